@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/shuffle"
@@ -23,6 +24,7 @@ func (s Spec) LoaderOptions() loader.Options {
 		ranks := max(1, s.LocalWorldSize)
 		o.Workers = max(1, (runtime.GOMAXPROCS(0)+ranks-1)/ranks)
 	}
+	o.Features = s.features(&option.List{New: newOptionError})
 	for _, column := range slices.Sorted(maps.Keys(s.Null)) {
 		value, _ := parseValue(s.Null[column])
 		o.Fill = append(o.Fill, loader.Fill{Column: column, Value: value})

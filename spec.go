@@ -9,14 +9,24 @@ import (
 // An OptionError says which field of a Spec cannot be used, and why.
 type OptionError = iterable.OptionError
 
-// A Spec says what to read, in which order, and what to keep of it on this machine. Only Addresses
-// has to be set.
+// A Spec says what to read, in which order, and what to keep of it on this machine. Only Addresses,
+// or Sources, have to be set.
 type Spec struct {
 	// Addresses are files, directories, globs and list files (@list.txt), on this machine or on
 	// servers.
 	Addresses []string `json:"addresses"`
 
-	// Columns are names or dotted paths; nil reads all. The schema's order is kept.
+	// Sources are several data sets that are read together by weight, in shuffled order alone, in
+	// place of Addresses. Stop says how long an epoch is: until the "first" source has given all its
+	// samples (the default), or until "all" have. EpochSize says it in samples. Curriculum are weights
+	// that come later, in ascending order; it needs EpochSize.
+	Sources    []Source       `json:"sources"`
+	Stop       string         `json:"stop"`
+	EpochSize  int64          `json:"epoch_size"`
+	Curriculum []WeightChange `json:"curriculum"`
+
+	// Columns are names, dotted paths or patterns of names ("num_*"); nil reads all. The schema's
+	// order is kept.
 	Columns []string `json:"columns"`
 
 	// RowIDs adds the columns "_row", the row's number in the list of shards, before rules, and
@@ -132,6 +142,15 @@ type Spec struct {
 	// [iterable.Options].
 	Vocabulary map[string][]string `json:"vocabulary"`
 	Unknown    map[string]int64    `json:"unknown"`
+
+	// What becomes of the values of columns, by name or pattern ("num_*"). Cast is the new type, as
+	// in "int32" and "bfloat16". Hash has the number of buckets, and Scale the mean and the
+	// deviation. Stack makes matrices of columns, by the name of the matrix; Columns need not name
+	// these columns. See [loader.Features].
+	Cast  map[string]string    `json:"cast"`
+	Hash  map[string]int64     `json:"hash"`
+	Scale map[string][]float64 `json:"scale"`
+	Stack map[string]Stack     `json:"stack"`
 
 	// How LoaderOptions makes batches. BatchSize is rows per rank; 0 is 1. Null is what stands
 	// under nulls, by column. Workers collate; 0 is one for each processor of the rank. Slots are

@@ -12,6 +12,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/internal/size"
 	"github.com/shardfeed/shardfeed/iterable"
+	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
@@ -21,14 +22,7 @@ const maxSlots = 1 << 16 // of a ring; more is a mistake
 // Validate lists all problems, each an [OptionError]. It opens no file and asks no server.
 func (s Spec) Validate() error {
 	p := option.List{New: newOptionError}
-	if len(s.Addresses) == 0 {
-		p.Add("Addresses", "must name at least one file, directory or pattern")
-	}
-	for i, a := range s.Addresses {
-		if a == "" {
-			p.Add(fmt.Sprintf("Addresses[%d]", i), "must not be empty")
-		}
-	}
+	s.validateAddresses(&p)
 	p.OneOf("Missing", s.Missing, "error", "null")
 	p.OneOf("InvalidUTF8", s.InvalidUTF8, "refuse", "replace")
 	s.validateRows(&p)
@@ -43,6 +37,7 @@ func (s Spec) Validate() error {
 	if s.Bucket != nil && s.BatchSize > 1 {
 		p.Add("BatchSize", "must be 1 with {Bucket}, which makes the batches, got %d", s.BatchSize)
 	}
+	p.Join(loader.Options{Features: s.features(&p)}.Validate())
 	o := s.options()
 	p.Join(o.Validate())
 	p.Join(iterable.StreamOptions{OnError: iterable.OnError(s.OnError), MaxLost: s.MaxLost}.Validate())
@@ -106,7 +101,7 @@ func (s Spec) validateBatches(p *option.List) {
 // refuses is left at its default.
 func (s Spec) options() iterable.Options {
 	o := iterable.Options{
-		Columns: s.Columns, Strict: s.Strict, Shuffle: s.Shuffle, Seed: s.Seed, Lanes: s.Lanes, UnitRows: s.UnitRows,
+		Columns: s.read(), Strict: s.Strict, Shuffle: s.Shuffle, Seed: s.Seed, Lanes: s.Lanes, UnitRows: s.UnitRows,
 		MaxWorldSize: s.MaxWorldSize, Start: shuffle.Start(s.Start), Tail: cmp.Or(shuffle.Tail(s.Tail), shuffle.Short),
 		MissingIsNull: s.Missing == "null", Memory: s.givenMemory(), Vocabulary: s.Vocabulary, Unknown: s.Unknown,
 		ReplaceUTF8: s.InvalidUTF8 == "replace", Filters: s.Filters, ReadFile: s.readFile, Keep: s.Keep, Weight: s.Weight, Pack: s.Pack.options(), Bucket: s.Bucket.options(), RowIDs: s.RowIDs, RowKeys: s.Seeds,
@@ -116,6 +111,7 @@ func (s Spec) options() iterable.Options {
 	if on := iterable.OnError(s.OnError); on == iterable.Mask || on == iterable.Skip {
 		o.OnError = on
 	}
+	s.mixture(&o)
 	return o
 }
 

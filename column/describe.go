@@ -13,6 +13,7 @@ var typeNames = [...]string{
 	TypeDecimal: "decimal", TypeDate: "date", TypeTime: "time", TypeTimestamp: "timestamp",
 	TypeInt96: "int96", TypeInterval: "interval", TypeUUID: "uuid", TypeFixedBinary: "fixed binary",
 	TypeBinary: "binary", TypeString: "string", TypeEnum: "enum", TypeJSON: "json", TypeBSON: "bson",
+	TypeBFloat16: "bfloat16",
 }
 
 func (t Type) String() string {

@@ -43,6 +43,7 @@ const (
 	TypeEnum                    // Binary, UTF-8
 	TypeJSON                    // Binary, UTF-8
 	TypeBSON                    // Binary
+	TypeBFloat16                // Fixed 2: the upper half of a float32; no shard has it
 )
 
 // Unit is the unit of a time or timestamp.
@@ -80,6 +81,10 @@ type Field struct {
 	// Joined marks a column of which the batch wants no rows: the items of all its lists are one array,
 	// and its values are all the same number.
 	Joined bool
+
+	// Features names the items of a matrix that was stacked of other columns, by their places: a
+	// List with a ListSize. An item of a list is "embedding[2]".
+	Features []string
 
 	Children []*Field
 }

@@ -12,8 +12,8 @@ import (
 var ErrReleased = errors.New("the batch was released")
 
 // Value is the Go types of fixed-width values. Dates are int32 and times and timestamps int64, in
-// the unit of the column's Field; float16 is its bits in a uint16; decimals are int64, or
-// little-endian [16]byte and [32]byte; UUIDs are [16]byte, INT96 and intervals [12]byte.
+// the unit of the column's Field; float16 and bfloat16 are their bits in a uint16; decimals are
+// int64, or little-endian [16]byte and [32]byte; UUIDs are [16]byte, INT96 and intervals [12]byte.
 type Value interface {
 	bool | int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64 | [12]byte | [16]byte | [32]byte
 }
@@ -46,7 +46,7 @@ func fits[T Value](f *Field) bool {
 		return want.Type == TypeInt64
 	case TypeDecimal:
 		return want.Type == TypeInt64 || want.Type == TypeFixedBinary
-	case TypeFloat16:
+	case TypeFloat16, TypeBFloat16:
 		return want.Type == TypeUint16
 	case TypeInt96, TypeInterval, TypeUUID, TypeFixedBinary:
 		return want.Type == TypeFixedBinary

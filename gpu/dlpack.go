@@ -25,6 +25,7 @@ const (
 	Int   TypeCode = 0
 	Uint  TypeCode = 1
 	Float TypeCode = 2
+	Brain TypeCode = 4 // bfloat16
 	Bool  TypeCode = 6
 )
 
@@ -148,6 +149,8 @@ func typeOf(f *column.Field) (t DataType, width int) {
 		return DataType{Code: Uint, Bits: bits, Lanes: 1}, 0
 	case column.TypeFloat16, column.TypeFloat32, column.TypeFloat64:
 		return DataType{Code: Float, Bits: bits, Lanes: 1}, 0
+	case column.TypeBFloat16:
+		return DataType{Code: Brain, Bits: bits, Lanes: 1}, 0
 	case column.TypeDecimal:
 		if f.Width == 8 {
 			return DataType{Code: Int, Bits: 64, Lanes: 1}, 0 // unscaled

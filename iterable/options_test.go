@@ -18,14 +18,16 @@ func TestOptionsValidateEveryField(t *testing.T) {
 		"Vocabulary": "checked against the schema", "Weight": "checked against the schema", "ReadFile": "a function",
 		"Split": "rule.Split checks it", "Rows": "rule.ParseRowList makes it",
 	}, map[string][]any{
-		"Unknown":  {map[string]int64{"label": 0}},
-		"Filters":  {"a >", "a > 1)"},
-		"Keep":     {&Keep{}, &Keep{Name: "long"}, &Keep{Name: "long", Func: noFilter, Columns: []string{""}}},
-		"Bucket":   {&rule.Bucket{}, &rule.Bucket{Columns: map[string]int{"a": 0}}},
-		"Pack":     {&Pack{}, &Pack{Pack: rule.Pack{Columns: map[string]int{"a": 0}}}},
-		"Columns":  {[]string{}, []string{"id", ""}},
-		"Plan":     {&SavedPlan{}, &SavedPlan{Manifest: &shuffle.Manifest{Groups: []shuffle.Group{{}}}}},
-		"Manifest": {&shuffle.Manifest{Groups: []shuffle.Group{{Shard: 1}}}},
+		"Sources":    {[]Source{{}}},
+		"Curriculum": {[]WeightChange{{From: 5, Weights: map[string]float64{"a": 1}}}},
+		"Unknown":    {map[string]int64{"label": 0}},
+		"Filters":    {"a >", "a > 1)"},
+		"Keep":       {&Keep{}, &Keep{Name: "long"}, &Keep{Name: "long", Func: noFilter, Columns: []string{""}}},
+		"Bucket":     {&rule.Bucket{}, &rule.Bucket{Columns: map[string]int{"a": 0}}},
+		"Pack":       {&Pack{}, &Pack{Pack: rule.Pack{Columns: map[string]int{"a": 0}}}},
+		"Columns":    {[]string{}, []string{"id", ""}},
+		"Plan":       {&SavedPlan{}, &SavedPlan{Manifest: &shuffle.Manifest{Groups: []shuffle.Group{{}}}}},
+		"Manifest":   {&shuffle.Manifest{Groups: []shuffle.Group{{Shard: 1}}}},
 	})
 }
 

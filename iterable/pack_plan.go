@@ -1,6 +1,7 @@
 package iterable
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
@@ -68,6 +69,21 @@ func (d *source) packPlan(units []shuffle.Unit) *PackPlan {
 		}
 	}
 	return p
+}
+
+// with adds the blocks of another source.
+func (k *PackPlan) with(more *PackPlan) *PackPlan {
+	if k == nil || more == nil {
+		return cmp.Or(k, more)
+	}
+	sum := *k
+	sum.Blocks, sum.Units, sum.Tokens = k.Blocks+more.Blocks, k.Units+more.Units, k.Tokens+more.Tokens
+	sum.Counted, sum.counting = k.Counted && more.Counted, k.counting+more.counting
+	if k.Tokens == 0 || more.Tokens == 0 {
+		sum.Tokens = 0
+	}
+	sum.Utilisation = min(1, float64(sum.Tokens)/float64(max(1, sum.Blocks))/float64(sum.Size))
+	return &sum
 }
 
 // dearCounting is how many bytes of lists a plan speaks of that are read to count blocks.

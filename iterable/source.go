@@ -217,6 +217,9 @@ func (d *source) sampleBytes() int64 {
 
 // resume makes the shuffled order of a state, with another tail when that does not move rows.
 func (d *source) resume(state shuffle.State, tail shuffle.Tail) (*shuffle.Plan, error) {
+	if state.Params == nil {
+		return nil, state.Fits(nil)
+	}
 	units, err := d.cut(state.Params.UnitRows)
 	if err != nil {
 		return nil, err

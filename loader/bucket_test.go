@@ -3,10 +3,8 @@ package loader
 import (
 	"context"
 	"errors"
-	"slices"
 	"testing"
 
-	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shuffle"
@@ -72,21 +70,5 @@ func TestBatchesOfBuckets(t *testing.T) {
 	var wrong *iterable.OptionError
 	if !errors.As(err, &wrong) || wrong.Field != "BatchSize" {
 		t.Errorf("error %v", err)
-	}
-}
-
-// Under the tail carry a batch may be of the epoch after: so are all of its rows.
-func TestUnbucketRepeatsTheEpoch(t *testing.T) {
-	s := &column.Schema{Fields: []*column.Field{int32s("a")}}
-	c := &collator{recipe: &recipe{schema: s, blocks: &column.Schema{}}}
-	c.names.epochs = []uint32{1}
-	b := batchOf(build(t, s.Fields[0], "[1,2,3]"))
-	b.Rows, b.Valid = 1, 1
-	if c.unbucket(b); !slices.Equal(c.names.epochs, []uint32{1, 1, 1}) || b.Rows != 3 || b.Valid != 3 {
-		t.Errorf("epochs %v, %d rows, %d valid", c.names.epochs, b.Rows, b.Valid)
-	}
-	b.Valid = 0 // it fills an epoch's last step up
-	if c.unbucket(b); b.Valid != 0 {
-		t.Errorf("%d valid", b.Valid)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime/debug"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -18,27 +17,28 @@ import (
 
 // A recipe is how batches are made of draws; all collators of an iteration share it.
 type recipe struct {
-	schema     *column.Schema // of a batch's rows
-	blocks     *column.Schema // of the draws' blocks: schema, or lists of it where a sample is a batch
+	schema     *column.Schema // of the batches, before padders and transforms
+	shape      *Shape
 	padders    []*padder
 	padded     []bool // by column: gathered into scratch, because a padder copies it or the batch is without it
 	bands      []*band
 	fillers    []*filler
 	naming     *rowNaming // nil: rows need no names
 	packed     *deriver   // nil: batches are not packed
+	buckets    bool       // a sample of the draws is a batch, whose rows are those of the schema
 	transforms []Transform
 	rank       int
 	times      [stages]atomic.Int64 // nanoseconds by stage
 	largest    atomic.Int64         // bytes of the largest batch so far
 }
 
-// newRecipe is that of batches whose rows are the rows of draws.
-func newRecipe(schema *column.Schema, o Options) (*recipe, error) {
-	return newRecipeOf(schema, schema, o)
-}
-
-// newRecipeOf is that of batches of a schema from draws of another, whose rows may be batches.
-func newRecipeOf(schema, blocks *column.Schema, o Options) (*recipe, error) {
+func newRecipe(data *column.Schema, o Options) (*recipe, error) {
+	shape, err := o.Shape(data)
+	if err != nil {
+		return nil, err
+	}
+	schema := shape.schema
+	o.Fill = shape.fills
 	padders, padding := bindPads(o.Pad, schema)
 	fillers, filling := bindFills(o, schema)
 	naming, unnamed := bindRowIDs(o, schema)
@@ -47,7 +47,7 @@ func newRecipeOf(schema, blocks *column.Schema, o Options) (*recipe, error) {
 		return nil, err
 	}
 	r := &recipe{
-		schema: schema, blocks: blocks, fillers: fillers, padders: padders, padded: make([]bool, len(schema.Fields)), transforms: o.Transforms,
+		schema: schema, shape: shape, fillers: fillers, padders: padders, padded: make([]bool, len(schema.Fields)), transforms: o.Transforms,
 		rank: o.Rank, naming: naming, packed: packed,
 	}
 	for _, p := range padders {
@@ -56,7 +56,12 @@ func newRecipeOf(schema, blocks *column.Schema, o Options) (*recipe, error) {
 	if naming != nil && naming.hide {
 		r.padded[naming.row], r.padded[naming.source] = true, true
 	}
-	r.bands = bands(blocks, r.padded)
+	for i, c := range shape.columns {
+		if c.matrix != nil { // which has the values in place of nulls
+			r.fillers[i] = nil
+		}
+	}
+	r.bands = bands(schema, r.padded)
 	return r, nil
 }
 
@@ -67,7 +72,8 @@ type collator struct {
 	scratch  *mem.Arena
 	pcg      rand.PCG
 	random   *rand.Rand
-	names    rowNames // of the batch that is made
+	names    rowNames      // of the batch that is made
+	sample   iterable.Draw // the rows of a draw's sample, under buckets
 }
 
 func (r *recipe) newCollator(pool *mem.Pool) *collator {
@@ -83,6 +89,9 @@ func (c *collator) do(ctx context.Context, d *iterable.Draw, m Memory, at *activ
 		Rows: d.Rows, Valid: d.Valid, Lost: d.Lost, Epoch: d.Epoch, Step: d.Step, Position: d.Position, State: d.State, memory: m,
 		Columns: make([]*column.Array, 0, len(c.schema.Fields)+2*len(c.padders)),
 	}
+	if c.buckets {
+		c.unbucket(b, d)
+	}
 	drawn := true
 	defer func() {
 		if v := recover(); v != nil {
@@ -97,12 +106,16 @@ func (c *collator) do(ctx context.Context, d *iterable.Draw, m Memory, at *activ
 			b, err = nil, c.locate(err, b.Epoch, b.Step, at)
 		}
 	}()
-	if err := c.timed(at, stageGather, 0, func() error { return c.gather(b, d, at) }); err != nil {
+	rows := d
+	if c.buckets {
+		rows = &c.sample
+	}
+	if err := c.timed(at, stageGather, 0, func() error { return c.gather(b, rows, at) }); err != nil {
 		return b, err
 	}
 	drawn = false
-	c.names.epochs = append(c.names.epochs[:0], d.After...)
-	c.unbucket(b)
+	c.names.epochs = append(c.names.epochs[:0], rows.After...)
+	clear(c.sample.Blocks)
 	d.Release()
 	if err := c.finish(ctx, b, at); err != nil {
 		return b, err
@@ -112,20 +125,25 @@ func (c *collator) do(ctx context.Context, d *iterable.Draw, m Memory, at *activ
 	return b, nil
 }
 
-// buckets says that a sample of the draws is a batch.
-func (r *recipe) buckets() bool { return r.schema != r.blocks }
-
-// unbucket makes the rows of the one sample of a draw those of the batch.
-func (c *collator) unbucket(b *Batch) {
-	if !c.buckets() || len(b.Columns) == 0 {
-		return
+// unbucket makes the rows in a draw's samples those of the batch.
+func (c *collator) unbucket(b *Batch, d *iterable.Draw) {
+	s := &c.sample
+	s.Blocks, s.Picks, s.After = s.Blocks[:0], s.Picks[:0], s.After[:0]
+	for _, block := range d.Blocks {
+		s.Blocks = append(s.Blocks, block.Listed())
 	}
-	b.Rows = b.Columns[0].Len
-	if b.Valid > 0 {
-		b.Valid = b.Rows
-	}
-	if n := &c.names.epochs; len(*n) > 0 {
-		*n = slices.Repeat(*n, b.Rows)
+	b.Rows, b.Valid = 0, 0
+	for i, p := range d.Picks {
+		lo, hi := d.Blocks[p.Block()].List(p.Row())
+		for row := lo; row < hi; row++ {
+			s.Picks = append(s.Picks, rowgroup.MakePick(p.Block(), row))
+			if i < len(d.After) {
+				s.After = append(s.After, d.After[i])
+			}
+		}
+		if b.Rows = len(s.Picks); i < d.Valid {
+			b.Valid = b.Rows
+		}
 	}
 }
 
@@ -156,11 +174,7 @@ func (c *collator) gatherColumn(i int, b *Batch, d *iterable.Draw, at *activity)
 	if c.padded[i] {
 		alloc = func(n int) ([]byte, error) { return c.scratch.Alloc(n), nil }
 	}
-	a, err := c.gatherer.Gather(i, c.blocks.Fields[i], d.Blocks, d.Picks, alloc)
-	if err == nil && c.buckets() {
-		a = a.Children[0]
-		a.Field = c.schema.Fields[i] // an item has another name
-	}
+	a, err := c.shape.Gather(&c.gatherer, i, d.Blocks, d.Picks, alloc)
 	if err == nil {
 		err = c.fillers[i].apply(a, b.Alloc)
 	}
@@ -178,7 +192,7 @@ func (c *collator) gatherBand(band *band, columns []*column.Array, b *Batch, d *
 	for k, i := range band.columns {
 		at.set(stageGather, i)
 		lo, hi := k*stride, k*stride+values
-		a, err := c.gatherer.GatherFixed(i, c.schema.Fields[i], d.Blocks, d.Picks, memory[lo:hi:hi], b.Alloc)
+		a, err := c.shape.gatherFixed(&c.gatherer, i, d.Blocks, d.Picks, memory[lo:hi:hi], b.Alloc)
 		if err == nil {
 			err = c.fillers[i].apply(a, b.Alloc)
 		}

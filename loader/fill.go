@@ -83,7 +83,7 @@ const quietNaN = 0x7ff8 << 48 // as a float64; 0x7fc00000 and 0x7e00 as the smal
 func newFiller(f *column.Field, values map[*column.Field][]byte, nan bool) *filler {
 	fill := &filler{value: values[f]}
 	switch f.Type {
-	case column.TypeFloat16, column.TypeFloat32, column.TypeFloat64:
+	case column.TypeFloat16, column.TypeBFloat16, column.TypeFloat32, column.TypeFloat64:
 		if fill.value == nil && nan {
 			fill.value, _ = encode(f, math.Float64frombits(quietNaN)) // every float holds it
 		}

@@ -40,10 +40,11 @@ func New(ds *iterable.Dataset, o Options) (*Loader, error) {
 	if ds.Buckets() && o.BatchSize > 1 {
 		return nil, newProblem("BatchSize", option.Sprintf("must be 1 with {Bucket}, whose samples are batches, got %d", o.BatchSize))
 	}
-	r, err := newRecipeOf(ds.BatchSchema(), ds.Schema(), o)
+	r, err := newRecipe(ds.BatchSchema(), o)
 	if err != nil {
 		return nil, err
 	}
+	r.buckets = ds.Buckets()
 	length, err := ds.Len(o.BatchSize, o.WorldSize, o.Tail)
 	if err != nil {
 		return nil, err

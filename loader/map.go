@@ -32,9 +32,10 @@ type MapOptions struct {
 	// for and 2 with the consumer. An Allocator of the user's has its own bound.
 	MaxBatches int
 
-	// NaN, Fill, Pad and Allocator are those of [Options].
+	// NaN, Fill, Features, Pad and Allocator are those of [Options].
 	NaN       bool
 	Fill      []Fill
+	Features  Features
 	Pad       []Padding
 	Allocator Allocator
 
@@ -65,6 +66,7 @@ func (o MapOptions) Validate() error {
 	if o.Taker != nil && o.Memory != 0 {
 		p.Add("Memory", "is that of the {Taker}; leave one of the two out")
 	}
+	o.Features.validate(&p)
 	for i, pad := range o.Pad {
 		pad.validate(&p, i)
 	}
@@ -93,7 +95,7 @@ func NewMap(ds *iterable.Dataset, o MapOptions) (*Map, error) {
 		return nil, err
 	}
 	o = o.withDefaults()
-	r, err := newRecipe(ds.Schema(), Options{NaN: o.NaN, Fill: o.Fill, Pad: o.Pad})
+	r, err := newRecipe(ds.Schema(), Options{NaN: o.NaN, Fill: o.Fill, Features: o.Features, Pad: o.Pad})
 	if err != nil {
 		return nil, err
 	}

@@ -80,6 +80,10 @@ type Options struct {
 	NaN  bool
 	Fill []Fill
 
+	// Features cast, hash and scale columns, and stack them to matrices; see [Features]. What
+	// follows, and Fill, is about the columns that come of it.
+	Features Features
+
 	// Pad makes ragged lists dense; see [Padding].
 	Pad []Padding
 
@@ -153,6 +157,7 @@ func (o Options) Validate() error {
 			p.Add(fmt.Sprintf("Transforms[%d]", i), "must have a function Apply or Rows, %q has both", t.Name)
 		}
 	}
+	o.Features.validate(&p)
 	for i, f := range o.Fill {
 		if f.Column == "" {
 			p.Add(fmt.Sprintf("Fill[%d].Column", i), "must not be empty")
@@ -218,5 +223,5 @@ func (o Options) tail() shuffle.Tail {
 
 // carries reports whether the state has the tail shuffle.Carry.
 func (o Options) carries() bool {
-	return o.State != nil && o.State.Params != nil && o.State.Params.Tail == shuffle.Carry
+	return o.State != nil && o.State.KeptTail() == shuffle.Carry
 }

@@ -62,10 +62,14 @@ func someState(tail shuffle.Tail) *shuffle.State {
 	}
 }
 
+// ofSpec is why a field is not walked.
+const ofSpec = "errors name the field of shardfeed.Spec; TestFeaturesValidate has them"
+
 func TestOptionsValidateEveryField(t *testing.T) {
 	optiontest.Walk(t, Options{Workers: 1}, map[string]string{
 		"DropLast": "both are meant", "Unordered": "both are meant", "NaN": "both are meant", "Seeds": "both are meant",
 		"Allocator": "what it returns is checked when it is used", "Packed.Tokens": "checked against the schema",
+		"Features.Cast": ofSpec, "Features.Hash": ofSpec, "Features.Scale": ofSpec, "Features.Stack": ofSpec,
 	}, map[string][]any{
 		"Epochs": {math.MaxInt64}, "MaxLost": {-0.1, 1.1}, "Timeout": {-time.Second}, "State": {&shuffle.State{}}, "Fill": {[]Fill{{}}},
 		"Pad": {[]Padding{{}}}, "Packed.With": {[]string{"mask"}, []string{"doc_ids", "doc_ids"}}, "Transforms": {[]Transform{{}}},

@@ -35,6 +35,10 @@ func encode(f *column.Field, v any) ([]byte, error) {
 		if x, ok := floatOf(v); ok && putFloat(b, x) {
 			return b, nil
 		}
+	case column.TypeBFloat16:
+		if x, ok := floatOf(v); ok && putBrain(b, x) {
+			return b, nil
+		}
 	case column.TypeUint8, column.TypeUint16, column.TypeUint32, column.TypeUint64:
 		if x, negative, ok := intOf(v); ok && !negative && (f.Width == 8 || x>>(8*f.Width) == 0) {
 			putInt(b, x)
@@ -78,8 +82,17 @@ func fitsSigned(x uint64, negative bool, width int) bool {
 	return high == 0
 }
 
-// floatOf is v as a float64, when nothing is lost.
+// floatOf is v as a float64, when nothing is lost. Texts are those that stand for numbers in JSON,
+// which lacks them.
 func floatOf(v any) (float64, bool) {
+	switch v {
+	case "NaN":
+		return math.NaN(), true
+	case "Infinity":
+		return math.Inf(1), true
+	case "-Infinity":
+		return math.Inf(-1), true
+	}
 	r := reflect.ValueOf(v)
 	switch {
 	case r.CanFloat():
@@ -109,6 +122,18 @@ func putFloat(b []byte, x float64) bool {
 	y := float32(x)
 	binary.LittleEndian.PutUint32(b, math.Float32bits(y))
 	return math.IsInf(float64(y), 0) == math.IsInf(x, 0)
+}
+
+// putBrain rounds to bfloat16, to even; a finite value does not become infinite.
+func putBrain(b []byte, x float64) bool {
+	y := math.Float32bits(float32(x))
+	if x != x {
+		binary.LittleEndian.PutUint16(b, 0x7fc0)
+		return true
+	}
+	h := uint16((y + 0x7fff + y>>16&1) >> 16)
+	binary.LittleEndian.PutUint16(b, h)
+	return h&0x7fff < 0x7f80 || math.IsInf(x, 0)
 }
 
 // half is x as a float16, rounded to even; false when that is too large.

@@ -46,7 +46,7 @@ func (d *Decoder) divide() error {
 		shared.users.Store(int32(l.Parts))
 	}
 	for _, n := range counts {
-		b := &Block{rows: n, cols: make([]*vector, len(d.raw.columns)), arena: d.keep, common: shared}
+		b := &Block{rows: n, cols: make([]*vector, len(d.raw.columns)), arena: d.keep, common: shared, uri: d.raw.uri, rowGroup: d.raw.Rows.RowGroup}
 		if shared != nil {
 			b.arena, shared.bearer = d.pool.NewArena(), b
 		}

@@ -33,6 +33,11 @@ type Gatherer struct {
 	ptrs  []unsafe.Pointer
 	lens  []uint32
 	bits  []byte
+
+	stacked stacking
+	raw     []byte // values of a tile as they are stored
+	hashes  [tileRows]uint64
+	tmp     castScratch
 }
 
 // levels is scratch for a recursion: one slice for each depth.
@@ -72,22 +77,10 @@ func (g *Gatherer) GatherFixed(col int, f *column.Field, blocks []*Block, picks 
 func (g *Gatherer) column(col int, f *column.Field, blocks []*Block, picks []Pick, data []byte, alloc column.Alloc) (*column.Array, error) {
 	vecs := g.vecs.push(len(blocks))
 	defer g.vecs.pop()
-	moved := false
-	for i, b := range blocks {
-		vecs[i] = b.cols[col]
-		moved = moved || vecs[i].skip != 0 || vecs[i].order != nil
-	}
-	if moved {
+	if vectorsOf(vecs, blocks, col) {
 		values := g.picks.push(len(picks))
 		defer g.picks.pop()
-		for i, p := range picks {
-			v := vecs[p>>32]
-			if v.order != nil {
-				p = p&^0xffffffff | Pick(v.order[uint32(p)])
-			}
-			values[i] = p + Pick(v.skip)
-		}
-		picks = values
+		picks = place(values, vecs, picks)
 	}
 	if data == nil {
 		return g.node(f, vecs, picks, alloc)

@@ -29,34 +29,45 @@ func (v *vector) source() (s source, stored bool) {
 // fixed gathers values of one width into the array's data. Bytes under a null are zero afterwards.
 func (g *Gatherer) fixed(a *column.Array, vecs []*vector, picks []Pick) {
 	w, dst := a.Field.Width, a.Data
-	g.srcs = g.srcs[:0]
-	all := true
-	for _, v := range vecs {
-		s, stored := v.source()
-		all = all && stored
-		g.srcs = append(g.srcs, s)
-	}
+	srcs, stored := appendSources(g.srcs[:0], vecs)
+	g.srcs = srcs
 	if len(picks) == 0 {
 		return
 	}
-	switch {
-	case !all:
-		gatherSparse(dst, g.srcs, w, picks)
-	case w == 4:
-		gatherWords[uint32](dst, g.srcs, picks)
-	case w == 8:
-		gatherWords[uint64](dst, g.srcs, picks)
-	case w == 1:
-		gatherWords[uint8](dst, g.srcs, picks)
-	case w == 2:
-		gatherWords[uint16](dst, g.srcs, picks)
-	case w == 16:
-		gatherWords[[2]uint64](dst, g.srcs, picks)
-	default:
-		gatherSparse(dst, g.srcs, w, picks)
-	}
+	gatherValues(dst, srcs, stored, w, picks)
 	if a.Nulls > 0 {
 		clearNulls(dst, a.Valid, w, len(picks))
+	}
+}
+
+// appendSources appends the sources of vectors of Fixed values, and whether all store some.
+func appendSources(srcs []source, vecs []*vector) (all []source, stored bool) {
+	stored = true
+	for _, v := range vecs {
+		s, has := v.source()
+		stored = stored && has
+		srcs = append(srcs, s)
+	}
+	return srcs, stored
+}
+
+// gatherValues copies fixed values of one width.
+func gatherValues(dst []byte, srcs []source, stored bool, w int, picks []Pick) {
+	switch {
+	case !stored:
+		gatherSparse(dst, srcs, w, picks)
+	case w == 4:
+		gatherWords[uint32](dst, srcs, picks)
+	case w == 8:
+		gatherWords[uint64](dst, srcs, picks)
+	case w == 1:
+		gatherWords[uint8](dst, srcs, picks)
+	case w == 2:
+		gatherWords[uint16](dst, srcs, picks)
+	case w == 16:
+		gatherWords[[2]uint64](dst, srcs, picks)
+	default:
+		gatherSparse(dst, srcs, w, picks)
 	}
 }
 

@@ -183,7 +183,7 @@ func (p *BlockPacker) Pack(b *Block, rows PackedRows) (packed *Block, err error)
 		}
 	}()
 	c.measure()
-	out := &Block{rows: len(rows.Order), arena: c.arena}
+	out := &Block{rows: len(rows.Order), arena: c.arena, uri: b.uri, rowGroup: b.rowGroup}
 	for i := range p.packing.Columns {
 		v, err := c.column(i)
 		if err != nil {
@@ -193,6 +193,11 @@ func (p *BlockPacker) Pack(b *Block, rows PackedRows) (packed *Block, err error)
 	}
 	if p.packing.Size > 0 {
 		out.cols = append(out.cols, c.lengths())
+	} else {
+		out.inner, out.ends = &Block{rows: len(c.picks), arena: c.arena, uri: b.uri, rowGroup: b.rowGroup}, c.ends
+		for _, v := range out.cols {
+			out.inner.cols = append(out.inner.cols, v.children[0])
+		}
 	}
 	out.refs.Store(1)
 	done = true

@@ -2,6 +2,7 @@ package rowgroup
 
 import (
 	"fmt"
+	"path"
 	"strings"
 
 	"github.com/shardfeed/shardfeed/column"
@@ -52,10 +53,13 @@ func project(root *unionNode, paths []string, missingIsNull bool, shards []strin
 func (p *projector) choose(root *unionNode, paths []string) error {
 	names := indexNames(root)
 	var missing unknownColumns
-	for _, path := range paths {
-		nodes := names.find(path)
+	for _, name := range paths {
+		nodes := names.find(name)
 		if nodes == nil {
-			missing = append(missing, fmt.Sprintf("%q%s", path, names.near(path)))
+			nodes = matchColumns(root, name)
+		}
+		if nodes == nil {
+			missing = append(missing, fmt.Sprintf("%q%s", name, names.near(name)))
 		}
 		for _, u := range nodes {
 			p.mark(u)
@@ -65,6 +69,21 @@ func (p *projector) choose(root *unionNode, paths []string) error {
 		return &Error{Op: "schema", URI: p.shards[0], RowGroup: -1, Page: -1, Err: missing}
 	}
 	return nil
+}
+
+// matchColumns are the columns whose names a pattern matches: * stands for any characters, ? for one
+// and [ab] for one of these.
+func matchColumns(root *unionNode, pattern string) (all []*unionNode) {
+	if !strings.ContainsAny(pattern, "*?[") {
+		return nil
+	}
+	flat := strings.NewReplacer("/", "\x00").Replace // which a pattern takes for a separator
+	for _, u := range root.children {
+		if ok, err := path.Match(flat(pattern), flat(u.key.name)); ok && err == nil {
+			all = append(all, u)
+		}
+	}
+	return all
 }
 
 // unknownColumns are the names that no column has, each with the names most like it.

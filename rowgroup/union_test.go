@@ -327,3 +327,36 @@ s struct? 1/0
 		t.Errorf("error is %v", err)
 	}
 }
+
+// TestProjectPatterns chooses columns by patterns; a name wins, and patterns are of whole names.
+func TestProjectPatterns(t *testing.T) {
+	schemas := []string{`required int32 num_a; required int32 label; required int32 num_b; required group s { required int32 num_c; }`}
+	for _, c := range []struct {
+		paths []string
+		want  string // names, or the error
+	}{
+		{[]string{"num_*"}, "num_a num_b"},
+		{[]string{"num_?", "label"}, "num_a label num_b"},
+		{[]string{"*"}, "num_a label num_b s"},
+		{[]string{"[ls]*"}, "label s"},
+		{[]string{"x*"}, `there is no column "x*"`},
+		{[]string{"s.num_*"}, `there is no column "s.num_*"`},
+	} {
+		t.Run(strings.Join(c.paths, " "), func(t *testing.T) {
+			text, err := projectTexts(t, schemas, c.paths, false)
+			if err != nil {
+				if !strings.Contains(err.Error(), c.want) {
+					t.Errorf("got %v, want %s", err, c.want)
+				}
+				return
+			}
+			var names []string
+			for line := range strings.Lines(strings.Split(text, "--\n")[0]) {
+				names = append(names, strings.Split(line, ":")[0])
+			}
+			if got := strings.Join(names, " "); got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
+	}
+}

@@ -17,6 +17,15 @@ const (
 	xxMinusPrime1 = 1<<64 - xxPrime1
 )
 
+// Hash is the hash of a value's bytes, as the expression hash() takes it with a salt.
+func Hash(salt uint64, b []byte) uint64 { return hash64(salt, b) }
+
+// HashWord is Hash of the 8 bytes of u, little-endian, as integers are hashed.
+func HashWord(salt, u uint64) uint64 { return hashWord(salt, u) }
+
+// HashedFloat is the word by which a float is hashed.
+func HashedFloat(v float64) uint64 { return floatWord(v) }
+
 // hash64 is XXH64 of b (https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md).
 func hash64(seed uint64, b []byte) uint64 {
 	n := uint64(len(b))

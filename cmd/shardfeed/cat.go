@@ -12,6 +12,7 @@ import (
 
 	"github.com/shardfeed/shardfeed"
 	"github.com/shardfeed/shardfeed/iterable"
+	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -60,7 +61,9 @@ say the same are allowed, others are an error. Columns, rank, world size and mem
 	cat.ids(fs)
 	cat.rows(fs)
 	cat.choice(fs)
+	cat.mixture(fs)
 	cat.packing(fs)
+	cat.features(fs)
 	cat.order(fs)
 	cat.manyEpochs(fs)
 	cat.losses(fs)
@@ -126,15 +129,19 @@ func (c *catCommand) run(ctx context.Context, fs *pflag.FlagSet, addresses []str
 		return err
 	}
 	if c.saveState != "" {
-		if err := c.saveFile().apart(ctx, ds.Manifest().Shards(), &c.flags, addresses); err != nil {
+		if err := c.saveFile().apart(ctx, ds.Shards(), &c.flags, addresses); err != nil {
 			return err
 		}
 	}
-	format, err := formatOf(c.format, ds.Schema())
+	shape, err := shapeOf(ds)
 	if err != nil {
 		return err
 	}
-	printer := c.newPrinter(ctx, ds.Dataset, format)
+	format, err := formatOf(c.format, shape.Schema())
+	if err != nil {
+		return err
+	}
+	printer := c.newPrinter(ctx, ds.Dataset, shape, format)
 	defer printer.close()
 	stream, err := ds.Stream(ctx, shuffle.Worker{Rank: c.rank, WorldSize: c.worldSize, Worker: c.worker, Workers: c.workers},
 		iterable.StreamOptions{
@@ -171,12 +178,12 @@ func (c *catCommand) saveFile() saveFile {
 }
 
 // newPrinter prints to stdout, with marks where a state is to be saved.
-func (c *catCommand) newPrinter(ctx context.Context, ds *iterable.Dataset, format rowFormat) *rowPrinter {
+func (c *catCommand) newPrinter(ctx context.Context, ds *iterable.Dataset, shape *loader.Shape, format rowFormat) *rowPrinter {
 	if c.saveState == "" {
-		return newRowPrinter(ds, format, interruptible{ctx, c.stdout})
+		return newRowPrinter(ds, shape, format, interruptible{ctx, c.stdout})
 	}
 	w := newLineWriter(ctx, c.stdout)
-	p := newRowPrinter(ds, format, w)
+	p := newRowPrinter(ds, shape, format, w)
 	p.lineWriter = w
 	return p
 }
@@ -211,6 +218,11 @@ func (c *catCommand) print(ctx context.Context, p *rowPrinter, stream *iterable.
 // withTail restores the tail of the run that the state came from: cat drops nothing, and that must
 // not change the run's plan.
 func (c *catCommand) withTail(state shuffle.State) shuffle.State {
+	if c.state != nil && c.state.MixState != nil && state.MixState != nil {
+		mix := *state.MixState
+		mix.Tail = c.state.KeptTail()
+		state.MixState = &mix
+	}
 	if c.state != nil && c.state.Params != nil && state.Params != nil {
 		params := *state.Params
 		params.Tail = c.state.Params.Tail

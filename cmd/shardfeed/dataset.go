@@ -21,6 +21,8 @@ func (f *flags) spec(addresses []string) shardfeed.Spec {
 		CachePolicy: f.cachePolicy, NoCache: f.noCache, RequireCache: f.cacheNeeded, Storage: f.storageFlags.options(),
 	}
 	f.chosen(&s)
+	f.mixed(&s)
+	f.shaped(&s)
 	if f.shuffle {
 		s.Start = f.start
 	}
@@ -31,7 +33,11 @@ func (f *flags) spec(addresses []string) shardfeed.Spec {
 }
 
 func (f *flags) checkSpec() error {
-	if err := f.spec([]string{"any"}).Validate(); err != nil {
+	addresses := []string{"any"}
+	if len(f.sources.list) > 0 {
+		addresses = nil
+	}
+	if err := f.spec(addresses).Validate(); err != nil {
 		return usagef("%s", option.Spelled(err, option.Flag))
 	}
 	return nil
@@ -42,6 +48,7 @@ func (f *flags) loader() loader.Options {
 	return loader.Options{
 		BatchSize: f.batchSize, Tail: f.tailOrDefault(), Workers: runtime.GOMAXPROCS(0),
 		Rank: f.rank, WorldSize: f.worldSize, Epoch: f.epoch, Epochs: f.epochs, OnError: iterable.OnError(f.onError), MaxLost: f.maxLost,
+		NaN: true, Features: f.spec([]string{"any"}).LoaderOptions().Features,
 	}
 }
 

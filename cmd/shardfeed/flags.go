@@ -25,7 +25,9 @@ type flags struct {
 	invalidUTF8 string
 
 	rowFlags
+	sourceFlags
 	packFlags
+	featureFlags
 
 	shuffle       bool
 	shuffleBuffer bufferSize
@@ -74,7 +76,7 @@ func (f *flags) ids(fs *pflag.FlagSet) {
 
 // what registers the flags that say which columns of which shards to read.
 func (f *flags) what(fs *pflag.FlagSet) {
-	fs.StringSliceVar(&f.columns, "columns", nil, "read these columns only: names or dotted paths, with commas or repeated; the schema's order is kept")
+	fs.StringSliceVar(&f.columns, "columns", nil, "read these columns only: names, dotted paths or patterns (num_*), with commas or repeated; the schema's order is kept")
 	fs.BoolVar(&f.strict, "strict", false, "refuse a directory that holds *.md, *.json, *.txt or *.crc beside its parquet files (default: leave them out)")
 	fs.StringVar(&f.manifest, "manifest", "", "use the list of shards in this `file`, kept by an earlier run, and ignore shards that were added since")
 	fs.StringVar(&f.missing, "missing", "error", "columns that some shards lack: error or null")
@@ -255,6 +257,7 @@ func completeValues(c *cobra.Command) {
 		{"start", []string{"filled", "direct"}},
 		{"missing", []string{"error", "null"}},
 		{"invalid-utf8", []string{"refuse", "replace"}},
+		{"stop", []string{"first", "all"}},
 		{"on-error", []string{"raise", "mask", "skip"}},
 		{"rows-new", []string{"error", "keep", "drop"}},
 		{"pack-strategy", []string{"wrapped", "bfd", "bfd_split"}},

@@ -36,6 +36,7 @@ func (l *look) flagsOf(c *cobra.Command) {
 	fs.BoolVar(&l.full, "full", false, "show long texts and binary values whole")
 	l.data(fs)
 	l.choice(fs)
+	l.features(fs)
 	l.ids(fs)
 	completeWords(c, "format", lookFormats)
 }
@@ -78,7 +79,11 @@ func (l *look) show(ctx context.Context, addresses []string, pick func(rows int6
 		return err
 	}
 	defer func() { err = errors.Join(err, ds.Close(ctx)) }()
-	schema := ds.Schema()
+	shape, err := shapeOf(ds)
+	if err != nil {
+		return err
+	}
+	schema := shape.Schema()
 	if !l.full {
 		schema = shortSchema(schema)
 	}
@@ -87,7 +92,7 @@ func (l *look) show(ctx context.Context, addresses []string, pick func(rows int6
 	if l.choosesRows() {
 		take = takeChosen
 	}
-	err = take(ctx, ds.Dataset, pick(ds.NumSamples()), func(columns []*column.Array, n int) error {
+	err = take(ctx, ds.Dataset, shape, pick(ds.NumSamples()), func(columns []*column.Array, n int) error {
 		if !l.full {
 			columns = shortColumns(columns, schema)
 		}

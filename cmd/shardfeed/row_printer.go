@@ -8,6 +8,7 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable"
+	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
@@ -20,7 +21,7 @@ const (
 // A rowPrinter prints the rows of draws. Columns are gathered for many rows at once.
 type rowPrinter struct {
 	out    io.Writer
-	schema *column.Schema
+	shape  *loader.Shape
 	format rowFormat
 	most   int // draws, of a row each, to gather at once: more are never held
 
@@ -44,15 +45,17 @@ type mark struct {
 	state shuffle.State
 }
 
-func newRowPrinter(ds *iterable.Dataset, format rowFormat, out io.Writer) *rowPrinter {
-	p := &rowPrinter{out: out, schema: ds.Schema(), format: format, places: map[*rowgroup.Block]int{}}
+func newRowPrinter(ds *iterable.Dataset, shape *loader.Shape, format rowFormat, out io.Writer) *rowPrinter {
+	p := &rowPrinter{out: out, shape: shape, format: format, places: map[*rowgroup.Block]int{}}
 	p.arena = p.pool.NewArena()
 	p.most = maxGather
 	if rows := ds.NumRows(); rows > 0 {
 		var bytes int64
-		for g := range ds.Manifest().Groups() {
-			narrow, wide := ds.Manifest().DecodedBytes(g)
-			bytes += narrow + wide
+		for _, m := range ds.Manifests() {
+			for g := range m.Groups() {
+				narrow, wide := m.DecodedBytes(g)
+				bytes += narrow + wide
+			}
 		}
 		p.most = int(min(maxGather, max(1, gatherBytes/(1+bytes/rows))))
 	}
@@ -88,10 +91,10 @@ func (p *rowPrinter) flush() error {
 	if len(p.picks) == 0 {
 		return nil
 	}
-	columns := make([]*column.Array, len(p.schema.Fields))
-	for c, f := range p.schema.Fields {
+	columns := make([]*column.Array, len(p.shape.Schema().Fields))
+	for c := range columns {
 		var err error
-		columns[c], err = p.gatherer.Gather(c, f, p.blocks, p.picks, func(n int) ([]byte, error) { return p.arena.Alloc(n), nil })
+		columns[c], err = p.shape.Gather(&p.gatherer, c, p.blocks, p.picks, func(n int) ([]byte, error) { return p.arena.Alloc(n), nil })
 		if err != nil {
 			return err
 		}

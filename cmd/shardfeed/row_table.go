@@ -139,7 +139,7 @@ func (t *rowTable) writeValues(b *bytes.Buffer) {
 func isNumber(f *column.Field) bool {
 	switch f.Type {
 	case column.TypeInt8, column.TypeInt16, column.TypeInt32, column.TypeInt64, column.TypeUint8, column.TypeUint16, column.TypeUint32,
-		column.TypeUint64, column.TypeFloat16, column.TypeFloat32, column.TypeFloat64, column.TypeDecimal:
+		column.TypeUint64, column.TypeFloat16, column.TypeBFloat16, column.TypeFloat32, column.TypeFloat64, column.TypeDecimal:
 		return true
 	}
 	return false

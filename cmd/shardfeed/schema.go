@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -16,13 +17,16 @@ func (a *app) schema() *cobra.Command {
 		Short: "Show the columns with their types",
 		Long: `schema shows the columns of a data set: names, types, whether they hold nulls, and which come from
 directory names (dt=2026-01-31). It reads the footers of all shards and unites their schemas as
-training does, so what it cannot show cannot be read either. With --columns it shows those alone.`,
+training does, so what it cannot show cannot be read either. With --columns it shows those alone,
+and with --cast, --hash, --scale and --stack the columns that batches have then.`,
 		Example: `  shardfeed schema data/
   shardfeed schema data/ --columns label,image.bytes
+  shardfeed schema data/ --stack 'x=num_*,price' --cast label=int32
   shardfeed schema s3://bucket/table --json`,
 	}
 	fs := c.Flags()
 	f.what(fs)
+	f.features(fs)
 	f.object(fs)
 	f.remote(fs)
 	return a.verb(c, func(ctx context.Context, addresses []string) error {
@@ -39,7 +43,11 @@ func (a *app) showSchema(ctx context.Context, addresses []string, f *flags) (err
 		return err
 	}
 	defer func() { err = errors.Join(err, ds.Close(ctx)) }()
-	columns := columnReports(ds.Schema().Fields)
+	shape, err := shapeOf(ds)
+	if err != nil {
+		return err
+	}
+	columns := columnReports(shape.Schema().Fields)
 	if f.json {
 		return writeJSON(a.stdout, schemaOutput{columns})
 	}
@@ -57,13 +65,14 @@ type columnReport struct {
 	Type      string         `json:"type"` // as in "list<int32>"
 	Nullable  bool           `json:"nullable"`
 	Partition bool           `json:"partition,omitempty"` // from directory names
+	Features  []string       `json:"features,omitempty"`  // of a matrix: the columns that it is stacked of, by their places
 	Children  []columnReport `json:"children,omitempty"`  // items of a list, pairs of a map, members of a struct
 }
 
 func columnReports(fields []*column.Field) []columnReport {
 	all := make([]columnReport, len(fields))
 	for i, f := range fields {
-		all[i] = columnReport{Name: f.Name, Type: f.String(), Nullable: f.Nullable || f.Kind == column.Null, Partition: f.Partition}
+		all[i] = columnReport{Name: f.Name, Type: f.String(), Nullable: f.Nullable || f.Kind == column.Null, Partition: f.Partition, Features: f.Features}
 		if len(f.Children) > 0 {
 			all[i].Children = columnReports(f.Children)
 		}
@@ -81,6 +90,9 @@ func schemaReport(columns []columnReport) *report {
 		}
 		if c.Partition {
 			from = "directory names"
+		}
+		if len(c.Features) > 0 {
+			from = printable(strings.Join(c.Features, " "))
 		}
 		table = append(table, []string{printable(c.Name), printable(c.Type), nulls, from})
 	}

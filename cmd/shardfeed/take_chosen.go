@@ -7,6 +7,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/iterable"
+	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
@@ -14,11 +15,11 @@ import (
 // takeChosen reads some of the rows that a rule chooses, by their ascending numbers, and hands
 // them on as takeRows does. It streams up to the last one: where the others lie is known only by
 // evaluating the rule.
-func takeChosen(ctx context.Context, ds *iterable.Dataset, rows []int64, do func(columns []*column.Array, n int) error) (err error) {
+func takeChosen(ctx context.Context, ds *iterable.Dataset, shape *loader.Shape, rows []int64, do func(columns []*column.Array, n int) error) (err error) {
 	if len(rows) == 0 {
 		return nil
 	}
-	t := rowTaker{manifest: ds.Manifest(), schema: ds.Schema(), do: do}
+	t := rowTaker{manifest: ds.Manifest(), shape: shape, do: do}
 	t.arena = t.pool.NewArena()
 	defer func() {
 		t.arena.Free()

@@ -7,14 +7,15 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable"
+	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
 // takeRows reads rows by their numbers in the data set, which ascend, and hands them on in that
 // order, many at once. It reads only their pages where the file says where pages lie, else their
 // column chunks. What do gets is valid until it returns.
-func takeRows(ctx context.Context, ds *iterable.Dataset, rows []int64, do func(columns []*column.Array, n int) error) error {
-	t := rowTaker{manifest: ds.Manifest(), schema: ds.Schema(), do: do}
+func takeRows(ctx context.Context, ds *iterable.Dataset, shape *loader.Shape, rows []int64, do func(columns []*column.Array, n int) error) error {
+	t := rowTaker{manifest: ds.Manifest(), shape: shape, do: do}
 	t.arena = t.pool.NewArena()
 	t.decoder = t.manifest.NewDecoder()
 	defer func() {
@@ -36,7 +37,7 @@ func takeRows(ctx context.Context, ds *iterable.Dataset, rows []int64, do func(c
 // A rowTaker reads rows by their numbers.
 type rowTaker struct {
 	manifest *rowgroup.Manifest
-	schema   *column.Schema
+	shape    *loader.Shape
 	do       func(columns []*column.Array, n int) error
 
 	decoder  *rowgroup.Decoder
@@ -91,10 +92,10 @@ func (t *rowTaker) span(ctx context.Context, span rowgroup.Rows, first int64, ro
 
 func (t *rowTaker) hand(blocks []*rowgroup.Block, picks []rowgroup.Pick) error {
 	defer t.arena.Free()
-	columns := make([]*column.Array, len(t.schema.Fields))
-	for c, f := range t.schema.Fields {
+	columns := make([]*column.Array, len(t.shape.Schema().Fields))
+	for c := range columns {
 		var err error
-		columns[c], err = t.gatherer.Gather(c, f, blocks, picks, func(n int) ([]byte, error) { return t.arena.Alloc(n), nil })
+		columns[c], err = t.shape.Gather(&t.gatherer, c, blocks, picks, func(n int) ([]byte, error) { return t.arena.Alloc(n), nil })
 		if err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/iterable"
+	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/mem"
 )
@@ -94,7 +95,7 @@ func TestTakeRows(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			store.read.Store(0)
 			var got []int64
-			err := takeRows(t.Context(), ds, c.rows, func(columns []*column.Array, n int) error {
+			err := takeRows(t.Context(), ds, plainShape(t, ds), c.rows, func(columns []*column.Array, n int) error {
 				ids, err := column.Values[int64](columns[0])
 				got = append(got, ids...)
 				if n != len(ids) || n > maxGather {
@@ -110,4 +111,14 @@ func TestTakeRows(t *testing.T) {
 			}
 		})
 	}
+}
+
+// plainShape is the columns of a data set as they are.
+func plainShape(t *testing.T, ds *iterable.Dataset) *loader.Shape {
+	t.Helper()
+	shape, err := loader.Options{}.Shape(ds.Schema())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return shape
 }

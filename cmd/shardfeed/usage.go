@@ -12,12 +12,14 @@ import (
 // Groups of flags, in the order in which the help shows them. A flag without a group stands under
 // "Flags".
 const (
-	rowsGroup    = "Rows"
-	packGroup    = "Packing"
-	bucketGroup  = "Buckets"
-	orderGroup   = "Order"
-	storageGroup = "Storage (S3 and HDFS)"
-	cacheGroup   = "Cache (of what lies on S3 and HDFS)"
+	rowsGroup     = "Rows"
+	packGroup     = "Packing"
+	bucketGroup   = "Buckets"
+	featuresGroup = "Features"
+	sourcesGroup  = "Several sources"
+	orderGroup    = "Order"
+	storageGroup  = "Storage (S3 and HDFS)"
+	cacheGroup    = "Cache (of what lies on S3 and HDFS)"
 )
 
 const (
@@ -64,7 +66,7 @@ func usage(c *cobra.Command) error {
 
 // usageOfFlags prints the flags of each group under its title.
 func usageOfFlags(b *strings.Builder, all *pflag.FlagSet) {
-	for _, title := range [...]string{"", rowsGroup, packGroup, bucketGroup, orderGroup, storageGroup, cacheGroup} {
+	for _, title := range [...]string{"", rowsGroup, sourcesGroup, packGroup, bucketGroup, featuresGroup, orderGroup, storageGroup, cacheGroup} {
 		own := pflag.NewFlagSet(title, pflag.ContinueOnError)
 		own.SortFlags = false
 		all.VisitAll(func(f *pflag.Flag) {

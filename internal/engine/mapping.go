@@ -72,7 +72,7 @@ func newMapping(d *dataset, to consumer) (*mapping, error) {
 	}
 	m := &mapping{taker: taker, queue: make(chan []int64, maxTakes), done: make(chan struct{})}
 	m.rows, err = loader.NewMap(d.data.Dataset, loader.MapOptions{
-		Taker: taker, Workers: max(1, how.Workers), PrefetchFactor: mapPrefetch, NaN: how.NaN, Fill: how.Fill, Pad: how.Pad, Allocator: ring,
+		Taker: taker, Workers: max(1, how.Workers), PrefetchFactor: mapPrefetch, NaN: how.NaN, Fill: how.Fill, Features: how.Features, Pad: how.Pad, Allocator: ring,
 	})
 	if err != nil {
 		return nil, err

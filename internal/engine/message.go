@@ -88,20 +88,21 @@ type Opened struct {
 
 // Node is a node of a schema: a column, or a part of one.
 type Node struct {
-	Name      string `json:"name"`
-	Kind      string `json:"kind"` // fixed, binary, list, struct, map or null
-	Type      string `json:"type"` // as the command prints it: int32, float16, string, timestamp, decimal, ...
-	Width     int    `json:"width"`
-	Nullable  bool   `json:"nullable"`
-	Unit      string `json:"unit"` // s, ms, us or ns of times and timestamps
-	UTC       bool   `json:"utc"`
-	Precision int    `json:"precision"`
-	Scale     int    `json:"scale"`
-	ListSize  int    `json:"list_size"` // of lists that the writer declared fixed; -1: dense, with a length per batch
-	Partition bool   `json:"partition"`
-	Added     bool   `json:"added"`  // not of the data: lengths of a padded column, ids and seeds of rows
-	Joined    bool   `json:"joined"` // one array, or one number, of the batch; see column.Field
-	Children  []Node `json:"children"`
+	Name      string   `json:"name"`
+	Kind      string   `json:"kind"` // fixed, binary, list, struct, map or null
+	Type      string   `json:"type"` // as the command prints it: int32, float16, string, timestamp, decimal, ...
+	Width     int      `json:"width"`
+	Nullable  bool     `json:"nullable"`
+	Unit      string   `json:"unit"` // s, ms, us or ns of times and timestamps
+	UTC       bool     `json:"utc"`
+	Precision int      `json:"precision"`
+	Scale     int      `json:"scale"`
+	ListSize  int      `json:"list_size"` // of lists that the writer declared fixed; -1: dense, with a length per batch
+	Partition bool     `json:"partition"`
+	Added     bool     `json:"added"`              // not of the data: lengths of a padded column, ids and seeds of rows
+	Joined    bool     `json:"joined,omitempty"`   // one array, or one number, of the batch; see column.Field
+	Features  []string `json:"features,omitempty"` // of a matrix: the columns that it was stacked of
+	Children  []Node   `json:"children"`
 }
 
 // Join begins an iteration or takes part in one. An iteration is one epoch, or the rest of one
@@ -137,6 +138,10 @@ type Join struct {
 	// step is a batch.
 	Bundle int `json:"bundle"`
 
+	// Outputs is how many batches the trainer's own workers hold results of, in memory of the
+	// trainer's. As many batches of the stream's are reserved for them.
+	Outputs int `json:"outputs"`
+
 	// Agree names the data set among the ranks. Ranks of a job that join with the same name must
 	// have the same fingerprint. Empty: they are not compared.
 	Agree string `json:"agree"`
@@ -155,6 +160,7 @@ type Joined struct {
 	Bundle      int           `json:"bundle"`      // steps in one batch; the last batch has all rows that are left
 	Fingerprint Fingerprint   `json:"fingerprint"` // what all ranks must have in common
 	Schema      []Node        `json:"schema"`      // of the batches
+	OutputBytes int64         `json:"output_bytes"` // reserved for Join.Outputs
 }
 
 // Fingerprint is everything that ranks must have in common, by its name for the user. Values are
@@ -188,6 +194,10 @@ type Ask struct {
 
 	// Locate asks only where rows lie, by their numbers in the list of shards.
 	Locate []int64 `json:"locate"`
+
+	// Outputs reserves bytes of the machine's memory for results of the trainer's own workers,
+	// beyond Joined.OutputBytes, in place of what was reserved before. null: it stays.
+	Outputs *int64 `json:"outputs"`
 }
 
 // Session says where a session stands.

@@ -11,17 +11,22 @@ var kinds = [...]string{
 }
 
 func describe(d *Data) Opened {
-	m := d.Dataset.Manifest()
-	data := d.Dataset.List()
+	shards, groups := 0, 0
+	for _, m := range d.Dataset.Manifests() {
+		shards, groups = shards+len(m.Shards()), groups+len(m.Groups())
+	}
 	return Opened{
-		Rows: d.Dataset.NumSamples(), AllRows: d.Dataset.NumRows(), Shards: len(m.Shards()), Groups: len(m.Groups()), Schema: batchNodes(d.Dataset.BatchSchema(), d.Loader),
-		Manifest: data.Content(), Versions: data.Versions(), Warnings: redactAll(d.Warnings, redact), Files: redactAll(d.Files, redact),
+		Rows: d.Dataset.NumSamples(), AllRows: d.Dataset.NumRows(), Shards: shards, Groups: groups, Schema: batchNodes(d.Dataset.BatchSchema(), d.Loader),
+		Manifest: d.Dataset.Content(), Versions: d.Dataset.Versions(), Warnings: redactAll(d.Warnings, redact), Files: redactAll(d.Files, redact),
 	}
 }
 
 // batchNodes returns the schema of a loader's batches: that of the data, with padded columns dense
 // and added columns at the end.
 func batchNodes(s *column.Schema, o loader.Options) []Node {
+	if shape, err := o.Shape(s); err == nil { // else Check has refused it
+		s = shape.Schema()
+	}
 	nodes := make([]Node, 0, len(s.Fields)+len(o.Pad))
 	fields, made := o.Packed.Fields(s)
 	for _, f := range fields {
@@ -74,7 +79,7 @@ func added(p loader.Padding, size int) []Node {
 func nodeOf(f *column.Field) Node {
 	n := Node{
 		Name: f.Name, Kind: kinds[f.Kind], Type: f.Type.String(), Width: f.Width, Nullable: f.Nullable, UTC: f.UTC,
-		Precision: f.Precision, Scale: f.Scale, ListSize: f.ListSize, Partition: f.Partition, Added: f.Made, Joined: f.Joined, Children: []Node{},
+		Precision: f.Precision, Scale: f.Scale, ListSize: f.ListSize, Partition: f.Partition, Added: f.Made, Joined: f.Joined, Features: f.Features, Children: []Node{},
 	}
 	if f.Kind == column.List || f.Kind == column.Struct || f.Kind == column.Map {
 		n.Type = n.Kind

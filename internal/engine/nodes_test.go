@@ -59,6 +59,25 @@ func TestNodes(t *testing.T) {
 	}
 }
 
+// Features change the columns, and a matrix names what it was stacked of.
+func TestNodesOfFeatures(t *testing.T) {
+	number := func(name string) *column.Field {
+		return &column.Field{Name: name, Kind: column.Fixed, Type: column.TypeInt64, Width: 8, Nullable: true}
+	}
+	schema := &column.Schema{Fields: []*column.Field{number("a"), number("label"), number("b")}}
+	got := batchNodes(schema, loader.Options{NaN: true, Features: loader.Features{
+		Cast: map[string]column.Type{"label": column.TypeBFloat16}, Stack: []loader.Stack{{Name: "x", Columns: []string{"b", "a"}}},
+	}, Fill: []loader.Fill{{Column: "x", Value: 0}}})
+	a, _ := json.Marshal(got)
+	const common = `"unit":"","utc":false,"precision":0,"scale":0`
+	want := `[{"name":"label","kind":"fixed","type":"bfloat16","width":2,"nullable":true,` + common + `,"list_size":0,"partition":false,"added":false,"children":[]},` +
+		`{"name":"x","kind":"list","type":"list","width":0,"nullable":false,` + common + `,"list_size":2,"partition":false,"added":false,"features":["a","b"],"children":[` +
+		`{"name":"item","kind":"fixed","type":"float","width":4,"nullable":false,` + common + `,"list_size":0,"partition":false,"added":false,"children":[]}]}]`
+	if string(a) != want {
+		t.Errorf("got  %s\nwant %s", a, want)
+	}
+}
+
 // Ids of rows are a part of the batches unless the loader leaves them out, and seeds come last.
 func TestNodesOfRowIDs(t *testing.T) {
 	field := func(name string, made bool) *column.Field {

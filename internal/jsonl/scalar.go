@@ -39,6 +39,10 @@ func scalar(f *column.Field) formatter {
 		return func(dst, v []byte) []byte { return strconv.AppendUint(dst, le.Uint64(v), 10) }
 	case column.TypeFloat16:
 		return func(dst, v []byte) []byte { return appendFloat16(dst, le.Uint16(v)) }
+	case column.TypeBFloat16:
+		return func(dst, v []byte) []byte {
+			return appendFloat(dst, float64(math.Float32frombits(uint32(le.Uint16(v))<<16)), 32)
+		}
 	case column.TypeFloat32:
 		return func(dst, v []byte) []byte { return appendFloat(dst, float64(math.Float32frombits(le.Uint32(v))), 32) }
 	case column.TypeFloat64:

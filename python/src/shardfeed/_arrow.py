@@ -194,6 +194,7 @@ _FORMATS = {
     "int64": "l",
     "uint64": "L",
     "float16": "e",
+    "bfloat16": "S",  # its bits: Arrow has no bfloat16
     "float": "f",
     "float32": "f",
     "double": "g",

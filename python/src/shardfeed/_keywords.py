@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from ._bucket import Bucket
     from ._pack import Pack
+    from ._sources import Source
 
     T = TypeVar("T", default=Any)
 else:
@@ -31,9 +32,25 @@ Unknown = Literal["error"] | int
 Tail = Literal["drop", "pad", "short", "carry"]
 
 
+class StackOptions(TypedDict, total=False):
+    """A matrix of columns, where a list of them does not say enough."""
+
+    columns: Sequence[str]
+    dtype: Any
+    null: Any
+    keep: bool | Sequence[str]
+
+
+Stack = Sequence[str] | StackOptions
+
+
 class DatasetOptions(TypedDict, total=False):
     """The arguments of StreamingDataset besides uri and batch_size."""
 
+    sources: Mapping[str, Source] | None
+    stop: Literal["first", "all"] | None
+    epoch_size: int | None
+    curriculum: Sequence[tuple[int, Mapping[str, float]]] | None
     columns: Sequence[str] | None
     filters: Filters | None
     parts: Mapping[str, float] | None
@@ -70,6 +87,10 @@ class DatasetOptions(TypedDict, total=False):
     max_length: int | Mapping[str, int] | None
     vocabulary: Mapping[str, Sequence[str] | Mapping[str, int] | Path] | None
     unknown: Unknown | Mapping[str, Unknown]
+    cast: Mapping[str, Any] | None
+    hash: Mapping[str, int] | None
+    scale: Mapping[str, tuple[float, float]] | None
+    stack: Mapping[str, Stack] | None
     manifest: Path | None
     plan: Path | None
     strict: bool

@@ -17,7 +17,7 @@ from ._checks import Problems
 from ._connection import Connection
 from ._dataset import _agreement
 from ._engine import Engine
-from ._keywords import Address, Filters, Path, Unknown
+from ._keywords import Address, Filters, Path, Stack, Unknown
 from ._layout import Layout
 from ._locate import RowPlace
 from ._nulls import NullWatch
@@ -74,7 +74,8 @@ class MapDataset:
         uri (str, Path, or list of them): what to read: an address such as
             ``s3://bucket/table/dt=*/`` or ``hdfs://namenode/table``, or a path. Globs and ``{a,b}``
             are expanded.
-        columns (list of str, default None): names or dotted paths of the columns. None reads all.
+        columns (list of str, default None): names, dotted paths or patterns ("num_*") of the
+            columns. None reads all. Columns of ``stack`` are read in any case.
         filters, parts, part, part_key, part_seed, subsample, rows, rows_new: as those of
             StreamingDataset. The rows that they keep are numbered.
         row_ids (bool, default False): add the columns ``"_row"``, the number of the row in the list
@@ -83,7 +84,8 @@ class MapDataset:
             unit ("4GiB"). None is a quarter of the machine's memory.
         cache, cache_dir, cache_limit, cache_policy, index_dir, storage_options: as those of
             StreamingDataset.
-        null, pad, max_length, vocabulary, unknown: as those of StreamingDataset.
+        null, pad, max_length, vocabulary, unknown, cast, hash, scale, stack: as those of
+            StreamingDataset.
         manifest, strict, missing, invalid_utf8: as those of StreamingDataset.
         unit_rows (int, default None): the most rows that are decoded together. None follows from
             the data.
@@ -121,6 +123,10 @@ class MapDataset:
         max_length: int | Mapping[str, int] | None = None,
         vocabulary: Mapping[str, Sequence[str] | Mapping[str, int] | Path] | None = None,
         unknown: Unknown | Mapping[str, Unknown] = "error",
+        cast: Mapping[str, Any] | None = None,
+        hash: Mapping[str, int] | None = None,
+        scale: Mapping[str, tuple[float, float]] | None = None,
+        stack: Mapping[str, Stack] | None = None,
         manifest: Path | None = None,
         strict: bool = False,
         missing: Literal["error", "null"] = "error",

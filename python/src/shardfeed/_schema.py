@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -28,13 +29,29 @@ _NUMBERS = {
     "float64": "<f8",
 }
 
-_FLOATS = frozenset({"float16", "float", "float32", "double", "float64"})
+_FLOATS = frozenset({"float16", "bfloat16", "float", "float32", "double", "float64"})
 _TEXTS = frozenset({"string", "enum", "json"})
 
 _INT96 = np.dtype([("nanoseconds", "<i8"), ("day", "<i4")])
 _INTERVAL = np.dtype([("months", "<u4"), ("days", "<u4"), ("milliseconds", "<u4")])
 _UNIX_DAY = 2_440_588  # as a Julian day
 _NANOSECONDS = 86_400_000_000_000  # of a day
+
+
+# bfloat16 where every tensor library has to know the dtype. What makes tensors looks at the metadata.
+BFLOAT16_BITS = np.dtype("<i2", metadata={"bfloat16": True})
+
+
+@functools.cache
+def _bfloat16() -> np.dtype[Any]:
+    """The dtype of bfloat16: numpy has none, and the package ml_dtypes adds it. Without it users see
+    the bits as uint16.
+    """
+    try:
+        import ml_dtypes
+    except ImportError:
+        return np.dtype("<u2")
+    return np.dtype(ml_dtypes.bfloat16)
 
 
 class Storage(NamedTuple):
@@ -83,6 +100,7 @@ class Field:
     list_size: int = 0  # of lists of one size; -1: dense, with a length that differs by batch; 0: ragged
     partition: bool = False  # from directory names
     joined: bool = False  # of the batch, not of its rows: one array, or one number
+    features: tuple[str, ...] = ()  # of a matrix: the columns that it was stacked of
     added: bool = False  # not in the data: the lengths of a padded column, ids and seeds of rows
     children: tuple[Field, ...] = ()
 
@@ -90,6 +108,7 @@ class Field:
     def from_json(cls, node: Mapping[str, Any]) -> Field:
         """Reads a node of the engine's schema."""
         known = {name: node[name] for name in _FIELDS if node.get(name) is not None}
+        known["features"] = tuple(known.get("features", ()))
         return cls(**known, children=tuple(cls.from_json(c) for c in node.get("children") or ()))
 
     @property
@@ -149,6 +168,8 @@ class Field:
         """
         if self.type in _NUMBERS:
             return _as_lies(_NUMBERS[self.type])
+        if self.type == "bfloat16":
+            return _as_lies(BFLOAT16_BITS if plain else _bfloat16())
         if self.type == "decimal" and self.width in (4, 8):
             return _as_lies(f"<i{self.width}")
         if self.type == "decimal":

@@ -84,5 +84,5 @@ def _plain(field: Field) -> bool:
     """Whether a column is numbers that the engine gathers, and users see the stored values."""
     if field.kind != "fixed" or field.added:
         return False
-    _, shape, _, convert = field.storage(plain=True)
-    return not shape and convert is None
+    dtype, shape, _, convert = field.storage(plain=True)
+    return not shape and convert is None and not dtype.metadata

@@ -55,6 +55,8 @@ def _maker(layout: Layout, name: str) -> TensorMaker:
     if field.joined and field.kind == "fixed":
         return make
     if field.is_dense:
+        if field.leaf.type == "bfloat16":
+            return lambda slot, nodes: to_tensors(make(slot, nodes))
         return lambda slot, nodes: torch.from_numpy(make(slot, nodes))
     if field.kind == "binary":
         return _binary(layout.at[name], field.is_text)

@@ -228,7 +228,8 @@ class Ragged:
 def to_tensors(column: _columns.Column) -> Column:
     """A column of arrays as tensors that share its memory. It must have only dtypes of torch."""
     if isinstance(column, np.ndarray):
-        return torch.from_numpy(column)
+        tensor = torch.from_numpy(column)
+        return tensor.view(torch.bfloat16) if column.dtype.metadata else tensor
     if isinstance(column, _columns.Bytes):
         return Bytes(torch.from_numpy(column.values), torch.from_numpy(column.offsets), column.text)
     if isinstance(column, _columns.Ragged):
