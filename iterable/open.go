@@ -87,10 +87,10 @@ func (d *Dataset) drawnRows(o StreamOptions) int64 {
 	return int64(o.Draws) * rows
 }
 
-// BatchBytes foretells the memory of a batch of so many rows: of mean rows, and an eighth for
-// rounding. Without Pad and Carry it has no more rows than an epoch.
-func (d *Dataset) BatchBytes(rows int, tail shuffle.Tail) int64 {
-	return d.batchBytes(StreamOptions{BatchSize: rows, Tail: tail, Batches: 1})
+// BatchBytes foretells the memory of a batch of so many rows: of mean rows, each wider by so many
+// bytes, and an eighth for rounding. Without Pad and Carry it has no more rows than an epoch.
+func (d *Dataset) BatchBytes(rows int, tail shuffle.Tail, wider int64) int64 {
+	return d.batchBytes(StreamOptions{BatchSize: rows, Tail: tail, Batches: 1, Wider: wider})
 }
 
 // batchBytes foretells the memory of the batches that the layer above makes: mean rows, and an
@@ -101,7 +101,7 @@ func (d *Dataset) batchBytes(o StreamOptions) int64 {
 		return 0
 	}
 	if d.packing() != nil {
-		all := mem.MulDiv(d.packedBytes(), int64(o.Batches)*int64(o.BatchSize), max(1, d.samples))
+		all := mem.MulDiv(d.packedBytes(), int64(o.Batches)*int64(o.BatchSize), max(1, d.samples)) + int64(o.Batches)*int64(o.BatchSize)*o.Wider
 		return all + all/roundingPart + int64(o.Batches)*blockBytes
 	}
 	var bytes int64
@@ -113,5 +113,6 @@ func (d *Dataset) batchBytes(o StreamOptions) int64 {
 	if again := int64(o.BatchSize) - rows; again > 0 && (o.Tail == shuffle.Pad || o.Tail == shuffle.Carry) {
 		all += mem.MulDiv(d.valueBytes(), batches*again, d.NumRows())
 	}
+	all += batches * int64(o.BatchSize) * o.Wider
 	return all + all/roundingPart + batches*blockBytes
 }

@@ -14,6 +14,7 @@ import (
 // A Shape is how the columns of batches are made of those of a data set: features bound to its
 // schema.
 type Shape struct {
+	data    *column.Schema
 	schema  *column.Schema
 	columns []shapeColumn
 	fills   []Fill // those of columns of the shape, not of its matrices
@@ -138,7 +139,7 @@ func leafField(f *column.Field) *column.Field {
 
 // shape puts the columns together: single ones in their order, then the matrices.
 func (b *binder) shape(matrices []*rowgroup.Matrix) *Shape {
-	s := &Shape{schema: &column.Schema{}}
+	s := &Shape{data: b.data, schema: &column.Schema{}}
 	for i, f := range b.data.Fields {
 		if b.stacked[i] != "" && !b.kept[i] {
 			if c, ok := b.casts[i]; ok && c.by == f.Name {
@@ -315,6 +316,47 @@ func (b *binder) null(member *rowgroup.Member, to *column.Field, s Stack) (given
 
 // Schema is the columns of batches.
 func (s *Shape) Schema() *column.Schema { return s.schema }
+
+// wider is how many bytes a row of the shape's columns has beyond one of the data's, where these are
+// fixed values and lists of them.
+func (s *Shape) wider(m *rowgroup.Manifest) (bytes int64) {
+	used := map[int]bool{}
+	for i, c := range s.columns {
+		f := s.schema.Fields[i]
+		switch {
+		case c.matrix != nil:
+			bytes += int64(f.ListSize * f.Children[0].Width)
+		case c.cast != nil:
+			bytes += rowBytes(m, f, c.source) - rowBytes(m, s.data.Fields[c.source], c.source)
+		}
+		used[c.source] = true
+	}
+	for i, f := range s.data.Fields {
+		if !used[i] { // it is in matrices alone
+			bytes -= rowBytes(m, f, i)
+		}
+	}
+	return max(0, bytes)
+}
+
+// rowBytes is the mean bytes of a row of a column of fixed values, or of lists of them; of others 0.
+func rowBytes(m *rowgroup.Manifest, f *column.Field, source int) int64 {
+	items := int64(1)
+	switch {
+	case f.Kind == column.List && f.ListSize > 0:
+		f, items = f.Children[0], int64(f.ListSize)
+	case f.Kind == column.List && f.Children[0].Kind == column.Fixed && !f.Made:
+		items = 0
+		for g := range m.Groups() {
+			items += m.Items(g, source)
+		}
+		f, items = f.Children[0], items/max(1, m.NumRows())
+	}
+	if f.Kind != column.Fixed {
+		return 0
+	}
+	return items * int64(f.Width)
+}
 
 // Gather makes column i of the shape of the picked rows, in memory from alloc. Nulls are what the
 // bits of validity say; only in matrices other values than zero may stand in their place.

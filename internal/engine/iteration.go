@@ -47,7 +47,7 @@ type iteration struct {
 
 func newIteration(s *session, j Join, state shuffle.State, steps shuffle.Steps) *iteration {
 	n := bundleOf(j, state, steps.Tail, func(n int) int64 {
-		return s.dataset.data.Dataset.BatchBytes(n*s.batchSize(), bundled(steps, n, j.WorldSize).Tail)
+		return s.dataset.data.batchBytes(n*s.batchSize(), bundled(steps, n, j.WorldSize).Tail)
 	})
 	it := &iteration{
 		session: s, join: j, state: state, steps: bundled(steps, n, j.WorldSize), single: steps, bundle: n, now: state,
