@@ -92,8 +92,8 @@ func BatchBytes(ds *iterable.Dataset, o Options) int64 {
 	return ds.BatchBytes(o.BatchSize, o.Tail, o.wider(ds))
 }
 
-// wider is how many bytes more than the data's a row of batches has; 0 where that is not known, since
-// the features do not fit the data.
+// wider is how many bytes more than the data's a row of batches has; 0 where that is not known,
+// since the features do not fit the data.
 func (o Options) wider(ds *iterable.Dataset) int64 {
 	shape, err := o.Shape(ds.Schema())
 	if err != nil {

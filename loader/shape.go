@@ -43,8 +43,8 @@ func (f Features) bind(s *column.Schema, nan bool, fills []Fill) (*Shape, error)
 // Schema is the columns of batches.
 func (s *Shape) Schema() *column.Schema { return s.schema }
 
-// wider is how many bytes a row of the shape's columns has beyond one of the data's, as far as these
-// are fixed values and lists of them.
+// wider is how many bytes a row of the shape's columns has beyond one of the data's, as far as
+// these are fixed values and lists of them.
 func (s *Shape) wider(m *rowgroup.Manifest) (bytes int64) {
 	used := map[int]bool{}
 	for i, c := range s.columns {
