@@ -27,6 +27,10 @@ def test_defaults():
     assert told.pop("env") == _storage.environment(os.environ)
     assert told == {
         "addresses": ["s3://b/p"],
+        "sources": [],
+        "stop": "",
+        "epoch_size": 0,
+        "curriculum": [],
         "columns": None,
         "row_ids": False,
         "seeds": False,
@@ -65,11 +69,11 @@ def test_defaults():
         "storage": {},
         "null": {},
         "pad": [],
+        "pack": None,
         "cast": {},
         "hash": {},
         "scale": {},
         "stack": {},
-        "pack": None,
         "vocabulary": {},
         "unknown": {},
         "slots": 0,

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
     from ._pack import Pack
+    from ._sources import Source
 
     T = TypeVar("T", default=Any)
 else:
@@ -44,6 +45,10 @@ Stack = Sequence[str] | StackOptions
 class DatasetOptions(TypedDict, total=False):
     """The arguments of StreamingDataset besides uri and batch_size."""
 
+    sources: Mapping[str, Source] | None
+    stop: Literal["first", "all"] | None
+    epoch_size: int | None
+    curriculum: Sequence[tuple[int, Mapping[str, float]]] | None
     columns: Sequence[str] | None
     filters: Filters | None
     parts: Mapping[str, float] | None
