@@ -42,7 +42,7 @@ func TestSpecValidatesEveryField(t *testing.T) {
 		"Cast":  {map[string]string{"a": "int33"}, map[string]string{"": "int32"}},
 		"Hash":  {map[string]int64{"a": 0}},
 		"Scale": {map[string][]float64{"a": {1}}, map[string][]float64{"a": {1, 0}}},
-		"Stack": {map[string]Stack{"x": {}}, map[string]Stack{"x": {Columns: []string{"a"}, DType: "float"}}, map[string]Stack{"x": {Columns: []string{"a"}, Null: json.RawMessage(`"many"`)}}},
+		"Stack": {map[string]Stack{"x": {}}, map[string]Stack{"x": {Columns: []string{"a"}, DType: "float"}}, map[string]Stack{"x": {Columns: []string{"a"}, Null: json.RawMessage(`[1]`)}}},
 		"Pad":   {[]Pad{{}}, []Pad{{Column: "a"}, {Column: "a"}}, []Pad{{Column: "a", MaxLength: -1}}, []Pad{{Column: "a", Multiple: -1}}, []Pad{{Column: "a", Value: json.RawMessage("{}")}}},
 	})
 }

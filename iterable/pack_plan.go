@@ -23,7 +23,7 @@ type PackPlan struct {
 	// Utilisation is the part of the blocks that tokens fill; 0 where Tokens is.
 	Utilisation float64
 
-	counting int64 // encoded bytes that tell the lengths, without a column of lengths
+	counting int64 // encoded bytes of lists that were read for their lengths, at most
 }
 
 // wellUsed is the utilisation under which a plan says what to write differently: 25 blocks a unit.
@@ -49,7 +49,7 @@ func (d *source) packPlan(units []shuffle.Unit) *PackPlan {
 	if p.Blocks > 0 {
 		p.Utilisation = min(1, float64(p.Tokens)/float64(p.Blocks)/float64(p.Size))
 	}
-	if !k.declared {
+	if !k.declared && d.countedRows.Load() {
 		for g := range d.data.Groups {
 			fetch, _ := d.manifest.RuleBytes(g)
 			p.counting += fetch

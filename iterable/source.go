@@ -41,6 +41,7 @@ type source struct {
 	samples  int64  // of an epoch
 
 	packedTokens atomic.Int64 // in all blocks of an epoch, where this process counted all of them
+	countedRows  atomic.Bool  // by reading the columns of the rule
 
 	cutting chan struct{} // a value while units are cut and counted
 	mu      sync.Mutex

@@ -228,7 +228,7 @@ func TestBrainFill(t *testing.T) {
 	for _, c := range []struct {
 		v    any
 		want []byte
-	}{{1.0, []byte{0x80, 0x3f}}, {math.NaN(), []byte{0xc0, 0x7f}}, {math.Inf(-1), []byte{0x80, 0xff}}, {1e39, nil}, {3.4e38, nil}, {-2, []byte{0, 0xc0}}} {
+	}{{"NaN", []byte{0xc0, 0x7f}}, {"Infinity", []byte{0x80, 0x7f}}, {"many", nil}, {1.0, []byte{0x80, 0x3f}}, {math.NaN(), []byte{0xc0, 0x7f}}, {math.Inf(-1), []byte{0x80, 0xff}}, {1e39, nil}, {3.4e38, nil}, {-2, []byte{0, 0xc0}}} {
 		b, err := encode(f, c.v)
 		if (err == nil) != (c.want != nil) || err == nil && !slices.Equal(b, c.want) {
 			t.Errorf("%v is %x, %v; want %x", c.v, b, err, c.want)

@@ -23,6 +23,8 @@ func (c *client) join(j Join, to consumer) error {
 		return valueError("at most %d replicas of a rank share a machine's batches, got %d", maxReplicas, j.Replicas)
 	case j.Replica < 0 || j.Replica >= j.replicas():
 		return valueError("replica must be from 0 to %d of %d replicas, got %d", j.replicas()-1, j.replicas(), j.Replica)
+	case j.Outputs < 0 || j.Outputs > maxOutputs:
+		return valueError("outputs must be from 0 to %d, got %d", maxOutputs, j.Outputs)
 	case j.Iteration == "":
 		return protocolError("JOIN without an iteration")
 	case c.closed:

@@ -136,6 +136,7 @@ func (it *iteration) announce() {
 	joined := Joined{
 		Epoch: int64(it.epoch), State: it.state, Steps: it.single.Count(0), Bundle: it.bundle, Schema: it.session.dataset.summary.Schema,
 		Fingerprint: it.session.fingerprint(it.state, it.join.WorldSize, it.join.Replication),
+		OutputBytes: int64(it.join.Outputs) * it.session.dataset.data.Dataset.BatchBytes(it.session.batchSize()*it.bundle, it.steps.Tail),
 	}
 	it.session.mu.Lock()
 	defer it.session.mu.Unlock()
@@ -150,6 +151,9 @@ func (it *iteration) announce() {
 	it.session.dataset.engine.Logger.Debug("iteration begins", "rank", it.session.rank, "world", it.join.WorldSize, "epoch", joined.Epoch,
 		"position", it.state.Position, "batches", it.count, "workers", len(it.order), "replicas", len(it.names))
 }
+
+// outputs is how many batches the results of the trainers' workers count as.
+func (it *iteration) outputs() int { return it.join.Outputs * len(it.names) }
 
 // seat makes a seat of each worker's participants, who are replicas.
 func (it *iteration) seat() {
@@ -236,6 +240,9 @@ func (it *iteration) slack() int64 {
 	}
 	return int64(batches) * it.steps.GlobalBatch
 }
+
+// maxOutputs bounds the batches that a trainer's workers may hold results of.
+const maxOutputs = 1 << 16
 
 const (
 	copiedAhead  = 4 // batches, to a device

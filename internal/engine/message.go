@@ -138,6 +138,10 @@ type Join struct {
 	// step is a batch.
 	Bundle int `json:"bundle"`
 
+	// Outputs is how many batches the trainer's own workers hold results of, in memory of the
+	// trainer's. As many batches of the stream's are reserved for them.
+	Outputs int `json:"outputs"`
+
 	// Agree names the data set among the ranks. Ranks of a job that join with the same name must
 	// have the same fingerprint. Empty: they are not compared.
 	Agree string `json:"agree"`
@@ -156,6 +160,7 @@ type Joined struct {
 	Bundle      int           `json:"bundle"`      // steps in one batch; the last batch has all rows that are left
 	Fingerprint Fingerprint   `json:"fingerprint"` // what all ranks must have in common
 	Schema      []Node        `json:"schema"`      // of the batches
+	OutputBytes int64         `json:"output_bytes"` // reserved for Join.Outputs
 }
 
 // Fingerprint is everything that ranks must have in common, by its name for the user. Values are
@@ -189,6 +194,10 @@ type Ask struct {
 
 	// Locate asks only where rows lie, by their numbers in the list of shards.
 	Locate []int64 `json:"locate"`
+
+	// Outputs reserves bytes of the machine's memory for results of the trainer's own workers,
+	// beyond Joined.OutputBytes, in place of what was reserved before. null: it stays.
+	Outputs *int64 `json:"outputs"`
 }
 
 // Session says where a session stands.

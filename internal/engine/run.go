@@ -21,6 +21,7 @@ type run struct {
 	session   *session
 	continues bool
 	workers   int // of the loader
+	outputs   int // batches that are reserved for results of the trainers' workers
 	ctx       context.Context
 	cancel    context.CancelCauseFunc
 	done      chan struct{} // closed when all is freed
@@ -42,7 +43,7 @@ type run struct {
 // newRun returns a run of an iteration. The session's mutex is held.
 func newRun(it *iteration, continues bool) *run {
 	r := &run{
-		session: it.session, continues: continues, workers: it.session.dataset.data.Loader.Workers,
+		session: it.session, continues: continues, workers: it.session.dataset.data.Loader.Workers, outputs: it.outputs(),
 		done: make(chan struct{}), next: make(chan *iteration, 1), now: it,
 	}
 	r.ctx, r.cancel = context.WithCancelCause(it.session.dataset.ctx)
@@ -158,7 +159,7 @@ func (r *run) newLoader(it *iteration) (*loader.Loader, error) {
 		}
 	}
 	r.rings, r.steps, r.begun, r.from, r.left = it.order, it.steps, 0, it.from, it.count
-	o.MaxBatches = slots * len(it.order)
+	o.MaxBatches = slots*len(it.order) + r.outputs
 	o.Allocator = r
 	return loader.New(d.Dataset, o)
 }
@@ -216,7 +217,7 @@ func (r *run) end(it *iteration) {
 // same order. It reports whether it did. The session's mutex is held.
 func (r *run) adopt(it *iteration) bool {
 	if r.expects == nil || r.ctx.Err() != nil || !reflect.DeepEqual(*r.expects, it.state) || it.steps != r.now.steps ||
-		it.join.WorldSize != r.now.join.WorldSize || len(it.order) != len(r.now.order) {
+		it.join.WorldSize != r.now.join.WorldSize || len(it.order) != len(r.now.order) || it.outputs() > r.outputs {
 		return false
 	}
 	for i, seat := range it.order {

@@ -30,10 +30,11 @@ type session struct {
 	waiting *run                  // reads the next epoch ahead of its JOIN
 
 	figures tally
+	outputs map[int]func() // by replica: gives back what ASK reserved for results of its workers
 }
 
 func newSession(d *dataset, rank int) *session {
-	return &session{dataset: d, rank: rank, used: map[string]bool{}, forming: map[string]*iteration{}}
+	return &session{dataset: d, rank: rank, used: map[string]bool{}, forming: map[string]*iteration{}, outputs: map[int]func(){}}
 }
 
 // take adds a participant to the iteration that it names, which begins when it is complete.
@@ -242,6 +243,11 @@ func (s *session) ask(a Ask) (Session, error) {
 	defer s.mu.Unlock()
 	defer s.asOf(Join{Replica: a.Replica, Replicas: a.Replicas})()
 	r := s.where()
+	if a.Outputs != nil {
+		if err := s.reserveOutputs(a.Replica, *a.Outputs); err != nil {
+			return r, err
+		}
+	}
 	j := Join{Rank: s.rank, WorldSize: a.WorldSize}
 	state, err := s.choose(j)
 	if err != nil {
@@ -265,11 +271,32 @@ func (s *session) ask(a Ask) (Session, error) {
 	return r, nil
 }
 
+// reserveOutputs reserves bytes for results of a trainer's workers, in place of those before. The
+// mutex is held.
+func (s *session) reserveOutputs(replica int, bytes int64) error {
+	if give := s.outputs[replica]; give != nil {
+		give()
+		delete(s.outputs, replica)
+	}
+	if bytes <= 0 || s.closed {
+		return nil
+	}
+	give, err := s.dataset.engine.reserveRing(bytes)
+	if err != nil {
+		return err
+	}
+	s.outputs[replica] = give
+	return nil
+}
+
 // close ends what the session does. Its consumers have gone.
 func (s *session) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
+	for replica := range s.outputs {
+		_ = s.reserveOutputs(replica, 0)
+	}
 	for _, it := range s.forming {
 		it.stop()
 	}

@@ -214,6 +214,44 @@ def test_stack_nulls(table):
     only(table, columns=["label"], stack={"x": {"columns": ["num_a"], "dtype": "int64"}}, null={"num_a": 9})[1]["x"]  # no warning
 
 
+def test_null_of_floats(table):
+    """Numbers that JSON lacks stand in place of nulls, in matrices and elsewhere."""
+    _, batch = only(
+        table,
+        columns=["num_b"],
+        null={"num_b": math.inf},
+        stack={"x": {"columns": ["num_a", "num_b"], "null": -math.inf, "keep": ["num_b"]}},
+    )
+    assert batch["num_b"].tolist() == [0.5, 1.5, math.inf, 3.5]
+    assert batch["x"].tolist() == [[1, 0.5], [-math.inf, 1.5], [3, math.inf], [4, 3.5]]
+    _, batch = only(table, columns=["num_b"], null={"num_b": math.nan})
+    assert math.isnan(batch["num_b"][2])
+
+
+def test_stack_of_row_ids(table):
+    _, batch = only(table, columns=["label"], row_ids=True, stack={"x": ["_row", "num_b"]}, null={"x": 0})
+    assert batch["x"].tolist() == [[0.5, 0], [1.5, 1], [0, 2], [3.5, 3]]
+    assert list(batch) == ["label", "source", "x"]
+
+
+def test_stack_of_directories(tmp_path, runtime):
+    for day in (3, 4):
+        (tmp_path / f"day={day}").mkdir()
+        pq.write_table(pa.table({"a": [1, 2], "t": ["x", None]}), tmp_path / f"day={day}" / "p.parquet")
+    pq.write_table(pa.table({"a": [5]}), tmp_path / "day=4" / "q.parquet")
+    dataset = StreamingDataset(
+        tmp_path,
+        batch_size=5,
+        shuffle=False,
+        missing="null",
+        columns=["a"],
+        vocabulary={"t": ["x"]},
+        stack={"x": {"columns": ["day", "a", "t"], "null": -1}},
+    )
+    (batch,) = dataset
+    assert batch["x"].tolist() == [[1, 0, 3], [2, -1, 3], [1, 0, 4], [2, -1, 4], [5, -1, 4]]
+
+
 def test_cast(table):
     dataset, batch = only(table, cast={"label": np.int32, "ids": torch.int64, "num_?": "float64"}, null={"ids": -1})
     assert batch["label"].dtype == np.int32 and batch["num_a"].dtype == np.float64

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import sys
 import weakref
 from collections import deque
 
@@ -85,7 +86,8 @@ class Slots:
     """A source whose memory is written again when it has come back, as a ring's is."""
 
     def __init__(self, count, slots=4, ready=True):
-        self.ring = None
+        self.rings = ()
+        self.holds = sys.maxsize
         self.left = count
         self.made = 0
         self.free = slots
@@ -217,7 +219,7 @@ def test_rings_are_pinned_once_and_unpinned_before_they_go():
     cuda = FakeCuda()
     pins, ring = Pins(cuda), FakeRing()
     for _ in range(3):
-        pins.ring(ring)
+        pins.rings((ring,))
     assert cuda.registered == {ring.address: 4096}
     inside = torch.from_numpy(ring.memory[256:512])
     assert pins.pinned({"a": inside})["a"] is inside and cuda.pinned == 0
@@ -244,7 +246,7 @@ def test_a_ring_that_cannot_be_pinned(caplog):
     pins, ring = Pins(cuda), FakeRing()
     with caplog.at_level(logging.WARNING, "shardfeed"):
         for _ in range(3):
-            pins.ring(ring)
+            pins.rings((ring,))
     assert len(caplog.records) == 1 and "out of memory" in caplog.text
     assert cuda.forgot == 1
     assert pins.pinned(torch.from_numpy(ring.memory[:8])) is not None and cuda.pinned == 1, "it is copied into memory that torch pins"
@@ -304,7 +306,7 @@ def test_without_cuda_it_says_so_once(runtime, shards, job, caplog, monkeypatch)
 def test_pins_belong_to_their_process():
     cuda = FakeCuda()
     ring = FakeRing()
-    Pins(cuda).ring(ring)
+    Pins(cuda).rings((ring,))
     child = os.fork()
     if child == 0:
         del ring

@@ -48,7 +48,7 @@ def large(tmp_path: Path) -> str:
     return str(tmp_path)
 
 
-@pytest.mark.parametrize("given, pinned", [({}, [True]), ({"slots": 3}, [True]), ({"num_workers": 2}, [])])
+@pytest.mark.parametrize("given, pinned", [({}, [True]), ({"slots": 3}, [True]), ({"num_workers": 2}, [True])])
 def test_batches(host, data, given, pinned):
     """The ring that is page-locked is the engine's sealed memfd."""
     answer = host.run("whole", data, given, 2).answer

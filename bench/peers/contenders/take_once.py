@@ -25,10 +25,23 @@ def batches(task):
     for i in range(0, len(groups), GROUPS):
         read = [file.read_row_group(group, columns=task.wanted, use_threads=False) for file, group in groups[i : i + GROUPS]]
         table = pa.concat_tables(read)
+        if task.matrix:
+            yield from matrices(table, rng.permutation(len(table)), task.batch)
+            continue
         table = table.take(pa.array(rng.permutation(len(table))))
         columns = {name: parts(column) for name, column in zip(table.column_names, table.columns)}
         for start in range(0, len(table), task.batch):
             yield {name: cut(*column, start, min(start + task.batch, len(table))) for name, column in columns.items()}
+
+
+def matrices(table, order, batch):
+    """The columns as one matrix: made in the order of the files, and then permuted row by row, which is faster than column by column."""
+    matrix = np.empty((len(table), table.num_columns), np.float32)
+    for i, column in enumerate(table.columns):
+        matrix[:, i] = parts(column)[0]
+    matrix = torch.from_numpy(matrix.take(order, axis=0))
+    for start in range(0, len(table), batch):
+        yield {"x": matrix[start : start + batch]}
 
 
 def cut(values, offsets, start, end):

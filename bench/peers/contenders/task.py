@@ -20,6 +20,7 @@ class Task:
     workers: int = 0
     seed: int = 1
     columns: tuple = ()  # all when empty
+    matrix: bool = False  # the columns as one float32 matrix "x", nulls as NaN
     memory: str = ""  # the limit that ours gets
     lanes: int = 0  # of ours; 0 leaves them to its rule
     unit_rows: int = 0  # of ours; 0 is whole row groups

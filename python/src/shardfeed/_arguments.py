@@ -32,7 +32,17 @@ _ELSEWHERE = {
     "in_order": "batches always come in order",
     "pin_memory_device": "give device",
 }
-_LOADER_ONLY = ("collate_fn", "device", "pin_memory", "num_workers", "prefetch", "prefetch_factor", "persistent_workers", "worker_init_fn")
+_LOADER_ONLY = (
+    "collate_fn",
+    "device",
+    "pin_memory",
+    "num_workers",
+    "threads",
+    "prefetch",
+    "prefetch_factor",
+    "persistent_workers",
+    "worker_init_fn",
+)
 
 
 def checked(required: str | None) -> Callable[[Callable[P, None]], Callable[P, None]]:

@@ -134,6 +134,16 @@ class Connection:
         """Tells whether a frame of the engine is there already: a batch in most cases."""
         return not self._closed and self._inbox.ready()
 
+    def settle(self) -> int:
+        """Gives unused slots back, and returns how many more batches may come before one is copied out of the ring."""
+        self._loans.settle()
+        ring = self._rings.newest
+        return 1 if ring is None else _most(ring) - 1 - len(self._loans)
+
+    def fileno(self) -> int:
+        """The descriptor that can be read when the engine has sent something."""
+        return self._socket.fileno()
+
     def leave(self) -> None:
         """Ends the iteration. It never waits: the next request drops batches that still come."""
         if self._iterating and not self._leaving and not self._closed:
@@ -162,6 +172,11 @@ class Connection:
     def ring(self) -> Ring | None:
         """The newest generation of the ring. It may not be there yet after join; raw.slot.ring is a batch's own."""
         return self._rings.newest
+
+    @property
+    def loans(self) -> Loans:
+        """The slots that are in use."""
+        return self._loans
 
     @property
     def closed(self) -> bool:
@@ -294,7 +309,7 @@ class Connection:
         memory = np.asarray(slot)
         if self.read_only:
             memory.flags.writeable = False
-        most = ring.slots - (ring.slots > 3)
+        most = _most(ring)
         if len(self._loans) >= most:
             if (arrow := sys.modules.get("shardfeed._arrow_c")) is not None:
                 arrow.sweep()
@@ -360,6 +375,11 @@ class Connection:
 
     def _decode(self, kind: int) -> dict[str, Any]:
         return protocol.decode(kind, self._inbox.payload())
+
+
+def _most(ring: Ring) -> int:
+    """How many batches are held at once when further ones are copied."""
+    return ring.slots - (ring.slots > 3)
 
 
 _open_connections: weakref.WeakSet[Connection] = weakref.WeakSet()

@@ -587,6 +587,7 @@ class StreamingDataset(Generic[T]):
         self._next_epoch = int(joined["epoch"]) + 1
         layout, nulls = self._laid_out(joined["schema"], plain)
         batches = BatchIterator(connection, self._place, layout, nulls, self._give_back, bundle=int(joined.get("bundle") or 1))
+        batches.output_bytes = int(joined.get("output_bytes") or 0)
         self._batches_of = weakref.ref(batches)
         return batches
 

@@ -43,6 +43,7 @@ class BatchIterator:
     ) -> None:
         self.place = place
         self.bundle = bundle  # steps in one batch
+        self.output_bytes = 0  # reserved in the engine for results of workers
         self.layout = layout
         self._connection: Connection | None = connection
         self._next = connection.next
@@ -86,6 +87,19 @@ class BatchIterator:
     def ready(self) -> bool:
         """Whether the next batch or the end is there."""
         return self._connection is None or self._connection.ready()
+
+    @property
+    def connection(self) -> Connection | None:
+        """What the batches come by; None after the end."""
+        return self._connection
+
+    def drop(self) -> None:
+        """Ends the iteration and its connection: its slots are in use by other processes, and no further iteration gets its ring."""
+        connection = self._connection
+        if connection is not None:
+            connection.wake()
+            if not self._turn().locked():
+                self._break()
 
     def _finish(self) -> None:
         """Ends the epoch: the state is the beginning of the next one."""

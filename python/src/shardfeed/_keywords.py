@@ -27,8 +27,19 @@ Condition = tuple[str, str, Any]
 Filters = str | Sequence[Condition] | Sequence[Sequence[Condition]]
 Packing = Union[Mapping[str, int], "Pack"]
 Unknown = Literal["error"] | int
-Stack = Sequence[str] | Mapping[str, Any]
 Tail = Literal["drop", "pad", "short", "carry"]
+
+
+class StackOptions(TypedDict, total=False):
+    """A matrix of columns, where a list of them does not say enough."""
+
+    columns: Sequence[str]
+    dtype: Any
+    null: Any
+    keep: bool | Sequence[str]
+
+
+Stack = Sequence[str] | StackOptions
 
 
 class DatasetOptions(TypedDict, total=False):

@@ -19,7 +19,21 @@ class RawBatch:
     bytes of the data, the list size, and 0.
     """
 
-    __slots__ = ("bytes", "epoch", "next_epoch", "next_position", "nodes", "position", "rows", "seq", "slot", "step", "valid")
+    __slots__ = (
+        "bytes",
+        "epoch",
+        "next_epoch",
+        "next_position",
+        "nodes",
+        "offset",
+        "position",
+        "rows",
+        "seq",
+        "slot",
+        "step",
+        "used",
+        "valid",
+    )
 
     def __init__(self, slot: Slot | Copy, memory: Bytes, offset: int, used: int, parsers: dict[int, Struct]):
         """Reads the header at offset. The batch has used bytes of memory.
@@ -47,4 +61,6 @@ class RawBatch:
             parser = parsers[nodes] = Struct(f"<{nodes * protocol.NODE_FIELDS}q")
         self.nodes: tuple[int, ...] = parser.unpack_from(memory, offset + protocol.SLOT_HEADER.size)
         self.slot = slot
+        self.offset = offset
+        self.used = used
         self.bytes = memory

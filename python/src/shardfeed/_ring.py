@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import mmap
 import os
+import select
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +15,16 @@ from .errors import ProtocolError
 Bytes = npt.NDArray[np.uint8]
 
 
+# Owns a descriptor, of whatever file, and closes it in C with the last reference. A finalizer in
+# Python could swallow an interrupt, and file objects warn.
+_owner: Any = getattr(select, "epoll", None) or select.kqueue  # type: ignore[attr-defined]
+
+
 class Ring:
-    """One generation of slots. It is unmapped when nothing refers to it: the connection has let go, and the last view of a slot is gone."""
+    """One generation of slots. It is unmapped when nothing refers to it: the connection has let go, and the last view of a slot is gone.
+
+    ``file.fileno()`` is what other processes map.
+    """
 
     def __init__(self, descriptor: int, generation: int, slots: int, slot_size: int):
         """Maps the ring. The descriptor stays the caller's."""
@@ -27,6 +37,7 @@ class Ring:
         self.slot_size = slot_size
         self.bytes: Bytes = np.frombuffer(mmap.mmap(descriptor, slots * slot_size, flags=mmap.MAP_SHARED), np.uint8)
         self.address: int = self.bytes.__array_interface__["data"][0]
+        self.file = _owner.fromfd(os.dup(descriptor))
         self.announced = 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -35,7 +36,7 @@ class RowIterator:
         self.ring: Ring | None = None  # in which the last batch lies
         self._batches = batches
         self._make = make
-        self._world_size = world_size
+        self.world_size = world_size
         self._size = size
         self._tail = tail
         self._came: Iterator[Row] = iter(())  # rows of the last batch
@@ -60,14 +61,18 @@ class RowIterator:
                 batch = next(self._batches)
                 behind, (place.epoch, place.position) = (place.epoch, place.position), before
                 self.ring = batch._raw.slot.ring
-                self._came = _rows(batch, self._make(batch), self._count(batch), self._world_size, behind)
+                self._came = _rows(batch, self._make(batch), self._count(batch), self.world_size, behind)
                 row = next(self._came, None)
             place.epoch, place.position = row.behind
             return row
 
+    def places(self, batch: Batch, behind: tuple[int, int]) -> list[Row]:
+        """The rows of a batch, without their columns; behind is the epoch and position after the last of them."""
+        return list(_rows(batch, itertools.repeat({}), self._count(batch), self.world_size, behind))
+
     def _count(self, batch: Batch) -> int:
         bundle = self._batches.bundle
-        return batch.rows if bundle == 1 else due(batch, bundle, self._world_size, self._size, self._tail)
+        return batch.rows if bundle == 1 else due(batch, bundle, self.world_size, self._size, self._tail)
 
     def close(self) -> None:
         """Ends the iteration. It never waits."""

@@ -28,6 +28,7 @@ __all__ = [
     "ShardfeedError",
     "StateError",
     "StorageError",
+    "WorkerError",
 ]
 
 
@@ -111,6 +112,10 @@ class EngineGone(EngineError, ConnectionError):
     """
 
     log: str = ""
+
+
+class WorkerError(ShardfeedError, RuntimeError):
+    """A worker process that ended before its loader did, or could not start."""
 
 
 class ForkError(ShardfeedError, RuntimeError):

@@ -204,7 +204,7 @@ def left_early(shards: str, how: str, given: dict[str, Any]) -> dict[str, Any]:
     late(0)
     gc.collect()
     found = list(map(values, loader))
-    ring = weakref.ref(rings(loader)[0][0]) if given.get("num_workers", 0) == 0 else lambda: None
+    ring = weakref.ref(rings(loader)[0][0])
     del loader
     gc.collect()
     return {"same": same(found, expected), "ring_gone": ring() is None}
@@ -380,12 +380,12 @@ def ends(shards: str, given: dict[str, Any]) -> None:
     kept = loader, batches, batch, moved
 
 
+def doubled(batch: Any) -> Any:
+    return {"id": batch["id"], "twice": batch["id"] * 2, "parts": [batch["x"] + 1, (batch["label"],)]}
+
+
 def functions(shards: str, workers: int) -> bool:
     """Tensors that the user's functions make."""
-
-    def doubled(batch: Any) -> Any:
-        return {"id": batch["id"], "twice": batch["id"] * 2, "parts": [batch["x"] + 1, (batch["label"],)]}
-
     expected = wanted(shards)
     found = list(opened(shards, collate_fn=doubled, num_workers=workers))
     return len(found) == len(expected) and all(

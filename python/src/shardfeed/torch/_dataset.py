@@ -138,11 +138,13 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
         if self._pending_state is not None:
             iterator.begin()
 
-    def _begin(self) -> BatchIterator | None:
-        """Begins an iteration in the engine; None when nothing is left of the epoch."""
+    def _begin(self, outputs: int = 0) -> BatchIterator | None:
+        """Begins an iteration in the engine; None when nothing is left of the epoch. Workers of a
+        loader hold results of so many batches.
+        """
         worker = _workers.current()
         if worker is None:
-            return self._begin_here()
+            return self._begin_here(outputs)
         part, pending = self._part, self._pending_state
         names = {"iteration": worker.iteration(part.count), "worker": worker.id, "workers": worker.workers, "next": part.restored}
         batches = self._batches(plain=True, **names)
@@ -157,9 +159,9 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
         batches.close()
         return None
 
-    def _begin_here(self) -> BatchIterator:
+    def _begin_here(self, outputs: int) -> BatchIterator:
         try:
-            return self._batches(plain=True, bundle=BUNDLE if self._rows_wanted else 0)
+            return self._batches(plain=True, bundle=BUNDLE if self._rows_wanted else 0, outputs=outputs)
         except ShardfeedError as e:
             if not self._compared:
                 self._compared = True
@@ -206,10 +208,6 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
         """The state before the first batch of a loader, whose workers may be ahead."""
         return _state.pack(self._pending_state[0] if self._pending_state is not None else self._session(plan=True)["state"])
 
-    def _used_by_workers(self) -> None:
-        """Notes that torch workers have begun with the epoch or state that was set here."""
-        self._pending_state = self._pending_epoch = None
-
     def _global_batch(self) -> int:
         return int(self._spec["batch_size"]) * self.world_size
 
@@ -230,11 +228,6 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
 
     def _padding_mask(self) -> str:
         return 'with_row_valid=True adds batch["_row_valid"], which is False for them'
-
-    def _compare_plans(self) -> None:
-        """Compares the ranks before torch workers begin, which have no process group."""
-        if not self._compared and self._share().job_world_size > 1:
-            self._compare(self._session(plan=True)["fingerprint"])
 
     def _compare(self, fingerprint: Mapping[str, str]) -> None:
         if not self._compared:

@@ -22,7 +22,11 @@ log = logging.getLogger("shardfeed")
 class Source(Protocol):
     """Where batches come from, each with the stamp of the place after it."""
 
-    ring: Ring | None  # of the last batch
+    rings: tuple[Ring, ...]  # in which the last batch lies
+
+    @property
+    def holds(self) -> int:
+        """How many batches may be held, while more come, before further ones are copied."""
 
     def __next__(self) -> tuple[Any, Any]: ...
 
@@ -30,6 +34,11 @@ class Source(Protocol):
         """Whether a batch is there."""
 
     def close(self) -> None: ...
+
+
+def holds(rings: tuple[Ring, ...]) -> int:
+    """How many batches of these rings may be held, while more come."""
+    return min((ring.slots - 2 for ring in rings), default=sys.maxsize)
 
 
 class Event(Protocol):
@@ -182,8 +191,7 @@ class Feeder:
 
         With nearly all in use, batches are copied out of it.
         """
-        ring = self._source.ring
-        return ring is None or len(self._moved) + len(self._in_use) < ring.slots - 2
+        return len(self._moved) + len(self._in_use) < self._source.holds
 
     def _move(self) -> None:
         if self._failed is not None:
@@ -203,7 +211,7 @@ class Feeder:
         """The next batch, in page-locked memory."""
         host, stamp = next(self._source)
         if self._pins is not None:
-            self._pins.ring(self._source.ring)
+            self._pins.rings(self._source.rings)
             host = self._pins.pinned(host)
         return host, stamp
 
@@ -242,7 +250,7 @@ class Pinner:
         self._mark()
         self._in_use.drop_passed()
         batch, stamp = next(self._source)
-        self._pins.ring(self._source.ring)
+        self._pins.rings(self._source.rings)
         self._last = self._pins.pinned(batch)
         return self._last, stamp
 

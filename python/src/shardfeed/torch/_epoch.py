@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
-
-from torch.utils.data import IterableDataset
 
 from .._ring import Ring
 from .._turn import Turn
-from ._dataset import StreamingDataset
+from ._device import holds
 from ._iterator import TensorIterator
 
 if TYPE_CHECKING:
@@ -75,59 +73,27 @@ class Local:
     """Batches that this process makes, each with its stamp."""
 
     def __init__(self, loader: DataLoader) -> None:
-        self.ring: Ring | None = None
+        self.rings: tuple[Ring, ...] = ()
         self._batches: TensorIterator = iter(loader.dataset)
         self._collate = loader.collate_fn
 
     def __next__(self) -> tuple[Any, Stamp]:
         batch = next(self._batches)
-        self.ring = self._batches.ring
+        ring = self._batches.ring
+        self.rings = () if ring is None else (ring,)
         if self._collate is not None:
             batch = self._collate(batch)
         return batch, _stamp(self._batches)
+
+    @property
+    def holds(self) -> int:
+        return holds(self.rings)
 
     def ready(self) -> bool:
         return self._batches.ready()
 
     def close(self) -> None:
         self._batches.close()
-
-
-class Remote:
-    """Batches that torch workers make, each with its stamp."""
-
-    def __init__(self, loader: DataLoader) -> None:
-        self.ring: Ring | None = None  # the workers have it
-        dataset = loader.dataset
-        dataset._compare_plans()
-        self._batches = iter(()) if dataset._nothing_left() else iter(loader._torch_loader())
-        self._dataset: StreamingDataset | None = dataset
-
-    def __next__(self) -> tuple[Any, Stamp]:
-        batch, stamp = next(self._batches)
-        if self._dataset is not None:
-            self._dataset._used_by_workers()
-            self._dataset = None
-        return batch, stamp
-
-    def ready(self) -> bool:
-        return True  # workers work ahead
-
-    def close(self) -> None:
-        self._batches = iter(())
-
-
-class Stamped(IterableDataset[Any]):
-    """A data set in a torch worker: collated batches, each with its stamp."""
-
-    def __init__(self, dataset: StreamingDataset, collate: Callable[[Any], Any] | None) -> None:
-        self._dataset = dataset
-        self._collate = collate
-
-    def __iter__(self) -> Iterator[tuple[Any, Stamp]]:
-        batches = iter(self._dataset)
-        for batch in batches:
-            yield (batch if self._collate is None else self._collate(batch)), _stamp(batches)
 
 
 def _stamp(batches: TensorIterator) -> Stamp:

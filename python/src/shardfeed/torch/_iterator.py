@@ -29,6 +29,7 @@ class TensorIterator(Generic[T]):
     """
 
     def __init__(self, dataset: StreamingDataset[T]) -> None:
+        self.outputs = 0  # batches that workers hold results of, when it begins
         self.place: Place | None = None
         self.position: int | None = None
         self.ring: Ring | None = None  # in which the last batch lies
@@ -50,7 +51,7 @@ class TensorIterator(Generic[T]):
         dataset = self._dataset
         if dataset is None:
             return
-        batches = None if dataset._nothing_left() else dataset._begin()
+        batches = None if dataset._nothing_left() else dataset._begin(self.outputs)
         if batches is not None:
             self.place = batches.place
             self._rank, world_size = dataset._ranks()

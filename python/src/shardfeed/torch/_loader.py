@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import pickle
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
@@ -18,11 +19,16 @@ from .._map import MapDataset
 from .._options import Options
 from .._schema import Schema
 from ..errors import OptionError, ShardfeedError
+from . import _start
 from ._batch import Batch
 from ._dataset import Row, StreamingDataset
-from ._device import Route
-from ._epoch import Epoch, Local, Remote, Stamp, Stamped, as_it_is
-from ._loader_options import AllOptions, Device, LoaderOptions, MapLoaderOptions, check
+from ._device import Route, Source
+from ._epoch import Epoch, Local, Stamp
+from ._loader_options import AllOptions, Device, MapLoaderOptions, StreamLoaderOptions, check
+from ._outputs import Outputs
+from ._pool import Pool
+from ._processes import Processes
+from ._threads import Threads
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -50,16 +56,20 @@ class DataLoader(Generic[T]):
             own. None leaves batches on the host.
         pin_memory (bool, default None): page-lock the memory that batches come in. None does so for
             a CUDA device.
-        num_workers (int, default 0): torch processes that run map and collate_fn. The engine works
-            in parallel without them.
+        num_workers (int, default 0): worker processes that run map and collate_fn, for functions
+            that take long in Python. Batches, order and states are those of 0. Functions must be
+            importable by name. The engine works in parallel without workers.
+        threads (int, default 0): threads of this process that run map and collate_fn in place of
+            workers, for functions that release the GIL, such as decoders of images.
         prefetch (int, default 2): batches that are copied to the device ahead of use.
-        prefetch_factor (int, default None): batches that each torch worker makes ahead. None is
-            torch's 2.
-        persistent_workers (bool, default False): keep torch workers from epoch to epoch.
-        worker_init_fn (function, default None): called with the worker's number when a torch worker
-            starts.
-        multiprocessing_context (str or context, default None): how torch workers start: "fork",
-            "spawn" or "forkserver".
+        prefetch_factor (int, default None): batches that each worker or thread has in hand or done.
+            None is 2.
+        persistent_workers (bool, default False): keep workers from epoch to epoch.
+        worker_init_fn (function, default None): called with the worker's number when a worker
+            starts. torch.utils.data.get_worker_info() tells more there.
+        multiprocessing_context (str or context, default None): how workers start: "forkserver",
+            "spawn" or "fork". None is "forkserver". "fork" is refused while this process has other
+            threads, or uses CUDA.
 
     With an address the arguments of the data set follow:
     """
@@ -75,11 +85,13 @@ class DataLoader(Generic[T]):
             return super().__new__(cls)
 
     @overload
-    def __init__(self: DataLoader[S], data: StreamingDataset[S], *, collate_fn: None = None, **options: Unpack[LoaderOptions]) -> None: ...
+    def __init__(
+        self: DataLoader[S], data: StreamingDataset[S], *, collate_fn: None = None, **options: Unpack[StreamLoaderOptions]
+    ) -> None: ...
 
     @overload
     def __init__(
-        self: DataLoader[S], data: StreamingDataset[Any], *, collate_fn: Callable[[Any], S], **options: Unpack[LoaderOptions]
+        self: DataLoader[S], data: StreamingDataset[Any], *, collate_fn: Callable[[Any], S], **options: Unpack[StreamLoaderOptions]
     ) -> None: ...
 
     @overload
@@ -111,6 +123,7 @@ class DataLoader(Generic[T]):
         device: Device = None,
         pin_memory: bool | None = None,
         num_workers: int = 0,
+        threads: int = 0,
         prefetch: int = 2,
         prefetch_factor: int | None = None,
         persistent_workers: bool = False,
@@ -128,6 +141,7 @@ class DataLoader(Generic[T]):
         self.collate_fn = collate_fn
         self.pin_memory = pin_memory
         self.num_workers = num_workers
+        self.threads = threads
         self.prefetch = prefetch
         self.prefetch_factor = prefetch_factor
         self.persistent_workers = persistent_workers
@@ -135,7 +149,8 @@ class DataLoader(Generic[T]):
         self.multiprocessing_context = multiprocessing_context
         self._route = Route(self.device, pin_memory, prefetch)
         self._stamp: Stamp | None = None  # of the last batch handed out since the last set_epoch or state
-        self._workers: torch.utils.data.DataLoader[Any] | None = None
+        self._pool: Pool | None = None  # of workers that wait for the next epoch
+        self._reserved = 0  # bytes for results of workers, beyond those of the stream
         self._epochs: weakref.WeakSet[Epoch] = weakref.WeakSet()
         self._owns_dataset = not isinstance(data, StreamingDataset)
         self._closed = False
@@ -171,7 +186,7 @@ class DataLoader(Generic[T]):
 
     def _open(self) -> tuple[Any, Any]:
         """Begins an epoch: the source of its batches, and what hands them out on the device."""
-        source = Local(self) if self.num_workers == 0 else Remote(self)
+        source: Source = Processes(self) if self.num_workers else Threads(self) if self.threads else Local(self)
         return source, self._route.open(source)
 
     @overload
@@ -184,7 +199,7 @@ class DataLoader(Generic[T]):
         """A loader of the same data and arguments, with a function applied to each batch on the
         host.
 
-        It runs before the copy to the device, in the torch workers where there are some. With
+        It runs before the copy to the device, in the workers or threads where there are some. With
         random it gets a torch.Generator as its second argument, seeded by the seed, the epoch, the
         step and the rank. The result counts its own epochs.
         """
@@ -245,14 +260,13 @@ class DataLoader(Generic[T]):
         self._check_open()
         self.dataset.load_state_dict(state_dict)
         self._stamp = None
-        self._workers = None  # persistent ones do not know of the state
 
     def stats(self) -> dict[str, Any]:
         """Figures of this rank's stream, by the names of ``shardfeed bench --json``."""
         return self.dataset.stats()
 
     def close(self) -> None:
-        """Ends iterations and torch workers, and returns memory to the engine.
+        """Ends iterations and workers, and returns memory to the engine.
 
         Batches that are held stay valid, and ``state_dict`` still says where training stood. A data
         set that was given stays open. Calling close again does nothing.
@@ -264,7 +278,9 @@ class DataLoader(Generic[T]):
             epoch.close()
         with contextlib.suppress(ShardfeedError):  # an engine that is gone must not hide the user's error
             self._last_state = self._state_here()
-        self._workers = None
+        if (pool := self._pool) is not None:
+            self._pool = None
+            pool.close()
         self.dataset._let_go(everything=self._owns_dataset)
 
     def _check_open(self) -> None:
@@ -282,23 +298,41 @@ class DataLoader(Generic[T]):
         return f"DataLoader({self.dataset!r}, device={self.device}, num_workers={self.num_workers})"
 
     def _repr_html_(self) -> str:
-        own = [("device", self.device or "the host"), ("torch workers", self.num_workers)]
+        own = [("device", self.device or "the host"), ("workers", self.num_workers), ("threads", self.threads)]
         return _html.facts("DataLoader", [*self.dataset._facts(), *own]) + self.schema._repr_html_()
 
-    def _torch_loader(self) -> torch.utils.data.DataLoader[Any]:
-        """Torch's loader, whose workers run the functions of map and collate_fn."""
-        if self._workers is None or not self.persistent_workers:
-            self._workers = torch.utils.data.DataLoader(
-                Stamped(self.dataset, self.collate_fn),
-                batch_size=None,
-                collate_fn=as_it_is,
-                num_workers=self.num_workers,
-                prefetch_factor=self.prefetch_factor,
-                persistent_workers=self.persistent_workers,
-                worker_init_fn=self.worker_init_fn,
-                multiprocessing_context=self.multiprocessing_context,
-            )
-        return self._workers
+    def _take_pool(self, slots: int) -> Pool:
+        """Workers for an iteration, which has so many slots for results."""
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            if pool.usable():
+                return pool
+            pool.close()
+        return self._new_pool(slots)
+
+    def _new_pool(self, slots: int) -> Pool:
+        dataset, collate = self.dataset, self.collate_fn
+        parts = {f"function {n + 1} of map or filter": t.function for n, t in enumerate(dataset._transforms)}
+        parts |= {"collate_fn": collate, "worker_init_fn": self.worker_init_fn}
+        context = _start.context_of(self.multiprocessing_context)
+        _start.check(context, parts)
+        try:
+            return Pool((dataset, collate), self.num_workers, context, self.worker_init_fn, dataset.rank, Outputs(slots))
+        except (pickle.PicklingError, AttributeError, TypeError) as error:
+            raise _start.cannot_send(error, parts) from None
+
+    def _reserve(self, size: int) -> None:
+        """Reserves bytes for results of workers, beyond those of the stream."""
+        if size != self._reserved:
+            self._reserved = 0
+            self.dataset._session(outputs=size)
+            self._reserved = size
+
+    def _give_pool_back(self, pool: Pool) -> None:
+        if self.persistent_workers and not self._closed and self._pool is None and pool.usable():
+            self._pool = pool
+        else:
+            pool.close()
 
 
 def _check_names(data: Any, options: dict[str, Any]) -> None:

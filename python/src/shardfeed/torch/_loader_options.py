@@ -30,6 +30,12 @@ class LoaderOptions(TypedDict, total=False):
     multiprocessing_context: Any
 
 
+class StreamLoaderOptions(LoaderOptions, total=False):
+    """The arguments of DataLoader with a StreamingDataset besides data and collate_fn."""
+
+    threads: int
+
+
 class MapLoaderOptions(LoaderOptions, total=False):
     """The arguments of DataLoader with a MapDataset besides data and collate_fn. MapLoader
     documents them.
@@ -43,7 +49,7 @@ class MapLoaderOptions(LoaderOptions, total=False):
     seed: int
 
 
-class AllOptions(LoaderOptions, DatasetOptions, total=False):
+class AllOptions(StreamLoaderOptions, DatasetOptions, total=False):
     """The arguments of DataLoader besides data, batch_size and collate_fn."""
 
 
@@ -59,8 +65,16 @@ def check(given: dict[str, Any], problems: Problems) -> torch.device | None:
     persistent = problems.of(flag, "persistent_workers", given["persistent_workers"])
     problems.of(number, "prefetch_factor", given["prefetch_factor"])
     problems.of(_context, given["multiprocessing_context"])
+    threads = problems.of(_required, "threads", given.get("threads", 0))
+    if workers and threads:
+        problems.found.append(
+            f"num_workers and threads exclude each other, got num_workers={workers} and threads={threads}: give threads for functions that "
+            "release the GIL, else num_workers"
+        )
+    if threads and given["worker_init_fn"] is not None:
+        problems.found.append(f"worker_init_fn needs num_workers of at least 1: threads share this process, got threads={threads}")
     if workers == 0:
-        if given["prefetch_factor"] is not None:
+        if given["prefetch_factor"] is not None and not threads:
             problems.found.append(f"prefetch_factor needs num_workers of at least 1, {got(given['prefetch_factor'])} with num_workers=0")
         if persistent:
             problems.found.append("persistent_workers=True needs num_workers of at least 1, got num_workers=0")

@@ -14,6 +14,7 @@ from .._raw_batch import RawBatch
 from .._ring import Ring
 from ..errors import ShardfeedError, nearer
 from . import _workers
+from ._device import holds
 from ._layout import TensorLayout
 from ._map_lists import Place
 from ._tensors import rows
@@ -48,7 +49,7 @@ class Local:
     """Batches that this process asks the engine for, some ahead, each with the place after it."""
 
     def __init__(self, loader: MapLoader[Any], start: Place, lists: Iterator[Any]) -> None:
-        self.ring: Ring | None = None
+        self.rings: tuple[Ring, ...] = ()
         self._dataset = loader.dataset
         self._collate = loader.collate_fn
         self._ahead = max(2, loader.prefetch + 1)
@@ -74,7 +75,8 @@ class Local:
         except ShardfeedError as e:
             self.close()
             raise nearer(e)  # noqa: B904 - the same error
-        self.ring = raw.slot.ring
+        ring = raw.slot.ring
+        self.rings = () if ring is None else (ring,)
         batch = self._tensors.make(raw, single)
         if self._collate is not None:
             batch = self._collate(batch)
@@ -97,6 +99,10 @@ class Local:
                 raise ValueError(f"at most {_MOST_ROWS} rows can be asked for at once, got {len(array)} more")
             self._connection.take(array)
             self._asked.append((len(array), single))
+
+    @property
+    def holds(self) -> int:
+        return holds(self.rings)
 
     def ready(self) -> bool:
         """Whether the next batch, or the end, is there."""
@@ -152,7 +158,7 @@ class Remote:
     """Batches that torch workers make, each with the place after it."""
 
     def __init__(self, loader: MapLoader[Any], start: Place, lists: Iterator[Any]) -> None:
-        self.ring: Ring | None = None  # the workers have it
+        self.rings: tuple[Ring, ...] = ()  # the workers have them
         self._place = start
         self._batches = iter(loader._torch_loader(lists))
 
@@ -160,6 +166,10 @@ class Remote:
         batch = next(self._batches)
         self._place = self._place._replace(batches=self._place.batches + 1)
         return batch, self._place
+
+    @property
+    def holds(self) -> int:
+        return holds(self.rings)
 
     def ready(self) -> bool:
         return True  # workers work ahead

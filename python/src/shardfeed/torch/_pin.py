@@ -61,17 +61,18 @@ class Pins:
         self._said = False
         self._one = threading.Lock()
 
-    def ring(self, ring: Ring | None) -> None:
-        """Page-locks a ring.
+    def rings(self, rings: tuple[Ring, ...]) -> None:
+        """Page-locks rings.
 
         When that fails it logs a warning, and batches are copied to locked memory.
         """
-        if ring is None or ring in self._rings:
-            return
-        # An interrupt ends no other thread: what is locked is also noted.
-        locking = threading.Thread(target=self._lock, args=(ring,), name="shardfeed-pin")
-        locking.start()
-        locking.join()
+        for ring in rings:
+            if ring in self._rings:
+                continue
+            # An interrupt ends no other thread: what is locked is also noted.
+            locking = threading.Thread(target=self._lock, args=(ring,), name="shardfeed-pin")
+            locking.start()
+            locking.join()
 
     def _lock(self, ring: Ring) -> None:
         with self._one:

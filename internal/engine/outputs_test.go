@@ -1,0 +1,104 @@
+package engine
+
+import (
+	"context"
+	"testing"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+)
+
+// Results of a trainer's workers count within the stream's memory, as batches of the stream's.
+func TestOutputs(t *testing.T) {
+	budget := mem.NewBudget(1 << 40)
+	open := func(memory int64) *sink {
+		e := testEngine(t, Options{Budget: budget, Open: func(ctx context.Context, r Request, _ func(Progress)) (*Data, error) {
+			return shopWithin(ctx, r, budget, memory)
+		}})
+		return newSink(t, connect(t, e, "d", testSpec()))
+	}
+	reserved := func(outputs int) (bytes, admitted int64) {
+		s := open(1 << 30)
+		j := alone(0)
+		j.Outputs = outputs
+		bytes = s.join(j).OutputBytes
+		s.batches(1)
+		admitted = budget.Admitted()
+		s.client.close()
+		until(t, "nothing is reserved", func() bool { return budget.Admitted() == 0 })
+		return bytes, admitted
+	}
+	none, plain := reserved(0)
+	told, with := reserved(100)
+	if none != 0 || told == 0 || with-plain < told*9/10 || with-plain > told*11/10 {
+		t.Errorf("%d bytes for no outputs, %d for 100, which reserve %d", none, told, with-plain)
+	}
+
+	t.Run("over the limit", func(t *testing.T) {
+		s := open(64 << 20)
+		j := alone(0)
+		j.Outputs = 1 << 15
+		s.ask(j)
+		if f := s.failure(); f.Kind != KindMemory {
+			t.Errorf("%+v", f)
+		}
+	})
+	t.Run("out of range", func(t *testing.T) {
+		s := open(1 << 30)
+		for _, n := range []int{-1, maxOutputs + 1} {
+			j := alone(0)
+			j.Outputs = n
+			if err := s.client.join(j, s); kindOf(err) != KindValue {
+				t.Errorf("%d: %v", n, err)
+			}
+		}
+	})
+	t.Run("an epoch with more", func(t *testing.T) { // is not that of the run that reads ahead with less
+		s := open(1 << 30)
+		for epoch := range 3 {
+			j := alone(epoch)
+			j.Outputs = 100 * (epoch / 2)
+			s.join(j)
+			s.batches(-1)
+		}
+		if got := budget.Admitted(); got < with*9/10 {
+			t.Errorf("%d bytes are reserved, %d for the first such epoch of a run", got, with)
+		}
+	})
+}
+
+// What results take beyond is reserved of the machine's memory, until it is given back or the
+// trainer has gone.
+func TestOutputsGrow(t *testing.T) {
+	e := testEngine(t, Options{Budget: mem.NewBudget(100)})
+	c := connect(t, e, "d", testSpec())
+	ask := func(bytes int64, replica int) error {
+		_, err := c.ask(Ask{WorldSize: 1, Outputs: &bytes, Replica: replica, Replicas: 2})
+		return err
+	}
+	for _, step := range []struct {
+		bytes   int64
+		replica int
+		want    int64
+		refused bool
+	}{
+		{bytes: 60, want: 60},
+		{bytes: 80, want: 80},
+		{bytes: 10, replica: 1, want: 90},
+		{bytes: 200, refused: true, want: 10},
+		{bytes: 0, replica: 1, want: 0},
+		{bytes: 70, want: 70},
+	} {
+		err := ask(step.bytes, step.replica)
+		if (err != nil) != step.refused || step.refused && kindOf(err) != KindMemory {
+			t.Errorf("%d bytes: %v", step.bytes, err)
+		}
+		if got := e.Budget.Admitted(); got != step.want {
+			t.Errorf("after %d bytes %d are reserved, expected %d", step.bytes, got, step.want)
+		}
+	}
+	if _, err := c.ask(Ask{WorldSize: 1}); err != nil || e.Budget.Admitted() != 70 {
+		t.Errorf("an ASK without outputs: %v, %d reserved", err, e.Budget.Admitted())
+	}
+	c.close()
+	until(t, "nothing is reserved", func() bool { return e.Budget.Admitted() == 0 })
+}

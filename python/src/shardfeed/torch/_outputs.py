@@ -1,0 +1,118 @@
+"""The ring in which workers write what they make."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+
+from .. import _protocol as protocol
+from .._ring import Ring
+from .._slot import Loans, Slot
+from ..errors import MemoryLimitError
+
+_PAGE = 4096
+_LEAST_SLOTS = 2  # one that the trainer has, and one that it waits for
+
+
+class Outputs:
+    """Slots for results. The trainer lends each to one worker, and has it until its last tensor is
+    gone.
+
+    The ring is made with the first result that needs it, and again, larger, when a result outgrows
+    its slots. The one before goes with the last result in it.
+    """
+
+    def __init__(self, slots: int) -> None:
+        self.wanted = slots
+        self._reserved = 0  # bytes of the stream's memory
+        self._more: Callable[[int], None] = _refuse
+        self.ring: Ring | None = None
+        self._free: list[int] = []  # slots of the ring; the last freed one is used next, as its pages are in memory
+        self._seq = 0
+        self._loans = Loans(self)  # type: ignore[arg-type] # it posts what is given back
+
+    def reserve(self, reserved: int, more: Callable[[int], None]) -> None:
+        """Notes how many bytes of the stream's memory are for the ring, and how to reserve others,
+        of the machine's: more takes their number, and raises when there are not so many.
+        """
+        self._reserved, self._more = reserved, more
+        try:
+            more(0 if self.ring is None else max(0, self.ring.slots * self.ring.slot_size - reserved))
+        except MemoryLimitError:
+            self.ring = None  # the next one is smaller
+
+    @property
+    def slots(self) -> int:
+        return self.wanted if self.ring is None else self.ring.slots
+
+    def free(self) -> int:
+        """How many slots may be lent."""
+        self._loans.settle()
+        return self.wanted if self.ring is None else len(self._free)
+
+    def lend(self, size: int = 0, keep: int = 0) -> Slot | None:
+        """Lends a slot of so many bytes; None when none is free but so many that must be kept."""
+        if size and (self.ring is None or size > self.ring.slot_size):
+            self._grow(size)
+        if self.free() <= keep or self.ring is None:
+            return None
+        self._seq += 1
+        return self._loans.lend(self.ring, self._free.pop(), self._seq)
+
+    def _grow(self, size: int) -> None:
+        """Makes a ring of larger slots: a quarter more than is asked for. Where memory is short they
+        are fewer, and as large as they must be.
+        """
+        each, slots = -(-size * 5 // (4 * _PAGE)) * _PAGE, self.wanted
+        try:
+            self._more(max(0, slots * each - self._reserved))
+        except MemoryLimitError as e:
+            each = -(-size // _PAGE) * _PAGE
+            slots = min(slots, self._reserved // each)
+            if slots < _LEAST_SLOTS:
+                raise MemoryLimitError(
+                    f"what map and collate_fn made of a batch takes {size / (1 << 20):.1f} MiB, and workers need memory for at least "
+                    f"{_LEAST_SLOTS} of them: give a smaller batch_size, or more memory= ({e})"
+                ) from None
+            self._more(0)
+        generation = 0 if self.ring is None else self.ring.generation + 1
+        descriptor = _shared(slots * each)
+        try:
+            self.ring = Ring(descriptor, generation, slots, each)
+        finally:
+            os.close(descriptor)
+        self._free = list(range(slots))
+
+    def post(self, frames: bytes) -> None:
+        """Takes slots back."""
+        for _, _, _, generation, index, _ in protocol.RELEASE_FRAME.iter_unpack(frames):
+            if self.ring is not None and generation == self.ring.generation:
+                self._free.append(index)
+
+    def close(self) -> None:
+        """Lends nothing from here on. The memory goes with the last result in it."""
+        self.ring = None
+        self._loans.close()
+
+
+def _refuse(size: int) -> None:
+    if size:
+        raise MemoryLimitError("nothing is reserved")
+
+
+def _shared(size: int) -> int:
+    """A file without a name that other processes can map. Its pages take memory when they are
+    written to.
+    """
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create("shardfeed-workers", os.MFD_CLOEXEC)
+    else:
+        with tempfile.TemporaryFile() as file:
+            descriptor = os.dup(file.fileno())
+    try:
+        os.ftruncate(descriptor, size)
+    except OSError as e:
+        os.close(descriptor)
+        raise MemoryLimitError(f"no shared memory of {size >> 20} MiB for what workers make: {e}") from None
+    return descriptor

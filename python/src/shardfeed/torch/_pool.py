@@ -1,0 +1,330 @@
+"""The worker processes of a loader."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import select
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import torch
+
+from .._ring import Ring
+from .._slot import Slot
+from .._transform import seed_of
+from ..errors import WorkerError
+from . import _link as frames
+from . import _start
+from ._link import Link, pair
+from ._outputs import Outputs
+from ._transfer import Maker, Unpacker
+from ._worker import Course, Sealed, Setting, again, run
+
+_PATIENCE = 5.0  # seconds that a worker has for the batch in hand when it is asked to end
+
+_started = 0  # pools of this process, each of which has a seed of its own
+
+
+class Job:
+    """A batch that a worker works on, and its result."""
+
+    __slots__ = (
+        "course",
+        "done",
+        "error",
+        "finish",
+        "maker",
+        "memory",
+        "number",
+        "numbers",
+        "out",
+        "rest",
+        "slot",
+        "used",
+        "what",
+        "worker",
+    )
+
+    def __init__(self, course: int, number: int, what: str) -> None:
+        self.course = course  # the number of the iteration
+        self.number = number
+        self.what = what  # for messages
+        self.done = False
+        self.error: BaseException | None = None
+        self.worker: Worker | None = None
+        self.slot: Slot | None = None  # of the batch, while the worker or the result uses it
+        self.memory: np.ndarray | None = None  # of that slot
+        self.used = 0  # bytes of it
+        self.out: Slot | None = None  # of the result
+        self.finish = 0  # bytes used of that
+        self.numbers: list[int] = []
+        self.maker: Maker | None = None
+        self.rest: bytes = b""
+
+    def fail(self, error: BaseException) -> None:
+        self.done, self.error, self.slot, self.memory, self.out = True, error, None, None, None
+
+
+class Worker:
+    """A process, as the trainer sees it."""
+
+    def __init__(self, number: int, process: Any, link: Link) -> None:
+        self.number = number
+        self.process = process
+        self.link = link
+        self.unpacker = Unpacker()
+        self.rings: set[int] = set()
+        self.jobs: dict[int, Job] = {}  # that it works on, in their order
+        self.kept: dict[tuple[int, int, int], Slot] = {}  # slots that it has not given back
+        self.heard = False
+        self.lost: WorkerError | None = None
+
+
+class Pool:
+    """K worker processes. One iteration at a time uses them."""
+
+    def __init__(self, functions: Any, workers: int, context: Any, init: Any, rank: int, outputs: Outputs) -> None:
+        """Starts the processes. functions are the data set and collate_fn."""
+        global _started
+        _started += 1
+        self.outputs = outputs
+        self.closed = False
+        self.workers: list[Worker] = []
+        self._woken = False
+        self.needs: list[tuple[Worker, Job, int]] = []  # workers that wait for a slot, and its bytes
+        self._course = 0
+        self._jobs = 0
+        self._rings: weakref.WeakKeyDictionary[Ring, int] = weakref.WeakKeyDictionary()
+        self._count = 0  # of rings
+        self._poll = select.poll()
+        self._by_descriptor: dict[int, Worker] = {}
+        self._pid = os.getpid()
+        seed = seed_of(torch.initial_seed() % 2**64, _started, rank, 0) >> 1
+        try:
+            for number in range(workers):
+                setting = Setting(number, workers, seed + number, dict(os.environ))
+                self._start(context, setting, Sealed((*functions, init)))
+        except BaseException:
+            self.close()
+            raise
+
+    def _start(self, context: Any, setting: Setting, sealed: Sealed) -> None:
+        ours, theirs = pair()
+        link = Link(ours)
+        try:
+            process = context.Process(target=run, args=(theirs, setting, sealed), name=f"shardfeed-worker-{setting.id}", daemon=True)
+            process.start()
+        except BaseException:
+            link.close()
+            raise
+        finally:
+            theirs.close()
+        worker = Worker(setting.id, process, link)
+        self.workers.append(worker)
+        self._by_descriptor[link.fileno()] = worker
+        self._poll.register(link.fileno(), select.POLLIN)
+
+    # Iterations
+
+    def begin(self, **course: Any) -> int:
+        """Begins an iteration, and returns its number."""
+        self._course += 1
+        payload = pickle.dumps(Course(number=self._course, **course), 5)
+        for worker in self.workers:
+            self._send(worker, frames.BEGIN, payload)
+        return self._course
+
+    def job(self, what: str) -> Job:
+        self._jobs += 1
+        return Job(self._course, self._jobs, what)
+
+    def send(self, job: Job, slot: Slot, memory: np.ndarray, offset: int, used: int, rows: int, *, private: bool) -> None:
+        """Has the worker that has the least to do work on a batch."""
+        worker = min(self.workers, key=lambda w: (len(w.jobs), w.number))
+        job.worker, job.slot, job.memory, job.used = worker, slot, memory, used
+        worker.jobs[job.number] = job
+        if worker.lost is not None:
+            self._lose(worker)
+            return
+        job.out = self.outputs.lend(keep=1)
+        ring, out = self._introduce(worker, slot.ring), frames.NO_RING
+        worker.kept[ring, slot.index, slot.seq] = slot
+        if job.out is not None:
+            out = self._introduce(worker, job.out.ring)
+        to = 0 if job.out is None else job.out.index
+        flags = frames.PRIVATE if private else 0
+        payload = frames.JOB_FRAME.pack(job.course, job.number, flags, rows, ring, slot.index, slot.seq, offset, used, out, to)
+        self._send(worker, frames.JOB, payload)
+
+    def _introduce(self, worker: Worker, ring: Ring) -> int:
+        """The number of a ring, which the worker has mapped then."""
+        number = self._rings.get(ring)
+        if number is None:
+            number = self._rings[ring] = self._count
+            self._count += 1
+        if number not in worker.rings:
+            worker.rings.add(number)
+            used = sorted(self._rings.values())
+            payload = frames.RING_FRAME.pack(number, ring.slots, ring.slot_size, len(used)) + np.array(used, np.uint32).tobytes()
+            self._send(worker, frames.RING, payload, descriptor=ring.file.fileno())
+        return number
+
+    def _send(self, worker: Worker, kind: int, payload: bytes, descriptor: int | None = None) -> None:
+        if worker.lost is None:
+            with contextlib.suppress(OSError):  # it has ended: reading from it says so, after what it has still sent
+                worker.link.send(kind, payload, descriptor=descriptor)
+
+    # What workers send
+
+    def wait(self, timeout: float | None, other: int | None) -> list[tuple[int, int]]:
+        """Waits until a worker has sent something, or another descriptor can be read. Nothing comes
+        after the timeout.
+        """
+        if other is None:
+            return self._poll.poll(None if timeout is None else timeout * 1000)
+        self._poll.register(other, select.POLLIN)
+        try:
+            return self._poll.poll(None if timeout is None else timeout * 1000)
+        finally:
+            self._poll.unregister(other)
+
+    def take(self, events: Iterable[tuple[int, int]]) -> None:
+        """Takes what workers have sent."""
+        for descriptor, _ in events:
+            if (worker := self._by_descriptor.get(descriptor)) is not None:
+                self._take(worker)
+
+    def _take(self, worker: Worker) -> None:
+        try:
+            while (frame := worker.link.receive(wait=False)) is not None:
+                worker.heard = True
+                self._frame(worker, *frame)
+        except EOFError:
+            self._poll.unregister(worker.link.fileno())
+            self._by_descriptor.pop(worker.link.fileno(), None)
+            self._lose(worker)
+
+    def _frame(self, worker: Worker, kind: int, payload: bytes) -> None:
+        if kind == frames.DONE:
+            _, number, flags, structure, count, given, new, used = frames.DONE_FRAME.unpack_from(payload)
+            at = frames.DONE_FRAME.size
+            numbers = np.frombuffer(payload, np.int64, count, at).tolist()
+            at += 8 * count
+            at = self._give_back(worker, payload, at, given)
+            maker = worker.unpacker.maker(structure, payload[at : at + new])
+            job = worker.jobs.pop(number)
+            job.numbers, job.maker, job.rest, job.finish, job.done = numbers, maker, payload[at + new :], used, True
+            if not used:
+                job.out = None
+            if not flags & frames.USES_BATCH:
+                job.slot = job.memory = None
+        elif kind == frames.NEED:
+            _, number, size = frames.NEED_FRAME.unpack(payload)
+            self.needs.append((worker, worker.jobs[number], size))
+        elif kind == frames.FAILED:
+            _, number, given = frames.FAILED_FRAME.unpack_from(payload)
+            at = self._give_back(worker, payload, frames.FAILED_FRAME.size, given)
+            error, text = pickle.loads(payload[at:])
+            failed = worker.jobs.pop(number, None)
+            if failed is None:  # it has failed to start, and ends
+                worker.lost = WorkerError(f"{self.name(worker)} failed to start:\n{text}{_start.hint(text)}")
+            elif failed.error is None:
+                failed.fail(again(error, text, f"Caught in {self.name(worker)} at {failed.what}."))
+
+    def _give_back(self, worker: Worker, payload: bytes, at: int, count: int) -> int:
+        for ring, index, seq in frames.GIVEN_BACK.iter_unpack(payload[at : at + count * frames.GIVEN_BACK.size]):
+            worker.kept.pop((ring, index, seq), None)
+        return at + count * frames.GIVEN_BACK.size
+
+    def grant(self, head: Job | None, course: int) -> None:
+        """Gives slots to workers that wait for one. The last free one is for the first job of the
+        iteration: those after it keep theirs until it is handed out.
+        """
+        waiting, self.needs = self.needs, []
+        for worker, job, size in waiting:
+            slot: Slot | None = None
+            if job.course == course and not self.closed:
+                job.out = None
+                try:
+                    slot = self.outputs.lend(size, keep=0 if job is head else 1)
+                except Exception as e:
+                    job.fail(e)
+                else:
+                    if slot is None:
+                        self.needs.append((worker, job, size))
+                        continue
+            number = frames.NO_RING if slot is None else self._introduce(worker, slot.ring)
+            job.out = slot
+            self._send(worker, frames.GRANT, frames.GRANT_FRAME.pack(job.course, job.number, number, 0 if slot is None else slot.index))
+
+    # Ends
+
+    def name(self, worker: Worker) -> str:
+        """A worker for a message."""
+        return f"worker {worker.number} of {len(self.workers)} (process {worker.process.pid})"
+
+    def _lose(self, worker: Worker) -> None:
+        """Fails what a worker had to do when it ended."""
+        if worker.lost is None:
+            if not self._woken:
+                worker.process.join(_PATIENCE)
+            worker.lost = WorkerError(_start.end_of(self.name(worker), worker.process.exitcode, heard=worker.heard))
+        for job in worker.jobs.values():
+            job.fail(job.error or WorkerError(str(worker.lost).replace(_start.WHERE, job.what)))
+        worker.jobs.clear()
+        worker.kept.clear()
+        self.needs = [need for need in self.needs if need[0] is not worker]
+
+    def wake(self) -> None:
+        """Ends the links, for a thread that waits on them. Any thread may call this."""
+        self._woken = True
+        for worker in self.workers:
+            worker.link.wake()
+
+    def usable(self) -> bool:
+        """Whether all workers are there."""
+        if self.closed or self._woken or self._pid != os.getpid():
+            return False
+        self.take(self.wait(0, None))
+        return all(worker.lost is None for worker in self.workers)
+
+    def close(self) -> None:
+        """Ends the workers, without a wait. Slots that they use stay until they have ended."""
+        if self.closed:
+            return
+        self.closed = True
+        held = [(list(w.kept.values()), list(w.jobs.values())) for w in self.workers]
+        for worker in self.workers:
+            worker.link.close()
+        self.outputs.close()
+        if self._pid != os.getpid():
+            return
+        processes = [worker.process for worker in self.workers]
+        if any(process.exitcode is None for process in processes):
+            reaper = threading.Thread(target=_reap, args=(processes, held), name=_start.REAPER, daemon=True)
+            with contextlib.suppress(RuntimeError):  # the interpreter ends, and multiprocessing ends its processes
+                reaper.start()
+
+    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        if hasattr(self, "_pid") and not is_finalizing():
+            self.close()
+
+
+def _reap(processes: Iterable[Any], held: Any) -> None:
+    """Waits until the processes have ended: by themselves, else killed."""
+    deadline = time.monotonic() + _PATIENCE
+    for process in processes:
+        process.join(max(0.0, deadline - time.monotonic()))
+    for process in processes:
+        if process.exitcode is None:
+            process.kill()
+    for process in processes:
+        process.join()
+    del held

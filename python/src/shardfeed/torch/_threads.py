@@ -1,0 +1,123 @@
+"""Threads of the trainer that run map and collate_fn, for functions that release the GIL."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from typing import TYPE_CHECKING, Any
+
+from .._iterator import BatchIterator
+from .._raw_batch import RawBatch
+from ..errors import FeedTimeoutError
+from ._ahead import Ahead, Task
+from ._tensors import rows as rows_of
+
+if TYPE_CHECKING:
+    from ._loader import DataLoader
+
+_AHEAD = 2  # batches of each thread
+
+
+class ThreadTask(Task):
+    """A batch in a thread, and what came of it."""
+
+    __slots__ = ("done", "raw", "rows", "value")
+
+    def __init__(self, what: str) -> None:
+        super().__init__(what)
+        self.raw: RawBatch | None = None
+        self.rows = -1
+        self.value: Any = None
+        self.done = threading.Event()
+
+
+class Threads(Ahead[ThreadTask]):
+    """Batches that threads of this process make."""
+
+    def __init__(self, loader: DataLoader[Any]) -> None:
+        super().__init__(loader, loader.threads * (loader.prefetch_factor or _AHEAD))
+        self._count = loader.threads
+        self._collate = loader.collate_fn
+        self._timeout = loader.dataset._timeout
+        self._work: queue.SimpleQueue[ThreadTask | None] = queue.SimpleQueue()
+
+    def _begin(self, batches: BatchIterator) -> None:
+        make = _Making(self._iterator, self._collate)
+        for n in range(self._count):
+            threading.Thread(target=_run, args=(self._work, make), name=f"shardfeed-thread-{n}", daemon=True).start()
+
+    def _task(self, what: str) -> ThreadTask:
+        return ThreadTask(what)
+
+    def _send(self, task: ThreadTask, raw: RawBatch, rows: int) -> None:
+        task.raw, task.rows = raw, rows
+        self._work.put(task)
+
+    def _done(self, task: ThreadTask) -> bool:
+        return task.raw is None or task.done.is_set()
+
+    def _wait(self, task: ThreadTask, batches: BatchIterator | None) -> None:
+        with self._interruptible():
+            came = task.done.wait(self._timeout)
+        if not came:
+            raise FeedTimeoutError(
+                f"a thread has not finished {task.what} within {self._timeout:g} s: give more timeout=, or find what map waits for"
+            )
+
+    def _result(self, task: ThreadTask) -> Any:
+        if task.raw is not None:
+            ring = task.raw.slot.ring
+            self.rings = () if ring is None else (ring,)
+        if task.error is not None:
+            raise task.error
+        return task.value
+
+    def _give_up(self) -> None:
+        for _ in range(self._count):
+            self._work.put(None)
+        for task in list(self._tasks):
+            task.done.set()  # wakes a thread that waits for it
+
+
+class _Making:
+    """What the threads run. It has nothing of the iteration that the threads would keep alive."""
+
+    def __init__(self, iterator: Any, collate: Any) -> None:
+        self._layout = iterator._layout
+        self._transforms = iterator._transforms
+        self._rank = iterator._rank
+        self._world_size = 1 if iterator._rows is None else iterator._rows.world_size
+        self._collate = collate
+
+    def __call__(self, task: ThreadTask) -> None:
+        raw = task.raw
+        assert raw is not None
+        batch = self._layout.tensors(raw)
+        if task.rows < 0:
+            task.value = self._applied(batch, raw.epoch, raw.step)
+            return
+        values: list[Any] = []
+        errors: dict[int, BaseException] = {}
+        task.value = values, errors
+        for n, row in zip(range(task.rows), rows_of(batch)):
+            try:
+                values.append(self._applied(row, raw.epoch, raw.position // self._world_size + n))
+            except Exception as error:
+                values.append(None)
+                errors[n] = error
+
+    def _applied(self, value: Any, epoch: int, step: int) -> Any:
+        for transform in self._transforms:
+            value = transform(value, epoch, step, self._rank)
+        return value if self._collate is None else self._collate(value)
+
+
+def _run(work: queue.SimpleQueue[ThreadTask | None], make: _Making) -> None:
+    """The life of a thread. It holds no batch while it waits."""
+    while (task := work.get()) is not None:
+        try:
+            make(task)
+        except BaseException as error:
+            task.error = error
+        task.done.set()
+        del task
