@@ -49,7 +49,7 @@ func New(ds *iterable.Dataset, o Options) (*Loader, error) {
 	if err != nil {
 		return nil, err
 	}
-	wider := r.shape.wider(ds.Manifest())
+	wider := r.shape.wider(ds.Manifest()) + r.packed.wider()
 	if o.State != nil {
 		if _, err := ds.Start(o.WorldSize, o.stream()); err != nil {
 			return nil, err
@@ -100,11 +100,11 @@ func BatchBytes(ds *iterable.Dataset, o Options) int64 {
 // wider is how many bytes more than the data's a row of batches has; 0 where that is not known,
 // since the features do not fit the data.
 func (o Options) wider(ds *iterable.Dataset) int64 {
-	shape, err := o.Shape(ds.Schema())
+	r, err := newRecipe(ds.BatchSchema(), o)
 	if err != nil {
 		return 0
 	}
-	return shape.wider(ds.Manifest())
+	return r.shape.wider(ds.Manifest()) + r.packed.wider()
 }
 
 // Len is the number of batches of a whole epoch, the same on every rank.

@@ -175,6 +175,22 @@ type lengthsArray struct {
 
 func (l lengthsArray) of(row int) []int32 { return l.tokens[l.offsets[row]:l.offsets[row+1]] }
 
+// wider is the bytes of the columns that are made, in a row.
+func (d *deriver) wider() (n int64) {
+	if d == nil {
+		return 0
+	}
+	for _, name := range d.With {
+		if name == PositionIDs || name == DocIDs {
+			n += 4 * int64(d.size)
+		}
+	}
+	if d.Labels != "" && !d.replace {
+		n += 8 * int64(d.size)
+	}
+	return n
+}
+
 // sources are the columns of the data that others are made of.
 func (d *deriver) sources(b *Batch) (lengths, tokens *column.Array) {
 	if d == nil {

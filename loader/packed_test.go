@@ -8,6 +8,7 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/rule"
 )
 
 // packedSchema has blocks of 6 tokens.
@@ -121,5 +122,15 @@ func TestPackedRefuses(t *testing.T) {
 	if !errors.As(err, &wrong) || !strings.Contains(err.Error(), `Packed.With[0] must be one of position_ids, doc_ids, seq_lengths, cu_seqlens, max_seqlen, each once, got "mask"`) ||
 		!strings.Contains(err.Error(), `Packed.Labels must be same or next, got "shifted"`) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// The memory of packed batches is foretold with the columns that are made.
+func TestPackedBatchesAreForetold(t *testing.T) {
+	ds := openShop(t, iterable.Options{Columns: []string{"token_ids"}, Pack: &iterable.Pack{Pack: rule.Pack{Columns: map[string]int{"token_ids": 128}}}})
+	plain := BatchBytes(ds, Options{BatchSize: 100})
+	made := BatchBytes(ds, Options{BatchSize: 100, Packed: Packed{With: PackedColumns(), Labels: LabelsSame}})
+	if want := int64(100*128*(4+4+8)) * 9 / 8; made-plain != want {
+		t.Errorf("%d bytes more, want %d", made-plain, want)
 	}
 }
