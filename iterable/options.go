@@ -119,6 +119,10 @@ type Options struct {
 	// Pack makes samples of several rows; nil is samples of one.
 	Pack *Pack
 
+	// Bucket makes samples that are batches: rows of about the same length. Schema has lists of one
+	// value a row then, and BatchSchema the rows. nil leaves batches to the layer above.
+	Bucket *rule.Bucket
+
 	// OnError says what becomes of units whose data turns out lost while Open counts what the rule
 	// keeps of them; "" is Raise. Under Mask and Skip they have no sample, and are not among the
 	// counts that IndexDir keeps. It is that of the streams, which StreamOptions give.
