@@ -72,3 +72,38 @@ func TestBatchesOfBuckets(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// Under the tail carry a step may go on into the next epoch: its rows have that epoch's seeds.
+func TestSeedsOfCarriedBuckets(t *testing.T) {
+	o := iterable.Options{Columns: []string{"unique_id", "token_ids"}, RowKeys: true, Tail: shuffle.Carry, Bucket: &rule.Bucket{Columns: map[string]int{"token_ids": 400}}}
+	ds := openShop(t, o)
+	seeds := map[int]map[int64]int{} // of each row
+	carried := false
+	for rank := range 3 {
+		l := newShop(t, ds, Options{Tail: shuffle.Carry, Seeds: true, Epochs: 3, Rank: rank, WorldSize: 3})
+		for b, err := range l.Batches(context.Background()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			keys := values[int64](t, b, SeedColumn)
+			for i, id := range product(t, b) {
+				if seeds[id] == nil {
+					seeds[id] = map[int64]int{}
+				}
+				seeds[id][keys[i]]++
+			}
+			carried = carried || b.Position+3 > ds.NumSamples()
+			b.Release()
+		}
+	}
+	for id, all := range seeds {
+		for seed, n := range all {
+			if n > 1 {
+				t.Fatalf("row %d has seed %d in %d epochs", id, seed, n)
+			}
+		}
+	}
+	if !carried {
+		t.Error("no step went on into the next epoch")
+	}
+}
