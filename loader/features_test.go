@@ -10,6 +10,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/iterable"
+	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
 func featureSchema() *column.Schema {
@@ -129,6 +130,7 @@ func TestFeaturesRefused(t *testing.T) {
 			"Cast[\"nope\"] cannot be: no such column is read\nStack[\"x\"] cannot have column \"ids\": it is list<int32>; of lists only those of one size, of numbers, have a feature for each item\n" +
 				`Cast["word"] cannot be of column "word": it is string, which is not a number`,
 		},
+		{"made column", Options{Features: Features{Cast: map[string]column.Type{"_row": column.TypeInt32}}}, `Cast["_row"] cannot be of column "_row", which is made and in no shard`},
 		{"padded", Options{Features: stack("id"), Pad: []Padding{{Column: "x"}}}, `loader: pad "x": it is list<float>[1]; only ragged lists are padded`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -139,6 +141,22 @@ func TestFeaturesRefused(t *testing.T) {
 				t.Errorf("got  %v\nwant %s", err, c.want)
 			}
 		})
+	}
+}
+
+// TestFeaturesOfPacked casts the tokens of blocks; their rows make no matrix.
+func TestFeaturesOfPacked(t *testing.T) {
+	lengths := listed(rowgroup.LengthsColumn, 0, int32s("element"))
+	lengths.Made = true
+	s := &column.Schema{Fields: []*column.Field{listed("ids", 8, int32s("element")), lengths}}
+	o := Options{Features: Features{Cast: map[string]column.Type{"*": column.TypeInt64}}, Packed: Packed{With: []string{DocIDs}, Labels: LabelsSame}}
+	if err := o.Check(s); err != nil {
+		t.Error(err)
+	}
+	o.Features = Features{Stack: []Stack{{Name: "x", Columns: []string{"ids"}}}}
+	want := `Stack["x"] contradicts Pack: the rows of packed batches are blocks of tokens, and other columns lists; leave one of the two out`
+	if err := o.Check(s); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
 	}
 }
 
@@ -217,6 +235,38 @@ func compareFeatures(t *testing.T, want, got *Batch) {
 			}
 			at++
 		}
+	}
+}
+
+// TestFeaturesWider foretells the memory of batches that are wider than the data.
+func TestFeaturesWider(t *testing.T) {
+	ds := openShop(t, iterable.Options{Columns: []string{"price", "token_ids"}})
+	bytes := func(f Features) int64 { return BatchBytes(ds, Options{BatchSize: 1000, Features: f}) }
+	plain := bytes(Features{})
+	tokens := int64(0)
+	for g := range ds.Manifest().Groups() {
+		tokens += ds.Manifest().Items(g, 0)
+	}
+	mean := tokens / ds.NumRows()
+	if mean < 10 || mean > 200 {
+		t.Fatalf("%d tokens a row", mean)
+	}
+	for _, c := range []struct {
+		name  string
+		f     Features
+		wider int64 // bytes a row
+	}{
+		{"longer tokens", Features{Cast: map[string]column.Type{"token_ids": column.TypeInt64}}, 4 * mean},
+		{"shorter tokens", Features{Cast: map[string]column.Type{"token_ids": column.TypeInt8}}, 0},
+		{"narrow matrix", Features{Stack: []Stack{{Name: "x", Columns: []string{"price"}}}}, 0},
+		{"kept column", Features{Stack: []Stack{{Name: "x", Columns: []string{"price"}, Keep: []string{"*"}}}}, 4},
+		{"two matrices", Features{Stack: []Stack{{Name: "x", Columns: []string{"price"}, Type: column.TypeFloat64}, {Name: "y", Columns: []string{"price"}, Type: column.TypeInt16}}}, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got, want := bytes(c.f)-plain, 1000*c.wider*9/8; got < want-8 || got > want+8 {
+				t.Errorf("%d bytes more, want %d", got, want)
+			}
+		})
 	}
 }
 

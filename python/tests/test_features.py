@@ -370,6 +370,24 @@ def test_resume_and_tail(table):
     assert [b["x"][:, 0].tolist() for b in stacked] == [x for _, x, _ in seen[1:]]
 
 
+def test_packed(tmp_path, runtime):
+    """Tokens of blocks are cast, and what is made of them is not."""
+    pack = shardfeed.Pack({"ids": 4}, with_columns=["position_ids", "doc_ids", "cu_seqlens"], labels="same")
+    given = {"batch_size": 1, "columns": ["ids"], "pack": pack, "cache": False, "seed": 2}
+    table = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"ids": pa.array([[1, 2, 3], [4], [5, 6, 7, 8, 9]], pa.list_(pa.int32()))}), table)
+    plain, cast = (shardfeed.torch.StreamingDataset(table, **given, **more) for more in ({}, {"cast": {"ids": "int64"}}))
+    seen = 0
+    for a, b in zip(plain, cast):
+        assert b["ids"].dtype == torch.int64 and a["ids"].dtype == torch.int32 and list(a) == list(b)
+        for name in ("ids", "labels", "position_ids", "doc_ids"):
+            assert a[name].tolist() == b[name].tolist()
+        seen += 1
+    assert seen == len(cast) > 0
+    with pytest.raises(errors.OptionError, match=r'stack\["x"\] contradicts pack'):
+        shardfeed.torch.StreamingDataset(table, **given, stack={"x": ["ids"]})
+
+
 @pytest.mark.parametrize(
     ("given", "text"),
     [
