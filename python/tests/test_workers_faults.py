@@ -20,6 +20,7 @@ from typing import Any
 import psutil
 import pytest
 from conftest import ended
+from test_leaks import MOST_GROWTH, at_rest, held, own, settled
 
 torch = pytest.importorskip("torch")
 
@@ -504,3 +505,54 @@ def test_interrupts_at_any_time(shards, given):
     pids.discard(os.getpid())
     gc.collect()
     assert all(ended(pid) for pid in pids)
+
+
+@pytest.mark.parametrize("given", [{}, {"persistent_workers": True}, {"num_workers": 0, "threads": 2}])
+def test_nothing_is_left_of_epochs(shards, job, given):
+    """No process, thread, descriptor, ring or memory, in the trainer and in the engine."""
+    trainer = psutil.Process()
+    with opened(shards, larger, **given) as loader:
+        engine = psutil.Process(loader.dataset._control().welcome["pid"])
+
+        def now() -> Any:
+            gc.collect()
+            children = {p.pid for p in trainer.children(recursive=True)} if not given.get("persistent_workers") else set()
+            return held(trainer), held(engine), trainer.num_threads(), len(children)
+
+        def epochs() -> None:
+            assert len(list(loader)) == STEPS
+            for batch in loader:
+                assert batch["large"].shape == (100, 100)
+                break
+            next(batches := iter(loader))
+            cycle = [batches]
+            cycle.append(cycle)  # type: ignore[arg-type]
+
+        for _ in range(3):
+            epochs()
+        before = at_rest(now)
+        memory = own(trainer), own(engine)
+        for _ in range(6):
+            epochs()
+        assert settled(now, before) == before
+        assert own(trainer) - memory[0] < MOST_GROWTH and own(engine) - memory[1] < MOST_GROWTH
+
+
+def larger(batch: Any) -> Any:
+    return {"id": batch["id"], "large": torch.ones(100, 100)}
+
+
+def test_a_forked_child_leaves_the_workers_alone(shards):
+    with opened(shards) as loader:
+        batches = iter(loader)
+        first = next(batches)
+        child = os.fork()
+        if child == 0:
+            try:
+                loader.close()
+                del batches, first
+                gc.collect()
+            finally:
+                os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        assert len(list(batches)) == STEPS - 1
