@@ -1,8 +1,7 @@
 """What num_workers costs: our loader with K workers against torch's DataLoader with K workers over our data set, both with a function
 that returns its batch as it is.
 
-    tools/venv bench/requirements.txt   # or the environment of the Python tests
-    SHARDFEED_BIN=bin/shardfeed PYTHONPATH=python/src python bench/workers.py DIRECTORY [--workers 2] [--rounds 5] [--batches 400]
+    make bench-workers DATA=DIRECTORY WORKERS="--workers 2 --rounds 5"
 
 It prints rows per second of each, in turn, the ratio, and the trainer's processor time per batch: of a batch of three tensors that were
 made by the workers, and of the batches as they are.

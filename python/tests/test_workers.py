@@ -5,6 +5,7 @@ for any number of them.
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -215,6 +216,24 @@ def test_batches_that_are_held_before(shards, epochs):
     held = list(dataset)
     with DataLoader(dataset, num_workers=2, collate_fn=as_it_is) as loader:
         assert ids(loader) == epochs[1] and ids(held) == epochs[0]
+
+
+@pytest.mark.parametrize("slots", [2, 3, None])
+@pytest.mark.parametrize("persistent", [False, True])
+def test_iterations_that_are_left_while_workers_have_their_slots(shards, epochs, slots, persistent):
+    with DataLoader(open_shards(shards, slots=slots), num_workers=2, collate_fn=slow, persistent_workers=persistent) as loader:
+        for epoch in epochs[:3]:
+            for batch in loader:
+                assert batch["id"].tolist() == epoch[0]
+                break
+        assert ids(loader) == epochs[3]
+
+
+def slow(batch: Any) -> Any:
+    before = batch["id"].tolist()
+    time.sleep(0.02)
+    assert batch["id"].tolist() == before, "the slot is this worker's"
+    return batch
 
 
 kept: list[Any] = []

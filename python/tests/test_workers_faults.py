@@ -202,6 +202,8 @@ def test_a_worker_that_hangs(shards, monkeypatch):
                 errors.FeedTimeoutError, match=r"worker [01] of 2 .* has not finished step 12 of epoch 0 within 1 s: .*py-spy"
             ):
                 next(batches)
+            assert loader.state_dict() == loader.dataset.state_dict()
+            assert loader.state_dict()["shardfeed"]["position"] == 1200
     assert all(ended(pid) for pid in pids)
 
 

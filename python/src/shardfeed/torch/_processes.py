@@ -216,13 +216,11 @@ class Processes(Ahead[ProcessTask]):
             self._loader._give_pool_back(pool)
 
     def _give_up(self) -> None:
-        pool, batches = self._pool, self._iterator._batches
+        pool = self._pool
         if pool is None:
             return
         if self._inside:
             pool.wake()
-        if any(worker.kept for worker in pool.workers) and batches is not None:
-            batches.drop()
         if not self._inside:
             self._tasks.clear()
             self._leave()
