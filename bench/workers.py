@@ -1,10 +1,10 @@
-"""What num_workers costs: our loader with K workers against torch's DataLoader with K workers over our data set, both with a function
-that returns its batch as it is.
+"""What num_workers costs: our loader with K workers against torch's DataLoader with K workers over
+our data set.
 
     make bench-workers DATA=DIRECTORY WORKERS="--workers 2 --rounds 5"
 
-It prints rows per second of each, in turn, the ratio, and the trainer's processor time per batch: of a batch of three tensors that were
-made by the workers, and of the batches as they are.
+The function returns its batch as it is, or three tensors of its own. It prints rows per second of
+each, in turn, the ratio, and the trainer's processor time per batch.
 """
 
 import argparse
@@ -12,9 +12,8 @@ import statistics
 import time
 
 import torch
-from torch.utils.data import DataLoader as TorchLoader
-
 from shardfeed.torch import DataLoader, StreamingDataset
+from torch.utils.data import DataLoader as TorchLoader
 
 
 def same(batch):
@@ -40,7 +39,7 @@ def torchs(given, function):
 
 
 def run(loader, most, *, own):
-    """Rows per second, and the processor time of this process per batch, from the tenth batch on."""
+    """Rows per second, and the processor time of this process per batch, after ten batches."""
     batches, rows, count = iter(loader), 0, 0
     for _ in range(10):
         next(batches)

@@ -155,11 +155,11 @@ func (j Join) place() int { return j.Worker*j.replicas() + j.Replica }
 // Joined describes the iteration that begins.
 type Joined struct {
 	Epoch       int64         `json:"epoch"`
-	State       shuffle.State `json:"state"`       // where the iteration begins
-	Steps       int64         `json:"steps"`       // of a whole epoch, on each rank
-	Bundle      int           `json:"bundle"`      // steps in one batch; the last batch has all rows that are left
-	Fingerprint Fingerprint   `json:"fingerprint"` // what all ranks must have in common
-	Schema      []Node        `json:"schema"`      // of the batches
+	State       shuffle.State `json:"state"`        // where the iteration begins
+	Steps       int64         `json:"steps"`        // of a whole epoch, on each rank
+	Bundle      int           `json:"bundle"`       // steps in one batch; the last batch has all rows that are left
+	Fingerprint Fingerprint   `json:"fingerprint"`  // what all ranks must have in common
+	Schema      []Node        `json:"schema"`       // of the batches
 	OutputBytes int64         `json:"output_bytes"` // reserved for Join.Outputs
 }
 

@@ -25,7 +25,8 @@ _numbers = itertools.count()
 
 
 class Ring:
-    """One generation of slots. It is unmapped when nothing refers to it: the connection has let go, and the last view of a slot is gone.
+    """One generation of slots. It is unmapped when nothing refers to it: the connection has let go,
+    and the last view of a slot is gone.
 
     ``file.fileno()`` is what other processes map, and ``number`` names it in this process.
     """

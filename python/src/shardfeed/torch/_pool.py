@@ -315,7 +315,7 @@ class Pool:
 
 
 def _reap(processes: Iterable[Any], held: Any) -> None:
-    """Waits until the processes have ended: by themselves, else killed."""
+    """Waits until the processes have ended, and kills those that have not after a while."""
     deadline = time.monotonic() + _PATIENCE
     for process in processes:
         process.join(max(0.0, deadline - time.monotonic()))
