@@ -20,7 +20,6 @@
 #
 # make bench         the table of speeds: rivals in the same run
 # make bench-peers   the comparison with other loaders from Python; PEERS=... are options of bench/peers/run.py
-# make bench-workers num_workers of our loader against torch's on a directory; DATA=... names it, WORKERS=... are options of bench/workers.py
 # make bench-gpu     batches on the GPU against torch's way; GPU=... are options of bench/gpu/run.py
 # make demo          the demo on the embedded shop
 # make testdata      generates testdata/shop
@@ -44,7 +43,7 @@ PACKAGES = $$(($$(getconf _NPROCESSORS_ONLN) + 1))
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
-.PHONY: build test test-full check lint docs dependencies release bench fuzz demo testdata cross test-go test-storage test-minio servers packages test-python test-package cross-build cross-quick corrupt bench-smoke bench-peers bench-workers test-gpu bench-gpu test-builds
+.PHONY: build test test-full check lint docs dependencies release bench fuzz demo testdata cross test-go test-storage test-minio servers packages test-python test-package cross-build cross-quick corrupt bench-smoke bench-peers test-gpu bench-gpu test-builds
 
 build:
 	go build ./...
@@ -175,9 +174,6 @@ bench: build
 
 bench-peers: build
 	$$(tools/venv bench/requirements.txt)/bin/python bench/peers/run.py $(PEERS)
-
-bench-workers: build
-	PYTHONPATH=python/src SHARDFEED_BIN=bin/shardfeed $$(tools/venv python/requirements-test.txt)/bin/python bench/workers.py $(DATA) $(WORKERS)
 
 bench-gpu: build
 	$$(tools/venv python/requirements-test.txt)/bin/python bench/gpu/run.py $(GPU)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/shardfeed/shardfeed/internal/option"
@@ -69,11 +68,6 @@ func (s Stack) bind(p *option.List, name string) loader.Stack {
 	if out.Null, err = parseValue(s.Null); err != nil {
 		p.Add(field, "must have a null that is a number, a boolean or {\"base64\": ...}, got %s", s.Null)
 	}
-	if text, ok := out.Null.(string); ok { // as JSON has NaN
-		if out.Null, err = strconv.ParseFloat(text, 64); err != nil {
-			p.Add(field, "must have a null that is a number, got %q", text)
-		}
-	}
 	return out
 }
 
@@ -101,7 +95,8 @@ func (s Spec) read() []string {
 	all := slices.Clone(s.Columns)
 	for _, name := range sortedKeys(s.Stack) {
 		for _, c := range s.Stack[name].Columns {
-			if c != "" && !slices.Contains(all, c) {
+			made := s.RowIDs && (c == "_row" || c == "source") // columns that no shard has
+			if c != "" && !made && !slices.Contains(all, c) {
 				all = append(all, c)
 			}
 		}

@@ -23,8 +23,8 @@ func TestSpecFeatures(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := s.LoaderOptions().Features
-	if x := f.Stack[0].Null.(float64); x == x {
-		t.Errorf("null is %v", x)
+	if f.Stack[0].Null != "NaN" {
+		t.Errorf("null is %v", f.Stack[0].Null)
 	}
 	f.Stack[0].Null = nil
 	want := loader.Features{

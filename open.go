@@ -90,6 +90,9 @@ func (s Spec) readFiles(o *iterable.Options) (err error) {
 	if err := s.readRows(o); err != nil {
 		return err
 	}
+	if err := s.readSourceRows(o); err != nil {
+		return err
+	}
 	if s.Manifest != "" {
 		if o.Manifest, err = iterable.ReadManifest(s.Manifest); err != nil {
 			return err

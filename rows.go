@@ -34,23 +34,30 @@ func (s Spec) readFile(name string) ([]byte, error) {
 }
 
 // readRows reads the rows file.
-func (s Spec) readRows(o *iterable.Options) error {
+func (s Spec) readRows(o *iterable.Options) (err error) {
 	if s.Rows == "" {
 		return nil
 	}
-	content, err := os.ReadFile(s.Rows)
+	o.RowsNew = rule.NewRows(s.RowsNew)
+	o.Rows, err = readRowList(s.Rows)
+	return err
+}
+
+// readRowList reads a rows file.
+func readRowList(name string) (*rule.RowList, error) {
+	content, err := os.ReadFile(name)
 	if path := (*fs.PathError)(nil); errors.As(err, &path) {
-		return fmt.Errorf("%s: %w; name a file of rows that select wrote", s.Rows, path.Err)
+		return nil, fmt.Errorf("%s: %w; name a file of rows that select wrote", name, path.Err)
 	}
-	if o.Rows, err = rule.ParseRowList(content); err != nil {
+	list, err := rule.ParseRowList(content)
+	if err != nil {
 		wrong := (*rule.Error)(nil)
 		if errors.As(err, &wrong) {
-			return &OptionError{Field: wrong.Field, Text: option.Literal(s.Rows) + " " + wrong.Text, Err: err}
+			return nil, &OptionError{Field: wrong.Field, Text: option.Literal(name) + " " + wrong.Text, Err: err}
 		}
-		return err
+		return nil, err
 	}
-	o.RowsNew = rule.NewRows(s.RowsNew)
-	return nil
+	return list, nil
 }
 
 // Chosen says in short texts which rows the data set reads and how it numbers words, by the fields
@@ -60,7 +67,7 @@ func (d *Dataset) Chosen() map[string]string {
 	s := d.spec
 	all := map[string]string{
 		"Filters": shortText(s.Filters), "Part": s.Part, "Parts": weightsText(s.Parts), "PartKey": s.PartKey, "Weight": s.Weight, "RowsNew": s.RowsNew,
-		"Pack": s.packText(), "Vocabulary": vocabularyText(s.Vocabulary), "Unknown": numbersText(s.Unknown),
+		"Sources": s.sourcesText(), "Pack": s.packText(), "Vocabulary": vocabularyText(s.Vocabulary), "Unknown": numbersText(s.Unknown),
 		"Cast": castsText(s.Cast), "Hash": numbersText(s.Hash), "Scale": scalesText(s.Scale), "Stack": stacksText(s.Stack),
 	}
 	if s.PartSeed != 0 {
@@ -119,6 +126,9 @@ func numbersText(numbers map[string]int64) string {
 // are set in the file bits: row i, in file order, is bit i%8 of byte i/8. save gets the list; one
 // that is there already is overwritten. The data set reads all rows.
 func (d *Dataset) SaveRows(bits, save string) (rows int64, err error) {
+	if len(d.spec.Sources) > 0 {
+		return 0, &OptionError{Field: "Sources", Text: "have no list of rows in common; open one of the sources as a data set"}
+	}
 	chosen, err := os.ReadFile(bits)
 	if err != nil {
 		return 0, err

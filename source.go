@@ -57,7 +57,7 @@ func (h *Host) connect(s Spec, e Events) (*source, error) {
 		return nil, err
 	}
 	from := &source{drivers: drivers, Stores: maps.Clone(drivers)}
-	if s.NoCache || !AnyRemote(s.Addresses) {
+	if s.NoCache || !AnyRemote(s.AllAddresses()) {
 		return from, nil
 	}
 	from.dir = s.Places().Root

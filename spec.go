@@ -9,12 +9,21 @@ import (
 // An OptionError says which field of a Spec cannot be used, and why.
 type OptionError = iterable.OptionError
 
-// A Spec says what to read, in which order, and what to keep of it on this machine. Only Addresses
-// has to be set.
+// A Spec says what to read, in which order, and what to keep of it on this machine. Only Addresses,
+// or Sources, have to be set.
 type Spec struct {
 	// Addresses are files, directories, globs and list files (@list.txt), on this machine or on
 	// servers.
 	Addresses []string `json:"addresses"`
+
+	// Sources are several data sets that are read together by weight, in shuffled order alone, in
+	// place of Addresses. Stop says how long an epoch is: until the "first" source has given all its
+	// samples (the default), or until "all" have. EpochSize says it in samples. Curriculum are weights
+	// that come later, in ascending order; it needs EpochSize.
+	Sources    []Source       `json:"sources"`
+	Stop       string         `json:"stop"`
+	EpochSize  int64          `json:"epoch_size"`
+	Curriculum []WeightChange `json:"curriculum"`
 
 	// Columns are names, dotted paths or patterns of names ("num_*"); nil reads all. The schema's
 	// order is kept.

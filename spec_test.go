@@ -29,7 +29,8 @@ func TestSpecValidatesEveryField(t *testing.T) {
 		"Weight": "checked against the schema", "RequireCache": "both are meant", "NoCache": "refused with RequireCache alone", "Vocabulary": "checked against the schema",
 	}, map[string][]any{
 		"Unknown": {map[string]int64{"label": 0}},
-		"Keep":    {&iterable.Keep{}}, "Part": {"train"}, "PartKey": {"user"}, "Subsample": {-1.0, 1.5}, "RowsNew": {"drop", "all"},
+		"Sources": {[]Source{{}}, []Source{{Name: "a", Addresses: []string{"x"}, Weight: 1}}}, "Curriculum": {[]WeightChange{{From: 5}}},
+		"Keep": {&iterable.Keep{}}, "Part": {"train"}, "PartKey": {"user"}, "Subsample": {-1.0, 1.5}, "RowsNew": {"drop", "all"},
 		"Addresses": {[]string(nil), []string{"a", ""}}, "Columns": {[]string{}, []string{""}},
 		"MaxLost": {-0.5, 1.5}, "ShuffleBuffer": {"many", "0", "-1", "0MiB"}, "Memory": {"much", "0", "-1", "1.5"}, "CacheLimit": {"much", "0%"},
 		"Storage": {map[string]string{"nonsense": "1"}, map[string]string{"hdfs.nonsense": "1"}, map[string]string{"no-sign-request": "maybe"}},
@@ -41,7 +42,7 @@ func TestSpecValidatesEveryField(t *testing.T) {
 		"Cast":  {map[string]string{"a": "int33"}, map[string]string{"": "int32"}},
 		"Hash":  {map[string]int64{"a": 0}},
 		"Scale": {map[string][]float64{"a": {1}}, map[string][]float64{"a": {1, 0}}},
-		"Stack": {map[string]Stack{"x": {}}, map[string]Stack{"x": {Columns: []string{"a"}, DType: "float"}}, map[string]Stack{"x": {Columns: []string{"a"}, Null: json.RawMessage(`"many"`)}}},
+		"Stack": {map[string]Stack{"x": {}}, map[string]Stack{"x": {Columns: []string{"a"}, DType: "float"}}, map[string]Stack{"x": {Columns: []string{"a"}, Null: json.RawMessage(`[1]`)}}},
 		"Pad":   {[]Pad{{}}, []Pad{{Column: "a"}, {Column: "a"}}, []Pad{{Column: "a", MaxLength: -1}}, []Pad{{Column: "a", Multiple: -1}}, []Pad{{Column: "a", Value: json.RawMessage("{}")}}},
 	})
 }

@@ -22,14 +22,7 @@ const maxSlots = 1 << 16 // of a ring; more is a mistake
 // Validate lists all problems, each an [OptionError]. It opens no file and asks no server.
 func (s Spec) Validate() error {
 	p := option.List{New: newOptionError}
-	if len(s.Addresses) == 0 {
-		p.Add("Addresses", "must name at least one file, directory or pattern")
-	}
-	for i, a := range s.Addresses {
-		if a == "" {
-			p.Add(fmt.Sprintf("Addresses[%d]", i), "must not be empty")
-		}
-	}
+	s.validateAddresses(&p)
 	p.OneOf("Missing", s.Missing, "error", "null")
 	p.OneOf("InvalidUTF8", s.InvalidUTF8, "refuse", "replace")
 	s.validateRows(&p)
@@ -115,6 +108,7 @@ func (s Spec) options() iterable.Options {
 	if on := iterable.OnError(s.OnError); on == iterable.Mask || on == iterable.Skip {
 		o.OnError = on
 	}
+	s.mixture(&o)
 	return o
 }
 

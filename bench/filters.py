@@ -1,54 +1,20 @@
-"""Filters: what counting costs, what an epoch of a tenth of the rows costs, and what nodes share."""
+"""Filters: what counting costs, what a tenth of the rows costs, and what nodes share."""
 
-import dataclasses
 import json
-import os
-import pathlib
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
-
-import duckdb
 
 import process
 import servers
 import table
+from check import BASE, HERE, Check, beside, by_duckdb, cores, environment, quartiles
 
-HEAD = ["| what | from | found (quartiles) | must | aim |", "| --- | --- | --- | --- | --- |"]
-HERE = pathlib.Path(__file__).parent
 NODES = 4
 RATE = 60_000_000  # bytes a second that a node gets from S3
 TWO = "c00 >= 50 and c13 < 13"  # two numeric columns of tabular; half of a half of the rows
 LISTS = "len(token_ids) >= 0 and len(blob) >= 0"  # all that ranges has, so that bytes decide
-SECOND = "tabular_duckdb"
-
-
-@dataclasses.dataclass(frozen=True)
-class Check:
-    """One line: measure(place, rounds) gives the quartiles of a ratio, and a text that says more."""
-
-    name: str
-    sets: tuple
-    source: str
-    must: float
-    aim: float
-    measure: callable
-    at_most: bool = True  # the ratio must be no more than must; else no less
-
-    def lines(self, place, rounds):
-        (low, middle, high), more = self.measure(place, rounds)
-        sign = 1 if self.at_most else -1
-        verdict = "aim met" if sign * middle <= sign * self.aim else "must met" if sign * middle <= sign * self.must else "MISSED"
-        compare = "<=" if self.at_most else ">="
-        return [
-            f"| {self.name} | {self.source} | {middle:.2f}x ({low:.2f}-{high:.2f}), {verdict}; {more} | "
-            f"{compare} {self.must:g}x | {self.aim:g}x |"
-        ]
-
-    def missing(self, why):
-        return [f"| {self.name} | {self.source} | NOT MEASURED: {why} | {self.must:g}x | {self.aim:g}x |"]
 
 
 def checks(directory):
@@ -60,7 +26,7 @@ def checks(directory):
         Check("filters, counting", ("tabular",), "tabular; CPU of DuckDB's count(*) over ours", 0.7, 1,
               lambda p, n: counting(tabular, n), at_most=False),
         Check("filters, counting, second writer", ("tabular",), "the same rows in another order, written by DuckDB", 0.7, 1,
-              lambda p, n: counting(by_duckdb(directory), n), at_most=False),
+              lambda p, n: counting(by_duckdb(directory, "tabular"), n), at_most=False),
         Check("filters, counting beside a busy core", ("tabular",), "tabular, while a process copies memory on the other core", 0.7, 1,
               lambda p, n: beside(lambda: counting(tabular, n)), at_most=False),
         Check("filters, second count", ("tokens",), "S3: bytes that it reads of shards, against the first", 0, 0,
@@ -70,7 +36,7 @@ def checks(directory):
         Check("filters, tenth at random, CPU", ("tabular",), "tabular, shuffled, against all rows", 0.75, 0.6,
               lambda p, n: epochs(tabular, "hash(id) % 10 = 0", 1024, 200_000, "cpu_seconds", n)),
         Check("filters, tenth at random, CPU, second writer", ("tabular",), "the same rows in another order, written by DuckDB", 0.75, 0.6,
-              lambda p, n: epochs(by_duckdb(directory), "hash(id) % 10 = 0", 1024, 200_000, "cpu_seconds", n)),
+              lambda p, n: epochs(by_duckdb(directory, "tabular"), "hash(id) % 10 = 0", 1024, 200_000, "cpu_seconds", n)),
         Check("filters, tenth at random, memory", ("tabular",), "tabular, a buffer of half the table: the stream's bound", 0.2, 0.2,
               lambda p, n: bounds(tabular, "hash(id) % 10 = 0", 1024, 1_000_000)),
         Check("filters, tenth at random of lists, CPU", ("tokens",), "tokens, shuffled, against all rows", 1, 0.6,
@@ -85,21 +51,13 @@ def checks(directory):
               lambda p, n: epochs(tabular, "id < 200000", 1024, 200_000, "read_bytes", n)),
         Check("filters, stream against datasets", ("tabular",), "tabular, a tenth side by side: rows per CPU-s over Hugging Face datasets",
               8, 15, lambda p, n: against_datasets(tabular, n), at_most=False),
-        Check("filters, eight replicas", ("tabular",), "tabular, 8 processes with replication=8, steps of 2 ms: the engine's CPU against one's",
+        Check("filters, eight replicas", ("tabular",), "tabular, 8 processes, replication=8, steps of 2 ms: the engine's CPU against one's",
               1.2, 1.05, lambda p, n: replicas(tabular, 1024, 200_000, 2, n)),
         Check("filters, eight replicas, lists", ("tokens",), "tokens, the same", 1.2, 1.05,
               lambda p, n: replicas(tokens, 32, 20_000, 2, n)),
         Check("filters, eight replicas without a step", ("tabular",), "tabular, the same, all waiting for each batch", 1.2, 1.05,
               lambda p, n: replicas(tabular, 1024, 200_000, 0, n)),
     ]  # fmt: skip
-
-
-def cores():
-    return sorted(os.sched_getaffinity(0))
-
-
-def quartiles(values):
-    return statistics.quantiles(values, n=4, method="inclusive") if len(values) > 1 else values * 3
 
 
 def count(data, where):
@@ -112,7 +70,7 @@ def counted(data, where, cache, allowed=None, environment=None):
 
 
 def counting(data, rounds):
-    """Processor time of the whole of our process, its start and the footers too; DuckDB's is counted from opening the files on."""
+    """Processor time of the whole of our process; DuckDB's counts from opening the files on."""
     rival = table.rival("count_duckdb", data, TWO)
     each, ours, theirs = [], [], []
     for _ in range(rounds):
@@ -132,34 +90,6 @@ def nanoseconds(times, rows):
     return f"{statistics.median(times) * 1e9 / rows:.0f}"
 
 
-def by_duckdb(directory):
-    """tabular in another order, as DuckDB writes it: row groups of 122,880, snappy."""
-    target = directory / SECOND
-    if not target.exists():
-        unfinished = directory / f"{SECOND}.unfinished"
-        subprocess.run(["rm", "-rf", str(unfinished)], check=True)
-        unfinished.mkdir()
-        con = duckdb.connect()
-        con.sql(f"select * from read_parquet('{directory}/tabular/*.parquet') order by hash(id + 7)").write_parquet(
-            str(unfinished / "all.parquet")
-        )
-        unfinished.rename(target)
-    return target
-
-
-def beside(measure):
-    """What measure returns, while a process copies memory on the other core."""
-    noise = subprocess.Popen(
-        [sys.executable, "-c", "a = bytearray(64 << 20)\nwhile True: a[:] = bytes(a)"],
-        preexec_fn=lambda: os.sched_setaffinity(0, set(cores()[1:2] or cores())),
-    )
-    try:
-        return measure()
-    finally:
-        noise.kill()
-        noise.wait()
-
-
 def second_count(place):
     uri = place.put("tokens")
     with tempfile.TemporaryDirectory(prefix="shardfeed-bench-") as cache:
@@ -172,7 +102,7 @@ def second_count(place):
 
 
 def nodes(place, rounds):
-    """The time until each of the nodes has its count. A node has a link of its own and no cache, and shares the index."""
+    """The time until each node has its count. Each has its own link and no cache, and shares the index."""
     uri = place.put("ranges")
     each, alone = [], []
     for _ in range(rounds):
@@ -225,7 +155,7 @@ def epochs(data, where, batch, buffer, figure, rounds):
 
 
 def bounds(data, where, batch, buffer):
-    """The memory that a stream of the rows that pass is bound to, over that of all rows; the plan says it before anything is read."""
+    """The memory bound of a stream of the rows that pass over that of all rows, as the plan says."""
     found = []
     for more in (("--shuffle-buffer", str(buffer // 10), "--where", where), ("--shuffle-buffer", str(buffer))):
         command = (str(table.BIN / "shardfeed"), "plan", str(data), "--shuffle", "--batch-size", str(batch), "--json", *more)
@@ -234,7 +164,7 @@ def bounds(data, where, batch, buffer):
 
 
 def against_datasets(data, rounds):
-    python = f"{environment('bench/peers/requirements/hf.txt', environment('python/requirements-test.txt'))}/bin/python"
+    python = f"{environment('bench/peers/requirements/hf.txt', environment(BASE))}/bin/python"
     command = (python, str(HERE / "rivals" / "filter_hf.py"), str(data), "id", "200000", "1024", "200000")
     rival = table.Contender("datasets", command)
     each, ours, theirs = [], [], []
@@ -251,17 +181,9 @@ def against_datasets(data, rounds):
     return quartiles(each), f"{statistics.median(ours):,.0f} rows per CPU-s against {statistics.median(theirs):,.0f}"
 
 
-def environment(*arguments):
-    """A virtual environment with the packages of a file, over another one."""
-    venv = subprocess.run([HERE.parent / "tools" / "venv", *arguments], cwd=HERE.parent, stdout=subprocess.PIPE, text=True)
-    if venv.returncode != 0:
-        raise servers.Missing(f"the packages of {arguments[0]} could not be installed")
-    return venv.stdout.strip()
-
-
 def replicas(data, batch, buffer, step, rounds):
     """The engine's processor time for one epoch to eight replicas over that for one."""
-    python = f"{environment('python/requirements-test.txt')}/bin/python"
+    python = f"{environment(BASE)}/bin/python"
     paths = {"PYTHONPATH": str(HERE.parent / "python" / "src"), "SHARDFEED_BIN": str(table.BIN / "shardfeed")}
     each, one, eight = [], [], []
     for _ in range(rounds):

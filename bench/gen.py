@@ -14,6 +14,10 @@
     ranges      4 files as those of large, 1 GB in all (for reading from servers)
     wide        4 files x 24,000 rows, 3 row groups: 1,000 columns of numbers, 32 to 64 kB to a chunk
     shards      10,000 files as those of many
+    documents   8 files x 5,000 documents, one row group, zstd, lengths log-normal: doc_id,
+                token_ids list<int32> (median 1,000, sigma 1.5), prompt_ids list<int32>
+                (median 300, sigma 1, at most 4,096)
+    sources     64 files x 25,000 rows as those of tabular, 10 row groups (for mixtures)
 
 Deterministic for a version of pyarrow. --scale shrinks the number of files. A set that is complete for this scale is not made again.
 """
@@ -48,6 +52,8 @@ SETS = {
     "ranges": (4, 0, 0, {"compression": "snappy"}),
     "wide": (4, 24_000, 3, {"compression": "snappy", "use_dictionary": False}),
     "shards": (10_000, 40, 1, {"compression": "snappy"}),
+    "documents": (8, 5_000, 1, {"compression": "zstd"}),
+    "sources": (64, 25_000, 10, {"compression": "snappy"}),
 }
 
 
@@ -111,6 +117,20 @@ def tokens(file, rows, files, pictures):
         "doc_id": np.arange(file * rows, (file + 1) * rows),
         "token_ids": token_lists(r, r.integers(512, 2049, rows), VOCABULARY),
     }
+
+
+def documents(file, rows, files, pictures):
+    r = np.random.default_rng([7, file])
+    return {
+        "doc_id": np.arange(file * rows, (file + 1) * rows),
+        "token_ids": token_lists(r, log_normal(r, rows, 1_000, 1.5, 200_000), VOCABULARY),
+        "prompt_ids": token_lists(r, log_normal(r, rows, 300, 1.0, 4_096), VOCABULARY),
+    }
+
+
+def log_normal(r, rows, median, sigma, longest):
+    """Lengths of documents, as they are in most corpora."""
+    return np.exp(r.normal(np.log(median), sigma, rows)).clip(1, longest).astype(np.int32)
 
 
 def tabular(file, rows, files, pictures):
@@ -187,6 +207,8 @@ MAKERS = {
     "many": many,
     "wide": wide,
     "shards": many,
+    "documents": documents,
+    "sources": tabular,
 }
 
 

@@ -17,11 +17,13 @@ import statistics
 import sys
 import tempfile
 
+import check
 import filters
 import gen
 import limits
 import process
 import servers
+import shaping
 import storage
 import storage_limits
 import table
@@ -35,8 +37,9 @@ def main():
     checks = [c for c in limits.checks(directory) if args.only in c.name]
     races = [r for r in storage.races() if args.only in r.name]
     chosen = [c for c in filters.checks(directory) if args.only in c.name]
+    shaped = [c for c in shaping.checks(directory) if args.only in c.name]
     remote = [c for c in storage_limits.checks() if args.only in c.name]
-    sets = [r.data for r in rows] + [c.data for c in checks] + [name for r in races + remote + chosen for name in r.sets]
+    sets = [r.data for r in rows] + [c.data for c in checks] + [name for r in races + remote + chosen + shaped for name in r.sets]
     for name in dict.fromkeys(sets):
         warm(gen.make(name, directory, scale, os.cpu_count()))
     lines = heading(args.rounds)
@@ -47,7 +50,8 @@ def main():
         lines += part(checks, limits.HEAD, lambda check: [check.line(args.rounds)])
         with servers.Servers(directory) as place:
             lines += part(races, storage.HEAD, lambda race: served(race, place, args.rounds))
-            lines += part(chosen, filters.HEAD, lambda check: served(check, place, args.rounds))
+            lines += part(chosen, check.HEAD, lambda row: served(row, place, args.rounds))
+            lines += part(shaped, check.HEAD, lambda row: served(row, place, args.rounds))
             lines += part(remote, storage_limits.HEAD, lambda check: served(check, place, args.rounds))
     if not args.smoke:
         save(lines)

@@ -177,22 +177,24 @@ func (s *Stream) padWithNothing(ctx context.Context, d *Draw, rows int) (err err
 }
 
 // firstRow reads the first sample of the data that is not lost.
-func (s *Stream) firstRow(ctx context.Context) (*resident, error) {
-	units, err := s.dataset.cut(s.dataset.options.UnitRows)
-	if err != nil {
-		return nil, err
-	}
-	for i, u := range units {
-		if u.Samples == 0 {
-			continue
+func (s *Stream) firstRow(ctx context.Context) (r *resident, err error) {
+	for _, of := range s.dataset.sources {
+		units, unitsErr := of.cut(of.options.UnitRows)
+		if unitsErr != nil {
+			return nil, unitsErr
 		}
-		l := s.dataset.sizes.newLoad(u, shuffle.Span{Unit: i, To: 1}, false)
-		l.wanted = []wanted{{rows: 1}}
-		if err = s.ahead.loadNow(ctx, l); err == nil {
-			return s.buffer.admit(l)[0], nil
-		}
-		if !s.losses.stands(l) {
-			break
+		for i, u := range units {
+			if u.Samples == 0 {
+				continue
+			}
+			l := of.sizes.newLoad(u, shuffle.Span{Unit: i, To: 1}, false)
+			l.wanted = []wanted{{rows: 1}}
+			if err = s.ahead.loadNow(ctx, l); err == nil {
+				return s.buffer.admit(l)[0], nil
+			}
+			if !s.losses.stands(l) {
+				return nil, err
+			}
 		}
 	}
 	return nil, err

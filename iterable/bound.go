@@ -89,18 +89,25 @@ func (s *sizes) epochs(l *laneEpochs, rowsDrawn int64) bound {
 // hold rows of the lanes when they have left.
 func (s *sizes) lanes(e *laneEpoch, rowsDrawn int64) bound {
 	var b bound
-	var ticks, tick int64
-	units, drawn := e.plan.Units(), newDensest(rowsDrawn)
+	drawn := newDensest(rowsDrawn)
+	held, ticks, tick := s.lanesOf(e, &b.load, drawn)
+	b.shuffle, b.draws = held, drawn.most()
+	b.ticks = max(0, (ticks+tick)*pickBytes-freeTicks) // those of the lanes, and one more of the schedule's
+	return b
+}
+
+// lanesOf is what the lanes that a stream reads of an epoch hold, and the rows of the largest tick
+// of each, all together and the most. It adds their loads and spans.
+func (s *sizes) lanesOf(e *laneEpoch, load *cost, drawn *densest) (held, ticks, tick int64) {
+	units := e.plan.Units()
 	for _, slot := range e.slots {
 		p := lanePeak{sizes: s, lane: e.lanes[slot], plan: e.plan, units: units, drawn: drawn}
-		b.shuffle += p.bytes()
-		b.load = b.load.largest(p.largest)
+		held += p.bytes()
+		*load = load.largest(p.largest)
 		rows := p.tickRows()
 		ticks, tick = ticks+rows, max(tick, rows)
 	}
-	b.draws = drawn.most()
-	b.ticks = max(0, (ticks+tick)*pickBytes-freeTicks) // those of the lanes, and one more of the schedule's
-	return b
+	return held, ticks, tick
 }
 
 // lanePeak computes how many bytes a lane holds at most. Memory is taken in the tick in which a

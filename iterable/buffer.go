@@ -94,6 +94,13 @@ func (b *buffer) admit(l *load) []*resident {
 	return out
 }
 
+// use adds a use of blocks that are in the buffer.
+func (b *buffer) use(h *hold) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	h.users++
+}
+
 // begin opens a draw.
 func (b *buffer) begin(draw int64) {
 	b.mu.Lock()

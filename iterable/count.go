@@ -41,6 +41,7 @@ type counter struct {
 
 	lengths []unitLengths // of the documents of units that are being counted; with a packing
 	tokens  int64         // in all blocks that were counted
+	blocks  int64
 
 	partBytes int64 // of a part; 0 is by the bytes of the data, tests lower it
 	every     time.Duration
@@ -83,6 +84,9 @@ func (d *source) count(ctx context.Context, units []shuffle.Unit, unitRows int64
 	c.report()
 	if c.complete() {
 		return nil
+	}
+	if err := c.footers(ctx); err != nil || c.complete() {
+		return err
 	}
 	return c.read(ctx)
 }

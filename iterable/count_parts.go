@@ -250,8 +250,8 @@ func (c *counter) release(parts []*countPart) {
 // read counts the units that are not known by reading the columns of the rule.
 func (c *counter) read(ctx context.Context) error {
 	c.divide()
+	c.dataset.countedRows.Store(true)
 	c.sums = make([]int64, len(c.units))
-	all := c.done == 0
 	if c.rules.pack != nil {
 		c.lengths = make([]unitLengths, len(c.units))
 	}
@@ -266,8 +266,8 @@ func (c *counter) read(ctx context.Context) error {
 	if ctx.Err() == nil && c.complete() {
 		err = nil
 	}
-	if all && err == nil {
-		c.dataset.packedTokens.Store(c.tokens)
+	if err == nil {
+		c.keepTokens()
 	}
 	if c.dir != nil { // also after an error: the next start has less to count then
 		c.publish()

@@ -1,15 +1,15 @@
 package iterable
 
 import (
-	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
 	"sync"
 
 	"github.com/shardfeed/shardfeed/column"
-	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shuffle"
@@ -19,8 +19,11 @@ import (
 // safe for concurrent use; streams of one data set share its memory pool and budget.
 type Dataset struct {
 	*common
-	*source // the only one
+	*source // of a plain data set; nil in a mixture
 	options Options
+	sources []*source         // all
+	weights []shuffle.Weights // of a mixture
+	epoch   int64             // its samples
 
 	mu      sync.Mutex
 	streams int // open ones
@@ -34,6 +37,12 @@ func Open(ctx context.Context, stores shard.Stores, addresses []string, o Option
 		return nil, fmt.Errorf("options: %w", err)
 	}
 	o = o.withDefaults()
+	if len(o.Sources) > 0 {
+		if len(addresses) > 0 {
+			return nil, &OptionError{Field: "Sources", Text: "have addresses of their own, and there are others as well; leave one of the two out"}
+		}
+		return openSources(ctx, stores, o)
+	}
 	if o.Plan != nil {
 		o.Manifest = o.Plan.Manifest
 		if o.Plan.Params != nil {
@@ -49,11 +58,7 @@ func Open(ctx context.Context, stores shard.Stores, addresses []string, o Option
 			return nil, err
 		}
 	}
-	reads := shard.ReadsOf(stores, shards)
-	c := &common{
-		stores: stores, pool: &mem.Pool{}, budget: (*mem.Budget)(o.Budget), fetchers: chooseFetchers(o.Fetchers, reads), copied: reads > 0,
-		memory: cmp.Or(o.Memory, o.DefaultMemory, mem.DefaultLimit()), lost: o.Events.Lost,
-	}
+	c := newCommon(stores, shards, o)
 	m, err := rowgroup.Open(ctx, stores, shards, o.rowgroupOptions(c.pool))
 	if err != nil {
 		return nil, suggestPattern(err, addresses)
@@ -66,6 +71,7 @@ func Open(ctx context.Context, stores shard.Stores, addresses []string, o Option
 	if d.source, err = newSource(ctx, c, m, o); err != nil {
 		return nil, errors.Join(err, m.Close())
 	}
+	d.sources, d.epoch = []*source{d.source}, d.source.samples
 	return d, nil
 }
 
@@ -87,30 +93,74 @@ func planManifest(m *rowgroup.Manifest) *shuffle.Manifest {
 
 // Schema is the columns of a draw's blocks: the projection, as the transforms change it.
 func (d *Dataset) Schema() *column.Schema {
-	if k := d.packing(); k != nil {
+	if k := d.sources[0].packing(); k != nil { // the same of all sources
 		return k.layout.Schema()
 	}
 	return d.recodes.schema
 }
 
 // NumRows of all shards, whether or not the rule keeps them.
-func (d *Dataset) NumRows() int64 { return d.manifest.NumRows() }
+func (d *Dataset) NumRows() (n int64) {
+	for _, s := range d.sources {
+		n += s.manifest.NumRows()
+	}
+	return n
+}
 
 // NumSamples of an epoch: the rows that the rule keeps, each as often as it comes. Without a rule
-// it is NumRows.
-func (d *Dataset) NumSamples() int64 { return d.samples }
+// it is NumRows. In a mixture it is as many as its epoch has.
+func (d *Dataset) NumSamples() int64 { return d.epoch }
 
-// Rule names the rule that the options make, as states do: 16 hex digits, "" without one.
-func (d *Dataset) Rule() string { return d.data.Rule }
+// Rule names the rule that the options make, as states do: 16 hex digits, "" without one. The rules
+// of a mixture are those of its sources.
+func (d *Dataset) Rule() string {
+	if d.mixed() {
+		return ""
+	}
+	return d.data.Rule
+}
 
 // Pool is where the data set's blocks live.
 func (d *Dataset) Pool() *rowgroup.Pool { return (*rowgroup.Pool)(d.pool) }
 
-// Manifest of the shards.
-func (d *Dataset) Manifest() *rowgroup.Manifest { return d.manifest }
+// Manifest of the shards; of a mixture, that of its first source.
+func (d *Dataset) Manifest() *rowgroup.Manifest { return d.sources[0].manifest }
+
+// Manifests of the sources, in order; a plain data set has one.
+func (d *Dataset) Manifests() (all []*rowgroup.Manifest) {
+	for _, s := range d.sources {
+		all = append(all, s.manifest)
+	}
+	return all
+}
+
+// Shards of all sources.
+func (d *Dataset) Shards() (all []shard.Shard) {
+	for _, s := range d.sources {
+		all = append(all, s.manifest.Shards()...)
+	}
+	return all
+}
 
 // List is the same as plans and states know it. The caller does not change it.
-func (d *Dataset) List() *shuffle.Manifest { return d.data }
+func (d *Dataset) List() *shuffle.Manifest { return d.sources[0].data }
+
+// Content is the hash of the shards, as states have it: of a mixture, over those of its sources.
+func (d *Dataset) Content() string { return d.hash((*shuffle.Manifest).Content) }
+
+// Versions tells whether any shard changed since.
+func (d *Dataset) Versions() string { return d.hash((*shuffle.Manifest).Versions) }
+
+func (d *Dataset) hash(of func(*shuffle.Manifest) string) string {
+	if !d.mixed() {
+		return of(d.data)
+	}
+	h := sha256.New()
+	for i, s := range d.sources {
+		fmt.Fprintf(h, "%q %s\n", d.options.Sources[i].Name, of(s.data))
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
 
 // Len is the number of steps of an epoch, the same for every rank, when it begins at position 0.
 // Tail "" is that of the options.
@@ -126,20 +176,22 @@ func (d *Dataset) Len(batchSize, worldSize int, tail shuffle.Tail) (int64, error
 }
 
 func (d *Dataset) steps(batchSize, worldSize int, tail shuffle.Tail) (shuffle.Steps, error) {
+	if !d.mixed() {
+		if _, err := d.cut(d.options.UnitRows); err != nil { // a saved plan may have others
+			return shuffle.Steps{}, err
+		}
+	}
+	return stepsOf(d.epoch, batchSize, worldSize, tail)
+}
+
+func stepsOf(rows int64, batchSize, worldSize int, tail shuffle.Tail) (shuffle.Steps, error) {
 	if batchSize < 1 {
 		return shuffle.Steps{}, fmt.Errorf("batch_size: %d is under 1", batchSize)
 	}
 	if worldSize < 1 {
 		return shuffle.Steps{}, fmt.Errorf("world_size: %d is under 1", worldSize)
 	}
-	units, err := d.cut(d.options.UnitRows)
-	if err != nil {
-		return shuffle.Steps{}, err
-	}
-	s := shuffle.Steps{GlobalBatch: int64(batchSize) * int64(worldSize), Tail: tail}
-	for _, u := range units {
-		s.Rows += u.Samples
-	}
+	s := shuffle.Steps{Rows: rows, GlobalBatch: int64(batchSize) * int64(worldSize), Tail: tail}
 	return s, s.Validate()
 }
 
@@ -155,7 +207,7 @@ func (d *Dataset) Close() error {
 		return fmt.Errorf("%d streams of the data set are still open", d.streams)
 	}
 	d.closed = true
-	err := d.manifest.Close()
+	err := d.sources[0].manifest.Close() // closes those of all sources
 	d.pool.Trim(0)
 	return err
 }

@@ -15,9 +15,9 @@ type Draw struct {
 	Valid  int // the first so many picks count; the others fill the last step of the tail Pad, or the places of lost rows under Mask
 	Lost   int // rows of the step whose data is lost
 
-	// After is how many epochs after Epoch a pick is of, under the tail Carry alone. Picks beyond
-	// its length are of Epoch.
-	After []uint32
+	// After is how many epochs after Epoch a pick is of, under the tail Carry, and in a mixture,
+	// where it is that of the source and may lie before Epoch. Picks beyond its length are of Epoch.
+	After []int32
 
 	// Of a stream's draw; -1 in that of a taker.
 	Epoch    int64
@@ -52,6 +52,6 @@ func (d *Draw) pick(p rowgroup.Pick, epoch uint64) {
 
 // later makes the next pick one of a later epoch.
 func (d *Draw) later(epoch uint64) {
-	d.After = append(d.After, make([]uint32, len(d.Picks)-len(d.After))...)
-	d.After = append(d.After, uint32(epoch-uint64(d.Epoch)))
+	d.After = append(d.After, make([]int32, len(d.Picks)-len(d.After))...)
+	d.After = append(d.After, int32(epoch-uint64(d.Epoch)))
 }

@@ -14,6 +14,7 @@ type laneEpochs struct {
 	plan  *shuffle.Plan
 	view  *shuffle.View
 	start stepper
+	of    *mixedSource // nil in a plain data set; else epochs are passes over the source
 
 	mu   sync.Mutex
 	made map[uint64]*laneEpoch
@@ -23,6 +24,7 @@ type laneEpochs struct {
 type laneEpoch struct {
 	*shuffle.Epoch
 	plan  *shuffle.Plan
+	of    *mixedSource // nil in a plain data set
 	read  stretch
 	lanes []*shuffle.Lane // by slot; nil for lanes that others read
 	slots []int           // of lanes that are not nil
@@ -34,9 +36,14 @@ func (l *laneEpochs) at(epoch uint64) *laneEpoch {
 	if e := l.made[epoch]; e != nil {
 		return e
 	}
-	e := &laneEpoch{Epoch: l.plan.Epoch(epoch), plan: l.plan, read: l.start.stretch(epoch)}
+	e := &laneEpoch{Epoch: l.plan.Epoch(epoch), plan: l.plan, of: l.of}
 	e.lanes = make([]*shuffle.Lane, l.plan.Params().Lanes)
-	e.slots = l.slots(e)
+	if l.of != nil {
+		e.read.to, e.slots = l.of.mixed.to, l.of.mixed.slots
+	} else {
+		e.read = l.start.stretch(epoch)
+		e.slots = l.slots(e)
+	}
 	for _, s := range e.slots {
 		e.lanes[s] = e.Lane(s)
 	}
@@ -76,8 +83,45 @@ func (l *laneEpochs) forget(before uint64) {
 	maps.DeleteFunc(l.made, func(n uint64, _ *laneEpoch) bool { return n < before })
 }
 
-// position of a row of the lane at a slot: the inverse of Epoch.RowsBefore.
+// over says that the stream ends before an epoch.
+func (l *laneEpochs) over(epoch uint64) bool {
+	if l.of != nil {
+		return l.of.over(epoch)
+	}
+	return l.start.end > 0 && epoch >= l.start.end || l.start.Rows == 0
+}
+
+// source is the number of the source in keys.
+func (l *laneEpochs) source() int32 {
+	if l.of == nil {
+		return 0
+	}
+	return int32(l.of.number)
+}
+
+// tick is about the positions over which a tick of all lanes leaves.
+func (l *laneEpochs) tick() int64 {
+	if l.of != nil {
+		return l.of.tick()
+	}
+	p := l.plan.Params()
+	return int64(p.Lanes) * p.Quantum
+}
+
+// begins is the row of the lane at a slot where the stream begins.
+func (e *laneEpoch) begins(slot int) int64 {
+	if e.of != nil {
+		return e.of.begins(e, slot)
+	}
+	return e.RowsBefore(e.read.from, slot)
+}
+
+// position of a row of the lane at a slot: the inverse of Epoch.RowsBefore. In a mixture it is the
+// sample of that.
 func (e *laneEpoch) position(slot int, row int64) int64 {
+	if e.of != nil {
+		return e.of.position(e.Number(), slot, row)
+	}
 	lanes := int64(e.plan.Params().Lanes)
 	first := (int64(slot) - e.Offset()%lanes + lanes) % lanes
 	return first + row*lanes

@@ -8,10 +8,11 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// A key names what a stream must have before it can go on: a span of a lane of an epoch, or,
-// without shuffle, a unit (slot 0).
+// A key names what a stream must have before it can go on: a span of a lane of an epoch of a
+// source, or, without shuffle, a unit (slot 0).
 type key struct {
 	epoch      uint64
+	source     int32
 	slot, span int32
 }
 

@@ -39,9 +39,18 @@ func (e *ManifestError) Error() string {
 func (e *ManifestError) Unwrap() error { return e.Err }
 
 // SaveManifest writes the list of shards into a directory, under its hash as states carry it, and
-// returns the file. Given to Options, it lets a run finish its epoch on this list while shards are
+// returns the file, of a mixture that of the last source. Given to Options, it lets a run finish its epoch on this list while shards are
 // added.
 func (d *Dataset) SaveManifest(dir string) (path string, err error) {
+	for _, s := range d.sources {
+		if path, err = s.saveManifest(dir); err != nil {
+			return "", err
+		}
+	}
+	return path, nil
+}
+
+func (d *source) saveManifest(dir string) (path string, err error) {
 	b, err := d.data.JSON()
 	if err != nil {
 		return "", err

@@ -68,6 +68,10 @@ func (d *Dataset) remedy(r order, w shuffle.Worker, start stepper, o StreamOptio
 		return p.bound, err
 	}}
 	switch {
+	case r.mixture != nil && o.State == nil:
+		for _, s := range r.mixture.Sources() {
+			y.buffer += s.Plan.Params().Buffer
+		}
 	case r.plan == nil || d.options.Plan != nil:
 	case o.State == nil:
 		y.buffer = r.plan.Params().Buffer

@@ -23,10 +23,8 @@ func (d *Dataset) Stream(ctx context.Context, w shuffle.Worker, o StreamOptions)
 	}
 	o = o.withDefaults(d)
 	w.WorldSize, w.Workers = max(w.WorldSize, 1), max(w.Workers, 1)
-	if o.State != nil && o.State.Params != nil {
-		if _, err := d.cutWithin(ctx, o.State.Params.UnitRows); err != nil { // which may take a counting pass
-			return nil, err
-		}
+	if err := d.recount(ctx, o.State); err != nil {
+		return nil, err
 	}
 	start, err := d.begin(w.WorldSize, o)
 	if err != nil {
@@ -57,18 +55,40 @@ func (d *Dataset) Stream(ctx context.Context, w shuffle.Worker, o StreamOptions)
 	return s, nil
 }
 
+// recount counts the samples of a state's units, which may take a pass over the data.
+func (d *Dataset) recount(ctx context.Context, state *shuffle.State) error {
+	if state == nil {
+		return nil
+	}
+	for i, s := range d.sources {
+		rows := int64(0)
+		switch {
+		case state.Params != nil:
+			rows = state.Params.UnitRows
+		case state.MixState != nil && i < len(state.Sources):
+			rows = state.Sources[i].Params.UnitRows
+		default:
+			continue
+		}
+		if _, err := s.cutWithin(ctx, rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // newStream puts the parts of a stream together; base is what all its states have in common.
 func (d *Dataset) newStream(p portion, base shuffle.State, start stepper, account *mem.Account, draws int) *Stream {
 	s := &Stream{
 		dataset: d, account: account, steps: start, base: base, closing: make(chan struct{}),
 		allowed: make(chan struct{}, draws), pending: map[key]*load{},
-		stamps: make([]uint32, len(d.manifest.Groups())),
+		stamps: make([]uint32, d.groups()),
 	}
 	for range draws {
 		s.allowed <- struct{}{}
 	}
 	s.ahead = &readahead{
-		manifest: d.manifest, recodes: d.recodes, sharing: &d.sharing, account: account, schedule: p.schedule,
+		manifest: d.sources[0].manifest, recodes: d.recodes, sharing: &d.sharing, account: account, schedule: p.schedule,
 		most: p.bound.early(account.Reserved()), overEstimate: d.options.Events.OverEstimate, events: d.options.Events,
 	}
 	s.buffer, s.walk = &buffer{ahead: s.ahead}, p.walk(s)
@@ -82,7 +102,7 @@ func (d *Dataset) newStream(p portion, base shuffle.State, start stepper, accoun
 func (d *Dataset) drawnRows(o StreamOptions) int64 {
 	rows := int64(o.BatchSize)
 	if o.Tail != shuffle.Carry { // its steps go on into the epochs that follow
-		rows = min(rows, d.samples)
+		rows = min(rows, d.epoch)
 	}
 	return int64(o.Draws) * rows
 }
@@ -100,18 +120,64 @@ func (d *Dataset) batchBytes(o StreamOptions) int64 {
 	if o.Batches == 0 || d.NumRows() == 0 {
 		return 0
 	}
-	if d.packing() != nil {
-		all := mem.MulDiv(d.packedBytes(), int64(o.Batches)*int64(o.BatchSize), max(1, d.samples))
-		return all + all/roundingPart + int64(o.Batches)*blockBytes
+	if all, ok := d.packedBatches(o); ok {
+		return all
 	}
-	var bytes int64
-	for _, g := range d.sizes.decoded() {
-		bytes += g.narrow + g.wide
-	}
-	batches, rows := int64(o.Batches), min(int64(o.BatchSize), d.samples)
-	all := mem.MulDiv(max(bytes, d.valueBytes()), batches*rows, d.NumRows()) // codes become values
+	batches, rows := int64(o.Batches), min(int64(o.BatchSize), d.epoch)
+	all, _ := d.rowBytes(batches * rows) // codes become values
 	if again := int64(o.BatchSize) - rows; again > 0 && (o.Tail == shuffle.Pad || o.Tail == shuffle.Carry) {
-		all += mem.MulDiv(d.valueBytes(), batches*again, d.NumRows())
+		_, values := d.rowBytes(batches * again)
+		all += values
 	}
 	return all + all/roundingPart + batches*blockBytes
+}
+
+// rowBytes is what so many mean rows take decoded, or as values where that is more, and as values.
+// In a mixture they are of the sources at the largest shares that these ever have.
+func (d *Dataset) rowBytes(rows int64) (most, values int64) {
+	shares := []int64{1 << 20}
+	if d.mixed() {
+		shares, _ = d.shares() // the weights were checked
+	}
+	for i, s := range d.sources {
+		var bytes int64
+		for _, g := range s.sizes.decoded() {
+			bytes += g.narrow + g.wide
+		}
+		of, all := rows, s.manifest.NumRows()
+		if d.mixed() {
+			of = mem.MulDiv(rows, shares[i], 1<<20) + 1
+		}
+		most += mem.MulDiv(max(bytes, s.valueBytes()), of, all)
+		values += mem.MulDiv(s.valueBytes(), of, all)
+	}
+	return most, values
+}
+
+// packedBatches is batchBytes where rows are packed.
+func (d *Dataset) packedBatches(o StreamOptions) (all int64, packed bool) {
+	if d.sources[0].packing() == nil {
+		return 0, false
+	}
+	shares := []int64{1 << 20}
+	if d.mixed() {
+		shares, _ = d.shares() // the weights were checked
+	}
+	samples := int64(o.Batches) * int64(o.BatchSize)
+	for i, s := range d.sources {
+		of := samples
+		if d.mixed() {
+			of = mem.MulDiv(samples, shares[i], 1<<20) + 1
+		}
+		all += mem.MulDiv(s.packedBytes(), of, max(1, s.samples))
+	}
+	return all + all/roundingPart + int64(o.Batches)*blockBytes, true
+}
+
+// groups of all sources.
+func (d *Dataset) groups() (n int) {
+	for _, s := range d.sources {
+		n += len(s.manifest.Groups())
+	}
+	return n
 }

@@ -109,6 +109,13 @@ type Options struct {
 	// drawn by the row. See rule.Repeats.
 	Weight string
 
+	// Sources are several data sets that streams read together, by weight; the addresses of Open must
+	// be none then. Stop says how long an epoch is: StopFirst, the default, or StopAll. EpochSize says
+	// it in samples. Curriculum are weights that come later, in ascending order.
+	Sources    []Source
+	Stop       shuffle.Stop
+	EpochSize  int64
+	Curriculum []WeightChange
 	// Pack makes samples of several rows; nil is samples of one.
 	Pack *Pack
 
@@ -172,6 +179,7 @@ func (o Options) Validate() error {
 	p := option.List{New: newOptionError}
 	o.validateColumns(&p)
 	o.validateRules(&p)
+	o.validateSources(&p)
 	p.OneOf("OnError", string(o.OnError), string(Raise), string(Mask), string(Skip))
 	p.Within("ShuffleBuffer.Rows", o.ShuffleBuffer.Rows, option.MaxRows)
 	p.Within("ShuffleBuffer.Bytes", o.ShuffleBuffer.Bytes, option.MaxBytes)

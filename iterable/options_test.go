@@ -18,13 +18,15 @@ func TestOptionsValidateEveryField(t *testing.T) {
 		"Vocabulary": "checked against the schema", "Weight": "checked against the schema", "ReadFile": "a function",
 		"Split": "rule.Split checks it", "Rows": "rule.ParseRowList makes it",
 	}, map[string][]any{
-		"Unknown":  {map[string]int64{"label": 0}},
-		"Filters":  {"a >", "a > 1)"},
-		"Keep":     {&Keep{}, &Keep{Name: "long"}, &Keep{Name: "long", Func: noFilter, Columns: []string{""}}},
-		"Pack":     {&Pack{}, &Pack{Pack: rule.Pack{Columns: map[string]int{"a": 0}}}},
-		"Columns":  {[]string{}, []string{"id", ""}},
-		"Plan":     {&SavedPlan{}, &SavedPlan{Manifest: &shuffle.Manifest{Groups: []shuffle.Group{{}}}}},
-		"Manifest": {&shuffle.Manifest{Groups: []shuffle.Group{{Shard: 1}}}},
+		"Sources":    {[]Source{{}}},
+		"Curriculum": {[]WeightChange{{From: 5, Weights: map[string]float64{"a": 1}}}},
+		"Unknown":    {map[string]int64{"label": 0}},
+		"Filters":    {"a >", "a > 1)"},
+		"Keep":       {&Keep{}, &Keep{Name: "long"}, &Keep{Name: "long", Func: noFilter, Columns: []string{""}}},
+		"Pack":       {&Pack{}, &Pack{Pack: rule.Pack{Columns: map[string]int{"a": 0}}}},
+		"Columns":    {[]string{}, []string{"id", ""}},
+		"Plan":       {&SavedPlan{}, &SavedPlan{Manifest: &shuffle.Manifest{Groups: []shuffle.Group{{}}}}},
+		"Manifest":   {&shuffle.Manifest{Groups: []shuffle.Group{{Shard: 1}}}},
 	})
 }
 

@@ -12,6 +12,9 @@ type order struct {
 	plan  *shuffle.Plan     // nil without shuffle
 	files *shuffle.Sequence // nil with it
 	seed  uint64            // of files, for states
+
+	mixture *shuffle.Mixture // of several sources, in place of both
+	tail    shuffle.Tail     // of a mixture, for states
 }
 
 // orderOf is the order of streams that begin on so many ranks. A plan that neither a state nor a
@@ -19,6 +22,12 @@ type order struct {
 // memory bounds.
 func (d *Dataset) orderOf(worldSize int, o StreamOptions, buffer, memory int64) (r order, err error) {
 	switch {
+	case d.mixed() && o.State != nil:
+		r.tail = o.Tail
+		r.mixture, err = d.remix(*o.State)
+	case d.mixed():
+		r.tail = o.Tail
+		r.mixture, err = d.mix(worldSize, buffer, memory)
 	case o.State != nil && o.State.Shuffle:
 		r.plan, err = d.resume(*o.State, o.Tail)
 	case o.State == nil && d.options.Shuffle:
@@ -34,6 +43,9 @@ func (d *Dataset) orderOf(worldSize int, o StreamOptions, buffer, memory int64) 
 
 // state is what all states of a stream have in common.
 func (r order) state(globalBatch int64) shuffle.State {
+	if r.mixture != nil {
+		return r.mixture.State(0, 0, globalBatch, r.tail)
+	}
 	if r.plan != nil {
 		return r.plan.State(0, 0, globalBatch)
 	}
@@ -49,12 +61,22 @@ type portion struct {
 }
 
 func (d *Dataset) portion(r order, w shuffle.Worker, start stepper, o StreamOptions) (p portion, err error) {
-	if r.plan == nil {
+	switch {
+	case r.mixture != nil:
+		x, err := d.newMixed(r.mixture, w, start)
+		if err != nil {
+			return p, err
+		}
+		p.bound = x.bound(d.drawnRows(o))
+		p.schedule = x.schedule()
+		p.walk = func(s *Stream) walk { return newMixedWalk(s, x) }
+		p.lanes = len(x.slots)
+	case r.plan == nil:
 		f := &fileOrder{sequence: r.files, worker: w, start: start}
 		p.bound = d.sizes.files(r.files.Units(), d.drawnRows(o))
 		p.schedule = newFileSchedule(f, d.sizes)
 		p.walk = func(s *Stream) walk { return &fileWalk{stream: s, order: f} }
-	} else {
+	default:
 		v, err := r.plan.View(w)
 		if err != nil {
 			return p, err
@@ -72,6 +94,9 @@ func (d *Dataset) portion(r order, w shuffle.Worker, start stepper, o StreamOpti
 // begin is where streams begin on so many ranks; o has its defaults.
 func (d *Dataset) begin(worldSize int, o StreamOptions) (stepper, error) {
 	steps, err := d.steps(o.BatchSize, worldSize, o.Tail)
+	if o.State != nil && d.mixed() { // an epoch stays as long as it was
+		steps, err = stepsOf(o.State.Rows, o.BatchSize, worldSize, o.Tail)
+	}
 	if err != nil {
 		return stepper{}, err
 	}

@@ -1,6 +1,13 @@
 package iterable
 
-import "github.com/shardfeed/shardfeed/rule"
+import (
+	"cmp"
+	"context"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/shardfeed/shardfeed/rule"
+)
 
 // lengthScratch is what the lengths of a row take while its unit is counted: as they are read, and
 // until the unit is complete.
@@ -45,8 +52,90 @@ func (c *counter) pack(group int) {
 		c.mu.Lock()
 		c.sums[u], c.lengths[u] = blocks, unitLengths{}
 		if !c.gone[u] {
-			c.tokens += n.tokens - lost
+			c.tokens, c.blocks = c.tokens+n.tokens-lost, c.blocks+blocks
 		}
 		c.mu.Unlock()
 	}
+}
+
+// keepTokens notes how many tokens are in all blocks, if this process has counted all of them.
+func (c *counter) keepTokens() {
+	all := int64(0)
+	for _, u := range c.units {
+		all += u.Samples
+	}
+	if c.blocks == all {
+		c.dataset.packedTokens.Store(c.tokens)
+	}
+}
+
+// footersAtOnce is how many footers are read at once.
+const footersAtOnce = 16
+
+// footers counts blocks by what footers say of lists, where their number follows from that of the
+// tokens: of whole row groups whose documents are all packed. It reads each footer once, which is
+// little beside the lists.
+func (c *counter) footers(ctx context.Context) error {
+	k := c.rules.pack
+	if k == nil || k.declared || len(c.rules.given) > 1 || !k.spec.NewPacker().Total() {
+		return nil
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(footersAtOnce)
+	for s := range c.dataset.data.Shards {
+		if c.worthAFooter(s) {
+			g.Go(func() error { return c.footer(ctx, s) })
+		}
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	if c.keepTokens(); !c.complete() {
+		return nil
+	}
+	if c.report(); c.dir == nil {
+		return nil
+	}
+	if err := c.dir.publish(c.entries(0, len(c.units))); err != nil {
+		c.unusable(err)
+	}
+	return nil
+}
+
+// worthAFooter says that lists of a shard are to be read that are more than its footer.
+func (c *counter) worthAFooter(shard int) bool {
+	var bytes int64
+	for u := c.shards[shard]; u < c.shards[shard+1]; u++ {
+		if !c.known[u] {
+			fetch, _ := c.dataset.manifest.RuleBytes(c.units[u].Group)
+			bytes += fetch
+		}
+	}
+	return bytes > 0 && bytes >= cmp.Or(c.dataset.options.pruneFrom, prunedBytes)
+}
+
+// footer counts the row groups of a shard whose footer tells.
+func (c *counter) footer(ctx context.Context, shard int) error {
+	d := c.dataset
+	stats, err := d.manifest.ShardStats(ctx, shard)
+	if err != nil {
+		return nil // the pass reads the shard, and says what is wrong with it
+	}
+	k, p := c.rules.pack, c.rules.pack.spec.NewPacker()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for u := c.shards[shard]; u < c.shards[shard+1]; u++ {
+		unit := c.units[u]
+		group := d.data.Groups[unit.Group]
+		if c.known[u] || unit.Rows() < group.Rows {
+			continue
+		}
+		if items, ok := stats.Items(int(group.Index), k.lengths); ok {
+			tokens := items + group.Rows*int64(k.spec.Extra())
+			blocks := p.CountTokens(tokens)
+			c.set(u, blocks)
+			c.tokens, c.blocks = c.tokens+tokens, c.blocks+blocks
+		}
+	}
+	return nil
 }

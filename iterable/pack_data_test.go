@@ -213,3 +213,41 @@ func TestPackedRowKeys(t *testing.T) {
 		t.Errorf("keys %v, want %v", got, want)
 	}
 }
+
+// A shard that is gone after it was counted costs its blocks alone: steps and all other blocks stay.
+func TestPackedBlocksThatAreLost(t *testing.T) {
+	table := packRows(t, [][]int{{40}, {50}, {60}}, randomDocuments(7))
+	o := Options{
+		Shuffle: true, Seed: 1, Tail: shuffle.Short, Columns: []string{"tokens", "id"}, OnError: Mask, IndexDir: t.TempDir(),
+		Pack: &Pack{Pack: rule.Pack{Columns: map[string]int{"tokens": 32}, Strategy: rule.BestFitSplit}},
+	}
+	so := StreamOptions{BatchSize: 4, OnError: Mask, MaxLost: 1}
+	want, _ := packedSteps(t, open(t, table.store, o), 2, 1, so, 0)
+	again := open(t, table.store, o) // which opens no shard: footers and counts were kept
+	table.store.Remove("data/part-001.parquet")
+	got, _ := packedSteps(t, again, 2, 1, so, 0)
+	if len(got) != len(want) {
+		t.Fatalf("%d steps, want %d", len(got), len(want))
+	}
+	lost := 0
+	for i := range want {
+		var kept packedStep
+		for _, b := range want[i] {
+			var first int64
+			if _, err := fmt.Sscanf(b.IDs, "[%d", &first); err != nil {
+				t.Fatal(err)
+			}
+			if first >= 40 && first < 90 {
+				lost++
+			} else {
+				kept = append(kept, b)
+			}
+		}
+		if fmt.Sprint(got[i]) != fmt.Sprint(kept) {
+			t.Fatalf("step %d: %d blocks, want %d:\n%v\nwant\n%v", i, len(got[i]), len(kept), got[i], kept)
+		}
+	}
+	if lost == 0 {
+		t.Error("nothing was lost")
+	}
+}

@@ -1,6 +1,7 @@
 package iterable
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
@@ -22,7 +23,7 @@ type PackPlan struct {
 	// Utilisation is the part of the blocks that tokens fill; 0 where Tokens is.
 	Utilisation float64
 
-	counting int64 // encoded bytes that tell the lengths, without a column of lengths
+	counting int64 // encoded bytes of lists that were read for their lengths, at most
 }
 
 // wellUsed is the utilisation under which a plan says what to write differently: 25 blocks a unit.
@@ -48,13 +49,28 @@ func (d *source) packPlan(units []shuffle.Unit) *PackPlan {
 	if p.Blocks > 0 {
 		p.Utilisation = min(1, float64(p.Tokens)/float64(p.Blocks)/float64(p.Size))
 	}
-	if !k.declared {
+	if !k.declared && d.countedRows.Load() {
 		for g := range d.data.Groups {
 			fetch, _ := d.manifest.RuleBytes(g)
 			p.counting += fetch
 		}
 	}
 	return p
+}
+
+// with adds the blocks of another source.
+func (k *PackPlan) with(more *PackPlan) *PackPlan {
+	if k == nil || more == nil {
+		return cmp.Or(k, more)
+	}
+	sum := *k
+	sum.Blocks, sum.Units, sum.Tokens = k.Blocks+more.Blocks, k.Units+more.Units, k.Tokens+more.Tokens
+	sum.Counted, sum.counting = k.Counted && more.Counted, k.counting+more.counting
+	if k.Tokens == 0 || more.Tokens == 0 {
+		sum.Tokens = 0
+	}
+	sum.Utilisation = min(1, float64(sum.Tokens)/float64(max(1, sum.Blocks))/float64(sum.Size))
+	return &sum
 }
 
 // dearCounting is how many bytes of lists a plan speaks of that are read to count blocks.

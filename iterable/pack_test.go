@@ -349,3 +349,27 @@ func TestPackRefuses(t *testing.T) {
 		})
 	}
 }
+
+// A run of two epochs goes on from every step, on another number of ranks, as it would have gone on.
+func TestPackedResumeAtEveryStep(t *testing.T) {
+	table := packRows(t, [][]int{{12, 5}, {20}, {9, 1, 14}}, randomDocuments(6))
+	for _, strategy := range []rule.PackStrategy{rule.Wrapped, rule.BestFit, rule.BestFitSplit} {
+		for _, shuffled := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s shuffle %t", strategy, shuffled), func(t *testing.T) {
+				d := open(t, table.store, Options{
+					Shuffle: shuffled, Seed: 3, Tail: shuffle.Drop, ShuffleBuffer: Size{Rows: 12}, Lanes: 4, Columns: []string{"tokens", "id"},
+					Pack: &Pack{Pack: rule.Pack{Columns: map[string]int{"tokens": 40}, Strategy: strategy}},
+				})
+				want, _ := packedSteps(t, d, 2, 1, StreamOptions{BatchSize: 3, Epochs: 2}, 0)
+				for at := 1; at < len(want); at++ {
+					_, state := packedSteps(t, d, 2, 1, StreamOptions{BatchSize: 3, Epochs: 2}, at)
+					left := 2 - int(state.Epoch)
+					got, _ := packedSteps(t, d, 3, 1, StreamOptions{BatchSize: 2, Epochs: left, State: reparse(t, state)}, 0)
+					if fmt.Sprint(got) != fmt.Sprint(want[at:]) {
+						t.Fatalf("after step %d:\n%v\nwant\n%v", at, got, want[at:])
+					}
+				}
+			})
+		}
+	}
+}

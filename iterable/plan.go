@@ -24,7 +24,9 @@ type Plan struct {
 
 	Shuffle     bool
 	Seed        uint64
-	Params      *shuffle.Params // nil without shuffle
+	Params      *shuffle.Params // nil without shuffle, and in a mixture
+	Sources     []PlanSource    // of a mixture
+	Lanes       int             // 0 without shuffle
 	BatchSize   int
 	WorldSize   int
 	GlobalBatch int64
@@ -64,21 +66,27 @@ func (d *Dataset) Plan(worldSize int, o StreamOptions) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	units, err := d.cut(d.options.UnitRows)
-	if err != nil {
-		return nil, err
-	}
 	p := &Plan{
-		Shards: len(d.data.Shards), Groups: len(d.data.Groups), Units: len(units), Rows: steps.Rows, Bytes: d.bytes,
-		AllRows: d.NumRows(), Rule: d.data.Rule,
+		Rows: steps.Rows, AllRows: d.NumRows(), Rule: d.Rule(),
 		Shuffle: d.options.Shuffle, Seed: d.options.Seed, BatchSize: o.BatchSize, WorldSize: worldSize, GlobalBatch: steps.GlobalBatch,
 		Tail: steps.Tail, Steps: steps.Count(0), Memory: d.memory,
 	}
 	if steps.Tail == shuffle.Drop {
 		p.LeftOut = steps.Rows % steps.GlobalBatch
 	}
-	d.weigh(p, units)
-	p.Packed = d.packPlan(units)
+	var sliced int64
+	for _, s := range d.sources {
+		units, err := s.cut(d.options.UnitRows)
+		if err != nil {
+			return nil, err
+		}
+		sliced += s.weigh(p, units)
+		p.Packed = p.Packed.with(s.packPlan(units))
+	}
+	p.Amplification = 1
+	if p.Bytes > 0 {
+		p.Amplification = max(1, float64(sliced)/float64(p.Bytes))
+	}
 	o.State = nil
 	start := stepper{Steps: steps, end: uint64(max(0, o.Epochs))}
 	return p, d.planRanks(p, start, o)
@@ -111,8 +119,13 @@ func (d *Dataset) planRanks(p *Plan, start stepper, o StreamOptions) error {
 	if !p.Shuffle {
 		return nil
 	}
-	params := r.plan.Params()
-	p.Params, p.Quality, p.SharedLanes = &params, r.plan.Quality(p.GlobalBatch), params.Lanes%p.WorldSize != 0
+	if r.mixture != nil {
+		p.Lanes, p.Sources = r.mixture.Lanes(), d.planSources(r.mixture)
+	} else {
+		params := r.plan.Params()
+		p.Params, p.Lanes, p.Quality = &params, params.Lanes, r.plan.Quality(p.GlobalBatch)
+	}
+	p.SharedLanes = p.Lanes%p.WorldSize != 0
 	if !p.Fits && d.options.Plan == nil {
 		e := &MemoryError{Need: p.Bound}
 		d.remedy(r, worst, start, o).advise(e)
@@ -122,9 +135,10 @@ func (d *Dataset) planRanks(p *Plan, start stepper, o StreamOptions) error {
 	return nil
 }
 
-// weigh adds up the bytes of the data.
-func (d *Dataset) weigh(p *Plan, units []shuffle.Unit) {
-	var sliced int64
+// weigh adds up the source's shards and their bytes, and returns the bytes to decompress.
+func (d *source) weigh(p *Plan, units []shuffle.Unit) (sliced int64) {
+	p.Shards, p.Groups, p.Units = p.Shards+len(d.data.Shards), p.Groups+len(d.data.Groups), p.Units+len(units)
+	p.Bytes += d.bytes
 	var edges []int64
 	for i, u := range units {
 		if u.Lo > 0 {
@@ -139,10 +153,6 @@ func (d *Dataset) weigh(p *Plan, units []shuffle.Unit) {
 			edges = edges[:0]
 		}
 	}
-	p.Amplification = 1
-	if d.bytes > 0 {
-		p.Amplification = max(1, float64(sliced)/float64(d.bytes))
-	}
 	sizes := d.sizes.decoded()
 	for g, group := range d.manifest.Groups() {
 		p.Decoded += sizes[g].narrow + sizes[g].wide
@@ -152,6 +162,7 @@ func (d *Dataset) weigh(p *Plan, units []shuffle.Unit) {
 			p.RuleBytes += fetch
 		}
 	}
+	return sliced
 }
 
 // firstBatch is the encoded bytes of the loads that are needed within the first step.
@@ -189,10 +200,20 @@ func (p *Plan) moreUnits() string {
 	return strings.Join(all, ", or ")
 }
 
+// proposeMixing says what would mix sorted data better.
+func (p *Plan) proposeMixing(add func(format string, args ...any)) {
+	q := p.Quality
+	if better := p.moreUnits(); q.FewUnits && better != "" {
+		add("a lane's share of the shuffle buffer holds fewer than four units: %s would mix better", better)
+	} else if p.Params.Buffer < p.Rows && q.Independent < float64(p.GlobalBatch) {
+		add("about %.0f units mix into a global batch of %d rows: on sorted data a larger {ShuffleBuffer}, or smaller units, would mix better",
+			q.Independent, p.GlobalBatch)
+	}
+}
+
 // propose says in words what would make the run better.
 func (p *Plan) propose() {
 	add := func(format string, args ...any) { p.proposals = append(p.proposals, fmt.Sprintf(format, args...)) }
-	q := p.Quality
 	switch {
 	case p.Fits:
 	case p.Buffer > 0:
@@ -204,15 +225,12 @@ func (p *Plan) propose() {
 		add("the bound of %s is over the limit of %s, and no smaller {ShuffleBuffer} fits: read fewer {Columns}, or set a smaller {UnitRows}",
 			mem.Bytes(p.Bound.Total()), mem.Bytes(p.Memory))
 	}
-	if better := p.moreUnits(); q.FewUnits && better != "" {
-		add("a lane's share of the shuffle buffer holds fewer than four units: %s would mix better", better)
-	} else if p.Params.Buffer < p.Rows && q.Independent < float64(p.GlobalBatch) {
-		add("about %.0f units mix into a global batch of %d rows: on sorted data a larger {ShuffleBuffer}, or smaller units, would mix better",
-			q.Independent, p.GlobalBatch)
+	if p.Params != nil {
+		p.proposeMixing(add)
 	}
 	p.proposePacking(add)
 	if p.SharedLanes {
-		add("the world size does not divide the %d lanes, so some are read by two ranks: set {MaxWorldSize} or {Lanes} to a multiple of it", p.Params.Lanes)
+		add("the world size does not divide the %d lanes, so some are read by two ranks: set {MaxWorldSize} or {Lanes} to a multiple of it", p.Lanes)
 	}
 	p.Proposals = p.ProposalsSpelled(option.Go)
 }

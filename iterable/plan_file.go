@@ -58,6 +58,9 @@ func (f *planFile) sum() string {
 
 // SavePlan writes the plan of streams with these options, begun on so many ranks.
 func (d *Dataset) SavePlan(path string, worldSize int, o StreamOptions) error {
+	if d.mixed() {
+		return errMixed("have no saved plan")
+	}
 	state, err := d.Start(worldSize, o)
 	if err != nil {
 		return err

@@ -77,7 +77,7 @@ func (s *laneSchedule) next() (*load, bool) {
 				return l, true
 			}
 		}
-		if end := s.epochs.start.end; end > 0 && s.epoch >= end || s.epochs.start.Rows == 0 {
+		if s.epochs.over(s.epoch) {
 			return nil, false
 		}
 		s.begin()
@@ -102,7 +102,7 @@ func (s *laneSchedule) begin() {
 
 // newFeed is the feed of a lane. t is scratch.
 func newFeed(e *laneEpoch, slot int, t *shuffle.Tick) *feed {
-	f := &feed{lane: e.lanes[slot], slot: slot, start: e.RowsBefore(e.read.from, slot)}
+	f := &feed{lane: e.lanes[slot], slot: slot, start: e.begins(slot)}
 	it := f.lane.Iter()
 	it.SeekRow(f.start)
 	if !it.Next(t) {
@@ -211,7 +211,7 @@ func (s *laneSchedule) load(f *feed, j int) *load {
 	l.need = f.need
 	for _, b := range list {
 		l.wanted = append(l.wanted, wanted{
-			key:  key{epoch: s.now.Number(), slot: int32(b.feed.slot), span: int32(b.span)},
+			key:  key{epoch: s.now.Number(), source: s.epochs.source(), slot: int32(b.feed.slot), span: int32(b.span)},
 			lane: b.feed.lane, offset: int(b.From - list[0].From), rows: int(b.Rows()),
 		})
 	}
@@ -221,8 +221,7 @@ func (s *laneSchedule) load(f *feed, j int) *load {
 // together is the run of siblings around one that touch each other and are due soon, so that their
 // unit is decoded once.
 func (s *laneSchedule) together(family []sibling, first sibling) []sibling {
-	p := s.epochs.plan.Params()
-	soon := first.need + int64(p.Lanes)*p.Quantum
+	soon := first.need + s.epochs.tick()
 	at := slices.IndexFunc(family, func(b sibling) bool { return b.feed == first.feed && b.span == first.span })
 	joins := func(i, next int) bool {
 		if i < 0 || i >= len(family) || family[i].need > soon || family[i].need >= s.now.read.to || family[i].feed.taken[family[i].span] {

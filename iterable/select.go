@@ -15,6 +15,9 @@ import (
 // rule alone, in parallel. The caller writes to another name and renames, so that no reader sees
 // half a file.
 func (d *Dataset) Select(ctx context.Context, w io.Writer) (kept int64, err error) {
+	if d.mixed() {
+		return 0, errMixed("have no list of rows in common")
+	}
 	if err := d.enter(); err != nil {
 		return 0, err
 	}

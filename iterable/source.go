@@ -41,6 +41,7 @@ type source struct {
 	samples  int64  // of an epoch
 
 	packedTokens atomic.Int64 // in all blocks of an epoch, where this process counted all of them
+	countedRows  atomic.Bool  // by reading the columns of the rule
 
 	cutting chan struct{} // a value while units are cut and counted
 	mu      sync.Mutex
@@ -214,6 +215,9 @@ func (d *source) sampleBytes() int64 {
 
 // resume makes the shuffled order of a state, with another tail when that does not move rows.
 func (d *source) resume(state shuffle.State, tail shuffle.Tail) (*shuffle.Plan, error) {
+	if state.Params == nil {
+		return nil, state.Fits(nil)
+	}
 	units, err := d.cut(state.Params.UnitRows)
 	if err != nil {
 		return nil, err

@@ -53,8 +53,8 @@ func (o StreamOptions) withDefaults(d *Dataset) StreamOptions {
 	if o.Epochs == 0 && o.UntilEpoch == 0 {
 		o.Epochs = 1
 	}
-	if o.Tail == "" && o.State != nil && o.State.Params != nil {
-		o.Tail = o.State.Params.Tail
+	if o.Tail == "" && o.State != nil {
+		o.Tail = o.State.KeptTail()
 	}
 	if o.Tail == "" {
 		o.Tail = d.options.Tail
@@ -227,6 +227,9 @@ func (s *Stream) fill(ctx context.Context, d *Draw) error {
 		return s.padWithNothing(ctx, d, rows)
 	}
 	for i := 0; len(d.Picks) < rows; i++ {
+		if i < len(d.After) && len(d.After) == len(d.Picks) {
+			d.After = append(d.After, d.After[i])
+		}
 		d.Picks = append(d.Picks, d.Picks[i])
 	}
 	return nil

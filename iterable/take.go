@@ -62,11 +62,18 @@ var errTakerClosed = errors.New("the taker is closed")
 // DecodedBytes is what all rows that the rule keeps take in memory, as the files' metadata foretell
 // it for mean rows.
 func (d *Dataset) DecodedBytes() (bytes int64) {
+	for _, s := range d.sources {
+		bytes += s.decodedBytes()
+	}
+	return bytes
+}
+
+func (d *source) decodedBytes() (bytes int64) {
 	for _, g := range d.sizes.decoded() {
 		bytes += g.narrow + g.wide
 	}
 	if d.rules != nil {
-		return mem.MulDiv(bytes, d.samples, max(1, d.NumRows()))
+		return mem.MulDiv(bytes, d.samples, max(1, d.manifest.NumRows()))
 	}
 	return bytes
 }
@@ -76,6 +83,9 @@ func (d *Dataset) DecodedBytes() (bytes int64) {
 func (d *Dataset) Taker(o TakerOptions) (*Taker, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("taker options: %w", err)
+	}
+	if d.mixed() {
+		return nil, errMixed("have no rows by number")
 	}
 	n, err := d.numbering()
 	if err != nil {

@@ -104,7 +104,7 @@ func (w *laneWalk) cursor(e *epochWalk, slot int, row int64) *laneCursor {
 	if c == nil {
 		lane := e.lanes[slot]
 		c = &laneCursor{epoch: e.Number(), slot: slot, lane: lane, it: lane.Iter(), residents: make([]*resident, lane.Spans())}
-		c.it.SeekRow(e.RowsBefore(e.read.from, slot)) // as the schedule does, so that both want the same spans
+		c.it.SeekRow(e.begins(slot)) // as the schedule does, so that both want the same spans
 		e.cursors[slot] = c
 	}
 	c.want = row
@@ -145,6 +145,7 @@ func (w *laneWalk) fill(ctx context.Context, d *Draw) error {
 
 // A laneCursor is the place in one lane of one epoch.
 type laneCursor struct {
+	source    int32
 	epoch     uint64
 	slot      int
 	lane      *shuffle.Lane
@@ -155,6 +156,10 @@ type laneCursor struct {
 	tick shuffle.Tick
 	at   int   // next pick of the tick
 	want int64 // lane row of the next pick; those before it are another worker's
+
+	// Of a source of a mixture.
+	kept   *keptUnits // nil: spans are loaded by pass
+	before int64      // samples of the source in the lane before the pass
 }
 
 // row of the next pick.
@@ -188,7 +193,7 @@ func (c *laneCursor) resident(ctx context.Context, s *Stream, j uint32) (*reside
 	if r := c.residents[j]; r != nil {
 		return r, nil
 	}
-	r, err := s.await(ctx, key{epoch: c.epoch, slot: int32(c.slot), span: int32(j)})
+	r, err := c.load(ctx, s, j)
 	if err != nil {
 		return nil, err
 	}
@@ -200,6 +205,14 @@ func (c *laneCursor) resident(ctx context.Context, s *Stream, j uint32) (*reside
 		}
 	}
 	return r, nil
+}
+
+// load waits for a span.
+func (c *laneCursor) load(ctx context.Context, s *Stream, j uint32) (*resident, error) {
+	if c.kept != nil {
+		return c.kept.span(ctx, s, c.lane, int(j))
+	}
+	return s.await(ctx, key{epoch: c.epoch, source: c.source, slot: int32(c.slot), span: int32(j)})
 }
 
 // finish frees what has left for good with the tick.

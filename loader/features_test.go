@@ -10,6 +10,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/iterable"
+	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
 func featureSchema() *column.Schema {
@@ -129,6 +130,7 @@ func TestFeaturesRefused(t *testing.T) {
 			"Cast[\"nope\"] cannot be: no such column is read\nStack[\"x\"] cannot have column \"ids\": it is list<int32>; of lists only those of one size, of numbers, have a feature for each item\n" +
 				`Cast["word"] cannot be of column "word": it is string, which is not a number`,
 		},
+		{"made column", Options{Features: Features{Cast: map[string]column.Type{"_row": column.TypeInt32}}}, `Cast["_row"] cannot be of column "_row", which is made and in no shard`},
 		{"padded", Options{Features: stack("id"), Pad: []Padding{{Column: "x"}}}, `loader: pad "x": it is list<float>[1]; only ragged lists are padded`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -139,6 +141,22 @@ func TestFeaturesRefused(t *testing.T) {
 				t.Errorf("got  %v\nwant %s", err, c.want)
 			}
 		})
+	}
+}
+
+// TestFeaturesOfPacked casts the tokens of blocks; their rows make no matrix.
+func TestFeaturesOfPacked(t *testing.T) {
+	lengths := listed(rowgroup.LengthsColumn, 0, int32s("element"))
+	lengths.Made = true
+	s := &column.Schema{Fields: []*column.Field{listed("ids", 8, int32s("element")), lengths}}
+	o := Options{Features: Features{Cast: map[string]column.Type{"*": column.TypeInt64}}, Packed: Packed{With: []string{DocIDs}, Labels: LabelsSame}}
+	if err := o.Check(s); err != nil {
+		t.Error(err)
+	}
+	o.Features = Features{Stack: []Stack{{Name: "x", Columns: []string{"ids"}}}}
+	want := `Stack["x"] contradicts Pack: the rows of packed batches are blocks of tokens, and other columns lists; leave one of the two out`
+	if err := o.Check(s); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
 	}
 }
 
@@ -228,7 +246,7 @@ func TestBrainFill(t *testing.T) {
 	for _, c := range []struct {
 		v    any
 		want []byte
-	}{{1.0, []byte{0x80, 0x3f}}, {math.NaN(), []byte{0xc0, 0x7f}}, {math.Inf(-1), []byte{0x80, 0xff}}, {1e39, nil}, {3.4e38, nil}, {-2, []byte{0, 0xc0}}} {
+	}{{"NaN", []byte{0xc0, 0x7f}}, {"Infinity", []byte{0x80, 0x7f}}, {"many", nil}, {1.0, []byte{0x80, 0x3f}}, {math.NaN(), []byte{0xc0, 0x7f}}, {math.Inf(-1), []byte{0x80, 0xff}}, {1e39, nil}, {3.4e38, nil}, {-2, []byte{0, 0xc0}}} {
 		b, err := encode(f, c.v)
 		if (err == nil) != (c.want != nil) || err == nil && !slices.Equal(b, c.want) {
 			t.Errorf("%v is %x, %v; want %x", c.v, b, err, c.want)

@@ -223,5 +223,5 @@ func (o Options) tail() shuffle.Tail {
 
 // carries reports whether the state has the tail shuffle.Carry.
 func (o Options) carries() bool {
-	return o.State != nil && o.State.Params != nil && o.State.Params.Tail == shuffle.Carry
+	return o.State != nil && o.State.KeptTail() == shuffle.Carry
 }

@@ -82,8 +82,17 @@ func fitsSigned(x uint64, negative bool, width int) bool {
 	return high == 0
 }
 
-// floatOf is v as a float64, when nothing is lost.
+// floatOf is v as a float64, when nothing is lost. Texts are those that stand for numbers in JSON,
+// which lacks them.
 func floatOf(v any) (float64, bool) {
+	switch v {
+	case "NaN":
+		return math.NaN(), true
+	case "Infinity":
+		return math.Inf(1), true
+	case "-Infinity":
+		return math.Inf(-1), true
+	}
 	r := reflect.ValueOf(v)
 	switch {
 	case r.CanFloat():

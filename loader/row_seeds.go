@@ -66,7 +66,7 @@ func bindRowIDs(o Options, s *column.Schema) (*rowNaming, error) {
 type rowNames struct {
 	rows    []int64
 	sources []int32
-	epochs  []uint32 // after the batch's; nil: all are of its own
+	epochs  []int32 // after the batch's; nil: all are of its own
 }
 
 // keyOf names row i for a transform, or 0.

@@ -148,6 +148,10 @@ func (b *binder) shape(matrices []*rowgroup.Matrix) *Shape {
 		}
 		out := shapeColumn{source: i}
 		if cast, any := b.castOf(i, column.TypeNone); any {
+			if f.Made {
+				b.problems.Add(b.field(i), "cannot be of column %q, which is made and in no shard", f.Name)
+				continue
+			}
 			to, caster, err := castField(f, cast)
 			if err != nil {
 				b.problems.Add(b.field(i), "cannot be of column %q: %v", f.Name, err)
@@ -211,6 +215,10 @@ func castField(f *column.Field, c rowgroup.Cast) (*column.Field, *rowgroup.Caste
 // stack binds a stack; nil when something is wrong.
 func (b *binder) stack(s Stack) *rowgroup.Matrix {
 	field := fmt.Sprintf("Stack[%q]", s.Name)
+	if last := len(b.data.Fields) - 1; last >= 0 && b.data.Fields[last].Made && b.data.Fields[last].Name == rowgroup.LengthsColumn {
+		b.problems.Add(field, "contradicts {Pack}: the rows of packed batches are blocks of tokens, and other columns lists; leave one of the two out")
+		return nil
+	}
 	members, wrong := b.members(field, s.Columns)
 	keep, wrongToo := b.members(field, s.Keep)
 	if wrong || wrongToo {

@@ -36,11 +36,17 @@ func isFloatType(t column.Type) bool {
 
 // A Caster is a cast of the values of one field.
 type Caster struct {
-	cast  Cast
-	from  *column.Field // Fixed or Binary
-	width int           // of a value that is made
-	run   kernel        // nil: from is Binary
-	store kernel        // of the hashes of Binary, as uint64
+	cast    Cast
+	from    *column.Field // Fixed or Binary
+	width   int           // of a value that is made
+	kernels               // none: from is Binary
+	store   kernel        // of the hashes of Binary, as uint64
+}
+
+// kernels are two ways to convert.
+type kernels struct {
+	run    kernel
+	gather gatherKernel // nil where it would not be faster
 }
 
 // NewCaster binds a cast to the field of the values, which is neither a list nor a struct. The
@@ -62,10 +68,10 @@ func NewCaster(from *column.Field, c Cast) (*Caster, error) {
 	m := &Caster{cast: c, from: from, width: width}
 	switch {
 	case from.Kind == column.Binary && c.Buckets > 0:
-		m.store = kernelOf[uint64](Cast{To: c.To})
+		m.store = kernelOf[uint64](Cast{To: c.To}).run
 		return m, nil
 	case from.Kind == column.Fixed:
-		m.run = kernelOfField(from, c, width)
+		m.kernels = kernelOfField(from, c, width)
 	}
 	if m.run == nil && from.Type == column.TypeDecimal {
 		return nil, fmt.Errorf("it is %v, which is cast to floats alone", from)
@@ -101,8 +107,8 @@ func limits(t column.Type) (lo, hi int64) {
 	return 0, math.MaxInt64
 }
 
-// kernelOfField is nil for fields that hold neither numbers nor bytes to hash.
-func kernelOfField(f *column.Field, c Cast, width int) kernel {
+// kernelOfField has none for fields that hold neither numbers nor bytes to hash.
+func kernelOfField(f *column.Field, c Cast, width int) kernels {
 	switch f.Type {
 	case column.TypeBool, column.TypeUint8:
 		return kernelOf[uint8](c)
@@ -125,19 +131,19 @@ func kernelOfField(f *column.Field, c Cast, width int) kernel {
 	case column.TypeFloat64:
 		return kernelOf[float64](c)
 	case column.TypeFloat16:
-		return reading(readHalves, kernelOf[float32](c), 2, width)
+		return kernels{run: reading(readHalves, kernelOf[float32](c).run, 2, width)}
 	case column.TypeDecimal:
 		if c.Buckets > 0 && f.Width == 8 {
 			return kernelOf[int64](c)
 		}
 		if c.Buckets == 0 && isFloatType(c.To) {
-			return reading(readDecimals(f.Width, f.Scale), kernelOf[float64](c), f.Width, width)
+			return kernels{run: reading(readDecimals(f.Width, f.Scale), kernelOf[float64](c).run, f.Width, width)}
 		}
 	}
 	if c.Buckets > 0 {
-		return bytesKernel(c, f.Width)
+		return kernels{run: bytesKernel(c, f.Width)}
 	}
-	return nil
+	return kernels{}
 }
 
 func bytesKernel(c Cast, width int) kernel {
@@ -152,7 +158,7 @@ func bytesKernel(c Cast, width int) kernel {
 	return hashedBytes[uint64](c.Buckets, width)
 }
 
-func kernelOf[S number](c Cast) kernel {
+func kernelOf[S number](c Cast) kernels {
 	switch c.To {
 	case column.TypeFloat32:
 		return floatKernel[S, float32](c)
@@ -163,27 +169,28 @@ func kernelOf[S number](c Cast) kernel {
 		if c.To == column.TypeBFloat16 {
 			last = shrink(brainOf, brainInfinity)
 		}
-		return via(floatKernel[S, float32](c), last, int(unsafe.Sizeof(S(0))), 2)
+		return kernels{run: via(floatKernel[S, float32](c).run, last, int(unsafe.Sizeof(S(0))), 2)}
 	}
 	switch castWidths[c.To] {
 	case 1:
-		return intKernel[S, uint8](c)
+		return kernels{run: intKernel[S, uint8](c)}
 	case 2:
-		return intKernel[S, uint16](c)
+		return kernels{run: intKernel[S, uint16](c)}
 	case 4:
-		return intKernel[S, uint32](c)
+		return kernels{run: intKernel[S, uint32](c)}
 	}
-	return intKernel[S, uint64](c)
+	return kernels{run: intKernel[S, uint64](c)}
 }
 
-func floatKernel[S number, D float32 | float64](c Cast) kernel {
+func floatKernel[S number, D float32 | float64](c Cast) kernels {
 	if c.Scaled {
-		return scaled[S, D](c.Mean, c.Deviation)
+		return kernels{scaled[S, D](c.Mean, c.Deviation), gatherScaled[S, D](c.Mean, c.Deviation)}
 	}
+	k := kernels{toFloat[S, D], gatherFloats[S, D]}
 	if unsafe.Sizeof(D(0)) == 4 && isFloat[S]() && unsafe.Sizeof(S(0)) == 8 {
-		return narrow
+		k.run = narrow
 	}
-	return toFloat[S, D]
+	return k
 }
 
 func intKernel[S number, W word](c Cast) kernel {
@@ -253,6 +260,6 @@ func numberText(f *column.Field, src unsafe.Pointer) string {
 		return strconv.FormatFloat(decimalFloat(unsafe.Slice((*byte)(src), f.Width))/math.Pow10(f.Scale), 'g', -1, 64)
 	}
 	var n int64
-	kernelOfField(f, Cast{To: column.TypeInt64}, 8)(unsafe.Pointer(&n), 1, src, 1, nil)
+	kernelOfField(f, Cast{To: column.TypeInt64}, 8).run(unsafe.Pointer(&n), 1, src, 1, nil)
 	return strconv.FormatInt(n, 10)
 }

@@ -13,8 +13,11 @@ import (
 // means nothing.
 type kernel func(dst unsafe.Pointer, stride int, src unsafe.Pointer, n int, tmp *castScratch) (misfit bool)
 
-// tileRows is how many values a kernel that takes two steps converts at once, and how many rows of
-// a matrix are gathered at once: their values stay in the first-level cache.
+// A gatherKernel is a kernel of the values of picks, which it finds where they lie.
+type gatherKernel func(dst unsafe.Pointer, stride int, srcs []source, picks []Pick) (misfit bool)
+
+// tileRows is how many values are gathered and converted at once where these are two steps: they
+// stay in the first-level cache.
 const tileRows = 256
 
 // castScratch is what lies between the steps of a kernel, of which there are three at most: what is
@@ -41,6 +44,38 @@ func toFloat[S number, D float32 | float64](dst unsafe.Pointer, stride int, src 
 		*(*D)(unsafe.Add(dst, uintptr(i)*step)) = D(x)
 	}
 	return false
+}
+
+// gatherFloats is toFloat, or narrow, of the values of picks.
+func gatherFloats[S number, D float32 | float64](dst unsafe.Pointer, stride int, srcs []source, picks []Pick) (misfit bool) {
+	step := uintptr(stride) * unsafe.Sizeof(D(0))
+	for i, p := range picks {
+		s := &srcs[p>>32]
+		x := *(*S)(unsafe.Add(s.data, s.at(uintptr(uint32(p)))*unsafe.Sizeof(S(0))))
+		y := D(x)
+		if y-y != 0 && x-x == 0 {
+			misfit = true
+		}
+		*(*D)(unsafe.Add(dst, uintptr(i)*step)) = y
+	}
+	return misfit
+}
+
+// gatherScaled is scaled of the values of picks.
+func gatherScaled[S number, D float32 | float64](mean, deviation float64) gatherKernel {
+	return func(dst unsafe.Pointer, stride int, srcs []source, picks []Pick) (misfit bool) {
+		step := uintptr(stride) * unsafe.Sizeof(D(0))
+		for i, p := range picks {
+			s := &srcs[p>>32]
+			x := *(*S)(unsafe.Add(s.data, s.at(uintptr(uint32(p)))*unsafe.Sizeof(S(0))))
+			y := D((float64(x) - mean) / deviation)
+			if y-y != 0 && x-x == 0 {
+				misfit = true
+			}
+			*(*D)(unsafe.Add(dst, uintptr(i)*step)) = y
+		}
+		return misfit
+	}
 }
 
 // narrow is toFloat of float64 to float32.

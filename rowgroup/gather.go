@@ -34,11 +34,10 @@ type Gatherer struct {
 	lens  []uint32
 	bits  []byte
 
-	stacked   stacking
-	tilePicks [tileRows]Pick
-	raw       []byte // values of a tile as they are stored
-	hashes    [tileRows]uint64
-	tmp       castScratch
+	stacked stacking
+	raw     []byte // values of a tile as they are stored
+	hashes  [tileRows]uint64
+	tmp     castScratch
 }
 
 // levels is scratch for a recursion: one slice for each depth.

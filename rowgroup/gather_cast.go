@@ -36,11 +36,11 @@ func (g *Gatherer) Cast(col int, to *column.Field, m *Caster, blocks []*Block, p
 	s := castSource{caster: m, vecs: vecs}
 	s.srcs, s.stored = appendSources(g.srcs[:0], vecs)
 	g.srcs = s.srcs
-	for lo := 0; lo < len(picks); lo += tileRows {
-		some := picks[lo:min(lo+tileRows, len(picks))]
-		if err := g.castTile(&s, some, unsafe.Pointer(&a.Data[lo*m.width]), 1); err != nil {
-			return nil, err.of(blocks, to.Name)
-		}
+	if len(picks) == 0 {
+		return a, nil
+	}
+	if err := g.castValues(&s, picks, unsafe.Pointer(&a.Data[0]), 1); err != nil {
+		return nil, err.of(blocks, to.Name)
 	}
 	if a.Nulls > 0 {
 		clearNulls(a.Data, a.Valid, m.width, a.Len)
@@ -89,7 +89,21 @@ func (m *misfit) of(blocks []*Block, name string) error {
 	return &Error{Op: "cast", URI: b.uri, RowGroup: b.rowGroup, Column: name, Page: -1, Err: m.err, Hint: "take a type that holds it"}
 }
 
-// castTile converts the values of at most tileRows picks. What it makes of nulls means nothing.
+// castValues converts the values of picks. What it makes of nulls means nothing.
+func (g *Gatherer) castValues(s *castSource, picks []Pick, dst unsafe.Pointer, stride int) *misfit {
+	if m := s.caster; m.gather != nil && s.stored && !m.gather(dst, stride, s.srcs, picks) {
+		return nil
+	}
+	for lo := 0; lo < len(picks); lo += tileRows { // and where one does not fit, to find it
+		some := picks[lo:min(lo+tileRows, len(picks))]
+		if wrong := g.castTile(s, some, unsafe.Add(dst, lo*stride*s.caster.width), stride); wrong != nil {
+			return wrong
+		}
+	}
+	return nil
+}
+
+// castTile is castValues of at most tileRows picks.
 func (g *Gatherer) castTile(s *castSource, picks []Pick, dst unsafe.Pointer, stride int) *misfit {
 	m, n := s.caster, len(picks)
 	if m.run == nil {

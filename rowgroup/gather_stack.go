@@ -28,9 +28,10 @@ type Member struct {
 // features is how many features the member has.
 func (m *Member) features() int { return max(1, m.Items) }
 
-// tileBytes is about how much of a matrix is made at once, so that it stays in the second-level
-// cache while column after column is written into it.
-const tileBytes = 256 << 10
+// tileBytes is about how much of a matrix is made at once: it stays in the second-level cache while
+// column after column is written into it. More rows at once find more of a column's pages in the
+// processor's table of them.
+const tileBytes = 512 << 10
 
 // A stacking is the scratch of Stack.
 type stacking struct {
@@ -57,7 +58,7 @@ func (g *Gatherer) Stack(m *Matrix, blocks []*Block, picks []Pick, alloc column.
 	items := &column.Array{Field: item, Len: len(picks) * n, Data: data}
 	a := &column.Array{Field: m.Field, Len: len(picks), Children: []*column.Array{items}}
 	g.stacked.bind(m, blocks)
-	rows := min(tileRows, max(16, tileBytes/(n*w)))
+	rows := max(16, tileBytes/(n*w))
 	for lo := 0; lo < len(picks); lo += rows {
 		some := picks[lo:min(lo+rows, len(picks))]
 		for i := range m.Members {
@@ -100,14 +101,16 @@ func (g *Gatherer) stackTile(m *Matrix, member int, items *column.Array, lo int,
 	from, s := &m.Members[member], &g.stacked.sources[member]
 	n, w := m.Field.ListSize, items.Field.Width
 	if g.stacked.moved[member] {
-		picks = place(g.tilePicks[:len(picks)], s.vecs, picks)
+		values := g.picks.push(len(picks))
+		defer g.picks.pop()
+		picks = place(values, s.vecs, picks)
 	}
 	dst := unsafe.Pointer(&items.Data[(lo*n+from.At)*w])
 	var wrong *misfit
 	if from.Items > 0 {
 		wrong = g.listTile(from, s, picks, dst, n*w)
 	} else {
-		wrong = g.castTile(s, picks, dst, n)
+		wrong = g.castValues(s, picks, dst, n)
 	}
 	if wrong == nil && g.stacked.nulls[member] {
 		g.nullTile(from, s, items, lo, n, picks)

@@ -148,13 +148,16 @@
 // which positions the steps take, and moves no sample.
 //
 //	lane    the lane at slot i has the samples x with x mod L = i; its n-th is x = n*L + i
-//	shares  weights w from sample P on, P = 0 first: the lane's rows that are of samples from P on, counted from the first of them, are
-//	        divided by the ratio of w at slot i, until the next P
-//	sample  the a-th of source d in the lane, a counted over all P, has q = a*L + i. It is of the plan's epoch q / N_d, called a pass, and
-//	        N_d is its samples. Its row of that epoch's lane at slot i is a less the number of q' in [0, pass * N_d) with q' mod L = i
-//	epoch   stop "first": N = min floor(N_d*T / w_d), "all": max ceil(N_d*T / w_d), over the sources with a weight
-//	buffer  of x bytes source d gets R_d = x*w_d / sum(w_e*b_e) samples, b_e the mean bytes of a sample of e, at least 1. It is N_d at most,
-//	        and what is left goes round again among the others. L is the largest that the rule chooses for any source
+//	shares  weights w from sample P on, P = 0 first: the lane's rows of samples from P on, counted
+//	        from the first of them, are divided by the ratio of w at slot i, until the next P
+//	sample  the a-th of source d in the lane, a counted over all P, has q = a*L + i. It is of the
+//	        plan's epoch q / N_d, called a pass, and N_d is its samples. Its row of that epoch's
+//	        lane at slot i is a less the number of q' in [0, pass * N_d) with q' mod L = i
+//	epoch   stop "first": N = min floor(N_d*T / w_d), "all": max ceil(N_d*T / w_d), over the
+//	        sources with a weight
+//	buffer  of x bytes source d gets R_d = x*w_d / sum(w_e*b_e) samples, b_e the mean bytes of a
+//	        sample of e, at least 1. It is N_d at most, and what is left goes round again among the
+//	        others. L is the largest that the rule chooses for any source
 //
 // So each row of a source comes once in a pass, steps are divided as those of a plan, and a resume
 // finds the place of each source by arithmetic.

@@ -138,14 +138,8 @@ func checkChanges(weights []Weights, sources int) error {
 // Sources of the mixture, in order.
 func (m *Mixture) Sources() []Source { return m.sources }
 
-// Weights that the mixture was made with. The caller does not change them.
-func (m *Mixture) Weights() []Weights { return m.weights }
-
 // Rows is N, the samples of an epoch.
 func (m *Mixture) Rows() int64 { return m.rows }
-
-// Seed of the mixture.
-func (m *Mixture) Seed() uint64 { return m.seed }
 
 // Lanes is L, those of each plan and of the mixture.
 func (m *Mixture) Lanes() int { return m.lanes }

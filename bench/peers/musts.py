@@ -22,7 +22,11 @@ class Line:
 
 def judged(records: Records):
     """Every row that there are records for."""
-    return [line for part in (_speeds, _people, _steady, _pandas, _step, _first, _mixing, _coverage, _handover) for line in part(records)]
+    return [
+        line
+        for part in (_speeds, _people, _steady, _pandas, _step, _first, _mixing, _coverage, _handover, _stacked)
+        for line in part(records)
+    ]
 
 
 def _line(what, found, value, must, aim, unit="{:g}x", lower=False):
@@ -126,6 +130,26 @@ def _handover(records):
             beside = f"; torch worker {worker[0] * 1e6:,.0f}, with the worker's {worker[1] * 1e6:,.0f}" if None not in worker else ""
             found = f"{own * 1e6:,.0f} us{beside}"
             yield _line(f"trainer CPU for a batch of {what}", found, own * 1e6, 100, 30, "{:g} us", lower=True)
+
+
+def _stacked(records):
+    what = "40 columns as one float32 matrix, of the hard rival"
+    for key, unit, must, aim in (
+        ("steady_rows_per_second", "steady rows per second on all cores", 2.5, 4),
+        ("rows_per_cpu_second", "all-in rows per CPU-second", 1.6, 2.5),
+    ):
+        yield from _ratio(records, f"{unit}, {what}", "tabular", entries.HARD.name, key, must, aim, "stacked")
+    share = records.median("stacked step", "tabular", entries.OURS.name, "wait_share")
+    if share is not None:
+        yield _line(
+            "training step, 40 columns as one matrix: share of time that it waits for batches",
+            f"{share:.1%}",
+            share,
+            0.02,
+            0.01,
+            "{:.0%}",
+            lower=True,
+        )
 
 
 def described(values):

@@ -93,6 +93,23 @@ def beside(place, wish):
                     yield record("step", number, place.run, contender, data, "step")
 
 
+# The 40 numbers of tabular, which become one matrix.
+STACKED = {"id": "x", "columns": ("id", *(f"c{i:02d}" for i in range(39))), "matrix": True}
+
+
+def stacked(place, wish):
+    """Epochs of one matrix in place of forty columns, and the same beside a training step."""
+    for data in wish.sets:
+        if data.name != "tabular":
+            continue
+        for number in range(wish.rounds):
+            for contender in wish.entries(data, (entries.OURS, entries.HARD)):
+                place.warm(contender, data)
+                yield record("stacked", number, place.run, contender, data, "epoch", "--cap", wish.cap, "--touch", task=STACKED)
+            if entries.OURS in wish.contenders:
+                yield record("stacked step", number, place.run, entries.OURS, data, "step", task=STACKED)
+
+
 # What is handed over: three tensors of tokens, 1.5 MB of images.
 HANDED = {"tokens": ("doc_id", "token_ids"), "shop": ("img_jpg",)}
 
@@ -156,6 +173,7 @@ ALL = {
     "fresh": fresh,
     "look": look,
     "step": beside,
+    "stacked": stacked,
     "handover": handover,
     "coverage": coverage,
 }

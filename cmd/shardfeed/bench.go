@@ -34,6 +34,7 @@ what lies there is not touched.`,
 	f.data(fs)
 	f.rows(fs)
 	f.choice(fs)
+	f.mixture(fs)
 	f.packing(fs)
 	f.features(fs)
 	f.steps(fs)
@@ -79,6 +80,9 @@ type measurement struct {
 	LostRows          int64              `json:"lost_rows"`           // that could not be read, under --on-error mask or skip
 	Lost              []lostPlace        `json:"lost"`                // where they are
 	Truncated         int64              `json:"truncated_documents"` // that lost tokens, under --pack-strategy bfd
+
+	// Sources are how many samples of each source all ranks together took, since the first epoch.
+	Sources map[string]int64 `json:"sources,omitempty"`
 
 	needed int64 // encoded bytes of the projected columns, each row once
 	memory int64 // limit of a rank

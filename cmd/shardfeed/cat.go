@@ -61,6 +61,7 @@ say the same are allowed, others are an error. Columns, rank, world size and mem
 	cat.ids(fs)
 	cat.rows(fs)
 	cat.choice(fs)
+	cat.mixture(fs)
 	cat.packing(fs)
 	cat.features(fs)
 	cat.order(fs)
@@ -128,7 +129,7 @@ func (c *catCommand) run(ctx context.Context, fs *pflag.FlagSet, addresses []str
 		return err
 	}
 	if c.saveState != "" {
-		if err := c.saveFile().apart(ctx, ds.Manifest().Shards(), &c.flags, addresses); err != nil {
+		if err := c.saveFile().apart(ctx, ds.Shards(), &c.flags, addresses); err != nil {
 			return err
 		}
 	}
@@ -217,6 +218,11 @@ func (c *catCommand) print(ctx context.Context, p *rowPrinter, stream *iterable.
 // withTail restores the tail of the run that the state came from: cat drops nothing, and that must
 // not change the run's plan.
 func (c *catCommand) withTail(state shuffle.State) shuffle.State {
+	if c.state != nil && c.state.MixState != nil && state.MixState != nil {
+		mix := *state.MixState
+		mix.Tail = c.state.KeptTail()
+		state.MixState = &mix
+	}
 	if c.state != nil && c.state.Params != nil && state.Params != nil {
 		params := *state.Params
 		params.Tail = c.state.Params.Tail

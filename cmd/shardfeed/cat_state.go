@@ -57,6 +57,9 @@ func (c *catCommand) adopt(fs *pflag.FlagSet, s *shuffle.State) error {
 		differs("seed", c.seed, s.Seed),
 		differs("epoch", uint64(c.epoch), s.Epoch),
 	}
+	if s.MixState != nil {
+		errs = append(errs, differs("lanes", c.lanes, s.Lanes))
+	}
 	if s.Params != nil {
 		errs = append(errs,
 			differs("lanes", c.lanes, s.Params.Lanes),

@@ -21,6 +21,7 @@ func (f *flags) spec(addresses []string) shardfeed.Spec {
 		CachePolicy: f.cachePolicy, NoCache: f.noCache, RequireCache: f.cacheNeeded, Storage: f.storageFlags.options(),
 	}
 	f.chosen(&s)
+	f.mixed(&s)
 	f.shaped(&s)
 	if f.shuffle {
 		s.Start = f.start
@@ -32,7 +33,11 @@ func (f *flags) spec(addresses []string) shardfeed.Spec {
 }
 
 func (f *flags) checkSpec() error {
-	if err := f.spec([]string{"any"}).Validate(); err != nil {
+	addresses := []string{"any"}
+	if len(f.sources.list) > 0 {
+		addresses = nil
+	}
+	if err := f.spec(addresses).Validate(); err != nil {
 		return usagef("%s", option.Spelled(err, option.Flag))
 	}
 	return nil

@@ -25,6 +25,7 @@ type flags struct {
 	invalidUTF8 string
 
 	rowFlags
+	sourceFlags
 	packFlags
 	featureFlags
 
@@ -253,6 +254,7 @@ func completeValues(c *cobra.Command) {
 		{"start", []string{"filled", "direct"}},
 		{"missing", []string{"error", "null"}},
 		{"invalid-utf8", []string{"refuse", "replace"}},
+		{"stop", []string{"first", "all"}},
 		{"on-error", []string{"raise", "mask", "skip"}},
 		{"rows-new", []string{"error", "keep", "drop"}},
 		{"pack-strategy", []string{"wrapped", "bfd", "bfd_split"}},

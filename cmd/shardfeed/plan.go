@@ -31,6 +31,7 @@ well batches would be mixed.`,
 	fs := c.Flags()
 	f.data(fs)
 	f.choice(fs)
+	f.mixture(fs)
 	f.packing(fs)
 	f.steps(fs)
 	f.order(fs)
@@ -66,7 +67,7 @@ well batches would be mixed.`,
 }
 
 func savePlan(ctx context.Context, to saveFile, ds *iterable.Dataset, f *flags, addresses []string) error {
-	if err := to.apart(ctx, ds.Manifest().Shards(), f, addresses); err != nil {
+	if err := to.apart(ctx, ds.Shards(), f, addresses); err != nil {
 		return err
 	}
 	dir, err := os.MkdirTemp("", "shardfeed-plan-")
@@ -100,7 +101,8 @@ type plan struct {
 	Shuffle bool            `json:"shuffle"`
 	Order   string          `json:"plan"`
 	Seed    uint64          `json:"seed"`
-	Params  *shuffle.Params `json:"params"` // null without shuffle
+	Params  *shuffle.Params `json:"params"` // null without shuffle, and in a mixture
+	Sources []planSource    `json:"sources,omitempty"`
 
 	BatchSize   int          `json:"batch_size"`
 	WorldSize   int          `json:"world_size"`
@@ -121,6 +123,20 @@ type plan struct {
 	Amplification float64          `json:"decode_amplification"`
 	Quality       *quality         `json:"quality"` // null without shuffle
 	Proposals     []string         `json:"proposals"`
+}
+
+// A planSource is a source of a mixture.
+type planSource struct {
+	Name    string  `json:"name"`
+	Share   float64 `json:"share"`   // of the samples, as the mixture begins
+	Rows    int64   `json:"rows"`    // of the shards
+	Rule    string  `json:"rule"`    // as states have it; "" without
+	Samples int64   `json:"samples"` // of a pass over the source
+	Epoch   int64   `json:"epoch_samples"`
+	Passes  float64 `json:"passes"` // over the source in an epoch
+	Units   int     `json:"units"`
+	Buffer  int64   `json:"shuffle_buffer"` // samples
+	Stays   bool    `json:"stays_decoded"`
 }
 
 // A rowChoice is what a rule leaves of the rows.
@@ -167,6 +183,9 @@ func planObject(p *iterable.Plan, chosen rowChoice) *plan {
 	if p.Shuffle {
 		order = shuffle.Version
 	}
+	if p.Sources != nil {
+		order = shuffle.Mixed
+	}
 	o := &plan{
 		Shards: p.Shards, RowGroups: p.Groups, Units: p.Units, rowChoice: chosen, Bytes: p.Bytes, Encoded: p.Encoded, Decoded: p.Decoded,
 		Packing: packingObject(p.Packed), Shuffle: p.Shuffle, Order: order, Seed: p.Seed, Params: p.Params, BatchSize: p.BatchSize, WorldSize: p.WorldSize,
@@ -177,7 +196,10 @@ func planObject(p *iterable.Plan, chosen rowChoice) *plan {
 	for purpose, bytes := range p.Bound {
 		o.Bound[mem.Purpose(purpose).String()] = bytes
 	}
-	if p.Shuffle {
+	for _, s := range p.Sources {
+		o.Sources = append(o.Sources, planSource{s.Name, s.Share, s.AllRows, s.Rule, s.Samples, s.Epoch, s.Passes, s.Units, s.Buffer, s.Kept})
+	}
+	if p.Shuffle && p.Params != nil {
 		o.Quality = &quality{p.Quality.Independent, p.Quality.Deff, p.Quality.Units, mixingMeaning(p)}
 	}
 	return o

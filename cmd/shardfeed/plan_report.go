@@ -36,7 +36,7 @@ func planReport(p *iterable.Plan, chosen rowChoice) *report {
 		r.fact("tail", "%s: %s", p.Tail, tailMeaning(p, rest))
 	}
 	planMemory(r, p)
-	if p.Shuffle {
+	if p.Shuffle && p.Params != nil {
 		planQuality(r, p)
 	}
 	if len(p.Proposals) > 0 {
@@ -68,6 +68,10 @@ func planOrder(r *report, p *iterable.Plan) {
 		r.fact("units", "%s, read one after the other", count(int64(p.Units)))
 		return
 	}
+	if p.Params == nil {
+		planMixture(r, p)
+		return
+	}
 	r.fact("order", "%s with seed %d", shuffle.Version, p.Seed)
 	more := ""
 	if p.Params.Buffer > p.Rows {
@@ -82,6 +86,26 @@ func planOrder(r *report, p *iterable.Plan) {
 	r.fact("lanes", "%d, %d for a rank%s", p.Params.Lanes, p.LanesPerRank, shared)
 	r.fact("quantum, life", "%s a tick, %s to empty a unit", plural(p.Params.Quantum, "row"), plural(p.Params.Life, "tick"))
 	r.fact("start, assign", "%s, %s", p.Params.Start, p.Params.Assign)
+}
+
+// planMixture says how an epoch is made of the sources.
+func planMixture(r *report, p *iterable.Plan) {
+	r.fact("order", "%s with seed %d", shuffle.Mixed, p.Seed)
+	r.fact("epoch", "%s of %s", plural(p.Rows, "sample"), plural(int64(len(p.Sources)), "source"))
+	shared := ""
+	if p.SharedLanes {
+		shared = ", some shared by two ranks"
+	}
+	r.fact("lanes", "%d, %d for a rank%s", p.Lanes, p.LanesPerRank, shared)
+	r.section("sources")
+	for _, s := range p.Sources {
+		stays := ""
+		if s.Kept {
+			stays = "; it stays decoded"
+		}
+		r.fact(s.Name, "%.3g%%: %s samples of an epoch, %.3gx its %s; %s of the shuffle buffer%s", 100*s.Share, count(s.Epoch), s.Passes,
+			count(s.Samples), count(s.Buffer), stays)
+	}
 }
 
 // planPacking says what is in the blocks of an epoch.

@@ -269,6 +269,12 @@ func strict(root *cobra.Command) {
 // verb completes a subcommand that takes addresses.
 func (a *app) verb(c *cobra.Command, do func(ctx context.Context, addresses []string) error) *cobra.Command {
 	c.Args = func(_ *cobra.Command, args []string) error {
+		if f := c.Flags().Lookup("sources"); f != nil && f.Changed {
+			if len(args) > 0 {
+				return usagef("--sources has the addresses, got %q as well: leave one out", args[0])
+			}
+			return nil
+		}
 		if len(args) == 0 {
 			return usagef("%s needs an address: a file, a directory or a pattern", c.Name())
 		}

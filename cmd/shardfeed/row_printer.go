@@ -51,9 +51,11 @@ func newRowPrinter(ds *iterable.Dataset, shape *loader.Shape, format rowFormat, 
 	p.most = maxGather
 	if rows := ds.NumRows(); rows > 0 {
 		var bytes int64
-		for g := range ds.Manifest().Groups() {
-			narrow, wide := ds.Manifest().DecodedBytes(g)
-			bytes += narrow + wide
+		for _, m := range ds.Manifests() {
+			for g := range m.Groups() {
+				narrow, wide := m.DecodedBytes(g)
+				bytes += narrow + wide
+			}
 		}
 		p.most = int(min(maxGather, max(1, gatherBytes/(1+bytes/rows))))
 	}

@@ -76,7 +76,7 @@ func (a *app) selectInto(ctx context.Context, to saveFile, addresses []string, f
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, ds.Close(ctx)) }()
-	if err := to.apart(ctx, ds.Manifest().Shards(), f, addresses); err != nil {
+	if err := to.apart(ctx, ds.Shards(), f, addresses); err != nil {
 		return nil, err
 	}
 	var content bytes.Buffer

@@ -49,7 +49,7 @@ func (h *host) open(ctx context.Context, r engine.Request, progress func(engine.
 		h.log.Warn("the list of shards is not kept", "error", err)
 	}
 	warnings := notes.tell(func(text string) {
-		h.log.Warn(text, "addresses", s.Addresses)
+		h.log.Warn(text, "addresses", s.AllAddresses())
 		if r.Note != nil {
 			r.Note(text)
 		}
@@ -60,7 +60,7 @@ func (h *host) open(ctx context.Context, r engine.Request, progress func(engine.
 	}
 	return &engine.Data{
 		MapMemory: mapMemory,
-		Dataset:   ds.Dataset, Loader: how, FewerWorkers: s.Workers == 0, Slots: s.Slots, Versioned: allRemote(s.Addresses), Chosen: ds.Chosen(), Choose: ds.SaveRows, Warnings: warnings, Files: files.tell(nil),
+		Dataset:   ds.Dataset, Loader: how, FewerWorkers: s.Workers == 0, Slots: s.Slots, Versioned: allRemote(s.AllAddresses()), Chosen: ds.Chosen(), Choose: ds.SaveRows, Warnings: warnings, Files: files.tell(nil),
 		EpochTook: ds.EpochTook,
 		Stats:     func(f engine.Figures) any { return sessionFigures(ds, f) },
 		Close:     ds.Close,
@@ -154,6 +154,7 @@ func sessionFigures(ds *shardfeed.Dataset, f engine.Figures) *measurement {
 		UserSeconds: user.Seconds(), SystemSeconds: system.Seconds(), CPUSeconds: (user + system).Seconds(), PeakRSS: peakRSS(),
 		BudgetBytes: f.Reserved, Storage: ds.Drivers().Traffic(), Cache: useOf(ds), Lost: lostPlaces(ds.Losses()),
 	}
+	m.Sources = ds.SourceSamples(f.State)
 	m.addStats(f.Loaders...)
 	return m
 }

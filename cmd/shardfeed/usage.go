@@ -15,6 +15,7 @@ const (
 	rowsGroup     = "Rows"
 	packGroup     = "Packing"
 	featuresGroup = "Features"
+	sourcesGroup  = "Several sources"
 	orderGroup    = "Order"
 	storageGroup  = "Storage (S3 and HDFS)"
 	cacheGroup    = "Cache (of what lies on S3 and HDFS)"
@@ -64,7 +65,7 @@ func usage(c *cobra.Command) error {
 
 // usageOfFlags prints the flags of each group under its title.
 func usageOfFlags(b *strings.Builder, all *pflag.FlagSet) {
-	for _, title := range [...]string{"", rowsGroup, packGroup, featuresGroup, orderGroup, storageGroup, cacheGroup} {
+	for _, title := range [...]string{"", rowsGroup, sourcesGroup, packGroup, featuresGroup, orderGroup, storageGroup, cacheGroup} {
 		own := pflag.NewFlagSet(title, pflag.ContinueOnError)
 		own.SortFlags = false
 		all.VisitAll(func(f *pflag.Flag) {

@@ -231,6 +231,9 @@ func differences(a, b *agreed, rankA, rankB int) []string {
 		if a.print[name] == b.print[name] || place && !(a.first && b.first) {
 			continue
 		}
+		if name == weightsOf && (a.print[placeEpoch] != b.print[placeEpoch] || a.print[placePosition] != b.print[placePosition]) {
+			continue
+		}
 		differ = append(differ, fmt.Sprintf("%s: %s on rank %d, %s on rank %d", name, cmp.Or(a.print[name], "none"), rankA, cmp.Or(b.print[name], "none"), rankB))
 	}
 	return differ

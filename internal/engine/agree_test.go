@@ -329,3 +329,27 @@ func TestFingerprintOfManyColumns(t *testing.T) {
 		t.Error("another type makes no difference")
 	}
 }
+
+// Ranks that change the weights of a mixture begin a little before or after the others: weights are
+// compared where iterations begin at one place.
+func TestWeightsAreComparedAtOnePlace(t *testing.T) {
+	at := func(epoch, position, weights string) *agreed {
+		return &agreed{print: Fingerprint{placeEpoch: epoch, placePosition: position, weightsOf: weights}}
+	}
+	for _, c := range []struct {
+		name string
+		a, b *agreed
+		want int
+	}{
+		{"alike", at("1", "0", "[[0,[1,2]]]"), at("1", "0", "[[0,[1,2]]]"), 0},
+		{"one rank did not change them", at("1", "0", "[[0,[1,2]],[50,[1,1]]]"), at("1", "0", "[[0,[1,2]]]"), 1},
+		{"another epoch", at("2", "0", "[[0,[1,2]],[50,[1,1]]]"), at("1", "0", "[[0,[1,2]]]"), 0},
+		{"within the epoch", at("1", "20", "[[0,[1,2]],[20,[1,1]]]"), at("1", "0", "[[0,[1,2]]]"), 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := differences(c.a, c.b, 0, 1); len(got) != c.want {
+				t.Errorf("differences %v, want %d", got, c.want)
+			}
+		})
+	}
+}

@@ -53,7 +53,7 @@ func (d *dataset) note(text string) {
 func (d *dataset) serve() {
 	began := time.Now()
 	d.data, d.err = d.open()
-	log := d.engine.Logger.With("addresses", d.request.Spec.Addresses)
+	log := d.engine.Logger.With("addresses", d.request.Spec.AllAddresses())
 	if d.err != nil {
 		log.Error("open failed", "error", d.err)
 		d.forget()

@@ -14,6 +14,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
+	"github.com/shardfeed/shardfeed/shuffle"
 )
 
 // Options of a Server. Open has to be set.
@@ -116,6 +117,7 @@ type Figures struct {
 	Batches, Rows int64         // handed out; rows that count
 	Bytes         int64         // of the batches
 	Reserved      int64         // of all streams of the engine, now
+	State         shuffle.State // after the last batch that was handed out
 	Loaders       []loader.Stats
 }
 
@@ -179,7 +181,7 @@ func (e *engine) close() {
 
 // open returns a client of the data set that a connection asks for, once that is open.
 func (e *engine) open(ctx context.Context, h Hello, o Open, progress func(Progress)) (handler, Opened, error) {
-	if len(o.Spec.Addresses) == 0 {
+	if len(o.Spec.AllAddresses()) == 0 {
 		return nil, Opened{}, valueError("no address of a data set")
 	}
 	request := Request{Spec: o.Spec, LocalWorldSize: max(1, h.LocalWorldSize)}

@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -18,11 +20,15 @@ const (
 	placePosition = "position"
 )
 
+// weightsOf is the name of a mixture's weights. They are compared between iterations that begin at
+// one place: a rank that changes them begins a little before or after the others.
+const weightsOf = "weights"
+
 // fingerprint returns what all ranks must have in common to read each row once together.
 func (s *session) fingerprint(state shuffle.State, worldSize, replication int) Fingerprint {
 	d := s.dataset.data
 	f := Fingerprint{
-		"data": state.Manifest, "rows": strconv.FormatInt(state.Rows, 10), "columns": columnsOf(s.dataset.summary.Schema),
+		"data": s.dataset.summary.Manifest, "rows": strconv.FormatInt(state.Rows, 10), "columns": columnsOf(s.dataset.summary.Schema),
 		"order": state.Plan, "seed": strconv.FormatUint(state.Seed, 10),
 		"batch_size": strconv.Itoa(s.batchSize()), "world_size": strconv.Itoa(worldSize), "tail": string(s.tail(&state, worldSize)),
 		placeEpoch: strconv.FormatUint(state.Epoch, 10), placePosition: strconv.FormatInt(state.Position, 10),
@@ -42,12 +48,36 @@ func (s *session) fingerprint(state shuffle.State, worldSize, replication int) F
 	if state.Units != "" {
 		f["units"] = state.Units
 	}
+	if m := state.MixState; m != nil {
+		f.addMixture(m)
+	}
 	if p := state.Params; p != nil {
 		f["lanes"], f["quantum"], f["life"] = strconv.Itoa(p.Lanes), strconv.FormatInt(p.Quantum, 10), strconv.FormatInt(p.Life, 10)
 		f["shuffle_buffer"], f["start"], f["unit_rows"] = strconv.FormatInt(p.Buffer, 10), string(p.Start), strconv.FormatInt(p.UnitRows, 10)
 		f["spread"], f["assign"] = strconv.Itoa(p.Spread), string(p.Assign)
 	}
 	return f
+}
+
+// addMixture adds what ranks must have in common of a mixture.
+func (f Fingerprint) addMixture(m *shuffle.MixState) {
+	f["lanes"] = strconv.Itoa(m.Lanes)
+	weights, err := json.Marshal(m.Weights)
+	if err == nil { // numbers always marshal
+		f[weightsOf] = shorten(string(weights))
+	}
+	for _, s := range m.Sources {
+		f["sources."+s.Name] = fmt.Sprintf("%d samples, units %s, rule %s, %+v", s.Rows, s.Units, cmp.Or(s.Rule, "none"), s.Params)
+	}
+}
+
+// shorten keeps a long text apart from others by its digest.
+func shorten(text string) string {
+	if len(text) <= fewColumns {
+		return text
+	}
+	sum := sha256.Sum256([]byte(text))
+	return fmt.Sprintf("%s... %s", text[:fewColumns/2], hex.EncodeToString(sum[:6]))
 }
 
 // fewColumns is the length up to which a list of columns is shown as it is.

@@ -11,11 +11,13 @@ var kinds = [...]string{
 }
 
 func describe(d *Data) Opened {
-	m := d.Dataset.Manifest()
-	data := d.Dataset.List()
+	shards, groups := 0, 0
+	for _, m := range d.Dataset.Manifests() {
+		shards, groups = shards+len(m.Shards()), groups+len(m.Groups())
+	}
 	return Opened{
-		Rows: d.Dataset.NumSamples(), AllRows: d.Dataset.NumRows(), Shards: len(m.Shards()), Groups: len(m.Groups()), Schema: batchNodes(d.Dataset.Schema(), d.Loader),
-		Manifest: data.Content(), Versions: data.Versions(), Warnings: redactAll(d.Warnings, redact), Files: redactAll(d.Files, redact),
+		Rows: d.Dataset.NumSamples(), AllRows: d.Dataset.NumRows(), Shards: shards, Groups: groups, Schema: batchNodes(d.Dataset.Schema(), d.Loader),
+		Manifest: d.Dataset.Content(), Versions: d.Dataset.Versions(), Warnings: redactAll(d.Warnings, redact), Files: redactAll(d.Files, redact),
 	}
 }
 

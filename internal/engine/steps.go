@@ -7,7 +7,7 @@ func (s *session) tail(state *shuffle.State, worldSize int) shuffle.Tail {
 	switch tail := s.dataset.data.Loader.Tail; {
 	case tail != "":
 		return tail
-	case state != nil && state.Params != nil && state.Params.Tail == shuffle.Carry:
+	case state != nil && state.KeptTail() == shuffle.Carry:
 		return shuffle.Carry
 	case worldSize <= 1:
 		return shuffle.Short
@@ -48,7 +48,7 @@ const (
 // many steps.
 func bundleOf(j Join, state shuffle.State, tail shuffle.Tail, bytes func(steps int) int64) int {
 	alone := j.WorldSize <= 1
-	byLanes := state.Params != nil && state.Params.Lanes%max(1, j.WorldSize) == 0
+	byLanes := state.KeptLanes() > 0 && state.KeptLanes()%max(1, j.WorldSize) == 0
 	if j.Bundle <= 1 || j.Workers > 1 || tail == shuffle.Carry || !alone && !byLanes {
 		return 1
 	}

@@ -44,6 +44,7 @@ func (t *tally) batch(b *loader.Batch) {
 	t.sum.Batches++
 	t.sum.Rows += int64(b.Valid)
 	t.sum.Bytes += b.Bytes()
+	t.sum.State = b.State
 }
 
 // figures returns the sum over the loaders at work and the ended ones.

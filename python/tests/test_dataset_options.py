@@ -27,6 +27,10 @@ def test_defaults():
     assert told.pop("env") == _storage.environment(os.environ)
     assert told == {
         "addresses": ["s3://b/p"],
+        "sources": [],
+        "stop": "",
+        "epoch_size": 0,
+        "curriculum": [],
         "columns": None,
         "row_ids": False,
         "seeds": False,
@@ -66,6 +70,10 @@ def test_defaults():
         "null": {},
         "pad": [],
         "pack": None,
+        "cast": {},
+        "hash": {},
+        "scale": {},
+        "stack": {},
         "vocabulary": {},
         "unknown": {},
         "slots": 0,

@@ -214,6 +214,44 @@ def test_stack_nulls(table):
     only(table, columns=["label"], stack={"x": {"columns": ["num_a"], "dtype": "int64"}}, null={"num_a": 9})[1]["x"]  # no warning
 
 
+def test_null_of_floats(table):
+    """Numbers that JSON lacks stand in place of nulls, in matrices and elsewhere."""
+    _, batch = only(
+        table,
+        columns=["num_b"],
+        null={"num_b": math.inf},
+        stack={"x": {"columns": ["num_a", "num_b"], "null": -math.inf, "keep": ["num_b"]}},
+    )
+    assert batch["num_b"].tolist() == [0.5, 1.5, math.inf, 3.5]
+    assert batch["x"].tolist() == [[1, 0.5], [-math.inf, 1.5], [3, math.inf], [4, 3.5]]
+    _, batch = only(table, columns=["num_b"], null={"num_b": math.nan})
+    assert math.isnan(batch["num_b"][2])
+
+
+def test_stack_of_row_ids(table):
+    _, batch = only(table, columns=["label"], row_ids=True, stack={"x": ["_row", "num_b"]}, null={"x": 0})
+    assert batch["x"].tolist() == [[0.5, 0], [1.5, 1], [0, 2], [3.5, 3]]
+    assert list(batch) == ["label", "source", "x"]
+
+
+def test_stack_of_directories(tmp_path, runtime):
+    for day in (3, 4):
+        (tmp_path / f"day={day}").mkdir()
+        pq.write_table(pa.table({"a": [1, 2], "t": ["x", None]}), tmp_path / f"day={day}" / "p.parquet")
+    pq.write_table(pa.table({"a": [5]}), tmp_path / "day=4" / "q.parquet")
+    dataset = StreamingDataset(
+        tmp_path,
+        batch_size=5,
+        shuffle=False,
+        missing="null",
+        columns=["a"],
+        vocabulary={"t": ["x"]},
+        stack={"x": {"columns": ["day", "a", "t"], "null": -1}},
+    )
+    (batch,) = dataset
+    assert batch["x"].tolist() == [[1, 0, 3], [2, -1, 3], [1, 0, 4], [2, -1, 4], [5, -1, 4]]
+
+
 def test_cast(table):
     dataset, batch = only(table, cast={"label": np.int32, "ids": torch.int64, "num_?": "float64"}, null={"ids": -1})
     assert batch["label"].dtype == np.int32 and batch["num_a"].dtype == np.float64
@@ -330,6 +368,24 @@ def test_resume_and_tail(table):
     stacked = StreamingDataset(table, columns=["label"], stack={"x": ["label"]}, **given)
     stacked.load_state_dict(first.state)
     assert [b["x"][:, 0].tolist() for b in stacked] == [x for _, x, _ in seen[1:]]
+
+
+def test_packed(tmp_path, runtime):
+    """Tokens of blocks are cast, and what is made of them is not."""
+    pack = shardfeed.Pack({"ids": 4}, with_columns=["position_ids", "doc_ids", "cu_seqlens"], labels="same")
+    given = {"batch_size": 1, "columns": ["ids"], "pack": pack, "cache": False, "seed": 2}
+    table = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"ids": pa.array([[1, 2, 3], [4], [5, 6, 7, 8, 9]], pa.list_(pa.int32()))}), table)
+    plain, cast = (shardfeed.torch.StreamingDataset(table, **given, **more) for more in ({}, {"cast": {"ids": "int64"}}))
+    seen = 0
+    for a, b in zip(plain, cast):
+        assert b["ids"].dtype == torch.int64 and a["ids"].dtype == torch.int32 and list(a) == list(b)
+        for name in ("ids", "labels", "position_ids", "doc_ids"):
+            assert a[name].tolist() == b[name].tolist()
+        seen += 1
+    assert seen == len(cast) > 0
+    with pytest.raises(errors.OptionError, match=r'stack\["x"\] contradicts pack'):
+        shardfeed.torch.StreamingDataset(table, **given, stack={"x": ["ids"]})
 
 
 @pytest.mark.parametrize(

@@ -174,6 +174,46 @@ def test_the_trainer_of_transformers(shards, epochs, tmp_path, workers, accumula
     assert "eval_runtime" in again.evaluate(open_shards(shards, shuffle=False, shuffle_buffer=None, seed=0))
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+def test_the_trainer_resumes_on_another_number_of_ranks(shards, tmp_path, workers, accelerator):
+    """The order is that of the ranks that began, and not a new one. Without workers the resume seeks."""
+    given = {"shuffle_buffer": 64, "drop_last": True}
+    begun = open_shards(shards, 10, rank=0, world_size=20, **given).state_dict()
+    alone = open_shards(shards, rank=0, world_size=1, **given)
+    fresh = [batch["id"].tolist() for batch in alone]
+    alone.load_state_dict(begun)
+    order = [[batch["id"].tolist() for batch in alone] for _ in range(2)]
+    assert order[0] != fresh
+
+    first = trainer(open_shards(shards, 10, rank=0, world_size=20, **given), tmp_path, dataloader_num_workers=workers)
+    first.train()
+    again = trainer(open_shards(shards, rank=0, world_size=1, **given), tmp_path, dataloader_num_workers=workers)
+    again.train(resume_from_checkpoint=str(tmp_path / "checkpoint-28"))
+    assert again.model.seen == order[1][8:]
+    assert [set(step) <= set(whole) for step, whole in zip(first.model.seen, order[0] + order[1])] == [True] * 2 * STEPS
+    again = trainer(open_shards(shards, rank=0, world_size=1, **given), tmp_path, dataloader_num_workers=workers)
+    again.train(resume_from_checkpoint=str(tmp_path / "checkpoint-14"))
+    assert again.model.seen == order[0][14:] + order[1]
+
+
+def test_the_trainer_seeks(shards, tmp_path, accelerator):
+    trainer(open_shards(shards), tmp_path).train()
+    dataset = open_shards(shards)
+    trainer(dataset, tmp_path, max_steps=16).train(resume_from_checkpoint=str(tmp_path / "checkpoint-14"))
+    assert 2 * 200 <= dataset.stats()["rows"] < 14 * 200, "the rows before the checkpoint were read"
+
+
+def test_an_update_must_have_as_many_rows_after_a_resume(shards, tmp_path, accelerator):
+    trainer(open_shards(shards), tmp_path).train()
+    with pytest.raises(errors.OptionError, match=r"at row 1400 of epoch 0, with 200 rows.*with 100 .* at row 700 of epoch 0"):
+        trainer(open_shards(shards, 100), tmp_path).train(resume_from_checkpoint=str(tmp_path / "checkpoint-7"))
+    again = trainer(open_shards(shards, 100), tmp_path, gradient_accumulation_steps=2)
+    again.train(resume_from_checkpoint=str(tmp_path / "checkpoint-7"))
+    dataset = open_shards(shards, 100)
+    halves = [batch["id"].tolist() for _ in range(2) for batch in dataset]
+    assert again.model.seen == halves[14:]
+
+
 def test_the_trainer_without_the_adapter_is_refused(shards, tmp_path, accelerator):
     import transformers
 

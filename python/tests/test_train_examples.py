@@ -30,6 +30,16 @@ def test_minimal(job: str) -> None:
     assert not ran.stderr
 
 
+def test_tabular(job: str, tmp_path: Path) -> None:
+    assert "python examples/tabular.py /tmp/tabular\n" in commands()
+    ran = subprocess.run([sys.executable, EXAMPLES / "tabular.py", tmp_path / "table"], capture_output=True, text=True, timeout=WITHIN)
+    assert ran.returncode == 0, ran.stderr
+    assert re.fullmatch(r"x: 40 float32 columns, num_00 to num_39\n(epoch \d: loss \d+\.\d+\n){3}", ran.stdout)
+    first, *_, last = map(float, re.findall(r"loss (.*)", ran.stdout))
+    assert last < first
+    assert not ran.stderr
+
+
 def test_killed_on_two_ranks_and_resumed_on_three(runtime: Path, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     assert "torchrun --nproc-per-node 2 examples/train.py s3://bucket/shop --pause" in commands()
     assert "torchrun --nproc-per-node 3 examples/train.py s3://bucket/shop\n" in commands()

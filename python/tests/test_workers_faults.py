@@ -295,6 +295,8 @@ def tells(batch: Any) -> Any:
 
 
 def test_worker_info(shards, monkeypatch):
+    with opened(shards) as loader:
+        next(iter(loader))  # starts the fork server, with the environment until here
     monkeypatch.setenv("MODE", "of now")
     with opened(shards, tells, worker_init_fn=informed) as loader:
         said = list(loader)
@@ -417,6 +419,33 @@ def test_a_trainer_that_is_killed(shards, job, tmp_path):
     assert all(ended(pid) for pid in pids), "also one that is within a function"
 
 
+def test_a_trainer_that_is_killed_and_leaves_a_child(shards, job, tmp_path):
+    """The child has copies of the trainer's sockets, and closes them."""
+    program = """
+        import os, signal, sys, time
+        from shardfeed.torch import DataLoader
+        def mine(batch):
+            return os.getpid()
+        if __name__ == "__main__":
+            batches = iter(DataLoader(sys.argv[1], batch_size=100, cache=False, num_workers=2, collate_fn=mine))
+            pids = {next(batches) for _ in range(12)}
+            child = os.fork()
+            if child == 0:
+                os.close(1)
+                os.close(2)
+                time.sleep(100)
+                os._exit(0)
+            print(child, *pids, flush=True)
+            os.kill(os.getpid(), signal.SIGKILL)
+    """
+    ran = python(program, shards, name=str(tmp_path / "train.py"))
+    child, *pids = (int(word) for word in ran.stdout.split())
+    try:
+        assert pids and all(ended(pid, 20) for pid in pids)
+    finally:
+        os.kill(child, signal.SIGKILL)
+
+
 def test_an_interrupt_from_the_terminal(shards, job, tmp_path):
     program = """
         import os, signal, sys, time
@@ -507,6 +536,29 @@ def test_interrupts_at_any_time(shards, given):
     pids.discard(os.getpid())
     gc.collect()
     assert all(ended(pid) for pid in pids)
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_an_interrupt_where_batches_are_handed_to_workers(shards, monkeypatch, persistent):
+    """A batch may be lost: the iteration is over, and its state is right."""
+    with opened(shards, persistent_workers=persistent) as loader:
+        batches = iter(loader)
+        for _ in range(5):
+            next(batches)
+        with monkeypatch.context() as patched:
+            patched.setattr(_pool.Pool, "send", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                list(batches)
+        state = loader.state_dict()
+        with pytest.raises(errors.ProtocolError, match="begin a new iteration"):
+            next(batches)
+        assert list(batches) == []
+        loader.load_state_dict(state)
+        assert [batch["id"][0] for batch in loader] == list(range(state["shardfeed"]["position"], 4000, 100))
+
+
+def interrupted(*_: Any, **__: Any) -> None:
+    raise KeyboardInterrupt
 
 
 @pytest.mark.parametrize("given", [{}, {"persistent_workers": True}, {"num_workers": 0, "threads": 2}])

@@ -10,14 +10,14 @@ import torch
 
 
 class Flat(NamedTuple):
-    """Texts, bytes or lists without a copy: values are those of all rows, and row i begins offsets[i] - offsets[0] behind the first."""
+    """Texts, bytes or lists without a copy: row i begins at values[offsets[i] - offsets[0]]."""
 
     values: torch.Tensor
     offsets: torch.Tensor
 
 
 def collate(rows, names):
-    """Rows (tuples) as a batch. Lists become one tensor and their lengths: a tensor for each would cost a worker a segment each."""
+    """Rows (tuples) as a batch. Lists become one tensor: one each would cost a worker a segment each."""
     out = {}
     for name, values in zip(names, zip(*rows)):
         first = values[0]
@@ -44,6 +44,14 @@ def collate_dicts(rows):
 def count(column):
     """Rows of a column."""
     return len(column.offsets) - 1 if hasattr(column, "offsets") else len(column)
+
+
+def tokens(batch):
+    """Tokens of documents in a batch. Grain numbers documents from 1, others say their lengths."""
+    if "segment_ids" in batch:
+        return int(np.count_nonzero(batch["segment_ids"].numpy()))
+    lengths = batch["seq_lengths"]
+    return int(getattr(lengths, "values", lengths).sum())
 
 
 def touch(batch):

@@ -5,6 +5,7 @@
     look      the rows themselves: coverage, order, row groups mixed into a batch
     step      batches beside a training step: how long steps take, and how long they wait
     handover  processor time of this process for each batch
+    fill      how much of the batches is tokens, and whether the state grows
     fresh     memory that has not been touched
     convert   makes what the contender reads
 
@@ -17,6 +18,7 @@ import importlib
 import json
 import os
 import pathlib
+import re
 import resource
 import sys
 import time
@@ -24,7 +26,7 @@ import time
 import numpy as np
 import processor
 import torch
-from columns import count, row_numbers, touch
+from columns import count, row_numbers, tokens, touch
 from task import Task
 
 STEADY = 0.8  # of the rows, or the cap: where the steady window ends
@@ -38,7 +40,7 @@ def epoch(task, stream, args):
     first = steady = 0.0
     rows = batches = first_rows = steady_rows = 0
     for batch in stream(task):
-        n, now = count(batch[task.id]), clock()
+        n, now = tokens(batch) if task.tokens else count(batch[task.id]), clock()
         if not batches:
             first, first_rows, first_cpu = now, n, processor.seconds()
         elif not steady and (rows >= STEADY * task.rows or now > first + args.cap):
@@ -133,6 +135,17 @@ def _own():
     return usage.ru_utime + usage.ru_stime
 
 
+def fill(task, stream, args):
+    real = cells = batches = 0
+    states = set()
+    data = stream(task)
+    for batch in data:
+        real, cells, batches = real + tokens(batch), cells + batch["token_ids"].numel(), batches + 1
+        if hasattr(data, "state_dict"):
+            states.add(len(re.sub(r"\d+", "0", json.dumps(data.state_dict()))))
+    return {"tokens": real, "cells": cells, "batches": batches, "state_grows": max(states) - min(states) if states else None}
+
+
 def fresh(task, stream, args):
     """How long this machine takes to hand out as much memory as the shuffle buffer has."""
     start = time.perf_counter()
@@ -149,7 +162,7 @@ def convert(task, make, args):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("mode", choices=("epoch", "look", "step", "handover", "fresh", "convert"))
+    parser.add_argument("mode", choices=("epoch", "look", "step", "handover", "fill", "fresh", "convert"))
     parser.add_argument("module")
     parser.add_argument("task", type=Task.parse)
     parser.add_argument("out")

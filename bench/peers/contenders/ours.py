@@ -17,5 +17,6 @@ def batches(task):
         memory=task.memory or None,
         lanes=task.lanes or None,
         unit_rows=task.unit_rows or None,
+        stack={"x": task.columns} if task.matrix else None,
     )
     return DataLoader(data, batch_size=None, num_workers=task.workers) if task.workers else data

@@ -20,9 +20,13 @@ class Task:
     workers: int = 0
     seed: int = 1
     columns: tuple = ()  # all when empty
+    matrix: bool = False  # the columns as one float32 matrix "x", nulls as NaN
     memory: str = ""  # the limit that ours gets
     lanes: int = 0  # of ours; 0 leaves them to its rule
     unit_rows: int = 0  # of ours; 0 is whole row groups
+    tokens: int = 0  # of a packed block, or of a batch of rows of like lengths; rows counts tokens then
+    strategy: str = ""  # of packing
+    sources: int = 0  # of a mixture; 0 is one data set
     rank: int = 0
     world_size: int = 1
 

@@ -9,6 +9,7 @@ from ._nulls import NullWarning
 from ._pack import Pack
 from ._schema import Field, Schema
 from ._select import Selected, select
+from ._sources import Source
 from ._version import __version__
 from ._warn import PaddingWarning, ShardfeedWarning, name_log
 from .errors import ShardfeedError
@@ -28,6 +29,7 @@ __all__ = [
     "Selected",
     "ShardfeedError",
     "ShardfeedWarning",
+    "Source",
     "StreamingDataset",
     "__version__",
     "errors",

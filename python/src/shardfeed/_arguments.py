@@ -24,6 +24,10 @@ _ELSEWHERE = {
     "where": "give filters",
     "predicate": "give filters, or see shardfeed.select",
     "split": "give parts and part",
+    "datasets": "give sources",
+    "streams": "give sources",
+    "probabilities": "give sources, each with its weight",
+    "stopping_strategy": "give stop",
     "pack": "blocks of rows have no numbers: give it to a StreamingDataset",
     "in_order": "batches always come in order",
     "pin_memory_device": "give device",
@@ -57,7 +61,7 @@ def checked(required: str | None) -> Callable[[Callable[P, None]], Callable[P, N
                 raise TypeError(unknown_arguments(name, unknown, list(parameters)[1:]))
             if len(args) > 1:
                 raise TypeError(by_position(name, first, args[1]))
-            if not args and first not in kwargs:
+            if not args and first not in kwargs and "sources" not in kwargs:
                 raise TypeError(f"{name} needs {first}: an address such as 's3://bucket/path', a path, or a list of them")
             if required is not None and required not in kwargs:
                 raise TypeError(missing_batch_size(name))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 import numpy as np
 
-from . import _checks, _html, _locate, _rank, _redact, _replicas, _rows, _state
+from . import _checks, _html, _locate, _rank, _redact, _replicas, _rows, _sources, _state
 from ._arguments import checked
 from ._batch import Batch
 from ._checks import Problems
@@ -26,6 +26,7 @@ from ._locate import RowPlace
 from ._nulls import NullWatch
 from ._options import Options
 from ._schema import Schema
+from ._sources import Source
 from ._transform import MappedIterator, Mask, Transform, check_function
 from ._warn import PaddingWarning, ShardfeedWarning, place, warn
 from .errors import OptionError, ShardfeedError, StateError, nearer
@@ -53,8 +54,17 @@ class StreamingDataset(Generic[T]):
     Args:
         uri (str, Path, or list of them): what to read: an address such as
             ``s3://bucket/table/dt=*/`` or ``hdfs://namenode/table``, or a path. Globs and ``{a,b}``
-            are expanded.
+            are expanded. It is left out where there are sources.
         batch_size (int or None): rows of a batch on this rank. None yields single rows.
+        sources (dict, default None): several data sets by name, ``{"web": Source(uri, weight=7),
+            "code": Source(uri, weight=2)}``: each batch has samples of all by weight. Columns are
+            united by name; see ``missing``. :meth:`set_weights` changes the weights.
+        stop ("first" or "all", default None): when an epoch of sources ends: when the first of them
+            has given all its samples, or when all have. None is "first".
+        epoch_size (int, default None): samples of an epoch of sources, over all ranks, in place of
+            stop.
+        curriculum (list, default None): weights of sources that come later, ``[(1_000_000, {"web":
+            3})]``: from this sample on, counted over all epochs and ranks. It needs epoch_size.
         columns (list of str, default None): names, dotted paths or patterns ("num_*") of the
             columns. None reads all. Columns of ``stack`` are read in any case.
         filters (str, or list of tuples, default None): read the rows for which it is true: a text,
@@ -106,7 +116,7 @@ class StreamingDataset(Generic[T]):
             another one: ``valid`` of a Batch, and ``with_valid`` of a data set of tensors.
         row_ids (bool, default False): add the columns ``"_row"``, the number of the row in the list
             of shards (int64, see :meth:`locate`), and ``"source"``, the number of the address that
-            found its shard (int32).
+            found its shard, or of its source where there are sources (int32).
         seeds (bool, default False): add the column ``"_seed"``, an int64 for each row by the seed,
             the epoch and the row: random numbers made of it are the same for any world size and
             batch size.
@@ -186,17 +196,25 @@ class StreamingDataset(Generic[T]):
     _masks: tuple[str, ...] = ()  # columns whose masks the batches have
 
     @overload
-    def __init__(self: StreamingDataset[Batch], uri: Address, *, batch_size: int, **options: Unpack[DatasetOptions]) -> None: ...
+    def __init__(
+        self: StreamingDataset[Batch], uri: Address | None = None, *, batch_size: int, **options: Unpack[DatasetOptions]
+    ) -> None: ...
 
     @overload
-    def __init__(self: StreamingDataset[Row], uri: Address, *, batch_size: None, **options: Unpack[DatasetOptions]) -> None: ...
+    def __init__(
+        self: StreamingDataset[Row], uri: Address | None = None, *, batch_size: None, **options: Unpack[DatasetOptions]
+    ) -> None: ...
 
     @checked(required="batch_size")
     def __init__(
         self,
-        uri: Address,
+        uri: Address | None = None,
         *,
         batch_size: int | None,
+        sources: Mapping[str, Source] | None = None,
+        stop: Literal["first", "all"] | None = None,
+        epoch_size: int | None = None,
+        curriculum: Sequence[tuple[int, Mapping[str, float]]] | None = None,
         columns: Sequence[str] | None = None,
         filters: Filters | None = None,
         parts: Mapping[str, float] | None = None,
@@ -357,7 +375,7 @@ class StreamingDataset(Generic[T]):
     def _facts(self) -> list[tuple[str, object]]:
         """What a notebook shows of the data set."""
         rank, world_size = self._ranks()
-        addresses = [_redact.address(a) for a in self._spec["addresses"]]
+        addresses = [_redact.address(a) for a in self._addresses()]
         return [
             ("addresses", ", ".join(addresses[:3]) + (f" and {len(addresses) - 3} more" if len(addresses) > 3 else "")),
             ("shards", self._opened["shards"]),
@@ -367,8 +385,11 @@ class StreamingDataset(Generic[T]):
             ("rank", f"{rank} of {world_size}"),
         ]
 
+    def _addresses(self) -> list[str]:
+        return [*self._spec["addresses"], *(a for source in self._spec["sources"] for a in source["addresses"])]
+
     def __repr__(self) -> str:
-        addresses = self._spec["addresses"]
+        addresses = self._addresses()
         first = _redact.address(addresses[0])
         what = first if len(addresses) == 1 else f"{first} and {len(addresses) - 1} more"
         size, shards = None if self._rows_wanted else self._spec["batch_size"], self._opened["shards"]
@@ -512,6 +533,20 @@ class StreamingDataset(Generic[T]):
             if state[name] != self._spec[name] and (name != "seed" or state["shuffle"]):
                 text = f"shardfeed: the state was taken with {name}={state[name]}, which wins over {name}={self._spec[name]} here"
                 warn(text, ShardfeedWarning)
+        self._pending_state, self._pending_epoch = (state, uuid.uuid4().hex), None
+
+    def set_weights(self, weights: Mapping[str, float]) -> None:
+        """Gives sources other weights, from the next ``iter()`` on.
+
+        Sources that weights does not name keep theirs; 0 leaves one out. The next iteration
+        continues after the last batch that was handed out: at the beginning of the next epoch after
+        a whole one. States hold the weights, so a resumed run has them. Call it on all ranks.
+        """
+        names = [source["name"] for source in self._spec["sources"]]
+        if not names:
+            raise OptionError("set_weights changes the weights of sources, and this data set has none: see sources")
+        given = _sources.weights(weights, names, "set_weights")
+        state = _sources.changed(self.state_dict()["shardfeed"], given)
         self._pending_state, self._pending_epoch = (state, uuid.uuid4().hex), None
 
     # Iterations

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
     from ._pack import Pack
+    from ._sources import Source
 
     T = TypeVar("T", default=Any)
 else:
@@ -26,13 +27,28 @@ Condition = tuple[str, str, Any]
 Filters = str | Sequence[Condition] | Sequence[Sequence[Condition]]
 Packing = Union[Mapping[str, int], "Pack"]
 Unknown = Literal["error"] | int
-Stack = Sequence[str] | Mapping[str, Any]
 Tail = Literal["drop", "pad", "short", "carry"]
+
+
+class StackOptions(TypedDict, total=False):
+    """A matrix of columns, where a list of them does not say enough."""
+
+    columns: Sequence[str]
+    dtype: Any
+    null: Any
+    keep: bool | Sequence[str]
+
+
+Stack = Sequence[str] | StackOptions
 
 
 class DatasetOptions(TypedDict, total=False):
     """The arguments of StreamingDataset besides uri and batch_size."""
 
+    sources: Mapping[str, Source] | None
+    stop: Literal["first", "all"] | None
+    epoch_size: int | None
+    curriculum: Sequence[tuple[int, Mapping[str, float]]] | None
     columns: Sequence[str] | None
     filters: Filters | None
     parts: Mapping[str, float] | None

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _features, _pack, _redact, _rules, _sizes, _storage
+from . import _features, _pack, _redact, _rules, _sizes, _sources, _storage
 from ._checks import Problems, did_you_mean, encoded, flag, got, is_whole, number, one_of, path, seed, share, type_name
 from ._keywords import Address, Filters, Packing, Path, Unknown
 from .errors import OptionError
@@ -31,8 +31,12 @@ _PAD_KEYS = ("value", "max_length", "to_max", "multiple", "side", "cut")
 class Options:
     """The arguments of StreamingDataset that decide what is read. It documents them."""
 
-    uri: Address
+    uri: Address | None
     batch_size: int | None
+    sources: Mapping[str, Any] | None = None
+    stop: str | None = None
+    epoch_size: int | None = None
+    curriculum: Sequence[tuple[int, Mapping[str, float]]] | None = None
     columns: Sequence[str] | None = None
     filters: Filters | None = None
     parts: Mapping[str, float] | None = None
@@ -88,7 +92,8 @@ class Options:
         """
         found = Problems() if problems is None else problems
         spec = {
-            "addresses": found.of(_addresses, self.uri),
+            "addresses": [] if self.uri is None else found.of(_addresses, self.uri),
+            **self._mixture(found),
             **self._steps(found),
             "columns": found.of(_columns, self.columns),
             "row_ids": found.of(flag, "row_ids", self.row_ids),
@@ -121,6 +126,19 @@ class Options:
             found.report()
         return spec
 
+    def _mixture(self, found: Problems) -> dict[str, Any]:
+        if self.uri is None and self.sources is None:
+            found.found.append(f"uri must be {_URI}, got None; several data sets are given as sources")
+        elif self.uri is not None and self.sources is not None:
+            found.found.append("sources have addresses of their own, got a uri as well: leave one of the two out")
+        sources = _sources.specs(self.sources, _Reads, found)
+        return {
+            "sources": sources,
+            "stop": found.of(one_of, "stop", self.stop or "", "", "first", "all"),
+            "epoch_size": found.of(number, "epoch_size", self.epoch_size),
+            "curriculum": found.of(_sources.curriculum, self.curriculum, [s["name"] for s in sources]),
+        }
+
     def _lost(self, found: Problems) -> dict[str, Any]:
         on_error = found.of(one_of, "on_error", self.on_error, "raise", "mask", "skip")
         if on_error == "raise" and self.max_lost is not None:
@@ -138,7 +156,7 @@ class Options:
         filters = found.of(_rules.text, self.filters)
         return {
             "filters": filters,
-            "directory": os.getcwd() if filters and "@" in filters else "",  # of the files that the filters name
+            "directory": os.getcwd() if filters and "@" in filters else self._directory(),  # of the files that filters name
             "parts": found.of(_parts, self.parts),
             "part": found.of(_word, "part", self.part),
             "part_key": found.of(_word, "part_key", self.part_key),
@@ -148,6 +166,11 @@ class Options:
             "rows_new": found.of(one_of, "rows_new", self.rows_new or "", "", "error", "keep", "drop"),
             "weight": found.of(_word, "weight", self.weight),
         }
+
+    def _directory(self) -> str:
+        """The working directory, where filters of sources name files."""
+        texts = [s.filters for s in (self.sources or {}).values() if isinstance(s, _sources.Source)]
+        return os.getcwd() if any(isinstance(text, str) and "@" in text for text in texts) else ""
 
     def _order(self, found: Problems) -> dict[str, Any]:
         shuffle, buffer = found.of(flag, "shuffle", self.shuffle), self.shuffle_buffer
@@ -344,6 +367,15 @@ def _pad(column: str, how: Any) -> dict[str, Any]:
 
 def _vocabularies(given: Any) -> dict[str, list[str]]:
     return {column: _words(column, words) for column, words in _named("vocabulary", given, "{'label': ['cat', 'dog']}").items()}
+
+
+class _Reads:
+    """The checks that the arguments of a source share with those of a data set."""
+
+    addresses = staticmethod(_addresses)
+    parts = staticmethod(_parts)
+    word = staticmethod(_word)
+    share = staticmethod(_share)
 
 
 _LEAST_UNKNOWN = -100  # the label that torch's losses ignore

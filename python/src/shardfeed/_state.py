@@ -26,6 +26,11 @@ _FIELDS: dict[str, type] = {
     "units": str,
     "rule": str,
     "params": dict,
+    "batching": str,
+    "lanes": int,
+    "tail": str,
+    "weights": list,
+    "sources": list,
 }
 _PARAMS: dict[str, type] = {
     "lanes": int,
@@ -38,8 +43,11 @@ _PARAMS: dict[str, type] = {
     "tail": str,
     "unit_rows": int,
 }
-_MAY_LACK = frozenset({"units", "rule", "params"})  # states in file order have no units and params, those without a rule no rule
-_KINDS = {int: "a whole number", bool: "True or False", str: "text", dict: "a dict"}
+# States in file order have no units and params, those without a rule no rule; those of several sources have what follows in place of
+# manifest, units, rule and params.
+_MAY_LACK = frozenset({"units", "rule", "params", "batching", "lanes", "tail", "weights", "sources"})
+_MIXED = "mix/1"
+_KINDS = {int: "a whole number", bool: "True or False", str: "text", dict: "a dict", list: "a list"}
 
 
 def pack(state: Mapping[str, Any]) -> dict[str, Any]:
@@ -62,7 +70,8 @@ def unpack(state_dict: Any) -> dict[str, Any]:
 
 
 def _checked(given: Mapping[str, Any], fields: Mapping[str, type]) -> dict[str, Any]:
-    missing = [name for name in fields if name not in given and name not in _MAY_LACK]
+    may_lack = _MAY_LACK | {"manifest"} if given.get("plan") == _MIXED else _MAY_LACK
+    missing = [name for name in fields if name not in given and name not in may_lack]
     if missing:
         raise StateError(f"the state lacks {', '.join(missing)}: it was edited or cut short")
     unknown = [str(name) for name in given if name not in fields]
@@ -77,6 +86,8 @@ def _plain(name: str, value: Any, kind: type) -> Any:
     """A value in JSON types. Checkpoints may have turned it into a numpy number or a tensor."""
     if kind is dict and isinstance(value, Mapping):
         return _checked(value, _PARAMS)
+    if kind is list and isinstance(value, (list, tuple)):
+        return [_json(name, each) for each in value]
     if kind is int and not isinstance(value, bool):
         try:
             return operator.index(value)
@@ -87,3 +98,18 @@ def _plain(name: str, value: Any, kind: type) -> Any:
     elif kind is str and isinstance(value, str):
         return value
     raise StateError(f"the state's {name} must be {_KINDS[kind]}, got {value!r}: it was edited")
+
+
+def _json(name: str, value: Any) -> Any:
+    """A value within a list in JSON types. The engine checks what it means."""
+    if isinstance(value, Mapping):
+        return {str(k): _json(name, v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_json(name, each) for each in value]
+    if value is None or isinstance(value, (str, bool)):
+        return value
+    if hasattr(value, "item"):  # of numpy, or a tensor
+        value = value.item()
+    if isinstance(value, (int, float)):
+        return value
+    raise StateError(f"the state's {name} must hold JSON values, got {value!r}: it was edited")

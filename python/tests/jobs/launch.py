@@ -32,7 +32,9 @@ def preload(program: Path) -> None:
             names = [node.module or ""]
         else:
             continue
-        if not any(name.partition(".")[0] in ("rank", "shardfeed") for name in names):
+        if "packed" in names:
+            preload(Path(__file__).with_name("packed.py"))
+        elif not any(name.partition(".")[0] in ("rank", "shardfeed") for name in names):
             exec(compile(ast.Module([node], []), str(program), "exec"), {})
 
 

@@ -71,12 +71,25 @@ def train(data: sf.DataLoader, validation: sf.StreamingDataset) -> None:
 
 train(loader, sf.StreamingDataset("table", batch_size=8))
 
+stacked = sf.StreamingDataset(
+    "table",
+    batch_size=8,
+    stack={"x": ["num_*"], "y": {"columns": ["a"], "dtype": torch.bfloat16, "keep": True}},
+    cast={"a": "int32"},
+    hash={"user": 1000},
+    scale={"price": (1, 2.5)},
+)
+assert_type(stacked.schema["x"].features, tuple[str, ...])
+shardfeed.MapDataset("table", stack={"x": ("a", "b")})
+
 # What is refused
 
 shardfeed.StreamingDataset("table", batch_size="8")  # error
 shardfeed.StreamingDataset("table", batch_size=8, colums=["id"])  # error
 shardfeed.StreamingDataset("table", batch_size=8, tail="padd")  # error
 shardfeed.StreamingDataset("table", batch_size=8, seed="1")  # error
+shardfeed.StreamingDataset("table", batch_size=8, hash={"user": "many"})  # error
+sf.DataLoader("table", batch_size=8, stack={"x": {"column": ["a"]}})  # error
 shardfeed.StreamingDataset("table")  # error
 shardfeed.StreamingDataset("table", 8)  # error
 sf.StreamingDataset("table", batch_size="8")  # error

@@ -53,12 +53,16 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
     if TYPE_CHECKING:
 
         @overload
-        def __init__(self: StreamingDataset[Batch], uri: Address, *, batch_size: int, **options: Unpack[DatasetOptions]) -> None: ...
+        def __init__(
+            self: StreamingDataset[Batch], uri: Address | None = None, *, batch_size: int, **options: Unpack[DatasetOptions]
+        ) -> None: ...
 
         @overload
-        def __init__(self: StreamingDataset[Row], uri: Address, *, batch_size: None, **options: Unpack[DatasetOptions]) -> None: ...
+        def __init__(
+            self: StreamingDataset[Row], uri: Address | None = None, *, batch_size: None, **options: Unpack[DatasetOptions]
+        ) -> None: ...
 
-        def __init__(self, uri: Address, *, batch_size: int | None, **options: Unpack[DatasetOptions]) -> None: ...
+        def __init__(self, uri: Address | None = None, *, batch_size: int | None, **options: Unpack[DatasetOptions]) -> None: ...
 
     _masks: tuple[str, ...] = ()  # columns that get a mask of their nulls
     _part: _workers.Part  # of a torch worker

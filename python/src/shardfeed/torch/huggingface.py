@@ -1,14 +1,16 @@
-"""Hugging Face: data sets of this package under Accelerate and the Trainer.
+"""Hugging Face: data sets of this package under Accelerate, the Trainer and TRL.
 
-Both split and batch their data sets. A data set of this package is one rank's part already and
+They split and batch their data sets. A data set of this package is one rank's part already and
 yields whole batches, so prepare calls Accelerate's ``prepare_data_loader`` for one process, and
-TrainerMixin overrides the Trainer's methods that make loaders.
+TrainerMixin overrides the Trainer's methods that make loaders. packed makes data sets of packed
+batches in the form that models of transformers take.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -16,10 +18,15 @@ import torch.utils.data
 
 from .._checks import type_name
 from ..errors import OptionError
+from . import _trainer_state
 from ._dataset import StreamingDataset
+from ._flatten import Flatten, packed
 from ._layout import ROW_VALID
 from ._padding import drop_padding
+from ._sft import SFTData
 from ._tensors import each
+
+__all__ = ["Flatten", "SFTMixin", "TrainerMixin", "packed", "prepare"]
 
 
 def prepare(accelerator: Any, dataset: StreamingDataset, **loader: Any) -> Any:
@@ -31,9 +38,13 @@ def prepare(accelerator: Any, dataset: StreamingDataset, **loader: Any) -> Any:
     saves and loads its state. Otherwise give a :class:`shardfeed.torch.DataLoader` to
     ``accelerator.prepare`` and to ``accelerator.register_for_checkpointing``.
     """
+    _refuse_batching(dataset, loader)
+    return _prepared(accelerator, dataset, loader)
+
+
+def _prepared(accelerator: Any, dataset: Any, loader: dict[str, Any]) -> Any:
     from accelerate.data_loader import prepare_data_loader
 
-    _refuse_batching(dataset, loader)
     prepared = prepare_data_loader(
         torch.utils.data.DataLoader(dataset, batch_size=None, **loader),
         accelerator.device,
@@ -53,8 +64,11 @@ class TrainerMixin:
 
     Use it as ``class Trainer(TrainerMixin, transformers.Trainer)``. Batches come as the data set
     makes them: its batch_size counts, per_device_train_batch_size and per_device_eval_batch_size do
-    not, and no data_collator is called. ``dataset.map`` makes what the model takes. A resumed run
-    continues with the next batch.
+    not, and no data_collator is called. ``dataset.map`` makes what the model takes.
+
+    Checkpoints hold where the data set stands. A resumed run continues with the next batch, on any
+    number of ranks where an update has as many rows over all ranks as before, because the Trainer
+    counts updates. With ``dataloader_num_workers=0`` it seeks there.
 
     On several ranks give ``drop_last=True`` to the data set for training, and
     ``with_row_valid=True`` to the one for evaluation: then loss, predictions and metrics count each
@@ -63,14 +77,42 @@ class TrainerMixin:
 
     accelerator: Any
     args: Any
+    state: Any
     train_dataset: Any
     eval_dataset: Any
     gather_function: Any
     _step: _Step | None = None  # of an evaluation
+    _resumed: Any = None  # the training's data set at the place of a checkpoint
+
+    def train(self, resume_from_checkpoint: Any = None, *args: Any, **kwargs: Any) -> Any:
+        if resume_from_checkpoint and isinstance(self.train_dataset, StreamingDataset) and not self.args.ignore_data_skip:
+            self._resumed = self._at_checkpoint(resume_from_checkpoint)
+        try:
+            return super().train(resume_from_checkpoint, *args, **kwargs)  # type: ignore[misc]
+        finally:
+            self._resumed = None
+
+    def _at_checkpoint(self, checkpoint: Any) -> Any:
+        from transformers.trainer_utils import get_last_checkpoint
+
+        if checkpoint is True and (checkpoint := get_last_checkpoint(self.args.output_dir)) is None:
+            return None  # the Trainer says so
+        args = self.args
+        return _trainer_state.load(
+            Path(checkpoint), self.train_dataset, args.gradient_accumulation_steps, seek=args.dataloader_num_workers == 0
+        )
+
+    def _save_checkpoint(self, model: Any, trial: Any) -> None:
+        if self.args.should_save and isinstance(self.train_dataset, StreamingDataset):
+            step, args = self.state.global_step, self.args
+            directory = Path(self._get_output_dir(trial=trial)) / f"checkpoint-{step}"  # type: ignore[attr-defined]
+            workers = args.dataloader_num_workers > 0
+            _trainer_state.save(directory, self.train_dataset, step, args.gradient_accumulation_steps, workers=workers)
+        super()._save_checkpoint(model, trial)  # type: ignore[misc]
 
     def get_train_dataloader(self) -> Any:
         if isinstance(self.train_dataset, StreamingDataset):
-            return self._loader(self.train_dataset)
+            return self._loader(self.train_dataset, self._resumed)
         return super().get_train_dataloader()  # type: ignore[misc]
 
     def get_eval_dataloader(self, eval_dataset: Any = None) -> Any:
@@ -86,6 +128,7 @@ class TrainerMixin:
 
     def num_examples(self, dataloader: Any) -> int:
         dataset = getattr(dataloader, "dataset", None)
+        dataset = getattr(dataset, "stream", dataset)
         if isinstance(dataset, StreamingDataset):
             return dataset.size
         return int(super().num_examples(dataloader))  # type: ignore[misc]
@@ -138,7 +181,7 @@ class TrainerMixin:
         finally:
             args.per_device_eval_batch_size = before
 
-    def _loader(self, dataset: StreamingDataset) -> Any:
+    def _loader(self, dataset: StreamingDataset, resumed: Any = None) -> Any:
         if dataset._rows_wanted:
             raise OptionError(
                 "TrainerMixin takes whole batches, got a data set with batch_size=None, which yields single rows: give it a batch_size, "
@@ -148,7 +191,16 @@ class TrainerMixin:
         workers = args.dataloader_num_workers
         given = {"persistent_workers": args.dataloader_persistent_workers, "prefetch_factor": args.dataloader_prefetch_factor}
         pin = args.dataloader_pin_memory and torch.cuda.is_available()
-        return prepare(self.accelerator, dataset, num_workers=workers, pin_memory=pin, **(given if workers else {}))
+        return _prepared(self.accelerator, resumed or dataset, {"num_workers": workers, "pin_memory": pin, **(given if workers else {})})
+
+
+class SFTMixin(SFTData, TrainerMixin):
+    """Lets TRL's SFTTrainer take packed data sets, see :func:`packed`.
+
+    Use it as ``class Trainer(SFTMixin, trl.SFTTrainer)``. It is a :class:`TrainerMixin`, and leaves
+    the preparation of the data out: TRL's ``packing``, ``max_length`` and ``dataset_text_field`` do
+    not apply to data sets of this package.
+    """
 
 
 class _Step:

@@ -1,0 +1,29 @@
+package iterable
+
+// bound is the memory of a stream of the mixture: the bounds of the sources add, and its draws hold
+// the samples that take the most of any.
+func (x *mixed) bound(rowsDrawn int64) bound {
+	var b bound
+	drawn := newDensest(rowsDrawn)
+	var ticks, tick int64
+	for _, m := range x.sources {
+		if m.kept != nil {
+			bytes, largest := m.kept.bytes()
+			b.shuffle += bytes
+			b.load = b.load.largest(largest)
+			continue
+		}
+		held, rows := int64(0), int64(0)
+		for pass := m.epochs.start.epoch; pass < m.epochs.start.epoch+boundEpochs && (pass == m.epochs.start.epoch || !m.over(pass)); pass++ {
+			n, all, largest := m.sizes.lanesOf(m.epochs.at(pass), &b.load, drawn)
+			held, rows, tick = max(held, n), max(rows, all), max(tick, largest)
+			if len(m.plan.Units()) > boundUnits {
+				break
+			}
+		}
+		b.shuffle, ticks = b.shuffle+held, ticks+rows
+	}
+	b.draws = drawn.most()
+	b.ticks = max(0, (ticks+tick)*pickBytes-freeTicks)
+	return b
+}

@@ -1,0 +1,347 @@
+package iterable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/option"
+	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/rule"
+	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+// A Source is one of several data sets that streams read together, by weight. Its rule is that of
+// the Options of the same names.
+type Source struct {
+	Name      string // in states, plans and messages
+	Addresses []string
+
+	// Weight is the source's share of the samples, in proportion to the weights of the others. In
+	// its place all sources may say how many of their samples an epoch has: Choose, or Repeat times
+	// all of them, 1 by default.
+	Weight float64
+	Repeat float64
+	Choose int64
+
+	Filters string
+	Keep    *Keep
+	Split   rule.Split
+	Rows    *rule.RowList
+	RowsNew rule.NewRows
+
+	RowWeight string            // as Options.Weight
+	Rename    map[string]string // columns of the files to those of the data set
+}
+
+// A WeightChange gives sources other weights from a sample on, which is counted over all epochs.
+// Those that it does not name keep theirs.
+type WeightChange struct {
+	From    int64
+	Weights map[string]float64
+}
+
+// mostSources bounds their number.
+const mostSources = 1 << 12
+
+// validateSources lists what is wrong with the options of a mixture.
+func (o Options) validateSources(p *option.List) {
+	p.OneOf("Stop", string(o.Stop), string(shuffle.StopFirst), string(shuffle.StopAll))
+	p.Within("EpochSize", o.EpochSize, option.MaxRows)
+	if len(o.Sources) == 0 {
+		o.validateNoSources(p)
+		return
+	}
+	if len(o.Sources) > mostSources {
+		p.Add("Sources", "must be at most %d, got %d", mostSources, len(o.Sources))
+	}
+	if !o.Shuffle {
+		p.Add("Sources", "need {Shuffle}: in file order there is nothing to mix")
+	}
+	counts, seen := o.counted(), map[string]bool{}
+	for i, s := range o.Sources {
+		of := option.List{New: func(field, text string) error { // fields of the source are spelled as in JSON and Python
+			return newOptionError(fmt.Sprintf("Sources[%q]", s.Name), option.Argument(field)+" "+text)
+		}}
+		if s.Name == "" || seen[s.Name] {
+			p.Add(fmt.Sprintf("Sources[%d].Name", i), "must be a name of its own, got %q", s.Name)
+		}
+		seen[s.Name] = true
+		s.validateWeight(&of, counts)
+		if len(s.Addresses) == 0 || slices.Contains(s.Addresses, "") {
+			of.Add("Addresses", "must name at least one file, directory or pattern, and none may be empty")
+		}
+		for _, name := range slices.Sorted(maps.Keys(s.Rename)) {
+			if name == "" || s.Rename[name] == "" {
+				of.Add("Rename", "must give names of columns other names, got %q for %q", s.Rename[name], name)
+			}
+		}
+		if err := ruleErrors(s.options(o)); err != nil {
+			of.Join(newOptionError(fmt.Sprintf("Sources[%q]", s.Name), err.Error()))
+		}
+		p.Join(of.Err())
+	}
+	o.validateEpoch(p, counts)
+	o.validateApart(p)
+}
+
+// ruleErrors is what is wrong with the rule of a source.
+func ruleErrors(o Options) error {
+	p := option.List{New: newOptionError}
+	o.validateRules(&p)
+	if err := p.Err(); err != nil {
+		return errors.New(option.Literal(option.Spelled(err, option.Argument)))
+	}
+	return nil
+}
+
+// counted says that sources have numbers of samples in place of weights.
+func (o Options) counted() bool {
+	return slices.ContainsFunc(o.Sources, func(s Source) bool { return s.Repeat != 0 || s.Choose != 0 })
+}
+
+func (s Source) validateWeight(p *option.List, counts bool) {
+	switch {
+	case counts && s.Weight != 0:
+		p.Add("Weight", "contradicts repeat and choose, which say how many samples of each source an epoch has; leave out one kind")
+	case !counts && !(s.Weight > 0 && !math.IsInf(s.Weight, 1)):
+		p.Add("Weight", "must be a number above 0, got %v; leave the source out, or give it a weight later", s.Weight)
+	case s.Repeat != 0 && s.Choose != 0:
+		p.Add("Repeat", "contradicts choose; leave one of the two out")
+	case !(s.Repeat >= 0 && !math.IsInf(s.Repeat, 1)):
+		p.Add("Repeat", "must be a number above 0, got %v", s.Repeat)
+	}
+	p.Within("Choose", s.Choose, option.MaxRows)
+}
+
+// validateEpoch checks what says how long an epoch is, and the weights that come later.
+func (o Options) validateEpoch(p *option.List, counts bool) {
+	switch {
+	case o.Stop != "" && o.EpochSize != 0:
+		p.Add("Stop", "says how long an epoch is, and so does {EpochSize}; leave one of the two out")
+	case o.Stop != "" && counts:
+		p.Add("Stop", "says how long an epoch is, and so do repeat and choose of {Sources}; leave it out")
+	}
+	if len(o.Curriculum) == 0 {
+		return
+	}
+	if o.EpochSize == 0 {
+		p.Add("Curriculum", "needs {EpochSize}: epochs must be equally long while weights change")
+	}
+	if counts {
+		p.Add("Curriculum", "changes weights, and {Sources} have repeat and choose in their place")
+	}
+	if len(o.Curriculum) > mostChanges {
+		p.Add("Curriculum", "must be at most %d changes, got %d", mostChanges, len(o.Curriculum))
+	}
+	last := int64(0)
+	for i, c := range o.Curriculum {
+		field := fmt.Sprintf("Curriculum[%d]", i)
+		if c.From <= last {
+			p.Add(field, "must be from a sample after %d on, got %d", last, c.From)
+		}
+		last = c.From
+		if err := o.checkNames(c.Weights); err != nil {
+			p.Add(field, "%v", err)
+		}
+	}
+}
+
+const mostChanges = 63 // of weights, after the first ones
+
+// checkNames says whether weights are of these sources.
+func (o Options) checkNames(weights map[string]float64) error {
+	for _, name := range slices.Sorted(maps.Keys(weights)) {
+		if !slices.ContainsFunc(o.Sources, func(s Source) bool { return s.Name == name }) {
+			return fmt.Errorf("has a weight of %q, which is none of the sources %q", name, o.sourceNames())
+		}
+		if w := weights[name]; !(w >= 0) || math.IsInf(w, 1) {
+			return fmt.Errorf("must have weights of at least 0, got %v for %q", w, name)
+		}
+	}
+	if len(weights) == 0 {
+		return errors.New("must give at least one source a weight")
+	}
+	return nil
+}
+
+func (o Options) sourceNames() (names []string) {
+	for _, s := range o.Sources {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// validateApart refuses what is of one data set, or belongs into each source.
+func (o Options) validateApart(p *option.List) {
+	for _, c := range []struct {
+		field string
+		given bool
+		text  string
+	}{
+		{"Filters", o.Filters != "", "belongs into each of {Sources}"},
+		{"Keep", o.Keep != nil, "belongs into each of {Sources}"},
+		{"Parts", len(o.Split.Parts) > 0, "belongs into each of {Sources}"},
+		{"Subsample", o.Split.Subsample != 0, "belongs into each of {Sources}"},
+		{"Rows", o.Rows != nil, "belongs into each of {Sources}"},
+		{"Weight", o.Weight != "", "says how often a row comes: give it as row_weight of each of {Sources}"},
+		{"Plan", o.Plan != nil, "is of one data set, and {Sources} are several; leave one of the two out"},
+		{"Manifest", o.Manifest != nil, "is of one data set, and {Sources} are several; leave one of the two out"},
+	} {
+		if c.given {
+			p.Join(newOptionError(c.field, c.text))
+		}
+	}
+}
+
+func (o Options) validateNoSources(p *option.List) {
+	for _, c := range []struct {
+		field string
+		given bool
+	}{{"Stop", o.Stop != ""}, {"EpochSize", o.EpochSize != 0}, {"Curriculum", len(o.Curriculum) > 0}} {
+		if c.given {
+			p.Add(c.field, "is of several {Sources}, and there are none; leave it out")
+		}
+	}
+}
+
+// options are those of the data set with the rule of the source.
+func (s Source) options(o Options) Options {
+	o.Sources, o.Stop, o.EpochSize, o.Curriculum = nil, "", 0, nil
+	o.Filters, o.Keep, o.Split, o.Rows, o.RowsNew, o.Weight = s.Filters, s.Keep, s.Split, s.Rows, s.RowsNew, s.RowWeight
+	return o
+}
+
+// A SourceError is what is wrong with one of several sources.
+type SourceError struct {
+	Source string
+	Err    error
+}
+
+func (e *SourceError) Error() string { return e.Spelled(option.Go) }
+
+// Spelled is the message with options as name spells them.
+func (e *SourceError) Spelled(func(field string) string) string {
+	return fmt.Sprintf("source %q: %s", e.Source, option.Spelled(e.Err, option.Argument)) // as in JSON and Python
+}
+
+func (e *SourceError) Unwrap() error { return e.Err }
+
+// openSources opens the data set of several sources.
+func openSources(ctx context.Context, stores shard.Stores, o Options) (*Dataset, error) {
+	parts := make([]rowgroup.Part, len(o.Sources))
+	var shards []shard.Shard
+	for i, s := range o.Sources {
+		found, err := shard.Discover(ctx, stores, s.Addresses, shard.DiscoverOptions{Strict: o.Strict, Noted: o.Events.Noted})
+		if err != nil {
+			return nil, &SourceError{s.Name, err}
+		}
+		for j := range found {
+			found[j].Source = int32(i)
+		}
+		parts[i] = rowgroup.Part{Shards: found, RuleColumns: s.options(o).ruleColumns().list, Rename: s.Rename}
+		shards = append(shards, found...)
+	}
+	c := newCommon(stores, shards, o)
+	all, err := rowgroup.OpenParts(ctx, stores, parts, o.rowgroupOptions(c.pool))
+	if err != nil {
+		return nil, err
+	}
+	d := &Dataset{common: c, options: o}
+	if c.recodes, err = bindVocabulary(all[0].Schema(), o.Vocabulary, o.Unknown); err != nil {
+		return nil, errors.Join(err, all[0].Close())
+	}
+	for i, m := range all {
+		s, err := newSource(ctx, c, m, o.Sources[i].options(o))
+		if err == nil && s.samples == 0 {
+			err = errors.New("it has no rows; leave it out")
+		}
+		if err != nil {
+			return nil, errors.Join(&SourceError{o.Sources[i].Name, err}, m.Close())
+		}
+		if len(d.sources) > 0 {
+			last := d.sources[len(d.sources)-1]
+			s.sizes.before = last.sizes.before + len(last.manifest.Groups())
+		}
+		d.sources = append(d.sources, s)
+	}
+	if err := d.setWeights(); err != nil {
+		return nil, errors.Join(err, all[0].Close())
+	}
+	return d, nil
+}
+
+// newCommon is what the sources of these shards share.
+func newCommon(stores shard.Stores, shards []shard.Shard, o Options) *common {
+	reads := shard.ReadsOf(stores, shards)
+	c := &common{
+		stores: stores, pool: &mem.Pool{}, budget: (*mem.Budget)(o.Budget), fetchers: chooseFetchers(o.Fetchers, reads), copied: reads > 0,
+		memory: o.Memory, lost: o.Events.Lost,
+	}
+	if c.memory == 0 {
+		c.memory = o.DefaultMemory
+	}
+	if c.memory == 0 {
+		c.memory = mem.DefaultLimit()
+	}
+	return c
+}
+
+// setWeights finds the weights of the sources, and the samples of an epoch.
+func (d *Dataset) setWeights() error {
+	o, names := d.options, d.options.sourceNames()
+	first := shuffle.Weights{Weights: make([]float64, len(names))}
+	rows, total := make([]int64, len(names)), int64(0)
+	for i, s := range o.Sources {
+		rows[i], first.Weights[i] = d.sources[i].samples, s.Weight
+		if o.counted() {
+			n := s.Choose
+			if n == 0 {
+				n = int64(math.Round(max(s.Repeat, 0) * float64(rows[i])))
+			}
+			if s.Choose == 0 && s.Repeat == 0 {
+				n = rows[i]
+			}
+			if n < 1 {
+				return &SourceError{s.Name, fmt.Errorf("no sample of %d comes in an epoch; raise {Repeat}, or leave the source out", rows[i])}
+			}
+			first.Weights[i], total = float64(n), total+n
+		}
+	}
+	d.weights = []shuffle.Weights{first}
+	for _, c := range o.Curriculum {
+		w := slices.Clone(d.weights[len(d.weights)-1].Weights)
+		for i, name := range names {
+			if v, ok := c.Weights[name]; ok {
+				w[i] = v
+			}
+		}
+		d.weights = append(d.weights, shuffle.Weights{From: c.From, Weights: w})
+	}
+	ratio, err := shuffle.NewRatio(first.Weights)
+	if err != nil {
+		return err
+	}
+	switch {
+	case o.EpochSize > 0:
+		d.epoch = o.EpochSize
+	case o.counted():
+		d.epoch = total
+	default:
+		d.epoch, err = ratio.EpochRows(o.Stop, rows)
+	}
+	return err
+}
+
+// mixed says that the data set has several sources.
+func (d *Dataset) mixed() bool { return d.source == nil }
+
+// errMixed is the error of what several sources do not have.
+func errMixed(what string) error {
+	return &OptionError{Field: "Sources", Text: what + "; open one of the sources as a data set"}
+}

@@ -1,0 +1,149 @@
+"""torchtitan: packed batches of token lists as a component of its trainer.
+
+A configuration names it in the place of torchtitan's own data loader::
+
+    config.dataloader = shardfeed.torchtitan.DataLoader.Config(dataset_path="s3://bucket/tokens")
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import torch
+import torch.distributed
+from torchtitan.components.dataloader import BaseDataLoader
+
+from . import torch as _torch
+from ._checks import got
+from ._pack import Pack
+from .errors import OptionError, StateError
+from .torch._flatten import real_labels
+
+_STATE = "shardfeed"
+
+
+class DataLoader(BaseDataLoader):
+    """Packed batches as torchtitan's language models take them.
+
+    They are ``({"input": ..., "positions": ...}, labels)``, all int64 of ``[local_batch_size,
+    seq_len]``. ``positions`` begin at 0 in each document, by which attention finds the documents.
+    Each label is the next token of its document: -100 at its end and in padding.
+
+    Documents are packed before the ranks divide the blocks, so ``state_dict`` is the same on each
+    rank and continues on any number of data-parallel ranks.
+    """
+
+    @dataclass(kw_only=True, slots=True)
+    class Config(BaseDataLoader.Config):
+        """What a configuration says, and the command line as ``--dataloader.seed``.
+
+        ``dataset_path`` is the address of the shards.
+        """
+
+        tokens: str = "input_ids"
+        """The column with the tokens of a document, a list of integers in each row."""
+
+        strategy: Literal["wrapped", "bfd", "bfd_split"] = "wrapped"
+        """How documents are put into blocks, see shardfeed.Pack."""
+
+        add_bos: bool = False
+        """Put the tokenizer's first token before each document."""
+
+        add_eos: bool = False
+        """Put the tokenizer's last token behind each document."""
+
+        infinite: bool = True
+        """Begin the next epoch when one ends, in another order. What does not fill a step of all
+        ranks begins the next epoch. False is one epoch, in which each block counts once."""
+
+        seed: int = 0
+        """Of the shuffle."""
+
+        num_workers: int = 0
+        """Processes that run functions of Python. The engine works in parallel without them."""
+
+        replication: int = 1
+        """How many ranks in a row have one data-parallel rank: tensor_parallel_degree times
+        context_parallel_degree. On one machine they then share each batch. At 1 each rank makes its
+        own, as it has to with pipeline parallelism."""
+
+        options: dict[str, Any] = field(default_factory=dict)
+        """Further arguments of shardfeed.torch.StreamingDataset, such as filters and memory."""
+
+    def __init__(
+        self, config: Config, *, dp_world_size: int, dp_rank: int, tokenizer: Any = None, seq_len: int, local_batch_size: int, **_: Any
+    ) -> None:
+        if not config.dataset_path:
+            raise OptionError(f"dataloader.dataset_path must be an address, as in 's3://bucket/tokens', {got(config.dataset_path)}")
+        pack = Pack(
+            {config.tokens: seq_len},
+            strategy=config.strategy,
+            bos=_special(tokenizer, "bos") if config.add_bos else None,
+            eos=_special(tokenizer, "eos") if config.add_eos else None,
+            with_columns=["position_ids"],
+            labels="next",
+        )
+        given = {
+            "columns": [config.tokens],
+            "batch_size": local_batch_size,
+            "pack": pack,
+            "seed": config.seed,
+            "tail": "carry" if config.infinite else "pad",
+            "with_row_valid": True,
+            **_ranks(config.replication, dp_rank, dp_world_size),
+        }
+        if taken := sorted(given.keys() & config.options.keys() - {"columns"}):
+            raise OptionError(f"dataloader.options has {', '.join(taken)}, which other settings of the trainer say: leave them out")
+        self.dataset = _torch.StreamingDataset(config.dataset_path, **{**given, **config.options})
+        self._loader = _torch.DataLoader(self.dataset, num_workers=config.num_workers)
+        self._tokens = config.tokens
+        self._infinite = config.infinite
+
+    def __iter__(self) -> Iterator[tuple[dict[str, torch.Tensor], torch.Tensor]]:
+        while True:
+            for batch in self._loader:
+                inputs = {"input": batch[self._tokens].long(), "positions": batch["position_ids"].long()}
+                yield inputs, real_labels(batch)
+            if not self._infinite:
+                return
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where training stands, after the last batch that was handed out: the same on every rank.
+
+        It is one text, because checkpoints load the keys alone that the new run has too.
+        """
+        return {_STATE: json.dumps(self._loader.state_dict())}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Makes the next iteration continue there, on any number of ranks."""
+        if not state_dict:  # of a checkpoint of the model alone
+            return
+        if not isinstance(text := state_dict.get(_STATE), str):
+            raise StateError(
+                f"the checkpoint's data loader has the keys {', '.join(map(str, state_dict))}, and not {_STATE!r}: it was saved with "
+                'another data loader; leave it out with checkpoint.exclude_from_loading=["dataloader"]'
+            )
+        self._loader.load_state_dict(json.loads(text))
+
+
+def _special(tokenizer: Any, name: str) -> int:
+    token = getattr(tokenizer, f"{name}_id", None)
+    if token is None:
+        raise OptionError(f"dataloader.add_{name} needs a tokenizer with {name}_id, and this one has none: leave add_{name} out")
+    return int(token)
+
+
+def _ranks(replication: int, dp_rank: int, dp_world_size: int) -> dict[str, int]:
+    """The arguments of a data set that say which rank this is."""
+    if replication == 1:
+        return {"rank": dp_rank, "world_size": dp_world_size}
+    rank, world_size = torch.distributed.get_rank(), torch.distributed.get_world_size()
+    if replication < 1 or rank // replication != dp_rank or world_size != dp_world_size * replication:
+        raise OptionError(
+            f"dataloader.replication must be the ranks in a row with one data-parallel rank, got {replication}: rank {rank} of "
+            f"{world_size} is data-parallel rank {dp_rank} of {dp_world_size}; with pipeline parallelism leave it out"
+        )
+    return {"rank": rank, "world_size": world_size, "replication": replication}

@@ -1,0 +1,288 @@
+"""Several sources by weight: what batches hold, states, weights that change, and errors."""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import shardfeed
+from shardfeed import Source, StreamingDataset
+from shardfeed.errors import DataError, OptionError, StateError
+
+SIZES = {"web": 600, "code": 200, "books": 40}
+FIRST = {name: 10_000 * n for n, name in enumerate(SIZES)}
+
+
+@pytest.fixture
+def tables(tmp_path: Path, runtime: Path) -> Path:
+    """A folder for each source. Ids tell the source; web has a score, and books another name for text."""
+    for name, rows in SIZES.items():
+        (tmp_path / name).mkdir()
+        ids = range(FIRST[name], FIRST[name] + rows)
+        columns: dict[str, Any] = {"id": ids, "body" if name == "books" else "text": [f"{name} {i}" for i in ids]}
+        if name == "web":
+            columns["score"] = [i / rows for i in range(rows)]
+        pq.write_table(pa.table(columns), tmp_path / name / "0.parquet", row_group_size=50)
+    return tmp_path
+
+
+def sources(tables: Path, **weights: float) -> dict[str, Source]:
+    weights = weights or {"web": 6, "code": 3, "books": 1}
+    return {name: Source(tables / name, weight=w, rename={"body": "text"} if name == "books" else None) for name, w in weights.items()}
+
+
+def mixture(tables: Path, **more: Any) -> StreamingDataset[Any]:
+    return StreamingDataset(**{"sources": sources(tables), "batch_size": 20, "columns": ["id", "text"], "seed": 5, **more})
+
+
+def shares(ids: list[int]) -> dict[str, int]:
+    counts = Counter(list(SIZES)[i // 10_000] for i in ids)
+    return {name: counts[name] for name in SIZES}
+
+
+def read(dataset: StreamingDataset[Any], batches: int | None = None) -> list[list[int]]:
+    found = []
+    for n, batch in enumerate(dataset):
+        assert [str(t) for t in batch["text"]] == [f"{list(SIZES)[i // 10_000]} {i}" for i in batch["id"].tolist()]
+        found.append(batch["id"].tolist())
+        if n + 1 == batches:
+            break
+    return found
+
+
+def flat(steps: list[list[int]]) -> list[int]:
+    return [i for step in steps for i in step]
+
+
+def test_batches_have_all_sources(tables: Path) -> None:
+    dataset = mixture(tables, row_ids=True)
+    assert dataset.size == 400  # until books have been read once
+    assert len(dataset) == 20
+    for batch in dataset:
+        assert np.array_equal(batch["source"], batch["id"] // 10_000)
+        if len(batch["id"]) == 20:
+            assert list(np.bincount(batch["source"], minlength=3)) == pytest.approx([12, 6, 2], abs=2)
+    assert dataset.stats()["sources"] == pytest.approx({"web": 240, "code": 120, "books": 40}, abs=2)
+
+
+def test_epochs(tables: Path) -> None:
+    once = flat(read(mixture(tables)))
+    assert len(set(once)) == len(once) == 400
+    every = flat(read(mixture(tables, stop="all")))
+    assert shares(every) == pytest.approx({"web": 600, "code": 300, "books": 100}, abs=3)
+    assert set(every) == {i for name, rows in SIZES.items() for i in range(FIRST[name], FIRST[name] + rows)}
+    assert mixture(tables, epoch_size=100).size == 100
+
+
+def test_repeat_and_choose(tables: Path) -> None:
+    chosen = {"web": Source(tables / "web", choose=100), "code": Source(tables / "code"), "books": Source(tables / "books", repeat=3)}
+    dataset = StreamingDataset(sources=chosen, batch_size=20, columns=["id"])
+    ids = [i for batch in dataset for i in batch["id"].tolist()]
+    assert shares(ids) == pytest.approx({"web": 100, "code": 200, "books": 120}, abs=2)
+
+
+def test_rules_of_sources(tables: Path) -> None:
+    chosen = {
+        "web": Source(tables / "web", filters=[("score", "<", 0.25)]),
+        "code": Source(tables / "code", parts={"train": 3, "val": 1}, part="val"),
+        "books": Source(tables / "books", filters="id >= 20010", rename={"body": "text"}),
+    }
+    dataset = StreamingDataset(sources=chosen, batch_size=10, columns=["id"], stop="all")
+    by: dict[str, set[int]] = {name: set() for name in SIZES}
+    for batch in dataset:
+        for i in batch["id"].tolist():
+            by[list(SIZES)[i // 10_000]].add(i)
+    assert by["web"] == set(range(150))
+    assert len(by["code"]) == 50
+    assert by["books"] == set(range(20010, 20040))
+
+
+def test_missing_columns(tables: Path) -> None:
+    dataset = mixture(tables, columns=None, missing="null")
+    assert list(dataset.schema) == ["id", "text", "score"]
+    for batch in dataset:
+        assert np.array_equal(np.isnan(batch["score"]), batch["id"] >= 10_000)
+    with pytest.raises(shardfeed.errors.SchemaError, match='column "score"'):
+        mixture(tables, columns=None)
+
+
+@pytest.mark.parametrize("world_size", [1, 2])
+def test_states(tables: Path, world_size: int) -> None:
+    """A state that is loaded into another number of ranks goes on after the last batch."""
+    whole = read(mixture(tables, tail="pad"))
+    first = mixture(tables, tail="pad")
+    got = read(first, batches=7)
+    state = first.state_dict()
+    for rank in range(world_size):
+        rest = mixture(tables, tail="pad", batch_size=20 // world_size, rank=rank, world_size=world_size)
+        rest.load_state_dict(state)
+        for n, ids in enumerate(read(rest)):
+            if rank == 0:
+                got.append([])
+            got[7 + n] += ids
+    assert [sorted(set(ids)) for ids in got] == [sorted(set(ids)) for ids in whole]
+
+
+def test_set_weights(tables: Path) -> None:
+    dataset = mixture(tables, epoch_size=200)
+    read(dataset)
+    dataset.set_weights({"web": 0, "books": 3})
+    state = dataset.state_dict()
+    assert state["shardfeed"]["weights"] == [[0, [6, 3, 1]], [200, [0, 3, 3]]]
+    second = read(dataset)
+    assert shares(flat(second)) == pytest.approx({"web": 0, "code": 100, "books": 100}, abs=2)
+    other = mixture(tables, epoch_size=200)
+    other.load_state_dict(state)
+    assert read(other) == second
+    assert other.state_dict()["shardfeed"]["weights"] == state["shardfeed"]["weights"]
+
+
+def test_set_weights_in_the_middle(tables: Path) -> None:
+    """The weights change at the batch; no sample is lost and none comes again."""
+    dataset = mixture(tables, epoch_size=400)
+    before = read(dataset, batches=5)
+    dataset.set_weights({"code": 0})
+    after = read(dataset)
+    assert len(before) + len(after) == 20
+    assert shares(flat(after))["code"] == 0
+    web = [i for i in flat(before + after) if i < 10_000]
+    assert len(set(web)) == len(web)
+
+
+def test_curriculum(tables: Path) -> None:
+    dataset = mixture(tables, epoch_size=400, curriculum=[(100, {"web": 0}), (200, {"web": 6, "code": 0})])
+    steps = read(dataset)
+    assert shares(flat(steps[:5])) == pytest.approx({"web": 60, "code": 30, "books": 10}, abs=2)
+    assert shares(flat(steps[5:10])) == pytest.approx({"web": 0, "code": 75, "books": 25}, abs=2)
+    assert shares(flat(steps[10:])) == pytest.approx({"web": 171, "code": 0, "books": 29}, abs=2)
+
+
+def test_seeds_differ_from_pass_to_pass(tables: Path) -> None:
+    """The rows of a small source come many times in an epoch, each time with other random numbers."""
+    dataset = mixture(tables, stop="all", seeds=True)
+    seen: dict[int, set[int]] = {}
+    for batch in dataset:
+        for i, seed in zip(batch["id"].tolist(), batch["_seed"].tolist()):
+            assert seed not in seen.setdefault(i, set())
+            seen[i].add(seed)
+    assert max(map(len, seen.values())) == 3
+
+
+def test_states_of_other_sources(tables: Path) -> None:
+    state = mixture(tables).state_dict()
+    others = {
+        "other names": (mixture(tables, sources=sources(tables, web=1, code=1)), "sources is"),
+        "one data set": (StreamingDataset(tables / "web", batch_size=20, seed=5), "sources is"),
+        "another filter": (
+            StreamingDataset(
+                sources={**sources(tables), "web": Source(tables / "web", weight=6, filters="id > 5")},
+                batch_size=20,
+                columns=["id", "text"],
+            ),
+            "sources.web.rule",
+        ),
+    }
+    for what, (dataset, message) in others.items():
+        dataset.load_state_dict(state)
+        with pytest.raises((StateError, DataError), match=message):
+            next(iter(dataset))
+            pytest.fail(what)
+    plain = StreamingDataset(tables / "web", batch_size=20, seed=5).state_dict()
+    dataset = mixture(tables)
+    dataset.load_state_dict(plain)
+    with pytest.raises(StateError, match="sources is none"):
+        next(iter(dataset))
+
+
+def test_states_that_were_edited(tables: Path) -> None:
+    state = mixture(tables).state_dict()
+    for edit, message in (
+        (lambda s: s["weights"].append([0, [1, 1, 1]]), "weights: must be from ascending samples"),
+        (lambda s: s["weights"].append([50, [1, 1]]), "one for each of 3 sources, got 2"),
+        (lambda s: s["sources"].pop(), "weights"),
+        (lambda s: s.update(weights=[[0, [1, 1, object()]]]), "JSON values"),
+        (lambda s: s.update(batching="per_source"), "batching"),
+    ):
+        bad = copy.deepcopy(state)
+        edit(bad["shardfeed"])
+        with pytest.raises(StateError, match=message):
+            dataset = mixture(tables)
+            dataset.load_state_dict(bad)
+            next(iter(dataset))
+    numpy = copy.deepcopy(state)
+    numpy["shardfeed"]["weights"] = [[np.int64(0), list(np.array([6.0, 3.0, 1.0]))]]
+    dataset = mixture(tables)
+    dataset.load_state_dict(numpy)
+    assert read(dataset) == read(mixture(tables))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"sources": {}}, "sources must be a dict of Source by name"),
+        ({"sources": {"web": "web/"}}, r"write Source\('web/'\)"),
+        ({"sources": {"": Source("x")}}, "sources must have names"),
+        ({"sources": {"web": Source("x", weight=0)}}, r"sources\['web'\] weight must be a number above 0, got 0"),
+        ({"sources": {"web": Source("x", weight=float("nan"))}}, "weight must be a number above 0, got nan"),
+        ({"sources": {"web": Source("x", weight=-1)}}, "weight must be a number above 0, got -1"),
+        ({"sources": {"web": Source("x", weight="7")}}, "weight must be a number above 0, got '7'"),
+        ({"sources": {"web": Source("x", choose=0)}}, "choose must be at least 1, got 0"),
+        ({"sources": {"web": Source("x", weight=1), "b": Source("y", repeat=2)}}, r'sources\["web"\] weight contradicts repeat and choose'),
+        ({"sources": {"web": Source("x")}, "filters": "id > 1"}, "filters belongs into each of sources"),
+        ({"sources": {"web": Source("x")}, "shuffle": False}, "sources need shuffle"),
+        ({"sources": {"web": Source("x")}, "plan": "plan.json"}, "plan is of one data set"),
+        ({"sources": {"web": Source("x")}, "weight": "w"}, "give it as row_weight"),
+        ({"sources": {"web": Source("x")}, "stop": "first", "epoch_size": 5}, "stop says how long an epoch is, and so does epoch_size"),
+        ({"sources": {"web": Source("x")}, "stop": "last"}, "stop must be 'first' or 'all', got 'last'"),
+        ({"sources": {"web": Source("x")}, "curriculum": [(5, {"web": 2})]}, "curriculum needs epoch_size"),
+        ({"sources": {"web": Source("x")}, "curriculum": [(5, {"wob": 2})], "epoch_size": 9}, "'wob', which is no source"),
+        ({"sources": {"web": Source("x")}, "curriculum": {"web": 2}}, "must be a list of"),
+        ({"sources": {"web": Source("x")}, "uri": "y"}, "got a uri as well"),
+        ({"uri": "x", "epoch_size": 5}, "epoch_size is of several sources"),
+        ({"sources": {"web": Source("x", rename={"a": ""})}}, "rename must be a dict of names"),
+        ({"sources": {"web": Source("x", filters="id >")}}, r'sources\["web"\] filters'),
+    ],
+)
+def test_wrong_arguments(runtime: Path, arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        StreamingDataset(**arguments, batch_size=4)
+
+
+def test_wrong_data(tables: Path) -> None:
+    pq.write_table(pa.table({"id": pa.array([], pa.int64())}), tables / "empty.parquet")
+    for chosen, message in (
+        ({"web": Source(tables / "web"), "none": Source(tables / "empty.parquet")}, 'source "none": it has no rows'),
+        ({"web": Source(tables / "web", filters="id < 0")}, 'source "web": filters must keep at least one row'),
+        ({"web": Source(tables / "web", filters="wrong > 1")}, 'source "web": filters names column "wrong"'),
+        ({"web": Source(tables / "nowhere")}, 'source "web"'),
+        ({"web": Source(tables / "web", rename={"txt": "text"})}, "to be renamed"),
+    ):
+        with pytest.raises(shardfeed.ShardfeedError, match=message):
+            StreamingDataset(sources=chosen, batch_size=4, columns=["id"])
+
+
+def test_set_weights_refuses(tables: Path) -> None:
+    dataset = mixture(tables)
+    for wrong, message in (
+        ({"wbe": 1}, "'wbe', which is no source; known are web, code, books; did you mean 'web'?"),
+        ({"web": -1}, "at least 0 for 'web', got -1"),
+        ({"web": float("nan")}, "at least 0 for 'web', got nan"),
+        ({"web": 0, "code": 0, "books": 0}, "must leave one source a weight above 0"),
+        ({}, "takes weights by name"),
+    ):
+        with pytest.raises(OptionError, match=message.replace("?", r"\?")):
+            dataset.set_weights(wrong)
+    with pytest.raises(OptionError, match="this data set has none"):
+        StreamingDataset(tables / "web", batch_size=4).set_weights({"web": 1})
+
+
+def test_select_needs_one_data_set(tables: Path) -> None:
+    assert "and 2 more" in repr(mixture(tables))
+    assert mixture(tables).locate(601).path.endswith("code/0.parquet")

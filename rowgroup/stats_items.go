@@ -1,0 +1,39 @@
+package rowgroup
+
+import (
+	"bytes"
+	"strconv"
+)
+
+// Items is how many items the lists of a rule column have in row group g of the shard, where the
+// footer tells: when no list is empty or null, and no item. The column is one of
+// [RuleColumn.Lengths], a list of leaves.
+//
+// That no list is empty shows in the count of nulls, which some writers got wrong: those of
+// parquet-cpp-arrow before version 7 left out empty and null lists (apache/arrow#42980). So only
+// writers are believed that are known to count them.
+func (s *ShardStats) Items(g, col int) (items int64, ok bool) {
+	b := &s.rules[col]
+	if b.leaf == nil || b.depth > 0 || len(b.node.children) != 1 || b.node.children[0] != b.leaf || !countsEmptyLists(s.record.createdBy) {
+		return 0, false
+	}
+	leaf := b.leaf.leaf.index
+	if c := &s.details.Groups[g].Chunks[leaf]; c.Nulls != 0 {
+		return 0, false
+	}
+	items = s.record.values.at(s.record.chunk(leaf, g))
+	return items, items >= s.record.rows.at(g)
+}
+
+// leastArrow is the first version of parquet-cpp-arrow that counts empty lists.
+const leastArrow = 7
+
+// countsEmptyLists says that a writer counts empty and null lists among the nulls of their items.
+func countsEmptyLists(createdBy []byte) bool {
+	if rest, ok := bytes.CutPrefix(createdBy, []byte("parquet-cpp-arrow version ")); ok {
+		major, _, _ := bytes.Cut(rest, []byte("."))
+		n, err := strconv.Atoi(string(major))
+		return err == nil && n >= leastArrow
+	}
+	return bytes.HasPrefix(createdBy, []byte("DuckDB")) || bytes.HasPrefix(createdBy, []byte("Polars"))
+}
