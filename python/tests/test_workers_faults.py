@@ -431,19 +431,20 @@ def test_a_trainer_that_is_killed_and_leaves_a_child(shards, job, tmp_path):
             pids = {next(batches) for _ in range(12)}
             child = os.fork()
             if child == 0:
-                os.close(1)
-                os.close(2)
                 time.sleep(100)
                 os._exit(0)
             print(child, *pids, flush=True)
             os.kill(os.getpid(), signal.SIGKILL)
     """
-    ran = python(program, shards, name=str(tmp_path / "train.py"))
-    child, *pids = (int(word) for word in ran.stdout.split())
-    try:
-        assert pids and all(ended(pid, 20) for pid in pids)
-    finally:
-        os.kill(child, signal.SIGKILL)
+    (tmp_path / "train.py").write_text(textwrap.dedent(program))
+    with subprocess.Popen([sys.executable, tmp_path / "train.py", shards], stdout=subprocess.PIPE, text=True) as trainer:
+        assert trainer.stdout is not None
+        child, *pids = (int(word) for word in trainer.stdout.readline().split())
+        try:
+            assert trainer.wait(60) == -signal.SIGKILL
+            assert pids and all(ended(pid, 20) for pid in pids)
+        finally:
+            os.kill(child, signal.SIGKILL)
 
 
 def test_an_interrupt_from_the_terminal(shards, job, tmp_path):
