@@ -82,6 +82,15 @@ def _on(cores):
         os.sched_setaffinity(0, before)
 
 
+def alternate(rounds, *runs):
+    """What each of the runs gives, in turn."""
+    found = tuple([] for _ in runs)
+    for _ in range(rounds):
+        for results, each in zip(found, runs):
+            results.append(each())
+    return found
+
+
 def ratios(ours, theirs, key):
     """The quartiles of the ratios of rounds."""
     return check.quartiles([a[key] / b[key] for a, b in zip(ours, theirs)])

@@ -33,11 +33,10 @@ def ratio(case, rounds, key, unit):
 
 @functools.cache  # one epoch has both figures
 def epochs(case, rounds):
-    ours, theirs = [], []
-    for _ in range(rounds):
-        for contender, found in ((entries.OURS, ours), (entries.HARD, theirs)):
-            found.append(run(case, contender, "epoch", "--cap", CAP, "--touch", batch=case.data.batch, **MATRIX))
-    return ours, theirs
+    def epoch(contender):
+        return run(case, contender, "epoch", "--cap", CAP, "--touch", batch=case.data.batch, **MATRIX)
+
+    return delivery.alternate(rounds, lambda: epoch(entries.OURS), lambda: epoch(entries.HARD))
 
 
 def waiting(case, rounds):

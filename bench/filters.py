@@ -102,7 +102,7 @@ def second_count(place):
 
 
 def nodes(place, rounds):
-    """The time until each node has its count. Each has its own link and no cache, and shares the index."""
+    """The time until each node has its count. Each has its own link and no cache, but one index."""
     uri = place.put("ranges")
     each, alone = [], []
     for _ in range(rounds):
@@ -138,8 +138,9 @@ def together(place, uri, n):
 
 
 def epochs(data, where, batch, buffer, figure, rounds):
-    """An epoch of a tenth of the rows over one of all rows, each with a shuffle buffer of the same share of its rows. The counts are
-    there: they were paid for once.
+    """An epoch of a tenth of the rows over one of all rows, each with a buffer of the same share.
+
+    The counts are there: they were paid for once.
     """
     each, some, whole = [], [], []
     with tempfile.TemporaryDirectory(prefix="shardfeed-bench-") as cache:
@@ -155,7 +156,7 @@ def epochs(data, where, batch, buffer, figure, rounds):
 
 
 def bounds(data, where, batch, buffer):
-    """The memory bound of a stream of the rows that pass over that of all rows, as the plan says."""
+    """The memory bound of a stream of the rows that pass over that of all rows, by the plan."""
     found = []
     for more in (("--shuffle-buffer", str(buffer // 10), "--where", where), ("--shuffle-buffer", str(buffer))):
         command = (str(table.BIN / "shardfeed"), "plan", str(data), "--shuffle", "--batch-size", str(batch), "--json", *more)

@@ -1,5 +1,6 @@
 """Mixtures: how exactly weights are kept, and what many sources cost."""
 
+import statistics
 import tempfile
 
 import check
@@ -7,7 +8,7 @@ import delivery
 import process
 import table
 from check import BASE, HERE, environment
-from delivery import CAP, entries, place, run
+from delivery import entries, place, run
 
 SOURCES = entries.Set("sources", "id", 1024, 64, 25_000, 10, 320)
 OURS = entries.Contender("shardfeed", "mix_ours")
@@ -40,8 +41,8 @@ def shares(case, rounds):
             each.append(worst("shares_ours", environment(BASE), place.surroundings(scratch), str(case.directory), seed))
             base = environment(BASE)
             theirs.append(worst("shares_hf", environment("bench/peers/requirements/hf.txt", base), place.surroundings(scratch), seed))
-    more = f"worst {max(each):.2f} %; Hugging Face's interleave_datasets {min(theirs):.1f} to {max(theirs):.1f} %"
-    return check.quartiles(each), more
+    more = f"median {statistics.median(each):.2f} %; Hugging Face's interleave_datasets {min(theirs):.1f} to {max(theirs):.1f} %"
+    return [max(each)] * 3, more
 
 
 def worst(program, venv, variables, *arguments):
@@ -51,10 +52,12 @@ def worst(program, venv, variables, *arguments):
 
 def many(case, rounds):
     """All-in rows per CPU-second; the sources weigh the same and have equally many rows."""
-    key, mixed, one = "rows_per_cpu_second", [], []
-    files = len(case.files())
-    for _ in range(rounds):
-        for sources, found in ((files, mixed), (0, one)):
-            found.append(run(case, OURS, "epoch", "--cap", CAP, "--touch", batch=case.data.batch, memory=MEMORY, sources=sources))
+    key, files = "rows_per_cpu_second", len(case.files())
+    task = {"batch": case.data.batch, "memory": MEMORY}
+    mixed, one = delivery.alternate(
+        rounds,
+        lambda: run(case, OURS, "epoch", "--touch", sources=files, **task),
+        lambda: run(case, OURS, "epoch", "--touch", sources=0, **task),
+    )
     more = f"{files} sources: {delivery.median(mixed, key):,.0f} rows per CPU-s against {delivery.median(one, key):,.0f}"
     return delivery.ratios(mixed, one, key), more

@@ -1,4 +1,4 @@
-"""Packing and buckets: what blocks of tokens cost, and how full they are."""
+"""Packing: what blocks of tokens cost, and how full they are."""
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -48,20 +48,22 @@ def checks(directory):
 def against(case, rounds, rival, strategy):
     """All-in tokens per CPU-second by one strategy. Every token must come out of ours."""
     total = tokens(case)
-    ours, theirs = [], []
-    for _ in range(rounds):
-        ours.append(packed(case, OURS, strategy, total, max(1, total // SIZE // 10)))
-        theirs.append(packed(case, rival, strategy, total, max(1, case.rows() // 10)))
-        if ours[-1]["rows"] != total:
-            raise process.Failed(f"{ours[-1]['rows']:,} of {total:,} tokens came out packed")
+    task = {"batch": BLOCKS, "tokens": SIZE, "strategy": strategy, "rows": total}
+    ours, theirs = delivery.alternate(
+        rounds,
+        lambda: run(case, OURS, "epoch", "--touch", buffer=blocks(total), **task),
+        lambda: run(case, rival, "epoch", "--touch", "--cap", CAP, **task),
+    )
+    if found := {r["rows"] for r in ours} - {total}:
+        raise process.Failed(f"{found} of {total:,} tokens came out packed")
     capped = "" if theirs[-1]["whole"] else ", which was capped"
     more = f"{delivery.median(ours, KEY):,.0f} tokens per CPU-s against {delivery.median(theirs, KEY):,.0f}{capped}"
     return delivery.ratios(ours, theirs, KEY), more
 
 
-def packed(case, contender, strategy, total, buffer):
-    task = {"batch": BLOCKS, "tokens": SIZE, "strategy": strategy, "rows": total, "buffer": buffer}
-    return run(case, contender, "epoch", "--cap", CAP, "--touch", **task)
+def blocks(total):
+    """A tenth of them, for the shuffle buffer."""
+    return max(1, total // SIZE // 10)
 
 
 def tokens(case):
@@ -79,13 +81,15 @@ def utilisation(case):
     """Percent of the tokens in blocks that are of documents, and what is lost."""
     total = tokens(case)
     task = {"batch": BLOCKS, "tokens": SIZE, "rows": total}
-    ours = run(case, OURS, "fill", strategy="bfd_split", buffer=max(1, total // SIZE // 10), **task)
+    ours = run(case, OURS, "fill", strategy="bfd_split", buffer=blocks(total), **task)
     grain = run(case, GRAIN, "fill", **task)
-    kept, blocks = rules.next_fit(lengths(case, "token_ids"), SIZE)
+    if ours["tokens"] != total or ours["state_grows"]:
+        raise process.Failed(f"{ours['tokens']:,} of {total:,} tokens came out packed, the state grew by {ours['state_grows']} bytes")
+    kept, taken = rules.next_fit(lengths(case, "token_ids"), SIZE)
     found = 100 * ours["tokens"] / ours["cells"]
     more = (
-        f"{total - ours['tokens']:,} of {total:,} tokens lost, the state grows by {ours['state_grows']} bytes; "
-        f"Grain {100 * grain['tokens'] / grain['cells']:.1f} %, torchtune's rule {100 * kept / (blocks * SIZE):.1f} %, "
+        f"0 of {total:,} tokens lost, 0 bytes of state; "
+        f"Grain {100 * grain['tokens'] / grain['cells']:.1f} %, torchtune's rule {100 * kept / (taken * SIZE):.1f} %, "
         f"{total - kept:,} tokens lost"
     )
     return [found] * 3, more

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """run.py [--rounds 9] [--only TEXT] [--smoke]: the table of speeds, in Markdown.
 
-Contenders are run in turn, A B C A B C, each in a process of its own pinned to its cores, with the files in the page cache. A ratio is
-taken in each round; the table has the median and the quartiles. Rows per CPU-second count user and system time; the ratio by user time
-alone stands beside it, because kernel time depends on the machine's memory. The rows of storage (--only storage) start real servers and
-compare bytes per second of wall time on all cores.
---smoke runs every row once on very small sets, to see that all of it works; its figures mean nothing.
+Contenders are run in turn, A B C A B C, each in a process of its own pinned to its cores, with the
+files in the page cache. A ratio is taken in each round; the table has the median and the quartiles.
+Rows per CPU-second count user and system time; the ratio by user time alone stands beside it,
+because kernel time depends on the machine's memory. The rows of storage (--only storage) start real
+servers and compare bytes per second of wall time on all cores.
+--smoke runs every row once on very small sets, to see that all of it works; figures mean nothing.
 """
 
 import argparse
@@ -41,7 +42,7 @@ def main():
     remote = [c for c in storage_limits.checks() if args.only in c.name]
     sets = [r.data for r in rows] + [c.data for c in checks] + [name for r in races + remote + chosen + shaped for name in r.sets]
     for name in dict.fromkeys(sets):
-        warm(gen.make(name, directory, scale, os.cpu_count()))
+        check.warm(gen.make(name, directory, scale, os.cpu_count()))
     lines = heading(args.rounds)
     with tempfile.TemporaryDirectory(prefix="shardfeed-bench-") as cache:
         os.environ["SHARDFEED_CACHE_DIR"] = cache
@@ -65,14 +66,6 @@ def arguments():
     args = parser.parse_args()
     args.rounds = 1 if args.smoke else args.rounds
     return args
-
-
-def warm(directory):
-    """Brings the files into the page cache."""
-    for path in directory.glob("*.parquet"):
-        with path.open("rb") as f:
-            while f.read(1 << 24):
-                pass
 
 
 def part(rows, head, measure):

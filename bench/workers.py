@@ -23,17 +23,18 @@ def checks(directory):
 
 def speed(case, rounds):
     """Rows a second from the first batch on: workers of both take seconds to import torch."""
-    key, ours, theirs = "steady_rows_per_second", [], []
-    for _ in range(rounds):
-        for contender, found in ((OURS, ours), (TORCH, theirs)):
-            found.append(run(case, contender, "epoch", "--cap", CAP, "--touch", batch=case.data.batch))
+    key = "steady_rows_per_second"
+    ours, theirs = both(case, rounds, "epoch", "--cap", CAP, "--touch")
     more = f"{delivery.median(ours, key):,.0f} rows/s against {delivery.median(theirs, key):,.0f}"
     return delivery.ratios(ours, theirs, key), more
 
 
 def handed(case, rounds):
-    key, ours, theirs = "trainer_seconds", [], []
-    for _ in range(rounds):
-        for contender, found in ((OURS, ours), (TORCH, theirs)):
-            found.append(run(case, contender, "handover", batch=case.data.batch, columns=THREE))
+    key = "trainer_seconds"
+    ours, theirs = both(case, rounds, "handover", columns=THREE)
     return check.quartiles([1e6 * r[key] for r in ours]), f"torch's DataLoader {1e6 * delivery.median(theirs, key):,.0f} us"
+
+
+def both(case, rounds, *arguments, **task):
+    """Runs of our loader and of torch's, in turn."""
+    return delivery.alternate(rounds, *(lambda c=c: run(case, c, *arguments, batch=case.data.batch, **task) for c in (OURS, TORCH)))

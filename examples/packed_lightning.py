@@ -43,7 +43,7 @@ def main() -> None:
     parser.add_argument("--checkpoints", type=Path, default=Path("checkpoints"))
     given = parser.parse_args()
 
-    dataset = packed(given.uri, pack={"token_ids": 128}, batch_size=BLOCKS // RANKS, drop_last=True)
+    dataset = packed(given.uri, pack={"token_ids": 64}, batch_size=BLOCKS // RANKS, drop_last=True)
     trainer = lightning.Trainer(
         accelerator="auto",
         devices=RANKS,

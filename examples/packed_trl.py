@@ -50,7 +50,7 @@ def main() -> None:
     model = LlamaForCausalLM(
         LlamaConfig(vocab_size=32_000, hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4)
     )
-    dataset = packed(given.uri, pack={"token_ids": 128}, batch_size=BLOCKS // RANKS, drop_last=True)
+    dataset = packed(given.uri, pack={"token_ids": 64}, batch_size=BLOCKS // RANKS, drop_last=True)
     trainer = Trainer(model=model, args=options, train_dataset=dataset, processing_class=tokenizer())
     last = get_last_checkpoint(given.checkpoints) if os.path.isdir(given.checkpoints) else None
     trainer.train(resume_from_checkpoint=last)

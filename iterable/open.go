@@ -107,10 +107,10 @@ func (d *Dataset) drawnRows(o StreamOptions) int64 {
 	return int64(o.Draws) * rows
 }
 
-// BatchBytes foretells the memory of a batch of so many rows: of mean rows, and an eighth for
-// rounding. Without Pad and Carry it has no more rows than an epoch.
-func (d *Dataset) BatchBytes(rows int, tail shuffle.Tail) int64 {
-	return d.batchBytes(StreamOptions{BatchSize: rows, Tail: tail, Batches: 1})
+// BatchBytes foretells the memory of a batch of so many rows: of mean rows, each wider by so many
+// bytes, and an eighth for rounding. Without Pad and Carry it has no more rows than an epoch.
+func (d *Dataset) BatchBytes(rows int, tail shuffle.Tail, wider int64) int64 {
+	return d.batchBytes(StreamOptions{BatchSize: rows, Tail: tail, Batches: 1, Wider: wider})
 }
 
 // batchBytes foretells the memory of the batches that the layer above makes: mean rows, and an
@@ -129,6 +129,7 @@ func (d *Dataset) batchBytes(o StreamOptions) int64 {
 		_, values := d.rowBytes(batches * again)
 		all += values
 	}
+	all += batches * int64(o.BatchSize) * o.Wider
 	return all + all/roundingPart + batches*blockBytes
 }
 
@@ -171,6 +172,7 @@ func (d *Dataset) packedBatches(o StreamOptions) (all int64, packed bool) {
 		}
 		all += mem.MulDiv(s.packedBytes(), of, max(1, s.samples))
 	}
+	all += samples * o.Wider
 	return all + all/roundingPart + int64(o.Batches)*blockBytes, true
 }
 

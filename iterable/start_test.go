@@ -77,7 +77,7 @@ func TestDefaultMemory(t *testing.T) {
 		t.Error("a stream begins within 1 KiB")
 	}
 	stream(t, large, shuffle.Worker{}, StreamOptions{})
-	if got := large.BatchBytes(100, shuffle.Short); got < 800 || got > 1<<20 {
+	if got := large.BatchBytes(100, shuffle.Short, 0); got < 800 || got > 1<<20 {
 		t.Errorf("%d bytes foretold for 100 rows", got)
 	}
 }
@@ -86,7 +86,7 @@ func TestDefaultMemory(t *testing.T) {
 // those add their values alone.
 func TestBatchBytesOfFewRows(t *testing.T) {
 	few := open(t, files(t, [][]int{{3}}, noImage), Options{Shuffle: true})
-	three := few.BatchBytes(3, shuffle.Short)
+	three := few.BatchBytes(3, shuffle.Short, 0)
 	for _, c := range []struct {
 		tail        shuffle.Tail
 		least, most int64
@@ -97,7 +97,7 @@ func TestBatchBytesOfFewRows(t *testing.T) {
 		{shuffle.Carry, three + 10_000*8, three + 10_000*128},
 	} {
 		t.Run(fmt.Sprint(c.tail), func(t *testing.T) {
-			if got := few.BatchBytes(10_000, c.tail); got < c.least || got > c.most {
+			if got := few.BatchBytes(10_000, c.tail, 0); got < c.least || got > c.most {
 				t.Errorf("%s: %d bytes foretold for 10,000 rows of 3, %d for 3; want %d to %d", c.tail, got, three, c.least, c.most)
 			}
 		})

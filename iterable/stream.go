@@ -38,9 +38,10 @@ type StreamOptions struct {
 	// plan. Another Tail is taken, unless one of the two is Carry.
 	State *shuffle.State
 
-	Parallel int // goroutines that decode; 0 is GOMAXPROCS
-	Draws    int // draws that may be out at a time; Next waits while so many are not released. 0 is 4
-	Batches  int // batches of BatchSize rows that the layer above wants room for in the account, under mem.Batch
+	Parallel int   // goroutines that decode; 0 is GOMAXPROCS
+	Draws    int   // draws that may be out at a time; Next waits while so many are not released. 0 is 4
+	Batches  int   // batches of BatchSize rows that the layer above wants room for in the account, under mem.Batch
+	Wider    int64 // bytes of a row that these batches take beyond the data's values
 
 	// OnError says what becomes of rows whose data is lost; "" is Raise. MaxLost is the share of an
 	// epoch's rows that may be, of which one place always may; 0 is DefaultMaxLost, 1 allows all.

@@ -23,6 +23,7 @@ type TakerOptions struct {
 	// Batches of BatchRows rows that the layer above wants room for in the account, under
 	// mem.Batch.
 	Batches, BatchRows int
+	Wider              int64 // as in StreamOptions
 }
 
 // Validate lists all problems, each an [OptionError].
@@ -149,7 +150,7 @@ func (d *Dataset) takerBound(n *numbering, o TakerOptions) takerBound {
 		b.load = b.load.largest(c)
 		b.decoded += c.bytes() + c.bytes()/roundingPart + blockBytes // what is measured may be more
 	}
-	b.batch = d.batchBytes(StreamOptions{BatchSize: o.BatchRows, Batches: o.Batches})
+	b.batch = d.batchBytes(StreamOptions{BatchSize: o.BatchRows, Batches: o.Batches, Wider: o.Wider})
 	return b
 }
 

@@ -7,7 +7,8 @@
 // [New] takes a dataset and [Options], which have the names and the exclusions of
 // torch.utils.data.DataLoader. [Loader.Batches] is the iteration. A [Batch] has one array in
 // Arrow's layout for each column, and the state that resumes after it; [Values] and [Bytes] see
-// an array as Go values without copying it. [Padding] makes ragged lists dense, and a [Transform]
+// an array as Go values without copying it. [Features] cast, hash and scale values as they are
+// gathered, and stack columns to matrices. [Padding] makes ragged lists dense, and a [Transform]
 // does anything else, with random numbers that a resumed run repeats.
 //
 // [NewMap] makes batches of rows that are named by number, and a [Sampler] names the rows of an

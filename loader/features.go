@@ -63,8 +63,8 @@ var types = map[string]column.Type{
 	"float16": column.TypeFloat16, "bfloat16": column.TypeBFloat16, "float32": column.TypeFloat32, "float64": column.TypeFloat64,
 }
 
-// TypeNames are what ParseType takes.
-var TypeNames = []string{
+// typeNames are the names that ParseType takes, the most wanted first.
+var typeNames = []string{
 	"float32", "float16", "bfloat16", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool",
 }
 
@@ -73,11 +73,11 @@ func ParseType(name string) (column.Type, error) {
 	if t, ok := types[name]; ok {
 		return t, nil
 	}
-	return column.TypeNone, fmt.Errorf("must be %s or %s, got %q", strings.Join(TypeNames[:len(TypeNames)-1], ", "), TypeNames[len(TypeNames)-1], name)
+	return column.TypeNone, fmt.Errorf("must be %s or %s, got %q", strings.Join(typeNames[:len(typeNames)-1], ", "), typeNames[len(typeNames)-1], name)
 }
 
-// IsPattern reports whether a name of Features may stand for several columns.
-func IsPattern(name string) bool { return strings.ContainsAny(name, "*?[") }
+// isPattern reports whether a name of Features may stand for several columns.
+func isPattern(name string) bool { return strings.ContainsAny(name, "*?[") }
 
 // validate notes what is wrong with the features whatever the columns are.
 func (f Features) validate(p *option.List) {
@@ -150,7 +150,7 @@ func matches(s *column.Schema, name string) (at []int, err error) {
 	if len(at) == 1 {
 		return at, nil
 	}
-	if !IsPattern(name) {
+	if !isPattern(name) {
 		return nil, errors.New("no such column is read")
 	}
 	flat := strings.NewReplacer("/", "\x00").Replace // which a pattern takes for a separator

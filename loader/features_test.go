@@ -238,6 +238,38 @@ func compareFeatures(t *testing.T, want, got *Batch) {
 	}
 }
 
+// TestFeaturesWider foretells the memory of batches that are wider than the data.
+func TestFeaturesWider(t *testing.T) {
+	ds := openShop(t, iterable.Options{Columns: []string{"price", "token_ids"}})
+	bytes := func(f Features) int64 { return BatchBytes(ds, Options{BatchSize: 1000, Features: f}) }
+	plain := bytes(Features{})
+	tokens := int64(0)
+	for g := range ds.Manifest().Groups() {
+		tokens += ds.Manifest().Items(g, 0)
+	}
+	mean := tokens / ds.NumRows()
+	if mean < 10 || mean > 200 {
+		t.Fatalf("%d tokens a row", mean)
+	}
+	for _, c := range []struct {
+		name  string
+		f     Features
+		wider int64 // bytes a row
+	}{
+		{"longer tokens", Features{Cast: map[string]column.Type{"token_ids": column.TypeInt64}}, 4 * mean},
+		{"shorter tokens", Features{Cast: map[string]column.Type{"token_ids": column.TypeInt8}}, 0},
+		{"narrow matrix", Features{Stack: []Stack{{Name: "x", Columns: []string{"price"}}}}, 0},
+		{"kept column", Features{Stack: []Stack{{Name: "x", Columns: []string{"price"}, Keep: []string{"*"}}}}, 4},
+		{"two matrices", Features{Stack: []Stack{{Name: "x", Columns: []string{"price"}, Type: column.TypeFloat64}, {Name: "y", Columns: []string{"price"}, Type: column.TypeInt16}}}, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got, want := bytes(c.f)-plain, 1000*c.wider*9/8; got < want-8 || got > want+8 {
+				t.Errorf("%d bytes more, want %d", got, want)
+			}
+		})
+	}
+}
+
 func same(a, b float64) bool { return a == b || a != a && b != b }
 
 // TestBrainFill rounds what stands under nulls of bfloat16.

@@ -44,6 +44,7 @@ func New(ds *iterable.Dataset, o Options) (*Loader, error) {
 	if err != nil {
 		return nil, err
 	}
+	wider := r.shape.wider(ds.Manifest())
 	if o.State != nil {
 		if _, err := ds.Start(o.WorldSize, o.stream()); err != nil {
 			return nil, err
@@ -55,7 +56,7 @@ func New(ds *iterable.Dataset, o Options) (*Loader, error) {
 	}
 	l.open = func(ctx context.Context, epoch int, state *shuffle.State) (rowStream, *mem.Account, error) {
 		so := o.stream()
-		so.Epoch, so.State = epoch, state
+		so.Epoch, so.State, so.Wider = epoch, state, wider
 		s, err := ds.Stream(ctx, shuffle.Worker{Rank: o.Rank, WorldSize: o.WorldSize}, so)
 		if err != nil {
 			return nil, nil, err // not a stream that is not nil
@@ -72,7 +73,9 @@ func Plan(ds *iterable.Dataset, o Options) (*iterable.Plan, error) {
 		return nil, err
 	}
 	o = o.withDefaults()
-	return ds.Plan(o.WorldSize, o.stream())
+	so := o.stream()
+	so.Wider = o.wider(ds)
+	return ds.Plan(o.WorldSize, so)
 }
 
 // stream are the options of the loader's stream; o has its defaults.
@@ -86,7 +89,17 @@ func (o Options) stream() iterable.StreamOptions {
 // BatchBytes foretells the memory of a batch that a loader with these options makes.
 func BatchBytes(ds *iterable.Dataset, o Options) int64 {
 	o = o.withDefaults()
-	return ds.BatchBytes(o.BatchSize, o.Tail)
+	return ds.BatchBytes(o.BatchSize, o.Tail, o.wider(ds))
+}
+
+// wider is how many bytes more than the data's a row of batches has; 0 where that is not known,
+// since the features do not fit the data.
+func (o Options) wider(ds *iterable.Dataset) int64 {
+	shape, err := o.Shape(ds.Schema())
+	if err != nil {
+		return 0
+	}
+	return shape.wider(ds.Manifest())
 }
 
 // Len is the number of batches of a whole epoch, the same on every rank.

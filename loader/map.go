@@ -103,7 +103,7 @@ func NewMap(ds *iterable.Dataset, o MapOptions) (*Map, error) {
 	if m.own {
 		to := iterable.TakerOptions{Memory: o.Memory}
 		if o.Allocator == nil {
-			to.Batches, to.BatchRows = o.MaxBatches, o.BatchSize
+			to.Batches, to.BatchRows, to.Wider = o.MaxBatches, o.BatchSize, r.shape.wider(ds.Manifest())
 		}
 		if m.taker, err = ds.Taker(to); err != nil {
 			return nil, err

@@ -6,7 +6,8 @@
 //	Open      footers (or the index on disk) -> Manifest: one schema, the row groups of all shards
 //	Fetch     the projected chunks of one unit -> Raw: encoded bytes, read or mapped
 //	Decode    Raw -> Blocks: immutable columns in pooled memory, of a unit or its parts
-//	Gather    rows picked from many blocks -> Array: one batch column in Arrow's layout
+//	Gather    rows picked from many blocks -> Array: one batch column in Arrow's layout; Cast
+//	          changes its values on the way, and Stack makes one matrix of many columns
 //
 // Rules that choose rows read columns of their own (Options.RuleColumns): DecodeRule shows package
 // rule the values of a unit before Decode makes its blocks, each chunk fetched and each shared

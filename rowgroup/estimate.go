@@ -33,6 +33,18 @@ func (m *Manifest) ValueBytes(g int) int64 {
 	return addCapped(e.values, e.wide)
 }
 
+// Items predicts how many items the lists of a column of group g have, nulls and empty lists among
+// them. The column is a list of single values.
+func (m *Manifest) Items(g, column int) int64 {
+	r, group := m.groupRecord(g)
+	e := estimator{r: &r, group: group}
+	n := m.columnsOf(int(m.groups[g].Shard))[column]
+	if n.missing || n.leaf != nil {
+		return 0
+	}
+	return e.items(n)
+}
+
 // WholeBytes predicts what [Decoder.Decode] cannot divide of the narrow columns of group g:
 // dictionaries, and columns whose rows cannot change places.
 func (m *Manifest) WholeBytes(g int) int64 {

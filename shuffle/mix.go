@@ -91,31 +91,36 @@ func mulAddDiv(a, b, c, d uint64) uint64 {
 }
 
 // mixWalk tells the items of a lane's samples one after the other, by additions alone.
-type mixWalk struct {
-	levels []level
-	acc    []uint64 // by level
+type mixWalk []mixStep
+
+// A mixStep is a level on the way: of each rest arrivals step are passed on.
+type mixStep struct {
+	acc, step, rest uint64
+	item            int
 }
 
 // walk from sample n on.
-func (l laneMix) walk(n int64) *mixWalk {
-	w := &mixWalk{levels: l.levels, acc: make([]uint64, len(l.levels))}
+func (l laneMix) walk(n int64) mixWalk {
+	w := make(mixWalk, len(l.levels))
 	k := uint64(n)
 	for j, v := range l.levels {
 		next := mulAddDiv(k, v.rest-v.weight, l.phase(j), v.rest)
-		w.acc[j] = k*(v.rest-v.weight) + l.phase(j) - next*v.rest // under rest: what wraps around cancels out
+		acc := k*(v.rest-v.weight) + l.phase(j) - next*v.rest // under rest: what wraps around cancels out
+		w[j] = mixStep{acc: acc, step: v.rest - v.weight, rest: v.rest, item: v.item}
 		k = next
 	}
 	return w
 }
 
 // next is the item of the next sample.
-func (w *mixWalk) next() int {
-	for j := 0; ; j++ { // the last level passes nothing on
-		v := w.levels[j]
-		w.acc[j] += v.rest - v.weight
-		if w.acc[j] < v.rest {
+func (w mixWalk) next() int {
+	for j := range w { // the last level passes nothing on
+		v := &w[j]
+		v.acc += v.step
+		if v.acc < v.rest {
 			return v.item
 		}
-		w.acc[j] -= v.rest
+		v.acc -= v.rest
 	}
+	return -1
 }

@@ -273,7 +273,7 @@ func (l laneMix) of(item int, n int64) int64 {
 // A MixWalk tells the sources of a lane's samples one after the other.
 type MixWalk struct {
 	lane *MixLane
-	walk *mixWalk
+	walk mixWalk
 	part int
 	row  int64
 }

@@ -195,7 +195,7 @@ func TestLanesKeepTheRatioTogether(t *testing.T) {
 	}
 	const lanes = 64
 	m := ratio.over(lanes, 7)
-	walks := make([]*mixWalk, lanes)
+	walks := make([]mixWalk, lanes)
 	for slot := range walks {
 		walks[slot] = m.lane(slot).walk(0)
 	}

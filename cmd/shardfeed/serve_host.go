@@ -13,6 +13,7 @@ import (
 	"github.com/shardfeed/shardfeed/cache"
 	"github.com/shardfeed/shardfeed/internal/engine"
 	"github.com/shardfeed/shardfeed/internal/option"
+	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -39,7 +40,9 @@ func (h *host) open(ctx context.Context, r engine.Request, progress func(engine.
 		return nil, errors.Join(valueError(err), ds.Close(ctx))
 	}
 	if s.Workers == 0 {
-		batch := ds.BatchBytes(how.BatchSize, cmp.Or(how.Tail, shuffle.Pad)) // the most that any number of ranks makes of it
+		most := how
+		most.Tail = cmp.Or(how.Tail, shuffle.Pad) // the most that any number of ranks makes of it
+		batch := loader.BatchBytes(ds.Dataset, most)
 		how.Workers = workersWithin(how.Workers, s.RankMemory(), batch)
 		if s.Slots > 0 {
 			how.Workers = max(1, min(how.Workers, s.Slots-1)) // one batch is the trainer's

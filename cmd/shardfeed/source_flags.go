@@ -44,6 +44,13 @@ type sourcesFile struct {
 
 // Set reads the file. The sources are in the order of the file.
 func (f *sourcesFile) Set(name string) error {
+	if err := f.read(name); err != nil {
+		return fmt.Errorf("must be a file with a JSON object of sources by name, got %s: %w", name, err)
+	}
+	return nil
+}
+
+func (f *sourcesFile) read(name string) error {
 	content, err := os.ReadFile(name)
 	if err != nil {
 		return fileError(err)
@@ -52,16 +59,16 @@ func (f *sourcesFile) Set(name string) error {
 	d := json.NewDecoder(bytes.NewReader(content))
 	d.DisallowUnknownFields()
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return fmt.Errorf("%s must hold a JSON object of sources by name", name)
+		return errors.New("it is no object")
 	}
 	for d.More() {
 		t, err := d.Token()
 		if err != nil {
-			return fmt.Errorf("%s: %w", name, notJSON(err))
+			return notJSON(err)
 		}
 		source := shardfeed.Source{Weight: 1}
 		if err := d.Decode(&source); err != nil {
-			return fmt.Errorf("%s: source %q: %w", name, t, notJSON(err))
+			return fmt.Errorf("source %q: %w", t, notJSON(err))
 		}
 		if source.Repeat != 0 || source.Choose != 0 {
 			source.Weight = 0
@@ -70,13 +77,13 @@ func (f *sourcesFile) Set(name string) error {
 		f.list = append(f.list, source)
 	}
 	if _, err := d.Token(); err != nil {
-		return fmt.Errorf("%s: %w", name, notJSON(err))
+		return notJSON(err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("%s: more follows after the sources", name)
+		return errors.New("more follows after the sources")
 	}
 	if len(f.list) == 0 {
-		return fmt.Errorf("%s has no source", name)
+		return errors.New("it has no source")
 	}
 	return nil
 }
@@ -94,13 +101,15 @@ type curriculumFile struct {
 func (f *curriculumFile) Set(name string) error {
 	content, err := os.ReadFile(name)
 	if err != nil {
-		return fileError(err)
+		err = fileError(err)
+	} else {
+		f.name, f.list = name, nil
+		d := json.NewDecoder(bytes.NewReader(content))
+		d.DisallowUnknownFields()
+		err = notJSON(d.Decode(&f.list))
 	}
-	f.name, f.list = name, nil
-	d := json.NewDecoder(bytes.NewReader(content))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&f.list); err != nil {
-		return fmt.Errorf("%s: %w", name, notJSON(err))
+	if err != nil {
+		return fmt.Errorf("must be a file with a JSON list of weights that come later, got %s: %w", name, err)
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ type iteration struct {
 
 func newIteration(s *session, j Join, state shuffle.State, steps shuffle.Steps) *iteration {
 	n := bundleOf(j, state, steps.Tail, func(n int) int64 {
-		return s.dataset.data.Dataset.BatchBytes(n*s.batchSize(), bundled(steps, n, j.WorldSize).Tail)
+		return s.dataset.data.batchBytes(n*s.batchSize(), bundled(steps, n, j.WorldSize).Tail)
 	})
 	it := &iteration{
 		session: s, join: j, state: state, steps: bundled(steps, n, j.WorldSize), single: steps, bundle: n, now: state,
@@ -136,7 +136,7 @@ func (it *iteration) announce() {
 	joined := Joined{
 		Epoch: int64(it.epoch), State: it.state, Steps: it.single.Count(0), Bundle: it.bundle, Schema: it.session.dataset.summary.Schema,
 		Fingerprint: it.session.fingerprint(it.state, it.join.WorldSize, it.join.Replication),
-		OutputBytes: int64(it.join.Outputs) * it.session.dataset.data.Dataset.BatchBytes(it.session.batchSize()*it.bundle, it.steps.Tail),
+		OutputBytes: int64(it.join.Outputs) * it.session.dataset.data.batchBytes(it.session.batchSize()*it.bundle, it.steps.Tail),
 	}
 	it.session.mu.Lock()
 	defer it.session.mu.Unlock()

@@ -280,7 +280,7 @@ func slotsOf(d *Data, workers, k int) int {
 // slotBytes estimates the bytes of a slot: those of mean rows and a quarter more. What a batch
 // takes beyond is reserved when it comes.
 func (s *session) slotBytes(bundle int, tail shuffle.Tail) int64 {
-	foretold := s.dataset.data.Dataset.BatchBytes(s.batchSize()*bundle, tail)
+	foretold := s.dataset.data.batchBytes(s.batchSize()*bundle, tail)
 	return foretold + foretold/4
 }
 
@@ -291,4 +291,11 @@ func (e *engine) reserveRing(bytes int64) (func(), error) {
 		return nil, &iterable.MemoryError{Need: iterable.Amounts{mem.Ring: bytes}, Limit: e.Budget.Limit(), Err: err}
 	}
 	return a.Close, nil
+}
+
+// batchBytes foretells the memory of a batch of so many rows.
+func (d *Data) batchBytes(rows int, tail shuffle.Tail) int64 {
+	how := d.Loader
+	how.BatchSize, how.Tail = rows, tail
+	return loader.BatchBytes(d.Dataset, how)
 }

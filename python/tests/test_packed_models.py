@@ -131,6 +131,12 @@ def test_what_is_refused(table: Path) -> None:
         packed(table, pack={"input_id": SIZE})
 
 
+def test_a_mixture(table: Path) -> None:
+    sources = {"one": shardfeed.Source(table), "other": shardfeed.Source(table)}
+    (size,) = {batch["input_ids"].shape for batch in packed(sources=sources, stop="first", pack={"input_ids": SIZE}, batch_size=2)}
+    assert size == (1, 2 * SIZE)
+
+
 def test_the_function_is_pickled(table: Path) -> None:
     loader = shardfeed.torch.DataLoader(packed(table, pack={"input_ids": SIZE}), num_workers=1)
     here = [batch["input_ids"].tolist() for batch in packed(table, pack={"input_ids": SIZE})]

@@ -286,3 +286,32 @@ def test_set_weights_refuses(tables: Path) -> None:
 def test_select_needs_one_data_set(tables: Path) -> None:
     assert "and 2 more" in repr(mixture(tables))
     assert mixture(tables).locate(601).path.endswith("code/0.parquet")
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_loader(tables: Path, workers: int) -> None:
+    """A loader of sources, with weights that change after the last batch that it handed out."""
+    torch = pytest.importorskip("shardfeed.torch")
+    given = {"sources": sources(tables), "batch_size": 20, "columns": ["id"], "seed": 5, "epoch_size": 400}
+    want = mixture(tables, columns=["id"], epoch_size=400)
+    before = [batch["id"].tolist() for _, batch in zip(range(5), want, strict=False)]
+    want.set_weights({"code": 0})
+    after = [batch["id"].tolist() for batch in want]
+    with torch.DataLoader(**given, num_workers=workers) as loader:
+        assert [batch["id"].tolist() for _, batch in zip(range(5), loader, strict=False)] == before
+        loader.set_weights({"code": 0})
+        assert [batch["id"].tolist() for batch in loader] == after
+    with pytest.raises(TypeError, match="DataLoader needs data"):
+        torch.DataLoader(batch_size=4)
+
+
+def test_ranks_see_the_same_weights(tables: Path) -> None:
+    """Ranks of one process that change the weights alike divide the steps."""
+    ranks = [mixture(tables, batch_size=10, rank=r, world_size=2, epoch_size=200, tail="drop", lanes=4) for r in range(2)]
+    alone = mixture(tables, epoch_size=200, tail="drop", lanes=4)
+    for dataset in (*ranks, alone):
+        for _ in dataset:
+            pass
+        dataset.set_weights({"web": 1})
+    parts = [[batch["id"].tolist() for batch in dataset] for dataset in ranks]
+    assert [sorted(a + b) for a, b in zip(*parts, strict=True)] == [sorted(batch["id"].tolist()) for batch in alone]

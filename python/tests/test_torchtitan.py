@@ -16,9 +16,10 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("torchtitan")
 
 from torchtitan.components.dataloader import BaseDataLoader  # noqa: E402
+from torchtitan.config import ConfigManager  # noqa: E402
 
 import shardfeed.torchtitan  # noqa: E402
-from shardfeed import errors  # noqa: E402
+from shardfeed import Source, errors  # noqa: E402
 
 pytestmark = [pytest.mark.usefixtures("job"), pytest.mark.filterwarnings("ignore")]
 
@@ -116,6 +117,39 @@ def test_a_step_of_several_batches_may_be_held(table: Path) -> None:
     for inputs, labels in batches:
         wanted, targets = next(again)
         assert torch.equal(inputs["input"], wanted["input"]) and torch.equal(labels, targets)
+
+
+def test_a_mixture(table: Path) -> None:
+    sources = {"low": Source(str(table), filters="id < 30", weight=3), "high": Source(str(table), filters="id >= 30", weight=1)}
+    config = shardfeed.torchtitan.DataLoader.Config(options={"sources": sources, "stop": "first"})
+    loaders = [config.build(dp_world_size=1, dp_rank=0, seq_len=SIZE, local_batch_size=BATCH) for _ in range(2)]
+    stream = iter(loaders[0])
+    blocks = [block for step in take(stream, 8) for block in step]
+    low = [block for block in blocks if max(block) < 30_000]
+    assert all(max(block) < 30_000 or min(t for t in block if t) >= 30_000 for block in blocks)
+    assert abs(len(low) - 18) <= 1
+    loaders[1].load_state_dict(loaders[0].state_dict())
+    assert take(iter(loaders[1]), 8) == take(stream, 8)
+
+
+def test_the_command_line(table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As torchtitan reads a configuration of the user's, with changes by flags."""
+    lines = [
+        "import shardfeed.torchtitan",
+        "from torchtitan.models.llama3 import config_registry",
+        "def mine():",
+        "    config = config_registry.llama3_debugmodel()",
+        f"    options = {{'sources': {{'a': shardfeed.Source({str(table)!r}), 'b': shardfeed.Source({str(table)!r})}}}}",
+        "    config.dataloader = shardfeed.torchtitan.DataLoader.Config(seed=7, options=options)",
+        "    return config",
+    ]
+    (tmp_path / "my_titan_config.py").write_text("\n".join(lines))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    flags = ["--dataloader.seed", "3", "--dataloader.strategy", "bfd"]
+    config = ConfigManager().parse_args(["--module", "my_titan_config", "--config", "mine", *flags])
+    found = config.dataloader
+    assert type(found) is shardfeed.torchtitan.DataLoader.Config and (found.seed, found.strategy) == (3, "bfd")
+    assert list(found.options["sources"]) == ["a", "b"] and json.dumps(found.to_dict())
 
 
 def test_options_reach_the_data_set(table: Path) -> None:

@@ -42,7 +42,8 @@ def uninterrupted(documents: Path, count: int, tail: str) -> list[list[Block]]:
     return found[:count]
 
 
-def killed_and_resumed(documents: Path, directory: Path, program: str, tail: str) -> None:
+def killed_and_resumed(documents: Path, directory: Path, program: str, tail: str) -> Job:
+    """Trains, kills all ranks in the second epoch, and resumes on more. It returns the second run."""
     arguments = [documents, directory / "checkpoint", "--seed", SEED, "--pause", 0.03]
     with Job(program, RANKS, directory / "first", *arguments) as job:
         job.until("step", RANKS * 18)  # in the second epoch
@@ -56,6 +57,7 @@ def killed_and_resumed(documents: Path, directory: Path, program: str, tail: str
     found = [sorted(tuple(block) for rank in step for block in rank) for step in kept + rest]
     assert all(len(step) == BLOCKS for step in found)
     assert found == uninterrupted(documents, len(found), tail)
+    return again
 
 
 def test_lightning(documents: Path, runtime: Path, tmp_path: Path) -> None:
@@ -64,7 +66,9 @@ def test_lightning(documents: Path, runtime: Path, tmp_path: Path) -> None:
 
 def test_trl(documents: Path, runtime: Path, tmp_path: Path) -> None:
     pytest.importorskip("trl")
-    killed_and_resumed(documents, tmp_path, "train_packed_trl.py", "drop")
+    again = killed_and_resumed(documents, tmp_path, "train_packed_trl.py", "drop")
+    losses = {line["loss"] for line in again.lines("done")}
+    assert len(losses) == 1 and 0 < losses.pop() < 5
 
 
 def test_torchtitan(documents: Path, runtime: Path, tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def tokens(batch):
     if "segment_ids" in batch:
         return int(np.count_nonzero(batch["segment_ids"].numpy()))
     lengths = batch["seq_lengths"]
-    return int(getattr(lengths, "values", lengths).sum())
+    return int((lengths.values if hasattr(lengths, "offsets") else lengths).sum())
 
 
 def touch(batch):

@@ -542,12 +542,14 @@ class StreamingDataset(Generic[T]):
         continues after the last batch that was handed out: at the beginning of the next epoch after
         a whole one. States hold the weights, so a resumed run has them. Call it on all ranks.
         """
+        self.load_state_dict(self._reweighted(self.state_dict(), weights))
+
+    def _reweighted(self, state_dict: Mapping[str, Any], weights: Any) -> dict[str, Any]:
+        """A state with other weights from where it stands on."""
         names = [source["name"] for source in self._spec["sources"]]
         if not names:
             raise OptionError("set_weights changes the weights of sources, and this data set has none: see sources")
-        given = _sources.weights(weights, names, "set_weights")
-        state = _sources.changed(self.state_dict()["shardfeed"], given)
-        self._pending_state, self._pending_epoch = (state, uuid.uuid4().hex), None
+        return _state.pack(_sources.changed(_state.unpack(state_dict), _sources.weights(weights, names, "set_weights")))
 
     # Iterations
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import torch
 import torch.distributed
+import tyro
 from torchtitan.components.dataloader import BaseDataLoader
 
 from . import torch as _torch
@@ -70,14 +71,15 @@ class DataLoader(BaseDataLoader):
         context_parallel_degree. On one machine they then share each batch. At 1 each rank makes its
         own, as it has to with pipeline parallelism."""
 
-        options: dict[str, Any] = field(default_factory=dict)
-        """Further arguments of shardfeed.torch.StreamingDataset, such as filters and memory."""
+        options: Annotated[dict[str, Any], tyro.conf.Suppress] = field(default_factory=dict)
+        """Further arguments of shardfeed.torch.StreamingDataset, such as filters, memory, and sources
+        in the place of dataset_path. Not on the command line."""
 
     def __init__(
         self, config: Config, *, dp_world_size: int, dp_rank: int, tokenizer: Any = None, seq_len: int, local_batch_size: int, **_: Any
     ) -> None:
-        if not config.dataset_path:
-            raise OptionError(f"dataloader.dataset_path must be an address, as in 's3://bucket/tokens', {got(config.dataset_path)}")
+        if not config.dataset_path and not config.options.get("sources"):
+            raise OptionError(f"dataloader.dataset_path must be an address, as in 's3://bucket/tokens', {got(config.dataset_path)}; a mixture has options={{'sources': ...}} instead")
         pack = Pack(
             {config.tokens: seq_len},
             strategy=config.strategy,
@@ -97,7 +99,7 @@ class DataLoader(BaseDataLoader):
         }
         if taken := sorted(given.keys() & config.options.keys() - {"columns"}):
             raise OptionError(f"dataloader.options has {', '.join(taken)}, which other settings of the trainer say: leave them out")
-        self.dataset = _torch.StreamingDataset(config.dataset_path, **{**given, **config.options})
+        self.dataset = _torch.StreamingDataset(config.dataset_path or None, **{**given, **config.options})
         self._loader = _torch.DataLoader(self.dataset, num_workers=config.num_workers)
         self._tokens = config.tokens
         self._infinite = config.infinite

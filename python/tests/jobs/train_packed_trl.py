@@ -55,12 +55,13 @@ def main() -> None:
     )
     dataset = open_packed(given.uri, **packed.stream_arguments(given))
     dataset = open_packed(given.uri, **packed.stream_arguments(given))
-    trainer = Trainer(model=packed.model(), args=options, train_dataset=dataset, processing_class=tokenizer())
+    whole = open_packed(given.uri, **{**packed.stream_arguments(given), "drop_last": False, "shuffle": False, "seed": 0})
+    trainer = Trainer(model=packed.model(), args=options, train_dataset=dataset, eval_dataset=whole, processing_class=tokenizer())
     trainer.add_callback(Begun(trainer, report, given.pause))
-    whole = given.checkpoint.glob("checkpoint-*/trainer_state.json")  # what is written last
-    last = max((path.parent for path in whole), key=lambda path: int(path.name.partition("-")[2]), default=None)
+    complete = given.checkpoint.glob("checkpoint-*/trainer_state.json")  # what is written last
+    last = max((path.parent for path in complete), key=lambda path: int(path.name.partition("-")[2]), default=None)
     trainer.train(resume_from_checkpoint=last and str(last))
-    report("done")
+    report("done", loss=trainer.evaluate()["eval_loss"])
 
 
 if __name__ == "__main__":

@@ -73,13 +73,13 @@ def real_labels(batch: Mapping[str, Any]) -> torch.Tensor:
     return torch.where(valid[:, None], labels, IGNORED)
 
 
-def packed(uri: Address, *, pack: Packing, batch_size: int = 1, seq_idx: bool = False, **options: Any) -> StreamingDataset[Batch]:
+def packed(uri: Address | None = None, *, pack: Packing, batch_size: int = 1, seq_idx: bool = False, **options: Any) -> StreamingDataset[Batch]:
     """A data set of packed batches, each as one sequence that transformers' models take::
 
         dataset = packed("s3://bucket/tokens", pack={"input_ids": 8192}, drop_last=True)
 
     Args:
-        uri (str, Path or list of them): addresses of the shards.
+        uri (str, Path or list of them): addresses of the shards; left out with ``sources``.
         pack (dict or Pack): the column of tokens and the size of a block, as in
             ``StreamingDataset``. ``position_ids``, ``cu_seqlens``, ``max_seqlen`` and labels are
             added.

@@ -102,22 +102,27 @@ class DataLoader(Generic[T]):
 
     @overload
     def __init__(
-        self: DataLoader[Batch], data: Address, *, batch_size: int, collate_fn: None = None, **options: Unpack[AllOptions]
+        self: DataLoader[Batch], data: Address | None = None, *, batch_size: int, collate_fn: None = None, **options: Unpack[AllOptions]
     ) -> None: ...
 
     @overload
     def __init__(
-        self: DataLoader[Row], data: Address, *, batch_size: None, collate_fn: None = None, **options: Unpack[AllOptions]
+        self: DataLoader[Row], data: Address | None = None, *, batch_size: None, collate_fn: None = None, **options: Unpack[AllOptions]
     ) -> None: ...
 
     @overload
     def __init__(
-        self: DataLoader[S], data: Address, *, batch_size: int | None, collate_fn: Callable[[Any], S], **options: Unpack[AllOptions]
+        self: DataLoader[S],
+        data: Address | None = None,
+        *,
+        batch_size: int | None,
+        collate_fn: Callable[[Any], S],
+        **options: Unpack[AllOptions],
     ) -> None: ...
 
     def __init__(
         self,
-        data: Address | StreamingDataset[Any] | MapDataset,
+        data: Address | StreamingDataset[Any] | MapDataset | None = None,
         *more: Any,
         collate_fn: Callable[[Any], Any] | None = None,
         device: Device = None,
@@ -261,6 +266,15 @@ class DataLoader(Generic[T]):
         self.dataset.load_state_dict(state_dict)
         self._stamp = None
 
+    def set_weights(self, weights: Mapping[str, float]) -> None:
+        """Gives sources other weights, from the next ``iter()`` on, which continues after the last
+        batch that was handed out.
+
+        See :meth:`shardfeed.StreamingDataset.set_weights`.
+        """
+        self._check_open()
+        self.load_state_dict(self.dataset._reweighted(self.state_dict(), weights))
+
     def stats(self) -> dict[str, Any]:
         """Figures of this rank's stream, by the names of ``shardfeed bench --json``."""
         return self.dataset.stats()
@@ -345,6 +359,8 @@ def _check_names(data: Any, options: dict[str, Any]) -> None:
             raise OptionError(f"the data set already decides {', '.join(options)}: give them to the data set")
     elif hasattr(data, "state_dict"):
         raise OptionError(f"data must be a shardfeed.torch.StreamingDataset or an address, got {type_name(data)}")
+    elif data is None and "sources" not in options:
+        raise TypeError("DataLoader needs data: a data set, an address such as 's3://bucket/path', a path, or sources")
     elif "batch_size" not in options:
         raise TypeError(_arguments.missing_batch_size("DataLoader"))
 
