@@ -35,6 +35,15 @@
 // the order of the epoch, and drops the unit; what follows knows rows of fixed size, or lists of
 // rows.
 //
+// # Sources
+//
+// A data set of several sources (sources.go) is a mixture: each source (source.go) has shards, a
+// rule and a plan of its own, under one schema and one account. The order of the mixture
+// (mixture.go) says of which source each sample of a lane is, so a stream merges the loads of the
+// sources by the sample at which each is needed (mixture_schedule.go), and its walk has a place in
+// each lane of each source (mixture_walk.go). A source that fits its part of the shuffle buffer is
+// decoded once and stays (mixture_kept.go). The bounds of the sources add (mixture_bound.go).
+//
 // # Memory
 //
 // A stream computes its bound before it reads (bound.go) and reserves it whole, or is refused with
