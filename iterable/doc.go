@@ -29,6 +29,21 @@
 // else is kept: a load evaluates the rule again (selector.go), and fails when it does not have the
 // samples that were counted.
 //
+// Pack and Bucket are the last stage of a rule: they make samples of several rows of a unit
+// (pack_load.go). Their number follows from the rows' lengths, which a column, the footers or the
+// levels of the lists tell (pack_count.go). A load decodes its whole unit, lays the documents out in
+// the order of the epoch, and drops the unit; what follows knows rows of fixed size, or lists of
+// rows.
+//
+// # Sources
+//
+// A data set of several sources (sources.go) is a mixture: each source (source.go) has shards, a
+// rule and a plan of its own, under one schema and one account. The order of the mixture
+// (mixture.go) says of which source each sample of a lane is, so a stream merges the loads of the
+// sources by the sample at which each is needed (mixture_schedule.go), and its walk has a place in
+// each lane of each source (mixture_walk.go). A source that fits its part of the shuffle buffer is
+// decoded once and stays (mixture_kept.go). The bounds of the sources add (mixture_bound.go).
+//
 // # Memory
 //
 // A stream computes its bound before it reads (bound.go) and reserves it whole, or is refused with

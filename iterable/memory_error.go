@@ -68,13 +68,9 @@ func (d *Dataset) remedy(r order, w shuffle.Worker, start stepper, o StreamOptio
 		return p.bound, err
 	}}
 	switch {
-	case r.mixture != nil && o.State == nil:
-		for _, s := range r.mixture.Sources() {
-			y.buffer += s.Plan.Params().Buffer
-		}
-	case r.plan == nil || d.options.Plan != nil:
+	case r.files != nil || d.options.Plan != nil:
 	case o.State == nil:
-		y.buffer = r.plan.Params().Buffer
+		y.buffer = r.buffer()
 	case o.State.Position == 0: // it may be that of a start, as an engine agrees on it with all ranks
 		begun := o
 		begun.State = nil

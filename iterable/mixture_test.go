@@ -263,7 +263,7 @@ func TestMixtureEpochs(t *testing.T) {
 	}
 }
 
-// A mixTrial is a run that is killed, and goes on with other ranks, workers and weights.
+// A mixTrial is a run that is killed and continues on other ranks, workers and weights.
 type mixTrial struct {
 	rows    []int
 	weights []float64
@@ -284,8 +284,8 @@ func randomTrial(r *rand.Rand) mixTrial {
 	return c
 }
 
-// Runs that are killed at any step, and go on with another number of ranks and workers and other
-// weights, read what the run reads that is not interrupted: no sample is lost and none comes again.
+// Runs that are killed at any step, and continue on another number of ranks and workers with other
+// weights, read what an uninterrupted run reads: no sample is lost and none comes again.
 func TestMixtureSurvives(t *testing.T) {
 	trials := 1000
 	if testing.Short() || racetest.Enabled {

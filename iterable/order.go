@@ -52,6 +52,17 @@ func (r order) state(globalBatch int64) shuffle.State {
 	return r.files.State(r.seed, 0, 0, globalBatch)
 }
 
+// buffer is the shuffle buffer in rows, of all sources together.
+func (r order) buffer() (rows int64) {
+	if r.mixture == nil {
+		return r.plan.Params().Buffer
+	}
+	for _, s := range r.mixture.Sources() {
+		rows += s.Plan.Params().Buffer
+	}
+	return rows
+}
+
 // A portion is what one worker reads of an order: which loads, when, and how rows are picked.
 type portion struct {
 	bound    bound

@@ -40,7 +40,7 @@ type Source struct {
 }
 
 // A WeightChange gives sources other weights from a sample on, which is counted over all epochs.
-// Those that it does not name keep theirs.
+// Other sources keep theirs.
 type WeightChange struct {
 	From    int64
 	Weights map[string]float64
@@ -341,7 +341,7 @@ func (d *Dataset) setWeights() error {
 // mixed says that the data set has several sources.
 func (d *Dataset) mixed() bool { return d.source == nil }
 
-// errMixed is the error of what several sources do not have.
+// errMixed refuses a call that needs a single data set.
 func errMixed(what string) error {
 	return &OptionError{Field: "Sources", Text: what + "; open one of the sources as a data set"}
 }

@@ -86,6 +86,7 @@ func (o StreamOptions) Validate() error {
 	p.Within("Parallel", int64(o.Parallel), maxParallel)
 	p.Within("Draws", int64(o.Draws), option.MaxBatches)
 	p.Within("Batches", int64(o.Batches), option.MaxBatches)
+	p.Within("Wider", o.Wider, option.MaxBytes)
 	o.validateLost(&p)
 	if o.State != nil {
 		if err := o.State.Validate(); err != nil {

@@ -17,8 +17,8 @@ type Part struct {
 	Shards      []shard.Shard
 	RuleColumns []RuleColumn
 
-	// Rename gives columns of the files, or partitions, other names: those of the schema by those of
-	// the files. Rules use the new ones.
+	// Rename maps names of columns or partitions in the files to names in the schema. Rules use the
+	// latter.
 	Rename map[string]string
 }
 
@@ -110,7 +110,7 @@ func (b *binding) unite(m *Manifest) error {
 	return nil
 }
 
-// partitioned is the shards with the partitions of all parts: those that a part lacks are null.
+// partitioned is the shards with the partitions of all parts, null where a part lacks them.
 // lacking has such a part for each of them.
 func (b *binding) partitioned() (shards []shard.Shard, lacking map[string]int) {
 	var keys []string
@@ -225,7 +225,7 @@ func (b *binding) rename() error {
 	return nil
 }
 
-// rename is the schema with other names of columns, and notes those that it found.
+// rename is the schema with other names of columns. It adds the names that it found to seen.
 func (s *fileSchema) rename(names map[string]string, seen map[string]bool) (*fileSchema, error) {
 	c := *s
 	c.columns = slices.Clone(s.columns)

@@ -143,9 +143,9 @@
 // # Mixtures
 //
 // "mix/1" is the order of sources with weights. Each source d has a plan under the tail "carry",
-// with the seed of "source"; all plans have one L. The mixture has samples x = 0, 1, .. without end.
-// Position p of epoch e is x = e*N + p, where N is a number that the caller chooses. The tail says
-// which positions the steps take, and moves no sample.
+// with the seed of "source"; all plans have one L. The mixture has samples x = 0, 1, .. without
+// end. Position p of epoch e is x = e*N + p, where N is a number that the caller chooses. The tail
+// says which positions the steps take, and moves no sample.
 //
 //	lane    the lane at slot i has the samples x with x mod L = i; its n-th is x = n*L + i
 //	shares  weights w from sample P on, P = 0 first: the lane's rows of samples from P on, counted
@@ -156,8 +156,9 @@
 //	epoch   stop "first": N = min floor(N_d*T / w_d), "all": max ceil(N_d*T / w_d), over the
 //	        sources with a weight
 //	buffer  of x bytes source d gets R_d = x*w_d / sum(w_e*b_e) samples, b_e the mean bytes of a
-//	        sample of e, at least 1. It is N_d at most, and what is left goes round again among the
-//	        others. L is the largest that the rule chooses for any source
+//	        sample of e, at least 1, and w the largest share that each ever has. It is N_d at
+//	        most, and what is left goes round again among the others. L is the largest that the
+//	        rule chooses for any source
 //
 // So each row of a source comes once in a pass, steps are divided as those of a plan, and a resume
 // finds the place of each source by arithmetic.

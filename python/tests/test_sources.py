@@ -22,7 +22,7 @@ FIRST = {name: 10_000 * n for n, name in enumerate(SIZES)}
 
 @pytest.fixture
 def tables(tmp_path: Path, runtime: Path) -> Path:
-    """A folder for each source. Ids tell the source; web has a score, and books another name for text."""
+    """A folder for each source. Ids tell the source; web has a score, and books a body."""
     for name, rows in SIZES.items():
         (tmp_path / name).mkdir()
         ids = range(FIRST[name], FIRST[name] + rows)
@@ -165,7 +165,7 @@ def test_curriculum(tables: Path) -> None:
 
 
 def test_seeds_differ_from_pass_to_pass(tables: Path) -> None:
-    """The rows of a small source come many times in an epoch, each time with other random numbers."""
+    """Rows of a small source come many times in an epoch, each time with other seeds."""
     dataset = mixture(tables, stop="all", seeds=True)
     seen: dict[int, set[int]] = {}
     for batch in dataset:
