@@ -81,3 +81,26 @@ func (s Spec) packText() string {
 	}
 	return text
 }
+
+// Bucket makes batches of rows of about the same length: as many as a budget of tokens holds when
+// all are padded to the longest. See [rule.Bucket].
+type Bucket struct {
+	Columns  map[string]int `json:"columns"`  // one column of lists or lengths, and the tokens of a batch at most
+	Multiple int            `json:"multiple"` // lengths are rounded up to a multiple of it; 0 is 1
+	MaxRows  int            `json:"max_rows"` // of a batch; 0 sets no bound
+}
+
+func (b *Bucket) options() *rule.Bucket {
+	if b == nil {
+		return nil
+	}
+	return &rule.Bucket{Columns: b.Columns, Multiple: b.Multiple, MaxRows: b.MaxRows}
+}
+
+// bucketText is a bucket in short, for ranks to compare.
+func (s Spec) bucketText() string {
+	if s.Bucket == nil {
+		return ""
+	}
+	return s.Bucket.options().Text()
+}

@@ -67,7 +67,7 @@ func (d *Dataset) Chosen() map[string]string {
 	s := d.spec
 	all := map[string]string{
 		"Filters": shortText(s.Filters), "Part": s.Part, "Parts": weightsText(s.Parts), "PartKey": s.PartKey, "Weight": s.Weight, "RowsNew": s.RowsNew,
-		"Sources": s.sourcesText(), "Pack": s.packText(), "Vocabulary": vocabularyText(s.Vocabulary), "Unknown": numbersText(s.Unknown),
+		"Sources": s.sourcesText(), "Pack": s.packText(), "Bucket": s.bucketText(), "Vocabulary": vocabularyText(s.Vocabulary), "Unknown": numbersText(s.Unknown),
 		"Cast": castsText(s.Cast), "Hash": numbersText(s.Hash), "Scale": scalesText(s.Scale), "Stack": stacksText(s.Stack),
 	}
 	if s.PartSeed != 0 {

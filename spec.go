@@ -94,6 +94,9 @@ type Spec struct {
 	// Pack makes samples of several rows: blocks of tokens. nil reads rows.
 	Pack *Pack `json:"pack"`
 
+	// Bucket makes samples that are batches of rows of about the same length. BatchSize is 1 then.
+	Bucket *Bucket `json:"bucket"`
+
 	// Shuffle reads in training order. ShuffleBuffer is what is mixed at once, over all ranks
 	// together: rows, as in "100000", or bytes, as in "512MiB"; "" is a hundredth of the data
 	// within 256 MiB and 2 GiB. Seed chooses the order.

@@ -39,11 +39,12 @@ func TestSpecValidatesEveryField(t *testing.T) {
 			&Pack{}, &Pack{Columns: map[string]int{"a": 0}}, &Pack{Columns: map[string]int{"a": 8, "b": 9}}, &Pack{Columns: map[string]int{"a": 8}, Strategy: "ffd"},
 			&Pack{Columns: map[string]int{"a": 8}, With: []string{"mask"}}, &Pack{Columns: map[string]int{"a": 8}, Labels: "shifted"},
 		},
-		"Cast":  {map[string]string{"a": "int33"}, map[string]string{"": "int32"}},
-		"Hash":  {map[string]int64{"a": 0}},
-		"Scale": {map[string][]float64{"a": {1}}, map[string][]float64{"a": {1, 0}}},
-		"Stack": {map[string]Stack{"x": {}}, map[string]Stack{"x": {Columns: []string{"a"}, DType: "float"}}, map[string]Stack{"x": {Columns: []string{"a"}, Null: json.RawMessage(`[1]`)}}},
-		"Pad":   {[]Pad{{}}, []Pad{{Column: "a"}, {Column: "a"}}, []Pad{{Column: "a", MaxLength: -1}}, []Pad{{Column: "a", Multiple: -1}}, []Pad{{Column: "a", Value: json.RawMessage("{}")}}},
+		"Bucket": {&Bucket{}, &Bucket{Columns: map[string]int{"a": 0}}, &Bucket{Columns: map[string]int{"a": 1}, Multiple: -1}, &Bucket{Columns: map[string]int{"a": 1}, MaxRows: -1}},
+		"Cast":   {map[string]string{"a": "int33"}, map[string]string{"": "int32"}},
+		"Hash":   {map[string]int64{"a": 0}},
+		"Scale":  {map[string][]float64{"a": {1}}, map[string][]float64{"a": {1, 0}}},
+		"Stack":  {map[string]Stack{"x": {}}, map[string]Stack{"x": {Columns: []string{"a"}, DType: "float"}}, map[string]Stack{"x": {Columns: []string{"a"}, Null: json.RawMessage(`[1]`)}}},
+		"Pad":    {[]Pad{{}}, []Pad{{Column: "a"}, {Column: "a"}}, []Pad{{Column: "a", MaxLength: -1}}, []Pad{{Column: "a", Multiple: -1}}, []Pad{{Column: "a", Value: json.RawMessage("{}")}}},
 	})
 }
 

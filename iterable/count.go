@@ -42,6 +42,8 @@ type counter struct {
 	lengths []unitLengths // of the documents of units that are being counted; with a packing
 	tokens  int64         // in all blocks that were counted
 	blocks  int64
+	padded  int64 // tokens of all batches with padding
+	spread  spread
 
 	partBytes int64 // of a part; 0 is by the bytes of the data, tests lower it
 	every     time.Duration

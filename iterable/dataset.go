@@ -99,6 +99,21 @@ func (d *Dataset) Schema() *column.Schema {
 	return d.recodes.schema
 }
 
+// BatchSchema is the columns of a batch's rows. It is Schema but under Bucket, where a sample is a
+// batch.
+func (d *Dataset) BatchSchema() *column.Schema {
+	if d.Buckets() {
+		return d.recodes.schema
+	}
+	return d.Schema()
+}
+
+// Buckets says that samples are batches.
+func (d *Dataset) Buckets() bool {
+	k := d.sources[0].packing() // the same of all sources
+	return k != nil && k.bucket != nil
+}
+
 // NumRows of all shards, whether or not the rule keeps them.
 func (d *Dataset) NumRows() (n int64) {
 	for _, s := range d.sources {

@@ -29,6 +29,12 @@
 // else is kept: a load evaluates the rule again (selector.go), and fails when it does not have the
 // samples that were counted.
 //
+// Pack and Bucket are the last stage of a rule: they make samples of several rows of a unit
+// (pack_load.go). Their number follows from the rows' lengths, which a column, the footers or the
+// levels of the lists tell (pack_count.go). A load decodes its whole unit, lays the documents out in
+// the order of the epoch, and drops the unit; what follows knows rows of fixed size, or lists of
+// rows.
+//
 // # Sources
 //
 // A data set of several sources (sources.go) is a mixture: each source (source.go) has shards, a

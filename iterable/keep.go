@@ -46,6 +46,12 @@ func (o Options) validateRules(p *option.List) {
 	if o.Pack != nil {
 		p.Join(optionErrors(o.Pack.Validate()))
 	}
+	if o.Bucket != nil {
+		p.Join(optionErrors(o.Bucket.Validate()))
+	}
+	if o.Pack != nil && o.Bucket != nil {
+		p.Add("Bucket", "makes batches of rows, and {Pack} blocks; leave one of the two out")
+	}
 	if o.Rows == nil && o.RowsNew != "" {
 		p.Add("RowsNew", "needs {Rows}, got %q alone", string(o.RowsNew))
 	}

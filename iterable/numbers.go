@@ -26,6 +26,9 @@ func (d *source) numbering() (*numbering, error) {
 	if d.options.Pack != nil {
 		return nil, &OptionError{Field: "Pack", Text: "makes blocks of rows, which have no numbers; leave it out"}
 	}
+	if d.options.Bucket != nil {
+		return nil, &OptionError{Field: "Bucket", Text: "makes batches of rows, which have no numbers; leave it out"}
+	}
 	units, err := d.cut(d.options.UnitRows)
 	if err != nil {
 		return nil, err

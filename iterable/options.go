@@ -27,7 +27,7 @@ type Size struct {
 // Options of Open. The zero value reads all columns in file order and drops the rows that fill no
 // global batch.
 type Options struct {
-	Columns       []string // dotted paths; nil means all. The schema's order is kept
+	Columns       []string // dotted paths, or patterns of names as in "num_*"; nil means all. The schema's order is kept
 	MissingIsNull bool     // a column that some shards lack is null there; else it is an error
 	ReplaceUTF8   bool     // U+FFFD for each byte of a string that is not UTF-8; else it is an error
 
@@ -118,6 +118,10 @@ type Options struct {
 	Curriculum []WeightChange
 	// Pack makes samples of several rows; nil is samples of one.
 	Pack *Pack
+
+	// Bucket makes samples that are batches: rows of about the same length. Schema has lists of one
+	// value a row then, and BatchSchema the rows. nil leaves batches to the layer above.
+	Bucket *rule.Bucket
 
 	// OnError says what becomes of units whose data turns out lost while Open counts what the rule
 	// keeps of them; "" is Raise. Under Mask and Skip they have no sample, and are not among the

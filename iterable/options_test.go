@@ -23,6 +23,7 @@ func TestOptionsValidateEveryField(t *testing.T) {
 		"Unknown":    {map[string]int64{"label": 0}},
 		"Filters":    {"a >", "a > 1)"},
 		"Keep":       {&Keep{}, &Keep{Name: "long"}, &Keep{Name: "long", Func: noFilter, Columns: []string{""}}},
+		"Bucket":     {&rule.Bucket{}, &rule.Bucket{Columns: map[string]int{"a": 0}}},
 		"Pack":       {&Pack{}, &Pack{Pack: rule.Pack{Columns: map[string]int{"a": 0}}}},
 		"Columns":    {[]string{}, []string{"id", ""}},
 		"Plan":       {&SavedPlan{}, &SavedPlan{Manifest: &shuffle.Manifest{Groups: []shuffle.Group{{}}}}},

@@ -26,11 +26,47 @@ type Pack struct {
 
 // packing is the third stage of a rule: the samples that are made of the rows that are kept.
 type packing struct {
-	spec     *rule.Pack
+	spec     *rule.Pack   // nil where samples are batches
+	bucket   *rule.Bucket // nil where samples are blocks of tokens
 	layout   *rowgroup.Packing
-	lengths  int  // rule column that tells the lengths
-	declared bool // it is a column of lengths, not the lists themselves
-	tokens   int  // column of the schema whose lists are packed
+	lengths  int            // rule column that tells the lengths
+	declared bool           // it is a column of lengths, not the lists themselves
+	tokens   int            // column of the schema whose lists are packed
+	schema   *column.Schema // of the rows
+}
+
+// newFit returns a packer of documents, for one goroutine.
+func (k *packing) newFit() *rule.Packer {
+	if k.bucket != nil {
+		return k.bucket.NewPacker()
+	}
+	return k.spec.NewPacker()
+}
+
+// extra is how many tokens are written around the items of a document.
+func (k *packing) extra() int {
+	if k.bucket != nil {
+		return 0
+	}
+	return k.spec.Extra()
+}
+
+// bucket is the last stage of a rule whose samples are batches.
+func (b *binder) bucket(schema *column.Schema) {
+	u := b.options.Bucket
+	if u == nil {
+		return
+	}
+	k := &packing{bucket: u, tokens: -1, schema: schema, lengths: b.columns.at[u.Name()]}
+	kind := typeOf(&b.problems, fmt.Sprintf("Bucket[%q]", u.Name()), u.Name(), b.schema, func(f *column.Field) error {
+		if k.declared = f.Kind != column.List; !k.declared {
+			return nil
+		}
+		return checkIntegers(fmt.Sprintf("Bucket[%q]", u.Name()), "must be a column of lists, or of integers that are their lengths", f)
+	})
+	b.add("Bucket", u.Text()+kind)
+	k.layout = rowgroup.NewPacking(schema, 0, make([]rowgroup.PackedColumn, len(schema.Fields)))
+	b.rules.pack = k
 }
 
 // pack is the last stage of the rule.
@@ -39,7 +75,7 @@ func (b *binder) pack(schema *column.Schema) {
 	if p == nil {
 		return
 	}
-	k := &packing{spec: &p.Pack, tokens: -1, declared: p.Length != ""}
+	k := &packing{spec: &p.Pack, tokens: -1, declared: p.Length != "", schema: schema}
 	columns := make([]rowgroup.PackedColumn, len(schema.Fields))
 	for i, f := range schema.Fields {
 		_, named := p.Columns[f.Name]
@@ -145,16 +181,20 @@ func encodeToken(f *column.Field, n int64) ([]byte, bool) {
 
 // checkLengths says whether values of a column can be lengths.
 func checkLengths(f *column.Field) error {
+	return checkIntegers("Pack.Length", "takes lengths from a column of integers", f)
+}
+
+func checkIntegers(field, must string, f *column.Field) error {
 	switch f.Type {
 	case column.TypeInt8, column.TypeInt16, column.TypeInt32, column.TypeInt64, column.TypeUint8, column.TypeUint16, column.TypeUint32, column.TypeUint64:
 		return nil
 	}
-	return &OptionError{Field: "Pack.Length", Text: fmt.Sprintf("takes lengths from a column of integers, got %q, which is %v", f.Name, f)}
+	return &OptionError{Field: field, Text: fmt.Sprintf("%s, got %q, which is %v", must, f.Name, f)}
 }
 
 // measure appends the tokens of each row to dst, as the rule column tells them.
 func (k *packing) measure(c *rule.Column, rows int, dst []uint32) ([]uint32, error) {
-	extra := uint32(k.spec.Extra())
+	extra := uint32(k.extra())
 	if k.declared {
 		return rule.Lengths(*c, rows, extra, dst)
 	}
@@ -175,6 +215,9 @@ func (k *packing) measure(c *rule.Column, rows int, dst []uint32) ([]uint32, err
 // sampleBytes is what the named columns take in a sample: what a shuffle buffer in bytes counts, so
 // that no other columns change the order.
 func (k *packing) sampleBytes() (n int64) {
+	if k.bucket != nil {
+		return int64(k.bucket.Tokens()) * bucketTokenBytes
+	}
 	for _, name := range k.spec.Names() {
 		for _, f := range k.layout.Schema().Fields {
 			if f.Name == name {
@@ -184,3 +227,6 @@ func (k *packing) sampleBytes() (n int64) {
 	}
 	return n
 }
+
+// bucketTokenBytes is what a token of a bucket counts in a shuffle buffer in bytes.
+const bucketTokenBytes = 4

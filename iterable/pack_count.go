@@ -21,7 +21,7 @@ type unitLengths struct {
 
 // add takes in the documents that a rule keeps of rows [lo, hi) of a selection.
 func (n *unitLengths) add(k *packing, sel selection, lo, hi int) {
-	each := k.spec.Strategy != rule.Wrapped && k.spec.Strategy != ""
+	each := k.bucket != nil || k.spec.PackStrategy() != rule.Wrapped
 	sel.each(lo, hi, func(row int) {
 		times := 1
 		if sel.times != nil {
@@ -41,7 +41,7 @@ func (c *counter) pack(group int) {
 	if k == nil {
 		return
 	}
-	p := k.spec.NewPacker()
+	p := k.newFit()
 	for u := c.groups[group]; u < c.groups[group+1]; u++ {
 		n := c.lengths[u]
 		blocks := p.CountTokens(n.tokens)
@@ -52,7 +52,8 @@ func (c *counter) pack(group int) {
 		c.mu.Lock()
 		c.sums[u], c.lengths[u] = blocks, unitLengths{}
 		if !c.gone[u] {
-			c.tokens, c.blocks = c.tokens+n.tokens-lost, c.blocks+blocks
+			c.tokens, c.blocks, c.padded = c.tokens+n.tokens-lost, c.blocks+blocks, c.padded+p.PaddedTokens
+			c.spread.add(n)
 		}
 		c.mu.Unlock()
 	}
@@ -66,6 +67,8 @@ func (c *counter) keepTokens() {
 	}
 	if c.blocks == all {
 		c.dataset.packedTokens.Store(c.tokens)
+		c.dataset.paddedTokens.Store(c.padded)
+		c.dataset.sorted.Store(c.spread.between() > sortedShare)
 	}
 }
 
@@ -77,7 +80,7 @@ const footersAtOnce = 16
 // little beside the lists.
 func (c *counter) footers(ctx context.Context) error {
 	k := c.rules.pack
-	if k == nil || k.declared || len(c.rules.given) > 1 || !k.spec.NewPacker().Total() {
+	if k == nil || k.bucket != nil || k.declared || len(c.rules.given) > 1 || !k.spec.NewPacker().Total() {
 		return nil
 	}
 	g, ctx := errgroup.WithContext(ctx)
@@ -139,3 +142,33 @@ func (c *counter) footer(ctx context.Context, shard int) error {
 	}
 	return nil
 }
+
+// spread tells whether rows are sorted by length: how much of the variance of lengths is between
+// units.
+type spread struct {
+	rows, sum, squares float64
+	between2           float64 // the sum of each unit's squared sum by its rows
+}
+
+func (s *spread) add(n unitLengths) {
+	if len(n.each) == 0 {
+		return
+	}
+	for _, l := range n.each {
+		s.squares += float64(l) * float64(l)
+	}
+	rows, sum := float64(len(n.each)), float64(n.tokens)
+	s.rows, s.sum, s.between2 = s.rows+rows, s.sum+sum, s.between2+sum*sum/rows
+}
+
+// between is the share of the variance that lies between units.
+func (s *spread) between() float64 {
+	mean := s.sum * s.sum / max(1, s.rows)
+	if all := s.squares - mean; all > 0 {
+		return (s.between2 - mean) / all
+	}
+	return 0
+}
+
+// sortedShare is the share from which rows count as sorted by length.
+const sortedShare = 0.5

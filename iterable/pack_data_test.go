@@ -214,7 +214,7 @@ func TestPackedRowKeys(t *testing.T) {
 	}
 }
 
-// A shard that is gone after it was counted costs its blocks alone: steps and all other blocks stay.
+// A shard that is gone after it was counted costs its blocks alone: steps and others stay.
 func TestPackedBlocksThatAreLost(t *testing.T) {
 	table := packRows(t, [][]int{{40}, {50}, {60}}, randomDocuments(7))
 	o := Options{

@@ -25,7 +25,7 @@ type packer struct {
 }
 
 func (k *packing) newPacker(m *rowgroup.Manifest) *packer {
-	return &packer{packing: k, fit: k.spec.NewPacker(), blocks: m.NewPacker(k.layout)}
+	return &packer{packing: k, fit: k.newFit(), blocks: m.NewPacker(k.layout)}
 }
 
 // pack makes the blocks of a load: it decodes the unit, lays the documents that the rule keeps out
@@ -52,7 +52,7 @@ func (y *layer) pack(l *load) (blocks []*rowgroup.Block, extra int64, err error)
 	p.order = documentOrder(l.wanted[0], len(p.rows), p.order)
 	pieces, ends := p.fit.Layout(p.lengths, p.order)
 	if n := int64(len(ends)); n != l.samples {
-		return nil, 0, ruleError(l.manifest, l.rows, errMiscounted("blocks", l.samples, n))
+		return nil, 0, ruleError(l.manifest, l.rows, errMiscounted("samples", l.samples, n))
 	}
 	r.truncated(p)
 	extra = p.arrange(l)
@@ -90,15 +90,15 @@ func (y *layer) documents(l *load) error {
 		return err
 	}
 	p.rows = sel.documents(0, sel.rows, p.rows)
-	if p.declared {
-		p.stated = append(p.stated, sel.lengths...)
-	}
+	p.stated = append(p.stated, sel.lengths...)
 	return nil
 }
 
 // measureUnit finds the tokens of each document. The column of lengths must have told them.
 func (p *packer) measureUnit(unit *rowgroup.Block, first int64) (err error) {
-	if p.tokens, err = p.layout.Lengths(unit, first, p.tokens[:0]); err != nil {
+	if p.bucket != nil {
+		p.tokens = append(p.tokens[:0], p.stated...)
+	} else if p.tokens, err = p.layout.Lengths(unit, first, p.tokens[:0]); err != nil {
 		return err
 	}
 	p.lengths = p.lengths[:0]

@@ -8,10 +8,11 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// A PackPlan is what is known of the blocks of an epoch.
+// A PackPlan is what is known of an epoch's samples where they have several rows: of blocks, or under
+// the strategy "bucket" of batches.
 type PackPlan struct {
 	Strategy string
-	Size     int   // tokens of a block
+	Size     int   // tokens of a block, or of a batch at most
 	Blocks   int64 // of an epoch
 	Units    int   // that have any
 
@@ -20,8 +21,12 @@ type PackPlan struct {
 	Tokens  int64
 	Counted bool
 
-	// Utilisation is the part of the blocks that tokens fill; 0 where Tokens is.
+	// Utilisation is the part of blocks, or of padded batches, that tokens fill; 0 where Tokens is.
 	Utilisation float64
+
+	// Sorted says that lengths differ between units more than within them, so that batches of one
+	// length follow each other.
+	Sorted bool
 
 	counting int64 // encoded bytes of lists that were read for their lengths, at most
 }
@@ -35,18 +40,26 @@ func (d *source) packPlan(units []shuffle.Unit) *PackPlan {
 	if k == nil {
 		return nil
 	}
-	p := &PackPlan{Strategy: string(k.spec.PackStrategy()), Size: k.spec.Size(), Tokens: d.packedTokens.Load()}
+	p := &PackPlan{Tokens: d.packedTokens.Load(), Sorted: d.sorted.Load()}
+	if k.bucket != nil {
+		p.Strategy, p.Size = "bucket", k.bucket.Tokens()
+	} else {
+		p.Strategy, p.Size = string(k.spec.PackStrategy()), k.spec.Size()
+	}
 	for _, u := range units {
 		if p.Blocks += u.Samples; u.Samples > 0 {
 			p.Units++
 		}
 	}
-	if p.Counted = p.Tokens > 0; !p.Counted && len(d.rules.given) == 1 {
+	if p.Counted = p.Tokens > 0; !p.Counted && k.bucket == nil && len(d.rules.given) == 1 {
 		for g := range d.data.Groups {
 			p.Tokens += d.manifest.ListItems(g, k.tokens) + d.data.Groups[g].Rows*int64(k.spec.Extra())
 		}
 	}
-	if p.Blocks > 0 {
+	switch padded := d.paddedTokens.Load(); {
+	case k.bucket != nil && padded > 0:
+		p.Utilisation = float64(p.Tokens) / float64(padded)
+	case p.Blocks > 0:
 		p.Utilisation = min(1, float64(p.Tokens)/float64(p.Blocks)/float64(p.Size))
 	}
 	if !k.declared && d.countedRows.Load() {
@@ -82,12 +95,32 @@ func (p *Plan) proposePacking(add func(format string, args ...any)) {
 	if k == nil {
 		return
 	}
+	if k.Strategy == "bucket" {
+		p.proposeBuckets(add)
+		return
+	}
 	if k.Tokens > 0 && k.Utilisation < wellUsed {
 		add("blocks are %.1f %% full: a unit loses about half a block, and has %.1f of them; write row groups of at least %d tokens (25 blocks)%s",
 			100*k.Utilisation, float64(k.Blocks)/float64(max(1, k.Units)), 25*k.Size, p.largerUnits())
 	}
 	if k.counting >= dearCounting {
 		add("counting blocks reads %s of lists: write a column with their lengths and name it in {Pack}, or write data pages of version 2", mem.Bytes(k.counting))
+	}
+}
+
+// wellPadded is the utilisation of batches under which a plan says how to write the data.
+const wellPadded = 0.95
+
+// proposeBuckets says what would make better batches.
+func (p *Plan) proposeBuckets(add func(format string, args ...any)) {
+	k := p.Packed
+	if k.Sorted {
+		add("rows are sorted by length from file to file, and a batch has rows of one row group: mix them when they are written, or give classes of lengths " +
+			"as sources of their own")
+	}
+	if k.Utilisation > 0 && k.Utilisation < wellPadded {
+		add("%.1f %% of the tokens of batches are padding: a row group makes %.1f batches; write larger row groups%s",
+			100*(1-k.Utilisation), float64(k.Blocks)/float64(max(1, k.Units)), p.largerUnits())
 	}
 }
 

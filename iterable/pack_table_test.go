@@ -99,23 +99,45 @@ type packedBlock struct {
 // packedUnits are the blocks of each unit as the documentation of package rule says they are, with
 // the documents in an order.
 func (table *packTable) packedUnits(d *Dataset, units []shuffle.Unit, times []int, order func(unit, n int) []uint32) [][]packedBlock {
-	p := d.options.Pack
+	p, k := d.options.Pack, d.packing()
 	out := make([][]packedBlock, len(units))
 	for u, ids := range samplesOf(d, units, times) {
 		lengths := make([]uint32, len(ids))
 		for i, id := range ids {
 			if lengths[i] = uint32(len(table.rows[id].Tokens)); lengths[i] > 0 {
-				lengths[i] += uint32(p.Extra())
+				lengths[i] += uint32(k.extra())
 			}
 		}
-		pieces, ends := p.NewPacker().Layout(lengths, order(u, len(ids)))
+		pieces, ends := k.newFit().Layout(lengths, order(u, len(ids)))
 		at := uint32(0)
 		for _, end := range ends {
-			out[u] = append(out[u], table.block(p, ids, pieces[at:end]))
+			if p == nil {
+				out[u] = append(out[u], table.batch(ids, pieces[at:end]))
+			} else {
+				out[u] = append(out[u], table.block(p, ids, pieces[at:end]))
+			}
 			at = end
 		}
 	}
 	return out
+}
+
+// batch is what a sample of a bucket holds.
+func (table *packTable) batch(ids []int64, pieces []rule.Piece) packedBlock {
+	var tokens, mask, tags []string
+	var rows []int64
+	var labels []string
+	for _, piece := range pieces {
+		row := &table.rows[ids[piece.Doc]]
+		tokens, mask, tags = append(tokens, fmt.Sprint(row.Tokens)), append(mask, fmt.Sprint(row.Mask)), append(tags, fmt.Sprint(row.Tags))
+		rows = append(rows, row.ID)
+		if row.Label == nil {
+			labels = append(labels, "null")
+		} else {
+			labels = append(labels, *row.Label)
+		}
+	}
+	return packedBlock{fmt.Sprint(tokens), fmt.Sprint(mask), "", fmt.Sprint(rows), fmt.Sprint(labels), fmt.Sprint(tags)}
 }
 
 func (table *packTable) block(p *Pack, ids []int64, pieces []rule.Piece) packedBlock {
@@ -169,6 +191,14 @@ func packedRows(t testing.TB, schema *column.Schema, d *Draw) []packedBlock {
 		for row := range out {
 			lo, hi := a.Items(row)
 			items := a.Children[0]
+			switch b := &out[row]; {
+			case items.Field.Kind == column.List && f.Name == "tokens":
+				b.Tokens = fmt.Sprint(listsIn[int64](items, lo, hi))
+				continue
+			case items.Field.Kind == column.List && f.Name == "mask":
+				b.Mask = fmt.Sprint(listsIn[int32](items, lo, hi))
+				continue
+			}
 			switch b := &out[row]; f.Name {
 			case "tokens":
 				b.Tokens = fmt.Sprint(mem.As[int64](items.Data)[lo:hi])
@@ -191,6 +221,15 @@ func packedRows(t testing.TB, schema *column.Schema, d *Draw) []packedBlock {
 		}
 	}
 	return out
+}
+
+// listsIn are lists of an array, as text.
+func listsIn[T any](a *column.Array, lo, hi int) (all []string) {
+	for k := lo; k < hi; k++ {
+		from, to := a.Items(k)
+		all = append(all, fmt.Sprint(mem.As[T](a.Children[0].Data)[from:to]))
+	}
+	return all
 }
 
 func textsOf(a *column.Array, lo, hi int) (all []string) {

@@ -350,7 +350,7 @@ func TestPackRefuses(t *testing.T) {
 	}
 }
 
-// A run of two epochs goes on from every step, on another number of ranks, as it would have gone on.
+// A run of two epochs can be resumed at every step, on another number of ranks.
 func TestPackedResumeAtEveryStep(t *testing.T) {
 	table := packRows(t, [][]int{{12, 5}, {20}, {9, 1, 14}}, randomDocuments(6))
 	for _, strategy := range []rule.PackStrategy{rule.Wrapped, rule.BestFit, rule.BestFitSplit} {

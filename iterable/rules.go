@@ -86,6 +86,9 @@ func (o Options) ruleColumns() ruleColumns {
 	if p := o.Pack; p != nil && len(p.Columns) > 0 {
 		c.add(packLengths(p), p.Length == "")
 	}
+	if o.Bucket != nil && len(o.Bucket.Columns) > 0 {
+		c.add(o.Bucket.Name(), true)
+	}
 	return c
 }
 
@@ -100,6 +103,7 @@ func bindRules(o Options, m *rowgroup.Manifest, data *shuffle.Manifest, delivere
 	b.rows(data)
 	b.weight()
 	b.pack(delivered)
+	b.bucket(delivered)
 	r := b.rules
 	if err := b.problems.Err(); err != nil || len(b.text) == 0 {
 		return nil, err
@@ -258,7 +262,7 @@ func (r *rules) choosesByMore() bool {
 
 // decodesFirst says that a load decodes columns of the rule before all others.
 func (r *rules) decodesFirst() bool {
-	return r.filter != nil || r.choosesByMore() || r.pack != nil && r.pack.declared
+	return r.filter != nil || r.choosesByMore() || r.pack != nil && (r.pack.declared || r.pack.bucket != nil)
 }
 
 // numbered says that what is kept of a row group depends on the number of its first row.

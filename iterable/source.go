@@ -41,6 +41,8 @@ type source struct {
 	samples  int64  // of an epoch
 
 	packedTokens atomic.Int64 // in all blocks of an epoch, where this process counted all of them
+	paddedTokens atomic.Int64 // in all batches, with padding
+	sorted       atomic.Bool  // rows are sorted by length
 	countedRows  atomic.Bool  // by reading the columns of the rule
 
 	cutting chan struct{} // a value while units are cut and counted

@@ -25,6 +25,7 @@ type recipe struct {
 	fillers    []*filler
 	naming     *rowNaming // nil: rows need no names
 	packed     *deriver   // nil: batches are not packed
+	buckets    bool       // a sample of the draws is a batch, whose rows are those of the schema
 	transforms []Transform
 	rank       int
 	times      [stages]atomic.Int64 // nanoseconds by stage
@@ -71,7 +72,8 @@ type collator struct {
 	scratch  *mem.Arena
 	pcg      rand.PCG
 	random   *rand.Rand
-	names    rowNames // of the batch that is made
+	names    rowNames      // of the batch that is made
+	sample   iterable.Draw // the rows of a draw's sample, under buckets
 }
 
 func (r *recipe) newCollator(pool *mem.Pool) *collator {
@@ -87,6 +89,9 @@ func (c *collator) do(ctx context.Context, d *iterable.Draw, m Memory, at *activ
 		Rows: d.Rows, Valid: d.Valid, Lost: d.Lost, Epoch: d.Epoch, Step: d.Step, Position: d.Position, State: d.State, memory: m,
 		Columns: make([]*column.Array, 0, len(c.schema.Fields)+2*len(c.padders)),
 	}
+	if c.buckets {
+		c.unbucket(b, d)
+	}
 	drawn := true
 	defer func() {
 		if v := recover(); v != nil {
@@ -101,11 +106,16 @@ func (c *collator) do(ctx context.Context, d *iterable.Draw, m Memory, at *activ
 			b, err = nil, c.locate(err, b.Epoch, b.Step, at)
 		}
 	}()
-	if err := c.timed(at, stageGather, 0, func() error { return c.gather(b, d, at) }); err != nil {
+	rows := d
+	if c.buckets {
+		rows = &c.sample
+	}
+	if err := c.timed(at, stageGather, 0, func() error { return c.gather(b, rows, at) }); err != nil {
 		return b, err
 	}
 	drawn = false
-	c.names.epochs = append(c.names.epochs[:0], d.After...)
+	c.names.epochs = append(c.names.epochs[:0], rows.After...)
+	clear(c.sample.Blocks)
 	d.Release()
 	if err := c.finish(ctx, b, at); err != nil {
 		return b, err
@@ -113,6 +123,28 @@ func (c *collator) do(ctx context.Context, d *iterable.Draw, m Memory, at *activ
 	for n, most := b.bytes, c.largest.Load(); n > most && !c.largest.CompareAndSwap(most, n); most = c.largest.Load() {
 	}
 	return b, nil
+}
+
+// unbucket makes the rows in a draw's samples those of the batch.
+func (c *collator) unbucket(b *Batch, d *iterable.Draw) {
+	s := &c.sample
+	s.Blocks, s.Picks, s.After = s.Blocks[:0], s.Picks[:0], s.After[:0]
+	for _, block := range d.Blocks {
+		s.Blocks = append(s.Blocks, block.Listed())
+	}
+	b.Rows, b.Valid = 0, 0
+	for i, p := range d.Picks {
+		lo, hi := d.Blocks[p.Block()].List(p.Row())
+		for row := lo; row < hi; row++ {
+			s.Picks = append(s.Picks, rowgroup.MakePick(p.Block(), row))
+			if i < len(d.After) {
+				s.After = append(s.After, d.After[i])
+			}
+		}
+		if b.Rows = len(s.Picks); i < d.Valid {
+			b.Valid = b.Rows
+		}
+	}
 }
 
 // gather makes one array of each column of the schema. Fixed-width values are stacked; fixed-size

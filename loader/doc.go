@@ -14,6 +14,9 @@
 // [NewMap] makes batches of rows that are named by number, and a [Sampler] names the rows of an
 // epoch: [Random], [Weighted], [Distributed] and the others have torch's names and semantics.
 //
+// Of a data set with Pack a row is a block of documents, and [Packed] says which columns are made of
+// their lengths. Of one with Bucket each draw has one sample, whose rows become those of the batch.
+//
 // # Memory
 //
 // A batch's memory comes from an [Allocator] and goes back with [Batch.Release], which the consumer

@@ -9,6 +9,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/internal/iteration"
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
@@ -36,10 +37,14 @@ func New(ds *iterable.Dataset, o Options) (*Loader, error) {
 		return nil, err
 	}
 	o = o.withDefaults()
-	r, err := newRecipe(ds.Schema(), o)
+	if ds.Buckets() && o.BatchSize > 1 {
+		return nil, newProblem("BatchSize", option.Sprintf("must be 1 with {Bucket}, whose samples are batches, got %d", o.BatchSize))
+	}
+	r, err := newRecipe(ds.BatchSchema(), o)
 	if err != nil {
 		return nil, err
 	}
+	r.buckets = ds.Buckets()
 	length, err := ds.Len(o.BatchSize, o.WorldSize, o.Tail)
 	if err != nil {
 		return nil, err

@@ -18,7 +18,19 @@ type Block struct {
 
 	uri      string // of the shard, for errors about values
 	rowGroup int
+
+	// Of a block whose rows are lists of rows, see [Packing]: the rows, and where those of each list
+	// end.
+	inner *Block
+	ends  []uint32
 }
+
+// Listed is the rows in the lists of a block that a [Packing] without a size made. It is valid as
+// long as the block, which alone is retained and released.
+func (b *Block) Listed() *Block { return b.inner }
+
+// List is which rows of Listed are in row i.
+func (b *Block) List(i int) (lo, hi int) { return int(b.ends[i]), int(b.ends[i+1]) }
 
 // A common is memory that the blocks of a unit's parts share: dictionaries, and columns whose rows
 // cannot change places. It goes with the last of them. One of them counts it.

@@ -20,7 +20,7 @@ const itemName = "element"
 // A Packing says how rows of several documents are made of the rows of a unit's block: each
 // document is a row of it, or a piece of one.
 type Packing struct {
-	Size    int            // tokens of a packed row
+	Size    int            // tokens of a packed row; 0 where no column has tokens
 	Columns []PackedColumn // by column of the schema
 
 	schema *column.Schema
@@ -40,7 +40,8 @@ type PackedColumn struct {
 	First bool
 }
 
-// NewPacking returns a packing of the columns of a schema.
+// NewPacking returns a packing of the columns of a schema. Without a size it makes lists of whole
+// rows alone, and adds no column.
 func NewPacking(s *column.Schema, size int, columns []PackedColumn) *Packing {
 	p := &Packing{Size: size, Columns: columns, schema: &column.Schema{}}
 	for i, f := range s.Fields {
@@ -56,6 +57,9 @@ func NewPacking(s *column.Schema, size int, columns []PackedColumn) *Packing {
 			item.Name, item.Partition, item.Made = itemName, false, false
 			p.schema.Fields = append(p.schema.Fields, &column.Field{Name: f.Name, Kind: column.List, Made: f.Made, Children: []*column.Field{&item}})
 		}
+	}
+	if size == 0 {
+		return p
 	}
 	p.schema.Fields = append(p.schema.Fields, &column.Field{
 		Name: LengthsColumn, Kind: column.List, Made: true,
@@ -179,7 +183,7 @@ func (p *BlockPacker) Pack(b *Block, rows PackedRows) (packed *Block, err error)
 		}
 	}()
 	c.measure()
-	out := &Block{rows: len(rows.Order), arena: c.arena}
+	out := &Block{rows: len(rows.Order), arena: c.arena, uri: b.uri, rowGroup: b.rowGroup}
 	for i := range p.packing.Columns {
 		v, err := c.column(i)
 		if err != nil {
@@ -187,7 +191,14 @@ func (p *BlockPacker) Pack(b *Block, rows PackedRows) (packed *Block, err error)
 		}
 		out.cols = append(out.cols, v)
 	}
-	out.cols = append(out.cols, c.lengths())
+	if p.packing.Size > 0 {
+		out.cols = append(out.cols, c.lengths())
+	} else {
+		out.inner, out.ends = &Block{rows: len(c.picks), arena: c.arena, uri: b.uri, rowGroup: b.rowGroup}, c.ends
+		for _, v := range out.cols {
+			out.inner.cols = append(out.inner.cols, v.children[0])
+		}
+	}
 	out.refs.Store(1)
 	done = true
 	return out, nil

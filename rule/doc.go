@@ -9,6 +9,10 @@
 // that Bind is given, starts no goroutines, and keeps no memory of the columns it is shown. An
 // Evaluator owns scratch memory and serves one goroutine; all else is immutable and shared.
 //
+// A [Pack] puts the rows that a rule keeps into blocks of tokens, a [Bucket] into batches of rows of
+// about the same length. How many there are depends on the rows' lengths alone; a [Packer] counts
+// them, and lays them out in an order that it is given.
+//
 // # Grammar
 //
 // Keywords are case-insensitive, names are not.

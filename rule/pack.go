@@ -121,6 +121,11 @@ type Piece struct {
 type Packer struct {
 	strategy PackStrategy
 	size     int
+	multiple int // of a bucket
+	mostRows int
+
+	// PaddedTokens is what the last Count or Layout of a bucket takes with padding.
+	PaddedTokens int64
 
 	pieces, sorted []Piece
 	ends           []uint32
@@ -137,8 +142,11 @@ func (p *Pack) NewPacker() *Packer { return &Packer{strategy: p.PackStrategy(), 
 // Count is how many blocks documents of these lengths fill. It depends on the lengths alone, not on
 // their order. Documents without tokens are in none.
 func (p *Packer) Count(lengths []uint32) int64 {
-	if p.strategy == Wrapped {
+	switch p.strategy {
+	case Wrapped:
 		return p.CountTokens(Sum(lengths))
+	case bucketing:
+		return int64(p.sortRows(lengths, nil))
 	}
 	full := p.cut(lengths, nil)
 	return int64(full + p.fit(full))
@@ -184,8 +192,11 @@ func (p *Packer) Truncated(lengths []uint32) (documents, tokens int64) {
 //	           of several the one that has had it for longest; else into a new block
 //	bfd_split  pieces of Size tokens are blocks, in the order; the rests follow as under bfd
 func (p *Packer) Layout(lengths, order []uint32) (pieces []Piece, ends []uint32) {
-	if p.strategy == Wrapped {
+	switch p.strategy {
+	case Wrapped:
 		return p.wrap(lengths, order)
+	case bucketing:
+		return p.bucket(lengths, order)
 	}
 	full := p.cut(lengths, order)
 	bins := p.fit(full)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The order of a rule is keyed by seed, epoch and unit alone, so that all lanes with a part of a unit
-// make the same samples of it.
+// The order of a rule is keyed by seed, epoch and unit alone, so that all lanes with a part of a
+// unit make the same samples of it.
 func TestRuleOrder(t *testing.T) {
 	m := &Manifest{Shards: []Shard{{Path: "a"}}, Groups: []Group{{Rows: 60}, {Index: 1, Rows: 40}}}
 	units := []Unit{{Group: 0, Hi: 30, Samples: 9}, {Group: 0, Lo: 30, Hi: 60, Samples: 7}, {Group: 1, Hi: 40, Samples: 8}}

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import shardfeed
 
 import measure
-import shares
+import weighed
 
 
 def taken(files, weights, lanes, samples, seed):
@@ -28,10 +28,10 @@ def main():
     samples, window, directory, seed = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], int(sys.argv[4])
     files = measure.files(directory)
     errors = []
-    for number in sorted({min(n, len(files)) for n in shares.NUMBERS}):
-        weights = shares.weights(number, seed)
-        for lanes in shares.LANES:
-            errors.append(shares.worst(taken(files[:number], weights, lanes, samples, seed), weights, window))
+    for number in sorted({min(n, len(files)) for n in weighed.NUMBERS}):
+        weights = weighed.weights(number, seed)
+        for lanes in weighed.LANES:
+            errors.append(weighed.worst(taken(files[:number], weights, lanes, samples, seed), weights, window))
     print(json.dumps({"percent": max(errors)}))
 
 

@@ -156,6 +156,9 @@ func (f *flags) check(fs *pflag.FlagSet) error {
 	if err := f.checkPack(fs); err != nil {
 		return err
 	}
+	if len(f.bucket) > 0 && !fs.Changed("batch-size") {
+		f.batchSize = 1 // a sample is a batch
+	}
 	for _, n := range []struct {
 		name         string
 		value, least int64

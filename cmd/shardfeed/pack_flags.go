@@ -19,6 +19,10 @@ type packFlags struct {
 	eos, bos tokenFlag
 	value    int64
 	length   string
+
+	bucket         blockSizes
+	bucketMultiple int
+	bucketRows     int
 }
 
 // packing registers the flags of packing.
@@ -31,6 +35,19 @@ func (f *packFlags) packing(fs *pflag.FlagSet) {
 		fs.Int64Var(&f.value, "pack-value", 0, "the `token` behind the last document of a block")
 		fs.StringVar(&f.length, "pack-length", "", "`column` with the lists' lengths, so that blocks are counted without reading the lists")
 	})
+	group(fs, bucketGroup, func(fs *pflag.FlagSet) {
+		fs.Var(&f.bucket, "bucket", "make batches of rows of about the same length, of at most so many tokens with padding, as in token_ids=16384; the column has lists or their lengths")
+		fs.IntVar(&f.bucketMultiple, "bucket-multiple", 1, "round lengths up to a multiple of this number")
+		fs.IntVar(&f.bucketRows, "bucket-rows", 0, "the most rows of a batch (default: no bound)")
+	})
+}
+
+// buckets is nil without the flag.
+func (f *packFlags) buckets() *shardfeed.Bucket {
+	if len(f.bucket) == 0 {
+		return nil
+	}
+	return &shardfeed.Bucket{Columns: f.bucket, Multiple: f.bucketMultiple, MaxRows: f.bucketRows}
 }
 
 // pack is nil without the flag.
@@ -46,6 +63,11 @@ func (f *packFlags) checkPack(fs *pflag.FlagSet) error {
 	for _, name := range [...]string{"pack-strategy", "pack-eos", "pack-bos", "pack-value", "pack-length"} {
 		if fs.Changed(name) && len(f.columns) == 0 {
 			return usagef("--%s has no effect without --pack: add it", name)
+		}
+	}
+	for _, name := range [...]string{"bucket-multiple", "bucket-rows"} {
+		if fs.Changed(name) && len(f.bucket) == 0 {
+			return usagef("--%s has no effect without --bucket: add it", name)
 		}
 	}
 	return nil

@@ -19,7 +19,7 @@ func planReport(p *iterable.Plan, chosen rowChoice) *report {
 	if chosen.Rule != "" {
 		part := 100 * float64(chosen.Samples) / float64(max(1, chosen.Rows))
 		if p.Packed != nil {
-			r.fact("blocks of an epoch", "%s (rule %s)", count(chosen.Samples), chosen.Rule)
+			r.fact("samples of an epoch", "%s (rule %s)", count(chosen.Samples), chosen.Rule)
 		} else {
 			r.fact("rows of an epoch", "%s, %.3g%% (rule %s)", count(chosen.Samples), part, chosen.Rule)
 		}
@@ -113,6 +113,10 @@ func planPacking(r *report, p *iterable.PackPlan) {
 	if p == nil {
 		return
 	}
+	if p.Strategy == "bucket" {
+		planBuckets(r, p)
+		return
+	}
 	r.section("packing")
 	r.fact("blocks", "%s of %s tokens, %s; they are the rows below", count(p.Blocks), count(int64(p.Size)), p.Strategy)
 	r.fact("of a unit", "%.1f blocks in the mean", float64(p.Blocks)/float64(max(1, p.Units)))
@@ -123,6 +127,18 @@ func planPacking(r *report, p *iterable.PackPlan) {
 		r.fact("utilisation", "%.2f%%: %s tokens", 100*p.Utilisation, count(p.Tokens))
 	default:
 		r.fact("utilisation", "about %.2f%%: %s tokens by the footers", 100*p.Utilisation, count(p.Tokens))
+	}
+}
+
+// planBuckets says what is in the batches of an epoch.
+func planBuckets(r *report, p *iterable.PackPlan) {
+	r.section("buckets")
+	r.fact("batches", "%s of at most %s tokens; they are the rows below", count(p.Blocks), count(int64(p.Size)))
+	r.fact("of a unit", "%.1f batches in the mean", float64(p.Blocks)/float64(max(1, p.Units)))
+	if p.Utilisation > 0 {
+		r.fact("utilisation", "%.2f%% of the tokens of padded batches: %s", 100*p.Utilisation, count(p.Tokens))
+	} else {
+		r.fact("utilisation", "not known: this start has read no lengths")
 	}
 }
 

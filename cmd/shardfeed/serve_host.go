@@ -36,7 +36,7 @@ func (h *host) open(ctx context.Context, r engine.Request, progress func(engine.
 		return nil, err
 	}
 	how := s.LoaderOptions()
-	if err := how.Check(ds.Schema()); err != nil {
+	if err := how.Check(ds.BatchSchema()); err != nil {
 		return nil, errors.Join(valueError(err), ds.Close(ctx))
 	}
 	if s.Workers == 0 {

@@ -14,6 +14,7 @@ import (
 const (
 	rowsGroup     = "Rows"
 	packGroup     = "Packing"
+	bucketGroup   = "Buckets"
 	featuresGroup = "Features"
 	sourcesGroup  = "Several sources"
 	orderGroup    = "Order"
@@ -65,7 +66,7 @@ func usage(c *cobra.Command) error {
 
 // usageOfFlags prints the flags of each group under its title.
 func usageOfFlags(b *strings.Builder, all *pflag.FlagSet) {
-	for _, title := range [...]string{"", rowsGroup, sourcesGroup, packGroup, featuresGroup, orderGroup, storageGroup, cacheGroup} {
+	for _, title := range [...]string{"", rowsGroup, sourcesGroup, packGroup, bucketGroup, featuresGroup, orderGroup, storageGroup, cacheGroup} {
 		own := pflag.NewFlagSet(title, pflag.ContinueOnError)
 		own.SortFlags = false
 		all.VisitAll(func(f *pflag.Flag) {

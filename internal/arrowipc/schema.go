@@ -113,7 +113,7 @@ func fixedTable(f *column.Field) (kind int, t table, err error) {
 		return typeBool, table{}, nil
 	case column.TypeInt8, column.TypeInt16, column.TypeInt32, column.TypeInt64:
 		return typeInt, table{int32Of(8 * f.Width), boolOf(true)}, nil
-	case column.TypeUint8, column.TypeUint16, column.TypeUint32, column.TypeUint64:
+	case column.TypeUint8, column.TypeUint16, column.TypeUint32, column.TypeUint64, column.TypeBFloat16: // of which Arrow has the bits
 		return typeInt, table{int32Of(8 * f.Width), boolOf(false)}, nil
 	case column.TypeFloat16, column.TypeFloat32, column.TypeFloat64:
 		return typeFloatingPoint, table{int16Of(f.Width / 4)}, nil // half, single, double

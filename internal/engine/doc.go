@@ -111,6 +111,10 @@
 // it is announced: the frame orders the memory. Replicas get one ring, and a slot of it is free when
 // each has released it or has gone; its generations may begin above 0.
 //
+// A trainer may hand slots on to processes of its own, and gives them back itself. What those
+// processes make lies in memory of the trainer's: JOIN reserves as many batches for it as outputs
+// says, within the stream's memory, and ASK what they take beyond, within the machine's.
+//
 // # Slot
 //
 // The batch's header, 256-byte aligned, at the offset that BATCH names:

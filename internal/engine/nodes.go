@@ -16,7 +16,7 @@ func describe(d *Data) Opened {
 		shards, groups = shards+len(m.Shards()), groups+len(m.Groups())
 	}
 	return Opened{
-		Rows: d.Dataset.NumSamples(), AllRows: d.Dataset.NumRows(), Shards: shards, Groups: groups, Schema: batchNodes(d.Dataset.Schema(), d.Loader),
+		Rows: d.Dataset.NumSamples(), AllRows: d.Dataset.NumRows(), Shards: shards, Groups: groups, Schema: batchNodes(d.Dataset.BatchSchema(), d.Loader),
 		Manifest: d.Dataset.Content(), Versions: d.Dataset.Versions(), Warnings: redactAll(d.Warnings, redact), Files: redactAll(d.Files, redact),
 	}
 }

@@ -95,7 +95,8 @@ var numbers = map[column.Type]arrow.DataType{
 	column.TypeInt32: arrow.PrimitiveTypes.Int32, column.TypeInt64: arrow.PrimitiveTypes.Int64,
 	column.TypeUint8: arrow.PrimitiveTypes.Uint8, column.TypeUint16: arrow.PrimitiveTypes.Uint16,
 	column.TypeUint32: arrow.PrimitiveTypes.Uint32, column.TypeUint64: arrow.PrimitiveTypes.Uint64,
-	column.TypeFloat16: arrow.FixedWidthTypes.Float16, column.TypeFloat32: arrow.PrimitiveTypes.Float32,
+	column.TypeBFloat16: arrow.PrimitiveTypes.Uint16, // its bits
+	column.TypeFloat16:  arrow.FixedWidthTypes.Float16, column.TypeFloat32: arrow.PrimitiveTypes.Float32,
 	column.TypeFloat64: arrow.PrimitiveTypes.Float64,
 	column.TypeDate:    arrow.PrimitiveTypes.Date32,
 	column.TypeInt96:   &arrow.TimestampType{Unit: arrow.Nanosecond},

@@ -70,6 +70,7 @@ def test_defaults():
         "null": {},
         "pad": [],
         "pack": None,
+        "bucket": None,
         "cast": {},
         "hash": {},
         "scale": {},

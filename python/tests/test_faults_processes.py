@@ -230,13 +230,13 @@ def test_torch_workers(shards: Path, kind: str) -> None:
     dataset, loader = torch_loader(shards, kind, batch_size=10)
     iterator = iter(loader)
     next(iterator)
-    others = {process.pid for process in psutil.Process().children()}
+    others = {process.pid for process in psutil.Process().children(recursive=True)}
     del iterator
     assert ids(iter(loader)) == list(range(ROWS))
     iterator = iter(loader)
     next(iterator)
-    workers = [process for process in psutil.Process().children() if process.pid not in others or kind == "persistent"]
-    if kind != "persistent":  # torch's own error, and persistent workers do not come back
+    workers = [process for process in psutil.Process().children(recursive=True) if process.pid not in others or kind == "persistent"]
+    if kind != "persistent":  # torch's own error or ours, and persistent workers do not come back
         workers[-1].kill()
         with pytest.raises(RuntimeError):
             list(iterator)

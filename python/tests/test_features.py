@@ -182,7 +182,12 @@ def test_stack(table):
     want = np.array([[1, 0.5, 1, 2], [math.nan, 1.5, 3, 4], [3, math.nan, 5, math.nan], [4, 3.5, 7, 8]], np.float32)
     np.testing.assert_array_equal(batch["x"], want, strict=True)
     assert batch["x"].flags.c_contiguous and list(batch) == ["label", "x"]
-    assert batch.valid("x", items=True).tolist() == (~np.isnan(want)).tolist()
+    assert batch.valid("x").tolist() == batch.valid("x", items=True).tolist() == (~np.isnan(want)).tolist() and batch.nulls("x") == 3
+    tensors = shardfeed.torch.StreamingDataset(
+        table, batch_size=3, shuffle=False, cache=False, stack={"x": ["vec", "num_*"]}, columns=["label"]
+    )
+    masks = [b["x_valid"] for b in tensors.with_valid("x", "label")]
+    assert torch.cat(masks).tolist() == (~np.isnan(want)).tolist() and [m.shape for m in masks] == [(3, 4), (1, 4)]
     assert batch.to_pylist()[1] == {"label": 2, "x": [None, 1.5, 3, 4]}
     again = pickle.loads(pickle.dumps(batch))
     np.testing.assert_array_equal(again["x"], want)

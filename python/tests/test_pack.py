@@ -237,3 +237,14 @@ def test_long_documents_are_cut_and_told(table: Path, caplog: pytest.LogCaptureF
     assert found == Counter(t for d in documents().values() for t in d[:100])
     assert dataset.stats()["truncated_documents"] == sum(len(d) > 100 for d in documents().values())
     assert "strategy bfd_split keeps all tokens" in caplog.text
+
+
+def test_blocks_of_a_mixture_have_one_source(table: Path) -> None:
+    sources = {"few": shardfeed.Source(table, weight=3, filters="id < 300"), "many": shardfeed.Source(table, weight=1, filters="id >= 300")}
+    dataset = StreamingDataset(
+        sources=sources, stop="first", batch_size=4, columns=["token_ids", "id"], pack={"token_ids": SIZE}, tail="drop"
+    )
+    blocks = [ids.tolist() for batch in dataset for ids in batch["id"]]
+    few = [max(ids) < 300 for ids in blocks]
+    assert all(max(ids) < 300 or min(ids) >= 300 for ids in blocks)
+    assert abs(sum(few) - 0.75 * len(blocks)) <= 2 and len(blocks) == 4 * len(dataset)

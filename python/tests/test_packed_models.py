@@ -18,7 +18,7 @@ transformers = pytest.importorskip("transformers")
 import shardfeed  # noqa: E402
 from shardfeed import Pack, errors  # noqa: E402
 from shardfeed.torch import StreamingDataset  # noqa: E402
-from shardfeed.torch.huggingface import Flatten, packed  # noqa: E402
+from shardfeed.torch.huggingface import Flatten, TrainerMixin, packed  # noqa: E402
 
 pytestmark = [pytest.mark.usefixtures("job"), pytest.mark.filterwarnings("ignore")]
 
@@ -64,7 +64,7 @@ def pieces(batch: Any) -> list[slice]:
 def test_loss_is_that_of_single_documents(table: Path, documents: list[list[int]], attention: str, strategy: Any) -> None:
     network = model(attention)
     seen = 0
-    for batch in packed(table, pack=Pack({"input_ids": SIZE}, strategy=strategy), batch_size=4):
+    for batch in packed(table, pack=Pack({"input_ids": SIZE}, strategy=strategy), batch_size=4, tail="short"):
         assert list(batch) == FLAT
         counted = batch["labels"][:, 1:] != -100  # models shift: no token before the first one predicts it
         with torch.no_grad():
@@ -112,12 +112,43 @@ def test_padding_of_the_last_step_has_no_labels(table: Path) -> None:
     world_size = next(w for w in (2, 3, 5, 7) if size % w)
     steps, counted, whole = set(), 0, 0
     for rank in range(world_size):
-        batches = list(packed(table, pack={"input_ids": SIZE}, rank=rank, world_size=world_size))
+        batches = list(packed(table, pack={"input_ids": SIZE}, tail="pad", rank=rank, world_size=world_size))
         steps.add(len(batches))
         counted += sum(int((batch["labels"] != -100).sum()) for batch in batches)
-    for batch in packed(table, pack={"input_ids": SIZE}):
+    for batch in packed(table, pack={"input_ids": SIZE}, tail="short"):
         whole += int((batch["labels"] != -100).sum())
     assert len(steps) == 1 and counted == whole > 0
+
+
+def test_a_shuffled_stream_drops_what_fills_no_step(table: Path) -> None:
+    size = StreamingDataset(table, batch_size=1, pack={"input_ids": SIZE}, columns=["input_ids"]).size
+    world_size = next(w for w in (2, 3, 5, 7) if size % w)
+    given: dict[str, Any] = {"pack": {"input_ids": SIZE}, "rank": world_size - 1, "world_size": world_size}
+    assert len(packed(table, **given)) == size // world_size
+    assert len(packed(table, shuffle=False, **given)) == len(packed(table, tail="pad", **given)) == size // world_size + 1
+    assert len(packed(table, drop_last=False, **given)) == size // world_size + 1
+
+
+def test_an_evaluation_leaves_out_what_fills_the_last_step(table: Path, tmp_path: Path) -> None:
+    """A rank has a batch without a real block, whose loss is NaN."""
+    size = StreamingDataset(table, batch_size=1, pack={"input_ids": SIZE}, columns=["input_ids"]).size
+    world_size = next(w for w in (2, 3, 5, 7) if size % w)
+
+    class Trainer(TrainerMixin, transformers.Trainer):
+        pass
+
+    given: dict[str, Any] = {"pack": {"input_ids": SIZE}, "shuffle": False, "world_size": world_size}
+    ranks = [packed(table, rank=rank, **given) for rank in range(world_size)]
+    dataset = next(rank for rank in ranks if any(bool((batch["labels"] == -100).all()) for batch in rank))
+    network = model("sdpa")
+    with torch.no_grad():
+        losses = torch.stack([network(**batch).loss for batch in dataset])
+    assert int(losses.isnan().sum()) == 1
+    args = transformers.TrainingArguments(
+        output_dir=str(tmp_path), use_cpu=True, report_to="none", disable_tqdm=True, logging_nan_inf_filter=False
+    )
+    found = Trainer(model=network, args=args, eval_dataset=dataset).evaluate()["eval_loss"]
+    assert found == pytest.approx(float(losses[~losses.isnan()].mean()), rel=1e-5)
 
 
 def test_what_is_refused(table: Path) -> None:

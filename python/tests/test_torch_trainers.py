@@ -262,9 +262,11 @@ def test_the_plain_trainer_makes_batches_of_rows(shards, tmp_path, workers, acce
     assert again.model.seen == batches[27:]
 
 
-def test_the_adapter_takes_no_single_rows(shards, tmp_path, accelerator):
+def test_what_the_adapter_refuses(shards, tmp_path, accelerator):
     with pytest.raises(errors.OptionError, match="TrainerMixin takes whole batches, got a data set with batch_size=None"):
         trainer(open_shards(shards, None), tmp_path).train()
+    with pytest.raises(errors.OptionError, match='TrainerMixin takes a tail of "drop", "pad" or "short", got "carry"'):
+        trainer(open_shards(shards, tail="carry"), tmp_path).train()
 
 
 # Lightning

@@ -5,6 +5,8 @@ for any number of them.
 from __future__ import annotations
 
 import json
+import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from shardfeed import errors  # noqa: E402
+from shardfeed import _connection, errors  # noqa: E402
 from shardfeed.torch import DataLoader, StreamingDataset, _outputs  # noqa: E402
 
 ROWS, STEPS = 4000, 32
@@ -209,12 +211,44 @@ def test_batches_that_are_held(shards, epochs, slots, function, way):
         assert ids(loader) == epochs[2]
 
 
+def test_workers_have_slots_while_all_batches_are_held(shards, monkeypatch):
+    """Batches are copied when they are handed out, not when the engine has no slot left."""
+
+    def copied(*_: Any) -> None:
+        raise AssertionError("a batch was copied before a worker had it")
+
+    monkeypatch.setattr(_connection, "private", copied)
+    with DataLoader(open_shards(shards), num_workers=2, collate_fn=as_it_is) as loader:
+        assert len(list(loader)) == STEPS
+
+
 def test_batches_that_are_held_before(shards, epochs):
     """The trainer has nearly all slots from an iteration without workers."""
     dataset = open_shards(shards, slots=4)
     held = list(dataset)
     with DataLoader(dataset, num_workers=2, collate_fn=as_it_is) as loader:
         assert ids(loader) == epochs[1] and ids(held) == epochs[0]
+
+
+@pytest.mark.parametrize("slots", [2, 3, None])
+@pytest.mark.parametrize("persistent", [False, True])
+def test_iterations_that_are_left_while_workers_have_their_slots(shards, epochs, slots, persistent, tmp_path, monkeypatch):
+    monkeypatch.setenv("OVERWRITTEN", str(tmp_path / "overwritten"))
+    with DataLoader(open_shards(shards, slots=slots), num_workers=2, collate_fn=slow, persistent_workers=persistent) as loader:
+        for epoch in epochs[:3]:
+            for batch in loader:
+                assert batch["id"].tolist() == epoch[0]
+                break
+        assert ids(loader) == epochs[3]
+    assert not (tmp_path / "overwritten").exists(), "the slot of a batch that a worker had"
+
+
+def slow(batch: Any) -> Any:
+    before = batch["id"].tolist()
+    time.sleep(0.04)
+    if batch["id"].tolist() != before:
+        Path(os.environ["OVERWRITTEN"]).touch()
+    return batch
 
 
 kept: list[Any] = []

@@ -20,6 +20,7 @@ from typing import Any
 import psutil
 import pytest
 from conftest import ended
+from test_leaks import MOST_GROWTH, at_rest, held, own, settled
 
 torch = pytest.importorskip("torch")
 
@@ -201,6 +202,8 @@ def test_a_worker_that_hangs(shards, monkeypatch):
                 errors.FeedTimeoutError, match=r"worker [01] of 2 .* has not finished step 12 of epoch 0 within 1 s: .*py-spy"
             ):
                 next(batches)
+            assert loader.state_dict() == loader.dataset.state_dict()
+            assert loader.state_dict()["shardfeed"]["position"] == 1200
     assert all(ended(pid) for pid in pids)
 
 
@@ -292,6 +295,8 @@ def tells(batch: Any) -> Any:
 
 
 def test_worker_info(shards, monkeypatch):
+    with opened(shards) as loader:
+        next(iter(loader))  # starts the fork server, with the environment until here
     monkeypatch.setenv("MODE", "of now")
     with opened(shards, tells, worker_init_fn=informed) as loader:
         said = list(loader)
@@ -414,6 +419,34 @@ def test_a_trainer_that_is_killed(shards, job, tmp_path):
     assert all(ended(pid) for pid in pids), "also one that is within a function"
 
 
+def test_a_trainer_that_is_killed_and_leaves_a_child(shards, job, tmp_path):
+    """The child has copies of the trainer's sockets, and closes them."""
+    program = """
+        import os, signal, sys, time
+        from shardfeed.torch import DataLoader
+        def mine(batch):
+            return os.getpid()
+        if __name__ == "__main__":
+            batches = iter(DataLoader(sys.argv[1], batch_size=100, cache=False, num_workers=2, collate_fn=mine))
+            pids = {next(batches) for _ in range(12)}
+            child = os.fork()
+            if child == 0:
+                time.sleep(100)
+                os._exit(0)
+            print(child, *pids, flush=True)
+            os.kill(os.getpid(), signal.SIGKILL)
+    """
+    (tmp_path / "train.py").write_text(textwrap.dedent(program))
+    with subprocess.Popen([sys.executable, tmp_path / "train.py", shards], stdout=subprocess.PIPE, text=True) as trainer:
+        assert trainer.stdout is not None
+        child, *pids = (int(word) for word in trainer.stdout.readline().split())
+        try:
+            assert trainer.wait(60) == -signal.SIGKILL
+            assert pids and all(ended(pid, 20) for pid in pids)
+        finally:
+            os.kill(child, signal.SIGKILL)
+
+
 def test_an_interrupt_from_the_terminal(shards, job, tmp_path):
     program = """
         import os, signal, sys, time
@@ -504,3 +537,77 @@ def test_interrupts_at_any_time(shards, given):
     pids.discard(os.getpid())
     gc.collect()
     assert all(ended(pid) for pid in pids)
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_an_interrupt_where_batches_are_handed_to_workers(shards, monkeypatch, persistent):
+    """A batch may be lost: the iteration is over, and its state is right."""
+    with opened(shards, persistent_workers=persistent) as loader:
+        batches = iter(loader)
+        for _ in range(5):
+            next(batches)
+        with monkeypatch.context() as patched:
+            patched.setattr(_pool.Pool, "send", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                list(batches)
+        state = loader.state_dict()
+        with pytest.raises(errors.ProtocolError, match="begin a new iteration"):
+            next(batches)
+        assert list(batches) == []
+        loader.load_state_dict(state)
+        assert [batch["id"][0] for batch in loader] == list(range(state["shardfeed"]["position"], 4000, 100))
+
+
+def interrupted(*_: Any, **__: Any) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("given", [{}, {"persistent_workers": True}, {"num_workers": 0, "threads": 2}])
+def test_nothing_is_left_of_epochs(shards, job, given):
+    """No process, thread, descriptor, ring or memory, in the trainer and in the engine."""
+    trainer = psutil.Process()
+    with opened(shards, larger, **given) as loader:
+        engine = psutil.Process(loader.dataset._control().welcome["pid"])
+
+        def now() -> Any:
+            gc.collect()
+            children = {p.pid for p in trainer.children(recursive=True)} if not given.get("persistent_workers") else set()
+            return held(trainer), held(engine), trainer.num_threads(), len(children)
+
+        def epochs() -> None:
+            assert len(list(loader)) == STEPS
+            for batch in loader:
+                assert batch["large"].shape == (100, 100)
+                break
+            next(batches := iter(loader))
+            cycle = [batches]
+            cycle.append(cycle)  # type: ignore[arg-type]
+
+        for _ in range(3):
+            epochs()
+        before = at_rest(now)
+        memory = own(trainer), own(engine)
+        for _ in range(6):
+            epochs()
+        assert settled(now, before) == before
+        assert own(trainer) - memory[0] < MOST_GROWTH and own(engine) - memory[1] < MOST_GROWTH
+
+
+def larger(batch: Any) -> Any:
+    return {"id": batch["id"], "large": torch.ones(100, 100)}
+
+
+def test_a_forked_child_leaves_the_workers_alone(shards):
+    with opened(shards) as loader:
+        batches = iter(loader)
+        first = next(batches)
+        child = os.fork()
+        if child == 0:
+            try:
+                loader.close()
+                del batches, first
+                gc.collect()
+            finally:
+                os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        assert len(list(batches)) == STEPS - 1

@@ -2,6 +2,7 @@
 
 from . import errors
 from ._batch import Batch
+from ._bucket import Bucket
 from ._columns import Bytes, Ragged
 from ._dataset import StreamingDataset
 from ._map import MapDataset
@@ -18,6 +19,7 @@ name_log()
 
 __all__ = [
     "Batch",
+    "Bucket",
     "Bytes",
     "Field",
     "MapDataset",

@@ -28,6 +28,7 @@ _ELSEWHERE = {
     "streams": "give sources",
     "probabilities": "give sources, each with its weight",
     "stopping_strategy": "give stop",
+    "bucket": "batches of rows have no numbers: give it to a StreamingDataset",
     "pack": "blocks of rows have no numbers: give it to a StreamingDataset",
     "in_order": "batches always come in order",
     "pin_memory_device": "give device",

@@ -173,11 +173,11 @@ class Batch:
         A dotted path reads a part of the column.
 
         With items it is the mask of a list's items; for lists of one size it has the shape of the
-        lists.
+        lists. The mask of a matrix that was stacked is that of its items in any case.
         """
         raw = self._live()
         field, at = self._find(name)
-        if not items:
+        if not items and not field.features:
             return validity(raw.bytes, raw.nodes, at)
         if field.kind not in ("list", "map"):
             raise TypeError(f"items=True needs a list or a map, and column {name!r} is {field}")
@@ -189,7 +189,10 @@ class Batch:
 
     def nulls(self, name: str) -> int:
         """How many values of a column are null."""
-        return int(self._live().nodes[self._find(name)[1] + NULLS])
+        field, at = self._find(name)
+        if field.features:
+            at = members(field, at)[0][1]
+        return int(self._live().nodes[at + NULLS])
 
     def _find(self, path: str) -> tuple[Field, int]:
         """The node at a path. A user who asks for its nulls needs no warning about them."""

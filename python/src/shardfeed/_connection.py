@@ -134,9 +134,11 @@ class Connection:
         """Tells whether a frame of the engine is there already: a batch in most cases."""
         return not self._closed and self._inbox.ready()
 
-    def settle(self) -> int:
-        """Gives unused slots back, and returns how many more batches may come before one is copied out of the ring."""
-        self._loans.settle()
+    def settle(self, *, now: bool = True) -> int:
+        """Gives unused slots back, unless few are, and returns how many more batches may come before
+        one is copied out of the ring.
+        """
+        self._loans.settle(1 if now else self._patience)
         ring = self._rings.newest
         return 1 if ring is None else _most(ring) - 1 - len(self._loans)
 

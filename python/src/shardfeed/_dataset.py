@@ -20,7 +20,7 @@ from ._checks import Problems
 from ._connection import Connection
 from ._engine import Engine
 from ._iterator import BatchIterator, Place
-from ._keywords import Address, DatasetOptions, Filters, Packing, Path, Stack, T, Tail, Unknown
+from ._keywords import Address, Bucketing, DatasetOptions, Filters, Packing, Path, Stack, T, Tail, Unknown
 from ._layout import Layout
 from ._locate import RowPlace
 from ._nulls import NullWatch
@@ -88,6 +88,9 @@ class StreamingDataset(Generic[T]):
         pack (dict or Pack, default None): ``{"token_ids": 8192}`` makes dense blocks of so many
             tokens of the lists in each row group; a block is a row then. See :class:`Pack` for
             strategies, eos and bos, position ids, cu_seqlens and labels.
+        bucket (dict or Bucket, default None): ``{"token_ids": 16384}`` makes batches of rows of
+            about the same length, as many as so many tokens hold when all are padded to the
+            longest. ``batch_size`` is 1 then. See :class:`Bucket`.
         shuffle (bool, default True): shuffle by ``seed``, differently in each epoch. False reads in
             file order.
         shuffle_buffer (int or str, default None): how much is mixed at once, over all ranks: rows
@@ -226,6 +229,7 @@ class StreamingDataset(Generic[T]):
         rows_new: Literal["error", "keep", "drop"] | None = None,
         weight: str | None = None,
         pack: Packing | None = None,
+        bucket: Bucketing | None = None,
         shuffle: bool = True,
         shuffle_buffer: int | str | None = None,
         seed: int = 0,
@@ -443,7 +447,9 @@ class StreamingDataset(Generic[T]):
         return self._masked(Mask(function))
 
     def _check_masks(self) -> None:
-        """Refuses masks of packed batches: a row there is several documents."""
+        """Refuses masks of packed batches, where a row is several documents, and of buckets."""
+        if self._spec["bucket"] is not None:
+            raise OptionError("filter does not go with bucket, which makes batches of the rows that come: leave rows out with filters")
         if self._spec["pack"] is not None:
             raise OptionError("filter masks rows, and a row of a packed batch is several documents: leave some out with filters")
 
@@ -610,8 +616,9 @@ class StreamingDataset(Generic[T]):
             return
         self._said_padding = True
         where = f" over all {world_size} ranks" if world_size > 1 else ""
+        what = "rows" if self._spec["bucket"] is None else "batches"
         warn(
-            f"shardfeed: the last of {steps} steps has {padding} rows of padding{where}, which repeat other rows: "
+            f"shardfeed: the last of {steps} steps has {padding} {what} of padding{where}, which repeat other rows: "
             f"{self._padding_mask()}; drop_last=True leaves the step out",
             PaddingWarning,
         )

@@ -93,14 +93,6 @@ class BatchIterator:
         """What the batches come by; None after the end."""
         return self._connection
 
-    def drop(self) -> None:
-        """Ends the iteration and its connection: its slots are in use by other processes, and no further iteration gets its ring."""
-        connection = self._connection
-        if connection is not None:
-            connection.wake()
-            if not self._turn().locked():
-                self._break()
-
     def _finish(self) -> None:
         """Ends the epoch: the state is the beginning of the next one."""
         connection, self._connection = self._connection, None

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Union
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
+    from ._bucket import Bucket
     from ._pack import Pack
     from ._sources import Source
 
@@ -26,6 +27,7 @@ Address = Path | Sequence[Path]
 Condition = tuple[str, str, Any]
 Filters = str | Sequence[Condition] | Sequence[Sequence[Condition]]
 Packing = Union[Mapping[str, int], "Pack"]
+Bucketing = Union[Mapping[str, int], "Bucket"]
 Unknown = Literal["error"] | int
 Tail = Literal["drop", "pad", "short", "carry"]
 
@@ -60,6 +62,7 @@ class DatasetOptions(TypedDict, total=False):
     rows_new: Literal["error", "keep", "drop"] | None
     weight: str | None
     pack: Packing | None
+    bucket: Bucketing | None
     shuffle: bool
     shuffle_buffer: int | str | None
     seed: int

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from . import _features, _pack, _redact, _rules, _sizes, _sources, _storage
+from . import _bucket, _features, _pack, _redact, _rules, _sizes, _sources, _storage
 from ._checks import Problems, did_you_mean, encoded, flag, got, is_whole, number, one_of, path, seed, share, type_name
-from ._keywords import Address, Filters, Packing, Path, Unknown
+from ._keywords import Address, Bucketing, Filters, Packing, Path, Unknown
 from .errors import OptionError
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
@@ -48,6 +48,7 @@ class Options:
     rows_new: str | None = None
     weight: str | None = None
     pack: Packing | None = None
+    bucket: Bucketing | None = None
     shuffle: bool = True
     shuffle_buffer: int | str | None = None
     seed: int = 0
@@ -114,6 +115,7 @@ class Options:
             "pack": _pack.spec(
                 self.pack, rows=self.batch_size is None, padded=self.pad if isinstance(self.pad, Mapping) else (), problems=found
             ),
+            "bucket": _bucket.spec(self.bucket, batch_size=self.batch_size, packed=self.pack is not None, problems=found),
             **self._words(found),
             "cast": found.of(_features.casts, self.cast),
             "hash": found.of(_features.hashes, self.hash),

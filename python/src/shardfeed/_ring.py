@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import mmap
 import os
 import select
@@ -20,10 +21,14 @@ Bytes = npt.NDArray[np.uint8]
 _owner: Any = getattr(select, "epoll", None) or select.kqueue  # type: ignore[attr-defined]
 
 
-class Ring:
-    """One generation of slots. It is unmapped when nothing refers to it: the connection has let go, and the last view of a slot is gone.
+_numbers = itertools.count()
 
-    ``file.fileno()`` is what other processes map.
+
+class Ring:
+    """One generation of slots. It is unmapped when nothing refers to it: the connection has let go,
+    and the last view of a slot is gone.
+
+    ``file.fileno()`` is what other processes map, and ``number`` names it in this process.
     """
 
     def __init__(self, descriptor: int, generation: int, slots: int, slot_size: int):
@@ -32,6 +37,7 @@ class Ring:
             raise ProtocolError(f"the engine sent a ring of {slots} slots of {slot_size} bytes")
         if os.fstat(descriptor).st_size < slots * slot_size:
             raise ProtocolError(f"the engine's ring is smaller than {slots} slots of {slot_size} bytes")
+        self.number = next(_numbers)
         self.generation = generation
         self.slots = slots
         self.slot_size = slot_size

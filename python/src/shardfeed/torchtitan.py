@@ -79,7 +79,10 @@ class DataLoader(BaseDataLoader):
         self, config: Config, *, dp_world_size: int, dp_rank: int, tokenizer: Any = None, seq_len: int, local_batch_size: int, **_: Any
     ) -> None:
         if not config.dataset_path and not config.options.get("sources"):
-            raise OptionError(f"dataloader.dataset_path must be an address, as in 's3://bucket/tokens', {got(config.dataset_path)}; a mixture has options={{'sources': ...}} instead")
+            raise OptionError(
+                f"dataloader.dataset_path must be an address, as in 's3://bucket/tokens', {got(config.dataset_path)}; a mixture has "
+                "options={'sources': ...} instead"
+            )
         pack = Pack(
             {config.tokens: seq_len},
             strategy=config.strategy,

@@ -73,7 +73,9 @@ def real_labels(batch: Mapping[str, Any]) -> torch.Tensor:
     return torch.where(valid[:, None], labels, IGNORED)
 
 
-def packed(uri: Address | None = None, *, pack: Packing, batch_size: int = 1, seq_idx: bool = False, **options: Any) -> StreamingDataset[Batch]:
+def packed(
+    uri: Address | None = None, *, pack: Packing, batch_size: int = 1, seq_idx: bool = False, **options: Any
+) -> StreamingDataset[Batch]:
     """A data set of packed batches, each as one sequence that transformers' models take::
 
         dataset = packed("s3://bucket/tokens", pack={"input_ids": 8192}, drop_last=True)
@@ -85,8 +87,10 @@ def packed(uri: Address | None = None, *, pack: Packing, batch_size: int = 1, se
             added.
         batch_size (int, default 1): blocks of a sequence.
         seq_idx (bool, default False): see :class:`Flatten`.
-        options: other arguments of :class:`shardfeed.torch.StreamingDataset`. ``columns`` is the
-            packed ones unless it is given, and ``with_row_valid`` True.
+        options: other arguments of :class:`shardfeed.torch.StreamingDataset`. Unless they are
+            given, ``columns`` is the packed ones, ``with_row_valid`` is True, and a shuffled stream
+            has ``drop_last=True``: a rank whose last batch only fills up the step would have no
+            label in it, and a mean loss of NaN.
     """
     if isinstance(pack, Mapping):
         pack = Pack(pack)
@@ -97,5 +101,8 @@ def packed(uri: Address | None = None, *, pack: Packing, batch_size: int = 1, se
         raise OptionError('labels of pack must be "same" or left out, got "next": transformers\' models shift labels')
     tokens = next(iter(pack.columns))
     whole = replace(pack, with_columns=tuple(dict.fromkeys((*pack.with_columns, *_MADE))), labels="same")
-    dataset = StreamingDataset(uri, batch_size=batch_size, pack=whole, **{"columns": list(pack.columns), "with_row_valid": True, **options})
+    arguments: dict[str, Any] = {"columns": list(pack.columns), "with_row_valid": True, **options}
+    if "tail" not in options:
+        arguments.setdefault("drop_last", options.get("shuffle", True))
+    dataset = StreamingDataset(uri, batch_size=batch_size, pack=whole, **arguments)
     return dataset.map(Flatten(tokens, seq_idx))

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from .._layout import DATA, DATA_BYTES, Layout, offsets, validity
+from .._layout import DATA, DATA_BYTES, Layout, members, offsets, validity
 from .._raw_batch import RawBatch
+from .._schema import Field
 from ._bands import Bands
 from ._batch import Batch
 from ._tensors import Bytes, to_tensors
@@ -33,7 +34,7 @@ class TensorLayout:
         self._bands = Bands(layout)
         own = set(self._bands.names)
         self._makers = [(name, _maker(layout, name)) for name in layout.makers if name not in own]
-        self._masks = [(f"{name}_valid", layout.find(name)[1]) for name in masks]
+        self._masks = [(f"{name}_valid", *_mask(*layout.find(name))) for name in masks]
         self._row_valid = row_valid
 
     def tensors(self, raw: RawBatch) -> Batch:
@@ -43,11 +44,18 @@ class TensorLayout:
         batch.update(zip(bands.names, bands.tensors(memory, nodes, raw.rows)))
         for name, make in self._makers:
             batch[name] = make(memory, nodes)
-        for key, at in self._masks:
-            batch[key] = torch.from_numpy(validity(memory, nodes, at))
+        for key, at, shape in self._masks:
+            batch[key] = torch.from_numpy(validity(memory, nodes, at).reshape(shape))
         if self._row_valid:
             batch[ROW_VALID] = _row_valid(raw.rows, raw.valid)
         return batch
+
+
+def _mask(field: Field, at: int) -> tuple[int, tuple[int, ...]]:
+    """Where the mask of a column lies, and its shape: that of a matrix has the shape of the matrix."""
+    if field.features:
+        return members(field, at)[0][1], (-1, len(field.features))
+    return at, (-1,)
 
 
 def _maker(layout: Layout, name: str) -> TensorMaker:

@@ -59,6 +59,7 @@ class Link:
     def __init__(self, sock: socket.socket) -> None:
         self._socket = sock
         self._came = bytearray()
+        self._drained = False  # the last read has had all that was there
         self._descriptors: list[int] = []
         self._pid = os.getpid()
         _open_links.add(self)
@@ -86,6 +87,9 @@ class Link:
                     payload = bytes(memoryview(came)[_HEADER.size : end])
                     del came[:end]
                     return kind, payload
+            if self._drained and not wait:
+                self._drained = False
+                return None
             flags = _CLOSE_ON_EXEC if wait else _CLOSE_ON_EXEC | socket.MSG_DONTWAIT
             try:
                 read, ancillary, _, _ = self._socket.recvmsg(_READ, _ANCILLARY, flags)  # recv_fds ignores flags
@@ -99,6 +103,7 @@ class Link:
             if not read:
                 raise EOFError("the other end is closed")
             came += read
+            self._drained = len(read) < _READ
 
     def descriptor(self) -> int:
         """The descriptor of the last frame. The caller closes it."""

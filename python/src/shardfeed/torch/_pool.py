@@ -101,8 +101,7 @@ class Pool:
         self.needs: list[tuple[Worker, Job, int]] = []  # workers that wait for a slot, and its bytes
         self._course = 0
         self._jobs = 0
-        self._rings: weakref.WeakKeyDictionary[Ring, int] = weakref.WeakKeyDictionary()
-        self._count = 0  # of rings
+        self._rings: weakref.WeakSet[Ring] = weakref.WeakSet()  # that workers have mapped
         self._poll = select.poll()
         self._by_descriptor: dict[int, Worker] = {}
         self._pid = os.getpid()
@@ -165,13 +164,11 @@ class Pool:
 
     def _introduce(self, worker: Worker, ring: Ring) -> int:
         """The number of a ring, which the worker has mapped then."""
-        number = self._rings.get(ring)
-        if number is None:
-            number = self._rings[ring] = self._count
-            self._count += 1
+        number = ring.number
         if number not in worker.rings:
             worker.rings.add(number)
-            used = sorted(self._rings.values())
+            self._rings.add(ring)
+            used = sorted(ring.number for ring in self._rings)
             payload = frames.RING_FRAME.pack(number, ring.slots, ring.slot_size, len(used)) + np.array(used, np.uint32).tobytes()
             self._send(worker, frames.RING, payload, descriptor=ring.file.fileno())
         return number
@@ -318,7 +315,7 @@ class Pool:
 
 
 def _reap(processes: Iterable[Any], held: Any) -> None:
-    """Waits until the processes have ended: by themselves, else killed."""
+    """Waits until the processes have ended, and kills those that have not after a while."""
     deadline = time.monotonic() + _PATIENCE
     for process in processes:
         process.join(max(0.0, deadline - time.monotonic()))

@@ -75,7 +75,9 @@ class Processes(Ahead[ProcessTask]):
         assert self._pool is not None
         if connection is None:
             return True  # the end comes next
-        spare = connection.settle()
+        spare = connection.settle(now=False)
+        if spare < 1:
+            spare = connection.settle()
         return spare >= 1 and self._lent() < max(1, self._flight) and len(self._tasks) < max(1, self._pool.outputs.slots - 1)
 
     def _measure(self) -> None:
@@ -125,6 +127,8 @@ class Processes(Ahead[ProcessTask]):
         return task.job.done
 
     def _wait(self, task: ProcessTask, batches: BatchIterator | None) -> None:
+        if (running := self._iterator._batches) is not None and running.connection is not None:
+            running.connection.settle()  # the engine works while this waits
         connection = None if batches is None else batches.connection
         descriptor = None if connection is None else connection.fileno()
         if not self._pump(self._timeout, descriptor):
@@ -212,13 +216,11 @@ class Processes(Ahead[ProcessTask]):
             self._loader._give_pool_back(pool)
 
     def _give_up(self) -> None:
-        pool, batches = self._pool, self._iterator._batches
+        pool = self._pool
         if pool is None:
             return
         if self._inside:
             pool.wake()
-        if any(worker.kept for worker in pool.workers) and batches is not None:
-            batches.drop()
         if not self._inside:
             self._tasks.clear()
             self._leave()

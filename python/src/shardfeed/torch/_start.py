@@ -62,8 +62,8 @@ def check(context: Any, parts: dict[str, Any]) -> None:
 
 
 def _check_importable(parts: dict[str, Any]) -> None:
-    """Refuses functions that a worker could not import: workers have the program's file, and neither
-    a notebook nor what was typed.
+    """Refuses functions that a worker could not import: workers have the program's file, not a
+    notebook or typed lines.
     """
     main = sys.modules.get("__main__")
     if getattr(main, "__file__", None) or getattr(main, "__spec__", None) is not None:

@@ -238,7 +238,7 @@ Maker = Callable[[Sequence[int], tuple[Any, Any], Any], Any]
 
 
 class Unpacker:
-    """Makes results of what a worker sent, in the trainer."""
+    """Reads results, in the trainer."""
 
     def __init__(self) -> None:
         self._known: dict[int, Maker] = {}

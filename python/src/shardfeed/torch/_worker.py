@@ -56,7 +56,7 @@ class Sealed:
 
 @dataclass(frozen=True)
 class Setting:
-    """What a worker is told when it starts."""
+    """What a worker gets when it starts."""
 
     id: int
     workers: int

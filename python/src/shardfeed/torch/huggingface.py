@@ -20,7 +20,7 @@ from .._checks import type_name
 from ..errors import OptionError
 from . import _trainer_state
 from ._dataset import StreamingDataset
-from ._flatten import Flatten, packed
+from ._flatten import IGNORED, Flatten, packed
 from ._layout import ROW_VALID
 from ._padding import drop_padding
 from ._sft import SFTData
@@ -160,6 +160,8 @@ class TrainerMixin:
         from accelerate.utils import find_batch_size
 
         mask, rows = inputs.get(ROW_VALID), find_batch_size(inputs)
+        if "cu_seq_lens_q" in inputs:  # a packed batch without labels fills up the last step, and has no loss
+            mask = (inputs["labels"] != IGNORED).any(dim=1)
         loss, *outputs = super().prediction_step(model, _real(inputs), *args, **kwargs)  # type: ignore[misc]
         self._step = _Step(rows, mask, loss is not None)
         return loss, *(self._step.whole(output) for output in outputs)
@@ -182,6 +184,11 @@ class TrainerMixin:
             args.per_device_eval_batch_size = before
 
     def _loader(self, dataset: StreamingDataset, resumed: Any = None) -> Any:
+        if dataset._spec["tail"] == "carry":
+            raise OptionError(
+                'TrainerMixin takes a tail of "drop", "pad" or "short", got "carry": the Trainer runs epochs of equal length, and with it '
+                "they differ by a step"
+            )
         if dataset._rows_wanted:
             raise OptionError(
                 "TrainerMixin takes whole batches, got a data set with batch_size=None, which yields single rows: give it a batch_size, "
