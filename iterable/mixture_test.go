@@ -394,3 +394,46 @@ func TestMixtureKeepsTheEpoch(t *testing.T) {
 		t.Errorf("%v samples of 20", n)
 	}
 }
+
+// A pick is of a pass over its source, and padding is of the passes of the rows that it repeats.
+func TestMixturePasses(t *testing.T) {
+	store := &memstore.Store{}
+	d := openMixture(t, store, Options{Sources: mixtureSources(t, store, []int{90, 10}, []float64{1, 1}), EpochSize: 90, Lanes: 2})
+	s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 40, Tail: shuffle.Pad, Epochs: 2})
+	seen := map[int64]map[int64]bool{}
+	for {
+		dr, err := s.Next(t.Context())
+		if err != nil {
+			break
+		}
+		pass := func(i int) int64 {
+			if i < len(dr.After) {
+				return dr.Epoch + int64(dr.After[i])
+			}
+			return dr.Epoch
+		}
+		all := ids(t, d.Schema(), dr)
+		for i, id := range all {
+			if i >= dr.Valid {
+				if pass(i) != pass(i%dr.Valid) {
+					t.Errorf("row %d of padding is of pass %d, and repeats one of pass %d", i, pass(i), pass(i%dr.Valid))
+				}
+				continue
+			}
+			if seen[id] == nil {
+				seen[id] = map[int64]bool{}
+			}
+			if seen[id][pass(i)] {
+				t.Errorf("row %d comes twice in pass %d", id, pass(i))
+			}
+			seen[id][pass(i)] = true
+		}
+		dr.Release()
+	}
+	if n := len(seen[sourceIDs]); n < 8 {
+		t.Errorf("a row of the small source came in %d passes", n)
+	}
+	if n := len(seen[0]); n != 1 {
+		t.Errorf("a row of the large source came in %d passes of one", n)
+	}
+}

@@ -229,7 +229,8 @@ func (s *Stream) fill(ctx context.Context, d *Draw) error {
 		return s.padWithNothing(ctx, d, rows)
 	}
 	for i := 0; len(d.Picks) < rows; i++ {
-		if i < len(d.After) && len(d.After) == len(d.Picks) {
+		if len(d.After) > 0 {
+			d.After = append(d.After, make([]int32, len(d.Picks)-len(d.After))...)
 			d.After = append(d.After, d.After[i])
 		}
 		d.Picks = append(d.Picks, d.Picks[i])

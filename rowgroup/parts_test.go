@@ -93,6 +93,24 @@ func TestOpenParts(t *testing.T) {
 	}
 }
 
+// A rule may read a column that other parts lack, where that is not delivered.
+func TestRuleColumnsOfOnePart(t *testing.T) {
+	store, shards := putFiles(t, map[string][]byte{
+		"a/p.parquet": fakeFile{schema: `required int32 x;`, rows: []int{4}}.bytes(t),
+		"b/q.parquet": fakeFile{schema: `required int32 x; required double score;`, rows: []int{5}}.bytes(t),
+	})
+	parts := partsOf(shards, "a", "b")
+	parts[1].RuleColumns = []RuleColumn{{Path: "score"}}
+	all, err := OpenParts(context.Background(), store, parts, Options{Columns: []string{"x"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer all[0].Close()
+	if !all[1].rules[0].found || columnsText(all[0]) != "x int32" {
+		t.Errorf("columns %s, the rule column is found: %t", columnsText(all[0]), all[1].rules[0].found)
+	}
+}
+
 func TestOpenPartsRefuses(t *testing.T) {
 	file := func(schema string) []byte { return fakeFile{schema: schema, rows: []int{4}}.bytes(t) }
 	store, shards := putFiles(t, map[string][]byte{

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/shardfeed/shardfeed/shuffle"
 )
 
 // ranked is a rank of a world, whose data set is its own.
@@ -351,5 +353,21 @@ func TestWeightsAreComparedAtOnePlace(t *testing.T) {
 				t.Errorf("differences %v, want %d", got, c.want)
 			}
 		})
+	}
+}
+
+// What ranks compare of a mixture are its weights, and each source with its rule and parameters.
+func TestFingerprintOfAMixture(t *testing.T) {
+	f := Fingerprint{}
+	f.addMixture(&shuffle.MixState{
+		Lanes: 4, Weights: []shuffle.Weights{{Weights: []float64{7, 3}}}, Sources: []shuffle.SourceState{{Name: "web", Rows: 9, Units: "u"}, {Name: "code", Rule: "r"}},
+	})
+	if f["lanes"] != "4" || f[weightsOf] != "[[0,[7,3]]]" || !strings.Contains(f["sources.web"], "9 samples, units u, rule none") || !strings.Contains(f["sources.code"], "rule r") {
+		t.Errorf("fingerprint %v", f)
+	}
+	long := Fingerprint{}
+	long.addMixture(&shuffle.MixState{Weights: slices.Repeat([]shuffle.Weights{{Weights: []float64{7, 3}}}, 50)})
+	if n := len(long[weightsOf]); n > fewColumns {
+		t.Errorf("weights take %d bytes", n)
 	}
 }
