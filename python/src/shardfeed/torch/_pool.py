@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import os
 import pickle
 import select
 import sys
-import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable
@@ -305,9 +305,10 @@ class Pool:
             return
         processes = [worker.process for worker in self.workers]
         if any(process.exitcode is None for process in processes):
-            reaper = threading.Thread(target=_reap, args=(processes, held), name=_start.REAPER, daemon=True)
+            # Without threading.Thread, whose start waits for the thread: an interrupt there could
+            # leave it waiting for ever.
             with contextlib.suppress(RuntimeError):  # the interpreter ends, and multiprocessing ends its processes
-                reaper.start()
+                _thread.start_new_thread(_reap, (processes, held))
 
     def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
         if hasattr(self, "_pid") and not is_finalizing():

@@ -15,7 +15,6 @@ import torch
 from ..errors import OptionError
 
 WHERE = "\0"  # in the text of an ended worker: the batch
-REAPER = "shardfeed-reap"  # a thread that waits for workers to end, and holds nothing that they need
 
 
 def context_of(given: Any) -> Any:
@@ -51,8 +50,7 @@ def check(context: Any, parts: dict[str, Any]) -> None:
     if context.get_start_method() != "fork":
         _check_importable(parts)
         return
-    others = [thread for thread in threading.enumerate() if thread is not threading.current_thread()]
-    threads = [thread.name for thread in others if thread.name != REAPER]
+    threads = [thread.name for thread in threading.enumerate() if thread is not threading.current_thread()]
     if threads or torch.cuda.is_initialized():
         why = f"this process has threads ({', '.join(threads[:4])})" if threads else "CUDA is in use"
         raise OptionError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 from typing import TYPE_CHECKING, Any
@@ -19,16 +20,27 @@ _AHEAD = 2  # batches of each thread
 
 
 class ThreadTask(Task):
-    """A batch in a thread, and what came of it."""
+    """A batch in a thread, and what came of it.
 
-    __slots__ = ("done", "raw", "rows", "value")
+    The gate is a plain lock, open when the task is finished: an interrupt in the wait for an Event
+    could leave that one's own lock taken, and whoever sets it would hang.
+    """
+
+    __slots__ = ("finished", "gate", "raw", "rows", "value")
 
     def __init__(self, what: str) -> None:
         super().__init__(what)
         self.raw: RawBatch | None = None
         self.rows = -1
         self.value: Any = None
-        self.done = threading.Event()
+        self.finished = False
+        self.gate = threading.Lock()
+        self.gate.acquire()
+
+    def open(self) -> None:
+        """Wakes who waits for the task."""
+        with contextlib.suppress(RuntimeError):  # it is open
+            self.gate.release()
 
 
 class Threads(Ahead[ThreadTask]):
@@ -54,12 +66,12 @@ class Threads(Ahead[ThreadTask]):
         self._work.put(task)
 
     def _done(self, task: ThreadTask) -> bool:
-        return task.raw is None or task.done.is_set()
+        return task.raw is None or task.finished
 
     def _wait(self, task: ThreadTask, batches: BatchIterator | None) -> None:
         with self._interruptible():
-            came = task.done.wait(self._timeout)
-        if not came:
+            came = task.gate.acquire(timeout=-1 if self._timeout is None else min(self._timeout, threading.TIMEOUT_MAX))
+        if not came and not task.finished:
             raise FeedTimeoutError(
                 f"a thread has not finished {task.what} within {self._timeout:g} s: give more timeout=, or find what map waits for"
             )
@@ -76,7 +88,7 @@ class Threads(Ahead[ThreadTask]):
         for _ in range(self._count):
             self._work.put(None)
         for task in list(self._tasks):
-            task.done.set()  # wakes a thread that waits for it
+            task.open()
 
 
 class _Making:
@@ -119,5 +131,6 @@ def _run(work: queue.SimpleQueue[ThreadTask | None], make: _Making) -> None:
             make(task)
         except BaseException as error:
             task.error = error
-        task.done.set()
+        task.finished = True
+        task.open()
         del task
