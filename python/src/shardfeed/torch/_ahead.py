@@ -107,8 +107,8 @@ class Ahead(Generic[S]):
 
     def __next__(self) -> tuple[Any, Stamp]:
         if self._torn:
-            self._torn = False
             self.close()
+            self._torn = False
             raise ProtocolError("an interrupt has struck where batches are handed to workers: begin a new iteration")
         self._torn = True
         try:

@@ -219,8 +219,8 @@ class Processes(Ahead[ProcessTask]):
         pool = self._pool
         if pool is None:
             return
-        if self._inside:
-            pool.wake()
+        if self._inside or self._torn:
+            pool.wake()  # its messages may be cut: no further iteration uses it
         if not self._inside:
             self._tasks.clear()
             self._leave()
