@@ -48,7 +48,12 @@ func (s *session) take(p *participant) error {
 		others, differ = s.begin(it)
 	}
 	s.mu.Unlock()
-	abortAll(others, differ)
+	abortAll(others, differ) // before this rank hears of it, so that none of them reads to its end meanwhile
+	if differ != nil {
+		s.mu.Lock()
+		it.fail(differ)
+		s.mu.Unlock()
+	}
 	return err
 }
 
@@ -174,8 +179,8 @@ func (s *session) steps(state shuffle.State, worldSize int) (shuffle.Steps, erro
 }
 
 // begin hands a complete iteration to the run that waits for it, or to a new one. With an error it
-// returns the iterations of other ranks that differ, which the caller aborts without the mutex. The
-// mutex is held.
+// returns the iterations of other ranks that differ: the caller aborts them without the mutex, and
+// then fails this one. The mutex is held.
 func (s *session) begin(it *iteration) (others []*iteration, differ error) {
 	it.stop()
 	if err := it.arrange(); err != nil {
@@ -183,7 +188,6 @@ func (s *session) begin(it *iteration) (others []*iteration, differ error) {
 		return nil, nil
 	}
 	if others, differ = s.dataset.engine.agreed.check(it); differ != nil {
-		it.fail(differ)
 		return others, differ
 	}
 	if r := s.waiting; r != nil {
