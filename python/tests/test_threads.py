@@ -132,7 +132,7 @@ def test_closed_while_it_begins(shards: Path, monkeypatch: pytest.MonkeyPatch) -
     iterator, begun, go_on = iter(dataset), threading.Event(), threading.Event()
     made: list[_iterator.BatchIterator] = []
 
-    def begin() -> _iterator.BatchIterator:
+    def begin(*_: Any) -> _iterator.BatchIterator:
         made.append(dataset._batches(plain=True))
         begun.set()
         assert go_on.wait(WITHIN)

@@ -87,6 +87,20 @@ class Worker:
         self.lost: WorkerError | None = None
 
 
+def _begin(process: Any) -> None:
+    """Starts a process.
+
+    An interrupt in the middle of an earlier start ends multiprocessing's fork server, and the next start
+    may come before that is noticed.
+    """
+    for pause in (0.01, 0.1, 1.0):
+        try:
+            return process.start()
+        except (ConnectionError, EOFError):
+            time.sleep(pause)
+    process.start()
+
+
 class Pool:
     """K worker processes. One iteration at a time uses them."""
 
@@ -119,7 +133,7 @@ class Pool:
         link = Link(ours)
         try:
             process = context.Process(target=run, args=(theirs, setting, sealed), name=f"shardfeed-worker-{setting.id}", daemon=True)
-            process.start()
+            _begin(process)
         except BaseException:
             link.close()
             raise
