@@ -41,14 +41,18 @@ func (c *counter) divide() {
 	d := c.dataset
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d", c.rules.text, d.data.Versions(), len(c.units)))
 	name := hex.EncodeToString(sum[:8])
+	fetches, total := make([]int64, len(d.data.Groups)), int64(0)
+	for g := range fetches {
+		fetches[g], _ = d.manifest.RuleBytes(g)
+		total += fetches[g]
+	}
 	part := c.partBytes
 	if part == 0 {
-		part = min(max(c.ruleBytes()/wantedParts, leastPartBytes), mostPartBytes)
+		part = min(max(total/wantedParts, leastPartBytes), mostPartBytes)
 	}
 	from, bytes := 0, int64(0)
 	for g := range d.data.Groups {
-		fetch, _ := d.manifest.RuleBytes(g)
-		bytes += fetch
+		bytes += fetches[g]
 		if bytes >= part || g == len(d.data.Groups)-1 {
 			c.parts = append(c.parts, &countPart{groups: [2]int{from, g + 1}, next: from, claim: fmt.Sprintf("%s-%d", name, len(c.parts))})
 			from, bytes = g+1, 0
@@ -58,15 +62,6 @@ func (c *counter) divide() {
 		c.at = rand.IntN(len(c.parts)) // nodes begin at different places
 	}
 	c.published = c.now()
-}
-
-// ruleBytes are the encoded bytes of the columns of the rule.
-func (c *counter) ruleBytes() (bytes int64) {
-	for g := range c.dataset.data.Groups {
-		fetch, _ := c.dataset.manifest.RuleBytes(g)
-		bytes += fetch
-	}
-	return bytes
 }
 
 // next is the next row group to count; false when there is none left, or ctx ends.

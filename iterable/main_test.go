@@ -48,26 +48,35 @@ func filesFrom(t testing.TB, groups [][]int, id int64, imageBytes func(id int64)
 		pattern[i] = byte(i)
 	}
 	for s, rows := range groups {
-		var b bytes.Buffer
-		w := parquet.NewGenericWriter[record](&b, parquet.PageBufferSize(1<<16), parquet.SkipPageBounds("image"))
-		for _, n := range rows {
-			for range n {
-				r := record{ID: id, Label: fmt.Sprintf("label %d", id%7), Image: pattern[id%256:][:imageBytes(id)]}
-				if _, err := w.Write([]record{r}); err != nil {
-					t.Fatal(err)
-				}
-				id++
-			}
-			if err := w.Flush(); err != nil {
+		shard := writeShard(t, rows, func() record {
+			r := record{ID: id, Label: fmt.Sprintf("label %d", id%7), Image: pattern[id%256:][:imageBytes(id)]}
+			id++
+			return r
+		}, parquet.PageBufferSize(1<<16), parquet.SkipPageBounds("image"))
+		store.Put(fmt.Sprintf("data/part-%03d.parquet", s), shard)
+	}
+	return store
+}
+
+// writeShard is a shard of row groups of so many rows, which next makes one by one.
+func writeShard[T any](t testing.TB, groups []int, next func() T, options ...parquet.WriterOption) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := parquet.NewGenericWriter[T](&b, options...)
+	for _, rows := range groups {
+		for range rows {
+			if _, err := w.Write([]T{next()}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := w.Close(); err != nil {
+		if err := w.Flush(); err != nil {
 			t.Fatal(err)
 		}
-		store.Put(fmt.Sprintf("data/part-%03d.parquet", s), b.Bytes())
 	}
-	return store
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
 }
 
 func noImage(int64) int { return 0 }

@@ -53,27 +53,11 @@ func TestPeakWithinTheReservation(t *testing.T) {
 				Events: Events{OverEstimate: func(m, e int64) { t.Errorf("%d bytes measured, %d foretold", m, e) }},
 			})
 			s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 16, Draws: c.draws, Parallel: c.parallel, Epochs: 2})
-			var out []*Draw
-			r := rand.New(rand.NewPCG(4, 4))
-			for {
-				dr, err := s.Next(t.Context())
-				if err != nil {
-					break
-				}
-				out = append(out, dr)
+			releaseInAnyOrder(t, d, s, c.draws, func(dr *Draw) {
 				if c.slow && dr.Step%16 == 0 {
 					time.Sleep(3 * time.Millisecond)
 				}
-				for len(out) == c.draws { // in any order
-					k := r.IntN(len(out))
-					ids(t, d.Schema(), out[k])
-					out[k].Release()
-					out = append(out[:k], out[k+1:]...)
-				}
-			}
-			for _, dr := range out {
-				dr.Release()
-			}
+			})
 			reserved := s.account.Reserved()
 			peak, most := s.account.Peak()
 			live := reserved[mem.Decode] + reserved[mem.Shuffle]
@@ -150,4 +134,29 @@ func TestResumeHoldsNoMoreThanIsLeft(t *testing.T) {
 		t.Errorf("%s in the buffer after the first draw, %s when the state was taken", mem.Bytes(got), mem.Bytes(want))
 	}
 	dr.Release()
+}
+
+// releaseInAnyOrder takes all draws of a stream and calls took with each. So many are out at once,
+// and they are released in a random order.
+func releaseInAnyOrder(t *testing.T, d *Dataset, s *Stream, draws int, took func(*Draw)) {
+	t.Helper()
+	var out []*Draw
+	r := rand.New(rand.NewPCG(4, 4))
+	for {
+		dr, err := s.Next(t.Context())
+		if err != nil {
+			break
+		}
+		out = append(out, dr)
+		took(dr)
+		for len(out) == draws {
+			k := r.IntN(len(out))
+			ids(t, d.Schema(), out[k])
+			out[k].Release()
+			out = append(out[:k], out[k+1:]...)
+		}
+	}
+	for _, dr := range out {
+		dr.Release()
+	}
 }

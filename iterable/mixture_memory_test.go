@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -79,24 +78,7 @@ func TestMixturePeakWithinTheReservation(t *testing.T) {
 			if kept != c.keep {
 				t.Errorf("%d sources stay, want %d", kept, c.keep)
 			}
-			var out []*Draw
-			r := rand.New(rand.NewPCG(4, 4))
-			for {
-				dr, err := s.Next(t.Context())
-				if err != nil {
-					break
-				}
-				out = append(out, dr)
-				for len(out) == c.draws {
-					k := r.IntN(len(out))
-					ids(t, d.Schema(), out[k])
-					out[k].Release()
-					out = append(out[:k], out[k+1:]...)
-				}
-			}
-			for _, dr := range out {
-				dr.Release()
-			}
+			releaseInAnyOrder(t, d, s, c.draws, func(*Draw) {})
 			reserved := s.account.Reserved()
 			peak, most := s.account.Peak()
 			live := reserved[mem.Decode] + reserved[mem.Shuffle]

@@ -1,13 +1,10 @@
 package iterable
 
 import (
-	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
-
-	"github.com/parquet-go/parquet-go"
 
 	"github.com/shardfeed/shardfeed/internal/racetest"
 	"github.com/shardfeed/shardfeed/shard"
@@ -28,23 +25,12 @@ func sourceFiles(t testing.TB, store *memstore.Store, source int, groups [][]int
 	t.Helper()
 	id := int64(source) * sourceIDs
 	for s, rows := range groups {
-		var b bytes.Buffer
-		w := parquet.NewGenericWriter[mixRecord](&b)
-		for _, n := range rows {
-			for range n {
-				if _, err := w.Write([]mixRecord{{ID: id, Label: fmt.Sprintf("label %d", id%7)}}); err != nil {
-					t.Fatal(err)
-				}
-				id++
-			}
-			if err := w.Flush(); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
-		store.Put(fmt.Sprintf("s%d/part-%03d.parquet", source, s), b.Bytes())
+		shard := writeShard(t, rows, func() mixRecord {
+			r := mixRecord{ID: id, Label: fmt.Sprintf("label %d", id%7)}
+			id++
+			return r
+		})
+		store.Put(fmt.Sprintf("s%d/part-%03d.parquet", source, s), shard)
 	}
 }
 

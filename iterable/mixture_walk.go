@@ -79,27 +79,7 @@ func (w *mixedWalk) take(ctx context.Context, d *Draw, l *mixedLane) error {
 	if c == nil || c.want == c.lane.Rows() || l.taken[l.source] != c.before+c.want {
 		c = w.cursor(l)
 	}
-	for c.at == len(c.tick.Picks) || c.row() < c.want {
-		if err := c.advance(ctx, w.stream, d); err != nil {
-			return err
-		}
-	}
-	p := c.tick.Picks[c.at]
-	r, err := c.resident(ctx, w.stream, p.Span)
-	if err != nil {
-		return err
-	}
-	if r.lost == nil {
-		d.pick(w.stream.pick(d, r, p.Seq), c.epoch)
-	} else if err := w.stream.miss(d, r, 1); err != nil {
-		return err
-	}
-	c.at++
-	c.want++
-	if c.at == len(c.tick.Picks) {
-		c.finish(w.stream, d.number)
-	}
-	return nil
+	return c.take(ctx, w.stream, d)
 }
 
 // cursor goes to the next sample of a lane's source, which may be of a later pass.

@@ -186,18 +186,12 @@ func (table *packTable) checkPackedOrder(t *testing.T, d *Dataset, times []int, 
 	}
 	steps, _ := packedSteps(t, d, world, workers, StreamOptions{BatchSize: batch, Epoch: 3, Epochs: 2}, 0)
 	at := int64(0)
-	for i, got := range steps {
-		n := int64(world * batch)
-		if left := rows - at%rows; tail != shuffle.Carry {
-			if n > left && tail == shuffle.Drop {
-				at, left = rows, rows
-			}
-			n = min(n, left)
-		}
-		if want := packedStep(all[at : at+n]).sorted(); !slices.Equal(got, want) {
+	for i, edges := range stepEdges(len(steps), rows, int64(world*batch), tail) {
+		got := steps[i]
+		if want := packedStep(all[edges[0]:edges[1]]).sorted(); !slices.Equal(got, want) {
 			t.Fatalf("step %d:\n%v\nwant\n%v", i, got, want)
 		}
-		at += n
+		at = edges[1]
 	}
 	if g := int64(world * batch); int64(len(all))-at >= g {
 		t.Errorf("%d blocks did not come", int64(len(all))-at)

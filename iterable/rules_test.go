@@ -92,15 +92,9 @@ func checkRuledOrder(t *testing.T, d *Dataset, times []int, world, workers, batc
 		}
 	}
 	at := int64(0)
-	for i, got := range steps {
-		n := int64(world * batch)
-		if left := rows - at%rows; tail != shuffle.Carry {
-			if n > left && tail == shuffle.Drop {
-				at, left = rows, rows
-			}
-			n = min(n, left)
-		}
-		want := slices.Clone(all[at : at+n])
+	for i, edges := range stepEdges(len(steps), rows, int64(world*batch), tail) {
+		got := steps[i]
+		want := slices.Clone(all[edges[0]:edges[1]])
 		if world*workers > 1 {
 			slices.Sort(want)
 			slices.Sort(got)
@@ -108,11 +102,29 @@ func checkRuledOrder(t *testing.T, d *Dataset, times []int, world, workers, batc
 		if !slices.Equal(got, want) {
 			t.Fatalf("step %d: %v, want %v", i, got, want)
 		}
-		at += n
+		at = edges[1]
 	}
 	if g := int64(world * batch); int64(len(all))-at >= g {
 		t.Errorf("%d samples did not come", int64(len(all))-at)
 	}
+}
+
+// stepEdges are the first sample of each step and the one behind its last, over epochs of so many
+// samples.
+func stepEdges(steps int, rows, global int64, tail shuffle.Tail) (all [][2]int64) {
+	at := int64(0)
+	for range steps {
+		n := global
+		if left := rows - at%rows; tail != shuffle.Carry {
+			if n > left && tail == shuffle.Drop {
+				at, left = rows, rows
+			}
+			n = min(n, left)
+		}
+		all = append(all, [2]int64{at, at + n})
+		at += n
+	}
+	return all
 }
 
 // checkRuledResume resumes at steps on another world size: what follows is what would have

@@ -119,25 +119,8 @@ func (w *laneWalk) fill(ctx context.Context, d *Draw) error {
 			c = w.cursor(w.walkOf(c.epoch), c.slot, c.want)
 			w.lanes[take] = c
 		}
-		for c.at == len(c.tick.Picks) || c.row() < c.want {
-			if err := c.advance(ctx, w.stream, d); err != nil {
-				return err
-			}
-		}
-		p := c.tick.Picks[c.at]
-		r, err := c.resident(ctx, w.stream, p.Span)
-		if err != nil {
+		if err := c.take(ctx, w.stream, d); err != nil {
 			return err
-		}
-		if r.lost == nil {
-			d.pick(w.stream.pick(d, r, p.Seq), c.epoch)
-		} else if err := w.stream.miss(d, r, 1); err != nil {
-			return err
-		}
-		c.at++
-		c.want++
-		if c.at == len(c.tick.Picks) {
-			c.finish(w.stream, d.number)
 		}
 	}
 	return nil
@@ -164,6 +147,31 @@ type laneCursor struct {
 
 // row of the next pick.
 func (c *laneCursor) row() int64 { return c.tick.Row + int64(c.at) }
+
+// take picks the row that is wanted next. It can be called again when ctx ended.
+func (c *laneCursor) take(ctx context.Context, s *Stream, d *Draw) error {
+	for c.at == len(c.tick.Picks) || c.row() < c.want {
+		if err := c.advance(ctx, s, d); err != nil {
+			return err
+		}
+	}
+	p := c.tick.Picks[c.at]
+	r, err := c.resident(ctx, s, p.Span)
+	if err != nil {
+		return err
+	}
+	if r.lost == nil {
+		d.pick(s.pick(d, r, p.Seq), c.epoch)
+	} else if err := s.miss(d, r, 1); err != nil {
+		return err
+	}
+	c.at++
+	c.want++
+	if c.at == len(c.tick.Picks) {
+		c.finish(s, d.number)
+	}
+	return nil
+}
 
 // advance skips picks of the tick that are not wanted, or goes to the next tick. It can be called
 // again when ctx ended.
