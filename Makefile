@@ -3,7 +3,7 @@
 # make check        what CI runs besides: lint, cross-build, test-builds, docs, dependencies
 # make lint         formatting, vet, staticcheck, ruff, mypy, wording
 # make cross-build  builds and vets for the other platforms
-# make test-builds  tests of the builds without cgo and without CUDA
+# make test-builds  tests of the builds without cgo, without CUDA and without libjpeg-turbo
 # make docs         the site of docs/ into dist/site, with its links checked
 # make dependencies go.mod is tidy; which modules are old or vulnerable
 # make release      archives, wheels, checksums and SBOM of the current tag into dist/
@@ -14,6 +14,7 @@
 # make test-package  the tests of the Python package; PYTEST=... are further arguments, as in PYTEST='-k ring'
 # make test-gpu      for a machine with an NVIDIA GPU: what only a GPU can show; fails without one
 # make test-full     make test and the long matrix: every file, thousands of corruptions, long Go tests, some fuzzing
+# make turbojpeg     builds libjpeg-turbo, which decodes JPEG, into bin/
 # make servers       installs what the tests of storage start: an S3 server, Hadoop's daemons, a Kerberos KDC
 # make fuzz          every fuzz target for FUZZTIME each
 # make cross         the value matrix: shardfeed cat against what other writers' files hold
@@ -43,15 +44,25 @@ PACKAGES = $$(($$(getconf _NPROCESSORS_ONLN) + 1))
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
-.PHONY: build test test-full check lint docs dependencies release bench fuzz demo testdata cross test-go test-storage test-minio servers packages test-python test-package cross-build cross-quick corrupt bench-smoke bench-peers test-gpu bench-gpu test-builds
+.PHONY: turbojpeg build test test-full check lint docs dependencies release bench fuzz demo testdata cross test-go test-storage test-minio servers packages test-python test-package cross-build cross-quick corrupt bench-smoke bench-peers test-gpu bench-gpu test-builds
 
-build:
+# libjpeg-turbo beside the programs, which look for it there; replaced as a whole, as one may have it loaded. Where it cannot be built
+# images are decoded in Go and its tests skip; with CI=true only where what builds it cannot be fetched.
+turbojpeg:
+	@mkdir -p bin; \
+	  if library=$$(tools/turbojpeg/build); then \
+	    cmp -s "$$library" bin/libturbojpeg.so.0 || { cp "$$library" bin/libturbojpeg.part; mv bin/libturbojpeg.part bin/libturbojpeg.so.0; }; \
+	  elif (($$? == 3)) || [[ $${CI:-} != true ]]; then \
+	    echo "turbojpeg: images are decoded in Go, about 3.5 times as slowly" >&2; \
+	  else exit 1; fi
+
+build: turbojpeg
 	go build ./...
 	go build -o bin/ $$(go list -f '{{if eq .Name "main"}}{{.ImportPath}}{{end}}' ./...)
 
 # With CI=true a stage that hangs is stopped after its minutes; anywhere else nothing is. Python's packages and the servers are installed
 # while Go's tests run. The other stages wait for servers and processes as much as they compute, so they run at the same time.
-test:
+test: turbojpeg
 	tools/together 'go 45 $(MAKE) --no-print-directory test-go' 'installs 45 $(MAKE) --no-print-directory servers packages'
 	$(MAKE) --no-print-directory build
 	tools/together 'python 40 $(MAKE) --no-print-directory BUILD= test-package' 'values 40 $(MAKE) --no-print-directory BUILD= cross-quick corrupt' \
@@ -61,7 +72,7 @@ test:
 test-go test-storage: export GORACE = atexit_sleep_ms=0
 
 # internal/arch reads the tree, which go test does not see as an input: it is never cached. Lint vets, so go test does not.
-test-go:
+test-go: turbojpeg
 	go build -C tools -o ../bin/ gotest.tools/gotestsum
 	go test -C tools ./...
 	go test -count=1 ./internal/arch
@@ -74,11 +85,12 @@ check:
 	tools/stage docs 15 $(MAKE) --no-print-directory docs
 	tools/stage dependencies 10 $(MAKE) --no-print-directory dependencies
 
-# Devices in the other builds: the driver called without cgo, and no CUDA at all.
+# Devices in the other builds: the driver called without cgo, and no CUDA at all. Images without libjpeg-turbo.
 test-builds:
 	CGO_ENABLED=0 go test ./gpu/...
 	CGO_ENABLED=0 go test -run 'GPU|FaultBesideDriver|DeviceBytes' ./cmd/shardfeed
 	go test -tags nocuda ./gpu/...
+	go test -tags noturbo ./images/...
 	go test -tags nocuda -run 'GPU|FaultBesideDriver|DeviceBytes|TestScripts/(gpu|bench_device)' ./cmd/shardfeed
 
 # Reports what cannot be installed here; its tests then skip for the same reason.
@@ -95,9 +107,10 @@ test-minio:
 	SHARDFEED_SERVERS=minio go test -race -count=1 -timeout 6m -run TestServer ./shard/s3
 	SHARDFEED_SERVERS=minio go test -race -count=1 -timeout 2m -run 'TestServer(S3|MinIO|HTTPProxy)' ./internal/servertest
 
-# Linux on amd64, with CUDA, is what the tests run on; these are built and vetted, tests included. The engine of Python's wheels has no CUDA.
+# Linux on amd64, with CUDA, is what the tests run on; these are built and vetted, tests included. The engine of Python's wheels has no CUDA,
+# and a static one no libjpeg-turbo either.
 cross-build:
-	@for build in linux/arm64:: darwin/arm64:: linux/amd64:nocuda:/cmd; do \
+	@for build in linux/arm64:: darwin/arm64:: linux/amd64:nocuda:/cmd linux/amd64:nocuda,noturbo:/cmd; do \
 	  IFS=: read -r platform tags within <<< "$$build"; \
 	  export CGO_ENABLED=0 GOOS=$${platform%/*} GOARCH=$${platform#*/}; \
 	  echo "== $$platform $$tags"; go build -tags "$$tags" .$$within/...; go vet -tags "$$tags" .$$within/...; \

@@ -1,0 +1,29 @@
+// Package codec decodes images: the header of a file, and a rectangle of its pixels as RGB.
+//
+//	ReadHeader  Header: format, size, orientation, and what decoding it costs, from the first bytes
+//	Decoder     decodes a rectangle, at full size or 1/2, 1/4, 1/8 of it
+//	Go          the decoder that is always there: image/jpeg, image/png, x/image/webp, and what they
+//	            lack: libjpeg-turbo's chroma upsampling, CMYK, libwebp's colors
+//	Limits      what a file may ask for, checked before memory is allocated for it
+//
+// images/turbo is the fast Decoder, on libjpeg-turbo. Another can be written: a Decoder is all
+// that package images needs.
+//
+// # Pixels
+//
+// Pixels are 8-bit RGB, 3 bytes a pixel, rows without padding. Gray is repeated, alpha dropped,
+// 16 bits lose their lower 8, palettes are looked up, CMYK and YCCK (inverted, as Adobe writes
+// them) become C*K/255 and so on. That is what torchvision.io.decode_image(mode=RGB) does. Color
+// profiles are ignored. The size is that of the stored picture: [Header.Orientation] says how to
+// turn it.
+//
+// # Damage
+//
+// Decoders get bytes of any origin. A damaged or truncated file is an [Error] and never a panic,
+// and takes no more memory than [Header.Memory] foretells. A JPEG without its end marker is
+// truncated, whatever part of it is asked for, so that a file does not fail by the crop.
+//
+// # Goroutines
+//
+// A Decoder keeps scratch memory and is for one goroutine at a time. Nothing starts a goroutine.
+package codec

@@ -1,0 +1,149 @@
+package codec
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"image"
+)
+
+// ReadHeader reads the header of a JPEG, PNG or WebP file. It walks over a JPEG to its end to
+// count the scans, and allocates nothing. With an error the header has the format that the file's
+// first bytes claim, and its bytes.
+func ReadHeader(data []byte) (Header, error) {
+	h, err := readHeader(data)
+	if bad := (*Error)(nil); errors.As(err, &bad) {
+		h = Header{Format: bad.Format}
+	}
+	h.Bytes = len(data)
+	return h, err
+}
+
+func readHeader(data []byte) (Header, error) {
+	switch {
+	case bytes.HasPrefix(data, []byte{0xff, 0xd8}):
+		return jpegHeader(data)
+	case bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")):
+		return pngHeader(data)
+	case len(data) >= 16 && string(data[:4]) == "RIFF" && string(data[8:12]) == "WEBP":
+		return webpHeader(data)
+	case len(data) == 0:
+		return Header{}, errorf(Unknown, "the image is empty")
+	}
+	return Header{}, errorf(Unknown, "the image begins with %q: it is not JPEG, PNG or WebP", data[:min(len(data), 8)])
+}
+
+// pngHeader reads the IHDR chunk, and eXIf where it comes before the pixels.
+func pngHeader(data []byte) (Header, error) {
+	if len(data) < 33 || string(data[12:16]) != "IHDR" {
+		return Header{}, errorf(PNG, "it has no IHDR chunk")
+	}
+	width, height := binary.BigEndian.Uint32(data[16:]), binary.BigEndian.Uint32(data[20:])
+	h := Header{Format: PNG, Orientation: 1, Bits: int(data[24]), Scans: 1, Progressive: data[28] != 0}
+	if width == 0 || height == 0 || width > 1<<31-1 || height > 1<<31-1 {
+		return Header{}, errorf(PNG, "its size is %d x %d", width, height)
+	}
+	h.Width, h.Height = int(width), int(height)
+	switch data[25] {
+	case 0:
+		h.Components = 1
+	case 2, 3:
+		h.Components = 3
+	case 4:
+		h.Components = 2
+	case 6:
+		h.Components = 4
+	default:
+		return Header{}, errorf(PNG, "its color type is %d", data[25])
+	}
+	for rest := data[8:]; len(rest) >= 12; {
+		n, kind := binary.BigEndian.Uint32(rest), string(rest[4:8])
+		if kind == "IDAT" || uint64(n)+12 > uint64(len(rest)) {
+			break
+		}
+		if kind == "eXIf" {
+			h.Orientation = orientation(rest[8 : 8+n])
+		}
+		rest = rest[n+12:]
+	}
+	return h, nil
+}
+
+// webpHeader reads the chunks of a WebP file. x/image/webp believes what chunks say of
+// themselves, so that all that it would allocate memory by is checked here: they lie within the
+// file, and a picture has the size of its canvas.
+func webpHeader(data []byte) (Header, error) {
+	h := Header{Format: WebP, Orientation: 1, Bits: 8, Components: 3, Scans: 1}
+	var canvas image.Point
+	for body := data[12:]; len(body) >= 8; {
+		kind, n := string(body[:4]), uint64(binary.LittleEndian.Uint32(body[4:]))
+		if n > uint64(len(body)-8) {
+			return Header{}, errorf(WebP, "it is truncated: the chunk %q has %d of %d bytes", kind, len(body)-8, n)
+		}
+		chunk := body[8 : 8+n]
+		switch {
+		case kind == "VP8X" && n >= 10 && canvas == image.Point{}:
+			if chunk[0]&2 != 0 {
+				return Header{}, errorf(WebP, "it is an animation, which cannot be decoded")
+			}
+			canvas = image.Pt(int(binary.LittleEndian.Uint32(chunk[4:])&0xffffff)+1, int(binary.LittleEndian.Uint32(chunk[6:])>>8)+1)
+		case (kind == "VP8 " || kind == "VP8L") && h.Width == 0:
+			if h.Width, h.Height = webpSize(kind, chunk); h.Width == 0 || h.Height == 0 {
+				return Header{}, errorf(WebP, "the beginning of its picture is damaged")
+			}
+		case kind == "EXIF":
+			h.Orientation = orientation(bytes.TrimPrefix(chunk, []byte("Exif\x00\x00")))
+		}
+		body = body[min(8+n+n&1, uint64(len(body))):]
+	}
+	switch size := image.Pt(h.Width, h.Height); {
+	case h.Width == 0:
+		return Header{}, errorf(WebP, "it has no picture")
+	case canvas != image.Point{} && canvas != size:
+		return Header{}, errorf(WebP, "its canvas is %v, its picture %v", canvas, size)
+	}
+	return h, nil
+}
+
+// webpSize is the size of a chunk's picture; 0 where it is damaged.
+func webpSize(kind string, chunk []byte) (width, height int) {
+	switch {
+	case kind == "VP8L" && len(chunk) >= 5:
+		bits := binary.LittleEndian.Uint32(chunk[1:])
+		return int(bits&0x3fff) + 1, int(bits>>14&0x3fff) + 1
+	case kind == "VP8 " && len(chunk) >= 10:
+		first := int(chunk[0]) | int(chunk[1])<<8 | int(chunk[2])<<16 // the frame tag; its upper bits are the first partition's length
+		if first>>5+10 > len(chunk) {
+			return 0, 0
+		}
+		return int(binary.LittleEndian.Uint16(chunk[6:])) & 0x3fff, int(binary.LittleEndian.Uint16(chunk[8:])) & 0x3fff
+	}
+	return 0, 0
+}
+
+// orientation is tag 274 of the first directory of EXIF data; 1 where there is nothing usable.
+func orientation(tiff []byte) int {
+	if len(tiff) < 8 {
+		return 1
+	}
+	var order binary.ByteOrder = binary.BigEndian
+	if string(tiff[:2]) == "II" {
+		order = binary.LittleEndian
+	}
+	at := uint64(order.Uint32(tiff[4:]))
+	if at+2 > uint64(len(tiff)) {
+		return 1
+	}
+	n := int(order.Uint16(tiff[at:]))
+	entries := tiff[at+2:]
+	for i := 0; i < n && len(entries) >= 12; i, entries = i+1, entries[12:] {
+		if order.Uint16(entries) != 274 {
+			continue
+		}
+		if v := int(order.Uint16(entries[8:])); order.Uint16(entries[2:]) == 3 && v >= 1 && v <= 8 {
+			return v
+		}
+		return 1
+	}
+	return 1
+}

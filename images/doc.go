@@ -1,0 +1,34 @@
+// Package images turns the bytes of an image into a tensor: decoded, cropped, resized, flipped,
+// jittered, normalised, and written once to where the batch wants it. The names and the defaults
+// are those of torchvision.transforms.v2.
+//
+//	Options    what is done to an image; ImageNetTrain and ImageNetEval are presets
+//	Draw       the random part of it, a pure function of a row's seed and the picture's size
+//	Augmenter  does it, for one goroutine, with a codec.Decoder
+//
+// # The way of an image
+//
+//	header   codec.ReadHeader, and Limits: before memory is allocated
+//	Draw     the crop in the picture as a person sees it, the flip, the jitter
+//	decode   only the rectangle that the crop's filter touches, at 1/2, 1/4 or 1/8 where the crop is
+//	         at least ReducingGap times as large after it
+//	resize   with antialiasing, straight from the decoded rectangle (internal/image/resize)
+//	jitter   on 8 bits, as torchvision on uint8 tensors
+//	write    flip, normalise and lay out in one pass, into the destination
+//
+// # Random numbers
+//
+// An image has one seed of 64 bits, made of the dataset's seed, the epoch and the row, so that a
+// resumed run on another world size repeats each crop. Crop, flip and jitter draw from streams of
+// their own: to switch one on does not change the others. Stream k of seed s is SplitMix64
+// (Steele, Lea, Flood, 2014) that begins at mix(s + k), where mix is one output of it; a uniform
+// number is the upper 53 bits of an output, a number below n the upper half of output x n. The
+// order in a stream is that of torchvision's code. All of this is part of the promise that seeds
+// repeat.
+//
+// # Packages
+//
+// images/codec reads headers and decodes in Go, images/turbo with libjpeg-turbo, and who calls
+// [New] chooses: nothing here links the library. The loader, the engine, the command and programs
+// may import all three; they import nothing of ours but internal/image and internal/option.
+package images

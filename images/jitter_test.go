@@ -1,0 +1,169 @@
+package images
+
+import (
+	"fmt"
+	"image"
+	"image/color"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/shardfeed/shardfeed/internal/image/imagetest"
+	"github.com/shardfeed/shardfeed/internal/image/resize"
+)
+
+// Jitters are those of torchvision on uint8 tensors within 1 of 255.
+func TestJitter(t *testing.T) {
+	corpus := imagetest.Corpus(t)
+	pixels, r := imagetest.RGB(t, corpus["photo.png"])
+	n := 0
+	for name, data := range corpus {
+		what, ok := strings.CutPrefix(strings.TrimSuffix(name, ".png"), "jitter/")
+		if !ok {
+			continue
+		}
+		n++
+		t.Run(what, func(t *testing.T) {
+			want, size := imagetest.RGB(t, data)
+			order := []int{0, 1, 2, 3}
+			p := Params{Factor: [4]float64{1, 1, 1, 0}} // change nothing
+			for i, step := range strings.Split(what, "_") {
+				var k int
+				var f float64
+				if _, err := fmt.Sscanf(step, "%d=%g", &k, &f); err != nil {
+					t.Fatal(err)
+				}
+				p.Order[i], p.Factor[k] = k, f
+				order = slices.DeleteFunc(order, func(o int) bool { return o == k })
+			}
+			copy(p.Order[4-len(order):], order)
+			var row resize.Row
+			for y := range size.Dy() {
+				for x := range size.Dx() {
+					v := pixels[3*(y*r.Dx()+x):]
+					row = append(row, resize.Pack(v[0], v[1], v[2]))
+				}
+			}
+			p.jitter(row)
+			var got []byte
+			for _, p := range row {
+				r, g, b := resize.Unpack(p)
+				got = append(got, r, g, b)
+			}
+			if most, share := imagetest.Differ(t, got, want); most > 1 || share > 0.005 {
+				t.Errorf("a value differs by %d, %.2f%% differ", most, 100*share)
+			}
+		})
+	}
+	if n < 9 {
+		t.Errorf("the corpus has %d jitters", n)
+	}
+}
+
+// Each type and layout, flipped or not, has the value that its definition says.
+func TestWrite(t *testing.T) {
+	const w, h = 5, 3
+	m := image.NewRGBA(image.Rect(0, 0, w, h))
+	rows := make([]resize.Row, h)
+	for y := range h {
+		for x := range w {
+			r, g, b := byte(x*50), byte(y*80), byte(255-x*y)
+			m.Set(x, y, color.RGBA{r, g, b, 255})
+			rows[y] = append(rows[y], resize.Pack(r, g, b))
+		}
+	}
+	mean, std := [3]float32{0.485, 0.456, 0.406}, [3]float32{0.229, 0.224, 0.225}
+	for _, layout := range []Layout{CHW, HWC} {
+		for _, dtype := range []DType{Uint8, Float32, Float16, BFloat16} {
+			for _, flip := range []bool{false, true} {
+				t.Run(fmt.Sprint(layout, dtype, flip), func(t *testing.T) {
+					o := Options{Height: h, Width: w, Layout: layout, DType: dtype}
+					if dtype != Uint8 {
+						o.Mean, o.Std = mean, std
+					}
+					o = o.withDefaults()
+					dst := make([]byte, o.Bytes())
+					wr := newWriter(o)
+					if err := wr.to(dst, flip); err != nil {
+						t.Fatal(err)
+					}
+					for y, row := range rows {
+						wr.row(y, row)
+					}
+					for y := range h {
+						for x := range w {
+							for c := range 3 {
+								from := x
+								if flip {
+									from = w - 1 - x
+								}
+								v := m.Pix[m.PixOffset(from, y)+c]
+								at := (c*h+y)*w + x
+								if layout == HWC {
+									at = (y*w+x)*3 + c
+								}
+								exact := (float64(v)/255 - float64(mean[c])) / float64(std[c])
+								got, within := value(dst, at, dtype), map[DType]float64{Uint8: 0, Float32: 1e-6, Float16: 1e-3, BFloat16: 8e-3}[dtype]
+								if dtype == Uint8 {
+									exact = float64(v)
+								}
+								if math.Abs(got-exact) > within*max(1, math.Abs(exact)) {
+									t.Fatalf("channel %d of %d, %d is %v, want %v", c, x, y, got, exact)
+								}
+							}
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// value reads an element.
+func value(b []byte, i int, d DType) float64 {
+	n := d.size()
+	bits := uint32(0)
+	for k := range n {
+		bits |= uint32(b[i*n+k]) << (8 * k)
+	}
+	switch d {
+	case Float32:
+		return float64(math.Float32frombits(bits))
+	case BFloat16:
+		return float64(math.Float32frombits(bits << 16))
+	case Float16:
+		return half(uint16(bits))
+	}
+	return float64(bits)
+}
+
+func half(b uint16) float64 {
+	e, f := int(b>>10&31), float64(b&1023)
+	v := math.Ldexp(1024+f, e-25)
+	if e == 0 {
+		v = math.Ldexp(f, -24)
+	} else if e == 31 {
+		v = math.Inf(1)
+	}
+	if b>>15 != 0 {
+		return -v
+	}
+	return v
+}
+
+// Every half rounds to itself, what lies between two to the nearer one.
+func TestFloat16(t *testing.T) {
+	for b := range uint16(0x7c00) {
+		if got := float16(float32(half(b))); got != b {
+			t.Fatalf("%#x became %#x", b, got)
+		}
+		middle := (half(b) + half(b+1)) / 2
+		if b+1 == 0x7c00 {
+			middle = 65520
+		}
+		if got, want := float16(float32(middle)), b+b&1; got != want {
+			t.Fatalf("between %#x and the next: %#x, want %#x", b, got, want)
+		}
+	}
+}

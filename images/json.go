@@ -1,0 +1,78 @@
+package images
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
+
+// inJSON is Options in JSON, under the names that Python has for them. What is left out is the
+// default.
+type inJSON struct {
+	Size          []int         `json:"size,omitempty"` // height and width
+	Crop          Crop          `json:"crop,omitempty"`
+	Resize        int           `json:"resize,omitempty"`
+	Scale         Range         `json:"scale,omitzero"`
+	Ratio         Range         `json:"ratio,omitzero"`
+	Flip          float64       `json:"flip,omitempty"`
+	ColorJitter   jitterInJSON  `json:"color_jitter,omitzero"`
+	Interpolation Interpolation `json:"interpolation,omitempty"`
+	Mean          [3]float32    `json:"mean,omitzero"`
+	Std           [3]float32    `json:"std,omitzero"`
+	Layout        Layout        `json:"layout,omitempty"`
+	DType         DType         `json:"dtype,omitempty"`
+	EXIF          *bool         `json:"exif,omitempty"` // turn the picture upright; nil is true
+	ReducingGap   float64       `json:"reducing_gap,omitempty"`
+	MaxBytes      int           `json:"max_bytes,omitempty"`
+	MaxPixels     int           `json:"max_pixels,omitempty"`
+	MaxScans      int           `json:"max_scans,omitempty"`
+}
+
+type jitterInJSON struct {
+	Brightness Range `json:"brightness,omitzero"`
+	Contrast   Range `json:"contrast,omitzero"`
+	Saturation Range `json:"saturation,omitzero"`
+	Hue        Range `json:"hue,omitzero"`
+}
+
+// MarshalJSON writes the options under the names that Python has for them, as {"size": [224, 224],
+// "crop": "random_resized", "color_jitter": {"brightness": [0.6, 1.4]}}.
+func (o Options) MarshalJSON() ([]byte, error) {
+	j := inJSON{
+		Crop: o.Crop, Resize: o.Resize, Scale: o.Scale, Ratio: o.Ratio, Flip: o.Flip, ColorJitter: jitterInJSON(o.ColorJitter),
+		Interpolation: o.Interpolation, Mean: o.Mean, Std: o.Std, Layout: o.Layout, DType: o.DType, ReducingGap: o.ReducingGap,
+		MaxBytes: o.MaxBytes, MaxPixels: o.MaxPixels, MaxScans: o.MaxScans,
+	}
+	if o.Height != 0 || o.Width != 0 {
+		j.Size = []int{o.Height, o.Width}
+	}
+	if upright := !o.IgnoreOrientation; !upright {
+		j.EXIF = &upright
+	}
+	return json.Marshal(j)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes. It refuses members that it does not know.
+func (o *Options) UnmarshalJSON(b []byte) error {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	var j inJSON
+	if err := d.Decode(&j); err != nil {
+		return err
+	}
+	*o = Options{
+		Crop: j.Crop, Resize: j.Resize, Scale: j.Scale, Ratio: j.Ratio, Flip: j.Flip, ColorJitter: Jitter(j.ColorJitter),
+		Interpolation: j.Interpolation, Mean: j.Mean, Std: j.Std, Layout: j.Layout, DType: j.DType, ReducingGap: j.ReducingGap,
+		MaxBytes: j.MaxBytes, MaxPixels: j.MaxPixels, MaxScans: j.MaxScans, IgnoreOrientation: j.EXIF != nil && !*j.EXIF,
+	}
+	switch len(j.Size) {
+	case 0:
+	case 1:
+		o.Height = j.Size[0]
+	case 2:
+		o.Height, o.Width = j.Size[0], j.Size[1]
+	default:
+		return fmt.Errorf("size must be a height and a width, got %d numbers", len(j.Size))
+	}
+	return nil
+}

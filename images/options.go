@@ -1,0 +1,281 @@
+package images
+
+import (
+	"math"
+
+	"github.com/shardfeed/shardfeed/images/codec"
+	"github.com/shardfeed/shardfeed/internal/image/resize"
+	"github.com/shardfeed/shardfeed/internal/option"
+)
+
+// A Crop is which part of a picture becomes the image.
+type Crop string
+
+// The crops.
+const (
+	CropNone          Crop = ""               // all of it, scaled to Height x Width
+	CropCenter        Crop = "center"         // Resize, then the center: for evaluation
+	CropRandomResized Crop = "random_resized" // a random part, scaled: RandomResizedCrop
+)
+
+// A Layout is the order of a tensor's dimensions.
+type Layout string
+
+// The layouts.
+const (
+	CHW Layout = "CHW" // channels first, as torch has them
+	HWC Layout = "HWC"
+)
+
+// A DType is a tensor's element.
+type DType string
+
+// The types. Without Mean and Std the floats are 0 to 1.
+const (
+	Uint8    DType = "uint8"
+	Float32  DType = "float32"
+	Float16  DType = "float16"
+	BFloat16 DType = "bfloat16"
+)
+
+// An Interpolation is the filter of the resize. Both are antialiased.
+type Interpolation string
+
+// The filters.
+const (
+	Bilinear Interpolation = "bilinear"
+	Bicubic  Interpolation = "bicubic"
+)
+
+// A Range is what a factor is drawn from. {0, 0} leaves the step out.
+type Range [2]float64
+
+// A Jitter is torchvision's ColorJitter with the ranges of the factors: its brightness=0.4 is
+// {0.6, 1.4}, its hue=0.1 is {-0.1, 0.1}. The steps are taken in random order.
+type Jitter struct {
+	Brightness, Contrast, Saturation, Hue Range
+}
+
+func (j Jitter) on() bool { return j != Jitter{} }
+
+// Options is what is done to an image.
+type Options struct {
+	// Height and Width are those of the result. 0 means 224, for Width that it is Height.
+	Height, Width int
+
+	// Crop is which part is taken.
+	Crop Crop
+
+	// Resize is the length of the shorter side before a center crop. 0 means the longer one of
+	// Height and Width.
+	Resize int
+
+	// Scale and Ratio are the random crop's share of the area, and its width by its height. {0,
+	// 0} means {0.08, 1} and {3/4, 4/3}.
+	Scale, Ratio Range
+
+	// Interpolation is the filter. "" means bilinear.
+	Interpolation Interpolation
+
+	// Flip is the probability of a horizontal flip.
+	Flip float64
+
+	// ColorJitter changes the colors at random.
+	ColorJitter Jitter
+
+	// Mean and Std normalise the floats: (v/255 - Mean) / Std, by channel.
+	Mean, Std [3]float32
+
+	// Layout is the order of the dimensions. "" means CHW.
+	Layout Layout
+
+	// DType is the type of the elements. "" means uint8.
+	DType DType
+
+	// IgnoreOrientation takes the picture as it is stored. Otherwise it is turned as its EXIF
+	// orientation says: as a person sees it.
+	IgnoreOrientation bool
+
+	// ReducingGap lets a JPEG be decoded at 1/2, 1/4 or 1/8 where the crop is then still this
+	// many times as large as the result: quick, and nearly the same pixels. The name is Pillow's.
+	// 0 means 2; a negative number never does it.
+	ReducingGap float64
+
+	// MaxBytes, MaxPixels and MaxScans are what a file may have: bytes, width x height, and scans
+	// of a progressive JPEG. 0 means 256 MiB, 89,478,485 (Pillow's limit) and 100.
+	MaxBytes, MaxPixels, MaxScans int
+}
+
+// The mean and the standard deviation of ImageNet's channels.
+var (
+	imageNetMean = [3]float32{0.485, 0.456, 0.406}
+	imageNetStd  = [3]float32{0.229, 0.224, 0.225}
+)
+
+// ImageNetTrain is the training transform of torchvision's references: a random resized crop to
+// 224, and a flip of every other image; float32.
+func ImageNetTrain() Options {
+	return Options{Height: 224, Crop: CropRandomResized, Flip: 0.5, DType: Float32, Mean: imageNetMean, Std: imageNetStd}
+}
+
+// ImageNetEval is the evaluation transform: the shorter side to 256, the center of 224; float32.
+func ImageNetEval() Options {
+	return Options{Height: 224, Resize: 256, Crop: CropCenter, DType: Float32, Mean: imageNetMean, Std: imageNetStd}
+}
+
+// withDefaults fills in defaults.
+func (o Options) withDefaults() Options {
+	if o.Height == 0 {
+		o.Height = 224
+	}
+	if o.Width == 0 {
+		o.Width = o.Height
+	}
+	if o.Resize == 0 {
+		o.Resize = max(o.Height, o.Width)
+	}
+	if o.Scale == (Range{}) {
+		o.Scale = Range{0.08, 1}
+	}
+	if o.Ratio == (Range{}) {
+		o.Ratio = Range{3. / 4, 4. / 3}
+	}
+	if o.Interpolation == "" {
+		o.Interpolation = Bilinear
+	}
+	if o.Layout == "" {
+		o.Layout = CHW
+	}
+	if o.DType == "" {
+		o.DType = Uint8
+	}
+	if o.ReducingGap == 0 {
+		o.ReducingGap = 2
+	}
+	if o.Std == ([3]float32{}) {
+		o.Std = [3]float32{1, 1, 1}
+	}
+	return o
+}
+
+// maxSide is the longest side of a result.
+const maxSide = 1 << 14
+
+// An OptionError says which option cannot be used, and why.
+type OptionError struct {
+	Field string
+	Text  string // follows the field's name; other fields stand in it as {Field}
+}
+
+func (e *OptionError) Error() string { return e.Spelled(option.Go) }
+
+// Spelled is the message with fields as name spells them.
+func (e *OptionError) Spelled(name func(field string) string) string {
+	return name(e.Field) + " " + option.Spell(e.Text, name)
+}
+
+// Validate lists all problems, each an OptionError.
+func (o Options) Validate() error {
+	p := option.List{New: func(field, text string) error { return &OptionError{Field: field, Text: text} }}
+	p.Within("Height", int64(o.Height), maxSide)
+	p.Within("Width", int64(o.Width), maxSide)
+	p.Within("Resize", int64(o.Resize), maxSide)
+	p.OneOf("Crop", string(o.Crop), string(CropCenter), string(CropRandomResized))
+	p.OneOf("Interpolation", string(o.Interpolation), string(Bilinear), string(Bicubic))
+	p.OneOf("Layout", string(o.Layout), string(CHW), string(HWC))
+	p.OneOf("DType", string(o.DType), string(Uint8), string(Float32), string(Float16), string(BFloat16))
+	for _, n := range []struct {
+		name  string
+		value int
+	}{{"MaxBytes", o.MaxBytes}, {"MaxPixels", o.MaxPixels}, {"MaxScans", o.MaxScans}} {
+		p.Within(n.name, int64(n.value), math.MaxInt32)
+	}
+	o.validateCrop(&p)
+	o.validateColors(&p)
+	return p.Err()
+}
+
+func (o Options) validateCrop(p *option.List) {
+	d := o.withDefaults()
+	if o.Crop == CropCenter && d.Resize < max(d.Height, d.Width) {
+		p.Add("Resize", "must be at least the crop's longer side %d, got %d", max(d.Height, d.Width), o.Resize)
+	}
+	if o.Crop != CropCenter && o.Resize != 0 {
+		p.Add("Resize", "goes with {Crop} center; leave it out")
+	}
+	if o.Crop != CropRandomResized && (o.Scale != Range{} || o.Ratio != Range{}) {
+		p.Add("Scale", "and {Ratio} go with {Crop} random_resized")
+	}
+	if s := d.Scale; !(s[0] > 0 && s[0] <= s[1] && s[1] <= 1) {
+		p.Add("Scale", "must be two numbers above 0 and at most 1, the smaller one first, got %v", s)
+	}
+	if r := d.Ratio; !(r[0] > 0 && r[0] <= r[1] && r[1] <= 1000) {
+		p.Add("Ratio", "must be two numbers above 0 and at most 1000, the smaller one first, got %v", r)
+	}
+	if !(o.Flip >= 0 && o.Flip <= 1) {
+		p.Add("Flip", "must be 0 to 1, got %v", o.Flip)
+	}
+	if math.IsNaN(o.ReducingGap) || o.ReducingGap > 0 && o.ReducingGap < 1 {
+		p.Add("ReducingGap", "must be at least 1, or negative to decode at full size, got %v", o.ReducingGap)
+	}
+}
+
+func (o Options) validateColors(p *option.List) {
+	check := func(name string, r Range, least, most float64) {
+		if !(r[0] >= least && r[0] <= r[1] && r[1] <= most) {
+			p.Add("ColorJitter."+name, "must be two numbers from %v to %v, the smaller one first, got %v", least, most, r)
+		}
+	}
+	check("Brightness", o.ColorJitter.Brightness, 0, 100)
+	check("Contrast", o.ColorJitter.Contrast, 0, 100)
+	check("Saturation", o.ColorJitter.Saturation, 0, 100)
+	check("Hue", o.ColorJitter.Hue, -0.5, 0.5)
+	normalised := o.Mean != [3]float32{} || o.Std != [3]float32{}
+	if normalised && o.withDefaults().DType == Uint8 {
+		p.Add("Mean", "and {Std} need {DType} float32, float16 or bfloat16; the values of uint8 are 0 to 255")
+	}
+	for c, s := range o.withDefaults().Std {
+		if m := float64(o.Mean[c]); !(s > 0) || math.IsInf(float64(s), 0) || math.IsNaN(m) || math.IsInf(m, 0) {
+			p.Add("Std", "must be above 0 and {Mean} finite, got %v and %v for channel %d", s, m, c)
+		}
+	}
+}
+
+// Shape is the shape of an image's tensor.
+func (o Options) Shape() [3]int {
+	o = o.withDefaults()
+	if o.Layout == HWC {
+		return [3]int{o.Height, o.Width, 3}
+	}
+	return [3]int{3, o.Height, o.Width}
+}
+
+// Bytes is the size of an image's tensor.
+func (o Options) Bytes() int {
+	s := o.Shape()
+	return s[0] * s[1] * s[2] * o.withDefaults().DType.size()
+}
+
+func (d DType) size() int {
+	switch d {
+	case Float32:
+		return 4
+	case Float16, BFloat16:
+		return 2
+	}
+	return 1
+}
+
+func (o Options) filter() resize.Filter {
+	if o.Interpolation == Bicubic {
+		return resize.Bicubic
+	}
+	return resize.Bilinear
+}
+
+// Limits is what a file may ask for, with the defaults.
+func (o Options) Limits() codec.Limits { return o.limits().WithDefaults() }
+
+func (o Options) limits() codec.Limits {
+	return codec.Limits{MaxBytes: o.MaxBytes, MaxPixels: o.MaxPixels, MaxScans: o.MaxScans}
+}

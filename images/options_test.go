@@ -1,0 +1,41 @@
+package images
+
+import (
+	"math"
+	"testing"
+)
+
+func TestValidate(t *testing.T) {
+	for name, c := range map[string]struct {
+		o    Options
+		want string
+	}{
+		"height":      {Options{Height: -1}, "Height must not be negative, got -1"},
+		"width":       {Options{Width: 1 << 20}, "Width must be at most 16384, got 1048576"},
+		"crop":        {Options{Crop: "centre"}, `Crop must be center or random_resized, got "centre"`},
+		"resize":      {Options{Height: 224, Resize: 200, Crop: CropCenter}, "Resize must be at least the crop's longer side 224, got 200"},
+		"resize all":  {Options{Resize: 200}, "Resize goes with Crop center; leave it out"},
+		"scale alone": {Options{Scale: Range{0.1, 1}}, "Scale and Ratio go with Crop random_resized"},
+		"scale":       {Options{Crop: CropRandomResized, Scale: Range{0.5, 2}}, "Scale must be two numbers above 0 and at most 1, the smaller one first, got [0.5 2]"},
+		"ratio":       {Options{Crop: CropRandomResized, Ratio: Range{2, 1}}, "Ratio must be two numbers above 0 and at most 1000, the smaller one first, got [2 1]"},
+		"flip":        {Options{Flip: math.NaN()}, "Flip must be 0 to 1, got NaN"},
+		"hue":         {Options{ColorJitter: Jitter{Hue: Range{-1, 0}}}, "ColorJitter.Hue must be two numbers from -0.5 to 0.5, the smaller one first, got [-1 0]"},
+		"mean":        {Options{Mean: [3]float32{0.5, 0.5, 0.5}}, "Mean and Std need DType float32, float16 or bfloat16; the values of uint8 are 0 to 255"},
+		"std":         {Options{DType: Float32, Std: [3]float32{1, 0, 1}}, "Std must be above 0 and Mean finite, got 0 and 0 for channel 1"},
+		"gap":         {Options{ReducingGap: 0.5}, "ReducingGap must be at least 1, or negative to decode at full size, got 0.5"},
+		"two":         {Options{Flip: 2, Layout: "NCHW"}, "Layout must be CHW or HWC, got \"NCHW\"\nFlip must be 0 to 1, got 2"},
+		"zero":        {Options{}, ""},
+		"train":       {ImageNetTrain(), ""},
+		"eval":        {ImageNetEval(), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := ""
+			if err := c.o.Validate(); err != nil {
+				got = err.Error()
+			}
+			if got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}

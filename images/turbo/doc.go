@@ -1,0 +1,25 @@
+// Package turbo decodes JPEG with libjpeg-turbo 3, loaded at run time: [Load] looks for it, and
+// neither cgo nor a C compiler is needed to build. What it cannot decode, other formats among
+// them, goes to the Go decoder of images/codec.
+//
+// The library is called through purego, in one file, driver.go, on Linux on amd64 and arm64. With
+// the build tag noturbo, and everywhere else, Load returns an error and nothing of purego is
+// linked.
+//
+// # Which library
+//
+// $SHARDFEED_LIBTURBOJPEG where it is set; else libturbojpeg.so.0 in the program's directory,
+// which is where the wheel has it; else the system's. Version 3.0 is the first that will do:
+// version 2 cannot decode a part of a picture and has no limits.
+//
+// # Rules of the library
+//
+// A handle is for one thread at a time, and a Decoder has one. After an error it gets another: a
+// file that fails in its header would be taken for the beginning of the next. Functions return
+// their errors: the library's longjmp never leaves it. Warnings about the data are errors,
+// because the pixels after them are made up; the one exception is stray bytes between segments,
+// which do no harm.
+//
+// Fancy upsampling at the edge of a partial decode lacks its neighbors, so Decode takes an MCU
+// more on both sides: the pixels are those of the whole picture.
+package turbo

@@ -1,0 +1,42 @@
+//go:build linux && (amd64 || arm64) && !noturbo
+
+package turbo
+
+import (
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+)
+
+// absent.go stands for this file where there is no library. Here is all that the package knows of
+// calling C.
+
+const supported = true
+
+func openLibrary(path string) (handle uintptr, err error) {
+	return purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
+}
+
+func lookUp(library uintptr, symbol string) (uintptr, error) { return purego.Dlsym(library, symbol) }
+
+// call returns what the register of the result holds. The pragma keeps what arguments point to
+// alive, and where it is, until call returns; callers must call it directly.
+//
+//go:uintptrescapes
+func call(function uintptr, args ...uintptr) uintptr {
+	r, _, _ := purego.SyscallN(function, args...)
+	return r
+}
+
+// text copies a C string of at most 300 bytes.
+func text(address uintptr) string {
+	if address == 0 {
+		return ""
+	}
+	p := *(*unsafe.Pointer)(unsafe.Pointer(&address)) // C's memory: the collector does not move it
+	n := 0
+	for n < 300 && *(*byte)(unsafe.Add(p, n)) != 0 {
+		n++
+	}
+	return string(unsafe.Slice((*byte)(p), n))
+}

@@ -1,0 +1,117 @@
+package images
+
+import (
+	"fmt"
+	"math"
+	"unsafe"
+
+	"github.com/shardfeed/shardfeed/internal/image/resize"
+)
+
+// A writer writes rows of pixels to an image's tensor, from top to bottom.
+type writer interface {
+	row(y int, row resize.Row)
+	to(dst []byte, flip bool) error
+}
+
+// A tensor is a writer of elements of type T, made of bytes by a table for each channel.
+type tensor[T uint8 | uint16 | uint32] struct {
+	table  [3][256]T
+	dst    []T
+	height int
+	layout Layout
+	flip   bool
+}
+
+// newWriter makes the tables of the options.
+func newWriter(o Options) writer {
+	switch o.DType {
+	case Float32:
+		return newTensor(o, math.Float32bits)
+	case Float16:
+		return newTensor(o, float16)
+	case BFloat16:
+		return newTensor(o, bfloat16)
+	}
+	t := &tensor[uint8]{height: o.Height, layout: o.Layout}
+	for c := range t.table {
+		for v := range t.table[c] {
+			t.table[c][v] = uint8(v)
+		}
+	}
+	return t
+}
+
+func newTensor[T uint16 | uint32](o Options, bits func(float32) T) *tensor[T] {
+	t := &tensor[T]{height: o.Height, layout: o.Layout}
+	for c := range t.table {
+		for v := range t.table[c] {
+			t.table[c][v] = bits((float32(v)/255 - o.Mean[c]) / o.Std[c])
+		}
+	}
+	return t
+}
+
+// to begins an image.
+func (t *tensor[T]) to(dst []byte, flip bool) error {
+	var element T
+	size := int(unsafe.Sizeof(element))
+	p := unsafe.Pointer(unsafe.SliceData(dst))
+	if uintptr(p)%uintptr(size) != 0 {
+		return fmt.Errorf("images: the destination is not aligned to %d bytes", size)
+	}
+	t.dst, t.flip = unsafe.Slice((*T)(p), len(dst)/size), flip
+	return nil
+}
+
+func (t *tensor[T]) row(y int, row resize.Row) {
+	w := len(row)
+	from, step := 0, 1
+	if t.flip {
+		from, step = w-1, -1
+	}
+	if t.layout == HWC {
+		o := t.dst[3*y*w:][:3*w]
+		for _, p := range row {
+			r, g, b := resize.Unpack(p)
+			at := o[3*from:][:3]
+			at[0], at[1], at[2] = t.table[0][r], t.table[1][g], t.table[2][b]
+			from += step
+		}
+		return
+	}
+	plane := t.height * w
+	red, green, blue := t.dst[y*w:][:w], t.dst[plane+y*w:][:w], t.dst[2*plane+y*w:][:w]
+	if t.flip {
+		for x, p := range row {
+			r, g, b := resize.Unpack(p)
+			x := w - 1 - x
+			red[x], green[x], blue[x] = t.table[0][r], t.table[1][g], t.table[2][b]
+		}
+		return
+	}
+	for x, p := range row {
+		r, g, b := resize.Unpack(p)
+		red[x], green[x], blue[x] = t.table[0][r], t.table[1][g], t.table[2][b]
+	}
+}
+
+// bfloat16 is the upper half of a float32, rounded to even.
+func bfloat16(f float32) uint16 {
+	b := math.Float32bits(f)
+	return uint16((b + 0x7fff + b>>16&1) >> 16)
+}
+
+// float16 is IEEE's half of a finite number, rounded to even; too large ones are infinite.
+func float16(f float32) uint16 {
+	b := math.Float32bits(f)
+	sign, a := uint16(b>>16&0x8000), math.Abs(float64(f))
+	switch {
+	case a >= 65520:
+		return sign | 0x7c00
+	case a < 0x1p-14: // subnormal, in units of 2^-24
+		return sign | uint16(math.RoundToEven(a*(1<<24)))
+	}
+	b = b&0x7fffffff - 112<<23 // the exponent's bias is 15, not 127
+	return sign | uint16((b+0xfff+b>>13&1)>>13)
+}

@@ -1,0 +1,28 @@
+// Package resize scales a rectangle of RGB pixels with antialiasing, as Pillow and torchvision
+// do: a [Filter] that widens with the scale, columns first, each direction rounded to 8 bits.
+// Results differ from theirs by at most 1 of 255.
+//
+//	Span     one direction: which samples become which outputs, and which outputs are wanted
+//	Resizer  runs two spans over pixels and hands out rows of the result
+//	Row      a row of the result: three channels in each uint64
+//
+// # Three channels in a word
+//
+// A pixel lies in a uint64 as r | g<<21 | b<<42. One multiplication by a weight of 13 bits and
+// one addition serve all three channels, because sums need at most 21 bits: 255 x 8192 and the
+// rounding are below 1<<21. Bicubic sums overshoot and can be negative: they take two words a
+// pixel, r | g<<32 and b, weights of 21 bits, and a bias against borrowing. Weights of a pixel
+// sum to exactly one, so flat areas stay as they are, and one multiplication less is needed than
+// there are samples (kernels.go).
+//
+// # Vectors
+//
+// With AVX2 sums are made of 16-bit words (vector.go, vector_amd64.s), those of bicubic weights in
+// two parts: the same weights, the same sums, the same rounding, so that pixels are the same on
+// every machine. A test compares the two.
+//
+// # Memory
+//
+// A Resizer keeps as many rows of the output's width as the vertical filter has taps, and one of
+// the input's. It is for one goroutine.
+package resize
