@@ -17,20 +17,23 @@ type bound struct {
 	load    cost  // the largest single load, by each of its costs
 	batch   int64 // batches of the layer above
 	store   int64 // what the stores below hold
+
+	scratch, moreScratch int64 // of the layer above: what it needs, and what it can use too
 }
 
 // least is what the stream cannot do without: one load on its way.
 func (b bound) least() mem.Amounts {
 	return mem.Amounts{
 		mem.Fetch: b.load.fetch, mem.Decode: b.load.bytes() + b.load.beyondFree(), mem.Shuffle: b.shuffle + b.draws + b.ticks,
-		mem.Batch: b.batch, mem.Store: b.store,
+		mem.Batch: b.batch, mem.Store: b.store, mem.Scratch: b.scratch,
 	}
 }
 
-// ahead is least and as many loads more on their way as the limit has room for: up to so many whole
-// ones, then the bytes of up to so many that wait for memory for their blocks.
+// ahead is least, more scratch, and as many loads more on their way as the limit has room for: up
+// to so many whole ones, then the bytes of up to so many that wait for memory for their blocks.
 func (b bound) ahead(limit int64, loads, fetches int) mem.Amounts {
 	need := b.least()
+	need[mem.Scratch] += moreScratch(b.moreScratch, limit-need.Total())
 	fit := func(most int, bytes int64) int64 {
 		if room := limit - need.Total(); bytes > 0 && room > 0 {
 			return min(int64(most), room/bytes)
@@ -47,6 +50,9 @@ func (b bound) ahead(limit int64, loads, fetches int) mem.Amounts {
 // leastEarly is what blocks may take that the consumer does not need yet where loads are small, so
 // that each does not wait for the one before.
 const leastEarly = 16 << 20
+
+// moreScratch is what of the scratch that the layer above can use fits in half of the room.
+func moreScratch(wanted, room int64) int64 { return max(0, min(wanted, room/2)) }
 
 // early is the most that blocks take before the consumer needs them: those on their way, and one
 // more in room that the shuffle buffer leaves.

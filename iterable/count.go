@@ -78,7 +78,7 @@ func (d *source) count(ctx context.Context, units []shuffle.Unit, unitRows int64
 		if err != nil {
 			d.indexUnusable(err)
 		} else {
-			defer dir.close()
+			defer func() { _ = dir.Close() }() // nothing was written through it
 			c.dir = dir
 			c.keep()
 		}

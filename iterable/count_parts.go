@@ -164,7 +164,7 @@ func (c *counter) begins(p *countPart, anyone bool) bool {
 		return false
 	}
 	if c.dir != nil && !anyone {
-		if p.mine = c.dir.claim(p.claim); !p.mine {
+		if p.mine = c.dir.Claim(p.claim); !p.mine {
 			return false
 		}
 	}
@@ -237,7 +237,7 @@ func (c *counter) release(parts []*countPart) {
 	for _, p := range parts {
 		if p.mine {
 			p.mine = false
-			c.dir.unclaim(p.claim)
+			c.dir.Unclaim(p.claim)
 		}
 	}
 }

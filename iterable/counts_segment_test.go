@@ -14,7 +14,7 @@ func TestCountSegmentsAreMerged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.close()
+	defer func() { _ = c.Close() }()
 	for i := range 40 {
 		e := countEntry{countKey: countKey{shard: [16]byte{byte(i % 30)}}, first: i % 2, counts: []int64{int64(i)}}
 		if err := c.publish([]countEntry{e}); err != nil {
@@ -29,7 +29,7 @@ func TestCountSegmentsAreMerged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer fresh.close()
+	defer func() { _ = fresh.Close() }()
 	fresh.refresh(func(s *countSegment) {
 		for i := range s.len() {
 			e, ok := s.entry(i)

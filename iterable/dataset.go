@@ -23,7 +23,8 @@ type Dataset struct {
 	options Options
 	sources []*source         // all
 	weights []shuffle.Weights // of a mixture
-	epoch   int64             // its samples
+	epoch   int64             // its samples; under PerSource before they are rounded to steps
+	tokens  []int64           // of the samples of each source, where weights are in tokens; else nil
 
 	mu      sync.Mutex
 	streams int // open ones
@@ -138,6 +139,12 @@ func (d *Dataset) Rule() string {
 // Pool is where the data set's blocks live.
 func (d *Dataset) Pool() *rowgroup.Pool { return (*rowgroup.Pool)(d.pool) }
 
+// Memory is the limit of a rank's stream, in bytes.
+func (d *Dataset) Memory() int64 { return d.memory }
+
+// Seed is that of Options.
+func (d *Dataset) Seed() uint64 { return d.options.Seed }
+
 // Manifest of the shards; of a mixture, that of its first source.
 func (d *Dataset) Manifest() *rowgroup.Manifest { return d.sources[0].manifest }
 
@@ -196,7 +203,11 @@ func (d *Dataset) steps(batchSize, worldSize int, tail shuffle.Tail) (shuffle.St
 			return shuffle.Steps{}, err
 		}
 	}
-	return stepsOf(d.epoch, batchSize, worldSize, tail)
+	rows := d.epoch
+	if d.perSource() && batchSize > 0 && worldSize > 0 {
+		rows = shuffle.WholeSteps(rows, int64(batchSize)*int64(worldSize))
+	}
+	return stepsOf(rows, batchSize, worldSize, tail)
 }
 
 func stepsOf(rows int64, batchSize, worldSize int, tail shuffle.Tail) (shuffle.Steps, error) {

@@ -41,8 +41,11 @@
 // rule and a plan of its own, under one schema and one account. The order of the mixture
 // (mixture.go) says of which source each sample of a lane is, so a stream merges the loads of the
 // sources by the sample at which each is needed (mixture_schedule.go), and its walk has a place in
-// each lane of each source (mixture_walk.go). A source that fits its part of the shuffle buffer is
-// decoded once and stays (mixture_kept.go). The bounds of the sources add (mixture_bound.go).
+// each lane of each source (mixture_walk.go). With steps of one source each the sources have lanes
+// of their own, and the walk goes from step to step. What a stream reads of a mixture is in
+// mixture_reader.go, the tokens that weights may count in mixture_tokens.go. A source that fits its
+// part of the shuffle buffer is decoded once and stays (mixture_kept.go). The bounds of the sources
+// add (mixture_bound.go).
 //
 // # Memory
 //

@@ -39,7 +39,7 @@ func (l *laneEpochs) at(epoch uint64) *laneEpoch {
 	e := &laneEpoch{Epoch: l.plan.Epoch(epoch), plan: l.plan, of: l.of}
 	e.lanes = make([]*shuffle.Lane, l.plan.Params().Lanes)
 	if l.of != nil {
-		e.read.to, e.slots = l.of.mixed.to, l.of.mixed.slots
+		e.read.to, e.slots = l.of.mixed.to, l.of.slots
 	} else {
 		e.read = l.start.stretch(epoch)
 		e.slots = l.slots(e)

@@ -26,7 +26,7 @@ func (r *readahead) newLayer() *layer {
 	return &layer{ahead: r, decoder: r.manifest.NewDecoder(), all: map[*rules]*selector{}, packers: map[*packing]*packer{}}
 }
 
-// selectorOf applies rules; nil where there are none.
+// selectorOf applies rules; nil without rules.
 func (y *layer) selectorOf(r *rules) *selector {
 	if r == nil {
 		return nil

@@ -3,6 +3,7 @@ package iterable
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -60,34 +61,47 @@ func (e *LostError) Spelled(name func(field string) string) string {
 
 func (e *LostError) Unwrap() error { return e.Err }
 
-// losses counts what a stream lost of an epoch. Only the consumer's goroutine touches it.
+// losses counts what a stream lost of each epoch.
 type losses struct {
 	onError OnError
 	maxLost float64
 	rows    int64 // that the stream reads of an epoch, about
 
-	epoch  uint64
-	lost   int64
+	mu     sync.Mutex
+	epochs map[uint64]lossCount
+}
+
+// A lossCount is what is lost of an epoch.
+type lossCount struct {
+	rows   int64
 	places int
 }
+
+// lossEpochs is how many epochs count at a time. The layer above may find losses when the stream
+// has come to later epochs.
+const lossEpochs = 64
 
 // stands says whether a load that failed is a loss that the stream goes on after.
 func (c *losses) stands(l *load) bool {
 	return c.onError != Raise && rowgroup.IsLoss(l.err) && !panicked(l.err)
 }
 
-// add counts rows of an epoch that were to leave. One place may always be lost.
-func (c *losses) add(r *resident, epoch uint64, rows int) error {
-	if epoch != c.epoch {
-		c.epoch, c.lost, c.places = epoch, 0, 0
+// add counts rows and new places of an epoch that were to leave, and are lost as err says. One
+// place may always be lost.
+func (c *losses) add(epoch uint64, rows, places int, err error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.epochs == nil {
+		c.epochs = map[uint64]lossCount{}
 	}
-	if !r.lost.counted {
-		r.lost.counted = true
-		c.places++
+	n, ok := c.epochs[epoch]
+	if !ok {
+		maps.DeleteFunc(c.epochs, func(e uint64, _ lossCount) bool { return e+lossEpochs <= epoch })
 	}
-	c.lost += int64(rows)
-	if c.places > 1 && float64(c.lost) > c.maxLost*float64(c.rows) {
-		return &LostError{Lost: c.lost, Rows: c.rows, MaxLost: c.maxLost, Err: r.lost.err}
+	n.rows, n.places = n.rows+int64(rows), n.places+places
+	c.epochs[epoch] = n
+	if n.places > 1 && float64(n.rows) > c.maxLost*float64(c.rows) {
+		return &LostError{Lost: n.rows, Rows: c.rows, MaxLost: c.maxLost, Err: err}
 	}
 	return nil
 }
@@ -111,7 +125,20 @@ func (l *load) gaps() []*resident {
 // miss leaves rows of a resident that is lost out of a draw.
 func (s *Stream) miss(d *Draw, r *resident, rows int) error {
 	d.Lost += rows
-	return s.losses.add(r, uint64(d.Epoch), rows)
+	places := 0
+	if !r.lost.counted {
+		r.lost.counted = true
+		places = 1
+	}
+	return s.losses.add(uint64(d.Epoch), rows, places, r.lost.err)
+}
+
+// Lose counts a row of a draw of an epoch whose data the layer above found damaged, under Mask and
+// Skip. A row is a place of its own. The error is a [LostError]. Any goroutine may call it.
+func (s *Stream) Lose(epoch int64, x Loss) error {
+	s.ahead.tally.add(Stats{Rows: -1, Lost: 1})
+	s.dataset.tellOf(x)
+	return s.losses.add(uint64(epoch), 1, 1, x.Err)
 }
 
 // maxKept is how many losses a data set lists.
@@ -143,6 +170,6 @@ func (k *lossList) list() []Loss {
 	return slices.Clone(k.all)
 }
 
-// Losses lists the places that the data set lost so far under Mask and Skip, in the counting pass and
-// in its streams, each once, at most 1,000.
+// Losses lists the places that the data set lost so far under Mask and Skip, in the counting pass
+// and in its streams, each once, at most 1,000.
 func (d *Dataset) Losses() []Loss { return d.losses.list() }

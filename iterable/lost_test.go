@@ -275,3 +275,23 @@ func TestTransformErrorIsNoLoss(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// Losses of an epoch add up also where those of a later one come between, as the layer above finds
+// them behind the stream.
+func TestLossesOfEpochsBetween(t *testing.T) {
+	c, err := &losses{maxLost: 0.1, rows: 100}, errors.New("damaged")
+	for i, n := range []struct {
+		epoch uint64
+		rows  int
+		lost  int64 // in the error
+	}{{0, 5, 0}, {1, 4, 0}, {0, 5, 0}, {1, 4, 0}, {0, 1, 11}, {lossEpochs + 1, 90, 0}, {1, 9, 0}} {
+		got := c.add(n.epoch, n.rows, 1, err)
+		var over *LostError
+		if errors.As(got, &over); (got != nil) != (n.lost > 0) || over != nil && (over.Lost != n.lost || !errors.Is(got, err)) {
+			t.Errorf("step %d: %v", i, got)
+		}
+	}
+	if len(c.epochs) != 2 {
+		t.Errorf("%d epochs are counted", len(c.epochs))
+	}
+}

@@ -1,16 +1,26 @@
 package iterable
 
 import (
-	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
 // mix makes the order of several sources that the options ask for from worldSize ranks on. buffer
 // is the shuffle buffer in samples of all; 0 leaves it to the options, where memory, if not 0,
-// bounds the default.
-func (d *Dataset) mix(worldSize int, buffer, memory int64) (*shuffle.Mixture, error) {
+// bounds the default. Of so, which has its defaults, the batch size counts where steps are of one
+// source.
+func (d *Dataset) mix(worldSize int, so StreamOptions, buffer, memory int64) (*shuffle.Mixture, error) {
+	steps, err := d.steps(so.BatchSize, worldSize, so.Tail)
+	if err != nil {
+		return nil, err
+	}
+	mo := shuffle.MixtureOptions{Rows: steps.Rows, Seed: d.options.Seed, Batching: d.options.Batching, Tokens: d.tokens}
+	if d.perSource() {
+		mo.GlobalBatch = steps.GlobalBatch
+	}
+	if d.options.Plan != nil {
+		return d.savedMix(mo)
+	}
 	units := make([][]shuffle.Unit, len(d.sources))
-	var err error
 	for i, s := range d.sources {
 		if units[i], err = s.cut(d.options.UnitRows); err != nil {
 			return nil, err
@@ -33,27 +43,42 @@ func (d *Dataset) mix(worldSize int, buffer, memory int64) (*shuffle.Mixture, er
 	}
 	o.Lanes = lanes
 	for i := range d.sources {
-		if o.Buffer = portions[i]; all[i].Lanes != lanes {
+		if o.Buffer = portions[i]; all[i].Lanes != lanes && !d.perSource() {
 			if all[i], err = o.Params(units[i]); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return d.mixtureOf(units, all, d.weights, d.epoch, d.options.Seed)
+	return d.mixtureOf(units, all, d.weights, mo)
+}
+
+// perSource says that steps are of one source each.
+func (d *Dataset) perSource() bool { return d.options.Batching == shuffle.PerSource }
+
+// mixtureAs cuts each source as its params say, and puts the plans together.
+func (d *Dataset) mixtureAs(params []shuffle.Params, weights []shuffle.Weights, o shuffle.MixtureOptions) (*shuffle.Mixture, error) {
+	units := make([][]shuffle.Unit, len(d.sources))
+	for i, s := range d.sources {
+		var err error
+		if units[i], err = s.cut(params[i].UnitRows); err != nil {
+			return nil, err
+		}
+	}
+	return d.mixtureOf(units, params, weights, o)
 }
 
 // mixtureOf puts the plans of the sources together.
-func (d *Dataset) mixtureOf(units [][]shuffle.Unit, params []shuffle.Params, weights []shuffle.Weights, rows int64, seed uint64) (*shuffle.Mixture, error) {
+func (d *Dataset) mixtureOf(units [][]shuffle.Unit, params []shuffle.Params, weights []shuffle.Weights, o shuffle.MixtureOptions) (*shuffle.Mixture, error) {
 	all := make([]shuffle.Source, len(d.sources))
 	for i, s := range d.sources {
 		name := d.options.Sources[i].Name
-		p, err := shuffle.New(s.data, units[i], params[i], shuffle.SourceSeed(seed, i))
+		p, err := shuffle.New(s.data, units[i], params[i], shuffle.SourceSeed(o.Seed, i))
 		if err != nil {
 			return nil, &SourceError{name, err}
 		}
 		all[i] = shuffle.Source{Name: name, Plan: p}
 	}
-	return shuffle.NewMixture(all, weights, rows, seed)
+	return shuffle.NewMixture(all, weights, o)
 }
 
 // portions divides the shuffle buffer among the sources, in samples. Each counts with the largest
@@ -83,7 +108,7 @@ func (d *Dataset) portions(worldSize int, buffer, memory int64) ([]int64, error)
 func (d *Dataset) shares() ([]int64, error) {
 	all := make([]int64, len(d.sources))
 	for _, w := range d.weights {
-		r, err := shuffle.NewRatio(w.Weights)
+		r, err := d.ratio(w.Weights)
 		if err != nil {
 			return nil, err
 		}
@@ -94,24 +119,35 @@ func (d *Dataset) shares() ([]int64, error) {
 	return all, nil
 }
 
+// ratio is the shares of samples that weights make.
+func (d *Dataset) ratio(weights []float64) (*shuffle.Ratio, error) {
+	if d.tokens == nil {
+		return shuffle.NewRatio(weights)
+	}
+	samples := make([]int64, len(d.sources))
+	for i, s := range d.sources {
+		samples[i] = s.samples
+	}
+	return shuffle.NewTokenRatio(weights, samples, d.tokens)
+}
+
 // remix makes the order of a state.
 func (d *Dataset) remix(state shuffle.State) (*shuffle.Mixture, error) {
+	if here := d.options.batching(); state.MixState != nil && state.Batching != here {
+		return nil, &shuffle.MismatchError{Field: "batching", Saved: string(state.Batching), Here: string(here)}
+	}
 	if state.MixState == nil || len(state.Sources) != len(d.sources) {
-		here, err := d.mix(1, 0, 0)
+		here, err := d.mix(1, StreamOptions{}.withDefaults(d), 0, 0)
 		if err != nil {
 			return nil, err
 		}
 		return nil, state.FitsMixture(here)
 	}
-	units, params := make([][]shuffle.Unit, len(d.sources)), make([]shuffle.Params, len(d.sources))
-	for i, s := range d.sources {
+	params := make([]shuffle.Params, len(d.sources))
+	for i := range d.sources {
 		params[i] = state.Sources[i].Params.Of(state.Lanes)
-		var err error
-		if units[i], err = s.cut(params[i].UnitRows); err != nil {
-			return nil, err
-		}
 	}
-	m, err := d.mixtureOf(units, params, state.Weights, state.Rows, state.Seed)
+	m, err := d.mixtureAs(params, state.Weights, state.MixtureOptions())
 	if err != nil {
 		return nil, err
 	}
@@ -136,114 +172,4 @@ func (d *Dataset) SourceSamples(state shuffle.State) map[string]int64 {
 		all[d.options.Sources[i].Name] = n
 	}
 	return all
-}
-
-// A mixed is a mixture as one stream reads it: samples [from, to), counted over all epochs, of the
-// lanes at some slots. It is immutable.
-type mixed struct {
-	mixture  *shuffle.Mixture
-	view     *shuffle.View
-	start    stepper
-	from, to int64
-	slots    []int
-	lanes    []*shuffle.MixLane // by slot; nil for lanes that others read
-	sources  []*mixedSource
-}
-
-// A mixedSource is one of its sources.
-type mixedSource struct {
-	mixed  *mixed
-	number int
-	*source
-	plan   *shuffle.Plan
-	first  []int64 // by slot: samples of the lane before the stream's
-	epochs *laneEpochs
-	kept   *keptUnits // nil: units are decoded in each pass
-}
-
-// newMixed is what a worker reads of a mixture.
-func (d *Dataset) newMixed(m *shuffle.Mixture, w shuffle.Worker, start stepper) (*mixed, error) {
-	v, err := m.View(w)
-	if err != nil {
-		return nil, err
-	}
-	x := &mixed{mixture: m, view: v, start: start, to: shuffle.Never, lanes: make([]*shuffle.MixLane, m.Lanes())}
-	begin := start
-	begin.epoch, begin.pos = start.Normalize(start.epoch, start.pos)
-	x.from = m.At(begin.epoch, begin.pos)
-	if start.end > 0 {
-		x.to = m.At(start.end, 0)
-	}
-	x.slots = v.Reads(start.GlobalBatch, start.Rows%start.GlobalBatch)
-	if start.Rows < start.GlobalBatch {
-		x.slots = v.Reads(start.GlobalBatch, start.Rows)
-	}
-	for _, slot := range x.slots {
-		x.lanes[slot] = m.Lane(slot)
-	}
-	for i, s := range d.sources {
-		x.sources = append(x.sources, x.newSource(i, s))
-	}
-	return x, nil
-}
-
-func (x *mixed) newSource(number int, s *source) *mixedSource {
-	m := &mixedSource{mixed: x, number: number, source: s, plan: x.mixture.Sources()[number].Plan, first: make([]int64, x.mixture.Lanes())}
-	begin := uint64(shuffle.Never)
-	var counts []int64
-	for _, slot := range x.slots {
-		lane := x.lanes[slot]
-		counts = lane.Counts(x.row(x.from, slot), counts)
-		m.first[slot] = counts[number]
-		if pass, _ := x.mixture.Pass(number, slot, counts[number]); pass < begin {
-			begin = pass
-		}
-	}
-	start := x.start
-	start.epoch, start.pos = begin, 0
-	m.epochs = &laneEpochs{plan: m.plan, view: x.view, start: start, of: m, made: map[uint64]*laneEpoch{}}
-	// Blocks of documents are packed otherwise in each pass.
-	if p := m.plan.Params(); p.Buffer >= m.plan.Rows() && s.packing() == nil {
-		m.kept = newKeptUnits(m)
-	}
-	return m
-}
-
-// row is how many samples the lane at a slot has before sample x.
-func (x *mixed) row(at int64, slot int) int64 {
-	lanes := int64(x.mixture.Lanes())
-	return (at + lanes - 1 - int64(slot)) / lanes
-}
-
-// begins is the row of a pass's lane where the stream begins.
-func (m *mixedSource) begins(e *laneEpoch, slot int) int64 {
-	return min(max(0, m.first[slot]-m.mixed.mixture.PassFirst(m.number, slot, e.Number())), e.LaneRows(slot))
-}
-
-// position is the sample of the mixture that a row of a pass's lane is.
-func (m *mixedSource) position(pass uint64, slot int, row int64) int64 {
-	x := m.mixed
-	n := x.lanes[slot].Row(m.number, x.mixture.PassFirst(m.number, slot, pass)+row)
-	lanes := int64(x.mixture.Lanes())
-	if n >= shuffle.Never/lanes-1 {
-		return shuffle.Never
-	}
-	return n*lanes + int64(slot)
-}
-
-// over says that the stream reads nothing of a pass, nor of those after it.
-func (m *mixedSource) over(pass uint64) bool {
-	for _, slot := range m.mixed.slots {
-		if m.position(pass, slot, 0) < m.mixed.to {
-			return false
-		}
-	}
-	return true
-}
-
-// tick is about the samples of the mixture in which a tick of all lanes of the source leaves.
-func (m *mixedSource) tick() int64 {
-	p := m.plan.Params()
-	share := max(1, m.mixed.mixture.Ratio(m.mixed.from).Weights()[m.number])
-	return mem.MulDiv(int64(p.Lanes)*p.Quantum, 1<<20, share)
 }

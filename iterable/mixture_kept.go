@@ -24,6 +24,12 @@ type keptUnit struct {
 	need int64
 }
 
+// keeps says that units of a source stay. Blocks of documents are packed otherwise in each pass, so
+// they do not.
+func (s *source) keeps(p *shuffle.Plan) bool {
+	return p.Params().Buffer >= p.Rows() && s.packing() == nil
+}
+
 func newKeptUnits(m *mixedSource) *keptUnits {
 	k := &keptUnits{of: m, residents: make([]*resident, len(m.plan.Units()))}
 	k.find()

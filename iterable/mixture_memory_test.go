@@ -39,6 +39,7 @@ func TestMixturePeakWithinTheReservation(t *testing.T) {
 		lanes                  int
 		tight                  bool // the limit is what is needed at least
 		six                    bool
+		batching               shuffle.Batching
 	}{
 		{name: "none stays", buffer: 600, world: 1, draws: 2, parallel: 1, epoch: 3000, least: 4},
 		{name: "one stays", buffer: 3500, world: 1, draws: 4, parallel: 3, epoch: 4000, least: 4, keep: 2},
@@ -47,6 +48,10 @@ func TestMixturePeakWithinTheReservation(t *testing.T) {
 		{name: "none stays, within the least", buffer: 2400, world: 1, draws: 1, parallel: 1, epoch: 3000, least: 4, tight: true},
 		{name: "six alike, within the least", buffer: 3000, world: 1, draws: 1, parallel: 1, epoch: 7000, least: 4, tight: true, six: true},
 		{name: "many lanes", buffer: 600, world: 1, draws: 2, parallel: 2, epoch: 2000, least: 4, lanes: 8},
+		{name: "steps of a source, none stays", buffer: 600, world: 1, draws: 2, parallel: 1, epoch: 3000, least: 4, batching: shuffle.PerSource},
+		{name: "steps of a source of four ranks", buffer: 3500, world: 4, draws: 2, parallel: 2, epoch: 4000, least: 6, keep: 2, batching: shuffle.PerSource},
+		{name: "steps of a source, within the least", buffer: 2400, world: 1, draws: 1, parallel: 1, epoch: 3000, least: 4, tight: true, batching: shuffle.PerSource},
+		{name: "steps of a source of three ranks that share lanes", buffer: 600, world: 3, draws: 2, parallel: 2, epoch: 3000, least: 8, lanes: 4, batching: shuffle.PerSource},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			sources := pictureSources()
@@ -57,7 +62,7 @@ func TestMixturePeakWithinTheReservation(t *testing.T) {
 					sources = append(sources, Source{Name: fmt.Sprint(i), Addresses: []string{fmt.Sprintf("mem://data/part-%03d.parquet", i)}, Weight: 1})
 				}
 			}
-			o := Options{Sources: sources, ShuffleBuffer: Size{Rows: c.buffer}, EpochSize: c.epoch, Lanes: c.lanes}
+			o := Options{Sources: sources, ShuffleBuffer: Size{Rows: c.buffer}, EpochSize: c.epoch, Lanes: c.lanes, Batching: c.batching}
 			d := openMixture(t, pictures(t), o)
 			so := StreamOptions{BatchSize: 16, Draws: c.draws, Parallel: c.parallel, Epochs: 2}
 			if c.tight {
@@ -70,8 +75,8 @@ func TestMixturePeakWithinTheReservation(t *testing.T) {
 			}
 			s := stream(t, d, shuffle.Worker{WorldSize: c.world}, so)
 			kept := 0
-			for _, m := range s.walk.(*mixedWalk).mixed.sources {
-				if m.kept != nil {
+			for _, m := range sourcesOf(s) {
+				if m.of.kept != nil {
 					kept++
 				}
 			}
@@ -111,26 +116,38 @@ func TestMixtureOfTooLittleMemory(t *testing.T) {
 	d = openMixture(t, pictures(t), o)
 	stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 8})
 	p, err := d.Plan(1, StreamOptions{BatchSize: 8})
-	if err != nil || !p.Fits || len(p.Sources) != 3 || p.Sources[0].Share != 0.5 || p.Groups != 28 {
+	if err != nil || !p.Fits || len(p.Sources) != 3 || p.Sources[0].Share != 0.5 || p.Groups != 24 {
 		t.Errorf("plan %+v, error %v", p, err)
 	}
 }
 
 // A stream that begins at the end of a source's pass decodes what is left of it, not all of it.
 func TestMixtureResumesWhereItStood(t *testing.T) {
-	sources := pictureSources()[:2]
-	d := openMixture(t, pictures(t), Options{Sources: sources, ShuffleBuffer: Size{Rows: 400}, UnitRows: 20})
-	state, err := d.Start(1, StreamOptions{BatchSize: 8})
-	if err != nil {
-		t.Fatal(err)
+	for _, batching := range []shuffle.Batching{shuffle.Stratified, shuffle.PerSource} {
+		t.Run(string(batching), func(t *testing.T) {
+			o := Options{Sources: pictureSources()[:2], ShuffleBuffer: Size{Rows: 400}, UnitRows: 20, Batching: batching}
+			d := openMixture(t, pictures(t), o)
+			state, err := d.Start(1, StreamOptions{BatchSize: 8})
+			if err != nil {
+				t.Fatal(err)
+			}
+			state.Position = state.Rows - 160
+			whole, rest := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 8}), stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 8, State: &state})
+			skim(t, whole)
+			skim(t, rest)
+			if all, few := whole.Stats().Units, rest.Stats().Units; few*4 > all {
+				t.Errorf("%d units are decoded for the last 160 of %d rows, and %d for all", few, state.Rows, all)
+			}
+		})
 	}
-	state.Position = state.Rows - 160
-	whole, rest := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 8}), stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 8, State: &state})
-	skim(t, whole)
-	skim(t, rest)
-	if all, few := whole.Stats().Units, rest.Stats().Units; few*4 > all {
-		t.Errorf("%d units are decoded for the last 160 of %d rows, and %d for all", few, state.Rows, all)
+}
+
+// sourcesOf are the places of a stream in the sources of a mixture.
+func sourcesOf(s *Stream) sourceWalks {
+	if w, ok := s.walk.(*stepWalk); ok {
+		return w.sources
 	}
+	return s.walk.(*mixedWalk).sources
 }
 
 // skim takes the draws of a stream to its end.

@@ -6,6 +6,7 @@ import "github.com/shardfeed/shardfeed/shuffle"
 type PlanSource struct {
 	Name    string
 	Share   float64 // of the samples, as the mixture begins
+	Lanes   int     // of its plan
 	AllRows int64   // of the shards
 	Rule    string
 	Samples int64   // of a pass over the source
@@ -14,6 +15,9 @@ type PlanSource struct {
 	Units   int
 	Buffer  int64 // samples of it in the shuffle buffer
 	Kept    bool  // it fits its part of the buffer: units are decoded once and stay
+
+	TokenShare      float64 // of the tokens, as the mixture begins; where weights are in tokens, else 0
+	TokensPerSample float64 // in the mean; likewise
 }
 
 // planSources says how a mixture divides its first epoch and the buffer.
@@ -26,8 +30,24 @@ func (d *Dataset) planSources(m *shuffle.Mixture) []PlanSource {
 		all[i] = PlanSource{
 			Name: s.Name, Share: float64(shares[i]) / (1 << 20), AllRows: of.manifest.NumRows(), Rule: of.data.Rule, Samples: s.Plan.Rows(),
 			Epoch: counts[i], Passes: float64(counts[i]) / float64(max(1, s.Plan.Rows())), Units: len(s.Plan.Units()), Buffer: params.Buffer,
-			Kept: params.Buffer >= s.Plan.Rows() && of.packing() == nil,
+			Kept: of.keeps(s.Plan), Lanes: params.Lanes,
 		}
 	}
+	d.planTokens(all)
 	return all
+}
+
+// planTokens adds what weights in tokens are made of.
+func (d *Dataset) planTokens(all []PlanSource) {
+	if d.tokens == nil {
+		return
+	}
+	total := 0.0
+	for i := range all {
+		all[i].TokensPerSample = float64(d.tokens[i]) / float64(max(1, all[i].Samples))
+		total += all[i].Share * all[i].TokensPerSample
+	}
+	for i := range all {
+		all[i].TokenShare = all[i].Share * all[i].TokensPerSample / total
+	}
 }

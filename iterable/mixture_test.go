@@ -2,11 +2,9 @@ package iterable
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"testing"
 
-	"github.com/shardfeed/shardfeed/internal/racetest"
 	"github.com/shardfeed/shardfeed/shard"
 	memstore "github.com/shardfeed/shardfeed/shard/mem"
 	"github.com/shardfeed/shardfeed/shuffle"
@@ -75,6 +73,21 @@ func closeWhole(t testing.TB, d *Dataset) {
 	}
 }
 
+// placeOf is the source of a sample, its slot, and its number in the lane of the source there.
+func placeOf(m *shuffle.Mixture, x int64) (source, slot int, sample int64) {
+	if g := m.Options().GlobalBatch; g > 0 {
+		steps := m.Steps()
+		source = steps.Walk(x / g).Next()
+		q := steps.Counts(x/g, nil)[source]*g + x%g
+		lanes := int64(m.Sources()[source].Plan.Params().Lanes)
+		return source, int(q % lanes), q / lanes
+	}
+	slot, n := int(x%int64(m.Lanes())), x/int64(m.Lanes())
+	lane := m.Lane(slot)
+	source = lane.Walk(n).Next()
+	return source, slot, lane.Counts(n, nil)[source]
+}
+
 // mixedIDs are the ids of the samples [from, to) of a mixture, by its own arithmetic.
 func mixedIDs(t testing.TB, d *Dataset, m *shuffle.Mixture, from, to int64) []int64 {
 	t.Helper()
@@ -84,14 +97,9 @@ func mixedIDs(t testing.TB, d *Dataset, m *shuffle.Mixture, from, to int64) []in
 	}
 	rows := map[pass][]int64{}
 	out := make([]int64, to-from)
-	lanes := make([]*shuffle.MixLane, m.Lanes())
 	for x := from; x < to; x++ {
-		slot, n := int(x%int64(m.Lanes())), x/int64(m.Lanes())
-		if lanes[slot] == nil {
-			lanes[slot] = m.Lane(slot)
-		}
-		source := lanes[slot].Walk(n).Next()
-		epoch, row := m.Pass(source, slot, lanes[slot].Counts(n, nil)[source])
+		source, slot, sample := placeOf(m, x)
+		epoch, row := m.Pass(source, slot, sample)
 		key := pass{source, slot, epoch}
 		if rows[key] == nil {
 			rows[key] = laneIDs(d, source, m.Sources()[source].Plan, m.Sources()[source].Plan.Epoch(epoch).Lane(slot))
@@ -133,6 +141,7 @@ func TestMixtureIsRead(t *testing.T) {
 		epochSize             int64
 		kept                  int // sources that stay in the buffer
 		perEpoch              bool
+		batching              shuffle.Batching
 	}{
 		{name: "one rank", world: 1, workers: 1, batch: 32, buffer: 250, tail: shuffle.Short, kept: 2},
 		{name: "all stay", world: 1, workers: 1, batch: 32, buffer: 10000, tail: shuffle.Pad, stop: shuffle.StopAll, kept: 4},
@@ -142,9 +151,14 @@ func TestMixtureIsRead(t *testing.T) {
 		{name: "workers", world: 2, workers: 2, batch: 8, buffer: 100, lanes: 8, tail: shuffle.Pad, kept: 1},
 		{name: "carry", world: 2, workers: 1, batch: 16, buffer: 250, lanes: 8, tail: shuffle.Carry, epochSize: 201, kept: 2},
 		{name: "shards by pass", world: 4, workers: 1, batch: 8, buffer: 250, lanes: 8, tail: shuffle.Pad, perEpoch: true, kept: 2},
+		{name: "steps of a source", world: 2, workers: 1, batch: 16, buffer: 250, tail: shuffle.Short, batching: shuffle.PerSource, kept: 2},
+		{name: "steps of a source that all stay", world: 1, workers: 1, batch: 16, buffer: 10000, tail: shuffle.Pad, batching: shuffle.PerSource, kept: 4},
+		{name: "steps of a source, none stays", world: 2, workers: 2, batch: 8, buffer: 4, lanes: 4, tail: shuffle.Drop, epochSize: 333, batching: shuffle.PerSource},
+		{name: "steps of a source, shared lanes", world: 3, workers: 2, batch: 7, buffer: 100, lanes: 4, tail: shuffle.Carry, epochSize: 90, batching: shuffle.PerSource, kept: 1},
+		{name: "steps of a source, shards by pass", world: 4, workers: 1, batch: 8, buffer: 250, lanes: 8, tail: shuffle.Pad, perEpoch: true, batching: shuffle.PerSource, kept: 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			o := Options{Sources: sources, ShuffleBuffer: Size{Rows: c.buffer}, Lanes: c.lanes, Stop: c.stop, EpochSize: c.epochSize, Seed: 9}
+			o := Options{Sources: sources, ShuffleBuffer: Size{Rows: c.buffer}, Lanes: c.lanes, Stop: c.stop, EpochSize: c.epochSize, Seed: 9, Batching: c.batching}
 			if c.perEpoch {
 				o.Assign = shuffle.PerEpoch
 			}
@@ -152,7 +166,7 @@ func TestMixtureIsRead(t *testing.T) {
 			const epochs = 3
 			so := StreamOptions{BatchSize: c.batch, Tail: c.tail, Epochs: epochs}
 			steps := mixedSteps(t, d, c.world, c.workers, so)
-			m, err := d.mix(c.world, 0, 0)
+			m, err := d.mix(c.world, so, 0, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -207,6 +221,38 @@ func mixedSteps(t testing.TB, d *Dataset, world, workers int, o StreamOptions) (
 	return steps
 }
 
+// A plan counts the data that several sources have once.
+func TestPlanOfSourcesOfOneTable(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		second int // source whose addresses the second one has too
+		times  int64
+	}{{"two tables", 1, 2}, {"one table", 0, 1}} {
+		t.Run(c.name, func(t *testing.T) {
+			store := &memstore.Store{}
+			sources := mixtureSources(t, store, []int{400, 400}, []float64{1, 2})
+			sources[1].Addresses = sources[c.second].Addresses
+			var plans []*Plan
+			for _, some := range [][]Source{sources[:1], sources} {
+				p, err := openMixture(t, store, Options{Sources: some}).Plan(1, StreamOptions{BatchSize: 4})
+				if err != nil {
+					t.Fatal(err)
+				}
+				plans = append(plans, p)
+			}
+			one, two := plans[0], plans[1]
+			n := c.times
+			if two.AllRows != n*one.AllRows || two.Shards != int(n)*one.Shards || two.Groups != int(n)*one.Groups || two.Units != 2*one.Units {
+				t.Errorf("%d rows, %d shards, %d row groups, %d units; of one source %d, %d, %d, %d", two.AllRows, two.Shards, two.Groups, two.Units,
+					one.AllRows, one.Shards, one.Groups, one.Units)
+			}
+			if two.Amplification != 1 || n == 1 && (two.Bytes != one.Bytes || two.Encoded != one.Encoded || two.Decoded != one.Decoded) {
+				t.Errorf("%+v of two sources, %+v of one", two, one)
+			}
+		})
+	}
+}
+
 // Each epoch of a mixture has the sources by weight, and its rows are those of the sources.
 func TestMixtureEpochs(t *testing.T) {
 	store := &memstore.Store{}
@@ -247,116 +293,6 @@ func TestMixtureEpochs(t *testing.T) {
 			}
 		})
 	}
-}
-
-// A mixTrial is a run that is killed and continues on other ranks, workers and weights.
-type mixTrial struct {
-	rows    []int
-	weights []float64
-	o       Options
-	batch   int // of all ranks together
-	tail    shuffle.Tail
-}
-
-func randomTrial(r *rand.Rand) mixTrial {
-	c := mixTrial{batch: 48, tail: []shuffle.Tail{shuffle.Pad, shuffle.Short, shuffle.Drop, shuffle.Carry}[r.IntN(4)]}
-	for range 1 + r.IntN(4) {
-		c.rows = append(c.rows, []int{2, 20, 70, 150, 300}[r.IntN(5)])
-		c.weights = append(c.weights, float64(1+r.IntN(9)))
-	}
-	c.o = Options{
-		Seed: r.Uint64(), Lanes: []int{0, 2, 4, 6, 12}[r.IntN(5)], ShuffleBuffer: Size{Rows: int64(1 + r.IntN(400))}, EpochSize: int64(60 + r.IntN(300)),
-	}
-	return c
-}
-
-// Runs that are killed at any step, and continue on another number of ranks and workers with other
-// weights, read what an uninterrupted run reads: no sample is lost and none comes again.
-func TestMixtureSurvives(t *testing.T) {
-	trials := 1000
-	if testing.Short() || racetest.Enabled {
-		trials = 100
-	}
-	for trial := range trials {
-		r := rand.New(rand.NewPCG(uint64(trial), 17))
-		c := randomTrial(r)
-		store := &memstore.Store{}
-		c.o.Sources = mixtureSources(t, store, c.rows, c.weights)
-		c.o.Shuffle = true
-		d, err := Open(t.Context(), shard.Stores{"mem": store}, nil, c.o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !t.Run(fmt.Sprint(trial), func(t *testing.T) { c.run(t, r, d) }) {
-			t.Logf("%+v", c)
-		}
-		closeWhole(t, d)
-	}
-}
-
-// run interrupts a run several times.
-func (c mixTrial) run(t *testing.T, r *rand.Rand, d *Dataset) {
-	worlds := []int{1, 2, 3, 4, 6}
-	var got [][]int64
-	begin, err := d.Start(worlds[0], StreamOptions{BatchSize: c.batch, Tail: c.tail})
-	if err != nil {
-		t.Fatal(err)
-	}
-	state := *reparse(t, begin)
-	for range 2 + r.IntN(3) {
-		world, workers := worlds[r.IntN(len(worlds))], 1+r.IntN(2)
-		part, after := killed(t, d, world, workers, 1+r.IntN(6), StreamOptions{BatchSize: c.batch / world, State: &state, Epochs: -1})
-		got = append(got, part...)
-		state = *reparse(t, after)
-		if r.IntN(2) == 0 {
-			w := make([]float64, len(c.rows))
-			for i := range w {
-				w[i] = float64(r.IntN(6))
-			}
-			w[r.IntN(len(w))] = 1
-			state.MixState.Weights = append(slices.Clone(state.Weights), shuffle.Weights{From: int64(state.Epoch)*state.Rows + state.Position, Weights: w})
-		}
-	}
-	whole := begin
-	mix := *begin.MixState
-	mix.Weights = state.Weights
-	whole.MixState = &mix
-	want, _ := killed(t, d, 1, 1, len(got), StreamOptions{BatchSize: c.batch, State: &whole, Epochs: -1})
-	for i := range got {
-		if !slices.Equal(got[i], want[i]) {
-			t.Fatalf("step %d has\n%v, without interruption\n%v", i, got[i], want[i])
-		}
-	}
-}
-
-// killed reads so many steps on all ranks and workers, and returns the rows of each and the state.
-func killed(t *testing.T, d *Dataset, world, workers, steps int, o StreamOptions) ([][]int64, shuffle.State) {
-	t.Helper()
-	all := make([][]int64, steps)
-	var state shuffle.State
-	for rank := range world {
-		for worker := range workers {
-			s, err := d.Stream(t.Context(), shuffle.Worker{Rank: rank, WorldSize: world, Worker: worker, Workers: workers}, o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i := range all {
-				dr, err := s.Next(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				x := take(t, s, dr)
-				all[i] = append(all[i], x.ids[:x.valid]...)
-			}
-			if state = s.State(); s.Close() != nil {
-				t.Fatal("Close fails")
-			}
-		}
-	}
-	for _, x := range all {
-		slices.Sort(x)
-	}
-	return all, state
 }
 
 // A resume keeps the length of an epoch, which other options would not have.

@@ -8,26 +8,25 @@ import (
 
 // mixedWalk takes samples from the lanes of a mixture.
 type mixedWalk struct {
-	stream *Stream
-	mixed  *mixed
-	share  shuffle.Share
-	lanes  []*mixedLane // by slot; nil before its first sample
-	takes  []*mixedLane // by take
-	at     int          // in share.Order
+	mixed   *mixed
+	share   shuffle.Share
+	lanes   []*mixedLane // by slot; nil before its first sample
+	takes   []*mixedLane // by take
+	at      int          // in share.Order
+	sources sourceWalks
 }
 
 // A mixedLane is the place in one lane of a mixture.
 type mixedLane struct {
-	slot    int
-	lane    *shuffle.MixLane
-	walk    *shuffle.MixWalk
-	source  int           // of the next sample; -1 when it is not known
-	taken   []int64       // samples of each source before it
-	cursors []*laneCursor // by source; nil before its first sample
+	slot   int
+	lane   *shuffle.MixLane
+	walk   *shuffle.MixWalk
+	source int     // of the next sample; -1 when it is not known
+	taken  []int64 // samples of each source before it
 }
 
 func newMixedWalk(s *Stream, x *mixed) *mixedWalk {
-	return &mixedWalk{stream: s, mixed: x, lanes: make([]*mixedLane, x.mixture.Lanes())}
+	return &mixedWalk{mixed: x, lanes: make([]*mixedLane, x.mixture.Lanes()), sources: newSourceWalks(s, x)}
 }
 
 func (w *mixedWalk) begin(st step) (rows, full int) {
@@ -48,7 +47,7 @@ func (w *mixedWalk) begin(st step) (rows, full int) {
 func (w *mixedWalk) lane(slot int, row int64) *mixedLane {
 	l := w.lanes[slot]
 	if l == nil {
-		l = &mixedLane{slot: slot, lane: w.mixed.lanes[slot], cursors: make([]*laneCursor, len(w.mixed.sources)), source: -1}
+		l = &mixedLane{slot: slot, lane: w.mixed.lanes[slot], source: -1}
 		w.lanes[slot] = l
 	}
 	if l.walk == nil || l.walk.Row() != row {
@@ -64,7 +63,7 @@ func (w *mixedWalk) fill(ctx context.Context, d *Draw) error {
 		if l.source < 0 {
 			l.source = l.walk.Next()
 		}
-		if err := w.take(ctx, d, l); err != nil {
+		if err := w.sources[l.source].take(ctx, d, l.slot, l.taken[l.source]); err != nil {
 			return err
 		}
 		l.taken[l.source]++
@@ -73,65 +72,124 @@ func (w *mixedWalk) fill(ctx context.Context, d *Draw) error {
 	return nil
 }
 
-// take picks the next sample of a lane.
-func (w *mixedWalk) take(ctx context.Context, d *Draw, l *mixedLane) error {
-	c := l.cursors[l.source]
-	if c == nil || c.want == c.lane.Rows() || l.taken[l.source] != c.before+c.want {
-		c = w.cursor(l)
+func (w *mixedWalk) close() { w.sources.close() }
+
+// stepWalk takes steps of one source each.
+type stepWalk struct {
+	mixed   *mixed
+	steps   *shuffle.MixWalk // nil before the first step
+	taken   []int64          // steps of each source before the next
+	source  int              // of the step at hand
+	share   shuffle.Share
+	next    []int64 // by take: sample of the source in the lane
+	at      int     // in share.Order
+	sources sourceWalks
+}
+
+func newStepWalk(s *Stream, x *mixed) *stepWalk {
+	return &stepWalk{mixed: x, sources: newSourceWalks(s, x)}
+}
+
+func (w *stepWalk) begin(st step) (rows, full int) {
+	m, lane := w.mixed.mixture, w.mixed.steps
+	n := m.Step(m.At(st.epoch, st.pos))
+	if w.steps == nil || w.steps.Row() != n {
+		w.steps, w.taken = lane.Walk(n), lane.Counts(n, w.taken)
+	}
+	w.source = w.steps.Next()
+	g := w.mixed.start.GlobalBatch // the rows of each step
+	w.mixed.sources[w.source].view.StepAt(w.taken[w.source]*g, g, &w.share)
+	w.taken[w.source]++
+	w.next, w.at = w.next[:0], 0
+	for _, t := range w.share.Takes {
+		w.next = append(w.next, t.From)
+	}
+	return len(w.share.Order), len(w.share.Order)
+}
+
+func (w *stepWalk) fill(ctx context.Context, d *Draw) error {
+	for ; w.at < len(w.share.Order); w.at++ {
+		take := w.share.Order[w.at]
+		if err := w.sources[w.source].take(ctx, d, w.share.Takes[take].Slot, w.next[take]); err != nil {
+			return err
+		}
+		w.next[take]++
+	}
+	return nil
+}
+
+func (w *stepWalk) close() { w.sources.close() }
+
+// A sourceWalk is the places in the lanes of a source.
+type sourceWalk struct {
+	stream  *Stream
+	of      *mixedSource
+	cursors []*laneCursor // by slot; nil before its first sample
+}
+
+type sourceWalks []*sourceWalk
+
+func newSourceWalks(s *Stream, x *mixed) (all sourceWalks) {
+	for _, m := range x.sources {
+		all = append(all, &sourceWalk{stream: s, of: m, cursors: make([]*laneCursor, m.plan.Params().Lanes)})
+	}
+	return all
+}
+
+// take picks a sample of the lane at a slot, its number counted over all passes. It can be called
+// again when ctx ended.
+func (w *sourceWalk) take(ctx context.Context, d *Draw, slot int, sample int64) error {
+	c := w.cursors[slot]
+	if c == nil || c.want == c.lane.Rows() || sample != c.before+c.want {
+		c = w.seek(slot, sample)
 	}
 	return c.take(ctx, w.stream, d)
 }
 
-// cursor goes to the next sample of a lane's source, which may be of a later pass.
-func (w *mixedWalk) cursor(l *mixedLane) *laneCursor {
-	m := w.mixed.sources[l.source]
-	pass, row := w.mixed.mixture.Pass(l.source, l.slot, l.taken[l.source])
-	c := l.cursors[l.source]
+// seek goes to a sample, which may be of a later pass.
+func (w *sourceWalk) seek(slot int, sample int64) *laneCursor {
+	m, mixture := w.of, w.of.mixed.mixture
+	pass, row := mixture.Pass(m.number, slot, sample)
+	c := w.cursors[slot]
 	if c == nil || c.epoch != pass {
 		if c != nil {
 			c.close(w.stream)
 		}
 		e := m.epochs.at(pass)
-		lane := e.lanes[l.slot]
+		lane := e.lanes[slot]
 		c = &laneCursor{
-			source: int32(l.source), epoch: pass, slot: l.slot, lane: lane, it: lane.Iter(), residents: make([]*resident, lane.Spans()),
-			kept: m.kept, before: w.mixed.mixture.PassFirst(l.source, l.slot, pass),
+			source: int32(m.number), epoch: pass, slot: slot, lane: lane, it: lane.Iter(), residents: make([]*resident, lane.Spans()),
+			kept: m.kept, before: mixture.PassFirst(m.number, slot, pass),
 		}
-		c.it.SeekRow(e.begins(l.slot)) // as the schedule does, so that both want the same spans
-		l.cursors[l.source] = c
-		w.forget(m)
+		c.it.SeekRow(e.begins(slot)) // as the schedule does, so that both want the same spans
+		w.cursors[slot] = c
+		w.forget()
 	}
 	c.want = row
 	return c
 }
 
-// forget drops the passes over a source that all lanes have left.
-func (w *mixedWalk) forget(m *mixedSource) {
+// forget drops the passes over the source that all lanes have left.
+func (w *sourceWalk) forget() {
 	oldest := ^uint64(0)
-	for _, slot := range w.mixed.slots {
-		l := w.lanes[slot]
-		if l == nil || l.cursors[m.number] == nil {
+	for _, slot := range w.of.slots {
+		if w.cursors[slot] == nil {
 			return
 		}
-		oldest = min(oldest, l.cursors[m.number].epoch)
+		oldest = min(oldest, w.cursors[slot].epoch)
 	}
-	m.epochs.forget(oldest)
+	w.of.epochs.forget(oldest)
 }
 
-func (w *mixedWalk) close() {
-	for _, l := range w.lanes {
-		if l == nil {
-			continue
-		}
-		for _, c := range l.cursors {
+func (all sourceWalks) close() {
+	for _, w := range all {
+		for _, c := range w.cursors {
 			if c != nil {
 				c.close(w.stream)
 			}
 		}
-	}
-	for _, m := range w.mixed.sources {
-		if m.kept != nil {
-			m.kept.close(w.stream)
+		if w.of.kept != nil {
+			w.of.kept.close(w.stream)
 		}
 	}
 }

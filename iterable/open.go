@@ -3,6 +3,7 @@ package iterable
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/internal/mem"
@@ -47,7 +48,8 @@ func (d *Dataset) Stream(ctx context.Context, w shuffle.Worker, o StreamOptions)
 		return nil, err
 	}
 	s := d.newStream(p, r.state(start.GlobalBatch), start, account, o.Draws)
-	s.losses = losses{onError: o.OnError, maxLost: o.MaxLost, rows: start.Rows / int64(w.WorldSize*w.Workers)}
+	s.ahead.stacks = o.Stacks
+	s.losses.onError, s.losses.maxLost, s.losses.rows = o.OnError, o.MaxLost, start.Rows/int64(w.WorldSize*w.Workers)
 	if o.State != nil && o.State.GlobalBatch != start.GlobalBatch && d.options.Events.BatchChanged != nil {
 		d.options.Events.BatchChanged(o.State.GlobalBatch, start.GlobalBatch)
 	}
@@ -101,7 +103,7 @@ func (d *Dataset) newStream(p portion, base shuffle.State, start stepper, accoun
 // draw.
 func (d *Dataset) drawnRows(o StreamOptions) int64 {
 	rows := int64(o.BatchSize)
-	if o.Tail != shuffle.Carry { // its steps go on into the epochs that follow
+	if o.Tail != shuffle.Carry && !d.perSource() { // their steps go on into the epochs that follow
 		rows = min(rows, d.epoch)
 	}
 	return int64(o.Draws) * rows
@@ -123,7 +125,10 @@ func (d *Dataset) batchBytes(o StreamOptions) int64 {
 	if all, ok := d.packedBatches(o); ok {
 		return all
 	}
-	batches, rows := int64(o.Batches), min(int64(o.BatchSize), d.epoch)
+	batches, rows := int64(o.Batches), int64(o.BatchSize)
+	if !d.perSource() {
+		rows = min(rows, d.epoch)
+	}
 	all, _ := d.rowBytes(batches * rows) // codes become values
 	if again := int64(o.BatchSize) - rows; again > 0 && (o.Tail == shuffle.Pad || o.Tail == shuffle.Carry) {
 		_, values := d.rowBytes(batches * again)
@@ -134,12 +139,10 @@ func (d *Dataset) batchBytes(o StreamOptions) int64 {
 }
 
 // rowBytes is what so many mean rows take decoded, or as values where that is more, and as values.
-// In a mixture they are of the sources at the largest shares that these ever have.
+// In a mixture they are of the sources at the largest shares that these ever have, and where steps
+// are of one source, all of the one whose rows take the most.
 func (d *Dataset) rowBytes(rows int64) (most, values int64) {
-	shares := []int64{1 << 20}
-	if d.mixed() {
-		shares, _ = d.shares() // the weights were checked
-	}
+	shares := d.batchShares()
 	for i, s := range d.sources {
 		var bytes int64
 		for _, g := range s.sizes.decoded() {
@@ -149,10 +152,26 @@ func (d *Dataset) rowBytes(rows int64) (most, values int64) {
 		if d.mixed() {
 			of = mem.MulDiv(rows, shares[i], 1<<20) + 1
 		}
-		most += mem.MulDiv(max(bytes, s.valueBytes()), of, all)
-		values += mem.MulDiv(s.valueBytes(), of, all)
+		more, moreValues := mem.MulDiv(max(bytes, s.valueBytes()), of, all), mem.MulDiv(s.valueBytes(), of, all)
+		if d.perSource() {
+			most, values = max(most, more), max(values, moreValues)
+			continue
+		}
+		most, values = most+more, values+moreValues
 	}
 	return most, values
+}
+
+// batchShares are the shares that sources have in the batches that are out at a time, of 2^20 each.
+func (d *Dataset) batchShares() []int64 {
+	switch {
+	case !d.mixed():
+		return []int64{1 << 20}
+	case d.perSource():
+		return slices.Repeat([]int64{1 << 20}, len(d.sources))
+	}
+	shares, _ := d.shares() // the weights were checked
+	return shares
 }
 
 // packedBatches is batchBytes where rows are packed.
@@ -160,26 +179,26 @@ func (d *Dataset) packedBatches(o StreamOptions) (all int64, packed bool) {
 	if d.sources[0].packing() == nil {
 		return 0, false
 	}
-	shares := []int64{1 << 20}
-	if d.mixed() {
-		shares, _ = d.shares() // the weights were checked
-	}
+	shares := d.batchShares()
 	samples := int64(o.Batches) * int64(o.BatchSize)
 	for i, s := range d.sources {
 		of := samples
 		if d.mixed() {
 			of = mem.MulDiv(samples, shares[i], 1<<20) + 1
 		}
-		all += mem.MulDiv(s.packedBytes(), of, max(1, s.samples))
+		more := mem.MulDiv(s.packedBytes(), of, max(1, s.samples))
+		if d.perSource() {
+			all = max(all, more)
+			continue
+		}
+		all += more
 	}
 	all += samples * o.Wider
 	return all + all/roundingPart + int64(o.Batches)*blockBytes, true
 }
 
-// groups of all sources.
-func (d *Dataset) groups() (n int) {
-	for _, s := range d.sources {
-		n += len(s.manifest.Groups())
-	}
-	return n
+// groups of all sources, by the numbers that loads have for them.
+func (d *Dataset) groups() int {
+	last := d.sources[len(d.sources)-1]
+	return last.sizes.before + len(last.manifest.Groups())
 }

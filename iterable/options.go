@@ -109,13 +109,20 @@ type Options struct {
 	// drawn by the row. See rule.Repeats.
 	Weight string
 
-	// Sources are several data sets that streams read together, by weight; the addresses of Open must
-	// be none then. Stop says how long an epoch is: StopFirst, the default, or StopAll. EpochSize says
-	// it in samples. Curriculum are weights that come later, in ascending order.
+	// Sources are several data sets that streams read together, by weight; the addresses of Open
+	// must be none then. Stop says how long an epoch is: StopFirst, the default, or StopAll.
+	// EpochSize says it in samples. Curriculum are weights that come later, in ascending order.
+	// Batching says of which sources a step is: Stratified, the default, or PerSource. WeightsIn is
+	// what weights are in: "samples", the default, or "tokens", which are the items of the list
+	// column Tokens; "" is the column of Pack or Bucket, or the one list column there is.
 	Sources    []Source
 	Stop       shuffle.Stop
 	EpochSize  int64
 	Curriculum []WeightChange
+	Batching   shuffle.Batching
+	WeightsIn  string
+	Tokens     string
+
 	// Pack makes samples of several rows; nil is samples of one.
 	Pack *Pack
 
@@ -155,8 +162,8 @@ type Events struct {
 	// foretold. Said once per stream.
 	OverEstimate func(measured, estimated int64)
 
-	// Lost tells of data that cannot be read: a stream goes on without it, or the rule keeps none of
-	// it. Said once per place.
+	// Lost tells of data that cannot be read: a stream goes on without it, or the rule keeps none
+	// of it. Said once per place.
 	Lost func(Loss)
 
 	// BatchChanged reports a resume with another global batch: the rows stay the same, the batches
@@ -224,12 +231,22 @@ func (o Options) validateColumns(p *option.List) {
 
 // validatePlan refuses a plan that is incomplete, and options that contradict it.
 func (o Options) validatePlan(p *option.List) {
-	if o.Plan.Manifest == nil {
+	switch {
+	case o.Plan.Sources == nil && len(o.Sources) > 0:
+		p.Add("Plan", "is of one data set, and {Sources} are several; save one of these sources")
+		return
+	case o.Plan.Sources != nil && len(o.Sources) == 0:
+		p.Add("Plan", "is of the sources %q, and there are none; give them as {Sources}", o.Plan.sourceNames())
+		return
+	case o.Plan.Sources != nil:
+		o.validateMixturePlan(p)
+	case o.Plan.Manifest == nil:
 		p.Add("Plan", "has no manifest; take one of ReadPlan")
 		return
-	}
-	if err := o.Plan.Manifest.Validate(); err != nil {
-		p.Add("Plan", "is not valid: %v", err)
+	default:
+		if err := o.Plan.Manifest.Validate(); err != nil {
+			p.Add("Plan", "is not valid: %v", err)
+		}
 	}
 	if o.Plan.Params != nil {
 		if err := o.Plan.Params.Validate(); err != nil {
@@ -253,8 +270,8 @@ func (o Options) validatePlan(p *option.List) {
 			p.Add(pin.field, "is part of the {Plan}; leave one of the two out")
 		}
 	}
-	if o.Shuffle != (o.Plan.Params != nil) {
-		p.Add("Shuffle", "is %t, but the {Plan} was saved with %t", o.Shuffle, o.Plan.Params != nil)
+	if o.Shuffle != o.Plan.Shuffled() {
+		p.Add("Shuffle", "is %t, but the {Plan} was saved with %t", o.Shuffle, o.Plan.Shuffled())
 	}
 }
 

@@ -32,7 +32,8 @@ func TestOptionsValidateEveryField(t *testing.T) {
 }
 
 func TestStreamOptionsValidateEveryField(t *testing.T) {
-	optiontest.Walk(t, StreamOptions{}, nil, map[string][]any{
+	free := map[string]string{"Stacks": "they come of NewStacks"}
+	optiontest.Walk(t, StreamOptions{}, free, map[string][]any{
 		"Epochs": {math.MaxInt64}, "State": {&shuffle.State{}}, "MaxLost": {-0.1, 1.1, math.NaN()},
 	})
 }

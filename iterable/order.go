@@ -27,7 +27,7 @@ func (d *Dataset) orderOf(worldSize int, o StreamOptions, buffer, memory int64) 
 		r.mixture, err = d.remix(*o.State)
 	case d.mixed():
 		r.tail = o.Tail
-		r.mixture, err = d.mix(worldSize, buffer, memory)
+		r.mixture, err = d.mix(worldSize, o, buffer, memory)
 	case o.State != nil && o.State.Shuffle:
 		r.plan, err = d.resume(*o.State, o.Tail)
 	case o.State == nil && d.options.Shuffle:
@@ -80,8 +80,8 @@ func (d *Dataset) portion(r order, w shuffle.Worker, start stepper, o StreamOpti
 		}
 		p.bound = x.bound(d.drawnRows(o))
 		p.schedule = x.schedule()
-		p.walk = func(s *Stream) walk { return newMixedWalk(s, x) }
-		p.lanes = len(x.slots)
+		p.walk = x.walk
+		p.lanes = x.mostLanes()
 	case r.plan == nil:
 		f := &fileOrder{sequence: r.files, worker: w, start: start}
 		p.bound = d.sizes.files(r.files.Units(), d.drawnRows(o))
@@ -99,6 +99,7 @@ func (d *Dataset) portion(r order, w shuffle.Worker, start stepper, o StreamOpti
 		p.lanes = len(e.at(start.epoch).slots)
 	}
 	p.bound.batch, p.bound.store = d.batchBytes(o), d.options.StoreMemory
+	p.bound.scratch, p.bound.moreScratch = o.Scratch, o.MoreScratch
 	return p, nil
 }
 
@@ -107,6 +108,10 @@ func (d *Dataset) begin(worldSize int, o StreamOptions) (stepper, error) {
 	steps, err := d.steps(o.BatchSize, worldSize, o.Tail)
 	if o.State != nil && d.mixed() { // an epoch stays as long as it was
 		steps, err = stepsOf(o.State.Rows, o.BatchSize, worldSize, o.Tail)
+		if g := o.State.GlobalBatch; err == nil && d.perSource() && g != steps.GlobalBatch {
+			return stepper{}, &OptionError{Field: "BatchSize", Text: fmt.Sprintf("times the world size must be %d as in the state, got %d x %d: "+
+				"with {Batching} \"per_source\" a step of so many rows is of one source", g, o.BatchSize, worldSize)}
+		}
 	}
 	if err != nil {
 		return stepper{}, err

@@ -33,6 +33,7 @@ type packing struct {
 	declared bool           // it is a column of lengths, not the lists themselves
 	tokens   int            // column of the schema whose lists are packed
 	schema   *column.Schema // of the rows
+	known    *lengthStore
 }
 
 // newFit returns a packer of documents, for one goroutine.
@@ -196,7 +197,7 @@ func checkIntegers(field, must string, f *column.Field) error {
 func (k *packing) measure(c *rule.Column, rows int, dst []uint32) ([]uint32, error) {
 	extra := uint32(k.extra())
 	if k.declared {
-		return rule.Lengths(*c, rows, extra, dst)
+		return rule.Lengths(*c, rows, extra, k.lengthsField(), dst)
 	}
 	for row := range rows {
 		n := uint32(0)
@@ -210,6 +211,14 @@ func (k *packing) measure(c *rule.Column, rows int, dst []uint32) ([]uint32, err
 		dst = append(dst, n)
 	}
 	return dst, nil
+}
+
+// lengthsField is the option that names the column of lengths.
+func (k *packing) lengthsField() string {
+	if k.bucket != nil {
+		return fmt.Sprintf("Bucket[%q]", k.bucket.Name())
+	}
+	return "Pack.Length"
 }
 
 // sampleBytes is what the named columns take in a sample: what a shuffle buffer in bytes counts, so

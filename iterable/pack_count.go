@@ -49,6 +49,9 @@ func (c *counter) pack(group int) {
 			blocks = p.Count(n.each)
 		}
 		_, lost := p.Truncated(n.each)
+		if k.bucket == nil {
+			k.known.keep(lengthKey{k, group, c.units[u].Lo}, n.each)
+		}
 		c.mu.Lock()
 		c.sums[u], c.lengths[u] = blocks, unitLengths{}
 		if !c.gone[u] {

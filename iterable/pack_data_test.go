@@ -56,6 +56,8 @@ func TestPackOfUnfitRows(t *testing.T) {
 		want   string
 	}{
 		{"unequal lists", func(rows []pair) { rows[1].B = []int64{3, 3} }, "", `column "b": row 1 of the row group has 2 items, and 1 in column "a"`},
+		{"a shorter second list", func(rows []pair) { rows[2].B = []int64{4, 5} }, "", `column "b": row 2 of the row group has 2 items, and 3 in column "a"`},
+		{"a second list without items", func(rows []pair) { rows[0].B = nil }, "", `column "b": row 0 of the row group has 0 items, and 2 in column "a"`},
 		{"null item", func(rows []pair) { rows[2].A[1] = nil }, "", `column "a": row 2 of the row group has a null at item 1`},
 		{"wrong length", func(rows []pair) { rows[0].N = 5 }, "n", `column "n": it has 5 for row 0 of the row group, whose list makes 2`},
 		{"negative length", func(rows []pair) { rows[0].N = -1 }, "n", `takes lengths from 0 to 2147483645, got -1 in column "n"`},

@@ -37,6 +37,10 @@ func (y *layer) pack(l *load) (blocks []*rowgroup.Block, extra int64, err error)
 	if err := y.documents(l); err != nil {
 		return nil, 0, ruleError(l.manifest, l.rows, err)
 	}
+	blocks, extra, err = y.packDirect(l)
+	if !errors.Is(err, rowgroup.ErrNotDirect) {
+		return blocks, extra, err
+	}
 	decoded, err := y.decoder.Decode(l.raw, rowgroup.Layout{})
 	if err != nil {
 		return nil, 0, err
@@ -49,15 +53,62 @@ func (y *layer) pack(l *load) (blocks []*rowgroup.Block, extra int64, err error)
 	if err := p.measureUnit(unit, l.rows.Lo); err != nil {
 		return nil, 0, l.inGroup(err)
 	}
-	p.order = documentOrder(l.wanted[0], len(p.rows), p.order)
-	pieces, ends := p.fit.Layout(p.lengths, p.order)
-	if n := int64(len(ends)); n != l.samples {
+	rows := p.layOut(l)
+	if n := int64(len(rows.Ends)); n != l.samples {
 		return nil, 0, ruleError(l.manifest, l.rows, errMiscounted("samples", l.samples, n))
 	}
 	r.truncated(p)
 	extra = p.arrange(l)
-	blocks, err = p.make(unit, rowgroup.PackedRows{Rows: p.rows, Pieces: pieces, Ends: ends}, l.parts)
+	blocks, err = p.make(unit, rows, l.parts)
 	return blocks, extra, l.inGroup(err)
+}
+
+// packDirect makes the blocks of a load where its lists can be decoded straight into them, which
+// needs their lengths first: by the column of lengths, or by the lists' levels.
+func (y *layer) packDirect(l *load) (blocks []*rowgroup.Block, extra int64, err error) {
+	r, p := y.ahead, y.packer
+	if p.bucket != nil || len(r.recodes.list) > 0 {
+		return nil, 0, rowgroup.ErrNotDirect
+	}
+	if err := y.rowTokens(l); err != nil {
+		return nil, 0, err
+	}
+	p.lengths = p.lengths[:0]
+	for _, row := range p.rows {
+		p.lengths = append(p.lengths, p.tokens[row])
+	}
+	rows := p.layOut(l)
+	if int64(len(rows.Ends)) != l.samples {
+		return nil, 0, rowgroup.ErrNotDirect
+	}
+	extra = p.arrange(l)
+	blocks, err = y.decoder.DecodePacked(l.raw, p.blocks, p.tokens, rows, p.partOrders(l.parts))
+	if err == nil {
+		r.truncated(p)
+	}
+	return blocks, extra, err
+}
+
+// rowTokens finds the tokens of each row of a load before its lists are decoded.
+func (y *layer) rowTokens(l *load) (err error) {
+	p := y.packer
+	if p.declared {
+		p.tokens = append(p.tokens[:0], p.stated...)
+		return nil
+	}
+	known := false
+	if p.tokens, known = p.known.rows(lengthKey{p.packing, l.group, l.rows.Lo}, int(l.rows.Hi-l.rows.Lo), p.tokens[:0]); known {
+		return nil
+	}
+	p.tokens, err = y.decoder.Lengths(l.raw, p.layout, p.tokens[:0])
+	return err
+}
+
+// layOut lays the documents of a load out as blocks.
+func (p *packer) layOut(l *load) rowgroup.PackedRows {
+	p.order = documentOrder(l.wanted[0], len(p.rows), p.order)
+	pieces, ends := p.fit.Layout(p.lengths, p.order)
+	return rowgroup.PackedRows{Rows: p.rows, Pieces: pieces, Ends: ends}
 }
 
 // packerOf packs the documents of a load's source.
@@ -153,10 +204,7 @@ func (p *packer) arrange(l *load) (bytes int64) {
 
 // make makes a block of each of so many parts of the samples; 0 is one.
 func (p *packer) make(unit *rowgroup.Block, rows rowgroup.PackedRows, parts int) (blocks []*rowgroup.Block, err error) {
-	parts = max(1, parts)
-	for i, from := 0, 0; i < parts; i++ {
-		to := partEnd(len(p.samples), parts, i)
-		rows.Order = p.samples[from:to]
+	for _, rows.Order = range p.partOrders(parts) {
 		b, err := p.blocks.Pack(unit, rows)
 		if err != nil {
 			for _, made := range blocks {
@@ -164,9 +212,19 @@ func (p *packer) make(unit *rowgroup.Block, rows rowgroup.PackedRows, parts int)
 			}
 			return nil, err
 		}
-		blocks, from = append(blocks, b), to
+		blocks = append(blocks, b)
 	}
 	return blocks, nil
+}
+
+// partOrders are the samples of each of so many parts; 0 is one.
+func (p *packer) partOrders(parts int) (orders [][]uint32) {
+	parts = max(1, parts)
+	for i, from := 0, 0; i < parts; i++ {
+		to := partEnd(len(p.samples), parts, i)
+		orders, from = append(orders, p.samples[from:to]), to
+	}
+	return orders
 }
 
 // inGroup says in which row group an error of the packing is.

@@ -126,8 +126,8 @@ func (p *Plan) proposeBuckets(add func(format string, args ...any)) {
 
 // largerUnits is what to do where units are slices of row groups.
 func (p *Plan) largerUnits() string {
-	if p.Units > p.Groups {
-		return fmt.Sprintf(", or set {UnitRows} above the %d rows of a unit now", p.AllRows/int64(max(1, p.Units)))
+	if p.Units > p.read.groups {
+		return fmt.Sprintf(", or set {UnitRows} above the %d rows of a unit now", p.read.rows/int64(max(1, p.Units)))
 	}
 	return ""
 }

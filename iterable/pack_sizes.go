@@ -52,7 +52,7 @@ func (s *sizes) packedCost(u shuffle.Unit, samples int64, divided bool) cost {
 	for _, n := range p.columns {
 		tokens += n * samples
 	}
-	parts := min(mostParts, (tokens+others)/widePart, samples)
+	parts := p.parts(samples, tokens+others)
 	if !divided || parts < 2 {
 		c.whole = p.blockBytes(samples, others)
 		return c
@@ -60,6 +60,26 @@ func (s *sizes) packedCost(u shuffle.Unit, samples int64, divided bool) cost {
 	c.parts = int(parts)
 	c.parted = parts * p.blockBytes((samples+parts-1)/parts, others/parts)
 	return c
+}
+
+// packedPart is bytes that a part of packed samples holds at least.
+const packedPart = widePart / 4 * 3
+
+// parts is into how many parts so many samples are divided. Their tokens are single buffers, so it
+// is the number whose buffers fill the pool's sizes best, with one part more that is held until its
+// last sample has left.
+func (p packSizes) parts(samples, bytes int64) (best int64) {
+	least := int64(0)
+	for parts := min(mostParts, bytes/packedPart, samples); parts > 1; parts-- {
+		held := int64(0)
+		for _, column := range p.columns {
+			held += (parts + 1) * mem.HeldBytes(column*((samples+parts-1)/parts)+keptSlack)
+		}
+		if best == 0 || held < least {
+			best, least = parts, held
+		}
+	}
+	return best
 }
 
 // blockBytes is what a block of so many samples takes.

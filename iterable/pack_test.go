@@ -314,6 +314,31 @@ func TestPackCountsAreKept(t *testing.T) {
 	}
 }
 
+// Blocks that are not as many as were counted are an error, more of them as well as fewer.
+func TestPackMiscounted(t *testing.T) {
+	table := packRows(t, [][]int{{20}}, func(int64) int { return 40 })
+	for _, c := range []struct {
+		name         string
+		first, later uint64 // rows that are dropped
+	}{{"more", 0b100, 0}, {"fewer", 0, 0b100}} {
+		t.Run(c.name, func(t *testing.T) {
+			drop := c.first
+			d := open(t, table.store, Options{
+				Columns: []string{"tokens"}, Pack: &Pack{Pack: rule.Pack{Columns: map[string]int{"tokens": 40}, Strategy: rule.BestFit}},
+				Keep: &Keep{Name: "changing", Columns: []string{"id"}, Func: func(_ []rule.Column, _ int, keep []uint64) error {
+					keep[0] &^= drop
+					return nil
+				}},
+			})
+			drop = c.later
+			_, err := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 4, Parallel: 1}).Next(t.Context())
+			if err == nil || !contains(err.Error(), "part-000.parquet") {
+				t.Errorf("error %v, want one that names the shard", err)
+			}
+		})
+	}
+}
+
 func TestPackRefuses(t *testing.T) {
 	table := packRows(t, [][]int{{20}}, randomDocuments(4))
 	token, huge := int64(1), int64(1)<<40

@@ -2,6 +2,8 @@ package iterable
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
@@ -11,22 +13,28 @@ import (
 
 // A Plan is what is known of a run before anything but footers was read.
 type Plan struct {
-	Shards, Groups, Units int
+	Shards, Groups, Units int    // shards and row groups that several sources have count once
 	Rows                  int64  // of an epoch: the samples of the rule, if there is one
-	AllRows               int64  // of the shards
+	AllRows               int64  // of these shards, as are the bytes
 	Rule                  string // as Dataset.Rule
 	RuleBytes             int64  // encoded, of the columns that the rule reads: what a counting pass reads at most
 	Bytes                 int64  // uncompressed, of all columns
 	Encoded               int64  // of the projected columns, and of those of the rule
 	Decoded               int64  // foretold, of the projected columns
 
+	read struct { // by the units: of each source
+		groups int
+		rows   int64
+	}
+
 	Packed *PackPlan // nil where samples are rows
 
 	Shuffle     bool
 	Seed        uint64
-	Params      *shuffle.Params // nil without shuffle, and in a mixture
-	Sources     []PlanSource    // of a mixture
-	Lanes       int             // 0 without shuffle
+	Params      *shuffle.Params  // nil without shuffle, and in a mixture
+	Sources     []PlanSource     // of a mixture
+	Batching    shuffle.Batching // of a mixture
+	Lanes       int              // 0 without shuffle, and where the sources of a mixture have lanes of their own
 	BatchSize   int
 	WorldSize   int
 	GlobalBatch int64
@@ -67,25 +75,27 @@ func (d *Dataset) Plan(worldSize int, o StreamOptions) (*Plan, error) {
 		return nil, err
 	}
 	p := &Plan{
-		Rows: steps.Rows, AllRows: d.NumRows(), Rule: d.Rule(),
+		Rows: steps.Rows, Rule: d.Rule(),
 		Shuffle: d.options.Shuffle, Seed: d.options.Seed, BatchSize: o.BatchSize, WorldSize: worldSize, GlobalBatch: steps.GlobalBatch,
 		Tail: steps.Tail, Steps: steps.Count(0), Memory: d.memory,
 	}
 	if steps.Tail == shuffle.Drop {
 		p.LeftOut = steps.Rows % steps.GlobalBatch
 	}
-	var sliced int64
+	var sliced, bytes int64 // of all sources
+	seen := map[fileVersion]bool{}
 	for _, s := range d.sources {
-		units, err := s.cut(d.options.UnitRows)
+		units, err := s.cut(s.options.UnitRows)
 		if err != nil {
 			return nil, err
 		}
-		sliced += s.weigh(p, units)
+		sliced, bytes = sliced+s.weigh(p, units), bytes+s.bytes
+		s.measure(p, seen)
 		p.Packed = p.Packed.with(s.packPlan(units))
 	}
 	p.Amplification = 1
-	if p.Bytes > 0 {
-		p.Amplification = max(1, float64(sliced)/float64(p.Bytes))
+	if bytes > 0 {
+		p.Amplification = max(1, float64(sliced)/float64(bytes))
 	}
 	o.State = nil
 	start := stepper{Steps: steps, end: uint64(max(0, o.Epochs))}
@@ -120,12 +130,12 @@ func (d *Dataset) planRanks(p *Plan, start stepper, o StreamOptions) error {
 		return nil
 	}
 	if r.mixture != nil {
-		p.Lanes, p.Sources = r.mixture.Lanes(), d.planSources(r.mixture)
+		p.Batching, p.Lanes, p.Sources = r.mixture.Options().Batching, r.mixture.Lanes(), d.planSources(r.mixture)
 	} else {
 		params := r.plan.Params()
 		p.Params, p.Lanes, p.Quality = &params, params.Lanes, r.plan.Quality(p.GlobalBatch)
 	}
-	p.SharedLanes = p.Lanes%p.WorldSize != 0
+	p.SharedLanes = p.Lanes%p.WorldSize != 0 || slices.ContainsFunc(p.Sources, func(s PlanSource) bool { return s.Lanes%p.WorldSize != 0 })
 	if !p.Fits && d.options.Plan == nil {
 		e := &MemoryError{Need: p.Bound}
 		d.remedy(r, worst, start, o).advise(e)
@@ -137,8 +147,9 @@ func (d *Dataset) planRanks(p *Plan, start stepper, o StreamOptions) error {
 
 // weigh adds up the source's shards and their bytes, and returns the bytes to decompress.
 func (d *source) weigh(p *Plan, units []shuffle.Unit) (sliced int64) {
-	p.Shards, p.Groups, p.Units = p.Shards+len(d.data.Shards), p.Groups+len(d.data.Groups), p.Units+len(units)
-	p.Bytes += d.bytes
+	p.Units += len(units)
+	p.read.groups += len(d.data.Groups)
+	p.read.rows += d.manifest.NumRows()
 	var edges []int64
 	for i, u := range units {
 		if u.Lo > 0 {
@@ -153,16 +164,42 @@ func (d *source) weigh(p *Plan, units []shuffle.Unit) (sliced int64) {
 			edges = edges[:0]
 		}
 	}
-	sizes := d.sizes.decoded()
-	for g, group := range d.manifest.Groups() {
-		p.Decoded += sizes[g].narrow + sizes[g].wide
-		p.Encoded += group.Compressed
+	for g := range d.manifest.Groups() {
 		if d.rules != nil && d.rules.reads() {
 			fetch, _ := d.manifest.RuleBytes(g)
 			p.RuleBytes += fetch
 		}
 	}
 	return sliced
+}
+
+// A fileVersion names what a shard holds.
+type fileVersion struct {
+	uri     string
+	size    int64
+	version string
+}
+
+// measure adds the source's data to a plan. Shards that an earlier source has too count once.
+func (d *source) measure(p *Plan, seen map[fileVersion]bool) {
+	shards, sizes := d.manifest.Shards(), d.sizes.decoded()
+	fresh := make([]bool, len(shards))
+	for i, s := range shards {
+		version := fileVersion{s.URI, s.Size, s.Version}
+		if fresh[i] = !seen[version]; fresh[i] {
+			seen[version] = true
+			p.Shards++
+		}
+	}
+	for g, group := range d.manifest.Groups() {
+		if fresh[group.Shard] {
+			p.Groups++
+			p.AllRows += group.Rows
+			p.Bytes += group.Bytes
+			p.Encoded += group.Compressed
+			p.Decoded += sizes[g].narrow + sizes[g].wide
+		}
+	}
 }
 
 // firstBatch is the encoded bytes of the loads that are needed within the first step.
@@ -230,7 +267,11 @@ func (p *Plan) propose() {
 	}
 	p.proposePacking(add)
 	if p.SharedLanes {
-		add("the world size does not divide the %d lanes, so some are read by two ranks: set {MaxWorldSize} or {Lanes} to a multiple of it", p.Lanes)
+		lanes := "the " + strconv.Itoa(p.Lanes) + " lanes"
+		if p.Lanes == 0 {
+			lanes = "the lanes of each source"
+		}
+		add("the world size does not divide %s, so some are read by two ranks: set {MaxWorldSize} or {Lanes} to a multiple of it", lanes)
 	}
 	p.Proposals = p.ProposalsSpelled(option.Go)
 }

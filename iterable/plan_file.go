@@ -25,7 +25,14 @@ type SavedPlan struct {
 	Rule     string          // of the samples, as Dataset.Rule; "" without one
 	Counts   []int64         // samples of each unit, with a rule: a run that is given them does not count
 	Hash     string          // of all that
+
+	// Of a mixture, which has all but Hash for each source.
+	Batching shuffle.Batching
+	Sources  []SavedSource
 }
+
+// Shuffled says that the plan is of a shuffled order.
+func (p *SavedPlan) Shuffled() bool { return p.Params != nil || p.Sources != nil }
 
 // fits says whether the plan has the samples of these units.
 func (p *SavedPlan) fits(units []shuffle.Unit, unitRows int64) bool {
@@ -36,11 +43,19 @@ func (p *SavedPlan) fits(units []shuffle.Unit, unitRows int64) bool {
 // {"v":1,"hash":...,"manifest":...,"units":...,"params":...,"rule":...,"counts":...}. The hash is
 // SHA-256, in hex, over the JSON of manifest, units and params as they stand there, with a line
 // feed after each; with a rule, over rule and counts too. Counts are a uvarint for each unit, in
-// base64.
+// base64. That of a mixture is {"v":1,"hash":...,"mixture":{"batching":...,"sources":[{"name":...,
+// "manifest":...,"units":...,"params":...,"rule":...,"counts":...,"tokens":...}]}}, and the hash is
+// over the JSON of the mixture.
 type planFile struct {
-	Version  int             `json:"v"`
-	Hash     string          `json:"hash"`
-	Manifest json.RawMessage `json:"manifest"`
+	Version int    `json:"v"`
+	Hash    string `json:"hash"`
+	planPart
+	Mixture json.RawMessage `json:"mixture,omitempty"`
+}
+
+// A planPart is what a plan has of a data set, or of a source of a mixture.
+type planPart struct {
+	Manifest json.RawMessage `json:"manifest,omitempty"`
 	Units    string          `json:"units,omitempty"`
 	Params   json.RawMessage `json:"params,omitempty"`
 	Rule     string          `json:"rule,omitempty"`
@@ -49,6 +64,10 @@ type planFile struct {
 
 func (f *planFile) sum() string {
 	h := sha256.New()
+	if f.Mixture != nil {
+		fmt.Fprintf(h, "mixture\n%s\n", f.Mixture)
+		return hex.EncodeToString(h.Sum(nil))
+	}
 	fmt.Fprintf(h, "%s\n%s\n%s\n", f.Manifest, f.Units, f.Params)
 	if f.Rule != "" {
 		fmt.Fprintf(h, "%s\n%x\n", f.Rule, f.Counts)
@@ -58,26 +77,18 @@ func (f *planFile) sum() string {
 
 // SavePlan writes the plan of streams with these options, begun on so many ranks.
 func (d *Dataset) SavePlan(path string, worldSize int, o StreamOptions) error {
-	if d.mixed() {
-		return errMixed("have no saved plan")
-	}
 	state, err := d.Start(worldSize, o)
 	if err != nil {
 		return err
 	}
-	f := &planFile{Version: 1, Units: state.Units}
-	if f.Manifest, err = d.data.JSON(); err != nil {
+	f := &planFile{Version: 1}
+	if d.mixed() {
+		f.Mixture, err = d.planMixture(state)
+	} else {
+		f.planPart, err = d.planPart(state.Units, state.Params)
+	}
+	if err != nil {
 		return err
-	}
-	if state.Params != nil {
-		if f.Params, err = json.Marshal(state.Params); err != nil {
-			return err
-		}
-	}
-	if d.rules != nil {
-		if err := d.addCounts(f, state.Params); err != nil {
-			return err
-		}
 	}
 	f.Hash = f.sum()
 	b, err := json.Marshal(f)
@@ -90,9 +101,26 @@ func (d *Dataset) SavePlan(path string, worldSize int, o StreamOptions) error {
 	return writeWhole(filepath.Clean(path), append(b, '\n'))
 }
 
+// planPart is what a plan has of the source; params is nil in file order.
+func (d *source) planPart(units string, params *shuffle.Params) (f planPart, err error) {
+	f.Units = units
+	if f.Manifest, err = d.data.JSON(); err != nil {
+		return f, err
+	}
+	if params != nil {
+		if f.Params, err = json.Marshal(params); err != nil {
+			return f, err
+		}
+	}
+	if d.rules != nil {
+		err = d.addCounts(&f, params)
+	}
+	return f, err
+}
+
 // addCounts adds the rule and the samples of each unit to a plan, so that who is given it counts
 // nothing.
-func (d *source) addCounts(f *planFile, params *shuffle.Params) error {
+func (d *source) addCounts(f *planPart, params *shuffle.Params) error {
 	units, err := d.cut(pinnedRows(params))
 	if err != nil {
 		return err
@@ -136,24 +164,36 @@ func parsePlan(b []byte) (*SavedPlan, error) {
 	if sum := f.sum(); sum != f.Hash {
 		return nil, errors.New("it was changed: its hash does not fit")
 	}
-	p := &SavedPlan{Units: f.Units, Rule: f.Rule, Hash: f.Hash}
+	p := &SavedPlan{}
+	var err error
+	if f.Mixture != nil {
+		p, err = parsePlanMixture(f.Mixture)
+	} else {
+		*p, err = f.planPart.saved()
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.Hash = f.Hash
+	return p, nil
+}
+
+// saved reads the part.
+func (f planPart) saved() (p SavedPlan, err error) {
+	p.Units, p.Rule = f.Units, f.Rule
 	for rest := f.Counts; len(rest) > 0; {
 		n, used := binary.Uvarint(rest)
 		if used <= 0 || n > math.MaxInt32 {
-			return nil, errors.New("its counts are damaged")
+			return p, errors.New("its counts are damaged")
 		}
 		p.Counts, rest = append(p.Counts, int64(n)), rest[used:]
 	}
-	var err error
-	if p.Manifest, err = shuffle.ParseManifest(f.Manifest); err != nil {
-		return nil, err
-	}
-	if f.Params == nil {
-		return p, nil
+	if p.Manifest, err = shuffle.ParseManifest(f.Manifest); err != nil || f.Params == nil {
+		return p, err
 	}
 	p.Params = &shuffle.Params{}
 	if err := json.Unmarshal(f.Params, p.Params); err != nil {
-		return nil, err
+		return p, err
 	}
 	return p, p.Params.Validate()
 }

@@ -120,5 +120,9 @@ func TestPlanFileRefuses(t *testing.T) {
 // FuzzPlan: whatever a file holds is a plan or an error.
 func FuzzPlan(f *testing.F) {
 	f.Add([]byte(`{"v":1,"hash":"","manifest":{},"units":"","params":{}}`))
-	f.Fuzz(func(_ *testing.T, b []byte) { _, _ = parsePlan(b) })
+	f.Add([]byte(`{"v":1,"hash":"","mixture":{"batching":"stratified","sources":[{"name":"a","manifest":{},"params":{},"tokens":1}]}}`))
+	f.Fuzz(func(_ *testing.T, b []byte) {
+		_, _ = parsePlan(b)
+		_, _ = parsePlanMixture(b) // as if the hash did fit
+	})
 }

@@ -28,6 +28,7 @@ type readahead struct {
 	account  *mem.Account
 	schedule schedule
 	recodes  recodes
+	stacks   *rowgroup.Stacks // nil: blocks have columns alone
 	sharing  *sharing
 
 	loads    chan *load    // admitted, in the order of the schedule
@@ -233,7 +234,12 @@ func (r *readahead) decodeRows(d *layer, l *load) (blocks []*rowgroup.Block, ext
 	if err != nil {
 		return nil, 0, err
 	}
+	layout.Stacks = r.stacksOf(l, layout.Order)
 	blocks, err = d.decoder.Decode(l.raw, layout)
+	if layout.Stacks != nil && errors.Is(err, rowgroup.ErrMisfit) { // the batch that gets the value fails, not those before
+		layout.Stacks = nil
+		blocks, err = d.decoder.Decode(l.raw, layout)
+	}
 	r.giveOrder(layout.Order)
 	if err != nil {
 		return nil, 0, err
@@ -245,6 +251,20 @@ func (r *readahead) decodeRows(d *layer, l *load) (blocks []*rowgroup.Block, ext
 		return nil, 0, err
 	}
 	return blocks, extra, nil
+}
+
+// stacksOf are the matrices that a load's blocks get in place of columns. Blocks that streams share
+// have the columns, since others may not want the matrices.
+func (r *readahead) stacksOf(l *load, order []uint32) *rowgroup.Stacks {
+	rows := l.rows.Hi - l.rows.Lo
+	kept := rows
+	if order != nil {
+		kept = int64(len(order))
+	}
+	if r.stacks == nil || l.shared || !l.manifest.StacksFit(r.stacks, l.group, rows, kept, l.parts) {
+		return nil
+	}
+	return r.stacks
 }
 
 // transform applies the transforms to the blocks of a load.

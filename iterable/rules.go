@@ -271,6 +271,9 @@ func (r *rules) numbered() bool { return r.part != nil && r.key < 0 || r.weight 
 // errNothing is the error of a rule that keeps none of so many rows.
 func (r *rules) errNothing(rows int64) error {
 	text := fmt.Sprintf("must keep at least one row, got none of %d", rows)
+	if r.pack != nil && r.pack.bucket == nil {
+		text = fmt.Sprintf("must find tokens in at least one row, got %d rows without any", rows)
+	}
 	if len(r.given) > 1 {
 		text += ", together with {" + strings.Join(r.given[1:], "}, {") + "}"
 	}

@@ -142,15 +142,18 @@ func (s *selecting) fail(err error) {
 	s.err = err
 }
 
-// KeptGroups says for each row group of the manifest whether the rule keeps anything of it.
-func (d *Dataset) KeptGroups() ([]bool, error) {
-	units, err := d.cut(d.options.UnitRows)
-	if err != nil {
-		return nil, err
+// KeptGroups says for each row group of the Manifests whether the rule keeps anything of it.
+func (d *Dataset) KeptGroups() (all [][]bool, err error) {
+	for _, s := range d.sources {
+		units, err := s.cut(s.options.UnitRows)
+		if err != nil {
+			return nil, err
+		}
+		kept := make([]bool, len(s.manifest.Groups()))
+		for _, u := range units {
+			kept[u.Group] = kept[u.Group] || u.Samples > 0
+		}
+		all = append(all, kept)
 	}
-	kept := make([]bool, len(d.manifest.Groups()))
-	for _, u := range units {
-		kept[u.Group] = kept[u.Group] || u.Samples > 0
-	}
-	return kept, nil
+	return all, nil
 }

@@ -26,6 +26,7 @@ type common struct {
 	sharing  sharing
 	losses   lossList
 	lost     func(Loss) // may be nil
+	lengths  lengthStore
 }
 
 // A source is shards, the rule that makes samples of their rows, and the order of these. A plain
@@ -77,7 +78,7 @@ func (d *source) bind() error {
 		d.data.Rule, d.sizes.rules, d.sizes.ruled, d.sizes.repeats = d.rules.name, d.rules, true, d.rules.weight >= 0
 	}
 	if k := d.packing(); k != nil {
-		d.sizes.pack, d.sizes.packed = k, k.newPackSizes(d.manifest)
+		d.sizes.pack, d.sizes.packed, k.known = k, k.newPackSizes(d.manifest), &d.common.lengths
 	}
 	if p := d.options.Plan; p != nil && err == nil && p.Rule != d.data.Rule {
 		err = &shuffle.MismatchError{Field: "rule", Saved: cmp.Or(p.Rule, "none"), Here: cmp.Or(d.data.Rule, "none")}
@@ -265,7 +266,11 @@ func (d *source) lose(rows rowgroup.Rows, err error) { d.loseOf(d.manifest, rows
 
 // loseOf is lose for rows of any source.
 func (c *common) loseOf(m *rowgroup.Manifest, rows rowgroup.Rows, err error) {
-	x := newLoss(m.Shards()[rows.Shard].URI, rows, err)
+	c.tellOf(newLoss(m.Shards()[rows.Shard].URI, rows, err))
+}
+
+// tellOf keeps a loss, and tells of it once.
+func (c *common) tellOf(x Loss) {
 	if c.losses.add(x) && c.lost != nil {
 		c.lost(x)
 	}

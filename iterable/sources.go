@@ -52,6 +52,8 @@ const mostSources = 1 << 12
 // validateSources lists what is wrong with the options of a mixture.
 func (o Options) validateSources(p *option.List) {
 	p.OneOf("Stop", string(o.Stop), string(shuffle.StopFirst), string(shuffle.StopAll))
+	p.OneOf("Batching", string(o.Batching), string(shuffle.Stratified), string(shuffle.PerSource))
+	p.OneOf("WeightsIn", o.WeightsIn, InSamples, InTokens)
 	p.Within("EpochSize", o.EpochSize, option.MaxRows)
 	if len(o.Sources) == 0 {
 		o.validateNoSources(p)
@@ -87,6 +89,7 @@ func (o Options) validateSources(p *option.List) {
 		p.Join(of.Err())
 	}
 	o.validateEpoch(p, counts)
+	o.validateTokens(p, counts)
 	o.validateApart(p)
 }
 
@@ -139,15 +142,21 @@ func (o Options) validateEpoch(p *option.List, counts bool) {
 	if len(o.Curriculum) > mostChanges {
 		p.Add("Curriculum", "must be at most %d changes, got %d", mostChanges, len(o.Curriculum))
 	}
-	last := int64(0)
+	last, weights := int64(0), map[string]float64{}
+	for _, s := range o.Sources {
+		weights[s.Name] = s.Weight
+	}
 	for i, c := range o.Curriculum {
 		field := fmt.Sprintf("Curriculum[%d]", i)
 		if c.From <= last {
 			p.Add(field, "must be from a sample after %d on, got %d", last, c.From)
 		}
 		last = c.From
+		maps.Copy(weights, c.Weights)
 		if err := o.checkNames(c.Weights); err != nil {
 			p.Add(field, "%v", err)
+		} else if most := slices.Max(slices.Collect(maps.Values(weights))); most == 0 && !counts {
+			p.Add(field, "must leave one source a weight above 0")
 		}
 	}
 }
@@ -190,7 +199,6 @@ func (o Options) validateApart(p *option.List) {
 		{"Subsample", o.Split.Subsample != 0, "belongs into each of {Sources}"},
 		{"Rows", o.Rows != nil, "belongs into each of {Sources}"},
 		{"Weight", o.Weight != "", "says how often a row comes: give it as row_weight of each of {Sources}"},
-		{"Plan", o.Plan != nil, "is of one data set, and {Sources} are several; leave one of the two out"},
 		{"Manifest", o.Manifest != nil, "is of one data set, and {Sources} are several; leave one of the two out"},
 	} {
 		if c.given {
@@ -203,7 +211,14 @@ func (o Options) validateNoSources(p *option.List) {
 	for _, c := range []struct {
 		field string
 		given bool
-	}{{"Stop", o.Stop != ""}, {"EpochSize", o.EpochSize != 0}, {"Curriculum", len(o.Curriculum) > 0}} {
+	}{
+		{"Stop", o.Stop != ""},
+		{"EpochSize", o.EpochSize != 0},
+		{"Curriculum", len(o.Curriculum) > 0},
+		{"Batching", o.Batching != ""},
+		{"WeightsIn", o.WeightsIn != ""},
+		{"Tokens", o.Tokens != ""},
+	} {
 		if c.given {
 			p.Add(c.field, "is of several {Sources}, and there are none; leave it out")
 		}
@@ -212,7 +227,8 @@ func (o Options) validateNoSources(p *option.List) {
 
 // options are those of the data set with the rule of the source.
 func (s Source) options(o Options) Options {
-	o.Sources, o.Stop, o.EpochSize, o.Curriculum = nil, "", 0, nil
+	o.Sources, o.Stop, o.EpochSize, o.Curriculum, o.Batching, o.WeightsIn, o.Tokens = nil, "", 0, nil, "", "", ""
+	o.Plan = nil // of all sources
 	o.Filters, o.Keep, o.Split, o.Rows, o.RowsNew, o.Weight = s.Filters, s.Keep, s.Split, s.Rows, s.RowsNew, s.RowWeight
 	return o
 }
@@ -241,6 +257,11 @@ func openSources(ctx context.Context, stores shard.Stores, o Options) (*Dataset,
 		if err != nil {
 			return nil, &SourceError{s.Name, err}
 		}
+		if o.Plan != nil {
+			if found, err = onlySaved(found, o.Plan.Sources[i].Manifest); err != nil {
+				return nil, &SourceError{s.Name, err}
+			}
+		}
 		for j := range found {
 			found[j].Source = int32(i)
 		}
@@ -257,7 +278,11 @@ func openSources(ctx context.Context, stores shard.Stores, o Options) (*Dataset,
 		return nil, errors.Join(err, all[0].Close())
 	}
 	for i, m := range all {
-		s, err := newSource(ctx, c, m, o.Sources[i].options(o))
+		of := o.Sources[i].options(o)
+		if o.Plan != nil {
+			of = o.Plan.pinned(i, of)
+		}
+		s, err := newSource(ctx, c, m, of)
 		if err == nil && s.samples == 0 {
 			err = errors.New("it has no rows; leave it out")
 		}
@@ -269,6 +294,14 @@ func openSources(ctx context.Context, stores shard.Stores, o Options) (*Dataset,
 			s.sizes.before = last.sizes.before + len(last.manifest.Groups())
 		}
 		d.sources = append(d.sources, s)
+	}
+	switch {
+	case o.Plan != nil:
+		d.tokens = o.Plan.savedTokens()
+	case o.WeightsIn == InTokens:
+		if d.tokens, err = d.tokensOf(ctx, parts); err != nil {
+			return nil, errors.Join(err, all[0].Close())
+		}
 	}
 	if err := d.setWeights(); err != nil {
 		return nil, errors.Join(err, all[0].Close())
@@ -323,7 +356,7 @@ func (d *Dataset) setWeights() error {
 		}
 		d.weights = append(d.weights, shuffle.Weights{From: c.From, Weights: w})
 	}
-	ratio, err := shuffle.NewRatio(first.Weights)
+	ratio, err := d.ratio(first.Weights)
 	if err != nil {
 		return err
 	}
@@ -336,6 +369,15 @@ func (d *Dataset) setWeights() error {
 		d.epoch, err = ratio.EpochRows(o.Stop, rows)
 	}
 	return err
+}
+
+// Alone is a source of a mixture as a data set of its own, in file order, under the schema of all.
+// What is opened of it is closed before the mixture, whose Close is its own.
+func (d *Dataset) Alone(source int) *Dataset {
+	s := d.sources[source]
+	o := s.options
+	o.Shuffle = false
+	return &Dataset{common: d.common, source: s, options: o, sources: d.sources[source : source+1], epoch: s.samples}
 }
 
 // mixed says that the data set has several sources.

@@ -53,6 +53,7 @@ func TestSourcesValidate(t *testing.T) {
 		{"a curriculum from 0", Options{Shuffle: true, Sources: []Source{a}, EpochSize: 9, Curriculum: weights(0, "a", 2)}, []string{"curriculum[0] must be from a sample after 0 on, got 0"}},
 		{"a negative weight later", Options{Shuffle: true, Sources: []Source{a}, EpochSize: 9, Curriculum: weights(5, "a", -2)}, []string{"curriculum[0] must have weights of at least 0, got -2"}},
 		{"no weights later", Options{Shuffle: true, Sources: []Source{a}, EpochSize: 9, Curriculum: []WeightChange{{From: 5}}}, []string{"curriculum[0] must give at least one source a weight"}},
+		{"no weight above 0 later", Options{Shuffle: true, Sources: []Source{a}, EpochSize: 9, Curriculum: append(weights(5, "a", 0), weights(7, "a", 1)...)}, []string{"curriculum[0] must leave one source a weight above 0"}},
 		{"what is of each source", Options{
 			Shuffle: true, Sources: []Source{a}, Filters: "x > 1", Split: rule.Split{Subsample: 0.5}, Weight: "w", Manifest: &shuffle.Manifest{},
 		}, []string{"filters belongs into each of sources", "subsample belongs", "weight says how often a row comes: give it as row_weight", "manifest is of one data set"}},
@@ -117,7 +118,7 @@ func TestMixtureHasNot(t *testing.T) {
 	d := openMixture(t, store, Options{Sources: mixtureSources(t, store, []int{60, 20}, []float64{1, 1})})
 	_, taker := d.Taker(TakerOptions{})
 	_, selected := d.Select(t.Context(), nil)
-	for name, err := range map[string]error{"Taker": taker, "Select": selected, "SavePlan": d.SavePlan("x", 1, StreamOptions{})} {
+	for name, err := range map[string]error{"Taker": taker, "Select": selected, "Select again": selected} {
 		var e *OptionError
 		if !errors.As(err, &e) || e.Field != "Sources" || !strings.Contains(e.Text, "open one of the sources") {
 			t.Errorf("%s: error %v", name, err)

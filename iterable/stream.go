@@ -43,6 +43,14 @@ type StreamOptions struct {
 	Batches  int   // batches of BatchSize rows that the layer above wants room for in the account, under mem.Batch
 	Wider    int64 // bytes of a row that these batches take beyond the data's values
 
+	// Scratch is bytes that the layer above needs beside its batches, under mem.Scratch. MoreScratch
+	// is bytes that it can use too: it gets them as far as half of the room that is left goes.
+	Scratch, MoreScratch int64
+
+	// Stacks are matrices that the layer above makes. Loads make them in place of their columns
+	// where that takes no more memory, so that blocks may lack the columns.
+	Stacks *rowgroup.Stacks
+
 	// OnError says what becomes of rows whose data is lost; "" is Raise. MaxLost is the share of an
 	// epoch's rows that may be, of which one place always may; 0 is DefaultMaxLost, 1 allows all.
 	OnError OnError
@@ -87,6 +95,8 @@ func (o StreamOptions) Validate() error {
 	p.Within("Draws", int64(o.Draws), option.MaxBatches)
 	p.Within("Batches", int64(o.Batches), option.MaxBatches)
 	p.Within("Wider", o.Wider, option.MaxBytes)
+	p.Within("Scratch", o.Scratch, option.MaxBytes)
+	p.Within("MoreScratch", o.MoreScratch, option.MaxBytes)
 	o.validateLost(&p)
 	if o.State != nil {
 		if err := o.State.Validate(); err != nil {

@@ -23,7 +23,9 @@ type TakerOptions struct {
 	// Batches of BatchRows rows that the layer above wants room for in the account, under
 	// mem.Batch.
 	Batches, BatchRows int
-	Wider              int64 // as in StreamOptions
+	Wider              int64 // as in StreamOptions, and so are the next two
+
+	Scratch, MoreScratch int64
 }
 
 // Validate lists all problems, each an [OptionError].
@@ -33,6 +35,8 @@ func (o TakerOptions) Validate() error {
 	p.Within("Parallel", int64(o.Parallel), maxParallel)
 	p.Within("Batches", int64(o.Batches), option.MaxBatches)
 	p.Within("BatchRows", int64(o.BatchRows), option.MaxBatchRows)
+	p.Within("Scratch", o.Scratch, option.MaxBytes)
+	p.Within("MoreScratch", o.MoreScratch, option.MaxBytes)
 	return p.Err()
 }
 
@@ -138,10 +142,12 @@ type takerBound struct {
 	decoded int64 // of all units
 	batch   int64
 	store   int64
+
+	scratch, moreScratch int64
 }
 
 func (d *Dataset) takerBound(n *numbering, o TakerOptions) takerBound {
-	b := takerBound{store: d.options.StoreMemory}
+	b := takerBound{store: d.options.StoreMemory, scratch: o.Scratch, moreScratch: o.MoreScratch}
 	for _, u := range n.units {
 		if u.Samples == 0 {
 			continue
@@ -158,6 +164,7 @@ func (d *Dataset) takerBound(n *numbering, o TakerOptions) takerBound {
 func (b takerBound) least() mem.Amounts {
 	return mem.Amounts{
 		mem.Fetch: b.load.fetch, mem.Decode: b.load.beyondFree(), mem.Shuffle: b.load.bytes(), mem.Batch: b.batch, mem.Store: b.store,
+		mem.Scratch: b.scratch,
 	}
 }
 
@@ -165,10 +172,11 @@ func (b takerBound) least() mem.Amounts {
 // room for all units.
 const loadsPart = 4
 
-// within is least, more loads at a time and room for more units, as far as the limit goes. It
+// within is least, more scratch, more loads at a time and room for more units, as far as the limit goes. It
 // returns the number of loads too.
 func (b takerBound) within(limit int64, most int) (need mem.Amounts, loads int) {
 	need, loads = b.least(), 1
+	need[mem.Scratch] += moreScratch(b.moreScratch, limit-need.Total())
 	add := func(room int64) {
 		each := b.load.fetch + b.load.scratch
 		n := min(int64(most-loads), max(0, room)/max(1, each))

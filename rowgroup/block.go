@@ -16,6 +16,8 @@ type Block struct {
 	common *common // with the blocks of the unit's other parts; nil when there are none
 	refs   atomic.Int32
 
+	stacks []stackedRows // of Layout.Stacks
+
 	uri      string // of the shard, for errors about values
 	rowGroup int
 
@@ -80,7 +82,7 @@ func (b *Block) Release() {
 	if b.common != nil && b.common.users.Add(-1) == 0 {
 		b.common.arena.Free()
 	}
-	b.cols = nil
+	b.cols, b.stacks = nil, nil
 }
 
 // A Layout says how rows are to lie in blocks. The zero value is one block, in the file's order.
@@ -98,6 +100,10 @@ type Layout struct {
 	//
 	// Where it has fewer than half of the unit's rows, the blocks hold memory for those rows alone.
 	Order []uint32
+
+	// Stacks are matrices to make of columns; nil makes none. Columns that are in these alone are
+	// not in the blocks.
+	Stacks *Stacks
 }
 
 // A vector is one node of a block: n values in one of a few physical forms.

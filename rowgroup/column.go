@@ -51,7 +51,8 @@ type leafDecoder struct {
 	first  int64 // row of the row group of the first row that was decoded
 	rows   int   // rows decoded
 	now    openPage
-	wide   *spreader // nil when the column is not spread over parts
+	wide   *spreader  // nil when the column is not spread over parts
+	sink   *tokenSink // takes the values in place of slots; nil when there is none
 }
 
 // form is how a column's slots are stored.
@@ -77,6 +78,8 @@ type openPage struct {
 	rep, def parquet.LevelRun
 	values   []byte
 	inText   bool   // values lie in the column's text
+	steps    bool   // values are decompressed in steps
+	more     int    // bytes of them that are still to come
 	restore  int    // where bytes of the slots before were overwritten
 	saved    []byte // those bytes
 }
@@ -111,7 +114,11 @@ func (c *leafDecoder) page(p *page) error {
 	if err == nil && (present > slots || slots > p.Values) {
 		err = fmt.Errorf("%w: %d values in %d places of %d", parquet.ErrLevels, present, slots, p.Values)
 	}
-	if err == nil && !drop {
+	switch {
+	case err != nil || drop:
+	case c.sink != nil:
+		err = c.sinkPage(p, o, slots, present)
+	default:
 		err = c.store(p, o, slots, present)
 	}
 	if o.restore >= 0 {
@@ -182,6 +189,10 @@ func (c *leafDecoder) open(p *page, o *openPage) (err error) {
 			return err
 		}
 		body = dst[:n]
+	} else if c.inSteps(p, size) {
+		if body, err = c.openSteps(p, body, size, o); err != nil {
+			return err
+		}
 	} else if c.chunk.codec != format.Uncompressed && !p.PlainBody {
 		dst := c.place(p, size, o)
 		if err := c.decompress(p, dst, body); err != nil {
@@ -238,7 +249,7 @@ func (c *leafDecoder) place(p *page, size int, o *openPage) []byte {
 	case c.form == views && c.stored == 0 && (p.Encoding == format.Plain || p.Encoding == format.DeltaLengthByteArray):
 		o.inText = true
 		return c.textRoom(size)
-	case p.Encoding == format.Plain && c.inPlace():
+	case p.Encoding == format.Plain && c.inPlace() && c.sink == nil:
 		filled := c.head + c.slots*c.unit
 		begin := filled + p.Values*c.unit - size
 		if begin < 0 {
@@ -261,6 +272,10 @@ func (c *leafDecoder) inPlace() bool {
 // reserve makes room for n more slots.
 func (c *leafDecoder) reserve(n int) {
 	need := c.slots + n
+	if c.sink != nil {
+		c.room = max(c.room, need) // bits of the page that has the first null, which ends the decoding
+		return
+	}
 	if need <= c.room && c.buf != nil {
 		return
 	}

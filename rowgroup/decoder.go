@@ -8,6 +8,7 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/parquet"
+	"github.com/shardfeed/shardfeed/shard"
 )
 
 // A Decoder turns the bytes of units into blocks. It holds the scratch of one goroutine: pages are
@@ -16,6 +17,7 @@ type Decoder struct {
 	// Materialize stores the values of Fixed columns even where codes into a dictionary would do.
 	Materialize   bool
 	skipChecksums bool // tests of damaged pages look behind their checksums
+	stepsFrom     int  // bytes of a page that is decompressed in steps; 0 means 4 MiB, which tests lower
 
 	pool    *mem.Pool
 	replace bool // what is not UTF-8; see Options.ReplaceUTF8
@@ -50,8 +52,11 @@ type Decoder struct {
 	order               scratch // the rows of the unit as they lie
 	chosen              scratch // bits of the rows that are kept
 	spare               *mem.Arena
-	kept                []uint32   // Layout.Order in the blocks' memory
-	held                *heldRules // nil before the first rule column
+	kept                []uint32    // Layout.Order in the blocks' memory
+	held                *heldRules  // nil before the first rule column
+	stacks              *stacker    // nil before the first matrix
+	packed              *packedUnit // nil: lists of tokens are decoded to blocks of rows
+	sink                *tokenSink  // of the column; nil: it is decoded to slots
 	codes               [1024]uint32
 }
 
@@ -133,7 +138,7 @@ func (d *Decoder) Decode(r *Raw, l Layout) ([]*Block, error) {
 	d.at, d.path = -1, ""
 	if d.held == nil || d.held.raw != r {
 		d.dropHeld()
-		r.verified = r.verified[:0] // all is used now
+		r.used, r.stale, r.verified = shard.Span{}, 0, r.verified[:0] // all is used now, maybe again
 	}
 	err := r.use(func() error { return d.decode(r, l) })
 	d.dropHeld()
@@ -200,25 +205,11 @@ func (d *Decoder) decode(r *Raw, l Layout) (err error) {
 	if err := d.divide(); err != nil {
 		return err
 	}
-	d.arena, d.dict = d.loose, d.keep
-	if d.few() {
-		d.dict = d.dicts
-	}
+	d.beginStacks()
 	inPlace := len(d.blocks) == 1 && l.Order == nil && !r.reachesOut()
-	if inPlace {
-		d.arena = d.keep
-	}
 	for i, n := range r.columns {
 		d.at, d.path = -1, n.field.Name
-		v := d.takeHeld(i, n)
-		if v == nil {
-			if v, err = d.column(n); err != nil {
-				return err
-			}
-		}
-		if inPlace {
-			d.blocks[0].cols[i] = v
-		} else if err := d.layOut(i, v); err != nil {
+		if err := d.decodeColumn(i, n, inPlace); err != nil {
 			return err
 		}
 		if used := r.chunks[:len(r.chunks)-len(d.chunks)]; len(used) > 0 {
@@ -226,7 +217,49 @@ func (d *Decoder) decode(r *Raw, l Layout) (err error) {
 			r.forget(last.pagesOff + last.pagesLen)
 		}
 	}
+	d.endStacks()
 	return nil
+}
+
+// decodeColumn decodes a column into the blocks, or into their matrices. inPlace says that columns
+// stay as they are decoded.
+func (d *Decoder) decodeColumn(i int, n *node, inPlace bool) (err error) {
+	dropped := d.drops(i)
+	d.chooseArenas(inPlace && !dropped, dropped)
+	if d.packed.has(i) {
+		return d.packed.decode(d, i, n)
+	}
+	v := d.takeHeld(i, n)
+	if v == nil {
+		if v, err = d.column(n); err != nil {
+			return err
+		}
+	}
+	if err := d.stack(i, v); err != nil {
+		return err
+	}
+	switch {
+	case dropped:
+		d.loose.Free()
+		d.dicts.Free()
+		return nil
+	case inPlace:
+		d.blocks[0].cols[i] = v
+		return nil
+	}
+	return d.layOut(i, v)
+}
+
+// chooseArenas says what a column is decoded to: the block's memory when it stays as it is, and
+// nothing of that when it is dropped.
+func (d *Decoder) chooseArenas(stays, dropped bool) {
+	d.arena, d.dict = d.loose, d.keep
+	if stays {
+		d.arena = d.keep
+	}
+	if dropped || d.few() {
+		d.dict = d.dicts
+	}
 }
 
 func (d *Decoder) column(n *node) (*vector, error) {

@@ -113,29 +113,43 @@ func (c *leafDecoder) dictVector() *vector {
 	return v
 }
 
-// storeCoded reads n codes of a data page and stores them, or what they stand for.
+// storeCoded reads n codes of a data page and stores them, or what they stand for: in dst, unless
+// there is a sink.
 func (c *leafDecoder) storeCoded(dst, src []byte, n int) error {
-	if !c.scan.hasDict() {
-		return fmt.Errorf("%w: a dictionary is used but missing", errChunk)
+	r, err := c.runs(src)
+	if err != nil {
+		return err
 	}
-	if len(src) == 0 {
-		return parquet.ErrShort
-	}
-	width := uint(src[0])
-	if width > 32 {
-		return fmt.Errorf("%w: codes of %d bits", errChunk, width)
-	}
-	r := parquet.Runs{Src: src[1:], Width: width}
 	for at := 0; at < n; at += r.N {
 		if err := r.Next(); err != nil {
 			return err
 		}
 		r.N = min(r.N, n-at)
-		if !c.storeRun(dst[at*c.unit:], &r) {
+		switch {
+		case c.sink != nil:
+			if err := c.sinkRun(&r); err != nil {
+				return err
+			}
+		case !c.storeRun(dst[at*c.unit:], &r):
 			return errCode(c.dict.n)
 		}
 	}
 	return nil
+}
+
+// runs are those of the codes of a page.
+func (c *leafDecoder) runs(src []byte) (r parquet.Runs, err error) {
+	if !c.scan.hasDict() {
+		return r, fmt.Errorf("%w: a dictionary is used but missing", errChunk)
+	}
+	if len(src) == 0 {
+		return r, parquet.ErrShort
+	}
+	width := uint(src[0])
+	if width > 32 {
+		return r, fmt.Errorf("%w: codes of %d bits", errChunk, width)
+	}
+	return parquet.Runs{Src: src[1:], Width: width}, nil
 }
 
 func errCode(entries int) error {
@@ -251,6 +265,32 @@ func lookUp[T uint8 | uint16 | uint32 | uint64](dst, table []T, block []uint32) 
 			return false
 		}
 		dst[i] = table[block[i]]
+	}
+	return true
+}
+
+// lookUpShorts is lookUp for codes of two bytes as they lie in a page, four of them a word.
+func lookUpShorts[T uint32 | uint64](dst, table []T, packed []byte) (ok bool) {
+	n, size := uint64(len(table)), unsafe.Sizeof(*new(T))
+	words, t := mem.As[uint64](packed[:2*len(dst)]), unsafe.Pointer(unsafe.SliceData(table))
+	out := unsafe.Pointer(unsafe.SliceData(dst))
+	for _, w := range words {
+		a, b, c, d := w&0xffff, w>>16&0xffff, w>>32&0xffff, w>>48
+		if a >= n || b >= n || c >= n || d >= n {
+			return false
+		}
+		*(*T)(out) = *(*T)(unsafe.Add(t, uintptr(a)*size))
+		*(*T)(unsafe.Add(out, size)) = *(*T)(unsafe.Add(t, uintptr(b)*size))
+		*(*T)(unsafe.Add(out, 2*size)) = *(*T)(unsafe.Add(t, uintptr(c)*size))
+		*(*T)(unsafe.Add(out, 3*size)) = *(*T)(unsafe.Add(t, uintptr(d)*size))
+		out = unsafe.Add(out, 4*size)
+	}
+	for i := 4 * len(words); i < len(dst); i++ {
+		code := binary.LittleEndian.Uint16(packed[2*i:])
+		if uint64(code) >= n {
+			return false
+		}
+		dst[i] = table[code]
 	}
 	return true
 }

@@ -45,6 +45,24 @@ func (m *Manifest) Items(g, column int) int64 {
 	return e.items(n)
 }
 
+// FileBytes predicts the bytes of the byte strings of a column of group g, or of a member of structs
+// that path leads to, rather too low than too high: 0 where the footer does not tell.
+func (m *Manifest) FileBytes(g, column int, path []int) int64 {
+	r, group := m.groupRecord(g)
+	e := estimator{r: &r, group: group}
+	n := m.columnsOf(int(m.groups[g].Shard))[column]
+	for _, member := range path {
+		if n.missing || member >= len(n.children) {
+			return 0
+		}
+		n = n.children[member]
+	}
+	if n.missing {
+		return 0
+	}
+	return e.spread(n)
+}
+
 // WholeBytes predicts what [Decoder.Decode] cannot divide of the narrow columns of group g:
 // dictionaries, and columns whose rows cannot change places.
 func (m *Manifest) WholeBytes(g int) int64 {

@@ -34,6 +34,7 @@ type Gatherer struct {
 	lens  []uint32
 	bits  []byte
 
+	sorted  sortedPicks
 	stacked stacking
 	raw     []byte // values of a tile as they are stored
 	hashes  [tileRows]uint64

@@ -34,7 +34,9 @@ func (g *Gatherer) fixed(a *column.Array, vecs []*vector, picks []Pick) {
 	if len(picks) == 0 {
 		return
 	}
-	gatherValues(dst, srcs, stored, w, picks)
+	if !stored || !g.sorted.has(picks) || !gatherSorted(dst, srcs, w, &g.sorted) {
+		gatherValues(dst, srcs, stored, w, picks)
+	}
 	if a.Nulls > 0 {
 		clearNulls(dst, a.Valid, w, len(picks))
 	}

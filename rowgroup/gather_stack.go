@@ -40,11 +40,12 @@ type stacking struct {
 	nulls   []bool // by member: some block has nulls
 	vecs    []*vector
 	srcs    []source
+	rows    []*stackedRows // by block; nil where the block has the columns
 }
 
-// Stack makes the matrix of the picked rows, row by row: the values are converted on the way from
-// the blocks to their places. It goes column by column within tiles of rows. Validity is that of
-// the features.
+// Stack makes the matrix of the picked rows, row by row. Rows of blocks that were decoded with it
+// are copied. Of others the values are converted on the way from the blocks to their places, column
+// by column within tiles of rows. Validity is that of the features.
 func (g *Gatherer) Stack(m *Matrix, blocks []*Block, picks []Pick, alloc column.Alloc) (*column.Array, error) {
 	item := m.Field.Children[0]
 	n, w := m.Field.ListSize, item.Width
@@ -57,15 +58,18 @@ func (g *Gatherer) Stack(m *Matrix, blocks []*Block, picks []Pick, alloc column.
 	}
 	items := &column.Array{Field: item, Len: len(picks) * n, Data: data}
 	a := &column.Array{Field: m.Field, Len: len(picks), Children: []*column.Array{items}}
-	g.stacked.bind(m, blocks)
-	rows := max(16, tileBytes/(n*w))
-	for lo := 0; lo < len(picks); lo += rows {
-		some := picks[lo:min(lo+rows, len(picks))]
-		for i := range m.Members {
-			if err := g.stackTile(m, i, items, lo, some); err != nil {
-				return nil, err.of(blocks, m.Members[i].Name)
-			}
-		}
+	switch g.stacked.stacksOf(m, blocks) {
+	case 0:
+		err = g.stackColumns(m, blocks, picks, items)
+	case len(blocks):
+		g.copyStacked(m, picks, items)
+	default:
+		g.copyStacked(m, picks, items)
+		err = g.stackOthers(m, blocks, picks, items)
+	}
+	clear(g.stacked.rows)
+	if err != nil {
+		return nil, err
 	}
 	if items.Nulls == 0 {
 		return a, nil
@@ -75,6 +79,22 @@ func (g *Gatherer) Stack(m *Matrix, blocks []*Block, picks []Pick, alloc column.
 	}
 	copy(items.Valid, g.bits)
 	return a, nil
+}
+
+// stackColumns makes the rows of blocks that have the columns.
+func (g *Gatherer) stackColumns(m *Matrix, blocks []*Block, picks []Pick, items *column.Array) error {
+	n, w := m.Field.ListSize, items.Field.Width
+	g.stacked.bind(m, blocks)
+	rows := max(16, tileBytes/(n*w))
+	for lo := 0; lo < len(picks); lo += rows {
+		some := picks[lo:min(lo+rows, len(picks))]
+		for i := range m.Members {
+			if err := g.stackTile(m, i, items, lo, some); err != nil {
+				return err.of(blocks, m.Members[i].Name)
+			}
+		}
+	}
+	return nil
 }
 
 // bind finds where the members' values are.
@@ -160,6 +180,11 @@ func (g *Gatherer) nullTile(from *Member, s *castSource, items *column.Array, lo
 }
 
 func (g *Gatherer) nullFeature(items *column.Array, at int, null []byte) {
+	g.setNull(items, at)
+	copy(items.Data[at*len(null):], null)
+}
+
+func (g *Gatherer) setNull(items *column.Array, at int) {
 	if items.Nulls == 0 {
 		g.bits = slices.Grow(g.bits[:0], (items.Len+7)/8)[:(items.Len+7)/8]
 		for i := range g.bits {
@@ -168,5 +193,4 @@ func (g *Gatherer) nullFeature(items *column.Array, at int, null []byte) {
 	}
 	items.Nulls++
 	g.bits[at>>3] &^= 1 << (at & 7)
-	copy(items.Data[at*len(null):], null)
 }

@@ -1,50 +1,38 @@
 package rowgroup
 
 import (
-	"cmp"
-	"crypto/rand"
 	"errors"
-	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
-	"strings"
-	"time"
 
-	"github.com/shardfeed/shardfeed/internal/trusted"
+	"github.com/shardfeed/shardfeed/internal/segmentdir"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// The index on disk is a directory of segments, which any number of processes read and write at
-// once: a segment appears whole, by a rename, and is then never changed, so there are no locks. A
-// start writes one more segment with the shards that it did not find. Small segments are merged
-// into it, so that their number stays logarithmic; of a shard's versions the newest is kept. What
-// cannot be read is as good as absent, and a lost segment costs reading footers again.
+// The index on disk is a directory of segments. A start writes one more with the shards that it did
+// not find. Small segments are merged into it, so that their number stays logarithmic; of a shard's
+// versions the newest is kept. What cannot be read is as good as absent, and a lost segment costs
+// reading footers again.
 
 const (
 	segmentSuffix = ".sfi"
-	tempPrefix    = "tmp-"
-	tempAge       = time.Hour // after which a temporary file is abandoned
-	maxIndexTotal = 1 << 30   // bytes; a larger index is replaced by an empty one
+	maxIndexTotal = 1 << 30 // bytes; a larger index is replaced by an empty one
 	maxSegments   = 16
 )
 
 // diskIndex is the segments as they were when it was opened, the newest first.
 type diskIndex struct {
-	dir      *trusted.Dir
+	dir      *segmentdir.Dir
 	segments []*segment
 }
 
 // openIndex maps the segments in a directory, which is made when absent.
 func openIndex(path string) (*diskIndex, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, err
-	}
-	dir, err := trusted.Create(path)
+	dir, err := segmentdir.Open(path, segmentSuffix)
 	if err != nil {
 		return nil, err
 	}
-	files, err := segmentFiles(dir)
+	files, err := dir.Newest()
 	if err != nil {
 		return nil, errors.Join(err, dir.Close())
 	}
@@ -57,29 +45,8 @@ func openIndex(path string) (*diskIndex, error) {
 	return x, nil
 }
 
-// segmentFiles lists the segments, the newest first.
-func segmentFiles(dir *trusted.Dir) ([]os.FileInfo, error) {
-	entries, err := dir.ReadDir(".")
-	if err != nil {
-		return nil, err
-	}
-	var files []os.FileInfo
-	for _, e := range entries {
-		if !strings.HasSuffix(e.Name(), segmentSuffix) {
-			continue
-		}
-		if info, err := e.Info(); err == nil { // else another process has merged it away
-			files = append(files, info)
-		}
-	}
-	slices.SortFunc(files, func(a, b os.FileInfo) int {
-		return cmp.Or(b.ModTime().Compare(a.ModTime()), strings.Compare(a.Name(), b.Name()))
-	})
-	return files, nil
-}
-
 // openSegment returns nil when the file is damaged, not trusted or gone. A damaged one is removed.
-func openSegment(dir *trusted.Dir, name string) *segment {
+func openSegment(dir *segmentdir.Dir, name string) *segment {
 	f, err := dir.OpenFile(name, os.O_RDONLY)
 	if err != nil {
 		return nil
@@ -140,7 +107,7 @@ func addToIndex(dir string, entries []indexEntry) error {
 	if len(entries) == 0 && len(old) == 0 {
 		return nil
 	}
-	if err := x.write(formatSegment(merged)); err != nil {
+	if _, err := x.dir.Write(formatSegment(merged)); err != nil {
 		return err
 	}
 	for _, s := range old {
@@ -204,40 +171,6 @@ func (x *diskIndex) newest(entries []indexEntry, old []*segment) []indexEntry {
 		})
 	}
 	return entries
-}
-
-// write makes a segment appear whole or not at all.
-func (x *diskIndex) write(b []byte) (err error) {
-	x.removeTemps()
-	id := rand.Text()
-	temp := tempPrefix + id
-	f, err := x.dir.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, x.dir.Remove(temp))
-		}
-	}()
-	_, err = f.Write(b)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return x.dir.Rename(temp, fmt.Sprintf("%d-%s%s", time.Now().UnixNano(), id, segmentSuffix))
-}
-
-// removeTemps removes what processes that were killed left behind.
-func (x *diskIndex) removeTemps() {
-	entries, _ := x.dir.ReadDir(".")
-	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), tempPrefix) {
-			continue
-		}
-		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > tempAge {
-			_ = x.dir.Remove(e.Name())
-		}
-	}
 }
 
 func (x *diskIndex) close() {

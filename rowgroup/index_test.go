@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/mem"
@@ -220,7 +219,7 @@ func TestIndexConcurrency(t *testing.T) {
 	if names, _ := filepath.Glob(filepath.Join(dir, "*"+segmentSuffix)); len(names) > maxSegments {
 		t.Errorf("%d segments are left", len(names))
 	}
-	if temps, _ := filepath.Glob(filepath.Join(dir, tempPrefix+"*")); len(temps) > 0 {
+	if temps, _ := filepath.Glob(filepath.Join(dir, "tmp-*")); len(temps) > 0 {
 		t.Errorf("temporary files are left: %v", temps)
 	}
 }
@@ -322,27 +321,5 @@ func TestIndexLimit(t *testing.T) {
 	entries[0].record = make([]byte, maxIndexTotal)
 	if merged, old := x.merge(entries); len(merged) != 1 || len(old) != 3 {
 		t.Errorf("over the limit %d entries stay and %d segments go", len(merged), len(old))
-	}
-}
-
-func TestIndexRemovesOldTemps(t *testing.T) {
-	dir := t.TempDir()
-	for name, age := range map[string]time.Duration{"tmp-old": 2 * tempAge, "tmp-new": 0, "other": 2 * tempAge} {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chtimes(path, time.Now(), time.Now().Add(-age)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	store, shards := putFiles(t, manyFiles(t, 1))
-	openRecorded(t, store, shards, Options{IndexDir: dir})
-	for name, want := range map[string]bool{"tmp-old": false, "tmp-new": true, "other": true} {
-		t.Run(name, func(t *testing.T) {
-			if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != want {
-				t.Errorf("%v", err)
-			}
-		})
 	}
 }

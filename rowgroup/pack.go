@@ -155,11 +155,16 @@ type PackedRows struct {
 }
 
 func (r *PackedRows) of(block uint32) []rule.Piece {
-	begin := uint32(0)
+	begin, end := r.span(block)
+	return r.Pieces[begin:end]
+}
+
+// span is which pieces are a block's.
+func (r *PackedRows) span(block uint32) (begin, end uint32) {
 	if block > 0 {
 		begin = r.Ends[block-1]
 	}
-	return r.Pieces[begin:r.Ends[block]]
+	return begin, r.Ends[block]
 }
 
 // A BlockPacker makes packed blocks. It holds the scratch of one goroutine.
@@ -168,6 +173,11 @@ type BlockPacker struct {
 	pool    *mem.Pool
 	gather  Gatherer
 	picks   []Pick
+
+	// Of lists that are decoded straight into blocks.
+	places      [][]byte // of each piece; nil where no block has it
+	first, next []int32
+	sink        tokenSink
 }
 
 // NewPacker returns a packer whose blocks are memory of Options.Pool.
@@ -176,22 +186,27 @@ func (m *Manifest) NewPacker(p *Packing) *BlockPacker { return &BlockPacker{pack
 // Pack makes a packed block of the rows of another. Both are the caller's.
 func (p *BlockPacker) Pack(b *Block, rows PackedRows) (packed *Block, err error) {
 	c := packedBlock{BlockPacker: p, from: b, rows: rows, arena: p.pool.NewArena()}
-	done := false
 	defer func() {
-		if !done {
+		if packed == nil {
 			c.arena.Free()
 		}
 	}()
+	return c.finish()
+}
+
+// finish makes all columns that are not there yet.
+func (c *packedBlock) finish() (*Block, error) {
 	c.measure()
-	out := &Block{rows: len(rows.Order), arena: c.arena, uri: b.uri, rowGroup: b.rowGroup}
-	for i := range p.packing.Columns {
+	b := c.from
+	out := &Block{rows: len(c.rows.Order), arena: c.arena, uri: b.uri, rowGroup: b.rowGroup}
+	for i := range c.packing.Columns {
 		v, err := c.column(i)
 		if err != nil {
 			return nil, &Error{Op: "pack", Column: b.cols[i].field.Name, RowGroup: -1, Page: -1, Err: err}
 		}
 		out.cols = append(out.cols, v)
 	}
-	if p.packing.Size > 0 {
+	if c.packing.Size > 0 {
 		out.cols = append(out.cols, c.lengths())
 	} else {
 		out.inner, out.ends = &Block{rows: len(c.picks), arena: c.arena, uri: b.uri, rowGroup: b.rowGroup}, c.ends
@@ -200,7 +215,6 @@ func (p *BlockPacker) Pack(b *Block, rows PackedRows) (packed *Block, err error)
 		}
 	}
 	out.refs.Store(1)
-	done = true
 	return out, nil
 }
 
@@ -211,6 +225,8 @@ type packedBlock struct {
 	rows  PackedRows
 	arena *mem.Arena
 	ends  []uint32 // by row: its pieces, and those of the rows before
+
+	direct []*vector // by column: tokens that were decoded to their places; nil elsewhere
 }
 
 // measure finds where the pieces of each row begin among all of them, and the row of each.
@@ -229,6 +245,8 @@ func (c *packedBlock) measure() {
 func (c *packedBlock) column(i int) (*vector, error) {
 	how, field := &c.packing.Columns[i], c.packing.schema.Fields[i]
 	switch {
+	case c.direct != nil && c.direct[i] != nil:
+		return c.direct[i], nil
 	case how.Tokens:
 		return c.tokens(i, how, field), nil
 	case how.First:

@@ -13,7 +13,7 @@ func (d *Decoder) newColumn(n *node, s shape) (*leafDecoder, error) {
 	c := &d.col
 	*c = leafDecoder{
 		d: d, arena: d.arena, keep: d.dict, chunk: chunk, leaf: n.leaf, field: n.field, scan: &d.scan, levels: s,
-		stored: storedWidth(n.leaf),
+		stored: storedWidth(n.leaf), sink: d.sink,
 	}
 	if d.at, err = d.scan.scan(chunk, d.rows); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package rowgroup
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"strings"
@@ -59,7 +60,7 @@ func (p *projector) choose(root *unionNode, paths []string) error {
 			nodes = matchColumns(root, name)
 		}
 		if nodes == nil {
-			missing = append(missing, fmt.Sprintf("%q%s", name, names.near(name)))
+			missing = append(missing, unknownColumn{name, names.near(name)})
 		}
 		for _, u := range nodes {
 			p.mark(u)
@@ -87,10 +88,27 @@ func matchColumns(root *unionNode, pattern string) (all []*unionNode) {
 }
 
 // unknownColumns are the names that no column has, each with the names most like it.
-type unknownColumns []string
+type unknownColumns []unknownColumn
+
+type unknownColumn struct{ name, near string }
 
 func (u unknownColumns) Error() string {
-	return "there is no column " + strings.Join(u, "; there is no column ")
+	texts := make([]string, len(u))
+	for i, c := range u {
+		texts[i] = fmt.Sprintf("there is no column %q%s", c.name, c.near)
+	}
+	return strings.Join(texts, "; ")
+}
+
+// MissingColumns are the names and patterns of Options.Columns that name no column, if that is what
+// an error of Open says.
+func MissingColumns(err error) (names []string) {
+	var missing unknownColumns
+	errors.As(err, &missing)
+	for _, c := range missing {
+		names = append(names, c.name)
+	}
+	return names
 }
 
 func (u unknownColumns) Is(target error) bool { return target == ErrMissingColumn }

@@ -34,9 +34,9 @@ func (s *ShardStats) Deepen(ctx context.Context, g int) error {
 	return nil
 }
 
-// Dictionary reads the dictionary of rule column i in row group g, as Deepen does, and keeps nothing.
-// It is nil where data pages are not coded or the dictionary is large. Values that no row has may be
-// in it; nulls are not.
+// Dictionary reads the dictionary of rule column i in row group g, as Deepen does, and keeps
+// nothing. It is nil where data pages are not coded or the dictionary is large. Values that no row
+// has may be in it; nulls are not.
 func (s *ShardStats) Dictionary(ctx context.Context, g, i int) (*column.Array, error) {
 	n := s.rules[i].statLeaf()
 	if n == nil || n.leaf.convert == convertNull || !s.allCoded(g, n) {

@@ -184,8 +184,8 @@ func (p *Packer) Truncated(lengths []uint32) (documents, tokens int64) {
 }
 
 // Layout lays documents of these lengths out: block b has pieces[ends[b-1]:ends[b]]. order is a
-// permutation of the documents; nil is as they lie. In a block documents stand in that order, and it
-// breaks ties. The slices are valid until the next call.
+// permutation of the documents; nil is as they lie. In a block documents stand in that order, and
+// it breaks ties. The slices are valid until the next call.
 //
 //	wrapped    the documents one behind the other in the order, cut every Size tokens
 //	bfd        each document, the longest first, into the block with the least room that is enough;

@@ -1,13 +1,12 @@
 package rule
 
 import (
-	"fmt"
 	"math"
 )
 
 // Lengths appends the length of each of so many rows to dst, by a column of integers, and extra to
-// those above 0. A null is 0.
-func Lengths(c Column, rows int, extra uint32, dst []uint32) ([]uint32, error) {
+// those above 0. A null is 0. field is the option that names the column, for errors.
+func Lengths(c Column, rows int, extra uint32, field string, dst []uint32) ([]uint32, error) {
 	present := make([]uint64, wordsFor(rows))
 	c.present(present, rows)
 	entry := c.entries()
@@ -22,7 +21,7 @@ func Lengths(c Column, rows int, extra uint32, dst []uint32) ([]uint32, error) {
 		}
 		n := value(entry(i))
 		if !(n >= 0 && n <= math.MaxInt32-2) {
-			return dst, wrong("Pack.Length", nil, "takes lengths from 0 to %d, got %v in column %q", math.MaxInt32-2, fmt.Sprint(n), c.Values.Field.Name)
+			return dst, wrong(field, nil, "takes lengths from 0 to %d, got %.0f in column %q", math.MaxInt32-2, n, c.Values.Field.Name)
 		}
 		if l := uint32(n); l > 0 {
 			dst = append(dst, l+extra)

@@ -227,6 +227,7 @@ func TestPackValidate(t *testing.T) {
 	}{
 		{"nothing", Pack{}, "pack must name a column of lists and the size of a block"},
 		{"size 0", Pack{Columns: map[string]int{"t": 0}}, `pack["t"] must be from 1 to 16777216 tokens, got 0`},
+		{"size beyond", Pack{Columns: map[string]int{"t": MaxPackSize + 1}}, `pack["t"] must be from 1 to 16777216 tokens, got 16777217`},
 		{"unlike sizes", Pack{Columns: map[string]int{"a": 8, "b": 16}}, `pack["b"] must be 8, the size that the blocks of "a" have, got 16`},
 		{"strategy", Pack{Columns: map[string]int{"t": 8}, Strategy: "ffd"}, `pack needs a strategy of wrapped, bfd or bfd_split, got "ffd"`},
 		{"no room", Pack{Columns: map[string]int{"t": 2}, EOS: &one, BOS: &one}, `pack["t"] must be at least 3, room for an item beside eos and bos, got 2`},
@@ -235,6 +236,18 @@ func TestPackValidate(t *testing.T) {
 			err := c.pack.Validate()
 			if err == nil || !strings.Contains(option.Spelled(err, option.Argument), c.want) {
 				t.Errorf("%v, want %q", option.Spelled(err, option.Argument), c.want)
+			}
+		})
+	}
+}
+
+// Of documents longer than a block, bfd alone loses what is beyond it.
+func TestPackTruncated(t *testing.T) {
+	lengths := []uint32{0, 7, 8, 9, 20}
+	for strategy, want := range map[PackStrategy][2]int64{Wrapped: {}, BestFit: {2, 13}, BestFitSplit: {}} {
+		t.Run(string(strategy), func(t *testing.T) {
+			if documents, tokens := packOf(8, strategy).NewPacker().Truncated(lengths); documents != want[0] || tokens != want[1] {
+				t.Errorf("%d documents lose %d tokens, want %v", documents, tokens, want)
 			}
 		})
 	}

@@ -68,15 +68,15 @@ func TestDiscoverErrors(t *testing.T) {
 		want      string
 	}{
 		{"", shard.ErrBadURI, "bad address: no address was given"},
-		{"mem://d/b", shard.ErrNotExist, "mem://d/b: list: does not exist"},
+		{"mem://d/b", shard.ErrNotExist, "mem://d/b: list: does not exist: there is no such file or directory"},
 		{"mem://d/a mem://e/*", shard.ErrNotExist, "mem://e/*: list: does not exist: no file matches this pattern"},
 		{"mem://empty", shard.ErrNotExist, "mem://empty: list: does not exist: no file lies in this directory (names that start with a dot or an underscore are skipped)"},
-		{"mem://d/{a,b}", shard.ErrNotExist, "mem://d/b: list: does not exist"},
-		{"@mem://lists/none", shard.ErrNotExist, "@mem://lists/none: list: does not exist"},
+		{"mem://d/{a,b}", shard.ErrNotExist, "mem://d/b: list: does not exist: there is no such file or directory"},
+		{"@mem://lists/none", shard.ErrNotExist, "@mem://lists/none: list: does not exist: there is no such file or directory"},
 		{"@mem://lists/empty", shard.ErrNotExist, "@mem://lists/empty: list: does not exist: this list file names no shard"},
-		{"@mem://lists/missing", shard.ErrNotExist, "mem://d/b: list: does not exist (line 3 of mem://lists/missing)"},
+		{"@mem://lists/missing", shard.ErrNotExist, "mem://d/b: list: does not exist: there is no such file or directory (line 3 of mem://lists/missing)"},
 		{"@mem://lists/nested", shard.ErrBadURI, "@mem://lists/missing: list: bad address: a list file cannot name another (line 1 of mem://lists/nested)"},
-		{"@mem://user:secret@lists/none", shard.ErrNotExist, "@mem://user:***@lists/none: list: does not exist"},
+		{"@mem://user:secret@lists/none", shard.ErrNotExist, "@mem://user:***@lists/none: list: does not exist: there is no such file or directory"},
 		{"@mem://lists", shard.ErrBadURI, "@mem://lists: list: bad address: it is not a list file"},
 		{"s3://b/k", shard.ErrBadURI, "s3://b/k: list: bad address: this program has no store for s3://, only for bare paths, file://, mem://"},
 	} {

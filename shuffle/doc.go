@@ -160,6 +160,20 @@
 //	        most, and what is left goes round again among the others. L is the largest that the
 //	        rule chooses for any source
 //
+// Under batching "per_source" each step of G samples is of one source. Sources have lanes of their
+// own, L_d, and N is a multiple of G.
+//
+//	shares  step k = 0, 1, .. without end has the samples [k*G, (k+1)*G) of the mixture. Steps
+//	        are divided by the ratio of w as a single lane is; weights from sample P on are those
+//	        from step ceil(P / G) on
+//	sample  the s-th step of source d has its q in [s*G, (s+1)*G): q is of the epoch q / N_d of
+//	        d's plan, and of its lane at slot q mod L_d. Ranks and workers divide these G as they
+//	        do a step of d's plan from position s*G on
+//	epoch   what "stratified" has, rounded up to a multiple of G; so the tail changes nothing
+//
+// Weights in tokens become weights of samples by w_d*N_d / T_d, exactly, before the ratio is taken.
+// T_d are the tokens in the N_d samples of an epoch of d.
+//
 // So each row of a source comes once in a pass, steps are divided as those of a plan, and a resume
 // finds the place of each source by arithmetic.
 //
@@ -202,17 +216,20 @@
 //	epoch         from 0
 //	position      rows of the epoch that training took, over all ranks
 //	rows          N
-//	global_batch  G when the state was taken; another G goes on at the same position
+//	global_batch  G when the state was taken; another G goes on at the same position, but under
+//	              "per_source", where it is refused
 //	manifest      the content hash; not of a mixture
 //	units         the units hash; with shuffle, not of a mixture
 //	rule          16 hex digits of the rule; with a rule, not of a mixture
 //	params        lanes (L), quantum (A), life (D), buffer (R), start ("filled", "direct"), spread (H), assign ("sticky", "epoch"),
 //	              tail ("drop", "pad", "short", "carry"), unit_rows (0 when not pinned); with shuffle, not of a mixture
-//	batching      "stratified"; this and the following of a mixture alone
-//	lanes         L
+//	batching      "stratified" or "per_source"; this and the following of a mixture alone
+//	lanes         L; not under "per_source"
 //	tail          as in params
+//	weights_in    "tokens", where weights are in these
 //	weights       [[P, [w_0, w_1, ..]], ..], as they were given
-//	sources       for each name, rows (N_d), manifest, units, rule with a rule, params without lanes and tail
+//	sources       for each name, rows (N_d), manifest, units, rule with a rule, tokens (T_d) with
+//	              weights in tokens, params without tail, and without lanes but under "per_source"
 //
 // After the last step of an epoch it is the next epoch at position 0, but under "carry", where the
 // rows that no step took yet stay with their epoch. A resume seeks each of its lanes to the row at

@@ -10,8 +10,8 @@ const (
 	maxSources = maxWeights
 	maxChanges = 64 // of the weights
 
-	// maxMixed bounds the samples of all epochs of a mixture, so that positions and what is computed
-	// of them stay in 64 bits.
+	// maxMixed bounds the samples of all epochs of a mixture, so that positions and what is
+	// computed of them stay in 64 bits.
 	maxMixed = 1 << 62
 )
 
@@ -24,6 +24,14 @@ type Stop string
 const (
 	StopFirst Stop = "first" // until the first source has given each of its samples (the default)
 	StopAll   Stop = "all"   // until each source has
+)
+
+// Batching is of which sources a step has samples.
+type Batching string
+
+const (
+	Stratified Batching = "stratified" // each step of all sources, by weight (the default)
+	PerSource  Batching = "per_source" // each step of one source; the steps are divided by weight
 )
 
 // Weights are the weights of a mixture's sources from one of its samples on. In JSON they are
@@ -53,10 +61,22 @@ func SourceSeed(seed uint64, source int) uint64 {
 type Mixture struct {
 	sources []Source
 	weights []Weights
-	rows    int64 // of an epoch
-	seed    uint64
-	lanes   int
+	options MixtureOptions
+	lanes   int // 0 under PerSource: each source has its own
 	parts   []mixPart
+}
+
+// MixtureOptions are what a mixture has besides sources and weights.
+type MixtureOptions struct {
+	Rows int64 // N, the samples of an epoch; under PerSource those of whole steps
+	Seed uint64
+
+	Batching    Batching // "" is Stratified
+	GlobalBatch int64    // G under PerSource: the samples of each step
+
+	// Tokens has how many tokens the samples of each source have in an epoch of it, where weights
+	// are of tokens. nil: weights are of samples.
+	Tokens []int64
 }
 
 // A mixPart is the shares from a sample on.
@@ -65,35 +85,68 @@ type mixPart struct {
 	*mix
 }
 
-// NewMixture of sources whose plans have the same number of lanes. weights are ascending, the first
-// from 0 on. rows is N, the samples of an epoch.
-func NewMixture(sources []Source, weights []Weights, rows int64, seed uint64) (*Mixture, error) {
-	if err := checkSources(sources, seed); err != nil {
+// NewMixture of sources. Their plans have the same number of lanes, but under PerSource. weights
+// are ascending, the first from 0 on.
+func NewMixture(sources []Source, weights []Weights, o MixtureOptions) (*Mixture, error) {
+	if o.Batching == "" {
+		o.Batching = Stratified
+	}
+	if err := o.check(len(sources)); err != nil {
+		return nil, err
+	}
+	if err := checkSources(sources, o); err != nil {
 		return nil, err
 	}
 	if err := checkChanges(weights, len(sources)); err != nil {
 		return nil, err
 	}
-	if rows < 1 || rows > maxMixed {
-		return nil, refuse("epoch_size", "must be from 1 to %d samples, got %d", int64(maxMixed), rows)
+	m := &Mixture{sources: sources, weights: weights, options: o, lanes: sources[0].Plan.params.Lanes}
+	over := m.lanes
+	if o.Batching == PerSource {
+		m.lanes, over = 0, 1
 	}
-	m := &Mixture{sources: sources, weights: weights, rows: rows, seed: seed, lanes: sources[0].Plan.params.Lanes}
 	for _, w := range weights {
-		r, err := NewRatio(w.Weights)
+		r, err := o.ratio(sources, w.Weights)
 		if err != nil {
 			return nil, err
 		}
-		for d, s := range sources {
-			if r.weights[d] > 0 && s.Plan.Rows() == 0 {
-				return nil, refuse("sources", "%q has no rows; leave it out", s.Name)
-			}
-		}
-		m.parts = append(m.parts, mixPart{from: w.From, mix: r.over(m.lanes, seed)})
+		m.parts = append(m.parts, mixPart{from: w.From, mix: r.over(over, o.Seed)})
 	}
 	return m, nil
 }
 
-func checkSources(sources []Source, seed uint64) error {
+func (o MixtureOptions) check(sources int) error {
+	switch {
+	case o.Rows < 1 || o.Rows > maxMixed:
+		return refuse("epoch_size", "must be from 1 to %d samples, got %d", int64(maxMixed), o.Rows)
+	case o.Batching != Stratified && o.Batching != PerSource:
+		return refuse("batching", "must be %q or %q, got %q", Stratified, PerSource, o.Batching)
+	case o.Batching == PerSource && (o.GlobalBatch < 1 || o.Rows%o.GlobalBatch != 0):
+		return refuse("rows", "must be those of whole steps under batching %q, got %d in steps of %d", PerSource, o.Rows, o.GlobalBatch)
+	case o.Tokens != nil && len(o.Tokens) != sources:
+		return refuse("tokens", "must be those of each of %d sources, got %d", sources, len(o.Tokens))
+	}
+	return nil
+}
+
+// ratio is the shares of samples that weights make.
+func (o MixtureOptions) ratio(sources []Source, weights []float64) (*Ratio, error) {
+	rows := make([]int64, len(sources))
+	for d, s := range sources {
+		if rows[d] = s.Plan.Rows(); weights[d] > 0 && rows[d] == 0 {
+			return nil, refuse("sources", "%q has no rows; leave it out", s.Name)
+		}
+		if o.Tokens != nil && weights[d] > 0 && o.Tokens[d] < 1 {
+			return nil, refuse("tokens", "%q has none, so no share of tokens can be of it; leave it out", s.Name)
+		}
+	}
+	if o.Tokens == nil {
+		return NewRatio(weights)
+	}
+	return NewTokenRatio(weights, rows, o.Tokens)
+}
+
+func checkSources(sources []Source, o MixtureOptions) error {
 	if len(sources) == 0 || len(sources) > maxSources {
 		return refuse("sources", "must be 1 to %d, got %d", maxSources, len(sources))
 	}
@@ -103,9 +156,9 @@ func checkSources(sources []Source, seed uint64) error {
 		switch {
 		case s.Name == "" || seen[s.Name]:
 			return refuse("sources", "must have a name each, got %q for source %d", s.Name, d)
-		case p.Lanes != sources[0].Plan.params.Lanes:
+		case p.Lanes != sources[0].Plan.params.Lanes && o.Batching == Stratified:
 			return refuse("lanes", "must be the same for all sources, got %d for %q and %d for %q", sources[0].Plan.params.Lanes, sources[0].Name, p.Lanes, s.Name)
-		case p.Tail != Carry || s.Plan.seed != SourceSeed(seed, d):
+		case p.Tail != Carry || s.Plan.seed != SourceSeed(o.Seed, d):
 			return refuse("sources", "%q has no plan of a mixture", s.Name)
 		}
 		seen[s.Name] = true
@@ -138,15 +191,19 @@ func checkChanges(weights []Weights, sources int) error {
 // Sources of the mixture, in order.
 func (m *Mixture) Sources() []Source { return m.sources }
 
-// Rows is N, the samples of an epoch.
-func (m *Mixture) Rows() int64 { return m.rows }
+// Options of the mixture.
+func (m *Mixture) Options() MixtureOptions { return m.options }
 
-// Lanes is L, those of each plan and of the mixture.
+// Rows is N, the samples of an epoch.
+func (m *Mixture) Rows() int64 { return m.options.Rows }
+
+// Lanes is L, those of each plan and of the mixture; 0 under PerSource, where each plan has its
+// own.
 func (m *Mixture) Lanes() int { return m.lanes }
 
 // At is a position of an epoch counted over all epochs.
 func (m *Mixture) At(epoch uint64, pos int64) int64 {
-	n := capped(mulAddDiv(epoch, uint64(m.rows), 0, 1))
+	n := capped(mulAddDiv(epoch, uint64(m.options.Rows), 0, 1))
 	return int64(min(n, maxMixed)) + pos
 }
 
@@ -159,26 +216,34 @@ func (m *Mixture) Ratio(x int64) *Ratio {
 	return m.parts[at].Ratio
 }
 
-// View of a worker on the mixture.
+// View of a worker on the mixture; under PerSource there is one for each source's plan.
 func (m *Mixture) View(w Worker) (*View, error) { return m.sources[0].Plan.View(w) }
 
 // Pass is where a sample of a source in the lane at a slot lies, its number counted over all passes
 // over the source: the pass, which is an epoch of the source's plan, and the row of that epoch's
 // lane at the slot.
 func (m *Mixture) Pass(source, slot int, sample int64) (epoch uint64, row int64) {
-	n := m.sources[source].Plan.Rows()
-	e := (sample*int64(m.lanes) + int64(slot)) / n
+	p := m.sources[source].Plan
+	e := (sample*int64(p.params.Lanes) + int64(slot)) / p.Rows()
 	return uint64(e), sample - m.PassFirst(source, slot, uint64(e))
 }
 
 // PassFirst is how many samples of a source the lane at a slot has before an epoch of its plan.
 func (m *Mixture) PassFirst(source, slot int, epoch uint64) int64 {
-	return rowsBefore(int64(epoch)*m.sources[source].Plan.Rows(), slot, m.lanes)
+	p := m.sources[source].Plan
+	return rowsBefore(int64(epoch)*p.Rows(), slot, p.params.Lanes)
 }
 
 // Counts fills dst, grown as needed, with how many of the mixture's first x samples each source
-// has.
+// has; under PerSource x is that of a whole step.
 func (m *Mixture) Counts(x int64, dst []int64) []int64 {
+	if m.options.Batching == PerSource {
+		dst = m.Steps().Counts(m.Step(x), dst)
+		for d := range dst {
+			dst[d] *= m.options.GlobalBatch
+		}
+		return dst
+	}
 	var lane []int64
 	dst = append(dst[:0], make([]int64, len(m.sources))...)
 	for slot := range m.lanes {
@@ -191,8 +256,9 @@ func (m *Mixture) Counts(x int64, dst []int64) []int64 {
 }
 
 // A MixLane says of which source each sample of a lane of a mixture is. The lane at slot i has the
-// samples x of the mixture with x mod L = i; its n-th is x = n*L + i. It is immutable and safe for
-// concurrent use.
+// samples x of the mixture with x mod L = i; its n-th is x = n*L + i. Under PerSource there is one,
+// and it says of which source each step is: what is said of samples here then holds of steps. It is
+// immutable and safe for concurrent use.
 type MixLane struct {
 	parts   []lanePart
 	sources int
@@ -206,13 +272,30 @@ type lanePart struct {
 
 // Lane at a slot.
 func (m *Mixture) Lane(slot int) *MixLane {
+	return m.lane(slot, func(x int64) int64 { return rowsBefore(x, slot, m.lanes) })
+}
+
+// Steps says of which source each step is, under PerSource.
+func (m *Mixture) Steps() *MixLane { return m.lane(0, m.Step) }
+
+// Step is the number of the first step that begins at sample x or later, under PerSource.
+func (m *Mixture) Step(x int64) int64 {
+	n := x / m.options.GlobalBatch
+	if x%m.options.GlobalBatch > 0 {
+		n++
+	}
+	return n
+}
+
+// lane that has so many rows before a sample of the mixture.
+func (m *Mixture) lane(slot int, before func(x int64) int64) *MixLane {
 	l := &MixLane{sources: len(m.sources)}
 	for i, p := range m.parts {
 		end := int64(Never)
 		if i+1 < len(m.parts) {
-			end = rowsBefore(m.parts[i+1].from, slot, m.lanes)
+			end = before(m.parts[i+1].from)
 		}
-		l.parts = append(l.parts, lanePart{from: rowsBefore(p.from, slot, m.lanes), end: end, laneMix: p.lane(slot)})
+		l.parts = append(l.parts, lanePart{from: before(p.from), end: end, laneMix: p.lane(slot)})
 	}
 	return l
 }
@@ -305,63 +388,3 @@ func (w *MixWalk) Next() int {
 	w.row++
 	return w.walk.next()
 }
-
-// EpochRows is the samples of an epoch of a mixture of sources that have so many each: until the
-// first, or each, of those with a weight has given all of them, within a sample of each lane.
-func (r *Ratio) EpochRows(stop Stop, rows []int64) (int64, error) {
-	n := int64(math.MaxInt64)
-	if stop == StopAll {
-		n = 0
-	}
-	for d, w := range r.weights {
-		switch {
-		case w == 0:
-		case stop == StopAll:
-			n = max(n, int64(mulAddDiv(uint64(rows[d]), wholeWeight, uint64(w)-1, uint64(w))))
-		default:
-			n = min(n, mulDiv(rows[d], wholeWeight, w))
-		}
-	}
-	if n < 1 || n > maxMixed {
-		return 0, refuse("stop", "%q makes epochs of %d samples, it must be 1 to %d: give epoch_size", stop, n, int64(maxMixed))
-	}
-	return n, nil
-}
-
-// A Portion is what [Portions] gives a buffer to.
-type Portion struct {
-	Weight int64 // of 2^20
-	Rows   int64 // samples
-	Bytes  int64 // of all of them; 1 a row divides a buffer of rows
-}
-
-// Portions divides a shuffle buffer among sources, in samples: in proportion to their weights, so
-// that samples of all stay equally long in it. None gets more than it has, and what is left goes
-// round again.
-func Portions(size int64, all []Portion) []int64 {
-	out := make([]int64, len(all))
-	full := make([]bool, len(all))
-	for again := true; again; {
-		left, each := size, int64(0) // what those take that are not full, of 2^20 samples
-		for d, p := range all {
-			if full[d] {
-				left -= out[d] * p.sampleBytes()
-			} else {
-				each += p.Weight * p.sampleBytes()
-			}
-		}
-		again = false
-		for d, p := range all {
-			if full[d] {
-				continue
-			}
-			out[d] = max(1, mulDiv(max(0, left), p.Weight, max(1, each)))
-			if out[d] >= p.Rows {
-				out[d], full[d], again = max(1, p.Rows), true, true
-			}
-		}
-	}
-	return out
-}
-
-func (p Portion) sampleBytes() int64 { return max(1, p.Bytes/max(1, p.Rows)) }

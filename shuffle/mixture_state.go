@@ -1,6 +1,7 @@
 package shuffle
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,16 +9,17 @@ import (
 	"strconv"
 )
 
-// Stratified is the only Batching of a mixture: each batch has samples of all sources.
-const Stratified = "stratified"
+// tokensUnit is what weights are in, where it is not samples.
+const tokensUnit = "tokens"
 
 // MixState is what the state of a mixture has of its own.
 type MixState struct {
-	Batching string        `json:"batching"` // "stratified"
-	Lanes    int           `json:"lanes"`    // L
-	Tail     Tail          `json:"tail"`
-	Weights  []Weights     `json:"weights"` // [[from, [weight, ..]], ..]
-	Sources  []SourceState `json:"sources"` // in order
+	Batching  Batching      `json:"batching"`
+	Lanes     int           `json:"lanes,omitempty"` // L; under PerSource that of each source
+	Tail      Tail          `json:"tail"`
+	WeightsIn string        `json:"weights_in,omitempty"` // "tokens"; "" is samples
+	Weights   []Weights     `json:"weights"`              // [[from, [weight, ..]], ..]
+	Sources   []SourceState `json:"sources"`              // in order
 }
 
 // SourceState is what a state says of a source of a mixture.
@@ -27,11 +29,13 @@ type SourceState struct {
 	Manifest string       `json:"manifest"` // as State.Manifest
 	Units    string       `json:"units"`
 	Rule     string       `json:"rule,omitempty"`
+	Tokens   int64        `json:"tokens,omitempty"` // of its samples in an epoch of it, where weights are in tokens
 	Params   SourceParams `json:"params"`
 }
 
 // SourceParams are a source's [Params] without those of the mixture.
 type SourceParams struct {
+	Lanes    int    `json:"lanes,omitempty"` // under PerSource
 	Quantum  int64  `json:"quantum"`
 	Life     int64  `json:"life"`
 	Buffer   int64  `json:"buffer"`
@@ -41,10 +45,10 @@ type SourceParams struct {
 	UnitRows int64  `json:"unit_rows"`
 }
 
-// Of a mixture of so many lanes.
+// Of a mixture of so many lanes, if the source has none of its own.
 func (p SourceParams) Of(lanes int) Params {
 	return Params{
-		Lanes: lanes, Quantum: p.Quantum, Life: p.Life, Buffer: p.Buffer, Start: p.Start, Spread: p.Spread, Assign: p.Assign,
+		Lanes: cmp.Or(p.Lanes, lanes), Quantum: p.Quantum, Life: p.Life, Buffer: p.Buffer, Start: p.Start, Spread: p.Spread, Assign: p.Assign,
 		Tail: Carry, UnitRows: p.UnitRows,
 	}
 }
@@ -66,20 +70,49 @@ func (w *Weights) UnmarshalJSON(b []byte) error {
 
 // State of a mixture at a position, which is to be read with a tail.
 func (m *Mixture) State(epoch uint64, position, globalBatch int64, tail Tail) State {
+	o := m.options
 	s := State{
-		Format: stateVersion, Plan: Mixed, Shuffle: true, Seed: m.seed, Epoch: epoch, Position: position, Rows: m.rows,
-		GlobalBatch: globalBatch, MixState: &MixState{Batching: Stratified, Lanes: m.lanes, Tail: tail, Weights: m.weights},
+		Format: stateVersion, Plan: Mixed, Shuffle: true, Seed: o.Seed, Epoch: epoch, Position: position, Rows: o.Rows, GlobalBatch: globalBatch,
+		MixState: &MixState{Batching: o.Batching, Lanes: m.lanes, Tail: tail, Weights: m.weights},
 	}
-	for _, d := range m.sources {
-		p := d.Plan.params
-		s.Sources = append(s.Sources, SourceState{
-			Name: d.Name, Rows: d.Plan.Rows(), Manifest: d.Plan.content, Units: d.Plan.unitsHash, Rule: d.Plan.manifest.Rule,
-			Params: SourceParams{
-				Quantum: p.Quantum, Life: p.Life, Buffer: p.Buffer, Start: p.Start, Spread: p.Spread, Assign: p.Assign, UnitRows: p.UnitRows,
-			},
-		})
+	if o.Tokens != nil {
+		s.WeightsIn = tokensUnit
+	}
+	for i, d := range m.sources {
+		s.Sources = append(s.Sources, d.state(o.Batching))
+		if o.Tokens != nil {
+			s.Sources[i].Tokens = o.Tokens[i]
+		}
 	}
 	return s
+}
+
+func (d Source) state(b Batching) SourceState {
+	p := d.Plan.params
+	s := SourceState{
+		Name: d.Name, Rows: d.Plan.Rows(), Manifest: d.Plan.content, Units: d.Plan.unitsHash, Rule: d.Plan.manifest.Rule,
+		Params: SourceParams{
+			Quantum: p.Quantum, Life: p.Life, Buffer: p.Buffer, Start: p.Start, Spread: p.Spread, Assign: p.Assign, UnitRows: p.UnitRows,
+		},
+	}
+	if b == PerSource {
+		s.Params.Lanes = p.Lanes
+	}
+	return s
+}
+
+// MixtureOptions are those of the mixture that the state is of.
+func (s State) MixtureOptions() MixtureOptions {
+	o := MixtureOptions{Rows: s.Rows, Seed: s.Seed, Batching: s.Batching}
+	if s.Batching == PerSource {
+		o.GlobalBatch = s.GlobalBatch
+	}
+	if s.WeightsIn == tokensUnit {
+		for _, d := range s.Sources {
+			o.Tokens = append(o.Tokens, d.Tokens)
+		}
+	}
+	return o
 }
 
 // KeptTail is the tail that the state was taken with; "" in file order, where any fits.
@@ -117,12 +150,12 @@ func (s State) validateMixed() error {
 	}
 	check(s.Shuffle, "shuffle", "must be true with plan %q", Mixed)
 	check(s.Manifest == "" && s.Units == "" && s.Rule == "" && s.Params == nil, "plan", "%q has manifest, units, rule and params for each source", Mixed)
-	check(s.Batching == Stratified, "batching", "must be %q, got %q", Stratified, s.Batching)
-	check(s.Lanes >= 1 && s.Lanes <= maxLanes, "lanes", "%d is not in 1..%d", s.Lanes, maxLanes)
 	check(s.Rows >= 1 && s.Epoch < maxMixed/uint64(max(1, s.Rows)), "rows", "must be at least 1, and all epochs at most %d, got %d in epoch %d", int64(maxMixed), s.Rows, s.Epoch)
 	errs = append(errs, s.Tail.Validate())
 	check(len(s.Sources) >= 1 && len(s.Sources) <= maxSources, "sources", "must be 1 to %d, got %d", maxSources, len(s.Sources))
 	errs = append(errs, checkChanges(s.Weights, len(s.Sources)))
+	check(s.WeightsIn == "" || s.WeightsIn == tokensUnit, "weights_in", "must be %q, got %q", tokensUnit, s.WeightsIn)
+	s.validateBatching(check)
 	seen := map[string]bool{}
 	for _, d := range s.Sources {
 		check(d.Name != "" && !seen[d.Name], "sources", "must have a name each, got %q", d.Name)
@@ -132,9 +165,31 @@ func (s State) validateMixed() error {
 		check(isHex(d.Manifest, 64), at+"manifest", "%q is no hash of 64 hex digits", d.Manifest)
 		check(isHex(d.Units, 16), at+"units", "%q is no hash of 16 hex digits", d.Units)
 		check(d.Rule == "" || isHex(d.Rule, 16), at+"rule", "must be 16 hex digits, got %q", d.Rule)
+		check(d.Tokens >= 0 && (d.Tokens == 0 || s.WeightsIn == tokensUnit), at+"tokens", "are of weights in tokens, got %d", d.Tokens)
 		errs = append(errs, d.Params.Of(max(1, s.Lanes)).Validate())
 	}
 	return errors.Join(errs...)
+}
+
+// validateBatching checks what the batching decides: who has the lanes, and where steps begin.
+func (s State) validateBatching(check func(ok bool, field, format string, args ...any)) {
+	lanes := func(n int, field string) { check(n >= 1 && n <= maxLanes, field, "%d is not in 1..%d", n, maxLanes) }
+	switch s.Batching {
+	case Stratified:
+		lanes(s.Lanes, "lanes")
+		for _, d := range s.Sources {
+			check(d.Params.Lanes == 0, "sources."+d.Name+".params.lanes", "are those of the mixture under batching %q", Stratified)
+		}
+	case PerSource:
+		check(s.Lanes == 0, "lanes", "are those of each source under batching %q", PerSource)
+		for _, d := range s.Sources {
+			lanes(d.Params.Lanes, "sources."+d.Name+".params.lanes")
+		}
+		g := max(1, s.GlobalBatch)
+		check(s.Rows%g == 0 && s.Position%g == 0, "position", "and rows must be those of whole steps of %d under batching %q, got %d of %d", g, PerSource, s.Position, s.Rows)
+	default:
+		check(false, "batching", "must be %q or %q, got %q", Stratified, PerSource, s.Batching)
+	}
 }
 
 // sourceNames are those of a state's sources.
@@ -154,7 +209,7 @@ func (s State) notMixed() error {
 }
 
 // FitsMixture says whether the state continues this mixture; the error lists each field that
-// differs. Seed, epoch, position, rows, weights and tail are the state's to say.
+// differs. Seed, epoch, position, rows, weights with their unit, and tail are the state's to say.
 func (s State) FitsMixture(m *Mixture) error {
 	var names []string
 	for _, d := range m.sources {
@@ -171,7 +226,9 @@ func (s State) FitsMixture(m *Mixture) error {
 	for i := range s.Sources {
 		errs = append(errs, s.Sources[i].differ(here.Sources[i])...)
 	}
-	if s.Lanes != m.lanes {
+	if s.Batching != here.Batching {
+		errs = append(errs, &MismatchError{Field: "batching", Saved: string(s.Batching), Here: string(here.Batching)})
+	} else if s.Lanes != m.lanes {
 		errs = append(errs, &MismatchError{Field: "lanes", Saved: strconv.Itoa(s.Lanes), Here: strconv.Itoa(m.lanes)})
 	}
 	return errors.Join(errs...)

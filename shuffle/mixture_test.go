@@ -17,7 +17,7 @@ import (
 // mixtureOf makes a mixture of sources that have so many rows each, in shards of several groups.
 func mixtureOf(t testing.TB, lanes int, rows []int64, weights []Weights, epoch int64, seed uint64) *Mixture {
 	t.Helper()
-	m, err := NewMixture(sourcesOf(t, lanes, rows, seed), weights, epoch, seed)
+	m, err := NewMixture(sourcesOf(t, lanes, rows, seed), weights, MixtureOptions{Rows: epoch, Seed: seed})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,6 +43,32 @@ type goldenMixture struct {
 	Seeds   []uint64
 	Counts  []json.RawMessage
 	At      [][4]int64
+
+	GlobalBatch int64 `json:"global_batch"`
+	Tokens      []int64
+	Steps       [][3]int64
+}
+
+// mixture of the line. Under PerSource sources have lanes of their own.
+func (g *goldenMixture) mixture(t *testing.T) *Mixture {
+	t.Helper()
+	if g.GlobalBatch == 0 {
+		return mixtureOf(t, g.Lanes, g.Rows, g.Weights, 100, g.Seed)
+	}
+	var sources []Source
+	for d, s := range sourcesOf(t, 0, g.Rows, g.Seed) {
+		p := newPlan(t, manifestOf([]int64{g.Rows[d]}), Options{Buffer: 5, Lanes: 1 + 2*d, Tail: Carry}, SourceSeed(g.Seed, d))
+		sources = append(sources, Source{Name: s.Name, Plan: p})
+	}
+	o := MixtureOptions{Rows: 10 * g.GlobalBatch, Seed: g.Seed, Batching: PerSource, GlobalBatch: g.GlobalBatch}
+	if len(g.Tokens) > 0 {
+		o.Tokens = g.Tokens
+	}
+	m, err := NewMixture(sources, g.Weights, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
 }
 
 // Counts, sources and passes are those of the specification written in Python.
@@ -58,8 +84,8 @@ func TestGoldenMixtures(t *testing.T) {
 		if err := json.Unmarshal(lines.Bytes(), &g); err != nil {
 			t.Fatal(err)
 		}
-		t.Run(fmt.Sprintf("%d sources, %d lanes", len(g.Rows), g.Lanes), func(t *testing.T) {
-			m := mixtureOf(t, g.Lanes, g.Rows, g.Weights, 100, g.Seed)
+		t.Run(fmt.Sprintf("%d sources, %d lanes, steps of %d", len(g.Rows), g.Lanes, g.GlobalBatch), func(t *testing.T) {
+			m := g.mixture(t)
 			for d, want := range g.Seeds {
 				if got := SourceSeed(g.Seed, d); got != want {
 					t.Errorf("source %d has seed %d, want %d", d, got, want)
@@ -78,6 +104,9 @@ func TestGoldenMixtures(t *testing.T) {
 			for _, at := range g.At {
 				checkGoldenPlace(t, m, at[0], at[1:])
 			}
+			for _, at := range g.Steps {
+				checkGoldenStep(t, m.Steps(), at[0], int(at[1]), at[2])
+			}
 		})
 	}
 }
@@ -94,6 +123,16 @@ func checkGoldenPlace(t *testing.T, m *Mixture, x int64, want []int64) {
 	}
 	if got := lane.Row(d, sample); got != n {
 		t.Errorf("sample %d of source %d comes at row %d of its lane, want %d", sample, d, got, n)
+	}
+}
+
+func checkGoldenStep(t *testing.T, steps *MixLane, n int64, source int, number int64) {
+	t.Helper()
+	if d := steps.Walk(n).Next(); d != source || steps.Counts(n, nil)[d] != number {
+		t.Errorf("step %d is number %d of source %d, want %d of %d", n, steps.Counts(n, nil)[d], d, number, source)
+	}
+	if got := steps.Row(source, number); got != n {
+		t.Errorf("step %d of source %d is step %d, want %d", number, source, got, n)
 	}
 }
 
@@ -427,6 +466,52 @@ func TestPortions(t *testing.T) {
 	}
 }
 
+// Weights in tokens are exact: 2^20 samples are divided as weight x samples / tokens says.
+func TestTokenRatio(t *testing.T) {
+	for _, c := range []struct {
+		name            string
+		weights         []float64
+		samples, tokens []int64
+		want            []int64
+	}{
+		{"as many tokens a sample", []float64{3, 1}, []int64{10, 20}, []int64{1000, 2000}, []int64{3 << 18, 1 << 18}},
+		{"one has three times as many", []float64{1, 1}, []int64{10, 10}, []int64{300, 100}, []int64{1 << 18, 3 << 18}},
+		{"none of one", []float64{1, 0}, []int64{10, 10}, []int64{300, 0}, []int64{1 << 20, 0}},
+		{"beyond 64 bits", []float64{1e300, 1e300}, []int64{1 << 60, 1}, []int64{1 << 62, 4}, []int64{1 << 19, 1 << 19}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r, err := NewTokenRatio(c.weights, c.samples, c.tokens)
+			if err != nil || !slices.Equal(r.Weights(), c.want) {
+				t.Errorf("%v, want %v (%v)", r.Weights(), c.want, err)
+			}
+		})
+	}
+}
+
+// What is wrong with the options of a mixture is said.
+func TestMixtureOptionsAreChecked(t *testing.T) {
+	sources, weights := sourcesOf(t, 2, []int64{10, 20}, 1), []Weights{{0, []float64{1, 1}}}
+	for _, c := range []struct {
+		name string
+		o    MixtureOptions
+		want string
+	}{
+		{"another batching", MixtureOptions{Rows: 10, Batching: "random"}, `must be "stratified" or "per_source", got "random"`},
+		{"no steps", MixtureOptions{Rows: 10, Batching: PerSource}, "must be those of whole steps"},
+		{"a part of a step", MixtureOptions{Rows: 10, Batching: PerSource, GlobalBatch: 4}, "got 10 in steps of 4"},
+		{"tokens of one", MixtureOptions{Rows: 10, Tokens: []int64{1}}, "each of 2 sources, got 1"},
+		{"no tokens", MixtureOptions{Rows: 10, Tokens: []int64{1, 0}}, `"s1" has none`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.o.Seed = 1
+			_, err := NewMixture(sources, weights, c.o)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v lacks %q", err, c.want)
+			}
+		})
+	}
+}
+
 func TestNewMixtureRefuses(t *testing.T) {
 	two := sourcesOf(t, 2, []int64{10, 0}, 1)
 	same := []Source{two[0], {Name: "s0", Plan: two[1].Plan}}
@@ -453,7 +538,7 @@ func TestNewMixtureRefuses(t *testing.T) {
 		{"an epoch of nothing", two, one, 0, "epoch_size"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := NewMixture(c.sources, c.weights, c.rows, 1)
+			_, err := NewMixture(c.sources, c.weights, MixtureOptions{Rows: c.rows, Seed: 1})
 			var e *Error
 			if !errors.As(err, &e) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v lacks %q", err, c.want)

@@ -35,7 +35,28 @@ func NewRatio(weights []float64) (*Ratio, error) {
 	if err := checkWeights(weights); err != nil {
 		return nil, err
 	}
-	r := &Ratio{weights: wholeWeights(weights)}
+	return newRatio(decimals(weights)), nil
+}
+
+// NewTokenRatio divides samples so that their tokens have these weights: it is the ratio of weight *
+// samples / tokens, exactly, where each item has so many samples with so many tokens. Items without
+// a weight need no tokens.
+func NewTokenRatio(weights []float64, samples, tokens []int64) (*Ratio, error) {
+	if err := checkWeights(weights); err != nil {
+		return nil, err
+	}
+	exact := decimals(weights)
+	for i, x := range exact {
+		if x.Sign() > 0 {
+			x.Mul(x, big.NewRat(samples[i], tokens[i]))
+		}
+	}
+	return newRatio(exact), nil
+}
+
+// newRatio of checked weights, which it changes.
+func newRatio(exact []*big.Rat) *Ratio {
+	r := &Ratio{weights: wholeWeights(exact)}
 	for i, w := range r.weights {
 		if w > 0 {
 			r.levels = append(r.levels, level{item: i, weight: uint64(w)})
@@ -47,7 +68,7 @@ func NewRatio(weights []float64) (*Ratio, error) {
 		r.levels[j].rest = rest
 		rest -= r.levels[j].weight
 	}
-	return r, nil
+	return r
 }
 
 func checkWeights(weights []float64) error {
@@ -69,10 +90,13 @@ func checkWeights(weights []float64) error {
 
 // wholeWeights are integers that add up to T: of each exact share of T the floor, at least 1 unless
 // it is 0. What is left goes to the largest remainders, equal ones in order; what is too much comes
-// off the largest, one by one.
-func wholeWeights(weights []float64) []int64 {
-	exact, total := decimals(weights)
-	out, left := make([]int64, len(weights)), int64(wholeWeight)
+// off the largest, one by one. It changes the weights.
+func wholeWeights(exact []*big.Rat) []int64 {
+	total := new(big.Rat)
+	for _, x := range exact {
+		total.Add(total, x)
+	}
+	out, left := make([]int64, len(exact)), int64(wholeWeight)
 	for i, x := range exact {
 		x.Quo(x.Mul(x, big.NewRat(wholeWeight, 1)), total)
 		if x.Sign() > 0 {
@@ -92,15 +116,13 @@ func wholeWeights(weights []float64) []int64 {
 	return out
 }
 
-// decimals are the shortest decimals that are read as these numbers, exactly, and their sum.
-func decimals(numbers []float64) (exact []*big.Rat, total *big.Rat) {
-	total = new(big.Rat)
+// decimals are the shortest decimals that are read as these numbers, exactly.
+func decimals(numbers []float64) (exact []*big.Rat) {
 	for _, n := range numbers {
 		x, _ := new(big.Rat).SetString(strconv.FormatFloat(n, 'g', -1, 64)) // a finite number always parses
 		exact = append(exact, x)
-		total.Add(total, x)
 	}
-	return exact, total
+	return exact
 }
 
 // Weights are the integer weights: they add up to 2^20. The caller does not change them.

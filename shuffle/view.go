@@ -248,3 +248,9 @@ func (v *View) Reads(rows ...int64) []int {
 	}
 	return out
 }
+
+// StepSlots lists the slots of the lanes that the worker reads in steps that begin at multiples of
+// globalBatch, in the order of their line lanes.
+func (v *View) StepSlots(globalBatch int64) []int {
+	return v.Slots(&Epoch{}, 0, int64(v.lanes)*globalBatch, globalBatch)
+}

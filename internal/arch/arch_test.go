@@ -101,20 +101,26 @@ var rules = []rule{
 	{at: "internal/iteration", may: []string{"shuffle"}}, // what the loaders of the host and of devices share
 	{at: "internal/size"},
 	{at: "internal/trusted"},
+	{at: "internal/segmentdir", may: []string{"internal/trusted"}},
 	{at: "cache", may: []string{"shard", "internal/mem", "internal/size", "internal/trusted"}},
 	{at: "internal/parquet", may: []string{"internal/mem"}}, // the format alone: no stores, no data sets
-	{at: "rowgroup", may: []string{"column", "rule", "shard", "internal/mem", "internal/option", "internal/parquet", "internal/trusted"}},
-	{at: "iterable", may: []string{"column", "shard", "rowgroup", "rule", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/trusted"}},
-	{at: "loader", may: []string{"column", "iterable", "rowgroup", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/iteration"}},
+	{at: "rowgroup", may: []string{"column", "rule", "shard", "internal/mem", "internal/option", "internal/parquet", "internal/segmentdir"}},
+	{at: "iterable", may: []string{"column", "shard", "rowgroup", "rule", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/segmentdir"}},
+	{at: "loader", may: []string{"column", "images", "images/codec", "iterable", "rowgroup", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/iteration"}},
 	{at: "internal/arrowipc", may: []string{"column"}},
 	{at: "loader/loaderarrow", may: []string{"column", "loader", "internal/arrowipc"}},
 	{at: "gpu", may: []string{"column", "loader", "iterable", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/iteration"}},
 	{at: "gpu/cuda", may: []string{"gpu"}},
 	{at: "internal/fakecuda"},
 	{at: "internal/jsonl", may: []string{"column", "internal/mem"}},
-	{at: root, may: []string{"column", "shard", "shard/all", "shard/hdfs", "shard/s3", "cache", "rowgroup", "rule", "shuffle", "iterable", "loader", "internal/mem", "internal/option", "internal/size", "internal/trusted"}},
+	{at: root, may: []string{"column", "shard", "shard/all", "shard/hdfs", "shard/s3", "cache", "rowgroup", "rule", "shuffle", "iterable", "loader", "images", "images/codec", "internal/mem", "internal/option", "internal/size", "internal/trusted"}},
 	{at: "internal/inspect", may: []string{"column", "shard", "rowgroup", "internal/mem", "internal/parquet", "internal/jsonl"}}, // the verb's alone
 	{at: "internal/engine", may: []string{root, "column", "loader", "iterable", "rowgroup", "shard", "shuffle", "internal/mem", "internal/option"}},
+	{at: "images/codec"},
+	{at: "images/turbo", may: []string{"images/codec"}},
+	{at: "images", may: []string{"images/codec", "internal/image/resize", "internal/option"}}, // not images/turbo: the program chooses the decoder
+	{at: "internal/image/resize"},
+	{at: "internal/image/imagetest", may: []string{"images/codec"}},
 	{at: "cmd", anyOur: true},
 	{at: "bench", anyOur: true},
 	{at: "examples", anyOur: true},
@@ -228,7 +234,7 @@ var foreign = map[string][]string{
 	"github.com/aws/aws-sdk-go-v2":     {"shard/s3", "shard/all", root, "internal/engine", "cmd", "bench", "internal/servertest"},
 	"github.com/colinmarc/hdfs":        {"shard/hdfs", "shard/all", root, "internal/engine", "cmd", "bench"},
 	"github.com/dgraph-io/ristretto":   {"rowgroup", "iterable", "loader", "gpu", root, "internal/engine", "internal/inspect", "internal/jsonl", "cmd", "bench", "examples"},
-	"github.com/ebitengine/purego":     {"gpu/cuda", "internal/fakecuda", "cmd", "bench", "examples"}, // not gpu: who needs no driver links none
+	"github.com/ebitengine/purego":     {"gpu/cuda", "internal/fakecuda", "images/turbo", "cmd", "bench", "examples"}, // not gpu: who needs no driver links none
 }
 
 func TestForeignDependencies(t *testing.T) {
@@ -248,10 +254,10 @@ func TestForeignDependencies(t *testing.T) {
 	}
 }
 
-// TestNoCuda: with the tag nocuda the command calls no shared library, so that it can be linked
-// statically; without, it does.
+// TestNoCuda: with the tags nocuda and noturbo the command calls no shared library, so that it can
+// be linked statically; without one of them, it does: wheels have nocuda and load libjpeg-turbo.
 func TestNoCuda(t *testing.T) {
-	for tag, want := range map[string]bool{"nocuda": false, "any": true} {
+	for tag, want := range map[string]bool{"nocuda,noturbo": false, "nocuda": true, "noturbo": true, "any": true} {
 		cmd := exec.Command("go", "list", "-deps", "-tags", tag, "./cmd/shardfeed")
 		cmd.Dir = moduleRoot(t)
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64")
@@ -288,7 +294,7 @@ func TestShuffleIsPure(t *testing.T) {
 
 func TestTopLevelFolders(t *testing.T) {
 	want := []string{
-		"bench", "bin", "cache", "cmd", "column", "dist", "docs", "examples", "gpu", "internal", "iterable", "loader", "python",
+		"bench", "bin", "cache", "cmd", "column", "dist", "docs", "examples", "gpu", "images", "internal", "iterable", "loader", "python",
 		"rowgroup", "rule", "shard", "shuffle", "testdata", "tools",
 	}
 	entries, err := os.ReadDir(moduleRoot(t))

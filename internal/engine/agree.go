@@ -242,8 +242,19 @@ func differences(a, b *agreed, rankA, rankB int) []string {
 func ranksError(differ []string) error {
 	f := newFailure(KindRanks, "the ranks do not read the same data in the same order: %s", strings.Join(differ, "; "))
 	f.Details = differ
+	if len(differ) == 1 && strings.HasPrefix(differ[0], decoderOf+": ") {
+		f.Text += " (" + decodersHint + ")"
+		return f.with(decodersHint)
+	}
 	return f.with("give all ranks the same arguments and the same state")
 }
+
+// decoderOf is the name of the decoder of images: ranks with the same arguments differ in it where
+// libjpeg-turbo is on some machines alone.
+const (
+	decoderOf    = "image_decoder"
+	decodersHint = "libjpeg-turbo is not on all machines, and the decoder in Go gives slightly other pixels: install it on all of them, or give image_decoder='go' to all ranks"
+)
 
 func epochsError(ahead, behind *iteration, why string) error {
 	differ := fmt.Sprintf("epoch: %d on rank %d, %d on rank %d", ahead.epoch, ahead.join.Rank, behind.epoch, behind.join.Rank)

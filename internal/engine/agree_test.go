@@ -68,6 +68,23 @@ func TestRanks(t *testing.T) {
 	}
 }
 
+// Ranks with the same arguments differ in the decoder of images where one machine lacks
+// libjpeg-turbo: the error says what to do.
+func TestRanksOfUnlikeDecoders(t *testing.T) {
+	for differ, want := range map[string]bool{
+		"image_decoder: turbo on rank 0, go on rank 1":                                true,
+		"image_decoder: turbo on rank 0, go on rank 1|seed: 3 on rank 0, 4 on rank 1": false,
+		"seed: 3 on rank 0, 4 on rank 1":                                              false,
+	} {
+		t.Run(differ, func(t *testing.T) {
+			f := failureOf(ranksError(strings.Split(differ, "|")))
+			if n := strings.Count(f.Text, "give image_decoder='go' to all ranks"); n != map[bool]int{true: 1}[want] {
+				t.Errorf("%+v", f)
+			}
+		})
+	}
+}
+
 // Where an iteration begins is compared once: later iterations of one rank may be over before
 // another's begin. All else is compared each time.
 func TestRanksLater(t *testing.T) {
@@ -360,8 +377,12 @@ func TestWeightsAreComparedAtOnePlace(t *testing.T) {
 func TestFingerprintOfAMixture(t *testing.T) {
 	f := Fingerprint{}
 	f.addMixture(&shuffle.MixState{
-		Lanes: 4, Weights: []shuffle.Weights{{Weights: []float64{7, 3}}}, Sources: []shuffle.SourceState{{Name: "web", Rows: 9, Units: "u"}, {Name: "code", Rule: "r"}},
+		Lanes: 4, Weights: []shuffle.Weights{{Weights: []float64{7, 3}}}, Sources: []shuffle.SourceState{{Name: "web", Rows: 9, Units: "u"}, {Name: "code", Rule: "r", Tokens: 7}},
+		Batching: shuffle.PerSource, WeightsIn: "tokens",
 	})
+	if f["batching"] != "per_source" || f["weights_in"] != "tokens" || !strings.Contains(f["sources.code"], "7 tokens") {
+		t.Errorf("fingerprint %v", f)
+	}
 	if f["lanes"] != "4" || f[weightsOf] != "[[0,[7,3]]]" || !strings.Contains(f["sources.web"], "9 samples, units u, rule none") || !strings.Contains(f["sources.code"], "rule r") {
 		t.Errorf("fingerprint %v", f)
 	}

@@ -10,8 +10,10 @@ import (
 	"io"
 	"net"
 	"os"
+	"sync/atomic"
 	"testing"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sync/semaphore"
 	"golang.org/x/sys/unix"
@@ -30,8 +32,8 @@ type testClient struct {
 
 // A clientRing is a generation of the engine's ring.
 type clientRing struct {
-	slots, slotSize int
-	memory          []byte
+	slots, slotSize, words int
+	memory                 []byte
 }
 
 // A clientBatch is a batch in its slot.
@@ -84,17 +86,25 @@ func (c *testClient) send(kind frameKind, v any) error {
 	return err
 }
 
+// release releases a batch, and says so where the engine wants to hear of it.
 func (c *testClient) release(b *clientBatch) error {
-	delete(c.held, b.seq)
-	r := release{generation: b.generation, slot: b.slot, seq: b.seq}
-	_, err := c.conn.Write(r.append(appendFrame(nil, kindRelease, releaseSize)))
+	if wanted := c.releaseQuietly(b); !wanted {
+		return nil
+	}
+	_, err := c.conn.Write(appendFrame(nil, kindRelease, 0))
 	return err
 }
 
-func (r release) append(to []byte) []byte {
-	to = binary.LittleEndian.AppendUint32(to, r.generation)
-	to = binary.LittleEndian.AppendUint32(to, r.slot)
-	return binary.LittleEndian.AppendUint64(to, r.seq)
+// releaseQuietly releases a batch, and reports whether the engine wants to hear of it.
+func (c *testClient) releaseQuietly(b *clientBatch) (wanted bool) {
+	delete(c.held, b.seq)
+	r := c.rings[b.generation]
+	r.word(128 + 8*int(b.slot)).Store(b.seq)
+	return r.word(0).Load() != 0
+}
+
+func (r *clientRing) word(at int) *atomic.Uint64 {
+	return (*atomic.Uint64)(unsafe.Pointer(&r.memory[r.words+at : r.words+at+8][0]))
 }
 
 // releaseAll releases every batch that came.
@@ -164,9 +174,12 @@ func (c *testClient) mapRing(payload []byte) error {
 	c.files = c.files[1:]
 	defer func() { _ = unix.Close(fd) }()
 	number := binary.LittleEndian.Uint32(payload)
-	r := &clientRing{slots: int(binary.LittleEndian.Uint32(payload[4:])), slotSize: int(binary.LittleEndian.Uint64(payload[8:]))}
+	r := &clientRing{
+		slots: int(binary.LittleEndian.Uint32(payload[4:])), slotSize: int(binary.LittleEndian.Uint64(payload[8:])),
+		words: int(binary.LittleEndian.Uint64(payload[16:])),
+	}
 	var err error
-	if r.memory, err = unix.Mmap(fd, 0, r.slots*r.slotSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
+	if r.memory, err = unix.Mmap(fd, 0, r.words+128+8*r.slots, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
 		return os.NewSyscallError("mmap", err)
 	}
 	c.rings[number] = r

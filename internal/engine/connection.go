@@ -62,6 +62,9 @@ func (c *connection) serve(ctx context.Context) {
 		c.refuse(errEngineEnds)
 	})
 	err := c.read(ctx)
+	if breach := c.broken.Load(); breach != nil {
+		err = *breach
+	}
 	c.frames.handled()
 	if stop() {
 		c.hangUp(err)
@@ -121,11 +124,11 @@ func (c *connection) handle(ctx context.Context, kind frameKind, payload []byte)
 	h := *opened
 	switch kind {
 	case kindRelease:
-		r, err := decodeRelease(payload)
-		if err != nil {
-			return err
+		if len(payload) > 0 {
+			return protocolError("RELEASE has %d bytes, not 0", len(payload))
 		}
-		return c.sender.release(r)
+		c.released()
+		return nil
 	case kindJoin:
 		return c.join(h, payload)
 	case kindLeave:

@@ -24,7 +24,7 @@
 //	                                  `-- else: start -------------> newLoader: a ring for each
 //	JOINED, RING <------------------------------------------------- announce
 //	BATCH <-------------------------------------------------------- deal: to whose turn it is
-//	RELEASE -> ring -> the loader takes the slot for a later batch
+//	words, RELEASE -> ring -> the loader takes the slot for a later batch
 //	LEAVE, end of the connection --> leave, disconnect: it is over;
 //	                                 the last one cancels the run
 //	END <---------------------------------------------------------- end, and wait for the next
@@ -60,7 +60,7 @@
 //	   1  trainer  HELLO     Hello, the first frame
 //	   2  trainer  OPEN      Open: what data to read; once per connection
 //	   3  trainer  JOIN      Join: begin an iteration or take part in it; after OPENED, and again after END
-//	   4  trainer  RELEASE   u32 generation, u32 slot, u64 seq: the slot is free
+//	   4  trainer  RELEASE   empty: slots were released that the engine waits for; see Ring
 //	   5  trainer  LEAVE     {}: end this consumer's part of the iteration; answered by one END with left, after all that was sent before
 //	   6  trainer  EPOCH     SetEpoch; answered by SESSION
 //	   7  trainer  ASK       Ask: where the session stands, and its figures; answered by SESSION
@@ -71,7 +71,7 @@
 //	  66  engine   OPENED    Opened, the answer to OPEN
 //	  67  engine   PROGRESS  Progress, any number before OPENED and before JOINED
 //	  68  engine   JOINED    Joined, the answer to JOIN
-//	  69  engine   RING      u32 generation, u32 slots, u64 slot size; carries the ring's descriptor (SCM_RIGHTS)
+//	  69  engine   RING      u32 generation, u32 slots, u64 slot size, u64 offset of the trainer's words; carries the ring's descriptor (SCM_RIGHTS)
 //	  70  engine   BATCH     u32 generation, u32 slot, u64 seq, u64 offset of the batch's header in the slot, u64 bytes used in the slot
 //	  71  engine   END       End: no more batches come until the next JOIN
 //	  72  engine   ERROR     Failure; after HELLO, OPEN and breaches of the protocol the connection is closed, after others it stays
@@ -90,26 +90,42 @@
 //
 // # Rows by number
 //
-// Instead of JOIN a trainer may send MAP, and after MAPPED any number of TAKEs. Each is answered, in
-// their order, by a BATCH of these rows, or by an ERROR after which the connection and the TAKEs
-// that follow stay. A number may come more than once, and no number is an empty batch. A trainer may
-// send TAKEs ahead: at most 64 that are not answered, of 2,097,152 rows together, or a single one;
-// more breaks the protocol. A BATCH waits for a free slot, as those of an iteration do. While TAKEs
-// are not answered a trainer sends no other request but RELEASE, since an ERROR does not say which
-// request failed. Epoch, step and position of such a batch are -1. All connections to a data set
-// share the memory of decoded rows. A connection that had a JOIN takes no MAP, and the reverse.
+// Instead of JOIN a trainer may send MAP, and after MAPPED any number of TAKEs. Each is answered,
+// in their order, by a BATCH of these rows, or by an ERROR after which the connection and the TAKEs
+// that follow stay. A number may come more than once, and no number is an empty batch. A trainer
+// may send TAKEs ahead: at most 64 that are not answered, of 2,097,152 rows together, or a single
+// one; more breaks the protocol. A BATCH waits for a free slot, as those of an iteration do. While
+// TAKEs are not answered a trainer sends no other request but RELEASE, since an ERROR does not say
+// which request failed. Epoch, step and position of such a batch are -1. All connections to a data
+// set share the memory of decoded rows. A connection that had a JOIN takes no MAP, and the reverse.
+// Another MAP, while no TAKE waits for its answer, sets the epoch of random crops.
 //
 // # Ring
 //
-// A memfd (elsewhere a file without a name) of slots * slot size bytes, sealed against a change of
-// its size, mapped shared by both sides. The bytes of a batch have memory before it is announced;
-// other pages have none until they are touched. RING comes right after the first JOINED, and the
-// ring serves all iterations of a connection. For a batch that needs more than a slot the engine
-// makes a new ring with a higher generation, and sends it before the BATCH. Slots of the old ring
-// stay valid until they are released, and are not written again. The trainer may keep slots as long
-// as it likes. When it keeps all, the engine waits and uses no processor. A slot is complete before
-// it is announced: the frame orders the memory. Replicas get one ring, and a slot of it is free when
-// each has released it or has gone; its generations may begin above 0.
+// A memfd (elsewhere a file without a name) of slots * slot size bytes and the words of each
+// trainer that reads it, sealed against a change of its size, mapped shared by both sides. The
+// bytes of a batch have memory before it is announced; other pages have none until they are
+// touched. RING comes right after the first JOINED, and the ring serves all iterations of a
+// connection. For a batch that needs more than a slot the engine makes a new ring with a higher
+// generation, and sends it before the BATCH. Slots of the old ring stay valid until they are
+// released, and are not written again. The trainer may keep slots as long as it likes. When it
+// keeps all, the engine waits and uses no processor. A slot is complete before it is announced: the
+// frame orders the memory. Replicas get one ring, and a slot of it is free when each has released
+// it or has gone; its generations may begin above 0.
+//
+// A trainer releases slots by its words, which lie at the offset that RING names:
+//
+//	  0  u64  wanted: not 0 while the engine wants to hear of releases; the engine writes it
+//	128  u64  for each slot: the seq of the batch in it that was released; the trainer writes it
+//
+// Each is written by one store of 8 bytes. The trainer stores the seq, after its last use of the
+// slot, and then loads wanted. If that is not 0 it sends a RELEASE. One is enough for several
+// slots, and may come later while other batches are ready. The engine looks at the words when it
+// needs a slot. It sets wanted only while it waits for one, and only for the slots it waits for:
+// of replicas, the slowest. In a generation that is not the newest it is set for good. No fence is
+// needed between the store and the load: the engine looks again a moment after it has set wanted. A
+// word above the seq that the slot was announced with breaks the protocol; one below it counts as
+// none.
 //
 // A trainer may hand slots on to processes of its own, and gives them back itself. What those
 // processes make lies in memory of the trainer's: JOIN reserves as many batches for it as outputs

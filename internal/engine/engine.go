@@ -91,6 +91,7 @@ type Data struct {
 	Versioned bool     // the shards' versions are the same on every machine that sees the same shards
 	Warnings  []string // about the data, for the user
 	Files     []string // about the files that the addresses name, for the user
+	Info      []string // about how the data is read, for the user's log
 
 	// Chosen says which rows are read, by the fields of the Spec, in short texts that ranks must have
 	// in common.

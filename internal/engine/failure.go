@@ -129,6 +129,7 @@ func kindOf(err error) string {
 		broke    *iterable.PanicError
 		recode   *iterable.TransformError
 		option   *iterable.OptionError
+		source   *iterable.SourceError
 		ready    *Failure
 	)
 	switch {
@@ -160,7 +161,7 @@ func kindOf(err error) string {
 		return KindTimeout
 	case errors.Is(err, shard.ErrTransient), errors.As(err, &store), isSystem(err):
 		return KindStorage
-	case errors.As(err, &group):
+	case errors.As(err, &group), errors.As(err, &source):
 		return KindData
 	}
 	return KindInternal

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/shardfeed/shardfeed/internal/option"
+	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -61,13 +62,13 @@ func (s *session) fingerprint(state shuffle.State, worldSize, replication int) F
 
 // addMixture adds what ranks must have in common of a mixture.
 func (f Fingerprint) addMixture(m *shuffle.MixState) {
-	f["lanes"] = strconv.Itoa(m.Lanes)
+	f["lanes"], f["batching"], f["weights_in"] = strconv.Itoa(m.Lanes), string(m.Batching), cmp.Or(m.WeightsIn, iterable.InSamples)
 	weights, err := json.Marshal(m.Weights)
 	if err == nil { // numbers always marshal
 		f[weightsOf] = shorten(string(weights))
 	}
 	for _, s := range m.Sources {
-		f["sources."+s.Name] = fmt.Sprintf("%d samples, units %s, rule %s, %+v", s.Rows, s.Units, cmp.Or(s.Rule, "none"), s.Params)
+		f["sources."+s.Name] = fmt.Sprintf("%d samples, units %s, rule %s, %d tokens, %+v", s.Rows, s.Units, cmp.Or(s.Rule, "none"), s.Tokens, s.Params)
 	}
 }
 

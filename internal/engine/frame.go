@@ -66,9 +66,8 @@ const (
 	maxPayload  = 16 << 20
 	maxHello    = 64 << 10
 
-	releaseSize = 16
-	ringSize    = 16
-	batchSize   = 32
+	ringSize  = 24
+	batchSize = 32
 )
 
 // errProtocol fails a peer that breaks the protocol.
@@ -237,20 +236,6 @@ func decode(kind frameKind, payload []byte, strict bool, v any) error {
 	return nil
 }
 
-// A release is the payload of RELEASE.
-type release struct {
-	generation, slot uint32
-	seq              uint64
-}
-
-func decodeRelease(payload []byte) (release, error) {
-	if len(payload) != releaseSize {
-		return release{}, protocolError("RELEASE has %d bytes, not %d", len(payload), releaseSize)
-	}
-	le := binary.LittleEndian
-	return release{generation: le.Uint32(payload), slot: le.Uint32(payload[4:]), seq: le.Uint64(payload[8:])}, nil
-}
-
 // An announcement is the payload of BATCH.
 type announcement struct {
 	generation, slot  uint32
@@ -268,10 +253,11 @@ func (a announcement) append(to []byte) []byte {
 }
 
 // appendRing appends the frame of RING, which carries the ring's descriptor.
-func appendRing(to []byte, generation uint32, slots int, slotSize int64) []byte {
+func appendRing(to []byte, generation uint32, slots int, slotSize, words int64) []byte {
 	to = appendFrame(to, kindRing, ringSize)
 	le := binary.LittleEndian
 	to = le.AppendUint32(to, generation)
 	to = le.AppendUint32(to, uint32(slots))
-	return le.AppendUint64(to, uint64(slotSize))
+	to = le.AppendUint64(to, uint64(slotSize))
+	return le.AppendUint64(to, uint64(words))
 }

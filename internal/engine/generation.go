@@ -23,7 +23,7 @@ type generation struct {
 	number uint32
 	size   int // of a slot, bytes
 	file   *os.File
-	memory []byte
+	memory []byte // slots, then words
 
 	sent    uint64   // readers that have its descriptor, a bit for each
 	free    []uint32 // slots; the last freed one is used next, as its pages are in memory
@@ -42,26 +42,30 @@ func roundSlot(n int64) int64 {
 	return max(align, (n+align-1)/align*align)
 }
 
-func newGeneration(number uint32, slots int, size int64) (*generation, error) {
+func newGeneration(number uint32, slots int, size int64, readers int) (*generation, error) {
 	size = roundSlot(size)
 	if size > math.MaxInt64/int64(slots) || size*int64(slots) > maxRingSize {
 		return nil, ringError(slots, size, unix.ENOMEM)
 	}
+	first, words := int(size)*slots, wordsSize(slots, readers)
 	g := &generation{number: number, size: int(size), seqs: make([]uint64, slots), held: make([]uint64, slots), touched: make([]int, slots)}
 	for i := range slots {
 		g.free = append(g.free, uint32(slots-1-i))
 	}
 	var err error
-	if g.file, err = shareFile(int(size) * slots); err != nil {
+	if g.file, err = shareFile(first + words); err != nil {
 		return nil, ringError(slots, size, err)
 	}
-	g.memory, err = unix.Mmap(int(g.file.Fd()), 0, int(size)*slots, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	g.memory, err = unix.Mmap(int(g.file.Fd()), 0, first+words, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
 		_ = g.file.Close()
 		return nil, ringError(slots, size, err)
 	}
+	if err := bringIn(g.file, g.memory, first, words); err != nil {
+		return nil, errors.Join(ringError(slots, size, err), g.close())
+	}
 	if size >= hugePage {
-		adviseHuge(g.memory)
+		adviseHuge(g.memory[:first])
 	}
 	return g, nil
 }

@@ -29,6 +29,7 @@ func share(all []*sender) *ring {
 	}
 	r := newSharedRing(len(all), first)
 	for i, t := range all {
+		r.breach[i] = t.breach
 		t.rings.Lock()
 		t.older = append(t.older, lease{t.memory, t.reader})
 		t.memory, t.reader = r, i
@@ -51,17 +52,18 @@ func (t *sender) leases() []lease {
 	return append(slices.Clone(t.older), lease{t.memory, t.reader})
 }
 
-// release takes a slot back from the trainer.
-func (t *sender) release(x release) error {
-	of := t.lease()
-	if !of.has(x.generation) {
-		for _, l := range t.leases() {
-			if l.has(x.generation) {
-				of = l
-			}
-		}
+// released looks for the slots that the trainer has released.
+func (t *sender) released() {
+	for _, l := range t.leases() {
+		l.collect()
 	}
-	return of.releaseBy(x, of.reader)
+}
+
+// breach ends the connection of a trainer that released what it does not have. It never waits.
+func (t *sender) breach(err error) {
+	if t.broken.CompareAndSwap(nil, &err) {
+		_ = t.conn.CloseRead()
+	}
 }
 
 // stopRings ends every wait for a slot of a ring that no other trainer reads.

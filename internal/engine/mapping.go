@@ -31,9 +31,21 @@ func (r *rows) open(d *Data) (*iterable.Taker, error) {
 	if r.taker != nil {
 		return r.taker, nil
 	}
-	var err error
-	r.taker, err = d.Dataset.Taker(iterable.TakerOptions{Memory: d.MapMemory})
+	o, err := mapOptions(d).TakerOptions(d.Dataset)
+	if err != nil {
+		return nil, err
+	}
+	r.taker, err = d.Dataset.Taker(o)
 	return r.taker, err
+}
+
+// mapOptions says how batches of rows by number are made, without what differs by client.
+func mapOptions(d *Data) loader.MapOptions {
+	how := d.Loader
+	return loader.MapOptions{
+		Memory: d.MapMemory, Workers: max(1, how.Workers), NaN: how.NaN, Fill: how.Fill, Features: how.Features, Pad: how.Pad,
+		Images: how.Images, ImageDecoder: how.ImageDecoder, ImageParallel: how.ImageParallel,
+	}
 }
 
 // close is called when the data set has no client any more.
@@ -71,9 +83,9 @@ func newMapping(d *dataset, to consumer) (*mapping, error) {
 		return nil, err
 	}
 	m := &mapping{taker: taker, queue: make(chan []int64, maxTakes), done: make(chan struct{})}
-	m.rows, err = loader.NewMap(d.data.Dataset, loader.MapOptions{
-		Taker: taker, Workers: max(1, how.Workers), PrefetchFactor: mapPrefetch, NaN: how.NaN, Fill: how.Fill, Features: how.Features, Pad: how.Pad, Allocator: ring,
-	})
+	o := mapOptions(d.data)
+	o.Taker, o.Allocator, o.PrefetchFactor, o.Memory = taker, ring, mapPrefetch, 0 // the memory is the taker's
+	m.rows, err = loader.NewMap(d.data.Dataset, o)
 	if err != nil {
 		return nil, err
 	}
@@ -177,6 +189,9 @@ func (c *client) openMap(a Map, to consumer) (Mapped, error) {
 			return Mapped{}, err
 		}
 		c.mapping = m
+	}
+	if a.Epoch != nil {
+		c.mapping.rows.SetEpoch(*a.Epoch)
 	}
 	taker := c.mapping.taker
 	r := Mapped{Rows: taker.Len(), Memory: taker.Room(), Decoded: d.data.Dataset.DecodedBytes(), Schema: d.summary.Schema}

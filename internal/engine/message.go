@@ -84,6 +84,8 @@ type Opened struct {
 	// Files is what the user may want to know of the files that the addresses name: which were left
 	// out, or named twice.
 	Files []string `json:"files"`
+	// Info is what the user may want to know of how the data is read.
+	Info []string `json:"info"`
 }
 
 // Node is a node of a schema: a column, or a part of one.
@@ -196,7 +198,7 @@ type Ask struct {
 	Locate []int64 `json:"locate"`
 
 	// Outputs reserves bytes of the machine's memory for results of the trainer's own workers,
-	// beyond Joined.OutputBytes, in place of what was reserved before. null: it stays.
+	// beyond Joined.OutputBytes, instead of the last such number. null: it stays.
 	Outputs *int64 `json:"outputs"`
 }
 
@@ -230,9 +232,11 @@ type Selected struct {
 	AllRows int64 `json:"all_rows"` // of the shards
 }
 
-// Map asks for rows by number, and where some of them lie.
+// Map asks for rows by number, and where some of them lie. Epoch seeds the random crops of images in
+// later TAKEs; null keeps it, and it begins as 0.
 type Map struct {
 	Locate []int64 `json:"locate"`
+	Epoch  *int64  `json:"epoch"`
 }
 
 // Mapped describes the rows that have numbers, 0 to Rows-1.

@@ -5,7 +5,6 @@ import (
 	"net"
 	"os"
 	"sync"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -23,7 +22,7 @@ var errSlow = errors.New("the trainer does not read the answers to its requests"
 // at once is queued, and one goroutine writes it when the socket is ready. The slots of the ring
 // bound the batches in it.
 type outbox struct {
-	raw syscall.RawConn
+	link link
 
 	mu      sync.Mutex
 	idle    *sync.Cond
@@ -46,15 +45,11 @@ type parcel struct {
 	file *os.File
 }
 
-func newOutbox(c *net.UnixConn) (*outbox, error) {
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return nil, err
-	}
-	o := &outbox{raw: raw}
+func newOutbox(l link) *outbox {
+	o := &outbox{link: l}
 	o.idle = sync.NewCond(&o.mu)
 	o.try = o.sendmsg
-	return o, nil
+	return o
 }
 
 // sendmsg sends as much of the current parcel as the socket takes. It reports false to wait for the
@@ -83,7 +78,7 @@ func (o *outbox) sendmsg(fd uintptr) bool {
 // push sends once. With wait it waits until the socket takes something.
 func (o *outbox) push(p *parcel, wait bool) error {
 	o.now, o.wait, o.sent, o.fail = p, wait, 0, nil
-	err := o.raw.Write(o.try)
+	err := o.link.send(o.try)
 	if err == nil {
 		err = o.fail
 	}
@@ -182,8 +177,8 @@ func (o *outbox) pushAll(p parcel) error {
 }
 
 // finish waits until all is sent, at most until the timeout.
-func (o *outbox) finish(c *net.UnixConn, patience time.Duration) {
-	_ = c.SetWriteDeadline(time.Now().Add(patience))
+func (o *outbox) finish(patience time.Duration) {
+	_ = o.link.SetWriteDeadline(time.Now().Add(patience))
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for o.writing {

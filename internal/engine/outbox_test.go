@@ -37,11 +37,12 @@ func pair(t *testing.T) (here, there *net.UnixConn) {
 
 func outboxOf(t *testing.T, c *net.UnixConn) *outbox {
 	t.Helper()
-	o, err := newOutbox(c)
+	l, err := newLink(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return o
+	t.Cleanup(func() { _ = l.Close() })
+	return newOutbox(l)
 }
 
 // A trainer that reads nothing delays no one, and gets all in order when it reads.
@@ -63,7 +64,7 @@ func TestOutboxKeeps(t *testing.T) {
 	if _, err := io.ReadFull(there, got); err != nil || !bytes.Equal(got, want) {
 		t.Fatalf("error %v", err)
 	}
-	o.finish(here, patience)
+	o.finish(patience)
 	if err := o.add(frame, nil, false); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("after the end: %v", err)
 	}
@@ -94,7 +95,7 @@ func TestOutboxIsBounded(t *testing.T) {
 		t.Errorf("%d bytes are kept, error %v", sent, err)
 	}
 	_ = there.Close()
-	o.finish(here, patience)
+	o.finish(patience)
 }
 
 // Descriptors arrive with their frame, whether the socket was full or not.
@@ -131,7 +132,7 @@ func TestOutboxDescriptors(t *testing.T) {
 	if !bytes.Equal(came, []byte{1, 2, 3}) {
 		t.Errorf("descriptors came with %v", came)
 	}
-	o.finish(here, patience)
+	o.finish(patience)
 	if err := o.add([]byte{4}, devNull(t), false); err == nil {
 		t.Error("sent after the end")
 	}
@@ -165,8 +166,8 @@ func TestOutboxFails(t *testing.T) {
 	if _, err := io.CopyN(io.Discard, there, 1<<20); err != nil {
 		t.Error(err)
 	}
-	_ = here.Close()
-	o.finish(here, patience)
+	_ = o.link.Close()
+	o.finish(patience)
 	_ = there.Close()
 	if n := descriptors(t); n > before-2 {
 		t.Errorf("%d descriptors are open, %d were, with two sockets", n, before)
@@ -185,7 +186,7 @@ func TestOutboxOfTheDead(t *testing.T) {
 	if err := o.add([]byte{1}, nil, false); !errors.Is(err, syscall.EPIPE) && !errors.Is(err, syscall.ECONNRESET) {
 		t.Errorf("error %v", err)
 	}
-	o.finish(here, patience)
+	o.finish(patience)
 }
 
 // The last frames have their time, and no more.
@@ -197,7 +198,7 @@ func TestOutboxFinishes(t *testing.T) {
 	}
 	finished := make(chan struct{})
 	go func() {
-		o.finish(here, 50*time.Millisecond)
+		o.finish(50 * time.Millisecond)
 		close(finished)
 	}()
 	select {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -348,13 +349,20 @@ func TestServeReplicasKeep(t *testing.T) {
 	if after, err := kept.columns(joined[1].Schema); err != nil || !slices.EqualFunc(before, after, slices.Equal[[]string]) {
 		t.Errorf("a batch that was kept has changed: %v", err)
 	}
-	for i, wrong := range []error{all[1].release(kept), all[0].release(kept)} { // the first gave it back already
-		if wrong != nil {
-			t.Errorf("client %d: %v", i, wrong)
-		}
+	if err := all[0].release(kept); err != nil { // again: the first gave it back already
+		t.Error(err)
 	}
-	if _, err := all[0].join(Join{Iteration: "again", Replicas: 2, WorldSize: 1}); err == nil {
-		t.Error("a slot was given back twice, and the connection stays")
+	kept.seq += 1 << 40
+	all[1].releaseQuietly(kept)
+	if _, err := all[1].conn.Write(appendFrame(nil, kindRelease, 0)); err != nil {
+		t.Fatal(err)
+	}
+	var f *Failure
+	if _, _, err := all[1].batch(); !errors.As(err, &f) || f.Kind != KindProtocol || !strings.Contains(f.Text, "was released with batch") {
+		t.Errorf("a slot was given back with another batch: %v", err)
+	}
+	if _, err := all[0].join(Join{Iteration: "alone", WorldSize: 1}); err != nil {
+		t.Errorf("the other replica: %v", err)
 	}
 }
 

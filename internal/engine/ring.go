@@ -25,6 +25,8 @@ type ring struct {
 	freed chan struct{} // signals Begin
 
 	mu      sync.Mutex
+	watch   watch
+	breach  []func(error) // by trainer: ends the connection of one that released what it does not have
 	need    ringNeed
 	readers uint64 // trainers that have not gone, a bit for each
 	first   uint32 // number of the first generation
@@ -40,7 +42,9 @@ func newRing() *ring { return newSharedRing(1, 0) }
 
 // newSharedRing is a ring that so many trainers read. Its generations count from first.
 func newSharedRing(readers int, first uint32) *ring {
-	r := &ring{gone: make(chan struct{}), freed: make(chan struct{}, 1), all: map[uint32]*generation{}, first: first}
+	r := &ring{
+		gone: make(chan struct{}), freed: make(chan struct{}, 1), all: map[uint32]*generation{}, first: first, breach: make([]func(error), readers),
+	}
 	for i := range readers {
 		r.readers |= 1 << i
 	}
@@ -62,13 +66,6 @@ func (r *ring) next() uint32 {
 		return r.first
 	}
 	return r.newest.number + 1
-}
-
-// has reports whether a generation of the ring has this number.
-func (r *ring) has(generation uint32) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.all[generation] != nil
 }
 
 // fit makes the ring at least as large as need.
@@ -99,12 +96,13 @@ func (r *ring) growLocked(slots int, size int64) error {
 	if before != nil {
 		number = before.number + 1
 	}
-	g, err := newGeneration(number, slots, size)
+	g, err := newGeneration(number, slots, size, len(r.breach))
 	if err != nil {
 		return err
 	}
 	r.newest, r.all[number] = g, g
 	if before != nil {
+		r.askAllLocked(before)
 		r.dropLocked(before)
 	}
 	return nil
@@ -138,6 +136,7 @@ func (r *ring) Begin(ctx context.Context, size int) (loader.Memory, error) {
 		case <-r.freed:
 		case <-r.gone:
 		case <-ctx.Done():
+			r.unwatch()
 			return nil, context.Cause(ctx)
 		}
 	}
@@ -150,9 +149,11 @@ func (r *ring) take(size int) (loader.Memory, error) {
 	if r.closed {
 		return nil, errGone
 	}
-	if r.used >= r.need.slots {
+	if !r.isFreeLocked() {
+		r.watch.waiting = true
 		return nil, nil
 	}
+	r.unwatchLocked()
 	if err := r.widenLocked(int64(size)); err != nil {
 		return nil, err
 	}
@@ -187,27 +188,10 @@ func (r *ring) announced(g *generation, slot uint32, to uint64) uint64 {
 	defer r.mu.Unlock()
 	r.seq++
 	g.seqs[slot], g.held[slot] = r.seq, max(to, 1)
+	if r.watch.waiting {
+		r.askLocked()
+	}
 	return r.seq
-}
-
-// release is releaseBy of the only trainer.
-func (r *ring) release(x release) error { return r.releaseBy(x, 0) }
-
-// releaseBy takes a slot back from one of the trainers. After the last it is free.
-func (r *ring) releaseBy(x release, reader int) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	g := r.all[x.generation]
-	if g == nil || int64(x.slot) >= int64(g.slots()) || x.seq == 0 || g.seqs[x.slot] != x.seq || g.held[x.slot]>>reader&1 == 0 {
-		return protocolError("RELEASE of slot %d of generation %d, batch %d: it has not been announced, or was released before",
-			x.slot, x.generation, x.seq)
-	}
-	if g.held[x.slot] &^= 1 << reader; g.held[x.slot] == 0 {
-		r.giveLocked(g, x.slot)
-		r.used--
-		r.wake()
-	}
-	return nil
 }
 
 // give takes back a slot that was not announced. last says that its batch has no other slot.
@@ -270,6 +254,7 @@ func (r *ring) stop() {
 func (r *ring) stopLocked() {
 	if !r.closed {
 		r.closed = true
+		r.watch.stop()
 		close(r.gone)
 	}
 }

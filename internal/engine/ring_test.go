@@ -63,8 +63,33 @@ func give(t *testing.T, s *slot) announcement {
 	return a
 }
 
-func (a announcement) release() release {
-	return release{generation: a.generation, slot: a.slot, seq: a.seq}
+// release is what one trainer, or several, do that read the ring: the word, and the frame where it is wanted.
+func (r *ring) release(a announcement, readers ...int) {
+	if len(readers) == 0 {
+		readers = []int{0}
+	}
+	wanted := false
+	for _, reader := range readers {
+		wanted = r.releaseQuietly(a, reader) || wanted
+	}
+	if wanted {
+		r.collect()
+	}
+}
+
+// releaseQuietly is a release without the frame. It reports whether that is wanted.
+func (r *ring) releaseQuietly(a announcement, reader int) bool {
+	r.mu.Lock() // a trainer has a mapping of its own
+	defer r.mu.Unlock()
+	g := r.all[a.generation]
+	g.released(reader, a.slot).Store(a.seq)
+	return g.wanted(reader).Load() != 0
+}
+
+func (r *ring) generation(number uint32) *generation {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.all[number]
 }
 
 // Begin waits only for the trainer, when it has all slots.
@@ -103,9 +128,7 @@ func testRingCredit(t *testing.T) {
 		began <- err
 	}()
 	waits()
-	if err := r.release(held[1].release()); err != nil {
-		t.Fatal(err)
-	}
+	r.release(held[1])
 	if err := <-began; err != nil {
 		t.Fatal(err)
 	}
@@ -114,32 +137,6 @@ func testRingCredit(t *testing.T) {
 		t.Errorf("slot %d is used, not %d that was freed last", again.index, held[1].slot)
 	}
 	again.Free()
-}
-
-func TestRingReleaseRefused(t *testing.T) {
-	r := ringOf(t, 2, 4096)
-	filling, a := begin(t, r, 0), give(t, begin(t, r, 0))
-	for name, x := range map[string]release{
-		"another generation":    {generation: 1, slot: a.slot, seq: a.seq},
-		"a slot there is not":   {slot: 2, seq: a.seq},
-		"a slot far off":        {slot: 1<<32 - 1, seq: a.seq},
-		"another batch":         {slot: a.slot, seq: a.seq + 1},
-		"no batch":              {slot: a.slot},
-		"a slot that is filled": {slot: filling.index},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if err := r.release(x); !errors.Is(err, errProtocol) {
-				t.Errorf("%s: %v", name, err)
-			}
-		})
-	}
-	if err := r.release(a.release()); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.release(a.release()); !errors.Is(err, errProtocol) {
-		t.Errorf("released twice: %v", err)
-	}
-	filling.Free()
 }
 
 // A slot that is too small becomes a larger one with the same bytes.
@@ -165,9 +162,7 @@ func TestRingGrows(t *testing.T) {
 	if len(r.all) != 1 || a.generation != 2 {
 		t.Fatalf("%d generations are left, the batch is of %d", len(r.all), a.generation)
 	}
-	if err := r.release(a.release()); err != nil {
-		t.Fatal(err)
-	}
+	r.release(a)
 	if again := begin(t, r, 0); again.at.number != 2 {
 		t.Fatalf("the next batch is of generation %d", again.at.number)
 	} else {
@@ -196,13 +191,12 @@ func TestRingGrowsUnderAll(t *testing.T) {
 		t.Fatalf("%d generations", len(r.all))
 	}
 	for i, x := range held {
-		if err := r.release(x.release()); err != nil {
-			t.Fatal(err)
-		}
+		r.release(x)
 		if want := 2 - min(i, 1); i < 2 && len(r.all) != want {
 			t.Fatalf("%d generations after %d releases", len(r.all), i+1)
 		}
 	}
+	r.collect() // the releases of the newest generation are not wanted
 	if r.used != 0 {
 		t.Fatalf("%d slots are in use", r.used)
 	}
@@ -321,9 +315,7 @@ func TestRingTouchesLittle(t *testing.T) {
 		s := begin(t, r, 0)
 		alloc(t, s, 100)
 		a := give(t, s)
-		if err := r.release(a.release()); err != nil {
-			t.Fatal(err)
-		}
+		r.release(a)
 	}
 	touched := 0
 	for _, n := range r.newest.touched {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -19,26 +20,30 @@ const finishTimeout = time.Second
 
 // A sender is the sending side of a connection: the consumer of an iteration, with its ring.
 type sender struct {
-	conn *net.UnixConn
+	conn link
 	out  *outbox
 	log  *slog.Logger
 
 	rings  sync.Mutex
 	memory *ring
-	reader int     // of memory
-	older  []lease // shared rings that it read before, whose slots it may still have
+	reader int                   // of memory
+	older  []lease               // shared rings that it read before, whose slots it may still have
+	broken atomic.Pointer[error] // what breach was called with
 
 	mu    sync.Mutex // keeps frames whole and in order
 	over  bool       // the last frame was sent
 	frame []byte
 }
 
-func newSender(conn *net.UnixConn, log *slog.Logger) (*sender, error) {
-	out, err := newOutbox(conn)
+// newSender takes over a connection.
+func newSender(c *net.UnixConn, log *slog.Logger) (*sender, error) {
+	conn, err := newLink(c)
 	if err != nil {
 		return nil, err
 	}
-	return &sender{conn: conn, out: out, memory: newRing(), log: log}, nil
+	t := &sender{conn: conn, out: newOutbox(conn), memory: newRing(), log: log}
+	t.memory.breach[0] = t.breach
+	return t, nil
 }
 
 // send sends a message. If it cannot, it ends the connection, and the reader sees that.
@@ -83,7 +88,7 @@ func (t *sender) refuse(err error) {
 	t.over = true
 	t.mu.Unlock()
 	if !again {
-		t.out.finish(t.conn, finishTimeout)
+		t.out.finish(finishTimeout)
 		_ = t.conn.Close()
 	}
 }
@@ -135,7 +140,7 @@ func (t *sender) sendRing(number uint32) error {
 	if g == nil {
 		return err
 	}
-	return t.putLocked(appendRing(t.frame[:0], g.number, g.slots(), int64(g.size)), file)
+	return t.putLocked(appendRing(t.frame[:0], g.number, g.slots(), int64(g.size), int64(g.wordsAt(l.reader))), file)
 }
 
 // putLocked sends a frame that was made in the place of the last one.

@@ -168,16 +168,16 @@ func (s *Server) serve(ctx context.Context, conn net.Conn) error {
 	if !ok {
 		return fmt.Errorf("%T is not a Unix socket", conn)
 	}
+	p, stranger := checkPeer(u)
 	t, err := newSender(u, s.engine.Logger)
 	if err != nil {
 		return err
 	}
-	p, err := checkPeer(u)
-	if err != nil {
-		t.refuse(err)
-		return err
+	if stranger != nil {
+		t.refuse(stranger)
+		return stranger
 	}
-	stop := onDeath(p.pid, func() { _ = u.CloseRead() })
+	stop := onDeath(p.pid, func() { _ = t.conn.CloseRead() })
 	defer stop()
 	welcome := Welcome{Version: Version, Build: s.engine.Build, PID: os.Getpid(), Log: s.engine.Log}
 	newConnection(t, welcome, s.limits, s.engine.open).serve(ctx)

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"io"
 	"io/fs"
@@ -360,7 +359,6 @@ func TestServeGarbage(t *testing.T) {
 		noise[i] = byte(random.Uint32())
 	}
 	hello := message(kindHello, Hello{Version: Version, PID: 1})
-	wrong := binary.LittleEndian.AppendUint64(appendFrame(nil, kindRelease, releaseSize), 7)
 	for _, c := range []struct {
 		name, kind, want string
 		wire             []byte
@@ -376,8 +374,7 @@ func TestServeGarbage(t *testing.T) {
 		{"OPEN twice", KindProtocol, "a second OPEN", message(kindOpen, opening), true},
 		{"an engine's frame", KindProtocol, "a trainer sends no JOINED", message(kindJoined, Joined{}), true},
 		{"an unknown frame", KindProtocol, "frame of kind 99", message(99, struct{}{}), true},
-		{"RELEASE of nothing", KindProtocol, "RELEASE of slot 0 of generation 7", append(wrong, make([]byte, 8)...), true},
-		{"a short RELEASE", KindProtocol, "RELEASE has 4 bytes", append(appendFrame(nil, kindRelease, 4), 1, 2, 3, 4), true},
+		{"a RELEASE with a payload", KindProtocol, "RELEASE has 4 bytes, not 0", append(appendFrame(nil, kindRelease, 4), 1, 2, 3, 4), true},
 		{"noise in an iteration", KindProtocol, "", slices.Concat(message(kindJoin, Join{Iteration: "n"}), noise), true},
 	} {
 		t.Run(c.name, func(t *testing.T) {

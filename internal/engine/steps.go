@@ -49,6 +49,9 @@ const (
 func bundleOf(j Join, state shuffle.State, tail shuffle.Tail, bytes func(steps int) int64) int {
 	alone := j.WorldSize <= 1
 	byLanes := state.KeptLanes() > 0 && state.KeptLanes()%max(1, j.WorldSize) == 0
+	if state.MixState != nil && state.Batching == shuffle.PerSource { // a longer step is of one source too
+		return 1
+	}
 	if j.Bundle <= 1 || j.Workers > 1 || tail == shuffle.Carry || !alone && !byLanes {
 		return 1
 	}

@@ -95,3 +95,13 @@ func TestNoBundle(t *testing.T) {
 		})
 	}
 }
+
+// Steps of one source each stay single: a bundle of them would be of one source.
+func TestNoBundleOfStepsOfOneSource(t *testing.T) {
+	for batching, want := range map[shuffle.Batching]int{shuffle.PerSource: 1, shuffle.Stratified: 64} {
+		state := shuffle.State{MixState: &shuffle.MixState{Batching: batching, Lanes: 4}}
+		if n := bundleOf(Join{Bundle: 64, WorldSize: 1}, state, shuffle.Short, func(int) int64 { return 1 }); n != want {
+			t.Errorf("%s: %d steps in a bundle, want %d", batching, n, want)
+		}
+	}
+}

@@ -23,3 +23,33 @@ func TestPoolKeep(t *testing.T) {
 		})
 	}
 }
+
+// While most of its peak is in use, a pool unmaps nothing: the next load needs what the last one
+// gave back. It never holds more than the peak and what it always keeps.
+func TestPoolKeepsWhatLoadsTakeInTurn(t *testing.T) {
+	p := &Pool{Keep: 4 << 20}
+	bufs := make([][]byte, 40)
+	for i := range bufs {
+		bufs[i] = p.Get(hugePage)
+	}
+	peak := p.Stats().Peak
+	for range 3 {
+		for _, some := range [][][]byte{bufs[:20], bufs[10:30]} { // half of it comes back, and is taken again
+			for _, b := range some {
+				p.Put(b)
+			}
+			if s := p.Stats(); s.Idle != 20*hugePage || s.InUse+s.Idle > peak+p.Keep {
+				t.Fatalf("%d bytes in use and %d idle after a peak of %d, want %d idle", s.InUse, s.Idle, peak, 20*hugePage)
+			}
+			for i := range some {
+				some[i] = p.Get(hugePage)
+			}
+		}
+	}
+	for _, b := range bufs {
+		p.Put(b)
+	}
+	if s := p.Stats(); s.InUse != 0 || s.Idle != p.Keep {
+		t.Errorf("%d bytes in use and %d idle at the end, want %d idle", s.InUse, s.Idle, p.Keep)
+	}
+}

@@ -70,11 +70,18 @@ func (p *Pool) Put(b []byte) {
 	default:
 		return
 	}
+	p.trimLocked(p.keepLocked())
+}
+
+// keepLocked is how many idle bytes are kept. New memory is cleared by the kernel, which takes as
+// long as to copy it: so what a load gives back is kept for the next one, as long as that does not
+// make the pool larger than it was, and most of it is in use.
+func (p *Pool) keepLocked() int64 {
 	keep := p.Keep
 	if keep == 0 {
 		keep = idleFloor
 	}
-	p.trimLocked(max(keep, p.inUse/idleShare))
+	return max(keep, p.inUse/idleShare, min(p.inUse, p.peak-p.inUse+keep))
 }
 
 // Trim unmaps idle buffers until at most keep bytes of them are left.
@@ -150,6 +157,16 @@ func Map(n int) (b []byte, free func(), err error) {
 
 // ClassBytes is the capacity of a new buffer of n bytes, for those who plan ahead.
 func ClassBytes(n int64) int64 { return int64(classOf(int(n))) }
+
+// HeldBytes is what a new buffer of n bytes takes of the pool's mappings: its class, or its share of
+// a slab.
+func HeldBytes(n int64) int64 {
+	c := int64(classOf(int(n)))
+	if c >= hugePage {
+		return c
+	}
+	return slabBytes / (slabBytes / c)
+}
 
 // classOf rounds n up to a multiple of a quarter of the power of two below it.
 func classOf(n int) int {

@@ -15,11 +15,12 @@ const (
 	Batch                  // collated batches
 	Ring                   // shared memory between engine and trainer
 	Store                  // what the stores below hold: bytes on their way to a cache, footers and dictionaries kept in memory
+	Scratch                // what makes batches of rows holds beside them: decoders of images
 
 	purposes = iota
 )
 
-var purposeNames = [purposes]string{"fetch", "decode", "shuffle", "batch", "ring", "store"}
+var purposeNames = [purposes]string{"fetch", "decode", "shuffle", "batch", "ring", "store", "scratch"}
 
 func (p Purpose) String() string { return purposeNames[p] }
 

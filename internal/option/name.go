@@ -20,6 +20,8 @@ func Flag(field string) string {
 		return "--storage-option"
 	case "Filters":
 		return "--where"
+	case "Packed":
+		return "--pack"
 	}
 	return "--" + words(field, '-')
 }
@@ -36,6 +38,12 @@ func Argument(field string) string {
 		return fmt.Sprintf("storage_options={%q: ...}", strings.ReplaceAll(key, "-", "_"))
 	case field == "Storage":
 		return "storage_options"
+	case field == "Packed":
+		return "pack"
+	case field == "Height", field == "Width": // of images
+		return "size"
+	case field == "IgnoreOrientation":
+		return "exif"
 	}
 	return words(field, '_')
 }

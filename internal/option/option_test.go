@@ -62,6 +62,8 @@ func TestNames(t *testing.T) {
 		{"Columns[1]", "--columns[1]", "columns[1]"},
 		{`Pad["My.Tokens"].MaxLength`, `--pad["My.Tokens"]`, `pad["My.Tokens"]`},
 		{"Seed", "--seed", "seed"},
+		{"Height", "--height", "size"},
+		{"IgnoreOrientation", "--ignore-orientation", "exif"},
 		{"Filters", "--where", "filters"},
 		{"PartKey", "--part-key", "part_key"},
 		{"Storage", "--storage-option", "storage_options"},

@@ -26,7 +26,8 @@ var (
 // Codecs holds the decompressors of one goroutine.
 type Codecs struct {
 	zstd       *zstd.Decoder
-	zstdStream *zstd.Decoder
+	zstdStream *zstd.Decoder // of levels
+	zstdSteps  *zstd.Decoder
 	gzip       *gzip.Reader
 	brotli     *brotli.Reader
 	src        bytes.Reader
@@ -142,6 +143,9 @@ func (c *Codecs) Close() {
 	}
 	if c.zstdStream != nil {
 		c.zstdStream.Close()
+	}
+	if c.zstdSteps != nil {
+		c.zstdSteps.Close()
 	}
 	*c = Codecs{}
 }

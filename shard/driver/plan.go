@@ -2,8 +2,8 @@ package driver
 
 import "github.com/shardfeed/shardfeed/shard"
 
-// A Shape says which requests a server likes.
-type Shape struct {
+// Sizes say which requests a server likes.
+type Sizes struct {
 	Hole  int64 // the longest hole between two ranges that is read over rather than asked around
 	Size  int64 // of the longest part
 	Block int64 // of the file's blocks, with which parts end where they can; 0 without blocks
@@ -23,7 +23,7 @@ func (p Part) End() int64 { return p[len(p)-1].Span().End() }
 // Plan cuts ranges, which ascend and do not overlap, into parts: ranges with short holes between
 // them share a run, and a run that is longer than a part is cut evenly, or where the file's blocks
 // end.
-func Plan(ranges []shard.Range, s Shape) []Part {
+func Plan(ranges []shard.Range, s Sizes) []Part {
 	var parts []Part
 	for i := 0; i < len(ranges); {
 		if len(ranges[i].P) == 0 {
@@ -43,7 +43,7 @@ func Plan(ranges []shard.Range, s Shape) []Part {
 
 // cut appends the parts of a run. A cut that falls into a hole ends the part before it and begins
 // the next behind it.
-func (s Shape) cut(parts []Part, run Part) []Part {
+func (s Sizes) cut(parts []Part, run Part) []Part {
 	off, end, rest := run.Off(), run.End(), run
 	for i := int64(1); len(rest) > 0; i++ {
 		upTo := s.next(off, end, rest.Off(), i)
@@ -66,7 +66,7 @@ func (s Shape) cut(parts []Part, run Part) []Part {
 }
 
 // next is where the i-th part of a run ends, of which the bytes before at have their parts.
-func (s Shape) next(off, end, at, i int64) int64 {
+func (s Sizes) next(off, end, at, i int64) int64 {
 	if s.Block <= 0 {
 		n := max((end-off+s.Size-1)/s.Size, 1)
 		return off + share(end-off, min(i, n), n)

@@ -22,15 +22,15 @@ func ranges(pairs ...int64) []shard.Range {
 
 func TestPlan(t *testing.T) {
 	const m = 1 << 20
-	small, large := driver.Shape{Hole: 5, Size: 100}, driver.Shape{Hole: m, Size: 32 * m, Least: 4 * m}
-	blocks := func(size int64) driver.Shape {
+	small, large := driver.Sizes{Hole: 5, Size: 100}, driver.Sizes{Hole: m, Size: 32 * m, Least: 4 * m}
+	blocks := func(size int64) driver.Sizes {
 		s := large
 		s.Block = size
 		return s
 	}
 	for _, c := range []struct {
 		name   string
-		shape  driver.Shape
+		shape  driver.Sizes
 		unit   int64 // of ranges and want
 		ranges []int64
 		want   string
@@ -88,7 +88,7 @@ func TestPlanAndFill(t *testing.T) {
 			want = append(want, shard.Range{Off: off, P: make([]byte, n)})
 			off += n
 		}
-		parts := driver.Plan(want, driver.Shape{Hole: hole, Size: size})
+		parts := driver.Plan(want, driver.Sizes{Hole: hole, Size: size})
 		if most := fewest(want, hole, size); len(parts) > most {
 			t.Fatalf("%d parts, %d would do", len(parts), most)
 		}
@@ -152,7 +152,7 @@ func TestPartsAreEven(t *testing.T) {
 	const size = 16 << 20
 	whole := make([]byte, 100<<20)
 	for n := int64(size) + 1; n <= int64(len(whole)); n += 777_777 {
-		for _, p := range driver.Plan([]shard.Range{{P: whole[:n]}}, driver.Shape{Hole: 1 << 20, Size: size}) {
+		for _, p := range driver.Plan([]shard.Range{{P: whole[:n]}}, driver.Sizes{Hole: 1 << 20, Size: size}) {
 			if got := p.End() - p.Off(); got < size/2 || got > size {
 				t.Fatalf("a run of %d bytes has a part of %d", n, got)
 			}
@@ -173,7 +173,7 @@ func TestPartsCover(t *testing.T) {
 		}
 		size, block := int64(1+r.IntN(1000)), int64(r.IntN(800))
 		last := int64(0)
-		for _, p := range driver.Plan(ranges, driver.Shape{Hole: r.Int64N(200), Size: size, Block: block, Least: r.Int64N(100)}) {
+		for _, p := range driver.Plan(ranges, driver.Sizes{Hole: r.Int64N(200), Size: size, Block: block, Least: r.Int64N(100)}) {
 			if p.Off() < last {
 				t.Fatal("parts overlap")
 			}

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -153,7 +154,7 @@ func (w *walk) matchEach(globs []glob) error {
 	}
 	err := group.Wait()
 	if w.ctx.Err() != nil {
-		return w.ctx.Err()
+		return cause.Of(w.ctx)
 	}
 	return err
 }
@@ -273,6 +274,9 @@ func dirPath(prefix string) string {
 func (w *walk) wrap(path string, err error) error {
 	if e := (*shard.Error)(nil); errors.As(err, &e) || w.ctx.Err() != nil {
 		return err
+	}
+	if err == shard.ErrNotExist { // the driver has no more to say
+		err = fmt.Errorf("%w: there is no such file or directory", err)
 	}
 	return &shard.Error{Op: "list", URI: w.tree.URI(path), Err: err}
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/shardfeed/shardfeed/internal/cause"
 )
 
 // A Window holds the request tokens of one process for one endpoint: how many requests may be in
@@ -37,10 +39,10 @@ func NewWindow(least, start, most int) *Window {
 	return &Window{least: least, most: most, size: min(max(start, least), most), now: time.Now}
 }
 
-// Acquire waits for a token, which Release gives back. It returns ctx's error when that ends first.
+// Acquire waits for a token, which Release gives back. It returns the cause when ctx ends first.
 func (w *Window) Acquire(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
+	if ctx.Err() != nil {
+		return cause.Of(ctx)
 	}
 	w.mu.Lock()
 	if w.out < w.size && w.waiting.Len() == 0 {
@@ -56,7 +58,7 @@ func (w *Window) Acquire(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 		w.leave(ready, place)
-		return ctx.Err()
+		return cause.Of(ctx)
 	}
 }
 

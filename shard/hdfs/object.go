@@ -59,7 +59,7 @@ func (o *object) read(ctx context.Context, ranges []shard.Range) error {
 		return shard.ReadRanges(ctx, web, ranges)
 	}
 	// A part ends with a block where it can, since no stream continues into the next one.
-	parts := driver.Plan(ranges, driver.Shape{Hole: maxHole, Size: o.store.options.PartSize, Block: o.blockSize.Load(), Least: minPart})
+	parts := driver.Plan(ranges, driver.Sizes{Hole: maxHole, Size: o.store.options.PartSize, Block: o.blockSize.Load(), Least: minPart})
 	err = driver.ReadParts(ctx, parts, o.store.options.Slots, o.readPart)
 	if o.store.options.AllowUnverified && o.store.transfer.Opaque.Load() > 0 {
 		o.store.warn("transfers from datanodes are encrypted and are not verified, as hdfs.allow_unverified has it")

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/driver"
 	"github.com/shardfeed/shardfeed/shard/hdfs/conf"
@@ -55,7 +56,7 @@ func New(o Options) *Store {
 func (s *Store) List(ctx context.Context, pattern string) ([]shard.Shard, error) {
 	prefix, path, err := split(pattern)
 	if err == nil {
-		err = ctx.Err()
+		err = cause.Of(ctx)
 	}
 	if err != nil {
 		return nil, &shard.Error{Op: "list", URI: pattern, Err: err}

@@ -89,8 +89,8 @@ func TestAddresses(t *testing.T) {
 		{"{,a}", "error: {,a}: list: bad address: it is empty"},
 		{"mem://a", "error: mem://a: list: bad address: mem:// is not a local file"},
 		{"file://host/a", "error: file://host/a: list: bad address: a file address has three slashes and an absolute path, as in file:///data"},
-		{"file:///no%20such", "error: file:///no%20such: list: does not exist"},
-		{strings.Repeat("x", 5000), "error: " + strings.Repeat("x", 400) + "...(5000 bytes)..." + strings.Repeat("x", 200) + ": list: does not exist"},
+		{"file:///no%20such", "error: file:///no%20such: list: does not exist: there is no such file or directory"},
+		{strings.Repeat("x", 5000), "error: " + strings.Repeat("x", 400) + "...(5000 bytes)..." + strings.Repeat("x", 200) + ": list: does not exist: there is no such file or directory"},
 		{"a/b/*", "error: a/b/*: list: does not exist: no file matches this pattern"},
 		{"{1..2000000}", "error: {1..2000000}: list: bad address: the braces stand for more than 1048576 names"},
 	} {

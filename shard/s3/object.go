@@ -31,7 +31,7 @@ func (o *object) ReadAt(ctx context.Context, p []byte, off int64) error {
 func (o *object) ReadRanges(ctx context.Context, ranges []shard.Range) error {
 	err := driver.Check(ctx, o.closed.Load(), ranges, o.shard.Size)
 	if err == nil {
-		parts := driver.Plan(ranges, driver.Shape{Hole: maxHole, Size: o.store.o.PartSize})
+		parts := driver.Plan(ranges, driver.Sizes{Hole: maxHole, Size: o.store.o.PartSize})
 		err = driver.ReadParts(ctx, parts, o.store.o.MaxRequests, o.read)
 	}
 	return o.wrap(err)

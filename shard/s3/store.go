@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/driver"
 )
@@ -51,7 +52,7 @@ func (s *Store) Open(ctx context.Context, sh shard.Shard) (shard.Object, error) 
 	at, err := parse(sh.URI)
 	switch {
 	case ctx.Err() != nil:
-		err = ctx.Err()
+		err = cause.Of(ctx)
 	case err == nil && at.key == "":
 		err = fmt.Errorf("%w: it names a bucket, not an object", shard.ErrBadURI)
 	}

@@ -53,7 +53,7 @@ func (o *object) readRanges(ctx context.Context, ranges []shard.Range) error {
 	if err := driver.Check(ctx, o.closed.Load(), ranges, o.shard.Size); err != nil {
 		return err
 	}
-	parts := driver.Plan(ranges, driver.Shape{Hole: maxHole, Size: o.cluster.store.options.PartSize})
+	parts := driver.Plan(ranges, driver.Sizes{Hole: maxHole, Size: o.cluster.store.options.PartSize})
 	if len(parts) == 0 {
 		return nil
 	}

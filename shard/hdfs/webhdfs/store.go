@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/driver"
 	"github.com/shardfeed/shardfeed/shard/hdfs/krb"
@@ -129,7 +130,7 @@ func (s *Store) List(ctx context.Context, pattern string) ([]shard.Shard, error)
 func (s *Store) Open(ctx context.Context, sh shard.Shard) (shard.Object, error) {
 	a, c, err := s.cluster(sh.URI)
 	if err == nil {
-		err = ctx.Err()
+		err = cause.Of(ctx)
 	}
 	if err != nil {
 		return nil, wrap("open", sh.URI, err)
@@ -142,7 +143,7 @@ func (s *Store) Open(ctx context.Context, sh shard.Shard) (shard.Object, error) 
 func (s *Store) OpenAt(ctx context.Context, bases []string, path string, sh shard.Shard) (shard.Object, error) {
 	c, err := s.at(bases)
 	if err == nil {
-		err = ctx.Err()
+		err = cause.Of(ctx)
 	}
 	if err != nil {
 		return nil, wrap("open", sh.URI, err)

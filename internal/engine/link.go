@@ -1,0 +1,19 @@
+package engine
+
+import (
+	"io"
+	"time"
+)
+
+// A link is the engine's end of a trainer's connection.
+type link interface {
+	io.Reader
+	SetReadDeadline(time.Time) error
+	SetWriteDeadline(time.Time) error
+	CloseRead() error
+	Close() error
+
+	// send calls try with the descriptor. While that reports false, it waits until the socket takes
+	// something and calls it again.
+	send(try func(fd uintptr) bool) error
+}

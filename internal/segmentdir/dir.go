@@ -1,0 +1,117 @@
+// Package segmentdir keeps data in a directory of files, the segments, which any number of processes
+// read and write at once without locks: a segment appears whole, by a rename, and is then never
+// changed. The footer index and the counts of rules are kept this way, in one directory.
+package segmentdir
+
+import (
+	"cmp"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/shardfeed/shardfeed/internal/trusted"
+)
+
+// tempPrefix begins the names of segments that are being written. tempAge is how old one is when its
+// writer counts as killed.
+const (
+	tempPrefix = "tmp-"
+	tempAge    = time.Hour
+)
+
+// Dir is a directory as one kind of segment sees it.
+type Dir struct {
+	*trusted.Dir
+	suffix string
+}
+
+// Open opens a directory, which is made when absent. The suffix is that of the segments' names.
+func Open(path, suffix string) (*Dir, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	dir, err := trusted.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	return &Dir{Dir: dir, suffix: suffix}, nil
+}
+
+// Newest lists the segments, the newest first.
+func (d *Dir) Newest() ([]fs.FileInfo, error) {
+	entries, err := d.ReadDir(".")
+	if err != nil {
+		return nil, err
+	}
+	var files []fs.FileInfo
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), d.suffix) {
+			continue
+		}
+		if info, err := e.Info(); err == nil { // else another process has merged it away
+			files = append(files, info)
+		}
+	}
+	slices.SortFunc(files, func(a, b fs.FileInfo) int {
+		return cmp.Or(b.ModTime().Compare(a.ModTime()), strings.Compare(a.Name(), b.Name()))
+	})
+	return files, nil
+}
+
+// Write adds a segment, which appears whole or not at all, and returns its name. It removes what
+// writers that were killed left behind.
+func (d *Dir) Write(b []byte) (name string, err error) {
+	d.removeTemps()
+	id := rand.Text()
+	temp := tempPrefix + id
+	f, err := d.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL)
+	if err != nil {
+		return "", err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, d.Remove(temp))
+		}
+	}()
+	_, err = f.Write(b)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return "", err
+	}
+	name = fmt.Sprintf("%d-%s%s", time.Now().UnixNano(), id, d.suffix)
+	return name, d.Rename(temp, name)
+}
+
+// Claim makes an empty file that only one of several processes can make, and reports whether this
+// one did. Where no file can be made, all of them do. A claim ends by Unclaim, or with the next
+// Write after an hour.
+func (d *Dir) Claim(name string) bool {
+	f, err := d.OpenFile(claimName(name), os.O_RDWR|os.O_CREATE|os.O_EXCL)
+	if err != nil {
+		return !errors.Is(err, fs.ErrExist)
+	}
+	_ = f.Close()
+	return true
+}
+
+// Unclaim ends a claim.
+func (d *Dir) Unclaim(name string) { _ = d.Remove(claimName(name)) }
+
+func claimName(name string) string { return tempPrefix + "claim-" + name }
+
+func (d *Dir) removeTemps() {
+	entries, _ := d.ReadDir(".")
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), tempPrefix) {
+			continue
+		}
+		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > tempAge {
+			_ = d.Remove(e.Name())
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package iterable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/option"
+	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/rule"
+)
+
+// What Options.WeightsIn may be.
+const (
+	InSamples = "samples"
+	InTokens  = "tokens"
+)
+
+// validateTokens checks what weights are in.
+func (o Options) validateTokens(p *option.List, counts bool) {
+	if o.WeightsIn == InTokens && counts {
+		p.Add("WeightsIn", "contradicts repeat and choose of {Sources}, which count samples; leave it out")
+	}
+	switch {
+	case o.Tokens == "":
+	case o.WeightsIn != InTokens:
+		p.Add("Tokens", "needs {WeightsIn} %q, got %q alone", InTokens, o.Tokens)
+	case o.Pack != nil:
+		p.Add("Tokens", "contradicts {Pack}: a block has as many tokens as any other; leave it out")
+	}
+}
+
+// tokensOf finds how many tokens the samples of each source have in an epoch of it. A block of
+// tokens counts whole. Of lists they are counted as a packing into blocks of one token counts its
+// blocks: by footers where these tell, else by reading lengths, and kept in the index. parts are
+// those of the data set.
+func (d *Dataset) tokensOf(ctx context.Context, parts []rowgroup.Part) ([]int64, error) {
+	o, all := d.options, make([]int64, len(d.sources))
+	if o.Pack != nil {
+		for i, s := range d.sources {
+			all[i] = mem.MulDiv(s.samples, int64(o.Pack.Size()), 1)
+		}
+		return all, nil
+	}
+	name, err := d.tokensColumn()
+	if err != nil {
+		return nil, err
+	}
+	o.Pack, o.Bucket = &Pack{Pack: rule.Pack{Columns: map[string]int{name: 1}}}, nil
+	o.Columns, o.RowIDs, o.RowKeys, o.Vocabulary, o.Unknown = []string{name}, false, false, nil, nil
+	for i, s := range o.Sources {
+		parts[i].RuleColumns = s.options(o).ruleColumns().list
+	}
+	c := newCommon(d.stores, d.Shards(), o)
+	manifests, err := rowgroup.OpenParts(ctx, d.stores, parts, o.rowgroupOptions(c.pool))
+	if err != nil {
+		return nil, err
+	}
+	all, err = countTokens(ctx, c, manifests, o, name)
+	err = errors.Join(err, manifests[0].Close())
+	c.pool.Trim(0)
+	return all, err
+}
+
+func countTokens(ctx context.Context, c *common, manifests []*rowgroup.Manifest, o Options, name string) (all []int64, err error) {
+	if c.recodes, err = bindVocabulary(manifests[0].Schema(), nil, nil); err != nil {
+		return nil, err
+	}
+	if err := checkTokens(name, c.recodes.schema.Fields); err != nil {
+		return nil, err
+	}
+	for i, m := range manifests {
+		s, err := newSource(ctx, c, m, o.Sources[i].options(o))
+		if errors.Is(err, ErrNoRow) {
+			err = fmt.Errorf("column %q has no token, so no share of tokens can be of it; leave the source out", name)
+		}
+		if err != nil {
+			return nil, &SourceError{o.Sources[i].Name, err}
+		}
+		all = append(all, s.samples)
+	}
+	return all, nil
+}
+
+// tokensColumn is the column whose items are tokens.
+func (d *Dataset) tokensColumn() (string, error) {
+	if d.options.Tokens != "" {
+		return d.options.Tokens, nil
+	}
+	var lists []string
+	for _, f := range d.recodes.schema.Fields {
+		switch {
+		case f.Name == "" || !hasTokens(f):
+		case d.options.Bucket != nil && d.options.Bucket.Name() == f.Name:
+			return f.Name, nil
+		default:
+			lists = append(lists, f.Name)
+		}
+	}
+	switch len(lists) {
+	case 0:
+		return "", &OptionError{Field: "WeightsIn", Text: fmt.Sprintf("%q needs a column of lists whose items are tokens, and no column that is read is one: "+
+			"name it by {Tokens}, or give weights in %q", InTokens, InSamples)}
+	case 1:
+		return lists[0], nil
+	}
+	return "", &OptionError{Field: "WeightsIn", Text: fmt.Sprintf("%q needs to know which lists are tokens, and there are %s: name one of them by {Tokens}",
+		InTokens, option.Literal(strings.Join(lists, ", ")))}
+}
+
+func hasTokens(f *column.Field) bool {
+	return f.Kind == column.List && f.Children[0].Kind == column.Fixed
+}
+
+// checkTokens says whether a column that was asked for has tokens.
+func checkTokens(name string, fields []*column.Field) error {
+	for _, f := range fields {
+		if f.Name == name && !hasTokens(f) {
+			return &OptionError{Field: "Tokens", Text: fmt.Sprintf("must be a column of lists of fixed-width values, got %v", f)}
+		}
+	}
+	return nil
+}

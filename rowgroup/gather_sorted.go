@@ -1,0 +1,116 @@
+package rowgroup
+
+import (
+	"slices"
+	"unsafe"
+)
+
+const (
+	sortedRows = 2048 // picks that are sorted at once: their values of a column stay in the first-level cache
+	leastRun   = 4    // picks of a block, on average, from which sorting pays
+)
+
+// sortedPicks are picks by block. A column is then read block by block: what is known of a block is
+// looked up once for a run of picks, and each cache line is fetched once even where many blocks
+// lie alike, as those of sources that go through row groups of one size in step.
+type sortedPicks struct {
+	of   []Pick   // that were sorted
+	rows []uint32 // of the blocks
+	at   []uint32 // places among the picks
+	runs []pickRun
+	ends []int // of the blocks' runs in a tile
+}
+
+// A pickRun is picks of one block, up to an end in rows.
+type pickRun struct{ block, end int }
+
+// Sort prepares for columns of the picks of blocks: a hint, for batches of several fixed columns.
+// It holds until the next call, as long as the picks stay what they are.
+func (g *Gatherer) Sort(blocks []*Block, picks []Pick) {
+	s := &g.sorted
+	s.of, s.runs = nil, s.runs[:0]
+	if len(picks) < leastRun*len(blocks) || len(picks) == 0 {
+		return
+	}
+	s.of = picks
+	s.rows, s.at = slices.Grow(s.rows[:0], len(picks))[:len(picks)], slices.Grow(s.at[:0], len(picks))[:len(picks)]
+	s.ends = slices.Grow(s.ends[:0], len(blocks)+1)[:len(blocks)+1]
+	for lo := 0; lo < len(picks); lo += sortedRows {
+		s.tile(lo, picks[lo:min(lo+sortedRows, len(picks))])
+	}
+}
+
+// tile sorts some picks by counting those of each block. Picks of a block keep their order.
+func (s *sortedPicks) tile(lo int, picks []Pick) {
+	clear(s.ends)
+	for _, p := range picks {
+		s.ends[p>>32+1]++
+	}
+	end := lo
+	for block, n := range s.ends[1:] {
+		s.ends[block] = end
+		if end += n; n > 0 {
+			s.runs = append(s.runs, pickRun{block, end})
+		}
+	}
+	for i, p := range picks {
+		k := s.ends[p>>32]
+		s.ends[p>>32]++
+		s.rows[k], s.at[k] = uint32(p), uint32(lo+i)
+	}
+}
+
+// has says whether these are the picks that were sorted.
+func (s *sortedPicks) has(picks []Pick) bool {
+	return len(picks) == len(s.of) && unsafe.SliceData(picks) == unsafe.SliceData(s.of)
+}
+
+// gatherSorted is gatherValues of sorted picks; false when it has no way for the width.
+func gatherSorted(dst []byte, srcs []source, w int, s *sortedPicks) bool {
+	switch w {
+	case 1:
+		gatherRuns[uint8](dst, srcs, s)
+	case 2:
+		gatherRuns[uint16](dst, srcs, s)
+	case 4:
+		gatherRuns[uint32](dst, srcs, s)
+	case 8:
+		gatherRuns[uint64](dst, srcs, s)
+	default:
+		return false
+	}
+	return true
+}
+
+func gatherRuns[T uint8 | uint16 | uint32 | uint64](dst []byte, srcs []source, s *sortedPicks) {
+	out, from := unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(dst))), len(s.of)), 0
+	for _, r := range s.runs {
+		src, rows, at := &srcs[r.block], s.rows[from:r.end], s.at[from:r.end]
+		from = r.end
+		switch src.width {
+		case 0:
+			copyRun(out, src.data, rows, at)
+		case 1:
+			lookUpRun[T, uint8](out, src, rows, at)
+		case 2:
+			lookUpRun[T, uint16](out, src, rows, at)
+		default:
+			lookUpRun[T, uint32](out, src, rows, at)
+		}
+	}
+}
+
+func copyRun[T uint8 | uint16 | uint32 | uint64](out []T, data unsafe.Pointer, rows, at []uint32) {
+	at = at[:len(rows)]
+	for i, row := range rows {
+		out[at[i]] = *(*T)(unsafe.Add(data, uintptr(row)*unsafe.Sizeof(T(0))))
+	}
+}
+
+func lookUpRun[T uint8 | uint16 | uint32 | uint64, C uint8 | uint16 | uint32](out []T, s *source, rows, at []uint32) {
+	at = at[:len(rows)]
+	for i, row := range rows {
+		code := *(*C)(unsafe.Add(s.codes, uintptr(row)*unsafe.Sizeof(C(0))))
+		out[at[i]] = *(*T)(unsafe.Add(s.data, uintptr(code)*unsafe.Sizeof(T(0))))
+	}
+}

@@ -1,0 +1,116 @@
+package rowgroup
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/shardfeed/shardfeed/column"
+)
+
+// Sorted picks give what the picks give: of plain values and of codes of any width, with nulls, of
+// columns that are moved, in batches of less and more than a tile.
+func TestSortedPicks(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 6))
+	var sorted, plain Gatherer
+	for try := range 60 {
+		width := []int{1, 2, 4, 8, 16}[try%5]
+		f := &column.Field{Name: "a", Type: column.TypeInt64, Width: width, Nullable: true}
+		rows, n := 50, []int{0, 1, 40, sortedRows, 3*sortedRows + 7}[r.IntN(5)]
+		var blocks []*Block
+		for range 1 + r.IntN(9) {
+			blocks = append(blocks, &Block{rows: rows, cols: []*vector{randomFixed(r, f, rows)}})
+		}
+		t.Run(fmt.Sprint(try, " of ", width), func(t *testing.T) {
+			picks := randomPicks(r, len(blocks), rows, n)
+			sorted.Sort(blocks, picks)
+			if want := n >= leastRun*len(blocks) && n > 0; sorted.sorted.has(picks) != want && n > 0 {
+				t.Fatalf("%d picks of %d blocks are sorted: %v", n, len(blocks), !want)
+			}
+			for range 2 {
+				got, err := sorted.Gather(0, f, blocks, picks, heap)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want, err := plain.Gather(0, f, blocks, picks, heap)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !bytes.Equal(got.Data, want.Data) || !bytes.Equal(got.Valid, want.Valid) || got.Nulls != want.Nulls {
+					t.Fatal("the values differ")
+				}
+				picks = append([]Pick{}, picks...) // which were not sorted
+				r.Shuffle(n, func(i, k int) { picks[i], picks[k] = picks[k], picks[i] })
+			}
+		})
+	}
+}
+
+// randomFixed is a vector of a random form.
+func randomFixed(r *rand.Rand, f *column.Field, rows int) *vector {
+	random := func(n int) []byte {
+		b := make([]byte, n)
+		for i := range b {
+			b[i] = byte(r.Uint32())
+		}
+		return b
+	}
+	v := &vector{field: f, n: rows}
+	if codes := r.IntN(4); codes == 0 {
+		v.data = random(rows * f.Width)
+	} else {
+		v.codeWidth = 1 << (codes - 1)
+		v.dict = &vector{field: f, n: 200, data: random(200 * f.Width)}
+		v.codes = make([]byte, rows*v.codeWidth)
+		for i := range rows {
+			v.codes[i*v.codeWidth] = byte(r.IntN(200))
+		}
+	}
+	switch r.IntN(4) {
+	case 0:
+		v.setNull(r.IntN(rows))
+	case 1:
+		v.order = make([]uint32, rows)
+		for i, k := range r.Perm(rows) {
+			v.order[i] = uint32(k)
+		}
+	}
+	return v
+}
+
+// BenchmarkSortedPicks gathers forty columns of batches from many blocks in step.
+func BenchmarkSortedPicks(b *testing.B) {
+	const columns, rows, each = 40, 2500, 16
+	f := &column.Field{Name: "a", Type: column.TypeInt64, Width: 8}
+	for _, count := range []int{8, 64} {
+		blocks := make([]*Block, count)
+		for i := range blocks {
+			blocks[i] = &Block{rows: rows}
+			for range columns {
+				blocks[i].cols = append(blocks[i].cols, &vector{field: f, n: rows, data: make([]byte, 8*rows)})
+			}
+		}
+		memory := make([]byte, 8*each*count)
+		for _, sort := range []bool{false, true} {
+			b.Run(fmt.Sprintf("%d blocks, sorted %v", count, sort), func(b *testing.B) {
+				var g Gatherer
+				picks := make([]Pick, each*count)
+				for n := range b.N {
+					for i := range picks {
+						picks[i] = MakePick(i%count, (n*each+i/count)%rows)
+					}
+					if sort {
+						g.Sort(blocks, picks)
+					}
+					for c := range columns {
+						if _, err := g.GatherFixed(c, f, blocks, picks, memory, nil); err != nil {
+							b.Fatal(err)
+						}
+					}
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(picks))/columns, "ns/value")
+			})
+		}
+	}
+}

@@ -1,0 +1,37 @@
+package rowgroup
+
+import (
+	"unsafe"
+)
+
+// Views appends the byte strings of a Binary column to dst, where they lie in the blocks: for a
+// reader that makes something of them while the blocks are retained. path leads to a member of a
+// Struct column, by the places of the members. A null is nil; an empty byte string is not.
+func (g *Gatherer) Views(dst [][]byte, col int, path []int, blocks []*Block, picks []Pick) [][]byte {
+	vecs := g.vecs.push(len(blocks))
+	defer g.vecs.pop()
+	if vectorsOf(vecs, blocks, col) {
+		values := g.picks.push(len(picks))
+		defer g.picks.pop()
+		picks = place(values, vecs, picks)
+	}
+	for _, p := range picks {
+		dst = append(dst, vecs[p>>32].bytesAt(path, int(uint32(p))))
+	}
+	return dst
+}
+
+// bytesAt is value i of a Binary vector at a path of members; nil when it is null, or a struct that
+// has it.
+func (v *vector) bytesAt(path []int, i int) []byte {
+	for {
+		if v.nulls > 0 && v.isNull(i) {
+			return nil
+		}
+		if len(path) == 0 {
+			p, n := v.value(i)
+			return unsafe.Slice((*byte)(p), n)
+		}
+		v, path = v.children[path[0]], path[1:]
+	}
+}
