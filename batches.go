@@ -17,7 +17,8 @@ import (
 )
 
 // LoaderOptions are how package loader makes the batches of the spec, without what depends on the
-// rank and its epoch. The spec is valid.
+// rank and its epoch. The spec is valid. JPEGs are decoded in Go: package images/turbo has the
+// quicker decoder for ImageDecoder, which a program that does not want it need not link.
 func (s Spec) LoaderOptions() loader.Options {
 	o := loader.Options{BatchSize: max(1, s.BatchSize), Tail: shuffle.Tail(s.Tail), Workers: s.Workers, NaN: true, Seeds: s.Seeds, OnError: iterable.OnError(s.OnError), MaxLost: s.MaxLost, Packed: s.Pack.packed()}
 	if o.Workers == 0 {
@@ -25,6 +26,9 @@ func (s Spec) LoaderOptions() loader.Options {
 		o.Workers = max(1, (runtime.GOMAXPROCS(0)+ranks-1)/ranks)
 	}
 	o.Features = s.features(&option.List{New: newOptionError})
+	if o.Images, o.ImageDecoder = s.Images, s.decoder(); len(o.Images) > 0 {
+		o.ImageParallel = o.Workers // also where large batches leave memory for fewer workers
+	}
 	for _, column := range slices.Sorted(maps.Keys(s.Null)) {
 		value, _ := parseValue(s.Null[column])
 		o.Fill = append(o.Fill, loader.Fill{Column: column, Value: value})

@@ -3,6 +3,7 @@ package shardfeed
 import (
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/loader"
+	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
 // A Stack is the columns of a matrix. In JSON a list of names and patterns is a Stack of these
@@ -102,6 +104,24 @@ func (s Spec) read() []string {
 		}
 	}
 	return all
+}
+
+// blameStack says of columns that do not exist which matrix has them, where Columns does not.
+func (s Spec) blameStack(err error) error {
+	var e *rowgroup.Error
+	if !errors.As(err, &e) || e.Hint != "" {
+		return err
+	}
+	var hints []string
+	for _, column := range rowgroup.MissingColumns(err) {
+		for _, name := range sortedKeys(s.Stack) {
+			if slices.Contains(s.Stack[name].Columns, column) && !slices.Contains(s.Columns, column) {
+				hints = append(hints, fmt.Sprintf("the stack %q has %q among its columns", name, column))
+			}
+		}
+	}
+	e.Hint = strings.Join(hints, "; ")
+	return err
 }
 
 // Shape is how batches are made of the data set's columns, as Cast, Hash, Scale and Stack say.

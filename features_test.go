@@ -62,6 +62,32 @@ func TestSpecFeaturesRefused(t *testing.T) {
 	}
 }
 
+// A column of a stack alone that does not exist is the stack's.
+func TestStackOfMissingColumns(t *testing.T) {
+	t.Setenv(dirVariable, t.TempDir())
+	stack := map[string]Stack{"x": {Columns: []string{"num_*", "price"}}}
+	for _, c := range []struct {
+		name    string
+		columns []string
+		hint    bool
+	}{
+		{"beside columns", []string{"price"}, true},
+		{"among columns too", []string{"price", "num_*"}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d, err := Open(t.Context(), Spec{Addresses: []string{shop}, Columns: c.columns, Stack: stack}, Events{})
+			if err == nil {
+				_ = d.Close(t.Context())
+				t.Fatal("no error")
+			}
+			text := err.Error()
+			if !strings.Contains(text, `there is no column "num_*"`) || strings.Contains(text, `(the stack "x" has "num_*" among its columns)`) != c.hint {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}
+
 // Ranks that make other batches of the same rows differ in what they chose.
 func TestChosenFeatures(t *testing.T) {
 	seen := map[string]Spec{}

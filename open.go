@@ -79,7 +79,7 @@ func (h *Host) Open(ctx context.Context, s Spec, e Events) (*Dataset, error) {
 	}
 	ds, err := iterable.Open(ctx, from.Stores, s.Addresses, o)
 	if err != nil {
-		return nil, errors.Join(err, from.drivers.Close())
+		return nil, errors.Join(s.blameStack(err), from.drivers.Close())
 	}
 	through()
 	return &Dataset{Dataset: ds, spec: s, rows: o.Rows, source: from, host: h}, nil

@@ -68,7 +68,7 @@ func (d *Dataset) Chosen() map[string]string {
 	all := map[string]string{
 		"Filters": shortText(s.Filters), "Part": s.Part, "Parts": weightsText(s.Parts), "PartKey": s.PartKey, "Weight": s.Weight, "RowsNew": s.RowsNew,
 		"Sources": s.sourcesText(), "Pack": s.packText(), "Bucket": s.bucketText(), "Vocabulary": vocabularyText(s.Vocabulary), "Unknown": numbersText(s.Unknown),
-		"Cast": castsText(s.Cast), "Hash": numbersText(s.Hash), "Scale": scalesText(s.Scale), "Stack": stacksText(s.Stack),
+		"Cast": castsText(s.Cast), "Hash": numbersText(s.Hash), "Scale": scalesText(s.Scale), "Stack": stacksText(s.Stack), "Images": imagesText(s.Images),
 	}
 	if s.PartSeed != 0 {
 		all["PartSeed"] = strconv.FormatUint(s.PartSeed, 10)

@@ -47,6 +47,11 @@ type WeightChange struct {
 	Weights map[string]float64 `json:"weights"`
 }
 
+// ChoosesRows says that the source has a rule.
+func (s Source) ChoosesRows() bool {
+	return s.Filters != "" || s.Keep != nil || len(s.Parts) > 0 || s.Subsample != 0 || s.Rows != "" || s.RowWeight != ""
+}
+
 // AllAddresses are those of the spec and of its sources.
 func (s Spec) AllAddresses() []string {
 	all := slices.Clone(s.Addresses)
@@ -77,13 +82,8 @@ func (s Spec) validateAddresses(p *option.List) {
 	if s.Rows != "" && len(s.Sources) > 0 {
 		p.Add("Rows", "belongs into each of {Sources}")
 	}
-	for _, c := range []struct {
-		field string
-		given bool
-	}{{"Plan", s.Plan != ""}, {"Manifest", s.Manifest != ""}} {
-		if c.given && len(s.Sources) > 0 {
-			p.Add(c.field, "is of one data set, and {Sources} are several; leave one of the two out")
-		}
+	if s.Manifest != "" && len(s.Sources) > 0 {
+		p.Add("Manifest", "is of one data set, and {Sources} are several; leave one of the two out")
 	}
 }
 
@@ -97,6 +97,7 @@ func (s Spec) mixture(o *iterable.Options) {
 		})
 	}
 	o.Stop, o.EpochSize = shuffle.Stop(s.Stop), s.EpochSize
+	o.Batching, o.WeightsIn, o.Tokens = shuffle.Batching(s.Batching), s.WeightsIn, s.Tokens
 	for _, c := range s.Curriculum {
 		o.Curriculum = append(o.Curriculum, iterable.WeightChange{From: c.From, Weights: c.Weights})
 	}

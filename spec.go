@@ -3,6 +3,7 @@ package shardfeed
 import (
 	"encoding/json"
 
+	"github.com/shardfeed/shardfeed/images"
 	"github.com/shardfeed/shardfeed/iterable"
 )
 
@@ -17,13 +18,21 @@ type Spec struct {
 	Addresses []string `json:"addresses"`
 
 	// Sources are several data sets that are read together by weight, in shuffled order alone, in
-	// place of Addresses. Stop says how long an epoch is: until the "first" source has given all its
-	// samples (the default), or until "all" have. EpochSize says it in samples. Curriculum are weights
-	// that come later, in ascending order; it needs EpochSize.
+	// place of Addresses. Stop says how long an epoch is: until the "first" source has given all
+	// its samples (the default), or until "all" have. EpochSize says it in samples. Curriculum are
+	// weights that come later, in ascending order; it needs EpochSize.
+	//
+	// Batching is "stratified" (the default), where each step has samples of all sources, or
+	// "per_source", where each step is of one source and an epoch is of whole steps. WeightsIn is
+	// what weights are in: "samples" (the default), or "tokens", which are the items of the list
+	// column Tokens; "" is the column of Pack or Bucket, or the one list column that is read.
 	Sources    []Source       `json:"sources"`
 	Stop       string         `json:"stop"`
 	EpochSize  int64          `json:"epoch_size"`
 	Curriculum []WeightChange `json:"curriculum"`
+	Batching   string         `json:"batching"`
+	WeightsIn  string         `json:"weights_in"`
+	Tokens     string         `json:"tokens"`
 
 	// Columns are names, dotted paths or patterns of names ("num_*"); nil reads all. The schema's
 	// order is kept.
@@ -48,8 +57,8 @@ type Spec struct {
 
 	// OnError is what becomes of rows whose data is corrupt, gone or changed: "raise" (the default)
 	// fails, "mask" puts other rows of the batch in their places, which do not count, "skip" leaves
-	// them out. MaxLost is the share of an epoch's rows that may be lost, 0.001 by default; one place
-	// always may.
+	// them out. MaxLost is the share of an epoch's rows that may be lost, 0.001 by default; one
+	// place always may.
 	OnError string  `json:"on_error"`
 	MaxLost float64 `json:"max_lost"`
 
@@ -64,9 +73,9 @@ type Spec struct {
 
 	// The rule: which rows are read, and how often. A row must pass everything that is given here.
 	//
-	// Filters is a text in the language of package rule, as in "price >= 10 and lang in ('en', 'de')".
-	// The files of values that it names with @ are relative to Directory; "" is the working directory
-	// of the process.
+	// Filters is a text in the language of package rule, as in "price >= 10 and lang in ('en',
+	// 'de')". The files of values that it names with @ are relative to Directory; "" is the working
+	// directory of the process.
 	Filters   string `json:"filters"`
 	Directory string `json:"directory"`
 
@@ -82,8 +91,8 @@ type Spec struct {
 	PartSeed  uint64             `json:"part_seed"`
 	Subsample float64            `json:"subsample"`
 
-	// Rows is a file of rows to keep, as `shardfeed select` writes it. RowsNew is what becomes of the
-	// rows of shards that it does not know: "error" (the default), "keep" or "drop".
+	// Rows is a file of rows to keep, as `shardfeed select` writes it. RowsNew is what becomes of
+	// the rows of shards that it does not know: "error" (the default), "keep" or "drop".
 	Rows    string `json:"rows"`
 	RowsNew string `json:"rows_new"`
 
@@ -151,6 +160,13 @@ type Spec struct {
 	Hash  map[string]int64     `json:"hash"`
 	Scale map[string][]float64 `json:"scale"`
 	Stack map[string]Stack     `json:"stack"`
+
+	// Images makes tensors of columns that hold the bytes of images, by name. ImageDecoder is who
+	// decodes their JPEGs: "auto" (the default) is libjpeg-turbo 3 where it is found and else the
+	// decoder in Go, "turbo" and "go" are one of them. The command and the engine load libjpeg-turbo;
+	// a Go program gives it to the loader itself, see [Spec.LoaderOptions].
+	Images       map[string]images.Options `json:"images"`
+	ImageDecoder string                    `json:"image_decoder"`
 
 	// How LoaderOptions makes batches. BatchSize is rows per rank; 0 is 1. Null is what stands
 	// under nulls, by column. Workers collate; 0 is one for each processor of the rank. Slots are

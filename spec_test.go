@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/shardfeed/shardfeed/cache"
+	"github.com/shardfeed/shardfeed/images"
 	"github.com/shardfeed/shardfeed/internal/leaktest"
 	"github.com/shardfeed/shardfeed/internal/option/optiontest"
 	"github.com/shardfeed/shardfeed/iterable"
@@ -44,7 +45,13 @@ func TestSpecValidatesEveryField(t *testing.T) {
 		"Hash":   {map[string]int64{"a": 0}},
 		"Scale":  {map[string][]float64{"a": {1}}, map[string][]float64{"a": {1, 0}}},
 		"Stack":  {map[string]Stack{"x": {}}, map[string]Stack{"x": {Columns: []string{"a"}, DType: "float"}}, map[string]Stack{"x": {Columns: []string{"a"}, Null: json.RawMessage(`[1]`)}}},
-		"Pad":    {[]Pad{{}}, []Pad{{Column: "a"}, {Column: "a"}}, []Pad{{Column: "a", MaxLength: -1}}, []Pad{{Column: "a", Multiple: -1}}, []Pad{{Column: "a", Value: json.RawMessage("{}")}}},
+		"Images": {
+			map[string]images.Options{"": {}},
+			map[string]images.Options{"img": {Height: -1}},
+			map[string]images.Options{"img": {Crop: "middle"}},
+			map[string]images.Options{"img": {Flip: 2}},
+		},
+		"Pad": {[]Pad{{}}, []Pad{{Column: "a"}, {Column: "a"}}, []Pad{{Column: "a", MaxLength: -1}}, []Pad{{Column: "a", Multiple: -1}}, []Pad{{Column: "a", Value: json.RawMessage("{}")}}},
 	})
 }
 

@@ -37,7 +37,8 @@ func (s Spec) Validate() error {
 	if s.Bucket != nil && s.BatchSize > 1 {
 		p.Add("BatchSize", "must be 1 with {Bucket}, which makes the batches, got %d", s.BatchSize)
 	}
-	p.Join(loader.Options{Features: s.features(&p)}.Validate())
+	p.OneOf("ImageDecoder", s.ImageDecoder, AutoDecoder, TurboDecoder, GoDecoder)
+	p.Join(loader.Options{Features: s.features(&p), Images: s.Images}.Validate())
 	o := s.options()
 	p.Join(o.Validate())
 	p.Join(iterable.StreamOptions{OnError: iterable.OnError(s.OnError), MaxLost: s.MaxLost}.Validate())
@@ -104,7 +105,7 @@ func (s Spec) options() iterable.Options {
 		Columns: s.read(), Strict: s.Strict, Shuffle: s.Shuffle, Seed: s.Seed, Lanes: s.Lanes, UnitRows: s.UnitRows,
 		MaxWorldSize: s.MaxWorldSize, Start: shuffle.Start(s.Start), Tail: cmp.Or(shuffle.Tail(s.Tail), shuffle.Short),
 		MissingIsNull: s.Missing == "null", Memory: s.givenMemory(), Vocabulary: s.Vocabulary, Unknown: s.Unknown,
-		ReplaceUTF8: s.InvalidUTF8 == "replace", Filters: s.Filters, ReadFile: s.readFile, Keep: s.Keep, Weight: s.Weight, Pack: s.Pack.options(), Bucket: s.Bucket.options(), RowIDs: s.RowIDs, RowKeys: s.Seeds,
+		ReplaceUTF8: s.InvalidUTF8 == "replace", Filters: s.Filters, ReadFile: s.readFile, Keep: s.Keep, Weight: s.Weight, Pack: s.Pack.options(), Bucket: s.Bucket.options(), RowIDs: s.RowIDs, RowKeys: s.Seeds || len(s.Images) > 0,
 		Split: rule.Split{Parts: s.Parts, Part: s.Part, Subsample: s.Subsample, Key: s.PartKey, Seed: s.PartSeed},
 	}
 	o.ShuffleBuffer.Rows, o.ShuffleBuffer.Bytes, _ = size.Rows(s.ShuffleBuffer)

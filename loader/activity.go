@@ -9,6 +9,7 @@ const (
 	stageQueue stage = iota // no worker has it yet
 	stageMemory
 	stageRead
+	stageImages
 	stageGather
 	stagePad
 	stageTransform
@@ -16,7 +17,7 @@ const (
 	stages = iota
 )
 
-var stageNames = [stages]string{"queue", "memory", "read", "gather", "pad", "transform"}
+var stageNames = [stages]string{"queue", "memory", "read", "images", "gather", "pad", "transform"}
 
 // An activity says what the loader does for a batch, for another goroutine that wonders why it takes
 // so long: a stage, and which of the columns, paddings or transforms.

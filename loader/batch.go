@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -31,6 +32,7 @@ type Batch struct {
 
 	memory   Memory
 	bytes    int64
+	losses   []iterable.Loss // rows of Lost that the stream does not know of
 	released atomic.Bool
 	owner    *owner
 	cleanup  runtime.Cleanup

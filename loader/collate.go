@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/images/codec"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/rowgroup"
@@ -22,10 +23,15 @@ type recipe struct {
 	padders    []*padder
 	padded     []bool // by column: gathered into scratch, because a padder copies it or the batch is without it
 	bands      []*band
+	sorts      bool // there are so many columns of fixed values that it pays to sort the picks
 	fillers    []*filler
 	naming     *rowNaming // nil: rows need no names
 	packed     *deriver   // nil: batches are not packed
 	buckets    bool       // a sample of the draws is a batch, whose rows are those of the schema
+	images     []*imageColumn
+	decoder    func() (codec.Decoder, error)
+	onError    iterable.OnError
+	placeOf    func(row int64) (iterable.RowPlace, error) // for errors
 	transforms []Transform
 	rank       int
 	times      [stages]atomic.Int64 // nanoseconds by stage
@@ -48,7 +54,10 @@ func newRecipe(data *column.Schema, o Options) (*recipe, error) {
 	}
 	r := &recipe{
 		schema: schema, shape: shape, fillers: fillers, padders: padders, padded: make([]bool, len(schema.Fields)), transforms: o.Transforms,
-		rank: o.Rank, naming: naming, packed: packed,
+		rank: o.Rank, naming: naming, packed: packed, decoder: o.ImageDecoder, onError: o.OnError,
+	}
+	if r.decoder == nil {
+		r.decoder = goDecoder
 	}
 	for _, p := range padders {
 		r.padded[p.at] = true
@@ -57,13 +66,18 @@ func newRecipe(data *column.Schema, o Options) (*recipe, error) {
 		r.padded[naming.row], r.padded[naming.source] = true, true
 	}
 	for i, c := range shape.columns {
+		r.images = append(r.images, c.images...)
 		if c.matrix != nil { // which has the values in place of nulls
 			r.fillers[i] = nil
 		}
 	}
 	r.bands = bands(schema, r.padded)
+	r.sorts = shape.fixed() >= sortedColumns
 	return r, nil
 }
+
+// sortedColumns is how many columns of fixed values take the time that sorting picks takes, or more.
+const sortedColumns = 4
 
 // A collator makes batches. It holds the scratch of one goroutine.
 type collator struct {
@@ -72,8 +86,11 @@ type collator struct {
 	scratch  *mem.Arena
 	pcg      rand.PCG
 	random   *rand.Rand
-	names    rowNames      // of the batch that is made
-	sample   iterable.Draw // the rows of a draw's sample, under buckets
+	names    rowNames                          // of the batch that is made
+	imaging  *imaging                          // of the pass; nil without images
+	job      imageJob                          // of the batch that is made
+	sample   iterable.Draw                     // the rows of a draw's sample, under buckets
+	numbered func() (seed uint64, epoch int64) // of rows by number; nil: the draw says it
 }
 
 func (r *recipe) newCollator(pool *mem.Pool) *collator {
@@ -109,6 +126,14 @@ func (c *collator) do(ctx context.Context, d *iterable.Draw, m Memory, at *activ
 	rows := d
 	if c.buckets {
 		rows = &c.sample
+	}
+	if c.names.seed, c.names.epoch = d.State.Seed, d.Epoch; c.numbered != nil {
+		c.names.seed, c.names.epoch = c.numbered()
+	}
+	if c.imaging != nil {
+		if err := c.timed(at, stageImages, 0, func() error { return c.decodeImages(ctx, b, rows) }); err != nil {
+			return b, err
+		}
 	}
 	if err := c.timed(at, stageGather, 0, func() error { return c.gather(b, rows, at) }); err != nil {
 		return b, err
@@ -152,6 +177,9 @@ func (c *collator) unbucket(b *Batch, d *iterable.Draw) {
 // node has its validity.
 func (c *collator) gather(b *Batch, d *iterable.Draw, at *activity) error {
 	columns := b.Columns[:len(c.schema.Fields)]
+	if c.sorts {
+		c.gatherer.Sort(d.Blocks, d.Picks)
+	}
 	for _, band := range c.bands {
 		var err error
 		if len(band.columns) > 1 {
@@ -170,6 +198,9 @@ func (c *collator) gather(b *Batch, d *iterable.Draw, at *activity) error {
 
 func (c *collator) gatherColumn(i int, b *Batch, d *iterable.Draw, at *activity) (*column.Array, error) {
 	at.set(stageGather, i)
+	if c.shape.columns[i].images != nil {
+		return c.imageArray(i, b, d)
+	}
 	alloc := column.Alloc(b.Alloc)
 	if c.padded[i] {
 		alloc = func(n int) ([]byte, error) { return c.scratch.Alloc(n), nil }

@@ -2,7 +2,7 @@
 // gathered column by column into memory that an Allocator gives, padded, transformed, and handed
 // out in order.
 //
-//	draw (block, row picks) -> gather -> fill -> pad -> transforms -> Batch
+//	draw (block, row picks) -> images -> gather -> fill -> pad -> transforms -> Batch
 //
 // [New] takes a dataset and [Options], which have the names and the exclusions of
 // torch.utils.data.DataLoader. [Loader.Batches] is the iteration. A [Batch] has one array in
@@ -10,6 +10,11 @@
 // an array as Go values without copying it. [Features] cast, hash and scale values as they are
 // gathered, and stack columns to matrices. [Padding] makes ragged lists dense, and a [Transform]
 // does anything else, with random numbers that a resumed run repeats.
+//
+// Options.Images decodes and augments the files in columns of bytes, and writes their tensors
+// straight into the batch's memory (images_decode.go). The goroutines that decode have a lens each,
+// with the decoders' memory (images_lens.go). A row's crop depends on the seed, the epoch, the row
+// and the column's name alone, and a file that cannot be decoded is a lost row.
 //
 // [NewMap] makes batches of rows that are named by number, and a [Sampler] names the rows of an
 // epoch: [Random], [Weighted], [Distributed] and the others have torch's names and semantics.
@@ -38,11 +43,12 @@
 // # Goroutines
 //
 // Without workers there are none but the stream's; the consumer's goroutine makes each batch when
-// it asks for it. With n workers an iteration has n+1 goroutines. However the loop over Batches is
-// left, by its end, an error, break, return, a panic or runtime.Goexit, they are gone when it has
-// been left, and so is all memory but that of batches that the consumer holds. For that, transforms
-// and collates have to return when their ctx ends. Errors and panics of theirs reach the consumer
-// as the last element of the iteration.
+// it asks for it. With n workers an iteration has n+1 goroutines, and up to Options.ImageParallel
+// help with the images of a batch while it is made. However the loop over Batches is left, by its
+// end, an error, break, return, a panic or runtime.Goexit, they are gone when it has been left, and
+// so is all memory but that of batches that the consumer holds. For that, transforms and collates
+// have to return when their ctx ends. Errors and panics of theirs reach the consumer as the last
+// element of the iteration.
 //
 // The package never changes the order of rows, writes no log, and does not look at what is in a
 // batch.

@@ -33,6 +33,7 @@ type binder struct {
 	scales  map[int]choice[Scale]
 	stacked []string // by column: the matrix that it is in
 	kept    []bool   // of those in matrices
+	images  map[int][]*imageColumn
 }
 
 // chosen finds the columns of names and patterns.
@@ -112,6 +113,10 @@ func (b *binder) shape(matrices []*rowgroup.Matrix) *Shape {
 			}
 			continue
 		}
+		if all := b.images[i]; all != nil {
+			s.add(shapeOf(i, f, all))
+			continue
+		}
 		out := shapeColumn{source: i}
 		if cast, any := b.castOf(i, column.TypeNone); any {
 			if f.Made {
@@ -181,7 +186,7 @@ func castField(f *column.Field, c rowgroup.Cast) (*column.Field, *rowgroup.Caste
 // stack binds a stack; nil when something is wrong.
 func (b *binder) stack(s Stack) *rowgroup.Matrix {
 	field := fmt.Sprintf("Stack[%q]", s.Name)
-	if last := len(b.data.Fields) - 1; last >= 0 && b.data.Fields[last].Made && b.data.Fields[last].Name == rowgroup.LengthsColumn {
+	if b.packs() {
 		b.problems.Add(field, "contradicts {Pack}: the rows of packed batches are blocks of tokens, and other columns lists; leave one of the two out")
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/iterable"
+	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -21,6 +22,7 @@ type Loader struct {
 	length int64
 	pool   *mem.Pool
 	places chan struct{} // of the default allocator, one for each batch that exists
+	images imageNeed
 	owner  *owner
 	meters *meters
 
@@ -44,24 +46,33 @@ func New(ds *iterable.Dataset, o Options) (*Loader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.buckets = ds.Buckets()
+	r.buckets, r.placeOf = ds.Buckets(), ds.Locate
+	need, err := r.imageNeed(o.lenses(), ds.Memory())
+	if err != nil {
+		return nil, err
+	}
 	length, err := ds.Len(o.BatchSize, o.WorldSize, o.Tail)
 	if err != nil {
 		return nil, err
 	}
-	wider := r.shape.wider(ds.Manifest()) + r.packed.wider()
+	wider := r.wider(ds)
+	var stacks *rowgroup.Stacks
+	if r.packed == nil && !r.buckets {
+		stacks = r.shape.stacks(ds.Manifest().Schema())
+	}
 	if o.State != nil {
 		if _, err := ds.Start(o.WorldSize, o.stream()); err != nil {
 			return nil, err
 		}
 	}
 	l := &Loader{
-		o: o, recipe: r, length: length, pool: (*mem.Pool)(ds.Pool()), places: make(chan struct{}, o.MaxBatches), owner: &owner{}, meters: &meters{},
+		o: o, recipe: r, length: length, pool: (*mem.Pool)(ds.Pool()), places: make(chan struct{}, o.MaxBatches), owner: &owner{}, meters: &meters{}, images: need,
 		loop: iteration.Loop[*pass, *Batch]{Closed: ErrClosed, Busy: ErrBusy},
 	}
 	l.open = func(ctx context.Context, epoch int, state *shuffle.State) (rowStream, *mem.Account, error) {
 		so := o.stream()
-		so.Epoch, so.State, so.Wider = epoch, state, wider
+		so.Epoch, so.State, so.Wider, so.Stacks = epoch, state, wider, stacks
+		so.Scratch, so.MoreScratch = need.least, need.more
 		s, err := ds.Stream(ctx, shuffle.Worker{Rank: o.Rank, WorldSize: o.WorldSize}, so)
 		if err != nil {
 			return nil, nil, err // not a stream that is not nil
@@ -79,7 +90,13 @@ func Plan(ds *iterable.Dataset, o Options) (*iterable.Plan, error) {
 	}
 	o = o.withDefaults()
 	so := o.stream()
-	so.Wider = o.wider(ds)
+	if r, err := newRecipe(ds.BatchSchema(), o); err == nil {
+		need, err := r.imageNeed(o.lenses(), ds.Memory())
+		if err != nil {
+			return nil, err
+		}
+		so.Wider, so.Scratch, so.MoreScratch = r.wider(ds), need.least, need.more
+	}
 	return ds.Plan(o.WorldSize, so)
 }
 
@@ -104,7 +121,11 @@ func (o Options) wider(ds *iterable.Dataset) int64 {
 	if err != nil {
 		return 0
 	}
-	return r.shape.wider(ds.Manifest()) + r.packed.wider()
+	return r.wider(ds)
+}
+
+func (r *recipe) wider(ds *iterable.Dataset) int64 {
+	return max(0, r.shape.wider(ds.Manifest())-r.filesBytes(ds.Manifests())) + r.packed.wider()
 }
 
 // Len is the number of batches of a whole epoch, the same on every rank.
@@ -129,7 +150,7 @@ func (l *Loader) begin(ctx context.Context, after *shuffle.State) (*pass, error)
 	}
 	p := &pass{
 		recipe: l.recipe, meters: l.meters, owner: l.owner, stream: s, allocator: l.o.Allocator, timeout: l.o.Timeout,
-		unordered: l.o.Unordered,
+		unordered: l.o.Unordered, imaging: l.recipe.newImaging(l.images, account),
 	}
 	if p.allocator == nil {
 		p.allocator = &pooled{pool: l.pool, places: l.places, account: account}
@@ -156,7 +177,7 @@ func (l *Loader) Stats() Stats {
 		Batches: m.batches.Load(), Rows: m.rows.Load(), Held: int(l.owner.held.Load()),
 		Draws: m.draws.queue(0, 0), Memory: m.memory.queue(len(l.places), 0), Work: m.work.queue(0, 0),
 		Ready:  m.ready.queue(int(m.depth.Load()), l.o.Workers*l.o.PrefetchFactor),
-		Gather: time.Duration(t[stageGather].Load()), Pad: time.Duration(t[stagePad].Load()),
+		Images: time.Duration(t[stageImages].Load()), Gather: time.Duration(t[stageGather].Load()), Pad: time.Duration(t[stagePad].Load()),
 		Transform: time.Duration(t[stageTransform].Load()),
 	}
 	if l.o.Allocator == nil {

@@ -1,13 +1,17 @@
 package loader
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/shardfeed/shardfeed/images"
+	"github.com/shardfeed/shardfeed/images/codec"
 	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/option"
@@ -32,12 +36,19 @@ type MapOptions struct {
 	// for and 2 with the consumer. An Allocator of the user's has its own bound.
 	MaxBatches int
 
-	// NaN, Fill, Features, Pad and Allocator are those of [Options].
-	NaN       bool
-	Fill      []Fill
-	Features  Features
-	Pad       []Padding
-	Allocator Allocator
+	// NaN, Fill, Features, Images, ImageDecoder, Pad and Allocator are those of [Options].
+	NaN          bool
+	Fill         []Fill
+	Features     Features
+	Images       map[string]images.Options
+	ImageDecoder func() (codec.Decoder, error)
+	Pad          []Padding
+	Allocator    Allocator
+
+	// ImageParallel is the number of goroutines that decode images. 0 means Workers, and fewer is
+	// the same. What is drawn at random for an image depends on the data set's seed, on
+	// [Map.SetEpoch] and on the row, as in batches of a [Loader].
+	ImageParallel int
 
 	// Taker reads the rows. The map does not close it, and Memory is its own. nil is a taker of the
 	// map's own.
@@ -63,10 +74,12 @@ func (o MapOptions) Validate() error {
 	p.Within("Workers", int64(o.Workers), option.MaxWorkers)
 	p.Within("PrefetchFactor", int64(o.PrefetchFactor), option.MaxBatches/option.MaxWorkers)
 	p.Within("MaxBatches", int64(o.MaxBatches), option.MaxBatches)
+	p.Within("ImageParallel", int64(o.ImageParallel), option.MaxWorkers)
 	if o.Taker != nil && o.Memory != 0 {
 		p.Add("Memory", "is that of the {Taker}; leave one of the two out")
 	}
 	o.Features.validate(&p)
+	validateImages(&p, o.Images)
 	for i, pad := range o.Pad {
 		pad.validate(&p, i)
 	}
@@ -85,6 +98,7 @@ type Map struct {
 
 	// making has no stream: it is how batches are made, and their owner, allocator and figures.
 	making *pass
+	epoch  atomic.Int64
 	once   sync.Once
 }
 
@@ -95,13 +109,13 @@ func NewMap(ds *iterable.Dataset, o MapOptions) (*Map, error) {
 		return nil, err
 	}
 	o = o.withDefaults()
-	r, err := newRecipe(ds.Schema(), Options{NaN: o.NaN, Fill: o.Fill, Features: o.Features, Pad: o.Pad})
+	r, need, err := o.recipe(ds)
 	if err != nil {
 		return nil, err
 	}
 	m := &Map{o: o, taker: o.Taker, own: o.Taker == nil, pool: (*mem.Pool)(ds.Pool())}
 	if m.own {
-		to := iterable.TakerOptions{Memory: o.Memory}
+		to := iterable.TakerOptions{Memory: o.Memory, Scratch: need.least, MoreScratch: need.more}
 		if o.Allocator == nil {
 			to.Batches, to.BatchRows, to.Wider = o.MaxBatches, o.BatchSize, r.shape.wider(ds.Manifest())
 		}
@@ -109,7 +123,8 @@ func NewMap(ds *iterable.Dataset, o MapOptions) (*Map, error) {
 			return nil, err
 		}
 	}
-	p := &pass{recipe: r, meters: &meters{}, owner: &owner{}, allocator: o.Allocator}
+	p := &pass{recipe: r, meters: &meters{}, owner: &owner{}, allocator: o.Allocator, imaging: r.newImaging(need, (*mem.Account)(m.taker.Account()))}
+	p.numbered = func() (uint64, int64) { return ds.Seed(), m.epoch.Load() }
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
 	if p.allocator == nil {
 		places := make(chan struct{}, o.MaxBatches)
@@ -118,6 +133,31 @@ func NewMap(ds *iterable.Dataset, o MapOptions) (*Map, error) {
 	m.making = p
 	return m, nil
 }
+
+// recipe is how the batches are made, and the memory that their images need.
+func (o MapOptions) recipe(ds *iterable.Dataset) (*recipe, imageNeed, error) {
+	r, err := newRecipe(ds.Schema(), Options{NaN: o.NaN, Fill: o.Fill, Features: o.Features, Images: o.Images, ImageDecoder: o.ImageDecoder, Pad: o.Pad})
+	if err != nil {
+		return nil, imageNeed{}, err
+	}
+	r.placeOf = ds.Locate
+	need, err := r.imageNeed(max(o.Workers, o.ImageParallel), cmp.Or(o.Memory, ds.Memory()))
+	return r, need, err
+}
+
+// TakerOptions are those of a taker for Options.Taker, with the memory that decoding images takes:
+// for a program whose maps share one. They leave batches to an Allocator.
+func (o MapOptions) TakerOptions(ds *iterable.Dataset) (iterable.TakerOptions, error) {
+	if err := o.Validate(); err != nil {
+		return iterable.TakerOptions{}, err
+	}
+	_, need, err := o.withDefaults().recipe(ds)
+	return iterable.TakerOptions{Memory: o.Memory, Scratch: need.least, MoreScratch: need.more}, err
+}
+
+// SetEpoch makes what batches draw at random that of an epoch, from the next one on. It begins as
+// 0.
+func (m *Map) SetEpoch(epoch int64) { m.epoch.Store(epoch) }
 
 // Len is the number of rows, whose numbers are 0 to Len-1.
 func (m *Map) Len() int64 { return m.taker.Len() }
@@ -268,7 +308,7 @@ func (m *Map) Stats() Stats {
 	return Stats{
 		Batches: m.making.batches.Load(), Rows: m.making.meters.rows.Load(), Held: int(m.making.owner.held.Load()),
 		Draws: m.making.draws.queue(0, 0), Memory: m.making.meters.memory.queue(0, m.o.MaxBatches),
-		Gather: time.Duration(t[stageGather].Load()), Pad: time.Duration(t[stagePad].Load()), Stream: m.taker.Stats(),
+		Images: time.Duration(t[stageImages].Load()), Gather: time.Duration(t[stageGather].Load()), Pad: time.Duration(t[stagePad].Load()), Stream: m.taker.Stats(),
 	}
 }
 
@@ -278,6 +318,7 @@ func (m *Map) Stats() Stats {
 func (m *Map) Close() (err error) {
 	m.once.Do(func() {
 		m.making.cancel(ErrClosed)
+		m.making.imaging.close()
 		if m.own {
 			err = m.taker.Close()
 		}

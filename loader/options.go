@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/images"
+	"github.com/shardfeed/shardfeed/images/codec"
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/shuffle"
@@ -52,8 +54,8 @@ type Options struct {
 	Rank, WorldSize int
 
 	// Replication gives so many ranks in a row the same batches, as tensor and pipeline parallel
-	// ranks need: the loader is that of data rank Rank/Replication of WorldSize/Replication. It must
-	// divide WorldSize. 0 means 1.
+	// ranks need: the loader is that of data rank Rank/Replication of WorldSize/Replication. It
+	// must divide WorldSize. 0 means 1.
 	Replication int
 
 	// Epoch is the first epoch. Epochs is how many one call of Batches goes through, without a
@@ -69,8 +71,8 @@ type Options struct {
 
 	// OnError says what becomes of rows whose data is corrupt, gone or changed: iterable.Raise, the
 	// default, ends the iteration; under iterable.Mask other rows of the batch fill their places,
-	// behind Batch.Valid; under iterable.Skip batches are shorter, maybe empty. MaxLost is the share
-	// of an epoch's rows that may be lost, of which one place always may; 0 is
+	// behind Batch.Valid; under iterable.Skip batches are shorter, maybe empty. MaxLost is the
+	// share of an epoch's rows that may be lost, of which one place always may; 0 is
 	// iterable.DefaultMaxLost.
 	OnError iterable.OnError
 	MaxLost float64
@@ -84,15 +86,31 @@ type Options struct {
 	// follows, and Fill, is about the columns that come of it.
 	Features Features
 
+	// Images decodes, crops, scales and augments the files in columns of bytes, which become columns
+	// of tensors: [B, 3, H, W], or [B, H, W, 3] under images.HWC. The names are those of columns or
+	// dotted paths to members of structs. What is drawn at random depends on the data's seed, the
+	// epoch, the row and the column's name alone. A file that cannot be decoded, a null, or one above
+	// the limits of images.Options is lost data; see OnError. It needs a data set with RowIDs or
+	// RowKeys.
+	Images map[string]images.Options
+
+	// ImageDecoder makes a decoder of images, which one goroutine uses at a time; nil is codec.Go.
+	// Each goroutine that decodes has one for each column of Images.
+	ImageDecoder func() (codec.Decoder, error)
+
+	// ImageParallel is the number of goroutines that decode images. One without a batch of its
+	// their own help with the batch of another. 0 means Workers, and fewer is the same.
+	ImageParallel int
+
 	// Pad makes ragged lists dense; see [Padding].
 	Pad []Padding
 
 	// Packed makes columns of the documents in packed batches. It needs a data set with Pack.
 	Packed Packed
 
-	// Seeds adds the column SeedColumn to each batch: an int64 for each row, by the data's seed, the
-	// epoch and the row, whatever the number of ranks and the batch size. It needs a data set with
-	// RowIDs or RowKeys.
+	// Seeds adds the column SeedColumn to each batch: an int64 for each row, by the data's seed,
+	// the epoch and the row, whatever the number of ranks and the batch size. It needs a data set
+	// with RowIDs or RowKeys.
 	Seeds bool
 
 	// Transforms are applied to each batch, in order, after Pad.
@@ -158,6 +176,7 @@ func (o Options) Validate() error {
 		}
 	}
 	o.Features.validate(&p)
+	validateImages(&p, o.Images)
 	for i, f := range o.Fill {
 		if f.Column == "" {
 			p.Add(fmt.Sprintf("Fill[%d].Column", i), "must not be empty")
@@ -185,6 +204,7 @@ func (o Options) validateWorkers(p *option.List) {
 	p.Within("Workers", int64(o.Workers), option.MaxWorkers)
 	p.Within("PrefetchFactor", int64(o.PrefetchFactor), option.MaxBatches/option.MaxWorkers)
 	p.Within("MaxBatches", int64(o.MaxBatches), option.MaxBatches)
+	p.Within("ImageParallel", int64(o.ImageParallel), option.MaxWorkers)
 	if o.Workers == 0 && o.PrefetchFactor > 0 {
 		p.Add("PrefetchFactor", "needs {Workers}; set them, or leave it out")
 	}
@@ -198,6 +218,9 @@ func (o Options) validateWorkers(p *option.List) {
 		p.Add("Timeout", "must not be negative, got %v", o.Timeout)
 	}
 }
+
+// lenses is how many goroutines decode images.
+func (o Options) lenses() int { return max(1, o.Workers, o.ImageParallel) }
 
 // Check lists what does not fit the columns of a data set: what is padded or filled and cannot be.
 func (o Options) Check(s *column.Schema) error {

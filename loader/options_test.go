@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shardfeed/shardfeed/images"
 	"github.com/shardfeed/shardfeed/internal/option/optiontest"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
@@ -68,11 +69,12 @@ const ofSpec = "errors name the field of shardfeed.Spec; TestFeaturesValidate ha
 func TestOptionsValidateEveryField(t *testing.T) {
 	optiontest.Walk(t, Options{Workers: 1}, map[string]string{
 		"DropLast": "both are meant", "Unordered": "both are meant", "NaN": "both are meant", "Seeds": "both are meant",
-		"Allocator": "what it returns is checked when it is used", "Packed.Tokens": "checked against the schema",
+		"ImageDecoder": "nil is a default", "Allocator": "what it returns is checked when it is used", "Packed.Tokens": "checked against the schema",
 		"Features.Cast": ofSpec, "Features.Hash": ofSpec, "Features.Scale": ofSpec, "Features.Stack": ofSpec,
 	}, map[string][]any{
 		"Epochs": {math.MaxInt64}, "MaxLost": {-0.1, 1.1}, "Timeout": {-time.Second}, "State": {&shuffle.State{}}, "Fill": {[]Fill{{}}},
-		"Pad": {[]Padding{{}}}, "Packed.With": {[]string{"mask"}, []string{"doc_ids", "doc_ids"}}, "Transforms": {[]Transform{{}}},
+		"Images": {map[string]images.Options{"": {}}, map[string]images.Options{"img": {Height: -1}}},
+		"Pad":    {[]Padding{{}}}, "Packed.With": {[]string{"mask"}, []string{"doc_ids", "doc_ids"}}, "Transforms": {[]Transform{{}}},
 	})
 }
 

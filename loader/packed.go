@@ -29,21 +29,22 @@ func PackedColumns() []string { return []string{PositionIDs, DocIDs, SeqLengths,
 type Packed struct {
 	// With names columns that are added:
 	//
-	//	position_ids  int32 [rows, size]  place in the document's piece, and in the padding
-	//	doc_ids       int32 [rows, size]  number of the document in the row, -1 in the padding
-	//	seq_lengths   list<int32>         tokens of each document in the row
-	//	cu_seqlens    int32               0, and the ends of documents and paddings in the flat batch
-	//	max_seqlen    int32               tokens of the longest of them
+	// 	position_ids  int32 [rows, size]  place in the document's piece, and in the padding
+	// 	doc_ids       int32 [rows, size]  number of the document in the row, -1 in the padding
+	// 	seq_lengths   list<int32>         tokens of each document in the row
+	// 	cu_seqlens    int32               0, and the ends of documents and paddings in the flat batch
+	// 	max_seqlen    int32               tokens of the longest of them
 	//
 	// The lists of cu_seqlens are one array of the batch: the values of all rows, one behind the
 	// other. max_seqlen is the same in each row.
 	With []string
 
-	// Labels adds the column "labels", int64: of the lists of that name where the data has them, else
-	// of the packed lists. Where a token has no label it is iterable.IgnoredLabel.
+	// Labels adds the column "labels", int64: of the lists of that name where the data has them,
+	// else of the packed lists. Where a token has no label it is iterable.IgnoredLabel.
 	Labels Labels
 
-	// Tokens is the column that labels are made of where the data has none; "" is the only packed one.
+	// Tokens is the column that labels are made of where the data has none; "" is the only packed
+	// one.
 	Tokens string
 }
 
@@ -129,7 +130,7 @@ func bindPacked(p Packed, s *column.Schema) (*deriver, error) {
 			}
 		}
 		if f.Name != rowgroup.LengthsColumn && slices.Contains(p.With, f.Name) {
-			errs = append(errs, fmt.Errorf("loader: packed batches get a column %q, and the data has one; leave it out of the columns", f.Name))
+			errs = append(errs, packedError("adds a column %q, and the data has one; leave it out of {Columns}", f.Name))
 		}
 	}
 	if p.Labels != "" {
@@ -153,18 +154,22 @@ func (d *deriver) bindLabels(s *column.Schema) error {
 	}
 	switch {
 	case named >= 0 && !isPacked(s.Fields[named]):
-		return fmt.Errorf("loader: labels are made of a list of tokens, and the column %q is %v; leave it out of the columns", iterable.LabelsColumn, s.Fields[named])
+		return packedError("makes labels of a list of tokens, and the column %q is %v; leave it out of {Columns}", iterable.LabelsColumn, s.Fields[named])
 	case named >= 0:
 		d.tokens, d.replace = named, true
 	case d.Tokens == "" && len(packed) > 1:
-		return fmt.Errorf("loader: labels are made of one packed column, and there are %q; name it, or leave the others out", packed)
+		return packedError("makes labels of one packed column, and there are %q; leave the others out of {Columns}", packed)
 	}
 	switch f := s.Fields[d.tokens].Children[0]; f.Type {
 	case column.TypeInt8, column.TypeInt16, column.TypeInt32, column.TypeInt64, column.TypeUint8, column.TypeUint16, column.TypeUint32, column.TypeUint64:
 		return nil
 	default:
-		return fmt.Errorf("loader: labels are made of integers, and the items of %q are %v", s.Fields[d.tokens].Name, f)
+		return packedError("makes labels of integers, and the items of %q are %v", s.Fields[d.tokens].Name, f)
 	}
+}
+
+func packedError(format string, args ...any) error {
+	return &iterable.OptionError{Field: "Packed", Text: fmt.Sprintf(format, args...)}
 }
 
 // lengthsArray is the documents' lengths of a batch.

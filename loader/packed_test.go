@@ -98,6 +98,48 @@ func TestCuSeqlensAreOneArray(t *testing.T) {
 	}
 }
 
+// Labels are tokens of any integer type.
+func TestLabelsOfAllTypes(t *testing.T) {
+	for _, c := range []struct {
+		kind  column.Type
+		width int
+		token string
+	}{
+		{column.TypeInt8, 1, "-7"},
+		{column.TypeInt16, 2, "-300"},
+		{column.TypeInt32, 4, "-70000"},
+		{column.TypeInt64, 8, "-5000000000"},
+		{column.TypeUint8, 1, "200"},
+		{column.TypeUint16, 2, "60000"},
+		{column.TypeUint32, 4, "4000000000"},
+		{column.TypeUint64, 8, "5000000000"},
+	} {
+		t.Run(c.kind.String(), func(t *testing.T) {
+			s := packedSchema()
+			s.Fields[0] = listed("tokens", 2, fixed("tokens", c.kind, c.width))
+			a, err := derived(t, Packed{Labels: LabelsSame}, s, "[[1,"+c.token+"]]", "[[2]]").Column("labels")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, want := show(a), "[[-100,"+c.token+"]]"; got != want {
+				t.Errorf("%s, want %s", got, want)
+			}
+		})
+	}
+}
+
+// The longest sequence may be a padding.
+func TestMaxSeqlenOfPadding(t *testing.T) {
+	b := derived(t, Packed{With: []string{MaxSeqlen}}, packedSchema(), packedTokens, `[[2],[3,2],[1]]`)
+	a, err := b.Column(MaxSeqlen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := show(a), `[5,5,5]`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
 func TestPackedRefuses(t *testing.T) {
 	labels := fixed("labels", column.TypeInt64, 8)
 	for _, c := range []struct {
@@ -107,8 +149,8 @@ func TestPackedRefuses(t *testing.T) {
 		want   string
 	}{
 		{"rows", Packed{With: []string{DocIDs}}, &column.Schema{Fields: []*column.Field{int32s("a")}}, "Packed needs a data set with Pack"},
-		{"taken", Packed{With: []string{DocIDs}}, packedSchema(listed("doc_ids", 0, int32s("doc_ids"))), `a column "doc_ids", and the data has one`},
-		{"labels of what", Packed{Labels: LabelsSame}, packedSchema(listed("mask", 6, int32s("mask"))), `labels are made of one packed column, and there are ["tokens" "mask"]`},
+		{"taken", Packed{With: []string{DocIDs}}, packedSchema(listed("doc_ids", 0, int32s("doc_ids"))), `Packed adds a column "doc_ids", and the data has one; leave it out of Columns`},
+		{"labels of what", Packed{Labels: LabelsSame}, packedSchema(listed("mask", 6, int32s("mask"))), `Packed makes labels of one packed column, and there are ["tokens" "mask"]; leave the others out of Columns`},
 		{"labels that are no tokens", Packed{Labels: LabelsSame}, packedSchema(listed("labels", 0, labels)), `the column "labels" is list<int64>; leave it out`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 // A rowStream is what a pass reads: [iterable.Stream].
 type rowStream interface {
 	Next(context.Context) (*iterable.Draw, error)
+	Lose(epoch int64, x iterable.Loss) error
 	Stats() iterable.Stats
 	Close() error
 }
@@ -36,6 +37,8 @@ type rowStream interface {
 type pass struct {
 	*recipe
 	*meters
+	imaging   *imaging                          // nil without images
+	numbered  func() (seed uint64, epoch int64) // nil: draws say it
 	allocator Allocator
 	owner     *owner
 	stream    rowStream
@@ -97,6 +100,12 @@ func (p *pass) start(workers, prefetch int, pool *mem.Pool) {
 		}
 		close(p.out)
 	})
+}
+
+func (p *pass) newCollator(pool *mem.Pool) *collator {
+	c := p.recipe.newCollator(pool)
+	c.imaging, c.numbered = p.imaging, p.numbered
+	return c
 }
 
 // feed draws until the stream ends or fails, and returns the job that says so; or nil when the pass
@@ -240,10 +249,24 @@ func (p *pass) Next() (*Batch, *shuffle.State, error) {
 	}
 	b := j.batch
 	j.batch = nil
+	if err := p.lose(b); err != nil {
+		b.Release()
+		return nil, nil, err
+	}
 	p.owner.give(b)
 	p.batches.Add(1)
 	p.rows.Add(int64(b.Rows))
 	return b, p.handed.take(j.seq, b.State), nil
+}
+
+// lose counts the rows of a batch that were lost after the draw, in the order of the batches.
+func (p *pass) lose(b *Batch) error {
+	for _, x := range b.losses {
+		if err := p.stream.Lose(b.Epoch, x); err != nil {
+			return &Error{Op: stageNames[stageImages], Rank: p.rank, Epoch: b.Epoch, Step: b.Step, Column: x.Column, Err: err}
+		}
+	}
+	return nil
 }
 
 // next returns the job of the next batch, done. Its error is io.EOF after the last.
@@ -326,6 +349,7 @@ func (p *pass) Close() error {
 				p.discard(j)
 			}
 		}
+		p.imaging.close()
 		p.closed = p.stream.Close()
 	})
 	return p.closed

@@ -49,10 +49,12 @@ func bindRowIDs(o Options, s *column.Schema) (*rowNaming, error) {
 		n.hide = s.Fields[n.row].Name == ""
 	} else if o.Seeds {
 		return nil, &iterable.OptionError{Field: "Seeds", Text: "needs a data set with {RowKeys}"}
+	} else if len(o.Images) > 0 {
+		return nil, &iterable.OptionError{Field: "Images", Text: "needs a data set with {RowKeys}"}
 	} else if ofRows >= 0 {
 		return nil, &iterable.OptionError{Field: fmt.Sprintf("Transforms[%d].Rows", ofRows), Text: "needs a data set with {RowKeys}"}
 	}
-	if !o.Seeds && ofRows < 0 && !n.hide {
+	if !o.Seeds && ofRows < 0 && !n.hide && len(o.Images) == 0 {
 		return nil, nil
 	}
 	taken := slices.ContainsFunc(s.Fields, func(f *column.Field) bool { return f.Name == SeedColumn })
@@ -64,18 +66,30 @@ func bindRowIDs(o Options, s *column.Schema) (*rowNaming, error) {
 
 // rowNames are the names of a batch's rows. They are valid while its draw is made a batch.
 type rowNames struct {
+	seed    uint64
+	epoch   int64
 	rows    []int64
 	sources []int32
-	epochs  []int32 // after the batch's; nil: all are of its own
+	epochs  []int32 // after epoch; nil: all are of that
 }
 
 // keyOf names row i for a transform, or 0.
-func (n *rowNames) keyOf(b *Batch, i, transform int) rowKey {
-	epoch := b.Epoch
+func (n *rowNames) keyOf(i, transform int) rowKey {
+	epoch := n.epoch
 	if i < len(n.epochs) {
 		epoch += int64(n.epochs[i])
 	}
-	return rowKey{seed: b.State.Seed, epoch: epoch, source: n.sources[i], row: n.rows[i], transform: transform}
+	return rowKey{seed: n.seed, epoch: epoch, source: n.sources[i], row: n.rows[i], transform: transform}
+}
+
+// set takes the names of rows from columns.
+func (n *rowNames) set(row, source *column.Array, rows int) error {
+	if len(row.Data) < 8*rows || len(source.Data) < 4*rows {
+		return errors.New("the columns of row ids are too short; this is a bug")
+	}
+	n.rows = unsafe.Slice((*int64)(unsafe.Pointer(unsafe.SliceData(row.Data))), rows)
+	n.sources = unsafe.Slice((*int32)(unsafe.Pointer(unsafe.SliceData(source.Data))), rows)
+	return nil
 }
 
 // nameRows takes the names of a batch's rows from its columns, and adds the seeds.
@@ -85,11 +99,9 @@ func (c *collator) nameRows(b *Batch) error {
 		return nil
 	}
 	row, source := b.Columns[r.row], b.Columns[r.source]
-	if len(row.Data) < 8*b.Rows || len(source.Data) < 4*b.Rows {
-		return errors.New("the columns of row ids are too short; this is a bug")
+	if err := c.names.set(row, source, b.Rows); err != nil {
+		return err
 	}
-	c.names.rows = unsafe.Slice((*int64)(unsafe.Pointer(unsafe.SliceData(row.Data))), b.Rows)
-	c.names.sources = unsafe.Slice((*int32)(unsafe.Pointer(unsafe.SliceData(source.Data))), b.Rows)
 	if r.hide {
 		b.Columns = slices.DeleteFunc(b.Columns, func(a *column.Array) bool { return a == row || a == source })
 	}
@@ -98,7 +110,7 @@ func (c *collator) nameRows(b *Batch) error {
 	}
 	seeds, err := AddTensor[int64](b, SeedColumn)
 	for i := range seeds {
-		hi, _ := c.names.keyOf(b, i, 0).pcg()
+		hi, _ := c.names.keyOf(i, 0).pcg()
 		seeds[i] = int64(hi)
 	}
 	return err

@@ -2,6 +2,7 @@ package loader
 
 import (
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/images"
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
@@ -19,14 +20,18 @@ type shapeColumn struct {
 	source int              // the data's column
 	cast   *rowgroup.Caster // nil: values stay what they are
 	matrix *rowgroup.Matrix // nil: it is a single column
+	images []*imageColumn   // tensors that stand for it, or for members of it
+	stub   *column.Field    // the column without the members that are images
 }
 
 // Shape is how batches are made of the columns of a data set. The error lists everything that does
 // not fit.
-func (o Options) Shape(s *column.Schema) (*Shape, error) { return o.Features.bind(s, o.NaN, o.Fill) }
+func (o Options) Shape(s *column.Schema) (*Shape, error) {
+	return o.Features.bind(s, o.NaN, o.Fill, o.Images)
+}
 
-// bind binds the features, with what stands in place of nulls.
-func (f Features) bind(s *column.Schema, nan bool, fills []Fill) (*Shape, error) {
+// bind binds the features, with what stands in place of nulls, and the images.
+func (f Features) bind(s *column.Schema, nan bool, fills []Fill, all map[string]images.Options) (*Shape, error) {
 	b := &binder{Features: f, data: s, nan: nan, fills: fills, stacked: make([]string, len(s.Fields)), kept: make([]bool, len(s.Fields))}
 	b.problems.New = newProblem
 	b.casts, b.hashes, b.scales = chosen(b, "Cast", f.Cast), chosen(b, "Hash", f.Hash), chosen(b, "Scale", f.Scale)
@@ -36,12 +41,37 @@ func (f Features) bind(s *column.Schema, nan bool, fills []Fill) (*Shape, error)
 			matrices = append(matrices, m)
 		}
 	}
+	b.bindImages(all)
 	shape := b.shape(matrices)
 	return shape, b.problems.Err()
 }
 
 // Schema is the columns of batches.
 func (s *Shape) Schema() *column.Schema { return s.schema }
+
+// fixed is how many columns of fixed values are gathered one by one.
+func (s *Shape) fixed() (n int) {
+	for i, f := range s.schema.Fields {
+		if f.Kind == column.Fixed && s.columns[i].cast == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// stacks are the matrices that loads may make of the data's columns.
+func (s *Shape) stacks(data *column.Schema) *rowgroup.Stacks {
+	var matrices []*rowgroup.Matrix
+	used := make([]bool, len(data.Fields))
+	for _, c := range s.columns {
+		if c.matrix != nil {
+			matrices = append(matrices, c.matrix)
+		} else {
+			used[c.source] = true
+		}
+	}
+	return rowgroup.NewStacks(data, matrices, used)
+}
 
 // wider is how many bytes a row of the shape's columns has beyond one of the data's, as far as
 // these are fixed values and lists of them.
@@ -54,6 +84,9 @@ func (s *Shape) wider(m *rowgroup.Manifest) (bytes int64) {
 			bytes += int64(f.ListSize * f.Children[0].Width)
 		case c.cast != nil:
 			bytes += rowBytes(m, f, c.source) - rowBytes(m, s.data.Fields[c.source], c.source)
+		}
+		for _, image := range c.images {
+			bytes += int64(image.bytes)
 		}
 		used[c.source] = true
 	}

@@ -47,8 +47,9 @@ type Stats struct {
 	Work   Queue // from the loader to its workers: waits in put are for collate and transforms
 	Ready  Queue // from the workers to the consumer: waits in get are the consumer's, in put the loader's
 
-	// What the workers did, all of them together.
-	Gather, Pad, Transform time.Duration
+	// What the workers did, all of them together. While a batch has its images decoded, other
+	// goroutines may help, and only the time of its worker counts.
+	Images, Gather, Pad, Transform time.Duration
 
 	Stream iterable.Stats
 }
@@ -59,6 +60,7 @@ func (s Stats) Sub(t Stats) Stats {
 	s.Rows -= t.Rows
 	s.Draws, s.Memory = s.Draws.Sub(t.Draws), s.Memory.Sub(t.Memory)
 	s.Work, s.Ready = s.Work.Sub(t.Work), s.Ready.Sub(t.Ready)
+	s.Images -= t.Images
 	s.Gather -= t.Gather
 	s.Pad -= t.Pad
 	s.Transform -= t.Transform
@@ -74,6 +76,9 @@ func (s Stats) String() string {
 	fmt.Fprintf(&b, "draws    %v\nmemory   %v\nwork     %v\nready    %v\n", s.Draws, s.Memory, s.Work, s.Ready)
 	fmt.Fprintf(&b, "%-8s %12s %12s %12s\n", "stage", "gather", "pad", "transform")
 	fmt.Fprintf(&b, "%-8s %12s %12s %12s\n", "time", seconds(s.Gather), seconds(s.Pad), seconds(s.Transform))
+	if s.Images > 0 {
+		fmt.Fprintf(&b, "images took %s\n", seconds(s.Images))
+	}
 	b.WriteString(s.Stream.String())
 	return b.String()
 }

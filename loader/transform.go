@@ -33,7 +33,7 @@ func (c *collator) apply(ctx context.Context, b *Batch, i int) error {
 		return t.Apply(ctx, b, c.random)
 	}
 	for row := range b.Rows {
-		c.pcg.Seed(c.names.keyOf(b, row, i+1).pcg())
+		c.pcg.Seed(c.names.keyOf(row, i+1).pcg())
 		if err := t.Rows(ctx, b, row, c.random); err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/shardfeed/shardfeed"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
@@ -23,20 +24,23 @@ func (a *app) bench() *cobra.Command {
 second, processor time, memory, the time to the first batch, what was waited for, what was asked of
 servers and what came from the cache. All times and bytes are those of this process, from opening
 the shards on. With --device the batches are collated into page-locked memory and copied to a GPU;
-what lies there is not touched.`,
+what lies there is not touched. With --images it decodes, crops and changes images as training would.`,
 		Example: `  shardfeed bench data/
   shardfeed bench data/ --shuffle --batch-size 1024 --memory 1GiB
   shardfeed bench data/ --columns token_ids --limit 1000000 --json
   shardfeed bench s3://bucket/table --shuffle --epochs 2
-  shardfeed bench data/ --shuffle --device cuda:0`,
+  shardfeed bench data/ --shuffle --device cuda:0
+  shardfeed bench data/ --columns img,label --images img=imagenet_train`,
 	}
 	fs := c.Flags()
 	f.data(fs)
 	f.rows(fs)
 	f.choice(fs)
 	f.mixture(fs)
+	f.batches(fs)
 	f.packing(fs)
 	f.features(fs)
+	f.imagesOf(fs)
 	f.steps(fs)
 	f.order(fs)
 	f.manyEpochs(fs)
@@ -81,6 +85,8 @@ type measurement struct {
 	Lost              []lostPlace        `json:"lost"`                // where they are
 	Truncated         int64              `json:"truncated_documents"` // that lost tokens, under --pack-strategy bfd
 
+	ImageDecoder string `json:"image_decoder"` // of JPEGs: turbo or go; empty: no images were decoded
+
 	// Sources are how many samples of each source all ranks together took, since the first epoch.
 	Sources map[string]int64 `json:"sources,omitempty"`
 
@@ -96,7 +102,14 @@ func (a *app) measure(ctx context.Context, addresses []string, f *flags) (m *mea
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, ds.Close(ctx)) }()
-	s, err := a.stream(ds.Dataset, f)
+	decoder, err := newImageDecoders().of(f.spec(addresses))
+	if err != nil {
+		return nil, err
+	}
+	if text := decoder.warning(); text != "" {
+		a.note("%s", text)
+	}
+	s, err := a.stream(ds.Dataset, f, decoder)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +117,7 @@ func (a *app) measure(ctx context.Context, addresses []string, f *flags) (m *mea
 	bar := newProgress(a.stderr, "bench", f.limit.left(0, s.Len()*int64(f.batchSize*f.epochs)))
 	defer bar.close()
 
-	m = &measurement{memory: int64(f.memory)}
+	m = &measurement{memory: int64(f.memory), ImageDecoder: decoder.name}
 	clock := newEpochClock(cacheOf(ds), shuffle.State{Epoch: uint64(f.epoch)})
 	err = s.each(ctx, func(valid int, epoch uint64) bool {
 		if m.Batches == 0 {
@@ -155,6 +168,9 @@ func (m *measurement) report() *report {
 	r.fact("speed", "%s rows/s, %.1f MB/s decoded", count(int64(per(float64(m.Rows), m.Seconds))), per(float64(m.DecodedBytes)/1e6, m.Seconds))
 	r.fact("processor", "%.3g s per million rows: %.3g s user and %.3g s system in all", per(m.CPUSeconds*1e6, float64(m.Rows)), m.UserSeconds, m.SystemSeconds)
 	r.fact("read", "%v for %v that were needed (%.2fx)", mem.Bytes(m.ReadBytes), mem.Bytes(m.needed), per(float64(m.ReadBytes), float64(m.needed)))
+	if m.ImageDecoder != "" {
+		r.fact("images", "JPEG decoded by %s", map[string]string{shardfeed.TurboDecoder: "libjpeg-turbo", shardfeed.GoDecoder: "Go"}[m.ImageDecoder])
+	}
 	limit := "no --memory given"
 	if m.memory > 0 {
 		limit = "limit " + mem.Bytes(m.memory).String()

@@ -8,6 +8,7 @@ import (
 	"github.com/shardfeed/shardfeed/gpu/cuda"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable"
+	"github.com/shardfeed/shardfeed/loader"
 )
 
 type deviceStream struct {
@@ -18,7 +19,7 @@ type deviceStream struct {
 
 // openDeviceStream opens the device that the flags name. With auto it uses the host if there is no
 // GPU, and says so.
-func (a *app) openDeviceStream(ds *iterable.Dataset, f *flags) (benched, error) {
+func (a *app) openDeviceStream(ds *iterable.Dataset, f *flags, o loader.Options) (benched, error) {
 	dev, err := cuda.Choose(string(f.device))
 	if err != nil {
 		return nil, err
@@ -26,7 +27,7 @@ func (a *app) openDeviceStream(ds *iterable.Dataset, f *flags) (benched, error) 
 	if f.device == "auto" && dev.Info().Type == gpu.CPU {
 		a.note("batches stay in this machine's memory: %v", cuda.Available())
 	}
-	l, err := gpu.New(ds, dev, gpu.Options{Loader: f.loader(), Events: gpu.Events{
+	l, err := gpu.New(ds, dev, gpu.Options{Loader: o, Events: gpu.Events{
 		Pageable: func(err error) { a.note("copies are slow and hold up the host: %v", err) },
 	}})
 	if err != nil {

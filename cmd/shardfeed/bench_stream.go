@@ -21,11 +21,14 @@ type benched interface {
 	Close() error
 }
 
-func (a *app) stream(ds *iterable.Dataset, f *flags) (benched, error) {
+// stream is the data set's batches, whose images a decoder decodes.
+func (a *app) stream(ds *iterable.Dataset, f *flags, decoder imageDecoder) (benched, error) {
+	o := f.loader()
+	o.ImageDecoder = decoder.make
 	if f.device != "" {
-		return a.openDeviceStream(ds, f)
+		return a.openDeviceStream(ds, f, o)
 	}
-	l, err := loader.New(ds, f.loader())
+	l, err := loader.New(ds, o)
 	if err != nil {
 		return nil, err
 	}

@@ -25,8 +25,11 @@ type catCommand struct {
 	worker, workers int
 	stateFile       string
 	saveState       string
+	imageInfo       bool
+	imageDir        string // of --decode-images
 
-	state *shuffle.State // of stateFile, or nil
+	state     *shuffle.State // of stateFile, or nil
+	perSource bool           // each step is of one source
 }
 
 func (a *app) cat() *cobra.Command {
@@ -36,9 +39,15 @@ func (a *app) cat() *cobra.Command {
 		Short: "Print rows as JSON lines, CSV or Arrow, in file order or in training order",
 		Long: `cat prints each row as a JSON object on a line of its own: in file order, or with --shuffle in the
 order in which training gets them. Over all ranks (and workers) each row is printed once; nothing
-is dropped. A rank prints the rows of its steps at batch size 1. --format csv prints the columns'
+is dropped. A rank prints the rows of its steps at batch size 1, or with --batching per_source at
+--batch-size. --format csv prints the columns'
 names, then a line for each row with nested values as JSON; --format arrow writes a stream that
 pyarrow, polars, DuckDB and others read.
+
+--image-info prints format, width, height and bytes of images, {"format":"JPEG","width":640,...}, as
+stored, in place of binary values in columns whose first rows hold JPEG, PNG or WebP.
+--decode-images writes the images into a directory too, each under its row's number and its column's
+name, and prints the file. Files that are there already stay.
 
 --save-state writes the state after the last row that was printed, also when ctrl-C, SIGTERM, an
 error or a reader that goes away (| head) ends it early: the rows that the reader has taken are
@@ -52,7 +61,9 @@ say the same are allowed, others are an error. Columns, rank, world size and mem
   shardfeed cat data/ --shuffle --limit 1000 --save-state state.json
   shardfeed cat data/ --state state.json
   shardfeed cat data/ --columns id,label --format csv > labels.csv
-  shardfeed cat data/ --format arrow > rows.arrows`,
+  shardfeed cat data/ --format arrow > rows.arrows
+  shardfeed cat data/ --image-info --limit 10
+  shardfeed cat data/ --where 'label == "cat"' --limit 100 --decode-images cats/`,
 	}
 	fs := c.Flags()
 	fs.StringVar(&cat.format, "format", "jsonl", "form of the rows: jsonl, csv, or arrow for a stream of Arrow's IPC format")
@@ -62,6 +73,10 @@ say the same are allowed, others are an error. Columns, rank, world size and mem
 	cat.rows(fs)
 	cat.choice(fs)
 	cat.mixture(fs)
+	cat.batches(fs)
+	group(fs, sourcesGroup, func(fs *pflag.FlagSet) {
+		fs.IntVar(&cat.batchSize, "batch-size", 1, "rows of a step on each rank under --batching per_source (default: those of --state)")
+	})
 	cat.packing(fs)
 	cat.features(fs)
 	cat.order(fs)
@@ -72,6 +87,9 @@ say the same are allowed, others are an error. Columns, rank, world size and mem
 	fs.IntVar(&cat.workers, "workers", 1, "number of workers of each rank")
 	fs.StringVar(&cat.stateFile, "state", "", "continue from the state in this `file`")
 	fs.StringVar(&cat.saveState, "save-state", "", "write the state after the last row to this `file`")
+	fs.BoolVar(&cat.imageInfo, "image-info", false, "print format, width, height and bytes of images in place of their bytes")
+	fs.StringVar(&cat.imageDir, "decode-images", "", "write images into this `directory` as files; adds --image-info and --row-ids")
+	_ = c.MarkFlagDirname("decode-images")
 	cat.remote(fs)
 	return a.verb(c, func(ctx context.Context, addresses []string) error {
 		if err := cat.prepare(fs); err != nil {
@@ -92,10 +110,18 @@ func (c *catCommand) prepare(fs *pflag.FlagSet) error {
 			return err
 		}
 	}
+	if c.imageDir != "" {
+		c.imageInfo, c.rowIDs = true, true
+	}
 	if err := c.check(fs); err != nil {
 		return err
 	}
+	if err := c.checkBatching(fs); err != nil {
+		return err
+	}
 	switch {
+	case fs.Changed("decode-images") && c.imageDir == "":
+		return usagef("--decode-images must name a directory, got an empty name")
 	case !slices.Contains(catFormats, c.format):
 		return usagef("--format must be %s, got %q", oneOf(catFormats), c.format)
 	case c.format == "arrow" && isTerminal(c.stdout):
@@ -137,15 +163,26 @@ func (c *catCommand) run(ctx context.Context, fs *pflag.FlagSet, addresses []str
 	if err != nil {
 		return err
 	}
-	format, err := formatOf(c.format, shape.Schema())
+	facts, err := c.imageFacts(ctx, ds.Dataset, shape)
+	if err != nil {
+		return err
+	}
+	schema := shape.Schema()
+	if facts != nil {
+		defer func() { err = errors.Join(err, facts.Close()) }()
+		schema = facts.schema
+	}
+	format, err := formatOf(c.format, schema)
 	if err != nil {
 		return err
 	}
 	printer := c.newPrinter(ctx, ds.Dataset, shape, format)
+	printer.images = facts
 	defer printer.close()
+	printer.most = max(1, printer.most/c.batchSize)
 	stream, err := ds.Stream(ctx, shuffle.Worker{Rank: c.rank, WorldSize: c.worldSize, Worker: c.worker, Workers: c.workers},
 		iterable.StreamOptions{
-			BatchSize: 1, Tail: shuffle.Short, Epoch: c.epoch, Epochs: c.epochs, State: c.state, Draws: printer.most,
+			BatchSize: c.batchSize, Tail: shuffle.Short, Epoch: c.epoch, Epochs: c.epochs, State: c.state, Draws: printer.most,
 			OnError: iterable.OnError(c.onError), MaxLost: c.maxLost,
 		})
 	if err != nil {
@@ -203,7 +240,8 @@ func (c *catCommand) print(ctx context.Context, p *rowPrinter, stream *iterable.
 			break
 		}
 		if err == nil {
-			printed += int64(draw.Rows)
+			draw.Picks = draw.Picks[:c.limit.left(printed, int64(len(draw.Picks)))]
+			printed += int64(len(draw.Picks))
 			state = draw.State
 			clock.at(state.Epoch)
 			err = p.add(draw)

@@ -58,7 +58,14 @@ func (c *catCommand) adopt(fs *pflag.FlagSet, s *shuffle.State) error {
 		differs("epoch", uint64(c.epoch), s.Epoch),
 	}
 	if s.MixState != nil {
-		errs = append(errs, differs("lanes", c.lanes, s.Lanes))
+		errs = append(errs, differs("lanes", c.lanes, s.Lanes), differs("batching", c.batching, string(s.Batching)))
+		if s.Batching == shuffle.PerSource {
+			size := s.GlobalBatch / int64(max(1, c.worldSize))
+			errs = append(errs, c.checkSteps(s.GlobalBatch), differs("batch-size", c.batchSize, int(size)))
+			if c.batchSize, c.perSource = int(size), true; len(c.sources.list) > 0 { // else the error is about them
+				c.batching = string(s.Batching)
+			}
+		}
 	}
 	if s.Params != nil {
 		errs = append(errs,
@@ -73,6 +80,29 @@ func (c *catCommand) adopt(fs *pflag.FlagSet, s *shuffle.State) error {
 		}
 	}
 	c.shuffle, c.seed, c.epoch, c.state, c.resumed = s.Shuffle, s.Seed, int(s.Epoch), s, true
+	return nil
+}
+
+// checkSteps refuses ranks between which steps of one source do not divide evenly.
+func (c *catCommand) checkSteps(rows int64) error {
+	if n := int64(max(1, c.worldSize)); rows%n != 0 {
+		return usagef("--state %s is of steps of %d rows of one source each, and they must divide evenly between ranks: "+
+			"set --world-size to a divisor of %d, got %d", c.stateFile, rows, rows, n)
+	}
+	return nil
+}
+
+// checkBatching checks the flags of steps of one source each.
+func (c *catCommand) checkBatching(fs *pflag.FlagSet) error {
+	c.perSource = c.perSource || c.batching == string(shuffle.PerSource)
+	switch {
+	case !c.perSource && fs.Changed("batch-size"):
+		return usagef("--batch-size matters under --batching per_source alone, which makes each step of one source: leave it out")
+	case c.perSource && c.state == nil && !fs.Changed("batch-size"):
+		return usagef("--batching per_source makes each step of one source: set --batch-size to the rows of a step on each rank")
+	case c.perSource && c.saveState != "":
+		return usagef("--save-state is the state after any row, and under --batching per_source states lie between steps: leave one of the two out")
+	}
 	return nil
 }
 

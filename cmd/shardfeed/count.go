@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
+	"github.com/shardfeed/shardfeed"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
@@ -20,22 +23,29 @@ func (a *app) countRows() *cobra.Command {
 		Long: `count prints how many rows the shards have, or how many of them --where and the other flags of rows
 choose. Without these it reads footers alone, or finds them in the index of an earlier run. With
 them it reads the columns that the filter names, and only where the files' statistics leave it
-open; these counts are kept beside the index too.`,
+open; these counts are kept beside the index too.
+
+With --sources it prints the rows of each source, under its own rules, and of all together.`,
 		Example: `  shardfeed count data/
   shardfeed count data/ --where 'price >= 10 and label is not null'
-  shardfeed count 's3://bucket/table/dt=2026-01-*/*.parquet' --json`,
+  shardfeed count 's3://bucket/table/dt=2026-01-*/*.parquet' --json
+  shardfeed count --sources sources.json`,
 	}
 	fs := c.Flags()
 	f.object(fs)
 	fs.StringVar(&f.missing, "missing", "error", "columns of a filter that some shards lack: error or null")
 	f.choice(fs)
+	f.inFileOrder(fs)
 	f.remote(fs)
 	return a.verb(c, func(ctx context.Context, addresses []string) error {
 		if err := f.check(fs); err != nil {
 			return err
 		}
 		find := a.total
-		if f.choosesRows() {
+		switch {
+		case len(f.sources.list) > 0:
+			find = a.ofSources
+		case f.choosesRows():
 			find = a.chosen
 		}
 		total, err := find(ctx, addresses, f)
@@ -45,8 +55,7 @@ open; these counts are kept beside the index too.`,
 		if f.json {
 			return writeJSON(a.stdout, total)
 		}
-		_, err = fmt.Fprintln(a.stdout, total.Rows)
-		return err
+		return total.print(a.stdout)
 	})
 }
 
@@ -56,6 +65,51 @@ type rowCount struct {
 	AllRows   int64 `json:"all_rows"` // of the shards
 	Shards    int   `json:"shards"`
 	RowGroups int   `json:"row_groups"`
+
+	Sources []sourceCount `json:"sources,omitempty"`
+}
+
+// A sourceCount is what count finds of one of several sources.
+type sourceCount struct {
+	Name    string `json:"name"`
+	Rows    int64  `json:"rows"`
+	AllRows int64  `json:"all_rows"`
+}
+
+// print prints the number alone, or a line for each source and one for all.
+func (n rowCount) print(w io.Writer) error {
+	if n.Sources == nil {
+		_, err := fmt.Fprintln(w, n.Rows)
+		return err
+	}
+	var table [][]string
+	for _, s := range n.Sources {
+		table = append(table, []string{printable(s.Name), strconv.FormatInt(s.Rows, 10)})
+	}
+	r := &report{}
+	writeAligned(&r.b, append(table, []string{"all sources", strconv.FormatInt(n.Rows, 10)}), nil)
+	return r.writeTo(w)
+}
+
+// ofSources counts the rows of each source. Each is opened alone, so that one that has none is no
+// error.
+func (a *app) ofSources(ctx context.Context, _ []string, f *flags) (all rowCount, err error) {
+	for _, s := range f.sources.list {
+		s.Weight, s.Repeat, s.Choose = 1, 0, 0
+		of := *f
+		of.sources.list = []shardfeed.Source{s}
+		find := a.total
+		if s.ChoosesRows() {
+			find = a.chosen
+		}
+		n, err := find(ctx, s.Addresses, &of)
+		if err != nil {
+			return all, err
+		}
+		all.Rows, all.AllRows, all.Shards, all.RowGroups = all.Rows+n.Rows, all.AllRows+n.AllRows, all.Shards+n.Shards, all.RowGroups+n.RowGroups
+		all.Sources = append(all.Sources, sourceCount{s.Name, n.Rows, n.AllRows})
+	}
+	return all, nil
 }
 
 // total adds up the rows that footers state.
@@ -78,7 +132,11 @@ func (a *app) total(ctx context.Context, addresses []string, f *flags) (n rowCou
 
 // chosen counts the rows that the flags choose.
 func (a *app) chosen(ctx context.Context, addresses []string, f *flags) (n rowCount, err error) {
-	ds, err := a.open(ctx, addresses, f)
+	at := addresses
+	if len(f.sources.list) > 0 {
+		at = nil
+	}
+	ds, err := a.open(ctx, at, f)
 	if errors.Is(err, iterable.ErrNoRow) {
 		n, err = a.total(ctx, addresses, f)
 		n.Rows = 0

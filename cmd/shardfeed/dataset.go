@@ -48,7 +48,7 @@ func (f *flags) loader() loader.Options {
 	return loader.Options{
 		BatchSize: f.batchSize, Tail: f.tailOrDefault(), Workers: runtime.GOMAXPROCS(0),
 		Rank: f.rank, WorldSize: f.worldSize, Epoch: f.epoch, Epochs: f.epochs, OnError: iterable.OnError(f.onError), MaxLost: f.maxLost,
-		NaN: true, Features: f.spec([]string{"any"}).LoaderOptions().Features,
+		NaN: true, Features: f.spec([]string{"any"}).LoaderOptions().Features, Images: f.featureFlags.images,
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"runtime"
@@ -8,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"github.com/shardfeed/shardfeed"
+	"github.com/shardfeed/shardfeed/images"
 	"github.com/shardfeed/shardfeed/internal/mem"
 )
 
@@ -18,7 +21,7 @@ func (a *app) doctor() *cobra.Command {
 		Short: "Show what is found at addresses, how fast it is read, and what this machine allows",
 		Long: `doctor says how each address is reached and as whom, lists it as a run would, times the list, the
 footers and reads in the middle of the shards, past any cache, and shows where the index of footers
-and the cache are kept and what memory this process may use. It changes nothing.`,
+and the cache are kept, what memory this process may use and who decodes JPEG. It changes nothing.`,
 		Example: `  shardfeed doctor data/
   shardfeed doctor s3://bucket/table
   shardfeed doctor 'data/dt=2026-*/*.parquet' --json`,
@@ -46,6 +49,7 @@ type diagnosis struct {
 	Index   directory      `json:"index"`
 	Cache   cacheStatus    `json:"cache"`
 	Machine machine        `json:"machine"`
+	Images  imageSupport   `json:"images"`
 
 	problem error // the first shard that could not be read
 }
@@ -62,6 +66,31 @@ type machine struct {
 	OpenFiles     int64 `json:"open_files"`
 }
 
+// imageSupport says who decodes JPEG here.
+type imageSupport struct {
+	Decoder string `json:"decoder"` // turbo or go, where it is not chosen
+	Library string `json:"library"` // libjpeg-turbo's file
+	Missing string `json:"missing"` // why libjpeg-turbo is not used
+}
+
+func imagesHere() imageSupport {
+	d, err := newImageDecoders().of(shardfeed.Spec{Images: map[string]images.Options{"any": {}}})
+	s := imageSupport{Decoder: d.name, Library: d.library}
+	if err = cmp.Or(err, d.missing); err != nil {
+		s.Missing = oneLine(err.Error())
+	}
+	return s
+}
+
+func (s imageSupport) report(r *report) {
+	r.section("images")
+	if s.Decoder == shardfeed.TurboDecoder {
+		r.fact("JPEG", "decoded by libjpeg-turbo, %s", s.Library)
+		return
+	}
+	r.fact("JPEG", "decoded in Go: %s", s.Missing)
+}
+
 func (a *app) diagnose(ctx context.Context, addresses []string, f *flags) (d *diagnosis, err error) {
 	shown := newOpening(a.stderr)
 	defer shown.close()
@@ -70,7 +99,7 @@ func (a *app) diagnose(ctx context.Context, addresses []string, f *flags) (d *di
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, stores.Close()) }()
-	d = &diagnosis{Index: indexDirectory(f.places().Index), Cache: f.cacheStatus(), Machine: thisMachine()}
+	d = &diagnosis{Index: indexDirectory(f.places().Index), Cache: f.cacheStatus(), Machine: thisMachine(), Images: imagesHere()}
 	for _, address := range addresses {
 		p := examine(ctx, stores, address)
 		if ctx.Err() != nil {
@@ -105,6 +134,7 @@ func (d *diagnosis) report() *report {
 	}
 	d.Cache.report(r)
 	d.Machine.report(r)
+	d.Images.report(r)
 	return r
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -19,6 +18,7 @@ type featureFlags struct {
 	hashes hashFlag
 	scales scaleFlag
 	stacks stackFlag
+	images imagesFlag
 }
 
 func (f *featureFlags) features(fs *pflag.FlagSet) {
@@ -30,18 +30,20 @@ func (f *featureFlags) features(fs *pflag.FlagSet) {
 	})
 }
 
+// imagesOf registers the flag of verbs that make tensors of images.
+func (f *featureFlags) imagesOf(fs *pflag.FlagSet) {
+	group(fs, featuresGroup, func(fs *pflag.FlagSet) { fs.Var(&f.images, "images", imagesUsage) })
+}
+
 func (f *featureFlags) shaped(s *shardfeed.Spec) {
-	s.Cast, s.Hash, s.Scale, s.Stack = f.casts, f.hashes, f.scales, f.stacks
+	s.Cast, s.Hash, s.Scale, s.Stack, s.Images = f.casts, f.hashes, f.scales, f.stacks, f.images
 }
 
 // castFlag is a flag that gives columns types.
 type castFlag map[string]string
 
 func (v *castFlag) Set(s string) error {
-	return eachPair(s, "label=int32", func(name, value string) error {
-		set((*map[string]string)(v), name, value)
-		return nil
-	})
+	return setPairs((*map[string]string)(v), s, "label=int32", asText)
 }
 
 func (v *castFlag) String() string { return "" }
@@ -52,34 +54,12 @@ func (v *castFlag) Type() string { return "column=type,..." }
 type hashFlag map[string]int64
 
 func (v *hashFlag) Set(s string) error {
-	return eachPair(s, "user_id=1000000", func(name, value string) error {
-		n, err := strconv.ParseInt(value, 10, 64)
-		set((*map[string]int64)(v), name, n)
-		return err
-	})
+	return setPairs((*map[string]int64)(v), s, "user_id=1000000", asWhole)
 }
 
 func (v *hashFlag) String() string { return "" }
 
 func (v *hashFlag) Type() string { return "column=buckets,..." }
-
-// eachPair calls do for each of the pairs between commas.
-func eachPair(s, example string, do func(name, value string) error) error {
-	for pair := range strings.SplitSeq(s, ",") {
-		name, value, found := cutLast(pair)
-		if !found || name == "" || do(name, strings.TrimSpace(value)) != nil {
-			return fmt.Errorf("must be columns with their values, as in %s, got %q", example, pair)
-		}
-	}
-	return nil
-}
-
-func set[V any](m *map[string]V, key string, value V) {
-	if *m == nil {
-		*m = map[string]V{}
-	}
-	(*m)[key] = value
-}
 
 // scaleFlag is a flag that gives a column its mean and deviation.
 type scaleFlag map[string][]float64
@@ -87,22 +67,12 @@ type scaleFlag map[string][]float64
 func (v *scaleFlag) Set(s string) error {
 	name, numbers, found := cutLast(s)
 	mean, deviation, two := strings.Cut(numbers, ",")
-	m, err := strconv.ParseFloat(strings.TrimSpace(mean), 64)
-	d, errToo := strconv.ParseFloat(strings.TrimSpace(deviation), 64)
-	if !found || !two || errors.Join(err, errToo) != nil {
+	m, err := asNumber(strings.TrimSpace(mean))
+	d, errToo := asNumber(strings.TrimSpace(deviation))
+	if !found || !two || name == "" || errors.Join(err, errToo) != nil {
 		return fmt.Errorf("must be a column with its mean and deviation, as in price=12.5,3.1, got %q", s)
 	}
-	set((*map[string][]float64)(v), name, []float64{m, d})
-	return nil
-}
-
-// cutLast cuts at the last =, which names may hold.
-func cutLast(s string) (name, value string, found bool) {
-	at := strings.LastIndexByte(s, '=')
-	if at < 0 {
-		return s, "", false
-	}
-	return strings.TrimSpace(s[:at]), s[at+1:], true
+	return setOnce((*map[string][]float64)(v), name, []float64{m, d})
 }
 
 func (v *scaleFlag) String() string { return "" }
@@ -115,15 +85,14 @@ type stackFlag map[string]shardfeed.Stack
 func (v *stackFlag) Set(s string) error {
 	name, columns, found := strings.Cut(s, "=")
 	name, dtype, _ := strings.Cut(strings.TrimSpace(name), ":")
-	if _, twice := (*v)[name]; twice || !found || name == "" {
-		return fmt.Errorf("must be the name of a matrix, each once, with its columns, as in x=num_*,price, got %q", s)
+	if !found || name == "" {
+		return fmt.Errorf("must be the name of a matrix with its columns, as in x=num_*,price, got %q", s)
 	}
 	stack := shardfeed.Stack{DType: dtype}
 	for c := range strings.SplitSeq(columns, ",") {
 		stack.Columns = append(stack.Columns, strings.TrimSpace(c))
 	}
-	set((*map[string]shardfeed.Stack)(v), name, stack)
-	return nil
+	return setOnce((*map[string]shardfeed.Stack)(v), name, stack)
 }
 
 func (v *stackFlag) String() string { return "" }

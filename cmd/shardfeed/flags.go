@@ -223,10 +223,10 @@ func (f *flags) adoptPlan(given func(flag string) bool) error {
 		return fileError(err)
 	}
 	f.start = ""
-	if f.pinned.Params == nil && given("seed") {
+	if !f.pinned.Shuffled() && given("seed") {
 		return usagef("--seed has no effect on the plan in %s, which was saved without --shuffle", f.plan)
 	}
-	switch shuffled := f.pinned.Params != nil; {
+	switch shuffled := f.pinned.Shuffled(); {
 	case f.shuffle && !shuffled:
 		return usagef("--shuffle contradicts the plan in %s, which was saved without it", f.plan)
 	case given("shuffle") && !f.shuffle && shuffled:
@@ -258,6 +258,8 @@ func completeValues(c *cobra.Command) {
 		{"missing", []string{"error", "null"}},
 		{"invalid-utf8", []string{"refuse", "replace"}},
 		{"stop", []string{"first", "all"}},
+		{"batching", []string{"stratified", "per_source"}},
+		{"weights-in", []string{"samples", "tokens"}},
 		{"on-error", []string{"raise", "mask", "skip"}},
 		{"rows-new", []string{"error", "keep", "drop"}},
 		{"pack-strategy", []string{"wrapped", "bfd", "bfd_split"}},

@@ -40,7 +40,7 @@ func TestUsageErrors(t *testing.T) {
 		{"cat x --worker 2 --workers 2", "--worker must be at least 0 and below --workers 2, got 2"},
 		{"cat x --workers 0", "--workers must be at least 1, got 0"},
 		{"cat x --workers 2 --save-state s", "--save-state saves the state of a whole rank: leave out --workers"},
-		{"cat x --batch-size 2", "unknown flag: --batch-size"},
+		{"head x --batch-size 2", "unknown flag: --batch-size"},
 		{"bench x --batch-size 0", "--batch-size must be at least 1, got 0"},
 		{"bench x --tail keep", `--tail must be drop, pad, short or carry, got "keep"`},
 		{"bench x --limit 0", "--limit must be at least 1, got 0"},

@@ -12,12 +12,16 @@ func (a *app) head() *cobra.Command {
 		Use:   "head [flags] ADDRESS...",
 		Short: "Show the first rows",
 		Long: `head shows the first rows in file order: as a table on a terminal, else as JSON lines. Texts of more
-than 100 characters and binary values of more than 24 bytes are shortened, and in a table every
-value of more than 40 columns; --full shows them whole. It reads no more than the pages of these
-rows where the files have a page index.`,
+than 100 characters and binary values of more than 24 bytes are shortened, images to their format and
+size, and in a table every value of more than 40 columns; --full shows them whole. It reads no more
+than the pages of these rows where the files have a page index.
+
+With --sources it shows the first rows of each source, as its rules choose them, and their names in
+a column source.`,
 		Example: `  shardfeed head data/
   shardfeed head data/ -n 3 --columns id,label
-  shardfeed head data/ --format csv --full`,
+  shardfeed head data/ --format csv --full
+  shardfeed head --sources sources.json -n 3`,
 	}
 	l.flagsOf(c)
 	l.remote(c.Flags())

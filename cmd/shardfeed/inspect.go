@@ -21,7 +21,10 @@ func (a *app) inspect() *cobra.Command {
 page sizes, for each shard and in total; also nulls, least and greatest value of each column by the
 writers' statistics, what rows are sorted by, and key-value metadata. It warns of what makes reading
 or shuffling worse than it need be, and says what to write instead. On HDFS it also shows how the
-files lie: block size, copies, erasure coding, hosts.`,
+files lie: block size, copies, erasure coding, hosts.
+
+Of binary columns whose first rows hold images it reads some rows, at most 128 of four shards and
+128MiB, and shows formats, sizes, and how many are progressive or turned by their EXIF orientation.`,
 		Example: `  shardfeed inspect data/
   shardfeed inspect data/part-00000.parquet --json`,
 	}
@@ -42,7 +45,8 @@ files lie: block size, copies, erasure coding, hosts.`,
 
 type inspection struct {
 	*inspect.Report
-	Placement []*placement `json:"placement,omitempty"` // of the first shards, where their store knows it
+	Images    []*imageSample `json:"images"`              // of columns whose first rows hold images
+	Placement []*placement   `json:"placement,omitempty"` // of the first shards, where their store knows it
 }
 
 // inspection reads footers, and asks how the shards lie on their servers.
@@ -55,7 +59,10 @@ func (a *app) inspection(ctx context.Context, addresses []string, f *flags) (i *
 		if r.Warnings == nil {
 			r.Warnings = []inspect.Warning{}
 		}
-		i = &inspection{Report: r}
+		i = &inspection{Report: r, Images: []*imageSample{}}
+		if err := a.sampleImages(ctx, i, stores, shards, o); err != nil {
+			return err
+		}
 		if i.Placement, err = placements(ctx, stores, shards); err != nil && ctx.Err() == nil {
 			a.note("how the shards lie on their servers cannot be told: %v", err)
 			err = nil
@@ -89,5 +96,6 @@ func (i *inspection) report() *report {
 	for line := range strings.Lines(i.String() + placementText(i.Placement)) {
 		r.line(strings.TrimSuffix(line, "\n"))
 	}
+	reportImages(r, i.Images)
 	return r
 }

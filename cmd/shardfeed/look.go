@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/loader"
 )
 
 // A look is a run of a verb that shows a few rows.
@@ -20,6 +21,10 @@ type look struct {
 	count  int64
 	format string
 	full   bool
+
+	// Of sample's montage, nil without: begun is called before the first row, and taken with rows.
+	begun func(ctx context.Context, parts []lookPart, shape *loader.Shape) error
+	taken func(columns []*column.Array, n int) error
 }
 
 const (
@@ -36,6 +41,7 @@ func (l *look) flagsOf(c *cobra.Command) {
 	fs.BoolVar(&l.full, "full", false, "show long texts and binary values whole")
 	l.data(fs)
 	l.choice(fs)
+	l.inFileOrder(fs)
 	l.features(fs)
 	l.ids(fs)
 	completeWords(c, "format", lookFormats)
@@ -87,19 +93,29 @@ func (l *look) show(ctx context.Context, addresses []string, pick func(rows int6
 	if !l.full {
 		schema = shortSchema(schema)
 	}
-	out := l.rowShow(schema, interruptible{ctx, l.stdout})
-	take := takeRows
-	if l.choosesRows() {
-		take = takeChosen
-	}
-	err = take(ctx, ds.Dataset, shape, pick(ds.NumSamples()), func(columns []*column.Array, n int) error {
-		if !l.full {
-			columns = shortColumns(columns, schema)
+	parts := l.partsOf(ds.Dataset)
+	if l.begun != nil {
+		if err := l.begun(ctx, parts, shape); err != nil {
+			return err
 		}
-		return out.add(columns, n)
-	})
-	if err != nil {
-		return err
+	}
+	names := l.namesFor(schema)
+	out := l.rowShow(names.schema(schema), interruptible{ctx, l.stdout})
+	for _, part := range parts {
+		err = part.take(ctx, part.data, shape, pick(part.data.NumSamples()), func(columns []*column.Array, n int) error {
+			if l.taken != nil {
+				if err := l.taken(columns, n); err != nil {
+					return err
+				}
+			}
+			if !l.full {
+				columns = shortColumns(columns, schema)
+			}
+			return out.add(names.of(part.name, columns, n), n)
+		})
+		if err != nil {
+			return err
+		}
 	}
 	return out.end()
 }

@@ -30,13 +30,16 @@ func (m leakChecked) Run() int {
 	return code
 }
 
-func TestScripts(t *testing.T) {
+func TestScripts(t *testing.T) { testscript.Run(t, scriptParams(t, "testdata")) }
+
+// scriptParams are those of the scripts in a directory.
+func scriptParams(t *testing.T, dir string) testscript.Params {
 	shop, err := filepath.Abs("../../testdata/shop")
 	if err != nil {
 		t.Fatal(err)
 	}
-	testscript.Run(t, testscript.Params{
-		Dir: "testdata",
+	return testscript.Params{
+		Dir: dir,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("SHOP", shop)
 			env.Setenv("GORACE", "atexit_sleep_ms=0") // else each command waits a second under the race detector
@@ -54,7 +57,7 @@ func TestScripts(t *testing.T) {
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},
 		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
-	})
+	}
 }
 
 // command runs the command in this process.

@@ -70,6 +70,9 @@ func (f *packFlags) checkPack(fs *pflag.FlagSet) error {
 			return usagef("--%s has no effect without --bucket: add it", name)
 		}
 	}
+	if fs.Changed("bucket-multiple") && f.bucketMultiple == 0 {
+		return usagef("--bucket-multiple must be at least 1, got 0")
+	}
 	return nil
 }
 
@@ -77,18 +80,7 @@ func (f *packFlags) checkPack(fs *pflag.FlagSet) error {
 type blockSizes map[string]int
 
 func (b *blockSizes) Set(s string) error {
-	for part := range strings.SplitSeq(s, ",") {
-		name, text, found := strings.Cut(part, "=")
-		n, err := strconv.Atoi(strings.TrimSpace(text))
-		if name = strings.TrimSpace(name); !found || name == "" || err != nil {
-			return fmt.Errorf("must be a column with the tokens of a block, as in token_ids=8192, got %q", part)
-		}
-		if *b == nil {
-			*b = blockSizes{}
-		}
-		(*b)[name] = n
-	}
-	return nil
+	return setPairs((*map[string]int)(b), s, "token_ids=8192", strconv.Atoi)
 }
 
 func (b *blockSizes) String() string {

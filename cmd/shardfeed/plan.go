@@ -32,6 +32,7 @@ well batches would be mixed.`,
 	f.data(fs)
 	f.choice(fs)
 	f.mixture(fs)
+	f.batches(fs)
 	f.packing(fs)
 	f.steps(fs)
 	f.order(fs)
@@ -104,6 +105,8 @@ type plan struct {
 	Params  *shuffle.Params `json:"params"` // null without shuffle, and in a mixture
 	Sources []planSource    `json:"sources,omitempty"`
 
+	Batching shuffle.Batching `json:"batching,omitempty"` // of a mixture
+
 	BatchSize   int          `json:"batch_size"`
 	WorldSize   int          `json:"world_size"`
 	GlobalBatch int64        `json:"global_batch"`
@@ -137,6 +140,10 @@ type planSource struct {
 	Units   int     `json:"units"`
 	Buffer  int64   `json:"shuffle_buffer"` // samples
 	Stays   bool    `json:"stays_decoded"`
+
+	Lanes           int     `json:"lanes"`
+	TokenShare      float64 `json:"token_share,omitempty"` // of the tokens, where weights are in tokens
+	TokensPerSample float64 `json:"tokens_per_sample,omitempty"`
 }
 
 // A rowChoice is what a rule leaves of the rows.
@@ -191,13 +198,16 @@ func planObject(p *iterable.Plan, chosen rowChoice) *plan {
 		Packing: packingObject(p.Packed), Shuffle: p.Shuffle, Order: order, Seed: p.Seed, Params: p.Params, BatchSize: p.BatchSize, WorldSize: p.WorldSize,
 		GlobalBatch: p.GlobalBatch, Tail: p.Tail, Steps: p.Steps, LeftOut: p.LeftOut, LanesPerRank: p.LanesPerRank, SharedLanes: p.SharedLanes,
 		Bound: map[string]int64{}, BoundTotal: p.Bound.Total(), Memory: p.Memory, Fits: p.Fits, BufferFits: p.Buffer,
-		FirstBatch: p.FirstBatch, Amplification: p.Amplification, Proposals: append([]string{}, p.ProposalsSpelled(option.Flag)...),
+		FirstBatch: p.FirstBatch, Amplification: p.Amplification, Batching: p.Batching, Proposals: append([]string{}, p.ProposalsSpelled(option.Flag)...),
 	}
 	for purpose, bytes := range p.Bound {
 		o.Bound[mem.Purpose(purpose).String()] = bytes
 	}
 	for _, s := range p.Sources {
-		o.Sources = append(o.Sources, planSource{s.Name, s.Share, s.AllRows, s.Rule, s.Samples, s.Epoch, s.Passes, s.Units, s.Buffer, s.Kept})
+		o.Sources = append(o.Sources, planSource{
+			Name: s.Name, Share: s.Share, Rows: s.AllRows, Rule: s.Rule, Samples: s.Samples, Epoch: s.Epoch, Passes: s.Passes, Units: s.Units,
+			Buffer: s.Buffer, Stays: s.Kept, Lanes: s.Lanes, TokenShare: s.TokenShare, TokensPerSample: s.TokensPerSample,
+		})
 	}
 	if p.Shuffle && p.Params != nil {
 		o.Quality = &quality{p.Quality.Independent, p.Quality.Deff, p.Quality.Units, mixingMeaning(p)}

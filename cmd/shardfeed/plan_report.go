@@ -96,16 +96,32 @@ func planMixture(r *report, p *iterable.Plan) {
 	if p.SharedLanes {
 		shared = ", some shared by two ranks"
 	}
-	r.fact("lanes", "%d, %d for a rank%s", p.Lanes, p.LanesPerRank, shared)
+	if p.Batching == shuffle.PerSource {
+		r.fact("batching", "%s: each step of %s is of one source", p.Batching, plural(p.GlobalBatch, "sample"))
+		r.fact("lanes", "of each source, at most %d for a rank%s", p.LanesPerRank, shared)
+	} else {
+		r.fact("lanes", "%d, %d for a rank%s", p.Lanes, p.LanesPerRank, shared)
+	}
 	r.section("sources")
 	for _, s := range p.Sources {
-		stays := ""
-		if s.Kept {
-			stays = "; it stays decoded"
+		more := ""
+		if p.Batching == shuffle.PerSource {
+			more += "; " + plural(int64(s.Lanes), "lane")
 		}
-		r.fact(s.Name, "%.3g%%: %s samples of an epoch, %.3gx its %s; %s of the shuffle buffer%s", 100*s.Share, count(s.Epoch), s.Passes,
-			count(s.Samples), count(s.Buffer), stays)
+		if s.Kept {
+			more += "; it stays decoded"
+		}
+		r.fact(s.Name, "%s: %s samples of an epoch, %.3gx its %s; %s of the shuffle buffer%s", shareText(s), count(s.Epoch), s.Passes,
+			count(s.Samples), count(s.Buffer), more)
 	}
+}
+
+// shareText is the share of a source, of samples and of tokens where weights are in these.
+func shareText(s iterable.PlanSource) string {
+	if s.TokensPerSample == 0 {
+		return fmt.Sprintf("%.3g%%", 100*s.Share)
+	}
+	return fmt.Sprintf("%.3g%% of the tokens, %.3g%% of the samples, %.4g tokens each", 100*s.TokenShare, 100*s.Share, s.TokensPerSample)
 }
 
 // planPacking says what is in the blocks of an epoch.

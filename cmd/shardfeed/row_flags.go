@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -72,21 +71,7 @@ func (f *rowFlags) choosesRows() bool {
 type partWeights map[string]float64
 
 func (w *partWeights) Set(s string) error {
-	for part := range strings.SplitSeq(s, ",") {
-		name, text, found := strings.Cut(part, "=")
-		weight, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
-		if name = strings.TrimSpace(name); !found || name == "" || err != nil {
-			return fmt.Errorf("must be names with weights, as in train=9,val=1, got %q", part)
-		}
-		if _, twice := (*w)[name]; twice {
-			return fmt.Errorf("must be names with weights, each name once, got %q again", name)
-		}
-		if *w == nil {
-			*w = partWeights{}
-		}
-		(*w)[name] = weight
-	}
-	return nil
+	return setPairs((*map[string]float64)(w), s, "train=9,val=1", asNumber)
 }
 
 func (w *partWeights) String() string {

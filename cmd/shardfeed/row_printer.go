@@ -23,7 +23,8 @@ type rowPrinter struct {
 	out    io.Writer
 	shape  *loader.Shape
 	format rowFormat
-	most   int // draws, of a row each, to gather at once: more are never held
+	images *imageFacts // in place of images; nil: they are printed as they are
+	most   int         // draws, of a row each, to gather at once: more are never held
 
 	draws  []*iterable.Draw
 	blocks []*rowgroup.Block
@@ -96,6 +97,12 @@ func (p *rowPrinter) flush() error {
 		var err error
 		columns[c], err = p.shape.Gather(&p.gatherer, c, p.blocks, p.picks, func(n int) ([]byte, error) { return p.arena.Alloc(n), nil })
 		if err != nil {
+			return err
+		}
+	}
+	if p.images != nil {
+		var err error
+		if columns, err = p.images.columns(columns); err != nil {
 			return err
 		}
 	}

@@ -18,7 +18,8 @@ func (a *app) schema() *cobra.Command {
 		Long: `schema shows the columns of a data set: names, types, whether they hold nulls, and which come from
 directory names (dt=2026-01-31). It reads the footers of all shards and unites their schemas as
 training does, so what it cannot show cannot be read either. With --columns it shows those alone,
-and with --cast, --hash, --scale and --stack the columns that batches have then.`,
+and with --cast, --hash, --scale and --stack the columns that batches have then. With --sources it
+shows the columns of all sources together.`,
 		Example: `  shardfeed schema data/
   shardfeed schema data/ --columns label,image.bytes
   shardfeed schema data/ --stack 'x=num_*,price' --cast label=int32
@@ -26,6 +27,7 @@ and with --cast, --hash, --scale and --stack the columns that batches have then.
 	}
 	fs := c.Flags()
 	f.what(fs)
+	f.inFileOrder(fs)
 	f.features(fs)
 	f.object(fs)
 	f.remote(fs)

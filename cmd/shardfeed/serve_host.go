@@ -19,15 +19,22 @@ import (
 
 type host struct {
 	*shardfeed.Host
-	log *slog.Logger
+	log      *slog.Logger
+	decoders *imageDecoders
 }
 
-func newHost(log *slog.Logger) *host { return &host{Host: shardfeed.NewHost(nil), log: log} }
+func newHost(log *slog.Logger) *host {
+	return &host{Host: shardfeed.NewHost(nil), log: log, decoders: newImageDecoders()}
+}
 
 func (h *host) open(ctx context.Context, r engine.Request, progress func(engine.Progress)) (*engine.Data, error) {
 	s := r.Spec
 	s.LocalWorldSize = r.LocalWorldSize
 	notes, files := &notes{}, &notes{}
+	decoder, err := h.decoders.of(s)
+	if err != nil {
+		return nil, valueError(err)
+	}
 	ds, err := h.Open(ctx, s, openingEvents(notes, files, progress))
 	if errors.Is(err, cache.ErrUnfit) {
 		return nil, valueError(err)
@@ -36,6 +43,7 @@ func (h *host) open(ctx context.Context, r engine.Request, progress func(engine.
 		return nil, err
 	}
 	how := s.LoaderOptions()
+	how.ImageDecoder = decoder.make
 	if err := how.Check(ds.BatchSchema()); err != nil {
 		return nil, errors.Join(valueError(err), ds.Close(ctx))
 	}
@@ -48,6 +56,9 @@ func (h *host) open(ctx context.Context, r engine.Request, progress func(engine.
 			how.Workers = max(1, min(how.Workers, s.Slots-1)) // one batch is the trainer's
 		}
 	}
+	if text := decoder.warning(); text != "" {
+		notes.add(text)
+	}
 	if err := ds.KeepManifest(); err != nil {
 		h.log.Warn("the list of shards is not kept", "error", err)
 	}
@@ -57,15 +68,22 @@ func (h *host) open(ctx context.Context, r engine.Request, progress func(engine.
 			r.Note(text)
 		}
 	})
+	chosen := ds.Chosen()
+	var info []string
+	if decoder.name != "" {
+		chosen["ImageDecoder"] = decoder.name
+		info = append(info, decoder.info())
+		h.log.Info(decoder.info())
+	}
 	mapMemory := int64(0)
 	if s.Memory == "" { // the ranks of this machine share the rows that they read by number
 		mapMemory = s.RankMemory() * int64(max(1, s.LocalWorldSize))
 	}
 	return &engine.Data{
 		MapMemory: mapMemory,
-		Dataset:   ds.Dataset, Loader: how, FewerWorkers: s.Workers == 0, Slots: s.Slots, Versioned: allRemote(s.AllAddresses()), Chosen: ds.Chosen(), Choose: ds.SaveRows, Warnings: warnings, Files: files.tell(nil),
+		Dataset:   ds.Dataset, Loader: how, FewerWorkers: s.Workers == 0, Slots: s.Slots, Versioned: allRemote(s.AllAddresses()), Chosen: chosen, Choose: ds.SaveRows, Warnings: warnings, Files: files.tell(nil), Info: info,
 		EpochTook: ds.EpochTook,
-		Stats:     func(f engine.Figures) any { return sessionFigures(ds, f) },
+		Stats:     func(f engine.Figures) any { return sessionFigures(ds, decoder.name, f) },
 		Close:     ds.Close,
 	}, nil
 }
@@ -150,12 +168,12 @@ func workersWithin(workers int, memory, batch int64) int {
 
 // sessionFigures are the figures of a session under bench's names. Processor time and resident
 // memory are the engine's, and storage and cache the data set's.
-func sessionFigures(ds *shardfeed.Dataset, f engine.Figures) *measurement {
+func sessionFigures(ds *shardfeed.Dataset, decoder string, f engine.Figures) *measurement {
 	user, system := cpuTime()
 	m := &measurement{
 		Rows: f.Rows, Batches: f.Batches, Seconds: f.Took.Seconds(), FirstBatchSeconds: f.FirstBatch.Seconds(), DecodedBytes: f.Bytes,
 		UserSeconds: user.Seconds(), SystemSeconds: system.Seconds(), CPUSeconds: (user + system).Seconds(), PeakRSS: peakRSS(),
-		BudgetBytes: f.Reserved, Storage: ds.Drivers().Traffic(), Cache: useOf(ds), Lost: lostPlaces(ds.Losses()),
+		BudgetBytes: f.Reserved, Storage: ds.Drivers().Traffic(), Cache: useOf(ds), Lost: lostPlaces(ds.Losses()), ImageDecoder: decoder,
 	}
 	m.Sources = ds.SourceSamples(f.State)
 	m.addStats(f.Loaders...)

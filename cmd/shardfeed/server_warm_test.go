@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -47,6 +48,33 @@ func TestServerWarmFilter(t *testing.T) {
 	}
 	var m measurement
 	object(t, &m, f.args("bench", args...)...)
+	if m.Rows == 0 || m.Storage.Reads != 0 {
+		t.Errorf("a run after it: %d rows, %+v", m.Rows, m.Storage)
+	}
+}
+
+// All that the sources of a mixture read is warm then, though they share shards, and a run asks for
+// nothing.
+func TestServerWarmSources(t *testing.T) {
+	f := families(t)[1]
+	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "sources.json")
+	sources := fmt.Sprintf(`{"one": {"addresses": [%q]}, "all": {"addresses": [%q], "filters": "len(title) > 3"}}`,
+		strings.TrimRight(f.address, "/")+"/part-00000.parquet", f.address)
+	if err := os.WriteFile(file, []byte(sources), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args := func(verb string, more ...string) []string {
+		all := append([]string{verb, "--sources", file, "--cache-dir", dir, "--columns", "unique_id,token_ids"}, f.flags...)
+		return append(all, more...)
+	}
+	var w, again warmth
+	object(t, &w, args("warm")...)
+	object(t, &again, args("warm")...)
+	if !w.Complete || w.RowGroups != 24 || w.Shards != 8 || again.Fetched != 0 || again.There != w.Bytes {
+		t.Errorf("%+v, then %+v", &w, &again)
+	}
+	var m measurement
+	object(t, &m, args("bench", "--shuffle", "--stop", "all")...)
 	if m.Rows == 0 || m.Storage.Reads != 0 {
 		t.Errorf("a run after it: %d rows, %+v", m.Rows, m.Storage)
 	}

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/images/codec"
 )
 
 // What a shortened value keeps.
@@ -95,8 +96,16 @@ func appendShortBytes(dst, value []byte) []byte {
 	if len(value) <= wholeBytes {
 		return base64.StdEncoding.AppendEncode(dst, value)
 	}
+	size := count(int64(len(value)))
+	switch h, err := codec.ReadHeader(value); {
+	case h.Format == codec.Unknown:
+	case err != nil:
+		return fmt.Appendf(dst, "%v damaged (%s bytes)", h.Format, size)
+	default:
+		return fmt.Appendf(dst, "%v %d x %d (%s bytes)", h.Format, h.Width, h.Height, size)
+	}
 	dst = base64.StdEncoding.AppendEncode(dst, value[:shownBytes])
-	return fmt.Appendf(dst, "... (%s bytes)", count(int64(len(value))))
+	return fmt.Appendf(dst, "... (%s bytes)", size)
 }
 
 func appendShortText(dst, value []byte) []byte {

@@ -15,7 +15,12 @@ import (
 // order, many at once. It reads only their pages where the file says where pages lie, else their
 // column chunks. What do gets is valid until it returns.
 func takeRows(ctx context.Context, ds *iterable.Dataset, shape *loader.Shape, rows []int64, do func(columns []*column.Array, n int) error) error {
-	t := rowTaker{manifest: ds.Manifest(), shape: shape, do: do}
+	return takeRowsOf(ctx, ds.Manifest(), shape, rows, do)
+}
+
+// takeRowsOf is takeRows of a manifest.
+func takeRowsOf(ctx context.Context, m *rowgroup.Manifest, shape *loader.Shape, rows []int64, do func(columns []*column.Array, n int) error) error {
+	t := rowTaker{manifest: m, shape: shape, do: do}
 	t.arena = t.pool.NewArena()
 	t.decoder = t.manifest.NewDecoder()
 	defer func() {

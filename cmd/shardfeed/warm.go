@@ -34,10 +34,14 @@ it counts for that is kept beside the index, so the run does not count again.
 
 With --world-size each rank fetches a part of its own: the row groups in file order, cut into
 contiguous parts of equal bytes. Ranks on one machine share its cache and together fetch
-everything once.`,
+everything once.
+
+With --sources it fetches what all sources read, each under its own rules; what two of them share
+is fetched once.`,
 		Example: `  shardfeed warm s3://bucket/table
   shardfeed warm hdfs:///data/table --columns token_ids,label --cache-limit 500GiB
   shardfeed warm s3://bucket/table --where 'day >= "2026-11-01"'
+  shardfeed warm --sources sources.json
   shardfeed warm s3://bucket/table --rank $SLURM_LOCALID --world-size $SLURM_NTASKS_PER_NODE`,
 	}
 	fs := c.Flags()
@@ -46,6 +50,7 @@ everything once.`,
 	fs.IntVar(&f.worldSize, "world-size", 1, "number of ranks that share the work")
 	f.object(fs)
 	f.choice(fs)
+	f.inFileOrder(fs)
 	f.storage(fs)
 	group(fs, cacheGroup, f.capacity)
 	return a.verb(c, func(ctx context.Context, addresses []string) error {
@@ -78,7 +83,7 @@ type warmth struct {
 
 func (a *app) warmUp(ctx context.Context, addresses []string, f *flags) (w *warmth, err error) {
 	begin := time.Now()
-	for _, address := range addresses {
+	for _, address := range f.spec(addresses).AllAddresses() {
 		if !shardfeed.AnyRemote([]string{address}) {
 			return nil, &shard.Error{URI: address, Err: errors.New("local files need no warming: runs read them where they are")}
 		}
@@ -98,7 +103,7 @@ func (a *app) warmUp(ctx context.Context, addresses []string, f *flags) (w *warm
 	if err != nil {
 		return nil, err
 	}
-	shards := warmShards(ds.Manifest(), kept, f.rank, f.worldSize)
+	shards := warmShards(ds.Manifests(), kept, f.rank, f.worldSize)
 	for _, s := range shards {
 		if !shardfeed.IsRemote(s.URI) {
 			return nil, &shard.Error{URI: s.URI, Err: errors.New("local files need no warming: leave it out of the list")}
@@ -109,7 +114,7 @@ func (a *app) warmUp(ctx context.Context, addresses []string, f *flags) (w *warm
 		}
 		w.There += held
 		w.Bytes += s.bytes
-		w.RowGroups += s.groups
+		w.RowGroups += len(s.rowGroups)
 	}
 	w.Shards = len(shards)
 	err = a.fill(ctx, ds, shards, w)
@@ -119,7 +124,7 @@ func (a *app) warmUp(ctx context.Context, addresses []string, f *flags) (w *warm
 
 // fill fetches what is missing of the shards, several at a time, and counts what is there in the
 // end.
-func (a *app) fill(ctx context.Context, ds *shardfeed.Dataset, shards []warmShard, w *warmth) error {
+func (a *app) fill(ctx context.Context, ds *shardfeed.Dataset, shards []*warmShard, w *warmth) error {
 	c, _ := ds.Cache()
 	bar := newByteProgress(a.stderr, "warm", w.Bytes)
 	defer bar.close()

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
 )
@@ -8,39 +11,81 @@ import (
 // A warmShard is the parts of a shard that warm fetches.
 type warmShard struct {
 	shard.Shard
-	groups int
-	spans  []shard.Span // in order
-	bytes  int64        // of the spans
+	rowGroups map[int32]bool
+	spans     []shard.Span // in order
+	bytes     int64        // of the spans
 }
 
-// warmShards is what a rank has to warm: its part of the row groups of which rows are kept, those of
-// a shard together.
-func warmShards(m *rowgroup.Manifest, kept []bool, rank, worldSize int) []warmShard {
-	groups := m.Groups()
-	bytes := make([]int64, len(groups))
-	for g := range groups {
-		if !kept[g] {
-			continue
-		}
-		for _, s := range m.Spans(g) {
-			bytes[g] += s.N
+// A warmGroup is a row group of one of several manifests.
+type warmGroup struct {
+	manifest *rowgroup.Manifest
+	group    int
+	spans    []shard.Span
+}
+
+// rowGroup is its number in the shard.
+func (g warmGroup) rowGroup() int32 { return g.manifest.Groups()[g.group].RowGroup }
+
+// warmShards is what a rank has to warm: its part of the row groups of which rows are kept, by
+// shard. kept has a list for each manifest.
+func warmShards(manifests []*rowgroup.Manifest, kept [][]bool, rank, worldSize int) []*warmShard {
+	var groups []warmGroup
+	var bytes []int64
+	for i, m := range manifests {
+		for g := range m.Groups() {
+			w := warmGroup{manifest: m, group: g}
+			if kept[i][g] {
+				w.spans = m.Spans(g)
+			}
+			groups, bytes = append(groups, w), append(bytes, spansBytes(w.spans))
 		}
 	}
 	first, end := splitBytes(bytes, rank, worldSize)
-	var all []warmShard
-	last := int32(-1)
-	for g := first; g < end; g++ {
-		if !kept[g] {
+	var all []*warmShard
+	seen := map[string]*warmShard{} // a shard may be in several manifests
+	for _, g := range groups[first:end] {
+		if g.spans == nil {
 			continue
 		}
-		if groups[g].Shard != last {
-			last = groups[g].Shard
-			all = append(all, warmShard{Shard: m.Shards()[last]})
+		s := g.manifest.Shards()[g.manifest.Groups()[g.group].Shard]
+		w := seen[s.URI]
+		if w == nil {
+			w = &warmShard{Shard: s, rowGroups: map[int32]bool{}}
+			seen[s.URI], all = w, append(all, w)
 		}
-		w := &all[len(all)-1]
-		w.groups++
-		w.spans = append(w.spans, m.Spans(g)...)
-		w.bytes += bytes[g]
+		w.add(g)
+	}
+	for _, w := range all {
+		w.bytes = spansBytes(w.spans)
+	}
+	return all
+}
+
+// add adds the spans of a row group, each byte once.
+func (w *warmShard) add(g warmGroup) {
+	w.spans = append(w.spans, g.spans...)
+	if w.rowGroups[g.rowGroup()] {
+		w.spans = unitedSpans(w.spans)
+	}
+	w.rowGroups[g.rowGroup()] = true
+}
+
+func spansBytes(spans []shard.Span) (n int64) {
+	for _, s := range spans {
+		n += s.N
+	}
+	return n
+}
+
+// unitedSpans are the bytes of spans, each once, in order.
+func unitedSpans(spans []shard.Span) (all []shard.Span) {
+	slices.SortFunc(spans, func(a, b shard.Span) int { return cmp.Compare(a.Off, b.Off) })
+	for _, s := range spans {
+		if last := len(all) - 1; last >= 0 && s.Off <= all[last].Off+all[last].N {
+			all[last].N = max(all[last].N, s.Off+s.N-all[last].Off)
+			continue
+		}
+		all = append(all, s)
 	}
 	return all
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/shardfeed/shardfeed/gpu"
 	"github.com/shardfeed/shardfeed/internal/fakecuda"
@@ -178,6 +179,7 @@ func TestHints(t *testing.T) {
 // device can be given back.
 func TestLost(t *testing.T) {
 	r := newRig(t)
+	r.fake.Delay(fakecuda.Delay{Latency: 100 * time.Millisecond}) // the copy runs after the event is recorded
 	r.fake.Fault("copy", 1, 719)
 	err := session(r.fake.Library, r.mapping(4096))
 	for _, op := range []string{"cuEventSynchronize", "cuStreamSynchronize", "cuMemFree", "cuMemFreeHost"} {

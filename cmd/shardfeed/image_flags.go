@@ -1,0 +1,180 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/shardfeed/shardfeed/images"
+	"github.com/shardfeed/shardfeed/internal/option"
+)
+
+// imagesFlag is a flag that says what becomes of columns of images: a preset, settings, or both.
+type imagesFlag map[string]images.Options
+
+func (v *imagesFlag) Set(s string) error {
+	name, text, found := strings.Cut(s, "=")
+	if name = strings.TrimSpace(name); !found || name == "" || text == "" {
+		return fmt.Errorf("must be a column with a preset or settings, as in img=imagenet_train or img=size=224,crop=center,resize=256, got %q", s)
+	}
+	o, err := imageOptions(text)
+	if err != nil {
+		return fmt.Errorf("must be settings that images can have, got %q: %w", s, err)
+	}
+	return setOnce((*map[string]images.Options)(v), name, o)
+}
+
+func (v *imagesFlag) String() string { return "" }
+
+func (v *imagesFlag) Type() string { return "column=preset,setting=value,..." }
+
+var imagePresets = map[string]func() images.Options{"imagenet_train": images.ImageNetTrain, "imagenet_eval": images.ImageNetEval}
+
+// imageOptions reads a preset, settings after it, or a JSON object as Python's Image has it.
+func imageOptions(text string) (o images.Options, err error) {
+	if strings.HasPrefix(strings.TrimSpace(text), "{") {
+		err = json.Unmarshal([]byte(text), &o)
+		return o, err
+	}
+	object := map[string]any{}
+	for i, item := range strings.Split(text, ",") {
+		key, value, set := strings.Cut(strings.TrimSpace(item), "=")
+		preset, known := imagePresets[key]
+		switch {
+		case set:
+			err = setImageOption(object, strings.TrimSpace(key), strings.TrimSpace(value))
+		case i == 0 && known:
+			object, err = settingsOf(preset())
+		default:
+			err = fmt.Errorf("a preset must be %s, and come first, got %q", oneOf(slices.Sorted(maps.Keys(imagePresets))), key)
+		}
+		if err != nil {
+			return o, err
+		}
+	}
+	return optionsOf(object)
+}
+
+// settingsOf are options by the names of settings.
+func settingsOf(o images.Options) (object map[string]any, err error) {
+	text, err := json.Marshal(o)
+	if err == nil {
+		err = json.Unmarshal(text, &object)
+	}
+	return object, err
+}
+
+// optionsOf are the options of settings. The error spells them as settings.
+func optionsOf(object map[string]any) (o images.Options, err error) {
+	text, err := json.Marshal(object)
+	if err != nil {
+		return o, err
+	}
+	if err := json.Unmarshal(text, &o); err != nil {
+		return o, err
+	}
+	if err := o.Validate(); err != nil {
+		return o, fmt.Errorf("%s", option.Spelled(err, imageSetting))
+	}
+	return o, nil
+}
+
+// imageSetting is a field of images.Options as the flag spells it.
+func imageSetting(field string) string {
+	if color, ok := strings.CutPrefix(field, "ColorJitter."); ok {
+		return strings.ToLower(color)
+	}
+	return option.Argument(field)
+}
+
+// A settingKind is what a setting's value is.
+type settingKind struct {
+	as      string // in errors
+	parse   func(text string) (any, error)
+	example string
+}
+
+var (
+	settingWord   = settingKind{"a word", func(s string) (any, error) { return s, nil }, "center"}
+	settingNumber = settingKind{"a number", func(s string) (any, error) { return asNumber(s) }, "0.5"}
+	settingWhole  = settingKind{"a whole number", func(s string) (any, error) { return asWhole(s) }, "256"}
+	settingSwitch = settingKind{"true or false", func(s string) (any, error) { return strconv.ParseBool(s) }, "false"}
+	settingRange  = settingKind{"two numbers with a colon", func(s string) (any, error) { return numbersOf(s, 2) }, "0.08:1"}
+	settingColors = settingKind{"three numbers with colons", func(s string) (any, error) { return numbersOf(s, 3) }, "0.485:0.456:0.406"}
+	settingSize   = settingKind{"one length, or height and width", sizeOf, "224 or 224x160"}
+	settingFactor = settingKind{"one number, or two with a colon", func(s string) (any, error) { return factorsOf(s, 1) }, "0.4 or 0.6:1.4"}
+	settingTurn   = settingKind{"one number, or two with a colon", func(s string) (any, error) { return factorsOf(s, 0) }, "0.1 or -0.1:0.1"}
+)
+
+var imageSettings = map[string]settingKind{
+	"size": settingSize, "crop": settingWord, "resize": settingWhole, "scale": settingRange, "ratio": settingRange, "flip": settingNumber,
+	"brightness": settingFactor, "contrast": settingFactor, "saturation": settingFactor, "hue": settingTurn, "interpolation": settingWord,
+	"mean": settingColors, "std": settingColors, "layout": settingWord, "dtype": settingWord, "exif": settingSwitch, "reducing_gap": settingNumber,
+	"max_bytes": settingWhole, "max_pixels": settingWhole, "max_scans": settingWhole,
+}
+
+// setImageOption sets a member of the JSON object of options.
+func setImageOption(object map[string]any, key, text string) error {
+	kind, ok := imageSettings[key]
+	if !ok {
+		return fmt.Errorf("%q is unknown; there are %s", key, strings.Join(slices.Sorted(maps.Keys(imageSettings)), ", "))
+	}
+	value, err := kind.parse(text)
+	if err != nil {
+		return fmt.Errorf("%s must be %s, as in %s, got %q", key, kind.as, kind.example, text)
+	}
+	switch key {
+	case "brightness", "contrast", "saturation", "hue":
+		jitter, _ := object["color_jitter"].(map[string]any)
+		if jitter == nil {
+			jitter = map[string]any{}
+		}
+		jitter[key] = value
+		key, value = "color_jitter", jitter
+	}
+	object[key] = value
+	return nil
+}
+
+func numbersOf(text string, n int) (numbers []float64, err error) {
+	for part := range strings.SplitSeq(text, ":") {
+		number, err := asNumber(strings.TrimSpace(part))
+		if err != nil {
+			return nil, err
+		}
+		numbers = append(numbers, number)
+	}
+	if len(numbers) != n {
+		return nil, strconv.ErrSyntax
+	}
+	return numbers, nil
+}
+
+func sizeOf(text string) (any, error) {
+	height, width, two := strings.Cut(text, "x")
+	if !two {
+		width = height
+	}
+	h, err := asWhole(height)
+	if err != nil {
+		return nil, err
+	}
+	w, err := asWhole(width)
+	return []int64{h, w}, err
+}
+
+// factorsOf are the range of a factor, or as torchvision has it how far it may be from the middle.
+func factorsOf(text string, middle float64) (any, error) {
+	if strings.Contains(text, ":") {
+		return numbersOf(text, 2)
+	}
+	n, err := asNumber(text)
+	least := middle - n
+	if middle == 1 {
+		least = max(0, least)
+	}
+	return []float64{least, middle + n}, err
+}

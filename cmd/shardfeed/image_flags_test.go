@@ -1,0 +1,54 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/shardfeed/shardfeed/images"
+)
+
+func TestImagesFlag(t *testing.T) {
+	small := images.ImageNetTrain()
+	small.Height, small.Width, small.Flip = 160, 120, 0
+	for _, c := range []struct {
+		name, value string
+		want        images.Options
+		err         string // a part of it
+	}{
+		{"a preset", "img=imagenet_eval", images.ImageNetEval(), ""},
+		{"a preset with changes", "img=imagenet_train,size=160x120,flip=0", small, ""},
+		{"settings", "img=size=64,crop=random_resized,scale=0.5:1,exif=false", images.Options{Height: 64, Width: 64, Crop: images.CropRandomResized, Scale: images.Range{0.5, 1}, IgnoreOrientation: true}, ""},
+		{"colors", "img=brightness=0.25,contrast=2,saturation=0.5:1.5,hue=0.125", images.Options{ColorJitter: images.Jitter{
+			Brightness: images.Range{0.75, 1.25}, Contrast: images.Range{0, 3}, Saturation: images.Range{0.5, 1.5}, Hue: images.Range{-0.125, 0.125},
+		}}, ""},
+		{"normalised", "img=dtype=float16,mean=0.5:0.5:0.5,std=0.25:0.25:0.25", images.Options{DType: images.Float16, Mean: [3]float32{0.5, 0.5, 0.5}, Std: [3]float32{0.25, 0.25, 0.25}}, ""},
+		{"JSON", `img={"size": [32], "layout": "HWC"}`, images.Options{Height: 32, Layout: images.HWC}, ""},
+		{"no column", "imagenet_train", images.Options{}, "must be a column with a preset or settings, as in img=imagenet_train or img=size=224,crop=center,resize=256"},
+		{"an unknown preset", "img=imagenet", images.Options{}, `a preset must be imagenet_eval or imagenet_train, and come first, got "imagenet"`},
+		{"a preset at the end", "img=flip=1,imagenet_train", images.Options{}, "and come first"},
+		{"an unknown setting", "img=sise=3", images.Options{}, `"sise" is unknown; there are brightness, contrast, crop,`},
+		{"not a number", "img=size=big", images.Options{}, `size must be one length, or height and width, as in 224 or 224x160, got "big"`},
+		{"one bound", "img=crop=random_resized,scale=1", images.Options{}, `scale must be two numbers with a colon, as in 0.08:1, got "1"`},
+		{"what does not fit", "img=resize=256,size=-1", images.Options{}, "size must not be negative, got -1; resize goes with crop center"},
+		{"a color", "img=hue=0.7", images.Options{}, "hue must be two numbers from -0.5 to 0.5"},
+		{"unknown JSON", `img={"sise": 3}`, images.Options{}, `unknown field "sise"`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var v imagesFlag
+			err := v.Set(c.value)
+			switch {
+			case c.err == "" && (err != nil || v["img"] != c.want):
+				t.Errorf("got %+v, %v, want %+v", v["img"], err, c.want)
+			case c.err != "" && (err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), "\n", "; "), c.err)):
+				t.Errorf("got %v, want %s", err, c.err)
+			}
+		})
+	}
+	var v imagesFlag
+	if err := v.Set("img=imagenet_eval"); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.Set("img=imagenet_train"); err == nil || !strings.Contains(err.Error(), `got "img" again`) {
+		t.Errorf("a column twice: %v", err)
+	}
+}

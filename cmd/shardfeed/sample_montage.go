@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/shardfeed/shardfeed"
+	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/images"
+	"github.com/shardfeed/shardfeed/internal/option"
+	"github.com/shardfeed/shardfeed/iterable"
+	"github.com/shardfeed/shardfeed/loader"
+)
+
+// montageFlags ask for a page of the images of rows.
+type montageFlags struct {
+	file  string
+	shown imagesFlag // what becomes of images
+
+	page *montage
+}
+
+func (f *montageFlags) montageOf(c *cobra.Command, l *look) {
+	fs := c.Flags()
+	fs.StringVar(&f.file, "montage", "", "draw the rows' images into this PNG `file`, and add --row-ids")
+	fs.Var(&f.shown, "images", imagesUsage+" (default: the center of each column of images)")
+	fs.IntVar(&l.epochs, "epochs", 1, "how often each row is in the montage: as training with seed 0 has it in the first so many epochs")
+	_ = c.MarkFlagFilename("montage", "png")
+}
+
+// imagesUsage explains the flag --images.
+const imagesUsage = "what becomes of the images of a column: imagenet_train, imagenet_eval or settings, as in img=size=224,crop=random_resized,flip=0.5; repeated for others"
+
+func (f *montageFlags) saveFile() saveFile {
+	return saveFile{flag: "montage", name: f.file, kind: montageKind()}
+}
+
+// checkMontage checks the flags before anything is read.
+func (f *montageFlags) checkMontage(fs *pflag.FlagSet, l *look) error {
+	if f.file == "" {
+		for _, name := range [...]string{"images", "epochs"} {
+			if fs.Changed(name) {
+				return usagef("--%s has no effect without --montage FILE.png: add it", name)
+			}
+		}
+		if fs.Changed("montage") {
+			return usagef("--montage must name a PNG file, got an empty name")
+		}
+		return nil
+	}
+	l.rowIDs = true
+	return f.saveFile().check()
+}
+
+// openMontage begins the page of rows of an open data set.
+func (f *montageFlags) openMontage(ctx context.Context, parts []lookPart, shape *loader.Shape, l *look) (err error) {
+	all := map[string]images.Options(f.shown)
+	if len(all) == 0 {
+		if all, err = centers(ctx, parts, shape); err != nil {
+			return err
+		}
+	}
+	if _, err := (loader.Options{Images: all}).Shape(shape.Schema()); err != nil {
+		return usagef("%s", option.Spelled(err, option.Flag))
+	}
+	decoder, err := newImageDecoders().of(shardfeed.Spec{Images: all})
+	if err != nil {
+		return err
+	}
+	if f.page, err = newMontage(all, l.epochs, decoder.make); err != nil {
+		return err
+	}
+	var rows int64
+	for _, part := range parts {
+		rows += min(l.count, part.data.NumSamples())
+	}
+	return f.page.checkSize(rows)
+}
+
+// centers are the columns of images as evaluation has them. Images in lists are left out: training
+// has none of them.
+func centers(ctx context.Context, parts []lookPart, shape *loader.Shape) (map[string]images.Options, error) {
+	var data []*iterable.Dataset
+	for _, part := range parts {
+		data = append(data, part.data)
+	}
+	found, err := findImages(ctx, data, shape)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]images.Options{}
+	var walk func(fields []*column.Field, path string)
+	walk = func(fields []*column.Field, path string) {
+		for _, f := range fields {
+			if found[f] {
+				all[path+f.Name] = images.Options{Crop: images.CropCenter}
+			} else if f.Kind == column.Struct {
+				walk(f.Children, path+f.Name+".")
+			}
+		}
+	}
+	walk(shape.Schema().Fields, "")
+	if len(all) == 0 {
+		return nil, fmt.Errorf("--montage finds no image: the first %d rows have none in a binary column; --images names one", sniffedRows)
+	}
+	return all, nil
+}
+
+// saveMontage writes the page, and says what it lacks.
+func (f *montageFlags) saveMontage(ctx context.Context, a *app) error {
+	if len(f.page.failed) > 0 {
+		some := f.page.failed[:min(3, len(f.page.failed))]
+		a.note("%d of %s in the montage cannot be shown: %s", len(f.page.failed), plural(int64(len(f.page.tiles)/f.page.epochs), "image"), strings.Join(some, "; "))
+	}
+	if len(f.page.rows) == 0 {
+		a.note("the montage is not written: there are no rows")
+		return nil
+	}
+	content, err := f.page.png()
+	if err != nil {
+		return err
+	}
+	return f.saveFile().write(ctx, content)
+}

@@ -1,0 +1,185 @@
+package loader
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"slices"
+
+	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/images"
+	"github.com/shardfeed/shardfeed/images/codec"
+	"github.com/shardfeed/shardfeed/internal/option"
+	"github.com/shardfeed/shardfeed/rowgroup"
+)
+
+// An imageColumn is a column of files that become tensors: a column of the data, or a member of a
+// struct.
+type imageColumn struct {
+	name    string // in Options.Images
+	column  int    // of the data
+	path    []int  // members of structs that lead to it from there
+	options images.Options
+	bytes   int           // of a tensor
+	number  int           // of its random numbers, in place of a transform's
+	field   *column.Field // of the tensors
+}
+
+// imageNumber keeps the random numbers of an image column apart from those of others and of
+// transforms. It depends on the name alone, so that another image column does not change the crops.
+func imageNumber(name string) int {
+	h := fnv.New64a()
+	h.Write([]byte(name))
+	return int(h.Sum64() | 1<<63)
+}
+
+// validateImages notes what is wrong with the images whatever the columns are.
+func validateImages(p *option.List, all map[string]images.Options) {
+	for _, name := range sortedKeys(all) {
+		field := fmt.Sprintf("Images[%q]", name)
+		if name == "" {
+			p.Add(field, "must name a column, got an empty name")
+		}
+		err := all[name].Validate()
+		var several interface{ Unwrap() []error }
+		if !errors.As(err, &several) {
+			continue
+		}
+		for _, problem := range several.Unwrap() {
+			braced := option.Spelled(problem, func(field string) string { return "{" + field + "}" })
+			p.Join(newProblem(field, "cannot be: "+braced))
+		}
+	}
+}
+
+// imageFields are the types of tensors.
+var imageFields = map[images.DType]column.Field{
+	"":              {Type: column.TypeUint8, Width: 1},
+	images.Uint8:    {Type: column.TypeUint8, Width: 1},
+	images.Float32:  {Type: column.TypeFloat32, Width: 4},
+	images.Float16:  {Type: column.TypeFloat16, Width: 2},
+	images.BFloat16: {Type: column.TypeBFloat16, Width: 2},
+}
+
+// imageField is a column of an image's tensors, as [AddTensor] makes it.
+func imageField(name string, o images.Options) *column.Field {
+	item := imageFields[o.DType]
+	f := &item
+	f.Name = name
+	shape := o.Shape()
+	for _, n := range slices.Backward(shape[:]) {
+		f = &column.Field{Name: name, Kind: column.List, ListSize: n, Children: []*column.Field{f}}
+	}
+	return f
+}
+
+// bindImages finds the columns of images.
+func (b *binder) bindImages(all map[string]images.Options) {
+	b.images = map[int][]*imageColumn{}
+	for _, name := range sortedKeys(all) {
+		field := fmt.Sprintf("Images[%q]", name)
+		m, err := b.image(name, all[name])
+		switch {
+		case err != nil:
+			b.problems.Add(field, "cannot be: %v", err)
+			continue
+		case b.packs():
+			b.problems.Add(field, "contradicts {Pack}, whose rows are blocks of tokens; leave one of the two out")
+			continue
+		}
+		for _, other := range b.others(m.column, name) {
+			b.problems.Add(field, "contradicts {"+other+"}, which has the column too; leave one of the two out")
+		}
+		b.images[m.column] = append(b.images[m.column], m)
+	}
+}
+
+// image finds the column of a name.
+func (b *binder) image(name string, o images.Options) (m *imageColumn, err error) {
+	f, err := column.Find(b.data.Fields, name, func(f *column.Field) (*column.Field, []*column.Field) {
+		if f.Kind != column.Struct {
+			return f, nil
+		}
+		return f, f.Children
+	})
+	switch {
+	case err != nil:
+		return nil, errMany
+	case f == nil || f.Made:
+		return nil, errors.New("no such column is read")
+	case f.Kind == column.Struct:
+		return nil, fmt.Errorf("it is %v; name the member that holds the file", f)
+	case f.Kind != column.Binary || f.Partition:
+		return nil, fmt.Errorf("it is %v; images are files in a binary column", f)
+	}
+	m = &imageColumn{name: name, options: o, bytes: o.Bytes(), number: imageNumber(name), field: imageField(f.Name, o)}
+	for i, root := range b.data.Fields {
+		if path, ok := pathTo(root, f); ok {
+			m.column, m.path = i, path
+		}
+	}
+	return m, nil
+}
+
+// pathTo is the way to a node, by the places of the members of structs.
+func pathTo(from, to *column.Field) (path []int, ok bool) {
+	if from == to {
+		return nil, true
+	}
+	if from.Kind != column.Struct {
+		return nil, false
+	}
+	for i, c := range from.Children {
+		if below, ok := pathTo(c, to); ok {
+			return append([]int{i}, below...), true
+		}
+	}
+	return nil, false
+}
+
+// packs reports whether rows of the data are packed.
+func (b *binder) packs() bool {
+	last := len(b.data.Fields) - 1
+	return last >= 0 && b.data.Fields[last].Made && b.data.Fields[last].Name == rowgroup.LengthsColumn
+}
+
+// others are the options that change a column in another way.
+func (b *binder) others(at int, name string) (fields []string) {
+	note := func(field string, has bool) {
+		if has {
+			fields = append(fields, field)
+		}
+	}
+	_, cast := b.casts[at]
+	_, hash := b.hashes[at]
+	_, scale := b.scales[at]
+	note("Cast", cast)
+	note("Hash", hash)
+	note("Scale", scale)
+	note("Stack", b.stacked[at] != "")
+	note("Fill", slices.ContainsFunc(b.fills, func(f Fill) bool { return f.Column == name }))
+	return fields
+}
+
+// shapeOf is a column of the data with tensors in place of the files.
+func shapeOf(i int, f *column.Field, all []*imageColumn) (*column.Field, shapeColumn) {
+	c := shapeColumn{source: i, images: all, stub: f}
+	for _, m := range all {
+		f, c.stub = replaced(f, m.path, m.field), replaced(c.stub, m.path, &column.Field{Name: m.field.Name, Kind: column.Null})
+	}
+	return f, c
+}
+
+// replaced is a field with another one at a path of members.
+func replaced(f *column.Field, path []int, by *column.Field) *column.Field {
+	if len(path) == 0 {
+		return by
+	}
+	to := *f
+	to.Children = slices.Clone(f.Children)
+	to.Children[path[0]] = replaced(f.Children[path[0]], path[1:], by)
+	return &to
+}
+
+// goDecoder is the decoder of Options.ImageDecoder when it is nil.
+func goDecoder() (codec.Decoder, error) { return new(codec.Go), nil }

@@ -1,0 +1,261 @@
+package loader
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/iterable"
+	"github.com/shardfeed/shardfeed/rowgroup"
+)
+
+// An imageJob is the images of a batch in the making. Lenses take one row after the other.
+type imageJob struct {
+	*imaging
+	batch   *Batch
+	names   *rowNames
+	skips   bool       // lost files do not end the job
+	files   [][][]byte // by column and row, where they lie in the blocks
+	tensors [][]byte   // by column, in the batch's memory
+
+	next atomic.Int64
+	end  atomic.Int64 // rows from here on are not decoded
+
+	mu     sync.Mutex
+	failed []imageFailure
+}
+
+// An imageFailure is an image that was not made.
+type imageFailure struct {
+	row, column int
+	err         error
+}
+
+// decodeImages makes the tensors of a draw's rows in the batch's memory, straight from the files in
+// the blocks. Rows whose files are lost leave the draw or move behind the rows that count, as
+// Options.OnError says.
+func (c *collator) decodeImages(ctx context.Context, b *Batch, d *iterable.Draw) error {
+	if err := c.nameDraw(d); err != nil {
+		return err
+	}
+	j := &c.job
+	j.begin(c, b)
+	defer j.reset()
+	for k, m := range c.images {
+		j.files[k] = c.gatherer.Views(j.files[k][:0], m.column, m.path, d.Blocks, d.Picks)
+		var err error
+		if j.tensors[k], err = b.Alloc(b.Rows * m.bytes); err != nil {
+			return err
+		}
+	}
+	if err := j.all(ctx); err != nil {
+		return err
+	}
+	return c.settle(j, b, d)
+}
+
+// nameDraw takes the names of a draw's rows before the columns are gathered.
+func (c *collator) nameDraw(d *iterable.Draw) error {
+	c.gatherer.Sort(nil, nil) // the picks of the batch before may have lain in the same memory
+	alloc := func(n int) ([]byte, error) { return c.scratch.Alloc(n), nil }
+	row, err := c.shape.Gather(&c.gatherer, c.naming.row, d.Blocks, d.Picks, alloc)
+	if err != nil {
+		return err
+	}
+	source, err := c.shape.Gather(&c.gatherer, c.naming.source, d.Blocks, d.Picks, alloc)
+	if err != nil {
+		return err
+	}
+	c.names.epochs = append(c.names.epochs[:0], d.After...)
+	return c.names.set(row, source, len(d.Picks))
+}
+
+func (j *imageJob) begin(c *collator, b *Batch) {
+	j.imaging, j.batch, j.names, j.skips = c.imaging, b, &c.names, c.onError == iterable.Mask || c.onError == iterable.Skip
+	if j.files == nil {
+		j.files, j.tensors = make([][][]byte, len(c.images)), make([][]byte, len(c.images))
+	}
+	j.next.Store(0)
+	j.end.Store(int64(b.Rows))
+}
+
+// reset forgets the files, whose blocks may go, and the failures.
+func (j *imageJob) reset() {
+	for k := range j.files {
+		clear(j.files[k])
+	}
+	j.batch, j.failed = nil, nil
+}
+
+// all decodes with one lens, and with others that are idle.
+func (j *imageJob) all(ctx context.Context) error {
+	own, err := j.take(ctx)
+	if err != nil {
+		return err
+	}
+	var helpers sync.WaitGroup
+	for range j.batch.Rows - 1 {
+		l := j.tryTake()
+		if l == nil {
+			break
+		}
+		helpers.Go(func() { j.work(ctx, l) })
+	}
+	j.work(ctx, own)
+	helpers.Wait()
+	slices.SortFunc(j.failed, func(a, b imageFailure) int { return cmp.Compare(a.row, b.row) })
+	return context.Cause(ctx)
+}
+
+// work decodes rows until there are no more, and gives the lens back: others may wait for what it
+// has of the memory.
+func (j *imageJob) work(ctx context.Context, l *lens) {
+	defer j.give(l)
+	for ctx.Err() == nil {
+		row := int(j.next.Add(1) - 1)
+		if int64(row) >= j.end.Load() {
+			return
+		}
+		for k, m := range j.columns {
+			seed, _ := j.names.keyOf(row, m.number).pcg()
+			if err := j.apply(ctx, l, k, j.tensors[k][row*m.bytes:][:m.bytes], j.files[k][row], seed); err != nil {
+				j.fail(imageFailure{row, k, err})
+				break
+			}
+		}
+	}
+}
+
+// fail notes a failure. One that ends the job ends it before all later rows, and the earlier ones
+// are decoded, so that the first failure is the same whatever the number of lenses.
+func (j *imageJob) fail(f imageFailure) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !j.skips || !isLostImage(f.err) {
+		j.end.Store(min(j.end.Load(), int64(f.row)))
+	}
+	j.failed = append(j.failed, f)
+}
+
+// settle makes the failed rows lost ones, or ends the job.
+func (c *collator) settle(j *imageJob, b *Batch, d *iterable.Draw) error {
+	if len(j.failed) == 0 {
+		return nil
+	}
+	for _, f := range j.failed {
+		x := c.loss(j, f)
+		if !j.skips || !isLostImage(f.err) {
+			return x.Err
+		}
+		if f.row < b.Valid {
+			b.losses = append(b.losses, x)
+		}
+	}
+	b.Valid, b.Lost = b.Valid-len(b.losses), b.Lost+len(b.losses)
+	good := j.part(d)
+	if c.onError == iterable.Skip {
+		b.Rows, d.Picks = good, d.Picks[:good]
+		return nil
+	}
+	for k, m := range j.columns {
+		clear(j.tensors[k][good*m.bytes:])
+	}
+	return nil
+}
+
+// part moves the failed rows behind the good ones, keeps both in their order, and returns the number
+// of good ones. The tensors of failed rows mean nothing.
+func (j *imageJob) part(d *iterable.Draw) (good int) {
+	if len(d.After) > 0 {
+		d.After = append(d.After, make([]int32, len(d.Picks)-len(d.After))...)
+	}
+	var picks []rowgroup.Pick
+	var after []int32
+	failed := j.failed
+	for i, p := range d.Picks {
+		if len(failed) > 0 && failed[0].row == i {
+			failed = failed[1:]
+			picks = append(picks, p)
+			if len(d.After) > 0 {
+				after = append(after, d.After[i])
+			}
+			continue
+		}
+		if good < i {
+			j.move(d, i, good)
+		}
+		good++
+	}
+	copy(d.Picks[good:], picks)
+	if len(d.After) > 0 {
+		copy(d.After[good:], after)
+	}
+	return good
+}
+
+// move makes row from row to.
+func (j *imageJob) move(d *iterable.Draw, from, to int) {
+	d.Picks[to] = d.Picks[from]
+	if len(d.After) > 0 {
+		d.After[to] = d.After[from]
+	}
+	for k, m := range j.columns {
+		copy(j.tensors[k][to*m.bytes:][:m.bytes], j.tensors[k][from*m.bytes:])
+	}
+}
+
+// loss says where a failure is.
+func (c *collator) loss(j *imageJob, f imageFailure) iterable.Loss {
+	row, name := j.names.rows[f.row], j.columns[f.column].name
+	at, err := c.placeOf(row)
+	if err != nil {
+		return iterable.Loss{Err: errors.Join(f.err, err)}
+	}
+	x := iterable.Loss{URI: at.URI, RowGroup: at.RowGroup, Lo: at.Row, Hi: at.Row + 1, Column: name, Page: -1}
+	place := func(op string, err error) error {
+		return &rowgroup.Error{Op: op, URI: at.URI, RowGroup: at.RowGroup, Column: name, Page: -1, Err: fmt.Errorf("row %d: %w", at.Row, err)}
+	}
+	switch broke, ok := f.err.(*Error); {
+	case ok:
+		broke.Err = place("images", broke.Err)
+		x.Err = broke
+	case isLostImage(f.err):
+		x.Err = place("decode", f.err)
+	default:
+		x.Err = place("images", f.err)
+	}
+	return x
+}
+
+// imageArray is a column of the batch that has images. Other members of its structs are gathered.
+func (c *collator) imageArray(i int, b *Batch, d *iterable.Draw) (*column.Array, error) {
+	s, f := &c.shape.columns[i], c.schema.Fields[i]
+	if f.Kind == column.List {
+		return tensor(f, b.Rows, c.tensorsOf(s.images[0], b.Rows)), nil
+	}
+	a, err := c.gatherer.Gather(s.source, s.stub, d.Blocks, d.Picks, b.Alloc)
+	if err != nil {
+		return nil, err
+	}
+	a.Field = f
+	for _, m := range s.images {
+		at, last := a, len(m.path)-1
+		for _, member := range m.path[:last] {
+			at.Children[member].Field = at.Field.Children[member]
+			at = at.Children[member]
+		}
+		at.Children[m.path[last]] = tensor(m.field, b.Rows, c.tensorsOf(m, b.Rows))
+	}
+	return a, nil
+}
+
+// tensorsOf is the memory of an image column's tensors. Under Skip they are fewer than were drawn.
+func (c *collator) tensorsOf(m *imageColumn, rows int) []byte {
+	n := rows * m.bytes
+	return c.job.tensors[slices.Index(c.images, m)][:n:n]
+}

@@ -1,0 +1,318 @@
+package loader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime/debug"
+	"sync"
+
+	"github.com/shardfeed/shardfeed/images"
+	"github.com/shardfeed/shardfeed/images/codec"
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/option"
+	"github.com/shardfeed/shardfeed/iterable"
+	"github.com/shardfeed/shardfeed/rowgroup"
+)
+
+// imaging is how a pass decodes images: with so many lenses, and the memory for them. A lens has a
+// share of its own, which holds most images. A larger one takes the difference of a room that all
+// lenses share, and waits until there is enough of it. A lens gives it back before it waits for
+// anything else, so that no two wait for each other.
+type imaging struct {
+	columns []*imageColumn
+	open    func() (codec.Decoder, error)
+	each    int64        // share of a lens
+	room    int64        // that they share
+	shared  *mem.Account // of the room
+	account *mem.Account // the stream's, which counts both; nil in tests
+
+	places chan struct{} // holds a value for each lens in use
+	mu     sync.Mutex
+	idle   []*lens
+	closed bool
+}
+
+// A lens is what one goroutine decodes with.
+type lens struct {
+	augmenters []*images.Augmenter // by column; nil before its first image
+	kept       []int64             // scratch of each
+	more       int64               // of the room
+}
+
+// An imageNeed is the scratch memory that images take.
+type imageNeed struct {
+	lenses      int
+	each        int64 // share of a lens
+	least, more int64 // as iterable.StreamOptions has them
+}
+
+const (
+	lensScratch = 16 << 20 // share of a lens: a JPEG of three megapixels
+	roomScratch = 64 << 20 // of the room, whatever else needs memory
+	scratchPart = 8        // the part of the memory that both take at most
+)
+
+// imageNeed foretells the scratch of so many lenses under a limit of memory.
+func (r *recipe) imageNeed(lenses int, limit int64) (n imageNeed, err error) {
+	if len(r.images) == 0 {
+		return n, nil
+	}
+	largest := int64(0)
+	for _, m := range r.images {
+		a, err := m.augmenter(r.decoder)
+		if err != nil {
+			return n, err
+		}
+		for _, h := range largestHeaders(m.options.Limits()) {
+			largest = max(largest, a.Memory(h))
+		}
+		if err := a.Close(); err != nil {
+			return n, err
+		}
+	}
+	part := int64(math.MaxInt64)
+	if limit > 0 {
+		part = limit / scratchPart
+	}
+	n.lenses, n.each = lenses, min(lensScratch, largest, part/int64(2*lenses))
+	first := min(roomScratch, largest-n.each, part/2)
+	n.least, n.more = int64(lenses)*n.each+first, largest-n.each-first
+	return n, nil
+}
+
+// filesBytes is the mean bytes of a row's files, which are not part of the batch; of a mixture, those
+// of the source that has the least.
+func (r *recipe) filesBytes(all []*rowgroup.Manifest) (least int64) {
+	least = math.MaxInt64
+	for _, m := range all {
+		var bytes int64
+		for g := range m.Groups() {
+			for _, image := range r.images {
+				bytes += m.FileBytes(g, image.column, image.path)
+			}
+		}
+		least = min(least, bytes/max(1, m.NumRows()))
+	}
+	return least
+}
+
+// largestHeaders are the images within the limits that take the most memory, by their formats.
+func largestHeaders(l codec.Limits) []codec.Header {
+	side := int(math.Ceil(math.Sqrt(float64(l.MaxPixels))))
+	h := codec.Header{Bytes: l.MaxBytes, Width: side, Height: side, Orientation: 6, Components: 3, Bits: 8, Progressive: true, Scans: l.MaxScans}
+	jpeg, cmyk, png, webp := h, h, h, h
+	jpeg.Format, png.Format, webp.Format = codec.JPEG, codec.PNG, codec.WebP
+	cmyk.Format, cmyk.Components = codec.JPEG, 4
+	return []codec.Header{jpeg, cmyk, png, webp}
+}
+
+// augmenter opens one.
+func (m *imageColumn) augmenter(open func() (codec.Decoder, error)) (*images.Augmenter, error) {
+	d, err := open()
+	if err != nil {
+		return nil, fmt.Errorf("no decoder for images: %w", err)
+	}
+	return images.New(m.options, d)
+}
+
+// newImaging is nil for a recipe without images. account has the memory that was foretold, or more.
+func (r *recipe) newImaging(n imageNeed, account *mem.Account) *imaging {
+	if len(r.images) == 0 {
+		return nil
+	}
+	im := &imaging{columns: r.images, open: r.decoder, each: n.each, room: n.least + n.more, account: account, places: make(chan struct{}, n.lenses)}
+	if account != nil { // a taker of the user's may have reserved less
+		im.room = max(n.least, account.Reserved()[mem.Scratch])
+	}
+	im.room = max(0, im.room-int64(n.lenses)*n.each)
+	im.shared, _ = mem.NewBudget(0).Reserve(0, mem.Amounts{mem.Scratch: im.room}) // which has no limit
+	return im
+}
+
+// take waits for a lens.
+func (im *imaging) take(ctx context.Context) (*lens, error) {
+	select {
+	case im.places <- struct{}{}:
+		return im.pick(), nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// tryTake is nil when all lenses are in use.
+func (im *imaging) tryTake() *lens {
+	select {
+	case im.places <- struct{}{}:
+		return im.pick()
+	default:
+		return nil
+	}
+}
+
+// pick prefers the lens that was used last, whose scratch has grown.
+func (im *imaging) pick() *lens {
+	im.mu.Lock()
+	defer im.mu.Unlock()
+	if last := len(im.idle) - 1; last >= 0 {
+		l := im.idle[last]
+		im.idle = im.idle[:last]
+		return l
+	}
+	im.charge(im.each)
+	return &lens{augmenters: make([]*images.Augmenter, len(im.columns)), kept: make([]int64, len(im.columns))}
+}
+
+// give takes a lens back.
+func (im *imaging) give(l *lens) {
+	if l.more > 0 {
+		im.drop(l)
+	}
+	im.mu.Lock()
+	defer im.mu.Unlock()
+	if im.closed {
+		im.end(l)
+	} else {
+		im.idle = append(im.idle, l)
+	}
+	<-im.places
+}
+
+// close frees the lenses, those in use when they come back.
+func (im *imaging) close() {
+	if im == nil {
+		return
+	}
+	im.mu.Lock()
+	defer im.mu.Unlock()
+	im.closed = true
+	for _, l := range im.idle {
+		im.end(l)
+	}
+	im.idle = nil
+}
+
+func (im *imaging) end(l *lens) {
+	im.drop(l)
+	im.charge(-im.each)
+}
+
+// charge counts bytes in the stream's account.
+func (im *imaging) charge(n int64) {
+	switch {
+	case im.account == nil:
+	case n >= 0:
+		im.account.Charge(mem.Scratch, n)
+	default:
+		im.account.Release(mem.Scratch, -n)
+	}
+}
+
+// drop frees all scratch of a lens, and what it has of the room.
+func (im *imaging) drop(l *lens) {
+	for k, a := range l.augmenters {
+		if a != nil {
+			_ = a.Close() // which frees memory
+		}
+		l.augmenters[k], l.kept[k] = nil, 0
+	}
+	if l.more > 0 {
+		im.shared.Release(mem.Scratch, l.more)
+		im.charge(-l.more)
+		l.more = 0
+	}
+}
+
+// augmenter is that of a column.
+func (im *imaging) augmenter(l *lens, k int) (a *images.Augmenter, err error) {
+	if l.augmenters[k] == nil {
+		if l.augmenters[k], err = im.columns[k].augmenter(im.open); err != nil {
+			return nil, err
+		}
+	}
+	return l.augmenters[k], nil
+}
+
+// errNullImage is a row without a file.
+var errNullImage = errors.New("it is null")
+
+// isLostImage reports whether an error is that of the row's file, not of the decoder or the memory.
+func isLostImage(err error) bool {
+	var file *codec.Error
+	return errors.Is(err, errNullImage) || errors.As(err, &file)
+}
+
+// apply writes the tensor of a file. A panic is an error, since files are of any origin.
+func (im *imaging) apply(ctx context.Context, l *lens, k int, dst, data []byte, seed uint64) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &Error{Err: &iterable.PanicError{Value: v}, Stack: debug.Stack()}
+		}
+	}()
+	if data == nil {
+		return errNullImage
+	}
+	a, err := im.augmenter(l, k)
+	if err != nil {
+		return err
+	}
+	h, err := a.Header(data)
+	if err != nil {
+		return err
+	}
+	if need := a.Memory(h); need > l.kept[k] {
+		if err := im.admit(ctx, l, k, need, h); err != nil {
+			return err
+		}
+		if a, err = im.augmenter(l, k); err != nil {
+			return err
+		}
+	}
+	return a.ApplyTo(dst, data, h, seed)
+}
+
+// admit finds the memory for an image that takes more than those of its column before.
+func (im *imaging) admit(ctx context.Context, l *lens, k int, need int64, h codec.Header) error {
+	all := need
+	for i, n := range l.kept {
+		if i != k {
+			all += n
+		}
+	}
+	if all <= im.each+l.more {
+		l.kept[k] = need
+		return nil
+	}
+	im.drop(l) // what waits holds nothing
+	if more := max(0, need-im.each); more > 0 {
+		if more > im.room {
+			return &imageMemoryError{header: h, need: need, room: im.each + im.room}
+		}
+		if err := im.shared.Acquire(ctx, mem.Scratch, more); err != nil {
+			return err
+		}
+		im.charge(more)
+		l.more = more
+	}
+	l.kept[k] = need
+	return nil
+}
+
+// An imageMemoryError is an image that never fits.
+type imageMemoryError struct {
+	header     codec.Header
+	need, room int64
+}
+
+func (e *imageMemoryError) Error() string { return e.Spelled(option.Go) }
+
+// Spelled is the message with options as name spells them.
+func (e *imageMemoryError) Spelled(name func(field string) string) string {
+	return option.Spell(fmt.Sprintf("memory: a %v of %d x %d pixels takes up to %s to decode, and the memory has %s for an image; raise {Memory}, or lower {MaxPixels} of the column, which makes such files lost data",
+		e.header.Format, e.header.Width, e.header.Height, mem.Bytes(e.need), mem.Bytes(e.room)), name)
+}
+
+func (e *imageMemoryError) Unwrap() error {
+	return &mem.OverLimit{Need: mem.Amounts{mem.Scratch: e.need}, Limit: e.room}
+}
