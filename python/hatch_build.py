@@ -1,7 +1,9 @@
-"""Puts the engine into the wheel: builds ../cmd/shardfeed, a static program, for the platform that the wheel is for.
+"""Puts the engine into the wheel: builds ../cmd/shardfeed for the platform that the wheel is for, and libjpeg-turbo, which it loads.
 
 GOARCH=arm64 in the environment makes the wheel for arm64 on any machine that has Go. The engine calls no GPU: trainers pin its ring and
-copy from it. So it is built with the tag nocuda; what can call CUDA's driver needs glibc's loader.
+copy from it. So it is built with the tag nocuda. It loads libjpeg-turbo from its own folder, with glibc's loader; where ../tools/turbojpeg
+cannot build that the wheel has none, says so once, and the engine decodes JPEG in Go. SHARDFEED_TURBOJPEG=require makes that an error, as
+for releases, and SHARDFEED_TURBOJPEG=off builds a static engine, which loads nothing.
 """
 
 from __future__ import annotations
@@ -18,8 +20,14 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 # Go's name of an architecture, and Python's of the same.
 ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64"}
 
-# The program asks nothing of the C library; Go needs a kernel that is younger than what this tag
-# says.
+# Whether the wheel has libjpeg-turbo: where it can be built, surely, or not at all.
+TURBOJPEG = ("auto", "require", "off")
+
+# Its files in the wheel, and as they are built. Both licences ask to go with the library.
+LIBRARY = {"libturbojpeg.so.0": "libturbojpeg.so.0", "libturbojpeg.LICENSE.md": "LICENSE.md", "libturbojpeg.README.ijg": "README.ijg"}
+
+# The program and libjpeg-turbo ask for no newer C library than this tag says, which the build of the
+# latter checks; Go needs a younger kernel.
 TAG = "py3-none-manylinux_2_17_{}"
 
 
@@ -38,9 +46,14 @@ class EngineHook(BuildHookInterface[Any]):
             raise RuntimeError(f"shardfeed runs on {' and '.join(ARCHITECTURES)}, not on {goarch}")
         folder = root / "src" / "shardfeed" / "_bin" if version == "editable" else root / "build" / goarch
         program = folder / "shardfeed"
-        self._build(root.parent, program, goarch)
+        wanted = os.environ.get("SHARDFEED_TURBOJPEG", "auto")
+        if wanted not in TURBOJPEG:
+            raise RuntimeError(f"SHARDFEED_TURBOJPEG must be {', '.join(TURBOJPEG[:-1])} or {TURBOJPEG[-1]}, got {wanted!r}")
+        self._build(root.parent, program, goarch, "nocuda,noturbo" if wanted == "off" else "nocuda")
+        files = [program, *self._turbojpeg(root.parent, folder, goarch, wanted)]
         if version != "editable":
-            build_data["force_include"][str(program)] = "shardfeed/_bin/shardfeed"
+            for file in files:
+                build_data["force_include"][str(file)] = f"shardfeed/_bin/{file.name}"
         build_data["pure_python"] = False
         build_data["tag"] = TAG.format(ARCHITECTURES[goarch])
 
@@ -48,7 +61,29 @@ class EngineHook(BuildHookInterface[Any]):
         machine = platform.machine()
         return next((go for go, python in ARCHITECTURES.items() if python == machine), machine)
 
-    def _build(self, module: Path, program: Path, goarch: str) -> None:
+    def _turbojpeg(self, module: Path, folder: Path, goarch: str, wanted: str) -> list[Path]:
+        """Builds libjpeg-turbo into the folder, with the licences that go with it."""
+        for name in LIBRARY:
+            (folder / name).unlink(missing_ok=True)
+        if wanted == "off":
+            return []
+        environment = {**os.environ, **({"TURBOJPEG_REQUIRE_SIMD": "1"} if wanted == "require" else {})}
+        try:
+            command = [module / "tools" / "turbojpeg" / "build", goarch]
+            built = subprocess.run(command, env=environment, text=True, capture_output=True, check=True)
+        except (OSError, subprocess.CalledProcessError) as e:
+            told = str(getattr(e, "stderr", "")).strip().splitlines()
+            reason = told[-1] if told else str(e)
+            if wanted == "require":
+                raise RuntimeError(f"{reason}; SHARDFEED_TURBOJPEG=require asks for libjpeg-turbo") from e
+            self.app.display_warning(f"{reason}: without libjpeg-turbo the engine decodes JPEG in Go, about 3.5 times as slowly")
+            return []
+        for line in built.stderr.splitlines():
+            self.app.display_warning(line)
+        library = Path(built.stdout.strip())
+        return [Path(shutil.copy(library.parent / source, folder / name)) for name, source in LIBRARY.items()]
+
+    def _build(self, module: Path, program: Path, goarch: str, tags: str = "nocuda") -> None:
         go = shutil.which("go")
         if go is None:
             raise RuntimeError("building shardfeed from source takes Go (https://go.dev/dl); a wheel for this machine needs none")
@@ -58,7 +93,7 @@ class EngineHook(BuildHookInterface[Any]):
         program.parent.mkdir(parents=True, exist_ok=True)
         part = program.with_name(f"shardfeed.{os.getpid()}")  # replaced as a whole: an engine may run the old one
         try:
-            command = [go, "build", "-trimpath", "-tags=nocuda", "-ldflags=-s -w", "-o", str(part), "./cmd/shardfeed"]
+            command = [go, "build", "-trimpath", f"-tags={tags}", "-ldflags=-s -w", "-o", str(part), "./cmd/shardfeed"]
             subprocess.run(command, cwd=module, env=environment, check=True)
             part.replace(program)
         finally:

@@ -11,6 +11,7 @@ from typing import Any
 
 from shardfeed import _protocol as protocol
 
+NOT_RELEASED = (1 << 64) - 1
 HEADER_AT = 4096
 USED = HEADER_AT + 64 + 64
 
@@ -22,11 +23,14 @@ class FakeEngine:
     build = "0"
     local_world_size = 1
     given = None
+    wanted = True  # it wants to hear of releases
 
     def __init__(self, log: str = "/nonexistent/engine.log", opened: bool = True):
         self.log = log
         self.opened = opened
         self.memory: mmap.mmap | None = None
+        self.words: list[tuple[int, memoryview]] = []  # the generations, and the words of their slots
+        self.released: list[tuple[int, int, int]] = []
 
     def connect(self, timeout: float | None = None) -> socket.socket:
         mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -37,14 +41,37 @@ class FakeEngine:
         return theirs
 
     def receive(self, *kinds: int) -> tuple[int, Any]:
-        """Returns the next message, which is of one of the kinds."""
+        """Returns the next message, which is of one of the kinds. RELEASE comes once for each slot: its generation, number, and seq."""
+        if self.released:
+            return protocol.RELEASE, self.released.pop(0)
         self.socket.settimeout(60)
         header = self._exactly(8)
         size, kind, zero = protocol.HEADER.unpack(header)
         payload = self._exactly(size)
         assert zero == 0
         assert not kinds or kind in kinds, f"{kind} came, {kinds} were due"
-        return kind, struct.unpack("<IIQ", payload) if kind == protocol.RELEASE else json.loads(payload)
+        if kind != protocol.RELEASE:
+            return kind, json.loads(payload)
+        assert payload == b""
+        self.released = self.look()  # nothing, where an earlier message has told of it
+        return self.receive(*kinds)
+
+    def kind(self) -> int:
+        """The kind of the next message, as it came."""
+        self.socket.settimeout(60)
+        size, kind, _ = protocol.HEADER.unpack(self._exactly(8))
+        self._exactly(size)
+        return kind
+
+    def look(self) -> list[tuple[int, int, int]]:
+        """Reads which slots were released since it looked last, in the order of their batches."""
+        found = []
+        for generation, words in self.words:
+            for slot, seq in enumerate(words):
+                if seq != NOT_RELEASED:
+                    found.append((generation, slot, seq))
+                    words[slot] = NOT_RELEASED
+        return sorted(found, key=lambda f: f[2])
 
     def _exactly(self, size: int) -> bytes:
         got = b""
@@ -68,9 +95,15 @@ class FakeEngine:
 
     def ring(self, generation: int = 1, slots: int = 4, size: int = 8192) -> None:
         descriptor = os.memfd_create("fake")
-        os.ftruncate(descriptor, slots * size)
-        self.memory, self.size = mmap.mmap(descriptor, slots * size), size
-        frame = protocol.HEADER.pack(16, protocol.RING, 0) + protocol.RING_PAYLOAD.pack(generation, slots, size)
+        end = slots * size
+        os.ftruncate(descriptor, end + 4096)
+        self.memory, self.size, self.slots = mmap.mmap(descriptor, end + 4096), size, slots
+        words = memoryview(self.memory)[end:].cast("Q")
+        words[0] = self.wanted
+        words[16 : 16 + slots] = memoryview(struct.pack(f"{slots}Q", *[NOT_RELEASED] * slots)).cast("Q")
+        self.words.append((generation, words[16 : 16 + slots]))
+        self.flag = words[:1]
+        frame = protocol.HEADER.pack(24, protocol.RING, 0) + protocol.RING_PAYLOAD.pack(generation, slots, size, end)
         socket.send_fds(self.socket, [frame], [descriptor])
         os.close(descriptor)
 
@@ -82,7 +115,7 @@ class FakeEngine:
     def batch(self, seq: int, slot: int | None = None, generation: int = 1) -> None:
         """Announces a batch of one column: 8 bytes that are all seq."""
         assert self.memory is not None
-        slot = seq % (len(self.memory) // self.size) if slot is None else slot
+        slot = seq % self.slots if slot is None else slot
         at = slot * self.size
         self.memory[at + 256 : at + 264] = bytes([seq % 256] * 8)
         protocol.SLOT_HEADER.pack_into(self.memory, at + HEADER_AT, protocol.SLOT_MAGIC, 1, seq, 8, 8, 0, seq, 8 * seq, 0, 8 * seq + 8)

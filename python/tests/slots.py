@@ -28,6 +28,10 @@ class Raw:
     position: int = 0
     next_epoch: int = 0
     next_position: int = 0
+    released: bool = False
+
+    def release(self) -> None:
+        self.released = True
 
 
 def field_of(field: pa.Field) -> Field:

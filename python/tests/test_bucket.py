@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 import torch
 
 import shardfeed.torch
-from shardfeed import Bucket, Bytes, MapDataset, StreamingDataset, errors
+from shardfeed import Bucket, Bytes, MapDataset, Source, StreamingDataset, errors
 
 pytestmark = pytest.mark.usefixtures("job")
 
@@ -35,6 +36,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "id": pa.array(ids, pa.int64()),
             "text": pa.array([f"row {i}" for i in ids], pa.string()),
             "n_tokens": pa.array([length(i) for i in ids], pa.int16()),
+            "debt": pa.array([-4 if i == 170 else 4 for i in ids], pa.int16()),
         }
         pq.write_table(pa.table(columns), directory / f"part-{k}.parquet", row_group_size=150)
     return directory
@@ -114,6 +116,43 @@ def test_resume_on_other_ranks(table: Path) -> None:
         assert sorted(filter(None, first + rest)) == sorted(filter(None, whole))
 
 
+def mixed(table: Path, **given: Any) -> StreamingDataset[Any]:
+    """Batches of the rows up to 200, and thrice as many of those behind."""
+    sources = {"few": Source(table, weight=1, filters="id < 200"), "many": Source(table, weight=3, filters="id >= 200")}
+    given = {"epoch_size": 120, "tail": "drop", "seed": 4, "lanes": 4, **given}
+    return StreamingDataset(sources=sources, batch_size=1, columns=["id", "token_ids"], bucket={"n_tokens": BUDGET}, **given)
+
+
+def test_a_mixture_of_buckets(table: Path) -> None:
+    """A batch is a sample, and has rows of one source; each pass over a source has each row once."""
+    dataset = mixed(table, lanes=1)  # so that no pass begins before the last batch of the one before
+    found: dict[bool, list[int]] = {True: [], False: []}
+    batches: Counter[bool] = Counter()
+    for batch in dataset:
+        ids = batch["id"].tolist()
+        assert len(ids) == 1 or max(map(length, ids)) * len(ids) <= BUDGET
+        assert [tokens.tolist() for tokens in batch["token_ids"]] == [[] if i % 17 == 0 else [i] * length(i) for i in ids]
+        few = ids[0] < 200
+        assert all((i < 200) is few for i in ids)
+        batches[few] += 1
+        found[few] += ids
+    assert batches.total() == len(dataset) == dataset.size == 120 and abs(batches[True] - 30) <= 1
+    for few, rows in ((True, 200), (False, 400)):
+        times = Counter(found[few])
+        passes = len(found[few]) / rows
+        assert set(times.values()) <= {int(passes), int(passes) + 1} and len(times) == rows
+
+
+def test_a_mixture_of_buckets_on_other_ranks(table: Path) -> None:
+    whole = [sorted(batch["id"].tolist()) for batch in mixed(table)]
+    ranks = [mixed(table, rank=rank, world_size=2) for rank in range(2)]
+    first = [sorted(batch["id"].tolist()) for pair in zip(*(islice(dataset, 9) for dataset in ranks), strict=True) for batch in pair]
+    rest = mixed(table)
+    rest.load_state_dict(ranks[0].state_dict())
+    assert sorted(first) == sorted(whole[:18])
+    assert [sorted(batch["id"].tolist()) for batch in rest] == whole[18:]
+
+
 def test_seeds_and_row_ids_are_of_rows(table: Path) -> None:
     plain = {int(i): int(s) for b in StreamingDataset(table, batch_size=8, columns=["id"], seeds=True) for i, s in zip(b["id"], b["_seed"])}
     for batch in StreamingDataset(table, batch_size=1, columns=["id"], bucket={"n_tokens": BUDGET}, seeds=True, row_ids=True, tail="carry"):
@@ -134,6 +173,7 @@ def test_seeds_and_row_ids_are_of_rows(table: Path) -> None:
             {"bucket": {"text": 8}},
             'bucket["text"] must be a column of lists, or of integers that are their lengths, got "text", which is string',
         ),
+        ({"bucket": {"debt": 8}}, 'bucket["debt"] takes lengths from 0 to 2147483645, got -4 in column "debt"'),
         ({"bucket": {"tokens": 8}}, 'bucket["tokens"] names column "tokens", which the data does not have'),
     ],
 )

@@ -7,6 +7,7 @@ import logging
 import os
 import signal
 import socket
+import sys
 import threading
 import time
 import weakref
@@ -78,16 +79,33 @@ def test_slot_returns_with_its_last_view(fake: FakeEngine) -> None:
     column = np.ndarray((4,), np.uint16, raw.bytes, 256)
     part = column[1:3].reshape(2, 1)
     del raw, column
-    connection._loans.settle()
+    connection.loans.settle()
     assert fake.nothing()
     gc.disable()
     try:
         del part
         fake.batch(6, slot=3)
-        assert connection.next() is not None  # takes the news with it
-        assert fake.receive() == (protocol.RELEASE, (1, 2, 5))
+        assert connection.next() is not None  # gives it back
+        assert fake.look() == [(1, 2, 5)]
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize(
+    "of", [lambda b: b[256:264], lambda b: np.ndarray(4, np.uint16, b, 256)[1:], lambda b: b[256:].view(np.ndarray)[:8]]
+)
+def test_each_view_keeps_its_slot(fake: FakeEngine, of: Callable[[np.ndarray], np.ndarray]) -> None:
+    connection = joined(fake)
+    fake.batch(5, slot=2)
+    raw = connection.next()
+    assert raw is not None
+    view = of(raw.bytes)
+    del raw
+    connection.settle()
+    assert len(connection.loans) == 1
+    del view
+    connection.settle()
+    assert len(connection.loans) == 0
 
 
 def test_a_slot_goes_back_though_it_was_dropped_in_a_cycle(fake: FakeEngine) -> None:
@@ -97,8 +115,35 @@ def test_a_slot_goes_back_though_it_was_dropped_in_a_cycle(fake: FakeEngine) -> 
     cycle.append(cycle)
     del cycle
     gc.collect()
-    connection._loans.settle()
+    connection.loans.settle()
     assert fake.receive() == (protocol.RELEASE, (1, 0, 0))
+
+
+def test_an_interrupt_leaves_the_outbox_unlocked() -> None:
+    ours, engine = socket.socketpair()
+    calls, interrupted = 0, 0
+
+    def interrupt(frame: object, event: str, function: object) -> None:
+        nonlocal calls
+        if event == "c_return":  # a KeyboardInterrupt comes right after a call
+            calls += 1
+            if calls == interrupted:
+                raise KeyboardInterrupt
+
+    with ours, engine:
+        while calls >= interrupted:
+            interrupted, calls = interrupted + 1, 0
+            outbox = Outbox(ours)
+            sys.setprofile(interrupt)
+            try:
+                outbox.post(b"frame")
+            except KeyboardInterrupt:
+                pass
+            finally:
+                sys.setprofile(None)
+            assert not outbox._lock.locked(), f"interrupted after call {interrupted}"
+            outbox.close()
+    assert interrupted > 4
 
 
 def test_release_by_hand_happens_once(fake: FakeEngine) -> None:
@@ -106,9 +151,9 @@ def test_release_by_hand_happens_once(fake: FakeEngine) -> None:
     fake.batch(0)
     raw = connection.next()
     assert raw is not None
-    raw.slot.release()
-    raw.slot.release()
-    assert raw.slot.released
+    raw.release()
+    raw.release()
+    assert len(connection.loans) == 0
     assert fake.receive() == (protocol.RELEASE, (1, 0, 0))
     view = raw.bytes[256:264]
     connection.close()
@@ -127,7 +172,7 @@ def test_held_batches_are_copied_out_before_the_engine_runs_dry(fake: FakeEngine
         if seq >= 2:
             assert fake.receive() == (protocol.RELEASE, (1, 2, seq))
     assert [raw.bytes[256] for raw in kept if raw] == list(range(10))
-    assert [raw.slot.ring is None for raw in kept if raw] == [False] * 2 + [True] * 8
+    assert [raw.ring is None for raw in kept if raw] == [False] * 2 + [True] * 8
     assert all(raw.bytes.ctypes.data % 256 == 0 and len(raw.bytes) >= USED for raw in kept if raw)
     assert sum("copied" in r.message for r in caplog.records) == 1
 
@@ -136,7 +181,7 @@ def test_a_ring_of_one_slot_copies_everything(fake: FakeEngine) -> None:
     connection = joined(fake, slots=1)
     fake.batch(0)
     raw = connection.next()
-    assert raw is not None and raw.slot.ring is None
+    assert raw is not None and raw.ring is None
     assert fake.receive() == (protocol.RELEASE, (1, 0, 0))
 
 
@@ -157,10 +202,10 @@ def test_new_generation_leaves_the_old_one_to_its_views(fake: FakeEngine) -> Non
     late = connection.next()
     assert late is not None and late.bytes[256] == 2
     del old, late
-    connection._loans.settle()
+    connection.loans.settle()
     assert sorted(fake.receive()[1] for _ in range(2)) == [(1, 0, 0), (1, 2, 2)]
     del new
-    connection._loans.settle()
+    connection.loans.settle()
     assert fake.receive() == (protocol.RELEASE, (2, 1, 1))
 
 
@@ -185,7 +230,7 @@ def test_batches_held_in_an_old_generation_count(fake: FakeEngine) -> None:
     fake.ring(generation=2)
     fake.batch(2, generation=2)
     kept.append(connection.next())
-    assert [raw.slot.ring is None for raw in kept if raw] == [False, False, True]
+    assert [raw.ring is None for raw in kept if raw] == [False, False, True]
 
 
 def test_rings_are_unmapped_and_their_descriptors_closed(fake: FakeEngine) -> None:
@@ -209,36 +254,92 @@ def test_rings_are_unmapped_and_their_descriptors_closed(fake: FakeEngine) -> No
 def test_releases_wait_while_the_engine_does_not_read(fake: FakeEngine) -> None:
     connection = joined(fake, slots=8)
     connection._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)
-    count = 2000
+    count = 4000
     for seq in range(count):
         fake.batch(seq)
         assert connection.next() is not None  # dropped at once
-    connection._loans.settle()
+    connection.loans.settle()
     assert connection._outbox._frames, "the test needs a full socket"
-    reader = threading.Thread(target=lambda: got.extend(fake.receive()[1][2] for _ in range(count)))
-    got: list[int] = []
+    connection.leave()
+    kinds: list[int] = []
+
+    def read() -> None:
+        kinds.extend(iter(fake.kind, protocol.LEAVE))
+        fake.send(protocol.END, {"left": True})
+        fake.send(protocol.SESSION, {"next_epoch": 1})
+
+    reader = threading.Thread(target=read)
     reader.start()
-    while reader.is_alive():
-        with pytest.raises(errors.FeedTimeoutError):
-            connection.next(timeout=0.2)  # waiting sends them
-    assert got == list(range(count))
+    connection.ask(rank=0, world_size=1)  # waiting sends them
+    reader.join(60)
+    assert len(kinds) > 100 and set(kinds) == {protocol.RELEASE}
 
 
-def test_releases_go_together_while_there_are_batches(fake: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_releases_go_together_while_there_are_batches(fake: FakeEngine) -> None:
     """Each message wakes the engine: half a ring is given back at once, and all of it before a wait."""
     connection = joined(fake, slots=8)
     for seq in range(6):
         fake.batch(seq)
-    sent: list[bytes] = []
-    post = Outbox.post
-    monkeypatch.setattr(Outbox, "post", lambda outbox, frame: (sent.append(frame), post(outbox, frame))[1])
     for _ in range(6):
         assert connection.next() is not None  # dropped at once
-    assert [len(frames) // 24 for frames in sent] == [4]
+    assert fake.kind() == protocol.RELEASE and fake.nothing()
+    assert [seq for _, _, seq in fake.look()] == [0, 1, 2, 3, 4]
     with pytest.raises(errors.FeedTimeoutError):
         connection.next(timeout=0.1)
-    assert [len(frames) // 24 for frames in sent] == [4, 2]
-    assert [fake.receive()[1][2] for _ in range(6)] == list(range(6))
+    assert fake.kind() == protocol.RELEASE and fake.nothing()
+    assert [seq for _, _, seq in fake.look()] == [5]
+
+
+def test_releases_are_told_where_no_batch_is_ready(fake: FakeEngine) -> None:
+    """A caller that looks before it takes a batch never waits for one while it has others."""
+    connection = joined(fake, slots=8)
+    fake.batch(0)
+    assert connection.ready() and connection.next() is not None  # dropped at once
+    assert fake.nothing()
+    assert not connection.ready()
+    assert fake.receive() == (protocol.RELEASE, (1, 0, 0))
+
+
+@pytest.mark.parametrize("how", ["dropped", "by hand", "after leave"])
+def test_a_release_that_the_engine_does_not_wait_for_is_no_message(fake: FakeEngine, how: str) -> None:
+    connection = joined(fake, slots=4)
+    fake.flag[0] = 0
+    fake.batch(3)
+    fake.batch(4)
+    kept = connection.next()
+    if how == "by hand":
+        assert kept is not None
+        kept.release()
+    elif how == "dropped":
+        kept = None
+        connection.settle()
+    else:
+        connection.leave()
+        assert fake.receive(protocol.LEAVE)
+        fake.send(protocol.END, {"left": True})
+        fake.send(protocol.SESSION, {"next_epoch": 1})
+        connection.ask(rank=0, world_size=1)
+        assert fake.receive(protocol.ASK)
+    assert fake.nothing()
+    assert fake.look() == [(1, 0, 4) if how == "after leave" else (1, 3, 3)]
+    del kept
+
+
+def test_one_message_tells_of_all_generations(fake: FakeEngine) -> None:
+    """The engine waits for slots of the one ring, or of the other: each has a flag of its own."""
+    connection = joined(fake, slots=8)
+    first = fake.flag
+    fake.batch(0)
+    fake.batch(1)
+    kept = [connection.next(), connection.next()]
+    fake.ring(generation=2, slots=8)
+    fake.batch(2, generation=2)
+    kept.append(connection.next())
+    fake.flag[0], first[0] = 0, 1
+    kept.clear()
+    connection.settle()
+    assert fake.kind() == protocol.RELEASE and fake.nothing()
+    assert fake.look() == [(1, 0, 0), (1, 1, 1), (2, 2, 2)]
 
 
 def test_slots_may_be_dropped_in_any_thread(fake: FakeEngine) -> None:
@@ -253,7 +354,7 @@ def test_slots_may_be_dropped_in_any_thread(fake: FakeEngine) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    connection._loans.settle()
+    connection.loans.settle()
     assert sorted(fake.receive(protocol.RELEASE)[1][2] for _ in range(48)) == list(range(48))
 
 
@@ -469,7 +570,7 @@ BROKEN: dict[str, Callable[[FakeEngine], None]] = {
     "is not JSON": lambda f: f.socket.sendall(protocol.HEADER.pack(3, protocol.END, 0) + b"{x}"),
     "must be a JSON object": lambda f: f.socket.sendall(protocol.HEADER.pack(2, protocol.NOTE, 0) + b"[]"),
     "without its file descriptor": lambda f: f.socket.sendall(
-        protocol.HEADER.pack(16, protocol.RING, 0) + protocol.RING_PAYLOAD.pack(2, 4, 4096)
+        protocol.HEADER.pack(24, protocol.RING, 0) + protocol.RING_PAYLOAD.pack(2, 4, 4096, 16384)
     ),
     "sent SESSION where a batch was due": lambda f: f.send(protocol.SESSION, {}),
     "frame of kind 99": lambda f: f.send(99, {}),
@@ -498,10 +599,22 @@ def test_a_ring_smaller_than_it_says_is_refused(fake: FakeEngine) -> None:
     connection = joined(fake)
     descriptor = os.memfd_create("short")
     os.ftruncate(descriptor, 4096)
-    frame = protocol.HEADER.pack(16, protocol.RING, 0) + protocol.RING_PAYLOAD.pack(2, 4, 4096)
+    frame = protocol.HEADER.pack(24, protocol.RING, 0) + protocol.RING_PAYLOAD.pack(2, 4, 4096, 16384)
     socket.send_fds(fake.socket, [frame], [descriptor])
     os.close(descriptor)
     with pytest.raises(errors.ProtocolError, match="smaller"):
+        connection.next()
+
+
+@pytest.mark.parametrize("at", [8192, 32768 + 64])
+def test_words_that_lie_elsewhere_are_refused(fake: FakeEngine, at: int) -> None:
+    connection = joined(fake)
+    descriptor = os.memfd_create("words")
+    os.ftruncate(descriptor, 1 << 20)
+    frame = protocol.HEADER.pack(24, protocol.RING, 0) + protocol.RING_PAYLOAD.pack(2, 4, 8192, at)
+    socket.send_fds(fake.socket, [frame], [descriptor])
+    os.close(descriptor)
+    with pytest.raises(errors.ProtocolError, match=f"has words at {at}"):
         connection.next()
 
 
@@ -536,7 +649,7 @@ def test_a_forked_child_leaves_its_parents_batches_alone(fake: FakeEngine) -> No
         connection.close()
 
     in_child(child)
-    connection._loans.settle()
+    connection.loans.settle()
     assert fake.nothing()
     fake.batch(1)
     raw = connection.next()  # the parent goes on

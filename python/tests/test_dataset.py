@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import shardfeed
-from shardfeed import StreamingDataset, errors
+from shardfeed import StreamingDataset, _state, errors
 
 ROWS = 4000
 
@@ -130,6 +130,15 @@ def test_state_goes_on_after_any_batch(shards, shuffle, after):
         assert resumed == rest[-len(resumed) :]
     else:
         assert resumed + ids(again) == rest
+
+
+def test_a_state_shares_nothing() -> None:
+    engines = {"position": 8, "params": {"lanes": 2}, "sources": [{"name": "web", "weights": [1, 2]}]}
+    packed = _state.pack(engines)["shardfeed"]
+    packed["params"]["lanes"] = 3
+    packed["sources"][0]["weights"].append(3)
+    packed["sources"].append({})
+    assert engines == {"position": 8, "params": {"lanes": 2}, "sources": [{"name": "web", "weights": [1, 2]}]}
 
 
 def test_state_of_one_rank_is_the_state_of_all(shards):
@@ -442,7 +451,7 @@ def test_tracebacks_are_short(shards, tmp_path):
 
     assert frames(lambda: StreamingDataset(tmp_path / "nothing", batch_size=1)) == ["__init__"]
     iterator = iter(open_shards(shards, memory=1000))
-    assert frames(lambda: next(iterator)) == ["__next__", "take"]
+    assert frames(lambda: next(iterator)) == ["__next__", "make"]
     dataset = open_shards(shards)
     state = dataset.state_dict()
     dataset.load_state_dict({**state, "shardfeed": {**state["shardfeed"], "position": 10**9}})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _socket
 import fcntl
 import os
 import signal
@@ -19,7 +20,7 @@ import pytest
 from conftest import ended
 
 from shardfeed import _runtime, errors
-from shardfeed._engine import Engine, find_binary
+from shardfeed._engine import Engine, _Socket, find_binary
 
 FAKE = Path(__file__).with_name("fake_serve.py")
 
@@ -296,6 +297,30 @@ def test_an_engine_that_was_started_by_hand(place: Place, monkeypatch: pytest.Mo
         listener.listen()
         Engine("another job").connect(5).close()
     assert place.starts() == []
+
+
+def test_the_command_of_the_package(place: Place, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    program = tmp_path / "program"
+    program.write_text('#!/bin/sh\necho "$@"\nexit 7\n')
+    program.chmod(0o755)
+    command = [sys.executable, "-c", "from shardfeed._command import main; main()", "plan", "--shuffle"]
+    monkeypatch.setenv("SHARDFEED_BIN", str(program))
+    run = subprocess.run(command, capture_output=True, text=True)
+    assert (run.returncode, run.stdout, run.stderr) == (7, "plan --shuffle\n", "")
+    monkeypatch.setenv("SHARDFEED_BIN", str(tmp_path / "none"))
+    run = subprocess.run(command, capture_output=True, text=True)
+    assert run.returncode == 1 and run.stderr.startswith("shardfeed: SHARDFEED_BIN names")
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_socket_whose_making_was_interrupted_is_closed() -> None:
+    made = _Socket.__new__(_Socket)
+    _socket.socket.__init__(made, socket.AF_UNIX, socket.SOCK_STREAM)  # what follows in Python was not reached
+    descriptor = made.fileno()
+    os.fstat(descriptor)
+    del made
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(descriptor)
 
 
 def test_find_binary(place: Place, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

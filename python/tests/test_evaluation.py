@@ -99,6 +99,38 @@ def test_which_rows_are_left(mask: list[bool], left: list[int]) -> None:
     assert (found["step"], found["scale"].item(), found["table"].shape) == (7, 2.0, (len(mask) + 1, 2))
 
 
+@pytest.mark.parametrize(
+    ("mask", "edges", "longest"),
+    [
+        ([True, True, True], [0, 3, 8, 16, 18, 19, 24], 8),
+        ([True, True, False], [0, 3, 8, 16], 8),
+        ([True, False, False], [0, 3, 8], 5),
+        ([True, False, True], [0, 3, 8, 10, 11, 16], 5),
+        ([False, True, False], [0, 8], 8),
+    ],
+)
+@pytest.mark.parametrize("kind", [torch.tensor, np.array])
+def test_edges_of_the_blocks_that_are_left(mask: list[bool], edges: list[int], longest: int, kind: Any) -> None:
+    """The third block has padding behind its documents."""
+    batch = {
+        "_row_valid": torch.tensor(mask),
+        "tokens": torch.arange(24).reshape(3, 8),
+        "cu_seqlens": kind([0, 3, 8, 16, 18, 19, 24]),
+        "max_seqlen": 8,
+    }
+    found = drop_padding(batch)
+    assert found is not None and found["cu_seqlens"].tolist() == edges and found["max_seqlen"] == longest
+    assert type(found["cu_seqlens"]) is type(batch["cu_seqlens"]) and found["cu_seqlens"].dtype == batch["cu_seqlens"].dtype
+    assert found["tokens"].numel() == edges[-1] and list(found) == ["tokens", "cu_seqlens", "max_seqlen"]
+
+
+def test_columns_of_rows_with_the_names_of_edges() -> None:
+    found = drop_padding(
+        {"_row_valid": torch.tensor([True, False]), "cu_seqlens": torch.tensor([5, 6]), "max_seqlen": torch.tensor([7, 8])}
+    )
+    assert found is not None and found["cu_seqlens"].tolist() == [5] and found["max_seqlen"].tolist() == [7]
+
+
 def test_no_rows_are_left() -> None:
     assert drop_padding(batch_of([False, False])) is None
 

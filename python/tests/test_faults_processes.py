@@ -18,6 +18,7 @@ import psutil
 import pytest
 
 from shardfeed import StreamingDataset, errors
+from shardfeed._turn import Turn
 
 ROWS = 4000
 WITHIN = 120.0  # seconds
@@ -61,6 +62,14 @@ def test_fork_in_the_midst_of_an_epoch(shards: Path) -> None:
     assert in_child(lambda: (len(dataset), dataset.stats()["rows"] >= 0)) == "(63, True)"
     rest = ids(iterator)
     assert sorted(kept + rest) == list(range(ROWS)) and batch["id"].tolist() == kept
+
+
+def test_an_iterator_that_a_thread_uses_is_free_in_a_child() -> None:
+    turn = Turn()
+    with turn.lock:
+        assert in_child(lambda: turn.lock.acquire(blocking=False)) == "True"
+        assert turn.lock.locked()
+    assert not turn.lock.locked()
 
 
 def test_fork_while_a_thread_takes_batches(shards: Path) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import pickle
 import struct
+import sys
+import types
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import shardfeed.torch
-from shardfeed import MapDataset, NullWarning, StreamingDataset, errors
+from shardfeed import MapDataset, NullWarning, StreamingDataset, _schema, errors
 
 _UNLIKE = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture]
 
@@ -43,6 +45,13 @@ def stored(column: pa.ChunkedArray) -> list:
     if pa.types.is_temporal(kind):
         column = column.cast(pa.int32() if pa.types.is_date(kind) or pa.types.is_time32(kind) else pa.int64())
     return column.to_pylist()
+
+
+def numbers_of(column: pa.ChunkedArray) -> list:
+    """Those of a column, or the items of its lists of one size: of a null list they are nulls."""
+    if not pa.types.is_fixed_size_list(column.type):
+        return stored(column)
+    return [v for chunk in column.chunks for v in stored(pa.chunked_array([chunk.values]))]
 
 
 def expected(value, dtype: str, scale=None):
@@ -81,6 +90,7 @@ def numbers(draw: st.DrawFn) -> pa.Table:
         cell = st.one_of(values, st.none()) if nullable else values
         if size:
             cell, kind = st.lists(cell, min_size=size, max_size=size), pa.list_(kind, size)
+            cell = st.one_of(cell, st.none()) if nullable and draw(st.booleans()) else cell
         columns.append(pa.array(draw(st.lists(cell, min_size=rows, max_size=rows)), kind))
         fields.append(pa.field(f"{draw(st.sampled_from('ab'))}{i}", kind, nullable))
     columns.append(pa.array(range(rows)))
@@ -96,8 +106,7 @@ def features(table: pa.Table, names: list[str], dtype: str, null, scales) -> tup
         column, scale = table[name], scales.get(name)
         of_lists = pa.types.is_fixed_size_list(column.type)
         size = column.type.list_size if of_lists else 1
-        flat = column.combine_chunks().flatten() if of_lists else column
-        values = stored(pa.chunked_array([flat]) if of_lists else column)
+        values = numbers_of(column)
         made = [null if v is None else expected(v, dtype, scale) for v in values]
         fits = all(m is not None for m in made)
         for k in range(size):
@@ -154,6 +163,70 @@ def test_stack_of_any(runtime, tmp_path_factory, table, batch_size, row_group, d
         np.testing.assert_allclose(
             np.array(got, object).astype(float), np.array(values, object).astype(float), rtol=tolerance, err_msg=known[k]
         )
+
+
+def hashed(value, buckets: int) -> int:
+    """The bucket of a number."""
+    raw = struct.pack("<d", value or 0.0) if isinstance(value, float) else (value % 2**64).to_bytes(8, "little")
+    return xxh64(raw) % buckets
+
+
+_WAYS = ["as it is", "cast", "hash", "hash and cast", "scale", "scale and cast"]
+
+
+@pytest.mark.filterwarnings("ignore::shardfeed.NullWarning")
+@settings(max_examples=60, deadline=None, suppress_health_check=_UNLIKE)
+@given(table=numbers(), row_group=st.integers(1, 20), dictionary=st.booleans(), data=st.data())
+def test_features_of_any(runtime, tmp_path_factory, table, row_group, dictionary, data):
+    """Columns that are cast, hashed or scaled stay in the batch, and those that are integers then are
+    in a matrix too.
+    """
+    path = tmp_path_factory.mktemp("any") / "t.parquet"
+    pq.write_table(table, path, row_group_size=row_group, use_dictionary=dictionary)
+    given: dict[str, dict] = {"cast": {}, "hash": {}, "scale": {}}
+    want: dict[str, list | None] = {}
+    whole = []  # what can be in a matrix of int64
+    for name in table.column_names:
+        kind = table[name].type
+        numbers_here = numbers_of(table[name])
+        leaf = kind.value_type if pa.types.is_fixed_size_list(kind) else kind
+        ways = [way for way in _WAYS if "hash" not in way or not pa.types.is_decimal(leaf)]
+        way = "as it is" if name == "other" else data.draw(st.sampled_from(ways), name)
+        if "hash" in way:
+            buckets = given["hash"][name] = data.draw(st.sampled_from([1, 7, 255]), "buckets")
+            if way != "hash":
+                given["cast"][name] = data.draw(st.sampled_from(["uint8", "int16", "uint64"]), "dtype")
+            want[name] = [0 if v is None else hashed(v, buckets) for v in numbers_here]
+            whole.append(name)
+        elif way != "as it is":
+            dtype = data.draw(st.sampled_from(["float32", "float64", "float16"]), "dtype")
+            scale = given["scale"][name] = (2.5, 4.0) if "scale" in way else None
+            if scale is None:
+                del given["scale"][name]
+            if way == "scale":
+                dtype = "float64" if pa.types.is_float64(leaf) else "float32"
+            else:
+                given["cast"][name] = dtype
+            want[name] = [math.nan if v is None else expected(v, dtype, scale) for v in numbers_here]
+    stack = {"x": {"columns": whole, "dtype": "int64", "keep": True}} if whole else None
+    dataset = StreamingDataset(path, batch_size=table.num_rows, shuffle=False, cache=False, stack=stack, **given)
+    if any(v is None for values in want.values() for v in values):
+        with pytest.raises(errors.DataError, match="does not fit"):
+            list(dataset)
+        return
+    (batch,) = dataset
+    for name, values in want.items():
+        decimal = "decimal" in str(table[name].type)
+        got = np.asarray(batch[name], float).reshape(-1)
+        if pa.types.is_fixed_size_list(table[name].type):  # a null list has zeros
+            there = table[name].is_valid().to_numpy()
+            assert not got.reshape(table.num_rows, -1)[~there].any()
+            values = np.where(np.repeat(there, table[name].type.list_size), values, 0.0)
+        np.testing.assert_allclose(got, np.array(values, float), rtol=1e-6 if decimal else 0, err_msg=name)
+        assert str(batch[name].dtype) == given["cast"].get(name, "int64" if name in given["hash"] else str(batch[name].dtype))
+    if whole:
+        columns = [np.asarray(batch[name]).reshape(table.num_rows, -1) for name in table.column_names if name in whole]
+        np.testing.assert_array_equal(batch["x"], np.hstack(columns).astype(np.int64))
 
 
 @pytest.fixture
@@ -296,6 +369,40 @@ def test_bfloat16(table):
     assert batch.to_arrow()["num_b"].type == pa.uint16()
 
 
+@pytest.mark.filterwarnings("ignore::shardfeed.NullWarning")
+def test_bfloat16_of_ml_dtypes(table, monkeypatch):
+    """The package adds a dtype of two bytes to numpy. Where it is not installed a stand-in has its
+    size, so that what numpy batches have and where they go on is the same.
+    """
+    try:
+        import ml_dtypes
+
+        kind = np.dtype(ml_dtypes.bfloat16)
+    except ImportError:
+        kind = np.dtype([("bits", "<u2")])
+        monkeypatch.setitem(sys.modules, "ml_dtypes", types.SimpleNamespace(bfloat16=kind))
+    _schema._bfloat16.cache_clear()
+    try:
+        given = {"cast": {"num_b": "bfloat16", "ids": "bfloat16"}, "stack": {"x": {"columns": ["num_a", "vec"], "dtype": "bfloat16"}}}
+        dataset, batch = only(table, columns=["num_b", "ids"], null={"num_b": -2, "x": 0}, **given)
+        assert dataset.schema["num_b"].dtype == batch["num_b"].dtype == batch["x"].dtype == batch["ids"].values.dtype == kind
+        values = {
+            "num_b": [0.5, 1.5, -2, 3.5],
+            "x": [[1, 1, 2], [0, 3, 4], [3, 5, 0], [4, 7, 8]],
+        }
+        again = pickle.loads(pickle.dumps(batch))
+        for name, want in values.items():
+            for b in (batch, again):
+                bits = np.ascontiguousarray(b[name]).view(np.uint16)
+                assert (bits.astype(np.uint32) << 16).view(np.float32).tolist() == want
+        assert batch.to_arrow()["num_b"].type == pa.uint16() and batch.to_arrow()["num_b"].to_pylist()[0] == 0x3F00
+        _, tensors = only(table, shardfeed.torch.StreamingDataset, columns=["num_b"], null={"num_b": -2}, cast={"num_b": "bfloat16"})
+        assert tensors["num_b"].dtype == torch.bfloat16 and tensors["num_b"].tolist() == values["num_b"]
+    finally:
+        monkeypatch.undo()
+        _schema._bfloat16.cache_clear()
+
+
 def xxh64(data: bytes) -> int:
     """XXH64 with seed 0, as its specification has it."""
     p1, p2, p3, p4, p5 = 0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5
@@ -403,6 +510,13 @@ def test_packed(tmp_path, runtime):
         ({"hash": {"user": 0}}, "hash of column 'user' must be at least 1, got 0"),
         ({"hash": {"user": None}}, "hash of column 'user' must be a whole number, got None"),
         ({"scale": {"label": (1, 0)}}, r"scale of column 'label' must have a finite mean and a deviation above 0, got \(1, 0\)"),
+        ({"scale": {"label": (math.nan, 1)}}, r"must have a finite mean and a deviation above 0, got \(nan, 1\)"),
+        ({"scale": {"label": (1, math.inf)}}, r"must have a finite mean and a deviation above 0, got \(1, inf\)"),
+        ({"scale": {"user": (1, 2)}}, r'scale\["user"\] cannot be of column "user": it is string, which is not a number'),
+        ({"scale": {"label": (1, 2)}, "cast": {"label": "int32"}}, "scaled values are floats, not int32"),
+        ({"hash": {"num_b": 10}, "cast": {"num_b": "float32"}}, "a hash is an integer, not float"),
+        ({"hash": {"label": 1000}, "cast": {"label": "int8"}}, "int8 does not hold 1000 buckets"),
+        ({"scale": {"label": (True, 2)}}, r"must be a mean and a deviation, as in \(12.5, 3.1\), got \(True, 2\)"),
         ({"scale": {"label": 3}}, r"scale of column 'label' must be a mean and a deviation, as in \(12.5, 3.1\), got 3"),
         (
             {"stack": {"x": "label"}},

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import pickle
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -197,10 +199,14 @@ def test_shards_that_change(tmp_path: Path) -> None:
     dataset = MapDataset(path)
     assert dataset[0]["x"] == 1
     copy = pickle.dumps(dataset)
-    del dataset  # the engine closes it
+    del dataset
     pq.write_table(pa.table({"x": [1, 2, 3]}), path)
+    deadline = time.monotonic() + 30
     with pytest.raises(errors.DataError, match="changed since it was listed"):
-        pickle.loads(copy)[0]
+        while time.monotonic() < deadline:  # until the engine has closed the data set, it stays as it was listed
+            assert pickle.loads(copy)[0]["x"] == 1
+            gc.collect()
+            time.sleep(0.02)
 
 
 def test_interrupt_closes_the_connection(shards: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,6 +39,8 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "id": pa.array(ids, pa.int64()),
             "text": pa.array([f"document {i}" for i in ids], pa.string()),
             "n_tokens": pa.array([len(t or ()) for t in tokens], pa.int32()),
+            "doc_ids": pa.array([[] for _ in ids], pa.list_(pa.int32())),
+            "debt": pa.array([-1 if i == 101 else len(t or ()) for i, t in zip(ids, tokens)], pa.int32()),
         }
         pq.write_table(pa.table(columns), directory / f"part-{k}.parquet", row_group_size=100)
     return directory
@@ -121,6 +123,11 @@ def test_columns_of_a_packed_batch(table: Path) -> None:
     assert batch.to_arrow().column("cu_seqlens").type.value_type == pa.int32()
 
 
+def test_a_column_that_is_named_twice_comes_once(table: Path) -> None:
+    pack = Pack({"token_ids": SIZE}, with_columns=["doc_ids", "max_seqlen", "doc_ids"])
+    assert list(StreamingDataset(table, batch_size=3, columns=["token_ids"], pack=pack).schema) == ["token_ids", "doc_ids", "max_seqlen"]
+
+
 def test_tensors_of_a_packed_batch(table: Path) -> None:
     loader = shardfeed.torch.DataLoader(
         table,
@@ -138,6 +145,20 @@ def test_tensors_of_a_packed_batch(table: Path) -> None:
         kept = batch["labels"] != -100
         assert torch.equal(kept, ~starts & (batch["doc_ids"] >= 0)) and torch.equal(batch["labels"][kept], tokens[kept].long())
         assert repr(batch)
+
+
+def test_a_padded_last_step_without_its_padding(table: Path) -> None:
+    """What a kernel with variable lengths takes: edges up to the last real block, and no more."""
+    given: dict[str, Any] = {"columns": ["token_ids"], "tail": "pad", "with_row_valid": True}
+    size = StreamingDataset(table, batch_size=1, pack={"token_ids": SIZE}, columns=["token_ids"]).size
+    batch_size = next(n for n in range(4, 9) if size % n > 1)
+    pack = Pack({"token_ids": SIZE}, with_columns=MADE)
+    *_, last = shardfeed.torch.StreamingDataset(table, batch_size=batch_size, pack=pack, **given)
+    batch = shardfeed.torch.drop_padding(last)
+    assert batch is not None and len(batch["token_ids"]) == size % batch_size < len(last["token_ids"])
+    starts = (batch["position_ids"] == 0).flatten().nonzero().flatten()
+    assert batch["cu_seqlens"].tolist() == [*starts.tolist(), batch["token_ids"].numel()]
+    assert batch["cu_seqlens"].dtype == torch.int32 and batch["max_seqlen"] == int(batch["cu_seqlens"].diff().max())
 
 
 def read(table: Path, world_size: int, batch_size: int, state: Any = None, stop: int = 0) -> tuple[list[Any], Any]:
@@ -186,7 +207,8 @@ def test_resume_on_other_ranks(table: Path) -> None:
             {"pack": Pack({"token_ids": 8}, strategy="bdf")},
             "strategy of pack must be 'wrapped', 'bfd' or 'bfd_split', got 'bdf'; did you mean 'bfd'?",
         ),
-        ({"pack": Pack({"token_ids": 8}, eos=1.5)}, "eos of pack must be a whole number, got 1.5"),
+        ({"pack": Pack({"token_ids": 8}, eos=1.5)}, "eos of pack must be a whole number of less than 64 bits, got 1.5"),
+        ({"pack": Pack({"token_ids": 8}, bos=2**63)}, "bos of pack must be a whole number of less than 64 bits, got 9223372036854775808"),
         ({"pack": Pack({"token_ids": 8}, with_columns=["cu_seqlen"])}, "did you mean 'cu_seqlens'?"),
         ({"pack": {"token_ids": 8}, "pad": {"token_ids": 0}}, "pad and pack name column 'token_ids'"),
         (
@@ -197,6 +219,12 @@ def test_resume_on_other_ranks(table: Path) -> None:
         ({"pack": {"id": 8}}, 'pack["id"] must be a column of lists of fixed-width values, got int64'),
         ({"pack": Pack({"token_ids": 8}, eos=2)}, 'column "mask" has no place for them: name it too, or leave it out of columns'),
         ({"pack": Pack({"token_ids": 8}, length="text")}, 'pack takes lengths from a column of integers, got "text", which is string'),
+        (
+            {"pack": Pack({"token_ids": 8}, with_columns=["doc_ids"])},
+            'pack adds a column "doc_ids", and the data has one; leave it out of columns',
+        ),
+        ({"pack": {"doc_ids": 8}, "columns": ["doc_ids"]}, "pack must find tokens in at least one row, got 600 rows without any"),
+        ({"pack": Pack({"token_ids": 8}, length="debt")}, 'pack takes lengths from 0 to 2147483645, got -1 in column "debt"'),
         ({"pack": {"token_ids": 8}, "seeds": True, "row_ids": True}, "seeds does not go with row_ids and pack together"),
     ],
 )
@@ -229,6 +257,27 @@ def test_seeds_of_blocks(table: Path) -> None:
         for s in b["_seed"][b.row_valid].tolist()
     ]
     assert sorted(other) == sorted(seeds)
+
+
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize("kind, padding", [(pa.int64(), -100), (pa.int8(), -100), (pa.uint16(), 0)])
+def test_padding_of_labels(tmp_path: Path, named: bool, kind: pa.DataType, padding: int) -> None:
+    """A list with the name labels has what losses leave out behind its documents, where it can."""
+    lists = [[1, 2, 3], [4], [5, 6]]
+    table = pa.table({"ids": pa.array(lists, pa.list_(pa.int32())), "labels": pa.array(lists, pa.list_(kind))})
+    pq.write_table(table, tmp_path / "part-0.parquet")
+    pack = Pack({"ids": 8, "labels": 8} if named else {"ids": 8}, value=9 if not named else 0)
+    (batch,) = StreamingDataset(tmp_path, batch_size=1, shuffle=False, pack=pack)
+    assert batch["labels"].tolist() == [[1, 2, 3, 4, 5, 6, padding, padding]]
+    assert batch["ids"].tolist() == [[1, 2, 3, 4, 5, 6, *2 * [0 if named else 9]]]
+
+
+def test_a_column_of_the_name_of_lengths(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"ids": pa.array([[1]], pa.list_(pa.int32())), "seq_lengths": [1]}), tmp_path / "part-0.parquet")
+    with pytest.raises(errors.OptionError, match='pack adds a column "seq_lengths", and the data has one: leave it out of columns'):
+        StreamingDataset(tmp_path, batch_size=1, pack={"ids": 8})
+    (batch,) = StreamingDataset(tmp_path, batch_size=1, pack={"ids": 8}, columns=["ids"])
+    assert batch["ids"].tolist() == [[1, 0, 0, 0, 0, 0, 0, 0]]
 
 
 def test_long_documents_are_cut_and_told(table: Path, caplog: pytest.LogCaptureFixture) -> None:

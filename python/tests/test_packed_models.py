@@ -168,6 +168,11 @@ def test_a_mixture(table: Path) -> None:
     assert size == (1, 2 * SIZE)
 
 
+def test_columns_that_are_asked_for_come_too(table: Path) -> None:
+    given = packed(table, pack=Pack({"input_ids": SIZE}, with_columns=["doc_ids"]))
+    assert list(given.schema) == ["input_ids", "doc_ids", "position_ids", "cu_seqlens", "max_seqlen", "labels"]
+
+
 def test_the_function_is_pickled(table: Path) -> None:
     loader = shardfeed.torch.DataLoader(packed(table, pack={"input_ids": SIZE}), num_workers=1)
     here = [batch["input_ids"].tolist() for batch in packed(table, pack={"input_ids": SIZE})]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
@@ -9,10 +10,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pictures
 import pytest
 from ranks import JOBS, Job, assert_sequence, epoch_order, flat, steps
 
-from shardfeed import StreamingDataset, _replicas, errors
+from shardfeed import Image, StreamingDataset, _replicas, errors
 
 pytestmark = pytest.mark.timeout(900)  # what a job takes at most is in ranks.py
 
@@ -64,9 +66,14 @@ def test_wrong_arguments(shards: Path, runtime: Path, bare: None) -> None:
 
 
 @pytest.fixture(scope="module")
-def ran(runtime: Path, shards: Path, tmp_path_factory: pytest.TempPathFactory) -> Job:
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return pictures.write(tmp_path_factory.mktemp("pictures"), pictures.many(43))
+
+
+@pytest.fixture(scope="module")
+def ran(runtime: Path, shards: Path, table: Path, tmp_path_factory: pytest.TempPathFactory) -> Job:
     directory = tmp_path_factory.mktemp("replicas")
-    with Job("replicas.py", 4, directory, shards, directory / "state.json") as job:
+    with Job("replicas.py", 4, directory, shards, directory / "state.json", "--pictures", table) as job:
         return job.wait()
 
 
@@ -90,6 +97,17 @@ def test_replicas_share_and_count_data_ranks(ran: Job) -> None:
     turned = steps(ran.lines("step", way="turned"), 4)
     assert all(ranks[0] == ranks[2] and ranks[1] == ranks[3] for ranks in turned)
     assert all(line["same"] for line in ran.lines("state"))
+
+
+def test_replicas_see_the_same_pixels(ran: Job, job: str, table: Path) -> None:
+    """They are those of one rank: crops are of rows."""
+    image = Image(16, crop="random_resized", flip=0.5, color_jitter=0.3)
+    alone = StreamingDataset(table, batch_size=5, seed=7, images={"img": image}, image_decoder="go")
+    want = {i: hashlib.sha256(pixels.tobytes()).hexdigest() for batch in alone for i, pixels in zip(batch["id"].tolist(), batch["img"])}
+    found: Any = steps(ran.lines("drawn"), 4)
+    assert all(ranks[0] == ranks[1] and ranks[2] == ranks[3] for ranks in found)
+    rows = [tuple(row) for ranks in found for row in ranks[0] + ranks[2]]
+    assert len(rows) == 43 and dict(rows) == want
 
 
 def test_resume_with_other_replication(ran: Job, shards: Path, tmp_path: Path) -> None:

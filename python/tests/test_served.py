@@ -49,8 +49,8 @@ def test_leaving_and_beginning_anew(job: str, shards: Path) -> None:
         raw = connection.next()
         assert raw is not None and raw.epoch == epoch and raw.step == 0
         connection.leave()
-    connection._loans.settle()
-    assert len(connection._loans) == 1
+    connection.loans.settle()
+    assert len(connection.loans) == 1
 
 
 def test_ranks_share_an_engine(job: str, runtime: Path, shards: Path) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import copy
+import json
+import shutil
+import subprocess
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -14,7 +17,7 @@ import pytest
 
 import shardfeed
 from shardfeed import Source, StreamingDataset
-from shardfeed.errors import DataError, OptionError, StateError
+from shardfeed.errors import DataError, OptionError, SchemaError, StateError
 
 SIZES = {"web": 600, "code": 200, "books": 40}
 FIRST = {name: 10_000 * n for n, name in enumerate(SIZES)}
@@ -88,6 +91,89 @@ def test_repeat_and_choose(tables: Path) -> None:
     assert shares(ids) == pytest.approx({"web": 100, "code": 200, "books": 120}, abs=2)
 
 
+@pytest.mark.parametrize("tail", ["drop", "pad", "carry"])
+def test_batches_of_one_source_each(tables: Path, tail: str) -> None:
+    dataset = mixture(tables, batching="per_source", epoch_size=390, tail=tail)
+    assert dataset.size == 400  # whole steps
+    assert len(dataset) == 20
+    steps = read(dataset)
+    assert [len(ids) for ids in steps] == [20] * 20
+    assert all(len({i // 10_000 for i in ids}) == 1 for ids in steps)
+    assert shares(flat(steps)) == pytest.approx({"web": 240, "code": 120, "books": 40}, abs=20)
+    taken = dataset.stats()["sources"]
+    assert taken == shares(flat(steps))
+
+
+def test_states_of_batches_of_one_source(tables: Path) -> None:
+    """A run continues at another world size with the same steps, also after new weights."""
+    given = {"batching": "per_source", "epoch_size": 400, "lanes": 4}
+    first = mixture(tables, **given)
+    got = read(first, batches=5)
+    first.set_weights({"books": 0})
+    state = first.state_dict()
+    whole = [sorted(ids) for ids in read(first)]
+    parts: list[list[int]] = [[] for _ in whole]
+    for rank in range(2):
+        rest = mixture(tables, batch_size=10, rank=rank, world_size=2, **given)
+        rest.load_state_dict(state)
+        for n, ids in enumerate(read(rest)):
+            parts[n] += ids
+    assert [sorted(ids) for ids in parts] == whole
+    assert len(got) + len(whole) == 20
+    assert shares(flat(whole))["books"] == 0
+    other = mixture(tables, batch_size=15, **given)
+    other.load_state_dict(state)
+    with pytest.raises(OptionError, match="batch_size times the world size must be 20 as in the state, got 15 x 1"):
+        read(other)
+    stratified = mixture(tables, epoch_size=400, lanes=4)
+    stratified.load_state_dict(state)
+    with pytest.raises(StateError, match="batching is per_source in the state and stratified here"):
+        read(stratified)
+
+
+def test_a_plan_pins_sources(tables: Path, engine_binary: Path) -> None:
+    """A plan that the command saved for six ranks, for one rank, with shards that came later."""
+    file, plan = tables / "sources.json", tables / "plan.sfp"
+    weights = {"web": 6, "code": 3}
+    file.write_text(json.dumps({name: {"addresses": [str(tables / name)], "weight": w} for name, w in weights.items()}))
+    save = ["plan", "--sources", file, "--shuffle", "--world-size", "6", "--columns", "id", "--no-cache", "--save", plan]
+    subprocess.run([engine_binary, *save], check=True, capture_output=True)
+    given: dict[str, Any] = {"sources": sources(tables, **weights), "columns": ["id"], "batch_size": 20, "epoch_size": 400}
+    before = StreamingDataset(**given, plan=plan)
+    want = [batch["id"].tolist() for batch in before]
+    assert before.state_dict()["shardfeed"]["lanes"] == 6
+    shutil.copy(tables / "web/0.parquet", tables / "web/9.parquet")
+    assert [batch["id"].tolist() for batch in StreamingDataset(**given, plan=plan)] == want
+    with pytest.raises(OptionError, match=r'sources must be those that the plan was saved with, \["web" "code"\], got \["web"\]'):
+        StreamingDataset(**{**given, "sources": sources(tables, web=1)}, plan=plan)
+
+
+def test_single_rows_are_in_no_batch_of_one_source(tables: Path) -> None:
+    with pytest.raises(OptionError, match="batching 'per_source' needs a batch_size, got None"):
+        mixture(tables, batching="per_source", batch_size=None)
+
+
+def test_weights_in_tokens(tmp_path: Path, runtime: Path) -> None:
+    """Equal weights of tokens are three times as many samples of a third of the tokens."""
+    for name, first, length in (("short", 0, 10), ("long", 1000, 30)):
+        (tmp_path / name).mkdir()
+        table = pa.table({"id": range(first, first + 200), "token_ids": [[7] * length] * 200, "mask": [[1]] * 200})
+        pq.write_table(table, tmp_path / name / "0.parquet", row_group_size=50)
+    both = {name: Source(tmp_path / name) for name in ("short", "long")}
+    dataset = StreamingDataset(sources=both, batch_size=20, columns=["id"], epoch_size=400, weights_in="tokens", tokens="token_ids")
+    ids = [i for batch in dataset for i in batch["id"].tolist()]
+    assert sum(i < 1000 for i in ids) == pytest.approx(300, abs=2)
+    dataset.set_weights({"long": 0.5})  # tokens too: 6 of 7 samples are short
+    state = dataset.state_dict()
+    ids = [i for batch in dataset for i in batch["id"].tolist()]
+    assert sum(i < 1000 for i in ids) == pytest.approx(343, abs=2)
+    in_samples = StreamingDataset(sources=both, batch_size=20, columns=["id"], epoch_size=400)
+    in_samples.load_state_dict(state)
+    assert [i for batch in in_samples for i in batch["id"].tolist()] == ids
+    with pytest.raises(OptionError, match="there are token_ids, mask: name one of them by tokens"):
+        StreamingDataset(sources=both, batch_size=20, weights_in="tokens")
+
+
 def test_rules_of_sources(tables: Path) -> None:
     chosen = {
         "web": Source(tables / "web", filters=[("score", "<", 0.25)]),
@@ -102,6 +188,30 @@ def test_rules_of_sources(tables: Path) -> None:
     assert by["web"] == set(range(150))
     assert len(by["code"]) == 50
     assert by["books"] == set(range(20010, 20040))
+
+
+@pytest.mark.parametrize(
+    ("source", "alone"),
+    [
+        ({"parts": {"a": 1, "b": 2}, "part": "a", "part_seed": 9}, {}),
+        ({"parts": {"a": 1, "b": 2}, "part": "a", "part_key": "text", "part_seed": 2}, {}),
+        ({"subsample": 0.3}, {}),
+        ({"row_weight": "score"}, {"weight": "score"}),
+        ({"rows": "chosen.rows", "rows_new": "drop"}, {}),
+        ({"rows": "chosen.rows", "rows_new": "keep"}, {}),
+    ],
+)
+def test_rules_of_sources_are_those_of_data_sets(tables: Path, source: dict[str, Any], alone: dict[str, Any]) -> None:
+    """A source alone has the rows that the same arguments choose of a data set."""
+    web = tables / "web"
+    if "rows" in source:
+        source = {**source, "rows": tables / "chosen.rows"}
+        shardfeed.select(web, lambda batch: batch["id"] % 3 == 0, columns=["id"], save=source["rows"])
+        pq.write_table(pa.table({"id": [7000, 7001], "text": ["web 7000", "web 7001"], "score": [0.5, 0.5]}), web / "1.parquet")
+    arguments = {name: value for name, value in source.items() if name != "row_weight"} | alone
+    want = sorted(flat(read(StreamingDataset(web, batch_size=20, columns=["id", "text"], **arguments))))
+    mixed = StreamingDataset(sources={"web": Source(web, **source)}, batch_size=20, columns=["id", "text"], lanes=1, tail="short")
+    assert sorted(flat(read(mixed))) == want and 0 < len(want) < 600
 
 
 def test_missing_columns(tables: Path) -> None:
@@ -156,6 +266,28 @@ def test_set_weights_in_the_middle(tables: Path) -> None:
     assert len(set(web)) == len(web)
 
 
+def test_set_weights_among_other_changes(tables: Path) -> None:
+    """Changes before stay, and changes that come later; a second change at one place replaces the first."""
+    dataset = mixture(tables, epoch_size=400, curriculum=[(40, {"web": 2}), (200, {"web": 1, "code": 0})])
+    read(dataset, batches=5)
+    for weight in (8, 9):
+        dataset.set_weights({"books": weight})
+        assert dataset.state_dict()["shardfeed"]["weights"] == [[0, [6, 3, 1]], [40, [2, 3, 1]], [100, [2, 3, weight]], [200, [1, 0, 1]]]
+    rest = read(dataset)
+    assert shares(flat(rest[:5])) == pytest.approx({"web": 14, "code": 22, "books": 64}, abs=2)
+    assert shares(flat(rest[5:])) == pytest.approx({"web": 100, "code": 0, "books": 100}, abs=2)
+
+
+def test_weights_may_change_63_times(tables: Path) -> None:
+    dataset = mixture(tables, epoch_size=400, curriculum=[(300 + n, {"web": n}) for n in range(1, 63)])
+    read(dataset, batches=1)
+    dataset.set_weights({"web": 2})
+    assert len(dataset.state_dict()["shardfeed"]["weights"]) == 64
+    read(dataset, batches=1)
+    with pytest.raises(OptionError, match="the weights can change 63 times in a run"):
+        dataset.set_weights({"web": 3})
+
+
 def test_curriculum(tables: Path) -> None:
     dataset = mixture(tables, epoch_size=400, curriculum=[(100, {"web": 0}), (200, {"web": 6, "code": 0})])
     steps = read(dataset)
@@ -206,6 +338,8 @@ def test_states_that_were_edited(tables: Path) -> None:
     for edit, message in (
         (lambda s: s["weights"].append([0, [1, 1, 1]]), "weights: must be from ascending samples"),
         (lambda s: s["weights"].append([50, [1, 1]]), "one for each of 3 sources, got 2"),
+        (lambda s: s["weights"].append([50, [0, 0, 0]]), "must have one above 0"),
+        (lambda s: s["weights"].append([50, [1, -1, 1]]), "weights"),
         (lambda s: s["sources"].pop(), "weights"),
         (lambda s: s.update(weights=[[0, [1, 1, object()]]]), "JSON values"),
         (lambda s: s.update(batching="per_source"), "batching"),
@@ -231,19 +365,28 @@ def test_states_that_were_edited(tables: Path) -> None:
         ({"sources": {"": Source("x")}}, "sources must have names"),
         ({"sources": {"web": Source("x", weight=0)}}, r"sources\['web'\] weight must be a number above 0, got 0"),
         ({"sources": {"web": Source("x", weight=float("nan"))}}, "weight must be a number above 0, got nan"),
+        ({"sources": {"web": Source("x", weight=float("inf"))}}, "weight must be a number above 0, got inf"),
         ({"sources": {"web": Source("x", weight=-1)}}, "weight must be a number above 0, got -1"),
         ({"sources": {"web": Source("x", weight="7")}}, "weight must be a number above 0, got '7'"),
         ({"sources": {"web": Source("x", choose=0)}}, "choose must be at least 1, got 0"),
         ({"sources": {"web": Source("x", weight=1), "b": Source("y", repeat=2)}}, r'sources\["web"\] weight contradicts repeat and choose'),
         ({"sources": {"web": Source("x")}, "filters": "id > 1"}, "filters belongs into each of sources"),
         ({"sources": {"web": Source("x")}, "shuffle": False}, "sources need shuffle"),
-        ({"sources": {"web": Source("x")}, "plan": "plan.json"}, "plan is of one data set"),
+        ({"sources": {"web": Source("x")}, "manifest": "shards.json"}, "manifest is of one data set"),
         ({"sources": {"web": Source("x")}, "weight": "w"}, "give it as row_weight"),
         ({"sources": {"web": Source("x")}, "stop": "first", "epoch_size": 5}, "stop says how long an epoch is, and so does epoch_size"),
         ({"sources": {"web": Source("x")}, "stop": "last"}, "stop must be 'first' or 'all', got 'last'"),
         ({"sources": {"web": Source("x")}, "curriculum": [(5, {"web": 2})]}, "curriculum needs epoch_size"),
         ({"sources": {"web": Source("x")}, "curriculum": [(5, {"wob": 2})], "epoch_size": 9}, "'wob', which is no source"),
         ({"sources": {"web": Source("x")}, "curriculum": {"web": 2}}, "must be a list of"),
+        (
+            {"sources": {"web": Source("x"), "b": Source("y")}, "curriculum": [(5, {"web": 0}), (7, {"b": 0})], "epoch_size": 9},
+            r"curriculum\[1\] must leave one source a weight above 0",
+        ),
+        (
+            {"sources": {"web": Source("x")}, "curriculum": [(5, {"web": 2}), (5, {"web": 3})], "epoch_size": 9},
+            r"curriculum\[1\] must be from a sample after 5 on, got 5",
+        ),
         ({"sources": {"web": Source("x")}, "uri": "y"}, "got a uri as well"),
         ({"uri": "x", "epoch_size": 5}, "epoch_size is of several sources"),
         ({"sources": {"web": Source("x", rename={"a": ""})}}, "rename must be a dict of names"),
@@ -257,14 +400,16 @@ def test_wrong_arguments(runtime: Path, arguments: dict[str, Any], message: str)
 
 def test_wrong_data(tables: Path) -> None:
     pq.write_table(pa.table({"id": pa.array([], pa.int64())}), tables / "empty.parquet")
-    for chosen, message in (
-        ({"web": Source(tables / "web"), "none": Source(tables / "empty.parquet")}, 'source "none": it has no rows'),
-        ({"web": Source(tables / "web", filters="id < 0")}, 'source "web": filters must keep at least one row'),
-        ({"web": Source(tables / "web", filters="wrong > 1")}, 'source "web": filters names column "wrong"'),
-        ({"web": Source(tables / "nowhere")}, 'source "web"'),
-        ({"web": Source(tables / "web", rename={"txt": "text"})}, "to be renamed"),
+    pq.write_table(pa.table({"id": ["one"]}), tables / "texts.parquet")
+    for chosen, error, message in (
+        ({"web": Source(tables / "web"), "none": Source(tables / "empty.parquet")}, DataError, 'source "none": it has no rows'),
+        ({"web": Source(tables / "web", filters="id < 0")}, OptionError, 'source "web": filters must keep at least one row'),
+        ({"web": Source(tables / "web", filters="wrong > 1")}, OptionError, 'source "web": filters names column "wrong"'),
+        ({"web": Source(tables / "nowhere")}, FileNotFoundError, 'source "web"'),
+        ({"web": Source(tables / "web", rename={"txt": "text"})}, shardfeed.ShardfeedError, "to be renamed"),
+        ({"web": Source(tables / "web"), "b": Source(tables / "texts.parquet")}, SchemaError, "its type is string here and int64 in"),
     ):
-        with pytest.raises(shardfeed.ShardfeedError, match=message):
+        with pytest.raises(error, match=message):
             StreamingDataset(sources=chosen, batch_size=4, columns=["id"])
 
 
@@ -274,6 +419,7 @@ def test_set_weights_refuses(tables: Path) -> None:
         ({"wbe": 1}, "'wbe', which is no source; known are web, code, books; did you mean 'web'?"),
         ({"web": -1}, "at least 0 for 'web', got -1"),
         ({"web": float("nan")}, "at least 0 for 'web', got nan"),
+        ({"web": float("inf")}, "at least 0 for 'web', got inf"),
         ({"web": 0, "code": 0, "books": 0}, "must leave one source a weight above 0"),
         ({}, "takes weights by name"),
     ):

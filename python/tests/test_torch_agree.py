@@ -48,6 +48,13 @@ def test_a_difference_fails_every_rank():
         assert error.details == ("extra: nothing on ranks 0, 1, 2, x on rank 3", "seed: 1 on ranks 0, 1, 3, 2 on rank 2")
 
 
+def test_unlike_decoders_say_what_to_do():
+    for error in compare([PRINT | {"image_decoder": "turbo"}, PRINT | {"image_decoder": "go"}]):
+        assert "image_decoder: turbo on rank 0, go on rank 1 (libjpeg-turbo is not on all machines" in str(error)
+    for error in compare([PRINT | {"image_decoder": "turbo", "seed": "3"}, PRINT | {"image_decoder": "go"}]):
+        assert "libjpeg-turbo" not in str(error)
+
+
 def test_ranks_that_do_not_come_are_named():
     found = compare([PRINT, None, PRINT, None], timeout=0.5)
     for error in (found[0], found[2]):

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import fakecuda
+import pictures
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -80,6 +81,13 @@ def test_copies_are_those_of_the_ring(host, data):
     assert journal.calls["cudaHostRegister"] == 1, "once for both epochs"
     of_the_ring(journal)
     assert len(journal.to_device()) == 2 * BATCHES * 7
+
+
+def test_images(host, tmp_path):
+    """The engine's tensors go to the device as they are."""
+    said = host.run("images", str(pictures.write(tmp_path, pictures.many(40))), **LATE)
+    assert said.answer == {"same": True, "pinned": [True], "on": ["cuda:0"], "copied_out": 0}
+    of_the_ring(said.journal.clean())
 
 
 def test_nothing_is_written_on_the_host(host, data):

@@ -161,7 +161,7 @@ def trainer(dataset, directory, **given):
     return Trainer(model=Model(), args=arguments, train_dataset=dataset, eval_dataset=dataset)
 
 
-@pytest.mark.parametrize("workers, accumulate", [(0, 1), (2, 3)])
+@pytest.mark.parametrize("workers, accumulate", [(0, 1), (0, 3), (2, 3)])
 def test_the_trainer_of_transformers(shards, epochs, tmp_path, workers, accumulate, accelerator):
     given = {"dataloader_num_workers": workers, "gradient_accumulation_steps": accumulate}
     first = trainer(open_shards(shards), tmp_path, **given)

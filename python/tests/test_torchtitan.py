@@ -156,6 +156,14 @@ def test_options_reach_the_data_set(table: Path) -> None:
     loader = build(table, infinite=False, strategy="bfd", options={"filters": [("id", "<", 5)]})
     ids = {int(t) // 1000 for inputs, _ in loader for t in inputs["input"].flatten() if t}
     assert ids == {1, 2, 3, 4}
+    assert list(build(table, options={"columns": ["input_ids", "id"]}).dataset.schema)[:2] == ["input_ids", "id"]
+
+
+def test_the_seed_and_the_workers_reach_the_loader(table: Path) -> None:
+    three, again, four = (take(iter(build(table, seed=seed)), 6) for seed in (3, 3, 4))
+    assert three == again != four
+    loader = build(table, seed=3, num_workers=1)
+    assert loader._loader.num_workers == 1 and take(iter(loader), 6) == three
 
 
 @pytest.mark.parametrize(

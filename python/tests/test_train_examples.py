@@ -40,6 +40,18 @@ def test_tabular(job: str, tmp_path: Path) -> None:
     assert not ran.stderr
 
 
+def test_images(job: str, engine_binary: Path, tmp_path: Path) -> None:
+    labels = tmp_path / "labels.json"
+    made = "shardfeed vocab testdata/shop --column label --save /tmp/labels.json\npython examples/images.py testdata/shop"
+    assert f"{made} --labels /tmp/labels.json\n" in commands()
+    subprocess.run([engine_binary, "vocab", SHOP, "--column", "label", "--save", labels], check=True, capture_output=True, timeout=WITHIN)
+    command = [sys.executable, EXAMPLES / "images.py", SHOP, "--labels", labels, "--size", "32", "--iterations", "30"]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=WITHIN)
+    assert ran.returncode == 0, ran.stderr
+    words = r"step 0: loss \d+\.\d+\nstep 29: loss \d+\.\d+\n\d+ images a second; waited for batches \d+\.\d% of the time\n"
+    assert re.fullmatch(words, ran.stdout)
+
+
 def test_killed_on_two_ranks_and_resumed_on_three(runtime: Path, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     assert "torchrun --nproc-per-node 2 examples/train.py s3://bucket/shop --pause" in commands()
     assert "torchrun --nproc-per-node 3 examples/train.py s3://bucket/shop\n" in commands()

@@ -8,6 +8,7 @@ import json
 import os
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from shardfeed import _connection, errors  # noqa: E402
-from shardfeed.torch import DataLoader, StreamingDataset, _outputs  # noqa: E402
+from shardfeed.torch import DataLoader, StreamingDataset, _outputs, _processes  # noqa: E402
 
 ROWS, STEPS = 4000, 32
 WAYS: dict[str, dict[str, int]] = {
@@ -222,6 +223,63 @@ def test_workers_have_slots_while_all_batches_are_held(shards, monkeypatch):
         assert len(list(loader)) == STEPS
 
 
+@pytest.mark.parametrize("function", [as_it_is, changed])
+def test_a_loop_copies_nothing(shards, epochs, monkeypatch, function):
+    """It holds one batch while it asks for the next. Slots that it has dropped do not count."""
+
+    def copied(*_: Any) -> None:
+        raise AssertionError("a batch was copied out of the ring")
+
+    monkeypatch.setattr(_processes, "private", copied)
+    with DataLoader(open_shards(shards), num_workers=2, collate_fn=function) as loader:
+        seen = []
+        for batch in loader:
+            seen.append(batch["id"].tolist())
+        assert seen == epochs[0]
+
+
+def waits_for_others(batch: Any) -> Any:
+    """The first batch waits until another worker has had two."""
+    begun, own = Path(os.environ["BEGUN"]), int(batch["id"][0])
+    (begun / f"{own} in {os.getpid()}").touch()
+    deadline = time.monotonic() + 20
+    while not (begun / "first").exists():
+        (begun / "first").touch()
+        while sum(not name.endswith(f" {os.getpid()}") for name in os.listdir(begun)) < 3:
+            assert time.monotonic() < deadline, "no worker has had another batch"
+            time.sleep(0.01)
+    return batch
+
+
+def test_workers_get_batches_while_the_first_one_takes_long(shards, epochs, monkeypatch, tmp_path):
+    monkeypatch.setenv("BEGUN", str(tmp_path))
+    with DataLoader(open_shards(shards), num_workers=2, collate_fn=waits_for_others) as loader:
+        assert ids(loader) == epochs[0]
+
+
+@pytest.mark.parametrize("idle", [False, True])
+@pytest.mark.parametrize("came", ["batch", "result"])
+def test_what_a_wait_listens_to(idle, came):
+    """The engine too, where a worker has nothing to do. Else a result comes first."""
+    listened: list[int | None] = []
+
+    def wait(timeout: float | None, other: int | None) -> list[tuple[int, int]]:
+        listened.append(other)
+        return [(7 if came == "batch" else 3, 1)]
+
+    waits: Any = object.__new__(_processes.Processes)
+    connection = SimpleNamespace(settle=int, fileno=lambda: 7)
+    batches = SimpleNamespace(connection=connection)
+    waits._iterator, waits._timeout, waits._torn = SimpleNamespace(_batches=batches), 5.0, True
+    waits._pool = SimpleNamespace(idle=lambda: idle, wait=wait, take=list, needs=())
+    look = waits._wait(_processes.Job(), batches)
+    assert listened == [7 if idle else None]
+    assert look == (came == "batch" or not idle), "after a result alone, the engine has no batch"
+    waits._wait(_processes.Job(), None)
+    assert listened[1] is None, "there is no space for a batch"
+    waits._pool = None  # it has nothing to close
+
+
 def test_batches_that_are_held_before(shards, epochs):
     """The trainer has nearly all slots from an iteration without workers."""
     dataset = open_shards(shards, slots=4)
@@ -266,6 +324,29 @@ def test_functions_that_keep_batches(shards, epochs, slots):
         steps = {tuple(step) for step in epochs[0]}
         for batch in loader:
             assert {tuple(k) for k in batch["all"]} <= steps
+
+
+def keeps_some(batch: Any) -> Any:
+    """Of a worker: it has its first batches until the sixth."""
+    if len(kept) < 6:
+        kept.append(batch["id"])
+    if len(kept) == 6:
+        kept[:5] = [None] * 5
+        kept[5] = None
+    return {"id": batch["id"] + 0}
+
+
+def test_what_functions_drop_goes_back(shards, epochs):
+    with DataLoader(open_shards(shards), num_workers=2, collate_fn=keeps_some, persistent_workers=True) as loader:
+        batches = iter(loader)
+        first = [next(batches)["id"].tolist()]
+        pool = batches._source._pool  # type: ignore[attr-defined]
+        most = 0
+        for batch in batches:
+            first.append(batch["id"].tolist())
+            most = max(most, len(pool.kept))
+        assert first == epochs[0] and most > 0 and not pool.kept
+        assert ids(loader) == epochs[1]
 
 
 def grows(batch: Any) -> Any:

@@ -5,6 +5,7 @@ clear error, and nothing is left.
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import os
 import re
@@ -16,6 +17,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psutil
@@ -111,6 +113,7 @@ def test_an_error_comes_at_its_batch(shards, function, kind, text):
         assert text in said and "at step 12 of epoch 0" in said and re.search("worker [01] of 2", said)
         assert "Traceback" in said and (function is unsendable or "test_workers_faults.py" in said)
         assert loader.state_dict() == state
+        assert loader.dataset.state_dict()["shardfeed"]["position"] == 1300, "that of an iteration is behind the batch that failed"
         assert len(list(batches)) == STEPS - 13, "the batches that follow"
 
 
@@ -257,6 +260,7 @@ def test_an_error_of_a_row(shards, given):
                 break
             except ValueError as e:
                 failed.append(str(e))
+                assert given == {"num_workers": 0} or loader.dataset.state_dict()["shardfeed"]["position"] == len(seen) + len(failed)
         assert seen == [i for i in range(4000) if i % 1000 != 234]
         assert len(failed) == 4 and all(f"row {1000 * k + 234}" in text for k, text in enumerate(failed))
 
@@ -396,6 +400,27 @@ START = """
 def test_every_way_to_start(shards, job, tmp_path):
     ran = python(START, shards, "fork", "spawn", "forkserver", name=str(tmp_path / "train.py"))
     assert (ran.stdout, ran.stderr) == ("well\n", "")
+
+
+@pytest.mark.parametrize("seconds", [0.0, 5.0, 1000.0])
+def test_a_start_waits_until_the_fork_server_has_ended(monkeypatch, seconds):
+    """One that an interrupt has ended refuses, for as long as it takes to end."""
+    now, started = [100.0], []
+
+    def sleep(pause: float) -> None:
+        now[0] += pause
+
+    def start() -> None:
+        if now[0] < 100 + seconds:
+            raise ConnectionRefusedError
+        started.append(now[0])
+
+    monkeypatch.setattr(_pool, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=sleep))
+    with contextlib.ExitStack() as stack:
+        if seconds > 100:
+            stack.enter_context(pytest.raises(ConnectionRefusedError))
+        _pool._begin(SimpleNamespace(start=start))
+    assert (len(started), now[0] < 140) == (seconds < 100, True)
 
 
 # Trainers that end, and iterations that are left
@@ -539,6 +564,40 @@ def test_interrupts_at_any_time(shards, given):
     pids.discard(os.getpid())
     gc.collect()
     assert all(ended(pid) for pid in pids)
+
+
+def gated(gate: Path, batch: Any) -> Any:
+    while gate.exists():
+        time.sleep(0.002)
+    return marked(batch)
+
+
+def test_iterations_that_are_left_while_workers_are_late(shards, tmp_path):
+    """Workers keep the memory of batches of iterations that were left. A new one waits for it."""
+    gate = tmp_path / "gate"
+    want = [list(range(k, k + 100)) for k in range(0, 4000, 100)]
+    with opened(shards, functools.partial(gated, gate), persistent_workers=True, timeout=30) as loader:
+        assert [batch["id"].tolist() for batch in loader] == want
+        pool = loader._pool
+        loader.dataset._timeout = 0.1
+        gate.touch()
+        for _ in range(9):  # more than there is memory for
+            batches = iter(loader)
+            with contextlib.suppress(errors.FeedTimeoutError):
+                next(batches)
+                raise AssertionError("a batch came through the gate")
+            del batches
+        batches = iter(loader)
+        for _ in range(2):
+            with pytest.raises(errors.FeedTimeoutError, match="has not finished step"):
+                next(batches)
+        gate.unlink()
+        batches._batches._timeout = 30  # type: ignore[attr-defined]
+        assert [batch["id"].tolist() for batch in batches] == want
+        loader.dataset._timeout = 30
+        del batches
+        assert loader._pool is pool, "the same workers"
+        assert [batch["id"].tolist() for batch in loader] == want
 
 
 @pytest.mark.parametrize("persistent", [False, True])

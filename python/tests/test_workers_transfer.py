@@ -17,7 +17,7 @@ from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
 from shardfeed.torch import Batch, Bytes, Ragged  # noqa: E402
-from shardfeed.torch._transfer import NOT_KEPT, Packer, Unpacker  # noqa: E402
+from shardfeed.torch._transfer import NOT_KEPT, Packer, Parcel, Unpacker  # noqa: E402
 
 
 class Pair(NamedTuple):
@@ -49,8 +49,13 @@ class Way:
         address = self.batch.__array_interface__["data"][0]
         parcel = self.packer.pack(value, (address, address + self.batch.nbytes), lambda size: slot[:size])
         self.sent, self.written = len(parcel.structure), parcel.used
-        maker = self.unpacker.maker(parcel.number, parcel.structure)
+        maker = made_by(self.unpacker, parcel)
         return maker(parcel.numbers, (self.batch, slot[: parcel.used]), parcel.rest)
+
+
+def made_by(unpacker: Unpacker, parcel: Parcel) -> Any:
+    """What makes the result, as the trainer finds it."""
+    return unpacker.learn(parcel.number, parcel.structure) if parcel.structure else unpacker.makers[parcel.number]
 
 
 def bits(tensor: torch.Tensor) -> list[int]:
@@ -184,7 +189,7 @@ def test_structures_without_end() -> None:
     way = Way()
     for n in range(1100):
         assert same(way.through({f"column {n}": torch.ones(1)}), {f"column {n}": torch.ones(1)})
-    assert len(way.packer._known) == len(way.unpacker._known) == 1000
+    assert len(way.packer._known) == len(way.unpacker.makers) == 1000
     assert way.packer.pack({"column 1099": torch.ones(1)}, (0, 0), lambda size: np.empty(size, np.uint8)).number == NOT_KEPT
 
 
@@ -206,7 +211,7 @@ def test_results_are_written_once_and_not_copied() -> None:
     way = Way()
     slot = np.zeros(4096, np.uint8)
     parcel = way.packer.pack({"a": torch.arange(3), "own": Sample(torch.arange(4), "x"), "array": np.arange(5)}, (0, 0), lambda size: slot)
-    got = way.unpacker.maker(parcel.number, parcel.structure)(parcel.numbers, (way.batch, slot), parcel.rest)
+    got = made_by(way.unpacker, parcel)(parcel.numbers, (way.batch, slot), parcel.rest)
     for part in (got["a"].numpy(), got["own"].x.numpy(), got["array"]):
         assert slot.__array_interface__["data"][0] <= part.__array_interface__["data"][0] < slot.__array_interface__["data"][0] + 4096
         assert part.flags.writeable

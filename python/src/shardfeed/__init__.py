@@ -5,6 +5,7 @@ from ._batch import Batch
 from ._bucket import Bucket
 from ._columns import Bytes, Ragged
 from ._dataset import StreamingDataset
+from ._image import Image
 from ._map import MapDataset
 from ._nulls import NullWarning
 from ._pack import Pack
@@ -22,6 +23,7 @@ __all__ = [
     "Bucket",
     "Bytes",
     "Field",
+    "Image",
     "MapDataset",
     "NullWarning",
     "Pack",

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ._layout import DATA, DATA_BYTES, LENGTH, LIST_SIZE, NODE_FIELDS, NULLS, OFFSETS, VALIDITY, Layout, members
+from ._layout import DATA, DATA_BYTES, LENGTH, LIST_SIZE, NODE_FIELDS, NULLS, OFFSETS, VALIDITY, Layout, members, part
 from ._schema import Field, Schema
 
 UUID = "arrow.uuid"
@@ -107,16 +107,15 @@ class _Reader:
         """Ignores the nulls of a part that is not nullable: they are those of the part around it."""
         length, start = self._nodes[at + LENGTH], self._nodes[at + VALIDITY]
         nulls = self._nodes[at + NULLS] if field.nullable else 0
-        bits = self._slot[start : start + (length + 7) // 8] if nulls and start else None
+        bits = part(self._slot, start, (length + 7) // 8) if nulls and start else None
         return Node(field.name, kind, field.nullable, length, nulls, (bits, *buffers), tuple(children), extension)
 
     def _offsets(self, at: int) -> np.ndarray:
         start, size = self._nodes[at + OFFSETS], 4 * (self._nodes[at + LENGTH] + 1)
-        return self._slot[start : start + size] if start else np.zeros(size, np.uint8)
+        return part(self._slot, start, size) if start else np.zeros(size, np.uint8)
 
     def _data(self, at: int) -> np.ndarray:
-        start = self._nodes[at + DATA]
-        return self._slot[start : start + self._nodes[at + DATA_BYTES]]
+        return part(self._slot, self._nodes[at + DATA], self._nodes[at + DATA_BYTES])
 
     def _null(self, field: Field, at: int) -> Node:
         length = self._nodes[at + LENGTH]

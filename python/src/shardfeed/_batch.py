@@ -254,7 +254,7 @@ class Batch:
         The engine's memory is then free for other batches.
         """
         raw = self._live()
-        used = raw.bytes[: _used(raw.nodes)].copy()
+        used = np.ndarray(_used(raw.nodes), np.uint8, raw.bytes).copy()
         own = Detached(used, tuple(raw.nodes), raw.rows, raw.valid, raw.epoch, raw.step, raw.position, raw.next_epoch, raw.next_position)
         return Batch(own, self._layout, self._start, self._kept)
 
@@ -266,7 +266,7 @@ class Batch:
         raw, self._raw = self._raw, None
         self._columns.clear()
         if raw is not None and not isinstance(raw, Detached):
-            raw.slot.release()
+            raw.release()
 
     def _live(self) -> Any:
         if self._raw is None:

@@ -18,10 +18,10 @@ from . import _progress, _redact, _runtime, errors
 from . import _protocol as protocol
 from ._engine import Engine
 from ._inbox import Inbox
+from ._loans import Loans
 from ._outbox import Outbox
 from ._raw_batch import RawBatch
 from ._ring import Ring, Rings, private
-from ._slot import Copy, Loans
 from .errors import EngineGone, FeedTimeoutError, ForkError, ProtocolError
 
 log = logging.getLogger("shardfeed")
@@ -52,9 +52,10 @@ class Connection:
         self._iterating = False
         self._leaving = False
         self._asked = 0  # TAKEs that are not answered
+        self.map_epoch = 0  # of random crops in rows by number
         self._copied = False
-        self._patience = 1  # free slots that are collected before the engine hears of them, while batches are ready
-        self._closed = False
+        self.patience = 1  # free slots before an engine that waits hears of them, while batches are ready
+        self.closed = False
         self.welcome = self._greet(engine)
         _open_connections.add(self)
         try:
@@ -77,14 +78,20 @@ class Connection:
         if not self._iterating or self._leaving:
             self._check_ended()
             return None
-        self._loans.settle(self._patience)
+        if self.loans.gone:
+            self.loans.settle(self.patience)
         try:
+            announced = self._inbox.batch(read=True)
+            if announced is not None:
+                return self._batch(*announced)
             kind = self._receive(timeout, "waiting for a batch")
             if kind == protocol.BATCH:
-                return self._batch()
+                return self._batch(*self._announced())
             if kind not in (protocol.END, protocol.ERROR):
                 raise _unexpected(kind, "a batch")
             answer = self._decode(kind)
+        except EOFError:
+            raise self._gone("waiting for a batch") from None
         except ProtocolError:
             self.close()
             raise
@@ -94,15 +101,31 @@ class Connection:
         self.end = answer
         return None
 
-    def map(self, *, locate: Sequence[int] = ()) -> dict[str, Any]:
-        """Begins rows by number, and returns Mapped. Not while rows are asked for."""
+    def more(self) -> RawBatch | None:
+        """Returns the batch after that of next, if it was read with it. While many are held there is
+        none: further ones do not become copies for this.
+        """
+        ring = self._rings.newest
+        if ring is None or len(self.loans.held) >= ring.ahead:
+            return None
+        announced = self._inbox.batch(read=False)
+        return None if announced is None else self._batch(*announced)
+
+    def map(self, *, locate: Sequence[int] = (), epoch: int | None = None) -> dict[str, Any]:
+        """Begins rows by number, and returns Mapped. Not while rows are asked for.
+
+        What is random in later rows is that of the epoch; None leaves it as it is.
+        """
         self._finish("opening rows by number")
-        return self._request(protocol.MAP, {"locate": list(locate)}, protocol.MAPPED, "opening rows by number")
+        mapped = self._request(protocol.MAP, {"locate": list(locate), "epoch": epoch}, protocol.MAPPED, "opening rows by number")
+        if epoch is not None:
+            self.map_epoch = epoch
+        return mapped
 
     def take(self, rows: np.ndarray) -> None:
         """Asks for rows by number. taken returns them, in the order in which they were asked for."""
         self._check()
-        self._loans.settle()
+        self.loans.settle()
         self._outbox.post(protocol.take(rows))
         self._asked += 1
 
@@ -113,7 +136,7 @@ class Connection:
         try:
             kind = self._receive(None, "waiting for rows")
             if kind == protocol.BATCH:
-                batch = self._batch()
+                batch = self._batch(*self._announced())
                 self._asked -= 1
                 return batch
             if kind != protocol.ERROR:
@@ -131,16 +154,21 @@ class Connection:
         return self._asked
 
     def ready(self) -> bool:
-        """Tells whether a frame of the engine is there already: a batch in most cases."""
-        return not self._closed and self._inbox.ready()
+        """Tells whether a frame of the engine is there already: a batch in most cases. If not, unused slots go back."""
+        if self.closed:
+            return False
+        if ready := self._inbox.ready():
+            return ready
+        self.loans.settle()
+        return False
 
     def settle(self, *, now: bool = True) -> int:
-        """Gives unused slots back, unless few are, and returns how many more batches may come before
-        one is copied out of the ring.
+        """Gives unused slots back, and returns how many more batches may come before one is copied
+        out of the ring. Without now, an engine that waits hears of it only when they are many.
         """
-        self._loans.settle(1 if now else self._patience)
+        self.loans.settle(1 if now else self.patience)
         ring = self._rings.newest
-        return 1 if ring is None else _most(ring) - 1 - len(self._loans)
+        return 1 if ring is None else ring.most - 1 - len(self.loans)
 
     def fileno(self) -> int:
         """The descriptor that can be read when the engine has sent something."""
@@ -148,9 +176,9 @@ class Connection:
 
     def leave(self) -> None:
         """Ends the iteration. It never waits: the next request drops batches that still come."""
-        if self._iterating and not self._leaving and not self._closed:
+        if self._iterating and not self._leaving and not self.closed:
             self._leaving = True
-            self._loans.settle()
+            self.loans.settle()
             self._outbox.post(protocol.encode(protocol.LEAVE, {}))
 
     def set_epoch(self, *, rank: int, epoch: int, serial: str) -> dict[str, Any]:
@@ -172,22 +200,13 @@ class Connection:
 
     @property
     def ring(self) -> Ring | None:
-        """The newest generation of the ring. It may not be there yet after join; raw.slot.ring is a batch's own."""
+        """The newest generation of the ring. It may not be there yet after join; raw.ring is a batch's own."""
         return self._rings.newest
-
-    @property
-    def loans(self) -> Loans:
-        """The slots that are in use."""
-        return self._loans
-
-    @property
-    def closed(self) -> bool:
-        return self._closed
 
     @property
     def usable(self) -> bool:
         """Tells whether this process can use it: it is open, was not made before a fork, and the engine has not closed it."""
-        return not self._closed and self._pid == os.getpid() and not self._inbox.ended()
+        return not self.closed and self._pid == os.getpid() and not self._inbox.ended()
 
     def wake(self) -> None:
         """Ends the connection for a thread that waits on it, which closes it. Any thread may call this."""
@@ -196,12 +215,12 @@ class Connection:
 
     def close(self) -> None:
         """Ends what the engine does for this connection. Batches that are held stay as they are."""
-        if self._closed:
+        if self.closed:
             return
-        self._closed = True
+        self.closed = True
         self._iterating = False
         self._rings = Rings()
-        self._loans.close()
+        self.loans.close()
         _open_connections.discard(self)
         if self._pid != os.getpid():
             self._outbox.abandon()
@@ -243,8 +262,8 @@ class Connection:
     def _attach(self, sock: socket.socket) -> None:
         self._socket = sock
         self._outbox = Outbox(sock)
-        self._loans = Loans(self._outbox)
-        self._inbox = Inbox(sock, self._outbox)
+        self.loans = Loans(self._outbox)  # the slots that are in use
+        self._inbox = Inbox(sock, self._outbox, self.loans.settle)
 
     def _finish(self, doing: str) -> None:
         """Makes the connection ready for a request: the iteration that was left has to end first."""
@@ -263,7 +282,7 @@ class Connection:
 
     def _request(self, kind: int, value: dict[str, Any], answer: int, doing: str) -> dict[str, Any]:
         self._check()
-        self._loans.settle()
+        self.loans.settle()
         request = protocol.encode(kind, value)
         try:
             self._outbox.post(request)
@@ -283,10 +302,8 @@ class Connection:
     def _receive(self, timeout: float | None, doing: str) -> int:
         """Returns the kind of the next frame that its caller has to deal with."""
         while True:
-            if self._closed:
+            if self.closed:
                 raise self._gone(doing)
-            if not self._inbox.buffered:
-                self._loans.settle()
             try:
                 kind = self._inbox.next(self.timeout if timeout is None else timeout, doing)
             except EOFError:
@@ -300,46 +317,59 @@ class Connection:
             else:
                 return kind
 
-    def _batch(self) -> RawBatch:
-        """Returns the batch of the BATCH that was just received."""
+    def _announced(self) -> tuple[int, int, int, int, int]:
+        """What the BATCH says that was just received."""
         inbox = self._inbox
         if inbox.size != protocol.BATCH_PAYLOAD.size:
             raise ProtocolError(f"the engine's BATCH has {inbox.size} bytes")
         generation, index, seq, offset, used = protocol.BATCH_PAYLOAD.unpack_from(inbox.buffer, inbox.at)
-        ring = self._rings.find(generation)
-        slot = self._loans.lend(ring, index, seq)
-        memory = np.asarray(slot)
+        return generation, index, seq, offset, used
+
+    def _batch(self, generation: int, index: int, seq: int, offset: int, used: int) -> RawBatch:
+        """Returns a batch that the engine announced."""
+        rings, loans = self._rings, self.loans
+        ring = rings.newest
+        if ring is None or rings.older or generation != ring.generation:
+            ring = rings.find(generation)
+        memory = loans.lend(ring, index, seq)
         if self.read_only:
             memory.flags.writeable = False
-        most = _most(ring)
-        if len(self._loans) >= most:
-            if (arrow := sys.modules.get("shardfeed._arrow_c")) is not None:
-                arrow.sweep()
-            self._loans.settle()
-        if len(self._loans) < most:
-            return RawBatch(slot, memory, offset, used, self._parsers)
+        if len(loans.held) >= ring.most and self._is_crowded(ring):
+            copied = RawBatch(private(memory, used), None, offset, used, self._parsers)
+            loans.give_back(memory)
+            return copied
+        return RawBatch(memory, ring, offset, used, self._parsers, loans)
+
+    def _is_crowded(self, ring: Ring) -> bool:
+        """Whether nearly all slots are held."""
+        if (arrow := sys.modules.get("shardfeed._arrow_c")) is not None:
+            arrow.sweep()
+        self.loans.settle()
+        if len(self.loans) < ring.most:
+            return False
         if not self._copied:
             self._copied = True
             log.debug("nearly all batches of the ring are held at once: further ones are copied out of it")
-        copied = RawBatch(Copy(), private(memory, used), offset, used, self._parsers)
-        slot.release()
-        return copied
+        return True
 
     def _drop(self) -> None:
         """Gives back the batch that was just received."""
-        generation, index, seq, _, _ = protocol.BATCH_PAYLOAD.unpack_from(self._inbox.buffer, self._inbox.at)
-        self._outbox.post(protocol.release(generation, index, seq))
+        generation, index, seq, _, _ = self._announced()
+        ring = self._rings.find(generation)
+        ring.released[index] = seq
+        if ring.wanted[0]:
+            self._outbox.post(protocol.RELEASED)
 
     def _map(self) -> None:
         """Maps the ring that was just received. The one before lives as long as its batches."""
         inbox = self._inbox
         if inbox.size != protocol.RING_PAYLOAD.size:
             raise ProtocolError(f"the engine's RING has {inbox.size} bytes")
-        generation, slots, size = protocol.RING_PAYLOAD.unpack_from(inbox.buffer, inbox.at)
+        generation, slots, size, words = protocol.RING_PAYLOAD.unpack_from(inbox.buffer, inbox.at)
         descriptor = inbox.descriptor()
         try:
-            self._rings.add(Ring(descriptor, generation, slots, size))
-            self._patience = slots // 2  # each message wakes the engine, beside a training that has better to do
+            self._rings.add(Ring(descriptor, generation, slots, size, words))
+            self.patience = slots // 2  # each message wakes the engine, beside a training that has better to do
         finally:
             os.close(descriptor)
 
@@ -352,7 +382,7 @@ class Connection:
     def _check(self) -> None:
         if self._pid != os.getpid():
             raise ForkError("this was connected to the engine before the process was forked: begin a new iteration in the child")
-        if self._closed:
+        if self.closed:
             raise ProtocolError("the connection to the engine was closed")
 
     def _failed(self, failure: dict[str, Any], doing: str) -> errors.ShardfeedError:
@@ -361,7 +391,7 @@ class Connection:
 
     def _gone(self, doing: str) -> errors.ShardfeedError:
         """Returns the error for a connection that the engine has ended, and closes it."""
-        if self._pid != os.getpid() or self._closed:
+        if self._pid != os.getpid() or self.closed:
             try:
                 self._check()
             except errors.ShardfeedError as e:
@@ -377,11 +407,6 @@ class Connection:
 
     def _decode(self, kind: int) -> dict[str, Any]:
         return protocol.decode(kind, self._inbox.payload())
-
-
-def _most(ring: Ring) -> int:
-    """How many batches are held at once when further ones are copied."""
-    return ring.slots - (ring.slots > 3)
 
 
 _open_connections: weakref.WeakSet[Connection] = weakref.WeakSet()

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import logging
-import os
-import threading
 import uuid
 import weakref
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
@@ -17,10 +15,11 @@ from . import _checks, _html, _locate, _rank, _redact, _replicas, _rows, _source
 from ._arguments import checked
 from ._batch import Batch
 from ._checks import Problems
+from ._connected import Connected, agreement
 from ._connection import Connection
-from ._engine import Engine
+from ._image import Image
 from ._iterator import BatchIterator, Place
-from ._keywords import Address, Bucketing, DatasetOptions, Filters, Packing, Path, Stack, T, Tail, Unknown
+from ._keywords import Address, Bucketing, DatasetOptions, Decoder, Filters, Packing, Path, Stack, T, Tail, Unknown
 from ._layout import Layout
 from ._locate import RowPlace
 from ._nulls import NullWatch
@@ -28,7 +27,7 @@ from ._options import Options
 from ._schema import Schema
 from ._sources import Source
 from ._transform import MappedIterator, Mask, Transform, check_function
-from ._warn import PaddingWarning, ShardfeedWarning, place, warn
+from ._warn import PaddingWarning, ShardfeedWarning, warn
 from .errors import OptionError, ShardfeedError, StateError, nearer
 
 if TYPE_CHECKING:
@@ -37,14 +36,13 @@ if TYPE_CHECKING:
 log = logging.getLogger("shardfeed")
 
 _copied: Counter[str] = Counter()  # objects that were mapped from data sets, by their agreement
-_made: Counter[str] = Counter()  # number of data sets by the line that made them
 
 S = TypeVar("S")
 R = TypeVar("R")
 Row = dict[str, Any]
 
 
-class StreamingDataset(Generic[T]):
+class StreamingDataset(Connected, Generic[T]):
     """Batches of parquet shards: shuffled, split over ranks, each row once an epoch, resumable.
 
     One ``iter()`` is one epoch, and the next one is the next epoch. An iteration that is left early
@@ -65,6 +63,14 @@ class StreamingDataset(Generic[T]):
             stop.
         curriculum (list, default None): weights of sources that come later, ``[(1_000_000, {"web":
             3})]``: from this sample on, counted over all epochs and ranks. It needs epoch_size.
+        batching ("stratified" or "per_source", default None): whether each batch has samples of all
+            sources, or each step is of one source on all ranks. An epoch is of whole steps then, and
+            a resumed run keeps batch_size x world_size. None is "stratified".
+        weights_in ("samples" or "tokens", default None): what weights of sources are in. Tokens are
+            counted when the data set is opened, and states keep the counts. None is "samples".
+        tokens (str, default None): the list column whose items are tokens, for
+            ``weights_in="tokens"``. None is that of bucket, or the one list column that is read;
+            blocks of pack all have as many.
         columns (list of str, default None): names, dotted paths or patterns ("num_*") of the
             columns. None reads all. Columns of ``stack`` are read in any case.
         filters (str, or list of tuples, default None): read the rows for which it is true: a text,
@@ -164,6 +170,13 @@ class StreamingDataset(Generic[T]):
             for each item. Instead of the columns there may be a dict of columns, dtype (default
             "float32"), null (default NaN, or 0 in integers) and keep (columns that stay, or True
             for all). ``schema[name].features`` names the matrix's columns.
+        images (dict, default None): ``{column: Image(size=224, crop="random_resized")}`` decodes
+            the images whose bytes are in a column, and makes tensors of them, [rows, 3, 224, 224].
+            See :class:`Image`.
+        image_decoder ("auto", "turbo" or "go", default "auto"): who decodes JPEG: libjpeg-turbo 3,
+            or a decoder in Go, which is slower and gives slightly other pixels. "auto" is
+            libjpeg-turbo where it is found; all ranks must have the same one.
+            ``stats()["image_decoder"]`` names it.
         manifest (str or Path, default None): a saved list of shards to continue with; shards that
             were added later are not read.
         plan (str or Path, default None): a file of ``shardfeed plan --save``. It pins the shards
@@ -218,6 +231,9 @@ class StreamingDataset(Generic[T]):
         stop: Literal["first", "all"] | None = None,
         epoch_size: int | None = None,
         curriculum: Sequence[tuple[int, Mapping[str, float]]] | None = None,
+        batching: Literal["stratified", "per_source"] | None = None,
+        weights_in: Literal["samples", "tokens"] | None = None,
+        tokens: str | None = None,
         columns: Sequence[str] | None = None,
         filters: Filters | None = None,
         parts: Mapping[str, float] | None = None,
@@ -258,6 +274,8 @@ class StreamingDataset(Generic[T]):
         hash: Mapping[str, int] | None = None,
         scale: Mapping[str, tuple[float, float]] | None = None,
         stack: Mapping[str, Stack] | None = None,
+        images: Mapping[str, Image] | None = None,
+        image_decoder: Decoder = "auto",
         manifest: Path | None = None,
         plan: Path | None = None,
         strict: bool = False,
@@ -291,7 +309,7 @@ class StreamingDataset(Generic[T]):
         self._share()  # replication divides the world size
         self._id = uuid.uuid4().hex
         self._job = _rank.job()
-        self._agree = _agreement()
+        self._agree = agreement()
         self._number = 0  # of the objects that were made of this one's arguments
         self._pending_state: tuple[dict[str, Any], str] | None = None  # and its serial
         self._pending_epoch: tuple[int, str] | None = None
@@ -301,13 +319,12 @@ class StreamingDataset(Generic[T]):
             log.warning("%s", warning)
         for note in self._opened.get("files") or ():
             warn(f"shardfeed: {note}", ShardfeedWarning)
+        for note in self._opened.get("info") or ():
+            log.info("%s", note)
 
     def _forget(self) -> None:
         """Starts without connections, as a copy in another process does."""
-        self._lock = threading.Lock()
-        self._pid = os.getpid()
-        self._connection: Connection | None = None  # for requests outside of iterations
-        self._idle: deque[Connection] = deque()  # of an iteration that has ended, with its ring
+        super()._forget()
         self._steps: dict[tuple[int, int], int] = {}
         self._place: Place | None = None
         self._batches_of: Callable[[], BatchIterator | None] = lambda: None  # of the place, while it is used
@@ -330,7 +347,11 @@ class StreamingDataset(Generic[T]):
     @property
     def size(self) -> int:
         """Rows of an epoch, over all ranks: the ones that ``filters`` and the like choose."""
-        return int(self._opened["rows"])
+        rows = int(self._opened["rows"])
+        if self._spec["batching"] == "per_source":
+            step = self._spec["batch_size"] * self.world_size
+            rows += -rows % step
+        return rows
 
     @property
     def rank(self) -> int:
@@ -362,17 +383,6 @@ class StreamingDataset(Generic[T]):
         [place] = self._session(locate=[_locate.number(row)])["places"]
         return RowPlace(str(place["path"]), int(place["row_group"]), int(place["row"]))
 
-    def _let_go(self, *, everything: bool) -> None:
-        """Closes the idle connections; with everything also the one that keeps the data set open."""
-        while self._idle:
-            self._idle.pop().close()
-        if not everything:
-            return
-        with self._lock:
-            connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
-
     def _repr_html_(self) -> str:
         return _html.facts(type(self).__name__, self._facts()) + self.schema._repr_html_()
 
@@ -387,6 +397,7 @@ class StreamingDataset(Generic[T]):
             ("batch size", "single rows" if self._rows_wanted else self._spec["batch_size"]),
             ("order", f"shuffled, seed {self._spec['seed']}" if self._spec["shuffle"] else "file order"),
             ("rank", f"{rank} of {world_size}"),
+            *_html.images(self._spec["images"]),
         ]
 
     def _addresses(self) -> list[str]:
@@ -473,12 +484,6 @@ class StreamingDataset(Generic[T]):
         other._forget()
         other._keep_open()
         return other
-
-    def _keep_open(self) -> None:
-        """Keeps the data set open in the engine, which counts its epochs while a process does."""
-        self._after_fork()
-        with self._lock:
-            self._control()
 
     def __getitem__(self, index: Any) -> Any:
         raise TypeError(
@@ -642,61 +647,6 @@ class StreamingDataset(Generic[T]):
             self._layout.watch = None if plain else self._nulls
         return self._layout, self._nulls
 
-    # Connections
-
-    def _ranks(self) -> tuple[int, int]:
-        """The data rank, and how many there are."""
-        share = self._share()
-        return share.rank, share.world_size
-
-    def _share(self) -> _replicas.Share:
-        if self._mesh is not None:
-            return _replicas.of_mesh(self._mesh)
-        return _replicas.of_ranks(*_rank.resolve(*self._rank_given), self._replication)
-
-    def _session(self, **what: Any) -> dict[str, Any]:
-        share = self._share()
-        self._after_fork()
-        with self._lock:
-            return self._control().ask(rank=share.rank, world_size=share.world_size, **share.of_join(), **what)
-
-    def _control(self) -> Connection:
-        """The connection for requests outside of iterations.
-
-        It keeps the data set open in the engine.
-        """
-        if self._connection is None or not self._connection.usable:
-            self._connection = self._connect()
-        return self._connection
-
-    def _take(self) -> Connection:
-        """A connection for an iteration: the idle one, or a new one."""
-        self._after_fork()
-        try:
-            connection = self._idle.pop()
-        except IndexError:
-            return self._connect()
-        return connection if connection.usable else self._connect()
-
-    def _give_back(self, connection: Connection) -> None:
-        if not self._idle and connection.usable:
-            self._idle.append(connection)
-        else:
-            connection.close()
-
-    def _connect(self) -> Connection:
-        share, name = self._share(), self._id
-        if share.replicas > 1:  # replicas share the data set object too
-            name = f"{self._job} {self._agree} {self._number}, rank {share.rank}"
-        what = {"dataset": name, "opening": self._agree, "spec": self._spec}
-        return Connection(Engine(self._job), what, timeout=self._timeout, before=getattr(self, "_opened", None))
-
-    def _after_fork(self) -> None:
-        if self._pid != os.getpid():
-            pending = self._pending_state, self._pending_epoch
-            self._forget()
-            self._pending_state, self._pending_epoch = pending
-
     def __getstate__(self) -> dict[str, Any]:
         names = ["_spec", "_rows_wanted", "_with_row_valid", "_rank_given", "_timeout", "_id", "_job", "_agree", "_opened"]
         names += ["_replication", "_mesh", "_number"]
@@ -712,14 +662,3 @@ def _marked(batch: Batch) -> Iterator[dict[str, Any]]:
     """The rows of a batch, each with ``_row_valid``: False for padding."""
     for n, row in enumerate(batch.to_rows()):
         yield {**row, "_row_valid": n < batch.rows - batch.padding}
-
-
-def _agreement() -> str:
-    """A name for a data set that is the same on all ranks, since they run one program: the line
-    that made it, and its count.
-
-    It holds torchrun's restart count, so that restarted ranks do not meet what earlier ones left.
-    """
-    line = place()
-    _made[line] += 1
-    return " ".join([f"{line}#{_made[line]}", *filter(None, [os.environ.get("TORCHELASTIC_RESTART_COUNT")])])

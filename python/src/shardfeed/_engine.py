@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _socket
 import contextlib
 import fcntl
 import os
@@ -12,6 +13,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 from . import _rank, _runtime
 from ._version import __version__
@@ -26,9 +28,12 @@ _DETACH = ("/bin/sh", "-c", '"$0" "$@" &')
 
 
 class _Socket(socket.socket):
-    """A socket that a program may still hold when it ends: it closes without a ResourceWarning."""
+    """A socket that a program may still hold when it ends: it closes without a ResourceWarning.
 
-    def __del__(self, close: Callable[[socket.socket], None] = socket.socket.close) -> None:
+    An interrupt may leave it half made. It closes in C, since Python's close needs all of it.
+    """
+
+    def __del__(self, close: Callable[[Any], None] = _socket.socket.close) -> None:
         close(self)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,7 @@ _EXAMPLES = {
 
 def casts(given: Any) -> dict[str, str]:
     """The dtypes of columns by their names."""
-    return {column: _dtype(f"cast of column {column!r}", dtype) for column, dtype in _by_column("cast", given)}
+    return {column: dtype_name(f"cast of column {column!r}", dtype) for column, dtype in _by_column("cast", given)}
 
 
 def hashes(given: Any) -> dict[str, int]:
@@ -69,7 +69,7 @@ def _present(argument: str, column: str, value: Any) -> Any:
     return value
 
 
-def _dtype(what: str, dtype: Any) -> str:
+def dtype_name(what: str, dtype: Any, known: Sequence[str] = DTYPES) -> str:
     """A dtype of torch or numpy, or its name."""
     name = dtype if isinstance(dtype, str) else str(dtype)
     if isinstance(dtype, (type, np.dtype)):
@@ -78,8 +78,8 @@ def _dtype(what: str, dtype: Any) -> str:
         except TypeError:
             name = repr(dtype)
     name = name.removeprefix("torch.")
-    if name not in DTYPES:
-        raise OptionError(f"{what} must be {', '.join(DTYPES[:-1])} or {DTYPES[-1]}, {got(dtype)}{did_you_mean(name, DTYPES)}")
+    if name not in known:
+        raise OptionError(f"{what} must be {', '.join(known[:-1])} or {known[-1]}, {got(dtype)}{did_you_mean(name, known)}")
     return name
 
 
@@ -102,7 +102,7 @@ def _stack(name: str, how: Any, value: Callable[[str, Any], Any]) -> dict[str, A
     null, keep = options.get("null"), options.get("keep")
     return {
         "columns": _names(f"the columns of {what}", options.get("columns")),
-        "dtype": "" if options.get("dtype") is None else _dtype(f"the dtype of {what}", options["dtype"]),
+        "dtype": "" if options.get("dtype") is None else dtype_name(f"the dtype of {what}", options["dtype"]),
         "null": None if null is None else value(f"null of {what}", null),
         "keep": ["*"] if keep is True else _names(f"keep of {what}", keep) if keep else [],
     }

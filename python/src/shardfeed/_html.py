@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import reprlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 FIRST = 3  # values of a column that are shown
@@ -24,6 +24,17 @@ def facts(title: str, given: Iterable[tuple[str, object]]) -> str:
     """Returns a table of names and values."""
     body = "".join(f"<tr><th style='text-align:left'>{html.escape(name)}</th>{_cell(value)}</tr>" for name, value in given)
     return f"<div><b>{html.escape(title)}</b></div><table><tbody>{body}</tbody></table>"
+
+
+def images(given: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, object]]:
+    """What is made of image columns, given in the engine's form."""
+    return [
+        (
+            f"images of {column}",
+            f"{image['crop'] or 'whole'} to {image['size'][0]} x {image['size'][1]}, {image['dtype']} {image['layout']}",
+        )
+        for column, image in given.items()
+    ]
 
 
 def first(values: Iterable[Any]) -> str:

@@ -8,6 +8,7 @@ import select
 import socket
 import time
 from collections import deque
+from collections.abc import Callable
 
 from . import _protocol as protocol
 from ._outbox import Outbox
@@ -17,16 +18,34 @@ _FLAGS = socket.MSG_DONTWAIT | getattr(socket, "MSG_CMSG_CLOEXEC", 0)
 _ANCILLARY = socket.CMSG_SPACE(4 * 8)
 _BUFFER_BYTES = 64 << 10
 _LONGEST_POLL = 3600.0  # seconds; poll takes at most some weeks
+_BATCH_BYTES = protocol.BATCH_FRAME.size
+_BATCH_PAYLOAD = protocol.BATCH_PAYLOAD.size
+_unpack_batch = protocol.BATCH_FRAME.unpack_from
 
 
 class Inbox:
     """Reads the engine's frames, all that have arrived at once. One thread at a time may read."""
 
-    __slots__ = ("_descriptors", "_end", "_events", "_outbox", "_poll", "_socket", "_start", "_torn", "_whole", "at", "buffer", "size")
+    __slots__ = (
+        "_before",
+        "_descriptors",
+        "_end",
+        "_events",
+        "_outbox",
+        "_poll",
+        "_socket",
+        "_start",
+        "_torn",
+        "_whole",
+        "at",
+        "buffer",
+        "size",
+    )
 
-    def __init__(self, sock: socket.socket, outbox: Outbox):
+    def __init__(self, sock: socket.socket, outbox: Outbox, before_wait: Callable[[], None]):
         self._socket = sock
         self._outbox = outbox  # is flushed while waiting
+        self._before = before_wait
         self._poll = select.poll()
         self._events = select.POLLIN
         self._poll.register(sock, self._events)
@@ -65,10 +84,22 @@ class Inbox:
                     deadline = time.monotonic() + timeout
                 self._wait(deadline, timeout, doing)
 
-    @property
-    def buffered(self) -> bool:
-        """Whether bytes were read that were not returned yet."""
-        return self._end > self._start
+    def batch(self, *, read: bool) -> tuple[int, int, int, int, int] | None:
+        """What the next frame says when it is a BATCH that is there: with read, in the socket too. It
+        does not wait, and returns None for all else, which next deals with.
+        """
+        start = self._start
+        if read and self._end == start:
+            self._start = self._end = start = 0
+            if not self._read():
+                return None
+        if self._end - start < _BATCH_BYTES:
+            return None
+        size, kind, zero, generation, slot, seq, offset, used = _unpack_batch(self.buffer, start)
+        if kind != protocol.BATCH or size != _BATCH_PAYLOAD or zero:
+            return None
+        self._start = start + _BATCH_BYTES
+        return generation, slot, seq, offset, used
 
     def ready(self) -> bool:
         """Whether something has arrived that was not returned yet."""
@@ -124,6 +155,7 @@ class Inbox:
 
     def _wait(self, deadline: float | None, timeout: float | None, doing: str) -> None:
         """Waits until something can be read. The outbox is sent meanwhile."""
+        self._before()
         events = select.POLLIN if self._outbox.flush() else select.POLLIN | select.POLLOUT
         if events != self._events:
             self._poll.modify(self._socket, events)

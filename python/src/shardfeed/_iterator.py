@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from . import _state
 from ._batch import Batch
@@ -15,6 +16,8 @@ from ._nulls import NullWatch
 from ._raw_batch import RawBatch
 from ._turn import Turn
 from .errors import FeedTimeoutError, ShardfeedError, nearer
+
+S = TypeVar("S")
 
 
 class Place:
@@ -50,43 +53,93 @@ class BatchIterator:
         self._nulls = nulls
         self._done = done
         self._turn = Turn()
+        self._ahead: deque[tuple[RawBatch, Any]] = deque()  # batches made before their turn
         nulls.begin()
 
     def __iter__(self) -> BatchIterator:
         return self
 
     def __next__(self) -> Batch:
-        return Batch(self.take(), self.layout, self.place.start)
+        return self.make(self._batch)[1]
+
+    def _batch(self, raw: RawBatch) -> Batch:
+        return Batch(raw, self.layout, self.place.start)
 
     def take(self) -> RawBatch:
         """The next batch, without its columns."""
-        with self._turn():
-            connection = self._connection
-            if connection is None:
-                raise StopIteration
+        return self.make(_itself, ahead=False)[0]
+
+    def make(self, made_of: Callable[[RawBatch], S], *, ahead: bool = True) -> tuple[RawBatch, S]:
+        """The next batch, and what is made of it.
+
+        With ahead it also makes the batches that have come with this one: the code is in the
+        processor's caches now, and each training step drives it out. They count as handed out in
+        their turn.
+        """
+        with self._turn.lock:
             try:
-                raw = self._next()
-            except FeedTimeoutError:
-                raise  # the batch may still come, and the caller may ask again
-            except BaseException as e:
-                if self._connection is None and isinstance(e, ShardfeedError):  # another thread closed it meanwhile
-                    connection.close()
-                    raise StopIteration from None
-                self._break()
-                if isinstance(e, ShardfeedError):
-                    raise nearer(e)  # noqa: B904 - the same error
+                connection, waiting = self._connection, self._ahead
+                if waiting and connection is not None and not connection.closed:
+                    if connection.loans.gone:
+                        connection.loans.settle(connection.patience)
+                    raw, made = waiting.popleft()
+                else:
+                    raw, made = self._received(), None
+                if made is None:
+                    made = made_of(raw)
+                    if ahead and self._connection is not None:
+                        self._make_ahead(self._connection, made_of)
+                nulls = self._nulls
+                if nulls.noted or nulls.counts is not None:
+                    nulls.see(raw.nodes)
+                place = self.place
+                place.epoch, place.position = raw.next_epoch, raw.next_position
+                if self._connection is None:  # another thread has closed it meanwhile
+                    waiting.clear()
+                return raw, made
+            except ShardfeedError as e:
+                raise nearer(e)  # noqa: B904 - the same error
+            except Exception:
                 raise
-            if raw is None:
-                self._finish()
-                raise StopIteration
-            self._nulls.see(raw.nodes)
-            place = self.place
-            place.epoch, place.position = raw.next_epoch, raw.next_position
-            return raw
+            except BaseException:  # such as an interrupt, which may have lost a batch
+                self._break()
+                raise
+
+    def _received(self) -> RawBatch:
+        """The next batch of the engine."""
+        connection = self._connection
+        if connection is None:
+            raise StopIteration
+        try:
+            raw = self._next()
+        except FeedTimeoutError:
+            raise  # the batch may still come, and the caller may ask again
+        except BaseException as e:
+            if self._connection is None and isinstance(e, ShardfeedError):  # another thread closed it meanwhile
+                connection.close()
+                raise StopIteration from None
+            self._break()
+            raise
+        if raw is None:
+            self._finish()
+            raise StopIteration
+        return raw
+
+    def _make_ahead(self, connection: Connection, made_of: Callable[[RawBatch], Any]) -> None:
+        try:
+            while (raw := connection.more()) is not None:
+                try:
+                    made = made_of(raw)
+                except Exception:
+                    made = None  # it raises again in its turn
+                self._ahead.append((raw, made))
+        except ShardfeedError:
+            self._break()
+            raise
 
     def ready(self) -> bool:
         """Whether the next batch or the end is there."""
-        return self._connection is None or self._connection.ready()
+        return self._connection is None or bool(self._ahead) or self._connection.ready()
 
     @property
     def connection(self) -> Connection | None:
@@ -106,6 +159,7 @@ class BatchIterator:
 
     def _break(self) -> None:
         connection, self._connection = self._connection, None
+        self._ahead.clear()
         if connection is not None:
             connection.close()
             self._nulls.end()
@@ -119,11 +173,12 @@ class BatchIterator:
             self._nulls.end()
         if not connection.usable:
             return
-        turn = self._turn()
+        turn = self._turn.lock
         if not turn.acquire(blocking=False):  # a waiting thread closes it
             connection.wake()
             return
         try:
+            self._ahead.clear()
             connection.leave()
         finally:
             turn.release()
@@ -132,3 +187,7 @@ class BatchIterator:
     def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
         if getattr(self, "_connection", None) is not None and not is_finalizing():  # modules may be gone then
             self.close()
+
+
+def _itself(raw: RawBatch) -> RawBatch:
+    return raw

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
     from ._bucket import Bucket
+    from ._image import Image, Jitter, Pair
     from ._pack import Pack
     from ._sources import Source
 
@@ -30,6 +31,7 @@ Packing = Union[Mapping[str, int], "Pack"]
 Bucketing = Union[Mapping[str, int], "Bucket"]
 Unknown = Literal["error"] | int
 Tail = Literal["drop", "pad", "short", "carry"]
+Decoder = Literal["auto", "turbo", "go"]
 
 
 class StackOptions(TypedDict, total=False):
@@ -44,6 +46,28 @@ class StackOptions(TypedDict, total=False):
 Stack = Sequence[str] | StackOptions
 
 
+class ImageOptions(TypedDict, total=False):
+    """The arguments of Image."""
+
+    size: int | tuple[int, int]
+    crop: Literal["center", "random_resized"] | None
+    resize: int | None
+    scale: Pair | None
+    ratio: Pair | None
+    flip: float
+    color_jitter: Jitter | None
+    interpolation: Literal["bilinear", "bicubic"]
+    mean: Sequence[float] | None
+    std: Sequence[float] | None
+    layout: Literal["CHW", "HWC"]
+    dtype: Any
+    exif: bool
+    reducing_gap: float | None
+    max_bytes: int | None
+    max_pixels: int | None
+    max_scans: int | None
+
+
 class DatasetOptions(TypedDict, total=False):
     """The arguments of StreamingDataset besides uri and batch_size."""
 
@@ -51,6 +75,9 @@ class DatasetOptions(TypedDict, total=False):
     stop: Literal["first", "all"] | None
     epoch_size: int | None
     curriculum: Sequence[tuple[int, Mapping[str, float]]] | None
+    batching: Literal["stratified", "per_source"] | None
+    weights_in: Literal["samples", "tokens"] | None
+    tokens: str | None
     columns: Sequence[str] | None
     filters: Filters | None
     parts: Mapping[str, float] | None
@@ -91,6 +118,8 @@ class DatasetOptions(TypedDict, total=False):
     hash: Mapping[str, int] | None
     scale: Mapping[str, tuple[float, float]] | None
     stack: Mapping[str, Stack] | None
+    images: Mapping[str, Image] | None
+    image_decoder: Decoder
     manifest: Path | None
     plan: Path | None
     strict: bool

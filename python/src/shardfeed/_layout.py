@@ -184,5 +184,10 @@ def validity(slot: np.ndarray, nodes: Sequence[int], at: int) -> np.ndarray:
     length, bits = nodes[at + LENGTH], nodes[at + VALIDITY]
     if not bits:
         return np.ones(length, np.bool_)
-    packed = slot[bits : bits + (length + 7) // 8]
+    packed = part(slot, bits, (length + 7) // 8)
     return np.unpackbits(packed, count=length, bitorder="little").view(np.bool_)
+
+
+def part(slot: np.ndarray, start: int, size: int) -> np.ndarray:
+    """Bytes of a slot, which keep it. A slice would have the type of the owner."""
+    return np.ndarray(size, _BYTE, slot, start)

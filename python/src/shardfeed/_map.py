@@ -14,10 +14,11 @@ from . import _checks, _html, _rank, _redact, _take
 from ._arguments import checked
 from ._batch import Batch
 from ._checks import Problems
+from ._connected import agreement
 from ._connection import Connection
-from ._dataset import _agreement
 from ._engine import Engine
-from ._keywords import Address, Filters, Path, Stack, Unknown
+from ._image import Image
+from ._keywords import Address, Decoder, Filters, Path, Stack, Unknown
 from ._layout import Layout
 from ._locate import RowPlace
 from ._nulls import NullWatch
@@ -86,6 +87,8 @@ class MapDataset:
             StreamingDataset.
         null, pad, max_length, vocabulary, unknown, cast, hash, scale, stack: as those of
             StreamingDataset.
+        images, image_decoder: as those of StreamingDataset. Random crops, flips and colors of a row
+            are those of epoch 0, until :meth:`set_epoch`. shardfeed.torch.DataLoader sets the epoch.
         manifest, strict, missing, invalid_utf8: as those of StreamingDataset.
         unit_rows (int, default None): the most rows that are decoded together. None follows from
             the data.
@@ -127,6 +130,8 @@ class MapDataset:
         hash: Mapping[str, int] | None = None,
         scale: Mapping[str, tuple[float, float]] | None = None,
         stack: Mapping[str, Stack] | None = None,
+        images: Mapping[str, Image] | None = None,
+        image_decoder: Decoder = "auto",
         manifest: Path | None = None,
         strict: bool = False,
         missing: Literal["error", "null"] = "error",
@@ -144,11 +149,12 @@ class MapDataset:
         problems.report()
         self._id = uuid.uuid4().hex
         self._job = _rank.job()
-        self._agree = _agreement()
+        self._agree = agreement()
         self._opened: dict[str, Any] | None = None
         self._mapped: dict[str, Any] = {}
+        self._epoch = 0  # of random crops
         self._forget()
-        with self._turn():
+        with self._turn.lock:
             self._opened = self._control().opened
         self._tell()
 
@@ -167,6 +173,8 @@ class MapDataset:
             log.warning("%s", warning)
         for note in self._opened.get("files") or ():
             warn(f"shardfeed: {note}", ShardfeedWarning)
+        for note in self._opened.get("info") or ():
+            log.info("%s", note)
         memory, decoded = int(self._mapped["memory"]), int(self._mapped["decoded"])
         log.info("%d rows by number, %s", len(self), self._held())
         if memory * 2 < decoded:
@@ -206,13 +214,20 @@ class MapDataset:
         for first in range(0, len(self), _ITERATED):
             yield from self[first : first + _ITERATED].to_rows()
 
+    def set_epoch(self, epoch: int) -> None:
+        """Gives rows the random crops, flips and colors of an epoch. It changes nothing else.
+
+        Copies in other processes, such as torch's workers, keep the epoch with which they were made.
+        """
+        self._epoch = _checks.epoch(epoch)
+
     def locate(self, index: int) -> RowPlace:
         """The path of the shard, the row group and the row in it of a row by number."""
         row = _take.resolve(index, len(self), "data set")
         if not isinstance(row, int):
             raise IndexError("locate takes the number of one row")
         self._after_fork()
-        with self._turn():
+        with self._turn.lock:
             place = self._control().map(locate=[row])["places"][0]
         return RowPlace(place["path"], int(place["row_group"]), int(place["row"]))
 
@@ -228,12 +243,13 @@ class MapDataset:
         nulls.see(raw.nodes)
         return Batch(raw, layout, {})
 
-    def _raw(self, rows: np.ndarray) -> RawBatch:
-        """The rows of these numbers, which exist."""
+    def _raw(self, rows: np.ndarray, epoch: int | None = None) -> RawBatch:
+        """The rows of these numbers, which exist, as they are in an epoch."""
         self._after_fork()
-        with self._turn():
+        with self._turn.lock:
             connection = self._control()
             try:
+                self._begin(connection, self._epoch if epoch is None else epoch)
                 connection.take(rows)
                 return connection.taken()
             except ShardfeedError as e:
@@ -265,12 +281,17 @@ class MapDataset:
             connection.close()
             raise
 
+    def _begin(self, connection: Connection, epoch: int) -> None:
+        """Lets a connection on which no rows are asked for give those of an epoch."""
+        if self._spec["images"] and connection.map_epoch != epoch:
+            connection.map(epoch=epoch)
+
     def _after_fork(self) -> None:
         if self._pid != os.getpid():
             self._forget()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("_spec", "_timeout", "_id", "_job", "_agree", "_opened", "_mapped")}
+        return {name: getattr(self, name) for name in ("_spec", "_timeout", "_id", "_job", "_agree", "_opened", "_mapped", "_epoch")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -292,7 +313,7 @@ class MapDataset:
     def _facts(self) -> list[tuple[str, object]]:
         """What a notebook shows of the data set."""
         addresses = ", ".join(_redact.address(a) for a in self._spec["addresses"][:3])
-        return [("addresses", addresses), ("rows", len(self)), ("size", self._held())]
+        return [("addresses", addresses), ("rows", len(self)), ("size", self._held()), *_html.images(self._spec["images"])]
 
 
 _ITERATED = 256  # rows that an iteration asks for at once

@@ -33,10 +33,10 @@ class NullWatch:
         self._open: dict[int, tuple[str, Field]] = {}  # by the place of the null count
         for name, field in layout.schema.items():
             self._add(name, name, field, layout.at[name], answered, padded=name in padded)
-        self._counts: Any = None
+        self.counts: Any = None  # picks the null counts among the numbers of a batch; None: all columns are answered
         self._places: dict[str, list[int]] = {}
         self._look()
-        self._read: dict[str, str] = {}  # texts about columns that were read, by column
+        self.noted: dict[str, str] = {}  # texts about columns that were read, by column
         self._iterations = 0
 
     def _add(
@@ -55,7 +55,7 @@ class NullWatch:
             self._add(column, f"{path}.{member.name}", member, place, answered, within_null=nullable and field.kind == "struct")
 
     def _look(self) -> None:
-        self._counts = itemgetter(*self._open) if self._open and self._tensors else None
+        self.counts = itemgetter(*self._open) if self._open and self._tensors else None
         self._places = {}
         for place, (column, _) in self._open.items():
             self._places.setdefault(column, []).append(place)
@@ -70,10 +70,13 @@ class NullWatch:
         self._report()
 
     def see(self, nodes: Sequence[int]) -> None:
-        """Warns before a batch is handed out: about columns that were read, or a tensor batch's nulls."""
-        if self._read:
+        """Warns before a batch is handed out: about columns that were read, or a tensor batch's nulls.
+
+        Without counts and noted columns there is nothing to see.
+        """
+        if self.noted:
             self._report()
-        counts = self._counts
+        counts = self.counts
         if counts is None:
             return
         found = counts(nodes)
@@ -88,20 +91,20 @@ class NullWatch:
             if nodes[place]:
                 text = self._text(column, self._open[place][1], nodes[place], nodes[place - NULLS + LENGTH])
                 self.answer(column)
-                self._read[column] = text
+                self.noted[column] = text
                 if not self._iterations:  # as in next(iter(dataset)): nothing comes after it
                     self._report()
                 return
 
     def answer(self, column: str) -> None:
         """Notes that a column needs no warning any more."""
-        self._read.pop(column, None)
+        self.noted.pop(column, None)
         if column in self._places:
             self._open = {place: entry for place, entry in self._open.items() if entry[0] != column}
             self._look()
 
     def _report(self) -> None:
-        read, self._read = self._read, {}
+        read, self.noted = self.noted, {}
         for text in read.values():
             warn(text, NullWarning)
 

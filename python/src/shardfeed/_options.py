@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _bucket, _features, _pack, _redact, _rules, _sizes, _sources, _storage
+from . import _bucket, _features, _image, _pack, _redact, _rules, _sizes, _sources, _storage
 from ._checks import Problems, did_you_mean, encoded, flag, got, is_whole, number, one_of, path, seed, share, type_name
 from ._keywords import Address, Bucketing, Filters, Packing, Path, Unknown
 from .errors import OptionError
@@ -37,6 +37,9 @@ class Options:
     stop: str | None = None
     epoch_size: int | None = None
     curriculum: Sequence[tuple[int, Mapping[str, float]]] | None = None
+    batching: str | None = None
+    weights_in: str | None = None
+    tokens: str | None = None
     columns: Sequence[str] | None = None
     filters: Filters | None = None
     parts: Mapping[str, float] | None = None
@@ -72,6 +75,8 @@ class Options:
     hash: Mapping[str, int] | None = None
     scale: Mapping[str, tuple[float, float]] | None = None
     stack: Mapping[str, Any] | None = None
+    images: Mapping[str, Any] | None = None
+    image_decoder: str = "auto"
     manifest: Path | None = None
     plan: Path | None = None
     strict: bool = False
@@ -121,6 +126,8 @@ class Options:
             "hash": found.of(_features.hashes, self.hash),
             "scale": found.of(_features.scales, self.scale),
             "stack": found.of(_features.stacks, self.stack, _value),
+            "images": found.of(_image.images, self.images),
+            "image_decoder": found.of(_image.decoder, self.image_decoder, self.images),
             "slots": found.of(number, "slots", self.slots, 2),
             "workers": found.of(number, "collate_workers", self.collate_workers),
         }
@@ -134,11 +141,16 @@ class Options:
         elif self.uri is not None and self.sources is not None:
             found.found.append("sources have addresses of their own, got a uri as well: leave one of the two out")
         sources = _sources.specs(self.sources, _Reads, found)
+        if self.batching == "per_source" and self.batch_size is None:
+            found.found.append("batching 'per_source' needs a batch_size, got None: single rows are in no batch of one source")
         return {
             "sources": sources,
             "stop": found.of(one_of, "stop", self.stop or "", "", "first", "all"),
             "epoch_size": found.of(number, "epoch_size", self.epoch_size),
             "curriculum": found.of(_sources.curriculum, self.curriculum, [s["name"] for s in sources]),
+            "batching": found.of(one_of, "batching", self.batching or "", "", "stratified", "per_source"),
+            "weights_in": found.of(one_of, "weights_in", self.weights_in or "", "", "samples", "tokens"),
+            "tokens": found.of(_Reads.word, "tokens", self.tokens),
         }
 
     def _lost(self, found: Problems) -> dict[str, Any]:

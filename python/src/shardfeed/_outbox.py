@@ -12,9 +12,9 @@ _FLAGS = socket.MSG_DONTWAIT | getattr(socket, "MSG_NOSIGNAL", 0)
 class Outbox:
     """A queue of frames, sent in order. Finalizers may post: it never blocks or raises.
 
-    A finalizer may run in any thread, between any two lines of this file, so no thread waits for
-    the lock. A thread that does not get it leaves its frame to the holder, which checks the queue
-    again after it has released the lock.
+    A finalizer may run in any thread, between any two lines of this file. One that finds the lock
+    locked leaves its frame to the holder, perhaps the lines that it interrupts, which checks the
+    queue again after it has released the lock. A holder never waits.
     """
 
     __slots__ = ("_frames", "_lock", "_socket")
@@ -36,24 +36,30 @@ class Outbox:
         """Sends what the socket takes, and returns whether the queue is empty."""
         frames, lock = self._frames, self._lock
         while frames:
-            if not lock.acquire(blocking=False):
+            if lock.locked():
                 return True  # the holder of the lock sends it
-            try:
-                sock = self._socket
-                while frames:
-                    frame = frames.popleft()
-                    if sock is None:
-                        continue
-                    sent = sock.send(frame, _FLAGS)
-                    if sent < len(frame):
-                        frames.appendleft(memoryview(frame)[sent:])
-            except (BlockingIOError, InterruptedError):
-                frames.appendleft(frame)
-                return False
-            except OSError:  # the engine has closed the connection; the next read reports it
-                frames.clear()
-            finally:
-                lock.release()
+            with lock:  # not acquire: an interrupt between it and a try would leave the lock locked
+                if not self._send():
+                    return False
+        return True
+
+    def _send(self) -> bool:
+        """Sends under the lock, and returns whether the queue is empty."""
+        frames, sock = self._frames, self._socket
+        frame: bytes | memoryview = b""
+        try:
+            while frames:
+                frame = frames.popleft()
+                if sock is None:
+                    continue
+                sent = sock.send(frame, _FLAGS)
+                if sent < len(frame):
+                    frames.appendleft(memoryview(frame)[sent:])
+        except (BlockingIOError, InterruptedError):
+            frames.appendleft(frame)
+            return False
+        except OSError:  # the engine has closed the connection; the next read reports it
+            frames.clear()
         return True
 
     def close(self) -> None:

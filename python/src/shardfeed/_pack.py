@@ -115,7 +115,7 @@ def _token(name: str, value: Any) -> int | None:
     if value is None:
         return None
     if not is_whole(value) or not -_MOST <= value <= _MOST:
-        raise OptionError(f"{name} of pack must be a whole number, {got(value)}")
+        raise OptionError(f"{name} of pack must be a whole number of less than 64 bits, {got(value)}")
     return int(value)
 
 

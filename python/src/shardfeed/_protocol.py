@@ -33,9 +33,11 @@ NAMES = {
 MAX_PAYLOAD = 16 << 20
 
 HEADER = Struct("<IHH")  # bytes of the payload, kind, 0
-RING_PAYLOAD = Struct("<IIQ")  # generation, slots, slot size
+RING_PAYLOAD = Struct("<IIQQ")  # generation, slots, slot size, offset of this trainer's words
 BATCH_PAYLOAD = Struct("<IIQQQ")  # generation, slot, seq, offset of the header, bytes used
-RELEASE_FRAME = Struct("<IHHIIQ")  # header and generation, slot, seq
+BATCH_FRAME = Struct("<IHHIIQQQ")  # with the header
+
+WORDS_LINE = 128  # bytes: the words of the slots begin so far behind the flag
 
 # Of a slot: magic, nodes, seq, rows, valid, epoch, step, position, next epoch, next position.
 SLOT_HEADER = Struct("<IIQIIqqqqq")
@@ -63,9 +65,7 @@ def decode(kind: int, payload: bytes) -> dict[str, Any]:
     return value
 
 
-def release(generation: int, slot: int, seq: int) -> bytes:
-    """Returns the frame that gives a slot back."""
-    return RELEASE_FRAME.pack(16, RELEASE, 0, generation, slot, seq)
+RELEASED = HEADER.pack(0, RELEASE, 0)  # the frame that says that slots were released
 
 
 def take(rows: np.ndarray) -> bytes:

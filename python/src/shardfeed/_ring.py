@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from . import _protocol as protocol
+from ._slot_bytes import Part
 from .errors import ProtocolError
 
 Bytes = npt.NDArray[np.uint8]
@@ -31,17 +33,30 @@ class Ring:
     ``file.fileno()`` is what other processes map, and ``number`` names it in this process.
     """
 
-    def __init__(self, descriptor: int, generation: int, slots: int, slot_size: int):
-        """Maps the ring. The descriptor stays the caller's."""
+    def __init__(self, descriptor: int, generation: int, slots: int, slot_size: int, words: int = 0):
+        """Maps the ring. The descriptor stays the caller's. words is where the words begin by which slots are released; 0: it has none."""
         if slots == 0 or slot_size == 0 or slot_size % 256:
             raise ProtocolError(f"the engine sent a ring of {slots} slots of {slot_size} bytes")
-        if os.fstat(descriptor).st_size < slots * slot_size:
-            raise ProtocolError(f"the engine's ring is smaller than {slots} slots of {slot_size} bytes")
+        size = slots * slot_size
+        end = words + protocol.WORDS_LINE + 8 * slots if words else size
+        if os.fstat(descriptor).st_size < end:
+            raise ProtocolError(f"the engine's ring is smaller than {slots} slots of {slot_size} bytes and their words")
+        if words and (words < size or words % protocol.WORDS_LINE):
+            raise ProtocolError(f"the engine's ring of {size} bytes has words at {words}")
         self.number = next(_numbers)
         self.generation = generation
         self.slots = slots
         self.slot_size = slot_size
-        self.bytes: Bytes = np.frombuffer(mmap.mmap(descriptor, slots * slot_size, flags=mmap.MAP_SHARED), np.uint8)
+        memory = mmap.mmap(descriptor, end, flags=mmap.MAP_SHARED)
+        self.bytes: Bytes = np.frombuffer(memory, np.uint8, size)
+        self.parts = [slot.view(Part) for slot in self.bytes.reshape(slots, slot_size)]
+        self.most = slots - (slots > 3)  # batches held at once when further ones are copied
+        self.ahead = min(slots // 2 + 1, self.most - 1)  # batches held when no further ones are made ahead of their use
+        # Each word is written by one machine instruction. The engine writes wanted: whether it wants
+        # to hear of releases. This process writes the seq of each released batch.
+        of_words = memoryview(memory)[words:end] if words else memoryview(bytearray(protocol.WORDS_LINE))
+        self.wanted = of_words[:8].cast("Q")
+        self.released = of_words[protocol.WORDS_LINE :].cast("Q")
         self.address: int = self.bytes.__array_interface__["data"][0]
         self.file = _owner.fromfd(os.dup(descriptor))
         self.announced = 0
@@ -50,16 +65,16 @@ class Ring:
 class Rings:
     """The generations of a connection's ring. Batches of an old one may come after the new one, as they were begun before it."""
 
-    __slots__ = ("_older", "newest")
+    __slots__ = ("newest", "older")
 
     def __init__(self) -> None:
         self.newest: Ring | None = None
-        self._older: list[Ring] = []
+        self.older: list[Ring] = []
 
     def add(self, ring: Ring) -> None:
         """Takes a new generation."""
         if self.newest is not None:
-            self._older.append(self.newest)
+            self.older.append(self.newest)
         self.newest = ring
 
     def find(self, generation: int) -> Ring:
@@ -69,10 +84,10 @@ class Rings:
             newest.announced += 1
             # The engine works on no more batches at once than there are slots, and announces them
             # in order.
-            if self._older and newest.announced > newest.slots:
-                self._older.clear()
+            if self.older and newest.announced > newest.slots:
+                self.older.clear()
             return newest
-        for ring in self._older:
+        for ring in self.older:
             if generation == ring.generation:
                 return ring
         raise ProtocolError(f"the engine announced a batch in generation {generation} of the ring, which it did not send")

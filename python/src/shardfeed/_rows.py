@@ -52,7 +52,7 @@ class RowIterator:
     def take(self) -> Row:
         """The next row."""
         place = self._batches.place
-        with self._turn():
+        with self._turn.lock:
             if self._closed:
                 raise StopIteration
             row = next(self._came, None)
@@ -60,7 +60,7 @@ class RowIterator:
                 before = place.epoch, place.position
                 batch = next(self._batches)
                 behind, (place.epoch, place.position) = (place.epoch, place.position), before
-                self.ring = batch._raw.slot.ring
+                self.ring = batch._raw.ring
                 self._came = _rows(batch, self._make(batch), self._count(batch), self.world_size, behind)
                 row = next(self._came, None)
             place.epoch, place.position = row.behind

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import operator
 from collections.abc import Mapping
 from typing import Any
@@ -29,6 +28,7 @@ _FIELDS: dict[str, type] = {
     "batching": str,
     "lanes": int,
     "tail": str,
+    "weights_in": str,
     "weights": list,
     "sources": list,
 }
@@ -45,14 +45,24 @@ _PARAMS: dict[str, type] = {
 }
 # States in file order have no units and params, those without a rule no rule; those of several sources have what follows in place of
 # manifest, units, rule and params.
-_MAY_LACK = frozenset({"units", "rule", "params", "batching", "lanes", "tail", "weights", "sources"})
+_MAY_LACK = frozenset({"units", "rule", "params", "batching", "lanes", "tail", "weights_in", "weights", "sources"})
 _MIXED = "mix/1"
+_CONTAINERS = (dict, list)
 _KINDS = {int: "a whole number", bool: "True or False", str: "text", dict: "a dict", list: "a list"}
 
 
 def pack(state: Mapping[str, Any]) -> dict[str, Any]:
     """Makes a state_dict of the engine's state."""
-    return {"version": VERSION, "shardfeed": copy.deepcopy(dict(state))}
+    return {"version": VERSION, "shardfeed": _copied(dict(state))}
+
+
+def _copied(value: Any) -> Any:
+    """A copy of a dict or list of JSON values, several times as fast as deepcopy: some save a state
+    each step.
+    """
+    if isinstance(value, dict):
+        return {name: _copied(each) if type(each) in _CONTAINERS else each for name, each in value.items()}
+    return [_copied(each) if type(each) in _CONTAINERS else each for each in value]
 
 
 def unpack(state_dict: Any) -> dict[str, Any]:

@@ -28,7 +28,7 @@ import psutil
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from shardfeed import _connection
+from shardfeed import Image, _connection
 from shardfeed.torch import DataLoader, StreamingDataset, _device, _pin
 from shardfeed.torch._tensors import each
 
@@ -95,6 +95,12 @@ def whole(shards: str, given: dict[str, Any], epochs: int = 1, of: dict[str, Any
     pinned = [torch.from_numpy(ring.bytes[-4096:]).is_pinned() and locked for ring, locked in rings(loader)]
     on = {str(batch["id"].device) for batch in batches}
     return {"same": same(list(map(values, batches)), expected), "pinned": pinned, "on": sorted(on), "copied_out": out()}
+
+
+def images(shards: str) -> dict[str, Any]:
+    """Tensors of images, on the device."""
+    given = {"batch_size": 8, "images": {"img": Image(24, crop="random_resized", dtype="float16")}, "image_decoder": "go"}
+    return whole(shards, given, 2, given)
 
 
 class Seen(TorchDispatchMode):

@@ -23,8 +23,11 @@ from typing import Any
 PORT = struct.Struct("i")
 
 
-def preload(program: Path) -> None:
-    """Imports what a program imports, except for what has to see the job's environment."""
+def preload(program: Path) -> bool:
+    """Imports what a program imports, except for what has to see the job's environment: rank.py, the
+    package, and files that import these. Returns whether the program itself is none of them.
+    """
+    whole = program.stem != "rank"
     for node in ast.parse(program.read_text()).body:
         if isinstance(node, ast.Import):
             names = [name.name for name in node.names]
@@ -32,10 +35,12 @@ def preload(program: Path) -> None:
             names = [node.module or ""]
         else:
             continue
-        if "packed" in names:
-            preload(Path(__file__).with_name("packed.py"))
-        elif not any(name.partition(".")[0] in ("rank", "shardfeed") for name in names):
+        beside = [path for name in names if (path := Path(__file__).with_name(f"{name}.py")).exists()]
+        if all(preload(path) for path in beside) and not any(name.partition(".")[0] == "shardfeed" for name in names):
             exec(compile(ast.Module([node], []), str(program), "exec"), {})
+        else:
+            whole = False
+    return whole
 
 
 def serve() -> Path | None:

@@ -1,8 +1,9 @@
-"""Ranks that see the same batches: by replication, by a DeviceMesh, with torch workers, and resumed from a state."""
+"""Ranks that see the same batches: by replication, by a DeviceMesh, with torch workers, with images, and resumed from a state."""
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -21,12 +22,22 @@ def read(report: Report, way: str, loader: Any, epochs: int) -> None:
             report("step", way=way, epoch=epoch, step=step, ids=found)
 
 
+def draw(report: Report, table: Path) -> None:
+    """The pixels of each row, by their digests."""
+    image = shardfeed.Image(16, crop="random_resized", flip=0.5, color_jitter=0.3)
+    data = shardfeed.StreamingDataset(table, batch_size=5, seed=7, replication=2, images={"img": image}, image_decoder="go")
+    for step, batch in enumerate(data):
+        rows = zip(batch["id"].tolist(), batch["img"], batch.row_valid)
+        report("drawn", step=step, ids=[[i, hashlib.sha256(pixels.tobytes()).hexdigest()] for i, pixels, valid in rows if valid])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("uri")
     parser.add_argument("state", type=Path)
     parser.add_argument("--replication", type=int, default=2)
     parser.add_argument("--resume", action="store_true")
+    parser.add_argument("--pictures", type=Path)
     given = parser.parse_args()
     what: dict[str, Any] = {"batch_size": 50, "columns": ["id"], "seed": 7, "replication": given.replication}
     report = Report()
@@ -57,6 +68,7 @@ def main() -> None:
         report("state", same=same_on_all(state))
         if RANK == 0:
             given.state.write_text(json.dumps(state))
+        draw(report, given.pictures)
 
 
 if __name__ == "__main__":

@@ -81,6 +81,17 @@ stacked = sf.StreamingDataset(
 )
 assert_type(stacked.schema["x"].features, tuple[str, ...])
 shardfeed.MapDataset("table", stack={"x": ("a", "b")})
+pictures = sf.DataLoader(
+    "table",
+    batch_size=8,
+    images={
+        "img": shardfeed.Image(224, crop="random_resized", color_jitter=(0.4, (0.5, 1.5)), dtype=torch.float16),
+        "thumb": shardfeed.Image(),
+    },
+    image_decoder="turbo",
+)
+assert_type(shardfeed.Image.imagenet_train(size=160, flip=0), shardfeed.Image)
+shardfeed.MapDataset("table", images={"img": shardfeed.Image.imagenet_eval(color_jitter={"hue": 0.1})})
 
 # What is refused
 
@@ -90,6 +101,9 @@ shardfeed.StreamingDataset("table", batch_size=8, tail="padd")  # error
 shardfeed.StreamingDataset("table", batch_size=8, seed="1")  # error
 shardfeed.StreamingDataset("table", batch_size=8, hash={"user": "many"})  # error
 sf.DataLoader("table", batch_size=8, stack={"x": {"column": ["a"]}})  # error
+sf.DataLoader("table", batch_size=8, images={"img": {"size": 224}})  # error
+shardfeed.Image(crop="centre")  # error
+shardfeed.Image.imagenet_train(sise=224)  # error
 shardfeed.StreamingDataset("table")  # error
 shardfeed.StreamingDataset("table", 8)  # error
 sf.StreamingDataset("table", batch_size="8")  # error

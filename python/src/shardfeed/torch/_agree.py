@@ -20,6 +20,10 @@ _GRACE = 10.0  # seconds beyond the timeout in which the first rank has to write
 _VERDICT = "verdict"  # the key of the result
 _SHOWN = 8  # differences, or ranks, that an error names
 _KEPT = 4  # epochs of which it is kept how far a rank came
+_DECODERS = (  # the engine says the same of the ranks of a machine
+    "libjpeg-turbo is not on all machines, and the decoder in Go gives slightly other pixels: install it on all of them, or give "
+    "image_decoder='go' to all ranks"
+)
 _AHEAD = 4  # batches that one rank may have taken ahead of another, to copy them to a device
 
 
@@ -212,6 +216,8 @@ def _mismatch(name: str, differences: Sequence[str]) -> RankMismatchError:
         f"the ranks do not read the same data in the same order, at the data set of {name}: {'; '.join(differences[:_SHOWN])}"
     )
     error.details = tuple(differences)
+    if len(differences) == 1 and differences[0].startswith("image_decoder: "):
+        error.args = (f"{error} ({_DECODERS})",)
     return error
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from .._batch import Batch as ArrayBatch
@@ -25,16 +24,23 @@ Place = tuple[int, int]  # an epoch, and a position in it
 class Task:
     """A batch that is worked on."""
 
-    __slots__ = ("error", "places", "what")
+    __slots__ = ("done", "epoch", "error", "places", "step")
 
-    def __init__(self, what: str) -> None:
-        self.what = what  # for messages
-        self.places: list[Place] = []  # after the batch, or after each of its rows
+    def __init__(self, epoch: int = -1, step: int = -1) -> None:
+        self.epoch = epoch
+        self.step = step
+        self.places: Sequence[Place] = ()  # after the batch, or after each of its rows
+        self.done = False
         self.error: BaseException | None = None
+
+    @property
+    def what(self) -> str:
+        """The batch, for messages."""
+        return f"step {self.step} of epoch {self.epoch}"
 
 
 class Came(NamedTuple):
-    """A batch or row, or its error, and the place after it."""
+    """A row, or its error, and the place after it."""
 
     value: Any
     place: Place
@@ -45,6 +51,7 @@ class Came(NamedTuple):
 Rows = tuple[list[Any], dict[int, BaseException]]
 
 S = TypeVar("S", bound=Task)
+R = TypeVar("R")
 
 
 class Ahead(Generic[S]):
@@ -64,6 +71,7 @@ class Ahead(Generic[S]):
         self._came: deque[Came] = deque()  # rows of the last task
         self._end: Place | None = None  # after the iteration; the engine has no more batches
         self._torn = False  # an interrupt may have lost a batch
+        self._inside = False  # a thread takes a batch
         self._closed = False
 
     # What subclasses do
@@ -71,9 +79,7 @@ class Ahead(Generic[S]):
     def _begin(self, batches: BatchIterator) -> None:
         """Called before the first batch."""
 
-    def _task(self, what: str) -> S:
-        """A task without work."""
-        raise NotImplementedError
+    _task: type[S]
 
     def _send(self, task: S, raw: RawBatch, rows: int) -> None:
         """Has a batch worked on. rows is -1 for a batch, else how many single rows are wanted."""
@@ -83,12 +89,17 @@ class Ahead(Generic[S]):
         """Whether a further batch can be worked on."""
         return True
 
+    def _await_space(self) -> None:
+        """Waits until a first batch can be worked on. It raises FeedTimeoutError."""
+
     def _done(self, task: S) -> bool:
         """Whether there is a result. It does not wait."""
-        raise NotImplementedError
+        return task.done
 
-    def _wait(self, task: S, batches: BatchIterator | None) -> None:
-        """Waits until the task may be done, or batches may have one."""
+    def _wait(self, task: S, batches: BatchIterator | None) -> bool:
+        """Waits until the task may be done, or batches may have one. It returns whether to look for
+        batches.
+        """
         raise NotImplementedError
 
     def _result(self, task: S) -> Any:
@@ -98,6 +109,9 @@ class Ahead(Generic[S]):
     def _give_up(self) -> None:
         """Ends all work. It may be called again, by any thread."""
         raise NotImplementedError
+
+    def _stopped(self, error: BaseException) -> None:
+        """Called when no batch came."""
 
     # A loader's source
 
@@ -110,47 +124,57 @@ class Ahead(Generic[S]):
             self.close()
             self._torn = False
             raise ProtocolError("an interrupt has struck where batches are handed to workers: begin a new iteration")
-        self._torn = True
+        self._torn = self._inside = True
         try:
-            came = self._next()
-        except Exception:
+            value, place = self._next()
+            at = self._stand(place)
             self._torn = False
+            return value, (at.start, place[0], place[1])
+        except BaseException as error:
+            if isinstance(error, Exception):
+                self._torn = False
+            self._inside = False
+            self._stopped(error)
             raise
-        at = self._at()
-        at.epoch, at.position = came.place  # also after an error: the next batch follows
-        self._torn = False
-        if came.error is not None:
-            raise came.error
-        return came.value, (at.start, *came.place)
+        finally:
+            self._inside = False
 
-    @contextlib.contextmanager
-    def _interruptible(self) -> Iterator[None]:
-        """A wait, which loses nothing when it is interrupted."""
+    def _interruptible(self, wait: Callable[..., R], *given: Any) -> R:
+        """Calls what waits. An interrupt in it loses nothing."""
         self._torn = False
-        yield
+        came = wait(*given)
         self._torn = True
+        return came
 
-    def _at(self) -> EnginePlace:
-        place = self._iterator.place
-        assert place is not None
-        return place
+    def _stand(self, place: Place) -> EnginePlace:
+        """Notes where the iteration stands, also after an error: the next batch follows."""
+        at = self._iterator.place
+        assert at is not None
+        at.epoch, at.position = place
+        return at
 
-    def _next(self) -> Came:
+    def _next(self) -> tuple[Any, Place]:
         if self._came:
-            return self._came.popleft()
-        batches = self._batches()
+            return self._next_row()
+        batches, tasks = self._iterator._batches, self._tasks
+        if batches is None:
+            batches = self._batches()
+        look, space = True, False
         while batches is not None and not self._closed:
-            self._fill(batches)
-            if not self._tasks:
+            if look:
+                space = self._fill(batches)
+            if not tasks:
                 break
-            task = self._tasks[0]
-            if not self._done(task):
-                self._wait(task, batches if self._may_take(batches) else None)
-            elif (came := self._handed_out(self._tasks.popleft())) is not None:
-                return came
+            if not tasks[0].done:
+                look = self._wait(tasks[0], batches if space else None) and not tasks[0].done
+            elif self._iterator._rows is None:
+                return self._handed_out(tasks.popleft())
+            elif self._rows_came(tasks.popleft()):
+                return self._next_row()
+            else:
+                look = True
         if self._end is not None and not self._closed:
-            at = self._at()
-            at.epoch, at.position = self._end
+            self._stand(self._end)
         raise StopIteration
 
     def _batches(self) -> BatchIterator | None:
@@ -162,32 +186,54 @@ class Ahead(Generic[S]):
                 self._begin(iterator._batches)
         return iterator._batches
 
-    def _handed_out(self, task: S) -> Came | None:
+    def _handed_out(self, task: S) -> tuple[Any, Place]:
         if not task.places:  # it has no batch
             assert task.error is not None
             raise task.error
-        if self._iterator._rows is not None:
-            values, errors = self._result(task)
-            self._came.extend(Came(v, place, errors.get(n)) for n, (v, place) in enumerate(zip(values, task.places)))
-            return self._came.popleft() if self._came else None
+        place = task.places[0]
         try:
-            return Came(self._result(task), task.places[0], None)
-        except Exception as error:
-            return Came(None, task.places[0], error)
+            return self._result(task), place
+        except Exception:
+            self._stand(place)
+            raise
 
-    def _may_take(self, batches: BatchIterator) -> bool:
-        return self._end is None and len(self._tasks) < self._most and self._has_space(batches)
+    def _rows_came(self, task: S) -> bool:
+        """Takes the rows of a batch, and returns whether there are any."""
+        if not task.places:
+            assert task.error is not None
+            raise task.error
+        values, errors = self._result(task)
+        self._came.extend(Came(v, place, errors.get(n)) for n, (v, place) in enumerate(zip(values, task.places)))
+        return bool(self._came)
 
-    def _fill(self, batches: BatchIterator) -> None:
-        """Has the batches worked on that are there. Without any work it waits for one."""
-        while self._end is None and (not self._tasks or (self._may_take(batches) and batches.ready())):
+    def _next_row(self) -> tuple[Any, Place]:
+        row = self._came.popleft()
+        if row.error is not None:
+            self._stand(row.place)
+            raise row.error
+        return row.value, row.place
+
+    def _fill(self, batches: BatchIterator) -> bool:
+        """Has the batches worked on that are there, and returns whether there is space for others.
+        Without any work it waits for one.
+        """
+        tasks = self._tasks
+        while self._end is None:
+            if tasks:
+                if len(tasks) >= self._most or not self._has_space(batches):
+                    return False
+                if not batches.ready():
+                    return True
+            else:
+                self._await_space()
             self._take(batches)
+        return False
 
     def _take(self, batches: BatchIterator) -> None:
         place, rows = batches.place, self._iterator._rows
         before = place.epoch, place.position
         try:
-            raw = self._raw(batches)
+            raw = batches.take() if self._tasks else self._interruptible(batches.take)  # it is there while there are tasks
         except StopIteration:
             self._end = place.epoch, place.position
             return
@@ -195,27 +241,22 @@ class Ahead(Generic[S]):
             if not self._tasks or isinstance(error, FeedTimeoutError):
                 raise
             self._end = before  # the batches before it come first
-            self._tasks.append(self._task("the end"))
-            self._tasks[-1].error = error
+            end = self._task()
+            end.error, end.done = error, True
+            self._tasks.append(end)
             return
         finally:
             behind = place.epoch, place.position
             place.epoch, place.position = before
-        task = self._task(f"step {raw.step} of epoch {raw.epoch}")
+        task = self._task(raw.epoch, raw.step)
         if rows is None:
-            task.places = [behind]
+            task.places = (behind,)
         else:
             task.places = [row.behind for row in rows.places(ArrayBatch(raw, batches.layout, place.start), behind)]
             if not task.places:
                 return
         self._tasks.append(task)
         self._send(task, raw, -1 if rows is None else len(task.places))
-
-    def _raw(self, batches: BatchIterator) -> RawBatch:
-        if self._tasks:
-            return batches.take()  # it is there
-        with self._interruptible():
-            return batches.take()
 
     def ready(self) -> bool:
         """Whether the next batch, or the end, is there."""

@@ -22,7 +22,9 @@ log = logging.getLogger("shardfeed")
 class Source(Protocol):
     """Where batches come from, each with the stamp of the place after it."""
 
-    rings: tuple[Ring, ...]  # in which the last batch lies
+    @property
+    def rings(self) -> tuple[Ring, ...]:
+        """In which the last batch lies."""
 
     @property
     def holds(self) -> int:

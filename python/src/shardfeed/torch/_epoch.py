@@ -35,7 +35,7 @@ class Epoch:
         return self
 
     def __next__(self) -> Any:
-        with self._turn():
+        with self._turn.lock:
             if self._closed:
                 raise StopIteration
             if self._batches is None:
@@ -53,7 +53,7 @@ class Epoch:
     def close(self) -> None:
         """Ends the iteration. A thread that waits for a batch gets none."""
         self._closed = True
-        turn = self._turn()
+        turn = self._turn.lock
         if not turn.acquire(blocking=False):
             if self._source is not None:
                 self._source.close()  # wakes the other thread, which closes the batches
@@ -73,17 +73,23 @@ class Local:
     """Batches that this process makes, each with its stamp."""
 
     def __init__(self, loader: DataLoader) -> None:
-        self.rings: tuple[Ring, ...] = ()
         self._batches: TensorIterator = iter(loader.dataset)
         self._collate = loader.collate_fn
 
     def __next__(self) -> tuple[Any, Stamp]:
-        batch = next(self._batches)
-        ring = self._batches.ring
-        self.rings = () if ring is None else (ring,)
+        batches = self._batches
+        batch = next(batches)
         if self._collate is not None:
             batch = self._collate(batch)
-        return batch, _stamp(self._batches)
+        place = batches.place
+        assert place is not None
+        return batch, (place.start, place.epoch, place.position)
+
+    @property
+    def rings(self) -> tuple[Ring, ...]:
+        """In which the last batch lies."""
+        ring = self._batches.ring
+        return () if ring is None else (ring,)
 
     @property
     def holds(self) -> int:
@@ -94,12 +100,6 @@ class Local:
 
     def close(self) -> None:
         self._batches.close()
-
-
-def _stamp(batches: TensorIterator) -> Stamp:
-    place = batches.place
-    assert place is not None
-    return place.start, place.epoch, place.position
 
 
 def as_it_is(value: Any) -> Any:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic
 
 from .._iterator import BatchIterator, Place
 from .._keywords import T
+from .._raw_batch import RawBatch
 from .._ring import Ring
 from .._rows import RowIterator, RowMaker
 from .._turn import Turn
@@ -36,6 +38,8 @@ class TensorIterator(Generic[T]):
         self._dataset: StreamingDataset[T] | None = dataset
         self._batches: BatchIterator | None = None
         self._layout: TensorLayout | None = None
+        self._tensors: Callable[[RawBatch], Any]  # of the layout, from the beginning on
+        self._views = False
         self._rows: RowIterator | None = None  # of a data set of rows
         self._rank = 0
         self._turn = Turn()
@@ -44,7 +48,7 @@ class TensorIterator(Generic[T]):
 
     def begin(self) -> None:
         """Begins the iteration now. Further calls do nothing."""
-        with self._turn():
+        with self._turn.lock:
             self._begin()
 
     def _begin(self) -> None:
@@ -57,6 +61,7 @@ class TensorIterator(Generic[T]):
             self._rank, world_size = dataset._ranks()
             tail = dataset._tail(world_size)
             self._layout = TensorLayout(batches.layout, dataset._masks, row_valid=dataset._with_row_valid)
+            self._tensors, self._views = self._layout.tensors, self._layout.views
             if dataset._rows_wanted:
                 self._rows = RowIterator(batches, _row_maker(self._layout), world_size=world_size, size=dataset.size, tail=tail)
             self._batches = batches  # from here on other threads may take batches
@@ -78,10 +83,9 @@ class TensorIterator(Generic[T]):
             row = self._rows.take()
             self.position, self.ring = row.position, self._rows.ring
             return self._transformed(row.columns, row.epoch, row.step)
-        raw = batches.take()
-        self.position, self.ring = raw.position, raw.slot.ring
-        assert self._layout is not None  # it was made when the iteration began
-        return self._transformed(self._layout.tensors(raw), raw.epoch, raw.step)
+        raw, batch = batches.make(self._tensors, ahead=self._views)
+        self.position, self.ring = raw.position, raw.ring
+        return self._transformed(batch, raw.epoch, raw.step) if self._transforms else batch
 
     def _transformed(self, value: Any, epoch: int, step: int) -> Any:
         for transform in self._transforms:

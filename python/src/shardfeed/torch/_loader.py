@@ -141,25 +141,30 @@ class DataLoader(Generic[T]):
             raise TypeError(_arguments.by_position("DataLoader", "data", more[0]))
         _check_names(data, options)
         problems = Problems()
-        self.device = check(given, problems)
+        device = check(given, problems)
         self.dataset: StreamingDataset[Any] = _dataset(data, options, problems)
-        self.collate_fn = collate_fn
-        self.pin_memory = pin_memory
-        self.num_workers = num_workers
+        self._keep(given, device)
         self.threads = threads
-        self.prefetch = prefetch
-        self.prefetch_factor = prefetch_factor
-        self.persistent_workers = persistent_workers
-        self.worker_init_fn = worker_init_fn
-        self.multiprocessing_context = multiprocessing_context
-        self._route = Route(self.device, pin_memory, prefetch)
         self._stamp: Stamp | None = None  # of the last batch handed out since the last set_epoch or state
         self._pool: Pool | None = None  # of workers that wait for the next epoch
         self._reserved = 0  # bytes for results of workers, beyond those of the stream
-        self._epochs: weakref.WeakSet[Epoch] = weakref.WeakSet()
         self._owns_dataset = not isinstance(data, StreamingDataset)
-        self._closed = False
         self._last_state: dict[str, Any] | None = None  # when it was closed
+
+    def _keep(self, given: Mapping[str, Any], device: torch.device | None) -> None:
+        """Keeps the arguments that a loader has with each kind of data set."""
+        self.device = device
+        self.collate_fn: Callable[[Any], Any] | None = given["collate_fn"]
+        self.pin_memory: bool | None = given["pin_memory"]
+        self.num_workers: int = given["num_workers"]
+        self.prefetch: int = given["prefetch"]
+        self.prefetch_factor: int | None = given["prefetch_factor"]
+        self.persistent_workers: bool = given["persistent_workers"]
+        self.worker_init_fn: Callable[[int], None] | None = given["worker_init_fn"]
+        self.multiprocessing_context: Any = given["multiprocessing_context"]
+        self._route = Route(device, self.pin_memory, self.prefetch)
+        self._epochs: weakref.WeakSet[Epoch] = weakref.WeakSet()
+        self._closed = False
 
     @property
     def batch_size(self) -> int | None:

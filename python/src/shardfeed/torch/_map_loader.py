@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import weakref
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -16,8 +15,7 @@ from .._keywords import T
 from .._map import MapDataset
 from ..errors import StateError
 from ..samplers import RandomSampler, SequentialSampler
-from ._device import Route
-from ._epoch import Epoch, as_it_is
+from ._epoch import as_it_is
 from ._loader import DataLoader
 from ._loader_options import Device, check
 from ._map_lists import Lists, Place, exclusions
@@ -76,7 +74,7 @@ class MapLoader(DataLoader[T]):
         if unknown:
             raise TypeError(_arguments.unknown_arguments("DataLoader of a MapDataset", unknown, _OWN_ARGUMENTS))
         problems = Problems()
-        self.device = check(given, problems)
+        device = check(given, problems)
         exclusions(batch_size, shuffle, sampler, batch_sampler, drop_last, problems)
         problems.of(_seed, seed)
         problems.report()
@@ -88,22 +86,12 @@ class MapLoader(DataLoader[T]):
         self.drop_last = drop_last
         self._batch_size = batch_size
         self._lists = Lists(sampler, batch_sampler, batch_size, drop_last)
-        self.collate_fn = collate_fn
-        self.pin_memory = pin_memory
-        self.num_workers = num_workers
-        self.prefetch = prefetch
-        self.prefetch_factor = prefetch_factor
-        self.persistent_workers = persistent_workers
-        self.worker_init_fn = worker_init_fn
-        self.multiprocessing_context = multiprocessing_context
-        self._route = Route(self.device, pin_memory, prefetch)
+        self._keep(given, device)
         self._next = Place(0, 0, None, None)  # where the next iteration begins
         self._stamp: Any = None  # the place after the last batch that was handed out, within an epoch
         self._workers: torch.utils.data.DataLoader[Any] | None = None
         self._indices = Indices()
         self._idle: Connection | None = None  # of an epoch that has ended
-        self._epochs: weakref.WeakSet[Epoch] = weakref.WeakSet()
-        self._closed = False
 
     @property
     def batch_size(self) -> int | None:

@@ -57,6 +57,7 @@ class Local:
         self._lists = lists
         self._tensors = Tensors(loader.dataset)
         self._connection = loader._take()
+        loader.dataset._begin(self._connection, start.epoch)
         self._give_back = loader._give_back
         self._asked: deque[tuple[int, bool]] = deque()  # rows, and whether they are a single one
         self._failed: BaseException | None = None  # of the sampler; raised after the batches before it
@@ -75,7 +76,7 @@ class Local:
         except ShardfeedError as e:
             self.close()
             raise nearer(e)  # noqa: B904 - the same error
-        ring = raw.slot.ring
+        ring = raw.ring
         self.rings = () if ring is None else (ring,)
         batch = self._tensors.make(raw, single)
         if self._collate is not None:
@@ -125,7 +126,7 @@ class Local:
 
 
 class Whole(torch.utils.data.Dataset[Any]):
-    """A MapDataset in torch workers: batches of tensors, collated."""
+    """A MapDataset in torch workers: batches of tensors, collated. An index is an epoch and the rows."""
 
     def __init__(self, dataset: MapDataset, collate: Callable[[Any], Any] | None) -> None:
         self._dataset = dataset
@@ -139,8 +140,9 @@ class Whole(torch.utils.data.Dataset[Any]):
         if self._tensors is None:
             _workers.prepare()
             self._tensors = Tensors(self._dataset)
-        array, single = numbers(self._dataset, index)
-        batch = self._tensors.make(self._dataset._raw(array), single)
+        epoch, listed = index
+        array, single = numbers(self._dataset, listed)
+        batch = self._tensors.make(self._dataset._raw(array, epoch), single)
         return batch if self._collate is None else self._collate(batch)
 
 
@@ -160,7 +162,7 @@ class Remote:
     def __init__(self, loader: MapLoader[Any], start: Place, lists: Iterator[Any]) -> None:
         self.rings: tuple[Ring, ...] = ()  # the workers have them
         self._place = start
-        self._batches = iter(loader._torch_loader(lists))
+        self._batches = iter(loader._torch_loader((start.epoch, listed) for listed in lists))
 
     def __next__(self) -> tuple[Any, Place]:
         batch = next(self._batches)

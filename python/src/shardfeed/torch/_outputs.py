@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections import deque
 from collections.abc import Callable
 
-from .. import _protocol as protocol
 from .._ring import Ring
-from .._slot import Loans, Slot
+from .._slot_bytes import SlotBytes, Watch, slot_bytes, watch
 from ..errors import MemoryLimitError
 
 _PAGE = 4096
@@ -30,7 +30,9 @@ class Outputs:
         self.ring: Ring | None = None
         self._free: list[int] = []  # slots of the ring; the last freed one is used next, as its pages are in memory
         self._seq = 0
-        self._loans = Loans(self)  # type: ignore[arg-type] # it posts what is given back
+        self._rings = 0  # that were made
+        self._lent: dict[int, Watch] = {}  # by seq
+        self._gone: deque[Watch] = deque()
 
     def reserve(self, reserved: int, more: Callable[[int], None]) -> None:
         """Notes how many bytes of the stream's memory are for the ring, and how to reserve others,
@@ -48,19 +50,26 @@ class Outputs:
 
     def free(self) -> int:
         """How many slots may be lent."""
-        self._loans.settle()
+        gone = self._gone
+        while gone:
+            slot = gone.popleft()
+            if self._lent.pop(slot.seq, None) is not None and slot.ring is self.ring:
+                self._free.append(slot.index)
         return self.wanted if self.ring is None else len(self._free)
 
-    def lend(self, size: int = 0, keep: int = 0) -> Slot | None:
+    def lend(self, size: int = 0, keep: int = 0) -> SlotBytes | None:
         """Lends a slot of so many bytes; None when none is free but so many that must be kept."""
-        if size and (self.ring is None or size > self.ring.slot_size):
-            self._grow(size)
-        if self.free() <= keep or self.ring is None:
+        ring = self.ring
+        if size and (ring is None or size > ring.slot_size):
+            ring = self._grow(size)
+        if ring is None or self.free() <= keep:
             return None
         self._seq += 1
-        return self._loans.lend(self.ring, self._free.pop(), self._seq)
+        memory = slot_bytes(ring, self._free.pop(), self._seq)
+        self._lent[self._seq] = watch(memory, self._gone.append)
+        return memory
 
-    def _grow(self, size: int) -> None:
+    def _grow(self, size: int) -> Ring:
         """Makes a ring of larger slots: a quarter more than is asked for. Where memory is short they
         are fewer, and as large as they must be.
         """
@@ -76,24 +85,20 @@ class Outputs:
                     f"{_LEAST_SLOTS} of them: give a smaller batch_size, or more memory= ({e})"
                 ) from None
             self._more(0)
-        generation = 0 if self.ring is None else self.ring.generation + 1
+        self._rings += 1
         descriptor = _shared(slots * each)
         try:
-            self.ring = Ring(descriptor, generation, slots, each)
+            ring = self.ring = Ring(descriptor, self._rings, slots, each)
         finally:
             os.close(descriptor)
         self._free = list(range(slots))
-
-    def post(self, frames: bytes) -> None:
-        """Takes slots back."""
-        for _, _, _, generation, index, _ in protocol.RELEASE_FRAME.iter_unpack(frames):
-            if self.ring is not None and generation == self.ring.generation:
-                self._free.append(index)
+        return ring
 
     def close(self) -> None:
         """Lends nothing from here on. The memory goes with the last result in it."""
         self.ring = None
-        self._loans.close()
+        self._lent.clear()
+        self._gone.clear()
 
 
 def _refuse(size: int) -> None:

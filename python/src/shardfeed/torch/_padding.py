@@ -31,7 +31,8 @@ def drop_padding(batch: Mapping[str, Any]) -> Batch | None:
     Gather whole batches with their mask, and drop padding after that.
 
     Tensors, arrays, :class:`Bytes`, :class:`Ragged`, and lists with one entry for each row lose the
-    entries of padding, also within dicts and tuples. Other values stay as they are.
+    entries of padding, also within dicts and tuples. Of a packed batch ``cu_seqlens`` and
+    ``max_seqlen`` become those of the blocks that are left. Other values stay as they are.
     """
     mask = batch.get(ROW_VALID) if isinstance(batch, Mapping) else None
     if mask is None:
@@ -47,7 +48,29 @@ def drop_padding(batch: Mapping[str, Any]) -> Batch | None:
     if count == mask.numel():
         return kept
     index = slice(count) if bool(mask[:count].all()) else mask
-    return Batch((name, _rows(column, index, len(mask))) for name, column in kept.items())
+    real = Batch((name, _rows(column, index, len(mask))) for name, column in kept.items())
+    real.update(_edges(kept, mask))
+    return real
+
+
+def _edges(batch: Mapping[str, Any], mask: torch.Tensor) -> dict[str, Any]:
+    """cu_seqlens and max_seqlen of the real blocks of a packed batch.
+
+    They are of the batch as one sequence, in which blocks have the same size and each ends a
+    document or a padding.
+    """
+    given = batch.get("cu_seqlens")
+    if not isinstance(given, (torch.Tensor, np.ndarray)) or given.ndim != 1 or len(given) <= len(mask):
+        return {}
+    edges = given if isinstance(given, torch.Tensor) else torch.tensor(given)
+    size = int(edges[-1]) // len(mask)
+    lengths = edges.diff()
+    left = lengths[mask.to(edges.device)[edges[:-1] // size]]
+    made = torch.cat([edges[:1], left.cumsum(0, dtype=edges.dtype)])
+    found: dict[str, Any] = {"cu_seqlens": made if given is edges else made.numpy()}
+    if isinstance(batch.get("max_seqlen"), int):
+        found["max_seqlen"] = int(left.max())
+    return found
 
 
 def _rows(value: Any, index: slice | torch.Tensor, rows: int) -> Any:

@@ -10,18 +10,20 @@ import select
 import sys
 import time
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from struct import unpack_from
 from typing import Any
 
 import numpy as np
 import torch
 
 from .._ring import Ring
-from .._slot import Slot
+from .._slot_bytes import SlotBytes
 from .._transform import seed_of
 from ..errors import WorkerError
 from . import _link as frames
 from . import _start
+from ._ahead import Task
 from ._link import Link, pair
 from ._outputs import Outputs
 from ._transfer import Maker, Unpacker
@@ -29,47 +31,36 @@ from ._worker import Course, Sealed, Setting, again, run
 
 _PATIENCE = 5.0  # seconds that a worker has for the batch in hand when it is asked to end
 
+_SERVER_ENDS = 30.0  # seconds that multiprocessing's fork server has to end
+
 _started = 0  # pools of this process, each of which has a seed of its own
 
 
-class Job:
+class Job(Task):
     """A batch that a worker works on, and its result."""
 
-    __slots__ = (
-        "course",
-        "done",
-        "error",
-        "finish",
-        "maker",
-        "memory",
-        "number",
-        "numbers",
-        "out",
-        "rest",
-        "slot",
-        "used",
-        "what",
-        "worker",
-    )
+    __slots__ = ("course", "finish", "given", "maker", "number", "numbers", "out", "rest", "slot", "used", "worker")
 
-    def __init__(self, course: int, number: int, what: str) -> None:
-        self.course = course  # the number of the iteration
-        self.number = number
-        self.what = what  # for messages
+    def __init__(self, epoch: int = -1, step: int = -1) -> None:
+        self.epoch = epoch
+        self.step = step
+        self.places: Sequence[Any] = ()
         self.done = False
         self.error: BaseException | None = None
+        self.course = 0  # the number of the iteration
+        self.number = 0
         self.worker: Worker | None = None
-        self.slot: Slot | None = None  # of the batch, while the worker or the result uses it
-        self.memory: np.ndarray | None = None  # of that slot
+        self.given: SlotBytes | None = None  # of the batch, while the worker may use it
+        self.slot: SlotBytes | None = None  # the same, while the worker works or the result uses it
         self.used = 0  # bytes of it
-        self.out: Slot | None = None  # of the result
+        self.out: SlotBytes | None = None  # of the result
         self.finish = 0  # bytes used of that
-        self.numbers: list[int] = []
+        self.numbers: Sequence[int] = ()
         self.maker: Maker | None = None
-        self.rest: bytes = b""
+        self.rest = b""
 
     def fail(self, error: BaseException) -> None:
-        self.done, self.error, self.slot, self.memory, self.out = True, error, None, None, None
+        self.done, self.error, self.slot, self.out = True, error, None, None
 
 
 class Worker:
@@ -82,7 +73,6 @@ class Worker:
         self.unpacker = Unpacker()
         self.rings: set[int] = set()
         self.jobs: dict[int, Job] = {}  # that it works on, in their order
-        self.kept: dict[tuple[int, int, int], Slot] = {}  # slots that it has not given back
         self.heard = False
         self.lost: WorkerError | None = None
 
@@ -90,15 +80,19 @@ class Worker:
 def _begin(process: Any) -> None:
     """Starts a process.
 
-    An interrupt in the middle of an earlier start ends multiprocessing's fork server, and the next start
-    may come before that is noticed.
+    An interrupt in the middle of an earlier start ends multiprocessing's fork server. The next start
+    is refused until that process is gone, which takes seconds on a busy machine. Then there is a new
+    one.
     """
-    for pause in (0.01, 0.1, 1.0):
+    pause, end = 0.01, time.monotonic() + _SERVER_ENDS
+    while True:
         try:
             return process.start()
         except (ConnectionError, EOFError):
-            time.sleep(pause)
-    process.start()
+            if time.monotonic() > end:
+                raise
+        time.sleep(pause)
+        pause = min(2 * pause, 0.3)
 
 
 class Pool:
@@ -113,6 +107,7 @@ class Pool:
         self.workers: list[Worker] = []
         self._woken = False
         self.needs: list[tuple[Worker, Job, int]] = []  # workers that wait for a slot, and its bytes
+        self.kept: dict[tuple[int, int, int, int], Any] = {}  # slots of done jobs that functions keep, by worker and place
         self._course = 0
         self._jobs = 0
         self._rings: weakref.WeakSet[Ring] = weakref.WeakSet()  # that workers have mapped
@@ -154,27 +149,33 @@ class Pool:
             self._send(worker, frames.BEGIN, payload)
         return self._course
 
-    def job(self, what: str) -> Job:
-        self._jobs += 1
-        return Job(self._course, self._jobs, what)
-
-    def send(self, job: Job, slot: Slot, memory: np.ndarray, offset: int, used: int, rows: int, *, private: bool) -> None:
+    def send(self, job: Job, slot: SlotBytes, offset: int, used: int, rows: int, *, private: bool) -> None:
         """Has the worker that has the least to do work on a batch."""
-        worker = min(self.workers, key=lambda w: (len(w.jobs), w.number))
-        job.worker, job.slot, job.memory, job.used = worker, slot, memory, used
+        self._jobs += 1
+        job.course, job.number = self._course, self._jobs
+        worker = self.workers[0]
+        for other in self.workers:
+            if len(other.jobs) < len(worker.jobs):
+                worker = other
+        job.worker, job.given, job.slot, job.used = worker, slot, slot, used
         worker.jobs[job.number] = job
         if worker.lost is not None:
             self._lose(worker)
             return
-        job.out = self.outputs.lend(keep=1)
-        ring, out = self._introduce(worker, slot.ring), frames.NO_RING
-        worker.kept[ring, slot.index, slot.seq] = slot
-        if job.out is not None:
-            out = self._introduce(worker, job.out.ring)
-        to = 0 if job.out is None else job.out.index
+        ring, to, at = slot.ring.number, frames.NO_RING, 0
+        if ring not in worker.rings:
+            self._introduce(worker, slot.ring)
+        if self.outputs.ring is not None and (out := self.outputs.lend(keep=1)) is not None:
+            job.out = out
+            to, at = self._introduce(worker, out.ring), out.index
         flags = frames.PRIVATE if private else 0
-        payload = frames.JOB_FRAME.pack(job.course, job.number, flags, rows, ring, slot.index, slot.seq, offset, used, out, to)
-        self._send(worker, frames.JOB, payload)
+        frame = frames.WHOLE_JOB.pack(
+            frames.JOB_FRAME.size, frames.JOB, job.course, job.number, flags, rows, ring, slot.index, slot.seq, offset, used, to, at
+        )
+        try:
+            worker.link.post(frame)
+        except OSError:  # it has ended: reading from it says so, after what it has still sent
+            return
 
     def _introduce(self, worker: Worker, ring: Ring) -> int:
         """The number of a ring, which the worker has mapped then."""
@@ -206,6 +207,14 @@ class Pool:
         finally:
             self._poll.unregister(other)
 
+    def idle(self) -> bool:
+        """Whether a worker has nothing to do."""
+        return not all(worker.jobs for worker in self.workers)
+
+    def job(self) -> Job | None:
+        """A batch that a worker works on."""
+        return next((job for worker in self.workers for job in worker.jobs.values()), None)
+
     def take(self, events: Iterable[tuple[int, int]]) -> None:
         """Takes what workers have sent."""
         for descriptor, _ in events:
@@ -213,46 +222,63 @@ class Pool:
                 self._take(worker)
 
     def _take(self, worker: Worker) -> None:
+        link = worker.link
         try:
-            while (frame := worker.link.receive(wait=False)) is not None:
-                worker.heard = True
-                self._frame(worker, *frame)
+            if not link.read(wait=False):
+                return
+            worker.heard = True
+            while kind := link.next(wait=False):
+                if kind == frames.DONE:
+                    self._done(worker, link)
+                elif kind == frames.FAILED:
+                    self._failed(worker, link.payload())
+                elif kind == frames.NEED:
+                    _, number, size = frames.NEED_FRAME.unpack(link.payload())
+                    self.needs.append((worker, worker.jobs[number], size))
         except EOFError:
-            self._poll.unregister(worker.link.fileno())
-            self._by_descriptor.pop(worker.link.fileno(), None)
+            self._poll.unregister(link.fileno())
+            self._by_descriptor.pop(link.fileno(), None)
             self._lose(worker)
 
-    def _frame(self, worker: Worker, kind: int, payload: bytes) -> None:
-        if kind == frames.DONE:
-            _, number, flags, structure, count, given, new, used = frames.DONE_FRAME.unpack_from(payload)
-            at = frames.DONE_FRAME.size
-            numbers = np.frombuffer(payload, np.int64, count, at).tolist()
-            at += 8 * count
-            at = self._give_back(worker, payload, at, given)
-            maker = worker.unpacker.maker(structure, payload[at : at + new])
-            job = worker.jobs.pop(number)
-            job.numbers, job.maker, job.rest, job.finish, job.done = numbers, maker, payload[at + new :], used, True
-            if not used:
-                job.out = None
-            if not flags & frames.USES_BATCH:
-                job.slot = job.memory = None
-        elif kind == frames.NEED:
-            _, number, size = frames.NEED_FRAME.unpack(payload)
-            self.needs.append((worker, worker.jobs[number], size))
-        elif kind == frames.FAILED:
-            _, number, given = frames.FAILED_FRAME.unpack_from(payload)
-            at = self._give_back(worker, payload, frames.FAILED_FRAME.size, given)
-            error, text = pickle.loads(payload[at:])
-            failed = worker.jobs.pop(number, None)
-            if failed is None:  # it has failed to start, and ends
-                worker.lost = WorkerError(f"{self.name(worker)} failed to start:\n{text}{_start.hint(text)}")
-            elif failed.error is None:
-                failed.fail(again(error, text, f"Caught in {self.name(worker)} at {failed.what}."))
+    def _done(self, worker: Worker, link: Link) -> None:
+        buffer = link.buffer
+        _, number, flags, structure, count, given, new, used = frames.DONE_FRAME.unpack_from(buffer, link.at)
+        at = link.at + frames.DONE_FRAME.size
+        job = worker.jobs.pop(number)
+        job.numbers = unpack_from(f"<{count}q", buffer, at)
+        at += 8 * count
+        if given or flags & frames.KEEPS_BATCH:
+            at = self._give_back(worker, job, flags, buffer, at, given)
+        job.maker = worker.unpacker.learn(structure, bytes(buffer[at : at + new])) if new else worker.unpacker.makers[structure]
+        at += new
+        if at < link.end:
+            job.rest = bytes(buffer[at : link.end])
+        job.given, job.finish, job.done = None, used, True
+        if not used:
+            job.out = None
+        if not flags & frames.USES_BATCH:
+            job.slot = None
 
-    def _give_back(self, worker: Worker, payload: bytes, at: int, count: int) -> int:
-        for ring, index, seq in frames.GIVEN_BACK.iter_unpack(payload[at : at + count * frames.GIVEN_BACK.size]):
-            worker.kept.pop((ring, index, seq), None)
-        return at + count * frames.GIVEN_BACK.size
+    def _failed(self, worker: Worker, payload: bytes) -> None:
+        _, number, flags, given = frames.FAILED_FRAME.unpack_from(payload)
+        job = worker.jobs.pop(number, None)
+        at = self._give_back(worker, job, flags, payload, frames.FAILED_FRAME.size, given)
+        error, text = pickle.loads(payload[at:])
+        if job is None:  # it has failed to start, and ends
+            worker.lost = WorkerError(f"{self.name(worker)} failed to start:\n{text}{_start.hint(text)}")
+        elif job.error is None:
+            job.fail(again(error, text, f"Caught in {self.name(worker)} at {job.what}."))
+
+    def _give_back(self, worker: Worker, job: Job | None, flags: int, frame: bytes | bytearray, at: int, count: int) -> int:
+        """Drops slots that the worker does not use any more, and returns where the rest of the frame
+        is.
+        """
+        end = at + count * frames.GIVEN_BACK.size
+        for place in frames.GIVEN_BACK.iter_unpack(frame[at:end]):
+            self.kept.pop((worker.number, *place), None)
+        if job is not None and job.given is not None and flags & frames.KEEPS_BATCH:
+            self.kept[worker.number, job.given.ring.number, job.given.index, job.given.seq] = job.given
+        return end
 
     def grant(self, head: Job | None, course: int) -> None:
         """Gives slots to workers that wait for one. The last free one is for the first job of the
@@ -260,7 +286,7 @@ class Pool:
         """
         waiting, self.needs = self.needs, []
         for worker, job, size in waiting:
-            slot: Slot | None = None
+            slot: SlotBytes | None = None
             if job.course == course and not self.closed:
                 job.out = None
                 try:
@@ -290,7 +316,7 @@ class Pool:
         for job in worker.jobs.values():
             job.fail(job.error or WorkerError(str(worker.lost).replace(_start.WHERE, job.what)))
         worker.jobs.clear()
-        worker.kept.clear()
+        self.kept = {key: slot for key, slot in self.kept.items() if key[0] != worker.number}
         self.needs = [need for need in self.needs if need[0] is not worker]
 
     def wake(self) -> None:
@@ -311,7 +337,7 @@ class Pool:
         if self.closed:
             return
         self.closed = True
-        held = [(list(w.kept.values()), list(w.jobs.values())) for w in self.workers]
+        held = list(self.kept.values()), [list(worker.jobs.values()) for worker in self.workers]
         for worker in self.workers:
             worker.link.close()
         self.outputs.close()
@@ -330,7 +356,7 @@ class Pool:
 
 
 def _reap(processes: Iterable[Any], held: Any) -> None:
-    """Waits until the processes have ended, and kills those that have not after a while."""
+    """Waits until the processes have ended, and after a while kills the ones that have not."""
     deadline = time.monotonic() + _PATIENCE
     for process in processes:
         process.join(max(0.0, deadline - time.monotonic()))

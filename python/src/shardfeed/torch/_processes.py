@@ -9,10 +9,10 @@ import numpy as np
 
 from .._iterator import BatchIterator
 from .._raw_batch import RawBatch
-from .._ring import Ring, private
-from .._slot import Slot
+from .._ring import private
+from .._slot_bytes import SlotBytes
 from ..errors import FeedTimeoutError, WorkerError
-from ._ahead import Ahead, Task
+from ._ahead import Ahead
 from ._pool import Job, Pool
 from ._worker import again
 
@@ -24,18 +24,10 @@ _HELD = 3  # batches of the result ring that the trainer may hold before further
 _NOTHING = np.empty(0, np.uint8)
 
 
-class ProcessTask(Task):
-    """A batch that a worker works on."""
-
-    __slots__ = ("job",)
-
-    def __init__(self, what: str) -> None:
-        super().__init__(what)
-        self.job: Job | None = None
-
-
-class Processes(Ahead[ProcessTask]):
+class Processes(Ahead[Job]):
     """Batches that worker processes make, of which each has some in hand."""
+
+    _task = Job
 
     def __init__(self, loader: DataLoader[Any]) -> None:
         super().__init__(loader, loader.num_workers * (loader.prefetch_factor or _AHEAD))
@@ -45,7 +37,6 @@ class Processes(Ahead[ProcessTask]):
         self._iterator.outputs = self._most + _HELD + self._copies  # slots for results
         self._pool: Pool | None = None
         self._course = 0
-        self._inside = False
         self._flight = 0  # slots of the engine that workers may have; 0: not known yet
         self._keeps = 0  # and that the trainer may hold before further ones are copied
 
@@ -62,23 +53,30 @@ class Processes(Ahead[ProcessTask]):
             world_size=1 if rows is None else rows.world_size,
         )
 
-    def _task(self, what: str) -> ProcessTask:
-        return ProcessTask(what)
-
     # The engine's slots
 
     def _has_space(self, batches: BatchIterator) -> bool:
         """Whether a slot of the engine and one for the result are free. The engine works on with the
         others.
         """
-        connection = batches.connection
-        assert self._pool is not None
+        connection, pool, tasks = batches.connection, self._pool, self._tasks
+        assert pool is not None
         if connection is None:
             return True  # the end comes next
-        spare = connection.settle(now=False)
-        if spare < 1:
-            spare = connection.settle()
-        return spare >= 1 and self._lent() < max(1, self._flight) and len(self._tasks) < max(1, self._pool.outputs.slots - 1)
+        if connection.settle(now=False) < 1 and connection.settle() < 1:
+            return False
+        if 0 < self._flight <= len(tasks) and self._lent() >= self._flight:
+            return False
+        return self._flight > 0 and len(tasks) < pool.outputs.slots - 1
+
+    def _await_space(self) -> None:
+        """Waits for slots that workers still use for batches of iterations before, which were left.
+        One is for the result, and one for the batch if it is copied.
+        """
+        pool = self._pool
+        while pool is not None and pool.outputs.free() < 2 and (job := pool.job()) is not None:
+            if not self._pump(self._timeout, None):
+                raise self._late(job)
 
     def _measure(self) -> None:
         """Divides the slots, once the ring is there."""
@@ -91,27 +89,39 @@ class Processes(Ahead[ProcessTask]):
 
     def _lent(self) -> int:
         """Tasks that have a slot of the engine."""
-        return sum(1 for task in self._tasks if task.job is not None and task.job.slot is not None)
+        lent = 0
+        for job in self._tasks:
+            if job.slot is not None:
+                lent += 1
+        return lent
 
-    def _held(self) -> int:
-        """Slots of the engine that the trainer holds, or functions in workers keep."""
+    def _crowded(self, more: int = 0) -> bool:
+        """Whether the trainer holds more slots of the engine, or functions in workers keep them, than
+        work can spare.
+        """
         batches = self._iterator._batches
         connection = None if batches is None else batches.connection
-        return 0 if connection is None else len(connection.loans) - self._lent()
+        if connection is None:
+            return False
+        most = self._keeps + more + self._lent()
+        if len(connection.loans) <= most:
+            return False
+        connection.settle()  # until then it counts slots that are free
+        return len(connection.loans) > most
 
-    def _send(self, task: ProcessTask, raw: RawBatch, rows: int) -> None:
+    def _send(self, job: Job, raw: RawBatch, rows: int) -> None:
         pool = self._pool
         assert pool is not None
-        job = task.job = pool.job(task.what)
-        self._measure()
-        slot, memory, private = raw.slot, raw.bytes, self._held() - 1 > self._keeps
-        if not isinstance(slot, Slot):  # it was copied, as nearly all slots of the engine are held
+        if self._flight == 0:
+            self._measure()
+        slot, private = raw.bytes, bool(pool.kept) and self._crowded(1)
+        if not isinstance(slot, SlotBytes):  # it was copied, as nearly all slots of the engine are held
             lent = pool.outputs.lend(raw.used)
             if lent is None:
                 raise WorkerError("all memory for batches is in use: drop those that are held")
-            slot, memory, private = lent, np.asarray(lent), True
-            memory[: raw.used] = raw.bytes[: raw.used]
-        pool.send(job, slot, memory, raw.offset, raw.used, rows, private=private)
+            lent[: raw.used] = slot[: raw.used]
+            slot, private = lent, True
+        pool.send(job, slot, raw.offset, raw.used, rows, private=private)
 
     # Results
 
@@ -120,94 +130,93 @@ class Processes(Ahead[ProcessTask]):
         """The slots of each ring that are not for work."""
         return min(self._keeps, _HELD + self._copies - 1)
 
-    def _done(self, task: ProcessTask) -> bool:
-        if task.job is None or task.job.done:
-            return True
-        self._pump(0, None)
-        return task.job.done
+    def _done(self, job: Job) -> bool:
+        if not job.done:
+            self._pump(0, None)
+        return job.done
 
-    def _wait(self, task: ProcessTask, batches: BatchIterator | None) -> None:
-        if (running := self._iterator._batches) is not None and running.connection is not None:
-            running.connection.settle()  # the engine works while this waits
-        connection = None if batches is None else batches.connection
-        descriptor = None if connection is None else connection.fileno()
-        if not self._pump(self._timeout, descriptor):
-            assert task.job is not None and task.job.worker is not None and self._pool is not None
-            raise FeedTimeoutError(
-                f"{self._pool.name(task.job.worker)} has not finished {task.what} within {self._timeout:g} s: give more timeout=, or find "
-                f"what map waits for (py-spy dump --pid {task.job.worker.process.pid})"
-            )
-
-    def _pump(self, timeout: float | None, descriptor: int | None) -> bool:
-        """Deals with what workers have sent. It returns False after the timeout."""
+    def _wait(self, job: Job, batches: BatchIterator | None) -> bool:
         pool = self._pool
         assert pool is not None
-        if timeout == 0:
-            events = pool.wait(0, None)
-        else:
-            with self._interruptible():
-                events = pool.wait(timeout, descriptor)
+        running = self._iterator._batches
+        connection = None if running is None else running.connection
+        if connection is not None:
+            connection.settle()  # the engine works while this waits
+        descriptor = None
+        if batches is not None and connection is not None and pool.idle():  # else a result comes before a worker needs a batch
+            descriptor = connection.fileno()
+        events = self._pump(self._timeout, descriptor)
+        if not events:
+            raise self._late(job)
+        return descriptor is None or any(came == descriptor for came, _ in events)
+
+    def _late(self, job: Job) -> FeedTimeoutError:
+        pool, worker = self._pool, job.worker
+        assert pool is not None
+        assert worker is not None
+        return FeedTimeoutError(
+            f"{pool.name(worker)} has not finished {job.what} within {self._timeout:g} s: give more timeout=, or find "
+            f"what map waits for (py-spy dump --pid {worker.process.pid})"
+        )
+
+    def _pump(self, timeout: float | None, descriptor: int | None) -> list[tuple[int, int]]:
+        """Deals with what workers have sent. Nothing comes after the timeout."""
+        pool = self._pool
+        assert pool is not None
+        events = pool.wait(0, None) if timeout == 0 else self._interruptible(pool.wait, timeout, descriptor)
         pool.take(events)
         if pool.needs:
             self._grant()
-        return bool(events)
+        return events
 
     def _grant(self) -> None:
         if self._pool is not None and self._pool.needs:
-            head = self._tasks[0].job if self._tasks else None
-            self._pool.grant(head, self._course)
+            self._pool.grant(self._tasks[0] if self._tasks else None, self._course)
 
-    def _result(self, task: ProcessTask) -> Any:
-        job, pool = task.job, self._pool
-        assert job is not None and pool is not None
+    def _result(self, job: Job) -> Any:
+        pool = self._pool
+        assert pool is not None
         if job.error is not None:
             if isinstance(job.error, WorkerError) and job.worker is not None and job.worker.lost is not None:
                 self._closed = True
             raise job.error
         value = self._unpacked(job, pool)
-        self._grant()
+        if pool.needs:
+            self._grant()
         if self._iterator._rows is None:
             return value
         values, errors = value
-        where = "" if job.worker is None else f"Caught in {pool.name(job.worker)} at row {{}} of {task.what}."
+        where = "" if job.worker is None else f"Caught in {pool.name(job.worker)} at row {{}} of {job.what}."
         return values, {n: again(kind, text, where.format(n)) for n, kind, text in errors}
 
     def _unpacked(self, job: Job, pool: Pool) -> Any:
         """The result, in the slots where the worker wrote it. When the trainer holds many, it is
         copied, so that its workers have slots to go on.
         """
-        rings: list[Ring] = []
-        batch = out = _NOTHING
-        if job.slot is not None and job.memory is not None:
-            batch = job.memory
-            rings.append(job.slot.ring)
-            if self._held() > self._keeps:
+        slot, out = job.slot, job.out
+        batch: np.ndarray = _NOTHING
+        made: np.ndarray = _NOTHING
+        self.rings = ()
+        if slot is not None:
+            batch, self.rings = slot, (slot.ring,)
+            if self._crowded():
                 batch = private(batch, job.used)
-        if job.out is not None:
-            out = np.asarray(job.out)
-            rings.append(job.out.ring)
+        if out is not None:
+            made, self.rings = out, (*self.rings, out.ring)
             if pool.outputs.free() < 2:
-                out = private(out, job.finish)
-        self.rings = tuple(rings)
+                made = private(made, job.finish)
         assert job.maker is not None
-        value = job.maker(job.numbers, (batch, out), job.rest)
-        job.slot = job.memory = job.out = None
+        value = job.maker(job.numbers, (batch, made), job.rest)
+        job.slot = job.out = None
         return value
 
     # The end
 
-    def _next(self) -> Any:
-        self._inside = True
-        try:
-            return super()._next()
-        except StopIteration:
-            if self._end is not None and not self._closed:
-                self._leave()
-            raise
-        finally:
-            self._inside = False
-            if self._closed:
-                self._give_up()
+    def _stopped(self, error: BaseException) -> None:
+        if isinstance(error, StopIteration) and self._end is not None and not self._closed:
+            self._leave()
+        if self._closed:
+            self._give_up()
 
     def _leave(self) -> None:
         """Gives the workers back at the end of the epoch."""

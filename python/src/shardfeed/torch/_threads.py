@@ -22,18 +22,17 @@ _AHEAD = 2  # batches of each thread
 class ThreadTask(Task):
     """A batch in a thread, and what came of it.
 
-    The gate is a plain lock, open when the task is finished: an interrupt in the wait for an Event
+    The gate is a plain lock, open when the task is done: an interrupt in the wait for an Event
     could leave that one's own lock taken, and whoever sets it would hang.
     """
 
-    __slots__ = ("finished", "gate", "raw", "rows", "value")
+    __slots__ = ("gate", "raw", "rows", "value")
 
-    def __init__(self, what: str) -> None:
-        super().__init__(what)
+    def __init__(self, epoch: int = -1, step: int = -1) -> None:
+        super().__init__(epoch, step)
         self.raw: RawBatch | None = None
         self.rows = -1
         self.value: Any = None
-        self.finished = False
         self.gate = threading.Lock()
         self.gate.acquire()
 
@@ -45,6 +44,8 @@ class ThreadTask(Task):
 
 class Threads(Ahead[ThreadTask]):
     """Batches that threads of this process make."""
+
+    _task = ThreadTask
 
     def __init__(self, loader: DataLoader[Any]) -> None:
         super().__init__(loader, loader.threads * (loader.prefetch_factor or _AHEAD))
@@ -58,27 +59,21 @@ class Threads(Ahead[ThreadTask]):
         for n in range(self._count):
             threading.Thread(target=_run, args=(self._work, make), name=f"shardfeed-thread-{n}", daemon=True).start()
 
-    def _task(self, what: str) -> ThreadTask:
-        return ThreadTask(what)
-
     def _send(self, task: ThreadTask, raw: RawBatch, rows: int) -> None:
         task.raw, task.rows = raw, rows
         self._work.put(task)
 
-    def _done(self, task: ThreadTask) -> bool:
-        return task.raw is None or task.finished
-
-    def _wait(self, task: ThreadTask, batches: BatchIterator | None) -> None:
-        with self._interruptible():
-            came = task.gate.acquire(timeout=-1 if self._timeout is None else min(self._timeout, threading.TIMEOUT_MAX))
-        if not came and not task.finished:
+    def _wait(self, task: ThreadTask, batches: BatchIterator | None) -> bool:
+        came = self._interruptible(task.gate.acquire, True, -1 if self._timeout is None else min(self._timeout, threading.TIMEOUT_MAX))
+        if not came and not task.done:
             raise FeedTimeoutError(
                 f"a thread has not finished {task.what} within {self._timeout:g} s: give more timeout=, or find what map waits for"
             )
+        return True
 
     def _result(self, task: ThreadTask) -> Any:
         if task.raw is not None:
-            ring = task.raw.slot.ring
+            ring = task.raw.ring
             self.rings = () if ring is None else (ring,)
         if task.error is not None:
             raise task.error
@@ -131,6 +126,6 @@ def _run(work: queue.SimpleQueue[ThreadTask | None], make: _Making) -> None:
             make(task)
         except BaseException as error:
             task.error = error
-        task.finished = True
+        task.done = True
         task.open()
         del task

@@ -22,6 +22,7 @@ import io
 import itertools
 import pickle
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,6 +36,7 @@ _INLINE = 16 << 10  # bytes of a pickle that goes with the frame; a larger one i
 _KEPT = 1000  # structures that both sides keep
 NOT_KEPT = 0xFFFFFFFF
 
+_TEXT = {str}
 _SCALARS = {type(None), bool, int, float, complex, str, bytes}
 
 _NUMPY = {
@@ -108,7 +110,7 @@ class _Packing:
             if not value.dtype.hasobject:
                 return self._array(value)
         elif kind is dict or kind is Batch:
-            if all(type(key) is str for key in value):
+            if set(map(type, value)) <= _TEXT:
                 members = tuple([self.structure(member) for member in value.values()])
                 return "dict" if kind is dict else "batch", tuple(value), members
         elif kind is Bytes:
@@ -124,17 +126,18 @@ class _Packing:
         return ("object",)
 
     def _tensor(self, tensor: torch.Tensor) -> Any:
-        order = None
-        if not tensor.is_contiguous():
+        order, dense = None, tensor.is_contiguous()
+        if not dense:
             order = tuple(sorted(range(tensor.ndim), key=tensor.stride, reverse=True))
-            if (dense := tensor.permute(order)).is_contiguous():
-                tensor = dense
+            turned = tensor.permute(order)
+            if dense := turned.is_contiguous():
+                tensor = turned
             else:
                 order = None
-        inside = tensor.is_contiguous()
-        self._place(tensor, tensor.data_ptr() if inside else 0, tensor.numel() * tensor.element_size())
-        self.numbers += tensor.shape
-        return "tensor", tensor.dtype, tensor.ndim, order
+        shape = tensor.shape
+        self._place(tensor, tensor.data_ptr() if dense else 0, tensor.nbytes)
+        self.numbers += shape
+        return "tensor", tensor.dtype, len(shape), order
 
     def _array(self, array: np.ndarray) -> Any:
         fortran = not array.flags.c_contiguous and array.flags.f_contiguous
@@ -219,10 +222,9 @@ class _Unpickler(pickle.Unpickler):
 def _plain(tensor: torch.Tensor) -> bool:
     """Whether a tensor is its memory, type and shape, on the host."""
     return (
-        tensor.device.type == "cpu"
+        tensor.is_cpu
         and tensor.layout is torch.strided
-        and not (tensor.requires_grad or tensor.is_quantized or tensor.is_conj() or tensor.is_neg() or tensor.is_nested)
-        and not tensor.__dict__
+        and not (tensor.requires_grad or tensor.is_quantized or tensor.is_conj() or tensor.is_neg() or tensor.is_nested or tensor.__dict__)
     )
 
 
@@ -233,114 +235,118 @@ def _tensor_at(slot: np.ndarray, offset: int, dtype: torch.dtype, shape: Sequenc
     return torch.from_numpy(np.ndarray(tuple(shape), _BY_SIZE[dtype.itemsize], slot, offset)).view(dtype)
 
 
-# Numbers, the slots of the batch and of the result, and the objects.
+# Makes a result of its numbers, the slots of the batch and of the result, and the objects.
 Maker = Callable[[Sequence[int], tuple[Any, Any], Any], Any]
+# Makes a part of a result of a list of all its tensors and arrays, whose last item is the objects.
+_Part = Callable[[list[Any]], Any]
 
 
 class Unpacker:
     """Reads results, in the trainer."""
 
     def __init__(self) -> None:
-        self._known: dict[int, Maker] = {}
+        self.makers: dict[int, Maker] = {}  # of the structures that the worker has numbered
 
-    def maker(self, number: int, structure: bytes) -> Maker:
+    def learn(self, number: int, structure: bytes) -> Maker:
         """What makes the results of a structure, which the worker sends the first time."""
-        if not structure:
-            return self._known[number]
         maker = _Compiler().compile(*pickle.loads(structure))
         if number != NOT_KEPT:
-            self._known[number] = maker
+            self.makers[number] = maker
         return maker
 
 
 class _Compiler:
-    """Makes a function of a structure, which knows where each of its numbers is."""
+    """Makes a function of a structure, which knows where each of its numbers is.
+
+    It makes all tensors and arrays in one loop, and then what they are parts of.
+    """
 
     def __init__(self) -> None:
-        self._at = itertools.count()  # places and dimensions
+        self._numbers = 0
         self._objects = itertools.count()
+        self._leaves: list[_Leaf] = []
 
     def compile(self, node: Any, nodes: Any, buffers: int, in_slot: bool) -> Maker:
         make = self._node(node)
-        if not next(self._objects):
-            return make
-        tensors = [self._node(n) for n in nodes]
-        raw = [self._raw() for _ in range(buffers + in_slot)]
+        objects = next(self._objects)
+        result, self._leaves = self._leaves, []
+        if not objects:
+            return lambda numbers, slots, rest: make(_made(result, numbers, slots))
+        for n in nodes:
+            self._node(n)
+        for _ in range(buffers + in_slot):
+            self._leaf(1, np.dtype("u1"))
+        others = self._leaves
 
         def whole(numbers: Sequence[int], slots: tuple[Any, Any], rest: Any) -> Any:
-            pieces = [make(numbers, slots, None) for make in raw]
+            pieces = _made(others, numbers, slots)
             data = pieces.pop() if in_slot else rest
-            objects = _Unpickler(data, [make(numbers, slots, None) for make in tensors], pieces).load()
-            return make(numbers, slots, objects)
+            leaves = _made(result, numbers, slots)
+            leaves.append(_Unpickler(data, pieces[: len(nodes)], pieces[len(nodes) :]).load())
+            return make(leaves)
 
         return whole
 
-    def _node(self, node: Any) -> Maker:
-        kind = node[0]
-        if kind == "tensor":
-            return self._tensor(*node[1:])
-        if kind == "array":
-            return self._array(*node[1:])
-        if kind == "object":
-            at = next(self._objects)
-            return lambda numbers, slots, objects: objects[at]
-        if kind in ("dict", "batch"):
-            return _dict(node[1], [self._node(n) for n in node[2]], dict if kind == "dict" else Batch)
-        if kind == "bytes":
-            values, offsets, text = self._node(node[2]), self._node(node[3]), node[1]
-            return lambda *given: Bytes(values(*given), offsets(*given), text)
-        if kind == "ragged":
-            values, offsets = self._node(node[1]), self._node(node[2])
-            return lambda *given: Ragged(values(*given), offsets(*given))
-        members = [self._node(n) for n in node[-1]]
-        if kind == "named":
-            new = node[1]
-            return lambda *given: new(*[make(*given) for make in members])
-        sequence = list if kind == "list" else tuple
-        return lambda *given: sequence([make(*given) for make in members])
+    def _leaf(self, dimensions: int, dtype: np.dtype[Any], order: str = "C", finish: Callable[[Any], Any] | None = None) -> _Part:
+        """Adds an array, or what finish makes of it. Its numbers are its place, and its shape."""
+        place = self._numbers
+        self._numbers += 1 + dimensions
+        self._leaves.append((place, place + 1, self._numbers, dtype, order, finish))
+        return itemgetter(len(self._leaves) - 1)
 
-    def _numbers(self, dimensions: int) -> tuple[int, int, int]:
-        """Where the place is, and the shape begins and ends."""
-        place = next(self._at)
-        for _ in range(dimensions):
-            next(self._at)
-        return place, place + 1, place + 1 + dimensions
-
-    def _tensor(self, dtype: torch.dtype, dimensions: int, order: tuple[int, ...] | None) -> Maker:
-        place, lo, hi = self._numbers(dimensions)
-        ndarray, from_numpy = np.ndarray, torch.from_numpy
+    def _tensor(self, dtype: torch.dtype, dimensions: int, order: tuple[int, ...] | None) -> _Part:
         storage = np.dtype(_NUMPY.get(dtype) or _BY_SIZE[dtype.itemsize])
-
-        def make(numbers: Sequence[int], slots: tuple[Any, Any], objects: Any) -> torch.Tensor:
-            at = numbers[place]
-            return from_numpy(ndarray(numbers[lo:hi], storage, slots[at & 1], at >> 1))
-
         if dtype in _NUMPY and order is None:
-            return make
+            return self._leaf(dimensions, storage, finish=torch.from_numpy)
         back = None if order is None else tuple(sorted(range(dimensions), key=order.__getitem__))
 
-        def viewed(numbers: Sequence[int], slots: tuple[Any, Any], objects: Any) -> torch.Tensor:
-            tensor = make(numbers, slots, objects)
+        def viewed(array: np.ndarray) -> torch.Tensor:
+            tensor = torch.from_numpy(array)
             if dtype not in _NUMPY:
                 tensor = tensor.view(dtype)
             return tensor if back is None else tensor.permute(back)
 
-        return viewed
+        return self._leaf(dimensions, storage, finish=viewed)
 
-    def _array(self, dtype: np.dtype[Any], dimensions: int, fortran: bool) -> Maker:
-        place, lo, hi = self._numbers(dimensions)
-        order: Any = "F" if fortran else "C"
+    def _node(self, node: Any) -> _Part:
+        kind = node[0]
+        if kind == "tensor":
+            return self._tensor(*node[1:])
+        if kind == "array":
+            return self._leaf(node[2], node[1], "F" if node[3] else "C")
+        if kind == "object":
+            at = next(self._objects)
+            return lambda leaves: leaves[-1][at]
+        if kind in ("dict", "batch"):
+            return _dict(node[1], [self._node(n) for n in node[2]], dict if kind == "dict" else Batch)
+        if kind == "bytes":
+            values, offsets, text = self._node(node[2]), self._node(node[3]), node[1]
+            return lambda leaves: Bytes(values(leaves), offsets(leaves), text)
+        if kind == "ragged":
+            values, offsets = self._node(node[1]), self._node(node[2])
+            return lambda leaves: Ragged(values(leaves), offsets(leaves))
+        members = [self._node(n) for n in node[-1]]
+        if kind == "named":
+            new = node[1]
+            return lambda leaves: new(*[make(leaves) for make in members])
+        sequence = list if kind == "list" else tuple
+        return lambda leaves: sequence([make(leaves) for make in members])
 
-        def make(numbers: Sequence[int], slots: tuple[Any, Any], objects: Any) -> np.ndarray:
-            at = numbers[place]
-            return np.ndarray(numbers[lo:hi], dtype, slots[at & 1], at >> 1, order=order)
 
-        return make
-
-    def _raw(self) -> Maker:
-        return self._array(np.dtype("u1"), 1, False)
+# How to make a tensor or array: where its place, and the beginning and end of its shape are among
+# the numbers; the type and order of the array, and what makes the tensor of it.
+_Leaf = tuple[int, int, int, np.dtype[Any], Any, Callable[[Any], Any] | None]
 
 
-def _dict(keys: tuple[str, ...], members: list[Maker], kind: Any) -> Maker:
-    pairs = list(zip(keys, members))
-    return lambda numbers, slots, objects: kind([(key, make(numbers, slots, objects)) for key, make in pairs])
+def _made(leaves: Sequence[_Leaf], numbers: Sequence[int], slots: tuple[Any, Any]) -> list[Any]:
+    """Tensors and arrays of a result."""
+    made, ndarray = [], np.ndarray
+    for place, lo, hi, dtype, order, finish in leaves:
+        at = numbers[place]
+        array = ndarray(numbers[lo:hi], dtype, slots[at & 1], at >> 1, None, order)
+        made.append(array if finish is None else finish(array))
+    return made
+
+
+def _dict(keys: tuple[str, ...], members: list[_Part], kind: Any) -> _Part:
+    return lambda leaves: kind(zip(keys, [make(leaves) for make in members]))

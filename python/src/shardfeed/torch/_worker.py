@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import random
@@ -16,18 +17,19 @@ from multiprocessing import parent_process
 from multiprocessing.connection import wait
 from multiprocessing.context import get_spawning_popen
 from multiprocessing.reduction import ForkingPickler
+from struct import pack
 from typing import Any
 
 import numpy as np
 import torch
 from torch.utils.data._utils import worker as torch_worker
 
-from .. import _protocol as protocol
 from .._layout import Layout
 from .._raw_batch import RawBatch
-from .._ring import Ring, private
+from .._ring import Ring
+from .._ring import private as private_copy
 from .._schema import Schema
-from .._slot import Copy, Loans
+from .._slot_bytes import SlotBytes, Watch, slot_bytes, watch
 from . import _link as frames
 from ._layout import TensorLayout
 from ._link import Link
@@ -123,17 +125,11 @@ def run(sock: socket.socket, setting: Setting, sealed: Sealed) -> None:
         worker = _Worker(link, setting, sealed)
     except Exception as error:
         kind, text = caught(error)
-        _send(link, frames.FAILED, frames.FAILED_FRAME.pack(0, 0, 0), pickle.dumps((kind, text)))
+        _send(link, frames.FAILED, frames.FAILED_FRAME.pack(0, 0, 0, 0), pickle.dumps((kind, text)))
         return
-    while (frame := worker.next()) is not None:
-        worker.take(*frame)
-
-
-def _receive(link: Link) -> tuple[int, bytes] | None:
-    try:
-        return link.receive()
-    except EOFError:
-        return None
+    with contextlib.suppress(EOFError):  # the trainer has closed the link
+        while True:
+            worker.take(*worker.next())
 
 
 def _send(link: Link, kind: int, *parts: bytes) -> None:
@@ -170,17 +166,17 @@ class _Worker:
         if init is not None:
             init(setting.id)
         self._rings: dict[int, Ring] = {}
-        self._given: list[bytes] = []  # frames of RELEASE that were not sent
-        self._loans = Loans(self)  # type: ignore[arg-type]
+        self._kept: dict[int, tuple[Watch, bytes]] = {}  # batches that functions keep, by their jobs
+        self._gone: deque[Watch] = deque()  # and have dropped
         self._packer = Packer()
         self._parsers: dict[int, Any] = {}
         self._course: Course | None = None
         self._layout: TensorLayout | None = None
         self._later: deque[tuple[int, bytes]] = deque()  # frames that came while this waited for a slot
 
-    def next(self) -> tuple[int, bytes] | None:
-        """The next frame; None when the trainer has closed the link."""
-        return self._later.popleft() if self._later else _receive(self._link)
+    def next(self) -> tuple[int, bytes]:
+        """The next frame."""
+        return self._later.popleft() if self._later else (self._link.next(), self._link.payload())
 
     def take(self, kind: int, payload: bytes) -> None:
         if kind == frames.JOB:
@@ -204,49 +200,56 @@ class _Worker:
             os.close(descriptor)
 
     def _job(
-        self, course: int, job: int, flags: int, count: int, ring: int, index: int, seq: int, offset: int, used: int, to: int, slot: int
+        self, course: int, job: int, flags: int, count: int, number: int, index: int, seq: int, offset: int, used: int, to: int, slot: int
     ) -> None:
-        packed, failed = self._made(course, job, flags, count, (ring, index, seq, offset, used), (to, slot))
-        self._loans.settle()
-        given = b"".join(self._given)
-        self._given.clear()
+        memory = slot_bytes(self._rings[number], index, job)
+        kept = watch(memory, self._gone.append)
+        raw: RawBatch | None = None
+        try:
+            raw, batch = self._raw(memory, offset, used, private=bool(flags & frames.PRIVATE))
+            packed, failed = self._made(raw, count, batch, lambda size: self._slot(course, job, size, (to, slot))), None
+        except Exception as e:
+            packed, failed = None, caught(e)
+        del raw, memory
+        given, keeps = self._settle(kept, frames.GIVEN_BACK.pack(number, index, seq))
         n = len(given) // frames.GIVEN_BACK.size
         if packed is None:
-            _send(self._link, frames.FAILED, frames.FAILED_FRAME.pack(course, job, n), given, pickle.dumps(failed))
+            _send(self._link, frames.FAILED, frames.FAILED_FRAME.pack(course, job, keeps, n), given, pickle.dumps(failed))
             return
-        flags = frames.USES_BATCH if packed.uses_batch else 0
-        numbers = np.array(packed.numbers, np.int64).tobytes()
+        flags = keeps | frames.USES_BATCH if packed.uses_batch else keeps
         head = frames.DONE_FRAME.pack(course, job, flags, packed.number, len(packed.numbers), n, len(packed.structure), packed.used)
+        numbers = pack(f"<{len(packed.numbers)}q", *packed.numbers)
         _send(self._link, frames.DONE, head, numbers, given, packed.structure, packed.rest)
 
-    def _made(
-        self, course: int, job: int, flags: int, count: int, place: tuple[int, int, int, int, int], to: tuple[int, int]
-    ) -> tuple[Parcel | None, Any]:
+    def _raw(self, memory: SlotBytes, offset: int, used: int, *, private: bool) -> tuple[RawBatch, tuple[int, int]]:
+        """The batch in a slot, and where the memory begins and ends that the trainer has too."""
+        if private:
+            return RawBatch(private_copy(memory, used), None, offset, used, self._parsers), (0, 0)
+        begin = memory.ring.address + memory.index * memory.ring.slot_size
+        return RawBatch(memory, memory.ring, offset, used, self._parsers), (begin, begin + used)
+
+    def _settle(self, last: Watch, place: bytes) -> tuple[bytes, int]:
+        """The places of slots that nothing here uses any more, without that of the last batch; and
+        flags, which say whether that one is kept.
+        """
+        given, keeps, gone = [], frames.KEEPS_BATCH, self._gone
+        while gone:
+            slot = gone.popleft()
+            if slot is last:
+                keeps = 0
+            else:
+                given.append(self._kept.pop(slot.seq)[1])
+        if keeps:
+            self._kept[last.seq] = last, place
+        return b"".join(given), keeps
+
+    def _made(self, raw: RawBatch, count: int, batch: tuple[int, int], memory: Memory) -> Parcel:
         """Makes and writes the result. No reference to the batch's slot is left when it returns,
         unless the functions keep some.
         """
-        ring, index, seq, offset, used = place
-        owner: Any = self._loans.lend(self._rings[ring], index, seq)
-        memory = np.asarray(owner)
-        begin = memory.__array_interface__["data"][0]
-        end = begin + used
-        if flags & frames.PRIVATE:
-            owner, memory, begin, end = Copy(), private(memory, used), 0, 0
-
-        def slot(size: int) -> np.ndarray:
-            return self._slot(course, job, size, to)
-
-        try:
-            raw = RawBatch(owner, memory, offset, used, self._parsers)
-            owner = None
-            assert self._layout is not None
-            value: Any = self._layout.tensors(raw)
-            value = self._transformed(value, raw.epoch, raw.step) if count < 0 else self._rows(value, raw, count)
-            return self._packed(value, (begin, end), slot), None
-        except Exception as e:
-            return None, caught(e)
-
-    def _packed(self, value: Any, batch: tuple[int, int], memory: Memory) -> Parcel:
+        assert self._layout is not None
+        value: Any = self._layout.tensors(raw)
+        value = self._transformed(value, raw.epoch, raw.step) if count < 0 else self._rows(value, raw, count)
         try:
             return self._packer.pack(value, batch, memory)
         except (pickle.PicklingError, AttributeError, TypeError) as e:
@@ -288,10 +291,8 @@ class _Worker:
     def _granted(self, course: int, job: int) -> tuple[int, int]:
         """Waits for a slot. The batches that follow wait until this one is done."""
         while True:
-            frame = _receive(self._link)
-            if frame is None:
-                sys.exit(0)
-            kind, payload = frame
+            kind = self._link.next()
+            payload = self._link.payload()
             if kind == frames.GRANT:
                 of, which, number, index = frames.GRANT_FRAME.unpack(payload)
                 if (of, which) == (course, job):
@@ -301,9 +302,4 @@ class _Worker:
             elif kind == frames.RING:
                 self._map(payload)
             else:
-                self._later.append(frame)
-
-    def post(self, released: bytes) -> None:
-        """Notes slots that nothing here uses any more."""
-        for _, _, _, ring, index, seq in protocol.RELEASE_FRAME.iter_unpack(released):
-            self._given.append(frames.GIVEN_BACK.pack(ring, index, seq))
+                self._later.append((kind, payload))

@@ -1,0 +1,120 @@
+"""What connects a data set to the engine: its connections, and which rank asks."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import Counter, deque
+from typing import Any
+
+from . import _rank, _replicas
+from ._connection import Connection
+from ._engine import Engine
+from ._warn import place
+
+_made: Counter[str] = Counter()  # number of data sets by the line that made them
+
+
+class Connected:
+    """The connections of a data set.
+
+    One is for requests outside of iterations, and keeps the data set open in the engine. Each
+    iteration has another one, which stays for the next.
+    """
+
+    _spec: dict[str, Any]
+    _rank_given: tuple[int | None, int | None]
+    _replication: int
+    _mesh: Any
+    _timeout: float | None
+    _id: str
+    _job: str
+    _agree: str
+    _number: int
+
+    def _forget(self) -> None:
+        """Starts without connections."""
+        self._lock = threading.Lock()
+        self._pid = os.getpid()
+        self._connection: Connection | None = None  # for requests outside of iterations
+        self._idle: deque[Connection] = deque()  # of an iteration that has ended, with its ring
+
+    def _after_fork(self) -> None:
+        """Leaves the connections to the process that made them."""
+        if self._pid != os.getpid():
+            self._forget()
+
+    def _ranks(self) -> tuple[int, int]:
+        """The data rank, and how many there are."""
+        share = self._share()
+        return share.rank, share.world_size
+
+    def _share(self) -> _replicas.Share:
+        if self._mesh is not None:
+            return _replicas.of_mesh(self._mesh)
+        return _replicas.of_ranks(*_rank.resolve(*self._rank_given), self._replication)
+
+    def _session(self, **what: Any) -> dict[str, Any]:
+        share = self._share()
+        self._after_fork()
+        with self._lock:
+            return self._control().ask(rank=share.rank, world_size=share.world_size, **share.of_join(), **what)
+
+    def _control(self) -> Connection:
+        """The connection for requests outside of iterations.
+
+        It keeps the data set open in the engine.
+        """
+        if self._connection is None or not self._connection.usable:
+            self._connection = self._connect()
+        return self._connection
+
+    def _take(self) -> Connection:
+        """A connection for an iteration: the idle one, or a new one."""
+        self._after_fork()
+        try:
+            connection = self._idle.pop()
+        except IndexError:
+            return self._connect()
+        return connection if connection.usable else self._connect()
+
+    def _give_back(self, connection: Connection) -> None:
+        if not self._idle and connection.usable:
+            self._idle.append(connection)
+        else:
+            connection.close()
+
+    def _connect(self) -> Connection:
+        share, name = self._share(), self._id
+        if share.replicas > 1:  # replicas share the data set object too
+            name = f"{self._job} {self._agree} {self._number}, rank {share.rank}"
+        what = {"dataset": name, "opening": self._agree, "spec": self._spec}
+        return Connection(Engine(self._job), what, timeout=self._timeout, before=getattr(self, "_opened", None))
+
+    def _keep_open(self) -> None:
+        """Keeps the data set open in the engine, which counts its epochs while a process does."""
+        self._after_fork()
+        with self._lock:
+            self._control()
+
+    def _let_go(self, *, everything: bool) -> None:
+        """Closes the idle connections; with everything also the one that keeps the data set open."""
+        while self._idle:
+            self._idle.pop().close()
+        if not everything:
+            return
+        with self._lock:
+            connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+
+def agreement() -> str:
+    """A name for a data set that is the same on all ranks, since they run one program: the line
+    that made it, and its count.
+
+    It holds torchrun's restart count, so that restarted ranks do not meet what earlier ones left.
+    """
+    line = place()
+    _made[line] += 1
+    return " ".join([f"{line}#{_made[line]}", *filter(None, [os.environ.get("TORCHELASTIC_RESTART_COUNT")])])

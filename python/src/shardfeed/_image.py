@@ -1,0 +1,290 @@
+"""Images: the bytes of a column as tensors, cropped and augmented by the engine."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from ._checks import Problems, did_you_mean, encoded, flag, got, is_whole, number, one_of
+from ._features import dtype_name
+from .errors import OptionError, nearer
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._keywords import ImageOptions
+
+_FORM = 'as in images={"img": shardfeed.Image(size=224)}'
+_DTYPES = ("uint8", "float32", "float16", "bfloat16")
+_JITTERS = ("brightness", "contrast", "saturation", "hue")
+_MOST_FACTOR, _MOST_HUE = 100.0, 0.5
+_MOST_SIDE = 2**14
+_MOST_LIMIT = 2**31 - 1
+_SHARE, _RATIO = (0.08, 1.0), (3 / 4, 4 / 3)
+_IMAGENET = {"mean": (0.485, 0.456, 0.406), "std": (0.229, 0.224, 0.225)}
+
+Pair = tuple[float, float]
+Factor = float | Pair  # torchvision's: 0.4 is (0.6, 1.4)
+Jitter = float | Sequence[Factor] | Mapping[str, Factor]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Image:
+    """What becomes of the images in a column: decoded, cropped, resized, augmented.
+
+    A row gives a tensor of 3 channels, RGB. Names and defaults are those of
+    ``torchvision.transforms.v2``; resizing is antialiased. JPEG, PNG and WebP can be decoded. What
+    is random is drawn for each row by the data set's seed, the epoch and the row.
+
+    Args:
+        size (int or (height, width), default 224): of the result. One number is both.
+        crop ("center" or "random_resized", default None): which part of a picture is taken. None
+            takes all of it and scales it to size, "center" resizes first and takes the center,
+            "random_resized" takes a random part and scales it, as RandomResizedCrop.
+        resize (int, default None): the shorter side before a center crop. None is the longer one of
+            size.
+        scale (pair, default None): the share of the area of a random part. None is (0.08, 1).
+        ratio (pair, default None): width by height of a random part. None is (3/4, 4/3).
+        flip (float, default 0): the probability of a horizontal flip.
+        color_jitter (float, sequence or dict, default None): random colors, as ColorJitter: 0.4 is
+            brightness, contrast and saturation by factors from 0.6 to 1.4; (0.4, 0.4, 0.4, 0.1)
+            adds hue from -0.1 to 0.1; ``{"hue": 0.1}`` names them. Each may be a pair in place of
+            a number, as in ``{"brightness": (0.5, 1.2)}``.
+        interpolation ("bilinear" or "bicubic", default "bilinear"): the filter of the resize.
+        mean, std (3 floats, default None): normalise values from 0 to 1 by channel. They need a
+            dtype of floats.
+        layout ("CHW" or "HWC", default "CHW"): the order of the dimensions behind the rows.
+        dtype (default "uint8"): "uint8", "float32", "float16" or "bfloat16", or one of torch or
+            numpy. Floats are 0 to 1 without mean and std.
+        exif (bool, default True): turn pictures upright as their EXIF orientation says.
+        reducing_gap (float or None, default 2): decode a JPEG at 1/2, 1/4 or 1/8 of its size where
+            the part is then still this many times as large as the result: quicker, and nearly the
+            same pixels. None never does. The name is Pillow's.
+        max_bytes, max_pixels, max_scans (int, default None): what a file may have: bytes, width x
+            height, and scans of a progressive JPEG. A row beyond is an error of that row. None is
+            256 MiB, 89,478,485 (Pillow's limit) and 100.
+    """
+
+    size: int | tuple[int, int] = field(default=224, kw_only=False)
+    crop: Literal["center", "random_resized"] | None = None
+    resize: int | None = None
+    scale: Pair | None = None
+    ratio: Pair | None = None
+    flip: float = 0.0
+    color_jitter: Jitter | None = None
+    interpolation: Literal["bilinear", "bicubic"] = "bilinear"
+    mean: Sequence[float] | None = None
+    std: Sequence[float] | None = None
+    layout: Literal["CHW", "HWC"] = "CHW"
+    dtype: Any = "uint8"
+    exif: bool = True
+    reducing_gap: float | None = 2.0
+    max_bytes: int | None = None
+    max_pixels: int | None = None
+    max_scans: int | None = None
+
+    def __post_init__(self) -> None:
+        try:
+            self.spec()
+        except OptionError as e:
+            raise nearer(e)  # noqa: B904 - the same error
+
+    @classmethod
+    def imagenet_train(cls, **changes: Unpack[ImageOptions]) -> Image:
+        """The training transform of torchvision's references: a random resized crop to 224, a flip
+        of every other image, normalised float32.
+
+        changes are arguments that replace those of the preset.
+        """
+        preset: dict[str, Any] = {"crop": "random_resized", "flip": 0.5, "dtype": "float32", **_IMAGENET}
+        return cls(**{**preset, **changes})
+
+    @classmethod
+    def imagenet_eval(cls, **changes: Unpack[ImageOptions]) -> Image:
+        """The evaluation transform: the shorter side to 256, the center of 224, normalised float32.
+        Another size is as large a part of resize.
+
+        changes are arguments that replace those of the preset.
+        """
+        preset: dict[str, Any] = {"crop": "center", "dtype": "float32", **_IMAGENET}
+        image = cls(**{**preset, **changes})
+        if "resize" in changes or image.crop != "center":
+            return image
+        return dataclasses.replace(image, resize=round(max(_size(image.size)) * 256 / 224))
+
+    def spec(self) -> dict[str, Any]:
+        """Returns the engine's form, or raises one error with all that is wrong."""
+        found = Problems()
+        spec = {
+            "size": found.of(_size, self.size),
+            "crop": "" if self.crop is None else found.of(one_of, "crop", self.crop, "center", "random_resized"),
+            "resize": found.of(number, "resize", self.resize, most=_MOST_SIDE),
+            "scale": found.of(_range, "scale", _SHARE if self.scale is None else self.scale, most=1.0),
+            "ratio": found.of(_range, "ratio", _RATIO if self.ratio is None else self.ratio, most=1000.0),
+            "flip": found.of(_number, "flip", self.flip, 0.0, 1.0),
+            "color_jitter": found.of(_jitter, self.color_jitter),
+            "interpolation": found.of(one_of, "interpolation", self.interpolation, "bilinear", "bicubic"),
+            "mean": found.of(_channels, "mean", self.mean),
+            "std": found.of(_channels, "std", self.std),
+            "layout": found.of(one_of, "layout", self.layout, "CHW", "HWC"),
+            "dtype": found.of(dtype_name, "dtype", self.dtype, _DTYPES),
+            "exif": found.of(flag, "exif", self.exif),
+            "reducing_gap": found.of(_gap, self.reducing_gap),
+            "max_bytes": found.of(number, "max_bytes", self.max_bytes, most=_MOST_LIMIT),
+            "max_pixels": found.of(number, "max_pixels", self.max_pixels, most=_MOST_LIMIT),
+            "max_scans": found.of(number, "max_scans", self.max_scans, most=_MOST_LIMIT),
+        }
+        self._go_together(spec, found)
+        if len(found.found) == 1:
+            raise OptionError(f"Image: {found.found[0]}")
+        if found.found:
+            raise OptionError(f"Image: {len(found.found)} arguments are wrong:\n  - " + "\n  - ".join(found.found))
+        return spec
+
+    def _go_together(self, spec: dict[str, Any], found: Problems) -> None:
+        """Refuses arguments that contradict each other, and leaves out those of another crop."""
+        if spec["crop"] in ("", "center"):
+            spec["scale"] = spec["ratio"] = None
+            if given := [name for name in ("scale", "ratio") if getattr(self, name) is not None]:
+                found.found.append(f"{' and '.join(given)} must go with crop='random_resized', got crop={self.crop!r}")
+        if self.resize is not None and spec["crop"] not in ("center", None):
+            found.found.append(f"resize must go with crop='center', got crop={self.crop!r}: size is the size of the result")
+        if spec["crop"] == "center" and spec["size"] and spec["resize"] and spec["resize"] < max(spec["size"]):
+            found.found.append(f"resize must be at least the longer side of size, {max(spec['size'])}, got {spec['resize']}")
+        given = [name for name in ("mean", "std") if getattr(self, name) is not None]
+        if len(given) == 1:
+            found.found.append(f"mean and std must both be given or both left out, got {given[0]} alone")
+        if given and spec["dtype"] == "uint8":
+            found.found.append("mean and std need dtype='float32', 'float16' or 'bfloat16', got 'uint8', whose values are 0 to 255")
+
+    def __repr__(self) -> str:
+        """The arguments that are not the defaults."""
+        given = [f for f in dataclasses.fields(self) if f.name == "size" or repr(getattr(self, f.name)) != repr(f.default)]
+        return f"Image({', '.join(f'{f.name}={getattr(self, f.name)!r}' for f in given)})"
+
+
+def images(given: Any) -> dict[str, dict[str, Any]]:
+    """The engine's form of the argument images."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping) or not all(isinstance(k, str) and k for k in given):
+        raise OptionError(f"images must be a dict of Image by column, {_FORM}, {got(given)}")
+    for column, image in given.items():
+        if not isinstance(image, Image):
+            raise OptionError(f"images of column {column!r} must be a shardfeed.Image, {_FORM}, {got(image)}")
+    return {encoded("images", column): image.spec() for column, image in given.items()}
+
+
+def decoder(given: Any, images: Any) -> str:
+    """The engine's form of the argument image_decoder."""
+    decoder = one_of("image_decoder", given, "auto", "turbo", "go")
+    if decoder != "auto" and not images:
+        raise OptionError(f"image_decoder={decoder!r} decodes images, and no column has any: give images, {_FORM}")
+    return "" if decoder == "auto" else decoder
+
+
+def _size(size: Any) -> list[int]:
+    sides = [size, size] if is_whole(size) else list(size) if isinstance(size, (list, tuple, np.ndarray)) else []
+    if len(sides) != 2 or not all(map(is_whole, sides)):
+        raise OptionError(f"size must be a whole number or a pair (height, width), {got(size)}")
+    if not all(1 <= side <= _MOST_SIDE for side in sides):
+        raise OptionError(f"size must be from 1 to {_MOST_SIDE}, {got(size)}")
+    return [int(side) for side in sides]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
+def _number(name: str, value: Any, least: float, most: float) -> float:
+    if not _is_number(value) or not least <= value <= most:
+        raise OptionError(f"{name} must be a number from {least:g} to {most:g}, {got(value)}")
+    return float(value)
+
+
+def _pair(pair: Any, fits: Callable[[float, float], bool]) -> list[float] | None:
+    """Two numbers that fit together, or None."""
+    values = list(pair) if isinstance(pair, (list, tuple, np.ndarray)) else []
+    if len(values) != 2 or not all(map(_is_number, values)) or not fits(*values):
+        return None
+    return [float(v) for v in values]
+
+
+def _range(name: str, pair: Any, most: float) -> list[float]:
+    values = _pair(pair, lambda low, high: 0 < low <= high <= most)
+    if values is None:
+        raise OptionError(f"{name} must be two numbers above 0 and at most {most:g}, the smaller one first, {got(pair)}")
+    return values
+
+
+def _channels(name: str, values: Any) -> list[float] | None:
+    if values is None:
+        return None
+    listed = list(values) if isinstance(values, (list, tuple, np.ndarray)) else []
+    if len(listed) != 3 or not all(_is_number(v) and math.isfinite(v) for v in listed):
+        raise OptionError(f"{name} must be 3 numbers, one for each of red, green and blue, {got(values)}")
+    if name == "std" and min(listed) <= 0:
+        raise OptionError(f"std must be above 0, {got(values)}")
+    return [float(v) for v in listed]
+
+
+def _gap(gap: Any) -> float:
+    if gap is None:
+        return -1.0
+    if not _is_number(gap) or not 1 <= gap < math.inf:
+        raise OptionError(f"reducing_gap must be a number of at least 1, or None to decode at full size, {got(gap)}")
+    return float(gap)
+
+
+def _jitter(given: Any) -> dict[str, list[float]]:
+    """The ranges of the factors; a step that changes nothing is left out."""
+    if given is None:
+        return {}
+    if isinstance(given, Mapping):
+        for name in given:
+            if name not in _JITTERS:
+                raise OptionError(f"color_jitter takes {', '.join(_JITTERS)}, got {name!r}{did_you_mean(name, _JITTERS)}")
+        factors = dict(given)
+    elif _is_number(given):
+        factors = dict.fromkeys(_JITTERS[:3], given)
+    elif isinstance(given, (list, tuple)) and 1 <= len(given) <= len(_JITTERS):
+        factors = dict(zip(_JITTERS, given))
+    else:
+        raise OptionError(
+            "color_jitter must be a number, up to four as in (0.4, 0.4, 0.4, 0.1) for brightness, contrast, saturation and hue, or a dict "
+            f"of them, {got(given)}"
+        )
+    ranges = {name: _factor(name, factor) for name, factor in factors.items()}
+    return {name: factor for name, factor in ranges.items() if factor is not None}
+
+
+def _factor(name: str, given: Any) -> list[float] | None:
+    """The range of one factor; None changes nothing."""
+    hue = name == "hue"
+    center, least, most = (0.0, -_MOST_HUE, _MOST_HUE) if hue else (1.0, 0.0, _MOST_FACTOR)
+    if given is None:
+        return None
+    if _is_number(given):
+        if not 0 <= given <= (_MOST_HUE if hue else _MOST_FACTOR - 1):
+            raise OptionError(f"{name} of color_jitter must be a number from 0 to {_MOST_HUE if hue else _MOST_FACTOR - 1:g}, {got(given)}")
+        low, high = max(least, center - given), center + given
+    else:
+        pair = _pair(given, lambda low, high: least <= low <= high <= most)
+        if pair is None:
+            raise OptionError(
+                f"{name} of color_jitter must be a number, or two from {least:g} to {most:g}, the smaller one first, {got(given)}"
+            )
+        low, high = pair
+    if low == high == center:
+        return None
+    if low == high == 0.0:
+        raise OptionError(f"{name} of color_jitter must not be 0 alone, which leaves {_LEFT[name]}, {got(given)}")
+    return [low, high]
+
+
+_LEFT = {"brightness": "black images", "contrast": "gray surfaces", "saturation": "gray images"}
