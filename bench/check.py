@@ -22,6 +22,8 @@ REWRITTEN = {
     "documents": ("hash(doc_id + 7)", 4_096, "zstd"),
     "shop": ("hash(unique_id)", 4_096, "snappy"),
     "sources": ("hash(id + 7)", 2_048, "snappy"),
+    "products": ("hash(id + 7)", 4_096, "snappy"),
+    "photos": ("hash(id + 7)", 2_048, "snappy"),
 }
 
 
@@ -32,8 +34,8 @@ class Check:
     name: str
     sets: tuple
     source: str
-    must: float
-    aim: float
+    must: float | None  # None: the figure is only said
+    aim: float | None
     measure: callable
     at_most: bool = True  # the figure must be no more than must; else no less
     unit: str = "x"
@@ -41,11 +43,15 @@ class Check:
 
     def lines(self, place, rounds):
         (low, middle, high), more = self.measure(place, rounds)
+        found = f"{self.figure(middle)} ({self.plain(low)}-{self.plain(high)}){self.verdict(middle)}"
+        compare = "" if self.must is None else "<= " if self.at_most else ">= "
+        return [f"| {self.name} | {self.source} | {found}; {more} | {compare}{self.bound(self.must)} | {self.bound(self.aim)} |"]
+
+    def verdict(self, value):
+        if self.must is None:
+            return ""
         sign = 1 if self.at_most else -1
-        verdict = "aim met" if sign * middle <= sign * self.aim else "must met" if sign * middle <= sign * self.must else "MISSED"
-        found = f"{self.figure(middle)} ({self.plain(low)}-{self.plain(high)}), {verdict}"
-        compare = "<=" if self.at_most else ">="
-        return [f"| {self.name} | {self.source} | {found}; {more} | {compare} {self.bound(self.must)} | {self.bound(self.aim)} |"]
+        return ", aim met" if sign * value <= sign * self.aim else ", must met" if sign * value <= sign * self.must else ", MISSED"
 
     def missing(self, why):
         return [f"| {self.name} | {self.source} | NOT MEASURED: {why} | {self.bound(self.must)} | {self.bound(self.aim)} |"]
@@ -57,7 +63,7 @@ class Check:
         return self.plain(value) + self.unit
 
     def bound(self, value):
-        return f"{value:g}{self.unit}"
+        return "-" if value is None else f"{value:g}{self.unit}"
 
 
 def cores():

@@ -18,6 +18,9 @@
                 token_ids list<int32> (median 1,000, sigma 1.5), prompt_ids list<int32>
                 (median 300, sigma 1, at most 4,096)
     sources     64 files x 25,000 rows as those of tabular, 10 row groups (for mixtures)
+    products    8 files x 1,000 rows, 2 row groups: id, img_jpg (the pictures of shop), label
+    photos      8 files x 400 rows, 2 row groups: id, img_jpg (JPEG of about 500 x 375, half a byte
+                a pixel: photos.py), label
 
 Deterministic for a version of pyarrow. --scale shrinks the number of files. A set that is complete for this scale is not made again.
 """
@@ -34,11 +37,12 @@ import sys
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from photos import photo
 from PIL import Image
 
 LABELS = [f"분류{i // 100}>중분류{i // 10 % 10}>소분류{i % 10}" for i in range(1000)]
 VOCABULARY = 50_257
-PICTURES = 1000  # distinct ones; each is used many times
+PICTURES = {"shop": 1000, "shop_plain": 1000, "products": 1000, "photos": 400}  # distinct ones; each is used many times
 
 # set -> files, rows of a file, row groups of a file, options of the writer
 SETS = {
@@ -54,6 +58,8 @@ SETS = {
     "shards": (10_000, 40, 1, {"compression": "snappy"}),
     "documents": (8, 5_000, 1, {"compression": "zstd"}),
     "sources": (64, 25_000, 10, {"compression": "snappy"}),
+    "products": (8, 1_000, 2, {"compression": "snappy", "use_dictionary": ["label"]}),
+    "photos": (8, 400, 2, {"compression": "snappy", "use_dictionary": ["label"]}),
 }
 
 
@@ -108,6 +114,15 @@ def shop(file, rows, files, pictures):
         "token_ids": token_lists(r, r.integers(16, 65, rows), 32_000),
         "label": pa.array([LABELS[j] for j in r.integers(0, 1000, rows)]),
         "price": np.round(np.exp(r.normal(10, 1, rows))),
+    }
+
+
+def products(file, rows, files, pictures):
+    r = np.random.default_rng([8, file])
+    return {
+        "id": np.arange(file * rows, (file + 1) * rows),
+        "img_jpg": pa.array([pictures[j] for j in r.integers(0, len(pictures), rows)], pa.binary()),
+        "label": pa.array([LABELS[j] for j in r.integers(0, 1000, rows)]),
     }
 
 
@@ -209,6 +224,8 @@ MAKERS = {
     "shards": many,
     "documents": documents,
     "sources": tabular,
+    "products": products,
+    "photos": products,
 }
 
 
@@ -234,7 +251,8 @@ def make(name, out, scale, processes):
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir(parents=True)
     with concurrent.futures.ProcessPoolExecutor(processes) as pool:
-        pictures = list(pool.map(picture, range(PICTURES), chunksize=50)) if name.startswith("shop") else []
+        draw = photo if name == "photos" else picture
+        pictures = list(pool.map(draw, range(PICTURES.get(name, 0)), chunksize=50))
         jobs = [pool.submit(write, name, file, files, unfinished, pictures) for file in range(files)]
         for job in jobs:
             job.result()

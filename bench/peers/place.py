@@ -120,6 +120,7 @@ def surroundings(directory, more=None):
         "PYTHONDONTWRITEBYTECODE": "",
         "PYTHONWARNINGS": "ignore",
         "HF_HUB_OFFLINE": "1",
+        "NO_ALBUMENTATIONS_UPDATE": "1",
         "HF_HOME": f"{directory}/hf",
         "RAY_TMPDIR": f"{directory}/ray",
         **(more or {}),

@@ -27,6 +27,8 @@ class Task:
     tokens: int = 0  # of a packed block, or of a batch of rows of like lengths; rows counts tokens then
     strategy: str = ""  # of packing
     sources: int = 0  # of a mixture; 0 is one data set
+    way: str = ""  # the library that decodes images
+    pixels: str = ""  # uint8 or float32
     rank: int = 0
     world_size: int = 1
 
