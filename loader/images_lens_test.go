@@ -12,7 +12,6 @@ import (
 	"github.com/shardfeed/shardfeed/images/codec"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable"
-	"github.com/shardfeed/shardfeed/shuffle"
 )
 
 // A weigher gives images of some widths a weight, and notes the most that decoders hold.
@@ -192,50 +191,20 @@ func TestImagesBatchBytes(t *testing.T) {
 // Images allocate nothing for a row, beside what their decoder does.
 func TestImagesAllocations(t *testing.T) {
 	ds := openPictures(t, pictures(800), iterable.Options{ShuffleBuffer: iterable.Size{Rows: 800}})
+	r, err := newRecipe(ds.Schema(), Options{
+		Images: twoImages(), ImageDecoder: func() (codec.Decoder, error) { return &blackDecoder{}, nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	need, err := r.imageNeed(1, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
 	allocations := func(batchSize int) float64 {
-		const runs = 6
-		s, err := ds.Stream(t.Context(), shuffle.Worker{}, iterable.StreamOptions{BatchSize: batchSize, Draws: runs + 2})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer s.Close()
-		r, err := newRecipe(ds.Schema(), Options{
-			Images: twoImages(), ImageDecoder: func() (codec.Decoder, error) { return &blackDecoder{}, nil },
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		need, err := r.imageNeed(1, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
 		p := &pass{recipe: r, imaging: r.newImaging(need, nil)}
 		defer p.imaging.close()
-		c := p.newCollator((*mem.Pool)(ds.Pool()))
-		memory := &pooled{pool: (*mem.Pool)(ds.Pool()), places: make(chan struct{}, 1)}
-		var draws []*iterable.Draw
-		for range runs + 2 {
-			d, err := s.Next(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			draws = append(draws, d)
-		}
-		make1 := func() {
-			d := draws[0]
-			draws = draws[1:]
-			m, err := memory.Begin(t.Context(), 0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			b, err := c.do(t.Context(), d, m, &activity{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			b.Release()
-		}
-		make1() // scratch grows
-		return testing.AllocsPerRun(runs, make1)
+		return allocationsOf(t, ds, p.newCollator((*mem.Pool)(ds.Pool())), 6, batchSize)
 	}
 	small, large := allocations(10), allocations(100)
 	if large > small+45 || small > 90 { // some more, since scratch grows by the largest crop so far

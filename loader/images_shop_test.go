@@ -17,7 +17,6 @@ import (
 
 	"github.com/shardfeed/shardfeed/images"
 	"github.com/shardfeed/shardfeed/images/codec"
-	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shard"
@@ -83,24 +82,8 @@ func openPictures(t testing.TB, rows []picture, o iterable.Options) *iterable.Da
 
 func openPicturesOf(t testing.TB, store shard.Store, addresses []string, o iterable.Options) *iterable.Dataset {
 	t.Helper()
-	o.Seed, o.Budget = 7, iterable.NewBudget(0)
-	o.RowKeys = !o.RowIDs
-	ds, err := iterable.Open(t.Context(), shard.Stores{"mem": store}, addresses, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := ds.Close(); err != nil {
-			t.Error(err)
-		}
-		if n := o.Budget.Admitted(); n != 0 {
-			t.Errorf("%d bytes are still reserved", n)
-		}
-		if n := (*mem.Pool)(ds.Pool()).Stats().InUse; n != 0 {
-			t.Errorf("%d bytes of the pool are in use", n)
-		}
-	})
-	return ds
+	o.Seed, o.RowKeys = 7, !o.RowIDs
+	return openData(t, shard.Stores{"mem": store}, addresses, o)
 }
 
 func putPictures(t testing.TB, store *memstore.Store, dir string, rows []picture) {

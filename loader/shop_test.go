@@ -37,8 +37,14 @@ func openShopInOrder(t testing.TB) *iterable.Dataset { return openShopAs(t, iter
 
 func openShopAs(t testing.TB, o iterable.Options) *iterable.Dataset {
 	t.Helper()
+	return openData(t, shard.Stores{"": local.Store{}}, []string{"../testdata/shop"}, o)
+}
+
+// openData opens a data set, which must hold no memory when the test has closed it.
+func openData(t testing.TB, stores shard.Stores, addresses []string, o iterable.Options) *iterable.Dataset {
+	t.Helper()
 	o.Budget = iterable.NewBudget(0)
-	ds, err := iterable.Open(context.Background(), shard.Stores{"": local.Store{}}, []string{"../testdata/shop"}, o)
+	ds, err := iterable.Open(t.Context(), stores, addresses, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -313,47 +319,51 @@ func TestShopPad(t *testing.T) {
 	}
 }
 
+// allocationsOf is how many allocations a batch takes, once scratch has grown.
+func allocationsOf(t *testing.T, ds *iterable.Dataset, c *collator, runs, batchSize int) float64 {
+	t.Helper()
+	s, err := ds.Stream(t.Context(), shuffle.Worker{}, iterable.StreamOptions{BatchSize: batchSize, Draws: runs + 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var draws []*iterable.Draw
+	for range runs + 2 {
+		d, err := s.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		draws = append(draws, d)
+	}
+	memory := &pooled{pool: (*mem.Pool)(ds.Pool()), places: make(chan struct{}, 1), account: (*mem.Account)(s.Account())}
+	do := func() {
+		d := draws[0]
+		draws = draws[1:]
+		m, err := memory.Begin(t.Context(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := c.do(t.Context(), d, m, &activity{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Release()
+	}
+	do()
+	return testing.AllocsPerRun(runs, do)
+}
+
 // What it takes to make a batch does not depend on its number of rows.
 func TestShopAllocations(t *testing.T) {
 	ds := openShop(t, iterable.Options{ShuffleBuffer: iterable.Size{Rows: 4000}})
+	r, err := newRecipe(ds.Schema(), Options{
+		Pad: []Padding{{Column: "token_ids", Mask: "mask"}}, Transforms: []Transform{{Apply: randomly}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	allocations := func(batchSize int) float64 {
-		const runs = 6
-		s, err := ds.Stream(t.Context(), shuffle.Worker{}, iterable.StreamOptions{BatchSize: batchSize, Draws: runs + 2})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer s.Close()
-		r, err := newRecipe(ds.Schema(), Options{
-			Pad: []Padding{{Column: "token_ids", Mask: "mask"}}, Transforms: []Transform{{Apply: randomly}},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var draws []*iterable.Draw
-		for range runs + 2 {
-			d, err := s.Next(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			draws = append(draws, d)
-		}
-		c := r.newCollator((*mem.Pool)(ds.Pool()))
-		memory := &pooled{pool: (*mem.Pool)(ds.Pool()), places: make(chan struct{}, 1), account: (*mem.Account)(s.Account())}
-		make1 := func() {
-			d := draws[0]
-			draws = draws[1:]
-			m, err := memory.Begin(t.Context(), 0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			b, err := c.do(t.Context(), d, m, &activity{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			b.Release()
-		}
-		make1() // scratch grows
-		return testing.AllocsPerRun(runs, make1)
+		return allocationsOf(t, ds, r.newCollator((*mem.Pool)(ds.Pool())), 6, batchSize)
 	}
 	small, large := allocations(20), allocations(200)
 	if large > small+4 || small > 90 {

@@ -12,7 +12,7 @@ import (
 // first bytes claim, and its bytes.
 func ReadHeader(data []byte) (Header, error) {
 	h, err := readHeader(data)
-	if bad := (*Error)(nil); errors.As(err, &bad) {
+	if bad, ok := errors.AsType[*Error](err); ok {
 		h = Header{Format: bad.Format}
 	}
 	h.Bytes = len(data)
