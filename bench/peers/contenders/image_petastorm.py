@@ -3,37 +3,16 @@
 For the bytes alone there is no TransformSpec, and its loader of rows: the other one takes no bytes.
 """
 
-import logging
-
 import numpy as np
-import petastorm.pytorch as torch_side
-from columns import collate_dicts
 from image_transforms import SIZE, transform
-from petastorm import make_batch_reader
 from petastorm.transform import TransformSpec
+from petastorm_reader import loader
 from torch import from_numpy
-
-logging.disable(logging.WARNING)
 
 
 def batches(task):
     alone = task.way == "bytes"
-    reader = make_batch_reader(
-        [f"file://{path}" for path in task.files],
-        schema_fields=["img_jpg", "id"],
-        reader_pool_type="thread",
-        workers_count=task.workers,
-        results_queue_size=4,
-        shuffle_row_groups=True,
-        seed=task.seed,
-        shard_seed=task.seed,
-        num_epochs=1,
-        transform_spec=None if alone else augmenting(task),
-    )
-    if not alone:
-        return torch_side.BatchedDataLoader(reader, task.batch, shuffling_queue_capacity=task.buffer)
-    torch_side._sanitize_pytorch_types = lambda row: None
-    return torch_side.DataLoader(reader, task.batch, collate_fn=collate_dicts, shuffling_queue_capacity=task.buffer)
+    return loader(task, ["img_jpg", "id"], None if alone else augmenting(task), batched=not alone)
 
 
 def augmenting(task):

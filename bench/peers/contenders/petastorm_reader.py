@@ -24,6 +24,10 @@ def batches(task):
     schema = pq.read_schema(task.files[0])
     batched = task.contender.startswith("petastorm:batched")
     names = task.wanted or [f.name for f in schema if not (batched and pa.types.is_string(f.type))]
+    return loader(task, names, padding(LONGEST[task.id]) if LISTS in names else None, batched)
+
+
+def loader(task, names, transform, batched):
     reader = make_batch_reader(
         [f"file://{path}" for path in task.files],
         schema_fields=names,
@@ -34,7 +38,7 @@ def batches(task):
         seed=task.seed,
         shard_seed=task.seed,
         num_epochs=1,
-        transform_spec=padding(LONGEST[task.id]) if LISTS in names else None,
+        transform_spec=transform,
     )
     if batched:
         return torch_side.BatchedDataLoader(reader, task.batch, shuffling_queue_capacity=task.buffer)
