@@ -6,10 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
-	"runtime"
 	"slices"
 	"strconv"
 
+	"github.com/shardfeed/shardfeed/internal/cores"
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
@@ -23,7 +23,7 @@ func (s Spec) LoaderOptions() loader.Options {
 	o := loader.Options{BatchSize: max(1, s.BatchSize), Tail: shuffle.Tail(s.Tail), Workers: s.Workers, NaN: true, Seeds: s.Seeds, OnError: iterable.OnError(s.OnError), MaxLost: s.MaxLost, Packed: s.Pack.packed()}
 	if o.Workers == 0 {
 		ranks := max(1, s.LocalWorldSize)
-		o.Workers = max(1, (runtime.GOMAXPROCS(0)+ranks-1)/ranks)
+		o.Workers = max(1, (cores.Number()+ranks-1)/ranks)
 	}
 	o.Features = s.features(&option.List{New: newOptionError})
 	if o.Images, o.ImageDecoder = s.Images, s.decoder(); len(o.Images) > 0 {

@@ -8,13 +8,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/shardfeed/shardfeed/internal/cores"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/trusted"
 )
@@ -88,7 +88,7 @@ func open(o Options) (*Cache, error) {
 		queue:   make(chan *segment, o.Pending/smallestPending+1),
 		stop:    make(chan struct{}),
 
-		arriving: semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0))),
+		arriving: semaphore.NewWeighted(int64(cores.Number())),
 	}
 	c.keepFor.Store(int64(o.KeepFor))
 	c.blocks.New = func() any { b := make([]byte, blockSize); return &b }

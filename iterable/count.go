@@ -6,10 +6,10 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"runtime"
 	"sync"
 	"time"
 
+	"github.com/shardfeed/shardfeed/internal/cores"
 	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shuffle"
@@ -139,7 +139,7 @@ func (c *counter) arithmetic(ctx context.Context) error {
 	var next sync.Mutex
 	group := 0
 	var workers sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
+	for range cores.Number() {
 		workers.Go(func() {
 			s := c.rules.newSelector()
 			for ctx.Err() == nil {

@@ -3,11 +3,11 @@ package iterable
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"runtime/debug"
 	"sync"
 
 	"github.com/shardfeed/shardfeed/internal/cause"
+	"github.com/shardfeed/shardfeed/internal/cores"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
@@ -111,7 +111,7 @@ func (d *source) reserveRules() (a *mem.Account, fetchers, decoders int, err err
 		f, c := d.runBytes(g)
 		fetch, decoded = max(fetch, f), max(decoded, c)
 	}
-	fetchers, decoders = d.fetchers, runtime.GOMAXPROCS(0)
+	fetchers, decoders = d.fetchers, cores.Number()
 	for {
 		need := mem.Amounts{mem.Fetch: int64(fetchers+decoders) * fetch, mem.Decode: int64(decoders) * decoded, mem.Store: d.options.StoreMemory}
 		a, err = d.budget.Reserve(d.memory, need)

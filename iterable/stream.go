@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"io"
-	"runtime"
 	"sync"
 	"time"
 
 	"github.com/shardfeed/shardfeed/internal/cause"
+	"github.com/shardfeed/shardfeed/internal/cores"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/rowgroup"
@@ -38,7 +38,7 @@ type StreamOptions struct {
 	// plan. Another Tail is taken, unless one of the two is Carry.
 	State *shuffle.State
 
-	Parallel int   // goroutines that decode; 0 is GOMAXPROCS
+	Parallel int   // goroutines that decode; 0 is one for each processor
 	Draws    int   // draws that may be out at a time; Next waits while so many are not released. 0 is 4
 	Batches  int   // batches of BatchSize rows that the layer above wants room for in the account, under mem.Batch
 	Wider    int64 // bytes of a row that these batches take beyond the data's values
@@ -69,7 +69,7 @@ func (o StreamOptions) withDefaults(d *Dataset) StreamOptions {
 		o.Tail = d.options.Tail
 	}
 	if o.Parallel == 0 {
-		o.Parallel = runtime.GOMAXPROCS(0)
+		o.Parallel = cores.Number()
 	}
 	if o.Draws == 0 {
 		o.Draws = defaultDraws

@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"sync"
 
 	"github.com/shardfeed/shardfeed/internal/cause"
+	"github.com/shardfeed/shardfeed/internal/cores"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/rowgroup"
@@ -18,7 +18,7 @@ import (
 // TakerOptions say how much a taker may hold. The zero value takes the data set's memory.
 type TakerOptions struct {
 	Memory   int64 // limit in bytes; 0 is that of the data set
-	Parallel int   // units that are decoded at a time; 0 is GOMAXPROCS
+	Parallel int   // units that are decoded at a time; 0 is one for each processor
 
 	// Batches of BatchRows rows that the layer above wants room for in the account, under
 	// mem.Batch.
@@ -96,7 +96,7 @@ func (d *Dataset) Taker(o TakerOptions) (*Taker, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.Parallel = cmp.Or(o.Parallel, runtime.GOMAXPROCS(0))
+	o.Parallel = cmp.Or(o.Parallel, cores.Number())
 	need, loads, account, err := d.reserveTaker(d.takerBound(n, o), cmp.Or(o.Memory, d.memory), max(o.Parallel, d.fetchers))
 	if err != nil {
 		return nil, err

@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
 	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/shardfeed/shardfeed/internal/cores"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/rule"
@@ -75,7 +75,7 @@ func (v *Verification) footers(ctx context.Context, stores shard.Stores, shards 
 	read := 0
 	lost := map[int]bool{}
 	tasks, ctx := errgroup.WithContext(ctx)
-	tasks.SetLimit(max(shard.ReadsOf(stores, shards), runtime.GOMAXPROCS(0)))
+	tasks.SetLimit(max(shard.ReadsOf(stores, shards), cores.Number()))
 	for i := range shards {
 		tasks.Go(func() error {
 			_, err := rowgroup.Footers(ctx, stores, shards[i:i+1], rowgroup.Options{})
@@ -106,7 +106,7 @@ func (v *Verification) footers(ctx context.Context, stores shard.Stores, shards 
 
 // groups reads all row groups, as many at a time as the limit has memory for.
 func (v *Verification) groups(ctx context.Context, m *rowgroup.Manifest, s *sizes, fetchers int, limit int64, verified func(rows, of int64)) error {
-	atOnce := max(fetchers, runtime.GOMAXPROCS(0))
+	atOnce := max(fetchers, cores.Number())
 	done := int64(0)
 	decoders := make(chan *rowgroup.Decoder, atOnce)
 	for range atOnce {

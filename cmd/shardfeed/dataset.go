@@ -2,11 +2,11 @@ package main
 
 import (
 	"context"
-	"runtime"
 	"strconv"
 	"time"
 
 	"github.com/shardfeed/shardfeed"
+	"github.com/shardfeed/shardfeed/internal/cores"
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
@@ -46,7 +46,7 @@ func (f *flags) checkSpec() error {
 // loader are the loader's options as the flags give them: one worker for each processor.
 func (f *flags) loader() loader.Options {
 	return loader.Options{
-		BatchSize: f.batchSize, Tail: f.tailOrDefault(), Workers: runtime.GOMAXPROCS(0),
+		BatchSize: f.batchSize, Tail: f.tailOrDefault(), Workers: cores.Number(),
 		Rank: f.rank, WorldSize: f.worldSize, Epoch: f.epoch, Epochs: f.epochs, OnError: iterable.OnError(f.onError), MaxLost: f.maxLost,
 		NaN: true, Features: f.spec([]string{"any"}).LoaderOptions().Features, Images: f.featureFlags.images,
 	}

@@ -5,13 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/cores"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
@@ -114,7 +114,7 @@ func (d *demoCommand) train(ctx context.Context, ds *iterable.Dataset, budget *m
 
 func (d *demoCommand) rank(ctx context.Context, ds *iterable.Dataset, rank int, consume func(*loader.Batch) error) (s loader.Stats, err error) {
 	l, err := loader.New(ds, loader.Options{
-		BatchSize: d.batchSize, Workers: max(1, runtime.GOMAXPROCS(0)/demoRanks), Rank: rank, WorldSize: demoRanks, Epochs: demoEpochs,
+		BatchSize: d.batchSize, Workers: max(1, cores.Number()/demoRanks), Rank: rank, WorldSize: demoRanks, Epochs: demoEpochs,
 	})
 	if err != nil {
 		return s, err

@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"runtime"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
 	"github.com/shardfeed/shardfeed"
 	"github.com/shardfeed/shardfeed/images"
+	"github.com/shardfeed/shardfeed/internal/cores"
 	"github.com/shardfeed/shardfeed/internal/mem"
 )
 
@@ -116,7 +116,7 @@ func (a *app) diagnose(ctx context.Context, addresses []string, f *flags) (d *di
 func thisMachine() machine {
 	m, ranks := mem.ThisMachine(), mem.LocalWorldSize()
 	return machine{
-		CPUs: runtime.GOMAXPROCS(0), Installed: m.Installed, Cgroup: m.Cgroup, LocalRanks: ranks,
+		CPUs: cores.Number(), Installed: m.Installed, Cgroup: m.Cgroup, LocalRanks: ranks,
 		DefaultMemory: m.RankLimit(ranks), SharedMemory: m.SharedLimit(), LockLimit: limitOf(unix.RLIMIT_MEMLOCK), OpenFiles: limitOf(unix.RLIMIT_NOFILE),
 	}
 }

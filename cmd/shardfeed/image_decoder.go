@@ -7,6 +7,7 @@ import (
 	"github.com/shardfeed/shardfeed"
 	"github.com/shardfeed/shardfeed/images/codec"
 	"github.com/shardfeed/shardfeed/images/turbo"
+	"github.com/shardfeed/shardfeed/internal/cores"
 )
 
 // imageDecoders choose who decodes JPEG. libjpeg-turbo is looked for once, when it is first wanted.
@@ -15,7 +16,13 @@ type imageDecoders struct {
 }
 
 func newImageDecoders() *imageDecoders {
-	return &imageDecoders{load: sync.OnceValues(func() (*turbo.Library, error) { return turbo.Load("") })}
+	return &imageDecoders{load: sync.OnceValues(func() (*turbo.Library, error) {
+		l, err := turbo.Load("")
+		if err == nil {
+			cores.KeepInC()
+		}
+		return l, err
+	})}
 }
 
 // An imageDecoder decodes the images of a data set.

@@ -12,6 +12,14 @@
 // which is where the wheel has it; else the system's. Version 3.0 is the first that will do:
 // version 2 cannot decode a part of a picture and has no limits.
 //
+// # Processors
+//
+// A picture takes longer in C than the Go scheduler likes: where all of GOMAXPROCS places are taken
+// it moves the goroutines that decode from thread to thread, which costs two cores a fifth of their
+// time. A program of one's own that decodes much calls runtime.GOMAXPROCS with twice the number of
+// its processors, and sets loader.Options.Workers and ImageParallel to that number; the command
+// does so.
+//
 // # Rules of the library
 //
 // A handle is for one thread at a time, and a Decoder has one. After an error it gets another: a

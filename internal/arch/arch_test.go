@@ -98,14 +98,15 @@ var rules = []rule{
 	{at: "internal/option"}, // what is wrong with options, and how each face spells it
 	{at: "internal/option/optiontest", may: []string{"internal/option"}},
 	{at: "internal/cause"},
+	{at: "internal/cores"},
 	{at: "internal/iteration", may: []string{"shuffle"}}, // what the loaders of the host and of devices share
 	{at: "internal/size"},
 	{at: "internal/trusted"},
 	{at: "internal/segmentdir", may: []string{"internal/trusted"}},
-	{at: "cache", may: []string{"shard", "internal/mem", "internal/size", "internal/trusted"}},
+	{at: "cache", may: []string{"shard", "internal/cores", "internal/mem", "internal/size", "internal/trusted"}},
 	{at: "internal/parquet", may: []string{"internal/mem"}}, // the format alone: no stores, no data sets
 	{at: "rowgroup", may: []string{"column", "rule", "shard", "internal/mem", "internal/option", "internal/parquet", "internal/segmentdir"}},
-	{at: "iterable", may: []string{"column", "shard", "rowgroup", "rule", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/segmentdir"}},
+	{at: "iterable", may: []string{"column", "shard", "rowgroup", "rule", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/cores", "internal/segmentdir"}},
 	{at: "loader", may: []string{"column", "images", "images/codec", "iterable", "rowgroup", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/iteration"}},
 	{at: "internal/arrowipc", may: []string{"column"}},
 	{at: "loader/loaderarrow", may: []string{"column", "loader", "internal/arrowipc"}},
@@ -113,7 +114,7 @@ var rules = []rule{
 	{at: "gpu/cuda", may: []string{"gpu"}},
 	{at: "internal/fakecuda"},
 	{at: "internal/jsonl", may: []string{"column", "internal/mem"}},
-	{at: root, may: []string{"column", "shard", "shard/all", "shard/hdfs", "shard/s3", "cache", "rowgroup", "rule", "shuffle", "iterable", "loader", "images", "images/codec", "internal/mem", "internal/option", "internal/size", "internal/trusted"}},
+	{at: root, may: []string{"column", "shard", "shard/all", "shard/hdfs", "shard/s3", "cache", "rowgroup", "rule", "shuffle", "iterable", "loader", "images", "images/codec", "internal/cores", "internal/mem", "internal/option", "internal/size", "internal/trusted"}},
 	{at: "internal/inspect", may: []string{"column", "shard", "rowgroup", "internal/mem", "internal/parquet", "internal/jsonl"}}, // the verb's alone
 	{at: "internal/engine", may: []string{root, "column", "loader", "iterable", "rowgroup", "shard", "shuffle", "internal/mem", "internal/option"}},
 	{at: "images/codec"},
