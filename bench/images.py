@@ -72,6 +72,8 @@ def checks(directory):
             yield from _delivered(directory, data, pixels)
             yield from _recipes(directory, data, pixels)
         yield from _shares(directory, data)
+        what, source = f"images, {data.name}, two cores", f"{data.name}, random crop to 224 px and flip, uint8: images per second of bench on two cores over one"
+        yield _check(what, data, source, (1.85, 2), lambda _, n, d=data: _scaling(directory / d.name, n))
         for do, rivals in ALONE.items():
             for who, goal in rivals.items():
                 what = f"images, {data.name}, {do} alone, {who}"
@@ -166,6 +168,30 @@ def _epoch(case, pixels, contender):
     if not epoch["whole"]:
         raise process.Failed(f"{contender.name}: {epoch['rows']:,} of {case.rows():,} rows came")
     return epoch
+
+
+def _scaling(directory, rounds):
+    """Images per second of the Go stream on two cores over one; two programs on a core each are what the machine has."""
+    arguments = ("--epochs", "2", "--batch-size", str(BATCH), "--columns", "id,img_jpg", "--images", "img_jpg=crop=random_resized,size=224,flip=0.5")
+    stream = table.stream(directory, "--shuffle", *arguments)
+    surroundings = {"SHARDFEED_LIBTURBOJPEG": _library()}
+    first, second = ({core} for core in check.cores()[:2])
+
+    def apart():
+        both = [process.start(stream, core, surroundings) for core in (first, second)]
+        return {"speed": sum(_speed(process.finish(stream, one)) for one in both)}
+
+    def on(cores):
+        return {"speed": _speed(process.run(stream, cores, surroundings))}
+
+    one, two, two_programs = delivery.alternate(rounds, lambda: on(first), lambda: on(first | second), apart)
+    ceiling = delivery.median(two_programs, "speed") / delivery.median(one, "speed")
+    more = f"{delivery.median(two, 'speed'):,.0f} images per second against {delivery.median(one, 'speed'):,.0f}; two programs on a core each: {ceiling:.2f}x"
+    return delivery.ratios(two, one, "speed"), more
+
+
+def _speed(result):
+    return result["rows"] / result["seconds"]
 
 
 @functools.cache
