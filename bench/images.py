@@ -20,6 +20,7 @@ KEY = "rows_per_cpu_second"
 BATCH = 100
 PRODUCTS = entries.Set("products", "id", BATCH, 8, 1_000, 2, 150_528)
 PHOTOS = entries.Set("photos", "id", BATCH, 8, 400, 2, 150_528)
+SMALL, STEP = 32, 0.1  # images and seconds of a step, which ResNet-18 takes 4.7 s for on such a core
 COUNT = 400  # images of a run without parquet
 
 
@@ -72,13 +73,22 @@ def checks(directory):
             yield from _delivered(directory, data, pixels)
             yield from _recipes(directory, data, pixels)
         yield from _shares(directory, data)
-        what, source = f"images, {data.name}, two cores", f"{data.name}, random crop to 224 px and flip, uint8: images per second of bench on two cores over one"
-        yield _check(what, data, source, (1.85, 2), lambda _, n, d=data: _scaling(directory / d.name, n))
+        yield from _engine(directory / data.name, data)
         for do, rivals in ALONE.items():
             for who, goal in rivals.items():
                 what = f"images, {data.name}, {do} alone, {who}"
                 source = f"{data.name}: images per CPU-s over {who}, one thread, files in memory"
                 yield _check(what, data, source, goal, lambda _, n, d=data, o=do, w=who: _alone(directory / d.name, o, w, n))
+
+
+def _engine(folder, data):
+    """What two cores make of it, and how long a training step waits for it."""
+    way = f"{data.name}, random crop to 224 px and flip, uint8"
+    source = f"{way}: images per second of bench on two cores over one"
+    yield _check(f"images, {data.name}, two cores", data, source, (1.85, 2), lambda _, n: _scaling(folder, n))
+    source = f"{way}: share of a step of {STEP * 1e3:.0f} ms, on one thread, for {SMALL} images"
+    measure = functools.partial(_waiting, delivery.Case(data, folder))
+    yield check.Check(f"images, {data.name}, waiting", (data.name,), source, 3, 1, lambda _, n: measure(n), unit=" %", digits=2)
 
 
 def _delivered(directory, data, pixels):
@@ -170,10 +180,17 @@ def _epoch(case, pixels, contender):
     return epoch
 
 
+def _waiting(case, rounds):
+    runs = [run(case, OURS, "step", batch=SMALL, step=STEP, id="id", pixels="uint8", workers=OURS.workers) for _ in range(rounds)]
+    steps = statistics.median(r["step_seconds"] for r in runs)
+    return check.quartiles([100 * r["wait_share"] for r in runs]), f"steps of {steps * 1e3:.0f} ms"
+
+
 def _scaling(directory, rounds):
     """Images per second of the Go stream on two cores over one; two programs on a core each are what the machine has."""
-    arguments = ("--epochs", "2", "--batch-size", str(BATCH), "--columns", "id,img_jpg", "--images", "img_jpg=crop=random_resized,size=224,flip=0.5")
-    stream = table.stream(directory, "--shuffle", *arguments)
+    images = "img_jpg=crop=random_resized,size=224,flip=0.5"
+    rows = ("--epochs", "2", "--batch-size", str(BATCH), "--columns", "id,img_jpg")
+    stream = table.stream(directory, "--shuffle", *rows, "--images", images)
     surroundings = {"SHARDFEED_LIBTURBOJPEG": _library()}
     first, second = ({core} for core in check.cores()[:2])
 
@@ -184,9 +201,9 @@ def _scaling(directory, rounds):
     def on(cores):
         return {"speed": _speed(process.run(stream, cores, surroundings))}
 
-    one, two, two_programs = delivery.alternate(rounds, lambda: on(first), lambda: on(first | second), apart)
-    ceiling = delivery.median(two_programs, "speed") / delivery.median(one, "speed")
-    more = f"{delivery.median(two, 'speed'):,.0f} images per second against {delivery.median(one, 'speed'):,.0f}; two programs on a core each: {ceiling:.2f}x"
+    one, two, programs = delivery.alternate(rounds, lambda: on(first), lambda: on(first | second), apart)
+    slow, fast, ceiling = (delivery.median(runs, "speed") for runs in (one, two, programs))
+    more = f"{fast:,.0f} images per second against {slow:,.0f}; two programs on a core each: {ceiling / slow:.2f}x"
     return delivery.ratios(two, one, "speed"), more
 
 

@@ -32,7 +32,6 @@ from task import Task
 STEADY = 0.8  # of the rows, or the cap: where the steady window ends
 SETTLED = 50  # batches before the measuring of single batches begins
 STEPS = 300
-STEP = 0.004  # seconds
 
 
 def epoch(task, stream, args):
@@ -99,7 +98,7 @@ def look(task, stream, args):
 def step(task, stream, args):
     torch.set_num_threads(1)
     clock, steps, waits = time.perf_counter, [], []
-    a, b = torch.rand(rows_of_a_step(clock), 512), torch.rand(512, 512)
+    a, b = torch.rand(rows_of_a_step(clock, task.step), 512), torch.rand(512, 512)
     batches = iter(stream(task))
     while len(steps) < SETTLED + STEPS:
         begin = clock()
@@ -121,15 +120,15 @@ def step(task, stream, args):
     }
 
 
-def rows_of_a_step(clock):
-    """How many rows of a matrix make a step of STEP seconds here."""
+def rows_of_a_step(clock, seconds):
+    """How many rows of a matrix make a step of so many seconds here."""
     a, b = torch.rand(512, 512), torch.rand(512, 512)
     took = []
     for _ in range(STEPS):
         begin = clock()
         a = torch.tanh(a @ b)
         took.append(clock() - begin)
-    return round(512 * STEP / float(np.median(took)))
+    return round(512 * seconds / float(np.median(took)))
 
 
 def handover(task, stream, args):

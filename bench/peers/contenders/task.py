@@ -29,6 +29,7 @@ class Task:
     sources: int = 0  # of a mixture; 0 is one data set
     way: str = ""  # the library that decodes images
     pixels: str = ""  # uint8 or float32
+    step: float = 0.004  # seconds of a training step
     rank: int = 0
     world_size: int = 1
 
