@@ -87,7 +87,7 @@ def test_torch_is_not_imported() -> None:
 
 
 def test_local_world_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert _rank.local_world_size() == 1
+    assert _rank.local_world_size() == 0
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "4")
     assert _rank.local_world_size() == 4
 

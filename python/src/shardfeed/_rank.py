@@ -46,8 +46,8 @@ def _whole(name: str, value: Any) -> int:
 
 
 def local_world_size() -> int:
-    """Returns how many ranks of the job run on this node; 1 when the environment does not say."""
-    return _number(os.environ, "LOCAL_WORLD_SIZE") or 1
+    """Returns how many ranks of the job run on this node; 0 when the environment does not say."""
+    return _number(os.environ, "LOCAL_WORLD_SIZE") or 0
 
 
 def job() -> str:
