@@ -91,8 +91,8 @@ def job() -> str | None:
         return " ".join(["ranks", names.get("MASTER_ADDR", ""), names["MASTER_PORT"], run, _boot()])
     if named := _ray_job():
         return named
-    if run := names.get("SLURM_JOB_ID"):
-        return " ".join(["slurm", run, names.get("SLURM_STEP_ID", ""), names.get("SLURM_NODEID", "")])
+    if step := names.get("SLURM_JOB_ID"):
+        return " ".join(["slurm", step, names.get("SLURM_STEP_ID", ""), names.get("SLURM_NODEID", "")])
     return None
 
 
