@@ -7,7 +7,7 @@ import threading
 from collections import Counter, deque
 from typing import Any
 
-from . import _rank, _replicas
+from . import _launcher, _rank, _replicas
 from ._connection import Connection
 from ._engine import Engine
 from ._warn import place
@@ -49,6 +49,11 @@ class Connected:
         share = self._share()
         return share.rank, share.world_size
 
+    def _check_ranks(self) -> None:
+        """Refuses to read when it is not clear which rank this is."""
+        if self._mesh is None:
+            _rank.check(*self._rank_given)
+
     def _share(self) -> _replicas.Share:
         if self._mesh is not None:
             return _replicas.of_mesh(self._mesh)
@@ -87,8 +92,8 @@ class Connected:
     def _connect(self) -> Connection:
         share, name = self._share(), self._id
         if share.replicas > 1:  # replicas share the data set object too
-            name = f"{self._job} {self._agree} {self._number}, rank {share.rank}"
-        what = {"dataset": name, "opening": self._agree, "spec": self._spec}
+            name = f"{self._job} {opening(self._agree)} {self._number}, rank {share.rank}"
+        what = {"dataset": name, "opening": opening(self._agree), "spec": self._spec}
         return Connection(Engine(self._job), what, timeout=self._timeout, before=getattr(self, "_opened", None))
 
     def _keep_open(self) -> None:
@@ -112,9 +117,14 @@ class Connected:
 def agreement() -> str:
     """A name for a data set that is the same on all ranks, since they run one program: the line
     that made it, and its count.
-
-    It holds torchrun's restart count, so that restarted ranks do not meet what earlier ones left.
     """
     line = place()
     _made[line] += 1
-    return " ".join([f"{line}#{_made[line]}", *filter(None, [os.environ.get("TORCHELASTIC_RESTART_COUNT")])])
+    return f"{line}#{_made[line]}"
+
+
+def opening(agreement: str) -> str:
+    """The name of an agreement on this machine, so that restarted ranks do not meet what earlier
+    ones left with its engine.
+    """
+    return " ".join(filter(None, [agreement, _launcher.attempt()]))

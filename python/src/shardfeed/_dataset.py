@@ -15,7 +15,7 @@ from . import _checks, _html, _locate, _rank, _redact, _replicas, _rows, _source
 from ._arguments import checked
 from ._batch import Batch
 from ._checks import Problems
-from ._connected import Connected, agreement
+from ._connected import Connected, agreement, opening
 from ._connection import Connection
 from ._image import Image
 from ._iterator import BatchIterator, Place
@@ -569,6 +569,7 @@ class StreamingDataset(Connected, Generic[T]):
 
         Plain columns have only dtypes of every tensor library; join adds members to Join.
         """
+        self._check_ranks()
         share = self._share()
         rank, world_size = share.rank, share.world_size
         connection = self._take()
@@ -582,7 +583,7 @@ class StreamingDataset(Connected, Generic[T]):
             **self._start(connection),
             "next": None,
             "bundle": 0,
-            "agree": share.agreement(self._agree),
+            "agree": share.agreement(opening(self._agree)),
             **join,
         }
         try:

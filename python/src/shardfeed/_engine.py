@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from . import _rank, _runtime
+from . import _launcher, _rank, _runtime
 from ._version import __version__
 from .errors import EngineStartError, FeedTimeoutError, ShardfeedError
 
@@ -46,7 +46,7 @@ class Engine:
     def __init__(self, job: str | None = None, *, binary: str | os.PathLike[str] | None = None, local_world_size: int | None = None):
         self.job = _rank.job() if job is None else job
         self.build = __version__
-        self.local_world_size = _rank.local_world_size() if local_world_size is None else local_world_size
+        self.local_world_size = _launcher.local_world_size() if local_world_size is None else local_world_size
         self.given = os.environ.get("SHARDFEED_SOCKET")
         if self.given:
             base = Path(self.given).absolute()

@@ -14,7 +14,7 @@ from . import _checks, _html, _rank, _redact, _take
 from ._arguments import checked
 from ._batch import Batch
 from ._checks import Problems
-from ._connected import agreement
+from ._connected import agreement, opening
 from ._connection import Connection
 from ._engine import Engine
 from ._image import Image
@@ -273,7 +273,7 @@ class MapDataset:
         return self._connection
 
     def _connect(self) -> tuple[Connection, dict[str, Any]]:
-        what = {"dataset": self._id, "opening": self._agree, "spec": self._spec}
+        what = {"dataset": self._id, "opening": opening(self._agree), "spec": self._spec}
         connection = Connection(Engine(self._job), what, timeout=self._timeout, before=self._opened)
         try:
             return connection, connection.map()

@@ -6,10 +6,9 @@ import contextlib
 import hashlib
 import operator
 import os
-import sys
-from collections.abc import Mapping
 from typing import Any
 
+from . import _launcher
 from ._checks import got
 from .errors import OptionError
 
@@ -20,17 +19,38 @@ _MOST = 2**31  # ranks; the engine has a limit of its own
 
 
 def resolve(rank: int | None, world_size: int | None) -> tuple[int, int]:
-    """Returns rank and world size: the arguments, else torchrun's environment, else an initialised
-    process group, else 0 of 1.
-    """
+    """Returns rank and world size: the arguments, else what the launcher says, else 0 of 1."""
     if (rank is None) != (world_size is None):
         raise OptionError(f"rank and world_size belong together: give both or neither, got rank={rank!r}, world_size={world_size!r}")
     if rank is None or world_size is None:
-        rank, world_size = _from_environment(os.environ) or _from_process_group() or (0, 1)
+        rank, world_size, _ = _launcher.place() or (0, 1, "")
     rank, world_size = _whole("rank", rank), _whole("world_size", world_size)
     if not 0 <= rank < world_size:
         raise OptionError(f"rank must be at least 0 and below world_size {world_size}, got {rank}")
     return rank, world_size
+
+
+def check(rank: int | None, world_size: int | None) -> None:
+    """Refuses to guess which rank this is, before it reads: where a launcher runs several tasks and
+    nothing says which rank each is, all of them would read every row.
+
+    The constructor does not ask, since a process group may begin after it.
+    """
+    if rank is not None and world_size is not None:
+        return
+    place, group = _launcher.place(), _launcher.from_process_group()
+    if place is not None and group is not None and place[:2] != group[:2]:
+        raise OptionError(
+            f"{place.by} say rank {place.rank} of {place.world_size}, and {group.by} says rank {group.rank} of {group.world_size}: "
+            "set the variables to what is right, or give rank= and world_size="
+        )
+    task = _launcher.task()
+    if place is None and task is not None:
+        raise OptionError(
+            f"this is task {task.rank} of {task.world_size} of {task.by}, and nothing says which rank it is, so each task would read all "
+            f"rows: set RANK={task.rank} and WORLD_SIZE={task.world_size} in its environment, or begin torch's process group or "
+            "jax.distributed before the first batch; give rank=0, world_size=1 where each task is to read all rows"
+        )
 
 
 def _whole(name: str, value: Any) -> int:
@@ -45,51 +65,19 @@ def _whole(name: str, value: Any) -> int:
     return whole
 
 
-def local_world_size() -> int:
-    """Returns how many ranks of the job run on this node; 1 when the environment does not say."""
-    return _number(os.environ, "LOCAL_WORLD_SIZE") or 1
-
-
 def job() -> str:
-    """Returns the name of the job on this node.
+    """Returns the name of the job on this machine.
 
     Its processes, and their children, share one engine.
     """
-    environment = os.environ
-    if name := environment.get("SHARDFEED_JOB"):
-        return f"named {name}"
-    if run := environment.get("TORCHELASTIC_RUN_ID"):
-        return "torchrun " + " ".join([run] + [environment.get(k, "") for k in ("MASTER_ADDR", "MASTER_PORT", "GROUP_RANK")])
-    if run := environment.get("SLURM_JOB_ID"):
-        return " ".join(["slurm", run, environment.get("SLURM_STEP_ID", ""), environment.get("SLURM_NODEID", "")])
-    return environment.setdefault(_OWN_JOB, f"process {os.getpid()} {_start_time()}")
+    if name := os.environ.get("SHARDFEED_JOB"):
+        return " ".join(["named", name, *filter(None, [_launcher.group()])])  # trials may all have one environment
+    return _launcher.job() or os.environ.setdefault(_OWN_JOB, f"process {os.getpid()} {_start_time()}")
 
 
 def digest(text: str) -> str:
     """Returns a short name for text that a file can have."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _from_environment(environment: Mapping[str, str]) -> tuple[int, int] | None:
-    rank, world_size = _number(environment, "RANK"), _number(environment, "WORLD_SIZE")
-    return None if rank is None or world_size is None else (rank, world_size)
-
-
-def _number(environment: Mapping[str, str], name: str) -> int | None:
-    text = environment.get(name)
-    if not text:
-        return None
-    try:
-        return int(text)
-    except ValueError:
-        raise OptionError(f"the environment variable {name} must be a whole number, got {text!r}") from None
-
-
-def _from_process_group() -> tuple[int, int] | None:
-    distributed = sys.modules.get("torch.distributed")
-    if distributed is None or not distributed.is_available() or not distributed.is_initialized():
-        return None
-    return distributed.get_rank(), distributed.get_world_size()
 
 
 def _start_time() -> str:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from . import _rank
+from . import _launcher
 from ._checks import got, is_whole, type_name
 from .errors import OptionError
 
@@ -73,7 +72,7 @@ def _shared(share: Share, same: Sequence[int]) -> Share:
 
 def _local_ranks(rank: int) -> range:
     """The ranks of this machine: torchrun numbers them one after the other."""
-    own, local, count = (_rank._number(os.environ, name) for name in ("RANK", "LOCAL_RANK", "LOCAL_WORLD_SIZE"))
+    own, local, count = (_launcher.variable(name) for name in ("RANK", "LOCAL_RANK", "LOCAL_WORLD_SIZE"))
     if own != rank or local is None or count is None or not 0 <= local < count:
         return range(0)
     return range(own - local, own - local + count)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import weakref
 from collections.abc import Callable, Mapping
 from multiprocessing.context import get_spawning_popen
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 import torch
 from torch.utils.data import IterableDataset
 
-from .. import _dataset, _rank, _state
+from .. import _dataset, _launcher, _state
 from .._iterator import BatchIterator
 from .._keywords import Address, DatasetOptions, T
 from .._layout import Layout
@@ -249,13 +248,20 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
 
     def __getstate__(self) -> dict[str, Any]:
         state = {**super().__getstate__(), "_transforms": self._transforms, "_masks": self._masks}
-        if state["_rank_given"] == (None, None) and "RANK" not in os.environ:
-            state["_rank_given"] = _rank._from_process_group() or (None, None)  # a spawned worker has no process group
+        if state["_rank_given"] == (None, None) and _launcher.from_environment() is None:
+            state["_rank_given"] = self._found_rank()
         return state
+
+    @staticmethod
+    def _found_rank() -> tuple[int | None, int | None]:
+        """What a spawned worker cannot find: it has no process group, and is not Ray's worker."""
+        place = _launcher.place()
+        return (None, None) if place is None else (place.rank, place.world_size)
 
     def __reduce__(self) -> tuple[Any, ...]:
         spawning = get_spawning_popen() is not None
         if spawning:
+            self._check_ranks()
             self._keep_open()
         return _restore, (type(self), self.__getstate__(), not spawning)
 
