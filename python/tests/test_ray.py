@@ -1,0 +1,171 @@
+"""Under a Ray cluster of this machine: make test-ray."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ray = pytest.importorskip("ray", reason="Ray is not installed: make test-ray")
+
+from ranks import JOBS, Line  # noqa: E402
+from ray import tune  # noqa: E402 - only where Ray is installed
+from ray.train import DataConfig, FailureConfig, RunConfig, ScalingConfig  # noqa: E402
+from ray.train.torch import TorchTrainer  # noqa: E402
+from ray.train.v2.api.data_parallel_trainer import DataParallelTrainer  # noqa: E402
+
+sys.path.insert(0, str(JOBS))  # Ray's workers import the loops by name
+
+import ray_loops  # noqa: E402
+
+import shardfeed  # noqa: E402
+import shardfeed.ray  # noqa: E402
+from shardfeed import errors  # noqa: E402
+
+pytestmark = pytest.mark.timeout(600)
+
+ROWS = 4000
+EVERY = 5  # steps from one checkpoint to the next
+
+Told = Callable[[str], list[Line]]
+
+
+@pytest.fixture(scope="module")
+def cluster(runtime: Path, shards: Path) -> Iterator[None]:
+    """Ray, started by a driver that has used shardfeed before: what it left in the environment reaches all workers."""
+    assert len(shardfeed.StreamingDataset(shards, batch_size=100)) == ROWS / 100
+    assert "SHARDFEED_PROCESS_JOB" in os.environ
+    found = os.pathsep.join([str(JOBS), os.environ["PYTHONPATH"]])
+    env = {"OMP_NUM_THREADS": "1", "PYTHONPATH": found}
+    ray.init(
+        num_cpus=8, include_dashboard=False, log_to_driver=False, runtime_env={"env_vars": env}, _temp_dir=tempfile.mkdtemp(prefix="ray")
+    )
+    yield
+    ray.shutdown()
+    del os.environ["SHARDFEED_PROCESS_JOB"]
+
+
+@pytest.fixture
+def told(tmp_path: Path) -> Told:
+    """The lines of a kind that workers have written."""
+
+    def lines(kind: str) -> list[Line]:
+        found = [json.loads(line) for path in (tmp_path / "told").glob("*.jsonl") for line in path.read_text().splitlines()]
+        return sorted((line for line in found if line["kind"] == kind), key=lambda line: line["time"])
+
+    return lines
+
+
+def fit(
+    kind: Any, loop: Any, tmp_path: Path, workers: Any = 2, failures: int = 0, data: dict[str, Any] | None = None, **config: Any
+) -> Any:
+    more = {"datasets": data, "dataset_config": shardfeed.ray.DataConfig(datasets_to_split=["train", "theirs"])} if data else {}
+    return kind(
+        loop,
+        train_loop_config={"told": str(tmp_path / "told"), "scratch": str(tmp_path), **config},
+        scaling_config=ScalingConfig(num_workers=workers),
+        run_config=RunConfig(storage_path=str(tmp_path / "storage"), name="run", failure_config=FailureConfig(max_failures=failures)),
+        **more,
+    ).fit()
+
+
+@pytest.mark.parametrize("kind", [TorchTrainer, DataParallelTrainer], ids=["with torch's environment", "without"])
+def test_a_group_of_workers_has_one_engine(cluster: None, tmp_path: Path, shards: Path, told: Told, kind: Any) -> None:
+    fit(kind, ray_loops.read, tmp_path, uri=str(shards))
+    lines = told("read")
+    assert sorted(i for line in lines for i in line["ids"]) == list(range(ROWS)), "the workers share the rows"
+    assert {line["rank"] for line in lines} == {0, 1}
+    assert len({line["engine"] for line in lines}) == 1
+
+
+@pytest.mark.parametrize("named", [False, True], ids=["", "with one SHARDFEED_JOB"])
+def test_trials_do_not_disturb_each_other(cluster: None, tmp_path: Path, shards: Path, told: Told, named: bool) -> None:
+    run = {"run_config": tune.RunConfig(storage_path=str(tmp_path / "tune"), name="tune")}
+    space = {"uri": str(shards), "told": str(tmp_path / "told"), "scratch": str(tmp_path), "named": named, "seed": tune.grid_search([1, 2])}
+    results = tune.Tuner(ray_loops.trial, param_space=space, tune_config=tune.TuneConfig(max_concurrent_trials=2), **run).fit()
+    assert [result.error for result in results] == [None, None]
+    lines = told("read")
+    assert sorted(i for line in lines for i in line["ids"]) == sorted([*range(ROWS)] * 2)
+    assert len({line["engine"] for line in lines}) == 2
+    assert len({line["job"] for line in lines}) == 2
+
+
+def test_tasks_are_jobs_of_their_own(cluster: None, shards: Path) -> None:
+    @ray.remote
+    def read(uri: str) -> tuple[int, str]:
+        dataset = shardfeed.StreamingDataset(uri, batch_size=100)
+        return sum(batch.rows for batch in dataset), dataset._job
+
+    rows, jobs = zip(*ray.get([read.remote(str(shards)) for _ in range(2)]))
+    assert rows == (ROWS, ROWS)
+    assert all(job.startswith("ray worker ") for job in jobs)
+
+
+def source(shards: Path) -> shardfeed.ray.Source:
+    return shardfeed.ray.Source(str(shards), columns=["id"], seed=7, with_row_valid=True)
+
+
+def test_a_worker_dies_and_the_position_is_in_the_checkpoint(cluster: None, tmp_path: Path, shards: Path, told: Told) -> None:
+    """Two epochs on two workers, of which one dies in the first."""
+    epoch = ROWS // 32
+    config = {"steps": 2 * epoch, "every": EVERY, "pause": 0.0, "fails_at": 33}
+    result = fit(TorchTrainer, ray_loops.train, tmp_path, failures=1, data={"train": source(shards)}, **config)
+    assert result.error is None
+    first, checkpoint = sorted({line["step"] for line in told("begins")})
+    assert first == 0
+    assert 0 < checkpoint <= 33
+    lives = {line["pid"]: line["step"] for line in told("begins")}
+    kept = [line for line in told("step") if lives[line["pid"]] == checkpoint or line["step"] <= checkpoint]
+    for number in range(2):
+        lines = [line for line in kept if (line["step"] - 1) // epoch == number]
+        assert sorted(i for line in lines for i in line["ids"]) == list(range(ROWS))
+    (ends, other) = told("ends")
+    assert ends["engine"] == other["engine"]
+    assert (ends["steps_of_an_epoch"], ends["rows"]) == (epoch, ROWS)
+
+
+def test_forms(cluster: None, tmp_path: Path, shards: Path, told: Told) -> None:
+    theirs = ray.data.range(100)
+    data = {"train": source(shards), "whole": shardfeed.ray.Source(str(shards), columns=["id"], shuffle=False), "theirs": theirs}
+    fit(TorchTrainer, ray_loops.forms, tmp_path, data=data)
+    for kind in ("rows", "loader"):
+        assert sorted(i for line in told(kind) for i in line["ids"]) == list(range(ROWS)), kind
+    for form, kind in [("numpy", "dict"), ("pandas", "DataFrame"), ("pyarrow", "Table")]:
+        lines = [line for line in told("form") if line["form"] == form]
+        assert sorted(i for line in lines for i in line["ids"]) == list(range(ROWS)), form
+        assert {line["type"] for line in lines} == {kind}
+    for rank in range(2):
+        assert [line["epoch"] for line in told("form") if line["rank"] == rank] == [1, 2, 3]
+    assert [line["ids"] for line in told("whole")] == [list(range(ROWS))] * 2
+    assert sorted(i for line in told("theirs") for i in line["ids"]) == list(range(100))
+    for line in told("refused"):
+        assert line["said"]["dtypes"] == "OptionError: dtypes: give cast to the Source, as in cast={'label': 'float32'}"
+        assert "shuffle_buffer" in line["said"]["local_shuffle_buffer_size"]
+        assert "batch_format must be one of" in line["said"]["batch_format"]
+        assert "is streamed in each epoch" in line["said"]["materialize"]
+        assert (line["schema"], line["stats"] > 0) == (["id"], True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "says"),
+    [
+        ([], {}, "needs uri"),
+        (["x"], {"batch_size": 4}, "batch_size: give it to iter_torch_batches"),
+        (["x"], {"rank": 0, "world_size": 2}, "Ray Train says which rank"),
+        (["x"], {"colums": ["id"]}, "did you mean 'columns'"),
+    ],
+)
+def test_arguments_of_a_source(arguments: list[str], options: dict[str, Any], says: str) -> None:
+    with pytest.raises(TypeError, match=says):
+        shardfeed.ray.Source(*arguments, **options)
+
+
+def test_rays_own_config_says_what_is_missing(shards: Path) -> None:
+    with pytest.raises(errors.OptionError, match=r"dataset_config=shardfeed\.ray\.DataConfig\(\)"):
+        DataConfig().configure({"train": source(shards)}, 2, None, None)
