@@ -13,6 +13,7 @@
 # make test-minio    the tests of S3 on MinIO
 # make test-package  the tests of the Python package; PYTEST=... are further arguments, as in PYTEST='-k ring'
 # make test-gpu      for a machine with an NVIDIA GPU: what only a GPU can show; fails without one
+# make test-ray      the tests under Ray, on a cluster of this machine
 # make test-full     make test and the long matrix: every file, thousands of corruptions, long Go tests, some fuzzing
 # make turbojpeg     builds libjpeg-turbo, which decodes JPEG, into bin/
 # make servers       installs what the tests of storage start: an S3 server, Hadoop's daemons, a Kerberos KDC
@@ -44,7 +45,7 @@ PACKAGES = $$(($$(getconf _NPROCESSORS_ONLN) + 1))
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
-.PHONY: turbojpeg build test test-full check lint docs dependencies release bench fuzz demo testdata cross test-go test-storage test-minio servers packages test-python test-package cross-build cross-quick corrupt bench-smoke bench-peers test-gpu bench-gpu test-builds
+.PHONY: test-ray turbojpeg build test test-full check lint docs dependencies release bench fuzz demo testdata cross test-go test-storage test-minio servers packages test-python test-package cross-build cross-quick corrupt bench-smoke bench-peers test-gpu bench-gpu test-builds
 
 # libjpeg-turbo beside the programs, which look for it there; replaced as a whole, as one may have it loaded. Where it cannot be built
 # images are decoded in Go and its tests skip; with CI=true only where what builds it cannot be fetched.
@@ -136,7 +137,12 @@ test-gpu: build
 packages:
 	@for requirements in testdata/requirements.txt python/requirements-test.txt python/requirements-types.txt; do tools/venv $$requirements >/dev/null; done
 
+# Ray is on top of the environment of the other tests, which has torch.
+test-ray: $(BUILD)
+	cd python && SHARDFEED_TEST_BIN=../bin/shardfeed $$(../tools/venv requirements-ray.txt $$(../tools/venv requirements-test.txt))/bin/python -m pytest -q -rs -p no:cacheprovider --timeout 900 tests/test_ray.py
+
 test-full: test
+	$(MAKE) BUILD= test-ray
 	go test -count=1 -timeout 60m ./...
 	go test -count=1 ./cache -run 'TestKill$$' -kills 200
 	$(MAKE) cross

@@ -31,7 +31,7 @@ from shardfeed import errors  # noqa: E402
 pytestmark = pytest.mark.timeout(600)
 
 ROWS = 4000
-EVERY = 5  # steps from one checkpoint to the next
+EVERY = 25  # steps from one checkpoint to the next
 
 Told = Callable[[str], list[Line]]
 
@@ -114,12 +114,12 @@ def source(shards: Path) -> shardfeed.ray.Source:
 def test_a_worker_dies_and_the_position_is_in_the_checkpoint(cluster: None, tmp_path: Path, shards: Path, told: Told) -> None:
     """Two epochs on two workers, of which one dies in the first."""
     epoch = ROWS // 32
-    config = {"steps": 2 * epoch, "every": EVERY, "pause": 0.0, "fails_at": 33}
+    config = {"steps": 2 * epoch, "every": EVERY, "fails_at": 60}
     result = fit(TorchTrainer, ray_loops.train, tmp_path, failures=1, data={"train": source(shards)}, **config)
     assert result.error is None
     first, checkpoint = sorted({line["step"] for line in told("begins")})
     assert first == 0
-    assert 0 < checkpoint <= 33
+    assert checkpoint in (EVERY, 2 * EVERY), "a checkpoint is written beside training"
     lives = {line["pid"]: line["step"] for line in told("begins")}
     kept = [line for line in told("step") if lives[line["pid"]] == checkpoint or line["step"] <= checkpoint]
     for number in range(2):

@@ -61,7 +61,6 @@ def train(config: dict[str, Any]) -> None:
             steps += 1
             tell("step", step=steps, ids=ids_of(batch))
             _checkpoint(shard, steps, every=config["every"])
-            time.sleep(config["pause"])
             if steps == config.get("fails_at") and first == 0 and tell.rank == 1:
                 os.abort()
             if steps == config["steps"]:
@@ -73,9 +72,12 @@ _USED = {"batch_size": 16, "prefetch": 2, "device": "auto", "collate_fn": None, 
 
 
 def _checkpoint(shard: Any, steps: int, every: int) -> None:
+    """Reports now and then alone: Ray takes two seconds for each report."""
+    if steps % every:
+        return
     with tempfile.TemporaryDirectory() as directory:
         kept = None
-        if steps % every == 0 and shard.rank == 0:
+        if shard.rank == 0:
             (Path(directory) / "data.json").write_text(json.dumps({"data": shard.state_dict(), "steps": steps}))
             kept = Checkpoint.from_directory(directory)
         ray.train.report({"step": steps}, checkpoint=kept)
