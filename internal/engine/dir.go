@@ -8,46 +8,65 @@ import (
 	"path/filepath"
 	"strconv"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // Dir returns the directory of the engines' sockets, and makes it: SHARDFEED_RUNTIME_DIR, else
 // shardfeed in XDG_RUNTIME_DIR, else one of the user's own in the directory for temporary files. It
 // refuses a directory of another user, or one that others may write to.
 func Dir() (string, error) {
-	dir := os.Getenv("SHARDFEED_RUNTIME_DIR")
-	if run := os.Getenv("XDG_RUNTIME_DIR"); dir == "" && run != "" {
-		dir = filepath.Join(run, "shardfeed")
-	}
+	dir, mkdir := os.Getenv("SHARDFEED_RUNTIME_DIR"), os.MkdirAll
 	if dir == "" {
-		dir = filepath.Join(os.TempDir(), "shardfeed-"+strconv.Itoa(os.Geteuid()))
+		dir, mkdir = ownDir(), os.Mkdir // their parents are the system's to make
 	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return "", err
 	}
-	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return "", fmt.Errorf("%w (SHARDFEED_RUNTIME_DIR names another place)", err)
-	}
-	return dir, checkDir(dir)
+	return dir, makeDir(dir, mkdir)
 }
 
-// checkDir refuses a directory in which another user could put a socket.
+func ownDir() string {
+	if run := os.Getenv("XDG_RUNTIME_DIR"); run != "" {
+		return filepath.Join(run, "shardfeed")
+	}
+	return filepath.Join(os.TempDir(), "shardfeed-"+strconv.Itoa(os.Geteuid()))
+}
+
+// elsewhere is what to do when a directory cannot be used.
+const elsewhere = "choose another directory by SHARDFEED_RUNTIME_DIR or serve --socket"
+
+// makeDir makes a directory that is absent, by mkdir, and checks it. A directory that exists is
+// never changed.
+func makeDir(dir string, mkdir func(string, fs.FileMode) error) error {
+	if _, err := os.Lstat(dir); err != nil {
+		if err := mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return fmt.Errorf("%w; %s", err, elsewhere)
+		}
+	}
+	return checkDir(dir)
+}
+
+// checkDir refuses a directory in which another user could put a socket. Below one that this user
+// may write to, as in a volume of Kubernetes, an engine can make its own.
 func checkDir(dir string) error {
 	info, err := os.Lstat(dir)
 	if err != nil {
 		return err
 	}
-	refuse := func(format string, args ...any) error {
-		return fmt.Errorf("%s: %s (SHARDFEED_RUNTIME_DIR names another place)", dir, fmt.Sprintf(format, args...))
-	}
 	if !info.IsDir() {
-		return refuse("not a directory")
+		return fmt.Errorf("%s: not a directory; %s", dir, elsewhere)
+	}
+	way := elsewhere
+	if unix.Access(dir, unix.W_OK) == nil {
+		way = "name a directory below it, such as " + filepath.Join(dir, "engine") + ", which serve makes with mode 0700"
 	}
 	if st, ok := info.Sys().(*syscall.Stat_t); ok && int(st.Uid) != os.Geteuid() {
-		return refuse("belongs to user %d, not to user %d", st.Uid, os.Geteuid())
+		return fmt.Errorf("%s: belongs to user %d, not to user %d; %s", dir, st.Uid, os.Geteuid(), way)
 	}
 	if mode := info.Mode().Perm(); mode&0o022 != 0 {
-		return refuse("others may write to it (mode %#o); chmod 700 it", mode)
+		return fmt.Errorf("%s: others may write to it (mode %#o); %s", dir, mode, way)
 	}
 	return nil
 }

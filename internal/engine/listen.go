@@ -37,15 +37,15 @@ type listener struct {
 	marker *marker
 }
 
-// Listen makes an engine's socket at path. It returns ErrServing when another engine has it. It
-// removes only what dead engines left, at path and beside it, and refuses a path at which anything
-// else lies.
+// Listen makes an engine's socket at path, and its directory if that is absent. It returns
+// ErrServing when another engine has it. It removes only what dead engines left, at path and beside
+// it, and refuses a path at which anything else lies.
 func Listen(path string) (net.Listener, error) {
 	if len(path) > maxSocket {
 		return nil, fmt.Errorf("%s: longer than the %d bytes that a socket's path may have (SHARDFEED_RUNTIME_DIR names a shorter place)",
 			path, maxSocket)
 	}
-	if err := checkDir(filepath.Dir(path)); err != nil {
+	if err := makeDir(filepath.Dir(path), os.MkdirAll); err != nil {
 		return nil, err
 	}
 	if _, err := lookAt(path); err != nil && !errors.Is(err, errListens) { // before a marker is written beside another's file

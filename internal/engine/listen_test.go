@@ -232,15 +232,61 @@ func TestListenRefused(t *testing.T) {
 	if _, err := Listen(filepath.Join(dir, strings.Repeat("x", 200))); err == nil || !strings.Contains(err.Error(), "SHARDFEED_RUNTIME_DIR") {
 		t.Errorf("a long path: %v", err)
 	}
-	if _, err := Listen(filepath.Join(dir, "no", "a.sock")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("no directory: %v", err)
+	write(t, dir, map[string]string{"file": "rows"})
+	if _, err := Listen(filepath.Join(dir, "file", "no", "a.sock")); err == nil || !strings.Contains(err.Error(), elsewhere) {
+		t.Errorf("below a file: %v", err)
 	}
-	if err := os.Chmod(dir, 0o777); err != nil {
-		t.Fatal(err)
+	checkFiles(t, dir, map[string]string{"file": "rows"})
+}
+
+// An engine makes its directory, also in one that all may write to, as Kubernetes' emptyDir is. It
+// refuses such a directory itself, says where to go, and leaves its mode.
+func TestListenMakesItsDirectory(t *testing.T) {
+	for _, mode := range []fs.FileMode{0o777, 0o777 | fs.ModeSetgid, 0o770} {
+		volume := runtimeDir(t)
+		if err := os.Chmod(volume, mode); err != nil {
+			t.Fatal(err)
+		}
+		own := filepath.Join(volume, "engine")
+		if _, err := Listen(filepath.Join(volume, "a.sock")); err == nil || !strings.Contains(err.Error(), "others may write to it") ||
+			!strings.Contains(err.Error(), "such as "+own+", which serve makes") {
+			t.Errorf("mode %v: %v", mode, err)
+		}
+		for _, dir := range []string{own, own, filepath.Join(volume, "some", "where")} {
+			l, err := Listen(filepath.Join(dir, "a.sock"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
+				t.Errorf("%s has mode %v, error %v", dir, info.Mode(), err)
+			}
+			if err := l.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		if info, err := os.Stat(volume); err != nil || info.Mode().Perm() != mode.Perm() {
+			t.Errorf("the volume had mode %v and has %v, error %v", mode, info.Mode(), err)
+		}
 	}
-	if _, err := Listen(filepath.Join(dir, "a.sock")); err == nil || !strings.Contains(err.Error(), "chmod 700") {
-		t.Errorf("a directory that all may write to: %v", err)
+}
+
+// Engines that begin at once may find that another has made the directory.
+func TestListenMakesItsDirectoryAtOnce(t *testing.T) {
+	dir := filepath.Join(runtimeDir(t), "a", "b")
+	var all sync.WaitGroup
+	for k := range 8 {
+		all.Go(func() {
+			l, err := Listen(filepath.Join(dir, string(rune('a'+k))+".sock"))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if err := l.Close(); err != nil {
+				t.Error(err)
+			}
+		})
 	}
+	all.Wait()
 }
 
 func TestDir(t *testing.T) {
@@ -260,7 +306,9 @@ func TestDir(t *testing.T) {
 		{own: file, tmp: base, refused: "not a directory"},
 		{own: link, tmp: base, refused: "not a directory"},
 		{own: open, tmp: base, refused: "others may write"},
-		{own: base + "/no/where", tmp: base, refused: "SHARDFEED_RUNTIME_DIR names another place"},
+		{own: base + "/some/where", tmp: base, want: base + "/some/where"},
+		{own: file + "/where", tmp: base, refused: elsewhere},
+		{xdg: base + "/no/where", tmp: base, refused: elsewhere},
 	} {
 		t.Run(c.want+c.refused, func(t *testing.T) {
 			t.Setenv("SHARDFEED_RUNTIME_DIR", c.own)
