@@ -35,6 +35,7 @@ type serveCommand struct {
 	log     string
 	level   string
 	readyFD int
+	check   string
 }
 
 func (a *app) serve() *cobra.Command {
@@ -44,9 +45,13 @@ func (a *app) serve() *cobra.Command {
 		Short: "Serve batches to Python on this machine, through shared memory",
 		Long: `serve is the engine behind the Python package, which starts one for each job and node and ends it
 with the job. Started by hand it serves several jobs: set SHARDFEED_SOCKET to its socket in their
-environment. It ends when its last client has been gone for the grace period.`,
+environment. It ends when its last client has been gone for the grace period.
+
+With --check it serves nothing: it asks the engine at that socket whether it answers, and exits
+with 0 if it does. Probes of Kubernetes use it.`,
 		Example: `  shardfeed serve --grace 0
-  shardfeed serve --socket /run/user/1000/shardfeed/mine.sock --log-level debug`,
+  shardfeed serve --socket /run/user/1000/shardfeed/mine.sock --log-level debug
+  shardfeed serve --check /run/user/1000/shardfeed/mine.sock`,
 		Args: cobra.NoArgs,
 	}
 	fs := c.Flags()
@@ -56,7 +61,13 @@ environment. It ends when its last client has been gone for the grace period.`,
 	fs.StringVar(&s.log, "log", "", "`file` that the log is added to (default: stderr)")
 	fs.StringVar(&s.level, "log-level", "", "debug, info, warning or error (default: "+logVariable+", else info)")
 	fs.IntVar(&s.readyFD, "ready-fd", -1, "tell through this open file `descriptor`, by a line of JSON, that the socket can be used")
-	return a.runs(c, func(ctx context.Context, _ []string) error { return a.runServe(ctx, s) })
+	fs.StringVar(&s.check, "check", "", "only ask whether an engine answers at this `socket`, for up to 5 s")
+	return a.runs(c, func(ctx context.Context, _ []string) error {
+		if fs.Changed("check") {
+			return a.checkEngine(ctx, s.check, fs)
+		}
+		return a.runServe(ctx, s)
+	})
 }
 
 // jobName matches the names that a job may have: those of files.

@@ -84,9 +84,9 @@
 // in their order. Until END, a BATCH comes as soon as a slot is free and its batch is ready: a free
 // slot is the credit, the trainer does not ask. ERROR ends an iteration like END. When the trainer
 // closes the socket or dies, its part of the iteration and its ring go; forked children do not keep
-// them. A data set closes with its last connection. The engine ends a grace period after its last
-// connection, and removes its socket's name first. If a connection ends before WELCOME, connect
-// again, to the next engine.
+// them. A data set closes with its last connection. The engine ends a grace period after the end of
+// the last connection that had an OPEN, and removes its socket's name first. If a connection ends
+// before WELCOME, connect again, to the next engine.
 //
 // # Rows by number
 //

@@ -20,7 +20,8 @@ type Server struct {
 	mu          sync.Mutex
 	connected   int
 	full        bool        // and it was logged
-	idle        *time.Timer // starts when the last one has left
+	idle        *time.Timer // starts when the last client has left
+	used        time.Time   // when it did
 	ending      bool        // takes no connection any more
 	connections sync.WaitGroup
 }
@@ -35,11 +36,12 @@ func New(o Options) *Server {
 var errIdle = errors.New("no trainer is connected any more")
 
 // Serve accepts connections from l, and closes l. It returns when ctx ends, or when there has been
-// no connection for the grace period, after it closed everything. Call it once.
+// no client for the grace period, after it closed everything. Call it once.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	s.mu.Lock()
+	s.used = time.Now()
 	if s.engine.Grace >= 0 {
 		s.idle = time.AfterFunc(s.engine.Grace, func() { s.expire(cancel) })
 	}
@@ -133,11 +135,12 @@ func (s *Server) begin(ctx context.Context, conn net.Conn) error {
 	s.full = false
 	s.connected++
 	s.connections.Go(func() {
-		defer s.left()
-		if err := s.serve(ctx, conn); err != nil {
+		client, err := s.serve(ctx, conn)
+		if err != nil {
 			_ = conn.Close()
 			s.engine.Logger.Error("a connection is refused", "error", err)
 		}
+		s.left(client)
 	})
 	return nil
 }
@@ -153,33 +156,39 @@ func (s *Server) reject(conn net.Conn, err error) {
 	_ = conn.Close()
 }
 
-// left starts the grace period after the last connection.
-func (s *Server) left() {
+// left starts the grace period after the last connection. It runs from the last client's end: what
+// only asked whether the engine answers does not make it live longer.
+func (s *Server) left(client bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.connected--
+	if client {
+		s.used = time.Now()
+	}
 	if s.connected == 0 && s.idle != nil && !s.ending {
-		s.idle.Reset(s.engine.Grace)
+		s.idle.Reset(s.engine.Grace - time.Since(s.used))
 	}
 }
 
-func (s *Server) serve(ctx context.Context, conn net.Conn) error {
+// serve serves a connection. It reports whether a client was there, which asked for data.
+func (s *Server) serve(ctx context.Context, conn net.Conn) (client bool, err error) {
 	u, ok := conn.(*net.UnixConn)
 	if !ok {
-		return fmt.Errorf("%T is not a Unix socket", conn)
+		return false, fmt.Errorf("%T is not a Unix socket", conn)
 	}
 	p, stranger := checkPeer(u)
 	t, err := newSender(u, s.engine.Logger)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if stranger != nil {
 		t.refuse(stranger)
-		return stranger
+		return false, stranger
 	}
 	stop := onDeath(p.pid, func() { _ = t.conn.CloseRead() })
 	defer stop()
 	welcome := Welcome{Version: Version, Build: s.engine.Build, PID: os.Getpid(), Log: s.engine.Log}
-	newConnection(t, welcome, s.limits, s.engine.open).serve(ctx)
-	return nil
+	c := newConnection(t, welcome, s.limits, s.engine.open)
+	c.serve(ctx)
+	return c.asked, nil
 }

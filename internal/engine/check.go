@@ -1,0 +1,105 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// checkTimeout is how long an engine may take to answer a check.
+const checkTimeout = 5 * time.Second
+
+// Check greets the engine that listens at path and returns its welcome. It is an error that no
+// engine answers there within 5 s, or one of another protocol version. The engine's grace period
+// goes on: a check is not a client.
+func Check(ctx context.Context, path string) (Welcome, error) {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", path)
+	if err != nil {
+		return Welcome{}, fmt.Errorf("%s: %w", path, unreachable(path, err))
+	}
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	defer stop()
+	w, err := greet(conn)
+	_ = conn.Close()
+	if err != nil {
+		return Welcome{}, fmt.Errorf("%s: %w", path, unanswered(ctx, err))
+	}
+	return w, nil
+}
+
+// unreachable says what lies at a socket's path to which no connection can be made.
+func unreachable(path string, err error) error {
+	info, missing := os.Stat(path)
+	switch {
+	case len(path) > maxSocket:
+		return fmt.Errorf("longer than the %d bytes that a socket's path may have", maxSocket)
+	case errors.Is(missing, fs.ErrNotExist):
+		return errors.New("no engine listens there: there is no such file")
+	case missing == nil && info.Mode().Type() != fs.ModeSocket:
+		return fmt.Errorf("%w but %s", errNotSocket, kindOfFile(info.Mode()))
+	case errors.Is(err, unix.ECONNREFUSED):
+		return errors.New("no engine listens there: connection refused, its engine has ended")
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
+		return fmt.Errorf("no connection within %v", checkTimeout)
+	}
+	var sys *os.SyscallError
+	if errors.As(err, &sys) {
+		return sys
+	}
+	return err
+}
+
+// greet sends HELLO and reads the answer.
+func greet(conn net.Conn) (w Welcome, err error) {
+	hello, err := appendMessage(nil, kindHello, Hello{Version: Version, PID: os.Getpid()})
+	if err != nil {
+		return w, err
+	}
+	if _, err := conn.Write(hello); err != nil {
+		return w, err
+	}
+	frames := newFrameReader(conn)
+	kind, payload, err := frames.next()
+	if err != nil {
+		return w, err
+	}
+	switch kind {
+	case kindWelcome:
+		err = decode(kind, payload, false, &w)
+	case kindError:
+		var f Failure
+		if err = decode(kind, payload, false, &f); err == nil {
+			err = fmt.Errorf("the engine refuses: %w", &f)
+		}
+	default:
+		err = protocolError("%v where WELCOME has to be", kind)
+	}
+	if err == nil && w.Version != Version {
+		err = fmt.Errorf("the engine speaks version %d of the protocol, this program %d; install one version of shardfeed for both", w.Version, Version)
+	}
+	return w, err
+}
+
+// unanswered says why a greeting got no welcome.
+func unanswered(ctx context.Context, err error) error {
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return fmt.Errorf("no answer within %v", checkTimeout)
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, io.EOF), errors.Is(err, unix.ECONNRESET), errors.Is(err, unix.EPIPE):
+		return errors.New("the connection was closed without an answer")
+	case errors.Is(err, errProtocol):
+		return fmt.Errorf("what answers there is not an engine: %w", err)
+	}
+	return err
+}
