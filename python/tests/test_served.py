@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import signal
+import socket
+import subprocess
+import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +20,7 @@ import pytest
 from conftest import ended, engines
 from trainer import connect, ids, join, rest, start
 
-from shardfeed import errors
+from shardfeed import _duration, errors
 from shardfeed._engine import Engine
 
 ROWS = 4000
@@ -232,3 +238,127 @@ def test_ctrl_c_ends_a_trainer_and_spares_the_engine(job: str, shards: Path) -> 
     assert child.returncode == -signal.SIGINT and "KeyboardInterrupt" in words
     join(staying, "i")
     assert sorted(rest(staying)) == list(range(ROWS))
+
+
+Sidecar = Callable[[], subprocess.Popen[bytes]]
+
+
+@pytest.fixture
+def sidecar(
+    runtime: Path, engine_binary: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Sidecar]:
+    """Starts the engine that SHARDFEED_SOCKET names, as a container beside the trainer's would, in a directory that is not there yet."""
+    monkeypatch.setenv("SHARDFEED_SOCKET", str(tmp_path_factory.mktemp("s") / "engine" / "engine.sock"))
+    started = []
+
+    def start() -> subprocess.Popen[bytes]:
+        started.append(
+            subprocess.Popen([engine_binary, "serve", "--grace", "0", "--log-level", "error", "--socket", os.environ["SHARDFEED_SOCKET"]])
+        )
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.terminate()
+        process.wait()
+
+
+@contextmanager
+def later(seconds: float, start: Sidecar) -> Iterator[None]:
+    timer = threading.Timer(seconds, start)
+    timer.start()
+    yield
+    timer.join()
+
+
+def test_waits_for_a_sidecar(sidecar: Sidecar, shards: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHARDFEED_SOCKET_WAIT", "30s")
+    begin = time.monotonic()
+    with later(0.5, sidecar):
+        connection = connect(shards)
+    assert 0.5 < time.monotonic() - begin < 30
+    join(connection, "i")
+    assert sorted(rest(connection)) == list(range(ROWS))
+
+
+def test_waits_for_a_sidecar_that_starts_again(sidecar: Sidecar, shards: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHARDFEED_SOCKET_WAIT", "30")
+    first = sidecar()
+    connection = connect(shards)
+    join(connection, "i")
+    assert connection.next() is not None
+    first.kill()
+    first.wait()
+    with pytest.raises(errors.EngineGone):
+        rest(connection)
+    with later(0.3, sidecar):
+        again = connect(shards)
+    join(again, "i")
+    assert sorted(rest(again)) == list(range(ROWS))
+
+
+@pytest.mark.parametrize(("wait", "limit", "most"), [("200ms", None, 5.0), ("60s", 0.2, 5.0), ("0.2", 60.0, 5.0)])
+def test_a_sidecar_that_does_not_come(
+    sidecar: Sidecar, monkeypatch: pytest.MonkeyPatch, wait: str, limit: float | None, most: float
+) -> None:
+    monkeypatch.setenv("SHARDFEED_SOCKET_WAIT", wait)
+    begin = time.monotonic()
+    words = (
+        re.escape(os.environ["SHARDFEED_SOCKET"])
+        + r", which SHARDFEED_SOCKET names after 0\.2 s \(SHARDFEED_SOCKET_WAIT\): start shardfeed serve"
+    )
+    with pytest.raises(errors.EngineStartError, match=words):
+        Engine().connect(limit)
+    assert 0.2 <= time.monotonic() - begin < most
+
+
+def test_a_sidecar_is_not_waited_for_without_being_asked(sidecar: Sidecar, monkeypatch: pytest.MonkeyPatch) -> None:
+    for wait in (None, "", "0", "0s"):
+        if wait is None:
+            monkeypatch.delenv("SHARDFEED_SOCKET_WAIT", raising=False)
+        else:
+            monkeypatch.setenv("SHARDFEED_SOCKET_WAIT", wait)
+        begin = time.monotonic()
+        with pytest.raises(errors.EngineStartError, match=r"SHARDFEED_SOCKET names: .* or set SHARDFEED_SOCKET_WAIT, such as 60s"):
+            Engine().connect(60)
+        assert time.monotonic() - begin < 2
+
+
+def test_a_socket_that_cannot_be_reached_is_not_waited_for(sidecar: Sidecar, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHARDFEED_SOCKET_WAIT", "60s")
+    path = Path(os.environ["SHARDFEED_SOCKET"])
+    path.parent.mkdir()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as other:  # EPROTOTYPE, for anyone; another user gets EACCES
+        other.bind(str(path))
+        with pytest.raises(errors.EngineStartError, match=r"which SHARDFEED_SOCKET names, cannot be reached: .*; run both as one user"):
+            Engine().connect(60)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("90", 90),
+        ("1.5", 1.5),
+        (".5s", 0.5),
+        ("60s", 60),
+        ("1m30s", 90),
+        ("500ms", 0.5),
+        ("1h", 3600),
+        ("2us", 2e-6),
+        (" 7s ", 7),
+        ("0", 0),
+    ],
+)
+def test_durations(text: str, seconds: float) -> None:
+    assert _duration.seconds("X", text) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize("text", ["soon", "-1", "-1s", "1 s", "1s5", "s", "1d", "nan", "inf", "1e3", "1,5", "."])
+def test_durations_that_are_refused(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHARDFEED_SOCKET", "/nowhere/engine.sock")
+    monkeypatch.setenv("SHARDFEED_SOCKET_WAIT", text)
+    with pytest.raises(
+        errors.OptionError,
+        match=re.escape(f"SHARDFEED_SOCKET_WAIT must be a time of at least 0, such as 60s, 1m30s or 60 (seconds), got {text!r}"),
+    ):
+        Engine("job")

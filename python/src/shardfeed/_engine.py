@@ -15,12 +15,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from . import _launcher, _rank, _runtime
+from . import _duration, _launcher, _rank, _runtime
 from ._version import __version__
 from .errors import EngineStartError, FeedTimeoutError, ShardfeedError
 
 _START_SECONDS = 60.0
 _RETRY_SECONDS = 0.005
+_WAIT_RETRY_SECONDS = 0.05  # for an engine that others start
 
 # The engine must not be the trainer's child, which would not wait for it. A shell that ends at once
 # leaves it to init.
@@ -40,7 +41,8 @@ class _Socket(socket.socket):
 class Engine:
     """The engine of one job and one build, in the runtime directory. Different versions have different engines.
 
-    $SHARDFEED_SOCKET names the socket of an engine that was started by hand. Then that one is used, and none is started.
+    $SHARDFEED_SOCKET names the socket of an engine that was started by hand, or in a container beside this one. Then that one is used, and
+    none is started. $SHARDFEED_SOCKET_WAIT is how long to wait for it.
     """
 
     def __init__(self, job: str | None = None, *, binary: str | os.PathLike[str] | None = None, local_world_size: int | None = None):
@@ -51,6 +53,7 @@ class Engine:
         if self.given:
             base = Path(self.given).absolute()
             self.socket = base
+            self.wait = _duration.seconds("SHARDFEED_SOCKET_WAIT", os.environ.get("SHARDFEED_SOCKET_WAIT") or "0")
         else:
             self.binary = find_binary() if binary is None else Path(binary).absolute()
             base = _runtime.directory() / _rank.digest(f"{self.job}\0{self.build}\0{_identity(self.binary)}")
@@ -64,16 +67,20 @@ class Engine:
         except ShardfeedError:
             raise
         except OSError as e:
+            if self.given:
+                raise EngineStartError(
+                    f"the engine at {self.socket}, which SHARDFEED_SOCKET names, cannot be reached: {e}; run both as one user"
+                ) from None
             raise EngineStartError(
                 f"the engine {self.socket} can be neither reached nor started: {e}; set SHARDFEED_RUNTIME_DIR to another directory"
             ) from None
 
     def _connect(self, timeout: float | None) -> socket.socket:
+        if self.given:
+            return self._await(self.wait if timeout is None else min(timeout, self.wait))
         sock = self._try()
         if sock is not None:
             return sock
-        if self.given:
-            raise EngineStartError(f"no engine listens at {self.socket}, which SHARDFEED_SOCKET names: start shardfeed serve, or unset it")
         deadline = time.monotonic() + (_START_SECONDS if timeout is None else min(timeout, _START_SECONDS))
         with self._starting(deadline):
             sock = self._try()
@@ -85,6 +92,20 @@ class Engine:
                 if sock is None and (time.monotonic() > deadline or not another):
                     words = _runtime.last_lines(self.log, begin)
                     raise EngineStartError(f"the engine {self.binary} did not start; its log is {self.log}, and ends with\n{words}")
+        return sock
+
+    def _await(self, wait: float) -> socket.socket:
+        """Waits for an engine that this process does not start."""
+        deadline = time.monotonic() + wait
+        while (sock := self._try()) is None:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                waited = f" after {wait:g} s (SHARDFEED_SOCKET_WAIT)" if wait else ""
+                more = "" if wait else ", or set SHARDFEED_SOCKET_WAIT, such as 60s, where one is about to start"
+                raise EngineStartError(
+                    f"no engine listens at {self.socket}, which SHARDFEED_SOCKET names{waited}: start shardfeed serve, or unset it{more}"
+                )
+            time.sleep(min(left, _WAIT_RETRY_SECONDS))
         return sock
 
     def _lives(self) -> bool:
