@@ -1,10 +1,11 @@
 # make build        the programs into bin/
 # make test         all tests: Go with the race detector, storage on real servers, Python with torch. Only tests; it never stops itself
-# make check        what CI runs besides: lint, cross-build, test-builds, docs, dependencies
+# make check        what CI runs besides: lint, cross-build, test-builds, docs, deploy, dependencies
 # make lint         formatting, vet, staticcheck, ruff, mypy, wording
 # make cross-build  builds and vets for the other platforms
 # make test-builds  tests of the builds without cgo, without CUDA and without libjpeg-turbo
 # make docs         the site of docs/ into dist/site, with its links checked
+# make deploy       checks the manifests and scripts of deploy/ against schemas, without a cluster
 # make dependencies go.mod is tidy; which modules are old or vulnerable
 # make release      archives, wheels, checksums and SBOM of the current tag into dist/
 #
@@ -45,7 +46,7 @@ PACKAGES = $$(($$(getconf _NPROCESSORS_ONLN) + 1))
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
-.PHONY: test-ray turbojpeg build test test-full check lint docs dependencies release bench fuzz demo testdata cross test-go test-storage test-minio servers packages test-python test-package cross-build cross-quick corrupt bench-smoke bench-peers test-gpu bench-gpu test-builds
+.PHONY: test-ray turbojpeg build test test-full check lint docs deploy dependencies release bench fuzz demo testdata cross test-go test-storage test-minio servers packages test-python test-package cross-build cross-quick corrupt bench-smoke bench-peers test-gpu bench-gpu test-builds
 
 # libjpeg-turbo beside the programs, which look for it there; replaced as a whole, as one may have it loaded. Where it cannot be built
 # images are decoded in Go and its tests skip; with CI=true only where what builds it cannot be fetched.
@@ -84,6 +85,7 @@ check:
 	tools/stage cross-build 20 $(MAKE) --no-print-directory cross-build
 	tools/stage builds 20 $(MAKE) --no-print-directory test-builds
 	tools/stage docs 15 $(MAKE) --no-print-directory docs
+	tools/stage deploy 5 $(MAKE) --no-print-directory deploy
 	tools/stage dependencies 10 $(MAKE) --no-print-directory dependencies
 
 # Devices in the other builds: the driver called without cgo, and no CUDA at all. Images without libjpeg-turbo.
@@ -158,6 +160,10 @@ lint:
 docs:
 	NO_MKDOCS_2_WARNING=1 $$(tools/venv tools/docs/requirements.txt)/bin/python -m mkdocs build --strict --config-file tools/docs/mkdocs.yml
 	@echo "docs: dist/site/index.html"
+
+# The schemas come from PyPI and the Go module proxy, into the user's caches.
+deploy:
+	tools/deploy/check
 
 dependencies:
 	tools/dependencies
