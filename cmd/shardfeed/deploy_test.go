@@ -48,8 +48,8 @@ func TestDeployCommands(t *testing.T) {
 }
 
 var (
-	listed  = regexp.MustCompile(`\["shardfeed",[^\]]*\]`)                // a container's command, on one line
-	inShell = regexp.MustCompile(`(?m)(?:^|[ ;&|])shardfeed ([^\n;&|]*)`) // one in a script
+	listed  = regexp.MustCompile(`\["shardfeed",[^\]]*\]`)                 // a container's command, on one line
+	inShell = regexp.MustCompile(`(?m)(?:^|[ +;&|])shardfeed ([^\n;&|]*)`) // one in a script
 	noted   = regexp.MustCompile(`(?m)(?:^|[ ])# .*$`)
 	quoted  = strings.NewReplacer(`"`, "", "'", "")
 )
@@ -65,7 +65,7 @@ func deployed(t *testing.T, file, text string) (commands [][]string) {
 		commands = append(commands, command[1:])
 	}
 	if filepath.Ext(file) == ".md" {
-		text = strings.Join(blocksOf(text, "bash"), "\n")
+		text = strings.Join(append(blocksOf(text, "bash"), blocksOf(text, "diff")...), "\n")
 	}
 	text = strings.ReplaceAll(noted.ReplaceAllString(text, ""), "\\\n", " ")
 	for _, match := range inShell.FindAllStringSubmatch(text, -1) {

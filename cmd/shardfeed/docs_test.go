@@ -38,7 +38,7 @@ var (
 func TestDocLinks(t *testing.T) {
 	pages, root := pages(t)
 	for _, more := range []string{
-		"CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "llms.txt", "python/README.md", "examples/README.md", "bench/README.md",
+		"CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "llms.txt", "python/README.md", "examples/README.md", "bench/README.md", "deploy/README.md",
 	} {
 		text, err := os.ReadFile(filepath.Join(root, more))
 		if err != nil {

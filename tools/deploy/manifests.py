@@ -1,9 +1,10 @@
-"""Validates manifests: manifests.py MANIFEST... --schemas CRD... A field that no schema has is an error, as is a misspelt copy that passes."""
+"""Validates manifests: manifests.py MANIFEST... --schemas CRD... Unknown fields are errors, as are misspelt copies that pass."""
 
 from __future__ import annotations
 
 import argparse
 import copy
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -58,8 +59,12 @@ def check(path: Path, validators: dict[tuple[str, str], Validate]) -> Iterator[s
 
 
 def documents(path: Path) -> Iterator[dict[str, Any]]:
-    with open(path, encoding="utf-8") as file:
-        yield from (document for document in yaml.load_all(file, yaml.CSafeLoader) if document is not None)
+    """Yields the documents of a file; of a page, those in blocks that are whole manifests."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".md":
+        blocks = re.findall(r"^```yaml\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+        text = "\n---\n".join(block for block in blocks if block.startswith("apiVersion:"))
+    yield from (document for document in yaml.load_all(text, yaml.CSafeLoader) if document is not None)
 
 
 def key_of(document: dict[str, Any]) -> tuple[str, str]:
