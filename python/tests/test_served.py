@@ -289,7 +289,7 @@ def test_waits_for_a_sidecar_that_starts_again(sidecar: Sidecar, shards: Path, m
     assert connection.next() is not None
     first.kill()
     first.wait()
-    with pytest.raises(errors.EngineGone):
+    with pytest.raises(errors.EngineGone, match=r"has ended; its log went to the stderr of shardfeed serve$"):
         rest(connection)
     with later(0.3, sidecar):
         again = connect(shards)

@@ -403,6 +403,8 @@ class Connection:
 
     def _log(self) -> str:
         path = self.welcome["log"]
+        if not path:  # it was started by hand, without --log
+            return "its log went to the stderr of shardfeed serve"
         return f"its log is {path}, and ends with\n{_runtime.last_lines(path)}"
 
     def _decode(self, kind: int) -> dict[str, Any]:
