@@ -270,6 +270,28 @@ func TestListenMakesItsDirectory(t *testing.T) {
 	}
 }
 
+// An emptyDir belongs to root, whoever uses it.
+func TestListenInAnothersDirectory(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root gives a directory to another user")
+	}
+	volume := runtimeDir(t)
+	if err := errors.Join(os.Chown(volume, 12345, 12345), os.Chmod(volume, 0o777)); err != nil {
+		t.Fatal(err)
+	}
+	want := "belongs to user 12345, not to user 0; name a directory below it, such as " + volume + "/engine, which serve makes"
+	if _, err := Listen(filepath.Join(volume, "a.sock")); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v", err)
+	}
+	l, err := Listen(filepath.Join(volume, "engine", "a.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // Engines that begin at once may find that another has made the directory.
 func TestListenMakesItsDirectoryAtOnce(t *testing.T) {
 	dir := filepath.Join(runtimeDir(t), "a", "b")
