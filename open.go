@@ -59,7 +59,7 @@ func (h *Host) Open(ctx context.Context, s Spec, e Events) (*Dataset, error) {
 		return nil, err
 	}
 	o := s.options()
-	if err := s.readFiles(&o); err != nil {
+	if err := s.readFiles(ctx, &o); err != nil {
 		return nil, err
 	}
 	places := s.Places()
@@ -86,7 +86,7 @@ func (h *Host) Open(ctx context.Context, s Spec, e Events) (*Dataset, error) {
 }
 
 // readFiles reads the files of a plan, of a list of shards and of rows.
-func (s Spec) readFiles(o *iterable.Options) (err error) {
+func (s Spec) readFiles(ctx context.Context, o *iterable.Options) (err error) {
 	if err := s.readRows(o); err != nil {
 		return err
 	}
@@ -102,12 +102,12 @@ func (s Spec) readFiles(o *iterable.Options) (err error) {
 		return nil
 	}
 	if o.Plan == nil {
-		if o.Plan, err = iterable.ReadPlan(s.Plan); err != nil {
+		if o.Plan, err = s.ReadPlan(ctx); err != nil {
 			return err
 		}
 	}
 	if err := o.Validate(); err != nil {
-		return fmt.Errorf("plan %s: %w", s.Plan, err)
+		return fmt.Errorf("plan %s: %w", shard.Redact(s.Plan), err)
 	}
 	return nil
 }

@@ -67,7 +67,8 @@ type Spec struct {
 	Manifest string `json:"manifest"`
 
 	// Plan is a file that pins the list of shards and the order, as `shardfeed plan --save` writes
-	// it. SavedPlan is what is in it, for callers that have read it.
+	// it: a path, or any address that shards can have. SavedPlan is what is in it, for callers that
+	// have read it.
 	Plan      string              `json:"plan"`
 	SavedPlan *iterable.SavedPlan `json:"-"`
 

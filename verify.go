@@ -16,7 +16,7 @@ func Verify(ctx context.Context, s Spec, e Events, verified func(rows, of int64)
 	}
 	o := s.options()
 	o.IndexDir, o.DefaultMemory, o.Events = s.Places().Index, s.RankMemory(), e.ofDataset()
-	if err := s.readFiles(&o); err != nil {
+	if err := s.readFiles(ctx, &o); err != nil {
 		return nil, err
 	}
 	stores, err := s.Stores(e)

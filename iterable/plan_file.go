@@ -140,24 +140,8 @@ func pinnedRows(params *shuffle.Params) int64 {
 	return params.UnitRows
 }
 
-// ReadPlan reads what SavePlan wrote.
-func ReadPlan(path string) (*SavedPlan, error) {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	p, err := parsePlan(b)
-	if err != nil {
-		return nil, fmt.Errorf("%s: is no plan of shardfeed: %w", path, err)
-	}
-	return p, nil
-}
-
-func parsePlan(b []byte) (*SavedPlan, error) {
-	var f planFile
-	if err := json.Unmarshal(b, &f); err != nil {
-		return nil, err
-	}
+// saved reads the file.
+func (f *planFile) saved() (*SavedPlan, error) {
 	if f.Version != 1 {
 		return nil, fmt.Errorf("version %d is not known", f.Version)
 	}

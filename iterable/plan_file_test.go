@@ -85,7 +85,7 @@ func TestPlanFileRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct{ content, want string }{
-		"cut":     {string(b[:len(b)/2]), "is no plan of shardfeed"},
+		"cut":     {string(b[:len(b)/2]), "not a plan of shardfeed"},
 		"edited":  {strings.Replace(string(b), `"lanes":1`, `"lanes":2`, 1), "its hash does not fit"},
 		"version": {strings.Replace(string(b), `"v":1`, `"v":2`, 1), "version 2 is not known"},
 		"state":   {`{"v":1,"shuffle":true}`, "its hash does not fit"},

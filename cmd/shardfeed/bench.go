@@ -50,7 +50,7 @@ what lies there is not touched. With --images it decodes, crops and changes imag
 	f.object(fs)
 	f.remote(fs)
 	return a.verb(c, func(ctx context.Context, addresses []string) error {
-		if err := f.check(fs); err != nil {
+		if err := f.check(ctx, fs); err != nil {
 			return err
 		}
 		if f.limit.left(0, 1) == 0 {

@@ -92,7 +92,7 @@ say the same are allowed, others are an error. Columns, rank, world size and mem
 	_ = c.MarkFlagDirname("decode-images")
 	cat.remote(fs)
 	return a.verb(c, func(ctx context.Context, addresses []string) error {
-		if err := cat.prepare(fs); err != nil {
+		if err := cat.prepare(ctx, fs); err != nil {
 			return err
 		}
 		return cat.run(ctx, fs, addresses)
@@ -100,7 +100,7 @@ say the same are allowed, others are an error. Columns, rank, world size and mem
 }
 
 // prepare checks the flags and reads the state.
-func (c *catCommand) prepare(fs *pflag.FlagSet) error {
+func (c *catCommand) prepare(ctx context.Context, fs *pflag.FlagSet) error {
 	if c.stateFile != "" {
 		state, err := readState(c.stateFile)
 		if err != nil {
@@ -113,7 +113,7 @@ func (c *catCommand) prepare(fs *pflag.FlagSet) error {
 	if c.imageDir != "" {
 		c.imageInfo, c.rowIDs = true, true
 	}
-	if err := c.check(fs); err != nil {
+	if err := c.check(ctx, fs); err != nil {
 		return err
 	}
 	if err := c.checkBatching(fs); err != nil {

@@ -38,7 +38,7 @@ With --sources it prints the rows of each source, under its own rules, and of al
 	f.inFileOrder(fs)
 	f.remote(fs)
 	return a.verb(c, func(ctx context.Context, addresses []string) error {
-		if err := f.check(fs); err != nil {
+		if err := f.check(ctx, fs); err != nil {
 			return err
 		}
 		find := a.total

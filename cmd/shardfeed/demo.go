@@ -50,7 +50,7 @@ once, how well the batches were mixed, and what a filter and a split into parts 
 	d.object(fs)
 	return a.runs(c, func(ctx context.Context, _ []string) error {
 		d.shuffle, d.start, d.worldSize, d.epochs = true, string(shuffle.Filled), demoRanks, demoEpochs
-		if err := d.check(fs); err != nil {
+		if err := d.check(ctx, fs); err != nil {
 			return err
 		}
 		result, err := d.stream(ctx)

@@ -30,7 +30,7 @@ and the cache are kept, what memory this process may use and who decodes JPEG. I
 	f.object(fs)
 	f.remote(fs)
 	return a.verb(c, func(ctx context.Context, addresses []string) error {
-		if err := f.check(fs); err != nil {
+		if err := f.check(ctx, fs); err != nil {
 			return err
 		}
 		d, err := a.diagnose(ctx, addresses, f)

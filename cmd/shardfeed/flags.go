@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -92,7 +93,7 @@ func (f *flags) orderFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&f.lanes, "lanes", 0, "pin the plan's number of lanes (default: by the rule)")
 	fs.Int64Var(&f.unitRows, "unit-rows", 0, "pin the rows of the units that are loaded and mixed as one; with a page index, no fewer than a page has (default: by the rule)")
 	fs.StringVar(&f.start, "start", string(shuffle.Filled), "filled: mixed from the first batch on; direct: the first batch sooner")
-	fs.StringVar(&f.plan, "plan", "", "pin shards and order to what plan --save wrote into this `file`")
+	fs.StringVar(&f.plan, "plan", "", "pin shards and order to what plan --save wrote into this `file`, a path or an address such as s3://bucket/run.plan")
 	fs.IntVar(&f.maxWorldSize, "max-world-size", 0, "the largest world size that the run will ever have (default: the world size)")
 }
 
@@ -141,7 +142,7 @@ func (f *flags) object(fs *pflag.FlagSet) {
 var needShuffle = [...]string{"shuffle-buffer", "seed", "lanes", "start", "max-world-size"}
 
 // check checks the flags. Verbs that registered fewer flags have zeros in the others.
-func (f *flags) check(fs *pflag.FlagSet) error {
+func (f *flags) check(ctx context.Context, fs *pflag.FlagSet) error {
 	for _, name := range needShuffle {
 		if fs.Lookup("shuffle") != nil && fs.Changed(name) && !f.shuffle && f.plan == "" && !f.resumed {
 			return usagef("--%s has no effect without --shuffle: add it", name)
@@ -185,7 +186,7 @@ func (f *flags) check(fs *pflag.FlagSet) error {
 	if err := f.checkRemote(fs); err != nil {
 		return err
 	}
-	if err := f.adoptPlan(fs.Changed); err != nil {
+	if err := f.adoptPlan(ctx, fs.Changed); err != nil {
 		return err
 	}
 	if f.epoch > lastEpoch || f.epochs-1 > lastEpoch-f.epoch {
@@ -209,7 +210,7 @@ func (f *flags) trimColumns(fs *pflag.FlagSet) error {
 }
 
 // adoptPlan takes the order from the plan's file, and refuses flags that contradict it.
-func (f *flags) adoptPlan(given func(flag string) bool) error {
+func (f *flags) adoptPlan(ctx context.Context, given func(flag string) bool) error {
 	if f.plan == "" {
 		return nil
 	}
@@ -219,7 +220,7 @@ func (f *flags) adoptPlan(given func(flag string) bool) error {
 		}
 	}
 	var err error
-	if f.pinned, err = iterable.ReadPlan(f.plan); err != nil {
+	if f.pinned, err = f.spec(nil).ReadPlan(ctx); err != nil {
 		return fileError(err)
 	}
 	f.start = ""

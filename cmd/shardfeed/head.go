@@ -26,7 +26,7 @@ a column source.`,
 	l.flagsOf(c)
 	l.remote(c.Flags())
 	return a.verb(c, func(ctx context.Context, addresses []string) error {
-		if err := l.prepare(c.Flags()); err != nil {
+		if err := l.prepare(ctx, c.Flags()); err != nil {
 			return err
 		}
 		return l.show(ctx, addresses, l.first)

@@ -32,7 +32,7 @@ Of binary columns whose first rows hold images it reads some rows, at most 128 o
 	f.object(fs)
 	f.remote(fs)
 	return a.verb(c, func(ctx context.Context, addresses []string) error {
-		if err := f.check(fs); err != nil {
+		if err := f.check(ctx, fs); err != nil {
 			return err
 		}
 		i, err := a.inspection(ctx, addresses, f)

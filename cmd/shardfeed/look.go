@@ -53,8 +53,8 @@ func completeWords(c *cobra.Command, flag string, words []string) {
 	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
 
-func (l *look) prepare(fs *pflag.FlagSet) error {
-	if err := l.check(fs); err != nil {
+func (l *look) prepare(ctx context.Context, fs *pflag.FlagSet) error {
+	if err := l.check(ctx, fs); err != nil {
 		return err
 	}
 	if l.count < 0 || l.count > mostRows {

@@ -42,7 +42,7 @@ well batches would be mixed.`,
 	fs.StringVar(&saved.name, "save", "", "write the list of shards and the parameters of the order into this `file`, for --plan of all ranks and later runs")
 	f.remote(fs)
 	return a.verb(c, func(ctx context.Context, addresses []string) (err error) {
-		if err := f.check(fs); err != nil {
+		if err := f.check(ctx, fs); err != nil {
 			return err
 		}
 		if saved.name != "" {

@@ -46,7 +46,7 @@ training with seed 0 has them in its first epochs. An image that cannot be decod
 		if err := s.checkMontage(c.Flags(), &s.look); err != nil {
 			return err
 		}
-		if err := s.prepare(c.Flags()); err != nil {
+		if err := s.prepare(ctx, c.Flags()); err != nil {
 			return err
 		}
 		if !c.Flags().Changed("seed") {

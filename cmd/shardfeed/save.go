@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/shardfeed/shardfeed/iterable"
+	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -72,6 +73,9 @@ func (s saveFile) check() error {
 
 // target follows symbolic links, and refuses directories and files of another kind.
 func (s saveFile) target() (saveTarget, error) {
+	if scheme, _ := shard.SplitScheme(s.name); scheme != "" {
+		return saveTarget{}, usagef("--%s must be a path on this machine, got %s: write a file, and copy it there", s.flag, shard.Redact(s.name))
+	}
 	if isDescriptor(s.name) {
 		return saveTarget{s.name, true}, nil
 	}

@@ -32,7 +32,7 @@ shows the columns of all sources together.`,
 	f.object(fs)
 	f.remote(fs)
 	return a.verb(c, func(ctx context.Context, addresses []string) error {
-		if err := f.check(fs); err != nil {
+		if err := f.check(ctx, fs); err != nil {
 			return err
 		}
 		return a.showSchema(ctx, addresses, f)

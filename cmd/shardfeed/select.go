@@ -41,7 +41,7 @@ is whole.`,
 	group(fs, rowsGroup, f.unweighted)
 	f.remote(fs)
 	return a.verb(c, func(ctx context.Context, addresses []string) error {
-		if err := f.check(fs); err != nil {
+		if err := f.check(ctx, fs); err != nil {
 			return err
 		}
 		switch {

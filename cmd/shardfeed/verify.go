@@ -38,7 +38,7 @@ A shard whose footer is lost must be moved away for them.`,
 	f.object(fs)
 	f.remote(fs)
 	return a.verb(c, func(ctx context.Context, addresses []string) error {
-		if err := f.check(fs); err != nil {
+		if err := f.check(ctx, fs); err != nil {
 			return err
 		}
 		if saved.name != "" {

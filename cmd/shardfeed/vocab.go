@@ -48,15 +48,15 @@ words into a dictionary that no row has, such as unused categories; they are lis
 	v.object(fs)
 	v.remote(fs)
 	return a.verb(c, func(ctx context.Context, addresses []string) error {
-		if err := v.prepare(fs); err != nil {
+		if err := v.prepare(ctx, fs); err != nil {
 			return err
 		}
 		return v.run(ctx, addresses)
 	})
 }
 
-func (v *vocabCommand) prepare(fs *pflag.FlagSet) error {
-	if err := v.check(fs); err != nil {
+func (v *vocabCommand) prepare(ctx context.Context, fs *pflag.FlagSet) error {
+	if err := v.check(ctx, fs); err != nil {
 		return err
 	}
 	switch {

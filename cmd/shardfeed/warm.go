@@ -54,7 +54,7 @@ is fetched once.`,
 	f.storage(fs)
 	group(fs, cacheGroup, f.capacity)
 	return a.verb(c, func(ctx context.Context, addresses []string) error {
-		if err := f.check(fs); err != nil {
+		if err := f.check(ctx, fs); err != nil {
 			return err
 		}
 		w, err := a.warmUp(ctx, addresses, f)

@@ -129,6 +129,7 @@ func kindOf(err error) string {
 		broke    *iterable.PanicError
 		recode   *iterable.TransformError
 		option   *iterable.OptionError
+		plan     *iterable.PlanError
 		source   *iterable.SourceError
 		ready    *Failure
 	)
@@ -147,7 +148,7 @@ func kindOf(err error) string {
 		return KindMemory
 	case errors.As(err, &manifest), errors.As(err, &mismatch):
 		return KindState
-	case errors.As(err, &recode), errors.As(err, &wrong), errors.As(err, &option), errors.Is(err, shard.ErrBadURI):
+	case errors.As(err, &recode), errors.As(err, &wrong), errors.As(err, &option), errors.As(err, &plan), errors.Is(err, shard.ErrBadURI):
 		return KindValue
 	case errors.Is(err, shard.ErrNotExist), errors.Is(err, fs.ErrNotExist):
 		return KindNotFound

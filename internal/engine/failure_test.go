@@ -63,6 +63,7 @@ func TestFailureOf(t *testing.T) {
 		{"full", syscall.ENOSPC, bare(KindStorage, syscall.ENOSPC)},
 		{"passing", shard.ErrTransient, bare(KindStorage, shard.ErrTransient)},
 		{"address", shard.ErrBadURI, bare(KindValue, shard.ErrBadURI)},
+		{"no plan", &iterable.PlanError{Name: "p", Err: errors.New("x")}, bare(KindValue, &iterable.PlanError{Name: "p", Err: errors.New("x")})},
 		{"protocol", protocolError("x"), bare(KindProtocol, protocolError("x"))},
 		{"the end", errEngineEnds, bare(KindGone, errEngineEnds)},
 		{"deadline", context.DeadlineExceeded, bare(KindTimeout, context.DeadlineExceeded)},

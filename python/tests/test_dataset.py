@@ -486,8 +486,11 @@ def test_a_plan_pins_shards_and_order(shards, tmp_path, engine_binary):
     assert open_shards(data, **given).size == ROWS + 1000
     dataset = open_shards(data, plan=plan, **given)
     assert dataset.size == ROWS and ids(dataset) == before
+    assert ids(open_shards(data, plan=f"file://{plan}", **given)) == before
     with pytest.raises(FileNotFoundError, match=r"nothing\.json"):
         open_shards(data, plan=tmp_path / "nothing.json", **given)
+    with pytest.raises(errors.OptionError, match=r"part-0\.parquet: not a plan of shardfeed: it begins like another kind of file"):
+        open_shards(data, plan=data / "part-0.parquet", **given)
 
 
 def test_relative_addresses(shards, monkeypatch):

@@ -327,3 +327,11 @@ def test_storage_names_are_those_of_the_stores():
 def test_environment_of_the_trainer():
     kept = {"AWS_PROFILE": "p", "KRB5CCNAME": "c", "HADOOP_CONF_DIR": "d", "https_proxy": "h", "HOME": "/h", "SHARDFEED_CACHE_DIR": "x"}
     assert _storage.environment(kept | {"PATH": "/bin", "SECRET": "s", "SHARDFEED_LOG": "debug"}) == kept
+
+
+def test_a_plan_is_a_path_or_an_address():
+    assert spec(plan="runs/a.plan")["plan"] == os.path.abspath("runs/a.plan")
+    assert spec(plan=Path("runs/a.plan"))["plan"] == os.path.abspath("runs/a.plan")
+    assert spec(plan="s3://bucket/a.plan")["plan"] == "s3://bucket/a.plan"
+    with pytest.raises(OptionError, match="plan must be a path, got 7"):
+        spec(plan=7)

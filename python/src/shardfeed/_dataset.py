@@ -180,8 +180,8 @@ class StreamingDataset(Connected, Generic[T]):
             ``stats()["image_decoder"]`` names it.
         manifest (str or Path, default None): a saved list of shards to continue with; shards that
             were added later are not read.
-        plan (str or Path, default None): a file of ``shardfeed plan --save``. It pins the shards
-            and the order.
+        plan (str or Path, default None): a file of ``shardfeed plan --save``, as a path or an address
+            on servers. It pins the shards and the order.
         strict (bool, default False): refuse a directory that holds *.md, *.json, *.txt or *.crc
             files beside its parquet files. False leaves them out and names them in one warning.
         missing ("error" or "null", default "error"): how to read a column that some shards lack.

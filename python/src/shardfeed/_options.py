@@ -106,7 +106,7 @@ class Options:
             "seeds": found.of(flag, "seeds", self.seeds),
             **self._choice(found),
             "manifest": found.of(path, "manifest", self.manifest),
-            "plan": found.of(path, "plan", self.plan),
+            "plan": found.of(_place, "plan", self.plan),
             "strict": found.of(flag, "strict", self.strict),
             "missing": found.of(one_of, "missing", self.missing, "error", "null"),
             "invalid_utf8": found.of(one_of, "invalid_utf8", self.invalid_utf8, "refuse", "replace"),
@@ -276,6 +276,11 @@ def _absolute(address: str) -> str:
     if _SCHEME.match(address):
         return address
     return os.path.abspath(os.path.expanduser(address))
+
+
+def _place(name: str, value: Any) -> str:
+    """A path, made absolute, or the address of a file on servers; empty for None."""
+    return encoded(name, value, _redact.address) if isinstance(value, str) and _SCHEME.match(value) else path(name, value)
 
 
 def _columns(columns: Any) -> list[str] | None:
