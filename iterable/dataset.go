@@ -50,30 +50,38 @@ func Open(ctx context.Context, stores shard.Stores, addresses []string, o Option
 			o.UnitRows = o.Plan.Params.UnitRows // by which steps are counted
 		}
 	}
-	shards, err := shard.Discover(ctx, stores, addresses, shard.DiscoverOptions{Strict: o.Strict, Noted: o.Events.Noted})
+	shards, err := o.discover(ctx, stores, addresses, o.Plan, o.Manifest)
 	if err != nil {
 		return nil, err
 	}
-	if o.Manifest != nil {
-		if shards, err = onlySaved(shards, o.Manifest); err != nil {
-			return nil, err
-		}
-	}
 	c := newCommon(stores, shards, o)
-	m, err := rowgroup.Open(ctx, stores, shards, o.rowgroupOptions(c.pool))
+	all, err := rowgroup.OpenParts(ctx, stores, []rowgroup.Part{{Shards: shards, RuleColumns: o.ruleColumns().list, Footers: o.Plan.footers()}}, o.rowgroupOptions(c.pool))
 	if err != nil {
 		return nil, suggestPattern(err, addresses)
 	}
+	m := all[0]
 	if c.recodes, err = bindVocabulary(m.Schema(), o.Vocabulary, o.Unknown); err != nil {
 		_, ruleErr := bindRules(o, m, planManifest(m), m.Schema()) // all that is wrong at once
 		return nil, errors.Join(err, ruleErr, m.Close())
 	}
 	d := &Dataset{common: c, options: o}
-	if d.source, err = newSource(ctx, c, m, o); err != nil {
+	if d.source, err = newSource(ctx, c, addresses, m, o); err != nil {
 		return nil, errors.Join(err, m.Close())
 	}
 	d.sources, d.epoch = []*source{d.source}, d.source.samples
 	return d, nil
+}
+
+// discover lists the shards that addresses name: those of a plan of theirs, or of a saved list.
+func (o Options) discover(ctx context.Context, stores shard.Stores, addresses []string, p *SavedPlan, saved *shuffle.Manifest) ([]shard.Shard, error) {
+	if found := p.found(addresses); found != nil {
+		return found, nil
+	}
+	found, err := shard.Discover(ctx, stores, addresses, shard.DiscoverOptions{Strict: o.Strict, Noted: o.Events.Noted})
+	if err != nil || saved == nil {
+		return found, err
+	}
+	return onlySaved(found, saved)
 }
 
 // planManifest is the manifest as package shuffle wants it.

@@ -115,6 +115,14 @@ func (p *SavedPlan) pinned(source int, o Options) Options {
 	return o
 }
 
+// source is the plan of one of several sources; nil without a plan.
+func (p *SavedPlan) source(i int) *SavedPlan {
+	if p == nil {
+		return nil
+	}
+	return &p.Sources[i].SavedPlan
+}
+
 // savedTokens are those of a saved plan; nil where weights are of samples.
 func (p *SavedPlan) savedTokens() (all []int64) {
 	for _, s := range p.Sources {

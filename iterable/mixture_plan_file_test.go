@@ -122,13 +122,18 @@ func TestMixturePlanFileRefuses(t *testing.T) {
 		"edited": {`"lanes":`, `"lanes":1`}, "another batching": {`"batching":"stratified"`, `"batching":"per_source"`}, "a name": {`"name":"s1"`, `"name":"s2"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			edited := strings.Replace(string(content), edit[0], edit[1], 1)
-			if _, err := parsePlan([]byte(edited)); edited == string(content) || err == nil || !strings.Contains(err.Error(), "its hash does not fit") {
+			text := planText(t, content)
+			edited := strings.Replace(text, edit[0], edit[1], 1)
+			if _, err := parsePlanJSON([]byte(edited)); edited == text || err == nil || !strings.Contains(err.Error(), "its hash does not fit") {
 				t.Errorf("error %v", err)
 			}
 		})
 	}
 	store.Put("s1/part-000.parquet", []byte("other content"))
+	listed := *o.Plan
+	listed.Sources = slices.Clone(listed.Sources)
+	listed.Sources[1].Shards = nil // as in a plan of a version before
+	o.Plan = &listed
 	_, err := Open(t.Context(), shard.Stores{"mem": store}, nil, o)
 	var gone *ManifestError
 	if !errors.As(err, &gone) || !strings.Contains(err.Error(), `source "s1"`) {
@@ -152,7 +157,7 @@ func TestParsePlanMixture(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := parsePlan(b); err == nil || !strings.Contains(err.Error(), want) {
+			if _, err := parsePlanJSON(b); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("error %v lacks %q", err, want)
 			}
 		})

@@ -73,7 +73,7 @@ func countTokens(ctx context.Context, c *common, manifests []*rowgroup.Manifest,
 		return nil, err
 	}
 	for i, m := range manifests {
-		s, err := newSource(ctx, c, m, o.Sources[i].options(o))
+		s, err := newSource(ctx, c, o.Sources[i].Addresses, m, o.Sources[i].options(o))
 		if errors.Is(err, ErrNoRow) {
 			err = fmt.Errorf("column %q has no token, so no share of tokens can be of it; leave the source out", name)
 		}

@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -26,6 +28,12 @@ type SavedPlan struct {
 	Counts   []int64         // samples of each unit, with a rule: a run that is given them does not count
 	Hash     string          // of all that
 
+	// How the shards were found, and their footers, which a start over the same addresses does not
+	// list and read again; nil where the file does not have them.
+	Addresses []string
+	Shards    []shard.Shard
+	Footers   []rowgroup.Known
+
 	// Of a mixture, which has all but Hash for each source.
 	Batching shuffle.Batching
 	Sources  []SavedSource
@@ -33,6 +41,22 @@ type SavedPlan struct {
 
 // Shuffled says that the plan is of a shuffled order.
 func (p *SavedPlan) Shuffled() bool { return p.Params != nil || p.Sources != nil }
+
+// manifest of the plan; nil without one.
+func (p *SavedPlan) manifest() *shuffle.Manifest {
+	if p == nil {
+		return nil
+	}
+	return p.Manifest
+}
+
+// footers of the plan's shards, nil where it has none.
+func (p *SavedPlan) footers() []rowgroup.Known {
+	if p == nil {
+		return nil
+	}
+	return p.Footers
+}
 
 // fits says whether the plan has the samples of these units.
 func (p *SavedPlan) fits(units []shuffle.Unit, unitRows int64) bool {
@@ -60,6 +84,7 @@ type planPart struct {
 	Params   json.RawMessage `json:"params,omitempty"`
 	Rule     string          `json:"rule,omitempty"`
 	Counts   []byte          `json:"counts,omitempty"`
+	Found    *planFound      `json:"found,omitempty"` // not of the hash: it does not change the order
 }
 
 func (f *planFile) sum() string {
@@ -75,7 +100,8 @@ func (f *planFile) sum() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// SavePlan writes the plan of streams with these options, begun on so many ranks.
+// SavePlan writes the plan of streams with these options, begun on so many ranks, and the footers of
+// the shards.
 func (d *Dataset) SavePlan(path string, worldSize int, o StreamOptions) error {
 	state, err := d.Start(worldSize, o)
 	if err != nil {
@@ -91,19 +117,19 @@ func (d *Dataset) SavePlan(path string, worldSize int, o StreamOptions) error {
 		return err
 	}
 	f.Hash = f.sum()
-	b, err := json.Marshal(f)
+	b, err := d.bundle(f)
 	if err != nil {
 		return err
 	}
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // a pipe or a device
-		return os.WriteFile(path, append(b, '\n'), 0)
+		return os.WriteFile(path, b, 0)
 	}
-	return writeWhole(filepath.Clean(path), append(b, '\n'))
+	return writeWhole(filepath.Clean(path), b)
 }
 
 // planPart is what a plan has of the source; params is nil in file order.
 func (d *source) planPart(units string, params *shuffle.Params) (f planPart, err error) {
-	f.Units = units
+	f.Units, f.Found = units, newPlanFound(d.addresses, d.manifest.Shards(), d.data)
 	if f.Manifest, err = d.data.JSON(); err != nil {
 		return f, err
 	}
@@ -172,8 +198,17 @@ func (f planPart) saved() (p SavedPlan, err error) {
 		}
 		p.Counts, rest = append(p.Counts, int64(n)), rest[used:]
 	}
-	if p.Manifest, err = shuffle.ParseManifest(f.Manifest); err != nil || f.Params == nil {
+	if p.Manifest, err = shuffle.ParseManifest(f.Manifest); err != nil {
 		return p, err
+	}
+	if f.Found != nil {
+		p.Addresses = f.Found.Addresses
+		if p.Shards, err = f.Found.shards(p.Manifest); err != nil {
+			return p, err
+		}
+	}
+	if f.Params == nil {
+		return p, nil
 	}
 	p.Params = &shuffle.Params{}
 	if err := json.Unmarshal(f.Params, p.Params); err != nil {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
@@ -14,8 +15,8 @@ import (
 )
 
 const (
-	maxPlanFile = 1 << 30 // bytes; a larger file is a mistake
-	planPiece   = 8 << 20 // bytes of a plan on servers that are read first
+	maxPlanFile = 4 << 30 // bytes; a larger file is a mistake
+	planPiece   = 8 << 20 // bytes of a plan that are read at once
 )
 
 // A PlanError says that a file is not a plan, or is damaged.
@@ -37,15 +38,22 @@ func ReadPlan(path string) (*SavedPlan, error) {
 		return nil, err
 	}
 	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.Mode().IsRegular() {
+		return readPlan(context.Background(), path, fileObject{f}, info.Size())
+	}
 	b, err := io.ReadAll(io.LimitReader(f, maxPlanFile+1))
 	if err != nil {
 		return nil, err
 	}
-	return namePlan(path, b)
+	return readPlan(context.Background(), path, bytesObject(b), int64(len(b)))
 }
 
 // FetchPlan reads a plan at an address of a store, in one request where it is small.
-func FetchPlan(ctx context.Context, store shard.Store, address string) (*SavedPlan, error) {
+func FetchPlan(ctx context.Context, store shard.Store, address string) (p *SavedPlan, err error) {
 	files, err := store.List(ctx, address)
 	if err != nil {
 		return nil, err
@@ -53,64 +61,65 @@ func FetchPlan(ctx context.Context, store shard.Store, address string) (*SavedPl
 	if len(files) != 1 {
 		return nil, &PlanError{address, fmt.Errorf("it names %d files", len(files))}
 	}
-	if err := checkPlanSize(files[0].Size); err != nil {
-		return nil, &PlanError{address, err}
-	}
-	b, err := fetchPlan(ctx, store, files[0])
-	if err != nil {
-		return nil, err
-	}
-	return namePlan(address, b)
-}
-
-func checkPlanSize(n int64) error {
-	if n > maxPlanFile {
-		return fmt.Errorf("it has more than %v", mem.Bytes(maxPlanFile))
-	}
-	return nil
-}
-
-// fetchPlan reads a file: its beginning first, which shows whether the rest is worth it.
-func fetchPlan(ctx context.Context, store shard.Store, file shard.Shard) (b []byte, err error) {
-	o, err := store.Open(ctx, file)
+	o, err := store.Open(ctx, files[0])
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, o.Close()) }()
-	b = make([]byte, min(file.Size, planPiece))
-	if err := o.ReadAt(ctx, b, 0); err != nil || int64(len(b)) == file.Size || !isPlan(b) {
-		return b, err
-	}
-	all := make([]byte, file.Size)
-	n := copy(all, b)
-	return all, shard.ReadRanges(ctx, o, []shard.Range{{Off: int64(n), P: all[n:]}})
+	return readPlan(ctx, address, o, files[0].Size)
 }
 
-// isPlan says whether a file that begins like this may be a plan.
-func isPlan(b []byte) bool { return bytes.HasPrefix(bytes.TrimLeft(b, " \t\r\n"), []byte("{")) }
-
-func namePlan(name string, b []byte) (*SavedPlan, error) {
-	err := checkPlanSize(int64(len(b)))
-	var p *SavedPlan
-	if err == nil {
-		p, err = parsePlan(b)
+// readPlan reads a file: its beginning first, which shows whether the rest is worth it.
+func readPlan(ctx context.Context, name string, o planObject, size int64) (*SavedPlan, error) {
+	if size > maxPlanFile {
+		return nil, &PlanError{name, fmt.Errorf("it has more than %v", mem.Bytes(maxPlanFile))}
 	}
-	if err != nil {
-		return nil, &PlanError{name, err}
+	p, err := parseObject(ctx, o, size)
+	var store *shard.Error
+	var disk *fs.PathError
+	if err == nil || errors.As(err, &store) || errors.As(err, &disk) || ctx.Err() != nil {
+		return p, err
 	}
-	return p, nil
+	return nil, &PlanError{name, err}
 }
 
-func parsePlan(b []byte) (*SavedPlan, error) {
-	switch {
-	case len(b) == 0:
+func parseObject(ctx context.Context, o planObject, size int64) (*SavedPlan, error) {
+	if size == 0 {
 		return nil, errors.New("it is empty")
-	case !isPlan(b):
+	}
+	front := make([]byte, min(size, planPiece))
+	if err := o.ReadAt(ctx, front, 0); err != nil {
+		return nil, err
+	}
+	switch {
+	case bytes.HasPrefix(front, []byte(bundleMagic)):
+		return readBundle(ctx, o, size, front)
+	case !bytes.HasPrefix(bytes.TrimLeft(front, " \t\r\n"), []byte("{")):
 		return nil, errors.New("it begins like another kind of file; name one that plan --save wrote")
 	}
+	r := bundleReader{object: o, size: size, front: front}
+	b, err := r.read(ctx, 0, size)
+	if err != nil {
+		return nil, err
+	}
+	return parsePlanJSON(b)
+}
+
+func parsePlanJSON(b []byte) (*SavedPlan, error) {
 	var f planFile
 	if err := json.Unmarshal(b, &f); err != nil {
 		return nil, err
 	}
 	return f.saved()
+}
+
+// fileObject is a plan file of this machine.
+type fileObject struct{ *os.File }
+
+func (f fileObject) ReadAt(_ context.Context, p []byte, off int64) error {
+	_, err := f.File.ReadAt(p, off)
+	if errors.Is(err, io.EOF) {
+		return errCut
+	}
+	return err
 }

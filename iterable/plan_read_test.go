@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -29,21 +30,23 @@ func TestFetchPlan(t *testing.T) {
 	}
 	store := &memstore.Store{}
 	for name, b := range map[string][]byte{
-		"run.plan": content, "padded.plan": append(content, make([]byte, planPiece)...), "cut.plan": content[:len(content)*2/3],
+		"run.plan": content, "old.plan": []byte(planText(t, content)), "padded.plan": append(slices.Clone(content), make([]byte, planPiece)...), "cut.plan": content[:len(content)*2/3],
 		"empty.plan": nil, "table/a.parquet": []byte("PAR1 and so on"), "table/b.parquet": []byte("PAR1"),
 		"large.parquet": append([]byte("PAR1"), make([]byte, planPiece)...),
 	} {
 		store.Put(name, b)
 	}
-	got, err := FetchPlan(t.Context(), store, "mem://run.plan")
-	if err != nil || got.Hash != want.Hash || got.Manifest.Content() != d.List().Content() {
-		t.Errorf("%+v, %v", got, err)
+	for name, footers := range map[string]int{"run.plan": 2, "old.plan": 0} {
+		got, err := FetchPlan(t.Context(), store, "mem://"+name)
+		if err != nil || got.Hash != want.Hash || got.Manifest.Content() != d.List().Content() || len(got.Footers) != footers {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
 	}
 	if _, err := FetchPlan(t.Context(), store, "mem://none.plan"); !errors.Is(err, shard.ErrNotExist) || !strings.Contains(err.Error(), "mem://none.plan") {
 		t.Errorf("absent: %v", err)
 	}
 	for name, text := range map[string]string{
-		"padded.plan": "", "cut.plan": "", "empty.plan": "it is empty", "table": "it names 2 files",
+		"padded.plan": "it was cut short, or more", "cut.plan": "it was cut short, or more", "empty.plan": "it is empty", "table": "it names 2 files",
 		"table/a.parquet": "it begins like another kind of file", "large.parquet": "it begins like another kind of file",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -57,13 +60,19 @@ func TestFetchPlan(t *testing.T) {
 
 func TestPlanTooLarge(t *testing.T) {
 	store := hugeStore{}
-	if _, err := FetchPlan(t.Context(), store, "mem://run.plan"); err == nil || !strings.Contains(err.Error(), "it has more than 1.0 GiB") {
+	if _, err := FetchPlan(t.Context(), store, "mem://run.plan"); err == nil || !strings.Contains(err.Error(), "it has more than 4.0 GiB") {
 		t.Errorf("%v", err)
 	}
 }
 
-// hugeStore lists one file that is too large, and opens none.
-type hugeStore struct{ shard.Store }
+// hugeStore has one file that is too large, of which it gives nothing.
+type hugeStore struct{}
+
+func (hugeStore) Open(context.Context, shard.Shard) (shard.Object, error) { return nothing{}, nil }
+
+type nothing struct{ shard.Object }
+
+func (nothing) Close() error { return nil }
 
 func (hugeStore) List(_ context.Context, pattern string) ([]shard.Shard, error) {
 	return []shard.Shard{{URI: pattern, Size: maxPlanFile + 1, Version: "1"}}, nil

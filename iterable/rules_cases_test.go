@@ -111,19 +111,20 @@ func TestPlanFileOfEditedCounts(t *testing.T) {
 	if err := d.SavePlan(path, 1, StreamOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	b, err := os.ReadFile(path)
+	content, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
+	b := planText(t, content)
 	for name, edited := range map[string]string{
-		"counts": strings.Replace(string(b), `"counts":"Z`, `"counts":"Y`, 1),
-		"rule":   strings.Replace(string(b), d.Rule(), strings.Repeat("0", 16), 1),
+		"counts": strings.Replace(b, `"counts":"Z`, `"counts":"Y`, 1),
+		"rule":   strings.Replace(b, d.Rule(), strings.Repeat("0", 16), 1),
 	} {
 		t.Run(name, func(t *testing.T) {
-			if edited == string(b) {
+			if edited == b {
 				t.Fatalf("%s has nothing to edit", b)
 			}
-			if _, err := parsePlan([]byte(edited)); err == nil || !contains(err.Error(), "hash does not fit") {
+			if _, err := parsePlanJSON([]byte(edited)); err == nil || !contains(err.Error(), "hash does not fit") {
 				t.Errorf("error %v", err)
 			}
 		})

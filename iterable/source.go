@@ -33,13 +33,14 @@ type common struct {
 // data set has one. It is safe for concurrent use.
 type source struct {
 	*common
-	options  Options // with the rule of this source
-	manifest *rowgroup.Manifest
-	data     *shuffle.Manifest // the same, as the plan sees it
-	bytes    int64             // uncompressed, of all columns
-	sizes    *sizes
-	rules    *rules // nil: each row is a sample
-	samples  int64  // of an epoch
+	options   Options  // with the rule of this source
+	addresses []string // of the shards
+	manifest  *rowgroup.Manifest
+	data      *shuffle.Manifest // the same, as the plan sees it
+	bytes     int64             // uncompressed, of all columns
+	sizes     *sizes
+	rules     *rules // nil: each row is a sample
+	samples   int64  // of an epoch
 
 	packedTokens atomic.Int64 // in all blocks of an epoch, where this process counted all of them
 	paddedTokens atomic.Int64 // in all batches, with padding
@@ -52,9 +53,9 @@ type source struct {
 }
 
 // newSource binds the rule of the options to shards, and counts its samples.
-func newSource(ctx context.Context, c *common, m *rowgroup.Manifest, o Options) (*source, error) {
+func newSource(ctx context.Context, c *common, addresses []string, m *rowgroup.Manifest, o Options) (*source, error) {
 	d := &source{
-		common: c, options: o, manifest: m, data: planManifest(m), units: map[int64][]shuffle.Unit{}, cutting: make(chan struct{}, 1),
+		common: c, options: o, addresses: addresses, manifest: m, data: planManifest(m), units: map[int64][]shuffle.Unit{}, cutting: make(chan struct{}, 1),
 		sizes: newSizes(m, shard.ReadsOf(c.stores, m.Shards()) > 0), // no reads: a disk, whose bytes are lent
 	}
 	for _, g := range m.Groups() {

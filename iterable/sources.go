@@ -253,19 +253,18 @@ func openSources(ctx context.Context, stores shard.Stores, o Options) (*Dataset,
 	parts := make([]rowgroup.Part, len(o.Sources))
 	var shards []shard.Shard
 	for i, s := range o.Sources {
-		found, err := shard.Discover(ctx, stores, s.Addresses, shard.DiscoverOptions{Strict: o.Strict, Noted: o.Events.Noted})
+		of := o.Plan.source(i)
+		found, err := o.discover(ctx, stores, s.Addresses, of, of.manifest())
 		if err != nil {
 			return nil, &SourceError{s.Name, err}
 		}
-		if o.Plan != nil {
-			if found, err = onlySaved(found, o.Plan.Sources[i].Manifest); err != nil {
-				return nil, &SourceError{s.Name, err}
-			}
+		if of != nil {
+			found = slices.Clone(found) // other data sets may have the plan too
 		}
 		for j := range found {
 			found[j].Source = int32(i)
 		}
-		parts[i] = rowgroup.Part{Shards: found, RuleColumns: s.options(o).ruleColumns().list, Rename: s.Rename}
+		parts[i] = rowgroup.Part{Shards: found, RuleColumns: s.options(o).ruleColumns().list, Rename: s.Rename, Footers: of.footers()}
 		shards = append(shards, found...)
 	}
 	c := newCommon(stores, shards, o)
@@ -282,7 +281,7 @@ func openSources(ctx context.Context, stores shard.Stores, o Options) (*Dataset,
 		if o.Plan != nil {
 			of = o.Plan.pinned(i, of)
 		}
-		s, err := newSource(ctx, c, m, of)
+		s, err := newSource(ctx, c, o.Sources[i].Addresses, m, of)
 		if err == nil && s.samples == 0 {
 			err = errors.New("it has no rows; leave it out")
 		}

@@ -47,7 +47,7 @@ func Footers(ctx context.Context, store shard.Store, shards []shard.Shard, o Opt
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("options: %w", err)
 	}
-	all, err := loadFooters(ctx, store, shards, o.withDefaults(store, shards))
+	all, err := loadFooters(ctx, store, shards, nil, o.withDefaults(store, shards))
 	if err != nil {
 		return nil, err
 	}

@@ -115,7 +115,7 @@ func FuzzSegment(f *testing.F) {
 func FuzzRecord(f *testing.F) {
 	b := pagedFile(f, 300)
 	store, shards := putFiles(f, map[string][]byte{"f.parquet": b})
-	all, err := loadFooters(context.Background(), store, shards, Options{}.withDefaults(nil, nil))
+	all, err := loadFooters(context.Background(), store, shards, nil, Options{}.withDefaults(nil, nil))
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -32,10 +32,13 @@ type footerLoader struct {
 	done    int
 }
 
-// loadFooters gets the footers of all shards, from the index where it has them, and keeps the
-// others there.
-func loadFooters(ctx context.Context, store shard.Store, shards []shard.Shard, o Options) ([]loaded, error) {
+// loadFooters gets the footers of all shards: those that are known where all are, else from the
+// index where it has them, and keeps the others there.
+func loadFooters(ctx context.Context, store shard.Store, shards []shard.Shard, known []Known, o Options) ([]loaded, error) {
 	l := footerLoader{store: store, parallel: o.Parallel, events: o.Events, hot: o.Hot, schemas: map[schemaID]*fileSchema{}}
+	if all, ok, err := l.loadKnown(ctx, shards, known); ok {
+		return all, err
+	}
 	if o.IndexDir != "" {
 		var err error
 		if l.index, err = openIndex(o.IndexDir); err != nil {

@@ -43,6 +43,7 @@ type file struct {
 
 // A boundSchema is the projected columns as they lie in the files of one schema.
 type boundSchema struct {
+	raw     rawSchema
 	columns []*node
 	leaves  []*node // see leavesOf
 
@@ -72,6 +73,7 @@ func Open(ctx context.Context, store shard.Store, shards []shard.Shard, o Option
 
 // bindSchema finds the projected columns, and those of rules, in the files of one schema.
 func (m *Manifest) bindSchema(columns []*projected, s *fileSchema) (b boundSchema, err error) {
+	b.raw = s.rawSchema
 	if b.columns, err = bind(columns, s.columns); err != nil {
 		return b, err
 	}
@@ -115,21 +117,24 @@ func (m *Manifest) distinctSchemas(all []loaded) (schemas []*fileSchema, owners 
 }
 
 func (m *Manifest) addGroups(all []loaded) error {
-	records := make([]record, len(all))
 	n := 0
-	for i := range all {
-		var err error
-		if records[i], err = parseRecord(all[i].record); err != nil {
+	for i := range all { // parsed twice: records are large beside their groups
+		r, err := parseRecord(all[i].record)
+		if err != nil {
 			return footerError(m.shards[i], err)
 		}
-		n += records[i].groups
+		n += r.groups
 	}
 	m.groups = make([]Group, 0, n)
 	m.first = make([]int, 0, len(all)+1)
-	for i := range records {
+	for i := range all {
 		m.first = append(m.first, len(m.groups))
-		for g := range records[i].groups {
-			group, err := m.newGroup(&records[i], i, g)
+		r, err := parseRecord(all[i].record)
+		if err != nil {
+			return footerError(m.shards[i], err)
+		}
+		for g := range r.groups {
+			group, err := m.newGroup(&r, i, g)
 			if err != nil {
 				return err
 			}

@@ -20,6 +20,10 @@ type Part struct {
 	// Rename maps names of columns or partitions in the files to names in the schema. Rules use the
 	// latter.
 	Rename map[string]string
+
+	// Footers of the shards, in their order, where they are known. They are taken when those of all
+	// parts are, else read.
+	Footers []Known
 }
 
 // OpenParts is [Open] for several lists of shards, each of which gets a manifest. All have one
@@ -30,11 +34,12 @@ func OpenParts(ctx context.Context, store shard.Store, parts []Part, o Options) 
 		return nil, fmt.Errorf("options: %w", err)
 	}
 	var shards []shard.Shard
+	var known []Known
 	for _, p := range parts {
-		shards = append(shards, p.Shards...)
+		shards, known = append(shards, p.Shards...), append(known, p.Footers...)
 	}
 	o = o.withDefaults(store, shards)
-	footers, err := loadFooters(ctx, store, shards, o)
+	footers, err := loadFooters(ctx, store, shards, known, o)
 	if err != nil {
 		return nil, err
 	}

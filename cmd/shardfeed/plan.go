@@ -26,7 +26,7 @@ steps of each rank, the memory that a rank needs, what is read before the first 
 well batches would be mixed.`,
 		Example: `  shardfeed plan data/ --shuffle --batch-size 256 --world-size 8
   shardfeed plan data/ --shuffle --shuffle-buffer 4GiB --memory 2GiB --json
-  shardfeed plan data/ --shuffle --world-size 8 --save plan.json`,
+  shardfeed plan data/ --shuffle --world-size 8 --save run.plan`,
 	}
 	fs := c.Flags()
 	f.data(fs)
@@ -39,7 +39,7 @@ well batches would be mixed.`,
 	f.manyEpochs(fs) // a run's flags are taken as they are; the plan is of all ranks and each epoch
 	f.split(fs)
 	f.object(fs)
-	fs.StringVar(&saved.name, "save", "", "write the list of shards and the parameters of the order into this `file`, for --plan of all ranks and later runs")
+	fs.StringVar(&saved.name, "save", "", "write the list of shards, their footers and the parameters of the order into this `file`, for --plan of all ranks and later runs")
 	f.remote(fs)
 	return a.verb(c, func(ctx context.Context, addresses []string) (err error) {
 		if err := f.check(ctx, fs); err != nil {
@@ -56,14 +56,22 @@ well batches would be mixed.`,
 		}
 		defer func() { err = errors.Join(err, ds.Close(ctx)) }()
 		p, err := loader.Plan(ds.Dataset, f.loader())
-		if err == nil && saved.name != "" {
-			err = savePlan(ctx, saved, ds.Dataset, f, addresses)
-		}
 		if err != nil {
 			return err
 		}
 		chosen := rowChoice{Rows: p.AllRows, Samples: p.Rows, Rule: p.Rule, Bytes: p.RuleBytes, Seconds: counting.Seconds()}
-		return a.print(f, planObject(p, chosen), planReport(p, chosen))
+		show := func() error { return a.print(f, planObject(p, chosen), planReport(p, chosen)) }
+		save := func() error { return savePlan(ctx, saved, ds.Dataset, f, addresses) }
+		switch {
+		case saved.name == "":
+			return show()
+		case isDescriptor(saved.name): // maybe stdout, whose place in a file is not that behind the plan
+			return errors.Join(show(), save())
+		}
+		if err := save(); err != nil {
+			return err
+		}
+		return show()
 	})
 }
 

@@ -46,10 +46,12 @@ func stateKind() saveKind {
 	}}
 }
 
+const oldPlan = `{"v":1,"hash":` // how plans without footers begin
+
 func planKind() saveKind {
-	k := saveKind{noun: "plan", prefix: `{"v":1,"hash":`}
+	k := saveKind{noun: "plan", prefix: "sfplan2\n"}
 	k.is = func(path string, _ int64) bool {
-		if !beginsWith(path, k.prefix) {
+		if !beginsWith(path, k.prefix) && !beginsWith(path, oldPlan) {
 			return false
 		}
 		_, err := iterable.ReadPlan(path)

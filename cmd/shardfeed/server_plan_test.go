@@ -38,3 +38,53 @@ func TestServerPlanAddress(t *testing.T) {
 		})
 	}
 }
+
+// Two nodes that start with a plan in a bucket ask for the plan alone: they list no shard and read no
+// footer. A shard that was replaced since is named as changed where it is read.
+func TestServerPlanSparesFooters(t *testing.T) {
+	s3 := servertest.S3(t)
+	quietHome(t)
+	bucket := s3.Bucket(t)
+	for _, file := range shopFiles(t) {
+		s3.PutFile(t, bucket, "shop/"+filepath.Base(file), file)
+	}
+	proxy := s3.Proxy(t)
+	s3.Via(proxy.Endpoint()).Setenv(t)
+	shop := "s3://" + bucket + "/shop"
+	args := func(verb string, more ...string) []string {
+		return append([]string{verb, shop, "--cache-dir", t.TempDir()}, more...)
+	}
+	file := filepath.Join(t.TempDir(), "run.plan")
+	must(t, args("plan", "--shuffle", "--world-size", "2", "--save", file)...)
+	if len(shardRequests(proxy)) < 9 {
+		t.Errorf("without a plan: %v", shardRequests(proxy))
+	}
+	s3.PutFile(t, bucket, "run.plan", file)
+	address := "s3://" + bucket + "/run.plan"
+	for range 2 {
+		proxy.Forget()
+		must(t, args("plan", "--plan", address, "--world-size", "2")...)
+		if n := len(proxy.Requests()); len(shardRequests(proxy)) != 0 || n == 0 || n > 3 {
+			t.Errorf("%d requests: %v", n, proxy.Requests())
+		}
+	}
+	want := must(t, args("cat", "--columns", "unique_id", "--plan", file, "--seed", "2")...)
+	if got := must(t, args("cat", "--columns", "unique_id", "--plan", address, "--seed", "2")...); got != want {
+		t.Error("the rows differ")
+	}
+	s3.PutFile(t, bucket, "shop/part-00003.parquet", shopFiles(t)[4])
+	code, _, stderr := command(t, args("cat", "--columns", "unique_id", "--plan", address)...)
+	if code != exitFailed || !strings.Contains(stderr, "part-00003.parquet") || !strings.Contains(stderr, "changed since it was listed") {
+		t.Errorf("exit %d, %s", code, stderr)
+	}
+}
+
+// shardRequests are the requests that list shards, or read them.
+func shardRequests(p *servertest.HTTPProxy) (all []string) {
+	for _, r := range p.Requests() {
+		if strings.Contains(r.Path, "/shop") || strings.Contains(r.Query, "shop") {
+			all = append(all, r.Method+" "+r.Path+"?"+r.Query)
+		}
+	}
+	return all
+}

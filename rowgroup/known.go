@@ -1,0 +1,100 @@
+package rowgroup
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"iter"
+
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// A Known footer is one that was read before, as [Manifest.Known] writes it: a shard that it is
+// given for is not read at Open. It does not change. The zero value is not known.
+type Known struct {
+	record []byte
+	schema *rawSchema
+}
+
+// knownBytes is how many bytes of footers make a block.
+const knownBytes = 1 << 20
+
+// Known yields the footers of all shards as blocks of bytes, each with the number of its shards,
+// which are consecutive. A block is a segment of the index, see segment, whose identities are the
+// numbers of the shards in the block, big-endian, and whose versions are zero.
+func (m *Manifest) Known() iter.Seq2[int, []byte] {
+	return func(yield func(int, []byte) bool) {
+		for first := 0; first < len(m.files); {
+			var entries []indexEntry
+			for size := 0; first < len(m.files) && size < knownBytes; first++ {
+				f := m.files[first]
+				entries = append(entries, indexEntry{key: numberKey(len(entries)), record: f.record, schema: m.bound[f.schema].raw})
+				size += len(f.record)
+			}
+			if !yield(len(entries), formatSegment(entries)) {
+				return
+			}
+		}
+	}
+}
+
+func numberKey(n int) (k shardKey) {
+	binary.BigEndian.PutUint64(k.identity[8:], uint64(n))
+	return k
+}
+
+// ParseKnown reads a block of so many footers, which alias it.
+func ParseKnown(block []byte, shards int) ([]Known, error) {
+	s, err := parseSegment(block)
+	if err != nil {
+		return nil, err
+	}
+	if s.len() != shards {
+		return nil, errSegment
+	}
+	all, schemas := make([]Known, shards), map[schemaID]*rawSchema{}
+	for i := range all {
+		e, ok := s.entry(i)
+		if !ok || e.key != numberKey(i) {
+			return nil, errSegment
+		}
+		if schemas[e.schema.id] == nil {
+			schemas[e.schema.id] = &e.schema
+		}
+		all[i] = Known{record: e.record, schema: schemas[e.schema.id]}
+	}
+	return all, nil
+}
+
+// loadKnown takes the footers of all shards from those that are known; ok is false where one is not.
+func (l *footerLoader) loadKnown(ctx context.Context, shards []shard.Shard, known []Known) (all []loaded, ok bool, err error) {
+	if len(known) == 0 || len(known) != len(shards) {
+		return nil, false, nil
+	}
+	all = make([]loaded, len(shards))
+	for i, k := range known {
+		if k.schema == nil || shards[i].Version == "" { // a change would go unseen
+			return nil, false, nil
+		}
+		if all[i], err = l.knownOne(shards[i], k); err != nil {
+			return nil, true, footerError(shards[i], err)
+		}
+	}
+	l.done = len(shards) - 1
+	l.report(len(shards))
+	return all, true, ctx.Err()
+}
+
+var errKnown = errors.New("the footer that is kept of it cannot be its own")
+
+func (l *footerLoader) knownOne(s shard.Shard, k Known) (one loaded, err error) {
+	one.record = k.record
+	if one.schema, err = l.schema(*k.schema); err != nil {
+		return one, err
+	}
+	r, err := parseRecord(k.record)
+	if err == nil && (r.leaves != one.schema.leaves || r.footerBytes > s.Size) {
+		err = errKnown
+	}
+	return one, err
+}
