@@ -205,6 +205,21 @@ func (m *Manifest) Spans(g int) []shard.Span {
 	return mergeSpans(spans)
 }
 
+// SpansOf is what the projection and rules need of a shard to read some rows, which ascend as row
+// groups do and may be parts of them: ascending, apart from each other.
+func (m *Manifest) SpansOf(rows []Rows) (spans []shard.Span, err error) {
+	for _, u := range rows {
+		raw, err := m.plan(u, false)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range raw.chunks {
+			spans = append(spans, shard.Span{Off: c.pagesOff, N: c.pagesLen}, shard.Span{Off: c.dictOff, N: c.dictLen})
+		}
+	}
+	return mergeSpans(spans), nil
+}
+
 // mergeSpans returns the fewest spans that cover all of these and nothing else: spans that touch or
 // overlap become one. Empty ones are left out.
 func mergeSpans(spans []shard.Span) []shard.Span {

@@ -13,6 +13,7 @@ import (
 	"github.com/shardfeed/shardfeed"
 	"github.com/shardfeed/shardfeed/cache"
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -20,8 +21,8 @@ import (
 const warmAtOnce = 8
 
 func (a *app) warm() *cobra.Command {
-	f := &flags{}
-	f.cacheNeeded = true
+	f, ranks := &flags{}, &warmRanks{}
+	f.cacheNeeded, f.inFiles = true, true
 	c := &cobra.Command{
 		Use:   "warm [flags] ADDRESS...",
 		Short: "Fetch shards on S3 or HDFS into the cache on this machine's disk",
@@ -32,7 +33,12 @@ warm can be stopped at any time and started again. It exits with 0 only when all
 With --where and the other flags of rows it leaves out row groups of which no row is chosen. What
 it counts for that is kept beside the index, so the run does not count again.
 
-With --world-size each rank fetches a part of its own: the row groups in file order, cut into
+With --node and --nodes it fetches what the ranks of this node will read in all epochs of a shuffled
+run, which is its part of the data and no more: all epochs then come from this disk. The run's plan
+(--plan), or its --shuffle, --seed and --world-size, say what that is; --ranks names the ranks
+themselves.
+
+With --world-size alone each rank fetches a part of its own: the row groups in file order, cut into
 contiguous parts of equal bytes. Ranks on one machine share its cache and together fetch
 everything once.
 
@@ -42,22 +48,31 @@ is fetched once.`,
   shardfeed warm hdfs:///data/table --columns token_ids,label --cache-limit 500GiB
   shardfeed warm s3://bucket/table --where 'day >= "2026-11-01"'
   shardfeed warm --sources sources.json
+  shardfeed warm s3://bucket/table --plan s3://bucket/run.plan --seed 7 --node 3 --nodes 16
+  shardfeed warm s3://bucket/table --shuffle --seed 7 --ranks 8-15 --world-size 64
   shardfeed warm s3://bucket/table --rank $SLURM_LOCALID --world-size $SLURM_NTASKS_PER_NODE`,
 	}
 	fs := c.Flags()
 	f.what(fs)
-	fs.IntVar(&f.rank, "rank", 0, "this rank, from 0")
-	fs.IntVar(&f.worldSize, "world-size", 1, "number of ranks that share the work")
+	ranks.flags(fs)
+	f.split(fs)
 	f.object(fs)
 	f.choice(fs)
-	f.inFileOrder(fs)
+	f.mixture(fs)
+	f.batches(fs)
+	f.packing(fs)
+	f.steps(fs)
+	f.order(fs)
 	f.storage(fs)
 	group(fs, cacheGroup, f.capacity)
 	return a.verb(c, func(ctx context.Context, addresses []string) error {
 		if err := f.check(ctx, fs); err != nil {
 			return err
 		}
-		w, err := a.warmUp(ctx, addresses, f)
+		if err := ranks.check(fs, f); err != nil {
+			return err
+		}
+		w, err := a.warmUp(ctx, addresses, f, ranks.of)
 		if err != nil {
 			return err
 		}
@@ -81,7 +96,8 @@ type warmth struct {
 	mu sync.Mutex
 }
 
-func (a *app) warmUp(ctx context.Context, addresses []string, f *flags) (w *warmth, err error) {
+// warmUp fetches what some ranks read, or a part of all by rank and world size.
+func (a *app) warmUp(ctx context.Context, addresses []string, f *flags, ranks []int) (w *warmth, err error) {
 	begin := time.Now()
 	for _, address := range f.spec(addresses).AllAddresses() {
 		if !shardfeed.AnyRemote([]string{address}) {
@@ -99,11 +115,10 @@ func (a *app) warmUp(ctx context.Context, addresses []string, f *flags) (w *warm
 		return nil, err
 	}
 	w = &warmth{Directory: dir, Limit: limit}
-	kept, err := ds.KeptGroups()
+	shards, err := f.toWarm(ds, ranks)
 	if err != nil {
 		return nil, err
 	}
-	shards := warmShards(ds.Manifests(), kept, f.rank, f.worldSize)
 	for _, s := range shards {
 		if !shardfeed.IsRemote(s.URI) {
 			return nil, &shard.Error{URI: s.URI, Err: errors.New("local files need no warming: leave it out of the list")}
@@ -120,6 +135,22 @@ func (a *app) warmUp(ctx context.Context, addresses []string, f *flags) (w *warm
 	err = a.fill(ctx, ds, shards, w)
 	w.Seconds = time.Since(begin).Seconds()
 	return w, err
+}
+
+// toWarm is what to fetch.
+func (f *flags) toWarm(ds *shardfeed.Dataset, ranks []int) ([]*warmShard, error) {
+	if ranks == nil {
+		kept, err := ds.KeptGroups()
+		if err != nil {
+			return nil, err
+		}
+		return warmShards(ds.Manifests(), kept, f.rank, f.worldSize), nil
+	}
+	rows, err := ds.Reads(ranks, f.worldSize, iterable.StreamOptions{BatchSize: f.batchSize, Tail: f.tailOrDefault()})
+	if err != nil {
+		return nil, err
+	}
+	return laneShards(ds.Manifests(), rows)
 }
 
 // fill fetches what is missing of the shards, several at a time, and counts what is there in the

@@ -61,6 +61,37 @@ func warmShards(manifests []*rowgroup.Manifest, kept [][]bool, rank, worldSize i
 	return all
 }
 
+// laneShards is what streams read, by shard. rows has a list for each manifest, in file order.
+func laneShards(manifests []*rowgroup.Manifest, rows [][]rowgroup.Rows) (all []*warmShard, err error) {
+	seen := map[string]*warmShard{} // a shard may be in several manifests
+	for i, m := range manifests {
+		for rest := rows[i]; len(rest) > 0; {
+			n := 1
+			for n < len(rest) && rest[n].Shard == rest[0].Shard {
+				n++
+			}
+			s := m.Shards()[rest[0].Shard]
+			w := seen[s.URI]
+			if w == nil {
+				w = &warmShard{Shard: s, rowGroups: map[int32]bool{}}
+				seen[s.URI], all = w, append(all, w)
+			}
+			spans, err := m.SpansOf(rest[:n])
+			if err != nil {
+				return nil, err
+			}
+			for _, r := range rest[:n] {
+				w.rowGroups[int32(r.RowGroup)] = true
+			}
+			w.spans, rest = unitedSpans(append(w.spans, spans...)), rest[n:]
+		}
+	}
+	for _, w := range all {
+		w.bytes = spansBytes(w.spans)
+	}
+	return all, nil
+}
+
 // add adds the spans of a row group, each byte once.
 func (w *warmShard) add(g warmGroup) {
 	w.spans = append(w.spans, g.spans...)
