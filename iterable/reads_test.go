@@ -20,8 +20,12 @@ func TestReads(t *testing.T) {
 		unitRows     int64
 		tail         shuffle.Tail
 	}{
-		{8, 4, []int{1}, 0, shuffle.Short}, {8, 4, []int{2, 3}, 7, shuffle.Pad}, {8, 3, []int{0}, 0, shuffle.Short},
-		{6, 6, []int{5}, 10, shuffle.Carry}, {5, 2, []int{1}, 0, shuffle.Carry}, {4, 1, []int{0}, 0, shuffle.Short},
+		{8, 4, []int{1}, 0, shuffle.Short},
+		{8, 4, []int{2, 3}, 7, shuffle.Pad},
+		{8, 3, []int{0}, 0, shuffle.Short},
+		{6, 6, []int{5}, 10, shuffle.Carry},
+		{5, 2, []int{1}, 0, shuffle.Carry},
+		{4, 1, []int{0}, 0, shuffle.Short},
 	} {
 		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
 			d := open(t, store, Options{Shuffle: true, Seed: 4, Lanes: c.lanes, UnitRows: c.unitRows, ShuffleBuffer: Size{Rows: 60}})

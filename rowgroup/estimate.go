@@ -74,13 +74,14 @@ func (m *Manifest) WholeBytes(g int) int64 {
 	return addCapped(e.narrow, e.smallBytes(e.narrow))
 }
 
-func (m *Manifest) estimate(g int) estimator {
+// estimate is without the estimator, so that the record, which is large, stays off the heap.
+func (m *Manifest) estimate(g int) estimated {
 	r, group := m.groupRecord(g)
 	e := estimator{r: &r, group: group}
 	for _, n := range m.columnsOf(int(m.groups[g].Shard)) {
 		e.column(n, m.groups[g].Rows)
 	}
-	return e
+	return e.estimated
 }
 
 // An estimator adds up bytes.
@@ -88,14 +89,19 @@ type estimator struct {
 	r     *record
 	group int
 
-	narrow, wide int64
-	small        int64 // of allocations that share buffers, and are not among narrow
-	values       int64 // of all allocations but wide, without what they take beside
+	estimated
 
 	// Of few rows that are kept; see share.
 	few        bool
 	kept, rows int64
 	allText    bool // all text and items may be theirs
+}
+
+// estimated is the bytes that an estimator has added up.
+type estimated struct {
+	narrow, wide int64
+	small        int64 // of allocations that share buffers, and are not among narrow
+	values       int64 // of all allocations but wide, without what they take beside
 }
 
 // alloc adds what an arena takes for n bytes.
@@ -111,7 +117,7 @@ func (e *estimator) alloc(n int64) {
 
 // smallBytes is what an arena takes for the small allocations: buffers that grow with it, up to
 // four of the smallest, each a quarter of which may stay empty, and the last nearly all.
-func (e *estimator) smallBytes(large int64) int64 {
+func (e *estimated) smallBytes(large int64) int64 {
 	if e.small == 0 {
 		return 0
 	}

@@ -127,6 +127,7 @@ func (b *binding) partitioned() (shards []shard.Shard, lacking map[string]int) {
 			}
 		}
 	}
+	shards = make([]shard.Shard, 0, len(b.footers))
 	for i, part := range b.parts {
 		var more []shard.Partition
 		have := b.partitionsOf(i)

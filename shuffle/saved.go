@@ -48,7 +48,11 @@ func ParseManifest(data []byte) (*Manifest, error) {
 	if s.Format != 1 {
 		return nil, refuse("manifest", "it has version %d, and only version 1 is known", s.Format)
 	}
-	m := &Manifest{Base: s.Base, Shards: make([]Shard, len(s.Shards))}
+	groups := 0
+	for i := range s.Shards {
+		groups += len(s.Shards[i].Rows)
+	}
+	m := &Manifest{Base: s.Base, Shards: make([]Shard, len(s.Shards)), Groups: make([]Group, 0, groups)}
 	for i, sh := range s.Shards {
 		m.Shards[i] = Shard{Path: sh.Path, Size: sh.Size, Version: sh.Version}
 		for g, rows := range sh.Rows {
