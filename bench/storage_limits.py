@@ -10,6 +10,7 @@ import tempfile
 import merging
 import process
 import storage
+import table
 
 HEAD = ["| what | from | found | must |", "| --- | --- | --- | --- |"]
 MIB = 1 << 20
@@ -53,6 +54,8 @@ def checks():
               lambda p, n: first_batch(p, 1_000, n, 5, 1)),
         Check("storage, first batch of 10,000 shards", ("shards",), "S3 with 20 ms of latency", "<= 20 s cold, with progress shown",
               many_shards),
+        Check("storage, start of 10,000 shards with a plan", ("shards",), "S3, nothing kept on disk; against reading the footers",
+              "<= 1/5 of the CPU time, <= 1/2 of the memory beyond that of one shard, no request", planned_start),
         Check("storage, a second run asks for nothing", ("tokens",), "S3, a cache that warm filled", "no GET", second_run),
         Check("storage, half a cache, 3 epochs", ("tokens",), "S3", "keep: bytes fetched again <= 1.03x the optimum", half_a_cache),
         Check(f"storage, {PROCESSES} processes, one cold cache", ("tokens",), "S3", "each byte fetched once", many_processes),
@@ -157,6 +160,34 @@ def many_shards(place, rounds):
         screen = process.on_a_terminal(storage.epoch(uri, cache, "first", "--limit", "256"), environment)
     shown = b"footers" in screen
     return f"{found}, progress {'shown' if shown else 'not shown'}", met and shown
+
+
+def opened(uri, cache, *arguments):
+    """Opens a set, foretells its memory, and reads no row."""
+    command = (str(table.BIN / "shardfeed"), "plan", str(uri), "--json", "--cache-dir", str(cache), *arguments)
+    return table.Contender("plan", command, whole=True)
+
+
+def planned_start(place, rounds):
+    """The whole process: a start that lists the shards and reads their footers, and one that has both from a plan."""
+    uri, plan = place.put("shards", "shards-10000", 10_000), place.scratch() / "run.plan"
+    process.run(opened(uri, place.scratch(), "--save", str(plan)), cores())
+    ways = {"cold": (), "planned": ("--plan", str(plan))}
+    runs = {name: [] for name in ways}
+    for _ in range(rounds):
+        for name, options in ways.items():
+            runs[name].append(process.run(opened(uri, place.scratch(), *options), cores()))
+    with place.logged() as (environment, entries):
+        process.run(opened(uri, place.scratch(), *ways["planned"]), cores(), environment)
+        asked = len(entries())
+    one = process.run(opened(min((place.directory / "shards").glob("*.parquet")), place.scratch()), cores())["peak_rss_bytes"]
+    cpu, rss = ([statistics.median(r[key] for r in runs[name]) for name in ways] for key in ("cpu_seconds", "peak_rss_bytes"))
+    more = [n - one for n in rss]
+    found = (
+        f"{cpu[1]:.2f} CPU s of {cpu[0]:.2f}; {rss[1] / MIB:.0f} MiB of {rss[0] / MIB:.0f}, of which {one / MIB:.0f} are those of one shard; "
+        f"{asked} requests"
+    )
+    return found, cpu[1] <= cpu[0] / 5 and more[1] <= more[0] / 2 and asked == 0
 
 
 def second_run(place, rounds):
