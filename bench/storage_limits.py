@@ -184,8 +184,8 @@ def planned_start(place, rounds):
     cpu, rss = ([statistics.median(r[key] for r in runs[name]) for name in ways] for key in ("cpu_seconds", "peak_rss_bytes"))
     more = [n - one for n in rss]
     found = (
-        f"{cpu[1]:.2f} CPU s of {cpu[0]:.2f}; {rss[1] / MIB:.0f} MiB of {rss[0] / MIB:.0f}, of which {one / MIB:.0f} are those of one shard; "
-        f"{asked} requests"
+        f"{cpu[1]:.2f} CPU s of {cpu[0]:.2f}; {rss[1] / MIB:.0f} MiB of {rss[0] / MIB:.0f}, "
+        f"of which {one / MIB:.0f} are those of one shard; {asked} requests"
     )
     return found, cpu[1] <= cpu[0] / 5 and more[1] <= more[0] / 2 and asked == 0
 

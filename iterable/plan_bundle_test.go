@@ -146,6 +146,26 @@ func TestPlanSparesFootersOfSources(t *testing.T) {
 	}
 }
 
+// The number of the address that found a shard is that of the list.
+func TestPlanKeepsAddressNumbers(t *testing.T) {
+	stores := shard.Stores{"mem": files(t, [][]int{{40}, {30}, {5}}, noImage)}
+	addresses := []string{"mem://data/part-002.parquet", "mem://data/"}
+	first, err := Open(t.Context(), stores, addresses, Options{RowIDs: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	saved, _ := savedPlan(t, first)
+	second, err := Open(t.Context(), stores, addresses, Options{RowIDs: true, Plan: saved})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	if !reflect.DeepEqual(first.Shards(), second.Shards()) || second.Shards()[0].Source != 1 || second.Shards()[2].Source != 0 {
+		t.Errorf("%+v, want %+v", second.Shards(), first.Shards())
+	}
+}
+
 // A plan of other data, or given for other addresses, is checked against a list. A shard that
 // changed since is an error where it is read, which names it.
 func TestPlanOfOtherData(t *testing.T) {

@@ -25,7 +25,7 @@ func TestReads(t *testing.T) {
 		{8, 3, []int{0}, 0, shuffle.Short},
 		{6, 6, []int{5}, 10, shuffle.Carry},
 		{5, 2, []int{1}, 0, shuffle.Carry},
-		{4, 1, []int{0}, 0, shuffle.Short},
+		{4, 1, []int{0}, 0, shuffle.Short}, {7, 7, []int{3}, 1, shuffle.Carry},
 	} {
 		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
 			d := open(t, store, Options{Shuffle: true, Seed: 4, Lanes: c.lanes, UnitRows: c.unitRows, ShuffleBuffer: Size{Rows: 60}})
