@@ -2,6 +2,7 @@ package iterable
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,7 +26,7 @@ func TestReads(t *testing.T) {
 		{8, 3, []int{0}, 0, shuffle.Short},
 		{6, 6, []int{5}, 10, shuffle.Carry},
 		{5, 2, []int{1}, 0, shuffle.Carry},
-		{4, 1, []int{0}, 0, shuffle.Short}, {7, 7, []int{3}, 1, shuffle.Carry},
+		{4, 1, []int{0}, 0, shuffle.Short},
 	} {
 		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
 			d := open(t, store, Options{Shuffle: true, Seed: 4, Lanes: c.lanes, UnitRows: c.unitRows, ShuffleBuffer: Size{Rows: 60}})
@@ -66,6 +67,27 @@ func TestReads(t *testing.T) {
 	mixed := open(t, store, Options{Shuffle: true})
 	if _, err := mixed.Reads([]int{2}, 2, StreamOptions{}); err == nil {
 		t.Error("a rank that is none")
+	}
+}
+
+// Under the tail "carry" the lanes of an epoch begin where the epoch before ended, so that a rank
+// reads other row groups at their edges. They are all listed.
+func TestReadsOfShiftedLanes(t *testing.T) {
+	d := open(t, files(t, [][]int{slices.Repeat([]int{1}, 51)}, noImage), Options{Shuffle: true, Lanes: 7})
+	o := StreamOptions{BatchSize: 2, Tail: shuffle.Carry, Epochs: 7}
+	all, err := d.Reads([]int{3}, 7, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range rest(t, stream(t, d, shuffle.Worker{Rank: 3, WorldSize: 7}, o)) {
+		for _, id := range x.ids {
+			if !within(d, all[0], id) {
+				t.Errorf("row %d is read and not listed", id)
+			}
+		}
+	}
+	if n := len(all[0]); n > 12 {
+		t.Errorf("%d rows are listed", n)
 	}
 }
 
