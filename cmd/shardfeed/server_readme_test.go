@@ -40,6 +40,7 @@ func TestServerReadme(t *testing.T) {
 	if len(commands) < 12 {
 		t.Errorf("only %d commands were found", len(commands))
 	}
+	t.Chdir(t.TempDir()) // for the files that they write
 	for _, args := range commands {
 		if slices.Contains(args, "--keytab") || slices.Contains(args, "--no-sign-request") {
 			continue // need a realm, and a public bucket
