@@ -2,6 +2,7 @@ package shardfeed
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"strconv"
 
 	"github.com/shardfeed/shardfeed/internal/cores"
+	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
@@ -21,6 +23,7 @@ import (
 // quicker decoder for ImageDecoder, which a program that does not want it need not link.
 func (s Spec) LoaderOptions() loader.Options {
 	o := loader.Options{BatchSize: max(1, s.BatchSize), Tail: shuffle.Tail(s.Tail), Workers: s.Workers, NaN: true, Seeds: s.Seeds, OnError: iterable.OnError(s.OnError), MaxLost: s.MaxLost, Packed: s.Pack.packed()}
+	o.LocalWorldSize = cmp.Or(s.LocalWorldSize, mem.LocalWorldSize())
 	if o.Workers == 0 {
 		ranks := max(1, s.LocalWorldSize)
 		o.Workers = max(1, (cores.Number()+ranks-1)/ranks)

@@ -109,7 +109,8 @@ type Spec struct {
 
 	// Shuffle reads in training order. ShuffleBuffer is what is mixed at once, over all ranks
 	// together: rows, as in "100000", or bytes, as in "512MiB"; "" is a hundredth of the data
-	// within 256 MiB and 2 GiB. Seed chooses the order.
+	// within 256 MiB and 2 GiB. "1GiB/rank" and "8GiB/node" are for each rank or node of the world
+	// at the start. Seed chooses the order.
 	Shuffle       bool   `json:"shuffle"`
 	ShuffleBuffer string `json:"shuffle_buffer"`
 	Seed          uint64 `json:"seed"`
@@ -126,7 +127,8 @@ type Spec struct {
 	Tail string `json:"tail"`
 
 	// Memory limits a rank, as in "8GiB"; "" is its share of the machine, where LocalWorldSize
-	// ranks share it; 0 ranks are as many as the environment says.
+	// ranks share it; 0 ranks are as many as the environment says. A ShuffleBuffer for each node
+	// needs to know them.
 	Memory         string `json:"memory"`
 	LocalWorldSize int    `json:"-"`
 

@@ -49,7 +49,7 @@ func newOptionError(field, text string) error { return &OptionError{Field: field
 
 func (s Spec) validateSizes(p *option.List) {
 	if s.ShuffleBuffer != "" {
-		if _, _, err := size.Rows(s.ShuffleBuffer); err != nil {
+		if _, err := size.ParseBuffer(s.ShuffleBuffer); err != nil {
 			p.Add("ShuffleBuffer", "%v", err)
 		}
 	}
@@ -108,7 +108,9 @@ func (s Spec) options() iterable.Options {
 		ReplaceUTF8: s.InvalidUTF8 == "replace", Filters: s.Filters, ReadFile: s.readFile, Keep: s.Keep, Weight: s.Weight, Pack: s.Pack.options(), Bucket: s.Bucket.options(), RowIDs: s.RowIDs, RowKeys: s.Seeds || len(s.Images) > 0,
 		Split: rule.Split{Parts: s.Parts, Part: s.Part, Subsample: s.Subsample, Key: s.PartKey, Seed: s.PartSeed},
 	}
-	o.ShuffleBuffer.Rows, o.ShuffleBuffer.Bytes, _ = size.Rows(s.ShuffleBuffer)
+	if b, err := size.ParseBuffer(s.ShuffleBuffer); err == nil {
+		o.ShuffleBuffer = iterable.Size{Rows: b.Rows, Bytes: b.Bytes, Per: iterable.Per(b.Per)}
+	}
 	if on := iterable.OnError(s.OnError); on == iterable.Mask || on == iterable.Skip {
 		o.OnError = on
 	}

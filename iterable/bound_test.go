@@ -19,7 +19,7 @@ func TestLanePeakIsExact(t *testing.T) {
 		t.Run(fmt.Sprintf("%+v", o.ShuffleBuffer), func(t *testing.T) {
 			o.Shuffle = true
 			d := open(t, pictures(t), o)
-			p, err := d.plan(1, shuffle.Drop, 0, 0)
+			p, err := d.plan(1, StreamOptions{Tail: shuffle.Drop}, 0, 0)
 			if err != nil {
 				t.Fatal(err)
 			}

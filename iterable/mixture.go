@@ -26,7 +26,7 @@ func (d *Dataset) mix(worldSize int, so StreamOptions, buffer, memory int64) (*s
 			return nil, err
 		}
 	}
-	portions, err := d.portions(worldSize, buffer, memory)
+	portions, err := d.portions(worldSize, so, buffer, memory)
 	if err != nil {
 		return nil, err
 	}
@@ -83,13 +83,17 @@ func (d *Dataset) mixtureOf(units [][]shuffle.Unit, params []shuffle.Params, wei
 
 // portions divides the shuffle buffer among the sources, in samples. Each counts with the largest
 // share that it ever has.
-func (d *Dataset) portions(worldSize int, buffer, memory int64) ([]int64, error) {
+func (d *Dataset) portions(worldSize int, o StreamOptions, buffer, memory int64) ([]int64, error) {
 	shares, err := d.shares()
 	if err != nil {
 		return nil, err
 	}
+	size, err := d.options.ShuffleBuffer.total(worldSize, o.LocalWorldSize)
+	if err != nil {
+		return nil, err
+	}
 	if buffer == 0 {
-		buffer = d.options.ShuffleBuffer.Rows
+		buffer = size.Rows
 	}
 	all, total := make([]shuffle.Portion, len(d.sources)), int64(0)
 	for i, s := range d.sources {
@@ -99,7 +103,7 @@ func (d *Dataset) portions(worldSize int, buffer, memory int64) ([]int64, error)
 		}
 	}
 	if buffer == 0 { // of rows of one byte
-		buffer = shuffle.BufferSize{Bytes: d.options.ShuffleBuffer.Bytes, Memory: memory, WorldSize: worldSize}.Resolve(total, total)
+		buffer = shuffle.BufferSize{Bytes: size.Bytes, Memory: memory, WorldSize: worldSize}.Resolve(total, total)
 	}
 	return shuffle.Portions(buffer, all), nil
 }

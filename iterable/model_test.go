@@ -53,7 +53,7 @@ func TestStreamsAreTheOrder(t *testing.T) {
 		}
 		t.Run(fmt.Sprintf("%d ranks, %d workers, batch %d, %+v", world, workers, batch, o.planOptions(world)), func(t *testing.T) {
 			d := open(t, store, o)
-			p, err := d.plan(world, o.Tail, 0, 0)
+			p, err := d.plan(world, StreamOptions{Tail: o.Tail}, 0, 0)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -18,12 +18,6 @@ const (
 	maxParallel = 1 << 10
 )
 
-// A Size is a number of rows or of bytes. The zero value leaves the choice to the default.
-type Size struct {
-	Rows  int64 // wins over Bytes
-	Bytes int64 // uncompressed, of all columns
-}
-
 // Options of Open. The zero value reads all columns in file order and drops the rows that fill no
 // global batch.
 type Options struct {
@@ -42,7 +36,7 @@ type Options struct {
 	Strict bool
 
 	Shuffle       bool
-	ShuffleBuffer Size // rows held for mixing, over all ranks together
+	ShuffleBuffer Size // rows held for mixing
 	Seed          uint64
 	Tail          shuffle.Tail // "" is Drop
 
@@ -194,6 +188,10 @@ func (o Options) Validate() error {
 	p.OneOf("OnError", string(o.OnError), string(Raise), string(Mask), string(Skip))
 	p.Within("ShuffleBuffer.Rows", o.ShuffleBuffer.Rows, option.MaxRows)
 	p.Within("ShuffleBuffer.Bytes", o.ShuffleBuffer.Bytes, option.MaxBytes)
+	p.OneOf("ShuffleBuffer.Per", string(o.ShuffleBuffer.Per), string(PerRank), string(PerNode))
+	if b := o.ShuffleBuffer; b.Per != "" && b.Rows == 0 && b.Bytes == 0 {
+		p.Add("ShuffleBuffer.Per", "needs a number of rows or bytes, got %q alone", b.Per)
+	}
 	p.OneOf("Tail", string(o.Tail), string(shuffle.Drop), string(shuffle.Pad), string(shuffle.Short), string(shuffle.Carry))
 	p.Within("Lanes", int64(o.Lanes), maxLanes)
 	p.Within("UnitRows", o.UnitRows, option.MaxRows)

@@ -31,7 +31,7 @@ func (d *Dataset) orderOf(worldSize int, o StreamOptions, buffer, memory int64) 
 	case o.State != nil && o.State.Shuffle:
 		r.plan, err = d.resume(*o.State, o.Tail)
 	case o.State == nil && d.options.Shuffle:
-		r.plan, err = d.plan(worldSize, o.Tail, buffer, memory)
+		r.plan, err = d.plan(worldSize, o, buffer, memory)
 	default:
 		if r.seed = d.options.Seed; o.State != nil {
 			r.seed = o.State.Seed

@@ -67,7 +67,7 @@ func (table *packTable) packedEpoch(t *testing.T, d *Dataset, times []int, world
 	if !d.options.Shuffle {
 		return slices.Concat(table.packedUnits(d, units, times, func(int, int) []uint32 { return nil })...)
 	}
-	p, err := d.plan(world, d.options.Tail, 0, 0)
+	p, err := d.plan(world, StreamOptions{Tail: d.options.Tail}, 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

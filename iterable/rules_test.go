@@ -71,7 +71,7 @@ func checkRuledOrder(t *testing.T, d *Dataset, times []int, world, workers, batc
 	samples, tail, rows := samplesOf(d, units, times), d.options.Tail, d.NumSamples()
 	all := slices.Repeat(slices.Concat(samples...), 2)
 	if d.options.Shuffle {
-		p, err := d.plan(world, tail, 0, 0)
+		p, err := d.plan(world, StreamOptions{Tail: tail}, 0, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

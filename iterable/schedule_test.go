@@ -23,7 +23,7 @@ func allLoads(s schedule) []*load {
 func laneEpochsOf(t *testing.T, d *Dataset, w shuffle.Worker, start stepper) *laneEpochs {
 	t.Helper()
 	w.WorldSize, w.Workers = max(w.WorldSize, 1), max(w.Workers, 1)
-	p, err := d.plan(w.WorldSize, start.Tail, 0, 0)
+	p, err := d.plan(w.WorldSize, StreamOptions{Tail: start.Tail}, 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -184,20 +184,22 @@ func (d *source) unitsOf(unitRows int64) []shuffle.Unit {
 
 // plan makes the shuffled order that the options ask for from worldSize ranks on. buffer is the
 // shuffle buffer in rows; 0 leaves it to the options, where memory, if not 0, bounds the default.
-func (d *source) plan(worldSize int, tail shuffle.Tail, buffer, memory int64) (*shuffle.Plan, error) {
+func (d *source) plan(worldSize int, so StreamOptions, buffer, memory int64) (*shuffle.Plan, error) {
 	if d.options.Plan != nil {
-		return d.planned(tail)
+		return d.planned(so.Tail)
 	}
 	units, err := d.cut(d.options.UnitRows)
 	if err != nil {
 		return nil, err
 	}
 	o := d.options.planOptions(worldSize)
-	o.Tail, o.Buffer = tail, buffer
+	o.Tail, o.Buffer = so.Tail, buffer
 	if buffer == 0 {
-		o.Buffer = shuffle.BufferSize{
-			Rows: d.options.ShuffleBuffer.Rows, Bytes: d.options.ShuffleBuffer.Bytes, Memory: memory, WorldSize: worldSize,
-		}.Resolve(d.samples, d.sampleBytes())
+		size, err := d.options.ShuffleBuffer.total(worldSize, so.LocalWorldSize)
+		if err != nil {
+			return nil, err
+		}
+		o.Buffer = shuffle.BufferSize{Rows: size.Rows, Bytes: size.Bytes, Memory: memory, WorldSize: worldSize}.Resolve(d.samples, d.sampleBytes())
 	}
 	params, err := o.Params(units)
 	if err != nil {

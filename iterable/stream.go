@@ -34,6 +34,10 @@ type StreamOptions struct {
 	// UntilEpoch ends the stream before this epoch, wherever it began. 0 leaves the end to Epochs.
 	UntilEpoch int
 
+	// LocalWorldSize is how many of the ranks a node has, for a ShuffleBuffer that is per node; 0
+	// is not known.
+	LocalWorldSize int
+
 	// State goes on where an earlier stream stood. It brings shuffle, seed, epoch, position and
 	// plan. Another Tail is taken, unless one of the two is Carry.
 	State *shuffle.State
@@ -91,6 +95,7 @@ func (o StreamOptions) Validate() error {
 		p.Add("UntilEpoch", "says where to end, and so does {Epochs}; leave one of the two out")
 	}
 	p.OneOf("Tail", string(o.Tail), string(shuffle.Drop), string(shuffle.Pad), string(shuffle.Short), string(shuffle.Carry))
+	p.Within("LocalWorldSize", int64(o.LocalWorldSize), option.MaxWorldSize)
 	p.Within("Parallel", int64(o.Parallel), maxParallel)
 	p.Within("Draws", int64(o.Draws), option.MaxBatches)
 	p.Within("Batches", int64(o.Batches), option.MaxBatches)

@@ -58,6 +58,10 @@ type Options struct {
 	// must divide WorldSize. 0 means 1.
 	Replication int
 
+	// LocalWorldSize is how many of the ranks a node has, for a shuffle buffer that is per node. 0
+	// is not known.
+	LocalWorldSize int
+
 	// Epoch is the first epoch. Epochs is how many one call of Batches goes through, without a
 	// stall between them; 0 means 1, and a negative number never ends.
 	Epoch, Epochs int
@@ -140,6 +144,7 @@ func (o Options) withDefaults() Options {
 		o.WorldSize = 1
 	}
 	if data, err := (shuffle.Worker{Rank: o.Rank, WorldSize: o.WorldSize}).OfReplicas(o.Replication); err == nil {
+		o.LocalWorldSize = shuffle.LocalRanks(o.LocalWorldSize, o.Replication)
 		o.Rank, o.WorldSize, o.Replication = data.Rank, data.WorldSize, 1
 	}
 	if o.Epochs == 0 && o.UntilEpoch == 0 {

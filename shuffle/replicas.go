@@ -23,6 +23,19 @@ func (w Worker) OfReplicas(n int) (Worker, error) {
 	return w, nil
 }
 
+// LocalRanks is how many data ranks a node has that so many ranks are on, with each run of n ranks
+// in a row a data rank. 0 is not known; n may be 0, which is 1.
+func LocalRanks(ranks, n int) int {
+	n = max(1, n)
+	switch {
+	case ranks%n == 0:
+		return ranks / n
+	case n%ranks == 0:
+		return 1 // replicas are on several nodes
+	}
+	return 0
+}
+
 // divisors of n in words.
 func divisors(n int) string {
 	var all []string

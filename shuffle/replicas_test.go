@@ -52,3 +52,11 @@ func TestReplicasRefused(t *testing.T) {
 		})
 	}
 }
+
+func TestLocalRanks(t *testing.T) {
+	for _, c := range []struct{ ranks, replicas, want int }{{0, 0, 0}, {8, 0, 8}, {8, 1, 8}, {8, 2, 4}, {8, 8, 1}, {8, 16, 1}, {8, 3, 0}, {2, 3, 0}} {
+		if got := LocalRanks(c.ranks, c.replicas); got != c.want {
+			t.Errorf("%d ranks here, %d replicas: %d, want %d", c.ranks, c.replicas, got, c.want)
+		}
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/shardfeed/shardfeed"
+	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/shuffle"
@@ -182,7 +183,7 @@ func (c *catCommand) run(ctx context.Context, fs *pflag.FlagSet, addresses []str
 	printer.most = max(1, printer.most/c.batchSize)
 	stream, err := ds.Stream(ctx, shuffle.Worker{Rank: c.rank, WorldSize: c.worldSize, Worker: c.worker, Workers: c.workers},
 		iterable.StreamOptions{
-			BatchSize: c.batchSize, Tail: shuffle.Short, Epoch: c.epoch, Epochs: c.epochs, State: c.state, Draws: printer.most,
+			BatchSize: c.batchSize, Tail: shuffle.Short, Epoch: c.epoch, Epochs: c.epochs, State: c.state, LocalWorldSize: mem.LocalWorldSize(), Draws: printer.most,
 			OnError: iterable.OnError(c.onError), MaxLost: c.maxLost,
 		})
 	if err != nil {

@@ -107,9 +107,14 @@ func (c *catCommand) checkBatching(fs *pflag.FlagSet) error {
 }
 
 // contradicts refuses a shuffle buffer that differs from the state's. Its rows are known only with
-// the data at hand.
+// the data at hand. One per rank or node follows from the world size at the start, which a state
+// does not have: the state's buffer stays.
 func (c *catCommand) contradicts(fs *pflag.FlagSet, ds *iterable.Dataset) error {
 	if c.state == nil || c.state.Params == nil || !fs.Changed("shuffle-buffer") {
+		return nil
+	}
+	if c.shuffleBuffer.Per != "" {
+		c.app.note("--shuffle-buffer %v counts at the start of a run: the buffer stays that of the state in %s, %d rows", &c.shuffleBuffer, c.stateFile, c.state.Params.Buffer)
 		return nil
 	}
 	var bytes int64
@@ -117,7 +122,7 @@ func (c *catCommand) contradicts(fs *pflag.FlagSet, ds *iterable.Dataset) error 
 		bytes += g.Bytes
 	}
 	bytes = mem.MulDiv(bytes, ds.NumSamples(), max(1, ds.NumRows())) // as of a table of these rows alone
-	rows := shuffle.BufferSize{Rows: c.shuffleBuffer.rows, Bytes: c.shuffleBuffer.bytes}.Resolve(ds.NumSamples(), bytes)
+	rows := shuffle.BufferSize{Rows: c.shuffleBuffer.Rows, Bytes: c.shuffleBuffer.Bytes}.Resolve(ds.NumSamples(), bytes)
 	if rows != c.state.Params.Buffer {
 		return usagef("--shuffle-buffer %v (%d rows) contradicts the state in %s, where it is %d rows",
 			&c.shuffleBuffer, rows, c.stateFile, c.state.Params.Buffer)

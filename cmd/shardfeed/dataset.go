@@ -7,6 +7,7 @@ import (
 
 	"github.com/shardfeed/shardfeed"
 	"github.com/shardfeed/shardfeed/internal/cores"
+	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
@@ -47,7 +48,7 @@ func (f *flags) checkSpec() error {
 func (f *flags) loader() loader.Options {
 	return loader.Options{
 		BatchSize: f.batchSize, Tail: f.tailOrDefault(), Workers: cores.Number(),
-		Rank: f.rank, WorldSize: f.worldSize, Epoch: f.epoch, Epochs: f.epochs, OnError: iterable.OnError(f.onError), MaxLost: f.maxLost,
+		Rank: f.rank, WorldSize: f.worldSize, LocalWorldSize: mem.LocalWorldSize(), Epoch: f.epoch, Epochs: f.epochs, OnError: iterable.OnError(f.onError), MaxLost: f.maxLost,
 		NaN: true, Features: f.spec([]string{"any"}).LoaderOptions().Features, Images: f.featureFlags.images,
 	}
 }

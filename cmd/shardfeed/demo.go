@@ -84,7 +84,7 @@ func (d *demoCommand) stream(ctx context.Context) (result *demoResult, err error
 	}
 	budget := mem.NewBudget(mem.ThisMachine().SharedLimit())
 	o := iterable.Options{
-		Shuffle: true, ShuffleBuffer: iterable.Size{Rows: d.shuffleBuffer.rows, Bytes: d.shuffleBuffer.bytes}, Seed: d.seed,
+		Shuffle: true, ShuffleBuffer: d.shuffleBuffer.size(), Seed: d.seed,
 		Tail: d.tailOrDefault(), Memory: int64(d.memory), Budget: (*iterable.Budget)(budget),
 	}
 	ds, err := iterable.Open(ctx, from, addresses, o)

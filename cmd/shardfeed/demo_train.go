@@ -114,7 +114,7 @@ func (d *demoCommand) train(ctx context.Context, ds *iterable.Dataset, budget *m
 
 func (d *demoCommand) rank(ctx context.Context, ds *iterable.Dataset, rank int, consume func(*loader.Batch) error) (s loader.Stats, err error) {
 	l, err := loader.New(ds, loader.Options{
-		BatchSize: d.batchSize, Workers: max(1, cores.Number()/demoRanks), Rank: rank, WorldSize: demoRanks, Epochs: demoEpochs,
+		BatchSize: d.batchSize, Workers: max(1, cores.Number()/demoRanks), Rank: rank, WorldSize: demoRanks, LocalWorldSize: demoRanks, Epochs: demoEpochs,
 	})
 	if err != nil {
 		return s, err

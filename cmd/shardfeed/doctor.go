@@ -114,7 +114,7 @@ func (a *app) diagnose(ctx context.Context, addresses []string, f *flags) (d *di
 }
 
 func thisMachine() machine {
-	m, ranks := mem.ThisMachine(), mem.LocalWorldSize()
+	m, ranks := mem.ThisMachine(), max(1, mem.LocalWorldSize())
 	return machine{
 		CPUs: cores.Number(), Installed: m.Installed, Cgroup: m.Cgroup, LocalRanks: ranks,
 		DefaultMemory: m.RankLimit(ranks), SharedMemory: m.SharedLimit(), LockLimit: limitOf(unix.RLIMIT_MEMLOCK), OpenFiles: limitOf(unix.RLIMIT_NOFILE),

@@ -8,6 +8,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/size"
+	"github.com/shardfeed/shardfeed/iterable"
 )
 
 // A byteSize is a flag that is a number of bytes.
@@ -29,16 +30,20 @@ func (b *byteSize) String() string {
 func (b *byteSize) Type() string { return "size" }
 
 // A bufferSize is a flag that is a number of rows, when it is bare, or of bytes, when it has a
-// unit.
+// unit; of each rank or node, or of all together.
 type bufferSize struct {
-	text        string // as it was given
-	rows, bytes int64
+	text string // as it was given
+	size.Buffer
 }
 
 func (b *bufferSize) Set(s string) (err error) {
 	b.text = s
-	b.rows, b.bytes, err = size.Rows(s)
+	b.Buffer, err = size.ParseBuffer(s)
 	return err
+}
+
+func (b *bufferSize) size() iterable.Size {
+	return iterable.Size{Rows: b.Rows, Bytes: b.Bytes, Per: iterable.Per(b.Per)}
 }
 
 func (b *bufferSize) String() string { return b.text }

@@ -85,7 +85,7 @@ func savePlan(ctx context.Context, to saveFile, ds *iterable.Dataset, f *flags, 
 	}
 	defer os.RemoveAll(dir)
 	name := filepath.Join(dir, "plan")
-	if err := ds.SavePlan(name, f.worldSize, iterable.StreamOptions{BatchSize: f.batchSize, Tail: f.tailOrDefault()}); err != nil {
+	if err := ds.SavePlan(name, f.worldSize, iterable.StreamOptions{BatchSize: f.batchSize, Tail: f.tailOrDefault(), LocalWorldSize: mem.LocalWorldSize()}); err != nil {
 		return fileError(err)
 	}
 	content, err := os.ReadFile(name)

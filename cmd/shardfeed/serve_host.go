@@ -29,7 +29,7 @@ func newHost(log *slog.Logger) *host {
 
 func (h *host) open(ctx context.Context, r engine.Request, progress func(engine.Progress)) (*engine.Data, error) {
 	s := r.Spec
-	s.LocalWorldSize = r.LocalWorldSize
+	s.LocalWorldSize = max(1, r.LocalWorldSize)
 	notes, files := &notes{}, &notes{}
 	decoder, err := h.decoders.of(s)
 	if err != nil {
@@ -77,7 +77,7 @@ func (h *host) open(ctx context.Context, r engine.Request, progress func(engine.
 	}
 	mapMemory := int64(0)
 	if s.Memory == "" { // the ranks of this machine share the rows that they read by number
-		mapMemory = s.RankMemory() * int64(max(1, s.LocalWorldSize))
+		mapMemory = s.RankMemory() * int64(s.LocalWorldSize)
 	}
 	return &engine.Data{
 		MapMemory: mapMemory,

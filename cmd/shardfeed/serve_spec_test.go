@@ -27,14 +27,14 @@ func TestSpecRefuses(t *testing.T) {
 	must(t, "plan", shop, "--shuffle", "--save", plan)
 	list := keptList(t, dir)
 	for want, s := range map[string]engine.Spec{
-		`missing must be error or null, got "none"`:                                  {Missing: "none"},
-		`invalid_utf8 must be refuse or replace, got "x"`:                            {InvalidUTF8: "x"},
-		`tail must be drop, pad, short or carry, got "last"`:                         {Tail: "last"},
-		`start must be filled or direct, got "early"`:                                {Start: "early"},
-		`cache_policy must be keep or lru, got "fifo"`:                               {CachePolicy: "fifo"},
-		`shuffle_buffer must be rows, as in 100000, or bytes, as in 512MiB, got "x"`: {ShuffleBuffer: "x"},
-		`memory must be bytes, as in 512MiB, 1.5GiB, 1GB or 1048576, got "much"`:     {Memory: "much"},
-		`batch_size must not be negative, got -1`:                                    {BatchSize: -1},
+		`missing must be error or null, got "none"`:          {Missing: "none"},
+		`invalid_utf8 must be refuse or replace, got "x"`:    {InvalidUTF8: "x"},
+		`tail must be drop, pad, short or carry, got "last"`: {Tail: "last"},
+		`start must be filled or direct, got "early"`:        {Start: "early"},
+		`cache_policy must be keep or lru, got "fifo"`:       {CachePolicy: "fifo"},
+		`shuffle_buffer must be rows, as in 100000, or bytes, as in 512MiB, and may be of each rank or node, as in 1GiB/rank or 8GiB/node, got "x"`: {ShuffleBuffer: "x"},
+		`memory must be bytes, as in 512MiB, 1.5GiB, 1GB or 1048576, got "much"`:                                                                    {Memory: "much"},
+		`batch_size must not be negative, got -1`:                                                                                                   {BatchSize: -1},
 		`cache_limit must be bytes`:                                                  {CacheLimit: "x"},
 		`storage_options={"anon": True} must be true or false, got "maybe"`:          {Storage: map[string]string{"no-sign-request": "maybe"}},
 		`storage_options cannot be used: `:                                           {Storage: map[string]string{"nonsense": "1"}},

@@ -67,7 +67,7 @@ func (o Options) withDefaults() Options {
 // A Request says what to open.
 type Request struct {
 	Spec           Spec
-	LocalWorldSize int // ranks that share this machine's memory; at least 1
+	LocalWorldSize int // ranks that share this machine's memory; 0 is not known
 
 	// Note shows a text to all trainers that read the data set. It may be called after the data set
 	// was opened.
@@ -185,7 +185,7 @@ func (e *engine) open(ctx context.Context, h Hello, o Open, progress func(Progre
 	if len(o.Spec.AllAddresses()) == 0 {
 		return nil, Opened{}, valueError("no address of a data set")
 	}
-	request := Request{Spec: o.Spec, LocalWorldSize: max(1, h.LocalWorldSize)}
+	request := Request{Spec: o.Spec, LocalWorldSize: h.LocalWorldSize}
 	key, err := json.Marshal(struct {
 		Request
 		Opening string

@@ -18,7 +18,7 @@ type Hello struct {
 	Job     string `json:"job"`
 	PID     int    `json:"pid"`
 
-	LocalWorldSize int `json:"local_world_size"` // ranks of the job on this node; 0 is 1
+	LocalWorldSize int `json:"local_world_size"` // ranks of the job on this node; 0 is not known
 }
 
 func (h Hello) validate() error {

@@ -135,7 +135,7 @@ func (s *session) clock(state shuffle.State) {
 // choose returns the state with which an iteration begins: a state that was not used yet, else an
 // epoch that was not used yet, else the state after the last iteration.
 func (s *session) choose(j Join) (shuffle.State, error) {
-	o := iterable.StreamOptions{BatchSize: s.batchSize(), State: s.next}
+	o := iterable.StreamOptions{BatchSize: s.batchSize(), State: s.next, LocalWorldSize: shuffle.LocalRanks(s.dataset.request.LocalWorldSize, j.replicas())}
 	epoch, told := s.told(j)
 	switch {
 	case j.State != nil && !s.used[j.StateSerial]:
@@ -252,7 +252,7 @@ func (s *session) ask(a Ask) (Session, error) {
 			return r, err
 		}
 	}
-	j := Join{Rank: s.rank, WorldSize: a.WorldSize}
+	j := Join{Rank: s.rank, WorldSize: a.WorldSize, Replicas: a.Replicas}
 	state, err := s.choose(j)
 	if err != nil {
 		return r, err

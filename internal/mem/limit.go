@@ -46,11 +46,11 @@ func (m Machine) SharedLimit() int64 { return m.Bytes() / 5 * 4 }
 // LOCAL_WORLD_SIZE says.
 func DefaultLimit() int64 { return ThisMachine().RankLimit(LocalWorldSize()) }
 
-// LocalWorldSize is the number of ranks on this machine as torchrun tells it, or 1.
+// LocalWorldSize is the number of ranks on this machine as torchrun tells it, or 0.
 func LocalWorldSize() int {
 	n, err := strconv.Atoi(os.Getenv("LOCAL_WORLD_SIZE"))
 	if err != nil || n < 1 {
-		return 1
+		return 0
 	}
 	return n
 }

@@ -1,4 +1,4 @@
-// Package size reads numbers of bytes, and of rows or bytes, as people write them.
+// Package size reads numbers of bytes, and of rows or bytes of a buffer, as people write them.
 package size
 
 import (
@@ -41,19 +41,28 @@ func split(s string) (number, unit string) {
 	return strings.TrimSpace(s[:end]), strings.TrimSpace(s[end:])
 }
 
-// Rows reads a number of rows, when it is bare, or of bytes, when it has a unit; one of the two is 0.
-func Rows(s string) (rows, bytes int64, err error) {
-	_, unit := split(s)
-	n, err := Parse(s)
+// A Buffer is a number of rows or of bytes; the other is 0.
+type Buffer struct {
+	Rows, Bytes int64
+	Per         string // "rank" or "node"; "" is over all of them together
+}
+
+// ParseBuffer reads a number of rows, when it is bare, or of bytes, when it has a unit. "/rank" or
+// "/node" after it makes it the size of each.
+func ParseBuffer(s string) (Buffer, error) {
+	text, per, each := strings.Cut(s, "/")
+	_, unit := split(text)
+	n, err := Parse(text)
+	per = strings.ToLower(strings.TrimSpace(per))
 	switch {
-	case err != nil:
-		return 0, 0, fmt.Errorf("must be rows, as in 100000, or bytes, as in 512MiB, got %q", s)
+	case err != nil, each && per != "rank" && per != "node":
+		return Buffer{}, fmt.Errorf("must be rows, as in 100000, or bytes, as in 512MiB, and may be of each rank or node, as in 1GiB/rank or 8GiB/node, got %q", s)
 	case n == 0:
-		return 0, 0, errors.New("must be above 0, got 0")
+		return Buffer{}, errors.New("must be above 0, got 0")
 	case unit == "":
-		return n, 0, nil
+		return Buffer{Rows: n, Per: per}, nil
 	}
-	return 0, n, nil
+	return Buffer{Bytes: n, Per: per}, nil
 }
 
 // Bytes reads a number of bytes that is not 0.

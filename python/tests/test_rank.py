@@ -81,7 +81,7 @@ def test_torch_is_not_imported() -> None:
 
 
 def test_local_world_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert _launcher.local_world_size() == 1
+    assert _launcher.local_world_size() == 0
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "4")
     assert _launcher.local_world_size() == 4
 

@@ -100,8 +100,9 @@ class StreamingDataset(Connected, Generic[T]):
         shuffle (bool, default True): shuffle by ``seed``, differently in each epoch. False reads in
             file order.
         shuffle_buffer (int or str, default None): how much is mixed at once, over all ranks: rows
-            (100_000), or bytes with a unit ("512MiB"). None is 1 % of the data, between 256 MiB and
-            2 GiB.
+            (100_000), or bytes with a unit ("512MiB"). "1GiB/rank" and "8GiB/node" are for each
+            rank or node of the world at the start; a state keeps the product. None is 1 % of the
+            data, between 256 MiB and 2 GiB.
         seed (int, default 0): the seed of the order, from 0 to 2**64 - 1.
         rank, world_size (int, default None): give both or neither. None takes torchrun's
             environment, else Ray Train's, else an initialised process group, else that of

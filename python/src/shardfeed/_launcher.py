@@ -131,11 +131,11 @@ def attempt() -> str:
 
 
 def local_world_size() -> int:
-    """Returns how many ranks of the job run on this machine; 1 when nothing says it."""
+    """Returns how many ranks of the job run on this machine; 0 when nothing says it."""
     own = variable("LOCAL_WORLD_SIZE")
     if own is None and (context := _ray_train()) is not None:
         own = int(context.get_local_world_size())
-    return own or 1
+    return own or 0
 
 
 def _ray_train() -> Any | None:

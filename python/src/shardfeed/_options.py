@@ -192,7 +192,7 @@ class Options:
             found.of(self._only_when_shuffled)
         return {
             "shuffle": shuffle,
-            "shuffle_buffer": "" if buffer is None else found.of(_sizes.rows_or_bytes_text, "shuffle_buffer", buffer),
+            "shuffle_buffer": "" if buffer is None else found.of(_sizes.buffer_text, "shuffle_buffer", buffer),
             "seed": found.of(seed, self.seed),
             "lanes": found.of(number, "lanes", self.lanes),
             "unit_rows": found.of(number, "unit_rows", self.unit_rows),

@@ -13,6 +13,8 @@ _UNITS |= {f"{unit}ib": _UNITS[unit] for unit in "kmgt"}
 
 _SIZE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([A-Za-z]*)\s*")
 
+_EACH = re.compile(r"(.*)/\s*(rank|node)\s*", re.IGNORECASE | re.DOTALL)
+
 
 def parse(name: str, value: Any, example: str = "'512MiB'") -> tuple[int, bool]:
     """Returns a size, and whether it had a unit.
@@ -38,10 +40,11 @@ def bytes_text(name: str, value: Any) -> str:
     return str(parse(name, value)[0])
 
 
-def rows_or_bytes_text(name: str, value: Any) -> str:
-    """A number of rows in digits, or of bytes with a unit."""
-    number, unit = parse(name, value, "'512MiB' (bytes) or '100000' (rows)")
-    return f"{number}B" if unit else str(number)
+def buffer_text(name: str, value: Any) -> str:
+    """A number of rows in digits, or of bytes with a unit, over all ranks or of each rank or node."""
+    each = _EACH.fullmatch(value) if isinstance(value, str) else None
+    number, unit = parse(name, each[1] if each else value, "'512MiB' (bytes) or '100000' (rows), both also with '/rank' or '/node'")
+    return f"{number}{'B' if unit else ''}{f'/{each[2].lower()}' if each else ''}"
 
 
 def limit_text(name: str, value: Any) -> str:

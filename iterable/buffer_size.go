@@ -1,0 +1,69 @@
+package iterable
+
+import (
+	"fmt"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/option"
+)
+
+// A Size is a number of rows or of bytes. The zero value leaves the choice to the default.
+type Size struct {
+	Rows  int64 // wins over Bytes
+	Bytes int64 // uncompressed, of all columns
+	Per   Per   // "" is over all ranks together
+}
+
+// Per says that each of several has a [Size].
+type Per string
+
+// What may have a size of its own. All together have that times their number at the start; a state
+// keeps the product, so a resume on another world size does not change it.
+const (
+	PerRank Per = "rank"
+	PerNode Per = "node"
+)
+
+func (s Size) String() string {
+	text := fmt.Sprintf("%d rows", s.Rows)
+	if s.Rows == 0 {
+		text = mem.Bytes(s.Bytes).String()
+	}
+	if s.Per != "" {
+		text += " per " + string(s.Per)
+	}
+	return text
+}
+
+// total is the size over all of so many ranks together, local of which a node has; 0 is not known.
+func (s Size) total(worldSize, local int) (Size, error) {
+	times := 1
+	switch s.Per {
+	case PerRank:
+		times = worldSize
+	case PerNode:
+		var err error
+		if times, err = s.nodes(worldSize, local); err != nil {
+			return s, err
+		}
+	}
+	return Size{
+		Rows:  min(mem.MulDiv(s.Rows, int64(times), 1), option.MaxRows),
+		Bytes: min(mem.MulDiv(s.Bytes, int64(times), 1), option.MaxBytes),
+	}, nil
+}
+
+// nodes is how many nodes the ranks fill, local on each.
+func (s Size) nodes(worldSize, local int) (int, error) {
+	switch {
+	case worldSize <= 1:
+		return 1, nil
+	case local <= 0:
+		return 0, &OptionError{Field: "ShuffleBuffer", Text: fmt.Sprintf("is %v, and nothing says how many of the %d ranks a node has: "+
+			"set LOCAL_WORLD_SIZE, or give the size per rank", s, worldSize)}
+	case worldSize%local != 0:
+		return 0, &OptionError{Field: "ShuffleBuffer", Text: fmt.Sprintf("is %v, and nodes of %d ranks are not filled by %d: "+
+			"give the size per rank", s, local, worldSize)}
+	}
+	return worldSize / local, nil
+}
