@@ -2,6 +2,7 @@ package iterable
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/option"
@@ -24,13 +25,21 @@ const (
 	PerNode Per = "node"
 )
 
+// String is the size as users write it: 100000, 512MiB or 8GiB/node.
 func (s Size) String() string {
-	text := fmt.Sprintf("%d rows", s.Rows)
-	if s.Rows == 0 {
-		text = mem.Bytes(s.Bytes).String()
+	var text string
+	switch {
+	case s.Rows > 0:
+		text = strconv.FormatInt(s.Rows, 10)
+	case s.Bytes%(1<<30) == 0:
+		text = fmt.Sprintf("%dGiB", s.Bytes>>30)
+	case s.Bytes%(1<<20) == 0:
+		text = fmt.Sprintf("%dMiB", s.Bytes>>20)
+	default:
+		text = fmt.Sprintf("%dB", s.Bytes)
 	}
 	if s.Per != "" {
-		text += " per " + string(s.Per)
+		text += "/" + string(s.Per)
 	}
 	return text
 }
@@ -59,11 +68,11 @@ func (s Size) nodes(worldSize, local int) (int, error) {
 	case worldSize <= 1:
 		return 1, nil
 	case local <= 0:
-		return 0, &OptionError{Field: "ShuffleBuffer", Text: fmt.Sprintf("is %v, and nothing says how many of the %d ranks a node has: "+
-			"set LOCAL_WORLD_SIZE, or give the size per rank", s, worldSize)}
+		return 0, &OptionError{Field: "ShuffleBuffer", Text: fmt.Sprintf("%v needs to know how many of the %d ranks a node has: "+
+			"set LOCAL_WORLD_SIZE, or give a size per rank", s, worldSize)}
 	case worldSize%local != 0:
-		return 0, &OptionError{Field: "ShuffleBuffer", Text: fmt.Sprintf("is %v, and nodes of %d ranks are not filled by %d: "+
-			"give the size per rank", s, local, worldSize)}
+		return 0, &OptionError{Field: "ShuffleBuffer", Text: fmt.Sprintf("%v needs nodes of equally many ranks, and %d ranks do not fill "+
+			"nodes of %d: give a size per rank", s, worldSize, local)}
 	}
 	return worldSize / local, nil
 }

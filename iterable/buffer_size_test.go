@@ -26,9 +26,9 @@ func TestBufferPerRankAndNode(t *testing.T) {
 		{size: Size{Rows: 100, Per: PerNode}, ranks: 1, rows: 100},
 		{size: Size{Rows: 100, Per: PerNode}, ranks: 1, local: 8, rows: 100}, // each of the node's ranks reads all rows
 		{size: Size{Rows: 1 << 49, Per: PerRank}, ranks: 1 << 15, rows: option.MaxRows},
-		{size: Size{Rows: 100, Per: PerNode}, ranks: 8, refused: "100 rows per node, and nothing says how many of the 8 ranks a node has: set LOCAL_WORLD_SIZE"},
-		{size: Size{Bytes: 8 << 30, Per: PerNode}, ranks: 12, local: 8, refused: "8.0 GiB per node, and nodes of 8 ranks are not filled by 12: give the size per rank"},
-		{size: Size{Bytes: 8 << 30, Per: PerNode}, ranks: 4, local: 8, refused: "nodes of 8 ranks are not filled by 4"},
+		{size: Size{Rows: 100, Per: PerNode}, ranks: 8, refused: "ShuffleBuffer 100/node needs to know how many of the 8 ranks a node has: set LOCAL_WORLD_SIZE"},
+		{size: Size{Bytes: 8 << 30, Per: PerNode}, ranks: 12, local: 8, refused: "8GiB/node needs nodes of equally many ranks, and 12 ranks do not fill nodes of 8: give a size per rank"},
+		{size: Size{Bytes: 8 << 30, Per: PerNode}, ranks: 4, local: 8, refused: "4 ranks do not fill nodes of 8"},
 	}
 	for _, c := range cases {
 		t.Run(fmt.Sprintf("%v of %d ranks, %d here", c.size, c.ranks, c.local), func(t *testing.T) {

@@ -56,7 +56,7 @@ func ParseBuffer(s string) (Buffer, error) {
 	per = strings.ToLower(strings.TrimSpace(per))
 	switch {
 	case err != nil, each && per != "rank" && per != "node":
-		return Buffer{}, fmt.Errorf("must be rows, as in 100000, or bytes, as in 512MiB, and may be of each rank or node, as in 1GiB/rank or 8GiB/node, got %q", s)
+		return Buffer{}, fmt.Errorf("must be rows, as in 100000, or bytes, as in 512MiB, with /rank or /node for each, got %q", s)
 	case n == 0:
 		return Buffer{}, errors.New("must be above 0, got 0")
 	case unit == "":

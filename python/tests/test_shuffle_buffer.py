@@ -51,10 +51,10 @@ def test_a_buffer_of_each_rank(runtime: Path, table: Path) -> None:
 
 def test_a_buffer_of_each_node(runtime: Path, table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     dataset = opened(table, "1000/node", world_size=8)
-    with pytest.raises(errors.OptionError, match="^shuffle_buffer is 1000 rows per node, .* 8 ranks a node has: set LOCAL_WORLD_SIZE, or"):
+    with pytest.raises(errors.OptionError, match="^shuffle_buffer 1000/node needs to know .* 8 ranks a node has: set LOCAL_WORLD_SIZE, or"):
         len(dataset)
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "4")
     assert rows_of(opened(table, "1000/node", world_size=8).state_dict()) == 2000
-    with pytest.raises(errors.OptionError, match="nodes of 4 ranks are not filled by 6"):
+    with pytest.raises(errors.OptionError, match="6 ranks do not fill nodes of 4"):
         len(opened(table, "1000/node", world_size=6))
     assert rows_of(opened(table, "1000/node").state_dict()) == 1000
