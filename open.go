@@ -22,6 +22,10 @@ type Events struct {
 	Listed  func(n int)       // shards of the list under way
 	Footers func(n, of int)   // footers that are known
 	Counted func(n, of int64) // row groups whose rows that are read are known, where a rule chooses them
+
+	// PoorMixing warns, as the first loader begins, that batches of sorted data would be lopsided.
+	// nil leaves it to Note.
+	PoorMixing func(*iterable.PoorMixing)
 }
 
 func (e Events) note(format string, args ...any) {
@@ -123,12 +127,21 @@ func (e Events) ofDataset() iterable.Events {
 		Noted:         e.Files,
 		Lost:          func(x iterable.Loss) { e.note("%v", x) },
 		Truncated:     e.truncated(),
+		PoorMixing:    e.poorMixing,
 		OverEstimate: func(measured, estimated int64) {
 			if measured-estimated > smallExcess {
 				e.note("blocks took %v of memory, the files' metadata promised %v", mem.Bytes(measured), mem.Bytes(estimated))
 			}
 		},
 	}
+}
+
+func (e Events) poorMixing(m *iterable.PoorMixing) {
+	if e.PoorMixing != nil {
+		e.PoorMixing(m)
+		return
+	}
+	e.note("%v", m)
 }
 
 // truncated notes the first documents that are longer than a block.

@@ -152,6 +152,10 @@ type Events struct {
 	// how many tokens they lost. It is called for each such unit.
 	Truncated func(documents, tokens int64)
 
+	// PoorMixing says that batches of sorted data would be lopsided. Said once, as a loader on rank
+	// 0 begins without a state.
+	PoorMixing func(*PoorMixing)
+
 	// OverEstimate says that blocks took more than a tenth more memory than the files' metadata
 	// foretold. Said once per stream.
 	OverEstimate func(measured, estimated int64)
@@ -172,6 +176,10 @@ func (o Options) withDefaults() Options {
 	if say := o.Events.IndexUnusable; say != nil { // footers and counts have one directory
 		var once sync.Once
 		o.Events.IndexUnusable = func(dir string, err error) { once.Do(func() { say(dir, err) }) }
+	}
+	if say := o.Events.PoorMixing; say != nil {
+		var once sync.Once
+		o.Events.PoorMixing = func(m *PoorMixing) { once.Do(func() { say(m) }) }
 	}
 	if o.Budget == nil {
 		o.Budget = NewBudget(mem.ThisMachine().SharedLimit())

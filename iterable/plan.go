@@ -55,7 +55,8 @@ type Plan struct {
 	FirstBatch    int64   // encoded bytes that a rank fetches before its first batch
 	Amplification float64 // bytes to decompress over bytes of the row groups: pages across the edges of units count twice
 	Quality       shuffle.Quality
-	Proposals     []string // what would make the run better, in words
+	Poor          *PoorMixing // nil where Quality is good enough
+	Proposals     []string    // what would make the run better, in words
 
 	proposals []string // with the names of options in braces
 }
@@ -134,6 +135,9 @@ func (d *Dataset) planRanks(p *Plan, start stepper, o StreamOptions) error {
 	} else {
 		params := r.plan.Params()
 		p.Params, p.Lanes, p.Quality = &params, params.Lanes, r.plan.Quality(p.GlobalBatch)
+		if p.Poor, err = d.poorMixing(r.plan, p.WorldSize, p.GlobalBatch); err != nil {
+			return err
+		}
 	}
 	p.SharedLanes = p.Lanes%p.WorldSize != 0 || slices.ContainsFunc(p.Sources, func(s PlanSource) bool { return s.Lanes%p.WorldSize != 0 })
 	if !p.Fits && d.options.Plan == nil {
@@ -224,11 +228,11 @@ func (p *Plan) ProposalsSpelled(name func(field string) string) []string {
 }
 
 // moreUnits is what lets the shuffle buffer hold more units, "" when nothing does: no larger buffer
-// where memory is short already, or than there are rows; no units of the size that they were asked
-// to have.
+// where memory is short already, where Poor names one, or than there are rows; no units of the size
+// that they were asked to have.
 func (p *Plan) moreUnits() string {
 	var all []string
-	if buffer := min(p.Quality.BufferRows, p.Rows); p.Fits && buffer > p.Params.Buffer {
+	if buffer := min(p.Quality.BufferRows, p.Rows); p.Fits && p.Poor == nil && buffer > p.Params.Buffer {
 		all = append(all, fmt.Sprintf("a {ShuffleBuffer} of %d rows", buffer))
 	}
 	if rows := p.Quality.UnitRows; p.Params.UnitRows == 0 || p.Params.UnitRows > rows {
@@ -240,9 +244,12 @@ func (p *Plan) moreUnits() string {
 // proposeMixing says what would mix sorted data better.
 func (p *Plan) proposeMixing(add func(format string, args ...any)) {
 	q := p.Quality
+	if p.Poor != nil && p.Fits {
+		add("%s", p.Poor.text())
+	}
 	if better := p.moreUnits(); q.FewUnits && better != "" {
 		add("a lane's share of the shuffle buffer holds fewer than four units: %s would mix better", better)
-	} else if p.Params.Buffer < p.Rows && q.Independent < float64(p.GlobalBatch) {
+	} else if (p.Poor == nil || !p.Fits) && p.Params.Buffer < p.Rows && q.Independent < float64(p.GlobalBatch) {
 		add("about %.0f units mix into a global batch of %d rows: on sorted data a larger {ShuffleBuffer}, or smaller units, would mix better",
 			q.Independent, p.GlobalBatch)
 	}

@@ -65,6 +65,9 @@ func New(ds *iterable.Dataset, o Options) (*Loader, error) {
 			return nil, err
 		}
 	}
+	if o.Rank == 0 && o.State == nil {
+		ds.WarnOfMixing(o.WorldSize, o.stream())
+	}
 	l := &Loader{
 		o: o, recipe: r, length: length, pool: (*mem.Pool)(ds.Pool()), places: make(chan struct{}, o.MaxBatches), owner: &owner{}, meters: &meters{}, images: need,
 		loop: iteration.Loop[*pass, *Batch]{Closed: ErrClosed, Busy: ErrBusy},

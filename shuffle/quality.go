@@ -15,17 +15,20 @@ type Quality struct {
 }
 
 // Quality of the plan for a global batch.
-func (p *Plan) Quality(globalBatch int64) Quality {
-	s, lanes := p.sizes, int64(p.params.Lanes)
-	q := Quality{Deff: 1, BufferRows: 4 * lanes * p.params.laneUnit(s.rows, s.largest)}
+func (p *Plan) Quality(globalBatch int64) Quality { return p.QualityOf(p.params, globalBatch) }
+
+// QualityOf is the quality that other parameters would have for the units of the plan.
+func (p *Plan) QualityOf(params Params, globalBatch int64) Quality {
+	s, lanes := p.sizes, int64(params.Lanes)
+	q := Quality{Deff: 1, BufferRows: 4 * lanes * params.laneUnit(s.rows, s.largest)}
 	if s.rows == 0 {
 		return q
 	}
-	if q.FewUnits = p.params.Buffer < q.BufferRows && p.params.Buffer < s.rows; q.FewUnits {
-		q.UnitRows = max(1, p.params.Buffer/(4*lanes))
+	if q.FewUnits = params.Buffer < q.BufferRows && params.Buffer < s.rows; q.FewUnits {
+		q.UnitRows = max(1, params.Buffer/(4*lanes))
 	}
 	batch := float64(globalBatch)
-	if p.params.Buffer >= s.rows {
+	if params.Buffer >= s.rows {
 		q.Independent = float64(s.rows)
 		q.Units = distinct(float64(s.units), batch)
 		return q
@@ -33,7 +36,7 @@ func (p *Plan) Quality(globalBatch int64) Quality {
 	// The mean unit that a row lies in is larger than the mean unit; lanes cut what is larger than
 	// they are.
 	unit := min(p.rowMeanUnit(), float64(ceilDiv(s.rows, lanes)))
-	live := float64(lanes) * float64(p.params.Steady())
+	live := float64(lanes) * float64(params.Steady())
 	q.Independent = max(2.25*live/unit, min(float64(lanes), batch))
 	q.Deff = 1 + (batch-1)/q.Independent
 	// Units in a lane at once, the older ones giving fewer rows: density 2(1-x) over the age x.

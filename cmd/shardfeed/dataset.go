@@ -70,7 +70,10 @@ func (a *app) openTimed(ctx context.Context, addresses []string, f *flags) (ds *
 // events note what is not as it was meant, and show how far an opening is.
 func (a *app) events(shown *opening) shardfeed.Events {
 	note := func(text string) { a.note("%s", text) }
-	return shardfeed.Events{Note: note, Files: note, Listed: shown.listed, Footers: shown.footers, Counted: shown.counted}
+	return shardfeed.Events{
+		Note: note, Files: note, Listed: shown.listed, Footers: shown.footers, Counted: shown.counted,
+		PoorMixing: func(m *iterable.PoorMixing) { note(m.Spelled(option.Flag)) },
+	}
 }
 
 func (a *app) indexUnusable(dir string, err error) {

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/shardfeed/shardfeed/internal/option"
+	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
@@ -127,6 +129,20 @@ func (it *iteration) fail(err error) {
 	}
 }
 
+// warnings are what the user may want to know of the order as training begins. All ranks have one
+// order, and one of them says it.
+func (it *iteration) warnings() []string {
+	s := it.session
+	if s.rank != 0 || it.number > 1 || it.join.State != nil {
+		return nil
+	}
+	m, err := s.dataset.data.Dataset.PoorMixing(it.join.WorldSize, iterable.StreamOptions{BatchSize: s.batchSize(), Tail: it.single.Tail, State: &it.state})
+	if err != nil || m == nil { // the stream says what is wrong
+		return nil
+	}
+	return []string{m.Spelled(option.Argument)}
+}
+
 // announce tells the participants once that it begins, also when its loader is made again.
 func (it *iteration) announce() {
 	if it.announced {
@@ -136,6 +152,7 @@ func (it *iteration) announce() {
 	joined := Joined{
 		Epoch: int64(it.epoch), State: it.state, Steps: it.single.Count(0), Bundle: it.bundle, Schema: it.session.dataset.summary.Schema,
 		Fingerprint: it.session.fingerprint(it.state, it.join.WorldSize, it.join.Replication),
+		Warnings:    it.warnings(),
 		OutputBytes: int64(it.join.Outputs) * it.session.dataset.data.batchBytes(it.session.batchSize()*it.bundle, it.steps.Tail),
 	}
 	it.session.mu.Lock()

@@ -163,6 +163,7 @@ type Joined struct {
 	Fingerprint Fingerprint   `json:"fingerprint"`  // what all ranks must have in common
 	Schema      []Node        `json:"schema"`       // of the batches
 	OutputBytes int64         `json:"output_bytes"` // reserved for Join.Outputs
+	Warnings    []string      `json:"warnings"`     // about the order, for the user; to rank 0, as training begins
 }
 
 // Fingerprint is everything that ranks must have in common, by its name for the user. Values are

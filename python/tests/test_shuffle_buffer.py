@@ -1,7 +1,8 @@
-"""The shuffle buffer, of each rank or node."""
+"""The shuffle buffer, of each rank or node, and what is said where it mixes too little."""
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from shardfeed import StreamingDataset, _state, errors
+from shardfeed import MixingWarning, StreamingDataset, _state, errors
 
 ROWS = 8000
 
@@ -51,10 +52,27 @@ def test_a_buffer_of_each_rank(runtime: Path, table: Path) -> None:
 
 def test_a_buffer_of_each_node(runtime: Path, table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     dataset = opened(table, "1000/node", world_size=8)
-    with pytest.raises(errors.OptionError, match="^shuffle_buffer 1000/node needs to know .* 8 ranks a node has: set LOCAL_WORLD_SIZE, or"):
+    with pytest.raises(errors.OptionError, match=r"^shuffle_buffer 1000/node needs to know .* 8 ranks a node has: set LOCAL_WORLD_SIZE, or"):
         len(dataset)
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "4")
     assert rows_of(opened(table, "1000/node", world_size=8).state_dict()) == 2000
     with pytest.raises(errors.OptionError, match="6 ranks do not fill nodes of 4"):
         len(opened(table, "1000/node", world_size=6))
     assert rows_of(opened(table, "1000/node").state_dict()) == 1000
+
+
+def test_poor_mixing_is_warned_of_once(runtime: Path, table: Path) -> None:
+    poor = opened(table, 200, world_size=8)
+    said = r"^shardfeed: if the rows are sorted, a global batch of 64 rows varies .*: a shuffle_buffer of 1MiB/rank would make it 1$"
+    with pytest.warns(MixingWarning, match=said) as caught:
+        next(iter(poor))
+    assert len(caught) == 1 and caught[0].filename == __file__
+    state = poor.state_dict()
+    resumed = opened(table, 200, world_size=8)
+    resumed.load_state_dict(state)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", MixingWarning)
+        next(iter(poor))
+        next(iter(resumed))
+        next(iter(opened(table, 200, rank=1, world_size=8)))
+        next(iter(opened(table, "1MiB/rank", world_size=8)))

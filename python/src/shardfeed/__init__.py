@@ -13,7 +13,7 @@ from ._schema import Field, Schema
 from ._select import Selected, select
 from ._sources import Source
 from ._version import __version__
-from ._warn import PaddingWarning, ShardfeedWarning, name_log
+from ._warn import MixingWarning, PaddingWarning, ShardfeedWarning, name_log
 from .errors import ShardfeedError
 
 name_log()
@@ -25,6 +25,7 @@ __all__ = [
     "Field",
     "Image",
     "MapDataset",
+    "MixingWarning",
     "NullWarning",
     "Pack",
     "PaddingWarning",

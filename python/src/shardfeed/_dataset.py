@@ -27,7 +27,7 @@ from ._options import Options
 from ._schema import Schema
 from ._sources import Source
 from ._transform import MappedIterator, Mask, Transform, check_function
-from ._warn import PaddingWarning, ShardfeedWarning, warn
+from ._warn import MixingWarning, PaddingWarning, ShardfeedWarning, warn
 from .errors import OptionError, ShardfeedError, StateError, nearer
 
 if TYPE_CHECKING:
@@ -335,7 +335,7 @@ class StreamingDataset(Connected, Generic[T]):
         self._nulls: NullWatch | None = None
         self._engine_pid = 0
         self._next_epoch = 0
-        self._said_padding = False
+        self._said_padding = self._said_order = False
 
     # Properties
 
@@ -619,6 +619,7 @@ class StreamingDataset(Connected, Generic[T]):
         """Notes what the engine says about an iteration before its first batch."""
         steps = int(joined["steps"])
         self._steps[rank, world_size] = steps
+        self._warn_of_order(joined)
         padding = steps * self._spec["batch_size"] * world_size - self.size
         if self._tail(world_size) != "pad" or padding <= 0 or self._share().job_rank != 0 or self._with_row_valid or self._said_padding:
             return
@@ -630,6 +631,14 @@ class StreamingDataset(Connected, Generic[T]):
             f"{self._padding_mask()}; drop_last=True leaves the step out",
             PaddingWarning,
         )
+
+    def _warn_of_order(self, joined: Mapping[str, Any]) -> None:
+        """Warns of what the engine says as training begins, once for all ranks."""
+        if self._share().job_rank != 0 or self._said_order:
+            return
+        for text in joined.get("warnings") or ():
+            self._said_order = True
+            warn(f"shardfeed: {text}", MixingWarning)
 
     def _padding_mask(self) -> str:
         """Says where the mask of padding is."""

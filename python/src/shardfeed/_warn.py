@@ -19,6 +19,10 @@ class PaddingWarning(ShardfeedWarning):
     """The last step of an epoch has rows of padding."""
 
 
+class MixingWarning(ShardfeedWarning):
+    """Batches of sorted data would be lopsided: few row groups come to each."""
+
+
 def _user_frame() -> tuple[FrameType, int]:
     """The frame, and how many frames above the caller's it is."""
     frame, level = sys._getframe(1), 0

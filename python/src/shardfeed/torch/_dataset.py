@@ -215,7 +215,7 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
     def _joined(self, joined: Mapping[str, Any], rank: int, world_size: int) -> None:
         worker = _workers.current()
         if worker is not None and (worker.id > 0 or joined["epoch"] != self._first_epoch()):
-            self._said_padding = True  # each epoch may have new workers: the first of the first epoch warns
+            self._said_padding = self._said_order = True  # each epoch may have new workers: the first of the first epoch warns
         super()._joined(joined, rank, world_size)
         if worker is None:
             self._compare(joined["fingerprint"])
