@@ -39,9 +39,15 @@ type View struct {
 	worker Worker
 	lanes  int
 	slotOf []int // line lane -> slot
+	order  []int // place -> slot: slotOf without seats
 
 	rankSlots   residue // when the world size divides the lanes
 	workerSlots residue // when world size x workers does
+
+	// With seats, in place of the residues: the slots of the rank's lanes, or of the worker's when
+	// they are its alone. nil when ranks have blocks.
+	owned []bool
+	alone bool
 }
 
 // residue is the slots that are at modulo mod; mod 0 is none, because the division is by blocks.
@@ -53,7 +59,7 @@ func (p *Plan) View(w Worker) (*View, error) {
 		return nil, err
 	}
 	w = w.withDefaults()
-	v := &View{worker: w, lanes: p.params.Lanes, slotOf: p.slotOf}
+	v := &View{worker: w, lanes: p.params.Lanes, slotOf: p.slotOf, order: p.slotOf}
 	if v.lanes%w.WorldSize == 0 {
 		v.rankSlots = residue{at: invert(reverseDigits(w.WorldSize))[w.Rank], mod: w.WorldSize}
 		if per := v.lanes / w.WorldSize; per%w.Workers == 0 {
@@ -66,7 +72,7 @@ func (p *Plan) View(w Worker) (*View, error) {
 
 // Exclusive says that no other worker reads this worker's lanes: world size x workers divides the
 // number of lanes.
-func (v *View) Exclusive() bool { return v.workerSlots.mod > 0 }
+func (v *View) Exclusive() bool { return v.workerSlots.mod > 0 || v.alone }
 
 // Take is a worker's part of one lane in one step: consecutive rows of the lane.
 type Take struct {
@@ -159,6 +165,11 @@ func (v *View) divide(x, rows int64, windows []window) {
 	}
 	w := v.worker
 	switch {
+	case v.owned != nil:
+		keepOwned(windows, v.owned)
+		if v.alone {
+			return
+		}
 	case v.workerSlots.mod > 0:
 		keepResidue(windows, v.workerSlots)
 		return
@@ -178,15 +189,23 @@ func keepResidue(windows []window, r residue) {
 	}
 }
 
-// keepBlock sorts the rows of all windows by (line lane, row) and keeps block i of n: of c rows
-// those from floor(c*i/n) to floor(c*(i+1)/n).
+func keepOwned(windows []window, owned []bool) {
+	for slot := range windows {
+		if !owned[slot] {
+			windows[slot] = window{}
+		}
+	}
+}
+
+// keepBlock sorts the rows of all windows by (place, row) and keeps block i of n: of c rows those
+// from floor(c*i/n) to floor(c*(i+1)/n).
 func (v *View) keepBlock(windows []window, i, n int) {
 	var all int64
 	for _, w := range windows {
 		all += w.hi - w.lo
 	}
 	from, to := mulDiv(all, int64(i), int64(n)), mulDiv(all, int64(i)+1, int64(n))
-	for _, slot := range v.slotOf {
+	for _, slot := range v.order {
 		w := &windows[slot]
 		rows := w.hi - w.lo
 		w.lo, w.hi = w.lo+min(max(from, 0), rows), w.lo+min(max(to, 0), rows)

@@ -1,0 +1,223 @@
+package shuffle
+
+import "slices"
+
+// A NodeLanes is a node of a world and the line lanes that its cache holds.
+type NodeLanes struct {
+	Ranks []int  // of the node, ascending
+	Lanes []bool // by line lane; nil holds none
+}
+
+// SeatLanes seats lanes so that nodes read again what their caches hold, as far as their ranks have
+// places for it. It is nil where that needs no seats. Each rank is on one node. The result is a
+// function of the arguments.
+//
+// It is a matching of lanes and nodes, found by augmenting paths: each node takes as many lanes as
+// it has places of its own, and the places that two nodes share get what is left of theirs.
+func SeatLanes(lanes, worldSize int, nodes []NodeLanes) (Seats, error) {
+	if lanes < 1 || lanes > maxLanes {
+		return nil, refuse("lanes", "must be from 1 to %d, got %d", maxLanes, lanes)
+	}
+	nodeOf, err := nodesOfRanks(lanes, worldSize, nodes)
+	if err != nil {
+		return nil, err
+	}
+	s := &seating{
+		lanes: lanes, own: make([][]int, len(nodes)), holders: make([][]int, lanes),
+		node: slices.Repeat([]int{-1}, lanes), taken: make([][]int, len(nodes)), dead: make([]bool, len(nodes)),
+	}
+	for k, n := range nodes {
+		for lane, held := range n.Lanes {
+			if held {
+				s.holders[lane] = append(s.holders[lane], k)
+			}
+		}
+	}
+	s.divide(worldSize, nodeOf)
+	s.match()
+	return s.seats(), nil
+}
+
+// nodesOfRanks is the node of each rank.
+func nodesOfRanks(lanes, worldSize int, nodes []NodeLanes) ([]int, error) {
+	if worldSize < 1 || worldSize > maxLanes {
+		return nil, refuse("world_size", "must be from 1 to %d, got %d", maxLanes, worldSize)
+	}
+	nodeOf := slices.Repeat([]int{-1}, worldSize)
+	for k, n := range nodes {
+		if n.Lanes != nil && len(n.Lanes) != lanes {
+			return nil, refuse("nodes", "say of %d lanes what node %d holds, and there are %d", len(n.Lanes), k, lanes)
+		}
+		for _, r := range n.Ranks {
+			if r < 0 || r >= worldSize {
+				return nil, refuse("nodes", "have rank %d in a world of %d", r, worldSize)
+			}
+			if nodeOf[r] >= 0 {
+				return nil, refuse("nodes", "have rank %d twice, on nodes %d and %d", r, nodeOf[r], k)
+			}
+			nodeOf[r] = k
+		}
+	}
+	if r := slices.Index(nodeOf, -1); r >= 0 {
+		return nil, refuse("nodes", "lack rank %d of %d", r, worldSize)
+	}
+	return nodeOf, nil
+}
+
+// A seating is lanes on their way to places.
+type seating struct {
+	lanes   int
+	holders [][]int // lane -> the nodes whose caches hold it
+	own     [][]int // node -> the places that its ranks alone read
+	shared  []place // that ranks of several nodes read
+
+	node  []int   // lane -> node that takes it; -1 is none yet
+	taken [][]int // node -> the lanes that it takes
+	dead  []bool  // nodes from which no augmenting path leads to a free place
+}
+
+// A place that several nodes read.
+type place struct {
+	at    int
+	nodes []int
+}
+
+// divide finds whose each place is: rank r reads the places from lanes*r/W to lanes*(r+1)/W, which
+// need not be whole.
+func (s *seating) divide(worldSize int, nodeOf []int) {
+	for at := range s.lanes {
+		first, last := at*worldSize/s.lanes, ((at+1)*worldSize-1)/s.lanes
+		readers := slices.Clone(nodeOf[first : last+1])
+		slices.Sort(readers)
+		if readers = slices.Compact(readers); len(readers) == 1 {
+			s.own[readers[0]] = append(s.own[readers[0]], at)
+		} else {
+			s.shared = append(s.shared, place{at, readers})
+		}
+	}
+}
+
+// match gives nodes lanes that they hold: first the lanes that one node holds, since nothing is to
+// be chosen there.
+func (s *seating) match() {
+	var several []int
+	for lane, held := range s.holders {
+		if len(held) > 1 {
+			several = append(several, lane)
+		} else if len(held) == 1 && s.room(held[0]) {
+			s.take(held[0], lane)
+		}
+	}
+	for _, lane := range several {
+		s.augment(lane)
+	}
+}
+
+func (s *seating) room(node int) bool { return len(s.taken[node]) < len(s.own[node]) }
+
+func (s *seating) take(node, lane int) {
+	s.node[lane] = node
+	s.taken[node] = append(s.taken[node], lane)
+}
+
+// augment finds a place for a lane at one of its holders, if need be by moving other lanes between
+// nodes that hold them. Nodes that a failed search has seen are dead: no later one finds room
+// through them.
+func (s *seating) augment(lane int) {
+	type step struct{ node, lane, before int } // the lane would move to the node
+	var path []step
+	seen := map[int]bool{}
+	visit := func(lane, before int) {
+		for _, k := range s.holders[lane] {
+			if !seen[k] && !s.dead[k] {
+				seen[k] = true
+				path = append(path, step{k, lane, before})
+			}
+		}
+	}
+	visit(lane, -1)
+	for i := 0; i < len(path); i++ {
+		at := path[i]
+		if !s.room(at.node) {
+			for _, l := range s.taken[at.node] {
+				visit(l, i)
+			}
+			continue
+		}
+		for ; ; at = path[at.before] {
+			if from := s.node[at.lane]; from >= 0 {
+				j := slices.Index(s.taken[from], at.lane)
+				s.taken[from] = slices.Delete(s.taken[from], j, j+1)
+			}
+			s.take(at.node, at.lane)
+			if at.before < 0 {
+				return
+			}
+		}
+	}
+	for k := range seen {
+		s.dead[k] = true
+	}
+}
+
+// seats puts the lanes at the places of their nodes, in the order of the line, and the others at
+// what is left.
+func (s *seating) seats() Seats {
+	seats := slices.Repeat(Seats{-1}, s.lanes)
+	var free []int // places
+	for k, lanes := range s.taken {
+		slices.Sort(lanes)
+		own := s.own[k]
+		for i, lane := range lanes {
+			seats[lane] = own[i]
+		}
+		free = append(free, own[len(lanes):]...)
+	}
+	free = s.share(seats, free)
+	slices.Sort(free)
+	for lane := range seats {
+		if seats[lane] < 0 {
+			seats[lane], free = free[0], free[1:]
+		}
+	}
+	for lane, place := range seats {
+		if lane != place {
+			return seats
+		}
+	}
+	return nil
+}
+
+// share gives each shared place the lane that most of its nodes hold, of those without a seat, or
+// leaves it free.
+func (s *seating) share(seats Seats, free []int) []int {
+	left := make([][]int, len(s.own)) // node -> lanes that it holds
+	for lane, held := range s.holders {
+		if seats[lane] < 0 {
+			for _, k := range held {
+				left[k] = append(left[k], lane)
+			}
+		}
+	}
+	for _, p := range s.shared {
+		held := map[int]int{}
+		best := -1
+		for _, k := range p.nodes {
+			for _, lane := range left[k] {
+				if seats[lane] >= 0 {
+					continue
+				}
+				held[lane]++
+				if best < 0 || held[lane] > held[best] || held[lane] == held[best] && lane < best {
+					best = lane
+				}
+			}
+		}
+		if best < 0 {
+			free = append(free, p.at)
+		} else {
+			seats[best] = p.at
+		}
+	}
+	return free
+}

@@ -1,0 +1,84 @@
+package shuffle
+
+// Seats say which ranks read which lanes: line lane -> place, a permutation of the lanes. Ranks
+// divide the lanes in the order of their places as they divide them in the order of the line
+// without seats. A step has the same rows whoever reads them, so seats change neither the order nor
+// a state, and may be others after each start. All ranks have the same ones. nil is the line's
+// order.
+type Seats []int
+
+// leastRowsPerLane is how many rows a step has of each lane at least where ranks divide lanes that
+// are seated by blocks of rows. With fewer the blocks' edges would wander over many lanes, which
+// are not in the order that spreads a step evenly.
+const leastRowsPerLane = 16
+
+// Validate says whether the seats are a permutation of so many lanes, or nil.
+func (s Seats) Validate(lanes int) error {
+	if s == nil {
+		return nil
+	}
+	if len(s) != lanes {
+		return refuse("seats", "are %d, for %d lanes", len(s), lanes)
+	}
+	taken := make([]bool, lanes)
+	for line, place := range s {
+		if place < 0 || place >= lanes {
+			return refuse("seats", "put line lane %d at place %d of %d", line, place, lanes)
+		}
+		if taken[place] {
+			return refuse("seats", "put two lanes at place %d", place)
+		}
+		taken[place] = true
+	}
+	return nil
+}
+
+// usable says whether ranks can have whole lanes of a step of so many rows, or blocks of rows of
+// few lanes.
+func usable(lanes, worldSize int, globalBatch int64) bool {
+	whole := lanes%worldSize == 0 && globalBatch%int64(lanes) == 0
+	return whole || globalBatch >= leastRowsPerLane*int64(lanes)
+}
+
+// SeatedView is the view of a worker on steps of globalBatch rows, where lanes have seats. Where the
+// steps have too few rows for that, on all ranks alike, it is the view without.
+func (p *Plan) SeatedView(w Worker, seats Seats, globalBatch int64) (*View, error) {
+	v, err := p.View(w)
+	if err != nil || seats == nil {
+		return v, err
+	}
+	if err := seats.Validate(v.lanes); err != nil {
+		return nil, err
+	}
+	if !usable(v.lanes, v.worker.WorldSize, globalBatch) {
+		return v, nil
+	}
+	v.order = make([]int, v.lanes)
+	for line, place := range seats {
+		v.order[place] = v.slotOf[line]
+	}
+	v.rankSlots, v.workerSlots = residue{}, residue{}
+	if globalBatch%int64(v.lanes) == 0 {
+		v.own()
+	}
+	return v, nil
+}
+
+// own gives the worker, or else its rank, whole lanes where they divide evenly.
+func (v *View) own() {
+	w := v.worker
+	if v.lanes%w.WorldSize != 0 {
+		return
+	}
+	per := v.lanes / w.WorldSize
+	from := per * w.Rank
+	if per%w.Workers == 0 {
+		v.alone = true
+		per /= w.Workers
+		from += per * w.Worker
+	}
+	v.owned = make([]bool, v.lanes)
+	for _, slot := range v.order[from : from+per] {
+		v.owned[slot] = true
+	}
+}
