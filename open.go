@@ -74,6 +74,9 @@ func (h *Host) Open(ctx context.Context, s Spec, e Events) (*Dataset, error) {
 		return nil, err
 	}
 	o.Hot, o.StoreMemory = from.hot, from.memory
+	if s.NoteLanes && from.cache != nil {
+		o.LaneDir = places.Lanes
+	}
 	through := sync.OnceFunc(from.throughCache)
 	o.Events.Counted = func(n, of int64) { // the first time before any row is counted
 		through()

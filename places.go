@@ -22,6 +22,7 @@ type Places struct {
 	Root      string // of the cache, and of the two others unless IndexDir names one
 	Index     string // of footers
 	Manifests string // of the lists of shards of earlier runs
+	Lanes     string // of notes of lanes that earlier runs read
 }
 
 // Places of a spec. None of them need exist.
@@ -29,7 +30,7 @@ func (s Spec) Places() Places {
 	p := Places{Index: indexDir(s.env)}
 	if p.Index != "" {
 		p.Root = filepath.Dir(p.Index)
-		p.Manifests = filepath.Join(p.Root, "manifests")
+		p.Manifests, p.Lanes = filepath.Join(p.Root, "manifests"), filepath.Join(p.Root, "seats")
 	}
 	if s.IndexDir != "" {
 		p.Index = s.IndexDir

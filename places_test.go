@@ -13,7 +13,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/option"
 )
 
-// The spec wins over the environment; the index and the lists lie beside the cache.
+// The spec wins over the environment; the index, the lists and the notes of lanes lie beside the cache.
 func TestPlaces(t *testing.T) {
 	home := t.TempDir()
 	for _, name := range []string{dirVariable, "SLURM_TMPDIR", "XDG_CACHE_HOME"} {
@@ -30,7 +30,7 @@ func TestPlaces(t *testing.T) {
 		if c.set != "HOME" {
 			t.Setenv(c.set, "/x")
 		}
-		want := Places{Root: c.want, Index: filepath.Join(c.want, "index"), Manifests: filepath.Join(c.want, "manifests")}
+		want := Places{Root: c.want, Index: filepath.Join(c.want, "index"), Manifests: filepath.Join(c.want, "manifests"), Lanes: filepath.Join(c.want, "seats")}
 		if got := (Spec{CacheDir: c.given}).Places(); got != want {
 			t.Errorf("%s: got %+v, want %+v", c.set, got, want)
 		}

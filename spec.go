@@ -143,6 +143,10 @@ type Spec struct {
 	RequireCache bool   `json:"-"`
 	IndexDir     string `json:"index_dir"`
 
+	// NoteLanes notes beside the cache which lanes of the order this machine reads, for
+	// iterable.Dataset.HeldLanes after a restart.
+	NoteLanes bool `json:"-"`
+
 	// Storage are options of the stores, by the names of the command's flags ("endpoint-url",
 	// "region", "hdfs-conf"), of s3fs or of Hadoop. Env are the variables that stores and cache
 	// read; empty takes those of the process.

@@ -24,6 +24,7 @@ type Dataset struct {
 	sources []*source         // all
 	weights []shuffle.Weights // of a mixture
 	epoch   int64             // its samples; under PerSource before they are rounded to steps
+	notes   *laneNotes        // nil keeps none
 	tokens  []int64           // of the samples of each source, where weights are in tokens; else nil
 
 	mu      sync.Mutex
@@ -64,7 +65,7 @@ func Open(ctx context.Context, stores shard.Stores, addresses []string, o Option
 		_, ruleErr := bindRules(o, m, planManifest(m), m.Schema()) // all that is wrong at once
 		return nil, errors.Join(err, ruleErr, m.Close())
 	}
-	d := &Dataset{common: c, options: o}
+	d := &Dataset{common: c, options: o, notes: newLaneNotes(o.LaneDir)}
 	if d.source, err = newSource(ctx, c, addresses, m, o); err != nil {
 		return nil, errors.Join(err, m.Close())
 	}

@@ -85,6 +85,10 @@ type Options struct {
 	// only to say how the data differs when a state does not fit. "" does not say.
 	ManifestDir string
 
+	// LaneDir is where streams note which lanes they read, for [Dataset.HeldLanes] after a restart;
+	// "" notes none.
+	LaneDir string
+
 	// The rule: which rows the streams read, and how often. The zero values keep all rows. A row
 	// must pass everything that is given here.
 

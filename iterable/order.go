@@ -68,11 +68,14 @@ type portion struct {
 	bound    bound
 	schedule schedule
 	walk     func(*Stream) walk
-	lanes    int // of the first epoch
+	lanes    int           // of the first epoch
+	view     *shuffle.View // of a plan
 }
 
 func (d *Dataset) portion(r order, w shuffle.Worker, start stepper, o StreamOptions) (p portion, err error) {
 	switch {
+	case r.plan == nil && o.Seats != nil:
+		return p, &OptionError{Field: "Seats", Text: "are of the lanes of one shuffled data set; leave them out of file order and of sources"}
 	case r.mixture != nil:
 		x, err := d.newMixed(r.mixture, w, start)
 		if err != nil {
@@ -88,7 +91,7 @@ func (d *Dataset) portion(r order, w shuffle.Worker, start stepper, o StreamOpti
 		p.schedule = newFileSchedule(f, d.sizes)
 		p.walk = func(s *Stream) walk { return &fileWalk{stream: s, order: f} }
 	default:
-		v, err := r.plan.View(w)
+		v, err := r.plan.SeatedView(w, o.Seats, start.GlobalBatch)
 		if err != nil {
 			return p, err
 		}
@@ -96,7 +99,7 @@ func (d *Dataset) portion(r order, w shuffle.Worker, start stepper, o StreamOpti
 		p.bound = d.sizes.epochs(e, d.drawnRows(o))
 		p.schedule = newLaneSchedule(e, d.sizes)
 		p.walk = func(s *Stream) walk { return newLaneWalk(s, e) }
-		p.lanes = len(e.at(start.epoch).slots)
+		p.lanes, p.view = len(e.at(start.epoch).slots), v
 	}
 	p.bound.batch, p.bound.store = d.batchBytes(o), d.options.StoreMemory
 	p.bound.scratch, p.bound.moreScratch = o.Scratch, o.MoreScratch

@@ -38,6 +38,10 @@ type StreamOptions struct {
 	// is not known.
 	LocalWorldSize int
 
+	// Seats say which ranks read which lanes of the order, the same on all ranks: it is the order
+	// without them. See [shuffle.SeatLanes] and [Dataset.HeldLanes]. nil is the rule's division.
+	Seats shuffle.Seats
+
 	// State goes on where an earlier stream stood. It brings shuffle, seed, epoch, position and
 	// plan. Another Tail is taken, unless one of the two is Carry.
 	State *shuffle.State

@@ -62,6 +62,9 @@ type Options struct {
 	// is not known.
 	LocalWorldSize int
 
+	// Seats say which ranks read which lanes, as in iterable.StreamOptions.
+	Seats shuffle.Seats
+
 	// Epoch is the first epoch. Epochs is how many one call of Batches goes through, without a
 	// stall between them; 0 means 1, and a negative number never ends.
 	Epoch, Epochs int

@@ -10,7 +10,8 @@
 // [Params] by a frozen rule, and [New] makes the [Plan]. A plan has epochs, an [Epoch] has lanes,
 // and the [Iter] of a [Lane] tells tick by tick which units must be there, which rows leave in
 // which order, and which units are done. A [View] says which rows of which lanes a worker takes in
-// a step, [Steps] how many steps there are. A [State] is where training stands. A [Sequence] is the
+// a step, [Steps] how many steps there are. [SeatLanes] lets ranks read the lanes that their nodes'
+// caches hold. A [State] is where training stands. A [Sequence] is the
 // order without shuffle. A [Ratio] divides numbered rows by weight.
 //
 // The package imports nothing of ours, reads no clock and no file, starts no goroutine and
@@ -191,7 +192,12 @@
 //	            when the ranks have blocks or K does not divide L/W: the rows of its rank, sorted so, are cut into K blocks; it has block k.
 //	            Block i of n of c rows is those from floor(c*i/n) to floor(c*(i+1)/n) - 1
 //
-// A batch has its rows in ascending position. In a full step each rank has G/W rows exactly.
+//	seats       a permutation, line lane -> place, where L divides G or G >= 16L; else they are not used. When W divides L and L divides G,
+//	            rank r has the lanes at the places [r*L/W, (r+1)*L/W), and worker k of K, when K divides L/W, block k of them. Else
+//	            blocks as above, of the rows sorted by (place, lane row)
+//
+// A batch has its rows in ascending position. In a full step each rank has G/W rows exactly. Seats
+// are no part of a plan or a state.
 //
 // Tails, v = N mod G: "drop" leaves out v rows. "short" has a last step of v rows. "pad" too, and a
 // rank fills its batch up with rows marked invalid: it repeats its own valid rows of the step in

@@ -4,13 +4,15 @@ import "slices"
 
 // A NodeLanes is a node of a world and the line lanes that its cache holds.
 type NodeLanes struct {
-	Ranks []int  // of the node, ascending
-	Lanes []bool // by line lane; nil holds none
+	Ranks []int
+	Held  []byte // line lane i is bit i%8 of byte i/8; nil is none
 }
 
+func (n NodeLanes) holds(lane int) bool { return n.Held != nil && n.Held[lane/8]>>(lane%8)&1 == 1 }
+
 // SeatLanes seats lanes so that nodes read again what their caches hold, as far as their ranks have
-// places for it. It is nil where that needs no seats. Each rank is on one node. The result is a
-// function of the arguments.
+// places for it. It is nil where that needs no seats, or where nothing is held. Each rank is on one
+// node. The result is a function of the arguments.
 //
 // It is a matching of lanes and nodes, found by augmenting paths: each node takes as many lanes as
 // it has places of its own, and the places that two nodes share get what is left of theirs.
@@ -27,15 +29,43 @@ func SeatLanes(lanes, worldSize int, nodes []NodeLanes) (Seats, error) {
 		node: slices.Repeat([]int{-1}, lanes), taken: make([][]int, len(nodes)), dead: make([]bool, len(nodes)),
 	}
 	for k, n := range nodes {
-		for lane, held := range n.Lanes {
-			if held {
+		for lane := range lanes {
+			if n.holds(lane) {
 				s.holders[lane] = append(s.holders[lane], k)
 			}
 		}
 	}
 	s.divide(worldSize, nodeOf)
 	s.match()
-	return s.seats(), nil
+	seats := s.seats()
+	if s.empty() || slices.Equal(seats, permLine(lanes)) && dividesByBlocks(lanes, worldSize) {
+		return nil, nil
+	}
+	return seats, nil
+}
+
+// permLine is the seats of the line's order.
+func permLine(lanes int) Seats {
+	seats := make(Seats, lanes)
+	for line := range seats {
+		seats[line] = line
+	}
+	return seats
+}
+
+// dividesByBlocks says whether ranks without seats have blocks of the line: the world size does not
+// divide the lanes, or is a product of their first radices.
+func dividesByBlocks(lanes, worldSize int) bool {
+	if lanes%worldSize != 0 {
+		return true
+	}
+	rankOf := reverseDigits(worldSize)
+	for slot, line := range reverseDigits(lanes) {
+		if line/(lanes/worldSize) != rankOf[slot%worldSize] {
+			return false
+		}
+	}
+	return true
 }
 
 // nodesOfRanks is the node of each rank.
@@ -45,8 +75,8 @@ func nodesOfRanks(lanes, worldSize int, nodes []NodeLanes) ([]int, error) {
 	}
 	nodeOf := slices.Repeat([]int{-1}, worldSize)
 	for k, n := range nodes {
-		if n.Lanes != nil && len(n.Lanes) != lanes {
-			return nil, refuse("nodes", "say of %d lanes what node %d holds, and there are %d", len(n.Lanes), k, lanes)
+		if bytes := (lanes + 7) / 8; n.Held != nil && len(n.Held) != bytes {
+			return nil, refuse("nodes", "say in %d bytes what node %d holds, and %d lanes have %d", len(n.Held), k, lanes, bytes)
 		}
 		for _, r := range n.Ranks {
 			if r < 0 || r >= worldSize {
@@ -95,6 +125,11 @@ func (s *seating) divide(worldSize int, nodeOf []int) {
 			s.shared = append(s.shared, place{at, readers})
 		}
 	}
+}
+
+// empty says that no node holds any lane.
+func (s *seating) empty() bool {
+	return !slices.ContainsFunc(s.holders, func(nodes []int) bool { return len(nodes) > 0 })
 }
 
 // match gives nodes lanes that they hold: first the lanes that one node holds, since nothing is to
@@ -180,12 +215,7 @@ func (s *seating) seats() Seats {
 			seats[lane], free = free[0], free[1:]
 		}
 	}
-	for lane, place := range seats {
-		if lane != place {
-			return seats
-		}
-	}
-	return nil
+	return seats
 }
 
 // share gives each shared place the lane that most of its nodes hold, of those without a seat, or

@@ -31,6 +31,19 @@ func reads(t *testing.T, nodes []NodeLanes, seats Seats, lanes int) [][]bool {
 	return all
 }
 
+func bitsOf(held []bool) []byte {
+	if held == nil {
+		return nil
+	}
+	b := make([]byte, (len(held)+7)/8)
+	for lane, yes := range held {
+		if yes {
+			b[lane/8] |= 1 << (lane % 8)
+		}
+	}
+	return b
+}
+
 // keptShare is the share of what nodes read that lies in their caches, and the most that it can be
 // where no two caches hold one lane.
 func keptShare(nodes []NodeLanes, reads [][]bool) (kept, most float64) {
@@ -41,7 +54,7 @@ func keptShare(nodes []NodeLanes, reads [][]bool) (kept, most float64) {
 			if yes {
 				read++
 			}
-			if n.Lanes != nil && n.Lanes[lane] {
+			if n.holds(lane) {
 				held++
 				if yes {
 					hits++
@@ -112,7 +125,7 @@ func nextWorld(r *rng, held [][]bool) []NodeLanes {
 	}
 	nodes := seated(counts...)
 	for k := range nodes {
-		nodes[k].Lanes = kept[k]
+		nodes[k].Held = bitsOf(kept[k])
 	}
 	return nodes
 }
@@ -151,7 +164,7 @@ func TestSeatingTable(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			now := seated(slices.Repeat([]int{ranks}, len(c.held))...)
 			for k := range now {
-				now[k].Lanes = c.held[k]
+				now[k].Held = bitsOf(c.held[k])
 			}
 			world := worldOf(now)
 			seats, err := SeatLanes(lanes, world, now)
@@ -201,10 +214,11 @@ func TestSeatingIsTheBest(t *testing.T) {
 			continue
 		}
 		for k := range nodes {
-			nodes[k].Lanes = make([]bool, lanes)
+			held := make([]bool, lanes)
 			for lane := range lanes {
-				nodes[k].Lanes[lane] = r.below(2) == 0
+				held[lane] = r.below(2) == 0
 			}
+			nodes[k].Held = bitsOf(held)
 		}
 		best := 0.0
 		every(sequence(lanes), 0, func(seats []int) {
@@ -246,10 +260,22 @@ func TestSeatingNeedsNone(t *testing.T) {
 					t.Fatalf("pass %d: %v, %v", pass, seats, err)
 				}
 				for k, held := range reads(t, nodes, nil, c.lanes) {
-					nodes[k].Lanes = held
+					nodes[k].Held = bitsOf(held)
 				}
 			}
 		})
+	}
+}
+
+// Without seats 4 ranks do not have blocks of 12 lanes: nodes that hold blocks need seats to keep
+// them.
+func TestSeatingOfBlocks(t *testing.T) {
+	nodes := seated(2, 2)
+	for k, held := range reads(t, nodes, nil, 12) {
+		nodes[k].Held = bitsOf(held)
+	}
+	if seats, err := SeatLanes(12, 4, nodes); err != nil || !slices.Equal(seats, sequence(12)) {
+		t.Errorf("%v, %v", seats, err)
 	}
 }
 
@@ -265,7 +291,7 @@ func TestSeatingRefused(t *testing.T) {
 		{4, 3, two, "lack rank 2 of 3"},
 		{4, 1, two, "have rank 1 in a world of 1"},
 		{4, 2, []NodeLanes{{Ranks: []int{0, 1}}, {Ranks: []int{1}}}, "have rank 1 twice, on nodes 0 and 1"},
-		{4, 2, []NodeLanes{{Ranks: []int{0, 1}, Lanes: make([]bool, 3)}}, "say of 3 lanes what node 0 holds, and there are 4"},
+		{4, 2, []NodeLanes{{Ranks: []int{0, 1}, Held: make([]byte, 2)}}, "say in 2 bytes what node 0 holds, and 4 lanes have 1"},
 	} {
 		t.Run(c.text, func(t *testing.T) {
 			if _, err := SeatLanes(c.lanes, c.world, c.nodes); err == nil || !strings.Contains(err.Error(), c.text) {

@@ -268,6 +268,22 @@ func (v *View) Reads(rows ...int64) []int {
 	return out
 }
 
+// Lines lists the line lanes that the worker reads in steps that begin at multiples of globalBatch,
+// ascending.
+func (v *View) Lines(globalBatch int64) []int {
+	used := make([]bool, v.lanes)
+	for _, slot := range v.StepSlots(globalBatch) {
+		used[slot] = true
+	}
+	var out []int
+	for line, slot := range v.slotOf {
+		if used[slot] {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
 // StepSlots lists the slots of the lanes that the worker reads in steps that begin at multiples of
 // globalBatch, in the order of their line lanes.
 func (v *View) StepSlots(globalBatch int64) []int {

@@ -100,7 +100,7 @@ func (a *agreements) check(it *iteration) (others []*iteration, err error) {
 // newAgreed is the entry of a rank whose iteration begins. before is its last entry, or nil.
 func newAgreed(it *iteration, before *agreed) *agreed {
 	mine := &agreed{
-		print: it.session.fingerprint(it.state, it.join.WorldSize, it.join.Replication), first: before == nil, iteration: it, reached: map[uint64]int64{}, bounds: map[int]int64{},
+		print: it.fingerprint(), first: before == nil, iteration: it, reached: map[uint64]int64{}, bounds: map[int]int64{},
 	}
 	if before != nil {
 		mine.objects = slices.Clone(before.objects)

@@ -25,6 +25,15 @@ const (
 // one place: a rank that changes them begins a little before or after the others.
 const weightsOf = "weights"
 
+// fingerprint returns what all ranks of an iteration must have in common.
+func (it *iteration) fingerprint() Fingerprint {
+	f := it.session.fingerprint(it.state, it.join.WorldSize, it.join.Replication)
+	if len(it.join.Seats) > 0 {
+		f["seats"] = shorten(fmt.Sprint(it.join.Seats))
+	}
+	return f
+}
+
 // fingerprint returns what all ranks must have in common to read each row once together.
 func (s *session) fingerprint(state shuffle.State, worldSize, replication int) Fingerprint {
 	d := s.dataset.data

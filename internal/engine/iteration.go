@@ -71,6 +71,9 @@ func (it *iteration) add(p *participant) error {
 		return valueError("worker %d joins as one of %d in a world of %d, others of the same iteration as one of %d in a world of %d",
 			j.Worker, j.Workers, j.WorldSize, first.Workers, first.WorldSize)
 	}
+	if !slices.Equal(j.Seats, first.Seats) {
+		return valueError("worker %d and replica %d join with other seats than others of the same iteration", j.Worker, j.Replica)
+	}
 	p.iteration = it
 	it.participants[j.place()] = p
 	it.names[j.Replica] = j.Iteration
@@ -151,7 +154,7 @@ func (it *iteration) announce() {
 	it.announced = true
 	joined := Joined{
 		Epoch: int64(it.epoch), State: it.state, Steps: it.single.Count(0), Bundle: it.bundle, Schema: it.session.dataset.summary.Schema,
-		Fingerprint: it.session.fingerprint(it.state, it.join.WorldSize, it.join.Replication),
+		Fingerprint: it.fingerprint(),
 		Warnings:    it.warnings(),
 		OutputBytes: int64(it.join.Outputs) * it.session.dataset.data.batchBytes(it.session.batchSize()*it.bundle, it.steps.Tail),
 	}

@@ -124,6 +124,10 @@ type Join struct {
 	Replicas    int `json:"replicas"`
 	Replication int `json:"replication"`
 
+	// Seats are the place of each line lane, as Session.Seats says them, the same on all ranks. null
+	// and []: lanes have their places in the order.
+	Seats []int `json:"seats"`
+
 	// State decides the epoch if it was not used yet, else Epoch if it was not used yet, else the
 	// session continues after its last iteration. The serials tell whether they were used.
 	State       *shuffle.State `json:"state"`
@@ -195,6 +199,11 @@ type Ask struct {
 	Replicas    int `json:"replicas"`
 	Replication int `json:"replication"`
 
+	// Held asks which lanes this node holds of the order of Session.State. Nodes asks for seats, with
+	// what all nodes hold of it.
+	Held  bool       `json:"held"`
+	Nodes []SeatNode `json:"nodes"`
+
 	// Locate asks only where rows lie, by their numbers in the list of shards.
 	Locate []int64 `json:"locate"`
 
@@ -212,6 +221,14 @@ type Session struct {
 	Fingerprint Fingerprint     `json:"fingerprint"`
 	Stats       json.RawMessage `json:"stats"`  // figures by bench's keys
 	Places      []Place         `json:"places"` // of Ask.Locate
+	Held        []byte          `json:"held"`   // of Ask.Held: line lane i is bit i%8 of byte i/8; null where nothing is known
+	Seats       []int           `json:"seats"`  // of Ask.Nodes, for Join.Seats; null: none are needed
+}
+
+// SeatNode is a node of a world and what it holds.
+type SeatNode struct {
+	Ranks []int  `json:"ranks"` // data ranks, each on one node
+	Held  []byte `json:"held"`  // as in Session
 }
 
 // Place says where a row lies.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"slices"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable"
@@ -141,6 +142,10 @@ func (r *run) newLoader(it *iteration) (*loader.Loader, error) {
 	d := r.session.dataset.data
 	o := d.Loader
 	o.Rank, o.WorldSize, o.Tail, o.BatchSize = r.session.rank, it.join.WorldSize, it.steps.Tail, r.session.batchSize()*it.bundle
+	o.LocalWorldSize = r.session.localRanks(it.join)
+	if len(it.join.Seats) > 0 {
+		o.Seats = it.join.Seats
+	}
 	state := it.state
 	state.GlobalBatch = it.steps.GlobalBatch // the same steps in bundles: not a change worth a note
 	o.State, o.Epoch, o.Epochs = &state, 0, 1
@@ -217,7 +222,7 @@ func (r *run) end(it *iteration) {
 // same order. It reports whether it did. The session's mutex is held.
 func (r *run) adopt(it *iteration) bool {
 	if r.expects == nil || r.ctx.Err() != nil || !reflect.DeepEqual(*r.expects, it.state) || it.steps != r.now.steps ||
-		it.join.WorldSize != r.now.join.WorldSize || len(it.order) != len(r.now.order) || it.outputs() > r.outputs {
+		it.join.WorldSize != r.now.join.WorldSize || !slices.Equal(it.join.Seats, r.now.join.Seats) || len(it.order) != len(r.now.order) || it.outputs() > r.outputs {
 		return false
 	}
 	for i, seat := range it.order {

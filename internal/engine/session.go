@@ -135,7 +135,7 @@ func (s *session) clock(state shuffle.State) {
 // choose returns the state with which an iteration begins: a state that was not used yet, else an
 // epoch that was not used yet, else the state after the last iteration.
 func (s *session) choose(j Join) (shuffle.State, error) {
-	o := iterable.StreamOptions{BatchSize: s.batchSize(), State: s.next, LocalWorldSize: shuffle.LocalRanks(s.dataset.request.LocalWorldSize, j.replicas())}
+	o := iterable.StreamOptions{BatchSize: s.batchSize(), State: s.next, LocalWorldSize: s.localRanks(j)}
 	epoch, told := s.told(j)
 	switch {
 	case j.State != nil && !s.used[j.StateSerial]:
@@ -154,6 +154,11 @@ func (s *session) choose(j Join) (shuffle.State, error) {
 		err = newFailure(KindState, "the state cannot be gone on from: %v", err)
 	}
 	return state, err
+}
+
+// localRanks returns how many data ranks this node has; 0 is not known.
+func (s *session) localRanks(j Join) int {
+	return shuffle.LocalRanks(s.dataset.request.LocalWorldSize, j.replicas())
 }
 
 // told returns the epoch that was set and not used yet. One set by EPOCH is newer than what torch
@@ -264,6 +269,9 @@ func (s *session) ask(a Ask) (Session, error) {
 	r.State, r.Steps = &state, steps.Count(0)
 	if a.Plan {
 		r.Fingerprint = s.fingerprint(state, a.WorldSize, a.Replication)
+	}
+	if err := s.seats(a, state, &r); err != nil {
+		return r, err
 	}
 	if a.Stats && s.dataset.data.Stats != nil {
 		f := s.figures.figures()

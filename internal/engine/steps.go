@@ -52,7 +52,7 @@ func bundleOf(j Join, state shuffle.State, tail shuffle.Tail, bytes func(steps i
 	if state.MixState != nil && state.Batching == shuffle.PerSource { // a longer step is of one source too
 		return 1
 	}
-	if j.Bundle <= 1 || j.Workers > 1 || tail == shuffle.Carry || !alone && !byLanes {
+	if j.Bundle <= 1 || j.Workers > 1 || len(j.Seats) > 0 || tail == shuffle.Carry || !alone && !byLanes {
 		return 1
 	}
 	n := min(j.Bundle, maxBundle)
