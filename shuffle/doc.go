@@ -196,8 +196,8 @@
 //	            rank r has the lanes at the places [r*L/W, (r+1)*L/W), and worker k of K, when K divides L/W, block k of them. Else
 //	            blocks as above, of the rows sorted by (place, lane row)
 //
-// A batch has its rows in ascending position. In a full step each rank has G/W rows exactly. Seats
-// are no part of a plan or a state.
+// A batch has its rows in ascending position. In a full step each rank has G/W rows exactly. Neither
+// a plan nor a state has seats.
 //
 // Tails, v = N mod G: "drop" leaves out v rows. "short" has a last step of v rows. "pad" too, and a
 // rank fills its batch up with rows marked invalid: it repeats its own valid rows of the step in

@@ -44,7 +44,7 @@ func bitsOf(held []bool) []byte {
 	return b
 }
 
-// keptShare is the share of what nodes read that lies in their caches, and the most that it can be
+// keptShare is the share of their reads that nodes find in their caches, and the most that it can be
 // where no two caches hold one lane.
 func keptShare(nodes []NodeLanes, reads [][]bool) (kept, most float64) {
 	var hits, could, all int
@@ -67,7 +67,7 @@ func keptShare(nodes []NodeLanes, reads [][]bool) (kept, most float64) {
 }
 
 // Nodes come, go, change places and have more or fewer ranks, again and again: they keep as much of
-// what they hold as they have places for, but for the places that two of them share.
+// what they hold as they have places for, except the places that two of them share.
 func TestSeatingKeepsLanes(t *testing.T) {
 	for n := range cases(t, 60) {
 		r := newRNG("test", 8, n)
@@ -153,7 +153,7 @@ func TestSeatingTable(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		held  [][]bool
-		least float64 // of what is read by the nodes that stay
+		least float64 // of the reads of nodes that stay
 	}{
 		{"the same nodes, others first", pick(mixed...), 1},
 		{"the first lost, another sorts last", pick(append(slices.Clone(line[1:]), -1)...), 1},

@@ -2,8 +2,8 @@ package shuffle
 
 // Seats say which ranks read which lanes: line lane -> place, a permutation of the lanes. Ranks
 // divide the lanes in the order of their places as they divide them in the order of the line
-// without seats. A step has the same rows whoever reads them, so seats change neither the order nor
-// a state, and may be others after each start. All ranks have the same ones. nil is the line's
+// without seats. A step has the same rows with any seats, so they change neither the order nor a
+// state, and may be others after each start. All ranks have the same ones. nil is the line's
 // order.
 type Seats []int
 

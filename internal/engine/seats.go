@@ -19,7 +19,7 @@ func (s *session) seats(a Ask, state shuffle.State, r *Session) (err error) {
 	}
 	nodes := make([]shuffle.NodeLanes, len(a.Nodes))
 	for k, n := range a.Nodes {
-		nodes[k] = shuffle.NodeLanes(n)
+		nodes[k] = shuffle.NodeLanes{Ranks: n.Ranks, Held: n.Held}
 	}
 	if r.Seats, err = shuffle.SeatLanes(state.Params.Lanes, a.WorldSize, nodes); err != nil {
 		return fmt.Errorf("seats: %w", err)

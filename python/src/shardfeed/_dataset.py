@@ -633,7 +633,7 @@ class StreamingDataset(Connected, Generic[T]):
         )
 
     def _warn_of_order(self, joined: Mapping[str, Any]) -> None:
-        """Warns of what the engine says as training begins, once for all ranks."""
+        """Passes on the engine's warnings about the order, once for all ranks."""
         if self._share().job_rank != 0 or self._said_order:
             return
         for text in joined.get("warnings") or ():
