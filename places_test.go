@@ -13,7 +13,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/option"
 )
 
-// The spec wins over the environment; the index, the lists and the notes of lanes lie beside the cache.
+// The spec wins over the environment; the index, the lists and the notes lie beside the cache.
 func TestPlaces(t *testing.T) {
 	home := t.TempDir()
 	for _, name := range []string{dirVariable, "SLURM_TMPDIR", "XDG_CACHE_HOME"} {

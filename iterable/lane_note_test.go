@@ -63,7 +63,8 @@ func TestSeatsOfNoPlan(t *testing.T) {
 	}
 }
 
-// A note has the lanes of all ranks of the node once each has said its own, and outlives the data set.
+// A note has the lanes of all ranks of the node once each has said its own. It outlives the data
+// set.
 func TestLaneNotes(t *testing.T) {
 	o := Options{Shuffle: true, Seed: 4, Lanes: 16, ShuffleBuffer: Size{Rows: 900}, LaneDir: filepath.Join(t.TempDir(), "seats")}
 	so := StreamOptions{BatchSize: 64, Tail: shuffle.Pad, LocalWorldSize: 2}

@@ -56,8 +56,8 @@ func (d *Dataset) PoorMixing(worldSize int, o StreamOptions) (*PoorMixing, error
 	return d.poorMixing(r.plan, worldSize, start.GlobalBatch)
 }
 
-// WarnOfMixing calls Events.PoorMixing where streams with these options mix sorted data poorly. What
-// is wrong with the options is left to the stream to say.
+// WarnOfMixing calls Events.PoorMixing where streams with these options mix sorted data poorly. It
+// leaves errors of the options to the stream.
 func (d *Dataset) WarnOfMixing(worldSize int, o StreamOptions) {
 	if d.options.Events.PoorMixing == nil {
 		return

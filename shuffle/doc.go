@@ -192,12 +192,13 @@
 //	            when the ranks have blocks or K does not divide L/W: the rows of its rank, sorted so, are cut into K blocks; it has block k.
 //	            Block i of n of c rows is those from floor(c*i/n) to floor(c*(i+1)/n) - 1
 //
-//	seats       a permutation, line lane -> place, where L divides G or G >= 16L; else they are not used. When W divides L and L divides G,
-//	            rank r has the lanes at the places [r*L/W, (r+1)*L/W), and worker k of K, when K divides L/W, block k of them. Else
-//	            blocks as above, of the rows sorted by (place, lane row)
+// Seats are a permutation, line lane -> place. They are used where W divides L and L divides G, or
+// where G >= 16L. In the first case rank r has the lanes at the places [r*L/W, (r+1)*L/W), and
+// worker k of K, when K divides L/W, block k of these. In the second W does not divide L, or L not
+// G: ranks have blocks as above, of the rows sorted by (place, lane row). Neither a plan nor a
+// state has seats.
 //
-// A batch has its rows in ascending position. In a full step each rank has G/W rows exactly. Neither
-// a plan nor a state has seats.
+// A batch has its rows in ascending position. In a full step each rank has G/W rows exactly.
 //
 // Tails, v = N mod G: "drop" leaves out v rows. "short" has a last step of v rows. "pad" too, and a
 // rank fills its batch up with rows marked invalid: it repeats its own valid rows of the step in

@@ -44,8 +44,8 @@ func bitsOf(held []bool) []byte {
 	return b
 }
 
-// keptShare is the share of their reads that nodes find in their caches, and the most that it can be
-// where no two caches hold one lane.
+// keptShare is the share of their reads that nodes find in their caches, and the most that it can
+// be where no two caches hold one lane.
 func keptShare(nodes []NodeLanes, reads [][]bool) (kept, most float64) {
 	var hits, could, all int
 	for k, n := range nodes {

@@ -40,8 +40,8 @@ func usable(lanes, worldSize int, globalBatch int64) bool {
 	return whole || globalBatch >= leastRowsPerLane*int64(lanes)
 }
 
-// SeatedView is the view of a worker on steps of globalBatch rows, where lanes have seats. Where the
-// steps have too few rows for that, on all ranks alike, it is the view without.
+// SeatedView is the view of a worker on steps of globalBatch rows, where lanes have seats. Where
+// the steps have too few rows for that, on all ranks alike, it is the view without.
 func (p *Plan) SeatedView(w Worker, seats Seats, globalBatch int64) (*View, error) {
 	v, err := p.View(w)
 	if err != nil || seats == nil {

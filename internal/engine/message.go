@@ -124,8 +124,8 @@ type Join struct {
 	Replicas    int `json:"replicas"`
 	Replication int `json:"replication"`
 
-	// Seats are the place of each line lane, as Session.Seats says them, the same on all ranks. null
-	// and []: lanes have their places in the order.
+	// Seats are the place of each line lane, as in Session.Seats, the same on all ranks. null and
+	// []: lanes have their places in the order.
 	Seats []int `json:"seats"`
 
 	// State decides the epoch if it was not used yet, else Epoch if it was not used yet, else the
@@ -199,8 +199,8 @@ type Ask struct {
 	Replicas    int `json:"replicas"`
 	Replication int `json:"replication"`
 
-	// Held asks which lanes this node holds of the order of Session.State. Nodes asks for seats, with
-	// what all nodes hold of it.
+	// Held asks which lanes this node holds of the order of Session.State. Nodes asks for seats:
+	// they are all nodes, and what each holds of it.
 	Held  bool       `json:"held"`
 	Nodes []SeatNode `json:"nodes"`
 

@@ -29,8 +29,8 @@ func seatedSpec() Spec {
 	return s
 }
 
-// A node that holds the lanes of rank 0, and is rank 1 now, asks for seats and reads them again; the
-// step has the same rows as without.
+// A node that holds the lanes of rank 0, and is rank 1 now, asks for seats and reads them again.
+// The step has the same rows as without.
 func TestSeats(t *testing.T) {
 	e := testEngine(t, Options{Open: seatedShop(t.TempDir())})
 	first := connect(t, e, "first", seatedSpec())

@@ -11,7 +11,7 @@ import (
 	"github.com/shardfeed/shardfeed/shard/local"
 )
 
-// The first iteration of rank 0 says that batches mix poorly. Others do not, nor does a resumed one.
+// The first iteration of rank 0 says that batches mix poorly. Others and resumed ones do not.
 func TestPoorMixing(t *testing.T) {
 	e := testEngine(t, Options{Open: func(ctx context.Context, r Request, _ func(Progress)) (*Data, error) {
 		ds, err := iterable.Open(ctx, shard.Stores{"": local.Store{}}, []string{"../../testdata/shop"}, iterable.Options{
