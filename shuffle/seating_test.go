@@ -279,6 +279,20 @@ func TestSeatingOfBlocks(t *testing.T) {
 	}
 }
 
+// Two nodes share the place in the middle: it gets a lane that one of them holds.
+func TestSeatingOfSharedPlaces(t *testing.T) {
+	nodes := seated(1, 1)
+	nodes[0].Held = bitsOf([]bool{true, false, true})
+	if seats, err := SeatLanes(3, 2, nodes); err != nil || !slices.Equal(seats, Seats{0, 2, 1}) {
+		t.Errorf("%v, %v", seats, err)
+	}
+	nodes[1].Held = bitsOf([]bool{false, false, true}) // and then the one that both hold
+	nodes[0].Held = bitsOf([]bool{true, true, true})
+	if seats, err := SeatLanes(3, 2, nodes); err != nil || seats != nil {
+		t.Errorf("%v, %v", seats, err)
+	}
+}
+
 func TestSeatingRefused(t *testing.T) {
 	two := seated(1, 1)
 	for _, c := range []struct {
