@@ -109,7 +109,7 @@ func TestLaneNotes(t *testing.T) {
 			t.Fatal(err)
 		}
 		for what, b := range map[string][]byte{
-			"empty": {}, "cut": whole[:len(whole)/2], "flipped": []byte(strings.Replace(string(whole), `"held":"`, `"held":"/`, 1)), "not JSON": []byte("x"),
+			"empty": {}, "cut": whole[:len(whole)/2], "flipped": []byte(strings.Replace(string(whole), `"held":"A`, `"held":"B`, 1)), "not JSON": []byte("x"),
 			"other lanes": []byte(strings.Replace(string(whole), `"lanes":16`, `"lanes":15`, 1)),
 		} {
 			if err := os.WriteFile(name, b, 0o600); err != nil {
