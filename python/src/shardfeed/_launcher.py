@@ -66,6 +66,13 @@ def _from_jax() -> Place | None:
     return Place(jax.process_index(), jax.process_count(), "jax.distributed")
 
 
+def _jax_job() -> str | None:
+    """The coordinator of jax.distributed names the job. Its address is not public, and may be missing."""
+    begun = getattr(sys.modules.get("jax._src.distributed"), "global_state", None)
+    address = getattr(begun, "coordinator_address", None)
+    return f"jax {address} {_boot()}" if address else None
+
+
 def task() -> Place | None:
     """Returns which of a launcher's tasks this process is, where there are several.
 
@@ -91,9 +98,9 @@ def job() -> str | None:
         return " ".join(["ranks", names.get("MASTER_ADDR", ""), names["MASTER_PORT"], run, _boot()])
     if named := _ray_job():
         return named
-    if run := names.get("SLURM_JOB_ID"):
-        return " ".join(["slurm", run, names.get("SLURM_STEP_ID", ""), names.get("SLURM_NODEID", "")])
-    return None
+    if slurm := names.get("SLURM_JOB_ID"):
+        return " ".join(["slurm", slurm, names.get("SLURM_STEP_ID", ""), names.get("SLURM_NODEID", "")])
+    return _jax_job()
 
 
 def group() -> str:

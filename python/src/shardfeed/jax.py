@@ -1,0 +1,310 @@
+"""JAX: batches as global arrays, whose rows lie where a sharding puts them.
+
+::
+
+    mesh = jax.make_mesh((jax.device_count(),), ("data",))
+    sharding = NamedSharding(mesh, PartitionSpec("data"))
+    loader = shardfeed.jax.DataLoader("s3://bucket/table", sharding, global_batch_size=1024, columns=["x", "label"], seed=7)
+    for batch in loader:
+        state = step(state, batch["x"], batch["label"])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeAlias
+
+import jax
+from jax.sharding import NamedSharding, PartitionSpec, Sharding
+
+from . import _arguments
+from ._checks import flag, got, number, type_name
+from ._dataset import StreamingDataset
+from ._jax_columns import Columns, problems_of
+from ._keywords import Address
+from ._schema import Schema
+from .errors import DataError, OptionError
+
+__all__ = ["DataLoader", "batches", "place"]
+
+Shardings: TypeAlias = Sharding | Mapping[str, Sharding]
+Batch = dict[str, Any]  # of jax.Array, and of dicts of them for structs
+
+_OF_THE_LOADER = {
+    "batch_size": "give global_batch_size: rows of a batch over all processes",
+    "rank": "the sharding says which rows this process reads",
+    "world_size": "the sharding says which rows this process reads",
+    "replication": "the sharding says which processes read the same rows",
+    "mesh": "give a NamedSharding of the mesh as sharding",
+}
+_NOT_WHOLE = "arrays of JAX need batches of one size: give the data set drop_last=True, which leaves out the rows that fill no batch"
+
+
+def place(sharding: Sharding, global_rows: int) -> tuple[int, int]:
+    """The rank and world size of this process in global batches of so many rows.
+
+    The sharding is that of the batches; its first axis is the rows. Processes that hold the same
+    rows, because another axis of a mesh spans them, have the same rank. The world size divides
+    global_rows.
+    """
+    rows = number("global_rows", global_rows)
+    parts: dict[int, set[int]] = {}  # of each process: where its parts begin
+    axis = _first_axis(sharding)
+    try:
+        whole = axis.num_devices  # divisible by whatever number of parts
+        for device, (index, *_) in axis.devices_indices_map((whole,)).items():
+            parts.setdefault(device.process_index, set()).add(index.indices(whole)[0])
+    except (IndexError, TypeError, ValueError) as e:
+        raise OptionError(f"sharding must say where the rows of an array lie, got {sharding}: {e}") from None
+    count = len(set().union(*parts.values()))
+    if rows < 1 or rows % count:
+        raise OptionError(f"global_rows must be a multiple of the {count} parts into which the sharding divides the rows, got {rows}")
+    return _rank_of(jax.process_index(), parts, count)
+
+
+def _first_axis(sharding: Any) -> Sharding:
+    """The sharding of the rows alone."""
+    if not isinstance(sharding, Sharding):
+        raise OptionError(f"sharding must be a sharding of JAX, as in NamedSharding(mesh, PartitionSpec('data')), {got(sharding)}")
+    if not isinstance(sharding, NamedSharding):
+        return sharding
+    first, *others = [*sharding.spec] or [None]
+    if first is None and any(axis is not None for axis in others):
+        raise OptionError(
+            f"sharding must shard the first axis, which is the rows, got {sharding.spec}: name the data axis of the mesh first, as in "
+            "PartitionSpec('data', 'model'); it may be of size 1"
+        )
+    return NamedSharding(sharding.mesh, PartitionSpec(first))
+
+
+def _rank_of(process: int, parts: Mapping[int, set[int]], count: int) -> tuple[int, int]:
+    """The rank of a process among those that hold different parts, in the order of the rows."""
+    if process not in parts:
+        raise OptionError(f"sharding must have a device of this process, {process}: it has those of {_some(parts)}")
+    distinct = sorted({tuple(sorted(of)) for of in parts.values()})
+    if len({len(of) for of in distinct}) != 1 or sum(map(len, distinct)) != count:
+        held = "; ".join(f"process {p} holds {_some(parts[p])}" for p in sorted(parts)[:4])
+        raise OptionError(
+            f"sharding must give processes equal parts of the rows, of which any two are the same or have no row in common: of {count} "
+            f"parts {held}: order the devices of the mesh by process, as jax.make_mesh does"
+        )
+    return distinct.index(tuple(sorted(parts[process]))), len(distinct)
+
+
+def _some(numbers: Any) -> str:
+    shown = sorted(numbers)
+    return ", ".join(map(str, shown[:8])) + (" ..." if len(shown) > 8 else "")
+
+
+def batches(dataset: StreamingDataset[Any], sharding: Shardings | None = None, *, narrow: bool = False) -> Iterator[Batch]:
+    """The next epoch of a data set, as dicts of global arrays.
+
+    The data set has the rank and world size of :func:`place`, and makes batches of one size, by
+    drop_last. Each batch has its rows together with those of the other processes. Arrays may share
+    the engine's memory and stay as they are. Structs are dicts of arrays. With with_row_valid there
+    is the mask ``"_row_valid"``.
+
+    Args:
+        dataset (StreamingDataset): may have functions mapped, which return mappings of arrays.
+        sharding (Sharding, or a dict of them by column): where the rows of an array lie. None puts
+            them on JAX's default device, when there is one process.
+        narrow (bool, default False): make 32-bit values of 64-bit ones where jax_enable_x64 is not
+            set. An integer that does not fit raises DataError. False refuses such columns.
+    """
+    arrays = _Arrays(dataset, sharding, flag("narrow", narrow))
+    return _each(dataset, arrays)
+
+
+def _each(dataset: StreamingDataset[Any], arrays: _Arrays) -> Iterator[Batch]:
+    for batch in dataset:
+        yield arrays.of(batch)
+
+
+class _Arrays:
+    """Makes global arrays of the batches of a data set."""
+
+    def __init__(self, dataset: StreamingDataset[Any], sharding: Shardings | None, narrow: bool) -> None:
+        if not isinstance(dataset, StreamingDataset):
+            raise OptionError(f"batches needs a shardfeed.StreamingDataset, got {type_name(dataset)}")
+        self._sharding = sharding
+        self._columns = Columns(narrow)
+        self._rows = _rows_of(dataset)
+        self._mask = dataset._with_row_valid
+        self._world_size = _check_place(dataset, sharding, self._rows)
+        if dataset._transforms:
+            return  # the schema is not that of the batches
+        found = [*problems_of(dataset.schema, self._columns.wide, self._world_size > 1), *self._without_sharding(dataset.schema)]
+        if found:
+            raise OptionError("\n".join(found))
+
+    def of(self, batch: Any) -> Batch:
+        if not hasattr(batch, "keys"):
+            raise OptionError(f"a function that is mapped over batches for JAX must return a mapping of arrays, got {type_name(batch)}")
+        values = {name: batch[name] for name in batch}
+        if self._mask and hasattr(batch, "row_valid"):
+            values["_row_valid"] = batch.row_valid
+        if missing := self._without_sharding(values):
+            raise OptionError(missing[0])
+        return {name: self._array(name, name, column) for name, column in values.items()}
+
+    def _array(self, name: str, path: str, column: Any) -> Any:
+        if isinstance(column, Mapping):
+            return {member: self._array(name, f"{path}.{member}", values) for member, values in column.items()}
+        values = self._columns.plain(path, column)
+        if values.shape[:1] != (self._rows,):
+            raise DataError(f"column {path!r} has the shape {list(values.shape)}, and a batch has {self._rows} rows: {_NOT_WHOLE}")
+        sharding = self._sharding[name] if isinstance(self._sharding, Mapping) else self._sharding
+        if sharding is None:
+            array = jax.device_put(values)
+        else:
+            shape = (self._rows * self._world_size, *values.shape[1:])
+            array = jax.make_array_from_process_local_data(sharding, values, shape)
+        if array.dtype != values.dtype:  # such as within jax.enable_x64(False)
+            raise OptionError(f"column {path!r} is {values.dtype}, and JAX made {array.dtype} of it: make batches where they are used")
+        return array
+
+    def _without_sharding(self, names: Any) -> list[str]:
+        """What is wrong with a dict of shardings."""
+        if not isinstance(self._sharding, Mapping):
+            return []
+        has = [*names, *(["_row_valid"] if self._mask else [])]
+        if not (missing := [name for name in has if name not in self._sharding]):
+            return []
+        return [f"sharding has none for the column{'s' * (len(missing) > 1)} {', '.join(map(repr, missing))}"]
+
+
+def _rows_of(dataset: StreamingDataset[Any]) -> int:
+    """The rows of each batch on this process. Refuses what has batches of several sizes."""
+    spec, found = dataset._spec, []
+    if dataset._rows_wanted:
+        found.append("arrays of JAX need batches: give the data set batch_size, not None")
+    if spec["bucket"] is not None:
+        found.append("bucket makes batches of several shapes, and each would compile again: leave it out, and give pad with to_max or pack")
+    if dataset._tail(dataset.world_size) == "short":
+        found.append(f"the last batch of an epoch would be short: {_NOT_WHOLE}, or tail='pad' with with_row_valid=True")
+    if spec["on_error"] == "skip":
+        found.append("on_error='skip' makes batches shorter where rows are lost: give on_error='mask' with with_row_valid=True")
+    if found:
+        raise OptionError("\n".join(found))
+    return int(spec["batch_size"])
+
+
+def _check_place(dataset: StreamingDataset[Any], sharding: Shardings | None, rows: int) -> int:
+    """Refuses a data set that reads other rows than the sharding needs. Returns the world size."""
+    of = dataset.rank, dataset.world_size
+    if sharding is None:
+        if jax.process_count() > 1:
+            raise OptionError(f"sharding must be given where there are several processes of JAX, {jax.process_count()} here")
+        needed: list[tuple[Any, tuple[int, int]]] = [("one process", (0, 1))]
+    elif isinstance(sharding, Mapping):
+        needed = [(f"the sharding of {name!r}", place(each, rows * of[1])) for name, each in sharding.items()]
+    else:
+        needed = [("the sharding", place(sharding, rows * of[1]))]
+    for by, wanted in needed:
+        if wanted != of:
+            raise OptionError(
+                f"the data set reads as rank {of[0]} of {of[1]}, and {by} needs rank {wanted[0]} of {wanted[1]}: give it "
+                f"rank={wanted[0]}, world_size={wanted[1]}, which shardfeed.jax.place returns, or use shardfeed.jax.DataLoader"
+            )
+    return of[1]
+
+
+class DataLoader:
+    """Epochs of global batches, with the rank that a sharding gives this process.
+
+    One ``iter()`` is one epoch, and the next one is the next epoch. Rows that do not fill a global
+    batch are left out; ``tail`` says otherwise, except for "short".
+
+    Args:
+        uri (str, Path, or list of them): what to read, as the uri of a
+            :class:`shardfeed.StreamingDataset`. It is left out where there are sources.
+        sharding (Sharding, or a dict of them by column, default None): where the rows of an array
+            lie. None puts them on JAX's default device, when there is one process.
+        global_batch_size (int): rows of a batch over all processes.
+        narrow (bool, default False): make 32-bit values of 64-bit ones, see :func:`batches`.
+        options: the other arguments of a data set, such as columns, seed or cast, except for
+            batch_size, rank, world_size, replication and mesh.
+    """
+
+    def __init__(
+        self,
+        uri: Address | None = None,
+        sharding: Shardings | None = None,
+        *,
+        global_batch_size: int | None = None,
+        narrow: bool = False,
+        **options: Any,
+    ) -> None:
+        known = [name for name in _arguments.names(StreamingDataset.__init__) if name not in _OF_THE_LOADER]
+        if theirs := [name for name in options if name in _OF_THE_LOADER]:
+            raise TypeError("\n".join(f"DataLoader takes no {name}: {_OF_THE_LOADER[name]}" for name in theirs))
+        if unknown := [name for name in options if name not in known]:
+            raise TypeError(_arguments.unknown_arguments("DataLoader", unknown, [*known, "sharding", "global_batch_size", "narrow"]))
+        if uri is None and "sources" not in options:
+            raise TypeError("DataLoader needs uri: an address such as 's3://bucket/path', a path, or a list of them")
+        if global_batch_size is None:
+            raise TypeError("DataLoader needs global_batch_size: rows of a batch over all processes")
+        self._sharding, self._narrow = sharding, flag("narrow", narrow)
+        self.global_batch_size = number("global_batch_size", global_batch_size)
+        rank, world_size = _place_of_all(sharding, self.global_batch_size)
+        if options.get("tail") is None and "drop_last" not in options:
+            options["tail"] = "drop"
+        make: Callable[..., StreamingDataset[Any]] = StreamingDataset
+        self.dataset = make(uri, batch_size=self.global_batch_size // world_size, rank=rank, world_size=world_size, **options)
+        _Arrays(self.dataset, sharding, self._narrow)  # what is wrong is said here
+
+    def __iter__(self) -> Iterator[Batch]:
+        return batches(self.dataset, self._sharding, narrow=self._narrow)
+
+    def __len__(self) -> int:
+        """Batches of a whole epoch, the same in every process."""
+        return len(self.dataset)
+
+    @property
+    def rank(self) -> int:
+        """Which part of each batch this process reads."""
+        return self.dataset.rank
+
+    @property
+    def world_size(self) -> int:
+        """The parts of a batch that are read by processes."""
+        return self.dataset.world_size
+
+    @property
+    def size(self) -> int:
+        """Rows of an epoch, over all processes."""
+        return self.dataset.size
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of the batches, with the dtypes that the data set has."""
+        return self.dataset.schema
+
+    def stats(self) -> dict[str, Any]:
+        """Figures of this process's stream, by the names of ``shardfeed bench --json``."""
+        return self.dataset.stats()
+
+    def set_epoch(self, epoch: int) -> None:
+        """Selects the epoch of the next iteration."""
+        self.dataset.set_epoch(epoch)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where training stands, after the last batch: JSON types, the same in every process."""
+        return self.dataset.state_dict()
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Makes the next iteration continue there, on any number of processes and with any mesh."""
+        self.dataset.load_state_dict(state_dict)
+
+    def __repr__(self) -> str:
+        return f"DataLoader({self.dataset!r}, global_batch_size={self.global_batch_size}, rank {self.rank} of {self.world_size})"
+
+
+def _place_of_all(sharding: Shardings | None, rows: int) -> tuple[int, int]:
+    """The place of the sharding, or that of the first of several. The others are compared with it
+    when the data set is there.
+    """
+    if sharding is None:
+        return 0, 1
+    first = next(iter(sharding.values()), None) if isinstance(sharding, Mapping) else sharding
+    return place(first, rows)
