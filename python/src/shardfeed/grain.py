@@ -1,0 +1,151 @@
+"""grain: a data set as the source of a pipeline, with grain's exact states.
+
+::
+
+    source = shardfeed.grain.Source("s3://bucket/table", batch_size=256, columns=["x", "label"], seed=7, epochs=None)
+    batches = iter(source.map(augment))
+    state = batches.get_state()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import grain
+
+from . import _launcher
+from ._batch import Batch
+from ._checks import got, number, type_name
+from ._dataset import StreamingDataset
+from ._keywords import Address
+from .errors import OptionError, StateError
+
+__all__ = ["Source"]
+
+_STATE = "shardfeed"
+
+
+class Source(grain.IterDataset):
+    """Batches of a data set as dicts of arrays, or rows as dicts with ``batch_size=None``.
+
+    Each ``iter()`` begins at the first epoch. ``get_state`` of an iterator is the position after
+    its last element, and ``set_state`` continues there, on any number of ranks.
+
+    ``mp_prefetch`` with several workers divides the rows of this rank over them, in another order
+    than without workers. Each row comes once then too.
+
+    Args:
+        source (str, Path, list of them, or StreamingDataset): what to read, as the uri of a
+            :class:`shardfeed.StreamingDataset`, or a data set, whose own iterations this leaves
+            alone. It is left out where there are sources.
+        epochs (int or None, default 1): how many epochs to read, each in another order. None begins
+            the next one for ever. grain's ``repeat`` gives the same order again.
+        options: the arguments of a data set, with batch_size; none beside a StreamingDataset.
+    """
+
+    def __init__(self, source: Address | StreamingDataset[Any] | None = None, *, epochs: int | None = 1, **options: Any) -> None:
+        super().__init__()
+        if isinstance(source, StreamingDataset):
+            if options:
+                raise TypeError(f"Source takes no {', '.join(options)} beside a data set: give them to the data set")
+            self.dataset: StreamingDataset[Any] = source._copy()
+        else:
+            make: Callable[..., StreamingDataset[Any]] = StreamingDataset
+            self.dataset = make(source, **options)
+        self.epochs = None if epochs is None else number("epochs", epochs)
+        self._worker = 0, 1  # which of how many
+
+    def __iter__(self) -> grain.DatasetIterator:
+        return _Iterator(self._divided() if self._worker[1] > 1 else self.dataset._copy(), self.epochs)
+
+    def set_slice(self, sl: slice, sequential_slice: bool = False) -> None:
+        """Takes the part of a worker; grain calls it in the process of mp_prefetch."""
+        if sequential_slice:
+            raise OptionError("sequential_slice must be False: a worker would read a part of the data alone, and shuffle within it")
+        self._worker = sl.start or 0, sl.step or 1
+
+    def _divided(self) -> StreamingDataset[Any]:
+        """The part of a worker: each is a rank of its own, in an epoch of as many rows as before."""
+        if self.dataset._share().replication > 1:
+            raise OptionError("mp_prefetch needs num_workers=1 beside replication or mesh: give the source rank and world_size instead")
+        rank, world_size = self.dataset.rank, self.dataset.world_size
+        worker, workers = self._worker
+        part: StreamingDataset[Any] = self.dataset._copy()
+        part._spec = {**part._spec, "tail": part._tail(world_size)}
+        part._rank_given = rank * workers + worker, world_size * workers
+        part._agree = f"{part._agree} worker {worker}"  # workers of a rank are not at one step
+        return part
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a worker's process gets: it cannot find out the rank of this one."""
+        dataset, place = self.dataset, _launcher.place()
+        if dataset._rank_given == (None, None) and dataset._mesh is None and place is not None:
+            dataset = dataset._copy()
+            dataset._rank_given = place.rank, place.world_size
+        return {**self.__dict__, "dataset": dataset}
+
+    def __len__(self) -> int:
+        """Elements of an epoch on this rank."""
+        return len(self.dataset)
+
+    def __str__(self) -> str:
+        return f"shardfeed.grain.Source({self.dataset!r}, epochs={self.epochs})"
+
+    __repr__ = __str__
+
+
+class _Iterator(grain.DatasetIterator):
+    """The epochs of a source, one after the other."""
+
+    def __init__(self, dataset: StreamingDataset[Any], epochs: int | None) -> None:
+        super().__init__()
+        self._dataset, self._epochs = dataset, epochs
+        self._batches: Iterator[Any] | None = None
+
+    def __next__(self) -> Any:
+        self._assert_not_closed()
+        while self._batches is not None or self._another():
+            begins = self._batches is None
+            self._batches = self._batches or iter(self._dataset)
+            for element in self._batches:
+                return self._element(element)
+            self._batches = None
+            if begins and self._epochs is None and self._dataset.size == 0:
+                break
+        raise StopIteration
+
+    def _another(self) -> bool:
+        """Whether there is an epoch left to read."""
+        return self._epochs is None or int(self._dataset.state_dict()["epoch"]) < self._epochs
+
+    def _element(self, element: Any) -> Any:
+        """A batch as grain's functions take it: they know dicts."""
+        if not isinstance(element, Batch):
+            return element
+        columns = {name: element[name] for name in element}
+        return {**columns, "_row_valid": element.row_valid} if self._dataset._with_row_valid else columns
+
+    def get_state(self) -> dict[str, Any]:
+        """Where the pipeline stands: after the last element."""
+        return {_STATE: self._dataset.state_dict()}
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Makes the next element the one after it."""
+        if not isinstance(state, Mapping) or _STATE not in state:
+            what = f"the keys {', '.join(map(str, state))}" if isinstance(state, Mapping) else type_name(state)
+            raise StateError(f"the state of a shardfeed.grain.Source has the key {_STATE!r}, {got(what)}: it was taken of another pipeline")
+        self._end()
+        self._dataset.load_state_dict(state[_STATE])
+
+    def close(self) -> None:
+        """Ends the iteration."""
+        super().close()
+        self._end()
+
+    def _end(self) -> None:
+        batches, self._batches = self._batches, None
+        getattr(batches, "close", lambda: None)()
+
+    def __str__(self) -> str:
+        return "shardfeed.grain.Source"
