@@ -14,7 +14,7 @@ from typing import Any
 
 import grain
 
-from . import _launcher
+from . import _launcher, _state
 from ._batch import Batch
 from ._checks import got, number, type_name
 from ._dataset import StreamingDataset
@@ -40,7 +40,7 @@ class Source(grain.IterDataset):
             :class:`shardfeed.StreamingDataset`, or a data set, whose own iterations this leaves
             alone. It is left out where there are sources.
         epochs (int or None, default 1): how many epochs to read, each in another order. None begins
-            the next one for ever. grain's ``repeat`` gives the same order again.
+            the next one for ever. grain's RepeatIterDataset gives the same order again.
         options: the arguments of a data set, with batch_size; none beside a StreamingDataset.
     """
 
@@ -75,6 +75,8 @@ class Source(grain.IterDataset):
         part._spec = {**part._spec, "tail": part._tail(world_size)}
         part._rank_given = rank * workers + worker, world_size * workers
         part._agree = f"{part._agree} worker {worker}"  # workers of a rank are not at one step
+        if part._pending_state is None:  # grain takes the first state in the trainer: all begin with its plan
+            part.load_state_dict(self.dataset.state_dict())
         return part
 
     def __getstate__(self) -> dict[str, Any]:
@@ -117,7 +119,7 @@ class _Iterator(grain.DatasetIterator):
 
     def _another(self) -> bool:
         """Whether there is an epoch left to read."""
-        return self._epochs is None or int(self._dataset.state_dict()["epoch"]) < self._epochs
+        return self._epochs is None or int(_state.unpack(self._dataset.state_dict())["epoch"]) < self._epochs
 
     def _element(self, element: Any) -> Any:
         """A batch as grain's functions take it: they know dicts."""
