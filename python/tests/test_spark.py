@@ -396,7 +396,7 @@ def test_columns_that_cannot_be_written(session: SparkSession, tmp_path: Path) -
         convert(frame, tmp_path)
     for words in (
         "m, a matrix: make it",
-        "vs.element, a vector in",
+        "vs.element, a vector within a list",
         "nothing, void: give it a type",
         "variant, variant: take",
         "length, interval: write",
@@ -469,8 +469,8 @@ def test_on_hdfs(session: SparkSession, frame: DataFrame, runtime: Path, hdfs: H
     assert convert(frame, uri).written
 
 
-def driver(*arguments: object) -> subprocess.Popen[str]:
-    env = {**os.environ, **FRUGAL}
+def driver(*arguments: object, **environment: str) -> subprocess.Popen[str]:
+    env = {**os.environ, **FRUGAL, **environment}
     env.pop("SHARDFEED_JOB", None)
     command = [sys.executable, str(JOBS / "spark_job.py"), *map(str, arguments)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env, start_new_session=True)
@@ -492,7 +492,8 @@ def kill(process: subprocess.Popen[str]) -> None:
 
 def test_a_killed_driver_is_repeated_and_found_by_others(session: SparkSession, source: str, runtime: Path, tmp_path: Path) -> None:
     """The first driver is killed when it has written parts of the files. The next one writes it, and others find that."""
-    killed = driver("local[1]", source, tmp_path)
+    many_tasks = "--conf spark.sql.files.maxPartitionBytes=1000 --conf spark.sql.files.openCostInBytes=0 pyspark-shell"
+    killed = driver("local[1]", source, tmp_path, PYSPARK_SUBMIT_ARGS=many_tasks)
     deadline = time.monotonic() + 200
     while not any("_temporary" in path.parts for path in tmp_path.rglob("part-*")):
         assert killed.poll() is None and time.monotonic() < deadline, killed.communicate()

@@ -108,14 +108,12 @@ def _versions(session: Any, addresses: set[str]) -> list[list[Any]]:
     paths = {address: jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(address)) for address in addresses}
     some = next(iter(paths.values()))
     files = some.getFileSystem(session._jsparkSession.sessionState().newHadoopConf())
-    statuses: dict[str, File] = {}
+    found: dict[str, list[int]] = {}
     with contextlib.suppress(*_java_errors()):  # Spark says it better when it reads them
-        if len(paths) > _FEW:
-            statuses = {file.name: file for file in map(_file, files.listStatus(some.getParent()))}
-        else:
-            statuses = {file.name: file for file in (_file(files.getFileStatus(path)) for path in paths.values())}
-    sizes = ((address, statuses.get(path.getName())) for address, path in paths.items())
-    return [[address, file.size, file.modified] if file else [address, None, None] for address, file in sizes]
+        many = len(paths) > _FEW
+        statuses = files.listStatus(some.getParent()) if many else [files.getFileStatus(path) for path in paths.values()]
+        found = {status.getPath().getName(): [status.getLen(), status.getModificationTime()] for status in statuses}
+    return [[address, *found.get(path.getName(), [])] for address, path in paths.items()]
 
 
 def _file(status: Any) -> File:

@@ -87,7 +87,7 @@ def _problems(path: str, kind: Any, top: bool = False) -> list[str]:
     if kind.typeName() in _REFUSED:
         return [f"{path}, {kind.simpleString()}: {_REFUSED[kind.typeName()]}"]
     if _is_vector(kind):
-        return [] if top else [f"{path}, a vector in a {path.partition('.')[0]!r} of lists or structs: make it a column of its own"]
+        return [] if top else [f"{path}, a vector within a list or struct: make it a column of its own"]
     if type(kind).__name__ == "MatrixUDT":
         return [f"{path}, a matrix: make it a list of floats"]
     return [problem for name, inner in _inner(kind) for problem in _problems(f"{path}.{name}", inner)]
