@@ -89,7 +89,7 @@ func (f *planFound) trim() {
 	}
 }
 
-// shards are those that were found.
+// shards returns the shards that were found.
 func (f *planFound) shards(m *shuffle.Manifest) ([]shard.Shard, error) {
 	all := make([]shard.Shard, len(m.Shards))
 	for _, n := range []int{len(f.URIs), len(f.Partition), len(f.From)} {

@@ -94,7 +94,7 @@ func (s *unitSet) add(slots []int) {
 // tail carries over.
 const mostOffsets = 64
 
-// units are those that the lanes have in any epoch, in file order.
+// units lists what the lanes read over all epochs, in file order.
 func (s *unitSet) units() (all []shuffle.Unit) {
 	p, units := s.plan.Params(), s.plan.Units()
 	if p.Assign == shuffle.PerEpoch { // some epoch brings any of them

@@ -66,7 +66,7 @@ func ParseKnown(block []byte, shards int) ([]Known, error) {
 	return all, nil
 }
 
-// loadKnown takes the footers of all shards from those that are known; ok is false where one is not.
+// loadKnown takes all footers from known; ok is false when one of them is missing there.
 func (l *footerLoader) loadKnown(ctx context.Context, shards []shard.Shard, known []Known) (all []loaded, ok bool, err error) {
 	if len(known) == 0 || len(known) != len(shards) {
 		return nil, false, nil

@@ -32,8 +32,8 @@ type footerLoader struct {
 	done    int
 }
 
-// loadFooters gets the footers of all shards: those that are known where all are, else from the
-// index where it has them, and keeps the others there.
+// loadFooters returns the footers of all shards: from known when it has all of them, else from the
+// index. It reads the ones that the index lacks, and adds them to it.
 func loadFooters(ctx context.Context, store shard.Store, shards []shard.Shard, known []Known, o Options) ([]loaded, error) {
 	l := footerLoader{store: store, parallel: o.Parallel, events: o.Events, hot: o.Hot, schemas: map[schemaID]*fileSchema{}}
 	if all, ok, err := l.loadKnown(ctx, shards, known); ok {

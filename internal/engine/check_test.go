@@ -143,8 +143,7 @@ func TestCheckIsNoClient(t *testing.T) {
 	}
 }
 
-// A connection that is held without a request is no client either, but the engine waits for its
-// end.
+// A silent connection does not count as a client either, but the engine waits for its end.
 func TestServeWaitsForSilentConnections(t *testing.T) {
 	path := filepath.Join(runtimeDir(t), "a.sock")
 	l, err := Listen(path)

@@ -270,7 +270,7 @@ func TestListenMakesItsDirectory(t *testing.T) {
 	}
 }
 
-// An emptyDir belongs to root, whoever uses it.
+// An emptyDir belongs to root, whichever user mounts it.
 func TestListenInAnothersDirectory(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root gives a directory to another user")

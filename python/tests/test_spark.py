@@ -176,7 +176,7 @@ def test_it_is_written_once(session: SparkSession, source: str, runtime: Path, t
     assert list(rows_of(others[2])[0]) == ["id"]
 
 
-# Two frames over the same directory, and whether they are one: what the second has else must show in its name.
+# Two frames over the same directory, and whether they have the same name.
 PAIRS: dict[str, tuple[Callable[[Any, str], Any], Callable[[Any, str], Any], bool]] = {
     "the same": (lambda s, d: s.read.parquet(d).where("id > 3"), lambda s, d: s.read.parquet(d).where("id > 3"), True),
     "the same join": (
@@ -252,7 +252,7 @@ def test_files_that_changed_are_another_frame(session: SparkSession, tmp_path: P
 
 
 def test_time_and_models_stay_with_the_plan(session: SparkSession) -> None:
-    """Frames whose rows the plan does not say belong to the application; a version makes them known."""
+    """Frames whose plan does not determine their rows belong to the application, or a version."""
     told = session.range(9).withColumn("at", f.current_timestamp())
     untold = session.createDataFrame([(1,)], "a int")
     real = _spark_plan._is_told
@@ -483,7 +483,7 @@ def said(process: subprocess.Popen[str]) -> dict[str, Any]:
 
 
 def kill(process: subprocess.Popen[str]) -> None:
-    """Kills a driver with its JVM, so that nobody tidies up."""
+    """Kills a driver and its JVM, so that neither cleans up."""
     for one in [*psutil.Process(process.pid).children(recursive=True), psutil.Process(process.pid)]:
         with contextlib.suppress(psutil.NoSuchProcess):
             one.kill()
@@ -491,7 +491,7 @@ def kill(process: subprocess.Popen[str]) -> None:
 
 
 def test_a_killed_driver_is_repeated_and_found_by_others(session: SparkSession, source: str, runtime: Path, tmp_path: Path) -> None:
-    """The first driver is killed when it has written parts of the files. The next one writes it, and others find that."""
+    """A driver is killed half way. The next one writes the frame again, and later ones find it."""
     many_tasks = "--conf spark.sql.files.maxPartitionBytes=1000 --conf spark.sql.files.openCostInBytes=0 pyspark-shell"
     killed = driver("local[1]", source, tmp_path, PYSPARK_SUBMIT_ARGS=many_tasks)
     deadline = time.monotonic() + 200

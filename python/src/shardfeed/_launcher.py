@@ -23,7 +23,7 @@ class Place(NamedTuple):
     by: str  # who says it, in words
 
 
-# A launcher sets all variables of its line in each of its tasks: which task it is, and their number.
+# A launcher sets both variables of its line in each of its tasks: the task's number, and the count.
 _TASKS = (
     ("Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
     ("MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
@@ -67,7 +67,7 @@ def _from_jax() -> Place | None:
 
 
 def _jax_job() -> str | None:
-    """The coordinator of jax.distributed names the job. Its address is not public, and may be missing."""
+    """The coordinator of jax.distributed names the job. JAX keeps its address private."""
     begun = getattr(sys.modules.get("jax._src.distributed"), "global_state", None)
     address = getattr(begun, "coordinator_address", None)
     return f"jax {address} {_boot()}" if address else None
@@ -76,7 +76,7 @@ def _jax_job() -> str | None:
 def task() -> Place | None:
     """Returns which of a launcher's tasks this process is, where there are several.
 
-    It is no rank: a task may be the agent of several ranks, or work for itself.
+    A task need not be a rank: it may be the agent of several ranks, or work on its own.
     """
     for name, rank, count in _TASKS:
         own, tasks = variable(rank), variable(count)
@@ -130,7 +130,7 @@ def _ray_worker() -> Any | None:
 
 
 def attempt() -> str:
-    """Returns how often the launcher has started the ranks of this machine again; empty when it does not say.
+    """Returns how often the launcher has restarted the ranks of this machine; empty if unknown.
 
     Machines count for themselves: what they agree on must not hold it.
     """
@@ -153,7 +153,7 @@ def _ray_train() -> Any | None:
     try:
         context = train.get_context()
         return context if context.get_world_size() else None
-    except Exception:  # Ray has an error of its own for each kind of process that is no worker
+    except Exception:  # outside of a worker, Ray raises a different error in each kind of process
         return None
 
 

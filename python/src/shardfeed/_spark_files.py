@@ -121,7 +121,7 @@ def _file(status: Any) -> File:
 
 
 def given(uri: Any) -> str:
-    """The address that a user gives, for Hadoop. A Path is on the local disk, whatever Hadoop's default is."""
+    """The user's address in Hadoop's terms. A Path is local, whatever Hadoop's default is."""
     if isinstance(uri, Path):
         return f"file://{uri.absolute()}"
     if not isinstance(uri, str) or not uri:

@@ -1,4 +1,4 @@
-"""The name of what a Spark DataFrame holds: equal frames have one name, in every run.
+"""A name for the contents of a Spark DataFrame: equal frames have the same name in every run.
 
 Spark's canonical plan is not enough for that. It leaves out the files of a relation and their
 options, rows of frames made from memory, and the code of functions.
@@ -14,7 +14,7 @@ from typing import Any
 
 from . import _spark_files
 
-# The layout of what is written. Another number gives all names anew.
+# The layout of the written files. A new number changes all names.
 _LAYOUT = 1
 
 # Nodes of a plan whose text says all that they do.

@@ -71,7 +71,7 @@ class Converted:
         return self.rows
 
     def delete(self) -> None:
-        """Removes what convert wrote for this frame, also what killed runs left of it. Other files stay.
+        """Removes what convert wrote for this frame, in killed runs too. Other files stay.
 
         It is called in the driver, where a Spark session runs, and not while another run converts
         this frame or trains on it.
@@ -178,7 +178,7 @@ def _done(attempt: Folder) -> _Done | None:
 
 
 def _write(frame: Any, directory: Folder, row_group_bytes: int) -> _Done:
-    """Writes into a directory of its own, so drivers do not meet. What fails leaves nothing behind."""
+    """Writes into a directory of its own, apart from other drivers. A failure leaves nothing behind."""
     attempt = directory.below(uuid.uuid4().hex[:12])
     record = {"name": directory.name, "application": frame.sparkSession.sparkContext.applicationId}
     attempt.write(_RECORD, json.dumps(record))
@@ -195,7 +195,7 @@ def _write(frame: Any, directory: Folder, row_group_bytes: int) -> _Done:
 
 
 def _written(frame: Any, attempt: Folder, row_group_bytes: int) -> int:
-    """Writes the files and returns their rows, which the driver must find as the executors wrote them."""
+    """Writes the files and returns their rows. The driver must see what the executors wrote."""
     from pyspark.sql import Observation
     from pyspark.sql import functions as f
 
@@ -227,7 +227,7 @@ def _settings(session: Any) -> Iterator[None]:
 
 
 def _remove(attempt: Folder) -> None:
-    """Removes the files of a write. What is left at any moment is known for incomplete, and for ours."""
+    """Removes the files of a write, in an order that leaves it recognisably ours and incomplete."""
     files = [file.name for file in attempt.list() if _OWN.match(file.name)]
     for name in [*sorted(files, key=lambda name: name != _PROOF), _RECORD]:
         attempt.remove(name)
