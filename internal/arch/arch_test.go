@@ -295,7 +295,7 @@ func TestShuffleIsPure(t *testing.T) {
 
 func TestTopLevelFolders(t *testing.T) {
 	want := []string{
-		"bench", "bin", "cache", "cmd", "column", "dist", "docs", "examples", "gpu", "images", "internal", "iterable", "loader", "python",
+		"bench", "bin", "cache", "cmd", "column", "deploy", "dist", "docs", "examples", "gpu", "images", "internal", "iterable", "loader", "python",
 		"rowgroup", "rule", "shard", "shuffle", "testdata", "tools",
 	}
 	entries, err := os.ReadDir(moduleRoot(t))
