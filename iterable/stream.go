@@ -107,6 +107,9 @@ func (o StreamOptions) Validate() error {
 	p.Within("Scratch", o.Scratch, option.MaxBytes)
 	p.Within("MoreScratch", o.MoreScratch, option.MaxBytes)
 	o.validateLost(&p)
+	if err := o.Seats.Validate(len(o.Seats)); err != nil {
+		p.Join(&OptionError{Field: "Seats", Text: "must be a permutation of the lanes: " + err.Error(), Err: err})
+	}
 	if o.State != nil {
 		if err := o.State.Validate(); err != nil {
 			p.Join(&OptionError{Field: "State", Text: "is not valid: " + err.Error(), Err: err})
