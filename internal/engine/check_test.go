@@ -13,9 +13,10 @@ import (
 
 func TestCheck(t *testing.T) {
 	path := serveWares(t, nil, nil)
+	first, _ := Check(t.Context(), path)
 	for range 3 {
 		w, err := Check(t.Context(), path)
-		if want := (Welcome{Version: Version, Build: "engine build", PID: os.Getpid(), Log: "/log"}); err != nil || w != want {
+		if want := (Welcome{Version: Version, Build: "engine build", PID: os.Getpid(), ID: first.ID, Log: "/log"}); err != nil || w != want {
 			t.Errorf("got %+v, error %v", w, err)
 		}
 	}

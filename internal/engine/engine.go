@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -157,6 +158,7 @@ var errEngineEnds = errors.New("the engine ends")
 // An engine holds the open data sets that connections share, and the sessions that read them.
 type engine struct {
 	Options
+	id     string          // random
 	ctx    context.Context // of everything that the engine opened
 	cancel context.CancelCauseFunc
 	agreed agreements
@@ -168,7 +170,7 @@ type engine struct {
 }
 
 func newEngine(o Options) *engine {
-	e := &engine{Options: o.withDefaults(), datasets: map[string]*dataset{}, running: map[*run]bool{}}
+	e := &engine{Options: o.withDefaults(), id: rand.Text(), datasets: map[string]*dataset{}, running: map[*run]bool{}}
 	e.agreed = agreements{mu: &e.mu, ranks: map[string]map[int]*agreed{}, found: map[string]*finding{}, clients: map[string]int{}}
 	e.ctx, e.cancel = context.WithCancelCause(context.Background())
 	return e

@@ -33,6 +33,7 @@ type Welcome struct {
 	Version int    `json:"version"`
 	Build   string `json:"build"`
 	PID     int    `json:"pid"`
+	ID      string `json:"id"`  // of this engine alone, on any machine
 	Log     string `json:"log"` // the engine's log file
 }
 

@@ -187,7 +187,7 @@ func (s *Server) serve(ctx context.Context, conn net.Conn) (client bool, err err
 	}
 	stop := onDeath(p.pid, func() { _ = t.conn.CloseRead() })
 	defer stop()
-	welcome := Welcome{Version: Version, Build: s.engine.Build, PID: os.Getpid(), Log: s.engine.Log}
+	welcome := Welcome{Version: Version, Build: s.engine.Build, PID: os.Getpid(), ID: s.engine.id, Log: s.engine.Log}
 	c := newConnection(t, welcome, s.limits, s.engine.open)
 	c.serve(ctx)
 	return c.asked, nil

@@ -35,7 +35,7 @@ class FakeEngine:
     def connect(self, timeout: float | None = None) -> socket.socket:
         mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         self.socket = mine
-        self.send(protocol.WELCOME, {"version": 1, "build": "0", "pid": 7, "log": self.log})
+        self.send(protocol.WELCOME, {"version": 1, "build": "0", "pid": 7, "id": "fake", "log": self.log})
         if self.opened:
             self.send(protocol.OPENED, {"rows": 10, "schema": []})
         return theirs

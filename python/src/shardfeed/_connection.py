@@ -37,9 +37,9 @@ class Connection:
     """
 
     def __init__(
-        self, engine: Engine, open: dict[str, Any], *, timeout: float | None = 600.0, before: Mapping[str, Any] | None = None
+        self, engine: Engine, open: dict[str, Any] | None, *, timeout: float | None = 600.0, before: Mapping[str, Any] | None = None
     ) -> None:
-        """Finds or starts the engine, and opens the data set that open describes (Open of the protocol).
+        """Finds or starts the engine, and opens the data set that open describes (Open of the protocol). With None it opens nothing.
 
         before is an earlier answer for the same data set object: shards that changed since are refused.
         """
@@ -58,6 +58,9 @@ class Connection:
         self.closed = False
         self.welcome = self._greet(engine)
         _open_connections.add(self)
+        self.opened: dict[str, Any] = {}
+        if open is None:
+            return
         try:
             self.opened = self._request(protocol.OPEN, open, protocol.OPENED, f"opening {_shown(open)}")
             _check_unchanged(open, before or {}, self.opened)
