@@ -200,6 +200,10 @@ type Ask struct {
 	Replicas    int `json:"replicas"`
 	Replication int `json:"replication"`
 
+	// State asks about an iteration that would begin with it, as in Join.
+	State       *shuffle.State `json:"state"`
+	StateSerial string         `json:"state_serial"`
+
 	// Held asks which lanes this node holds of the order of Session.State. Nodes asks for seats:
 	// they are all nodes, and what each holds of it.
 	Held  bool       `json:"held"`

@@ -65,6 +65,33 @@ func TestSeats(t *testing.T) {
 	}
 }
 
+// A job that resumes asks about the order of its state, which is another one than that of a new run.
+func TestSeatsOfAState(t *testing.T) {
+	dir := t.TempDir()
+	e := testEngine(t, Options{Open: seatedShop(dir)})
+	s := newSink(t, connect(t, e, "a", seatedSpec()))
+	state := s.join(Join{Iteration: "a", WorldSize: 2}).State
+	s.leave()
+	other := seatedSpec()
+	other.Start = "" // as many lanes as the rule finds
+	c := connect(t, testEngine(t, Options{Open: seatedShop(dir)}), "b", other)
+	if plain, err := c.ask(Ask{WorldSize: 2, Held: true}); err != nil || plain.State.Params.Lanes == 8 || plain.Held != nil {
+		t.Fatalf("%+v, %v", plain, err)
+	}
+	asked, err := c.ask(Ask{WorldSize: 2, Held: true, State: &state, StateSerial: "s"})
+	if err != nil || asked.State.Params.Lanes != 8 || !slices.Equal(asked.Held, []byte{0b1111}) {
+		t.Fatalf("%+v, %v", asked, err)
+	}
+	asked, err = c.ask(Ask{WorldSize: 2, State: &state, StateSerial: "s", Nodes: []SeatNode{{Ranks: []int{1}, Held: asked.Held}, {Ranks: []int{0}}}})
+	if err != nil || !slices.Equal(asked.Seats, []int{4, 5, 6, 7, 0, 1, 2, 3}) {
+		t.Fatalf("seats %v, %v", asked.Seats, err)
+	}
+	state.Manifest = "another"
+	if _, err := c.ask(Ask{WorldSize: 2, Held: true, State: &state, StateSerial: "t"}); kindOf(err) != KindState {
+		t.Error(err)
+	}
+}
+
 func TestSeatsOfRanksDiffer(t *testing.T) {
 	e := testEngine(t, Options{Open: seatedShop("")})
 	a, b := newSink(t, connect(t, e, "a", seatedSpec())), newSink(t, connect(t, e, "b", seatedSpec()))

@@ -257,7 +257,7 @@ func (s *session) ask(a Ask) (Session, error) {
 			return r, err
 		}
 	}
-	j := Join{Rank: s.rank, WorldSize: a.WorldSize, Replicas: a.Replicas}
+	j := Join{Rank: s.rank, WorldSize: a.WorldSize, Replicas: a.Replicas, State: a.State, StateSerial: a.StateSerial}
 	state, err := s.choose(j)
 	if err != nil {
 		return r, err
