@@ -11,7 +11,8 @@ torch = pytest.importorskip("torch")
 import torch.distributed as dist  # noqa: E402
 
 from shardfeed import errors  # noqa: E402
-from shardfeed.torch import StreamingDataset, _agree  # noqa: E402
+from shardfeed.torch import StreamingDataset, _agree, _meeting  # noqa: E402
+from shardfeed.torch._meeting import Meeting  # noqa: E402
 
 PRINT = {"data": "abc", "seed": "1", "batch_size": "64"}
 
@@ -24,7 +25,7 @@ def compare(prints, *, store=None, timeout: float | None = 60.0):
         if prints[rank] is None:
             return None
         try:
-            _agree.compare(store, "train.py:3#1", prints[rank], rank, len(prints), timeout)
+            _agree.compare(Meeting(store, "train.py:3#1", rank, len(prints), timeout), prints[rank])
         except errors.ShardfeedError as e:
             return e
         return None
@@ -62,7 +63,7 @@ def test_ranks_that_do_not_come_are_named():
 
 
 def test_the_first_rank_does_not_come(monkeypatch):
-    monkeypatch.setattr(_agree, "_GRACE", 0.2)
+    monkeypatch.setattr(_meeting, "_GRACE", 0.2)
     found = compare([None, PRINT], timeout=0.2)
     assert isinstance(found[1], errors.FeedTimeoutError) and "rank 0" in str(found[1])
 
@@ -70,16 +71,16 @@ def test_the_first_rank_does_not_come(monkeypatch):
 @pytest.mark.parametrize("failed", [0, 2])
 def test_a_rank_that_cannot_begin_fails_the_others(failed):
     store = dist.HashStore()
-    _agree.leave(store, "train.py:3#1", ValueError("no such\nfile"), failed)
+    Meeting(store, "train.py:3#1", failed, 3, 60.0).leave(ValueError("no such\nfile"))
     prints = [None if r == failed else PRINT for r in range(3)]
     for rank, error in enumerate(compare(prints, store=store)):
         if rank != failed:
             assert isinstance(error, errors.RankMismatchError) and f"rank {failed} could not begin: no such" in str(error)
 
 
-def test_without_a_process_group_nothing_is_compared(monkeypatch):
-    _agree.with_other_ranks("here", PRINT, 0, 1, 1.0)
-    _agree.with_other_ranks("here", PRINT, 1, 2, 1.0)
+def test_without_a_process_group_nothing_is_compared():
+    assert _agree.meeting("here", 0, 1, 1.0) is None
+    assert _agree.meeting("here", 1, 2, 1.0) is None
 
 
 def test_the_first_iteration_compares(job, shards, monkeypatch):

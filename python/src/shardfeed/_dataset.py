@@ -575,6 +575,7 @@ class StreamingDataset(Connected, Generic[T]):
         share = self._share()
         rank, world_size = share.rank, share.world_size
         connection = self._take()
+        start = self._start(connection)
         request = {
             "iteration": uuid.uuid4().hex,
             "worker": 0,
@@ -582,14 +583,14 @@ class StreamingDataset(Connected, Generic[T]):
             "rank": rank,
             "world_size": world_size,
             **share.of_join(),
-            **self._start(connection),
+            **start,
             "next": None,
             "bundle": 0,
             "agree": share.agreement(opening(self._agree)),
             **join,
         }
         try:
-            joined = connection.join(**request)
+            joined = connection.join(seats=self._seats_of(connection, share, start["state"], start["state_serial"]), **request)
             self._joined(joined, rank, world_size)
         except BaseException as e:
             connection.close()
@@ -606,6 +607,10 @@ class StreamingDataset(Connected, Generic[T]):
         batches.output_bytes = int(joined.get("output_bytes") or 0)
         self._batches_of = weakref.ref(batches)
         return batches
+
+    def _seats_of(self, connection: Connection, share: _replicas.Share, state: Mapping[str, Any] | None, serial: str) -> list[int] | None:
+        """The seats of an iteration that begins with a state. Ranks that do not meet have none."""
+        return None
 
     def _start(self, connection: Connection) -> dict[str, Any]:
         """The members of Join that say where the iteration begins."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import weakref
 from collections.abc import Callable, Mapping
 from multiprocessing.context import get_spawning_popen
@@ -12,15 +13,18 @@ import torch
 from torch.utils.data import IterableDataset
 
 from .. import _dataset, _launcher, _state
+from .._connection import Connection
 from .._iterator import BatchIterator
 from .._keywords import Address, DatasetOptions, T
 from .._layout import Layout
+from .._replicas import Share
 from .._rows import BUNDLE
 from .._transform import check_function
 from ..errors import OptionError, ShardfeedError, StateError
-from . import _agree, _workers, _wrapped
+from . import _agree, _node, _seats, _versions, _workers, _wrapped
 from ._batch import Batch
 from ._iterator import TensorIterator
+from ._meeting import Meeting
 from ._transform import TensorMask, Transform
 
 if TYPE_CHECKING:
@@ -66,6 +70,8 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
     _masks: tuple[str, ...] = ()  # columns that get a mask of their nulls
     _part: _workers.Part  # of a torch worker
     _compared: bool  # the ranks have compared what they read
+    _meeting: Meeting | None  # where they do so, until then
+    _seats: _seats.Seats  # of the ranks, from then on
     _course: _agree.Course  # the epochs of this rank
 
     @overload
@@ -164,7 +170,8 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
         except ShardfeedError as e:
             if not self._compared:
                 self._compared = True
-                _agree.give_up(self._agree, e, *self._job_ranks())
+                if (meeting := self._meet()) is not None:
+                    meeting.leave(e)
             raise
 
     # State
@@ -231,8 +238,35 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
     def _compare(self, fingerprint: Mapping[str, str]) -> None:
         if not self._compared:
             self._compared = True
-            claim = self._ranks()[0], self._share().replication
-            _agree.with_other_ranks(self._agree, fingerprint, *self._job_ranks(), self._timeout, claim)
+            meeting, self._meeting = self._meet(), None
+            if meeting is not None:
+                _agree.compare(meeting, fingerprint, (self._ranks()[0], self._share().replication))
+
+    def _meet(self) -> Meeting | None:
+        """The meeting of the ranks, which begins when one of them first has something to say."""
+        if self._meeting is None:
+            self._meeting = _agree.meeting(self._agree, *self._job_ranks(), self._timeout)
+        return self._meeting
+
+    def _seats_of(self, connection: Connection, share: Share, state: Mapping[str, Any] | None, serial: str) -> list[int] | None:
+        if _workers.current() is not None:
+            return None
+        if not self._compared and (meeting := self._meet()) is not None:
+            meeting.version = _versions.of(connection.welcome)
+            ranks = {"rank": share.rank, "world_size": share.world_size, **share.of_join()}
+            ask = functools.partial(connection.ask, **ranks, state=state, state_serial=serial)
+            wants = _seats.useful(self._spec, share) and not self._rows_wanted
+            self._seats = _seats.exchange(meeting, _node.of(connection.welcome), share, ask if wants else None)
+        return self._seats.of(state)
+
+    def stats(self) -> dict[str, Any]:
+        """Figures of this rank's stream, by the names of ``shardfeed bench --json``.
+
+        ``seats`` are those of the ranks: of how many ``lanes`` the caches of the ``nodes`` hold how
+        many (``held``), and how many are read where they are held (``read``). It is None where
+        lanes have no seats.
+        """
+        return {**super().stats(), "seats": self._seats.figures}
 
     def _job_ranks(self) -> tuple[int, int]:
         share = self._share()
@@ -243,6 +277,8 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
     def _forget(self) -> None:
         super()._forget()
         self._compared = False
+        self._meeting = None
+        self._seats = _seats.Seats()
         self._course = _agree.Course()
         self._part = _workers.Part()
 

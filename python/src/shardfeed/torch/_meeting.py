@@ -1,0 +1,143 @@
+"""Where the ranks of a job meet before the first batch of a data set.
+
+No collective is used: each rank writes what it has under its own key in the store of the process
+group, rank 0 reads all of it and writes what it finds, and the others read that.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ..errors import FeedTimeoutError, RankMismatchError
+from . import _node
+from ._store import present, ranks_in_words, wait
+from ._versions import Versions, differences, mismatch
+
+SEATS, ORDER = "seats", "order"  # the parts of a meeting
+_PARTS = (SEATS, ORDER)
+_GRACE = 10.0  # seconds beyond the timeout in which rank 0 has to write what it finds
+_SHOWN = 8  # differences that an error names
+
+Given = Mapping[int, Mapping[str, Any]]  # by rank, what it has
+
+
+class Meeting:
+    """The meeting of a rank with all others at a data set, part by part.
+
+    Every rank gives something to each part, or leaves. So none waits for a rank that failed.
+    """
+
+    def __init__(self, store: Any, name: str, rank: int, world_size: int, timeout: float | None) -> None:
+        self.rank, self.world_size = rank, world_size
+        self.version = ""  # of this rank, from the first part on
+        self._store, self._name, self._timeout = store, name, timeout
+        self._key = f"shardfeed/{name}/{store.add(f'shardfeed/{name}/{rank}/times', 1)}"
+        self._versions = Versions(store, rank, world_size)
+        self._over = False
+
+    def leads(self, node: str) -> bool:
+        """Whether this is the first rank of its node to ask."""
+        return _node.leads(self._store, self._key, node)
+
+    def give(self, part: str, own: Mapping[str, Any]) -> None:
+        """Gives what this rank has to a part, without waiting for the others."""
+        self._store.set(self._of(part, self.rank), json.dumps({"version": self.version, **own}))
+
+    def gather(self, part: str, own: Mapping[str, Any], find: Callable[[Given], Mapping[str, Any]]) -> Mapping[str, Any]:
+        """Gives to a part, and returns what rank 0 finds by find of what the ranks gave.
+
+        Ranks that did not come in time are not among them. Raises the same error on each rank when
+        one of them left, has another version of shardfeed or did not come, or when find finds
+        differences.
+        """
+        self.give(part, own)
+        found = self._find(part, find) if self.rank == 0 else self._found(part)
+        self._check(found)
+        return found
+
+    def conclude(self, part: str, found: Mapping[str, Any]) -> None:
+        """Writes what rank 0 finds. What ends the meeting is found in the later parts too."""
+        later = _PARTS[_PARTS.index(part) :] if _trouble(found) else [part]
+        for each in later:
+            self._store.set(self._of(each, "found"), json.dumps(found))
+
+    def leave(self, error: BaseException) -> None:
+        """Tells the others that this rank cannot begin."""
+        if self._over:  # they know
+            return
+        self._over = True
+        failed = {"failed": str(error).splitlines()[0] if str(error) else type(error).__name__}
+        for part in _PARTS:
+            self._store.set(self._of(part, self.rank), json.dumps(failed))
+        if self.rank == 0:
+            self.conclude(_PARTS[0], _sorted_out({0: failed}, []))
+
+    def _find(self, part: str, find: Callable[[Given], Mapping[str, Any]]) -> Mapping[str, Any]:
+        keys = {self._of(part, rank): rank for rank in range(self.world_size)}
+        wait(self._store, list(keys), self._timeout, look=self._versions.look)
+        there = {keys[key]: json.loads(text) for key, text in present(self._store, list(keys)).items()}
+        found = _sorted_out(there, [rank for rank in keys.values() if rank not in there])
+        if not found["failed"] and not found["versions"]:
+            found.update(find(there))
+        self.conclude(part, found)
+        return found
+
+    def _found(self, part: str) -> Mapping[str, Any]:
+        key = self._of(part, "found")
+        timeout = None if self._timeout is None else self._timeout + _GRACE
+        if not wait(self._store, [key], timeout, self.world_size, self._versions.look):
+            raise FeedTimeoutError(
+                f"rank 0 did not compare the data set of {self._name} with this rank {self.rank} within {timeout:g} seconds"
+            )
+        return dict(json.loads(self._store.get(key)))
+
+    def _check(self, found: Mapping[str, Any]) -> None:
+        """Raises the error for what was found."""
+        self._over = self._over or bool(_trouble(found))
+        if versions := found.get("versions"):
+            raise mismatch(versions)
+        if differs := found.get("failed") or found.get("differences"):
+            raise apart(self._name, differs)
+        if missing := found.get("missing"):
+            raise FeedTimeoutError(
+                f"{ranks_in_words(missing)} of {self.world_size} did not begin to iterate over the data set of {self._name} "
+                f"within {self._timeout:g} seconds: every rank has to, and in the same order of data sets"
+            )
+
+    def _of(self, part: str, who: int | str) -> str:
+        return f"{self._key}/{part}/{who}"
+
+
+def _sorted_out(there: Given, missing: Sequence[int]) -> dict[str, Any]:
+    """What keeps ranks from going on, whatever they have."""
+    versions: dict[str, list[int]] = {}
+    for rank, has in there.items():
+        if "failed" not in has:
+            versions.setdefault(str(has.get("version", "an unknown one")), []).append(rank)
+    return {
+        "failed": [f"rank {rank} could not begin: {has['failed']}" for rank, has in there.items() if "failed" in has],
+        "versions": differences(versions),
+        "missing": list(missing),
+    }
+
+
+def _trouble(found: Mapping[str, Any]) -> bool:
+    return any(found.get(name) for name in ("versions", "failed", "differences", "missing"))
+
+
+def apart(name: str, differs: Sequence[str]) -> RankMismatchError:
+    """The error for ranks that differ."""
+    text = f"the ranks do not read the same data in the same order, at the data set of {name}: {'; '.join(differs[:_SHOWN])}"
+    if len(differs) == 1 and differs[0].startswith("image_decoder: "):
+        text += f" ({_DECODERS})"
+    error = RankMismatchError(text)
+    error.details = tuple(differs)
+    return error
+
+
+_DECODERS = (  # the engine says the same of the ranks of a machine
+    "libjpeg-turbo is not on all machines, and the decoder in Go gives slightly other pixels: install it on all of them, or give "
+    "image_decoder='go' to all ranks"
+)

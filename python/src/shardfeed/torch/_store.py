@@ -1,0 +1,74 @@
+"""The store of the process group, and how ranks read it and wait for it.
+
+No call waits within the store: it serves one thread of a process at a time, and cannot be interrupted.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch.distributed as dist
+
+_SHORTEST, _LONGEST = 0.002, 0.1  # seconds between two looks at the store
+_FEW = 256  # clients that may look as often
+_RARELY = 1.0  # seconds between two looks of more clients
+_AT_ONCE = 32  # clients for which the shortest pause is meant
+_SHOWN = 8  # ranks that an error names
+
+_jitter = random.Random()  # the program's own random numbers stay what they are
+
+
+def of_group(world_size: int) -> Any:
+    """The store of the process group that the ranks belong to, or None."""
+    if world_size == 1 or not dist.is_available() or not dist.is_initialized() or dist.get_world_size() < world_size:
+        return None
+    return getattr(dist.distributed_c10d, "_get_default_store", _none)()
+
+
+def _none() -> None:
+    return None
+
+
+def present(store: Any, keys: Sequence[str]) -> dict[str, bytes]:
+    """The values of those keys that are there. When all are, it takes two round trips."""
+    if not store.check(list(keys)):
+        return {key: store.get(key) for key in keys if store.check([key])}
+    several = getattr(store, "has_extended_api", None)
+    if several is not None and several():
+        return dict(zip(keys, store.multi_get(list(keys))))
+    return {key: store.get(key) for key in keys}
+
+
+def wait(store: Any, keys: Sequence[str], timeout: float | None, clients: int = 1, look: Callable[[], None] | None = None) -> bool:
+    """Waits until all keys are there; False at the timeout. So many clients wait at once.
+
+    It can be interrupted at any time. look is called from time to time, and may raise.
+    """
+    deadline = None if timeout is None else time.monotonic() + timeout
+    for pause in _pauses(clients):
+        if store.check(list(keys)):
+            return True
+        if look is not None:
+            look()
+        if deadline is not None:
+            if time.monotonic() > deadline:
+                return False
+            pause = min(pause, max(_SHORTEST, deadline - time.monotonic()))
+        time.sleep(pause)
+    return False
+
+
+def _pauses(clients: int) -> Iterator[float]:
+    """Seconds between the looks of each of so many clients, who would slow down what they wait for."""
+    pause, longest = _SHORTEST * max(1.0, clients / _AT_ONCE), _LONGEST if clients <= _FEW else _RARELY
+    while True:
+        yield pause * _jitter.uniform(0.5, 1.0)
+        pause = min(2 * pause, longest)
+
+
+def ranks_in_words(ranks: Sequence[int]) -> str:
+    shown = ", ".join(map(str, ranks[:_SHOWN])) + (f" and {len(ranks) - _SHOWN} more" if len(ranks) > _SHOWN else "")
+    return f"rank{'s' if len(ranks) > 1 else ''} {shown}"
