@@ -223,11 +223,12 @@ def assert_sequence(found: list[list[list[int]]], sequence: list[int]) -> None:
     assert at == len(sequence), f"the steps end at row {at} of {len(sequence)}"
 
 
-def epoch_order(shards: Path, batch_size: int, seed: int, world_size: int) -> list[int]:
+def epoch_order(shards: Path, batch_size: int, seed: int, world_size: int, lanes: int | None = None) -> list[int]:
     """The ids of the first epoch of a job that starts at this world size, as one process reads
     them.
     """
-    begun = shardfeed.StreamingDataset(shards, batch_size=batch_size, columns=["id"], seed=seed, rank=0, world_size=world_size)
+    of_job = {"batch_size": batch_size, "seed": seed, "world_size": world_size, "lanes": lanes}
+    begun = shardfeed.StreamingDataset(shards, columns=["id"], rank=0, **of_job)
     alone = shardfeed.StreamingDataset(shards, batch_size=100, columns=["id"], seed=seed, rank=0, world_size=1)
     alone.load_state_dict(begun.state_dict())
     return [int(i) for batch in alone for i in batch["id"]]
