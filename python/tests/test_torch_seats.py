@@ -154,7 +154,7 @@ def test_an_engine_that_fails_on_rank_0_is_named_on_every_rank() -> None:
 
 
 def test_seats_end_with_a_state_of_other_lanes() -> None:
-    seats = _seats.Seats({"seats": [1, 0], "figures": {"lanes": 2}})
+    seats = _seats.Seats({"seats": _seats._packed([1, 0]), "figures": {"lanes": 2}})
     assert seats.of(None) == [1, 0] and seats.of({"params": {"lanes": 2}}) == [1, 0] and seats.figures
     assert seats.of({"params": {"lanes": 4}}) is None
     assert seats.of(None) is None and seats.figures is None

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..errors import FeedTimeoutError, RankMismatchError
 from . import _node
-from ._store import present, ranks_in_words, wait
+from ._store import present, put, ranks_in_words, wait
 from ._versions import Versions, differences, mismatch
 
 SEATS, ORDER = "seats", "order"  # the parts of a meeting
@@ -43,7 +43,7 @@ class Meeting:
 
     def give(self, part: str, own: Mapping[str, Any]) -> None:
         """Gives what this rank has to a part, without waiting for the others."""
-        self._store.set(self._of(part, self.rank), json.dumps({"version": self.version, **own}))
+        self._put({self._of(part, self.rank): json.dumps({"version": self.version, **own})})
 
     def gather(self, part: str, own: Mapping[str, Any], find: Callable[[Given], Mapping[str, Any]]) -> Mapping[str, Any]:
         """Gives to a part, and returns what rank 0 finds by find of what the ranks gave.
@@ -60,8 +60,7 @@ class Meeting:
     def conclude(self, part: str, found: Mapping[str, Any]) -> None:
         """Writes what rank 0 finds. What ends the meeting is found in the later parts too."""
         later = _PARTS[_PARTS.index(part) :] if _trouble(found) else [part]
-        for each in later:
-            self._store.set(self._of(each, "found"), json.dumps(found))
+        self._put({self._of(each, "found"): json.dumps(found) for each in later})
 
     def leave(self, error: BaseException) -> None:
         """Tells the others that this rank cannot begin."""
@@ -69,8 +68,7 @@ class Meeting:
             return
         self._over = True
         failed = {"failed": str(error).splitlines()[0] if str(error) else type(error).__name__}
-        for part in _PARTS:
-            self._store.set(self._of(part, self.rank), json.dumps(failed))
+        self._put({self._of(part, self.rank): json.dumps(failed) for part in _PARTS})
         if self.rank == 0:
             self.conclude(_PARTS[0], _sorted_out({0: failed}, []))
 
@@ -105,6 +103,11 @@ class Meeting:
                 f"{ranks_in_words(missing)} of {self.world_size} did not begin to iterate over the data set of {self._name} "
                 f"within {self._timeout:g} seconds: every rank has to, and in the same order of data sets"
             )
+
+    def _put(self, values: Mapping[str, str]) -> None:
+        """Writes values, and the first time also this rank's version."""
+        put(self._store, {**self._versions.own, **values})
+        self._versions.own = {}
 
     def _of(self, part: str, who: int | str) -> str:
         return f"{self._key}/{part}/{who}"

@@ -6,8 +6,11 @@ import base64
 import contextlib
 import logging
 import re
+import zlib
 from collections.abc import Callable, Mapping
 from typing import Any
+
+import numpy as np
 
 from .. import _launcher
 from .._replicas import Share
@@ -29,7 +32,8 @@ class Seats:
 
     def __init__(self, found: Mapping[str, Any] | None = None) -> None:
         found = found or {}
-        self._places: list[int] | None = found.get("seats")
+        packed = found.get("seats")
+        self._places = None if packed is None else _unpacked(packed)
         self.figures: dict[str, int] | None = found.get("figures")
 
     def of(self, state: Mapping[str, Any] | None) -> list[int] | None:
@@ -79,8 +83,17 @@ def _seated(there: Given, share: Share, ask: Ask) -> dict[str, Any]:
         return {}  # a data rank on two nodes has replicas there
     with contextlib.suppress(OptionError, ProtocolError):  # such as more ranks than an order has lanes
         if seats := ask(nodes=nodes).get("seats"):
-            return {"seats": seats, "figures": _figures(seats, nodes, share.world_size)}
+            return {"seats": _packed(seats), "figures": _figures(seats, nodes, share.world_size)}
     return {}
+
+
+def _packed(seats: list[int]) -> str:
+    """Seats as each rank reads them from the store: a large job has as many as lanes, times its ranks."""
+    return base64.b64encode(zlib.compress(np.array(seats, "<i4").tobytes(), 1)).decode()
+
+
+def _unpacked(packed: str) -> list[int]:
+    return np.frombuffer(zlib.decompress(base64.b64decode(packed)), "<i4").tolist()
 
 
 def _order(state: Mapping[str, Any]) -> str | None:

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch.distributed as dist
 
-_SHORTEST, _LONGEST = 0.002, 0.1  # seconds between two looks at the store
-_FEW = 256  # clients that may look as often
-_RARELY = 1.0  # seconds between two looks of more clients
-_AT_ONCE = 32  # clients for which the shortest pause is meant
+_SHORTEST, _LONGEST = 0.002, 0.1  # seconds between two looks of a few clients at the store
+_RARELY = 1.0  # and of very many
+_LOOKS = 5000  # of all clients together in a second, about
 _SHOWN = 8  # ranks that an error names
 
 _jitter = random.Random()  # the program's own random numbers stay what they are
@@ -36,10 +35,24 @@ def present(store: Any, keys: Sequence[str]) -> dict[str, bytes]:
     """The values of those keys that are there. When all are, it takes two round trips."""
     if not store.check(list(keys)):
         return {key: store.get(key) for key in keys if store.check([key])}
-    several = getattr(store, "has_extended_api", None)
-    if several is not None and several():
+    if _takes_several(store):
         return dict(zip(keys, store.multi_get(list(keys))))
     return {key: store.get(key) for key in keys}
+
+
+def put(store: Any, values: Mapping[str, str]) -> None:
+    """Writes values, in one round trip where the store can."""
+    if len(values) > 1 and _takes_several(store):
+        store.multi_set(list(values), list(values.values()))
+        return
+    for key, value in values.items():
+        store.set(key, value)
+
+
+def _takes_several(store: Any) -> bool:
+    """Whether the store takes several keys at once."""
+    has = getattr(store, "has_extended_api", None)
+    return has is not None and bool(has())
 
 
 def wait(store: Any, keys: Sequence[str], timeout: float | None, clients: int = 1, look: Callable[[], None] | None = None) -> bool:
@@ -63,7 +76,8 @@ def wait(store: Any, keys: Sequence[str], timeout: float | None, clients: int = 
 
 def _pauses(clients: int) -> Iterator[float]:
     """Seconds between the looks of each of so many clients, who would slow down what they wait for."""
-    pause, longest = _SHORTEST * max(1.0, clients / _AT_ONCE), _LONGEST if clients <= _FEW else _RARELY
+    longest = min(_RARELY, max(_LONGEST, clients / _LOOKS))
+    pause = min(longest, max(_SHORTEST, clients / (4 * _LOOKS)))  # most waits are short
     while True:
         yield pause * _jitter.uniform(0.5, 1.0)
         pause = min(2 * pause, longest)

@@ -35,7 +35,7 @@ class Versions:
         self._unknown = [f"shardfeed/version/{r}" for r in range(world_size)]
         self._ranks: dict[str, list[int]] = {}
         self._next = time.monotonic() + _EVERY
-        store.set(self._unknown[rank], version)
+        self.own = {self._unknown[rank]: version}  # what this rank writes before it waits
 
     def look(self) -> None:
         """Raises RankMismatchError where versions differ. It asks the store once a second."""
