@@ -72,6 +72,9 @@ type Spec struct {
 	Plan      string              `json:"plan"`
 	SavedPlan *iterable.SavedPlan `json:"-"`
 
+	// Inventory is what another node found when it opened the same data.
+	Inventory *iterable.Inventory `json:"-"`
+
 	// The rule: which rows are read, and how often. A row must pass everything that is given here.
 	//
 	// Filters is a text in the language of package rule, as in "price >= 10 and lang in ('en',

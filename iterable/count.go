@@ -63,9 +63,13 @@ type counter struct {
 // count sets the samples of units that were cut with unitRows.
 func (d *source) count(ctx context.Context, units []shuffle.Unit, unitRows int64) error {
 	c := d.newCounter(units)
+	counts := d.options.Inventory.counts(d.data.Rule, len(units), unitRows)
 	if p := d.options.Plan; p != nil && p.fits(units, unitRows) {
+		counts = p.Counts
+	}
+	if counts != nil {
 		for u := range units {
-			units[u].Samples = p.Counts[u]
+			units[u].Samples = counts[u]
 		}
 		return nil
 	}

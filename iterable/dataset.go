@@ -1,6 +1,7 @@
 package iterable
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -51,12 +52,16 @@ func Open(ctx context.Context, stores shard.Stores, addresses []string, o Option
 			o.UnitRows = o.Plan.Params.UnitRows // by which steps are counted
 		}
 	}
-	shards, err := o.discover(ctx, stores, addresses, o.Plan, o.Manifest)
+	known := cmp.Or(o.Plan, o.Inventory.plan())
+	if err := o.Inventory.fits(addresses); err != nil {
+		return nil, err
+	}
+	shards, err := o.discover(ctx, stores, addresses, known, o.Manifest)
 	if err != nil {
 		return nil, err
 	}
 	c := newCommon(stores, shards, o)
-	all, err := rowgroup.OpenParts(ctx, stores, []rowgroup.Part{{Shards: shards, RuleColumns: o.ruleColumns().list, Footers: o.Plan.footers()}}, o.rowgroupOptions(c.pool))
+	all, err := rowgroup.OpenParts(ctx, stores, []rowgroup.Part{{Shards: shards, RuleColumns: o.ruleColumns().list, Footers: known.footers()}}, o.rowgroupOptions(c.pool))
 	if err != nil {
 		return nil, suggestPattern(err, addresses)
 	}

@@ -2,6 +2,7 @@ package iterable
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
@@ -76,6 +77,10 @@ type Options struct {
 	// Plan pins the shards and the parameters of the order, as an earlier run or the other ranks
 	// have them; nil leaves them to the rule.
 	Plan *SavedPlan
+
+	// Inventory is what another node found when it opened the same data; nil lists the shards and
+	// reads their footers here.
+	Inventory *Inventory
 
 	// Manifest is the saved list of an earlier run, to finish an epoch on it: shards that came
 	// since are left out, and each shard of the list must be what it was. nil takes what the
@@ -224,6 +229,9 @@ func (o Options) Validate() error {
 	if o.Plan != nil {
 		o.validatePlan(&p)
 	}
+	if o.Inventory != nil {
+		o.validateInventory(&p)
+	}
 	return p.Err()
 }
 
@@ -282,6 +290,20 @@ func (o Options) validatePlan(p *option.List) {
 	}
 	if o.Shuffle != o.Plan.Shuffled() {
 		p.Add("Shuffle", "is %t, but the {Plan} was saved with %t", o.Shuffle, o.Plan.Shuffled())
+	}
+}
+
+// validateInventory refuses an inventory of other sources, and one beside a plan.
+func (o Options) validateInventory(p *option.List) {
+	names := []string{""}
+	if len(o.Sources) > 0 {
+		names = o.sourceNames()
+	}
+	switch {
+	case o.Plan != nil:
+		p.Add("Inventory", "is part of the {Plan}; leave one of the two out")
+	case !slices.Equal(names, o.Inventory.names()):
+		p.Add("Sources", "must be those of the node that listed them, %q, got %q", o.Inventory.names(), names)
 	}
 }
 

@@ -52,8 +52,12 @@ var (
 	errCut     = errors.New("it was cut short, or more was written behind it; copy it again")
 )
 
-// bundle is the bytes of a plan file.
-func (d *Dataset) bundle(f *planFile) ([]byte, error) {
+// errLarge says that a file would be larger than it may be.
+var errLarge = errors.New("it would be too large")
+
+// bundle is the bytes of a plan file, or of another that begins with magic: at most so many, else
+// errLarge.
+func (d *Dataset) bundle(magic string, f any, most int64) ([]byte, error) {
 	text, err := json.Marshal(f)
 	if err != nil {
 		return nil, err
@@ -75,11 +79,14 @@ func (d *Dataset) bundle(f *planFile) ([]byte, error) {
 				table = binary.LittleEndian.AppendUint32(table, n)
 			}
 			blocks = append(blocks, stored...)
+			if int64(bundleHead+len(plan)+len(table)+len(blocks)) > most {
+				return nil, errLarge
+			}
 		}
 	}
 	b := make([]byte, bundleHead, bundleHead+len(plan)+len(table)+len(blocks))
 	b = append(append(append(b, plan...), table...), blocks...)
-	copy(b, bundleMagic)
+	copy(b, magic)
 	for off, n := range map[int]int{8: len(b), 16: len(plan), 24: len(text)} {
 		binary.LittleEndian.PutUint64(b[off:], uint64(n))
 	}
@@ -99,20 +106,21 @@ type bundleReader struct {
 	object planObject
 	size   int64
 	front  []byte // the first bytes of the file, which are read
+	parse  func(text []byte) (*SavedPlan, error)
 	z      *zstd.Decoder
 
 	table  []byte
 	blocks int64 // where they begin
 }
 
-// readBundle reads the plan and then the footers, several blocks at a time.
-func readBundle(ctx context.Context, o planObject, size int64, front []byte) (*SavedPlan, error) {
+// readBundle reads the plan, by parse, and then the footers, several blocks at a time.
+func readBundle(ctx context.Context, o planObject, size int64, front []byte, parse func([]byte) (*SavedPlan, error)) (*SavedPlan, error) {
 	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxPlanBytes))
 	if err != nil {
 		return nil, err
 	}
 	defer z.Close()
-	r := &bundleReader{object: o, size: size, front: front, z: z}
+	r := &bundleReader{object: o, size: size, front: front, parse: parse, z: z}
 	p, err := r.plan(ctx)
 	if err != nil {
 		return nil, err
@@ -153,7 +161,7 @@ func (r *bundleReader) plan(ctx context.Context) (*SavedPlan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parsePlanJSON(text)
+	return r.parse(text)
 }
 
 // read returns bytes of the file, of its front where they are all there.

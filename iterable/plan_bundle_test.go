@@ -230,7 +230,7 @@ func TestPlanInPieces(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, front := range []int{64, 65, 100, len(content) / 2, len(content) - 1} {
-		p, err := readBundle(t.Context(), bytesObject(content), int64(len(content)), content[:front])
+		p, err := readBundle(t.Context(), bytesObject(content), int64(len(content)), content[:front], parsePlanJSON)
 		if err != nil || len(p.Footers) != 40 || p.Hash != whole.Hash {
 			t.Errorf("from %d bytes on: %v", front, err)
 		}

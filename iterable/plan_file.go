@@ -117,7 +117,7 @@ func (d *Dataset) SavePlan(path string, worldSize int, o StreamOptions) error {
 		return err
 	}
 	f.Hash = f.sum()
-	b, err := d.bundle(f)
+	b, err := d.bundle(bundleMagic, f, math.MaxInt64)
 	if err != nil {
 		return err
 	}
@@ -139,15 +139,15 @@ func (d *source) planPart(units string, params *shuffle.Params) (f planPart, err
 		}
 	}
 	if d.rules != nil {
-		err = d.addCounts(&f, params)
+		err = d.addCountsOf(&f, pinnedRows(params))
 	}
 	return f, err
 }
 
-// addCounts adds the rule and the samples of each unit to a plan, so that who is given it counts
+// addCountsOf adds the rule and the samples of each unit to a plan, so that who is given it counts
 // nothing.
-func (d *source) addCounts(f *planPart, params *shuffle.Params) error {
-	units, err := d.cut(pinnedRows(params))
+func (d *source) addCountsOf(f *planPart, unitRows int64) error {
+	units, err := d.cut(unitRows)
 	if err != nil {
 		return err
 	}

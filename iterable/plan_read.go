@@ -93,7 +93,7 @@ func parseObject(ctx context.Context, o planObject, size int64) (*SavedPlan, err
 	}
 	switch {
 	case bytes.HasPrefix(front, []byte(bundleMagic)):
-		return readBundle(ctx, o, size, front)
+		return readBundle(ctx, o, size, front, parsePlanJSON)
 	case !bytes.HasPrefix(bytes.TrimLeft(front, " \t\r\n"), []byte("{")):
 		return nil, errors.New("it begins like another kind of file; name one that plan --save wrote")
 	}

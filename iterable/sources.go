@@ -1,6 +1,7 @@
 package iterable
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -253,7 +254,11 @@ func openSources(ctx context.Context, stores shard.Stores, o Options) (*Dataset,
 	parts := make([]rowgroup.Part, len(o.Sources))
 	var shards []shard.Shard
 	for i, s := range o.Sources {
-		of := o.Plan.source(i)
+		of := cmp.Or(o.Plan.source(i), o.Inventory.of(i).plan())
+		err := o.Inventory.of(i).fits(s.Addresses)
+		if err != nil {
+			return nil, &SourceError{s.Name, err}
+		}
 		found, err := o.discover(ctx, stores, s.Addresses, of, of.manifest())
 		if err != nil {
 			return nil, &SourceError{s.Name, err}
@@ -278,6 +283,7 @@ func openSources(ctx context.Context, stores shard.Stores, o Options) (*Dataset,
 	}
 	for i, m := range all {
 		of := o.Sources[i].options(o)
+		of.Inventory = o.Inventory.of(i)
 		if o.Plan != nil {
 			of = o.Plan.pinned(i, of)
 		}
@@ -297,6 +303,8 @@ func openSources(ctx context.Context, stores shard.Stores, o Options) (*Dataset,
 	switch {
 	case o.Plan != nil:
 		d.tokens = o.Plan.savedTokens()
+	case o.WeightsIn == InTokens && o.Inventory.tokens(d.sources) != nil:
+		d.tokens = o.Inventory.tokens(d.sources)
 	case o.WeightsIn == InTokens:
 		if d.tokens, err = d.tokensOf(ctx, parts); err != nil {
 			return nil, errors.Join(err, all[0].Close())

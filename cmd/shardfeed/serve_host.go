@@ -29,6 +29,7 @@ func newHost(log *slog.Logger) *host {
 
 func (h *host) open(ctx context.Context, r engine.Request, progress func(engine.Progress)) (*engine.Data, error) {
 	s := r.Spec
+	s.Inventory = r.Inventory
 	s.LocalWorldSize, s.NoteLanes = max(1, r.LocalWorldSize), true
 	notes, files := &notes{}, &notes{}
 	decoder, err := h.decoders.of(s)

@@ -86,6 +86,9 @@ func (c *client) ask(a Ask) (Session, error) {
 	if a.Rank < 0 || a.Rank >= a.WorldSize {
 		return Session{}, valueError("rank must be from 0 to %d in a world of %d, got %d", a.WorldSize-1, a.WorldSize, a.Rank)
 	}
+	if a.Inventory != "" {
+		return c.saveInventory(a.Inventory, a.InventoryMost)
+	}
 	s := c.group.session(a.Rank)
 	if a.Locate != nil {
 		return s.locate(a.Locate)

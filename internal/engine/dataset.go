@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"os"
 	"time"
 )
 
@@ -52,6 +53,9 @@ func (d *dataset) note(text string) {
 // serve opens the data set, waits until it has no client, and closes it.
 func (d *dataset) serve() {
 	began := time.Now()
+	if file := d.request.inventory; file != "" {
+		defer func() { _ = os.Remove(file) }() // it may be gone already
+	}
 	d.data, d.err = d.open()
 	log := d.engine.Logger.With("addresses", d.request.Spec.AllAddresses())
 	if d.err != nil {
@@ -85,6 +89,12 @@ func (d *dataset) serve() {
 
 func (d *dataset) open() (data *Data, err error) {
 	defer recovered(&d.engine.Logger, &err)
+	if d.request.Inventory, err = readInventory(d.request.inventory); err != nil {
+		return nil, err
+	}
+	if d.request.inventory != "" {
+		d.engine.Logger.Info("opening by what another node found", "file", d.request.inventory, "gone", d.request.Inventory == nil)
+	}
 	return d.engine.Open(d.ctx, d.request, d.progress)
 }
 

@@ -88,6 +88,19 @@
 // the last connection that had an OPEN, and removes its socket's name first. If a connection ends
 // before WELCOME, connect again, to the next engine.
 //
+// # What another node found
+//
+// The nodes of a job list the shards and read their footers once. After OPENED a trainer may ask
+// for what the engine found, its inventory: ASK names a file, and the engine writes it beside its
+// socket. Trainers carry the bytes to other machines, where one of them writes them to a file
+// beside the socket there, and all of that machine name the file in OPEN. The name is one that was
+// never used, of at most 200 of the characters A-Z a-z 0-9 . _ - before ".inventory": a file that
+// a killed job left is never read. The engine reads it when it opens the data set, and removes it
+// when that closes; where it is gone, as for an engine that takes the place of one that died, the
+// engine lists for itself. An inventory holds no credentials, and nothing of the order: an engine
+// that opens with it reads the same as one that finds the same. If it is damaged, or is of other
+// addresses, OPEN is answered by ERROR.
+//
 // # Rows by number
 //
 // Instead of JOIN a trainer may send MAP, and after MAPPED any number of TAKEs. Each is answered,

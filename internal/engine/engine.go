@@ -73,6 +73,11 @@ type Request struct {
 	// Note shows a text to all trainers that read the data set. It may be called after the data set
 	// was opened.
 	Note func(text string) `json:"-"`
+
+	// Inventory is what another node found; nil finds it here.
+	Inventory *iterable.Inventory `json:"-"`
+
+	inventory string // the file that it is in
 }
 
 // Data is an open data set.
@@ -159,6 +164,7 @@ var errEngineEnds = errors.New("the engine ends")
 type engine struct {
 	Options
 	id     string          // random
+	dir    string          // of the socket; "" without one
 	ctx    context.Context // of everything that the engine opened
 	cancel context.CancelCauseFunc
 	agreed agreements
@@ -188,6 +194,12 @@ func (e *engine) open(ctx context.Context, h Hello, o Open, progress func(Progre
 		return nil, Opened{}, valueError("no address of a data set")
 	}
 	request := Request{Spec: o.Spec, LocalWorldSize: h.LocalWorldSize}
+	if o.Inventory != "" {
+		var err error
+		if request.inventory, err = e.beside(o.Inventory); err != nil {
+			return nil, Opened{}, err
+		}
+	}
 	key, err := json.Marshal(struct {
 		Request
 		Opening string

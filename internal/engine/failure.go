@@ -130,6 +130,7 @@ func kindOf(err error) string {
 		recode   *iterable.TransformError
 		option   *iterable.OptionError
 		plan     *iterable.PlanError
+		found    *iterable.InventoryError
 		source   *iterable.SourceError
 		ready    *Failure
 	)
@@ -140,6 +141,10 @@ func kindOf(err error) string {
 		return KindProtocol
 	case errors.Is(err, errEngineEnds):
 		return KindGone
+	case errors.As(err, &found) && found.Damaged:
+		return KindData
+	case errors.As(err, &found):
+		return KindRanks
 	case errors.As(err, &broke):
 		return KindInternal
 	case errors.As(err, &number):

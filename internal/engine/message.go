@@ -46,6 +46,12 @@ type Open struct {
 
 	Dataset string `json:"dataset"` // identity of the trainer's data set object; the same in its torch workers and iterators
 	Spec    Spec   `json:"spec"`
+
+	// Inventory is the name of a file beside the socket, of what another node found: the data set is
+	// opened with it, which lists nothing and reads no footers. It makes no difference where another
+	// trainer has the same data set open, and where the file is gone. The engine removes it when the
+	// data set closes.
+	Inventory string `json:"inventory"`
 }
 
 func (o Open) validate() error {
@@ -212,6 +218,12 @@ type Ask struct {
 	// Locate asks only where rows lie, by their numbers in the list of shards.
 	Locate []int64 `json:"locate"`
 
+	// Inventory asks only for what the data set found when it was opened, for other nodes: it is
+	// written to a file of this name beside the socket, which must not exist, if it has at most
+	// InventoryMost bytes. The trainer removes it.
+	Inventory     string `json:"inventory"`
+	InventoryMost int64  `json:"inventory_most"`
+
 	// Outputs reserves bytes of the machine's memory for results of the trainer's own workers,
 	// beyond Joined.OutputBytes, instead of the last such number. null: it stays.
 	Outputs *int64 `json:"outputs"`
@@ -228,7 +240,13 @@ type Session struct {
 	Places      []Place         `json:"places"` // of Ask.Locate
 	Held        []byte          `json:"held"`   // of Ask.Held: line lane i is bit i%8 of byte i/8; null where nothing is known
 	Seats       []int           `json:"seats"`  // of Ask.Nodes, for Join.Seats; null: none are needed
+
+	Inventory   int64  `json:"inventory"`    // bytes of Ask.Inventory; 0: it was not written
+	NoInventory string `json:"no_inventory"` // why: InventoryLarge, or a text
 }
+
+// InventoryLarge says that an inventory has more than Ask.InventoryMost bytes.
+const InventoryLarge = "large"
 
 // SeatNode is a node of a world and what it holds.
 type SeatNode struct {

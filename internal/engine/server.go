@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -40,6 +41,9 @@ var errIdle = errors.New("no trainer is connected any more")
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	if socket, ok := l.Addr().(*net.UnixAddr); ok {
+		s.engine.dir = filepath.Dir(socket.Name)
+	}
 	s.mu.Lock()
 	s.used = time.Now()
 	if s.engine.Grace >= 0 {

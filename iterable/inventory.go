@@ -1,0 +1,209 @@
+package iterable
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// An Inventory is what a node found when it opened a data set: the shards, their footers, and under
+// a rule the samples of each unit. Another node that opens with it lists nothing, reads no footers
+// and counts nothing. Unlike a SavedPlan it pins nothing of the order: the two are to read what they
+// would read if each opened for itself. It holds no credentials.
+type Inventory struct {
+	sources  []SavedSource // without parameters; a plain data set is one source without a name
+	unitRows []int64       // by which the units of each were cut
+}
+
+// An InventoryError says why an inventory cannot be made, does not fit, or is damaged.
+type InventoryError struct {
+	Text    string
+	Damaged bool
+}
+
+func (e *InventoryError) Error() string { return e.Text }
+
+// ErrLargeInventory says that an inventory would have more bytes than it may.
+var ErrLargeInventory = errors.New("the inventory is too large")
+
+// An inventoryFile is the JSON of an Inventory. Its bytes are otherwise those of a plan file, with
+// another beginning.
+type inventoryFile struct {
+	Version int               `json:"v"`
+	Sources []inventorySource `json:"sources"`
+}
+
+type inventorySource struct {
+	Name string `json:"name,omitempty"`
+	planPart
+	UnitRows int64 `json:"unit_rows,omitempty"`
+	Tokens   int64 `json:"tokens,omitempty"`
+}
+
+const inventoryMagic = "sfinven\n"
+
+// Inventory is the bytes of what this data set found, at most so many, else ErrLargeInventory. Data
+// that cannot be handed on is an InventoryError.
+func (d *Dataset) Inventory(most int64) ([]byte, error) {
+	f := inventoryFile{Version: 1}
+	for i, s := range d.sources {
+		part, err := s.inventory()
+		if err != nil {
+			return nil, err
+		}
+		of := inventorySource{planPart: part, UnitRows: s.options.UnitRows}
+		if d.mixed() {
+			of.Name = d.options.Sources[i].Name
+		}
+		if d.tokens != nil {
+			of.Tokens = d.tokens[i]
+		}
+		f.Sources = append(f.Sources, of)
+	}
+	b, err := d.bundle(inventoryMagic, f, most)
+	if errors.Is(err, errLarge) {
+		return nil, ErrLargeInventory
+	}
+	return b, err
+}
+
+// inventory is what the source has of it.
+func (d *source) inventory() (f planPart, err error) {
+	secret := slices.ContainsFunc(d.addresses, holdsSecret) ||
+		slices.ContainsFunc(d.manifest.Shards(), func(s shard.Shard) bool { return holdsSecret(s.URI) })
+	if secret {
+		return f, &InventoryError{Text: "an address holds credentials, which are not handed on"}
+	}
+	if f.Found = newPlanFound(d.addresses, d.manifest.Shards(), d.data); f.Found == nil {
+		return f, &InventoryError{Text: "the shards have no versions, or names that are not UTF-8"}
+	}
+	if f.Manifest, err = d.data.JSON(); err != nil || d.rules == nil {
+		return f, err
+	}
+	return f, d.addCountsOf(&f, d.options.UnitRows)
+}
+
+func holdsSecret(address string) bool { return shard.Redact(address) != address }
+
+// ParseInventory reads the bytes of an inventory. What is damaged is an InventoryError.
+func ParseInventory(b []byte) (*Inventory, error) {
+	v := &Inventory{}
+	err := errors.New("it begins like another kind of file")
+	if bytes.HasPrefix(b, []byte(inventoryMagic)) {
+		_, err = readBundle(context.Background(), bytesObject(b), int64(len(b)), b, v.parse)
+	}
+	switch {
+	case errors.Is(err, errCut):
+		err = fmt.Errorf("it was cut short at %d bytes", len(b))
+	case errors.Is(err, errDamaged):
+		err = errors.New("a checksum does not fit")
+	}
+	if err != nil {
+		return nil, &InventoryError{Text: fmt.Sprintf("what the first node found is damaged: %v; start the job again", err), Damaged: true}
+	}
+	return v, nil
+}
+
+// parse reads the JSON. The footers are given to what it returns.
+func (v *Inventory) parse(text []byte) (*SavedPlan, error) {
+	var f inventoryFile
+	if err := json.Unmarshal(text, &f); err != nil {
+		return nil, err
+	}
+	if f.Version != 1 || len(f.Sources) == 0 {
+		return nil, fmt.Errorf("version %d with %d sources is not known", f.Version, len(f.Sources))
+	}
+	p := &SavedPlan{}
+	for _, s := range f.Sources {
+		part, err := s.saved()
+		if err == nil && part.Shards == nil {
+			err = errors.New("it has no shards")
+		}
+		if err == nil {
+			err = part.Manifest.Validate()
+		}
+		if err != nil {
+			return nil, err
+		}
+		p.Sources = append(p.Sources, SavedSource{s.Name, part, s.Tokens})
+		v.unitRows = append(v.unitRows, s.UnitRows)
+	}
+	v.sources = p.Sources // whose elements get the footers
+	return p, nil
+}
+
+// of is the inventory of one of the sources; nil without one.
+func (v *Inventory) of(source int) *Inventory {
+	if v == nil {
+		return nil
+	}
+	return &Inventory{sources: v.sources[source : source+1], unitRows: v.unitRows[source : source+1]}
+}
+
+// plan is the first source as a plan has it; nil without one.
+func (v *Inventory) plan() *SavedPlan {
+	if v == nil {
+		return nil
+	}
+	return &v.sources[0].SavedPlan
+}
+
+// counts are the samples of units that were cut in this way, under this rule; nil where it has none.
+func (v *Inventory) counts(rule string, units int, unitRows int64) []int64 {
+	if v == nil || v.sources[0].Rule != rule || v.unitRows[0] != unitRows || len(v.sources[0].Counts) != units {
+		return nil
+	}
+	return v.sources[0].Counts
+}
+
+// tokens of the sources' samples; nil where it does not know all of them.
+func (v *Inventory) tokens(sources []*source) (all []int64) {
+	if v == nil {
+		return nil
+	}
+	for i, s := range v.sources {
+		if s.Tokens == 0 || s.Rule != sources[i].data.Rule {
+			return nil
+		}
+		all = append(all, s.Tokens)
+	}
+	return all
+}
+
+// names of the sources.
+func (v *Inventory) names() (all []string) {
+	for _, s := range v.sources {
+		all = append(all, s.Name)
+	}
+	return all
+}
+
+// fits refuses an inventory of other addresses than a source has.
+func (v *Inventory) fits(addresses []string) error {
+	if v == nil || v.plan().found(addresses) != nil {
+		return nil
+	}
+	return &InventoryError{Text: fmt.Sprintf("the first node opened %s, and this one opens %s: give all ranks the same addresses",
+		shownAddresses(v.sources[0].Addresses), shownAddresses(addresses))}
+}
+
+// mostShown is how many addresses an error names.
+const mostShown = 4
+
+func shownAddresses(addresses []string) string {
+	var shown []string
+	for _, a := range addresses[:min(len(addresses), mostShown)] {
+		shown = append(shown, shard.Redact(a))
+	}
+	text := strings.Join(shown, ", ")
+	if more := len(addresses) - len(shown); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
