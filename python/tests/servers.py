@@ -41,6 +41,7 @@ class S3:
     """An S3 server, and the environment by which clients find it."""
 
     address: str  # host:port
+    log: Path = Path(os.devnull)  # a line for each request that was answered
     environment: dict[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -53,6 +54,12 @@ class S3:
             "AWS_CONFIG_FILE": os.devnull,
             "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
         }
+
+    def requests(self, after: int = 0) -> list[tuple[str, str]]:
+        """What was asked for, after so many requests: ListObjectsV2, GetObject and the like, and the object's key."""
+        words = [line.split() for line in self.log.read_text().splitlines()]
+        asked = [(word[3:], line[i + 1]) for line in words for i, word in enumerate(line[:-1]) if word.startswith("s3_")]
+        return asked[after:]
 
     def put(self, directory: Path) -> str:
         """Uploads the files of a directory; returns its address."""
@@ -116,12 +123,14 @@ Storage = S3 | HDFS
 def s3() -> Iterator[S3]:
     server = program("versitygw")
     with scratch("s3") as root:
-        address = free_address()
+        address, data = free_address(), root / "data"
+        data.mkdir()
         keys = {"ROOT_ACCESS_KEY": KEY, "ROOT_SECRET_KEY": SECRET}
-        command = [*UNDER_WATCH, str(server), "--port", address, "--region", "us-east-1", "--keep-alive", "--quiet", "posix", str(root)]
+        command = [*UNDER_WATCH, str(server), "--port", address, "--region", "us-east-1", "--keep-alive", "--quiet"]
+        command += ["--access-log", str(root / "requests"), "posix", str(data)]
         with running(command, stdout=subprocess.DEVNULL, env={**os.environ, **keys}):
             wait_for_answer(f"http://{address}/")
-            yield S3(address)
+            yield S3(address, root / "requests")
 
 
 @pytest.fixture(scope="session")

@@ -24,6 +24,8 @@ RANKS = 2  # of an agent
 class Agents(Job):
     """A job of two agents that meet on the loopback. It ends when both have ended."""
 
+    program = "elastic.py"
+
     def __init__(self, directory: Path, shards: Path, *, apart: bool = True, pause: float = 0.05):
         self.directory, self.ranks, self.output = directory, 2 * RANKS, directory / "output.txt"
         directory.mkdir(parents=True, exist_ok=True)
@@ -42,7 +44,7 @@ class Agents(Job):
         options = ["--nnodes=1:2", f"--nproc-per-node={RANKS}", "--max-restarts=3", "--monitor-interval=0.2", "--local-addr=127.0.0.1"]
         meeting = f"is_host={int(number == 0)},last_call_timeout={2 if number else 5},timeout=120"
         options += ["--rdzv-backend=c10d", "--rdzv-id=agents", f"--rdzv-endpoint=127.0.0.1:{port}", f"--rdzv-conf={meeting}"]
-        command = [sys.executable, "-m", "torch.distributed.run", *options, str(JOBS / "elastic.py"), "--batch-size", str(BATCH)]
+        command = [sys.executable, "-m", "torch.distributed.run", *options, str(JOBS / self.program), "--batch-size", str(BATCH)]
         with self.output.open("ab") as output:
             pipes = {"stdout": output, "stderr": subprocess.STDOUT}
             return subprocess.Popen([*command, *map(str, arguments)], **pipes, env=env, start_new_session=True, cwd=self.directory)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections import Counter, deque
+from collections.abc import Callable
 from typing import Any
 
-from . import _launcher, _rank, _replicas
+from . import _launcher, _opening, _rank, _replicas
 from ._connection import Connection
 from ._engine import Engine
 from ._warn import place
@@ -31,6 +33,8 @@ class Connected:
     _job: str
     _agree: str
     _number: int
+    _inventory: str  # the file of what another node found; empty where this one opened by itself
+    _handed_on: Any = None  # rank 0's Opening, while the store of the process group has what it found
 
     def _forget(self) -> None:
         """Starts without connections."""
@@ -89,12 +93,35 @@ class Connected:
         else:
             connection.close()
 
-    def _connect(self) -> Connection:
+    def _open(self, how: str | None) -> dict[str, Any]:
+        """Opens the data set for the first time, and returns what the engine says of it.
+
+        Rank 0 may do so for all nodes: "first", see torch/_opening.py. The process group has to be
+        there by now; with one that begins later each node opens for itself.
+        """
+        share = self._share()
+        store = _opening.store(how, self._spec, share.job_rank, share.job_world_size)
+        pause = _opening.pause(self._spec)
+        if store is None:
+            time.sleep(pause)
+            return self._control().opened
+        from .torch._opening import Opening
+
+        opening = Opening(store, self._agree, share.job_rank, share.job_world_size, Engine(self._job), self._timeout, pause)
+        self._connection = opening.connect(self._connect_by)
+        self._handed_on = opening if opening.parts else None
+        return self._connection.opened
+
+    def _connect_by(self, inventory: str, told: Callable[[], object] | None = None) -> Connection:
+        self._inventory = inventory
+        return self._connect(told)
+
+    def _connect(self, told: Callable[[], object] | None = None) -> Connection:
         share, name = self._share(), self._id
         if share.replicas > 1:  # replicas share the data set object too
             name = f"{self._job} {opening(self._agree)} {self._number}, rank {share.rank}"
-        what = {"dataset": name, "opening": opening(self._agree), "spec": self._spec}
-        return Connection(Engine(self._job), what, timeout=self._timeout, before=getattr(self, "_opened", None))
+        what = {"dataset": name, "opening": opening(self._agree), "spec": self._spec, "inventory": self._inventory}
+        return Connection(Engine(self._job), what, timeout=self._timeout, before=getattr(self, "_opened", None), told=told)
 
     def _keep_open(self) -> None:
         """Keeps the data set open in the engine, which counts its epochs while a process does."""

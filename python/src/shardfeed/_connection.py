@@ -37,11 +37,13 @@ class Connection:
     """
 
     def __init__(
-        self, engine: Engine, open: dict[str, Any] | None, *, timeout: float | None = 600.0, before: Mapping[str, Any] | None = None
+        self, engine: Engine, open: dict[str, Any] | None, *, timeout: float | None = 600.0, before: Mapping[str, Any] | None = None,
+        told: Callable[[], object] | None = None,
     ) -> None:
         """Finds or starts the engine, and opens the data set that open describes (Open of the protocol). With None it opens nothing.
 
-        before is an earlier answer for the same data set object: shards that changed since are refused.
+        before is an earlier answer for the same data set object: shards that changed since are refused. told is called when the engine
+        tells how far it is.
         """
         self.timeout = timeout
         self.read_only = False  # arrays of batches, whose memory other processes read too
@@ -51,6 +53,7 @@ class Connection:
         self._parsers: dict[int, Struct] = {}
         self._iterating = False
         self._leaving = False
+        self._told = told
         self._asked = 0  # TAKEs that are not answered
         self.map_epoch = 0  # of random crops in rows by number
         self._copied = False
@@ -292,6 +295,8 @@ class Connection:
             with _progress.Line() as progress:
                 while (got := self._receive(None, doing)) == protocol.PROGRESS:
                     progress.show(self._decode(got))
+                    if self._told is not None:
+                        self._told()
             if got not in (answer, protocol.ERROR):
                 raise _unexpected(got, protocol.name(answer))
             answered = self._decode(got)

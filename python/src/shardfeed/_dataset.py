@@ -183,6 +183,11 @@ class StreamingDataset(Connected, Generic[T]):
             were added later are not read.
         plan (str or Path, default None): a file of ``shardfeed plan --save``, as a path or an address
             on servers. It pins the shards and the order.
+        opening ("each" or "first", default None): who lists the shards and reads their footers in a
+            job of several nodes: each node, or rank 0 for all of them, which hands on what it found
+            through the store of torch's process group. None is "first" where the group has the
+            job's ranks before this is called, there are several nodes, all addresses are on servers,
+            and there is no plan; else "each".
         strict (bool, default False): refuse a directory that holds *.md, *.json, *.txt or *.crc
             files beside its parquet files. False leaves them out and names them in one warning.
         missing ("error" or "null", default "error"): how to read a column that some shards lack.
@@ -280,6 +285,7 @@ class StreamingDataset(Connected, Generic[T]):
         image_decoder: Decoder = "auto",
         manifest: Path | None = None,
         plan: Path | None = None,
+        opening: Literal["each", "first"] | None = None,
         strict: bool = False,
         missing: Literal["error", "null"] = "error",
         invalid_utf8: Literal["refuse", "replace"] = "refuse",
@@ -307,6 +313,7 @@ class StreamingDataset(Connected, Generic[T]):
             problems.found.append("mesh says which ranks see the same batches: leave out rank, world_size and replication")
         self._with_row_valid = bool(problems.of(_checks.flag, "with_row_valid", with_row_valid))
         self._timeout = problems.of(_checks.seconds, "timeout", timeout)
+        problems.of(_checks.one_of, "opening", opening or "", "", "each", "first")
         problems.report()
         self._share()  # replication divides the world size
         self._id = uuid.uuid4().hex
@@ -315,8 +322,9 @@ class StreamingDataset(Connected, Generic[T]):
         self._number = 0  # of the objects that were made of this one's arguments
         self._pending_state: tuple[dict[str, Any], str] | None = None  # and its serial
         self._pending_epoch: tuple[int, str] | None = None
+        self._inventory = ""
         self._forget()
-        self._opened: dict[str, Any] = self._control().opened
+        self._opened: dict[str, Any] = self._open(opening or None)
         for warning in self._opened.get("warnings") or ():
             log.warning("%s", warning)
         for note in self._opened.get("files") or ():
@@ -666,7 +674,7 @@ class StreamingDataset(Connected, Generic[T]):
 
     def __getstate__(self) -> dict[str, Any]:
         names = ["_spec", "_rows_wanted", "_with_row_valid", "_rank_given", "_timeout", "_id", "_job", "_agree", "_opened"]
-        names += ["_replication", "_mesh", "_number"]
+        names += ["_replication", "_mesh", "_number", "_inventory"]
         names += ["_pending_state", "_pending_epoch", "_transforms"]
         return {name: getattr(self, name) for name in names}
 

@@ -122,6 +122,7 @@ class DatasetOptions(TypedDict, total=False):
     image_decoder: Decoder
     manifest: Path | None
     plan: Path | None
+    opening: Literal["each", "first"] | None
     strict: bool
     missing: Literal["error", "null"]
     invalid_utf8: Literal["refuse", "replace"]

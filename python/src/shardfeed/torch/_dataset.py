@@ -21,7 +21,7 @@ from .._replicas import Share
 from .._rows import BUNDLE
 from .._transform import check_function
 from ..errors import OptionError, ShardfeedError, StateError
-from . import _agree, _node, _seats, _versions, _workers, _wrapped
+from . import _agree, _node, _opening, _seats, _versions, _workers, _wrapped
 from ._batch import Batch
 from ._iterator import TensorIterator
 from ._meeting import Meeting
@@ -241,6 +241,8 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
             meeting, self._meeting = self._meet(), None
             if meeting is not None:
                 _agree.compare(meeting, fingerprint, (self._ranks()[0], self._share().replication))
+                _opening.forget(self._handed_on)  # every rank has opened
+                self._handed_on = None
 
     def _meet(self) -> Meeting | None:
         """The meeting of the ranks, which begins when one of them first has something to say."""

@@ -1,0 +1,255 @@
+"""Rank 0 opens a data set for all nodes of a job, and hands on what it found through the store of the process group.
+
+Every rank makes the same data sets in the same order, so a data set is named by the line that made it, and each opening of the name by a
+count of its own: a later job on the same store does not take what an earlier one left. Under this name the store has
+
+    first          the node and the version of rank 0, from its engine's answer on
+    progress       a count that grows while rank 0 opens
+    found          how many bytes rank 0 hands on; or why it hands on none, or could not open
+    part 0, 1, ..  the bytes
+    node NODE      the file that the leader of a node wrote for the ranks there; or why it could not
+
+Ranks on the node of rank 0 ask its engine at once, which opens the data set one time. On another node the first rank to come takes the
+bytes and puts them into a file beside the engine's socket. Every wait ends with an error: rank 0's own, or one after the timeout that names
+rank 0. No collective is used.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import random
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from .. import errors
+from .._connection import Connection
+from .._engine import Engine
+from .._warn import ShardfeedWarning, warn
+from ..errors import DataError, FeedTimeoutError, RankMismatchError, ShardfeedError
+from . import _agree, _node
+
+_MOST = 64 << 20  # bytes that are handed on
+_PART = 4 << 20  # bytes of a part; a TCPStore takes 8 MiB at once
+_SHORTEST, _LONGEST = 0.002, 0.5  # seconds between two looks at the store
+_BEAT = 0.5  # seconds between two signs of progress
+_LARGE = "large"  # the engine's word for more than _MOST
+
+
+class Connect(Protocol):
+    """Opens the data set in the engine: by what another node found, which is in a file beside its socket, or by itself."""
+
+    def __call__(self, inventory: str, told: Callable[[], object] | None = None) -> Connection: ...
+
+
+class Opening:
+    """One opening of a data set, as this rank sees it."""
+
+    def __init__(
+        self, store: Any, name: str, rank: int, world_size: int, engine: Engine, timeout: float | None = None, pause: float = 0.0
+    ) -> None:
+        """pause is the seconds that this node waits before it lists for itself, where nothing is handed on."""
+        self.store, self.name, self.rank, self.world_size = store, name, rank, world_size
+        self.engine, self.timeout, self.pause = engine, timeout, pause
+        self.key = f"shardfeed/{name}/opening {store.add(f'shardfeed/{name}/{rank}/openings', 1)}"
+        self.parts = 0  # that this rank has put into the store
+
+    def connect(self, connect: Connect) -> Connection:
+        """Returns the connection that opened the data set; each rank calls this once."""
+        if self.rank == 0:
+            return self._lead_all(connect)
+        try:
+            return self._follow(connect)
+        except ShardfeedError as e:
+            _agree.give_up(self.name, e, self.rank, self.world_size)
+            raise
+
+    def forget(self) -> None:
+        """Takes the bytes out of the store, once every node has opened."""
+        for part in range(self.parts):
+            self.store.delete_key(f"{self.key}/part {part}")
+        self.parts = 0
+
+    # Rank 0
+
+    def _lead_all(self, connect: Connect) -> Connection:
+        connection: Connection | None = None
+        try:
+            with _Held(self.engine, self.timeout) as node:
+                self._say("first", {"node": node, "build": self.engine.build})
+                connection = connect("", self._beat())
+            self._say("found", self._hand_on(connection))
+            return connection
+        except BaseException as e:
+            if connection is not None:
+                connection.close()
+            self._say("found", self._failure(e))
+            raise
+
+    def _beat(self) -> Callable[[], None]:
+        """A function that tells the others now and then that this rank is opening."""
+        last = 0.0
+
+        def beat() -> None:
+            nonlocal last
+            if time.monotonic() - last >= _BEAT:
+                last = time.monotonic()
+                self.store.add(f"{self.key}/progress", 1)
+
+        return beat
+
+    def _hand_on(self, connection: Connection) -> dict[str, Any]:
+        """Puts what the engine found into the store; returns what the others have to know of it."""
+        path = self._file()
+        try:
+            answer = connection.ask(rank=0, world_size=1, inventory=path.name, inventory_most=_MOST)
+            if why := answer.get("no_inventory"):
+                return {"each": self._warn(why)}
+            content = path.read_bytes()
+        finally:
+            path.unlink(missing_ok=True)
+        for start in range(0, len(content), _PART):
+            self.store.set(f"{self.key}/part {self.parts}", content[start : start + _PART])
+            self.parts += 1
+        return {"bytes": len(content), "parts": self.parts, "sum": _sum(content)}
+
+    def _warn(self, why: str) -> str:
+        advice = ""
+        if why == _LARGE:
+            why = f"the list of shards and their footers has more than {_MOST >> 20} MiB"
+            advice = "; shardfeed plan --save makes a file of it, which plan= takes from any storage"
+        warn(f"shardfeed: {why}, so each node opens the data set of {self.name} for itself{advice}", ShardfeedWarning)
+        return why
+
+    # Other ranks
+
+    def _follow(self, connect: Connect) -> Connection:
+        with _Held(self.engine, self.timeout) as node:
+            first = self._wait("first")
+            if first.get("build") != self.engine.build:
+                raise RankMismatchError(
+                    f"rank 0 has shardfeed {first.get('build')}, and rank {self.rank} has {self.engine.build}: install one version on all "
+                    f"nodes (at the data set of {self.name})"
+                )
+            if first["node"] == node:
+                return connect("")
+            name = self._lead_node(node) if _node.leads(self.store, self.key, node) else self._from_leader(node)
+            if not name:
+                time.sleep(self.pause)
+            return connect(name)
+
+    def _lead_node(self, node: str) -> str:
+        """Takes what rank 0 found, for all ranks of the node; returns the name of the file, empty where there is none."""
+        try:
+            found = self._wait("found")
+            name = "" if "each" in found else self._save(self._take(found))
+        except BaseException as e:
+            self._say(f"node {node}", self._failure(e))
+            raise
+        self._say(f"node {node}", {"file": name})
+        return name
+
+    def _from_leader(self, node: str) -> str:
+        return str(self._wait(f"node {node}")["file"])
+
+    def _take(self, found: Mapping[str, Any]) -> bytes:
+        parts = []
+        for part in range(found["parts"]):
+            key = f"{self.key}/part {part}"
+            parts.append(self.store.get(key) if self.store.check([key]) else b"")
+        content = b"".join(parts)
+        if len(content) != found["bytes"] or _sum(content) != found["sum"]:
+            raise DataError(
+                f"what rank 0 found of the data set of {self.name} was damaged on its way to rank {self.rank}: {len(content)} of "
+                f"{found['bytes']} bytes came{'' if len(content) != found['bytes'] else ', and their sum differs'}; start the job again, or "
+                "give opening='each'"
+            )
+        return content
+
+    def _save(self, content: bytes) -> str:
+        path = self._file()
+        try:
+            with open(path, "xb", opener=_private) as file:
+                file.write(content)
+        except OSError as e:
+            path.unlink(missing_ok=True)
+            raise errors.StorageError(
+                f"what rank 0 found cannot be kept in {path.parent} ({e.strerror}): set SHARDFEED_RUNTIME_DIR to another directory, or give "
+                "opening='each'"
+            ) from None
+        return path.name
+
+    def _file(self) -> Path:
+        """A file beside the engine's socket that never was. The engine knows the ending, and _runtime.sweep the whole name."""
+        return self.engine.socket.parent / f"{secrets.token_hex(8)}.inventory"
+
+    def _wait(self, what: str) -> dict[str, Any]:
+        """Waits until something was said. Raises the error of the rank that should have said it.
+
+        Signs that rank 0 is opening put the timeout off.
+        """
+        begun, beats, pause = time.monotonic(), 0, _SHORTEST
+        while not self.store.check([f"{self.key}/{what}"]):
+            if (now := self.store.add(f"{self.key}/progress", 0)) != beats:
+                begun, beats = time.monotonic(), now
+            if self.timeout is not None and time.monotonic() - begun > self.timeout:
+                raise FeedTimeoutError(
+                    f"rank 0 did not open the data set of {self.name} for the other nodes within {self.timeout:g} seconds, as rank "
+                    f"{self.rank} waits for: every rank has to make the data set, in the same order of data sets; with opening='each' each "
+                    "node opens it for itself"
+                )
+            time.sleep(pause * random.uniform(0.5, 1))
+            pause = min(2 * pause, _LONGEST)
+        said: dict[str, Any] = json.loads(self.store.get(f"{self.key}/{what}"))
+        if "failed" in said:
+            raise _error(said)
+        return said
+
+    def _say(self, what: str, value: Mapping[str, Any]) -> None:
+        self.store.set(f"{self.key}/{what}", json.dumps(value))
+
+    def _failure(self, error: BaseException) -> dict[str, str]:
+        text = str(error)
+        if not isinstance(error, ShardfeedError):
+            text = f"rank {self.rank} could not open the data set of {self.name}: {type(error).__name__} {error}".rstrip()
+        return {"failed": text, "class": type(error).__name__}
+
+
+class _Held:
+    """The node of an engine, which is started if necessary, and kept while this rank waits for others."""
+
+    def __init__(self, engine: Engine, timeout: float | None) -> None:
+        self._connection = Connection(engine, None, timeout=timeout)
+
+    def __enter__(self) -> str:
+        return _node.of(self._connection.welcome)
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+
+
+def _error(said: Mapping[str, str]) -> ShardfeedError:
+    """The error of another rank, of the class that it has there."""
+    kind = getattr(errors, said["class"], ShardfeedError)
+    error: ShardfeedError = (kind if issubclass(kind, ShardfeedError) else ShardfeedError)(said["failed"])
+    return error
+
+
+def _sum(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+
+
+def forget(opening: Opening | None) -> None:
+    """Takes what rank 0 handed on out of the store; a store that has gone, or deletes nothing, keeps it."""
+    if opening is not None:
+        with contextlib.suppress(RuntimeError, NotImplementedError):
+            opening.forget()
