@@ -7,7 +7,6 @@ server that notes what it was asked for.
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
@@ -17,6 +16,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import test_agents
+from conftest import engines, wait_for_engines
 from ranks import assert_sequence, epoch_order, flat, steps
 from servers import S3, s3, scratch  # noqa: F401 - a fixture
 from test_agents import BATCH, RANKS, Agents
@@ -68,6 +69,7 @@ def hosts() -> Iterator[Path]:
     """The directory of a job, whose path leaves room for those of sockets."""
     with scratch("hosts") as directory:
         yield directory
+        assert wait_for_engines(directory) == []
 
 
 def asked(s3: S3, before: int) -> Counter[str]:
@@ -103,6 +105,7 @@ def test_a_job_lists_and_reads_footers_once(runtime: Path, s3: S3, bucket: str, 
         assert found["LIST"] == 1, found
         assert SHARDS <= found["GET shard"] <= SHARDS + 4 * NODES, found
         each_row_once(job, small)
+        assert wait_for_engines(hosts) == [] and job.left() == []
         assert len({line["engine"] for line in job.lines("reads")}) == NODES
 
 
@@ -112,3 +115,67 @@ def test_each_node_for_itself(runtime: Path, s3: S3, bucket: str, small: Path, h
         found = opened(job, s3, before)
         assert (found["LIST"], found["GET shard"]) == (NODES, NODES * SHARDS), found
         each_row_once(job, small)
+
+
+def test_a_saved_plan_in_the_bucket(runtime: Path, engine_binary: Path, s3: S3, bucket: str, small: Path, hosts: Path) -> None:
+    """The plan is looked at and read by each node, and nothing else is."""
+    (hosts / "plans").mkdir()
+    order = ["--shuffle", "--seed", "7", "--world-size", str(NODES * RANKS), "--save", str(hosts / "plans" / "run.plan")]
+    subprocess.run([engine_binary, "plan", bucket, *order], check=True, capture_output=True)
+    plan = f"{s3.put(hosts / 'plans')}/run.plan"
+    before = len(s3.requests())
+    with Opens(hosts, bucket, plan=plan) as job:
+        found = opened(job, s3, before)
+        assert found == {"HEAD plan": NODES, "GET plan": NODES}
+        each_row_once(job, small)
+
+
+def test_a_restarted_job(runtime: Path, s3: S3, bucket: str, shards: Path, hosts: Path) -> None:
+    """Agents count restarts apart: what rank 0 hands on must not depend on that, nor come from the life before."""
+    before = len(s3.requests())
+    with Agents(hosts, s3.put(shards)) as job:  # type: ignore[arg-type]
+        job.until("step", 10 * job.ranks)
+        job.kill_rank(3)
+        job.wait(240)
+        test_agents.each_row_once(job, shards, [4, 4])
+    assert asked(s3, before)["LIST"] == 2  # a life
+
+
+def test_what_a_killed_job_leaves(runtime: Path, s3: S3, bucket: str, small: Path, hosts: Path) -> None:
+    with Opens(hosts, bucket) as job:
+        job.until("opened", job.ranks)
+        for engine in engines(hosts):
+            engine.kill()
+        job.kill()
+        assert len(job.left()) == NODES - 1
+    for report in hosts.glob("rank-*.jsonl"):
+        report.unlink()
+    before = len(s3.requests())
+    with Opens(hosts, bucket) as job:
+        assert opened(job, s3, before)["LIST"] == 1
+        each_row_once(job, small)
+        assert wait_for_engines(hosts) == [] and len(job.left()) == NODES - 1  # those of the job before
+
+
+def test_every_rank_hears_that_addresses_differ(runtime: Path, s3: S3, bucket: str, hosts: Path) -> None:
+    other = {"uri": f"{bucket}/*.parquet"}
+    with Opens(hosts, bucket, **{"2": other, "3": other}) as job:
+        job.go()
+        job.wait(240)
+        failed = {line["rank"]: line for line in job.lines("failed")}
+        assert sorted(failed) == [0, 1, 2, 3]
+        for rank, line in failed.items():
+            assert line["error"] == "RankMismatchError"
+            assert f"the first node opened {bucket}, and this one opens {bucket}/*.parquet: give all ranks the same addresses" in line["text"]
+            assert ("could not begin: the first node" in line["text"]) == (rank < 2)
+
+
+def test_every_rank_has_the_error_of_rank_0(runtime: Path, s3: S3, bucket: str, hosts: Path) -> None:
+    before = len(s3.requests())
+    with Opens(hosts, f"{bucket}-gone") as job:
+        job.wait(240)
+        failed = job.lines("failed")
+        assert len(failed) == 4
+        assert {(line["error"], line["text"]) for line in failed} == {("NotFoundError", failed[0]["text"])}
+        assert f"{bucket}-gone" in failed[0]["text"]
+    assert asked(s3, before)["LIST"] <= 2  # also of the name without a slash

@@ -4,10 +4,10 @@ Every rank makes the same data sets in the same order, so a data set is named by
 count of its own: a later job on the same store does not take what an earlier one left. Under this name the store has
 
     first          the node and the version of rank 0, from its engine's answer on
-    progress       a count that grows while rank 0 opens
+    progress       a count that grows while rank 0 opens, or the leader of a node
     found          how many bytes rank 0 hands on; or why it hands on none, or could not open
     part 0, 1, ..  the bytes
-    node NODE      the file that the leader of a node wrote for the ranks there; or why it could not
+    node NODE      the file by which the leader of a node has opened, for the other ranks there; or why it could not
 
 Ranks on the node of rank 0 ask its engine at once, which opens the data set one time. On another node the first rank to come takes the
 bytes and puts them into a file beside the engine's socket. Every wait ends with an error: rank 0's own, or one after the timeout that names
@@ -138,24 +138,23 @@ class Opening:
                 )
             if first["node"] == node:
                 return connect("")
-            name = self._lead_node(node) if _node.leads(self.store, self.key, node) else self._from_leader(node)
-            if not name:
-                time.sleep(self.pause)
-            return connect(name)
+            if _node.leads(self.store, self.key, node):
+                return self._lead_node(node, connect)
+            return connect(str(self._wait(f"node {node}")["file"]))
 
-    def _lead_node(self, node: str) -> str:
-        """Takes what rank 0 found, for all ranks of the node; returns the name of the file, empty where there is none."""
+    def _lead_node(self, node: str, connect: Connect) -> Connection:
+        """Opens by what rank 0 found, and then tells the other ranks of the node, which open the same."""
         try:
             found = self._wait("found")
             name = "" if "each" in found else self._save(self._take(found))
+            if not name:
+                time.sleep(self.pause)
+            connection = connect(name, self._beat())
         except BaseException as e:
             self._say(f"node {node}", self._failure(e))
             raise
         self._say(f"node {node}", {"file": name})
-        return name
-
-    def _from_leader(self, node: str) -> str:
-        return str(self._wait(f"node {node}")["file"])
+        return connection
 
     def _take(self, found: Mapping[str, Any]) -> bytes:
         parts = []
@@ -191,7 +190,7 @@ class Opening:
     def _wait(self, what: str) -> dict[str, Any]:
         """Waits until something was said. Raises the error of the rank that should have said it.
 
-        Signs that rank 0 is opening put the timeout off.
+        Signs that others are opening put the timeout off.
         """
         begun, beats, pause = time.monotonic(), 0, _SHORTEST
         while not self.store.check([f"{self.key}/{what}"]):
