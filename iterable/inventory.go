@@ -14,7 +14,7 @@ import (
 
 // An Inventory is what a node found when it opened a data set: the shards, their footers, and under
 // a rule the samples of each unit. Another node that opens with it lists nothing, reads no footers
-// and counts nothing. Unlike a SavedPlan it pins nothing of the order: the two are to read what they
+// and counts nothing. Unlike a SavedPlan it pins nothing of the order: both nodes read what they
 // would read if each opened for itself. It holds no credentials.
 type Inventory struct {
 	sources  []SavedSource // without parameters; a plain data set is one source without a name
@@ -48,8 +48,8 @@ type inventorySource struct {
 
 const inventoryMagic = "sfinven\n"
 
-// Inventory is the bytes of what this data set found, at most so many, else ErrLargeInventory. Data
-// that cannot be handed on is an InventoryError.
+// Inventory returns the bytes of the data set's inventory, at most so many, else ErrLargeInventory.
+// Data that cannot be handed on is an InventoryError.
 func (d *Dataset) Inventory(most int64) ([]byte, error) {
 	f := inventoryFile{Version: 1}
 	for i, s := range d.sources {
@@ -73,7 +73,7 @@ func (d *Dataset) Inventory(most int64) ([]byte, error) {
 	return b, err
 }
 
-// inventory is what the source has of it.
+// inventory is the source's part.
 func (d *source) inventory() (f planPart, err error) {
 	secret := slices.ContainsFunc(d.addresses, holdsSecret) ||
 		slices.ContainsFunc(d.manifest.Shards(), func(s shard.Shard) bool { return holdsSecret(s.URI) })
@@ -154,7 +154,7 @@ func (v *Inventory) plan() *SavedPlan {
 	return &v.sources[0].SavedPlan
 }
 
-// counts are the samples of units that were cut in this way, under this rule; nil where it has none.
+// counts are the samples of units that were cut in this way, under this rule; nil if it has none.
 func (v *Inventory) counts(rule string, units int, unitRows int64) []int64 {
 	if v == nil || v.sources[0].Rule != rule || v.unitRows[0] != unitRows || len(v.sources[0].Counts) != units {
 		return nil
@@ -184,7 +184,7 @@ func (v *Inventory) names() (all []string) {
 	return all
 }
 
-// fits refuses an inventory of other addresses than a source has.
+// fits refuses an inventory whose addresses are not those of the source.
 func (v *Inventory) fits(addresses []string) error {
 	if v == nil || v.plan().found(addresses) != nil {
 		return nil

@@ -29,8 +29,8 @@ func inventoryOf(t testing.TB, d *Dataset) *Inventory {
 	return v
 }
 
-// A start with an inventory lists nothing, reads no footer and counts nothing. It has the order that
-// it would have without one, whatever of the order the options pin.
+// A start with an inventory lists nothing, reads no footer and counts nothing. It has the order
+// that it would have without one, whatever of the order the options pin.
 func TestInventorySparesFooters(t *testing.T) {
 	groups, rows := uneven()
 	store := &counting{Store: files(t, groups, noImage)}

@@ -47,10 +47,10 @@ type Open struct {
 	Dataset string `json:"dataset"` // identity of the trainer's data set object; the same in its torch workers and iterators
 	Spec    Spec   `json:"spec"`
 
-	// Inventory is the name of a file beside the socket, of what another node found: the data set is
-	// opened with it, which lists nothing and reads no footers. It makes no difference where another
-	// trainer has the same data set open, and where the file is gone. The engine removes it when the
-	// data set closes.
+	// Inventory names a file beside the socket that holds the inventory of another node. The data
+	// set is opened with it, which lists nothing and reads no footers. Where another trainer has
+	// the same data set open, or the file is gone, it makes no difference. The engine removes the
+	// file when the data set closes.
 	Inventory string `json:"inventory"`
 }
 
@@ -218,9 +218,9 @@ type Ask struct {
 	// Locate asks only where rows lie, by their numbers in the list of shards.
 	Locate []int64 `json:"locate"`
 
-	// Inventory asks only for what the data set found when it was opened, for other nodes: it is
-	// written to a file of this name beside the socket, which must not exist, if it has at most
-	// InventoryMost bytes. The trainer removes it.
+	// Inventory asks only for the data set's inventory, for other nodes. If it has at most
+	// InventoryMost bytes, it is written to a file of this name beside the socket, which must not
+	// exist. The trainer removes the file.
 	Inventory     string `json:"inventory"`
 	InventoryMost int64  `json:"inventory_most"`
 

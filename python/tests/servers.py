@@ -56,7 +56,7 @@ class S3:
         }
 
     def requests(self, after: int = 0) -> list[tuple[str, str]]:
-        """What was asked for, after so many requests: ListObjectsV2, GetObject and the like, and the object's key."""
+        """The requests after so many: ListObjectsV2, GetObject and the like, and the object's key."""
         words = [line.split() for line in self.log.read_text().splitlines()]
         asked = [(word[3:], line[i + 1]) for line in words for i, word in enumerate(line[:-1]) if word.startswith("s3_")]
         return asked[after:]

@@ -1,4 +1,7 @@
-"""How the ranks of a job open a data set through the store of a process group. The engines here are made up."""
+"""How the ranks of a job open a data set through the store of a process group.
+
+The engines here are made up.
+"""
 
 from __future__ import annotations
 
@@ -194,7 +197,7 @@ def test_an_error_reaches_the_ranks_that_opened(tmp_path: Path, monkeypatch: pyt
     store = dist.HashStore()
     monkeypatch.setattr(_agree, "_store", lambda world_size: store)
     job([Engine(tmp_path, "a", "1.0"), Engine(tmp_path, "b", "1.1")], store=store)
-    with pytest.raises(errors.RankMismatchError, match="rank 1 could not begin: rank 0 has shardfeed 1.0, and rank 1 has 1.1"):
+    with pytest.raises(errors.RankMismatchError, match=r"rank 1 could not begin: rank 0 has shardfeed 1\.0, and rank 1 has 1\.1"):
         _agree.with_other_ranks(NAME, {"data": "abc"}, 0, 2, 60.0)
 
 

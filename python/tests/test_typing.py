@@ -85,7 +85,7 @@ def test_the_typed_options_are_those_of_the_data_set() -> None:
     typed = {name: kind.__forward_arg__ for name, kind in DatasetOptions.__annotations__.items()}
     assert typed == own
     of_ranks = {"rank", "world_size", "replication", "mesh"}
-    assert set(Options.__dataclass_fields__) - {"uri", "batch_size"} == set(own) - of_ranks - {"timeout", "with_row_valid"}
+    assert set(Options.__dataclass_fields__) - {"uri", "batch_size"} == set(own) - of_ranks - {"timeout", "with_row_valid", "opening"}
 
 
 def shown(default: object) -> str:

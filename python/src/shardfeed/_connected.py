@@ -33,8 +33,8 @@ class Connected:
     _job: str
     _agree: str
     _number: int
-    _inventory: str  # the file of what another node found; empty where this one opened by itself
-    _handed_on: Any = None  # rank 0's Opening, while the store of the process group has what it found
+    _inventory: str  # the file of another node's; empty where this node opened for itself
+    _handed_on: Any = None  # rank 0's Opening, while the store of the process group holds bytes of it
 
     def _forget(self) -> None:
         """Starts without connections."""

@@ -37,7 +37,12 @@ class Connection:
     """
 
     def __init__(
-        self, engine: Engine, open: dict[str, Any] | None, *, timeout: float | None = 600.0, before: Mapping[str, Any] | None = None,
+        self,
+        engine: Engine,
+        open: dict[str, Any] | None,
+        *,
+        timeout: float | None = 600.0,
+        before: Mapping[str, Any] | None = None,
         told: Callable[[], object] | None = None,
     ) -> None:
         """Finds or starts the engine, and opens the data set that open describes (Open of the protocol). With None it opens nothing.

@@ -107,7 +107,7 @@ class StreamingDataset(Connected, Generic[T]):
         rank, world_size (int, default None): give both or neither. None takes torchrun's
             environment, else Ray Train's, else an initialised process group, else that of
             jax.distributed, else rank 0 of 1. Ranks are compared when an iteration begins; the
-            constructor waits for no other rank.
+            constructor waits for no other rank but rank 0, see opening.
         replication (int, default None): so many ranks in a row see the same batches, as tensor and
             pipeline parallel ranks must: ranks 0 and 1 those of data rank 0 under 2. It must divide
             the world size. ``rank`` and ``world_size`` of the data set then count data ranks. On

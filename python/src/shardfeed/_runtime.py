@@ -22,7 +22,7 @@ _CRASH_BYTES = 1 << 20  # at the end of a log that are searched for a crash, whi
 # How a crash of Go begins. Log lines after it come from a later engine.
 _CRASH = re.compile(rb"^(?:panic|fatal error|SIG[A-Z]+): (?!.*^time=)", re.MULTILINE | re.DOTALL)
 _OLD_SECONDS = 7 * 86400.0
-_NAME = re.compile(r"[0-9a-f]{16}")  # of an engine, what _rank.digest makes; and of an inventory, see torch/_opening.py
+_NAME = re.compile(r"[0-9a-f]{16}")  # of an engine: what _rank.digest makes; of an inventory too
 
 
 def directory() -> Path:
@@ -76,7 +76,10 @@ def _indented(lines: list[str]) -> str:
 
 
 def sweep(path: Path) -> None:
-    """Removes the files of engines that ended long ago, and what other nodes found for them. Other files stay: the user may use the directory for more."""
+    """Removes the files of engines that ended long ago, and old inventories.
+
+    Other files stay: the user may use the directory for more.
+    """
     with contextlib.suppress(OSError):
         for lock in path.glob("*.lock"):
             if _NAME.fullmatch(lock.stem):

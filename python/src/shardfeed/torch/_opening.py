@@ -1,17 +1,22 @@
-"""Rank 0 opens a data set for all nodes of a job, and hands on what it found through the store of the process group.
+"""Rank 0 opens a data set for all nodes of a job.
 
-Every rank makes the same data sets in the same order, so a data set is named by the line that made it, and each opening of the name by a
-count of its own: a later job on the same store does not take what an earlier one left. Under this name the store has
+It hands on its engine's inventory, which is the shards, their footers and the rows that are kept,
+through the store of the process group. No collective is used.
 
-    first          the node and the version of rank 0, from its engine's answer on
+Every rank makes the same data sets in the same order. So a data set is named by the line that made
+it, and each opening of the name by a count: a later job on the same store does not take the
+inventory that an earlier one left. Under this name the store has
+
+    first          the node and the version of rank 0, as soon as its engine answers
     progress       a count that grows while rank 0 opens, or the leader of a node
     found          how many bytes rank 0 hands on; or why it hands on none, or could not open
     part 0, 1, ..  the bytes
-    node NODE      the file by which the leader of a node has opened, for the other ranks there; or why it could not
+    node NODE      the file with which the leader of a node has opened; or why it could not
 
-Ranks on the node of rank 0 ask its engine at once, which opens the data set one time. On another node the first rank to come takes the
-bytes and puts them into a file beside the engine's socket. Every wait ends with an error: rank 0's own, or one after the timeout that names
-rank 0. No collective is used.
+Ranks on the node of rank 0 ask its engine at once, which opens the data set one time. On another
+node the first rank to come leads: it takes the bytes, puts them into a file beside the engine's
+socket, and opens with it. The other ranks of the node open after it. Every wait ends: with the
+error of the rank that is waited for, or after the timeout with one that names rank 0.
 """
 
 from __future__ import annotations
@@ -42,7 +47,9 @@ _LARGE = "large"  # the engine's word for more than _MOST
 
 
 class Connect(Protocol):
-    """Opens the data set in the engine: by what another node found, which is in a file beside its socket, or by itself."""
+    """Opens the data set in the engine, with the inventory of another node in a file beside its
+    socket, or without one.
+    """
 
     def __call__(self, inventory: str, told: Callable[[], object] | None = None) -> Connection: ...
 
@@ -53,7 +60,7 @@ class Opening:
     def __init__(
         self, store: Any, name: str, rank: int, world_size: int, engine: Engine, timeout: float | None = None, pause: float = 0.0
     ) -> None:
-        """pause is the seconds that this node waits before it lists for itself, where nothing is handed on."""
+        """pause is the seconds that this node waits before it lists for itself, where it has to."""
         self.store, self.name, self.rank, self.world_size = store, name, rank, world_size
         self.engine, self.timeout, self.pause = engine, timeout, pause
         self.key = f"shardfeed/{name}/opening {store.add(f'shardfeed/{name}/{rank}/openings', 1)}"
@@ -143,7 +150,7 @@ class Opening:
             return connect(str(self._wait(f"node {node}")["file"]))
 
     def _lead_node(self, node: str, connect: Connect) -> Connection:
-        """Opens by what rank 0 found, and then tells the other ranks of the node, which open the same."""
+        """Opens with the inventory of rank 0, and then tells the other ranks of the node."""
         try:
             found = self._wait("found")
             name = "" if "each" in found else self._save(self._take(found))
@@ -163,10 +170,10 @@ class Opening:
             parts.append(self.store.get(key) if self.store.check([key]) else b"")
         content = b"".join(parts)
         if len(content) != found["bytes"] or _sum(content) != found["sum"]:
+            also = ", and their sum differs" if len(content) == found["bytes"] else ""
             raise DataError(
                 f"what rank 0 found of the data set of {self.name} was damaged on its way to rank {self.rank}: {len(content)} of "
-                f"{found['bytes']} bytes came{'' if len(content) != found['bytes'] else ', and their sum differs'}; start the job again, or "
-                "give opening='each'"
+                f"{found['bytes']} bytes came{also}; start the job again, or give opening='each'"
             )
         return content
 
@@ -178,13 +185,16 @@ class Opening:
         except OSError as e:
             path.unlink(missing_ok=True)
             raise errors.StorageError(
-                f"what rank 0 found cannot be kept in {path.parent} ({e.strerror}): set SHARDFEED_RUNTIME_DIR to another directory, or give "
-                "opening='each'"
+                f"what rank 0 found cannot be kept in {path.parent} ({e.strerror}): set SHARDFEED_RUNTIME_DIR to another directory, or "
+                "give opening='each'"
             ) from None
         return path.name
 
     def _file(self) -> Path:
-        """A file beside the engine's socket that never was. The engine knows the ending, and _runtime.sweep the whole name."""
+        """A file beside the engine's socket, of a name that was never used.
+
+        The engine knows the ending, and _runtime.sweep the whole name.
+        """
         return self.engine.socket.parent / f"{secrets.token_hex(8)}.inventory"
 
     def _wait(self, what: str) -> dict[str, Any]:
@@ -220,7 +230,7 @@ class Opening:
 
 
 class _Held:
-    """The node of an engine, which is started if necessary, and kept while this rank waits for others."""
+    """The node of an engine, which is started if necessary and stays while this rank waits."""
 
     def __init__(self, engine: Engine, timeout: float | None) -> None:
         self._connection = Connection(engine, None, timeout=timeout)
@@ -248,7 +258,7 @@ def _private(path: str, flags: int) -> int:
 
 
 def forget(opening: Opening | None) -> None:
-    """Takes what rank 0 handed on out of the store; a store that has gone, or deletes nothing, keeps it."""
+    """Takes the inventory out of the store, unless the store has gone or cannot delete."""
     if opening is not None:
         with contextlib.suppress(RuntimeError, NotImplementedError):
             opening.forget()
