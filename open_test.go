@@ -2,6 +2,9 @@ package shardfeed
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -88,5 +91,36 @@ func TestOpenRefuses(t *testing.T) {
 	_, err = Open(t.Context(), Spec{Addresses: []string{"testdata/none"}}, Events{})
 	if err == nil {
 		t.Error("a directory that does not exist was opened")
+	}
+}
+
+// A data set that another node has found is opened without a look at its files.
+func TestOpenByInventory(t *testing.T) {
+	t.Setenv(dirVariable, t.TempDir())
+	dir := filepath.Join(t.TempDir(), "shop")
+	if err := os.CopyFS(dir, os.DirFS(shop)); err != nil {
+		t.Fatal(err)
+	}
+	s := Spec{Addresses: []string{dir}, Columns: []string{"price"}, NoCache: true}
+	var rows []int64
+	for range 2 {
+		d, err := Open(t.Context(), s, Events{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows = append(rows, d.NumRows())
+		b, err := d.Inventory(1 << 20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Inventory, err = iterable.ParseInventory(b); err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(d.Close(t.Context()), os.RemoveAll(dir)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !slices.Equal(rows, []int64{2026, 2026}) {
+		t.Errorf("%d rows", rows)
 	}
 }

@@ -27,6 +27,7 @@ func TestOptionsValidateEveryField(t *testing.T) {
 		"Pack":       {&Pack{}, &Pack{Pack: rule.Pack{Columns: map[string]int{"a": 0}}}},
 		"Columns":    {[]string{}, []string{"id", ""}},
 		"Plan":       {&SavedPlan{}, &SavedPlan{Manifest: &shuffle.Manifest{Groups: []shuffle.Group{{}}}}},
+		"Inventory":  {&Inventory{}},
 		"Manifest":   {&shuffle.Manifest{Groups: []shuffle.Group{{Shard: 1}}}},
 	})
 }
