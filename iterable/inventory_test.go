@@ -103,7 +103,7 @@ func TestInventoryOfSources(t *testing.T) {
 	}
 	o.Sources = slices.Clone(o.Sources)
 	o.Sources[1].Name = "c"
-	if _, err := openAll(o); err == nil || !strings.Contains(err.Error(), `["a" "b"], got ["a" "c"]`) {
+	if _, err := openAll(o); err == nil || !strings.Contains(err.Error(), `is of the sources ["a" "b"], and there are ["a" "c"]`) {
 		t.Errorf("another name: %v", err)
 	}
 	o.Sources[1].Name, o.Sources[1].Addresses = "b", []string{"mem://s0"}

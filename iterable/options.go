@@ -303,7 +303,7 @@ func (o Options) validateInventory(p *option.List) {
 	case o.Plan != nil:
 		p.Add("Inventory", "is part of the {Plan}; leave one of the two out")
 	case !slices.Equal(names, o.Inventory.names()):
-		p.Add("Sources", "must be those of the node that listed them, %q, got %q", o.Inventory.names(), names)
+		p.Add("Inventory", "is of the sources %q, and there are %q; give all ranks the same {Sources}", o.Inventory.names(), names)
 	}
 }
 
