@@ -23,6 +23,7 @@ from shardfeed import _opening as choice  # noqa: E402
 from shardfeed import errors  # noqa: E402
 from shardfeed.torch import _agree, _opening  # noqa: E402
 
+VERSION = f"{shardfeed.__version__} with the engine "
 NAME = "train.py:3#1"
 FOUND = b"what rank 0 found, " * 100
 
@@ -64,8 +65,8 @@ def held(monkeypatch: pytest.MonkeyPatch) -> None:
         def __init__(self, engine: Engine, timeout: float | None) -> None:
             self.engine = engine
 
-        def __enter__(self) -> str:
-            return self.engine.node
+        def __enter__(self) -> dict[str, str]:
+            return {"id": self.engine.node, "build": self.engine.build}
 
         def __exit__(self, *_: object) -> None:
             pass
@@ -150,7 +151,6 @@ def test_rank_0_does_not_come(tmp_path: Path) -> None:
 def test_rank_0_is_slow_and_shows_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its progress puts the timeout of others off."""
     monkeypatch.setattr(_opening, "_BEAT", 0.0)
-    monkeypatch.setattr(_opening, "_LONGEST", 0.05)
     a, b = (Engine(tmp_path, node) for node in "ab")
     a.progress = 60  # 3 seconds
     job([a, b], timeout=1.5)
@@ -190,15 +190,17 @@ def test_another_version(tmp_path: Path) -> None:
     a, b = Engine(tmp_path, "a", "1.0"), Engine(tmp_path, "b", "1.1")
     for rank, error in list(enumerate(job([a, b, b])))[1:]:
         assert isinstance(error, errors.RankMismatchError)
-        assert f"rank 0 has shardfeed 1.0, and rank {rank} has 1.1" in str(error)
+        assert "different versions of shardfeed" in str(error) and f"1.0 on rank 0, {VERSION}1.1 on rank {rank}:" in str(error)
 
 
 def test_an_error_reaches_the_ranks_that_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = dist.HashStore()
     monkeypatch.setattr(_agree, "_store", lambda world_size: store)
     job([Engine(tmp_path, "a", "1.0"), Engine(tmp_path, "b", "1.1")], store=store)
-    with pytest.raises(errors.RankMismatchError, match=r"rank 1 could not begin: rank 0 has shardfeed 1\.0, and rank 1 has 1\.1"):
-        _agree.with_other_ranks(NAME, {"data": "abc"}, 0, 2, 60.0)
+    meeting = _agree.meeting(NAME, 0, 2, 60.0)
+    assert meeting is not None
+    with pytest.raises(errors.RankMismatchError, match=r"rank 1 could not begin: the ranks run different versions of shardfeed: .*1\.0 on"):
+        _agree.compare(meeting, {"data": "abc"})
 
 
 @pytest.mark.parametrize("found", [b"x" * 3000, "the shards have no versions"])

@@ -25,7 +25,6 @@ import contextlib
 import hashlib
 import json
 import os
-import random
 import secrets
 import time
 from collections.abc import Callable, Mapping
@@ -36,12 +35,12 @@ from .. import errors
 from .._connection import Connection
 from .._engine import Engine
 from .._warn import ShardfeedWarning, warn
-from ..errors import DataError, FeedTimeoutError, RankMismatchError, ShardfeedError
-from . import _agree, _node
+from ..errors import DataError, FeedTimeoutError, ShardfeedError
+from . import _agree, _node, _versions
+from ._store import _pauses, put
 
 _MOST = 64 << 20  # bytes that are handed on
 _PART = 4 << 20  # bytes of a part; a TCPStore takes 8 MiB at once
-_SHORTEST, _LONGEST = 0.002, 0.5  # seconds between two looks at the store
 _BEAT = 0.5  # seconds between two signs of progress
 _LARGE = "large"  # the engine's word for more than _MOST
 
@@ -65,6 +64,7 @@ class Opening:
         self.engine, self.timeout, self.pause = engine, timeout, pause
         self.key = f"shardfeed/{name}/opening {store.add(f'shardfeed/{name}/{rank}/openings', 1)}"
         self.parts = 0  # that this rank has put into the store
+        self._versions = _versions.Versions(store, rank, world_size)
 
     def connect(self, connect: Connect) -> Connection:
         """Returns the connection that opened the data set; each rank calls this once."""
@@ -73,7 +73,8 @@ class Opening:
         try:
             return self._follow(connect)
         except ShardfeedError as e:
-            _agree.give_up(self.name, e, self.rank, self.world_size)
+            if (meeting := _agree.meeting(self.name, self.rank, self.world_size, self.timeout)) is not None:
+                meeting.leave(e)  # the ranks that have opened wait for this one
             raise
 
     def forget(self) -> None:
@@ -87,8 +88,9 @@ class Opening:
     def _lead_all(self, connect: Connect) -> Connection:
         connection: Connection | None = None
         try:
-            with _Held(self.engine, self.timeout) as node:
-                self._say("first", {"node": node, "build": self.engine.build})
+            with _Held(self.engine, self.timeout) as welcome:
+                put(self.store, self._versions.own)
+                self._say("first", {"node": _node.of(welcome), "version": _versions.of(welcome)})
                 connection = connect("", self._beat())
             self._say("found", self._hand_on(connection))
             return connection
@@ -136,13 +138,11 @@ class Opening:
     # Other ranks
 
     def _follow(self, connect: Connect) -> Connection:
-        with _Held(self.engine, self.timeout) as node:
-            first = self._wait("first")
-            if first.get("build") != self.engine.build:
-                raise RankMismatchError(
-                    f"rank 0 has shardfeed {first.get('build')}, and rank {self.rank} has {self.engine.build}: install one version on all "
-                    f"nodes (at the data set of {self.name})"
-                )
+        with _Held(self.engine, self.timeout) as welcome:
+            put(self.store, self._versions.own)
+            node, version, first = _node.of(welcome), _versions.of(welcome), self._wait("first")
+            if first["version"] != version:
+                raise _versions.mismatch(_versions.differences({first["version"]: [0], version: [self.rank]}))
             if first["node"] == node:
                 return connect("")
             if _node.leads(self.store, self.key, node):
@@ -202,22 +202,27 @@ class Opening:
 
         Signs that others are opening put the timeout off.
         """
-        begun, beats, pause = time.monotonic(), 0, _SHORTEST
-        while not self.store.check([f"{self.key}/{what}"]):
-            if (now := self.store.add(f"{self.key}/progress", 0)) != beats:
-                begun, beats = time.monotonic(), now
+        key, begun, beats = f"{self.key}/{what}", time.monotonic(), 0
+        for pause in _pauses(self.world_size):
+            if self.store.check([key]):
+                break
+            self._versions.look()
             if self.timeout is not None and time.monotonic() - begun > self.timeout:
-                raise FeedTimeoutError(
-                    f"rank 0 did not open the data set of {self.name} for the other nodes within {self.timeout:g} seconds, as rank "
-                    f"{self.rank} waits for: every rank has to make the data set, in the same order of data sets; with opening='each' each "
-                    "node opens it for itself"
-                )
-            time.sleep(pause * random.uniform(0.5, 1))
-            pause = min(2 * pause, _LONGEST)
+                if (count := self.store.add(f"{self.key}/progress", 0)) == beats:
+                    raise self._late()
+                begun, beats = time.monotonic(), count
+            time.sleep(pause)
         said: dict[str, Any] = json.loads(self.store.get(f"{self.key}/{what}"))
         if "failed" in said:
             raise _error(said)
         return said
+
+    def _late(self) -> FeedTimeoutError:
+        return FeedTimeoutError(
+            f"rank 0 did not open the data set of {self.name} for the other nodes within {self.timeout:g} seconds, and rank {self.rank} "
+            "waits for it: every rank has to make the data set, in the same order of data sets; with opening='each' each node opens it for "
+            "itself"
+        )
 
     def _say(self, what: str, value: Mapping[str, Any]) -> None:
         self.store.set(f"{self.key}/{what}", json.dumps(value))
@@ -230,13 +235,13 @@ class Opening:
 
 
 class _Held:
-    """The node of an engine, which is started if necessary and stays while this rank waits."""
+    """The WELCOME of an engine, which is started if necessary and stays while this rank waits."""
 
     def __init__(self, engine: Engine, timeout: float | None) -> None:
         self._connection = Connection(engine, None, timeout=timeout)
 
-    def __enter__(self) -> str:
-        return _node.of(self._connection.welcome)
+    def __enter__(self) -> Mapping[str, Any]:
+        return self._connection.welcome
 
     def __exit__(self, *_: object) -> None:
         self._connection.close()
