@@ -55,7 +55,7 @@ def checks(directory, name, data, source, must, aim, measure, busy=True, **optio
         yield line(" beside a busy core", beside, lambda _, n: check.beside(lambda: measure(taken, n)))
 
 
-def run(case, contender, mode, *arguments, **task):
+def run(case, contender, mode, *arguments, timeout=place.TIMEOUT, **task):
     """The figures of one run, in a cage of its own, on two cores."""
     runs = place.Place()
     try:
@@ -66,7 +66,7 @@ def run(case, contender, mode, *arguments, **task):
     whole = {"directory": str(case.directory), "rows": rows, "buffer": max(1, rows // 10), "seed": case.seed} | task
     try:
         with _on(check.cores()[:CORES]):
-            return runs.run(contender, case.data, mode, *arguments, task=whole)
+            return runs.run(contender, case.data, mode, *arguments, task=whole, timeout=timeout)
     except place.Failed as e:
         raise process.Failed(f"{contender.name} on {case.directory.name}: {e}") from e
 

@@ -1,14 +1,16 @@
 """Ray Train on two workers, each in a loop over iter_torch_batches: of Ray Data's shard, or of ours.
 
-The loops run in Ray's workers. The stream here gives as many row numbers as they say that they have read, and no rows.
+The loops run in Ray's workers. The first batch here is empty: it says that all workers are about to
+begin, and they begin behind it. Each further one has as many row numbers as the workers have read
+since, and no rows.
 """
 
 import logging
 import os
 import pathlib
 import tempfile
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor, wait
 
 os.environ.setdefault("RAY_DATA_DISABLE_PROGRESS_BARS", "1")
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -17,15 +19,24 @@ import numpy as np
 import ray
 import ray.data
 import ray.train
-import torch
 from columns import count, touch
+from from_arrow import of_arrow
 from ray.data import DataContext, FileShuffleConfig
+from ray.data.collate_fn import ArrowBatchCollateFn
 from ray.train import DataConfig, RunConfig, ScalingConfig
 from ray.train.torch import TorchTrainer
 
 WORKERS = 2
 EPOCHS = 3  # task.rows are those of all
 LOOK = 0.1  # seconds
+HERE = pathlib.Path(__file__).parent
+
+
+class Collate(ArrowBatchCollateFn):
+    """Arrow tables as tensors without a copy: the cheapest form that Ray Data has."""
+
+    def __call__(self, table):
+        return of_arrow(table)
 
 
 def batches(task):
@@ -34,87 +45,66 @@ def batches(task):
         include_dashboard=False,
         logging_level=logging.ERROR,
         log_to_driver=False,
-        runtime_env={"env_vars": {"PYTHONPATH": os.pathsep.join([str(pathlib.Path(__file__).parent), os.environ["PYTHONPATH"]])}},
+        runtime_env={"env_vars": {"PYTHONPATH": os.pathsep.join([str(HERE), os.environ["PYTHONPATH"]])}},
     )
     DataContext.get_current().enable_progress_bars = False
+    data, config, options = (ours if task.way == "ours" else theirs)(task)
     with tempfile.TemporaryDirectory() as told:
         trainer = TorchTrainer(
             loop,
-            train_loop_config={"told": told, "batch": task.batch, **options(task)},
-            datasets={"train": data(task)},
-            dataset_config=config(task),
+            train_loop_config={"told": told, "batch": task.batch, "options": options},
+            datasets={"train": data},
+            dataset_config=config,
             scaling_config=ScalingConfig(num_workers=WORKERS, resources_per_worker={"CPU": 1}),
             run_config=RunConfig(storage_path=told, name="run"),
         )
-        training = threading.Thread(target=trainer.fit)
-        training.start()
-        read = 0
-        while training.is_alive():
-            training.join(LOOK)
-            now = sum(int(path.read_text() or 0) for path in pathlib.Path(told).glob("*.rows"))
-            if now > read:
-                yield {task.id: np.zeros(now - read)}
-                read = now
+        yield from _read(pathlib.Path(told), ThreadPoolExecutor(1).submit(trainer.fit), task.id)
 
 
-def data(task):
-    if task.way != "ours":
-        return ray.data.read_parquet(task.files, columns=task.wanted, shuffle=FileShuffleConfig(seed=task.seed))
+def _read(told, training, column):
+    """Lets the workers begin together, and says how many rows they have read until they end."""
+    while not training.done() and len(list(told.glob("*.rows"))) < WORKERS:
+        wait([training], LOOK)
+    yield {column: np.zeros(0)}
+    (told / "begin").touch()
+    before = 0
+    while not training.done():
+        wait([training], LOOK)
+        now = sum(int(path.read_text() or 0) for path in told.glob("*.rows"))
+        if now > before:
+            yield {column: np.zeros(now - before)}
+            before = now
+    training.result()
+
+
+def ours(task):
     import shardfeed.ray
 
-    return shardfeed.ray.Source(
-        task.directory,
-        columns=task.wanted,
-        shuffle_buffer=task.buffer,
-        seed=task.seed,
-        with_row_valid=True,
-    )
+    source = shardfeed.ray.Source(
+        task.directory, columns=task.wanted, shuffle_buffer=task.buffer, seed=task.seed, with_row_valid=True
+    )  # fmt: skip
+    return source, shardfeed.ray.DataConfig(), {}
 
 
-def config(task):
-    if task.way != "ours":
-        return DataConfig()
-    import shardfeed.ray
-
-    return shardfeed.ray.DataConfig()
-
-
-def options(task):
-    """What Ray's iter_torch_batches needs besides: a shuffle buffer of a worker's part of the rows, and tensors of numbers alone."""
-    if task.way == "ours":
-        return {"options": {}}
-    return {
-        "options": {
-            "local_shuffle_buffer_size": task.buffer // WORKERS,
-            "local_shuffle_seed": task.seed,
-            "collate_fn": tensors,
-        }
-    }
-
-
-def tensors(batch):
-    """Numbers as tensors. Texts, binary values and lists stay what they are, since torch has nothing for them."""
-    return {n: v if v.dtype == object or v.dtype.kind not in "iufb" else torch.as_tensor(v) for n, v in batch.items()}
-
-
-def use(batch):
-    """Reads the tensors, and of objects of Python their lengths alone."""
-    touch({name: column for name, column in batch.items() if not isinstance(column, np.ndarray)})
-    for column in batch.values():
-        if isinstance(column, np.ndarray):
-            sum(len(value) for value in column if value is not None)
+def theirs(task):
+    data = ray.data.read_parquet(task.files, columns=task.wanted, shuffle=FileShuffleConfig(seed=task.seed))
+    shuffle = {"local_shuffle_buffer_size": task.buffer // WORKERS, "local_shuffle_seed": task.seed}
+    return data, DataConfig(), {**shuffle, "collate_fn": Collate()}
 
 
 def loop(config):
-    rank = ray.train.get_context().get_world_rank()
+    told = pathlib.Path(config["told"])
+    own, rows, said = told / f"{ray.train.get_context().get_world_rank()}.rows", 0, 0.0
     shard = ray.train.get_dataset_shard("train")
-    told, rows, said = pathlib.Path(config["told"], f"{rank}.rows"), 0, 0.0
+    own.write_text("0")
+    while not (told / "begin").exists():
+        time.sleep(LOOK / 10)
     for _ in range(EPOCHS):
         for batch in shard.iter_torch_batches(batch_size=config["batch"], **config["options"]):
-            use(batch)
+            touch(batch)
             real = batch.get("_row_valid")
             rows += count(next(iter(batch.values()))) if real is None else int(real.sum())
             if time.monotonic() > said + LOOK:
-                told.write_text(str(rows))
+                own.write_text(str(rows))
                 said = time.monotonic()
-    told.write_text(str(rows))
+    own.write_text(str(rows))
