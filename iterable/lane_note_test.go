@@ -135,3 +135,41 @@ func TestLaneNotes(t *testing.T) {
 		}
 	})
 }
+
+// What is noted of ranks whose data was fetched is what their streams note.
+func TestNoteReads(t *testing.T) {
+	for _, c := range []struct {
+		lanes, world int
+		ranks        []int
+	}{{16, 4, []int{2, 3}}, {6, 4, []int{0, 1}}, {5, 1, []int{0}}} {
+		so := StreamOptions{BatchSize: 60, Tail: shuffle.Pad, LocalWorldSize: len(c.ranks)}
+		held := func(note func(*Dataset) error) []byte {
+			o := Options{Shuffle: true, Seed: 4, Lanes: c.lanes, ShuffleBuffer: Size{Rows: 900}, LaneDir: t.TempDir()}
+			d := open(t, pictures(t), o)
+			if err := note(d); err != nil {
+				t.Fatal(err)
+			}
+			state, err := d.Start(c.world, so)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return d.HeldLanes(state)
+		}
+		got := held(func(d *Dataset) error {
+			return d.NoteReads(c.ranks, c.world, StreamOptions{BatchSize: 60, Tail: shuffle.Pad})
+		})
+		want := held(func(d *Dataset) error {
+			for _, rank := range c.ranks {
+				stream(t, d, shuffle.Worker{Rank: rank, WorldSize: c.world}, so).Close()
+			}
+			return nil
+		})
+		if len(want) == 0 || !slices.Equal(got, want) {
+			t.Errorf("%+v: %v is noted, want %v", c, got, want)
+		}
+	}
+	d := open(t, pictures(t), Options{LaneDir: t.TempDir()})
+	if err := d.NoteReads([]int{0}, 2, StreamOptions{}); err != nil {
+		t.Errorf("in file order: %v", err)
+	}
+}

@@ -18,6 +18,7 @@ type cacheFlags struct {
 	cachePolicy string
 	noCache     bool
 	cacheNeeded bool // the verb is about the cache: that there can be none is an error
+	noteLanes   bool // what the verb fetches is this node's part of a run
 }
 
 func (f *cacheFlags) cache(fs *pflag.FlagSet) {

@@ -52,6 +52,7 @@ var (
 	inShell = regexp.MustCompile(`(?m)(?:^|[ +;&|])shardfeed ([^\n;&|]*)`) // one in a script
 	noted   = regexp.MustCompile(`(?m)(?:^|[ ])# .*$`)
 	quoted  = strings.NewReplacer(`"`, "", "'", "")
+	indexed = strings.NewReplacer("$(JOB_COMPLETION_INDEX)", "1") // what an Indexed Job sets
 )
 
 // deployed returns the arguments of the commands in a file.
@@ -61,6 +62,9 @@ func deployed(t *testing.T, file, text string) (commands [][]string) {
 		var command []string
 		if err := json.Unmarshal([]byte(list), &command); err != nil {
 			t.Errorf("%s: %s: %v", file, list, err)
+		}
+		for i, word := range command {
+			command[i] = indexed.Replace(word)
 		}
 		commands = append(commands, command[1:])
 	}
@@ -105,6 +109,8 @@ func parses(args []string) error {
 func TestDeployCommandsAreSeen(t *testing.T) {
 	for text, want := range map[string]string{
 		`command: ["shardfeed", "warm", "$(URI)", "--columns", "a,b"]`: "[warm $(URI) --columns a,b]",
+		`["shardfeed", "warm", "t",
+		   "--node", "$(JOB_COMPLETION_INDEX)"]`: "[warm t --node 1]",
 		"  shardfeed cache du\n":                                               "[cache du]",
 		"srun shardfeed warm \"$table\" \\\n  --columns a\n":                   "[warm $table --columns a]",
 		"shardfeed cache gc && shardfeed cache du\n":                           "[cache gc] [cache du]",

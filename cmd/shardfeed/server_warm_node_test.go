@@ -1,11 +1,17 @@
 package main
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/shardfeed/shardfeed"
+	"github.com/shardfeed/shardfeed/iterable"
 )
 
 // What a node warms by its plan is what its ranks read: no epoch of theirs asks the servers for
@@ -73,11 +79,15 @@ func TestServerWarmRanksByName(t *testing.T) {
 	order := []string{"--shuffle", "--seed", "3", "--lanes", "8", "--world-size", "4"}
 	var byNode, byRanks, one warmth
 	dir := t.TempDir()
+	t.Setenv("SHARDFEED_CACHE_DIR", dir)
 	object(t, &byNode, f.args("warm", append(order, "--cache-dir", dir, "--node", "1", "--nodes", "2")...)...)
 	object(t, &byRanks, f.args("warm", append(order, "--cache-dir", dir, "--ranks", "2-3")...)...)
 	object(t, &one, f.args("warm", append(order, "--cache-dir", dir, "--rank", "3")...)...)
 	if byNode.Bytes != byRanks.Bytes || byRanks.Fetched != 0 || one.Fetched != 0 || one.Bytes == 0 || one.Bytes >= byRanks.Bytes {
 		t.Errorf("%+v, %+v, %+v", &byNode, &byRanks, &one)
+	}
+	if held := heldLanes(t, f); !slices.Equal(held, []byte{0b1111_0000}) {
+		t.Errorf("the lanes %b are noted, want the last four of eight", held)
 	}
 	var m measurement
 	object(t, &m, f.args("bench", append(order, "--cache-dir", dir, "--rank", "3")...)...)
@@ -99,4 +109,35 @@ func TestServerWarmRanksByName(t *testing.T) {
 			t.Errorf("exit %d, %s, want %s", code, stderr, want)
 		}
 	}
+}
+
+// heldLanes is what an engine finds noted of the order of TestServerWarmRanksByName.
+func heldLanes(t *testing.T, f family) []byte {
+	t.Helper()
+	spec := shardfeed.Spec{Addresses: []string{f.address}, Shuffle: true, Seed: 3, Lanes: 8, NoteLanes: true}
+	var secret struct {
+		Key, Secret string
+		Client      struct {
+			URL string `json:"endpoint_url"`
+		} `json:"client_kwargs"`
+	}
+	text, err := os.ReadFile(strings.TrimPrefix(f.flags[1], "@"))
+	if err = errors.Join(err, json.Unmarshal(text, &secret)); err != nil {
+		t.Fatal(err)
+	}
+	spec.Storage = map[string]string{"key": secret.Key, "secret": secret.Secret, "endpoint-url": secret.Client.URL}
+	ds, err := shardfeed.Open(t.Context(), spec, shardfeed.Events{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := ds.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}()
+	state, err := ds.Start(4, iterable.StreamOptions{BatchSize: 256})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ds.HeldLanes(state)
 }

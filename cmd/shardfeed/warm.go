@@ -36,7 +36,7 @@ it counts for that is kept beside the index, so the run does not count again.
 With --node and --nodes it fetches what the ranks of this node will read in all epochs of a shuffled
 run, which is its part of the data and no more: all epochs then come from this disk. The run's plan
 (--plan), or its --shuffle, --seed and --world-size, say what that is; --ranks names the ranks
-themselves.
+themselves. It is noted beside the cache, so that the ranks of a run may sit where their data is.
 
 With --world-size alone each rank fetches a part of its own: the row groups in file order, cut into
 contiguous parts of equal bytes. Ranks on one machine share its cache and together fetch
@@ -132,9 +132,15 @@ func (a *app) warmUp(ctx context.Context, addresses []string, f *flags, ranks []
 		w.RowGroups += len(s.rowGroups)
 	}
 	w.Shards = len(shards)
-	err = a.fill(ctx, ds, shards, w)
+	if err = a.fill(ctx, ds, shards, w); err == nil && w.Complete && f.noteLanes {
+		err = ds.NoteReads(ranks, f.worldSize, f.warmSteps())
+	}
 	w.Seconds = time.Since(begin).Seconds()
 	return w, err
+}
+
+func (f *flags) warmSteps() iterable.StreamOptions {
+	return iterable.StreamOptions{BatchSize: f.batchSize, Tail: f.tailOrDefault()}
 }
 
 // toWarm is what to fetch.
@@ -146,7 +152,7 @@ func (f *flags) toWarm(ds *shardfeed.Dataset, ranks []int) ([]*warmShard, error)
 		}
 		return warmShards(ds.Manifests(), kept, f.rank, f.worldSize), nil
 	}
-	rows, err := ds.Reads(ranks, f.worldSize, iterable.StreamOptions{BatchSize: f.batchSize, Tail: f.tailOrDefault()})
+	rows, err := ds.Reads(ranks, f.worldSize, f.warmSteps())
 	if err != nil {
 		return nil, err
 	}

@@ -31,8 +31,10 @@ func (r *warmRanks) check(fs *pflag.FlagSet, f *flags) error {
 	case !f.shuffle:
 		return usagef("--node and --ranks need --shuffle, or a --plan that was saved with it: in file order each node reads nearly all row groups")
 	case byNode:
+		f.noteLanes = true
 		return r.ofNode(fs, f)
 	case byRanks:
+		f.noteLanes = true
 		return r.ofRanks(f)
 	}
 	r.of = []int{f.rank}
