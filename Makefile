@@ -142,7 +142,7 @@ packages:
 
 # Ray is on top of the environment of the other tests, which has torch.
 test-ray: $(BUILD)
-	cd python && SHARDFEED_TEST_BIN=../bin/shardfeed $$(../tools/venv requirements-ray.txt $$(../tools/venv requirements-test.txt))/bin/python -m pytest -q -rs -p no:cacheprovider --timeout 900 tests/test_ray.py
+	cd python && SHARDFEED_TEST_BIN=../bin/shardfeed $$(../tools/venv requirements-ray.txt $$(../tools/venv requirements-test.txt))/bin/python -m pytest -q -rs -p no:cacheprovider --timeout 900 tests/test_ray.py tests/test_ray_elastic.py
 
 # Spark too; with it come the tests on HDFS, where its daemons are installed.
 test-spark: $(BUILD)

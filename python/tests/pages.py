@@ -16,7 +16,7 @@ def blocks(page: str, language: str) -> list[str]:
 
 def job(page: str, heading: str, language: str = "py") -> str:
     """The first block of a language below a heading."""
-    text = (DOCS / page).read_text().split(f"\n{heading}\n", 1)[1]
+    text = f"\n{(DOCS / page).read_text()}".split(f"\n{heading}\n", 1)[1]
     found = re.search(rf"```{language}\n(.*?)```", text, re.S)
     assert found, f"{page} has no {language} below {heading}"
     return found[1]

@@ -10,7 +10,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow.parquet as pq
 import pytest
+from pages import blocks, job, patched
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: make test-ray")
 
@@ -150,6 +153,90 @@ def test_forms(cluster: None, tmp_path: Path, shards: Path, told: Told) -> None:
         assert "batch_format must be one of" in line["said"]["batch_format"]
         assert "is streamed in each epoch" in line["said"]["materialize"]
         assert (line["schema"], line["stats"] > 0) == (["id"], True)
+
+
+@pytest.mark.parametrize("ours", [False, True], ids=["without", "with"])
+def test_the_job_of_the_page(cluster: None, tmp_path: Path, shards: Path, monkeypatch: pytest.MonkeyPatch, ours: bool) -> None:
+    """Three epochs of 32 steps, and a second start at the checkpoint behind step 20 of the last one."""
+    (diff,) = blocks("ray.md", "diff")
+    text = patched(job("ray.md", "# Ray"), diff) if ours else job("ray.md", "# Ray")
+    assert ("ray.data" in text) != ours
+    monkeypatch.setattr(sys, "argv", ["job.py", str(shards), str(tmp_path / "storage")])
+    said = tmp_path / "said"
+    here = {"num_workers=8, use_gpu=True": "num_workers=2", "print(f": f"print(file=open({str(said)!r}, 'a'), *[f", 'steps")': 'steps"])'}
+    for _ in range(2):
+        run_block(text, here)
+    first, last = ["epoch 0: 32 steps", "epoch 1: 32 steps", "epoch 2: 32 steps"], f"epoch 2: {12 if ours else 32} steps"
+    assert said.read_text().splitlines() == [*first, last]
+
+
+def run_block(text: str, here: dict[str, str], **names: Any) -> dict[str, Any]:
+    """The names that a block of the page leaves, with addresses and numbers of this machine."""
+    for there, ours in here.items():
+        assert there in text
+        text = text.replace(there, ours)
+    found = {"__name__": "a block of the page", **names}
+    exec(compile(text, "ray.md", "exec"), found)
+    return found
+
+
+def test_ray_data_prepares(cluster: None, tmp_path: Path, shards: Path) -> None:
+    """What the page's recipe writes has a page index and groups of the given size, and streams."""
+    import ray.data
+
+    (recipe,) = [block for block in blocks("ray.md", "py") if "write_parquet" in block]
+    here = {"s3://bucket/raw": str(shards), "s3://bucket/table-1": str(tmp_path / "table"), "20_000": "500", "1_000_000": "2000"}
+    run_block(recipe, here, ray=ray, prepare=lambda batch: {**batch, "double": 2 * batch["id"]})
+    files = [pq.ParquetFile(path) for path in (tmp_path / "table").glob("*.parquet")]
+    groups = [file.metadata.row_group(i) for file in files for i in range(file.num_row_groups)]
+    assert all(group.num_rows <= 500 and group.column(0).has_column_index and group.column(0).has_offset_index for group in groups)
+    dataset = shardfeed.StreamingDataset(tmp_path / "table", batch_size=100, columns=["id", "double"])
+    pairs = sorted((int(i), int(d)) for batch in dataset for i, d in zip(batch["id"], batch["double"]))
+    assert pairs == [(i, 2 * i) for i in range(ROWS)]
+
+
+def test_actors_read_and_transform(cluster: None, tmp_path: Path, shards: Path) -> None:
+    """The page's recipe has the rows of a data set in its order, and continues at any state."""
+    (recipe,) = [block for block in blocks("ray.md", "py") if "class Reader" in block]
+    names = run_block(recipe, {"num_cpus=2": "num_cpus=1"}, ray=ray, shardfeed=shardfeed, transform=lambda batch: np.asarray(batch["id"]))
+    options = {"batch_size": 64, "columns": ["id"], "seed": 7, "rank": 1, "world_size": 2}
+    want = [batch["id"].tolist() for batch in shardfeed.StreamingDataset(str(shards), **options)]
+    made = list(names["batches"](names["Reader"].remote(str(shards), **options)))
+    assert [ids.tolist() for ids, _ in made] == want
+    rest = names["batches"](names["Reader"].remote(str(shards), state=made[9][1], **options))
+    assert [ids.tolist() for ids, _ in rest] == want[10:]
+
+
+def test_each_loop_is_an_epoch(runtime: Path, shards: Path) -> None:
+    """As with Ray, what a method returns can be iterated again."""
+    shard = shardfeed.ray.Shard(source(shards), 0, 1)
+    for batches, ids in [
+        (shard.iter_torch_batches(batch_size=100), lambda batch: batch["id"].tolist()),
+        (shard.iter_batches(batch_size=100), lambda batch: batch["id"].tolist()),
+        (shard.iter_rows(), lambda row: [row["id"]]),
+    ]:
+        one, other = ([i for batch in batches for i in ids(batch)] for _ in range(2))
+        assert sorted(one) == sorted(other) == list(range(ROWS))
+        assert one != other
+    assert shard.state_dict()["shardfeed"]["epoch"] == 6
+
+
+def test_bad_arguments_are_errors_at_once(runtime: Path, shards: Path) -> None:
+    from ray.data.collate_fn import NumpyBatchCollateFn
+
+    class Theirs(NumpyBatchCollateFn):
+        def __call__(self, batch: Any) -> Any:
+            return batch
+
+    shard = shardfeed.ray.Shard(source(shards), 0, 1)
+    with pytest.raises(errors.OptionError, match="a function of a dict of tensors, got Ray's Theirs"):
+        shard.iter_torch_batches(collate_fn=Theirs())
+    with pytest.raises(errors.OptionError, match="batch_size must be"):
+        shard.iter_torch_batches(batch_size=0)
+    with pytest.raises(errors.OptionError, match="batch_size must be"):
+        shard.iter_batches(batch_size=0)
+    with pytest.raises(errors.OptionError, match=r"datasets_to_split must be names of datasets \('train'\), got \['trian'\]"):
+        shardfeed.ray.DataConfig(datasets_to_split=["trian"]).configure({"train": source(shards)}, 2, None, None)
 
 
 @pytest.mark.parametrize(

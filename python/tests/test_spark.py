@@ -22,12 +22,13 @@ import pytest
 
 pytest.importorskip("pyspark", reason="Spark is not installed: make test-spark")
 
+from pages import blocks, job, patched
 from pyspark.ml.linalg import Matrices, MatrixUDT, Vectors, VectorUDT
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 from ranks import FRUGAL, JOBS
-from servers import HDFS, ROOT, hdfs  # noqa: F401 - a fixture
+from servers import HDFS, hdfs  # noqa: F401 - a fixture
 
 import shardfeed
 import shardfeed.spark
@@ -525,25 +526,30 @@ def test_torch_distributor(source: str, scratch: Path, runtime: Path, tmp_path: 
     assert len({line["engine"] for line in lines}) == 1, "one engine for both"
 
 
-def test_the_job_of_the_page(source: str, scratch: Path, runtime: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("ours", [False, True], ids=["without", "with"])
+def test_the_job_of_the_page(source: str, scratch: Path, runtime: Path, tmp_path: Path, ours: bool) -> None:
     """The job of docs/spark.md, with addresses and processes of this machine."""
-    (job,) = re.findall(r"```py\n(.*?)```", (ROOT / "docs" / "spark.md").read_text(), re.S)
+    text = job("spark.md", "# Spark")
+    if ours:
+        text = patched(text, blocks("spark.md", "diff")[0])
+        assert "load_dataset" not in text
     here = {
         "hdfs:///warehouse/clicks": source,
-        "hdfs:///cache": str(tmp_path / "cache"),
+        "hdfs:///cache/clicks": str(tmp_path / "cache"),
         "num_processes=8, local_mode=False, use_gpu=True": "num_processes=2, local_mode=True, use_gpu=False",
     }
-    for there, ours in here.items():
-        assert there in job
-        job = job.replace(there, ours)
+    for there, mine in here.items():
+        assert there in text
+        text = text.replace(there, mine)
     program = tmp_path / "job.py"
-    program.write_text(job)
-    env = {**os.environ, **FRUGAL, "PYSPARK_SUBMIT_ARGS": "--master local[2] pyspark-shell"}
+    program.write_text(text)
+    env = {**os.environ, **FRUGAL, "HF_HOME": str(tmp_path / "hf"), "PYSPARK_SUBMIT_ARGS": "--master local[2] pyspark-shell"}
     env.pop("SHARDFEED_JOB", None)
     done = subprocess.run([sys.executable, program], capture_output=True, text=True, env=env, timeout=400)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
-    assert re.search(rf"{ROWS} rows in {tmp_path}/cache/", done.stdout)
     assert re.search(r"loss \d", done.stdout)
+    written = list((tmp_path / "cache").rglob("_SUCCESS"))
+    assert [len(path.relative_to(tmp_path / "cache").parts) for path in written] == [3 if ours else 1]
 
 
 def test_delete_needs_a_session(tmp_path: Path) -> None:

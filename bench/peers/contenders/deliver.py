@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""deliver.py MODE MODULE TASK OUT [--touch] [--cap SECONDS]: one run of one contender, in its own environment. OUT gets one JSON object.
+"""deliver.py MODE MODULE TASK OUT [--touch] [--cap SECONDS] [--cap-cpu SECONDS]: one run of one contender, in its own environment. OUT gets one JSON object.
 
     epoch     one epoch, or as much of it as the cap allows: rows, seconds and processor time of all processes
     look      the rows themselves: coverage, order, row groups mixed into a batch
@@ -43,12 +43,12 @@ def epoch(task, stream, args):
         n, now = tokens(batch) if task.tokens else count(batch[task.id]), clock()
         if not batches:
             first, first_rows, first_cpu = now, n, processor.seconds()
-        elif not steady and (rows >= STEADY * task.rows or now > first + args.cap):
+        elif not steady and (rows >= STEADY * task.rows or now > first + args.cap or _spent(first_cpu, args.cap_cpu)):
             steady, steady_rows, steady_cpu = now, rows, processor.seconds()
         if args.touch:
             touch(batch)
         rows, batches = rows + n, batches + 1
-        if steady and now > first + args.cap:
+        if steady and (now > first + args.cap or _spent(first_cpu, args.cap_cpu)):
             break
     end, after = clock(), processor.seconds()
     if not steady:
@@ -66,6 +66,11 @@ def epoch(task, stream, args):
         "steady_rows_per_second": (steady_rows - first_rows) / (steady - first),
         "steady_rows_per_cpu_second": (steady_rows - first_rows) / max(sum(steady_cpu) - sum(first_cpu), 1e-6),
     }
+
+
+def _spent(since, most):
+    """Whether all processes have taken so much processor time since."""
+    return most < float("inf") and sum(processor.seconds()) > sum(since) + most
 
 
 def look(task, stream, args):
@@ -180,6 +185,7 @@ def main():
     parser.add_argument("--touch", action="store_true")
     parser.add_argument("--bytes", type=int, default=0)
     parser.add_argument("--cap", type=float, default=float("inf"))
+    parser.add_argument("--cap-cpu", type=float, default=float("inf"))
     args = parser.parse_args()
     module = importlib.import_module(args.module)
     measure = globals()[args.mode]

@@ -14,7 +14,7 @@ and in the loop ``ray.train.get_dataset_shard("train")`` is a :class:`Shard`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -106,6 +106,7 @@ class DataConfig(ray.train.DataConfig):
         **more: Any,
     ) -> list[dict[str, Any]]:
         theirs = {name: data for name, data in datasets.items() if not isinstance(data, Source)}
+        self._check_names(datasets)
         output: list[dict[str, Any]] = [{} for _ in range(world_size)]
         if theirs:
             output = super().configure(theirs, world_size, worker_handles, worker_node_ids, **more)
@@ -117,12 +118,16 @@ class DataConfig(ray.train.DataConfig):
                 output[rank][name] = Shard(source, rank, world_size) if split else Shard(source, 0, 1)
         return output
 
+    def _check_names(self, datasets: Mapping[str, Any]) -> None:
+        if self._datasets_to_split != "all" and (unknown := [n for n in self._datasets_to_split if n not in datasets]):
+            raise OptionError(f"datasets_to_split must be names of datasets ({', '.join(map(repr, datasets))}), {got(unknown)}")
+
 
 class Shard:
     """A worker's share of a :class:`Source`, with the methods that training loops call on Ray's.
 
-    Each of the ``iter_`` methods begins the next epoch. An iteration that is left early has used up
-    its epoch. ``batch_size`` and the like may change from one to the next.
+    Each loop over what an ``iter_`` method returns is the next epoch. One that is left early has
+    used up its epoch. ``batch_size`` and the like may change from one to the next.
     """
 
     def __init__(self, source: Source, rank: int, world_size: int) -> None:
@@ -143,16 +148,21 @@ class Shard:
         local_shuffle_buffer_size: None = None,
         local_shuffle_seed: None = None,
         pin_memory: bool | None = None,
-    ) -> Iterator[Any]:
+    ) -> Iterable[Any]:
         """An epoch of batches as dicts of tensors, on the worker's device.
 
-        ``batch_size`` is of this worker. ``collate_fn`` gets a dict of tensors. The last batches
+        ``batch_size`` is of this worker. ``collate_fn`` gets a dict of tensors, where Ray's gets
+        arrays. The last batches
         are padded unless drop_last is set, so that all workers make the same number of steps: see
         ``tail`` and ``with_row_valid``.
         """
         _in_our_words(dtypes=dtypes, local_shuffle_buffer_size=local_shuffle_buffer_size, local_shuffle_seed=local_shuffle_seed)
+        if any(kind.__module__ == "ray.data.collate_fn" for kind in type(collate_fn).__mro__):
+            raise OptionError(f"collate_fn must be a function of a dict of tensors, got Ray's {type(collate_fn).__name__}")
         options = {"batch_size": batch_size, "prefetch": prefetch_batches, "device": device, "collate_fn": collate_fn}
-        return iter(self.loader(pin_memory=pin_memory or None, **options, **({"drop_last": True} if drop_last else {})))
+        options |= {"pin_memory": pin_memory or None, **({"drop_last": True} if drop_last else {})}
+        self.loader(**options)  # raises what is wrong with them
+        return _Epochs(lambda: iter(self.loader(**options)))
 
     def iter_batches(
         self,
@@ -163,7 +173,7 @@ class Shard:
         drop_last: bool = False,
         local_shuffle_buffer_size: None = None,
         local_shuffle_seed: None = None,
-    ) -> Iterator[Any]:
+    ) -> Iterable[Any]:
         """An epoch of batches as dicts of arrays, pandas frames or Arrow tables, in memory of their
         own and without padding: the last batch may be shorter, or empty.
 
@@ -173,12 +183,14 @@ class Shard:
         make = _FORMATS.get(batch_format or "default")
         if make is None:
             raise OptionError(f"batch_format must be one of {', '.join(map(repr, _FORMATS))}, {got(batch_format)}")
-        dataset = self._arrays(batch_size=batch_size, **({"drop_last": True} if drop_last else {}))
-        return (make(batch) for batch in dataset)
+        options = {"batch_size": batch_size, **({"drop_last": True} if drop_last else {})}
+        self._arrays(**options)
+        return _Epochs(lambda: map(make, self._arrays(**options)))
 
-    def iter_rows(self) -> Iterator[dict[str, Any]]:
+    def iter_rows(self) -> Iterable[dict[str, Any]]:
         """An epoch of rows as dicts."""
-        return iter(self._arrays(batch_size=None))
+        self._arrays(batch_size=None)
+        return _Epochs(lambda: iter(self._arrays(batch_size=None)))
 
     def loader(self, *, batch_size: int | None = 256, **options: Any) -> DataLoader[Any]:
         """A :class:`shardfeed.torch.DataLoader` over this share, with further arguments of it, such
@@ -251,6 +263,16 @@ class Shard:
             reader.load_state_dict(self._state)
         self._reader, self._made = reader, (kind, options)
         return reader
+
+
+class _Epochs:
+    """What begins the next epoch whenever it is iterated, as Ray's iterables do."""
+
+    def __init__(self, begin: Callable[[], Iterator[Any]]) -> None:
+        self._begin = begin
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._begin()
 
 
 def _in_our_words(**theirs: Any) -> None:

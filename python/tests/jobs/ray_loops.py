@@ -45,7 +45,7 @@ def ids_of(batch: dict[str, Any]) -> list[int]:
 
 
 def train(config: dict[str, Any]) -> None:
-    """Two epochs of Ray's own words, with the position in each checkpoint."""
+    """Epochs in Ray's own words, with the position in each checkpoint."""
     tell = Tell(config["told"])
     shard = ray.train.get_dataset_shard("train")
     first = 0
@@ -63,8 +63,13 @@ def train(config: dict[str, Any]) -> None:
             _checkpoint(shard, steps, every=config["every"])
             if steps == config.get("fails_at") and first == 0 and tell.rank == 1:
                 os.abort()
+            if steps == config.get("waits_at") and first == 0:
+                tell("waits")
+                time.sleep(1000)  # for the end of a node
             if steps == config["steps"]:
                 break
+        if config.get("one_epoch"):
+            break
     tell("ends", engine=shard.loader(**_USED).dataset._engine_pid, steps_of_an_epoch=len(shard), rows=shard.size)
 
 
