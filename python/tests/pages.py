@@ -29,9 +29,7 @@ def changed_lines(diff: str) -> int:
 
 
 def patched(text: str, diff: str) -> str:
-    """A text with a diff applied. Lines of the diff follow each other in the text, but for those that
-    ``...`` stands for.
-    """
+    """A text with a diff applied, whose lines follow each other in the text. ``...`` skips some."""
     lines, at, out = text.splitlines(), 0, []
     for hunk in _hunks(diff):
         before = [line[1:] for line in hunk if not line.startswith("+")]

@@ -61,7 +61,7 @@ def test_torchrun_without(runtime: Path, shards: Path, tmp_path: Path) -> None:
 
 
 def test_torchrun_with(runtime: Path, shards: Path, tmp_path: Path) -> None:
-    """Three epochs, and a second start at the checkpoint of the last one, by Slurm's batch script."""
+    """Three epochs, and a second start at the last checkpoint, by Slurm's batch script."""
     (diff,) = blocks("launchers.md", "diff")
     (tmp_path / "train.py").write_text(patched(script(), diff))
     assert "datasets" not in (tmp_path / "train.py").read_text()

@@ -157,7 +157,7 @@ def test_forms(cluster: None, tmp_path: Path, shards: Path, told: Told) -> None:
 
 @pytest.mark.parametrize("ours", [False, True], ids=["without", "with"])
 def test_the_job_of_the_page(cluster: None, tmp_path: Path, shards: Path, monkeypatch: pytest.MonkeyPatch, ours: bool) -> None:
-    """Three epochs of 32 steps, and a second start at the checkpoint behind step 20 of the last one."""
+    """Three epochs of 32 steps, and a second start at the checkpoint behind step 20."""
     (diff,) = blocks("ray.md", "diff")
     text = patched(job("ray.md", "# Ray"), diff) if ours else job("ray.md", "# Ray")
     assert ("ray.data" in text) != ours

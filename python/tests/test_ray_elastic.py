@@ -44,7 +44,7 @@ def nodes(runtime: Path) -> Iterator[Cluster]:
 
 
 def test_a_node_is_lost(nodes: Cluster, tmp_path: Path, shards: Path) -> None:
-    """Four workers become two. The rows up to the checkpoint and those of the two are each row once."""
+    """Four workers become two, which read each row beyond the last checkpoint once."""
     told = tmp_path / "told"
     trainer = TorchTrainer(
         ray_loops.train,

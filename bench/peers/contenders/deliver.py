@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""deliver.py MODE MODULE TASK OUT [--touch] [--cap SECONDS] [--cap-cpu SECONDS]: one run of one contender, in its own environment. OUT gets one JSON object.
+"""deliver.py MODE MODULE TASK OUT [--touch] [--cap SECONDS] [--cap-cpu SECONDS]: one run of one
+contender, in its own environment. OUT gets one JSON object.
 
     epoch     one epoch, or as much of it as the cap allows: rows, seconds and processor time of all processes
     look      the rows themselves: coverage, order, row groups mixed into a batch

@@ -1,8 +1,8 @@
-"""Ray Train on two workers, each in a loop over iter_torch_batches: of Ray Data's shard, or of ours.
+"""Ray Train on two workers, each in a loop over iter_torch_batches of Ray Data's shard, or of ours.
 
-The loops run in Ray's workers. The first batch here is empty: it says that all workers are about to
-begin, and they begin behind it. Each further one has as many row numbers as the workers have read
-since, and no rows.
+The loops run in Ray's workers. The first batch here is empty. With ours it says that all workers
+are about to begin; with Ray Data's, whose tasks take long to start, that each of them has its
+first batch. Each further one has as many row numbers as the workers have read since, and no rows.
 """
 
 import logging
@@ -58,23 +58,38 @@ def batches(task):
             scaling_config=ScalingConfig(num_workers=WORKERS, resources_per_worker={"CPU": 1}),
             run_config=RunConfig(storage_path=told, name="run"),
         )
-        yield from _read(pathlib.Path(told), ThreadPoolExecutor(1).submit(trainer.fit), task.id)
+        yield from _read(pathlib.Path(told), ThreadPoolExecutor(1).submit(trainer.fit), task)
 
 
-def _read(told, training, column):
+def _read(told, training, task):
     """Lets the workers begin together, and says how many rows they have read until they end."""
-    while not training.done() and len(list(told.glob("*.rows"))) < WORKERS:
-        wait([training], LOOK)
-    yield {column: np.zeros(0)}
-    (told / "begin").touch()
+    _until(lambda: len(_rows(told)) == WORKERS, training)
     before = 0
+    if task.way == "ours":
+        yield {task.id: np.zeros(0)}
+        (told / "begin").touch()
+    else:
+        (told / "begin").touch()
+        _until(lambda: min(_rows(told), default=0) > 0, training)
+        before = sum(_rows(told))
+        yield {task.id: np.zeros(0)}
     while not training.done():
         wait([training], LOOK)
-        now = sum(int(path.read_text() or 0) for path in told.glob("*.rows"))
+        now = sum(_rows(told))
         if now > before:
-            yield {column: np.zeros(now - before)}
+            yield {task.id: np.zeros(now - before)}
             before = now
     training.result()
+
+
+def _until(met, training):
+    while not met() and not training.done():
+        wait([training], LOOK)
+
+
+def _rows(told):
+    """How many rows each worker has read so far."""
+    return [int(path.read_text() or 0) for path in told.glob("*.rows")]
 
 
 def ours(task):
