@@ -16,6 +16,7 @@
 # make test-gpu      for a machine with an NVIDIA GPU: what only a GPU can show; fails without one
 # make test-ray      the tests under Ray, on a cluster of this machine
 # make test-spark    the tests under Spark, which needs Java
+# make test-jax      the tests under JAX, grain, TensorFlow, MLX and torchft
 # make test-full     make test and the long matrix: every file, thousands of corruptions, long Go tests, some fuzzing
 # make turbojpeg     builds libjpeg-turbo, which decodes JPEG, into bin/
 # make servers       installs what the tests of storage start: an S3 server, Hadoop's daemons, a Kerberos KDC
@@ -47,7 +48,7 @@ PACKAGES = $$(($$(getconf _NPROCESSORS_ONLN) + 1))
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
-.PHONY: test-ray test-spark turbojpeg build test test-full check lint docs deploy dependencies release bench fuzz demo testdata cross test-go test-storage test-minio servers packages test-python test-package cross-build cross-quick corrupt bench-smoke bench-peers test-gpu bench-gpu test-builds
+.PHONY: test-ray test-spark test-jax turbojpeg build test test-full check lint docs deploy dependencies release bench fuzz demo testdata cross test-go test-storage test-minio servers packages test-python test-package cross-build cross-quick corrupt bench-smoke bench-peers test-gpu bench-gpu test-builds
 
 # libjpeg-turbo beside the programs, which look for it there; replaced as a whole, as one may have it loaded. Where it cannot be built
 # images are decoded in Go and its tests skip; with CI=true only where what builds it cannot be fetched.
@@ -148,9 +149,14 @@ test-ray: $(BUILD)
 test-spark: $(BUILD)
 	cd python && SHARDFEED_TEST_BIN=../bin/shardfeed $$(../tools/venv requirements-spark.txt $$(../tools/venv requirements-test.txt))/bin/python -m pytest -q -rs -p no:cacheprovider --timeout 900 tests/test_spark.py
 
+# JAX and grain too, and the recipes for other frameworks.
+test-jax: $(BUILD)
+	cd python && SHARDFEED_TEST_BIN=../bin/shardfeed $$(../tools/venv requirements-jax.txt $$(../tools/venv requirements-test.txt))/bin/python -m pytest -q -rs -p no:cacheprovider --timeout 900 tests/test_jax.py tests/test_grain.py
+
 test-full: test
 	$(MAKE) BUILD= test-ray
 	$(MAKE) BUILD= test-spark
+	$(MAKE) BUILD= test-jax
 	go test -count=1 -timeout 60m ./...
 	go test -count=1 ./cache -run 'TestKill$$' -kills 200
 	$(MAKE) cross

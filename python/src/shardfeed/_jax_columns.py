@@ -12,30 +12,34 @@ from ._columns import Bytes, Ragged
 from ._schema import Field, Schema
 from .errors import DataError, OptionError
 
+_OF_ROWS = ("_row", "_seed")  # columns of row_ids and seeds
 _NARROWED = {"i": np.dtype("<i4"), "u": np.dtype("<u4"), "f": np.dtype("<f4")}
 
-_PAD = "lists of different lengths are no array: give pad={{{0!r}: 0}}, with max_length and to_max for one shape"
+_PAD = "lists of different lengths do not make an array: give pad={{{0!r}: 0}}, with max_length and to_max for one shape"
 _TEXT = "JAX has no strings: give vocabulary={{{0!r}: words}} or hash={{{0!r}: buckets}}"
 _BYTES = "JAX has no binary values: give images={{{0!r}: Image(...)}} for pictures, hash={{{0!r}: buckets}}, or leave it out of columns"
-_OUT = "it is no array of numbers: leave it out of columns"
+_OUT = "JAX has no such type: leave it out of columns"
 _LONGEST = "each process would pad to its own longest list, and all need one shape: give max_length and to_max=True in pad"
 _DECIMAL = "it has more digits than any number of JAX: give cast={{{0!r}: 'float32'}}"
 _OF_THE_BATCH = "it belongs to the batch and has no rows: leave it out of pack"
 
 
 def problems_of(schema: Schema, wide: bool, apart: bool) -> list[str]:
-    """What JAX cannot take of these columns, and what to do. wide: it keeps 64 bits, or may narrow
-    them; apart: several processes make parts of one batch.
+    """Names the columns that JAX cannot take, and what to do about each.
+
+    wide: 64 bits are kept or may be narrowed. apart: several processes make parts of one batch.
     """
     found: list[str] = []
-    too_wide: dict[str, str] = {}
+    too_wide: dict[str, Field] = {}
     for name, field in schema.items():
         for path, leaf in _leaves(name, field):
             if why := _refusal(leaf, apart):
                 found.append(f"column {path!r} is {leaf}: {why.format(path)}")
             elif not wide and _stored(leaf.dtype) in _WIDE:
-                too_wide[path] = str(_stored(leaf.dtype))
-    return [*found, *([_wide(too_wide)] if too_wide else [])]
+                too_wide[path] = leaf
+    if too_wide:
+        found.append(_wide({path: _stored(leaf.dtype).name for path, leaf in too_wide.items()}, _casts(too_wide)))
+    return found
 
 
 def _leaves(path: str, field: Field) -> Iterable[tuple[str, Field]]:
@@ -63,7 +67,7 @@ def _refusal(field: Field, apart: bool) -> str:
 
 
 def _stored(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The dtype in which JAX gets values: dates are days, times and timestamps the integers that the files have."""
+    """The dtype that JAX gets: dates are days, times and timestamps are the file's integers."""
     if dtype.kind not in "mM":
         return dtype
     return np.dtype("<i4" if dtype == np.dtype("<M8[D]") else "<i8")
@@ -72,17 +76,30 @@ def _stored(dtype: np.dtype[Any]) -> np.dtype[Any]:
 _WIDE = frozenset(np.dtype(name) for name in ("<i8", "<u8", "<f8"))
 
 
-def _wide(columns: Mapping[str, str]) -> str:
+def _wide(columns: Mapping[str, str], casts: Mapping[str, str]) -> str:
     named = ", ".join(f"{name!r} ({dtype})" for name, dtype in columns.items())
-    casts = ", ".join(f"{name!r}: {dtype.replace('64', '32')!r}" for name, dtype in columns.items() if "." not in name)
+    cast = f"cast={{{', '.join(f'{name!r}: {dtype!r}' for name, dtype in casts.items())}}}, or "
     return (
         f"column{'s' * (len(columns) > 1)} {named}: JAX would silently make 32-bit values of 64-bit ones, and cut integers: "
-        f"give {f'cast={{{casts}}}, or ' * bool(casts)}narrow=True, which refuses integers that do not fit, or set jax_enable_x64"
+        f"give {cast * bool(casts)}narrow=True, which refuses integers that do not fit, or set jax_enable_x64"
     )
 
 
+def _casts(fields: Mapping[str, Field]) -> dict[str, str]:
+    """The casts to 32 bits that a data set takes. Times and members of structs have none."""
+    found = {}
+    for path, field in fields.items():
+        if "." in path or path in _OF_ROWS:
+            continue
+        if field.leaf.type == "decimal":
+            found[path] = "float32"
+        elif field.dtype.kind in _NARROWED:
+            found[path] = _NARROWED[field.dtype.kind].name
+    return found
+
+
 class Columns:
-    """Makes plain arrays of columns. JAX's setting of 64 bits is that of the time when this is made."""
+    """Makes plain arrays of columns, by the jax_enable_x64 at the time when it is made."""
 
     def __init__(self, narrow: bool) -> None:
         self._x64 = bool(jax.config.jax_enable_x64)
@@ -107,7 +124,7 @@ class Columns:
         if self._x64 or stored not in _WIDE:
             return values
         if not self._narrow:
-            raise OptionError(_wide({name: str(stored)}))
+            raise OptionError(_wide({name: stored.name}, {}))
         return _narrowed(name, values)
 
 
@@ -120,8 +137,8 @@ def _narrowed(name: str, values: np.ndarray) -> np.ndarray:
     if lost.any():
         first = values[lost].flat[0]
         error = DataError(
-            f"column {name!r} has the value {first}, which does not fit {to}: set jax_enable_x64, or give the data set hash, vocabulary or "
-            "scale for the column"
+            f"column {name!r} has the value {first}, which does not fit {to}: set jax_enable_x64, give hash or scale for the column, or "
+            "leave it out"
         )
         error.column = name
         raise error

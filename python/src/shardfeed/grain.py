@@ -2,7 +2,7 @@
 
 ::
 
-    source = shardfeed.grain.Source("s3://bucket/table", batch_size=256, columns=["x", "label"], seed=7, epochs=None)
+    source = shardfeed.grain.Source("s3://bucket/table", batch_size=256, seed=7, epochs=None)
     batches = iter(source.map(augment))
     state = batches.get_state()
 """
@@ -16,7 +16,7 @@ import grain
 
 from . import _launcher, _state
 from ._batch import Batch
-from ._checks import got, number, type_name
+from ._checks import number, type_name
 from ._dataset import StreamingDataset
 from ._keywords import Address
 from .errors import OptionError, StateError
@@ -32,15 +32,15 @@ class Source(grain.IterDataset):
     Each ``iter()`` begins at the first epoch. ``get_state`` of an iterator is the position after
     its last element, and ``set_state`` continues there, on any number of ranks.
 
-    ``mp_prefetch`` with several workers divides the rows of this rank over them, in another order
-    than without workers. Each row comes once then too.
+    With ``mp_prefetch`` the workers share the rows of this rank: each row still comes once, in
+    another order than without workers, and a state needs the same number of workers.
 
     Args:
         source (str, Path, list of them, or StreamingDataset): what to read, as the uri of a
-            :class:`shardfeed.StreamingDataset`, or a data set, whose own iterations this leaves
-            alone. It is left out where there are sources.
-        epochs (int or None, default 1): how many epochs to read, each in another order. None begins
-            the next one for ever. grain's RepeatIterDataset gives the same order again.
+            :class:`shardfeed.StreamingDataset`, or a data set, which keeps its own epochs. It is
+            left out where there are sources.
+        epochs (int or None, default 1): how many epochs to read, each in another order. None never
+            ends. grain's RepeatIterDataset repeats one order.
         options: the arguments of a data set, with batch_size; none beside a StreamingDataset.
     """
 
@@ -50,6 +50,8 @@ class Source(grain.IterDataset):
             if options:
                 raise TypeError(f"Source takes no {', '.join(options)} beside a data set: give them to the data set")
             self.dataset: StreamingDataset[Any] = source._copy()
+        elif source is None and "sources" not in options:
+            raise TypeError("Source needs source: an address such as 's3://bucket/path', a path, a list of them, or a data set")
         else:
             make: Callable[..., StreamingDataset[Any]] = StreamingDataset
             self.dataset = make(source, **options)
@@ -60,13 +62,13 @@ class Source(grain.IterDataset):
         return _Iterator(self._divided() if self._worker[1] > 1 else self.dataset._copy(), self.epochs)
 
     def set_slice(self, sl: slice, sequential_slice: bool = False) -> None:
-        """Takes the part of a worker; grain calls it in the process of mp_prefetch."""
+        """Makes this the part of one worker; grain calls it in the worker's process."""
         if sequential_slice:
             raise OptionError("sequential_slice must be False: a worker would read a part of the data alone, and shuffle within it")
         self._worker = sl.start or 0, sl.step or 1
 
     def _divided(self) -> StreamingDataset[Any]:
-        """The part of a worker: each is a rank of its own, in an epoch of as many rows as before."""
+        """The part of a worker: a rank of its own, in an epoch of the same rows."""
         if self.dataset._share().replication > 1:
             raise OptionError("mp_prefetch needs num_workers=1 beside replication or mesh: give the source rank and world_size instead")
         rank, world_size = self.dataset.rank, self.dataset.world_size
@@ -74,13 +76,13 @@ class Source(grain.IterDataset):
         part: StreamingDataset[Any] = self.dataset._copy()
         part._spec = {**part._spec, "tail": part._tail(world_size)}
         part._rank_given = rank * workers + worker, world_size * workers
-        part._agree = f"{part._agree} worker {worker}"  # workers of a rank are not at one step
-        if part._pending_state is None:  # grain takes the first state in the trainer: all begin with its plan
+        part._agree = f"{part._agree} worker {worker}"  # workers are compared with other ranks' alone: they differ in their step
+        if part._pending_state is None:  # the order is that of the trainer's world size, in which grain takes the first state
             part.load_state_dict(self.dataset.state_dict())
         return part
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a worker's process gets: it cannot find out the rank of this one."""
+        """What a worker's process gets, with the rank, which it cannot find out."""
         dataset, place = self.dataset, _launcher.place()
         if dataset._rank_given == (None, None) and dataset._mesh is None and place is not None:
             dataset = dataset._copy()
@@ -108,21 +110,18 @@ class _Iterator(grain.DatasetIterator):
     def __next__(self) -> Any:
         self._assert_not_closed()
         while self._batches is not None or self._another():
-            begins = self._batches is None
             self._batches = self._batches or iter(self._dataset)
             for element in self._batches:
                 return self._element(element)
             self._batches = None
-            if begins and self._epochs is None and self._dataset.size == 0:
-                break
         raise StopIteration
 
     def _another(self) -> bool:
-        """Whether there is an epoch left to read."""
+        """Whether an epoch is left to read."""
         return self._epochs is None or int(_state.unpack(self._dataset.state_dict())["epoch"]) < self._epochs
 
     def _element(self, element: Any) -> Any:
-        """A batch as grain's functions take it: they know dicts."""
+        """A batch as a dict, which grain's functions know."""
         if not isinstance(element, Batch):
             return element
         columns = {name: element[name] for name in element}
@@ -136,7 +135,7 @@ class _Iterator(grain.DatasetIterator):
         """Makes the next element the one after it."""
         if not isinstance(state, Mapping) or _STATE not in state:
             what = f"the keys {', '.join(map(str, state))}" if isinstance(state, Mapping) else type_name(state)
-            raise StateError(f"the state of a shardfeed.grain.Source has the key {_STATE!r}, {got(what)}: it was taken of another pipeline")
+            raise StateError(f"the state of a shardfeed.grain.Source has the key {_STATE!r}, got {what}: it was taken of another pipeline")
         self._end()
         self._dataset.load_state_dict(state[_STATE])
 

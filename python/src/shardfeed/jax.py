@@ -1,10 +1,10 @@
-"""JAX: batches as global arrays, whose rows lie where a sharding puts them.
+"""JAX: batches as global arrays, with their rows on the devices that a sharding names.
 
 ::
 
     mesh = jax.make_mesh((jax.device_count(),), ("data",))
     sharding = NamedSharding(mesh, PartitionSpec("data"))
-    loader = shardfeed.jax.DataLoader("s3://bucket/table", sharding, global_batch_size=1024, columns=["x", "label"], seed=7)
+    loader = shardfeed.jax.DataLoader("s3://bucket/table", sharding, global_batch_size=1024)
     for batch in loader:
         state = step(state, batch["x"], batch["label"])
 """
@@ -15,12 +15,13 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 import jax
-from jax.sharding import NamedSharding, PartitionSpec, Sharding
+from jax.sharding import Sharding
 
 from . import _arguments
-from ._checks import flag, got, number, type_name
+from ._checks import flag, number, type_name
 from ._dataset import StreamingDataset
 from ._jax_columns import Columns, problems_of
+from ._jax_place import place
 from ._keywords import Address
 from ._schema import Schema
 from .errors import DataError, OptionError
@@ -37,75 +38,20 @@ _OF_THE_LOADER = {
     "replication": "the sharding says which processes read the same rows",
     "mesh": "give a NamedSharding of the mesh as sharding",
 }
-_NOT_WHOLE = "arrays of JAX need batches of one size: give the data set drop_last=True, which leaves out the rows that fill no batch"
-
-
-def place(sharding: Sharding, global_rows: int) -> tuple[int, int]:
-    """The rank and world size of this process in global batches of so many rows.
-
-    The sharding is that of the batches; its first axis is the rows. Processes that hold the same
-    rows, because another axis of a mesh spans them, have the same rank. The world size divides
-    global_rows.
-    """
-    rows = number("global_rows", global_rows)
-    parts: dict[int, set[int]] = {}  # of each process: where its parts begin
-    axis = _first_axis(sharding)
-    try:
-        whole = axis.num_devices  # divisible by whatever number of parts
-        for device, (index, *_) in axis.devices_indices_map((whole,)).items():
-            parts.setdefault(device.process_index, set()).add(index.indices(whole)[0])
-    except (IndexError, TypeError, ValueError) as e:
-        raise OptionError(f"sharding must say where the rows of an array lie, got {sharding}: {e}") from None
-    count = len(set().union(*parts.values()))
-    if rows < 1 or rows % count:
-        raise OptionError(f"global_rows must be a multiple of the {count} parts into which the sharding divides the rows, got {rows}")
-    return _rank_of(jax.process_index(), parts, count)
-
-
-def _first_axis(sharding: Any) -> Sharding:
-    """The sharding of the rows alone."""
-    if not isinstance(sharding, Sharding):
-        raise OptionError(f"sharding must be a sharding of JAX, as in NamedSharding(mesh, PartitionSpec('data')), {got(sharding)}")
-    if not isinstance(sharding, NamedSharding):
-        return sharding
-    first, *others = [*sharding.spec] or [None]
-    if first is None and any(axis is not None for axis in others):
-        raise OptionError(
-            f"sharding must shard the first axis, which is the rows, got {sharding.spec}: name the data axis of the mesh first, as in "
-            "PartitionSpec('data', 'model'); it may be of size 1"
-        )
-    return NamedSharding(sharding.mesh, PartitionSpec(first))
-
-
-def _rank_of(process: int, parts: Mapping[int, set[int]], count: int) -> tuple[int, int]:
-    """The rank of a process among those that hold different parts, in the order of the rows."""
-    if process not in parts:
-        raise OptionError(f"sharding must have a device of this process, {process}: it has those of {_some(parts)}")
-    distinct = sorted({tuple(sorted(of)) for of in parts.values()})
-    if len({len(of) for of in distinct}) != 1 or sum(map(len, distinct)) != count:
-        held = "; ".join(f"process {p} holds {_some(parts[p])}" for p in sorted(parts)[:4])
-        raise OptionError(
-            f"sharding must give processes equal parts of the rows, of which any two are the same or have no row in common: of {count} "
-            f"parts {held}: order the devices of the mesh by process, as jax.make_mesh does"
-        )
-    return distinct.index(tuple(sorted(parts[process]))), len(distinct)
-
-
-def _some(numbers: Any) -> str:
-    shown = sorted(numbers)
-    return ", ".join(map(str, shown[:8])) + (" ..." if len(shown) > 8 else "")
+_NOT_WHOLE = "arrays of JAX need batches of one size: give the data set drop_last=True, which leaves out the last rows"
 
 
 def batches(dataset: StreamingDataset[Any], sharding: Shardings | None = None, *, narrow: bool = False) -> Iterator[Batch]:
     """The next epoch of a data set, as dicts of global arrays.
 
-    The data set has the rank and world size of :func:`place`, and makes batches of one size, by
-    drop_last. Each batch has its rows together with those of the other processes. Arrays may share
-    the engine's memory and stay as they are. Structs are dicts of arrays. With with_row_valid there
-    is the mask ``"_row_valid"``.
+    The data set has the rank and world size of :func:`place`, and drop_last or another tail that
+    makes all batches of one size. An array holds the rows of all processes. Structs are dicts of
+    arrays. With with_row_valid there is the mask ``"_row_valid"``. Arrays may share the engine's
+    memory; it is not written to while they live.
 
     Args:
-        dataset (StreamingDataset): may have functions mapped, which return mappings of arrays.
+        dataset (StreamingDataset): functions that are mapped over it must return mappings of
+            arrays.
         sharding (Sharding, or a dict of them by column): where the rows of an array lie. None puts
             them on JAX's default device, when there is one process.
         narrow (bool, default False): make 32-bit values of 64-bit ones where jax_enable_x64 is not
@@ -132,7 +78,7 @@ class _Arrays:
         self._mask = dataset._with_row_valid
         self._world_size = _check_place(dataset, sharding, self._rows)
         if dataset._transforms:
-            return  # the schema is not that of the batches
+            return  # the batches have other columns than the schema
         found = [*problems_of(dataset.schema, self._columns.wide, self._world_size > 1), *self._without_sharding(dataset.schema)]
         if found:
             raise OptionError("\n".join(found))
@@ -159,12 +105,12 @@ class _Arrays:
         else:
             shape = (self._rows * self._world_size, *values.shape[1:])
             array = jax.make_array_from_process_local_data(sharding, values, shape)
-        if array.dtype != values.dtype:  # such as within jax.enable_x64(False)
-            raise OptionError(f"column {path!r} is {values.dtype}, and JAX made {array.dtype} of it: make batches where they are used")
+        if array.dtype != values.dtype:  # jax_enable_x64 has changed since
+            raise OptionError(f"column {path!r} is {values.dtype}, and JAX made {array.dtype} of it: iterate under one jax_enable_x64")
         return array
 
     def _without_sharding(self, names: Any) -> list[str]:
-        """What is wrong with a dict of shardings."""
+        """The problem of a dict of shardings that lacks columns; empty without one."""
         if not isinstance(self._sharding, Mapping):
             return []
         has = [*names, *(["_row_valid"] if self._mask else [])]
@@ -174,7 +120,7 @@ class _Arrays:
 
 
 def _rows_of(dataset: StreamingDataset[Any]) -> int:
-    """The rows of each batch on this process. Refuses what has batches of several sizes."""
+    """The rows of each batch in this process. Refuses a data set with batches of several sizes."""
     spec, found = dataset._spec, []
     if dataset._rows_wanted:
         found.append("arrays of JAX need batches: give the data set batch_size, not None")
@@ -190,7 +136,7 @@ def _rows_of(dataset: StreamingDataset[Any]) -> int:
 
 
 def _check_place(dataset: StreamingDataset[Any], sharding: Shardings | None, rows: int) -> int:
-    """Refuses a data set that reads other rows than the sharding needs. Returns the world size."""
+    """Refuses a data set whose rank is not that of the sharding. Returns the world size."""
     of = dataset.rank, dataset.world_size
     if sharding is None:
         if jax.process_count() > 1:
@@ -210,10 +156,10 @@ def _check_place(dataset: StreamingDataset[Any], sharding: Shardings | None, row
 
 
 class DataLoader:
-    """Epochs of global batches, with the rank that a sharding gives this process.
+    """Epochs of global batches, read with the rank that a sharding gives this process.
 
     One ``iter()`` is one epoch, and the next one is the next epoch. Rows that do not fill a global
-    batch are left out; ``tail`` says otherwise, except for "short".
+    batch are left out, unless ``tail`` is "pad" or "carry".
 
     Args:
         uri (str, Path, or list of them): what to read, as the uri of a
@@ -251,7 +197,7 @@ class DataLoader:
             options["tail"] = "drop"
         make: Callable[..., StreamingDataset[Any]] = StreamingDataset
         self.dataset = make(uri, batch_size=self.global_batch_size // world_size, rank=rank, world_size=world_size, **options)
-        _Arrays(self.dataset, sharding, self._narrow)  # what is wrong is said here
+        _Arrays(self.dataset, sharding, self._narrow)  # reports problems now, not at the first batch
 
     def __iter__(self) -> Iterator[Batch]:
         return batches(self.dataset, self._sharding, narrow=self._narrow)
@@ -267,7 +213,7 @@ class DataLoader:
 
     @property
     def world_size(self) -> int:
-        """The parts of a batch that are read by processes."""
+        """Into how many parts processes divide each batch."""
         return self.dataset.world_size
 
     @property
@@ -289,11 +235,11 @@ class DataLoader:
         self.dataset.set_epoch(epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """Where training stands, after the last batch: JSON types, the same in every process."""
+        """Where training stands: after the last batch. JSON types, the same in every process."""
         return self.dataset.state_dict()
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Makes the next iteration continue there, on any number of processes and with any mesh."""
+        """Makes the next iteration continue there, with any number of processes and any mesh."""
         self.dataset.load_state_dict(state_dict)
 
     def __repr__(self) -> str:
@@ -301,9 +247,7 @@ class DataLoader:
 
 
 def _place_of_all(sharding: Shardings | None, rows: int) -> tuple[int, int]:
-    """The place of the sharding, or that of the first of several. The others are compared with it
-    when the data set is there.
-    """
+    """The place by the sharding, or by the first of several; _check_place compares the others."""
     if sharding is None:
         return 0, 1
     first = next(iter(sharding.values()), None) if isinstance(sharding, Mapping) else sharding
