@@ -151,7 +151,7 @@ test-spark: $(BUILD)
 
 # JAX and grain too, and the recipes for other frameworks.
 test-jax: $(BUILD)
-	cd python && SHARDFEED_TEST_BIN=../bin/shardfeed $$(../tools/venv requirements-jax.txt $$(../tools/venv requirements-test.txt))/bin/python -m pytest -q -rs -p no:cacheprovider --timeout 900 tests/test_jax.py tests/test_grain.py
+	cd python && SHARDFEED_TEST_BIN=../bin/shardfeed $$(../tools/venv requirements-jax.txt $$(../tools/venv requirements-test.txt))/bin/python -m pytest -q -rs -p no:cacheprovider --timeout 900 tests/test_jax.py tests/test_grain.py tests/test_frameworks.py
 
 test-full: test
 	$(MAKE) BUILD= test-ray

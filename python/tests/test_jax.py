@@ -24,7 +24,7 @@ import jax.numpy as jnp
 from jax.sharding import Mesh, NamedSharding, SingleDeviceSharding
 from jax.sharding import PartitionSpec as P
 from ranks import FRUGAL, JOBS, Line
-from servers import free_address
+from servers import ROOT, free_address
 
 import shardfeed
 import shardfeed.jax
@@ -454,3 +454,45 @@ def test_a_process_without_a_device(told: list[Line]) -> None:
         "nothing",
         "OptionError: sharding must have a device of this process, 1: it has those of 0",
     ]
+
+
+# The page
+
+
+PAGE = (ROOT / "docs" / "jax.md").read_text()
+
+
+def test_few_lines_of_a_loop_change() -> None:
+    diff = PAGE.split("```diff\n")[1].split("```")[0].splitlines()
+    assert 0 < len([line for line in diff if line[:1] in ("+", "-")]) <= 5
+
+
+def test_the_job_of_the_page(runtime: Path, shards: Path, tmp_path: Path) -> None:
+    """Two processes train three epochs; one continues after their last checkpoint, in the third."""
+    here = {
+        "s3://bucket/clicks": str(shards),
+        "checkpoint.pickle": str(tmp_path / "checkpoint.pickle"),
+        "jax.distributed.initialize()": f'jax.distributed.initialize("{free_address()}", 2, int(sys.argv[2]))',
+        "4096": str(BATCH),
+    }
+    job = PAGE.split("```py\n")[1].split("```")[0]
+    for there, ours in here.items():
+        assert there in job
+        job = job.replace(there, ours)
+    program = tmp_path / "job.py"
+    program.write_text(job)
+    two = together([[program, "--hosts", process] for process in range(2)], JAX_NUM_CPU_DEVICES="2")
+    (one,) = together([[program]], JAX_NUM_CPU_DEVICES="4")
+    found = [re.search(r"process (\d) of (\d): 186 steps, {'b': Array\((.*?),.*'w': Array\((.*?),", out) for out in [*two, one]]
+    assert all(found), [*two, one]
+    places, weights = zip(*((match.groups()[:2], [float(w) for w in match.groups()[2:]]) for match in found if match))
+    assert places == (("0", "2"), ("1", "2"), ("0", "1"))
+    assert weights[0] == weights[1] and 0 not in weights[0]
+    assert weights[2] == pytest.approx(weights[0], rel=1e-4)
+
+
+def test_a_data_set_of_the_page(runtime: Path, shards: Path) -> None:
+    names: dict[str, Any] = {"shardfeed": shardfeed, "rows": data_sharding()}
+    block = PAGE.split("```py\n")[2].split("```")[0].replace("s3://bucket/clicks", str(shards)).replace("4096", str(BATCH))
+    exec(block.replace('batch_size', 'columns=["x"], batch_size', 1), names)
+    assert names["batch"]["x"].shape == (BATCH,)
