@@ -8,7 +8,7 @@ import check
 import process
 
 WORLD = 1000
-PROCESSES = 8  # that share the simulated ranks
+PROCESSES = 32  # that share the simulated ranks
 CORES = 2
 
 
@@ -37,8 +37,7 @@ def run(way):
     cores = check.cores()[:CORES]
     done = subprocess.run(
         [python, str(check.HERE / "ranks" / "meet.py"), way, str(WORLD), str(PROCESSES)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        capture_output=True,
         text=True,
         env={**os.environ, "PYTHONPATH": sources},
         preexec_fn=lambda: os.sched_setaffinity(0, cores),

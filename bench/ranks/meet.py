@@ -1,4 +1,4 @@
-"""How long ranks take to agree through one store: meet.py ours|seats|each WORLD PROCESSES, with python/src in PYTHONPATH.
+"""meet.py ours|seats|each WORLD PROCESSES: how long ranks take to agree through one store.
 
 Each rank is a thread with a connection of its own, and eight of them are a node. "ours" is what
 the ranks of a data set do before its first batch, "seats" what they do where nodes exchange what
@@ -16,7 +16,6 @@ import time
 os.environ["TORCH_CPP_LOG_LEVEL"] = "ERROR"  # it tells of each connection without a host's name
 
 import torch.distributed as dist
-
 from shardfeed.torch import _agree
 from shardfeed.torch._meeting import SEATS, Meeting
 from shardfeed.torch._seats import Seats, _packed

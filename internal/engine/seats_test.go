@@ -65,7 +65,7 @@ func TestSeats(t *testing.T) {
 	}
 }
 
-// A job that resumes asks about the order of its state, which is another one than that of a new run.
+// A job that resumes asks about the order of its state, which may differ from a new run's.
 func TestSeatsOfAState(t *testing.T) {
 	dir := t.TempDir()
 	e := testEngine(t, Options{Open: seatedShop(dir)})

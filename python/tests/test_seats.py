@@ -1,4 +1,7 @@
-"""Two nodes with caches of their own, under torchrun's agents before a real S3 server: they change places, and one is replaced."""
+"""Two nodes with caches of their own, under torchrun's agents, read from a real S3 server.
+
+They change places, and one is replaced.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ RANKS = 2  # of a node
 
 
 class Node(NamedTuple):
-    """A node with a home of its own, and its address. torchrun numbers ranks by the order of addresses."""
+    """A node's home and its address. torchrun numbers ranks by the order of addresses."""
 
     home: Path
     address: str
@@ -99,7 +102,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_nodes_read_what_their_caches_hold(s3: S3, runtime: Path, table: Path, tmp_path: Path) -> None:
-    """Their ranks change places; without seats all would be fetched again. Steps have the same rows in the same order."""
+    """Their ranks change places. Without seats everything would be fetched again."""
     uri, homes = s3.put(table), [tmp_path / name for name in "abc"]
 
     def run(name: str, *nodes: Node) -> Nodes:

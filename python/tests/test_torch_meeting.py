@@ -47,7 +47,7 @@ def test_ranks_find_the_same_in_each_part(store: Any) -> None:
 @pytest.mark.parametrize("leaver", [0, 3])
 @pytest.mark.parametrize("after", [0, 1])
 def test_a_rank_that_leaves_fails_the_others(leaver: int, after: int) -> None:
-    """Also those that do not wait in the first part."""
+    """Rank 1 does not wait in the first part."""
 
     def part(meeting: Meeting) -> None:
         if meeting.rank == leaver and after == 0:
@@ -96,7 +96,7 @@ def test_versions_are_compared_first() -> None:
 
 @pytest.mark.parametrize("stranger", [0, 2])
 def test_versions_of_other_forms(store: Any, monkeypatch: pytest.MonkeyPatch, stranger: int) -> None:
-    """A rank of another version meets under other keys. It knows those of versions, and no rank waits out the timeout."""
+    """A rank of another version meets under other keys, but for versions. No rank waits in vain."""
     monkeypatch.setattr(_versions, "_EVERY", 0.05)
     watched = threading.Event()
 

@@ -1,4 +1,4 @@
-"""Seats: ranks exchange which lanes their nodes hold. The engine is a fake one here; see test_seats.py."""
+"""Ranks exchange which lanes their nodes hold, here with a fake engine; see test_seats.py."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PRINT = {"seed": "1"}
 
 @dataclasses.dataclass
 class Nodes:
-    """Four ranks on two nodes, whose caches hold lanes. The engine's answer to all nodes is seats."""
+    """Four ranks on two nodes, and what these hold. The engine answers seats to all nodes."""
 
     node: str = "aabb"  # of each rank
     held: dict[str, list[int]] = dataclasses.field(default_factory=lambda: {"b": [0, 1, 2, 3]})

@@ -1,4 +1,4 @@
-"""An epoch on nodes with caches of their own: what each rank reads, and what its node fetched for it."""
+"""An epoch on nodes with caches of their own: what ranks read, and what their nodes fetched."""
 
 from __future__ import annotations
 

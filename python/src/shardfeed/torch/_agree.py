@@ -1,7 +1,8 @@
-"""Ranks on different machines compare what they are about to read, through the store of the process group.
+"""Ranks on different machines compare what they are about to read, in the process group's store.
 
-The engine compares the ranks of its own machine, each with those that have begun. It does not know when all have, so one rank cannot
-speak for its machine: every rank gives its own to the meeting, in a few requests to the store whatever the number of ranks.
+The engine compares a rank with the ranks of its machine that have begun. It cannot tell when all
+have, so no rank can speak for its machine: every rank takes part in the meeting, by a few requests
+to the store.
 """
 
 from __future__ import annotations
@@ -82,7 +83,9 @@ def meeting(name: str, rank: int, world_size: int, timeout: float | None) -> Mee
 
 
 def compare(meeting: Meeting, fingerprint: Mapping[str, str], claim: tuple[int, int] | None = None) -> None:
-    """Raises RankMismatchError on every rank when they would not read the same order. Each rank calls it, or leaves the meeting.
+    """Raises RankMismatchError on every rank when they would not read the same order.
+
+    Each rank calls it, or leaves the meeting.
 
     claim is the data rank that the rank claims, and how many ranks have to.
     """

@@ -46,7 +46,7 @@ class Meeting:
         self._put({self._of(part, self.rank): json.dumps({"version": self.version, **own})})
 
     def gather(self, part: str, own: Mapping[str, Any], find: Callable[[Given], Mapping[str, Any]]) -> Mapping[str, Any]:
-        """Gives to a part, and returns what rank 0 finds by find of what the ranks gave.
+        """Gives to a part, and returns what find makes of all that ranks gave, on rank 0.
 
         Ranks that did not come in time are not among them. Raises the same error on each rank when
         one of them left, has another version of shardfeed or did not come, or when find finds
@@ -92,7 +92,7 @@ class Meeting:
         return dict(json.loads(self._store.get(key)))
 
     def _check(self, found: Mapping[str, Any]) -> None:
-        """Raises the error for what was found."""
+        """Raises the error of a verdict."""
         self._over = self._over or bool(_trouble(found))
         if versions := found.get("versions"):
             raise mismatch(versions)

@@ -1,6 +1,6 @@
 """Nodes of a job, and which of its ranks speaks for each in the store of the process group.
 
-A node is an engine. Ranks that share one have one node, whoever started them.
+A node is an engine: ranks that share it are of one node, also under several agents of a launcher.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def identity(engine: Engine, timeout: float | None = 600.0) -> str:
 
 
 def of(welcome: Mapping[str, Any]) -> str:
-    """The node of the engine that said this as a connection began. No other engine of any machine has it."""
+    """The node of the engine that greets a connection so. No other engine has it, on any machine."""
     return str(welcome["id"])
 
 

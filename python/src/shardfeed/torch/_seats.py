@@ -1,4 +1,4 @@
-"""Seats: which ranks read which lanes of an order, so that nodes read again what their caches hold."""
+"""Seats: which ranks read which lanes, so that nodes read again what their caches hold."""
 
 from __future__ import annotations
 
@@ -37,7 +37,10 @@ class Seats:
         self.figures: dict[str, int] | None = found.get("figures")
 
     def of(self, state: Mapping[str, Any] | None) -> list[int] | None:
-        """The seats of an iteration that begins with a state. One with other lanes ends them, on all ranks alike."""
+        """The seats of an iteration that begins with a state.
+
+        A state with other lanes ends them, on all ranks alike.
+        """
         lanes = None if state is None else (state.get("params") or {}).get("lanes")
         if self._places is not None and state is not None and lanes != len(self._places):
             self._places = self.figures = None
@@ -45,7 +48,7 @@ class Seats:
 
 
 def useful(spec: Mapping[str, Any], share: Share) -> bool:
-    """Whether seats may save reads: of shuffled rows of one remote data set that nodes keep, where there may be several nodes.
+    """Whether seats may save reads: several nodes cache the shuffled rows of one remote data set.
 
     Single rows and batches by length have steps that are too short for seats.
     """
@@ -57,7 +60,10 @@ def useful(spec: Mapping[str, Any], share: Share) -> bool:
 
 
 def exchange(meeting: Meeting, node: str, share: Share, ask: Ask | None) -> Seats:
-    """The seats that suit what the nodes hold, the same on each rank. Without ask this rank wants none, and then there are none."""
+    """The seats that suit what the nodes hold, the same on each rank.
+
+    Without ask this rank wants none, and then there are none.
+    """
     if ask is None:
         meeting.give(SEATS, {"order": None})
         if meeting.rank == 0:
@@ -73,7 +79,7 @@ def exchange(meeting: Meeting, node: str, share: Share, ask: Ask | None) -> Seat
 
 
 def _seated(there: Given, share: Share, ask: Ask) -> dict[str, Any]:
-    """What rank 0 finds: seats and their figures, or nothing where none are needed or none can be made."""
+    """Seats and their figures; nothing where none are needed, or none can be made."""
     orders = {has["order"] for has in there.values()}
     if len(there) < share.job_world_size or None in orders or len(orders) > 1:
         return {}  # orders that differ are an error of the next part
@@ -88,7 +94,7 @@ def _seated(there: Given, share: Share, ask: Ask) -> dict[str, Any]:
 
 
 def _packed(seats: list[int]) -> str:
-    """Seats as each rank reads them from the store: a large job has as many as lanes, times its ranks."""
+    """Seats as each rank reads them from the store, where a large job has many thousands."""
     return base64.b64encode(zlib.compress(np.array(seats, "<i4").tobytes(), 1)).decode()
 
 

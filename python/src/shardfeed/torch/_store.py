@@ -1,6 +1,6 @@
 """The store of the process group, and how ranks read it and wait for it.
 
-No call waits within the store: it serves one thread of a process at a time, and cannot be interrupted.
+No call waits within the store, which serves one thread of a process at a time and ignores signals.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def wait(store: Any, keys: Sequence[str], timeout: float | None, clients: int = 
 
 
 def _pauses(clients: int) -> Iterator[float]:
-    """Seconds between the looks of each of so many clients, who would slow down what they wait for."""
+    """Seconds between two looks of one of so many clients: more looks would slow the store down."""
     longest = min(_RARELY, max(_LONGEST, clients / _LOOKS))
     pause = min(longest, max(_SHORTEST, clients / (4 * _LOOKS)))  # most waits are short
     while True:
