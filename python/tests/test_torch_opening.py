@@ -43,7 +43,7 @@ class Engine:
     def connect(self, inventory: str, told: Any = None) -> Any:
         for _ in range(self.progress):
             told()
-            time.sleep(0.05)
+            time.sleep(1.0)
         if self.error is not None:
             raise self.error
         with self._lock:
@@ -152,8 +152,8 @@ def test_rank_0_is_slow_and_shows_it(tmp_path: Path, monkeypatch: pytest.MonkeyP
     """Its progress puts the timeout of others off."""
     monkeypatch.setattr(_opening, "_BEAT", 0.0)
     a, b = (Engine(tmp_path, node) for node in "ab")
-    a.progress = 60  # 3 seconds
-    job([a, b], timeout=1.5)
+    a.progress = 6  # seconds
+    job([a, b], timeout=3.0)
     assert b.opened == [FOUND]
 
 
