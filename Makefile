@@ -149,9 +149,9 @@ test-ray: $(BUILD)
 test-spark: $(BUILD)
 	cd python && SHARDFEED_TEST_BIN=../bin/shardfeed $$(../tools/venv requirements-spark.txt $$(../tools/venv requirements-test.txt))/bin/python -m pytest -q -rs -p no:cacheprovider --timeout 900 tests/test_spark.py
 
-# JAX and grain too, and the recipes for other frameworks.
+# JAX and grain too, with the recipes for TensorFlow and MLX, and the example for torchft.
 test-jax: $(BUILD)
-	cd python && SHARDFEED_TEST_BIN=../bin/shardfeed $$(../tools/venv requirements-jax.txt $$(../tools/venv requirements-test.txt))/bin/python -m pytest -q -rs -p no:cacheprovider --timeout 900 tests/test_jax.py tests/test_grain.py tests/test_frameworks.py
+	cd python && SHARDFEED_TEST_BIN=../bin/shardfeed $$(../tools/venv requirements-jax.txt $$(../tools/venv requirements-test.txt))/bin/python -m pytest -q -rs -p no:cacheprovider --timeout 900 tests/test_jax.py tests/test_grain.py tests/test_frameworks.py tests/test_torchft.py
 
 test-full: test
 	$(MAKE) BUILD= test-ray

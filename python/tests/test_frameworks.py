@@ -37,7 +37,7 @@ def run(block: str, names: dict[str, Any]) -> None:
 
 @pytest.fixture
 def names() -> Iterator[dict[str, Any]]:
-    """The names of a program. TensorFlow keeps generators for ever, and with them what these use."""
+    """The names of a program. TensorFlow keeps generators for ever, and what they use."""
     found: dict[str, Any] = {}
     yield found
     found.clear()

@@ -468,7 +468,7 @@ def test_few_lines_of_a_loop_change() -> None:
 
 
 def test_the_job_of_the_page(runtime: Path, shards: Path, tmp_path: Path) -> None:
-    """Two processes train three epochs; one continues after their last checkpoint, in the third."""
+    """Two processes train three epochs. One continues after the last checkpoint of theirs."""
     here = {
         "s3://bucket/clicks": str(shards),
         "checkpoint.pickle": str(tmp_path / "checkpoint.pickle"),
@@ -481,7 +481,8 @@ def test_the_job_of_the_page(runtime: Path, shards: Path, tmp_path: Path) -> Non
         job = job.replace(there, ours)
     program = tmp_path / "job.py"
     program.write_text(job)
-    two = together([[program, "--hosts", process] for process in range(2)], JAX_NUM_CPU_DEVICES="2")
+    # JAX alone hangs in programs with several collectives on two devices each of two processes.
+    two = together([[program, "--hosts", process] for process in range(2)], JAX_NUM_CPU_DEVICES="1")
     (one,) = together([[program]], JAX_NUM_CPU_DEVICES="4")
     found = [re.search(r"process (\d) of (\d): 186 steps, {'b': Array\((.*?),.*'w': Array\((.*?),", out) for out in [*two, one]]
     assert all(found), [*two, one]
@@ -494,5 +495,5 @@ def test_the_job_of_the_page(runtime: Path, shards: Path, tmp_path: Path) -> Non
 def test_a_data_set_of_the_page(runtime: Path, shards: Path) -> None:
     names: dict[str, Any] = {"shardfeed": shardfeed, "rows": data_sharding()}
     block = PAGE.split("```py\n")[2].split("```")[0].replace("s3://bucket/clicks", str(shards)).replace("4096", str(BATCH))
-    exec(block.replace('batch_size', 'columns=["x"], batch_size', 1), names)
+    exec(block.replace("batch_size", 'columns=["x"], batch_size', 1), names)
     assert names["batch"]["x"].shape == (BATCH,)
