@@ -82,8 +82,9 @@ def test_each_step_has_all_its_rows_while_groups_come_and_go(start: Start, shard
         return max(found)
 
     begin(0)
+    first = until(1, -1)
     other = begin(1)
-    both = until(2, -1)
+    both = until(2, first)
     other.kill()
     other.wait()
     alone = until(1, both)
