@@ -18,6 +18,10 @@ pytest.importorskip("torchft", reason="torchft is not installed: make test-jax")
 from ranks import FRUGAL
 from servers import ROOT, free_address
 
+sys.path.insert(0, str(ROOT / "examples"))
+
+import torchft_groups
+
 ROWS = 4000
 BATCH = 100  # rows of a step, over all groups
 WITHIN = 240  # seconds
@@ -104,3 +108,30 @@ def test_each_step_has_all_its_rows_while_groups_come_and_go(start: Start, shard
         epoch = rows[begins : begins + ROWS]
         assert len(set(epoch)) == len(epoch), "each row once an epoch"
     assert {steps[step]["groups"] for step in range(last)} == {1, 2}
+
+
+def test_a_step_that_is_not_committed_is_read_again(runtime: Path, shards: Path) -> None:
+    feeds = [torchft_groups.Feed(str(shards), BATCH, columns=["id"], seed=7) for _ in range(2)]
+
+    def step(groups: int) -> list[int]:
+        return sorted(i for rank in range(groups) for i in feeds[rank].next(rank, groups)["id"].tolist())
+
+    first = step(2)
+    for feed in feeds:
+        feed.rewind()
+    assert step(1) == first
+    feeds[0].commit()
+    feeds[1].load_state_dict(feeds[0].state_dict())
+    second = step(2)
+    assert len(second) == BATCH and not set(first) & set(second)
+    feeds[0].rewind()
+    assert step(1) == second
+    feeds[0].commit()
+    rest = []
+    for _ in range(ROWS // BATCH - 2):
+        rest += step(1)
+        feeds[0].commit()
+    assert sorted(first + second + rest) == list(range(ROWS))
+    assert len(step(1)) == BATCH, "the next epoch"
+    with pytest.raises(ValueError, match="100 rows must divide over 3 groups"):
+        feeds[0].next(0, 3)
