@@ -29,6 +29,7 @@ LONGEST = (
     "test_train_examples.py",
     "test_torch_epochs.py",
     "test_ranks.py",
+    "test_launcher_pages.py",
     "test_evaluation.py",
     "test_torch_cuda.py",
     "test_torch_workers.py",

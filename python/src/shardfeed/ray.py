@@ -106,7 +106,6 @@ class DataConfig(ray.train.DataConfig):
         **more: Any,
     ) -> list[dict[str, Any]]:
         theirs = {name: data for name, data in datasets.items() if not isinstance(data, Source)}
-        self._check_names(datasets)
         output: list[dict[str, Any]] = [{} for _ in range(world_size)]
         if theirs:
             output = super().configure(theirs, world_size, worker_handles, worker_node_ids, **more)
@@ -117,10 +116,6 @@ class DataConfig(ray.train.DataConfig):
             for rank in range(world_size):
                 output[rank][name] = Shard(source, rank, world_size) if split else Shard(source, 0, 1)
         return output
-
-    def _check_names(self, datasets: Mapping[str, Any]) -> None:
-        if self._datasets_to_split != "all" and (unknown := [n for n in self._datasets_to_split if n not in datasets]):
-            raise OptionError(f"datasets_to_split must be names of datasets ({', '.join(map(repr, datasets))}), {got(unknown)}")
 
 
 class Shard:
