@@ -56,6 +56,8 @@ def checks():
               many_shards),
         Check("storage, start of 10,000 shards with a plan", ("shards",), "S3, nothing kept on disk; against reading the footers",
               "<= 1/5 of the CPU time, <= 1/2 of the memory beyond that of one shard, no request", planned_start),
+        Check("storage, plan of 10 million row groups", (), "no file: the order alone, for 8,000 ranks", "<= 0.7 CPU s, <= 300 MB with the manifest",
+              planned_groups),
         Check("storage, a second run asks for nothing", ("tokens",), "S3, a cache that warm filled", "no GET", second_run),
         Check("storage, half a cache, 3 epochs", ("tokens",), "S3", "keep: bytes fetched again <= 1.03x the optimum", half_a_cache),
         Check(f"storage, {PROCESSES} processes, one cold cache", ("tokens",), "S3", "each byte fetched once", many_processes),
@@ -188,6 +190,15 @@ def planned_start(place, rounds):
         f"of which {one / MIB:.0f} are those of one shard; {asked} requests"
     )
     return found, cpu[1] <= cpu[0] / 5 and more[1] <= more[0] / 2 and asked == 0
+
+
+def planned_groups(place, rounds):
+    """The units, the plan and a lane, without files."""
+    runs = [process.run(table.Contender("plan", (str(table.BIN / "plan"),)), cores()) for _ in range(rounds)]
+    cpu = statistics.median(r["cpu_seconds"] for r in runs)
+    last = runs[-1]
+    found = f"{cpu:.2f} CPU s, {last['heap_bytes'] / 1e6:.0f} MB, of which {last['plan_bytes'] / 1e6:.0f} are not the manifest's"
+    return found, cpu <= 0.7 and last["heap_bytes"] <= 300e6
 
 
 def second_run(place, rounds):

@@ -183,7 +183,7 @@ func (s *Stream) firstRow(ctx context.Context) (r *resident, err error) {
 		if unitsErr != nil {
 			return nil, unitsErr
 		}
-		for i, u := range units {
+		for i, u := range units.All() {
 			if u.Samples == 0 {
 				continue
 			}

@@ -80,7 +80,7 @@ const (
 // units.
 func (s *sizes) epochs(l *laneEpochs, rowsDrawn int64) bound {
 	b := s.lanes(l.at(l.start.epoch), rowsDrawn)
-	if len(l.plan.Units()) > boundUnits {
+	if l.plan.Units().Len() > boundUnits {
 		return b
 	}
 	for e := l.start.epoch + 1; e < l.start.epoch+boundEpochs && (l.start.end == 0 || e < l.start.end); e++ {
@@ -122,7 +122,7 @@ type lanePeak struct {
 	sizes *sizes
 	lane  *shuffle.Lane
 	plan  *shuffle.Plan
-	units []shuffle.Unit
+	units *shuffle.Units
 
 	change  []int64 // of the bytes held, by tick; memory freed after a tick counts for the next
 	largest cost
@@ -144,7 +144,7 @@ func (p *lanePeak) bytes() int64 {
 
 func (p *lanePeak) span(j int) {
 	sp := p.lane.Span(j)
-	u := p.units[sp.Unit]
+	u := p.units.At(sp.Unit)
 	c := p.sizes.spanCost(u, sp, true)
 	p.largest = p.largest.largest(c)
 	p.drawn.add(sp.Rows(), c.bytes())
@@ -190,10 +190,10 @@ func (p *lanePeak) emptied(j int, rows int64) int64 {
 }
 
 // files is the bound of the order without shuffle: two units, and the rows of the draws.
-func (s *sizes) files(units []shuffle.Unit, rowsDrawn int64) bound {
+func (s *sizes) files(units *shuffle.Units, rowsDrawn int64) bound {
 	var b bound
 	drawn := newDensest(rowsDrawn)
-	for _, u := range units {
+	for _, u := range units.All() {
 		if u.Samples == 0 {
 			continue
 		}

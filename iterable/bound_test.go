@@ -56,7 +56,7 @@ func TestTickRows(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.params.Start, c.params.Assign, c.params.Tail = shuffle.Filled, shuffle.Sticky, shuffle.Drop
-			plan, err := shuffle.New(m, units, c.params, 3)
+			plan, err := shuffle.New(m, shuffle.ListUnits(units), c.params, 3)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -66,7 +66,7 @@ func TestTickRows(t *testing.T) {
 				for it, tick := lane.Iter(), (shuffle.Tick{}); it.Next(&tick); {
 					largest = max(largest, int64(len(tick.Picks)))
 				}
-				p := lanePeak{lane: lane, plan: plan, units: units}
+				p := lanePeak{lane: lane, plan: plan, units: plan.Units()}
 				if got := p.tickRows(); got < largest || c.exact && got != largest {
 					t.Errorf("slot %d: %d rows, want %d", slot, got, largest)
 				}
@@ -84,7 +84,7 @@ func walkedPeak(d *Dataset, p *shuffle.Plan, lane *shuffle.Lane) (peak int64) {
 	for it.Next(&tick) {
 		for _, j := range tick.Load {
 			sp := lane.Span(int(j))
-			u := p.Units()[sp.Unit]
+			u := p.Units().At(sp.Unit)
 			costs[j] = d.sizes.cost(u.Group, u.Lo+sp.From, u.Lo+sp.To, true)
 			held += costs[j].whole + costs[j].parted
 		}

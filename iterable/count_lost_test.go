@@ -85,7 +85,7 @@ func TestLostUnitsOfARowGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	kept, lost := int64(0), 0
-	for _, u := range units {
+	for _, u := range units.All() {
 		if u.Group == 0 && u.Lo < 64 {
 			lost++
 		} else {

@@ -28,7 +28,7 @@ func (n *nodes) counter() (*counter, []shuffle.Unit) {
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	units := slices.Clone(cut)
+	units := cut.List()
 	for i := range units {
 		units[i].Samples = units[i].Rows()
 	}

@@ -22,11 +22,11 @@ func counted(t *testing.T, store shard.Store, o Options) (d *Dataset, units []sh
 	t.Helper()
 	meter := &far{Store: store, parallel: 4}
 	d = open(t, meter, o)
-	units, err := d.cut(d.options.UnitRows)
+	cut, err := d.cut(d.options.UnitRows)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return d, units, meter.reads.Load()
+	return d, cut.List(), meter.reads.Load()
 }
 
 // A second start reads no byte of the shards: footers and counts are in the index. What is kept is

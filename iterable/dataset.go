@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -90,20 +91,43 @@ func (o Options) discover(ctx context.Context, stores shard.Stores, addresses []
 	return onlySaved(found, saved)
 }
 
+// sharedManifest is planManifest: the saved one where it is the same, so that they are not both held.
+func sharedManifest(m *rowgroup.Manifest, saved *shuffle.Manifest) *shuffle.Manifest {
+	if saved == nil || len(saved.Shards) != len(m.Shards()) || !slices.EqualFunc(saved.Groups, m.Groups(), sameGroup) {
+		return planManifest(m)
+	}
+	base, shards := planShards(m.Shards())
+	if base != saved.Base || !slices.Equal(shards, saved.Shards) {
+		return planManifest(m)
+	}
+	return &shuffle.Manifest{Base: base, Shards: saved.Shards, Groups: saved.Groups}
+}
+
+func sameGroup(s shuffle.Group, g rowgroup.Group) bool {
+	return s == shuffle.Group{Shard: g.Shard, Index: g.RowGroup, Rows: g.Rows}
+}
+
 // planManifest is the manifest as package shuffle wants it.
 func planManifest(m *rowgroup.Manifest) *shuffle.Manifest {
-	shards, groups := m.Shards(), m.Groups()
-	p := &shuffle.Manifest{Shards: make([]shuffle.Shard, len(shards)), Groups: make([]shuffle.Group, len(groups))}
-	for i, path := range shard.RelativePaths(shards) {
-		p.Shards[i] = shuffle.Shard{Path: path, Size: shards[i].Size, Version: shards[i].Version}
-	}
-	if len(shards) > 0 {
-		p.Base = strings.TrimSuffix(addresses(shards[:1])[0], p.Shards[0].Path)
-	}
+	groups := m.Groups()
+	p := &shuffle.Manifest{Groups: make([]shuffle.Group, len(groups))}
+	p.Base, p.Shards = planShards(m.Shards())
 	for i, g := range groups {
 		p.Groups[i] = shuffle.Group{Shard: g.Shard, Index: g.RowGroup, Rows: g.Rows}
 	}
 	return p
+}
+
+// planShards are shards as a manifest has them, and what their paths are relative to.
+func planShards(shards []shard.Shard) (base string, all []shuffle.Shard) {
+	all = make([]shuffle.Shard, len(shards))
+	for i, path := range shard.RelativePaths(shards) {
+		all[i] = shuffle.Shard{Path: path, Size: shards[i].Size, Version: shards[i].Version}
+	}
+	if len(shards) > 0 {
+		base = strings.TrimSuffix(addresses(shards[:1])[0], all[0].Path)
+	}
+	return base, all
 }
 
 // Schema is the columns of a draw's blocks: the projection, as the transforms change it.

@@ -58,7 +58,7 @@ func (s *fileSchedule) next() (*load, bool) {
 // load makes the load of a unit. A stream that has most of a unit reads all of it, so that streams
 // of other ranks in this process can use the same block.
 func (s *fileSchedule) load(f fileSpan) *load {
-	u := s.order.sequence.Units()[f.Unit]
+	u := s.order.sequence.Units().At(f.Unit)
 	sp := f.Span
 	if 2*sp.Rows() >= u.Samples {
 		sp.From, sp.To = 0, u.Samples

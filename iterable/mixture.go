@@ -20,7 +20,7 @@ func (d *Dataset) mix(worldSize int, so StreamOptions, buffer, memory int64) (*s
 	if d.options.Plan != nil {
 		return d.savedMix(mo)
 	}
-	units := make([][]shuffle.Unit, len(d.sources))
+	units := make([]*shuffle.Units, len(d.sources))
 	for i, s := range d.sources {
 		if units[i], err = s.cut(d.options.UnitRows); err != nil {
 			return nil, err
@@ -36,7 +36,7 @@ func (d *Dataset) mix(worldSize int, so StreamOptions, buffer, memory int64) (*s
 	lanes := 0
 	for i := range d.sources {
 		o.Buffer = portions[i]
-		if all[i], err = o.Params(units[i]); err != nil {
+		if all[i], err = o.Params(*units[i]); err != nil {
 			return nil, err
 		}
 		lanes = max(lanes, all[i].Lanes)
@@ -44,7 +44,7 @@ func (d *Dataset) mix(worldSize int, so StreamOptions, buffer, memory int64) (*s
 	o.Lanes = lanes
 	for i := range d.sources {
 		if o.Buffer = portions[i]; all[i].Lanes != lanes && !d.perSource() {
-			if all[i], err = o.Params(units[i]); err != nil {
+			if all[i], err = o.Params(*units[i]); err != nil {
 				return nil, err
 			}
 		}
@@ -57,7 +57,7 @@ func (d *Dataset) perSource() bool { return d.options.Batching == shuffle.PerSou
 
 // mixtureAs cuts each source as its params say, and puts the plans together.
 func (d *Dataset) mixtureAs(params []shuffle.Params, weights []shuffle.Weights, o shuffle.MixtureOptions) (*shuffle.Mixture, error) {
-	units := make([][]shuffle.Unit, len(d.sources))
+	units := make([]*shuffle.Units, len(d.sources))
 	for i, s := range d.sources {
 		var err error
 		if units[i], err = s.cut(params[i].UnitRows); err != nil {
@@ -68,11 +68,11 @@ func (d *Dataset) mixtureAs(params []shuffle.Params, weights []shuffle.Weights, 
 }
 
 // mixtureOf puts the plans of the sources together.
-func (d *Dataset) mixtureOf(units [][]shuffle.Unit, params []shuffle.Params, weights []shuffle.Weights, o shuffle.MixtureOptions) (*shuffle.Mixture, error) {
+func (d *Dataset) mixtureOf(units []*shuffle.Units, params []shuffle.Params, weights []shuffle.Weights, o shuffle.MixtureOptions) (*shuffle.Mixture, error) {
 	all := make([]shuffle.Source, len(d.sources))
 	for i, s := range d.sources {
 		name := d.options.Sources[i].Name
-		p, err := shuffle.New(s.data, units[i], params[i], shuffle.SourceSeed(o.Seed, i))
+		p, err := shuffle.New(s.data, *units[i], params[i], shuffle.SourceSeed(o.Seed, i))
 		if err != nil {
 			return nil, &SourceError{name, err}
 		}

@@ -17,7 +17,7 @@ func (x *mixed) bound(rowsDrawn int64) bound {
 		for pass := m.epochs.start.epoch; pass < m.epochs.start.epoch+boundEpochs && (pass == m.epochs.start.epoch || !m.over(pass)); pass++ {
 			n, all, largest := m.sizes.lanesOf(m.epochs.at(pass), &b.load, drawn)
 			held, rows, tick = max(held, n), max(rows, all), max(tick, largest)
-			if len(m.plan.Units()) > boundUnits {
+			if m.plan.Units().Len() > boundUnits {
 				break
 			}
 		}

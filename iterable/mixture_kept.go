@@ -31,7 +31,7 @@ func (s *source) keeps(p *shuffle.Plan) bool {
 }
 
 func newKeptUnits(m *mixedSource) *keptUnits {
-	k := &keptUnits{of: m, residents: make([]*resident, len(m.plan.Units()))}
+	k := &keptUnits{of: m, residents: make([]*resident, m.plan.Units().Len())}
 	k.find()
 	return k
 }
@@ -41,12 +41,12 @@ func newKeptUnits(m *mixedSource) *keptUnits {
 func (k *keptUnits) find() {
 	m := k.of
 	lanes, left := m.plan.Params().Lanes, 0
-	for _, u := range m.plan.Units() {
+	for _, u := range m.plan.Units().All() {
 		if u.Samples > 0 {
 			left++
 		}
 	}
-	seen := make([]bool, len(m.plan.Units()))
+	seen := make([]bool, m.plan.Units().Len())
 	s := newLaneSchedule(m.epochs, m.sizes)
 	last := m.epochs.start.epoch + uint64(lanes)
 	for left > 0 {
@@ -64,7 +64,7 @@ func (k *keptUnits) find() {
 	if m.plan.Params().Assign != shuffle.PerEpoch || left == 0 {
 		return
 	}
-	for u, of := range m.plan.Units() { // some later pass may bring any of them
+	for u, of := range m.plan.Units().All() { // some later pass may bring any of them
 		if !seen[u] && of.Samples > 0 {
 			k.list = append(k.list, keptUnit{u, m.mixed.to})
 		}
@@ -75,9 +75,10 @@ func (k *keptUnits) find() {
 func (k *keptUnits) bytes() (all int64, largest cost) {
 	units := k.of.plan.Units()
 	for _, u := range k.list {
-		c := k.of.sizes.spanCost(units[u.unit], wholeUnit(units[u.unit]), false)
+		unit := units.At(u.unit)
+		c := k.of.sizes.spanCost(unit, wholeUnit(unit), false)
 		largest = largest.largest(c)
-		all += c.bytes() + 2*units[u.unit].Samples*orderBytes // the orders of a pass that ends and of one that begins
+		all += c.bytes() + 2*unit.Samples*orderBytes // the orders of a pass that ends and of one that begins
 	}
 	return all, largest
 }
@@ -99,7 +100,7 @@ func (s *keptSchedule) next() (*load, bool) {
 	}
 	k, of := s.kept.list[s.at], s.kept.of
 	s.at++
-	u := of.plan.Units()[k.unit]
+	u := of.plan.Units().At(k.unit)
 	l := of.sizes.newLoad(u, shuffle.Span{Unit: k.unit, To: u.Samples}, false)
 	l.need = k.need
 	l.wanted = []wanted{{key: s.kept.key(k.unit), rows: int(u.Samples)}}

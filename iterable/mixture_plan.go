@@ -29,7 +29,7 @@ func (d *Dataset) planSources(m *shuffle.Mixture) []PlanSource {
 		of, params := d.sources[i], s.Plan.Params()
 		all[i] = PlanSource{
 			Name: s.Name, Share: float64(shares[i]) / (1 << 20), AllRows: of.manifest.NumRows(), Rule: of.data.Rule, Samples: s.Plan.Rows(),
-			Epoch: counts[i], Passes: float64(counts[i]) / float64(max(1, s.Plan.Rows())), Units: len(s.Plan.Units()), Buffer: params.Buffer,
+			Epoch: counts[i], Passes: float64(counts[i]) / float64(max(1, s.Plan.Rows())), Units: s.Plan.Units().Len(), Buffer: params.Buffer,
 			Kept: of.keeps(s.Plan), Lanes: params.Lanes,
 		}
 	}

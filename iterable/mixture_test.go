@@ -119,7 +119,7 @@ func laneIDs(d *Dataset, source int, p *shuffle.Plan, lane *shuffle.Lane) (out [
 	for it := lane.Iter(); it.Next(&tick); {
 		for _, pick := range tick.Picks {
 			sp := lane.Span(int(pick.Span))
-			u := p.Units()[sp.Unit]
+			u := p.Units().At(sp.Unit)
 			out = append(out, int64(source)*sourceIDs+first[u.Group]+u.Lo+sp.From+int64(lane.RowOrder(int(pick.Span), nil)[pick.Seq]))
 		}
 	}

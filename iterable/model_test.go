@@ -23,7 +23,7 @@ func idsOf(p *shuffle.Plan, firstID []int64, epoch uint64) []int64 {
 					rows[x.Span] = l.RowOrder(int(x.Span), nil)
 				}
 				sp := l.Span(int(x.Span))
-				u := p.Units()[sp.Unit]
+				u := p.Units().At(sp.Unit)
 				lanes[slot] = append(lanes[slot], firstID[u.Group]+u.Lo+sp.From+int64(rows[x.Span][x.Seq]))
 			}
 		}

@@ -14,7 +14,7 @@ import (
 // A numbering numbers the rows of a data set from 0 on: the rows that its rule keeps, unit by unit,
 // in the order of the files. It is immutable.
 type numbering struct {
-	units []shuffle.Unit
+	units *shuffle.Units
 	ends  []int64 // by unit: the number after its last row
 }
 
@@ -33,9 +33,9 @@ func (d *source) numbering() (*numbering, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &numbering{units: units, ends: make([]int64, len(units))}
+	n := &numbering{units: units, ends: make([]int64, units.Len())}
 	end := int64(0)
-	for i, u := range units {
+	for i, u := range units.All() {
 		end += u.Samples
 		n.ends[i] = end
 	}
@@ -60,7 +60,7 @@ func (n *numbering) locate(row int64) (unit int, at int64, err error) {
 }
 
 // first is the number of a unit's first row.
-func (n *numbering) first(unit int) int64 { return n.ends[unit] - n.units[unit].Samples }
+func (n *numbering) first(unit int) int64 { return n.ends[unit] - n.units.At(unit).Samples }
 
 // A RowError is a row number that the data set does not have.
 type RowError struct {
@@ -81,7 +81,7 @@ func (t *Taker) Locate(ctx context.Context, row int64) (rowgroup.Rows, error) {
 	if err != nil {
 		return rowgroup.Rows{}, err
 	}
-	u := t.numbers.units[unit]
+	u := t.numbers.units.At(unit)
 	if t.dataset.rules != nil {
 		if at, err = t.kept(ctx, u, at); err != nil {
 			return rowgroup.Rows{}, err

@@ -147,15 +147,12 @@ func (d *Dataset) batchBytes(o StreamOptions) int64 {
 func (d *Dataset) rowBytes(rows int64) (most, values int64) {
 	shares := d.batchShares()
 	for i, s := range d.sources {
-		var bytes int64
-		for _, g := range s.sizes.decoded() {
-			bytes += g.narrow + g.wide
-		}
+		bytes, allValues := s.sizes.total()
 		of, all := rows, s.manifest.NumRows()
 		if d.mixed() {
 			of = mem.MulDiv(rows, shares[i], 1<<20) + 1
 		}
-		more, moreValues := mem.MulDiv(max(bytes, s.valueBytes()), of, all), mem.MulDiv(s.valueBytes(), of, all)
+		more, moreValues := mem.MulDiv(max(bytes, allValues), of, all), mem.MulDiv(allValues, of, all)
 		if d.perSource() {
 			most, values = max(most, more), max(values, moreValues)
 			continue

@@ -184,7 +184,7 @@ func TestPackedCostIsTheBlocks(t *testing.T) {
 	s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 4})
 	readThrough(t, s)
 	foretold := int64(0)
-	for _, u := range units {
+	for _, u := range units.All() {
 		foretold += d.sizes.packedCost(u, u.Samples, true).bytes()
 	}
 	if took := s.Stats().Decoded; over || foretold > 2*took {

@@ -35,7 +35,7 @@ type PackPlan struct {
 const wellUsed = 0.98
 
 // packPlan is nil where samples are rows.
-func (d *source) packPlan(units []shuffle.Unit) *PackPlan {
+func (d *source) packPlan(units *shuffle.Units) *PackPlan {
 	k := d.packing()
 	if k == nil {
 		return nil
@@ -46,7 +46,7 @@ func (d *source) packPlan(units []shuffle.Unit) *PackPlan {
 	} else {
 		p.Strategy, p.Size = string(k.spec.PackStrategy()), k.spec.Size()
 	}
-	for _, u := range units {
+	for _, u := range units.All() {
 		if p.Blocks += u.Samples; u.Samples > 0 {
 			p.Units++
 		}

@@ -65,13 +65,13 @@ func (table *packTable) packedEpoch(t *testing.T, d *Dataset, times []int, world
 		t.Fatal(err)
 	}
 	if !d.options.Shuffle {
-		return slices.Concat(table.packedUnits(d, units, times, func(int, int) []uint32 { return nil })...)
+		return slices.Concat(table.packedUnits(d, units.List(), times, func(int, int) []uint32 { return nil })...)
 	}
 	p, err := d.plan(world, StreamOptions{Tail: d.options.Tail}, 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocks := table.packedUnits(d, units, times, func(unit, n int) []uint32 {
+	blocks := table.packedUnits(d, units.List(), times, func(unit, n int) []uint32 {
 		e := p.Epoch(epoch)
 		for slot := range p.Params().Lanes {
 			for l, j := e.Lane(slot), 0; j < l.Spans(); j++ {
@@ -82,7 +82,7 @@ func (table *packTable) packedEpoch(t *testing.T, d *Dataset, times []int, world
 		}
 		return nil // it has no block
 	})
-	numbers := make([][]int64, len(units))
+	numbers := make([][]int64, units.Len())
 	var flat []packedBlock
 	for u := range blocks {
 		for _, b := range blocks[u] {

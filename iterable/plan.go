@@ -150,16 +150,16 @@ func (d *Dataset) planRanks(p *Plan, start stepper, o StreamOptions) error {
 }
 
 // weigh adds up the source's shards and their bytes, and returns the bytes to decompress.
-func (d *source) weigh(p *Plan, units []shuffle.Unit) (sliced int64) {
-	p.Units += len(units)
+func (d *source) weigh(p *Plan, units *shuffle.Units) (sliced int64) {
+	p.Units += units.Len()
 	p.read.groups += len(d.data.Groups)
 	p.read.rows += d.manifest.NumRows()
 	var edges []int64
-	for i, u := range units {
+	for _, u := range units.All() {
 		if u.Lo > 0 {
 			edges = append(edges, u.Lo)
 		}
-		if last := i+1 == len(units) || units[i+1].Group != u.Group; last {
+		if last := u.Hi == d.manifest.Groups()[u.Group].Rows; last {
 			if len(edges) > 0 {
 				sliced += d.manifest.SlicedBytes(u.Group, edges)
 			} else {
@@ -186,7 +186,7 @@ type fileVersion struct {
 
 // measure adds the source's data to a plan. Shards that an earlier source has too count once.
 func (d *source) measure(p *Plan, seen map[fileVersion]bool) {
-	shards, sizes := d.manifest.Shards(), d.sizes.decoded()
+	shards := d.manifest.Shards()
 	fresh := make([]bool, len(shards))
 	for i, s := range shards {
 		version := fileVersion{s.URI, s.Size, s.Version}
@@ -201,7 +201,8 @@ func (d *source) measure(p *Plan, seen map[fileVersion]bool) {
 			p.AllRows += group.Rows
 			p.Bytes += group.Bytes
 			p.Encoded += group.Compressed
-			p.Decoded += sizes[g].narrow + sizes[g].wide
+			narrow, wide := d.manifest.DecodedBytes(g)
+			p.Decoded += narrow + wide
 		}
 	}
 }

@@ -93,7 +93,10 @@ func (f *planFile) sum() string {
 		fmt.Fprintf(h, "mixture\n%s\n", f.Mixture)
 		return hex.EncodeToString(h.Sum(nil))
 	}
-	fmt.Fprintf(h, "%s\n%s\n%s\n", f.Manifest, f.Units, f.Params)
+	for _, text := range [][]byte{f.Manifest, []byte(f.Units), f.Params} {
+		h.Write(text) // a hash never fails
+		h.Write([]byte("\n"))
+	}
 	if f.Rule != "" {
 		fmt.Fprintf(h, "%s\n%x\n", f.Rule, f.Counts)
 	}
@@ -152,7 +155,7 @@ func (d *source) addCountsOf(f *planPart, unitRows int64) error {
 		return err
 	}
 	f.Rule = d.data.Rule
-	for _, u := range units {
+	for _, u := range units.All() {
 		f.Counts = binary.AppendUvarint(f.Counts, uint64(u.Samples))
 	}
 	return nil
@@ -237,7 +240,7 @@ func (d *source) planned(tail shuffle.Tail) (*shuffle.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := shuffle.New(d.data, units, params, d.options.Seed)
+	p, err := d.newPlan(units, params, d.options.Seed)
 	if err == nil && p.UnitsHash() != saved.Units {
 		err = &shuffle.MismatchError{Field: "units", Saved: saved.Units, Here: p.UnitsHash()}
 	}

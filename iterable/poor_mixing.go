@@ -132,5 +132,5 @@ func (d *source) paramsWith(p *shuffle.Plan, worldSize int, buffer Size) (shuffl
 	}
 	o.Tail = p.Params().Tail
 	o.Buffer = shuffle.BufferSize{Bytes: size.Bytes}.Resolve(d.samples, d.sampleBytes())
-	return o.Params(p.Units())
+	return o.Params(*p.Units())
 }

@@ -98,13 +98,13 @@ const mostOffsets = 64
 func (s *unitSet) units() (all []shuffle.Unit) {
 	p, units := s.plan.Params(), s.plan.Units()
 	if p.Assign == shuffle.PerEpoch { // some epoch brings any of them
-		return units
+		return units.List()
 	}
 	epochs := 1
 	if p.Tail == shuffle.Carry {
 		epochs = min(p.Lanes, mostOffsets)
 	}
-	read := make([]bool, len(units))
+	read := make([]bool, units.Len())
 	for n := range epochs {
 		e := s.plan.Epoch(uint64(n))
 		for slot := range s.lanes {
@@ -114,7 +114,7 @@ func (s *unitSet) units() (all []shuffle.Unit) {
 			}
 		}
 	}
-	for i, u := range units {
+	for i, u := range units.All() {
 		if read[i] {
 			all = append(all, u)
 		}

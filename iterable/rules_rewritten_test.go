@@ -24,7 +24,7 @@ func (table *ruledTable) rewritten(t *testing.T, d *Dataset, samples [][]int64) 
 	for s, u := 0, 0; s < len(d.data.Shards); s++ {
 		var b bytes.Buffer
 		w := parquet.NewGenericWriter[ruledRow](&b)
-		for ; u < len(units) && int(d.data.Groups[units[u].Group].Shard) == s; u++ {
+		for ; u < units.Len() && int(d.data.Groups[units.At(u).Group].Shard) == s; u++ {
 			for _, id := range samples[u] {
 				if _, err := w.Write(table.rows[id : id+1]); err != nil {
 					t.Fatal(err)
@@ -66,7 +66,7 @@ func TestFilteredOrderIsThatOfTheRewrittenTable(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					samples := samplesOf(filtered, units, times)
+					samples := samplesOf(filtered, units.List(), times)
 					if slices.ContainsFunc(samples, func(u []int64) bool { return len(u) == 0 }) {
 						t.Fatal("a unit has no sample, and no row group can stand for it")
 					}

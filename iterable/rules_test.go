@@ -68,7 +68,7 @@ func checkRuledOrder(t *testing.T, d *Dataset, times []int, world, workers, batc
 	if err != nil {
 		t.Fatal(err)
 	}
-	samples, tail, rows := samplesOf(d, units, times), d.options.Tail, d.NumSamples()
+	samples, tail, rows := samplesOf(d, units.List(), times), d.options.Tail, d.NumSamples()
 	all := slices.Repeat(slices.Concat(samples...), 2)
 	if d.options.Shuffle {
 		p, err := d.plan(world, StreamOptions{Tail: tail}, 0, 0)

@@ -176,7 +176,7 @@ func (s *laneSchedule) siblings() map[int][]sibling {
 	cut := map[int][]sibling{}
 	for _, f := range s.feeds.items {
 		add := func(j int, need int64) {
-			if sp := f.lane.Span(j); sp.Rows() < units[sp.Unit].Samples {
+			if sp := f.lane.Span(j); sp.Rows() < units.At(sp.Unit).Samples {
 				cut[sp.Unit] = append(cut[sp.Unit], sibling{feed: f, span: j, Span: sp, need: s.now.position(f.slot, need)})
 			}
 		}
@@ -184,7 +184,7 @@ func (s *laneSchedule) siblings() map[int][]sibling {
 			add(x.span, f.start)
 		}
 		for j := f.span; j < f.lane.Spans(); j++ {
-			if sp := f.lane.Span(j); sp.Rows() < units[sp.Unit].Samples {
+			if sp := f.lane.Span(j); sp.Rows() < units.At(sp.Unit).Samples {
 				add(j, f.lane.Need(j))
 			}
 		}
@@ -206,7 +206,7 @@ func (s *laneSchedule) load(f *feed, j int) *load {
 		list = s.together(family, list[0])
 	}
 	unit := list[0].Unit
-	u := s.epochs.plan.Units()[unit]
+	u := s.epochs.plan.Units().At(unit)
 	l := s.sizes.newLoad(u, shuffle.Span{Unit: unit, From: list[0].From, To: list[len(list)-1].To}, len(list) == 1)
 	l.need = f.need
 	for _, b := range list {

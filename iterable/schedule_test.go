@@ -72,7 +72,7 @@ func TestLaneSchedule(t *testing.T) {
 					}
 					seen[w.key] = l
 					sp := w.lane.Span(int(w.span))
-					first := e.plan.Units()[sp.Unit].Lo
+					first := e.plan.Units().At(sp.Unit).Lo
 					lo, hi := first+sp.From, first+sp.To
 					if lo != l.rows.Lo+int64(w.offset) || int(sp.Rows()) != w.rows {
 						t.Errorf("%v is rows %d..%d, wanted at %d of %d..%d", w.key, lo, hi, w.offset, l.rows.Lo, l.rows.Hi)
@@ -166,7 +166,7 @@ func TestFileSchedule(t *testing.T) {
 			o.parts(st, func(f fileSpan) {
 				k := f.key()
 				x, seen := want[k]
-				lo := q.Units()[f.Unit].Lo
+				lo := q.Units().At(f.Unit).Lo
 				if !seen {
 					keys = append(keys, k)
 					x = [2]int64{lo + f.From, lo + f.To}
@@ -182,7 +182,7 @@ func TestFileSchedule(t *testing.T) {
 			if len(l.wanted) != 1 || first != x[0] || l.wanted[0].rows != int(x[1]-x[0]) {
 				t.Errorf("%+v: %v is wanted from %d on, %d rows, of %v", w, k, first, l.wanted[0].rows, x)
 			}
-			if u := q.Units()[k.span]; l.rows.Hi-l.rows.Lo != u.Rows() && l.rows.Hi-l.rows.Lo != x[1]-x[0] || l.shared != (w.WorldSize > 1) {
+			if u := q.Units().At(int(k.span)); l.rows.Hi-l.rows.Lo != u.Rows() && l.rows.Hi-l.rows.Lo != x[1]-x[0] || l.shared != (w.WorldSize > 1) {
 				t.Errorf("%+v: %v is loaded as %d..%d for %v, shared %t", w, k, l.rows.Lo, l.rows.Hi, x, l.shared)
 			}
 		}

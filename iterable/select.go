@@ -150,7 +150,7 @@ func (d *Dataset) KeptGroups() (all [][]bool, err error) {
 			return nil, err
 		}
 		kept := make([]bool, len(s.manifest.Groups()))
-		for _, u := range units {
+		for _, u := range units.All() {
 			kept[u.Group] = kept[u.Group] || u.Samples > 0
 		}
 		all = append(all, kept)

@@ -36,29 +36,13 @@ type sizes struct {
 	repeats  bool             // rows may come more than once, and then loads are not divided
 	pack     *packing         // nil: no sample has several rows
 	packed   func() packSizes // with pack
-	decoded  func() []decoded // by group
-	few      sync.Map         // rowgroup.Kept by group and rows
-}
-
-// decoded is what a group takes in memory, in bytes: its narrow columns and its wide ones. whole is
-// what of the narrow ones cannot be divided.
-type decoded struct {
-	narrow, wide, whole int64
-	scratch             rowgroup.Scratch
-	rule                int64 // the columns of the rule, while the group is decoded
+	decoded  func(group int) decoded
+	total    func() (decoded, values int64) // of all groups, each as a block of its own
+	few      sync.Map                       // rowgroup.Kept by group and rows
 }
 
 func newSizes(m *rowgroup.Manifest, copied bool) *sizes {
-	return &sizes{manifest: m, copied: copied, decoded: sync.OnceValue(func() []decoded {
-		all := make([]decoded, len(m.Groups()))
-		for g := range all {
-			all[g].narrow, all[g].wide = m.DecodedBytes(g)
-			all[g].whole = min(m.WholeBytes(g), all[g].narrow)
-			all[g].scratch = m.Scratch(g)
-			_, all[g].rule = m.RuleBytes(g)
-		}
-		return all
-	})}
+	return &sizes{manifest: m, copied: copied, decoded: newDecodedGroups(m).of, total: sync.OnceValues(m.TotalBytes)}
 }
 
 // newLoad is the load of a span of a unit, charged for all rows that are decoded. divided says that
@@ -108,7 +92,7 @@ func (c cost) beyondFree() int64 { return max(0, c.scratch-freeScratch) }
 // cost is what a load of rows takes, each of which is a sample.
 func (s *sizes) cost(group int, lo, hi int64, divided bool) cost {
 	g, rows := s.manifest.Groups()[group], hi-lo
-	d := s.decoded()[group]
+	d := s.decoded(group)
 	c := cost{fetch: s.fetchBytes(group, rows), scratch: d.scratch.Of(rows, g.Rows, divided) + rows*scratchBytes}
 	if rows < g.Rows {
 		d.narrow, d.wide, d.whole = d.slice(rows, g.Rows)
@@ -121,7 +105,7 @@ func (s *sizes) cost(group int, lo, hi int64, divided bool) cost {
 func (s *sizes) ruledCost(u shuffle.Unit, samples int64, divided bool) cost {
 	rows, held := u.Rows(), min(samples, u.Rows())
 	all := s.manifest.Groups()[u.Group].Rows
-	d := s.decoded()[u.Group]
+	d := s.decoded(u.Group)
 	c := cost{fetch: s.fetchBytes(u.Group, rows), scratch: d.scratch.OfKept(held, rows, all) + slice(d.rule, rows, all) + rows*(scratchBytes+ruleScratch)}
 	if 2*held < rows { // else the blocks have the memory of all rows
 		return c.divideKept(s.kept(u.Group, held), samples, divided)

@@ -49,13 +49,14 @@ type source struct {
 
 	cutting chan struct{} // a value while units are cut and counted
 	mu      sync.Mutex
-	units   map[int64][]shuffle.Unit // by unit_rows
+	units   map[int64]*shuffle.Units // by unit_rows
+	last    *shuffle.Plan            // that was made last
 }
 
 // newSource binds the rule of the options to shards, and counts its samples.
 func newSource(ctx context.Context, c *common, addresses []string, m *rowgroup.Manifest, o Options) (*source, error) {
 	d := &source{
-		common: c, options: o, addresses: addresses, manifest: m, data: planManifest(m), units: map[int64][]shuffle.Unit{}, cutting: make(chan struct{}, 1),
+		common: c, options: o, addresses: addresses, manifest: m, data: sharedManifest(m, o.Manifest), units: map[int64]*shuffle.Units{}, cutting: make(chan struct{}, 1),
 		sizes: newSizes(m, shard.ReadsOf(c.stores, m.Shards()) > 0), // no reads: a disk, whose bytes are lent
 	}
 	for _, g := range m.Groups() {
@@ -106,7 +107,7 @@ func (d *source) countSamples(ctx context.Context) error {
 		return err
 	}
 	d.samples = 0
-	for _, u := range units {
+	for _, u := range units.All() {
 		d.samples += u.Samples
 	}
 	if d.samples == 0 && d.manifest.NumRows() > 0 {
@@ -135,12 +136,12 @@ func (d *source) check() error {
 const neverCut = 16 << 20
 
 // cut returns the units of the manifest, with their samples; unitRows pins their size.
-func (d *source) cut(unitRows int64) ([]shuffle.Unit, error) {
+func (d *source) cut(unitRows int64) (*shuffle.Units, error) {
 	return d.cutWithin(context.Background(), unitRows)
 }
 
 // cutWithin is cut; ctx ends the counting that a rule may need.
-func (d *source) cutWithin(ctx context.Context, unitRows int64) ([]shuffle.Unit, error) {
+func (d *source) cutWithin(ctx context.Context, unitRows int64) (*shuffle.Units, error) {
 	if u := d.unitsOf(unitRows); u != nil {
 		return u, nil
 	}
@@ -164,19 +165,21 @@ func (d *source) cutWithin(ctx context.Context, unitRows int64) ([]shuffle.Unit,
 		}
 	}, unitRows)
 	if err == nil && d.rules != nil {
-		err = d.count(ctx, u, unitRows)
+		list := u.List()
+		err = d.count(ctx, list, unitRows)
+		u = shuffle.ListUnits(list)
 	}
 	if err != nil {
 		return nil, err
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.units[unitRows] = u
-	return u, nil
+	d.units[unitRows] = &u
+	return &u, nil
 }
 
 // unitsOf returns units that were cut before, else nil.
-func (d *source) unitsOf(unitRows int64) []shuffle.Unit {
+func (d *source) unitsOf(unitRows int64) *shuffle.Units {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.units[unitRows]
@@ -201,11 +204,30 @@ func (d *source) plan(worldSize int, so StreamOptions, buffer, memory int64) (*s
 		}
 		o.Buffer = shuffle.BufferSize{Rows: size.Rows, Bytes: size.Bytes, Memory: memory, WorldSize: worldSize}.Resolve(d.samples, d.sampleBytes())
 	}
-	params, err := o.Params(units)
+	params, err := o.Params(*units)
 	if err != nil {
 		return nil, err
 	}
-	return shuffle.New(d.data, units, params, d.options.Seed)
+	return d.newPlan(units, params, d.options.Seed)
+}
+
+// newPlan makes the plan of units of this source, or returns the last one where it is the same, as it
+// is for all ranks of an engine: plans are large beside streams.
+func (d *source) newPlan(units *shuffle.Units, params shuffle.Params, seed uint64) (*shuffle.Plan, error) {
+	d.mu.Lock()
+	last := d.last
+	d.mu.Unlock()
+	if last != nil && last.Seed() == seed && last.Params() == params {
+		return last, nil
+	}
+	p, err := shuffle.New(d.data, *units, params, seed)
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.last = p
+	return p, nil
 }
 
 // sampleBytes is the uncompressed bytes of all columns of the samples, as of mean rows.
@@ -228,7 +250,7 @@ func (d *source) resume(state shuffle.State, tail shuffle.Tail) (*shuffle.Plan, 
 	if err != nil {
 		return nil, err
 	}
-	p, err := shuffle.New(d.data, units, *state.Params, state.Seed)
+	p, err := d.newPlan(units, *state.Params, state.Seed)
 	if err != nil {
 		return nil, err
 	}
@@ -239,7 +261,7 @@ func (d *source) resume(state shuffle.State, tail shuffle.Tail) (*shuffle.Plan, 
 	if err != nil {
 		return nil, err
 	}
-	return shuffle.New(d.data, units, params, state.Seed)
+	return d.newPlan(units, params, state.Seed)
 }
 
 // sequence makes the order without shuffle.
@@ -248,20 +270,11 @@ func (d *source) sequence(state *shuffle.State) (*shuffle.Sequence, error) {
 	if err != nil {
 		return nil, err
 	}
-	q, err := shuffle.NewSequence(d.data, units)
+	q, err := shuffle.NewSequence(d.data, *units)
 	if err != nil || state == nil {
 		return q, err
 	}
 	return q, d.explain(*state, state.FitsSequence(q))
-}
-
-// valueBytes is what the values of all rows take.
-func (d *source) valueBytes() int64 {
-	var bytes int64
-	for g := range d.manifest.Groups() {
-		bytes += d.manifest.ValueBytes(g)
-	}
-	return bytes
 }
 
 // lose keeps a loss, and tells of it once.

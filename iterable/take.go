@@ -74,9 +74,7 @@ func (d *Dataset) DecodedBytes() (bytes int64) {
 }
 
 func (d *source) decodedBytes() (bytes int64) {
-	for _, g := range d.sizes.decoded() {
-		bytes += g.narrow + g.wide
-	}
+	bytes, _ = d.sizes.total()
 	if d.rules != nil {
 		return mem.MulDiv(bytes, d.samples, max(1, d.manifest.NumRows()))
 	}
@@ -148,7 +146,7 @@ type takerBound struct {
 
 func (d *Dataset) takerBound(n *numbering, o TakerOptions) takerBound {
 	b := takerBound{store: d.options.StoreMemory, scratch: o.Scratch, moreScratch: o.MoreScratch}
-	for _, u := range n.units {
+	for _, u := range n.units.All() {
 		if u.Samples == 0 {
 			continue
 		}
@@ -237,7 +235,7 @@ func (t *Taker) draw(rows []int64) (*Draw, error) {
 	*d = Draw{Blocks: d.Blocks[:0], Picks: d.Picks[:0], units: d.units[:0], from: t, Rows: len(rows), Valid: len(rows), Epoch: -1, Step: -1, Position: -1}
 	q, ok := t.requests.Get().(*request)
 	if !ok {
-		q = &request{places: make([]int32, len(t.numbers.units))}
+		q = &request{places: make([]int32, t.numbers.units.Len())}
 	}
 	defer func() {
 		for _, u := range q.units {
@@ -283,7 +281,7 @@ func (t *Taker) release(d *Draw) {
 
 // cost is the bytes that a unit is foretold to take.
 func (t *Taker) cost(unit int32) int64 {
-	u := t.numbers.units[unit]
+	u := t.numbers.units.At(int(unit))
 	return t.dataset.sizes.spanCost(u, wholeUnit(u), false).bytes()
 }
 
@@ -304,7 +302,7 @@ func (t *Taker) load(unit int32) (*load, error) {
 	case <-t.ctx.Done():
 		return nil, context.Cause(t.ctx)
 	}
-	u := t.numbers.units[unit]
+	u := t.numbers.units.At(int(unit))
 	l := t.dataset.sizes.newLoad(u, wholeUnit(u), false)
 	l.wanted = []wanted{{rows: int(u.Samples)}}
 	r := t.ahead

@@ -33,6 +33,27 @@ func (m *Manifest) ValueBytes(g int) int64 {
 	return addCapped(e.values, e.wide)
 }
 
+// TotalBytes adds up DecodedBytes and ValueBytes of all groups. It reads each record once.
+func (m *Manifest) TotalBytes() (decoded, values int64) {
+	for s := range m.files {
+		r, err := parseRecord(m.files[s].record)
+		if err != nil {
+			continue // Open has parsed it
+		}
+		columns := m.columnsOf(s)
+		for g := m.first[s]; g < m.first[s+1]; g++ {
+			e := estimator{r: &r, group: g - m.first[s]}
+			for _, n := range columns {
+				e.column(n, m.groups[g].Rows)
+			}
+			large := addCapped(e.narrow, e.wide)
+			decoded = addCapped(decoded, addCapped(large, e.smallBytes(large)))
+			values = addCapped(values, addCapped(e.estimated.values, e.wide))
+		}
+	}
+	return decoded, values
+}
+
 // Items predicts how many items the lists of a column of group g have, nulls and empty lists among
 // them. The column is a list of single values.
 func (m *Manifest) Items(g, column int) int64 {

@@ -71,10 +71,8 @@ func (e *estimator) tables(n *node) {
 
 // fewScratch is what a column of a group takes until its few rows are copied: all its rows, and
 // the items that are copied. Wide values are copied page by page.
-func (m *Manifest) fewScratch(g int, n *node) int64 {
-	r, group := m.groupRecord(g)
-	e := estimator{r: &r, group: group}
-	rows := m.groups[g].Rows
+func fewScratch(r *record, group int, rows int64, n *node) int64 {
+	e := estimator{r: r, group: group}
 	e.column(n, rows)
 	if _, isWide := e.wideSize(n, rows); !isWide {
 		e.orders(n)

@@ -54,7 +54,7 @@ func (m *Manifest) Scratch(g int) Scratch {
 			e.column(n, rows)
 			s.Column = max(s.Column, scratchBytes(e.narrow))
 		}
-		s.Few = max(s.Few, m.fewScratch(g, n))
+		s.Few = max(s.Few, fewScratch(&r, group, rows, n))
 	}
 	return s
 }

@@ -59,7 +59,8 @@ func ParseKnown(block []byte, shards int) ([]Known, error) {
 			return nil, errSegment
 		}
 		if schemas[e.schema.id] == nil {
-			schemas[e.schema.id] = &e.schema
+			schema := e.schema
+			schemas[schema.id] = &schema
 		}
 		all[i] = Known{record: e.record, schema: schemas[e.schema.id]}
 	}

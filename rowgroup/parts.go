@@ -35,8 +35,12 @@ func OpenParts(ctx context.Context, store shard.Store, parts []Part, o Options) 
 	}
 	var shards []shard.Shard
 	var known []Known
-	for _, p := range parts {
-		shards, known = append(shards, p.Shards...), append(known, p.Footers...)
+	if len(parts) == 1 { // maybe millions
+		shards, known = parts[0].Shards, parts[0].Footers
+	} else {
+		for _, p := range parts {
+			shards, known = append(shards, p.Shards...), append(known, p.Footers...)
+		}
 	}
 	o = o.withDefaults(store, shards)
 	footers, err := loadFooters(ctx, store, shards, known, o)
@@ -126,6 +130,9 @@ func (b *binding) partitioned() (shards []shard.Shard, lacking map[string]int) {
 				keys = append(keys, p.Key)
 			}
 		}
+	}
+	if len(b.parts) == 1 && len(b.parts[0].Rename) == 0 {
+		return b.parts[0].Shards, lacking
 	}
 	shards = make([]shard.Shard, 0, len(b.footers))
 	for i, part := range b.parts {

@@ -49,6 +49,9 @@ func normal(uri string) string {
 		}
 		return path.Clean(rest)
 	case scheme != "":
+		if strings.HasPrefix(uri, scheme) && uri[len(scheme):len(uri)-len(rest)] == "://" {
+			return uri // as most are: one of a million is not copied
+		}
 		return scheme + "://" + rest // keys of a bucket are not cleaned: a//b and a/b are two objects
 	case uri == "":
 		return ""

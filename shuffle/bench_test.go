@@ -1,6 +1,7 @@
 package shuffle
 
 import (
+	"fmt"
 	"runtime"
 	"testing"
 
@@ -25,7 +26,7 @@ func studyManifest(shards int) *Manifest {
 // caller's.
 func BenchmarkPlanMillionGroups(b *testing.B) {
 	m := studyManifest(222_222)
-	units := wholeUnits(b, m, 0)
+	units := cutUnits(b, m, 0)
 	for b.Loop() {
 		before := heap()
 		params, err := Options{Buffer: m.Rows() / 100, WorldSize: 8}.Params(units)
@@ -42,7 +43,7 @@ func BenchmarkPlanMillionGroups(b *testing.B) {
 			lanes[slot] = e.Lane(slot)
 		}
 		b.ReportMetric(float64(heap()-before)/1e6, "heap-MB")
-		b.ReportMetric(float64(len(units)), "units")
+		b.ReportMetric(float64(units.Len()), "units")
 		runtime.KeepAlive(lanes)
 	}
 }
@@ -54,7 +55,7 @@ func TestPlanMillionGroups(t *testing.T) {
 	}
 	before := heap()
 	m := studyManifest(222_222)
-	units := wholeUnits(t, m, 0)
+	units := cutUnits(t, m, 0)
 	params, err := Options{Buffer: m.Rows() / 100, WorldSize: 8}.Params(units)
 	if err != nil {
 		t.Fatal(err)
@@ -68,9 +69,9 @@ func TestPlanMillionGroups(t *testing.T) {
 		lanes[slot] = e.Lane(slot)
 	}
 	bytes := heap() - before
-	t.Logf("%d units: %d MB with the manifest", len(units), bytes/1e6)
+	t.Logf("%d units: %d MB with the manifest", units.Len(), bytes/1e6)
 	if bytes > 200e6 {
-		t.Errorf("%d bytes for %d units", bytes, len(units))
+		t.Errorf("%d bytes for %d units", bytes, units.Len())
 	}
 	if size := len(p.State(1, 2, 3).JSON()); size >= 1024 {
 		t.Errorf("a state of %d bytes", size)
@@ -149,4 +150,53 @@ func BenchmarkRNG(b *testing.B) {
 		x ^= r.uint64()
 	}
 	runtime.KeepAlive(x)
+}
+
+// manyGroups is 10 groups in each of so many shards.
+func manyGroups(shards int) *Manifest {
+	m := &Manifest{Shards: make([]Shard, shards), Groups: make([]Group, 0, 10*shards)}
+	for s := range m.Shards {
+		m.Shards[s] = Shard{Path: fmt.Sprintf("date=2026-11-24/part-%07d.parquet", s), Size: 10 << 30, Version: "v"}
+		for g := range int32(10) {
+			m.Groups = append(m.Groups, Group{Shard: int32(s), Index: g, Rows: 50_000})
+		}
+	}
+	return m
+}
+
+// A plan of ten million groups holds no struct for each of them: with its manifest, whose paths are
+// of 35 bytes, it keeps to 300 MB, and making it allocates little beyond what it keeps.
+func TestPlanTenMillionGroups(t *testing.T) {
+	if testing.Short() || racetest.Enabled {
+		t.Skip("ten million groups")
+	}
+	before := heap()
+	m := manyGroups(1_000_000)
+	manifest := heap() - before
+	var started, ended runtime.MemStats
+	runtime.ReadMemStats(&started)
+	p := newPlan(t, m, Options{Buffer: m.Rows() / 100, WorldSize: 8000}, 7)
+	lane := p.Epoch(0).Lane(5)
+	runtime.ReadMemStats(&ended)
+	made, all := int64(ended.TotalAlloc-started.TotalAlloc), heap()-before
+	t.Logf("%d MB for the manifest, %d MB with the plan and a lane; %d MB were allocated for these", manifest/1e6, all/1e6, made/1e6)
+	if all > 300e6 || made > 60e6 {
+		t.Errorf("%d bytes of %d units with the manifest, %d allocated; want at most 300 MB and 60 MB", all, p.Units().Len(), made)
+	}
+	runtime.KeepAlive(lane)
+}
+
+// BenchmarkPlanTenMillionGroups plans ten million row groups of a million shards for 8,000 ranks, and
+// the lanes of one rank.
+func BenchmarkPlanTenMillionGroups(b *testing.B) {
+	before := heap()
+	m := manyGroups(1_000_000)
+	for b.Loop() {
+		p := newPlan(b, m, Options{Buffer: m.Rows() / 100, WorldSize: 8000}, 7)
+		lane := p.Epoch(0).Lane(5)
+		b.StopTimer()
+		b.ReportMetric(float64(heap()-before)/1e6, "heap-MB")
+		b.StartTimer()
+		runtime.KeepAlive(lane)
+	}
 }

@@ -82,8 +82,12 @@ func (e *Epoch) place(at int, rows int64) cut {
 		return cut{shard: at}
 	}
 	u := e.plan.shardUnits[e.shards[at]]
-	for rows > 0 && rows >= e.plan.units[u].Samples {
-		rows -= e.plan.units[u].Samples
+	for rows > 0 {
+		samples := e.plan.units.At(u).Samples
+		if rows < samples {
+			break
+		}
+		rows -= samples
 		u++
 	}
 	return cut{shard: at, unit: u, row: rows}

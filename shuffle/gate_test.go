@@ -112,7 +112,7 @@ func mixPlan(p *Plan, batch int) *mixing {
 		if !ok {
 			panic("a lane ended early")
 		}
-		x.add(p.units[s.Unit].Group, p.units[s.Unit].Lo+s.From+int64(row))
+		x.add(p.units.At(s.Unit).Group, p.units.At(s.Unit).Lo+s.From+int64(row))
 	}
 	return x
 }

@@ -34,7 +34,8 @@ func randomManifest(r *rng, shards, groups int, lo, hi int64) *Manifest {
 	return manifestOf(rows...)
 }
 
-func wholeUnits(t testing.TB, m *Manifest, unitRows int64) []Unit {
+// cutUnits cuts groups that say nothing of their bytes and pages.
+func cutUnits(t testing.TB, m *Manifest, unitRows int64) Units {
 	t.Helper()
 	units, err := CutUnits(m, func(int) Layout { return Layout{} }, unitRows)
 	if err != nil {
@@ -43,12 +44,24 @@ func wholeUnits(t testing.TB, m *Manifest, unitRows int64) []Unit {
 	return units
 }
 
+// wholeUnits are the same one by one.
+func wholeUnits(t testing.TB, m *Manifest, unitRows int64) []Unit {
+	t.Helper()
+	units := cutUnits(t, m, unitRows)
+	return units.List()
+}
+
 func newPlan(t testing.TB, m *Manifest, o Options, seed uint64) *Plan {
 	t.Helper()
-	return planOf(t, m, wholeUnits(t, m, o.UnitRows), o, seed)
+	return planOfUnits(t, m, cutUnits(t, m, o.UnitRows), o, seed)
 }
 
 func planOf(t testing.TB, m *Manifest, units []Unit, o Options, seed uint64) *Plan {
+	t.Helper()
+	return planOfUnits(t, m, ListUnits(units), o, seed)
+}
+
+func planOfUnits(t testing.TB, m *Manifest, units Units, o Options, seed uint64) *Plan {
 	t.Helper()
 	params, err := o.Params(units)
 	if err != nil {
@@ -96,7 +109,7 @@ func appendPicks(out []testRow, l *Lane, tick *Tick, orders map[uint32][]uint32)
 	}
 	for _, p := range tick.Picks {
 		s := l.Span(int(p.Span))
-		u := l.epoch.plan.units[s.Unit]
+		u := l.epoch.plan.units.At(s.Unit)
 		out = append(out, testRow{u.Group, u.Lo + s.From + int64(orders[p.Span][p.Seq])})
 	}
 	for _, j := range tick.Finished {

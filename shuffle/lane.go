@@ -61,7 +61,7 @@ func (l *Lane) lineSpans() []span {
 			}
 		}
 		for u := first; u < end; u++ {
-			lo, hi := int64(0), p.units[u].Samples
+			lo, hi := int64(0), p.units.At(u).Samples
 			if s == from.shard && u == from.unit {
 				lo = from.row
 			}
@@ -111,7 +111,7 @@ func permIdentity(n int) []uint32 {
 	return a
 }
 
-func (p *Plan) shardOf(s span) int32 { return p.manifest.Groups[p.units[s.unit].Group].Shard }
+func (p *Plan) shardOf(s span) int32 { return p.manifest.Groups[p.units.At(int(s.unit)).Group].Shard }
 
 // shardPlaces shuffles the lane's shards, taken in the order of the line.
 func (l *Lane) shardPlaces(r *rng, spans []span) map[int32]uint64 {

@@ -178,7 +178,7 @@ func TestLocality(t *testing.T) {
 						for j := range l.Spans() {
 							unit := l.Span(j).Unit
 							lanes[unit]++
-							shard := m.Groups[p.units[unit].Group].Shard
+							shard := m.Groups[p.units.At(unit).Group].Shard
 							if ranks[shard] == nil {
 								ranks[shard] = map[int]bool{}
 							}
@@ -193,8 +193,8 @@ func TestLocality(t *testing.T) {
 				for _, n := range lanes {
 					cuts += n - 1
 				}
-				if shared > c.world-1 || cuts > p.params.Lanes-1 || len(lanes) != len(p.units) {
-					t.Errorf("%+v: %d shards are shared, %d units are cut in %d lanes, %d units of %d", c, shared, cuts, p.params.Lanes, len(lanes), len(p.units))
+				if shared > c.world-1 || cuts > p.params.Lanes-1 || len(lanes) != p.units.Len() {
+					t.Errorf("%+v: %d shards are shared, %d units are cut in %d lanes, %d units of %d", c, shared, cuts, p.params.Lanes, len(lanes), p.units.Len())
 				}
 			}
 		})
@@ -234,11 +234,11 @@ func TestSpread(t *testing.T) {
 		l := p.Epoch(0).Lane(0)
 		open, left := map[int32]bool{}, map[int32]int{}
 		for j := range l.Spans() {
-			left[m.Groups[p.units[l.Span(j).Unit].Group].Shard]++
+			left[m.Groups[p.units.At(l.Span(j).Unit).Group].Shard]++
 		}
 		most := 0
 		for j := range l.Spans() {
-			s := m.Groups[p.units[l.Span(j).Unit].Group].Shard
+			s := m.Groups[p.units.At(l.Span(j).Unit).Group].Shard
 			open[s] = true
 			most = max(most, len(open))
 			if left[s]--; left[s] == 0 {

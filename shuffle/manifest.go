@@ -1,7 +1,6 @@
 package shuffle
 
 import (
-	"bufio"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -120,27 +119,42 @@ func (m *Manifest) Versions() string {
 // hasher writes integers as 8 bytes little-endian and texts as their length and bytes, so no two
 // inputs write the same.
 type hasher struct {
-	h hash.Hash
-	w *bufio.Writer
+	h   hash.Hash
+	buf []byte // that h has not seen
 }
 
-func newHasher(name string) hasher {
-	h := sha256.New()
-	s := hasher{h: h, w: bufio.NewWriterSize(h, 4096)}
+const hasherBytes = 4096
+
+func newHasher(name string) *hasher {
+	s := &hasher{h: sha256.New(), buf: make([]byte, 0, hasherBytes)}
 	s.text(name)
 	return s
 }
 
-func (s hasher) number(n int64) {
-	s.w.Write(binary.LittleEndian.AppendUint64(s.w.AvailableBuffer(), uint64(n))) // a hash never fails
+func (s *hasher) number(n int64) {
+	if len(s.buf)+8 > hasherBytes {
+		s.flush()
+	}
+	s.buf = binary.LittleEndian.AppendUint64(s.buf, uint64(n))
 }
 
-func (s hasher) text(t string) {
+func (s *hasher) text(t string) {
 	s.number(int64(len(t)))
-	s.w.WriteString(t)
+	for len(t) > 0 {
+		if len(s.buf) == hasherBytes {
+			s.flush()
+		}
+		n := min(len(t), hasherBytes-len(s.buf))
+		s.buf, t = append(s.buf, t[:n]...), t[n:]
+	}
 }
 
-func (s hasher) sum() string {
-	s.w.Flush()
+func (s *hasher) flush() {
+	s.h.Write(s.buf) // a hash never fails
+	s.buf = s.buf[:0]
+}
+
+func (s *hasher) sum() string {
+	s.flush()
 	return hex.EncodeToString(s.h.Sum(nil))
 }

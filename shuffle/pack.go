@@ -5,7 +5,7 @@ package shuffle
 // may ask.
 func (l *Lane) RuleOrder(j, n int, dst []uint32) []uint32 {
 	p := l.epoch.plan
-	u := p.units[l.spans[j].unit]
+	u := p.units.At(int(l.spans[j].unit))
 	r := newRNG(domPack, p.seed, l.epoch.number, uint64(u.Group), uint64(u.Lo))
 	return permutation(&r, dst, n)
 }

@@ -11,7 +11,7 @@ func TestRuleOrder(t *testing.T) {
 	m := &Manifest{Shards: []Shard{{Path: "a"}}, Groups: []Group{{Rows: 60}, {Index: 1, Rows: 40}}}
 	units := []Unit{{Group: 0, Hi: 30, Samples: 9}, {Group: 0, Lo: 30, Hi: 60, Samples: 7}, {Group: 1, Hi: 40, Samples: 8}}
 	m.Rule = "0123456789abcdef"
-	p, err := New(m, units, Params{Lanes: 3, Quantum: 1, Life: 2, Buffer: 10, Start: Filled, Assign: Sticky, Tail: Short}, 5)
+	p, err := New(m, ListUnits(units), Params{Lanes: 3, Quantum: 1, Life: 2, Buffer: 10, Start: Filled, Assign: Sticky, Tail: Short}, 5)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import "math"
 // concurrent use.
 type Plan struct {
 	manifest *Manifest
-	units    []Unit
+	units    Units
 	params   Params
 	seed     uint64
 
@@ -21,10 +21,10 @@ type Plan struct {
 }
 
 // New makes the plan of a manifest that was cut into units. The units must be those of [CutUnits]
-// or of their kind: ascending, none without rows, all rows of all groups. Under the manifest's rule
+// or listed ones of their kind: ascending, none without rows, all rows of all groups. Under the manifest's rule
 // each has the samples that the rule makes of its rows. Manifest and units are kept and must not
 // change any more.
-func New(m *Manifest, units []Unit, params Params, seed uint64) (*Plan, error) {
+func New(m *Manifest, units Units, params Params, seed uint64) (*Plan, error) {
 	if err := m.Validate(); err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func (p *Plan) indexShards() {
 	shards := len(p.manifest.Shards)
 	p.shardUnits = make([]int, shards+1)
 	p.shardRows = make([]int64, shards)
-	for _, u := range p.units {
+	for _, u := range p.units.All() {
 		s := p.manifest.Groups[u.Group].Shard
 		p.shardUnits[s+1]++
 		p.shardRows[s] += u.Samples
@@ -66,7 +66,10 @@ func (p *Plan) shuffledShards(id uint64) []uint32 {
 }
 
 // Units of the plan, by number.
-func (p *Plan) Units() []Unit { return p.units }
+func (p *Plan) Units() *Units { return &p.units }
+
+// Seed of the plan.
+func (p *Plan) Seed() uint64 { return p.seed }
 
 // Params of the plan.
 func (p *Plan) Params() Params { return p.params }

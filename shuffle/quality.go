@@ -53,7 +53,7 @@ func (p *Plan) QualityOf(params Params, globalBatch int64) Quality {
 // rowMeanUnit is the mean over all rows of the rows of their unit.
 func (p *Plan) rowMeanUnit() float64 {
 	var sum float64
-	for _, u := range p.units {
+	for _, u := range p.units.All() {
 		n := float64(u.Samples)
 		sum += n * n
 	}

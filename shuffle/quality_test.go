@@ -47,7 +47,7 @@ func TestQualityIsSane(t *testing.T) {
 		c := randomCase(t, 7000+n)
 		q := c.plan.Quality(64)
 		if !(q.Deff >= 1) || c.plan.Rows() > 0 && !(q.Units >= 0.5 && q.Units <= 64.5 && q.Independent > 0) {
-			t.Errorf("%s with %d units: %+v", c.name, len(c.plan.units), q)
+			t.Errorf("%s with %d units: %+v", c.name, c.plan.units.Len(), q)
 		}
 	}
 }

@@ -51,7 +51,7 @@ func referenceCase(t *testing.T, c orderCase, in *bytes.Buffer) string {
 	o, p := c.options, c.plan.params
 	var samples []int64
 	if c.plan.manifest.Rule != "" {
-		for _, u := range c.plan.units {
+		for _, u := range c.plan.units.All() {
 			samples = append(samples, u.Samples)
 		}
 	}

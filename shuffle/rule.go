@@ -56,7 +56,7 @@ func (o Options) Validate() error {
 }
 
 // Params chooses the parameters for these units. The choice is a frozen function of its arguments.
-func (o Options) Params(units []Unit) (Params, error) {
+func (o Options) Params(units Units) (Params, error) {
 	if err := o.Validate(); err != nil {
 		return Params{}, err
 	}
@@ -108,9 +108,12 @@ type sizes struct {
 	units, rows, largest int64
 }
 
-func measure(units []Unit) sizes {
+func measure(units Units) sizes {
+	if units.list == nil {
+		return units.sizes
+	}
 	var s sizes
-	for _, u := range units {
+	for _, u := range units.list {
 		if n := u.Samples; n > 0 {
 			s.units++
 			s.rows += n

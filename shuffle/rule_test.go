@@ -48,18 +48,18 @@ func TestRule(t *testing.T) {
 		{"life of 65,535 at most", evenUnits(1_000_000, 8), Options{Buffer: 1 << 40, Lanes: 1}, 1, 1, 65535, false, 8_000_000},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p, err := c.o.Params(c.units)
+			p, err := c.o.Params(ListUnits(c.units))
 			if err != nil {
 				t.Fatal(err)
 			}
 			if p.Lanes != c.lanes || p.Quantum != c.quantum || p.Life != c.d {
 				t.Errorf("L %d, A %d, D %d; want %d, %d, %d", p.Lanes, p.Quantum, p.Life, c.lanes, c.quantum, c.d)
 			}
-			plan := &Plan{params: p, sizes: measure(c.units)}
+			plan := &Plan{params: p, sizes: measure(ListUnits(c.units))}
 			if got := plan.Bound(p.Lanes); got != c.boundOfRows {
 				t.Errorf("bound %d, want %d", got, c.boundOfRows)
 			}
-			s := measure(c.units)
+			s := measure(ListUnits(c.units))
 			need := int64(p.Lanes) * laneBound(p.Quantum, 1, p.laneUnit(s.rows, s.largest))
 			if over := need > c.o.Buffer; over != c.boundOverR {
 				t.Errorf("needs %d rows, the buffer has %d", need, c.o.Buffer)
@@ -74,14 +74,14 @@ func TestRuleProperties(t *testing.T) {
 		r := newRNG("test", 11, n)
 		units := evenUnits(int(r.below(200)), 1+int64(r.below(100_000)))
 		o := Options{Buffer: int64(r.below(1 << (1 + r.below(40)))), WorldSize: 1 + int(r.below(100)), MaxWorldSize: int(r.below(200))}
-		p, err := o.Params(units)
+		p, err := o.Params(ListUnits(units))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if p.Lanes%o.WorldSize != 0 || p.Lanes < o.MaxWorldSize || p.Lanes < o.WorldSize {
 			t.Errorf("%d: %d lanes for %+v", n, p.Lanes, o)
 		}
-		s := measure(units)
+		s := measure(ListUnits(units))
 		unit, share := p.laneUnit(s.rows, s.largest), p.Buffer/int64(p.Lanes)
 		if laneBound(p.Quantum, p.Life, unit) > share && p.Life > 1 {
 			t.Errorf("%d: life %d is over the share of %d rows", n, p.Life, share)
@@ -138,7 +138,7 @@ func TestOptionsRefuse(t *testing.T) {
 		{Tail: "wrap"},
 		{UnitRows: -1},
 	} {
-		if p, err := o.Params(evenUnits(10, 10)); err == nil {
+		if p, err := o.Params(ListUnits(evenUnits(10, 10))); err == nil {
 			t.Errorf("%+v makes %s", o, p)
 		}
 	}
@@ -160,7 +160,7 @@ func TestParamsValidate(t *testing.T) {
 func TestNewRefuses(t *testing.T) {
 	m := manifestOf([]int64{10, 20}, []int64{30})
 	units := wholeUnits(t, m, 0)
-	params, err := Options{Buffer: 10}.Params(units)
+	params, err := Options{Buffer: 10}.Params(ListUnits(units))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,18 +176,18 @@ func TestNewRefuses(t *testing.T) {
 		"no group":      func(u []Unit) []Unit { return append(u, Unit{Group: 3, Hi: 1, Samples: 1}) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := New(m, spoil(append([]Unit{}, units...)), params, 0); err == nil {
+			if _, err := New(m, ListUnits(spoil(append([]Unit{}, units...))), params, 0); err == nil {
 				t.Errorf("%s: accepted", name)
 			}
 		})
 	}
-	if _, err := New(m, units, Params{}, 0); err == nil {
+	if _, err := New(m, ListUnits(units), Params{}, 0); err == nil {
 		t.Error("zero parameters are accepted")
 	}
-	if _, err := New(&Manifest{Groups: m.Groups}, units, params, 0); err == nil {
+	if _, err := New(&Manifest{Groups: m.Groups}, ListUnits(units), params, 0); err == nil {
 		t.Error("groups without shards are accepted")
 	}
-	if _, err := NewSequence(m, units[:2]); err == nil {
+	if _, err := NewSequence(m, ListUnits(units[:2])); err == nil {
 		t.Error("a sequence without all units is accepted")
 	}
 }

@@ -64,7 +64,7 @@ func sameLane(t *testing.T, a, b *Lane, back []int) {
 	}
 	for j := range a.Spans() {
 		x, y := a.Span(j), b.Span(j)
-		u, v := a.epoch.plan.units[x.Unit], b.epoch.plan.units[y.Unit]
+		u, v := a.epoch.plan.units.At(x.Unit), b.epoch.plan.units.At(y.Unit)
 		y.Unit = back[y.Unit]
 		if x != y || a.Arrival(j) != b.Arrival(j) {
 			t.Fatalf("span %d is %+v in tick %d, in the rewritten table %+v in tick %d", j, x, a.Arrival(j), y, b.Arrival(j))
@@ -95,12 +95,12 @@ func TestRuledSequence(t *testing.T) {
 		m := randomManifest(&r, 5, 4, 0, 50)
 		units := wholeUnits(t, m, int64(r.below(20)))
 		thin(&r, m, units)
-		a, err := NewSequence(m, units)
+		a, err := NewSequence(m, ListUnits(units))
 		if err != nil {
 			t.Fatal(err)
 		}
 		w, kept, back := rewritten(m, units)
-		b, err := NewSequence(w, kept)
+		b, err := NewSequence(w, ListUnits(kept))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,15 +143,15 @@ func TestSamplesRefused(t *testing.T) {
 			m := manifestOf([]int64{10})
 			m.Rule = c.rule
 			units := []Unit{{Hi: 10, Samples: c.samples}}
-			params, err := Options{Buffer: 10}.Params(wholeUnits(t, manifestOf([]int64{10}), 0))
+			params, err := Options{Buffer: 10}.Params(cutUnits(t, manifestOf([]int64{10}), 0))
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = New(m, units, params, 0)
+			_, err = New(m, ListUnits(units), params, 0)
 			if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
 				t.Errorf("a plan: %v", err)
 			}
-			_, err = NewSequence(m, units)
+			_, err = NewSequence(m, ListUnits(units))
 			if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
 				t.Errorf("a sequence: %v", err)
 			}
@@ -184,7 +184,7 @@ func TestStateOfARule(t *testing.T) {
 	ruled := manifestOf([]int64{10, 20}, []int64{30})
 	ruled.Rule = someRule
 	p := planOf(t, ruled, wholeUnits(t, ruled, 0), Options{}, 0)
-	q, err := NewSequence(ruled, wholeUnits(t, ruled, 0))
+	q, err := NewSequence(ruled, ListUnits(wholeUnits(t, ruled, 0)))
 	if err != nil {
 		t.Fatal(err)
 	}

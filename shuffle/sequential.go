@@ -5,39 +5,39 @@ import "sort"
 // Sequence is the order without shuffle: position p is the p-th sample of the units. It is
 // immutable and safe for concurrent use.
 type Sequence struct {
-	units   []Unit
+	units   Units
 	starts  []int64 // first position of unit i; one more than units
 	content string
 	rule    string
 }
 
 // NewSequence of units as CutUnits makes them. They are kept and must not change any more.
-func NewSequence(m *Manifest, units []Unit) (*Sequence, error) {
+func NewSequence(m *Manifest, units Units) (*Sequence, error) {
 	if err := m.Validate(); err != nil {
 		return nil, err
 	}
 	if err := checkUnits(m, units); err != nil {
 		return nil, err
 	}
-	s := &Sequence{units: units, starts: make([]int64, len(units)+1), content: m.Content(), rule: m.Rule}
-	for i, u := range units {
+	s := &Sequence{units: units, starts: make([]int64, units.Len()+1), content: m.Content(), rule: m.Rule}
+	for i, u := range units.All() {
 		s.starts[i+1] = s.starts[i] + u.Samples
 	}
 	return s, nil
 }
 
 // Rows is N, the samples of an epoch.
-func (s *Sequence) Rows() int64 { return s.starts[len(s.units)] }
+func (s *Sequence) Rows() int64 { return s.starts[s.units.Len()] }
 
 // Units of the sequence, in order.
-func (s *Sequence) Units() []Unit { return s.units }
+func (s *Sequence) Units() *Units { return &s.units }
 
 // Start is the position of the first sample of unit i.
 func (s *Sequence) Start(i int) int64 { return s.starts[i] }
 
 // UnitAt is the unit that holds position p, which must be in [0, Rows).
 func (s *Sequence) UnitAt(p int64) int {
-	return sort.Search(len(s.units), func(i int) bool { return s.starts[i+1] > p })
+	return sort.Search(s.units.Len(), func(i int) bool { return s.starts[i+1] > p })
 }
 
 // Spans calls yield with the spans that make the positions [lo, hi), in order.
@@ -45,7 +45,7 @@ func (s *Sequence) Spans(lo, hi int64, yield func(Span)) {
 	if lo >= hi {
 		return
 	}
-	for i := s.UnitAt(lo); i < len(s.units) && s.starts[i] < hi; i++ {
+	for i := s.UnitAt(lo); i < s.units.Len() && s.starts[i] < hi; i++ {
 		from, to := max(lo, s.starts[i])-s.starts[i], min(hi, s.starts[i+1])-s.starts[i]
 		if from < to {
 			yield(Span{Unit: i, From: from, To: to})

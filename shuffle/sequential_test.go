@@ -9,7 +9,7 @@ func TestSequenceIsFileOrder(t *testing.T) {
 		r := newRNG("test", 16, n)
 		m := randomManifest(&r, 5, 4, 0, 50)
 		units := wholeUnits(t, m, int64(r.below(20)))
-		s, err := NewSequence(m, units)
+		s, err := NewSequence(m, ListUnits(units))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -42,7 +42,7 @@ func TestStateJSON(t *testing.T) {
 	if n := len(large.JSON()); n >= 1024 {
 		t.Errorf("a state of %d bytes", n)
 	}
-	seq, err := NewSequence(goldenManifest(), p.Units())
+	seq, err := NewSequence(p.manifest, *p.Units())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func (tr trainer) run(t *testing.T, saved []byte, world, batch, steps int) ([][]
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := New(tr.m, tr.units, *s.Params, s.Seed)
+	p, err := New(tr.m, ListUnits(tr.units), *s.Params, s.Seed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +219,7 @@ func (tr trainer) resume(t *testing.T, p *Plan, e *Epoch, w Worker, pos, rows in
 		if !ok {
 			t.Fatal("a lane ended early")
 		}
-		out = append(out, testRow{p.units[span.Unit].Group, p.units[span.Unit].Lo + span.From + int64(row)})
+		out = append(out, testRow{p.units.At(span.Unit).Group, p.units.At(span.Unit).Lo + span.From + int64(row)})
 	}
 	return out
 }
@@ -231,11 +231,11 @@ func TestResumeAtEveryStep(t *testing.T) {
 		r := newRNG("test", 19, n)
 		m := randomManifest(&r, 6, 3, 1, 60)
 		units := wholeUnits(t, m, int64(r.below(2)*20))
-		params, err := Options{Buffer: 1 + int64(r.below(200)), WorldSize: 1 + int(r.below(6)), Tail: []Tail{Drop, Pad, Short}[n%3], UnitRows: 20}.Params(units)
+		params, err := Options{Buffer: 1 + int64(r.below(200)), WorldSize: 1 + int(r.below(6)), Tail: []Tail{Drop, Pad, Short}[n%3], UnitRows: 20}.Params(ListUnits(units))
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := New(m, units, params, n)
+		p, err := New(m, ListUnits(units), params, n)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -43,30 +43,25 @@ type Layout struct {
 // ceil(rows/unitRows) slices, edges moved to pages where there are any. Else a group is cut into
 // the largest p of 8, 4, 2 whose slices keep 16 MiB and whose bytes to decode grow by at most a
 // tenth, and whatever is over 256 MiB or 2^24 rows is cut by rows until it is not.
-func CutUnits(m *Manifest, layout func(group int) Layout, unitRows int64) ([]Unit, error) {
+func CutUnits(m *Manifest, layout func(group int) Layout, unitRows int64) (Units, error) {
 	if unitRows < 0 {
-		return nil, refuse("unit_rows", "%d is not a number of rows", unitRows)
+		return Units{}, refuse("unit_rows", "%d is not a number of rows", unitRows)
 	}
-	units := make([]Unit, 0, len(m.Groups))
+	units := Units{groups: m.Groups}
 	for g := range m.Groups {
 		rows := m.Groups[g].Rows
 		if rows == 0 {
+			units.add(g, 0, nil)
 			continue
 		}
 		l := layout(g)
 		if need := leastUnits(rows, l.Bytes, unitRows); need > maxGroupUnits {
-			return nil, refuse("unit_rows", "group %d of shard %q (%d rows, %d bytes) would be %d units, the limit is %d",
+			return Units{}, refuse("unit_rows", "group %d of shard %q (%d rows, %d bytes) would be %d units, the limit is %d",
 				m.Groups[g].Index, m.Shards[m.Groups[g].Shard].Path, rows, l.Bytes, need, maxGroupUnits)
 		}
-		lo := int64(0)
-		for _, edge := range groupEdges(rows, l, unitRows) {
-			units = append(units, Unit{Group: g, Lo: lo, Hi: edge, Samples: edge - lo})
-			lo = edge
+		if !units.add(g, rows, groupEdges(rows, l, unitRows)) {
+			return Units{}, refuse("unit_rows", "the units of %d row groups are more than %d", g+1, math.MaxInt32)
 		}
-		units = append(units, Unit{Group: g, Lo: lo, Hi: rows, Samples: rows - lo})
-	}
-	if len(units) > math.MaxInt32 {
-		return nil, refuse("unit_rows", "%d units are more than %d", len(units), math.MaxInt32)
 	}
 	return units, nil
 }
@@ -172,9 +167,13 @@ func nearest(pages []int64, row int64) int64 {
 
 // checkUnits says whether the units cover the groups of a manifest and have samples as its rule
 // allows.
-func checkUnits(m *Manifest, units []Unit) error {
+func checkUnits(m *Manifest, u Units) error {
+	units := u.list
 	if len(units) > math.MaxInt32 {
 		return refuse("units", "%d are more than %d", len(units), math.MaxInt32)
+	}
+	if units == nil && u.n > 0 {
+		return checkCut(m, u)
 	}
 	i := 0
 	for g := range m.Groups {
@@ -199,6 +198,19 @@ func checkUnits(m *Manifest, units []Unit) error {
 	return nil
 }
 
+// checkCut says whether units that were cut may be those of a manifest.
+func checkCut(m *Manifest, u Units) error {
+	switch {
+	case len(u.groups) != len(m.Groups) || &u.groups[0] != &m.Groups[0]:
+		return refuse("units", "are cut from another manifest")
+	case m.Rule != "":
+		return refuse("units", "have the samples of a rule: they must be listed, not cut")
+	case u.sizes.largest > math.MaxInt32:
+		return refuse("units", "the largest has %d rows, the limit is %d", u.sizes.largest, math.MaxInt32)
+	}
+	return nil
+}
+
 // checkSamples says whether unit i may have its samples.
 func (m *Manifest) checkSamples(i int, u Unit) error {
 	switch {
@@ -211,9 +223,9 @@ func (m *Manifest) checkSamples(i int, u Unit) error {
 }
 
 // hashUnits tells how groups were cut, and under a rule how many samples each unit has.
-func hashUnits(units []Unit, ruled bool) string {
+func hashUnits(units Units, ruled bool) string {
 	h := newHasher("shardfeed/units/1")
-	for _, u := range units {
+	for _, u := range units.All() {
 		h.number(int64(u.Group))
 		h.number(u.Lo)
 		if ruled {

@@ -99,10 +99,13 @@ func TestCutUnitsCoverTheGroups(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := checkUnits(m, units); err != nil {
-			t.Fatalf("case %d: %v", n, err)
+		if err := checkUnits(m, ListUnits(units.List())); err != nil || len(units.List()) != units.Len() {
+			t.Fatalf("case %d: %d units: %v", n, units.Len(), err)
 		}
-		for _, u := range units {
+		for i, u := range units.All() {
+			if at := units.At(i); at != u {
+				t.Fatalf("case %d: unit %d is %+v, and by number %+v", n, i, u, at)
+			}
 			l, rows := layouts[u.Group], m.Groups[u.Group].Rows
 			if unitRows == 0 && u.Rows() > 1 && !mulLE(u.Rows(), l.Bytes, maxUnitBytes, rows) {
 				t.Errorf("case %d: unit %+v of %d rows in %d bytes", n, u, rows, l.Bytes)
@@ -121,7 +124,7 @@ func TestCutUnitsRefuses(t *testing.T) {
 		t.Run(fmt.Sprintf("%+v", c.rows), func(t *testing.T) {
 			m := manifestOf([]int64{c.rows})
 			if units, err := CutUnits(m, func(int) Layout { return Layout{Bytes: c.bytes} }, c.unitRows); err == nil {
-				t.Errorf("%+v makes %d units", c, len(units))
+				t.Errorf("%+v makes %d units", c, units.Len())
 			}
 		})
 	}

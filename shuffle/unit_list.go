@@ -1,0 +1,137 @@
+package shuffle
+
+import (
+	"iter"
+	"math"
+	"sort"
+)
+
+// Units are the units of a manifest, by number, in the order of its groups. Most groups are one
+// unit, which is computed from the group: only groups that are cut or empty are held. It does not
+// change.
+type Units struct {
+	list   []Unit  // where they were given one by one; else nil
+	groups []Group // of the manifest
+	odd    []oddGroup
+	edges  []int64 // inner edges of all odd groups
+	n      int
+	sizes  sizes // of all, unless they are listed
+}
+
+// An oddGroup has no unit or several ones.
+type oddGroup struct {
+	group uint32
+	first uint32 // number of its first unit, or of the next group's
+	edges uint32 // its first edge in Units.edges, and its units beyond the first
+}
+
+// ListUnits are units that are given one by one. The list is kept and must not change any more.
+func ListUnits(list []Unit) Units { return Units{list: list, n: len(list)} }
+
+// Len is their number.
+func (u *Units) Len() int { return u.n }
+
+// At is unit i.
+func (u *Units) At(i int) Unit {
+	if u.list != nil {
+		return u.list[i]
+	}
+	o := sort.Search(len(u.odd), func(o int) bool { return int(u.odd[o].first) > i }) - 1
+	if o < 0 {
+		return u.whole(i)
+	}
+	odd, edges := u.odd[o], u.edgesOf(o)
+	piece := i - int(odd.first)
+	if rows := u.groups[odd.group].Rows; rows == 0 {
+		return u.whole(int(odd.group) + 1 + piece)
+	} else if piece <= len(edges) {
+		return newUnit(int(odd.group), edges, piece, rows)
+	}
+	return u.whole(int(odd.group) + piece - len(edges))
+}
+
+func (u *Units) edgesOf(o int) []int64 {
+	if o+1 == len(u.odd) {
+		return u.edges[u.odd[o].edges:]
+	}
+	return u.edges[u.odd[o].edges:u.odd[o+1].edges]
+}
+
+func (u *Units) whole(group int) Unit {
+	rows := u.groups[group].Rows
+	return Unit{Group: group, Hi: rows, Samples: rows}
+}
+
+func newUnit(group int, edges []int64, piece int, rows int64) Unit {
+	lo, hi := int64(0), rows
+	if piece > 0 {
+		lo = edges[piece-1]
+	}
+	if piece < len(edges) {
+		hi = edges[piece]
+	}
+	return Unit{Group: group, Lo: lo, Hi: hi, Samples: hi - lo}
+}
+
+// All yields the units and their numbers, in order.
+func (u *Units) All() iter.Seq2[int, Unit] {
+	return func(yield func(int, Unit) bool) {
+		for i, one := range u.list {
+			if !yield(i, one) {
+				return
+			}
+		}
+		if u.list == nil {
+			u.walk(yield)
+		}
+	}
+}
+
+// walk is All by the groups, which takes no search.
+func (u *Units) walk(yield func(int, Unit) bool) {
+	i, o := 0, 0
+	for g := range u.groups {
+		if o == len(u.odd) || int(u.odd[o].group) != g {
+			if !yield(i, u.whole(g)) {
+				return
+			}
+			i++
+			continue
+		}
+		rows, edges := u.groups[g].Rows, u.edgesOf(o)
+		for piece := 0; piece <= len(edges) && rows > 0; piece++ {
+			if !yield(i, newUnit(g, edges, piece, rows)) {
+				return
+			}
+			i++
+		}
+		o++
+	}
+}
+
+// List is the units one by one, in memory that the caller may change.
+func (u *Units) List() []Unit {
+	all := make([]Unit, 0, u.n)
+	for _, one := range u.All() {
+		all = append(all, one)
+	}
+	return all
+}
+
+// add adds a group, which comes after those that were added: its units lie between the edges. It
+// returns false where they are too many.
+func (u *Units) add(group int, rows int64, edges []int64) bool {
+	units := 1 + len(edges)
+	if rows == 0 {
+		units, edges = 0, nil
+	}
+	if units != 1 {
+		u.odd = append(u.odd, oddGroup{group: uint32(group), first: uint32(u.n), edges: uint32(len(u.edges))})
+		u.edges = append(u.edges, edges...)
+	}
+	u.n += units
+	if units > 0 {
+		u.sizes.units, u.sizes.rows, u.sizes.largest = int64(u.n), u.sizes.rows+rows, max(u.sizes.largest, largest(rows, edges))
+	}
+	return u.n <= math.MaxInt32
+}
