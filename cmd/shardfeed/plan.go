@@ -16,17 +16,22 @@ import (
 )
 
 func (a *app) plan() *cobra.Command {
-	f := &flags{}
+	f, nodes := &flags{}, &planNodes{}
 	saved := saveFile{flag: "save", kind: planKind()}
 	c := &cobra.Command{
 		Use:   "plan [flags] ADDRESS...",
 		Short: "Show a run's order, memory and mixing before anything but footers is read",
 		Long: `plan shows what a run with the same flags would do: the parameters of its order, units and lanes,
 steps of each rank, the memory that a rank needs, what is read before the first batch, and how
-well batches would be mixed.`,
+well batches would be mixed.
+
+With --nodes it also shows what a job on that many nodes would do: requests of its start with a saved
+plan and without, bytes and disk of a node, requests of the first epoch, and what is fetched again
+when a node is lost or replaced.`,
 		Example: `  shardfeed plan data/ --shuffle --batch-size 256 --world-size 8
   shardfeed plan data/ --shuffle --shuffle-buffer 4GiB --memory 2GiB --json
-  shardfeed plan data/ --shuffle --world-size 8 --save run.plan`,
+  shardfeed plan data/ --shuffle --world-size 8 --save run.plan
+  shardfeed plan s3://bucket/table --shuffle --world-size 8000 --nodes 1000 --node-bandwidth 2GiB`,
 	}
 	fs := c.Flags()
 	f.data(fs)
@@ -40,9 +45,13 @@ well batches would be mixed.`,
 	f.split(fs)
 	f.object(fs)
 	fs.StringVar(&saved.name, "save", "", "write the list of shards, their footers and the parameters of the order into this `file`, for --plan of all ranks and later runs")
+	nodes.flags(fs)
 	f.remote(fs)
 	return a.verb(c, func(ctx context.Context, addresses []string) (err error) {
 		if err := f.check(ctx, fs); err != nil {
+			return err
+		}
+		if err := nodes.check(fs, f); err != nil {
 			return err
 		}
 		if saved.name != "" {
@@ -60,7 +69,18 @@ well batches would be mixed.`,
 			return err
 		}
 		chosen := rowChoice{Rows: p.AllRows, Samples: p.Rows, Rule: p.Rule, Bytes: p.RuleBytes, Seconds: counting.Seconds()}
-		show := func() error { return a.print(f, planObject(p, chosen), planReport(p, chosen)) }
+		job, err := nodes.job(p, ds, f)
+		if err != nil {
+			return err
+		}
+		show := func() error {
+			object, text := planObject(p, chosen), planReport(p, chosen)
+			if job != nil {
+				object.Job = job
+				job.report(text, p)
+			}
+			return a.print(f, object, text)
+		}
 		save := func() error { return savePlan(ctx, saved, ds.Dataset, f, addresses) }
 		switch {
 		case saved.name == "":
@@ -79,20 +99,29 @@ func savePlan(ctx context.Context, to saveFile, ds *iterable.Dataset, f *flags, 
 	if err := to.apart(ctx, ds.Shards(), f, addresses); err != nil {
 		return err
 	}
+	content, err := planBytes(ds, f)
+	if err != nil {
+		return err
+	}
+	return to.write(ctx, content)
+}
+
+// planBytes is what a saved plan holds.
+func planBytes(ds *iterable.Dataset, f *flags) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "shardfeed-plan-")
 	if err != nil {
-		return fileError(err)
+		return nil, fileError(err)
 	}
 	defer os.RemoveAll(dir)
 	name := filepath.Join(dir, "plan")
 	if err := ds.SavePlan(name, f.worldSize, iterable.StreamOptions{BatchSize: f.batchSize, Tail: f.tailOrDefault(), LocalWorldSize: mem.LocalWorldSize()}); err != nil {
-		return fileError(err)
+		return nil, fileError(err)
 	}
 	content, err := os.ReadFile(name)
 	if err != nil {
-		return fileError(err)
+		return nil, fileError(err)
 	}
-	return to.write(ctx, content)
+	return content, nil
 }
 
 // A plan is what plan prints with --json.
@@ -134,6 +163,7 @@ type plan struct {
 	Amplification float64          `json:"decode_amplification"`
 	Quality       *quality         `json:"quality"` // null without shuffle
 	Proposals     []string         `json:"proposals"`
+	Job           *jobOfNodes      `json:"job"` // null without --nodes
 }
 
 // A planSource is a source of a mixture.
