@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -10,7 +11,7 @@ torch = pytest.importorskip("torch")
 
 import torch.distributed as dist  # noqa: E402
 
-from shardfeed import errors  # noqa: E402
+from shardfeed import PaddingWarning, errors  # noqa: E402
 from shardfeed.torch import StreamingDataset, _agree, _meeting  # noqa: E402
 from shardfeed.torch._meeting import Meeting  # noqa: E402
 
@@ -99,6 +100,26 @@ def test_the_first_iteration_compares(job, shards, monkeypatch):
     with ThreadPoolExecutor(2) as pool:
         found = list(pool.map(first, ranks))
     assert all("seed: " in text and "1 on rank 0" in text and "2 on rank 1" in text for text in found), found
+
+
+def test_any_error_of_a_rank_fails_the_others(job, shards, monkeypatch):
+    """Such as a warning that the program made an error: rank 0 warns of padding."""
+    store = dist.HashStore()
+    monkeypatch.setattr(_agree, "_store", lambda world_size: store)
+    ranks = [StreamingDataset(shards, batch_size=96, cache=False, rank=rank, world_size=2, timeout=60) for rank in range(2)]
+    ranks[1]._agree = ranks[0]._agree
+
+    def first(dataset):
+        try:
+            return next(iter(dataset))
+        except Exception as e:
+            return e
+
+    with warnings.catch_warnings(), ThreadPoolExecutor(2) as pool:
+        warnings.simplefilter("error", PaddingWarning)
+        found = list(pool.map(first, ranks))
+    assert isinstance(found[0], PaddingWarning), found
+    assert isinstance(found[1], errors.RankMismatchError) and "rank 0 could not begin: shardfeed: the last of" in str(found[1])
 
 
 class Place:

@@ -167,7 +167,7 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
     def _begin_here(self, outputs: int) -> BatchIterator:
         try:
             return self._batches(plain=True, bundle=BUNDLE if self._rows_wanted else 0, outputs=outputs)
-        except ShardfeedError as e:
+        except Exception as e:
             if not self._compared:
                 self._compared = True
                 if (meeting := self._meet()) is not None:
