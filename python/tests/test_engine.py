@@ -227,6 +227,18 @@ def test_old_logs_are_swept(place: Place) -> None:
     assert sorted(f.name for f in directory.iterdir()) == [new.with_suffix(".lock").name, new.name]
 
 
+def test_old_inventories_are_swept(place: Place) -> None:
+    """A killed job leaves what another node found beside the engine's socket."""
+    directory = place.engine().socket.parent
+    old, new, other = (directory / f"{name}.inventory" for name in ("0123456789abcdef", "fedcba9876543210", "stock"))
+    for file in (old, new, other):
+        file.touch()
+    for file in (old, other):
+        os.utime(file, (0, time.time() - 8 * 86400))
+    _runtime.sweep(directory)
+    assert sorted(directory.iterdir()) == [new, other]
+
+
 def test_files_of_others_are_not_swept(place: Place) -> None:
     directory = place.engine().socket.parent
     name = "0123456789abcdef"
