@@ -75,7 +75,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def job(engines: list[Engine | None], *, store: Any = None, timeout: float | None = 60.0, pause: float = 0.0) -> list[Any]:
-    """What each rank has, with its engine: an Opening, or an error. A rank of None does not come."""
+    """What each rank has: an Opening, or an error. A rank whose engine is None does not come."""
     store = store or dist.HashStore()
 
     def one(rank: int) -> Any:
