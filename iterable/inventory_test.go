@@ -61,6 +61,22 @@ func TestInventorySparesFooters(t *testing.T) {
 	}
 }
 
+// Footers of an inventory are kept: the node may be the one that lists for all next time.
+func TestInventoryIsKept(t *testing.T) {
+	store := &counting{Store: files(t, [][]int{{40, 12}, {9}}, noImage)}
+	v, index := inventoryOf(t, open(t, store, Options{})), t.TempDir()
+	for range 2 {
+		open(t, store, Options{Inventory: v, IndexDir: index})
+	}
+	store.lists, store.opens = 0, 0
+	if d := open(t, store, Options{IndexDir: index}); store.lists != 1 || store.opens != 0 || d.NumRows() != 61 {
+		t.Errorf("%d lists, %d opens, %d rows", store.lists, store.opens, d.NumRows())
+	}
+	if left, err := os.ReadDir(index); err != nil || len(left) != 1 {
+		t.Errorf("the index has %v, %v", left, err)
+	}
+}
+
 // Under another rule the rows are counted here, so that the ranks can say how their rules differ.
 func TestInventoryOfAnotherRule(t *testing.T) {
 	store := files(t, [][]int{{40, 12}, {9}}, noImage)

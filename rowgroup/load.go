@@ -37,6 +37,9 @@ type footerLoader struct {
 func loadFooters(ctx context.Context, store shard.Store, shards []shard.Shard, known []Known, o Options) ([]loaded, error) {
 	l := footerLoader{store: store, parallel: o.Parallel, events: o.Events, hot: o.Hot, schemas: map[schemaID]*fileSchema{}}
 	if all, ok, err := l.loadKnown(ctx, shards, known); ok {
+		if err == nil && o.KeepKnown && o.IndexDir != "" {
+			l.keep(o.IndexDir, shards, known)
+		}
 		return all, err
 	}
 	if o.IndexDir != "" {
@@ -56,6 +59,16 @@ func loadFooters(ctx context.Context, store shard.Store, shards []shard.Shard, k
 		}
 	}
 	return all, err
+}
+
+// keep adds known footers to the index.
+func (l *footerLoader) keep(dir string, shards []shard.Shard, known []Known) {
+	for i, s := range shards {
+		l.fresh = append(l.fresh, indexEntry{key: newShardKey(l.store, s), record: known[i].record, schema: *known[i].schema})
+	}
+	if err := addToIndex(dir, l.fresh); err != nil {
+		l.unusable(dir, err)
+	}
 }
 
 func (l *footerLoader) unusable(dir string, err error) {

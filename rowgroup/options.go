@@ -39,6 +39,9 @@ type Options struct {
 	// IndexDir is where footers are kept for the next start. "" keeps none.
 	IndexDir string
 
+	// KeepKnown keeps the footers of Part.Footers there too.
+	KeepKnown bool
+
 	Parallel int   // footers in flight; 0 means what the shards' store likes, else 16
 	Pool     *Pool // of what is fetched and decoded; nil means a pool of the manifest's own
 	Hot      *Hot  // what is kept in memory for all manifests that share it; nil keeps nothing
