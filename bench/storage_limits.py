@@ -56,7 +56,7 @@ def checks():
               many_shards),
         Check("storage, start of 10,000 shards with a plan", ("shards",), "S3, nothing kept on disk; against reading the footers",
               "<= 1/5 of the CPU time, <= 1/2 of the memory beyond that of one shard, no request", planned_start),
-        Check("storage, plan of 10 million row groups", (), "no file: the order alone, for 8,000 ranks", "<= 0.7 CPU s, <= 300 MB with the manifest",
+        Check("storage, plan of 10 million row groups", (), "no file: the order for 8,000 ranks", "<= 0.7 CPU s, <= 300 MB in all",
               planned_groups),
         Check("storage, a second run asks for nothing", ("tokens",), "S3, a cache that warm filled", "no GET", second_run),
         Check("storage, half a cache, 3 epochs", ("tokens",), "S3", "keep: bytes fetched again <= 1.03x the optimum", half_a_cache),

@@ -91,7 +91,7 @@ func (o Options) discover(ctx context.Context, stores shard.Stores, addresses []
 	return onlySaved(found, saved)
 }
 
-// sharedManifest is planManifest: the saved one where it is the same, so that they are not both held.
+// sharedManifest is planManifest, or the saved one where it is the same: one of them is held.
 func sharedManifest(m *rowgroup.Manifest, saved *shuffle.Manifest) *shuffle.Manifest {
 	if saved == nil || len(saved.Shards) != len(m.Shards()) || !slices.EqualFunc(saved.Groups, m.Groups(), sameGroup) {
 		return planManifest(m)

@@ -211,8 +211,8 @@ func (d *source) plan(worldSize int, so StreamOptions, buffer, memory int64) (*s
 	return d.newPlan(units, params, d.options.Seed)
 }
 
-// newPlan makes the plan of units of this source, or returns the last one where it is the same, as it
-// is for all ranks of an engine: plans are large beside streams.
+// newPlan makes the plan of units of this source, or returns the last one where it is the same. All
+// ranks of an engine have the same plan, which is large beside a stream.
 func (d *source) newPlan(units *shuffle.Units, params shuffle.Params, seed uint64) (*shuffle.Plan, error) {
 	d.mu.Lock()
 	last := d.last

@@ -186,8 +186,8 @@ func TestPlanTenMillionGroups(t *testing.T) {
 	runtime.KeepAlive(lane)
 }
 
-// BenchmarkPlanTenMillionGroups plans ten million row groups of a million shards for 8,000 ranks, and
-// the lanes of one rank.
+// BenchmarkPlanTenMillionGroups plans ten million row groups of a million shards for 8,000 ranks,
+// and the lane of one.
 func BenchmarkPlanTenMillionGroups(b *testing.B) {
 	before := heap()
 	m := manyGroups(1_000_000)

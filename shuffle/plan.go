@@ -21,9 +21,9 @@ type Plan struct {
 }
 
 // New makes the plan of a manifest that was cut into units. The units must be those of [CutUnits]
-// or listed ones of their kind: ascending, none without rows, all rows of all groups. Under the manifest's rule
-// each has the samples that the rule makes of its rows. Manifest and units are kept and must not
-// change any more.
+// of this manifest, or listed ones of their kind: ascending, none without rows, all rows of all
+// groups. Under the manifest's rule they are listed, each with the samples that the rule makes of
+// its rows. Manifest and units are kept and must not change any more.
 func New(m *Manifest, units Units, params Params, seed uint64) (*Plan, error) {
 	if err := m.Validate(); err != nil {
 		return nil, err

@@ -118,8 +118,8 @@ func (u *Units) List() []Unit {
 	return all
 }
 
-// add adds a group, which comes after those that were added: its units lie between the edges. It
-// returns false where they are too many.
+// add adds the next group, whose units lie between the edges. It returns false when there are too
+// many units.
 func (u *Units) add(group int, rows int64, edges []int64) bool {
 	units := 1 + len(edges)
 	if rows == 0 {

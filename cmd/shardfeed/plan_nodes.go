@@ -54,7 +54,7 @@ func (n *planNodes) check(fs *pflag.FlagSet, f *flags) error {
 	return nil
 }
 
-// A jobOfNodes is what a job on several nodes does, computed from footers. Requests are those of S3.
+// A jobOfNodes is what a job on several nodes does, computed from footers. Requests are as on S3.
 type jobOfNodes struct {
 	Nodes        int `json:"nodes"`
 	RanksPerNode int `json:"ranks_per_node"`
@@ -77,7 +77,7 @@ type jobOfNodes struct {
 
 	Replaced int64    `json:"replaced_node_bytes"`       // fetched again when another node takes the place of one, with seats
 	Lost     *int64   `json:"lost_node_bytes"`           // fetched by all others when a node is lost, with seats; null on one node
-	LostMost *float64 `json:"lost_node_share,omitempty"` // of what all nodes read
+	LostMost *float64 `json:"lost_node_share,omitempty"` // of the bytes that all nodes read
 }
 
 // jobOf computes the job.
@@ -145,7 +145,7 @@ func ranksOf(node, each int) (ranks []int) {
 	return ranks
 }
 
-// lostShare is the part of what the nodes read that none of them has when the first is lost and the
+// lostShare is the part of their lanes that nodes do not have when the first node is lost and the
 // others take seats.
 func lostShare(lanes, nodes, each int) (float64, error) {
 	world := (nodes - 1) * each

@@ -17,8 +17,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// A cacheGateway is what caches put before S3: it checks no signature, may lie below a path, and may
-// redirect reads of objects to the node that holds them.
+// A cacheGateway is what caches put before S3. It checks no signature, may lie below a path, and may
+// redirect reads to the node that holds the object.
 type cacheGateway struct {
 	server   *servertest.S3Server
 	path     string // before the bucket
@@ -78,8 +78,8 @@ func (g *cacheGateway) forward(w http.ResponseWriter, r *http.Request, path stri
 	io.Copy(w, answer.Body) // a client that went away needs no answer
 }
 
-// Lists and reads work below a path and through redirects, which are one request more for each read;
-// the version is checked by the node that answers.
+// Lists and reads work below a path and through redirects, which add a request to each read. The
+// node that answers checks the version.
 func TestCacheGateways(t *testing.T) {
 	server := servertest.S3(t)
 	bucket := server.Bucket(t)

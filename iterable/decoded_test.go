@@ -1,0 +1,69 @@
+package iterable
+
+import (
+	"testing"
+
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+// A stream asks for the sizes of the shards that it reads alone, and they are those of the files.
+func TestDecodedOfOwnShards(t *testing.T) {
+	groups, _ := uneven()
+	d := open(t, files(t, groups, noImage), Options{Shuffle: true, ShuffleBuffer: Size{Rows: 100}})
+	kept := newDecodedGroups(d.manifest)
+	d.sizes.decoded = kept.of
+	stream(t, d, shuffle.Worker{Rank: 1, WorldSize: 8}, StreamOptions{BatchSize: 4})
+	asked := 0
+	for s := range kept.shards {
+		if kept.shards[s].Load() != nil {
+			asked++
+		}
+	}
+	if asked == 0 || asked == len(kept.shards) {
+		t.Errorf("a rank of 8 asked for the sizes of %d shards of %d", asked, len(kept.shards))
+	}
+	for g := range d.manifest.Groups() {
+		if got, want := kept.of(g), newDecoded(d.manifest, g); got != want {
+			t.Errorf("group %d takes %+v, want %+v", g, got, want)
+		}
+	}
+	var decoded, values int64
+	for g := range d.manifest.Groups() {
+		narrow, wide := d.manifest.DecodedBytes(g)
+		decoded, values = decoded+narrow+wide, values+d.manifest.ValueBytes(g)
+	}
+	if all, allValues := d.sizes.total(); all != decoded || allValues != values {
+		t.Errorf("all groups take %d bytes and %d of values, want %d and %d", all, allValues, decoded, values)
+	}
+}
+
+// Ranks of one data set share a plan, and with a saved plan its list of shards too; another seed or
+// other parameters make another plan.
+func TestPlansAreShared(t *testing.T) {
+	groups, _ := uneven()
+	store := files(t, groups, noImage)
+	d := open(t, store, Options{Shuffle: true, Seed: 3, ShuffleBuffer: Size{Rows: 100}})
+	first, err := d.orderOf(2, StreamOptions{BatchSize: 4, Tail: shuffle.Pad}, 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name   string
+		world  int
+		tail   shuffle.Tail
+		shared bool
+	}{{"the same", 2, shuffle.Pad, true}, {"another tail", 2, shuffle.Short, false}, {"another world", 64, shuffle.Pad, false}} {
+		t.Run(c.name, func(t *testing.T) {
+			d.source.last = first.plan
+			r, err := d.orderOf(c.world, StreamOptions{BatchSize: 4, Tail: c.tail}, 0, 0)
+			if err != nil || (r.plan == first.plan) != c.shared {
+				t.Errorf("shared: %t, %v", r.plan == first.plan, err)
+			}
+		})
+	}
+	saved, _ := savedPlan(t, d)
+	planned := open(t, store, Options{Shuffle: true, Seed: 3, Plan: saved})
+	if &planned.data.Shards[0] != &saved.Manifest.Shards[0] || &planned.data.Groups[0] != &saved.Manifest.Groups[0] {
+		t.Error("the list of shards is held twice")
+	}
+}
