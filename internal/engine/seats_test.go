@@ -71,6 +71,7 @@ func TestSeatsOfAState(t *testing.T) {
 	e := testEngine(t, Options{Open: seatedShop(dir)})
 	s := newSink(t, connect(t, e, "a", seatedSpec()))
 	state := s.join(Join{Iteration: "a", WorldSize: 2}).State
+	s.batches(1) // its lanes are noted by then
 	s.leave()
 	other := seatedSpec()
 	other.Start = "" // as many lanes as the rule finds
