@@ -41,7 +41,8 @@ def main():
     checks = [c for c in limits.checks(directory) if args.only in c.name]
     races = [r for r in storage.races() if args.only in r.name]
     chosen = [c for c in filters.checks(directory) if args.only in c.name]
-    shaped = [c for c in (*shaping.checks(directory), *images.checks(directory), *ray_train.checks(directory), *agreement.checks()) if args.only in c.name]
+    others = (*shaping.checks(directory), *images.checks(directory), *ray_train.checks(directory), *agreement.checks())
+    shaped = [c for c in others if args.only in c.name]
     remote = [c for c in storage_limits.checks() if args.only in c.name]
     sets = [r.data for r in rows] + [c.data for c in checks] + [name for r in races + remote + chosen + shaped for name in r.sets]
     for name in dict.fromkeys(sets):

@@ -27,14 +27,6 @@ func TestDecodedOfOwnShards(t *testing.T) {
 			t.Errorf("group %d takes %+v, want %+v", g, got, want)
 		}
 	}
-	var decoded, values int64
-	for g := range d.manifest.Groups() {
-		narrow, wide := d.manifest.DecodedBytes(g)
-		decoded, values = decoded+narrow+wide, values+d.manifest.ValueBytes(g)
-	}
-	if all, allValues := d.sizes.total(); all != decoded || allValues != values {
-		t.Errorf("all groups take %d bytes and %d of values, want %d and %d", all, allValues, decoded, values)
-	}
 }
 
 // Ranks of one data set share a plan, and with a saved plan its list of shards too; another seed or

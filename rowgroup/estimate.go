@@ -25,15 +25,9 @@ func (m *Manifest) DecodedBytes(g int) (narrow, wide int64) {
 	return addCapped(e.narrow, e.smallBytes(addCapped(e.narrow, e.wide))), e.wide
 }
 
-// ValueBytes predicts the same without what an arena takes beside the values themselves, which is
-// most of it where rows are few, and with the values in place of codes of a byte: what as many rows
-// of the kind add to a large batch.
-func (m *Manifest) ValueBytes(g int) int64 {
-	e := m.estimate(g)
-	return addCapped(e.values, e.wide)
-}
-
-// TotalBytes adds up DecodedBytes and ValueBytes of all groups. It reads each record once.
+// TotalBytes adds up DecodedBytes of all groups; and values, which leaves out what an arena takes
+// beside the values, most of it where rows are few, and counts values in place of codes of a byte:
+// what as many rows add to a large batch. It reads each record once.
 func (m *Manifest) TotalBytes() (decoded, values int64) {
 	for s := range m.files {
 		r, err := parseRecord(m.files[s].record)
@@ -42,13 +36,10 @@ func (m *Manifest) TotalBytes() (decoded, values int64) {
 		}
 		columns := m.columnsOf(s)
 		for g := m.first[s]; g < m.first[s+1]; g++ {
-			e := estimator{r: &r, group: g - m.first[s]}
-			for _, n := range columns {
-				e.column(n, m.groups[g].Rows)
-			}
+			e := estimateGroup(&r, g-m.first[s], columns, m.groups[g].Rows)
 			large := addCapped(e.narrow, e.wide)
 			decoded = addCapped(decoded, addCapped(large, e.smallBytes(large)))
-			values = addCapped(values, addCapped(e.estimated.values, e.wide))
+			values = addCapped(values, addCapped(e.values, e.wide))
 		}
 	}
 	return decoded, values
@@ -98,9 +89,13 @@ func (m *Manifest) WholeBytes(g int) int64 {
 // estimate is without the estimator, so that the record, which is large, stays off the heap.
 func (m *Manifest) estimate(g int) estimated {
 	r, group := m.groupRecord(g)
-	e := estimator{r: &r, group: group}
-	for _, n := range m.columnsOf(int(m.groups[g].Shard)) {
-		e.column(n, m.groups[g].Rows)
+	return estimateGroup(&r, group, m.columnsOf(int(m.groups[g].Shard)), m.groups[g].Rows)
+}
+
+func estimateGroup(r *record, group int, columns []*node, rows int64) estimated {
+	e := estimator{r: r, group: group}
+	for _, n := range columns {
+		e.column(n, rows)
 	}
 	return e.estimated
 }

@@ -94,20 +94,26 @@ func TestValueBytes(t *testing.T) {
 	for _, c := range []struct {
 		name         string
 		file         fakeFile
-		rows         int
+		rows         []int // of each group
 		least, limit int64
 	}{
-		{"few rows", fakeFile{schema: `required int64 a; required int32 b;`}, 3, 36, 36},
-		{"few rows of codes", fakeFile{schema: `required int64 a; required int32 b;`, meta: coded}, 3, 36, 36},
-		{"many rows of codes", fakeFile{schema: `required int64 a; required int32 b;`, meta: coded}, 1000, 12_000, 12_000},
-		{"texts", fakeFile{schema: `required binary a (UTF8);`}, 1000, 8000, 20_000},
+		{"few rows", fakeFile{schema: `required int64 a; required int32 b;`}, []int{3}, 36, 36},
+		{"few rows of codes", fakeFile{schema: `required int64 a; required int32 b;`, meta: coded}, []int{3}, 36, 36},
+		{"many rows of codes", fakeFile{schema: `required int64 a; required int32 b;`, meta: coded}, []int{1000}, 12_000, 12_000},
+		{"several groups", fakeFile{schema: `required int64 a; required int32 b;`}, []int{3, 1000}, 12_036, 12_036},
+		{"texts", fakeFile{schema: `required binary a (UTF8);`}, []int{1000}, 8000, 20_000},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			c.file.rows = []int{c.rows}
+			c.file.rows = c.rows
 			m := openBytes(t, Options{}, map[string][]byte{"f.parquet": c.file.bytes(t)})
-			narrow, wide := m.DecodedBytes(0)
-			if got := m.ValueBytes(0); got < c.least || got > c.limit || got > max(narrow+wide, int64(12*c.rows)) {
-				t.Errorf("%d bytes of values, want %d to %d, of %d", got, c.least, c.limit, narrow+wide)
+			all, rows := int64(0), int64(0)
+			for g, group := range m.Groups() {
+				narrow, wide := m.DecodedBytes(g)
+				all, rows = all+narrow+wide, rows+group.Rows
+			}
+			decoded, got := m.TotalBytes()
+			if decoded != all || got < c.least || got > c.limit || got > max(all, 12*rows) {
+				t.Errorf("%d bytes of values, want %d to %d; %d decoded, want %d", got, c.least, c.limit, decoded, all)
 			}
 		})
 	}
