@@ -242,7 +242,7 @@ def test_ray_train(monkeypatch: pytest.MonkeyPatch, world_size: int | None, want
     context = SimpleNamespace(get_world_rank=lambda: 2, get_world_size=lambda: world_size, get_local_world_size=lambda: 2)
     monkeypatch.setitem(sys.modules, "ray.train", SimpleNamespace(get_context=lambda: context))
     assert _rank.resolve(None, None) == want
-    assert _launcher.local_world_size() == (2 if world_size else 1)
+    assert _launcher.local_world_size() == (2 if world_size else 0)
 
 
 def test_errors_survive_pickling() -> None:
