@@ -146,7 +146,7 @@ func TestSeatingTable(t *testing.T) {
 		}
 		return held
 	}
-	line := sequence(nodes)
+	epoch, line := p.Epoch(0), sequence(nodes)
 	mixed := slices.Clone(line)
 	r := newRNG("test", 9)
 	shuffle(&r, mixed)
@@ -173,15 +173,16 @@ func TestSeatingTable(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			batch := int64(world * 256) // a multiple of the lanes: all steps take from the same ones
 			var hits, all, total int
 			for k, n := range now {
 				read := map[int]bool{}
 				for _, rank := range n.Ranks {
-					v, err := p.SeatedView(Worker{Rank: rank, WorldSize: world}, seats, int64(world*256))
+					v, err := p.SeatedView(Worker{Rank: rank, WorldSize: world}, seats, batch)
 					if err != nil {
 						t.Fatal(err)
 					}
-					for _, slot := range v.Slots(p.Epoch(0), 0, 1<<20, int64(world*256)) {
+					for _, slot := range v.Slots(epoch, 0, 4*batch, batch) {
 						read[p.lineOf[slot]] = true
 					}
 				}
