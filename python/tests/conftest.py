@@ -92,6 +92,16 @@ def runtime(engine_binary: Path, request: pytest.FixtureRequest) -> Iterator[Pat
 
 
 @pytest.fixture
+def hosts() -> Iterator[Path]:
+    """A directory for the machines of a job, whose path leaves room for the names of sockets."""
+    directory = Path(tempfile.mkdtemp(prefix="shardfeed-test-"))
+    yield directory
+    left = wait_for_engines(directory)
+    shutil.rmtree(directory, ignore_errors=True)
+    assert not left, f"engines outlived their trainers: {left}"
+
+
+@pytest.fixture
 def job(runtime: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """An engine for this test alone."""
     name = f"{os.getpid()} {request.node.nodeid}"

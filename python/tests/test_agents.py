@@ -66,8 +66,8 @@ class Agents(Job):
 
 
 @pytest.fixture
-def agents(runtime: Path, shards: Path, tmp_path: Path) -> Iterator[Agents]:
-    with Agents(tmp_path / "job", shards) as job:
+def agents(runtime: Path, shards: Path, hosts: Path) -> Iterator[Agents]:
+    with Agents(hosts, shards) as job:
         yield job
 
 
@@ -89,8 +89,8 @@ def test_a_machine_is_lost(agents: Agents, shards: Path) -> None:
     each_row_once(agents, shards, [4, 2])
 
 
-def test_two_agents_of_a_machine_have_one_engine(runtime: Path, shards: Path, tmp_path: Path) -> None:
-    with Agents(tmp_path / "job", shards, apart=False, pause=0.01) as job:
+def test_two_agents_of_a_machine_have_one_engine(runtime: Path, shards: Path, hosts: Path) -> None:
+    with Agents(hosts, shards, apart=False, pause=0.01) as job:
         job.wait(240)
         assert len(job.lines("reads")) == 4
         assert len({line["engine"] for line in job.lines("reads")}) == 1

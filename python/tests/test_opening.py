@@ -19,7 +19,7 @@ import pytest
 import test_agents
 from conftest import engines, wait_for_engines
 from ranks import assert_sequence, epoch_order, flat, steps
-from servers import S3, s3, scratch  # noqa: F401 - a fixture
+from servers import S3, s3  # noqa: F401 - a fixture
 from test_agents import BATCH, RANKS, Agents
 
 pytestmark = pytest.mark.timeout(600)
@@ -62,14 +62,6 @@ def bucket(s3: S3, small: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str
     for name, value in s3.environment.items():
         monkeypatch.setenv(name, value)
     yield s3.put(small)
-
-
-@pytest.fixture
-def hosts() -> Iterator[Path]:
-    """The directory of a job, whose path leaves room for those of sockets."""
-    with scratch("hosts") as directory:
-        yield directory
-        assert wait_for_engines(directory) == []
 
 
 def asked(s3: S3, before: int) -> Counter[str]:  # noqa: F811

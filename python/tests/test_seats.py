@@ -101,12 +101,12 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-def test_nodes_read_what_their_caches_hold(s3: S3, runtime: Path, table: Path, tmp_path: Path) -> None:
+def test_nodes_read_what_their_caches_hold(s3: S3, runtime: Path, table: Path, hosts: Path) -> None:
     """Their ranks change places. Without seats everything would be fetched again."""
-    uri, homes = s3.put(table), [tmp_path / name for name in "abc"]
+    uri, homes = s3.put(table), [hosts / name for name in "abc"]
 
     def run(name: str, *nodes: Node) -> Nodes:
-        with Nodes(tmp_path / name, uri, list(nodes), s3.environment) as job:
+        with Nodes(hosts / name, uri, list(nodes), s3.environment) as job:
             return job.wait()
 
     first = run("first", Node(homes[0], "127.0.0.2"), Node(homes[1], "127.0.0.3"))
