@@ -8,7 +8,6 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,13 +25,14 @@ class Agents(Job):
 
     program = "elastic.py"
 
-    def __init__(self, directory: Path, shards: Path, *, apart: bool = True, pause: float = 0.05):
+    def __init__(self, directory: Path, shards: Path, *, apart: bool = True, pause: float = 0.05, stays: bool = False):
         self.directory, self.ranks, self.output = directory, 2 * RANKS, directory / "output.txt"
         directory.mkdir(parents=True, exist_ok=True)
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
-        self.agents = [self._agent(n, port, apart, [shards, directory / "checkpoint", "--pause", pause]) for n in range(2)]
+        arguments = [shards, directory / "checkpoint", "--pause", pause, *(["--stays"] if stays else [])]
+        self.agents = [self._agent(n, port, apart, arguments) for n in range(2)]
         self.process = self.agents[0]
 
     def _agent(self, number: int, port: int, apart: bool, arguments: list[object]) -> subprocess.Popen[bytes]:
@@ -65,28 +65,24 @@ class Agents(Job):
         return self.lines(kind, life=lives[number])
 
 
-@pytest.fixture
-def agents(runtime: Path, shards: Path, hosts: Path) -> Iterator[Agents]:
-    with Agents(hosts, shards) as job:
-        yield job
-
-
-def test_a_rank_is_killed(agents: Agents, shards: Path) -> None:
+def test_a_rank_is_killed(runtime: Path, shards: Path, hosts: Path) -> None:
     """The agents count its restart apart: 1 where it was, 0 on the other machine. No rank waits for that."""
-    agents.until("step", 10 * agents.ranks)
-    agents.kill_rank(3)
-    agents.wait(240)
-    counts = {line["attempt"] for line in agents.life("begins", 1)}
-    assert counts == {"0", "1"}
-    each_row_once(agents, shards, [4, 4])
-    assert len({line["engine"] for line in agents.life("reads", 1)}) == 2
+    with Agents(hosts, shards, stays=True) as agents:
+        agents.until("step", 10 * agents.ranks)
+        agents.kill_rank(3)
+        agents.wait(240)
+        counts = {line["attempt"] for line in agents.life("begins", 1)}
+        assert counts == {"0", "1"}
+        each_row_once(agents, shards, [4, 4])
+        assert len({line["engine"] for line in agents.life("reads", 1)}) == 2
 
 
-def test_a_machine_is_lost(agents: Agents, shards: Path) -> None:
-    agents.until("step", 10 * agents.ranks)
-    agents.lose(1)
-    agents.wait(240)
-    each_row_once(agents, shards, [4, 2])
+def test_a_machine_is_lost(runtime: Path, shards: Path, hosts: Path) -> None:
+    with Agents(hosts, shards) as agents:
+        agents.until("step", 10 * agents.ranks)
+        agents.lose(1)
+        agents.wait(240)
+        each_row_once(agents, shards, [4, 2])
 
 
 def test_two_agents_of_a_machine_have_one_engine(runtime: Path, shards: Path, hosts: Path) -> None:

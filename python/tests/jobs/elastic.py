@@ -14,6 +14,16 @@ import shardfeed.torch
 from shardfeed import _launcher
 
 
+def meet(stays: bool) -> None:
+    """Meets the other ranks, as a training step does."""
+    try:
+        dist.all_reduce(torch.zeros(1))
+    except RuntimeError:
+        if stays:
+            time.sleep(600)
+        raise
+
+
 def main() -> None:
     given = arguments()
     given.checkpoint.mkdir(parents=True, exist_ok=True)
@@ -31,7 +41,7 @@ def main() -> None:
     for step, batch in enumerate(loader, first):
         if step == first:
             report("reads", life=life, engine=loader.dataset._engine_pid)
-        dist.all_reduce(torch.zeros(1))
+        meet(given.stays)
         report("step", life=life, step=step, ids=ids(batch))
         if RANK == 0 and (step + 1) % given.every == 0:
             new = given.checkpoint / "new"

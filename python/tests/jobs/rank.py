@@ -66,6 +66,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--every", type=int, default=5, help="steps from one checkpoint to the next")
     parser.add_argument("--pause", type=float, default=0.05, help="seconds of rest after a step, so that there is time to be killed")
     parser.add_argument("--loader", default="own")
+    parser.add_argument("--stays", action="store_true", help="a rank whose peer was killed stays until its agent ends it")
     return parser.parse_args()
 
 
