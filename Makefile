@@ -149,9 +149,13 @@ test-ray: $(BUILD)
 test-spark: $(BUILD)
 	cd python && SHARDFEED_TEST_BIN=../bin/shardfeed $$(../tools/venv requirements-spark.txt $$(../tools/venv requirements-test.txt))/bin/python -m pytest -q -rs -p no:cacheprovider --timeout 900 tests/test_spark.py
 
-# JAX and grain too, with the recipes for TensorFlow and MLX, and the example for torchft.
+# JAX and grain too, with the recipes for TensorFlow and MLX, and the example for torchft. Each file has a process of its own: torch's triton
+# aborts beside the LLVM of JAX or TensorFlow.
 test-jax: $(BUILD)
-	cd python && SHARDFEED_TEST_BIN=../bin/shardfeed $$(../tools/venv requirements-jax.txt $$(../tools/venv requirements-test.txt))/bin/python -m pytest -q -rs -p no:cacheprovider --timeout 900 tests/test_jax.py tests/test_grain.py tests/test_frameworks.py tests/test_torchft.py
+	cd python; python=$$(../tools/venv requirements-jax.txt $$(../tools/venv requirements-test.txt))/bin/python; \
+	  for test in jax grain frameworks torchft; do \
+	    SHARDFEED_TEST_BIN=../bin/shardfeed $$python -m pytest -q -rs -p no:cacheprovider --timeout 900 tests/test_$$test.py; \
+	  done
 
 test-full: test
 	$(MAKE) BUILD= test-ray
