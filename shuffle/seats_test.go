@@ -89,27 +89,14 @@ func TestSeatsKeepTheSteps(t *testing.T) {
 	}
 }
 
-// seatedPositions are the positions of a worker's rows, which ascend and come from the lanes that
-// Slots names.
+// seatedPositions are the positions of a worker's rows with seats; see viewPositions.
 func seatedPositions(t *testing.T, c orderCase, w Worker, seats Seats, g, pos, rows int64, byLane [][]testRow, position map[testRow]int) []int {
 	t.Helper()
 	v, err := c.plan.SeatedView(w, seats, g)
 	if err != nil {
 		t.Fatal(err)
 	}
-	slots := v.Slots(c.e, pos, pos+rows, g)
-	var out []int
-	for _, row := range shareRows(t, v, c.e, pos, rows, byLane) {
-		p := position[row]
-		out = append(out, p)
-		if !slices.Contains(slots, c.e.Slot(int64(p))) {
-			t.Fatalf("%s: %+v reads lane %d, Slots has %v", c.name, w, c.e.Slot(int64(p)), slots)
-		}
-	}
-	if !slices.IsSorted(out) {
-		t.Fatalf("%s: %+v has its rows in the order %v", c.name, w, out)
-	}
-	return out
+	return viewPositions(t, c, v, g, pos, rows, byLane, position)
 }
 
 // The seats of the line's order divide lanes among ranks as blocks of the line do.

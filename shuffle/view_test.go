@@ -82,25 +82,31 @@ func TestStepsAreTheSameInAnyWorld(t *testing.T) {
 	}
 }
 
-// sharePositions are the positions of a worker's rows, which must ascend and come from the lanes
-// that Slots names.
+// sharePositions are the positions of a worker's rows in a step; see viewPositions.
 func sharePositions(t *testing.T, c orderCase, w Worker, pos, rows int64, byLane [][]testRow, position map[testRow]int) []int {
 	t.Helper()
 	v, err := c.plan.View(w)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return viewPositions(t, c, v, rows, pos, rows, byLane, position)
+}
+
+// viewPositions are the positions of a view's rows in steps of g, which must ascend and come from
+// the lanes that Slots names.
+func viewPositions(t *testing.T, c orderCase, v *View, g, pos, rows int64, byLane [][]testRow, position map[testRow]int) []int {
+	t.Helper()
+	slots := v.Slots(c.e, pos, pos+rows, g)
 	var out []int
-	slots := v.Slots(c.e, pos, pos+rows, rows)
 	for _, row := range shareRows(t, v, c.e, pos, rows, byLane) {
 		p := position[row]
 		out = append(out, p)
 		if !slices.Contains(slots, c.e.Slot(int64(p))) {
-			t.Fatalf("%s: %+v reads lane %d, Slots has %v", c.name, w, c.e.Slot(int64(p)), slots)
+			t.Fatalf("%s: %+v reads lane %d, Slots has %v", c.name, v.worker, c.e.Slot(int64(p)), slots)
 		}
 	}
 	if !slices.IsSorted(out) {
-		t.Fatalf("%s: %+v has its rows in the order %v", c.name, w, out)
+		t.Fatalf("%s: %+v has its rows in the order %v", c.name, v.worker, out)
 	}
 	return out
 }

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
-import sys
 from collections.abc import Mapping
 from typing import Any
 
-from . import _launcher, _redact
+from . import _launcher, _redact, _storage
 from .errors import OptionError
 
 EACH, FIRST = "each", "first"
-_SERVER = re.compile(r"(?!file:)[A-Za-z][A-Za-z0-9+.-]*:/", re.IGNORECASE)
 _SPREAD_FROM = 16  # nodes; fewer may begin at once
 
 
@@ -54,12 +51,13 @@ def begins_at(rank: int, world_size: int, local: int) -> float:
 def _on_servers(spec: Mapping[str, Any]) -> bool:
     """Whether all addresses lead to servers, and hold no credentials."""
     addresses = [*spec["addresses"], *(a for source in spec["sources"] for a in source["addresses"])]
-    return all(_SERVER.match(a) and _redact.address(a) == a for a in addresses)
+    return all(_storage.on_server(a) and _redact.address(a) == a for a in addresses)
 
 
 def _store_of_group(rank: int, world_size: int) -> Any:
     group = _launcher.from_process_group()
     if group is None or group[:2] != (rank, world_size):
         return None
-    c10d = sys.modules["torch.distributed"].distributed_c10d
-    return getattr(c10d, "_get_default_store", lambda: None)()
+    from .torch import _store
+
+    return _store.of_group(world_size)

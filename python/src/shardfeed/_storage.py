@@ -6,11 +6,14 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ._checks import type_name
 from .errors import OptionError
+
+_SERVER = re.compile(r"(?!file:)[A-Za-z][A-Za-z0-9+.-]*:/", re.IGNORECASE)
 
 # The command's flags, here also with underscores.
 FLAGS = frozenset(
@@ -50,6 +53,11 @@ _ELSEWHERE = {
 _ENVIRONMENT = ("AWS_", "S3_", "HADOOP_", "HDFS_", "KRB5", "SSL_CERT_", "SHARDFEED_CACHE_")
 _VARIABLES = frozenset({"HOME", "USER", "LOGNAME", "XDG_CACHE_HOME", "SLURM_TMPDIR"})
 _PROXIES = ("_PROXY", "_proxy")
+
+
+def on_server(address: str) -> bool:
+    """Whether an address leads to a server, and not to a disk of this node."""
+    return _SERVER.match(address) is not None
 
 
 def options(given: Mapping[str, Any] | None) -> dict[str, str]:

@@ -5,21 +5,18 @@ from __future__ import annotations
 import base64
 import contextlib
 import logging
-import re
 import zlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from .. import _launcher
+from .. import _launcher, _storage
 from .._replicas import Share
 from ..errors import OptionError, ProtocolError
 from ._meeting import SEATS, Given, Meeting
 
 log = logging.getLogger("shardfeed")
-
-_REMOTE = re.compile(r"(?!file:)[A-Za-z][A-Za-z0-9+.-]*:")
 
 Ask = Callable[..., Mapping[str, Any]]  # asks the session of this rank for more
 
@@ -54,7 +51,7 @@ def useful(spec: Mapping[str, Any], share: Share) -> bool:
     """
     if not spec["shuffle"] or spec["no_cache"] or spec["sources"] or spec["bucket"] is not None:
         return False
-    if spec["addresses"] and not any(map(_REMOTE.match, spec["addresses"])):
+    if spec["addresses"] and not any(map(_storage.on_server, spec["addresses"])):
         return False
     return 2 <= share.job_world_size != _launcher.local_world_size()
 
