@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -134,12 +135,16 @@ func NoListener(t testing.TB) string {
 	return fmt.Sprintf("127.0.0.1:%d", port)
 }
 
-// freePort is a loopback port that nothing listens on at the moment.
+// freePort is a loopback port that nothing listens on at the moment. The kernel gives higher ports
+// to outgoing connections, which could take one of these before its server listens.
 func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
+	const first, end, tries = 16384, 32768, 100
+	var err error
+	for range tries {
+		var l net.Listener
+		if l, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", first+rand.IntN(end-first))); err == nil {
+			return l.Addr().(*net.TCPAddr).Port, l.Close()
+		}
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
+	return 0, err
 }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hmac
 import os
+import secrets
 import shutil
 import socket
 import subprocess
@@ -182,9 +183,27 @@ def running(command: list[str], **options: object) -> Iterator[subprocess.Popen[
 
 
 def free_address() -> str:
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{s.getsockname()[1]}"
+    return f"127.0.0.1:{free_port()}"
+
+
+def free_port() -> int:
+    """A port of the loopback that nothing listens on.
+
+    The kernel gives higher ports to outgoing connections, which could take one of these before its
+    server listens.
+    """
+    first, end, tries = 16384, 32768, 100
+    for left in reversed(range(tries)):
+        port = first + secrets.randbelow(end - first)
+        with socket.socket() as s:
+            try:
+                s.bind(("127.0.0.1", port))
+            except OSError:
+                if not left:
+                    raise
+            else:
+                break
+    return port
 
 
 def wait_for_answer(url: str) -> None:

@@ -5,13 +5,13 @@ own: ranks fail, a machine is lost.
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from ranks import FRUGAL, JOBS, Job, Line, assert_sequence, epoch_order, flat, steps
+from servers import free_port
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -28,9 +28,7 @@ class Agents(Job):
     def __init__(self, directory: Path, shards: Path, *, apart: bool = True, pause: float = 0.05, stays: bool = False):
         self.directory, self.ranks, self.output = directory, 2 * RANKS, directory / "output.txt"
         directory.mkdir(parents=True, exist_ok=True)
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        port = free_port()
         arguments = [shards, directory / "checkpoint", "--pause", pause, *(["--stays"] if stays else [])]
         self.agents = [self._agent(n, port, apart, arguments) for n in range(2)]
         self.process = self.agents[0]

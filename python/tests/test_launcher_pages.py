@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 from pages import DOCS, blocks, changed_lines, job, patched
 from ranks import FRUGAL
+from servers import free_port
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -76,14 +76,11 @@ def script() -> str:
 
 def on_this_machine(batch: str, shards: Path) -> str:
     """Slurm's batch script with a table, processes and a port of this machine."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
     here = {
         "s3://bucket/table": str(shards),
         " torchrun ": f" {' '.join(TORCHRUN[:-1])} ",
         "--nproc-per-node=8": "--nproc-per-node=2",
-        ":29500": f":{port}",
+        ":29500": f":{free_port()}",
     }
     for there, ours in here.items():
         assert there in batch

@@ -6,7 +6,6 @@ They change places, and one is replaced.
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -17,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from ranks import FRUGAL, JOBS, WITHIN, Job, assert_sequence, epoch_order, steps
-from servers import S3, s3
+from servers import S3, free_port, s3
 
 __all__ = ["s3"]
 
@@ -41,9 +40,7 @@ class Nodes(Job):
     def __init__(self, directory: Path, uri: str, nodes: list[Node], environment: dict[str, str]):
         self.directory, self.output, self.ranks = directory, directory / "output.txt", RANKS * len(nodes)
         directory.mkdir()
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        port = free_port()
         self.agents = [self._agent(k, len(nodes), node, port, uri, environment) for k, node in enumerate(nodes)]
         self.process = self.agents[0]
 

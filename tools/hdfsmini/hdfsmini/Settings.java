@@ -1,14 +1,19 @@
 package hdfsmini;
 
 import java.io.IOException;
+import java.net.BindException;
 import java.net.ServerSocket;
 import java.util.List;
+import java.util.concurrent.ThreadLocalRandom;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hdfs.HdfsConfiguration;
 
 /** Settings make Hadoop's configuration for small, quick daemons, and the names of a pair of namenodes. */
 final class Settings {
   static final String NAMESERVICE = "mini";
+
+  private static final int FIRST_PORT = 16384;
+  private static final int END_OF_PORTS = 32768;
 
   private static final String[] SMALL = {
     "dfs.replication=2",
@@ -84,10 +89,19 @@ final class Settings {
     return pair ? name + "." + NAMESERVICE + ".nn" + i : name;
   }
 
-  /** A port that is free on every address. */
+  /**
+   * A port that is free on every address. The kernel gives higher ports to outgoing connections, which could take one of these
+   * before its daemon listens, or while that is stopped.
+   */
   static int freePort() throws IOException {
-    try (ServerSocket s = new ServerSocket(0)) {
-      return s.getLocalPort();
+    for (int tries = 1; ; tries++) {
+      try (ServerSocket s = new ServerSocket(ThreadLocalRandom.current().nextInt(FIRST_PORT, END_OF_PORTS))) {
+        return s.getLocalPort();
+      } catch (BindException taken) {
+        if (tries == 100) {
+          throw taken;
+        }
+      }
     }
   }
 
