@@ -3,9 +3,11 @@
 import json
 import os
 import subprocess
+import tempfile
 
 import check
 import process
+import table
 
 WORLD = 1000
 PROCESSES = 32  # that share the simulated ranks
@@ -35,13 +37,15 @@ def run(way):
     python = f"{check.environment(check.BASE)}/bin/python"
     sources = str(check.HERE.parent / "python" / "src")
     cores = check.cores()[:CORES]
-    done = subprocess.run(
-        [python, str(check.HERE / "ranks" / "meet.py"), way, str(WORLD), str(PROCESSES)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": sources},
-        preexec_fn=lambda: os.sched_setaffinity(0, cores),
-    )
+    with tempfile.TemporaryDirectory() as scratch:
+        engine = {"SHARDFEED_BIN": str(table.BIN / "shardfeed"), "SHARDFEED_RUNTIME_DIR": scratch, "SHARDFEED_JOB": way}
+        done = subprocess.run(
+            [python, str(check.HERE / "ranks" / "meet.py"), way, str(WORLD), str(PROCESSES)],
+            capture_output=True,
+            text=True,
+            env={**os.environ, **engine, "PYTHONPATH": sources, "SHARDFEED_GRACE": "0s"},
+            preexec_fn=lambda: os.sched_setaffinity(0, cores),
+        )
     if done.returncode != 0:
         raise process.Failed(f"{way}: exit {done.returncode}: {done.stderr[-1000:]}")
     return json.loads(done.stdout)

@@ -1,9 +1,10 @@
 """meet.py ours|seats|each WORLD PROCESSES: how long ranks take to agree through one store.
 
-Each rank is a thread with a connection of its own, and eight of them are a node. "ours" is what
-the ranks of a data set do before its first batch, "seats" what they do where nodes exchange what
-their caches hold, and "each" the way without requests for many keys at once: rank 0 asks for one
-rank after another, and the others look ten times a second.
+Each rank is a thread with a connection of its own to the store, and eight of them are a node. The
+nodes share one engine here, as jobs of their own. "ours" is what the ranks of a data set
+do before its first batch, "seats" what they do where nodes exchange what their caches hold, and
+"each" a way without engines and without requests for many keys at once: rank 0 asks for one rank
+after another, and the others look ten times a second.
 """
 
 import json
@@ -16,6 +17,8 @@ import time
 os.environ["TORCH_CPP_LOG_LEVEL"] = "ERROR"  # it tells of each connection without a host's name
 
 import torch.distributed as dist
+from shardfeed._connection import Connection
+from shardfeed._engine import Engine
 from shardfeed.torch import _agree
 from shardfeed.torch._meeting import SEATS, Meeting
 from shardfeed.torch._seats import Seats, _packed
@@ -26,22 +29,28 @@ NAMES = "batch_size columns data epoch lanes life order position quantum rows se
 PRINT = {name: f"{name} of the ranks" for name in (*NAMES.split(), "world_size")}
 
 
+def meeting_of(store, rank, world):
+    return Meeting(store, "train.py:3#1", rank, world, 600.0, Engine(f"node {rank // NODE}", local_world_size=NODE))
+
+
 def ours(store, rank, world):
-    meeting = Meeting(store, "train.py:3#1", rank, world, 600.0)
+    meeting = meeting_of(store, rank, world)
     meeting.give(SEATS, {"order": None})
     if rank == 0:
         meeting.conclude(SEATS, {})
     _agree.compare(meeting, PRINT)
+    meeting.close()
 
 
 def seats(store, rank, world):
-    meeting = Meeting(store, "train.py:3#1", rank, world, 600.0)
+    meeting = meeting_of(store, rank, world)
     lanes, node = LANES * world, rank // NODE
     held = "A" * (lanes // 6) if meeting.leads(f"node {node:026}") else None
     own = {"node": f"node {node:026}", "order": f"{lanes} 1 {'0' * 64} {'0' * 16}", "data_rank": rank, "held": held}
     found = meeting.gather(SEATS, own, lambda there: {"seats": _packed(list(range(len(there) * LANES)))})
     assert len(Seats(found).of(None)) == lanes
     _agree.compare(meeting, {**PRINT, "seats": "0 1 2"})
+    meeting.close()
 
 
 def each(store, rank, world):
@@ -89,9 +98,12 @@ def process(way, port, numbers, world, begin, out):
 def main():
     way, world, processes = {"ours": ours, "seats": seats, "each": each}[sys.argv[1]], int(sys.argv[2]), int(sys.argv[3])
     context = multiprocessing.get_context("fork")
+    engine = Engine()
+    held = Connection(engine, None)
+    os.environ["SHARDFEED_SOCKET"] = str(engine.socket)
     server = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
     begin, out = context.Event(), context.Queue()
-    numbers = [list(range(world))[k::processes] for k in range(processes)]
+    numbers = [list(range(world * k // processes, world * (k + 1) // processes)) for k in range(processes)]
     started = [context.Process(target=process, args=(way, server.port, own, world, begin, out)) for own in numbers]
     for p in started:
         p.start()
@@ -104,6 +116,7 @@ def main():
     print(json.dumps({**result, "cpu_seconds": result["store_seconds"] + sum(cpu for _, cpu in found)}))
     for p in started:
         p.join()
+    held.close()
 
 
 if __name__ == "__main__":

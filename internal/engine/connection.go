@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -40,13 +41,16 @@ type connection struct {
 	hello   Hello
 	opening sync.WaitGroup
 
+	meetings *meetings
+	meeting  string // that it takes part in; empty: none
+
 	asked   bool                    // OPEN was there
 	handler atomic.Pointer[handler] // from OPENED on
 }
 
-func newConnection(t *sender, welcome Welcome, limits frameLimits, open opener) *connection {
+func newConnection(t *sender, welcome Welcome, limits frameLimits, m *meetings, open opener) *connection {
 	limits.deadline = t.conn.SetReadDeadline
-	c := &connection{sender: t, welcome: welcome, open: open, frames: newFrameReader(t.conn), limits: limits}
+	c := &connection{sender: t, welcome: welcome, meetings: m, open: open, frames: newFrameReader(t.conn), limits: limits}
 	c.frames.most = maxHello
 	return c
 }
@@ -72,6 +76,9 @@ func (c *connection) serve(ctx context.Context) {
 		<-told
 	}
 	cancel()
+	if c.meeting != "" {
+		c.meetings.leave(c, c.meeting)
+	}
 	c.opening.Wait()
 	c.stopRings()
 	if h := c.handler.Load(); h != nil {
@@ -114,8 +121,11 @@ func (c *connection) handle(ctx context.Context, kind frameKind, payload []byte)
 	if kind == kindHello || !c.greeted {
 		return c.greet(kind, payload)
 	}
-	if kind == kindOpen {
+	switch kind {
+	case kindOpen:
 		return c.begin(ctx, payload)
+	case kindMeet:
+		return c.meet(payload)
 	}
 	opened := c.handler.Load()
 	if opened == nil {
@@ -196,6 +206,25 @@ func (c *connection) begin(ctx context.Context, payload []byte) error {
 			c.refuse(err)
 		}
 	})
+	return nil
+}
+
+func (c *connection) meet(payload []byte) error {
+	var m Meet
+	if err := decode(kindMeet, payload, true, &m); err != nil {
+		return err
+	}
+	key := jobOf(c.hello.Job) + m.Name
+	if m.Name == "" || c.meeting != "" && c.meeting != key {
+		return protocolError("MEET of %q where %q has to be", m.Name, strings.TrimPrefix(c.meeting, jobOf(c.hello.Job)))
+	}
+	c.meeting = key
+	met, err := c.meetings.meet(c, key, m)
+	if err != nil {
+		c.fail(err)
+		return nil
+	}
+	c.send(kindMet, met)
 	return nil
 }
 

@@ -62,6 +62,8 @@ func FuzzConnection(f *testing.F) {
 	f.Add(slices.Concat(hello, open, message(kindAsk, Ask{Stats: true}), message(kindEpoch, SetEpoch{Epoch: 4}), message(kindSelect, Select{})))
 	f.Add(slices.Concat(hello, open, released, released))
 	f.Add(slices.Concat(hello, open, message(kindMap, Map{}), appendFrame(nil, kindTake, 8), make([]byte, 8)))
+	meet := Meet{Name: "a", Values: map[string]string{"key": "value"}, Waits: true}
+	f.Add(slices.Concat(hello, message(kindMeet, meet), open, message(kindMeet, meet), message(kindMeet, Meet{Name: "b"})))
 	f.Add([]byte("GET / HTTP/1.1\r\n\r\n"))
 	dir, err := os.MkdirTemp("", "engine")
 	if err != nil {
@@ -86,7 +88,7 @@ func FuzzConnection(f *testing.F) {
 		served := make(chan struct{})
 		go func() {
 			defer close(served)
-			newConnection(side, Welcome{}, testLimits(), func(context.Context, Hello, Open, func(Progress)) (handler, Opened, error) {
+			newConnection(side, Welcome{}, testLimits(), newMeetings(), func(context.Context, Hello, Open, func(Progress)) (handler, Opened, error) {
 				return quiet{}, Opened{}, nil
 			}).serve(t.Context())
 		}()
@@ -113,7 +115,7 @@ func checkAnswers(t *testing.T, c *testClient) {
 			}
 			return
 		}
-		if last || kind < kindWelcome || kind > kindSelected {
+		if last || kind < kindWelcome || kind > kindMet {
 			t.Fatalf("%v, after the last: %t", kind, last)
 		}
 		var failure Failure

@@ -67,6 +67,7 @@
 //	   8  trainer  TAKE      i64 row numbers: the rows to send; answered by BATCH or ERROR
 //	   9  trainer  SELECT    Select: write a list of rows; answered by SELECTED
 //	  10  trainer  MAP       Map: rows by number from here on; answered by MAPPED
+//	  11  trainer  MEET      Meet: see How ranks meet; at any time after WELCOME, answered by MET
 //	  65  engine   WELCOME   Welcome, the answer to HELLO
 //	  66  engine   OPENED    Opened, the answer to OPEN
 //	  67  engine   PROGRESS  Progress, any number before OPENED and before JOINED
@@ -79,6 +80,7 @@
 //	  74  engine   NOTE      Note: a line for the user's log, at any time
 //	  75  engine   MAPPED    Mapped, the answer to MAP
 //	  76  engine   SELECTED  Selected, the answer to SELECT
+//	  77  engine   MET       Met, the answer to MEET
 //
 // The order on a connection is HELLO, OPEN, then any number of JOIN .. END. Requests are answered
 // in their order. Until END, a BATCH comes as soon as a slot is free and its batch is ready: a free
@@ -100,6 +102,16 @@
 // engine lists for itself. An inventory holds no credentials, and nothing of the order: an engine
 // that opens with it reads the same as one that finds the same. If it is damaged, or is of other
 // addresses, OPEN is answered by ERROR.
+//
+// # How ranks meet
+//
+// Ranks of several machines compare what they are about to read in a store that serves the whole
+// job, such as torch's. Of each machine one rank goes there for all: the carrier. A rank sends MEET
+// with what it writes, and the engine keeps that until the carrier says it is in the store. The
+// first rank that waits is the carrier. When it waits no more, sends no MEET for 3 s or ends, the
+// next one is. So two may carry the same, which does not matter: a key has one value. The carrier
+// also looks in the store for what others wait for, and gives it to the meeting, where they see it.
+// The meeting is over with its last connection. The engine reads none of this.
 //
 // # Rows by number
 //

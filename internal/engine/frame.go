@@ -30,6 +30,7 @@ const (
 	kindTake
 	kindSelect
 	kindMap
+	kindMeet
 )
 
 const (
@@ -45,13 +46,15 @@ const (
 	kindNote
 	kindMapped
 	kindSelected
+	kindMet
 )
 
 var frameNames = map[frameKind]string{
 	kindHello: "HELLO", kindOpen: "OPEN", kindJoin: "JOIN", kindRelease: "RELEASE", kindLeave: "LEAVE", kindEpoch: "EPOCH", kindAsk: "ASK",
-	kindTake: "TAKE", kindSelect: "SELECT", kindMap: "MAP",
+	kindTake: "TAKE", kindSelect: "SELECT", kindMap: "MAP", kindMeet: "MEET",
 	kindWelcome: "WELCOME", kindOpened: "OPENED", kindProgress: "PROGRESS", kindJoined: "JOINED", kindRing: "RING", kindBatch: "BATCH",
 	kindEnd: "END", kindError: "ERROR", kindSession: "SESSION", kindNote: "NOTE", kindMapped: "MAPPED", kindSelected: "SELECTED",
+	kindMet: "MET",
 }
 
 func (k frameKind) String() string {

@@ -94,7 +94,7 @@ func handOver(b *testing.B, columns, bytes int) {
 	}
 	var served sync.WaitGroup
 	served.Go(func() {
-		newConnection(t, Welcome{}, testLimits(), func(context.Context, Hello, Open, func(Progress)) (handler, Opened, error) {
+		newConnection(t, Welcome{}, testLimits(), newMeetings(), func(context.Context, Hello, Open, func(Progress)) (handler, Opened, error) {
 			return s, Opened{}, nil
 		}).serve(b.Context())
 	})

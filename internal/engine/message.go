@@ -289,6 +289,27 @@ type Mapped struct {
 	Places  []Place `json:"places"`  // of Map.Locate
 }
 
+// Meet is what a rank gives to a meeting of its job, and asks of it. On each machine one rank that
+// waits carries what all of them give to the job's store, and what it finds there to them.
+type Meet struct {
+	Name    string            `json:"name"`    // of the meeting; the same in all messages of a connection
+	Values  map[string]string `json:"values"`  // to be carried to the store
+	Found   map[string]string `json:"found"`   // in the store, for the other ranks
+	Wants   string            `json:"wants"`   // a key of the store whose value the rank waits for; empty: none
+	Carried int               `json:"carried"` // values up to this Met.Count are in the store
+	Waits   bool              `json:"waits"`   // the rank sends MEET again soon, and can carry
+}
+
+// Met says where a meeting stands.
+type Met struct {
+	Carries bool              `json:"carries"` // this rank does
+	Values  map[string]string `json:"values"`  // that it has to carry
+	Wanted  []string          `json:"wanted"`  // keys that it has to look for, until they are found
+	Count   int               `json:"count"`   // of values that were given, with these
+	Members int               `json:"members"` // ranks of this machine that have come
+	Found   map[string]string `json:"found"`
+}
+
 // Failure is an error of the engine.
 type Failure struct {
 	Kind     string   `json:"kind"` // see the Kind constants

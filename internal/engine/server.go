@@ -18,6 +18,8 @@ type Server struct {
 	engine *engine
 	limits frameLimits // of each connection
 
+	meetings *meetings
+
 	mu          sync.Mutex
 	connected   int
 	full        bool        // and it was logged
@@ -30,7 +32,7 @@ type Server struct {
 // New returns a server. It opens nothing before a trainer asks.
 func New(o Options) *Server {
 	e := newEngine(o)
-	return &Server{engine: e, limits: frameLimits{timeout: e.FrameTimeout, capacity: semaphore.NewWeighted(maxUnfinished)}}
+	return &Server{engine: e, meetings: newMeetings(), limits: frameLimits{timeout: e.FrameTimeout, capacity: semaphore.NewWeighted(maxUnfinished)}}
 }
 
 // errIdle ends a server that has no connection.
@@ -192,7 +194,7 @@ func (s *Server) serve(ctx context.Context, conn net.Conn) (client bool, err err
 	stop := onDeath(p.pid, func() { _ = t.conn.CloseRead() })
 	defer stop()
 	welcome := Welcome{Version: Version, Build: s.engine.Build, PID: os.Getpid(), ID: s.engine.id, Log: s.engine.Log}
-	c := newConnection(t, welcome, s.limits, s.engine.open)
+	c := newConnection(t, welcome, s.limits, s.meetings, s.engine.open)
 	c.serve(ctx)
 	return c.asked, nil
 }

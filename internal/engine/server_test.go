@@ -454,7 +454,7 @@ func TestServeTooMuch(t *testing.T) {
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		newConnection(side, Welcome{}, testLimits(), func(context.Context, Hello, Open, func(Progress)) (handler, Opened, error) {
+		newConnection(side, Welcome{}, testLimits(), newMeetings(), func(context.Context, Hello, Open, func(Progress)) (handler, Opened, error) {
 			return quiet{}, Opened{Manifest: strings.Repeat("x", maxPayload)}, nil
 		}).serve(t.Context())
 	}()

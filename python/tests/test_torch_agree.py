@@ -6,6 +6,7 @@ import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from meetings import attend, goers, meet  # noqa: F401 - a fixture
 
 torch = pytest.importorskip("torch")
 
@@ -13,28 +14,21 @@ import torch.distributed as dist  # noqa: E402
 
 from shardfeed import PaddingWarning, errors  # noqa: E402
 from shardfeed.torch import StreamingDataset, _agree, _meeting  # noqa: E402
-from shardfeed.torch._meeting import Meeting  # noqa: E402
 
 PRINT = {"data": "abc", "seed": "1", "batch_size": "64"}
 
 
 def compare(prints, *, store=None, timeout: float | None = 60.0):
     """What compare raises on each rank; a rank of None does not come."""
-    store = store or dist.HashStore()
 
-    def one(rank):
-        if prints[rank] is None:
-            return None
-        try:
-            _agree.compare(Meeting(store, "train.py:3#1", rank, len(prints), timeout), prints[rank])
-        except errors.ShardfeedError as e:
-            return e
-        return None
+    def part(meeting):
+        if prints[meeting.rank] is not None:
+            _agree.compare(meeting, prints[meeting.rank])
 
-    with ThreadPoolExecutor(len(prints)) as pool:
-        return list(pool.map(one, range(len(prints))))
+    return meet(store or dist.HashStore(), len(prints), part, timeout=timeout)
 
 
+@pytest.mark.usefixtures("goers")
 @pytest.mark.parametrize("world", [2, 3, 9])
 def test_ranks_that_agree(world):
     store = dist.HashStore()
@@ -42,6 +36,7 @@ def test_ranks_that_agree(world):
         assert compare([PRINT] * world, store=store, timeout=None) == [None] * world
 
 
+@pytest.mark.usefixtures("goers")
 def test_a_difference_fails_every_rank():
     found = compare([PRINT, PRINT, {**PRINT, "seed": "2"}, PRINT | {"extra": "x"}])
     for error in found:
@@ -50,6 +45,7 @@ def test_a_difference_fails_every_rank():
         assert error.details == ("extra: nothing on ranks 0, 1, 2, x on rank 3", "seed: 1 on ranks 0, 1, 3, 2 on rank 2")
 
 
+@pytest.mark.usefixtures("goers")
 def test_unlike_decoders_say_what_to_do():
     for error in compare([PRINT | {"image_decoder": "turbo"}, PRINT | {"image_decoder": "go"}]):
         assert "image_decoder: turbo on rank 0, go on rank 1 (libjpeg-turbo is not on all machines" in str(error)
@@ -57,22 +53,25 @@ def test_unlike_decoders_say_what_to_do():
         assert "libjpeg-turbo" not in str(error)
 
 
+@pytest.mark.usefixtures("goers")
 def test_ranks_that_do_not_come_are_named():
     found = compare([PRINT, None, PRINT, None], timeout=0.5)
     for error in (found[0], found[2]):
         assert isinstance(error, TimeoutError) and "ranks 1, 3 of 4" in str(error)
 
 
+@pytest.mark.usefixtures("goers")
 def test_the_first_rank_does_not_come(monkeypatch):
     monkeypatch.setattr(_meeting, "_GRACE", 0.2)
     found = compare([None, PRINT], timeout=0.2)
     assert isinstance(found[1], errors.FeedTimeoutError) and "rank 0" in str(found[1])
 
 
+@pytest.mark.usefixtures("goers")
 @pytest.mark.parametrize("failed", [0, 2])
 def test_a_rank_that_cannot_begin_fails_the_others(failed):
     store = dist.HashStore()
-    Meeting(store, "train.py:3#1", failed, 3, 60.0).leave(ValueError("no such\nfile"))
+    attend(store, failed, 3).leave(ValueError("no such\nfile"))
     prints = [None if r == failed else PRINT for r in range(3)]
     for rank, error in enumerate(compare(prints, store=store)):
         if rank != failed:

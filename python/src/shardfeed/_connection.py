@@ -204,6 +204,11 @@ class Connection:
         request = {"rank": rank, "world_size": world_size, **what}
         return self._request(protocol.ASK, request, protocol.SESSION, "asking for the session")
 
+    def meet(self, *, name: str, **what: Any) -> dict[str, Any]:
+        """Returns Met: where a meeting of ranks stands. what are other members of Meet."""
+        self._finish("meeting other ranks")
+        return self._request(protocol.MEET, {"name": name, **what}, protocol.MET, "meeting other ranks")
+
     def choose(self, *, bits: str, save: str) -> dict[str, Any]:
         """Has the engine write a list of rows, and returns Selected. Not during an iteration of this connection."""
         self._finish("writing the list of rows")

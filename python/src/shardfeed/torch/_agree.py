@@ -1,8 +1,7 @@
 """Ranks on different machines compare what they are about to read, in the process group's store.
 
-The engine compares a rank with the ranks of its machine that have begun. It cannot tell when all
-have, so no rank can speak for its machine: every rank takes part in the meeting, by a few requests
-to the store.
+The engine compares a rank with the ranks of its machine that have begun, and the meeting compares
+all of them, so that an error names each rank that differs or is missing.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from .._engine import Engine
 from ._meeting import ORDER, Given, Meeting, apart
 from ._store import of_group as _store
 from ._store import present, ranks_in_words
@@ -76,10 +76,12 @@ def _apart(courses: Mapping[int, Mapping[str, Any]], slack: int) -> str:
     return ""
 
 
-def meeting(name: str, rank: int, world_size: int, timeout: float | None) -> Meeting | None:
-    """The meeting of the ranks at a data set. None without a process group."""
+def meeting(name: str, rank: int, world_size: int, timeout: float | None, engine: Engine | None = None) -> Meeting | None:
+    """The meeting of the ranks at a data set, by way of the engine that a node's ranks share. None
+    without a process group.
+    """
     store = _store(world_size)
-    return None if store is None else Meeting(store, name, rank, world_size, timeout)
+    return None if store is None else Meeting(store, name, rank, world_size, timeout, engine)
 
 
 def compare(meeting: Meeting, fingerprint: Mapping[str, str], claim: tuple[int, int] | None = None) -> None:

@@ -14,6 +14,7 @@ from torch.utils.data import IterableDataset
 
 from .. import _dataset, _launcher, _state
 from .._connection import Connection
+from .._engine import Engine
 from .._iterator import BatchIterator
 from .._keywords import Address, DatasetOptions, T
 from .._layout import Layout
@@ -241,13 +242,14 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
             meeting, self._meeting = self._meet(), None
             if meeting is not None:
                 _agree.compare(meeting, fingerprint, (self._ranks()[0], self._share().replication))
+                meeting.close()
                 _opening.forget(self._handed_on)  # every rank has opened
                 self._handed_on = None
 
     def _meet(self) -> Meeting | None:
         """The meeting of the ranks, which begins when one of them first has something to say."""
         if self._meeting is None:
-            self._meeting = _agree.meeting(self._agree, *self._job_ranks(), self._timeout)
+            self._meeting = _agree.meeting(self._agree, *self._job_ranks(), self._timeout, Engine(self._job))
         return self._meeting
 
     def _seats_of(self, connection: Connection, share: Share, state: Mapping[str, Any] | None, serial: str) -> list[int] | None:

@@ -1,7 +1,8 @@
 """Where the ranks of a job meet before the first batch of a data set.
 
-No collective is used: each rank writes what it has under its own key in the store of the process
-group, rank 0 reads all of it and writes what it finds, and the others read that.
+No collective is used: what each rank has is written under its own key in the store of the process
+group, rank 0 reads all of it and writes what it finds, and the others read that. One rank of a node
+writes and reads for all of them.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from .._engine import Engine
 from ..errors import FeedTimeoutError, RankMismatchError
 from . import _node
+from ._carrier import Carrier
 from ._store import present, put, ranks_in_words, wait
 from ._versions import Versions, differences, mismatch
 
@@ -29,13 +32,21 @@ class Meeting:
     Every rank gives something to each part, or leaves. So none waits for a rank that failed.
     """
 
-    def __init__(self, store: Any, name: str, rank: int, world_size: int, timeout: float | None) -> None:
+    def __init__(self, store: Any, name: str, rank: int, world_size: int, timeout: float | None, engine: Engine | None = None) -> None:
+        """The ranks of a node that share an engine go to the store as one."""
         self.rank, self.world_size = rank, world_size
         self.version = ""  # of this rank, from the first part on
         self._store, self._name, self._timeout = store, name, timeout
         self._key = f"shardfeed/{name}/{store.add(f'shardfeed/{name}/{rank}/times', 1)}"
         self._versions = Versions(store, rank, world_size)
+        self._engine = engine
+        self._carrier: Carrier | None = None
         self._over = False
+
+    def close(self) -> None:
+        """Ends this rank's part, once it knows the verdict. Others may still wait."""
+        if self._carrier is not None:
+            self._carrier.close()
 
     def leads(self, node: str) -> bool:
         """Whether this is the first rank of its node to ask."""
@@ -43,7 +54,10 @@ class Meeting:
 
     def give(self, part: str, own: Mapping[str, Any]) -> None:
         """Gives what this rank has to a part, without waiting for the others."""
-        self._put({self._of(part, self.rank): json.dumps({"version": self.version, **own})})
+        if self._engine is not None:
+            self._carrier = Carrier.of(self._store, self._engine, self._key, self.world_size, self._timeout)
+            self._engine = None
+        self._put({self._of(part, self.rank): json.dumps({"version": self.version, **own})}, self._carrier)
 
     def gather(self, part: str, own: Mapping[str, Any], find: Callable[[Given], Mapping[str, Any]]) -> Mapping[str, Any]:
         """Gives to a part, and returns what find makes of all that ranks gave, on rank 0.
@@ -64,6 +78,7 @@ class Meeting:
 
     def leave(self, error: BaseException) -> None:
         """Tells the others that this rank cannot begin."""
+        self.close()
         if self._over:  # they know
             return
         self._over = True
@@ -74,7 +89,7 @@ class Meeting:
 
     def _find(self, part: str, find: Callable[[Given], Mapping[str, Any]]) -> Mapping[str, Any]:
         keys = {self._of(part, rank): rank for rank in range(self.world_size)}
-        wait(self._store, list(keys), self._timeout, look=self._versions.look)
+        wait(lambda: self._store.check(list(keys)) or None, self._timeout, look=self._look)
         there = {keys[key]: json.loads(text) for key, text in present(self._store, list(keys)).items()}
         found = _sorted_out(there, [rank for rank in keys.values() if rank not in there])
         if not found["failed"] and not found["versions"]:
@@ -85,11 +100,24 @@ class Meeting:
     def _found(self, part: str) -> Mapping[str, Any]:
         key = self._of(part, "found")
         timeout = None if self._timeout is None else self._timeout + _GRACE
-        if not wait(self._store, [key], timeout, self.world_size, self._versions.look):
+        clients = self.world_size if self._carrier is None else self.world_size // self._carrier.ranks
+        found = wait(lambda: self._read(key), timeout, clients, self._versions.look)
+        if found is None:
             raise FeedTimeoutError(
                 f"rank 0 did not compare the data set of {self._name} with this rank {self.rank} within {timeout:g} seconds"
             )
-        return dict(json.loads(self._store.get(key)))
+        return dict(json.loads(found))
+
+    def _read(self, key: str) -> str | None:
+        if self._carrier is not None:
+            return self._carrier.find(key)
+        return str(self._store.get(key), "utf-8") if self._store.check([key]) else None
+
+    def _look(self) -> None:
+        """What rank 0 does while it waits for the others."""
+        self._versions.look()
+        if self._carrier is not None:
+            self._carrier.carry()
 
     def _check(self, found: Mapping[str, Any]) -> None:
         """Raises the error of a verdict."""
@@ -104,10 +132,13 @@ class Meeting:
                 f"within {self._timeout:g} seconds: every rank has to, and in the same order of data sets"
             )
 
-    def _put(self, values: Mapping[str, str]) -> None:
+    def _put(self, values: Mapping[str, str], carrier: Carrier | None = None) -> None:
         """Writes values, and the first time also this rank's version."""
-        put(self._store, {**self._versions.own, **values})
-        self._versions.own = {}
+        values, self._versions.own = {**self._versions.own, **values}, {}
+        if carrier is None:
+            put(self._store, values)
+        else:
+            carrier.put(values)
 
     def _of(self, part: str, who: int | str) -> str:
         return f"{self._key}/{part}/{who}"

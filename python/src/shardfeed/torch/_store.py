@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import torch.distributed as dist
 
@@ -16,6 +16,8 @@ _SHORTEST, _LONGEST = 0.002, 0.1  # seconds between two looks of a few clients a
 _RARELY = 1.0  # and of very many
 _LOOKS = 5000  # of all clients together in a second, about
 _SHOWN = 8  # ranks that an error names
+
+T = TypeVar("T")
 
 _jitter = random.Random()  # the program's own random numbers stay what they are
 
@@ -55,23 +57,23 @@ def _takes_several(store: Any) -> bool:
     return has is not None and bool(has())
 
 
-def wait(store: Any, keys: Sequence[str], timeout: float | None, clients: int = 1, look: Callable[[], None] | None = None) -> bool:
-    """Waits until all keys are there; False at the timeout. So many clients wait at once.
+def wait(there: Callable[[], T | None], timeout: float | None, clients: int = 1, look: Callable[[], None] | None = None) -> T | None:
+    """Waits until something is there and returns it; None at the timeout. So many clients wait at once.
 
     It can be interrupted at any time. look is called from time to time, and may raise.
     """
     deadline = None if timeout is None else time.monotonic() + timeout
     for pause in _pauses(clients):
-        if store.check(list(keys)):
-            return True
+        if (found := there()) is not None:
+            return found
         if look is not None:
             look()
         if deadline is not None:
             if time.monotonic() > deadline:
-                return False
+                return None
             pause = min(pause, max(_SHORTEST, deadline - time.monotonic()))
         time.sleep(pause)
-    return False
+    return None
 
 
 def _pauses(clients: int) -> Iterator[float]:

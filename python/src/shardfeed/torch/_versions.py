@@ -66,7 +66,7 @@ class Versions:
 
 def differences(ranks: Mapping[str, list[int]]) -> str:
     """Says which ranks have which version; empty where there is one."""
-    return ", ".join(f"{version} on {ranks_in_words(of)}" for version, of in sorted(ranks.items())) if len(ranks) > 1 else ""
+    return ", ".join(f"{version} on {ranks_in_words(sorted(of))}" for version, of in sorted(ranks.items())) if len(ranks) > 1 else ""
 
 
 def mismatch(found: str) -> RankMismatchError:

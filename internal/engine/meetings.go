@@ -1,0 +1,135 @@
+package engine
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// meetings are where ranks of this machine meet before they meet those of others, in a store that
+// serves all ranks of the job. One of them goes there for all: the carrier.
+type meetings struct {
+	mu  sync.Mutex
+	of  map[string]*meeting
+	now func() time.Time
+}
+
+// carrierLease is how long a carrier may be silent: longer than the longest pause between two
+// messages of a rank that waits.
+const carrierLease = 3 * time.Second
+
+func newMeetings() *meetings {
+	return &meetings{of: map[string]*meeting{}, now: time.Now}
+}
+
+// A meeting lives as long as one of its connections.
+type meeting struct {
+	members map[*connection]string // and the key whose value each waits for
+	carrier *connection            // nil: the next rank that waits
+	until   time.Time              // the carrier's lease
+
+	values  []map[string]string // that are not carried yet
+	carried int                 // values before these
+	size    int                 // bytes of values
+	found   map[string]string
+	learned int // bytes of found
+}
+
+// maxMeeting bounds the values that wait to be carried, and those that were found, in bytes.
+const maxMeeting = maxPayload / 4
+
+// meet handles the message of a connection, which belongs to the meeting from then on.
+func (m *meetings) meet(c *connection, key string, said Meet) (Met, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	t := m.of[key]
+	if t == nil {
+		t = &meeting{members: map[*connection]string{}, found: map[string]string{}}
+		m.of[key] = t
+	}
+	t.members[c] = said.Wants
+	if t.carrier == c {
+		t.drop(said.Carried)
+	}
+	if err := t.take(said); err != nil {
+		return Met{}, err
+	}
+	now := m.now()
+	switch mine := t.carrier == c; {
+	case said.Waits && (mine || t.carrier == nil || now.After(t.until)):
+		t.carrier, t.until = c, now.Add(carrierLease)
+	case mine:
+		t.carrier = nil
+	}
+	met := Met{Members: len(t.members), Found: maps.Clone(t.found)}
+	if t.carrier == c {
+		met.Carries, met.Count, met.Values = true, t.carried+len(t.values), map[string]string{}
+		for _, v := range t.values {
+			maps.Copy(met.Values, v)
+		}
+		met.Wanted = t.wanted()
+	}
+	return met, nil
+}
+
+// take adds what a rank gives to the meeting.
+func (t *meeting) take(said Meet) error {
+	maps.DeleteFunc(said.Found, func(key, _ string) bool { _, known := t.found[key]; return known })
+	size, learned := sizeOf(said.Values), sizeOf(said.Found)
+	if t.size+size > maxMeeting || t.learned+learned > maxMeeting {
+		return valueError("a meeting of ranks holds at most %d MiB", maxMeeting>>20)
+	}
+	if len(said.Values) > 0 {
+		t.values = append(t.values, said.Values)
+		t.size += size
+	}
+	maps.Copy(t.found, said.Found)
+	t.learned += learned
+	return nil
+}
+
+// wanted returns the keys that ranks wait for and that were not found yet.
+func (t *meeting) wanted() []string {
+	keys := map[string]bool{}
+	for _, key := range t.members {
+		if _, found := t.found[key]; key != "" && !found {
+			keys[key] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(keys))
+}
+
+// drop forgets values that were carried, up to a count.
+func (t *meeting) drop(carried int) {
+	for t.carried < carried && len(t.values) > 0 {
+		t.size -= sizeOf(t.values[0])
+		t.values = t.values[1:]
+		t.carried++
+	}
+}
+
+func sizeOf(values map[string]string) int {
+	n := 0
+	for key, value := range values {
+		n += len(key) + len(value)
+	}
+	return n
+}
+
+// leave ends a connection's part in its meeting. Another rank carries what it left.
+func (m *meetings) leave(c *connection, key string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	t := m.of[key]
+	if t == nil {
+		return
+	}
+	delete(t.members, c)
+	if t.carrier == c {
+		t.carrier = nil
+	}
+	if len(t.members) == 0 {
+		delete(m.of, key)
+	}
+}
