@@ -21,6 +21,11 @@
     products    8 files x 1,000 rows, 2 row groups: id, img_jpg (the pictures of shop), label
     photos      8 files x 400 rows, 2 row groups: id, img_jpg (JPEG of about 500 x 375, half a byte
                 a pixel: photos.py), label
+    short       8 files x 150,000 rows, 6 row groups, pyarrow's defaults: id, title, query,
+                token_ids list<int32> of 8 to 40, and numbers with nulls; about 370 bytes a row
+
+SET_by_WRITER is SET with other random numbers, as another writer writes it: duckdb, polars or
+spark, or plain, which is pyarrow without dictionaries and without nulls.
 
 Deterministic for a version of pyarrow. --scale shrinks the number of files. A set that is complete for this scale is not made again.
 """
@@ -39,6 +44,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from photos import photo
 from PIL import Image
+
+import again
 
 LABELS = [f"분류{i // 100}>중분류{i // 10 % 10}>소분류{i % 10}" for i in range(1000)]
 VOCABULARY = 50_257
@@ -60,7 +67,9 @@ SETS = {
     "sources": (64, 25_000, 10, {"compression": "snappy"}),
     "products": (8, 1_000, 2, {"compression": "snappy", "use_dictionary": ["label"]}),
     "photos": (8, 400, 2, {"compression": "snappy", "use_dictionary": ["label"]}),
+    "short": (8, 150_000, 6, {"compression": "snappy"}),
 }
+BY = "_by_"  # between a set and its writer, one of again.WRITERS
 
 
 def words():
@@ -104,8 +113,7 @@ def some_null(r, values, share=0.05):
     return pa.array(values, mask=r.random(len(values)) < share)
 
 
-def shop(file, rows, files, pictures):
-    r = np.random.default_rng([1, file])
+def shop(r, file, rows, files, pictures):
     return {
         "unique_id": pa.array([f"N{file * rows + i:011d}" for i in range(rows)]),
         "img_jpg": pa.array([pictures[j] for j in r.integers(0, len(pictures), rows)], pa.binary()),
@@ -117,8 +125,7 @@ def shop(file, rows, files, pictures):
     }
 
 
-def products(file, rows, files, pictures):
-    r = np.random.default_rng([8, file])
+def products(r, file, rows, files, pictures):
     return {
         "id": np.arange(file * rows, (file + 1) * rows),
         "img_jpg": pa.array([pictures[j] for j in r.integers(0, len(pictures), rows)], pa.binary()),
@@ -126,16 +133,14 @@ def products(file, rows, files, pictures):
     }
 
 
-def tokens(file, rows, files, pictures):
-    r = np.random.default_rng([2, file])
+def tokens(r, file, rows, files, pictures):
     return {
         "doc_id": np.arange(file * rows, (file + 1) * rows),
         "token_ids": token_lists(r, r.integers(512, 2049, rows), VOCABULARY),
     }
 
 
-def documents(file, rows, files, pictures):
-    r = np.random.default_rng([7, file])
+def documents(r, file, rows, files, pictures):
     return {
         "doc_id": np.arange(file * rows, (file + 1) * rows),
         "token_ids": token_lists(r, log_normal(r, rows, 1_000, 1.5, 200_000), VOCABULARY),
@@ -148,8 +153,7 @@ def log_normal(r, rows, median, sigma, longest):
     return np.exp(r.normal(np.log(median), sigma, rows)).clip(1, longest).astype(np.int32)
 
 
-def tabular(file, rows, files, pictures):
-    r = np.random.default_rng([3, file])
+def tabular(r, file, rows, files, pictures):
     ids = file * rows + np.arange(rows)
     columns = {"id": pa.array(ids)}
     for k in range(39):
@@ -170,8 +174,7 @@ def categories(codes, names):
     return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), pa.array(names))
 
 
-def mixed(file, rows, files, pictures):
-    r = np.random.default_rng([4, file])
+def mixed(r, file, rows, files, pictures):
     embedding = pa.array((r.standard_normal(rows * 128) * 0.1).astype(np.float32))
     return {
         "id": np.arange(file * rows, (file + 1) * rows),
@@ -185,12 +188,23 @@ def mixed(file, rows, files, pictures):
     }
 
 
-def many(file, rows, files, pictures):
+def short(r, file, rows, files, pictures):
+    return {
+        "id": np.arange(file * rows, (file + 1) * rows),
+        "title": texts(r, rows, 4, 13),
+        "query": texts(r, rows, 2, 8),
+        "token_ids": token_lists(r, r.integers(8, 41, rows), 32_000),
+        "label": r.integers(0, 100, rows).astype(np.int32),
+        "price": some_null(r, np.round(np.exp(r.normal(3, 1.5, rows)), 2), 0.1),
+        "clicks": some_null(r, r.integers(0, 1_000_000, rows)),
+    }
+
+
+def many(r, file, rows, files, pictures):
     return {"id": np.arange(file * rows, (file + 1) * rows), "label": pa.array([LABELS[(file * 7 + i) % 1000] for i in range(rows)])}
 
 
-def wide(file, rows, files, pictures):
-    r = np.random.default_rng([6, file])
+def wide(r, file, rows, files, pictures):
     kinds = (np.float64, np.float32, np.int64, np.float32)
     return {f"c{k:03d}": (r.standard_normal(rows) * 1e6).astype(kinds[k % 4]) for k in range(1000)}
 
@@ -213,35 +227,44 @@ def write_large(path, file):
             number += rows
 
 
+# set -> its rows, and the number that its random numbers begin with, before the writer's name
 MAKERS = {
-    "shop": shop,
-    "shop_plain": shop,
-    "tokens": tokens,
-    "tabular": tabular,
-    "mixed": mixed,
-    "many": many,
-    "wide": wide,
-    "shards": many,
-    "documents": documents,
-    "sources": tabular,
-    "products": products,
-    "photos": products,
+    "shop": (shop, 1),
+    "shop_plain": (shop, 1),
+    "tokens": (tokens, 2),
+    "tabular": (tabular, 3),
+    "mixed": (mixed, 4),
+    "many": (many, 0),
+    "wide": (wide, 6),
+    "shards": (many, 0),
+    "documents": (documents, 7),
+    "sources": (tabular, 3),
+    "products": (products, 8),
+    "photos": (products, 8),
+    "short": (short, 9),
 }
 
 
 def write(name, file, files, directory, pictures):
-    _, rows, groups, options = SETS[name]
+    base, _, writer = name.partition(BY)
+    _, rows, groups, options = SETS[base]
     path = directory / f"part-{file:05d}.parquet"
-    if name not in MAKERS:
+    if base not in MAKERS:
         write_large(path, file)
         return
-    table = pa.table(MAKERS[name](file, rows, files, pictures))
-    pq.write_table(table, path, row_group_size=rows // groups, store_schema=False, **options)
+    make, number = MAKERS[base]
+    r = np.random.default_rng([number, file, *writer.encode()])
+    table = pa.table(make(r, file, rows, files, pictures))
+    if writer:
+        again.write(writer, table, path, rows // groups, options["compression"])
+    else:
+        pq.write_table(table, path, row_group_size=rows // groups, store_schema=False, **options)
 
 
 def make(name, out, scale, processes):
     """Makes one set unless it is there: it is written beside its place and renamed when complete."""
-    target, files = out / name, max(2, round(SETS[name][0] * scale))
+    base = name.partition(BY)[0]
+    target, files = out / name, max(2, round(SETS[base][0] * scale))
     stamp = target / "_complete.json"
     if stamp.exists() and json.loads(stamp.read_text()) == {"files": files}:
         return target
@@ -252,7 +275,7 @@ def make(name, out, scale, processes):
     unfinished.mkdir(parents=True)
     with concurrent.futures.ProcessPoolExecutor(processes) as pool:
         draw = photo if name == "photos" else picture
-        pictures = list(pool.map(draw, range(PICTURES.get(name, 0)), chunksize=50))
+        pictures = list(pool.map(draw, range(PICTURES.get(base, 0)), chunksize=50))
         jobs = [pool.submit(write, name, file, files, unfinished, pictures) for file in range(files)]
         for job in jobs:
             job.result()

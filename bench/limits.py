@@ -19,7 +19,7 @@ class Check:
 
     def line(self, rounds):
         found, met = self.measure(rounds)
-        return f"| {self.name} | {table.WRITERS[self.data]} | {self.buffer} | {found}, {'met' if met else 'MISSED'} | {self.must} |"
+        return f"| {self.name} | {table.writer_of(self.data)} | {self.buffer} | {found}, {'met' if met else 'MISSED'} | {self.must} |"
 
 
 def checks(directory):

@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
-"""run.py [--rounds 9] [--only TEXT] [--smoke]: the table of speeds, in Markdown.
+"""run.py [--rounds 9] [--only TEXT] [--noisy] [--smoke]: the table of speeds, in Markdown.
 
 Contenders are run in turn, A B C A B C, each in a process of its own pinned to its cores, with the
 files in the page cache. A ratio is taken in each round; the table has the median and the quartiles.
 Rows per CPU-second count user and system time; the ratio by user time alone stands beside it,
 because kernel time depends on the machine's memory. The rows of storage (--only storage) start real
 servers and compare bytes per second of wall time on all cores.
+--noisy runs all of it beside processes that copy memory at the lowest priority (noise.py).
 --smoke runs every row once on very small sets, to see that all of it works; figures mean nothing.
 """
 
 import argparse
+import contextlib
 import datetime
 import os
 import pathlib
@@ -24,6 +26,7 @@ import filters
 import gen
 import images
 import limits
+import noise
 import process
 import ray_train
 import servers
@@ -47,8 +50,11 @@ def main():
     sets = [r.data for r in rows] + [c.data for c in checks] + [name for r in races + remote + chosen + shaped for name in r.sets]
     for name in dict.fromkeys(sets):
         check.warm(gen.make(name, directory, scale, os.cpu_count()))
-    lines = heading(args.rounds)
-    with tempfile.TemporaryDirectory(prefix="shardfeed-bench-") as cache:
+    lines = heading(args.rounds, args.noisy)
+    with contextlib.ExitStack() as stack:
+        cache = stack.enter_context(tempfile.TemporaryDirectory(prefix="shardfeed-bench-"))
+        if args.noisy:
+            stack.enter_context(noise.on(check.cores()))
         os.environ["SHARDFEED_CACHE_DIR"] = cache
         show(*lines)
         lines += part(rows, SPEED_HEAD, lambda row: [compare(row, args.rounds)])
@@ -66,6 +72,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--only", default="", help="rows whose name holds this text")
+    parser.add_argument("--noisy", action="store_true", help="beside processes that copy memory at the lowest priority")
     parser.add_argument("--smoke", action="store_true", help="each row once, on very small sets")
     args = parser.parse_args()
     args.rounds = 1 if args.smoke else args.rounds
@@ -126,7 +133,7 @@ def compare(row, rounds):
     others = "; ".join(f"{name} {described(results)}" for name, results in rivals.items())
     verdict = "aim met" if ratio[1] >= row.aim else "must met" if ratio[1] >= row.must else "MISSED"
     return (
-        f"| {row.name} | {table.WRITERS[row.data]} | {row.buffer} | {described(ours)} | {others} | "
+        f"| {row.name} | {table.writer_of(row.data)} | {row.buffer} | {described(ours)} | {others} | "
         f"{ratio[1]:.2f}x ({ratio[0]:.2f}-{ratio[2]:.2f}) of {best}, {verdict} | {by_user[1]:.2f}x | {row.must:g}x | {row.aim:g}x |"
     )
 
@@ -146,13 +153,13 @@ def described(results):
     return f"{statistics.median(speeds(results)):,.0f} ({median['user_seconds']:.2f} s user, {median['system_seconds']:.2f} s system)"
 
 
-def heading(rounds):
+def heading(rounds, noisy):
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 30
     return [
         f"# Speeds, {datetime.date.today().isoformat()}",
         "",
         f"{processor()}, {len(os.sched_getaffinity(0))} cores, {memory} GiB, {platform.system()} {platform.release()}; "
-        f"{rounds} rounds in turn, one core each where nothing else is said, files in the page cache.",
+        f"{rounds} rounds in turn, one core each where nothing else is said, files in the page cache{f', {noise.TEXT}' if noisy else ''}.",
     ]
 
 

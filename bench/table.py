@@ -4,6 +4,9 @@ import dataclasses
 import pathlib
 import sys
 
+import again
+import gen
+
 HERE = pathlib.Path(__file__).parent
 BIN = HERE.parent / "bin"
 PYARROW, POLARS, DUCKDB, ARROW_RS = "decode_pyarrow", "decode_polars", "decode_duckdb", "decode_arrow_rs"
@@ -60,9 +63,15 @@ def rows_per_cpu_second(directory):
     def decoded(title, name, rivals, must, aim):
         return Row(title, name, decode(data(name)), tuple(rival(r, data(name)) for r in rivals), must, aim)
 
-    def streamed(name, batch, buffer, must, aim):
-        ours, take = shuffled(data(name), batch, buffer), rival(TAKE, data(name), str(batch))
-        return Row(f"shuffled stream, {name}", name, ours, (take,), must, aim, f"{buffer:,} rows")
+    def streamed(name, batch, buffer, must, aim, writer=""):
+        by = name + (gen.BY + writer if writer else "")
+        ours, take = shuffled(data(by), batch, buffer), rival(TAKE, data(by), str(batch))
+        title = f"shuffled stream, {name}" + (f" by {writer}" if writer else "")
+        return Row(title, by, ours, (take,), must, aim, f"{buffer:,} rows")
+
+    def brief(buffer):
+        ours = shuffled(data("short"), 1024, buffer, whole=True)
+        return Row(f"short rows, shuffled, {buffer:,} rows", "short", ours, (rival(PYARROW, data("short")),), 1.3, 1.8, f"{buffer:,} rows")
 
     def numbered(title, name, mode, must, aim):
         return Row(title, name, decode(data(name), "numbers"), (rival(NUMBER, data(name), mode),), must, aim)
@@ -78,6 +87,11 @@ def rows_per_cpu_second(directory):
         streamed("shop", 100, 10_000, 1.8, 3),
         streamed("tokens", 32, 20_000, 1.4, 2),
         streamed("tabular", 1024, 200_000, 1.1, 1.8),
+        *(streamed("shop", 100, 10_000, 1.8, 3, writer) for writer in again.WRITERS),
+        *(streamed("tokens", 32, 20_000, 1.4, 2, writer) for writer in again.WRITERS),
+        *(streamed("tabular", 1024, 200_000, 1.1, 1.8, writer) for writer in again.WRITERS),
+        brief(120_000),
+        brief(20_000),
         numbered("256 random rows, one by one, shop", "shop", "one", 10, 30),
         numbered("256 random rows, one by one, tabular", "tabular", "one", 10, 30),
         numbered("256 random rows, slices joined, shop", "shop", "slices", 1.5, 3),
@@ -103,4 +117,10 @@ WRITERS = {
     "mixed": "pyarrow, snappy, no page index, row groups of 32,768",
     "many": "pyarrow, snappy, no page index, 2,000 shards of 40 rows",
     "large": "pyarrow, snappy, no page index, row groups of 8 to 64 MB",
+    "short": "pyarrow, snappy, no page index, row groups of 25,000",
 }
+
+
+def writer_of(name):
+    base, _, writer = name.partition(gen.BY)
+    return WRITERS[base] if not writer else f"{writer}, another seed, row groups as those of {base}"

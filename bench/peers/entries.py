@@ -39,6 +39,12 @@ SETS = (
 )
 
 
+# The same by other writers, which --sets names.
+AGAIN = tuple(
+    dataclasses.replace(s, name=f"{s.name}_by_{writer}", mixing={}) for s in SETS for writer in ("duckdb", "polars", "plain", "spark")
+)
+
+
 @dataclasses.dataclass(frozen=True)
 class Contender:
     """One way to deliver a set: a module of contenders/, and the environment that it runs in."""
@@ -47,7 +53,7 @@ class Contender:
     module: str
     requirements: str = ""  # of its own, beside BASE
     workers: int = 0
-    sets: tuple = ("shop", "tokens", "tabular")
+    sets: tuple = ("shop", "tokens", "tabular")  # and what other writers make of them
     converts: bool = False
     note: str = ""
 

@@ -29,8 +29,8 @@ def lines(records: Records):
     out = [*heading(records), "", "| what | found | must | aim | |", "| --- | --- | --- | --- | --- |"]
     for line in musts.judged(records):
         out.append(f"| {line.what} | {line.found} | {line.must} | {line.aim} | {line.verdict} |")
-    for data in entries.SETS:
-        rows = [(c, records.all("speed", data.name, c.name)) for c in entries.ALL if data.name in c.sets]
+    for data in (*entries.SETS, *entries.AGAIN):
+        rows = [(c, records.all("speed", data.name, c.name)) for c in entries.ALL]
         if any(runs for _, runs in rows):
             out += ["", f"{data.name}: {described_set(data)}", "", f"| {' | '.join(COLUMNS)} |", "| --- " * len(COLUMNS) + "|"]
             out += [row(records, data, contender, runs) for contender, runs in rows if runs]
@@ -95,8 +95,14 @@ def heading(records):
         f"# Peers, {datetime.date.today().isoformat()}",
         "",
         f"{_processor()}, {len(os.sched_getaffinity(0))} cores, {memory} GiB, {platform.system()} {platform.release()}, "
-        f"Python {platform.python_version()}; {rounds} rounds in turn, files in the page cache. {', '.join(versions())}.",
+        f"Python {platform.python_version()}; {rounds} rounds in turn, files in the page cache{_noise(records)}. "
+        f"{', '.join(versions())}.",
     ]
+
+
+def _noise(records):
+    """What the runs had beside them."""
+    return "".join(sorted({f", {r['noise']}" for r in records.runs if "noise" in r}))
 
 
 def versions():

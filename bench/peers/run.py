@@ -6,8 +6,10 @@ go to bench/results as lines of JSON, and the tables are made of them: --table F
 """
 
 import argparse
+import contextlib
 import datetime
 import json
+import os
 import pathlib
 import signal
 import sys
@@ -18,6 +20,10 @@ import parts
 import report
 from place import ROOT, Place
 from records import Records
+
+sys.path.append(str(ROOT / "bench"))
+
+import noise
 
 
 def main():
@@ -31,10 +37,11 @@ def main():
     for data in wish.sets:
         place.make(data)
     records = Records(args.append or new_file(args.smoke))
-    for part in args.parts:
-        for run in parts.ALL[part](place, wish):
-            records.add(run)
-            print(f"bench: {json.dumps(run)}", file=sys.stderr, flush=True)
+    with noise.on(os.sched_getaffinity(0)) if args.noisy else contextlib.nullcontext():
+        for part in args.parts:
+            for run in parts.ALL[part](place, wish):
+                records.add({**run, "noise": noise.TEXT} if args.noisy else run)
+                print(f"bench: {json.dumps(run)}", file=sys.stderr, flush=True)
     text = "\n".join(report.lines(records))
     print(text)
     records.path.with_suffix(".md").write_text(text + "\n")
@@ -49,13 +56,14 @@ def new_file(smoke):
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--sets", type=among({s.name: s for s in entries.SETS}), default="shop,tokens,tabular")
+    parser.add_argument("--sets", type=among({s.name: s for s in (*entries.SETS, *entries.AGAIN)}), default="shop,tokens,tabular")
     parser.add_argument("--contenders", type=among({c.name: c for c in entries.ALL}), default=",".join(c.name for c in entries.ALL))
     parser.add_argument("--parts", type=among({name: name for name in parts.ALL}), default=",".join(parts.ALL))
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--cap", type=float, default=5.0, help="seconds after the first batch when a slow contender is stopped")
     parser.add_argument("--append", type=pathlib.Path, help="add to these records")
     parser.add_argument("--table", type=pathlib.Path, help="only make the tables of these records")
+    parser.add_argument("--noisy", action="store_true", help="beside processes that copy memory at the lowest priority")
     parser.add_argument("--smoke", action="store_true", help="each part once, on a tenth of the files")
     args = parser.parse_args()
     args.rounds = 1 if args.smoke else args.rounds

@@ -219,12 +219,9 @@ func (c *connection) meet(payload []byte) error {
 		return protocolError("MEET of %q where %q has to be", m.Name, strings.TrimPrefix(c.meeting, jobOf(c.hello.Job)))
 	}
 	c.meeting = key
-	met, err := c.meetings.meet(c, key, m)
-	if err != nil {
+	if err := c.meetings.meet(c, key, m, func(met Met) { c.send(kindMet, met) }); err != nil {
 		c.fail(err)
-		return nil
 	}
-	c.send(kindMet, met)
 	return nil
 }
 

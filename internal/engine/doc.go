@@ -109,7 +109,8 @@
 // job, such as torch's. Of each machine one rank goes there for all: the carrier. A rank sends MEET
 // with what it writes, and the engine keeps that until the carrier says it is in the store. The
 // first rank that waits is the carrier. When it waits no more, sends no MEET for 3 s or ends, the
-// next one is. So two may carry the same, which does not matter: a key has one value. The carrier
+// next one is. So two may carry the same, which does not matter: a key has one value. Ranks that do
+// not carry have no need to ask often: their MEET is answered when there is news. The carrier
 // also looks in the store for what others wait for, and gives it to the meeting, where they see it.
 // The meeting is over with its last connection. The engine reads none of this.
 //

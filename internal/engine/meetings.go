@@ -25,9 +25,9 @@ func newMeetings() *meetings {
 
 // A meeting lives as long as one of its connections.
 type meeting struct {
-	members map[*connection]string // and the key whose value each waits for
-	carrier *connection            // nil: the next rank that waits
-	until   time.Time              // the carrier's lease
+	members map[*connection]*member
+	carrier *connection // nil: the next rank that waits
+	until   time.Time   // the carrier's lease
 
 	values  []map[string]string // that are not carried yet
 	carried int                 // values before these
@@ -36,25 +36,39 @@ type meeting struct {
 	learned int // bytes of found
 }
 
+// A member is a rank of a meeting.
+type member struct {
+	wants  string      // the key whose value it waits for
+	answer func(Met)   // to its message; nil once it is answered
+	timer  *time.Timer // of a message that waits for news
+}
+
 // maxMeeting bounds the values that wait to be carried, and those that were found, in bytes.
 const maxMeeting = maxPayload / 4
 
-// meet handles the message of a connection, which belongs to the meeting from then on.
-func (m *meetings) meet(c *connection, key string, said Meet) (Met, error) {
+// maxPatience is the longest time that a message waits for news.
+const maxPatience = 10 * time.Second
+
+// meet handles the message of a connection, which belongs to the meeting from then on. The answer
+// comes now, or as soon as there is news.
+func (m *meetings) meet(c *connection, key string, said Meet, answer func(Met)) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	t := m.of[key]
 	if t == nil {
-		t = &meeting{members: map[*connection]string{}, found: map[string]string{}}
+		t = &meeting{members: map[*connection]*member{}, found: map[string]string{}}
 		m.of[key] = t
 	}
-	t.members[c] = said.Wants
+	t.tell(c)
+	r := &member{wants: said.Wants}
+	t.members[c] = r
 	if t.carrier == c {
 		t.drop(said.Carried)
 	}
 	if err := t.take(said); err != nil {
-		return Met{}, err
+		return err
 	}
+	r.answer = answer
 	now := m.now()
 	switch mine := t.carrier == c; {
 	case said.Waits && (mine || t.carrier == nil || now.After(t.until)):
@@ -62,7 +76,47 @@ func (m *meetings) meet(c *connection, key string, said Meet) (Met, error) {
 	case mine:
 		t.carrier = nil
 	}
-	met := Met{Members: len(t.members), Found: maps.Clone(t.found)}
+	if patience := min(time.Duration(said.Patience)*time.Millisecond, maxPatience); patience > 0 && said.Waits && t.carrier != c {
+		r.timer = time.AfterFunc(patience, func() {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			if t.members[c] == r {
+				t.tell(c)
+			}
+		})
+	} else {
+		t.tell(c)
+	}
+	t.news(now)
+	return nil
+}
+
+// news answers the ranks that wait for what there is now. One of them becomes the carrier if there
+// is none.
+func (t *meeting) news(now time.Time) {
+	for c, r := range t.members {
+		if r.answer == nil {
+			continue
+		}
+		if t.carrier == nil {
+			t.carrier, t.until = c, now.Add(carrierLease)
+		}
+		if _, found := t.found[r.wants]; found || t.carrier == c {
+			t.tell(c)
+		}
+	}
+}
+
+// tell answers a member, if it waits for that.
+func (t *meeting) tell(c *connection) {
+	r := t.members[c]
+	if r == nil || r.answer == nil {
+		return
+	}
+	if r.timer != nil {
+		r.timer.Stop()
+	}
+	met := Met{Members: len(t.members), Found: t.found}
 	if t.carrier == c {
 		met.Carries, met.Count, met.Values = true, t.carried+len(t.values), map[string]string{}
 		for _, v := range t.values {
@@ -70,7 +124,9 @@ func (m *meetings) meet(c *connection, key string, said Meet) (Met, error) {
 		}
 		met.Wanted = t.wanted()
 	}
-	return met, nil
+	answer := r.answer
+	r.answer = nil
+	answer(met)
 }
 
 // take adds what a rank gives to the meeting.
@@ -92,9 +148,9 @@ func (t *meeting) take(said Meet) error {
 // wanted returns the keys that ranks wait for and that were not found yet.
 func (t *meeting) wanted() []string {
 	keys := map[string]bool{}
-	for _, key := range t.members {
-		if _, found := t.found[key]; key != "" && !found {
-			keys[key] = true
+	for _, r := range t.members {
+		if _, found := t.found[r.wants]; r.wants != "" && !found {
+			keys[r.wants] = true
 		}
 	}
 	return slices.Sorted(maps.Keys(keys))
@@ -125,9 +181,13 @@ func (m *meetings) leave(c *connection, key string) {
 	if t == nil {
 		return
 	}
+	if r := t.members[c]; r != nil && r.timer != nil {
+		r.timer.Stop()
+	}
 	delete(t.members, c)
 	if t.carrier == c {
 		t.carrier = nil
+		t.news(m.now())
 	}
 	if len(t.members) == 0 {
 		delete(m.of, key)

@@ -17,13 +17,64 @@ func testMeetings() (*meetings, func(time.Duration)) {
 	return m, func(d time.Duration) { now = now.Add(d) }
 }
 
-func meet(t *testing.T, m *meetings, c *connection, said Meet) Met {
+// meet is the answer to a message that has no patience.
+func meet(t *testing.T, m *meetings, c *connection, said Meet) (met Met) {
 	t.Helper()
-	met, err := m.meet(c, "a meeting", said)
-	if err != nil {
+	if err := m.meet(c, "a meeting", said, func(answer Met) { met = answer }); err != nil {
 		t.Fatal(err)
 	}
 	return met
+}
+
+// await sends a message that has patience. What the answer is comes through the channel.
+func await(t *testing.T, m *meetings, c *connection, said Meet) <-chan Met {
+	t.Helper()
+	met := make(chan Met, 1)
+	said.Waits, said.Patience = true, int(time.Hour/time.Millisecond)
+	if err := m.meet(c, "a meeting", said, func(answer Met) { met <- answer }); err != nil {
+		t.Fatal(err)
+	}
+	return met
+}
+
+// Ranks that have patience are answered when what they want was found, or when it is their turn to
+// carry.
+func TestRanksWaitForNews(t *testing.T) {
+	m, wait := testMeetings()
+	carrier, one, two := &connection{}, &connection{}, &connection{}
+	if met := <-await(t, m, carrier, Meet{Wants: "a"}); !met.Carries {
+		t.Fatal("the carrier waits for news")
+	}
+	ones, twos := await(t, m, one, Meet{Wants: "a"}), await(t, m, two, Meet{Wants: "b"})
+	if met := meet(t, m, carrier, Meet{Waits: true, Found: map[string]string{"a": "1"}}); !slices.Equal(met.Wanted, []string{"b"}) {
+		t.Fatalf("the carrier looks for %v", met.Wanted)
+	}
+	if met := <-ones; met.Found["a"] != "1" || met.Carries {
+		t.Fatalf("%+v where a was found", met)
+	}
+	if len(twos) > 0 {
+		t.Fatalf("%+v without news", <-twos)
+	}
+	meet(t, m, carrier, Meet{}) // it waits no more
+	if met := <-twos; !met.Carries {
+		t.Fatalf("%+v where the carrier has resigned", met)
+	}
+	ones = await(t, m, one, Meet{Wants: "c"})
+	m.leave(two, "a meeting")
+	if met := <-ones; !met.Carries {
+		t.Fatalf("%+v where the carrier has ended", met)
+	}
+	short := make(chan Met, 1)
+	if err := m.meet(two, "a meeting", Meet{Waits: true, Patience: 1}, func(met Met) { short <- met }); err != nil {
+		t.Fatal(err)
+	}
+	if met := <-short; met.Carries {
+		t.Fatalf("%+v after a moment without news", met)
+	}
+	wait(2 * carrierLease)
+	if met := <-await(t, m, two, Meet{Wants: "c"}); !met.Carries {
+		t.Fatalf("%+v where the carrier has been silent", met)
+	}
 }
 
 // The first rank that waits carries what all gave, each value until it says that it is carried.
@@ -108,7 +159,7 @@ func TestMeetingIsBounded(t *testing.T) {
 	c, half := &connection{}, strings.Repeat("x", maxMeeting/2)
 	meet(t, m, c, Meet{Values: map[string]string{"a": half}, Found: map[string]string{"a": half}, Waits: true})
 	for _, said := range []Meet{{Values: map[string]string{"b": half}}, {Found: map[string]string{"b": half}}} {
-		if _, err := m.meet(c, "a meeting", said); err == nil || !strings.Contains(err.Error(), "at most 4 MiB") {
+		if err := m.meet(c, "a meeting", said, func(Met) {}); err == nil || !strings.Contains(err.Error(), "at most 4 MiB") {
 			t.Fatalf("error %v", err)
 		}
 	}

@@ -297,7 +297,11 @@ type Meet struct {
 	Found   map[string]string `json:"found"`   // in the store, for the other ranks
 	Wants   string            `json:"wants"`   // a key of the store whose value the rank waits for; empty: none
 	Carried int               `json:"carried"` // values up to this Met.Count are in the store
-	Waits   bool              `json:"waits"`   // the rank sends MEET again soon, and can carry
+	Waits   bool              `json:"waits"`   // the rank can carry, and sends MEET again soon
+
+	// Patience is how many milliseconds the answer to a rank that waits may take while there is no
+	// news: what it wants was not found, and it does not carry.
+	Patience int `json:"patience"`
 }
 
 // Met says where a meeting stands.

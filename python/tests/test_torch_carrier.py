@@ -133,8 +133,8 @@ def test_values_that_an_ended_carrier_left(job: str) -> None:
     first, second = (Carrier(store, Connection(engine, None), "a meeting", 3) for _ in range(2))
     first.carry()
     second.put({"a": "1"})
-    second.carry()
     first.put({"b": "2"})
+    second.carry()
     first.carry()  # it waits for a third rank
     assert not store.store.check(["a"])
     first.close()

@@ -15,6 +15,7 @@ from .._engine import Engine
 from ..errors import ShardfeedError
 from ._store import put
 
+_PATIENCE = 500  # milliseconds, in which no message of an engine means no news
 _GATHERING = 0.02  # seconds in which the carrier waits for values of other ranks, to write all at once
 
 
@@ -26,6 +27,7 @@ class Carrier:
         self._store, self._name, self.ranks = store, name, ranks
         self._connection: Connection | None = connection
         self._given: dict[str, str] = {}  # by this rank
+        self._new: dict[str, str] = {}  # of these, what the others have not yet
         self._found: dict[str, str] = {}
         self._carried, self._since = 0, 0.0  # values that are in the store, and when the first came that is not
 
@@ -40,24 +42,26 @@ class Carrier:
             return None
 
     def put(self, values: Mapping[str, str]) -> None:
-        """Writes values to the store, or has them written while ranks of the node wait."""
+        """Has values written to the store as soon as this rank waits."""
         self._given.update(values)
-        if not self._meet(values=values):
+        self._new.update(values)
+        if self._connection is None:
             put(self._store, values)
 
     def find(self, key: str) -> str | None:
         """The value of a key in the store once it is there. A rank that waits calls this repeatedly."""
-        self.carry(key)
+        self.carry(key, patience=_PATIENCE)
         if self._connection is None:
             self._look([key])
         return self._found.get(key)
 
-    def carry(self, wants: str = "") -> None:
+    def carry(self, wants: str = "", patience: int = 0) -> None:
         """Writes and reads for the ranks of the node, if it is this rank's turn.
 
-        A rank that waits calls this repeatedly.
+        A rank that waits calls this repeatedly. It takes up to so many milliseconds while others do
+        it and there is no news.
         """
-        met = self._meet(waits=True, wants=wants)
+        met = self._meet(waits=True, wants=wants, patience=patience)
         if not met.get("carries"):
             return
         if not met["values"] or met["count"] <= self._carried:
@@ -68,7 +72,7 @@ class Carrier:
                 put(self._store, met["values"])
                 self._carried, self._since = met["count"], 0.0
         if found := self._look(met["wanted"] or ()):
-            self._meet(found=found, waits=True)
+            self._meet(found=found, waits=wants not in found)
 
     def _look(self, keys: Sequence[str]) -> dict[str, str]:
         found = {key: self._store.get(key).decode() for key in keys if self._store.check([key])}
@@ -85,10 +89,11 @@ class Carrier:
         if self._connection is None:
             return {}
         try:
-            met = self._connection.meet(name=self._name, carried=self._carried, **said)
+            met = self._connection.meet(name=self._name, carried=self._carried, values=self._new, **said)
         except ShardfeedError:
             self.close()
             put(self._store, self._given)
             return {}
+        self._new = {}
         self._found.update(met["found"])
         return met
