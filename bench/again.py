@@ -36,7 +36,8 @@ def by_duckdb(rows, path, group, compression):
 
 
 def by_polars(rows, path, group, compression):
-    polars.from_arrow(rows).write_parquet(path, row_group_size=group, compression=compression)
+    decoded = pa.table([_decoded(c.combine_chunks()) for c in rows.columns], rows.column_names)  # else readers get its categories
+    polars.from_arrow(decoded).write_parquet(path, row_group_size=group, compression=compression)
 
 
 def plainly(rows, path, group, compression):

@@ -191,8 +191,8 @@ def mixed(r, file, rows, files, pictures):
 def short(r, file, rows, files, pictures):
     return {
         "id": np.arange(file * rows, (file + 1) * rows),
-        "title": texts(r, rows, 4, 13),
-        "query": texts(r, rows, 2, 8),
+        "title": texts(r, rows, 8, 24),
+        "query": texts(r, rows, 4, 15),
         "token_ids": token_lists(r, r.integers(8, 41, rows), 32_000),
         "label": r.integers(0, 100, rows).astype(np.int32),
         "price": some_null(r, np.round(np.exp(r.normal(3, 1.5, rows)), 2), 0.1),

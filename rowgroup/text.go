@@ -1,6 +1,7 @@
 package rowgroup
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"unicode/utf8"
@@ -170,18 +171,33 @@ func (c *leafDecoder) checkText(vs []uint64, b []byte, separated bool) error {
 }
 
 // allText says whether all values are UTF-8 by looking at b as a whole; false means that it cannot
-// tell. Lengths whose bytes are ASCII part values as letters would. Values side by side must also
-// not begin inside of a character.
+// tell. Lengths whose bytes are ASCII part values as letters would; the others, which are known by
+// now, become zeros. Values side by side must also not begin inside of a character.
 func (c *leafDecoder) allText(vs []uint64, b []byte, separated bool) bool {
 	lengths, inside := uint64(0), false
 	for _, v := range vs {
 		lengths |= v
 		inside = inside || !separated && uint32(v) > 0 && !utf8.RuneStart(c.text[v>>32])
 	}
-	if separated && lengths&0x80808080 != 0 {
-		return parquet.IsASCII(b)
+	if separated && lengths&notASCII != 0 {
+		if c.ownText != nil { // so that the text is not ours to write to
+			return false
+		}
+		c.clearLengths(vs)
 	}
 	return !inside && parquet.ValidUTF8(b)
+}
+
+// notASCII are the bits of a length that make one of its bytes no letter.
+const notASCII = 0x80808080
+
+// clearLengths makes zeros of the lengths before values, where these bytes are not ASCII.
+func (c *leafDecoder) clearLengths(vs []uint64) {
+	for _, v := range vs {
+		if v&notASCII != 0 {
+			binary.LittleEndian.PutUint32(c.text[v>>32-4:], 0)
+		}
+	}
 }
 
 // replaceText appends a value made good to the column's text.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/hex"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -166,6 +167,8 @@ func TestUTF8AcrossValues(t *testing.T) {
 		"prefixes": new(craft).v1(2, format.DeltaByteArray, format.RLE, append(append(deltaBytesOf(0, 0), deltaBytesOf(4, 2)...), "가\xeb\x82\x98"...)),
 		"plain":    new(craft).v1(2, format.Plain, format.RLE, plainText("가\xeb", "\x82\x98")),
 		"long":     new(craft).v1(2, format.Plain, format.RLE, plainText(strings.Repeat("가", 50)+"\xeb", "\x82\x98")),
+		"longer":   new(craft).v1(2, format.Plain, format.RLE, plainText("가\xeb", "\x82\x98"+strings.Repeat("가", 50))),
+		"coded":    new(craft).dict(2, plainText("가\xeb", "\x82\x98"+strings.Repeat("가", 50))).v1(2, format.RLEDictionary, format.RLE, codes8(1, packed1(0b10)...)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got, err := decodeCrafted(text, 2, Layout{}, refuseUTF8, c.chunk(text.leaf, 2)); err == nil || !strings.Contains(err.Error(), "not UTF-8") {
@@ -176,6 +179,31 @@ func TestUTF8AcrossValues(t *testing.T) {
 	c := new(craft).v1(3, format.Plain, format.RLE, plainText(strings.Repeat("가", 50), "나", ""))
 	if got, err := decodeCrafted(text, 3, Layout{}, refuseUTF8, c.chunk(text.leaf, 3)); err != nil || got != `"`+strings.Repeat("가", 50)+`" "나" ""` {
 		t.Errorf("got %s, %v", got, err)
+	}
+}
+
+// Lengths stand between values, and their bytes may be like those of letters or not.
+func TestTextOfAnyLength(t *testing.T) {
+	text := craftLeaf(format.ByteArray, 0, 0, textField)
+	for _, n := range []int{0, 1, 127, 128, 130, 255, 256, 0x7f7f, 0x8080, 0x10000, 0x80c3} {
+		first, second := strings.Repeat("가", n/3)+"abc"[:n%3], strings.Repeat("x", n)
+		body := plainText(first, second)
+		for name, c := range map[string]*craft{
+			"plain":  new(craft).v1(2, format.Plain, format.RLE, body),
+			"snappy": (&craft{codec: format.Snappy}).v1(2, format.Plain, format.RLE, body),
+			"dict":   new(craft).dict(2, body).v1(2, format.RLEDictionary, format.RLE, codes8(1, packed1(0b10)...)),
+		} {
+			chunk := c.chunk(text.leaf, 2)
+			before := bytes.Clone(c.pages)
+			for range 2 {
+				if got, err := decodeCrafted(text, 2, Layout{}, refuseUTF8, chunk); err != nil || got != fmt.Sprintf("%q %q", first, second) {
+					t.Errorf("%d bytes, %s: got %.60s, %v", n, name, got, err)
+				}
+			}
+			if !bytes.Equal(c.pages, before) {
+				t.Errorf("%d bytes, %s: the pages were written to", n, name)
+			}
+		}
 	}
 }
 

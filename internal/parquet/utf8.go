@@ -1,25 +1,6 @@
 package parquet
 
-import (
-	"encoding/binary"
-	"unicode/utf8"
-)
-
-// IsASCII says whether no byte of b has its high bit set.
-func IsASCII(b []byte) bool {
-	for ; len(b) >= 32; b = b[32:] {
-		w := binary.LittleEndian.Uint64(b) | binary.LittleEndian.Uint64(b[8:]) | binary.LittleEndian.Uint64(b[16:]) | binary.LittleEndian.Uint64(b[24:])
-		if w&highBits != 0 {
-			return false
-		}
-	}
-	for _, c := range b {
-		if c >= 0x80 {
-			return false
-		}
-	}
-	return true
-}
+import "unicode/utf8"
 
 // ValidUTF8 is utf8.Valid, by blocks where the processor can.
 func ValidUTF8(s []byte) bool {

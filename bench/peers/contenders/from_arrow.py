@@ -15,11 +15,12 @@ def parts(column):
     if isinstance(column, pa.ChunkedArray):
         column = column.chunk(0)
     kind = column.type
-    if pa.types.is_list(kind):
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         return column.values.to_numpy(zero_copy_only=False), column.offsets.to_numpy()
-    if pa.types.is_string(kind) or pa.types.is_binary(kind):
+    if (large := pa.types.is_large_string(kind) or pa.types.is_large_binary(kind)) or pa.types.is_string(kind) or pa.types.is_binary(kind):
         _, offsets, values = column.buffers()
-        return np.frombuffer(values, np.uint8), np.frombuffer(offsets, np.int32)[column.offset : column.offset + len(column) + 1]
+        places = np.frombuffer(offsets, np.int64 if large else np.int32)
+        return np.frombuffer(values, np.uint8), places[column.offset : column.offset + len(column) + 1]
     return column.to_numpy(zero_copy_only=False), None
 
 
