@@ -46,12 +46,12 @@ def parts(column):
     if isinstance(column, pa.DictionaryArray):
         column = column.dictionary_decode()
     kind = column.type
-    if pa.types.is_list(kind):
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         return column.offsets.to_numpy(), column.values.to_numpy(zero_copy_only=False)
-    if pa.types.is_string(kind) or pa.types.is_binary(kind):
+    if (large := pa.types.is_large_string(kind) or pa.types.is_large_binary(kind)) or pa.types.is_string(kind) or pa.types.is_binary(kind):
         _, offsets, values = column.buffers()
         first = column.offset
-        return np.frombuffer(offsets, np.int32)[first : first + len(column) + 1], np.frombuffer(values, np.uint8)
+        return np.frombuffer(offsets, np.int64 if large else np.int32)[first : first + len(column) + 1], np.frombuffer(values, np.uint8)
     return None, column.to_numpy(zero_copy_only=False)
 
 
