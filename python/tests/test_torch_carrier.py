@@ -43,19 +43,26 @@ class Counted:
         return [rank for rank in range(max(1, node * NODE), (node + 1) * NODE) if self.requests[rank, "get"]]
 
 
+Late = dict[int, float | threading.Event | None]  # by rank, how long it waits, or for what; None: it never comes
+
+
 def engines(job: str) -> list[Engine]:
     return [Engine(f"{job} {node}", local_world_size=NODE) for node in range(NODES)]
 
 
-def run(store: Counted, job: str, late: dict[int, float] | None = None, fails: int = -1, timeout: float = 60.0) -> list[Any]:
+def run(store: Counted, job: str, late: Late, fails: int = -1, timeout: float = 60.0) -> list[Any]:
     """What each rank finds. Some come late, some not at all, and one fails."""
     nodes, found = engines(job), [None] * WORLD
 
     def rank(number: int) -> None:
         store.rank.number = number
-        if (wait := (late or {}).get(number, 0.0)) < 0:
+        wait = late.get(number, 0.0)
+        if wait is None:
             return
-        time.sleep(wait)
+        if isinstance(wait, threading.Event):
+            assert wait.wait(60)
+        else:
+            time.sleep(wait)
         meeting = Meeting(store, NAME, number, WORLD, timeout, nodes[number // NODE])
         meeting.version = "1.0"
         try:
@@ -98,7 +105,7 @@ def test_a_rank_that_comes_late(job: str) -> None:
 
 
 def test_ranks_that_do_not_come_are_named(job: str) -> None:
-    found = run(Counted(), job, {5: -1, 8: -1, 9: -1, 10: -1, 11: -1}, timeout=1.0)
+    found = run(Counted(), job, dict.fromkeys((5, 8, 9, 10, 11)), timeout=1.0)
     for error in (found[n] for n in (0, 1, 2, 3, 4, 6, 7)):
         assert isinstance(error, errors.FeedTimeoutError) and "ranks 5, 8, 9, 10, 11 of 12 did not begin" in str(error), error
 
@@ -112,15 +119,18 @@ def test_a_rank_that_fails_is_named_on_all(job: str, fails: int) -> None:
 
 def test_a_node_whose_engine_is_killed(job: str) -> None:
     """Its ranks go to the store themselves, with all that is not there yet."""
-    store, killed = Counted(), Connection(engines(job)[1], None)
+    store, killed, gone = Counted(), Connection(engines(job)[1], None), threading.Event()
 
     def kill() -> None:
-        time.sleep(0.5)
+        name = f"shardfeed/{NAME}/1"
+        while killed.meet(name=name)["members"] < 4:  # this connection and three ranks
+            time.sleep(0.02)
         os.kill(killed.welcome["pid"], signal.SIGKILL)
+        gone.set()
 
     killer = threading.Thread(target=kill)
     killer.start()
-    assert run(store, job, {0: 1.0, 6: 1.0}) == [SUM] * WORLD
+    assert run(store, job, {0: gone, 6: gone}) == [SUM] * WORLD
     killer.join()
     killed.close()
     assert store.readers(1) == [4, 5, 6, 7] and len(store.readers(2)) == 1
@@ -143,6 +153,19 @@ def test_values_that_an_ended_carrier_left(job: str) -> None:
         assert time.monotonic() < deadline
     second.close()
     assert store.store.get("a") == b"1" and store.store.get("b") == b"2"
+
+
+def test_values_that_an_engine_took_with_it(job: str) -> None:
+    store, connection = dist.HashStore(), Connection(engines(job)[0], None)
+    carrier = Carrier(store, connection, "a meeting", 2)
+    carrier.put({"a": "1"})
+    carrier.carry()  # it waits for a second rank
+    assert not store.check(["a"])
+    connection.close()
+    carrier.put({"b": "2"})
+    assert carrier.find("a") == "1" and carrier.find("b") == "2"
+    carrier.put({"c": "3"})
+    assert carrier.find("c") == "3"
 
 
 @pytest.mark.parametrize("local", [0, 1, WORLD])
