@@ -25,6 +25,10 @@ shutil.move(part, target)
 """
 
 
+class NoWriter(Exception):
+    """A writer that cannot be had here, such as Spark without Java."""
+
+
 def write(writer, rows, path, group, compression):
     """Writes an Arrow table with about so many rows in a row group."""
     WRITERS[writer](rows, path, group, compression)
@@ -60,7 +64,8 @@ def by_spark(rows, path, group, compression):
         command = [_spark_python(), "-c", SPARK, source, str(path), compression, str(block), scratch]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0:
-            raise RuntimeError(f"Spark did not write {path}: {done.stderr[-1000:]}")
+            reason = (done.stderr.strip() or f"exit {done.returncode}").splitlines()[-1]
+            raise NoWriter(f"Spark did not write {path.name}: {reason}")
 
 
 WRITERS = {"duckdb": by_duckdb, "polars": by_polars, "plain": plainly, "spark": by_spark}
@@ -72,5 +77,7 @@ def _decoded(column):
 
 def _spark_python():
     root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    venv = subprocess.run([f"{root}/tools/venv", "testdata/requirements.txt"], cwd=root, stdout=subprocess.PIPE, text=True, check=True)
+    venv = subprocess.run([f"{root}/tools/venv", "testdata/requirements.txt"], cwd=root, stdout=subprocess.PIPE, text=True)
+    if venv.returncode != 0:
+        raise NoWriter("the packages of Spark could not be installed")
     return f"{venv.stdout.strip()}/bin/python"

@@ -20,6 +20,7 @@ import statistics
 import sys
 import tempfile
 
+import again
 import agreement
 import check
 import filters
@@ -48,8 +49,12 @@ def main():
     shaped = [c for c in others if args.only in c.name]
     remote = [c for c in storage_limits.checks() if args.only in c.name]
     sets = [r.data for r in rows] + [c.data for c in checks] + [name for r in races + remote + chosen + shaped for name in r.sets]
+    absent = {}
     for name in dict.fromkeys(sets):
-        check.warm(gen.make(name, directory, scale, os.cpu_count()))
+        try:
+            check.warm(gen.make(name, directory, scale, os.cpu_count()))
+        except again.NoWriter as e:
+            absent[name] = e
     lines = heading(args.rounds, args.noisy)
     with contextlib.ExitStack() as stack:
         cache = stack.enter_context(tempfile.TemporaryDirectory(prefix="shardfeed-bench-"))
@@ -57,7 +62,7 @@ def main():
             stack.enter_context(noise.on(check.cores()))
         os.environ["SHARDFEED_CACHE_DIR"] = cache
         show(*lines)
-        lines += part(rows, SPEED_HEAD, lambda row: [compare(row, args.rounds)])
+        lines += part(rows, SPEED_HEAD, lambda row: [not_made(row, absent[row.data]) if row.data in absent else compare(row, args.rounds)])
         lines += part(checks, limits.HEAD, lambda check: [check.line(args.rounds)])
         with servers.Servers(directory) as place:
             lines += part(races, storage.HEAD, lambda race: served(race, place, args.rounds))
@@ -136,6 +141,11 @@ def compare(row, rounds):
         f"| {row.name} | {table.writer_of(row.data)} | {row.buffer} | {described(ours)} | {others} | "
         f"{ratio[1]:.2f}x ({ratio[0]:.2f}-{ratio[2]:.2f}) of {best}, {verdict} | {by_user[1]:.2f}x | {row.must:g}x | {row.aim:g}x |"
     )
+
+
+def not_made(row, why):
+    """The line of a row whose data cannot be made here."""
+    return f"| {row.name} | {table.writer_of(row.data)} | {row.buffer} | NOT MEASURED: {why} | - | - | - | {row.must:g}x | {row.aim:g}x |"
 
 
 def speeds(results, time="cpu_seconds"):
