@@ -48,7 +48,7 @@ def run(way):
             [python, str(check.HERE / "ranks" / "meet.py"), way, str(WORLD), str(PROCESSES)],
             capture_output=True,
             text=True,
-            env={**os.environ, **engine, "PYTHONPATH": sources, "SHARDFEED_GRACE": "0s"},
+            env={**os.environ, **engine, "PYTHONPATH": sources, "SHARDFEED_GRACE": "1s"},
             preexec_fn=lambda: os.sched_setaffinity(0, cores),
         )
     if done.returncode != 0:
