@@ -77,6 +77,7 @@ def rows_per_cpu_second(directory):
         return Row(title, name, decode(data(name), "numbers"), (rival(NUMBER, data(name), mode),), must, aim)
 
     mixed = data("mixed")
+    streams = ("shop", 100, 10_000, 1.8, 3), ("tokens", 32, 20_000, 1.4, 2), ("tabular", 1024, 200_000, 1.1, 1.8)
     return [
         decoded("decode, mixed", "mixed", (PYARROW,), 2.3, 3),
         Row("decode, mixed, of read + decompress", "mixed", decode(mixed), (decode(mixed, "ceiling"),), 0.6, 0.8),
@@ -84,12 +85,8 @@ def rows_per_cpu_second(directory):
         decoded("decode, tokens", "tokens", (PYARROW, ARROW_RS), 1.25, 1.5),
         decoded("decode, shop", "shop", (PYARROW, POLARS, DUCKDB), 1, 1.5),
         decoded("decode, shop uncompressed", "shop_plain", (PYARROW, POLARS, DUCKDB), 1, 1.5),
-        streamed("shop", 100, 10_000, 1.8, 3),
-        streamed("tokens", 32, 20_000, 1.4, 2),
-        streamed("tabular", 1024, 200_000, 1.1, 1.8),
-        *(streamed("shop", 100, 10_000, 1.8, 3, writer) for writer in again.WRITERS),
-        *(streamed("tokens", 32, 20_000, 1.4, 2, writer) for writer in again.WRITERS),
-        *(streamed("tabular", 1024, 200_000, 1.1, 1.8, writer) for writer in again.WRITERS),
+        *(streamed(*each) for each in streams),
+        *(streamed(*each, writer) for each in streams for writer in again.WRITERS),
         brief(120_000),
         brief(20_000),
         numbered("256 random rows, one by one, shop", "shop", "one", 10, 30),

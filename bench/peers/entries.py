@@ -2,6 +2,7 @@
 
 import dataclasses
 
+BY = "_by_"  # between a set and its writer, as in gen.py
 BASE = "python/requirements-test.txt"  # torch, pyarrow, numpy, pandas; the other environments lie over it
 
 
@@ -17,6 +18,11 @@ class Set:
     file_groups: int
     row_bytes: int  # in memory, about
     mixing: dict = dataclasses.field(default_factory=dict)  # what ours is given in the row of mixing
+
+    @property
+    def base(self):
+        """The name of the set that this one is by another writer, or its own."""
+        return self.name.partition(BY)[0]
 
     @property
     def rows(self):
@@ -41,7 +47,7 @@ SETS = (
 
 # The same by other writers, which --sets names.
 AGAIN = tuple(
-    dataclasses.replace(s, name=f"{s.name}_by_{writer}", mixing={}) for s in SETS for writer in ("duckdb", "polars", "plain", "spark")
+    dataclasses.replace(s, name=s.name + BY + writer, mixing={}) for s in SETS for writer in ("duckdb", "polars", "plain", "spark")
 )
 
 

@@ -49,11 +49,11 @@ def _ratio(records, what, data, rival, key, must, aim, part="speed"):
 
 def _speeds(records):
     goals = dict(zip(SETS, ((1.6, 2.7), (1.3, 1.8), (1.0, 1.6))))
-    for data in (s.name for s in (*entries.SETS, *entries.AGAIN)):
-        must, aim = goals[data.partition("_by_")[0]]
-        what = f"all-in rows per CPU-second, {data}, of the hard rival"
-        yield from _ratio(records, what, data, entries.HARD.name, "rows_per_cpu_second", must, aim)
-        yield from _ratio(records, f"{what}, untouched", data, entries.HARD.name, "rows_per_cpu_second", must, aim, "untouched")
+    for data in (*entries.SETS, *entries.AGAIN):
+        must, aim = goals[data.base]
+        what = f"all-in rows per CPU-second, {data.name}, of the hard rival"
+        yield from _ratio(records, what, data.name, entries.HARD.name, "rows_per_cpu_second", must, aim)
+        yield from _ratio(records, f"{what}, untouched", data.name, entries.HARD.name, "rows_per_cpu_second", must, aim, "untouched")
 
 
 def _people(records):

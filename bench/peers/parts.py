@@ -28,7 +28,7 @@ class Wish:
     cap: float
 
     def entries(self, data, among=entries.ALL):
-        return [c for c in among if data.name.partition("_by_")[0] in c.sets and c in self.contenders]
+        return [c for c in among if data.base in c.sets and c in self.contenders]
 
 
 def record(part, number, run, contender, data, *arguments, **options):

@@ -36,7 +36,7 @@ class Node:
     """Stands for an engine, where ranks have given what they have."""
 
     def __init__(self):
-        self.values, self.found = {}, {}
+        self.values, self.found, self.count = {}, {}, 0
 
     def put(self, values):
         self.values.update(values)
@@ -45,7 +45,7 @@ class Node:
         self.values.update(values)
         self.found.update(found)
         given, self.values = self.values, {}
-        self.count = getattr(self, "count", 0) + len(given)
+        self.count += len(given)
         wanted = [wants] if wants and wants not in self.found else []
         return {"carries": True, "values": given, "count": self.count, "members": NODE, "found": self.found, "wanted": wanted}
 
