@@ -229,6 +229,9 @@ func (d *Decoder) decodeColumn(i int, n *node, inPlace bool) (err error) {
 	if d.packed.has(i) {
 		return d.packed.decode(d, i, n)
 	}
+	if d.raw.tier != nil && d.raw.tier[i] != nil {
+		return d.decodeTier(i, n, inPlace, dropped)
+	}
 	v := d.takeHeld(i, n)
 	if v == nil {
 		if v, err = d.column(n); err != nil {

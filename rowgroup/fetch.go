@@ -13,49 +13,73 @@ import (
 
 // Fetch reads or maps the bytes that the projection needs of some rows of a row group, and no
 // others; with rule columns, the bytes of both. The caller releases the Raw.
-func (m *Manifest) Fetch(ctx context.Context, u Rows) (*Raw, error) { return m.fetch(ctx, u, false) }
+func (m *Manifest) Fetch(ctx context.Context, u Rows) (*Raw, error) { return m.fetch(ctx, u, fetchAll) }
+
+// FetchEncoded is Fetch without what the tier keeps decoded.
+func (m *Manifest) FetchEncoded(ctx context.Context, u Rows) (*Raw, error) {
+	return m.fetch(ctx, u, fetchEncoded)
+}
 
 // FetchRule is Fetch for the rule columns alone. The Raw is for [Decoder.DecodeRule].
-func (m *Manifest) FetchRule(ctx context.Context, u Rows) (*Raw, error) { return m.fetch(ctx, u, true) }
+func (m *Manifest) FetchRule(ctx context.Context, u Rows) (*Raw, error) {
+	return m.fetch(ctx, u, fetchRule)
+}
 
-func (m *Manifest) fetch(ctx context.Context, u Rows, ruleAlone bool) (out *Raw, err error) {
-	raw, err := m.plan(u, ruleAlone)
+// A fetchKind is what to fetch of a unit.
+type fetchKind uint8
+
+const (
+	fetchAll     fetchKind = iota // what the tier lacks
+	fetchEncoded                  // all chunks
+	fetchRule                     // the chunks of rules
+)
+
+func (m *Manifest) fetch(ctx context.Context, u Rows, kind fetchKind) (out *Raw, err error) {
+	raw, r, err := m.plan(u, kind == fetchRule)
 	if err != nil {
 		return nil, err
 	}
+	if kind == fetchAll {
+		m.takeTier(ctx, raw, &r)
+	}
+	return m.fetchRaw(ctx, raw)
+}
+
+// fetchRaw gets the bytes of a unit that is laid out. After an error the unit is released.
+func (m *Manifest) fetchRaw(ctx context.Context, raw *Raw) (out *Raw, err error) {
 	defer func() {
 		if out == nil { // an error, or a panic of the store's
 			raw.Release()
 		}
 	}()
-	o, err := m.objects.acquire(ctx, m.firstShard+u.Shard)
+	s := m.firstShard + raw.Rows.Shard
+	o, err := m.objects.acquire(ctx, s)
 	if err == nil {
 		raw.object = o.object
-		raw.release = append(raw.release, func() { m.objects.release(m.firstShard+u.Shard, o) })
+		raw.release = append(raw.release, func() { m.objects.release(s, o) })
 		err = m.read(ctx, raw)
 	}
 	if err != nil {
-		return nil, &Error{Op: "fetch", URI: m.shards[u.Shard].URI, RowGroup: u.RowGroup, Page: -1, Err: err}
+		return nil, &Error{Op: "fetch", URI: raw.uri, RowGroup: raw.Rows.RowGroup, Page: -1, Err: err}
 	}
 	return raw, nil
 }
 
 // plan lays out the chunks of a unit, without bytes yet.
-func (m *Manifest) plan(u Rows, ruleAlone bool) (*Raw, error) {
+func (m *Manifest) plan(u Rows, ruleAlone bool) (raw *Raw, r record, err error) {
 	if u.Shard < 0 || u.Shard >= len(m.shards) || u.RowGroup < 0 || m.first[u.Shard]+u.RowGroup >= m.first[u.Shard+1] {
-		return nil, fmt.Errorf("fetch: there is no shard %d with a row group %d", u.Shard, u.RowGroup)
+		return nil, r, fmt.Errorf("fetch: there is no shard %d with a row group %d", u.Shard, u.RowGroup)
 	}
 	group := &m.groups[m.first[u.Shard]+u.RowGroup]
 	rows := group.Rows
 	if u.Lo < 0 || u.Lo > u.Hi || u.Hi > rows {
-		return nil, fmt.Errorf("fetch: rows %d to %d of a row group of %d", u.Lo, u.Hi, rows)
+		return nil, r, fmt.Errorf("fetch: rows %d to %d of a row group of %d", u.Lo, u.Hi, rows)
 	}
-	r, err := parseRecord(m.files[u.Shard].record)
-	if err != nil {
-		return nil, err
+	if r, err = parseRecord(m.files[u.Shard].record); err != nil {
+		return nil, r, err
 	}
 	bound := &m.bound[m.files[u.Shard].schema]
-	raw := &Raw{Rows: u, uri: m.shards[u.Shard].URI, first: group.First, rules: m.rulesOf(u.Shard), ruleAlone: ruleAlone}
+	raw = &Raw{Rows: u, uri: m.shards[u.Shard].URI, first: group.First, rules: m.rulesOf(u.Shard), ruleAlone: ruleAlone}
 	leaves := bound.ruled
 	if !ruleAlone {
 		raw.columns, leaves = m.columnsOf(u.Shard), bound.fetched
@@ -64,7 +88,7 @@ func (m *Manifest) plan(u Rows, ruleAlone bool) (*Raw, error) {
 	for i, n := range leaves {
 		raw.chunks[i] = planChunk(&r, n.leaf, u, rows)
 	}
-	return raw, nil
+	return raw, r, nil
 }
 
 // planChunk finds the bytes that some rows need: the whole chunk, or the dictionary and the pages
@@ -209,7 +233,7 @@ func (m *Manifest) Spans(g int) []shard.Span {
 // groups do and may be parts of them: ascending, apart from each other.
 func (m *Manifest) SpansOf(rows []Rows) (spans []shard.Span, err error) {
 	for _, u := range rows {
-		raw, err := m.plan(u, false)
+		raw, _, err := m.plan(u, false)
 		if err != nil {
 			return nil, err
 		}

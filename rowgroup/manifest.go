@@ -33,6 +33,7 @@ type Manifest struct {
 	pool       *mem.Pool
 	hot        *Hot
 	objects    *objects
+	tier       *tierShards // nil: nothing is kept decoded
 }
 
 // A file is what is kept of a shard's footer.

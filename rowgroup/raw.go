@@ -46,6 +46,9 @@ type Raw struct {
 	used     shard.Span    // used last and not verified
 	verified []shard.Span  // after their use
 	stale    int64         // byte of the shard up to which pages were given back
+
+	tier      []*tierColumn // by column, nil for those that are decoded; nil when all are
+	tierShard *tierShard
 }
 
 // use runs f, which touches the bytes. A mapped file that was changed or cut meanwhile is an error,
@@ -180,10 +183,15 @@ func (r *Raw) Release() {
 	for _, l := range r.leases {
 		l.Release()
 	}
+	for _, c := range r.tier {
+		if c != nil {
+			c.lease.Release()
+		}
+	}
 	for i := len(r.release) - 1; i >= 0; i-- { // the shard itself last
 		r.release[i]()
 	}
-	r.release, r.chunks, r.leases, r.held = nil, nil, nil, 0
+	r.release, r.chunks, r.leases, r.tier, r.held = nil, nil, nil, nil, 0
 }
 
 // A rawChunk is the pages of one leaf that a unit needs.
