@@ -61,6 +61,7 @@ type load struct {
 
 	begun, fetched time.Time
 
+	encoded bool // nothing of it is taken from the tier
 	raw     *rowgroup.Raw
 	charged estimate // what the account counts for it now
 	read    int64    // encoded bytes

@@ -67,6 +67,12 @@ type Options struct {
 	StoreMemory int64
 	Hot         *rowgroup.Hot // what is kept in memory for all data sets that share it; nil keeps nothing
 
+	// Tier keeps decoded columns of shards, for epochs to come; nil keeps none. Streams read from it
+	// and write to it beside their work, in what their memory leaves; TierLimit is about how many
+	// bytes it takes, by which columns are chosen, 0 being no limit. It changes no order and no value.
+	Tier      rowgroup.Tier
+	TierLimit int64
+
 	// Vocabulary maps the values of a text column, by its name, to their places in the list: an
 	// int64 column. A value that is not in the list is an error, or becomes the number that Unknown
 	// has for the column: from LeastUnknown to the number of words, which is the place after the
@@ -219,6 +225,7 @@ func (o Options) Validate() error {
 	p.Within("Memory", o.Memory, option.MaxBytes)
 	p.Within("DefaultMemory", o.DefaultMemory, option.MaxBytes)
 	p.Within("StoreMemory", o.StoreMemory, option.MaxBytes)
+	p.Within("TierLimit", o.TierLimit, option.MaxBytes)
 	p.Within("Parallel", int64(o.Parallel), maxParallel)
 	p.Within("Fetchers", int64(o.Fetchers), mostFetchers)
 	if o.Manifest != nil {
@@ -317,7 +324,7 @@ func (o Options) planOptions(worldSize int) shuffle.Options {
 
 func (o Options) rowgroupOptions(pool *mem.Pool) rowgroup.Options {
 	return rowgroup.Options{
-		Columns: o.Columns, RuleColumns: o.ruleColumns().list, MissingIsNull: o.MissingIsNull, RowIDs: o.RowIDs, RowKeys: o.RowKeys, IndexDir: o.IndexDir, KeepKnown: o.Inventory != nil, Parallel: o.Parallel, ReplaceUTF8: o.ReplaceUTF8, Hot: o.Hot, Pool: (*rowgroup.Pool)(pool),
+		Columns: o.Columns, RuleColumns: o.ruleColumns().list, MissingIsNull: o.MissingIsNull, RowIDs: o.RowIDs, RowKeys: o.RowKeys, IndexDir: o.IndexDir, KeepKnown: o.Inventory != nil, Parallel: o.Parallel, ReplaceUTF8: o.ReplaceUTF8, Hot: o.Hot, Tier: o.Tier, Pool: (*rowgroup.Pool)(pool),
 		Events: rowgroup.Events{IndexUnusable: o.Events.IndexUnusable, FootersRead: o.Events.FootersRead},
 	}
 }

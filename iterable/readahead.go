@@ -49,6 +49,8 @@ type readahead struct {
 	foretold atomic.Int64 // estimates of the bytes in Decoded
 	said     atomic.Bool
 
+	keeper *keeper // nil: what is decoded is not kept
+
 	overEstimate func(measured, estimated int64) // may be nil
 	events       Events
 }
@@ -60,6 +62,9 @@ func (r *readahead) start(ctx context.Context, fetchers, decoders int) {
 	r.changed = make(chan struct{}, 1)
 	r.throttle.begin(fetchers, decoders)
 	r.owners.Go(func() { r.admit(ctx) })
+	if r.keeper != nil {
+		r.owners.Go(func() { r.keeper.run(ctx) })
+	}
 	var fetching sync.WaitGroup
 	for range fetchers {
 		fetching.Go(func() {
@@ -154,7 +159,11 @@ func (r *readahead) ready(l *load, extra int64) {
 // the estimate to their memory.
 func (r *readahead) fetchLoad(ctx context.Context, l *load) (err error) {
 	defer caught("fetch", l.manifest, l.rows, &err)
-	raw, err := l.manifest.Fetch(ctx, l.rows)
+	get := l.manifest.Fetch
+	if l.encoded {
+		get = l.manifest.FetchEncoded
+	}
+	raw, err := get(ctx, l.rows)
 	if err != nil {
 		return err
 	}
@@ -211,6 +220,7 @@ func (r *readahead) decodeOne(ctx context.Context, d *layer, l *load) error {
 	l.raw = nil
 	l.blocks = blocks
 	r.count(l)
+	r.keeper.offer(place{l.manifest, l.group})
 	if l.owner {
 		r.sharing.settle(l.sharedRows(), blocks[0], d.sharedPlaces(l)) // shared ones are not divided
 	}
@@ -221,7 +231,11 @@ func (r *readahead) decodeOne(ctx context.Context, d *layer, l *load) error {
 // fetchAgain replaces the lent bytes of a load that could not be decoded, or that turned out to be
 // damaged: a cache fetches them then.
 func (r *readahead) fetchAgain(ctx context.Context, l *load, err error) bool {
-	return l.raw.Mapped() && !panicked(err) && r.fetchLoad(ctx, l) == nil // the first error says more
+	if !l.raw.Mapped() && !l.raw.FromTier() || panicked(err) {
+		return false
+	}
+	l.encoded = true
+	return r.fetchLoad(ctx, l) == nil // the first error says more
 }
 
 // decodeRows decodes and recodes, with panics made errors.

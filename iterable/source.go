@@ -27,6 +27,8 @@ type common struct {
 	losses   lossList
 	lost     func(Loss) // may be nil
 	lengths  lengthStore
+	governor governor
+	gains    gains
 }
 
 // A source is shards, the rule that makes samples of their rows, and the order of these. A plain

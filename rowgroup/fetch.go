@@ -42,11 +42,12 @@ func (m *Manifest) fetch(ctx context.Context, u Rows, kind fetchKind) (out *Raw,
 	if kind == fetchAll {
 		m.takeTier(ctx, raw, &r)
 	}
-	return m.fetchRaw(ctx, raw)
+	return m.fetchRaw(ctx, raw, false)
 }
 
-// fetchRaw gets the bytes of a unit that is laid out. After an error the unit is released.
-func (m *Manifest) fetchRaw(ctx context.Context, raw *Raw) (out *Raw, err error) {
+// fetchRaw gets the bytes of a unit that is laid out: with lentAlone only if this machine holds
+// them, else ErrNotKept. After an error the unit is released.
+func (m *Manifest) fetchRaw(ctx context.Context, raw *Raw, lentAlone bool) (out *Raw, err error) {
 	defer func() {
 		if out == nil { // an error, or a panic of the store's
 			raw.Release()
@@ -57,7 +58,7 @@ func (m *Manifest) fetchRaw(ctx context.Context, raw *Raw) (out *Raw, err error)
 	if err == nil {
 		raw.object = o.object
 		raw.release = append(raw.release, func() { m.objects.release(s, o) })
-		err = m.read(ctx, raw)
+		err = m.read(ctx, raw, lentAlone)
 	}
 	if err != nil {
 		return nil, &Error{Op: "fetch", URI: raw.uri, RowGroup: raw.Rows.RowGroup, Page: -1, Err: err}
@@ -123,8 +124,12 @@ func planChunk(r *record, l *leaf, u Rows, rows int64) rawChunk {
 }
 
 // read gets the bytes of all chunks.
-func (m *Manifest) read(ctx context.Context, raw *Raw) error {
-	if err := m.readPieces(ctx, raw, raw.pieces()); err != nil {
+func (m *Manifest) read(ctx context.Context, raw *Raw, lentAlone bool) error {
+	if lentAlone {
+		if left, err := m.borrow(raw, raw.pieces()); err != nil || len(left) > 0 {
+			return cmp.Or(err, ErrNotKept)
+		}
+	} else if err := m.readPieces(ctx, raw, raw.pieces()); err != nil {
 		return err
 	}
 	missing, err := raw.missing()

@@ -42,7 +42,7 @@ func (p *Packing) firstTokens() int {
 // direct says that the columns of tokens are lists in the file that nothing has decoded yet, and
 // that the unit's pages hold rows of it alone.
 func (d *Decoder) direct(r *Raw, p *Packing) bool {
-	if r.reachesOut() {
+	if r.reachesOut() || r.tier != nil {
 		return false
 	}
 	for i, n := range r.columns {

@@ -34,8 +34,9 @@ func (m *Manifest) takeTier(ctx context.Context, raw *Raw, r *record) {
 	for i, n := range raw.columns {
 		leaves := leavesOf([]*node{n})
 		chunks := raw.chunks[at : at+len(leaves)]
+		ruled := readByRules(raw.rules, at, len(leaves))
 		at += len(leaves)
-		if len(leaves) == 0 || raw.ruled(i) {
+		if len(leaves) == 0 || ruled {
 			continue
 		}
 		c := m.tierColumn(t, r, raw.Rows, n, leaves[0].leaf)
@@ -57,9 +58,11 @@ func (m *Manifest) takeTier(ctx context.Context, raw *Raw, r *record) {
 	}
 }
 
-// ruled says whether rules read a column.
-func (r *Raw) ruled(column int) bool {
-	return slices.ContainsFunc(r.rules, func(b boundRule) bool { return b.shared == column || b.node == r.columns[column] })
+// readByRules says whether rules read some of n chunks of a unit, from the first on.
+func readByRules(rules []boundRule, first, n int) bool {
+	return slices.ContainsFunc(rules, func(b boundRule) bool {
+		return slices.ContainsFunc(b.chunks, func(k int) bool { return first <= k && k < first+n })
+	})
 }
 
 // leaveToTier makes a chunk one of which nothing is fetched.

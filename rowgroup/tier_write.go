@@ -29,6 +29,7 @@ type TierWriter struct {
 // An Image is what a TierWriter learned of a column of a row group.
 type Image struct {
 	Bytes  int64         // of its image
+	Rows   int64         // of the row group
 	Decode time.Duration // what it took to decode it, when it was written
 	Copy   time.Duration // what it took to copy the image once: what it takes to use it, about; 0 of one that was there
 	Wrote  bool          // it was not kept before
@@ -63,15 +64,19 @@ func (m *Manifest) Kept(g, col int) (Image, bool) {
 	if i == nil {
 		return Image{}, false
 	}
-	return Image{Bytes: i.bytes, Decode: time.Duration(i.nanos)}, true
+	return Image{Bytes: i.bytes, Rows: i.rows, Decode: time.Duration(i.nanos)}, true
 }
 
 // tierPlace is where the image of a column belongs; without a shard where none can be.
 func (m *Manifest) tierPlace(g, col int) (t *tierShard, n *node, chunk int) {
 	shard := int(m.groups[g].Shard)
-	n = m.columnsOf(shard)[col]
+	columns := m.columnsOf(shard)
+	n = columns[col]
 	leaves := leavesOf([]*node{n})
 	if t = m.tierOf(shard); t == nil || len(leaves) == 0 || m.groups[g].Rows == 0 || n.leaf != nil && !isPlainLeaf(n) {
+		return nil, n, 0
+	}
+	if readByRules(m.rulesOf(shard), len(leavesOf(columns[:col])), len(leaves)) {
 		return nil, n, 0
 	}
 	r, _ := m.groupRecord(g)
@@ -99,6 +104,7 @@ func (w *TierWriter) Keep(ctx context.Context, g, col int) (kept Image, err erro
 		return kept, err
 	}
 	defer w.drop()
+	kept.Rows = m.groups[g].Rows
 	i := image{sign: signature(n, m.replace), rows: m.groups[g].Rows, nanos: int64(took)}
 	kept.Decode, kept.Wrote = took, true
 	began := time.Now()
@@ -131,7 +137,25 @@ func (m *Manifest) fetchColumn(ctx context.Context, g int, n *node) (*Raw, error
 	for _, leaf := range leavesOf(raw.columns) {
 		raw.chunks = append(raw.chunks, planChunk(&r, leaf.leaf, u, group.Rows))
 	}
-	return m.fetchRaw(ctx, raw)
+	if raw, err = m.fetchRaw(ctx, raw, true); err != nil {
+		return nil, err
+	}
+	return raw, nil
+}
+
+// TierMemory predicts what a TierWriter takes to keep a column of a row group.
+func (m *Manifest) TierMemory(g, col int) int64 {
+	r, group := m.groupRecord(g)
+	n := m.columnsOf(int(m.groups[g].Shard))[col]
+	e := estimator{r: &r, group: group}
+	var s Scratch
+	pages := e.pageScratch(n, n, m.groups[g].Rows, &s)
+	e.column(n, m.groups[g].Rows)
+	size := addCapped(addCapped(e.narrow, e.wide), e.smallBytes(addCapped(e.narrow, e.wide)))
+	for _, leaf := range leavesOf([]*node{n}) {
+		size = addCapped(size, r.compressed.at(r.chunk(leaf.leaf.index, group)))
+	}
+	return addCapped(size, addCapped(pages, tierWindow))
 }
 
 // decode decodes a column as for blocks that are laid in an order.
@@ -277,4 +301,3 @@ func (v *vector) buffers() (b [buffers][]byte) {
 	}
 	return b
 }
-

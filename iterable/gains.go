@@ -1,0 +1,90 @@
+package iterable
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/rowgroup"
+)
+
+// gains are what it is worth to keep each column decoded: the time that it takes to decode less the
+// time that it takes to copy its image, over the bytes of the image, as measured. Seneca (FAST '26)
+// divides a cache between encoded, decoded and augmented data by the same measure.
+type gains struct {
+	limit int64 // bytes of images; 0 is no limit
+
+	mu        sync.Mutex
+	columnsOf map[*rowgroup.Manifest][]gain
+}
+
+// A gain is the sum over the row groups whose image of a column was made.
+type gain struct {
+	groups       int
+	rows, bytes  int64
+	decode, copy time.Duration
+}
+
+// tryGroups is how many row groups are kept whole before columns are chosen.
+const tryGroups = 2
+
+// perByte is nanoseconds saved by a byte.
+func (g gain) perByte() float64 {
+	return float64(g.decode-g.copy) / float64(max(1, g.bytes))
+}
+
+// learn adds what was measured.
+func (a *gains) learn(m *rowgroup.Manifest, col int, i rowgroup.Image) {
+	if !i.Wrote {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	g := &a.ofLocked(m)[col]
+	g.groups++
+	g.rows += i.Rows
+	g.bytes += i.Bytes
+	g.decode += i.Decode
+	g.copy += i.Copy
+}
+
+func (a *gains) ofLocked(m *rowgroup.Manifest) []gain {
+	if a.columnsOf == nil {
+		a.columnsOf = map[*rowgroup.Manifest][]gain{}
+	}
+	if a.columnsOf[m] == nil {
+		a.columnsOf[m] = make([]gain, len(m.Schema().Fields))
+	}
+	return a.columnsOf[m]
+}
+
+// columns are those of a source that are worth keeping, those first that gain most by the byte. Of
+// more columns than the limit has room for the last are left out.
+func (a *gains) columns(m *rowgroup.Manifest) []int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	all := a.ofLocked(m)
+	var chosen []int
+	for col, g := range all {
+		if g.groups < tryGroups || g.perByte() > 0 {
+			chosen = append(chosen, col)
+		}
+	}
+	slices.SortStableFunc(chosen, func(i, j int) int { return cmp.Compare(all[j].perByte(), all[i].perByte()) })
+	if a.limit == 0 {
+		return chosen
+	}
+	left := a.limit
+	for k, col := range chosen {
+		g := all[col]
+		if g.groups < tryGroups {
+			continue
+		}
+		if left -= mem.MulDiv(g.bytes, m.NumRows(), max(1, g.rows)); left < 0 {
+			return chosen[:k]
+		}
+	}
+	return chosen
+}

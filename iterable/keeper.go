@@ -1,0 +1,176 @@
+package iterable
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/shardfeed/shardfeed/internal/cores"
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/rowgroup"
+)
+
+const (
+	keepShare   = 50 // a keeper takes one part in so many of the processors' time, unless one of them is idle
+	keepLeast   = 4 << 20
+	keepMost    = 256 << 20
+	keepPending = 1 << 16 // row groups that wait for a keeper
+)
+
+// A keeper keeps columns of row groups that a stream has read decoded in the tier, for epochs to
+// come. It decodes them a second time, one column at a time and beside the stream, from bytes that
+// this machine holds. So the stream never waits for it, but shares the processors with it: see
+// governor.
+type keeper struct {
+	account  *mem.Account
+	governor *governor
+	gains    *gains
+	groups   chan place
+}
+
+// A place is a row group.
+type place struct {
+	manifest *rowgroup.Manifest
+	group    int
+}
+
+// newKeeper returns the keeper of a stream whose data set has a tier; nil where the stream's memory
+// leaves no room for one.
+func (d *Dataset) newKeeper(stream *mem.Account) *keeper {
+	if d.options.Tier == nil {
+		return nil
+	}
+	room := min(d.memory-stream.Reserved().Total(), keepMost)
+	if room < keepLeast {
+		return nil
+	}
+	account, err := d.budget.Reserve(d.memory, mem.Amounts{mem.Decode: room})
+	if err != nil {
+		return nil
+	}
+	return &keeper{account: account, governor: &d.governor, gains: &d.gains, groups: make(chan place, keepPending)}
+}
+
+// offer tells of a row group that was decoded. It may be dropped.
+func (k *keeper) offer(p place) {
+	if k == nil {
+		return
+	}
+	select {
+	case k.groups <- p:
+	default:
+	}
+}
+
+// run keeps what is offered until ctx ends. It ends the account.
+func (k *keeper) run(ctx context.Context) {
+	defer k.account.Close()
+	writers := map[*rowgroup.Manifest]*rowgroup.TierWriter{}
+	defer func() {
+		for _, w := range writers {
+			w.Close()
+		}
+	}()
+	seen := map[place]bool{}
+	for {
+		select {
+		case p := <-k.groups:
+			if seen[p] || !p.manifest.MayKeep(p.group, 0) {
+				continue
+			}
+			seen[p] = true
+			if writers[p.manifest] == nil {
+				writers[p.manifest] = p.manifest.NewTierWriter()
+			}
+			k.keep(ctx, writers[p.manifest], p)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// keep keeps the columns of a row group that are worth it and fit the memory.
+func (k *keeper) keep(ctx context.Context, w *rowgroup.TierWriter, p place) {
+	for _, col := range k.gains.columns(p.manifest) {
+		if _, ok := p.manifest.Kept(p.group, col); ok {
+			continue
+		}
+		need := p.manifest.TierMemory(p.group, col)
+		if need > k.account.Reserved().Total() || !k.governor.enter(ctx) {
+			continue
+		}
+		began := time.Now()
+		image, err := k.keepColumn(ctx, w, p, col, need)
+		k.governor.leave(time.Since(began))
+		if err == nil {
+			k.gains.learn(p.manifest, col, image)
+		}
+	}
+}
+
+func (k *keeper) keepColumn(ctx context.Context, w *rowgroup.TierWriter, p place, col int, need int64) (image rowgroup.Image, err error) {
+	m := p.manifest
+	g := m.Groups()[p.group]
+	defer caught("keep", m, rowgroup.Rows{Shard: int(g.Shard), RowGroup: int(g.RowGroup)}, &err)
+	k.account.Charge(mem.Decode, need)
+	defer k.account.Release(mem.Decode, need)
+	return w.Keep(ctx, p.group, col)
+}
+
+// A governor bounds what the keepers of a data set take of the processors. One keeper works at a
+// time, a column each: as often as it likes while a processor is idle, and else so that all of its
+// work is at most one part in keepShare of the time of all processors.
+type governor struct {
+	turn sync.Mutex // held from enter to leave
+
+	begun  time.Time
+	worked time.Duration
+	meter  cores.IdleMeter
+	looked time.Time
+	free   bool // a processor is idle
+}
+
+const (
+	idleEvery  = 100 * time.Millisecond
+	keepPause  = 20 * time.Millisecond
+	keepCredit = 200 * time.Millisecond // the most work that was not done and may be done at once
+)
+
+// enter waits for a turn. It is false when ctx has ended.
+func (g *governor) enter(ctx context.Context) bool {
+	g.turn.Lock()
+	for !g.may() {
+		select {
+		case <-time.After(keepPause):
+		case <-ctx.Done():
+			g.turn.Unlock()
+			return false
+		}
+	}
+	return true
+}
+
+// may says whether there may be work now.
+func (g *governor) may() bool {
+	now := time.Now()
+	if g.begun.IsZero() {
+		g.begun = now
+	}
+	if now.Sub(g.looked) >= idleEvery {
+		idle, ok := g.meter.Read()
+		g.looked, g.free = now, ok && idle >= 1
+	}
+	allowed := now.Sub(g.begun) * time.Duration(cores.Number()) / keepShare
+	if allowed-g.worked > keepCredit {
+		g.begun = now.Add(-(g.worked + keepCredit) * keepShare / time.Duration(cores.Number()))
+	}
+	return g.free || g.worked < allowed
+}
+
+// leave ends a turn that took so long. What was worked while a processor was idle costs nothing.
+func (g *governor) leave(took time.Duration) {
+	if !g.free {
+		g.worked += took
+	}
+	g.turn.Unlock()
+}
