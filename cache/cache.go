@@ -214,17 +214,17 @@ func (c *Cache) create(k key) (*file, error) {
 	if c.root.ReadOnly() {
 		return nil, errReadOnly
 	}
-	if !c.mayFill() {
+	r := room{fileLayoutOf(k).head(), k.decoded()}
+	if !c.mayTake(room{max(r.bytes, leastSpace), r.decoded}) {
 		return nil, ErrFull
 	}
-	n := fileLayoutOf(k).head()
-	if ok, _, err := c.reserveOrEvict(n); err != nil {
+	if ok, _, err := c.reserveOrEvict(r); err != nil {
 		return nil, err
 	} else if !ok {
 		return nil, ErrFull
 	}
 	f, err := createFile(c.root, k, c.stamp())
-	if err = errors.Join(err, c.usage.commit(n)); err != nil || f == nil {
+	if err = errors.Join(err, c.usage.commit(r)); err != nil || f == nil {
 		return nil, err
 	}
 	return newFile(f, k, false)

@@ -31,6 +31,9 @@ func (e entry) run(n int) (lo, hi int) {
 	return lo, hi
 }
 
+// startsBlock says that the run, if there is one, begins with its block.
+func (e entry) startsBlock() bool { return e>>32&0xffff == 0 }
+
 func blocksOf(size int64) int64 { return (size + blockSize - 1) / blockSize }
 
 func blockLen(size, b int64) int { return int(min(blockSize, size-b*blockSize)) }

@@ -29,7 +29,7 @@ func epochs(t *testing.T, c *Cache, shards int, size int64, n int) (fetched []in
 			if on := usageOf(t, c); on > c.options.Limit {
 				t.Fatalf("%d bytes on the disk, limit %d", on, c.options.Limit)
 			}
-			if err := c.usage.setScanAfter(time.Time{}); err != nil { // as if some time went by
+			if err := c.usage.setScanAfter(false, time.Time{}); err != nil { // as if some time went by
 				t.Fatal(err)
 			}
 		}

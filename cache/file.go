@@ -18,7 +18,7 @@ import (
 // errStale is a shard file that is not its key's: removed, cut, or written by another program.
 var errStale = errors.New("the shard file is not what it was")
 
-// A file is one open shard file. It keeps the shared lock while it is open, which protects it from
+// A file is one open file of a shard, or of decoded bytes. It keeps the shared lock while it is open, which protects it from
 // eviction.
 //
 // The header and the table are mapped, shared with all processes, and only touched inside
@@ -34,6 +34,11 @@ type file struct {
 	mu       sync.Mutex
 	data     []byte             // the whole shard, mapped for leases; nil before the first
 	segments map[int64]*segment // by block: what goroutines of this process are about to fill
+
+	// By block of decoded bytes: the entry whose bytes were verified since the file was opened, or
+	// 0. Nil for a shard, which is verified at each read. Decoded bytes are mapped again and again
+	// and decode no more, so sums would be most of their cost.
+	verified []atomic.Uint64
 
 	stamped atomic.Int64 // time of the last stamp of this process, in nanoseconds
 }
@@ -70,6 +75,9 @@ func newFile(f *os.File, k key, readOnly bool) (*file, error) {
 		return nil, fmt.Errorf("mapping %s: %w", f.Name(), err)
 	}
 	x.table = wordsOf(x.head[x.fileLayout.header:])
+	if k.decoded() {
+		x.verified = make([]atomic.Uint64, len(x.table))
+	}
 	return x, nil
 }
 
@@ -148,6 +156,29 @@ func (x *file) damage(block int64, e entry) bool {
 
 // damages counts the entries that were emptied, by all processes.
 func (x *file) damages() *atomic.Uint32 { return (*atomic.Uint32)(unsafe.Pointer(&x.head[damagesAt])) }
+
+func (x *file) wasVerified(block int64, e entry) bool {
+	return x.verified != nil && x.verified[block].Load() == uint64(e)
+}
+
+func (x *file) setVerified(block int64, e entry) {
+	if x.verified != nil {
+		x.verified[block].Store(uint64(e))
+	}
+}
+
+// whole fails for a file of decoded bytes that was cut: sums would find that out for a shard, but
+// blocks that were verified before are not summed again, and the rest of a cut page reads as zeros.
+func (x *file) whole() error {
+	if x.verified == nil {
+		return nil
+	}
+	info, err := x.f.Stat()
+	if err == nil && info.Size() != x.fileLayout.file() {
+		err = errStale
+	}
+	return err
+}
 
 // run is which bytes of the shard a block's entry holds.
 func (x *file) run(block int64, e entry) shard.Span {

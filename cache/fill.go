@@ -76,9 +76,11 @@ func (c *Cache) enqueue(s *segment, ranges []shard.Range, n int64) {
 	c.queue <- s // it holds all that pending lets in
 }
 
-// drop settles a segment whose bytes were fetched and are not kept.
+// drop settles a segment whose bytes were fetched or decoded and are not kept.
 func (c *Cache) drop(s *segment, err error) {
-	c.dropped.Add(spanBytes(s.spans))
+	if !s.handle.file.decoded() {
+		c.dropped.Add(spanBytes(s.spans))
+	}
 	c.settle(s, err)
 }
 
@@ -108,8 +110,12 @@ func (c *Cache) write(s *segment) {
 		stored, err = c.store(s)
 	}
 	c.written.Add(1)
-	c.filledBytes.Add(stored)
-	c.dropped.Add(whole - stored)
+	if s.handle.file.decoded() {
+		c.decodedFilledBytes.Add(stored)
+	} else {
+		c.filledBytes.Add(stored)
+		c.dropped.Add(whole - stored)
+	}
 	c.fileError(s.handle, err)
 	c.recycle(s)
 	c.settle(s, err)
@@ -118,7 +124,7 @@ func (c *Cache) write(s *segment) {
 // store writes the bytes of a segment, as many of its blocks as fit, and then their entries.
 func (c *Cache) store(s *segment) (stored int64, err error) {
 	whole := len(s.patches)
-	room, err := c.reserveFor(s)
+	reserved, err := c.reserveFor(s)
 	if err != nil {
 		return 0, err
 	}
@@ -129,35 +135,36 @@ func (c *Cache) store(s *segment) (stored int64, err error) {
 		err = shard.Guard(func() error { c.enter(s); return nil })
 	}
 	if err != nil {
-		return 0, errors.Join(err, c.usage.commit(room))
+		return 0, errors.Join(err, c.usage.commit(reserved))
 	}
 	c.disk.well()
-	if err = c.usage.commit(room); len(s.patches) < whole {
+	if err = c.usage.commit(reserved); len(s.patches) < whole {
 		err = errors.Join(ErrFull, err)
 	}
 	return spanBytes(s.spans), err
 }
 
 // reserveFor reserves room on the disk for a segment, which it cuts to the blocks that fit.
-func (c *Cache) reserveFor(s *segment) (reserved int64, err error) {
-	var all int64
+func (c *Cache) reserveFor(s *segment) (reserved room, err error) {
+	all := room{decoded: s.handle.file.decoded()}
+	some := all
 	for _, p := range s.patches {
-		all += p.growth(s.handle.file.fileLayout.size, c.unit)
+		all.bytes += p.growth(s.handle.file.fileLayout.size, c.unit)
 	}
 	ok, left, err := c.reserveOrEvict(all)
 	if ok || err != nil {
 		return all, err
 	}
-	n, some := 0, int64(0)
+	n := 0
 	for _, p := range s.patches {
-		room := p.growth(s.handle.file.fileLayout.size, c.unit)
-		if some+room > left {
+		growth := p.growth(s.handle.file.fileLayout.size, c.unit)
+		if some.bytes+growth > left {
 			break
 		}
-		n, some = n+1, some+room
+		n, some.bytes = n+1, some.bytes+growth
 	}
-	if ok, err = c.usage.reserve(some, c.options.Limit); !ok {
-		n, some = 0, 0
+	if ok, err = c.usage.reserve(some, c.limit()); !ok {
+		n, some.bytes = 0, 0
 	}
 	s.cut(n)
 	return some, err

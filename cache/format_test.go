@@ -172,7 +172,7 @@ func TestKey(t *testing.T) {
 	store := &mem.Store{}
 	s := shard.Shard{URI: "mem://a/b", Size: 10, Version: "1"}
 	k, ok := keyOf(store, s)
-	if !ok || !shardName.MatchString(k.name[2:]) || familyOf(k.name[2:])[:1] != k.name[:1] {
+	if !ok || !shardName.MatchString(k.name[2:]) || familyOf(k.name)[:1] != k.name[:1] {
 		t.Fatalf("%+v", k)
 	}
 	if nameOf(k) != k.name {

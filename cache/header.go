@@ -3,11 +3,14 @@ package cache
 import (
 	"encoding/binary"
 	"errors"
+	"strconv"
+	"strings"
 )
 
 // Layout of a shard file's header; doc.go has the table.
 const (
-	magic     = "SFCACHE1"
+	magic     = "SFCACHE1" // of a shard's own bytes
+	magicOf   = "SFDECOD1" // of bytes that were decoded of it
 	sizeAt    = 8
 	blockAt   = 16
 	headerAt  = 20
@@ -39,7 +42,7 @@ type fileLayout struct {
 
 // fileLayoutOf follows from the key alone.
 func fileLayoutOf(k key) fileLayout {
-	l := fileLayout{header: headerBytes(len(k.uri), len(k.version)), table: 8 * blocksOf(k.size), size: k.size}
+	l := fileLayout{header: headerBytes(len(k.uri), len(k.headerVersion())), table: 8 * blocksOf(k.size), size: k.size}
 	l.data = (l.header + l.table + blockSize - 1) / blockSize * blockSize
 	return l
 }
@@ -51,17 +54,30 @@ func (l fileLayout) head() int64 {
 
 func (l fileLayout) file() int64 { return l.data + l.size }
 
+// headerVersion is what a header holds as the version: that of decoded bytes begins with the size of
+// the shard, which their size does not tell.
+func (k key) headerVersion() string {
+	if k.decoded() {
+		return k.versionText()
+	}
+	return k.version
+}
+
 // encodeHeader returns the header of a key, without a stamp.
 func encodeHeader(k key) []byte {
-	b := make([]byte, headerBytes(len(k.uri), len(k.version)))
+	version := k.headerVersion()
+	b := make([]byte, headerBytes(len(k.uri), len(version)))
 	copy(b, magic)
+	if k.decoded() {
+		copy(b, magicOf)
+	}
 	binary.LittleEndian.PutUint64(b[sizeAt:], uint64(k.size))
 	binary.LittleEndian.PutUint32(b[blockAt:], blockSize)
 	binary.LittleEndian.PutUint32(b[headerAt:], uint32(len(b)))
 	binary.LittleEndian.PutUint32(b[uriAt:], uint32(len(k.uri)))
-	binary.LittleEndian.PutUint32(b[versionAt:], uint32(len(k.version)))
+	binary.LittleEndian.PutUint32(b[versionAt:], uint32(len(version)))
 	copy(b[namesAt:], k.uri)
-	copy(b[namesAt+len(k.uri):], k.version)
+	copy(b[namesAt+len(k.uri):], version)
 	binary.LittleEndian.PutUint32(b[sumAt:], headerSum(b))
 	return b
 }
@@ -71,7 +87,7 @@ func headerSum(b []byte) uint32 { return appendSum(sumOf(b[:sumAt]), b[namesAt:]
 
 // headerLength reads from a file's first namesAt bytes how long its header is.
 func headerLength(b []byte) (int64, error) {
-	if len(b) < namesAt || string(b[:len(magic)]) != magic {
+	if len(b) < namesAt || string(b[:len(magic)]) != magic && string(b[:len(magic)]) != magicOf {
 		return 0, errHeader
 	}
 	n := int64(binary.LittleEndian.Uint32(b[headerAt:]))
@@ -94,11 +110,26 @@ func parseHeader(b []byte) (key, error) {
 		return key{}, errHeader
 	}
 	end := namesAt + binary.LittleEndian.Uint32(b[uriAt:])
-	return key{
+	k := key{
 		uri:     string(b[namesAt:end]),
 		version: string(b[end : end+binary.LittleEndian.Uint32(b[versionAt:])]),
 		size:    int64(size),
-	}, nil
+	}
+	if string(b[:len(magic)]) == magicOf {
+		return k.parseVersionText()
+	}
+	return k, nil
+}
+
+// parseVersionText finds the shard's size and version in the version of decoded bytes.
+func (k key) parseVersionText() (key, error) {
+	size, version, ok := strings.Cut(k.version, "\x00")
+	n, err := strconv.ParseInt(size, 10, 64)
+	if !ok || err != nil || n <= 0 || n > maxSize {
+		return key{}, errHeader
+	}
+	k.shardSize, k.version = n, version
+	return k, nil
 }
 
 // sameHeader compares the parts of two headers that never change.

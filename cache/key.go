@@ -1,10 +1,14 @@
 package cache
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"path"
 	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/shardfeed/shardfeed/shard"
 )
@@ -12,13 +16,17 @@ import (
 // maxName is the longest address and the longest version that a header takes.
 const maxName = 64 << 10 // bytes
 
-// A key is one shard version, however its address is spelled.
+// A key is what a file holds bytes of: one shard version, however its address is spelled, or what
+// was decoded of it.
 type key struct {
-	uri     string // identity of the address, without secrets
-	version string
-	size    int64
-	name    string // of the file, below the directory: "a/ab…-…"
+	uri       string // identity of the address, without secrets
+	version   string
+	size      int64  // of the shard, or of the space of its decoded bytes
+	shardSize int64  // of the shard whose decoded bytes they are; 0 for a shard's own
+	name      string // of the file, below the directory: "a/ab…-…", or "da/…-…" for decoded bytes
 }
+
+func (k key) decoded() bool { return k.shardSize != 0 }
 
 // keyOf is the key of a shard of a store. ok is false for shards that cannot be cached: nothing
 // tells their content from another, or their names are too long, or they are empty.
@@ -31,9 +39,47 @@ func keyOf(store shard.Store, s shard.Shard) (k key, ok bool) {
 	return k, true
 }
 
+// decodedKeyOf is the key of size bytes that are decoded of a shard.
+func decodedKeyOf(store shard.Store, s shard.Shard, size int64) (k key, ok bool) {
+	k, ok = keyOf(store, s)
+	if !ok || size <= 0 || size > maxSize {
+		return k, false
+	}
+	k.shardSize, k.size = k.size, size
+	k.name = nameOf(k)
+	return k, len(k.versionText()) <= maxName
+}
+
+// versionText tells the versions of a shard apart. Its hash is in the names of their files.
+func (k key) versionText() string {
+	return strconv.FormatInt(cmp.Or(k.shardSize, k.size), 10) + "\x00" + k.version
+}
+
 func nameOf(k key) string {
 	family := hash96(k.uri)
-	return family[:1] + "/" + family + "-" + hash96(strconv.FormatInt(k.size, 10)+"\x00"+k.version)
+	dir := family[:1]
+	if k.decoded() {
+		dir, family = decodedMark+dir, reversed(family)
+	}
+	return dir + "/" + family + "-" + hash96(k.versionText())
+}
+
+// decodedMark begins the names of the directories of decoded files.
+const decodedMark = "d"
+
+// isDecoded tells the files of decoded bytes from shard files, by their names.
+func isDecoded(name string) bool {
+	dir := path.Dir(name)
+	return len(dir) == 2 && strings.HasPrefix(dir, decodedMark)
+}
+
+// reversed is the family in the name of a decoded file. Releases that do not know these files take
+// them for shard files: they count and evict them as such. In the family of the shard itself they
+// would stand for a newer version of it.
+func reversed(family string) string {
+	b := []byte(family)
+	slices.Reverse(b)
+	return string(b)
 }
 
 // hash96 is the first 96 bits of SHA-256 in hexadecimal.
@@ -47,5 +93,14 @@ const hashDigits = 24
 // shardName tells files of shards from leftovers, by the last part of their path.
 var shardName = regexp.MustCompile(`^[0-9a-f]{24}-[0-9a-f]{24}$`)
 
-// familyOf is the part of a shard file's name that all versions of one shard share.
-func familyOf(base string) string { return base[:hashDigits] }
+// familyOf is the part of a shard file's name that the files of all versions of one shard share, and
+// versionOf the part that only those of one version do.
+func familyOf(name string) string {
+	family := path.Base(name)[:hashDigits]
+	if isDecoded(name) {
+		return reversed(family)
+	}
+	return family
+}
+
+func versionOf(name string) string { return path.Base(name)[hashDigits+1:] }

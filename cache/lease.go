@@ -22,44 +22,68 @@ func (o *object) Lend(off, n int64) (shard.Lease, error) {
 	if o.closed.Load() {
 		return nil, o.wrap("read", fs.ErrClosed)
 	}
-	c := o.cache
-	span := shard.Span{Off: off, N: n}
-	if span.Within(o.shard.Size) != nil || c.disk.readsOff() {
+	l, err := o.cache.lend(o.key, o.shard.URI, shard.Span{Off: off, N: n})
+	if err != nil {
+		return nil, err
+	}
+	if err := l.bringIn(); err != nil {
+		l.Release()
 		return nil, errors.ErrUnsupported
 	}
-	l := &lease{object: o, span: span, bytes: []byte{}}
-	if n == 0 {
+	if n > 0 {
+		o.cache.hits.Add(1)
+		o.cache.hitBytes.Add(n)
+	}
+	return l, nil
+}
+
+// lend lends a mapping of bytes of a file, or returns errors.ErrUnsupported.
+func (c *Cache) lend(k key, uri string, span shard.Span) (*lease, error) {
+	if span.Within(k.size) != nil || c.disk.readsOff() {
+		return nil, errors.ErrUnsupported
+	}
+	l := &lease{cache: c, uri: uri, span: span, bytes: []byte{}}
+	if span.N == 0 {
 		return l, nil
 	}
-	p, err := c.files.acquire(context.Background(), o.key, false) // it waits for the disk alone
+	p, err := c.acquire(context.Background(), k, false) // it waits for the disk alone
 	if err != nil {
-		if !errors.Is(err, fs.ErrNotExist) {
-			c.diskError(err)
-		}
 		return nil, errors.ErrUnsupported
 	}
 	// The count of damages is taken before the look at the table, so that damage found from then on
 	// counts against the lease. A fault here comes again there.
 	_ = shard.Guard(func() error { l.damages = p.file.damages().Load(); return nil })
-	if err := l.bringIn(p); err != nil {
+	if err := l.take(p); err != nil {
 		c.files.release(p)
 		if !errors.Is(err, errors.ErrUnsupported) {
 			c.fileError(p, err)
 		}
 		return nil, errors.ErrUnsupported
 	}
-	c.hits.Add(1)
-	c.hitBytes.Add(n)
 	return l, nil
+}
+
+// acquire opens the file of a key for a use that the caller ends, and notes trouble.
+func (c *Cache) acquire(ctx context.Context, k key, orCreate bool) (*handle, error) {
+	p, err := c.files.acquire(ctx, k, orCreate)
+	if err == nil && p.file.key.size != k.size { // decoded bytes of the same shard, laid out otherwise
+		c.files.release(p)
+		return nil, errStale
+	}
+	if err != nil {
+		c.diskError(err)
+	}
+	return p, err
 }
 
 // A lease is some bytes of a cache file, which it holds open.
 type lease struct {
-	object   *object
+	cache    *Cache
+	uri      string  // of the shard
 	handle   *handle // nil where nothing is lent
 	span     shard.Span
 	bytes    []byte // of the span
-	all      []byte // the mapping of the whole shard
+	all      []byte // the mapping of all that the file can hold
 	from, to int64  // the runs that the span touches, which may reach over its ends
 	damages  uint32 // that the file had when it was lent
 	released atomic.Bool
@@ -67,9 +91,9 @@ type lease struct {
 
 func (l *lease) Bytes() []byte { return l.bytes }
 
-// bringIn maps the runs that the span touches. The caller's use of the handle becomes the lease's.
-func (l *lease) bringIn(p *handle) error {
-	c, x := l.object.cache, p.file
+// take maps the runs that the span touches. The caller's use of the handle becomes the lease's.
+func (l *lease) take(p *handle) error {
+	c, x := l.cache, p.file
 	var entries []entry
 	err := shard.Guard(func() (err error) {
 		entries, err = x.holds(l.span)
@@ -86,25 +110,33 @@ func (l *lease) bringIn(p *handle) error {
 		return errors.Join(errors.ErrUnsupported, err)
 	}
 	first := l.span.Off / blockSize
-	from := x.run(first, entries[0]).Off
-	to := x.run(first+int64(len(entries))-1, entries[len(entries)-1]).End()
-	absent := readAhead(all, from, to)                                  // of as many leases as are asked for, so that the disk is busy
-	if err := c.arriving.Acquire(context.Background(), 1); err != nil { // earlier ones end without help
+	l.from = x.run(first, entries[0]).Off
+	l.to = x.run(first+int64(len(entries))-1, entries[len(entries)-1]).End()
+	l.handle, l.all = p, all
+	l.bytes = all[l.span.Off:l.span.End():l.span.End()]
+	return nil
+}
+
+// bringIn waits until the bytes are in memory.
+func (l *lease) bringIn() error {
+	if l.handle == nil {
+		return nil
+	}
+	absent := readAhead(l.all, l.from, l.to)                                  // of as many leases as are asked for, so that the disk is busy
+	if err := l.cache.arriving.Acquire(context.Background(), 1); err != nil { // earlier ones end without help
 		return err
 	}
 	if absent {
-		bringIn(all, from, to)
+		bringIn(l.all, l.from, l.to)
 	}
-	c.arriving.Release(1)
-	l.handle, l.all, l.from, l.to = p, all, from, to
-	l.bytes = all[l.span.Off:l.span.End():l.span.End()]
+	l.cache.arriving.Release(1)
 	return nil
 }
 
 func (l *lease) Release() {
 	if l.handle != nil && l.released.CompareAndSwap(false, true) {
 		letGo(l.all, l.from, l.to)
-		l.object.cache.files.release(l.handle)
+		l.cache.files.release(l.handle)
 	}
 }
 
@@ -118,17 +150,17 @@ func (l *lease) Forget(used shard.Span) {
 
 // Verify verifies some of the bytes, in whole blocks. It also fails if a block of the file was
 // found damaged since the bytes were lent: the block may be whole again, and may have been damaged
-// when it was used. A cache file never changes its version.
+// when it was used. A cache file never changes its version. A block of decoded bytes is verified
+// once for as long as its file is open; see file.verified.
 func (l *lease) Verify(used shard.Span) error {
 	if used.N == 0 {
 		return nil
 	}
-	o := l.object
 	if l.handle == nil || l.released.Load() || used.Off < l.span.Off || used.End() > l.span.End() {
-		return o.wrap("read", fmt.Errorf("%d bytes from byte %d on are not lent", used.N, used.Off))
+		return wrap("read", l.uri, fmt.Errorf("%d bytes from byte %d on are not lent", used.N, used.Off))
 	}
 	if err := l.verify(used); err != nil {
-		return o.wrap("read", fmt.Errorf("%w: its cache file was damaged at bytes %d to %d", shard.ErrCorrupt, used.Off, used.End()))
+		return wrap("read", l.uri, fmt.Errorf("%w: its cache file was damaged at bytes %d to %d", shard.ErrCorrupt, used.Off, used.End()))
 	}
 	return nil
 }
@@ -140,7 +172,10 @@ func (l *lease) verify(used shard.Span) error {
 		if err != nil {
 			return err
 		}
-		if err := l.object.cache.verifyMapped(x, used.Off/blockSize, entries, l.all); err != nil {
+		if err := x.whole(); err != nil {
+			return err
+		}
+		if err := l.cache.verifyMapped(x, used.Off/blockSize, entries, l.all); err != nil {
 			return err
 		}
 		if x.damages().Load() != l.damages {
@@ -166,14 +201,21 @@ func (x *file) holds(want shard.Span) (entries []entry, err error) {
 	return entries, nil
 }
 
-// verifyMapped verifies the runs of blocks in a row, in the mapping of the whole shard.
+// verifyMapped verifies the runs of blocks in a row, in the mapping of the whole file, except those
+// that are known to be right.
 func (c *Cache) verifyMapped(x *file, first int64, entries []entry, all []byte) error {
 	check := checker{file: x, cache: c}
 	for i, e := range entries {
-		run := x.run(first+int64(i), e)
-		if !check.verify(first+int64(i), e, all[run.Off:run.End()]) {
+		block := first + int64(i)
+		if x.wasVerified(block, e) {
+			continue
+		}
+		run := x.run(block, e)
+		if !check.verify(block, e, all[run.Off:run.End()]) {
+			x.setVerified(block, 0)
 			return errors.ErrUnsupported
 		}
+		x.setVerified(block, e)
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ func List(ctx context.Context, dir string) ([]Entry, error) {
 		held, err := x.held()
 		if err == nil {
 			entries = append(entries, Entry{
-				URI: x.uri, Size: x.key.size, Version: x.version, Held: held, Allocated: f.allocated,
+				URI: x.uri, Size: x.key.size, Version: x.version, Decoded: f.decoded, Held: held, Allocated: f.allocated,
 				Used: f.used, KeptUntil: f.until, Superseded: f.superseded, Path: filepath.Join(root.Path(), f.name),
 			})
 		}
@@ -50,20 +50,20 @@ func List(ctx context.Context, dir string) ([]Entry, error) {
 
 // walkDir is walk for a directory as the user names it. Root is nil if it holds no cache; otherwise
 // the caller closes it.
-func walkDir(dir string) (root *trusted.Dir, all []found, onDisk int64, err error) {
+func walkDir(dir string) (root *trusted.Dir, all []found, onDisk amount, err error) {
 	if _, err := diskNear(dir); err != nil { // a system without a cache says so
-		return nil, nil, 0, err
+		return nil, nil, onDisk, err
 	}
 	root, err = openRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, 0, nil
+		return nil, nil, onDisk, nil
 	}
 	if err != nil {
-		return nil, nil, 0, err
+		return nil, nil, onDisk, err
 	}
 	all, onDisk, err = walk(root, false)
 	if err != nil {
-		return nil, nil, 0, errors.Join(err, root.Close())
+		return nil, nil, onDisk, errors.Join(err, root.Close())
 	}
 	return root, all, onDisk, nil
 }
@@ -124,7 +124,10 @@ func Usage(dir string) (Space, error) {
 		defer root.Close()
 		s.ReadOnly = root.ReadOnly()
 	}
-	s.Shards, s.Bytes = len(all), onDisk
+	for _, f := range all {
+		count(f.decoded, &s.Shards, &s.Decoded)
+	}
+	s.Bytes, s.DecodedBytes = onDisk.all, onDisk.decoded
 	disk, err := diskNear(dir)
 	if err != nil {
 		return s, err
@@ -140,6 +143,15 @@ func Usage(dir string) (Space, error) {
 	defer u.close()
 	s.Limit, err = u.limit()
 	return s, err
+}
+
+// count counts a file as that of a shard or of decoded bytes.
+func count(decoded bool, shards, decodedFiles *int) {
+	if decoded {
+		*decodedFiles++
+	} else {
+		*shards++
+	}
 }
 
 // Verify reads everything that the cache in dir holds, and drops the blocks that fail their
@@ -189,7 +201,7 @@ func stillThere(root *trusted.Dir, name string) bool {
 }
 
 func (r *Report) verify(ctx context.Context, x *file, buffer []byte, progress func(n int64)) error {
-	r.Shards++
+	count(x.decoded(), &r.Shards, &r.Decoded)
 	bad := r.Bad
 	for b := range int64(len(x.table)) {
 		if err := ctx.Err(); err != nil {
@@ -228,7 +240,7 @@ func Collect(ctx context.Context, dir string, o CollectOptions) (Freed, error) {
 		for _, f := range inOrder(all) {
 			old := o.OlderThan > 0 && now.Sub(f.used) > o.OlderThan
 			tooMuch := o.ToBytes > 0 && onDisk > o.ToBytes
-			if old || tooMuch || o.Superseded && f.superseded {
+			if old || tooMuch || o.Superseded && f.superseded || o.Decoded && f.decoded {
 				victims = append(victims, f)
 				onDisk -= f.allocated
 			}
@@ -266,15 +278,15 @@ func clean(ctx context.Context, dir string, choose func(all []found, onDisk int6
 	}
 	defer u.close()
 	var all []found
-	var onDisk int64
-	err = u.recount(func() (int64, error) {
+	var onDisk amount
+	err = u.recount(func() (amount, error) {
 		all, onDisk, err = walk(root, true)
 		return onDisk, err
 	})
 	if err != nil {
 		return freed, err
 	}
-	return u.removeAll(ctx, root, choose(all, onDisk))
+	return u.removeAll(ctx, root, choose(all, onDisk.all))
 }
 
 func (u *usage) removeAll(ctx context.Context, root *trusted.Dir, victims []found) (freed Freed, err error) {
@@ -289,8 +301,9 @@ func (u *usage) removeAll(ctx context.Context, root *trusted.Dir, victims []foun
 		case err != nil:
 			return freed, err
 		default:
-			freed.Shards, freed.Bytes = freed.Shards+1, freed.Bytes+n
-			if err := u.removed(n); err != nil {
+			count(f.decoded, &freed.Shards, &freed.Decoded)
+			freed.Bytes += n
+			if err := u.removed(room{n, f.decoded}); err != nil {
 				return freed, err
 			}
 		}

@@ -99,12 +99,14 @@ func (o *object) source(ctx context.Context) (shard.Object, error) {
 	return inner, nil
 }
 
+func (o *object) wrap(op string, err error) error { return wrap(op, o.shard.URI, err) }
+
 // wrap names the shard, unless the store below has.
-func (o *object) wrap(op string, err error) error {
-	if e := (*shard.Error)(nil); errors.As(err, &e) && e.URI == o.shard.URI {
+func wrap(op, uri string, err error) error {
+	if e := (*shard.Error)(nil); errors.As(err, &e) && e.URI == uri {
 		return err
 	}
-	return &shard.Error{Op: op, URI: o.shard.URI, Err: err}
+	return &shard.Error{Op: op, URI: uri, Err: err}
 }
 
 // Close closes the inner object. Leases stay.

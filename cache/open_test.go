@@ -116,7 +116,7 @@ func TestLimits(t *testing.T) {
 	}
 	held := testDir(t)
 	c := openTest(t, Options{Dir: held})
-	if ok, err := c.usage.reserve(1<<29, 1<<30); !ok || err != nil {
+	if ok, err := c.usage.reserve(room{bytes: 1 << 29}, amount{all: 1 << 30}); !ok || err != nil {
 		t.Fatal(err)
 	}
 	if with, err := capacityFor(held); err != nil || with < free+1<<28 {
@@ -172,7 +172,7 @@ func TestCloseInTime(t *testing.T) {
 	}
 	settle(t, c)
 	c.evicting.Lock() // writers that need room wait
-	if ok, err := c.usage.reserve(taken, 1<<30); !ok || err != nil {
+	if ok, err := c.usage.reserve(room{bytes: taken}, amount{all: 1 << 30}); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	if err := readOnly(t.Context(), o, 0, size); err != nil {

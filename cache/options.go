@@ -14,9 +14,9 @@ var (
 	ErrUnfit = errors.New("the directory cannot hold a cache")
 	// ErrNoRoom is a disk that is too full for any cache.
 	ErrNoRoom = errors.New("too little of the disk is free for a cache")
-	// ErrFull is a Fill that did not fit: everything that is held must still be kept.
+	// ErrFull is a Fill or a Keep that did not fit: everything that is held must still be kept.
 	ErrFull = errors.New("the cache is full")
-	// ErrClosed is a Fill after Close. Reads after Close pass through.
+	// ErrClosed is a Fill or a Keep after Close. Reads after Close pass through.
 	ErrClosed = errors.New("the cache is closed")
 )
 
@@ -36,6 +36,10 @@ const (
 type Options struct {
 	Dir   string // on a local disk; shared by all processes of the host that name it
 	Limit int64  // bytes on disk that are never exceeded; see DefaultLimit and ParseLimit
+
+	// DecodedLimit is how many bytes of Limit decoded files may take; see Cache.OpenDecoded. With 0
+	// none are written, and none that are there are read.
+	DecodedLimit int64
 
 	Policy  Policy
 	KeepFor time.Duration // how long a shard is kept after a use; 0 means 24 hours. See also Cache.KeepFor
@@ -86,6 +90,7 @@ func (o Options) Validate() error {
 	}
 	check(o.Dir != "", "no cache directory is given")
 	check(o.Limit >= minLimit, "a cache limit of %d bytes is less than %d", o.Limit, minLimit)
+	check(o.DecodedLimit >= 0, "a limit of %d bytes for decoded files is less than 0", o.DecodedLimit)
 	check(o.Policy <= LRU, "cache policy is %d", o.Policy)
 	check(o.KeepFor >= 0, "shards are to be kept for %v", o.KeepFor)
 	check(o.Pending >= 0, "%d bytes may wait for the disk", o.Pending)

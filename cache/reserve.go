@@ -14,16 +14,11 @@ import (
 const (
 	lockName = "evict.lock"
 
-	leastSpace     = blockSize   // less is not worth a fill
-	floorEvery     = time.Second // between two looks at the file system's free space
-	scanAgain      = time.Second // a full cache is looked at again so often
-	scanPauseLeast = 100 * time.Millisecond
-	scanShare      = 30                     // and at least so many times what a look takes goes by
-	lockWithin     = 200 * time.Millisecond // how long an eviction waits for the directory's lock, which a look at all files holds
-	lockPoll       = 5 * time.Millisecond
-	excess         = 64          // over the limit by so small a part is what file systems need for themselves; more is another's higher limit
-	lowMark        = 90          // eviction goes down to so many percent of the limit
-	leftoverTime   = time.Minute // after which what a killed process left is removed
+	leastSpace = blockSize   // less is not worth a fill
+	floorEvery = time.Second // between two looks at the file system's free space
+
+	lockWithin = 200 * time.Millisecond // how long an eviction waits for the directory's lock, which a look at all files holds
+	lockPoll   = 5 * time.Millisecond
 )
 
 // openLock opens the file whose lock a process holds while it removes shard files.
@@ -31,33 +26,49 @@ func openLock(root *trusted.Dir) (*os.File, error) {
 	return root.OpenFile(lockName, os.O_RDWR|os.O_CREATE)
 }
 
+// limit is the most that files may take.
+func (c *Cache) limit() amount { return amount{c.options.Limit, c.options.DecodedLimit} }
+
 // mayFill says whether a fill has a chance now.
-func (c *Cache) mayFill() bool {
-	if c.root.ReadOnly() || c.disk.fillsOff() {
+func (c *Cache) mayFill() bool { return c.mayTake(room{bytes: leastSpace}) }
+
+// mayTake says whether there is a chance for some room now.
+func (c *Cache) mayTake(r room) bool {
+	if c.root.ReadOnly() || c.disk.fillsOff() || r.decoded && r.bytes > c.options.DecodedLimit {
 		return false
 	}
-	if time.Now().After(c.usage.scanAfter()) {
+	if time.Now().After(c.usage.scanAfter(r.decoded)) {
 		return true
 	}
-	total, err := c.usage.bytes()
-	return err == nil && total+leastSpace <= c.options.Limit && !c.floor.low(c.root.Path(), c.options.MinFree, leastSpace)
+	left, err := c.left(r.decoded)
+	return err == nil && r.bytes <= left && !c.floor.low(c.root.Path(), c.options.MinFree, r.bytes)
 }
 
-// reserveOrEvict reserves n bytes on the disk, after an eviction if necessary. If it cannot, it
-// reserves nothing and returns what is left.
-func (c *Cache) reserveOrEvict(n int64) (ok bool, left int64, err error) {
+// left is how many bytes may be taken.
+func (c *Cache) left(decoded bool) (int64, error) {
+	taken, err := c.usage.amount()
+	left := c.options.Limit - taken.all
+	if decoded {
+		left = min(left, c.options.DecodedLimit-taken.decoded)
+	}
+	return left, err
+}
+
+// reserveOrEvict reserves room on the disk, after an eviction if necessary. If it cannot, it
+// reserves nothing and returns how many bytes are left.
+func (c *Cache) reserveOrEvict(r room) (ok bool, left int64, err error) {
 	for range 2 {
-		low := c.floor.low(c.root.Path(), c.options.MinFree, n)
+		low := c.floor.low(c.root.Path(), c.options.MinFree, r.bytes)
 		if !low {
-			ok, err := c.usage.reserve(n, c.options.Limit)
+			ok, err := c.usage.reserve(r, c.limit())
 			if ok {
-				c.floor.take(n)
+				c.floor.take(r.bytes)
 			}
 			if ok || err != nil {
 				return ok, 0, err
 			}
 		}
-		again, err := c.evict(n, low)
+		again, err := c.evict(r, low)
 		if err != nil {
 			return false, 0, err
 		}
@@ -65,61 +76,14 @@ func (c *Cache) reserveOrEvict(n int64) (ok bool, left int64, err error) {
 			break
 		}
 	}
-	if c.floor.low(c.root.Path(), c.options.MinFree, n) {
-		c.diskLow()
+	if c.floor.low(c.root.Path(), c.options.MinFree, r.bytes) {
+		if !r.decoded { // shards may still evict decoded bytes
+			c.diskLow()
+		}
 		return false, 0, nil
 	}
-	total, err := c.usage.bytes()
-	return false, max(0, c.options.Limit-total), err
-}
-
-// evict removes shards that may go, unless a recent scan found none. Again says that space may be
-// free now.
-func (c *Cache) evict(n int64, low bool) (again bool, err error) {
-	c.evicting.Lock()
-	defer c.evicting.Unlock()
-	if time.Now().Before(c.usage.scanAfter()) {
-		return false, nil
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), lockWithin)
-	defer cancel()
-	if err := lockDir(ctx, c.evictLock); err != nil {
-		return false, err
-	}
-	defer func() { _ = disown(c.evictLock) }()
-	if total, err := c.usage.bytes(); err != nil || total+n <= c.options.Limit && !low { // another was here before
-		return true, err
-	}
-	start := time.Now()
-	var all []found
-	err = c.usage.recount(func() (onDisk int64, err error) {
-		all, onDisk, err = walk(c.root, true)
-		return onDisk, err
-	})
-	if err != nil {
-		return false, err
-	}
-	freed, next, err := c.removeSome(all, n, low)
-	if freed == 0 && err == nil {
-		next = min(next, time.Now().Add(scanAgain).UnixNano())
-		next = max(next, time.Now().Add(max(scanPauseLeast, scanShare*time.Since(start))).UnixNano())
-		err = c.usage.setScanAfter(time.Unix(0, next))
-	}
-	c.floor.forget()
-	return true, err // the recount alone may have found room
-}
-
-// shrink evicts until the directory, filled by another process to a higher limit, is below ours.
-func (c *Cache) shrink() error {
-	total, err := c.usage.bytes()
-	if err != nil || total <= c.options.Limit+c.options.Limit/excess {
-		return err
-	}
-	if err := c.usage.setScanAfter(time.Time{}); err != nil {
-		return err
-	}
-	_, err = c.evict(0, false)
-	return err
+	left, err = c.left(r.decoded)
+	return false, max(0, left), err
 }
 
 // lockDir takes the directory's lock, which another process keeps while it looks at all files.
@@ -136,53 +100,6 @@ func lockDir(ctx context.Context, lock *os.File) error {
 	}
 }
 
-// removeSome evicts shards that may go until the directory is well below its limit. Next is when
-// more may go.
-func (c *Cache) removeSome(all []found, n int64, low bool) (freed, next int64, err error) {
-	now := time.Now().UnixNano()
-	next = now + int64(scanAgain)
-	total, err := c.usage.bytes()
-	if err != nil {
-		return 0, next, err
-	}
-	target := min(c.options.Limit/100*lowMark, c.options.Limit-n)
-	if low {
-		target = min(target, total-c.options.Limit/100*(100-lowMark))
-	}
-	tooMuch := c.options.Limit + c.options.Limit/excess
-	idle := false
-	for _, f := range inOrder(all) {
-		if until := f.until.UnixNano(); c.options.Policy == Keep && until > now && total-freed <= tooMuch {
-			next = min(next, until)
-			continue
-		}
-		if total-freed <= target {
-			break
-		}
-		if !idle {
-			c.files.closeIdle(0) // what this process itself has open and does not use
-			idle = true
-		}
-		bytes, err := remove(c.root, f.name)
-		if errors.Is(err, errBusy) || errors.Is(err, os.ErrNotExist) {
-			next = now // it may go as soon as it is idle
-			continue
-		}
-		if notAllowed(err) { // another user's, from when the directory was writable by others
-			continue
-		}
-		if err == nil {
-			err = c.usage.removed(bytes)
-		}
-		if err != nil {
-			return freed, next, err
-		}
-		freed += bytes
-		c.evicted.Add(1)
-	}
-	return freed, next, nil
-}
-
 // dropFile removes a file that has a shard's name and is not a whole shard file. A busy file stays,
 // and the caller tries again.
 func (c *Cache) dropFile(k key) {
@@ -195,7 +112,7 @@ func (c *Cache) dropFile(k key) {
 	}
 	defer func() { _ = disown(c.evictLock) }()
 	if freed, err := remove(c.root, k.name); err == nil {
-		_ = c.usage.removed(freed) // the account is put right at the next look
+		_ = c.usage.removed(room{freed, k.decoded()}) // the account is put right at the next look
 	}
 }
 

@@ -12,49 +12,63 @@ import (
 	"github.com/shardfeed/shardfeed/internal/trusted"
 )
 
-// A found is a shard file that a look at the directory found.
+// A found is a file that a look at the directory found.
 type found struct {
 	name       string // below the directory
 	allocated  int64
+	decoded    bool // it holds decoded bytes
 	superseded bool // another version of the shard was used later
 	stamp
 }
 
-// inOrder is the order of eviction: superseded versions first, then the least recently used shards.
+func (f found) room() room { return room{f.allocated, f.decoded} }
+
+// inOrder is the order of eviction: superseded versions first, then decoded bytes, which can be made
+// again, and then shards; of each those used longest ago.
 func inOrder(all []found) []found {
 	markSuperseded(all)
 	slices.SortFunc(all, func(a, b found) int {
-		if a.superseded != b.superseded {
-			if a.superseded {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Or(a.used.Compare(b.used), cmp.Compare(a.name, b.name))
+		return cmp.Or(trueFirst(a.superseded, b.superseded), trueFirst(a.decoded, b.decoded),
+			a.used.Compare(b.used), cmp.Compare(a.name, b.name))
 	})
 	return all
 }
 
-// markSuperseded finds the versions of a shard that were used before another one of it.
+func trueFirst(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
+}
+
+// markSuperseded finds the versions of a shard that were used before another one of it. A use of its
+// decoded bytes is a use of the version.
 func markSuperseded(all []found) {
-	latest := map[string]time.Time{}
+	versions, latest := map[string]time.Time{}, map[string]time.Time{}
 	for _, f := range all {
-		family := familyOf(path.Base(f.name))
+		family, version := familyOf(f.name), familyOf(f.name)+versionOf(f.name)
+		if f.used.After(versions[version]) {
+			versions[version] = f.used
+		}
 		if f.used.After(latest[family]) {
 			latest[family] = f.used
 		}
 	}
 	for i, f := range all {
-		all[i].superseded = f.used.Before(latest[familyOf(path.Base(f.name))])
+		family := familyOf(f.name)
+		all[i].superseded = versions[family+versionOf(f.name)].Before(latest[family])
 	}
 }
 
-// walk lists the shard files of a directory, with what all files have on the disk. Clean removes
-// what killed processes left, which takes the directory's lock.
-func walk(root *trusted.Dir, clean bool) (all []found, onDisk int64, err error) {
+// walk lists the files of shards and decoded bytes of a directory, with what all files have on the
+// disk. Clean removes what killed processes left, which takes the directory's lock.
+func walk(root *trusted.Dir, clean bool) (all []found, onDisk amount, err error) {
 	families, err := root.ReadDir(".")
 	if err != nil {
-		return nil, 0, err
+		return nil, onDisk, err
 	}
 	for _, family := range families {
 		if !family.IsDir() {
@@ -65,11 +79,11 @@ func walk(root *trusted.Dir, clean bool) (all []found, onDisk int64, err error) 
 		}
 		names, err := root.ReadDir(family.Name())
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return nil, 0, err
+			return nil, onDisk, err
 		}
 		for _, n := range names {
 			f, ok := look(root, path.Join(family.Name(), n.Name()), clean)
-			onDisk += f.allocated
+			onDisk.add(f.room())
 			if ok {
 				all = append(all, f)
 			}
@@ -84,7 +98,7 @@ func look(root *trusted.Dir, name string, clean bool) (f found, ok bool) {
 	if err != nil {
 		return f, false
 	}
-	f = found{name: name, allocated: allocated(info)}
+	f = found{name: name, allocated: allocated(info), decoded: isDecoded(name)}
 	if !shardName.MatchString(path.Base(name)) {
 		if clean && removeLeftover(root, name) {
 			f.allocated = 0

@@ -205,6 +205,10 @@ func (s *segment) plan(needs []need) {
 			break
 		}
 		old := x.entry(n.block)
+		if x.decoded() && !old.startsBlock() { // what no writer of decoded bytes wrote
+			x.damage(n.block, old)
+			old = 0
+		}
 		lo, hi := old.run(blockLen(x.fileLayout.size, n.block))
 		if lo < hi && lo <= n.lo && n.hi <= hi {
 			continue

@@ -13,10 +13,13 @@ type Stats struct {
 	BypassBytes int64 `json:"bypass_bytes"` // fetched and not filled
 	FilledBytes int64 `json:"filled_bytes"` // written to the disk
 
+	DecodedHitBytes    int64 `json:"decoded_hit_bytes"`    // lent from decoded files
+	DecodedFilledBytes int64 `json:"decoded_filled_bytes"` // written to decoded files
+
 	Waited  int64 `json:"waited"`  // reads that waited for another's fill
 	Dropped int64 `json:"dropped"` // bytes that were fetched and not written: memory or disk was full, or the disk failed
 	Bad     int64 `json:"bad"`     // blocks that failed their checksum; they were fetched again
-	Evicted int64 `json:"evicted"` // shards that were evicted
+	Evicted int64 `json:"evicted"` // shards that were evicted, and decoded files
 	Trouble int64 `json:"trouble"` // times that the disk failed
 }
 
@@ -26,6 +29,8 @@ type counters struct {
 	hitBytes, missBytes, bypassBytes atomic.Int64
 	filledBytes, dropped             atomic.Int64
 	waited, bad, evicted, trouble    atomic.Int64
+
+	decodedHitBytes, decodedFilledBytes atomic.Int64
 }
 
 // Stats returns the counts so far.
@@ -34,6 +39,7 @@ func (c *counters) Stats() Stats {
 		Hits: c.hits.Load(), Misses: c.misses.Load(), Bypassed: c.bypassed.Load(),
 		HitBytes: c.hitBytes.Load(), MissBytes: c.missBytes.Load(), BypassBytes: c.bypassBytes.Load(),
 		FilledBytes: c.filledBytes.Load(), Waited: c.waited.Load(), Dropped: c.dropped.Load(), Bad: c.bad.Load(),
+		DecodedHitBytes: c.decodedHitBytes.Load(), DecodedFilledBytes: c.decodedFilledBytes.Load(),
 		Evicted: c.evicted.Load(), Trouble: c.trouble.Load(),
 	}
 }

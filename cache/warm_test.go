@@ -93,7 +93,7 @@ func TestFillFull(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 		settle(t, c)
-		if err := c.usage.setScanAfter(time.Time{}); err != nil {
+		if err := c.usage.setScanAfter(false, time.Time{}); err != nil {
 			t.Fatal(err)
 		}
 	}

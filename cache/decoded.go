@@ -1,0 +1,210 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// Decoded is what the cache keeps decoded of a shard version: a space of bytes with holes. Who
+// decodes the shard says what lies where, so that it follows from the version alone; a space of
+// another size is another one, which takes the place of what is there.
+//
+// Decoded bytes can be made again. Nothing that happens to them is an error of a reader: bytes that
+// cannot be lent are decoded from the shard. Methods are safe for concurrent use.
+type Decoded struct {
+	cache  *Cache
+	key    key
+	uri    string
+	closed atomic.Bool
+}
+
+// OpenDecoded opens the space of size bytes that are decoded of a shard of a store. It is nil where
+// the shard cannot be cached, and where the cache keeps nothing decoded. It does no I/O: a file is
+// opened when it is needed.
+func (c *Cache) OpenDecoded(store shard.Store, s shard.Shard, size int64) *Decoded {
+	if c.options.DecodedLimit == 0 {
+		return nil
+	}
+	k, ok := decodedKeyOf(store, s, size)
+	if !ok {
+		return nil
+	}
+	return &Decoded{cache: c, key: k, uri: s.URI}
+}
+
+// Held is how many bytes are held from off on without a hole, up to most. Off is a multiple of 64
+// KiB. It is 0 for whatever reason nothing is held.
+func (d *Decoded) Held(off, most int64) int64 {
+	if d.unreadable() || off < 0 || off >= d.key.size || most <= 0 {
+		return 0
+	}
+	p, err := d.cache.acquire(context.Background(), d.key, false)
+	if err != nil {
+		return 0
+	}
+	defer d.cache.files.release(p)
+	held, err := p.file.heldFrom(shard.Span{Off: off, N: min(most, d.key.size-off)})
+	d.cache.fileError(p, err)
+	return held
+}
+
+func (d *Decoded) unreadable() bool { return d.closed.Load() || d.cache.disk.readsOff() }
+
+// heldFrom is how many bytes of a span are held, from its start to the first that is not.
+func (x *file) heldFrom(want shard.Span) (held int64, err error) {
+	err = shard.Guard(func() error {
+		for off := want.Off; off < want.End(); off = want.Off + held {
+			block := off / blockSize
+			run := x.run(block, x.entry(block))
+			if run.Off > off || run.End() <= off {
+				return nil
+			}
+			held = min(run.End(), want.End()) - want.Off
+		}
+		return nil
+	})
+	return held, err
+}
+
+// Lend lends a mapping of n bytes if all of them are held; otherwise the error is
+// errors.ErrUnsupported. Bytes that are not in memory fault one page at a time: see ReadAhead. The
+// lease verifies a block once for as long as its file is open.
+func (d *Decoded) Lend(off, n int64) (shard.Lease, error) {
+	if d.closed.Load() {
+		return nil, errors.ErrUnsupported
+	}
+	l, err := d.cache.lend(d.key, d.uri, shard.Span{Off: off, N: n})
+	if err != nil {
+		return nil, err
+	}
+	d.cache.decodedHitBytes.Add(n)
+	return l, nil
+}
+
+// aheadBytes is how much of a file ReadAhead maps at a time.
+const aheadBytes = 4 << 20
+
+// ReadAhead waits until the bytes of spans that are held are in the kernel's memory. It keeps at
+// most 4 MiB of them mapped meanwhile, and none when it returns.
+func (d *Decoded) ReadAhead(ctx context.Context, spans []shard.Span) {
+	if d.unreadable() {
+		return
+	}
+	p, err := d.cache.acquire(ctx, d.key, false)
+	if err != nil {
+		return
+	}
+	defer d.cache.files.release(p)
+	all, err := p.file.mapData()
+	for _, s := range spans {
+		if err != nil || ctx.Err() != nil {
+			break
+		}
+		if s.Within(d.key.size) == nil {
+			s.N, err = p.file.heldFrom(s)
+			passThrough(ctx, all, s)
+		}
+	}
+	d.cache.fileError(p, err)
+}
+
+// passThrough brings a span of a mapping into memory, a window after the other; the disk reads the
+// next one meanwhile.
+func passThrough(ctx context.Context, all []byte, s shard.Span) {
+	ahead := func(off int64) bool {
+		return off < s.End() && readAhead(all, off, min(off+aheadBytes, s.End()))
+	}
+	absent := ahead(s.Off)
+	for off := s.Off; off < s.End() && ctx.Err() == nil; off += aheadBytes {
+		next := ahead(off + aheadBytes)
+		if absent {
+			end := min(off+aheadBytes, s.End())
+			bringIn(all, off, end)
+			letGo(all, off, end)
+		}
+		absent = next
+	}
+}
+
+// MayKeep says whether a Keep of n bytes has a chance now. It is cheap.
+func (d *Decoded) MayKeep(n int64) bool {
+	return !d.closed.Load() && !d.cache.disk.stuck() && d.cache.mayTake(room{n, true})
+}
+
+// Keep writes b at off, a multiple of 64 KiB. It leaves blocks that are held, or that others write,
+// as they are. It waits for memory while too many bytes wait for the disk, and returns when b is
+// copied, not when it is on the disk. The error is ErrFull where there is no room.
+func (d *Decoded) Keep(ctx context.Context, off int64, b []byte) error {
+	want := shard.Range{Off: off, P: b}
+	err := want.Span().Within(d.key.size)
+	if err == nil && off%blockSize != 0 {
+		err = fmt.Errorf("decoded bytes must begin at a multiple of %d, got %d", blockSize, off)
+	}
+	if err == nil && len(b) > 0 {
+		err = d.keep(ctx, want)
+	}
+	if err != nil {
+		return wrap("keep", d.uri, err)
+	}
+	return nil
+}
+
+func (d *Decoded) keep(ctx context.Context, want shard.Range) error {
+	c := d.cache
+	switch {
+	case d.closed.Load():
+		return ErrClosed
+	case c.root.ReadOnly():
+		return errReadOnly
+	case c.disk.fillsOff():
+		return errOff
+	}
+	p, err := c.acquire(ctx, d.key, true)
+	if err != nil {
+		return err
+	}
+	defer c.files.release(p)
+	got, err := d.claim(p, want)
+	if err != nil {
+		c.fileError(p, err)
+		return err
+	}
+	for i, s := range got {
+		if err := c.fillInTime(ctx, s, []shard.Range{want}); err != nil {
+			c.abandon(got[i+1:], err)
+			return err
+		}
+	}
+	return nil
+}
+
+// claim claims the blocks of a range that are not held, and that no other writes.
+func (d *Decoded) claim(p *handle, want shard.Range) ([]*segment, error) {
+	c := d.cache
+	held, err := p.file.heldFrom(want.Span())
+	missing := want.Span().N - held
+	if err != nil || missing == 0 {
+		return nil, err
+	}
+	if !c.mayTake(room{missing, true}) {
+		return nil, ErrFull
+	}
+	if err := c.touch(p.file); err != nil {
+		return nil, err
+	}
+	got, err := c.claimAll(p, []shard.Range{want})
+	if err != nil {
+		return nil, err
+	}
+	return got.mine, nil
+}
+
+// Close ends the use of the space. Leases stay valid until they are released.
+func (d *Decoded) Close() error {
+	d.closed.Store(true)
+	return nil
+}
