@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -33,6 +34,8 @@ type source struct {
 	drivers      shard.Stores // without the cache
 	cache        *cache.Cache // nil: none
 	dir          string       // of the cache
+	local        *cache.Cache // of what is decoded of files of this machine; nil: nothing
+	keeps        int64        // bytes of decoded columns that the caches take
 	hot          *rowgroup.Hot
 	memory       int64 // bytes of a stream's memory that all this may hold
 }
@@ -57,6 +60,9 @@ func (h *Host) connect(s Spec, e Events) (*source, error) {
 		return nil, err
 	}
 	from := &source{drivers: drivers, Stores: maps.Clone(drivers)}
+	if err := h.connectLocal(s, from, e); err != nil {
+		return nil, errors.Join(err, drivers.Close())
+	}
 	if s.NoCache || !AnyRemote(s.AllAddresses()) {
 		return from, nil
 	}
@@ -65,12 +71,27 @@ func (h *Host) connect(s Spec, e Events) (*source, error) {
 		return nil, errors.Join(err, drivers.Close())
 	}
 	if from.cache != nil {
-		from.memory = s.part(pendingPart, leastPending, mostPending)
+		from.memory += s.part(pendingPart, leastPending, mostPending)
+		from.keeps += from.cache.DecodedLimit()
 	}
 	hot := s.part(hotPart, leastHot, mostHot)
 	from.hot = h.hotOf(hot)
 	from.memory += hot
 	return from, nil
+}
+
+// connectLocal opens the cache of what is decoded of files of this machine, where it is wanted.
+func (h *Host) connectLocal(s Spec, from *source, e Events) (err error) {
+	if !s.keepsLocal() {
+		return nil
+	}
+	root := s.Places().Root
+	if from.local, err = h.cacheIn(filepath.Join(root, decodedDir), func() (*cache.Cache, error) { return s.openLocalTier(root, e) }); err != nil {
+		return err
+	}
+	from.memory += s.part(pendingPart, leastPending, mostPending)
+	from.keeps += from.local.DecodedLimit()
+	return nil
 }
 
 // throughCache puts the cache around the stores of servers, once around each though several schemes
@@ -105,6 +126,10 @@ func (s Spec) openCache(dir string, e Events) (*cache.Cache, error) {
 		return nil, nil
 	}
 	limit, err := s.CacheLimitIn(dir)
+	decoded := int64(0)
+	if err == nil {
+		decoded, err = s.DecodedLimitIn(dir, limit)
+	}
 	if wrong := (*OptionError)(nil); errors.As(err, &wrong) {
 		return nil, err
 	}
@@ -114,7 +139,7 @@ func (s Spec) openCache(dir string, e Events) (*cache.Cache, error) {
 	var c *cache.Cache
 	if err == nil {
 		c, err = cache.Open(cache.Options{
-			Dir: dir, Limit: limit, Policy: s.policy(), Pending: s.part(pendingPart, leastPending, mostPending), Events: e.ofCache(),
+			Dir: dir, Limit: limit, DecodedLimit: decoded, Policy: s.policy(), Pending: s.part(pendingPart, leastPending, mostPending), Events: e.ofCache(),
 		})
 	}
 	switch {

@@ -146,6 +146,12 @@ type Spec struct {
 	RequireCache bool   `json:"-"`
 	IndexDir     string `json:"index_dir"`
 
+	// DecodedLimit is the most to keep decoded on the local disk, so that later epochs need not
+	// decode again: as CacheLimit, or "0" for nothing. "" is what CacheLimit leaves for shards on
+	// servers, whose bytes come first, and nothing for files of this machine, of which decoded
+	// columns are kept below CacheDir where it is given.
+	DecodedLimit string `json:"decoded_limit"`
+
 	// NoteLanes notes beside the cache which lanes of the order this machine reads, for
 	// iterable.Dataset.HeldLanes after a restart.
 	NoteLanes bool `json:"-"`

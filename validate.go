@@ -29,6 +29,7 @@ func (s Spec) Validate() error {
 	s.validateSizes(&p)
 	p.Within("LocalWorldSize", int64(s.LocalWorldSize), option.MaxWorldSize)
 	s.validateCache(&p)
+	s.validateDecoded(&p)
 	if _, err := s.drivers(); err != nil {
 		p.Join(err)
 	}

@@ -203,6 +203,28 @@ func (d *Decoded) claim(p *handle, want shard.Range) ([]*segment, error) {
 	return got.mine, nil
 }
 
+// Discard drops bytes that turned out to be damaged or wrong, in whole blocks, so that they can be
+// kept again.
+func (d *Decoded) Discard(off, n int64) {
+	if d.unreadable() || d.cache.root.ReadOnly() {
+		return
+	}
+	p, err := d.cache.acquire(context.Background(), d.key, false)
+	if err != nil {
+		return
+	}
+	defer d.cache.files.release(p)
+	err = shard.Guard(func() error {
+		for block := off / blockSize; block*blockSize < min(off+n, d.key.size); block++ {
+			if e := p.file.entry(block); e != 0 {
+				p.file.damage(block, e)
+			}
+		}
+		return nil
+	})
+	d.cache.fileError(p, err)
+}
+
 // Close ends the use of the space. Leases stay valid until they are released.
 func (d *Decoded) Close() error {
 	d.closed.Store(true)

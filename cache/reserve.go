@@ -27,6 +27,9 @@ func openLock(root *trusted.Dir) (*os.File, error) {
 }
 
 // limit is the most that files may take.
+// DecodedLimit is that of the options.
+func (c *Cache) DecodedLimit() int64 { return c.options.DecodedLimit }
+
 func (c *Cache) limit() amount { return amount{c.options.Limit, c.options.DecodedLimit} }
 
 // mayFill says whether a fill has a chance now.

@@ -12,6 +12,7 @@ import (
 // A bound is the memory that a stream needs, known before it reads anything.
 type bound struct {
 	shuffle int64 // what is in the buffer at its worst
+	whole   int64 // the same where blocks are not divided
 	draws   int64 // rows that have left in draws that are not released
 	ticks   int64 // the order in which rows leave
 	load    cost  // the largest single load, by each of its costs
@@ -85,7 +86,7 @@ func (s *sizes) epochs(l *laneEpochs, rowsDrawn int64) bound {
 	}
 	for e := l.start.epoch + 1; e < l.start.epoch+boundEpochs && (l.start.end == 0 || e < l.start.end); e++ {
 		n := s.lanes(l.at(e), rowsDrawn)
-		b.shuffle, b.draws, b.load = max(b.shuffle, n.shuffle), max(b.draws, n.draws), b.load.largest(n.load)
+		b.shuffle, b.whole, b.draws, b.load = max(b.shuffle, n.shuffle), max(b.whole, n.whole), max(b.draws, n.draws), b.load.largest(n.load)
 		b.ticks = max(b.ticks, n.ticks)
 	}
 	return b
@@ -96,24 +97,25 @@ func (s *sizes) epochs(l *laneEpochs, rowsDrawn int64) bound {
 func (s *sizes) lanes(e *laneEpoch, rowsDrawn int64) bound {
 	var b bound
 	drawn := newDensest(rowsDrawn)
-	held, ticks, tick := s.lanesOf(e, &b.load, drawn)
-	b.shuffle, b.draws = held, drawn.most()
+	held, whole, ticks, tick := s.lanesOf(e, &b.load, drawn)
+	b.shuffle, b.whole, b.draws = held, whole, drawn.most()
 	b.ticks = max(0, (ticks+tick)*pickBytes-freeTicks) // those of the lanes, and one more of the schedule's
 	return b
 }
 
-// lanesOf is what the lanes that a stream reads of an epoch hold, and the rows of the largest tick
-// of each, all together and the most. It adds their loads and spans.
-func (s *sizes) lanesOf(e *laneEpoch, load *cost, drawn *densest) (held, ticks, tick int64) {
+// lanesOf is what the lanes that a stream reads of an epoch hold, also where blocks are not divided,
+// and the rows of the largest tick of each, all together and the most. It adds their loads and spans.
+func (s *sizes) lanesOf(e *laneEpoch, load *cost, drawn *densest) (held, whole, ticks, tick int64) {
 	units := e.plan.Units()
 	for _, slot := range e.slots {
 		p := lanePeak{sizes: s, lane: e.lanes[slot], plan: e.plan, units: units, drawn: drawn}
-		held += p.bytes()
+		divided, undivided := p.bytes()
+		held, whole = held+divided, whole+undivided
 		*load = load.largest(p.largest)
 		rows := p.tickRows()
 		ticks, tick = ticks+rows, max(tick, rows)
 	}
-	return held, ticks, tick
+	return held, whole, ticks, tick
 }
 
 // lanePeak computes how many bytes a lane holds at most. Memory is taken in the tick in which a
@@ -125,17 +127,23 @@ type lanePeak struct {
 	units *shuffle.Units
 
 	change  []int64 // of the bytes held, by tick; memory freed after a tick counts for the next
+	whole   []int64 // the same where blocks are not divided
 	largest cost
 	drawn   *densest // of the spans
 }
 
-func (p *lanePeak) bytes() int64 {
-	p.change = make([]int64, p.lane.Ticks()+1)
+// bytes is the peak, and that of blocks that are not divided.
+func (p *lanePeak) bytes() (divided, whole int64) {
+	p.change, p.whole = make([]int64, p.lane.Ticks()+1), make([]int64, p.lane.Ticks()+1)
 	for j := range p.lane.Spans() {
 		p.span(j)
 	}
-	var held, peak int64
-	for _, c := range p.change {
+	return peakOf(p.change), peakOf(p.whole)
+}
+
+func peakOf(change []int64) (peak int64) {
+	held := int64(0)
+	for _, c := range change {
 		held += c
 		peak = max(peak, held)
 	}
@@ -149,7 +157,10 @@ func (p *lanePeak) span(j int) {
 	p.largest = p.largest.largest(c)
 	p.drawn.add(sp.Rows(), c.bytes())
 	p.change[p.lane.Arrival(j)] += c.bytes()
-	p.change[p.emptied(j, sp.Rows())+1] -= c.whole
+	end := p.emptied(j, sp.Rows()) + 1
+	p.whole[p.lane.Arrival(j)] += c.bytes()
+	p.whole[end] -= c.bytes()
+	p.change[end] -= c.whole
 	for i := range c.parts {
 		part := c.parted / int64(c.parts)
 		if i == c.parts-1 {
@@ -202,12 +213,27 @@ func (s *sizes) files(units *shuffle.Units, rowsDrawn int64) bound {
 		drawn.add(u.Samples, c.bytes())
 	}
 	b.shuffle = 2 * b.load.bytes()
+	b.whole = b.shuffle
 	b.draws = drawn.most()
 	return b
 }
 
-// reserve admits a stream's bound, with as much read ahead as there is room for, or refuses.
-func (d *Dataset) reserve(b bound, decoders int, r remedy) (*mem.Account, error) {
+// reserve admits a stream's bound, with as much read ahead as there is room for, or refuses. inImages
+// says that blocks may stay whole, so that they can lie in the images of a tier.
+func (d *Dataset) reserve(b bound, decoders int, r remedy) (a *mem.Account, inImages bool, err error) {
+	if d.options.Tier != nil {
+		whole := b
+		whole.shuffle = b.whole
+		a, err := d.budget.Reserve(d.memory, whole.ahead(d.memory, decoders, d.fetchAhead(b.load.fetch)))
+		if err == nil {
+			return a, true, nil
+		}
+	}
+	a, err = d.reserveDivided(b, decoders, r)
+	return a, false, err
+}
+
+func (d *Dataset) reserveDivided(b bound, decoders int, r remedy) (*mem.Account, error) {
 	a, err := d.budget.Reserve(d.memory, b.ahead(d.memory, decoders, d.fetchAhead(b.load.fetch)))
 	var over *mem.OverLimit
 	if errors.As(err, &over) && over.Shared { // others have taken what reading ahead would like

@@ -10,8 +10,8 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
-// gains are what it is worth to keep each column decoded: the time that it takes to decode less the
-// time that it takes to copy its image, over the bytes of the image, as measured. Seneca (FAST '26)
+// gains are what it is worth to keep each column decoded: the time that it takes to decode, and to
+// lay in an order as images need not be, over the bytes of the image, as measured. Seneca (FAST '26)
 // divides a cache between encoded, decoded and augmented data by the same measure.
 type gains struct {
 	limit int64 // bytes of images; 0 is no limit
@@ -32,22 +32,21 @@ const tryGroups = 2
 
 // perByte is nanoseconds saved by a byte.
 func (g gain) perByte() float64 {
-	return float64(g.decode-g.copy) / float64(max(1, g.bytes))
+	return float64(g.decode+g.copy) / float64(max(1, g.bytes))
 }
 
 // learn adds what was measured.
-func (a *gains) learn(m *rowgroup.Manifest, col int, i rowgroup.Image) {
-	if !i.Wrote {
-		return
-	}
+func (a *gains) learn(m *rowgroup.Manifest, i rowgroup.Image) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	g := &a.ofLocked(m)[col]
-	g.groups++
-	g.rows += i.Rows
-	g.bytes += i.Bytes
-	g.decode += i.Decode
-	g.copy += i.Copy
+	for _, c := range i.Columns {
+		g := &a.ofLocked(m)[c.Column]
+		g.groups++
+		g.rows += i.Rows
+		g.bytes += c.Bytes
+		g.decode += c.Decode
+		g.copy += c.Copy
+	}
 }
 
 func (a *gains) ofLocked(m *rowgroup.Manifest) []gain {
@@ -60,17 +59,15 @@ func (a *gains) ofLocked(m *rowgroup.Manifest) []gain {
 	return a.columnsOf[m]
 }
 
-// columns are those of a source that are worth keeping, those first that gain most by the byte. Of
+// columns are those of a row group that are worth keeping, those first that gain most by the byte. Of
 // more columns than the limit has room for the last are left out.
-func (a *gains) columns(m *rowgroup.Manifest) []int {
+func (a *gains) columns(m *rowgroup.Manifest, group int) []int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	all := a.ofLocked(m)
 	var chosen []int
-	for col, g := range all {
-		if g.groups < tryGroups || g.perByte() > 0 {
-			chosen = append(chosen, col)
-		}
+	for _, col := range m.Keepable(group) {
+		chosen = append(chosen, col)
 	}
 	slices.SortStableFunc(chosen, func(i, j int) int { return cmp.Compare(all[j].perByte(), all[i].perByte()) })
 	if a.limit == 0 {

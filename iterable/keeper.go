@@ -89,36 +89,35 @@ func (k *keeper) run(ctx context.Context) {
 	}
 }
 
-// keep keeps the columns of a row group that are worth it and fit the memory.
+// keep keeps the columns of a row group that are worth it, if they fit the memory.
 func (k *keeper) keep(ctx context.Context, w *rowgroup.TierWriter, p place) {
-	for _, col := range k.gains.columns(p.manifest) {
-		if _, ok := p.manifest.Kept(p.group, col); ok {
-			continue
-		}
-		need := p.manifest.TierMemory(p.group, col)
-		if need > k.account.Reserved().Total() || !k.governor.enter(ctx) {
-			continue
-		}
-		began := time.Now()
-		image, err := k.keepColumn(ctx, w, p, col, need)
-		k.governor.leave(time.Since(began))
-		if err == nil {
-			k.gains.learn(p.manifest, col, image)
-		}
+	if _, ok := p.manifest.Kept(p.group); ok {
+		return
+	}
+	cols, need := k.gains.columns(p.manifest, p.group), p.manifest.TierMemory(p.group)
+	if len(cols) == 0 || need > k.account.Reserved().Total() || !k.governor.enter(ctx) {
+		return
+	}
+	began := time.Now()
+	k.account.Charge(mem.Decode, need)
+	image, err := keepGroup(ctx, w, p, cols)
+	k.account.Release(mem.Decode, need)
+	k.governor.leave(time.Since(began))
+	if err == nil {
+		k.gains.learn(p.manifest, image)
 	}
 }
 
-func (k *keeper) keepColumn(ctx context.Context, w *rowgroup.TierWriter, p place, col int, need int64) (image rowgroup.Image, err error) {
+// keepGroup is w.Keep, with a panic made an error.
+func keepGroup(ctx context.Context, w *rowgroup.TierWriter, p place, cols []int) (image rowgroup.Image, err error) {
 	m := p.manifest
 	g := m.Groups()[p.group]
 	defer caught("keep", m, rowgroup.Rows{Shard: int(g.Shard), RowGroup: int(g.RowGroup)}, &err)
-	k.account.Charge(mem.Decode, need)
-	defer k.account.Release(mem.Decode, need)
-	return w.Keep(ctx, p.group, col)
+	return w.Keep(ctx, p.group, cols)
 }
 
 // A governor bounds what the keepers of a data set take of the processors. One keeper works at a
-// time, a column each: as often as it likes while a processor is idle, and else so that all of its
+// time, a row group each: as often as it likes while a processor is idle, and else so that all of its
 // work is at most one part in keepShare of the time of all processors.
 type governor struct {
 	turn sync.Mutex // held from enter to leave

@@ -116,6 +116,8 @@ func (y *layer) arrange(l *load) (order []uint32, bytes int64) {
 	}
 	single := len(l.wanted) == 1 && l.orders[0] != nil
 	switch {
+	case l.inImage:
+		return nil, bytes
 	case y.selector == nil && !single:
 		return nil, bytes
 	case y.selector == nil:

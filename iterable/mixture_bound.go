@@ -10,18 +10,19 @@ func (x *mixed) bound(rowsDrawn int64) bound {
 		if m.kept != nil {
 			bytes, largest := m.kept.bytes()
 			b.shuffle += bytes
+			b.whole += bytes
 			b.load = b.load.largest(largest)
 			continue
 		}
-		held, rows := int64(0), int64(0)
+		held, whole, rows := int64(0), int64(0), int64(0)
 		for pass := m.epochs.start.epoch; pass < m.epochs.start.epoch+boundEpochs && (pass == m.epochs.start.epoch || !m.over(pass)); pass++ {
-			n, all, largest := m.sizes.lanesOf(m.epochs.at(pass), &b.load, drawn)
-			held, rows, tick = max(held, n), max(rows, all), max(tick, largest)
+			n, undivided, all, largest := m.sizes.lanesOf(m.epochs.at(pass), &b.load, drawn)
+			held, whole, rows, tick = max(held, n), max(whole, undivided), max(rows, all), max(tick, largest)
 			if m.plan.Units().Len() > boundUnits {
 				break
 			}
 		}
-		b.shuffle, ticks = b.shuffle+held, ticks+rows
+		b.shuffle, b.whole, ticks = b.shuffle+held, b.whole+whole, ticks+rows
 	}
 	b.draws = drawn.most()
 	b.ticks = max(0, (ticks+tick)*pickBytes-freeTicks)

@@ -39,7 +39,7 @@ func (d *Dataset) Stream(ctx context.Context, w shuffle.Worker, o StreamOptions)
 	if err != nil {
 		return nil, err
 	}
-	account, err := d.reserve(p.bound, o.Parallel, d.remedy(r, w, start, o))
+	account, inImages, err := d.reserve(p.bound, o.Parallel, d.remedy(r, w, start, o))
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func (d *Dataset) Stream(ctx context.Context, w shuffle.Worker, o StreamOptions)
 	if o.State != nil && o.State.GlobalBatch != start.GlobalBatch && d.options.Events.BatchChanged != nil {
 		d.options.Events.BatchChanged(o.State.GlobalBatch, start.GlobalBatch)
 	}
-	s.ahead.keeper = d.newKeeper(account)
+	s.ahead.keeper, s.ahead.inImages = d.newKeeper(account), inImages && !o.Copied
 	s.ahead.start(context.WithoutCancel(ctx), d.fetchers, o.Parallel)
 	return s, nil
 }

@@ -49,7 +49,8 @@ type readahead struct {
 	foretold atomic.Int64 // estimates of the bytes in Decoded
 	said     atomic.Bool
 
-	keeper *keeper // nil: what is decoded is not kept
+	keeper   *keeper // nil: what is decoded is not kept
+	inImages bool    // blocks may lie in images of the tier
 
 	overEstimate func(measured, estimated int64) // may be nil
 	events       Events
@@ -244,11 +245,14 @@ func (r *readahead) decodeRows(d *layer, l *load) (blocks []*rowgroup.Block, ext
 	if l.rules != nil && l.rules.pack != nil {
 		return d.pack(l)
 	}
+	if l.inImage = r.inImages && l.rules == nil && 2*l.raw.TierBytes() >= l.est.decode-l.est.scratch; l.inImage {
+		l.parts = 0
+	}
 	layout, extra, err := d.layOut(l)
 	if err != nil {
 		return nil, 0, err
 	}
-	layout.Stacks = r.stacksOf(l, layout.Order)
+	layout.Stacks, layout.InImage = r.stacksOf(l, layout.Order), l.inImage
 	blocks, err = d.decoder.Decode(l.raw, layout)
 	if layout.Stacks != nil && errors.Is(err, rowgroup.ErrMisfit) { // the batch that gets the value fails, not those before
 		layout.Stacks = nil
@@ -275,7 +279,7 @@ func (r *readahead) stacksOf(l *load, order []uint32) *rowgroup.Stacks {
 	if order != nil {
 		kept = int64(len(order))
 	}
-	if r.stacks == nil || l.shared || !l.manifest.StacksFit(r.stacks, l.group, rows, kept, l.parts) {
+	if r.stacks == nil || l.shared || l.inImage || !l.manifest.StacksFit(r.stacks, l.group, rows, kept, l.parts) {
 		return nil
 	}
 	return r.stacks

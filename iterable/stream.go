@@ -59,6 +59,10 @@ type StreamOptions struct {
 	// where that takes no more memory, so that blocks may lack the columns.
 	Stacks *rowgroup.Stacks
 
+	// Copied keeps blocks out of mapped files: the layer above hands their bytes to code that does not
+	// survive a fault.
+	Copied bool
+
 	// OnError says what becomes of rows whose data is lost; "" is Raise. MaxLost is the share of an
 	// epoch's rows that may be, of which one place always may; 0 is DefaultMaxLost, 1 allows all.
 	OnError OnError

@@ -14,6 +14,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/shard"
 )
 
 // A recipe is how batches are made of draws; all collators of an iteration share it.
@@ -135,7 +136,8 @@ func (c *collator) do(ctx context.Context, d *iterable.Draw, m Memory, at *activ
 			return b, err
 		}
 	}
-	if err := c.timed(at, stageGather, 0, func() error { return c.gather(b, rows, at) }); err != nil {
+	guarded := func() error { return shard.Guard(func() error { return c.gather(b, rows, at) }) } // blocks may lie in a mapping
+	if err := c.timed(at, stageGather, 0, guarded); err != nil {
 		return b, err
 	}
 	drawn = false

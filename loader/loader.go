@@ -107,7 +107,7 @@ func Plan(ds *iterable.Dataset, o Options) (*iterable.Plan, error) {
 func (o Options) stream() iterable.StreamOptions {
 	return iterable.StreamOptions{
 		BatchSize: o.BatchSize, Tail: o.Tail, Epoch: o.Epoch, Epochs: o.Epochs, UntilEpoch: o.UntilEpoch, State: o.State,
-		LocalWorldSize: o.LocalWorldSize, Seats: o.Seats, Draws: o.Workers + 1, Batches: o.MaxBatches, OnError: o.OnError, MaxLost: o.MaxLost,
+		LocalWorldSize: o.LocalWorldSize, Seats: o.Seats, Draws: o.Workers + 1, Batches: o.MaxBatches, Copied: len(o.Images) > 0, OnError: o.OnError, MaxLost: o.MaxLost,
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/shard"
 )
 
 // A Block is decoded columns: all rows of a unit, or those of one part of it. It is immutable,
@@ -13,7 +14,9 @@ type Block struct {
 	rows   int
 	cols   []*vector
 	arena  *mem.Arena
-	common *common // with the blocks of the unit's other parts; nil when there are none
+	lease  shard.Lease // of an image that columns lie in; nil where there is none
+	mapped int64       // bytes of it
+	common *common     // with the blocks of the unit's other parts; nil when there are none
 	refs   atomic.Int32
 
 	stacks []stackedRows // of Layout.Stacks
@@ -47,7 +50,7 @@ func (b *Block) Rows() int { return b.rows }
 
 // Bytes is the memory that the block holds now.
 func (b *Block) Bytes() int64 {
-	n := b.arena.Bytes()
+	n := b.arena.Bytes() + b.mapped
 	if c := b.common; c != nil && c.bearer == b && c.users.Load() > 0 {
 		n += c.arena.Bytes()
 	}
@@ -79,6 +82,10 @@ func (b *Block) Release() {
 		panic("rowgroup: block released twice")
 	}
 	b.arena.Free()
+	if b.lease != nil {
+		b.lease.Release()
+		b.lease, b.mapped = nil, 0
+	}
 	if b.common != nil && b.common.users.Add(-1) == 0 {
 		b.common.arena.Free()
 	}
@@ -104,6 +111,10 @@ type Layout struct {
 	// Stacks are matrices to make of columns; nil makes none. Columns that are in these alone are
 	// not in the blocks.
 	Stacks *Stacks
+
+	// InImage lets the one block without an order have columns where the tier lent them. Gathering
+	// from it touches a mapping then, inside shard.Guard.
+	InImage bool
 }
 
 // A vector is one node of a block: n values in one of a few physical forms.
@@ -149,4 +160,12 @@ type vector struct {
 	stride  int
 
 	children []*vector
+
+	// A vector of an image may lie in records, beside other columns: the value, code or view of value
+	// i is at slots[i*step], and it is present when marks[i*step] has the bit mark. data, codes, views
+	// and valid are nil then, and marks where no value is null.
+	slots []byte
+	step  int
+	marks []byte
+	mark  byte
 }

@@ -51,7 +51,7 @@ func gatherFloats[S number, D float32 | float64](dst unsafe.Pointer, stride int,
 	step := uintptr(stride) * unsafe.Sizeof(D(0))
 	for i, p := range picks {
 		s := &srcs[p>>32]
-		x := *(*S)(unsafe.Add(s.data, s.at(uintptr(uint32(p)))*unsafe.Sizeof(S(0))))
+		x := *(*S)(s.at(uintptr(uint32(p)), unsafe.Sizeof(S(0))))
 		y := D(x)
 		if y-y != 0 && x-x == 0 {
 			misfit = true
@@ -67,7 +67,7 @@ func gatherScaled[S number, D float32 | float64](mean, deviation float64) gather
 		step := uintptr(stride) * unsafe.Sizeof(D(0))
 		for i, p := range picks {
 			s := &srcs[p>>32]
-			x := *(*S)(unsafe.Add(s.data, s.at(uintptr(uint32(p)))*unsafe.Sizeof(S(0))))
+			x := *(*S)(s.at(uintptr(uint32(p)), unsafe.Sizeof(S(0))))
 			y := D((float64(x) - mean) / deviation)
 			if y-y != 0 && x-x == 0 {
 				misfit = true

@@ -53,6 +53,8 @@ type Decoder struct {
 	chosen              scratch // bits of the rows that are kept
 	spare               *mem.Arena
 	kept                []uint32    // Layout.Order in the blocks' memory
+	tierCols            []*vector   // of the unit's image, by column; nil without one
+	inImage             bool        // and blocks have them where they lie
 	held                *heldRules  // nil before the first rule column
 	stacks              *stacker    // nil before the first matrix
 	packed              *packedUnit // nil: lists of tokens are decoded to blocks of rows
@@ -169,7 +171,7 @@ func (d *Decoder) failed(r *Raw, err error) error {
 // forget drops what points into the Raw and the blocks.
 func (d *Decoder) forget() {
 	d.blocks, d.keep, d.dict, d.kept, d.raw, d.chunks, d.col = nil, nil, nil, nil, nil, nil, leafDecoder{}
-	d.lists, d.nest = listShape{}, nestedShape{}
+	d.lists, d.nest, d.tierCols = listShape{}, nestedShape{}, nil
 	d.loose.Free()
 	d.dicts.Free()
 	clear(d.scan.pages[:cap(d.scan.pages)])
@@ -205,6 +207,9 @@ func (d *Decoder) decode(r *Raw, l Layout) (err error) {
 	if err := d.divide(); err != nil {
 		return err
 	}
+	if err := d.beginTier(); err != nil {
+		return err
+	}
 	d.beginStacks()
 	inPlace := len(d.blocks) == 1 && l.Order == nil && !r.reachesOut()
 	for i, n := range r.columns {
@@ -229,7 +234,7 @@ func (d *Decoder) decodeColumn(i int, n *node, inPlace bool) (err error) {
 	if d.packed.has(i) {
 		return d.packed.decode(d, i, n)
 	}
-	if d.raw.tier != nil && d.raw.tier[i] != nil {
+	if d.tierCols != nil && d.tierCols[i] != nil {
 		return d.decodeTier(i, n, inPlace, dropped)
 	}
 	v := d.takeHeld(i, n)

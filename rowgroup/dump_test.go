@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -22,12 +23,9 @@ func dump(v *vector, i int) string {
 	}
 	switch v.field.Kind {
 	case column.Fixed:
-		s, _ := v.source()
-		k, w, data := int(s.at(uintptr(i))), v.field.Width, v.data
-		if v.codes != nil {
-			data = v.dict.data
-		}
-		return hex.EncodeToString(data[k*w : k*w+w])
+		w := v.field.Width
+		s, _ := v.source(w)
+		return hex.EncodeToString(unsafe.Slice((*byte)(s.at(uintptr(i), uintptr(w))), w))
 	case column.Binary:
 		return fmt.Sprintf("%q", v.bytes(i))
 	case column.Struct:

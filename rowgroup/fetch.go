@@ -35,12 +35,12 @@ const (
 )
 
 func (m *Manifest) fetch(ctx context.Context, u Rows, kind fetchKind) (out *Raw, err error) {
-	raw, r, err := m.plan(u, kind == fetchRule)
+	raw, err := m.plan(u, kind == fetchRule)
 	if err != nil {
 		return nil, err
 	}
 	if kind == fetchAll {
-		m.takeTier(ctx, raw, &r)
+		m.takeTier(ctx, raw)
 	}
 	return m.fetchRaw(ctx, raw, false)
 }
@@ -67,20 +67,21 @@ func (m *Manifest) fetchRaw(ctx context.Context, raw *Raw, lentAlone bool) (out 
 }
 
 // plan lays out the chunks of a unit, without bytes yet.
-func (m *Manifest) plan(u Rows, ruleAlone bool) (raw *Raw, r record, err error) {
+func (m *Manifest) plan(u Rows, ruleAlone bool) (*Raw, error) {
 	if u.Shard < 0 || u.Shard >= len(m.shards) || u.RowGroup < 0 || m.first[u.Shard]+u.RowGroup >= m.first[u.Shard+1] {
-		return nil, r, fmt.Errorf("fetch: there is no shard %d with a row group %d", u.Shard, u.RowGroup)
+		return nil, fmt.Errorf("fetch: there is no shard %d with a row group %d", u.Shard, u.RowGroup)
 	}
 	group := &m.groups[m.first[u.Shard]+u.RowGroup]
 	rows := group.Rows
 	if u.Lo < 0 || u.Lo > u.Hi || u.Hi > rows {
-		return nil, r, fmt.Errorf("fetch: rows %d to %d of a row group of %d", u.Lo, u.Hi, rows)
+		return nil, fmt.Errorf("fetch: rows %d to %d of a row group of %d", u.Lo, u.Hi, rows)
 	}
-	if r, err = parseRecord(m.files[u.Shard].record); err != nil {
-		return nil, r, err
+	r, err := parseRecord(m.files[u.Shard].record)
+	if err != nil {
+		return nil, err
 	}
 	bound := &m.bound[m.files[u.Shard].schema]
-	raw = &Raw{Rows: u, uri: m.shards[u.Shard].URI, first: group.First, rules: m.rulesOf(u.Shard), ruleAlone: ruleAlone}
+	raw := &Raw{Rows: u, uri: m.shards[u.Shard].URI, first: group.First, rules: m.rulesOf(u.Shard), ruleAlone: ruleAlone}
 	leaves := bound.ruled
 	if !ruleAlone {
 		raw.columns, leaves = m.columnsOf(u.Shard), bound.fetched
@@ -89,7 +90,7 @@ func (m *Manifest) plan(u Rows, ruleAlone bool) (raw *Raw, r record, err error) 
 	for i, n := range leaves {
 		raw.chunks[i] = planChunk(&r, n.leaf, u, rows)
 	}
-	return raw, r, nil
+	return raw, nil
 }
 
 // planChunk finds the bytes that some rows need: the whole chunk, or the dictionary and the pages
@@ -238,7 +239,7 @@ func (m *Manifest) Spans(g int) []shard.Span {
 // groups do and may be parts of them: ascending, apart from each other.
 func (m *Manifest) SpansOf(rows []Rows) (spans []shard.Span, err error) {
 	for _, u := range rows {
-		raw, _, err := m.plan(u, false)
+		raw, err := m.plan(u, false)
 		if err != nil {
 			return nil, err
 		}

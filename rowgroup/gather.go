@@ -166,6 +166,9 @@ func (g *Gatherer) valid(a *column.Array, vecs []*vector, picks []Pick, alloc co
 
 // isNull is for vectors with nulls; valid may be nil only when all are.
 func (v *vector) isNull(i int) bool {
+	if v.marks != nil {
+		return v.marks[i*v.step]&v.mark == 0
+	}
 	return v.valid == nil || v.valid[i>>6]>>(i&63)&1 == 0
 }
 

@@ -123,13 +123,13 @@ func (g *Gatherer) copyRows(dst []byte, w int) {
 
 // value is where value i of a Binary vector begins, and its length in bytes.
 func (v *vector) value(i int) (unsafe.Pointer, uint32) {
-	if v.codes != nil {
+	switch {
+	case v.dict != nil:
 		if v.nulls > 0 && v.isNull(i) { // whose code is 0, that of an entry
 			return unsafe.Pointer(&zeros), 0
 		}
 		return v.dict.value(v.code(i))
-	}
-	if v.views == nil {
+	case v.views == nil && v.slots == nil:
 		return unsafe.Pointer(&zeros), 0
 	}
 	return v.view(i)
@@ -137,7 +137,12 @@ func (v *vector) value(i int) (unsafe.Pointer, uint32) {
 
 // view is value i of a vector with views.
 func (v *vector) view(i int) (unsafe.Pointer, uint32) {
-	w := v.views[i]
+	w := uint64(0)
+	if v.slots != nil {
+		w = *(*uint64)(unsafe.Pointer(&v.slots[i*v.step]))
+	} else {
+		w = v.views[i]
+	}
 	begin, n := uintptr(w>>32), uint32(w)
 	if v.chunkShift == 0 {
 		return unsafe.Add(unsafe.Pointer(unsafe.SliceData(v.base[0])), begin), n
@@ -151,21 +156,25 @@ func (v *vector) view(i int) (unsafe.Pointer, uint32) {
 
 // code is the place of value i in the dictionary.
 func (v *vector) code(i int) int {
-	p := unsafe.Pointer(unsafe.SliceData(v.codes))
+	p, step := unsafe.Pointer(unsafe.SliceData(v.codes)), v.codeWidth
+	if v.slots != nil {
+		p, step = unsafe.Pointer(unsafe.SliceData(v.slots)), v.step
+	}
+	p = unsafe.Add(p, i*step)
 	switch v.codeWidth {
 	case 1:
-		return int(*(*uint8)(unsafe.Add(p, i)))
+		return int(*(*uint8)(p))
 	case 2:
-		return int(*(*uint16)(unsafe.Add(p, i*2)))
+		return int(*(*uint16)(p))
 	}
-	return int(*(*uint32)(unsafe.Add(p, i*4)))
+	return int(*(*uint32)(p))
 }
 
 // itemBytes is where the items of list i begin and how many bytes they have; items are Fixed of
 // width w.
 func (v *vector) itemBytes(i, w int) (unsafe.Pointer, uint32) {
 	switch {
-	case v.views != nil:
+	case v.views != nil || v.slots != nil:
 		return v.view(i)
 	case v.data != nil:
 		n := v.stride * w

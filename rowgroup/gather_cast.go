@@ -34,7 +34,7 @@ func (g *Gatherer) Cast(col int, to *column.Field, m *Caster, blocks []*Block, p
 	}
 	a.Data = a.Data[:a.Len*m.width]
 	s := castSource{caster: m, vecs: vecs}
-	s.srcs, s.stored = appendSources(g.srcs[:0], vecs)
+	s.srcs, s.stored = appendSources(g.srcs[:0], vecs, m.from.Width)
 	g.srcs = s.srcs
 	if len(picks) == 0 {
 		return a, nil

@@ -11,25 +11,37 @@ type source struct {
 	data  unsafe.Pointer // values, or those of the dictionary
 	codes unsafe.Pointer // nil: values stand in data themselves
 	width uint8          // bytes of a code; 0: plain
+	step  uintptr        // bytes from a code, or a plain value, to the next
 }
 
 // zeros is what an all-null vector without storage is read from, with codes that are all zero.
 var zeros [64]byte
 
-func (v *vector) source() (s source, stored bool) {
+// source is where values of width bytes lie.
+func (v *vector) source(width int) (s source, stored bool) {
 	switch {
 	case v.codes != nil:
-		return source{data: unsafe.Pointer(unsafe.SliceData(v.dict.data)), codes: unsafe.Pointer(unsafe.SliceData(v.codes)), width: uint8(v.codeWidth)}, true
+		return codedSource(v.dict, v.codes, v.codeWidth, v.codeWidth), true
+	case v.slots != nil && v.dict != nil:
+		return codedSource(v.dict, v.slots, v.codeWidth, v.step), true
 	case v.data != nil:
-		return source{data: unsafe.Pointer(unsafe.SliceData(v.data))}, true
+		return source{data: unsafe.Pointer(unsafe.SliceData(v.data)), step: uintptr(width)}, true
+	case v.slots != nil:
+		return source{data: unsafe.Pointer(unsafe.SliceData(v.slots)), step: uintptr(v.step)}, true
 	}
 	return source{}, false
+}
+
+func codedSource(dict *vector, codes []byte, width, step int) source {
+	return source{
+		data: unsafe.Pointer(unsafe.SliceData(dict.data)), codes: unsafe.Pointer(unsafe.SliceData(codes)), width: uint8(width), step: uintptr(step),
+	}
 }
 
 // fixed gathers values of one width into the array's data. Bytes under a null are zero afterwards.
 func (g *Gatherer) fixed(a *column.Array, vecs []*vector, picks []Pick) {
 	w, dst := a.Field.Width, a.Data
-	srcs, stored := appendSources(g.srcs[:0], vecs)
+	srcs, stored := appendSources(g.srcs[:0], vecs, w)
 	g.srcs = srcs
 	if len(picks) == 0 {
 		return
@@ -43,10 +55,10 @@ func (g *Gatherer) fixed(a *column.Array, vecs []*vector, picks []Pick) {
 }
 
 // appendSources appends the sources of vectors of Fixed values, and whether all store some.
-func appendSources(srcs []source, vecs []*vector) (all []source, stored bool) {
+func appendSources(srcs []source, vecs []*vector, width int) (all []source, stored bool) {
 	stored = true
 	for _, v := range vecs {
-		s, has := v.source()
+		s, has := v.source(width)
 		stored = stored && has
 		srcs = append(srcs, s)
 	}
@@ -80,17 +92,17 @@ func gatherWords[T uint8 | uint16 | uint32 | uint64 | [2]uint64](dst []byte, src
 	size := unsafe.Sizeof(*new(T))
 	for i, p := range picks {
 		s := &srcs[p>>32]
-		k := uintptr(uint32(p))
+		k := uintptr(uint32(p)) * s.step
 		switch s.width {
 		case 0:
 		case 1:
-			k = uintptr(*(*uint8)(unsafe.Add(s.codes, k)))
+			k = uintptr(*(*uint8)(unsafe.Add(s.codes, k))) * size
 		case 2:
-			k = uintptr(*(*uint16)(unsafe.Add(s.codes, k*2)))
+			k = uintptr(*(*uint16)(unsafe.Add(s.codes, k))) * size
 		default:
-			k = uintptr(*(*uint32)(unsafe.Add(s.codes, k*4)))
+			k = uintptr(*(*uint32)(unsafe.Add(s.codes, k))) * size
 		}
-		out[i] = *(*T)(unsafe.Add(s.data, k*size))
+		out[i] = *(*T)(unsafe.Add(s.data, k))
 	}
 }
 
@@ -103,22 +115,22 @@ func gatherSparse(dst []byte, srcs []source, w int, picks []Pick) {
 			clear(d)
 			continue
 		}
-		k := s.at(uintptr(uint32(p)))
-		copy(d, unsafe.Slice((*byte)(unsafe.Add(s.data, k*uintptr(w))), w))
+		copy(d, unsafe.Slice((*byte)(s.at(uintptr(uint32(p)), uintptr(w))), w))
 	}
 }
 
-// at is the place of value i among the stored values or in the dictionary.
-func (s *source) at(i uintptr) uintptr {
+// at is where value i of w bytes is, among the stored values or in the dictionary.
+func (s *source) at(i, w uintptr) unsafe.Pointer {
+	k := i * s.step
 	switch s.width {
 	case 1:
-		return uintptr(*(*uint8)(unsafe.Add(s.codes, i)))
+		k = uintptr(*(*uint8)(unsafe.Add(s.codes, k))) * w
 	case 2:
-		return uintptr(*(*uint16)(unsafe.Add(s.codes, i*2)))
+		k = uintptr(*(*uint16)(unsafe.Add(s.codes, k))) * w
 	case 4:
-		return uintptr(*(*uint32)(unsafe.Add(s.codes, i*4)))
+		k = uintptr(*(*uint32)(unsafe.Add(s.codes, k))) * w
 	}
-	return i
+	return unsafe.Add(s.data, k)
 }
 
 // clearNulls zeroes the values whose bit is not set.

@@ -89,7 +89,7 @@ func gatherRuns[T uint8 | uint16 | uint32 | uint64](dst []byte, srcs []source, s
 		from = r.end
 		switch src.width {
 		case 0:
-			copyRun(out, src.data, rows, at)
+			copyRun(out, src, rows, at)
 		case 1:
 			lookUpRun[T, uint8](out, src, rows, at)
 		case 2:
@@ -100,17 +100,18 @@ func gatherRuns[T uint8 | uint16 | uint32 | uint64](dst []byte, srcs []source, s
 	}
 }
 
-func copyRun[T uint8 | uint16 | uint32 | uint64](out []T, data unsafe.Pointer, rows, at []uint32) {
+func copyRun[T uint8 | uint16 | uint32 | uint64](out []T, s *source, rows, at []uint32) {
 	at = at[:len(rows)]
+	data, step := s.data, s.step
 	for i, row := range rows {
-		out[at[i]] = *(*T)(unsafe.Add(data, uintptr(row)*unsafe.Sizeof(T(0))))
+		out[at[i]] = *(*T)(unsafe.Add(data, uintptr(row)*step))
 	}
 }
 
 func lookUpRun[T uint8 | uint16 | uint32 | uint64, C uint8 | uint16 | uint32](out []T, s *source, rows, at []uint32) {
 	at = at[:len(rows)]
 	for i, row := range rows {
-		code := *(*C)(unsafe.Add(s.codes, uintptr(row)*unsafe.Sizeof(C(0))))
+		code := *(*C)(unsafe.Add(s.codes, uintptr(row)*s.step))
 		out[at[i]] = *(*T)(unsafe.Add(s.data, uintptr(code)*unsafe.Sizeof(T(0))))
 	}
 }

@@ -109,7 +109,7 @@ func (s *stacking) bind(m *Matrix, blocks []*Block) {
 		s.nulls[i] = slices.ContainsFunc(c.vecs, func(v *vector) bool { return v.nulls > 0 || from.Items > 0 && v.hasItemNulls() })
 		if from.Items == 0 && from.Caster.run != nil {
 			before := len(s.srcs)
-			s.srcs, c.stored = appendSources(s.srcs, c.vecs)
+			s.srcs, c.stored = appendSources(s.srcs, c.vecs, from.Caster.from.Width)
 			c.srcs = s.srcs[before:]
 		}
 		s.sources[i] = c

@@ -47,8 +47,7 @@ type Raw struct {
 	verified []shard.Span  // after their use
 	stale    int64         // byte of the shard up to which pages were given back
 
-	tier      []*tierColumn // by column, nil for those that are decoded; nil when all are
-	tierShard *tierShard
+	tier *tierUnit // nil when all columns are decoded
 }
 
 // use runs f, which touches the bytes. A mapped file that was changed or cut meanwhile is an error,
@@ -137,7 +136,7 @@ func (r *Raw) Bytes() int64 { return r.read }
 func (r *Raw) Held() int64 { return r.held }
 
 // Lent reports whether the shard lent all bytes: a mapping of a local file, or of a cache file.
-func (r *Raw) Lent() bool { return r.mapped && !r.copied }
+func (r *Raw) Lent() bool { return !r.copied && (r.mapped || r.tier != nil) }
 
 // Mapped reports whether the shard lent any of the bytes.
 func (r *Raw) Mapped() bool { return r.mapped }
@@ -183,10 +182,8 @@ func (r *Raw) Release() {
 	for _, l := range r.leases {
 		l.Release()
 	}
-	for _, c := range r.tier {
-		if c != nil {
-			c.lease.Release()
-		}
+	if r.tier != nil {
+		r.tier.lease.Release()
 	}
 	for i := len(r.release) - 1; i >= 0; i-- { // the shard itself last
 		r.release[i]()

@@ -29,17 +29,17 @@ type recodedDict struct {
 
 func (b *Block) recode(col int, to *column.Field, m func(dst, value []byte) error, dict *recodedDict) error {
 	old := b.cols[col]
-	v := &vector{field: to, n: old.n, nulls: old.nulls, valid: old.valid, skip: old.skip, order: old.order}
+	v := &vector{field: to, n: old.n, nulls: old.nulls, valid: old.valid, skip: old.skip, order: old.order, marks: old.marks, mark: old.mark, step: old.step}
 	switch {
-	case old.codes != nil:
+	case old.dict != nil:
 		if dict.from != old.dict {
 			*dict = newRecodedDict(old.dict, to, m, b.keeps().Alloc(old.dict.n*to.Width))
 		}
 		if err := dict.check(old); err != nil {
 			return err
 		}
-		v.codes, v.codeWidth, v.dict = old.codes, old.codeWidth, dict.to
-	case old.data != nil || old.views != nil:
+		v.codes, v.slots, v.codeWidth, v.dict = old.codes, old.slots, old.codeWidth, dict.to
+	case old.data != nil || old.views != nil || old.slots != nil:
 		end := 0 // of the places that rows of the block have
 		for i := range b.rows {
 			end = max(end, old.place(i)+1)
@@ -90,6 +90,9 @@ func (d *recodedDict) check(v *vector) error {
 }
 
 func (v *vector) bytesOf(i int) []byte {
+	if v.field.Kind == column.Fixed && v.slots != nil {
+		return v.slots[i*v.step:][:v.field.Width]
+	}
 	if v.field.Kind == column.Fixed {
 		return v.data[i*v.field.Width : (i+1)*v.field.Width]
 	}

@@ -209,7 +209,7 @@ func (t *stacker) column(s *stackedRows, from *Member, v *vector, order []uint32
 
 // cast converts some values. What it makes of nulls means nothing.
 func (t *stacker) cast(m *Caster, v *vector, order []uint32, dst unsafe.Pointer) (fits bool) {
-	src, stored := v.source()
+	src, stored := v.source(m.from.Width)
 	if !stored {
 		return true // all are null
 	}

@@ -2,17 +2,18 @@ package rowgroup
 
 import (
 	"context"
+	"encoding/hex"
 	"sync"
 
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// A Tier opens what is kept decoded of a shard: a sparse file of size bytes. nil is a shard of which
-// nothing is kept.
-type Tier func(s shard.Shard, size int64) TierFile
+// A Tier opens what is kept decoded of a shard: a sparse file of size bytes, one for each form, which
+// is a short name of the columns and of how they are read. nil is a shard of which nothing is kept.
+type Tier func(s shard.Shard, form string, size int64) TierFile
 
-// A TierFile keeps images of decoded columns at places that follow from the shard's footer. It may
-// lose bytes at any time, and need not take any. It is safe for concurrent use.
+// A TierFile keeps images of row groups at places that follow from the shard's footer. It may lose
+// bytes at any time, and need not take any. It is safe for concurrent use.
 type TierFile interface {
 	// Held is how many bytes are held from off on without a hole, up to most. off is a multiple of
 	// 64 KiB.
@@ -32,7 +33,7 @@ type TierFile interface {
 
 const (
 	tierBlock = 64 << 10 // images begin at multiples of this
-	tierOpen  = 8 << 10  // images that a manifest knows at a time
+	tierOpen  = 8 << 10  // row groups whose images a manifest knows at a time, about
 )
 
 // tierShards are the shards whose images a manifest has looked at last.
@@ -41,17 +42,16 @@ type tierShards struct {
 
 	mu     sync.Mutex
 	shards map[int]*tierShard
-	chunks int
+	groups int
 }
 
-// A tierShard is where the images of a shard's chunks lie, and what is known of them. Chunks are in
-// the order of the record's columns per chunk.
+// A tierShard is where the images of a shard's row groups lie, and what is known of them.
 type tierShard struct {
 	file   TierFile
-	places []int64 // and the end of the last
+	places []int64 // of the groups, and the end of the last
 
 	mu     sync.Mutex
-	images map[int]*image // by chunk: those that are whole
+	images map[int]*image // by row group: those that are whole
 }
 
 func newTierShards(open Tier) *tierShards {
@@ -73,12 +73,12 @@ func (m *Manifest) tierOf(s int) *tierShard {
 		return of
 	}
 	of := m.openTier(s)
-	if t.shards == nil || t.chunks > tierOpen {
-		t.shards, t.chunks = map[int]*tierShard{}, 0
+	if t.shards == nil || t.groups > tierOpen {
+		t.shards, t.groups = map[int]*tierShard{}, 0
 	}
 	t.shards[s] = of
 	if of != nil {
-		t.chunks += len(of.places)
+		t.groups += len(of.places)
 	}
 	return of
 }
@@ -88,49 +88,50 @@ func (m *Manifest) openTier(s int) *tierShard {
 	if err != nil || m.shards[s].Version == "" {
 		return nil
 	}
-	places := tierPlaces(&r)
-	file := m.tier.open(m.shards[s], places[len(places)-1])
+	places := m.tierPlaces(s, &r)
+	form := imageForm(m.columnsOf(s), m.rulesOf(s), m.replace)
+	file := m.tier.open(m.shards[s], hex.EncodeToString(form[:]), places[len(places)-1])
 	if file == nil {
 		return nil
 	}
 	return &tierShard{file: file, places: places, images: map[int]*image{}}
 }
 
-// tierPlaces are where the images of a shard's chunks begin. A chunk has room for two words and two
-// times the bytes of each value, which nearly all decoded columns need less than; what nothing is
+// tierPlaces are where the images of a shard's row groups begin. A chunk has room for two words and
+// two times the bytes of each value, which nearly all decoded columns need less than; what nothing is
 // written to takes no disk.
-func tierPlaces(r *record) []int64 {
-	n := r.groups * r.leaves
-	places := make([]int64, n+1)
-	for k := range n {
-		room := 16*max(0, r.values.at(k)) + 2*max(0, r.uncompressed.at(k))
-		places[k+1] = places[k] + 2*tierBlock + (room+tierBlock-1)/tierBlock*tierBlock
+func (m *Manifest) tierPlaces(s int, r *record) []int64 {
+	leaves := m.bound[m.files[s].schema].leaves
+	places := make([]int64, r.groups+1)
+	for g := range r.groups {
+		room := int64(2*tierBlock + nodeBytes*maxNodes)
+		for _, n := range leaves {
+			k := r.chunk(n.leaf.index, g)
+			room = addCapped(room, 16*max(0, r.values.at(k))+2*max(0, r.uncompressed.at(k))+tierBlock)
+		}
+		places[g+1] = addCapped(places[g], (room+tierBlock-1)/tierBlock*tierBlock)
 	}
 	return places
 }
 
-// find returns the image of a chunk if it is held whole, as the one that sign asks for.
-func (t *tierShard) find(chunk int, sign uint64, rows int64) *image {
+// find returns the image of a row group if it is held whole.
+func (t *tierShard) find(group int, rows int64) *image {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if i := t.images[chunk]; i != nil {
-		if i.sign != sign || i.rows != rows {
-			return nil
-		}
+	if i := t.images[group]; i != nil {
 		return i
 	}
-	i := t.load(chunk)
-	if i == nil || i.sign != sign || i.rows != rows {
-		return nil
+	i := t.load(group, rows)
+	if i != nil {
+		t.images[group] = i
 	}
-	t.images[chunk] = i
 	return i
 }
 
 // load reads the header of an image and verifies the whole.
-func (t *tierShard) load(chunk int) (found *image) {
-	place, end := t.places[chunk], t.places[chunk+1]
-	n := t.file.Held(place, tierBlock)
+func (t *tierShard) load(group int, rows int64) (found *image) {
+	place, end := t.places[group], t.places[group+1]
+	n := t.file.Held(place, imageHeader+nodeBytes*maxNodes)
 	if n < imageHeader {
 		return nil
 	}
@@ -140,31 +141,33 @@ func (t *tierShard) load(chunk int) (found *image) {
 	}
 	defer lease.Release()
 	var i image
-	err = shard.Guard(func() error { return i.parse(lease.Bytes(), end-place-tierBlock) })
-	if err != nil {
+	if err = shard.Guard(func() error { return i.parse(lease.Bytes(), end-place) }); err != nil {
 		t.file.Discard(place, n)
 		return nil
 	}
-	if t.file.Held(place+tierBlock, i.bytes) < i.bytes {
+	i.place = place + i.head()
+	if t.file.Held(i.place, i.bytes) < i.bytes {
 		return nil
 	}
-	i.place = place + tierBlock
-	if !t.verify(&i) {
-		t.file.Discard(place, tierBlock+i.bytes)
+	if i.rows != rows || !t.verify(&i) {
+		t.file.Discard(place, i.head()+i.bytes)
 		return nil
 	}
 	return &i
 }
 
 // forget drops an image whose bytes turned out to be gone or damaged.
-func (t *tierShard) forget(chunk int) {
+func (t *tierShard) forget(group int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.images, chunk)
+	delete(t.images, group)
 }
 
 // verify compares the sum of an image with that of its header, in pieces whose pages are given back.
 func (t *tierShard) verify(i *image) bool {
+	if i.bytes == 0 {
+		return false
+	}
 	lease, err := t.file.Lend(i.place, i.bytes)
 	if err != nil {
 		return false

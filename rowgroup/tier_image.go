@@ -3,33 +3,31 @@ package rowgroup
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"hash/crc32"
-	"hash/fnv"
 	"math"
 
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
-	"github.com/shardfeed/shardfeed/internal/parquet"
 )
 
-// An image is a decoded column of a whole row group as a [TierFile] holds it: the vectors that the
-// decoder makes, whose buffers a reader uses where they lie. Numbers are little-endian, words in
-// buffers have the machine's byte order; images stay on the machine.
-//
-// The header has the first 64 KiB of a chunk's place for itself:
+// An image is decoded columns of a whole row group as a [TierFile] holds them, in the forms that
+// blocks have, for use where they lie. Columns with one fixed-width value, code or view to a row
+// stand side by side in records, one for each row: a row that is picked at random is a few cache
+// lines then, not one for each column. All else is in buffers of its own, as the decoder makes it.
+// Numbers are little-endian, words in buffers have the machine's byte order; images stay on the
+// machine.
 //
 //	offset  bytes  what
 //	0       8      "SFIMAGE1"
-//	8       8      signature of the column: how its values are read; see signature
-//	16      8      rows
-//	24      8      bytes of buffers, which begin 64 KiB behind the header
-//	32      8      nanoseconds that it took to decode them
-//	40      4      CRC-32 (IEEE 802.3) of the buffers
-//	44      4      nodes
-//	48      4      CRC-32 of the header and the nodes, these 4 bytes zero
-//	52      12     zeros
-//	64      128n   nodes: the vectors in pre-order, a dictionary before the children
+//	8       8      rows
+//	16      8      bytes of buffers, which begin at the next multiple of 64 KiB behind the nodes
+//	24      8      nanoseconds that it took to decode them
+//	32      4      CRC-32 (IEEE 802.3) of the buffers
+//	36      4      nodes
+//	40      4      bytes of a record; records are the first buffer, one for each row
+//	44      4      CRC-32 of the header and the nodes, these 4 bytes zero
+//	48      16     zeros
+//	64      128n   nodes: the vectors of each column in pre-order, a dictionary before the children
 //
 // A node:
 //
@@ -38,21 +36,22 @@ import (
 //	8       8      nulls, at least 1 if there are any
 //	16      8      items of each list where lists have one length, else 0
 //	24      1      bytes of a code, 0 where values are not coded
-//	25      1      1 when a dictionary follows
+//	25      1      bit 0: a dictionary follows; bit 1: it lies in records
 //	26      2      children that follow
-//	28      4      zeros
+//	28      4      position of the column among those that are read, all ones for what lies below one
 //	32      96     where its buffers lie, 8 bytes each for the first byte and the length, 64-byte aligned: validity, values, codes,
-//	               views, bytes of views, offsets; all 0 for one that is absent
+//	               views, bytes of views, offsets; all 0 for one that is absent. In records validity is the bit of the record, its
+//	               length 1 where there is one, and values are the byte of the record where the slot begins
 //
-// Two processes may write parts of one image. Equal versions of a shard and equal signatures give
-// equal bytes but for the time, which is in the header; if they do not, the sum shows it.
+// Two processes may write parts of one image. Equal shards and forms give equal bytes but for the
+// time, which is in the header; if they do not, the sum shows it.
 type image struct {
-	sign  uint64
-	rows  int64
-	bytes int64
-	nanos int64
-	sum   uint32
-	nodes []imageNode
+	rows   int64
+	bytes  int64
+	nanos  int64
+	sum    uint32
+	record int64
+	nodes  []imageNode
 
 	place int64 // of the buffers in the file
 }
@@ -61,17 +60,19 @@ const (
 	imageMagic  = "SFIMAGE1"
 	imageHeader = 64
 	nodeBytes   = 128
-	maxNodes    = (tierBlock - imageHeader) / nodeBytes
+	maxNodes    = 8 << 10
+	noColumn    = math.MaxUint32
 )
 
-var errImage = errors.New("not an image of a column")
+var errImage = errors.New("not an image of a row group")
 
 // An imageNode is a vector without its memory.
 type imageNode struct {
 	n, nulls, stride int64
 	codeWidth        int
-	dict             bool
+	dict, inRecords  bool
 	children         int
+	column           uint32
 	buffers          [buffers]imageSpan
 }
 
@@ -91,22 +92,9 @@ const (
 
 func imageSum(sum uint32, b []byte) uint32 { return crc32.Update(sum, crc32.IEEETable, b) }
 
-// signature is a hash of all that decides what a column decodes to, besides the shard.
-func signature(n *node, replace bool) uint64 {
-	h := fnv.New64a()
-	var describe func(n *node)
-	describe = func(n *node) {
-		f := n.field
-		fmt.Fprintln(h, f.Kind, f.Type, f.Width, f.ListSize, n.missing, len(n.children), replace && isText(f.Type))
-		if n.leaf != nil {
-			fmt.Fprintln(h, n.leaf.index, n.leaf.path, n.leaf.convert, f.Precision, f.Scale)
-		}
-		for _, c := range n.children {
-			describe(c)
-		}
-	}
-	describe(n)
-	return h.Sum64()
+// head is the bytes of the place before the buffers.
+func (i *image) head() int64 {
+	return int64(imageHeader+nodeBytes*len(i.nodes)+tierBlock-1) / tierBlock * tierBlock
 }
 
 // format returns the header.
@@ -114,16 +102,16 @@ func (i *image) format() []byte {
 	b := make([]byte, imageHeader+nodeBytes*len(i.nodes))
 	copy(b, imageMagic)
 	le := binary.LittleEndian
-	le.PutUint64(b[8:], i.sign)
-	le.PutUint64(b[16:], uint64(i.rows))
-	le.PutUint64(b[24:], uint64(i.bytes))
-	le.PutUint64(b[32:], uint64(i.nanos))
-	le.PutUint32(b[40:], i.sum)
-	le.PutUint32(b[44:], uint32(len(i.nodes)))
+	le.PutUint64(b[8:], uint64(i.rows))
+	le.PutUint64(b[16:], uint64(i.bytes))
+	le.PutUint64(b[24:], uint64(i.nanos))
+	le.PutUint32(b[32:], i.sum)
+	le.PutUint32(b[36:], uint32(len(i.nodes)))
+	le.PutUint32(b[40:], uint32(i.record))
 	for k := range i.nodes {
 		i.nodes[k].put(b[imageHeader+nodeBytes*k:])
 	}
-	le.PutUint32(b[48:], imageSum(0, b))
+	le.PutUint32(b[44:], imageSum(0, b))
 	return b
 }
 
@@ -134,35 +122,39 @@ func (x *imageNode) put(b []byte) {
 	le.PutUint64(b[16:], uint64(x.stride))
 	b[24] = byte(x.codeWidth)
 	if x.dict {
-		b[25] = 1
+		b[25] |= 1
+	}
+	if x.inRecords {
+		b[25] |= 2
 	}
 	le.PutUint16(b[26:], uint16(x.children))
+	le.PutUint32(b[28:], x.column)
 	for k, s := range x.buffers {
 		le.PutUint64(b[32+16*k:], uint64(s.off))
 		le.PutUint64(b[40+16*k:], uint64(s.n))
 	}
 }
 
-// parse reads a header. An image has room bytes at most.
+// parse reads a header. The place of the image has room bytes.
 func (i *image) parse(b []byte, room int64) error {
 	le := binary.LittleEndian
 	if len(b) < imageHeader || string(b[:8]) != imageMagic {
 		return errImage
 	}
-	count := int(le.Uint32(b[44:]))
-	if count < 1 || count > maxNodes || len(b) < imageHeader+count*nodeBytes {
+	count := int64(le.Uint32(b[36:]))
+	if count < 1 || count > maxNodes || int64(len(b)) < imageHeader+count*nodeBytes {
 		return errImage
 	}
 	head := append([]byte(nil), b[:imageHeader+count*nodeBytes]...)
-	clear(head[48:52])
-	if imageSum(0, head) != le.Uint32(b[48:]) {
+	clear(head[44:48])
+	if imageSum(0, head) != le.Uint32(b[44:]) {
 		return errImage
 	}
 	*i = image{
-		sign: le.Uint64(head[8:]), rows: int64(le.Uint64(head[16:])), bytes: int64(le.Uint64(head[24:])), nanos: int64(le.Uint64(head[32:])),
-		sum: le.Uint32(head[40:]), nodes: make([]imageNode, count),
+		rows: int64(le.Uint64(head[8:])), bytes: int64(le.Uint64(head[16:])), nanos: int64(le.Uint64(head[24:])),
+		sum: le.Uint32(head[32:]), record: int64(le.Uint32(head[40:])), nodes: make([]imageNode, count),
 	}
-	if i.bytes < 0 || i.bytes > room || i.rows < 0 || i.rows > math.MaxInt32 {
+	if i.bytes < 0 || i.bytes > room-i.head() || i.rows < 0 || i.rows > math.MaxInt32 || i.record*i.rows > i.bytes {
 		return errImage
 	}
 	for k := range i.nodes {
@@ -177,14 +169,14 @@ func (x *imageNode) parse(b []byte, room int64) error {
 	le := binary.LittleEndian
 	*x = imageNode{
 		n: int64(le.Uint64(b)), nulls: int64(le.Uint64(b[8:])), stride: int64(le.Uint64(b[16:])),
-		codeWidth: int(b[24]), dict: b[25] != 0, children: int(le.Uint16(b[26:])),
+		codeWidth: int(b[24]), dict: b[25]&1 != 0, inRecords: b[25]&2 != 0, children: int(le.Uint16(b[26:])), column: le.Uint32(b[28:]),
 	}
 	if x.n < 0 || x.n > math.MaxUint32 || x.nulls < 0 || x.nulls > math.MaxUint32 || x.stride < 0 || x.stride > math.MaxInt32 {
 		return errImage
 	}
 	for k := range x.buffers {
 		s := imageSpan{int64(le.Uint64(b[32+16*k:])), int64(le.Uint64(b[40+16*k:]))}
-		if s.off < 0 || s.n < 0 || s.n > room || s.off > room-s.n || s.off%64 != 0 {
+		if s.off < 0 || s.n < 0 || s.n > room || s.off > room-s.n || s.off%64 != 0 && !x.inRecords {
 			return errImage
 		}
 		x.buffers[k] = s
@@ -192,21 +184,44 @@ func (x *imageNode) parse(b []byte, room int64) error {
 	return nil
 }
 
-// An imageReader makes vectors of the nodes of an image. Rows from to are those of the top.
+// columns are the positions of the columns that the image has.
+func (i *image) columns() (all []int) {
+	for k := range i.nodes {
+		if c := i.nodes[k].column; c != noColumn {
+			all = append(all, int(c))
+		}
+	}
+	return all
+}
+
+// An imageReader makes vectors of the nodes of an image, in its bytes, for the rows from to.
 type imageReader struct {
+	*image
 	nodes    []imageNode
 	bytes    []byte
 	from, to int64
 }
 
-// vector is the column of an image in rows from to, which lie in the bytes of the image.
-func (i *image) vector(b []byte, f *column.Field, from, to int64) (*vector, error) {
-	r := imageReader{nodes: i.nodes, bytes: b, from: from, to: to}
-	v, err := r.next(f, true)
-	if err == nil && len(r.nodes) > 0 {
-		err = errImage
+// vectors are the columns of an image in rows from to, by position among those that are read; those
+// that it lacks are nil. b is the bytes of the image.
+func (i *image) vectors(b []byte, fields []*column.Field, from, to int64) ([]*vector, error) {
+	if int64(len(b)) < i.bytes || from < 0 || from > to || to > i.rows {
+		return nil, errImage
 	}
-	return v, err
+	r := imageReader{image: i, nodes: i.nodes, bytes: b, from: from, to: to}
+	all := make([]*vector, len(fields))
+	for len(r.nodes) > 0 {
+		c := r.nodes[0].column
+		if int64(c) >= int64(len(fields)) {
+			return nil, errImage
+		}
+		v, err := r.next(fields[c], true)
+		if err != nil {
+			return nil, err
+		}
+		all[c] = v
+	}
+	return all, nil
 }
 
 // next takes a node and all below it. At the top it is cut to the rows.
@@ -216,15 +231,24 @@ func (r *imageReader) next(f *column.Field, top bool) (*vector, error) {
 	}
 	x := &r.nodes[0]
 	r.nodes = r.nodes[1:]
-	v := &vector{field: f, n: int(x.n), nulls: int(x.nulls), codeWidth: x.codeWidth, stride: int(x.stride)}
-	v.valid = wordsIn[uint64](r.buffer(x, validBuffer))
-	v.data, v.codes = r.buffer(x, dataBuffer), r.buffer(x, codesBuffer)
-	v.views, v.offsets = wordsIn[uint64](r.buffer(x, viewsBuffer)), wordsIn[uint32](r.buffer(x, offsetsBuffer))
-	if v.views != nil {
-		v.base = [][]byte{r.buffer(x, textBuffer)}
+	if top != (x.column != noColumn) || x.inRecords && !top {
+		return nil, errImage
 	}
-	if err := v.fits(f, x); err != nil {
-		return nil, err
+	v := &vector{field: f, n: int(x.n), nulls: int(x.nulls), codeWidth: x.codeWidth, stride: int(x.stride)}
+	if x.inRecords {
+		if err := r.inRecords(v, x); err != nil {
+			return nil, err
+		}
+	} else {
+		v.valid = wordsIn[uint64](r.buffer(x, validBuffer))
+		v.data, v.codes = r.buffer(x, dataBuffer), r.buffer(x, codesBuffer)
+		v.views, v.offsets = wordsIn[uint64](r.buffer(x, viewsBuffer)), wordsIn[uint32](r.buffer(x, offsetsBuffer))
+		if v.views != nil {
+			v.base = [][]byte{r.buffer(x, textBuffer)}
+		}
+		if !v.fits(x) {
+			return nil, errImage
+		}
 	}
 	if x.dict {
 		d, err := r.next(f, false)
@@ -243,10 +267,44 @@ func (r *imageReader) next(f *column.Field, top bool) (*vector, error) {
 		}
 		v.children = append(v.children, c)
 	}
-	if top {
+	if top && !x.inRecords {
 		return v, v.cut(r.from, r.to)
 	}
 	return v, nil
+}
+
+// inRecords finds the slots of a vector.
+func (r *imageReader) inRecords(v *vector, x *imageNode) error {
+	slot, bit := x.buffers[dataBuffer].off, x.buffers[validBuffer].off
+	w := slotWidth(v.field, x.codeWidth)
+	if x.n != r.rows || slot+w > r.record || bit/8 >= r.record || x.codeWidth > 0 != x.dict || x.codeWidth == 3 || x.codeWidth > 4 {
+		return errImage
+	}
+	v.n, v.step = int(r.to-r.from), int(r.record)
+	records := r.bytes[r.from*r.record : r.to*r.record]
+	if v.n == 0 {
+		records = zeros[:0]
+		slot, bit = 0, 0
+	}
+	v.slots = records[slot:]
+	if x.buffers[validBuffer].n > 0 {
+		v.marks, v.mark = records[bit/8:], 1<<(bit%8)
+	}
+	if v.field.Kind != column.Fixed && x.codeWidth == 0 {
+		v.base = [][]byte{r.buffer(x, textBuffer)}
+	}
+	return nil
+}
+
+// slotWidth is the bytes of a slot: of a value, a code or a view.
+func slotWidth(f *column.Field, codeWidth int) int64 {
+	switch {
+	case codeWidth > 0:
+		return int64(codeWidth)
+	case f.Kind == column.Fixed:
+		return int64(f.Width)
+	}
+	return 8
 }
 
 func (r *imageReader) buffer(x *imageNode, k int) []byte {
@@ -263,56 +321,4 @@ func wordsIn[T uint32 | uint64](b []byte) []T {
 		return nil
 	}
 	return mem.As[T](b)
-}
-
-// fits makes sure that buffers are as long as the values need.
-func (v *vector) fits(f *column.Field, x *imageNode) error {
-	n := v.n
-	ok := v.valid == nil || len(v.valid) >= parquet.BitmapWords(n)
-	switch {
-	case v.codes != nil:
-		ok = ok && (v.codeWidth == 1 || v.codeWidth == 2 || v.codeWidth == 4) && len(v.codes) == n*v.codeWidth && x.dict
-	case v.views != nil:
-		ok = ok && len(v.views) == n
-	case v.offsets != nil:
-		ok = ok && len(v.offsets) == n+1
-	case f.Kind == column.List && v.data != nil:
-		ok = ok && len(f.Children) == 1 && len(v.data) == n*v.stride*f.Children[0].Width
-	case v.data != nil:
-		ok = ok && len(v.data) == n*f.Width
-	}
-	if !ok {
-		return errImage
-	}
-	return nil
-}
-
-// cut leaves the rows from to of a column of a whole row group, and up to 63 before them.
-func (v *vector) cut(from, to int64) error {
-	if from < 0 || to > int64(v.n) || from > to {
-		return errImage
-	}
-	if v.field.Kind == column.Struct || v.stride > 0 && v.data == nil { // members, or items, are counted from the first row on
-		v.skip, v.n = int(from), int(to)
-		return nil
-	}
-	lo, hi := int(from)&^63, int(to)
-	v.skip, v.n = int(from)-lo, hi-lo
-	if v.valid != nil {
-		v.valid = v.valid[lo/64:]
-	}
-	switch {
-	case v.codes != nil:
-		v.codes = v.codes[lo*v.codeWidth : hi*v.codeWidth]
-	case v.views != nil:
-		v.views = v.views[lo:hi]
-	case v.offsets != nil:
-		v.offsets = v.offsets[lo : hi+1]
-	case v.field.Kind == column.List && v.data != nil:
-		w := v.stride * v.field.Children[0].Width
-		v.data = v.data[lo*w : hi*w]
-	case v.data != nil:
-		v.data = v.data[lo*v.field.Width : hi*v.field.Width]
-	}
-	return nil
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"hash/fnv"
 
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
@@ -12,57 +12,86 @@ import (
 )
 
 // errTier is an image that could not be used; the unit is fetched again without the tier.
-var errTier = errors.New("a decoded column of the cache cannot be used")
+var errTier = errors.New("decoded columns of the cache cannot be used")
 
-// A tierColumn is a column of a Raw that the tier lent: its chunks are not fetched.
-type tierColumn struct {
+// A tierUnit is the image that the tier lent to a Raw: chunks of its columns are not fetched.
+type tierUnit struct {
+	shard *tierShard
+	group int
 	image *image
-	chunk int // of the record
 	lease shard.Lease
-	spans []shard.Span // of the file, that the unit's rows need
+	rows  Rows
+	has   []bool // by column
 }
 
-// takeTier borrows the columns of a unit that are kept decoded, and waits until they are in memory.
-// Columns that rules read are decoded: rules want the codes and the levels of the file.
-func (m *Manifest) takeTier(ctx context.Context, raw *Raw, r *record) {
-	t := m.tierOf(raw.Rows.Shard)
+// imageForm is a name of columns and of all that decides what they decode to, besides the shard.
+func imageForm(columns []*node, rules []boundRule, replace bool) (form [8]byte) {
+	h := fnv.New64a()
+	var describe func(n *node)
+	describe = func(n *node) {
+		f := n.field
+		fmt.Fprintln(h, f.Kind, f.Type, f.Width, f.ListSize, n.missing, len(n.children), replace && isText(f.Type))
+		if n.leaf != nil {
+			fmt.Fprintln(h, n.leaf.index, n.leaf.path, n.leaf.convert, f.Precision, f.Scale)
+		}
+		for _, c := range n.children {
+			describe(c)
+		}
+	}
+	for i, n := range columns {
+		fmt.Fprintln(h, i, keepable(columns, rules, i))
+		describe(n)
+	}
+	copy(form[:], h.Sum(nil))
+	return form
+}
+
+// keepable says whether a column has values in the file that no rule reads: rules want the codes and
+// the levels of the file.
+func keepable(columns []*node, rules []boundRule, col int) bool {
+	n := columns[col]
+	leaves := len(leavesOf([]*node{n}))
+	if leaves == 0 || n.leaf != nil && !isPlainLeaf(n) {
+		return false
+	}
+	first := len(leavesOf(columns[:col]))
+	for _, b := range rules {
+		for _, k := range b.chunks {
+			if first <= k && k < first+leaves {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// takeTier borrows the image of a unit, if it is kept, and waits until it is in memory.
+func (m *Manifest) takeTier(ctx context.Context, raw *Raw) {
+	t, u := m.tierOf(raw.Rows.Shard), raw.Rows
 	if t == nil {
 		return
 	}
-	var spans []shard.Span
-	at := 0
-	for i, n := range raw.columns {
-		leaves := leavesOf([]*node{n})
-		chunks := raw.chunks[at : at+len(leaves)]
-		ruled := readByRules(raw.rules, at, len(leaves))
-		at += len(leaves)
-		if len(leaves) == 0 || ruled {
-			continue
-		}
-		c := m.tierColumn(t, r, raw.Rows, n, leaves[0].leaf)
-		if c == nil {
-			continue
-		}
-		if raw.tier == nil {
-			raw.tier = make([]*tierColumn, len(raw.columns))
-			raw.tierShard = t
-		}
-		raw.tier[i] = c
-		for k := range chunks {
-			chunks[k].leaveToTier(r.rows.at(raw.Rows.RowGroup))
-		}
-		spans = append(spans, c.spans...)
+	rows := m.groups[m.first[u.Shard]+u.RowGroup].Rows
+	i := t.find(u.RowGroup, rows)
+	if i == nil {
+		return
 	}
-	if spans != nil {
-		t.file.ReadAhead(ctx, spans)
+	lease, err := t.file.Lend(i.place, i.bytes)
+	if err != nil {
+		t.forget(u.RowGroup)
+		return
 	}
-}
-
-// readByRules says whether rules read some of n chunks of a unit, from the first on.
-func readByRules(rules []boundRule, first, n int) bool {
-	return slices.ContainsFunc(rules, func(b boundRule) bool {
-		return slices.ContainsFunc(b.chunks, func(k int) bool { return first <= k && k < first+n })
-	})
+	raw.tier = &tierUnit{shard: t, group: u.RowGroup, image: i, lease: lease, rows: u, has: make([]bool, len(raw.columns))}
+	for _, c := range i.columns() {
+		if c < len(raw.columns) {
+			raw.tier.has[c] = true
+			first := len(leavesOf(raw.columns[:c]))
+			for k := range leavesOf(raw.columns[c : c+1]) {
+				raw.chunks[first+k].leaveToTier(rows)
+			}
+		}
+	}
+	t.file.ReadAhead(ctx, []shard.Span{{Off: i.place, N: i.bytes}})
 }
 
 // leaveToTier makes a chunk one of which nothing is fetched.
@@ -70,61 +99,81 @@ func (c *rawChunk) leaveToTier(rows int64) {
 	c.dictLen, c.pagesLen, c.firstRow, c.lastRow = 0, 0, 0, rows
 }
 
-// tierColumn borrows a column; nil where the tier has it not.
-func (m *Manifest) tierColumn(t *tierShard, r *record, u Rows, n *node, first *leaf) *tierColumn {
-	chunk := r.chunk(first.index, u.RowGroup)
-	i := t.find(chunk, signature(n, m.replace), r.rows.at(u.RowGroup))
-	if i == nil {
-		return nil
-	}
-	lease, err := t.file.Lend(i.place, i.bytes)
-	if err != nil {
-		t.forget(chunk)
-		return nil
-	}
-	return &tierColumn{image: i, chunk: chunk, lease: lease, spans: []shard.Span{{Off: i.place, N: i.bytes}}}
-}
-
 // FromTier says whether columns of the unit were kept decoded. Where those turn out to be damaged
 // Decode fails, and FetchEncoded fetches the unit without them.
 func (r *Raw) FromTier() bool { return r.tier != nil }
 
-// TierBytes is how many bytes of images the unit has.
-func (r *Raw) TierBytes() (n int64) {
-	for _, c := range r.tier {
-		if c != nil {
-			n += c.image.bytes
-		}
+// TierBytes is how many bytes of its row group's image the unit has.
+func (r *Raw) TierBytes() int64 {
+	if r.tier == nil {
+		return 0
 	}
-	return n
+	return r.tier.bytes()
 }
 
-// decodeTier lays out a column that is kept decoded. Its pages are given back.
+func (t *tierUnit) bytes() int64 {
+	return mem.MulDiv(t.image.bytes, t.rows.Hi-t.rows.Lo, max(1, t.image.rows))
+}
+
+// vectors are the columns of the unit that lie in a lease of the image.
+func (t *tierUnit) vectors(lease shard.Lease, columns []*node) (all []*vector, err error) {
+	fields := make([]*column.Field, len(columns))
+	for i, n := range columns {
+		fields[i] = n.field
+	}
+	all, err = t.image.vectors(lease.Bytes(), fields, t.rows.Lo, t.rows.Hi)
+	if err != nil {
+		return nil, t.failed(err)
+	}
+	return all, nil
+}
+
+func (t *tierUnit) failed(err error) error {
+	t.shard.forget(t.group)
+	return fmt.Errorf("%w: %w", errTier, err)
+}
+
+// beginTier gives the one block that has all rows as they lie the columns of the image where they
+// lie. Blocks of other layouts get copies; see decodeTier.
+func (d *Decoder) beginTier() error {
+	t := d.raw.tier
+	if t == nil {
+		return nil
+	}
+	if d.inImage = d.layout.InImage && len(d.blocks) == 1 && d.layout.Order == nil && d.layout.Stacks == nil; !d.inImage {
+		all, err := t.vectors(t.lease, d.raw.columns)
+		d.tierCols = all
+		return err
+	}
+	lease, err := t.shard.file.Lend(t.image.place, t.image.bytes)
+	if err != nil {
+		return t.failed(err)
+	}
+	b := d.blocks[0]
+	b.lease, b.mapped = lease, t.bytes()
+	d.tierCols, err = t.vectors(lease, d.raw.columns)
+	return err
+}
+
+// decodeTier gives the blocks a column of the image.
 func (d *Decoder) decodeTier(i int, n *node, inPlace, dropped bool) (err error) {
-	t := d.raw.tier[i]
+	v := d.tierCols[i]
 	d.chunks = d.chunks[len(leavesOf([]*node{n})):]
-	err = shard.Guard(func() error {
-		defer func() {
-			if p := recover(); p != nil {
-				if _, fault := p.(interface{ Addr() uintptr }); fault {
-					panic(p)
-				}
-				err = fmt.Errorf("%w: %v", errTier, p)
-			}
-		}()
-		v, err := t.image.vector(t.lease.Bytes(), n.field, d.rows.Lo, d.rows.Hi)
-		if err != nil {
-			return err
-		}
+	if d.inImage {
+		d.blocks[0].cols[i] = v
+		return nil
+	}
+	err = shard.Guard(func() (err error) {
+		defer caught(&err)
+		v := v.apart(d.loose)
 		if err := d.stack(i, v); err != nil || dropped {
+			d.loose.Free()
 			return err
 		}
 		return d.layOutTier(i, v, inPlace)
 	})
-	t.lease.Forget(shard.Span{Off: t.image.place, N: t.image.bytes})
 	if err != nil && !errors.Is(err, ErrMisfit) {
-		d.raw.tierShard.forget(t.chunk)
-		err = fmt.Errorf("%w: %w", errTier, err)
+		err = d.raw.tier.failed(err)
 	}
 	return err
 }
@@ -139,11 +188,12 @@ func (d *Decoder) layOutTier(i int, v *vector, inPlace bool) error {
 	switch {
 	case inPlace:
 		d.blocks[0].cols[i] = v.copied(d.arena, d.dict)
+		d.loose.Free()
 		return nil
 	case !d.few() && (!movable(v) || whole && v.isLong()):
-		return d.layOut(i, v.copied(d.arena, d.dict))
+		return d.layOut(i, v.copied(d.loose, d.dict))
 	}
-	if v.codes != nil { // the blocks' codes point into it
+	if v.dict != nil { // the blocks' codes point into it
 		w := *v
 		w.dict = v.dict.copied(d.dict, d.dict)
 		v = &w
@@ -176,10 +226,8 @@ func (d *Decoder) tierSpreader(v *vector) *spreader {
 func (d *Decoder) spreadTier(s *spreader, v *vector) *vector {
 	s.before = int64(v.skip)
 	w := &vector{field: v.field, n: v.n, skip: v.skip, nulls: v.nulls, chunkShift: chunkShift, children: v.children}
-	if v.valid != nil {
-		w.valid = copiedWords(d.arena, v.valid)
-	}
-	w.views = mem.As[uint64](d.arena.Alloc(8 * v.n))[:v.n]
+	w.valid = copiedWords(d.loose, v.valid)
+	w.views = mem.As[uint64](d.loose.Alloc(8 * v.n))[:v.n]
 	for i := range w.views {
 		w.views[i] = s.put(int64(i), v.wideValue(i))
 	}
@@ -200,44 +248,4 @@ func (v *vector) wideValue(i int) []byte {
 	}
 	n := v.stride * v.field.Children[0].Width
 	return v.data[i*n : (i+1)*n]
-}
-
-// copied is a vector in memory of the arenas: values, and dictionaries.
-func (v *vector) copied(a, dict *mem.Arena) *vector {
-	w := *v
-	w.valid, w.views, w.offsets = copiedWords(a, v.valid), copiedWords(a, v.views), copiedWords(a, v.offsets)
-	w.data, w.codes = copiedBytes(a, v.data), copiedBytes(a, v.codes)
-	w.base = nil
-	for _, b := range v.base {
-		w.base = append(w.base, copiedText(a, b))
-	}
-	if v.dict != nil {
-		w.dict = v.dict.copied(dict, dict)
-	}
-	w.children = nil
-	for _, c := range v.children {
-		w.children = append(w.children, c.copied(a, dict))
-	}
-	return &w
-}
-
-func copiedBytes(a *mem.Arena, b []byte) []byte {
-	if b == nil {
-		return nil
-	}
-	return copiedText(a, b)
-}
-
-// copiedText is never nil: views point into it.
-func copiedText(a *mem.Arena, b []byte) []byte {
-	c := a.Alloc(len(b))
-	copy(c, b)
-	return c
-}
-
-func copiedWords[T uint32 | uint64](a *mem.Arena, words []T) []T {
-	if words == nil {
-		return nil
-	}
-	return mem.As[T](copiedText(a, mem.AsBytes(words)))[:len(words)]
 }

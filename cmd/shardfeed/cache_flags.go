@@ -16,6 +16,7 @@ type cacheFlags struct {
 	cacheDir    string
 	cacheLimit  string
 	cachePolicy string
+	decoded     string // most bytes of decoded columns
 	noCache     bool
 	cacheNeeded bool // the verb is about the cache: that there can be none is an error
 	noteLanes   bool // what the verb fetches is this node's part of a run
@@ -32,6 +33,8 @@ func (f *cacheFlags) capacity(fs *pflag.FlagSet) {
 	f.directory(fs)
 	fs.StringVar(&f.cacheLimit, "cache-limit", "", "most bytes to keep: a `size`, as in 200GiB, or a part of the free space, as in 50% (default: "+limitVariable+
 		", else the smaller of half the free space and 100GiB)")
+	fs.StringVar(&f.decoded, "decoded-limit", "", "most bytes to keep decoded, so that later epochs need not decode again: a `size`, a part of the free space, or 0 (default: "+
+		"what --cache-limit leaves for shards on servers, nothing for local files)")
 	fs.StringVar(&f.cachePolicy, "cache-policy", "keep", "when it is full: keep what is there, which is best for epochs, or lru")
 }
 
@@ -43,8 +46,8 @@ func (f *cacheFlags) checkCache(fs *pflag.FlagSet) error {
 	switch {
 	case fs.Changed("cache-dir") && f.cacheDir == "":
 		return usagef(`--cache-dir must be a directory, got ""`)
-	case f.noCache && (fs.Changed("cache-limit") || fs.Changed("cache-policy")):
-		return usagef("--no-cache keeps nothing: leave out --cache-limit and --cache-policy")
+	case f.noCache && (fs.Changed("cache-limit") || fs.Changed("decoded-limit") || fs.Changed("cache-policy")):
+		return usagef("--no-cache keeps nothing: leave out --cache-limit, --decoded-limit and --cache-policy")
 	}
 	return nil
 }

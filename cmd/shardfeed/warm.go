@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/shardfeed/shardfeed"
@@ -21,11 +23,11 @@ import (
 const warmAtOnce = 8
 
 func (a *app) warm() *cobra.Command {
-	f, ranks := &flags{}, &warmRanks{}
+	f, ranks, decoded := &flags{}, &warmRanks{}, false
 	f.cacheNeeded, f.inFiles = true, true
 	c := &cobra.Command{
 		Use:   "warm [flags] ADDRESS...",
-		Short: "Fetch shards on S3 or HDFS into the cache on this machine's disk",
+		Short: "Fetch shards into the cache on this machine's disk, and decode them there",
 		Long: `warm fetches what a run with the same columns will read into the cache on this machine's disk, so
 that already its first epoch runs at the speed of the disk. What is there is not fetched again:
 warm can be stopped at any time and started again. It exits with 0 only when all of it is there.
@@ -42,10 +44,16 @@ With --world-size alone each rank fetches a part of its own: the row groups in f
 contiguous parts of equal bytes. Ranks on one machine share its cache and together fetch
 everything once.
 
+With --decoded it decodes the columns too, and keeps those decoded that are worth it, so that
+already the first epoch need not decode them; see --decoded-limit. Files of this machine can be kept
+decoded as well.
+
 With --sources it fetches what all sources read, each under its own rules; what two of them share
 is fetched once.`,
 		Example: `  shardfeed warm s3://bucket/table
   shardfeed warm hdfs:///data/table --columns token_ids,label --cache-limit 500GiB
+  shardfeed warm s3://bucket/table --decoded
+  shardfeed warm /data/table --decoded --decoded-limit 100GiB
   shardfeed warm s3://bucket/table --where 'day >= "2026-11-01"'
   shardfeed warm --sources sources.json
   shardfeed warm s3://bucket/table --plan s3://bucket/run.plan --seed 7 --node 3 --nodes 16
@@ -64,7 +72,10 @@ is fetched once.`,
 	f.steps(fs)
 	f.order(fs)
 	f.storage(fs)
-	group(fs, cacheGroup, f.capacity)
+	group(fs, cacheGroup, func(fs *pflag.FlagSet) {
+		f.capacity(fs)
+		fs.BoolVar(&decoded, "decoded", false, "decode the columns, and keep those decoded that are worth it")
+	})
 	return a.verb(c, func(ctx context.Context, addresses []string) error {
 		if err := f.check(ctx, fs); err != nil {
 			return err
@@ -72,7 +83,7 @@ is fetched once.`,
 		if err := ranks.check(fs, f); err != nil {
 			return err
 		}
-		w, err := a.warmUp(ctx, addresses, f, ranks.of)
+		w, err := a.warmUp(ctx, addresses, f, ranks.of, decoded)
 		if err != nil {
 			return err
 		}
@@ -93,15 +104,17 @@ type warmth struct {
 	Seconds   float64 `json:"seconds"`
 	Complete  bool    `json:"complete"`
 
+	Decoded *warmDecoded `json:"decoded,omitempty"` // with --decoded
+
 	mu sync.Mutex
 }
 
 // warmUp fetches what some ranks read, or a part of all by rank and world size.
-func (a *app) warmUp(ctx context.Context, addresses []string, f *flags, ranks []int) (w *warmth, err error) {
+func (a *app) warmUp(ctx context.Context, addresses []string, f *flags, ranks []int, decoded bool) (w *warmth, err error) {
 	begin := time.Now()
 	for _, address := range f.spec(addresses).AllAddresses() {
-		if !shardfeed.AnyRemote([]string{address}) {
-			return nil, &shard.Error{URI: address, Err: errors.New("local files need no warming: runs read them where they are")}
+		if !decoded && !shardfeed.AnyRemote([]string{address}) {
+			return nil, &shard.Error{URI: address, Err: errors.New("local files need no warming: runs read them where they are; --decoded keeps them decoded")}
 		}
 	}
 	ds, err := a.open(ctx, addresses, f)
@@ -109,34 +122,47 @@ func (a *app) warmUp(ctx context.Context, addresses []string, f *flags, ranks []
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, ds.Close(ctx)) }()
-	c, dir := ds.Cache()
-	limit, err := f.limitIn(dir)
-	if err != nil {
-		return nil, err
-	}
-	w = &warmth{Directory: dir, Limit: limit}
 	shards, err := f.toWarm(ds, ranks)
 	if err != nil {
 		return nil, err
 	}
+	remote := shards
+	if decoded {
+		remote = slices.DeleteFunc(slices.Clone(shards), func(s *warmShard) bool { return !shardfeed.IsRemote(s.URI) })
+	}
+	w = &warmth{Complete: true, Shards: len(remote)}
+	if w.Directory, err = a.warmRemote(ctx, ds, remote, f, w); err == nil && w.Complete && f.noteLanes {
+		err = ds.NoteReads(ranks, f.worldSize, f.warmSteps())
+	}
+	w.Seconds = time.Since(begin).Seconds()
+	if err == nil && decoded {
+		w.Decoded, err = a.warmDecoded(ctx, ds, shards)
+	}
+	return w, err
+}
+
+// warmRemote fetches the shards of servers. It returns the cache's directory.
+func (a *app) warmRemote(ctx context.Context, ds *shardfeed.Dataset, shards []*warmShard, f *flags, w *warmth) (dir string, err error) {
+	c, dir := ds.Cache()
+	if len(shards) == 0 {
+		return dir, nil
+	}
+	if w.Limit, err = f.limitIn(dir); err != nil {
+		return dir, err
+	}
 	for _, s := range shards {
 		if !shardfeed.IsRemote(s.URI) {
-			return nil, &shard.Error{URI: s.URI, Err: errors.New("local files need no warming: leave it out of the list")}
+			return dir, &shard.Error{URI: s.URI, Err: errors.New("local files need no warming: leave it out of the list")}
 		}
 		held, err := c.Held(ds.Drivers(), s.Shard, s.spans)
 		if err != nil {
-			return nil, err
+			return dir, err
 		}
 		w.There += held
 		w.Bytes += s.bytes
 		w.RowGroups += len(s.rowGroups)
 	}
-	w.Shards = len(shards)
-	if err = a.fill(ctx, ds, shards, w); err == nil && w.Complete && f.noteLanes {
-		err = ds.NoteReads(ranks, f.worldSize, f.warmSteps())
-	}
-	w.Seconds = time.Since(begin).Seconds()
-	return w, err
+	return dir, a.fill(ctx, ds, shards, w)
 }
 
 func (f *flags) warmSteps() iterable.StreamOptions {
@@ -213,5 +239,8 @@ func (w *warmth) report() *report {
 	r.fact("was there", "%v", mem.Bytes(w.There))
 	r.fact("fetched", "%v in %s, %.1f MB/s", mem.Bytes(w.Fetched), seconds(w.Seconds), float64(w.Fetched)/1e6/max(w.Seconds, 1e-6))
 	r.fact("did not fit", "%v", mem.Bytes(w.Lacking))
+	if d := w.Decoded; d != nil {
+		d.report(r)
+	}
 	return r
 }

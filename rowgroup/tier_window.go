@@ -1,0 +1,86 @@
+package rowgroup
+
+import (
+	"context"
+	"time"
+	"unsafe"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+)
+
+// windowBytes is how many bytes of an image are put together and handed to the tier at a time.
+const windowBytes = 16 * tierBlock
+
+// A tierWindow hands bytes to a tier in whole blocks, one behind the other, and sums them.
+type tierWindow struct {
+	pool *mem.Pool
+	b    []byte
+
+	file   TierFile
+	at     int64
+	sum    uint32
+	waited time.Duration // for the tier
+}
+
+func newTierWindow(p *mem.Pool) tierWindow {
+	return tierWindow{pool: p, b: p.Get(windowBytes)[:0]}
+}
+
+func (w *tierWindow) close() {
+	w.pool.Put(w.b)
+	w.b = nil
+}
+
+// begin begins at a place of a file, a multiple of tierBlock.
+func (w *tierWindow) begin(f TierFile, at int64) {
+	w.b, w.file, w.at, w.sum, w.waited = w.b[:0], f, at, 0, 0
+}
+
+// put appends a buffer, and zeros up to a multiple of 64 bytes.
+func (w *tierWindow) put(ctx context.Context, b []byte) error {
+	if err := w.append(ctx, b); err != nil {
+		return err
+	}
+	return w.align(ctx)
+}
+
+func (w *tierWindow) append(ctx context.Context, b []byte) error {
+	for len(b) > 0 {
+		n := min(len(b), windowBytes-len(w.b))
+		w.b, b = append(w.b, b[:n]...), b[n:]
+		if len(w.b) == windowBytes {
+			if err := w.flush(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+var padding [64]byte
+
+func (w *tierWindow) align(ctx context.Context) error {
+	return w.append(ctx, padding[:-len(w.b)&63])
+}
+
+// flush hands over what is there.
+func (w *tierWindow) flush(ctx context.Context) error {
+	if len(w.b) == 0 {
+		return nil
+	}
+	w.sum = imageSum(w.sum, w.b)
+	began := time.Now()
+	err := w.file.Keep(ctx, w.at, w.b)
+	w.waited += time.Since(began)
+	w.at += int64(len(w.b))
+	w.b = w.b[:0]
+	return err
+}
+
+// fillWords writes words to records of so many bytes.
+func fillWords[T uint16 | uint32 | uint64](to []byte, from []T, size int) {
+	p := unsafe.Pointer(unsafe.SliceData(to))
+	for i, x := range from {
+		*(*T)(unsafe.Add(p, i*size)) = x
+	}
+}
