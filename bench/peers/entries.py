@@ -65,6 +65,7 @@ class Contender:
 
 
 OURS = Contender("shardfeed", "ours")
+KEPT = Contender("shardfeed:kept", "ours_kept", converts=True, note="decoded before: an epoch after the first")
 OURS_WORKERS = Contender("shardfeed:w2", "ours", workers=2, note="the same in two torch workers")
 HARD = Contender("take_once", "take_once", note="four row groups mixed, one process")
 PANDAS = Contender("pandas", "pandas_frame", sets=("shop",), note="in memory, its loading counted")

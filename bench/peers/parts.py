@@ -58,6 +58,13 @@ def untouched(place, wish):
     yield from _epochs(place, wish, "untouched", (entries.OURS, entries.HARD))
 
 
+def later(place, wish):
+    """An epoch of what was decoded before, against the same rivals."""
+    for data in wish.sets:
+        yield record("conversion", 0, place.converted, entries.KEPT, data)
+    yield from _epochs(place, wish, "later", (entries.KEPT, entries.HARD))
+
+
 def _epochs(place, wish, part, among, *arguments):
     for data in wish.sets:
         for number in range(wish.rounds):
@@ -170,6 +177,7 @@ ALL = {
     "conversions": conversions,
     "speed": speed,
     "untouched": untouched,
+    "later": later,
     "fresh": fresh,
     "look": look,
     "step": beside,

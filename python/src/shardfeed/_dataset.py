@@ -142,6 +142,10 @@ class StreamingDataset(Connected, Generic[T]):
             free space and 100 GiB.
         cache_policy ("keep" or "lru", default None): what a full cache does: keep what it has,
             which is best for epochs, or drop the least recently used. None is "keep".
+        decoded_limit (int, float or str, default None): how much of decoded columns to keep on the
+            local disk, as cache_limit, so that epochs after the first need not decode again; 0 keeps
+            none. None is what cache_limit leaves for data on servers, whose bytes come first, and
+            nothing for local files, which are kept decoded below cache_dir.
         index_dir (str or Path, default None): directory where footers are kept. None is beside the
             cache.
         storage_options (dict, default None): options of the store by the names of s3fs, pyarrow or
@@ -270,6 +274,7 @@ class StreamingDataset(Connected, Generic[T]):
         cache_dir: Path | None = None,
         cache_limit: int | float | str | None = None,
         cache_policy: Literal["keep", "lru"] | None = None,
+        decoded_limit: int | float | str | None = None,
         index_dir: Path | None = None,
         storage_options: Mapping[str, Any] | None = None,
         null: Mapping[str, Any] | None = None,

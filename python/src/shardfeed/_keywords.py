@@ -107,6 +107,7 @@ class DatasetOptions(TypedDict, total=False):
     cache_dir: Path | None
     cache_limit: int | float | str | None
     cache_policy: Literal["keep", "lru"] | None
+    decoded_limit: int | float | str | None
     index_dir: Path | None
     storage_options: Mapping[str, Any] | None
     null: Mapping[str, Any] | None

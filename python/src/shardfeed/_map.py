@@ -83,8 +83,8 @@ class MapDataset:
             of shards, before any are left out, and ``"source"``, the number of its address.
         memory (int or str, default None): limit of decoded rows on this machine in bytes, or with a
             unit ("4GiB"). None is a quarter of the machine's memory.
-        cache, cache_dir, cache_limit, cache_policy, index_dir, storage_options: as those of
-            StreamingDataset.
+        cache, cache_dir, cache_limit, cache_policy, decoded_limit, index_dir, storage_options: as
+            those of StreamingDataset. What is kept decoded is read; streams and warm keep it.
         null, pad, max_length, vocabulary, unknown, cast, hash, scale, stack: as those of
             StreamingDataset.
         images, image_decoder: as those of StreamingDataset. Random crops, flips and colors of a row
@@ -119,6 +119,7 @@ class MapDataset:
         cache_dir: Path | None = None,
         cache_limit: int | float | str | None = None,
         cache_policy: Literal["keep", "lru"] | None = None,
+        decoded_limit: int | float | str | None = None,
         index_dir: Path | None = None,
         storage_options: Mapping[str, Any] | None = None,
         null: Mapping[str, Any] | None = None,

@@ -64,6 +64,7 @@ class Options:
     cache_dir: Path | None = None
     cache_limit: int | float | str | None = None
     cache_policy: str | None = None
+    decoded_limit: int | float | str | None = None
     index_dir: Path | None = None
     storage_options: Mapping[str, Any] | None = None
     null: Mapping[str, Any] | None = None
@@ -222,12 +223,16 @@ class Options:
     def _kept(self, found: Problems) -> dict[str, Any]:
         limit = self.cache_limit
         cache = found.of(flag, "cache", self.cache)
-        if cache is False and (limit is not None or self.cache_policy is not None):
-            found.found.append("cache=False keeps nothing: leave out cache_limit and cache_policy")
+        decoded = self.decoded_limit
+        if cache is False and (limit is not None or self.cache_policy is not None or decoded not in (None, 0, "0")):
+            found.found.append("cache=False keeps nothing: leave out cache_limit, cache_policy and decoded_limit")
+        if decoded not in (None, 0, "0"):
+            decoded = found.of(_sizes.limit_text, "decoded_limit", decoded)
         return {
             "cache_dir": found.of(path, "cache_dir", self.cache_dir),
             "cache_limit": "" if limit is None else found.of(_sizes.limit_text, "cache_limit", limit),
             "cache_policy": found.of(one_of, "cache_policy", self.cache_policy or "", "", "keep", "lru"),
+            "decoded_limit": "" if decoded is None else str(decoded),
             "no_cache": cache is False,
             "index_dir": found.of(path, "index_dir", self.index_dir),
         }

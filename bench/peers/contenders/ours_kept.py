@@ -1,0 +1,28 @@
+"""shardfeed in a later epoch: its conversion is `shardfeed warm --decoded`, which keeps the set decoded beside it. A run is an epoch of a new engine, which
+verifies what was kept before it uses it."""
+
+import os
+import subprocess
+
+from shardfeed.torch import StreamingDataset
+
+LIMIT = "1TiB"
+
+
+def convert(task):
+    columns = ["--columns", ",".join(task.columns)] if task.columns else []
+    command = [os.environ["SHARDFEED_BIN"], "warm", task.directory, "--decoded", "--decoded-limit", LIMIT, "--cache-dir", task.own, *columns]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+
+def batches(task):
+    return StreamingDataset(
+        task.directory,
+        batch_size=task.batch,
+        columns=task.wanted,
+        shuffle_buffer=task.buffer,
+        seed=task.seed,
+        stack={"x": task.columns} if task.matrix else None,
+        cache_dir=task.own,
+        decoded_limit=LIMIT,
+    )
