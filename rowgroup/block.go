@@ -16,7 +16,12 @@ type Block struct {
 	arena  *mem.Arena
 	lease  shard.Lease // of an image that columns lie in; nil where there is none
 	mapped int64       // bytes of it
-	common *common     // with the blocks of the unit's other parts; nil when there are none
+
+	records []byte // that columns lie in, one for each row
+	record  int    // bytes of one; 0 without records
+	slots   int    // columns of one
+
+	common *common // with the blocks of the unit's other parts; nil when there are none
 	refs   atomic.Int32
 
 	stacks []stackedRows // of Layout.Stacks
@@ -84,7 +89,7 @@ func (b *Block) Release() {
 	b.arena.Free()
 	if b.lease != nil {
 		b.lease.Release()
-		b.lease, b.mapped = nil, 0
+		b.lease, b.mapped, b.records, b.record = nil, 0, nil, 0
 	}
 	if b.common != nil && b.common.users.Add(-1) == 0 {
 		b.common.arena.Free()
@@ -164,8 +169,10 @@ type vector struct {
 	// A vector of an image may lie in records, beside other columns: the value, code or view of value
 	// i is at slots[i*step], and it is present when marks[i*step] has the bit mark. data, codes, views
 	// and valid are nil then, and marks where no value is null.
-	slots []byte
-	step  int
-	marks []byte
-	mark  byte
+	slots  []byte
+	slot   int // where they are in a record
+	step   int
+	marks  []byte
+	markAt int // in a record
+	mark   byte
 }

@@ -35,6 +35,7 @@ type Gatherer struct {
 	bits  []byte
 
 	sorted  sortedPicks
+	records recordCopies
 	stacked stacking
 	raw     []byte // values of a tile as they are stored
 	hashes  [tileRows]uint64
@@ -137,6 +138,11 @@ func (g *Gatherer) valid(a *column.Array, vecs []*vector, picks []Pick, alloc co
 	}
 	octets := (len(picks) + 7) / 8
 	g.bits = slices.Grow(g.bits[:0], octets)[:octets]
+	if g.records.has(picks) {
+		if nulls, ok := g.records.valid(g.bits, vecs); ok {
+			return g.keepBits(a, nulls, alloc)
+		}
+	}
 	nulls, octet := 0, byte(0)
 	for i, p := range picks {
 		v, bit := vecs[p>>32], byte(1)
@@ -152,6 +158,11 @@ func (g *Gatherer) valid(a *column.Array, vecs []*vector, picks []Pick, alloc co
 	if len(picks)&7 != 0 {
 		g.bits[len(picks)>>3] = octet
 	}
+	return g.keepBits(a, nulls, alloc)
+}
+
+// keepBits makes the bits of g the array's validity, if so many nulls are any.
+func (g *Gatherer) keepBits(a *column.Array, nulls int, alloc column.Alloc) error {
 	if nulls == 0 {
 		return nil
 	}

@@ -17,8 +17,16 @@ const prefetchBytes = 256
 func (g *Gatherer) binary(a *column.Array, vecs []*vector, picks []Pick, alloc column.Alloc) error {
 	g.reserve(len(picks))
 	total := uint64(0)
+	slot, copied := g.viewSlot(vecs, picks)
 	for i, p := range picks {
-		ptr, n := vecs[p>>32].value(int(uint32(p)))
+		var ptr unsafe.Pointer
+		var n uint32
+		if copied {
+			w := *(*uint64)(unsafe.Pointer(&g.records.data[i*g.records.step+slot]))
+			ptr, n = unsafe.Add(unsafe.Pointer(unsafe.SliceData(vecs[p>>32].base[0])), uintptr(w>>32)), uint32(w)
+		} else {
+			ptr, n = vecs[p>>32].value(int(uint32(p)))
+		}
 		prefetch(ptr, min(uintptr(n), prefetchBytes))
 		g.ptrs[i], g.lens[i] = ptr, n
 		total += uint64(n)

@@ -46,6 +46,12 @@ func (g *Gatherer) fixed(a *column.Array, vecs []*vector, picks []Pick) {
 	if len(picks) == 0 {
 		return
 	}
+	if stored && g.records.has(picks) && g.records.fixed(dst, vecs, srcs, w) {
+		if a.Nulls > 0 {
+			clearNulls(dst, a.Valid, w, len(picks))
+		}
+		return
+	}
 	if !stored || !g.sorted.has(picks) || !gatherSorted(dst, srcs, w, &g.sorted) {
 		gatherValues(dst, srcs, stored, w, picks)
 	}

@@ -29,6 +29,9 @@ type pickRun struct{ block, end int }
 func (g *Gatherer) Sort(blocks []*Block, picks []Pick) {
 	s := &g.sorted
 	s.of, s.runs = nil, s.runs[:0]
+	if g.copyRecords(blocks, picks); g.records.of != nil {
+		return
+	}
 	if len(picks) < leastRun*len(blocks) || len(picks) == 0 {
 		return
 	}

@@ -286,9 +286,9 @@ func (r *imageReader) inRecords(v *vector, x *imageNode) error {
 		records = zeros[:0]
 		slot, bit = 0, 0
 	}
-	v.slots = records[slot:]
+	v.slots, v.slot = records[slot:], int(slot)
 	if x.buffers[validBuffer].n > 0 {
-		v.marks, v.mark = records[bit/8:], 1<<(bit%8)
+		v.marks, v.markAt, v.mark = records[bit/8:], int(bit/8), 1<<(bit%8)
 	}
 	if v.field.Kind != column.Fixed && x.codeWidth == 0 {
 		v.base = [][]byte{r.buffer(x, textBuffer)}

@@ -151,7 +151,15 @@ func (d *Decoder) beginTier() error {
 	}
 	b := d.blocks[0]
 	b.lease, b.mapped = lease, t.bytes()
-	d.tierCols, err = t.vectors(lease, d.raw.columns)
+	if d.tierCols, err = t.vectors(lease, d.raw.columns); err == nil && t.rows.Lo < t.rows.Hi {
+		b.record = int(t.image.record)
+		b.records = lease.Bytes()[t.rows.Lo*t.image.record : t.rows.Hi*t.image.record]
+		for _, v := range d.tierCols {
+			if v != nil && v.slots != nil {
+				b.slots++
+			}
+		}
+	}
 	return err
 }
 

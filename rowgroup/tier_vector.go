@@ -61,7 +61,7 @@ func (v *vector) apart(a *mem.Arena) *vector {
 		return v
 	}
 	w := *v
-	w.slots, w.marks, w.step = nil, nil, 0
+	w.slots, w.marks, w.slot, w.step = nil, nil, 0, 0
 	n := int(slotWidth(v.field, v.codeWidth))
 	slots := a.Alloc(v.n * n)
 	for i := range v.n {

@@ -229,7 +229,7 @@ func (p *painter) node(col int, v *vector, top bool) error {
 	}
 	if x.inRecords {
 		s := slot{v: v, node: len(p.nodes), w: int(slotWidth(v.field, v.codeWidth)), bit: -1}
-		if v.nulls > 0 {
+		if v.nulls > 0 || v.field.Nullable { // whether or not some are: records are alike then
 			s.bit = p.bits
 			p.bits++
 		}
@@ -385,6 +385,10 @@ func (s *slot) fill(tile []byte, size, lo, n int) {
 	}
 	valid := parquet.Bitmap(s.v.valid)
 	for i := range n {
+		if valid == nil {
+			tile[i*size+s.bit/8] |= 1 << (s.bit % 8)
+			continue
+		}
 		k := lo + i
 		tile[i*size+s.bit/8] |= byte(valid[k>>6]>>(k&63)&1) << (s.bit % 8)
 	}
