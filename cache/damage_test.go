@@ -20,6 +20,10 @@ func fileOf(t testing.TB, c *Cache, inner shard.Store, s shard.Shard) (path stri
 	if !ok {
 		t.Fatal("the shard has no key")
 	}
+	return fileOfKey(c, k)
+}
+
+func fileOfKey(c *Cache, k key) (path string, l fileLayout) {
 	return filepath.Join(c.root.Path(), k.name), fileLayoutOf(k)
 }
 
@@ -204,29 +208,32 @@ func TestNoVerify(t *testing.T) {
 	}
 }
 
+// fileDamages are what other programs may do to a file of the cache.
+var fileDamages = []struct {
+	name   string
+	damage func(t *testing.T, path string, l fileLayout)
+}{
+	{"cut in the data", func(t *testing.T, path string, l fileLayout) { truncate(t, path, l.data+1000) }},
+	{"cut in the table", func(t *testing.T, path string, l fileLayout) { truncate(t, path, l.header+1) }},
+	{"empty", func(t *testing.T, path string, _ fileLayout) { truncate(t, path, 0) }},
+	{"longer", func(t *testing.T, path string, l fileLayout) { truncate(t, path, l.file()+1) }},
+	{"torn header", func(t *testing.T, path string, _ fileLayout) { overwrite(t, path, 70, []byte("other")) }},
+	{"another magic", func(t *testing.T, path string, _ fileLayout) { overwrite(t, path, 0, []byte("PAR1")) }},
+	{"garbage in the table", func(t *testing.T, path string, l fileLayout) { overwrite(t, path, l.header, random(9, int(l.table))) }},
+	{"alien", func(t *testing.T, path string, _ fileLayout) { replace(t, path, random(2, 500)) }},
+	{"gone", func(t *testing.T, path string, _ fileLayout) {
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}},
+}
+
 // TestDamagedFile: whatever has happened to a shard file, open or not, it costs a fetch and never a
 // wrong byte, an error or a crash.
 func TestDamagedFile(t *testing.T) {
 	const size = 300_000
 	content := random(1, size)
-	for _, c := range []struct {
-		name   string
-		damage func(t *testing.T, path string, l fileLayout)
-	}{
-		{"cut in the data", func(t *testing.T, path string, l fileLayout) { truncate(t, path, l.data+1000) }},
-		{"cut in the table", func(t *testing.T, path string, l fileLayout) { truncate(t, path, l.header+1) }},
-		{"empty", func(t *testing.T, path string, _ fileLayout) { truncate(t, path, 0) }},
-		{"longer", func(t *testing.T, path string, l fileLayout) { truncate(t, path, l.file()+1) }},
-		{"torn header", func(t *testing.T, path string, _ fileLayout) { overwrite(t, path, 70, []byte("other")) }},
-		{"another magic", func(t *testing.T, path string, _ fileLayout) { overwrite(t, path, 0, []byte("PAR1")) }},
-		{"garbage in the table", func(t *testing.T, path string, l fileLayout) { overwrite(t, path, l.header, random(9, int(l.table))) }},
-		{"alien", func(t *testing.T, path string, _ fileLayout) { replace(t, path, random(2, 500)) }},
-		{"gone", func(t *testing.T, path string, _ fileLayout) {
-			if err := os.Remove(path); err != nil {
-				t.Fatal(err)
-			}
-		}},
-	} {
+	for _, c := range fileDamages {
 		for _, open := range []bool{true, false} {
 			t.Run(c.name, func(t *testing.T) {
 				meter, s := one(t, content)

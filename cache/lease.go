@@ -54,10 +54,10 @@ func (c *Cache) lend(k key, uri string, span shard.Span) (*lease, error) {
 	// counts against the lease. A fault here comes again there.
 	_ = shard.Guard(func() error { l.damages = p.file.damages().Load(); return nil })
 	if err := l.take(p); err != nil {
-		c.files.release(p)
 		if !errors.Is(err, errors.ErrUnsupported) {
-			c.fileError(p, err)
+			c.fileError(p, err) // before the release, which closes a file that is given up
 		}
+		c.files.release(p)
 		return nil, errors.ErrUnsupported
 	}
 	return l, nil
@@ -99,6 +99,9 @@ func (l *lease) take(p *handle) error {
 		entries, err = x.holds(l.span)
 		return err
 	})
+	if err == nil {
+		err = x.whole()
+	}
 	if err != nil {
 		return err
 	}

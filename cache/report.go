@@ -27,8 +27,8 @@ type Space struct {
 	Decoded      int   `json:"decoded"`       // shard versions of which decoded bytes are there
 	DecodedBytes int64 `json:"decoded_bytes"` // on the disk
 
-	Limit  int64  `json:"limit"`  // of the process that opened it last; 0 when none did
-	Free   int64  `json:"free"`   // bytes of the file system that are not in use
+	Limit int64 `json:"limit"` // of the process that opened it last; 0 when none did
+	Free  int64 `json:"free"`  // bytes of the file system that are not in use
 
 	ReadOnly bool `json:"read_only"` // this process can read the directory and not write to it
 }
