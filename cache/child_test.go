@@ -25,6 +25,7 @@ type childRun struct {
 	NoVerify bool
 	Shards   int
 	Size     int64
+	Decoded  int64 // if not 0, the child keeps and lends so many decoded bytes of each shard, and reads none
 	Seed     uint64
 	Forever  bool // read at random until killed; else everything once
 	Delay    time.Duration
@@ -75,18 +76,25 @@ func (r childRun) run() error {
 		return err
 	}
 	defer log.Close()
-	c, err := Open(Options{Dir: r.Dir, Limit: r.Limit, KeepFor: r.KeepFor, noVerify: r.NoVerify, MinFree: 0.0001})
+	c, err := Open(Options{Dir: r.Dir, Limit: r.Limit, DecodedLimit: r.Limit / 4 * 3, KeepFor: r.KeepFor, noVerify: r.NoVerify, MinFree: 0.0001})
 	if err != nil {
 		return err
 	}
 	source := &origin{delay: r.Delay, log: log}
+	once, forever := r.readAll, r.readForever
+	if r.Decoded > 0 {
+		once, forever = r.keepAll, r.keepForever
+	}
 	if !r.Forever {
-		err := r.readAll(c, source)
-		return errors.Join(err, c.Close(context.Background()))
+		err := errors.Join(once(c, source), c.Close(context.Background()))
+		if n := c.Stats().DecodedFilledBytes; n > 0 {
+			fmt.Fprintf(log, "0 %d decoded\n", n)
+		}
+		return err
 	}
 	failed := make(chan error)
 	for i := range 3 {
-		go func() { failed <- r.readForever(c, source, rand.New(rand.NewPCG(r.Seed, uint64(i)))) }()
+		go func() { failed <- forever(c, source, rand.New(rand.NewPCG(r.Seed, uint64(i)))) }()
 	}
 	return <-failed
 }

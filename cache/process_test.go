@@ -60,6 +60,32 @@ func fetchedBytes(t *testing.T, scratch string) (sum int64) {
 	return sum
 }
 
+// TestDecodedOnce: processes that keep the same decoded bytes at the same time write each once, all
+// together, and all of it is there afterwards.
+func TestDecodedOnce(t *testing.T) {
+	const processes, shards, size = 6, 4, 3<<20 + 1234
+	dir, scratch := testDir(t), t.TempDir()
+	var all []*exec.Cmd
+	for i := range processes {
+		all = append(all, startChild(t, childRun{
+			Dir: dir, Scratch: scratch, Limit: 1 << 30, Shards: shards, Size: 1000, Decoded: size, Seed: uint64(i),
+		}))
+	}
+	for _, cmd := range all {
+		if err := cmd.Wait(); err != nil {
+			t.Error(err)
+		}
+	}
+	if got := fetchedBytes(t, scratch); got != shards*size {
+		t.Errorf("%d processes wrote %d bytes of %d", processes, got, shards*size)
+	}
+	c := openTest(t, Options{Dir: dir, DecodedLimit: 1 << 30})
+	for i := range shards {
+		s := originShard(i, "v0", 1000)
+		expectDecoded(t, openDecoded(t, c, s, size), s, 0, size)
+	}
+}
+
 // A killer runs processes on one cache directory and kills them at random moments, while bytes of
 // the cache rot.
 type killer struct {
@@ -72,11 +98,11 @@ type killer struct {
 	killed, wrong, flips int
 }
 
-func newKiller(t *testing.T, noVerify bool) *killer {
+func newKiller(t *testing.T, noVerify bool, decoded int64) *killer {
 	k := &killer{t: t, random: rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1))}
 	k.run = childRun{
 		Dir: testDir(t), Scratch: t.TempDir(), Limit: 24 << 20, KeepFor: time.Second, NoVerify: noVerify,
-		Shards: 8, Size: 5<<20 + 12345, Forever: true, Delay: 2 * time.Millisecond,
+		Shards: 8, Size: 5<<20 + 12345, Decoded: decoded, Forever: true, Delay: 2 * time.Millisecond,
 	}
 	for range 3 {
 		k.workers = append(k.workers, nil)
@@ -107,9 +133,9 @@ func (k *killer) kill(i int) {
 	}
 }
 
-// flip changes one byte that a cache file holds.
+// flip changes one byte that a cache file holds: that of decoded bytes while no process has it open.
 func (k *killer) flip() {
-	paths, err := filepath.Glob(filepath.Join(k.run.Dir, formatDir, "?", "*"))
+	paths, err := filepath.Glob(filepath.Join(k.run.Dir, formatDir, "*", "*-*"))
 	if err != nil || len(paths) == 0 {
 		return
 	}
@@ -132,6 +158,9 @@ func (k *killer) flip() {
 		k.t.Fatal(err)
 	}
 	defer f.Close()
+	if key.decoded() && own(f) != nil {
+		return
+	}
 	if off, ok := k.someHeld(f, fileLayoutOf(key)); ok {
 		flipByte(k.t, f, off, 1<<k.random.IntN(8))
 		k.flips++
@@ -174,8 +203,25 @@ func (k *killer) rounds(n, flips int) {
 // TestKill: a process may be killed at any moment; no wrong byte is ever served, the limit holds,
 // and the directory keeps working. `go test -run Kill -kills 200` does it for longer.
 func TestKill(t *testing.T) {
-	k := newKiller(t, false)
+	k := newKiller(t, false, 0)
 	k.rounds(*kills, 3)
+	k.check()
+}
+
+// TestKillDecoded is TestKill for processes that keep decoded bytes.
+func TestKillDecoded(t *testing.T) {
+	k := newKiller(t, false, 6<<20+999)
+	k.rounds(*kills, 50)
+	k.check()
+	if k.flips == 0 {
+		t.Error("no byte was flipped")
+	}
+}
+
+// check looks at what is left when all processes are gone.
+func (k *killer) check() {
+	t := k.t
+	t.Helper()
 	if k.wrong > 0 {
 		t.Errorf("%d processes were served a wrong byte", k.wrong)
 	}
@@ -197,9 +243,14 @@ func TestKill(t *testing.T) {
 
 // TestKillControl: without verification the same harness does see wrong bytes.
 func TestKillControl(t *testing.T) {
-	k := newKiller(t, true)
+	for _, decoded := range []int64{0, 6<<20 + 999} {
+		t.Run(fmt.Sprintf("%d decoded", decoded), func(t *testing.T) { newKiller(t, true, decoded).control() })
+	}
+}
+
+func (k *killer) control() {
 	for range 10 {
-		k.rounds(2, 40)
+		k.rounds(2, 100)
 		if k.wrong > 0 {
 			return
 		}
@@ -208,7 +259,7 @@ func TestKillControl(t *testing.T) {
 		}
 	}
 	k.rounds(0, 0)
-	t.Errorf("no wrong byte was seen in %d kills with %d bytes flipped: this harness sees nothing", k.killed, k.flips)
+	k.t.Errorf("no wrong byte was seen in %d kills with %d bytes flipped: this harness sees nothing", k.killed, k.flips)
 }
 
 // diskUsage is what du would say.
