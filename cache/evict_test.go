@@ -120,6 +120,33 @@ func TestOrderOfEviction(t *testing.T) {
 	}
 }
 
+// TestOrderOfDecoded: decoded bytes go before shards. A version is in use as long as its decoded
+// bytes are, and the other way round.
+func TestOrderOfDecoded(t *testing.T) {
+	shards := []key{{uri: "a", version: "1", size: 5}, {uri: "a", version: "2", size: 5}, {uri: "b", version: "1", size: 5}}
+	var all []found
+	for i, used := range [][2]int64{{10, 20}, {40, 30}, {1, 50}} { // of the shard, and of its decoded bytes
+		k := shards[i]
+		k.name = nameOf(k)
+		d := k
+		d.size, d.shardSize = 99, k.size
+		d.name = nameOf(d)
+		for j, k := range []key{k, d} {
+			all = append(all, found{name: k.name, decoded: isDecoded(k.name), stamp: stamp{used: time.Unix(used[j], 0)}})
+		}
+	}
+	var got []int64
+	for i, f := range inOrder(all) {
+		got = append(got, f.used.Unix())
+		if want := i < 2; f.superseded != want {
+			t.Errorf("used at %d: superseded %v", f.used.Unix(), f.superseded)
+		}
+	}
+	if want := [6]int64{20, 10, 30, 50, 1, 40}; len(got) != 6 || [6]int64(got) != want {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
 // TestInUseStays: what another Cache has open is not evicted, whatever its time.
 func TestInUseStays(t *testing.T) {
 	const size = 1 << 20

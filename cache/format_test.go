@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"path"
 	"strings"
 	"testing"
 	"time"
@@ -111,6 +112,7 @@ func TestHeader(t *testing.T) {
 		{uri: "s3://" + strings.Repeat("long", 1000), version: strings.Repeat("v", 300), size: maxSize},
 		{uri: strings.Repeat("u", maxName), version: strings.Repeat("v", maxName), size: 70_000},
 		{uri: "", version: "v", size: 1},
+		{uri: "s3://bucket/a", version: "etag", size: 1 << 30, shardSize: 12345},
 	} {
 		t.Run(fmt.Sprint(len(k.uri), " and ", len(k.version), " bytes"), func(t *testing.T) {
 			b := encodeHeader(k)
@@ -146,7 +148,47 @@ func TestHeader(t *testing.T) {
 	}
 }
 
+// TestDecodedKey: decoded bytes have a name and a header of their own, which follow from each other.
+// Older releases take them for shard files of another shard: they count them, evict them when they
+// were not used for long, and do not take them for leftovers or for newer versions of the shard.
+func TestDecodedKey(t *testing.T) {
+	store := &mem.Store{}
+	s := shard.Shard{URI: "mem://a/b", Size: 10, Version: "1"}
+	plain, _ := keyOf(store, s)
+	k, ok := decodedKeyOf(store, s, 1000)
+	if !ok || !isDecoded(k.name) || isDecoded(plain.name) || plain.decoded() || !k.decoded() {
+		t.Fatalf("%+v, %+v", plain, k)
+	}
+	if familyOf(k.name) != familyOf(plain.name) || versionOf(k.name) != versionOf(plain.name) {
+		t.Errorf("%s is not of the version of %s", k.name, plain.name)
+	}
+	if base := path.Base(k.name); !shardName.MatchString(base) || base[:hashDigits] == familyOf(plain.name) {
+		t.Errorf("an older release takes %s for a leftover, or for another version of %s", k.name, plain.name)
+	}
+	if other, _ := decodedKeyOf(store, s, 2000); other.name != k.name {
+		t.Error("a space of another size has another name")
+	}
+	got, err := parseHeader(encodeHeader(k))
+	if got.name = nameOf(got); err != nil || got != k {
+		t.Errorf("%+v became %+v, %v", k, got, err)
+	}
+	if sameHeader(encodeHeader(k), encodeHeader(plain)) {
+		t.Error("the headers are the same")
+	}
+	for _, version := range []string{"", "1", "x\x001", "-1\x001", "0\x001", "99999999999999\x001"} {
+		t.Run(fmt.Sprintf("%q", version), func(t *testing.T) {
+			b := encodeHeader(key{uri: "mem://a", version: version, size: 10})
+			copy(b, magicOf)
+			binary.LittleEndian.PutUint32(b[sumAt:], headerSum(b))
+			if k, err := parseHeader(b); err == nil {
+				t.Errorf("%+v", k)
+			}
+		})
+	}
+}
+
 func FuzzHeader(f *testing.F) {
+	f.Add(encodeHeader(key{uri: "s3://bucket/a", version: "v", size: 100, shardSize: 7}))
 	f.Add(encodeHeader(key{uri: "s3://bucket/a", version: "v", size: 100}))
 	f.Add([]byte(magic))
 	f.Add(bytes.Repeat([]byte{0xff}, headerPage))

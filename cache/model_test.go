@@ -26,6 +26,8 @@ func TestModel(t *testing.T) {
 		{"full, evicting", 6 << 20, Options{KeepFor: 20 * time.Millisecond}},
 		{"full, least recently used", 6 << 20, Options{Policy: LRU}},
 		{"little memory", 1 << 30, Options{Pending: 2 << 20}},
+		{"full, decoded", 16 << 20, Options{DecodedLimit: 8 << 20, KeepFor: 20 * time.Millisecond}},
+		{"room, decoded", 1 << 30, Options{DecodedLimit: 1 << 30}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -81,6 +83,9 @@ func (m *model) step(random *rand.Rand) error {
 		return m.fill(c, s, ranges)
 	case 2:
 		return m.cancelled(c, s, ranges, random)
+	}
+	if d := c.OpenDecoded(m.source, s, modelSize*2); d != nil && random.IntN(2) == 0 {
+		return stepDecoded(d, s, random)
 	}
 	o, err := c.Wrap(m.source).Open(m.t.Context(), s)
 	if err != nil {
@@ -159,9 +164,12 @@ func (m *model) check(limit int64) {
 	if r, err := Verify(t.Context(), dir, nil); err != nil || r.Bad > 0 {
 		t.Errorf("%+v, %v", r, err)
 	}
-	counted, err := m.caches[0].usage.bytes()
-	if err != nil || counted < space.Bytes-64<<10 {
-		t.Errorf("%d bytes on the disk, %d counted", space.Bytes, counted)
+	if most := m.caches[0].options.DecodedLimit; space.DecodedBytes > most {
+		t.Errorf("%d decoded bytes on the disk, limit %d", space.DecodedBytes, most)
+	}
+	counted, err := m.caches[0].usage.amount()
+	if err != nil || counted.all < space.Bytes-64<<10 || counted.decoded < space.DecodedBytes-64<<10 {
+		t.Errorf("%+v on the disk, %+v counted", space, counted)
 	}
 }
 

@@ -58,10 +58,13 @@ func TestReadOnly(t *testing.T) {
 	dir, store, s, path := filledDir(t, content)
 	k, _ := keyOf(store, s)
 	rot(t, path, fileLayoutOf(k).data)
+	filler := openTest(t, Options{Dir: dir, DecodedLimit: 1 << 20})
+	keepDecoded(t, openDecoded(t, filler, s, 3*blockSize), s, 0, 2*blockSize)
+	closeTest(t, filler)
 	makeReadOnly(t, dir)
 	before := treeOf(t, dir)
 	var said []string
-	c := openTest(t, Options{Dir: dir, Events: Events{
+	c := openTest(t, Options{Dir: dir, DecodedLimit: 1 << 20, Events: Events{
 		ReadOnly: func(err error) { said = append(said, err.Error()) },
 		Trouble:  func(err error) { t.Error("trouble:", err) },
 	}})
@@ -83,6 +86,11 @@ func TestReadOnly(t *testing.T) {
 	expect(t, openShard(t, c, missing, s2), other, 0, len(other))
 	if _, err := c.Fill(t.Context(), missing, s2, []shard.Span{{N: s2.Size}}, nil); !errors.Is(err, errReadOnly) {
 		t.Errorf("Fill: %v", err)
+	}
+	d := openDecoded(t, c, s, 3*blockSize)
+	expectDecoded(t, d, s, 0, 2*blockSize)
+	if err := d.Keep(t.Context(), 2*blockSize, make([]byte, 10)); !errors.Is(err, errReadOnly) || d.MayKeep(10) {
+		t.Errorf("Keep: %v", err)
 	}
 	if space, err := Usage(dir); err != nil || !space.ReadOnly || space.Shards != 1 {
 		t.Errorf("%+v, %v", space, err)

@@ -101,6 +101,40 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
+// TestFullDiskDecoded: decoded bytes that fill a disk are no error of a reader: what is held is
+// lent, and the rest is not kept.
+func TestFullDiskDecoded(t *testing.T) {
+	const size = 6 << 20
+	var said complaints
+	c := openTest(t, Options{
+		Dir: smallDisk(t, 4<<20), anyFileSystem: true, MinFree: 1e-9, DecodedLimit: 1 << 30, Events: said.events(),
+	})
+	refused := 0
+	for i := range 3 {
+		s := originShard(i, "v1", size)
+		d := openDecoded(t, c, s, size)
+		for off := int64(0); off < size; off += 1 << 20 {
+			if err := d.Keep(t.Context(), off, decodedTruth(s, off, 1<<20)); err != nil {
+				refused++
+			}
+			settle(t, c)
+			if err := lendDecoded(d, s, 0, d.Held(0, size)); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+				t.Error(err)
+			}
+		}
+	}
+	st := c.Stats()
+	if len(said.all) != 1 || !errors.Is(said.all[0], unix.ENOSPC) || refused == 0 {
+		t.Errorf("said %v, %d were refused", said.all, refused)
+	}
+	if st.DecodedHitBytes < 1<<20 || st.DecodedFilledBytes < 1<<20 {
+		t.Errorf("what is held is not lent: %+v", st)
+	}
+	if r, err := Verify(t.Context(), c.options.Dir, nil); err != nil || r.Bad != 0 || r.Decoded == 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
 // TestFloorIsKept: a disk that fills up within the second between two looks keeps its free part,
 // and it is said once that no more is kept.
 func TestFloorIsKept(t *testing.T) {
@@ -186,6 +220,14 @@ func TestOff(t *testing.T) {
 	}
 	if _, ok, err := shard.Lend(o, 5, 10); ok || err != nil {
 		t.Errorf("a lease while the cache is off: %v, %v", ok, err)
+	}
+	c.options.DecodedLimit = 1 << 20
+	d := openDecoded(t, c, s, 1000)
+	if _, err := d.Lend(0, 10); !errors.Is(err, errors.ErrUnsupported) || d.Held(0, 10) != 0 || d.MayKeep(10) {
+		t.Errorf("decoded bytes while the cache is off: %v", err)
+	}
+	if err := d.Keep(t.Context(), 0, make([]byte, 10)); !errors.Is(err, errOff) {
+		t.Errorf("a Keep while the cache is off: %v", err)
 	}
 }
 
