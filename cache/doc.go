@@ -7,18 +7,23 @@
 // background. [Cache.Fill] fills ahead of time. [List], [Usage], [Verify], [Collect] and [Clear]
 // maintain a directory and never ask a source.
 //
+// [Cache.OpenDecoded] returns a [Decoded]: bytes that somebody decoded of a shard, kept in a file
+// beside that of the shard. They are worth less than the shard's own bytes, because they can be made
+// again from those, and go first.
+//
 // Bytes of columns are read with ReadRanges and Lend, which fill the cache. ReadAt serves held
 // bytes and fills nothing: it reads footers, whose parsed form an index keeps.
 //
-// A Cache never serves a byte that differs from the fetched one or belongs to another version of
+// A Cache never serves a byte that differs from the fetched or decoded one or belongs to another version of
 // the shard, never stops training because the disk is full or fails, never exceeds its limit, never
 // calls fsync, and never keeps an idle file open for more than half a minute.
 //
 // Memory: the bytes that wait for the disk ([Options].Pending; at that bound a read waits at most a
 // second, and then drops the fill), one block for each read under way, and the tables of at most
-// 256 open shards (8 bytes for 64 KiB of a shard). An open shard is mapped once for all its leases;
-// the pages of a lease leave the process's resident memory when it is released. Goroutines: four
-// writers and one that closes idle files, from [Open] to [Cache.Close].
+// 256 open files (8 bytes for 64 KiB of a shard, 16 for those of decoded bytes). An open file is
+// mapped once for all its leases; the pages of a lease leave the process's resident memory when it
+// is released. [Decoded.ReadAhead] maps at most 4 MiB at a time. Goroutines: four writers and one
+// that closes idle files, from [Open] to [Cache.Close].
 //
 // # Directory
 //
@@ -41,12 +46,19 @@
 //	v1/evict.lock             locked exclusively, by flock(2), while shard files are removed
 //	v1/a/ab…-…                one shard at one version: 24 hexadecimal digits of SHA-256 of its address, a dash, and as many of
 //	                          its size in decimal, a zero byte and its version; a is the first digit
+//	v1/da/…-…                 what is decoded of it: the first 24 digits backwards, the dash and the other 24; a is the first
+//	                          digit of the shard's file
 //	v1/a/ab…-….new-*          a shard file in the making, on file systems without unnamed files; leftovers of killed processes
 //	                          are removed after a minute, as are those of v1/try-*
 //
 // The address is the store's identity of it, without secrets: two spellings are one shard. A shard
 // without a version or without bytes is never cached. A shard that changes has another version, and
 // therefore another file.
+//
+// Releases that do not know decoded files take them for shard files of shards with other addresses.
+// So they count them, evict them by their stamps, and never serve them: the header is not that of
+// the shard. A name that is not made of two times 24 digits they would remove as a leftover, and one
+// that begins with the 24 digits of the shard would stand for a newer version of it.
 //
 // # Shard file
 //
@@ -86,6 +98,21 @@
 // programs and mount options change. The time until which a shard is kept only grows, unless the
 // Cache that set it shortens it.
 //
+// # Decoded file
+//
+// A decoded file is a shard file but for this:
+//
+//	offset  bytes      what
+//	0       8          "SFDECOD1"
+//	8       8          size of the space of decoded bytes
+//	64+U    V          size of the shard in decimal, a zero byte and its version, and zeros up to H
+//	D       size       decoded bytes, holes where nothing was written
+//
+// The cache does not know what the bytes mean. Who decodes the shard lays them out, so that places
+// follow from its version, and begins each piece with a block: a run begins with its block, and what
+// a word says of another run is damage. Two layouts must differ in their size: a file of another
+// size is stale.
+//
 // # Protocol
 //
 //  1. Open: open(2), then flock(2) LOCK_SH until the file is closed. The file must still have a
@@ -111,7 +138,13 @@
 //  5. The kernel releases all locks of a process that ends, however it ends, so there are no stale
 //     locks. Data without a word are not held; a word without its data, after a power loss, has a
 //     sum that differs.
-//  6. A shard file is never truncated. It is removed by unlink(2) with the exclusive locks of
+//  6. Decoded bytes are kept as missed ones are filled: who has claimed and locked the blocks writes
+//     them, and others leave the blocks alone and do not wait. A lease of them is a mapping. Its
+//     verification compares the sum of a block once for as long as the process has the file open,
+//     and again when the word of the block is another. The length of the file is compared each time.
+//     So a process finds damage on the disk when it next opens the file; it closes idle ones after
+//     half a minute.
+//  7. A shard file is never truncated. It is removed by unlink(2) with the exclusive locks of
 //     evict.lock and of the file itself, so no process has it open. If another program truncates
 //     it, its mappings fault, and a fault becomes a miss (see shard.Guard).
 //
@@ -121,12 +154,20 @@
 //	8         8      bytes on the disk, and reserved
 //	16        8      time before which a scan for evictions is useless
 //	24        8      limit of the Cache that was opened last
+//	32        8      bytes of decoded files on the disk, and reserved; part of those at 8
+//	40        8      time before which a scan for evictions is useless for decoded bytes
 //	4096+8i   8      bytes that process i has reserved; it locks these bytes with F_OFD_SETLK
+//	8192+8i   8      bytes of decoded files among them
 //
 // A writer adds to its own word, and then to the sum of all by compare-and-swap unless that would
-// exceed the limit. At the limit one process scans all files, corrects the sum (their bytes on the
-// disk, and the words of living processes), and removes superseded versions of shards first and
-// then the least recently used shards, as far as the policy allows: [Keep] evicts a shard when its
-// time is over, [LRU] any that is not in use. If nothing may go, new bytes are not kept. The same
-// happens when less than [Options].MinFree of the file system is free.
+// exceed the limit. For decoded bytes it does so with the words of decoded files too, below
+// [Options].DecodedLimit. At the limit one process scans all files, corrects the sum (their bytes on the
+// disk, and the words of living processes), and removes superseded versions of shards first,
+// then decoded files, and then shards, of each the least recently used first. Shards go as far as
+// the policy allows: [Keep] evicts a shard when its time is over, [LRU] any that is not in use.
+// Decoded files go for a shard whenever they are not in use. For decoded bytes, which reach a limit
+// sooner, go superseded versions, as far as the policy allows for shards, and decoded files whose
+// time is over. A version is superseded when another one of the shard was used after it and after
+// its decoded bytes. If nothing may go, new bytes are not kept. The same happens when less than
+// [Options].MinFree of the file system is free.
 package cache

@@ -76,13 +76,17 @@ func (a *app) cacheUsage() *cobra.Command {
 	c := &cobra.Command{
 		Use: "du [flags]", Short: "Show how much disk space the cache takes", Example: `  shardfeed cache du
   shardfeed cache du --json`,
-		Long: `du shows how much disk space the cache takes, its limit, and how much is free.`,
+		Long: `du shows how much disk space the cache takes, its limit, and how much is free. What is decoded is
+part of what it holds.`,
 	}
 	return a.cacheVerb(c, &flags{}, func(_ context.Context, dir string) (any, func(*report), error) {
 		space, err := cache.Usage(dir)
 		return space, func(r *report) {
 			r.section("cache in " + dir)
 			r.fact("holds", "%v of %s", mem.Bytes(space.Bytes), plural(int64(space.Shards), "shard"))
+			if space.Decoded > 0 {
+				r.fact("decoded", "%v of them, of %s", mem.Bytes(space.DecodedBytes), plural(int64(space.Decoded), "shard"))
+			}
 			if space.Limit > 0 {
 				r.fact("limit", "%v, of the run that used it last", mem.Bytes(space.Limit))
 			}
@@ -96,7 +100,8 @@ func (a *app) cacheList() *cobra.Command {
 		Use: "ls [flags]", Short: "List the shards in the cache", Example: `  shardfeed cache ls
   shardfeed cache ls --json | jq '.entries[].uri'`,
 		Long: `ls lists the shards in the cache by address: their size, how much of it is held, when it was last
-used and until when it is kept. A shard that changed on its server is there once for each version.`,
+used and until when it is kept. A shard that changed on its server is there once for each version.
+What is decoded of a shard is a line of its own.`,
 	}
 	return a.cacheVerb(c, &flags{}, func(ctx context.Context, dir string) (any, func(*report), error) {
 		entries, err := cache.List(ctx, dir)
@@ -113,13 +118,17 @@ func listEntries(r *report, dir string, entries []cache.Entry) {
 		return
 	}
 	w := tabwriter.NewWriter(&r.b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "address\tsize\theld\tlast used\tkept until")
+	fmt.Fprintln(w, "address\tkind\tsize\theld\tlast used\tkept until")
 	for _, e := range entries {
 		until := moment(e.KeptUntil)
 		if e.Superseded {
 			until = "a newer version is there"
 		}
-		fmt.Fprintf(w, "%s\t%v\t%v\t%s\t%s\n", printable(e.URI), mem.Bytes(e.Size), mem.Bytes(e.Held), moment(e.Used), until)
+		what := "encoded"
+		if e.Decoded {
+			what = "decoded"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%v\t%v\t%s\t%s\n", printable(e.URI), what, mem.Bytes(e.Size), mem.Bytes(e.Held), moment(e.Used), until)
 	}
 	_ = w.Flush() // a buffer does not fail
 }
@@ -150,7 +159,7 @@ check what they read, always.)`,
 		found, err := cache.Verify(ctx, dir, func(n int64) { bar.add(int(n)) })
 		return found, func(r *report) {
 			r.section("cache in " + dir)
-			r.fact("checked", "%v of %s", mem.Bytes(found.Bytes), plural(int64(found.Shards), "shard"))
+			r.fact("checked", "%v of %s", mem.Bytes(found.Bytes), filesOf(found.Shards, found.Decoded))
 			if found.Bad == 0 && len(found.BadURIs) == 0 {
 				r.fact("damaged", "nothing")
 				return
@@ -161,14 +170,23 @@ check what they read, always.)`,
 }
 
 func (a *app) cacheClear() *cobra.Command {
+	var decoded bool
 	c := &cobra.Command{
-		Use: "clear [flags]", Short: "Remove everything from the cache", Example: `  shardfeed cache clear`,
+		Use: "clear [flags]", Short: "Remove everything from the cache", Example: `  shardfeed cache clear
+  shardfeed cache clear --decoded`,
 		Long: `clear removes all that the cache holds, at once and without a question: all of it can be fetched
 again. What a job reads at this moment stays. The index of footers and the lists of shards beside
 the cache stay too.`,
 	}
+	c.Flags().BoolVar(&decoded, "decoded", false, "remove only what is decoded, and leave the shards")
 	return a.cacheVerb(c, &flags{}, func(ctx context.Context, dir string) (any, func(*report), error) {
-		freed, err := cache.Clear(ctx, dir)
+		var freed cache.Freed
+		var err error
+		if decoded {
+			freed, err = cache.Collect(ctx, dir, cache.CollectOptions{Decoded: true})
+		} else {
+			freed, err = cache.Clear(ctx, dir)
+		}
 		return freed, func(r *report) { reportFreed(r, dir, freed) }, err
 	})
 }
@@ -182,8 +200,9 @@ func (a *app) cacheCollect() *cobra.Command {
   shardfeed cache gc --older-than 7d
   shardfeed cache gc --to 100GiB`,
 		Long: `gc removes the versions of shards that were replaced by newer ones and what killed runs left
-behind; with --older-than also what was not used for so long, with --to then what was used longest
-ago, until so much is left. What a job reads at this moment stays.`,
+behind; with --older-than also what was not used for so long, with --to then what is decoded and
+then shards, those used longest ago first, until so much is left. What a job reads at this moment
+stays.`,
 	}
 	c.Flags().Var(&older, "older-than", "also remove shards that were not used for so long, as in 36h or 7d")
 	c.Flags().Var(&to, "to", "then remove the least recently used shards until so much is left, as in 100GiB")
@@ -195,8 +214,17 @@ ago, until so much is left. What a job reads at this moment stays.`,
 
 func reportFreed(r *report, dir string, freed cache.Freed) {
 	r.section("cache in " + dir)
-	r.fact("removed", "%s, %v", plural(int64(freed.Shards), "shard"), mem.Bytes(freed.Bytes))
+	r.fact("removed", "%s, %v", filesOf(freed.Shards, freed.Decoded), mem.Bytes(freed.Bytes))
 	if freed.InUse > 0 {
 		r.fact("kept", "%s that a job reads now", plural(int64(freed.InUse), "shard"))
 	}
+}
+
+// filesOf counts shards, and those of which something decoded is meant.
+func filesOf(shards, decoded int) string {
+	s := plural(int64(shards), "shard")
+	if decoded > 0 {
+		s += fmt.Sprintf(", %d decoded", decoded)
+	}
+	return s
 }
