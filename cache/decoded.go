@@ -10,8 +10,8 @@ import (
 )
 
 // Decoded is what the cache keeps decoded of a shard version: a space of bytes with holes. Who
-// decodes the shard says what lies where, so that it follows from the version alone; a space of
-// another size is another one, which takes the place of what is there.
+// decodes the shard says what lies where, so that it follows from the version alone. A space of
+// another size is another space, and takes the place of the one that is there.
 //
 // Decoded bytes can be made again. Nothing that happens to them is an error of a reader: bytes that
 // cannot be lent are decoded from the shard. Methods are safe for concurrent use.

@@ -12,7 +12,7 @@ import (
 )
 
 // TestDecodedRot: a decoded byte that rots on the disk is never lent as right by a process that has
-// opened the file since. Its block is kept anew, and once.
+// opened the file since. Its block is written again, once.
 func TestDecodedRot(t *testing.T) {
 	const size = 5*blockSize + 100
 	s := originShard(1, "v1", 1000)

@@ -141,8 +141,64 @@ func TestDecodedLimit(t *testing.T) {
 	}
 }
 
-// TestDecodedSupersede: decoded bytes of a version that was replaced go for new ones, whatever their
-// time; those of the version in use stay.
+// TestDecodedLeavesShards: decoded bytes evict no shard though its time is over, except a version
+// that was replaced, and that one only where the limit of all is reached.
+func TestDecodedLeavesShards(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		limit   amount
+		first   int // the shards that are filled, as "v0" and "v1"
+		kept    bool
+		heldNow string
+	}{
+		{"time is over", amount{5 * mega / 2, 5 * mega / 2}, 0, false, "0v0 1 2d"},
+		{"replaced", amount{5 * mega / 2, 5 * mega / 2}, 1, true, "1 2d"},
+		{"replaced, and there is room", amount{20 * mega, mega / 2}, 1, false, "1 1v0 2d"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cache := openTest(t, Options{Limit: c.limit.all, DecodedLimit: c.limit.decoded, KeepFor: time.Millisecond})
+			err := fillMega(t, cache, c.first, "v0")
+			time.Sleep(5 * time.Millisecond)
+			if err = errors.Join(err, fillMega(t, cache, 1, "v1")); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(5 * time.Millisecond)
+			s := originShard(2, "v1", mega)
+			d := openDecoded(t, cache, s, mega)
+			for off := int64(0); off < mega; off += mega / 4 { // a part fits
+				_ = d.Keep(t.Context(), off, decodedTruth(s, off, mega/4))
+				settle(t, cache)
+			}
+			if kept := d.Held(0, mega) == mega; kept != c.kept {
+				t.Errorf("%d bytes are kept", d.Held(0, mega))
+			}
+			expectHeld(t, cache, c.heldNow)
+		})
+	}
+}
+
+// TestDecodedScan: that decoded bytes found no room does not keep a shard from looking for it.
+func TestDecodedScan(t *testing.T) {
+	c := openTest(t, Options{Limit: 5 * mega / 2, DecodedLimit: 5 * mega / 2})
+	for i := range 3 {
+		s := originShard(i, "v1", mega)
+		_ = openDecoded(t, c, s, mega).Keep(t.Context(), 0, decodedTruth(s, 0, mega))
+		settle(t, c)
+	}
+	if st := c.Stats(); st.DecodedFilledBytes < 2*mega || st.DecodedFilledBytes == 3*mega {
+		t.Errorf("%+v", st)
+	}
+	if openDecoded(t, c, originShard(3, "v1", mega), mega).MayKeep(mega) {
+		t.Error("it may be kept right after others found no room")
+	}
+	s := originShard(4, "v1", mega)
+	if _, err := c.Fill(t.Context(), &origin{}, s, []shard.Span{{N: mega}}, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestDecodedSupersede: decoded bytes of a version that was replaced go for new ones, whatever
+// their time; those of the version in use stay.
 func TestDecodedSupersede(t *testing.T) {
 	c := openTest(t, Options{Limit: 20 * mega, DecodedLimit: 5 * mega / 2})
 	if !keepMega(t, c, 0, "v1") || !keepMega(t, c, 1, "v1") {
@@ -200,8 +256,8 @@ func TestDecodedFloor(t *testing.T) {
 	}
 }
 
-// TestDecodedAccount: the account of decoded bytes is put right by a look at the files; the notes of
-// killed processes count no more, nor those that an older release left in a slot it took.
+// TestDecodedAccount: the account of decoded bytes is put right by a look at the files; the notes
+// of killed processes count no more, nor do notes that an older release left in a slot it took.
 func TestDecodedAccount(t *testing.T) {
 	c := openTest(t, Options{DecodedLimit: 1 << 30})
 	if !keepMega(t, c, 0, "v1") || fillMega(t, c, 0, "v1") != nil {
@@ -216,6 +272,9 @@ func TestDecodedAccount(t *testing.T) {
 	}
 	if ok, err := u.reserve(room{1 << 20, true}, amount{1 << 20, 1 << 30}); ok || err != nil {
 		t.Fatal("more than the limit", err)
+	}
+	if a, err := u.amount(); a.decoded > 2*mega || err != nil {
+		t.Errorf("what was refused is counted: %+v, %v", a, err)
 	}
 	u.word(u.slotAt(17)).Store(1 << 40) // of a process that was killed
 	u.word(u.decodedSlotAt(17)).Store(1 << 40)

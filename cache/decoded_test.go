@@ -9,7 +9,7 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// decodedTruth is n bytes, from off on, of what is decoded of a shard.
+// decodedTruth is n decoded bytes of a shard, from off on.
 func decodedTruth(s shard.Shard, off, n int64) []byte {
 	b := make([]byte, n)
 	truth(^seedOf(s), b, off)
@@ -63,7 +63,7 @@ func expectDecoded(t testing.TB, d *Decoded, s shard.Shard, off, n int64) {
 	}
 }
 
-// TestDecoded: what was kept is held up to the next hole and lent, in this process and in the next,
+// TestDecoded: kept bytes are held up to the next hole and lent, in this process and in the next,
 // beside the bytes of the shard.
 func TestDecoded(t *testing.T) {
 	const size = 100 * blockSize

@@ -8,15 +8,16 @@
 // maintain a directory and never ask a source.
 //
 // [Cache.OpenDecoded] returns a [Decoded]: bytes that somebody decoded of a shard, kept in a file
-// beside that of the shard. They are worth less than the shard's own bytes, because they can be made
-// again from those, and go first.
+// beside that of the shard. They are worth less than the shard's own bytes, because they can be
+// made again from those, and go first.
 //
 // Bytes of columns are read with ReadRanges and Lend, which fill the cache. ReadAt serves held
 // bytes and fills nothing: it reads footers, whose parsed form an index keeps.
 //
-// A Cache never serves a byte that differs from the fetched or decoded one or belongs to another version of
-// the shard, never stops training because the disk is full or fails, never exceeds its limit, never
-// calls fsync, and never keeps an idle file open for more than half a minute.
+// A Cache never serves a byte that differs from the fetched or decoded one or belongs to another
+// version of the shard, never stops training because the disk is full or fails, never exceeds its
+// limit, never calls fsync, and never keeps an idle file open for more than half a minute. Decoded
+// files are verified less often than shards; see Protocol.
 //
 // Memory: the bytes that wait for the disk ([Options].Pending; at that bound a read waits at most a
 // second, and then drops the fill), one block for each read under way, and the tables of at most
@@ -57,8 +58,8 @@
 //
 // Releases that do not know decoded files take them for shard files of shards with other addresses.
 // So they count them, evict them by their stamps, and never serve them: the header is not that of
-// the shard. A name that is not made of two times 24 digits they would remove as a leftover, and one
-// that begins with the 24 digits of the shard would stand for a newer version of it.
+// the shard. A name that is not made of two times 24 digits they would remove as a leftover, and
+// one that begins with the 24 digits of the shard would stand for a newer version of it.
 //
 // # Shard file
 //
@@ -100,18 +101,18 @@
 //
 // # Decoded file
 //
-// A decoded file is a shard file but for this:
+// A decoded file differs from a shard file in this:
 //
 //	offset  bytes      what
 //	0       8          "SFDECOD1"
 //	8       8          size of the space of decoded bytes
-//	64+U    V          size of the shard in decimal, a zero byte and its version, and zeros up to H
+//	64+U    V          size of the shard in decimal, a zero byte, its version, and zeros up to H
 //	D       size       decoded bytes, holes where nothing was written
 //
 // The cache does not know what the bytes mean. Who decodes the shard lays them out, so that places
-// follow from its version, and begins each piece with a block: a run begins with its block, and what
-// a word says of another run is damage. Two layouts must differ in their size: a file of another
-// size is stale.
+// follow from its version, and begins each piece with a block: a run begins with its block, and
+// what a word says of another run is damage. Two layouts must differ in their size: a file of
+// another size is stale.
 //
 // # Protocol
 //
@@ -138,12 +139,12 @@
 //  5. The kernel releases all locks of a process that ends, however it ends, so there are no stale
 //     locks. Data without a word are not held; a word without its data, after a power loss, has a
 //     sum that differs.
-//  6. Decoded bytes are kept as missed ones are filled: who has claimed and locked the blocks writes
-//     them, and others leave the blocks alone and do not wait. A lease of them is a mapping. Its
-//     verification compares the sum of a block once for as long as the process has the file open,
-//     and again when the word of the block is another. The length of the file is compared each time.
-//     So a process finds damage on the disk when it next opens the file; it closes idle ones after
-//     half a minute.
+//  6. Decoded bytes are kept as missed ones are filled: the process that has claimed and locked
+//     the blocks writes them, and others leave the blocks alone and do not wait. A lease of them is
+//     a mapping. It compares the sum of a block once for as long as the process has the file open,
+//     and again when the word of the block is another. It compares the length of the file each
+//     time. So a process finds damage on the disk when it next opens the file; it closes idle ones
+//     after half a minute.
 //  7. A shard file is never truncated. It is removed by unlink(2) with the exclusive locks of
 //     evict.lock and of the file itself, so no process has it open. If another program truncates
 //     it, its mappings fault, and a fault becomes a miss (see shard.Guard).
@@ -161,8 +162,8 @@
 //
 // A writer adds to its own word, and then to the sum of all by compare-and-swap unless that would
 // exceed the limit. For decoded bytes it does so with the words of decoded files too, below
-// [Options].DecodedLimit. At the limit one process scans all files, corrects the sum (their bytes on the
-// disk, and the words of living processes), and removes superseded versions of shards first,
+// [Options].DecodedLimit. At the limit one process scans all files, corrects the sum (their bytes
+// on the disk, and the words of living processes), and removes superseded versions of shards first,
 // then decoded files, and then shards, of each the least recently used first. Shards go as far as
 // the policy allows: [Keep] evicts a shard when its time is over, [LRU] any that is not in use.
 // Decoded files go for a shard whenever they are not in use. For decoded bytes, which reach a limit

@@ -122,8 +122,8 @@ func (e *eviction) run(all []found) error {
 }
 
 // may says whether a file may go. Shards go by the policy, and never for decoded bytes, unless they
-// are superseded. Decoded bytes go at any time for those of shards, and for other decoded bytes when
-// their time is over or another version is in use.
+// are superseded. Decoded bytes go at any time for those of shards, and for other decoded bytes
+// when their time is over or another version is in use.
 func (e *eviction) may(f found) bool {
 	over := f.until.UnixNano() <= e.now
 	if f.decoded {

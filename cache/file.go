@@ -18,8 +18,8 @@ import (
 // errStale is a shard file that is not its key's: removed, cut, or written by another program.
 var errStale = errors.New("the shard file is not what it was")
 
-// A file is one open file of a shard, or of decoded bytes. It keeps the shared lock while it is open, which protects it from
-// eviction.
+// A file is one open file of a shard, or of decoded bytes. It keeps the shared lock while it is
+// open, which protects it from eviction.
 //
 // The header and the table are mapped, shared with all processes, and only touched inside
 // shard.Guard: the entries are read and written as atomic words. Everything else is read and

@@ -148,9 +148,10 @@ func TestHeader(t *testing.T) {
 	}
 }
 
-// TestDecodedKey: decoded bytes have a name and a header of their own, which follow from each other.
-// Older releases take them for shard files of another shard: they count them, evict them when they
-// were not used for long, and do not take them for leftovers or for newer versions of the shard.
+// TestDecodedKey: decoded bytes have a name and a header of their own, which follow from each
+// other. Older releases take them for shard files of another shard: they count them, evict them
+// when they were not used for long, and do not take them for leftovers or for newer versions of the
+// shard.
 func TestDecodedKey(t *testing.T) {
 	store := &mem.Store{}
 	s := shard.Shard{URI: "mem://a/b", Size: 10, Version: "1"}

@@ -54,8 +54,8 @@ func (l fileLayout) head() int64 {
 
 func (l fileLayout) file() int64 { return l.data + l.size }
 
-// headerVersion is what a header holds as the version: that of decoded bytes begins with the size of
-// the shard, which their size does not tell.
+// headerVersion is what a header holds as the version: that of decoded bytes begins with the size
+// of the shard, which their size does not tell.
 func (k key) headerVersion() string {
 	if k.decoded() {
 		return k.versionText()

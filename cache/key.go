@@ -93,8 +93,8 @@ const hashDigits = 24
 // shardName tells files of shards from leftovers, by the last part of their path.
 var shardName = regexp.MustCompile(`^[0-9a-f]{24}-[0-9a-f]{24}$`)
 
-// familyOf is the part of a shard file's name that the files of all versions of one shard share, and
-// versionOf the part that only those of one version do.
+// familyOf is the part of a shard file's name that the files of all versions of one shard share,
+// and versionOf the part that only those of one version do.
 func familyOf(name string) string {
 	family := path.Base(name)[:hashDigits]
 	if isDecoded(name) {

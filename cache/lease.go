@@ -215,7 +215,6 @@ func (c *Cache) verifyMapped(x *file, first int64, entries []entry, all []byte) 
 		}
 		run := x.run(block, e)
 		if !check.verify(block, e, all[run.Off:run.End()]) {
-			x.setVerified(block, 0)
 			return errors.ErrUnsupported
 		}
 		x.setVerified(block, e)

@@ -133,7 +133,8 @@ func (k *killer) kill(i int) {
 	}
 }
 
-// flip changes one byte that a cache file holds: that of decoded bytes while no process has it open.
+// flip changes one byte that a cache file holds: that of decoded bytes while no process has it
+// open.
 func (k *killer) flip() {
 	paths, err := filepath.Glob(filepath.Join(k.run.Dir, formatDir, "*", "*-*"))
 	if err != nil || len(paths) == 0 {

@@ -78,9 +78,15 @@ func TestReadAhead(t *testing.T) {
 	}
 	stopped, cancel := context.WithCancel(t.Context())
 	cancel()
-	d.ReadAhead(stopped, []shard.Span{{Off: mid, N: held}})
+	for range 20 {
+		d.ReadAhead(stopped, []shard.Span{{Off: mid, N: held}})
+	}
 	if n := pagesInMemory(t, all); n != 0 {
 		t.Errorf("%d pages were read for a reader that has given up", n)
+	}
+	passThrough(stopped, all, shard.Span{Off: mid, N: held})
+	if n := pagesInMemory(t, all[mid+aheadBytes+1<<20:]); n != 0 {
+		t.Errorf("%d pages were read behind the window in which a reader gave up", n)
 	}
 	d.ReadAhead(t.Context(), []shard.Span{{Off: 0, N: 100}, {Off: mid, N: 12 << 20}, {Off: size, N: 10}, {Off: -1, N: 5}})
 	if n, want := pagesInMemory(t, all[mid:mid+held]), (held+os.Getpagesize()-1)/os.Getpagesize(); n != want {
@@ -95,7 +101,8 @@ func TestReadAhead(t *testing.T) {
 	expectDecoded(t, d, s, mid, held)
 }
 
-// residentBytes is how much of a mapping this process has in its page tables; see proc_pid_pagemap(5).
+// residentBytes is how much of a mapping this process has in its page tables; see
+// proc_pid_pagemap(5).
 func residentBytes(t *testing.T, b []byte) (n int64) {
 	t.Helper()
 	f, err := os.Open("/proc/self/pagemap")
@@ -116,7 +123,7 @@ func residentBytes(t *testing.T, b []byte) (n int64) {
 	return n
 }
 
-// TestReadAheadMapsLittle: no more than a window of what is read is mapped at a time.
+// TestReadAheadMapsLittle: at most a window of the bytes is mapped at a time.
 func TestReadAheadMapsLittle(t *testing.T) {
 	const size = 24 << 20
 	s := originShard(1, "v1", 1000)

@@ -2,8 +2,8 @@ package cache
 
 import "time"
 
-// An Entry is what a cache directory holds of one shard version: of its own bytes, or of those that
-// were decoded of it.
+// An Entry is what a cache directory holds of one shard version: of its own bytes, or of decoded
+// ones.
 type Entry struct {
 	URI       string    `json:"uri"`
 	Size      int64     `json:"size"` // of the whole shard, or of the space of its decoded bytes

@@ -23,8 +23,8 @@ type found struct {
 
 func (f found) room() room { return room{f.allocated, f.decoded} }
 
-// inOrder is the order of eviction: superseded versions first, then decoded bytes, which can be made
-// again, and then shards; of each those used longest ago.
+// inOrder is the order of eviction: superseded versions first, then decoded bytes, which can be
+// made again, and then shards; of each those used longest ago.
 func inOrder(all []found) []found {
 	markSuperseded(all)
 	slices.SortFunc(all, func(a, b found) int {
@@ -44,8 +44,8 @@ func trueFirst(a, b bool) int {
 	return 1
 }
 
-// markSuperseded finds the versions of a shard that were used before another one of it. A use of its
-// decoded bytes is a use of the version.
+// markSuperseded finds the versions of a shard that were used before another one of it. A use of
+// its decoded bytes is a use of the version.
 func markSuperseded(all []found) {
 	versions, latest := map[string]time.Time{}, map[string]time.Time{}
 	for _, f := range all {

@@ -101,8 +101,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestFullDiskDecoded: decoded bytes that fill a disk are no error of a reader: what is held is
-// lent, and the rest is not kept.
+// TestFullDiskDecoded: when decoded bytes fill a disk, what is held is lent and the rest is not
+// kept.
 func TestFullDiskDecoded(t *testing.T) {
 	const size = 6 << 20
 	var said complaints

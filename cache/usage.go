@@ -49,8 +49,9 @@ func (a *amount) add(r room) {
 var errSlots = errors.New("too many processes use the cache directory")
 
 // usage is the account of a cache directory that all its processes share: bytes that lie on the
-// disk or are about to, and those of decoded files among them. Each process also notes what it is about to write in a slot that it locks,
-// so that the kernel tells which notes are of processes that were killed.
+// disk or are about to, and those of decoded files among them. Each process also notes what it is
+// about to write in a slot that it locks, so that the kernel tells which notes are of processes
+// that were killed.
 //
 // Counts live in a shared mapping; each method returns an error instead of faulting when the file
 // under it was cut.
