@@ -318,13 +318,6 @@ func lendAnything(o shard.Object, s shard.Shard, n int64) error {
 	return err
 }
 
-func sameBytes(a, b []byte) error {
-	if !bytes.Equal(a, b) {
-		return errWrong
-	}
-	return nil
-}
-
 func truncate(t *testing.T, path string, n int64) {
 	t.Helper()
 	if err := os.Truncate(path, n); err != nil {

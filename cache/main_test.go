@@ -215,6 +215,13 @@ func expectLease(t testing.TB, o shard.Object, all []byte, off, n int) {
 	}
 }
 
+func sameBytes(a, b []byte) error {
+	if !bytes.Equal(a, b) {
+		return errWrong
+	}
+	return nil
+}
+
 // flipByte changes bits of one byte of a file.
 func flipByte(t testing.TB, f *os.File, off int64, bits byte) {
 	t.Helper()
