@@ -23,8 +23,8 @@ func filledDecoded(t *testing.T) (dir string) {
 	return dir
 }
 
-// TestMaintainDecoded: decoded bytes are listed, counted, verified and removed apart from shards.
-func TestMaintainDecoded(t *testing.T) {
+// TestListDecoded: decoded bytes are listed and counted apart from shards.
+func TestListDecoded(t *testing.T) {
 	dir := filledDecoded(t)
 	all, err := List(t.Context(), dir)
 	if err != nil || len(all) != 5 {
@@ -47,6 +47,15 @@ func TestMaintainDecoded(t *testing.T) {
 	if err != nil || space.Shards != 2 || space.Decoded != 3 || space.DecodedBytes < 3*mega/2 || space.DecodedBytes > 2*mega || space.Bytes < space.DecodedBytes+2*mega {
 		t.Errorf("%+v, %v", space, err)
 	}
+}
+
+// TestVerifyDecoded: decoded bytes are verified, and a damaged block is dropped.
+func TestVerifyDecoded(t *testing.T) {
+	dir := filledDecoded(t)
+	all, err := List(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if r, err := Verify(t.Context(), dir, nil); err != nil || r.Bad != 0 || r.Shards != 2 || r.Decoded != 3 || r.Bytes != 2*mega+3*mega/2 {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -68,6 +77,11 @@ func TestMaintainDecoded(t *testing.T) {
 	if r, err := Verify(t.Context(), dir, nil); err != nil || r.Bad != 0 || r.Bytes != 2*mega+3*mega/2-blockSize {
 		t.Errorf("the second time: %+v, %v", r, err)
 	}
+}
+
+// TestClearDecoded: decoded bytes are removed alone, except those in use.
+func TestClearDecoded(t *testing.T) {
+	dir := filledDecoded(t)
 	c := openTest(t, Options{Dir: dir, DecodedLimit: 1 << 30})
 	s := originShard(1, "v1", mega)
 	d := openDecoded(t, c, s, 2*mega)

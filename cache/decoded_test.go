@@ -81,42 +81,46 @@ func TestDecoded(t *testing.T) {
 	if err := readRight(openShard(t, c, source, s), s, []shard.Range{{P: make([]byte, 1000)}}); err != nil {
 		t.Error(err)
 	}
-	check := func(d *Decoded) {
-		t.Helper()
-		for _, h := range []struct{ off, most, want int64 }{
-			{0, size, 0},
-			{2 * blockSize, size, 23*blockSize + 10},
-			{2 * blockSize, 100, 100},
-			{24 * blockSize, blockSize, blockSize},
-			{25 * blockSize, size, 10},
-			{26 * blockSize, size, 0},
-			{99 * blockSize, size, blockSize},
-			{size, 10, 0},
-			{-blockSize, 10, 0},
-		} {
-			if got := d.Held(h.off, h.most); got != h.want {
-				t.Errorf("%d bytes are held from byte %d on, up to %d; want %d", got, h.off, h.most, h.want)
-			}
-		}
-		expectDecoded(t, d, s, 2*blockSize, 23*blockSize+10)
-		expectDecoded(t, d, s, 3*blockSize+5, 100)
-		expectDecoded(t, d, s, 99*blockSize, blockSize)
-		for _, off := range []int64{0, blockSize, 25*blockSize + 1, size, -1} {
-			if _, err := d.Lend(off, 10); !errors.Is(err, errors.ErrUnsupported) {
-				t.Errorf("byte %d: %v", off, err)
-			}
-		}
-	}
-	check(d)
+	checkHoles(t, d, s)
 	settle(t, c)
 	if st := c.Stats(); st.DecodedFilledBytes != 24*blockSize+10 || st.FilledBytes != 1000 || st.Dropped != 0 || st.Hits != 0 {
 		t.Errorf("%+v", st)
 	}
 	closeTest(t, c)
 	next := openTest(t, Options{Dir: dir, DecodedLimit: 1 << 30})
-	check(openDecoded(t, next, s, size))
+	checkHoles(t, openDecoded(t, next, s, size), s)
 	if st := next.Stats(); st.DecodedHitBytes != 24*blockSize+10+100 || st.HitBytes != 0 {
 		t.Errorf("%+v", st)
+	}
+}
+
+// checkHoles looks at a space of 100 blocks that holds blocks 2 to 24, ten bytes of the next, and the
+// last.
+func checkHoles(t *testing.T, d *Decoded, s shard.Shard) {
+	t.Helper()
+	const size = 100 * blockSize
+	for _, h := range []struct{ off, most, want int64 }{
+		{0, size, 0},
+		{2 * blockSize, size, 23*blockSize + 10},
+		{2 * blockSize, 100, 100},
+		{24 * blockSize, blockSize, blockSize},
+		{25 * blockSize, size, 10},
+		{26 * blockSize, size, 0},
+		{99 * blockSize, size, blockSize},
+		{size, 10, 0},
+		{-blockSize, 10, 0},
+	} {
+		if got := d.Held(h.off, h.most); got != h.want {
+			t.Errorf("%d bytes are held from byte %d on, up to %d; want %d", got, h.off, h.most, h.want)
+		}
+	}
+	expectDecoded(t, d, s, 2*blockSize, 23*blockSize+10)
+	expectDecoded(t, d, s, 3*blockSize+5, 100)
+	expectDecoded(t, d, s, 99*blockSize, blockSize)
+	for _, off := range []int64{0, blockSize, 25*blockSize + 1, size, -1} {
+		if _, err := d.Lend(off, 10); !errors.Is(err, errors.ErrUnsupported) {
+			t.Errorf("byte %d: %v", off, err)
+		}
 	}
 }
 
