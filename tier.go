@@ -80,7 +80,7 @@ func (s *source) tier() rowgroup.Tier {
 		}
 		scheme, _ := shard.SplitScheme(of.URI)
 		if store := s.drivers[scheme]; c != nil && store != nil {
-			if d := c.OpenDecoded(store, of, size); d != nil {
+			if d := c.OpenDecoded(store, of, form, size); d != nil {
 				return d
 			}
 		}

@@ -15,7 +15,7 @@ func (r childRun) keepAll(c *Cache, source *origin) error {
 	random := rand.New(rand.NewPCG(r.Seed, 0))
 	for i := range r.Shards {
 		s := originShard(i, "v0", r.Size)
-		d := c.OpenDecoded(source, s, r.Decoded)
+		d := c.OpenDecoded(source, s, "form", r.Decoded)
 		for off := int64(0); off < r.Decoded; {
 			n := min(blockSize*(1+random.Int64N(30)), r.Decoded-off)
 			if err := d.Keep(context.Background(), off, decodedTruth(s, off, n)); err != nil {
@@ -32,7 +32,7 @@ func (r childRun) keepAll(c *Cache, source *origin) error {
 func (r childRun) keepForever(c *Cache, source *origin, random *rand.Rand) error {
 	for {
 		s := originShard(random.IntN(r.Shards), fmt.Sprintf("v%d", time.Now().Unix()/2%3), r.Size)
-		if err := stepDecoded(c.OpenDecoded(source, s, r.Decoded), s, random); err != nil {
+		if err := stepDecoded(c.OpenDecoded(source, s, "form", r.Decoded), s, random); err != nil {
 			return err
 		}
 		if random.IntN(2) == 0 {

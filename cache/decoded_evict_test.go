@@ -109,7 +109,7 @@ func TestShardsEvictDecoded(t *testing.T) {
 
 func fileNameOf(c *Cache, i int) string {
 	s := originShard(i, "v1", mega)
-	k, _ := decodedKeyOf(&origin{}, s, mega)
+	k, _ := decodedKeyOf(&origin{}, s, "form", mega)
 	return c.root.Path() + "/" + k.name
 }
 

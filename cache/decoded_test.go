@@ -19,7 +19,7 @@ func decodedTruth(s shard.Shard, off, n int64) []byte {
 // openDecoded opens what is decoded of a shard.
 func openDecoded(t testing.TB, c *Cache, s shard.Shard, size int64) *Decoded {
 	t.Helper()
-	d := c.OpenDecoded(&origin{}, s, size)
+	d := c.OpenDecoded(&origin{}, s, "form", size)
 	if d == nil {
 		t.Fatal("nothing decoded is kept")
 	}
@@ -136,12 +136,12 @@ func TestNothingDecoded(t *testing.T) {
 		size int64
 	}{"no version": {originShard(1, "", 1000), 1000}, "no bytes": {s, 0}, "too many": {s, maxSize + 1}} {
 		t.Run(name, func(t *testing.T) {
-			if c.OpenDecoded(&origin{}, x.s, x.size) != nil {
+			if c.OpenDecoded(&origin{}, x.s, "form", x.size) != nil {
 				t.Error("it is kept")
 			}
 		})
 	}
-	if openTest(t, Options{Dir: dir}).OpenDecoded(&origin{}, s, 1000) != nil {
+	if openTest(t, Options{Dir: dir}).OpenDecoded(&origin{}, s, "form", 1000) != nil {
 		t.Error("a cache without a limit for it lends what is there")
 	}
 }

@@ -47,8 +47,8 @@
 //	v1/evict.lock             locked exclusively, by flock(2), while shard files are removed
 //	v1/a/ab…-…                one shard at one version: 24 hexadecimal digits of SHA-256 of its address, a dash, and as many of
 //	                          its size in decimal, a zero byte and its version; a is the first digit
-//	v1/da/…-…                 what is decoded of it: the first 24 digits backwards, the dash and the other 24; a is the first
-//	                          digit of the shard's file
+//	v1/da-form/…-…            what is decoded of it in a form: the first 24 digits backwards, the dash and the other 24; a is the
+//	                          first digit of the shard's file
 //	v1/a/ab…-….new-*          a shard file in the making, on file systems without unnamed files; leftovers of killed processes
 //	                          are removed after a minute, as are those of v1/try-*
 //
@@ -106,13 +106,13 @@
 //	offset  bytes      what
 //	0       8          "SFDECOD1"
 //	8       8          size of the space of decoded bytes
-//	64+U    V          size of the shard in decimal, a zero byte, its version, and zeros up to H
+//	64+U    V          form, a zero byte, size of the shard in decimal, a zero byte, its version, and zeros up to H
 //	D       size       decoded bytes, holes where nothing was written
 //
 // The cache does not know what the bytes mean. Who decodes the shard lays them out, so that places
 // follow from its version, and begins each piece with a block: a run begins with its block, and
-// what a word says of another run is damage. Two layouts must differ in their size: a file of
-// another size is stale.
+// what a word says of another run is damage. Two layouts must differ in their form; a file of the
+// same form and another size is stale.
 //
 // # Protocol
 //

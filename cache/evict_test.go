@@ -129,7 +129,7 @@ func TestOrderOfDecoded(t *testing.T) {
 		k := shards[i]
 		k.name = nameOf(k)
 		d := k
-		d.size, d.shardSize = 99, k.size
+		d.size, d.shardSize, d.form = 99, k.size, "form"
 		d.name = nameOf(d)
 		for j, k := range []key{k, d} {
 			all = append(all, found{name: k.name, decoded: isDecoded(k.name), stamp: stamp{used: time.Unix(used[j], 0)}})

@@ -112,7 +112,7 @@ func TestHeader(t *testing.T) {
 		{uri: "s3://" + strings.Repeat("long", 1000), version: strings.Repeat("v", 300), size: maxSize},
 		{uri: strings.Repeat("u", maxName), version: strings.Repeat("v", maxName), size: 70_000},
 		{uri: "", version: "v", size: 1},
-		{uri: "s3://bucket/a", version: "etag", size: 1 << 30, shardSize: 12345},
+		{uri: "s3://bucket/a", version: "etag", size: 1 << 30, shardSize: 12345, form: "f-1"},
 	} {
 		t.Run(fmt.Sprint(len(k.uri), " and ", len(k.version), " bytes"), func(t *testing.T) {
 			b := encodeHeader(k)
@@ -156,7 +156,7 @@ func TestDecodedKey(t *testing.T) {
 	store := &mem.Store{}
 	s := shard.Shard{URI: "mem://a/b", Size: 10, Version: "1"}
 	plain, _ := keyOf(store, s)
-	k, ok := decodedKeyOf(store, s, 1000)
+	k, ok := decodedKeyOf(store, s, "cols-1", 1000)
 	if !ok || !isDecoded(k.name) || isDecoded(plain.name) || plain.decoded() || !k.decoded() {
 		t.Fatalf("%+v, %+v", plain, k)
 	}
@@ -166,8 +166,16 @@ func TestDecodedKey(t *testing.T) {
 	if base := path.Base(k.name); !shardName.MatchString(base) || base[:hashDigits] == familyOf(plain.name) {
 		t.Errorf("an older release takes %s for a leftover, or for another version of %s", k.name, plain.name)
 	}
-	if other, _ := decodedKeyOf(store, s, 2000); other.name != k.name {
+	if other, _ := decodedKeyOf(store, s, "cols-1", 2000); other.name != k.name {
 		t.Error("a space of another size has another name")
+	}
+	if other, _ := decodedKeyOf(store, s, "cols-2", 1000); other.name == k.name || familyOf(other.name) != familyOf(k.name) || versionOf(other.name) != versionOf(k.name) {
+		t.Errorf("another form has the name %s", other.name)
+	}
+	for _, form := range []string{"", "a/b", "..", "a b", strings.Repeat("x", maxForm+1)} {
+		if _, ok := decodedKeyOf(store, s, form, 1000); ok {
+			t.Errorf("%q is taken for a form", form)
+		}
 	}
 	got, err := parseHeader(encodeHeader(k))
 	if got.name = nameOf(got); err != nil || got != k {
@@ -176,7 +184,7 @@ func TestDecodedKey(t *testing.T) {
 	if sameHeader(encodeHeader(k), encodeHeader(plain)) {
 		t.Error("the headers are the same")
 	}
-	for _, version := range []string{"", "1", "x\x001", "-1\x001", "0\x001", "99999999999999\x001"} {
+	for _, version := range []string{"", "1", "f\x00x\x001", "f\x00-1\x001", "f\x000\x001", "f\x0099999999999999\x001", "\x001\x001", "/\x001\x001", "1\x001"} {
 		t.Run(fmt.Sprintf("%q", version), func(t *testing.T) {
 			b := encodeHeader(key{uri: "mem://a", version: version, size: 10})
 			copy(b, magicOf)
@@ -189,7 +197,7 @@ func TestDecodedKey(t *testing.T) {
 }
 
 func FuzzHeader(f *testing.F) {
-	f.Add(encodeHeader(key{uri: "s3://bucket/a", version: "v", size: 100, shardSize: 7}))
+	f.Add(encodeHeader(key{uri: "s3://bucket/a", version: "v", size: 100, shardSize: 7, form: "x"}))
 	f.Add(encodeHeader(key{uri: "s3://bucket/a", version: "v", size: 100}))
 	f.Add([]byte(magic))
 	f.Add(bytes.Repeat([]byte{0xff}, headerPage))

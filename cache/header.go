@@ -54,11 +54,11 @@ func (l fileLayout) head() int64 {
 
 func (l fileLayout) file() int64 { return l.data + l.size }
 
-// headerVersion is what a header holds as the version: that of decoded bytes begins with the size
-// of the shard, which their size does not tell.
+// headerVersion is what a header holds as the version: that of decoded bytes begins with their form
+// and the size of the shard, which their size does not tell.
 func (k key) headerVersion() string {
 	if k.decoded() {
-		return k.versionText()
+		return k.form + "\x00" + k.versionText()
 	}
 	return k.version
 }
@@ -116,19 +116,21 @@ func parseHeader(b []byte) (key, error) {
 		size:    int64(size),
 	}
 	if string(b[:len(magic)]) == magicOf {
-		return k.parseVersionText()
+		return k.parseHeaderVersion()
 	}
 	return k, nil
 }
 
-// parseVersionText finds the shard's size and version in the version of decoded bytes.
-func (k key) parseVersionText() (key, error) {
-	size, version, ok := strings.Cut(k.version, "\x00")
+// parseHeaderVersion finds the form, and the shard's size and version, in the version of decoded
+// bytes.
+func (k key) parseHeaderVersion() (key, error) {
+	form, text, _ := strings.Cut(k.version, "\x00")
+	size, version, ok := strings.Cut(text, "\x00")
 	n, err := strconv.ParseInt(size, 10, 64)
-	if !ok || err != nil || n <= 0 || n > maxSize {
+	if !ok || err != nil || n <= 0 || n > maxSize || len(form) > maxForm || !formName.MatchString(form) {
 		return key{}, errHeader
 	}
-	k.shardSize, k.version = n, version
+	k.shardSize, k.version, k.form = n, version, form
 	return k, nil
 }
 

@@ -23,7 +23,8 @@ type key struct {
 	version   string
 	size      int64  // of the shard, or of the space of its decoded bytes
 	shardSize int64  // of the shard whose decoded bytes they are; 0 for a shard's own
-	name      string // of the file, below the directory: "a/ab…-…", or "da/…-…" for decoded bytes
+	form      string // of decoded bytes: what they are of the shard, a name of at most maxForm letters, digits and dashes
+	name      string // of the file, below the directory: "a/ab…-…", or "da-form/…-…" for decoded bytes
 }
 
 func (k key) decoded() bool { return k.shardSize != 0 }
@@ -39,15 +40,20 @@ func keyOf(store shard.Store, s shard.Shard) (k key, ok bool) {
 	return k, true
 }
 
-// decodedKeyOf is the key of size bytes that are decoded of a shard.
-func decodedKeyOf(store shard.Store, s shard.Shard, size int64) (k key, ok bool) {
+// maxForm is the longest name of a form.
+const maxForm = 32
+
+var formName = regexp.MustCompile(`^[0-9A-Za-z-]+$`)
+
+// decodedKeyOf is the key of size bytes that are decoded of a shard in a form.
+func decodedKeyOf(store shard.Store, s shard.Shard, form string, size int64) (k key, ok bool) {
 	k, ok = keyOf(store, s)
-	if !ok || size <= 0 || size > maxSize {
+	if !ok || size <= 0 || size > maxSize || len(form) > maxForm || !formName.MatchString(form) {
 		return k, false
 	}
-	k.shardSize, k.size = k.size, size
+	k.shardSize, k.size, k.form = k.size, size, form
 	k.name = nameOf(k)
-	return k, len(k.versionText()) <= maxName
+	return k, len(k.headerVersion()) <= maxName
 }
 
 // versionText tells the versions of a shard apart. Its hash is in the names of their files.
@@ -59,7 +65,7 @@ func nameOf(k key) string {
 	family := hash96(k.uri)
 	dir := family[:1]
 	if k.decoded() {
-		dir, family = decodedMark+dir, reversed(family)
+		dir, family = decodedMark+dir+"-"+k.form, reversed(family)
 	}
 	return dir + "/" + family + "-" + hash96(k.versionText())
 }
@@ -70,7 +76,7 @@ const decodedMark = "d"
 // isDecoded tells the files of decoded bytes from shard files, by their names.
 func isDecoded(name string) bool {
 	dir := path.Dir(name)
-	return len(dir) == 2 && strings.HasPrefix(dir, decodedMark)
+	return len(dir) > 3 && strings.HasPrefix(dir, decodedMark) && dir[2] == '-'
 }
 
 // reversed is the family in the name of a decoded file. Releases that do not know these files take

@@ -84,7 +84,7 @@ func (m *model) step(random *rand.Rand) error {
 	case 2:
 		return m.cancelled(c, s, ranges, random)
 	}
-	if d := c.OpenDecoded(m.source, s, modelSize*2); d != nil && random.IntN(2) == 0 {
+	if d := c.OpenDecoded(m.source, s, "form", modelSize*2); d != nil && random.IntN(2) == 0 {
 		return stepDecoded(d, s, random)
 	}
 	o, err := c.Wrap(m.source).Open(m.t.Context(), s)

@@ -29,7 +29,7 @@ func TestCacheDecoded(t *testing.T) {
 	if _, err := c.Fill(t.Context(), &store, s[0], []shard.Span{{N: 1 << 20}}, nil); err != nil {
 		t.Fatal(err)
 	}
-	d := c.OpenDecoded(&store, s[0], 4<<20)
+	d := c.OpenDecoded(&store, s[0], "form", 4<<20)
 	if err := d.Keep(t.Context(), 1<<20, make([]byte, 2<<20)); err != nil {
 		t.Fatal(err)
 	}
