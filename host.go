@@ -63,15 +63,12 @@ func (h *Host) hotOf(bytes int64) *rowgroup.Hot {
 // be short and another's long.
 const keepAtLeast = 24 * time.Hour
 
-// keep lets caches, of which some may be nil, keep what they hold until the next epoch has used it.
-func (h *Host) keep(took time.Duration, caches ...*cache.Cache) {
+// keep lets a cache keep what it holds until the next epoch has used it.
+func (h *Host) keep(c *cache.Cache, took time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.longest = max(h.longest, took)
-	for _, c := range caches {
-		if c != nil {
-			c.KeepFor(max(keepAtLeast, 2*h.longest))
-		}
+	if h.longest = max(h.longest, took); c != nil {
+		c.KeepFor(max(keepAtLeast, 2*h.longest))
 	}
 }
 

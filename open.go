@@ -73,8 +73,8 @@ func (h *Host) Open(ctx context.Context, s Spec, e Events) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.Hot, o.StoreMemory, o.Tier, o.TierLimit = from.hot, from.memory, from.tier(), from.keeps
-	if s.NoteLanes && from.cache != nil {
+	o.Hot, o.StoreMemory, o.Tier, o.TierLimit = from.hot, from.memory, from.tier(), from.keeps()
+	if s.NoteLanes && from.cache != nil && AnyRemote(s.AllAddresses()) {
 		o.LaneDir = places.Lanes
 	}
 	through := sync.OnceFunc(from.throughCache)
@@ -167,7 +167,7 @@ func (d *Dataset) Cache() (c *cache.Cache, dir string) { return d.source.cache, 
 
 // EpochTook says how long an epoch was, so that the cache keeps what it holds until the next one
 // has used it.
-func (d *Dataset) EpochTook(took time.Duration) { d.host.keep(took, d.source.cache, d.source.local) }
+func (d *Dataset) EpochTook(took time.Duration) { d.host.keep(d.source.cache, took) }
 
 // KeepManifest keeps the list of shards, so that a resume can say how they differ, or finish the
 // old list.

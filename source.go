@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -34,8 +33,7 @@ type source struct {
 	drivers      shard.Stores // without the cache
 	cache        *cache.Cache // nil: none
 	dir          string       // of the cache
-	local        *cache.Cache // of what is decoded of files of this machine; nil: nothing
-	keeps        int64        // bytes of decoded columns that the caches take
+	local        bool         // what is decoded of files of this machine is kept there too
 	hot          *rowgroup.Hot
 	memory       int64 // bytes of a stream's memory that all this may hold
 }
@@ -60,10 +58,8 @@ func (h *Host) connect(s Spec, e Events) (*source, error) {
 		return nil, err
 	}
 	from := &source{drivers: drivers, Stores: maps.Clone(drivers)}
-	if err := h.connectLocal(s, from, e); err != nil {
-		return nil, errors.Join(err, drivers.Close())
-	}
-	if s.NoCache || !AnyRemote(s.AllAddresses()) {
+	remote := !s.NoCache && AnyRemote(s.AllAddresses())
+	if from.local = s.keepsLocal(); !remote && !from.local {
 		return from, nil
 	}
 	from.dir = s.Places().Root
@@ -71,27 +67,15 @@ func (h *Host) connect(s Spec, e Events) (*source, error) {
 		return nil, errors.Join(err, drivers.Close())
 	}
 	if from.cache != nil {
-		from.memory += s.part(pendingPart, leastPending, mostPending)
-		from.keeps += from.cache.DecodedLimit()
+		from.memory = s.part(pendingPart, leastPending, mostPending)
+	}
+	if !remote {
+		return from, nil
 	}
 	hot := s.part(hotPart, leastHot, mostHot)
 	from.hot = h.hotOf(hot)
 	from.memory += hot
 	return from, nil
-}
-
-// connectLocal opens the cache of what is decoded of files of this machine, where it is wanted.
-func (h *Host) connectLocal(s Spec, from *source, e Events) (err error) {
-	if !s.keepsLocal() {
-		return nil
-	}
-	root := s.Places().Root
-	if from.local, err = h.cacheIn(filepath.Join(root, decodedDir), func() (*cache.Cache, error) { return s.openLocalTier(root, e) }); err != nil {
-		return err
-	}
-	from.memory += s.part(pendingPart, leastPending, mostPending)
-	from.keeps += from.local.DecodedLimit()
-	return nil
 }
 
 // throughCache puts the cache around the stores of servers, once around each though several schemes
@@ -118,18 +102,14 @@ func (s *source) throughCache() {
 func (s Spec) openCache(dir string, e Events) (*cache.Cache, error) {
 	if dir == "" {
 		none := &spelledError{text: fmt.Sprintf("neither %s nor HOME is set", dirVariable)}
-		if s.RequireCache {
+		if s.RequireCache || s.keepsLocal() {
 			none.text = "there is no place for a cache: " + none.text + " ({CacheDir} names a directory on a local disk)"
 			return nil, none
 		}
 		e.note("reading without a cache on disk: %s", none.text)
 		return nil, nil
 	}
-	limit, err := s.CacheLimitIn(dir)
-	decoded := int64(0)
-	if err == nil {
-		decoded, err = s.DecodedLimitIn(dir, limit)
-	}
+	limit, decoded, err := s.limitsIn(dir)
 	if wrong := (*OptionError)(nil); errors.As(err, &wrong) {
 		return nil, err
 	}
@@ -145,7 +125,7 @@ func (s Spec) openCache(dir string, e Events) (*cache.Cache, error) {
 	switch {
 	case err == nil:
 		return c, nil
-	case s.RequireCache, s.CacheDir != "" && !errors.Is(err, cache.ErrNoRoom):
+	case s.RequireCache, s.keepsLocal(), s.CacheDir != "" && !errors.Is(err, cache.ErrNoRoom):
 		return nil, elsewhere(err)
 	}
 	e.note("reading without a cache on disk: %v", err)

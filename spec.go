@@ -148,8 +148,7 @@ type Spec struct {
 
 	// DecodedLimit is the most to keep decoded on the local disk, so that later epochs need not
 	// decode again: as CacheLimit, or "0" for nothing. "" is what CacheLimit leaves for shards on
-	// servers, whose bytes come first, and nothing for files of this machine, of which decoded
-	// columns are kept below CacheDir where it is given.
+	// servers, whose bytes come first, and nothing for files of this machine.
 	DecodedLimit string `json:"decoded_limit"`
 
 	// NoteLanes notes beside the cache which lanes of the order this machine reads, for

@@ -2,9 +2,7 @@ package shardfeed
 
 import (
 	"errors"
-	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/shardfeed/shardfeed/cache"
@@ -14,23 +12,27 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-const decodedDir = "decoded" // below Places.Root: what is decoded of files of this machine
-
-// DecodedLimitIn is the most bytes of decoded columns that a cache in a directory would keep beside
-// the bytes of shards, within limit. 0 is none.
-func (s Spec) DecodedLimitIn(dir string, limit int64) (int64, error) {
+// limitsIn are the most bytes that a cache in a directory keeps, and the most of them that are
+// decoded columns, 0 being none. A decoded limit that is given wins over a default one of the cache.
+func (s Spec) limitsIn(dir string) (limit, decoded int64, err error) {
+	if limit, err = s.CacheLimitIn(dir); err != nil {
+		return 0, 0, err
+	}
 	text := strings.TrimSpace(s.DecodedLimit)
 	switch text {
 	case "":
-		return limit, nil
+		return limit, limit, nil
 	case "0":
-		return 0, nil
+		return limit, 0, nil
 	}
-	n, err := cache.ParseLimit(text, trusted.Nearest(dir))
+	decoded, err = cache.ParseLimit(text, trusted.Nearest(dir))
 	if err != nil && !errors.Is(err, cache.ErrNoRoom) {
 		err = &OptionError{Field: "DecodedLimit", Text: option.Literal(err.Error()) + `; "0" keeps none`, Err: err}
 	}
-	return min(n, limit), err
+	if s.CacheLimit == "" && s.env(limitVariable) == "" {
+		limit = max(limit, decoded)
+	}
+	return limit, min(decoded, limit), err
 }
 
 // keepsLocal says whether decoded columns of files of this machine are to be kept.
@@ -49,60 +51,39 @@ func (s Spec) anyLocal() bool {
 	return false
 }
 
-// openLocalTier opens the cache of what is decoded of files of this machine.
-func (s Spec) openLocalTier(root string, e Events) (*cache.Cache, error) {
-	if root == "" {
-		return nil, &spelledError{text: fmt.Sprintf("there is no place for decoded columns: neither %s nor HOME is set ({CacheDir} names a directory on a local disk)", dirVariable)}
-	}
-	dir := filepath.Join(root, decodedDir)
-	limit, err := cache.ParseLimit(strings.TrimSpace(s.DecodedLimit), trusted.Nearest(dir))
-	if err != nil {
-		return nil, elsewhere(fmt.Errorf("decoded columns in %s: %w", dir, err))
-	}
-	c, err := cache.Open(cache.Options{
-		Dir: dir, Limit: limit, DecodedLimit: limit, Policy: s.policy(), Pending: s.part(pendingPart, leastPending, mostPending), Events: e.ofCache(),
-	})
-	if err != nil {
-		return nil, elsewhere(fmt.Errorf("decoded columns in %s: %w", dir, err))
-	}
-	return c, nil
-}
-
 // tier is what is kept decoded of shards; nil where nothing is.
 func (s *source) tier() rowgroup.Tier {
-	if s.local == nil && s.cache == nil {
+	if s.cache == nil || s.cache.DecodedLimit() == 0 {
 		return nil
 	}
 	return func(of shard.Shard, form string, size int64) rowgroup.TierFile {
-		c := s.local
-		if IsRemote(of.URI) {
-			c = s.cache
-		}
 		scheme, _ := shard.SplitScheme(of.URI)
-		if store := s.drivers[scheme]; c != nil && store != nil {
-			if d := c.OpenDecoded(store, of, form, size); d != nil {
-				return d
-			}
+		store := s.drivers[scheme]
+		if store == nil || !s.local && !IsRemote(of.URI) {
+			return nil
+		}
+		if d := s.cache.OpenDecoded(store, of, form, size); d != nil {
+			return d
 		}
 		return nil
 	}
+}
+
+// keeps is how many bytes of decoded columns the cache takes.
+func (s *source) keeps() int64 {
+	if s.cache == nil {
+		return 0
+	}
+	return s.cache.DecodedLimit()
 }
 
 // validateDecoded checks the limit of decoded columns.
 func (s Spec) validateDecoded(p *option.List) {
-	_, err := s.DecodedLimitIn(os.TempDir(), 1<<62)
-	if wrong := (*OptionError)(nil); errors.As(err, &wrong) {
+	_, _, err := s.limitsIn(os.TempDir())
+	if wrong := (*OptionError)(nil); errors.As(err, &wrong) && wrong.Field == "DecodedLimit" {
 		p.Join(err)
 	}
 	if s.NoCache && s.DecodedLimit != "" && strings.TrimSpace(s.DecodedLimit) != "0" {
 		p.Add("DecodedLimit", "needs a cache, and {NoCache} keeps nothing; leave one of the two out")
 	}
-}
-
-// DecodedDir is where decoded columns of files of this machine are kept; "" where none are.
-func (d *Dataset) DecodedDir() string {
-	if d.source.local == nil {
-		return ""
-	}
-	return filepath.Join(d.spec.Places().Root, decodedDir)
 }

@@ -173,7 +173,7 @@ func shopColumns(t *testing.T) (names []string) {
 // decodedFiles are the files of what is kept decoded below a directory.
 func decodedFiles(t *testing.T, dir string) (all []string) {
 	t.Helper()
-	found, err := filepath.Glob(filepath.Join(dir, decodedDir, "v1", "d*", "*"))
+	found, err := filepath.Glob(filepath.Join(dir, "v1", "d*", "*"))
 	if err != nil || len(found) == 0 {
 		t.Fatalf("%d files are kept decoded, %v", len(found), err)
 	}
@@ -261,9 +261,20 @@ func TestTierBesideStream(t *testing.T) {
 // TestDecodedLimit: what a limit says is taken, or refused with the field's name.
 func TestDecodedLimit(t *testing.T) {
 	dir := t.TempDir()
-	for text, want := range map[string]int64{"": 1 << 40, "0": 0, "2MiB": 2 << 20, "2000TiB": 1 << 40, " 1GiB ": 1 << 30} {
-		if n, err := (Spec{DecodedLimit: text}).DecodedLimitIn(dir, 1<<40); err != nil || n != want {
-			t.Errorf("%q is %d, %v", text, n, err)
+	t.Setenv(limitVariable, "")
+	for _, c := range []struct {
+		cache, decoded string
+		limit, want    int64
+	}{
+		{"1GiB", "", 1 << 30, 1 << 30},
+		{"1GiB", "0", 1 << 30, 0},
+		{"1GiB", "2MiB", 1 << 30, 2 << 20},
+		{"1GiB", " 3GiB ", 1 << 30, 1 << 30},
+		{"", "200TiB", 200 << 40, 200 << 40},
+	} {
+		s := Spec{CacheLimit: c.cache, DecodedLimit: c.decoded}
+		if limit, decoded, err := s.limitsIn(dir); err != nil || limit != c.limit || decoded != c.want {
+			t.Errorf("%q and %q are %d and %d, %v", c.cache, c.decoded, limit, decoded, err)
 		}
 	}
 	for _, s := range []Spec{{DecodedLimit: "much"}, {DecodedLimit: "200%"}, {DecodedLimit: "1GiB", NoCache: true}} {

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	keepShare   = 50 // a keeper takes one part in so many of the processors' time, unless one of them is idle
+	keepShare   = 100 // a keeper takes one part in so many of the processors' time, unless one of them is idle
 	keepLeast   = 4 << 20
 	keepMost    = 256 << 20
 	keepPending = 1 << 16 // row groups that wait for a keeper
@@ -95,14 +95,14 @@ func (k *keeper) keep(ctx context.Context, w *rowgroup.TierWriter, p place) {
 		return
 	}
 	cols, need := k.gains.columns(p.manifest, p.group), p.manifest.TierMemory(p.group)
-	if len(cols) == 0 || need > k.account.Reserved().Total() || !k.governor.enter(ctx) {
+	if len(cols) == 0 || need > k.account.Reserved().Total() || !k.governor.enter(ctx, need) {
 		return
 	}
 	began := time.Now()
 	k.account.Charge(mem.Decode, need)
 	image, err := keepGroup(ctx, w, p, cols)
 	k.account.Release(mem.Decode, need)
-	k.governor.leave(time.Since(began))
+	k.governor.leave(need, time.Since(began))
 	if err == nil {
 		k.gains.learn(p.manifest, image)
 	}
@@ -126,19 +126,24 @@ type governor struct {
 	worked time.Duration
 	meter  cores.IdleMeter
 	looked time.Time
-	free   bool // a processor is idle
+	free   bool    // a processor is idle
+	pace   float64 // nanoseconds of work for a byte of memory, as it was last
 }
 
 const (
-	idleEvery  = 100 * time.Millisecond
-	keepPause  = 20 * time.Millisecond
-	keepCredit = 200 * time.Millisecond // the most work that was not done and may be done at once
+	idleEvery = 100 * time.Millisecond
+	keepPause = 20 * time.Millisecond
+	firstPace = 8 // of the first work
 )
 
-// enter waits for a turn. It is false when ctx has ended.
-func (g *governor) enter(ctx context.Context) bool {
+// enter waits for a turn with work of so many bytes of memory: until it has been saved up, or a
+// processor is idle. It is false when ctx has ended.
+func (g *governor) enter(ctx context.Context, bytes int64) bool {
 	g.turn.Lock()
-	for !g.may() {
+	if g.pace == 0 {
+		g.pace = firstPace
+	}
+	for !g.may(time.Duration(g.pace * float64(bytes))) {
 		select {
 		case <-time.After(keepPause):
 		case <-ctx.Done():
@@ -149,8 +154,8 @@ func (g *governor) enter(ctx context.Context) bool {
 	return true
 }
 
-// may says whether there may be work now.
-func (g *governor) may() bool {
+// may says whether there may be work of about so much time now.
+func (g *governor) may(work time.Duration) bool {
 	now := time.Now()
 	if g.begun.IsZero() {
 		g.begun = now
@@ -160,14 +165,15 @@ func (g *governor) may() bool {
 		g.looked, g.free = now, ok && idle >= 1
 	}
 	allowed := now.Sub(g.begun) * time.Duration(cores.Number()) / keepShare
-	if allowed-g.worked > keepCredit {
-		g.begun = now.Add(-(g.worked + keepCredit) * keepShare / time.Duration(cores.Number()))
+	if saved := allowed - g.worked; saved > 2*work { // no more than for twice the work
+		g.begun = now.Add(-(g.worked + 2*work) * keepShare / time.Duration(cores.Number()))
 	}
-	return g.free || g.worked < allowed
+	return g.free || g.worked+work <= allowed
 }
 
 // leave ends a turn that took so long. What was worked while a processor was idle costs nothing.
-func (g *governor) leave(took time.Duration) {
+func (g *governor) leave(bytes int64, took time.Duration) {
+	g.pace = float64(took) / float64(max(1, bytes))
 	if !g.free {
 		g.worked += took
 	}

@@ -129,7 +129,17 @@ func (t *tierShard) find(group int, rows int64) *image {
 }
 
 // load reads the header of an image and verifies the whole.
-func (t *tierShard) load(group int, rows int64) (found *image) {
+func (t *tierShard) load(group int, rows int64) *image {
+	i := t.look(group)
+	if i != nil && (i.rows != rows || !t.verify(i)) {
+		t.file.Discard(t.places[group], i.head()+i.bytes)
+		return nil
+	}
+	return i
+}
+
+// look reads the header of an image that is held whole.
+func (t *tierShard) look(group int) *image {
 	place, end := t.places[group], t.places[group+1]
 	n := t.file.Held(place, imageHeader+nodeBytes*maxNodes)
 	if n < imageHeader {
@@ -147,10 +157,6 @@ func (t *tierShard) load(group int, rows int64) (found *image) {
 	}
 	i.place = place + i.head()
 	if t.file.Held(i.place, i.bytes) < i.bytes {
-		return nil
-	}
-	if i.rows != rows || !t.verify(&i) {
-		t.file.Discard(place, i.head()+i.bytes)
 		return nil
 	}
 	return &i

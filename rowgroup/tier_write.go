@@ -70,7 +70,25 @@ func (m *Manifest) Kept(g int) (Image, bool) {
 	if i == nil {
 		return Image{}, false
 	}
-	return Image{Rows: i.rows, Bytes: i.bytes, Decode: time.Duration(i.nanos)}, true
+	return i.image(), true
+}
+
+// HasImage is Kept without a look at more than the image's header.
+func (m *Manifest) HasImage(g int) (Image, bool) {
+	group := m.groups[g]
+	t := m.tierOf(int(group.Shard))
+	if t == nil || group.Rows == 0 {
+		return Image{}, false
+	}
+	i := t.look(int(group.RowGroup))
+	if i == nil || i.rows != group.Rows {
+		return Image{}, false
+	}
+	return i.image(), true
+}
+
+func (i *image) image() Image {
+	return Image{Rows: i.rows, Bytes: i.bytes, Decode: time.Duration(i.nanos)}
 }
 
 // Keepable are the positions of the columns that can be kept decoded of a row group.

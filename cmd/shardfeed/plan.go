@@ -75,6 +75,9 @@ when a node is lost or replaced.`,
 		}
 		show := func() error {
 			object, text := planObject(p, chosen), planReport(p, chosen)
+			if object.Kept = newKeptPlan(ds.Dataset); object.Kept != nil {
+				object.Kept.report(text)
+			}
 			if job != nil {
 				object.Job = job
 				job.report(text, p)
@@ -163,7 +166,8 @@ type plan struct {
 	Amplification float64          `json:"decode_amplification"`
 	Quality       *quality         `json:"quality"` // null without shuffle
 	Proposals     []string         `json:"proposals"`
-	Job           *jobOfNodes      `json:"job"` // null without --nodes
+	Kept          *keptPlan        `json:"kept_decoded"` // null where nothing is
+	Job           *jobOfNodes      `json:"job"`          // null without --nodes
 }
 
 // A planSource is a source of a mixture.

@@ -234,6 +234,10 @@ func (w *warmth) verdict() error {
 
 func (w *warmth) report() *report {
 	r := &report{}
+	if w.Shards == 0 && w.Decoded != nil { // files of this machine
+		w.Decoded.report(r)
+		return r
+	}
 	r.section("cache in " + w.Directory)
 	r.fact("wanted", "%v: %s, %s", mem.Bytes(w.Bytes), plural(int64(w.Shards), "shard"), plural(int64(w.RowGroups), "row group"))
 	r.fact("was there", "%v", mem.Bytes(w.There))

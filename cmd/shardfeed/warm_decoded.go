@@ -13,12 +13,11 @@ import (
 
 // warmDecoded is what warm decoded; sizes are in bytes.
 type warmDecoded struct {
-	Directory string  `json:"directory"` // of files of this machine, where there are any
-	Columns   int     `json:"columns"`   // that are worth keeping
-	There     int64   `json:"there_bytes"`
-	Wrote     int64   `json:"wrote_bytes"`
-	Lacking   int     `json:"lacking_row_groups"` // that found no room
-	Seconds   float64 `json:"seconds"`
+	Columns int     `json:"columns"` // that are worth keeping
+	There   int64   `json:"there_bytes"`
+	Wrote   int64   `json:"wrote_bytes"`
+	Lacking int     `json:"lacking_row_groups"` // that found no room
+	Seconds float64 `json:"seconds"`
 }
 
 // warmDecoded keeps columns of the shards decoded.
@@ -41,15 +40,12 @@ func (a *app) warmDecoded(ctx context.Context, ds *shardfeed.Dataset, shards []*
 		return nil, usagef("--decoded needs a --decoded-limit for local files, as in 100GiB, and one above 0")
 	}
 	return &warmDecoded{
-		Directory: ds.DecodedDir(), Columns: kept.Columns, There: kept.There, Wrote: kept.Wrote, Lacking: kept.Lacking, Seconds: time.Since(begin).Seconds(),
+		Columns: kept.Columns, There: kept.There, Wrote: kept.Wrote, Lacking: kept.Lacking, Seconds: time.Since(begin).Seconds(),
 	}, err
 }
 
 func (d *warmDecoded) report(r *report) {
 	r.section("decoded")
-	if d.Directory != "" {
-		r.fact("local files in", "%s", d.Directory)
-	}
 	r.fact("worth it", "%s", plural(int64(d.Columns), "column"))
 	r.fact("were there", "%v", mem.Bytes(d.There))
 	r.fact("decoded", "%v in %s, %.1f MB/s", mem.Bytes(d.Wrote), seconds(d.Seconds), float64(d.Wrote)/1e6/max(d.Seconds, 1e-6))

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/iterable"
+)
+
+// keptPlan is what it takes and saves to keep the columns decoded; sizes are in bytes.
+type keptPlan struct {
+	Limit      int64   `json:"limit_bytes"`
+	Bytes      int64   `json:"bytes"` // of all, about
+	RowGroups  int     `json:"row_groups"`
+	Held       int64   `json:"held_bytes"`
+	HeldGroups int     `json:"held_row_groups"`
+	Decode     float64 `json:"decode_seconds"` // that decoding takes of one processor in an epoch, as measured; 0 where nothing is held
+}
+
+// newKeptPlan is nil where nothing is to be kept decoded.
+func newKeptPlan(ds *iterable.Dataset) *keptPlan {
+	k, ok := ds.KeptSpace()
+	if !ok {
+		return nil
+	}
+	return &keptPlan{Limit: k.Limit, Bytes: k.Bytes, RowGroups: k.Groups, Held: k.Held, HeldGroups: k.HeldGroups, Decode: k.Decode.Seconds()}
+}
+
+func (k *keptPlan) report(r *report) {
+	r.section("kept decoded, for epochs after the first")
+	r.fact("takes", "about %v of disk, of at most %v (--decoded-limit)", mem.Bytes(k.Bytes), mem.Bytes(k.Limit))
+	r.fact("is there", "%v: %s of %s", mem.Bytes(k.Held), count(int64(k.HeldGroups)), plural(int64(k.RowGroups), "row group"))
+	if k.Decode > 0 {
+		r.fact("saves", "%s of a processor in decoding each epoch, as measured when it was kept", seconds(k.Decode))
+	} else {
+		r.fact("saves", "decoding, which is measured as row groups are kept")
+	}
+}
