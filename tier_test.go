@@ -116,12 +116,23 @@ func TestTierSameBatches(t *testing.T) {
 		"little memory": spec(func(s *Spec) { s.Memory, s.ShuffleBuffer = "24MiB", "500" }),
 		"stack":         spec(func(s *Spec) { s.Stack = map[string]Stack{"x": {Columns: []string{"price"}}} }),
 		"carry":         spec(func(s *Spec) { s.Tail = "carry" }),
+		"cast":          spec(func(s *Spec) { s.Cast = map[string]string{"price": "float32"} }),
+		"scale":         spec(func(s *Spec) { s.Scale = map[string][]float64{"price": {3, 2}} }),
+		"hash":          spec(func(s *Spec) { s.Hash = map[string]int64{"title": 1000, "label": 7} }),
+		"unknown words": spec(func(s *Spec) {
+			s.Vocabulary, s.Unknown = map[string][]string{"label": {"a", "b"}}, map[string]int64{"label": -1}
+		}),
+		"pad":    spec(func(s *Spec) { s.Pad = []Pad{{Column: "token_ids", MaxLength: 64, ToMax: true}} }),
+		"pack":   spec(func(s *Spec) { s.Pack, s.BatchSize = &Pack{Columns: map[string]int{"token_ids": 512}}, 4 }),
+		"bucket": spec(func(s *Spec) { s.Bucket, s.BatchSize = &Bucket{Columns: map[string]int{"token_ids": 4096}}, 1 }),
+		"sources": spec(func(s *Spec) {
+			s.Sources = []Source{{Name: "a", Addresses: []string{shop}, Weight: 2}, {Name: "b", Addresses: []string{shop}, Weight: 1, Filters: "price > 20"}}
+		}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(dirVariable, t.TempDir())
-			s.Addresses = []string{shop}
-			if s.Columns == nil {
-				s.Columns = shopColumns(t)
+			if s.Sources == nil {
+				s.Addresses = []string{shop}
 			}
 			two := func(o *loader.Options) { o.Epochs = 2 }
 			want := epochsOf(t, s, two, nil)
@@ -154,20 +165,6 @@ func firstDifference(a, b []digested) int {
 		}
 	}
 	return min(len(a), len(b))
-}
-
-// shopColumns are all columns of the shop.
-func shopColumns(t *testing.T) (names []string) {
-	t.Helper()
-	d, err := Open(t.Context(), Spec{Addresses: []string{shop}, NoCache: true}, Events{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close(t.Context())
-	for _, f := range d.Schema().Fields {
-		names = append(names, f.Name)
-	}
-	return names
 }
 
 // decodedFiles are the files of what is kept decoded below a directory.

@@ -2,16 +2,13 @@ package iterable
 
 import (
 	"context"
-	"sync"
 	"time"
 
-	"github.com/shardfeed/shardfeed/internal/cores"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
 const (
-	keepShare   = 100 // a keeper takes one part in so many of the processors' time, unless one of them is idle
 	keepLeast   = 4 << 20
 	keepMost    = 256 << 20
 	keepPending = 1 << 16 // row groups that wait for a keeper
@@ -114,68 +111,4 @@ func keepGroup(ctx context.Context, w *rowgroup.TierWriter, p place, cols []int)
 	g := m.Groups()[p.group]
 	defer caught("keep", m, rowgroup.Rows{Shard: int(g.Shard), RowGroup: int(g.RowGroup)}, &err)
 	return w.Keep(ctx, p.group, cols)
-}
-
-// A governor bounds what the keepers of a data set take of the processors. One keeper works at a
-// time, a row group each: as often as it likes while a processor is idle, and else so that all of its
-// work is at most one part in keepShare of the time of all processors.
-type governor struct {
-	turn sync.Mutex // held from enter to leave
-
-	begun  time.Time
-	worked time.Duration
-	meter  cores.IdleMeter
-	looked time.Time
-	free   bool    // a processor is idle
-	pace   float64 // nanoseconds of work for a byte of memory, as it was last
-}
-
-const (
-	idleEvery = 100 * time.Millisecond
-	keepPause = 20 * time.Millisecond
-	firstPace = 8 // of the first work
-)
-
-// enter waits for a turn with work of so many bytes of memory: until it has been saved up, or a
-// processor is idle. It is false when ctx has ended.
-func (g *governor) enter(ctx context.Context, bytes int64) bool {
-	g.turn.Lock()
-	if g.pace == 0 {
-		g.pace = firstPace
-	}
-	for !g.may(time.Duration(g.pace * float64(bytes))) {
-		select {
-		case <-time.After(keepPause):
-		case <-ctx.Done():
-			g.turn.Unlock()
-			return false
-		}
-	}
-	return true
-}
-
-// may says whether there may be work of about so much time now.
-func (g *governor) may(work time.Duration) bool {
-	now := time.Now()
-	if g.begun.IsZero() {
-		g.begun = now
-	}
-	if now.Sub(g.looked) >= idleEvery {
-		idle, ok := g.meter.Read()
-		g.looked, g.free = now, ok && idle >= 1
-	}
-	allowed := now.Sub(g.begun) * time.Duration(cores.Number()) / keepShare
-	if saved := allowed - g.worked; saved > 2*work { // no more than for twice the work
-		g.begun = now.Add(-(g.worked + 2*work) * keepShare / time.Duration(cores.Number()))
-	}
-	return g.free || g.worked+work <= allowed
-}
-
-// leave ends a turn that took so long. What was worked while a processor was idle costs nothing.
-func (g *governor) leave(bytes int64, took time.Duration) {
-	g.pace = float64(took) / float64(max(1, bytes))
-	if !g.free {
-		g.worked += took
-	}
-	g.turn.Unlock()
 }

@@ -66,6 +66,7 @@ type load struct {
 	raw     *rowgroup.Raw
 	charged estimate // what the account counts for it now
 	read    int64    // encoded bytes
+	kept    int64    // bytes of its image
 }
 
 // An estimate is the bytes of a load.

@@ -171,7 +171,7 @@ func (r *readahead) fetchLoad(ctx context.Context, l *load) (err error) {
 	if l.raw != nil {
 		l.raw.Release()
 	}
-	l.raw, l.read = raw, raw.Bytes()
+	l.raw, l.read, l.kept = raw, raw.Bytes(), raw.TierBytes()
 	r.adjust(mem.Fetch, &l.charged.fetch, raw.Held())
 	return nil
 }
@@ -311,7 +311,7 @@ func (r *readahead) count(l *load) {
 	g := l.manifest.Groups()[l.group]
 	r.foretold.Add(l.est.decode - l.est.scratch)
 	measured := r.tally.add(Stats{
-		Units: 1, Fetched: l.read, Needed: mem.MulDiv(g.Compressed, l.rows.Hi-l.rows.Lo, g.Rows), Decoded: l.bytes(),
+		Units: 1, Fetched: l.read, Needed: mem.MulDiv(g.Compressed, l.rows.Hi-l.rows.Lo, g.Rows), Decoded: l.bytes(), Kept: l.kept,
 	}).Decoded
 	foretold := r.foretold.Load() // of all that was measured, maybe of more
 	if measured-foretold > foretold/10 && r.overEstimate != nil && !r.said.Swap(true) {

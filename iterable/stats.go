@@ -22,6 +22,7 @@ type Stats struct {
 	Fetched int64 // encoded bytes read or mapped
 	Needed  int64 // encoded bytes of the projected columns, each row once
 	Decoded int64 // bytes of blocks
+	Kept    int64 // bytes of images that units came from in place of encoded columns
 
 	// How long Next waited, by what for.
 	WaitFetch  time.Duration // bytes
@@ -40,6 +41,7 @@ func (s Stats) Sub(earlier Stats) Stats {
 	s.Fetched -= earlier.Fetched
 	s.Needed -= earlier.Needed
 	s.Decoded -= earlier.Decoded
+	s.Kept -= earlier.Kept
 	s.WaitFetch -= earlier.WaitFetch
 	s.WaitDecode -= earlier.WaitDecode
 	s.WaitBuffer -= earlier.WaitBuffer
@@ -73,7 +75,11 @@ func (s Stats) String() string {
 	if s.Lost > 0 {
 		lost = fmt.Sprintf(" and %d lost", s.Lost)
 	}
-	return fmt.Sprintf("%d rows%s in %d draws of %.1f row groups; %d units, %s fetched for %s needed, %s decoded; waited %v for bytes, %v for blocks, %v for room",
-		s.Rows, lost, s.Draws, s.GroupsPerDraw(), s.Units, mem.Bytes(s.Fetched), mem.Bytes(s.Needed), mem.Bytes(s.Decoded),
+	kept := ""
+	if s.Kept > 0 {
+		kept = fmt.Sprintf(" and %s kept decoded", mem.Bytes(s.Kept))
+	}
+	return fmt.Sprintf("%d rows%s in %d draws of %.1f row groups; %d units, %s fetched%s for %s needed, %s decoded; waited %v for bytes, %v for blocks, %v for room",
+		s.Rows, lost, s.Draws, s.GroupsPerDraw(), s.Units, mem.Bytes(s.Fetched), kept, mem.Bytes(s.Needed), mem.Bytes(s.Decoded),
 		s.WaitFetch.Round(time.Millisecond), s.WaitDecode.Round(time.Millisecond), s.WaitBuffer.Round(time.Millisecond))
 }

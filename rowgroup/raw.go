@@ -182,7 +182,7 @@ func (r *Raw) Release() {
 	for _, l := range r.leases {
 		l.Release()
 	}
-	if r.tier != nil {
+	if r.tier != nil && r.tier.lease != nil {
 		r.tier.lease.Release()
 	}
 	for i := len(r.release) - 1; i >= 0; i-- { // the shard itself last

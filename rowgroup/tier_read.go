@@ -145,12 +145,16 @@ func (d *Decoder) beginTier() error {
 		d.tierCols = all
 		return err
 	}
-	lease, err := t.shard.file.Lend(t.image.place, t.image.bytes)
-	if err != nil {
-		return t.failed(err)
+	lease := t.lease
+	if t.lease = nil; lease == nil { // decoded before
+		var err error
+		if lease, err = t.shard.file.Lend(t.image.place, t.image.bytes); err != nil {
+			return t.failed(err)
+		}
 	}
 	b := d.blocks[0]
 	b.lease, b.mapped = lease, t.bytes()
+	var err error
 	if d.tierCols, err = t.vectors(lease, d.raw.columns); err == nil && t.rows.Lo < t.rows.Hi {
 		b.record = int(t.image.record)
 		b.records = lease.Bytes()[t.rows.Lo*t.image.record : t.rows.Hi*t.image.record]

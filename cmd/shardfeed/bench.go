@@ -74,6 +74,7 @@ type measurement struct {
 	FirstBatchSeconds float64            `json:"first_batch_seconds"`
 	DecodedBytes      int64              `json:"decoded_bytes"` // of the batches' columns
 	ReadBytes         int64              `json:"read_bytes"`
+	KeptBytes         int64              `json:"kept_decoded_bytes"` // that came decoded from the local disk
 	PeakRSS           int64              `json:"peak_rss_bytes"`
 	BudgetBytes       int64              `json:"budget_bytes"` // reserved before the first read
 	GroupsPerBatch    float64            `json:"row_groups_per_batch"`
@@ -148,6 +149,7 @@ func (m *measurement) addStats(all ...loader.Stats) {
 		m.LostRows += s.Stream.Lost
 		m.Truncated += s.Stream.Truncated
 		sum.Draws, sum.Groups = sum.Draws+s.Stream.Draws, sum.Groups+s.Stream.Groups
+		m.KeptBytes += s.Stream.Kept
 		m.ReadBytes, m.needed = m.ReadBytes+s.Stream.Fetched, m.needed+s.Stream.Needed
 	}
 	m.GroupsPerBatch = sum.GroupsPerDraw()
@@ -168,6 +170,9 @@ func (m *measurement) report() *report {
 	r.fact("speed", "%s rows/s, %.1f MB/s decoded", count(int64(per(float64(m.Rows), m.Seconds))), per(float64(m.DecodedBytes)/1e6, m.Seconds))
 	r.fact("processor", "%.3g s per million rows: %.3g s user and %.3g s system in all", per(m.CPUSeconds*1e6, float64(m.Rows)), m.UserSeconds, m.SystemSeconds)
 	r.fact("read", "%v for %v that were needed (%.2fx)", mem.Bytes(m.ReadBytes), mem.Bytes(m.needed), per(float64(m.ReadBytes), float64(m.needed)))
+	if m.KeptBytes > 0 {
+		r.fact("kept decoded", "%v came from there", mem.Bytes(m.KeptBytes))
+	}
 	if m.ImageDecoder != "" {
 		r.fact("images", "JPEG decoded by %s", map[string]string{shardfeed.TurboDecoder: "libjpeg-turbo", shardfeed.GoDecoder: "Go"}[m.ImageDecoder])
 	}

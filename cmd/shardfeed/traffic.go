@@ -53,6 +53,9 @@ func (c *cacheUse) report(r *report) {
 	r.section("cache in " + c.Directory)
 	r.fact("from disk", "%v, %s", mem.Bytes(c.HitBytes), plural(c.Hits, "read"))
 	r.fact("fetched", "%v, %s; %v kept", mem.Bytes(c.MissBytes), plural(c.Misses, "read"), mem.Bytes(c.FilledBytes))
+	if c.DecodedFilledBytes > 0 {
+		r.fact("decoded", "%v kept for later epochs", mem.Bytes(c.DecodedFilledBytes))
+	}
 	if c.Bypassed > 0 {
 		r.fact("passed by", "%v, %s: full, or the disk was too slow", mem.Bytes(c.BypassBytes), plural(c.Bypassed, "read"))
 	}

@@ -1,0 +1,68 @@
+package iterable
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/local"
+)
+
+// openFiles opens the files of the shop.
+func openFiles(t *testing.T, o Options) *Dataset {
+	t.Helper()
+	d, err := Open(t.Context(), shard.Stores{"": local.Store{}}, []string{"../testdata/shop"}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+// Columns are chosen by what they save for a byte, as far as the limit goes; until all are measured,
+// none is left out.
+func TestGains(t *testing.T) {
+	d := openFiles(t, Options{Columns: []string{"title", "token_ids", "price"}})
+	m := d.sources[0].manifest
+	rows := m.NumRows()
+	a := gains{}
+	if got := a.columns(m, 0); len(got) != 3 {
+		t.Fatalf("%v before anything is measured", got)
+	}
+	measure := func(col int, bytes int64, took time.Duration) {
+		for range tryGroups {
+			a.learn(m, rowgroup.Image{Rows: rows / tryGroups, Columns: []rowgroup.ImageColumn{{Column: col, Bytes: bytes / tryGroups, Decode: took / tryGroups}}})
+		}
+	}
+	a.limit = 1000
+	measure(0, 700, 7*time.Microsecond)
+	if got := a.columns(m, 0); len(got) != 3 {
+		t.Errorf("%v while two columns are not measured", got)
+	}
+	measure(1, 900, 90*time.Microsecond)
+	measure(2, 100, 5*time.Microsecond)
+	for limit, want := range map[int64][]int{0: {1, 2, 0}, 2000: {1, 2, 0}, 1100: {1, 2}, 950: {1}, 500: {}} {
+		a.limit = limit
+		if got := a.columns(m, 0); !slices.Equal(got, want) {
+			t.Errorf("limit %d: %v, want %v", limit, got, want)
+		}
+	}
+}
+
+// Nothing is kept where there is no tier.
+func TestKeepDecodedWithoutTier(t *testing.T) {
+	d := openFiles(t, Options{})
+	if _, err := d.KeepDecoded(context.Background(), nil, nil); err != ErrNoTier {
+		t.Errorf("%v", err)
+	}
+	if _, ok := d.KeptSpace(); ok {
+		t.Error("a data set without a tier tells what it keeps")
+	}
+}

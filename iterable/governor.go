@@ -1,0 +1,103 @@
+package iterable
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/shardfeed/shardfeed/internal/cores"
+)
+
+const keepShare = 100 // keepers take one part in so many of the processors' time, unless one of them is idle
+
+// A governor bounds what the keepers of a data set take of the processors. One keeper works at a
+// time, a row group each: as often as it likes while a processor is idle, and else so that all of its
+// work is at most one part in keepShare of the time of all processors.
+type governor struct {
+	turn sync.Mutex // held from enter to leave
+
+	begun  time.Time
+	worked time.Duration
+	pace   float64 // nanoseconds of work for a byte of memory, as it was last
+
+	meter  cores.IdleMeter
+	idle   func() (processors float64, ok bool) // in place of the meter, for tests
+	rested time.Time                            // since when nothing has worked and the meter runs; zero when it does not
+	free   time.Time                            // until when work may go on
+}
+
+const (
+	idleEvery = 100 * time.Millisecond // how long a look at what is idle takes; nothing works meanwhile
+	idleFor   = 400 * time.Millisecond // and how long it holds
+	keepPause = 20 * time.Millisecond
+	firstPace = 8 // of the first work
+)
+
+// enter waits for a turn with work of so many bytes of memory: until it has been saved up, or a
+// processor is idle. It is false when ctx has ended.
+func (g *governor) enter(ctx context.Context, bytes int64) bool {
+	g.turn.Lock()
+	if g.pace == 0 {
+		g.pace = firstPace
+	}
+	for !g.may(time.Duration(g.pace * float64(bytes))) {
+		select {
+		case <-time.After(keepPause):
+		case <-ctx.Done():
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	if ctx.Err() != nil {
+		g.turn.Unlock()
+		return false
+	}
+	return true
+}
+
+// may says whether there may be work of about so much time now.
+func (g *governor) may(work time.Duration) bool {
+	now := time.Now()
+	if g.begun.IsZero() {
+		g.begun = now
+	}
+	if now.Before(g.free) || g.look(now) {
+		return true
+	}
+	allowed := now.Sub(g.begun) * time.Duration(cores.Number()) / keepShare
+	if saved := allowed - g.worked; saved > 2*work { // no more than for twice the work
+		g.begun = now.Add(-(g.worked + 2*work) * keepShare / time.Duration(cores.Number()))
+	}
+	return g.worked+work <= allowed
+}
+
+// look says that a processor was idle while nothing worked, if it has been long enough.
+func (g *governor) look(now time.Time) bool {
+	read := g.meter.Read
+	if g.idle != nil {
+		read = g.idle
+	}
+	if !g.rested.IsZero() && now.Sub(g.rested) < idleEvery {
+		return false
+	}
+	idle, ok := read()
+	if ok && idle >= 1 && !g.rested.IsZero() {
+		g.free, g.rested = now.Add(idleFor), time.Time{}
+		return true
+	}
+	g.rested = now
+	return false
+}
+
+// leave ends a turn that took so long. What was worked while a processor was idle costs nothing.
+func (g *governor) leave(bytes int64, took time.Duration) {
+	g.pace = float64(took) / float64(max(1, bytes))
+	if g.free.IsZero() {
+		g.worked += took
+	}
+	if !time.Now().Before(g.free) {
+		g.free, g.rested = time.Time{}, time.Time{}
+	}
+	g.turn.Unlock()
+}
