@@ -69,6 +69,20 @@
 // Streams of one data set account for themselves, also where they use one block: in file order the
 // ranks of a process that go in step decode each row group once (sharing.go).
 //
+// # Tier
+//
+// With Options.Tier a stream tries to reserve the bound of blocks that are not divided (reserve in
+// bound.go). Where there is room, a load whose row group is kept decoded becomes a block that lies in
+// the mapping of its image, in the order of the file, and its rows are found by their order
+// (readahead.go); else its rows are copied as decoded ones are. A load whose image turns out to be
+// damaged is fetched again without it.
+//
+// A keeper (keeper.go) keeps what a stream has decoded, in an account of its own that takes what the
+// stream's memory leaves. It never holds a load up: it decodes again, from bytes that are lent, and
+// takes turns that a governor gives (governor.go), which looks at what the processors do. What
+// columns are worth is measured (gains.go). KeepDecoded is the same with all processors
+// (keep_decoded.go), and KeptSpace what it takes (kept_space.go).
+//
 // # Rows by number
 //
 // [Dataset.Taker] makes a [Taker], which returns draws of rows that the caller names by number

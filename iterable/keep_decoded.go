@@ -55,7 +55,9 @@ func (d *Dataset) KeepDecoded(ctx context.Context, wanted func(s shard.Shard, ro
 	})
 	err = tasks.Wait()
 	for _, s := range d.sources {
-		all.kept.Columns += len(d.gains.columns(s.manifest, 0))
+		if len(s.manifest.Groups()) > 0 {
+			all.kept.Columns += len(d.gains.columns(s.manifest, 0))
+		}
 	}
 	return all.kept, err
 }

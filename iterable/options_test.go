@@ -14,7 +14,7 @@ import (
 func TestOptionsValidateEveryField(t *testing.T) {
 	optiontest.Walk(t, Options{}, map[string]string{
 		"Shuffle": "both are meant", "MissingIsNull": "both are meant", "ReplaceUTF8": "both are meant", "Strict": "both are meant", "RowIDs": "both are meant", "RowKeys": "both are meant", "Seed": "any number is a seed", "Budget": "NewBudget makes it", "IndexDir": "any name",
-		"ManifestDir": "any name", "LaneDir": "any name", "Hot": "NewHot makes it", "Events": "functions",
+		"ManifestDir": "any name", "LaneDir": "any name", "Hot": "NewHot makes it", "Tier": "a function", "Events": "functions",
 		"Vocabulary": "checked against the schema", "Weight": "checked against the schema", "ReadFile": "a function",
 		"Split": "rule.Split checks it", "Rows": "rule.ParseRowList makes it",
 	}, map[string][]any{
@@ -33,7 +33,7 @@ func TestOptionsValidateEveryField(t *testing.T) {
 }
 
 func TestStreamOptionsValidateEveryField(t *testing.T) {
-	free := map[string]string{"Stacks": "they come of NewStacks"}
+	free := map[string]string{"Stacks": "they come of NewStacks", "Copied": "both are meant"}
 	optiontest.Walk(t, StreamOptions{}, free, map[string][]any{
 		"Epochs": {math.MaxInt64}, "State": {&shuffle.State{}}, "MaxLost": {-0.1, 1.1, math.NaN()},
 		"Seats": {shuffle.Seats{1}, shuffle.Seats{0, 0}},

@@ -18,6 +18,11 @@
 //
 // What the bytes of the format mean is package internal/parquet's to know.
 //
+// A Tier keeps row groups decoded between epochs: a TierWriter makes an image of the columns of a
+// whole row group, Fetch borrows it in place of encoded chunks, and Decode makes blocks of copies, or
+// blocks that lie in the mapping itself. Where the bytes are kept is the tier's business; what they
+// mean is in tier_image.go. Without the tier blocks hold the same values.
+//
 // Shards may differ in their schemas: columns are united by name, in the order of the first shard
 // that has them; numbers widen where no value is lost; a struct's members are united like columns.
 // The columns that directory names give (see [shard.Partition]) follow, in path order, and a file's

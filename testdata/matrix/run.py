@@ -8,11 +8,13 @@ Prints a table of writer x feature and, for each file that differs, the first ro
 import argparse
 import collections
 import concurrent.futures
+import functools
 import itertools
 import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 import time
 
 import gen
@@ -74,7 +76,24 @@ def compare(binary, path):
     lines = done.stdout.decode().split("\n")
     if lines.pop() != "":
         return "the last line has no end"
-    return differ(lines, judge.rows(path))
+    return differ(lines, judge.rows(path)) or kept(binary, path, done.stdout)
+
+
+def kept(binary, path, printed):
+    """What is wrong with the rows that come from what was kept decoded, in file order and shuffled."""
+    with tempfile.TemporaryDirectory(prefix="sfkept-") as directory:
+        keep = ["--cache-dir", directory, "--decoded-limit", "1GiB"]
+        shuffled = ["--shuffle", "--seed", "5"]
+        run = functools.partial(subprocess.run, capture_output=True, timeout=LIMIT)
+        mixed = run([binary, "cat", str(path), *shuffled]).stdout
+        warm = run([binary, "warm", str(path), "--decoded", *keep])
+        if warm.returncode != 0:
+            return f"warm --decoded: exit {warm.returncode}: {warm.stderr.decode(errors='replace')[:300]}"
+        for more, want in ([], printed), (shuffled, mixed):
+            got = run([binary, "cat", str(path), *keep, *more])
+            if got.returncode != 0 or got.stderr or got.stdout != want:
+                return f"kept decoded, cat {' '.join(more)} prints other rows: exit {got.returncode} {got.stderr.decode(errors='replace')[:300]}"
+    return None
 
 
 def refusal(code, errors, path):
