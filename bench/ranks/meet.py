@@ -8,14 +8,22 @@ thread, and one engine for all nodes. In "each" no rank speaks for others: rank 
 after another, and the others look ten times a second.
 """
 
+import contextlib
+import datetime
+import faulthandler
 import json
 import multiprocessing
+import multiprocessing.connection
 import os
+import signal
+import socket
 import sys
 import threading
 import time
+import traceback
 
 os.environ["TORCH_CPP_LOG_LEVEL"] = "ERROR"  # it tells of each connection without a host's name
+os.environ["RES_OPTIONS"] = "timeout:1 attempts:1"  # a client asks name servers for that name, which may lose its question
 
 import torch.distributed as dist
 from shardfeed._connection import Connection
@@ -29,6 +37,9 @@ NAME = "train.py:3#1"
 NODE = 8  # ranks
 LANES = 8  # of a rank
 NAMES = "batch_size columns data epoch lanes life order position quantum rows seed shuffle_buffer spread start tail unit_rows units"
+LIMIT = 150  # seconds that all ranks have to be ready, and to be done
+PATIENCE = 120.0  # seconds that a rank waits for others
+GRACE = 5  # seconds that a process has to end
 PRINT = {name: f"{name} of the ranks" for name in (*NAMES.split(), "world_size")}
 
 
@@ -56,7 +67,7 @@ class Node:
 def node(store, number, world, exchanges):
     """All ranks of a node, the first of which goes to the store."""
     local = Node()
-    ranks = [Meeting(store, NAME, rank, world, 600.0) for rank in range(number * NODE, (number + 1) * NODE)]
+    ranks = [Meeting(store, NAME, rank, world, PATIENCE) for rank in range(number * NODE, (number + 1) * NODE)]
     for meeting in ranks[1:]:
         meeting._carrier = local
     ranks[0]._carrier = Carrier(store, local, "", NODE)
@@ -95,7 +106,7 @@ def seats(store, number, world):
 
 
 def everyone(store, rank, world):
-    meeting = Meeting(store, NAME, rank, world, 600.0, Engine(f"node {rank // NODE}", local_world_size=NODE))
+    meeting = Meeting(store, NAME, rank, world, PATIENCE, Engine(f"node {rank // NODE}", local_world_size=NODE))
     skip(meeting)
     _agree.compare(meeting, PRINT)
     meeting.close()
@@ -120,55 +131,148 @@ def wait(store, key):
         pause = min(2 * pause, 0.1)
 
 
-def process(way, port, numbers, world, begin, out):
-    def one(rank):
-        store = dist.PrefixStore("job", dist.TCPStore("127.0.0.1", port, is_master=False, wait_for_workers=False))
-        ready.release()
-        begin.wait()
-        at = time.monotonic()
-        way(store, rank, world)
-        took.append(time.monotonic() - at)
+def serve():
+    """The store. It looks up the host's name of each client before it serves the next one. The
+    machine knows that of IPv4's loopback; for the same address in IPv6 it asks name servers.
+    """
+    listener = socket.create_server(("127.0.0.1", 0))
+    port = listener.getsockname()[1]
+    return dist.TCPStore("127.0.0.1", port, is_master=True, wait_for_workers=False, master_listen_fd=listener.detach())
 
-    ready, took = threading.Semaphore(0), []
-    threads = [threading.Thread(target=one, args=(n,)) for n in numbers]
-    for thread in threads:
-        thread.start()
-    for _ in threads:
-        ready.acquire()
-    cpu = time.process_time()
-    out.put(None)
-    for thread in threads:
-        thread.join()
-    assert len(took) == len(numbers)
-    out.put((max(took), time.process_time() - cpu))
+
+def client(port):
+    limit = datetime.timedelta(seconds=PATIENCE)
+    return dist.TCPStore("127.0.0.1", port, is_master=False, wait_for_workers=False, timeout=limit)
+
+
+class Failed(Exception):
+    """A process that could not do its part."""
+
+
+class Ranks:
+    """Ranks of one process, each in a thread. What they come to goes to the parent: None once all
+    are ready, (seconds, seconds of processor) when all are done, or at once the text of a failure.
+    """
+
+    def __init__(self, way, numbers, world, link):
+        self.way, self.numbers, self.world, self.link = way, numbers, world, link
+        self.begin, self.lock = threading.Event(), threading.Lock()
+        self.ready, self.took, self.cpu = 0, [], 0.0
+
+    def run(self, parents):
+        """Ends when the parent closes its end of the link, whatever the threads do. This process
+        inherited that end, and those of earlier processes.
+        """
+        for end in parents:
+            end.close()
+        faulthandler.register(signal.SIGUSR1)
+        with contextlib.suppress(EOFError):
+            port = self.link.recv()
+            for number in self.numbers:
+                threading.Thread(target=self.one, args=(number, port), daemon=True).start()
+            self.link.recv()
+            self.cpu = time.process_time()
+            self.begin.set()
+            self.link.recv()
+
+    def one(self, rank, port):
+        try:
+            store = dist.PrefixStore("job", client(port))
+            with self.lock:
+                self.ready += 1
+                if self.ready == len(self.numbers):
+                    self.link.send(None)
+            self.begin.wait()
+            at = time.monotonic()
+            self.way(store, rank, self.world)
+            with self.lock:
+                self.took.append(time.monotonic() - at)
+                if len(self.took) == len(self.numbers):
+                    self.link.send((max(self.took), time.process_time() - self.cpu))
+        except BaseException:
+            with self.lock:
+                self.link.send(f"rank {rank}: {traceback.format_exc()}")
+
+
+class Processes:
+    """The processes of all ranks. They are forked while this one has no other thread, such as a
+    store's, whose locks they would keep for ever.
+    """
+
+    def __init__(self, way, world, clients, count):
+        context = multiprocessing.get_context("fork")
+        self.of = {}  # process by link
+        for k in range(count):
+            numbers = list(range(clients * k // count, clients * (k + 1) // count))
+            link, theirs = context.Pipe()
+            process = context.Process(target=Ranks(way, numbers, world, theirs).run, args=([*self.of, link],), daemon=True)
+            process.start()
+            theirs.close()
+            self.of[link] = process
+
+    def tell(self, value):
+        for link in self.of:
+            link.send(value)
+
+    def answers(self, what):
+        """One answer of each process. Raises Failed with the first failure."""
+        found, deadline = {}, time.monotonic() + LIMIT
+        while missing := [link for link in self.of if link not in found]:
+            there = multiprocessing.connection.wait(missing, max(0, deadline - time.monotonic()))
+            if not there:
+                self.show(missing[0])
+                late = f"{len(missing)} of {len(self.of)} processes are not {what} after {LIMIT} s"
+                raise Failed(f"{late}; the stacks above are those of one of them")
+            for link in there:
+                found[link] = self.answer(link)
+        return list(found.values())
+
+    def answer(self, link):
+        try:
+            answer = link.recv()
+        except EOFError:
+            self.of[link].join()
+            raise Failed(f"a process ended with code {self.of[link].exitcode}") from None
+        if isinstance(answer, str):
+            raise Failed(answer)
+        return answer
+
+    def show(self, link):
+        """Has a process write to standard error where its threads are."""
+        os.kill(self.of[link].pid, signal.SIGUSR1)
+        time.sleep(1)
+
+    def end(self):
+        for link in self.of:
+            link.close()
+        deadline = time.monotonic() + GRACE
+        for process in self.of.values():
+            process.join(max(0, deadline - time.monotonic()))
+            process.kill()
+            process.join()
 
 
 def main():
-    way, world, processes = {"ours": ours, "seats": seats, "all": everyone, "each": each}[sys.argv[1]], int(sys.argv[2]), int(sys.argv[3])
-    clients = world // NODE if way in (ours, seats) else world
-    context = multiprocessing.get_context("fork")
-    if way is everyone:
-        engine = Engine()
-        held = Connection(engine, None)
-        os.environ["SHARDFEED_SOCKET"] = str(engine.socket)
-    server = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
-    begin, out = context.Event(), context.Queue()
-    numbers = [list(range(clients * k // processes, clients * (k + 1) // processes)) for k in range(processes)]
-    started = [context.Process(target=process, args=(way, server.port, own, world, begin, out)) for own in numbers]
-    for p in started:
-        p.start()
-    for _ in started:
-        out.get()
-    cpu = time.process_time()
-    begin.set()
-    found = [out.get() for _ in started]
-    result = {"seconds": max(seconds for seconds, _ in found), "store_seconds": time.process_time() - cpu}
+    way, world, count = {"ours": ours, "seats": seats, "all": everyone, "each": each}[sys.argv[1]], int(sys.argv[2]), int(sys.argv[3])
+    with contextlib.ExitStack() as stack:
+        if way is everyone:
+            engine = Engine()
+            stack.callback(Connection(engine, None).close)
+            os.environ["SHARDFEED_SOCKET"] = str(engine.socket)
+        processes = Processes(way, world, world // NODE if way in (ours, seats) else world, count)
+        stack.callback(processes.end)
+        store = serve()
+        processes.tell(store.port)
+        processes.answers("ready")
+        cpu = time.process_time()
+        processes.tell(None)
+        found = processes.answers("done")
+        result = {"seconds": max(seconds for seconds, _ in found), "store_seconds": time.process_time() - cpu}
     print(json.dumps({**result, "cpu_seconds": result["store_seconds"] + sum(cpu for _, cpu in found)}))
-    for p in started:
-        p.join()
-    if way is everyone:
-        held.close()
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except Failed as e:
+        sys.exit(f"meet.py: {e}")
