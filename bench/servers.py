@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import pathlib
+import secrets
 import socket
 import subprocess
 import tempfile
@@ -123,9 +124,7 @@ def program(name):
 
 
 def start_s3(stack, root):
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{s.getsockname()[1]}"
+    address = f"127.0.0.1:{free_port()}"
     environment = {"ROOT_ACCESS_KEY": KEY["AWS_ACCESS_KEY_ID"], "ROOT_SECRET_KEY": KEY["AWS_SECRET_ACCESS_KEY"]}
     command = [*UNDER_WATCH, program("versitygw"), "--port", address, "--keep-alive", "--quiet", "posix", root]
     server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env={**os.environ, **environment})
@@ -140,6 +139,25 @@ def start_s3(stack, root):
         else:
             return address
     raise Missing(f"the S3 server doesn't answer within {READY_WITHIN} s")
+
+
+def free_port():
+    """A port of the loopback that nothing listens on.
+
+    The kernel gives higher ports to outgoing connections, which could take one of these before its
+    server listens.
+    """
+    first, end, tries = 16384, 32768, 100
+    for left in reversed(range(tries)):
+        port = first + secrets.randbelow(end - first)
+        with socket.socket() as s:
+            try:
+                s.bind(("127.0.0.1", port))
+            except OSError:
+                if not left:
+                    raise
+            else:
+                return port
 
 
 class Cluster:
