@@ -9,7 +9,6 @@ import socket
 import sys
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from struct import Struct
 from typing import Any
 
 import numpy as np
@@ -20,13 +19,14 @@ from ._engine import Engine
 from ._inbox import Inbox
 from ._loans import Loans
 from ._outbox import Outbox
-from ._raw_batch import RawBatch
+from ._raw_batch import Parser, RawBatch
 from ._ring import Ring, Rings, private
 from .errors import EngineGone, FeedTimeoutError, ForkError, ProtocolError
 
 log = logging.getLogger("shardfeed")
 
 _GREETINGS = 5  # tries: an engine may end just when a trainer connects, and the next one is started
+_WAITING = "waiting for a batch"
 _ENDING = "gone"  # the kind of failure of an engine that got the order to end
 
 
@@ -55,7 +55,7 @@ class Connection:
         self.end: dict[str, Any] | None = None
         self._rings = Rings()
         self._pid = os.getpid()
-        self._parsers: dict[int, Struct] = {}
+        self._parser = Parser()
         self._iterating = False
         self._leaving = False
         self._told = told
@@ -92,23 +92,32 @@ class Connection:
         if self.loans.gone:
             self.loans.settle(self.patience)
         try:
-            announced = self._inbox.batch(read=True)
-            if announced is not None:
-                return self._batch(*announced)
-            kind = self._receive(timeout, "waiting for a batch")
-            if kind == protocol.BATCH:
-                return self._batch(*self._announced())
-            if kind not in (protocol.END, protocol.ERROR):
-                raise _unexpected(kind, "a batch")
-            answer = self._decode(kind)
-        except EOFError:
-            raise self._gone("waiting for a batch") from None
+            announced = self._awaited(timeout)
+            return self._batch(announced) if announced is not None else self._next(timeout)
         except ProtocolError:
             self.close()
             raise
+
+    def _awaited(self, timeout: float | None) -> tuple[int, ...] | None:
+        """The numbers of the next frame if it is a BATCH; _next deals with all else."""
+        try:
+            return self._inbox.batch(self.timeout if timeout is None else timeout, _WAITING)
+        except EOFError:
+            raise self._gone(_WAITING) from None
+        except FeedTimeoutError as e:
+            raise self._late(e) from None
+
+    def _next(self, timeout: float | None) -> RawBatch | None:
+        """Does what next does when another frame comes before the BATCH, or the end."""
+        kind = self._receive(timeout, _WAITING)
+        if kind == protocol.BATCH:
+            return self._batch(self._announced())
+        if kind not in (protocol.END, protocol.ERROR):
+            raise _unexpected(kind, "a batch")
+        answer = self._decode(kind)
         self._iterating = False
         if kind == protocol.ERROR:
-            raise self._failed(answer, "waiting for a batch")
+            raise self._failed(answer, _WAITING)
         self.end = answer
         return None
 
@@ -119,8 +128,8 @@ class Connection:
         ring = self._rings.newest
         if ring is None or len(self.loans.held) >= ring.ahead:
             return None
-        announced = self._inbox.batch(read=False)
-        return None if announced is None else self._batch(*announced)
+        announced = self._inbox.read_batch()
+        return None if announced is None else self._batch(announced)
 
     def map(self, *, locate: Sequence[int] = (), epoch: int | None = None) -> dict[str, Any]:
         """Begins rows by number, and returns Mapped. Not while rows are asked for.
@@ -147,7 +156,7 @@ class Connection:
         try:
             kind = self._receive(None, "waiting for rows")
             if kind == protocol.BATCH:
-                batch = self._batch(*self._announced())
+                batch = self._batch(self._announced())
                 self._asked -= 1
                 return batch
             if kind != protocol.ERROR:
@@ -327,7 +336,7 @@ class Connection:
             except EOFError:
                 raise self._gone(doing) from None
             except FeedTimeoutError as e:
-                raise FeedTimeoutError(f"{e}; {self._log()}") from None
+                raise self._late(e) from None
             if kind == protocol.RING:
                 self._map()
             elif kind == protocol.NOTE:
@@ -335,16 +344,16 @@ class Connection:
             else:
                 return kind
 
-    def _announced(self) -> tuple[int, int, int, int, int]:
-        """What the BATCH says that was just received."""
+    def _announced(self) -> tuple[int, ...]:
+        """The numbers of the BATCH that was just received."""
         inbox = self._inbox
         if inbox.size != protocol.BATCH_PAYLOAD.size:
             raise ProtocolError(f"the engine's BATCH has {inbox.size} bytes")
-        generation, index, seq, offset, used = protocol.BATCH_PAYLOAD.unpack_from(inbox.buffer, inbox.at)
-        return generation, index, seq, offset, used
+        return protocol.BATCH_FRAME.unpack_from(inbox.buffer, inbox.at - protocol.HEADER.size)
 
-    def _batch(self, generation: int, index: int, seq: int, offset: int, used: int) -> RawBatch:
+    def _batch(self, announced: tuple[int, ...]) -> RawBatch:
         """Returns a batch that the engine announced."""
+        _, generation, index, seq, offset, used = announced
         rings, loans = self._rings, self.loans
         ring = rings.newest
         if ring is None or rings.older or generation != ring.generation:
@@ -353,10 +362,10 @@ class Connection:
         if self.read_only:
             memory.flags.writeable = False
         if len(loans.held) >= ring.most and self._is_crowded(ring):
-            copied = RawBatch(private(memory, used), None, offset, used, self._parsers)
+            copy = private(memory, used)
             loans.give_back(memory)
-            return copied
-        return RawBatch(memory, ring, offset, used, self._parsers, loans)
+            return self._parser.batch(copy, memoryview(copy), None, offset, used)
+        return self._parser.batch(memory, ring.views[index], ring, offset, used, loans)
 
     def _is_crowded(self, ring: Ring) -> bool:
         """Whether nearly all slots are held."""
@@ -372,7 +381,7 @@ class Connection:
 
     def _drop(self) -> None:
         """Gives back the batch that was just received."""
-        generation, index, seq, _, _ = self._announced()
+        _, generation, index, seq, _, _ = self._announced()
         ring = self._rings.find(generation)
         ring.released[index] = seq
         if ring.wanted[0]:
@@ -418,6 +427,10 @@ class Connection:
         gone = EngineGone(f"{doing}: the engine (process {self.welcome['pid']}) has ended; {self._log()}")
         gone.log = self.welcome["log"]
         return gone
+
+    def _late(self, error: FeedTimeoutError) -> FeedTimeoutError:
+        """Returns the error for an answer that did not come in time, with the log."""
+        return FeedTimeoutError(f"{error}; {self._log()}")
 
     def _log(self) -> str:
         path = self.welcome["log"]

@@ -19,7 +19,7 @@ _ANCILLARY = socket.CMSG_SPACE(4 * 8)
 _BUFFER_BYTES = 64 << 10
 _LONGEST_POLL = 3600.0  # seconds; poll takes at most some weeks
 _BATCH_BYTES = protocol.BATCH_FRAME.size
-_BATCH_PAYLOAD = protocol.BATCH_PAYLOAD.size
+_BATCH_HEADER = protocol.BATCH_HEADER
 _unpack_batch = protocol.BATCH_FRAME.unpack_from
 
 
@@ -28,6 +28,7 @@ class Inbox:
 
     __slots__ = (
         "_before",
+        "_behind",
         "_descriptors",
         "_end",
         "_events",
@@ -52,6 +53,7 @@ class Inbox:
         self._descriptors: deque[int] = deque()
         self._start = self._end = 0  # bytes that were read and not yet returned
         self._torn = False  # an interrupt may have lost bytes
+        self._behind = False  # the engine is, and the reader waits for each of its frames
         self.buffer = bytearray(_BUFFER_BYTES)
         self._whole = [self.buffer]
         self.at = self.size = 0  # the payload of the last frame, in buffer until the next call
@@ -63,7 +65,6 @@ class Inbox:
         seconds. A KeyboardInterrupt ends a wait and loses nothing. One that strikes while bytes are
         read ends the connection.
         """
-        deadline = None
         while True:
             have = self._end - self._start
             if have >= 8:
@@ -79,27 +80,27 @@ class Inbox:
                 self._start = self._end = 0
             else:
                 self._make_space(8)
-            if not self._read():
-                if deadline is None and timeout is not None:
-                    deadline = time.monotonic() + timeout
-                self._wait(deadline, timeout, doing)
+            self._fill(timeout, doing)
 
-    def batch(self, *, read: bool) -> tuple[int, int, int, int, int] | None:
-        """What the next frame says when it is a BATCH that is there: with read, in the socket too. It
-        does not wait, and returns None for all else, which next deals with.
+    def batch(self, timeout: float | None, doing: str) -> tuple[int, ...] | None:
+        """The numbers of the next frame, for which it waits, if that is a BATCH. None for all else,
+        which next deals with.
         """
+        if self._end == self._start:
+            self._start = self._end = 0
+            self._fill(timeout, doing)
+        return self.read_batch()
+
+    def read_batch(self) -> tuple[int, ...] | None:
+        """The numbers of the next frame if it was read already, and is a BATCH."""
         start = self._start
-        if read and self._end == start:
-            self._start = self._end = start = 0
-            if not self._read():
-                return None
         if self._end - start < _BATCH_BYTES:
             return None
-        size, kind, zero, generation, slot, seq, offset, used = _unpack_batch(self.buffer, start)
-        if kind != protocol.BATCH or size != _BATCH_PAYLOAD or zero:
+        frame = _unpack_batch(self.buffer, start)
+        if frame[0] != _BATCH_HEADER:
             return None
         self._start = start + _BATCH_BYTES
-        return generation, slot, seq, offset, used
+        return frame
 
     def ready(self) -> bool:
         """Whether something has arrived that was not returned yet."""
@@ -140,6 +141,7 @@ class Inbox:
             free = self._whole if self._end == 0 else [memoryview(self.buffer)[self._end :]]
             n, ancillary, _, _ = self._socket.recvmsg_into(free, _ANCILLARY, _FLAGS)
         except BlockingIOError:
+            self._behind = True
             self._torn = False
             return False
         except OSError:
@@ -150,8 +152,22 @@ class Inbox:
         if n == 0:
             raise EOFError("the engine closed the connection")
         self._end += n
+        if n > _BATCH_BYTES:
+            self._behind = False
         self._torn = False
         return True
+
+    def _fill(self, timeout: float | None, doing: str) -> None:
+        """Reads what has arrived, and waits while that is nothing. It waits first where the engine
+        was behind: to read nothing is an error, which costs more than a wait for what is there.
+        """
+        if not self._behind and self._read():
+            return
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
+            self._wait(deadline, timeout, doing)
+            if self._read():
+                return
 
     def _wait(self, deadline: float | None, timeout: float | None, doing: str) -> None:
         """Waits until something can be read. The outbox is sent meanwhile."""
@@ -163,10 +179,9 @@ class Inbox:
         if deadline is None:
             self._poll.poll()
             return
-        left = deadline - time.monotonic()
-        if left <= 0:
+        left = max(0.0, deadline - time.monotonic())
+        if not self._poll.poll(min(left, _LONGEST_POLL) * 1000) and not left:
             raise FeedTimeoutError(f"{doing}: no answer from the engine within {timeout:g} s")
-        self._poll.poll(min(left, _LONGEST_POLL) * 1000)
 
     def close(self) -> None:
         """Closes descriptors that were not taken."""

@@ -13,7 +13,7 @@ from ._batch import Batch
 from ._connection import Connection
 from ._layout import Layout
 from ._nulls import NullWatch
-from ._raw_batch import RawBatch
+from ._raw_batch import NEXT_EPOCH, NEXT_POSITION, RawBatch
 from ._turn import Turn
 from .errors import FeedTimeoutError, ShardfeedError, nearer
 
@@ -93,7 +93,7 @@ class BatchIterator:
                 if nulls.noted or nulls.counts is not None:
                     nulls.see(raw.nodes)
                 place = self.place
-                place.epoch, place.position = raw.next_epoch, raw.next_position
+                place.epoch, place.position = raw.header[NEXT_EPOCH], raw.header[NEXT_POSITION]
                 if self._connection is None:  # another thread has closed it meanwhile
                     waiting.clear()
                 return raw, made

@@ -23,7 +23,7 @@ class Loans:
     __slots__ = ("_notice", "_outbox", "_quiet", "gone", "held")
 
     def __init__(self, outbox: Outbox):
-        self.held: dict[tuple[int, int], Watch] = {}  # by generation and slot
+        self.held: dict[int, Watch] = {}  # by generation << 32 | slot
         self.gone: deque[Watch] = deque()  # not used any more; settle gives them back
         self._notice = self.gone.append
         self._outbox = outbox
@@ -34,20 +34,19 @@ class Loans:
 
     def lend(self, ring: Ring, index: int, seq: int) -> SlotBytes:
         """Returns the memory of a slot that the engine announced."""
-        key, held = (ring.generation, index), self.held
+        key, held = ring.generation << 32 | index, self.held
         if index >= ring.slots or key in held:
             raise ProtocolError(f"the engine announced slot {index} of {ring.slots}, which does not exist or is in use")
         memory = ring.parts[index].view(SlotBytes)  # as slot_bytes and watch, which each batch would call
         watch = Watch(memory, self._notice)
-        memory.ring = watch.ring = ring
-        memory.index = watch.index = index
-        memory.seq = watch.seq = seq
+        memory.place = watch.place = ring, index, seq
         held[key] = watch
         return memory
 
     def give_back(self, memory: SlotBytes) -> None:
         """Gives a slot back now. Further calls do nothing."""
-        watch = self.held.get((memory.ring.generation, memory.index))
+        ring, index, _ = memory.place
+        watch = self.held.get(ring.generation << 32 | index)
         if watch is not None and watch() is memory:
             self._notice(watch)
             self.settle()
@@ -57,14 +56,16 @@ class Loans:
         least so many. Before, it does not even look: that memory is the engine's processor's.
         """
         gone, held, quiet = self.gone, self.held, self._quiet
+        if not gone and len(quiet) < least:
+            return
         try:
             while gone:
                 watch = gone.popleft()
-                ring, index = watch.ring, watch.index
-                key = ring.generation, index
+                ring, index, seq = watch.place
+                key = ring.generation << 32 | index
                 if held.get(key) is watch:  # else it went back before
                     quiet.append(ring)
-                    ring.released[index] = watch.seq
+                    ring.released[index] = seq
                     del held[key]  # no interrupt and no other thread comes between: the engine may announce the slot again
         except IndexError:  # another thread took the last one
             pass

@@ -34,6 +34,7 @@ class NullWatch:
         for name, field in layout.schema.items():
             self._add(name, name, field, layout.at[name], answered, padded=name in padded)
         self.counts: Any = None  # picks the null counts among the numbers of a batch; None: all columns are answered
+        self._none: Any = 0  # the counts of a batch without nulls
         self._places: dict[str, list[int]] = {}
         self._look()
         self.noted: dict[str, str] = {}  # texts about columns that were read, by column
@@ -56,6 +57,7 @@ class NullWatch:
 
     def _look(self) -> None:
         self.counts = itemgetter(*self._open) if self._open and self._tensors else None
+        self._none = 0 if len(self._open) == 1 else (0,) * len(self._open)
         self._places = {}
         for place, (column, _) in self._open.items():
             self._places.setdefault(column, []).append(place)
@@ -77,10 +79,7 @@ class NullWatch:
         if self.noted:
             self._report()
         counts = self.counts
-        if counts is None:
-            return
-        found = counts(nodes)
-        if found if isinstance(found, int) else any(found):
+        if counts is not None and counts(nodes) != self._none:
             for column in self._places.copy():
                 self.read(column, nodes)
             self._report()

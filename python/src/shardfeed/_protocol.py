@@ -36,7 +36,8 @@ MAX_PAYLOAD = 16 << 20
 HEADER = Struct("<IHH")  # bytes of the payload, kind, 0
 RING_PAYLOAD = Struct("<IIQQ")  # generation, slots, slot size, offset of this trainer's words
 BATCH_PAYLOAD = Struct("<IIQQQ")  # generation, slot, seq, offset of the header, bytes used
-BATCH_FRAME = Struct("<IHHIIQQQ")  # with the header
+BATCH_FRAME = Struct("<QIIQQQ")  # with the header, which is the same in each
+BATCH_HEADER = BATCH_PAYLOAD.size | BATCH << 32
 
 WORDS_LINE = 128  # bytes: the words of the slots begin so far behind the flag
 

@@ -50,6 +50,7 @@ class Ring:
         memory = mmap.mmap(descriptor, end, flags=mmap.MAP_SHARED)
         self.bytes: Bytes = np.frombuffer(memory, np.uint8, size)
         self.parts = [slot.view(Part) for slot in self.bytes.reshape(slots, slot_size)]
+        self.views = [memoryview(memory)[at : at + slot_size] for at in range(0, size, slot_size)]
         self.most = slots - (slots > 3)  # batches held at once when further ones are copied
         self.ahead = min(slots // 2 + 1, self.most - 1)  # batches held when no further ones are made ahead of their use
         # Each word is written by one machine instruction. The engine writes wanted: whether it wants

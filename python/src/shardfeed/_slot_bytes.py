@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from ._ring import Ring
 
 
+# A Place is a ring, the number of a slot, and the seq of the batch in it.
+Place = tuple["Ring", int, int]
+
+
 class Part(np.ndarray):
     """The bytes of a slot, whoever uses it."""
 
@@ -26,11 +30,21 @@ class SlotBytes(np.ndarray):
     its slot would stay in use until a garbage collection.
     """
 
-    __slots__ = ("index", "ring", "seq")
+    __slots__ = ("place",)
 
-    ring: Ring  # kept after a release: arrays may still use its memory
-    index: int
-    seq: int
+    place: Place  # its ring is kept after a release: arrays may still use its memory
+
+    @property
+    def ring(self) -> Ring:
+        return self.place[0]
+
+    @property
+    def index(self) -> int:
+        return self.place[1]
+
+    @property
+    def seq(self) -> int:
+        return self.place[2]
 
 
 class Watch(weakref.ref[SlotBytes]):
@@ -39,22 +53,24 @@ class Watch(weakref.ref[SlotBytes]):
     should call that.
     """
 
-    __slots__ = ("index", "ring", "seq")
+    __slots__ = ("place",)
 
-    ring: Ring
-    index: int
-    seq: int
+    place: Place
+
+    @property
+    def seq(self) -> int:
+        return self.place[2]
 
 
 def slot_bytes(ring: Ring, index: int, seq: int) -> SlotBytes:
     """The memory of a slot."""
     memory = ring.parts[index].view(SlotBytes)
-    memory.ring, memory.index, memory.seq = ring, index, seq
+    memory.place = ring, index, seq
     return memory
 
 
 def watch(memory: SlotBytes, gone: object) -> Watch:
     """A watch of a slot, which calls gone."""
     made = Watch(memory, gone)  # type: ignore[arg-type]
-    made.ring, made.index, made.seq = memory.ring, memory.index, memory.seq
+    made.place = memory.place
     return made

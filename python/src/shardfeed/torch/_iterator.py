@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from .._iterator import BatchIterator, Place
 from .._keywords import T
-from .._raw_batch import RawBatch
+from .._raw_batch import POSITION, RawBatch
 from .._ring import Ring
 from .._rows import RowIterator, RowMaker
 from .._turn import Turn
@@ -84,7 +84,7 @@ class TensorIterator(Generic[T]):
             self.position, self.ring = row.position, self._rows.ring
             return self._transformed(row.columns, row.epoch, row.step)
         raw, batch = batches.make(self._tensors, ahead=self._views)
-        self.position, self.ring = raw.position, raw.ring
+        self.position, self.ring = raw.header[POSITION], raw.ring
         return self._transformed(batch, raw.epoch, raw.step) if self._transforms else batch
 
     def _transformed(self, value: Any, epoch: int, step: int) -> Any:

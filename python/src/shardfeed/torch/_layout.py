@@ -46,14 +46,15 @@ class TensorLayout:
         self._masks = [(f"{name}_valid", *_mask(*layout.find(name))) for name in masks]
         self._row_valid = row_valid
         self.views = not (self._others or self._masks)  # tensors take no memory of their own
+        self._more = bool(self._others or self._masks or row_valid)
 
     def tensors(self, raw: RawBatch) -> Batch:
         """The columns of a batch."""
-        memory, nodes, bands, blocks = raw.bytes, raw.nodes, self._bands, self._blocks
+        memory, nodes, blocks = raw.bytes, raw.nodes, self._blocks
         ndarray, from_numpy = np.ndarray, torch.from_numpy
         batch = Batch(self._blank)
-        if bands.names:
-            batch.update(zip(bands.names, bands.tensors(memory, nodes, raw.rows)))
+        if self._bands.names:
+            batch.update(zip(self._bands.names, self._bands.tensors(memory, nodes, raw.rows)))
         if blocks.pick is not None:
             known, placed = blocks.before
             if (key := blocks.pick(nodes)) != known:
@@ -66,13 +67,19 @@ class TensorLayout:
             offsets = from_numpy(ndarray(edges, _OFFSET, memory, first)) if first else torch.zeros(edges, dtype=torch.int32)
             values = from_numpy(ndarray(nodes[count], dtype, memory, nodes[data]))
             batch[name] = Ragged(values, offsets) if text is None else Bytes(values, offsets, text)
+        if self._more:
+            self._add(batch, raw)
+        return batch
+
+    def _add(self, batch: Batch, raw: RawBatch) -> None:
+        """Adds the columns and masks that take more than a view of memory."""
+        memory, nodes = raw.bytes, raw.nodes
         for name, make in self._others:
             batch[name] = make(memory, nodes)
         for key, at, shape in self._masks:
             batch[key] = torch.from_numpy(validity(memory, nodes, at).reshape(shape))
         if self._row_valid:
             batch[ROW_VALID] = _row_valid(raw.rows, raw.valid)
-        return batch
 
 
 class _Dense(NamedTuple):

@@ -52,9 +52,9 @@ class Outputs:
         """How many slots may be lent."""
         gone = self._gone
         while gone:
-            slot = gone.popleft()
-            if self._lent.pop(slot.seq, None) is not None and slot.ring is self.ring:
-                self._free.append(slot.index)
+            ring, index, seq = gone.popleft().place
+            if self._lent.pop(seq, None) is not None and ring is self.ring:
+                self._free.append(index)
         return self.wanted if self.ring is None else len(self._free)
 
     def lend(self, size: int = 0, keep: int = 0) -> SlotBytes | None:

@@ -25,7 +25,7 @@ import torch
 from torch.utils.data._utils import worker as torch_worker
 
 from .._layout import Layout
-from .._raw_batch import RawBatch
+from .._raw_batch import Parser, RawBatch
 from .._ring import Ring
 from .._ring import private as private_copy
 from .._schema import Schema
@@ -169,7 +169,7 @@ class _Worker:
         self._kept: dict[int, tuple[Watch, bytes]] = {}  # batches that functions keep, by their jobs
         self._gone: deque[Watch] = deque()  # and have dropped
         self._packer = Packer()
-        self._parsers: dict[int, Any] = {}
+        self._parser = Parser()
         self._course: Course | None = None
         self._layout: TensorLayout | None = None
         self._later: deque[tuple[int, bytes]] = deque()  # frames that came while this waited for a slot
@@ -224,9 +224,10 @@ class _Worker:
     def _raw(self, memory: SlotBytes, offset: int, used: int, *, private: bool) -> tuple[RawBatch, tuple[int, int]]:
         """The batch in a slot, and where the memory begins and ends that the trainer has too."""
         if private:
-            return RawBatch(private_copy(memory, used), None, offset, used, self._parsers), (0, 0)
+            copy = private_copy(memory, used)
+            return self._parser.batch(copy, memoryview(copy), None, offset, used), (0, 0)
         begin = memory.ring.address + memory.index * memory.ring.slot_size
-        return RawBatch(memory, memory.ring, offset, used, self._parsers), (begin, begin + used)
+        return self._parser.batch(memory, memory.ring.views[memory.index], memory.ring, offset, used), (begin, begin + used)
 
     def _settle(self, last: Watch, place: bytes) -> tuple[bytes, int]:
         """The places of slots that nothing here uses any more, without that of the last batch; and
