@@ -65,10 +65,7 @@ func (a *gains) columns(m *rowgroup.Manifest, group int) []int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	all := a.ofLocked(m)
-	var chosen []int
-	for _, col := range m.Keepable(group) {
-		chosen = append(chosen, col)
-	}
+	chosen := m.Keepable(group)
 	slices.SortStableFunc(chosen, func(i, j int) int { return cmp.Compare(all[j].perByte(), all[i].perByte()) })
 	if a.limit == 0 {
 		return chosen
