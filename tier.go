@@ -13,7 +13,8 @@ import (
 )
 
 // limitsIn are the most bytes that a cache in a directory keeps, and the most of them that are
-// decoded columns, 0 being none. A decoded limit that is given wins over a default one of the cache.
+// decoded columns, 0 being none. A decoded limit that is given wins over a default one of the
+// cache.
 func (s Spec) limitsIn(dir string) (limit, decoded int64, err error) {
 	if limit, err = s.CacheLimitIn(dir); err != nil {
 		return 0, 0, err

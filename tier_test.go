@@ -96,7 +96,8 @@ func keepAllDecoded(t *testing.T, d *Dataset) iterable.KeptDecoded {
 }
 
 // TestTierSameBatches: whatever is asked for, batches from what is kept decoded are those without:
-// rows, order, states and bytes, in memory that lets blocks lie in images and in memory that does not.
+// rows, order, states and bytes, in memory that lets blocks lie in images and in memory that does
+// not.
 func TestTierSameBatches(t *testing.T) {
 	shuffled := Spec{Shuffle: true, Seed: 3, BatchSize: 64}
 	spec := func(change func(*Spec)) Spec {
@@ -167,7 +168,7 @@ func firstDifference(a, b []digested) int {
 	return min(len(a), len(b))
 }
 
-// decodedFiles are the files of what is kept decoded below a directory.
+// decodedFiles are the files of decoded row groups below a directory.
 func decodedFiles(t *testing.T, dir string) (all []string) {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(dir, "v1", "d*", "*"))

@@ -23,10 +23,9 @@ type Decoded struct {
 }
 
 // OpenDecoded opens the space of size bytes that are decoded of a shard of a store. form is a name
-// for how they are decoded and laid out, of letters, digits and dashes, 32 at most: each has a space
-// of its own, which size follows from. It is nil where
-// the shard cannot be cached, and where the cache keeps nothing decoded. It does no I/O: a file is
-// opened when it is needed.
+// for how they are decoded and laid out, of letters, digits and dashes, 32 at most: each has a
+// space of its own, which size follows from. It is nil where the shard cannot be cached, and where
+// the cache keeps nothing decoded. It does no I/O: a file is opened when it is needed.
 func (c *Cache) OpenDecoded(store shard.Store, s shard.Shard, form string, size int64) *Decoded {
 	if c.options.DecodedLimit == 0 {
 		return nil

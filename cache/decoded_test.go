@@ -94,8 +94,8 @@ func TestDecoded(t *testing.T) {
 	}
 }
 
-// checkHoles looks at a space of 100 blocks that holds blocks 2 to 24, ten bytes of the next, and the
-// last.
+// checkHoles looks at a space of 100 blocks that holds blocks 2 to 24, ten bytes of the next, and
+// the last.
 func checkHoles(t *testing.T, d *Decoded, s shard.Shard) {
 	t.Helper()
 	const size = 100 * blockSize

@@ -103,8 +103,9 @@ func (s *sizes) lanes(e *laneEpoch, rowsDrawn int64) bound {
 	return b
 }
 
-// lanesOf is what the lanes that a stream reads of an epoch hold, also where blocks are not divided,
-// and the rows of the largest tick of each, all together and the most. It adds their loads and spans.
+// lanesOf is what the lanes that a stream reads of an epoch hold, also where blocks are not
+// divided, and the rows of the largest tick of each, all together and the most. It adds their loads
+// and spans.
 func (s *sizes) lanesOf(e *laneEpoch, load *cost, drawn *densest) (held, whole, ticks, tick int64) {
 	units := e.plan.Units()
 	for _, slot := range e.slots {
@@ -218,8 +219,8 @@ func (s *sizes) files(units *shuffle.Units, rowsDrawn int64) bound {
 	return b
 }
 
-// reserve admits a stream's bound, with as much read ahead as there is room for, or refuses. inImages
-// says that blocks may stay whole, so that they can lie in the images of a tier.
+// reserve admits a stream's bound, with as much read ahead as there is room for, or refuses.
+// inImages says that blocks may stay whole, so that they can lie in the images of a tier.
 func (d *Dataset) reserve(b bound, decoders int, r remedy) (a *mem.Account, inImages bool, err error) {
 	if d.options.Tier != nil {
 		whole := b

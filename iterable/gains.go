@@ -11,10 +11,10 @@ import (
 )
 
 // gains are what it is worth to keep each column decoded: the time that it takes to decode, and to
-// lay in an order as images need not be, over the bytes of the image, as measured. Seneca (FAST '26)
-// divides a cache between encoded, decoded and augmented data by the same measure.
+// lay in an order as images need not be, over the bytes of the image, as measured. Seneca (FAST
+// '26) divides a cache between encoded, decoded and augmented data by the same measure.
 type gains struct {
-	limit int64 // bytes of images; 0 is no limit
+	limit int64 // bytes of images; 0 means any
 
 	mu        sync.Mutex
 	columnsOf map[*rowgroup.Manifest][]gain
@@ -35,7 +35,7 @@ func (g gain) perByte() float64 {
 	return float64(g.decode+g.copy) / float64(max(1, g.bytes))
 }
 
-// learn adds what was measured.
+// learn adds measurements.
 func (a *gains) learn(m *rowgroup.Manifest, i rowgroup.Image) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -59,8 +59,8 @@ func (a *gains) ofLocked(m *rowgroup.Manifest) []gain {
 	return a.columnsOf[m]
 }
 
-// columns are those of a row group that are worth keeping, those first that gain most by the byte. Of
-// more columns than the limit has room for the last are left out.
+// columns are those of a row group that are worth keeping, those first that gain most by the byte.
+// Of more columns than the limit has room for the last are left out.
 func (a *gains) columns(m *rowgroup.Manifest, group int) []int {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 const keepShare = 100 // keepers take one part in so many of the processors' time, unless one of them is idle
 
 // A governor bounds what the keepers of a data set take of the processors. One keeper works at a
-// time, a row group each: as often as it likes while a processor is idle, and else so that all of its
-// work is at most one part in keepShare of the time of all processors.
+// time, a row group each: as often as it likes while a processor is idle, and else so that all of
+// its work is at most one part in keepShare of the time of all processors.
 type governor struct {
 	turn sync.Mutex // held from enter to leave
 
@@ -90,7 +90,7 @@ func (g *governor) look(now time.Time) bool {
 	return false
 }
 
-// leave ends a turn that took so long. What was worked while a processor was idle costs nothing.
+// leave ends a turn that took so long. Work on an idle processor costs nothing.
 func (g *governor) leave(bytes int64, took time.Duration) {
 	g.pace = float64(took) / float64(max(1, bytes))
 	if g.free.IsZero() {

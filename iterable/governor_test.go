@@ -39,7 +39,8 @@ func TestGovernorShare(t *testing.T) {
 	})
 }
 
-// While a processor is idle, work goes on most of the time; once none is, it goes back to its share.
+// While a processor is idle, work goes on most of the time; once none is, it goes back to its
+// share.
 func TestGovernorIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &governor{}

@@ -14,7 +14,7 @@ type Block struct {
 	rows   int
 	cols   []*vector
 	arena  *mem.Arena
-	lease  shard.Lease // of an image that columns lie in; nil where there is none
+	lease  shard.Lease // of the image that columns lie in, or nil
 	mapped int64       // bytes of it
 
 	records []byte // that columns lie in, one for each row

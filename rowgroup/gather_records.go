@@ -11,8 +11,8 @@ const (
 	mostRecordRow = 512 // bytes of a record that is copied; the columns of a larger one are not neighbours any more
 )
 
-// recordCopies are the records of picked rows, in the order of the picks. Records that are picked at
-// random lie in as many pages, which each column would look up again; their copies lie in the
+// recordCopies are the records of picked rows, in the order of the picks. Records that are picked
+// at random lie in as many pages, which each column would look up again; their copies lie in the
 // second-level cache, one behind the other.
 type recordCopies struct {
 	of   []Pick // whose records they are
@@ -51,8 +51,8 @@ func (c *recordCopies) has(picks []Pick) bool {
 	return len(picks) > 0 && len(picks) == len(c.of) && unsafe.SliceData(picks) == unsafe.SliceData(c.of)
 }
 
-// slotOf is where in their records vectors have their slots, and the bytes of their codes, if that is
-// one for all.
+// slotOf is where in their records vectors have their slots, and the bytes of their codes, if that
+// is one for all.
 func slotOf(vecs []*vector) (slot, codeWidth int, ok bool) {
 	first := vecs[0]
 	for _, v := range vecs {
@@ -63,8 +63,8 @@ func slotOf(vecs []*vector) (slot, codeWidth int, ok bool) {
 	return first.slot, first.codeWidth, true
 }
 
-// viewSlot is where in their copied records picks have the views of a column; ok is false where they
-// have none, or are not copied.
+// viewSlot is where in their copied records picks have the views of a column; ok is false where
+// they have none, or are not copied.
 func (g *Gatherer) viewSlot(vecs []*vector, picks []Pick) (slot int, ok bool) {
 	if !g.records.has(picks) {
 		return 0, false

@@ -8,8 +8,9 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// A Tier opens what is kept decoded of a shard: a sparse file of size bytes, one for each form, which
-// is a short name of the columns and of how they are read. nil is a shard of which nothing is kept.
+// A Tier opens what is kept decoded of a shard: a sparse file of size bytes, one for each form,
+// which is a short name of the columns and of how they are read. nil is a shard of which nothing is
+// kept.
 type Tier func(s shard.Shard, form string, size int64) TierFile
 
 // A TierFile keeps images of row groups at places that follow from the shard's footer. It may lose
@@ -24,8 +25,8 @@ type TierFile interface {
 	ReadAhead(ctx context.Context, spans []shard.Span)
 	// MayKeep says whether there may be room for n bytes.
 	MayKeep(n int64) bool
-	// Keep stores b, where nothing is held yet. b is the caller's again when Keep returns, which may
-	// be before it is on disk.
+	// Keep stores b, where nothing is held yet. b is the caller's again when Keep returns, which
+	// may be before it is on disk.
 	Keep(ctx context.Context, off int64, b []byte) error
 	// Discard drops bytes that are damaged.
 	Discard(off, n int64)
@@ -51,7 +52,7 @@ type tierShard struct {
 	places []int64 // of the groups, and the end of the last
 
 	mu     sync.Mutex
-	images map[int]*image // by row group: those that are whole
+	images map[int]*image // by row group; all are whole
 }
 
 func newTierShards(open Tier) *tierShards {
@@ -98,8 +99,8 @@ func (m *Manifest) openTier(s int) *tierShard {
 }
 
 // tierPlaces are where the images of a shard's row groups begin. A chunk has room for two words and
-// two times the bytes of each value, which nearly all decoded columns need less than; what nothing is
-// written to takes no disk.
+// two times the bytes of each value, which nearly all decoded columns need less than; what nothing
+// is written to takes no disk.
 func (m *Manifest) tierPlaces(s int, r *record) []int64 {
 	leaves := m.bound[m.files[s].schema].leaves
 	places := make([]int64, r.groups+1)
@@ -169,7 +170,8 @@ func (t *tierShard) forget(group int) {
 	delete(t.images, group)
 }
 
-// verify compares the sum of an image with that of its header, in pieces whose pages are given back.
+// verify compares the sum of an image with that of its header, in pieces whose pages are given
+// back.
 func (t *tierShard) verify(i *image) bool {
 	if i.bytes == 0 {
 		return false

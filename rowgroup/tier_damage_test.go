@@ -25,7 +25,7 @@ func TestTierFlips(t *testing.T) {
 	f := tier.oneTierFile()
 	for place, block := range f.blocks {
 		for _, at := range []int{0, 9, 33, len(block) / 2, len(block) - 1} {
-			m, d := openDecoder(t, file, Options{Tier: tier.open}) // what was verified is not verified again
+			m, d := openDecoder(t, file, Options{Tier: tier.open}) // a manifest verifies an image once
 			was := block[at]
 			block[at] ^= 16
 			raw := fetch(t, m, Rows{Hi: 150})
@@ -109,7 +109,8 @@ func TestTierForms(t *testing.T) {
 	}
 }
 
-// A tier without room keeps nothing, and a TierWriter reads nothing that this machine does not hold.
+// A tier without room keeps nothing, and a TierWriter reads nothing that this machine does not
+// hold.
 func TestTierKeepsNot(t *testing.T) {
 	file := writeRows(t, [][]everyRow{randomRows(9, 50)})
 	m, _ := openDecoder(t, file, Options{Tier: (&memTier{full: true}).open})

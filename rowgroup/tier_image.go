@@ -38,13 +38,14 @@ import (
 //	24      1      bytes of a code, 0 where values are not coded
 //	25      1      bit 0: a dictionary follows; bit 1: it lies in records
 //	26      2      children that follow
-//	28      4      position of the column among those that are read, all ones for what lies below one
-//	32      96     where its buffers lie, 8 bytes each for the first byte and the length, 64-byte aligned: validity, values, codes,
-//	               views, bytes of views, offsets; all 0 for one that is absent. In records validity is the bit of the record, its
-//	               length 1 where there is one, and values are the byte of the record where the slot begins
+//	28      4      position of the column in the projection; all ones below a column
+//	32      96     where its buffers lie, 8 bytes each for the first byte and the length, 64-byte
+//	               aligned: validity, values, codes, views, bytes of views, offsets; all 0 for one
+//	               that is absent. In records validity is the bit of the record, its length 1 where
+//	               there is one, and values are the byte of the record where the slot begins
 //
-// Two processes may write parts of one image. Equal shards and forms give equal bytes but for the
-// time, which is in the header; if they do not, the sum shows it.
+// Two processes may write parts of one image. Equal shards and forms give equal bytes, except
+// for the time in the header; if they do not, the sum shows it.
 type image struct {
 	rows   int64
 	bytes  int64
@@ -202,8 +203,8 @@ type imageReader struct {
 	from, to int64
 }
 
-// vectors are the columns of an image in rows from to, by position among those that are read; those
-// that it lacks are nil. b is the bytes of the image.
+// vectors are the columns of an image in rows from to, by position in the projection; a column that
+// the image lacks is nil. b is the bytes of the image.
 func (i *image) vectors(b []byte, fields []*column.Field, from, to int64) ([]*vector, error) {
 	if int64(len(b)) < i.bytes || from < 0 || from > to || to > i.rows {
 		return nil, errImage

@@ -46,8 +46,8 @@ func imageForm(columns []*node, rules []boundRule, replace bool) (form [8]byte) 
 	return form
 }
 
-// keepable says whether a column has values in the file that no rule reads: rules want the codes and
-// the levels of the file.
+// keepable says whether a column has values in the file that no rule reads: rules want the codes
+// and the levels of the file.
 func keepable(columns []*node, rules []boundRule, col int) bool {
 	n := columns[col]
 	leaves := len(leavesOf([]*node{n}))

@@ -12,8 +12,8 @@ import (
 	"github.com/shardfeed/shardfeed/internal/parquet"
 )
 
-// ErrNotKept is a row group that the tier does not take: there is no room in its place, nothing of it
-// is decoded, or this machine does not hold its bytes.
+// ErrNotKept is a row group that the tier does not take: there is no room in its place, nothing of
+// it is decoded, or this machine does not hold its bytes.
 var ErrNotKept = errors.New("the row group is not kept decoded")
 
 // A TierWriter decodes row groups once more and keeps them in the manifest's tier. It holds the
@@ -34,7 +34,7 @@ type Image struct {
 	Columns []ImageColumn // of one that was written
 }
 
-// An ImageColumn is what was measured of a column as an image was written.
+// An ImageColumn is the measurements of a column as an image was written.
 type ImageColumn struct {
 	Column int
 	Bytes  int64         // of the image
@@ -103,8 +103,8 @@ func (m *Manifest) Keepable(g int) (all []int) {
 	return all
 }
 
-// Keep decodes columns of a row group, unless an image of it is kept already, and hands the image to
-// the tier. The error wraps ErrNotKept where it cannot be kept.
+// Keep decodes columns of a row group, unless an image of it is kept already, and hands the image
+// to the tier. The error wraps ErrNotKept where it cannot be kept.
 func (w *TierWriter) Keep(ctx context.Context, g int, cols []int) (kept Image, err error) {
 	m, group := w.manifest, w.manifest.groups[g]
 	if kept, ok := m.Kept(g); ok {
@@ -199,7 +199,7 @@ func (w *TierWriter) decode(raw *Raw, col int) (v *vector, took time.Duration, e
 	return v, time.Since(began), err
 }
 
-// drop gives back what was decoded.
+// drop gives the decoded columns back.
 func (w *TierWriter) drop() {
 	w.decoder.forget()
 	w.decoder.trim()
@@ -225,7 +225,7 @@ type slot struct {
 	bit  int // -1: none is null
 }
 
-// bytes of what was added, without the rounding of records.
+// bytes of the columns so far, without the rounding of records.
 func (p *painter) bytes() int64 { return p.image.bytes }
 
 // add adds a column.

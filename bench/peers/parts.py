@@ -59,7 +59,7 @@ def untouched(place, wish):
 
 
 def later(place, wish):
-    """An epoch of what was decoded before, against the same rivals."""
+    """An epoch after the first, from decoded row groups, against the same rivals."""
     for data in wish.sets:
         yield record("conversion", 0, place.converted, entries.KEPT, data)
     yield from _epochs(place, wish, "later", (entries.KEPT, entries.HARD))

@@ -1,4 +1,4 @@
-"""What is kept decoded between epochs and runs: the same batches, from local files and from S3, also after a kill."""
+"""Row groups that stay decoded between epochs and runs give the same batches, also after a kill."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_workers(job: str, shards: Path, tmp_path: Path, engine_binary: Path) ->
 
 
 def test_kept_beside_training(job: str, shards: Path, tmp_path: Path) -> None:
-    """A trainer that leaves processors idle has its data kept while it trains, and the epochs stay the same."""
+    """A trainer that leaves processors idle has its data kept; the epochs stay the same."""
     given = {"batch_size": 64, "seed": 3}
     plain, dataset = StreamingDataset(shards, **given), StreamingDataset(shards, **given, cache_dir=tmp_path, decoded_limit="1GiB")
     deadline = time.monotonic() + SECONDS
@@ -115,7 +115,7 @@ def test_an_engine_that_is_killed(job: str, shards: Path, tmp_path: Path, after:
 
 
 def test_shards_on_s3(job: str, s3: S3, shards: Path, tmp_path: Path, engine_binary: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
-    """What the cache's limit leaves is used without being asked, and no byte is asked of the server then."""
+    """Shards on servers are kept by default, and then no byte is asked of the server."""
     for variable, value in s3.environment.items():
         monkeypatch.setenv(variable, value)
     uri = s3.put(shards)

@@ -80,7 +80,7 @@ def compare(binary, path):
 
 
 def kept(binary, path, printed):
-    """What is wrong with the rows that come from what was kept decoded, in file order and shuffled."""
+    """The first difference of rows that come from decoded row groups on disk, in file order and shuffled."""
     with tempfile.TemporaryDirectory(prefix="sfkept-") as directory:
         keep = ["--cache-dir", directory, "--decoded-limit", "1GiB"]
         shuffled = ["--shuffle", "--seed", "5"]
@@ -92,7 +92,8 @@ def kept(binary, path, printed):
         for more, want in ([], printed), (shuffled, mixed):
             got = run([binary, "cat", str(path), *keep, *more])
             if got.returncode != 0 or got.stderr or got.stdout != want:
-                return f"kept decoded, cat {' '.join(more)} prints other rows: exit {got.returncode} {got.stderr.decode(errors='replace')[:300]}"
+                said = got.stderr.decode(errors="replace")[:300]
+                return f"kept decoded, cat {' '.join(more)} prints other rows: exit {got.returncode} {said}"
     return None
 
 

@@ -1,5 +1,7 @@
-"""shardfeed in a later epoch: its conversion is `shardfeed warm --decoded`, which keeps the set decoded beside it. A run is an epoch of a new engine, which
-verifies what was kept before it uses it."""
+"""shardfeed in a later epoch. Its conversion is `shardfeed warm --decoded`.
+
+A run is an epoch of a new engine, which verifies the decoded row groups before it uses them.
+"""
 
 import os
 import subprocess
@@ -11,7 +13,8 @@ LIMIT = "1TiB"
 
 def convert(task):
     columns = ["--columns", ",".join(task.columns)] if task.columns else []
-    command = [os.environ["SHARDFEED_BIN"], "warm", task.directory, "--decoded", "--decoded-limit", LIMIT, "--cache-dir", task.own, *columns]
+    keep = ["--decoded", "--decoded-limit", LIMIT, "--cache-dir", task.own]
+    command = [os.environ["SHARDFEED_BIN"], "warm", task.directory, *keep, *columns]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
