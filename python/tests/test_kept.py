@@ -20,7 +20,11 @@ SECONDS = 60  # that a stream may take to keep something
 
 def batches(dataset: StreamingDataset) -> list[dict]:
     """All batches as lists, so that they can be compared."""
-    return [{name: values.to_pylist() if hasattr(values, "to_pylist") else values.tolist() for name, values in batch.items()} for batch in dataset]
+    return [{name: listed(values) for name, values in batch.items()} for batch in dataset]
+
+
+def listed(values: object) -> list:
+    return values.to_pylist() if hasattr(values, "to_pylist") else values.tolist()
 
 
 def warm(engine_binary: Path, *arguments: object) -> None:
