@@ -14,7 +14,6 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/rowgroup"
-	"github.com/shardfeed/shardfeed/shard"
 )
 
 // A recipe is how batches are made of draws; all collators of an iteration share it.
@@ -136,7 +135,7 @@ func (c *collator) do(ctx context.Context, d *iterable.Draw, m Memory, at *activ
 			return b, err
 		}
 	}
-	guarded := func() error { return shard.Guard(func() error { return c.gather(b, rows, at) }) } // blocks may lie in a mapping
+	guarded := func() error { return rowgroup.Guard(rows.Blocks, func() error { return c.gather(b, rows, at) }) }
 	if err := c.timed(at, stageGather, 0, guarded); err != nil {
 		return b, err
 	}

@@ -1,4 +1,3 @@
-// Package cores says how many processors the process may use, and lets C code keep them.
 package cores
 
 import (
