@@ -30,9 +30,14 @@ type gain struct {
 // tryGroups is how many row groups are kept whole before columns are chosen.
 const tryGroups = 2
 
-// perByte is nanoseconds saved by a byte.
-func (g gain) perByte() float64 {
-	return float64(g.decode+g.copy) / float64(max(1, g.bytes))
+// perByte is nanoseconds saved by a byte: where blocks lie in images the laying too, else the image
+// is copied in place of decoding.
+func (g gain) perByte(inImages bool) float64 {
+	saved := g.decode - g.copy
+	if inImages {
+		saved = g.decode + g.copy
+	}
+	return float64(saved) / float64(max(1, g.bytes))
 }
 
 // learn adds measurements.
@@ -61,12 +66,12 @@ func (a *gains) ofLocked(m *rowgroup.Manifest) []gain {
 
 // columns are those of a row group that are worth keeping, those first that gain most by the byte.
 // Of more columns than the limit has room for the last are left out.
-func (a *gains) columns(m *rowgroup.Manifest, group int) []int {
+func (a *gains) columns(m *rowgroup.Manifest, group int, inImages bool) []int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	all := a.ofLocked(m)
-	chosen := m.Keepable(group)
-	slices.SortStableFunc(chosen, func(i, j int) int { return cmp.Compare(all[j].perByte(), all[i].perByte()) })
+	chosen := slices.DeleteFunc(m.Keepable(group), func(i int) bool { return all[i].groups >= tryGroups && all[i].perByte(inImages) <= 0 })
+	slices.SortStableFunc(chosen, func(i, j int) int { return cmp.Compare(all[j].perByte(inImages), all[i].perByte(inImages)) })
 	if a.limit == 0 {
 		return chosen
 	}

@@ -33,7 +33,7 @@ func TestGains(t *testing.T) {
 	m := d.sources[0].manifest
 	rows := m.NumRows()
 	a := gains{}
-	if got := a.columns(m, 0); len(got) != 3 {
+	if got := a.columns(m, 0, true); len(got) != 3 {
 		t.Fatalf("%v before anything is measured", got)
 	}
 	measure := func(col int, bytes int64, took time.Duration) {
@@ -43,16 +43,21 @@ func TestGains(t *testing.T) {
 	}
 	a.limit = 1000
 	measure(0, 700, 7*time.Microsecond)
-	if got := a.columns(m, 0); len(got) != 3 {
+	if got := a.columns(m, 0, true); len(got) != 3 {
 		t.Errorf("%v while two columns are not measured", got)
 	}
 	measure(1, 900, 90*time.Microsecond)
 	measure(2, 100, 5*time.Microsecond)
 	for limit, want := range map[int64][]int{0: {1, 2, 0}, 2000: {1, 2, 0}, 1100: {1, 2}, 950: {1}, 500: {}} {
 		a.limit = limit
-		if got := a.columns(m, 0); !slices.Equal(got, want) {
+		if got := a.columns(m, 0, true); !slices.Equal(got, want) {
 			t.Errorf("limit %d: %v, want %v", limit, got, want)
 		}
+	}
+	a.limit = 0
+	a.learn(m, rowgroup.Image{Rows: rows, Columns: []rowgroup.ImageColumn{{Column: 0, Bytes: 1, Decode: 1, Copy: time.Second}}})
+	if got := a.columns(m, 0, false); !slices.Equal(got, []int{1, 2}) {
+		t.Errorf("%v where images are copied, and one column takes longer to copy than to decode", got)
 	}
 }
 

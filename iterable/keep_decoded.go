@@ -56,7 +56,7 @@ func (d *Dataset) KeepDecoded(ctx context.Context, wanted func(s shard.Shard, ro
 	err = tasks.Wait()
 	for _, s := range d.sources {
 		if len(s.manifest.Groups()) > 0 {
-			all.kept.Columns += len(d.gains.columns(s.manifest, 0))
+			all.kept.Columns += len(d.gains.columns(s.manifest, 0, true))
 		}
 	}
 	return all.kept, err
@@ -120,7 +120,7 @@ func (a *keepingAll) keep(ctx context.Context, w *rowgroup.TierWriter, p place) 
 		return err
 	}
 	defer a.account.Release(mem.Decode, need)
-	image, err := keepGroup(ctx, w, p, a.dataset.gains.columns(p.manifest, p.group))
+	image, err := keepGroup(ctx, w, p, a.dataset.gains.columns(p.manifest, p.group, true))
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {

@@ -23,6 +23,7 @@ type keeper struct {
 	governor *governor
 	gains    *gains
 	groups   chan place
+	inImages bool // blocks of the stream may lie in images
 }
 
 // A place is a row group.
@@ -33,7 +34,7 @@ type place struct {
 
 // newKeeper returns the keeper of a stream whose data set has a tier; nil where the stream's memory
 // leaves no room for one.
-func (d *Dataset) newKeeper(stream *mem.Account) *keeper {
+func (d *Dataset) newKeeper(stream *mem.Account, inImages bool) *keeper {
 	if d.options.Tier == nil {
 		return nil
 	}
@@ -45,7 +46,7 @@ func (d *Dataset) newKeeper(stream *mem.Account) *keeper {
 	if err != nil {
 		return nil
 	}
-	return &keeper{account: account, governor: &d.governor, gains: &d.gains, groups: make(chan place, keepPending)}
+	return &keeper{account: account, governor: &d.governor, gains: &d.gains, groups: make(chan place, keepPending), inImages: inImages}
 }
 
 // offer tells of a row group that was decoded. It may be dropped.
@@ -91,7 +92,7 @@ func (k *keeper) keep(ctx context.Context, w *rowgroup.TierWriter, p place) {
 	if _, ok := p.manifest.Kept(p.group); ok {
 		return
 	}
-	cols, need := k.gains.columns(p.manifest, p.group), p.manifest.TierMemory(p.group)
+	cols, need := k.gains.columns(p.manifest, p.group, k.inImages), p.manifest.TierMemory(p.group)
 	if len(cols) == 0 || need > k.account.Reserved().Total() || !k.governor.enter(ctx, need) {
 		return
 	}

@@ -56,7 +56,8 @@ func (d *Dataset) Stream(ctx context.Context, w shuffle.Worker, o StreamOptions)
 	if o.State != nil && o.State.GlobalBatch != start.GlobalBatch && d.options.Events.BatchChanged != nil {
 		d.options.Events.BatchChanged(o.State.GlobalBatch, start.GlobalBatch)
 	}
-	s.ahead.keeper, s.ahead.inImages = d.newKeeper(account), inImages && !o.Copied
+	s.ahead.inImages = inImages && !o.Copied
+	s.ahead.keeper = d.newKeeper(account, s.ahead.inImages)
 	s.ahead.start(context.WithoutCancel(ctx), d.fetchers, o.Parallel)
 	return s, nil
 }
