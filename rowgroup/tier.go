@@ -39,7 +39,8 @@ const (
 
 // tierShards are the shards whose images a manifest has looked at last.
 type tierShards struct {
-	open Tier
+	open     Tier
+	noVerify bool // for tests that show that they would notice a wrong byte
 
 	mu     sync.Mutex
 	shards map[int]*tierShard
@@ -49,6 +50,7 @@ type tierShards struct {
 // A tierShard is where the images of a shard's row groups lie, and what is known of them.
 type tierShard struct {
 	file   TierFile
+	trust  bool    // images are not verified
 	places []int64 // of the groups, and the end of the last
 
 	mu     sync.Mutex
@@ -95,7 +97,7 @@ func (m *Manifest) openTier(s int) *tierShard {
 	if file == nil {
 		return nil
 	}
-	return &tierShard{file: file, places: places, images: map[int]*image{}}
+	return &tierShard{file: file, trust: m.tier.noVerify, places: places, images: map[int]*image{}}
 }
 
 // tierPlaces are where the images of a shard's row groups begin. A chunk has room for two words and
@@ -132,7 +134,7 @@ func (t *tierShard) find(group int, rows int64) *image {
 // load reads the header of an image and verifies the whole.
 func (t *tierShard) load(group int, rows int64) *image {
 	i := t.look(group)
-	if i != nil && (i.rows != rows || !t.verify(i)) {
+	if i != nil && (i.rows != rows || !t.trust && !t.verify(i)) {
 		t.file.Discard(t.places[group], i.head()+i.bytes)
 		return nil
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
 )
 
@@ -45,6 +46,47 @@ func TestTierFlips(t *testing.T) {
 			}
 			block = f.blocks[place]
 		}
+	}
+}
+
+// The control of TestTierFlips: without verification flipped bytes are delivered, and seen.
+func TestTierFlipsUnverified(t *testing.T) {
+	file := writeRows(t, [][]everyRow{randomRows(9, 150)})
+	tier := &memTier{}
+	m, d := openDecoder(t, file, Options{Tier: tier.open})
+	keepAll(t, m)
+	want, err := d.whole(fetch(t, openBytes(t, Options{}, map[string][]byte{"a.parquet": file}), Rows{Hi: 150}), Layout{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer want.Release()
+	seen := 0
+	for place, block := range tier.oneTierFile().blocks {
+		if place == 0 { // the header has a sum of its own
+			continue
+		}
+		for at := 0; at < 4000; at += 199 { // of the records: values, no places
+			m, d := openDecoder(t, file, Options{Tier: tier.open})
+			m.tier.noVerify = true
+			block[at] ^= 1
+			b, err := d.whole(fetch(t, m, Rows{Hi: 150}), Layout{InImage: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for c, v := range b.cols {
+				for i := range 150 {
+					if v.field.Kind == column.Fixed && v.slots != nil && v.dict == nil && dump(v, i) != dump(want.cols[c], want.cols[c].place(i)) {
+						seen++
+					}
+				}
+			}
+			block[at] ^= 1
+			b.Release()
+		}
+		break
+	}
+	if seen == 0 {
+		t.Error("no flip was seen: the test of flips shows nothing")
 	}
 }
 
