@@ -60,30 +60,30 @@ func TestTierFlipsUnverified(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer want.Release()
-	seen := 0
-	for place, block := range tier.oneTierFile().blocks {
-		if place == 0 { // the header has a sum of its own
-			continue
+	seen, first := 0, int64(1<<62) // the first block behind the header, which has a sum of its own
+	for place := range tier.oneTierFile().blocks {
+		if place > 0 {
+			first = min(first, place)
 		}
-		for at := 0; at < 4000; at += 199 { // of the records: values, no places
-			m, d := openDecoder(t, file, Options{Tier: tier.open})
-			m.tier.noVerify = true
-			block[at] ^= 1
-			b, err := d.whole(fetch(t, m, Rows{Hi: 150}), Layout{InImage: true})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for c, v := range b.cols {
-				for i := range 150 {
-					if v.field.Kind == column.Fixed && v.slots != nil && v.dict == nil && dump(v, i) != dump(want.cols[c], want.cols[c].place(i)) {
-						seen++
-					}
+	}
+	block := tier.oneTierFile().blocks[first]
+	for at := 0; at < 4000; at += 199 { // of the records: values, no places
+		m, d := openDecoder(t, file, Options{Tier: tier.open})
+		m.tier.noVerify = true
+		block[at] ^= 1
+		b, err := d.whole(fetch(t, m, Rows{Hi: 150}), Layout{InImage: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for c, v := range b.cols {
+			for i := range 150 {
+				if v.field.Kind == column.Fixed && v.slots != nil && v.dict == nil && dump(v, i) != dump(want.cols[c], want.cols[c].place(i)) {
+					seen++
 				}
 			}
-			block[at] ^= 1
-			b.Release()
 		}
-		break
+		block[at] ^= 1
+		b.Release()
 	}
 	if seen == 0 {
 		t.Error("no flip was seen: the test of flips shows nothing")
