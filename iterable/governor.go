@@ -30,7 +30,7 @@ const (
 	idleEvery = 100 * time.Millisecond // how long a look at what is idle takes; nothing works meanwhile
 	idleFor   = 400 * time.Millisecond // and how long it holds
 	keepPause = 20 * time.Millisecond
-	firstPace = 8 // of the first work
+	firstPace = 3 // of the first work
 )
 
 // enter waits for a turn with work of so many bytes of memory: until it has been saved up, or a
