@@ -5,7 +5,6 @@ import dataclasses
 import os
 import pathlib
 import statistics
-import subprocess
 import sys
 
 import pyarrow.parquet as pq
@@ -60,8 +59,8 @@ def run(case, contender, mode, *arguments, timeout=place.TIMEOUT, **task):
     runs = place.Place()
     try:
         runs.python(contender)
-    except subprocess.CalledProcessError as e:
-        raise servers.Missing(f"the packages of {contender.requirements or 'the tests'} could not be installed") from e
+    except place.Failed as e:
+        raise servers.Missing(str(e)) from e
     rows = case.rows()
     whole = {"directory": str(case.directory), "rows": rows, "buffer": max(1, rows // 10), "seed": case.seed} | task
     try:

@@ -65,7 +65,6 @@ class Contender:
 
 
 OURS = Contender("shardfeed", "ours")
-KEPT = Contender("shardfeed:kept", "ours_kept", converts=True, note="decoded before: an epoch after the first")
 OURS_WORKERS = Contender("shardfeed:w2", "ours", workers=2, note="the same in two torch workers")
 HARD = Contender("take_once", "take_once", note="four row groups mixed, one process")
 PANDAS = Contender("pandas", "pandas_frame", sets=("shop",), note="in memory, its loading counted")
@@ -79,16 +78,27 @@ PETASTORM = (
     Contender("petastorm:dl", "petastorm_reader", "petastorm", 2, ("shop", "tokens"), note="lists padded"),
     Contender("petastorm:batched", "petastorm_reader", "petastorm", 2, ("tabular",), note="without the three text columns"),
 )
+MOSAIC = Contender("mosaic-w2", "mosaic", "mosaic", 2, converts=True)
 PEOPLE = (
     Contender("dl:rows-w2", "rows", workers=2),
     *PETASTORM,
     Contender("litdata:parquet-w2", "litdata_parquet", "litdata", 2),
     Contender("hf:torch-w2", "huggingface", "hf", 2, ("shop", "tokens")),
     Contender("ray", "ray_data", "ray"),
-    Contender("mosaic-w2", "mosaic", "mosaic", 2, converts=True),
+    MOSAIC,
 )
 ALL = (OURS, OURS_WORKERS, *NEAR, *PEOPLE)
+
+# An epoch after the first, of what was decoded or converted before.
+KEPT = Contender("shardfeed:kept", "ours_kept", converts=True, note="kept decoded before")
+COPY = Contender("copy", "alone", note="numpy copies memory, once")
+CHUNKS = Contender("litdata:chunks-w2", "litdata_chunks", "litdata", 2, converts=True)
+FFCV = Contender("ffcv-w2", "ffcv_beton", "ffcv", 2, converts=True, note="texts and lists padded")
+CONVERTED = (CHUNKS, FFCV, MOSAIC)
+LATER = (KEPT, HARD, COPY, *CONVERTED)
 
 # Beside a training step, and for what a hand-over costs.
 ALONE, MEMCPY, WORKER = Contender("alone", "alone"), Contender("memcpy", "memcpy"), Contender("torch worker", "worker")
 BESIDE = (ALONE, MEMCPY, OURS, HARD, next(c for c in PEOPLE if c.name == "dl:rows-w2"))
+
+NAMED = tuple(dict.fromkeys((*ALL, *LATER)))  # what --contenders can name

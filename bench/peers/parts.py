@@ -58,11 +58,45 @@ def untouched(place, wish):
     yield from _epochs(place, wish, "untouched", (entries.OURS, entries.HARD))
 
 
+LEAST_COPIED = 4 << 30  # bytes, so that a copy takes long enough to be measured
+
+
 def later(place, wish):
-    """An epoch after the first, from decoded row groups, against the same rivals."""
+    """An epoch of what was decoded before, against the hard rival, what others convert, and a copy of as many bytes."""
     for data in wish.sets:
-        yield record("conversion", 0, place.converted, entries.KEPT, data)
-    yield from _epochs(place, wish, "later", (entries.KEPT, entries.HARD))
+        rivals = wish.entries(data, entries.LATER)
+        made = [record("conversion", 0, place.converted, c, data) for c in rivals if c.converts]
+        yield from made
+        failed = {run["contender"] for run in made if "error" in run}
+        rivals = [c for c in rivals if c.name not in failed]
+        if entries.KEPT not in rivals:
+            continue
+        size = record("size", 0, partial(_weighed, place), entries.KEPT, data)
+        yield size
+        if "error" in size:
+            continue
+        for number in range(wish.rounds):
+            for contender in rivals:
+                yield record("later", number, partial(_later, place, wish, size), contender, data)
+
+
+def _weighed(place, contender, data):
+    """The bytes of an epoch of ours, which must come from what was kept."""
+    run = place.run(contender, data, "size")
+    if not run["kept_bytes"]:
+        raise Failed(f"no batch came from what is kept decoded; remove {place.stamp(contender, data)} to keep it again")
+    return run
+
+
+def _later(place, wish, size, contender, data):
+    """A run of a round. That of ours says its bytes too."""
+    if contender == entries.COPY:
+        return place.run(contender, data, "copy", "--bytes", max(size["bytes"], LEAST_COPIED))
+    place.warm(contender, data)
+    run = place.run(contender, data, "epoch", "--cap", wish.cap)
+    if contender == entries.KEPT:
+        run["bytes_per_cpu_second"] = run["rows_per_cpu_second"] * size["bytes"] / size["rows"]
+    return run
 
 
 def _epochs(place, wish, part, among, *arguments):

@@ -38,6 +38,10 @@ class Place:
     def own(self, contender, data):
         return self.data / "peers" / f"{contender.module}-{data.name}"
 
+    def stamp(self, contender, data):
+        """The file that says what a conversion took."""
+        return self.data / "peers" / f"{contender.module}-{data.name}.json"
+
     def files(self, data):
         return max(2, round(data.files * self.scale))
 
@@ -47,7 +51,7 @@ class Place:
 
     def converted(self, contender, data):
         """What the conversion of a set took; it is made once."""
-        stamp = self.data / "peers" / f"{contender.module}-{data.name}.json"
+        stamp = self.stamp(contender, data)
         if not stamp.exists():
             subprocess.run(["rm", "-rf", str(self.own(contender, data))], check=True)
             stamp.parent.mkdir(parents=True, exist_ok=True)
@@ -70,9 +74,12 @@ class Place:
     def python(self, contender):
         """The interpreter of a contender's environment."""
         if contender.requirements not in self.environments:
-            base = _venv(ROOT / entries.BASE)
+            base = _venv(ROOT / entries.BASE)  # without it nothing runs
             own = HERE / "requirements" / f"{contender.requirements}.txt"
-            self.environments[contender.requirements] = _venv(own, base) if contender.requirements else base
+            try:
+                self.environments[contender.requirements] = _venv(own, base) if contender.requirements else base
+            except subprocess.CalledProcessError as e:
+                raise Failed(f"the packages of {own.name} could not be installed") from e
         return f"{self.environments[contender.requirements]}/bin/python"
 
     def task(self, contender, data, **changes):

@@ -35,9 +35,14 @@ class Records:
         values = self.values(part, data, contender, key)
         return statistics.median(values) if values else None
 
-    def ratios(self, part, data, ours, rival, key):
+    def error(self, parts, data, contenders):
+        """Why the last run of one of them failed, or None."""
+        failed = (r for r in reversed(self.runs) if "error" in r and r["part"] in parts and r["set"] == data)
+        return next((r["error"] for r in failed if r["contender"] in contenders), None)
+
+    def ratios(self, part, data, ours, rival, key, rival_key=None):
         """The quartiles of the ratios, each taken within a round; None when no round has both."""
-        rivals = {r["round"]: r[key] for r in self.all(part, data, rival)}
+        rivals = {r["round"]: r[rival_key or key] for r in self.all(part, data, rival)}
         each = [r[key] / rivals[r["round"]] for r in self.all(part, data, ours) if r["round"] in rivals]
         if not each:
             return None

@@ -4,6 +4,7 @@ import datetime
 import os
 import pathlib
 import platform
+import statistics
 
 import entries
 import musts
@@ -24,6 +25,16 @@ COLUMNS = (
     "conversion",
 )
 
+LATER_COLUMNS = (
+    "contender, an epoch after the first",
+    "rows per CPU-s, all-in",
+    "rows per CPU-s, steady",
+    "user + system s",
+    "first batch, s",
+    "MB per CPU-s",
+    "conversion",
+)
+
 
 def lines(records: Records):
     out = [*heading(records), "", "| what | found | must | aim | |", "| --- | --- | --- | --- | --- |"]
@@ -32,13 +43,20 @@ def lines(records: Records):
     for data in (*entries.SETS, *entries.AGAIN):
         rows = [(c, records.all("speed", data.name, c.name)) for c in entries.ALL]
         if any(runs for _, runs in rows):
-            out += ["", f"{data.name}: {described_set(data)}", "", f"| {' | '.join(COLUMNS)} |", "| --- " * len(COLUMNS) + "|"]
+            out += headed(data, COLUMNS)
             out += [row(records, data, contender, runs) for contender, runs in rows if runs]
+        if later := list(later_rows(records, data)):
+            out += [*headed(data, LATER_COLUMNS), *later]
     if steps := list(step_rows(records)):
         out += ["", "| set | beside | step, ms | waits |", "| --- | --- | --- | --- |", *steps]
     if failed := {(r["part"], r["set"], r["contender"], r["error"]) for r in records.runs if "error" in r}:
         out += ["", "Runs that failed:", *(f"- {', '.join(each)}" for each in sorted(failed))]
     return out
+
+
+def headed(data, columns):
+    """How the table of a set begins."""
+    return ["", f"{data.name}: {described_set(data)}", "", f"| {' | '.join(columns)} |", "| --- " * len(columns) + "|"]
 
 
 def row(records, data, contender, runs):
@@ -48,7 +66,7 @@ def row(records, data, contender, runs):
     untouched = records.values("untouched", data.name, contender.name, "rows_per_cpu_second")
     whole = "" if all(r["whole"] for r in runs) else ", capped"
     cells = (
-        contender.name + (f" ({contender.note})" if contender.note else ""),
+        named(contender),
         described([r["rows_per_cpu_second"] for r in runs]) + whole,
         f"{median('user_seconds'):.2f} + {median('system_seconds'):.2f}",
         described([r["steady_rows_per_second"] for r in runs]),
@@ -59,6 +77,36 @@ def row(records, data, contender, runs):
         converted(records.one("conversion", data.name, contender.name)),
     )
     return f"| {' | '.join(cells)} |"
+
+
+def later_rows(records, data):
+    for contender in entries.LATER:
+        runs = records.all("later", data.name, contender.name)
+        if not runs:
+            continue
+
+        def figures(key, runs=runs, factor=1.0):
+            return described([r[key] * factor for r in runs if key in r])
+
+        def median(key, runs=runs):
+            values = [r[key] for r in runs if key in r]
+            return f"{statistics.median(values):.2f}" if values else "-"
+
+        whole = "" if all(r.get("whole", True) for r in runs) else ", capped"
+        cells = (
+            named(contender),
+            figures("rows_per_cpu_second") + whole,
+            figures("steady_rows_per_cpu_second"),
+            f"{median('user_seconds')} + {median('system_seconds')}",
+            median("first_seconds"),
+            figures("bytes_per_cpu_second", factor=1e-6),
+            converted(records.one("conversion", data.name, contender.name)),
+        )
+        yield f"| {' | '.join(cells)} |"
+
+
+def named(contender):
+    return contender.name + (f" ({contender.note})" if contender.note else "")
 
 
 def looked(run):
@@ -90,7 +138,7 @@ def described_set(data):
 
 def heading(records):
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 30
-    rounds = max((r["round"] + 1 for r in records.runs if r["part"] == "speed"), default=0)
+    rounds = max((r["round"] + 1 for r in records.runs), default=0)
     return [
         f"# Peers, {datetime.date.today().isoformat()}",
         "",
@@ -114,7 +162,7 @@ def versions():
             name, _, version = line.partition("==")
             if version:
                 pins.setdefault(name.strip(), version)
-    named = ("torch", "pyarrow", "numpy", "pandas", "datasets", "litdata", "mosaicml-streaming", "ray[data]", "petastorm")
+    named = ("torch", "pyarrow", "numpy", "pandas", "datasets", "litdata", "ffcv", "mosaicml-streaming", "ray[data]", "petastorm")
     return [f"{name} {pins[name]}" for name in named if name in pins]
 
 

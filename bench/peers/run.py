@@ -57,7 +57,7 @@ def new_file(smoke):
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sets", type=among({s.name: s for s in (*entries.SETS, *entries.AGAIN)}), default="shop,tokens,tabular")
-    parser.add_argument("--contenders", type=among({c.name: c for c in entries.ALL}), default=",".join(c.name for c in entries.ALL))
+    parser.add_argument("--contenders", type=among({c.name: c for c in entries.NAMED}), default=",".join(c.name for c in entries.NAMED))
     parser.add_argument("--parts", type=among({name: name for name in parts.ALL}), default=",".join(parts.ALL))
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--cap", type=float, default=5.0, help="seconds after the first batch when a slow contender is stopped")

@@ -66,6 +66,12 @@ def touch(batch):
             (b"" if isinstance(column[0], bytes) else "").join(column)
 
 
+def weight(batch):
+    """Bytes of a batch of tensors and Flat."""
+    parts = [part for column in batch.values() for part in ((column.values, column.offsets) if hasattr(column, "offsets") else (column,))]
+    return sum(part.nbytes for part in parts)
+
+
 SMALL = 1 << 16  # bytes; below, a copy into the caches of the core is the quickest way to read
 
 

@@ -8,6 +8,8 @@ contender, in its own environment. OUT gets one JSON object.
     handover  processor time of this process for each batch
     fill      how much of the batches is tokens, and whether the state grows
     fresh     memory that has not been touched
+    size      bytes of the batches
+    copy      copies of memory, as many bytes as are asked for
     convert   makes what the contender reads
 
 Imports are not counted; all is that comes from the making of the data set on.
@@ -27,7 +29,7 @@ import time
 import numpy as np
 import processor
 import torch
-from columns import count, row_numbers, tokens, touch
+from columns import count, row_numbers, tokens, touch, weight
 from task import Task
 
 STEADY = 0.8  # of the rows, or the cap: where the steady window ends
@@ -170,16 +172,41 @@ def fresh(task, stream, args):
     return {"seconds": time.perf_counter() - start}
 
 
+def size(task, stream, args):
+    """An epoch whose batches are weighed, and what of it came decoded from the disk."""
+    rows = bytes_ = 0
+    data = stream(task)
+    for batch in data:
+        rows, bytes_ = rows + count(batch[task.id]), bytes_ + weight(batch)
+    kept = (data.stats().get("cache") or {}).get("decoded_hit_bytes", 0)
+    return {"rows": rows, "bytes": bytes_, "kept_bytes": kept}
+
+
+COPIED = 256 << 20  # bytes of each of the two buffers, more than the caches hold
+
+
+def copy(task, stream, args):
+    """One pass over memory, again and again over the same two buffers, both touched before."""
+    source, target = np.ones(COPIED, np.uint8), np.ones(COPIED, np.uint8)
+    passes = max(1, round(args.bytes / COPIED))
+    before = processor.seconds()
+    for _ in range(passes):
+        np.copyto(target, source)
+    user, system = (b - a for a, b in zip(before, processor.seconds()))
+    copied = passes * COPIED
+    return {"bytes": copied, "user_seconds": user, "system_seconds": system, "bytes_per_cpu_second": copied / (user + system)}
+
+
 def convert(task, make, args):
     start, before = time.perf_counter(), processor.seconds()
     make(task)
-    size = sum(path.stat().st_size for path in pathlib.Path(task.own).rglob("*") if path.is_file())
+    size = sum(512 * path.stat().st_blocks for path in pathlib.Path(task.own).rglob("*") if path.is_file())
     return {"seconds": time.perf_counter() - start, "cpu_seconds": sum(processor.seconds()) - sum(before), "bytes": size}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("mode", choices=("epoch", "look", "step", "handover", "fill", "fresh", "convert"))
+    parser.add_argument("mode", choices=("epoch", "look", "step", "handover", "fill", "fresh", "size", "copy", "convert"))
     parser.add_argument("module")
     parser.add_argument("task", type=Task.parse)
     parser.add_argument("out")

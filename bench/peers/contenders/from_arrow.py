@@ -8,6 +8,18 @@ import torch
 from columns import Flat
 
 
+def is_list(kind):
+    return pa.types.is_list(kind) or pa.types.is_large_list(kind)
+
+
+def is_text(kind):
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+
+
+def is_bytes(kind):
+    return pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
+
+
 def parts(column):
     """A column of Arrow as (values, offsets) of numpy, offsets None where the values are of one width. Nulls become NaN."""
     if isinstance(column, pa.ChunkedArray):
@@ -15,10 +27,11 @@ def parts(column):
     if isinstance(column, pa.ChunkedArray):
         column = column.chunk(0)
     kind = column.type
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+    if is_list(kind):
         return column.values.to_numpy(zero_copy_only=False), column.offsets.to_numpy()
-    if (large := pa.types.is_large_string(kind) or pa.types.is_large_binary(kind)) or pa.types.is_string(kind) or pa.types.is_binary(kind):
+    if is_text(kind) or is_bytes(kind):
         _, offsets, values = column.buffers()
+        large = pa.types.is_large_string(kind) or pa.types.is_large_binary(kind)
         places = np.frombuffer(offsets, np.int64 if large else np.int32)
         return np.frombuffer(values, np.uint8), places[column.offset : column.offset + len(column) + 1]
     return column.to_numpy(zero_copy_only=False), None
@@ -41,10 +54,10 @@ def of_arrow(table):
 def as_rows(table):
     """The columns of an Arrow table as sequences of row values: str, bytes, numbers, an array of its own for each list."""
     for column in table.columns:
-        if pa.types.is_list(column.type):
+        if is_list(column.type):
             values, offsets = parts(column)
             yield [values[a:b].copy() for a, b in itertools.pairwise(offsets)]
-        elif pa.types.is_string(column.type) or pa.types.is_binary(column.type):
+        elif is_text(column.type) or is_bytes(column.type):
             yield column.to_pylist()
         else:
             yield parts(column)[0]

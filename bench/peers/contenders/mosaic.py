@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pyarrow.parquet as pq
 from columns import collate_dicts
-from from_arrow import as_rows
+from from_arrow import as_rows, is_bytes, is_list, is_text
 from streaming import MDSWriter, StreamingDataset
 from streaming.base.util import clean_stale_shared_memory
 from torch.utils.data import DataLoader
@@ -24,11 +24,11 @@ def convert(task):
 
 def encoding(kind, nulls):
     """Numbers with nulls become NaN, as in the other contenders."""
-    if pa.types.is_string(kind):
+    if is_text(kind):
         return "str"
-    if pa.types.is_binary(kind):
+    if is_bytes(kind):
         return "bytes"
-    if pa.types.is_list(kind):
+    if is_list(kind):
         return f"ndarray:{kind.value_type}"
     if pa.types.is_integer(kind) and not nulls:
         return str(kind)

@@ -1,6 +1,6 @@
-"""shardfeed in a later epoch. Its conversion is `shardfeed warm --decoded`.
+"""shardfeed in a later epoch: its conversion is `shardfeed warm --decoded`, which keeps the set decoded beside it.
 
-A run is an epoch of a new engine, which verifies the decoded row groups before it uses them.
+A run is an epoch of a new engine, which verifies what was kept before it uses it.
 """
 
 import os
@@ -13,9 +13,8 @@ LIMIT = "1TiB"
 
 def convert(task):
     columns = ["--columns", ",".join(task.columns)] if task.columns else []
-    keep = ["--decoded", "--decoded-limit", LIMIT, "--cache-dir", task.own]
-    command = [os.environ["SHARDFEED_BIN"], "warm", task.directory, *keep, *columns]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    kept = ["--decoded", "--decoded-limit", LIMIT, "--cache-dir", task.own]
+    subprocess.run([os.environ["SHARDFEED_BIN"], "warm", task.directory, *kept, *columns], check=True, stdout=subprocess.DEVNULL)
 
 
 def batches(task):
