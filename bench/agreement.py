@@ -15,7 +15,7 @@ PROCESSES = 32  # that share the simulated ranks
 CORES = 2
 
 
-def checks():
+def checks(directory):
     of = f"{WORLD:,} ranks on {WORLD // 8} nodes, whose carriers are threads of {PROCESSES} processes on {CORES} cores: the slowest one"
     yield check.Check("agreement, ranks compare", (), of, 1, 0.5, lambda _, rounds: measure("ours", rounds), unit=" s")
     yield check.Check("agreement, and exchange seats", (), of, 1.5, 1, lambda _, rounds: measure("seats", rounds), unit=" s")

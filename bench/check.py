@@ -50,8 +50,11 @@ class Check:
     def verdict(self, value):
         if self.must is None:
             return ""
-        sign = 1 if self.at_most else -1
-        return ", aim met" if sign * value <= sign * self.aim else ", must met" if sign * value <= sign * self.must else ", MISSED"
+
+        def reached(bound):
+            return bound is not None and (value <= bound if self.at_most else value >= bound)
+
+        return ", aim met" if reached(self.aim) else ", must met" if reached(self.must) else ", MISSED"
 
     def missing(self, why):
         return [f"| {self.name} | {self.source} | NOT MEASURED: {why} | {self.bound(self.must)} | {self.bound(self.aim)} |"]

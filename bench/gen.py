@@ -7,6 +7,7 @@
     tokens      16 files x 12,500 documents, 5 row groups, zstd: doc_id, token_ids list<int32> of 512 to 2,048 (small ids more often)
     tabular     8 files x 250,000 rows, 5 row groups, snappy, sorted by label: 40 numbers (id and 13 int64, 16 float, 10 double, every
                 fourth with 5 % nulls) and 3 dictionary strings
+    tall        40 files as those of tabular (for an epoch of some 10 s)
     mixed       8 files x 163,840 rows, 5 row groups, pyarrow's defaults (snappy, dictionaries where they fit): id, title, category,
                 token_ids list<int32> of 16 to 64, embedding list<float> of 128, and numbers with nulls; about 1 GB in memory
     many        2,000 files x 40 rows: id, label (for the time to the first batch)
@@ -57,6 +58,7 @@ SETS = {
     "shop_plain": (10, 5_000, 2, {"compression": "none", "use_dictionary": ["label"]}),
     "tokens": (16, 12_500, 5, {"compression": "zstd"}),
     "tabular": (8, 250_000, 5, {"compression": "snappy"}),
+    "tall": (40, 250_000, 5, {"compression": "snappy"}),
     "mixed": (8, 163_840, 5, {"compression": "snappy"}),
     "many": (2_000, 40, 1, {"compression": "snappy"}),
     "large": (20, 0, 0, {"compression": "snappy"}),
@@ -233,6 +235,7 @@ MAKERS = {
     "shop_plain": (shop, 1),
     "tokens": (tokens, 2),
     "tabular": (tabular, 3),
+    "tall": (tabular, 3),
     "mixed": (mixed, 4),
     "many": (many, 0),
     "wide": (wide, 6),

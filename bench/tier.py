@@ -1,0 +1,50 @@
+"""What it costs the first epoch to keep what it decodes for those that follow."""
+
+import os
+import statistics
+import tempfile
+
+import check
+import process
+import servers
+import table
+
+NAME = "tier, epoch 1"
+LIMIT = "100GiB"
+BATCH = 1024
+MB = 1e6
+
+
+def checks(directory):
+    for name, more in (("tall", ""), ("tall_by_polars", ", second writer")):
+        source = f"`{name}`, an empty cache, {len(check.cores())} cores: wall time with --decoded-limit {LIMIT} over that without"
+        yield check.Check(f"{NAME}{more}", (name,), source, 1.03, None, lambda _, rounds, name=name: measure(directory / name, rounds))
+
+
+def measure(data, rounds):
+    """Runs in turn. Nothing is left to write to the disk when one begins, and what it kept goes when it ends."""
+    runs = {"with": [], "without": []}
+    options = {"with": ("--decoded-limit", LIMIT), "without": ()}
+    for number in range(rounds):
+        for name in sorted(runs, reverse=number % 2):
+            runs[name].append(epoch(data, *options[name]))
+
+    def median(name, key):
+        return statistics.median(r[key] for r in runs[name])
+
+    wrote = statistics.median(r["cache"]["decoded_filled_bytes"] for r in runs["with"])
+    if not wrote:
+        raise servers.Missing("nothing was kept decoded")
+    more = (
+        f"{median('with', 'seconds'):.2f} s with, {median('without', 'seconds'):.2f} s without; "
+        f"{median('with', 'cpu_seconds'):.2f} and {median('without', 'cpu_seconds'):.2f} CPU s; "
+        f"{wrote / MB:,.0f} MB written of {median('with', 'decoded_bytes') / MB:,.0f} MB decoded"
+    )
+    return check.quartiles([a["seconds"] / b["seconds"] for a, b in zip(runs["with"], runs["without"])]), more
+
+
+def epoch(data, *options):
+    with tempfile.TemporaryDirectory(prefix="shardfeed-bench-", dir=data.parent) as cache:
+        os.sync()
+        reading = ("--batch-size", str(BATCH), "--shuffle", "--seed", "1", "--cache-dir", cache)
+        return process.run(table.stream(data, *reading, *options), set(check.cores()))
