@@ -37,10 +37,10 @@ class Rows:
     """A row is a tuple of numbers, and of bytes as arrays."""
 
     def __init__(self, table):
-        self.columns = [parts(column) for column in table.columns]
+        self.rows, self.columns = len(table), [parts(column) for column in table.columns]
 
     def __len__(self):
-        return len(self.columns[0][0])
+        return self.rows
 
     def __getitem__(self, i):
         return tuple(
