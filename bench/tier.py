@@ -1,4 +1,4 @@
-"""What it costs the first epoch to keep what it decodes for those that follow."""
+"""What the first epoch pays for keeping decoded columns."""
 
 import os
 import statistics
@@ -22,7 +22,7 @@ def checks(directory):
 
 
 def measure(data, rounds):
-    """Runs in turn. Nothing is left to write to the disk when one begins, and what it kept goes when it ends."""
+    """Runs in turn. The disk has nothing left to write when one begins; its cache ends with it."""
     runs = {"with": [], "without": []}
     options = {"with": ("--decoded-limit", LIMIT), "without": ()}
     for number in range(rounds):

@@ -89,7 +89,7 @@ PEOPLE = (
 )
 ALL = (OURS, OURS_WORKERS, *NEAR, *PEOPLE)
 
-# An epoch after the first, of what was decoded or converted before.
+# An epoch after the first: the set was decoded or converted before.
 KEPT = Contender("shardfeed:kept", "ours_kept", converts=True, note="kept decoded before")
 COPY = Contender("copy", "alone", note="numpy copies memory, once")
 CHUNKS = Contender("litdata:chunks-w2", "litdata_chunks", "litdata", 2, converts=True)

@@ -62,7 +62,7 @@ LEAST_COPIED = 4 << 30  # bytes, so that a copy takes long enough to be measured
 
 
 def later(place, wish):
-    """An epoch of what was decoded before, against the hard rival, what others convert, and a copy of as many bytes."""
+    """An epoch after the first against the hard rival, formats of others, and a copy of the bytes."""
     for data in wish.sets:
         rivals = wish.entries(data, entries.LATER)
         made = [record("conversion", 0, place.converted, c, data) for c in rivals if c.converts]
@@ -81,7 +81,7 @@ def later(place, wish):
 
 
 def _weighed(place, contender, data):
-    """The bytes of an epoch of ours, which must come from what was kept."""
+    """The bytes of an epoch of ours, which must come from the tier."""
     run = place.run(contender, data, "size")
     if not run["kept_bytes"]:
         raise Failed(f"no batch came from what is kept decoded; remove {place.stamp(contender, data)} to keep it again")

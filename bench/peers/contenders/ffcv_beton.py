@@ -1,6 +1,6 @@
-"""FFCV: the set converted to one beton file, read in random order by its Loader from the page cache, with two threads.
+"""FFCV: the set converted to one beton file, read by its Loader in random order.
 
-It has no field for texts or lists of any length but BytesField, whose batches are padded to the longest value of the set.
+Texts and lists of any length only fit its BytesField, which pads them to the longest of the set.
 """
 
 import pathlib

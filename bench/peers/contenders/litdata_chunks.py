@@ -1,4 +1,4 @@
-"""LitData on its own format: chunks of 64 MB without compression, read by StreamingDataset and StreamingDataLoader.
+"""LitData on its own format: chunks of 64 MB without compression, read by its DataLoader.
 
 Its defaults shuffle chunks, and the items of a chunk in blocks of 256.
 """
@@ -19,7 +19,7 @@ def convert(task):
 
 
 def rows_of(path):
-    """The rows of a file as dicts of what LitData has formats for: numbers of Python, str, bytes and arrays of numpy."""
+    """The rows of a file as dicts of types that LitData has formats for."""
     file = pq.ParquetFile(path)
     for group in range(file.num_row_groups):
         table = file.read_row_group(group)

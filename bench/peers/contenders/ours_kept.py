@@ -1,6 +1,6 @@
-"""shardfeed in a later epoch: its conversion is `shardfeed warm --decoded`, which keeps the set decoded beside it.
+"""shardfeed in a later epoch: its conversion is `shardfeed warm --decoded`.
 
-A run is an epoch of a new engine, which verifies what was kept before it uses it.
+A run is an epoch of a new engine, which verifies each kept column before it uses it.
 """
 
 import os
