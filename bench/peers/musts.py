@@ -155,7 +155,7 @@ def _stacked(records):
 
 
 def _later(records):
-    """An epoch after the first. FFCV compiles before its first batch: one row counts that, one not."""
+    """An epoch after the first. FFCV compiles before its first batch: one row leaves it out."""
     key, goals = "rows_per_cpu_second", dict(zip(SETS, ((3, 4), (6, 8), (3, 5))))
     for data in (*entries.SETS, *entries.AGAIN):
         yield from _kept(records, data, "rows", entries.HARD, *goals[data.base], key)

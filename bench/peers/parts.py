@@ -62,7 +62,7 @@ LEAST_COPIED = 4 << 30  # bytes, so that a copy takes long enough to be measured
 
 
 def later(place, wish):
-    """An epoch after the first against the hard rival, formats of others, and a copy of the bytes."""
+    """An epoch after the first: against the hard rival, formats of others and a copy."""
     for data in wish.sets:
         rivals = wish.entries(data, entries.LATER)
         made = [record("conversion", 0, place.converted, c, data) for c in rivals if c.converts]
