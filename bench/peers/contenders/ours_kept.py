@@ -1,6 +1,6 @@
-"""shardfeed in a later epoch: its conversion is `shardfeed warm --decoded`.
+"""shardfeed in a later epoch. Its conversion is `shardfeed warm --decoded`.
 
-A run is an epoch of a new engine, which verifies each kept column before it uses it.
+A run is an epoch of a new engine, which verifies the decoded row groups before it uses them.
 """
 
 import os
@@ -13,8 +13,9 @@ LIMIT = "1TiB"
 
 def convert(task):
     columns = ["--columns", ",".join(task.columns)] if task.columns else []
-    kept = ["--decoded", "--decoded-limit", LIMIT, "--cache-dir", task.own]
-    subprocess.run([os.environ["SHARDFEED_BIN"], "warm", task.directory, *kept, *columns], check=True, stdout=subprocess.DEVNULL)
+    keep = ["--decoded", "--decoded-limit", LIMIT, "--cache-dir", task.own]
+    command = [os.environ["SHARDFEED_BIN"], "warm", task.directory, *keep, *columns]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
 def batches(task):
