@@ -19,8 +19,16 @@ def convert(task):
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
+class Epochs(StreamingDataset):
+    """A data set that is read several times."""
+
+    def __iter__(self):
+        for _ in range(EPOCHS):
+            yield from super().__iter__()
+
+
 def batches(task):
-    data = StreamingDataset(
+    return Epochs(
         task.directory,
         batch_size=task.batch,
         columns=task.wanted,
@@ -30,5 +38,3 @@ def batches(task):
         cache_dir=task.own,
         decoded_limit=LIMIT,
     )
-    for _ in range(EPOCHS):
-        yield from data
