@@ -8,7 +8,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/cores"
 )
 
-const keepShare = 100 // keepers take one part in so many of the processors' time, unless one of them is idle
+const keepShare = 200 // keepers take one part in so many of the processors' time, unless one of them is idle
 
 // A governor bounds what the keepers of a data set take of the processors. One keeper works at a
 // time, a row group each: as often as it likes while a processor is idle, and else so that all of
@@ -30,7 +30,7 @@ const (
 	idleEvery = 100 * time.Millisecond // how long a look at what is idle takes; nothing works meanwhile
 	idleFor   = 400 * time.Millisecond // and how long it holds
 	keepPause = 20 * time.Millisecond
-	firstPace = 3 // of the first work
+	firstPace = 2 // of the first work
 )
 
 // enter waits for a turn with work of so many bytes of memory: until it has been saved up, or a
