@@ -36,24 +36,32 @@ const (
 // enter waits for a turn with work of so many bytes of memory: until it has been saved up, or a
 // processor is idle. It is false when ctx has ended.
 func (g *governor) enter(ctx context.Context, bytes int64) bool {
-	g.turn.Lock()
+	if !pollUntil(ctx, g.turn.TryLock) { // another keeper may wait long
+		return false
+	}
 	if g.pace == 0 {
 		g.pace = firstPace
 	}
-	for !g.may(time.Duration(g.pace * float64(bytes))) {
-		select {
-		case <-time.After(keepPause):
-		case <-ctx.Done():
-		}
-		if ctx.Err() != nil {
-			break
-		}
-	}
-	if ctx.Err() != nil {
+	work := time.Duration(g.pace * float64(bytes))
+	if !pollUntil(ctx, func() bool { return g.may(work) }) {
 		g.turn.Unlock()
 		return false
 	}
 	return true
+}
+
+// pollUntil looks every keepPause until something holds. It is false when ctx has ended.
+func pollUntil(ctx context.Context, holds func() bool) bool {
+	for ctx.Err() == nil {
+		if holds() {
+			return true
+		}
+		select {
+		case <-time.After(keepPause):
+		case <-ctx.Done():
+		}
+	}
+	return false
 }
 
 // may says whether there may be work of about so much time now.

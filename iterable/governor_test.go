@@ -64,6 +64,22 @@ func TestGovernorUnknown(t *testing.T) {
 	})
 }
 
+// A keeper that waits for another's turn ends with its context too.
+func TestGovernorTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &governor{idle: func() (float64, bool) { return 0, true }}
+		ctx, cancel := context.WithCancel(context.Background())
+		go g.enter(ctx, 1<<40)
+		time.Sleep(time.Second)
+		short, end := context.WithTimeout(context.Background(), time.Second)
+		defer end()
+		if began := time.Now(); g.enter(short, 1) || time.Since(began) > 2*time.Second {
+			t.Errorf("two turns at a time, or a wait of %v", time.Since(began))
+		}
+		cancel()
+	})
+}
+
 // Who waits for a turn stops when its context ends.
 func TestGovernorEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -89,7 +89,7 @@ func (k *keeper) run(ctx context.Context) {
 
 // keep keeps the columns of a row group that are worth it, if they fit the memory.
 func (k *keeper) keep(ctx context.Context, w *rowgroup.TierWriter, p place) {
-	if _, ok := p.manifest.Kept(p.group); ok {
+	if _, ok := p.manifest.HasImage(p.group); ok {
 		return
 	}
 	cols, need := k.gains.columns(p.manifest, p.group, k.inImages), p.manifest.TierMemory(p.group)

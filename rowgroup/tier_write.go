@@ -125,6 +125,9 @@ func (w *TierWriter) Keep(ctx context.Context, g int, cols []int) (kept Image, e
 	kept = Image{Rows: group.Rows, Wrote: true}
 	p := painter{rows: int(group.Rows), place: t.places[group.RowGroup], room: t.places[group.RowGroup+1] - t.places[group.RowGroup]}
 	for i, c := range cols {
+		if err := ctx.Err(); err != nil {
+			return kept, err
+		}
 		v, took, err := w.decode(raw, i)
 		if err != nil {
 			return kept, err
