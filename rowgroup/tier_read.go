@@ -177,7 +177,10 @@ func (d *Decoder) decodeTier(i int, n *node, inPlace, dropped bool) (err error) 
 	}
 	err = shard.Guard(func() (err error) {
 		defer caught(&err)
-		v := v.apart(d.loose)
+		if d.few() && v.slots != nil && d.layout.Stacks == nil && (v.field.Kind == column.Fixed || v.dict != nil) {
+			return d.layOutFew(i, v)
+		}
+		v := v.apart(nil, d.loose)
 		if err := d.stack(i, v); err != nil || dropped {
 			d.loose.Free()
 			return err
@@ -188,6 +191,18 @@ func (d *Decoder) decodeTier(i int, n *node, inPlace, dropped bool) (err error) 
 		err = d.raw.tier.failed(err)
 	}
 	return err
+}
+
+// layOutFew gives the blocks a column of records: of the few rows that stay, no others are touched.
+func (d *Decoder) layOutFew(i int, v *vector) error {
+	order := d.layout.Order
+	defer func() { d.layout.Order = order }()
+	v = v.apart(order, d.loose)
+	d.layout.Order = mem.As[uint32](d.loose.Alloc(4 * len(order)))[:len(order)]
+	for k := range d.layout.Order {
+		d.layout.Order[k] = uint32(k)
+	}
+	return d.layOutTier(i, v, false)
 }
 
 // layOutTier gives the blocks a column that lies in a mapping, of which they keep nothing: wide

@@ -55,17 +55,22 @@ func (v *vector) cut(from, to int64) error {
 	return nil
 }
 
-// apart is a vector whose slots stand one behind the other, without those of other columns.
-func (v *vector) apart(a *mem.Arena) *vector {
+// apart is a vector whose slots stand one behind the other, without those of other columns: of all
+// rows, or of those of an order.
+func (v *vector) apart(order []uint32, a *mem.Arena) *vector {
 	if v.slots == nil {
 		return v
 	}
 	w := *v
+	at := func(i int) int { return i }
+	if order != nil {
+		w.n, at = len(order), func(i int) int { return int(order[i]) }
+	}
 	w.slots, w.marks, w.slot, w.step = nil, nil, 0, 0
 	n := int(slotWidth(v.field, v.codeWidth))
-	slots := a.Alloc(v.n * n)
-	for i := range v.n {
-		copy(slots[i*n:(i+1)*n], v.slots[i*v.step:])
+	slots := a.Alloc(w.n * n)
+	for i := range w.n {
+		copy(slots[i*n:(i+1)*n], v.slots[at(i)*v.step:])
 	}
 	switch {
 	case v.dict != nil:
@@ -73,13 +78,13 @@ func (v *vector) apart(a *mem.Arena) *vector {
 	case v.field.Kind == column.Fixed:
 		w.data = slots
 	default:
-		w.views = mem.As[uint64](slots)[:v.n]
+		w.views = mem.As[uint64](slots)[:w.n]
 	}
 	if v.marks != nil {
-		m := parquet.Bitmap(mem.As[uint64](a.Alloc(8 * parquet.BitmapWords(v.n))))
+		m := parquet.Bitmap(mem.As[uint64](a.Alloc(8 * parquet.BitmapWords(w.n))))
 		clear(m)
-		for i := range v.n {
-			if !v.isNull(i) {
+		for i := range w.n {
+			if !v.isNull(at(i)) {
 				m[i>>6] |= 1 << (i & 63)
 			}
 		}
@@ -90,7 +95,7 @@ func (v *vector) apart(a *mem.Arena) *vector {
 
 // copied is a vector in memory of the arenas: values, and dictionaries.
 func (v *vector) copied(a, dict *mem.Arena) *vector {
-	w := *v.apart(a)
+	w := *v.apart(nil, a)
 	if v.slots == nil {
 		w.valid, w.views = copiedWords(a, v.valid), copiedWords(a, v.views)
 		w.data, w.codes = copiedBytes(a, v.data), copiedBytes(a, v.codes)
