@@ -177,7 +177,7 @@ func (d *Decoder) decodeTier(i int, n *node, inPlace, dropped bool) (err error) 
 	}
 	err = shard.Guard(func() (err error) {
 		defer caught(&err)
-		if d.few() && v.slots != nil && d.layout.Stacks == nil && (v.field.Kind == column.Fixed || v.dict != nil) {
+		if d.few() && v.slots != nil && d.layout.Stacks == nil && v.field.Kind == column.Fixed {
 			return d.layOutFew(i, v)
 		}
 		v := v.apart(nil, d.loose)
