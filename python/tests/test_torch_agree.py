@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 
@@ -215,8 +217,9 @@ def test_ranks_of_one_node_in_different_epochs(job, shards):
 
     def run(rank):
         with pytest.raises(errors.RankMismatchError, match="epoch: 1 on rank 0, 0 on rank 1") as caught:
-            for dataset in (ranks[rank],) * 2:  # an epoch of rank 0 may be over before rank 1 has come so far
-                list(dataset)
+            for batch in itertools.chain(ranks[rank], ranks[rank]):  # slowly: the other rank may come late
+                del batch
+                time.sleep(0.01)
         return caught.value.details
 
     with ThreadPoolExecutor(2) as pool:
