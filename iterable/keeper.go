@@ -9,15 +9,14 @@ import (
 )
 
 const (
-	keepLeast   = 4 << 20
-	keepMost    = 256 << 20
-	keepPending = 1 << 16 // row groups that wait for a keeper
+	keepLeast   = 4 << 20   // memory from which a keeper is worth it
+	keepMost    = 256 << 20 // and the most that it takes
+	keepPending = 1 << 16   // row groups that wait for a keeper
 )
 
-// A keeper keeps columns of row groups that a stream has read decoded in the tier, for epochs to
-// come. It decodes them a second time, one column at a time and beside the stream, from bytes that
-// this machine holds. So the stream never waits for it, but shares the processors with it: see
-// governor.
+// A keeper keeps row groups that a stream has read decoded in the tier, for later epochs. It decodes
+// them a second time beside the stream, from bytes that this machine holds. The stream never waits
+// for it, but shares the processors with it: see governor.
 type keeper struct {
 	account  *mem.Account
 	governor *governor

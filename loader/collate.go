@@ -180,6 +180,7 @@ func (c *collator) gather(b *Batch, d *iterable.Draw, at *activity) error {
 	columns := b.Columns[:len(c.schema.Fields)]
 	if c.sorts {
 		c.gatherer.Sort(d.Blocks, d.Picks)
+		defer c.gatherer.Sort(nil, nil) // the picks of another draw may lie in the same memory
 	}
 	for _, band := range c.bands {
 		var err error
