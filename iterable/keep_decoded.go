@@ -90,17 +90,10 @@ type keepingAll struct {
 
 // run keeps row groups until there are no more.
 func (a *keepingAll) run(ctx context.Context) error {
-	writers := map[*rowgroup.Manifest]*rowgroup.TierWriter{}
-	defer func() {
-		for _, w := range writers {
-			w.Close()
-		}
-	}()
+	writers := tierWriters{}
+	defer writers.close()
 	for p := range a.places {
-		if writers[p.manifest] == nil {
-			writers[p.manifest] = p.manifest.NewTierWriter()
-		}
-		if err := a.keep(ctx, writers[p.manifest], p); err != nil {
+		if err := a.keep(ctx, writers, p); err != nil {
 			return err
 		}
 		a.mu.Lock()
@@ -111,7 +104,7 @@ func (a *keepingAll) run(ctx context.Context) error {
 	return nil
 }
 
-func (a *keepingAll) keep(ctx context.Context, w *rowgroup.TierWriter, p place) error {
+func (a *keepingAll) keep(ctx context.Context, w tierWriters, p place) error {
 	need := p.manifest.TierMemory(p.group)
 	if room := a.account.Reserved().Total(); need > room {
 		need = room // one row group at a time, then
@@ -120,7 +113,7 @@ func (a *keepingAll) keep(ctx context.Context, w *rowgroup.TierWriter, p place) 
 		return err
 	}
 	defer a.account.Release(mem.Decode, need)
-	image, err := keepGroup(ctx, w, p, a.dataset.gains.columns(p.manifest, p.group, true))
+	image, err := w.keep(ctx, p, a.dataset.gains.columns(p.manifest, p.group, true))
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {

@@ -62,12 +62,8 @@ func (k *keeper) offer(p place) {
 // run keeps what is offered until ctx ends. It ends the account.
 func (k *keeper) run(ctx context.Context) {
 	defer k.account.Close()
-	writers := map[*rowgroup.Manifest]*rowgroup.TierWriter{}
-	defer func() {
-		for _, w := range writers {
-			w.Close()
-		}
-	}()
+	writers := tierWriters{}
+	defer writers.close()
 	seen := map[place]bool{}
 	for {
 		select {
@@ -76,10 +72,7 @@ func (k *keeper) run(ctx context.Context) {
 				continue
 			}
 			seen[p] = true
-			if writers[p.manifest] == nil {
-				writers[p.manifest] = p.manifest.NewTierWriter()
-			}
-			k.keep(ctx, writers[p.manifest], p)
+			k.keep(ctx, writers, p)
 		case <-ctx.Done():
 			return
 		}
@@ -87,7 +80,7 @@ func (k *keeper) run(ctx context.Context) {
 }
 
 // keep keeps the columns of a row group that are worth it, if they fit the memory.
-func (k *keeper) keep(ctx context.Context, w *rowgroup.TierWriter, p place) {
+func (k *keeper) keep(ctx context.Context, w tierWriters, p place) {
 	if _, ok := p.manifest.HasImage(p.group); ok {
 		return
 	}
@@ -97,7 +90,7 @@ func (k *keeper) keep(ctx context.Context, w *rowgroup.TierWriter, p place) {
 	}
 	began := time.Now()
 	k.account.Charge(mem.Decode, need)
-	image, err := keepGroup(ctx, w, p, cols)
+	image, err := w.keep(ctx, p, cols)
 	k.account.Release(mem.Decode, need)
 	k.governor.leave(need, time.Since(began))
 	if err == nil {
@@ -105,10 +98,22 @@ func (k *keeper) keep(ctx context.Context, w *rowgroup.TierWriter, p place) {
 	}
 }
 
-// keepGroup is w.Keep, with a panic made an error.
-func keepGroup(ctx context.Context, w *rowgroup.TierWriter, p place, cols []int) (image rowgroup.Image, err error) {
+// tierWriters are the writers of one goroutine.
+type tierWriters map[*rowgroup.Manifest]*rowgroup.TierWriter
+
+// keep is Keep of the manifest's writer, with a panic made an error.
+func (w tierWriters) keep(ctx context.Context, p place, cols []int) (image rowgroup.Image, err error) {
 	m := p.manifest
+	if w[m] == nil {
+		w[m] = m.NewTierWriter()
+	}
 	g := m.Groups()[p.group]
 	defer caught("keep", m, rowgroup.Rows{Shard: int(g.Shard), RowGroup: int(g.RowGroup)}, &err)
-	return w.Keep(ctx, p.group, cols)
+	return w[m].Keep(ctx, p.group, cols)
+}
+
+func (w tierWriters) close() {
+	for _, of := range w {
+		of.Close()
+	}
 }

@@ -140,13 +140,17 @@ func movable(v *vector) bool {
 	case column.List:
 		return v.offsets == nil && (v.data != nil || v.views != nil || v.stride == 0)
 	case column.Binary:
-		size := 0
-		for _, view := range v.views {
-			size += int(uint32(view))
-		}
-		return v.views == nil || v.chunkShift != 0 || size <= len(v.base[0])
+		return v.views == nil || v.chunkShift != 0 || viewedBytes(v.views) <= len(v.base[0])
 	}
 	return !slices.ContainsFunc(v.children, func(c *vector) bool { return !movable(c) })
+}
+
+// viewedBytes adds up the bytes of values.
+func viewedBytes(views []uint64) (n int) {
+	for _, view := range views {
+		n += int(uint32(view))
+	}
+	return n
 }
 
 // isLong says whether values are so long that to copy them costs more than to read them one here

@@ -47,9 +47,7 @@ func (g *Gatherer) copyRecords(blocks []*Block, picks []Pick) {
 }
 
 // has says whether these are the picks whose records were copied.
-func (c *recordCopies) has(picks []Pick) bool {
-	return len(picks) > 0 && len(picks) == len(c.of) && unsafe.SliceData(picks) == unsafe.SliceData(c.of)
-}
+func (c *recordCopies) has(picks []Pick) bool { return len(picks) > 0 && samePicks(picks, c.of) }
 
 // slotOf is where in their records vectors have their slots, and the bytes of their codes, if that
 // is one for all.

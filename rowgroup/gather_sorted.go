@@ -64,8 +64,11 @@ func (s *sortedPicks) tile(lo int, picks []Pick) {
 }
 
 // has says whether these are the picks that were sorted.
-func (s *sortedPicks) has(picks []Pick) bool {
-	return len(picks) == len(s.of) && unsafe.SliceData(picks) == unsafe.SliceData(s.of)
+func (s *sortedPicks) has(picks []Pick) bool { return samePicks(picks, s.of) }
+
+// samePicks says whether two slices are the same memory.
+func samePicks(a, b []Pick) bool {
+	return len(a) == len(b) && unsafe.SliceData(a) == unsafe.SliceData(b)
 }
 
 // gatherSorted is gatherValues of sorted picks; false when it has no way for the width.

@@ -133,8 +133,8 @@ func (t *tierShard) find(group int, rows int64) *image {
 
 // load reads the header of an image and verifies the whole.
 func (t *tierShard) load(group int, rows int64) *image {
-	i := t.look(group)
-	if i != nil && (i.rows != rows || !t.trust && !t.verify(i)) {
+	i := t.look(group, rows)
+	if i != nil && !t.trust && !t.verify(i) {
 		t.file.Discard(t.places[group], i.head()+i.bytes)
 		return nil
 	}
@@ -142,7 +142,7 @@ func (t *tierShard) load(group int, rows int64) *image {
 }
 
 // look reads the header of an image that is held whole.
-func (t *tierShard) look(group int) *image {
+func (t *tierShard) look(group int, rows int64) *image {
 	place, end := t.places[group], t.places[group+1]
 	n := t.file.Held(place, imageHeader+nodeBytes*maxNodes)
 	if n < imageHeader {
@@ -154,7 +154,8 @@ func (t *tierShard) look(group int) *image {
 	}
 	defer lease.Release()
 	var i image
-	if err = shard.Guard(func() error { return i.parse(lease.Bytes(), end-place) }); err != nil {
+	err = shard.Guard(func() error { return i.parse(lease.Bytes(), end-place) })
+	if err != nil || i.rows != rows {
 		t.file.Discard(place, n)
 		return nil
 	}

@@ -186,10 +186,11 @@ func (x *imageNode) parse(b []byte, room int64) error {
 }
 
 // columns are the positions of the columns that the image has.
-func (i *image) columns() (all []int) {
+func (i *image) columns() map[int]bool {
+	all := map[int]bool{}
 	for k := range i.nodes {
 		if c := i.nodes[k].column; c != noColumn {
-			all = append(all, int(c))
+			all[int(c)] = true
 		}
 	}
 	return all

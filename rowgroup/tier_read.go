@@ -21,7 +21,6 @@ type tierUnit struct {
 	image *image
 	lease shard.Lease
 	rows  Rows
-	has   []bool // by column
 }
 
 // imageForm is a name of columns and of all that decides what they decode to, besides the shard.
@@ -38,31 +37,36 @@ func imageForm(columns []*node, rules []boundRule, replace bool) (form [8]byte) 
 			describe(c)
 		}
 	}
-	for i, n := range columns {
-		fmt.Fprintln(h, i, keepable(columns, rules, i))
+	fmt.Fprintln(h, keepable(columns, rules))
+	for _, n := range columns {
 		describe(n)
 	}
 	copy(form[:], h.Sum(nil))
 	return form
 }
 
-// keepable says whether a column has values in the file that no rule reads: rules want the codes
-// and the levels of the file.
-func keepable(columns []*node, rules []boundRule, col int) bool {
-	n := columns[col]
-	leaves := len(leavesOf([]*node{n}))
-	if leaves == 0 || n.leaf != nil && !isPlainLeaf(n) {
-		return false
-	}
-	first := len(leavesOf(columns[:col]))
+// keepable are the positions of the columns that have values in the file and that no rule reads:
+// rules want the codes and the levels of the file.
+func keepable(columns []*node, rules []boundRule) (all []int) {
+	ruled := map[int]bool{} // chunks
 	for _, b := range rules {
 		for _, k := range b.chunks {
-			if first <= k && k < first+leaves {
-				return false
-			}
+			ruled[k] = true
 		}
 	}
-	return true
+	chunk := 0
+	for i, n := range columns {
+		ok := n.leaf == nil || isPlainLeaf(n)
+		leaves := len(leavesOf(columns[i : i+1]))
+		for range leaves {
+			ok = ok && !ruled[chunk]
+			chunk++
+		}
+		if ok && leaves > 0 {
+			all = append(all, i)
+		}
+	}
+	return all
 }
 
 // takeTier borrows the image of a unit, if it is kept, and waits until it is in memory.
@@ -81,14 +85,15 @@ func (m *Manifest) takeTier(ctx context.Context, raw *Raw) {
 		t.forget(u.RowGroup)
 		return
 	}
-	raw.tier = &tierUnit{shard: t, group: u.RowGroup, image: i, lease: lease, rows: u, has: make([]bool, len(raw.columns))}
-	for _, c := range i.columns() {
-		if c < len(raw.columns) {
-			raw.tier.has[c] = true
-			first := len(leavesOf(raw.columns[:c]))
-			for k := range leavesOf(raw.columns[c : c+1]) {
-				raw.chunks[first+k].leaveToTier(rows)
+	raw.tier = &tierUnit{shard: t, group: u.RowGroup, image: i, lease: lease, rows: u}
+	has := i.columns()
+	chunk := 0
+	for c := range raw.columns {
+		for range leavesOf(raw.columns[c : c+1]) {
+			if has[c] {
+				raw.chunks[chunk].leaveToTier(rows)
 			}
+			chunk++
 		}
 	}
 	t.file.ReadAhead(ctx, []shard.Span{{Off: i.place, N: i.bytes}})
@@ -234,13 +239,9 @@ func (d *Decoder) tierSpreader(v *vector) *spreader {
 	size := 0
 	switch {
 	case v.field.Kind == column.Binary && v.views != nil, v.field.Kind == column.List && v.views != nil:
-		for _, view := range v.views {
-			size += int(uint32(view))
-		}
+		size = viewedBytes(v.views)
 	case v.field.Kind == column.Binary && v.codes != nil && 5*v.dict.n >= 4*v.n:
-		for _, view := range v.dict.views {
-			size += int(uint32(view))
-		}
+		size = viewedBytes(v.dict.views)
 	case v.field.Kind == column.List && v.data != nil:
 		size = len(v.data)
 	default:
