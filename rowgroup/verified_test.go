@@ -3,7 +3,6 @@ package rowgroup
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -11,12 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/klauspost/compress/snappy"
 	parquetgo "github.com/parquet-go/parquet-go"
 
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
-	"github.com/shardfeed/shardfeed/internal/parquet"
 	"github.com/shardfeed/shardfeed/internal/racetest"
 	"github.com/shardfeed/shardfeed/shard"
 )
@@ -212,61 +209,4 @@ func TestDamageIsFound(t *testing.T) {
 			t.Errorf("byte %d is not right: %v", min(at, last), err)
 		}
 	}
-}
-
-// FuzzWalkSnappy: step by step comes out what comes out at once.
-func FuzzWalkSnappy(f *testing.F) {
-	for _, s := range []string{"", "a", strings.Repeat("ab", 300), strings.Repeat("a long text that repeats ", 5000)} {
-		f.Add(snappy.Encode(nil, []byte(s)), 100)
-	}
-	noise := make([]byte, 200_000)
-	for i, r := 0, rand.New(rand.NewPCG(1, 2)); i < len(noise); i++ {
-		noise[i] = byte(r.Uint32())
-	}
-	f.Add(snappy.Encode(nil, noise), 1)
-	f.Add([]byte("\x05\x00a\x01\x01"), 1)             // four bytes from one before
-	f.Add([]byte("\x03\xfc\x02\x00\x00\x00abc"), 1)   // a length of four bytes
-	f.Add([]byte("\x05\x00a\x0f\x01\x00\x00\x00"), 1) // a distance of four
-	f.Fuzz(func(t *testing.T, src []byte, step int) {
-		n, err := snappy.DecodedLen(src)
-		if err != nil || n > 1<<22 {
-			return
-		}
-		want, got := make([]byte, n), make([]byte, n)
-		wantErr := parquet.DecompressSnappy(want, src)
-		done := 0
-		err = parquet.WalkSnappy(got, src, max(1, step), func(n int) error {
-			if n <= done || n > len(src) {
-				t.Fatalf("done with %d of %d bytes after %d", n, len(src), done)
-			}
-			done = n
-			return nil
-		})
-		if err != nil {
-			if wantErr == nil && !hasRepeats(src) {
-				t.Fatal(err)
-			}
-			return
-		}
-		if wantErr != nil || !bytes.Equal(got, want) {
-			t.Fatalf("other bytes; at once: %v", wantErr)
-		}
-		if _, head := binary.Uvarint(src); done != len(src) && len(src) > head {
-			t.Fatalf("done with %d bytes of %d", done, len(src))
-		}
-	})
-}
-
-// hasRepeats says whether the walk ends at a copy from no distance, which is an element of S2 and
-// not of Snappy; the library knows both.
-func hasRepeats(src []byte) bool {
-	size, n := binary.Uvarint(src)
-	w := parquet.SnappyWalk{Dst: make([]byte, size), Src: src, Step: len(src), In: n}
-	for w.In < len(src) {
-		tag := src[w.In:min(len(src), w.In+5)]
-		if !w.Element() {
-			return tag[0]&3 != 0 && tag[0]>>5 == 0 && len(tag) > 1 && tag[1] == 0
-		}
-	}
-	return false
 }

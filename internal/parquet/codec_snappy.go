@@ -7,8 +7,16 @@ import (
 	"github.com/klauspost/compress/snappy"
 )
 
+var vectorSnappy = hasSnappyElements()
+
+// snappySlack is how many bytes snappyElements may look at or write behind an element.
+const snappySlack = 80
+
 // DecompressSnappy fills dst with what src holds.
 func DecompressSnappy(dst, src []byte) error {
+	if vectorSnappy {
+		return decompressElements(dst, src)
+	}
 	n, err := snappy.DecodedLen(src)
 	if err == nil && n != len(dst) {
 		return ErrLength
@@ -17,6 +25,23 @@ func DecompressSnappy(dst, src []byte) error {
 		_, err = snappy.Decode(dst, src)
 	}
 	return err
+}
+
+// decompressElements walks where snappyElements does not go: near the ends, and over what is rare.
+func decompressElements(dst, src []byte) error {
+	w, err := walkSnappy(dst, src, len(src))
+	if err != nil {
+		return err
+	}
+	for w.In < len(src) {
+		if len(dst) > snappySlack {
+			w.out, w.In = snappyElements(dst, src, w.out, w.In, theSnappyTables)
+		}
+		if !w.Element() {
+			return fmt.Errorf("%w: byte %d", errCodec, w.In)
+		}
+	}
+	return w.end()
 }
 
 // A SnappyWalk is DecompressSnappy step by step, for pages that hardly compress: their elements are
@@ -32,14 +57,11 @@ type SnappyWalk struct {
 // WalkSnappy decompresses src. After each step of so many bytes, and at the end, done gets the
 // number of bytes of src that are not touched again.
 func WalkSnappy(dst, src []byte, step int, done func(n int) error) error {
-	size, n := binary.Uvarint(src)
-	switch {
-	case n <= 0:
-		return fmt.Errorf("%w: its length is cut", errCodec)
-	case size != uint64(len(dst)):
-		return ErrLength
+	w, err := walkSnappy(dst, src, step)
+	if err != nil {
+		return err
 	}
-	w, told := SnappyWalk{Dst: dst, Src: src, Step: step, In: n}, 0
+	told := 0
 	for w.In < len(src) {
 		if !w.Element() {
 			return fmt.Errorf("%w: byte %d", errCodec, w.In)
@@ -51,7 +73,24 @@ func WalkSnappy(dst, src []byte, step int, done func(n int) error) error {
 			}
 		}
 	}
-	if w.out != len(dst) {
+	return w.end()
+}
+
+// walkSnappy begins a walk behind the length.
+func walkSnappy(dst, src []byte, step int) (SnappyWalk, error) {
+	size, n := binary.Uvarint(src)
+	switch {
+	case n <= 0:
+		return SnappyWalk{}, fmt.Errorf("%w: its length is cut", errCodec)
+	case size != uint64(len(dst)):
+		return SnappyWalk{}, ErrLength
+	}
+	return SnappyWalk{Dst: dst, Src: src, Step: step, In: n}, nil
+}
+
+// end says whether all that was promised has come.
+func (w *SnappyWalk) end() error {
+	if w.out != len(w.Dst) {
 		return ErrLength
 	}
 	return nil
