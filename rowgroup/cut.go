@@ -112,6 +112,9 @@ func (c *cutter) lookUp(p, v *vector, skip int, order []uint32) error {
 	return nil
 }
 
+// layTile is how many values are found before they are copied.
+const layTile = 256
+
 // takeText copies the bytes of values, one behind the other in their new order. Where values share
 // bytes and their copies would be larger than all the text, the copies share it too.
 func (c *cutter) takeText(p, v *vector, skip int, order []uint32) error {
@@ -134,11 +137,18 @@ func (c *cutter) takeText(p, v *vector, skip int, order []uint32) error {
 		}
 		return nil
 	}
-	for i, r := range order {
-		view := v.views[skip+int(r)]
-		n := copy(text[at:], v.base[0][view>>32:][:uint32(view)])
-		p.views[i] = uint64(at)<<32 | uint64(n)
-		at += n
+	var from [layTile]unsafe.Pointer
+	var lens [layTile]uint32
+	base := unsafe.Pointer(unsafe.SliceData(v.base[0]))
+	for lo := 0; lo < len(order); lo += layTile {
+		tile, begin := order[lo:min(lo+layTile, len(order))], at
+		for i, r := range tile {
+			view := v.views[skip+int(r)]
+			from[i], lens[i] = unsafe.Add(base, uintptr(view>>32)), uint32(view)
+			p.views[lo+i] = uint64(at)<<32 | uint64(uint32(view))
+			at += int(uint32(view))
+		}
+		copyValues(text[begin:], from[:len(tile)], lens[:len(tile)])
 	}
 	return nil
 }

@@ -138,12 +138,22 @@ func (g *Gatherer) valid(a *column.Array, vecs []*vector, picks []Pick, alloc co
 	}
 	octets := (len(picks) + 7) / 8
 	g.bits = slices.Grow(g.bits[:0], octets)[:octets]
-	if g.records.has(picks) {
-		if nulls, ok := g.records.valid(g.bits, vecs); ok {
-			return g.keepBits(a, nulls, alloc)
-		}
+	nulls, ok := 0, false
+	switch {
+	case g.records.has(picks):
+		nulls, ok = g.records.valid(g.bits, vecs)
+	case g.sorted.has(picks):
+		nulls, ok = g.sorted.valid(g.bits, vecs)
 	}
-	nulls, octet := 0, byte(0)
+	if !ok {
+		nulls = validOf(g.bits, vecs, picks)
+	}
+	return g.keepBits(a, nulls, alloc)
+}
+
+// validOf sets the bits of values that are present, and returns how many are null.
+func validOf(bits []byte, vecs []*vector, picks []Pick) (nulls int) {
+	octet := byte(0)
 	for i, p := range picks {
 		v, bit := vecs[p>>32], byte(1)
 		if v.nulls > 0 && v.isNull(int(uint32(p))) {
@@ -152,13 +162,13 @@ func (g *Gatherer) valid(a *column.Array, vecs []*vector, picks []Pick, alloc co
 		}
 		octet |= bit << (i & 7)
 		if i&7 == 7 {
-			g.bits[i>>3], octet = octet, 0
+			bits[i>>3], octet = octet, 0
 		}
 	}
 	if len(picks)&7 != 0 {
-		g.bits[len(picks)>>3] = octet
+		bits[len(picks)>>3] = octet
 	}
-	return g.keepBits(a, nulls, alloc)
+	return nulls
 }
 
 // keepBits makes the bits of g the array's validity, if so many nulls are any.

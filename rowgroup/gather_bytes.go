@@ -15,22 +15,7 @@ const prefetchBytes = 256
 
 // binary gathers byte strings.
 func (g *Gatherer) binary(a *column.Array, vecs []*vector, picks []Pick, alloc column.Alloc) error {
-	g.reserve(len(picks))
-	total := uint64(0)
-	slot, copied := g.viewSlot(vecs, picks)
-	for i, p := range picks {
-		var ptr unsafe.Pointer
-		var n uint32
-		if copied {
-			w := *(*uint64)(unsafe.Pointer(&g.records.data[i*g.records.step+slot]))
-			ptr, n = unsafe.Add(unsafe.Pointer(unsafe.SliceData(vecs[p>>32].base[0])), uintptr(w>>32)), uint32(w)
-		} else {
-			ptr, n = vecs[p>>32].value(int(uint32(p)))
-		}
-		prefetch(ptr, min(uintptr(n), prefetchBytes))
-		g.ptrs[i], g.lens[i] = ptr, n
-		total += uint64(n)
-	}
+	total := g.find(a, vecs, picks)
 	if err := g.offsets(a, total, 1, alloc); err != nil {
 		return err
 	}
@@ -38,7 +23,7 @@ func (g *Gatherer) binary(a *column.Array, vecs []*vector, picks []Pick, alloc c
 	if a.Data, err = alloc(int(total)); err != nil {
 		return err
 	}
-	g.copyValues(a.Data)
+	copyValues(a.Data, g.ptrs, g.lens)
 	return nil
 }
 
@@ -46,16 +31,7 @@ func (g *Gatherer) binary(a *column.Array, vecs []*vector, picks []Pick, alloc c
 // value.
 func (g *Gatherer) fixedItems(a *column.Array, vecs []*vector, picks []Pick, alloc column.Alloc) error {
 	f := a.Field.Children[0]
-	g.reserve(len(picks))
-	total, itemNulls := uint64(0), false
-	for i, p := range picks {
-		v := vecs[p>>32]
-		ptr, n := v.itemBytes(int(uint32(p)), f.Width)
-		prefetch(ptr, min(uintptr(n), prefetchBytes))
-		g.ptrs[i], g.lens[i] = ptr, n
-		total += uint64(n)
-		itemNulls = itemNulls || v.hasItemNulls()
-	}
+	total, itemNulls := g.find(a, vecs, picks), slices.ContainsFunc(vecs, (*vector).hasItemNulls)
 	if size := a.Field.ListSize; size > 0 {
 		total = uint64(len(picks)) * uint64(size*f.Width)
 	} else if err := g.offsets(a, total, uint32(f.Width), alloc); err != nil {
@@ -70,12 +46,48 @@ func (g *Gatherer) fixedItems(a *column.Array, vecs []*vector, picks []Pick, all
 	if a.Field.ListSize > 0 {
 		g.copyRows(items.Data, a.Field.ListSize*f.Width)
 	} else {
-		g.copyValues(items.Data)
+		copyValues(items.Data, g.ptrs, g.lens)
 	}
 	if itemNulls {
 		return gatherItemNulls(a, items, vecs, picks, alloc)
 	}
 	return nil
+}
+
+// find sets where the picked values begin and how many bytes they have, asks the processor for
+// them, and adds up their bytes. Values are byte strings, or lists of items of one width.
+func (g *Gatherer) find(a *column.Array, vecs []*vector, picks []Pick) (total uint64) {
+	g.reserve(len(picks))
+	slot, copied := g.viewSlot(vecs, picks)
+	switch {
+	case copied:
+		for i, p := range picks {
+			w := *(*uint64)(unsafe.Pointer(&g.records.data[i*g.records.step+slot]))
+			total += g.found(i, unsafe.Pointer(unsafe.SliceData(vecs[p>>32].base[0])), w)
+		}
+	case g.sorted.has(picks) && g.sorted.viewSources(vecs):
+		return g.findSorted(a)
+	case a.Field.Kind == column.Binary:
+		for i, p := range picks {
+			ptr, n := vecs[p>>32].value(int(uint32(p)))
+			total += g.found(i, ptr, uint64(n))
+		}
+	default:
+		width := a.Field.Children[0].Width
+		for i, p := range picks {
+			ptr, n := vecs[p>>32].itemBytes(int(uint32(p)), width)
+			total += g.found(i, ptr, uint64(n))
+		}
+	}
+	return total
+}
+
+// found notes value i, of which a view tells the place behind base and the bytes.
+func (g *Gatherer) found(i int, base unsafe.Pointer, view uint64) uint64 {
+	ptr, n := unsafe.Add(base, uintptr(view>>32)), uint32(view)
+	prefetch(ptr, min(uintptr(n), prefetchBytes))
+	g.ptrs[i], g.lens[i] = ptr, n
+	return uint64(n)
 }
 
 // reserve makes room for n pointers and lengths.
@@ -108,16 +120,6 @@ func (g *Gatherer) offsets(a *column.Array, total uint64, width uint32, alloc co
 		a.Offsets[i+1] = int32(at)
 	}
 	return nil
-}
-
-// copyValues copies the values one behind the other.
-func (g *Gatherer) copyValues(dst []byte) {
-	for i, n := range g.lens {
-		if n != 0 {
-			copy(dst[:n], unsafe.Slice((*byte)(g.ptrs[i]), n))
-			dst = dst[n:]
-		}
-	}
 }
 
 // copyRows copies values of w bytes each; a shorter one, which only a null is, leaves zeros.

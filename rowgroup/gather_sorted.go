@@ -1,8 +1,12 @@
 package rowgroup
 
 import (
+	"encoding/binary"
+	"math/bits"
 	"slices"
 	"unsafe"
+
+	"github.com/shardfeed/shardfeed/column"
 )
 
 const (
@@ -19,6 +23,9 @@ type sortedPicks struct {
 	at   []uint32 // places among the picks
 	runs []pickRun
 	ends []int // of the blocks' runs in a tile
+
+	present []byte // of each pick: 1 where its value is not null
+	texts   []textSource
 }
 
 // A pickRun is picks of one block, up to an end in rows.
@@ -120,4 +127,92 @@ func lookUpRun[T uint8 | uint16 | uint32 | uint64, C uint8 | uint16 | uint32](ou
 		code := *(*C)(unsafe.Add(s.codes, uintptr(row)*s.step))
 		out[at[i]] = *(*T)(unsafe.Add(s.data, uintptr(code)*unsafe.Sizeof(T(0))))
 	}
+}
+
+// all and none are the validity of vectors that store none.
+var all, none = []uint64{^uint64(0)}, []uint64{0}
+
+// valid sets the bits of values that are present, and returns how many are null; false when a
+// vector has its validity in records.
+func (s *sortedPicks) valid(octets []byte, vecs []*vector) (nulls int, ok bool) {
+	if slices.ContainsFunc(vecs, func(v *vector) bool { return v.marks != nil }) {
+		return 0, false
+	}
+	s.present = slices.Grow(s.present[:0], 8*len(octets))[:8*len(octets)]
+	clear(s.present[len(s.of):])
+	from := 0
+	for _, r := range s.runs {
+		v, words, mask := vecs[r.block], all, uint32(0)
+		switch {
+		case v.valid != nil && v.nulls > 0:
+			words, mask = v.valid, ^uint32(0)
+		case v.nulls > 0:
+			words = none
+		}
+		at := s.at[from:r.end]
+		for k, row := range s.rows[from:r.end] {
+			s.present[at[k]] = byte(words[row>>6&mask]>>(row&63)) & 1
+		}
+		from = r.end
+	}
+	nulls = len(s.of)
+	for i := range octets {
+		// Each of eight bytes that are 0 or 1 is moved to its bit of the uppermost.
+		octets[i] = byte(binary.LittleEndian.Uint64(s.present[8*i:]) * 0x0102040810204080 >> 56)
+		nulls -= bits.OnesCount8(octets[i])
+	}
+	return nulls, true
+}
+
+// A textSource is where the views of one block's vector lie, and the bytes that they name.
+type textSource struct {
+	base  unsafe.Pointer
+	views source
+}
+
+// viewSources finds the views of vectors that have all their bytes in one place; false says that
+// some have not.
+func (s *sortedPicks) viewSources(vecs []*vector) bool {
+	s.texts = s.texts[:0]
+	for _, v := range vecs {
+		t := textSource{base: unsafe.Pointer(&zeros), views: source{data: unsafe.Pointer(&zeros)}} // no bytes at all
+		from := v
+		if v.dict != nil {
+			from = v.dict
+		}
+		switch {
+		case v.slots != nil || v.data != nil || v.offsets != nil || from.chunkShift != 0:
+			return false
+		case from.n == 0 || from.views == nil:
+		case v.dict != nil:
+			t.base, t.views = unsafe.Pointer(unsafe.SliceData(from.base[0])), codedSource(from, v.codes, v.codeWidth, v.codeWidth)
+			t.views.data = unsafe.Pointer(unsafe.SliceData(from.views))
+		default:
+			t.base, t.views = unsafe.Pointer(unsafe.SliceData(v.base[0])), source{data: unsafe.Pointer(unsafe.SliceData(v.views)), step: 8}
+		}
+		s.texts = append(s.texts, t)
+	}
+	return true
+}
+
+// findSorted is find of sorted picks whose sources are known.
+func (g *Gatherer) findSorted(a *column.Array) (total uint64) {
+	s, from := &g.sorted, 0
+	for _, r := range s.runs {
+		t, rows, at := &s.texts[r.block], s.rows[from:r.end], s.at[from:r.end]
+		for k, row := range rows {
+			total += g.found(int(at[k]), t.base, *(*uint64)(t.views.at(uintptr(row), 8)))
+		}
+		from = r.end
+	}
+	if a.Nulls == 0 || a.Field.Kind != column.Binary {
+		return total
+	}
+	for i := range g.lens { // the code of a null is that of an entry
+		if a.IsNull(i) {
+			total -= uint64(g.lens[i])
+			g.lens[i] = 0
+		}
+	}
+	return total
 }

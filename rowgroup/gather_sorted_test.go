@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/shardfeed/shardfeed/column"
@@ -45,6 +46,89 @@ func TestSortedPicks(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Byte strings and lists are the same from sorted picks: by views, by codes, and of blocks without
+// any bytes.
+func TestSortedTexts(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 6))
+	var sorted, plain Gatherer
+	text := &column.Field{Name: "a", Kind: column.Binary, Type: column.TypeString, Nullable: true}
+	list := &column.Field{Name: "a", Kind: column.List, Nullable: true}
+	list.Children = []*column.Field{{Name: "item", Type: column.TypeInt32, Width: 4}}
+	ways := map[string]int{}
+	for try := range 200 {
+		f, rows := []*column.Field{text, list}[try%2], 70
+		n := []int{40, sortedRows, 2*sortedRows + 7}[r.IntN(3)]
+		var blocks []*Block
+		for range 1 + r.IntN(9) {
+			blocks = append(blocks, &Block{rows: rows, cols: []*vector{randomViews(r, f, rows)}})
+		}
+		picks := randomPicks(r, len(blocks), rows, n)
+		sorted.Sort(blocks, picks)
+		got, err := sorted.Gather(0, f, blocks, picks, heap)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := plain.Gather(0, f, blocks, picks, heap)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got.Offsets, want.Offsets) || !bytes.Equal(got.Valid, want.Valid) || got.Nulls != want.Nulls || !bytes.Equal(got.Data, want.Data) {
+			t.Fatalf("%v: the values differ", f)
+		}
+		if f == list && !bytes.Equal(got.Children[0].Data, want.Children[0].Data) {
+			t.Fatal("the items differ")
+		}
+		vecs := make([]*vector, len(blocks))
+		vectorsOf(vecs, blocks, 0)
+		if sorted.sorted.viewSources(vecs) {
+			ways[fmt.Sprint(f.Kind)]++
+		}
+	}
+	if len(ways) != 2 || ways[fmt.Sprint(column.Binary)] < 10 {
+		t.Errorf("views were found at once: %v", ways)
+	}
+}
+
+// randomViews is a vector of byte strings, or of lists of 32-bit items, of a random form.
+func randomViews(r *rand.Rand, f *column.Field, rows int) *vector {
+	views := func(n int) *vector {
+		v := &vector{field: f, n: n, views: make([]uint64, n), base: [][]byte{make([]byte, 40*4*n)}}
+		for i := range v.base[0] {
+			v.base[0][i] = byte(r.Uint32())
+		}
+		for i := range v.views {
+			v.views[i] = uint64(160*i)<<32 | uint64(4*r.IntN(40))
+		}
+		return v
+	}
+	v := views(rows)
+	switch form := r.IntN(12); {
+	case form == 0: // nulls alone
+		return &vector{field: f, n: rows, nulls: rows}
+	case form == 1: // behind one another in chunks
+		v.chunkShift, v.base = 32, [][]byte{v.base[0]}
+	case form < 8 && f.Kind == column.Binary:
+		dict := views(20)
+		v.views, v.base, v.dict, v.codeWidth = nil, nil, dict, 1<<r.IntN(3)
+		v.codes = make([]byte, rows*v.codeWidth)
+		for i := range rows {
+			v.codes[i*v.codeWidth] = byte(r.IntN(20))
+		}
+	}
+	for range r.IntN(2) * r.IntN(30) {
+		i := r.IntN(rows)
+		if v.nulls == 0 || !v.isNull(i) {
+			v.setNull(i)
+		}
+		if v.codes != nil {
+			clear(v.codes[i*v.codeWidth : (i+1)*v.codeWidth])
+		} else {
+			v.views[i] = 0
+		}
+	}
+	return v
 }
 
 // randomFixed is a vector of a random form.

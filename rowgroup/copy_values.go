@@ -1,0 +1,21 @@
+package rowgroup
+
+import "unsafe"
+
+// copyValues copies values of so many bytes each to dst, one behind the other, and returns how many
+// bytes those are. dst must have room for them.
+func copyValues(dst []byte, from []unsafe.Pointer, lens []uint32) (total int) {
+	for i := 0; i < len(lens); i++ {
+		if canCopyBlocks && len(dst)-total > copySlack {
+			n, bytes := copyBlocks(dst[total:], from[i:], lens[i:])
+			i, total = i+n, total+bytes
+			if i == len(lens) {
+				break
+			}
+		}
+		if n := int(lens[i]); n > 0 {
+			total += copy(dst[total:total+n], unsafe.Slice((*byte)(from[i]), n))
+		}
+	}
+	return total
+}
