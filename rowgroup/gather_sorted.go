@@ -200,6 +200,15 @@ func (g *Gatherer) findSorted(a *column.Array) (total uint64) {
 	s, from := &g.sorted, 0
 	for _, r := range s.runs {
 		t, rows, at := &s.texts[r.block], s.rows[from:r.end], s.at[from:r.end]
+		if t.views.width == 0 {
+			for k, row := range rows {
+				view := *(*uint64)(unsafe.Add(t.views.data, uintptr(row)*t.views.step))
+				g.ptrs[at[k]], g.lens[at[k]] = unsafe.Add(t.base, uintptr(view>>32)), uint32(view)
+				total += uint64(uint32(view))
+			}
+			from = r.end
+			continue
+		}
 		for k, row := range rows {
 			total += g.found(int(at[k]), t.base, *(*uint64)(t.views.at(uintptr(row), 8)))
 		}

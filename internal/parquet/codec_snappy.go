@@ -34,9 +34,7 @@ func decompressElements(dst, src []byte) error {
 		return err
 	}
 	for w.In < len(src) {
-		if len(dst) > snappySlack {
-			w.out, w.In = snappyElements(dst, src, w.out, w.In, theSnappyTables)
-		}
+		w.elements(len(src))
 		if !w.Element() {
 			return fmt.Errorf("%w: byte %d", errCodec, w.In)
 		}
@@ -63,6 +61,7 @@ func WalkSnappy(dst, src []byte, step int, done func(n int) error) error {
 	}
 	told := 0
 	for w.In < len(src) {
+		w.elements(min(len(src), told+step))
 		if !w.Element() {
 			return fmt.Errorf("%w: byte %d", errCodec, w.In)
 		}
@@ -86,6 +85,13 @@ func walkSnappy(dst, src []byte, step int) (SnappyWalk, error) {
 		return SnappyWalk{}, ErrLength
 	}
 	return SnappyWalk{Dst: dst, Src: src, Step: step, In: n}, nil
+}
+
+// elements takes those that lie before end, except near it and where one is rare.
+func (w *SnappyWalk) elements(end int) {
+	if vectorSnappy && w.left == 0 && len(w.Dst) > snappySlack {
+		w.out, w.In = snappyElements(w.Dst, w.Src[:end], w.out, w.In, theSnappyTables)
+	}
 }
 
 // end says whether all that was promised has come.
