@@ -32,6 +32,7 @@ type Gatherer struct {
 	srcs  []source
 	ptrs  []unsafe.Pointer
 	lens  []uint32
+	texts []textSource
 	bits  []byte
 
 	sorted  sortedPicks

@@ -54,42 +54,6 @@ func (g *Gatherer) fixedItems(a *column.Array, vecs []*vector, picks []Pick, all
 	return nil
 }
 
-// find sets where the picked values begin and how many bytes they have, asks the processor for
-// them, and adds up their bytes. Values are byte strings, or lists of items of one width.
-func (g *Gatherer) find(a *column.Array, vecs []*vector, picks []Pick) (total uint64) {
-	g.reserve(len(picks))
-	slot, copied := g.viewSlot(vecs, picks)
-	switch {
-	case copied:
-		for i, p := range picks {
-			w := *(*uint64)(unsafe.Pointer(&g.records.data[i*g.records.step+slot]))
-			total += g.found(i, unsafe.Pointer(unsafe.SliceData(vecs[p>>32].base[0])), w)
-		}
-	case g.sorted.has(picks) && g.sorted.viewSources(vecs):
-		return g.findSorted(a)
-	case a.Field.Kind == column.Binary:
-		for i, p := range picks {
-			ptr, n := vecs[p>>32].value(int(uint32(p)))
-			total += g.found(i, ptr, uint64(n))
-		}
-	default:
-		width := a.Field.Children[0].Width
-		for i, p := range picks {
-			ptr, n := vecs[p>>32].itemBytes(int(uint32(p)), width)
-			total += g.found(i, ptr, uint64(n))
-		}
-	}
-	return total
-}
-
-// found notes value i, of which a view tells the place behind base and the bytes.
-func (g *Gatherer) found(i int, base unsafe.Pointer, view uint64) uint64 {
-	ptr, n := unsafe.Add(base, uintptr(view>>32)), uint32(view)
-	prefetch(ptr, min(uintptr(n), prefetchBytes))
-	g.ptrs[i], g.lens[i] = ptr, n
-	return uint64(n)
-}
-
 // reserve makes room for n pointers and lengths.
 func (g *Gatherer) reserve(n int) {
 	g.ptrs = slices.Grow(g.ptrs[:0], n)[:n]

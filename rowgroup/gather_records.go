@@ -61,16 +61,6 @@ func slotOf(vecs []*vector) (slot, codeWidth int, ok bool) {
 	return first.slot, first.codeWidth, true
 }
 
-// viewSlot is where in their copied records picks have the views of a column; ok is false where
-// they have none, or are not copied.
-func (g *Gatherer) viewSlot(vecs []*vector, picks []Pick) (slot int, ok bool) {
-	if !g.records.has(picks) {
-		return 0, false
-	}
-	slot, code, ok := slotOf(vecs)
-	return slot, ok && code == 0
-}
-
 // fixed is gatherValues of the copies; false when it has no way.
 func (c *recordCopies) fixed(dst []byte, vecs []*vector, srcs []source, w int) bool {
 	slot, code, ok := slotOf(vecs)

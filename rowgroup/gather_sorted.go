@@ -5,8 +5,6 @@ import (
 	"math/bits"
 	"slices"
 	"unsafe"
-
-	"github.com/shardfeed/shardfeed/column"
 )
 
 const (
@@ -25,7 +23,6 @@ type sortedPicks struct {
 	ends []int // of the blocks' runs in a tile
 
 	present []byte // of each pick: 1 where its value is not null
-	texts   []textSource
 }
 
 // A pickRun is picks of one block, up to an end in rows.
@@ -162,66 +159,4 @@ func (s *sortedPicks) valid(octets []byte, vecs []*vector) (nulls int, ok bool) 
 		nulls -= bits.OnesCount8(octets[i])
 	}
 	return nulls, true
-}
-
-// A textSource is where the views of one block's vector lie, and the bytes that they name.
-type textSource struct {
-	base  unsafe.Pointer
-	views source
-}
-
-// viewSources finds the views of vectors that have all their bytes in one place; false says that
-// some have not.
-func (s *sortedPicks) viewSources(vecs []*vector) bool {
-	s.texts = s.texts[:0]
-	for _, v := range vecs {
-		t := textSource{base: unsafe.Pointer(&zeros), views: source{data: unsafe.Pointer(&zeros)}} // no bytes at all
-		from := v
-		if v.dict != nil {
-			from = v.dict
-		}
-		switch {
-		case v.slots != nil || v.data != nil || v.offsets != nil || from.chunkShift != 0:
-			return false
-		case from.n == 0 || from.views == nil:
-		case v.dict != nil:
-			t.base, t.views = unsafe.Pointer(unsafe.SliceData(from.base[0])), codedSource(from, v.codes, v.codeWidth, v.codeWidth)
-			t.views.data = unsafe.Pointer(unsafe.SliceData(from.views))
-		default:
-			t.base, t.views = unsafe.Pointer(unsafe.SliceData(v.base[0])), source{data: unsafe.Pointer(unsafe.SliceData(v.views)), step: 8}
-		}
-		s.texts = append(s.texts, t)
-	}
-	return true
-}
-
-// findSorted is find of sorted picks whose sources are known.
-func (g *Gatherer) findSorted(a *column.Array) (total uint64) {
-	s, from := &g.sorted, 0
-	for _, r := range s.runs {
-		t, rows, at := &s.texts[r.block], s.rows[from:r.end], s.at[from:r.end]
-		if t.views.width == 0 {
-			for k, row := range rows {
-				view := *(*uint64)(unsafe.Add(t.views.data, uintptr(row)*t.views.step))
-				g.ptrs[at[k]], g.lens[at[k]] = unsafe.Add(t.base, uintptr(view>>32)), uint32(view)
-				total += uint64(uint32(view))
-			}
-			from = r.end
-			continue
-		}
-		for k, row := range rows {
-			total += g.found(int(at[k]), t.base, *(*uint64)(t.views.at(uintptr(row), 8)))
-		}
-		from = r.end
-	}
-	if a.Nulls == 0 || a.Field.Kind != column.Binary {
-		return total
-	}
-	for i := range g.lens { // the code of a null is that of an entry
-		if a.IsNull(i) {
-			total -= uint64(g.lens[i])
-			g.lens[i] = 0
-		}
-	}
-	return total
 }

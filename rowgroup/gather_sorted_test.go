@@ -82,7 +82,7 @@ func TestSortedTexts(t *testing.T) {
 		}
 		vecs := make([]*vector, len(blocks))
 		vectorsOf(vecs, blocks, 0)
-		if sorted.sorted.viewSources(vecs) {
+		if sorted.textSources(vecs) {
 			ways[fmt.Sprint(f.Kind)]++
 		}
 	}

@@ -1,0 +1,150 @@
+package rowgroup
+
+import (
+	"unsafe"
+
+	"github.com/shardfeed/shardfeed/column"
+)
+
+// A textSource is where one block's vector has its views, or codes of them, and the bytes that they
+// name.
+type textSource struct {
+	base  unsafe.Pointer
+	views source
+}
+
+// find sets where the picked values begin and how many bytes they have, and adds up their bytes.
+// Values are byte strings, or lists of items of one width.
+func (g *Gatherer) find(a *column.Array, vecs []*vector, picks []Pick) (total uint64) {
+	g.reserve(len(picks))
+	ok := false
+	switch {
+	case g.sorted.has(picks):
+		total, ok = g.findSorted(vecs)
+	case g.records.has(picks):
+		total, ok = g.findCopied(vecs)
+	}
+	if !ok {
+		return g.findAny(a, vecs, picks)
+	}
+	return total - g.dropNulls(a)
+}
+
+// findAny asks each vector, whatever its form.
+func (g *Gatherer) findAny(a *column.Array, vecs []*vector, picks []Pick) (total uint64) {
+	if a.Field.Kind == column.Binary {
+		for i, p := range picks {
+			ptr, n := vecs[p>>32].value(int(uint32(p)))
+			total += g.found(i, ptr, uint64(n))
+		}
+		return total
+	}
+	width := a.Field.Children[0].Width
+	for i, p := range picks {
+		ptr, n := vecs[p>>32].itemBytes(int(uint32(p)), width)
+		total += g.found(i, ptr, uint64(n))
+	}
+	return total
+}
+
+// found notes value i, of which a view tells the place behind base and the bytes, and asks the
+// processor for them.
+func (g *Gatherer) found(i int, base unsafe.Pointer, view uint64) uint64 {
+	ptr, n := unsafe.Add(base, uintptr(view>>32)), uint32(view)
+	prefetch(ptr, min(uintptr(n), prefetchBytes))
+	g.ptrs[i], g.lens[i] = ptr, n
+	return uint64(n)
+}
+
+// textSources finds the views of vectors that have all their bytes in one place; false says that
+// some have not.
+func (g *Gatherer) textSources(vecs []*vector) bool {
+	g.texts = g.texts[:0]
+	for _, v := range vecs {
+		t := textSource{base: unsafe.Pointer(&zeros), views: source{data: unsafe.Pointer(&zeros)}} // no bytes at all
+		from := v
+		if v.dict != nil {
+			from = v.dict
+		}
+		switch {
+		case v.data != nil || v.offsets != nil || from.chunkShift != 0:
+			return false
+		case from.views == nil && from.slots == nil || from.n == 0:
+		case v.dict != nil:
+			codes, step := v.codes, v.codeWidth
+			if v.slots != nil {
+				codes, step = v.slots, v.step
+			}
+			t.base, t.views = unsafe.Pointer(unsafe.SliceData(from.base[0])), codedSource(from, codes, v.codeWidth, step)
+			t.views.data = unsafe.Pointer(unsafe.SliceData(from.views))
+		default:
+			t.base, t.views = unsafe.Pointer(unsafe.SliceData(v.base[0])), source{data: unsafe.Pointer(unsafe.SliceData(v.views)), step: 8}
+			if v.slots != nil {
+				t.views = source{data: unsafe.Pointer(unsafe.SliceData(v.slots)), step: uintptr(v.step)}
+			}
+		}
+		g.texts = append(g.texts, t)
+	}
+	return true
+}
+
+// findSorted is find of sorted picks, run by run. The bytes of a run without codes lie side by side,
+// so that the processor finds them by itself.
+func (g *Gatherer) findSorted(vecs []*vector) (total uint64, ok bool) {
+	if !g.textSources(vecs) {
+		return 0, false
+	}
+	s, from := &g.sorted, 0
+	for _, r := range s.runs {
+		t, at := &g.texts[r.block], s.at[from:r.end]
+		for k, row := range s.rows[from:r.end] {
+			if t.views.width > 0 {
+				total += g.found(int(at[k]), t.base, *(*uint64)(t.views.at(uintptr(row), 8)))
+				continue
+			}
+			view := *(*uint64)(unsafe.Add(t.views.data, uintptr(row)*t.views.step))
+			g.ptrs[at[k]], g.lens[at[k]] = unsafe.Add(t.base, uintptr(view>>32)), uint32(view)
+			total += uint64(uint32(view))
+		}
+		from = r.end
+	}
+	return total, true
+}
+
+// findCopied is find of picks whose records were copied; they have views or codes at one place.
+func (g *Gatherer) findCopied(vecs []*vector) (total uint64, ok bool) {
+	slot, code, ok := slotOf(vecs)
+	if !ok || !g.textSources(vecs) {
+		return 0, false
+	}
+	c := &g.records
+	at, step := unsafe.Pointer(&c.data[slot]), uintptr(c.step)
+	for i, p := range c.of {
+		t, k := &g.texts[p>>32], unsafe.Add(at, uintptr(i)*step)
+		switch code {
+		case 1:
+			k = unsafe.Add(t.views.data, 8*uintptr(*(*uint8)(k)))
+		case 2:
+			k = unsafe.Add(t.views.data, 8*uintptr(*(*uint16)(k)))
+		case 4:
+			k = unsafe.Add(t.views.data, 8*uintptr(*(*uint32)(k)))
+		}
+		total += g.found(i, t.base, *(*uint64)(k))
+	}
+	return total, true
+}
+
+// dropNulls makes the nulls of byte strings empty, whose code is that of an entry, and returns how
+// many bytes they had.
+func (g *Gatherer) dropNulls(a *column.Array) (dropped uint64) {
+	if a.Nulls == 0 || a.Field.Kind != column.Binary {
+		return 0
+	}
+	for i := range g.lens {
+		if a.IsNull(i) {
+			dropped += uint64(g.lens[i])
+			g.lens[i] = 0
+		}
+	}
+	return dropped
+}
