@@ -80,7 +80,7 @@ def rows_per_cpu_second(directory):
     streams = ("shop", 100, 10_000, 1.8, 3), ("tokens", 32, 20_000, 1.4, 2), ("tabular", 1024, 200_000, 1.1, 1.8)
     return [
         decoded("decode, mixed", "mixed", (PYARROW,), 2.3, 3),
-        Row("decode, mixed, of read + decompress", "mixed", decode(mixed), (decode(mixed, "ceiling"),), 0.6, 0.8),
+        Row("decode, mixed, of read + decompress", "mixed", decode(mixed), (decode(mixed, "ceiling"),), 0.65, 0.75),
         decoded("decode, tabular", "tabular", (POLARS, PYARROW), 0.85, 1.2),
         decoded("decode, tokens", "tokens", (PYARROW, ARROW_RS), 1.25, 1.5),
         decoded("decode, shop", "shop", (PYARROW, POLARS, DUCKDB), 1, 1.5),

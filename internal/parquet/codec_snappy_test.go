@@ -5,20 +5,18 @@ import (
 	"encoding/binary"
 	"errors"
 	"math/rand/v2"
-	"runtime"
+	"runtime/debug"
 	"strings"
 	"syscall"
 	"testing"
+	"unsafe"
 
 	"github.com/klauspost/compress/snappy"
 )
 
-// guarded returns n bytes behind which, on Linux, lies a page that may not be touched.
+// guarded returns n bytes behind which lies a page that may not be touched.
 func guarded(t testing.TB, n int) []byte {
 	t.Helper()
-	if runtime.GOOS != "linux" {
-		return make([]byte, n)
-	}
 	page := syscall.Getpagesize()
 	whole := (n + page - 1) / page * page
 	m, err := syscall.Mmap(-1, 0, whole+page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
@@ -132,6 +130,25 @@ func TestSnappyElements(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestSnappyFault: source that cannot be read any more, as of a mapped file that was cut, is a panic
+// that the caller can recover from.
+func TestSnappyFault(t *testing.T) {
+	e := randomElements(rand.New(rand.NewPCG(1, 1)), 9000)
+	src := e.whole(t)
+	page := syscall.Getpagesize()
+	begin := (page - int(uintptr(unsafe.Pointer(&src[0])))%page) % page
+	if err := syscall.Mprotect(src[begin:begin+page], syscall.PROT_NONE); err != nil {
+		t.Fatal(err)
+	}
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if _, ok := recover().(interface{ Addr() uintptr }); !ok {
+			t.Error("no fault")
+		}
+	}()
+	t.Error(DecompressSnappy(make([]byte, len(e.dst)), src))
 }
 
 // FuzzDecompressSnappy: whatever src is, it means what the library says.
