@@ -211,7 +211,7 @@ func (c *counter) passed(group int) {
 	c.finished++
 	select {
 	case c.ended <- struct{}{}:
-	default: // whoever waits looks anyway
+	default: // a waiter looks anyway
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 // Footers tell how many tokens there are where no list is empty, by writers that count empty lists:
-// then no list is read to count blocks. The counts are those that reading finds.
+// then no list is read to count blocks. The counts equal those of a read.
 func TestPackCountsByFooters(t *testing.T) {
 	type document struct {
 		Tokens []int64 `parquet:"tokens,list"`

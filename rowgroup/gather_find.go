@@ -89,7 +89,7 @@ func (g *Gatherer) textSources(vecs []*vector) bool {
 }
 
 // findSorted is find of sorted picks, run by run. The bytes of a run without codes lie side by side,
-// so that the processor finds them by itself.
+// so the processor prefetches them.
 func (g *Gatherer) findSorted(vecs []*vector) (total uint64, ok bool) {
 	if !g.textSources(vecs) {
 		return 0, false

@@ -43,7 +43,7 @@ type Options struct {
 	KeepKnown bool
 
 	Parallel int   // footers in flight; 0 means what the shards' store likes, else 16
-	Pool     *Pool // of what is fetched and decoded; nil means a pool of the manifest's own
+	Pool     *Pool // of bytes fetched and decoded; nil means a pool of the manifest's own
 	Hot      *Hot  // what is kept in memory for all manifests that share it; nil keeps nothing
 	Tier     Tier  // what is kept decoded of shards; nil keeps nothing
 	Events   Events

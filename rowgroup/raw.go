@@ -121,7 +121,7 @@ func (r *Raw) recheckSpan(lease int, rest shard.Span, verified []shard.Span) err
 	return r.verify(lease, rest)
 }
 
-// verify verifies what was used of a lease, if anything.
+// verify verifies the used part of a lease, if there is one.
 func (r *Raw) verify(lease int, used shard.Span) error {
 	if used.N == 0 {
 		return nil

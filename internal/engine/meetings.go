@@ -43,7 +43,7 @@ type member struct {
 	timer  *time.Timer // of a message that waits for news
 }
 
-// maxMeeting bounds the values that wait to be carried, and those that were found, in bytes.
+// maxMeeting bounds the values that wait to be carried, and the values found, in bytes.
 const maxMeeting = maxPayload / 4
 
 // maxPatience is the longest time that a message waits for news.

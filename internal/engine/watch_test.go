@@ -85,7 +85,7 @@ func (r *ring) wanted() (all []int) {
 	return all
 }
 
-// Begin finds what was released while no one waited, without a frame.
+// Begin finds a release that came while no one waited, without a frame.
 func TestReleaseWithoutAFrame(t *testing.T) {
 	r := sharedRingOf(t, 2, 3)
 	for range 10 {

@@ -87,7 +87,7 @@ func walkSnappy(dst, src []byte, step int) (SnappyWalk, error) {
 	return SnappyWalk{Dst: dst, Src: src, Step: step, In: n}, nil
 }
 
-// elements takes those that lie before end, except near it and where one is rare.
+// elements takes elements that lie before end, except near it and at a rare one.
 func (w *SnappyWalk) elements(end int) {
 	if vectorSnappy && w.left == 0 && len(w.Dst) > snappySlack {
 		w.out, w.In = snappyElements(w.Dst, w.Src[:end], w.out, w.In, theSnappyTables)

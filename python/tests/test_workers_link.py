@@ -21,7 +21,7 @@ from shardfeed.torch._transfer import Packer, Unpacker  # noqa: E402
 
 
 class Recorded:
-    """Stands for the socket of a sender, and has what was sent."""
+    """Stands for the socket of a sender, and keeps the bytes sent."""
 
     def __init__(self) -> None:
         self.data = b""

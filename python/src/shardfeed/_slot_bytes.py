@@ -16,7 +16,7 @@ Place = tuple["Ring", int, int]
 
 
 class Part(np.ndarray):
-    """The bytes of a slot, whoever uses it."""
+    """The bytes of a slot, for all its users."""
 
     __slots__ = ()
 

@@ -356,8 +356,8 @@ func FuzzStream(f *testing.F) {
 	})
 }
 
-// plain sums as much of what was sent as was handed on with a second, simple implementation, and
-// returns what must have been.
+// plain sums the bytes sent, as far as they were handed on, by a second, simple implementation, and
+// returns the bytes that they must be.
 func plain(t *testing.T, sent, got []byte, off int64) (want []byte) {
 	first, sums, n := int64(0), checksums{}, 0
 	for n = 1; n <= len(sent); n++ { // the response is the shortest prefix that parses
