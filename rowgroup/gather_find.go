@@ -11,7 +11,11 @@ import (
 type textSource struct {
 	base  unsafe.Pointer
 	views source
+	near  bool // few bytes, which the caches hold
 }
+
+// nearBytes are so few that the first-level cache holds them.
+const nearBytes = 16 << 10
 
 // find sets where the picked values begin and how many bytes they have, and adds up their bytes.
 // Values are byte strings, or lists of items of one width.
@@ -35,23 +39,25 @@ func (g *Gatherer) findAny(a *column.Array, vecs []*vector, picks []Pick) (total
 	if a.Field.Kind == column.Binary {
 		for i, p := range picks {
 			ptr, n := vecs[p>>32].value(int(uint32(p)))
-			total += g.found(i, ptr, uint64(n))
+			total += g.found(i, &textSource{base: ptr}, uint64(n))
 		}
 		return total
 	}
 	width := a.Field.Children[0].Width
 	for i, p := range picks {
 		ptr, n := vecs[p>>32].itemBytes(int(uint32(p)), width)
-		total += g.found(i, ptr, uint64(n))
+		total += g.found(i, &textSource{base: ptr}, uint64(n))
 	}
 	return total
 }
 
-// found notes value i, of which a view tells the place behind base and the bytes, and asks the
-// processor for them.
-func (g *Gatherer) found(i int, base unsafe.Pointer, view uint64) uint64 {
-	ptr, n := unsafe.Add(base, uintptr(view>>32)), uint32(view)
-	prefetch(ptr, min(uintptr(n), prefetchBytes))
+// found notes value i, of which a view tells the place behind the base and the bytes. It asks the
+// processor for them where they may be far.
+func (g *Gatherer) found(i int, t *textSource, view uint64) uint64 {
+	ptr, n := unsafe.Add(t.base, uintptr(view>>32)), uint32(view)
+	if !t.near {
+		prefetch(ptr, min(uintptr(n), prefetchBytes))
+	}
 	g.ptrs[i], g.lens[i] = ptr, n
 	return uint64(n)
 }
@@ -76,6 +82,7 @@ func (g *Gatherer) textSources(vecs []*vector) bool {
 				codes, step = v.slots, v.step
 			}
 			t.base, t.views = unsafe.Pointer(unsafe.SliceData(from.base[0])), codedSource(from, codes, v.codeWidth, step)
+			t.near = len(from.base[0]) <= nearBytes
 			t.views.data = unsafe.Pointer(unsafe.SliceData(from.views))
 		default:
 			t.base, t.views = unsafe.Pointer(unsafe.SliceData(v.base[0])), source{data: unsafe.Pointer(unsafe.SliceData(v.views)), step: 8}
@@ -99,7 +106,7 @@ func (g *Gatherer) findSorted(vecs []*vector) (total uint64, ok bool) {
 		t, at := &g.texts[r.block], s.at[from:r.end]
 		for k, row := range s.rows[from:r.end] {
 			if t.views.width > 0 {
-				total += g.found(int(at[k]), t.base, *(*uint64)(t.views.at(uintptr(row), 8)))
+				total += g.found(int(at[k]), t, *(*uint64)(t.views.at(uintptr(row), 8)))
 				continue
 			}
 			view := *(*uint64)(unsafe.Add(t.views.data, uintptr(row)*t.views.step))
@@ -113,14 +120,13 @@ func (g *Gatherer) findSorted(vecs []*vector) (total uint64, ok bool) {
 
 // findCopied is find of picks whose records were copied; they have views or codes at one place.
 func (g *Gatherer) findCopied(vecs []*vector) (total uint64, ok bool) {
-	slot, code, ok := slotOf(vecs)
+	slot, code, ok := slotOf(vecs, 8)
 	if !ok || !g.textSources(vecs) {
 		return 0, false
 	}
-	c := &g.records
-	at, step := unsafe.Pointer(&c.data[slot]), uintptr(c.step)
-	for i, p := range c.of {
-		t, k := &g.texts[p>>32], unsafe.Add(at, uintptr(i)*step)
+	at := g.records.at(slot)
+	for i, p := range g.records.of {
+		t, k := &g.texts[p>>32], unsafe.Add(at, i*recordWord)
 		switch code {
 		case 1:
 			k = unsafe.Add(t.views.data, 8*uintptr(*(*uint8)(k)))
@@ -129,7 +135,7 @@ func (g *Gatherer) findCopied(vecs []*vector) (total uint64, ok bool) {
 		case 4:
 			k = unsafe.Add(t.views.data, 8*uintptr(*(*uint32)(k)))
 		}
-		total += g.found(i, t.base, *(*uint64)(k))
+		total += g.found(i, t, *(*uint64)(k))
 	}
 	return total, true
 }

@@ -1,9 +1,12 @@
 package rowgroup
 
 import (
+	"iter"
+	"math/bits"
 	"unsafe"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/mem"
 )
 
 // A source is where the values of one block's Fixed vector lie.
@@ -141,13 +144,33 @@ func (s *source) at(i, w uintptr) unsafe.Pointer {
 
 // clearNulls zeroes the values whose bit is not set.
 func clearNulls(dst, valid []byte, w, n int) {
-	for i, b := range valid {
-		if b == 0xff {
-			continue
-		}
-		for k := i * 8; k < min(i*8+8, n); k++ {
-			if b>>(k&7)&1 == 0 {
-				clear(dst[k*w : k*w+w])
+	switch w {
+	case 4:
+		clearWords(mem.As[uint32](dst), valid, n)
+		return
+	case 8:
+		clearWords(mem.As[uint64](dst), valid, n)
+		return
+	}
+	for k := range nulls(valid, n) {
+		clear(dst[k*w : k*w+w])
+	}
+}
+
+func clearWords[T uint32 | uint64](dst []T, valid []byte, n int) {
+	for k := range nulls(valid, n) {
+		dst[k] = 0
+	}
+}
+
+// nulls are the places of the bits that are not set among n.
+func nulls(valid []byte, n int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for i := 0; i*8 < n; i++ {
+			for absent := ^valid[i]; absent != 0; absent &= absent - 1 {
+				if k := i*8 + bits.TrailingZeros8(absent); k >= n || !yield(k) {
+					return
+				}
 			}
 		}
 	}

@@ -7,7 +7,7 @@ TEXT ·prefetch(SB), NOSPLIT, $0-16
 	ADDQ AX, CX
 
 next:
-	PREFETCHT0 (AX)
+	PREFETCHT1 (AX)
 	ADDQ $64, AX
 	CMPQ AX, CX
 	JB   next
