@@ -13,6 +13,8 @@ const (
 	recordsAhead  = 16  // rows before its copy a record is asked for
 	mostRecordRow = 512 // bytes of a record that is copied; the columns of a larger one are not neighbours any more
 	recordWord    = 8   // bytes; records are whole words, and slots of up to a word lie in one
+
+	mostCopied = 16 << 20 // bytes of a batch's copies: a worker's scratch, which no account counts
 )
 
 // recordCopies are the records of picked rows, word by word: the first words of all records in the
@@ -24,7 +26,7 @@ type recordCopies struct {
 	step  int // words from a word of a record to its next one
 }
 
-// copyRecords copies the records of picks, if all blocks have some.
+// copyRecords copies the records of picks, if all blocks have some and they are not too many.
 func (g *Gatherer) copyRecords(blocks []*Block, picks []Pick) {
 	c := &g.records
 	c.of = nil
@@ -36,7 +38,7 @@ func (g *Gatherer) copyRecords(blocks []*Block, picks []Pick) {
 		alike = alike && (size == 0 || size == b.record)
 		size = max(size, b.record)
 	}
-	if len(picks) == 0 || len(blocks) == 0 {
+	if len(picks) == 0 || len(blocks) == 0 || len(picks)*size > mostCopied {
 		return
 	}
 	// With an odd number of cache lines the words of a record fall into different sets of a cache.

@@ -66,6 +66,37 @@ func TestRecordCopies(t *testing.T) {
 	}
 }
 
+// The copies of a batch's records stay small: a larger batch is gathered from where they lie.
+func TestMostRecordCopies(t *testing.T) {
+	r := rand.New(rand.NewPCG(16, 17))
+	f := &column.Field{Name: "fixed", Type: column.TypeInt64, Width: 8, Nullable: true}
+	own := &Block{rows: 1}
+	for range leastSlots {
+		own.cols = append(own.cols, randomSlots(r, f, 1, 0))
+	}
+	blocks := []*Block{laidInRecords(own, 0)}
+	picks := make([]Pick, mostCopied/blocks[0].record+1)
+	var g Gatherer
+	if g.Sort(blocks, picks[1:]); !g.records.has(picks[1:]) {
+		t.Error("as many records as may be were not copied")
+	}
+	if g.Sort(blocks, picks); g.records.has(picks) {
+		t.Error("more records were copied than may be")
+	}
+	got, err := g.Gather(0, f, blocks, picks, heap)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var plain Gatherer
+	want, err := plain.Gather(0, f, []*Block{own}, picks, heap)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got.Data, want.Data) || got.Nulls != want.Nulls {
+		t.Error("the values differ")
+	}
+}
+
 // randomSlots is a vector of slots of one form; codes is the bytes of a code, 0 of plain values.
 func randomSlots(r *rand.Rand, f *column.Field, rows, codes int) *vector {
 	for {
