@@ -9,6 +9,11 @@ class Records:
         self.path = path
         self.runs = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
+    @property
+    def noisy(self):
+        """Whether the runs were beside noisy neighbours."""
+        return any("noise" in r for r in self.runs)
+
     def add(self, run):
         self.runs.append(run)
         self.path.parent.mkdir(parents=True, exist_ok=True)
