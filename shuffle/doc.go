@@ -1,4 +1,4 @@
-// Package shuffle makes the order in which samples are trained on: "lane-tick/1", a pure function
+// Package shuffle makes the order in which samples are trained on: "lane-tick/2", a pure function
 // of a manifest, parameters, a seed, an epoch and a position, in integers only.
 //
 // The order counts samples. A sample is a row, unless a rule made others of the rows of each unit
@@ -18,7 +18,7 @@
 // allocates nothing per row. A plan keeps O(shards), a lane O(its units); there is no table of rows
 // and no state of a generator. [Quality] alone uses floats, and no order depends on it.
 //
-// The rest of this page is the specification of "lane-tick/1". It is frozen: a better order is
+// The rest of this page is the specification of "lane-tick/2". It is frozen: a better order is
 // another name. Integers are exact, "/" is floor, ceil(a/b) rounds up, products may need 128 bits
 // where it says so; all indices count from 0.
 //
@@ -39,7 +39,7 @@
 //	"assign"  0 when assign is sticky, else the epoch   one permutation of the shards
 //	"order"   epoch, line lane                          the order of a lane's spans
 //	"rows"    epoch, group, row                         the row order of the span that begins at row number row - lo of the unit
-//	"tick"    epoch, line lane, tick                    the order of a tick's rows
+//	"tick"    epoch, line lane, tick                    from which span each row of a tick comes
 //	"mix"     level                                     the phases of a level's lanes, see Shares
 //	"part"    row                                       which rows of a run are of which part; the caller's seed
 //	"pack"    epoch, group, row                         the order in which a rule makes samples of the unit that begins at row
@@ -124,8 +124,13 @@
 //	k <= Ea, or tau_j + life_j - 1 <= Ea    n_j when x >= life_j, else n_j - n_j*(life_j-x)^2 / life_j^2, where x = k - tau_j + 1
 //	else                                    c + (n_j - c)*(k - Ea) / (E-1-Ea), where c = C(j, Ea)
 //
-// Span j emits its rows in the order perm(n_j) of "rows". In tick k the lane takes, for ascending
-// j, the rows with numbers C(j, k-1) to C(j, k)-1 in that order, and shuffles them all with "tick".
+// Span j emits its rows in the order perm(n_j) of "rows". For tick k the lane writes down, for
+// ascending j, the number j C(j, k) - C(j, k-1) times, and shuffles all of it with "tick". Each j
+// then stands for the next row of its span.
+//
+// perm(n_j) makes all orders of a span's rows equally likely, so a tick is as random as if its rows
+// themselves were shuffled, as they were in "lane-tick/1". But the rows of a span leave in the order
+// in which a decoder can lay them: a batch reads each span's memory from front to back.
 //
 // # Shares
 //
@@ -143,7 +148,7 @@
 //
 // # Mixtures
 //
-// "mix/1" is the order of sources with weights. Each source d has a plan under the tail "carry",
+// "mix/2" is the order of sources with weights. Each source d has a plan under the tail "carry",
 // with the seed of "source"; all plans have one L. The mixture has samples x = 0, 1, .. without
 // end. Position p of epoch e is x = e*N + p, where N is a number that the caller chooses. The tail
 // says which positions the steps take, and moves no sample.
@@ -217,7 +222,7 @@
 // only where they are said to, and others are refused:
 //
 //	v             1
-//	plan          "lane-tick/1", "sequential/1" when shuffle is false, or "mix/1" of several sources
+//	plan          "lane-tick/2", "sequential/1" when shuffle is false, or "mix/2" of several sources
 //	shuffle       true or false
 //	seed          0 to 2^64-1
 //	epoch         from 0

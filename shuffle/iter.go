@@ -60,11 +60,10 @@ func (it *Iter) Next(t *Tick) bool {
 	for ; it.tick < it.lane.ticks; it.tick++ {
 		it.arrive(t)
 		it.emit(t)
+		it.leave(t)
 		if len(t.Picks) == 0 && len(t.Load) == 0 {
 			continue
 		}
-		r := newRNG(domTick, it.lane.epoch.plan.seed, it.lane.epoch.number, uint64(it.lane.line), uint64(it.tick))
-		shuffle(&r, t.Picks)
 		t.Index, t.Row = it.tick, it.row
 		it.row += int64(len(t.Picks))
 		it.tick++
@@ -88,26 +87,43 @@ func (it *Iter) arrive(t *Tick) {
 	}
 }
 
-// emit collects the tick's rows by span and drops the spans that are empty then.
+// emit draws from which spans the tick's rows come, and gives each the next row of its span.
 func (it *Iter) emit(t *Tick) {
-	l, kept := it.lane, 0
+	l := it.lane
+	count := func(i int) int { return int(l.Emitted(int(it.active[i]), it.tick)) - int(it.out[i]) }
 	rows := 0
-	for i, j := range it.active {
-		rows += int(l.Emitted(int(j), it.tick)) - int(it.out[i])
+	for i := range it.active {
+		rows += count(i)
+	}
+	if rows == 0 {
+		return
 	}
 	if rows > cap(t.Picks) { // a tick can be large, and appending would leave several of its size behind
 		t.Picks = make([]Pick, 0, rows)
 	}
-	for i, j := range it.active {
-		from, to := it.out[i], uint32(l.Emitted(int(j), it.tick))
-		for s := from; s < to; s++ {
-			t.Picks = append(t.Picks, Pick{Span: j, Seq: s})
+	for i := range it.active {
+		for range count(i) {
+			t.Picks = append(t.Picks, Pick{Span: uint32(i)}) // among the active ones
 		}
-		if to == l.spans[j].rows {
+	}
+	r := newRNG(domTick, l.epoch.plan.seed, l.epoch.number, uint64(l.line), uint64(it.tick))
+	shuffle(&r, t.Picks)
+	for k := range t.Picks {
+		i := t.Picks[k].Span
+		t.Picks[k] = Pick{Span: it.active[i], Seq: it.out[i]}
+		it.out[i]++
+	}
+}
+
+// leave drops the spans that are empty after the tick.
+func (it *Iter) leave(t *Tick) {
+	kept := 0
+	for i, j := range it.active {
+		if it.out[i] == it.lane.spans[j].rows {
 			t.Finished = append(t.Finished, j)
 			continue
 		}
-		it.active[kept], it.out[kept] = j, to
+		it.active[kept], it.out[kept] = j, it.out[i]
 		kept++
 	}
 	it.active, it.out = it.active[:kept], it.out[:kept]

@@ -2,6 +2,8 @@ package shuffle
 
 import (
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 	"testing"
 )
@@ -89,19 +91,19 @@ func checkTicks(t *testing.T, l *Lane) {
 			}
 			loaded++
 		}
-		from := map[uint32]int64{}
+		from := maps.Clone(emitted)
 		for _, p := range tick.Picks {
 			if p.Span >= loaded {
 				t.Fatalf("span %d is picked before it is loaded", p.Span)
 			}
-			if _, ok := from[p.Span]; !ok {
-				from[p.Span] = emitted[p.Span]
+			if int64(p.Seq) != emitted[p.Span] { // a span's rows leave one after another
+				t.Fatalf("tick %d picks row %d of span %d, expected %d", tick.Index, p.Seq, p.Span, emitted[p.Span])
 			}
 			emitted[p.Span]++
 		}
-		for _, p := range tick.Picks {
-			if int64(p.Seq) < from[p.Span] || int64(p.Seq) >= emitted[p.Span] || emitted[p.Span] != l.Emitted(int(p.Span), tick.Index) {
-				t.Fatalf("tick %d picks row %d of span %d, expected [%d, %d)", tick.Index, p.Seq, p.Span, from[p.Span], emitted[p.Span])
+		for j, n := range emitted {
+			if want := l.Emitted(int(j), tick.Index); n != want {
+				t.Fatalf("span %d emitted %d rows up to tick %d, expected %d", j, n, tick.Index, want)
 			}
 		}
 		for _, j := range tick.Finished {
@@ -117,6 +119,32 @@ func checkTicks(t *testing.T, l *Lane) {
 	}
 	if row != l.Rows() || int(loaded) != l.Spans() || len(emitted) > 0 {
 		t.Fatalf("%d rows of %d, %d spans of %d, %d not finished", row, l.Rows(), loaded, l.Spans(), len(emitted))
+	}
+}
+
+// All orders of a tick's rows are equally likely: over many seeds, each of the 720 orders of two
+// spans of three rows comes as often as chance has it.
+func TestTickIsUniform(t *testing.T) {
+	const rows, each = 6, 100
+	m := manifestOf([]int64{rows / 2, rows / 2})
+	units := cutUnits(t, m, 0)
+	params := Params{Lanes: 1, Quantum: rows, Life: 1, Buffer: rows, Start: Filled, Assign: Sticky, Tail: Short}
+	seen, orders := map[[rows]testRow]int{}, 720
+	for seed := range uint64(each * orders) {
+		p, err := New(m, units, params, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen[[rows]testRow(epochRows(t, p.Epoch(0)))]++
+	}
+	deviation := float64(each * (orders - len(seen)))
+	for _, n := range seen {
+		deviation += float64((n-each)*(n-each)) / each
+	}
+	if limit := float64(orders) + 6*math.Sqrt(2*float64(orders)); deviation > limit { // chi-square of 719 degrees of freedom
+		t.Errorf("%d of %d orders came, chi-square %.0f, want at most %.0f", len(seen), orders, deviation, limit)
+	} else {
+		t.Logf("chi-square %.0f of %d orders", deviation, orders)
 	}
 }
 

@@ -8,10 +8,13 @@ import (
 
 // The names of the orders that this package makes. An order never changes under its name.
 const (
-	Version    = "lane-tick/1"  // with shuffle
+	Version    = "lane-tick/2"  // with shuffle
 	Sequential = "sequential/1" // without
-	Mixed      = "mix/1"        // of several sources
+	Mixed      = "mix/2"        // of several sources
 )
+
+// earlier are names of orders that this package made and makes no more.
+var earlier = []string{"lane-tick/1", "mix/1"}
 
 // Start is how a lane begins.
 type Start string

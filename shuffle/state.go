@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"reflect"
+	"slices"
 	"strconv"
 )
 
@@ -23,7 +24,7 @@ const maxEpoch = 1<<53 - 1
 // rank and worker.
 type State struct {
 	Format      int     `json:"v"`                  // 1
-	Plan        string  `json:"plan"`               // "lane-tick/1", "sequential/1" without shuffle, or "mix/1" of several sources
+	Plan        string  `json:"plan"`               // "lane-tick/2", "sequential/1" without shuffle, or "mix/2" of several sources
 	Shuffle     bool    `json:"shuffle"`            //
 	Seed        uint64  `json:"seed"`               //
 	Epoch       uint64  `json:"epoch"`              // from 0
@@ -106,6 +107,9 @@ func notState(err error) error {
 func (s State) Validate() error {
 	if s.Format != stateVersion {
 		return refuse("v", "this state has version %d, and only version %d is known", s.Format, stateVersion)
+	}
+	if slices.Contains(earlier, s.Plan) {
+		return refuse("plan", "%q is an order of earlier versions of shardfeed: finish the epoch with the version that saved the state, or begin one without it", s.Plan)
 	}
 	if s.Plan == Mixed {
 		return s.validateMixed()

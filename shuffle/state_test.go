@@ -29,7 +29,7 @@ func TestStateRoundTrip(t *testing.T) {
 // The documented text, and its size however large the data is.
 func TestStateJSON(t *testing.T) {
 	p := newPlan(t, goldenManifest(), Options{Buffer: 700, WorldSize: 2}, 1<<64-1)
-	const want = `{"v":1,"plan":"lane-tick/1","shuffle":true,"seed":18446744073709551615,"epoch":3,"position":1000,"rows":7025,"global_batch":64,` +
+	const want = `{"v":1,"plan":"lane-tick/2","shuffle":true,"seed":18446744073709551615,"epoch":3,"position":1000,"rows":7025,"global_batch":64,` +
 		`"manifest":"` + goldenContent + `","units":"` + goldenUnits + `",` +
 		`"params":{"lanes":2,"quantum":79,"life":1,"buffer":700,"start":"filled","spread":0,"assign":"sticky","tail":"drop","unit_rows":0}}`
 	if got := string(p.State(3, 1000, 64).JSON()); got != want {
@@ -96,6 +96,20 @@ func TestStateFits(t *testing.T) {
 	}
 }
 
+// TestStateOfAnEarlierOrder: a state that this version cannot go on from says what can.
+func TestStateOfAnEarlierOrder(t *testing.T) {
+	plan := string(newPlan(t, goldenManifest(), Options{Buffer: 700}, 5).State(0, 0, 64).JSON())
+	mixture := string(someMixture(t).State(0, 0, 20, Pad).JSON())
+	for _, text := range []string{
+		strings.Replace(plan, "lane-tick/2", "lane-tick/1", 1),
+		strings.Replace(mixture, "mix/2", "mix/1", 1),
+	} {
+		if _, err := ParseState([]byte(text)); err == nil || !strings.Contains(err.Error(), "finish the epoch with the version that saved the state") {
+			t.Errorf("%.40s: error %v", text, err)
+		}
+	}
+}
+
 func TestParseStateRefuses(t *testing.T) {
 	good := string(newPlan(t, goldenManifest(), Options{Buffer: 700, WorldSize: 2}, 5).State(3, 1000, 64).JSON())
 	if _, err := ParseState([]byte(good + "\n")); err != nil {
@@ -104,8 +118,8 @@ func TestParseStateRefuses(t *testing.T) {
 	for _, c := range [][2]string{
 		{`"v":1`, `"v":2`},
 		{`"v":1,`, ``},
-		{`lane-tick/1`, `lane-tick/2`},
-		{`lane-tick/1`, `sequential/1`},
+		{`lane-tick/2`, `lane-tick/3`},
+		{`lane-tick/2`, `sequential/1`},
 		{`"shuffle":true`, `"shuffle":false`},
 		{`"seed":5`, `"seed":-5`},
 		{`"seed":5`, `"seed":5,"sead":6`},

@@ -26,7 +26,7 @@ func readState(name string) (*shuffle.State, error) {
 	}
 	state, err := shuffle.ParseState(content)
 	if err != nil {
-		return nil, fmt.Errorf("%s: not a state of shardfeed: %w", name, err)
+		return nil, fmt.Errorf("%s: not a state that this version can go on from: %w", name, err)
 	}
 	return &state, nil
 }

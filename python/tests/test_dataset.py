@@ -221,6 +221,7 @@ def test_what_was_edited(shards):
         ({"params": {"lanes": 3}}, "lacks quantum"),
         ({"params": 3}, "params must be a dict, got 3"),
         ({"position": 10**9}, "position: 1000000000 is not in"),
+        ({"plan": "lane-tick/1"}, "finish the epoch with the version that saved the state"),
     ]:
         with pytest.raises(errors.ShardfeedError, match=words):
             dataset.load_state_dict({**state, "shardfeed": {**inner, **edit}})

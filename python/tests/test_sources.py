@@ -343,6 +343,7 @@ def test_states_that_were_edited(tables: Path) -> None:
         (lambda s: s["sources"].pop(), "weights"),
         (lambda s: s.update(weights=[[0, [1, 1, object()]]]), "JSON values"),
         (lambda s: s.update(batching="per_source"), "batching"),
+        (lambda s: s.update(plan="mix/1"), "finish the epoch with the version that saved the state"),
     ):
         bad = copy.deepcopy(state)
         edit(bad["shardfeed"])

@@ -1,4 +1,4 @@
-"""lane-tick/1 written from the specification in doc.go, as plainly as possible, to hold the Go code against.
+"""lane-tick/2 written from the specification in doc.go, as plainly as possible, to hold the Go code against.
 
 stdin: one JSON object per line: {"shards": [[rows per group], ...], "unit_rows": u, "buffer": R, "world": W, "max_world": M, "lanes": L or 0,
 "start": .., "spread": H, "assign": .., "tail": .., "seed": s, "epoch": e, "samples": [of each unit] or null without a rule}
@@ -137,12 +137,14 @@ def lane(case, spans, line, L, A, D, mean):
         c = C(j, Ea)
         return c + (n[j] - c) * (k - Ea) // (E - 1 - Ea)
 
-    orders = [Random("rows", seed, epoch, g, lo).shuffle(list(range(hi - lo))) for _, g, lo, hi in spans]
+    orders = [iter(Random("rows", seed, epoch, g, lo).shuffle(list(range(hi - lo)))) for _, g, lo, hi in spans]
     for k in range(E):
         tick = []
-        for j, (_, g, lo, _) in enumerate(spans):
-            tick += [(g, lo + row) for row in orders[j][C(j, k - 1) : C(j, k)]]
-        yield from Random("tick", seed, epoch, line, k).shuffle(tick)
+        for j in range(len(spans)):
+            tick += [j] * (C(j, k) - C(j, k - 1))
+        for j in Random("tick", seed, epoch, line, k).shuffle(tick):
+            _, g, lo, _ = spans[j]
+            yield g, lo + next(orders[j])
 
 
 def order(case):

@@ -46,7 +46,7 @@ _PARAMS: dict[str, type] = {
 # States in file order have no units and params, those without a rule no rule; those of several sources have what follows in place of
 # manifest, units, rule and params.
 _MAY_LACK = frozenset({"units", "rule", "params", "batching", "lanes", "tail", "weights_in", "weights", "sources"})
-_MIXED = "mix/1"
+_MIXED = "mix/"  # and a version
 _CONTAINERS = (dict, list)
 _KINDS = {int: "a whole number", bool: "True or False", str: "text", dict: "a dict", list: "a list"}
 
@@ -80,7 +80,7 @@ def unpack(state_dict: Any) -> dict[str, Any]:
 
 
 def _checked(given: Mapping[str, Any], fields: Mapping[str, type]) -> dict[str, Any]:
-    may_lack = _MAY_LACK | {"manifest"} if given.get("plan") == _MIXED else _MAY_LACK
+    may_lack = _MAY_LACK | {"manifest"} if str(given.get("plan")).startswith(_MIXED) else _MAY_LACK
     missing = [name for name in fields if name not in given and name not in may_lack]
     if missing:
         raise StateError(f"the state lacks {', '.join(missing)}: it was edited or cut short")
