@@ -25,8 +25,12 @@ type sortedPicks struct {
 	present []byte // of each pick: 1 where its value is not null
 }
 
-// A pickRun is picks of one block, up to an end in rows.
-type pickRun struct{ block, end int }
+// A pickRun is picks of one block, up to an end in rows. Where the block's rows lie in the order in
+// which they leave, they stand side by side.
+type pickRun struct {
+	block, end int
+	dense      bool // each row is the one after the row before
+}
 
 // Sort prepares for columns of the picks of blocks: a hint, for batches of several fixed columns.
 // It holds until the next call, as long as the picks stay what they are.
@@ -45,6 +49,21 @@ func (g *Gatherer) Sort(blocks []*Block, picks []Pick) {
 	for lo := 0; lo < len(picks); lo += sortedRows {
 		s.tile(lo, picks[lo:min(lo+sortedRows, len(picks))])
 	}
+	from := 0
+	for i := range s.runs {
+		r := &s.runs[i]
+		r.dense = isDense(s.rows[from:r.end])
+		from = r.end
+	}
+}
+
+func isDense(rows []uint32) bool {
+	for i, row := range rows {
+		if row != rows[0]+uint32(i) {
+			return false
+		}
+	}
+	return true
 }
 
 // tile sorts some picks by counting those of each block. Picks of a block keep their order.
@@ -57,7 +76,7 @@ func (s *sortedPicks) tile(lo int, picks []Pick) {
 	for block, n := range s.ends[1:] {
 		s.ends[block] = end
 		if end += n; n > 0 {
-			s.runs = append(s.runs, pickRun{block, end})
+			s.runs = append(s.runs, pickRun{block: block, end: end})
 		}
 	}
 	for i, p := range picks {
@@ -99,27 +118,51 @@ func gatherRuns[T uint8 | uint16 | uint32 | uint64](dst []byte, srcs []source, s
 		from = r.end
 		switch src.width {
 		case 0:
-			copyRun(out, src, rows, at)
+			copyRun(out, src, rows, at, r.dense)
 		case 1:
-			lookUpRun[T, uint8](out, src, rows, at)
+			lookUpRun[T, uint8](out, src, rows, at, r.dense)
 		case 2:
-			lookUpRun[T, uint16](out, src, rows, at)
+			lookUpRun[T, uint16](out, src, rows, at, r.dense)
 		default:
-			lookUpRun[T, uint32](out, src, rows, at)
+			lookUpRun[T, uint32](out, src, rows, at, r.dense)
 		}
 	}
 }
 
-func copyRun[T uint8 | uint16 | uint32 | uint64](out []T, s *source, rows, at []uint32) {
+// sideBySide are n values, or codes, of which step is the distance; none where others lie between.
+func sideBySide[T uint8 | uint16 | uint32 | uint64](data unsafe.Pointer, step uintptr, first uint32, n int) []T {
+	if step != unsafe.Sizeof(T(0)) {
+		return nil
+	}
+	return unsafe.Slice((*T)(unsafe.Add(data, uintptr(first)*step)), n)
+}
+
+func copyRun[T uint8 | uint16 | uint32 | uint64](out []T, s *source, rows, at []uint32, dense bool) {
 	at = at[:len(rows)]
+	if dense {
+		if values := sideBySide[T](s.data, s.step, rows[0], len(rows)); values != nil {
+			for i, place := range at {
+				out[place] = values[i]
+			}
+			return
+		}
+	}
 	data, step := s.data, s.step
 	for i, row := range rows {
 		out[at[i]] = *(*T)(unsafe.Add(data, uintptr(row)*step))
 	}
 }
 
-func lookUpRun[T uint8 | uint16 | uint32 | uint64, C uint8 | uint16 | uint32](out []T, s *source, rows, at []uint32) {
+func lookUpRun[T uint8 | uint16 | uint32 | uint64, C uint8 | uint16 | uint32](out []T, s *source, rows, at []uint32, dense bool) {
 	at = at[:len(rows)]
+	if dense {
+		if codes := sideBySide[C](s.codes, s.step, rows[0], len(rows)); codes != nil {
+			for i, place := range at {
+				out[place] = *(*T)(unsafe.Add(s.data, uintptr(codes[i])*unsafe.Sizeof(T(0))))
+			}
+			return
+		}
+	}
 	for i, row := range rows {
 		code := *(*C)(unsafe.Add(s.codes, uintptr(row)*s.step))
 		out[at[i]] = *(*T)(unsafe.Add(s.data, uintptr(code)*unsafe.Sizeof(T(0))))
@@ -146,11 +189,15 @@ func (s *sortedPicks) valid(octets []byte, vecs []*vector) (nulls int, ok bool) 
 		case v.nulls > 0:
 			words = none
 		}
-		at := s.at[from:r.end]
-		for k, row := range s.rows[from:r.end] {
+		at, rows := s.at[from:r.end], s.rows[from:r.end]
+		from = r.end
+		if r.dense {
+			s.validRun(words, mask, rows[0], at)
+			continue
+		}
+		for k, row := range rows {
 			s.present[at[k]] = byte(words[row>>6&mask]>>(row&63)) & 1
 		}
-		from = r.end
 	}
 	nulls = len(s.of)
 	for i := range octets {
@@ -159,4 +206,16 @@ func (s *sortedPicks) valid(octets []byte, vecs []*vector) (nulls int, ok bool) 
 		nulls -= bits.OnesCount8(octets[i])
 	}
 	return nulls, true
+}
+
+// validRun notes which values from row on are present.
+func (s *sortedPicks) validRun(words []uint64, mask, row uint32, at []uint32) {
+	for len(at) > 0 {
+		word, n := words[row>>6&mask]>>(row&63), min(len(at), 64-int(row&63))
+		for _, place := range at[:n] {
+			s.present[place] = byte(word) & 1
+			word >>= 1
+		}
+		at, row = at[n:], row+uint32(n)
+	}
 }

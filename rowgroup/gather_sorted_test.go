@@ -18,13 +18,13 @@ func TestSortedPicks(t *testing.T) {
 	for try := range 60 {
 		width := []int{1, 2, 4, 8, 16}[try%5]
 		f := &column.Field{Name: "a", Type: column.TypeInt64, Width: width, Nullable: true}
-		rows, n := 50, []int{0, 1, 40, sortedRows, 3*sortedRows + 7}[r.IntN(5)]
+		rows, n := []int{50, 2 * sortedRows}[r.IntN(2)], []int{0, 1, 40, sortedRows, 3*sortedRows + 7}[r.IntN(5)]
 		var blocks []*Block
 		for range 1 + r.IntN(9) {
 			blocks = append(blocks, &Block{rows: rows, cols: []*vector{randomFixed(r, f, rows)}})
 		}
 		t.Run(fmt.Sprint(try, " of ", width), func(t *testing.T) {
-			picks := randomPicks(r, len(blocks), rows, n)
+			picks := somePicks(r, len(blocks), rows, n)
 			sorted.Sort(blocks, picks)
 			if want := n >= leastRun*len(blocks) && n > 0; sorted.sorted.has(picks) != want && n > 0 {
 				t.Fatalf("%d picks of %d blocks are sorted: %v", n, len(blocks), !want)
@@ -58,13 +58,13 @@ func TestSortedTexts(t *testing.T) {
 	list.Children = []*column.Field{{Name: "item", Type: column.TypeInt32, Width: 4}}
 	ways := map[string]int{}
 	for try := range 200 {
-		f, rows := []*column.Field{text, list}[try%2], 70
+		f, rows := []*column.Field{text, list}[try%2], []int{70, 2 * sortedRows}[r.IntN(2)]
 		n := []int{40, sortedRows, 2*sortedRows + 7}[r.IntN(3)]
 		var blocks []*Block
 		for range 1 + r.IntN(9) {
 			blocks = append(blocks, &Block{rows: rows, cols: []*vector{randomViews(r, f, rows)}})
 		}
-		picks := randomPicks(r, len(blocks), rows, n)
+		picks := somePicks(r, len(blocks), rows, n)
 		sorted.Sort(blocks, picks)
 		got, err := sorted.Gather(0, f, blocks, picks, heap)
 		if err != nil {
@@ -89,6 +89,27 @@ func TestSortedTexts(t *testing.T) {
 	if len(ways) != 2 || ways[fmt.Sprint(column.Binary)] < 10 {
 		t.Errorf("views were found at once: %v", ways)
 	}
+}
+
+// somePicks are random, or the next rows of random blocks, as those of a shuffled stream, from which
+// one row in some is left out.
+func somePicks(r *rand.Rand, blocks, rows, n int) []Pick {
+	picks := randomPicks(r, blocks, rows, n)
+	if r.IntN(3) == 0 {
+		return picks
+	}
+	next, gaps := make([]int, blocks), r.IntN(2)*r.IntN(100)
+	for i := range next {
+		next[i] = r.IntN(rows)
+	}
+	for i, p := range picks {
+		at := &next[p.Block()]
+		if *at++; gaps > 0 && r.IntN(gaps+1) == 0 {
+			*at++
+		}
+		picks[i] = MakePick(p.Block(), *at%rows)
+	}
+	return picks
 }
 
 // randomViews is a vector of byte strings, or of lists of 32-bit items, of a random form.
