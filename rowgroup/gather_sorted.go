@@ -1,7 +1,6 @@
 package rowgroup
 
 import (
-	"encoding/binary"
 	"math/bits"
 	"slices"
 	"unsafe"
@@ -21,8 +20,6 @@ type sortedPicks struct {
 	at   []uint32 // places among the picks
 	runs []pickRun
 	ends []int // of the blocks' runs in a tile
-
-	present []byte // of each pick: 1 where its value is not null
 }
 
 // A pickRun is picks of one block, up to an end in rows. Where the block's rows lie in the order in
@@ -169,53 +166,50 @@ func lookUpRun[T uint8 | uint16 | uint32 | uint64, C uint8 | uint16 | uint32](ou
 	}
 }
 
-// all and none are the validity of vectors that store none.
-var all, none = []uint64{^uint64(0)}, []uint64{0}
-
 // valid sets the bits of values that are present, and returns how many are null; false when a
-// vector has its validity in records.
+// vector has its validity in records. Few values are null as a rule: only these are looked at.
 func (s *sortedPicks) valid(octets []byte, vecs []*vector) (nulls int, ok bool) {
 	if slices.ContainsFunc(vecs, func(v *vector) bool { return v.marks != nil }) {
 		return 0, false
 	}
-	s.present = slices.Grow(s.present[:0], 8*len(octets))[:8*len(octets)]
-	clear(s.present[len(s.of):])
+	for i := range octets {
+		octets[i] = 0xff
+	}
+	if more := len(s.of) & 7; more > 0 {
+		octets[len(octets)-1] = 1<<more - 1
+	}
 	from := 0
 	for _, r := range s.runs {
-		v, words, mask := vecs[r.block], all, uint32(0)
-		switch {
-		case v.valid != nil && v.nulls > 0:
-			words, mask = v.valid, ^uint32(0)
-		case v.nulls > 0:
-			words = none
-		}
-		at, rows := s.at[from:r.end], s.rows[from:r.end]
+		v, rows, at := vecs[r.block], s.rows[from:r.end], s.at[from:r.end]
 		from = r.end
-		if r.dense {
-			s.validRun(words, mask, rows[0], at)
-			continue
+		switch {
+		case v.nulls == 0:
+		case v.valid != nil && r.dense:
+			nulls += clearRun(octets, v.valid, rows[0], at)
+		default:
+			for k, row := range rows {
+				if v.valid == nil || v.valid[row>>6]>>(row&63)&1 == 0 {
+					clearBit(octets, at[k])
+					nulls++
+				}
+			}
 		}
-		for k, row := range rows {
-			s.present[at[k]] = byte(words[row>>6&mask]>>(row&63)) & 1
-		}
-	}
-	nulls = len(s.of)
-	for i := range octets {
-		// Each of eight bytes that are 0 or 1 is moved to its bit of the uppermost.
-		octets[i] = byte(binary.LittleEndian.Uint64(s.present[8*i:]) * 0x0102040810204080 >> 56)
-		nulls -= bits.OnesCount8(octets[i])
 	}
 	return nulls, true
 }
 
-// validRun notes which values from row on are present.
-func (s *sortedPicks) validRun(words []uint64, mask, row uint32, at []uint32) {
+// clearRun clears the bits of the nulls among values from row on.
+func clearRun(octets []byte, valid []uint64, row uint32, at []uint32) (nulls int) {
 	for len(at) > 0 {
-		word, n := words[row>>6&mask]>>(row&63), min(len(at), 64-int(row&63))
-		for _, place := range at[:n] {
-			s.present[place] = byte(word) & 1
-			word >>= 1
+		n := min(len(at), 64-int(row&63))
+		missing := ^(valid[row>>6] >> (row & 63)) & (1<<n - 1)
+		nulls += bits.OnesCount64(missing)
+		for ; missing != 0; missing &= missing - 1 {
+			clearBit(octets, at[bits.TrailingZeros64(missing)])
 		}
 		at, row = at[n:], row+uint32(n)
 	}
+	return nulls
 }
+
+func clearBit(octets []byte, i uint32) { octets[i>>3] &^= 1 << (i & 7) }

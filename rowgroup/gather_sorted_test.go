@@ -174,7 +174,11 @@ func randomFixed(r *rand.Rand, f *column.Field, rows int) *vector {
 	}
 	switch r.IntN(4) {
 	case 0:
-		v.setNull(r.IntN(rows))
+		for range 1 + r.IntN(rows) {
+			if i := r.IntN(rows); v.nulls == 0 || !v.isNull(i) {
+				v.setNull(i)
+			}
+		}
 	case 1:
 		v.order = make([]uint32, rows)
 		for i, k := range r.Perm(rows) {
