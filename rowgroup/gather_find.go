@@ -101,10 +101,9 @@ func (g *Gatherer) findSorted(vecs []*vector) (total uint64, ok bool) {
 	if !g.textSources(vecs) {
 		return 0, false
 	}
-	s, from := &g.sorted, 0
+	s := &g.sorted
 	for _, r := range s.runs {
-		t, rows, at := &g.texts[r.block], s.rows[from:r.end], s.at[from:r.end]
-		from = r.end
+		t, rows, at := &g.texts[r.block], s.rows[r.from:r.end], s.at[r.from:r.end]
 		switch {
 		case t.views.width > 0:
 			for k, row := range rows {

@@ -9,6 +9,7 @@ import (
 const (
 	sortedRows = 2048 // picks that are sorted at once: their values of a column stay in the first-level cache
 	leastRun   = 4    // picks of a block, on average, from which sorting pays
+	askedBytes = 1024 // that are asked for of a run at most: the processor foresees what follows
 )
 
 // sortedPicks are picks by block. A column is then read block by block: what is known of a block is
@@ -22,11 +23,11 @@ type sortedPicks struct {
 	ends []int // of the blocks' runs in a tile
 }
 
-// A pickRun is picks of one block, up to an end in rows. Where the block's rows lie in the order in
-// which they leave, they stand side by side.
+// A pickRun is picks of one block, rows[from:end]. Where the block's rows lie in the order in which
+// they leave, they stand side by side.
 type pickRun struct {
-	block, end int
-	dense      bool // each row is the one after the row before
+	block, from, end int
+	dense            bool // each row is the one after the row before
 }
 
 // Sort prepares for columns of the picks of blocks: a hint, for batches of several fixed columns.
@@ -46,11 +47,9 @@ func (g *Gatherer) Sort(blocks []*Block, picks []Pick) {
 	for lo := 0; lo < len(picks); lo += sortedRows {
 		s.tile(lo, picks[lo:min(lo+sortedRows, len(picks))])
 	}
-	from := 0
 	for i := range s.runs {
 		r := &s.runs[i]
-		r.dense = isDense(s.rows[from:r.end])
-		from = r.end
+		r.dense = isDense(s.rows[r.from:r.end])
 	}
 }
 
@@ -72,9 +71,10 @@ func (s *sortedPicks) tile(lo int, picks []Pick) {
 	end := lo
 	for block, n := range s.ends[1:] {
 		s.ends[block] = end
-		if end += n; n > 0 {
-			s.runs = append(s.runs, pickRun{block: block, end: end})
+		if n > 0 {
+			s.runs = append(s.runs, pickRun{block: block, from: end, end: end + n})
 		}
+		end += n
 	}
 	for i, p := range picks {
 		k := s.ends[p>>32]
@@ -109,10 +109,10 @@ func gatherSorted(dst []byte, srcs []source, w int, s *sortedPicks) bool {
 }
 
 func gatherRuns[T uint8 | uint16 | uint32 | uint64](dst []byte, srcs []source, s *sortedPicks) {
-	out, from := unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(dst))), len(s.of)), 0
-	for _, r := range s.runs {
-		src, rows, at := &srcs[r.block], s.rows[from:r.end], s.at[from:r.end]
-		from = r.end
+	out := unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(dst))), len(s.of))
+	for k, r := range s.runs {
+		s.ask(k+2, srcs)
+		src, rows, at := &srcs[r.block], s.rows[r.from:r.end], s.at[r.from:r.end]
 		switch src.width {
 		case 0:
 			copyRun(out, src, rows, at, r.dense)
@@ -124,6 +124,21 @@ func gatherRuns[T uint8 | uint16 | uint32 | uint64](dst []byte, srcs []source, s
 			lookUpRun[T, uint32](out, src, rows, at, r.dense)
 		}
 	}
+}
+
+// ask asks the processor for the values or codes of run k, if there is one. Others are copied
+// meanwhile.
+func (s *sortedPicks) ask(k int, srcs []source) {
+	if k >= len(s.runs) || !s.runs[k].dense {
+		return
+	}
+	r := &s.runs[k]
+	src := &srcs[r.block]
+	p := src.data
+	if src.width > 0 {
+		p = src.codes
+	}
+	prefetchNear(unsafe.Add(p, uintptr(s.rows[r.from])*src.step), min(askedBytes, uintptr(r.end-r.from)*src.step))
 }
 
 // sideBySide are n values, or codes, of which step is the distance; none where others lie between.
@@ -178,10 +193,8 @@ func (s *sortedPicks) valid(octets []byte, vecs []*vector) (nulls int, ok bool) 
 	if more := len(s.of) & 7; more > 0 {
 		octets[len(octets)-1] = 1<<more - 1
 	}
-	from := 0
 	for _, r := range s.runs {
-		v, rows, at := vecs[r.block], s.rows[from:r.end], s.at[from:r.end]
-		from = r.end
+		v, rows, at := vecs[r.block], s.rows[r.from:r.end], s.at[r.from:r.end]
 		switch {
 		case v.nulls == 0:
 		case v.valid != nil && r.dense:

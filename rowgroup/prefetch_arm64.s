@@ -12,3 +12,7 @@ next:
 	CMP  R1, R0
 	BLO  next
 	RET
+
+// func prefetchNear(p unsafe.Pointer, n uintptr)
+TEXT ·prefetchNear(SB), NOSPLIT, $0-16
+	JMP ·prefetch(SB)

@@ -5,3 +5,5 @@ package rowgroup
 import "unsafe"
 
 func prefetch(unsafe.Pointer, uintptr) {}
+
+func prefetchNear(unsafe.Pointer, uintptr) {}
