@@ -104,17 +104,16 @@ func (g *Gatherer) findSorted(vecs []*vector) (total uint64, ok bool) {
 	s := &g.sorted
 	for _, r := range s.runs {
 		t, rows, at := &g.texts[r.block], s.rows[r.from:r.end], s.at[r.from:r.end]
-		switch {
-		case t.views.width > 0:
+		if t.views.width > 0 {
 			for k, row := range rows {
 				total += g.found(int(at[k]), t, *(*uint64)(t.views.at(uintptr(row), 8)))
 			}
-		default:
-			for k, row := range rows {
-				view := *(*uint64)(unsafe.Add(t.views.data, uintptr(row)*t.views.step))
-				g.ptrs[at[k]], g.lens[at[k]] = unsafe.Add(t.base, uintptr(view>>32)), uint32(view)
-				total += uint64(uint32(view))
-			}
+			continue
+		}
+		for k, row := range rows {
+			view := *(*uint64)(unsafe.Add(t.views.data, uintptr(row)*t.views.step))
+			g.ptrs[at[k]], g.lens[at[k]] = unsafe.Add(t.base, uintptr(view>>32)), uint32(view)
+			total += uint64(uint32(view))
 		}
 	}
 	return total, true
