@@ -13,9 +13,15 @@ func copyValues(dst []byte, from []unsafe.Pointer, lens []uint32) (total int) {
 				break
 			}
 		}
-		if n := int(lens[i]); n > 0 {
-			total += copy(dst[total:total+n], unsafe.Slice((*byte)(from[i]), n))
+		n := int(lens[i])
+		switch {
+		case canCopyBlocks && n >= copyAheadFrom:
+			to := dst[total : total+n]
+			copyAhead(unsafe.Pointer(unsafe.SliceData(to)), from[i], uintptr(n), from[min(i+1, len(lens)-1)])
+		case n > 0:
+			copy(dst[total:total+n], unsafe.Slice((*byte)(from[i]), n))
 		}
+		total += n
 	}
 	return total
 }

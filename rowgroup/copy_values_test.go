@@ -14,7 +14,7 @@ import (
 // no byte after them is written.
 func TestCopyValues(t *testing.T) {
 	page := syscall.Getpagesize()
-	m, err := syscall.Mmap(-1, 0, 3*page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	m, err := syscall.Mmap(-1, 0, 8*page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,12 +23,12 @@ func TestCopyValues(t *testing.T) {
 	for i := range m {
 		m[i] = byte(r.Uint32())
 	}
-	if err := syscall.Mprotect(m[2*page:], syscall.PROT_NONE); err != nil {
+	if err := syscall.Mprotect(m[7*page:], syscall.PROT_NONE); err != nil {
 		t.Fatal(err)
 	}
-	source := m[:2*page]
+	source := m[:7*page]
 	for range 2000 {
-		most := []int{3, 40, 100, 200, 3000}[r.IntN(5)]
+		most := []int{3, 40, 100, 200, 3000, 4*page}[r.IntN(6)]
 		var from []unsafe.Pointer
 		var lens []uint32
 		var want []byte
