@@ -101,6 +101,7 @@ def slurm(directory: Path) -> dict[str, str]:
 
 def run(directory: Path, *command: str, **more: str) -> str:
     own = {"HF_HOME": str(directory / "hf"), "TRITON_CACHE_DIR": str(directory / "triton"), **more}
+    own["CUDA_VISIBLE_DEVICES"] = ""  # the ranks may be more than the GPUs
     env = {k: v for k, v in (os.environ | FRUGAL | own).items() if k != "SHARDFEED_JOB"}
     done = subprocess.run(command, capture_output=True, text=True, env=env, cwd=directory, timeout=500)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
