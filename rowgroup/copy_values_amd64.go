@@ -21,9 +21,8 @@ var canCopyBlocks = cpu.X86.HasAVX2
 //go:noescape
 func copyBlocks(dst []byte, from []unsafe.Pointer, lens []uint32) (n, bytes int)
 
-// copyAhead copies n bytes, at least copyAheadFrom, and asks the processor for what is 2 KiB ahead of
-// them: of src, then of next, which it may name in vain. The processor's own prefetcher ends with
-// each page, and long values that lie apart fill caches only as fast as it begins anew.
+// copyAhead copies n bytes, at least copyAheadFrom. It asks the processor for what lies 2 KiB ahead
+// of them, in src and then in next: the processor's own prefetcher ends with each page.
 //
 //go:noescape
 func copyAhead(dst, src unsafe.Pointer, n uintptr, next unsafe.Pointer)

@@ -28,7 +28,7 @@ func TestCopyValues(t *testing.T) {
 	}
 	source := m[:7*page]
 	for range 2000 {
-		most := []int{3, 40, 100, 200, 3000, 4*page}[r.IntN(6)]
+		most := []int{3, 40, 100, 200, 3000, 4 * page}[r.IntN(6)]
 		var from []unsafe.Pointer
 		var lens []uint32
 		var want []byte
