@@ -2,9 +2,7 @@ package cache
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"sync/atomic"
 
 	"github.com/shardfeed/shardfeed/shard"
 )
@@ -16,10 +14,9 @@ import (
 // Decoded bytes can be made again. Nothing that happens to them is an error of a reader: bytes that
 // cannot be lent are decoded from the shard. Methods are safe for concurrent use.
 type Decoded struct {
-	cache  *Cache
-	key    key
-	uri    string
-	closed atomic.Bool
+	cache *Cache
+	key   key
+	uri   string
 }
 
 // OpenDecoded opens the space of size bytes that are decoded of a shard of a store. form is a name
@@ -40,7 +37,7 @@ func (c *Cache) OpenDecoded(store shard.Store, s shard.Shard, form string, size 
 // Held is how many bytes are held from off on without a hole, up to most. Off is a multiple of 64
 // KiB. It is 0 for whatever reason nothing is held.
 func (d *Decoded) Held(off, most int64) int64 {
-	if d.unreadable() || off < 0 || off >= d.key.size || most <= 0 {
+	if d.cache.disk.readsOff() || off < 0 || off >= d.key.size || most <= 0 {
 		return 0
 	}
 	p, err := d.cache.acquire(context.Background(), d.key, false)
@@ -52,8 +49,6 @@ func (d *Decoded) Held(off, most int64) int64 {
 	d.cache.fileError(p, err)
 	return held
 }
-
-func (d *Decoded) unreadable() bool { return d.closed.Load() || d.cache.disk.readsOff() }
 
 // heldFrom is how many bytes of a span are held, from its start to the first that is not.
 func (x *file) heldFrom(want shard.Span) (held int64, err error) {
@@ -75,9 +70,6 @@ func (x *file) heldFrom(want shard.Span) (held int64, err error) {
 // errors.ErrUnsupported. Bytes that are not in memory fault one page at a time: see ReadAhead. The
 // lease verifies a block once for as long as its file is open.
 func (d *Decoded) Lend(off, n int64) (shard.Lease, error) {
-	if d.closed.Load() {
-		return nil, errors.ErrUnsupported
-	}
 	l, err := d.cache.lend(d.key, d.uri, shard.Span{Off: off, N: n})
 	if err != nil {
 		return nil, err
@@ -92,7 +84,7 @@ const aheadBytes = 4 << 20
 // ReadAhead waits until the bytes of spans that are held are in the kernel's memory. It keeps at
 // most 4 MiB of them mapped meanwhile, and none when it returns.
 func (d *Decoded) ReadAhead(ctx context.Context, spans []shard.Span) {
-	if d.unreadable() {
+	if d.cache.disk.readsOff() {
 		return
 	}
 	p, err := d.cache.acquire(ctx, d.key, false)
@@ -133,7 +125,7 @@ func passThrough(ctx context.Context, all []byte, s shard.Span) {
 
 // MayKeep says whether a Keep of n bytes has a chance now. It is cheap.
 func (d *Decoded) MayKeep(n int64) bool {
-	return !d.closed.Load() && !d.cache.disk.stuck() && d.cache.mayTake(room{n, true})
+	return !d.cache.disk.stuck() && d.cache.mayTake(room{n, true})
 }
 
 // Keep writes b at off, a multiple of 64 KiB. It leaves blocks that are held, or that others write,
@@ -157,8 +149,6 @@ func (d *Decoded) Keep(ctx context.Context, off int64, b []byte) error {
 func (d *Decoded) keep(ctx context.Context, want shard.Range) error {
 	c := d.cache
 	switch {
-	case d.closed.Load():
-		return ErrClosed
 	case c.root.ReadOnly():
 		return errReadOnly
 	case c.disk.fillsOff():
@@ -207,7 +197,7 @@ func (d *Decoded) claim(p *handle, want shard.Range) ([]*segment, error) {
 // Discard drops bytes that turned out to be damaged or wrong, in whole blocks, so that they can be
 // kept again.
 func (d *Decoded) Discard(off, n int64) {
-	if d.unreadable() || d.cache.root.ReadOnly() {
+	if d.cache.disk.readsOff() || d.cache.root.ReadOnly() {
 		return
 	}
 	p, err := d.cache.acquire(context.Background(), d.key, false)
@@ -224,10 +214,4 @@ func (d *Decoded) Discard(off, n int64) {
 		return nil
 	})
 	d.cache.fileError(p, err)
-}
-
-// Close ends the use of the space. Leases stay valid until they are released.
-func (d *Decoded) Close() error {
-	d.closed.Store(true)
-	return nil
 }

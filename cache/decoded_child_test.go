@@ -44,7 +44,6 @@ func (r childRun) keepForever(c *Cache, source *origin, random *rand.Rand) error
 
 // stepDecoded keeps and lends some decoded bytes.
 func stepDecoded(d *Decoded, s shard.Shard, random *rand.Rand) error {
-	defer d.Close()
 	off, n := somewhere(d, random)
 	err := d.Keep(context.Background(), off, decodedTruth(s, off, n))
 	if errors.Is(err, errWrong) {

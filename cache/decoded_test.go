@@ -23,7 +23,6 @@ func openDecoded(t testing.TB, c *Cache, s shard.Shard, size int64) *Decoded {
 	if d == nil {
 		t.Fatal("nothing decoded is kept")
 	}
-	t.Cleanup(func() { _ = d.Close() })
 	return d
 }
 
@@ -173,13 +172,6 @@ func TestKeepRefuses(t *testing.T) {
 		t.Errorf("a disk that fails: %v", err)
 	}
 	c.disk.noFills.Store(0)
-	closed := openDecoded(t, c, s, size)
-	if err := closed.Close(); err != nil {
-		t.Error(err)
-	}
-	if err := keep(closed, 0, 10); !errors.Is(err, ErrClosed) || closed.MayKeep(10) {
-		t.Errorf("closed: %v", err)
-	}
 	closeTest(t, c)
 	if err := keep(d, 0, 10); !errors.Is(err, ErrClosed) {
 		t.Errorf("the cache is closed: %v", err)

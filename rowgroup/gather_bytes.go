@@ -202,7 +202,7 @@ func gatherItemNulls(a, items *column.Array, vecs []*vector, picks []Pick, alloc
 		lo, hi := v.listRange(row)
 		for k := lo; k < hi; k++ {
 			if v.children[0].isNull(int(k)) {
-				b[at>>3] &^= 1 << (at & 7)
+				clearBit(b, at)
 				items.Nulls++
 			}
 			at++

@@ -202,7 +202,7 @@ func (s *sortedPicks) valid(octets []byte, vecs []*vector) (nulls int, ok bool) 
 		default:
 			for k, row := range rows {
 				if v.valid == nil || v.valid[row>>6]>>(row&63)&1 == 0 {
-					clearBit(octets, at[k])
+					clearBit(octets, int(at[k]))
 					nulls++
 				}
 			}
@@ -218,11 +218,11 @@ func clearRun(octets []byte, valid []uint64, row uint32, at []uint32) (nulls int
 		missing := ^(valid[row>>6] >> (row & 63)) & (1<<n - 1)
 		nulls += bits.OnesCount64(missing)
 		for ; missing != 0; missing &= missing - 1 {
-			clearBit(octets, at[bits.TrailingZeros64(missing)])
+			clearBit(octets, int(at[bits.TrailingZeros64(missing)]))
 		}
 		at, row = at[n:], row+uint32(n)
 	}
 	return nulls
 }
 
-func clearBit(octets []byte, i uint32) { octets[i>>3] &^= 1 << (i & 7) }
+func clearBit(octets []byte, i int) { octets[i>>3] &^= 1 << (i & 7) }

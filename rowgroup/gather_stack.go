@@ -192,5 +192,5 @@ func (g *Gatherer) setNull(items *column.Array, at int) {
 		}
 	}
 	items.Nulls++
-	g.bits[at>>3] &^= 1 << (at & 7)
+	clearBit(g.bits, at)
 }

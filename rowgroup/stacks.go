@@ -245,7 +245,7 @@ func (s *stackedRows) setNull(row, feature int, arena *mem.Arena) {
 			s.valid[i] = 0xff
 		}
 	}
-	s.valid[row*octets+feature>>3] &^= 1 << (feature & 7)
+	clearBit(s.valid[row*octets:], feature)
 }
 
 // endStacks lays the matrices out row by row.
