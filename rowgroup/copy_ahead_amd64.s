@@ -1,6 +1,18 @@
+#include "go_asm.h"
 #include "textflag.h"
 
-#define AHEAD 2048 // copyAheadFrom
+#define AHEAD const_copyAheadFrom
+
+// COPY copies 128 bytes.
+#define COPY(SRC, DST) \
+	VMOVDQU (SRC), Y0; \
+	VMOVDQU 32(SRC), Y1; \
+	VMOVDQU 64(SRC), Y2; \
+	VMOVDQU 96(SRC), Y3; \
+	VMOVDQU Y0, (DST); \
+	VMOVDQU Y1, 32(DST); \
+	VMOVDQU Y2, 64(DST); \
+	VMOVDQU Y3, 96(DST)
 
 // func copyAhead(dst, src unsafe.Pointer, n uintptr, next unsafe.Pointer)
 TEXT ·copyAhead(SB), NOSPLIT, $0-32
@@ -17,14 +29,7 @@ inside:
 	JAE tail
 	PREFETCHT1 AHEAD(SI)
 	PREFETCHT1 (AHEAD+64)(SI)
-	VMOVDQU (SI), Y0
-	VMOVDQU 32(SI), Y1
-	VMOVDQU 64(SI), Y2
-	VMOVDQU 96(SI), Y3
-	VMOVDQU Y0, (DI)
-	VMOVDQU Y1, 32(DI)
-	VMOVDQU Y2, 64(DI)
-	VMOVDQU Y3, 96(DI)
+	COPY(SI, DI)
 	SUBQ $-128, SI
 	SUBQ $-128, DI
 	JMP inside
@@ -35,26 +40,12 @@ tail:
 	PREFETCHT1 (R8)
 	PREFETCHT1 64(R8)
 	SUBQ $-128, R8
-	VMOVDQU (SI), Y0
-	VMOVDQU 32(SI), Y1
-	VMOVDQU 64(SI), Y2
-	VMOVDQU 96(SI), Y3
-	VMOVDQU Y0, (DI)
-	VMOVDQU Y1, 32(DI)
-	VMOVDQU Y2, 64(DI)
-	VMOVDQU Y3, 96(DI)
+	COPY(SI, DI)
 	SUBQ $-128, SI
 	SUBQ $-128, DI
 	JMP tail
 
 last:
-	VMOVDQU (R9), Y0
-	VMOVDQU 32(R9), Y1
-	VMOVDQU 64(R9), Y2
-	VMOVDQU 96(R9), Y3
-	VMOVDQU Y0, (R10)
-	VMOVDQU Y1, 32(R10)
-	VMOVDQU Y2, 64(R10)
-	VMOVDQU Y3, 96(R10)
+	COPY(R9, R10)
 	VZEROUPPER
 	RET
