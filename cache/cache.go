@@ -224,7 +224,7 @@ func (c *Cache) create(k key) (*file, error) {
 		return nil, ErrFull
 	}
 	f, err := createFile(c.root, k, c.stamp())
-	if err = errors.Join(err, c.usage.commit(r)); err != nil || f == nil {
+	if err = errors.Join(err, c.commit(r)); err != nil || f == nil {
 		return nil, err
 	}
 	return newFile(f, k, false)

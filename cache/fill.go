@@ -135,10 +135,10 @@ func (c *Cache) store(s *segment) (stored int64, err error) {
 		err = shard.Guard(func() error { c.enter(s); return nil })
 	}
 	if err != nil {
-		return 0, errors.Join(err, c.usage.commit(reserved))
+		return 0, errors.Join(err, c.commit(reserved))
 	}
 	c.disk.well()
-	if err = c.usage.commit(reserved); len(s.patches) < whole {
+	if err = c.commit(reserved); len(s.patches) < whole {
 		err = errors.Join(ErrFull, err)
 	}
 	return spanBytes(s.spans), err
@@ -163,7 +163,7 @@ func (c *Cache) reserveFor(s *segment) (reserved room, err error) {
 		}
 		n, some.bytes = n+1, some.bytes+growth
 	}
-	if ok, err = c.usage.reserve(some, c.limit()); !ok {
+	if ok, _, err = c.reserve(some); !ok {
 		n, some.bytes = 0, 0
 	}
 	s.cut(n)

@@ -61,15 +61,9 @@ func (c *Cache) left(decoded bool) (int64, error) {
 // reserves nothing and returns how many bytes are left.
 func (c *Cache) reserveOrEvict(r room) (ok bool, left int64, err error) {
 	for range 2 {
-		low := c.floor.low(c.root.Path(), c.options.MinFree, r.bytes)
-		if !low {
-			ok, err := c.usage.reserve(r, c.limit())
-			if ok {
-				c.floor.take(r.bytes)
-			}
-			if ok || err != nil {
-				return ok, 0, err
-			}
+		ok, low, err := c.reserve(r)
+		if ok || err != nil {
+			return ok, 0, err
 		}
 		again, err := c.evict(r, low)
 		if err != nil {
@@ -87,6 +81,23 @@ func (c *Cache) reserveOrEvict(r room) (ok bool, left int64, err error) {
 	}
 	left, err = c.left(r.decoded)
 	return false, max(0, left), err
+}
+
+// reserve reserves room on the disk if there is some. low says that the disk lacks it, not the limit.
+func (c *Cache) reserve(r room) (ok, low bool, err error) {
+	if !c.floor.take(c.root.Path(), c.options.MinFree, r.bytes) {
+		return false, true, nil
+	}
+	if ok, err = c.usage.reserve(r, c.limit()); !ok {
+		c.floor.giveBack(r.bytes)
+	}
+	return ok, false, err
+}
+
+// commit ends a reservation whose bytes are on the disk, or will not be.
+func (c *Cache) commit(r room) error {
+	c.floor.wrote(r.bytes)
+	return c.usage.commit(r)
 }
 
 // lockDir takes the directory's lock, which another process keeps while it looks at all files.
@@ -125,26 +136,49 @@ type floor struct {
 	mu    sync.Mutex
 	at    time.Time
 	spare int64 // bytes above the floor at the last look, less those taken since
+	taken int64 // bytes that are not on the disk yet, which a look counts as free
 }
 
 // low is whether n bytes more would leave less than a part of the file system free.
 func (f *floor) low(dir string, part float64, n int64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	return f.lowLocked(dir, part, n)
+}
+
+func (f *floor) lowLocked(dir string, part float64, n int64) bool {
 	if time.Since(f.at) < floorEvery {
 		return f.spare < n
 	}
-	f.at, f.spare = time.Now(), math.MaxInt64
+	f.at, f.spare = time.Now(), math.MaxInt64/2
 	disk, err := diskOf(dir)
 	if floor := int64(part * float64(disk.total)); err == nil && floor > 0 {
-		f.spare = disk.free - floor
+		f.spare = disk.free - floor - f.taken
 	}
 	return f.spare < n
 }
 
-func (f *floor) take(n int64) {
+// take takes n bytes, unless low.
+func (f *floor) take(dir string, part float64, n int64) bool {
 	f.mu.Lock()
-	f.spare -= n
+	defer f.mu.Unlock()
+	if f.lowLocked(dir, part, n) {
+		return false
+	}
+	f.spare, f.taken = f.spare-n, f.taken+n
+	return true
+}
+
+func (f *floor) giveBack(n int64) {
+	f.mu.Lock()
+	f.spare, f.taken = f.spare+n, f.taken-n
+	f.mu.Unlock()
+}
+
+// wrote says that n bytes which were taken are on the disk.
+func (f *floor) wrote(n int64) {
+	f.mu.Lock()
+	f.taken -= n
 	f.mu.Unlock()
 }
 
