@@ -47,6 +47,14 @@ func digest(h hash.Hash, a *column.Array) {
 	}
 }
 
+func digestOf(b *loader.Batch) digested {
+	h := fnv.New64a()
+	for _, c := range b.Columns {
+		digest(h, c)
+	}
+	return digested{rows: b.Rows, valid: b.Valid, state: fmt.Sprint(b.State.Epoch, b.State.Position), hash: h.Sum64()}
+}
+
 // epochsOf reads the epochs of a spec and digests their batches. The first batch begins at a state.
 func epochsOf(t *testing.T, s Spec, change func(*loader.Options), between func(*Dataset)) (all []digested) {
 	t.Helper()
@@ -69,11 +77,7 @@ func epochsOf(t *testing.T, s Spec, change func(*loader.Options), between func(*
 		if err != nil {
 			t.Fatal(err)
 		}
-		h := fnv.New64a()
-		for _, c := range b.Columns {
-			digest(h, c)
-		}
-		all = append(all, digested{rows: b.Rows, valid: b.Valid, state: fmt.Sprint(b.State.Epoch, b.State.Position), hash: h.Sum64()})
+		all = append(all, digestOf(b))
 		b.Release()
 	}
 	if err := errors.Join(l.Close(), d.Close(t.Context())); err != nil {

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/shardfeed/shardfeed/shard"
@@ -76,6 +77,21 @@ func (d *Decoded) Lend(off, n int64) (shard.Lease, error) {
 	}
 	d.cache.decodedHitBytes.Add(n)
 	return l, nil
+}
+
+// Again is another use of bytes that Lend lent before, without a lease of its own. Its error is
+// errors.ErrUnsupported.
+func (d *Decoded) Again(l shard.Lease) error {
+	x, ok := l.(*lease)
+	if !ok || x.handle == nil || x.released.Load() || d.cache.disk.readsOff() {
+		return errors.ErrUnsupported
+	}
+	if err := errors.Join(x.handle.file.whole(), d.cache.touch(x.handle.file)); err != nil {
+		d.cache.fileError(x.handle, err)
+		return errors.ErrUnsupported
+	}
+	d.cache.decodedHitBytes.Add(x.span.N)
+	return nil
 }
 
 // aheadBytes is how much of a file ReadAhead maps at a time.

@@ -62,7 +62,7 @@ func Open(ctx context.Context, stores shard.Stores, addresses []string, o Option
 		return nil, err
 	}
 	c := newCommon(stores, shards, o)
-	all, err := rowgroup.OpenParts(ctx, stores, []rowgroup.Part{{Shards: shards, RuleColumns: o.ruleColumns().list, Footers: known.footers()}}, o.rowgroupOptions(c.pool))
+	all, err := rowgroup.OpenParts(ctx, stores, []rowgroup.Part{{Shards: shards, RuleColumns: o.ruleColumns().list, Footers: known.footers()}}, o.rowgroupOptions(c.pool, &c.mappings.images))
 	if err != nil {
 		return nil, suggestPattern(err, addresses)
 	}
@@ -271,6 +271,7 @@ func (d *Dataset) Close() error {
 		return fmt.Errorf("%d streams of the data set are still open", d.streams)
 	}
 	d.closed = true
+	d.mappings.close(d.budget)
 	err := d.sources[0].manifest.Close() // closes those of all sources
 	d.pool.Trim(0)
 	return err

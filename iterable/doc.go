@@ -75,7 +75,8 @@
 // bound.go). Where there is room, a load whose row group is kept decoded becomes a block that lies in
 // the mapping of its image, in the order of the file, and its rows are found by their order
 // (readahead.go); else its rows are copied as decoded ones are. A load whose image turns out to be
-// damaged is fetched again without it.
+// damaged is fetched again without it. Images stay mapped from epoch to epoch in half of the memory
+// that is left (mapping.go), as long as no other stream needs it.
 //
 // A keeper (keeper.go) keeps what a stream has decoded, in an account of its own that takes what the
 // stream's memory leaves. It never holds a load up: it decodes again, from bytes that are lent, and

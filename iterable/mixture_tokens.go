@@ -55,7 +55,7 @@ func (d *Dataset) tokensOf(ctx context.Context, parts []rowgroup.Part) ([]int64,
 		parts[i].RuleColumns = s.options(o).ruleColumns().list
 	}
 	c := newCommon(d.stores, d.Shards(), o)
-	manifests, err := rowgroup.OpenParts(ctx, d.stores, parts, o.rowgroupOptions(c.pool))
+	manifests, err := rowgroup.OpenParts(ctx, d.stores, parts, o.rowgroupOptions(c.pool, nil))
 	if err != nil {
 		return nil, err
 	}

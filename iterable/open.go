@@ -58,6 +58,9 @@ func (d *Dataset) Stream(ctx context.Context, w shuffle.Worker, o StreamOptions)
 	}
 	s.ahead.inImages = inImages && !o.Copied
 	s.ahead.keeper = d.newKeeper(account, s.ahead.inImages)
+	if s.ahead.inImages {
+		s.mapping = d.newMapping(account, s.ahead.keeper, o)
+	}
 	s.ahead.start(context.WithoutCancel(ctx), d.fetchers, o.Parallel)
 	return s, nil
 }

@@ -322,9 +322,9 @@ func (o Options) planOptions(worldSize int) shuffle.Options {
 	}
 }
 
-func (o Options) rowgroupOptions(pool *mem.Pool) rowgroup.Options {
+func (o Options) rowgroupOptions(pool *mem.Pool, mapped *rowgroup.MappedImages) rowgroup.Options {
 	return rowgroup.Options{
-		Columns: o.Columns, RuleColumns: o.ruleColumns().list, MissingIsNull: o.MissingIsNull, RowIDs: o.RowIDs, RowKeys: o.RowKeys, IndexDir: o.IndexDir, KeepKnown: o.Inventory != nil, Parallel: o.Parallel, ReplaceUTF8: o.ReplaceUTF8, Hot: o.Hot, Tier: o.Tier, Pool: (*rowgroup.Pool)(pool),
+		Columns: o.Columns, RuleColumns: o.ruleColumns().list, MissingIsNull: o.MissingIsNull, RowIDs: o.RowIDs, RowKeys: o.RowKeys, IndexDir: o.IndexDir, KeepKnown: o.Inventory != nil, Parallel: o.Parallel, ReplaceUTF8: o.ReplaceUTF8, Hot: o.Hot, Tier: o.Tier, Mapped: mapped, Pool: (*rowgroup.Pool)(pool),
 		Events: rowgroup.Events{IndexUnusable: o.Events.IndexUnusable, FootersRead: o.Events.FootersRead},
 	}
 }

@@ -28,6 +28,7 @@ type common struct {
 	lost     func(Loss) // may be nil
 	lengths  lengthStore
 	governor governor
+	mappings mappings
 	gains    gains
 }
 

@@ -273,7 +273,7 @@ func openSources(ctx context.Context, stores shard.Stores, o Options) (*Dataset,
 		shards = append(shards, found...)
 	}
 	c := newCommon(stores, shards, o)
-	all, err := rowgroup.OpenParts(ctx, stores, parts, o.rowgroupOptions(c.pool))
+	all, err := rowgroup.OpenParts(ctx, stores, parts, o.rowgroupOptions(c.pool, &c.mappings.images))
 	if err != nil {
 		return nil, err
 	}

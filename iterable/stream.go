@@ -162,7 +162,8 @@ type Stream struct {
 	padding  *resident
 	err      error
 
-	spare sync.Pool // of *Draw
+	spare   sync.Pool    // of *Draw
+	mapping *mem.Account // in which images stay mapped; nil keeps none
 
 	stateMu sync.Mutex
 	state   shuffle.State
@@ -348,5 +349,7 @@ func (s *Stream) settle() {
 	defer s.stateMu.Unlock()
 	if s.settled && s.buffer.idle() {
 		s.account.Close()
+		s.dataset.mappings.leave(s.dataset.budget, s.mapping)
+		s.mapping = nil
 	}
 }

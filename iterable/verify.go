@@ -54,7 +54,7 @@ func Verify(ctx context.Context, stores shard.Stores, addresses []string, o Opti
 		return v, err
 	}
 	pool := &mem.Pool{}
-	ro := o.rowgroupOptions(pool)
+	ro := o.rowgroupOptions(pool, nil)
 	ro.Events.FootersRead = nil // footers has reported them
 	m, err := rowgroup.Open(ctx, stores, shards, ro)
 	if err != nil {

@@ -21,7 +21,8 @@
 // A Tier keeps row groups decoded between epochs: a TierWriter makes an image of the columns of a
 // whole row group, Fetch borrows it in place of encoded chunks, and Decode makes blocks of copies, or
 // blocks that lie in the mapping itself. Where the bytes are kept is the tier's business; what they
-// mean is in tier_image.go. Without the tier blocks hold the same values.
+// mean is in tier_image.go. [MappedImages] are lent once for all who use them. Without the tier
+// blocks hold the same values.
 //
 // Shards may differ in their schemas: columns are united by name, in the order of the first shard
 // that has them; numbers widen where no value is lost; a struct's members are united like columns.

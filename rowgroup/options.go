@@ -42,10 +42,11 @@ type Options struct {
 	// KeepKnown keeps the footers of Part.Footers there too.
 	KeepKnown bool
 
-	Parallel int   // footers in flight; 0 means what the shards' store likes, else 16
-	Pool     *Pool // of bytes fetched and decoded; nil means a pool of the manifest's own
-	Hot      *Hot  // what is kept in memory for all manifests that share it; nil keeps nothing
-	Tier     Tier  // what is kept decoded of shards; nil keeps nothing
+	Parallel int           // footers in flight; 0 means what the shards' store likes, else 16
+	Pool     *Pool         // of bytes fetched and decoded; nil means a pool of the manifest's own
+	Hot      *Hot          // what is kept in memory for all manifests that share it; nil keeps nothing
+	Tier     Tier          // what is kept decoded of shards; nil keeps nothing
+	Mapped   *MappedImages // those of the tier, for all manifests that share them; nil lets none stay
 	Events   Events
 }
 

@@ -285,7 +285,7 @@ func withPath(n *node, old, name string) *node {
 // manifest is that of a part, whose first row has a number among those of all.
 func (b *binding) manifest(whole *Manifest, part int, row int64) (*Manifest, error) {
 	m, p := *whole, b.parts[part]
-	m.tier = newTierShards(b.options.Tier)
+	m.tier = newTierShards(b.options)
 	for _, before := range b.parts[:part] {
 		m.firstShard += len(before.Shards)
 	}

@@ -1,6 +1,7 @@
 package rowgroup
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"sync"
@@ -21,6 +22,8 @@ type TierFile interface {
 	Held(off, most int64) int64
 	// Lend lends n bytes if all of them are held, as [shard.Lender].
 	Lend(off, n int64) (shard.Lease, error)
+	// Again is another use of a lease of Lend; it fails where Lend would now.
+	Again(l shard.Lease) error
 	// ReadAhead waits until the spans are in memory; they are not mapped then.
 	ReadAhead(ctx context.Context, spans []shard.Span)
 	// MayKeep says whether there may be room for n bytes.
@@ -40,6 +43,7 @@ const (
 // tierShards are the shards whose images a manifest has looked at last.
 type tierShards struct {
 	open     Tier
+	mapped   *MappedImages
 	noVerify bool // for tests that show that they would notice a wrong byte
 
 	mu     sync.Mutex
@@ -50,6 +54,8 @@ type tierShards struct {
 // A tierShard is where the images of a shard's row groups lie, and what is known of them.
 type tierShard struct {
 	file   TierFile
+	of     *tierShards
+	number int     // of the shard
 	trust  bool    // images are not verified
 	places []int64 // of the groups, and the end of the last
 
@@ -57,11 +63,11 @@ type tierShard struct {
 	images map[int]*image // by row group; all are whole
 }
 
-func newTierShards(open Tier) *tierShards {
-	if open == nil {
+func newTierShards(o Options) *tierShards {
+	if o.Tier == nil {
 		return nil
 	}
-	return &tierShards{open: open}
+	return &tierShards{open: o.Tier, mapped: cmp.Or(o.Mapped, &MappedImages{})}
 }
 
 // tierOf is where the images of shard s lie; nil when nothing of it is kept.
@@ -97,7 +103,7 @@ func (m *Manifest) openTier(s int) *tierShard {
 	if file == nil {
 		return nil
 	}
-	return &tierShard{file: file, trust: m.tier.noVerify, places: places, images: map[int]*image{}}
+	return &tierShard{file: file, of: m.tier, number: s, trust: m.tier.noVerify, places: places, images: map[int]*image{}}
 }
 
 // tierPlaces are where the images of a shard's row groups begin. A chunk has room for two words and
@@ -134,7 +140,7 @@ func (t *tierShard) find(group int, rows int64) *image {
 // load reads the header of an image and verifies the whole.
 func (t *tierShard) load(group int, rows int64) *image {
 	i := t.look(group, rows)
-	if i != nil && !t.trust && !t.verify(i) {
+	if i != nil && !t.trust && !t.verify(group, i) {
 		t.file.Discard(t.places[group], i.head()+i.bytes)
 		return nil
 	}
@@ -171,30 +177,43 @@ func (t *tierShard) forget(group int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.images, group)
+	t.of.mapped.forget(t.key(group))
 }
 
-// verify compares the sum of an image with that of its header, in pieces whose pages are given
-// back.
-func (t *tierShard) verify(i *image) bool {
+func (t *tierShard) key(group int) imageKey { return imageKey{t.of, t.number, group} }
+
+func (t *tierShard) lend(group int, i *image) (*imageLease, error) {
+	return t.of.mapped.lend(t.key(group), t.file, i)
+}
+
+// verify compares the sum of an image with that of its header, in pieces whose pages are given back
+// where they cannot stay.
+func (t *tierShard) verify(group int, i *image) bool {
 	if i.bytes == 0 {
 		return false
 	}
-	lease, err := t.file.Lend(i.place, i.bytes)
+	lease, err := t.lend(group, i)
 	if err != nil {
 		return false
 	}
 	defer lease.Release()
+	stays := lease.stay()
 	err = shard.Guard(func() error {
 		b, sum := lease.Bytes(), uint32(0)
 		for at := int64(0); at < i.bytes; at += forgetBytes {
 			n := min(forgetBytes, i.bytes-at)
 			sum = imageSum(sum, b[at:at+n])
-			lease.Forget(shard.Span{Off: i.place + at, N: n})
+			if !stays {
+				lease.Forget(shard.Span{Off: i.place + at, N: n})
+			}
 		}
 		if sum != i.sum {
 			return errImage
 		}
 		return nil
 	})
+	if err != nil {
+		t.of.mapped.forget(t.key(group))
+	}
 	return err == nil
 }

@@ -19,7 +19,7 @@ type tierUnit struct {
 	shard *tierShard
 	group int
 	image *image
-	lease shard.Lease
+	lease *imageLease
 	rows  Rows
 }
 
@@ -80,7 +80,7 @@ func (m *Manifest) takeTier(ctx context.Context, raw *Raw) {
 	if i == nil {
 		return
 	}
-	lease, err := t.file.Lend(i.place, i.bytes)
+	lease, err := t.lend(u.RowGroup, i)
 	if err != nil {
 		t.forget(u.RowGroup)
 		return
@@ -153,11 +153,12 @@ func (d *Decoder) beginTier() error {
 	lease := t.lease
 	if t.lease = nil; lease == nil { // decoded before
 		var err error
-		if lease, err = t.shard.file.Lend(t.image.place, t.image.bytes); err != nil {
+		if lease, err = t.shard.lend(t.group, t.image); err != nil {
 			return t.failed(err)
 		}
 	}
 	b := d.blocks[0]
+	lease.counted()
 	b.lease, b.mapped = lease, t.bytes()
 	var err error
 	if d.tierCols, err = t.vectors(lease, d.raw.columns); err == nil && t.rows.Lo < t.rows.Hi {

@@ -74,7 +74,14 @@ func (f *memTierFile) Lend(off, n int64) (shard.Lease, error) {
 }
 
 func (*memTierFile) ReadAhead(context.Context, []shard.Span) {}
-func (f *memTierFile) MayKeep(int64) bool                    { return !f.tier.full }
+func (f *memTierFile) Again(l shard.Lease) error {
+	if f.Held(l.(*memLease).off, int64(len(l.Bytes()))) < int64(len(l.Bytes())) {
+		return errors.ErrUnsupported
+	}
+	return nil
+}
+
+func (f *memTierFile) MayKeep(int64) bool { return !f.tier.full }
 
 func (f *memTierFile) Keep(_ context.Context, off int64, b []byte) error {
 	f.tier.mu.Lock()

@@ -13,6 +13,7 @@ type Budget struct {
 
 	mu       sync.Mutex
 	admitted int64
+	offered  map[*Account]func()
 }
 
 // NewBudget returns a budget of limit bytes. A limit of 0 or less means none.
@@ -35,10 +36,50 @@ func (b *Budget) Reserve(memory int64, need Amounts) (*Account, error) {
 	if memory > 0 && total > memory {
 		return nil, &OverLimit{Need: need, Limit: memory}
 	}
-	if err := b.take(need, total); err != nil {
+	err := b.take(need, total)
+	for err != nil && b.takeOffer() {
+		err = b.take(need, total)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return &Account{budget: b, reserved: need}, nil
+}
+
+// Offer lets others have the room of an account that speeds things up and is not needed: if a
+// reservation does not fit, yield is called, which closes the account.
+func (b *Budget) Offer(a *Account, yield func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.offered == nil {
+		b.offered = map[*Account]func(){}
+	}
+	b.offered[a] = yield
+}
+
+// Withdraw ends an offer. It is false when the account was taken.
+func (b *Budget) Withdraw(a *Account) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	_, there := b.offered[a]
+	delete(b.offered, a)
+	return there
+}
+
+// takeOffer closes one of the accounts on offer, if there are any.
+func (b *Budget) takeOffer() bool {
+	b.mu.Lock()
+	var yield func()
+	for a, f := range b.offered {
+		yield = f
+		delete(b.offered, a)
+		break
+	}
+	b.mu.Unlock()
+	if yield != nil {
+		yield()
+	}
+	return yield != nil
 }
 
 func (b *Budget) take(need Amounts, total int64) error {

@@ -67,3 +67,47 @@ func TestBytesString(t *testing.T) {
 		}
 	}
 }
+
+// A reservation that does not fit takes accounts on offer, as many as it needs, before it fails.
+func TestReserveTakesOffers(t *testing.T) {
+	b := NewBudget(100)
+	var taken []string
+	offer := func(name string, n int64) *Account {
+		t.Helper()
+		a, err := b.Reserve(0, Amounts{Store: n})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Offer(a, func() {
+			taken = append(taken, name)
+			a.Close()
+		})
+		return a
+	}
+	first := offer("first", 30)
+	offer("second", 30)
+	kept := offer("kept", 10)
+	if _, err := b.Reserve(0, Amounts{Fetch: 30}); err != nil || len(taken) != 0 {
+		t.Fatalf("%v, %v taken where there was room", err, taken)
+	}
+	if !b.Withdraw(kept) || b.Withdraw(kept) {
+		t.Fatal("an offer can be withdrawn once")
+	}
+	if _, err := b.Reserve(0, Amounts{Fetch: 60}); err != nil || len(taken) != 2 {
+		t.Fatalf("%v, %v taken of two that were needed", err, taken)
+	}
+	if b.Withdraw(first) {
+		t.Error("an account that was taken is withdrawn")
+	}
+	if got := b.Admitted(); got != 100 {
+		t.Errorf("admitted %d", got)
+	}
+	var over *OverLimit
+	if _, err := b.Reserve(0, Amounts{Fetch: 1}); !errors.As(err, &over) {
+		t.Errorf("%v", err)
+	}
+	offered := offer("none", 0)
+	if _, err := b.Reserve(5, Amounts{Fetch: 6}); !errors.As(err, &over) || over.Shared || !b.Withdraw(offered) {
+		t.Errorf("%v: what is over the stream's own limit takes no offers", err)
+	}
+}

@@ -1,0 +1,129 @@
+package shardfeed
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/iterable"
+	"github.com/shardfeed/shardfeed/loader"
+)
+
+// mappedBytes is how much of files below a directory is in this process's resident memory.
+func mappedBytes(t *testing.T, dir string) (n int64) {
+	t.Helper()
+	b, err := os.ReadFile("/proc/self/smaps")
+	if err != nil {
+		t.Skip(err)
+	}
+	ours := false
+	for line := range strings.Lines(string(b)) {
+		f := strings.Fields(line)
+		switch {
+		case len(f) == 0:
+		case !strings.HasSuffix(f[0], ":"): // a mapping, with its file if it has one
+			ours = strings.Contains(line, dir)
+		case ours && f[0] == "Rss:":
+			kib, err := strconv.ParseInt(f[1], 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n += kib << 10
+		}
+	}
+	return n
+}
+
+// oneEpoch reads an epoch with a loader of its own.
+func oneEpoch(t *testing.T, d *Dataset, s Spec) (all []digested) {
+	t.Helper()
+	l, err := loader.New(d.Dataset, s.LoaderOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for b, err := range l.Batches(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, digestOf(b))
+		if n := d.Budget().Admitted(); n > d.Memory() {
+			t.Fatalf("%d bytes are admitted of %d", n, d.Memory())
+		}
+		b.Release()
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	return all
+}
+
+// TestTierStaysMapped: what an epoch read of the tier stays in memory for the next one, until it is
+// cut, others need the memory, or the data set is closed; and not where memory is short.
+func TestTierStaysMapped(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv(dirVariable, dir)
+	s := Spec{Addresses: []string{shop}, Shuffle: true, Seed: 3, BatchSize: 64, DecodedLimit: "256MiB", Memory: "1GiB"}
+	const all = 2 << 30
+	h := NewHost(iterable.NewBudget(all))
+	open := func(s Spec) *Dataset {
+		t.Helper()
+		d, err := h.Open(t.Context(), s, Events{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	d := open(s)
+	keepAllDecoded(t, d)
+	space, _ := d.KeptSpace()
+	want := oneEpoch(t, d, s)
+	stays := mappedBytes(t, dir)
+	if stays < space.Held/2 || h.Budget().Admitted() == 0 {
+		t.Errorf("%d bytes of %d stay mapped, %d admitted", stays, space.Held, h.Budget().Admitted())
+	}
+	if got := oneEpoch(t, d, s); !slices.Equal(got, want) || mappedBytes(t, dir) != stays {
+		t.Errorf("the second epoch has other batches, or %d bytes stay mapped where %d did", mappedBytes(t, dir), stays)
+	}
+
+	whole, err := (*mem.Budget)(h.Budget()).Reserve(0, mem.Amounts{mem.Fetch: all})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := mappedBytes(t, dir); n > 1<<20 {
+		t.Errorf("%d bytes stay mapped where others took the memory", n)
+	}
+	whole.Close()
+
+	if got := oneEpoch(t, d, s); !slices.Equal(got, want) || mappedBytes(t, dir) == 0 {
+		t.Error("an epoch after others had the memory differs, or nothing stays mapped")
+	}
+	for _, path := range decodedFiles(t, dir) {
+		if err := os.Truncate(path, 100_000); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := oneEpoch(t, d, s); !slices.Equal(got, want) {
+		t.Error("an epoch after the files were cut differs")
+	}
+	if err := d.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if n, admitted := mappedBytes(t, dir), h.Budget().Admitted(); n > 1<<20 || admitted != 0 {
+		t.Errorf("after the end %d bytes stay mapped, %d are admitted", n, admitted)
+	}
+
+	s.Memory, s.ShuffleBuffer = "24MiB", "500"
+	d = open(s)
+	keepAllDecoded(t, d)
+	oneEpoch(t, d, s)
+	if n := mappedBytes(t, dir); n > 24<<20 {
+		t.Errorf("%d bytes stay mapped in a memory of 24 MiB", n)
+	}
+	if err := errors.Join(d.Close(t.Context()), h.Close(t.Context())); err != nil {
+		t.Error(err)
+	}
+}
