@@ -23,7 +23,7 @@ type recipe struct {
 	padders    []*padder
 	padded     []bool // by column: gathered into scratch, because a padder copies it or the batch is without it
 	bands      []*band
-	sorts      bool // there are so many columns of fixed values that it pays to sort the picks
+	fixed      int // columns of fixed values
 	fillers    []*filler
 	naming     *rowNaming // nil: rows need no names
 	packed     *deriver   // nil: batches are not packed
@@ -72,12 +72,9 @@ func newRecipe(data *column.Schema, o Options) (*recipe, error) {
 		}
 	}
 	r.bands = bands(schema, r.padded)
-	r.sorts = shape.fixed() >= sortedColumns
+	r.fixed = shape.fixed()
 	return r, nil
 }
-
-// sortedColumns is how many columns of fixed values take the time that sorting picks takes, or more.
-const sortedColumns = 4
 
 // A collator makes batches. It holds the scratch of one goroutine.
 type collator struct {
@@ -178,10 +175,8 @@ func (c *collator) unbucket(b *Batch, d *iterable.Draw) {
 // node has its validity.
 func (c *collator) gather(b *Batch, d *iterable.Draw, at *activity) error {
 	columns := b.Columns[:len(c.schema.Fields)]
-	if c.sorts {
-		c.gatherer.Sort(d.Blocks, d.Picks)
-		defer c.gatherer.Sort(nil, nil) // the picks of another draw may lie in the same memory
-	}
+	c.gatherer.Prepare(d.Blocks, d.Picks, c.fixed)
+	defer c.gatherer.Prepare(nil, nil, 0) // the picks of another draw may lie in the same memory
 	for _, band := range c.bands {
 		var err error
 		if len(band.columns) > 1 {

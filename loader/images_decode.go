@@ -61,7 +61,7 @@ func (c *collator) decodeImages(ctx context.Context, b *Batch, d *iterable.Draw)
 
 // nameDraw takes the names of a draw's rows before the columns are gathered.
 func (c *collator) nameDraw(d *iterable.Draw) error {
-	c.gatherer.Sort(nil, nil) // the picks of the batch before may have lain in the same memory
+	c.gatherer.Prepare(nil, nil, 0) // the picks of the batch before may have lain in the same memory
 	alloc := func(n int) ([]byte, error) { return c.scratch.Alloc(n), nil }
 	row, err := c.shape.Gather(&c.gatherer, c.naming.row, d.Blocks, d.Picks, alloc)
 	if err != nil {

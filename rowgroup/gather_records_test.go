@@ -42,7 +42,7 @@ func TestRecordCopies(t *testing.T) {
 		}
 		n := 1 + r.IntN(90)
 		picks := randomPicks(r, len(own), rows, n)
-		copied.Sort(records, picks)
+		copied.Prepare(records, picks, sortedColumns)
 		if !copied.records.has(picks) {
 			t.Fatal("no records were copied")
 		}
@@ -77,10 +77,10 @@ func TestMostRecordCopies(t *testing.T) {
 	blocks := []*Block{laidInRecords(own, 0)}
 	picks := make([]Pick, mostCopied/blocks[0].record+1)
 	var g Gatherer
-	if g.Sort(blocks, picks[1:]); !g.records.has(picks[1:]) {
+	if g.Prepare(blocks, picks[1:], sortedColumns); !g.records.has(picks[1:]) {
 		t.Error("as many records as may be were not copied")
 	}
-	if g.Sort(blocks, picks); g.records.has(picks) {
+	if g.Prepare(blocks, picks, sortedColumns); g.records.has(picks) {
 		t.Error("more records were copied than may be")
 	}
 	got, err := g.Gather(0, f, blocks, picks, heap)

@@ -10,6 +10,8 @@ const (
 	sortedRows = 2048 // picks that are sorted at once: their values of a column stay in the first-level cache
 	leastRun   = 4    // picks of a block, on average, from which sorting pays
 	askedBytes = 1024 // that are asked for of a run at most: the processor foresees what follows
+
+	sortedColumns = 4 // of fixed values that take the time that sorting picks takes, or more
 )
 
 // sortedPicks are picks by block. A column is then read block by block: what is known of a block is
@@ -30,15 +32,15 @@ type pickRun struct {
 	dense            bool // each row is the one after the row before
 }
 
-// Sort prepares for columns of the picks of blocks: a hint, for batches of several fixed columns.
-// It holds until the next call, as long as the picks stay what they are.
-func (g *Gatherer) Sort(blocks []*Block, picks []Pick) {
+// Prepare prepares for columns of the picks of blocks, of which so many are fixed: a hint. It holds
+// until the next call, as long as the picks stay what they are.
+func (g *Gatherer) Prepare(blocks []*Block, picks []Pick, fixed int) {
 	s := &g.sorted
 	s.of, s.runs = nil, s.runs[:0]
 	if g.copyRecords(blocks, picks); g.records.of != nil {
 		return
 	}
-	if len(picks) < leastRun*len(blocks) || len(picks) == 0 {
+	if fixed < sortedColumns || len(picks) < leastRun*len(blocks) || len(picks) == 0 {
 		return
 	}
 	s.of = picks

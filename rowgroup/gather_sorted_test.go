@@ -25,7 +25,7 @@ func TestSortedPicks(t *testing.T) {
 		}
 		t.Run(fmt.Sprint(try, " of ", width), func(t *testing.T) {
 			picks := somePicks(r, len(blocks), rows, n)
-			sorted.Sort(blocks, picks)
+			sorted.Prepare(blocks, picks, sortedColumns)
 			if want := n >= leastRun*len(blocks) && n > 0; sorted.sorted.has(picks) != want && n > 0 {
 				t.Fatalf("%d picks of %d blocks are sorted: %v", n, len(blocks), !want)
 			}
@@ -65,7 +65,7 @@ func TestSortedTexts(t *testing.T) {
 			blocks = append(blocks, &Block{rows: rows, cols: []*vector{randomViews(r, f, rows)}})
 		}
 		picks := somePicks(r, len(blocks), rows, n)
-		sorted.Sort(blocks, picks)
+		sorted.Prepare(blocks, picks, sortedColumns)
 		got, err := sorted.Gather(0, f, blocks, picks, heap)
 		if err != nil {
 			t.Fatal(err)
@@ -210,7 +210,7 @@ func BenchmarkSortedPicks(b *testing.B) {
 						picks[i] = MakePick(i%count, (n*each+i/count)%rows)
 					}
 					if sort {
-						g.Sort(blocks, picks)
+						g.Prepare(blocks, picks, sortedColumns)
 					}
 					for c := range columns {
 						if _, err := g.GatherFixed(c, f, blocks, picks, memory, nil); err != nil {
