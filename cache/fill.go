@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/shardfeed/shardfeed/internal/crc"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/shard"
 )
@@ -214,9 +215,9 @@ func (c *Cache) enter(s *segment) {
 
 // grown is the entry of a patch, from the bytes before and after the old run.
 func (p patch) grown(left, right []byte, blockLen int) entry {
-	sum := sumOf(left)
+	sum := crc.Of(left)
 	if lo, hi := p.old.run(blockLen); lo < hi {
-		sum = joinSums(sum, p.old.sum(), hi-lo)
+		sum = crc.Join(sum, p.old.sum(), hi-lo)
 	}
-	return newEntry(appendSum(sum, right), p.lo, p.hi)
+	return newEntry(crc.Append(sum, right), p.lo, p.hi)
 }

@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-	"hash/crc32"
 	"path"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/shardfeed/shardfeed/internal/crc"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/mem"
 )
@@ -37,7 +37,7 @@ func TestEntry(t *testing.T) {
 // TestEntryOfOneByte: the one entry that means nothing is that of no run.
 func TestEntryOfOneByte(t *testing.T) {
 	for b := range 256 {
-		if newEntry(sumOf([]byte{byte(b)}), 0, 1) == 0 {
+		if newEntry(crc.Of([]byte{byte(b)}), 0, 1) == 0 {
 			t.Errorf("a first byte %d alone cannot be held", b)
 		}
 	}
@@ -54,41 +54,6 @@ func FuzzEntry(f *testing.F) {
 		}
 		if lo < hi && newEntry(entry(word).sum(), lo, hi) != entry(word) {
 			t.Fatalf("%#x is not the entry of [%d, %d)", word, lo, hi)
-		}
-	})
-}
-
-// TestSum: sums of all lengths and places are the standard library's.
-func TestSum(t *testing.T) {
-	b := random(3, blockSize+1000)
-	for _, sum := range []uint32{0, 1, 0xffffffff, 0x12345678} {
-		t.Run(fmt.Sprintf("after %#x", sum), func(t *testing.T) {
-			for n := range 2000 {
-				at := n * 7 % 300
-				if got, want := appendSum(sum, b[at:at+n]), crc32.Update(sum, crc32.IEEETable, b[at:at+n]); got != want {
-					t.Fatalf("%d bytes from %d on: %#x, want %#x", n, at, got, want)
-				}
-			}
-		})
-	}
-	for at := range 300 {
-		if got, want := sumOf(b[at:at+blockSize]), crc32.ChecksumIEEE(b[at:at+blockSize]); got != want {
-			t.Fatalf("a block from %d on: %#x, want %#x", at, got, want)
-		}
-	}
-}
-
-func FuzzJoinSums(f *testing.F) {
-	f.Add([]byte("abc"), 1)
-	f.Add(random(1, 70_000), 65_536)
-	f.Add([]byte{}, 0)
-	f.Fuzz(func(t *testing.T, b []byte, at int) {
-		at = (at & 0x7fffffff) % (len(b) + 1)
-		if got, want := joinSums(sumOf(b[:at]), sumOf(b[at:]), len(b)-at), sumOf(b); got != want {
-			t.Fatalf("%#x, want %#x", got, want)
-		}
-		if got, want := appendSum(sumOf(b[:at]), b[at:]), sumOf(b); got != want {
-			t.Fatalf("%#x, want %#x", got, want)
 		}
 	})
 }

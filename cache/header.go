@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+
+	"github.com/shardfeed/shardfeed/internal/crc"
 )
 
 // Layout of a shard file's header; doc.go has the table.
@@ -83,7 +85,7 @@ func encodeHeader(k key) []byte {
 }
 
 // headerSum leaves out itself, and the count of damages and the stamp, which change.
-func headerSum(b []byte) uint32 { return appendSum(sumOf(b[:sumAt]), b[namesAt:]) }
+func headerSum(b []byte) uint32 { return crc.Append(crc.Of(b[:sumAt]), b[namesAt:]) }
 
 // headerLength reads from a file's first namesAt bytes how long its header is.
 func headerLength(b []byte) (int64, error) {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/shardfeed/shardfeed/internal/crc"
 	"github.com/shardfeed/shardfeed/internal/trusted"
 	"github.com/shardfeed/shardfeed/shard"
 )
@@ -215,7 +216,7 @@ func (r *Report) verify(ctx context.Context, x *file, buffer []byte, progress fu
 			}
 			err := x.readAt(buffer[:run.N], run.Off)
 			r.Blocks, r.Bytes = r.Blocks+1, r.Bytes+run.N
-			if (err != nil || sumOf(buffer[:run.N]) != e.sum()) && x.damage(b, e) {
+			if (err != nil || crc.Of(buffer[:run.N]) != e.sum()) && x.damage(b, e) {
 				r.Bad++
 			}
 			progress(run.N)

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/shardfeed/shardfeed/internal/crc"
 	"github.com/shardfeed/shardfeed/internal/trusted"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/shardtest"
@@ -155,7 +156,7 @@ func plant(t testing.TB, path string, store shard.Store, s shard.Shard, planted 
 	defer f.Close()
 	for b := range blocksOf(l.size) {
 		lo, hi := b*blockSize, b*blockSize+int64(blockLen(l.size, b))
-		word := leBytes(int64(newEntry(sumOf(planted[lo:hi]), 0, int(hi-lo))))
+		word := leBytes(int64(newEntry(crc.Of(planted[lo:hi]), 0, int(hi-lo))))
 		if _, err := f.WriteAt(word, l.header+8*b); err != nil {
 			t.Fatal(err)
 		}

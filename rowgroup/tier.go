@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"sync"
 
+	"github.com/shardfeed/shardfeed/internal/crc"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -202,7 +203,7 @@ func (t *tierShard) verify(group int, i *image) bool {
 		b, sum := lease.Bytes(), uint32(0)
 		for at := int64(0); at < i.bytes; at += forgetBytes {
 			n := min(forgetBytes, i.bytes-at)
-			sum = imageSum(sum, b[at:at+n])
+			sum = crc.Append(sum, b[at:at+n])
 			if !stays {
 				lease.Forget(shard.Span{Off: i.place + at, N: n})
 			}

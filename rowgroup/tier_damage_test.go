@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/crc"
 	"github.com/shardfeed/shardfeed/internal/mem"
 )
 
@@ -217,7 +218,7 @@ func FuzzImage(f *testing.F) {
 			if end := imageHeader + count*nodeBytes; end <= int64(len(b)) {
 				b = append([]byte(nil), b...)
 				clear(b[44:48])
-				sum := imageSum(0, b[:end])
+				sum := crc.Append(0, b[:end])
 				b[44], b[45], b[46], b[47] = byte(sum), byte(sum>>8), byte(sum>>16), byte(sum>>24)
 			}
 		}

@@ -3,10 +3,10 @@ package rowgroup
 import (
 	"encoding/binary"
 	"errors"
-	"hash/crc32"
 	"math"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/crc"
 	"github.com/shardfeed/shardfeed/internal/mem"
 )
 
@@ -91,8 +91,6 @@ const (
 	buffers
 )
 
-func imageSum(sum uint32, b []byte) uint32 { return crc32.Update(sum, crc32.IEEETable, b) }
-
 // head is the bytes of the place before the buffers.
 func (i *image) head() int64 {
 	return int64(imageHeader+nodeBytes*len(i.nodes)+tierBlock-1) / tierBlock * tierBlock
@@ -112,7 +110,7 @@ func (i *image) format() []byte {
 	for k := range i.nodes {
 		i.nodes[k].put(b[imageHeader+nodeBytes*k:])
 	}
-	le.PutUint32(b[44:], imageSum(0, b))
+	le.PutUint32(b[44:], crc.Append(0, b))
 	return b
 }
 
@@ -148,7 +146,7 @@ func (i *image) parse(b []byte, room int64) error {
 	}
 	head := append([]byte(nil), b[:imageHeader+count*nodeBytes]...)
 	clear(head[44:48])
-	if imageSum(0, head) != le.Uint32(b[44:]) {
+	if crc.Append(0, head) != le.Uint32(b[44:]) {
 		return errImage
 	}
 	*i = image{

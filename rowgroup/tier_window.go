@@ -5,6 +5,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/shardfeed/shardfeed/internal/crc"
 	"github.com/shardfeed/shardfeed/internal/mem"
 )
 
@@ -68,7 +69,7 @@ func (w *tierWindow) flush(ctx context.Context) error {
 	if len(w.b) == 0 {
 		return nil
 	}
-	w.sum = imageSum(w.sum, w.b)
+	w.sum = crc.Append(w.sum, w.b)
 	began := time.Now()
 	err := w.file.Keep(ctx, w.at, w.b)
 	w.waited += time.Since(began)

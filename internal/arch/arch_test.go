@@ -99,13 +99,14 @@ var rules = []rule{
 	{at: "internal/option/optiontest", may: []string{"internal/option"}},
 	{at: "internal/cause"},
 	{at: "internal/cores"},
+	{at: "internal/crc"},
 	{at: "internal/iteration", may: []string{"shuffle"}}, // what the loaders of the host and of devices share
 	{at: "internal/size"},
 	{at: "internal/trusted"},
 	{at: "internal/segmentdir", may: []string{"internal/trusted"}},
-	{at: "cache", may: []string{"shard", "internal/cores", "internal/mem", "internal/size", "internal/trusted"}},
+	{at: "cache", may: []string{"shard", "internal/cores", "internal/crc", "internal/mem", "internal/size", "internal/trusted"}},
 	{at: "internal/parquet", may: []string{"internal/mem"}}, // the format alone: no stores, no data sets
-	{at: "rowgroup", may: []string{"column", "rule", "shard", "internal/mem", "internal/option", "internal/parquet", "internal/segmentdir"}},
+	{at: "rowgroup", may: []string{"column", "rule", "shard", "internal/crc", "internal/mem", "internal/option", "internal/parquet", "internal/segmentdir"}},
 	{at: "iterable", may: []string{"column", "shard", "rowgroup", "rule", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/cores", "internal/segmentdir"}},
 	{at: "loader", may: []string{"column", "images", "images/codec", "iterable", "rowgroup", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/iteration"}},
 	{at: "internal/arrowipc", may: []string{"column"}},

@@ -1,6 +1,6 @@
 //go:build !amd64
 
-package cache
+package crc
 
 // Without vector instructions all bytes go to the standard library.
 

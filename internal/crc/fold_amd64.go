@@ -1,4 +1,4 @@
-package cache
+package crc
 
 import "golang.org/x/sys/cpu"
 

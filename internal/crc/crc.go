@@ -1,19 +1,19 @@
-package cache
+package crc
 
 import "hash/crc32"
 
 // foldBytes is the least that fold takes, and what it takes is a multiple of it.
 const foldBytes = 256
 
-// sumOf is the CRC-32 (IEEE 802.3) of b. CRC-32C does not find more errors in 64 KiB, and on bytes
+// Of is the CRC-32 (IEEE 802.3) of b. CRC-32C does not find more errors in 64 KiB, and on bytes
 // that come from memory, as mapped ones do, the standard library's is three times slower because it
 // reads in three places at once.
-func sumOf(b []byte) uint32 { return appendSum(0, b) }
+func Of(b []byte) uint32 { return Append(0, b) }
 
-// appendSum extends a sum by b. Where the processor can, most of b is first folded to 64 bytes that
+// Append extends a sum by b. Where the processor can, most of b is first folded to 64 bytes that
 // leave the same remainder, in four streams; the standard library's one stream takes twice as long,
 // because each step waits for the one before it.
-func appendSum(sum uint32, b []byte) uint32 {
+func Append(sum uint32, b []byte) uint32 {
 	if n := len(b) &^ (foldBytes - 1); n > 0 && canFold() {
 		var rest [64]byte
 		fold(&rest, ^sum, &b[0], n)
@@ -22,11 +22,11 @@ func appendSum(sum uint32, b []byte) uint32 {
 	return crc32.Update(sum, crc32.IEEETable, b)
 }
 
-// joinSums is the sum of two pieces one after the other, from the sums of both and the length of
+// Join is the sum of two pieces one after the other, from the sums of both and the length of
 // the second: a run grows to both sides without its old bytes being read again, and without
 // blessing them if they have rotted. It is zlib's crc32_combine: the first sum times x^(8n) modulo
 // the polynomial, plus the second.
-func joinSums(first, second uint32, n int) uint32 {
+func Join(first, second uint32, n int) uint32 {
 	power := uint32(1) << 31                        // x^0
 	for square := uint32(1) << 23; n > 0; n >>= 1 { // x^8, then its squares
 		if n&1 != 0 {
