@@ -79,14 +79,22 @@ func (d *Decoded) Lend(off, n int64) (shard.Lease, error) {
 	return l, nil
 }
 
-// Again is another use of bytes that Lend lent before, without a lease of its own. Its error is
-// errors.ErrUnsupported.
+// Again is another use of bytes that Lend lent before, without a lease of its own. It fails where
+// Lend would, with errors.ErrUnsupported.
 func (d *Decoded) Again(l shard.Lease) error {
 	x, ok := l.(*lease)
 	if !ok || x.handle == nil || x.released.Load() || d.cache.disk.readsOff() {
 		return errors.ErrUnsupported
 	}
-	if err := errors.Join(x.handle.file.whole(), d.cache.touch(x.handle.file)); err != nil {
+	f := x.handle.file
+	err := shard.Guard(func() error { _, err := f.holds(x.span); return err })
+	if errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	if err = errors.Join(err, f.whole()); err == nil {
+		err = d.cache.touch(f)
+	}
+	if err != nil {
 		d.cache.fileError(x.handle, err)
 		return errors.ErrUnsupported
 	}
