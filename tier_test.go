@@ -69,6 +69,16 @@ func epochsOf(t *testing.T, s Spec, change func(*loader.Options), between func(*
 	if change != nil {
 		change(&o)
 	}
+	all = batchesOf(t, d, o)
+	if err := d.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	return all
+}
+
+// batchesOf digests the batches of a loader of its own, whose memory stays within the limit.
+func batchesOf(t *testing.T, d *Dataset, o loader.Options) (all []digested) {
+	t.Helper()
 	l, err := loader.New(d.Dataset, o)
 	if err != nil {
 		t.Fatal(err)
@@ -78,9 +88,12 @@ func epochsOf(t *testing.T, s Spec, change func(*loader.Options), between func(*
 			t.Fatal(err)
 		}
 		all = append(all, digestOf(b))
+		if n := d.Budget().Admitted(); n > d.Memory() {
+			t.Fatalf("%d bytes are admitted of %d", n, d.Memory())
+		}
 		b.Release()
 	}
-	if err := errors.Join(l.Close(), d.Close(t.Context())); err != nil {
+	if err := l.Close(); err != nil {
 		t.Error(err)
 	}
 	return all
