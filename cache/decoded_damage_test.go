@@ -18,10 +18,7 @@ func TestDecodedRot(t *testing.T) {
 	s := originShard(1, "v1", 1000)
 	for _, at := range []int64{0, blockSize + 5, 2*blockSize - 1, size - 1} {
 		t.Run(fmt.Sprint(at), func(t *testing.T) {
-			c := openTest(t, Options{DecodedLimit: 1 << 20})
-			d := openDecoded(t, c, s, size)
-			keepDecoded(t, d, s, 0, size)
-			settle(t, c)
+			c, d := heldDecoded(t, s, size)
 			path, l := fileOfKey(c, d.key)
 			rot(t, path, l.data+at)
 			if err := lendDecoded(d, s, 0, size); !errors.Is(err, shard.ErrCorrupt) {
@@ -131,10 +128,7 @@ func TestDamagedDecoded(t *testing.T) {
 	for _, c := range fileDamages {
 		for _, open := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, open %v", c.name, open), func(t *testing.T) {
-				cache := openTest(t, Options{DecodedLimit: 1 << 20})
-				d := openDecoded(t, cache, s, size)
-				keepDecoded(t, d, s, 0, size)
-				settle(t, cache)
+				cache, d := heldDecoded(t, s, size)
 				expectDecoded(t, d, s, 0, size)
 				if !open {
 					cache.files.closeIdle(0)
@@ -170,10 +164,7 @@ func TestDamagedDecoded(t *testing.T) {
 func TestDecodedLeaseOfCutFile(t *testing.T) {
 	const size = 300_000
 	s := originShard(1, "v1", 1000)
-	c := openTest(t, Options{DecodedLimit: 1 << 20})
-	d := openDecoded(t, c, s, size)
-	keepDecoded(t, d, s, 0, size)
-	settle(t, c)
+	c, d := heldDecoded(t, s, size)
 	expectDecoded(t, d, s, 0, size)
 	l, err := d.Lend(0, size)
 	if err != nil {

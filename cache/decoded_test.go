@@ -36,6 +36,16 @@ func keepDecoded(t testing.TB, d *Decoded, s shard.Shard, off, n int64) {
 	clear(b)
 }
 
+// heldDecoded opens a cache that holds all bytes of a space.
+func heldDecoded(t testing.TB, s shard.Shard, size int64) (*Cache, *Decoded) {
+	t.Helper()
+	c := openTest(t, Options{DecodedLimit: 1 << 20})
+	d := openDecoded(t, c, s, size)
+	keepDecoded(t, d, s, 0, size)
+	settle(t, c)
+	return c, d
+}
+
 // lendDecoded compares what is lent with the truth, if it verifies.
 func lendDecoded(d *Decoded, s shard.Shard, off, n int64) error {
 	l, err := d.Lend(off, n)
@@ -234,10 +244,7 @@ func TestOtherSize(t *testing.T) {
 func TestDecodedAgain(t *testing.T) {
 	const size = 300_000
 	s := originShard(1, "v1", 1000)
-	c := openTest(t, Options{DecodedLimit: 1 << 20})
-	d := openDecoded(t, c, s, size)
-	keepDecoded(t, d, s, 0, size)
-	settle(t, c)
+	c, d := heldDecoded(t, s, size)
 	l, err := d.Lend(0, size)
 	if err != nil {
 		t.Fatal(err)

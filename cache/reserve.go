@@ -26,10 +26,10 @@ func openLock(root *trusted.Dir) (*os.File, error) {
 	return root.OpenFile(lockName, os.O_RDWR|os.O_CREATE)
 }
 
-// limit is the most that files may take.
 // DecodedLimit is that of the options.
 func (c *Cache) DecodedLimit() int64 { return c.options.DecodedLimit }
 
+// limit is the most that files may take.
 func (c *Cache) limit() amount { return amount{c.options.Limit, c.options.DecodedLimit} }
 
 // mayFill says whether a fill has a chance now.

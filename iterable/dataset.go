@@ -271,7 +271,7 @@ func (d *Dataset) Close() error {
 		return fmt.Errorf("%d streams of the data set are still open", d.streams)
 	}
 	d.closed = true
-	d.mappings.close(d.budget)
+	d.mappings.close()
 	err := d.sources[0].manifest.Close() // closes those of all sources
 	d.pool.Trim(0)
 	return err

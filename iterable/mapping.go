@@ -12,6 +12,7 @@ import (
 // its account, with the images, to the next one.
 type mappings struct {
 	images rowgroup.MappedImages
+	budget *mem.Budget
 
 	mu     sync.Mutex
 	left   []*mem.Account
@@ -26,9 +27,9 @@ func (d *Dataset) newMapping(stream *mem.Account, k *keeper, o StreamOptions) *m
 		room -= k.account.Reserved().Total()
 	}
 	room /= 2
-	if a := d.mappings.take(d.budget); a != nil {
+	if a := d.mappings.take(); a != nil {
 		if a.Reserved().Total() <= room {
-			d.mappings.offer(d.budget, a)
+			d.mappings.offer(a)
 			return a
 		}
 		d.mappings.end(a)
@@ -44,7 +45,7 @@ func (d *Dataset) newMapping(stream *mem.Account, k *keeper, o StreamOptions) *m
 		return nil
 	}
 	d.mappings.images.Allow(room)
-	d.mappings.offer(d.budget, a)
+	d.mappings.offer(a)
 	return a
 }
 
@@ -58,20 +59,20 @@ func (d *Dataset) imageBytes() (n int64) {
 }
 
 // offer lets others have the memory.
-func (m *mappings) offer(b *mem.Budget, a *mem.Account) { b.Offer(a, func() { m.end(a) }) }
+func (m *mappings) offer(a *mem.Account) { m.budget.Offer(a, func() { m.end(a) }) }
 
 // take returns an account that a closed stream left, if there is one.
-func (m *mappings) take(b *mem.Budget) *mem.Account {
+func (m *mappings) take() *mem.Account {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.takeLocked(b)
+	return m.takeLocked()
 }
 
-func (m *mappings) takeLocked(b *mem.Budget) *mem.Account {
+func (m *mappings) takeLocked() *mem.Account {
 	for len(m.left) > 0 {
 		a := m.left[len(m.left)-1]
 		m.left = m.left[:len(m.left)-1]
-		if b.Withdraw(a) {
+		if m.budget.Withdraw(a) {
 			return a
 		}
 	}
@@ -79,7 +80,7 @@ func (m *mappings) takeLocked(b *mem.Budget) *mem.Account {
 }
 
 // leave leaves the account of a closed stream to the next one.
-func (m *mappings) leave(b *mem.Budget, a *mem.Account) {
+func (m *mappings) leave(a *mem.Account) {
 	if a == nil {
 		return
 	}
@@ -87,7 +88,7 @@ func (m *mappings) leave(b *mem.Budget, a *mem.Account) {
 	defer m.mu.Unlock()
 	m.left = append(m.left, a)
 	if m.closed {
-		m.closeLocked(b)
+		m.closeLocked()
 	}
 }
 
@@ -98,15 +99,15 @@ func (m *mappings) end(a *mem.Account) {
 }
 
 // close gives all accounts back, also the ones that streams leave from then on.
-func (m *mappings) close(b *mem.Budget) {
+func (m *mappings) close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.closed = true
-	m.closeLocked(b)
+	m.closeLocked()
 }
 
-func (m *mappings) closeLocked(b *mem.Budget) {
-	for a := m.takeLocked(b); a != nil; a = m.takeLocked(b) {
+func (m *mappings) closeLocked() {
+	for a := m.takeLocked(); a != nil; a = m.takeLocked() {
 		m.end(a)
 	}
 }

@@ -323,6 +323,7 @@ func newCommon(stores shard.Stores, shards []shard.Shard, o Options) *common {
 		stores: stores, pool: &mem.Pool{}, budget: (*mem.Budget)(o.Budget), fetchers: chooseFetchers(o.Fetchers, reads), copied: reads > 0,
 		memory: o.Memory, lost: o.Events.Lost,
 	}
+	c.mappings.budget = c.budget
 	if c.memory == 0 {
 		c.memory = o.DefaultMemory
 	}

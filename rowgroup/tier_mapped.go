@@ -79,19 +79,27 @@ func (m *MappedImages) lend(key imageKey, file TierFile, i *image) (*imageLease,
 	return &imageLease{Lease: lease, image: x}, nil
 }
 
+// share is another use of a lease, or nil where there is none that can be used. It looks at the file
+// without the mutex: a disk may be slow.
 func (m *MappedImages) share(key imageKey, file TierFile, i *image) *imageLease {
 	m.mu.Lock()
-	defer m.mu.Unlock()
 	x := m.all[key]
-	if x == nil || x.bytes != i.bytes {
+	if x != nil {
+		x.users++
+	}
+	m.mu.Unlock()
+	if x == nil {
 		return nil
 	}
-	if file.Again(x.lease) != nil {
-		m.forgetLocked(x)
+	l := &imageLease{Lease: x.lease, image: x}
+	if x.bytes != i.bytes || file.Again(x.lease) != nil {
+		m.mu.Lock()
+		m.dropLocked(x)
+		m.mu.Unlock()
+		l.Release()
 		return nil
 	}
-	x.users++
-	return &imageLease{Lease: x.lease, image: x}
+	return l
 }
 
 // forget keeps the lease of an image from further users.

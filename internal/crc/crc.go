@@ -11,8 +11,8 @@ const foldBytes = 256
 func Of(b []byte) uint32 { return Append(0, b) }
 
 // Append extends a sum by b. Where the processor can, most of b is first folded to 64 bytes that
-// leave the same remainder, in four streams; the standard library's one stream takes twice as long,
-// because each step waits for the one before it.
+// leave the same remainder, in four streams that ask for bytes ahead; the standard library's one
+// stream takes 1.2 to 2 times as long.
 func Append(sum uint32, b []byte) uint32 {
 	if n := len(b) &^ (foldBytes - 1); n > 0 && canFold() {
 		var rest [64]byte
