@@ -208,3 +208,42 @@ func TestDecodedTableGarbage(t *testing.T) {
 		t.Errorf("%d bytes are held", n)
 	}
 }
+
+// TestDecodedAgain: another use of a lease counts, and is refused when the lease is over or the
+// file was cut.
+func TestDecodedAgain(t *testing.T) {
+	const size = 300_000
+	s := originShard(1, "v1", 1000)
+	c, d := heldDecoded(t, s, size)
+	l, err := d.Lend(0, size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := c.Stats().DecodedHitBytes
+	if err := d.Again(l); err != nil || c.Stats().DecodedHitBytes != before+size {
+		t.Errorf("%v, %d bytes of %d counted", err, c.Stats().DecodedHitBytes-before, size)
+	}
+	other, err := d.Lend(0, size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Discard(64<<10, 1)
+	if err := d.Again(l); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("bytes that were dropped: %v", err)
+	}
+	keepDecoded(t, d, s, 0, size)
+	settle(t, c)
+	if err := d.Again(other); err != nil {
+		t.Errorf("bytes that are held again: %v", err)
+	}
+	other.Release()
+	path, layout := fileOfKey(c, d.key)
+	truncate(t, path, layout.data+5000)
+	if err := d.Again(l); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("a file that was cut: %v", err)
+	}
+	l.Release()
+	if err := d.Again(l); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("a lease that is over: %v", err)
+	}
+}
