@@ -33,6 +33,22 @@ func (o Options) validateTokens(p *option.List, counts bool) {
 	}
 }
 
+// sourceTokens are the tokens of each source, counted where no plan and no inventory has them; nil
+// where weights are of samples.
+func (d *Dataset) sourceTokens(ctx context.Context, parts []rowgroup.Part) ([]int64, error) {
+	o := d.options
+	if o.Plan != nil {
+		return o.Plan.savedTokens(), nil
+	}
+	if o.WeightsIn != InTokens {
+		return nil, nil
+	}
+	if known := o.Inventory.tokens(d.sources); known != nil {
+		return known, nil
+	}
+	return d.tokensOf(ctx, parts)
+}
+
 // tokensOf finds how many tokens the samples of each source have in an epoch of it. A block of
 // tokens counts whole. Of lists they are counted as a packing into blocks of one token counts its
 // blocks: by footers where these tell, else by reading lengths, and kept in the index. parts are

@@ -32,6 +32,23 @@ type common struct {
 	gains    gains
 }
 
+// newCommon is what the sources of these shards share.
+func newCommon(stores shard.Stores, shards []shard.Shard, o Options) *common {
+	reads := shard.ReadsOf(stores, shards)
+	c := &common{
+		stores: stores, pool: &mem.Pool{}, budget: (*mem.Budget)(o.Budget), fetchers: chooseFetchers(o.Fetchers, reads), copied: reads > 0,
+		memory: o.Memory, lost: o.Events.Lost,
+	}
+	c.mappings.budget = c.budget
+	if c.memory == 0 {
+		c.memory = o.DefaultMemory
+	}
+	if c.memory == 0 {
+		c.memory = mem.DefaultLimit()
+	}
+	return c
+}
+
 // A source is shards, the rule that makes samples of their rows, and the order of these. A plain
 // data set has one. It is safe for concurrent use.
 type source struct {

@@ -1,19 +1,14 @@
 package iterable
 
 import (
-	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
 
-	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/option"
-	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/rule"
-	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -248,136 +243,6 @@ func (e *SourceError) Spelled(func(field string) string) string {
 }
 
 func (e *SourceError) Unwrap() error { return e.Err }
-
-// openSources opens the data set of several sources.
-func openSources(ctx context.Context, stores shard.Stores, o Options) (*Dataset, error) {
-	parts := make([]rowgroup.Part, len(o.Sources))
-	var shards []shard.Shard
-	for i, s := range o.Sources {
-		of := cmp.Or(o.Plan.source(i), o.Inventory.of(i).plan())
-		err := o.Inventory.of(i).fits(s.Addresses)
-		if err != nil {
-			return nil, &SourceError{s.Name, err}
-		}
-		found, err := o.discover(ctx, stores, s.Addresses, of, of.manifest())
-		if err != nil {
-			return nil, &SourceError{s.Name, err}
-		}
-		if of != nil {
-			found = slices.Clone(found) // other data sets may have the plan too
-		}
-		for j := range found {
-			found[j].Source = int32(i)
-		}
-		parts[i] = rowgroup.Part{Shards: found, RuleColumns: s.options(o).ruleColumns().list, Rename: s.Rename, Footers: of.footers()}
-		shards = append(shards, found...)
-	}
-	c := newCommon(stores, shards, o)
-	all, err := rowgroup.OpenParts(ctx, stores, parts, o.rowgroupOptions(c.pool, &c.mappings.images))
-	if err != nil {
-		return nil, err
-	}
-	d := &Dataset{common: c, options: o}
-	if c.recodes, err = bindVocabulary(all[0].Schema(), o.Vocabulary, o.Unknown); err != nil {
-		return nil, errors.Join(err, all[0].Close())
-	}
-	for i, m := range all {
-		of := o.Sources[i].options(o)
-		of.Inventory = o.Inventory.of(i)
-		if o.Plan != nil {
-			of = o.Plan.pinned(i, of)
-		}
-		s, err := newSource(ctx, c, o.Sources[i].Addresses, m, of)
-		if err == nil && s.samples == 0 {
-			err = errors.New("it has no rows; leave it out")
-		}
-		if err != nil {
-			return nil, errors.Join(&SourceError{o.Sources[i].Name, err}, m.Close())
-		}
-		if len(d.sources) > 0 {
-			last := d.sources[len(d.sources)-1]
-			s.sizes.before = last.sizes.before + len(last.manifest.Groups())
-		}
-		d.sources = append(d.sources, s)
-	}
-	switch {
-	case o.Plan != nil:
-		d.tokens = o.Plan.savedTokens()
-	case o.WeightsIn == InTokens && o.Inventory.tokens(d.sources) != nil:
-		d.tokens = o.Inventory.tokens(d.sources)
-	case o.WeightsIn == InTokens:
-		if d.tokens, err = d.tokensOf(ctx, parts); err != nil {
-			return nil, errors.Join(err, all[0].Close())
-		}
-	}
-	if err := d.setWeights(); err != nil {
-		return nil, errors.Join(err, all[0].Close())
-	}
-	return d, nil
-}
-
-// newCommon is what the sources of these shards share.
-func newCommon(stores shard.Stores, shards []shard.Shard, o Options) *common {
-	reads := shard.ReadsOf(stores, shards)
-	c := &common{
-		stores: stores, pool: &mem.Pool{}, budget: (*mem.Budget)(o.Budget), fetchers: chooseFetchers(o.Fetchers, reads), copied: reads > 0,
-		memory: o.Memory, lost: o.Events.Lost,
-	}
-	c.mappings.budget = c.budget
-	if c.memory == 0 {
-		c.memory = o.DefaultMemory
-	}
-	if c.memory == 0 {
-		c.memory = mem.DefaultLimit()
-	}
-	return c
-}
-
-// setWeights finds the weights of the sources, and the samples of an epoch.
-func (d *Dataset) setWeights() error {
-	o, names := d.options, d.options.sourceNames()
-	first := shuffle.Weights{Weights: make([]float64, len(names))}
-	rows, total := make([]int64, len(names)), int64(0)
-	for i, s := range o.Sources {
-		rows[i], first.Weights[i] = d.sources[i].samples, s.Weight
-		if o.counted() {
-			n := s.Choose
-			if n == 0 {
-				n = int64(math.Round(max(s.Repeat, 0) * float64(rows[i])))
-			}
-			if s.Choose == 0 && s.Repeat == 0 {
-				n = rows[i]
-			}
-			if n < 1 {
-				return &SourceError{s.Name, fmt.Errorf("no sample of %d comes in an epoch; raise {Repeat}, or leave the source out", rows[i])}
-			}
-			first.Weights[i], total = float64(n), total+n
-		}
-	}
-	d.weights = []shuffle.Weights{first}
-	for _, c := range o.Curriculum {
-		w := slices.Clone(d.weights[len(d.weights)-1].Weights)
-		for i, name := range names {
-			if v, ok := c.Weights[name]; ok {
-				w[i] = v
-			}
-		}
-		d.weights = append(d.weights, shuffle.Weights{From: c.From, Weights: w})
-	}
-	ratio, err := d.ratio(first.Weights)
-	if err != nil {
-		return err
-	}
-	switch {
-	case o.EpochSize > 0:
-		d.epoch = o.EpochSize
-	case o.counted():
-		d.epoch = total
-	default:
-		d.epoch, err = ratio.EpochRows(o.Stop, rows)
-	}
-	return err
-}
 
 // Alone is a source of a mixture as a data set of its own, in file order, under the schema of all.
 // What is opened of it is closed before the mixture, whose Close is its own.

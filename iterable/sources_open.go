@@ -1,0 +1,131 @@
+package iterable
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+// findSources lists the shards of several sources.
+func (o Options) findSources(ctx context.Context, stores shard.Stores) ([]rowgroup.Part, error) {
+	var parts []rowgroup.Part
+	for i, s := range o.Sources {
+		of := cmp.Or(o.Plan.source(i), o.Inventory.of(i).plan())
+		err := o.Inventory.of(i).fits(s.Addresses)
+		if err != nil {
+			return nil, &SourceError{s.Name, err}
+		}
+		found, err := o.discover(ctx, stores, s.Addresses, of, of.manifest())
+		if err != nil {
+			return nil, &SourceError{s.Name, err}
+		}
+		if of != nil {
+			found = slices.Clone(found) // other data sets may have the plan too
+		}
+		for j := range found {
+			found[j].Source = int32(i)
+		}
+		parts = append(parts, rowgroup.Part{Shards: found, RuleColumns: s.options(o).ruleColumns().list, Rename: s.Rename, Footers: of.footers()})
+	}
+	return parts, nil
+}
+
+// openSources opens the data set of several sources.
+func openSources(ctx context.Context, stores shard.Stores, o Options) (*Dataset, error) {
+	parts, err := o.findSources(ctx, stores)
+	if err != nil {
+		return nil, err
+	}
+	var shards []shard.Shard
+	for _, p := range parts {
+		shards = append(shards, p.Shards...)
+	}
+	c := newCommon(stores, shards, o)
+	all, err := rowgroup.OpenParts(ctx, stores, parts, o.rowgroupOptions(c.pool, &c.mappings.images))
+	if err != nil {
+		return nil, err
+	}
+	d := &Dataset{common: c, options: o}
+	if c.recodes, err = bindVocabulary(all[0].Schema(), o.Vocabulary, o.Unknown); err != nil {
+		return nil, errors.Join(err, all[0].Close())
+	}
+	for i, m := range all {
+		of := o.Sources[i].options(o)
+		of.Inventory = o.Inventory.of(i)
+		if o.Plan != nil {
+			of = o.Plan.pinned(i, of)
+		}
+		s, err := newSource(ctx, c, o.Sources[i].Addresses, m, of)
+		if err == nil && s.samples == 0 {
+			err = errors.New("it has no rows; leave it out")
+		}
+		if err != nil {
+			return nil, errors.Join(&SourceError{o.Sources[i].Name, err}, m.Close())
+		}
+		if len(d.sources) > 0 {
+			last := d.sources[len(d.sources)-1]
+			s.sizes.before = last.sizes.before + len(last.manifest.Groups())
+		}
+		d.sources = append(d.sources, s)
+	}
+	if d.tokens, err = d.sourceTokens(ctx, parts); err != nil {
+		return nil, errors.Join(err, all[0].Close())
+	}
+	if err := d.setWeights(); err != nil {
+		return nil, errors.Join(err, all[0].Close())
+	}
+	return d, nil
+}
+
+// setWeights finds the weights of the sources, and the samples of an epoch.
+func (d *Dataset) setWeights() error {
+	o, names := d.options, d.options.sourceNames()
+	first := shuffle.Weights{Weights: make([]float64, len(names))}
+	rows, total := make([]int64, len(names)), int64(0)
+	for i, s := range o.Sources {
+		rows[i], first.Weights[i] = d.sources[i].samples, s.Weight
+		if o.counted() {
+			n := s.Choose
+			if n == 0 {
+				n = int64(math.Round(max(s.Repeat, 0) * float64(rows[i])))
+			}
+			if s.Choose == 0 && s.Repeat == 0 {
+				n = rows[i]
+			}
+			if n < 1 {
+				return &SourceError{s.Name, fmt.Errorf("no sample of %d comes in an epoch; raise {Repeat}, or leave the source out", rows[i])}
+			}
+			first.Weights[i], total = float64(n), total+n
+		}
+	}
+	d.weights = []shuffle.Weights{first}
+	for _, c := range o.Curriculum {
+		w := slices.Clone(d.weights[len(d.weights)-1].Weights)
+		for i, name := range names {
+			if v, ok := c.Weights[name]; ok {
+				w[i] = v
+			}
+		}
+		d.weights = append(d.weights, shuffle.Weights{From: c.From, Weights: w})
+	}
+	ratio, err := d.ratio(first.Weights)
+	if err != nil {
+		return err
+	}
+	switch {
+	case o.EpochSize > 0:
+		d.epoch = o.EpochSize
+	case o.counted():
+		d.epoch = total
+	default:
+		d.epoch, err = ratio.EpochRows(o.Stop, rows)
+	}
+	return err
+}
