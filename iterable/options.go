@@ -273,6 +273,9 @@ func (o Options) validatePlan(p *option.List) {
 			p.Add("Plan", "is not valid: %v", err)
 		}
 	}
+	if made, other := o.Plan.otherOrder(); other {
+		p.Add("Plan", "was saved for the order %q by another version of shardfeed, and this one makes %q; save it anew with the version that all ranks run", o.Plan.Order, made)
+	}
 	if o.Plan.Params != nil {
 		if err := o.Plan.Params.Validate(); err != nil {
 			p.Add("Plan", "is not valid: %v", err)

@@ -26,6 +26,7 @@ type SavedPlan struct {
 	Params   *shuffle.Params // nil: file order
 	Rule     string          // of the samples, as Dataset.Rule; "" without one
 	Counts   []int64         // samples of each unit, with a rule: a run that is given them does not count
+	Order    string          // its name, as states have it; "" in plans of earlier versions
 	Hash     string          // of all that
 
 	// How the shards were found, and their footers, which a start over the same addresses does not
@@ -41,6 +42,12 @@ type SavedPlan struct {
 
 // Shuffled says that the plan is of a shuffled order.
 func (p *SavedPlan) Shuffled() bool { return p.Params != nil || p.Sources != nil }
+
+// otherOrder says which order this version makes, if it is not the one that the plan was saved for.
+func (p *SavedPlan) otherOrder() (made string, other bool) {
+	made = shuffle.OrderOf(p.Shuffled(), p.Sources != nil)
+	return made, p.Order != "" && p.Order != made
+}
 
 // manifest of the plan; nil without one.
 func (p *SavedPlan) manifest() *shuffle.Manifest {
@@ -64,15 +71,17 @@ func (p *SavedPlan) fits(units []shuffle.Unit, unitRows int64) bool {
 }
 
 // A planFile is the bytes of a SavedPlan:
-// {"v":1,"hash":...,"manifest":...,"units":...,"params":...,"rule":...,"counts":...}. The hash is
-// SHA-256, in hex, over the JSON of manifest, units and params as they stand there, with a line
-// feed after each; with a rule, over rule and counts too. Counts are a uvarint for each unit, in
-// base64. That of a mixture is {"v":1,"hash":...,"mixture":{"batching":...,"sources":[{"name":...,
-// "manifest":...,"units":...,"params":...,"rule":...,"counts":...,"tokens":...}]}}, and the hash is
-// over the JSON of the mixture.
+// {"v":1,"hash":...,"order":...,"manifest":...,"units":...,"params":...,"rule":...,"counts":...}.
+// The hash is SHA-256, in hex, over the name of the order if it is there, and the JSON of manifest,
+// units and params as they stand there, with a line feed after each; with a rule, over rule and
+// counts too. Counts are a uvarint for each unit, in base64. That of a mixture is
+// {"v":1,"hash":...,"order":...,"mixture":{"batching":...,"sources":[{"name":...,"manifest":...,
+// "units":...,"params":...,"rule":...,"counts":...,"tokens":...}]}}, and the hash is over the order
+// and the JSON of the mixture.
 type planFile struct {
 	Version int    `json:"v"`
 	Hash    string `json:"hash"`
+	Order   string `json:"order,omitempty"`
 	planPart
 	Mixture json.RawMessage `json:"mixture,omitempty"`
 }
@@ -89,12 +98,15 @@ type planPart struct {
 
 func (f *planFile) sum() string {
 	h := sha256.New()
+	if f.Order != "" {
+		fmt.Fprintf(h, "order %s\n", f.Order) // a hash never fails
+	}
 	if f.Mixture != nil {
 		fmt.Fprintf(h, "mixture\n%s\n", f.Mixture)
 		return hex.EncodeToString(h.Sum(nil))
 	}
 	for _, text := range [][]byte{f.Manifest, []byte(f.Units), f.Params} {
-		h.Write(text) // a hash never fails
+		h.Write(text)
 		h.Write([]byte("\n"))
 	}
 	if f.Rule != "" {
@@ -110,7 +122,7 @@ func (d *Dataset) SavePlan(path string, worldSize int, o StreamOptions) error {
 	if err != nil {
 		return err
 	}
-	f := &planFile{Version: 1}
+	f := &planFile{Version: 1, Order: state.Plan}
 	if d.mixed() {
 		f.Mixture, err = d.planMixture(state)
 	} else {
@@ -187,7 +199,7 @@ func (f *planFile) saved() (*SavedPlan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Hash = f.Hash
+	p.Order, p.Hash = f.Order, f.Hash
 	return p, nil
 }
 

@@ -1,7 +1,9 @@
 package iterable
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -9,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	memstore "github.com/shardfeed/shardfeed/shard/mem"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -118,9 +121,70 @@ func TestPlanFileRefuses(t *testing.T) {
 	}
 }
 
+// A plan names its order. One of another order can be read, so that it can be replaced, but no data
+// set is opened with it; one without a name is as ever.
+func TestPlanFileOrder(t *testing.T) {
+	table := files(t, [][]int{{40}}, noImage)
+	store := &memstore.Store{}
+	sources := mixtureSources(t, store, []int{60, 20}, []float64{1, 1})
+	for order, c := range map[string]struct {
+		d *Dataset
+		o Options
+	}{
+		shuffle.Version:    {open(t, table, Options{Shuffle: true}), Options{Shuffle: true}},
+		shuffle.Sequential: {open(t, table, Options{}), Options{}},
+		shuffle.Mixed:      {openMixture(t, store, Options{Sources: sources, Shuffle: true}), Options{Sources: sources, Shuffle: true}},
+	} {
+		t.Run(order, func(t *testing.T) {
+			saved, content := savedPlan(t, c.d)
+			if saved.Order != order {
+				t.Errorf("the order is %q", saved.Order)
+			}
+			for _, name := range []string{order, "", "other/1"} {
+				p, err := parsePlanJSON(withOrder(t, planText(t, content), name))
+				if err != nil || p.Order != name {
+					t.Fatalf("%+v, %v", p, err)
+				}
+				o := c.o
+				o.Plan = p
+				err = o.Validate()
+				if name != "other/1" {
+					if err != nil {
+						t.Errorf("named %q: %v", name, err)
+					}
+					continue
+				}
+				if want := fmt.Sprintf("for the order %q by another version of shardfeed, and this one makes %q", name, order); err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("error %v lacks %q", err, want)
+				}
+			}
+			edited := strings.Replace(planText(t, content), order, "other/1", 1)
+			if _, err := parsePlanJSON([]byte(edited)); err == nil || !strings.Contains(err.Error(), "its hash does not fit") {
+				t.Errorf("an edited name: %v", err)
+			}
+		})
+	}
+}
+
+// withOrder is the text of a plan as a version that makes this order writes it.
+func withOrder(t *testing.T, text, order string) []byte {
+	t.Helper()
+	var f planFile
+	if err := json.Unmarshal([]byte(text), &f); err != nil {
+		t.Fatal(err)
+	}
+	f.Order = order
+	f.Hash = f.sum()
+	b, err := json.Marshal(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
 // FuzzPlan: whatever a file holds is a plan or an error.
 func FuzzPlan(f *testing.F) {
-	f.Add([]byte(`{"v":1,"hash":"","manifest":{},"units":"","params":{}}`))
+	f.Add([]byte(`{"v":1,"hash":"","order":"lane-tick/2","manifest":{},"units":"","params":{}}`))
 	f.Add([]byte(`{"v":1,"hash":"","mixture":{"batching":"stratified","sources":[{"name":"a","manifest":{},"params":{},"tokens":1}]}}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		_, _ = readPlan(t.Context(), "plan", bytesObject(b), int64(len(b)))

@@ -13,6 +13,17 @@ const (
 	Mixed      = "mix/2"        // of several sources
 )
 
+// OrderOf is the name of the order of one source, or of several.
+func OrderOf(shuffled, mixed bool) string {
+	switch {
+	case mixed:
+		return Mixed
+	case shuffled:
+		return Version
+	}
+	return Sequential
+}
+
 // earlier are names of orders that this package made and makes no more.
 var earlier = []string{"lane-tick/1", "mix/1"}
 
