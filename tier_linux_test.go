@@ -2,11 +2,17 @@ package shardfeed
 
 import (
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/parquet-go/parquet-go"
+	"golang.org/x/sys/unix"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable"
@@ -104,6 +110,79 @@ func TestTierStaysMapped(t *testing.T) {
 		t.Errorf("%d bytes stay mapped in a memory of 24 MiB", n)
 	}
 	if err := errors.Join(d.Close(t.Context()), h.Close(t.Context())); err != nil {
+		t.Error(err)
+	}
+}
+
+// limitFiles lets this process have so many files open until the test ends.
+func limitFiles(t *testing.T, n uint64) {
+	t.Helper()
+	var before unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &before); err != nil {
+		t.Fatal(err)
+	}
+	set := func(l unix.Rlimit) {
+		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &l); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set(unix.Rlimit{Cur: n, Max: before.Max})
+	t.Cleanup(func() { set(before) })
+}
+
+// mappedFiles is how many files below a directory this process has mapped.
+func mappedFiles(t *testing.T, dir string) int {
+	t.Helper()
+	b, err := os.ReadFile("/proc/self/maps")
+	if err != nil {
+		t.Skip(err)
+	}
+	files := map[string]bool{}
+	for line := range strings.Lines(string(b)) {
+		if _, path, ok := strings.Cut(line, dir); ok {
+			files[path] = true
+		}
+	}
+	return len(files)
+}
+
+// TestTierOfManyShards: more shards are kept decoded than the process may have open files. Blocks lie
+// in a part of them, and the rows of others are copied out.
+func TestTierOfManyShards(t *testing.T) {
+	table, dir := t.TempDir(), t.TempDir()
+	t.Setenv(dirVariable, dir)
+	type row struct {
+		ID   int64
+		Text string
+	}
+	rows, rng := make([]row, 300), rand.New(rand.NewPCG(1, 1))
+	for n := range 150 {
+		for i := range rows {
+			rows[i] = row{int64(n*len(rows) + i), strings.Repeat(strconv.FormatUint(rng.Uint64(), 36), 40)}
+		}
+		if err := parquet.WriteFile(filepath.Join(table, fmt.Sprint(n, ".parquet")), rows, parquet.Compression(&parquet.Snappy)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := Spec{Addresses: []string{table}, Shuffle: true, Seed: 3, BatchSize: 64, Memory: "2GiB"}
+	want := epochsOf(t, s, nil, nil)
+
+	limitFiles(t, 160)
+	s.DecodedLimit = "1GiB"
+	d, err := Open(t.Context(), s, Events{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	keepAllDecoded(t, d)
+	for epoch := range 2 {
+		if got := batchesOf(t, d, s.LoaderOptions()); !slices.Equal(got, want) {
+			t.Errorf("epoch %d has other batches", epoch)
+		}
+		if n := mappedFiles(t, dir); n < 20 || n > 80 {
+			t.Errorf("%d files stay mapped, and 40 may be in use for long", n)
+		}
+	}
+	if err := d.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
 }

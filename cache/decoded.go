@@ -79,6 +79,10 @@ func (d *Decoded) Lend(off, n int64) (shard.Lease, error) {
 	return l, nil
 }
 
+// MayStay says whether a lease may be held for long. It keeps its file open, and a quarter of the
+// process's limit of open files is for such files.
+func (d *Decoded) MayStay() bool { return d.cache.files.mayStay() }
+
 // Again is another use of bytes that Lend lent before, without a lease of its own. It fails where
 // Lend would, with errors.ErrUnsupported.
 func (d *Decoded) Again(l shard.Lease) error {

@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -87,6 +88,47 @@ func TestKeepWaitsForMemory(t *testing.T) {
 		t.Errorf("%d blocks stay claimed, %+v", n, c.Stats())
 	}
 	c.pending.Release(minPending)
+}
+
+// TestLeasesMayStay: leases of so many files may be held for long.
+func TestLeasesMayStay(t *testing.T) {
+	c := openTest(t, Options{DecodedLimit: 1 << 30})
+	c.files.most, c.files.long = 1, 3
+	var all []*Decoded
+	for i := range 5 {
+		s := originShard(i, "v1", 1000)
+		all = append(all, openDecoded(t, c, s, 1000))
+		keepDecoded(t, all[i], s, 0, 1000)
+		settle(t, c)
+	}
+	var leases []shard.Lease
+	for i, d := range all {
+		for range 2 { // of one file
+			l, err := d.Lend(0, 1000)
+			if err != nil {
+				t.Fatal(err)
+			}
+			leases = append(leases, l)
+			if d.MayStay() != (i < 3) {
+				t.Errorf("with leases of %d files another may stay: %t", i+1, d.MayStay())
+			}
+		}
+	}
+	for _, l := range leases {
+		l.Release()
+	}
+	if !all[0].MayStay() {
+		t.Error("no lease may stay after all others ended")
+	}
+}
+
+// TestOpenFilesFor: most files are left to others, whatever the limit.
+func TestOpenFilesFor(t *testing.T) {
+	for limit, want := range map[int][2]int{0: {minFiles, minFiles}, 128: {32, 32}, 1024: {256, 256}, 4096: {256, 1024}, math.MaxInt32: {256, maxLong}} {
+		if s := openFilesFor(limit); s.most != want[0] || s.long != want[1] {
+			t.Errorf("of %d files %d stay open and %d are in use for long, want %d", limit, s.most, s.long, want)
+		}
+	}
 }
 
 // TestDecodedFilesAreBounded: decoded files count among the open files, and are closed when idle.

@@ -12,6 +12,7 @@ import (
 
 const (
 	maxFiles  = 256              // open shard files; those in use may be more
+	maxLong   = 8 << 10          // those in use when one more may be so for long: each is mapped, too
 	minFiles  = 8                // the least that shrink leaves when the process runs out of files
 	idleAfter = 30 * time.Second // an open file cannot be evicted, so idle ones are closed
 
@@ -29,6 +30,8 @@ type openFiles struct {
 	mu     sync.Mutex
 	open   map[string]*handle
 	most   int
+	inUse  int // files
+	long   int // so many of them may be in use for long
 	users  int // of handles, and the Cache itself until leave
 	closed bool
 }
@@ -88,6 +91,9 @@ func (s *openFiles) enter(k key) (o *handle, first bool, err error) {
 		o, first = &handle{name: k.name, ready: make(chan struct{})}, true
 		s.open[k.name] = o
 	}
+	if o.users == 0 {
+		s.inUse++
+	}
 	o.users++
 	s.users++
 	return o, first, nil
@@ -107,6 +113,9 @@ func (s *openFiles) release(o *handle) {
 	s.mu.Lock()
 	o.users--
 	s.users--
+	if o.users == 0 {
+		s.inUse--
+	}
 	o.used = time.Now()
 	select {
 	case <-o.ready:
@@ -182,6 +191,19 @@ func (s *openFiles) closeIdle(atLeast time.Duration) {
 	for _, o := range idle {
 		o.file.close()
 	}
+}
+
+// openFilesFor leaves most of the files that the process may have open to others.
+func openFilesFor(limit int) openFiles {
+	part := max(minFiles, limit/4)
+	return openFiles{open: map[string]*handle{}, most: min(maxFiles, part), long: min(maxLong, part), users: 1}
+}
+
+// mayStay says whether a file that is in use may be so for long.
+func (s *openFiles) mayStay() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.inUse <= s.long
 }
 
 // shrink keeps fewer files open, after the process ran out of descriptors.

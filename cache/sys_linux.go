@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -194,6 +195,15 @@ func ignoringInterrupts(f func() error) error {
 			return err
 		}
 	}
+}
+
+// openLimit is how many files the process may have open.
+func openLimit() int {
+	var l unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil || l.Cur > math.MaxInt32 {
+		return math.MaxInt32
+	}
+	return int(l.Cur)
 }
 
 // Kinds of errors of the disk.

@@ -122,7 +122,7 @@ func TestPlanFileRefuses(t *testing.T) {
 }
 
 // A plan names its order. One of another order can be read, so that it can be replaced, but no data
-// set is opened with it; one without a name is as ever.
+// set is opened with it. One without a name is valid.
 func TestPlanFileOrder(t *testing.T) {
 	table := files(t, [][]int{{40}}, noImage)
 	store := &memstore.Store{}

@@ -245,7 +245,7 @@ func (r *readahead) decodeRows(d *layer, l *load) (blocks []*rowgroup.Block, ext
 	if l.rules != nil && l.rules.pack != nil {
 		return d.pack(l)
 	}
-	if l.inImage = r.inImages && l.rules == nil && 2*l.raw.TierBytes() >= l.est.decode-l.est.scratch; l.inImage {
+	if l.inImage = r.inImages && l.rules == nil && 2*l.raw.TierBytes() >= l.est.decode-l.est.scratch && l.raw.TierStays(); l.inImage {
 		l.parts = 0
 	}
 	layout, extra, err := d.layOut(l)

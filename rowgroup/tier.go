@@ -25,6 +25,8 @@ type TierFile interface {
 	Lend(off, n int64) (shard.Lease, error)
 	// Again is another use of a lease of Lend; it fails where Lend would now.
 	Again(l shard.Lease) error
+	// MayStay says whether a lease may be held for as long as a block lives.
+	MayStay() bool
 	// ReadAhead waits until the spans are in memory; they are not mapped then.
 	ReadAhead(ctx context.Context, spans []shard.Span)
 	// MayKeep says whether there may be room for n bytes.

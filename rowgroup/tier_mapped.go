@@ -6,18 +6,14 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// mostMapped is how many images stay mapped at most: each holds a file open.
-const mostMapped = 256
-
 // MappedImages are the images that a tier lends, each once for all users. Some stay mapped without
 // a user: the next use, an epoch later, has no page faults. The zero value lets none stay. It is safe
 // for concurrent use.
 type MappedImages struct {
-	mu    sync.Mutex
-	room  int64
-	used  int64 // of the room
-	count int   // of images that take room
-	all   map[imageKey]*mappedImage
+	mu   sync.Mutex
+	room int64
+	used int64 // of the room
+	all  map[imageKey]*mappedImage
 }
 
 // An imageKey is a row group as a manifest reads it.
@@ -32,6 +28,7 @@ type imageKey struct {
 type mappedImage struct {
 	of    *MappedImages
 	key   imageKey
+	file  TierFile
 	lease shard.Lease
 	bytes int64
 	users int
@@ -67,7 +64,7 @@ func (m *MappedImages) lend(key imageKey, file TierFile, i *image) (*imageLease,
 	if err != nil {
 		return nil, err
 	}
-	x := &mappedImage{of: m, key: key, lease: lease, bytes: i.bytes, users: 1}
+	x := &mappedImage{of: m, key: key, file: file, lease: lease, bytes: i.bytes, users: 1}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.all[key] == nil { // else another was faster, and this one serves one user
@@ -126,6 +123,14 @@ func (l *imageLease) stay() bool {
 	return m.stayLocked(l.image)
 }
 
+// mayStay says whether the use may be as long as a block lives.
+func (l *imageLease) mayStay() bool {
+	m := l.image.of
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return l.image.takes || l.image.file.MayStay()
+}
+
 // counted says that somebody else counts the bytes of the image now.
 func (l *imageLease) counted() {
 	m := l.image.of
@@ -152,10 +157,9 @@ func (x *mappedImage) end() {
 }
 
 func (m *MappedImages) stayLocked(x *mappedImage) bool {
-	if !x.takes && m.all[x.key] == x && m.used+x.bytes <= m.room && m.count < mostMapped {
+	if !x.takes && m.all[x.key] == x && m.used+x.bytes <= m.room && x.file.MayStay() {
 		x.takes = true
 		m.used += x.bytes
-		m.count++
 	}
 	return x.takes
 }
@@ -164,7 +168,6 @@ func (m *MappedImages) giveLocked(x *mappedImage) {
 	if x.takes {
 		x.takes = false
 		m.used -= x.bytes
-		m.count--
 	}
 }
 

@@ -75,8 +75,8 @@ func TestImagesStayMapped(t *testing.T) {
 		t.Errorf("%d leases stay with room for one of the second row group, %d bytes of %d", tier.lent, mapped.used, mapped.room)
 	}
 	mapped.Allow(-mapped.room)
-	if tier.lent != 0 || mapped.used != 0 || mapped.count != 0 || len(mapped.all) != 0 {
-		t.Errorf("%d leases, %d bytes of %d images, %d known", tier.lent, mapped.used, mapped.count, len(mapped.all))
+	if tier.lent != 0 || mapped.used != 0 || len(mapped.all) != 0 {
+		t.Errorf("%d leases, %d bytes, %d images are known", tier.lent, mapped.used, len(mapped.all))
 	}
 }
 
@@ -117,6 +117,29 @@ func TestMappedImageInUse(t *testing.T) {
 	second.Release()
 	if tier.lent != 0 || len(mapped.all) != 0 {
 		t.Errorf("%d leases stay without room", tier.lent)
+	}
+}
+
+// Where leases must be short no more images stay mapped, and a block may lie only in an image that
+// stays already.
+func TestNoMoreImagesStay(t *testing.T) {
+	mapped := &MappedImages{}
+	tier, m, d := openMapped(t, mapped)
+	mapped.Allow(1 << 30)
+	mustInImage(t, m, d, 0).Release()
+	tier.busy = true
+	for g, stays := range []bool{true, false, false} {
+		raw, err := m.Fetch(context.Background(), Rows{RowGroup: g, Hi: m.Groups()[g].Rows})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !raw.FromTier() || raw.TierStays() != stays {
+			t.Errorf("row group %d: from the tier %t, a block may lie there %t", g, raw.FromTier(), raw.TierStays())
+		}
+		raw.Release()
+	}
+	if tier.lent != 1 {
+		t.Errorf("%d leases stay", tier.lent)
 	}
 }
 
@@ -176,7 +199,7 @@ func TestMappedImagesConcurrently(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if tier.lent != 0 || mapped.used != 0 || mapped.count != 0 || len(mapped.all) != 0 {
-		t.Errorf("%d leases, %d bytes of %d images, %d known", tier.lent, mapped.used, mapped.count, len(mapped.all))
+	if tier.lent != 0 || mapped.used != 0 || len(mapped.all) != 0 {
+		t.Errorf("%d leases, %d bytes, %d images are known", tier.lent, mapped.used, len(mapped.all))
 	}
 }

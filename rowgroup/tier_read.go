@@ -108,6 +108,11 @@ func (c *rawChunk) leaveToTier(rows int64) {
 // Decode fails, and FetchEncoded fetches the unit without them.
 func (r *Raw) FromTier() bool { return r.tier != nil }
 
+// TierStays says whether a block of the unit may lie in its row group's image.
+func (r *Raw) TierStays() bool {
+	return r.tier != nil && (r.tier.lease == nil || r.tier.lease.mayStay())
+}
+
 // TierBytes is how many bytes of its row group's image the unit has.
 func (r *Raw) TierBytes() int64 {
 	if r.tier == nil {

@@ -20,7 +20,8 @@ type memTier struct {
 	files map[string]*memTierFile
 	lent  int // leases that are not released
 	full  bool
-	reads int // leases of buffers
+	busy  bool // leases must be short
+	reads int  // leases of buffers
 }
 
 type memTierFile struct {
@@ -80,6 +81,8 @@ func (f *memTierFile) Again(l shard.Lease) error {
 	}
 	return nil
 }
+
+func (f *memTierFile) MayStay() bool { return !f.tier.busy }
 
 func (f *memTierFile) MayKeep(int64) bool { return !f.tier.full }
 
