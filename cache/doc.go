@@ -21,7 +21,7 @@
 //
 // Memory: the bytes that wait for the disk ([Options].Pending; at that bound a read waits at most a
 // second, and then drops the fill), one block for each read under way, and the tables of at most
-// 256 open files (8 bytes for 64 KiB of a shard, 16 for those of decoded bytes). An open file is
+// 256 idle files and those in use (8 bytes for 64 KiB of a shard, 16 of decoded bytes). A file is
 // mapped once for all its leases; the pages of a lease leave the process's resident memory when it
 // is released. [Decoded.ReadAhead] maps at most 4 MiB at a time. Goroutines: four writers and one
 // that closes idle files, from [Open] to [Cache.Close].
