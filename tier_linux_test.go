@@ -146,8 +146,8 @@ func mappedFiles(t *testing.T, dir string) int {
 	return len(files)
 }
 
-// TestTierOfManyShards: more shards are kept decoded than the process may have open files. Blocks lie
-// in a part of them, and the rows of others are copied out.
+// TestTierOfManyShards: more shards are kept decoded than the process may have open files. Blocks
+// lie in a part of them, and the rows of others are copied out.
 func TestTierOfManyShards(t *testing.T) {
 	table, dir := t.TempDir(), t.TempDir()
 	t.Setenv(dirVariable, dir)

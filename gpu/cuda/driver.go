@@ -2,19 +2,28 @@
 
 package cuda
 
-import "github.com/ebitengine/purego"
+import (
+	"runtime"
+
+	"github.com/ebitengine/purego"
+)
 
 // absent.go stands for this file and numa.go where there is no CUDA. Here is all that the package
 // knows of calling C: a library is opened, a function looked up and called.
 
 const supported = true
 
-// openLibrary loads a shared library; nothing of it becomes visible to others.
+// openLibrary loads a shared library; nothing of it becomes visible to others. The loader keeps its
+// error for the thread that called it, which purego asks again.
 func openLibrary(path string) (handle uintptr, err error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	return purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
 }
 
 func (f *function) lookUp(library uintptr, symbol string) (err error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	f.address, err = purego.Dlsym(library, symbol)
 	return err
 }

@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/shardfeed/shardfeed/gpu"
@@ -30,6 +32,24 @@ func copyFile(t *testing.T, from, to string, n int) string {
 		t.Fatal(err)
 	}
 	return to
+}
+
+// TestLoadSaysWhy: the reason is there also where the goroutine changes its thread between the call
+// that fails and the question why.
+func TestLoadSaysWhy(t *testing.T) {
+	none := filepath.Join(t.TempDir(), "none.so")
+	var all sync.WaitGroup
+	for range 8 * runtime.GOMAXPROCS(0) {
+		all.Go(func() {
+			for range 100 {
+				if _, err := Load(none); !strings.Contains(fmt.Sprint(err), "none.so: cannot open shared object file") {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
 }
 
 // TestNoDriver loads files that are not drivers. The error says why, and where it was looked for;

@@ -3,6 +3,7 @@
 package turbo
 
 import (
+	"runtime"
 	"unsafe"
 
 	"github.com/ebitengine/purego"
@@ -13,11 +14,18 @@ import (
 
 const supported = true
 
+// openLibrary and lookUp stay on a thread: the loader keeps its error for the one that called it.
 func openLibrary(path string) (handle uintptr, err error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	return purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
 }
 
-func lookUp(library uintptr, symbol string) (uintptr, error) { return purego.Dlsym(library, symbol) }
+func lookUp(library uintptr, symbol string) (uintptr, error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	return purego.Dlsym(library, symbol)
+}
 
 // call returns what the register of the result holds. The pragma keeps what arguments point to
 // alive, and where it is, until call returns; callers must call it directly.
