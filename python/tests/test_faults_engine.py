@@ -18,6 +18,7 @@ from conftest import engines
 
 from shardfeed import StreamingDataset, errors
 from shardfeed._engine import Engine
+from shardfeed._inbox import Inbox
 
 ROWS = 4000
 
@@ -135,6 +136,23 @@ def test_an_engine_that_ended_between_epochs_is_not_missed(place: Path, shards: 
             engine.wait(60)
         assert dataset.stats()["rows"] == 0
     assert dataset.state_dict()["shardfeed"]["epoch"] == 3
+
+
+def test_an_engine_that_has_gone_is_reported_once(place: Path, shards: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel closes the sockets of an engine that dies one after the other."""
+    dataset = StreamingDataset(shards, batch_size=16)
+    assert ids(dataset) == list(range(ROWS))
+    idle, control = dataset._idle[0], dataset._connection
+    assert idle.usable and control is not None and control.usable
+    with monkeypatch.context() as patch:
+        patch.setattr(Inbox, "ended", lambda _: False)  # the socket is closed after this look, before the answer
+        control.wake()
+        with pytest.raises(errors.EngineGone):
+            dataset.state_dict()
+    assert not idle.usable, "another connection to the same engine is used"
+    for epoch in (1, 2):
+        assert {batch.epoch for batch in dataset} == {epoch}
+        assert dataset._idle[0] is not idle and dataset._idle[0].usable, "the engine that greeted again counts as gone"
 
 
 TRAINER = """

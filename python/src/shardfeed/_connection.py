@@ -65,6 +65,7 @@ class Connection:
         self.patience = 1  # free slots before an engine that waits hears of them, while batches are ready
         self.closed = False
         self.welcome = self._greet(engine)
+        _gone_engines.discard(self.welcome["id"])
         _open_connections.add(self)
         self.opened: dict[str, Any] = {}
         if open is None:
@@ -230,8 +231,8 @@ class Connection:
 
     @property
     def usable(self) -> bool:
-        """Tells whether this process can use it: it is open, was not made before a fork, and the engine has not closed it."""
-        return not self.closed and self._pid == os.getpid() and not self._inbox.ended()
+        """Tells whether this process can use it: it is open, was not made before a fork, and the engine has not gone."""
+        return not self.closed and self._pid == os.getpid() and self.welcome["id"] not in _gone_engines and not self._inbox.ended()
 
     def wake(self) -> None:
         """Ends the connection for a thread that waits on it, which closes it. Any thread may call this."""
@@ -424,6 +425,7 @@ class Connection:
             except errors.ShardfeedError as e:
                 return e
         self.close()
+        _gone_engines.add(self.welcome["id"])
         gone = EngineGone(f"{doing}: the engine (process {self.welcome['pid']}) has ended; {self._log()}")
         gone.log = self.welcome["log"]
         return gone
@@ -443,6 +445,9 @@ class Connection:
 
 
 _open_connections: weakref.WeakSet[Connection] = weakref.WeakSet()
+# Engines that have ended a connection and greeted nobody since. When one dies the kernel closes its sockets one after the other: what
+# is connected by another one need not fail too before the engine is replaced.
+_gone_engines: set[str] = set()
 _noted: set[str] = set()
 
 
