@@ -96,8 +96,8 @@ func open(o Options) (*Cache, error) {
 		c.end()
 		return nil, fmt.Errorf("cache %s: %w", o.Dir, err)
 	}
-	c.files = openFilesFor(openLimit())
-	c.files.root, c.files.create, c.files.drop, c.files.end = root, c.create, c.dropFile, c.end
+	most, long := boundFiles(openLimit())
+	c.files = openFiles{root: root, open: map[string]*handle{}, most: most, long: long, users: 1, create: c.create, drop: c.dropFile, end: c.end}
 	for range writers {
 		c.workers.Go(c.writer)
 	}

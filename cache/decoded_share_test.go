@@ -122,11 +122,11 @@ func TestLeasesMayStay(t *testing.T) {
 	}
 }
 
-// TestOpenFilesFor: most files are left to others, whatever the limit.
-func TestOpenFilesFor(t *testing.T) {
+// TestBoundFiles: most files are left to others, whatever the limit.
+func TestBoundFiles(t *testing.T) {
 	for limit, want := range map[int][2]int{0: {minFiles, minFiles}, 128: {32, 32}, 1024: {256, 256}, 4096: {256, 1024}, math.MaxInt32: {256, maxLong}} {
-		if s := openFilesFor(limit); s.most != want[0] || s.long != want[1] {
-			t.Errorf("of %d files %d stay open and %d are in use for long, want %d", limit, s.most, s.long, want)
+		if most, long := boundFiles(limit); most != want[0] || long != want[1] {
+			t.Errorf("of %d files %d stay open and %d are in use for long, want %d", limit, most, long, want)
 		}
 	}
 }

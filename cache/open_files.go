@@ -193,10 +193,10 @@ func (s *openFiles) closeIdle(atLeast time.Duration) {
 	}
 }
 
-// openFilesFor leaves most of the files that the process may have open to others.
-func openFilesFor(limit int) openFiles {
+// boundFiles leaves others most of the files that the process may have open.
+func boundFiles(limit int) (most, long int) {
 	part := max(minFiles, limit/4)
-	return openFiles{open: map[string]*handle{}, most: min(maxFiles, part), long: min(maxLong, part), users: 1}
+	return min(maxFiles, part), min(maxLong, part)
 }
 
 // mayStay says whether a file that is in use may be so for long.
