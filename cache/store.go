@@ -9,16 +9,20 @@ import (
 // A store is what Wrap returns. Closing it closes the inner store and leaves the cache open.
 type store struct {
 	shard.Store
-	shard.Remote // the inner store's
-	cache        *Cache
+	shard.Remote     // the inner store's
+	shard.TableStore // the inner store's
+	cache            *Cache
 }
 
-var _ shard.Identifier = (*store)(nil)
+var (
+	_ shard.Identifier = (*store)(nil)
+	_ shard.TableStore = (*store)(nil)
+)
 
 // Wrap returns a store that serves from the cache what it holds and fills it with what inner is
 // asked for. Opening a shard asks nothing of inner: a shard that is held needs no server.
 func (c *Cache) Wrap(inner shard.Store) shard.Store {
-	return &store{Store: inner, Remote: shard.RemoteOf(inner), cache: c}
+	return &store{Store: inner, Remote: shard.RemoteOf(inner), TableStore: shard.TablesOf(inner), cache: c}
 }
 
 // Open leaves the look at the shard to the first read that is not held.

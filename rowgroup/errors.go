@@ -77,7 +77,7 @@ func IsLoss(err error) bool {
 	if errors.As(err, &store) || errors.As(err, &limit) {
 		return false
 	}
-	for _, other := range []error{shard.ErrDenied, shard.ErrTransient, ErrEncrypted, errEncoding, errDivision, context.Canceled, context.DeadlineExceeded} {
+	for _, other := range []error{shard.ErrDenied, shard.ErrTransient, ErrEncrypted, parquet.ErrDeletes, errEncoding, errDivision, context.Canceled, context.DeadlineExceeded} {
 		if errors.Is(err, other) {
 			return false
 		}

@@ -120,6 +120,11 @@ func TestFooterErrors(t *testing.T) {
 		{"values over", chunk(func(c *format.ColumnChunk) { c.MetaData.NumValues = 6 }), "6 values in 5 rows", parquet.ErrFooter},
 		{"offset index outside", chunk(func(c *format.ColumnChunk) { c.OffsetIndexOffset, c.OffsetIndexLength = 1<<40, 10 }), "offset index at byte", parquet.ErrFooter},
 		{"no metadata", chunk(func(c *format.ColumnChunk) { c.MetaData = format.ColumnMetaData{} }), "physical type -1 in the chunk, 6", parquet.ErrFooter},
+		{"position deletes", change(func(m *format.FileMetaData) { m.Schema[1].FieldID = 2147483546 }), "Iceberg delete file", parquet.ErrDeletes},
+		{"positions", change(func(m *format.FileMetaData) { m.Schema[2].FieldID = 2147483545 }), "Iceberg delete file", parquet.ErrDeletes},
+		{"equality deletes", change(func(m *format.FileMetaData) {
+			m.KeyValueMetadata = append(m.KeyValueMetadata, format.KeyValue{Key: "delete-type", Value: "equality"})
+		}), "name its data files alone", parquet.ErrDeletes},
 		{"another file", chunk(func(c *format.ColumnChunk) { c.FilePath = "part-1.parquet" }), `column chunk 1: its data lies in another file, "part-1.parquet"`, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -3,6 +3,7 @@ package rowgroup
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"sync"
 
@@ -172,7 +173,11 @@ func (l *footerLoader) schema(x rawSchema) (*fileSchema, error) {
 }
 
 func footerError(s shard.Shard, err error) error {
-	return &Error{Op: "footer", URI: s.URI, RowGroup: -1, Page: -1, Err: err}
+	e := &Error{Op: "footer", URI: s.URI, RowGroup: -1, Page: -1, Err: err}
+	if errors.Is(err, parquet.ErrDeletes) {
+		e.Hint = "export the table to plain parquet, or name its data files alone"
+	}
+	return e
 }
 
 // readFooter reads and checks a shard's footer: one read of its end, a second when the footer is

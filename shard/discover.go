@@ -18,8 +18,8 @@ type DiscoverOptions struct {
 	// Strict refuses a directory that holds descriptions and checksums beside its parquet files,
 	// instead of leaving them out.
 	Strict bool
-	// Noted, if set, says what a user may want to know: that files of directories were left out,
-	// and that some were named twice. Each is said once.
+	// Noted, if set, reports once each that files of directories were left out, that some were
+	// named twice, and that some belong to a table.
 	Noted func(text string)
 }
 
@@ -30,6 +30,10 @@ type DiscoverOptions struct {
 // An address that names a directory stands for all files below it, except descriptions and
 // checksums (*.md, *.json, *.txt, *.crc) where all the others are parquet by their names. A file
 // that is named itself, or by a pattern, is never left out.
+//
+// A directory of a Delta, Iceberg, Hudi or Hive ACID table is an error, since its files also hold
+// rows that the table deleted or replaced. Files of a table that are named themselves, or by a
+// pattern, are read, and noted once.
 //
 // An address that starts with @ is a list file: one address a line; blank lines and lines that
 // start with # are skipped; relative paths start in the working directory, not beside the list. A
@@ -42,14 +46,18 @@ func Discover(ctx context.Context, store Store, addresses []string, o DiscoverOp
 	if len(addresses) == 0 {
 		return nil, fmt.Errorf("%w: no address was given", ErrBadURI)
 	}
-	f := finder{store: store, strict: o.Strict, found: make(map[string]Shard)}
+	f := finder{store: store, strict: o.Strict, found: make(map[string]Shard), tables: tables{store: TablesOf(store)}}
 	for i, address := range addresses {
 		f.source = int32(i)
 		if err := f.discover(ctx, address); err != nil {
 			return nil, err
 		}
 	}
-	f.note(o.Noted)
+	if o.Noted != nil {
+		if err := f.note(ctx, o.Noted); err != nil {
+			return nil, err
+		}
+	}
 	all := slices.Collect(maps.Values(f.found))
 	sortShards(all)
 	return all, nil
@@ -61,6 +69,8 @@ type finder struct {
 	strict bool
 	source int32            // number of the address under way
 	found  map[string]Shard // by identity
+	tables tables
+	named  map[string]string // a file of each directory whose files were named, themselves or by a pattern
 
 	left  []string          // files that were left out of directories
 	from  string            // the first of these directories
@@ -80,6 +90,9 @@ func (f *finder) discover(ctx context.Context, address string) error {
 	}
 	if len(shards) == 0 { // a store must not do this; a run without rows must not follow from it
 		return &Error{Op: "list", URI: address, Err: fmt.Errorf("%w: it names no shard", ErrNotExist)}
+	}
+	if err := f.checkTable(ctx, address, shards); err != nil {
+		return err
 	}
 	shards, left, err := leaveOut(address, shards)
 	if err != nil {
@@ -118,11 +131,8 @@ func (f *finder) add(s Shard) {
 	}
 }
 
-// note says what the list is not that its addresses are.
-func (f *finder) note(say func(text string)) {
-	if say == nil {
-		return
-	}
+// note reports how the list differs from its addresses, and that files of tables are read.
+func (f *finder) note(ctx context.Context, say func(text string)) error {
 	if n := len(f.left); n > 0 {
 		say(fmt.Sprintf("%s left out of %s, where the other files are parquet: %s", count(n, "file"), brief(Redact(f.from), longestAddress), few(f.left)))
 	}
@@ -130,6 +140,11 @@ func (f *finder) note(say func(text string)) {
 		first := slices.Min(slices.Collect(maps.Values(f.twice)))
 		say(fmt.Sprintf("%s named more than once and read once, such as %s", count(n, "file"), brief(Redact(first), longestAddress)))
 	}
+	table, err := f.tables.ofNamed(ctx, f.named)
+	if table.Format != "" {
+		say(table.note())
+	}
+	return err
 }
 
 // count says how many things there are, and that they are so many: "1 file is", "2 files are".

@@ -17,6 +17,7 @@ type Stores map[string]Store
 var (
 	_ Identifier = Stores(nil)
 	_ Remote     = Stores(nil)
+	_ TableStore = Stores(nil)
 	_ io.Closer  = Stores(nil)
 )
 
@@ -45,6 +46,24 @@ func (s Stores) Identity(uri string) string {
 		return normal(uri)
 	}
 	return Identity(store, uri)
+}
+
+// Above asks the store of the address's scheme.
+func (s Stores) Above(address string) []string {
+	store, err := s.find(address)
+	if err != nil {
+		return nil
+	}
+	return TablesOf(store).Above(address)
+}
+
+// TableAt asks the store of the directory's scheme.
+func (s Stores) TableAt(ctx context.Context, dir string) (Table, error) {
+	store, err := s.find(dir)
+	if err != nil {
+		return Table{}, &Error{Op: "list", URI: dir, Err: err}
+	}
+	return TablesOf(store).TableAt(ctx, dir)
 }
 
 // Parallel asks the store of the address's scheme.

@@ -26,6 +26,7 @@ type Element struct {
 	Children         int32
 	Scale, Precision int32
 	Logical          logical
+	field            int32 // field ID; 0 when there is none
 }
 
 // logical is a LogicalType. Its kind is the field number in the union; 0 means that there is none.
@@ -115,6 +116,9 @@ func ParseElements(b []byte) (all []Element, leaves int, err error) {
 	if err != nil {
 		return nil, 0, fmt.Errorf("%w: %w", ErrFooter, err)
 	}
+	if listsPositions(all) {
+		return nil, 0, ErrDeletes
+	}
 	return all, len(found), nil
 }
 
@@ -153,6 +157,8 @@ func (e *Element) read(r *thriftReader, id int16, typ byte) {
 		e.Scale = r.int32()
 	case id == 8:
 		e.Precision = r.int32()
+	case id == 9:
+		e.field = r.int32()
 	}
 }
 

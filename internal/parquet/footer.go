@@ -29,6 +29,7 @@ type Footer struct {
 	Rows      int64
 	Groups    []GroupMeta
 	Chunks    []ChunkMeta // of group 0, then of group 1, ...
+	deletes   bool        // it lists deleted rows
 }
 
 // A GroupMeta is what the footer says of one row group.
@@ -103,6 +104,8 @@ func ParseFooter(b []byte, end int64) (*Footer, error) {
 		return nil, err
 	case r.err != nil:
 		return nil, fmt.Errorf("%w: %w", ErrFooter, r.err)
+	case f.deletes || listsPositions(f.elements):
+		return nil, ErrDeletes
 	}
 	return f, f.check(end)
 }
@@ -122,6 +125,7 @@ func (f *Footer) readKeyValues(r *thriftReader) {
 		if string(key) == "ARROW:schema" {
 			f.Arrow = value
 		}
+		f.deletes = f.deletes || isDeleteType(key, value)
 	}
 }
 

@@ -73,6 +73,9 @@ const (
 // start with a dot, or with an underscore and hold no "=", and checksums and unfinished uploads
 // (*.crc, *._COPYING_).
 //
+// A directory that holds a table of a table format (Delta, Iceberg, Hudi, Hive ACID) is an error;
+// globs may match files of one.
+//
 // Partitions come from directories below the given one, or below the fixed part before the first
 // glob or brace.
 //
@@ -240,9 +243,16 @@ func (w *walk) file(path string, e Entry, base string) {
 }
 
 func (w *walk) descend(dir, base string) error {
-	entries, err := w.tree.ReadAll(w.ctx, dir, "", func(path string, _ bool) bool { return allVisible(path) })
+	watch := watchTable(dir)
+	entries, err := w.tree.ReadAll(w.ctx, dir, "", func(path string, isDir bool) bool {
+		watch.see(path, isDir)
+		return allVisible(path)
+	})
 	if err != nil {
 		return w.wrap(dir, err)
+	}
+	if watch.format != "" {
+		return shard.Table{Format: watch.format, Mark: w.tree.URI(watch.mark)}.Refuse(w.tree.URI(dir))
 	}
 	w.files(dir, base, entries)
 	return nil

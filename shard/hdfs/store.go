@@ -67,6 +67,29 @@ func (s *Store) List(ctx context.Context, pattern string) ([]shard.Shard, error)
 	return driver.Walk(ctx, &tree{store: s, prefix: prefix, list: driver.NewListing(s.options.Events.Listed)}, path, driver.WalksAtOnce)
 }
 
+// Above returns the directories around an address.
+func (s *Store) Above(address string) []string {
+	prefix, path, err := split(address)
+	if err != nil {
+		return nil
+	}
+	return driver.Above(prefix, path)
+}
+
+// TableAt reports the table whose root is a directory.
+func (s *Store) TableAt(ctx context.Context, dir string) (shard.Table, error) {
+	prefix, path, err := split(dir)
+	if err != nil {
+		return shard.Table{}, wrap("list", dir, err)
+	}
+	t := &tree{store: s, prefix: prefix, list: driver.NewListing(s.options.Events.Listed)}
+	table, err := driver.TableAt(ctx, t, path)
+	if err != nil {
+		return shard.Table{}, wrap("list", dir, err)
+	}
+	return table, nil
+}
+
 // Open opens one file at the size and version that sh carries. It sends no request, except for an
 // empty file: the first read looks at the file in any case.
 func (s *Store) Open(ctx context.Context, sh shard.Shard) (shard.Object, error) {

@@ -106,6 +106,14 @@ func (Store) Identity(uri string) string {
 	return filepath.Clean(path) // the working directory is gone: nothing relative will open either
 }
 
+// Above returns the directories around an address, by their absolute paths.
+func (s Store) Above(address string) []string { return driver.Above("", s.Identity(address)) }
+
+// TableAt reports the table whose root is a directory.
+func (Store) TableAt(ctx context.Context, dir string) (shard.Table, error) {
+	return driver.TableAt(ctx, tree{}, dir)
+}
+
 // locate returns the path of a file's address: as it stands when that exists, else decoded.
 func locate(uri string) (string, error) {
 	prefix, path, err := split(uri)

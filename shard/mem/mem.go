@@ -62,6 +62,18 @@ func (s *Store) List(ctx context.Context, pattern string) ([]shard.Shard, error)
 	return driver.Walk(ctx, s.tree(), name, 1)
 }
 
+// Above returns the directories around an address.
+func (*Store) Above(address string) []string {
+	_, name := shard.SplitScheme(address)
+	return driver.Above(prefix, name)
+}
+
+// TableAt reports the table whose root is a directory.
+func (s *Store) TableAt(ctx context.Context, dir string) (shard.Table, error) {
+	_, name := shard.SplitScheme(dir)
+	return driver.TableAt(ctx, s.tree(), name)
+}
+
 // Open opens one shard at the size and version that it was listed with.
 func (s *Store) Open(ctx context.Context, sh shard.Shard) (shard.Object, error) {
 	f, err := s.open(ctx, sh)

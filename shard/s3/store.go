@@ -71,6 +71,18 @@ func (s *Store) Identity(uri string) string {
 	return l.identity()
 }
 
+// Above returns the directories around an address, up to its bucket.
+func (s *Store) Above(address string) []string {
+	scheme, rest := shard.SplitScheme(address)
+	return driver.Above(scheme+"://", rest)
+}
+
+// TableAt reports the table whose root is a directory.
+func (s *Store) TableAt(ctx context.Context, dir string) (shard.Table, error) {
+	_, rest := shard.SplitScheme(dir)
+	return driver.TableAt(ctx, newTree(s, dir[:len(dir)-len(rest)]), rest)
+}
+
 // parallelReads keep the network busy: a connection to S3 carries some 60 to 90 MB/s.
 const parallelReads = 64
 

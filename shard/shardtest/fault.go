@@ -171,6 +171,14 @@ func (f *Faults) Open(ctx context.Context, s shard.Shard) (shard.Object, error) 
 // Identity passes on.
 func (f *Faults) Identity(uri string) string { return shard.Identity(f.store, uri) }
 
+// Above passes on.
+func (f *Faults) Above(address string) []string { return shard.TablesOf(f.store).Above(address) }
+
+// TableAt passes on.
+func (f *Faults) TableAt(ctx context.Context, dir string) (shard.Table, error) {
+	return shard.TablesOf(f.store).TableAt(ctx, dir)
+}
+
 type faultyObject struct {
 	inner  shard.Object
 	faults *Faults

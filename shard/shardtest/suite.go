@@ -61,6 +61,9 @@ func Run(t *testing.T, newFixture func(t *testing.T) Fixture) {
 	for _, c := range listCases {
 		t.Run("List/"+c.name, func(t *testing.T) { c.run(t, newFixture(t)) })
 	}
+	for _, c := range tableCases {
+		t.Run("Table/"+c.name, func(t *testing.T) { c.run(t, newFixture(t)) })
+	}
 }
 
 // content returns n bytes that depend on the seed and on their place.

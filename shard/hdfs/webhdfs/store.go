@@ -126,6 +126,29 @@ func (s *Store) List(ctx context.Context, pattern string) ([]shard.Shard, error)
 	return all, nil
 }
 
+// Above returns the directories around an address.
+func (s *Store) Above(address string) []string {
+	a, err := parse(address, s.options.Gateway)
+	if err != nil {
+		return nil
+	}
+	return driver.Above(a.prefix, clean(a.path))
+}
+
+// TableAt reports the table whose root is a directory.
+func (s *Store) TableAt(ctx context.Context, dir string) (shard.Table, error) {
+	a, c, err := s.cluster(dir)
+	if err != nil {
+		return shard.Table{}, wrap("list", dir, err)
+	}
+	t := &tree{cluster: c, prefix: a.prefix, listing: driver.NewListing(s.options.Listed)}
+	table, err := driver.TableAt(ctx, t, a.path)
+	if err != nil {
+		return shard.Table{}, wrap("list", dir, err)
+	}
+	return table, nil
+}
+
 // Open returns an object of a shard. The look at the shard is left to the first read.
 func (s *Store) Open(ctx context.Context, sh shard.Shard) (shard.Object, error) {
 	a, c, err := s.cluster(sh.URI)
