@@ -20,6 +20,7 @@
 # make test-full     make test and the long matrix: every file, thousands of corruptions, long Go tests, some fuzzing
 # make turbojpeg     builds libjpeg-turbo, which decodes JPEG, into bin/
 # make servers       installs what the tests of storage start: an S3 server, Hadoop's daemons, a Kerberos KDC
+# make chaos         jobs of training under faults, each row checked against the order; CHAOS=... are options, as in CHAOS='--jobs 1000'
 # make fuzz          every fuzz target for FUZZTIME each
 # make cross         the value matrix: shardfeed cat against what other writers' files hold
 #
@@ -31,6 +32,7 @@
 
 FUZZTIME ?= 30s
 CORRUPTIONS ?= 5000
+CHAOS ?= --jobs 30
 SEED ?= 1
 BENCH ?=
 PEERS ?=
@@ -48,7 +50,7 @@ PACKAGES = $$(($$(getconf _NPROCESSORS_ONLN) + 1))
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
-.PHONY: test-ray test-spark test-jax turbojpeg build test test-full check lint docs deploy dependencies release bench fuzz demo testdata cross test-go test-storage test-minio servers packages test-python test-package cross-build cross-quick corrupt bench-smoke bench-peers test-gpu bench-gpu test-builds
+.PHONY: chaos test-ray test-spark test-jax turbojpeg build test test-full check lint docs deploy dependencies release bench fuzz demo testdata cross test-go test-storage test-minio servers packages test-python test-package cross-build cross-quick corrupt bench-smoke bench-peers test-gpu bench-gpu test-builds
 
 # libjpeg-turbo beside the programs, which look for it there; replaced as a whole, as one may have it loaded. Where it cannot be built
 # images are decoded in Go and its tests skip; with CI=true only where what builds it cannot be fetched.
@@ -141,6 +143,10 @@ test-gpu: build
 packages:
 	@for requirements in testdata/requirements.txt python/requirements-test.txt python/requirements-types.txt; do tools/venv $$requirements >/dev/null; done
 
+# Jobs are drawn from their numbers: CHAOS='--job 17' runs one again. See python/tests/chaos.
+chaos: $(BUILD) servers
+	cd python && PYTHONPATH=src:tests PYTHONWARNINGS=ignore $$(../tools/venv requirements-test.txt)/bin/python -m chaos ../bin/shardfeed $(CHAOS)
+
 # Ray is on top of the environment of the other tests, which has torch.
 test-ray: $(BUILD)
 	cd python && SHARDFEED_TEST_BIN=../bin/shardfeed $$(../tools/venv requirements-ray.txt $$(../tools/venv requirements-test.txt))/bin/python -m pytest -q -rs -p no:cacheprovider --timeout 900 tests/test_ray.py tests/test_ray_elastic.py
@@ -166,6 +172,7 @@ test-full: test
 	$(MAKE) cross
 	$(MAKE) corrupt CORRUPTIONS=100000
 	cd python && SHARDFEED_TEST_BIN=../bin/shardfeed $$(../tools/venv requirements-test.txt)/bin/python -m pytest -q -m long --timeout 1800
+	$(MAKE) BUILD= chaos
 	$(MAKE) bench-smoke
 	$(MAKE) fuzz FUZZTIME=20s
 

@@ -1,0 +1,17 @@
+"""Whole training jobs under faults, with every row checked against the order.
+
+Ranks, engines, servers, disks and cache files fail while a job runs.
+
+`python -m chaos --jobs 30` runs jobs of random kinds, and `--job N` runs one again: a job is drawn
+from its number.
+
+    scenario.py   what a job reads, on how many ranks, and which faults it meets
+    tables.py     the data, whose columns all follow from a row's id
+    stores.py     a local directory, an S3 server, HDFS; they can be stopped and started
+    trainer.py    one rank: reads, checks the values of its rows, and notes the rows and the state
+    attempt.py    the ranks that run at the same time, between one resume and the next
+    faults.py     what happens to them meanwhile
+    verify.py     the rows that were noted, against the order
+    leftovers.py  memory, and what a job leaves behind
+    job.py        one job from its first attempt to its verdict
+"""

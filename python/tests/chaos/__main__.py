@@ -1,0 +1,111 @@
+"""python -m chaos: jobs under faults, and what they showed."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import sys
+import tempfile
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from chaos import job, stores, tables
+from chaos.scenario import STORES, STREAMS, draw
+
+
+def main() -> int:
+    given = arguments()
+    os.environ["SHARDFEED_BIN"] = str(Path(given.program).absolute())
+    root = Path(tempfile.mkdtemp(prefix="chaos-"))
+    os.environ.update({"SHARDFEED_RUNTIME_DIR": str(root / "run"), "XDG_CACHE_HOME": str(root / "home"), "SHARDFEED_GRACE": "1s"})
+    os.environ["SHARDFEED_JOB"] = f"chaos {os.getpid()}"
+    local = root / "data"
+    tables.make(local)
+    numbers = [given.job] if given.job is not None else range(given.first, given.first + given.jobs)
+    verdicts = []
+    with contextlib.ExitStack() as stack:
+        shared, found = servers(stack, local, root, tuple(given.store))
+
+        def run(number: int) -> job.Verdict:
+            scenario = draw(number, found, tuple(given.stream))
+            directory = root / f"job-{number}"
+            with contextlib.ExitStack() as own:
+                store = shared.get(scenario.store) or own.enter_context(contextlib.closing(stores.S3(local, root / f"s3-{number}")))
+                return job.run(scenario, store, local, directory)
+
+        with ThreadPoolExecutor(given.at_once) as pool:
+            for verdict in pool.map(run, numbers):
+                report(verdict, root)
+                verdicts.append(verdict)
+                if given.results:
+                    with Path(given.results).open("a") as file:
+                        file.write(json.dumps(vars(verdict), default=lambda it: it.as_dict()) + "\n")
+    return summary(verdicts, root)
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="chaos", description="Whole jobs under faults; every row is checked against the order.")
+    parser.add_argument("program", help="the engine, such as bin/shardfeed")
+    parser.add_argument("--jobs", type=int, default=30, help="how many (default %(default)s)")
+    parser.add_argument("--first", type=int, default=1, help="the number of the first (default %(default)s)")
+    parser.add_argument("--job", type=int, help="run this job alone")
+    parser.add_argument("--at-once", type=int, default=2, help="how many run at the same time (default %(default)s)")
+    parser.add_argument("--store", nargs="+", choices=STORES, default=STORES, help="where the data is (default all)")
+    parser.add_argument("--stream", nargs="+", choices=STREAMS, default=STREAMS, help="what is read (default all)")
+    parser.add_argument("--results", help="append a line of JSON for each job to this file")
+    return parser.parse_args()
+
+
+def servers(
+    stack: contextlib.ExitStack, local: Path, root: Path, wanted: tuple[str, ...]
+) -> tuple[dict[str, stores.Store], tuple[str, ...]]:
+    """The stores that all jobs share, and the names of all that are installed."""
+    shared: dict[str, stores.Store] = {"local": stores.Local(local)}
+    found = []
+    for name in wanted:
+        try:
+            if name == "hdfs":
+                (root / "hdfs").mkdir()
+                shared[name] = stack.enter_context(stores.hdfs(local, root / "hdfs"))
+            if name == "s3":
+                stores.servers.program("versitygw")
+            found.append(name)
+        except pytest.skip.Exception as missing:
+            print(f"chaos: no jobs on {name}: {missing}", file=sys.stderr)
+    return shared, tuple(found)
+
+
+def report(verdict: job.Verdict, root: Path) -> None:
+    scenario = verdict.scenario
+    how = "FAILED" if verdict.complaints else "ok"
+    print(
+        f"job {scenario.number}: {scenario.describe()}: {verdict.attempts} attempts, {verdict.rows:,} rows, {verdict.seconds:.0f} s: {how}"
+    )
+    for complaint in verdict.complaints[:6]:
+        print(f"    {complaint}")
+    if verdict.complaints:
+        print(f"    {root / f'job-{scenario.number}'}; again: --job {scenario.number}")
+    else:
+        job.clear(root / f"job-{scenario.number}")
+    sys.stdout.flush()
+
+
+def summary(verdicts: list[job.Verdict], root: Path) -> int:
+    happened = Counter(fault for verdict in verdicts for fault in verdict.faults)
+    for kind, count in sorted(happened.items()):
+        print(f"{count:6} x {kind}")
+    failed = [verdict.scenario.number for verdict in verdicts if verdict.complaints]
+    rows = sum(verdict.rows for verdict in verdicts)
+    peak = max((verdict.peak for verdict in verdicts), default=0)
+    print(f"{len(verdicts)} jobs, {happened.total()} faults, {rows:,} rows, at most {peak:.0%} of the memory that is allowed")
+    print(f"{len(failed)} failed{': ' if failed else ''}{', '.join(map(str, failed))}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

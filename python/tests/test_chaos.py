@@ -1,0 +1,83 @@
+"""The driver of jobs under faults: one short job, and traces that are wrong in every way."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from chaos import job, stores, tables, verify
+from chaos.attempt import Attempt
+from chaos.scenario import Fault, Scenario, draw
+
+START = {"kind": "start", "epoch": 0, "position": 0}
+END = {"kind": "end of epoch"}
+EPOCHS = [[7, 3, 5, 1, 2, 6, 4, 0]]
+
+
+def scenario(*faults: Fault, worlds: tuple[int, ...] = (2, 1), tail: str = "pad", batch_size: int = 2, epochs: int = 1) -> Scenario:
+    timing = {"pause": 0.005, "between": 0.0, "save_every": 5}
+    kinds = {"stream": "plain", "store": "local", "tail": tail}
+    return Scenario(
+        1, worlds=worlds, batch_size=batch_size, seed=7, epochs=epochs, decoded=True, small_disk=False, faults=(faults,), **timing, **kinds
+    )  # type: ignore[arg-type]
+
+
+def batch(*rows: int) -> dict[str, object]:
+    return {"kind": "batch", "rows": list(rows)}
+
+
+RIGHT = [[START, batch(7, 5), batch(2, 6), END], [START, batch(3, 1), batch(4, 0), END]]
+
+
+@pytest.mark.parametrize(
+    ("traces", "words"),
+    [
+        (RIGHT, ""),
+        ([[START, batch(7, 5)], [START, batch(3, 1), batch(4, 0)]], ""),  # a rank that was killed
+        ([[START, batch(7, 5), batch(2, 7), END], RIGHT[1]], "not next: [7]"),
+        ([[START, batch(7, 5), batch(2), END], RIGHT[1]], "3 rows of 4"),
+        ([[START, batch(5, 7), batch(2, 6), END], RIGHT[1]], "another order"),
+        ([[START, batch(7, 5), END], [START, batch(3, 1), END]], "ends at row 4 of 8"),
+        ([[START, batch(7, 5), END], RIGHT[1]], "not next"),
+        ([[{**START, "position": 4}, batch(7, 5)], RIGHT[1]], "different places"),
+    ],
+)
+def test_traces_are_held_against_the_order(tmp_path: Path, traces: list[list[dict[str, object]]], words: str) -> None:
+    attempt = Attempt(scenario(), 0, tmp_path, stores.Local(tmp_path), {}, None)
+    for rank, lines in enumerate(traces):
+        attempt.trace(rank).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    complaints = list(verify.check(attempt, EPOCHS))
+    assert (words in complaints[0]) if words else not complaints, complaints
+
+
+def test_an_order_that_lacks_a_row_is_noticed() -> None:
+    rows = list(range(tables.ROWS["rows"]))
+    assert not list(verify.check_order(scenario(), [rows]))
+    assert list(verify.check_order(scenario(), [rows[:-1]]))
+    assert list(verify.check_order(scenario(), [[*rows[:-1], 0]]))
+
+
+def test_numbers_draw_the_same_jobs() -> None:
+    assert draw(17) == draw(17)
+    assert {draw(n).stream for n in range(200)} == {
+        "plain",
+        "ordered",
+        "filtered",
+        "packed",
+        "mixed",
+        "images",
+        "map",
+        "threads",
+        "workers",
+    }
+
+
+def test_a_job_under_faults(runtime: Path, tmp_path: Path) -> None:
+    tables.make(tmp_path / "data")
+    faults = (Fault("stop engine", 0.0, 1), Fault("kill rank and engine", 0.1, 2))
+    local = tmp_path / "data"
+    verdict = job.run(scenario(*faults, batch_size=32), stores.Local(local), local, runtime.parent / f"chaos-{os.getpid()}")
+    assert not verdict.complaints
+    assert verdict.attempts == 2 and verdict.faults[:2] == ["stop engine", "kill rank and engine"] and verdict.rows >= tables.ROWS["rows"]
