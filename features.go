@@ -63,7 +63,7 @@ func (s Stack) bind(p *option.List, name string) loader.Stack {
 	field := fmt.Sprintf("Stack[%q]", name)
 	var err error
 	if s.DType != "" {
-		if out.Type, err = loader.ParseType(s.DType); err != nil {
+		if out.Type, err = loader.ParseNumberType(s.DType); err != nil {
 			p.Add(field, "dtype %v", err)
 		}
 	}

@@ -28,7 +28,7 @@ func TestSpecFeatures(t *testing.T) {
 	}
 	f.Stack[0].Null = nil
 	want := loader.Features{
-		Cast: map[string]column.Type{"label": column.TypeBFloat16}, Hash: map[string]int64{"user": 5}, Scale: map[string]loader.Scale{"price": {Mean: 1.5, Deviation: 2}},
+		Cast: map[string]loader.DType{"label": {Type: column.TypeBFloat16}}, Hash: map[string]int64{"user": 5}, Scale: map[string]loader.Scale{"price": {Mean: 1.5, Deviation: 2}},
 		Stack: []loader.Stack{{Name: "x", Columns: []string{"b"}, Type: column.TypeFloat64, Keep: []string{"*"}}, {Name: "y", Columns: []string{"a", "num_*"}}},
 	}
 	if !reflect.DeepEqual(f, want) {
@@ -49,11 +49,12 @@ func TestSpecFeaturesRefused(t *testing.T) {
 		Addresses: []string{"a"}, Cast: map[string]string{"label": "int33"}, Hash: map[string]int64{"user": 0}, Scale: map[string][]float64{"p": {1}},
 		Stack: map[string]Stack{"x": {DType: "f4"}},
 	}
-	const types = "float32, float16, bfloat16, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64 or bool"
+	const numbers = "float32, float16, bfloat16, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64"
+	const types = numbers + ", bool, datetime64[ms], datetime64[us] or datetime64[ns]"
 	want := []string{
 		`cast["label"] must be ` + types + `, got "int33"`,
 		`scale["p"] must be a mean and a deviation, got 1 number`,
-		`stack["x"] dtype must be ` + types + `, got "f4"`,
+		`stack["x"] dtype must be ` + numbers + ` or bool, got "f4"`,
 		`hash["user"] must be at least 1 bucket, got 0`,
 		`stack["x"] must name at least one column`,
 	}

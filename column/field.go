@@ -34,7 +34,7 @@ const (
 	TypeDate                    // Fixed 4: days since 1970-01-01
 	TypeTime                    // Fixed 8: Unit since midnight
 	TypeTimestamp               // Fixed 8: Unit since 1970-01-01T00:00:00
-	TypeInt96                   // Fixed 12: nanoseconds of the day (8 bytes), Julian day (4 bytes), as stored
+	TypeInt96                   // Fixed 12: nanoseconds of the day (8 bytes), Julian day (4 bytes), as stored; batches have timestamps
 	TypeInterval                // Fixed 12: months, days, milliseconds, three uint32, as stored
 	TypeUUID                    // Fixed 16
 	TypeFixedBinary             // Fixed Width
@@ -78,7 +78,7 @@ type Field struct {
 	// Made marks a column whose values the reader makes, as row ids, and no shard holds.
 	Made bool
 
-	// Joined marks a column of which the batch wants no rows: the items of all its lists are one array,
+	// Joined marks a column that has no rows in the batch: the items of all its lists are one array,
 	// and its values are all the same number.
 	Joined bool
 

@@ -21,11 +21,12 @@ import (
 // column and the value. Integers become floats, and wide floats narrow ones, by rounding to the
 // nearest; floats become integers by truncation, as torch does both.
 type Features struct {
-	// Cast is the new type: an integer, a bool or a float, bfloat16 included.
-	Cast map[string]column.Type
+	// Cast is the new type: an integer, a bool, a float, bfloat16 included, or the unit of a
+	// timestamp, which dates and timestamps may become.
+	Cast map[string]DType
 
-	// Hash gives a value the number of its bucket, of so many: the hash that package rule describes,
-	// with salt 0, modulo the buckets. It is an int64 unless Cast says otherwise. Texts and binary
+	// Hash gives a value the number of its bucket: the hash that package rule describes, with salt 0,
+	// modulo the buckets. It is an int64 unless Cast says otherwise. Texts and binary
 	// values can be hashed too.
 	Hash map[string]int64
 
@@ -56,24 +57,56 @@ type Stack struct {
 	Keep []string // names and patterns of columns that stay in the batch too
 }
 
-// types are those of casts by their names, of which torch's and numpy's come first.
-var types = map[string]column.Type{
-	"bool": column.TypeBool, "int8": column.TypeInt8, "int16": column.TypeInt16, "int32": column.TypeInt32, "int64": column.TypeInt64,
-	"uint8": column.TypeUint8, "uint16": column.TypeUint16, "uint32": column.TypeUint32, "uint64": column.TypeUint64,
-	"float16": column.TypeFloat16, "bfloat16": column.TypeBFloat16, "float32": column.TypeFloat32, "float64": column.TypeFloat64,
+// A DType is the type of a cast.
+type DType struct {
+	column.Type
+	Unit column.Unit // of TypeTimestamp
 }
 
-// typeNames are the names that ParseType takes, the most wanted first.
-var typeNames = []string{
-	"float32", "float16", "bfloat16", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool",
+type namedDType struct {
+	name string
+	DType
+}
+
+// dtypes are the types of casts by their names, which are torch's and numpy's, the most wanted
+// first, and timestamps last.
+var dtypes = []namedDType{
+	{"float32", DType{Type: column.TypeFloat32}},
+	{"float16", DType{Type: column.TypeFloat16}},
+	{"bfloat16", DType{Type: column.TypeBFloat16}},
+	{"float64", DType{Type: column.TypeFloat64}},
+	{"int8", DType{Type: column.TypeInt8}},
+	{"int16", DType{Type: column.TypeInt16}},
+	{"int32", DType{Type: column.TypeInt32}},
+	{"int64", DType{Type: column.TypeInt64}},
+	{"uint8", DType{Type: column.TypeUint8}},
+	{"uint16", DType{Type: column.TypeUint16}},
+	{"uint32", DType{Type: column.TypeUint32}},
+	{"uint64", DType{Type: column.TypeUint64}},
+	{"bool", DType{Type: column.TypeBool}},
+	{"datetime64[ms]", DType{column.TypeTimestamp, column.Milli}},
+	{"datetime64[us]", DType{column.TypeTimestamp, column.Micro}},
+	{"datetime64[ns]", DType{column.TypeTimestamp, column.Nano}},
 }
 
 // ParseType is the type of a cast by its name.
-func ParseType(name string) (column.Type, error) {
-	if t, ok := types[name]; ok {
-		return t, nil
+func ParseType(name string) (DType, error) { return parseType(name, len(dtypes)) }
+
+// ParseNumberType is the type of a matrix by its name.
+func ParseNumberType(name string) (column.Type, error) {
+	t, err := parseType(name, slices.IndexFunc(dtypes, func(t namedDType) bool { return t.Type == column.TypeTimestamp }))
+	return t.Type, err
+}
+
+// parseType finds a name among the first n of dtypes.
+func parseType(name string, n int) (DType, error) {
+	names := make([]string, n)
+	for i, t := range dtypes[:n] {
+		if names[i] = t.name; name == t.name {
+			return t.DType, nil
+		}
 	}
-	return column.TypeNone, fmt.Errorf("must be %s or %s, got %q", strings.Join(typeNames[:len(typeNames)-1], ", "), typeNames[len(typeNames)-1], name)
+	return DType{}, fmt.Errorf("must be %s or %s, got %q", strings.Join(names[:n-1], ", "), names[n-1], name)
 }
 
 // isPattern reports whether a name of Features may stand for several columns.
@@ -118,6 +151,9 @@ func (s Stack) validate(p *option.List, seen map[string]bool) {
 		p.Add(field, "must not be there twice")
 	}
 	seen[s.Name] = true
+	if s.Type == column.TypeTimestamp {
+		p.Add(field, "must have a dtype that is a number's, got %v", s.Type)
+	}
 	if len(s.Columns) == 0 {
 		p.Add(field, "must name at least one column")
 	}

@@ -28,7 +28,7 @@ type binder struct {
 	fills    []Fill
 	problems option.List
 
-	casts   map[int]choice[column.Type] // by column
+	casts   map[int]choice[DType] // by column
 	hashes  map[int]choice[int64]
 	scales  map[int]choice[Scale]
 	stacked []string // by column: the matrix that it is in
@@ -66,7 +66,7 @@ func (b *binder) castOf(i int, to column.Type) (c rowgroup.Cast, any bool) {
 	scale, scales := b.scales[i]
 	c.To = to
 	if to == column.TypeNone {
-		c.To = cast.value
+		c.To, c.Unit = cast.value.Type, cast.value.Unit
 	}
 	if hashes {
 		c.Buckets = uint64(hash.value)
@@ -114,7 +114,7 @@ func (b *binder) shape(matrices []*rowgroup.Matrix) *Shape {
 			continue
 		}
 		if all := b.images[i]; all != nil {
-			s.add(shapeOf(i, f, all))
+			s.add(shapeOf(i, rowgroup.Timestamps(f), all))
 			continue
 		}
 		out := shapeColumn{source: i}
@@ -130,7 +130,7 @@ func (b *binder) shape(matrices []*rowgroup.Matrix) *Shape {
 			}
 			f, out.cast = to, caster
 		}
-		s.add(f, out)
+		s.add(rowgroup.Timestamps(f), out)
 	}
 	for _, m := range matrices {
 		if slices.ContainsFunc(s.schema.Fields, func(f *column.Field) bool { return f.Name == m.Field.Name }) {

@@ -31,12 +31,12 @@ func TestFeaturesShape(t *testing.T) {
 		want string // changed and added fields; - marks a field that left
 	}{
 		{"nothing", Options{}, ""},
-		{"cast", Options{Features: Features{Cast: map[string]column.Type{"id": column.TypeInt32, "ids": column.TypeInt64}}}, "id int32, ids list<int64>"},
-		{"pattern", Options{Features: Features{Cast: map[string]column.Type{"num_*": column.TypeBFloat16, "num_b": column.TypeFloat32}}}, "num_a bfloat16, num_b float"},
+		{"cast", Options{Features: Features{Cast: map[string]DType{"id": {Type: column.TypeInt32}, "ids": {Type: column.TypeInt64}}}}, "id int32, ids list<int64>"},
+		{"pattern", Options{Features: Features{Cast: map[string]DType{"num_*": {Type: column.TypeBFloat16}, "num_b": {Type: column.TypeFloat32}}}}, "num_a bfloat16, num_b float"},
 		{"slash", Options{Features: Features{Hash: map[string]int64{"a*": 5}}}, "a/b int64"},
-		{"hash", Options{Features: Features{Hash: map[string]int64{"word": 9, "ids": 7}, Cast: map[string]column.Type{"word": column.TypeInt32}}}, "word int32, ids list<int64>"},
+		{"hash", Options{Features: Features{Hash: map[string]int64{"word": 9, "ids": 7}, Cast: map[string]DType{"word": {Type: column.TypeInt32}}}}, "word int32, ids list<int64>"},
 		{"scale", Options{Features: Features{Scale: map[string]Scale{"price": {0, 1}, "num_a": {0, 1}}}}, "num_a float"},
-		{"scale to", Options{Features: Features{Scale: scale, Cast: map[string]column.Type{"price": column.TypeFloat16}}}, "price float16"},
+		{"scale to", Options{Features: Features{Scale: scale, Cast: map[string]DType{"price": {Type: column.TypeFloat16}}}}, "price float16"},
 		{
 			"stack",
 			Options{Features: Features{Stack: []Stack{{Name: "x", Columns: []string{"price", "num_*"}}}, Scale: scale}},
@@ -108,29 +108,29 @@ func TestFeaturesRefused(t *testing.T) {
 		o    Options
 		want string
 	}{
-		{"no such column", Options{Features: Features{Cast: map[string]column.Type{"nope": column.TypeInt32}}}, `Cast["nope"] cannot be: no such column is read`},
+		{"no such column", Options{Features: Features{Cast: map[string]DType{"nope": {Type: column.TypeInt32}}}}, `Cast["nope"] cannot be: no such column is read`},
 		{"no match", Options{Features: stack("n?pe*")}, `Stack["x"] cannot have "n?pe*": no column that is read matches it`},
-		{"text", Options{Features: Features{Cast: map[string]column.Type{"word": column.TypeInt32}}}, `Cast["word"] cannot be of column "word": it is string, which is not a number`},
+		{"text", Options{Features: Features{Cast: map[string]DType{"word": {Type: column.TypeInt32}}}}, `Cast["word"] cannot be of column "word": it is string, which is not a number`},
 		{"texts in lists", Options{Features: Features{Hash: map[string]int64{"words": 4}}}, `Hash["words"] cannot be of column "words": it is list<string>; of lists only those of fixed-width values are changed`},
 		{"scale of text", Options{Features: Features{Scale: map[string]Scale{"word": {0, 1}}}}, `Scale["word"] cannot be of column "word": it is string, which is not a number`},
 		{"two patterns", Options{Features: Features{Hash: map[string]int64{"num_*": 4, "*_a": 5}}}, `Hash["num_*"] matches column "num_a", and so does "*_a"; name the column`},
-		{"scaled integer", Options{Features: Features{Scale: map[string]Scale{"price": {0, 1}}, Cast: map[string]column.Type{"price": column.TypeInt8}}}, `Scale["price"] cannot be of column "price": scaled values are floats, not int8`},
-		{"small type", Options{Features: Features{Hash: map[string]int64{"word": 300}, Cast: map[string]column.Type{"word": column.TypeUint8}}}, `Hash["word"] cannot be of column "word": uint8 does not hold 300 buckets`},
+		{"scaled integer", Options{Features: Features{Scale: map[string]Scale{"price": {0, 1}}, Cast: map[string]DType{"price": {Type: column.TypeInt8}}}}, `Scale["price"] cannot be of column "price": scaled values are floats, not int8`},
+		{"small type", Options{Features: Features{Hash: map[string]int64{"word": 300}, Cast: map[string]DType{"word": {Type: column.TypeUint8}}}}, `Hash["word"] cannot be of column "word": uint8 does not hold 300 buckets`},
 		{"stacked text", Options{Features: stack("word")}, `Stack["x"] cannot have column "word": it is string; give its hash or its vocabulary`},
 		{"hash in floats", Options{Features: Features{Stack: stack("word").Stack, Hash: map[string]int64{"word": 3}}}, `Stack["x"] cannot have column "word": a hash is an integer, not float`},
 		{"ragged", Options{Features: stack("ids")}, `Stack["x"] cannot have column "ids": it is list<int32>; of lists only those of one size, of numbers, have a feature for each item`},
 		{"kept stranger", Options{Features: Features{Stack: []Stack{{Name: "x", Columns: []string{"id"}, Keep: []string{"price"}}}}}, `Stack["x"] keeps column "price", which is not in it`},
 		{"taken name", Options{Features: Features{Stack: []Stack{{Name: "word", Columns: []string{"id"}}}}}, `Stack["word"] must have another name: the batch has a column "word" already`},
-		{"cast of a member", Options{Features: Features{Stack: stack("id").Stack, Cast: map[string]column.Type{"id": column.TypeInt8}}}, `Cast["id"] names a column of Stack "x", whose type is that of all its columns; leave it out, or keep the column`},
+		{"cast of a member", Options{Features: Features{Stack: stack("id").Stack, Cast: map[string]DType{"id": {Type: column.TypeInt8}}}}, `Cast["id"] names a column of Stack "x", whose type is that of all its columns; leave it out, or keep the column`},
 		{"null that does not fit", Options{Features: Features{Stack: []Stack{{Name: "x", Columns: []string{"id"}, Type: column.TypeInt8, Null: 300}}}}, `Stack["x"] cannot have column "id": what stands in place of nulls: items are int8, which does not hold 300 exactly (int)`},
 		{"made columns have no pattern", Options{Features: stack("_r*")}, `Stack["x"] cannot have "_r*": no column that is read matches it`},
 		{
 			"all at once",
-			Options{Features: Features{Cast: map[string]column.Type{"nope": column.TypeInt32, "word": column.TypeInt8}, Stack: stack("ids").Stack}},
+			Options{Features: Features{Cast: map[string]DType{"nope": {Type: column.TypeInt32}, "word": {Type: column.TypeInt8}}, Stack: stack("ids").Stack}},
 			"Cast[\"nope\"] cannot be: no such column is read\nStack[\"x\"] cannot have column \"ids\": it is list<int32>; of lists only those of one size, of numbers, have a feature for each item\n" +
 				`Cast["word"] cannot be of column "word": it is string, which is not a number`,
 		},
-		{"made column", Options{Features: Features{Cast: map[string]column.Type{"_row": column.TypeInt32}}}, `Cast["_row"] cannot be of column "_row", which is made and in no shard`},
+		{"made column", Options{Features: Features{Cast: map[string]DType{"_row": {Type: column.TypeInt32}}}}, `Cast["_row"] cannot be of column "_row", which is made and in no shard`},
 		{"padded", Options{Features: stack("id"), Pad: []Padding{{Column: "x"}}}, `loader: pad "x": it is list<float>[1]; only ragged lists are padded`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -149,7 +149,7 @@ func TestFeaturesOfPacked(t *testing.T) {
 	lengths := listed(rowgroup.LengthsColumn, 0, int32s("element"))
 	lengths.Made = true
 	s := &column.Schema{Fields: []*column.Field{listed("ids", 8, int32s("element")), lengths}}
-	o := Options{Features: Features{Cast: map[string]column.Type{"*": column.TypeInt64}}, Packed: Packed{With: []string{DocIDs}, Labels: LabelsSame}}
+	o := Options{Features: Features{Cast: map[string]DType{"*": {Type: column.TypeInt64}}}, Packed: Packed{With: []string{DocIDs}, Labels: LabelsSame}}
 	if err := o.Check(s); err != nil {
 		t.Error(err)
 	}
@@ -169,8 +169,8 @@ func TestFeaturesValidate(t *testing.T) {
 		{Features{Scale: map[string]Scale{"a": {0, 0}}}, `Scale["a"] must have a deviation above 0, got 0`},
 		{Features{Scale: map[string]Scale{"a": {0, math.NaN()}}}, `Scale["a"] must have a deviation above 0, got NaN`},
 		{Features{Scale: map[string]Scale{"a": {math.Inf(1), 1}}}, `Scale["a"] must have a finite mean, got +Inf`},
-		{Features{Cast: map[string]column.Type{"": column.TypeInt8}}, `Cast[""] must name columns, got an empty name`},
-		{Features{Cast: map[string]column.Type{"[a": column.TypeInt8}}, `Cast["[a"] must be a name or a pattern with *, ? and [ab], got "[a"`},
+		{Features{Cast: map[string]DType{"": {Type: column.TypeInt8}}}, `Cast[""] must name columns, got an empty name`},
+		{Features{Cast: map[string]DType{"[a": {Type: column.TypeInt8}}}, `Cast["[a"] must be a name or a pattern with *, ? and [ab], got "[a"`},
 		{Features{Stack: []Stack{{Name: "x"}}}, `Stack["x"] must name at least one column`},
 		{Features{Stack: []Stack{{Columns: []string{"a"}}}}, `Stack[""] must have a name, which is that of the matrix in the batch`},
 		{Features{Stack: []Stack{{Name: "x", Columns: []string{"a"}}, {Name: "x", Columns: []string{"b"}}}}, `Stack["x"] must not be there twice`},
@@ -190,7 +190,7 @@ func TestFeaturesOfShop(t *testing.T) {
 	made := newShop(t, ds, Options{
 		BatchSize: 300, NaN: true, Epochs: 2, Workers: 2,
 		Features: Features{
-			Cast: map[string]column.Type{"token_ids": column.TypeInt64}, Hash: map[string]int64{"title": 1000}, Scale: map[string]Scale{"price": {100, 50}},
+			Cast: map[string]DType{"token_ids": {Type: column.TypeInt64}}, Hash: map[string]int64{"title": 1000}, Scale: map[string]Scale{"price": {100, 50}},
 			Stack: []Stack{{Name: "x", Columns: []string{"price", "source"}, Keep: []string{"p*", "source"}}, {Name: "n", Columns: []string{"title", "_row"}, Type: column.TypeInt64}},
 		},
 		Pad: []Padding{{Column: "token_ids", Value: -1}},
@@ -256,8 +256,8 @@ func TestFeaturesWider(t *testing.T) {
 		f     Features
 		wider int64 // bytes a row
 	}{
-		{"longer tokens", Features{Cast: map[string]column.Type{"token_ids": column.TypeInt64}}, 4 * mean},
-		{"shorter tokens", Features{Cast: map[string]column.Type{"token_ids": column.TypeInt8}}, 0},
+		{"longer tokens", Features{Cast: map[string]DType{"token_ids": {Type: column.TypeInt64}}}, 4 * mean},
+		{"shorter tokens", Features{Cast: map[string]DType{"token_ids": {Type: column.TypeInt8}}}, 0},
 		{"narrow matrix", Features{Stack: []Stack{{Name: "x", Columns: []string{"price"}}}}, 0},
 		{"kept column", Features{Stack: []Stack{{Name: "x", Columns: []string{"price"}, Keep: []string{"*"}}}}, 4},
 		{"two matrices", Features{Stack: []Stack{{Name: "x", Columns: []string{"price"}, Type: column.TypeFloat64}, {Name: "y", Columns: []string{"price"}, Type: column.TypeInt16}}}, 2},

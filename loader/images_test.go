@@ -96,7 +96,7 @@ func TestImagesRefused(t *testing.T) {
 			"stack", with(Options{Features: Features{Hash: map[string]int64{"other": 3}, Stack: []Stack{{Name: "x", Columns: []string{"other"}, Type: column.TypeInt64}}}}, "other"),
 			`Images["other"] contradicts Hash, which has the column too; leave one of the two out` + "\n" + `Images["other"] contradicts Stack, which has the column too; leave one of the two out`,
 		},
-		{"cast", with(Options{Features: Features{Cast: map[string]column.Type{"other": column.TypeInt8}}}, "other"), `Images["other"] contradicts Cast, which has the column too; leave one of the two out`},
+		{"cast", with(Options{Features: Features{Cast: map[string]DType{"other": {Type: column.TypeInt8}}}}, "other"), `Images["other"] contradicts Cast, which has the column too; leave one of the two out`},
 		{"fill", with(Options{Fill: []Fill{{"other", ""}}}, "other"), `Images["other"] contradicts Fill, which has the column too; leave one of the two out`},
 		{"pad", with(Options{Pad: []Padding{{Column: "other"}}}, "other"), `loader: pad "other": it is list<list<list<uint8>[224]>[224]>[3]; only ragged lists are padded`},
 	} {

@@ -1,6 +1,8 @@
 package loader
 
 import (
+	"slices"
+
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/images"
 	"github.com/shardfeed/shardfeed/rowgroup"
@@ -48,6 +50,19 @@ func (f Features) bind(s *column.Schema, nan bool, fills []Fill, all map[string]
 
 // Schema is the columns of batches.
 func (s *Shape) Schema() *column.Schema { return s.schema }
+
+// AsStored is the shape with timestamps that are stored as INT96 as they are stored, where nothing
+// changes them: for readers that know all of their years.
+func (s *Shape) AsStored() *Shape {
+	stored := *s
+	stored.schema = &column.Schema{Fields: slices.Clone(s.schema.Fields)}
+	for i, c := range s.columns {
+		if c.matrix == nil && c.cast == nil && c.images == nil {
+			stored.schema.Fields[i] = s.data.Fields[c.source]
+		}
+	}
+	return &stored
+}
 
 // fixed is how many columns of fixed values are gathered one by one.
 func (s *Shape) fixed() (n int) {

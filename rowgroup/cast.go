@@ -13,7 +13,10 @@ import (
 // A Cast says what becomes of the values of a column, or of the items of its lists.
 type Cast struct {
 	// To is a float of any width, bfloat16 included, or an integer; or a bool, which holds 0 and 1.
-	To column.Type
+	// Dates and timestamps may become timestamps of another Unit: a finer one must hold them, and
+	// under a coarser one they belong to the unit that they are in.
+	To   column.Type
+	Unit column.Unit
 
 	// Scaled subtracts Mean and divides by Deviation, which is above 0. To is a float then.
 	Scaled          bool
@@ -28,6 +31,7 @@ var castWidths = map[column.Type]int{
 	column.TypeBool: 1, column.TypeInt8: 1, column.TypeInt16: 2, column.TypeInt32: 4, column.TypeInt64: 8,
 	column.TypeUint8: 1, column.TypeUint16: 2, column.TypeUint32: 4, column.TypeUint64: 8,
 	column.TypeFloat16: 2, column.TypeBFloat16: 2, column.TypeFloat32: 4, column.TypeFloat64: 8,
+	column.TypeTimestamp: 8,
 }
 
 func isFloatType(t column.Type) bool {
@@ -60,7 +64,7 @@ func NewCaster(from *column.Field, c Cast) (*Caster, error) {
 		return nil, fmt.Errorf("scaled values are floats, not %v", c.To)
 	case c.Scaled && c.Buckets > 0:
 		return nil, fmt.Errorf("a hash is not scaled")
-	case c.Buckets > 0 && isFloatType(c.To):
+	case c.Buckets > 0 && (isFloatType(c.To) || c.To == column.TypeTimestamp):
 		return nil, fmt.Errorf("a hash is an integer, not %v", c.To)
 	case c.Buckets > 0 && !holds(c.To, c.Buckets-1):
 		return nil, fmt.Errorf("%v does not hold %d buckets", c.To, c.Buckets)
@@ -76,6 +80,9 @@ func NewCaster(from *column.Field, c Cast) (*Caster, error) {
 	if m.run == nil && from.Type == column.TypeDecimal {
 		return nil, fmt.Errorf("it is %v, which is cast to floats alone", from)
 	}
+	if m.run == nil && c.To == column.TypeTimestamp {
+		return nil, fmt.Errorf("it is %v, and only dates and timestamps become timestamps", from)
+	}
 	if m.run == nil {
 		return nil, fmt.Errorf("it is %v, which is not a number", from)
 	}
@@ -84,7 +91,11 @@ func NewCaster(from *column.Field, c Cast) (*Caster, error) {
 
 // To is the field of the values that the cast makes.
 func (m *Caster) To() *column.Field {
-	return &column.Field{Name: m.from.Name, Kind: column.Fixed, Type: m.cast.To, Width: m.width, Nullable: m.from.Nullable}
+	f := &column.Field{Name: m.from.Name, Kind: column.Fixed, Type: m.cast.To, Width: m.width, Nullable: m.from.Nullable}
+	if f.Type == column.TypeTimestamp {
+		f.Unit, f.UTC = m.cast.Unit, m.from.UTC
+	}
+	return f
 }
 
 // holds reports whether an integer type holds n.
@@ -109,6 +120,9 @@ func limits(t column.Type) (lo, hi int64) {
 
 // kernelOfField has none for fields that hold neither numbers nor bytes to hash.
 func kernelOfField(f *column.Field, c Cast, width int) kernels {
+	if c.To == column.TypeTimestamp {
+		return kernels{run: timeKernel(f, c.Unit)}
+	}
 	switch f.Type {
 	case column.TypeBool, column.TypeUint8:
 		return kernelOf[uint8](c)
@@ -130,6 +144,8 @@ func kernelOfField(f *column.Field, c Cast, width int) kernels {
 		return kernelOf[float32](c)
 	case column.TypeFloat64:
 		return kernelOf[float64](c)
+	case column.TypeInt96:
+		return kernels{run: onInt96(kernelOf[int64](c).run, width)}
 	case column.TypeFloat16:
 		return kernels{run: reading(readHalves, kernelOf[float32](c).run, 2, width)}
 	case column.TypeDecimal:
@@ -229,7 +245,7 @@ func (m *Caster) one(src unsafe.Pointer, tmp *castScratch) (misfit bool) {
 // A castError is a value that does not fit.
 type castError struct {
 	value string
-	to    column.Type
+	to    *column.Field
 	cast  Cast
 }
 
@@ -237,12 +253,23 @@ func (e *castError) Error() string {
 	if e.cast.Scaled {
 		return fmt.Sprintf("%s does not fit %v when it is scaled by (%v, %v)", e.value, e.to, e.cast.Mean, e.cast.Deviation)
 	}
+	if e.to.Type == column.TypeTimestamp {
+		return fmt.Sprintf("%s does not fit a timestamp in %v, which holds the years %s", e.value, e.to.Unit, spanText(e.to.Unit))
+	}
 	return fmt.Sprintf("%s does not fit %v", e.value, e.to)
 }
 
+// hint is what the user can do.
+func (e *castError) hint() string {
+	if e.to.Type == column.TypeTimestamp && e.to.Unit == column.Nano {
+		return "cast the column to datetime64[us], which holds it, or filter the row"
+	}
+	return "take a type that holds it"
+}
+
 // misfit is the error of the value at src.
-func (m *Caster) misfit(src unsafe.Pointer) error {
-	return &castError{value: numberText(m.from, src), to: m.cast.To, cast: m.cast}
+func (m *Caster) misfit(src unsafe.Pointer) *castError {
+	return &castError{value: numberText(m.from, src), to: m.To(), cast: m.cast}
 }
 
 // numberText is a number as people read it.
@@ -256,6 +283,8 @@ func numberText(f *column.Field, src unsafe.Pointer) string {
 		return strconv.FormatFloat(float64(halfValue(*(*uint16)(src))), 'g', -1, 32)
 	case column.TypeFloat64:
 		return strconv.FormatFloat(*(*float64)(src), 'g', -1, 64)
+	case column.TypeInt96, column.TypeTimestamp, column.TypeDate:
+		return timeText(f, src)
 	case column.TypeDecimal:
 		return strconv.FormatFloat(decimalFloat(unsafe.Slice((*byte)(src), f.Width))/math.Pow10(f.Scale), 'g', -1, 64)
 	}

@@ -25,6 +25,7 @@ const tileRows = 256
 type castScratch struct {
 	scaled [tileRows]float32
 	read   [tileRows]float64 // or float32
+	whole  [tileRows]int64
 }
 
 type number interface {

@@ -35,6 +35,9 @@ type Gatherer struct {
 	texts []textSource
 	bits  []byte
 
+	blocks []*Block // of the column that is gathered, and its name: for errors
+	name   string
+
 	sorted  sortedPicks
 	records recordCopies
 	stacked stacking
@@ -63,7 +66,7 @@ func (l *levels[T]) pop() { l.depth-- }
 
 // Gather returns the values of the column at position col, whose field is f, for each pick in
 // order, in memory from alloc. The picks must be rows of the blocks, and the blocks must stay
-// retained until Gather returns.
+// retained until Gather returns. f is the field in the schema, or [Timestamps] of it.
 func (g *Gatherer) Gather(col int, f *column.Field, blocks []*Block, picks []Pick, alloc column.Alloc) (*column.Array, error) {
 	return g.column(col, f, blocks, picks, nil, alloc)
 }
@@ -78,6 +81,8 @@ func (g *Gatherer) GatherFixed(col int, f *column.Field, blocks []*Block, picks 
 }
 
 func (g *Gatherer) column(col int, f *column.Field, blocks []*Block, picks []Pick, data []byte, alloc column.Alloc) (*column.Array, error) {
+	g.blocks, g.name = blocks, f.Name
+	defer func() { g.blocks = nil }()
 	vecs := g.vecs.push(len(blocks))
 	defer g.vecs.pop()
 	if vectorsOf(vecs, blocks, col) {
@@ -92,8 +97,7 @@ func (g *Gatherer) column(col int, f *column.Field, blocks []*Block, picks []Pic
 	if err := g.valid(a, vecs, picks, alloc); err != nil {
 		return nil, err
 	}
-	g.fixed(a, vecs, picks)
-	return a, nil
+	return a, g.fixed(a, vecs, picks)
 }
 
 // node gathers one node of the tree: picks are values of vecs.
@@ -113,14 +117,15 @@ func (g *Gatherer) node(f *column.Field, vecs []*vector, picks []Pick, alloc col
 			return nil, err
 		}
 		a.Data = data
-		g.fixed(a, vecs, picks)
-		return a, nil
+		return a, g.fixed(a, vecs, picks)
 	case column.Binary:
 		return a, g.binary(a, vecs, picks, alloc)
 	case column.Struct:
 		return a, g.members(a, vecs, picks, alloc)
 	case column.List, column.Map:
-		if f.Children[0].Kind == column.Fixed {
+		if item := f.Children[0]; isInt96Items(item, vecs) {
+			return a, g.castItems(a, int96Caster, vecs, picks, alloc)
+		} else if item.Kind == column.Fixed {
 			return a, g.fixedItems(a, vecs, picks, alloc)
 		}
 		return a, g.items(a, vecs, picks, alloc)

@@ -11,6 +11,8 @@ import (
 // values a caster converts as they are copied. to is the field that the column has then. The values
 // of a column without lists go into data, if it is not nil.
 func (g *Gatherer) Cast(col int, to *column.Field, m *Caster, blocks []*Block, picks []Pick, data []byte, alloc column.Alloc) (*column.Array, error) {
+	g.blocks, g.name = blocks, to.Name
+	defer func() { g.blocks = nil }()
 	vecs := g.vecs.push(len(blocks))
 	defer g.vecs.pop()
 	moved := vectorsOf(vecs, blocks, col)
@@ -24,7 +26,7 @@ func (g *Gatherer) Cast(col int, to *column.Field, m *Caster, blocks []*Block, p
 		return nil, err
 	}
 	if to.Kind == column.List {
-		return a, g.castItems(a, m, blocks, vecs, picks, alloc)
+		return a, g.castItems(a, m, vecs, picks, alloc)
 	}
 	if a.Data == nil {
 		var err error
@@ -33,19 +35,25 @@ func (g *Gatherer) Cast(col int, to *column.Field, m *Caster, blocks []*Block, p
 		}
 	}
 	a.Data = a.Data[:a.Len*m.width]
+	return a, g.castFixed(a, m, vecs, picks)
+}
+
+// castFixed converts fixed values or byte strings into the array's data. Bytes under a null become
+// zero.
+func (g *Gatherer) castFixed(a *column.Array, m *Caster, vecs []*vector, picks []Pick) error {
 	s := castSource{caster: m, vecs: vecs}
 	s.srcs, s.stored = appendSources(g.srcs[:0], vecs, m.from.Width)
 	g.srcs = s.srcs
 	if len(picks) == 0 {
-		return a, nil
+		return nil
 	}
-	if err := g.castValues(&s, picks, unsafe.Pointer(&a.Data[0]), 1); err != nil {
-		return nil, err.of(blocks, to.Name)
+	if wrong := g.castValues(&s, picks, unsafe.Pointer(&a.Data[0]), 1); wrong != nil {
+		return wrong.of(g.blocks, g.name)
 	}
 	if a.Nulls > 0 {
 		clearNulls(a.Data, a.Valid, m.width, a.Len)
 	}
-	return a, nil
+	return nil
 }
 
 // vectorsOf are a column's vectors, and whether rows of blocks are at other places of them.
@@ -80,13 +88,13 @@ type castSource struct {
 // A misfit is a value that a cast cannot make.
 type misfit struct {
 	pick Pick
-	err  error
+	err  *castError
 }
 
 // of is the error for the user. It names the place of the value.
 func (m *misfit) of(blocks []*Block, name string) error {
 	b := blocks[m.pick.Block()]
-	return &Error{Op: "cast", URI: b.uri, RowGroup: b.rowGroup, Column: name, Page: -1, Err: m.err, Hint: "take a type that holds it"}
+	return &Error{Op: "cast", URI: b.uri, RowGroup: b.rowGroup, Column: name, Page: -1, Err: m.err, Hint: m.err.hint()}
 }
 
 // castValues converts the values of picks. What it makes of nulls means nothing.
@@ -141,7 +149,7 @@ func (g *Gatherer) hashTile(s *castSource, picks []Pick) {
 }
 
 // castItems is fixedItems with a conversion in place of the copy.
-func (g *Gatherer) castItems(a *column.Array, m *Caster, blocks []*Block, vecs []*vector, picks []Pick, alloc column.Alloc) error {
+func (g *Gatherer) castItems(a *column.Array, m *Caster, vecs []*vector, picks []Pick, alloc column.Alloc) error {
 	from, size := m.from.Width, a.Field.ListSize
 	g.reserve(len(picks))
 	total, itemNulls := uint64(0), false
@@ -172,7 +180,7 @@ func (g *Gatherer) castItems(a *column.Array, m *Caster, blocks []*Block, vecs [
 		}
 		if n > 0 && m.run(unsafe.Pointer(unsafe.SliceData(dst)), 1, g.ptrs[i], n, &g.tmp) {
 			if wrong := g.misfitItem(m, vecs, picks[i], i); wrong != nil {
-				return wrong.of(blocks, a.Field.Name)
+				return wrong.of(g.blocks, g.name)
 			}
 		}
 		if size > 0 {

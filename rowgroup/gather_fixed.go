@@ -42,7 +42,15 @@ func codedSource(dict *vector, codes []byte, width, step int) source {
 }
 
 // fixed gathers values of one width into the array's data. Bytes under a null are zero afterwards.
-func (g *Gatherer) fixed(a *column.Array, vecs []*vector, picks []Pick) {
+func (g *Gatherer) fixed(a *column.Array, vecs []*vector, picks []Pick) error {
+	if isInt96(a.Field, vecs) {
+		return g.castFixed(a, int96Caster, vecs, picks)
+	}
+	g.copyFixed(a, vecs, picks)
+	return nil
+}
+
+func (g *Gatherer) copyFixed(a *column.Array, vecs []*vector, picks []Pick) {
 	w, dst := a.Field.Width, a.Data
 	srcs, stored := appendSources(g.srcs[:0], vecs, w)
 	g.srcs = srcs

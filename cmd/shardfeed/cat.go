@@ -164,6 +164,9 @@ func (c *catCommand) run(ctx context.Context, fs *pflag.FlagSet, addresses []str
 	if err != nil {
 		return err
 	}
+	if c.format != "arrow" { // which lacks the years that text has
+		shape = shape.AsStored()
+	}
 	facts, err := c.imageFacts(ctx, ds.Dataset, shape)
 	if err != nil {
 		return err

@@ -89,6 +89,7 @@ func (l *look) show(ctx context.Context, addresses []string, pick func(rows int6
 	if err != nil {
 		return err
 	}
+	shape = shape.AsStored()
 	schema := shape.Schema()
 	if !l.full {
 		schema = shortSchema(schema)

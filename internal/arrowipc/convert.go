@@ -12,8 +12,6 @@ func Converted(a *column.Array) []byte {
 		return wide(a)
 	case f.Type == column.TypeTime && f.Unit == column.Milli:
 		return narrow(a)
-	case f.Type == column.TypeInt96:
-		return nanoseconds(a)
 	}
 	return nil
 }
@@ -43,25 +41,6 @@ func narrow(a *column.Array) []byte {
 	out := make([]byte, 4*a.Len)
 	for i := range a.Len {
 		le.PutUint32(out[4*i:], uint32(le.Uint64(a.Data[8*i:])))
-	}
-	return out
-}
-
-const (
-	nanosPerDay   = 86_400_000_000_000
-	unixJulianDay = 2_440_588
-)
-
-// nanoseconds are INT96 timestamps as nanoseconds since 1970. Under a null they are zero.
-func nanoseconds(a *column.Array) []byte {
-	out := make([]byte, 8*a.Len)
-	for i := range a.Len {
-		if a.IsNull(i) {
-			continue
-		}
-		v := a.Data[12*i:]
-		day := int64(int32(le.Uint32(v[8:]))) - unixJulianDay
-		le.PutUint64(out[8*i:], uint64(day*nanosPerDay)+le.Uint64(v))
 	}
 	return out
 }

@@ -132,8 +132,6 @@ func fixedTable(f *column.Field) (kind int, t table, err error) {
 			return typeTimestamp, table{int16Of(unit), to(text("UTC"))}, nil
 		}
 		return typeTimestamp, table{int16Of(unit)}, nil
-	case column.TypeInt96:
-		return typeTimestamp, table{int16Of(int(column.Nano) + 1)}, nil
 	case column.TypeInterval, column.TypeUUID, column.TypeFixedBinary:
 		return typeFixedSizeBinary, table{int32Of(f.Width)}, nil
 	}

@@ -66,7 +66,7 @@ func TestNodesOfFeatures(t *testing.T) {
 	}
 	schema := &column.Schema{Fields: []*column.Field{number("a"), number("label"), number("b")}}
 	got := batchNodes(schema, loader.Options{NaN: true, Features: loader.Features{
-		Cast: map[string]column.Type{"label": column.TypeBFloat16}, Stack: []loader.Stack{{Name: "x", Columns: []string{"b", "a"}}},
+		Cast: map[string]loader.DType{"label": {Type: column.TypeBFloat16}}, Stack: []loader.Stack{{Name: "x", Columns: []string{"b", "a"}}},
 	}, Fill: []loader.Fill{{Column: "x", Value: 0}}})
 	a, _ := json.Marshal(got)
 	const common = `"unit":"","utc":false,"precision":0,"scale":0`

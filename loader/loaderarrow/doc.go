@@ -2,8 +2,7 @@
 // IPC, Flight and all that reads its arrays.
 //
 // [RecordBatch] shares the batch's memory. Copied are only values that Arrow lays out in another
-// way: booleans, which have a bit there, decimals of 64 bits, times in milliseconds and INT96
-// timestamps.
+// way: booleans, which have a bit there, decimals of 64 bits and times in milliseconds.
 //
 //	column                      Arrow
 //	null                        null
@@ -12,7 +11,6 @@
 //	date                        date32
 //	time(ms), time(us, ns)      time32, time64
 //	timestamp                   timestamp, with the zone UTC when it is adjusted to it
-//	INT96                       timestamp(ns)
 //	string, enum, json          utf8
 //	binary, bson                binary
 //	fixed binary, interval      fixed_size_binary

@@ -164,7 +164,6 @@ func TestTypes(t *testing.T) {
 		{&column.Field{Kind: column.Fixed, Type: column.TypeTime, Width: 8, Unit: column.Nano}, "time64[ns]"},
 		{fixed(column.TypeTimestamp, 8), "timestamp[ms]"},
 		{&column.Field{Kind: column.Fixed, Type: column.TypeTimestamp, Width: 8, Unit: column.Micro, UTC: true}, "timestamp[us, tz=UTC]"},
-		{fixed(column.TypeInt96, 12), "timestamp[ns]"},
 		{fixed(column.TypeInterval, 12), "fixed_size_binary[12]"},
 		{fixed(column.TypeUUID, 16), "fixed_size_binary[16]"},
 		{decimal(8, 18), "decimal(18, 2)"},
@@ -209,16 +208,6 @@ func TestConverted(t *testing.T) {
 			"time in milliseconds",
 			&column.Array{Field: &column.Field{Type: column.TypeTime, Width: 8}, Len: 1, Data: binary.LittleEndian.AppendUint64(nil, 61_001)},
 			arrow.FixedWidthTypes.Time32ms, "[61001]",
-		},
-		{
-			"INT96",
-			&column.Array{Field: &column.Field{Type: column.TypeInt96, Width: 12}, Len: 1, Data: binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint64(nil, 1e9), 2_440_589)},
-			&arrow.TimestampType{Unit: arrow.Nanosecond}, "[86401000000000]",
-		},
-		{
-			"INT96 under a null",
-			&column.Array{Field: &column.Field{Type: column.TypeInt96, Width: 12, Nullable: true}, Len: 1, Nulls: 1, Valid: []byte{0}, Data: make([]byte, 12)},
-			&arrow.TimestampType{Unit: arrow.Nanosecond}, "[(null)]",
 		},
 		{
 			"null",

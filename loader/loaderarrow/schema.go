@@ -99,7 +99,6 @@ var numbers = map[column.Type]arrow.DataType{
 	column.TypeFloat16:  arrow.FixedWidthTypes.Float16, column.TypeFloat32: arrow.PrimitiveTypes.Float32,
 	column.TypeFloat64: arrow.PrimitiveTypes.Float64,
 	column.TypeDate:    arrow.PrimitiveTypes.Date32,
-	column.TypeInt96:   &arrow.TimestampType{Unit: arrow.Nanosecond},
 }
 
 func fixedOf(f *column.Field) (arrow.DataType, error) {

@@ -60,7 +60,6 @@ def rows() -> dict[str, tuple[str, str]]:
     [
         ("`bool`", Field("x", "fixed", "bool", 1)),
         ("`date`", Field("x", "fixed", "date", 4)),
-        ("`int96`", Field("x", "fixed", "int96", 12)),
         ("`null`", Field("x", "null", "null")),
         ("`uuid`", Field("x", "fixed", "uuid", 16)),
         ("`time`", Field("x", "fixed", "time", 8, unit="us")),

@@ -1,6 +1,6 @@
 """Batches and columns in Arrow's types and buffers, without pyarrow.
 
-They share memory where the layouts agree: all but bool, decimals of 64 bits, INT96 and times in
+They share memory where the layouts agree: all but bool, decimals of 64 bits and times in
 milliseconds.
 """
 
@@ -161,8 +161,6 @@ def _conversion(field: Field) -> Any:
         return pack_bits
     if field.type == "decimal" and field.width <= 8:
         return _wide
-    if field.type == "int96":
-        return field.storage(plain=True).convert
     if field.type == "time" and field.unit == "ms":
         return _milliseconds
     return None
@@ -199,7 +197,6 @@ _FORMATS = {
     "double": "g",
     "float64": "g",
     "date": "tdD",
-    "int96": "tsn:",
 }
 _UNITS = {"ms": "m", "us": "u", "ns": "n"}
 

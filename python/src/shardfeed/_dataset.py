@@ -164,7 +164,7 @@ class StreamingDataset(Connected, Generic[T]):
             from 0 to the number of words, which is the place after the last one, or down to -100,
             which torch's losses ignore. Nulls are not unknown: see null.
         cast (dict, default None): ``{column: dtype}``: the dtype of a column, or of the items of
-            its lists, as in "int32", "bfloat16" or torch.float16. Floats are rounded, and floats
+            its lists, as in "int32", "bfloat16", torch.float16 or "datetime64[us]". Floats are rounded, and floats
             become integers without their fraction, as torch does; a value that does not fit raises
             DataError with its place. Here and below a column may be a pattern, as in "num_*".
         hash (dict, default None): ``{column: buckets}``: the XXH64 of a value modulo the buckets,

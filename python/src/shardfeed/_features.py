@@ -26,6 +26,7 @@ DTYPES = (
     "uint64",
     "bool",
 )
+CAST_DTYPES = (*DTYPES, "datetime64[ms]", "datetime64[us]", "datetime64[ns]")
 _STACK_KEYS = ("columns", "dtype", "null", "keep")
 _EXAMPLES = {
     "cast": "{'label': 'int32'}",
@@ -37,7 +38,7 @@ _EXAMPLES = {
 
 def casts(given: Any) -> dict[str, str]:
     """The dtypes of columns by their names."""
-    return {column: dtype_name(f"cast of column {column!r}", dtype) for column, dtype in _by_column("cast", given)}
+    return {column: dtype_name(f"cast of column {column!r}", dtype, CAST_DTYPES) for column, dtype in _by_column("cast", given)}
 
 
 def hashes(given: Any) -> dict[str, int]:

@@ -32,10 +32,7 @@ _NUMBERS = {
 _FLOATS = frozenset({"float16", "bfloat16", "float", "float32", "double", "float64"})
 _TEXTS = frozenset({"string", "enum", "json"})
 
-_INT96 = np.dtype([("nanoseconds", "<i8"), ("day", "<i4")])
 _INTERVAL = np.dtype([("months", "<u4"), ("days", "<u4"), ("milliseconds", "<u4")])
-_UNIX_DAY = 2_440_588  # as a Julian day
-_NANOSECONDS = 86_400_000_000_000  # of a day
 
 
 # bfloat16 where every tensor library has to know the dtype. What makes tensors looks at the metadata.
@@ -70,14 +67,6 @@ def _as_lies(dtype: Any, shape: tuple[int, ...] = (), shown: Any = None) -> Stor
 
 def _days(stored: np.ndarray) -> np.ndarray:
     return stored.astype("<M8[D]")
-
-
-def _int96(stored: np.ndarray) -> np.ndarray:
-    return (stored["day"].astype("<i8") - _UNIX_DAY) * _NANOSECONDS + stored["nanoseconds"]
-
-
-def _int96_times(stored: np.ndarray) -> np.ndarray:
-    return _int96(stored).view("<M8[ns]")
 
 
 @dataclass(frozen=True)
@@ -179,8 +168,6 @@ class Field:
         if self.type in ("timestamp", "time"):
             letter = "M" if self.type == "timestamp" else "m"
             return _as_lies("<i8" if plain else f"<{letter}8[{self.unit or 'ns'}]")
-        if self.type == "int96":
-            return Storage(_INT96, (), np.dtype("<i8"), _int96) if plain else Storage(_INT96, (), np.dtype("<M8[ns]"), _int96_times)
         if self.type == "interval":
             return _as_lies("<i4", (3,)) if plain else _as_lies(_INTERVAL)
         return _as_lies("u1", (self.width,)) if plain else _as_lies(f"V{self.width}")
