@@ -107,3 +107,33 @@ def test_a_spawned_process_leaves_the_epochs_to_its_parent(shards, epochs):
     dataset = open_shards(shards).map(same)
     loader = torch.utils.data.DataLoader(dataset, batch_size=None, num_workers=1, multiprocessing_context="spawn")
     assert [ids(loader) for _ in range(2)] == epochs[:2]
+
+
+@pytest.mark.parametrize("workers", WORKERS)
+@pytest.mark.parametrize("kind", ["torchdata", "own"])
+def test_a_state_of_the_last_step_resumes_at_the_epoch_that_is_set(shards, epochs, kind, workers):
+    """A training counts on from the next epoch, or from the one that is done."""
+    dataset, loader = open_loader(shards, "plain", kind, workers)
+    batches = iter(loader)
+    assert ids(itertools.islice(batches, STEPS)) == epochs[0]
+    state = pickle.dumps(loader.state_dict())
+    for first in (1, 0):
+        dataset, loader = open_loader(shards, "plain", kind, workers)
+        loader.load_state_dict(pickle.loads(state))
+        passes = []
+        for epoch in range(first, 3):
+            dataset.set_epoch(epoch)
+            passes += ids(loader)
+        assert passes == epochs[1] + epochs[2]
+
+
+@pytest.mark.parametrize("workers", WORKERS)
+def test_a_later_epoch_that_is_set_wins_over_a_loaded_position(shards, epochs, workers):
+    _, loader = open_loader(shards, "plain", "own", workers)
+    assert ids(itertools.islice(loader, 5)) == epochs[0][:5]
+    state = loader.state_dict()
+    for epoch, expected in ((0, epochs[0][5:]), (1, epochs[1]), (2, epochs[2])):
+        _, loader = open_loader(shards, "plain", "own", workers)
+        loader.load_state_dict(state)
+        loader.set_epoch(epoch)
+        assert ids(loader) == expected

@@ -111,6 +111,15 @@ def test_accelerate_may_not_split_again(shards, accelerator):
             next(iter(split))
 
 
+def test_accelerate_may_not_batch_to_skip(shards, accelerator):
+    from accelerate import skip_first_batches
+
+    accelerator()
+    loader = DataLoader(open_shards(shards))
+    with pytest.raises(errors.OptionError, match=r"skip_first_batches makes a loader of torch.*register_for_checkpointing"):
+        next(iter(skip_first_batches(loader, 2)))
+
+
 def test_what_prepare_refuses(shards, accelerator):
     from shardfeed.torch.huggingface import prepare
 

@@ -509,7 +509,8 @@ class StreamingDataset(Connected, Generic[T]):
     def set_epoch(self, epoch: int) -> None:
         """Selects the epoch of the next iteration, as DistributedSampler.set_epoch does.
 
-        A position that was just loaded has precedence.
+        A position that was just loaded has precedence, unless it is in an earlier epoch: then the
+        next iteration is the whole epoch, in the order of the loaded state.
 
         When the loaded state was taken after the last batch of this epoch, the next iteration is
         empty, and the one after it is the next epoch.
@@ -517,6 +518,8 @@ class StreamingDataset(Connected, Generic[T]):
         epoch = _checks.epoch(epoch)
         serial = uuid.uuid4().hex
         self._pending_epoch = epoch, serial
+        if self._pending_state is not None and epoch > int(self._pending_state[0]["epoch"]):
+            self._pending_state = {**self._pending_state[0], "epoch": epoch, "position": 0}, serial
         rank, _ = self._ranks()
         self._after_fork()
         with self._lock:
@@ -524,10 +527,7 @@ class StreamingDataset(Connected, Generic[T]):
 
     def _nothing_left(self) -> bool:
         """Whether the next iteration is empty. If so, it counts as done."""
-        if self._pending_state is None or self._pending_epoch is None:
-            return False
-        state, (epoch, _) = self._pending_state[0], self._pending_epoch
-        if int(state["position"]) != 0 or int(state["epoch"]) != epoch + 1:
+        if self._pending_state is None or self._pending_epoch is None or not _ends(self._pending_state[0], self._pending_epoch[0]):
             return False
         self._pending_epoch = None
         return True
@@ -559,7 +559,9 @@ class StreamingDataset(Connected, Generic[T]):
             if state[name] != self._spec[name] and (name != "seed" or state["shuffle"]):
                 text = f"shardfeed: the state was taken with {name}={state[name]}, which wins over {name}={self._spec[name]} here"
                 warn(text, ShardfeedWarning)
-        self._pending_state, self._pending_epoch = (state, uuid.uuid4().hex), None
+        self._pending_state = state, uuid.uuid4().hex
+        if self._pending_epoch is not None and not _ends(state, self._pending_epoch[0]):
+            self._pending_epoch = None
 
     def set_weights(self, weights: Mapping[str, float]) -> None:
         """Gives sources other weights, from the next ``iter()`` on.
@@ -686,6 +688,11 @@ class StreamingDataset(Connected, Generic[T]):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._forget()
+
+
+def _ends(state: Mapping[str, Any], epoch: int) -> bool:
+    """Whether a state was taken after the last batch of an epoch."""
+    return int(state["position"]) == 0 and int(state["epoch"]) == epoch + 1
 
 
 def _marked(batch: Batch) -> Iterator[dict[str, Any]]:

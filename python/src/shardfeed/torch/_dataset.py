@@ -159,9 +159,14 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
             part.first = worker.first(int(part.start["position"]), self._global_batch())
             return batches
         part.first = restored
-        if int(part.start["epoch"]) == int(pending[0]["epoch"]):
+        epoch = int(part.start["epoch"])
+        if epoch == int(pending[0]["epoch"]):
             return batches
-        part.start = pending[0]  # all workers' next steps are after the end of the epoch
+        # all workers' next steps are after the end of the epoch
+        if epoch == part.asked:
+            part.first = worker.first(int(part.start["position"]), self._global_batch())
+            return batches
+        part.start = pending[0]
         batches.close()
         return None
 
@@ -208,6 +213,7 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
                     "state, into a loader with as many workers"
                 )
         self._after_fork()
+        self._part.asked = None if self._pending_epoch is None else self._pending_epoch[0]
         super().load_state_dict(state_dict)
         self._part.restored = None if part is None else int(part["next"])
 

@@ -28,6 +28,7 @@ from ._loader_options import AllOptions, Device, MapLoaderOptions, StreamLoaderO
 from ._outputs import Outputs
 from ._pool import Pool
 from ._processes import Processes
+from ._sampler import EpochSampler
 from ._threads import Threads
 
 if TYPE_CHECKING:
@@ -144,6 +145,7 @@ class DataLoader(Generic[T]):
         device = check(given, problems)
         self.dataset: StreamingDataset[Any] = _dataset(data, options, problems)
         self._keep(given, device)
+        self.drop_last: bool = self.dataset._spec["tail"] == "drop"
         self.threads = threads
         self._stamp: Stamp | None = None  # of the last batch handed out since the last set_epoch or state
         self._pool: Pool | None = None  # of workers that wait for the next epoch
@@ -183,6 +185,11 @@ class DataLoader(Generic[T]):
     def size(self) -> int:
         """Rows of an epoch, over all ranks."""
         return self.dataset.size
+
+    @property
+    def sampler(self) -> EpochSampler:
+        """Sets the epoch: trainers such as Lightning call ``loader.sampler.set_epoch``."""
+        return EpochSampler(self)
 
     def __len__(self) -> int:
         """Batches of a whole epoch on this rank; the same on every rank."""
@@ -245,7 +252,7 @@ class DataLoader(Generic[T]):
     def set_epoch(self, epoch: int) -> None:
         """Makes the next iteration that of an epoch, as DistributedSampler does.
 
-        A loaded position has precedence.
+        A position that was loaded before has precedence, unless it is in an earlier epoch.
         """
         self.dataset.set_epoch(epoch)
         self._stamp = None

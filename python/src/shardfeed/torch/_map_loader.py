@@ -20,6 +20,7 @@ from ._loader import DataLoader
 from ._loader_options import Device, check
 from ._map_lists import Lists, Place, exclusions
 from ._map_source import Indices, Local, Remote, Whole
+from ._sampler import EpochSampler
 
 _VERSION = 1
 
@@ -81,13 +82,14 @@ class MapLoader(DataLoader[T]):
         self.dataset = data
         if sampler is None and batch_sampler is None:
             sampler = RandomSampler(data, seed=seed) if shuffle else SequentialSampler(data)
-        self.sampler = sampler
+        self._sampler = sampler
         self.batch_sampler = batch_sampler
         self.drop_last = drop_last
         self._batch_size = batch_size
         self._lists = Lists(sampler, batch_sampler, batch_size, drop_last)
         self._keep(given, device)
         self._next = Place(0, 0, None, None)  # where the next iteration begins
+        self._loaded = False  # the place of the next iteration
         self._stamp: Any = None  # the place after the last batch that was handed out, within an epoch
         self._workers: torch.utils.data.DataLoader[Any] | None = None
         self._indices = Indices()
@@ -97,6 +99,11 @@ class MapLoader(DataLoader[T]):
     def batch_size(self) -> int | None:
         """Rows of a batch; None where a sampler or batch sampler decides."""
         return self._batch_size if self.batch_sampler is None else None
+
+    @property
+    def sampler(self) -> EpochSampler:
+        """The sampler, whose set_epoch is that of the loader."""
+        return EpochSampler(self, self._sampler)
 
     @property
     def size(self) -> int:
@@ -110,7 +117,7 @@ class MapLoader(DataLoader[T]):
     def _open(self) -> tuple[Any, Any]:
         """Begins an epoch: the source of its batches, and what hands them out on the device."""
         start, lists = self._lists.begin(self._next)
-        self._next, self._stamp = Place(start.epoch + 1, 0, None, None), start
+        self._next, self._stamp, self._loaded = Place(start.epoch + 1, 0, None, None), start, False
         source = Local(self, start, lists) if self.num_workers == 0 else Remote(self, start, lists)
         return source, self._route.open(source)
 
@@ -123,9 +130,16 @@ class MapLoader(DataLoader[T]):
         raise TypeError("a loader of a MapDataset has no with_valid: give null={column: value}, or use batch.valid of dataset[rows]")
 
     def set_epoch(self, epoch: int) -> None:
-        """Makes the next iteration that of an epoch, and tells the sampler."""
-        self._next, self._stamp = Place(int(epoch), 0, None, None), None
-        self._lists.set_epoch(int(epoch))
+        """Makes the next iteration that of an epoch, and sets that of the sampler.
+
+        A position that was loaded before has precedence, unless it is in an earlier epoch.
+        """
+        epoch = int(epoch)
+        if self._loaded and epoch <= self._next.epoch:
+            epoch = self._next.epoch
+        else:
+            self._next, self._stamp, self._loaded = Place(epoch, 0, None, None), None, False
+        self._lists.set_epoch(epoch)
 
     def state_dict(self) -> dict[str, Any]:
         """Where training stands, after the last batch that was handed out: the epoch, its batches,
@@ -149,7 +163,7 @@ class MapLoader(DataLoader[T]):
         with contextlib.suppress(TypeError):  # a sampler without a length
             if place.batches and place.batches >= len(self):
                 place = Place(place.epoch + 1, 0, None, None)
-        self._next, self._stamp, self._workers = place, None, None
+        self._next, self._stamp, self._workers, self._loaded = place, None, None, True
 
     def stats(self) -> dict[str, Any]:
         """Nothing: rows by number are not counted."""

@@ -46,6 +46,7 @@ class Part:
     start: Mapping[str, Any] | None = None  # the engine's state where the iteration began; None before
     first: int = 0  # where this worker's first step began
     restored: int | None = None  # this worker's next step, from a loaded state
+    asked: int | None = None  # the epoch that was set before the state was loaded
 
     def next_step(self, worker: Worker, global_batch: int) -> int:
         """Where this worker's next step begins, once the iteration has begun."""

@@ -16,6 +16,12 @@ def check(*, rows: bool, batch_size: int, world_size: int) -> None:
     """Checks the caller of __iter__, two frames above."""
     frame = sys._getframe(2)
     if _module(frame) == _FETCHER and not rows and frame.f_locals.get("auto_collation"):
+        if _accelerate(frame, "SkipDataLoader") is not None:
+            raise OptionError(
+                "accelerate's skip_first_batches makes a loader of torch, which would make batches of these batches: to skip batches "
+                "after a resume, load the state of the shardfeed.torch.DataLoader, which accelerator.register_for_checkpointing(loader) "
+                "saves and accelerator.load_state loads; for one that skips use shardfeed.torch.huggingface.prepare"
+            )
         raise OptionError(
             f"this data set yields whole batches of {batch_size} rows, and the loader around it would make batches of batches: give "
             "torch's DataLoader batch_size=None (its default is 1), or give the data set batch_size=None, which yields rows"
@@ -31,16 +37,19 @@ def check(*, rows: bool, batch_size: int, world_size: int) -> None:
 
 def _splitter(frame: FrameType | None) -> str:
     """The class of accelerate that iterates here and splits its stream; empty without one."""
-    while frame is not None:
-        if _module(frame) == _ACCELERATE:
-            loader: Any = frame.f_locals.get("self")
-            name = type(loader).__name__
-            if name == "IterableDatasetShard" and loader.num_processes > 1:
-                return name
-            if name == "DataLoaderDispatcher" and loader.state.num_processes > 1:
-                return name
-        frame = frame.f_back
+    for name, processes in (("IterableDatasetShard", lambda x: x.num_processes), ("DataLoaderDispatcher", lambda x: x.state.num_processes)):
+        if (loader := _accelerate(frame, name)) is not None and processes(loader) > 1:
+            return name
     return ""
+
+
+def _accelerate(frame: FrameType | None, name: str) -> Any:
+    """The object of a class of accelerate that iterates here, or None."""
+    while frame is not None:
+        if _module(frame) == _ACCELERATE and type(found := frame.f_locals.get("self")).__name__ == name:
+            return found
+        frame = frame.f_back
+    return None
 
 
 def _trainer_hint() -> str:
