@@ -140,10 +140,11 @@ func (s *session) choose(j Join) (shuffle.State, error) {
 	switch {
 	case j.State != nil && !s.used[j.StateSerial]:
 		o.State = j.State
-	case told && s.next != nil:
+	case told && s.next != nil && s.begins(*s.next, j.WorldSize) != uint64(epoch):
 		state := *s.next
 		state.Epoch, state.Position = uint64(epoch), 0
 		o.State = &state
+	case told && s.next != nil: // with the rows that the epoch before has left
 	case told:
 		o.Epoch = int(epoch)
 	}
@@ -154,6 +155,16 @@ func (s *session) choose(j Join) (shuffle.State, error) {
 		err = newFailure(KindState, "the state cannot be gone on from: %v", err)
 	}
 	return state, err
+}
+
+// begins returns the epoch of the first step after a state.
+func (s *session) begins(state shuffle.State, worldSize int) uint64 {
+	steps, err := s.steps(state, worldSize)
+	if err != nil {
+		return state.Epoch
+	}
+	epoch, _, _ := epochOf(state, steps)
+	return epoch
 }
 
 // localRanks returns how many data ranks this node has; 0 is not known.

@@ -137,3 +137,47 @@ def test_a_later_epoch_that_is_set_wins_over_a_loaded_position(shards, epochs, w
         loader.load_state_dict(state)
         loader.set_epoch(epoch)
         assert ids(loader) == expected
+
+
+@pytest.mark.parametrize("drop_last", [False, True])
+@pytest.mark.parametrize(("workers", "size"), [(0, 256), (1, 256), (2, 250), (3, 256), (8, 300), (3, 1)])
+@pytest.mark.parametrize("kind", ["torch", "torchdata"])
+def test_the_length_of_a_loader_of_rows(shards, kind, workers, size, drop_last):
+    """Each worker of torch has a last, shorter batch of its own."""
+    rows = StreamingDataset(shards / "part-0.parquet", batch_size=None, columns=["id"], cache=False)
+    make = torch.utils.data.DataLoader if kind == "torch" else StatefulDataLoader
+    loader = make(rows, batch_size=size, num_workers=workers, drop_last=drop_last)
+    assert len(loader) == sum(1 for _ in loader)
+    assert len(rows) == 1000
+
+
+def test_epochs_of_different_lengths_have_none(shards):
+    dataset = StreamingDataset(shards, batch_size=300, columns=["id"], cache=False, tail="carry")
+    for each in (dataset, shardfeed.torch.DataLoader(dataset), torch.utils.data.DataLoader(dataset, batch_size=None)):
+        with pytest.raises(TypeError, match=r'a data set with tail="carry" has no len\(\)'):
+            len(each)
+
+
+@pytest.mark.parametrize("resumed", [False, True])
+def test_an_epoch_that_is_set_begins_with_the_rows_that_were_carried(shards, resumed):
+    """With set_epoch as without it, also after a resume between two epochs."""
+
+    def opened() -> shardfeed.torch.DataLoader:
+        return shardfeed.torch.DataLoader(shards, batch_size=300, columns=["id"], cache=False, seed=3, tail="carry")
+
+    plain = opened()
+    expected = [ids(plain) for _ in range(4)]
+    assert [len(epoch) for epoch in expected] == [13, 13, 14, 13]
+    loader, seen = opened(), []
+    for epoch in range(4):
+        if resumed:
+            state = loader.state_dict()
+            loader = opened()
+            loader.load_state_dict(state)
+        loader.set_epoch(epoch)
+        seen.append(ids(loader))
+    assert seen == expected
+    again = opened()
+    again.load_state_dict(loader.state_dict())
+    again.set_epoch(3)
+    assert ids(again) == []

@@ -378,9 +378,11 @@ class StreamingDataset(Connected, Generic[T]):
 
     def __len__(self) -> int:
         """Batches of a whole epoch on this rank, or rows with ``batch_size=None``; the same on
-        every rank.
+        every rank. With ``tail="carry"`` epochs differ, and it raises a TypeError.
         """
         ranks = self._ranks()
+        if self._tail(ranks[1]) == "carry":
+            raise TypeError('a data set with tail="carry" has no len(): an epoch has a step more than another where rows were carried over')
         if ranks not in self._steps:
             self._steps[ranks] = int(self._session(plan=True)["steps"])
         return self._steps[ranks]
@@ -518,7 +520,7 @@ class StreamingDataset(Connected, Generic[T]):
         epoch = _checks.epoch(epoch)
         serial = uuid.uuid4().hex
         self._pending_epoch = epoch, serial
-        if self._pending_state is not None and epoch > int(self._pending_state[0]["epoch"]):
+        if self._pending_state is not None and epoch > self._next_of(self._pending_state[0])[0]:
             self._pending_state = {**self._pending_state[0], "epoch": epoch, "position": 0}, serial
         rank, _ = self._ranks()
         self._after_fork()
@@ -527,10 +529,25 @@ class StreamingDataset(Connected, Generic[T]):
 
     def _nothing_left(self) -> bool:
         """Whether the next iteration is empty. If so, it counts as done."""
-        if self._pending_state is None or self._pending_epoch is None or not _ends(self._pending_state[0], self._pending_epoch[0]):
+        if self._pending_state is None or self._pending_epoch is None:
+            return False
+        if not self._ends(self._pending_state[0], self._pending_epoch[0]):
             return False
         self._pending_epoch = None
         return True
+
+    def _ends(self, state: Mapping[str, Any], epoch: int) -> bool:
+        """Whether a state was taken after the last batch of an epoch."""
+        following, begins = self._next_of(state)
+        return begins and following == epoch + 1
+
+    def _next_of(self, state: Mapping[str, Any]) -> tuple[int, bool]:
+        """The epoch of the next batch after a state, and whether it is the first of the epoch."""
+        epoch, position = int(state["epoch"]), int(state["position"])
+        world_size = self.world_size
+        if self._tail(world_size) == "carry" and int(state["rows"]) - position < self._spec["batch_size"] * world_size:
+            return epoch + 1, True
+        return epoch, position == 0
 
     def state_dict(self) -> dict[str, Any]:
         """Where training stands: after the last batch that was handed out.
@@ -560,7 +577,7 @@ class StreamingDataset(Connected, Generic[T]):
                 text = f"shardfeed: the state was taken with {name}={state[name]}, which wins over {name}={self._spec[name]} here"
                 warn(text, ShardfeedWarning)
         self._pending_state = state, uuid.uuid4().hex
-        if self._pending_epoch is not None and not _ends(state, self._pending_epoch[0]):
+        if self._pending_epoch is not None and not self._ends(state, self._pending_epoch[0]):
             self._pending_epoch = None
 
     def set_weights(self, weights: Mapping[str, float]) -> None:
@@ -688,11 +705,6 @@ class StreamingDataset(Connected, Generic[T]):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._forget()
-
-
-def _ends(state: Mapping[str, Any], epoch: int) -> bool:
-    """Whether a state was taken after the last batch of an epoch."""
-    return int(state["position"]) == 0 and int(state["epoch"]) == epoch + 1
 
 
 def _marked(batch: Batch) -> Iterator[dict[str, Any]]:

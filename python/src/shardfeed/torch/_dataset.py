@@ -120,6 +120,13 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
         marked._masks = (*self._masks, *columns)
         return marked
 
+    def __len__(self) -> int:
+        """Batches of a whole epoch on this rank, or rows with ``batch_size=None``; the same on
+        every rank. ``len`` of torch's DataLoader is true with any number of workers.
+        """
+        length = super().__len__()
+        return _wrapped.length(self, length) if self._rows_wanted else length
+
     def __iter__(self) -> TensorIterator[T]:
         _wrapped.check(rows=self._rows_wanted, batch_size=self._spec["batch_size"], world_size=self._share().job_world_size)
         self._after_fork()

@@ -1,10 +1,14 @@
-"""Refuses loaders that would make batches of batches, or split a stream a second time."""
+"""Loaders around a data set: it refuses those of batches of batches, and a second split of a stream,
+and gives the others a true length.
+"""
 
 from __future__ import annotations
 
 import sys
 from types import FrameType
 from typing import Any
+
+from torch.utils.data import DataLoader
 
 from ..errors import OptionError
 
@@ -33,6 +37,24 @@ def check(*, rows: bool, batch_size: int, world_size: int) -> None:
             "most rows would be lost: give a shardfeed.torch.DataLoader to accelerator.prepare, which does not split it, or make the "
             "data set with rank=0, world_size=1" + _trainer_hint()
         )
+
+
+def length(dataset: Any, rows: int) -> int:
+    """Returns the length of a data set of rows to the caller of __len__, two frames above.
+
+    Torch's DataLoader divides it by its batch size. Each of K workers has each K-th row, and a last
+    batch of its own, so it gets the rows of as many whole batches.
+    """
+    frame = sys._getframe(2)
+    loader: Any = frame.f_locals.get("self")
+    if frame.f_code.co_name != "__len__" or not isinstance(loader, DataLoader) or loader.dataset is not dataset:
+        return rows
+    size, workers = loader.batch_size, max(1, loader.num_workers)
+    if size is None or workers == 1:
+        return rows
+    parts = [-(-(rows - worker) // workers) for worker in range(workers)]
+    batches = sum(part // size if loader.drop_last else -(-part // size) for part in parts)
+    return int(batches * size)
 
 
 def _splitter(frame: FrameType | None) -> str:
