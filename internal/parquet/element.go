@@ -108,9 +108,12 @@ func (e *Element) IntBits() (bits int, signed bool) {
 // ParseElements reads the footer's list of SchemaElement, and how many of them are leaves.
 func ParseElements(b []byte) (all []Element, leaves int, err error) {
 	r := &thriftReader{b: b}
-	all = readElements(r)
+	all, err = readElements(r, &allowance{left: math.MaxInt64}) // ParseFooter has charged them
 	if r.err != nil {
-		return nil, 0, fmt.Errorf("%w: its schema is %w", ErrFooter, r.err)
+		err = fmt.Errorf("its schema is %w", r.err)
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("%w: %w", ErrFooter, err)
 	}
 	found, err := checkElements(all)
 	if err != nil {
@@ -122,18 +125,30 @@ func ParseElements(b []byte) (all []Element, leaves int, err error) {
 	return all, len(found), nil
 }
 
-func readElements(r *thriftReader) []Element {
+// readElements reads the list of elements up to the first that is not part of the root's tree.
+func readElements(r *thriftReader, a *allowance) ([]Element, error) {
 	typ, n := r.list()
-	var all []Element
+	all := make([]Element, 0, a.atMost(n, elementCost))
+	expected := int64(1) // elements to come of the tree
 	for i := 0; i < n && r.expect(typ, thriftStruct); i++ {
+		if expected == 0 {
+			return nil, fmt.Errorf("its schema has %d elements, of which %d hang together", n, i)
+		}
 		e := Element{Physical: physicalGroup, Converted: -1, repetition: int8(format.Required)}
 		r.fields(func(id int16, typ byte) { e.read(r, id, typ) })
+		if err := a.take(elementCost+int64(len(e.Name)), "schema elements", len(all)); err != nil {
+			return nil, err
+		}
+		if e.Children < 0 {
+			return nil, fmt.Errorf("schema element %d (%q): %d children", i, e.Name, e.Children)
+		}
 		all = append(all, e)
+		expected += int64(e.Children) - 1
 	}
 	if len(all) > 0 && all[0].Children > 0 {
 		all[0].Physical = physicalGroup // some writers give the root a type
 	}
-	return all
+	return all, nil
 }
 
 func (e *Element) read(r *thriftReader, id int16, typ byte) {
@@ -246,8 +261,6 @@ func (c *elementChecker) group(i, depth int, repeated bool) error {
 
 func (e *Element) check() error {
 	switch {
-	case e.Children < 0:
-		return fmt.Errorf("%d children", e.Children)
 	case e.repetition < 0 || e.repetition > int8(format.Repeated):
 		return fmt.Errorf("repetition %d", e.repetition)
 	case e.IsGroup():

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 )
 
 const (
@@ -23,13 +24,16 @@ var (
 type Footer struct {
 	Bytes     int64  // of the footer itself
 	Schema    []byte // thrift list of SchemaElement, as stored
-	elements  []Element
 	Arrow     []byte // value of the key ARROW:schema
 	CreatedBy string
 	Rows      int64
 	Groups    []GroupMeta
 	Chunks    []ChunkMeta // of group 0, then of group 1, ...
 	deletes   bool        // it lists deleted rows
+
+	// While it is parsed.
+	elements  []Element
+	allowance allowance
 }
 
 // A GroupMeta is what the footer says of one row group.
@@ -81,17 +85,21 @@ func FooterLength(tail []byte, size int64) (int64, error) {
 // ParseFooter parses FileMetaData; end is the byte of the file at which it begins, which is where
 // data and indexes must end.
 func ParseFooter(b []byte, end int64) (*Footer, error) {
-	f := &Footer{Bytes: int64(len(b))}
+	f := &Footer{Bytes: int64(len(b)), allowance: newAllowance(len(b))}
 	r, err := &thriftReader{b: b}, error(nil)
 	r.fields(func(id int16, typ byte) {
 		switch {
+		case err != nil:
+			r.fail()
 		case id == 2 && typ == thriftList:
 			start := r.pos
-			f.elements = readElements(r)
+			if f.elements, err = readElements(r, &f.allowance); err != nil {
+				err = fmt.Errorf("%w: %w", ErrFooter, err)
+			}
 			f.Schema = r.b[start:r.pos]
 		case id == 3 && typ == thriftI64:
 			f.Rows = r.int()
-		case id == 4 && typ == thriftList && err == nil:
+		case id == 4 && typ == thriftList:
 			err = f.readGroups(r)
 		case id == 5 && typ == thriftList:
 			f.readKeyValues(r)
@@ -107,7 +115,9 @@ func ParseFooter(b []byte, end int64) (*Footer, error) {
 	case f.deletes || listsPositions(f.elements):
 		return nil, ErrDeletes
 	}
-	return f, f.check(end)
+	err = f.check(end)
+	f.elements = nil
+	return f, err
 }
 
 func (f *Footer) readKeyValues(r *thriftReader) {
@@ -131,7 +141,14 @@ func (f *Footer) readKeyValues(r *thriftReader) {
 
 func (f *Footer) readGroups(r *thriftReader) error {
 	typ, n := r.list()
+	f.Groups = make([]GroupMeta, 0, f.allowance.atMost(n, groupCost))
 	for i := 0; i < n && r.expect(typ, thriftStruct); i++ {
+		if err := f.allowance.take(groupCost, "row groups", i); err != nil {
+			return fmt.Errorf("%w: %w", ErrFooter, err)
+		}
+		if i == 1 { // groups have the same number of chunks
+			f.Chunks = slices.Grow(f.Chunks, f.allowance.atMost((n-1)*len(f.Chunks), chunkCost))
+		}
 		g := GroupMeta{Rows: -1}
 		first, err := len(f.Chunks), error(nil)
 		r.fields(func(id int16, typ byte) {

@@ -19,7 +19,13 @@ const (
 
 func (f *Footer) readChunks(r *thriftReader) error {
 	typ, n := r.list()
+	if len(f.Chunks) == 0 {
+		f.Chunks = make([]ChunkMeta, 0, f.allowance.atMost(n, chunkCost))
+	}
 	for i := 0; i < n && r.expect(typ, thriftStruct); i++ {
+		if err := f.allowance.take(chunkCost, "column chunks", len(f.Chunks)); err != nil {
+			return fmt.Errorf("%w: %w", ErrFooter, err)
+		}
 		c := chunkReader{r: r, m: ChunkMeta{physical: -1}}
 		r.fields(c.field)
 		if c.err != nil {

@@ -1,0 +1,39 @@
+package parquet
+
+import (
+	"fmt"
+	"unsafe"
+)
+
+const (
+	footerFactor = 4        // the parsed form of a footer takes so many times its bytes,
+	leastFooter  = 16 << 20 // or this if it is more
+
+	elementCost = int64(unsafe.Sizeof(Element{}))
+	chunkCost   = int64(unsafe.Sizeof(ChunkMeta{}))
+	groupCost   = int64(unsafe.Sizeof(GroupMeta{}))
+)
+
+// An allowance bounds the memory that a footer is parsed into by the footer's own size. A thrift
+// struct can take a single byte, and those of real writers take many times more.
+type allowance struct {
+	bytes int // of the footer
+	left  int64
+}
+
+func newAllowance(footer int) allowance {
+	return allowance{bytes: footer, left: max(leastFooter, footerFactor*int64(footer))}
+}
+
+// take charges an element of a list that has n already.
+func (a *allowance) take(cost int64, what string, n int) error {
+	if a.left -= cost; a.left < 0 {
+		return fmt.Errorf("over %d %s in %d bytes, more than a writer makes of them", n, what, a.bytes)
+	}
+	return nil
+}
+
+// atMost is how many of n elements of a list there is room for.
+func (a *allowance) atMost(n int, cost int64) int {
+	return int(max(0, min(int64(n), a.left/cost)))
+}

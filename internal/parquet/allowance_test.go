@@ -1,0 +1,40 @@
+package parquet
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A footer is refused before it takes many times its bytes.
+func TestFootersOfTinyStructs(t *testing.T) {
+	const n = 4 << 20
+	list := func(typ byte) []byte { return []byte{0xf0 | typ, 0x80, 0x80, 0x80, 0x02} } // of n
+	empty := bytes.Repeat([]byte{0}, n)
+	schema := []byte{0x15, 0x02, 0x19, 0x2c, 0x48, 0x01, 'r', 0x15, 0x02, 0x00, 0x15, 0x02, 0x48, 0x01, 'x', 0x00} // version; a root, an int32
+	root := []byte{0x48, 0x00, 0x15, 0x80, 0x80, 0x80, 0x04, 0x00}                                                 // of n children
+	rows := []byte{0x16, 0x00}
+	for name, x := range map[string]struct {
+		footer []byte
+		want   string
+	}{
+		"elements beside the tree": {slices.Concat([]byte{0x15, 0x02, 0x19}, list(thriftStruct), empty), "of which 1 hang together"},
+		"elements of the tree":     {slices.Concat([]byte{0x15, 0x02, 0x19}, list(thriftStruct), root, empty), "schema elements in"},
+		"row groups":               {slices.Concat(schema, rows, []byte{0x19}, list(thriftStruct), empty), "row groups in"},
+		"column chunks":            {slices.Concat(schema, rows, []byte{0x19, 0x1c, 0x19}, list(thriftStruct), empty), "column chunks in"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			allocated := testing.AllocsPerRun(1, func() {
+				_, err := ParseFooter(append(x.footer, 0, 0), 1<<30)
+				if !errors.Is(err, ErrFooter) || !strings.Contains(err.Error(), x.want) {
+					t.Errorf("%v, want %q", err, x.want)
+				}
+			})
+			if allocated > 100 {
+				t.Errorf("%v allocations", allocated)
+			}
+		})
+	}
+}
