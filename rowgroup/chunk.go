@@ -17,60 +17,78 @@ type page struct {
 	parquet.PageHeader
 	body []byte // as stored; what follows it in the Raw may be read
 	off  int64  // byte of the shard where the page's header begins
+
+	window window // of its values
 }
 
 func (p *page) span() shard.Span { return shard.Span{Off: p.off, N: int64(p.Bytes + p.Stored)} }
 
 // A pageScan is what the headers of a chunk say before any page is decompressed: which pages are
-// needed, and how much they hold.
+// needed, and how much they hold. It keeps none of them, since a few bytes can be a page; the
+// decoder parses them once more.
 type pageScan struct {
-	dict    page // kind is DictionaryPage when there is one
-	pages   []page
-	first   int64 // row of the row group at which pages[0] begins
-	known   bool  // the rows of each page are known from its header
-	values  int   // entries of pages
-	size    int64 // bytes of their decompressed bodies
-	coded   int   // pages whose values are positions in the dictionary
-	largest int   // the largest decompressed body
+	dict        page       // kind is DictionaryPage when there is one
+	begin       pageCursor // at the first page that is needed
+	pages       int        // how many are needed
+	head        page       // the first of them
+	first       int64      // row of the row group at which the first begins
+	known       bool       // the rows of each page are known from its header
+	values      int        // entries of pages
+	size        int64      // bytes of their decompressed bodies
+	coded       int        // pages whose values are positions in the dictionary
+	codedValues int        // of them
+	largest     int        // the largest decompressed body
 }
 
-// A pageWalk goes over the headers of a chunk and holds them against the footer.
-type pageWalk struct {
+// passedPages is where an earlier scan of a chunk found its last page, so that the scan of later
+// rows begins there.
+type passedPages struct {
+	last pageCursor
+	row  int64 // at which the page begins
+	dict page
+}
+
+// A pageCursor goes over the pages of a chunk and holds them against the footer.
+type pageCursor struct {
 	chunk  *rawChunk
+	rest   []byte
 	values int64 // left of the footer's allowance
 	bytes  int64
-	at     int64 // byte of the shard of the header that is read, for messages
+	at     int64 // byte of the shard where rest begins
 }
 
 // scan reads the headers of a chunk. Pages that lie before or behind the rows are left out where
-// headers tell their rows.
-func (s *pageScan) scan(c *rawChunk, rows Rows) (at int64, err error) {
-	*s = pageScan{pages: s.pages[:0], first: c.firstRow, known: true}
-	w := pageWalk{chunk: c, values: c.numValues, bytes: c.uncompressedBytes, at: c.pagesOff}
+// headers tell their rows, and values of large pages too. After an error, at is the byte of the
+// shard of the page that has it.
+func (s *pageScan) scan(c *rawChunk, rows Rows, windowFrom int) (at int64, err error) {
+	*s = pageScan{first: c.firstRow, known: true}
+	w := pageCursor{chunk: c, values: c.numValues, bytes: c.uncompressedBytes, at: c.dictOff, rest: c.dict}
 	if len(c.dict) > 0 {
-		w.at = c.dictOff
-		if _, err := w.next(c.dict, &s.dict); err != nil {
+		if err := w.next(&s.dict); err != nil {
 			return w.at, err
 		}
 		if s.dict.Kind != format.DictionaryPage {
 			return w.at, fmt.Errorf("%w: no dictionary page where the footer has one", errChunk)
 		}
 	}
+	w.at, w.rest = c.pagesOff, c.pages
 	row := c.firstRow
-	for b, at := c.pages, c.pagesOff; len(b) > 0 && w.values > 0; {
+	if p := c.passed; p != nil && p.row <= rows.Lo {
+		w, row, s.dict, s.first = p.last, p.row, p.dict, p.row
+	}
+	last, lastRow := w, row
+	for len(w.rest) > 0 && w.values > 0 {
 		var p page
-		w.at = at
-		n, err := w.next(b, &p)
-		if err != nil {
-			return w.at, err
+		before := w
+		if err := w.next(&p); err != nil {
+			return before.at, err
 		}
-		b, at = b[n:], at+int64(n)
 		switch p.Kind {
 		case format.IndexPage:
 			continue
 		case format.DictionaryPage:
-			if s.hasDict() || len(s.pages) > 0 {
-				return w.at, fmt.Errorf("%w: a dictionary page behind others", errChunk)
+			if s.hasDict() || s.pages > 0 {
+				return before.at, fmt.Errorf("%w: a dictionary page behind others", errChunk)
 			}
 			s.dict = p
 			continue
@@ -78,15 +96,30 @@ func (s *pageScan) scan(c *rawChunk, rows Rows) (at int64, err error) {
 		held := s.rows(c.leaf, &p)
 		switch {
 		case s.known && row >= rows.Hi:
+			s.pass(c, rows, last, lastRow)
 			return w.at, nil
-		case s.known && row+held <= rows.Lo && len(s.pages) == 0:
+		case s.known && row+held <= rows.Lo && s.pages == 0:
 			s.first = row + held
 		default:
+			p.window = windowOf(c.leaf, &p, row, rows, windowFrom)
+			if s.pages == 0 {
+				s.begin, s.first = before, s.first+int64(p.window.skip)
+			}
 			s.add(p)
+			last, lastRow = before, row
 		}
 		row += held
 	}
+	s.pass(c, rows, last, lastRow)
 	return w.at, nil
+}
+
+// pass notes the last page that is needed, which may hold the first rows after these too.
+func (s *pageScan) pass(c *rawChunk, rows Rows, last pageCursor, row int64) {
+	if !s.known || s.pages == 0 || row == c.firstRow || rows.Hi >= c.lastRow {
+		return
+	}
+	c.passed = &passedPages{last: last, row: row, dict: s.dict}
 }
 
 // rows is the number of rows in the page; known becomes false where its header does not say.
@@ -102,37 +135,52 @@ func (s *pageScan) rows(l *leaf, p *page) int64 {
 }
 
 func (s *pageScan) add(p page) {
-	s.pages = append(s.pages, p)
-	s.values += p.Values
-	s.size += int64(p.Size)
-	s.largest = max(s.largest, p.Size)
+	if s.pages == 0 {
+		s.head = p
+	}
+	n, size := p.window.of(&p)
+	s.pages++
+	s.values += n
+	s.size += size
+	s.largest = max(s.largest, int(size))
 	if p.IsDictionary() {
 		s.coded++
+		s.codedValues += n
 	}
 }
 
 func (s *pageScan) hasDict() bool { return s.dict.Kind == format.DictionaryPage }
 
-// next reads the page at the beginning of b and returns its length with its header.
-func (w *pageWalk) next(b []byte, p *page) (n int, err error) {
-	if err := parquet.ParsePageHeader(b, &p.PageHeader); err != nil {
-		return 0, err
+// nextData reads the next data page.
+func (w *pageCursor) nextData(p *page) error {
+	for {
+		if err := w.next(p); err != nil || p.Kind != format.IndexPage {
+			return err
+		}
+	}
+}
+
+// next reads the next page.
+func (w *pageCursor) next(p *page) error {
+	if err := parquet.ParsePageHeader(w.rest, &p.PageHeader); err != nil {
+		return err
 	}
 	p.off = w.at
-	rest := b[p.Bytes:]
+	rest := w.rest[p.Bytes:]
 	if p.Stored > len(rest) {
-		return 0, fmt.Errorf("%w: a page of %d bytes where %d are left", errChunk, p.Stored, len(rest))
+		return fmt.Errorf("%w: a page of %d bytes where %d are left", errChunk, p.Stored, len(rest))
 	}
 	p.body = rest[:p.Stored]
 	if w.bytes -= int64(p.Size); w.bytes < 0 {
-		return 0, fmt.Errorf("%w: its pages hold more than the %d bytes of the footer", errChunk, w.chunk.uncompressedBytes)
+		return fmt.Errorf("%w: its pages hold more than the %d bytes of the footer", errChunk, w.chunk.uncompressedBytes)
 	}
 	if p.Kind == format.DataPage || p.Kind == format.DataPageV2 {
 		if w.values -= int64(p.Values); w.values < 0 {
-			return 0, fmt.Errorf("%w: its pages hold more than the %d values of the footer", errChunk, w.chunk.numValues)
+			return fmt.Errorf("%w: its pages hold more than the %d values of the footer", errChunk, w.chunk.numValues)
 		}
 	} else if int64(p.Values) > w.chunk.numValues && p.Kind == format.DictionaryPage && p.Values > p.Size {
-		return 0, fmt.Errorf("%w: a dictionary of %d values in %d bytes", errChunk, p.Values, p.Size)
+		return fmt.Errorf("%w: a dictionary of %d values in %d bytes", errChunk, p.Values, p.Size)
 	}
-	return p.Bytes + p.Stored, nil
+	w.at, w.rest = w.at+int64(p.Bytes+p.Stored), rest[p.Stored:]
+	return nil
 }

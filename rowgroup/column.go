@@ -50,6 +50,7 @@ type leafDecoder struct {
 	levels shape
 	first  int64 // row of the row group of the first row that was decoded
 	rows   int   // rows decoded
+	data   page  // that is decoded
 	now    openPage
 	wide   *spreader  // nil when the column is not spread over parts
 	sink   *tokenSink // takes the values in place of slots; nil when there is none
@@ -86,12 +87,19 @@ type openPage struct {
 
 // pages decodes the pages that the scan found.
 func (c *leafDecoder) pages() error {
-	for i := range c.scan.pages {
+	at := c.scan.begin
+	row := c.first - int64(c.scan.head.window.skip)
+	for range c.scan.pages {
 		if !c.scan.known && c.first+int64(c.rows) > c.d.rows.Hi {
 			break // a row behind the last has begun, so the last is whole
 		}
-		p := &c.scan.pages[i]
-		c.d.at = p.off
+		p := &c.data
+		c.d.at = at.at
+		if err := at.nextData(p); err != nil {
+			return err
+		}
+		p.window = windowOf(c.leaf, p, row, c.d.rows, c.d.largePage())
+		row += int64(p.Values)
 		if err := c.page(p); err != nil {
 			return err
 		}
@@ -105,14 +113,15 @@ func (c *leafDecoder) pages() error {
 }
 
 func (c *leafDecoder) page(p *page) error {
-	c.reserve(p.Values)
+	n, _ := p.window.of(p)
+	c.reserve(n)
 	o := &c.now // not a variable: it would be allocated for each page, because it is passed as an interface
 	if err := c.open(p, o); err != nil {
 		return err
 	}
 	slots, present, drop, err := c.levels.page(c, &o.rep, &o.def)
-	if err == nil && (present > slots || slots > p.Values) {
-		err = fmt.Errorf("%w: %d values in %d places of %d", parquet.ErrLevels, present, slots, p.Values)
+	if err == nil && (present > slots || slots > n) {
+		err = fmt.Errorf("%w: %d values in %d places of %d", parquet.ErrLevels, present, slots, n)
 	}
 	switch {
 	case err != nil || drop:
@@ -179,8 +188,8 @@ func (c *leafDecoder) open(p *page, o *openPage) (err error) {
 		o.rep.Src, o.def.Src = body[:p.RepBytes], body[p.RepBytes:p.RepBytes+p.DefBytes]
 		body, size = body[p.RepBytes+p.DefBytes:], size-p.RepBytes-p.DefBytes
 	}
-	if c.leaf.convert == convertNull && p.Kind == format.DataPageV2 {
-		return nil // the levels are not compressed
+	if c.leaf.convert == convertNull && p.Kind == format.DataPageV2 { // the levels are not compressed
+		return c.narrow(p, o)
 	}
 	if c.levelsAlone(p) {
 		dst := c.d.page.take(size)
@@ -211,7 +220,7 @@ func (c *leafDecoder) open(p *page, o *openPage) (err error) {
 		}
 	}
 	o.values = body
-	return nil
+	return c.narrow(p, o)
 }
 
 // levelsAlone says whether no more of a page is wanted than levels, and they lie in front.
@@ -245,7 +254,7 @@ func (c *leafDecoder) verify(p *page) error {
 // those are saved.
 func (c *leafDecoder) place(p *page, size int, o *openPage) []byte {
 	switch {
-	case c.noValues || p.IsDictionary():
+	case c.noValues || p.IsDictionary() || p.window.n > 0:
 	case c.form == views && c.stored == 0 && (p.Encoding == format.Plain || p.Encoding == format.DeltaLengthByteArray):
 		o.inText = true
 		return c.textRoom(size)
@@ -301,7 +310,7 @@ func (c *leafDecoder) reserve(n int) {
 // checkItems refuses lists of more items than 32-bit offsets can count.
 func (c *leafDecoder) checkItems() error {
 	if most := math.MaxUint32 - 1; c.scan.values > most {
-		return &hintError{err: fmt.Errorf("%d items in one unit, %d at most", c.scan.values, most), hint: "write smaller row groups"}
+		return &sizeError{err: fmt.Errorf("%d items in one unit, %d at most", c.scan.values, most), hint: "write smaller row groups"}
 	}
 	return nil
 }

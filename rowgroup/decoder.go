@@ -18,6 +18,7 @@ type Decoder struct {
 	Materialize   bool
 	skipChecksums bool // tests of damaged pages look behind their checksums
 	stepsFrom     int  // bytes of a page that is decompressed in steps; 0 means 4 MiB, which tests lower
+	windowFrom    int  // values of a page of which only the unit's are decoded; 0 means 1 Mi, which tests lower
 
 	pool    *mem.Pool
 	replace bool // what is not UTF-8; see Options.ReplaceUTF8
@@ -60,6 +61,7 @@ type Decoder struct {
 	packed              *packedUnit // nil: lists of tokens are decoded to blocks of rows
 	sink                *tokenSink  // of the column; nil: it is decoded to slots
 	codes               [1024]uint32
+	narrowed            narrowed
 }
 
 // keptScratch is how many bytes of one scratch a decoder keeps from unit to unit. It returns the
@@ -162,7 +164,7 @@ func (d *Decoder) Decode(r *Raw, l Layout) ([]*Block, error) {
 // failed is an error of the current page.
 func (d *Decoder) failed(r *Raw, err error) error {
 	e := &Error{Op: "decode", URI: r.uri, RowGroup: r.Rows.RowGroup, Column: d.path, Page: d.at, Err: err}
-	if h := (*hintError)(nil); errors.As(err, &h) {
+	if h := (*sizeError)(nil); errors.As(err, &h) {
 		e.Hint = h.hint
 	}
 	return e
@@ -174,8 +176,7 @@ func (d *Decoder) forget() {
 	d.lists, d.nest, d.tierCols = listShape{}, nestedShape{}, nil
 	d.loose.Free()
 	d.dicts.Free()
-	clear(d.scan.pages[:cap(d.scan.pages)])
-	d.scan = pageScan{pages: d.scan.pages[:0]}
+	d.scan = pageScan{}
 }
 
 // caught makes a panic an error. Corrupt bytes are found by checks; this stands behind them for the
@@ -192,7 +193,7 @@ func caught(err *error) {
 // checkRows refuses units of more rows than a block can count.
 func (d *Decoder) checkRows() error {
 	if n := d.rows.Hi - d.rows.Lo; n > math.MaxInt32 {
-		return &hintError{err: fmt.Errorf("%d rows in one unit", n), hint: "write smaller row groups"}
+		return &sizeError{err: fmt.Errorf("%d rows in one unit", n), hint: "write smaller row groups"}
 	}
 	return nil
 }

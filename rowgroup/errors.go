@@ -20,6 +20,9 @@ var (
 
 	// ErrMissingColumn is in errors about columns that some or all shards lack.
 	ErrMissingColumn = errors.New("there is no such column")
+
+	// ErrTooLarge is in errors about rows that are too large to decode together: fewer of them may do.
+	ErrTooLarge = errors.New("too large to decode together")
 )
 
 // An Error says which shard, row group, column and page could not be read, and what the user can do
@@ -73,7 +76,7 @@ func IsLoss(err error) bool {
 		return false
 	}
 	var store *shard.Error
-	var limit *hintError
+	var limit *sizeError
 	if errors.As(err, &store) || errors.As(err, &limit) {
 		return false
 	}
@@ -85,11 +88,12 @@ func IsLoss(err error) bool {
 	return true
 }
 
-// hintError is an error about what the user can change.
-type hintError struct {
+// A sizeError is an ErrTooLarge with numbers and what the user can change.
+type sizeError struct {
 	err  error
 	hint string
 }
 
-func (e *hintError) Error() string { return e.err.Error() }
-func (e *hintError) Unwrap() error { return e.err }
+func (e *sizeError) Error() string        { return e.err.Error() }
+func (e *sizeError) Unwrap() error        { return e.err }
+func (e *sizeError) Is(target error) bool { return target == ErrTooLarge }

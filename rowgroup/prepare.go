@@ -15,7 +15,7 @@ func (d *Decoder) newColumn(n *node, s shape) (*leafDecoder, error) {
 		d: d, arena: d.arena, keep: d.dict, chunk: chunk, leaf: n.leaf, field: n.field, scan: &d.scan, levels: s,
 		stored: storedWidth(n.leaf), sink: d.sink,
 	}
-	if d.at, err = d.scan.scan(chunk, d.rows); err != nil {
+	if d.at, err = d.scan.scan(chunk, d.rows, d.largePage()); err != nil {
 		return nil, err
 	}
 	d.at = -1
@@ -39,7 +39,7 @@ const smallTable = 64
 func (c *leafDecoder) chooseForm() {
 	s := c.scan
 	n := s.dict.Values
-	coded := s.hasDict() && s.coded == len(s.pages) && len(s.pages) > 0
+	coded := s.hasDict() && s.coded == s.pages && s.pages > 0
 	if coded && n == 0 && c.field.Kind == column.Fixed && c.leaf.maxRep == 0 {
 		c.noValues = true // a null takes no memory
 	}
@@ -93,8 +93,8 @@ func (c *leafDecoder) prepare() error {
 	if c.wide != nil && c.form != views {
 		c.room = 0 // of items: page by page
 	}
-	if len(s.pages) > 0 && c.inPlace() {
-		c.head = (max(0, s.pages[0].Size-s.pages[0].Values*c.unit) + 63) &^ 63
+	if s.pages > 0 && s.head.window.n == 0 && c.inPlace() {
+		c.head = (max(0, s.head.Size-s.head.Values*c.unit) + 63) &^ 63
 	}
 	c.reserve(0)
 	if c.leaf.convert == convertNull {

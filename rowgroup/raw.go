@@ -50,6 +50,10 @@ type Raw struct {
 	tier *tierUnit // nil when all columns are decoded
 }
 
+// Narrow sets the rows that the next Decode or DecodeRule decodes: some of those that were fetched.
+// Rows that are decoded in ascending order read the pages of a flat column once.
+func (r *Raw) Narrow(lo, hi int64) { r.Rows.Lo, r.Rows.Hi = lo, hi }
+
 // use runs f, which touches the bytes. A mapped file that was changed or cut meanwhile is an error,
 // not a crash.
 func (r *Raw) use(f func() error) error {
@@ -215,6 +219,8 @@ type rawChunk struct {
 	// What the footer says of the whole chunk; a page that asks for more is corrupt.
 	numValues         int64
 	uncompressedBytes int64
+
+	passed *passedPages // nil: none
 }
 
 func (c *rawChunk) dictPiece() piece {

@@ -139,7 +139,7 @@ func (h *heldRules) text(a *column.Array, v *vector, skip int) error {
 		}
 	}
 	if size > math.MaxInt32 {
-		return &hintError{err: fmt.Errorf("%d bytes of a rule's values in one unit, %d at most", size, math.MaxInt32), hint: "write smaller row groups"}
+		return &sizeError{err: fmt.Errorf("%d bytes of a rule's values in one unit, %d at most", size, math.MaxInt32), hint: "write smaller row groups"}
 	}
 	a.Offsets = h.offsets(a.Len)
 	from := v.base[0]

@@ -114,10 +114,18 @@ func (d *Decoder) ruleVector(b *boundRule) (*vector, error) {
 		return d.sharedVector(b)
 	}
 	d.takeChunks(b.node, at)
+	defer d.keepPassed(at)
 	if b.leaf != nil {
 		return d.lengthsOf(b.node, b.leaf)
 	}
 	return d.column(b.node)
+}
+
+// keepPassed keeps what the chunks at the decoder have noted of their pages.
+func (d *Decoder) keepPassed(at []int) {
+	for i, k := range at {
+		d.raw.chunks[k].passed = d.held.chunks[i].passed
+	}
 }
 
 // sharedVector decodes a delivered column for a rule, unless another rule has it already.

@@ -172,7 +172,7 @@ func (d *Decoder) dictionaryOf(r *Raw, n *node) (a *column.Array, err error) {
 		d: d, arena: arena, keep: arena, chunk: &r.chunks[0], leaf: n.leaf, field: n.field, scan: &d.scan,
 		stored: storedWidth(n.leaf), form: codes, unit: 4,
 	}
-	if _, err := d.scan.scan(c.chunk, d.rows); err != nil {
+	if _, err := d.scan.scan(c.chunk, d.rows, d.largePage()); err != nil {
 		return nil, err
 	}
 	if c.field.Kind == column.Binary && c.stored == 0 {

@@ -76,7 +76,7 @@ const maxText = 1<<32 - 1<<20
 
 func textBudget(n int64) error {
 	if n > maxText {
-		return &hintError{
+		return &sizeError{
 			err:  fmt.Errorf("%d bytes of values in one unit, %d at most", n, int64(maxText)),
 			hint: "write smaller row groups",
 		}

@@ -41,13 +41,7 @@ type openChunk struct {
 // fewRepeats says that all values of the dictionary together are not much larger copied to their
 // rows than they are.
 func (s *pageScan) fewRepeats() bool {
-	values := 0
-	for i := range s.pages {
-		if s.pages[i].IsDictionary() {
-			values += s.pages[i].Values
-		}
-	}
-	return values <= s.dict.Values+s.dict.Values/4
+	return s.codedValues <= s.dict.Values+s.dict.Values/4
 }
 
 // newSpreader returns the spreader of a column with so many bytes in so many rows, nil when it is
