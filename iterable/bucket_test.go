@@ -25,7 +25,7 @@ func TestBucketStreamsAreTheOrder(t *testing.T) {
 		world, workers, batch := 1+r.IntN(4), 1+r.IntN(3), 1+r.IntN(3)
 		o := Options{
 			Shuffle: r.IntN(4) > 0, Seed: r.Uint64(), ShuffleBuffer: Size{Rows: 1 + r.Int64N(60)}, Tail: []shuffle.Tail{"drop", "pad", "short", "carry"}[r.IntN(4)],
-			Columns: []string{"id", "tokens", "mask", "label", "tags"}, pruneFrom: r.Int64N(2),
+			Columns: []string{"id", "tokens", "mask", "label", "tags"}, pruneFrom: r.Int64N(2), stepFrom: r.Int64N(2) * 100,
 			Bucket: &rule.Bucket{Columns: map[string]int{[]string{"tokens", "n"}[r.IntN(2)]: 50 + r.IntN(500)}, Multiple: r.IntN(9), MaxRows: r.IntN(2) * (1 + r.IntN(20))},
 		}
 		if r.IntN(2) == 0 {

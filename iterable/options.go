@@ -146,6 +146,7 @@ type Options struct {
 
 	Events Events
 
+	stepFrom  int64 // bytes of decoded rule columns from which they are decoded in steps; 0 means stepBytes, which tests lower
 	pruneFrom int64 // bytes of rule columns from which statistics are read; 0 means prunedBytes, which tests lower
 }
 

@@ -40,13 +40,13 @@ func (k *packing) newPackSizes(m *rowgroup.Manifest) func() packSizes {
 func (s *sizes) packedCost(u shuffle.Unit, samples int64, divided bool) cost {
 	rows, all := u.Rows(), s.manifest.Groups()[u.Group].Rows
 	d, p := s.decoded(u.Group), s.packed()
-	scratch := d.scratch.Of(rows, all, false) + slice(d.rule, rows, all)
+	scratch := d.scratch.Of(rows, all, false) + slice(d.rule, rows, all, d.scratch.Edges)
 	if rows < all {
 		d.narrow, d.wide, _ = d.slice(rows, all)
 	}
 	c := cost{fetch: s.fetchBytes(u.Group, rows), scratch: scratch + d.narrow + d.wide + rows*(scratchBytes+ruleScratch+packScratch)}
 	documents := rows + u.Samples // each block may begin with the rest of a document
-	others := mem.MulDiv(slice(p.others[u.Group], rows, all), documents, max(1, rows)) + documents*lengthsBytes
+	others := mem.MulDiv(slice(p.others[u.Group], rows, all, d.scratch.Edges), documents, max(1, rows)) + documents*lengthsBytes
 	others = mem.MulDiv(others, samples, max(1, u.Samples))
 	tokens := int64(0)
 	for _, n := range p.columns {

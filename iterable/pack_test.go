@@ -158,7 +158,7 @@ func TestPackedStreamsAreTheOrder(t *testing.T) {
 		world, workers, batch := 1+r.IntN(5), 1+r.IntN(3), 1+r.IntN(5)
 		o := Options{
 			Shuffle: r.IntN(4) > 0, Seed: r.Uint64(), ShuffleBuffer: Size{Rows: 1 + r.Int64N(200)}, Tail: []shuffle.Tail{"drop", "pad", "short", "carry"}[r.IntN(4)],
-			IndexDir: []string{"", index}[r.IntN(2)], pruneFrom: r.Int64N(2),
+			IndexDir: []string{"", index}[r.IntN(2)], pruneFrom: r.Int64N(2), stepFrom: r.Int64N(2) * 100,
 		}
 		if r.IntN(2) == 0 {
 			o.Lanes, o.UnitRows = 1+r.IntN(12), 1+r.Int64N(60)

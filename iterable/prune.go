@@ -153,9 +153,12 @@ func (r *ruleReader) judge(pages []rowgroup.RowRange, rows int64) *[]judged {
 // cut cuts rows of a row group into runs of bounded size, at the edges of pages.
 func (r *ruleReader) cut(g int, lo, hi int64, passed bool) (runs []*ruleRun) {
 	d := r.dataset
-	n := d.runs(g)
+	n, steps := d.runs(g)
 	edges := d.manifest.PageEdges(g)
-	most := d.data.Groups[g].Rows / n
+	most, step := d.data.Groups[g].Rows/n, int64(0)
+	if steps > 1 {
+		step = max(1, most/steps)
+	}
 	for lo < hi {
 		end := hi
 		if n > 1 && hi-lo > most {
@@ -166,7 +169,7 @@ func (r *ruleReader) cut(g int, lo, hi int64, passed bool) (runs []*ruleRun) {
 				end = min(hi, edges[i])
 			}
 		}
-		runs = append(runs, &ruleRun{lo: lo, hi: end, passed: passed})
+		runs = append(runs, &ruleRun{lo: lo, hi: end, step: step, passed: passed})
 		lo = end
 	}
 	return runs

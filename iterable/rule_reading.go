@@ -1,7 +1,9 @@
 package iterable
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"sync"
@@ -29,14 +31,18 @@ type ruleReading struct {
 	pieces func(group int, lo, hi int64) []ruleRun
 }
 
-// runBytes is of decoded rule columns: what is more is read in runs, where pages allow it.
-const runBytes = 64 << 20
+const (
+	runBytes  = 64 << 20  // of decoded rule columns: what is more is read in runs, where the page index tells their bytes
+	stepBytes = 256 << 20 // where it does not: what is more is read together and decoded in steps
+	edgeBytes = 32 << 20  // the most that pages across the edges of a run or a step are taken to hold
+)
 
 // A ruleRun is rows of a row group that are read together.
 type ruleRun struct {
 	group  *readGroup
 	lo, hi int64
-	passed bool // all of them pass the filter
+	step   int64 // rows that are decoded at a time, 0 for all
+	passed bool  // all of them pass the filter
 	raw    *rowgroup.Raw
 	bytes  int64 // that the account counts
 }
@@ -138,18 +144,24 @@ func (d *source) runBytes(g int) (fetch, decoded int64) {
 	if d.packing() != nil {
 		decoded += d.data.Groups[g].Rows * lengthScratch
 	}
-	if n := d.runs(g); n > 1 {
-		fetch, decoded = fetch/n+fetch/edgePart, decoded/n+decoded/edgePart
+	runs, steps := d.runs(g)
+	if runs > 1 {
+		fetch = fetch/runs + fetch/edgePart
+	}
+	if n := runs * steps; n > 1 {
+		decoded = decoded/n + min(decoded/edgePart, edgeBytes)
 	}
 	return fetch, decoded
 }
 
-// runs is into how many runs a row group is cut at least.
-func (d *source) runs(g int) int64 {
-	if _, decoded := d.manifest.RuleBytes(g); len(d.manifest.PageEdges(g)) > 0 {
-		return max(1, decoded/runBytes)
+// runs is into how many runs a row group is cut at least, and in how many steps each is decoded.
+func (d *source) runs(g int) (runs, steps int64) {
+	_, decoded := d.manifest.RuleBytes(g)
+	runs = 1
+	if len(d.manifest.PageEdges(g)) > 0 {
+		runs = max(1, decoded/runBytes)
 	}
-	return 1
+	return runs, max(1, decoded/runs/cmp.Or(d.options.stepFrom, stepBytes))
 }
 
 // fail keeps the first error, and ends the reading.
@@ -265,17 +277,34 @@ func (r *ruleReader) decodeRun(d *rowgroup.Decoder, s *selector, run *ruleRun) (
 	_, bytes := r.dataset.runBytes(run.group.number)
 	r.account.Charge(mem.Decode, bytes)
 	defer r.account.Release(mem.Decode, bytes)
+	for run.lo < run.hi && err == nil {
+		hi := run.hi
+		if run.step > 0 {
+			hi = min(hi, run.lo+run.step)
+		}
+		err = r.decodeStep(d, s, run, hi)
+		if rows := hi - run.lo; errors.Is(err, rowgroup.ErrTooLarge) && rows > 1 { // these rows are longer than most
+			run.step, err = (rows+1)/2, nil
+		}
+	}
+	return err
+}
+
+// decodeStep decodes the rows of a run up to hi, and takes them off the run.
+func (r *ruleReader) decodeStep(d *rowgroup.Decoder, s *selector, run *ruleRun, hi int64) error {
+	run.raw.Narrow(run.lo, hi)
 	columns, err := d.DecodeRule(run.raw)
 	if err != nil {
 		return err
 	}
-	sel, err := s.finish(run.group.number, run.lo, run.hi, columns, run.passed)
+	sel, err := s.finish(run.group.number, run.lo, hi, columns, run.passed)
 	if err != nil {
 		return ruleError(r.dataset.manifest, run.raw.Rows, err)
 	}
 	if !sel.empty() {
-		r.found(run.group.number, run.lo, run.hi, sel)
+		r.found(run.group.number, run.lo, hi, sel)
 	}
+	run.lo = hi
 	return nil
 }
 

@@ -30,7 +30,7 @@ func (r *ruleReader) salvage(ctx context.Context, d *rowgroup.Decoder, s *select
 	run.raw = nil
 	for i := range pieces {
 		p := &pieces[i]
-		p.group, p.passed = run.group, run.passed
+		p.group, p.step, p.passed = run.group, run.step, run.passed
 		if err = r.fetch(ctx, p); err == nil {
 			err = r.decodeRun(d, s, p)
 			p.raw.Release()

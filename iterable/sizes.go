@@ -23,6 +23,7 @@ const (
 	scratchBytes = 5                             // of a row, for the order and the parts in which its span leaves
 	ruleScratch  = 16                            // of a row, for what the rule keeps: bits of each condition, the row's number, how often it comes
 	freeScratch  = 16 << 20                      // of one decoder, that no account counts: the process has as much beside them, as the promise of its memory says
+	leastStep    = 1 << 10                       // rows that are decoded together though they take more: pages have as many
 	edgePart     = 16                            // a slice of a row group is charged 1/edgePart of the group more, for pages across its edges and dictionaries
 )
 
@@ -100,13 +101,25 @@ func (s *sizes) cost(group int, lo, hi int64, divided bool) cost {
 	return c.divide(d, rows, divided)
 }
 
+// step is how many rows of a group can be decoded together in so many bytes.
+func (s *sizes) step(group int, most int64) int64 {
+	rows := s.manifest.Groups()[group].Rows
+	for {
+		c := s.cost(group, 0, rows, false)
+		if need := c.bytes() + c.scratch; need <= most || rows <= leastStep {
+			return max(1, rows)
+		}
+		rows /= 2
+	}
+}
+
 // ruledCost is what a load of a unit takes that keeps so many of its samples, when the rule's
 // columns are decoded first.
 func (s *sizes) ruledCost(u shuffle.Unit, samples int64, divided bool) cost {
 	rows, held := u.Rows(), min(samples, u.Rows())
 	all := s.manifest.Groups()[u.Group].Rows
 	d := s.decoded(u.Group)
-	c := cost{fetch: s.fetchBytes(u.Group, rows), scratch: d.scratch.OfKept(held, rows, all) + slice(d.rule, rows, all) + rows*(scratchBytes+ruleScratch)}
+	c := cost{fetch: s.fetchBytes(u.Group, rows), scratch: d.scratch.OfKept(held, rows, all) + slice(d.rule, rows, all, d.scratch.Edges) + rows*(scratchBytes+ruleScratch)}
 	if 2*held < rows { // else the blocks have the memory of all rows
 		return c.divideKept(s.kept(u.Group, held), samples, divided)
 	}
@@ -132,7 +145,7 @@ func (s *sizes) fetchBytes(group int, rows int64) int64 {
 	g := s.manifest.Groups()[group]
 	n := g.Compressed
 	if rows < g.Rows && len(s.manifest.PageEdges(group)) > 0 {
-		n = slice(n, rows, g.Rows)
+		n = slice(n, rows, g.Rows, math.MaxInt64)
 	}
 	if s.copied {
 		n = mem.ClassBytes(n)
@@ -142,8 +155,8 @@ func (s *sizes) fetchBytes(group int, rows int64) int64 {
 
 // slice is what so many rows of all of a group take.
 func (d decoded) slice(rows, all int64) (narrow, wide, whole int64) {
-	wide = slice(d.wide, rows, all)
-	narrow = slice(d.narrow, rows, all) + d.narrow/roundingPart*rows/all + blockBytes
+	wide = slice(d.wide, rows, all, d.scratch.Edges)
+	narrow = slice(d.narrow, rows, all, d.scratch.Edges) + d.narrow/roundingPart*rows/all + blockBytes
 	return narrow, wide, min(d.whole+blockBytes, narrow) // a dictionary is that of the group
 }
 
@@ -182,7 +195,8 @@ func partedBytes(narrow, wide, parts int64) int64 {
 	return n
 }
 
-// slice is what rows of all rows take, with the pages across their edges.
-func slice(bytes, rows, all int64) int64 {
-	return min(bytes, mem.MulDiv(bytes, rows, all)+bytes/edgePart)
+// slice is what rows of all rows take, with the pages across their edges, which hold about so many
+// bytes.
+func slice(bytes, rows, all, edges int64) int64 {
+	return min(bytes, mem.MulDiv(bytes, rows, all)+min(bytes/edgePart, max(edges, edgeBytes)))
 }

@@ -33,6 +33,9 @@ type Verification struct {
 	lost map[int]bool      // its groups
 }
 
+// verifyPart is the part of the memory that the decoded rows of one row group may take.
+const verifyPart = 4
+
 // Verify reads and decodes what the options name of every shard, and lists what is lost, as streams
 // would find it. It uses the options that say what to read, Memory, IndexDir and Events; verified,
 // if not nil, is called after each row group with the rows so far, one call at a time.
@@ -117,8 +120,9 @@ func (v *Verification) groups(ctx context.Context, m *rowgroup.Manifest, s *size
 	tasks, within := errgroup.WithContext(ctx)
 	tasks.SetLimit(atOnce)
 	for g, group := range m.Groups() {
-		c := s.cost(g, 0, group.Rows, false)
-		need := min(limit, c.fetch+c.bytes()+c.scratch) // one always fits
+		step := s.step(g, max(1, limit/verifyPart))
+		c := s.cost(g, 0, step, false)
+		need := min(limit, s.fetchBytes(g, group.Rows)+c.bytes()+c.scratch) // one always fits
 		if room.Acquire(within, need) != nil {
 			break // one failed, or ctx ended
 		}
@@ -126,7 +130,7 @@ func (v *Verification) groups(ctx context.Context, m *rowgroup.Manifest, s *size
 			defer room.Release(need)
 			rows := rowgroup.Rows{Shard: int(group.Shard), RowGroup: int(group.RowGroup), Hi: group.Rows}
 			d := <-decoders
-			read, err := verifyGroup(within, m, d, rows)
+			read, err := verifyGroup(within, m, d, rows, step)
 			decoders <- d
 			if err != nil && !rowgroup.IsLoss(err) {
 				return err
@@ -152,17 +156,31 @@ func (v *Verification) groups(ctx context.Context, m *rowgroup.Manifest, s *size
 	return cmp.Or(err, ctx.Err())
 }
 
-func verifyGroup(ctx context.Context, m *rowgroup.Manifest, d *rowgroup.Decoder, rows rowgroup.Rows) (read int64, err error) {
+// verifyGroup decodes a row group, at most step rows at a time.
+func verifyGroup(ctx context.Context, m *rowgroup.Manifest, d *rowgroup.Decoder, rows rowgroup.Rows, step int64) (read int64, err error) {
 	raw, err := m.Fetch(ctx, rows)
 	if err != nil {
 		return 0, err
 	}
 	defer raw.Release()
-	blocks, err := d.Decode(raw, rowgroup.Layout{})
-	for _, b := range blocks {
-		b.Release()
+	for lo := int64(0); ; {
+		hi := min(rows.Hi, lo+step)
+		raw.Narrow(lo, hi)
+		blocks, err := d.Decode(raw, rowgroup.Layout{})
+		for _, b := range blocks {
+			b.Release()
+		}
+		switch {
+		case ctx.Err() != nil:
+			return raw.Bytes(), ctx.Err()
+		case errors.Is(err, rowgroup.ErrTooLarge) && hi-lo > 1: // these rows are longer than most
+			step = (hi - lo + 1) / 2
+		case err != nil || hi == rows.Hi:
+			return raw.Bytes(), err
+		default:
+			lo = hi
+		}
 	}
-	return raw.Bytes(), err
 }
 
 // WriteGood writes a rows file of the rows that are not lost, of the shards whose footers can be

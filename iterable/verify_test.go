@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
+
+	parquetgo "github.com/parquet-go/parquet-go"
 
 	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shard"
@@ -88,5 +91,44 @@ func TestVerifyStops(t *testing.T) {
 				t.Errorf("error %v, want %v", err, c.want)
 			}
 		})
+	}
+}
+
+// A row group whose rows take more memory than there is for one is decoded in steps, and its damage
+// is found in any of them.
+func TestVerifyInSteps(t *testing.T) {
+	type row struct {
+		ID   int64
+		Text string
+		Tags []string
+	}
+	rows := make([]row, 5000)
+	for i := range rows {
+		rows[i] = row{ID: int64(i), Text: strings.Repeat(fmt.Sprint(i), 20), Tags: []string{"a", fmt.Sprint(i)}[:i%3%2+i%2]}
+	}
+	var b bytes.Buffer
+	w := parquetgo.NewGenericWriter[row](&b, parquetgo.PageBufferSize(1<<12))
+	if _, err := w.Write(rows); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []int{0, 9, 5, 2} { // tenths of the file
+		store := &memstore.Store{}
+		file := bytes.Clone(b.Bytes())
+		if at > 0 {
+			for i := range 64 {
+				file[len(file)*at/20+i] ^= 0xff
+			}
+		}
+		store.Put("data/a.parquet", file)
+		v, err := Verify(t.Context(), shard.Stores{"mem": store}, []string{"mem://data/"}, Options{Memory: 1}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lost := min(1, at); len(v.Lost) != lost || v.LostRows != int64(lost*5000) {
+			t.Errorf("damaged at %d: lost are %v", at, v.Lost)
+		}
 	}
 }

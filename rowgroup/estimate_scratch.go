@@ -16,17 +16,20 @@ const pageGuess = 8 << 20
 
 // Scratch is what a decoder holds beside the block that it makes.
 type Scratch struct {
-	Pages    int64 // bytes of the page that is decoded: decompressed values, levels and a dictionary
-	Column   int64 // bytes of the column that is decoded, until its rows are in their order or their parts
-	Few      int64 // Column where fewer than half of the rows are kept
-	PageRows int64 // rows of the largest page; a slice is decoded with the pages across its edges
+	Pages  int64 // bytes of the page that is decoded: decompressed values, levels and a dictionary
+	Column int64 // bytes of the column that is decoded, until its rows are in their order or their parts
+	Few    int64 // Column where fewer than half of the rows are kept
+
+	// A slice is decoded with the pages across its edges: what they hold of one column at most, and
+	// of all.
+	Edge, Edges int64
 }
 
 // Of is the scratch of a slice of a group. moved says that its rows are laid in an order.
 func (s Scratch) Of(rows, all int64, moved bool) int64 {
 	switch {
 	case rows < all:
-		return addCapped(s.Pages, mem.MulDiv(s.Column, min(all, addCapped(rows, 2*s.PageRows)), all))
+		return addCapped(s.Pages, min(s.Column, addCapped(mem.MulDiv(s.Column, rows, all), s.Edge)))
 	case moved:
 		return addCapped(s.Pages, s.Column)
 	}
@@ -48,13 +51,20 @@ func (m *Manifest) Scratch(g int) Scratch {
 	rows := m.groups[g].Rows
 	var s Scratch
 	for _, n := range m.columnsOf(int(m.groups[g].Shard)) {
-		e := estimator{r: &r, group: group}
-		s.Pages = max(s.Pages, e.pageScratch(n, n, rows, &s))
+		e, pageRows := estimator{r: &r, group: group}, int64(0)
+		s.Pages = max(s.Pages, e.pageScratch(n, n, rows, &pageRows))
+		size := int64(0)
 		if n.movable() {
 			e.column(n, rows)
-			s.Column = max(s.Column, scratchBytes(e.narrow))
+			size = scratchBytes(e.narrow)
+			s.Column = max(s.Column, size)
 		}
-		s.Few = max(s.Few, fewScratch(&r, group, rows, n))
+		few := fewScratch(&r, group, rows, n)
+		s.Few = max(s.Few, few)
+		if rows > 0 {
+			edge := mem.MulDiv(max(size, few), min(rows, 2*pageRows), rows)
+			s.Edge, s.Edges = max(s.Edge, edge), addCapped(s.Edges, edge)
+		}
 	}
 	return s
 }
@@ -77,21 +87,21 @@ func (n *node) movable() bool {
 }
 
 // pageScratch is the most that a leaf of a node takes beside its values. top is the column around
-// it.
-func (e *estimator) pageScratch(n, top *node, rows int64, s *Scratch) int64 {
+// it. pageRows becomes the rows of the largest page.
+func (e *estimator) pageScratch(n, top *node, rows int64, pageRows *int64) int64 {
 	if n.missing || n.partition != nil {
 		return 0
 	}
 	if n.leaf == nil {
 		most := int64(0)
 		for _, c := range n.children {
-			most = max(most, e.pageScratch(c, top, rows, s))
+			most = max(most, e.pageScratch(c, top, rows, pageRows))
 		}
 		return most
 	}
 	k := e.r.chunk(n.leaf.index, e.group)
 	p := e.r.largestPage(k, rows)
-	s.PageRows = max(s.PageRows, p.rows)
+	*pageRows = max(*pageRows, p.rows)
 	size := addCapped(e.bodyScratch(n, k, p), e.valueScratch(n, k, p))
 	switch values := e.r.values.at(k); {
 	case n == top:
