@@ -21,7 +21,7 @@ var (
 	// ErrMissingColumn is in errors about columns that some or all shards lack.
 	ErrMissingColumn = errors.New("there is no such column")
 
-	// ErrTooLarge is in errors about rows that are too large to decode together: fewer of them may do.
+	// ErrTooLarge is in errors about rows that are too large to decode together. Fewer may fit.
 	ErrTooLarge = errors.New("too large to decode together")
 )
 

@@ -50,7 +50,7 @@ type Raw struct {
 	tier *tierUnit // nil when all columns are decoded
 }
 
-// Narrow sets the rows that the next Decode or DecodeRule decodes: some of those that were fetched.
+// Narrow sets which fetched rows the next Decode or DecodeRule decodes.
 // Rows that are decoded in ascending order read the pages of a flat column once.
 func (r *Raw) Narrow(lo, hi int64) { r.Rows.Lo, r.Rows.Hi = lo, hi }
 
