@@ -18,6 +18,7 @@ from shardfeed._layout import Layout
 from shardfeed._nulls import NullWatch
 from shardfeed._raw_batch import RawBatch
 from shardfeed._schema import Field, Schema
+from shardfeed._waited import Waited
 
 OPEN = {"dataset": "d", "opening": "o", "spec": {"addresses": ["s3://b/p"], "batch_size": 8}}
 
@@ -33,7 +34,7 @@ class Batches:
         layout = Layout(Schema([Field("x", "fixed", "uint8", 1)]))
         self.given_back: list[Connection] = []
         place = Place({"epoch": 0, "position": 0})
-        self.iterator = BatchIterator(self.connection, place, layout, NullWatch(layout), self.given_back.append)
+        self.iterator = BatchIterator(self.connection, place, layout, NullWatch(layout), self.given_back.append, Waited())
 
     def announce(self, *numbers: int) -> None:
         for seq in numbers:

@@ -27,6 +27,7 @@ from ._options import Options
 from ._schema import Schema
 from ._sources import Source
 from ._transform import MappedIterator, Mask, Transform, check_function
+from ._waited import Waited
 from ._warn import MixingWarning, PaddingWarning, ShardfeedWarning, warn
 from .errors import OptionError, ShardfeedError, StateError, nearer
 
@@ -341,6 +342,7 @@ class StreamingDataset(Connected, Generic[T]):
         """Starts without connections, as a copy in another process does."""
         super()._forget()
         self._steps: dict[tuple[int, int], int] = {}
+        self._waited = Waited()
         self._place: Place | None = None
         self._batches_of: Callable[[], BatchIterator | None] = lambda: None  # of the place, while it is used
         self._schema: Schema | None = None
@@ -388,8 +390,18 @@ class StreamingDataset(Connected, Generic[T]):
         return self._steps[ranks]
 
     def stats(self) -> dict[str, Any]:
-        """Figures of this rank's stream, by the names of ``shardfeed bench --json``."""
-        return dict(self._session(stats=True).get("stats") or {})
+        """Figures of this rank's stream, by the names of ``shardfeed bench --json``.
+
+        ``waits["consumer"]`` is how long the training waited in ``next``, in seconds, with the
+        functions that ran there. It is None under torch's own workers, since the training waits for
+        them and not for the stream.
+        """
+        session = self._session(stats=True)
+        figures = dict(session.get("stats") or {})
+        if figures:
+            waited = None if session.get("workers") else self._waited.seconds
+            figures["waits"] = {**(figures.get("waits") or {}), "consumer": waited}
+        return figures
 
     def locate(self, row: int) -> RowPlace:
         """Where a row lies: the path of its shard, its row group there, and its row in that.
@@ -635,7 +647,9 @@ class StreamingDataset(Connected, Generic[T]):
         self._engine_pid = int(connection.welcome["pid"])
         self._next_epoch = int(joined["epoch"]) + 1
         layout, nulls = self._laid_out(joined["schema"], plain)
-        batches = BatchIterator(connection, self._place, layout, nulls, self._give_back, bundle=int(joined.get("bundle") or 1))
+        batches = BatchIterator(
+            connection, self._place, layout, nulls, self._give_back, self._waited, bundle=int(joined.get("bundle") or 1)
+        )
         batches.output_bytes = int(joined.get("output_bytes") or 0)
         self._batches_of = weakref.ref(batches)
         return batches

@@ -15,6 +15,7 @@ from ._layout import Layout
 from ._nulls import NullWatch
 from ._raw_batch import NEXT_EPOCH, NEXT_POSITION, RawBatch
 from ._turn import Turn
+from ._waited import Waited, now
 from .errors import FeedTimeoutError, ShardfeedError, nearer
 
 S = TypeVar("S")
@@ -42,12 +43,21 @@ class BatchIterator:
     """
 
     def __init__(
-        self, connection: Connection, place: Place, layout: Layout, nulls: NullWatch, done: Callable[[Connection], None], *, bundle: int = 1
+        self,
+        connection: Connection,
+        place: Place,
+        layout: Layout,
+        nulls: NullWatch,
+        done: Callable[[Connection], None],
+        waited: Waited,
+        *,
+        bundle: int = 1,
     ) -> None:
         self.place = place
         self.bundle = bundle  # steps in one batch
         self.output_bytes = 0  # reserved in the engine for results of workers
         self.layout = layout
+        self.waited = waited
         self._connection: Connection | None = connection
         self._next = connection.next
         self._nulls = nulls
@@ -60,7 +70,11 @@ class BatchIterator:
         return self
 
     def __next__(self) -> Batch:
-        return self.make(self._batch)[1]
+        begin = now()
+        try:
+            return self.make(self._batch)[1]
+        finally:
+            self.waited.since(begin)
 
     def _batch(self, raw: RawBatch) -> Batch:
         return Batch(raw, self.layout, self.place.start)

@@ -13,6 +13,7 @@ from ._batch import Batch
 from ._checks import got, type_name
 from ._iterator import BatchIterator
 from ._rows import RowIterator
+from ._waited import now
 from .errors import OptionError
 
 
@@ -107,10 +108,16 @@ class MappedIterator:
         value: Any
         if isinstance(self._source, RowIterator):
             row = self._source.take()
-            value, epoch, step = row.columns, row.epoch, row.step
         else:
             value = next(self._source)
-            epoch, step = value.epoch, value.step
+            begin = now()
+            try:
+                return self._applied(value, value.epoch, value.step)
+            finally:
+                self._source.waited.since(begin)
+        return self._applied(row.columns, row.epoch, row.step)
+
+    def _applied(self, value: Any, epoch: int, step: int) -> Any:
         for transform in self._transforms:
             value = transform(value, epoch, step, self._rank)
         return value

@@ -11,6 +11,7 @@ from .._iterator import BatchIterator
 from .._iterator import Place as EnginePlace
 from .._raw_batch import RawBatch
 from .._ring import Ring
+from .._waited import now
 from ..errors import FeedTimeoutError, ProtocolError
 from ._device import holds
 from ._epoch import Stamp
@@ -156,6 +157,14 @@ class Ahead(Generic[S]):
     def _next(self) -> tuple[Any, Place]:
         if self._came:
             return self._next_row()
+        begin = now()
+        try:
+            return self._next_done()
+        finally:
+            if self._iterator._rows is not None:
+                self._loader.dataset._waited.since(begin)
+
+    def _next_done(self) -> tuple[Any, Place]:
         batches, tasks = self._iterator._batches, self._tasks
         if batches is None:
             batches = self._batches()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._ring import Ring
 from .._turn import Turn
+from .._waited import now
 from ._device import holds
 from ._iterator import TensorIterator
 
@@ -35,6 +36,15 @@ class Epoch:
         return self
 
     def __next__(self) -> Any:
+        if (waited := self._loader._waited) is None:
+            return self._next()
+        begin = now()
+        try:
+            return self._next()
+        finally:
+            waited.since(begin)
+
+    def _next(self) -> Any:
         with self._turn.lock:
             if self._closed:
                 raise StopIteration
@@ -74,6 +84,7 @@ class Local:
 
     def __init__(self, loader: DataLoader) -> None:
         self._batches: TensorIterator = iter(loader.dataset)
+        self._batches.waited = None
         self._collate = loader.collate_fn
 
     def __next__(self) -> tuple[Any, Stamp]:

@@ -11,6 +11,7 @@ from .._raw_batch import POSITION, RawBatch
 from .._ring import Ring
 from .._rows import RowIterator, RowMaker
 from .._turn import Turn
+from .._waited import Waited, now
 from ._layout import TensorLayout
 from ._tensors import rows
 
@@ -31,6 +32,7 @@ class TensorIterator(Generic[T]):
     """
 
     def __init__(self, dataset: StreamingDataset[T]) -> None:
+        self.waited: Waited | None = dataset._waited  # None where a loader counts the wait
         self.outputs = 0  # batches that workers hold results of, when it begins
         self.place: Place | None = None
         self.position: int | None = None
@@ -73,6 +75,15 @@ class TensorIterator(Generic[T]):
         return self
 
     def __next__(self) -> T:
+        if self._rows is not None or self.waited is None:
+            return self._next()
+        begin = now()
+        try:
+            return self._next()
+        finally:
+            self.waited.since(begin)
+
+    def _next(self) -> T:
         batches = self._batches
         if batches is None:
             self.begin()

@@ -147,6 +147,7 @@ class DataLoader(Generic[T]):
         self._keep(given, device)
         self.drop_last: bool = self.dataset._spec["tail"] == "drop"
         self.threads = threads
+        self._waited = None if self.dataset._rows_wanted else self.dataset._waited
         self._stamp: Stamp | None = None  # of the last batch handed out since the last set_epoch or state
         self._pool: Pool | None = None  # of workers that wait for the next epoch
         self._reserved = 0  # bytes for results of workers, beyond those of the stream
@@ -288,7 +289,11 @@ class DataLoader(Generic[T]):
         self.load_state_dict(self.dataset._reweighted(self.state_dict(), weights))
 
     def stats(self) -> dict[str, Any]:
-        """Figures of this rank's stream, by the names of ``shardfeed bench --json``."""
+        """Figures of this rank's stream, by the names of ``shardfeed bench --json``.
+
+        ``waits["consumer"]`` is how long the training waited in ``next``, in seconds, with the
+        functions that ran there.
+        """
         return self.dataset.stats()
 
     def close(self) -> None:

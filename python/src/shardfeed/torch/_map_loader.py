@@ -88,6 +88,7 @@ class MapLoader(DataLoader[T]):
         self._batch_size = batch_size
         self._lists = Lists(sampler, batch_sampler, batch_size, drop_last)
         self._keep(given, device)
+        self._waited = None
         self._next = Place(0, 0, None, None)  # where the next iteration begins
         self._loaded = False  # the place of the next iteration
         self._stamp: Any = None  # the place after the last batch that was handed out, within an epoch
