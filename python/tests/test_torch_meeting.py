@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import random
 import threading
 import time
@@ -182,3 +183,32 @@ def test_the_name_of_a_meeting_has_no_count_of_restarts(monkeypatch: pytest.Monk
         keys.append(Meeting(store, NAME, int(count), 2, 1.0)._key)
     assert keys[0] == keys[1]
     assert meet(store, 2, part) == [[1, 3]] * 2
+
+
+@pytest.mark.parametrize("alone", [0, 2])
+def test_a_rank_that_waits_names_the_ranks_that_have_not_come(monkeypatch: pytest.MonkeyPatch, caplog: Any, alone: int) -> None:
+    """As in a validation on rank 0 alone, while the others wait at a barrier."""
+    monkeypatch.setattr(_store, "_SILENCE", 0.2)
+    store = dist.HashStore()
+    logged = threading.Event()
+
+    class Notes(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            logged.set()
+
+    notes = Notes(logging.WARNING)
+    logging.getLogger("shardfeed").addHandler(notes)
+
+    def part(meeting: Meeting) -> Any:
+        if meeting.rank != alone:
+            assert logged.wait(60)
+        return both(meeting)
+
+    try:
+        assert meet(store, 4, part) == [[6, 10]] * 4
+    finally:
+        logging.getLogger("shardfeed").removeHandler(notes)
+    absent = ", ".join(str(rank) for rank in range(4) if rank != alone)
+    [text] = [record.getMessage() for record in caplog.records if "still waits" in record.getMessage()]
+    assert f"rank {alone} still waits for ranks {absent} of 4 to begin to iterate over the data set of {NAME}" in text
+    assert "DataLoader(..., rank=0, world_size=1)" in text

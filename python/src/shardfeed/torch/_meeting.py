@@ -15,7 +15,7 @@ from .._engine import Engine
 from ..errors import FeedTimeoutError, RankMismatchError
 from . import _node
 from ._carrier import Carrier
-from ._store import present, put, ranks_in_words, wait
+from ._store import ALONE, Overdue, present, put, ranks_in_words, wait
 from ._versions import Versions, differences, mismatch
 
 SEATS, ORDER = "seats", "order"  # the parts of a meeting
@@ -89,7 +89,13 @@ class Meeting:
 
     def _find(self, part: str, find: Callable[[Given], Mapping[str, Any]]) -> Mapping[str, Any]:
         keys = {self._of(part, rank): rank for rank in range(self.world_size)}
-        wait(lambda: self._store.check(list(keys)) or None, self._timeout, look=self._look)
+        overdue = Overdue(self._late)
+
+        def look() -> None:
+            self._look()
+            overdue.look()
+
+        wait(lambda: self._store.check(list(keys)) or None, self._timeout, look=look)
         there = {keys[key]: json.loads(text) for key, text in present(self._store, list(keys)).items()}
         found = _sorted_out(there, [rank for rank in keys.values() if rank not in there])
         if not found["failed"] and not found["versions"]:
@@ -101,12 +107,35 @@ class Meeting:
         key = self._of(part, "found")
         timeout = None if self._timeout is None else self._timeout + _GRACE
         clients = self.world_size if self._carrier is None else self.world_size // self._carrier.ranks
-        found = wait(lambda: self._read(key), timeout, clients, self._versions.look)
+        overdue = Overdue(lambda: self._late() if 0 in self._absent() else "")  # rank 0 tells of the others
+
+        def look() -> None:
+            self._versions.look()
+            overdue.look()
+
+        found = wait(lambda: self._read(key), timeout, clients, look)
         if found is None:
             raise FeedTimeoutError(
-                f"rank 0 did not compare the data set of {self._name} with this rank {self.rank} within {timeout:g} seconds"
+                f"rank 0 did not compare the data set of {self._name} with this rank {self.rank} within {timeout:g} seconds: every rank "
+                f"has to begin to iterate over it; {ALONE}"
             )
         return dict(json.loads(found))
+
+    def _absent(self) -> list[int]:
+        """The ranks that have not come."""
+        keys = {self._of(_PARTS[-1], rank): rank for rank in range(self.world_size)}
+        there = {rank for key, rank in keys.items() if self._store.check([key])}
+        there |= {rank for rank in keys.values() if rank not in there and self._store.check([self._of(_PARTS[0], rank)])}
+        return [rank for rank in keys.values() if rank not in there]
+
+    def _late(self) -> str:
+        """What a rank says while others have not come; empty once all have."""
+        if not (absent := self._absent()):
+            return ""
+        return (
+            f"rank {self.rank} still waits for {ranks_in_words(absent)} of {self.world_size} to begin to iterate over the data set of "
+            f"{self._name}, which all ranks share; {ALONE}"
+        )
 
     def _read(self, key: str) -> str | None:
         if self._carrier is not None:
@@ -129,7 +158,7 @@ class Meeting:
         if missing := found.get("missing"):
             raise FeedTimeoutError(
                 f"{ranks_in_words(missing)} of {self.world_size} did not begin to iterate over the data set of {self._name} "
-                f"within {self._timeout:g} seconds: every rank has to, and in the same order of data sets"
+                f"within {self._timeout:g} seconds: every rank has to, and in the same order of data sets; {ALONE}"
             )
 
     def _put(self, values: Mapping[str, str], carrier: Carrier | None = None) -> None:

@@ -37,7 +37,7 @@ from .._engine import Engine
 from .._warn import ShardfeedWarning, warn
 from ..errors import DataError, FeedTimeoutError, ShardfeedError
 from . import _agree, _node, _versions
-from ._store import _pauses, put
+from ._store import ALONE, Overdue, _pauses, put
 
 _MOST = 64 << 20  # bytes that are handed on
 _PART = 4 << 20  # bytes of a part; a TCPStore takes 8 MiB at once
@@ -203,10 +203,12 @@ class Opening:
         Signs that others are opening put the timeout off.
         """
         key, begun, beats = f"{self.key}/{what}", time.monotonic(), 0
+        overdue = Overdue(lambda: "" if self.store.add(f"{self.key}/progress", 0) else self._absent())
         for pause in _pauses(self.world_size):
             if self.store.check([key]):
                 break
             self._versions.look()
+            overdue.look()
             if self.timeout is not None and time.monotonic() - begun > self.timeout:
                 if (count := self.store.add(f"{self.key}/progress", 0)) == beats:
                     raise self._late()
@@ -217,11 +219,17 @@ class Opening:
             raise _error(said)
         return said
 
+    def _absent(self) -> str:
+        return (
+            f"rank {self.rank} still waits for rank 0 to make the data set of {self.name}, which all ranks share: rank 0 opens it for the "
+            f"other nodes; {ALONE}"
+        )
+
     def _late(self) -> FeedTimeoutError:
         return FeedTimeoutError(
             f"rank 0 did not open the data set of {self.name} for the other nodes within {self.timeout:g} seconds, and rank {self.rank} "
             "waits for it: every rank has to make the data set, in the same order of data sets; with opening='each' each node opens it for "
-            "itself"
+            f"itself; {ALONE}"
         )
 
     def _say(self, what: str, value: Mapping[str, Any]) -> None:

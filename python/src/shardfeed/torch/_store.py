@@ -5,6 +5,7 @@ No call waits within the store, which serves one thread of a process at a time a
 
 from __future__ import annotations
 
+import logging
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,8 +17,13 @@ _SHORTEST, _LONGEST = 0.002, 0.1  # seconds between two looks of a few clients a
 _RARELY = 1.0  # and of very many
 _LOOKS = 5000  # of all clients together in a second, about
 _SHOWN = 8  # ranks that an error names
+_SILENCE = 15.0  # seconds after which a wait for ranks is logged
+
+log = logging.getLogger("shardfeed")
 
 T = TypeVar("T")
+
+ALONE = "a data set that some ranks read alone, as for a validation on rank 0, needs DataLoader(..., rank=0, world_size=1) there"
 
 _jitter = random.Random()  # the program's own random numbers stay what they are
 
@@ -74,6 +80,22 @@ def wait(there: Callable[[], T | None], timeout: float | None, clients: int = 1,
             pause = min(pause, max(_SHORTEST, deadline - time.monotonic()))
         time.sleep(pause)
     return None
+
+
+class Overdue:
+    """Logs once what a wait waits for, when it takes long."""
+
+    def __init__(self, what: Callable[[], str]) -> None:
+        """what returns the text, or an empty one to wait on in silence."""
+        self._what: Callable[[], str] | None = what
+        self._begun = time.monotonic()
+
+    def look(self) -> None:
+        if self._what is None or (waited := time.monotonic() - self._begun) < _SILENCE:
+            return
+        if text := self._what():
+            log.warning("after %.0f s %s", waited, text)
+        self._what = None
 
 
 def _pauses(clients: int) -> Iterator[float]:
