@@ -11,6 +11,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/cache"
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/printable"
 )
 
 func (a *app) caches() *cobra.Command {
@@ -128,7 +129,7 @@ func listEntries(r *report, dir string, entries []cache.Entry) {
 		if e.Decoded {
 			what = "decoded"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%v\t%v\t%s\t%s\n", printable(e.URI), what, mem.Bytes(e.Size), mem.Bytes(e.Held), moment(e.Used), until)
+		fmt.Fprintf(w, "%s\t%s\t%v\t%v\t%s\t%s\n", printable.Text(e.URI), what, mem.Bytes(e.Size), mem.Bytes(e.Held), moment(e.Used), until)
 	}
 	_ = w.Flush() // a buffer does not fail
 }

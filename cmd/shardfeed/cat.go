@@ -221,7 +221,7 @@ func (c *catCommand) saveFile() saveFile {
 // newPrinter prints to stdout, with marks where a state is to be saved.
 func (c *catCommand) newPrinter(ctx context.Context, ds *iterable.Dataset, shape *loader.Shape, format rowFormat) *rowPrinter {
 	if c.saveState == "" {
-		return newRowPrinter(ds, shape, format, interruptible{ctx, c.stdout})
+		return newRowPrinter(ds, shape, format, interruptible{ctx, shown(c.stdout)})
 	}
 	w := newLineWriter(ctx, c.stdout)
 	p := newRowPrinter(ds, shape, format, w)

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/shardfeed/shardfeed"
+	"github.com/shardfeed/shardfeed/internal/printable"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
@@ -84,7 +85,7 @@ func (n rowCount) print(w io.Writer) error {
 	}
 	var table [][]string
 	for _, s := range n.Sources {
-		table = append(table, []string{printable(s.Name), strconv.FormatInt(s.Rows, 10)})
+		table = append(table, []string{printable.Text(s.Name), strconv.FormatInt(s.Rows, 10)})
 	}
 	r := &report{}
 	writeAligned(&r.b, append(table, []string{"all sources", strconv.FormatInt(n.Rows, 10)}), nil)

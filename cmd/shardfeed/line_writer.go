@@ -26,7 +26,7 @@ type lineWriter struct {
 }
 
 func newLineWriter(ctx context.Context, out io.Writer) *lineWriter {
-	w := &lineWriter{ctx: ctx, out: out}
+	w := &lineWriter{ctx: ctx, out: shown(out)}
 	w.file, _ = out.(*os.File)
 	if w.file != nil {
 		w.pipe = pipeCapacity(w.file)

@@ -101,7 +101,7 @@ func (l *look) show(ctx context.Context, addresses []string, pick func(rows int6
 		}
 	}
 	names := l.namesFor(schema)
-	out := l.rowShow(names.schema(schema), interruptible{ctx, l.stdout})
+	out := l.rowShow(names.schema(schema), interruptible{ctx, shown(l.stdout)})
 	for _, part := range parts {
 		err = part.take(ctx, part.data, shape, pick(part.data.NumSamples()), func(columns []*column.Array, n int) error {
 			if l.taken != nil {

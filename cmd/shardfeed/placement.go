@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/printable"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -87,7 +88,7 @@ func placementText(all []*placement) string {
 		if p.Encrypted {
 			encrypted = "yes"
 		}
-		fmt.Fprintf(w, "%s\t%v\t%d\t%s\t%s\t%s\n", printable(p.URI), mem.Bytes(p.BlockSize), p.Blocks, copies, encrypted, someHosts(p.Hosts))
+		fmt.Fprintf(w, "%s\t%v\t%d\t%s\t%s\t%s\n", printable.Text(p.URI), mem.Bytes(p.BlockSize), p.Blocks, copies, encrypted, someHosts(p.Hosts))
 	}
 	_ = w.Flush() // a strings.Builder does not fail
 	return b.String()

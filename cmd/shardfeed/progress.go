@@ -2,13 +2,11 @@ package main
 
 import (
 	"io"
-	"os"
 	"strconv"
 	"time"
 
 	"github.com/rivo/uniseg"
 	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
 )
 
 // A progress is a bar on a terminal, or nothing at all elsewhere. add is safe for concurrent use.
@@ -68,17 +66,6 @@ func barFor(columns int, what string, total int64) fittingBar {
 	return fittingBar{rate: left >= 0, times: left >= times, count: left >= times+count}
 }
 
-func columns(w io.Writer) int {
-	if f, ok := w.(*os.File); ok {
-		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
-			return width
-		}
-	}
-	return usualColumns
-}
-
-const usualColumns = 80
-
 func (p *progress) add(n int) {
 	if p.bar != nil {
 		_ = p.bar.Add(n) // a lost terminal does not stop the run
@@ -92,9 +79,4 @@ func (p *progress) close() {
 		_ = p.bar.Clear()
 		p.bar = nil
 	}
-}
-
-func isTerminal(w any) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
 }

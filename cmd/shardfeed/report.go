@@ -7,9 +7,10 @@ import (
 	"io"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/rivo/uniseg"
+
+	"github.com/shardfeed/shardfeed/internal/printable"
 )
 
 // A report is text for people, in sections of facts and tables. It is written as a whole, so that
@@ -20,14 +21,14 @@ func (r *report) section(title string) {
 	if r.b.Len() > 0 {
 		r.b.WriteByte('\n')
 	}
-	fmt.Fprintf(&r.b, "%s\n", printable(title))
+	fmt.Fprintf(&r.b, "%s\n", printable.Text(title))
 }
 
 const factWidth = 20 // columns of a fact's name
 
 // fact is one line: a name and what is so.
 func (r *report) fact(name, format string, args ...any) {
-	value := printable(fmt.Sprintf(format, args...))
+	value := printable.Text(fmt.Sprintf(format, args...))
 	fmt.Fprintf(&r.b, "  %s %s\n", pad(name, factWidth), value)
 }
 
@@ -35,7 +36,7 @@ func (r *report) fact(name, format string, args ...any) {
 func (r *report) note(format string, args ...any) {
 	const width = 96
 	line := " "
-	for _, word := range strings.Fields(printable(fmt.Sprintf(format, args...))) {
+	for _, word := range strings.Fields(printable.Text(fmt.Sprintf(format, args...))) {
 		if uniseg.StringWidth(line)+1+uniseg.StringWidth(word) > width {
 			fmt.Fprintln(&r.b, line)
 			line = " "
@@ -46,7 +47,7 @@ func (r *report) note(format string, args ...any) {
 }
 
 // line is text on a line of its own.
-func (r *report) line(text string) { fmt.Fprintln(&r.b, printable(text)) }
+func (r *report) line(text string) { fmt.Fprintln(&r.b, printable.Text(text)) }
 
 func (r *report) writeTo(w io.Writer) error {
 	_, err := w.Write(r.b.Bytes())
@@ -63,23 +64,9 @@ func (a *app) print(f *flags, object any, r *report) error {
 
 // writeJSON prints v as one object on one line.
 func writeJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w) // which writes nothing before it has encoded all
+	e := json.NewEncoder(shown(w)) // which writes nothing before it has encoded all
 	e.SetEscapeHTML(false)
 	return e.Encode(v)
-}
-
-// printable escapes control characters, which names in files may hold, so that they do not reach
-// the terminal.
-func printable(s string) string {
-	var b strings.Builder
-	for _, c := range s {
-		if unicode.IsControl(c) {
-			fmt.Fprintf(&b, `\x%02x`, c)
-			continue
-		}
-		b.WriteRune(c)
-	}
-	return b.String()
 }
 
 func pad(s string, width int) string {

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/shardfeed/shardfeed/internal/option"
+	"github.com/shardfeed/shardfeed/internal/printable"
 	"github.com/shardfeed/shardfeed/loader"
 )
 
@@ -146,7 +147,7 @@ func oneLine(s string) string {
 		default:
 			b.WriteString("; ")
 		}
-		b.WriteString(printable(line))
+		b.WriteString(printable.Text(line))
 	}
 	return shorten(b.String(), maxMessage)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/jsonl"
+	"github.com/shardfeed/shardfeed/internal/printable"
 )
 
 // cellWidth is the columns that a value takes at most in a table, unless values are shown in full.
@@ -46,7 +47,7 @@ func (t *rowTable) add(columns []*column.Array, n int) error {
 
 // cell is a value on one line.
 func (t *rowTable) cell(value string) string {
-	value = printable(value)
+	value = printable.Text(value)
 	if t.full || uniseg.StringWidth(value) <= cellWidth {
 		return value
 	}
@@ -78,7 +79,7 @@ const tableGap = 2 // columns between two columns of a table
 // width is the columns of the widest line.
 func (t *rowTable) width() (total int) {
 	for c, f := range t.schema.Fields {
-		width := uniseg.StringWidth(printable(f.Name))
+		width := uniseg.StringWidth(printable.Text(f.Name))
 		for _, row := range t.cells {
 			width = max(width, uniseg.StringWidth(row[c]))
 		}
@@ -91,7 +92,7 @@ func (t *rowTable) writeLines(b *bytes.Buffer) {
 	names := make([]string, len(t.schema.Fields))
 	right := make([]bool, len(t.schema.Fields))
 	for c, f := range t.schema.Fields {
-		names[c], right[c] = printable(f.Name), isNumber(f)
+		names[c], right[c] = printable.Text(f.Name), isNumber(f)
 	}
 	writeAligned(b, append([][]string{names}, t.cells...), right)
 }
@@ -124,14 +125,14 @@ func writeAligned(b *bytes.Buffer, lines [][]string, right []bool) {
 func (t *rowTable) writeValues(b *bytes.Buffer) {
 	width := 0
 	for _, f := range t.schema.Fields {
-		width = max(width, uniseg.StringWidth(printable(f.Name)))
+		width = max(width, uniseg.StringWidth(printable.Text(f.Name)))
 	}
 	for i, row := range t.cells {
 		if i > 0 {
 			fmt.Fprintln(b)
 		}
 		for c, cell := range row {
-			fmt.Fprintf(b, "%s  %s\n", pad(printable(t.schema.Fields[c].Name), width), cell)
+			fmt.Fprintf(b, "%s  %s\n", pad(printable.Text(t.schema.Fields[c].Name), width), cell)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/printable"
 )
 
 func (a *app) schema() *cobra.Command {
@@ -94,9 +95,9 @@ func schemaReport(columns []columnReport) *report {
 			from = "directory names"
 		}
 		if len(c.Features) > 0 {
-			from = printable(strings.Join(c.Features, " "))
+			from = printable.Text(strings.Join(c.Features, " "))
 		}
-		table = append(table, []string{printable(c.Name), printable(c.Type), nulls, from})
+		table = append(table, []string{printable.Text(c.Name), printable.Text(c.Type), nulls, from})
 	}
 	r := &report{}
 	writeAligned(&r.b, table, nil)

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/shardfeed/shardfeed/internal/engine"
+	"github.com/shardfeed/shardfeed/internal/printable"
 )
 
 // checkEngine prints which engine answers at a socket.
@@ -27,6 +28,6 @@ func (a *app) checkEngine(ctx context.Context, socket string, fs *pflag.FlagSet)
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(a.stdout, "%s: process %d answers, version %s\n", printable(socket), w.PID, printable(w.Build))
+	_, err = fmt.Fprintf(a.stdout, "%s: process %d answers, version %s\n", printable.Text(socket), w.PID, printable.Text(w.Build))
 	return err
 }

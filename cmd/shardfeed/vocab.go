@@ -110,7 +110,7 @@ func (v *vocabCommand) run(ctx context.Context, addresses []string) error {
 	case v.json:
 		return writeJSON(v.stdout, found)
 	case v.save == "":
-		_, err = v.stdout.Write(wordList(found.Words))
+		_, err = shown(v.stdout).Write(wordList(found.Words))
 	}
 	return err
 }

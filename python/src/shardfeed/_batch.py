@@ -12,6 +12,7 @@ from . import _arrow, _html, _state
 from ._columns import Column, column_to_list, iter_column, slice_column
 from ._layout import DATA, DATA_BYTES, LENGTH, NODE_FIELDS, NULLS, OFFSETS, VALIDITY, Layout, members, validity
 from ._names import no_column
+from ._printable import printable
 from ._schema import Field, Schema
 from .errors import ColumnError
 
@@ -302,7 +303,7 @@ class Batch:
             return "Batch(released)"
         columns = ", ".join(f"{name}: {field}" for name, field in self.schema.items())
         where = "" if self.epoch < 0 else f"epoch {self.epoch}, step {self.step}, "
-        return f"Batch({where}{self.rows} rows of {columns})"
+        return printable(f"Batch({where}{self.rows} rows of {columns})")
 
 
 def _restore(raw: tuple[Any, ...], fields: tuple[Any, ...], plain: bool, start: dict[str, Any], kept: np.ndarray | None = None) -> Batch:

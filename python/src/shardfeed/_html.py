@@ -7,6 +7,8 @@ import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ._printable import printable
+
 FIRST = 3  # values of a column that are shown
 _MOST_ROWS = 100
 
@@ -44,4 +46,4 @@ def first(values: Iterable[Any]) -> str:
 
 
 def _cell(value: object) -> str:
-    return f"<td style='text-align:left'>{html.escape(str(value))}</td>"
+    return f"<td style='text-align:left'>{html.escape(printable(str(value)))}</td>"

@@ -11,6 +11,7 @@ import numpy as np
 
 from . import _html
 from ._names import no_column
+from ._printable import printable
 
 _NUMBERS = {
     "bool": "?",
@@ -252,7 +253,8 @@ class Schema(Mapping[str, Field]):
 
     def _lines(self) -> list[tuple[str, str, str, str]]:
         return [
-            (name, str(f), f"{f.dtype}{list(f.shape) if f.shape else ''}", "nullable" if f.nullable else "") for name, f in self.items()
+            (printable(name), printable(str(f)), f"{f.dtype}{list(f.shape) if f.shape else ''}", "nullable" if f.nullable else "")
+            for name, f in self.items()
         ]
 
     def _repr_html_(self) -> str:

@@ -8,6 +8,8 @@ import sys
 import warnings
 from types import FrameType
 
+from ._printable import printable
+
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
@@ -33,7 +35,7 @@ def _user_frame() -> tuple[FrameType, int]:
 
 def warn(text: str, category: type[Warning]) -> None:
     """Warns at the user's line."""
-    warnings.warn(text, category, stacklevel=_user_frame()[1] + 1)
+    warnings.warn(printable(text), category, stacklevel=_user_frame()[1] + 1)
 
 
 def place() -> str:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ._printable import printable
+
 __all__ = [
     "AccessError",
     "ColumnError",
@@ -46,6 +48,9 @@ class ShardfeedError(Exception):
     step: int | None = None  # of the epoch
     details: tuple[str, ...] = ()
 
+    def __str__(self) -> str:
+        return printable(Exception.__str__(self))
+
 
 class OptionError(ShardfeedError, ValueError):
     """An argument that is not allowed."""
@@ -70,7 +75,7 @@ class SchemaError(ShardfeedError):
 class ColumnError(SchemaError, KeyError):
     """A key that is not the name of a column."""
 
-    __str__ = Exception.__str__  # a KeyError shows the repr of its text
+    __str__ = ShardfeedError.__str__  # a KeyError shows the repr of its text
 
 
 class MemoryLimitError(ShardfeedError):

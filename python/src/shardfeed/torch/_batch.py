@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from .. import _html, _names
+from .._printable import printable
 
 if TYPE_CHECKING:
     import pyarrow
@@ -74,7 +75,7 @@ class Batch(dict[str, Any]):
         shown = [f"{name} {describe(column)}" for name, column in list(self.items())[:_SHOWN]]
         if len(self) > _SHOWN:
             shown.append(f"and {len(self) - _SHOWN} more")
-        return f"Batch({self.rows} rows: {', '.join(shown)})"
+        return printable(f"Batch({self.rows} rows: {', '.join(shown)})")
 
     def _repr_html_(self) -> str:
         lines = [(name, describe(column), _html.first(_values(column))) for name, column in self.items()]

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"io"
+	"os"
+
+	"golang.org/x/term"
+
+	"github.com/shardfeed/shardfeed/internal/printable"
+)
+
+func isTerminal(w any) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// shown returns w, or where it is a terminal, a writer to it that escapes control characters of the
+// data.
+func shown(w io.Writer) io.Writer {
+	if isTerminal(w) {
+		return printable.Writer(w)
+	}
+	return w
+}
+
+func columns(w io.Writer) int {
+	if f, ok := w.(*os.File); ok {
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
+			return width
+		}
+	}
+	return usualColumns
+}
+
+const usualColumns = 80
