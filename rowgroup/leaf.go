@@ -1,9 +1,12 @@
 package rowgroup
 
 import (
+	"fmt"
+
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/parquet"
 )
 
 // Physical is parquet's physical type of a leaf.
@@ -50,6 +53,14 @@ type leaf struct {
 	typeLength     int // FIXED_LEN_BYTE_ARRAY
 	maxDef, maxRep int
 	convert        convert // how stored values become Field values
+}
+
+// readable returns an error if the leaf is nested too deeply to be decoded.
+func (l *leaf) readable() error {
+	if l.maxDef > parquet.MaxLevel {
+		return fmt.Errorf("it is nested too deeply: it has %d levels of lists and nullable members, at most %d can be read", l.maxDef, parquet.MaxLevel)
+	}
+	return nil
 }
 
 // convert is what turns a stored value into the Field's value.

@@ -1,6 +1,7 @@
 package rowgroup
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -152,7 +153,7 @@ func (m *Manifest) newGroup(r *record, s, g int) (Group, error) {
 	for _, n := range m.bound[m.files[s].schema].fetched {
 		k := r.chunk(n.leaf.index, g)
 		group.Compressed += r.compressed.at(k)
-		if err := r.readable(k); err != nil {
+		if err := cmp.Or(n.leaf.readable(), r.readable(k)); err != nil {
 			return group, &Error{
 				Op: "footer", URI: m.shards[s].URI, RowGroup: g, Column: n.leaf.path, Page: -1,
 				Err: err, Hint: "leave the column out, or write it in another way",

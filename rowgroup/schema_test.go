@@ -293,7 +293,7 @@ func TestSchemaErrors(t *testing.T) {
 		{`required int32 x (DECIMAL(0,0));`, `column "x": decimal of 0 digits, 0 of them fractional`},
 		{`optional group s { required binary x (:DECIMAL(3,4)); }`, `column "s.x": decimal of 3 digits, 4 of them fractional`},
 		{`required fixed(0) x;`, `a fixed length of 0 bytes`},
-		{strings.Repeat("required group g { ", 101) + "required int32 x; " + strings.Repeat("} ", 101), "nested over 100 deep"},
+		{strings.Repeat("required group g { ", 1001) + "required int32 x; " + strings.Repeat("} ", 1001), "nested over 1000 deep"},
 	} {
 		t.Run(c.schema, func(t *testing.T) {
 			if _, err := tryFileSchema(t, c.schema); err == nil || !strings.Contains(err.Error(), c.want) {

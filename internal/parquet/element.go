@@ -9,8 +9,8 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// MaxSchemaDepth bounds recursion over schemas; real ones are a few levels deep.
-const MaxSchemaDepth = 100
+// MaxSchemaDepth bounds recursion over schemas. Real ones are a few levels deep; a list takes two.
+const MaxSchemaDepth = 1000
 
 // physicalGroup is the physical type of an element that is not a leaf.
 const physicalGroup = -1

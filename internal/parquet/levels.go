@@ -117,6 +117,10 @@ func (l *LevelRun) AppendBits(m Bitmap, pos int) (ones int, err error) {
 	return ones, nil
 }
 
+// MaxLevel is the greatest definition level that [LevelRun] reads. A list of nullable items takes
+// two.
+const MaxLevel = 127
+
 // Expand writes one byte a level to dst, which has room for l.n, and checks that none is above the
 // greatest.
 func (l *LevelRun) Expand(dst []byte) error {
@@ -128,7 +132,7 @@ func (l *LevelRun) Expand(dst []byte) error {
 	if l.Packed {
 		return l.expandPacked(dst)
 	}
-	if l.Max > 127 {
+	if l.Max > MaxLevel {
 		return fmt.Errorf("%w: nested %d deep", ErrLevels, l.Max)
 	}
 	r := Runs{Src: l.Src, Width: l.width()}

@@ -241,3 +241,19 @@ def test_required_members_of_null_structs(tmp_path, runtime):
     arrow = batch.to_arrow()["s"]
     arrow.validate(full=True)
     assert arrow.type == kind and arrow.field(0).null_count == 0 and arrow.equals(structs)
+
+
+@pytest.mark.parametrize(("deep", "fits"), [(50, True), (60, True), (64, False), (120, False)])
+def test_lists_that_are_deep(runtime: Path, tmp_path: Path, deep: int, fits: bool) -> None:
+    kind: pa.DataType = pa.int32()
+    value: object = 7
+    for _ in range(deep):
+        kind, value = pa.list_(kind), [value]
+    pq.write_table(pa.table({"deep": pa.array([value, None], kind), "flat": [1, 2]}), tmp_path / "a.parquet")
+    assert next(iter(StreamingDataset(tmp_path, batch_size=2, columns=["flat"], shuffle=False)))["flat"].tolist() == [1, 2]
+    if fits:
+        assert next(iter(StreamingDataset(tmp_path, batch_size=2, shuffle=False))).to_arrow()["deep"].to_pylist() == [value, None]
+        return
+    with pytest.raises(errors.ShardfeedError, match="nested too deeply.*at most 127") as caught:
+        StreamingDataset(tmp_path, batch_size=2)
+    assert caught.value.column.startswith("deep.") and "leave the column out" in str(caught.value)
