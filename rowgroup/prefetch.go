@@ -10,7 +10,7 @@ import "unsafe"
 //go:noescape
 func prefetch(p unsafe.Pointer, n uintptr)
 
-// prefetchNear is prefetch into the first-level cache, of what is read soon.
+// prefetchNear prefetches into the first-level cache what is read soon.
 //
 //go:noescape
 func prefetchNear(p unsafe.Pointer, n uintptr)

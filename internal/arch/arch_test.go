@@ -102,6 +102,7 @@ var rules = []rule{
 	{at: "internal/crc"},
 	{at: "internal/iteration", may: []string{"shuffle"}}, // what the loaders of the host and of devices share
 	{at: "internal/size"},
+	{at: "internal/printable"},
 	{at: "internal/trusted"},
 	{at: "internal/segmentdir", may: []string{"internal/trusted"}},
 	{at: "cache", may: []string{"shard", "internal/cores", "internal/crc", "internal/mem", "internal/size", "internal/trusted"}},

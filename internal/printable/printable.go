@@ -53,7 +53,7 @@ type writer struct {
 	out  []byte
 }
 
-// Write passes on p but for a character that it ends within, which comes with the next Write.
+// Write passes p on. The first bytes of a character that p cuts wait for the next Write.
 func (w *writer) Write(p []byte) (int, error) {
 	text := append(w.rest, p...)
 	w.out = w.out[:0]

@@ -254,6 +254,6 @@ def test_lists_that_are_deep(runtime: Path, tmp_path: Path, deep: int, fits: boo
     if fits:
         assert next(iter(StreamingDataset(tmp_path, batch_size=2, shuffle=False))).to_arrow()["deep"].to_pylist() == [value, None]
         return
-    with pytest.raises(errors.ShardfeedError, match="nested too deeply.*at most 127") as caught:
+    with pytest.raises(errors.ShardfeedError, match=r"nested too deeply.*at most 127") as caught:
         StreamingDataset(tmp_path, batch_size=2)
     assert caught.value.column.startswith("deep.") and "leave the column out" in str(caught.value)

@@ -1,4 +1,4 @@
-"""What a table of a stranger shows on a terminal: none of its control characters, nor those that turn text around."""
+"""A stranger's table on a terminal: control characters and characters that reverse text are escaped."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def test_versions_are_compared_first() -> None:
 
 @pytest.mark.parametrize("stranger", [0, 2])
 def test_versions_of_other_forms(store: Any, monkeypatch: pytest.MonkeyPatch, stranger: int) -> None:
-    """A rank of another version meets under other keys, but for versions. No rank waits in vain."""
+    """A rank of another version meets under other keys, except versions. No rank waits in vain."""
     monkeypatch.setattr(_versions, "_EVERY", 0.05)
     watched = threading.Event()
 

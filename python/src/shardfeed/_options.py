@@ -410,7 +410,7 @@ def _is_error(unknown: Any) -> bool:
 
 
 def _unknowns(given: Any, vocabulary: Mapping[str, list[str]]) -> dict[str, int]:
-    """The numbers of unknown words by column, of the columns whose unknown words are no errors."""
+    """The numbers of unknown words by column, of the columns whose unknown words are allowed."""
     by_column = isinstance(given, Mapping)
     if not by_column and not vocabulary and not _is_error(given):
         raise OptionError(f"unknown numbers words that a vocabulary lacks, {got(given)} alone: give vocabulary={{column: words}} as well")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-# Control characters but for tab and line feed, C1 included; characters that change the direction of
+# Control characters except tab and line feed, C1 included; characters that change the direction of
 # text, or break its lines.
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
