@@ -204,6 +204,17 @@ def test_damaged_files(tmp_path: Path, files: list[bytes], on_error: str, caplog
     assert stats["lost_rows"] == 3 and {place["column"] for place in stats["lost"]} == {"img"}
 
 
+def test_an_image_that_cannot_be_decoded_is_masked(tmp_path: Path, files: list[bytes]) -> None:
+    """Its row has a label, and a picture that is black."""
+    table = pictures.write(tmp_path, [b"no image at all" if i == 7 else file for i, file in enumerate(files)])
+    given = {"batch_size": 5, "images": {"img": RANDOM}, "shuffle": False, "on_error": "mask", "max_lost": 0.2}
+    for batch in shardfeed.torch.DataLoader(table, **given):
+        assert 7 not in batch["id"][batch["_row_valid"]]
+    assert 7 not in [
+        int(row["id"]) for row in shardfeed.torch.StreamingDataset(table, **{**given, "batch_size": None}) if row["_row_valid"]
+    ]
+
+
 def test_limits_are_the_rows(table: Path) -> None:
     for image, words in [(Image(max_pixels=100), "raise max_pixels"), (Image(max_bytes=100), "raise max_bytes")]:
         with pytest.raises(errors.DataError, match=words):

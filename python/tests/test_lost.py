@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import logging
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
@@ -70,7 +73,7 @@ def test_tensors_with_empty_batches(damaged: Path) -> None:
 
 
 def test_masked_tensors(damaged: Path) -> None:
-    dataset = shardfeed.torch.StreamingDataset(damaged, batch_size=50, shuffle=False, on_error="mask", max_lost=0.1, with_row_valid=True)
+    dataset = shardfeed.torch.StreamingDataset(damaged, batch_size=50, shuffle=False, on_error="mask", max_lost=0.1)
     batches = list(dataset)
     assert {len(b["id"]) for b in batches} == {50}
     assert [int(b["_row_valid"].sum()) for b in batches] == [50] * 30 + [0] * 5 + [50] * 45
@@ -145,3 +148,49 @@ def test_replaced_on_servers(
         server.command("rm", f"/{data.name}/part-3.parquet")
     assert epoch() == list(range(4000 if cache else 3000))
     assert sum(d.stats()["lost_rows"] for d in datasets) == (0 if cache else 1000)
+
+
+def as_it_is(batch: Any) -> Any:
+    return batch
+
+
+PATHS: dict[str, Callable[..., Any]] = {
+    "tensors": shardfeed.torch.StreamingDataset,
+    "loader": shardfeed.torch.DataLoader,
+    "threads": lambda uri, **given: shardfeed.torch.DataLoader(uri, threads=1, collate_fn=as_it_is, **given),
+    "workers": lambda uri, **given: shardfeed.torch.DataLoader(uri, num_workers=1, collate_fn=as_it_is, **given),
+    "torch's workers": lambda uri, **given: torch.utils.data.DataLoader(
+        shardfeed.torch.StreamingDataset(uri, **given), batch_size=None, num_workers=1
+    ),
+    "map": lambda uri, **given: shardfeed.torch.StreamingDataset(uri, **given).map(as_it_is),
+    "arrow": lambda uri, **given: (batch.to_arrow() for batch in shardfeed.StreamingDataset(uri, **given)),
+    "arrow's capsules": lambda uri, **given: (pa.record_batch(batch) for batch in shardfeed.StreamingDataset(uri, **given)),
+    "arrow of tensors": lambda uri, **given: (batch.to_arrow() for batch in shardfeed.torch.StreamingDataset(uri, **given)),
+    "pandas": lambda uri, **given: (batch.to_pandas() for batch in shardfeed.StreamingDataset(uri, **given)),
+}
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_the_mask_is_there_without_a_word(damaged: Path, path: str) -> None:
+    stream = PATHS[path](damaged, batch_size=50, columns=["id"], shuffle=False, on_error="mask", max_lost=0.1)
+    seen: list[int] = []
+    for batch in stream:
+        valid, ids = np.asarray(batch["_row_valid"]).astype(bool), np.asarray(batch["id"])
+        assert len(ids) == len(valid) == 50
+        seen += ids[valid].tolist()
+    assert seen == [i for i in range(4000) if i not in LOST]
+    if hasattr(stream, "close"):
+        stream.close()
+
+
+@pytest.mark.parametrize("kind", [shardfeed.StreamingDataset, shardfeed.torch.StreamingDataset, shardfeed.torch.DataLoader])
+def test_the_mask_of_rows_is_there_without_a_word(damaged: Path, kind: Any) -> None:
+    rows = kind(damaged, batch_size=None, columns=["id"], shuffle=False, on_error="mask", max_lost=0.1)
+    assert [int(row["id"]) for row in rows if row["_row_valid"]] == [i for i in range(4000) if i not in LOST]
+
+
+def test_arrow_has_the_mask_that_was_asked_for(shards: Path) -> None:
+    [batch] = shardfeed.StreamingDataset(shards, batch_size=4001, columns=["id"], tail="pad", with_row_valid=True)
+    table = batch.to_arrow()
+    assert table.column("_row_valid").to_pylist() == [True] * 4000 + [False]
+    assert "_row_valid" not in next(iter(shardfeed.StreamingDataset(shards, batch_size=10))).to_arrow().schema.names

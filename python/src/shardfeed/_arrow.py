@@ -31,10 +31,12 @@ class Node(NamedTuple):
     extension: str = ""  # name of an extension type
 
 
-def batch_node(layout: Layout, slot: np.ndarray, nodes: Sequence[int], rows: int) -> Node:
-    """Describes a batch: a struct of its columns."""
+def batch_node(layout: Layout, slot: np.ndarray, nodes: Sequence[int], rows: int, row_valid: np.ndarray | None = None) -> Node:
+    """Describes a batch: a struct of its columns, and of the mask of its rows if there is one."""
     reader = _Reader(slot, nodes)
     columns = [reader.node(field, layout.at[name])._replace(name=name) for name, field in layout.schema.items()]
+    if row_valid is not None:
+        columns.append(Node("_row_valid", "b", False, rows, 0, (None, np.packbits(row_valid, bitorder="little"))))
     return struct_node("", columns, rows)
 
 

@@ -210,7 +210,8 @@ class Batch:
         return (dict(zip(names, row)) for row in zip(*[iter_column(self[name]) for name in names]))
 
     def to_arrow(self) -> pyarrow.RecordBatch:
-        """The batch as a pyarrow.RecordBatch, with its nulls.
+        """The batch as a pyarrow.RecordBatch, with its nulls; and with the column ``"_row_valid"``
+        where ``with_row_valid`` or ``on_error`` asks for the mask.
 
         It shares memory where the layouts agree. Needs pyarrow.
         """
@@ -247,7 +248,7 @@ class Batch:
 
     def _arrow(self) -> _arrow.Node:
         raw = self._live()
-        return _arrow.batch_node(self._layout, raw.bytes, raw.nodes, int(raw.rows))
+        return _arrow.batch_node(self._layout, raw.bytes, raw.nodes, int(raw.rows), self.row_valid if self._layout.row_valid else None)
 
     def copy(self) -> Batch:
         """A copy of the batch in memory of its own.

@@ -123,8 +123,9 @@ class StreamingDataset(Connected, Generic[T]):
             batches (which may be empty on some ranks), or carried into the next epoch. None is
             "short" on one rank and "pad" on several.
         with_row_valid (bool, default False): add the mask ``"_row_valid"`` to every batch of
-            tensors and to every single row: True for a row of the data, False for padding, which
-            repeats other rows. A :class:`Batch` has ``row_valid`` in any case. The mask of nulls is
+            tensors or in Arrow's format, and to every single row: True for a row of the data, False
+            for padding, which repeats other rows. ``on_error="mask"`` always adds it. A
+            :class:`Batch` has ``row_valid`` in any case. The mask of nulls is
             another one: ``valid`` of a Batch, and ``with_valid`` of a data set of tensors.
         row_ids (bool, default False): add the columns ``"_row"``, the number of the row in the list
             of shards (int64, see :meth:`locate`), and ``"source"``, the number of the address that
@@ -200,7 +201,7 @@ class StreamingDataset(Connected, Generic[T]):
             UTF-8.
         on_error ("raise", "mask" or "skip", default "raise"): what to do about rows whose data is
             corrupt, gone or changed since the shards were listed. "mask" puts other rows of the
-            batch in their places and counts them as padding (``row_valid``, ``with_row_valid``);
+            batch in their places and counts them as padding in the mask ``"_row_valid"``;
             "skip" leaves them out, so that a batch may be shorter or empty. Steps, len() and
             states stay the same, on every rank. ``stats()["lost"]`` names the places; a warning is
             logged for each.
@@ -317,7 +318,7 @@ class StreamingDataset(Connected, Generic[T]):
         self._mesh = problems.of(_replicas.from_mesh, mesh)
         if mesh is not None and (rank, world_size, replication) != (None, None, None):
             problems.found.append("mesh says which ranks see the same batches: leave out rank, world_size and replication")
-        self._with_row_valid = bool(problems.of(_checks.flag, "with_row_valid", with_row_valid))
+        self._with_row_valid = bool(problems.of(_checks.flag, "with_row_valid", with_row_valid)) or on_error == "mask"
         self._timeout = problems.of(_checks.seconds, "timeout", timeout)
         problems.of(_checks.one_of, "opening", opening or "", "", "each", "first")
         problems.report()
@@ -708,6 +709,7 @@ class StreamingDataset(Connected, Generic[T]):
             padded = {p["column"] for p in self._spec["pad"]}
             self._nulls = NullWatch(self._layout, {*self._spec["null"], *self._masks}, padded, tensors=plain)
             self._layout.watch = None if plain else self._nulls
+            self._layout.row_valid = self._with_row_valid
         return self._layout, self._nulls
 
     def __getstate__(self) -> dict[str, Any]:

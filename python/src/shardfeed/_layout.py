@@ -38,6 +38,7 @@ class Layout:
         self.plain = plain
         self.at: dict[str, int] = {}
         self.makers: dict[str, Maker] = {}
+        self.row_valid = False  # batches in Arrow's format have the mask of their rows
         self.numbers = 0  # of a batch's descriptors
         self.watch: NullWatch | None = None  # of batches that come from the engine
         for name, field in schema.items():

@@ -129,7 +129,7 @@ def _rows_of(dataset: StreamingDataset[Any]) -> int:
     if dataset._tail(dataset.world_size) == "short":
         found.append(f"the last batch of an epoch would be short: {_NOT_WHOLE}, or tail='pad' with with_row_valid=True")
     if spec["on_error"] == "skip":
-        found.append("on_error='skip' makes batches shorter where rows are lost: give on_error='mask' with with_row_valid=True")
+        found.append("on_error='skip' makes batches shorter where rows are lost: give on_error='mask', which masks them")
     if found:
         raise OptionError("\n".join(found))
     return int(spec["batch_size"])

@@ -281,6 +281,7 @@ def _arrow(batch: Any) -> Any:
 
     own = batch.copy()
     table = pa.Table.from_batches([own.to_arrow()])
+    table = table.drop_columns("_row_valid") if "_row_valid" in table.column_names else table
     return table if own.row_valid.all() else table.filter(pa.array(own.row_valid))
 
 
