@@ -152,8 +152,9 @@ func (it *iteration) announce() {
 		return
 	}
 	it.announced = true
+	next := afterEpoch(it.state, it.single)
 	joined := Joined{
-		Epoch: int64(it.epoch), State: it.state, Steps: it.single.Count(0), Bundle: it.bundle, Schema: it.session.dataset.summary.Schema,
+		Epoch: int64(it.epoch), State: it.state, Next: NextEpoch{next.Epoch, next.Position}, Steps: it.single.Count(0), Bundle: it.bundle, Schema: it.session.dataset.summary.Schema,
 		Fingerprint: it.fingerprint(),
 		Warnings:    it.warnings(),
 		OutputBytes: int64(it.join.Outputs) * it.session.dataset.data.batchBytes(it.session.batchSize()*it.bundle, it.steps.Tail),

@@ -169,12 +169,20 @@ func (j Join) place() int { return j.Worker*j.replicas() + j.Replica }
 type Joined struct {
 	Epoch       int64         `json:"epoch"`
 	State       shuffle.State `json:"state"`        // where the iteration begins
+	Next        NextEpoch     `json:"next"`         // where the session continues after it
 	Steps       int64         `json:"steps"`        // of a whole epoch, on each rank
 	Bundle      int           `json:"bundle"`       // steps in one batch; the last batch has all rows that are left
 	Fingerprint Fingerprint   `json:"fingerprint"`  // what all ranks must have in common
 	Schema      []Node        `json:"schema"`       // of the batches
 	OutputBytes int64         `json:"output_bytes"` // reserved for Join.Outputs
 	Warnings    []string      `json:"warnings"`     // about the order, for the user; to rank 0, as training begins
+}
+
+// NextEpoch is where the next iteration of a session begins. A trainer whose engine has ended gives
+// the next one Joined.State with these in its JOIN, so that the epochs keep their order.
+type NextEpoch struct {
+	Epoch    uint64 `json:"epoch"`
+	Position int64  `json:"position"`
 }
 
 // Fingerprint is everything that ranks must have in common, by its name for the user. Values are

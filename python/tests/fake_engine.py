@@ -109,7 +109,7 @@ class FakeEngine:
 
     def join(self, **ring: int) -> None:
         """Says what an engine says before the first batch."""
-        self.send(protocol.JOINED, {"epoch": 0, "steps": 9, "schema": []})
+        self.send(protocol.JOINED, {"epoch": 0, "next": {"epoch": 1, "position": 0}, "steps": 9, "schema": []})
         self.ring(**ring)
 
     def batch(self, seq: int, slot: int | None = None, generation: int = 1) -> None:

@@ -30,6 +30,10 @@ class Raw:
     next_position: int = 0
     released: bool = False
 
+    @property
+    def after(self) -> tuple[int, int]:
+        return self.next_epoch, self.next_position
+
     def release(self) -> None:
         self.released = True
 

@@ -59,7 +59,7 @@ def test_batches_are_views_of_the_slot(fake: FakeEngine) -> None:
     fake.send(protocol.END, {"left": False, "batches": 2})
     first, second = connection.next(), connection.next()
     assert first is not None and second is not None
-    assert (first.rows, first.valid, first.step, first.next_position) == (8, 8, 0, 8)
+    assert (first.rows, first.valid, first.step, first.after[1]) == (8, 8, 0, 8)
     assert first.nodes == (8, 0, 0, 0, 256, 8, 0, 0)
     column = np.ndarray((8,), np.uint8, second.bytes, second.nodes[4])
     assert column.tolist() == [1] * 8

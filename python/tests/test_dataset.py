@@ -457,7 +457,7 @@ def test_tracebacks_are_short(shards, tmp_path):
     dataset = open_shards(shards)
     state = dataset.state_dict()
     dataset.load_state_dict({**state, "shardfeed": {**state["shardfeed"], "position": 10**9}})
-    assert frames(lambda: iter(dataset)) == ["__iter__", "_batches"]
+    assert frames(lambda: iter(dataset)) == ["__iter__", "_iterate", "_batches"]
 
 
 def test_a_damaged_shard_is_named(shards, tmp_path):

@@ -60,18 +60,6 @@ def test_random_depends_on_the_place_alone(shards: Path) -> None:
     assert list(copy) == epochs[0], "in another process"
 
 
-def test_state_counts_a_batch_whose_function_failed(shards: Path) -> None:
-    def fails(batch: Batch) -> None:
-        raise LookupError(batch.step)
-
-    mapped = StreamingDataset(shards, batch_size=400).map(fails)
-    batches = iter(mapped)
-    for step in range(2):
-        with pytest.raises(LookupError, match=str(step)):
-            next(batches)
-    assert mapped.state_dict()["shardfeed"]["position"] == 800
-
-
 def test_threads_share_a_mapped_iterator(shards: Path) -> None:
     batches = iter(StreamingDataset(shards, batch_size=50).map(ids))
     taken: list[int] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import signal
 import socket
@@ -11,12 +12,16 @@ import sys
 import textwrap
 import time
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import psutil
 import pytest
 from conftest import engines
 
-from shardfeed import StreamingDataset, errors
+import shardfeed
+import shardfeed.torch
+from shardfeed import Source, StreamingDataset, errors
 from shardfeed._engine import Engine
 from shardfeed._inbox import Inbox
 
@@ -121,7 +126,8 @@ def test_an_engine_that_ends(place: Path, shards: Path, number: signal.Signals) 
     text = str(caught.value)
     assert caught.value.log in text and ("SIGABRT: abort" if number is signal.SIGABRT else "level=INFO") in text
     assert batch["id"].tolist() == kept
-    assert next(iterator, None) is None  # it has ended
+    with pytest.raises(errors.EngineGone):
+        next(iterator)  # and not the end, which a loop would take for that of the epoch
     assert ids(dataset) == list(range(ROWS)) and dataset.state_dict()["shardfeed"]["epoch"] == 2
     assert engine_of(dataset).pid != engine.pid and len(engines(place)) == 1
 
@@ -136,6 +142,75 @@ def test_an_engine_that_ended_between_epochs_is_not_missed(place: Path, shards: 
             engine.wait(60)
         assert dataset.stats()["rows"] == 0
     assert dataset.state_dict()["shardfeed"]["epoch"] == 3
+
+
+OTHER_ORDERS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "seed and buffer": {"seed": 8, "shuffle_buffer": 500},
+    "carry": {"tail": "carry", "batch_size": 300},
+    "drop": {"tail": "drop", "batch_size": 300},
+    "rows": {"batch_size": None},
+    "weights": {"sources": True, "epoch_size": 1000},
+}
+
+
+def opened(api: str, shards: Path, **given: Any) -> Any:
+    given = {"batch_size": 100, "seed": 5, "cache": False, "columns": ["id"], **given}
+    kind = {"numpy": StreamingDataset, "torch": shardfeed.torch.StreamingDataset, "loader": shardfeed.torch.DataLoader}[api]
+    if given.pop("sources", False):
+        files = sorted(shards.glob("*.parquet"))
+        sources = {"a": Source(files[:2], weight=3), "b": Source(files[2:], weight=1)}
+        return kind(sources=sources, **given)
+    return kind(shards, **given)
+
+
+def end_engine(served: Any) -> None:
+    engine = engine_of(getattr(served, "dataset", served))
+    engine.kill()
+    with contextlib.suppress(psutil.NoSuchProcess):
+        engine.wait(60)
+
+
+def ids_in_order(batches: Any) -> list[int]:
+    return [int(i) for batch in batches for i in np.atleast_1d(batch["id"])]
+
+
+@pytest.mark.parametrize(
+    ("api", "order", "how"),
+    [
+        *(("numpy", order, "whole") for order in OTHER_ORDERS),
+        ("numpy", "carry", "left"),
+        ("numpy", "weights", "set_epoch"),
+        ("torch", "seed and buffer", "set_epoch"),
+        ("torch", "carry", "whole"),
+        ("loader", "plain", "left"),
+        ("loader", "carry", "set_epoch"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::UserWarning")  # the seed of the state wins, and its buffer mixes badly
+def test_an_engine_that_ends_between_epochs_costs_no_order(place: Path, shards: Path, api: str, order: str, how: str) -> None:
+    """A resumed run keeps the order of its state over all epochs, also by a new engine."""
+    given = OTHER_ORDERS[order]
+    first = opened(api, shards, **given, rank=0, world_size=1, **({} if "shuffle_buffer" in given else {"shuffle_buffer": 3000}))
+    if order == "weights":
+        first.set_weights({"a": 1, "b": 5})
+    batches = iter(first)
+    for _ in range(3):
+        next(batches)
+    state = first.state_dict()
+    mine = {**given, "seed": 5, "rank": 0, "world_size": 3, "shuffle_buffer": None}
+    runs = []
+    for kills in (False, True):
+        run = opened(api, shards, **mine)
+        run.load_state_dict(state)
+        seen: list[Any] = [ids_in_order(itertools.islice(run, 2 if how == "left" else None))]
+        if kills:
+            end_engine(run)
+        if how == "set_epoch":
+            run.set_epoch(2)
+        seen += [run.state_dict(), ids_in_order(run), run.state_dict()]
+        runs.append(seen)
+    assert runs[0] == runs[1]
 
 
 def test_an_engine_that_has_gone_is_reported_once(place: Path, shards: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,8 +33,7 @@ class Detached(NamedTuple):
     epoch: int
     step: int
     position: int
-    next_epoch: int
-    next_position: int
+    after: tuple[int, int]
 
 
 class Batch:
@@ -166,7 +165,8 @@ class Batch:
         raw = self._live()
         if not self._start:
             raise ValueError("rows by number have no place in an epoch, and no state: state_dict of the loader has it")
-        return _state.pack({**self._start, "epoch": int(raw.next_epoch), "position": int(raw.next_position)})
+        epoch, position = raw.after
+        return _state.pack({**self._start, "epoch": int(epoch), "position": int(position)})
 
     def valid(self, name: str, *, items: bool = False) -> np.ndarray:
         """A bool for each value of a column: False where it is null.
@@ -257,7 +257,7 @@ class Batch:
         """
         raw = self._live()
         used = np.ndarray(_used(raw.nodes), np.uint8, raw.bytes).copy()
-        own = Detached(used, tuple(raw.nodes), raw.rows, raw.valid, raw.epoch, raw.step, raw.position, raw.next_epoch, raw.next_position)
+        own = Detached(used, tuple(raw.nodes), raw.rows, raw.valid, raw.epoch, raw.step, raw.position, raw.after)
         return Batch(own, self._layout, self._start, self._kept)
 
     def release(self) -> None:

@@ -67,7 +67,13 @@ class Connected:
         share = self._share()
         self._after_fork()
         with self._lock:
-            return self._control().ask(rank=share.rank, world_size=share.world_size, **share.of_join(), **what)
+            connection = self._control()
+            what = {**self._asked(connection), **what}
+            return connection.ask(rank=share.rank, world_size=share.world_size, **share.of_join(), **what)
+
+    def _asked(self, connection: Connection) -> dict[str, Any]:
+        """Members of Ask that say where the session stands, where the engine does not know."""
+        return {}
 
     def _control(self) -> Connection:
         """The connection for requests outside of iterations.

@@ -26,7 +26,7 @@ from ._nulls import NullWatch
 from ._options import Options
 from ._schema import Schema
 from ._sources import Source
-from ._transform import MappedIterator, Mask, Transform, check_function
+from ._transform import Function, Functions, MappedIterator, Mask, Transform, check_function
 from ._waited import Waited
 from ._warn import MixingWarning, PaddingWarning, ShardfeedWarning, warn
 from .errors import OptionError, ShardfeedError, StateError, nearer
@@ -349,8 +349,8 @@ class StreamingDataset(Connected, Generic[T]):
         self._schema: Schema | None = None
         self._layout: Layout | None = None
         self._nulls: NullWatch | None = None
-        self._engine_pid = 0
-        self._next_epoch = 0
+        self._engine_pid = 0  # of the last iteration
+        self._after: dict[str, Any] | None = None  # the state after the last iteration, however that ends
         self._said_padding = self._said_order = False
 
     # Properties
@@ -443,10 +443,18 @@ class StreamingDataset(Connected, Generic[T]):
     # Epochs and state
 
     def __iter__(self) -> Iterator[T]:
+        return self._iterate()
+
+    def _iterate(self, *more: Function) -> Iterator[Any]:
+        """Begins an iteration, with more functions after those of map and filter.
+
+        A batch for which one of them fails does not count.
+        """
         if self._nothing_left():
             return iter(())
         source: Any = self._rows() if self._rows_wanted else self._batches()
-        return MappedIterator(source, self._transforms, self.rank) if self._transforms else source
+        functions = (*self._transforms, *more)
+        return MappedIterator(source, Functions(functions, self.rank)) if functions else source
 
     def _rows(self) -> _rows.RowIterator:
         batches = self._batches(bundle=_rows.BUNDLE)
@@ -646,7 +654,7 @@ class StreamingDataset(Connected, Generic[T]):
         self._pending_state = self._pending_epoch = None
         self._place = Place(joined["state"])
         self._engine_pid = int(connection.welcome["pid"])
-        self._next_epoch = int(joined["epoch"]) + 1
+        self._after = {**joined["state"], **joined["next"]}
         layout, nulls = self._laid_out(joined["schema"], plain)
         batches = BatchIterator(
             connection, self._place, layout, nulls, self._give_back, self._waited, bundle=int(joined.get("bundle") or 1)
@@ -661,11 +669,24 @@ class StreamingDataset(Connected, Generic[T]):
 
     def _start(self, connection: Connection) -> dict[str, Any]:
         """The members of Join that say where the iteration begins."""
-        state, state_serial = self._pending_state or (None, "")
+        state, state_serial = self._pending_state or self._carried(connection) or (None, "")
         epoch, epoch_serial = self._pending_epoch or (None, "")
-        if state is None and epoch is None and self._engine_pid not in (0, int(connection.welcome["pid"])):
-            epoch, epoch_serial = self._next_epoch, uuid.uuid4().hex  # a new engine, which does not know the earlier epochs
         return {"state": state, "state_serial": state_serial, "epoch": epoch, "epoch_serial": epoch_serial}
+
+    def _carried(self, connection: Connection) -> tuple[dict[str, Any], str] | None:
+        """The state with which a new engine continues, and its serial.
+
+        It does not know the epochs before, nor the order of a loaded state. None means that the
+        engine knows.
+        """
+        if self._after is None or self._engine_pid == int(connection.welcome["pid"]):
+            return None
+        epoch = {} if self._pending_epoch is None else {"epoch": self._pending_epoch[0], "position": 0}
+        return {**self._after, **epoch}, uuid.uuid4().hex
+
+    def _asked(self, connection: Connection) -> dict[str, Any]:
+        state, serial = self._carried(connection) or (None, "")
+        return {"state": state, "state_serial": serial}
 
     def _joined(self, joined: Mapping[str, Any], rank: int, world_size: int) -> None:
         """Notes what the engine says about an iteration before its first batch."""

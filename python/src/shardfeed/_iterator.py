@@ -10,10 +10,11 @@ from typing import Any, TypeVar
 
 from . import _state
 from ._batch import Batch
+from ._calls import interrupted
 from ._connection import Connection
 from ._layout import Layout
 from ._nulls import NullWatch
-from ._raw_batch import NEXT_EPOCH, NEXT_POSITION, RawBatch
+from ._raw_batch import RawBatch
 from ._turn import Turn
 from ._waited import Waited, now
 from .errors import FeedTimeoutError, ShardfeedError, nearer
@@ -22,17 +23,34 @@ S = TypeVar("S")
 
 
 class Place:
-    """Where an iteration stands, after the batches that it has handed out. It outlives it."""
+    """Where an iteration stands, after the batches that it has handed out. It outlives it.
 
-    __slots__ = ("epoch", "position", "start")
+    A batch counts when it is handed out: the last thing that an iterator does is to move the place,
+    so neither an error nor an interrupt counts a batch that did not arrive.
+    """
+
+    __slots__ = ("after", "start")
 
     def __init__(self, start: Mapping[str, Any]) -> None:
         self.start = start  # the engine's state where the iteration began
-        self.epoch = int(start["epoch"])
-        self.position = int(start["position"])
+        self.after = int(start["epoch"]), int(start["position"])
+
+    def move(self, after: tuple[int, int]) -> None:
+        """Notes the epoch and position after a batch. Of several threads the furthest counts."""
+        if after > self.after:
+            self.after = after
+
+    @property
+    def epoch(self) -> int:
+        return self.after[0]
+
+    @property
+    def position(self) -> int:
+        return self.after[1]
 
     def state(self) -> dict[str, Any]:
-        return _state.pack({**self.start, "epoch": self.epoch, "position": self.position})
+        epoch, position = self.after
+        return _state.pack({**self.start, "epoch": epoch, "position": position})
 
 
 class BatchIterator:
@@ -64,15 +82,22 @@ class BatchIterator:
         self._done = done
         self._turn = Turn()
         self._ahead: deque[tuple[RawBatch, Any]] = deque()  # batches made before their turn
+        self._broken: Exception | None = None  # why it ended before its last batch
         nulls.begin()
 
     def __iter__(self) -> BatchIterator:
         return self
 
     def __next__(self) -> Batch:
+        raw, batch = self.batch()
+        self.place.move(raw.after)
+        return batch
+
+    def batch(self) -> tuple[RawBatch, Batch]:
+        """The next batch. It does not move the place."""
         begin = now()
         try:
-            return self.make(self._batch)[1]
+            return self.make(self._batch)
         finally:
             self.waited.since(begin)
 
@@ -80,59 +105,64 @@ class BatchIterator:
         return Batch(raw, self.layout, self.place.start)
 
     def take(self) -> RawBatch:
-        """The next batch, without its columns."""
+        """The next batch, without its columns. It does not move the place."""
         return self.make(_itself, ahead=False)[0]
 
     def make(self, made_of: Callable[[RawBatch], S], *, ahead: bool = True) -> tuple[RawBatch, S]:
-        """The next batch, and what is made of it.
+        """The next batch, and what is made of it. It does not move the place.
 
         With ahead it also makes the batches that have come with this one: the code is in the
-        processor's caches now, and each training step drives it out. They count as handed out in
-        their turn.
+        processor's caches now, and each training step drives it out. They count as taken in their
+        turn.
         """
-        with self._turn.lock:
-            try:
-                connection, waiting = self._connection, self._ahead
-                if waiting and connection is not None and not connection.closed:
-                    if connection.loans.gone:
-                        connection.loans.settle(connection.patience)
-                    raw, made = waiting.popleft()
-                else:
-                    raw, made = self._received(), None
-                if made is None:
-                    made = made_of(raw)
-                    if ahead and self._connection is not None:
-                        self._make_ahead(self._connection, made_of)
-                nulls = self._nulls
-                if nulls.noted or nulls.counts is not None:
-                    nulls.see(raw.nodes)
-                place = self.place
-                place.epoch, place.position = raw.header[NEXT_EPOCH], raw.header[NEXT_POSITION]
-                if self._connection is None:  # another thread has closed it meanwhile
-                    waiting.clear()
-                return raw, made
-            except ShardfeedError as e:
-                raise nearer(e)  # noqa: B904 - the same error
-            except Exception:
-                raise
-            except BaseException:  # such as an interrupt, which may have lost a batch
-                self._break()
-                raise
+        try:
+            with self._turn.lock:
+                return self._next_made(made_of, ahead)
+        except ShardfeedError as e:
+            raise nearer(e)  # noqa: B904 - the same error
+        except Exception:
+            raise
+        except BaseException as e:
+            self.interrupted(e)
+            raise
+
+    def _next_made(self, made_of: Callable[[RawBatch], S], ahead: bool) -> tuple[RawBatch, S]:
+        connection, waiting = self._connection, self._ahead
+        if waiting and connection is not None and not connection.closed:
+            if connection.loans.gone:
+                connection.loans.settle(connection.patience)
+            raw, made = waiting.popleft()
+        else:
+            raw, made = self._received(), None
+        if made is None:
+            made = made_of(raw)
+            if ahead and self._connection is not None:
+                self._make_ahead(self._connection, made_of)
+        nulls = self._nulls
+        if nulls.noted or nulls.counts is not None:
+            nulls.see(raw.nodes)
+        if self._connection is None:  # another thread has closed it meanwhile
+            waiting.clear()
+        return raw, made
+
+    def interrupted(self, by: BaseException) -> None:
+        """Ends an iteration in which a batch may be lost."""
+        self.failed(interrupted(by))
 
     def _received(self) -> RawBatch:
         """The next batch of the engine."""
         connection = self._connection
         if connection is None:
-            raise StopIteration
+            raise StopIteration if self._broken is None else self._broken.with_traceback(None)
         try:
             raw = self._next()
         except FeedTimeoutError:
             raise  # the batch may still come, and the caller may ask again
-        except BaseException as e:
+        except Exception as e:
             if self._connection is None and isinstance(e, ShardfeedError):  # another thread closed it meanwhile
                 connection.close()
                 raise StopIteration from None
-            self._break()
+            self.failed(e)
             raise
         if raw is None:
             self._finish()
@@ -147,8 +177,8 @@ class BatchIterator:
                 except Exception:
                     made = None  # it raises again in its turn
                 self._ahead.append((raw, made))
-        except ShardfeedError:
-            self._break()
+        except ShardfeedError as e:
+            self.failed(e)
             raise
 
     def ready(self) -> bool:
@@ -167,14 +197,16 @@ class BatchIterator:
             return
         end = connection.end or {}
         if state := end.get("state"):
-            self.place.epoch, self.place.position = int(state["epoch"]), int(state["position"])
+            self.place.move((int(state["epoch"]), int(state["position"])))
         self._done(connection)
         self._nulls.end()
 
-    def _break(self) -> None:
+    def failed(self, error: Exception) -> None:
+        """Ends the iteration. Further batches raise the error: no loop takes this for the end."""
         connection, self._connection = self._connection, None
         self._ahead.clear()
         if connection is not None:
+            self._broken = error
             connection.close()
             self._nulls.end()
 

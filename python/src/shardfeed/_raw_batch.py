@@ -59,12 +59,10 @@ class RawBatch(NamedTuple):
         return self.header[POSITION]
 
     @property
-    def next_epoch(self) -> int:
-        return self.header[NEXT_EPOCH]
-
-    @property
-    def next_position(self) -> int:
-        return self.header[NEXT_POSITION]
+    def after(self) -> tuple[int, int]:
+        """The epoch and position after this batch."""
+        header = self.header
+        return header[NEXT_EPOCH], header[NEXT_POSITION]
 
     def release(self) -> None:
         """Gives the slot back now. The engine overwrites it: copy what you need before. Further calls

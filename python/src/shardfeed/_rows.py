@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from ._batch import Batch
-from ._iterator import BatchIterator
+from ._iterator import BatchIterator, Place
 from ._ring import Ring
 from ._turn import Turn
 
@@ -26,7 +26,7 @@ class Row(NamedTuple):
     epoch: int
     step: int
     position: int
-    behind: tuple[int, int]
+    after: tuple[int, int]
 
 
 class RowIterator:
@@ -34,6 +34,7 @@ class RowIterator:
 
     def __init__(self, batches: BatchIterator, make: RowMaker, *, world_size: int, size: int, tail: str) -> None:
         self.ring: Ring | None = None  # in which the last batch lies
+        self.place: Place = batches.place
         self._batches = batches
         self._make = make
         self.world_size = world_size
@@ -47,28 +48,31 @@ class RowIterator:
         return self
 
     def __next__(self) -> dict[str, Any]:
-        return self.take().columns
+        row = self.take()
+        self.place.move(row.after)
+        return row.columns
 
     def take(self) -> Row:
-        """The next row."""
-        place = self._batches.place
+        """The next row, for who hands it out and then moves the place."""
         with self._turn.lock:
             if self._closed:
                 raise StopIteration
             row = next(self._came, None)
             while row is None:
-                before = place.epoch, place.position
-                batch = next(self._batches)
-                behind, (place.epoch, place.position) = (place.epoch, place.position), before
-                self.ring = batch._raw.ring
-                self._came = _rows(batch, self._make(batch), self._count(batch), self.world_size, behind)
+                raw, batch = self._batches.batch()
+                self.ring = raw.ring
+                self._came = _rows(batch, self._make, self._count(batch), self.world_size, raw.after, self._batches.failed)
                 row = next(self._came, None)
-            place.epoch, place.position = row.behind
             return row
 
-    def places(self, batch: Batch, behind: tuple[int, int]) -> list[Row]:
-        """The rows of a batch, without their columns; behind is the epoch and position after the last of them."""
-        return list(_rows(batch, itertools.repeat({}), self._count(batch), self.world_size, behind))
+    def interrupted(self, by: BaseException) -> None:
+        """Ends an iteration in which a row may be lost."""
+        self._came = iter(())
+        self._batches.interrupted(by)
+
+    def places(self, batch: Batch, after: tuple[int, int]) -> list[Row]:
+        """The rows of a batch, without their columns. after is the place after the last one."""
+        return list(_rows(batch, _empty, self._count(batch), self.world_size, after, self._batches.failed))
 
     def _count(self, batch: Batch) -> int:
         bundle = self._batches.bundle
@@ -80,12 +84,25 @@ class RowIterator:
         self._batches.close()
 
 
-def _rows(batch: Batch, values: Iterator[dict[str, Any]], count: int, world_size: int, behind: tuple[int, int]) -> Iterator[Row]:
-    """The first rows of a batch; behind is the epoch and position after the last of them."""
-    for n in range(count):
-        at = batch.position + n * world_size
-        after = behind if n == count - 1 else (batch.epoch, at + world_size)
-        yield Row(next(values), batch.epoch, at // world_size, at, after)
+def _rows(
+    batch: Batch, make: RowMaker, count: int, world_size: int, after: tuple[int, int], failed: Callable[[Exception], None]
+) -> Iterator[Row]:
+    """The first rows of a batch. after is the place after the last one. An error ends the iteration:
+    the rows that follow are lost.
+    """
+    try:
+        values = make(batch)
+        for n in range(count):
+            at = batch.position + n * world_size
+            behind = after if n == count - 1 else (batch.epoch, at + world_size)
+            yield Row(next(values), batch.epoch, at // world_size, at, behind)
+    except Exception as e:
+        failed(e)
+        raise
+
+
+def _empty(batch: Batch) -> Iterator[dict[str, Any]]:
+    return itertools.repeat({})
 
 
 def due(batch: Batch, bundle: int, world_size: int, size: int, tail: str) -> int:

@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from ._batch import Batch
+from ._calls import call
 from ._checks import function as check_function
 from ._checks import number
 from ._checks import path as check_path
@@ -148,7 +149,7 @@ def _write(dataset: StreamingDataset[Any], masks: Iterable[tuple[int, bytes]], t
 def _masks(dataset: StreamingDataset[Any], function: Callable[[Batch], Any], **join: Any) -> Iterator[tuple[int, bytes]]:
     """The place of each batch, and its rows as bits."""
     for batch in dataset._batches(**join):
-        kept = mask_of(function(batch), batch.rows, "select")
+        kept = mask_of(call("the function of select", function, batch), batch.rows, "select")
         yield batch.position, np.packbits(kept, bitorder="little").tobytes()
 
 

@@ -5,16 +5,33 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from ._batch import Batch
+from ._calls import ENDS, ended
 from ._checks import got, type_name
 from ._iterator import BatchIterator
-from ._rows import RowIterator
+from ._raw_batch import RawBatch
+from ._rows import Row, RowIterator
 from ._waited import now
 from .errors import OptionError
+
+
+class Function(Protocol):
+    """A function of the user's, as an iteration applies it.
+
+    what says whose function it is, for messages.
+    """
+
+    @property
+    def what(self) -> str: ...
+
+    @property
+    def function(self) -> Callable[..., Any]: ...
+
+    def __call__(self, value: Any, epoch: int, step: int, rank: int, /) -> Any: ...
 
 
 @dataclass(frozen=True)
@@ -25,6 +42,7 @@ class Transform:
     the same after a resume.
     """
 
+    what: ClassVar[str] = "the function of map"
     function: Callable[..., Any]
     random: bool
     seed: int
@@ -55,6 +73,7 @@ class Mask:
     marked as not valid.
     """
 
+    what: ClassVar[str] = "the function of filter"
     function: Callable[[Any], Any]
 
     def __call__(self, value: Any, epoch: int, step: int, rank: int) -> Any:
@@ -89,6 +108,35 @@ def masked_row(row: Any, function: Callable[[Any], Any]) -> dict[str, Any]:
     return {**row, ROW_VALID: row[ROW_VALID] & bool(kept)}
 
 
+@dataclass(frozen=True)
+class Collate:
+    """A function that gets what the transforms made, and makes what is handed out."""
+
+    function: Callable[[Any], Any]
+    what: str = "collate_fn"
+
+    def __call__(self, value: Any, epoch: int, step: int, rank: int) -> Any:
+        return self.function(value)
+
+
+class Functions:
+    """The functions of one iteration, which are applied one after another."""
+
+    __slots__ = ("_each", "_rank")
+
+    def __init__(self, each: Sequence[Function], rank: int) -> None:
+        self._each = tuple(each)
+        self._rank = rank
+
+    def __call__(self, value: Any, epoch: int, step: int) -> Any:
+        for function in self._each:
+            try:
+                value = function(value, epoch, step, self._rank)
+            except ENDS as e:
+                raise ended(function.what, function.function, e) from e
+        return value
+
+
 class MappedIterator:
     """Batches or rows of one iteration, with the functions applied to each.
 
@@ -96,31 +144,37 @@ class MappedIterator:
     thread that takes it.
     """
 
-    def __init__(self, source: BatchIterator | RowIterator, transforms: Sequence[Transform], rank: int) -> None:
+    def __init__(self, source: BatchIterator | RowIterator, functions: Functions) -> None:
         self._source = source
-        self._transforms = transforms
-        self._rank = rank
+        self._functions = functions
 
     def __iter__(self) -> MappedIterator:
         return self
 
     def __next__(self) -> Any:
-        value: Any
-        if isinstance(self._source, RowIterator):
-            row = self._source.take()
-        else:
-            value = next(self._source)
-            begin = now()
-            try:
-                return self._applied(value, value.epoch, value.step)
-            finally:
-                self._source.waited.since(begin)
-        return self._applied(row.columns, row.epoch, row.step)
-
-    def _applied(self, value: Any, epoch: int, step: int) -> Any:
-        for transform in self._transforms:
-            value = transform(value, epoch, step, self._rank)
+        source = self._source
+        at: Row | RawBatch
+        try:
+            if isinstance(source, RowIterator):
+                at = source.take()
+                value = self._functions(at.columns, at.epoch, at.step)
+            else:
+                at, value = self._batch(source)
+        except Exception:
+            raise
+        except BaseException as e:
+            source.interrupted(e)
+            raise
+        source.place.move(at.after)
         return value
+
+    def _batch(self, source: BatchIterator) -> tuple[RawBatch, Any]:
+        raw, batch = source.batch()
+        begin = now()
+        try:
+            return raw, self._functions(batch, raw.epoch, raw.step)
+        finally:
+            source.waited.since(begin)
 
     def close(self) -> None:
         """Ends the iteration. It never waits."""

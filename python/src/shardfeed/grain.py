@@ -19,6 +19,7 @@ from ._batch import Batch
 from ._checks import number, type_name
 from ._dataset import StreamingDataset
 from ._keywords import Address
+from ._transform import Collate
 from .errors import OptionError, StateError
 
 __all__ = ["Source"]
@@ -110,9 +111,9 @@ class _Iterator(grain.DatasetIterator):
     def __next__(self) -> Any:
         self._assert_not_closed()
         while self._batches is not None or self._another():
-            self._batches = self._batches or iter(self._dataset)
+            self._batches = self._batches or self._dataset._iterate(Collate(self._element, "Source"))
             for element in self._batches:
-                return self._element(element)
+                return element
             self._batches = None
         raise StopIteration
 

@@ -24,6 +24,7 @@ from ._jax_columns import Columns, problems_of
 from ._jax_place import place
 from ._keywords import Address
 from ._schema import Schema
+from ._transform import Collate
 from .errors import DataError, OptionError
 
 __all__ = ["DataLoader", "batches", "place"]
@@ -58,12 +59,20 @@ def batches(dataset: StreamingDataset[Any], sharding: Shardings | None = None, *
             set. An integer that does not fit raises DataError. False refuses such columns.
     """
     arrays = _Arrays(dataset, sharding, flag("narrow", narrow))
-    return _each(dataset, arrays)
+    return _Epoch(dataset, arrays)
 
 
-def _each(dataset: StreamingDataset[Any], arrays: _Arrays) -> Iterator[Batch]:
-    for batch in dataset:
-        yield arrays.of(batch)
+class _Epoch(Iterator[Batch]):
+    """One epoch of global arrays, which begins with the first batch."""
+
+    def __init__(self, dataset: StreamingDataset[Any], arrays: _Arrays) -> None:
+        self._begin = lambda: dataset._iterate(Collate(arrays.of, "shardfeed.jax"))
+        self._batches: Iterator[Batch] | None = None
+
+    def __next__(self) -> Batch:
+        if self._batches is None:
+            self._batches = self._begin()
+        return next(self._batches)
 
 
 class _Arrays:

@@ -26,6 +26,7 @@ from ._columns import column_to_list
 from ._dataset import StreamingDataset
 from ._keywords import Address
 from ._schema import Schema
+from ._transform import Collate
 from .errors import OptionError
 
 if TYPE_CHECKING:
@@ -180,7 +181,7 @@ class Shard:
             raise OptionError(f"batch_format must be one of {', '.join(map(repr, _FORMATS))}, {got(batch_format)}")
         options = {"batch_size": batch_size, **({"drop_last": True} if drop_last else {})}
         self._arrays(**options)
-        return _Epochs(lambda: map(make, self._arrays(**options)))
+        return _Epochs(lambda: self._arrays(**options)._iterate(Collate(make, "batch_format")))
 
     def iter_rows(self) -> Iterable[dict[str, Any]]:
         """An epoch of rows as dicts."""

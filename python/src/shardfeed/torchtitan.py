@@ -7,6 +7,7 @@ A configuration names it in the place of torchtitan's own data loader::
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -103,15 +104,13 @@ class DataLoader(BaseDataLoader):
         if taken := sorted(given.keys() & config.options.keys() - {"columns"}):
             raise OptionError(f"dataloader.options has {', '.join(taken)}, which other settings of the trainer say: leave them out")
         self.dataset = _torch.StreamingDataset(config.dataset_path or None, **{**given, **config.options})
-        self._loader = _torch.DataLoader(self.dataset, num_workers=config.num_workers)
-        self._tokens = config.tokens
+        collate = functools.partial(_step, config.tokens)
+        self._loader = _torch.DataLoader(self.dataset, collate_fn=collate, num_workers=config.num_workers)
         self._infinite = config.infinite
 
     def __iter__(self) -> Iterator[tuple[dict[str, torch.Tensor], torch.Tensor]]:
         while True:
-            for batch in self._loader:
-                inputs = {"input": batch[self._tokens].long(), "positions": batch["position_ids"].long()}
-                yield inputs, real_labels(batch)
+            yield from self._loader
             if not self._infinite:
                 return
 
@@ -132,6 +131,10 @@ class DataLoader(BaseDataLoader):
                 'another data loader; leave it out with checkpoint.exclude_from_loading=["dataloader"]'
             )
         self._loader.load_state_dict(json.loads(text))
+
+
+def _step(tokens: str, batch: Any) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
+    return {"input": batch[tokens].long(), "positions": batch["position_ids"].long()}, real_labels(batch)
 
 
 def _special(tokenizer: Any, name: str) -> int:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from .._batch import Batch as ArrayBatch
 from .._iterator import BatchIterator
-from .._iterator import Place as EnginePlace
 from .._raw_batch import RawBatch
 from .._ring import Ring
+from .._transform import Collate
 from .._waited import now
 from ..errors import FeedTimeoutError, ProtocolError
 from ._device import holds
@@ -67,10 +67,13 @@ class Ahead(Generic[S]):
         self.rings: tuple[Ring, ...] = ()  # in which the last batch lies
         self._loader = loader
         self._iterator = iter(loader.dataset)
+        if loader.collate_fn is not None:
+            self._iterator.then(Collate(loader.collate_fn))
         self._most = most  # tasks at once
         self._tasks: deque[S] = deque()
         self._came: deque[Came] = deque()  # rows of the last task
         self._end: Place | None = None  # after the iteration; the engine has no more batches
+        self._failed = False  # the last task has an error of the engine in place of a batch
         self._torn = False  # an interrupt may have lost a batch
         self._inside = False  # a thread takes a batch
         self._closed = False
@@ -128,9 +131,11 @@ class Ahead(Generic[S]):
         self._torn = self._inside = True
         try:
             value, place = self._next()
-            at = self._stand(place)
+            at = self._iterator.place
+            assert at is not None
+            at.move(place)
             self._torn = False
-            return value, (at.start, place[0], place[1])
+            return value, (at.start, *place)
         except BaseException as error:
             if isinstance(error, Exception):
                 self._torn = False
@@ -146,13 +151,6 @@ class Ahead(Generic[S]):
         came = wait(*given)
         self._torn = True
         return came
-
-    def _stand(self, place: Place) -> EnginePlace:
-        """Notes where the iteration stands, also after an error: the next batch follows."""
-        at = self._iterator.place
-        assert at is not None
-        at.epoch, at.position = place
-        return at
 
     def _next(self) -> tuple[Any, Place]:
         if self._came:
@@ -182,8 +180,8 @@ class Ahead(Generic[S]):
                 return self._next_row()
             else:
                 look = True
-        if self._end is not None and not self._closed:
-            self._stand(self._end)
+        if (at := self._iterator.place) is not None and self._end is not None and not self._closed:
+            at.move(self._end)
         raise StopIteration
 
     def _batches(self) -> BatchIterator | None:
@@ -196,21 +194,19 @@ class Ahead(Generic[S]):
         return iterator._batches
 
     def _handed_out(self, task: S) -> tuple[Any, Place]:
-        if not task.places:  # it has no batch
+        self._check(task)
+        return self._result(task), task.places[0]
+
+    def _check(self, task: S) -> None:
+        """Raises the error of the engine that came in place of a batch."""
+        if not task.places:
             assert task.error is not None
+            self._failed = False
             raise task.error
-        place = task.places[0]
-        try:
-            return self._result(task), place
-        except Exception:
-            self._stand(place)
-            raise
 
     def _rows_came(self, task: S) -> bool:
         """Takes the rows of a batch, and returns whether there are any."""
-        if not task.places:
-            assert task.error is not None
-            raise task.error
+        self._check(task)
         values, errors = self._result(task)
         self._came.extend(Came(v, place, errors.get(n)) for n, (v, place) in enumerate(zip(values, task.places)))
         return bool(self._came)
@@ -218,7 +214,6 @@ class Ahead(Generic[S]):
     def _next_row(self) -> tuple[Any, Place]:
         row = self._came.popleft()
         if row.error is not None:
-            self._stand(row.place)
             raise row.error
         return row.value, row.place
 
@@ -227,7 +222,7 @@ class Ahead(Generic[S]):
         Without any work it waits for one.
         """
         tasks = self._tasks
-        while self._end is None:
+        while self._end is None and not self._failed:
             if tasks:
                 if len(tasks) >= self._most or not self._has_space(batches):
                     return False
@@ -240,28 +235,25 @@ class Ahead(Generic[S]):
 
     def _take(self, batches: BatchIterator) -> None:
         place, rows = batches.place, self._iterator._rows
-        before = place.epoch, place.position
+        before = place.after
         try:
             raw = batches.take() if self._tasks else self._interruptible(batches.take)  # it is there while there are tasks
         except StopIteration:
-            self._end = place.epoch, place.position
+            self._end, place.after = place.after, before  # the batches before it come first
             return
         except Exception as error:
             if not self._tasks or isinstance(error, FeedTimeoutError):
                 raise
-            self._end = before  # the batches before it come first
+            self._failed = True  # the batches before it come first
             end = self._task()
             end.error, end.done = error, True
             self._tasks.append(end)
             return
-        finally:
-            behind = place.epoch, place.position
-            place.epoch, place.position = before
         task = self._task(raw.epoch, raw.step)
         if rows is None:
-            task.places = (behind,)
+            task.places = (raw.after,)
         else:
-            task.places = [row.behind for row in rows.places(ArrayBatch(raw, batches.layout, place.start), behind)]
+            task.places = [row.after for row in rows.places(ArrayBatch(raw, batches.layout, place.start), raw.after)]
             if not task.places:
                 return
         self._tasks.append(task)

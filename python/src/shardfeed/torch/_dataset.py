@@ -20,7 +20,7 @@ from .._keywords import Address, DatasetOptions, T
 from .._layout import Layout
 from .._replicas import Share
 from .._rows import BUNDLE
-from .._transform import check_function
+from .._transform import Function, check_function
 from ..errors import OptionError, ShardfeedError, StateError
 from . import _agree, _node, _opening, _seats, _versions, _workers, _wrapped
 from ._batch import Batch
@@ -134,6 +134,12 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
         if _workers.current() is not None:
             _workers.prepare()
             self._iterates(iterator)
+        return iterator
+
+    def _iterate(self, *more: Function) -> TensorIterator[Any]:
+        iterator: TensorIterator[Any] = iter(self)
+        for function in more:
+            iterator.then(function)
         return iterator
 
     def _iterates(self, iterator: TensorIterator[T]) -> None:

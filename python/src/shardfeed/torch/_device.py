@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import torch
 
+from .._calls import call
 from .._ring import Ring
 from ._pin import Cuda, Pins
 from ._tensors import each
@@ -80,7 +81,7 @@ class Streams:
             if not hasattr(value, "to"):
                 return value
             moved = True
-            return value.to(self._device, non_blocking=True)
+            return call("to of a batch", value.to, self._device, non_blocking=True)
 
         def use(tensor: torch.Tensor) -> torch.Tensor:
             tensor.record_stream(training)
@@ -245,15 +246,17 @@ class Pinner:
         self._source = source
         self._streams = streams
         self._pins = pins
+        self._next: tuple[Any, Any] | None = None  # pinning it failed or was interrupted
         self._last: Any = None
         self._in_use = Kept(ahead)
 
     def __next__(self) -> tuple[Any, Any]:
         self._mark()
         self._in_use.drop_passed()
-        batch, stamp = next(self._source)
+        batch, stamp = self._next = self._next or next(self._source)
         self._pins.rings(self._source.rings)
         self._last = self._pins.pinned(batch)
+        self._next = None
         return self._last, stamp
 
     def _mark(self) -> None:
@@ -267,7 +270,7 @@ class Pinner:
         if self._in_use.here:
             _wait(self._mark)
         self._in_use.close()
-        self._last = None
+        self._last = self._next = None
         self._source.close()
 
     def __del__(self, close_again: Callable[[Any], None] = _close_again) -> None:
@@ -280,12 +283,19 @@ class Mover:
     def __init__(self, source: Source, device: torch.device) -> None:
         self._source = source
         self._device = device
+        self._next: tuple[Any, Any] | None = None  # its copy failed or was interrupted
 
     def __next__(self) -> tuple[Any, Any]:
-        batch, stamp = next(self._source)
-        return each(batch, lambda t: t.to(self._device), lambda o: o.to(self._device) if hasattr(o, "to") else o), stamp
+        batch, stamp = self._next = self._next or next(self._source)
+        moved = each(batch, lambda t: t.to(self._device), self._object)
+        self._next = None
+        return moved, stamp
+
+    def _object(self, value: Any) -> Any:
+        return call("to of a batch", value.to, self._device) if hasattr(value, "to") else value
 
     def close(self) -> None:
+        self._next = None
         self._source.close()
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from .._ring import Ring
+from .._transform import Collate
 from .._turn import Turn
 from .._waited import now
 from ._device import holds
@@ -36,15 +37,16 @@ class Epoch:
         return self
 
     def __next__(self) -> Any:
-        if (waited := self._loader._waited) is None:
-            return self._next()
         begin = now()
         try:
-            return self._next()
+            batch, stamp = self._next()
         finally:
-            waited.since(begin)
+            if (waited := self._loader._waited) is not None:
+                waited.since(begin)
+        self._loader._stand(stamp)
+        return batch
 
-    def _next(self) -> Any:
+    def _next(self) -> tuple[Any, Any]:
         with self._turn.lock:
             if self._closed:
                 raise StopIteration
@@ -57,8 +59,7 @@ class Epoch:
                     self._batches.close()
             if self._closed:
                 raise StopIteration
-            self._loader._stamp = stamp
-        return batch
+            return batch, stamp
 
     def close(self) -> None:
         """Ends the iteration. A thread that waits for a batch gets none."""
@@ -85,16 +86,15 @@ class Local:
     def __init__(self, loader: DataLoader) -> None:
         self._batches: TensorIterator = iter(loader.dataset)
         self._batches.waited = None
-        self._collate = loader.collate_fn
+        if loader.collate_fn is not None:
+            self._batches.then(Collate(loader.collate_fn))
 
     def __next__(self) -> tuple[Any, Stamp]:
         batches = self._batches
         batch = next(batches)
-        if self._collate is not None:
-            batch = self._collate(batch)
         place = batches.place
         assert place is not None
-        return batch, (place.start, place.epoch, place.position)
+        return batch, (place.start, *place.after)
 
     @property
     def rings(self) -> tuple[Ring, ...]:

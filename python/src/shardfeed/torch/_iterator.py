@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from .._iterator import BatchIterator, Place
 from .._keywords import T
-from .._raw_batch import POSITION, RawBatch
+from .._raw_batch import RawBatch
 from .._ring import Ring
-from .._rows import RowIterator, RowMaker
+from .._rows import Row, RowIterator, RowMaker
+from .._transform import Function, Functions
 from .._turn import Turn
 from .._waited import Waited, now
 from ._layout import TensorLayout
@@ -43,10 +44,15 @@ class TensorIterator(Generic[T]):
         self._tensors: Callable[[RawBatch], Any]  # of the layout, from the beginning on
         self._views = False
         self._rows: RowIterator | None = None  # of a data set of rows
-        self._rank = 0
+        self.rank = 0
+        self._functions: Functions | None = None
         self._turn = Turn()
         self._closed = False
-        self._transforms = dataset._transforms
+        self._each: tuple[Function, ...] = dataset._transforms
+
+    def then(self, function: Function) -> None:
+        """Adds a function after those of the data set, before the iteration begins."""
+        self._each = (*self._each, function)
 
     def begin(self) -> None:
         """Begins the iteration now. Further calls do nothing."""
@@ -60,7 +66,8 @@ class TensorIterator(Generic[T]):
         batches = None if dataset._nothing_left() else dataset._begin(self.outputs)
         if batches is not None:
             self.place = batches.place
-            self._rank, world_size = dataset._ranks()
+            self.rank, world_size = dataset._ranks()
+            self._functions = Functions(self._each, self.rank) if self._each else None
             tail = dataset._tail(world_size)
             self._layout = TensorLayout(batches.layout, dataset._masks, row_valid=dataset._with_row_valid)
             self._tensors, self._views = self._layout.tensors, self._layout.views
@@ -75,33 +82,41 @@ class TensorIterator(Generic[T]):
         return self
 
     def __next__(self) -> T:
-        if self._rows is not None or self.waited is None:
-            return self._next()
         begin = now()
         try:
-            return self._next()
+            at, ring, value = self._next()
+        except Exception:
+            raise
+        except BaseException as e:
+            if (taken := self._rows or self._batches) is not None:
+                taken.interrupted(e)
+            raise
         finally:
-            self.waited.since(begin)
+            if self.waited is not None and self._rows is None:
+                self.waited.since(begin)
+        assert self.place is not None
+        self.position, self.ring = at.position, ring
+        self.place.move(at.after)
+        return value
 
-    def _next(self) -> T:
+    def _next(self) -> tuple[Row | RawBatch, Ring | None, Any]:
+        """The next batch or row, its ring, and what the functions make of it."""
         batches = self._batches
         if batches is None:
             self.begin()
             batches = self._batches
             if batches is None:
                 raise StopIteration  # it was closed before it began, or nothing is left of its epoch
-        if self._rows is not None:
-            row = self._rows.take()
-            self.position, self.ring = row.position, self._rows.ring
-            return self._transformed(row.columns, row.epoch, row.step)
-        raw, batch = batches.make(self._tensors, ahead=self._views)
-        self.position, self.ring = raw.header[POSITION], raw.ring
-        return self._transformed(batch, raw.epoch, raw.step) if self._transforms else batch
-
-    def _transformed(self, value: Any, epoch: int, step: int) -> Any:
-        for transform in self._transforms:
-            value = transform(value, epoch, step, self._rank)
-        return value
+        rows, functions = self._rows, self._functions
+        at: Row | RawBatch
+        value: Any
+        if rows is not None:
+            at = rows.take()
+            value, ring = at.columns, rows.ring
+        else:
+            at, value = batches.make(self._tensors, ahead=self._views)
+            ring = at.ring
+        return at, ring, value if functions is None else functions(value, at.epoch, at.step)
 
     def ready(self) -> bool:
         """Whether the next batch is probably there."""

@@ -100,8 +100,8 @@ class Lists:
 
     def _lists(self) -> Iterator[Any]:
         if self._batch_sampler is not None:
-            return iter(self._batch_sampler)
-        rows = iter(self._sampler)
+            return _drawn(self._batch_sampler)
+        rows = _drawn(self._sampler)
         return rows if self._batch_size is None else self._batched(rows, self._batch_size)
 
     def _batched(self, rows: Iterator[int], size: int) -> Iterator[list[int]]:
@@ -109,6 +109,24 @@ class Lists:
             if len(rows_of_batch) < size and self._drop_last:
                 return
             yield rows_of_batch
+
+
+def _drawn(sampler: Any) -> Iterator[Any]:
+    """The items of a sampler, where a StopIteration of a function of map or filter is an error."""
+    items = iter(sampler)
+    return _checked(items) if isinstance(items, (map, filter)) or type(items).__module__ == "itertools" else items
+
+
+def _checked(items: Iterator[Any]) -> Iterator[Any]:
+    while True:
+        try:
+            item = next(items)
+        except StopIteration as e:
+            below = e.__traceback__ and e.__traceback__.tb_next
+            if below is not None and (raised := below.tb_frame.f_code).co_name != "__next__":
+                raise RuntimeError(f"a function of the sampler ({raised.co_name}) raised StopIteration, which would end the epoch") from e
+            return
+        yield item
 
 
 def _has_state(source: Any) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from .._calls import call, interrupted, name_of
 from .._map import MapDataset
 from .._raw_batch import RawBatch
 from .._ring import Ring
@@ -22,6 +23,7 @@ from ._tensors import rows
 if TYPE_CHECKING:
     from ._map_loader import MapLoader
 
+_END = object()  # of the lists
 _MOST_ROWS = 2 << 20  # that may be asked for ahead
 
 
@@ -60,39 +62,52 @@ class Local:
         loader.dataset._begin(self._connection, start.epoch)
         self._give_back = loader._give_back
         self._asked: deque[tuple[int, bool]] = deque()  # rows, and whether they are a single one
-        self._failed: BaseException | None = None  # of the sampler; raised after the batches before it
+        self._failed: Exception | None = None  # of the sampler; raised after the batches before it
         self._ended = False  # the sampler has
         self._over = False  # the connection was given back
 
     def __next__(self) -> tuple[Any, Place]:
+        raw, single = self._taken()
+        place = self._place = self._place._replace(batches=self._place.batches + 1)  # after an error the next batch follows
+        ring = raw.ring
+        self.rings = () if ring is None else (ring,)
+        try:
+            batch = self._tensors.make(raw, single)
+            return batch if self._collate is None else call("collate_fn", self._collate, batch), place
+        except Exception:
+            raise
+        except BaseException as e:
+            self._fail(interrupted(e))
+            raise
+
+    def _taken(self) -> tuple[RawBatch, bool]:
+        """The rows that were asked for first, and whether they are a single one."""
         try:
             self._ask()
             if not self._asked:
-                failed, self._failed = self._failed, None
                 self._finish()
-                raise failed or StopIteration
+                raise self._failed or StopIteration
             raw = self._connection.taken()
             _, single = self._asked.popleft()
         except ShardfeedError as e:
-            self.close()
+            self._fail(e)
             raise nearer(e)  # noqa: B904 - the same error
-        ring = raw.ring
-        self.rings = () if ring is None else (ring,)
-        batch = self._tensors.make(raw, single)
-        if self._collate is not None:
-            batch = self._collate(batch)
-        self._place = self._place._replace(batches=self._place.batches + 1)
-        return batch, self._place
+        return raw, single
+
+    def _fail(self, error: Exception) -> None:
+        """Ends the epoch. Further batches raise the error: no loop takes this for the end."""
+        self.close()
+        self._failed = error
 
     def _ask(self) -> None:
         """Asks for rows ahead."""
         while not self._ended and len(self._asked) < self._ahead and sum(n for n, _ in self._asked) < _MOST_ROWS // 2:
             try:
-                index = next(self._lists)
+                index = next(self._lists, _END)
+                if index is _END:
+                    self._ended = True
+                    return
                 array, single = numbers(self._dataset, index)
-            except StopIteration:
-                self._ended = True
-                return
             except Exception as e:
                 self._ended, self._failed = True, e
                 return
@@ -143,7 +158,16 @@ class Whole(torch.utils.data.Dataset[Any]):
         epoch, listed = index
         array, single = numbers(self._dataset, listed)
         batch = self._tensors.make(self._dataset._raw(array, epoch), single)
-        return batch if self._collate is None else self._collate(batch)
+        return batch if self._collate is None else self._collated(self._collate, batch)
+
+    def _collated(self, collate: Callable[[Any], Any], batch: Any) -> Any:
+        """Calls collate_fn. Its error must be an Exception: others would end the worker."""
+        try:
+            return call("collate_fn", collate, batch)
+        except Exception:
+            raise
+        except BaseException as e:
+            raise RuntimeError(f"collate_fn ({name_of(collate)}) raised {type(e).__name__}: {e}") from e
 
 
 class Indices:
@@ -165,9 +189,14 @@ class Remote:
         self._batches = iter(loader._torch_loader((start.epoch, listed) for listed in lists))
 
     def __next__(self) -> tuple[Any, Place]:
-        batch = next(self._batches)
-        self._place = self._place._replace(batches=self._place.batches + 1)
-        return batch, self._place
+        place = self._place._replace(batches=self._place.batches + 1)
+        try:
+            batch = next(self._batches)
+        except Exception:
+            self._place = place  # the next batch follows
+            raise
+        self._place = place
+        return batch, place
 
     @property
     def holds(self) -> int:

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from .._calls import call
 from .._ring import Ring
 from ._tensors import each
 
@@ -104,7 +105,7 @@ class Pins:
 
 
 def _object(value: Any) -> Any:
-    return value.pin_memory() if hasattr(value, "pin_memory") else value
+    return call("pin_memory of a batch", value.pin_memory) if hasattr(value, "pin_memory") else value
 
 
 def _unregister(cuda: Cuda, address: int, pid: int) -> None:

@@ -49,7 +49,7 @@ class Processes(Ahead[Job]):
             schema=batches.layout.schema,
             row_valid=self._loader.dataset._with_row_valid,
             rows=rows is not None,
-            rank=iterator._rank,
+            rank=iterator.rank,
             world_size=1 if rows is None else rows.world_size,
         )
 

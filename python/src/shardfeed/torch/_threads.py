@@ -50,12 +50,11 @@ class Threads(Ahead[ThreadTask]):
     def __init__(self, loader: DataLoader[Any]) -> None:
         super().__init__(loader, loader.threads * (loader.prefetch_factor or _AHEAD))
         self._count = loader.threads
-        self._collate = loader.collate_fn
         self._timeout = loader.dataset._timeout
         self._work: queue.SimpleQueue[ThreadTask | None] = queue.SimpleQueue()
 
     def _begin(self, batches: BatchIterator) -> None:
-        make = _Making(self._iterator, self._collate)
+        make = _Making(self._iterator)
         for n in range(self._count):
             threading.Thread(target=_run, args=(self._work, make), name=f"shardfeed-thread-{n}", daemon=True).start()
 
@@ -89,34 +88,30 @@ class Threads(Ahead[ThreadTask]):
 class _Making:
     """What the threads run. It has nothing of the iteration that the threads would keep alive."""
 
-    def __init__(self, iterator: Any, collate: Any) -> None:
+    def __init__(self, iterator: Any) -> None:
         self._layout = iterator._layout
-        self._transforms = iterator._transforms
-        self._rank = iterator._rank
+        self._functions = iterator._functions
         self._world_size = 1 if iterator._rows is None else iterator._rows.world_size
-        self._collate = collate
 
     def __call__(self, task: ThreadTask) -> None:
         raw = task.raw
         assert raw is not None
         batch = self._layout.tensors(raw)
         if task.rows < 0:
-            task.value = self._applied(batch, raw.epoch, raw.step)
+            task.value = self._made(batch, raw.epoch, raw.step)
             return
         values: list[Any] = []
         errors: dict[int, BaseException] = {}
         task.value = values, errors
         for n, row in zip(range(task.rows), rows_of(batch)):
             try:
-                values.append(self._applied(row, raw.epoch, raw.position // self._world_size + n))
-            except Exception as error:
+                values.append(self._made(row, raw.epoch, raw.position // self._world_size + n))
+            except BaseException as error:
                 values.append(None)
                 errors[n] = error
 
-    def _applied(self, value: Any, epoch: int, step: int) -> Any:
-        for transform in self._transforms:
-            value = transform(value, epoch, step, self._rank)
-        return value if self._collate is None else self._collate(value)
+    def _made(self, value: Any, epoch: int, step: int) -> Any:
+        return value if self._functions is None else self._functions(value, epoch, step)
 
 
 def _run(work: queue.SimpleQueue[ThreadTask | None], make: _Making) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 
@@ -20,6 +20,7 @@ class Transform:
     the rank alone: so it does the same in any number of torch workers, and after a resume.
     """
 
+    what: ClassVar[str] = "the function of map"
     function: Callable[..., Any]
     random: bool
     seed: int
@@ -36,6 +37,7 @@ class TensorMask:
     marked as not valid.
     """
 
+    what: ClassVar[str] = "the function of filter"
     function: Callable[[Any], Any]
 
     def __call__(self, value: Any, epoch: int, step: int, rank: int) -> Any:

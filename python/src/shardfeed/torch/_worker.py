@@ -24,12 +24,14 @@ import numpy as np
 import torch
 from torch.utils.data._utils import worker as torch_worker
 
+from .._calls import ENDS
 from .._layout import Layout
 from .._raw_batch import Parser, RawBatch
 from .._ring import Ring
 from .._ring import private as private_copy
 from .._schema import Schema
 from .._slot_bytes import SlotBytes, Watch, slot_bytes, watch
+from .._transform import Collate, Functions
 from . import _link as frames
 from ._layout import TensorLayout
 from ._link import Link
@@ -108,7 +110,7 @@ def again(kind: bytes, text: str, where: str) -> Exception:
     try:
         made = pickle.loads(kind)
         error = made(_KeyText(text) if issubclass(made, KeyError) else text)
-        if isinstance(error, Exception) and text in str(error):
+        if isinstance(error, Exception) and not isinstance(error, ENDS) and text in str(error):
             return error
     except Exception:  # a class that takes other arguments, or that the trainer does not have
         pass
@@ -159,7 +161,8 @@ class _Worker:
         random.seed(setting.seed)
         torch.manual_seed(setting.seed)
         np.random.seed(setting.seed % 2**32)
-        self._dataset, self._collate, init = sealed.open()
+        self._dataset, collate, init = sealed.open()
+        self._collate = () if collate is None else (Collate(collate),)
         torch_worker._worker_info = torch_worker.WorkerInfo(
             id=setting.id, num_workers=setting.workers, seed=setting.seed, dataset=self._dataset
         )
@@ -172,6 +175,7 @@ class _Worker:
         self._parser = Parser()
         self._course: Course | None = None
         self._layout: TensorLayout | None = None
+        self._functions = Functions((), 0)  # of the course
         self._later: deque[tuple[int, bytes]] = deque()  # frames that came while this waited for a slot
 
     def next(self) -> tuple[int, bytes]:
@@ -187,6 +191,7 @@ class _Worker:
             self._course = course = pickle.loads(payload)
             dataset = self._dataset
             self._layout = TensorLayout(Layout(course.schema, plain=True), dataset._masks, row_valid=course.row_valid)
+            self._functions = Functions((*dataset._transforms, *self._collate), course.rank)
 
     def _map(self, payload: bytes) -> None:
         number, slots, size, count = frames.RING_FRAME.unpack_from(payload)
@@ -208,7 +213,9 @@ class _Worker:
         try:
             raw, batch = self._raw(memory, offset, used, private=bool(flags & frames.PRIVATE))
             packed, failed = self._made(raw, count, batch, lambda size: self._slot(course, job, size, (to, slot))), None
-        except Exception as e:
+        except SystemExit:
+            raise
+        except BaseException as e:
             packed, failed = None, caught(e)
         del raw, memory
         given, keeps = self._settle(kept, frames.GIVEN_BACK.pack(number, index, seq))
@@ -250,7 +257,7 @@ class _Worker:
         """
         assert self._layout is not None
         value: Any = self._layout.tensors(raw)
-        value = self._transformed(value, raw.epoch, raw.step) if count < 0 else self._rows(value, raw, count)
+        value = self._functions(value, raw.epoch, raw.step) if count < 0 else self._rows(value, raw, count)
         try:
             return self._packer.pack(value, batch, memory)
         except (pickle.PicklingError, AttributeError, TypeError) as e:
@@ -267,17 +274,13 @@ class _Worker:
         first = raw.position // self._course.world_size
         for n, row in zip(range(count), rows(batch)):
             try:
-                values.append(self._transformed(row, raw.epoch, first + n))
-            except Exception as e:
+                values.append(self._functions(row, raw.epoch, first + n))
+            except SystemExit:
+                raise
+            except BaseException as e:
                 values.append(None)
                 errors.append((n, *caught(e)))
         return values, errors
-
-    def _transformed(self, value: Any, epoch: int, step: int) -> Any:
-        assert self._course is not None
-        for transform in self._dataset._transforms:
-            value = transform(value, epoch, step, self._course.rank)
-        return value if self._collate is None else self._collate(value)
 
     def _slot(self, course: int, job: int, size: int, to: tuple[int, int]) -> np.ndarray:
         """The memory for a result: the slot that came with the batch, or one that is large enough."""
