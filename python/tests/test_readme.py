@@ -24,8 +24,8 @@ def name(page: Path) -> str:
 @pytest.mark.filterwarnings("ignore::shardfeed.NullWarning")
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=name)
 def test_examples(page, runtime, monkeypatch, capsys):
-    """The python blocks of a page run one after the other."""
-    monkeypatch.chdir(ROOT if page.name == "README.md" and page.parent == ROOT else ROOT / "testdata")
+    """The python blocks of a page run one after the other, in the root of the repository as the pages say."""
+    monkeypatch.chdir(ROOT)
     names: dict = {}
     for example in blocks(page, "python"):
         exec(compile(example, name(page), "exec"), names)
@@ -41,7 +41,7 @@ def test_sketches(page):
 
 
 def test_padded_lists(runtime, monkeypatch):
-    monkeypatch.chdir(ROOT / "testdata")
+    monkeypatch.chdir(ROOT)
     (example,) = [block for block in blocks(ROOT / "docs" / "columns.md", "python") if "max_length" in block]
     names: dict = {}
     exec(compile(example, "columns.md", "exec"), names)
