@@ -30,10 +30,15 @@ func (b bound) least() mem.Amounts {
 	}
 }
 
+// largeBatches is how much more than foretold all batches together may become before reading ahead
+// has less memory. They get at most half of what the least leaves.
+const largeBatches = 2
+
 // ahead is least, more scratch, and as many loads more on their way as the limit has room for: up
 // to so many whole ones, then the bytes of up to so many that wait for memory for their blocks.
 func (b bound) ahead(limit int64, loads, fetches int) mem.Amounts {
 	need := b.least()
+	limit -= max(0, min((limit-need.Total())/2, largeBatches*b.batch))
 	need[mem.Scratch] += moreScratch(b.moreScratch, limit-need.Total())
 	fit := func(most int, bytes int64) int64 {
 		if room := limit - need.Total(); bytes > 0 && room > 0 {

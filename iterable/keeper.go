@@ -37,7 +37,7 @@ func (d *Dataset) newKeeper(stream *mem.Account, inImages bool) *keeper {
 	if d.options.Tier == nil {
 		return nil
 	}
-	room := min(d.memory-stream.Reserved().Total(), keepMost)
+	room := min((d.memory-stream.Reserved().Total())*3/4, keepMost) // the rest is for batches larger than foretold
 	if room < keepLeast {
 		return nil
 	}

@@ -57,9 +57,13 @@ func (d *Dataset) Stream(ctx context.Context, w shuffle.Worker, o StreamOptions)
 		d.options.Events.BatchChanged(o.State.GlobalBatch, start.GlobalBatch)
 	}
 	s.ahead.inImages = inImages && !o.Copied
-	s.ahead.keeper = d.newKeeper(account, s.ahead.inImages)
+	if s.ahead.keeper = d.newKeeper(account, s.ahead.inImages); s.ahead.keeper != nil {
+		account.Beside(s.ahead.keeper.account.Reserved().Total())
+	}
 	if s.ahead.inImages {
-		s.mapping = d.newMapping(account, s.ahead.keeper, o)
+		if s.mapping = d.newMapping(account, s.ahead.keeper, o); s.mapping != nil {
+			account.Beside(s.mapping.Reserved().Total())
+		}
 	}
 	s.ahead.start(context.WithoutCancel(ctx), d.fetchers, o.Parallel)
 	return s, nil

@@ -95,7 +95,8 @@ func (d *Dataset) Taker(o TakerOptions) (*Taker, error) {
 		return nil, err
 	}
 	o.Parallel = cmp.Or(o.Parallel, cores.Number())
-	need, loads, account, err := d.reserveTaker(d.takerBound(n, o), cmp.Or(o.Memory, d.memory), max(o.Parallel, d.fetchers))
+	b := d.takerBound(n, o)
+	need, loads, account, err := d.reserveTaker(b, cmp.Or(o.Memory, d.memory), max(o.Parallel, d.fetchers))
 	if err != nil {
 		return nil, err
 	}
@@ -110,6 +111,8 @@ func (d *Dataset) Taker(o TakerOptions) (*Taker, error) {
 	}
 	t.ctx, t.cancel = context.WithCancelCause(context.Background())
 	t.cache = newUnitCache(account, need[mem.Shuffle], t.cost, t.begin)
+	least := b.load.bytes()
+	account.Elastic(mem.Shuffle, need[mem.Shuffle]-least, func(n int64) int64 { return t.cache.yield(n, least) })
 	return t, nil
 }
 
@@ -191,8 +194,12 @@ func (b takerBound) within(limit int64, most int) (need mem.Amounts, loads int) 
 // Len is how many rows have numbers.
 func (t *Taker) Len() int64 { return t.numbers.rows() }
 
-// Room is the bytes that decoded units may take.
-func (t *Taker) Room() int64 { return t.cache.room }
+// Room is the bytes that decoded units may take. It shrinks when batches need memory.
+func (t *Taker) Room() int64 {
+	t.cache.mu.Lock()
+	defer t.cache.mu.Unlock()
+	return t.cache.room
+}
 
 // Account is the taker's memory.
 func (t *Taker) Account() *Account { return (*Account)(t.account) }

@@ -222,6 +222,19 @@ func (c *unitCache) settleLocked() {
 	}
 }
 
+// yield lowers the room by n bytes for the sake of batches, as long as least is left and units that
+// are not in use can go. It returns by how much it did.
+func (c *unitCache) yield(n, least int64) int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n = min(n, c.room-max(least, c.used-c.idle)); n <= 0 || c.closed {
+		return 0
+	}
+	c.room -= n
+	c.evictLocked(c.room)
+	return n
+}
+
 // evictLocked drops units without pins until at most so many bytes are used.
 func (c *unitCache) evictLocked(most int64) {
 	for c.used > most && c.recent.Len() > 0 {

@@ -127,6 +127,10 @@ func (c *collator) do(ctx context.Context, d *iterable.Draw, m Memory, at *activ
 	if c.names.seed, c.names.epoch = d.State.Seed, d.Epoch; c.numbered != nil {
 		c.names.seed, c.names.epoch = c.numbered()
 	}
+	limited, _ := m.(Limited)
+	if limited != nil {
+		limited.Make(ctx)
+	}
 	if c.imaging != nil {
 		if err := c.timed(at, stageImages, 0, func() error { return c.decodeImages(ctx, b, rows) }); err != nil {
 			return b, err
@@ -134,7 +138,10 @@ func (c *collator) do(ctx context.Context, d *iterable.Draw, m Memory, at *activ
 	}
 	guarded := func() error { return rowgroup.Guard(rows.Blocks, func() error { return c.gather(b, rows, at) }) }
 	if err := c.timed(at, stageGather, 0, guarded); err != nil {
-		return b, err
+		return b, c.explain(err, rows)
+	}
+	if err := c.pad(b, at); err != nil {
+		return b, c.explain(err, rows)
 	}
 	drawn = false
 	c.names.epochs = append(c.names.epochs[:0], rows.After...)
@@ -142,6 +149,9 @@ func (c *collator) do(ctx context.Context, d *iterable.Draw, m Memory, at *activ
 	d.Release()
 	if err := c.finish(ctx, b, at); err != nil {
 		return b, err
+	}
+	if limited != nil {
+		limited.Made()
 	}
 	for n, most := b.bytes, c.largest.Load(); n > most && !c.largest.CompareAndSwap(most, n); most = c.largest.Load() {
 	}
@@ -200,13 +210,23 @@ func (c *collator) gatherColumn(i int, b *Batch, d *iterable.Draw, at *activity)
 	}
 	alloc := column.Alloc(b.Alloc)
 	if c.padded[i] {
-		alloc = func(n int) ([]byte, error) { return c.scratch.Alloc(n), nil }
+		alloc = func(n int) ([]byte, error) { return c.allocScratch(b, n) }
 	}
 	a, err := c.shape.Gather(&c.gatherer, i, d.Blocks, d.Picks, alloc)
 	if err == nil {
 		err = c.fillers[i].apply(a, b.Alloc)
 	}
 	return a, err
+}
+
+// allocScratch returns memory for as long as a batch is made.
+func (c *collator) allocScratch(b *Batch, n int) ([]byte, error) {
+	if l, ok := b.memory.(Limited); ok {
+		if err := l.Scratch(c.scratch.Need(n)); err != nil {
+			return nil, err
+		}
+	}
+	return c.scratch.Alloc(n), nil
 }
 
 // gatherBand gathers a band's columns into their places in the batch.
@@ -232,13 +252,18 @@ func (c *collator) gatherBand(band *band, columns []*column.Array, b *Batch, d *
 	return nil
 }
 
-// finish is what comes after the columns are gathered.
-func (c *collator) finish(ctx context.Context, b *Batch, at *activity) error {
+// pad makes ragged lists dense.
+func (c *collator) pad(b *Batch, at *activity) error {
 	for i, p := range c.padders {
 		if err := c.timed(at, stagePad, i, func() error { return p.pad(b, c.scratch) }); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// finish is what comes after the columns are gathered and padded.
+func (c *collator) finish(ctx context.Context, b *Batch, at *activity) error {
 	lengths, tokens := c.packed.sources(b)
 	if err := c.nameRows(b); err != nil {
 		return err

@@ -32,7 +32,9 @@
 // by a DroppedError once the batches it lost fill the memory. One that waits while it holds all
 // batches itself gets the TimeoutError alone: any goroutine or timer may still release a batch that
 // is referred to, so nothing else can tell that none will. The default allocator's bytes are part
-// of the stream's reservation, under the purpose "batch".
+// of the stream's reservation, under the purpose "batch". A batch that outgrows its share of that
+// takes more from the stream's memory, in the order of the steps, or fails with a
+// [BatchMemoryError] before it allocates; see [Limited].
 //
 // The values of fixed columns of one type lie one behind the other, each aligned like a single one,
 // so that a reader of wide batches finds all of them by two numbers.

@@ -38,7 +38,7 @@ func New(ds *iterable.Dataset, o Options) (*Loader, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	o = o.withDefaults()
+	o = o.defaultsWithin(ds)
 	if ds.Buckets() && o.BatchSize > 1 {
 		return nil, newProblem("BatchSize", option.Sprintf("must be 1 with {Bucket}, whose samples are batches, got %d", o.BatchSize))
 	}
@@ -91,7 +91,7 @@ func Plan(ds *iterable.Dataset, o Options) (*iterable.Plan, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	o = o.withDefaults()
+	o = o.defaultsWithin(ds)
 	so := o.stream()
 	if r, err := newRecipe(ds.BatchSchema(), o); err == nil {
 		need, err := r.imageNeed(o.lenses(), ds.Memory())
@@ -101,6 +101,32 @@ func Plan(ds *iterable.Dataset, o Options) (*iterable.Plan, error) {
 		so.Wider, so.Scratch, so.MoreScratch = r.wider(ds), need.least, need.more
 	}
 	return ds.Plan(o.WorldSize, so)
+}
+
+// defaultsWithin is withDefaults with as many batches as leave room in the memory, and workers for
+// these.
+func (o Options) defaultsWithin(ds *iterable.Dataset) Options {
+	given := o.MaxBatches
+	if o = o.withDefaults(); given == 0 {
+		o.MaxBatches = BatchesWithin(o.MaxBatches, BatchBytes(ds, o), ds.Memory())
+		o.Workers = min(o.Workers, o.MaxBatches-1)
+	}
+	return o
+}
+
+const (
+	leastBatches = 2 // one with the consumer, and one that it waits for
+	readyBatches = 3 // and one that is made meanwhile
+)
+
+// BatchesWithin returns how many of n batches fit half of the memory, or three quarters where these
+// are few, but at least 2. A memory of 0 is unlimited.
+func BatchesWithin(n int, batchBytes, memory int64) int {
+	if memory <= 0 || batchBytes <= 0 {
+		return n
+	}
+	few := min(readyBatches, memory*3/4/batchBytes)
+	return min(n, int(max(leastBatches, few, min(int64(n), memory/2/batchBytes))))
 }
 
 // stream are the options of the loader's stream; o has its defaults.
@@ -156,7 +182,9 @@ func (l *Loader) begin(ctx context.Context, after *shuffle.State) (*pass, error)
 		unordered: l.o.Unordered, imaging: l.recipe.newImaging(l.images, account),
 	}
 	if p.allocator == nil {
-		p.allocator = &pooled{pool: l.pool, places: l.places, account: account}
+		p.allocator = newPooled(l.pool, l.places, account)
+	} else if a, ok := p.allocator.(Accountant); ok {
+		a.Use((*iterable.Account)(account))
 	}
 	p.ctx, p.cancel = context.WithCancelCause(ctx)
 	p.start(l.o.Workers, l.o.PrefetchFactor, l.pool)

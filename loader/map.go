@@ -128,7 +128,11 @@ func NewMap(ds *iterable.Dataset, o MapOptions) (*Map, error) {
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
 	if p.allocator == nil {
 		places := make(chan struct{}, o.MaxBatches)
-		p.allocator = &pooled{pool: m.pool, places: places, account: (*mem.Account)(m.taker.Account())}
+		own := newPooled(m.pool, places, (*mem.Account)(m.taker.Account()))
+		own.unordered = true
+		p.allocator = own
+	} else if a, ok := p.allocator.(Accountant); ok {
+		a.Use(m.taker.Account())
 	}
 	m.making = p
 	return m, nil

@@ -7,65 +7,108 @@ import (
 )
 
 // pooled is the default allocator: an arena per batch, over a pool. Begin waits while as many
-// batches exist as there are places, or while their bytes fill what the stream's account has for
-// batches.
+// batches exist as there are places. Of the account's bytes each batch has a share; what it takes
+// beyond is added in its turn, or refused.
 type pooled struct {
 	pool    *mem.Pool
 	places  chan struct{} // holds one value for each batch that exists
 	account *mem.Account  // nil: bytes are bounded by the number of batches alone
+	share   int64         // of each batch
+
+	// unordered batches take their turn when they need it: rows by number may wait for the rows of
+	// a later batch before that.
+	unordered bool
 }
 
-// enough batches exist whatever their bytes: one with the consumer and one that it waits for. Rows
-// that are far larger than the metadata foretold make progress slow and not impossible.
-const enough = 2
+func newPooled(pool *mem.Pool, places chan struct{}, account *mem.Account) *pooled {
+	p := &pooled{pool: pool, places: places, account: account}
+	if account != nil {
+		p.share = account.Reserved()[mem.Batch] / int64(max(1, cap(places)))
+	}
+	return p
+}
 
-// Begin waits for a place, then for room. Both come back with a batch's Free, and only the newest
-// batch ever waits, so batches that wait for nothing but their workers always go on.
-func (p *pooled) Begin(ctx context.Context, size int) (Memory, error) {
+// Begin waits for a place, which comes back with a batch's Free.
+func (p *pooled) Begin(ctx context.Context, _ int) (Memory, error) {
 	select {
 	case p.places <- struct{}{}:
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	m := &pooledMemory{from: p, arena: p.pool.NewArena()}
-	if p.account == nil {
-		return m, nil
-	}
-	m.taken = min(int64(size), p.account.Reserved()[mem.Batch])
-	if len(p.places) <= enough {
+	m := &pooledMemory{from: p, ctx: context.Background(), arena: p.pool.NewArena()}
+	if p.account != nil {
+		m.taken = p.share
 		p.account.Charge(mem.Batch, m.taken)
-		return m, nil
-	}
-	if err := p.account.Acquire(ctx, mem.Batch, m.taken); err != nil {
-		<-p.places
-		if ctx.Err() != nil {
-			err = context.Cause(ctx)
+		if !p.unordered {
+			m.turn = p.account.Turn()
 		}
-		return nil, err
 	}
 	return m, nil
 }
 
 // pooledMemory is the memory of one batch.
 type pooledMemory struct {
-	from  *pooled
-	arena *mem.Arena
-	taken int64 // of the account
+	from    *pooled
+	ctx     context.Context // of Make
+	arena   *mem.Arena
+	turn    *mem.Turn // nil without an account, and before the first turn of unordered batches
+	taken   int64     // of the account
+	scratch int64     // beside the arena, until the batch is made
 }
 
+func (m *pooledMemory) Make(ctx context.Context) { m.ctx = ctx }
+
+// Alloc takes bytes beyond the batch's share from the account before they are allocated.
 func (m *pooledMemory) Alloc(n int) ([]byte, error) {
-	b := m.arena.Alloc(n)[:n:n]
-	if more := m.arena.Bytes() - m.taken; more > 0 && m.from.account != nil {
-		m.from.account.Charge(mem.Batch, more)
-		m.taken += more
+	if err := m.take(m.arena.Bytes() + m.arena.Need(n) + m.scratch); err != nil {
+		return nil, err
 	}
-	return b, nil
+	return m.arena.Alloc(n)[:n:n], nil
+}
+
+func (m *pooledMemory) Scratch(n int64) error {
+	err := m.take(m.arena.Bytes() + m.scratch + n)
+	if err == nil {
+		m.scratch += n
+	}
+	return err
+}
+
+// take makes sure that the account counts so many bytes.
+func (m *pooledMemory) take(bytes int64) error {
+	account := m.from.account
+	if account == nil || bytes <= m.taken {
+		return nil
+	}
+	if m.turn == nil {
+		m.turn = account.Turn()
+	}
+	err := m.turn.Grow(m.ctx, mem.Batch, bytes-m.taken, nil)
+	if err == nil {
+		m.taken = bytes
+	}
+	return err
+}
+
+func (m *pooledMemory) Made() {
+	if m.turn == nil {
+		return
+	}
+	if free := m.taken - max(m.from.share, m.arena.Bytes()); free > 0 && m.scratch > 0 {
+		m.from.account.Release(mem.Batch, free)
+		m.taken -= free
+	}
+	m.scratch = 0
+	m.turn.Made()
 }
 
 func (m *pooledMemory) Free() {
 	m.arena.Free()
 	if m.from.account != nil {
 		m.from.account.Release(mem.Batch, m.taken)
+	}
+	if m.turn != nil {
+		m.turn.Over()
 	}
 	<-m.from.places
 }

@@ -9,15 +9,15 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 )
 
-func testPooled(t *testing.T, batches int, bytes int64) (*pooled, *mem.Account) {
+func testPooled(t *testing.T, batches int, bytes, memory int64) (*pooled, *mem.Account) {
 	t.Helper()
 	var need mem.Amounts
 	need[mem.Batch] = bytes
-	account, err := mem.NewBudget(0).Reserve(0, need)
+	account, err := mem.NewBudget(0).Reserve(memory, need)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &pooled{pool: &mem.Pool{}, places: make(chan struct{}, batches), account: account}, account
+	return newPooled(&mem.Pool{}, make(chan struct{}, batches), account), account
 }
 
 func begin(t *testing.T, p *pooled, size int) Memory {
@@ -44,7 +44,7 @@ func waits(t *testing.T, p *pooled, size int) bool {
 }
 
 func TestPooledPlaces(t *testing.T) {
-	p, _ := testPooled(t, 2, 0)
+	p, _ := testPooled(t, 2, 0, 0)
 	a, b := begin(t, p, 0), begin(t, p, 0)
 	if !waits(t, p, 0) {
 		t.Error("a third batch of two was given")
@@ -56,23 +56,13 @@ func TestPooledPlaces(t *testing.T) {
 	b.Free()
 }
 
+// A batch has its share, takes more in its turn, and gives all of it back.
 func TestPooledBytes(t *testing.T) {
-	p, account := testPooled(t, 10, 4<<20)
-	for range enough { // they need not fit
-		defer begin(t, p, 0).Free()
-	}
-	a := begin(t, p, 3<<20)
-	if _, err := a.Alloc(1 << 10); err != nil {
-		t.Fatal(err)
-	}
-	if used := account.Used()[mem.Batch]; used != 3<<20 {
-		t.Errorf("%d bytes are charged", used)
-	}
-	if !waits(t, p, 2<<20) {
-		t.Error("3 of 4 MiB were taken, and 2 were given")
-	}
-	if n := len(p.places); n != enough+1 {
-		t.Errorf("%d places are taken after a wait in vain", n)
+	p, account := testPooled(t, 4, 4<<20, 16<<20)
+	used := func() int64 { return account.Used()[mem.Batch] }
+	a := begin(t, p, 0).(*pooledMemory)
+	if _, err := a.Alloc(1 << 10); err != nil || used() != 1<<20 {
+		t.Fatalf("%d bytes are charged, error %v", used(), err)
 	}
 	b, err := a.Alloc(5 << 20)
 	if err != nil {
@@ -82,27 +72,52 @@ func TestPooledBytes(t *testing.T) {
 	if cap(b) != len(b) {
 		t.Error("more can be written than was asked for")
 	}
-	if used := account.Used()[mem.Batch]; used < 5<<20 {
-		t.Errorf("a batch that grew is charged with %d bytes", used)
+	if used() < 5<<20 {
+		t.Errorf("a batch that grew is charged with %d bytes", used())
 	}
-	a.Free()
-	if used := account.Used()[mem.Batch]; used != 0 || p.pool.Stats().InUse != 0 {
-		t.Errorf("%d bytes are left", used)
+	if err := a.Scratch(1 << 20); err != nil {
+		t.Fatal(err)
 	}
-	// More than there will ever be is what there is, so that one large batch does not end the
-	// iteration.
-	begin(t, p, 1<<30).Free()
+	with := used()
+	if a.Made(); used() >= with {
+		t.Errorf("scratch stays charged: %d bytes", used())
+	}
+	if a.Free(); used() != 0 || p.pool.Stats().InUse != 0 {
+		t.Errorf("%d bytes are left", used())
+	}
 }
 
-// A first and a second batch are given even when there is no room, so that a consumer that holds
-// one gets the next.
-func TestPooledEnough(t *testing.T) {
-	p, account := testPooled(t, 10, 1<<20)
-	account.Charge(mem.Batch, 2<<20)
-	for range enough {
-		defer begin(t, p, 1<<19).Free()
+// Where little is left a batch waits for those before it, and never for those behind it. What does
+// not fit beside the last batch that the consumer has is refused, with nothing allocated.
+func TestPooledTurns(t *testing.T) {
+	p, account := testPooled(t, 4, 4<<20, 16<<20)
+	first, second, third := begin(t, p, 0).(*pooledMemory), begin(t, p, 0).(*pooledMemory), begin(t, p, 0).(*pooledMemory)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	third.Make(ctx)
+	if _, err := third.Alloc(9 << 20); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("the third batch has not waited: %v", err)
 	}
-	if !waits(t, p, 1<<19) {
-		t.Error("a third batch was given without room")
+	alloc(t, first, 7<<20)
+	first.Made()
+	waited := make(chan error, 1)
+	go func() {
+		_, err := second.Alloc(8 << 20)
+		waited <- err
+	}()
+	var full *mem.FullError
+	if err := <-waited; !errors.As(err, &full) || account.Used().Total() > 16<<20 {
+		t.Fatalf("7 MiB and 8 MiB of 16 MiB: %v, %v used", err, account.Used())
+	}
+	first.Free()
+	alloc(t, second, 6<<20)
+	second.Free()
+	third.Free()
+}
+
+func alloc(t *testing.T, m Memory, n int) {
+	t.Helper()
+	if _, err := m.Alloc(n); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -335,7 +335,7 @@ func allocationsOf(t *testing.T, ds *iterable.Dataset, c *collator, runs, batchS
 		}
 		draws = append(draws, d)
 	}
-	memory := &pooled{pool: (*mem.Pool)(ds.Pool()), places: make(chan struct{}, 1), account: (*mem.Account)(s.Account())}
+	memory := newPooled((*mem.Pool)(ds.Pool()), make(chan struct{}, 1), (*mem.Account)(s.Account()))
 	do := func() {
 		d := draws[0]
 		draws = draws[1:]

@@ -243,11 +243,17 @@ func (e *estimator) leaf(n *node, values int64) {
 		e.alloc(values * code)
 		e.table(k, width)
 		e.values = addCapped(before, mem.MulDiv(values, width, 1))
-	case n.field.Kind == column.Binary && e.r.coded(k):
-		e.codes(k, values)
 	case n.field.Kind == column.Binary:
-		e.alloc(mem.MulDiv(values, 8, 1))
-		e.alloc(e.share(e.r.binaryBytes(k)))
+		before := e.values
+		if e.r.coded(k) {
+			e.codes(k, values)
+		} else {
+			e.alloc(mem.MulDiv(values, 8, 1))
+			e.alloc(e.share(e.r.binaryBytes(k)))
+		}
+		if n := e.r.binary.at(k); n > 0 { // values that a dictionary repeats are more than the chunk
+			e.values = max(e.values, addCapped(before, addCapped(mem.MulDiv(values, 4, 1), e.share(n))))
+		}
 	}
 }
 

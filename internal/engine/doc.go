@@ -134,7 +134,9 @@
 // touched. RING comes right after the first JOINED, and the ring serves all iterations of a
 // connection. For a batch that needs more than a slot the engine makes a new ring with a higher
 // generation, and sends it before the BATCH. Slots of the old ring stay valid until they are
-// released, and are not written again. The trainer may keep slots as long as it likes. When it
+// released, and are not written again. Where the stream's memory has no room for a larger ring, the
+// batch alone gets a ring of one slot, of its size, which goes with its release; the ring before
+// stays in use. The trainer may keep slots as long as it likes. When it
 // keeps all, the engine waits and uses no processor. A slot is complete before it is announced: the
 // frame orders the memory. Replicas get one ring, and a slot of it is free when each has released
 // it or has gone; its generations may begin above 0.
@@ -142,6 +144,7 @@
 // A trainer releases slots by its words, which lie at the offset that RING names:
 //
 //	  0  u64  wanted: not 0 while the engine wants to hear of releases; the engine writes it
+//	 64  u64  waiting: the seq of the last batch that the trainer had when it began to wait
 //	128  u64  for each slot: the seq of the batch in it that was released; the trainer writes it
 //
 // Each is written by one store of 8 bytes. The trainer stores the seq, after its last use of the

@@ -153,8 +153,8 @@ type ringNeed struct {
 	slots int
 	bytes int64 // of a slot with its header; an estimate: batches may need more
 
-	// reserve admits bytes beyond the estimate, or refuses with the numbers. free gives them back.
-	reserve func(bytes int64) (free func(), err error)
+	// unordered batches take their turn for memory when they need it, not when they begin.
+	unordered bool
 }
 
 // errEngineEnds ends iterations when the engine ends.

@@ -117,6 +117,7 @@ const ruleHint = "the rule is what filters, parts, part, part_key, part_seed, su
 func kindOf(err error) string {
 	var (
 		memory   *iterable.MemoryError
+		batch    *loader.BatchMemoryError
 		large    *iterable.TakeError
 		number   *iterable.RowError
 		over     *mem.OverLimit
@@ -149,7 +150,7 @@ func kindOf(err error) string {
 		return KindInternal
 	case errors.As(err, &number):
 		return KindValue
-	case errors.As(err, &memory), errors.As(err, &large), errors.As(err, &over):
+	case errors.As(err, &memory), errors.As(err, &batch), errors.As(err, &large), errors.As(err, &over):
 		return KindMemory
 	case errors.As(err, &manifest), errors.As(err, &mismatch):
 		return KindState

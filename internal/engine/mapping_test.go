@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -113,7 +114,8 @@ func TestMapsShareMemory(t *testing.T) {
 		var c *testClient
 		c, m = openMap(t, path)
 		clients = append(clients, c)
-		if n := budget.Admitted(); n != reserved {
+		ring := int64(os.Getpagesize()) * 8 // of its own
+		if n := budget.Admitted(); n > reserved+int64(len(clients))*ring {
 			t.Errorf("%d bytes are reserved after the first connection, %d after another", reserved, n)
 		}
 	}

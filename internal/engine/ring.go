@@ -9,6 +9,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
 )
 
@@ -20,6 +22,10 @@ var errGone = errors.New("the trainer has gone")
 // has released the slot.
 // At most need.slots slots are in use at a time, over all generations, so a slot in use always
 // finds a place in the newest generation too.
+//
+// Generations count in the account of the stream. A larger one is made while memory is plenty. Else
+// a batch that outgrows its slot gets a generation of its own, which takes what the batch takes, in
+// the batch's turn.
 type ring struct {
 	gone  chan struct{} // closed by close
 	freed chan struct{} // signals Begin
@@ -28,9 +34,12 @@ type ring struct {
 	watch   watch
 	breach  []func(error) // by trainer: ends the connection of one that released what it does not have
 	need    ringNeed
-	readers uint64 // trainers that have not gone, a bit for each
-	first   uint32 // number of the first generation
-	used    int    // slots
+	readers uint64          // trainers that have not gone, a bit for each
+	number  uint32          // of the next generation
+	account *mem.Account    // nil before Use
+	life    context.Context // ends with the ring
+	end     context.CancelCauseFunc
+	used    int // slots
 	seq     uint64
 	newest  *generation
 	all     map[uint32]*generation
@@ -43,8 +52,9 @@ func newRing() *ring { return newSharedRing(1, 0) }
 // newSharedRing is a ring that so many trainers read. Its generations count from first.
 func newSharedRing(readers int, first uint32) *ring {
 	r := &ring{
-		gone: make(chan struct{}), freed: make(chan struct{}, 1), all: map[uint32]*generation{}, first: first, breach: make([]func(error), readers),
+		gone: make(chan struct{}), freed: make(chan struct{}, 1), all: map[uint32]*generation{}, number: first, breach: make([]func(error), readers),
 	}
+	r.life, r.end = context.WithCancelCause(context.Background())
 	for i := range readers {
 		r.readers |= 1 << i
 	}
@@ -62,10 +72,23 @@ func (r *ring) isOf(readers int) bool {
 func (r *ring) next() uint32 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.newest == nil {
-		return r.first
+	return r.number
+}
+
+// Use makes the ring keep to the memory of a stream, which counts what the ring has already.
+func (r *ring) Use(a *iterable.Account) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	account := (*mem.Account)(a)
+	r.account = account
+	for _, g := range r.all {
+		if g.account == account {
+			continue
+		}
+		if g.account = account; account.Grow(mem.Batch, g.counted) != nil {
+			account.Charge(mem.Batch, g.counted) // a quarter more than the estimate, at most
+		}
 	}
-	return r.newest.number + 1
 }
 
 // fit makes the ring at least as large as need.
@@ -77,7 +100,7 @@ func (r *ring) fit(need ringNeed) error {
 	}
 	need.slots = max(need.slots, 2, r.need.slots) // one that the trainer holds and one that it waits for
 	size, slots := int64(0), 0
-	if r.newest != nil {
+	if r.newest != nil && !r.newest.widened { // the stream of a widened one may have had more memory
 		size, slots = int64(r.newest.size), r.newest.slots()
 	}
 	if slots < need.slots || size < need.bytes {
@@ -92,15 +115,13 @@ func (r *ring) fit(need ringNeed) error {
 
 // growLocked adds a generation. The one before goes when its last slot is free.
 func (r *ring) growLocked(slots int, size int64) error {
-	number, before := r.first, r.newest
-	if before != nil {
-		number = before.number + 1
-	}
-	g, err := newGeneration(number, slots, size, len(r.breach))
+	before := r.newest
+	g, err := newGeneration(r.number, slots, size, len(r.breach))
 	if err != nil {
 		return err
 	}
-	r.newest, r.all[number] = g, g
+	r.addLocked(g)
+	r.newest = g
 	if before != nil {
 		r.askAllLocked(before)
 		r.dropLocked(before)
@@ -108,17 +129,38 @@ func (r *ring) growLocked(slots int, size int64) error {
 	return nil
 }
 
-// widenLocked makes slots of at least n bytes, and some more.
-func (r *ring) widenLocked(n int64) error {
+func (r *ring) addLocked(g *generation) {
+	r.all[g.number] = g
+	r.number = g.number + 1
+}
+
+// widenLocked makes slots of at least n bytes, and some more, while memory is plenty. It reports
+// whether slots have n bytes.
+func (r *ring) widenLocked(n int64) (bool, error) {
 	if n <= int64(r.newest.size) {
-		return nil
+		return true, nil
 	}
-	return r.growLocked(r.need.slots, max(n+n/4, 2*int64(r.newest.size)))
+	size := roundSlot(max(n+n/4, 2*int64(r.newest.size)))
+	if size > maxRingSize/int64(r.need.slots) {
+		return false, nil
+	}
+	total := size * int64(r.need.slots)
+	if r.account != nil && !r.account.GrowPlenty(mem.Batch, total) {
+		return false, nil
+	}
+	if err := r.growLocked(r.need.slots, size); err != nil {
+		if r.account != nil {
+			r.account.Release(mem.Batch, total)
+		}
+		return false, err
+	}
+	r.newest.widened, r.newest.account = true, r.account
+	return true, nil
 }
 
 // dropLocked frees a generation that is not used any more.
 func (r *ring) dropLocked(g *generation) {
-	if g.used > 0 || g == r.newest && !r.closed {
+	if g.used > 0 || g == r.newest && !r.closed || r.all[g.number] != g {
 		return
 	}
 	delete(r.all, g.number)
@@ -154,40 +196,65 @@ func (r *ring) take(size int) (loader.Memory, error) {
 		return nil, nil
 	}
 	r.unwatchLocked()
-	if err := r.widenLocked(int64(size)); err != nil {
+	if _, err := r.widenLocked(int64(size)); err != nil {
 		return nil, err
 	}
 	r.used++
-	g := r.newest
-	return &slot{ring: r, need: r.need, at: g, index: g.take(), n: firstByte}, nil
+	s := &slot{ring: r, ctx: context.Background(), at: r.newest, n: firstByte}
+	if s.index = s.at.take(); r.account != nil && !r.need.unordered {
+		s.turn = r.account.Turn()
+	}
+	return s, nil
 }
 
-// larger takes a slot of at least n bytes for a batch that has outgrown its slot, which it keeps.
+// larger takes a slot of at least n bytes for a batch that has outgrown its slot, which it keeps:
+// one of all slots while memory is plenty, else a slot of its own.
 func (r *ring) larger(n int64) (*generation, uint32, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
 		return nil, 0, errGone
 	}
-	if err := r.widenLocked(n); err != nil {
+	if ok, err := r.widenLocked(n); ok || err != nil {
+		return r.newest, r.newest.take(), err
+	}
+	most := n
+	if r.account != nil {
+		most = min(max(n, r.account.Room(mem.Batch)), maxRingSize)
+	}
+	g, err := newSingle(r.number, most, len(r.breach))
+	if err != nil {
 		return nil, 0, err
 	}
-	return r.newest, r.newest.take(), nil
+	r.addLocked(g)
+	g.account = r.account
+	return g, g.take(), nil
 }
 
-// owe adds a function that gives reserved bytes back when the generation goes.
-func (r *ring) owe(g *generation, give func()) {
+// stuck reports whether all trainers wait and have all announced batches, so that none releases
+// anything.
+func (r *ring) stuck() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	g.giving = append(g.giving, give)
+	r.collectLocked()
+	waiting := uint64(0)
+	for _, g := range r.all {
+		for reader := range r.breach {
+			if (!g.single || g.held[0] != 0) && g.waiting(reader).Load() == r.seq {
+				waiting |= 1 << reader
+			}
+		}
+	}
+	return r.readers&^waiting == 0
 }
 
-// announced gives a slot to trainers and returns its sequence number.
-func (r *ring) announced(g *generation, slot uint32, to uint64) uint64 {
+// announced gives a slot to trainers and returns its sequence number. The batch's turn is over when
+// they have released the slot.
+func (r *ring) announced(g *generation, slot uint32, to uint64, turn *mem.Turn) uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.seq++
-	g.seqs[slot], g.held[slot] = r.seq, max(to, 1)
+	g.seqs[slot], g.held[slot], g.turns[slot] = r.seq, max(to, 1), turn
 	if r.watch.waiting {
 		r.askLocked()
 	}
@@ -205,9 +272,14 @@ func (r *ring) give(g *generation, slot uint32, last bool) {
 	}
 }
 
+// giveLocked frees a slot. The turn of its batch is over when its memory is counted as free.
 func (r *ring) giveLocked(g *generation, slot uint32) {
+	turn := g.turns[slot]
 	g.give(slot)
 	r.dropLocked(g)
+	if turn != nil {
+		turn.Over()
+	}
 }
 
 func (r *ring) wake() {
@@ -253,6 +325,7 @@ func (r *ring) stop() {
 
 func (r *ring) stopLocked() {
 	if !r.closed {
+		r.end(errGone)
 		r.closed = true
 		r.watch.stop()
 		close(r.gone)
@@ -274,7 +347,7 @@ func (r *ring) leave(readers uint64) error {
 		for i, held := range g.held {
 			g.held[i] = held &^ readers
 			if held != 0 && g.held[i] == 0 {
-				g.give(uint32(i))
+				r.giveLocked(g, uint32(i))
 				r.used--
 			}
 		}

@@ -7,9 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// shareFile returns a file of n bytes that takes no memory yet. Its size is sealed, so that neither
-// side can make the other's mapping fault. Writing is not sealed: some devices refuse to pin memory
-// that is mapped for reading only.
+// shareFile returns a file of n bytes that takes no memory yet.
 func shareFile(n int) (*os.File, error) {
 	fd, err := unix.MemfdCreate("shardfeed", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
@@ -19,10 +17,14 @@ func shareFile(n int) (*os.File, error) {
 	if err := f.Truncate(int64(n)); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	if _, err := unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_SEAL); err != nil {
-		return nil, errors.Join(os.NewSyscallError("seal", err), f.Close())
-	}
 	return f, nil
+}
+
+// sealFile makes the size of the file final, so that neither side can make the other's mapping
+// fault. Writing is not sealed: some devices refuse to pin memory that is mapped for reading only.
+func sealFile(f *os.File) error {
+	_, err := unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_SEAL)
+	return os.NewSyscallError("seal", err)
 }
 
 // bringIn allocates and maps n bytes of the file from at on in one call. Page faults cost several

@@ -9,6 +9,9 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/iterable"
+
 	"github.com/shardfeed/shardfeed/loader"
 )
 
@@ -202,31 +205,42 @@ func TestRingGrowsUnderAll(t *testing.T) {
 	}
 }
 
-// Bytes beyond the estimate are reserved, and given back with their generation.
-func TestRingReserves(t *testing.T) {
-	r := newRing()
-	reserved, refuse := int64(0), error(nil)
-	need := ringNeed{slots: 2, bytes: 8192, reserve: func(n int64) (func(), error) {
-		if refuse != nil {
-			return nil, refuse
-		}
-		reserved += n
-		return func() { reserved -= n }, nil
-	}}
-	if err := r.fit(need); err != nil {
+// testAccount has reserved bytes for batches, of memory in all.
+func testAccount(t *testing.T, reserved, memory int64) *mem.Account {
+	t.Helper()
+	a, err := mem.NewBudget(0).Reserve(memory, mem.Amounts{mem.Batch: reserved})
+	if err != nil {
 		t.Fatal(err)
+	}
+	return a
+}
+
+// Larger slots count in the stream's account as a whole. Where little memory is left a batch gets a
+// slot of its own, which counts as many bytes as the batch takes. A batch that does not fit is
+// refused.
+func TestRingKeepsToTheAccount(t *testing.T) {
+	r := ringOf(t, 2, 8192)
+	a := testAccount(t, 16384, 64<<20)
+	r.Use((*iterable.Account)(a))
+	used := func() int64 { return a.Used()[mem.Batch] }
+	if used() != 16384 {
+		t.Fatalf("%d bytes are counted for the first slots", used())
 	}
 	s := begin(t, r, 0)
 	alloc(t, s, 7000)
-	if reserved != 0 {
-		t.Fatalf("%d bytes were asked for", reserved)
-	}
 	alloc(t, s, 3<<20)
-	if reserved < 3<<20 || reserved > 3<<20+touchStep {
-		t.Fatalf("%d bytes were asked for", reserved)
+	if n := int64(r.newest.size) * 2; n < 6<<20 || used() != 16384+n {
+		t.Fatalf("%d bytes are counted, slots have %d", used(), r.newest.size)
 	}
-	refuse = errors.New("no more")
-	if _, err := s.Alloc(8 << 20); !errors.Is(err, refuse) {
+	large := begin(t, r, 0)
+	s.turn.Made()
+	before := used()
+	alloc(t, large, 40<<20)
+	if n := used() - before; !large.at.single || n < 40<<20 || n > 41<<20 || int64(large.at.size) < 40<<20 {
+		t.Fatalf("%d bytes are counted for a batch of 40 MiB", n)
+	}
+	var full *mem.FullError
+	if _, err := large.Alloc(30 << 20); !errors.As(err, &full) {
 		t.Fatalf("error %v", err)
 	}
 	if _, err := s.Alloc(-1); err == nil {
@@ -235,9 +249,25 @@ func TestRingReserves(t *testing.T) {
 	if _, err := s.Alloc(1 << 62); err == nil {
 		t.Fatal("all bytes")
 	}
+	large.Free()
+	if used() != before {
+		t.Fatalf("%d bytes stay counted", used()-before)
+	}
 	s.Free()
-	if err := r.close(); err != nil || reserved != 0 {
-		t.Fatalf("%d bytes stay reserved, error %v", reserved, err)
+	if err := r.close(); err != nil || used() != 0 {
+		t.Fatalf("%d bytes stay counted, error %v", used(), err)
+	}
+}
+
+// A ring that another stream has widened begins with the slots of its own estimate.
+func TestRingIsNarrowForTheNextStream(t *testing.T) {
+	r := ringOf(t, 2, 8192)
+	r.Use((*iterable.Account)(testAccount(t, 16384, 1<<30)))
+	s := begin(t, r, 0)
+	alloc(t, s, 3<<20)
+	s.Free()
+	if err := r.fit(ringNeed{slots: 2, bytes: 8192}); err != nil || r.newest.size != 8192 || len(r.all) != 1 {
+		t.Errorf("slots of %d bytes, %d generations, error %v", r.newest.size, len(r.all), err)
 	}
 }
 

@@ -155,9 +155,12 @@ func (r *run) newLoader(it *iteration) (*loader.Loader, error) {
 	if r.continues {
 		o.Epochs = -1
 	}
-	o.Workers = r.workers
 	slots := slotsOf(d, r.workers, len(it.order))
-	need := ringNeed{slots: slots, bytes: r.session.slotBytes(it.bundle, it.steps.Tail), reserve: r.session.dataset.engine.reserveRing}
+	need := ringNeed{bytes: r.session.slotBytes(it.bundle, it.steps.Tail)}
+	if d.Slots == 0 {
+		slots = loader.BatchesWithin(slots, need.bytes*int64(len(it.order)), d.Dataset.Memory())
+	}
+	need.slots, o.Workers = slots, max(1, min(r.workers, slots*len(it.order)-1))
 	for _, seat := range it.order {
 		if err := seat.connect(need); err != nil {
 			return nil, err
@@ -167,6 +170,13 @@ func (r *run) newLoader(it *iteration) (*loader.Loader, error) {
 	o.MaxBatches = slots*len(it.order) + r.outputs
 	o.Allocator = r
 	return loader.New(d.Dataset, o)
+}
+
+// Use makes the rings keep to the account of the loader's stream.
+func (r *run) Use(a *iterable.Account) {
+	for _, seat := range r.rings {
+		seat.use(a)
+	}
 }
 
 // Begin returns a slot in the ring of the consumer that will get the loader's next batch.
@@ -282,15 +292,14 @@ func slotsOf(d *Data, workers, k int) int {
 	return (flight+k-1)/k + 2
 }
 
-// slotBytes estimates the bytes of a slot: those of mean rows and a quarter more. What a batch
-// takes beyond is reserved when it comes.
+// slotBytes estimates the bytes of a slot: those of mean rows and a quarter more.
 func (s *session) slotBytes(bundle int, tail shuffle.Tail) int64 {
 	foretold := s.dataset.data.batchBytes(s.batchSize()*bundle, tail)
 	return foretold + foretold/4
 }
 
-// reserveRing reserves bytes of rings that outgrow the estimate, which the stream has reserved.
-func (e *engine) reserveRing(bytes int64) (func(), error) {
+// reserveResults reserves bytes for results of trainers' workers.
+func (e *engine) reserveResults(bytes int64) (func(), error) {
 	a, err := e.Budget.Reserve(0, mem.Amounts{mem.Ring: bytes})
 	if err != nil {
 		return nil, &iterable.MemoryError{Need: iterable.Amounts{mem.Ring: bytes}, Limit: e.Budget.Limit(), Err: err}

@@ -234,10 +234,10 @@ func TestMemory(t *testing.T) {
 		until(t, "nothing is reserved", func() bool { return small.Admitted() == 0 })
 	}
 	e := testEngine(t, Options{Budget: mem.NewBudget(100)})
-	if _, err := e.reserveRing(200); failureOf(err).Kind != KindMemory {
+	if _, err := e.reserveResults(200); failureOf(err).Kind != KindMemory {
 		t.Errorf("a ring over the engine's memory: %v", err)
 	}
-	free, err := e.reserveRing(60)
+	free, err := e.reserveResults(60)
 	if err != nil || e.Budget.Admitted() != 60 {
 		t.Errorf("%v, %d reserved", err, e.Budget.Admitted())
 	}
@@ -291,19 +291,18 @@ func TestFewerWorkers(t *testing.T) {
 // that finds no memory for a batch beyond its estimate.
 type outgrowing struct {
 	*sink
-	need  ringNeed
-	begun int
+	budget *mem.Budget
+	begun  int
 }
 
 func (o *outgrowing) ring(n ringNeed, _ ...consumer) (loader.Allocator, error) {
-	o.need = n
 	_, err := o.sink.ring(n)
 	return o, err
 }
 
 func (o *outgrowing) Begin(ctx context.Context, size int) (loader.Memory, error) {
 	if o.begun++; o.begun == 2*cap(o.tokens) { // more than were ready before the first was dealt out
-		_, err := o.need.reserve(1 << 50)
+		_, err := o.budget.Reserve(0, mem.Amounts{mem.Ring: 1 << 50})
 		return nil, err
 	}
 	return o.sink.Begin(ctx, size)
@@ -323,7 +322,7 @@ func TestNoRetryInTheMidst(t *testing.T) {
 	}
 	until(t, "batches that are ready", func() bool { return len(ahead.tokens) >= 2 })
 	s := newSink(t, connect(t, e, "validation", testSpec()))
-	if err := s.client.join(alone(0), &outgrowing{sink: s}); err != nil {
+	if err := s.client.join(alone(0), &outgrowing{sink: s, budget: budget}); err != nil {
 		t.Fatal(err)
 	}
 	for last := int64(-1); ; {

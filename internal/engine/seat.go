@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
 )
 
@@ -50,6 +51,15 @@ func (s *seat) connect(need ringNeed) (err error) {
 	}
 	s.ring, err = all[0].ring(need, all[1:]...)
 	return err
+}
+
+// use makes the ring keep to an account.
+func (s *seat) use(account *iterable.Account) {
+	s.session.mu.Lock()
+	defer s.session.mu.Unlock()
+	if a, ok := s.ring.(loader.Accountant); ok {
+		a.Use(account)
+	}
 }
 
 // takeOver takes over the ring of the same consumers' seat of the last iteration. The session's

@@ -304,7 +304,7 @@ func (s *session) reserveOutputs(replica int, bytes int64) error {
 	if bytes <= 0 || s.closed {
 		return nil
 	}
-	give, err := s.dataset.engine.reserveRing(bytes)
+	give, err := s.dataset.engine.reserveResults(bytes)
 	if err != nil {
 		return err
 	}

@@ -1,12 +1,14 @@
 package engine
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"math"
 	"unsafe"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/loader"
 )
 
@@ -25,15 +27,19 @@ const (
 // larger generation, and write puts the batch together.
 type slot struct {
 	ring  *ring
-	need  ringNeed
+	ctx   context.Context // of Make
 	at    *generation
 	index uint32
 	n     int // bytes that were given out of the slot at index
+
+	beside  int64 // bytes of Scratch
+	scratch int64 // of these, what the account counts
 
 	left   []outgrown // smaller slots, with bytes of the batch in them
 	behind int64      // those bytes
 	to     uint64     // trainers that get it, a bit for each; 0 is the only one
 	sent   bool       // the trainers'
+	turn   *mem.Turn  // nil without an account, and before the first turn of unordered batches
 }
 
 // An outgrown slot became too small.
@@ -55,19 +61,55 @@ func (s *slot) Alloc(n int) ([]byte, error) {
 		}
 	}
 	at := s.n
-	if err := s.touch(at + n); err != nil {
+	if err := s.at.touch(s.index, at+n, s.take); err != nil {
 		return nil, err
 	}
 	s.n += aligned(n)
 	return s.at.bytes(s.index)[at : at+n : at+n], nil
 }
 
-func (s *slot) touch(end int) error {
-	give, err := s.at.touch(s.index, end, s.need)
-	if give != nil {
-		s.ring.owe(s.at, give)
+// Make sets what ends waits for memory.
+func (s *slot) Make(ctx context.Context) { s.ctx = ctx }
+
+// take counts bytes beyond those of the ring's slots, in the batch's turn.
+func (s *slot) take(n int64) error {
+	account := s.at.account
+	if account == nil {
+		return nil
 	}
-	return err
+	if s.turn == nil {
+		s.turn = account.Turn()
+	}
+	ctx, cancel := context.WithCancelCause(s.ring.life)
+	defer cancel(nil)
+	defer context.AfterFunc(s.ctx, func() { cancel(context.Cause(s.ctx)) })()
+	return s.turn.Grow(ctx, mem.Batch, n, s.ring.stuck)
+}
+
+// Scratch takes bytes beside the slot, until Made. Those of an ordinary batch are not counted.
+func (s *slot) Scratch(n int64) error {
+	before := max(0, s.beside-int64(s.at.size))
+	s.beside += n
+	more := max(0, s.beside-int64(s.at.size)) - before
+	if more <= 0 {
+		return nil
+	}
+	if err := s.take(more); err != nil {
+		return err
+	}
+	s.scratch += more
+	return nil
+}
+
+// Made gives the memory beside the slot back.
+func (s *slot) Made() {
+	if s.scratch > 0 {
+		s.at.account.Release(mem.Batch, s.scratch)
+		s.scratch = 0
+	}
+	if s.turn != nil && len(s.left) == 0 { // else write takes more
+		s.turn.Made()
+	}
 }
 
 // grow moves on to a larger slot, which has capacity for all bytes so far and n more.
@@ -79,6 +121,9 @@ func (s *slot) grow(n int64) error {
 	}
 	s.left = append(s.left, outgrown{s.at, s.index})
 	s.at, s.index, s.n, s.behind = g, index, firstByte, behind
+	if g.single { // the batch needs them in any case
+		return g.touch(index, int(min(firstByte+behind+n, int64(g.size))), s.take)
+	}
 	return nil
 }
 
@@ -88,8 +133,12 @@ func (s *slot) Free() {
 		s.ring.give(p.at, p.index, false)
 	}
 	s.left, s.behind = nil, 0
+	s.Made()
 	if !s.sent {
 		s.ring.give(s.at, s.index, true)
+		if s.turn != nil {
+			s.turn.Over()
+		}
 	}
 }
 
@@ -114,8 +163,13 @@ func (s *slot) write(b *loader.Batch) (announcement, error) {
 }
 
 func (s *slot) fill(b *loader.Batch, w *slotWriter, end int) (announcement, error) {
-	if err := s.touch(end); err != nil {
+	if err := s.at.touch(s.index, end, s.take); err != nil {
 		return announcement{}, err
+	}
+	if s.at.single {
+		if err := s.at.cut(end, len(s.ring.breach)); err != nil {
+			return announcement{}, err
+		}
 	}
 	w.bytes, w.next = s.at.bytes(s.index), s.n
 	head := s.n + int(w.outside)
@@ -123,7 +177,7 @@ func (s *slot) fill(b *loader.Batch, w *slotWriter, end int) (announcement, erro
 	for _, a := range b.Columns {
 		w.describe(a)
 	}
-	seq := s.ring.announced(s.at, s.index, s.to)
+	seq := s.ring.announced(s.at, s.index, s.to, s.turn)
 	s.sent = true
 	h, le := w.bytes[head:head+headSize], binary.LittleEndian
 	le.PutUint32(h[0:], batchMagic)

@@ -25,6 +25,9 @@ func (g *generation) wordsAt(reader int) int { return g.slots()*g.size + reader*
 // wanted is not 0 while the engine wants to hear of the reader's releases.
 func (g *generation) wanted(reader int) *atomic.Uint64 { return g.word(g.wordsAt(reader)) }
 
+// waiting is the sequence number of the last batch that the reader had when it began to wait.
+func (g *generation) waiting(reader int) *atomic.Uint64 { return g.word(g.wordsAt(reader) + 64) }
+
 // released is the sequence number of the batch in the slot that the reader released last.
 func (g *generation) released(reader int, slot uint32) *atomic.Uint64 {
 	return g.word(g.wordsAt(reader) + wordsLine + 8*int(slot))

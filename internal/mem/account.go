@@ -2,7 +2,9 @@ package mem
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -16,11 +18,18 @@ type Account struct {
 
 	mu       sync.Mutex
 	closed   bool
+	limit    int64 // of the stream; 0 or less: none
 	reserved Amounts
+	grown    Amounts // of reserved: what Grow and turns have added
 	used     Amounts
 	peak     Amounts
 	most     int64 // of all purposes at one time
 	waiters  []*waiter
+
+	elastic elastic
+
+	turns   []*Turn       // that are not over, in their order
+	changed chan struct{} // nil: no turn waits; closed when bytes or turns go
 }
 
 // A waiter is one Acquire that waits. Those of one room are served in the order in which they came.
@@ -89,7 +98,148 @@ func (a *Account) Release(p Purpose, n int64) {
 		panic(fmt.Sprintf("mem: %d bytes of %s released, %d were taken", n, p, a.used[p]))
 	}
 	a.used[p] -= n
+	a.shrinkLocked(p)
 	a.wakeLocked()
+}
+
+// Grow takes n bytes and reserves what the reservation lacks for them. It takes nothing if they do
+// not fit the stream's limit or the budget, and returns an [OverLimit] then.
+func (a *Account) Grow(p Purpose, n int64) error {
+	for {
+		err := a.tryGrow(p, n, false)
+		if err == nil || !a.stretch(p, n) {
+			return err
+		}
+	}
+}
+
+// GrowPlenty is Grow if half of the memory for growth stays free.
+func (a *Account) GrowPlenty(p Purpose, n int64) bool {
+	for {
+		err := a.tryGrow(p, n, true)
+		if err == nil || err == errScarce || !a.stretch(p, n) {
+			return err == nil
+		}
+	}
+}
+
+var errScarce = errors.New("little memory is left")
+
+func (a *Account) tryGrow(p Purpose, n int64, plenty bool) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if plenty && !a.plentyLocked(p, n) {
+		return errScarce
+	}
+	return a.growLocked(p, n)
+}
+
+func (a *Account) growLocked(p Purpose, n int64) error {
+	used, room := a.roomLocked(p)
+	if lack := used + n - room; lack > 0 && !a.closed {
+		need := Amounts{}
+		need[p] = lack
+		if total := a.reserved.Total(); a.limit > 0 && total+lack > a.limit && !a.looseLocked(n, lack) {
+			return &OverLimit{Need: need, Limit: a.limit, Admitted: total}
+		}
+		if err := a.budget.take(need, lack); err != nil {
+			return err
+		}
+		a.reserved[p] += lack
+		a.grown[p] += lack
+	}
+	a.chargeLocked(p, n)
+	return nil
+}
+
+// looseBytes, beside a tenth of the limit, is how far reservations may exceed it while less is
+// used. The purposes rarely need their worst cases at once, and a process may hold a tenth and
+// 64 MiB more than the limit.
+const looseBytes = 16 << 20
+
+// looseLocked reports whether n bytes fit the limit as it is used, and lack bytes the slack.
+func (a *Account) looseLocked(n, lack int64) bool {
+	return a.used.Total()+n <= a.limit && a.reserved.Total()+lack <= a.limit+a.limit/10+looseBytes
+}
+
+// shrinkLocked gives back what Grow has added and is free again.
+func (a *Account) shrinkLocked(p Purpose) {
+	used, room := a.roomLocked(p)
+	if n := min(a.grown[p], room-used); n > 0 && !a.closed {
+		a.grown[p] -= n
+		a.reserved[p] -= n
+		a.budget.giveBack(n)
+	}
+}
+
+// Beside lowers the stream's limit by bytes that another account of the stream holds.
+func (a *Account) Beside(n int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.limit > 0 {
+		a.limit = max(1, a.limit-n)
+	}
+}
+
+// Room is the most bytes that a purpose may ever have: its reservation, and what Grow can add while
+// no other purpose grows.
+func (a *Account) Room(p Purpose) int64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.reserved[p] + a.growableLocked()
+}
+
+// growableLocked is what Grow can still add.
+func (a *Account) growableLocked() int64 {
+	return max(0, a.freeLocked()+a.elastic.bytes)
+}
+
+// freeLocked is what neither this account nor others have reserved.
+func (a *Account) freeLocked() int64 {
+	n := int64(math.MaxInt64 / 4)
+	if a.limit > 0 {
+		n = a.limit - a.reserved.Total()
+	}
+	return min(n, a.budget.room())
+}
+
+// An elastic is a part of a reservation that Grow may take: a cache, which works with less.
+type elastic struct {
+	purpose Purpose
+	bytes   int64             // at most
+	yield   func(int64) int64 // frees bytes, and returns how many; nil: there is none
+}
+
+// Elastic lets Grow have up to so many of the bytes that are reserved for a purpose. yield frees
+// some of them and returns how many, maybe 0.
+func (a *Account) Elastic(p Purpose, bytes int64, yield func(int64) int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.elastic = elastic{p, bytes, yield}
+}
+
+// stretch makes room for n more bytes of a purpose out of the elastic part. It reports whether it
+// made some.
+func (a *Account) stretch(p Purpose, n int64) bool {
+	a.mu.Lock()
+	used, room := a.roomLocked(p)
+	lack, e := min(used+n-room-a.freeLocked(), a.elastic.bytes), a.elastic
+	a.mu.Unlock()
+	if lack <= 0 || e.yield == nil {
+		return false
+	}
+	freed := e.yield(lack)
+	if freed <= 0 {
+		return false
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.elastic.bytes -= freed
+	if !a.closed {
+		a.reserved[e.purpose] -= freed
+		a.budget.giveBack(freed)
+	}
+	return true
 }
 
 // Move makes n bytes taken for one purpose bytes of another.
@@ -177,6 +327,10 @@ func (a *Account) chargeLocked(p Purpose, n int64) {
 
 // wakeLocked grants waiters in the order in which they came, as far as the room of each goes.
 func (a *Account) wakeLocked() {
+	if a.changed != nil {
+		close(a.changed)
+		a.changed = nil
+	}
 	var full [purposes]bool // by the first purpose of a room
 	kept := a.waiters[:0]
 	for _, w := range a.waiters {

@@ -38,6 +38,18 @@ func (a *Arena) Alloc(n int) []byte {
 	return b
 }
 
+// Need is how many bytes Alloc of n bytes adds to Bytes.
+func (a *Arena) Need(n int) int64 {
+	need := (n + 64 + 63) &^ 63
+	switch {
+	case need > smallBytes:
+		return int64(classOf(need))
+	case len(a.small) < need:
+		return int64(classOf(int(min(4*smallBytes, max(smallBytes, a.packed)))))
+	}
+	return 0
+}
+
 // Grow returns a buffer of n bytes that begins with the bytes of b, which was the arena's; b must
 // not be used afterwards.
 func (a *Arena) Grow(b []byte, n int) []byte {

@@ -2,6 +2,7 @@ package mem
 
 import (
 	"fmt"
+	"math"
 	"sync"
 )
 
@@ -43,7 +44,7 @@ func (b *Budget) Reserve(memory int64, need Amounts) (*Account, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Account{budget: b, reserved: need}, nil
+	return &Account{budget: b, limit: memory, reserved: need}, nil
 }
 
 // Offer lets others have the room of an account that speeds things up and is not needed: if a
@@ -90,6 +91,16 @@ func (b *Budget) take(need Amounts, total int64) error {
 	}
 	b.admitted += total
 	return nil
+}
+
+// room is what is left to admit.
+func (b *Budget) room() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.limit <= 0 {
+		return math.MaxInt64 / 4
+	}
+	return b.limit - b.admitted
 }
 
 func (b *Budget) giveBack(total int64) {

@@ -62,6 +62,7 @@ class Connection:
         self._asked = 0  # TAKEs that are not answered
         self.map_epoch = 0  # of random crops in rows by number
         self._copied = False
+        self._seq = 0  # of the last batch that has come
         self.patience = 1  # free slots before an engine that waits hears of them, while batches are ready
         self.closed = False
         self.welcome = self._greet(engine)
@@ -289,7 +290,7 @@ class Connection:
         self._socket = sock
         self._outbox = Outbox(sock)
         self.loans = Loans(self._outbox)  # the slots that are in use
-        self._inbox = Inbox(sock, self._outbox, self.loans.settle)
+        self._inbox = Inbox(sock, self._outbox, self._before_wait)
 
     def _finish(self, doing: str) -> None:
         """Makes the connection ready for a request: the iteration that was left has to end first."""
@@ -345,6 +346,14 @@ class Connection:
             else:
                 return kind
 
+    def _before_wait(self) -> None:
+        """Gives unused slots back, and lets the engine see that nothing more is given back while it makes no batch."""
+        self.loans.settle()
+        if self._rings.newest is not None:
+            self._rings.newest.waiting[0] = self._seq
+        for held in tuple(self.loans.held.values()):
+            held.place[0].waiting[0] = self._seq
+
     def _announced(self) -> tuple[int, ...]:
         """The numbers of the BATCH that was just received."""
         inbox = self._inbox
@@ -360,6 +369,7 @@ class Connection:
         if ring is None or rings.older or generation != ring.generation:
             ring = rings.find(generation)
         memory = loans.lend(ring, index, seq)
+        self._seq = seq
         if self.read_only:
             memory.flags.writeable = False
         if len(loans.held) >= ring.most and self._is_crowded(ring):

@@ -65,6 +65,8 @@ class Loans:
                 key = ring.generation << 32 | index
                 if held.get(key) is watch:  # else it went back before
                     quiet.append(ring)
+                    if ring.slots == 1:
+                        least = 1  # its memory goes with it
                     ring.released[index] = seq
                     del held[key]  # no interrupt and no other thread comes between: the engine may announce the slot again
         except IndexError:  # another thread took the last one

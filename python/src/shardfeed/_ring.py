@@ -57,6 +57,7 @@ class Ring:
         # to hear of releases. This process writes the seq of each released batch.
         of_words = memoryview(memory)[words:end] if words else memoryview(bytearray(protocol.WORDS_LINE))
         self.wanted = of_words[:8].cast("Q")
+        self.waiting = of_words[64:72].cast("Q")  # the seq of the last batch that had come when a wait for the next began
         self.released = of_words[protocol.WORDS_LINE :].cast("Q")
         self.address: int = self.bytes.__array_interface__["data"][0]
         self.file = _owner.fromfd(os.dup(descriptor))
@@ -73,7 +74,11 @@ class Rings:
         self.older: list[Ring] = []
 
     def add(self, ring: Ring) -> None:
-        """Takes a new generation."""
+        """Takes a new generation. One of a single slot is that of one batch, which was too large for the others."""
+        if ring.slots == 1:
+            ring.most = 3 if self.newest is None else self.newest.most
+            self.older.append(ring)
+            return
         if self.newest is not None:
             self.older.append(self.newest)
         self.newest = ring
@@ -86,10 +91,12 @@ class Rings:
             # The engine works on no more batches at once than there are slots, and announces them
             # in order.
             if self.older and newest.announced > newest.slots:
-                self.older.clear()
+                self.older = [ring for ring in self.older if ring.slots == 1]
             return newest
         for ring in self.older:
             if generation == ring.generation:
+                if ring.slots == 1:
+                    self.older.remove(ring)
                 return ring
         raise ProtocolError(f"the engine announced a batch in generation {generation} of the ring, which it did not send")
 

@@ -1,0 +1,85 @@
+package loader
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/option"
+	"github.com/shardfeed/shardfeed/iterable"
+	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// A BatchMemoryError refuses a batch that the memory of its stream has no room for, and names what
+// takes the most of it.
+type BatchMemoryError struct {
+	Rows   int
+	Bytes  int64  // of the rows' values
+	Column string // whose values take the most
+	Part   int64  // bytes of these
+	Padded bool   // the column's lists are padded to the length of the largest
+
+	URI      string // where the largest value of the column is
+	RowGroup int
+	Largest  int64
+
+	Memory int64 // limit of the stream; 0 is none of its own
+	Others int64 // bytes that the stream has reserved for all else
+	Err    *mem.FullError
+}
+
+func (e *BatchMemoryError) Error() string { return e.Spelled(option.Go) }
+
+// Spelled is the message with options as name spells them.
+func (e *BatchMemoryError) Spelled(name func(field string) string) string {
+	limit := "the memory of the machine's streams"
+	if e.Memory > 0 {
+		limit = fmt.Sprintf("{Memory} of %s", mem.Bytes(e.Memory))
+	}
+	of := "values"
+	if e.Padded {
+		of = "lists, padded to the longest,"
+	}
+	text := fmt.Sprintf("memory: a batch of %d rows needs %s, and %s has %s left beside %s for other batches and %s for all else; "+
+		"the %s of column %q take %s, the largest %s, in row group %d of %s; set a smaller {BatchSize}, raise {Memory}, or leave the column out of {Columns}",
+		e.Rows, mem.Bytes(e.Bytes), limit, mem.Bytes(e.Err.Room), mem.Bytes(e.Err.Held), mem.Bytes(e.Others),
+		of, e.Column, mem.Bytes(e.Part), mem.Bytes(e.Largest), e.RowGroup, shard.Redact(e.URI))
+	return option.Spell(text, name)
+}
+
+func (e *BatchMemoryError) Unwrap() error { return e.Err }
+
+// explain names what makes a batch too large for the memory, if that is the error.
+func (c *collator) explain(err error, d *iterable.Draw) error {
+	var full *mem.FullError
+	if !errors.As(err, &full) {
+		return err
+	}
+	return rowgroup.Guard(d.Blocks, func() error { return c.tooLarge(full, d) })
+}
+
+func (c *collator) tooLarge(full *mem.FullError, d *iterable.Draw) *BatchMemoryError {
+	e := &BatchMemoryError{Rows: len(d.Picks), Memory: full.Limit, Err: full}
+	for p, n := range full.Reserved {
+		if mem.Purpose(p) != mem.Batch {
+			e.Others += n
+		}
+	}
+	for i, f := range c.schema.Fields {
+		of := c.shape.columns[i]
+		if of.matrix != nil || of.images != nil {
+			continue
+		}
+		w := rowgroup.Weigh(of.source, d.Blocks, d.Picks)
+		part := w.Bytes
+		if c.padded[i] {
+			part = int64(len(d.Picks)) * w.Largest
+		}
+		if e.Bytes += part; part > e.Part {
+			e.Column, e.Part, e.Largest, e.Padded = f.Name, part, w.Largest, c.padded[i]
+			e.URI, e.RowGroup = d.Blocks[w.Pick.Block()].Place()
+		}
+	}
+	return e
+}
