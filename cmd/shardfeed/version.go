@@ -6,27 +6,33 @@ import (
 	"runtime/debug"
 )
 
-// version is what the build knows of itself: the module's version, or the commit that it was built
-// from.
+// release is the version of the command, of the engine and of the Python package.
+const release = "0.1.0"
+
+// version returns the release, and what the build knows of itself.
 func version() string {
-	v := "unknown"
+	commit := ""
 	if info, ok := debug.ReadBuildInfo(); ok {
-		v = buildVersion(info)
+		commit = commitOf(info)
 	}
-	return fmt.Sprintf("%s (%s, %s/%s)", v, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("%s (%s%s, %s/%s)", release, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-func buildVersion(info *debug.BuildInfo) string {
-	settings := map[string]string{}
+// commitOf returns the commit of a build and a comma, or "" for a build outside of a checkout.
+func commitOf(info *debug.BuildInfo) string {
+	var commit, changed string
 	for _, s := range info.Settings {
-		settings[s.Key] = s.Value
-	}
-	v := info.Main.Version
-	if v == "" || v == "(devel)" {
-		v = "devel"
-		if commit := settings["vcs.revision"]; len(commit) >= 12 {
-			v += " " + commit[:12]
+		switch s.Key {
+		case "vcs.revision":
+			commit = s.Value
+		case "vcs.modified":
+			if s.Value == "true" {
+				changed = " with changes"
+			}
 		}
 	}
-	return v
+	if len(commit) < 12 {
+		return ""
+	}
+	return "commit " + commit[:12] + changed + ", "
 }

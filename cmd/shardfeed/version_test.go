@@ -2,29 +2,46 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"runtime/debug"
+	"strings"
 	"testing"
 )
 
-func TestBuildVersion(t *testing.T) {
+func TestCommitOf(t *testing.T) {
 	commit := debug.BuildSetting{Key: "vcs.revision", Value: "0123456789abcdef0123456789abcdef01234567"}
-	cases := []struct {
-		module   string
-		settings []debug.BuildSetting
-		want     string
-	}{
-		{"v1.2.3", nil, "v1.2.3"},
-		{"v1.2.3", []debug.BuildSetting{commit}, "v1.2.3"},
-		{"(devel)", nil, "devel"},
-		{"", []debug.BuildSetting{commit}, "devel 0123456789ab"},
-		{"(devel)", []debug.BuildSetting{{Key: "vcs.revision", Value: "short"}}, "devel"},
-	}
-	for _, c := range cases {
-		t.Run(fmt.Sprint(c.module, len(c.settings)), func(t *testing.T) {
-			info := &debug.BuildInfo{Main: debug.Module{Version: c.module}, Settings: c.settings}
-			if got := buildVersion(info); got != c.want {
-				t.Errorf("%q with %v: got %q, want %q", c.module, c.settings, got, c.want)
+	changed, unchanged := debug.BuildSetting{Key: "vcs.modified", Value: "true"}, debug.BuildSetting{Key: "vcs.modified", Value: "false"}
+	for want, settings := range map[string][]debug.BuildSetting{
+		"":                                   nil,
+		"commit 0123456789ab, ":              {commit, unchanged},
+		"commit 0123456789ab with changes, ": {changed, commit},
+	} {
+		t.Run(want, func(t *testing.T) {
+			if got := commitOf(&debug.BuildInfo{Settings: settings}); got != want {
+				t.Errorf("got %q", got)
 			}
 		})
+	}
+	if got := commitOf(&debug.BuildInfo{Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "short"}}}); got != "" {
+		t.Errorf("a short revision: got %q", got)
+	}
+}
+
+// The command, the Python package and the changelog are of one release.
+func TestRelease(t *testing.T) {
+	if got := version(); !strings.HasPrefix(got, release+" (") {
+		t.Errorf("version is %q, want release %s first", got, release)
+	}
+	for path, line := range map[string]string{
+		"../../python/src/shardfeed/_version.py": fmt.Sprintf("__version__ = %q", release),
+		"../../CHANGELOG.md":                     "## " + release,
+	} {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(content), "\n"+line+"\n") {
+			t.Errorf("%s has no line %q", path, line)
+		}
 	}
 }

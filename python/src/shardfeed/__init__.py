@@ -1,20 +1,25 @@
 """Training batches from parquet: shuffled, resumable, without a copy between engine and trainer."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from . import errors
-from ._batch import Batch
-from ._bucket import Bucket
-from ._columns import Bytes, Ragged
-from ._dataset import StreamingDataset
-from ._image import Image
-from ._map import MapDataset
-from ._nulls import NullWarning
-from ._pack import Pack
-from ._schema import Field, Schema
-from ._select import Selected, select
-from ._sources import Source
 from ._version import __version__
 from ._warn import MixingWarning, PaddingWarning, ShardfeedWarning, name_log
 from .errors import ShardfeedError
+
+if TYPE_CHECKING:
+    from ._batch import Batch
+    from ._bucket import Bucket
+    from ._columns import Bytes, Ragged
+    from ._dataset import StreamingDataset
+    from ._image import Image
+    from ._map import MapDataset
+    from ._nulls import NullWarning
+    from ._pack import Pack
+    from ._schema import Field, Schema
+    from ._select import Selected, select
+    from ._sources import Source
 
 name_log()
 
@@ -40,3 +45,34 @@ __all__ = [
     "errors",
     "select",
 ]
+
+# Where the names are that need numpy. They are imported when they are first used, so that the
+# shardfeed command starts without it.
+_MODULES = {
+    "Batch": "_batch",
+    "Bucket": "_bucket",
+    "Bytes": "_columns",
+    "Field": "_schema",
+    "Image": "_image",
+    "MapDataset": "_map",
+    "NullWarning": "_nulls",
+    "Pack": "_pack",
+    "Ragged": "_columns",
+    "Schema": "_schema",
+    "Selected": "_select",
+    "Source": "_sources",
+    "StreamingDataset": "_dataset",
+    "select": "_select",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if (module := _MODULES.get(name)) is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{module}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

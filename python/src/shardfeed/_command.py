@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from ._engine import find_binary
+from ._program import find_binary
 from .errors import EngineStartError
 
 

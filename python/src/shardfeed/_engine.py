@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from . import _duration, _launcher, _rank, _runtime
+from ._program import find_binary
 from ._version import __version__
 from .errors import EngineStartError, FeedTimeoutError, ShardfeedError
 
@@ -205,22 +206,6 @@ class Engine:
         else:  # without a shell it stays a child until this process ends
             process.returncode = 0
         return process.pid
-
-
-def find_binary() -> Path:
-    """Returns the engine's program: $SHARDFEED_BIN, else the one that came with the package."""
-    if given := os.environ.get("SHARDFEED_BIN"):
-        path = Path(given).absolute()
-        if not path.is_file() or not os.access(path, os.X_OK):
-            raise EngineStartError(f"SHARDFEED_BIN names {path}, which cannot be run as a program")
-        return path
-    path = Path(__file__).parent / "_bin" / "shardfeed"
-    if not os.access(path, os.X_OK):
-        raise EngineStartError(
-            f"this installation has no engine ({path}): install a wheel for this machine, run pip install with Go, "
-            "or set SHARDFEED_BIN to a shardfeed program"
-        )
-    return path
 
 
 def _identity(binary: Path) -> str:

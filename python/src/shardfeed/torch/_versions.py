@@ -24,7 +24,7 @@ _LATER = 10.0  # seconds in which the version of each rank has come, once two di
 def of(welcome: Mapping[str, Any]) -> str:
     """The version of this package and of its engine, which are one in a wheel."""
     build = str(welcome["build"])
-    return __version__ if build == __version__ else f"{__version__} with the engine {build}"
+    return build if build.split(" ")[0] == __version__ else f"{__version__} with the engine {build}"
 
 
 class Versions:
