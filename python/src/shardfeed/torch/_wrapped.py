@@ -5,6 +5,7 @@ and gives the others a true length.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
@@ -14,6 +15,11 @@ from ..errors import OptionError
 
 _FETCHER = "torch.utils.data._utils.fetch"
 _ACCELERATE = "accelerate.data_loader"
+# Accelerate's classes that split a stream, and what of them has the number of processes.
+_SPLITTERS: dict[str, Callable[[Any], Any]] = {
+    "IterableDatasetShard": lambda split: split,
+    "DataLoaderDispatcher": lambda split: split.state,
+}
 
 
 def check(*, rows: bool, batch_size: int, world_size: int) -> None:
@@ -59,8 +65,8 @@ def length(dataset: Any, rows: int) -> int:
 
 def _splitter(frame: FrameType | None) -> str:
     """The class of accelerate that iterates here and splits its stream; empty without one."""
-    for name, processes in (("IterableDatasetShard", lambda x: x.num_processes), ("DataLoaderDispatcher", lambda x: x.state.num_processes)):
-        if (loader := _accelerate(frame, name)) is not None and processes(loader) > 1:
+    for name, of in _SPLITTERS.items():
+        if (loader := _accelerate(frame, name)) is not None and of(loader).num_processes > 1:
             return name
     return ""
 
