@@ -32,6 +32,8 @@ type Options struct {
 	// ReplicaTimeout is for the replicas of an iteration that one of them has begun. 0 is 5 minutes.
 	ReplicaTimeout time.Duration
 
+	ReplicaNotice time.Duration // after which replicas hear for which others they wait; 0 is 15 s
+
 	MaxConnections int           // at a time; 0 is 4,096
 	FrameTimeout   time.Duration // from the first byte of a request to its last; 0 is 30 s
 
@@ -44,6 +46,7 @@ const (
 	defaultWorkerTimeout = 60 * time.Second
 
 	defaultReplicaTimeout = 5 * time.Minute // one may write a checkpoint before
+	defaultReplicaNotice  = 15 * time.Second
 
 	defaultConnections  = 4096
 	defaultFrameTimeout = 30 * time.Second
@@ -60,6 +63,7 @@ func (o Options) withDefaults() Options {
 	o.Grace = cmp.Or(o.Grace, defaultGrace)
 	o.WorkerTimeout = cmp.Or(o.WorkerTimeout, defaultWorkerTimeout)
 	o.ReplicaTimeout = cmp.Or(o.ReplicaTimeout, defaultReplicaTimeout)
+	o.ReplicaNotice = cmp.Or(o.ReplicaNotice, defaultReplicaNotice)
 	o.MaxConnections = cmp.Or(o.MaxConnections, defaultConnections)
 	o.FrameTimeout = cmp.Or(o.FrameTimeout, defaultFrameTimeout)
 	return o

@@ -30,6 +30,7 @@ type iteration struct {
 
 	announced bool // by the run's goroutine
 	timer     *time.Timer
+	notice    *time.Timer // for replicas
 
 	order []*seat // by the steps: the n-th batch is that of the (n mod K)-th seat
 
@@ -58,6 +59,7 @@ func newIteration(s *session, j Join, state shuffle.State, steps shuffle.Steps) 
 	switch o := &s.dataset.engine.Options; {
 	case j.replicas() > 1:
 		it.timer = time.AfterFunc(o.ReplicaTimeout, it.timeOut)
+		it.notice = time.AfterFunc(o.ReplicaNotice, it.tellLate)
 	case j.Workers > 1:
 		it.timer = time.AfterFunc(o.WorkerTimeout, it.timeOut)
 	}
@@ -87,6 +89,9 @@ func (it *iteration) stop() {
 	if it.timer != nil {
 		it.timer.Stop()
 	}
+	if it.notice != nil {
+		it.notice.Stop()
+	}
 }
 
 func (it *iteration) timeOut() {
@@ -100,19 +105,45 @@ func (it *iteration) timeOut() {
 	it.fail(it.late())
 }
 
+// lateReplicas returns the replicas that have not joined, in words. The session's mutex is held.
+func (it *iteration) lateReplicas() string {
+	var late []string
+	for i, name := range it.names {
+		if name == "" {
+			late = append(late, fmt.Sprint(i))
+		}
+	}
+	return strings.Join(late, ", ")
+}
+
+// tellLate tells the replicas that have joined for which they wait.
+func (it *iteration) tellLate() {
+	s := it.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	late := it.lateReplicas()
+	if s.forming[it.join.Iteration] != it || late == "" {
+		return
+	}
+	note := Note{Level: "warning", Text: fmt.Sprintf("after %v the iteration still waits for %s of the %d replicas of rank %d: %s",
+		s.dataset.engine.ReplicaNotice, late, len(it.names), s.rank, replicasHint)}
+	for _, p := range it.participants {
+		if p != nil {
+			p.call(func(c consumer) { c.note(note) })
+		}
+	}
+}
+
+const replicasHint = "replicas take the same batches: iterate on all of them, or give a process that reads alone a data set of its own, with rank=0, world_size=1"
+
 // late says who has not joined. The session's mutex is held.
 func (it *iteration) late() error {
 	o := &it.session.dataset.engine.Options
-	var replicas, workers []string
-	for i, name := range it.names {
-		if name == "" {
-			replicas = append(replicas, fmt.Sprint(i))
-		}
-	}
-	if len(replicas) > 0 {
+	if replicas := it.lateReplicas(); replicas != "" {
 		return newFailure(KindTimeout, "of the %d replicas of rank %d on this machine, %s have not begun to iterate within %v", len(it.names),
-			it.session.rank, strings.Join(replicas, ", "), o.ReplicaTimeout).with("replicas take the same batches: iterate on all of them")
+			it.session.rank, replicas, o.ReplicaTimeout).with(replicasHint)
 	}
+	var workers []string
 	for k, p := range it.participants {
 		if p == nil {
 			workers = append(workers, fmt.Sprint(k/len(it.names)))

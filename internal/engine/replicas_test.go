@@ -198,6 +198,16 @@ func TestReplicasLate(t *testing.T) {
 	}
 }
 
+func TestReplicasHearWhoIsLate(t *testing.T) {
+	e := testEngine(t, Options{ReplicaNotice: time.Millisecond})
+	all := replicas(t, e, 3, 1)
+	all[1].ask(Join{Iteration: "0", Replica: 1, Replicas: 3, Rank: 1, WorldSize: 2})
+	n := <-all[1].noted
+	if want := "after 1ms the iteration still waits for 0, 2 of the 3 replicas of rank 1: "; n.Level != "warning" || !strings.HasPrefix(n.Text, want) {
+		t.Errorf("%+v", n)
+	}
+}
+
 // A replica that dies ends the iteration of the others, also before all have joined.
 func TestReplicaDies(t *testing.T) {
 	for _, complete := range []bool{true, false} {
