@@ -64,8 +64,8 @@ type Field struct {
 	Width    int // bytes of a Fixed value
 	Nullable bool
 
-	Unit             Unit // TypeTime, TypeTimestamp
-	UTC              bool // TypeTime, TypeTimestamp: adjusted to UTC
+	Unit             Unit // TypeTime, TypeTimestamp; TypeInt96: of the timestamps that batches have
+	UTC              bool // TypeTime, TypeTimestamp, TypeInt96: adjusted to UTC
 	Precision, Scale int  // TypeDecimal
 
 	// ListSize is the length that every list of this List node has, when the writer declared it

@@ -22,9 +22,10 @@ const (
 // Options of Open. The zero value reads all columns in file order and drops the rows that fill no
 // global batch.
 type Options struct {
-	Columns       []string // dotted paths, or patterns of names as in "num_*"; nil means all. The schema's order is kept
-	MissingIsNull bool     // a column that some shards lack is null there; else it is an error
-	ReplaceUTF8   bool     // U+FFFD for each byte of a string that is not UTF-8; else it is an error
+	Columns       []string                              // dotted paths, or patterns of names as in "num_*"; nil means all. The schema's order is kept
+	MissingIsNull bool                                  // a column that some shards lack is null there; else it is an error
+	Needed        func(path string) rowgroup.NeededType // types of columns that have none; see [rowgroup.NeededType]
+	ReplaceUTF8   bool                                  // U+FFFD for each byte of a string that is not UTF-8; else it is an error
 
 	// RowIDs adds two columns that say where each row comes from: "_row", int64, is its number in
 	// the manifest, before rules, and "source", int32, the number of the address that found its
@@ -328,7 +329,7 @@ func (o Options) planOptions(worldSize int) shuffle.Options {
 
 func (o Options) rowgroupOptions(pool *mem.Pool, mapped *rowgroup.MappedImages) rowgroup.Options {
 	return rowgroup.Options{
-		Columns: o.Columns, RuleColumns: o.ruleColumns().list, MissingIsNull: o.MissingIsNull, RowIDs: o.RowIDs, RowKeys: o.RowKeys, IndexDir: o.IndexDir, KeepKnown: o.Inventory != nil, Parallel: o.Parallel, ReplaceUTF8: o.ReplaceUTF8, Hot: o.Hot, Tier: o.Tier, Mapped: mapped, Pool: (*rowgroup.Pool)(pool),
+		Columns: o.Columns, RuleColumns: o.ruleColumns().list, MissingIsNull: o.MissingIsNull, RowIDs: o.RowIDs, RowKeys: o.RowKeys, IndexDir: o.IndexDir, KeepKnown: o.Inventory != nil, Parallel: o.Parallel, ReplaceUTF8: o.ReplaceUTF8, Needed: o.Needed, Hot: o.Hot, Tier: o.Tier, Mapped: mapped, Pool: (*rowgroup.Pool)(pool),
 		Events: rowgroup.Events{IndexUnusable: o.Events.IndexUnusable, FootersRead: o.Events.FootersRead},
 	}
 }

@@ -205,3 +205,29 @@ func matches(s *column.Schema, name string) (at []int, err error) {
 	}
 	return at, nil
 }
+
+// Named is the value for a column: by its name, else by a pattern.
+func Named[V any](given map[string]V, name string) (value V, ok bool) {
+	if value, ok = given[name]; ok {
+		return value, true
+	}
+	for _, pattern := range sortedKeys(given) {
+		if matchesName(pattern, name) {
+			return given[pattern], true
+		}
+	}
+	return value, false
+}
+
+// Names reports whether a name or a pattern is that of a column.
+func Names(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return p == name || matchesName(p, name) })
+}
+
+// matchesName reports whether a pattern matches a column's name, of which a pattern would take / for
+// a separator.
+func matchesName(pattern, name string) bool {
+	flat := strings.NewReplacer("/", "\x00").Replace
+	ok, err := path.Match(flat(pattern), flat(name))
+	return isPattern(pattern) && ok && err == nil
+}

@@ -34,6 +34,9 @@ var castWidths = map[column.Type]int{
 	column.TypeTimestamp: 8,
 }
 
+// CastWidth is the bytes of a value of a type of casts.
+func CastWidth(t column.Type) int { return castWidths[t] }
+
 func isFloatType(t column.Type) bool {
 	return t == column.TypeFloat16 || t == column.TypeBFloat16 || t == column.TypeFloat32 || t == column.TypeFloat64
 }

@@ -171,10 +171,12 @@ func spanText(u column.Unit) string {
 
 func timeYear(i instant) string { return time.Unix(i.day*86_400, 0).UTC().Format("2006") }
 
-// int96Caster makes nanoseconds since 1970 of INT96 timestamps.
-var int96Caster = &Caster{
-	cast: Cast{To: column.TypeTimestamp, Unit: column.Nano}, from: &column.Field{Kind: column.Fixed, Type: column.TypeInt96, Width: 12},
-	width: 8, kernels: kernels{run: int96In(1)},
+// int96Caster makes INT96 timestamps those of a unit.
+func int96Caster(u column.Unit) *Caster {
+	return &Caster{
+		cast: Cast{To: column.TypeTimestamp, Unit: u}, from: &column.Field{Kind: column.Fixed, Type: column.TypeInt96, Width: 12},
+		width: 8, kernels: kernels{run: int96In(unitNanos(u))},
+	}
 }
 
 // isInt96 reports whether values that are gathered as f are stored as INT96.
@@ -187,13 +189,13 @@ func isInt96Items(f *column.Field, vecs []*vector) bool {
 	return f.Type == column.TypeTimestamp && len(vecs) > 0 && vecs[0].field.Children[0].Type == column.TypeInt96
 }
 
-// Timestamps is the field with timestamps in nanoseconds for those stored as INT96, its own and
-// those of its children. [Gatherer.Gather] converts them; one outside the years of nanoseconds is
+// Timestamps is the field with timestamps of 64 bits for those stored as INT96, its own and those of
+// its children. [Gatherer.Gather] converts them; one outside the years of nanoseconds is
 // an error.
 func Timestamps(f *column.Field) *column.Field {
 	if f.Type == column.TypeInt96 {
 		c := *f
-		c.Type, c.Width, c.Unit = column.TypeTimestamp, 8, column.Nano
+		c.Type, c.Width = column.TypeTimestamp, 8
 		return &c
 	}
 	for i, child := range f.Children {

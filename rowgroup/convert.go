@@ -30,6 +30,8 @@ func (c *leafDecoder) convert(dst, src []byte, n int) error {
 		convertWords(mem.As[float64](dst)[:n], mem.As[float32](src)[:n])
 	case convertDecimal:
 		return c.convertDecimals(dst, src, n)
+	case convertRecast:
+		return c.leaf.recast.values(dst, src, n, c)
 	}
 	return nil
 }
@@ -98,6 +100,9 @@ func (c *leafDecoder) storeByteDecimals(e format.Encoding, dst, src []byte, n in
 	text, lengths, err := c.byteValues(e, src, n)
 	if err != nil {
 		return err
+	}
+	if r := c.leaf.recast; r != nil {
+		return r.byteDecimals(dst, text, lengths, c)
 	}
 	w := c.field.Width
 	for i, v := range lengths {

@@ -62,6 +62,7 @@ type Decoder struct {
 	sink                *tokenSink  // of the column; nil: it is decoded to slots
 	codes               [1024]uint32
 	narrowed            narrowed
+	kernels             *castScratch // of leaves that are recast; nil before the first
 }
 
 // keptScratch is how many bytes of one scratch a decoder keeps from unit to unit. It returns the
@@ -166,6 +167,9 @@ func (d *Decoder) failed(r *Raw, err error) error {
 	e := &Error{Op: "decode", URI: r.uri, RowGroup: r.Rows.RowGroup, Column: d.path, Page: d.at, Err: err}
 	if h := (*sizeError)(nil); errors.As(err, &h) {
 		e.Hint = h.hint
+	}
+	if c := (*castError)(nil); errors.As(err, &c) {
+		e.Hint = c.hint()
 	}
 	return e
 }

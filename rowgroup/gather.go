@@ -124,7 +124,7 @@ func (g *Gatherer) node(f *column.Field, vecs []*vector, picks []Pick, alloc col
 		return a, g.members(a, vecs, picks, alloc)
 	case column.List, column.Map:
 		if item := f.Children[0]; isInt96Items(item, vecs) {
-			return a, g.castItems(a, int96Caster, vecs, picks, alloc)
+			return a, g.castItems(a, int96Caster(item.Unit), vecs, picks, alloc)
 		} else if item.Kind == column.Fixed {
 			return a, g.fixedItems(a, vecs, picks, alloc)
 		}

@@ -44,7 +44,7 @@ func codedSource(dict *vector, codes []byte, width, step int) source {
 // fixed gathers values of one width into the array's data. Bytes under a null are zero afterwards.
 func (g *Gatherer) fixed(a *column.Array, vecs []*vector, picks []Pick) error {
 	if isInt96(a.Field, vecs) {
-		return g.castFixed(a, int96Caster, vecs, picks)
+		return g.castFixed(a, int96Caster(a.Field.Unit), vecs, picks)
 	}
 	g.copyFixed(a, vecs, picks)
 	return nil

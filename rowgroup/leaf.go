@@ -53,6 +53,7 @@ type leaf struct {
 	typeLength     int // FIXED_LEN_BYTE_ARRAY
 	maxDef, maxRep int
 	convert        convert // how stored values become Field values
+	recast         *recast // of convertRecast
 }
 
 // readable returns an error if the leaf is nested too deeply to be decoded.
@@ -73,6 +74,7 @@ const (
 	convertWidenUint                 // INT32 to 8 bytes, unsigned
 	convertWidenFloat                // FLOAT to DOUBLE
 	convertDecimal                   // INT32, INT64, FIXED_LEN_BYTE_ARRAY or BYTE_ARRAY decimal to the Field's width, or to Binary beyond 76 digits
+	convertRecast                    // to the type that the column has in the data set, and not in the file; see recast
 
 	// convertNull: every value is null whatever the node's kind, and there are as many as the
 	// levels tell; values in the pages, if any, are of no interest, and the node has no children.

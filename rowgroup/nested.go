@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/parquet"
 )
 
@@ -242,7 +243,7 @@ func (a *assembly) leaf(n *node) (*vector, error) {
 		return nil, fmt.Errorf("%w: %d values where %d belong", parquet.ErrLevels, slots, want)
 	}
 	if n.leaf.convert == convertNull || n.field.Kind == column.Null {
-		return newNullVector(n.field, a.slots()), nil
+		return a.nulls(n.field), nil
 	}
 	v, err := c.vector(before + slots)
 	if err != nil {
@@ -250,6 +251,18 @@ func (a *assembly) leaf(n *node) (*vector, error) {
 	}
 	v.dropFront(before, c)
 	return v, nil
+}
+
+// nulls are the values of a leaf that has none. As items of a list they lie plain.
+func (a *assembly) nulls(f *column.Field) *vector {
+	v := newNullVector(f, a.slots())
+	if p := a.path; f.Kind == column.Fixed && len(p) > 0 && p[len(p)-1].node.field.Kind == column.List && v.n > 0 {
+		v.data = a.d.arena.Alloc(v.n * f.Width)
+		clear(v.data)
+		v.valid = mem.As[uint64](a.d.arena.Alloc(8 * parquet.BitmapWords(v.n)))
+		clear(v.valid)
+	}
+	return v
 }
 
 // ancestors puts all ancestors of a leaf together from the entries of the unit's rows. It returns

@@ -27,6 +27,9 @@ type Options struct {
 	// shards.
 	MissingIsNull bool
 
+	// Needed says which types the columns need, by dotted path; see [NeededType]. nil needs none.
+	Needed func(path string) NeededType
+
 	// ReplaceUTF8 puts U+FFFD in the place of each byte of a string that does not belong to a
 	// character; else decoding fails and names the page.
 	ReplaceUTF8 bool

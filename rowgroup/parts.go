@@ -72,8 +72,9 @@ type binding struct {
 	options Options
 
 	schemas    []*fileSchema
-	owners     []string // by schema: the first shard that has it
-	counts     []int    // by schema: shards that have it
+	used       []*fileSchema // the same, nil where no shard has rows
+	owners     []string      // by schema: the first shard that has it
+	counts     []int         // by schema: shards that have it
 	root       *unionNode
 	columns    []*projected
 	partitions []partitionColumn // with a node for each shard of all parts
@@ -85,7 +86,14 @@ func (b *binding) unite(m *Manifest) error {
 		return err
 	}
 	b.schemas, b.owners, b.counts = m.distinctSchemas(b.footers)
-	b.root = unite(b.schemas)
+	if err := b.findUsed(m); err != nil {
+		return err
+	}
+	b.root = unite(b.used)
+	if b.options.MissingIsNull {
+		b.root.addUnseen(b.schemas)
+	}
+	b.root.settle(b.options.Needed, "")
 	shards, lacking := b.partitioned()
 	var err error
 	if b.partitions, err = inferPartitions(shards); err != nil {
@@ -115,6 +123,31 @@ func (b *binding) unite(m *Manifest) error {
 	}
 	if b.options.RowIDs || b.options.RowKeys {
 		return m.addRowIDs(b.options.RowIDs)
+	}
+	return nil
+}
+
+// findUsed finds the schemas of shards with rows; those of others give columns no types. Without any
+// rows all are used.
+func (b *binding) findUsed(m *Manifest) error {
+	b.used = make([]*fileSchema, len(b.schemas))
+	if len(b.schemas) > 1 {
+		for i := range b.footers {
+			k := m.files[i].schema
+			if b.used[k] != nil {
+				continue
+			}
+			r, err := parseRecord(b.footers[i].record)
+			if err != nil {
+				return footerError(m.shards[i], err)
+			}
+			if r.hasRows() {
+				b.used[k] = b.schemas[k]
+			}
+		}
+	}
+	if !slices.ContainsFunc(b.used, func(s *fileSchema) bool { return s != nil }) {
+		copy(b.used, b.schemas)
 	}
 	return nil
 }
@@ -299,6 +332,9 @@ func (b *binding) manifest(whole *Manifest, part int, row int64) (*Manifest, err
 		}
 	}
 	for i, s := range b.schemas {
+		if b.used[i] == nil { // nothing is read of it
+			s = &fileSchema{rawSchema: s.rawSchema, leaves: s.leaves}
+		}
 		bound, err := m.bindSchema(b.columns, s)
 		if err != nil {
 			return nil, &Error{Op: "schema", URI: b.owners[i], RowGroup: -1, Page: -1, Err: err}
@@ -344,10 +380,11 @@ func (b *binding) rulesOf(m *Manifest, partitions []partitionColumn, p Part) rul
 	var schemas []*fileSchema
 	r.projector.shards, r.projector.counts = nil, nil
 	for _, s := range used {
-		schemas = append(schemas, b.schemas[s])
+		schemas = append(schemas, b.used[s])
 		r.projector.shards, r.projector.counts = append(r.projector.shards, b.owners[s]), append(r.projector.counts, b.counts[s])
 	}
 	r.own = unite(schemas)
+	r.own.settle(b.options.Needed, "")
 	r.own.dropColumns(r.partitions)
 	return r
 }

@@ -163,7 +163,7 @@ func (p *projector) check(c *projected, u *unionNode, path string) error {
 		return &Error{
 			Op: "schema", URI: p.shards[odd.schemas[0]], RowGroup: -1, Column: path, Page: -1,
 			Err:  fmt.Errorf("its type is %s here and %s in %s", odd.field, most.field, p.shards[most.schemas[0]]),
-			Hint: "no type holds both without loss; leave the column out, or rewrite the shards with one type",
+			Hint: conflictHint(u, most.field, odd.field),
 		}
 	}
 	if u.lacks < 0 {
@@ -178,6 +178,20 @@ func (p *projector) check(c *projected, u *unionNode, path string) error {
 		Err:  fmt.Errorf("%w here; %s has it", ErrMissingColumn, p.shards[u.first]),
 		Hint: "leave the column out, or have it read as null where it is missing",
 	}
+}
+
+// conflictHint says why two types have no common one, and what the user can do.
+func conflictHint(u *unionNode, a, b *column.Field) string {
+	why := "no type holds both without loss"
+	if isMoment(*a) && isMoment(*b) {
+		why = "one is local and the other UTC"
+	}
+	for _, to := range []column.Type{column.TypeFloat64, column.TypeTimestamp} {
+		if u.castable(&column.Field{Type: to}) {
+			return why + "; cast the column to the type you want, leave it out, or rewrite the shards with one type"
+		}
+	}
+	return why + "; leave the column out, or rewrite the shards with one type"
 }
 
 // bind finds the projected columns, or members of a struct, in a file's schema. The nodes are new:
@@ -209,9 +223,7 @@ func bindNode(c *projected, n *node) (*node, error) {
 	var err error
 	switch {
 	case n.leaf != nil:
-		l := *n.leaf
-		l.convert = l.convertTo(n.field, c.field)
-		b.leaf = &l
+		b.leaf, err = n.leaf.bindTo(n.field, c.field)
 	case c.field.Kind == column.Struct:
 		if b.children, err = bind(c.children, n.children); err == nil {
 			err = b.needLevels(n)

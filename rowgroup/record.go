@@ -238,3 +238,13 @@ func (p *packed) at(i int) int64 {
 	}
 	return p.base
 }
+
+// hasRows reports whether a row group has rows.
+func (r *record) hasRows() bool {
+	for g := range r.groups {
+		if r.rows.at(g) > 0 {
+			return true
+		}
+	}
+	return false
+}

@@ -29,7 +29,9 @@ func leafField(e *parquet.Element) (column.Field, convert, error) {
 	case format.Int64:
 		return int64Field(e), convertNone, nil
 	case format.Int96:
-		return fixedField(column.TypeInt96, 12), convertNone, nil
+		f := fixedField(column.TypeInt96, 12)
+		f.Unit = column.Nano
+		return f, convertNone, nil
 	case format.Float:
 		return fixedField(column.TypeFloat32, 4), convertNone, nil
 	case format.Double:

@@ -33,7 +33,7 @@ func dumpNodes(nodes []*node) string {
 		if l := n.leaf; l != nil {
 			fmt.Fprintf(&b, " leaf %d %d/%d", l.index, l.maxDef, l.maxRep)
 			if l.convert != convertNone {
-				b.WriteString(" " + []string{"", "narrow", "widen int", "widen uint", "widen float", "decimal", "null"}[l.convert])
+				b.WriteString(" " + []string{"", "narrow", "widen int", "widen uint", "widen float", "decimal", "recast", "null"}[l.convert])
 			}
 		}
 		b.WriteByte('\n')

@@ -9,9 +9,17 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 )
 
+// own is the field of a leaf's values as its file has them.
+func (n *node) own() *column.Field {
+	if r := n.leaf.recast; r != nil {
+		return r.own
+	}
+	return n.field
+}
+
 // signed says whether values order as signed numbers, for which the older form of bounds is right.
 func (n *node) signed() bool {
-	switch n.field.Type {
+	switch n.own().Type {
 	case column.TypeInt8, column.TypeInt16, column.TypeInt32, column.TypeInt64:
 		return n.leaf.convert != convertWidenUint
 	case column.TypeDate, column.TypeTime, column.TypeTimestamp, column.TypeFloat32, column.TypeFloat64:
@@ -24,7 +32,7 @@ func (n *node) signed() bool {
 // no order for the type, and where the bound is none of the leaf's values and their order: of
 // another length, NaN, or out of the type's range.
 func (n *node) bound(b []byte) []byte {
-	if b == nil || n.field.Type == column.TypeInt96 || n.field.Type == column.TypeInterval {
+	if b == nil || n.leaf.typ == format.Int96 || n.field.Type == column.TypeInterval {
 		return nil
 	}
 	if n.field.Kind == column.Binary {
@@ -36,7 +44,11 @@ func (n *node) bound(b []byte) []byte {
 	if stored := storedWidth(n.leaf); stored == 0 || len(b) != stored {
 		return nil // decimals of any length may be cut
 	}
-	if n.leaf.convert == convertNarrow && !n.inRange(b) {
+	narrow := n.leaf.convert
+	if r := n.leaf.recast; r != nil {
+		narrow = r.convert
+	}
+	if narrow == convertNarrow && !inRange(n.own(), b) {
 		return nil
 	}
 	v := n.decodedValue(b)
@@ -47,9 +59,9 @@ func (n *node) bound(b []byte) []byte {
 }
 
 // inRange says whether an INT32 has its value in the field's fewer bytes.
-func (n *node) inRange(b []byte) bool {
-	v, bits := int32(binary.LittleEndian.Uint32(b)), 8*n.field.Width
-	if isUnsigned(n.field.Type) {
+func inRange(f *column.Field, b []byte) bool {
+	v, bits := int32(binary.LittleEndian.Uint32(b)), 8*f.Width
+	if isUnsigned(f.Type) {
 		return v >= 0 && v < 1<<bits
 	}
 	return v >= -1<<(bits-1) && v < 1<<(bits-1)

@@ -87,6 +87,9 @@ func (s *ShardStats) mayContain(ctx context.Context, g int, n *node) (func(v []b
 
 // bloomFits says whether values have one encoding, so that a filter can be asked for it.
 func (s *ShardStats) bloomFits(n *node) bool {
+	if n.leaf.convert == convertRecast {
+		return false
+	}
 	switch n.field.Type {
 	case column.TypeBool, column.TypeInt96, column.TypeInterval:
 		return false

@@ -33,6 +33,9 @@ func imageForm(columns []*node, rules []boundRule, replace bool) (form [8]byte) 
 		if n.leaf != nil {
 			fmt.Fprintln(h, n.leaf.index, n.leaf.path, n.leaf.convert, f.Precision, f.Scale)
 		}
+		if n.leaf != nil && n.leaf.recast != nil {
+			fmt.Fprintln(h, n.leaf.recast.own, n.leaf.recast.to)
+		}
 		for _, c := range n.children {
 			describe(c)
 		}

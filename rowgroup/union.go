@@ -43,9 +43,26 @@ type ownType struct {
 func unite(schemas []*fileSchema) *unionNode {
 	root := &unionNode{field: column.Field{Kind: column.Struct}, members: -1, lacks: -1}
 	for i, s := range schemas {
-		root.mergeMembers(s.columns, i)
+		if s != nil {
+			root.mergeMembers(s.columns, i)
+		}
 	}
 	return root
+}
+
+// addUnseen adds columns that only schemas of files without rows have.
+func (u *unionNode) addUnseen(schemas []*fileSchema) {
+	for i, s := range schemas {
+		for k, key := range memberKeys(s.columns) {
+			if u.index[key] == nil {
+				c := newUnionNode(u, s.columns[k], key, i)
+				c.merge(s.columns[k], i)
+				c.lacks = u.members
+				u.index[key] = c
+				u.children = append(u.children, c)
+			}
+		}
+	}
 }
 
 // merge adds what schema s says of a node.
@@ -53,7 +70,10 @@ func (u *unionNode) merge(n *node, s int) {
 	if !slices.Contains(u.paths, n.path) {
 		u.paths = append(u.paths, n.path)
 	}
-	u.addType(n.field, s)
+	if !u.addType(n.field, s) {
+		u.conflict = true
+		return
+	}
 	f := *n.field
 	f.Children = nil
 	f.Nullable = f.Nullable || f.Kind == column.Null
@@ -72,17 +92,23 @@ func (u *unionNode) merge(n *node, s int) {
 	u.mergeChildren(n, s)
 }
 
-func (u *unionNode) addType(f *column.Field, s int) {
+// addType notes a type of schema s; ok is false where one of those before does not go with it.
+func (u *unionNode) addType(f *column.Field, s int) (ok bool) {
 	if f.Kind == column.Null {
-		return
+		return true
 	}
+	ok = true
 	for i := range u.types {
-		if t := &u.types[i]; sameType(*t.field, *f) {
+		t := &u.types[i]
+		if sameType(*t.field, *f) {
 			t.schemas = append(t.schemas, s)
-			return
+			return true
 		}
+		_, both := uniteTypes(*t.field, *f)
+		ok = ok && both
 	}
 	u.types = append(u.types, ownType{field: f, schemas: []int{s}})
+	return ok
 }
 
 // odd finds two types that no type holds without loss: that of most shards where it is one of them,
@@ -162,83 +188,4 @@ func memberKeys(nodes []*node) []memberKey {
 		count[name]++
 	}
 	return keys
-}
-
-// uniteTypes finds the type that holds the values of both without loss; children are not looked at.
-// The result is nullable when a or b is, and has a's name.
-func uniteTypes(a, b column.Field) (column.Field, bool) {
-	a.Nullable = a.Nullable || b.Nullable
-	if a.ListSize != b.ListSize {
-		a.ListSize, b.ListSize = 0, 0
-	}
-	switch {
-	case b.Kind == column.Null:
-		a.Nullable = true
-		return a, true
-	case sameType(a, b):
-		return a, true
-	case a.Kind != b.Kind:
-		return a, false
-	case a.Type == column.TypeFloat32 && b.Type == column.TypeFloat64, a.Type == column.TypeFloat64 && b.Type == column.TypeFloat32:
-		a.Type, a.Width = column.TypeFloat64, 8
-		return a, true
-	case a.Type == column.TypeDecimal && b.Type == column.TypeDecimal && a.Scale == b.Scale:
-		a.Precision = max(a.Precision, b.Precision)
-		a.Width = max(a.Width, b.Width)
-		return a, true
-	}
-	t, ok := uniteInts(a.Type, b.Type)
-	if ok {
-		a.Type, a.Width = t, intSize(t)
-	}
-	return a, ok
-}
-
-func sameType(a, b column.Field) bool {
-	return a.Kind == b.Kind && a.Type == b.Type && a.Width == b.Width && a.Unit == b.Unit && a.UTC == b.UTC &&
-		a.Precision == b.Precision && a.Scale == b.Scale
-}
-
-// uniteInts finds the smallest integer type for both; there is none for uint64 and a signed one.
-func uniteInts(a, b column.Type) (column.Type, bool) {
-	if !isInt(a) || !isInt(b) {
-		return column.TypeNone, false
-	}
-	if isUnsigned(a) == isUnsigned(b) {
-		return max(a, b), true
-	}
-	if isUnsigned(b) {
-		a, b = b, a
-	}
-	// a is unsigned: its signed type of twice the width holds it
-	return max(a-column.TypeUint8+column.TypeInt16, b), a != column.TypeUint64
-}
-
-func isInt(t column.Type) bool      { return t >= column.TypeInt8 && t <= column.TypeUint64 }
-func isUnsigned(t column.Type) bool { return t >= column.TypeUint8 && t <= column.TypeUint64 }
-
-// intSize is the bytes of an integer type; the unsigned ones follow the four signed ones.
-func intSize(t column.Type) int { return 1 << ((t - column.TypeInt8) % 4) }
-
-// convertTo says how a leaf whose own field is from becomes the united field to.
-func (l *leaf) convertTo(from, to *column.Field) convert {
-	switch {
-	case from.Kind == column.Null && to.Kind != column.Null:
-		return convertNull
-	case from.Type == column.TypeFloat32 && to.Type == column.TypeFloat64:
-		return convertWidenFloat
-	case from.Type == column.TypeDecimal && from.Width != to.Width:
-		return convertDecimal
-	case !isInt(from.Type) || from.Type == to.Type:
-		return l.convert
-	}
-	switch {
-	case to.Width == 8 && isUnsigned(from.Type):
-		return convertWidenUint
-	case to.Width == 8:
-		return convertWidenInt
-	case to.Width == 4:
-		return convertNone
-	}
-	return convertNarrow
 }

@@ -153,6 +153,9 @@ func (b *binder) input(path []string, f *column.Field) int {
 
 // matcher binds what a test does with a value.
 func (b *binder) matcher(t *test, f *column.Field) matcher {
+	if f.Kind == column.Null {
+		return noValues{}
+	}
 	switch t.of.fn {
 	case ofLength:
 		return b.lengthMatcher(t, f)

@@ -75,7 +75,7 @@ func TestBindErrors(t *testing.T) {
 		{"meta.source = 'x' and meta is null and dotted.name = 1 and \"dotted.name\" = 2 and part = 'p'", ""},
 		{"gap = 1", `compares column "gap" (interval) with 1; use is null or is not null`},
 		{"gap is null and empty is null and huge is null", ""},
-		{"empty = 1", `compares column "empty" (null) with 1; use is null or is not null`},
+		{"empty = 1 and not empty in ('a', 'b') and len(empty) > 2", ""},
 		{"huge = 1", `compares column "huge" (decimal(90,1)) with 1; use is null or is not null`},
 		{"twice = 1", `names column "twice", which the data has 2 times`},
 		{"nmae = 'x'", `names column "nmae", which the data does not have; there is "name"`},

@@ -78,18 +78,17 @@ func (k wideKey) minus(n uint64, words int) wideKey {
 
 // wides tests decimals of 16 and 32 bytes and INT96.
 type wides struct {
-	lo, hi  wideKey // nothing passes when lo is greater
-	sorted  []wideKey
-	set     map[wideKey]struct{} // nil: all from lo to hi
-	stored  [][]byte             // the values of = and in
-	trusted bool                 // bounds say something: not those of INT96
+	lo, hi wideKey // nothing passes when lo is greater
+	sorted []wideKey
+	set    map[wideKey]struct{} // nil: all from lo to hi
+	stored [][]byte             // the values of = and in
 }
 
 // newWides tests by an operator; stored holds the values as the column does, and is nil where one
 // value has several forms.
 func newWides(o op, keys []wideKey, words int, stored [][]byte) *wides {
 	const most = 1<<64 - 1
-	m := &wides{lo: keys[0], hi: keys[len(keys)-1], trusted: stored != nil}
+	m := &wides{lo: keys[0], hi: keys[len(keys)-1]}
 	first, last := wideKey{}, wideKey{most, most, most, most}
 	switch o {
 	case opLess: // no literal is the least or greatest key: they have more digits than any type
@@ -164,9 +163,6 @@ func (m *wides) passes(k wideKey) bool {
 }
 
 func (m *wides) within(least, most []byte) (none, all bool) {
-	if !m.trusted {
-		return false, false
-	}
 	lo, hi := wideKey{}, wideKey{1<<64 - 1, 1<<64 - 1, 1<<64 - 1, 1<<64 - 1}
 	if least != nil {
 		lo = wideKeyOf(least)

@@ -21,6 +21,13 @@ type matcher interface {
 	members() [][]byte
 }
 
+// noValues tests a column that is null in all shards.
+type noValues struct{}
+
+func (noValues) match(dst, _ []uint64, _ *column.Array) { clear(dst) }
+func (noValues) within(_, _ []byte) (none, all bool)    { return true, false }
+func (noValues) members() [][]byte                      { return nil }
+
 // wordsFor is the number of words of a bitmap of n bits.
 func wordsFor(n int) int { return (n + 63) / 64 }
 

@@ -123,6 +123,9 @@ func floatsOf(a *column.Array) func(i int) float64 {
 }
 
 func floatsAs[T integer | float32 | float64](a *column.Array) func(i int) float64 {
+	if len(a.Data) == 0 { // all are null
+		return func(int) float64 { return 0 }
+	}
 	v := asSlice[T](a.Data, a.Len)
 	return func(i int) float64 { return float64(v[i]) }
 }

@@ -27,7 +27,7 @@ type Stats interface {
 // maximum is one that was rounded up. Do not pass
 //   - the deprecated min and max of strings, binary, decimal and unsigned columns, which some
 //     writers ordered as signed bytes;
-//   - those of a column whose order the footer does not define, and of INT96;
+//   - those of a column whose order the footer does not define, as that of INT96 in files;
 //   - nulls that a nested column counts by its items.
 //
 // A bound that is NaN is ignored.

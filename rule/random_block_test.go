@@ -252,7 +252,7 @@ func (c *testColumn) bounds(r *rand.Rand, present []any) {
 			hi = v
 		}
 	}
-	if lo == nil || c.field.Type == column.TypeInt96 {
+	if lo == nil {
 		return
 	}
 	if _, ok := lo.(float64); ok && r.IntN(8) == 0 {
