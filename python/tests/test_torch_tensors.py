@@ -13,6 +13,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+import shardfeed  # noqa: E402
 from shardfeed import Bytes as HostBytes  # noqa: E402
 from shardfeed import Ragged as HostRagged  # noqa: E402
 from shardfeed import errors  # noqa: E402
@@ -213,3 +214,29 @@ def test_rows_of_every_type(job, tmp_path):
     got = list(StreamingDataset(tmp_path, batch_size=None, shuffle=False, cache=False))
     assert len(got) == 3 and list(got[0]) == list(EVERYTHING)
     assert (got[0]["text"], int(got[0]["i8"]), got[2]["deep"].tolist(), got[0]["struct"]["b"]) == ("x", 1, [[2, 3]], "x")
+
+
+def test_a_dotted_path_reads_a_member(tmp_path):
+    """In batches of both kinds, however they come: exact names have precedence."""
+    photo = {"bytes": b"a", "size": {"w": 3, "h.x": 4}}
+    table = pa.table({"image": [photo] * 4, "image.path": ["p"] * 4, "a.b": [{"c": 7}] * 4, "a": [{"b": {"c": 8}, "d": 9}] * 4})
+    pq.write_table(table, tmp_path / "a.parquet")
+    given = {"batch_size": 4, "shuffle": False, "cache": False}
+    workers = {"num_workers": 1, "multiprocessing_context": "fork"}
+    whole = [
+        next(iter(shardfeed.StreamingDataset(tmp_path, **given))),
+        next(iter(StreamingDataset(tmp_path, **given))),
+        next(iter(shardfeed.torch.DataLoader(tmp_path, **given, device="cpu"))),
+        next(iter(shardfeed.torch.DataLoader(shardfeed.MapDataset(tmp_path), batch_size=4))),
+        next(iter(torch.utils.data.DataLoader(StreamingDataset(tmp_path, **given), batch_size=None, **workers))),
+        shardfeed.MapDataset(tmp_path)[[0, 1, 2, 3]],
+    ]
+    whole += [copy.copy(whole[1]), pickle.loads(pickle.dumps(whole[1])), pickle.loads(pickle.dumps(whole[0]))]
+    for batch in whole:
+        assert batch["image.bytes"].tolist() == batch.get("image.bytes").tolist() == [b"a"] * 4
+        assert batch["image.size.w"].tolist() == [3] * 4 and batch["image.size.h.x"].tolist() == [4] * 4
+        assert batch["image.path"].tolist() == ["p"] * 4 and batch["a.b.c"].tolist() == [7] * 4 and batch["a.d"].tolist() == [9] * 4
+        assert batch.get("image.what") is None and batch.get("image.path.x", 5) == 5
+        with pytest.raises(KeyError, match=r"no column 'image\.byte'; did you mean 'image\.bytes'\?"):
+            batch["image.byte"]
+    assert "image.bytes" not in whole[1], "keys are columns"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,10 +10,9 @@ import numpy as np
 from . import _arrow, _html, _state
 from ._columns import Column, column_to_list, iter_column, slice_column
 from ._layout import DATA, DATA_BYTES, LENGTH, NODE_FIELDS, NULLS, OFFSETS, VALIDITY, Layout, members, validity
-from ._names import no_column
+from ._names import member, no_column
 from ._printable import printable
 from ._schema import Field, Schema
-from .errors import ColumnError
 
 if TYPE_CHECKING:
     import pandas
@@ -77,13 +75,10 @@ class Batch:
 
     def _member(self, path: str) -> Column:
         """The struct member at a dotted path."""
-        head, _, name = path.rpartition(".") if isinstance(path, str) else ("", "", path)
-        column = None
-        with contextlib.suppress(ColumnError):
-            column = self[head] if head else None
-        if not isinstance(column, dict) or name not in column:
+        found = member(self, path)
+        if found is None:
             raise no_column(path, self, self.schema) from None
-        return column[name]
+        return found
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._layout.makers)

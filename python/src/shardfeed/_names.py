@@ -1,4 +1,4 @@
-"""The error for a key that is not a column."""
+"""Keys of batches: dotted paths into structs, and the error for a key that is not a column."""
 
 from __future__ import annotations
 
@@ -15,16 +15,30 @@ if TYPE_CHECKING:
 _SHOWN = 20  # columns that an error lists
 
 
+def member(columns: Any, path: object) -> Any:
+    """Returns the member of a struct at a dotted path, or None. The longest name of a struct wins."""
+    if not isinstance(path, str):
+        return None
+    for cut in range(len(path) - 1, 0, -1):
+        if path[cut] == "." and path[:cut] in columns and isinstance(struct := columns[path[:cut]], Mapping):
+            rest = path[cut + 1 :]
+            found = struct[rest] if rest in struct else member(struct, rest)
+            if found is not None:
+                return found
+    return None
+
+
 def no_column(key: object, names: Iterable[str], schema: Mapping[str, Field] | None = None) -> ColumnError:
     """Returns the error for a key that is not among these columns, nor a path into one of the
     schema's.
     """
+    structs = names if isinstance(names, dict) else {}
     names = list(names)
     first = names[0] if names else "id"
     if isinstance(key, str):
         if hint := _mask(key, names):
             return ColumnError(f"there is no column {key!r}: {hint}")
-        paths = [*names, *(path for field in (schema or {}).items() for path in _paths(*field))]
+        paths = [*names, *_members(structs), *(path for field in (schema or {}).items() for path in _paths(*field))]
         return ColumnError(f"there is no column {key!r}" + (did_you_mean(key, paths) or _listed(names)))
     if hasattr(key, "__index__") and not isinstance(key, bool):
         return ColumnError(f"keys are column names, got {_shown(key)}: batch[{first!r}][{_shown(key)}] is one value of column {first!r}")
@@ -50,6 +64,13 @@ def _paths(name: str, field: Field) -> Iterable[str]:
         for member in field.children:
             yield f"{name}.{member.name}"
             yield from _paths(f"{name}.{member.name}", member)
+
+
+def _members(structs: Mapping[str, Any]) -> Iterable[str]:
+    """The paths of members of structs, which are dicts."""
+    for name, struct in structs.items():
+        if isinstance(struct, dict):
+            yield from (f"{name}.{path}" for path in (*struct, *_members(struct)))
 
 
 def _listed(names: list[str]) -> str:

@@ -21,7 +21,7 @@ class Batch(dict[str, Any]):
     """A dict from column name to tensor, with a short repr and errors that name the columns.
 
     Strings and binary values are :class:`Bytes`, lists of different lengths :class:`Ragged`,
-    structs dicts.
+    structs dicts. A dotted path reads a member of a struct: ``batch["image.bytes"]``.
     """
 
     __slots__ = ()
@@ -66,7 +66,17 @@ class Batch(dict[str, Any]):
         return Batch, (dict(self),)  # in a form that torch.load takes with weights_only
 
     def __missing__(self, key: object) -> Any:
-        raise _names.no_column(key, self)
+        found = _names.member(self, key)
+        if found is None:
+            raise _names.no_column(key, self)
+        return found
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The column or struct member of that name, or the default."""
+        if key in self:
+            return self[key]
+        found = _names.member(self, key)
+        return default if found is None else found
 
     def _ipython_key_completions_(self) -> list[str]:
         return list(self)

@@ -18,6 +18,7 @@ from .._keywords import Address, T
 from .._map import MapDataset
 from .._options import Options
 from .._schema import Schema
+from .._waited import Waited
 from ..errors import OptionError, ShardfeedError
 from . import _start
 from ._batch import Batch
@@ -147,10 +148,7 @@ class DataLoader(Generic[T]):
         self._keep(given, device)
         self.drop_last: bool = self.dataset._spec["tail"] == "drop"
         self.threads = threads
-        self._waited = None if self.dataset._rows_wanted else self.dataset._waited
         self._stamp: Stamp | None = None  # of the last batch handed out since the last set_epoch or state
-        self._pool: Pool | None = None  # of workers that wait for the next epoch
-        self._reserved = 0  # bytes for results of workers, beyond those of the stream
         self._owns_dataset = not isinstance(data, StreamingDataset)
         self._last_state: dict[str, Any] | None = None  # when it was closed
 
@@ -165,9 +163,33 @@ class DataLoader(Generic[T]):
         self.persistent_workers: bool = given["persistent_workers"]
         self.worker_init_fn: Callable[[int], None] | None = given["worker_init_fn"]
         self.multiprocessing_context: Any = given["multiprocessing_context"]
-        self._route = Route(device, self.pin_memory, self.prefetch)
-        self._epochs: weakref.WeakSet[Epoch] = weakref.WeakSet()
         self._closed = False
+        self._forget()
+
+    def _forget(self) -> None:
+        """Starts without iterations, workers and copies to the device, as a copy of a loader does."""
+        self._route = Route(self.device, self.pin_memory, self.prefetch)
+        self._epochs: weakref.WeakSet[Epoch] = weakref.WeakSet()
+        self._pool: Pool | None = None  # of workers that wait for the next epoch
+        self._reserved = 0  # bytes for results of workers, beyond those of the stream
+
+    @property
+    def _waited(self) -> Waited | None:
+        """Where a batch's wait counts; None where the data set counts it."""
+        return None if self.dataset._rows_wanted else self.dataset._waited
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in _OF_ITERATIONS}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._forget()
+
+    def __copy__(self) -> DataLoader[T]:
+        """Another loader of the same data set."""
+        other = type(self).__new__(type(self))
+        other.__setstate__({**self.__getstate__(), "_owns_dataset": False})
+        return other
 
     @property
     def batch_size(self) -> int | None:
@@ -399,5 +421,6 @@ def _dataset(data: Any, options: dict[str, Any], problems: Problems) -> Streamin
 
 _DATASET_ARGUMENTS = [name for name in _arguments.names(StreamingDataset.__init__) if name != "uri"]
 _OWN_ARGUMENTS = [name for name in _arguments.names(DataLoader.__init__) if name not in ("data", "more", "options")]
+_OF_ITERATIONS = ("_route", "_epochs", "_pool", "_reserved", "_workers", "_indices", "_idle")
 _arguments.describe_loader(DataLoader, ArrayDataset)
 _arguments.describe_dataset(StreamingDataset, ArrayDataset)

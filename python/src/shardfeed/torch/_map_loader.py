@@ -88,13 +88,19 @@ class MapLoader(DataLoader[T]):
         self._batch_size = batch_size
         self._lists = Lists(sampler, batch_sampler, batch_size, drop_last)
         self._keep(given, device)
-        self._waited = None
         self._next = Place(0, 0, None, None)  # where the next iteration begins
         self._loaded = False  # the place of the next iteration
         self._stamp: Any = None  # the place after the last batch that was handed out, within an epoch
+
+    def _forget(self) -> None:
+        super()._forget()
         self._workers: torch.utils.data.DataLoader[Any] | None = None
         self._indices = Indices()
         self._idle: Connection | None = None  # of an epoch that has ended
+
+    @property
+    def _waited(self) -> None:
+        """Rows by number are not counted."""
 
     @property
     def batch_size(self) -> int | None:
