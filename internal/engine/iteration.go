@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -228,19 +229,9 @@ func (it *iteration) arrange() error {
 		}
 		return it.state.Position + int64(p.join.Worker)*global
 	}
-	slices.SortFunc(it.order, func(a, b *seat) int { return cmp.Compare(next(a.first()), next(b.first())) })
-	first, apart := next(it.order[0].first()), global
-	if s := it.join.State; s != nil && len(it.order) > 1 && next(it.order[1].first())-first == s.GlobalBatch {
-		apart = s.GlobalBatch // saved at another world size: all rows before the first are taken, and none after
-	}
-	for i, seat := range it.order {
-		want := first + int64(i)*apart
-		for _, p := range seat.replicas {
-			if next(p) != want {
-				return newFailure(KindState, "the torch workers resume at steps that are not consecutive: worker %d at position %d, expected %d",
-					p.join.Worker, next(p), want).with("load states that were saved together, with as many workers")
-			}
-		}
+	first, err := it.inTurn(next)
+	if err != nil {
+		return err
 	}
 	if first < 0 && it.steps.Tail != shuffle.Carry {
 		return valueError("position %d is below 0", first)
@@ -248,7 +239,37 @@ func (it *iteration) arrange() error {
 	it.state.Epoch, it.state.Position = it.single.Normalize(it.state.Epoch, first)
 	it.now = it.state
 	it.epoch, it.from, it.count = epochOf(it.state, it.steps)
+	for _, seat := range it.order {
+		if it.epoch != it.state.Epoch { // no steps of the workers' own epoch are left
+			seat.skips = 0
+		}
+	}
 	return nil
+}
+
+// inTurn sorts the seats by their turns from the first step on that a worker has left, and returns
+// its position. A worker whose next step is later skips its turns until then: loaders that make
+// batches of single rows take several steps of a worker in a row.
+func (it *iteration) inTurn(next func(*participant) int64) (first int64, err error) {
+	slices.SortFunc(it.order, func(a, b *seat) int { return cmp.Compare(next(a.first()), next(b.first())) })
+	first = next(it.order[0].first())
+	apart := it.steps.GlobalBatch
+	round := apart * int64(len(it.order))
+	if s := it.join.State; s != nil && s.GlobalBatch != apart && len(it.order) > 1 && next(it.order[1].first())-first == s.GlobalBatch {
+		apart, round = s.GlobalBatch, math.MaxInt64 // saved at another world size: all rows before the first are taken, and none after
+	}
+	turn := func(s *seat) int64 { return (next(s.first()) - first) % round }
+	slices.SortFunc(it.order, func(a, b *seat) int { return cmp.Compare(turn(a), turn(b)) })
+	for i, seat := range it.order {
+		seat.skips = (next(seat.first()) - first) / round
+		for _, p := range seat.replicas {
+			if turn(seat) != int64(i)*apart || next(p) != next(seat.first()) {
+				return 0, newFailure(KindState, "the torch workers resume at steps that are not consecutive: worker %d at position %d, expected %d",
+					p.join.Worker, next(p), first+int64(i)*apart).with("load states that were saved together, with as many workers and ranks")
+			}
+		}
+	}
+	return first, nil
 }
 
 // begins sets the run that reads the iteration. The session's mutex is held.
@@ -273,8 +294,13 @@ func (it *iteration) deal(to *seat, b *loader.Batch) error {
 	s := it.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.figures.batch(b)
 	it.now = b.State
+	if to.skips > 0 {
+		to.skips--
+		b.Release()
+		return nil
+	}
+	s.figures.batch(b)
 	return to.deliver(b)
 }
 

@@ -17,6 +17,7 @@ const maxReplicas = 64
 type seat struct {
 	session  *session
 	replicas []*participant
+	skips    int64 // turns that are left out from now on, whose batches the worker had before a resume
 
 	// The ring for all iterations of a run, from connect on. The run's loader allocates in it until
 	// cut. The seat of the next iteration takes it over.

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io/fs"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -193,6 +195,49 @@ func TestResumeElsewhere(t *testing.T) {
 	if len(seen) != len(ids) || len(ids) != 2026-600 {
 		t.Errorf("%d rows, %d of them different, want %d", len(ids), len(seen), 2026-600)
 	}
+}
+
+// Torch workers that took several steps in a row resume where each one stood: the batches that a
+// worker had are read again, and left out.
+func TestWorkersResumeApart(t *testing.T) {
+	e := testEngine(t, Options{})
+	whole := newSink(t, connect(t, e, "whole", testSpec()))
+	state := whole.join(alone(0)).State
+	all, _ := whole.batches(-1)
+	next := []int64{450, 50, 400} // of three workers in steps of 50 rows: the steps 9, 1 and 8
+	var ids []string
+	sinks := make([]*sink, len(next))
+	for k := range next {
+		sinks[k] = newSink(t, connect(t, e, "apart", testSpec()))
+		j := Join{Iteration: "1", Worker: k, Workers: len(next), WorldSize: 1, State: &state, StateSerial: "s", Next: &next[k]}
+		sinks[k].ask(j)
+	}
+	for k := range sinks {
+		if joined, ok := sinks[k].next().(Joined); !ok || joined.State.Position != 50 {
+			t.Fatalf("joined %+v", joined)
+		}
+	}
+	taken := make([][]*got, len(next))
+	var reads sync.WaitGroup
+	for k := range sinks {
+		reads.Go(func() { taken[k], _ = sinks[k].batches(-1) })
+	}
+	reads.Wait()
+	for k, batches := range taken {
+		if len(batches) == 0 || batches[0].position != next[k] {
+			t.Fatalf("worker %d begins with %d batches at %d", k, len(batches), next[k])
+		}
+		ids = append(ids, idsOf(batches)...)
+	}
+	var want []string
+	for _, b := range all {
+		if b.step >= 7 || b.step == 1 || b.step == 4 {
+			want = append(want, idsOf([]*got{b})...)
+		}
+	}
+	slices.Sort(ids)
+	slices.Sort(want)
+	same(t, "rows", ids, want)
 }
 
 // Each tail, over several epochs: the batches are those of a loader that reads them in a row.

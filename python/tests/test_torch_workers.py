@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import json
 import pickle
 import sys
@@ -171,6 +172,31 @@ def test_state_of_a_finished_epoch(shards, epochs, workers, persistent):
     again.load_state_dict(state)
     assert ids(again) == epochs[1]
     assert ids(again) == epochs[2]
+
+
+def row_ids(rows):
+    return [int(row["id"]) for row in rows]
+
+
+@pytest.mark.parametrize(("size", "workers"), [(30, 2), (7, 3)])
+def test_batches_of_rows_resume_after_any_batch(shards, size, workers):
+    """A worker takes several rows in a row for a batch, so that workers stand apart."""
+
+    def make():
+        dataset = StreamingDataset(shards, batch_size=None, columns=["id"], cache=False, seed=4)
+        return StatefulDataLoader(dataset, batch_size=size, num_workers=workers, collate_fn=row_ids)
+
+    whole = list(make())
+    for taken in (1, 2, 3, 5, len(whole) - 1, len(whole)):
+        batches = iter(loader := make())
+        seen = list(itertools.islice(batches, taken))
+        state = pickle.loads(pickle.dumps(loader.state_dict()))
+        del batches
+        resumed = make()
+        resumed.load_state_dict(state)
+        assert seen + list(resumed) == whole
+        if taken == 3:
+            assert sorted(n for batch in resumed for n in batch) == list(range(4000)), "the next epoch"
 
 
 def test_a_restored_worker_begins_at_once(shards, monkeypatch):
