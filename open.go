@@ -129,7 +129,7 @@ func (e Events) ofDataset() iterable.Events {
 		IndexUnusable: func(dir string, err error) { e.note("footers are not kept in %s: %v", dir, err) },
 		FootersRead:   e.Footers,
 		Noted:         e.Files,
-		Lost:          func(x iterable.Loss) { e.note("%v", x) },
+		Lost:          (&lossNotes{note: e.note}).add,
 		Truncated:     e.truncated(),
 		PoorMixing:    e.poorMixing,
 		OverEstimate: func(measured, estimated int64) {

@@ -34,7 +34,12 @@ type Loss struct {
 	Err      error
 }
 
-func (l Loss) String() string { return fmt.Sprintf("rows %d to %d are lost: %v", l.Lo, l.Hi-1, l.Err) }
+func (l Loss) String() string {
+	if l.Hi-l.Lo == 1 {
+		return fmt.Sprintf("row %d is lost: %v", l.Lo, l.Err)
+	}
+	return fmt.Sprintf("rows %d to %d are lost: %v", l.Lo, l.Hi-1, l.Err)
+}
 
 func newLoss(uri string, r rowgroup.Rows, err error) Loss {
 	x := Loss{URI: uri, RowGroup: r.RowGroup, Lo: r.Lo, Hi: r.Hi, Page: -1, Err: err}
@@ -84,6 +89,21 @@ const lossEpochs = 64
 // stands says whether a load that failed is a loss that the stream goes on after.
 func (c *losses) stands(l *load) bool {
 	return c.onError != Raise && rowgroup.IsLoss(l.err) && !panicked(l.err)
+}
+
+// LossHint is the hint of errors about lost data under Raise.
+const LossHint = "repair the data, or train without such rows: {OnError=skip} leaves them out, {OnError=mask} marks them"
+
+// raise returns the error of a stream that ends because of err, with the way to go on without the
+// rows that are lost.
+func (c *losses) raise(err error) error {
+	e, ok := err.(*rowgroup.Error)
+	if !ok || c.onError != Raise || e.Hint != "" || !rowgroup.IsLoss(err) {
+		return err
+	}
+	hinted := *e
+	hinted.Hint = LossHint
+	return &hinted
 }
 
 // add counts rows and new places of an epoch that were to leave, and are lost as err says. One

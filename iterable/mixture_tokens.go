@@ -135,7 +135,7 @@ func hasTokens(f *column.Field) bool {
 func checkTokens(name string, fields []*column.Field) error {
 	for _, f := range fields {
 		if f.Name == name && !hasTokens(f) {
-			return &OptionError{Field: "Tokens", Text: fmt.Sprintf("must be a column of lists of fixed-width values, got %v", f)}
+			return &OptionError{Field: "Tokens", Text: fmt.Sprintf("must be a column of lists of fixed-width values, got %v%s", f, tokenizeFirst(f))}
 		}
 	}
 	return nil

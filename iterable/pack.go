@@ -112,6 +112,17 @@ func (b *binder) pack(schema *column.Schema) {
 	b.rules.pack = k
 }
 
+// tokenizeFirst returns what to do about a column of text where token lists are needed.
+func tokenizeFirst(f *column.Field) string {
+	if f.Kind == column.List {
+		f = f.Children[0]
+	}
+	if f.Type != column.TypeString {
+		return ""
+	}
+	return ": text becomes tokens first, so write a column of token lists and name it"
+}
+
 // packLengths is the rule column that tells the lengths of a packing's lists.
 func packLengths(p *Pack) string {
 	if p.Length != "" {
@@ -124,7 +135,7 @@ func packLengths(p *Pack) string {
 func (b *binder) named(p *Pack, f *column.Field) (c rowgroup.PackedColumn) {
 	at := fmt.Sprintf("Pack[%q]", f.Name)
 	if f.Kind != column.List || f.Children[0].Kind != column.Fixed {
-		b.problems.Add(at, "must be a column of lists of fixed-width values, got %v", f)
+		b.problems.Add(at, "must be a column of lists of fixed-width values, got %v%s", f, tokenizeFirst(f))
 		return c
 	}
 	c.Tokens = true

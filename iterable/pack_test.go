@@ -352,7 +352,7 @@ func TestPackRefuses(t *testing.T) {
 		{"no such column", nil, Pack{Pack: pack("token", 8)}, `Pack["token"] names a column that is not read`},
 		{"not read", []string{"id"}, Pack{Pack: pack("tokens", 8)}, `Pack["tokens"] names a column that is not read`},
 		{"no list", nil, Pack{Pack: pack("id", 8)}, `Pack["id"] must be a column of lists of fixed-width values, got int64`},
-		{"list of texts", nil, Pack{Pack: pack("tags", 8)}, `Pack["tags"] must be a column of lists of fixed-width values, got list<string>`},
+		{"list of texts", nil, Pack{Pack: pack("tags", 8)}, `Pack["tags"] must be a column of lists of fixed-width values, got list<string>: text becomes tokens first, so write a column of token lists and name it`},
 		{"size", nil, Pack{Pack: pack("tokens", 0)}, `Pack["tokens"] must be from 1 to 16777216 tokens, got 0`},
 		{"eos beside other lists", nil, Pack{Pack: rule.Pack{Columns: map[string]int{"tokens": 8}, EOS: &token}}, `column "mask" has no place for them: name it too`},
 		{"eos that does not fit", []string{"mask"}, Pack{Pack: rule.Pack{Columns: map[string]int{"mask": 8}, EOS: &huge}}, `Pack["mask"] has items of int32, which do not hold eos 1099511627776`},

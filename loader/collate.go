@@ -30,7 +30,7 @@ type recipe struct {
 	buckets    bool       // a sample of the draws is a batch, whose rows are those of the schema
 	images     []*imageColumn
 	decoder    func() (codec.Decoder, error)
-	onError    iterable.OnError
+	onError    iterable.OnError                           // "": rows cannot be left out
 	placeOf    func(row int64) (iterable.RowPlace, error) // for errors
 	transforms []Transform
 	rank       int
@@ -54,7 +54,7 @@ func newRecipe(data *column.Schema, o Options) (*recipe, error) {
 	}
 	r := &recipe{
 		schema: schema, shape: shape, fillers: fillers, padders: padders, padded: make([]bool, len(schema.Fields)), transforms: o.Transforms,
-		rank: o.Rank, naming: naming, packed: packed, decoder: o.ImageDecoder, onError: o.OnError,
+		rank: o.Rank, naming: naming, packed: packed, decoder: o.ImageDecoder,
 	}
 	if r.decoder == nil {
 		r.decoder = goDecoder

@@ -58,7 +58,7 @@ func TestImagesRaise(t *testing.T) {
 				o := Options{BatchSize: 20, Workers: workers, ImageParallel: parallel, Images: twoImages()}
 				got, err := steps(context.Background(), newShop(t, ds, o))
 				var at *rowgroup.Error
-				if !errors.As(err, &at) || !rowgroup.IsLoss(err) || !strings.Contains(err.Error(), c.want) {
+				if !errors.As(err, &at) || !rowgroup.IsLoss(err) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), `OnError="skip"`) {
 					t.Fatalf("got %v, want %s", err, c.want)
 				}
 				text := fmt.Sprint(len(got), err)

@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,7 +47,7 @@ func New(ds *iterable.Dataset, o Options) (*Loader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.buckets, r.placeOf = ds.Buckets(), ds.Locate
+	r.buckets, r.placeOf, r.onError = ds.Buckets(), ds.Locate, cmp.Or(o.OnError, iterable.Raise)
 	need, err := r.imageNeed(o.lenses(), ds.Memory())
 	if err != nil {
 		return nil, err

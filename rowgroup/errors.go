@@ -34,7 +34,7 @@ type Error struct {
 	Column   string // dotted path, or ""
 	Page     int64  // byte offset of the page in the shard, or -1
 	Err      error
-	Hint     string // what to try, or ""
+	Hint     string // what to try, or ""; options stand in it as {Field}
 }
 
 func (e *Error) Error() string { return e.Spelled(option.Go) }
@@ -57,7 +57,7 @@ func (e *Error) Spelled(name func(field string) string) string {
 	}
 	text += strings.TrimPrefix(option.Spelled(e.Err, name), e.URI+": ") // a store's errors name the shard too
 	if e.Hint != "" {
-		text += " (" + e.Hint + ")"
+		text += " (" + option.Spell(e.Hint, name) + ")"
 	}
 	return text
 }

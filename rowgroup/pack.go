@@ -6,6 +6,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/internal/parquet"
 	"github.com/shardfeed/shardfeed/rule"
 )
@@ -113,7 +114,7 @@ func (p *Packing) Lengths(b *Block, first int64, dst []uint32) ([]uint32, error)
 				dst = append(dst, n)
 			case dst[begin+row] != n:
 				return dst, &Error{
-					Op: "pack", Column: v.field.Name, RowGroup: -1, Page: -1, Hint: fmt.Sprintf("leave column %q out", v.field.Name),
+					Op: "pack", Column: v.field.Name, RowGroup: -1, Page: -1, Hint: option.Sprintf("leave column %q out", v.field.Name),
 					Err: fmt.Errorf("row %d of the row group has %d items, and %d in column %q; lists that are packed together must have equal lengths",
 						first+int64(row), items(n, extra), items(dst[begin+row], extra), one),
 				}

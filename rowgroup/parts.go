@@ -116,7 +116,7 @@ func (b *binding) unite(m *Manifest) error {
 			return &Error{
 				Op: "schema", URI: b.parts[at].Shards[0].URI, RowGroup: -1, Column: c.field.Name, Page: -1,
 				Err:  fmt.Errorf("%w here; it is a partition of other shards", ErrMissingColumn),
-				Hint: "leave the column out, or have it read as null where it is missing",
+				Hint: "leave the column out, or read it as null where it is missing with {Missing=null}",
 			}
 		}
 		m.schema.Fields = append(m.schema.Fields, c.field)

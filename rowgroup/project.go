@@ -176,7 +176,7 @@ func (p *projector) check(c *projected, u *unionNode, path string) error {
 	return &Error{
 		Op: "schema", URI: p.shards[u.lacks], RowGroup: -1, Column: path, Page: -1,
 		Err:  fmt.Errorf("%w here; %s has it", ErrMissingColumn, p.shards[u.first]),
-		Hint: "leave the column out, or have it read as null where it is missing",
+		Hint: "leave the column out, or read it as null where it is missing with {Missing=null}",
 	}
 }
 

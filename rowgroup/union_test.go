@@ -192,7 +192,7 @@ func TestUnionErrors(t *testing.T) {
 			"missing later",
 			[]string{`required int32 a; required int32 b;`, `required int32 a;`},
 			nil,
-			`file1: column "b": there is no such column here; file0 has it (leave the column out, or have it read as null where it is missing)`,
+			`file1: column "b": there is no such column here; file0 has it (leave the column out, or read it as null where it is missing with Missing="null")`,
 		},
 		{
 			"missing earlier",

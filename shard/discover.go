@@ -84,6 +84,12 @@ func (f *finder) discover(ctx context.Context, address string) error {
 	if list, ok := strings.CutPrefix(address, "@"); ok {
 		return f.discoverList(ctx, list)
 	}
+	if name := path.Base(address); name == "_metadata" || name == "_common_metadata" {
+		return &Error{
+			Op: "list", URI: address, Err: fmt.Errorf("%w: it describes the shards of its directory and has no rows", ErrBadURI),
+			Hint: "give the directory",
+		}
+	}
 	shards, err := f.store.List(ctx, address)
 	if err != nil {
 		return err

@@ -66,6 +66,7 @@ what lies there is not touched. With --images it decodes, crops and changes imag
 
 type measurement struct {
 	Rows              int64              `json:"rows"`
+	Tokens            int64              `json:"tokens"` // of packed blocks, padding included; 0 without --pack
 	Batches           int64              `json:"batches"`
 	Seconds           float64            `json:"seconds"`
 	UserSeconds       float64            `json:"user_seconds"`
@@ -139,6 +140,7 @@ func (a *app) measure(ctx context.Context, addresses []string, f *flags) (m *mea
 	m.UserSeconds, m.SystemSeconds = (userEnd - user).Seconds(), (systemEnd - system).Seconds()
 	m.CPUSeconds = m.UserSeconds + m.SystemSeconds
 	s.result(m)
+	m.Tokens = m.Rows * f.blockTokens()
 	m.Storage, m.Cache, m.Lost = ds.Drivers().Traffic(), useOf(ds), lostPlaces(ds.Losses())
 	return m, nil
 }
@@ -168,6 +170,9 @@ func (m *measurement) report() *report {
 	r.fact("rows", "%s in %s of %.1f row groups in the mean", count(m.Rows), plural(m.Batches, "batch"), m.GroupsPerBatch)
 	r.fact("time", "%s, the first batch after %s", seconds(m.Seconds), seconds(m.FirstBatchSeconds))
 	r.fact("speed", "%s rows/s, %.1f MB/s decoded", count(int64(per(float64(m.Rows), m.Seconds))), per(float64(m.DecodedBytes)/1e6, m.Seconds))
+	if m.Tokens > 0 {
+		r.fact("", "%s tokens/s in blocks of %s", count(int64(per(float64(m.Tokens), m.Seconds))), count(m.Tokens/m.Rows))
+	}
 	r.fact("processor", "%.3g s per million rows: %.3g s user and %.3g s system in all", per(m.CPUSeconds*1e6, float64(m.Rows)), m.UserSeconds, m.SystemSeconds)
 	r.fact("read", "%v for %v that were needed (%.2fx)", mem.Bytes(m.ReadBytes), mem.Bytes(m.needed), per(float64(m.ReadBytes), float64(m.needed)))
 	if m.KeptBytes > 0 {

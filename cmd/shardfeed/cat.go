@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"slices"
 	"syscall"
 
@@ -149,6 +150,9 @@ func (c *catCommand) prepare(ctx context.Context, fs *pflag.FlagSet) error {
 func (c *catCommand) run(ctx context.Context, fs *pflag.FlagSet, addresses []string) (err error) {
 	ds, err := c.open(ctx, addresses, &c.flags)
 	if err != nil {
+		if c.saveState == "" && c.format != "arrow" { // which need a stream
+			err = c.noRows(err)
+		}
 		return err
 	}
 	defer func() { err = errors.Join(err, ds.Close(ctx)) }()
@@ -176,7 +180,7 @@ func (c *catCommand) run(ctx context.Context, fs *pflag.FlagSet, addresses []str
 		defer func() { err = errors.Join(err, facts.Close()) }()
 		schema = facts.schema
 	}
-	format, err := formatOf(c.format, schema)
+	format, err := formatOf(c.format, schema, math.MaxInt)
 	if err != nil {
 		return err
 	}

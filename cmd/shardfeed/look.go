@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
@@ -38,7 +39,7 @@ func (l *look) flagsOf(c *cobra.Command) {
 	fs := c.Flags()
 	fs.Int64VarP(&l.count, "limit", "n", fewRows, "how many rows")
 	fs.StringVar(&l.format, "format", "", "table, jsonl or csv (default: table on a terminal, else jsonl)")
-	fs.BoolVar(&l.full, "full", false, "show long texts and binary values whole")
+	fs.BoolVar(&l.full, "full", false, "show long texts, lists and binary values whole")
 	l.data(fs)
 	l.choice(fs)
 	l.inFileOrder(fs)
@@ -82,7 +83,7 @@ func oneOf(words []string) string {
 func (l *look) show(ctx context.Context, addresses []string, pick func(rows int64) []int64) (err error) {
 	ds, err := l.open(ctx, addresses, &l.flags)
 	if err != nil {
-		return err
+		return l.noRows(err)
 	}
 	defer func() { err = errors.Join(err, ds.Close(ctx)) }()
 	shape, err := shapeOf(ds)
@@ -133,10 +134,18 @@ func (l *look) rowShow(schema *column.Schema, w io.Writer) rowShow {
 		if isTerminal(l.stdout) {
 			width = columns(l.stdout)
 		}
-		return &tableShow{newRowTable(schema, l.full), w, width}
+		return &tableShow{newRowTable(schema, l.full, l.items()), w, width}
 	}
-	format, _ := formatOf(l.format, schema) // only that of arrow fails
+	format, _ := formatOf(l.format, schema, l.items()) // only that of arrow fails
 	return &lineShow{w: w, buffer: format.begin, appendRow: format.row}
+}
+
+// items is how many items of a list are shown.
+func (l *look) items() int {
+	if l.full {
+		return math.MaxInt
+	}
+	return shownItems
 }
 
 // A tableShow is a table, which is written at the end, when its widths are known.

@@ -90,7 +90,7 @@ func TestRowTable(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			table := newRowTable(schemaOf(columns...), c.full)
+			table := newRowTable(schemaOf(columns...), c.full, shownItems)
 			if err := table.add(columns, 2); err != nil {
 				t.Fatal(err)
 			}

@@ -59,6 +59,16 @@ func (f *packFlags) pack() *shardfeed.Pack {
 }
 
 // checkPack refuses flags that have no effect.
+// blockTokens is the number of tokens in a packed block, 0 without --pack.
+func (f *packFlags) blockTokens() (tokens int64) {
+	if p := f.pack(); p != nil {
+		for _, n := range p.Columns {
+			tokens = int64(n) // the same for all
+		}
+	}
+	return tokens
+}
+
 func (f *packFlags) checkPack(fs *pflag.FlagSet) error {
 	for _, name := range [...]string{"pack-strategy", "pack-eos", "pack-bos", "pack-value", "pack-length"} {
 		if fs.Changed(name) && len(f.columns) == 0 {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/internal/printable"
+	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
 )
 
@@ -120,6 +121,16 @@ func (a *app) note(format string, args ...any) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.notes = append(a.notes, oneLine(fmt.Sprintf(format, args...)))
+}
+
+// noRows turns the error of a filter that keeps no row into a note: there is nothing to show, and
+// nothing failed.
+func (a *app) noRows(err error) error {
+	if !errors.Is(err, iterable.ErrNoRow) {
+		return err
+	}
+	a.note("no rows: %s", option.Spelled(err, option.Flag))
+	return nil
 }
 
 // A usageError is a command line that contradicts itself, found by a verb.

@@ -16,11 +16,11 @@ type rowFormat struct {
 	batch      func(dst []byte, columns []*column.Array, n int) []byte
 }
 
-// formatOf is the form of that name.
-func formatOf(name string, schema *column.Schema) (rowFormat, error) {
+// formatOf returns the form of that name, which writes at most so many items of a list.
+func formatOf(name string, schema *column.Schema, items int) (rowFormat, error) {
 	switch name {
 	case "csv":
-		plain := jsonl.NewPlain(schema)
+		plain := jsonl.NewShortPlain(schema, items)
 		return rowFormat{begin: plain.AppendCSVHeader(nil), row: plain.AppendCSV}, nil
 	case "arrow":
 		w, err := arrowipc.NewWriter(schema)
@@ -29,5 +29,5 @@ func formatOf(name string, schema *column.Schema) (rowFormat, error) {
 		}
 		return rowFormat{begin: w.Begin(nil), end: w.End(nil), batch: w.AppendBatch}, nil
 	}
-	return rowFormat{row: jsonl.NewWriter(schema).AppendRow}, nil
+	return rowFormat{row: jsonl.NewShortWriter(schema, items).AppendRow}, nil
 }

@@ -25,8 +25,8 @@ type rowTable struct {
 	cells  [][]string // by row
 }
 
-func newRowTable(schema *column.Schema, full bool) *rowTable {
-	return &rowTable{plain: jsonl.NewPlain(schema), schema: schema, full: full}
+func newRowTable(schema *column.Schema, full bool, items int) *rowTable {
+	return &rowTable{plain: jsonl.NewShortPlain(schema, items), schema: schema, full: full}
 }
 
 func (t *rowTable) add(columns []*column.Array, n int) error {

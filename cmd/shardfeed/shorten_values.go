@@ -12,6 +12,7 @@ import (
 // What a shortened value keeps.
 const (
 	shownCharacters = 100 // of a text
+	shownItems      = 20  // of a list or a map
 	wholeBytes      = 24  // of a binary value that is not cut
 	shownBytes      = 12  // of one that is
 )

@@ -83,7 +83,7 @@ func locate(f *Failure, err error) {
 	}
 	var r *rowgroup.Error
 	if errors.As(err, &r) {
-		f.Op, f.Shard, f.RowGroup, f.Hint = r.Op, shard.Redact(r.URI), r.RowGroup, r.Hint
+		f.Op, f.Shard, f.RowGroup, f.Hint = r.Op, shard.Redact(r.URI), r.RowGroup, option.Spell(r.Hint, option.Argument)
 		if r.Column != "" {
 			f.Column = r.Column
 		}

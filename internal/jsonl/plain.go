@@ -2,6 +2,7 @@ package jsonl
 
 import (
 	"bytes"
+	"math"
 	"unicode/utf8"
 
 	"github.com/shardfeed/shardfeed/column"
@@ -15,17 +16,20 @@ type Plain struct {
 }
 
 // NewPlain returns the forms of the schema's columns.
-func NewPlain(schema *column.Schema) *Plain {
+func NewPlain(schema *column.Schema) *Plain { return NewShortPlain(schema, math.MaxInt) }
+
+// NewShortPlain returns forms that cut lists and maps after so many items, as [NewShortWriter] does.
+func NewShortPlain(schema *column.Schema, items int) *Plain {
 	p := &Plain{}
 	for _, f := range schema.Fields {
 		p.names = append(p.names, f.Name)
-		p.columns = append(p.columns, plain(f))
+		p.columns = append(p.columns, forms{items}.plain(f))
 	}
 	return p
 }
 
 // plain is the form of a field's values that are not null.
-func plain(f *column.Field) appender {
+func (o forms) plain(f *column.Field) appender {
 	if f.Kind == column.Binary {
 		switch f.Type {
 		case column.TypeString, column.TypeEnum, column.TypeJSON:
@@ -34,7 +38,7 @@ func plain(f *column.Field) appender {
 			}
 		}
 	}
-	value := form(f)
+	value := o.form(f)
 	return func(dst []byte, a *column.Array, i int) []byte {
 		start := len(dst)
 		dst = value(dst, a, i)

@@ -47,3 +47,16 @@ func TestCSV(t *testing.T) {
 		})
 	}
 }
+
+func TestShortLists(t *testing.T) {
+	l := listOf("l", int32s("item", 1, 2, 3, 4, 5), 0, 2, 5)
+	schema := &column.Schema{Fields: []*column.Field{l.Field}}
+	w := NewShortWriter(schema, 2)
+	got := w.AppendRow(w.AppendRow(nil, []*column.Array{l}, 0), []*column.Array{l}, 1)
+	if want := "{\"l\":[1,2]}\n{\"l\":[3,4,\"... (3 items)\"]}\n"; string(got) != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got, want := string(NewShortPlain(schema, 2).Append(nil, 0, l, 1)), `[3,4,"... (3 items)"]`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

@@ -1,6 +1,8 @@
 package jsonl
 
 import (
+	"math"
+
 	"github.com/shardfeed/shardfeed/column"
 )
 
@@ -19,8 +21,17 @@ type member struct {
 type appender func(dst []byte, a *column.Array, i int) []byte
 
 // NewWriter returns a writer of rows of the schema.
-func NewWriter(schema *column.Schema) *Writer {
-	return &Writer{columns: members(schema.Fields)}
+func NewWriter(schema *column.Schema) *Writer { return NewShortWriter(schema, math.MaxInt) }
+
+// NewShortWriter returns a writer that cuts lists and maps after so many items: a text with their
+// number follows, as in [1,2,"... (3000 items)"].
+func NewShortWriter(schema *column.Schema, items int) *Writer {
+	return &Writer{columns: forms{items}.members(schema.Fields)}
+}
+
+// forms makes the forms of fields.
+type forms struct {
+	items int // of a list that are written
 }
 
 // AppendRow appends row i of the columns to dst, as one line with its line feed. Columns lie in
@@ -35,7 +46,7 @@ func (w *Writer) AppendRow(dst []byte, columns []*column.Array, i int) []byte {
 	return append(dst, '}', '\n')
 }
 
-func members(fields []*column.Field) []member {
+func (o forms) members(fields []*column.Field) []member {
 	list := make([]member, len(fields))
 	for i, f := range fields {
 		var key []byte
@@ -43,14 +54,14 @@ func members(fields []*column.Field) []member {
 			key = append(key, ',')
 		}
 		key = append(appendString(key, []byte(f.Name)), ':')
-		list[i] = member{key: string(key), append: nullable(f)}
+		list[i] = member{key: string(key), append: o.nullable(f)}
 	}
 	return list
 }
 
 // nullable is the form of a field's values, null among them.
-func nullable(f *column.Field) appender {
-	present := form(f)
+func (o forms) nullable(f *column.Field) appender {
+	present := o.form(f)
 	return func(dst []byte, a *column.Array, i int) []byte {
 		if a.IsNull(i) {
 			return append(dst, "null"...)
@@ -60,14 +71,14 @@ func nullable(f *column.Field) appender {
 }
 
 // form is how the values of a field are written when they are not null.
-func form(f *column.Field) appender {
+func (o forms) form(f *column.Field) appender {
 	switch f.Kind {
 	case column.List:
-		return list(f)
+		return o.list(f)
 	case column.Map:
-		return pairs(f)
+		return o.pairs(f)
 	case column.Struct:
-		return object(f)
+		return o.object(f)
 	case column.Null:
 		return func(dst []byte, _ *column.Array, _ int) []byte { return append(dst, "null"...) }
 	}

@@ -122,3 +122,14 @@ func TestNear(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
+
+func TestSpellWithAValue(t *testing.T) {
+	for _, c := range []struct {
+		name func(string) string
+		want string
+	}{{Flag, "read it with --on-error skip"}, {Argument, `read it with on_error="skip"`}, {Go, `read it with OnError="skip"`}} {
+		if got := Spell("read it with {OnError=skip}", c.name); got != c.want {
+			t.Errorf("got %s, want %s", got, c.want)
+		}
+	}
+}

@@ -9,14 +9,27 @@ import (
 // Go spells a field as Go does.
 func Go(field string) string { return field }
 
-// Spell replaces {Field} in a text by what name makes of it. Braces around anything that cannot be
-// a field, and those of a Literal, are the user's.
+// Spell replaces {Field} in a text by what name makes of it, and {Field=word} by the field with that
+// word as its value, as in --missing null or missing="null". Braces around anything that cannot be a
+// field, and those of a Literal, are the user's.
 func Spell(text string, name func(field string) string) string {
-	text = fieldInText.ReplaceAllStringFunc(text, func(field string) string { return name(field[1 : len(field)-1]) })
+	text = fieldInText.ReplaceAllStringFunc(text, func(field string) string { return spellField(field[1:len(field)-1], name) })
 	return strings.ReplaceAll(text, "{"+literal, "{")
 }
 
-var fieldInText = regexp.MustCompile(`\{[A-Z][A-Za-z0-9._-]*\}`)
+var fieldInText = regexp.MustCompile(`\{[A-Z][A-Za-z0-9._-]*(=[a-z]+)?\}`)
+
+func spellField(field string, name func(field string) string) string {
+	field, word, given := strings.Cut(field, "=")
+	spelled := name(field)
+	switch {
+	case !given:
+		return spelled
+	case strings.HasPrefix(spelled, "--"):
+		return spelled + " " + word
+	}
+	return fmt.Sprintf("%s=%q", spelled, word)
+}
 
 // What stands between a brace and the text behind it, in texts that are still to be spelled.
 const (

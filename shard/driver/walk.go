@@ -208,7 +208,7 @@ func (w *walk) matchAll(g glob) error {
 	dir := dirPath(g.prefix)
 	keep := func(path string, isDir bool) bool { return matchBelow(g.rest, path, isDir) }
 	entries, err := w.tree.ReadAll(w.ctx, dir, literalStart(g.rest), keep)
-	if errors.Is(err, shard.ErrNotExist) {
+	if e := (*shard.Error)(nil); errors.Is(err, shard.ErrNotExist) && !errors.As(err, &e) { // not a bucket, which is more than a directory
 		return nil // nothing matches
 	}
 	if err != nil {

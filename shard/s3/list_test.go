@@ -332,3 +332,15 @@ func TestServerExplain(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestServerNoBucket: a pattern in a bucket that does not exist is an error about the bucket.
+func TestServerNoBucket(t *testing.T) {
+	server := servertest.S3(t)
+	server.Setenv(t)
+	for _, address := range []string{"s3://no-such-bucket-anywhere/*.parquet", "s3://no-such-bucket-anywhere/a/*/b.parquet", "s3://no-such-bucket-anywhere/a/"} {
+		_, err := newStore(t, Options{}).List(t.Context(), address)
+		if !errors.Is(err, shard.ErrNotExist) || !strings.Contains(err.Error(), "NoSuchBucket") || !strings.Contains(err.Error(), "look at the bucket's name") {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}

@@ -30,6 +30,8 @@ _ELSEWHERE = {
     "stopping_strategy": "give stop",
     "bucket": "batches of rows have no numbers: give it to a StreamingDataset",
     "pack": "blocks of rows have no numbers: give it to a StreamingDataset",
+    "tokenizer": "text becomes tokens before the engine packs it: write token lists into the table, or tokenise batches with .map",
+    "with_valid": "it is a method: with_valid('column') of a torch data set or loader",
     "in_order": "batches always come in order",
     "pin_memory_device": "give device",
 }

@@ -1,20 +1,34 @@
-"""Warns once for each column that really holds nulls, unless the user has dealt with them."""
+"""Warns once about columns that really hold nulls, unless the user has dealt with them."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from ._layout import LENGTH, NULLS, Layout, members
 from ._schema import Field
 from ._warn import ShardfeedWarning, warn
 
 _SHOWN = {"binary": "empty", "list": "empty", "map": "empty"}
+_NAMED = 8  # columns in one warning
+_SHOWN_EMPTY = ("list", "map")  # for which null= has no value
 
 
 class NullWarning(ShardfeedWarning):
     """A column holds nulls that are shown as 0, False or empty."""
+
+
+class _Found(NamedTuple):
+    """Nulls in a batch: in a column, or in what is below it at a dotted path."""
+
+    path: str
+    field: Field
+    nulls: int
+    length: int
+
+    def shown(self) -> str:
+        return _SHOWN.get(self.field.kind, "False" if self.field.type == "bool" else "0")
 
 
 class NullWatch:
@@ -30,14 +44,14 @@ class NullWatch:
         of pad=, where a null list is a row of padding.
         """
         self._tensors = tensors
-        self._open: dict[int, tuple[str, Field]] = {}  # by the place of the null count
+        self._open: dict[int, tuple[str, str, Field]] = {}  # by the place of the null count
         for name, field in layout.schema.items():
             self._add(name, name, field, layout.at[name], answered, padded=name in padded)
         self.counts: Any = None  # picks the null counts among the numbers of a batch; None: all columns are answered
         self._none: Any = 0  # the counts of a batch without nulls
         self._places: dict[str, list[int]] = {}
         self._look()
-        self.noted: dict[str, str] = {}  # texts about columns that were read, by column
+        self.noted: dict[str, _Found] = {}  # what was found in columns that were read
         self._iterations = 0
 
     def _add(
@@ -51,7 +65,7 @@ class NullWatch:
             return
         nullable = field.nullable or within_null
         if nullable and field.kind != "struct" and not field.holds_nan and not padded:
-            self._open[at + NULLS] = (column, field)
+            self._open[at + NULLS] = (column, path, field)
         for member, place in members(field, at):
             self._add(column, f"{path}.{member.name}", member, place, answered, within_null=nullable and field.kind == "struct")
 
@@ -59,7 +73,7 @@ class NullWatch:
         self.counts = itemgetter(*self._open) if self._open and self._tensors else None
         self._none = 0 if len(self._open) == 1 else (0,) * len(self._open)
         self._places = {}
-        for place, (column, _) in self._open.items():
+        for place, (column, _, _) in self._open.items():
             self._places.setdefault(column, []).append(place)
 
     def begin(self) -> None:
@@ -88,9 +102,9 @@ class NullWatch:
         """Notes that a column of a batch is read."""
         for place in self._places.get(column, ()):
             if nodes[place]:
-                text = self._text(column, self._open[place][1], nodes[place], nodes[place - NULLS + LENGTH])
+                _, path, field = self._open[place]
                 self.answer(column)
-                self.noted[column] = text
+                self.noted[column] = _Found(path, field, nodes[place], nodes[place - NULLS + LENGTH])
                 if not self._iterations:  # as in next(iter(dataset)): nothing comes after it
                     self._report()
                 return
@@ -104,17 +118,29 @@ class NullWatch:
 
     def _report(self) -> None:
         read, self.noted = self.noted, {}
-        for text in read.values():
-            warn(text, NullWarning)
+        found = list(read.values())
+        if found:
+            warn(self._one(found[0]) if len(found) == 1 else self._several(found), NullWarning)
 
-    def _text(self, column: str, field: Field, nulls: int, length: int) -> str:
-        shown = _SHOWN.get(field.kind, "False" if field.type == "bool" else "0")
+    def _one(self, found: _Found) -> str:
         mask = (
-            f"with_valid({column!r}) adds their mask as batch[{column + '_valid'!r}]"
+            f"with_valid({found.path!r}) adds their mask as batch[{found.path + '_valid'!r}]"
             if self._tensors
-            else f"batch.valid({column!r}) is their mask"
+            else f"batch.valid({found.path!r}) is their mask"
         )
+        other = "" if found.field.kind in _SHOWN_EMPTY else f", null={{{found.path!r}: value}} shows another value"
         return (
-            f"shardfeed: column {column!r} holds nulls ({nulls} of {length} values of this batch), shown as {shown}: "
-            f"{mask}, null={{{column!r}: value}} shows another value"
+            f"shardfeed: column {found.path!r} holds nulls ({found.nulls} of {found.length} values of this batch), "
+            f"shown as {found.shown()}: {mask}{other}"
+        )
+
+    def _several(self, all_found: Sequence[_Found]) -> str:
+        names = [repr(found.path) for found in all_found[:_NAMED]]
+        if len(all_found) > _NAMED:
+            names.append(f"{len(all_found) - _NAMED} more")
+        shown = " or ".join(dict.fromkeys(found.shown() for found in all_found))
+        mask = "with_valid(name) adds a mask to each batch" if self._tensors else "batch.valid(name) is a mask"
+        return (
+            f"shardfeed: columns {', '.join(names[:-1])} and {names[-1]} hold nulls, shown as {shown}: "
+            f"{mask}, null={{name: value}} shows another value"
         )
