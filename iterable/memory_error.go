@@ -52,8 +52,8 @@ type remedy struct {
 	buffer  int64                                     // that was refused; 0 where none can be set
 	need    func(buffer, memory int64) (bound, error) // with a buffer of so many rows, 0 for the options', under a limit
 
-	// again is need for a run that begins anew under a limit, whose default buffer may be larger than
-	// that of the state; nil where there is a state in mid-epoch, or none.
+	// again is the need of a new run under a limit, whose default buffer may be larger than the
+	// state's; nil without a state, and with one in mid-epoch.
 	again func(memory int64) (bound, error)
 }
 

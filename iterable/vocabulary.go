@@ -12,8 +12,8 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
-// LeastUnknown is the least number of Options.Unknown: the label that losses of torch ignore unless
-// they are told otherwise. Negative numbers are the place of no word.
+// LeastUnknown is the least number of Options.Unknown: the label that losses of torch ignore by
+// default. No word has a negative number.
 const LeastUnknown = -100
 
 // TransformError says that a vocabulary does not fit its column.
@@ -81,7 +81,7 @@ func (r recodes) apply(blocks []*rowgroup.Block) error {
 	return nil
 }
 
-// validateUnknown refuses numbers of columns without a vocabulary, and those that leave a gap behind
+// validateUnknown refuses numbers of columns without a vocabulary, and numbers that leave a gap after
 // the words.
 func (o Options) validateUnknown(p *option.List) {
 	for _, name := range slices.Sorted(maps.Keys(o.Unknown)) {

@@ -109,8 +109,8 @@ func matrices(t *testing.T, l *Loader, each func()) (all []string, err error) {
 	return all, nil
 }
 
-// Matrices that loads make are those that collate makes of columns, and take less memory: in any
-// order, and of filtered rows.
+// Loads make the same matrices as collate makes of columns, with less memory: in any order, and of
+// filtered rows.
 func TestMatricesOfLoads(t *testing.T) {
 	for _, c := range []struct {
 		name string

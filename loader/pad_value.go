@@ -82,8 +82,7 @@ func fitsSigned(x uint64, negative bool, width int) bool {
 	return high == 0
 }
 
-// floatOf is v as a float64, when nothing is lost. Texts are those that stand for numbers in JSON,
-// which lacks them.
+// floatOf returns v as a float64, if nothing is lost. Texts name the numbers that JSON lacks.
 func floatOf(v any) (float64, bool) {
 	switch v {
 	case "NaN":

@@ -14,7 +14,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 )
 
-// numberRow has fixed values of most widths and forms, and what is no member of matrices.
+// numberRow has fixed values of most widths and forms, and columns that matrices cannot have.
 type numberRow struct {
 	Long   int64    `parquet:"long"`
 	Codes  int64    `parquet:"codes,dict"`
@@ -62,7 +62,7 @@ func randomMatrix(t *testing.T, r *rand.Rand, s *column.Schema, to column.Type) 
 	return m
 }
 
-// Matrices that are made as a unit is decoded are those that are made of its columns: of whole
+// Matrices made while a unit is decoded equal the matrices made of its columns: of whole
 // groups and slices, in any order and number of parts, of all rows and of few, of every type, also
 // where only some blocks have them.
 func TestStacksAreTheColumns(t *testing.T) {

@@ -252,8 +252,7 @@ func (p *Packer) wrap(lengths, order []uint32) (pieces []Piece, ends []uint32) {
 	return p.pieces, p.ends
 }
 
-// cut lists the pieces: first those that fill a block, of which it returns the number, then the
-// rests.
+// cut lists the pieces: first full blocks, whose number it returns, then the rests.
 func (p *Packer) cut(lengths, order []uint32) (full int) {
 	p.pieces = p.pieces[:0]
 	size := uint32(p.size)

@@ -12,8 +12,8 @@ type Details struct {
 	Ordered []bool
 }
 
-// A Place is bytes of the file. Bytes is 0 where there are none, or where the writer does not say
-// how many.
+// A Place is a range of the file. Bytes is 0 for an empty range, and where the writer does not
+// record its length.
 type Place struct{ Off, Bytes int64 }
 
 // A KeyValue is an entry of the metadata that a writer adds.

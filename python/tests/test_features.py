@@ -178,8 +178,8 @@ _WAYS = ["as it is", "cast", "hash", "hash and cast", "scale", "scale and cast"]
 @settings(max_examples=60, deadline=None, suppress_health_check=_UNLIKE)
 @given(table=numbers(), row_group=st.integers(1, 20), dictionary=st.booleans(), data=st.data())
 def test_features_of_any(runtime, tmp_path_factory, table, row_group, dictionary, data):
-    """Columns that are cast, hashed or scaled stay in the batch, and those that are integers then are
-    in a matrix too.
+    """Columns that are cast, hashed or scaled stay in the batch, and the resulting integers are in a
+    matrix too.
     """
     path = tmp_path_factory.mktemp("any") / "t.parquet"
     pq.write_table(table, path, row_group_size=row_group, use_dictionary=dictionary)

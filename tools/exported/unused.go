@@ -167,8 +167,7 @@ func (u *uses) members(t *types.TypeName, interfaces []*types.Interface) []types
 	return out
 }
 
-// interfacesOf lists the interfaces with methods that the packages, or those that they import,
-// declare.
+// interfacesOf lists the interfaces with methods that the packages and their imports declare.
 func interfacesOf(pkgs []*packages.Package) []*types.Interface {
 	out := []*types.Interface{types.Universe.Lookup("error").Type().Underlying().(*types.Interface)}
 	seen := map[*types.Package]bool{}

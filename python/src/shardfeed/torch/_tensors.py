@@ -247,7 +247,7 @@ def to_arrays(column: Column) -> _columns.Column:
 
 
 def to_host(name: str, column: Any) -> Any:
-    """A column that a user may have made, as arrays on the host; what is no tensor stays."""
+    """A column that a user may have made, as arrays on the host; anything but a tensor stays."""
     if isinstance(column, Mapping):
         return {member: to_host(f"{name}.{member}", value) for member, value in column.items()}
     if isinstance(column, Ragged):

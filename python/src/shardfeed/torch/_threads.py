@@ -23,7 +23,7 @@ class ThreadTask(Task):
     """A batch in a thread, and what came of it.
 
     The gate is a plain lock, open when the task is done: an interrupt in the wait for an Event
-    could leave that one's own lock taken, and whoever sets it would hang.
+    could leave that one's own lock taken, and the thread that sets it would hang.
     """
 
     __slots__ = ("gate", "raw", "rows", "value")
