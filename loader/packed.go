@@ -55,7 +55,8 @@ const (
 	// LabelsSame is the token itself, as models want it that shift labels: the first token of a
 	// document has none.
 	LabelsSame Labels = "same"
-	// LabelsNext is the token after it: the last token of a document has none.
+	// LabelsNext is the token after it. The last token of a document has none, and neither has the
+	// last of a block: where the document continues, its next token is in another block.
 	LabelsNext Labels = "next"
 )
 
