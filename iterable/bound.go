@@ -163,7 +163,7 @@ func (p *lanePeak) span(j int) {
 	p.largest = p.largest.largest(c)
 	p.drawn.add(sp.Rows(), c.bytes())
 	p.change[p.lane.Arrival(j)] += c.bytes()
-	end := p.emptied(j, sp.Rows()) + 1
+	end := p.emptied(j, p.lane.End(j)) + 1
 	p.whole[p.lane.Arrival(j)] += c.bytes()
 	p.whole[end] -= c.bytes()
 	p.change[end] -= c.whole
@@ -172,8 +172,17 @@ func (p *lanePeak) span(j int) {
 		if i == c.parts-1 {
 			part = c.parted - part*int64(c.parts-1)
 		}
-		p.change[p.emptied(j, int64(partEnd(int(sp.Rows()), c.parts, i)))+1] -= part
+		p.change[p.freed(j, int64(partEnd(int(sp.Rows()), c.parts, i)))] -= part
 	}
+}
+
+// freed is the tick in which the memory of the first rows of a span is free: that of its arrival
+// where they left before the lane began.
+func (p *lanePeak) freed(j int, rows int64) int64 {
+	if rows <= p.lane.Emitted(j, p.lane.Arrival(j)-1) {
+		return p.lane.Arrival(j)
+	}
+	return p.emptied(j, min(rows, p.lane.End(j))) + 1
 }
 
 // tickRows bounds the rows of the lane's largest tick: roughly where ticks are small.
@@ -187,8 +196,8 @@ func (p *lanePeak) tickRows() int64 {
 	}
 	rows := make([]int64, p.lane.Ticks())
 	for j := range p.lane.Spans() {
-		before := int64(0)
-		for k := p.lane.Arrival(j); k < p.lane.Ticks() && before < p.lane.Span(j).Rows(); k++ {
+		before := p.lane.Emitted(j, p.lane.Arrival(j)-1)
+		for k := p.lane.Arrival(j); k < p.lane.Ticks() && before < p.lane.End(j); k++ {
 			emitted := p.lane.Emitted(j, k)
 			rows[k] += emitted - before
 			before = emitted

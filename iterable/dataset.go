@@ -25,6 +25,7 @@ type Dataset struct {
 	options Options
 	sources []*source         // all
 	weights []shuffle.Weights // of a mixture
+	chosen  []int64           // samples of its sources in an epoch, where they say so in place of weights
 	epoch   int64             // its samples; under PerSource before they are rounded to steps
 	notes   *laneNotes        // nil keeps none
 	tokens  []int64           // of the samples of each source, where weights are in tokens; else nil
@@ -243,7 +244,10 @@ func (d *Dataset) steps(batchSize, worldSize int, tail shuffle.Tail) (shuffle.St
 	}
 	rows := d.epoch
 	if d.perSource() && batchSize > 0 && worldSize > 0 {
-		rows = shuffle.WholeSteps(rows, int64(batchSize)*int64(worldSize))
+		var err error
+		if rows, _, err = d.epochCounts(int64(batchSize) * int64(worldSize)); err != nil {
+			return shuffle.Steps{}, err
+		}
 	}
 	return stepsOf(rows, batchSize, worldSize, tail)
 }

@@ -25,6 +25,7 @@ type laneEpoch struct {
 	*shuffle.Epoch
 	plan  *shuffle.Plan
 	of    *mixedSource // nil in a plain data set
+	first []int64      // of a source: by slot, its samples in the lane before the pass
 	read  stretch
 	lanes []*shuffle.Lane // by slot; nil for lanes that others read
 	slots []int           // of lanes that are not nil
@@ -36,12 +37,13 @@ func (l *laneEpochs) at(epoch uint64) *laneEpoch {
 	if e := l.made[epoch]; e != nil {
 		return e
 	}
-	e := &laneEpoch{Epoch: l.plan.Epoch(epoch), plan: l.plan, of: l.of}
-	e.lanes = make([]*shuffle.Lane, l.plan.Params().Lanes)
+	e := &laneEpoch{plan: l.plan, of: l.of, lanes: make([]*shuffle.Lane, l.plan.Params().Lanes)}
 	if l.of != nil {
+		pass := l.of.mixed.mixture.Pass(l.of.number, epoch)
+		e.Epoch, e.first = pass.Epoch, pass.First
 		e.read.to, e.slots = l.of.mixed.to, l.of.slots
 	} else {
-		e.read = l.start.stretch(epoch)
+		e.Epoch, e.read = l.plan.Epoch(epoch), l.start.stretch(epoch)
 		e.slots = l.slots(e)
 	}
 	for _, s := range e.slots {
@@ -120,7 +122,7 @@ func (e *laneEpoch) begins(slot int) int64 {
 // sample of that.
 func (e *laneEpoch) position(slot int, row int64) int64 {
 	if e.of != nil {
-		return e.of.position(e.Number(), slot, row)
+		return e.of.position(e, slot, row)
 	}
 	lanes := int64(e.plan.Params().Lanes)
 	first := (int64(slot) - e.Offset()%lanes + lanes) % lanes

@@ -13,9 +13,13 @@ func (d *Dataset) mix(worldSize int, so StreamOptions, buffer, memory int64) (*s
 	if err != nil {
 		return nil, err
 	}
-	mo := shuffle.MixtureOptions{Rows: steps.Rows, Seed: d.options.Seed, Batching: d.options.Batching, Tokens: d.tokens}
+	mo := shuffle.MixtureOptions{Seed: d.options.Seed, Batching: d.options.Batching, Tokens: d.tokens}
+	step := int64(1)
 	if d.perSource() {
-		mo.GlobalBatch = steps.GlobalBatch
+		mo.GlobalBatch, step = steps.GlobalBatch, steps.GlobalBatch
+	}
+	if mo.Rows, mo.Counts, err = d.epochCounts(step); err != nil {
+		return nil, err
 	}
 	if d.options.Plan != nil {
 		return d.savedMix(mo)
@@ -151,7 +155,7 @@ func (d *Dataset) remix(state shuffle.State) (*shuffle.Mixture, error) {
 	for i := range d.sources {
 		params[i] = state.Sources[i].Params.Of(state.Lanes)
 	}
-	m, err := d.mixtureAs(params, state.Weights, state.MixtureOptions())
+	m, err := d.mixtureAs(params, state.Known(), state.MixtureOptions())
 	if err != nil {
 		return nil, err
 	}

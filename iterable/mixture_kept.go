@@ -2,6 +2,7 @@ package iterable
 
 import (
 	"context"
+	"slices"
 
 	"github.com/shardfeed/shardfeed/shuffle"
 )
@@ -15,6 +16,7 @@ const keptSlot = -1
 type keptUnits struct {
 	of        *mixedSource
 	list      []keptUnit // that the stream reads, in the order of need
+	listed    []bool     // by unit
 	residents []*resident
 }
 
@@ -31,45 +33,66 @@ func (s *source) keeps(p *shuffle.Plan) bool {
 }
 
 func newKeptUnits(m *mixedSource) *keptUnits {
-	k := &keptUnits{of: m, residents: make([]*resident, m.plan.Units().Len())}
+	units := m.plan.Units().Len()
+	k := &keptUnits{of: m, residents: make([]*resident, units), listed: make([]bool, units)}
 	k.find()
+	k.addLater()
 	return k
 }
 
-// find lists the units by a look at the passes. What a lane has of the line of units repeats with
-// the place at which a pass begins among the lanes, unless shards are assigned by pass.
+// find lists the units of as many passes as there are lanes.
 func (k *keptUnits) find() {
 	m := k.of
-	lanes, left := m.plan.Params().Lanes, 0
+	left := 0
 	for _, u := range m.plan.Units().All() {
 		if u.Samples > 0 {
 			left++
 		}
 	}
-	seen := make([]bool, m.plan.Units().Len())
 	s := newLaneSchedule(m.epochs, m.sizes)
-	last := m.epochs.start.epoch + uint64(lanes)
+	last := m.epochs.start.epoch + uint64(m.plan.Params().Lanes)
 	for left > 0 {
 		l, ok := s.next()
 		if !ok || s.epoch > last+1 {
 			break
 		}
-		if u := l.span.Unit; !seen[u] {
-			seen[u] = true
+		if u := l.span.Unit; !k.listed[u] {
 			left--
-			k.list = append(k.list, keptUnit{u, l.need})
+			k.add(u, l.need)
 		}
 		m.epochs.forget(s.epoch - 1)
 	}
-	if m.plan.Params().Assign != shuffle.PerEpoch || left == 0 {
-		return
+}
+
+func (k *keptUnits) add(unit int, need int64) {
+	k.listed[unit] = true
+	k.list = append(k.list, keptUnit{unit, need})
+}
+
+// addLater lists the units that later passes may bring: all of them where shards are assigned by
+// pass or a lane has few rows; else those beside the listed ones, since lanes have a few rows more or
+// less from pass to pass. One that comes all the same is read when it does. They are due with the
+// last of the others: a stream without end has no later place for them.
+func (k *keptUnits) addLater() {
+	p, due := k.of.plan, k.of.mixed.from
+	if n := len(k.list); n > 0 {
+		due = k.list[n-1].need
 	}
-	for u, of := range m.plan.Units().All() { // some later pass may bring any of them
-		if !seen[u] && of.Samples > 0 {
-			k.list = append(k.list, keptUnit{u, m.mixed.to})
+	all := p.Params().Assign == shuffle.PerEpoch || p.Rows() < int64(fewLaneRows*p.Params().Lanes)
+	seen, before := slices.Clone(k.listed), -1
+	for u := range p.Line() {
+		if before >= 0 && !k.listed[before] && (all || seen[u]) {
+			k.add(before, due)
 		}
+		if !k.listed[u] && (all || before >= 0 && seen[before]) {
+			k.add(u, due)
+		}
+		before = u
 	}
 }
+
+// fewLaneRows of a source make its units change lanes from pass to pass.
+const fewLaneRows = 16
 
 // bytes that all of them take, and the largest load.
 func (k *keptUnits) bytes() (all int64, largest cost) {
@@ -98,13 +121,34 @@ func (s *keptSchedule) next() (*load, bool) {
 	if s.at == len(s.kept.list) {
 		return nil, false
 	}
-	k, of := s.kept.list[s.at], s.kept.of
+	k := s.kept.list[s.at]
 	s.at++
-	u := of.plan.Units().At(k.unit)
-	l := of.sizes.newLoad(u, shuffle.Span{Unit: k.unit, To: u.Samples}, false)
-	l.need = k.need
-	l.wanted = []wanted{{key: s.kept.key(k.unit), rows: int(u.Samples)}}
-	return l, true
+	return s.kept.newLoad(k), true
+}
+
+func (k *keptUnits) newLoad(of keptUnit) *load {
+	u := k.of.plan.Units().At(of.unit)
+	l := k.of.sizes.newLoad(u, shuffle.Span{Unit: of.unit, To: u.Samples}, false)
+	l.need = of.need
+	l.wanted = []wanted{{key: k.key(of.unit), rows: int(u.Samples)}}
+	return l
+}
+
+// unit waits for a listed unit, or reads another.
+func (k *keptUnits) unit(ctx context.Context, s *Stream, unit int) (r *resident, err error) {
+	if k.listed[unit] {
+		return s.await(ctx, k.key(unit))
+	}
+	l := k.newLoad(keptUnit{unit: unit})
+	switch err := s.ahead.loadNow(ctx, l); {
+	case err == nil:
+		return s.buffer.admit(l)[0], nil
+	case s.losses.stands(l):
+		s.dataset.loseOf(l.manifest, l.rows, l.err)
+		return l.gaps()[0], nil
+	default:
+		return nil, err
+	}
 }
 
 // span is a span of a pass as a resident, of the block of its unit.
@@ -113,7 +157,7 @@ func (k *keptUnits) span(ctx context.Context, s *Stream, lane *shuffle.Lane, j i
 	unit := k.residents[sp.Unit]
 	if unit == nil {
 		var err error
-		if unit, err = s.await(ctx, k.key(sp.Unit)); err != nil {
+		if unit, err = k.unit(ctx, s, sp.Unit); err != nil {
 			return nil, err
 		}
 		k.residents[sp.Unit] = unit

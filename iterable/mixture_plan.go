@@ -23,12 +23,12 @@ type PlanSource struct {
 // planSources says how a mixture divides its first epoch and the buffer.
 func (d *Dataset) planSources(m *shuffle.Mixture) []PlanSource {
 	counts := m.Counts(m.Rows(), nil)
-	shares := m.Ratio(0).Weights()
 	all := make([]PlanSource, len(d.sources))
 	for i, s := range m.Sources() {
 		of, params := d.sources[i], s.Plan.Params()
+		weight, whole := m.Share(i, 0)
 		all[i] = PlanSource{
-			Name: s.Name, Share: float64(shares[i]) / (1 << 20), AllRows: of.manifest.NumRows(), Rule: of.data.Rule, Samples: s.Plan.Rows(),
+			Name: s.Name, Share: float64(weight) / float64(whole), AllRows: of.manifest.NumRows(), Rule: of.data.Rule, Samples: s.Plan.Rows(),
 			Epoch: counts[i], Passes: float64(counts[i]) / float64(max(1, s.Plan.Rows())), Units: s.Plan.Units().Len(), Buffer: params.Buffer,
 			Kept: of.keeps(s.Plan), Lanes: params.Lanes,
 		}

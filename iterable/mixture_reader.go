@@ -87,15 +87,11 @@ func (x *mixed) newSource(number int, s *source, w shuffle.Worker) (m *mixedSour
 		m.slots = m.view.StepSlots(x.start.GlobalBatch)
 	}
 	m.first = make([]int64, m.plan.Params().Lanes)
-	begin := uint64(shuffle.Never)
 	for _, slot := range m.slots {
 		m.first[slot] = x.before(m, slot)
-		if pass, _ := x.mixture.Pass(number, slot, m.first[slot]); pass < begin {
-			begin = pass
-		}
 	}
 	start := x.start
-	start.epoch, start.pos = begin, 0
+	start.epoch, start.pos = x.mixture.PassAt(number, x.from), 0
 	m.epochs = &laneEpochs{plan: m.plan, view: m.view, start: start, of: m, made: map[uint64]*laneEpoch{}}
 	if s.keeps(m.plan) {
 		m.kept = newKeptUnits(m)
@@ -109,7 +105,7 @@ func (x *mixed) before(m *mixedSource, slot int) int64 {
 		return rowsOfLane(x.begun[m.number]*x.start.GlobalBatch, slot, m.plan.Params().Lanes)
 	}
 	row := rowsOfLane(x.from, slot, x.mixture.Lanes())
-	return x.lanes[slot].Counts(row, nil)[m.number]
+	return x.lanes[slot].Count(m.number, row)
 }
 
 // rowsOfLane is how many of the first n samples are of the lane at a slot.
@@ -119,13 +115,13 @@ func rowsOfLane(n int64, slot, lanes int) int64 {
 
 // begins is the row of a pass's lane where the stream begins.
 func (m *mixedSource) begins(e *laneEpoch, slot int) int64 {
-	return min(max(0, m.first[slot]-m.mixed.mixture.PassFirst(m.number, slot, e.Number())), e.LaneRows(slot))
+	return min(max(0, m.first[slot]-e.first[slot]), e.LaneRows(slot))
 }
 
 // position is the sample of the mixture that a row of a pass's lane is.
-func (m *mixedSource) position(pass uint64, slot int, row int64) int64 {
+func (m *mixedSource) position(e *laneEpoch, slot int, row int64) int64 {
 	x := m.mixed
-	sample := x.mixture.PassFirst(m.number, slot, pass) + row
+	sample := e.first[slot] + row
 	if x.steps != nil {
 		g := x.start.GlobalBatch
 		q := sample*int64(m.plan.Params().Lanes) + int64(slot) // of the source
@@ -142,21 +138,16 @@ func inSteps(n, of, i int64) int64 {
 	return n*of + i
 }
 
-// over says that the stream reads nothing of a pass, nor of those after it.
+// over reports whether the stream reads nothing of a pass, nor of those after it.
 func (m *mixedSource) over(pass uint64) bool {
-	for _, slot := range m.slots {
-		if m.position(pass, slot, 0) < m.mixed.to {
-			return false
-		}
-	}
-	return true
+	return m.mixed.mixture.PassBegins(m.number, pass) >= m.mixed.to
 }
 
 // tick is about the samples of the mixture in which a tick of all lanes of the source leaves.
 func (m *mixedSource) tick() int64 {
 	p := m.plan.Params()
-	share := max(1, m.mixed.mixture.Ratio(m.mixed.from).Weights()[m.number])
-	return mem.MulDiv(int64(p.Lanes)*p.Quantum, 1<<20, share)
+	weight, all := m.mixed.mixture.Share(m.number, m.mixed.from)
+	return mem.MulDiv(int64(p.Lanes)*p.Quantum, all, max(1, weight))
 }
 
 // walk of a stream.

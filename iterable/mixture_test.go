@@ -73,19 +73,21 @@ func closeWhole(t testing.TB, d *Dataset) {
 	}
 }
 
-// placeOf is the source of a sample, its slot, and its number in the lane of the source there.
-func placeOf(m *shuffle.Mixture, x int64) (source, slot int, sample int64) {
+// placeOf is the source of a sample, the pass over it, its slot, and its number in the lane of the
+// source there.
+func placeOf(m *shuffle.Mixture, x int64) (source int, pass uint64, slot int, sample int64) {
 	if g := m.Options().GlobalBatch; g > 0 {
 		steps := m.Steps()
 		source = steps.Walk(x / g).Next()
 		q := steps.Counts(x/g, nil)[source]*g + x%g
-		lanes := int64(m.Sources()[source].Plan.Params().Lanes)
-		return source, int(q % lanes), q / lanes
+		p := m.Sources()[source].Plan
+		lanes := int64(p.Params().Lanes)
+		return source, uint64(q / p.Rows()), int(q % lanes), q / lanes
 	}
 	slot, n := int(x%int64(m.Lanes())), x/int64(m.Lanes())
 	lane := m.Lane(slot)
 	source = lane.Walk(n).Next()
-	return source, slot, lane.Counts(n, nil)[source]
+	return source, m.PassAt(source, x), slot, lane.Counts(n, nil)[source]
 }
 
 // mixedIDs are the ids of the samples [from, to) of a mixture, by its own arithmetic.
@@ -95,16 +97,20 @@ func mixedIDs(t testing.TB, d *Dataset, m *shuffle.Mixture, from, to int64) []in
 		source, slot int
 		epoch        uint64
 	}
-	rows := map[pass][]int64{}
+	type lane struct {
+		first int64
+		ids   []int64
+	}
+	rows := map[pass]lane{}
 	out := make([]int64, to-from)
 	for x := from; x < to; x++ {
-		source, slot, sample := placeOf(m, x)
-		epoch, row := m.Pass(source, slot, sample)
+		source, epoch, slot, sample := placeOf(m, x)
 		key := pass{source, slot, epoch}
-		if rows[key] == nil {
-			rows[key] = laneIDs(d, source, m.Sources()[source].Plan, m.Sources()[source].Plan.Epoch(epoch).Lane(slot))
+		if rows[key].ids == nil {
+			p := m.Pass(source, epoch)
+			rows[key] = lane{p.First[slot], laneIDs(d, source, m.Sources()[source].Plan, p.Lane(slot))}
 		}
-		out[x-from] = rows[key][row]
+		out[x-from] = rows[key].ids[sample-rows[key].first]
 	}
 	return out
 }

@@ -66,7 +66,8 @@ type mixSample struct {
 	id, pass int64
 }
 
-// run interrupts a run several times.
+// run interrupts a run several times. Without weights that are set in between, it reads what a run
+// reads that is not interrupted.
 func (c mixTrial) run(t *testing.T, r *rand.Rand, d *Dataset) {
 	worlds := []int{1, 2, 3, 4, 6}
 	var got [][]mixSample
@@ -74,32 +75,45 @@ func (c mixTrial) run(t *testing.T, r *rand.Rand, d *Dataset) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	state := *reparse(t, begin)
+	state, since := *reparse(t, begin), 0
 	for range 2 + r.IntN(3) {
 		world, workers := worlds[r.IntN(len(worlds))], 1+r.IntN(2)
 		part, after := killed(t, d, world, workers, 1+r.IntN(6), StreamOptions{BatchSize: c.batch / world, State: &state, Epochs: -1})
 		got = append(got, part...)
 		state = *reparse(t, after)
 		if r.IntN(2) == 0 {
-			w := make([]float64, len(c.rows))
-			for i := range w {
-				w[i] = float64(r.IntN(6))
-			}
-			w[r.IntN(len(w))] = 1
-			state.MixState.Weights = append(slices.Clone(state.Weights), shuffle.Weights{From: int64(state.Epoch)*state.Rows + state.Position, Weights: w})
+			c.checkSteps(t, d, begin, got[since:])
+			c.set(t, r, &state)
+			begin, since = state, len(got)
 		}
 	}
-	whole := begin
-	mix := *begin.MixState
-	mix.Weights = state.Weights
-	whole.MixState = &mix
-	want, _ := killed(t, d, 1, 1, len(got), StreamOptions{BatchSize: c.batch, State: &whole, Epochs: -1})
+	c.checkSteps(t, d, begin, got[since:])
+	c.checkPasses(t, d, state, got)
+}
+
+// set gives the sources other weights from a state on.
+func (c mixTrial) set(t *testing.T, r *rand.Rand, state *shuffle.State) {
+	t.Helper()
+	w := make([]float64, len(c.rows))
+	for i := range w {
+		w[i] = float64(r.IntN(6))
+	}
+	w[r.IntN(len(w))] = 1
+	mix := *state.MixState
+	mix.Weights = append(slices.Clone(mix.Weights), shuffle.Weights{From: int64(state.Epoch)*state.Rows + state.Position, Weights: w, Set: true})
+	state.MixState = &mix
+	*state = *reparse(t, *state)
+}
+
+// checkSteps compares steps with those of one uninterrupted run on one rank.
+func (c mixTrial) checkSteps(t *testing.T, d *Dataset, begin shuffle.State, got [][]mixSample) {
+	t.Helper()
+	want, _ := killed(t, d, 1, 1, len(got), StreamOptions{BatchSize: c.batch, State: &begin, Epochs: -1})
 	for i := range got {
 		if !slices.Equal(got[i], want[i]) {
 			t.Fatalf("step %d has\n%v, without interruption\n%v", i, got[i], want[i])
 		}
 	}
-	c.checkPasses(t, d, state, got)
 }
 
 // checkPasses sees that no row comes twice in a pass, and that passes that are over have each row.
@@ -129,29 +143,12 @@ func (c mixTrial) checkPasses(t *testing.T, d *Dataset, state shuffle.State, got
 		t.Fatal(err)
 	}
 	for source, n := range c.rows {
-		for e := range passesOver(m, source, m.At(state.Epoch, state.Position)) {
+		for e := range int64(m.PassAt(source, m.At(state.Epoch, state.Position))) {
 			if got := of[pass{int64(source), e}]; got != n {
 				t.Errorf("pass %d over source %d of %d rows has %d", e, source, n, got)
 			}
 		}
 	}
-}
-
-// passesOver is how many passes over a source all its lanes have left at a sample of the mixture.
-func passesOver(m *shuffle.Mixture, source int, x int64) int64 {
-	p := m.Sources()[source].Plan
-	lanes, first := p.Params().Lanes, int64(1<<62)
-	for slot := range lanes {
-		var n int64
-		if m.Options().Batching == shuffle.PerSource {
-			n = rowsOfLane(m.Counts(x, nil)[source], slot, lanes)
-		} else {
-			n = m.Lane(slot).Counts(rowsOfLane(x, slot, lanes), nil)[source]
-		}
-		e, _ := m.Pass(source, slot, n)
-		first = min(first, int64(e))
-	}
-	return first
 }
 
 // killed reads so many steps on all ranks and workers, and returns the samples of each and the

@@ -120,11 +120,13 @@ func (w *stepWalk) fill(ctx context.Context, d *Draw) error {
 
 func (w *stepWalk) close() { w.sources.close() }
 
-// A sourceWalk is the places in the lanes of a source.
+// A sourceWalk is the places in the lanes of a source. It takes the source's samples in their order,
+// so that no lane goes back to a pass that another has left.
 type sourceWalk struct {
 	stream  *Stream
 	of      *mixedSource
-	cursors []*laneCursor // by slot; nil before its first sample
+	pass    *laneEpoch    // in progress; nil before the first sample
+	cursors []*laneCursor // by slot; nil before the first sample of the pass
 }
 
 type sourceWalks []*sourceWalk
@@ -136,8 +138,7 @@ func newSourceWalks(s *Stream, x *mixed) (all sourceWalks) {
 	return all
 }
 
-// take picks a sample of the lane at a slot, its number counted over all passes. It can be called
-// again when ctx ended.
+// take picks a sample of the lane at a slot, its number counted over all passes. It can be called again when ctx ended.
 func (w *sourceWalk) take(ctx context.Context, d *Draw, slot int, sample int64) error {
 	c := w.cursors[slot]
 	if c == nil || c.want == c.lane.Rows() || sample != c.before+c.want {
@@ -148,37 +149,38 @@ func (w *sourceWalk) take(ctx context.Context, d *Draw, slot int, sample int64) 
 
 // seek goes to a sample, which may be of a later pass.
 func (w *sourceWalk) seek(slot int, sample int64) *laneCursor {
-	m, mixture := w.of, w.of.mixed.mixture
-	pass, row := mixture.Pass(m.number, slot, sample)
+	for w.pass == nil || sample >= w.pass.first[slot]+w.pass.LaneRows(slot) {
+		w.next()
+	}
+	e, m := w.pass, w.of
 	c := w.cursors[slot]
-	if c == nil || c.epoch != pass {
-		if c != nil {
-			c.close(w.stream)
-		}
-		e := m.epochs.at(pass)
+	if c == nil {
 		lane := e.lanes[slot]
 		c = &laneCursor{
-			source: int32(m.number), epoch: pass, slot: slot, lane: lane, it: lane.Iter(), residents: make([]*resident, lane.Spans()),
-			kept: m.kept, before: mixture.PassFirst(m.number, slot, pass),
+			source: int32(m.number), epoch: e.Number(), slot: slot, lane: lane, it: lane.Iter(), residents: make([]*resident, lane.Spans()),
+			kept: m.kept, before: e.first[slot],
 		}
 		c.it.SeekRow(e.begins(slot)) // as the schedule does, so that both want the same spans
 		w.cursors[slot] = c
-		w.forget()
 	}
-	c.want = row
+	c.want = sample - e.first[slot]
 	return c
 }
 
-// forget drops the passes over the source that all lanes have left.
-func (w *sourceWalk) forget() {
-	oldest := ^uint64(0)
-	for _, slot := range w.of.slots {
-		if w.cursors[slot] == nil {
-			return
-		}
-		oldest = min(oldest, w.cursors[slot].epoch)
+// next leaves the pass.
+func (w *sourceWalk) next() {
+	pass := w.of.epochs.start.epoch
+	if w.pass != nil {
+		pass = w.pass.Number() + 1
 	}
-	w.of.epochs.forget(oldest)
+	for slot, c := range w.cursors {
+		if c != nil {
+			c.close(w.stream)
+			w.cursors[slot] = nil
+		}
+	}
+	w.of.epochs.forget(pass)
+	w.pass = w.of.epochs.at(pass)
 }
 
 func (all sourceWalks) close() {

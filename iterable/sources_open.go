@@ -85,24 +85,18 @@ func openSources(ctx context.Context, stores shard.Stores, o Options) (*Dataset,
 }
 
 // setWeights finds the weights of the sources, and the samples of an epoch.
-func (d *Dataset) setWeights() error {
+func (d *Dataset) setWeights() (err error) {
 	o, names := d.options, d.options.sourceNames()
 	first := shuffle.Weights{Weights: make([]float64, len(names))}
-	rows, total := make([]int64, len(names)), int64(0)
 	for i, s := range o.Sources {
-		rows[i], first.Weights[i] = d.sources[i].samples, s.Weight
+		first.Weights[i] = s.Weight
 		if o.counted() {
-			n := s.Choose
-			if n == 0 {
-				n = int64(math.Round(max(s.Repeat, 0) * float64(rows[i])))
+			n, err := s.inEpoch(d.sources[i].samples)
+			if err != nil {
+				return &SourceError{s.Name, err}
 			}
-			if s.Choose == 0 && s.Repeat == 0 {
-				n = rows[i]
-			}
-			if n < 1 {
-				return &SourceError{s.Name, fmt.Errorf("no sample of %d comes in an epoch; raise {Repeat}, or leave the source out", rows[i])}
-			}
-			first.Weights[i], total = float64(n), total+n
+			first.Weights[i] = float64(n)
+			d.chosen = append(d.chosen, n)
 		}
 	}
 	d.weights = []shuffle.Weights{first}
@@ -115,17 +109,36 @@ func (d *Dataset) setWeights() error {
 		}
 		d.weights = append(d.weights, shuffle.Weights{From: c.From, Weights: w})
 	}
-	ratio, err := d.ratio(first.Weights)
-	if err != nil {
+	if _, err := d.ratio(first.Weights); err != nil {
 		return err
 	}
-	switch {
-	case o.EpochSize > 0:
-		d.epoch = o.EpochSize
-	case o.counted():
-		d.epoch = total
-	default:
-		d.epoch, err = ratio.EpochRows(o.Stop, rows)
-	}
+	d.epoch, _, err = d.epochCounts(1)
 	return err
+}
+
+// inEpoch is how many of its samples a source has in an epoch that counts them.
+func (s Source) inEpoch(samples int64) (n int64, err error) {
+	switch {
+	case s.Choose > 0:
+		return s.Choose, nil
+	case s.Repeat == 0:
+		return samples, nil
+	}
+	if n = int64(math.Round(s.Repeat * float64(samples))); n < 1 {
+		return 0, fmt.Errorf("no sample of %d comes in an epoch; raise {Repeat}, or leave the source out", samples)
+	}
+	return n, nil
+}
+
+// epochCounts are the samples of an epoch of a mixture, and those of each source where they are the
+// same in each epoch. Steps of one source each have so many samples, others 1.
+func (d *Dataset) epochCounts(step int64) (rows int64, counts []int64, err error) {
+	o := shuffle.EpochOptions{Stop: d.options.Stop, Size: d.options.EpochSize, Weights: d.weights[0].Weights, Tokens: d.tokens, Step: step, Seed: d.options.Seed}
+	if o.Size == 0 {
+		o.Counts = d.chosen
+	}
+	for _, s := range d.sources {
+		o.Rows = append(o.Rows, s.samples)
+	}
+	return shuffle.EpochCounts(o)
 }

@@ -208,8 +208,8 @@ func (c *laneCursor) resident(ctx context.Context, s *Stream, j uint32) (*reside
 	c.residents[j] = r
 	if r.parts > 0 {
 		c.active = append(c.active, j)
-		if c.tick.Index > 0 {
-			s.buffer.skip(r, int(c.lane.Emitted(int(j), c.tick.Index-1)))
+		if left := int(c.lane.Emitted(int(j), c.tick.Index-1)); left > 0 {
+			s.buffer.skip(r, left)
 		}
 	}
 	return r, nil

@@ -12,7 +12,7 @@
 // which order, and which units are done. A [View] says which rows of which lanes a worker takes in
 // a step, [Steps] how many steps there are. [SeatLanes] lets ranks read the lanes that their nodes'
 // caches hold. A [State] is where training stands. A [Sequence] is the
-// order without shuffle. A [Ratio] divides numbered rows by weight.
+// order without shuffle. A [Ratio] divides numbered rows by weight, a [Mixture] puts plans together.
 //
 // The package imports nothing of ours, reads no clock and no file, starts no goroutine and
 // allocates nothing per row. A plan keeps O(shards), a lane O(its units); there is no table of rows
@@ -40,7 +40,7 @@
 //	"order"   epoch, line lane                          the order of a lane's spans
 //	"rows"    epoch, group, row                         the row order of the span that begins at row number row - lo of the unit
 //	"tick"    epoch, line lane, tick                    from which span each row of a tick comes
-//	"mix"     level                                     the phases of a level's lanes, see Shares
+//	"mix"     total                                     the step of a deal, see Deals
 //	"part"    row                                       which rows of a run are of which part; the caller's seed
 //	"pack"    epoch, group, row                         the order in which a rule makes samples of the unit that begins at row
 //	"source"  source                                    the seed of a source of a mixture: its first next
@@ -136,52 +136,76 @@
 //
 // A [Ratio] has integer weights w_d >= 0 with the sum T = 2^20: of each weight's exact share of T
 // the floor, at least 1 unless the weight is 0. What is left goes to the largest remainders, equal
-// ones in order; what is too much comes off the largest weight, one by one. Level j has the j-th
-// largest weight above 0, equal ones in order: w_j. r_0 = T, r_(j+1) = r_j - w_j.
+// ones in order; what is too much comes off the largest weight, one by one. It divides the rows of a
+// manifest among parts. Level j has the j-th largest weight above 0, equal ones in order: w_j.
+// r_0 = T, r_(j+1) = r_j - w_j. These are the nested floors of Grain's mix.
 //
-//	f_j(slot)  floor(r_j * perm_j(slot) / L), perm_j = perm(L) of "mix"; 0 where there is one lane
-//	K_0 = n, K_(j+1) = floor((K_j * (r_j - w_j) + f_j) / r_j), products in 128 bits
-//	C_j(n)     K_j - K_(j+1): so many of the first n samples of the lane are of level j
+//	K_0 = n, K_(j+1) = floor(K_j * (r_j - w_j) / r_j), products in 128 bits
+//	C_j(n)     K_j - K_(j+1): so many of the first n rows are of level j
 //
-// Sample n is of the level with C_j(n+1) > C_j(n). T samples in a row are divided exactly. These
-// are the nested floors of Grain's mix; phases and lanes are ours.
+// # Deals
+//
+// A deal divides the numbers 0, 1, 2, .. among sources with integer weights w_d >= 0 and the sum T.
+// Number x is at the place x*g mod T, and source d has the places from w_0 + .. + w_(d-1) up to that
+// plus w_d. g is prime to T, so T numbers in a row reach each place once: any T of them, wherever they
+// begin, have exactly w_d of source d. How many of the numbers i, i+L, .., i+(n-1)L are of a source is
+// a difference of two sums of floor((a*m + b) / T) over m < n, found as a greatest common divisor is.
+//
+//	g    of 64 candidates below(T) of "mix", each raised by 1 mod T until it is prime to T, the first with the least largest quotient: the
+//	     largest term of the continued fractions of (g*s mod T) / T, over the divisors s of L
+//
+// Such a step spreads short runs, and those of one lane or rank, almost as evenly as whole ones.
 //
 // # Mixtures
 //
-// "mix/2" is the order of sources with weights. Each source d has a plan under the tail "carry",
-// with the seed of "source"; all plans have one L. The mixture has samples x = 0, 1, .. without
-// end. Position p of epoch e is x = e*N + p, where N is a number that the caller chooses. The tail
-// says which positions the steps take, and moves no sample.
+// "mix/3" is the order of sources with weights. Each source d has a plan under the tail "carry",
+// with the seed of "source" and N_d samples; all plans have one L. The mixture has samples x = 0,
+// 1, .. without end. Position p of epoch e is x = e*N + p. The tail says which positions the steps
+// take, and moves no sample.
 //
-//	lane    the lane at slot i has the samples x with x mod L = i; its n-th is x = n*L + i
-//	shares  weights w from sample P on, P = 0 first: the lane's rows of samples from P on, counted
-//	        from the first of them, are divided by the ratio of w at slot i, until the next P
-//	sample  the a-th of source d in the lane, a counted over all P, has q = a*L + i. It is of the
-//	        plan's epoch q / N_d, called a pass, and N_d is its samples. Its row of that epoch's
-//	        lane at slot i is a less the number of q' in [0, pass * N_d) with q' mod L = i
-//	epoch   stop "first": N = min floor(N_d*T / w_d), "all": max ceil(N_d*T / w_d), over the
-//	        sources with a weight
+//	shares  weights w from sample P on, P = 0 first: the samples from P on, counted from the first of
+//	        them, are dealt, until the next P. The deal has the integer weights of the ratio of w, but
+//	        the first one the counts of an epoch where there are any: T is N then
+//	pass    the k-th sample of source d, k counted over all P, is of its pass k / N_d, an epoch of its
+//	        plan
+//	lane    the lane at slot i has the samples x with x mod L = i; its n-th is x = n*L + i. Of a pass
+//	        over a source it has as many rows as it has samples of this pass. So the line of the pass
+//	        is cut into runs of these lengths in place of equal ones, and all else is as in an epoch
+//	        of the plan. Of a pass that never ends, the rows that never come are divided as the
+//	        first positions of an epoch are
+//	set     weights that are set at sample P were not known before. A pass that has begun was cut
+//	        for other weights, and what is left of it is cut again: the line of its spans, each without
+//	        the rows that have left, those that are of one span by their order, into runs of the
+//	        lengths that the lanes need from P on. A span counts with all of its rows in cum, n and
+//	        the fill. It emits those that are left, and its C(j, k) is of their number. "order" and
+//	        "tick" have one more id, which counts the times that the pass was cut again
+//	counts  of an epoch, M_d with the sum N. repeat and choose: what they say. stop "first": d' has the
+//	        least N_d / w_d, and M_d = max(1, round(N_d' * w_d / w_d')), halves up; "all": d' has the
+//	        greatest. epoch size N: N * w_d / sum(w), where all are whole, else none. In exact
+//	        fractions
 //	buffer  of x bytes source d gets R_d = x*w_d / sum(w_e*b_e) samples, b_e the mean bytes of a
 //	        sample of e, at least 1, and w the largest share that each ever has. It is N_d at
 //	        most, and what is left goes round again among the others. L is the largest that the
 //	        rule chooses for any source
 //
+// So after any number of samples, of all ranks together, each source has given whole passes and the
+// first rows of one. If ranks are to read parts of a source of their own, in steps of equal parts, what
+// they read of a pass depends on the weights to its end: for this weights that are set cut it again.
+//
 // Under batching "per_source" each step of G samples is of one source. Sources have lanes of their
 // own, L_d, and N is a multiple of G.
 //
 //	shares  step k = 0, 1, .. without end has the samples [k*G, (k+1)*G) of the mixture. Steps
-//	        are divided by the ratio of w as a single lane is; weights from sample P on are those
-//	        from step ceil(P / G) on
+//	        are dealt with L = 1; weights from sample P on are those from step ceil(P / G) on
 //	sample  the s-th step of source d has its q in [s*G, (s+1)*G): q is of the epoch q / N_d of
 //	        d's plan, and of its lane at slot q mod L_d. Ranks and workers divide these G as they
 //	        do a step of d's plan from position s*G on
-//	epoch   what "stratified" has, rounded up to a multiple of G; so the tail changes nothing
+//	counts  repeat, choose and an epoch size are rounded up to whole steps. stop "first" ends with
+//	        the first step by which a source has given N_d samples, "all" with that by which each has;
+//	        these have no counts, since a pass need not be of whole steps
 //
-// Weights in tokens become weights of samples by w_d*N_d / T_d, exactly, before the ratio is taken.
-// T_d are the tokens in the N_d samples of an epoch of d.
-//
-// So each row of a source comes once in a pass, steps are divided as those of a plan, and a resume
-// finds the place of each source by arithmetic.
+// Weights in tokens become weights of samples by w_d*N_d / T_d, exactly, before all else. T_d are the
+// tokens in the N_d samples of an epoch of d.
 //
 // # Steps, ranks and workers
 //
@@ -222,7 +246,7 @@
 // only where they are said to, and others are refused:
 //
 //	v             1
-//	plan          "lane-tick/2", "sequential/1" when shuffle is false, or "mix/2" of several sources
+//	plan          "lane-tick/2", "sequential/1" when shuffle is false, or "mix/3" of several sources
 //	shuffle       true or false
 //	seed          0 to 2^64-1
 //	epoch         from 0
@@ -239,7 +263,8 @@
 //	lanes         L; not under "per_source"
 //	tail          as in params
 //	weights_in    "tokens", where weights are in these
-//	weights       [[P, [w_0, w_1, ..]], ..], as they were given
+//	weights       [[P, [w_0, w_1, ..]], ..], as they were given; [P, [..], true] where they were set at P
+//	counts        M_d, where epochs have them
 //	sources       for each name, rows (N_d), manifest, units, rule with a rule, tokens (T_d) with
 //	              weights in tokens, params without tail, and without lanes but under "per_source"
 //

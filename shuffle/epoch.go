@@ -8,6 +8,11 @@ type Epoch struct {
 	offset int64 // o: 0, or (epoch * N) mod L under Carry, so that lanes run on over epochs
 	shards []uint32
 	cuts   []cut // line lane l is the units from cuts[l] to cuts[l+1]
+
+	// Of a pass of a mixture.
+	rows  []int64  // of the lanes, by slot; nil: each has those of its positions
+	lines [][]span // of what is left of a pass, in place of cuts: the spans of each line lane
+	rests uint64   // how often what is left was divided again
 }
 
 // cut is a place on the line of shuffled shards.
@@ -19,14 +24,28 @@ type cut struct {
 
 // Epoch number e, from 0.
 func (p *Plan) Epoch(e uint64) *Epoch {
-	ep := &Epoch{plan: p, number: e, shards: p.sticky}
-	if p.params.Assign == PerEpoch {
-		ep.shards = p.shuffledShards(e)
-	}
+	ep := p.newEpoch(e)
 	if lanes := uint64(p.params.Lanes); p.params.Tail == Carry {
 		ep.offset = int64((e % lanes) * (uint64(p.sizes.rows) % lanes) % lanes)
 	}
 	ep.cutLine()
+	return ep
+}
+
+// epochOf is an epoch whose lanes have so many rows, by slot.
+func (p *Plan) epochOf(e uint64, rows []int64) *Epoch {
+	ep := p.newEpoch(e)
+	ep.rows = rows
+	ep.cutLine()
+	return ep
+}
+
+// newEpoch has no lanes yet.
+func (p *Plan) newEpoch(e uint64) *Epoch {
+	ep := &Epoch{plan: p, number: e, shards: p.sticky}
+	if p.params.Assign == PerEpoch {
+		ep.shards = p.shuffledShards(e)
+	}
 	return ep
 }
 
@@ -40,7 +59,12 @@ func (e *Epoch) Offset() int64 { return e.offset }
 func (e *Epoch) Slot(p int64) int { return int((e.offset + p) % int64(e.plan.params.Lanes)) }
 
 // LaneRows is the number of rows of the lane at a slot.
-func (e *Epoch) LaneRows(slot int) int64 { return e.RowsBefore(e.plan.sizes.rows, slot) }
+func (e *Epoch) LaneRows(slot int) int64 {
+	if e.rows != nil {
+		return e.rows[slot]
+	}
+	return e.RowsBefore(e.plan.sizes.rows, slot)
+}
 
 // RowsBefore is the number of rows that the lane at a slot has emitted before position p: the lane
 // row at which it goes on.

@@ -28,3 +28,18 @@ func gcd(a, b int64) int64 {
 	}
 	return a
 }
+
+// capped is at most the largest int64.
+func capped(n uint64) uint64 { return min(n, 1<<63-1) }
+
+// mulAddDiv is floor((a*b + c) / d) for d > 0, capped at 2^63-1.
+func mulAddDiv(a, b, c, d uint64) uint64 {
+	hi, lo := bits.Mul64(a, b)
+	lo, carry := bits.Add64(lo, c, 0)
+	hi += carry
+	if hi >= d {
+		return 1<<63 - 1
+	}
+	q, _ := bits.Div64(hi, lo, d)
+	return capped(q)
+}

@@ -45,7 +45,7 @@ func (it *Iter) SeekRow(row int64) {
 		done, it.next = l.alive(it.tick - 1)
 	}
 	for j := done; j < it.next; j++ {
-		if c := l.Emitted(j, it.tick-1); c < int64(l.spans[j].rows) {
+		if c := l.Emitted(j, it.tick-1); c < int64(l.spans[j].last) {
 			it.active = append(it.active, uint32(j))
 			it.out = append(it.out, uint32(c))
 		}
@@ -82,7 +82,7 @@ func (it *Iter) arrive(t *Tick) {
 	for it.next < len(it.lane.spans) && int64(it.lane.tau[it.next]) == it.tick {
 		t.Load = append(t.Load, uint32(it.next))
 		it.active = append(it.active, uint32(it.next))
-		it.out = append(it.out, 0)
+		it.out = append(it.out, it.lane.spans[it.next].first)
 		it.next++
 	}
 }
@@ -106,7 +106,11 @@ func (it *Iter) emit(t *Tick) {
 			t.Picks = append(t.Picks, Pick{Span: uint32(i)}) // among the active ones
 		}
 	}
-	r := newRNG(domTick, l.epoch.plan.seed, l.epoch.number, uint64(l.line), uint64(it.tick))
+	e := l.epoch
+	r := newRNG(domTick, e.plan.seed, e.number, uint64(l.line), uint64(it.tick))
+	if e.rests > 0 {
+		r = newRNG(domTick, e.plan.seed, e.number, uint64(l.line), uint64(it.tick), e.rests)
+	}
 	shuffle(&r, t.Picks)
 	for k := range t.Picks {
 		i := t.Picks[k].Span
@@ -119,7 +123,7 @@ func (it *Iter) emit(t *Tick) {
 func (it *Iter) leave(t *Tick) {
 	kept := 0
 	for i, j := range it.active {
-		if it.out[i] == it.lane.spans[j].rows {
+		if it.out[i] == it.lane.spans[j].last {
 			t.Finished = append(t.Finished, j)
 			continue
 		}

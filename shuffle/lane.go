@@ -34,6 +34,10 @@ type span struct {
 	unit uint32
 	lo   uint32 // number of its first row among the unit's
 	rows uint32
+
+	// The lane emits the span's rows [first, last) in their order; it is all of them but in what is
+	// left of a pass over a source of a mixture.
+	first, last uint32
 }
 
 // Lane at a slot. The work is proportional to its spans.
@@ -47,6 +51,9 @@ func (e *Epoch) Lane(slot int) *Lane {
 // lineSpans lists the lane's spans in the order of the line.
 func (l *Lane) lineSpans() []span {
 	e, p := l.epoch, l.epoch.plan
+	if e.lines != nil {
+		return e.lines[l.line]
+	}
 	from, to := e.cuts[l.line], e.cuts[l.line+1]
 	var out []span
 	for s := from.shard; s <= to.shard && s < len(e.shards); s++ {
@@ -69,7 +76,7 @@ func (l *Lane) lineSpans() []span {
 				hi = to.row
 			}
 			if lo < hi { // a lane without samples may lie inside a unit, and a unit may have none
-				out = append(out, span{unit: uint32(u), lo: uint32(lo), rows: uint32(hi - lo)})
+				out = append(out, span{unit: uint32(u), lo: uint32(lo), rows: uint32(hi - lo), last: uint32(hi - lo)})
 			}
 		}
 	}
@@ -81,6 +88,9 @@ func (l *Lane) lineSpans() []span {
 func orderSpans(spans []span, l *Lane) []span {
 	p := l.epoch.plan
 	r := newRNG(domOrder, p.seed, l.epoch.number, uint64(l.line))
+	if n := l.epoch.rests; n > 0 {
+		r = newRNG(domOrder, p.seed, l.epoch.number, uint64(l.line), n)
+	}
 	keys := make([]uint64, len(spans))
 	if p.params.Spread == 0 {
 		for i := range keys {
@@ -94,7 +104,8 @@ func orderSpans(spans []span, l *Lane) []span {
 	}
 	order := permIdentity(len(spans))
 	slices.SortFunc(order, func(a, b uint32) int {
-		return cmp.Or(cmp.Compare(keys[a], keys[b]), cmp.Compare(spans[a].unit, spans[b].unit), cmp.Compare(spans[a].lo, spans[b].lo))
+		return cmp.Or(cmp.Compare(keys[a], keys[b]), cmp.Compare(spans[a].unit, spans[b].unit), cmp.Compare(spans[a].lo, spans[b].lo),
+			cmp.Compare(spans[a].first, spans[b].first))
 	})
 	out := make([]span, len(spans))
 	for i, o := range order {
@@ -131,12 +142,18 @@ func (l *Lane) shardPlaces(r *rng, spans []span) map[int32]uint64 {
 	return place
 }
 
-// schedule gives each span its tick and life.
+// schedule gives each span its tick and life. Spans of which rows have left before count with all of
+// their rows, since they take the memory of these.
 func (l *Lane) schedule() {
 	p := l.epoch.plan
 	l.cum = make([]int64, len(l.spans)+1)
+	held := l.cum // rows of the spans before, with those that have left
+	if l.epoch.lines != nil {
+		held = make([]int64, len(l.spans)+1)
+	}
 	for j, s := range l.spans {
-		l.cum[j+1] = l.cum[j] + int64(s.rows)
+		l.cum[j+1] = l.cum[j] + int64(s.last-s.first)
+		held[j+1] = held[j] + int64(s.rows)
 	}
 	if len(l.spans) == 0 {
 		return
@@ -145,23 +162,23 @@ func (l *Lane) schedule() {
 	l.life = []uint32{uint32(p.params.Life)}
 	if p.params.Start == Filled {
 		steady = p.params.Steady()
-		fill = l.fillSpans()
-		l.life = l.fillLives(fill, steady)
+		fill = l.fillSpans(held)
+		l.life = l.fillLives(held[:fill+1], steady)
 	}
 	phase := mulDiv(p.sizes.laneMean(p.params.Lanes), int64(l.line), int64(p.params.Lanes))
 	l.tau = make([]uint32, len(l.spans))
 	for j := fill; j < len(l.spans); j++ {
-		l.tau[j] = uint32((max(0, l.cum[j]-steady) + phase) / p.params.Quantum)
+		l.tau[j] = uint32((max(0, held[j]-steady) + phase) / p.params.Quantum)
 	}
 	l.last = int64(l.tau[len(l.tau)-1])
 	l.ticks = l.last + 1 + ceilDiv(p.params.Life, 3)
 }
 
 // fillSpans is m: as many of the first spans as fit the lane's share of the buffer, at least one.
-func (l *Lane) fillSpans() int {
+func (l *Lane) fillSpans(held []int64) int {
 	share := l.epoch.plan.params.Buffer / int64(l.epoch.plan.params.Lanes)
 	m := 1
-	for m < len(l.spans) && l.cum[m+1] <= share {
+	for m < len(l.spans) && held[m+1] <= share {
 		m++
 	}
 	return m
@@ -169,12 +186,12 @@ func (l *Lane) fillSpans() int {
 
 // fillLives lets the lives of the fill grow as the cube root of the rows before them, so that it
 // drains as a steady buffer does: the least d with d^3 * 2S >= D^3 * min(2*cum + n, 2S).
-func (l *Lane) fillLives(m int, steady int64) []uint32 {
+func (l *Lane) fillLives(held []int64, steady int64) []uint32 {
 	full := uint64(l.epoch.plan.params.Life)
-	lives := make([]uint32, m)
+	lives := make([]uint32, len(held)-1)
 	d := uint64(1)
 	for j := range lives {
-		middle := uint64(min(2*l.cum[j]+int64(l.spans[j].rows), 2*steady))
+		middle := uint64(min(held[j]+held[j+1], 2*steady))
 		wantHi, wantLo := bits.Mul64(full*full*full, middle)
 		for {
 			hi, lo := bits.Mul64(d*d*d, 2*uint64(steady))

@@ -2,8 +2,8 @@ package shuffle
 
 import (
 	"errors"
-	"math"
 	"slices"
+	"sync"
 )
 
 const (
@@ -14,9 +14,6 @@ const (
 	// computed of them stay in 64 bits.
 	maxMixed = 1 << 62
 )
-
-// Never is the lane row of a sample that never comes, because its source has no weight any more.
-const Never = math.MaxInt64
 
 // Stop is how long an epoch of a mixture is.
 type Stop string
@@ -35,10 +32,14 @@ const (
 )
 
 // Weights are the weights of a mixture's sources from one of its samples on. In JSON they are
-// [from, [weight, ..]].
+// [from, [weight, ..]], and [from, [weight, ..], true] where they are set.
 type Weights struct {
 	From    int64 // sample of the mixture, counted over all its epochs
 	Weights []float64
+
+	// Set marks weights that were not known before sample From: what the passes over sources have
+	// left there is divided among the lanes again.
+	Set bool
 }
 
 // A Source is a plan by name. Its parameters have the tail Carry, and its seed is that of
@@ -64,6 +65,11 @@ type Mixture struct {
 	options MixtureOptions
 	lanes   int // 0 under PerSource: each source has its own
 	parts   []mixPart
+	all     *MixLane          // all samples, or all steps
+	each    func() []*MixLane // by slot
+
+	unset *Mixture // the same without the last weights that were set; nil: none were
+	setAt int64    // their first sample
 }
 
 // MixtureOptions are what a mixture has besides sources and weights.
@@ -74,6 +80,10 @@ type MixtureOptions struct {
 	Batching    Batching // "" is Stratified
 	GlobalBatch int64    // G under PerSource: the samples of each step
 
+	// Counts are the samples of each source in an epoch, N together, while the first weights hold.
+	// nil: those follow from the weights.
+	Counts []int64
+
 	// Tokens has how many tokens the samples of each source have in an epoch of it, where weights
 	// are of tokens. nil: weights are of samples.
 	Tokens []int64
@@ -82,7 +92,8 @@ type MixtureOptions struct {
 // A mixPart is the shares from a sample on.
 type mixPart struct {
 	from int64
-	*mix
+	set  bool
+	*deal
 }
 
 // NewMixture of sources. Their plans have the same number of lanes, but under PerSource. weights
@@ -105,14 +116,41 @@ func NewMixture(sources []Source, weights []Weights, o MixtureOptions) (*Mixture
 	if o.Batching == PerSource {
 		m.lanes, over = 0, 1
 	}
-	for _, w := range weights {
-		r, err := o.ratio(sources, w.Weights)
+	for i, w := range weights {
+		shares, err := o.shares(sources, w.Weights)
 		if err != nil {
 			return nil, err
 		}
-		m.parts = append(m.parts, mixPart{from: w.From, mix: r.over(over, o.Seed)})
+		if i == 0 && o.Counts != nil {
+			shares = o.steps()
+		}
+		m.parts = append(m.parts, mixPart{from: w.From, set: w.Set, deal: newDeal(shares, over, o.Seed)})
 	}
-	return m, nil
+	return m.of(m.parts), nil
+}
+
+// of is the mixture with these parts.
+func (m *Mixture) of(parts []mixPart) *Mixture {
+	out := *m
+	out.parts = make([]mixPart, 0, len(parts))
+	for i, p := range parts {
+		if i+1 == len(parts) || parts[i+1].from > p.from { // set weights replace others at the same sample
+			out.parts = append(out.parts, p)
+		}
+	}
+	first := func(x int64) int64 { return x }
+	if m.options.Batching == PerSource {
+		first = out.Step
+	}
+	out.all = out.lane(0, 1, first)
+	out.each = sync.OnceValue(out.makeLanes)
+	for i := len(parts) - 1; i > 0; i-- {
+		if parts[i].set {
+			out.unset, out.setAt = m.of(slices.Delete(slices.Clone(parts), i, i+1)), parts[i].from
+			break
+		}
+	}
+	return &out
 }
 
 func (o MixtureOptions) check(sources int) error {
@@ -126,11 +164,42 @@ func (o MixtureOptions) check(sources int) error {
 	case o.Tokens != nil && len(o.Tokens) != sources:
 		return refuse("tokens", "must be those of each of %d sources, got %d", sources, len(o.Tokens))
 	}
+	return o.checkCounts(sources)
+}
+
+// checkCounts reports counts that are not those of an epoch.
+func (o MixtureOptions) checkCounts(sources int) error {
+	if o.Counts == nil {
+		return nil
+	}
+	left := o.Rows
+	for _, n := range o.Counts {
+		if n < 0 || n > left || o.Batching == PerSource && n%max(1, o.GlobalBatch) != 0 {
+			left = -1
+			break
+		}
+		left -= n
+	}
+	if len(o.Counts) != sources || left != 0 {
+		return refuse("counts", "must be of each of %d sources, whole steps under batching %q, and %d together, got %v", sources, PerSource, o.Rows, o.Counts)
+	}
 	return nil
 }
 
-// ratio is the shares of samples that weights make.
-func (o MixtureOptions) ratio(sources []Source, weights []float64) (*Ratio, error) {
+// steps are the counts, under PerSource in steps.
+func (o MixtureOptions) steps() []int64 {
+	if o.Batching != PerSource {
+		return o.Counts
+	}
+	steps := make([]int64, len(o.Counts))
+	for d, n := range o.Counts {
+		steps[d] = n / o.GlobalBatch
+	}
+	return steps
+}
+
+// shares of 2^20 samples that weights make.
+func (o MixtureOptions) shares(sources []Source, weights []float64) ([]int64, error) {
 	rows := make([]int64, len(sources))
 	for d, s := range sources {
 		if rows[d] = s.Plan.Rows(); weights[d] > 0 && rows[d] == 0 {
@@ -140,10 +209,14 @@ func (o MixtureOptions) ratio(sources []Source, weights []float64) (*Ratio, erro
 			return nil, refuse("tokens", "%q has none, so no share of tokens can be of it; leave it out", s.Name)
 		}
 	}
-	if o.Tokens == nil {
-		return NewRatio(weights)
+	r, err := NewRatio(weights)
+	if o.Tokens != nil {
+		r, err = NewTokenRatio(weights, rows, o.Tokens)
 	}
-	return NewTokenRatio(weights, rows, o.Tokens)
+	if err != nil {
+		return nil, err
+	}
+	return r.weights, nil
 }
 
 func checkSources(sources []Source, o MixtureOptions) error {
@@ -176,7 +249,9 @@ func checkChanges(weights []Weights, sources int) error {
 		switch {
 		case i == 0 && w.From != 0:
 			errs = append(errs, refuse("weights", "must begin at sample 0, got %d", w.From))
-		case i > 0 && w.From <= weights[i-1].From || w.From > maxMixed:
+		case i == 0 && w.Set:
+			errs = append(errs, refuse("weights", "must not be set at sample 0: they begin there"))
+		case i > 0 && (w.From < weights[i-1].From || w.From == weights[i-1].From && !w.Set) || w.From > maxMixed:
 			errs = append(errs, refuse("weights", "must be from ascending samples on, got %d after %d", w.From, weights[i-1].From))
 		}
 		if len(w.Weights) != sources {
@@ -207,76 +282,30 @@ func (m *Mixture) At(epoch uint64, pos int64) int64 {
 	return int64(min(n, maxMixed)) + pos
 }
 
-// Ratio is the shares from a sample on.
-func (m *Mixture) Ratio(x int64) *Ratio {
+// Share of a source at a sample: weight of all.
+func (m *Mixture) Share(source int, x int64) (weight, all int64) {
 	at := 0
 	for at+1 < len(m.parts) && m.parts[at+1].from <= x {
 		at++
 	}
-	return m.parts[at].Ratio
+	return int64(m.parts[at].weight(source)), int64(m.parts[at].total)
 }
 
 // View of a worker on the mixture; under PerSource there is one for each source's plan.
 func (m *Mixture) View(w Worker) (*View, error) { return m.sources[0].Plan.View(w) }
 
-// Pass is where a sample of a source in the lane at a slot lies, its number counted over all passes
-// over the source: the pass, which is an epoch of the source's plan, and the row of that epoch's
-// lane at the slot.
-func (m *Mixture) Pass(source, slot int, sample int64) (epoch uint64, row int64) {
-	p := m.sources[source].Plan
-	e := (sample*int64(p.params.Lanes) + int64(slot)) / p.Rows()
-	return uint64(e), sample - m.PassFirst(source, slot, uint64(e))
-}
-
-// PassFirst is how many samples of a source the lane at a slot has before an epoch of its plan.
-func (m *Mixture) PassFirst(source, slot int, epoch uint64) int64 {
-	p := m.sources[source].Plan
-	return rowsBefore(int64(epoch)*p.Rows(), slot, p.params.Lanes)
-}
-
 // Counts fills dst, grown as needed, with how many of the mixture's first x samples each source
 // has; under PerSource x is that of a whole step.
 func (m *Mixture) Counts(x int64, dst []int64) []int64 {
-	if m.options.Batching == PerSource {
-		dst = m.Steps().Counts(m.Step(x), dst)
-		for d := range dst {
-			dst[d] *= m.options.GlobalBatch
-		}
-		return dst
+	if m.options.Batching != PerSource {
+		return m.all.Counts(x, dst)
 	}
-	var lane []int64
-	dst = append(dst[:0], make([]int64, len(m.sources))...)
-	for slot := range m.lanes {
-		lane = m.Lane(slot).Counts(rowsBefore(x, slot, m.lanes), lane)
-		for d, n := range lane {
-			dst[d] += n
-		}
+	dst = m.all.Counts(m.Step(x), dst)
+	for d := range dst {
+		dst[d] *= m.options.GlobalBatch
 	}
 	return dst
 }
-
-// A MixLane says of which source each sample of a lane of a mixture is. The lane at slot i has the
-// samples x of the mixture with x mod L = i; its n-th is x = n*L + i. Under PerSource there is one,
-// and it says of which source each step is: what is said of samples here then holds of steps. It is
-// immutable and safe for concurrent use.
-type MixLane struct {
-	parts   []lanePart
-	sources int
-}
-
-// A lanePart is the shares from a row of the lane on.
-type lanePart struct {
-	from, end int64
-	laneMix
-}
-
-// Lane at a slot.
-func (m *Mixture) Lane(slot int) *MixLane {
-	return m.lane(slot, func(x int64) int64 { return rowsBefore(x, slot, m.lanes) })
-}
-
-// Steps says of which source each step is, under PerSource.
-func (m *Mixture) Steps() *MixLane { return m.lane(0, m.Step) }
 
 // Step is the number of the first step that begins at sample x or later, under PerSource.
 func (m *Mixture) Step(x int64) int64 {
@@ -285,106 +314,4 @@ func (m *Mixture) Step(x int64) int64 {
 		n++
 	}
 	return n
-}
-
-// lane that has so many rows before a sample of the mixture.
-func (m *Mixture) lane(slot int, before func(x int64) int64) *MixLane {
-	l := &MixLane{sources: len(m.sources)}
-	for i, p := range m.parts {
-		end := int64(Never)
-		if i+1 < len(m.parts) {
-			end = before(m.parts[i+1].from)
-		}
-		l.parts = append(l.parts, lanePart{from: before(p.from), end: end, laneMix: p.lane(slot)})
-	}
-	return l
-}
-
-// Counts fills dst, grown as needed, with how many of the lane's first n samples each source has.
-func (l *MixLane) Counts(n int64, dst []int64) []int64 {
-	dst = l.parts[0].counts(min(n, l.parts[0].end), dst, l.sources)
-	var more []int64
-	for _, p := range l.parts[1:] {
-		if n <= p.from {
-			break
-		}
-		more = p.counts(min(n, p.end)-p.from, more, l.sources)
-		for d, c := range more {
-			dst[d] += c
-		}
-	}
-	return dst
-}
-
-// Row is the lane row at which a sample of a source comes, its number counted over all passes, or
-// [Never].
-func (l *MixLane) Row(source int, sample int64) int64 {
-	for _, p := range l.parts {
-		if !p.has(source) {
-			continue
-		}
-		if p.end == Never {
-			return int64(min(uint64(p.from)+uint64(p.least(source, sample)-1), Never))
-		}
-		if n := p.of(source, p.end-p.from); sample >= n {
-			sample -= n
-			continue
-		}
-		return p.from + p.least(source, sample) - 1
-	}
-	return Never
-}
-
-// has says that an item has a weight above 0.
-func (l laneMix) has(item int) bool {
-	return slices.ContainsFunc(l.levels, func(v level) bool { return v.item == item })
-}
-
-// of is how many of the lane's first n samples an item has.
-func (l laneMix) of(item int, n int64) int64 {
-	k := uint64(n)
-	for j, v := range l.levels {
-		next := mulAddDiv(k, v.rest-v.weight, l.phase(j), v.rest)
-		if v.item == item {
-			return int64(k - next)
-		}
-		k = next
-	}
-	return 0
-}
-
-// A MixWalk tells the sources of a lane's samples one after the other.
-type MixWalk struct {
-	lane *MixLane
-	walk mixWalk
-	part int
-	row  int64
-}
-
-// Walk from a row of the lane on.
-func (l *MixLane) Walk(row int64) *MixWalk {
-	w := &MixWalk{lane: l, row: row}
-	w.enter()
-	return w
-}
-
-// enter finds the part that the next row is of.
-func (w *MixWalk) enter() {
-	for w.lane.parts[w.part].end <= w.row {
-		w.part++
-	}
-	p := w.lane.parts[w.part]
-	w.walk = p.walk(w.row - p.from)
-}
-
-// Row is that of the next sample.
-func (w *MixWalk) Row() int64 { return w.row }
-
-// Next is the source of the next sample.
-func (w *MixWalk) Next() int {
-	if w.row == w.lane.parts[w.part].end {
-		w.enter()
-	}
-	w.row++
-	return w.walk.next()
 }

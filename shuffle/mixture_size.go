@@ -1,32 +1,130 @@
 package shuffle
 
-import "math"
+import (
+	"cmp"
+	"math/big"
+	"slices"
+)
 
-// EpochRows is the samples of an epoch of a mixture of sources that have so many each: until the
-// first, or each, of those with a weight has given all of them, within a sample of each lane.
-func (r *Ratio) EpochRows(stop Stop, rows []int64) (int64, error) {
-	n := int64(math.MaxInt64)
-	if stop == StopAll {
-		n = 0
-	}
-	for d, w := range r.weights {
-		switch {
-		case w == 0:
-		case stop == StopAll:
-			n = max(n, int64(mulAddDiv(uint64(rows[d]), wholeWeight, uint64(w)-1, uint64(w))))
-		default:
-			n = min(n, mulDiv(rows[d], wholeWeight, w))
-		}
-	}
-	if n < 1 || n > maxMixed {
-		return 0, refuse("stop", "%q makes epochs of %d samples, it must be 1 to %d: give epoch_size", stop, n, int64(maxMixed))
-	}
-	return n, nil
+// EpochOptions say how long an epoch of a mixture is: one of Stop, Size and Counts does.
+type EpochOptions struct {
+	Stop   Stop    // "" is StopFirst
+	Size   int64   // samples of an epoch
+	Counts []int64 // of each source
+
+	Weights []float64
+	Rows    []int64 // samples of each source
+	Tokens  []int64 // of these, where weights are of tokens; else nil
+	Step    int64   // samples of a step of one source; 0 and 1 where steps are of all sources
+	Seed    uint64  // of the mixture
 }
 
-// WholeSteps is the samples of an epoch under PerSource, which is of whole steps: rows, rounded up.
-func WholeSteps(rows, globalBatch int64) int64 {
-	return (rows + globalBatch - 1) / globalBatch * globalBatch
+// EpochCounts returns the samples of an epoch of a mixture, and those of each source among them: nil
+// where they may differ from epoch to epoch, because the weights do not divide a size, or a pass is
+// not of whole steps.
+func EpochCounts(o EpochOptions) (rows int64, counts []int64, err error) {
+	o.Step = max(1, o.Step)
+	if len(o.Counts) > 0 {
+		return o.whole(slices.Clone(o.Counts))
+	}
+	if err := checkWeights(o.Weights); err != nil {
+		return 0, nil, err
+	}
+	exact := exactShares(o.Weights, o.Rows, o.Tokens)
+	if o.Size > 0 {
+		rows = ceilDiv(o.Size, o.Step) * o.Step
+		return rows, o.divided(rows, exact), nil
+	}
+	if o.Step > 1 {
+		rows, err = o.steps(newRatio(exact))
+		return rows, nil, err
+	}
+	ends := o.lastOf(exact)
+	each := new(big.Rat).Quo(big.NewRat(o.Rows[ends], 1), exact[ends]) // samples by weight
+	counts = make([]int64, len(exact))
+	for d, w := range exact {
+		if w.Sign() == 0 {
+			continue
+		}
+		n := rounded(new(big.Rat).Mul(each, w))
+		if !n.IsInt64() || n.Int64() > maxMixed {
+			return 0, nil, o.tooLong()
+		}
+		counts[d] = max(1, n.Int64())
+	}
+	return o.whole(counts)
+}
+
+// steps is the samples of an epoch of steps of one source each: until the first, or each, source has
+// given all of its samples.
+func (o EpochOptions) steps(r *Ratio) (rows int64, err error) {
+	steps := newDeal(r.weights, 1, o.Seed).row(0, 1)
+	for d, w := range r.weights {
+		if w == 0 {
+			continue
+		}
+		last := steps.place(d, ceilDiv(o.Rows[d], o.Step)-1)
+		if last >= maxMixed/o.Step {
+			return 0, o.tooLong()
+		}
+		if n := (last + 1) * o.Step; rows == 0 || n < rows == (o.Stop != StopAll) {
+			rows = n
+		}
+	}
+	return rows, nil
+}
+
+func (o EpochOptions) tooLong() error {
+	return refuse("stop", "%q makes epochs of more than %d samples: give epoch_size", cmp.Or(o.Stop, StopFirst), int64(maxMixed))
+}
+
+// lastOf is the source whose last sample ends the epoch.
+func (o EpochOptions) lastOf(exact []*big.Rat) int {
+	best, least := -1, new(big.Rat)
+	for d, w := range exact {
+		if w.Sign() == 0 {
+			continue
+		}
+		n := new(big.Rat).Quo(new(big.Rat).SetInt64(o.Rows[d]), w)
+		if c := n.Cmp(least); best < 0 || c < 0 && o.Stop != StopAll || c > 0 && o.Stop == StopAll {
+			best, least = d, n
+		}
+	}
+	return best
+}
+
+// divided are the samples of each source in rows, nil unless all are whole steps.
+func (o EpochOptions) divided(rows int64, exact []*big.Rat) (counts []int64) {
+	all := new(big.Rat)
+	for _, w := range exact {
+		all.Add(all, w)
+	}
+	for _, w := range exact {
+		n := new(big.Rat).Mul(w, big.NewRat(rows/o.Step, 1))
+		if n.Quo(n, all); !n.IsInt() {
+			return nil
+		}
+		counts = append(counts, n.Num().Int64()*o.Step)
+	}
+	return counts
+}
+
+// whole are counts of whole steps, and their sum.
+func (o EpochOptions) whole(counts []int64) (rows int64, _ []int64, err error) {
+	for d, n := range counts {
+		if counts[d] = ceilDiv(n, o.Step) * o.Step; n > maxMixed-o.Step-rows {
+			return 0, nil, refuse("epoch_size", "must be at most %d samples, got more", int64(maxMixed))
+		}
+		rows += counts[d]
+	}
+	return rows, counts, nil
+}
+
+// rounded to the nearest whole number, halves up.
+func rounded(x *big.Rat) *big.Int {
+	twice := new(big.Int).Lsh(x.Num(), 1)
+	twice.Add(twice, x.Denom())
+	return twice.Quo(twice, new(big.Int).Lsh(x.Denom(), 1))
 }
 
 // A Portion is what [Portions] gives a buffer to.

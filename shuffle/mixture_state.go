@@ -18,7 +18,8 @@ type MixState struct {
 	Lanes     int           `json:"lanes,omitempty"` // L; under PerSource that of each source
 	Tail      Tail          `json:"tail"`
 	WeightsIn string        `json:"weights_in,omitempty"` // "tokens"; "" is samples
-	Weights   []Weights     `json:"weights"`              // [[from, [weight, ..]], ..]
+	Weights   []Weights     `json:"weights"`              // [[from, [weight, ..]], ..], with a third value true where they were set
+	Counts    []int64       `json:"counts,omitempty"`     // MixtureOptions.Counts
 	Sources   []SourceState `json:"sources"`              // in order
 }
 
@@ -53,17 +54,25 @@ func (p SourceParams) Of(lanes int) Params {
 	}
 }
 
-// MarshalJSON writes [from, [weight, ..]].
-func (w Weights) MarshalJSON() ([]byte, error) { return json.Marshal([]any{w.From, w.Weights}) }
+// MarshalJSON writes [from, [weight, ..]], and true after them where they are set.
+func (w Weights) MarshalJSON() ([]byte, error) {
+	if w.Set {
+		return json.Marshal([]any{w.From, w.Weights, true})
+	}
+	return json.Marshal([]any{w.From, w.Weights})
+}
 
 // UnmarshalJSON reads what MarshalJSON writes.
 func (w *Weights) UnmarshalJSON(b []byte) error {
-	var both []json.RawMessage
-	if err := json.Unmarshal(b, &both); err != nil || len(both) != 2 {
-		return refuse("weights", "must be [sample, [weight, ..]], got %s", b)
+	var parts []json.RawMessage
+	wrong := refuse("weights", "must be [sample, [weight, ..]], and true after them where they are set, got %s", b)
+	if json.Unmarshal(b, &parts) != nil || len(parts) < 2 || len(parts) > 3 {
+		return wrong
 	}
-	if json.Unmarshal(both[0], &w.From) != nil || json.Unmarshal(both[1], &w.Weights) != nil {
-		return refuse("weights", "must be [sample, [weight, ..]], got %s", b)
+	for i, to := range []any{&w.From, &w.Weights, &w.Set}[:len(parts)] {
+		if json.Unmarshal(parts[i], to) != nil {
+			return wrong
+		}
 	}
 	return nil
 }
@@ -73,7 +82,7 @@ func (m *Mixture) State(epoch uint64, position, globalBatch int64, tail Tail) St
 	o := m.options
 	s := State{
 		Format: stateVersion, Plan: Mixed, Shuffle: true, Seed: o.Seed, Epoch: epoch, Position: position, Rows: o.Rows, GlobalBatch: globalBatch,
-		MixState: &MixState{Batching: o.Batching, Lanes: m.lanes, Tail: tail, Weights: m.weights},
+		MixState: &MixState{Batching: o.Batching, Lanes: m.lanes, Tail: tail, Weights: m.weights, Counts: o.Counts},
 	}
 	if o.Tokens != nil {
 		s.WeightsIn = tokensUnit
@@ -103,7 +112,7 @@ func (d Source) state(b Batching) SourceState {
 
 // MixtureOptions are those of the mixture that the state is of.
 func (s State) MixtureOptions() MixtureOptions {
-	o := MixtureOptions{Rows: s.Rows, Seed: s.Seed, Batching: s.Batching}
+	o := MixtureOptions{Rows: s.Rows, Seed: s.Seed, Batching: s.Batching, Counts: s.Counts}
 	if s.Batching == PerSource {
 		o.GlobalBatch = s.GlobalBatch
 	}
@@ -113,6 +122,27 @@ func (s State) MixtureOptions() MixtureOptions {
 		}
 	}
 	return o
+}
+
+// Known are the weights as the state's position knows them: what is set at later samples is planned.
+func (s State) Known() []Weights {
+	known := make([]Weights, 0, len(s.Weights))
+	at := s.at()
+	for _, w := range s.Weights {
+		if w.Set && w.From > at {
+			w.Set = false
+			if last := len(known) - 1; known[last].From == w.From {
+				known = known[:last]
+			}
+		}
+		known = append(known, w)
+	}
+	return known
+}
+
+// at is the state's position counted over all epochs.
+func (s State) at() int64 {
+	return int64(min(capped(mulAddDiv(s.Epoch, uint64(s.Rows), 0, 1)), maxMixed)) + s.Position
 }
 
 // KeptTail is the tail that the state was taken with; "" in file order, where any fits.
@@ -156,6 +186,7 @@ func (s State) validateMixed() error {
 	errs = append(errs, checkChanges(s.Weights, len(s.Sources)))
 	check(s.WeightsIn == "" || s.WeightsIn == tokensUnit, "weights_in", "must be %q, got %q", tokensUnit, s.WeightsIn)
 	s.validateBatching(check)
+	errs = append(errs, s.MixtureOptions().checkCounts(len(s.Sources)))
 	seen := map[string]bool{}
 	for _, d := range s.Sources {
 		check(d.Name != "" && !seen[d.Name], "sources", "must have a name each, got %q", d.Name)

@@ -10,7 +10,7 @@ import (
 
 func someMixture(t testing.TB) *Mixture {
 	t.Helper()
-	return mixtureOf(t, 4, []int64{100, 30}, []Weights{{0, []float64{0.7, 0.3}}, {50, []float64{1, 2}}}, 80, 7)
+	return mixtureOf(t, 4, []int64{100, 30}, []Weights{{From: 0, Weights: []float64{0.7, 0.3}}, {From: 50, Weights: []float64{1, 2}}}, 80, 7)
 }
 
 func TestMixStateRoundTrip(t *testing.T) {
@@ -43,7 +43,7 @@ func perSourceMixture(t testing.TB) *Mixture {
 	t.Helper()
 	sources := []Source{sourcesOf(t, 4, []int64{100, 30}, 7)[0], sourcesOf(t, 6, []int64{100, 30}, 7)[1]}
 	o := MixtureOptions{Rows: 80, Seed: 7, Batching: PerSource, GlobalBatch: 20, Tokens: []int64{5000, 90}}
-	m, err := NewMixture(sources, []Weights{{0, []float64{0.7, 0.3}}, {40, []float64{1, 2}}}, o)
+	m, err := NewMixture(sources, []Weights{{From: 0, Weights: []float64{0.7, 0.3}}, {From: 40, Weights: []float64{1, 2}}}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,11 +147,11 @@ func TestMixStateRefuses(t *testing.T) {
 		{"no weights", `[[0,[0.7,0.3]],[50,[1,2]]]`, `[]`, "weights"},
 		{"a weight below 0", `[1,2]`, `[1,-2]`, "got -2"},
 		{"weights of three", `[1,2]`, `[1,2,3]`, "one for each of 2 sources, got 3"},
-		{"weights that are no pair", `[50,[1,2]]`, `[50]`, "must be [sample, [weight, ..]], got [50]"},
+		{"weights that are no pair", `[50,[1,2]]`, `[50]`, "must be [sample, [weight, ..]], and true after them where they are set, got [50]"},
 		{"no tail", `"tail":"pad"`, `"tail":""`, "tail"},
 		{"too many samples", `"epoch":3,"position":40,"rows":80`, `"epoch":9007199254740991,"position":40,"rows":8000`, "all epochs at most"},
 		{"a name twice", `"s1"`, `"s0"`, `must have a name each, got "s0"`},
-		{"a plan", `"mix/2"`, `"lane-tick/2"`, "sources: are of a mixture"},
+		{"a plan", `"mix/3"`, `"lane-tick/2"`, "sources: are of a mixture"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			text := strings.Replace(good, c.old, c.to, 1)

@@ -38,31 +38,39 @@ func sourcesOf(t testing.TB, lanes int, rows []int64, seed uint64) (sources []So
 type goldenMixture struct {
 	Rows    []int64
 	Weights []Weights
+	InEpoch []int64 `json:"counts_in_epoch"`
 	Seed    uint64
 	Lanes   int
 	Seeds   []uint64
+	First   []int
 	Counts  []json.RawMessage
-	At      [][4]int64
 
 	GlobalBatch int64 `json:"global_batch"`
 	Tokens      []int64
-	Steps       [][3]int64
 }
 
 // mixture of the line. Under PerSource sources have lanes of their own.
 func (g *goldenMixture) mixture(t *testing.T) *Mixture {
 	t.Helper()
-	if g.GlobalBatch == 0 {
-		return mixtureOf(t, g.Lanes, g.Rows, g.Weights, 100, g.Seed)
+	o := MixtureOptions{Rows: 100, Seed: g.Seed}
+	if len(g.InEpoch) > 0 {
+		o.Counts, o.Rows = g.InEpoch, 0
+		for _, n := range g.InEpoch {
+			o.Rows += n
+		}
 	}
-	var sources []Source
-	for d, s := range sourcesOf(t, 0, g.Rows, g.Seed) {
-		p := newPlan(t, manifestOf([]int64{g.Rows[d]}), Options{Buffer: 5, Lanes: 1 + 2*d, Tail: Carry}, SourceSeed(g.Seed, d))
-		sources = append(sources, Source{Name: s.Name, Plan: p})
-	}
-	o := MixtureOptions{Rows: 10 * g.GlobalBatch, Seed: g.Seed, Batching: PerSource, GlobalBatch: g.GlobalBatch}
-	if len(g.Tokens) > 0 {
-		o.Tokens = g.Tokens
+	sources := sourcesOf(t, g.Lanes, g.Rows, g.Seed)
+	if g.GlobalBatch > 0 {
+		o.Batching, o.GlobalBatch = PerSource, g.GlobalBatch
+		if o.Counts == nil {
+			o.Rows = 10 * g.GlobalBatch
+		}
+		if len(g.Tokens) > 0 {
+			o.Tokens = g.Tokens
+		}
+		for d := range sources {
+			sources[d].Plan = newPlan(t, manifestOf([]int64{g.Rows[d]}), Options{Buffer: 5, Lanes: 1 + 2*d, Tail: Carry}, SourceSeed(g.Seed, d))
+		}
 	}
 	m, err := NewMixture(sources, g.Weights, o)
 	if err != nil {
@@ -71,7 +79,7 @@ func (g *goldenMixture) mixture(t *testing.T) *Mixture {
 	return m
 }
 
-// Counts, sources and passes are those of the specification written in Python.
+// Sources and counts are those of the specification written in Python.
 func TestGoldenMixtures(t *testing.T) {
 	data, err := os.ReadFile("testdata/mixtures.jsonl")
 	if err != nil {
@@ -101,38 +109,13 @@ func TestGoldenMixtures(t *testing.T) {
 					t.Errorf("%v of the first %d, want %v", got, x, want)
 				}
 			}
-			for _, at := range g.At {
-				checkGoldenPlace(t, m, at[0], at[1:])
-			}
-			for _, at := range g.Steps {
-				checkGoldenStep(t, m.Steps(), at[0], int(at[1]), at[2])
+			walk := m.All().Walk(0)
+			for x, want := range g.First {
+				if got := walk.Next(); got != want {
+					t.Fatalf("%d is of source %d, want %d", x, got, want)
+				}
 			}
 		})
-	}
-}
-
-func checkGoldenPlace(t *testing.T, m *Mixture, x int64, want []int64) {
-	t.Helper()
-	slot, n := int(x%int64(m.Lanes())), x/int64(m.Lanes())
-	lane := m.Lane(slot)
-	d := lane.Walk(n).Next()
-	sample := lane.Counts(n, nil)[d]
-	e, row := m.Pass(d, slot, sample)
-	if got := []int64{int64(d), int64(e), row}; !slices.Equal(got, want) {
-		t.Errorf("sample %d is source, pass and lane row %v, want %v", x, got, want)
-	}
-	if got := lane.Row(d, sample); got != n {
-		t.Errorf("sample %d of source %d comes at row %d of its lane, want %d", sample, d, got, n)
-	}
-}
-
-func checkGoldenStep(t *testing.T, steps *MixLane, n int64, source int, number int64) {
-	t.Helper()
-	if d := steps.Walk(n).Next(); d != source || steps.Counts(n, nil)[d] != number {
-		t.Errorf("step %d is number %d of source %d, want %d of %d", n, steps.Counts(n, nil)[d], d, number, source)
-	}
-	if got := steps.Row(source, number); got != n {
-		t.Errorf("step %d of source %d is step %d, want %d", number, source, got, n)
 	}
 }
 
@@ -167,112 +150,62 @@ func randomWeights(r *rng, sources int) (all []Weights) {
 	return all
 }
 
-// mixedRow is a row of a pass over a source.
-type mixedRow struct {
-	source int
-	pass   uint64
-	testRow
-}
-
-// mixedRows are the first samples of a mixture.
-func mixedRows(t *testing.T, m *Mixture, n int64) []mixedRow {
-	t.Helper()
-	type pass struct {
-		source, slot int
-		epoch        uint64
-	}
-	lanes := map[pass][]testRow{}
-	out := make([]mixedRow, n)
-	for slot := range m.Lanes() {
-		lane := m.Lane(slot)
-		walk, taken := lane.Walk(0), make([]int64, len(m.Sources()))
-		for x := int64(slot); x < n; x += int64(m.Lanes()) {
-			d := walk.Next()
-			e, row := m.Pass(d, slot, taken[d])
-			key := pass{d, slot, e}
-			if lanes[key] == nil {
-				lanes[key] = laneRows(m.Sources()[d].Plan.Epoch(e).Lane(slot))
-			}
-			out[x] = mixedRow{d, e, lanes[key][row]}
-			taken[d]++
-		}
-	}
-	return out
-}
-
-// Each row of a source comes once in each pass, and all rows of a pass come that is over in all
-// lanes, whatever the weights are and however they change.
-func TestMixtureHasEachRowOncePerPass(t *testing.T) {
-	r := newRNG("test", 11)
-	for trial := range 60 {
-		lanes := []int{1, 2, 3, 4, 6, 8, 12}[r.below(7)]
-		rows := make([]int64, 1+r.below(5))
-		for d := range rows {
-			rows[d] = []int64{1, 3, 17, 50, 211}[r.below(5)]
-		}
-		weights := randomWeights(&r, len(rows))
-		m := mixtureOf(t, lanes, rows, weights, 1+int64(r.below(500)), uint64(trial))
-		seen := map[mixedRow]bool{}
-		of := make([]map[uint64]int64, len(rows))
-		for d := range of {
-			of[d] = map[uint64]int64{}
-		}
-		const samples = 1200
-		for _, x := range mixedRows(t, m, samples) {
-			if seen[x] {
-				t.Fatalf("trial %d: %+v comes twice", trial, x)
-			}
-			seen[x] = true
-			of[x.source][x.pass]++
-		}
-		for d := range rows {
-			first := uint64(math.MaxUint64) // the pass that the slowest lane is in
-			for slot := range lanes {
-				e, _ := m.Pass(d, slot, m.Lane(slot).Counts(rowsBefore(samples, slot, lanes), nil)[d])
-				first = min(first, e)
-			}
-			for e := range first {
-				if of[d][e] != rows[d] {
-					t.Errorf("trial %d: pass %d over source %d of %d rows has %d", trial, e, d, rows[d], of[d][e])
-				}
-			}
-		}
-	}
-}
-
-// The walk, the counts and the least agree at every row, over all changes of the weights.
+// The walk, the counts and the rows agree in each lane and over all samples, over all changes of
+// the weights, and each lane has its part of all samples.
 func TestMixLaneIsOneOrder(t *testing.T) {
 	r := newRNG("test", 12)
-	for range 40 {
+	for trial := range 60 {
 		sources := 1 + int(r.below(6))
 		rows := slices.Repeat([]int64{50}, sources)
-		m := mixtureOf(t, 1+int(r.below(6)), rows, randomWeights(&r, sources), 100, r.uint64())
-		for slot := range m.Lanes() {
-			l := m.Lane(slot)
-			walk, taken := l.Walk(0), make([]int64, sources)
-			for n := range int64(500) {
-				if got := l.Counts(n, nil); !slices.Equal(got, taken) {
-					t.Fatalf("row %d: %v were taken, want %v", n, got, taken)
-				}
-				if walk.Row() != n {
-					t.Fatalf("row %d is called %d", n, walk.Row())
-				}
-				d := walk.Next()
-				if from := l.Walk(n).Next(); from != d {
-					t.Fatalf("row %d is of %d on the way and of %d from there on", n, d, from)
-				}
-				if got := l.Row(d, taken[d]); got != n {
-					t.Fatalf("sample %d of %d is row %d, want %d", taken[d], d, got, n)
-				}
-				taken[d]++
-			}
+		m := mixtureOf(t, 1+int(r.below(64)), rows, randomWeights(&r, sources), 100, r.uint64())
+		const samples = 1000
+		of := make([]int, samples)
+		for x, walk := 0, m.All().Walk(0); x < samples; x++ {
+			of[x] = walk.Next()
 		}
+		for slot := range m.Lanes() {
+			checkMixLane(t, m.Lane(slot), sources, func(row int64) (source int, ok bool) {
+				x := row*int64(m.Lanes()) + int64(slot)
+				if x >= samples {
+					return 0, false
+				}
+				return of[x], true
+			})
+		}
+		checkMixLane(t, m.All(), sources, func(x int64) (int, bool) { return of[min(x, samples-1)], x < samples })
+		if t.Failed() {
+			t.Fatalf("trial %d", trial)
+		}
+	}
+}
+
+func checkMixLane(t *testing.T, l *MixLane, sources int, want func(row int64) (source int, ok bool)) {
+	t.Helper()
+	walk, taken := l.Walk(0), make([]int64, sources)
+	for n := int64(0); ; n++ {
+		source, ok := want(n)
+		if !ok {
+			return
+		}
+		if got := l.Counts(n, nil); !slices.Equal(got, taken) {
+			t.Fatalf("row %d: %v were taken, want %v", n, got, taken)
+		}
+		if d := walk.Next(); d != source || walk.Row() != n+1 {
+			t.Fatalf("row %d is of %d, want %d", n, d, source)
+		}
+		if d := l.Walk(n).Next(); d != source {
+			t.Fatalf("row %d is of %d from there on, want %d", n, d, source)
+		}
+		if got := l.Row(source, taken[source]); got != n {
+			t.Fatalf("number %d of %d is row %d, want %d", taken[source], source, got, n)
+		}
+		taken[source]++
 	}
 }
 
 // A source that has no weight any more never comes again.
 func TestMixtureNever(t *testing.T) {
-	m := mixtureOf(t, 2, []int64{10, 10}, []Weights{{0, []float64{1, 1}}, {100, []float64{0, 1}}}, 50, 0)
+	m := mixtureOf(t, 2, []int64{10, 10}, []Weights{{From: 0, Weights: []float64{1, 1}}, {From: 100, Weights: []float64{0, 1}}}, 50, 0)
 	l := m.Lane(0)
 	n := l.Counts(1000, nil)[0]
 	if l.Row(0, n-1) >= 50 || l.Row(0, n) != Never {
@@ -284,7 +217,7 @@ func TestMixtureNever(t *testing.T) {
 // for all world sizes that divide the lanes.
 func TestMixtureDividesSteps(t *testing.T) {
 	const lanes = 12
-	m := mixtureOf(t, lanes, []int64{100, 30}, []Weights{{0, []float64{2, 1}}}, 77, 5)
+	m := mixtureOf(t, lanes, []int64{100, 30}, []Weights{{From: 0, Weights: []float64{2, 1}}}, 77, 5)
 	for _, c := range []struct{ world, workers int }{{1, 1}, {2, 1}, {3, 2}, {4, 3}, {6, 1}, {12, 1}, {5, 1}, {7, 2}} {
 		for x := range int64(40) {
 			const rows = 60
@@ -369,12 +302,9 @@ func worstWindow(t *testing.T, weights []float64, lanes int, seed uint64) float6
 		t.Fatal(err)
 	}
 	items := make([]uint8, samples)
-	m := r.over(lanes, seed)
-	for slot := range lanes {
-		walk := m.lane(slot).walk(0)
-		for x := slot; x < samples; x += lanes {
-			items[x] = uint8(walk.next())
-		}
+	walk := newDeal(r.weights, lanes, seed).row(0, 1).walk(0)
+	for x := range items {
+		items[x] = uint8(walk.next())
 	}
 	worst, in := 0.0, make([]int64, len(weights))
 	for x, d := range items {
@@ -390,58 +320,6 @@ func worstWindow(t *testing.T, weights []float64, lanes int, seed uint64) float6
 		}
 	}
 	return worst
-}
-
-func TestEpochRows(t *testing.T) {
-	for _, c := range []struct {
-		weights    []float64
-		rows       []int64
-		first, all int64
-	}{
-		{[]float64{1, 1}, []int64{10, 30}, 20, 60},
-		{[]float64{3, 1}, []int64{300, 50}, 200, 400},
-		{[]float64{1, 0}, []int64{7, 0}, 7, 7},
-	} {
-		r, err := NewRatio(c.weights)
-		if err != nil {
-			t.Fatal(err)
-		}
-		first, err1 := r.EpochRows(StopFirst, c.rows)
-		all, err2 := r.EpochRows(StopAll, c.rows)
-		if first != c.first || all != c.all || err1 != nil || err2 != nil {
-			t.Errorf("%v of %v: %d and %d, want %d and %d (%v, %v)", c.weights, c.rows, first, all, c.first, c.all, err1, err2)
-		}
-	}
-}
-
-// What an epoch's stop promises holds within a sample of each lane.
-func TestStopHolds(t *testing.T) {
-	r := newRNG("test", 13)
-	for range 50 {
-		rows := []int64{20 + int64(r.below(500)), 20 + int64(r.below(500)), 20 + int64(r.below(500))}
-		weights := []float64{1 + float64(r.below(9)), 1 + float64(r.below(9)), 1 + float64(r.below(9))}
-		ratio, err := NewRatio(weights)
-		if err != nil {
-			t.Fatal(err)
-		}
-		const lanes = 8
-		for stop, over := range map[Stop]func(left []int64) bool{
-			StopFirst: func(left []int64) bool { return slices.Min(left) <= lanes && slices.Min(left) >= -lanes },
-			StopAll:   func(left []int64) bool { return slices.Max(left) <= lanes },
-		} {
-			n, err := ratio.EpochRows(stop, rows)
-			if err != nil {
-				t.Fatal(err)
-			}
-			left := mixtureOf(t, lanes, rows, []Weights{{0, weights}}, n, 1).Counts(n, nil)
-			for d := range left {
-				left[d] = rows[d] - left[d]
-			}
-			if !over(left) {
-				t.Errorf("%s with weights %v of %v: %v are left after %d", stop, weights, rows, left, n)
-			}
-		}
-	}
 }
 
 func TestPortions(t *testing.T) {
@@ -490,7 +368,7 @@ func TestTokenRatio(t *testing.T) {
 
 // What is wrong with the options of a mixture is said.
 func TestMixtureOptionsAreChecked(t *testing.T) {
-	sources, weights := sourcesOf(t, 2, []int64{10, 20}, 1), []Weights{{0, []float64{1, 1}}}
+	sources, weights := sourcesOf(t, 2, []int64{10, 20}, 1), []Weights{{From: 0, Weights: []float64{1, 1}}}
 	for _, c := range []struct {
 		name string
 		o    MixtureOptions
@@ -515,7 +393,7 @@ func TestMixtureOptionsAreChecked(t *testing.T) {
 func TestNewMixtureRefuses(t *testing.T) {
 	two := sourcesOf(t, 2, []int64{10, 0}, 1)
 	same := []Source{two[0], {Name: "s0", Plan: two[1].Plan}}
-	one := []Weights{{0, []float64{1, 0}}}
+	one := []Weights{{From: 0, Weights: []float64{1, 0}}}
 	for _, c := range []struct {
 		name    string
 		sources []Source
@@ -527,14 +405,14 @@ func TestNewMixtureRefuses(t *testing.T) {
 		{"one name twice", same, one, 10, `must have a name each, got "s0"`},
 		{"unlike lanes", []Source{two[0], sourcesOf(t, 4, []int64{10, 10}, 1)[1]}, one, 10, "must be the same for all sources"},
 		{"another seed", sourcesOf(t, 2, []int64{10, 10}, 2), one, 10, "no plan of a mixture"},
-		{"no rows", two, []Weights{{0, []float64{1, 1}}}, 10, `"s1" has no rows`},
+		{"no rows", two, []Weights{{From: 0, Weights: []float64{1, 1}}}, 10, `"s1" has no rows`},
 		{"no weights", two, nil, 10, "weights"},
-		{"weights that begin late", two, []Weights{{5, []float64{1, 0}}}, 10, "must begin at sample 0, got 5"},
-		{"weights that go back", two, []Weights{one[0], {9, one[0].Weights}, {9, one[0].Weights}}, 10, "ascending samples"},
-		{"too few weights", two, []Weights{{0, []float64{1}}}, 10, "one for each of 2 sources, got 1"},
-		{"NaN", two, []Weights{{0, []float64{math.NaN(), 1}}}, 10, "got NaN"},
-		{"negative", two, []Weights{{0, []float64{1, -1}}}, 10, "got -1"},
-		{"all 0", two, []Weights{{0, []float64{0, 0}}}, 10, "one above 0"},
+		{"weights that begin late", two, []Weights{{From: 5, Weights: []float64{1, 0}}}, 10, "must begin at sample 0, got 5"},
+		{"weights that go back", two, []Weights{one[0], {From: 9, Weights: one[0].Weights}, {From: 9, Weights: one[0].Weights}}, 10, "ascending samples"},
+		{"too few weights", two, []Weights{{From: 0, Weights: []float64{1}}}, 10, "one for each of 2 sources, got 1"},
+		{"NaN", two, []Weights{{From: 0, Weights: []float64{math.NaN(), 1}}}, 10, "got NaN"},
+		{"negative", two, []Weights{{From: 0, Weights: []float64{1, -1}}}, 10, "got -1"},
+		{"all 0", two, []Weights{{From: 0, Weights: []float64{0, 0}}}, 10, "one above 0"},
 		{"an epoch of nothing", two, one, 0, "epoch_size"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -1,6 +1,9 @@
 package shuffle
 
-import "math"
+import (
+	"iter"
+	"math"
+)
 
 // Plan is the order of all epochs of one manifest under one seed. It is immutable and safe for
 // concurrent use.
@@ -63,6 +66,19 @@ func (p *Plan) indexShards() {
 func (p *Plan) shuffledShards(id uint64) []uint32 {
 	r := newRNG(domAssign, p.seed, id)
 	return permutation(&r, nil, len(p.manifest.Shards))
+}
+
+// Line yields the units in the order in which sticky lanes divide them.
+func (p *Plan) Line() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for _, s := range p.sticky {
+			for u := p.shardUnits[s]; u < p.shardUnits[s+1]; u++ {
+				if p.units.At(u).Samples > 0 && !yield(u) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Units of the plan, by number.

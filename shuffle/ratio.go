@@ -14,8 +14,7 @@ const wholeWeight = 1 << 20
 // maxWeights of a ratio.
 const maxWeights = 4096
 
-// Ratio divides numbered things by weight: the samples of a lane among sources, the rows of a
-// manifest among parts. Every prefix is divided almost exactly, and every 2^20 in a row exactly.
+// Ratio divides numbered things by weight: the rows of a manifest among parts. Every prefix is divided almost exactly, and every 2^20 in a row exactly.
 // See the package documentation. It is immutable and safe for concurrent use.
 type Ratio struct {
 	weights []int64
@@ -45,13 +44,19 @@ func NewTokenRatio(weights []float64, samples, tokens []int64) (*Ratio, error) {
 	if err := checkWeights(weights); err != nil {
 		return nil, err
 	}
+	return newRatio(exactShares(weights, samples, tokens)), nil
+}
+
+// exactShares are weights of samples: the decimals of weights, which are of tokens where these are
+// given.
+func exactShares(weights []float64, samples, tokens []int64) []*big.Rat {
 	exact := decimals(weights)
 	for i, x := range exact {
-		if x.Sign() > 0 {
+		if tokens != nil && x.Sign() > 0 {
 			x.Mul(x, big.NewRat(samples[i], tokens[i]))
 		}
 	}
-	return newRatio(exact), nil
+	return exact
 }
 
 // newRatio of checked weights, which it changes.
@@ -128,10 +133,15 @@ func decimals(numbers []float64) (exact []*big.Rat) {
 // Weights are the integer weights: they add up to 2^20. The caller does not change them.
 func (r *Ratio) Weights() []int64 { return r.weights }
 
-// Counts fills dst, grown as needed, with how many of the first n each has, where there is one lane
-// alone.
+// Counts fills dst, grown as needed, with how many of the first n each has.
 func (r *Ratio) Counts(n int64, dst []int64) []int64 {
-	return laneMix{levels: r.levels}.counts(n, dst, len(r.weights))
+	dst = append(dst[:0], make([]int64, len(r.weights))...)
+	k := uint64(n)
+	for _, v := range r.levels {
+		next := mulAddDiv(k, v.rest-v.weight, 0, v.rest)
+		dst[v.item], k = int64(k-next), next
+	}
+	return dst
 }
 
 // PartOrder fills dst, grown as needed, with the order in which n rows, of which the first has a

@@ -24,7 +24,7 @@ const maxEpoch = 1<<53 - 1
 // rank and worker.
 type State struct {
 	Format      int     `json:"v"`                  // 1
-	Plan        string  `json:"plan"`               // "lane-tick/2", "sequential/1" without shuffle, or "mix/2" of several sources
+	Plan        string  `json:"plan"`               // "lane-tick/2", "sequential/1" without shuffle, or "mix/3" of several sources
 	Shuffle     bool    `json:"shuffle"`            //
 	Seed        uint64  `json:"seed"`               //
 	Epoch       uint64  `json:"epoch"`              // from 0

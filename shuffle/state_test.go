@@ -102,7 +102,8 @@ func TestStateOfAnEarlierOrder(t *testing.T) {
 	mixture := string(someMixture(t).State(0, 0, 20, Pad).JSON())
 	for _, text := range []string{
 		strings.Replace(plan, "lane-tick/2", "lane-tick/1", 1),
-		strings.Replace(mixture, "mix/2", "mix/1", 1),
+		strings.Replace(mixture, "mix/3", "mix/1", 1),
+		strings.Replace(mixture, "mix/3", "mix/2", 1),
 	} {
 		if _, err := ParseState([]byte(text)); err == nil || !strings.Contains(err.Error(), "finish the epoch with the version that saved the state") {
 			t.Errorf("%.40s: error %v", text, err)

@@ -40,9 +40,18 @@ func (l *Lane) lifeOf(j int) int64 {
 	return l.epoch.plan.params.Life
 }
 
-// Emitted is C(j, k): how many rows of span j have left when tick k is over.
+// Emitted is C(j, k): how many rows of span j have left when tick k is over, with those that left
+// before the lane began.
 func (l *Lane) Emitted(j int, k int64) int64 {
-	n, life := uint64(l.spans[j].rows), l.lifeOf(j)
+	return int64(l.spans[j].first) + l.emitted(j, k)
+}
+
+// End is how many rows of span j have left with the lane's last of them.
+func (l *Lane) End(j int) int64 { return int64(l.spans[j].last) }
+
+// emitted is how many rows of span j the lane has emitted when tick k is over.
+func (l *Lane) emitted(j int, k int64) int64 {
+	n, life := uint64(l.spans[j].last-l.spans[j].first), l.lifeOf(j)
 	age := k - int64(l.tau[j]) // ticks that are over, less one
 	switch {
 	case age < 0:
@@ -76,7 +85,7 @@ func (l *Lane) Before(k int64) int64 {
 	done, arrived := l.alive(k - 1)
 	n := l.cum[done]
 	for j := done; j < arrived; j++ {
-		n += l.Emitted(j, k-1)
+		n += l.emitted(j, k-1)
 	}
 	return n
 }

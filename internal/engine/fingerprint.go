@@ -76,6 +76,9 @@ func (f Fingerprint) addMixture(m *shuffle.MixState) {
 	if err == nil { // numbers always marshal
 		f[weightsOf] = shorten(string(weights))
 	}
+	if m.Counts != nil {
+		f["counts"] = shorten(fmt.Sprint(m.Counts))
+	}
 	for _, s := range m.Sources {
 		f["sources."+s.Name] = fmt.Sprintf("%d samples, units %s, rule %s, %d tokens, %+v", s.Rows, s.Units, cmp.Or(s.Rule, "none"), s.Tokens, s.Params)
 	}

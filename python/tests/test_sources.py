@@ -78,8 +78,9 @@ def test_batches_have_all_sources(tables: Path) -> None:
 def test_epochs(tables: Path) -> None:
     once = flat(read(mixture(tables)))
     assert len(set(once)) == len(once) == 400
+    assert shares(once) == {"web": 240, "code": 120, "books": 40}
     every = flat(read(mixture(tables, stop="all")))
-    assert shares(every) == pytest.approx({"web": 600, "code": 300, "books": 100}, abs=3)
+    assert shares(every) == {"web": 600, "code": 300, "books": 100}
     assert set(every) == {i for name, rows in SIZES.items() for i in range(FIRST[name], FIRST[name] + rows)}
     assert mixture(tables, epoch_size=100).size == 100
 
@@ -87,8 +88,58 @@ def test_epochs(tables: Path) -> None:
 def test_repeat_and_choose(tables: Path) -> None:
     chosen = {"web": Source(tables / "web", choose=100), "code": Source(tables / "code"), "books": Source(tables / "books", repeat=3)}
     dataset = StreamingDataset(sources=chosen, batch_size=20, columns=["id"])
-    ids = [i for batch in dataset for i in batch["id"].tolist()]
-    assert shares(ids) == pytest.approx({"web": 100, "code": 200, "books": 120}, abs=2)
+    for _ in range(3):
+        ids = [i for batch in dataset for i in batch["id"].tolist()]
+        assert shares(ids) == {"web": 100, "code": 200, "books": 120}
+
+
+def assert_whole_passes(ids: list[int]) -> None:
+    """Each row of a source came as often as any other, or once more in the pass in progress."""
+    times = Counter(ids)
+    for name, rows in SIZES.items():
+        of = [times[i] for i in range(FIRST[name], FIRST[name] + rows)]
+        passes, rest = divmod(sum(of), rows)
+        assert Counter(of) == Counter({passes: rows - rest, passes + 1: rest}) - Counter(), name
+
+
+@pytest.mark.parametrize("lanes", [None, 64])
+@pytest.mark.parametrize("world_size", [1, 3, 16])
+@pytest.mark.parametrize(
+    ("arguments", "epoch"),
+    [
+        ({}, {"web": 240, "code": 120, "books": 40}),
+        ({"stop": "all"}, {"web": 600, "code": 300, "books": 100}),
+        ({"epoch_size": 480}, {"web": 288, "code": 144, "books": 48}),
+        ({"epoch_size": 333}, None),
+        ({"batching": "per_source"}, None),
+    ],
+)
+def test_passes_are_whole(tables: Path, arguments: dict[str, Any], epoch: dict[str, int] | None, world_size: int, lanes: int | None) -> None:
+    """Every epoch ends with whole passes and parts of one, and has as many samples of each source as its stop says."""
+    more = {"batch_size": 48 // world_size, "world_size": world_size, "lanes": lanes, "tail": "short"} | arguments
+    ranks = [mixture(tables, rank=rank, **more) for rank in range(world_size)]
+    ids: list[int] = []
+    for _ in range(3):
+        got = [i for dataset in ranks for i in flat(read(dataset))]
+        if epoch:
+            assert shares(got) == epoch
+        ids += got
+        assert_whole_passes(ids)
+
+
+def test_passes_are_whole_after_weights_were_set(tables: Path) -> None:
+    """On three ranks, then on two with other weights, then on four with others again."""
+    ids: list[int] = []
+    state, more = None, {"epoch_size": 1200, "tail": "drop"}
+    for world_size, weights in ((3, {"books": 9}), (2, {"web": 1}), (4, {"code": 0}), (1, {"code": 7})):
+        for rank in range(world_size):
+            dataset = mixture(tables, batch_size=60 // world_size, rank=rank, world_size=world_size, **more)
+            if state:
+                dataset.load_state_dict(state)
+            ids += flat(read(dataset, batches=4))
+        assert_whole_passes(ids)
+        dataset.set_weights(weights)
+        state = dataset.state_dict()
 
 
 @pytest.mark.parametrize("tail", ["drop", "pad", "carry"])
@@ -245,7 +296,7 @@ def test_set_weights(tables: Path) -> None:
     read(dataset)
     dataset.set_weights({"web": 0, "books": 3})
     state = dataset.state_dict()
-    assert state["shardfeed"]["weights"] == [[0, [6, 3, 1]], [200, [0, 3, 3]]]
+    assert state["shardfeed"]["weights"] == [[0, [6, 3, 1]], [200, [0, 3, 3], True]]
     second = read(dataset)
     assert shares(flat(second)) == pytest.approx({"web": 0, "code": 100, "books": 100}, abs=2)
     other = mixture(tables, epoch_size=200)
@@ -272,7 +323,7 @@ def test_set_weights_among_other_changes(tables: Path) -> None:
     read(dataset, batches=5)
     for weight in (8, 9):
         dataset.set_weights({"books": weight})
-        assert dataset.state_dict()["shardfeed"]["weights"] == [[0, [6, 3, 1]], [40, [2, 3, 1]], [100, [2, 3, weight]], [200, [1, 0, 1]]]
+        assert dataset.state_dict()["shardfeed"]["weights"] == [[0, [6, 3, 1]], [40, [2, 3, 1]], [100, [2, 3, weight], True], [200, [1, 0, 1]]]
     rest = read(dataset)
     assert shares(flat(rest[:5])) == pytest.approx({"web": 14, "code": 22, "books": 64}, abs=2)
     assert shares(flat(rest[5:])) == pytest.approx({"web": 100, "code": 0, "books": 100}, abs=2)
@@ -343,7 +394,9 @@ def test_states_that_were_edited(tables: Path) -> None:
         (lambda s: s["sources"].pop(), "weights"),
         (lambda s: s.update(weights=[[0, [1, 1, object()]]]), "JSON values"),
         (lambda s: s.update(batching="per_source"), "batching"),
+        (lambda s: s["counts"].append(1), "counts: must be of each of 3 sources"),
         (lambda s: s.update(plan="mix/1"), "finish the epoch with the version that saved the state"),
+        (lambda s: s.update(plan="mix/2"), "finish the epoch with the version that saved the state"),
     ):
         bad = copy.deepcopy(state)
         edit(bad["shardfeed"])

@@ -146,11 +146,14 @@ def changed(state: Mapping[str, Any], given: Mapping[str, float]) -> dict[str, A
     new = [given.get(name, old) for name, old in zip(names, before[-1][1], strict=True)]
     if not any(new):
         raise OptionError(f"set_weights must leave one source a weight above 0, {got(dict(given))}")
-    kept = [change for change in state["weights"] if change[0] < at]
+    # A plan for this sample stays: what passes have left was divided by it.
+    kept = [change for change in state["weights"] if change[0] < at or (change[0] == at and len(change) == 2 and at > 0)]
     later = [change for change in state["weights"] if change[0] > at]
     if len(kept) + len(later) >= _MOST_CHANGES:
         raise OptionError(f"the weights can change {_MOST_CHANGES - 1} times in a run, and have")
-    return {**state, "weights": [*kept, [at, new], *later]}
+    if at == 0:  # nothing was taken yet
+        return {**{name: v for name, v in state.items() if name != "counts"}, "weights": [[0, new], *later]}
+    return {**state, "weights": [*kept, [at, new, True], *later]}
 
 
 _MOST_CHANGES = 64

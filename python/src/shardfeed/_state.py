@@ -30,6 +30,7 @@ _FIELDS: dict[str, type] = {
     "tail": str,
     "weights_in": str,
     "weights": list,
+    "counts": list,
     "sources": list,
 }
 _PARAMS: dict[str, type] = {
@@ -45,7 +46,7 @@ _PARAMS: dict[str, type] = {
 }
 # States in file order have no units and params, those without a rule no rule; those of several sources have what follows in place of
 # manifest, units, rule and params.
-_MAY_LACK = frozenset({"units", "rule", "params", "batching", "lanes", "tail", "weights_in", "weights", "sources"})
+_MAY_LACK = frozenset({"units", "rule", "params", "batching", "lanes", "tail", "weights_in", "weights", "counts", "sources"})
 _MIXED = "mix/"  # and a version
 _CONTAINERS = (dict, list)
 _KINDS = {int: "a whole number", bool: "True or False", str: "text", dict: "a dict", list: "a list"}

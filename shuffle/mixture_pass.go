@@ -1,0 +1,96 @@
+package shuffle
+
+// A Pass is an epoch of a source's plan as a mixture reads it: its samples are those of the source
+// from number e*N_d of all samples of the mixture on. The lanes have as many rows of it as the
+// mixture has samples of the source in them by then, so that it ends in all lanes at one sample.
+type Pass struct {
+	*Epoch
+	First []int64 // by slot: samples of the source in the mixture's lane before the pass's lane
+}
+
+// Pass number e over a source: all of it, or what is left of it where weights were set within.
+func (m *Mixture) Pass(source int, e uint64) Pass {
+	p := m.sources[source].Plan
+	if m.options.Batching == PerSource {
+		return m.wholePass(p, e)
+	}
+	if m.unset != nil {
+		switch done := m.all.Count(source, m.setAt); {
+		case e < uint64(done/p.Rows()):
+			return m.unset.Pass(source, e)
+		case e == uint64(done/p.Rows()) && done%p.Rows() > 0:
+			return m.restOf(m.unset.Pass(source, e), source, p.Rows()-done%p.Rows())
+		}
+	}
+	first := m.before(source, m.PassBegins(source, e))
+	return Pass{Epoch: p.epochOf(e, m.rowsTo(source, e, first, p.Rows())), First: first}
+}
+
+// restOf a pass is what the mixture's samples before the last set weights leave of it.
+func (m *Mixture) restOf(pass Pass, source int, left int64) Pass {
+	first := m.before(source, m.setAt)
+	done := make([]int64, len(first))
+	for slot := range done {
+		done[slot] = first[slot] - pass.First[slot]
+	}
+	return Pass{Epoch: pass.rest(done, m.rowsTo(source, pass.number, first, left)), First: first}
+}
+
+// wholePass has the lanes of the plan under Carry.
+func (m *Mixture) wholePass(p *Plan, e uint64) Pass {
+	pass := Pass{Epoch: p.Epoch(e), First: make([]int64, p.params.Lanes)}
+	for slot := range pass.First {
+		pass.First[slot] = rowsBefore(int64(e)*p.Rows(), slot, p.params.Lanes)
+	}
+	return pass
+}
+
+// PassBegins is the first sample of the mixture that is of a pass over a source or of a later one,
+// or [Never].
+func (m *Mixture) PassBegins(source int, e uint64) int64 {
+	q := capped(mulAddDiv(e, uint64(m.sources[source].Plan.Rows()), 0, 1))
+	if q == Never {
+		return Never
+	}
+	if g := m.options.GlobalBatch; m.options.Batching == PerSource {
+		step := m.all.Row(source, int64(q)/g)
+		if step >= Never/g-1 {
+			return Never
+		}
+		return step*g + int64(q)%g
+	}
+	return m.all.Row(source, int64(q))
+}
+
+// PassAt is the pass over a source that its first sample at or after sample x of the mixture is of;
+// under PerSource x is that of a whole step.
+func (m *Mixture) PassAt(source int, x int64) uint64 {
+	return uint64(m.Counts(x, nil)[source] / m.sources[source].Plan.Rows())
+}
+
+// before is how many samples of a source each lane of the mixture has before sample x.
+func (m *Mixture) before(source int, x int64) []int64 {
+	n := make([]int64, m.lanes)
+	for slot := range n {
+		n[slot] = m.Lane(slot).Count(source, rowsBefore(x, slot, m.lanes))
+	}
+	return n
+}
+
+// rowsTo are the rows that each lane has of what is left of a pass after its first ones. Of a pass
+// that never ends, the rows that never come are divided equally.
+func (m *Mixture) rowsTo(source int, e uint64, first []int64, left int64) []int64 {
+	end := m.PassBegins(source, e+1)
+	rows := m.before(source, min(end, m.parts[len(m.parts)-1].from))
+	if end < Never {
+		rows = m.before(source, end)
+	}
+	for slot := range rows {
+		rows[slot] -= first[slot]
+		left -= rows[slot]
+	}
+	for slot := range rows {
+		rows[slot] += rowsBefore(left, slot, m.lanes)
+	}
+	return rows
+}
