@@ -70,9 +70,9 @@ func (k *keptUnits) add(unit int, need int64) {
 }
 
 // addLater lists the units that later passes may bring: all of them where shards are assigned by
-// pass or a lane has few rows; else those beside the listed ones, since lanes have a few rows more or
-// less from pass to pass. One that comes all the same is read when it does. They are due with the
-// last of the others: a stream without end has no later place for them.
+// pass or a lane has few rows; else those beside the listed ones, since lanes have a few rows more
+// or less from pass to pass. One that comes all the same is read when it does. They are due with
+// the last of the others: a stream without end has no later place for them.
 func (k *keptUnits) addLater() {
 	p, due := k.of.plan, k.of.mixed.from
 	if n := len(k.list); n > 0 {

@@ -120,8 +120,8 @@ func (w *stepWalk) fill(ctx context.Context, d *Draw) error {
 
 func (w *stepWalk) close() { w.sources.close() }
 
-// A sourceWalk is the places in the lanes of a source. It takes the source's samples in their order,
-// so that no lane goes back to a pass that another has left.
+// A sourceWalk is the places in the lanes of a source. It takes the source's samples in their
+// order, so that no lane goes back to a pass that another has left.
 type sourceWalk struct {
 	stream  *Stream
 	of      *mixedSource
@@ -138,7 +138,8 @@ func newSourceWalks(s *Stream, x *mixed) (all sourceWalks) {
 	return all
 }
 
-// take picks a sample of the lane at a slot, its number counted over all passes. It can be called again when ctx ended.
+// take picks a sample of the lane at a slot, its number counted over all passes. It can be called
+// again when ctx ended.
 func (w *sourceWalk) take(ctx context.Context, d *Draw, slot int, sample int64) error {
 	c := w.cursors[slot]
 	if c == nil || c.want == c.lane.Rows() || sample != c.before+c.want {

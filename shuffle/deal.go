@@ -9,9 +9,9 @@ import (
 const dealTries = 64
 
 // A deal divides the numbers 0, 1, 2, .. among items: number x is at x*step mod total on a circle,
-// where each item has an arc as long as its weight. Any total numbers in a row reach each place once,
-// so they are divided exactly, and the step makes shorter runs, also of every L-th number, almost as
-// even. It is immutable.
+// where each item has an arc as long as its weight. Any total numbers in a row reach each place
+// once, so they are divided exactly, and the step makes shorter runs, also of every L-th number,
+// almost as even. It is immutable.
 type deal struct {
 	total, step uint64
 	ends        []uint64 // of the arcs, by item
@@ -55,8 +55,8 @@ func dealStep(total uint64, lanes int, seed uint64) uint64 {
 	return step
 }
 
-// largestQuotient of the continued fraction of a/b: the smaller it is, the more evenly the multiples
-// of a lie among b.
+// largestQuotient of the continued fraction of a/b: the smaller it is, the more evenly the
+// multiples of a lie among b.
 func largestQuotient(a, b uint64) (most uint64) {
 	for a > 0 {
 		most, a, b = max(most, b/a), b%a, a

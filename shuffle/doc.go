@@ -11,8 +11,8 @@
 // and the [Iter] of a [Lane] tells tick by tick which units must be there, which rows leave in
 // which order, and which units are done. A [View] says which rows of which lanes a worker takes in
 // a step, [Steps] how many steps there are. [SeatLanes] lets ranks read the lanes that their nodes'
-// caches hold. A [State] is where training stands. A [Sequence] is the
-// order without shuffle. A [Ratio] divides numbered rows by weight, a [Mixture] puts plans together.
+// caches hold. A [State] is where training stands. A [Sequence] is the order without shuffle. A
+// [Ratio] divides numbered rows by weight, a [Mixture] puts plans together.
 //
 // The package imports nothing of ours, reads no clock and no file, starts no goroutine and
 // allocates nothing per row. A plan keeps O(shards), a lane O(its units); there is no table of rows
@@ -136,8 +136,8 @@
 //
 // A [Ratio] has integer weights w_d >= 0 with the sum T = 2^20: of each weight's exact share of T
 // the floor, at least 1 unless the weight is 0. What is left goes to the largest remainders, equal
-// ones in order; what is too much comes off the largest weight, one by one. It divides the rows of a
-// manifest among parts. Level j has the j-th largest weight above 0, equal ones in order: w_j.
+// ones in order; what is too much comes off the largest weight, one by one. It divides the rows of
+// a manifest among parts. Level j has the j-th largest weight above 0, equal ones in order: w_j.
 // r_0 = T, r_(j+1) = r_j - w_j. These are the nested floors of Grain's mix.
 //
 //	K_0 = n, K_(j+1) = floor(K_j * (r_j - w_j) / r_j), products in 128 bits
@@ -146,13 +146,15 @@
 // # Deals
 //
 // A deal divides the numbers 0, 1, 2, .. among sources with integer weights w_d >= 0 and the sum T.
-// Number x is at the place x*g mod T, and source d has the places from w_0 + .. + w_(d-1) up to that
-// plus w_d. g is prime to T, so T numbers in a row reach each place once: any T of them, wherever they
-// begin, have exactly w_d of source d. How many of the numbers i, i+L, .., i+(n-1)L are of a source is
-// a difference of two sums of floor((a*m + b) / T) over m < n, found as a greatest common divisor is.
+// Number x is at the place x*g mod T, and source d has the places from w_0 + .. + w_(d-1) up to
+// that plus w_d. g is prime to T, so T numbers in a row reach each place once: any T of them,
+// wherever they begin, have exactly w_d of source d. How many of the numbers i, i+L, .., i+(n-1)L
+// are of a source is a difference of two sums of floor((a*m + b) / T) over m < n, found as a
+// greatest common divisor is.
 //
-//	g    of 64 candidates below(T) of "mix", each raised by 1 mod T until it is prime to T, the first with the least largest quotient: the
-//	     largest term of the continued fractions of (g*s mod T) / T, over the divisors s of L
+//	g       of 64 candidates below(T) of "mix", each raised by 1 mod T until it is prime to T,
+//	        the first with the least largest quotient: the largest term of the continued
+//	        fractions of (g*s mod T) / T, over the divisors s of L
 //
 // Such a step spreads short runs, and those of one lane or rank, almost as evenly as whole ones.
 //
@@ -163,34 +165,36 @@
 // 1, .. without end. Position p of epoch e is x = e*N + p. The tail says which positions the steps
 // take, and moves no sample.
 //
-//	shares  weights w from sample P on, P = 0 first: the samples from P on, counted from the first of
-//	        them, are dealt, until the next P. The deal has the integer weights of the ratio of w, but
-//	        the first one the counts of an epoch where there are any: T is N then
-//	pass    the k-th sample of source d, k counted over all P, is of its pass k / N_d, an epoch of its
-//	        plan
-//	lane    the lane at slot i has the samples x with x mod L = i; its n-th is x = n*L + i. Of a pass
-//	        over a source it has as many rows as it has samples of this pass. So the line of the pass
-//	        is cut into runs of these lengths in place of equal ones, and all else is as in an epoch
-//	        of the plan. Of a pass that never ends, the rows that never come are divided as the
-//	        first positions of an epoch are
-//	set     weights that are set at sample P were not known before. A pass that has begun was cut
-//	        for other weights, and what is left of it is cut again: the line of its spans, each without
-//	        the rows that have left, those that are of one span by their order, into runs of the
-//	        lengths that the lanes need from P on. A span counts with all of its rows in cum, n and
-//	        the fill. It emits those that are left, and its C(j, k) is of their number. "order" and
-//	        "tick" have one more id, which counts the times that the pass was cut again
-//	counts  of an epoch, M_d with the sum N. repeat and choose: what they say. stop "first": d' has the
-//	        least N_d / w_d, and M_d = max(1, round(N_d' * w_d / w_d')), halves up; "all": d' has the
-//	        greatest. epoch size N: N * w_d / sum(w), where all are whole, else none. In exact
-//	        fractions
+//	shares  weights w from sample P on, P = 0 first: the samples from P on, counted from the
+//	        first of them, are dealt, until the next P. The deal has the integer weights of the
+//	        ratio of w, but the first one the counts of an epoch where there are any: T is N
+//	        then
+//	pass    the k-th sample of source d, k counted over all P, is of its pass k / N_d, an epoch
+//	        of its plan
+//	lane    the lane at slot i has the samples x with x mod L = i; its n-th is x = n*L + i. Of a
+//	        pass over a source it has as many rows as it has samples of this pass. So the line
+//	        of the pass is cut into runs of these lengths in place of equal ones, and all else
+//	        is as in an epoch of the plan. Of a pass that never ends, the rows that never come
+//	        are divided as the first positions of an epoch are
+//	set     weights that are set at sample P were not known before. What is left of a pass that
+//	        has begun is cut again: the line of its spans, each without the rows that have left,
+//	        into runs of the lengths that the lanes need from P on. A cut in a span divides its
+//	        remaining rows by their order. In cum, n and the fill a span counts with all of its
+//	        rows; it emits the remaining ones, and its C(j, k) counts these. "order" and "tick"
+//	        have one more id: how often the pass was cut again
+//	counts  of an epoch, M_d with the sum N. repeat and choose: what they say. stop "first": d'
+//	        has the least N_d / w_d, and M_d = max(1, round(N_d' * w_d / w_d')), halves up;
+//	        "all": d' has the greatest. epoch size N: N * w_d / sum(w), where all are whole,
+//	        else none. In exact fractions
 //	buffer  of x bytes source d gets R_d = x*w_d / sum(w_e*b_e) samples, b_e the mean bytes of a
 //	        sample of e, at least 1, and w the largest share that each ever has. It is N_d at
 //	        most, and what is left goes round again among the others. L is the largest that the
 //	        rule chooses for any source
 //
 // So after any number of samples, of all ranks together, each source has given whole passes and the
-// first rows of one. If ranks are to read parts of a source of their own, in steps of equal parts, what
-// they read of a pass depends on the weights to its end: for this weights that are set cut it again.
+// first rows of one. Ranks that each read their own part of a source, and equally many rows in each
+// step, read parts of a pass whose sizes depend on all weights to its end. So weights that are set
+// within a pass must cut it again.
 //
 // Under batching "per_source" each step of G samples is of one source. Sources have lanes of their
 // own, L_d, and N is a multiple of G.
@@ -198,14 +202,14 @@
 //	shares  step k = 0, 1, .. without end has the samples [k*G, (k+1)*G) of the mixture. Steps
 //	        are dealt with L = 1; weights from sample P on are those from step ceil(P / G) on
 //	sample  the s-th step of source d has its q in [s*G, (s+1)*G): q is of the epoch q / N_d of
-//	        d's plan, and of its lane at slot q mod L_d. Ranks and workers divide these G as they
-//	        do a step of d's plan from position s*G on
-//	counts  repeat, choose and an epoch size are rounded up to whole steps. stop "first" ends with
-//	        the first step by which a source has given N_d samples, "all" with that by which each has;
-//	        these have no counts, since a pass need not be of whole steps
+//	        d's plan, and of its lane at slot q mod L_d. Ranks and workers divide these G as
+//	        they do a step of d's plan from position s*G on
+//	counts  repeat, choose and an epoch size are rounded up to whole steps. stop "first" ends
+//	        with the first step by which a source has given N_d samples, "all" with that by
+//	        which each has; these have no counts, since a pass need not be of whole steps
 //
-// Weights in tokens become weights of samples by w_d*N_d / T_d, exactly, before all else. T_d are the
-// tokens in the N_d samples of an epoch of d.
+// Weights in tokens become weights of samples by w_d*N_d / T_d, exactly, before all else. T_d are
+// the tokens in the N_d samples of an epoch of d.
 //
 // # Steps, ranks and workers
 //

@@ -11,7 +11,7 @@ type Epoch struct {
 
 	// Of a pass of a mixture.
 	rows  []int64  // of the lanes, by slot; nil: each has those of its positions
-	lines [][]span // of what is left of a pass, in place of cuts: the spans of each line lane
+	lines [][]span // the remaining spans of each line lane of a pass that was cut again; they replace cuts
 	rests uint64   // how often what is left was divided again
 }
 

@@ -142,12 +142,12 @@ func (l *Lane) shardPlaces(r *rng, spans []span) map[int32]uint64 {
 	return place
 }
 
-// schedule gives each span its tick and life. Spans of which rows have left before count with all of
-// their rows, since they take the memory of these.
+// schedule gives each span its tick and life. Spans of which rows have left before count with all
+// of their rows, since they take the memory of these.
 func (l *Lane) schedule() {
 	p := l.epoch.plan
 	l.cum = make([]int64, len(l.spans)+1)
-	held := l.cum // rows of the spans before, with those that have left
+	held := l.cum // rows of the spans before j, emitted ones included
 	if l.epoch.lines != nil {
 		held = make([]int64, len(l.spans)+1)
 	}

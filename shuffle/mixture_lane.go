@@ -6,9 +6,9 @@ import "math"
 const Never = math.MaxInt64
 
 // A MixLane is the sources of some samples of a mixture: of those of the lane at a slot, which are
-// the samples x with x mod L = slot and of which the n-th is x = n*L + slot; of all samples, as of a
-// single lane; or, under PerSource, of the steps. Its rows are those samples or steps, counted from
-// 0. It is immutable and safe for concurrent use.
+// the samples x with x mod L = slot and of which the n-th is x = n*L + slot; of all samples, as of
+// a single lane; or, under PerSource, of the steps. Its rows are those samples or steps, counted
+// from 0. It is immutable and safe for concurrent use.
 type MixLane struct {
 	parts   []lanePart
 	sources int

@@ -77,8 +77,8 @@ func (m *Mixture) before(source int, x int64) []int64 {
 	return n
 }
 
-// rowsTo are the rows that each lane has of what is left of a pass after its first ones. Of a pass
-// that never ends, the rows that never come are divided equally.
+// rowsTo returns how many of the remaining rows of a pass each lane has after its first ones. The
+// rows of a pass that never come are divided equally.
 func (m *Mixture) rowsTo(source int, e uint64, first []int64, left int64) []int64 {
 	end := m.PassBegins(source, e+1)
 	rows := m.before(source, min(end, m.parts[len(m.parts)-1].from))

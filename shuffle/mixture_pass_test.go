@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A passReader reads a mixture sample by sample, as all ranks together do, and sees that each row of
-// a source comes once in each pass.
+// A passReader reads a mixture sample by sample, as all ranks together do, and sees that each row
+// of a source comes once in each pass.
 type passReader struct {
 	t     *testing.T
 	m     *Mixture

@@ -19,9 +19,9 @@ type EpochOptions struct {
 	Seed    uint64  // of the mixture
 }
 
-// EpochCounts returns the samples of an epoch of a mixture, and those of each source among them: nil
-// where they may differ from epoch to epoch, because the weights do not divide a size, or a pass is
-// not of whole steps.
+// EpochCounts returns the samples of an epoch of a mixture, and those of each source among them:
+// nil where they may differ from epoch to epoch, because the weights do not divide a size, or a
+// pass is not of whole steps.
 func EpochCounts(o EpochOptions) (rows int64, counts []int64, err error) {
 	o.Step = max(1, o.Step)
 	if len(o.Counts) > 0 {
@@ -55,8 +55,8 @@ func EpochCounts(o EpochOptions) (rows int64, counts []int64, err error) {
 	return o.whole(counts)
 }
 
-// steps is the samples of an epoch of steps of one source each: until the first, or each, source has
-// given all of its samples.
+// steps is the samples of an epoch of steps of one source each: until the first, or each, source
+// has given all of its samples.
 func (o EpochOptions) steps(r *Ratio) (rows int64, err error) {
 	steps := newDeal(r.weights, 1, o.Seed).row(0, 1)
 	for d, w := range r.weights {

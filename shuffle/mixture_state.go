@@ -124,7 +124,8 @@ func (s State) MixtureOptions() MixtureOptions {
 	return o
 }
 
-// Known are the weights as the state's position knows them: what is set at later samples is planned.
+// Known are the weights as the state's position knows them: what is set at later samples is
+// planned.
 func (s State) Known() []Weights {
 	known := make([]Weights, 0, len(s.Weights))
 	at := s.at()

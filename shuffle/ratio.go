@@ -14,8 +14,9 @@ const wholeWeight = 1 << 20
 // maxWeights of a ratio.
 const maxWeights = 4096
 
-// Ratio divides numbered things by weight: the rows of a manifest among parts. Every prefix is divided almost exactly, and every 2^20 in a row exactly.
-// See the package documentation. It is immutable and safe for concurrent use.
+// Ratio divides numbered things by weight: the rows of a manifest among parts. Every prefix is
+// divided almost exactly, and every 2^20 in a row exactly. See the package documentation. It is
+// immutable and safe for concurrent use.
 type Ratio struct {
 	weights []int64
 	levels  []level // by falling weight; without weights of 0

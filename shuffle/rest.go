@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// rest is what is left of an epoch when the lanes, by slot, have emitted so many rows: each span
-// without those that have left, divided among the lanes again so that they have so many rows.
+// rest divides what is left of an epoch among the lanes again, when they have emitted done rows, by
+// slot: the remaining rows of each span, in the order of the line, so that lanes have rows each.
 func (e *Epoch) rest(done, rows []int64) *Epoch {
 	var left []span
 	for slot, n := range done {

@@ -40,8 +40,8 @@ func (l *Lane) lifeOf(j int) int64 {
 	return l.epoch.plan.params.Life
 }
 
-// Emitted is C(j, k): how many rows of span j have left when tick k is over, with those that left
-// before the lane began.
+// Emitted is C(j, k): how many rows of span j have left when tick k is over, including
+// any that left before the lane began.
 func (l *Lane) Emitted(j int, k int64) int64 {
 	return int64(l.spans[j].first) + l.emitted(j, k)
 }
