@@ -114,7 +114,9 @@ def assert_whole_passes(ids: list[int]) -> None:
         ({"batching": "per_source"}, None),
     ],
 )
-def test_passes_are_whole(tables: Path, arguments: dict[str, Any], epoch: dict[str, int] | None, world_size: int, lanes: int | None) -> None:
+def test_passes_are_whole(
+    tables: Path, arguments: dict[str, Any], epoch: dict[str, int] | None, world_size: int, lanes: int | None
+) -> None:
     """Every epoch ends with whole passes and parts of one, and has as many samples of each source as its stop says."""
     more = {"batch_size": 48 // world_size, "world_size": world_size, "lanes": lanes, "tail": "short"} | arguments
     ranks = [mixture(tables, rank=rank, **more) for rank in range(world_size)]
@@ -323,7 +325,8 @@ def test_set_weights_among_other_changes(tables: Path) -> None:
     read(dataset, batches=5)
     for weight in (8, 9):
         dataset.set_weights({"books": weight})
-        assert dataset.state_dict()["shardfeed"]["weights"] == [[0, [6, 3, 1]], [40, [2, 3, 1]], [100, [2, 3, weight], True], [200, [1, 0, 1]]]
+        weights = dataset.state_dict()["shardfeed"]["weights"]
+        assert weights == [[0, [6, 3, 1]], [40, [2, 3, 1]], [100, [2, 3, weight], True], [200, [1, 0, 1]]]
     rest = read(dataset)
     assert shares(flat(rest[:5])) == pytest.approx({"web": 14, "code": 22, "books": 64}, abs=2)
     assert shares(flat(rest[5:])) == pytest.approx({"web": 100, "code": 0, "books": 100}, abs=2)
