@@ -120,7 +120,32 @@ func (f *filler) apply(a *column.Array, alloc column.Alloc) error {
 			return err
 		}
 	}
+	if a.Field.Kind == column.List && a.Field.ListSize > 0 {
+		f.children[0].items(a)
+	}
 	return nil
+}
+
+// items writes the value to the items of null lists of a declared size. Lists in such a list are
+// null themselves.
+func (f *filler) items(a *column.Array) {
+	items := a.Children[0]
+	if f == nil || f.value == nil || a.Nulls == 0 || items.Field.Kind != column.Fixed {
+		return
+	}
+	n := a.Field.ListSize * len(f.value)
+	for i := range a.Len {
+		if a.IsNull(i) {
+			repeat(items.Data[i*n:(i+1)*n], f.value)
+		}
+	}
+}
+
+// repeat fills dst with a value.
+func repeat(dst, value []byte) {
+	for n := copy(dst, value); n < len(dst); n *= 2 {
+		copy(dst[n:], dst[:n])
+	}
 }
 
 // fixed goes from null to null, and over eight values at a time without nulls.

@@ -40,6 +40,8 @@ func TestFill(t *testing.T) {
 		{"items", listed("x", 0, int32s("item")), `[[1,null],null,[null]]`, Options{Fill: []Fill{{"x", 4}}}, `[[1,4],[],[4]]`},
 		{"items by name", listed("x", 0, int32s("item")), `[[1,null],null,[null]]`, Options{Fill: []Fill{{"x.item", 4}}}, `[[1,4],[],[4]]`},
 		{"fixed-size lists", listed("x", 2, fixed("item", column.TypeFloat32, 4)), `[[1,null],[2,3]]`, Options{NaN: true}, `[[1,NaN],[2,3]]`},
+		{"null lists of a size, NaN", listed("x", 2, fixed("item", column.TypeFloat32, 4)), `[[1,null],null,[2,3]]`, Options{NaN: true}, `[[1,NaN],[NaN,NaN],[2,3]]`},
+		{"null lists of a size", listed("x", 2, int32s("item")), `[null,[1,null],null]`, Options{Fill: []Fill{{"x", -7}}}, `[[-7,-7],[1,-7],[-7,-7]]`},
 		{"members", pair, `[{"a":1,"b":null},{"a":null,"b":2}]`, Options{NaN: true, Fill: []Fill{{"x.a", 9}}}, `[{"a":1,"b":NaN},{"a":9,"b":2}]`},
 		{"texts", texts("x"), `["a",null,"ccc",null]`, Options{Fill: []Fill{{"x", "none"}}}, `["a","none","ccc","none"]`},
 		{"texts, bytes", texts("x"), `[null]`, Options{Fill: []Fill{{"x", []byte("z")}}}, `["z"]`},

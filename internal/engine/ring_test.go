@@ -66,7 +66,8 @@ func give(t *testing.T, s *slot) announcement {
 	return a
 }
 
-// release is what one trainer, or several, do that read the ring: the word, and the frame where it is wanted.
+// release releases a slot as trainers do that read the ring: by the word, and by the frame where it
+// is wanted.
 func (r *ring) release(a announcement, readers ...int) {
 	if len(readers) == 0 {
 		readers = []int{0}

@@ -12,8 +12,8 @@ import (
 // maxReplicas is how many consumers may share a ring.
 const maxReplicas = 64
 
-// A seat is a place in the order of an iteration's steps. One participant has it, or replicas, which
-// read the same batches from one ring. A slot is free when all replicas gave it back.
+// A seat is a place in the order of an iteration's steps. One participant has it, or replicas,
+// which read the same batches from one ring. A slot is free when all replicas gave it back.
 type seat struct {
 	session  *session
 	replicas []*participant

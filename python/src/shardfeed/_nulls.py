@@ -28,7 +28,8 @@ class _Found(NamedTuple):
     length: int
 
     def shown(self) -> str:
-        return _SHOWN.get(self.field.kind, "False" if self.field.type == "bool" else "0")
+        values = self.field.innermost
+        return _SHOWN.get(values.kind, "False" if values.type == "bool" else "0")
 
 
 class NullWatch:
@@ -128,7 +129,7 @@ class NullWatch:
             if self._tensors
             else f"batch.valid({found.path!r}) is their mask"
         )
-        other = "" if found.field.kind in _SHOWN_EMPTY else f", null={{{found.path!r}: value}} shows another value"
+        other = "" if found.field.innermost.kind in _SHOWN_EMPTY else f", null={{{found.path!r}: value}} shows another value"
         return (
             f"shardfeed: column {found.path!r} holds nulls ({found.nulls} of {found.length} values of this batch), "
             f"shown as {found.shown()}: {mask}{other}"

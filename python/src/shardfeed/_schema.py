@@ -113,16 +113,21 @@ class Field:
 
     @property
     def holds_nan(self) -> bool:
-        """Whether a null is NaN."""
-        return self.type in _FLOATS or self.kind == "null"
+        """Whether a null is NaN. In a list of a declared size all items are."""
+        return self.kind == "null" or (self.is_dense and self.innermost.type in _FLOATS)
+
+    @property
+    def innermost(self) -> Field:
+        """The innermost items of lists of declared sizes; the field itself if it is another type."""
+        field = self
+        while field.kind == "list" and field.list_size:
+            field = field.children[0]
+        return field
 
     @property
     def is_dense(self) -> bool:
         """Whether the column is one array: fixed values, or lists of one size of them."""
-        field = self
-        while field.kind == "list" and field.list_size:
-            field = field.children[0]
-        return field.kind == "fixed"
+        return self.innermost.kind == "fixed"
 
     @property
     def leaf(self) -> Field:
