@@ -255,3 +255,21 @@ def test_compiled_functions_take_batches() -> None:
         return batch["x"] * 2 + batch["s"]["y"]
 
     assert compiled(Batch({"x": torch.arange(3), "s": {"y": torch.ones(3)}})).tolist() == [1, 3, 5]
+
+
+@pytest.mark.parametrize("given", [{"batch_size": 128}, {"batch_size": None}, {"batch_size": 128, "filters": "id < 1000"}])
+def test_the_length_of_its_data_set_is_its_rows(shards, given):
+    """So correct / len(loader.dataset) is a share of the rows. Other lengths are of batches."""
+    dataset = StreamingDataset(shards, cache=False, **given)
+    rows = 1000 if "filters" in given else 4000
+    steps = rows if given["batch_size"] is None else -(-rows // 128)
+    loaders = [DataLoader(dataset), DataLoader(shards, cache=False, **given), pickle.loads(pickle.dumps(DataLoader(dataset)))]
+    for loader in [*loaders, loaders[0].with_valid("id")]:
+        assert (len(loader.dataset), len(loader), loader.size) == (rows, steps, rows)
+        assert isinstance(loader.dataset, StreamingDataset) and "StreamingDataset" in repr(loader.dataset)
+    assert len(dataset) == len(torch.utils.data.DataLoader(dataset, batch_size=None)) == steps
+    assert len(torch.utils.data.DataLoader(loaders[0].dataset, batch_size=None)) == steps
+    ranked = DataLoader(shards, cache=False, rank=1, world_size=2, **given)
+    assert len(ranked.dataset) == rows and len(ranked) == -(-steps // 2)
+    first = next(iter(loaders[0]))
+    assert first["id"].tolist() and dataset.state_dict()["shardfeed"]["position"] > 0, "one data set"

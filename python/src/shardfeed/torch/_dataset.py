@@ -124,8 +124,12 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
         """Batches of a whole epoch on this rank, or rows with ``batch_size=None``; the same on
         every rank. ``len`` of torch's DataLoader is true with any number of workers.
         """
+        return self._length(_wrapped.measures(self))
+
+    def _length(self, loader: Any = None) -> int:
+        """The length, for a loader of torch's if one asks."""
         length = super().__len__()
-        return _wrapped.length(self, length) if self._rows_wanted else length
+        return _wrapped.length(loader, length) if self._rows_wanted and loader is not None else length
 
     def __iter__(self) -> TensorIterator[T]:
         _wrapped.check(rows=self._rows_wanted, batch_size=self._spec["batch_size"], world_size=self._share().job_world_size)
@@ -323,6 +327,31 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
             self._check_ranks()
             self._keep_open()
         return _restore, (type(self), self.__getstate__(), not spawning)
+
+
+class Counted(StreamingDataset[T]):
+    """A data set as a loader has it: ``len()`` is its rows, by which trainings divide, as in
+    ``correct / len(loader.dataset)``.
+
+    All else it shares with the data set of which it is a view.
+    """
+
+    def __len__(self) -> int:
+        """Rows of an epoch, over all ranks."""
+        loader = _wrapped.measures(self)
+        return self.size if loader is None else self._length(loader)
+
+    def __repr__(self) -> str:
+        return super().__repr__().replace("Counted", "StreamingDataset", 1)
+
+
+def counted(dataset: StreamingDataset[T]) -> StreamingDataset[T]:
+    """A view of a data set for a loader. A class of the user's stays what it is."""
+    if type(dataset) is not StreamingDataset:
+        return dataset
+    view: Counted[T] = Counted.__new__(Counted)
+    view.__dict__ = dataset.__dict__
+    return view
 
 
 def _restore(kind: type[StreamingDataset[Any]], state: dict[str, Any], keep_open: bool) -> StreamingDataset[Any]:

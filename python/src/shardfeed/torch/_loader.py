@@ -22,7 +22,7 @@ from .._waited import Waited
 from ..errors import OptionError, ShardfeedError
 from . import _start
 from ._batch import Batch
-from ._dataset import Row, StreamingDataset
+from ._dataset import Row, StreamingDataset, counted
 from ._device import Route, Source
 from ._epoch import Epoch, Local, Stamp
 from ._loader_options import AllOptions, Device, MapLoaderOptions, StreamLoaderOptions, check
@@ -144,7 +144,7 @@ class DataLoader(Generic[T]):
         _check_names(data, options)
         problems = Problems()
         device = check(given, problems)
-        self.dataset: StreamingDataset[Any] = _dataset(data, options, problems)
+        self.dataset: StreamingDataset[Any] = counted(_dataset(data, options, problems))
         self._keep(given, device)
         self.drop_last: bool = self.dataset._spec["tail"] == "drop"
         self.threads = threads
@@ -215,8 +215,11 @@ class DataLoader(Generic[T]):
         return EpochSampler(self)
 
     def __len__(self) -> int:
-        """Batches of a whole epoch on this rank; the same on every rank."""
-        return len(self.dataset)
+        """Batches of a whole epoch on this rank; the same on every rank.
+
+        ``len(loader.dataset)`` is the rows, over all ranks.
+        """
+        return self.dataset._length()
 
     def __iter__(self) -> Iterator[T]:
         self._check_open()
