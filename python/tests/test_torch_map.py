@@ -286,3 +286,27 @@ def test_persistent_workers(dataset: MapDataset) -> None:
     one, two = read(loader), read(loader)
     assert sorted(flat(one)) == sorted(flat(two)) == list(range(ROWS)) and one != two
     loader.close()
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_subsets(shards: Path, workers: int) -> None:
+    """As random_split makes them; samplers name places in a subset, and resume there."""
+    dataset = MapDataset(shards, columns=["id"])
+    train, valid = torch.utils.data.random_split(dataset, [3000, 1000], torch.Generator().manual_seed(1))
+    half = torch.utils.data.Subset(valid, range(0, 1000, 2))
+    for subset in (train, valid, half):
+        numbers = [int(subset[n]["id"]) for n in (0, 5, len(subset) - 1)]
+        loader = DataLoader(subset, batch_size=64, num_workers=workers)
+        seen = [n for batch in loader for n in batch["id"].tolist()]
+        assert len(seen) == len(loader.dataset) == loader.size == len(subset) and [seen[0], seen[5], seen[-1]] == numbers
+        shuffled = DataLoader(subset, batch_size=64, shuffle=True, num_workers=workers)
+        batches = iter(shuffled)
+        first = next(batches)["id"].tolist()
+        again = DataLoader(subset, batch_size=64, shuffle=True, num_workers=workers)
+        again.load_state_dict(shuffled.state_dict())
+        rest = [n for batch in again for n in batch["id"].tolist()]
+        assert sorted(first + rest) == sorted(seen) and first + rest != seen
+    with pytest.raises(IndexError, match="500"):
+        list(DataLoader(half, sampler=[1, 500], batch_size=2, num_workers=workers))
+    with pytest.raises(errors.OptionError, match="data must be a"):
+        DataLoader(torch.utils.data.ConcatDataset([dataset, dataset]), batch_size=4)

@@ -497,6 +497,31 @@ def test_an_interrupt_from_the_terminal(shards, job, tmp_path):
     assert (ran.returncode, ran.stderr) == (0, "") and all(ended(int(pid)) for pid in ran.stdout.split())
 
 
+@pytest.mark.parametrize("method", ["forkserver", "spawn"])
+def test_an_interrupt_while_workers_start(shards, job, tmp_path, method):
+    """One traceback, of the trainer."""
+    program = """
+        import os, signal, sys, threading
+        from shardfeed.torch import DataLoader
+        def mine(batch):
+            return os.getpid()
+        if __name__ == "__main__":
+            os.setpgid(0, 0)
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            given = {"batch_size": 100, "cache": False, "multiprocessing_context": sys.argv[2]}
+            loader = DataLoader(sys.argv[1], num_workers=2, collate_fn=mine, **given)
+            for after in (0.1, 0.3, 0.6):
+                threading.Timer(after, os.killpg, (0, signal.SIGINT)).start()
+                try:
+                    list(loader)
+                    threading.Event().wait(10)
+                except KeyboardInterrupt:
+                    print("interrupted")
+    """
+    ran = python(program, shards, method, name=str(tmp_path / "train.py"))
+    assert (ran.returncode, ran.stderr, ran.stdout.split()) == (0, "", ["interrupted"] * 3)
+
+
 def left(shards: Path, how: str, persistent: bool) -> list[int]:
     loader = opened(shards, persistent_workers=persistent)
     batches = iter(loader)

@@ -26,6 +26,7 @@ from ._dataset import Row, StreamingDataset, counted
 from ._device import Route, Source
 from ._epoch import Epoch, Local, Stamp
 from ._loader_options import AllOptions, Device, MapLoaderOptions, StreamLoaderOptions, check
+from ._map_lists import whole
 from ._outputs import Outputs
 from ._pool import Pool
 from ._processes import Processes
@@ -80,7 +81,7 @@ class DataLoader(Generic[T]):
 
         def __new__(cls, data=None, *args, **options):
             """Rows by number have a loader of their own."""
-            if cls is DataLoader and isinstance(data, MapDataset):
+            if cls is DataLoader and isinstance(whole(data), MapDataset):
                 from ._map_loader import MapLoader
 
                 return super().__new__(MapLoader)
@@ -405,8 +406,11 @@ def _check_names(data: Any, options: dict[str, Any]) -> None:
     if isinstance(data, StreamingDataset):
         if options:
             raise OptionError(f"the data set already decides {', '.join(options)}: give them to the data set")
-    elif hasattr(data, "state_dict"):
-        raise OptionError(f"data must be a shardfeed.torch.StreamingDataset or an address, got {type_name(data)}")
+    elif hasattr(data, "state_dict") or isinstance(data, torch.utils.data.Dataset):
+        raise OptionError(
+            "data must be a shardfeed.torch.StreamingDataset, a shardfeed.MapDataset or torch's Subset of one, or an address, got "
+            f"{type_name(data)}"
+        )
     elif data is None and "sources" not in options:
         raise TypeError("DataLoader needs data: a data set, an address such as 's3://bucket/path', a path, or sources")
     elif "batch_size" not in options:

@@ -34,6 +34,27 @@ def exclusions(batch_size: Any, shuffle: Any, sampler: Any, batch_sampler: Any, 
         problems.found.append("batch_size=None excludes drop_last=True: there are no batches to drop")
 
 
+def whole(data: Any) -> Any:
+    """The data set of which data is a subset, or a subset of one; else data itself."""
+    while isinstance(data, torch.utils.data.Subset):
+        data = data.dataset
+    return data
+
+
+def chosen(data: Any) -> np.ndarray | None:
+    """The numbers of a subset's rows in the whole data set; None for all rows."""
+    if not isinstance(data, torch.utils.data.Subset):
+        return None
+    rows, of = np.asarray(data.indices, np.int64), chosen(data.dataset)
+    return rows if of is None else of[rows]
+
+
+def _of(rows: np.ndarray, lists: Iterator[Any]) -> Iterator[Any]:
+    """The numbers of rows at the places that samplers name."""
+    for places in lists:
+        yield rows[np.asarray(places, np.int64)]
+
+
 class Place(NamedTuple):
     """Where an epoch begins, or stands."""
 
@@ -46,7 +67,9 @@ class Place(NamedTuple):
 class Lists:
     """The lists of row numbers of one epoch after another."""
 
-    def __init__(self, sampler: Any, batch_sampler: Any, batch_size: int | None, drop_last: bool) -> None:
+    def __init__(self, sampler: Any, batch_sampler: Any, batch_size: int | None, drop_last: bool, rows: np.ndarray | None = None) -> None:
+        """rows are the numbers of a subset's rows, of which samplers name the places."""
+        self._rows = rows
         self._sampler = sampler
         self._batch_sampler = batch_sampler
         self._batch_size = batch_size
@@ -73,7 +96,8 @@ class Lists:
         elif place.sampler_epoch is not None:
             source.set_epoch(place.sampler_epoch)
         start = place._replace(sampler=_state(source), sampler_epoch=_epoch(source))
-        return start, itertools.islice(self._lists(), place.batches, None)
+        lists = itertools.islice(self._lists(), place.batches, None)
+        return start, lists if self._rows is None else _of(self._rows, lists)
 
     def set_epoch(self, epoch: int) -> None:
         """Tells the sampler the epoch, when it wants to know."""

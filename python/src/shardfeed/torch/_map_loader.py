@@ -13,12 +13,13 @@ from .._checks import Problems, seed, type_name
 from .._connection import Connection
 from .._keywords import T
 from .._map import MapDataset
+from .._schema import Schema
 from ..errors import StateError
 from ..samplers import RandomSampler, SequentialSampler
 from ._epoch import as_it_is
 from ._loader import DataLoader
 from ._loader_options import Device, check
-from ._map_lists import Lists, Place, exclusions
+from ._map_lists import Lists, Place, chosen, exclusions, whole
 from ._map_source import Indices, Local, Remote, Whole
 from ._sampler import EpochSampler
 
@@ -34,7 +35,7 @@ class MapLoader(DataLoader[T]):
     epoch. ``state_dict`` is exact after each batch; a resume skips row numbers, not data.
 
     Args:
-        data (MapDataset): the rows.
+        data (MapDataset, or a torch.utils.data.Subset of one): the rows.
         batch_size (int or None, default 1): rows of a batch. None yields what the sampler names:
             a row for a number, a batch for a list.
         shuffle (bool, default None): all rows in random order, by ``seed`` and epoch.
@@ -80,13 +81,14 @@ class MapLoader(DataLoader[T]):
         problems.of(_seed, seed)
         problems.report()
         self.dataset = data
+        self._whole = whole(data)
         if sampler is None and batch_sampler is None:
             sampler = RandomSampler(data, seed=seed) if shuffle else SequentialSampler(data)
         self._sampler = sampler
         self.batch_sampler = batch_sampler
         self.drop_last = drop_last
         self._batch_size = batch_size
-        self._lists = Lists(sampler, batch_sampler, batch_size, drop_last)
+        self._lists = Lists(sampler, batch_sampler, batch_size, drop_last, chosen(data))
         self._keep(given, device)
         self._next = Place(0, 0, None, None)  # where the next iteration begins
         self._loaded = False  # the place of the next iteration
@@ -111,6 +113,11 @@ class MapLoader(DataLoader[T]):
     def sampler(self) -> EpochSampler:
         """The sampler, whose set_epoch is that of the loader."""
         return EpochSampler(self, self._sampler)
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of the data set, with their types."""
+        return self._whole.schema
 
     @property
     def size(self) -> int:
@@ -199,14 +206,14 @@ class MapLoader(DataLoader[T]):
 
     def _repr_html_(self) -> str:
         own = [("device", self.device or "the host"), ("torch workers", self.num_workers)]
-        return _html.facts("DataLoader", [*self.dataset._facts(), *own]) + self.schema._repr_html_()
+        return _html.facts("DataLoader", [*self._whole._facts(), *own]) + self.schema._repr_html_()
 
     def _take(self) -> Connection:
         """A connection for an epoch: the idle one, or a new one."""
         connection, self._idle = self._idle, None
         if connection is not None and connection.usable:
             return connection
-        return self.dataset._connect()[0]
+        return self._whole._connect()[0]
 
     def _give_back(self, connection: Connection) -> None:
         if self._idle is None and connection.usable and not connection.asked and not self._closed:
@@ -219,7 +226,7 @@ class MapLoader(DataLoader[T]):
         self._indices.lists = iter(()) if lists is None else lists
         if self._workers is None or not self.persistent_workers:
             self._workers = torch.utils.data.DataLoader(
-                Whole(self.dataset, self.collate_fn),
+                Whole(self._whole, self.collate_fn),
                 batch_size=None,
                 sampler=self._indices,
                 collate_fn=as_it_is,

@@ -52,14 +52,14 @@ class Local:
 
     def __init__(self, loader: MapLoader[Any], start: Place, lists: Iterator[Any]) -> None:
         self.rings: tuple[Ring, ...] = ()
-        self._dataset = loader.dataset
+        self._dataset = loader._whole
         self._collate = loader.collate_fn
         self._ahead = max(2, loader.prefetch + 1)
         self._place = start
         self._lists = lists
-        self._tensors = Tensors(loader.dataset)
+        self._tensors = Tensors(loader._whole)
         self._connection = loader._take()
-        loader.dataset._begin(self._connection, start.epoch)
+        loader._whole._begin(self._connection, start.epoch)
         self._give_back = loader._give_back
         self._asked: deque[tuple[int, bool]] = deque()  # rows, and whether they are a single one
         self._failed: Exception | None = None  # of the sampler; raised after the batches before it

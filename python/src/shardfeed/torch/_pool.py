@@ -87,7 +87,7 @@ def _begin(process: Any) -> None:
     pause, end = 0.01, time.monotonic() + _SERVER_ENDS
     while True:
         try:
-            return process.start()
+            return _start.start(process)
         except (ConnectionError, EOFError):
             if time.monotonic() > end:
                 raise
@@ -119,6 +119,9 @@ class Pool:
             for number in range(workers):
                 setting = Setting(number, workers, seed + number, dict(os.environ))
                 self._start(context, setting, Sealed((*functions, init)))
+        except KeyboardInterrupt as e:
+            self.close()
+            raise e.with_traceback(None)  # noqa: B904 - the frames of multiprocessing say nothing
         except BaseException:
             self.close()
             raise

@@ -6,7 +6,7 @@ import multiprocessing
 import signal
 import sys
 import threading
-from multiprocessing import forkserver
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
@@ -36,6 +36,26 @@ def _preload(context: Any) -> None:
     server = getattr(forkserver, "_forkserver", None)
     if getattr(server, "_forkserver_fd", None) is None and getattr(server, "_preload_modules", None) == ["__main__"]:
         context.set_forkserver_preload(["shardfeed.torch._worker"])
+
+
+def start(process: Any) -> None:
+    """Starts a process that an interrupt from the terminal does not reach.
+
+    It would print a traceback while it imports. run ignores interrupts, and lets them in then. A
+    fork server gets the mask when it starts, and gives it to its processes.
+    """
+    method = process._start_method
+    if method == "fork":
+        return process.start()
+    resource_tracker.ensure_running()  # it unblocks interrupts when it starts
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        if method == "spawn":
+            return process.start()
+        forkserver.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    process.start()  # it waits for the server
 
 
 def check(context: Any, parts: dict[str, Any]) -> None:

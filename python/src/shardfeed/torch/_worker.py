@@ -120,6 +120,7 @@ def again(kind: bytes, text: str, where: str) -> Exception:
 def run(sock: socket.socket, setting: Setting, sealed: Sealed) -> None:
     """The life of a worker. It ends with the trainer, or when the trainer closes the link."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal; the trainer ends its workers
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
     os.environ.update(setting.environment)
     link = Link(sock)
     _end_with_the_trainer()
