@@ -381,10 +381,10 @@ class StreamingDataset(Connected, Generic[T]):
 
     def __len__(self) -> int:
         """Batches of a whole epoch on this rank, or rows with ``batch_size=None``; the same on
-        every rank. With ``tail="carry"`` epochs differ, and it raises a TypeError.
+        every rank. Where ``tail="carry"`` makes epochs differ it raises a TypeError.
         """
         ranks = self._ranks()
-        if self._tail(ranks[1]) == "carry":
+        if self._tail(ranks[1]) == "carry" and self.size % (self._spec["batch_size"] * ranks[1]):
             raise TypeError('a data set with tail="carry" has no len(): an epoch has a step more than another where rows were carried over')
         if ranks not in self._steps:
             self._steps[ranks] = int(self._session(plan=True)["steps"])
