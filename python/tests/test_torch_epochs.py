@@ -22,7 +22,7 @@ from shardfeed.torch import StreamingDataset  # noqa: E402
 
 STEPS = 16
 
-pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create")
+pytestmark = [pytest.mark.filterwarnings("ignore:This DataLoader will create"), pytest.mark.usefixtures("runtime")]
 
 
 def open_shards(shards: Path) -> StreamingDataset:
