@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import psutil
 import pytest
+import torch
 from conftest import engines
 
 import shardfeed
@@ -211,6 +212,30 @@ def test_an_engine_that_ends_between_epochs_costs_no_order(place: Path, shards: 
         seen += [run.state_dict(), ids_in_order(run), run.state_dict()]
         runs.append(seen)
     assert runs[0] == runs[1]
+
+
+def test_new_torch_workers_do_not_begin_again(place: Path, shards: Path) -> None:
+    """Torch's workers of an epoch know no epochs before. The state must not be used twice."""
+    state = shardfeed.torch.StreamingDataset(shards, batch_size=100, seed=5, cache=False, shuffle_buffer=500).state_dict()
+    runs = []
+    for kills in (False, True):
+        dataset = shardfeed.torch.StreamingDataset(shards, batch_size=100, seed=5, cache=False)
+        dataset.load_state_dict(state)
+        loader = torch.utils.data.DataLoader(dataset, batch_size=None, num_workers=2, multiprocessing_context="fork")
+        seen = [ids_in_order(loader)]
+        if kills:
+            end_engine(dataset)
+            with pytest.raises(errors.StateError, match="call set_epoch of the data set"):
+                list(loader)
+        dataset.set_epoch(1)
+        runs.append([*seen, ids_in_order(loader)])
+    assert runs[0] == runs[1] and runs[0][0] != runs[0][1]
+    dataset = shardfeed.torch.StreamingDataset(shards, batch_size=100, cache=False)
+    loader = torch.utils.data.DataLoader(dataset, batch_size=None, num_workers=1, multiprocessing_context="fork")
+    list(loader)
+    end_engine(dataset)
+    with pytest.raises(errors.StateError, match="call set_epoch of the data set"):
+        list(loader)
 
 
 def test_an_engine_that_has_gone_is_reported_once(place: Path, shards: Path, monkeypatch: pytest.MonkeyPatch) -> None:

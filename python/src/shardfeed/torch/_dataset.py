@@ -68,6 +68,7 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
 
         def __init__(self, uri: Address | None = None, *, batch_size: int | None, **options: Unpack[DatasetOptions]) -> None: ...
 
+    _told = ""  # the engine that was there when this was opened, an epoch was set or a state loaded
     _masks: tuple[str, ...] = ()  # columns that get a mask of their nulls
     _part: _workers.Part  # of a torch worker
     _compared: bool  # the ranks have compared what they read
@@ -169,6 +170,7 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
         if worker is None:
             return self._begin_here(outputs)
         part, pending = self._part, self._pending_state
+        self._check_engine()
         names = {"iteration": worker.iteration(part.count), "worker": worker.id, "workers": worker.workers, "next": part.restored}
         batches = self._batches(plain=True, **names)
         part.start, restored, part.restored = batches.place.start, part.restored, None
@@ -186,6 +188,30 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
         part.start = pending[0]
         batches.close()
         return None
+
+    def _check_engine(self) -> None:
+        """Refuses an epoch of a torch worker by an engine that did not count the epochs before.
+
+        Such a worker is new in each epoch, and only the engine knows which one that is.
+        """
+        if self._after is None and self._told not in ("", self._engine_id()):
+            raise StateError(
+                "the engine that counted the epochs has ended, and new torch workers do not know where training stood: call set_epoch of "
+                "the data set, or load a state; shardfeed.torch.DataLoader needs neither"
+            )
+
+    def _engine_id(self) -> str:
+        with self._lock:
+            return str(self._control().welcome["id"])
+
+    def _open(self, how: str | None) -> dict[str, Any]:
+        opened = super()._open(how)
+        self._told = self._engine_id()
+        return opened
+
+    def set_epoch(self, epoch: int) -> None:
+        super().set_epoch(epoch)
+        self._told = self._engine_id()
 
     def _begin_here(self, outputs: int) -> BatchIterator:
         try:
@@ -232,6 +258,7 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
         self._after_fork()
         self._part.asked = None if self._pending_epoch is None else self._pending_epoch[0]
         super().load_state_dict(state_dict)
+        self._told = self._engine_id()
         self._part.restored = None if part is None else int(part["next"])
 
     def _state_here(self) -> dict[str, Any]:
@@ -310,7 +337,7 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
         self._part = _workers.Part()
 
     def __getstate__(self) -> dict[str, Any]:
-        state = {**super().__getstate__(), "_transforms": self._transforms, "_masks": self._masks}
+        state = {**super().__getstate__(), "_transforms": self._transforms, "_masks": self._masks, "_told": self._told}
         if state["_rank_given"] == (None, None) and _launcher.from_environment() is None:
             state["_rank_given"] = self._found_rank()
         return state
@@ -359,6 +386,7 @@ def _restore(kind: type[StreamingDataset[Any]], state: dict[str, Any], keep_open
     dataset = kind.__new__(kind)
     dataset.__setstate__(state)
     if keep_open:
+        dataset._told = ""
         with contextlib.suppress(ShardfeedError):  # the first iteration raises it
-            dataset._keep_open()
+            dataset._told = dataset._engine_id()
     return dataset
