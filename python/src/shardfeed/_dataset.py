@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 import numpy as np
 
-from . import _checks, _html, _locate, _rank, _redact, _replicas, _rows, _sources, _state
+from . import _checks, _html, _locate, _names, _rank, _redact, _replicas, _rows, _sources, _state
 from ._arguments import checked
 from ._batch import Batch
 from ._checks import Problems
@@ -26,7 +26,7 @@ from ._nulls import NullWatch
 from ._options import Options
 from ._schema import Schema
 from ._sources import Source
-from ._transform import Function, Functions, MappedIterator, Mask, Transform, check_function
+from ._transform import ROW_VALID, Function, Functions, MappedIterator, Mask, Transform, check_function
 from ._waited import Waited
 from ._warn import MixingWarning, PaddingWarning, ShardfeedWarning, warn
 from .errors import OptionError, ShardfeedError, StateError, nearer
@@ -124,8 +124,9 @@ class StreamingDataset(Connected, Generic[T]):
             "short" on one rank and "pad" on several.
         with_row_valid (bool, default False): add the mask ``"_row_valid"`` to every batch of
             tensors or in Arrow's format, and to every single row: True for a row of the data, False
-            for padding, which repeats other rows. ``on_error="mask"`` always adds it. A
-            :class:`Batch` has ``row_valid`` in any case. The mask of nulls is
+            for padding, which repeats other rows. ``on_error="mask"`` always adds it. A column of
+            that name in the data is an error. A :class:`Batch` has ``row_valid`` in any case. The
+            mask of nulls is
             another one: ``valid`` of a Batch, and ``with_valid`` of a data set of tensors.
         row_ids (bool, default False): add the columns ``"_row"``, the number of the row in the list
             of shards (int64, see :meth:`locate`), and ``"source"``, the number of the address that
@@ -338,6 +339,7 @@ class StreamingDataset(Connected, Generic[T]):
             warn(f"shardfeed: {note}", ShardfeedWarning)
         for note in self._opened.get("info") or ():
             log.info("%s", note)
+        self._check_added()
 
     def _forget(self) -> None:
         """Starts without connections, as a copy in another process does."""
@@ -505,7 +507,18 @@ class StreamingDataset(Connected, Generic[T]):
     def _masked(self, mask: Any) -> Any:
         masked = self._mapped(mask)
         masked._with_row_valid = True
+        masked._check_added()
         return masked
+
+    def _added(self) -> Iterator[tuple[str, str]]:
+        """The names of columns that are added in this process, each with what adds it."""
+        if self._with_row_valid:
+            masked = 'on_error="mask"' if self._spec["on_error"] == "mask" else "with_row_valid"
+            yield ROW_VALID, "filter" if self._transforms else masked
+
+    def _check_added(self) -> None:
+        """Refuses columns to add that have the name of another column."""
+        _names.check_added(self.schema, self._added())
 
     def _mapped(self, transform: Any) -> Any:
         mapped = self._copy()
@@ -747,4 +760,4 @@ class StreamingDataset(Connected, Generic[T]):
 def _marked(batch: Batch) -> Iterator[dict[str, Any]]:
     """The rows of a batch, each with ``_row_valid``: False for padding."""
     for n, row in enumerate(batch.to_rows()):
-        yield {**row, "_row_valid": n < batch.rows - batch.padding}
+        yield {**row, ROW_VALID: n < batch.rows - batch.padding}

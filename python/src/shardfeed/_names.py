@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ._checks import did_you_mean
-from .errors import ColumnError
+from .errors import ColumnError, OptionError
 
 if TYPE_CHECKING:
     from ._schema import Field
@@ -47,6 +47,15 @@ def no_column(key: object, names: Iterable[str], schema: Mapping[str, Field] | N
     if isinstance(key, slice):
         return ColumnError(f"keys are column names, got a slice: batch[{first!r}][...] takes rows of column {first!r}")
     return ColumnError(f"keys are column names, got {_shown(key)}" + _listed(names))
+
+
+def check_added(columns: Iterable[str], added: Iterable[tuple[str, str]]) -> None:
+    """Refuses names that two columns would have. Each of added is a name, and what adds it."""
+    taken = dict.fromkeys(columns, "the data has one")
+    for name, by in dict.fromkeys(added):
+        if name in taken:
+            raise OptionError(f"{by} adds a column {name!r}, and {taken[name]}: leave that column out of columns=, or rename it with sources=")
+        taken[name] = f"{by} adds one too"
 
 
 def _mask(key: str, names: list[str]) -> str:

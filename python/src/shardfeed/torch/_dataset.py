@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from multiprocessing.context import get_spawning_popen
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
@@ -109,8 +109,8 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
     def with_valid(self, *columns: str) -> StreamingDataset[T]:
         """The same data with a boolean tensor ``"<column>_valid"`` for each of these columns.
 
-        It is False where the column is null. A dotted path names a part of a column. The result
-        counts its own epochs.
+        It is False where the column is null. A dotted path names a part of a column. A column
+        ``"<column>_valid"`` in the data is an error. The result counts its own epochs.
         """
         for column in columns:
             try:
@@ -118,7 +118,8 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
             except KeyError as e:
                 raise OptionError(f"with_valid: {e}") from None
         marked = self._copy()
-        marked._masks = (*self._masks, *columns)
+        marked._masks = tuple(dict.fromkeys((*self._masks, *columns)))
+        marked._check_added()
         return marked
 
     def __len__(self) -> int:
@@ -131,6 +132,11 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
         """The length, for a loader of torch's if one asks."""
         length = super().__len__()
         return _wrapped.length(loader, length) if self._rows_wanted and loader is not None else length
+
+    def _added(self) -> Iterator[tuple[str, str]]:
+        yield from super()._added()
+        for column in self._masks:
+            yield f"{column}_valid", f"with_valid({column!r})"
 
     def __iter__(self) -> TensorIterator[T]:
         _wrapped.check(rows=self._rows_wanted, batch_size=self._spec["batch_size"], world_size=self._share().job_world_size)
