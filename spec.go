@@ -51,6 +51,11 @@ type Spec struct {
 	// Missing is what becomes of a column that some shards lack: "error" (the default) or "null".
 	Missing string `json:"missing"`
 
+	// PartitionTypes are the types of partition columns by name, as in {"month": "int32"}: bool,
+	// int8 to int64, uint8 to uint64, float32, float64, date or string. Without one, a partition has
+	// the first of int64, float64, bool, date and string that all its values show.
+	PartitionTypes map[string]string `json:"partition_types,omitempty"`
+
 	// InvalidUTF8 is what becomes of strings that are not UTF-8: "refuse" (the default) or
 	// "replace" by U+FFFD.
 	InvalidUTF8 string `json:"invalid_utf8"`

@@ -13,6 +13,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/size"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
+	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
@@ -24,6 +25,11 @@ func (s Spec) Validate() error {
 	p := option.List{New: newOptionError}
 	s.validateAddresses(&p)
 	p.OneOf("Missing", s.Missing, "error", "null")
+	for _, key := range slices.Sorted(maps.Keys(s.PartitionTypes)) {
+		if err := rowgroup.CheckPartitionType(s.PartitionTypes[key]); err != nil {
+			p.Add(fmt.Sprintf("PartitionTypes[%q]", key), "%v", err)
+		}
+	}
 	p.OneOf("InvalidUTF8", s.InvalidUTF8, "refuse", "replace")
 	s.validateRows(&p)
 	s.validateSizes(&p)
@@ -105,7 +111,7 @@ func (s Spec) options() iterable.Options {
 	o := iterable.Options{
 		Columns: s.read(), Strict: s.Strict, Shuffle: s.Shuffle, Seed: s.Seed, Lanes: s.Lanes, UnitRows: s.UnitRows,
 		MaxWorldSize: s.MaxWorldSize, Start: shuffle.Start(s.Start), Tail: cmp.Or(shuffle.Tail(s.Tail), shuffle.Short),
-		MissingIsNull: s.Missing == "null", Memory: s.givenMemory(), Vocabulary: s.Vocabulary, Unknown: s.Unknown,
+		MissingIsNull: s.Missing == "null", PartitionTypes: s.PartitionTypes, Memory: s.givenMemory(), Vocabulary: s.Vocabulary, Unknown: s.Unknown,
 		ReplaceUTF8: s.InvalidUTF8 == "replace", Needed: s.columnTypes(), Filters: s.Filters, ReadFile: s.readFile, Keep: s.Keep, Weight: s.Weight, Pack: s.Pack.options(), Bucket: s.Bucket.options(), RowIDs: s.RowIDs, RowKeys: s.Seeds || len(s.Images) > 0,
 		Split: rule.Split{Parts: s.Parts, Part: s.Part, Subsample: s.Subsample, Key: s.PartKey, Seed: s.PartSeed},
 	}

@@ -211,7 +211,7 @@ func (c *counter) keyOf(s int) (k countKey) {
 	copy(k.shard[:], id[:])
 	copy(k.version[:], version[:])
 	h := sha256.New()
-	fmt.Fprintf(h, "%s\x00%s\x00%t\x00", countEvaluator, c.rules.text, d.options.ReplaceUTF8)
+	fmt.Fprintf(h, "%s\x00%s\x00%t\x00%q\x00", countEvaluator, c.rules.text, d.options.ReplaceUTF8, d.options.PartitionTypes)
 	var b []byte
 	for _, u := range c.units[c.shards[s]:c.shards[s+1]] {
 		b = b[:0]

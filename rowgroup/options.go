@@ -3,6 +3,8 @@ package rowgroup
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/shard"
@@ -23,12 +25,16 @@ type Options struct {
 	// Columns has them.
 	RuleColumns []RuleColumn
 
-	// MissingIsNull makes a column that some shards lack null there; else Open fails and names the
-	// shards.
+	// MissingIsNull makes a column or partition that some shards lack null there; else Open fails
+	// and names the shards.
 	MissingIsNull bool
 
 	// Needed says which types the columns need, by dotted path; see [NeededType]. nil needs none.
 	Needed func(path string) NeededType
+
+	// PartitionTypes are the types of partitions by their names, as CheckPartitionType takes them.
+	// The others have the type that their values show: int64, float64, bool, date or string.
+	PartitionTypes map[string]string
 
 	// ReplaceUTF8 puts U+FFFD in the place of each byte of a string that does not belong to a
 	// character; else decoding fails and names the page.
@@ -85,6 +91,11 @@ func (o Options) Validate() error {
 	}
 	if o.Columns != nil && len(o.Columns) == 0 {
 		all = append(all, errors.New("no columns are asked for"))
+	}
+	for _, key := range slices.Sorted(maps.Keys(o.PartitionTypes)) {
+		if err := CheckPartitionType(o.PartitionTypes[key]); err != nil {
+			all = append(all, fmt.Errorf("the type of partition %q %w", key, err))
+		}
 	}
 	return errors.Join(all...)
 }

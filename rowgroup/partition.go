@@ -1,11 +1,10 @@
 package rowgroup
 
 import (
-	"encoding/binary"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
-	"strconv"
-	"time"
 
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/shard"
@@ -19,33 +18,11 @@ type partitionColumn struct {
 	nodes []*node // one per shard; equal values share one
 }
 
-// partitionTypes are the types that a key can have; the first is taken that all its values have.
-// parse returns a value as bytes of the field.
-//
-// A number must print as it is spelled, so that 7 and -7 are numbers but 007 and +7 are not: a name
-// with leading zeros is a code or a month, and stays what the user sees.
-var partitionTypes = []struct {
-	kind  column.Kind
-	typ   column.Type
-	width int
-	parse func(text string) (value []byte, ok bool)
-}{
-	{column.Fixed, column.TypeInt64, 8, func(text string) ([]byte, bool) {
-		n, err := strconv.ParseInt(text, 10, 64)
-		return binary.LittleEndian.AppendUint64(nil, uint64(n)), err == nil && strconv.FormatInt(n, 10) == text
-	}},
-	{column.Fixed, column.TypeDate, 4, func(text string) ([]byte, bool) {
-		day, err := time.Parse(time.DateOnly, text)
-		return binary.LittleEndian.AppendUint32(nil, uint32(day.Unix()/86400)), err == nil
-	}},
-	{column.Binary, column.TypeString, 0, func(text string) ([]byte, bool) { return []byte(text), true }},
-}
-
 // inferPartitions gives the partitions of a data set's shards their types, in path order of the
-// first shard. All shards must have the same keys.
-func inferPartitions(shards []shard.Shard) ([]partitionColumn, error) {
-	if len(shards) == 0 {
-		return nil, nil
+// first shard: the given ones, else what the values show. All shards must have the same keys.
+func inferPartitions(shards []shard.Shard, types map[string]string) ([]partitionColumn, error) {
+	if err := knownKeys(shards, types); err != nil || len(shards) == 0 {
+		return nil, err
 	}
 	first := shards[0]
 	index := make(map[string]int, len(first.Partitions))
@@ -63,38 +40,69 @@ func inferPartitions(shards []shard.Shard) ([]partitionColumn, error) {
 	}
 	columns := make([]partitionColumn, len(values))
 	for i, v := range values {
-		columns[i] = newPartitionColumn(v)
+		bad, err := columns[i].fill(v, types[v[0].Key])
+		if err != nil {
+			return nil, &shard.Error{
+				Op: "list", URI: shards[bad].URI, Err: err,
+				Hint: "give {PartitionTypes} another type for it, or leave the shard out",
+			}
+		}
 	}
 	return columns, nil
 }
 
-// newPartitionColumn types the values of a key. Nulls fit every type; a key of nulls alone is a
-// string.
-func newPartitionColumn(values []shard.Partition) partitionColumn {
+// knownKeys refuses types of keys that no shard has.
+func knownKeys(shards []shard.Shard, types map[string]string) error {
+	for _, key := range slices.Sorted(maps.Keys(types)) {
+		has := func(s shard.Shard) bool {
+			return slices.ContainsFunc(s.Partitions, func(p shard.Partition) bool { return p.Key == key })
+		}
+		if !slices.ContainsFunc(shards, has) {
+			return &Error{
+				Op: "schema", Column: key, RowGroup: -1, Page: -1,
+				Err: errors.New("the types of partitions name it, and no shard's path has a directory " + key + "=..."),
+			}
+		}
+	}
+	return nil
+}
+
+// fill makes the column of the values of a key, of the type of this name, or of the type that the
+// values show. Nulls fit every type. The error is about the value at position bad.
+func (c *partitionColumn) fill(values []shard.Partition, name string) (bad int, err error) {
 	f := &column.Field{Name: values[0].Key, Partition: true}
-	c := partitionColumn{field: f, nodes: make([]*node, len(values))}
+	c.field, c.nodes = f, make([]*node, len(values))
 	distinct := map[shard.Partition]*node{}
+	var texts []string
 	for i, v := range values {
 		if distinct[v] == nil {
 			distinct[v] = &node{field: f, path: f.Name, partition: &partitionValue{null: v.Null}}
+			if !v.Null {
+				texts = append(texts, v.Value)
+			}
 		}
 		c.nodes[i] = distinct[v]
 		f.Nullable = f.Nullable || v.Null
 	}
-	for _, t := range partitionTypes {
-		fits, some := true, t.typ == column.TypeString
-		for v, n := range distinct {
-			if !v.Null && fits {
-				n.partition.data, fits = t.parse(v.Value)
-				some = true
-			}
-		}
-		if fits && some {
-			f.Kind, f.Type, f.Width = t.kind, t.typ, t.width
-			break
+	t := inferPartitionType(texts)
+	if name != "" {
+		if t, err = partitionTypeOf(name); err != nil {
+			return 0, err
 		}
 	}
-	return c
+	f.Kind, f.Type, f.Width = t.kind, t.typ, t.width
+	for i, v := range values {
+		value := c.nodes[i].partition
+		if value.null || value.data != nil {
+			continue
+		}
+		data, ok := t.parse(v.Value)
+		if !ok {
+			return i, fmt.Errorf("%w: partition %q has the value %q, which is not of type %s", shard.ErrBadURI, v.Key, v.Value, t.name)
+		}
+		value.data = data
+	}
+	return 0, nil
 }
 
 // sameKeys checks that s has the keys of first, each once. Index holds first's.
@@ -125,7 +133,7 @@ func lacksKey(without, with shard.Shard, key string) error {
 	return &shard.Error{
 		Op: "list", URI: without.URI,
 		Err:  fmt.Errorf("%w: its path has no partition key %q, which %s has", shard.ErrBadURI, key, shard.Redact(with.URI)),
-		Hint: "partitions come from directory names below the given address: name the directory above both",
+		Hint: "partitions come from directory names below the given address: name the directory above both, or set {Missing} to null",
 	}
 }
 

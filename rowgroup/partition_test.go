@@ -120,3 +120,36 @@ func TestPartitionsOfSomeShards(t *testing.T) {
 		t.Errorf("error is %v", err)
 	}
 }
+
+// Directories of different depths: what a shard's path lacks is null where that is wanted.
+func TestPartitionsOfUnevenDepth(t *testing.T) {
+	own := fakeFile{schema: `required int32 a; required int32 m;`, rows: []int{1}}.bytes(t)
+	plain := fakeFile{schema: `required int32 a;`, rows: []int{1}}.bytes(t)
+	for _, c := range []struct {
+		name  string
+		files map[string][]byte
+		null  bool
+		want  string // the types and values of y and m, or an error
+	}{
+		{"null", map[string][]byte{"y=1/m=02/a": plain, "y=2/b": plain}, true, "y int64: 1 2; m int64: 2 null"},
+		{"the first lacks it", map[string][]byte{"a": plain, "y=2/m=x/b": plain}, true, "y int64: null 2; m string: null x"},
+		{"error", map[string][]byte{"y=1/m=02/a": plain, "y=2/b": plain}, false, `no partition key "m", which mem://t/y=1/m=02/a has`},
+		{"a column of a file", map[string][]byte{"y=1/m=02/a": plain, "y=2/b": own}, true, `y=2/b: column "m": it is a column of the files here and a partition of other shards`},
+		{"a column that gives way", map[string][]byte{"y=1/m=02/a": own, "y=2/m=3/b": own}, true, "y int64: 1 2; m int64: 2 3"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			store, shards := putFiles(t, c.files)
+			m, err := Open(t.Context(), store, shards, Options{MissingIsNull: c.null})
+			if err != nil {
+				if !strings.Contains(err.Error(), c.want) {
+					t.Fatalf("error %v, want %s", err, c.want)
+				}
+				return
+			}
+			defer m.Close()
+			if got := describePartitions(m.parts); got != c.want {
+				t.Errorf("partitions are %s, want %s", got, c.want)
+			}
+		})
+	}
+}

@@ -96,10 +96,10 @@ func (b *binding) unite(m *Manifest) error {
 	b.root.settle(b.options.Needed, "")
 	shards, lacking := b.partitioned()
 	var err error
-	if b.partitions, err = inferPartitions(shards); err != nil {
+	if b.partitions, err = inferPartitions(shards, b.options.PartitionTypes); err != nil {
 		return err
 	}
-	if err := b.checkPartitions(m, lacking); err != nil {
+	if err := b.checkPartitions(m); err != nil {
 		return err
 	}
 	b.root.dropColumns(b.partitions)
@@ -152,34 +152,31 @@ func (b *binding) findUsed(m *Manifest) error {
 	return nil
 }
 
-// partitioned is the shards with the partitions of all parts, null where a part lacks them.
-// lacking has such a part for each of them.
+// partitioned is the shards with the partitions of all, null where a part, or with MissingIsNull a
+// shard, lacks them. lacking has a part that lacks each of them.
 func (b *binding) partitioned() (shards []shard.Shard, lacking map[string]int) {
-	var keys []string
+	keys := b.keys()
 	lacking = map[string]int{}
-	for i := range b.parts {
-		for _, p := range b.partitionsOf(i) {
-			if !slices.Contains(keys, p.Key) {
-				keys = append(keys, p.Key)
-			}
-		}
-	}
-	if len(b.parts) == 1 && len(b.parts[0].Rename) == 0 {
+	if b.even(keys) {
 		return b.parts[0].Shards, lacking
 	}
 	shards = make([]shard.Shard, 0, len(b.footers))
 	for i, part := range b.parts {
-		var more []shard.Partition
-		have := b.partitionsOf(i)
-		for _, key := range keys {
-			if !slices.ContainsFunc(have, func(p shard.Partition) bool { return p.Key == key }) && len(part.Shards) > 0 {
-				more = append(more, shard.Partition{Key: key, Null: true})
-				lacking[key] = i
-			}
+		of := part.Shards[:min(1, len(part.Shards))] // that have the keys of all
+		if b.options.MissingIsNull {
+			of = part.Shards
 		}
-		for _, s := range part.Shards {
-			if len(part.Rename)+len(more) > 0 {
-				s.Partitions = slices.Concat(renamed(s.Partitions, part.Rename), more)
+		var more []shard.Partition
+		for k, s := range part.Shards {
+			s.Partitions = renamed(s.Partitions, part.Rename)
+			if k < len(of) {
+				more = without(keys, s.Partitions)
+			}
+			for _, p := range more {
+				lacking[p.Key] = i
+			}
+			if len(more) > 0 {
+				s.Partitions = slices.Concat(s.Partitions, more)
 			}
 			shards = append(shards, s)
 		}
@@ -187,12 +184,42 @@ func (b *binding) partitioned() (shards []shard.Shard, lacking map[string]int) {
 	return shards, lacking
 }
 
-// partitionsOf are those of a part's first shard, under their new names.
-func (b *binding) partitionsOf(part int) []shard.Partition {
-	if p := b.parts[part]; len(p.Shards) > 0 {
-		return renamed(p.Shards[0].Partitions, p.Rename)
+// keys are the partitions of all shards, in the order in which they first come.
+func (b *binding) keys() []string {
+	var keys []string
+	for _, part := range b.parts {
+		of := part.Shards
+		if !b.options.MissingIsNull {
+			of = of[:min(1, len(of))]
+		}
+		for _, s := range of {
+			for _, p := range renamed(s.Partitions, part.Rename) {
+				if !slices.Contains(keys, p.Key) {
+					keys = append(keys, p.Key)
+				}
+			}
+		}
 	}
-	return nil
+	return keys
+}
+
+// even reports whether the shards of one part have all keys under their own names, as most have.
+func (b *binding) even(keys []string) bool {
+	if len(b.parts) > 1 || len(b.parts[0].Rename) > 0 {
+		return false
+	}
+	lacks := func(s shard.Shard) bool { return len(s.Partitions) < len(keys) }
+	return !b.options.MissingIsNull || !slices.ContainsFunc(b.parts[0].Shards, lacks)
+}
+
+// without are nulls of the keys that are not among some partitions.
+func without(keys []string, partitions []shard.Partition) (nulls []shard.Partition) {
+	for _, key := range keys {
+		if !slices.ContainsFunc(partitions, func(p shard.Partition) bool { return p.Key == key }) {
+			nulls = append(nulls, shard.Partition{Key: key, Null: true})
+		}
+	}
+	return nulls
 }
 
 func renamed(partitions []shard.Partition, names map[string]string) []shard.Partition {
@@ -208,31 +235,33 @@ func renamed(partitions []shard.Partition, names map[string]string) []shard.Part
 	return all
 }
 
-// checkPartitions refuses a name that is a partition in one part and a column of the files in
-// another.
-func (b *binding) checkPartitions(m *Manifest, lacking map[string]int) error {
-	first := 0
-	for i, part := range b.parts {
-		for _, c := range b.partitions {
-			if lacking[c.field.Name] != i || len(lacking) == 0 {
-				continue
-			}
-			for s := first; s < first+len(part.Shards); s++ {
-				if slices.ContainsFunc(b.schemas[m.files[s].schema].columns, func(n *node) bool { return n.field.Name == c.field.Name }) && !hasKey(part, c.field.Name) {
+// checkPartitions refuses a name that is a partition of some shards and a column of the files in
+// others.
+func (b *binding) checkPartitions(m *Manifest) error {
+	i := 0
+	for _, part := range b.parts {
+		for _, s := range part.Shards {
+			for _, c := range b.partitions {
+				if c.nodes[i].partition.null && !hasKey(part, s, c.field.Name) && b.schemas[m.files[i].schema].has(c.field.Name) {
 					return &Error{
-						Op: "schema", URI: m.shards[s].URI, RowGroup: -1, Column: c.field.Name, Page: -1,
+						Op: "schema", URI: s.URI, RowGroup: -1, Column: c.field.Name, Page: -1,
 						Err: errors.New("it is a column of the files here and a partition of other shards"), Hint: "rename one of the two",
 					}
 				}
 			}
+			i++
 		}
-		first += len(part.Shards)
 	}
 	return nil
 }
 
-func hasKey(p Part, key string) bool {
-	return slices.ContainsFunc(renamed(p.Shards[0].Partitions, p.Rename), func(q shard.Partition) bool { return q.Key == key })
+func (s *fileSchema) has(name string) bool {
+	return slices.ContainsFunc(s.columns, func(n *node) bool { return n.field.Name == name })
+}
+
+// hasKey reports whether a shard of a part has a partition of this name.
+func hasKey(p Part, s shard.Shard, key string) bool {
+	return slices.ContainsFunc(renamed(s.Partitions, p.Rename), func(q shard.Partition) bool { return q.Key == key })
 }
 
 // rename gives the files of each part the names of the schema.
@@ -370,7 +399,9 @@ func (b *binding) rulesOf(m *Manifest, partitions []partitionColumn, p Part) rul
 	if len(b.parts) == 1 {
 		return r
 	}
-	r.partitions = slices.DeleteFunc(partitions, func(c partitionColumn) bool { return !hasKey(p, c.field.Name) })
+	r.partitions = slices.DeleteFunc(partitions, func(c partitionColumn) bool {
+		return !slices.ContainsFunc(p.Shards, func(s shard.Shard) bool { return hasKey(p, s, c.field.Name) })
+	})
 	var used []int
 	for _, f := range m.files {
 		if !slices.Contains(used, f.schema) {

@@ -33,7 +33,7 @@ what lies there is not touched. With --images it decodes, crops and changes imag
   shardfeed bench data/ --columns img,label --images img=imagenet_train`,
 	}
 	fs := c.Flags()
-	f.data(fs)
+	f.what(fs)
 	f.rows(fs)
 	f.choice(fs)
 	f.mixture(fs)

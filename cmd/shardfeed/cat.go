@@ -70,7 +70,7 @@ say the same are allowed, others are an error. Columns, rank, world size and mem
 	fs := c.Flags()
 	fs.StringVar(&cat.format, "format", "jsonl", "form of the rows: jsonl, csv, or arrow for a stream of Arrow's IPC format")
 	completeWords(c, "format", catFormats)
-	cat.data(fs)
+	cat.what(fs)
 	cat.ids(fs)
 	cat.rows(fs)
 	cat.choice(fs)

@@ -34,7 +34,7 @@ With --sources it prints the rows of each source, under its own rules, and of al
 	}
 	fs := c.Flags()
 	f.object(fs)
-	fs.StringVar(&f.missing, "missing", "error", "columns of a filter that some shards lack: error or null")
+	f.reading(fs)
 	f.choice(fs)
 	f.inFileOrder(fs)
 	f.remote(fs)

@@ -15,7 +15,7 @@ import (
 
 func (f *flags) spec(addresses []string) shardfeed.Spec {
 	s := shardfeed.Spec{
-		Addresses: addresses, Columns: f.columns, Strict: f.strict, RowIDs: f.rowIDs, Missing: f.missing, InvalidUTF8: f.invalidUTF8, Manifest: f.manifest,
+		Addresses: addresses, Columns: f.columns, Strict: f.strict, RowIDs: f.rowIDs, Missing: f.missing, PartitionTypes: f.partitions, InvalidUTF8: f.invalidUTF8, Manifest: f.manifest,
 		OnError: f.onError, MaxLost: f.maxLost, Pack: f.pack(), Bucket: f.buckets(),
 		Plan: f.plan, SavedPlan: f.pinned, Shuffle: f.shuffle, ShuffleBuffer: f.shuffleBuffer.text, Seed: f.seed, Lanes: f.lanes, UnitRows: f.unitRows,
 		MaxWorldSize: f.maxWorldSize, Tail: string(f.tailOrDefault()), BatchSize: f.batchSize, CacheDir: f.cacheDir, CacheLimit: f.cacheLimit, DecodedLimit: f.decoded,

@@ -23,6 +23,7 @@ type flags struct {
 	rowIDs      bool
 	manifest    string
 	missing     string
+	partitions  castFlag
 	invalidUTF8 string
 
 	rowFlags
@@ -64,12 +65,6 @@ func (f *flags) remote(fs *pflag.FlagSet) {
 	f.cache(fs)
 }
 
-// data registers the flags that say what to read.
-func (f *flags) data(fs *pflag.FlagSet) {
-	f.what(fs)
-	fs.StringVar(&f.invalidUTF8, "invalid-utf8", "refuse", "strings that are not UTF-8: refuse, or replace by U+FFFD")
-}
-
 // ids registers the flag that adds where rows come from.
 func (f *flags) ids(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.rowIDs, "row-ids", false, "add _row, the row's number in the list of shards, and source, the number of the address that found its shard")
@@ -80,7 +75,14 @@ func (f *flags) what(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&f.columns, "columns", nil, "read these columns only: names, dotted paths or patterns (num_*), with commas or repeated; the schema's order is kept")
 	fs.BoolVar(&f.strict, "strict", false, "refuse a directory that holds *.md, *.json, *.txt or *.crc beside its parquet files (default: leave them out)")
 	fs.StringVar(&f.manifest, "manifest", "", "use the list of shards in this `file`, kept by an earlier run, and ignore shards that were added since")
+	f.reading(fs)
+}
+
+// reading registers the flags that say how to read columns, of verbs that deliver or choose rows.
+func (f *flags) reading(fs *pflag.FlagSet) {
 	fs.StringVar(&f.missing, "missing", "error", "columns that some shards lack: error or null")
+	fs.Var(&f.partitions, "partition-types", "types of partition columns, as in month=int32,zip=string (default: what the values show)")
+	fs.StringVar(&f.invalidUTF8, "invalid-utf8", "refuse", "strings that are not UTF-8: refuse, or replace by U+FFFD")
 }
 
 func (f *flags) order(fs *pflag.FlagSet) { group(fs, orderGroup, f.orderFlags) }

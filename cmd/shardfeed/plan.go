@@ -42,7 +42,7 @@ when a node is lost or replaced.`,
   shardfeed plan s3://bucket/table --shuffle --world-size 8000 --nodes 1000 --node-bandwidth 2GiB`,
 	}
 	fs := c.Flags()
-	plan.data(fs)
+	plan.what(fs)
 	plan.choice(fs)
 	plan.mixture(fs)
 	plan.batches(fs)

@@ -34,7 +34,7 @@ is whole.`,
 	}
 	fs := c.Flags()
 	fs.StringVar(&saved.name, "save", "", "write the rows to this `file`; an existing one is replaced only if it is one of rows")
-	fs.StringVar(&f.missing, "missing", "error", "columns that some shards lack: error or null")
+	f.reading(fs)
 	fs.BoolVar(&f.strict, "strict", false, "refuse a directory that holds *.md, *.json, *.txt or *.crc beside its parquet files (default: leave them out)")
 	fs.StringVar(&f.manifest, "manifest", "", "use the list of shards in this `file`, kept by an earlier run, and ignore shards that were added since")
 	f.object(fs)

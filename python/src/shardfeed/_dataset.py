@@ -197,7 +197,12 @@ class StreamingDataset(Connected, Generic[T]):
             and there is no plan; else "each".
         strict (bool, default False): refuse a directory that holds *.md, *.json, *.txt or *.crc
             files beside its parquet files. False leaves them out and names them in one warning.
-        missing ("error" or "null", default "error"): how to read a column that some shards lack.
+        missing ("error" or "null", default "error"): how to read a column, or a partition, that some
+            shards lack.
+        partition_types (dict, default None): types of partition columns, ``{"month": "int32"}``:
+            "bool", "int8" to "int64", "uint8" to "uint64", "float32", "float64", "date" or "string".
+            A partition that it does not name has the first of int64, float64, bool, date and string
+            that all its values show.
         invalid_utf8 ("refuse" or "replace", default "refuse"): what to do with strings that are not
             UTF-8.
         on_error ("raise", "mask" or "skip", default "raise"): what to do about rows whose data is
@@ -296,6 +301,7 @@ class StreamingDataset(Connected, Generic[T]):
         opening: Literal["each", "first"] | None = None,
         strict: bool = False,
         missing: Literal["error", "null"] = "error",
+        partition_types: Mapping[str, Any] | None = None,
         invalid_utf8: Literal["refuse", "replace"] = "refuse",
         on_error: Literal["raise", "mask", "skip"] = "raise",
         max_lost: float | None = None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -27,9 +28,11 @@ DTYPES = (
     "bool",
 )
 CAST_DTYPES = (*DTYPES, "datetime64[ms]", "datetime64[us]", "datetime64[ns]")
+_PARTITIONS = (*(dtype for dtype in DTYPES if "16" not in dtype or "int" in dtype), "date", "string")
 _STACK_KEYS = ("columns", "dtype", "null", "keep")
 _EXAMPLES = {
     "cast": "{'label': 'int32'}",
+    "partition_types": "{'month': 'int32'}",
     "hash": "{'user_id': 1_000_000}",
     "scale": "{'price': (12.5, 3.1)}",
     "stack": "{'x': ['num_*', 'price']}",
@@ -39,6 +42,13 @@ _EXAMPLES = {
 def casts(given: Any) -> dict[str, str]:
     """The dtypes of columns by their names."""
     return {column: dtype_name(f"cast of column {column!r}", dtype, CAST_DTYPES) for column, dtype in _by_column("cast", given)}
+
+
+def partition_types(given: Any) -> dict[str, str]:
+    """The types of partitions by their names."""
+    names = {str: "string", datetime.date: "date"}
+    types = _by_column("partition_types", given)
+    return {key: dtype_name(f"type of partition {key!r}", names.get(of, of) if isinstance(of, type) else of, _PARTITIONS) for key, of in types}
 
 
 def hashes(given: Any) -> dict[str, int]:

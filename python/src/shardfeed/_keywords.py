@@ -126,6 +126,7 @@ class DatasetOptions(TypedDict, total=False):
     opening: Literal["each", "first"] | None
     strict: bool
     missing: Literal["error", "null"]
+    partition_types: Mapping[str, Any] | None
     invalid_utf8: Literal["refuse", "replace"]
     on_error: Literal["raise", "mask", "skip"]
     max_lost: float | None

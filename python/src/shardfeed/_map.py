@@ -89,7 +89,7 @@ class MapDataset:
             StreamingDataset.
         images, image_decoder: as those of StreamingDataset. Random crops, flips and colors of a row
             are those of epoch 0, until :meth:`set_epoch`. shardfeed.torch.DataLoader sets the epoch.
-        manifest, strict, missing, invalid_utf8: as those of StreamingDataset.
+        manifest, strict, missing, partition_types, invalid_utf8: as those of StreamingDataset.
         unit_rows (int, default None): the most rows that are decoded together. None follows from
             the data.
         slots (int, default None): batches that may be ready or held at once, at least 2. None is by
@@ -136,6 +136,7 @@ class MapDataset:
         manifest: Path | None = None,
         strict: bool = False,
         missing: Literal["error", "null"] = "error",
+        partition_types: Mapping[str, Any] | None = None,
         invalid_utf8: Literal["refuse", "replace"] = "refuse",
         unit_rows: int | None = None,
         slots: int | None = None,

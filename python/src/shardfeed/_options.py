@@ -82,6 +82,7 @@ class Options:
     plan: Path | None = None
     strict: bool = False
     missing: str = "error"
+    partition_types: Mapping[str, Any] | None = None
     invalid_utf8: str = "refuse"
     on_error: str = "raise"
     max_lost: float | None = None
@@ -110,6 +111,7 @@ class Options:
             "plan": found.of(_place, "plan", self.plan),
             "strict": found.of(flag, "strict", self.strict),
             "missing": found.of(one_of, "missing", self.missing, "error", "null"),
+            "partition_types": found.of(_features.partition_types, self.partition_types),
             "invalid_utf8": found.of(one_of, "invalid_utf8", self.invalid_utf8, "refuse", "replace"),
             **self._lost(found),
             **self._order(found),

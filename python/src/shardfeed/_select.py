@@ -54,6 +54,7 @@ def select(
     manifest: Path | None = None,
     strict: bool = False,
     missing: Literal["error", "null"] = "error",
+    partition_types: Mapping[str, Any] | None = None,
     invalid_utf8: Literal["refuse", "replace"] = "refuse",
     timeout: float | None = 600.0,
 ) -> Selected:
@@ -73,7 +74,7 @@ def select(
         workers (int, default None): processes that run the function. 1 runs it in this one. None is
             one for each processor, at most 32.
         memory, storage_options, cache, cache_dir, index_dir, null, manifest, strict, missing,
-            invalid_utf8, timeout: as for :class:`StreamingDataset`.
+            partition_types, invalid_utf8, timeout: as for :class:`StreamingDataset`.
 
     Returns:
         The file, how many rows are chosen, and how many there are.
@@ -100,6 +101,7 @@ def select(
         manifest=manifest,
         strict=strict,
         missing=missing,
+        partition_types=partition_types,
         invalid_utf8=invalid_utf8,
         timeout=timeout,
     )
