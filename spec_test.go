@@ -33,7 +33,8 @@ func TestSpecValidatesEveryField(t *testing.T) {
 		"Sources": {[]Source{{}}, []Source{{Name: "a", Addresses: []string{"x"}, Weight: 1}}}, "Curriculum": {[]WeightChange{{From: 5}}},
 		"Keep": {&iterable.Keep{}}, "Part": {"train"}, "PartKey": {"user"}, "Subsample": {-1.0, 1.5}, "RowsNew": {"drop", "all"},
 		"Addresses": {[]string(nil), []string{"a", ""}}, "Columns": {[]string{}, []string{""}},
-		"MaxLost": {-0.5, 1.5}, "ShuffleBuffer": {"many", "0", "-1", "0MiB"}, "Memory": {"much", "0", "-1", "1.5"}, "CacheLimit": {"much", "0%"},
+		"PartitionTypes": {map[string]string{"month": "int"}},
+		"MaxLost":        {-0.5, 1.5}, "ShuffleBuffer": {"many", "0", "-1", "0MiB"}, "Memory": {"much", "0", "-1", "1.5"}, "CacheLimit": {"much", "0%"},
 		"Storage": {map[string]string{"nonsense": "1"}, map[string]string{"hdfs.nonsense": "1"}, map[string]string{"no-sign-request": "maybe"}},
 		"Null":    {map[string]json.RawMessage{"a": json.RawMessage("null")}, map[string]json.RawMessage{"a": json.RawMessage("[1]")}},
 		"Pack": {

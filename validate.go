@@ -13,7 +13,6 @@ import (
 	"github.com/shardfeed/shardfeed/internal/size"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
-	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
@@ -25,11 +24,6 @@ func (s Spec) Validate() error {
 	p := option.List{New: newOptionError}
 	s.validateAddresses(&p)
 	p.OneOf("Missing", s.Missing, "error", "null")
-	for _, key := range slices.Sorted(maps.Keys(s.PartitionTypes)) {
-		if err := rowgroup.CheckPartitionType(s.PartitionTypes[key]); err != nil {
-			p.Add(fmt.Sprintf("PartitionTypes[%q]", key), "%v", err)
-		}
-	}
 	p.OneOf("InvalidUTF8", s.InvalidUTF8, "refuse", "replace")
 	s.validateRows(&p)
 	s.validateSizes(&p)

@@ -16,6 +16,10 @@ func suggestPattern(err error, addresses []string) error {
 	if !errors.Is(err, rowgroup.ErrNotParquet) || !errors.As(err, &e) || e.Hint != "" {
 		return err
 	}
+	if strings.HasSuffix(e.URI, ".parquet") { // the pattern would find it again
+		e.Hint = "write it again or remove it, or list the addresses of the other files in a file and give @FILE"
+		return err
+	}
 	for _, address := range addresses {
 		if dir := strings.TrimRight(address, "/"); strings.HasPrefix(e.URI, dir+"/") {
 			e.Hint = fmt.Sprintf("to read the parquet files of this directory alone, give %s/**/*.parquet", shard.Redact(dir))

@@ -2,6 +2,7 @@ package iterable
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -250,6 +251,11 @@ func (o Options) Validate() error {
 }
 
 func (o Options) validateColumns(p *option.List) {
+	for _, key := range slices.Sorted(maps.Keys(o.PartitionTypes)) {
+		if err := rowgroup.CheckPartitionType(o.PartitionTypes[key]); err != nil {
+			p.Add(fmt.Sprintf("PartitionTypes[%q]", key), "%v", err)
+		}
+	}
 	if o.Columns != nil && len(o.Columns) == 0 {
 		p.Add("Columns", "must name at least one column")
 	}

@@ -88,7 +88,7 @@ func TestFooterErrors(t *testing.T) {
 		want string
 		is   error
 	}{
-		{"empty", nil, "0 bytes are too few", ErrNotParquet},
+		{"empty", nil, "the file is empty", ErrNotParquet},
 		{"short", []byte("PAR1PAR1"), "8 bytes are too few", ErrNotParquet},
 		{"text", bytes.Repeat([]byte("hello\n"), 10), `it ends in "llo\n", not in "PAR1"`, ErrNotParquet},
 		{"encrypted footer", tail("PARE"), "its footer is encrypted", ErrEncrypted},

@@ -2,7 +2,6 @@ package rowgroup
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"unicode/utf8"
 
@@ -10,6 +9,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/internal/parquet"
 )
 
@@ -144,7 +144,15 @@ func (c *leafDecoder) decodeDeltaFixed(dst, src []byte, n int) error {
 	return nil
 }
 
-var errUTF8 = errors.New("a string that is not UTF-8")
+// A textError is about a string that is not UTF-8.
+type textError struct{ text string }
+
+func (e *textError) Error() string { return e.Spelled(option.Go) }
+
+// Spelled is the message with the option that accepts such strings as name spells it.
+func (e *textError) Spelled(name func(field string) string) string {
+	return fmt.Sprintf("a string that is not UTF-8: %.40q (set %s to replace, to read each such byte as U+FFFD)", e.text, name("InvalidUTF8"))
+}
 
 // isText says whether the values of a type must be UTF-8.
 func isText(t column.Type) bool {
@@ -163,7 +171,7 @@ func (c *leafDecoder) checkText(vs []uint64, b []byte, separated bool) error {
 			continue
 		}
 		if !c.d.replace {
-			return fmt.Errorf("%w: %.40q", errUTF8, s)
+			return &textError{string(s[:min(len(s), 200)])}
 		}
 		vs[i] = c.replaceText(s)
 	}

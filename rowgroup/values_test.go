@@ -103,7 +103,7 @@ func TestUTF8(t *testing.T) {
 		"lengths": new(craft).v1(2, format.DeltaLengthByteArray, format.RLE, lengths),
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := decodeCrafted(text, 2, Layout{}, refuseUTF8, c.chunk(text.leaf, 2)); err == nil || !strings.Contains(err.Error(), "not UTF-8") {
+			if _, err := decodeCrafted(text, 2, Layout{}, refuseUTF8, c.chunk(text.leaf, 2)); err == nil || !strings.Contains(err.Error(), "set InvalidUTF8 to replace") {
 				t.Errorf("refused with %v", err)
 			}
 			if got, err := decodeCrafted(text, 2, Layout{}, replaceUTF8, c.chunk(text.leaf, 2)); err != nil || got != `"가�b�" "ok"` {

@@ -27,8 +27,9 @@ type DiscoverOptions struct {
 // once however often and in whatever spelling it is named (links are not followed: two names that
 // lead to one file are two shards). An address that names nothing is an error.
 //
-// An address that names a directory stands for all files below it, except descriptions and
-// checksums (*.md, *.json, *.txt, *.crc) where all the others are parquet by their names. A file
+// An address that names a directory stands for all files below it, except descriptions, checksums
+// (*.md, *.json, *.txt, *.crc) and empty files without an ending, which mark directories in buckets,
+// where all the others are parquet by their names. A file
 // that is named itself, or by a pattern, is never left out.
 //
 // A directory of a Delta, Iceberg, Hudi or Hive ACID table is an error, since its files also hold

@@ -271,3 +271,32 @@ func TestDiscoverSource(t *testing.T) {
 		})
 	}
 }
+
+// Empty objects that mark directories are not shards, whether the directory holds files or not.
+func TestDiscoverMarks(t *testing.T) {
+	s := stores("t/k=1/a.parquet", "t/k=2/b.parquet", "u/c")
+	m := s["mem"].(*mem.Store)
+	for _, mark := range []string{"t", "t/k=1", "t/k=3", "u", "v/one.parquet"} {
+		m.Put(mark, nil)
+	}
+	for _, c := range []struct{ address, want, noted string }{
+		{"mem://t", "mem://t/k=1/a.parquet mem://t/k=2/b.parquet", "1 file is left out of mem://t, where the other files are parquet: k=3"},
+		{"mem://t/k=1", "mem://t/k=1/a.parquet", ""},
+		{"mem://t/**/*.parquet", "mem://t/k=1/a.parquet mem://t/k=2/b.parquet", ""},
+		{"mem://t/k=[12]", "mem://t/k=1/a.parquet mem://t/k=2/b.parquet", ""},
+		{"mem://u", "mem://u/c", ""},
+		{"mem://{t/k=1,u}", "mem://t/k=1/a.parquet mem://u/c", ""},
+		{"mem://v", "mem://v/one.parquet", ""}, // an error when its footer is read
+	} {
+		t.Run(c.address, func(t *testing.T) {
+			var noted []string
+			found, err := shard.Discover(t.Context(), s, []string{c.address}, shard.DiscoverOptions{Noted: func(text string) { noted = append(noted, text) }})
+			if got := strings.Join(uris(found), " "); err != nil || got != c.want {
+				t.Errorf("got %s, %v, want %s", got, err, c.want)
+			}
+			if got := strings.Join(noted, " "); got != c.noted {
+				t.Errorf("noted %q, want %q", got, c.noted)
+			}
+		})
+	}
+}

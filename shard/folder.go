@@ -12,7 +12,10 @@ import (
 // besides are the endings of names that lie beside the data: descriptions and checksums.
 var besides = []string{".md", ".json", ".txt", ".crc"}
 
-func isBeside(name string) bool { return slices.Contains(besides, strings.ToLower(path.Ext(name))) }
+func isBeside(s Shard) bool {
+	ext := path.Ext(s.URI)
+	return slices.Contains(besides, strings.ToLower(ext)) || s.Size == 0 && ext == "" // the mark of an empty directory
+}
 
 // isParquet reports whether a name says that a file is parquet: a.parquet, a.parquet.snappy,
 // a.parq, a.pq. Files of Hive have no such names.
@@ -27,7 +30,7 @@ func isDirectory(address string, found []Shard) bool {
 	return len(found) > 0 && !slices.ContainsFunc(found, func(s Shard) bool { return !strings.HasPrefix(s.URI, prefix) })
 }
 
-// leaveOut removes the descriptions and checksums from the files of a directory, if all other files
+// leaveOut removes descriptions, checksums and empty files without an ending from the files of a directory, if all other files
 // are parquet by name. Kept is found itself where nothing is left out.
 func leaveOut(address string, found []Shard) (kept []Shard, out []string, err error) {
 	if !isDirectory(address, found) {
@@ -36,7 +39,7 @@ func leaveOut(address string, found []Shard) (kept []Shard, out []string, err er
 	prefix, others := len(strings.TrimRight(address, "/"))+1, false
 	for _, s := range found {
 		switch {
-		case isBeside(s.URI):
+		case isBeside(s):
 			out = append(out, s.URI[prefix:])
 		case isParquet(s.URI):
 			kept = append(kept, s)

@@ -87,6 +87,7 @@ func (a *app) withShards(ctx context.Context, addresses []string, f *flags, do f
 		return err
 	}
 	return do(stores, shards, rowgroup.Options{
+		MissingIsNull: f.missing == "null", PartitionTypes: f.partitions, ReplaceUTF8: f.invalidUTF8 == "replace",
 		IndexDir: f.places().Index, Events: rowgroup.Events{IndexUnusable: a.indexUnusable, FootersRead: shown.footers},
 	})
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/shard"
 )
@@ -19,7 +20,7 @@ type lostPlace struct {
 func lostPlaces(all []iterable.Loss) []lostPlace {
 	places := make([]lostPlace, len(all))
 	for i, x := range all {
-		p := lostPlace{Shard: shard.Redact(x.URI), FirstRow: x.Lo, Rows: x.Hi - x.Lo, Error: oneLine(x.Err.Error())}
+		p := lostPlace{Shard: shard.Redact(x.URI), FirstRow: x.Lo, Rows: x.Hi - x.Lo, Error: oneLine(option.Spelled(x.Err, option.Flag))}
 		if x.RowGroup >= 0 {
 			p.RowGroup = &x.RowGroup
 		}

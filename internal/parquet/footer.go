@@ -60,6 +60,9 @@ type ChunkMeta struct {
 
 // CheckSize refuses a file that is too short to be parquet.
 func CheckSize(size int64) error {
+	if size == 0 {
+		return fmt.Errorf("%w: the file is empty", ErrNotParquet)
+	}
 	if size < minFile {
 		return fmt.Errorf("%w: %d bytes are too few", ErrNotParquet, size)
 	}

@@ -259,12 +259,35 @@ func (w *walk) descend(dir, base string) error {
 }
 
 func (w *walk) files(dir, base string, entries []Entry) {
+	entries = withoutMarks(entries)
 	if dir != "" && !strings.HasSuffix(dir, "/") {
 		dir += "/"
 	}
 	for _, e := range entries {
 		w.file(dir+e.Name, e, base)
 	}
+}
+
+// withoutMarks removes empty files that have the name of a directory, which mark the directory in a
+// bucket.
+func withoutMarks(entries []Entry) []Entry {
+	marks := map[string]bool{} // of empty files: whether files lie below
+	for _, e := range entries {
+		if e.Size == 0 {
+			marks[e.Name] = false
+		}
+	}
+	if len(marks) == 0 {
+		return entries
+	}
+	for _, e := range entries {
+		for i := range len(e.Name) {
+			if _, empty := marks[e.Name[:i]]; empty && e.Name[i] == '/' {
+				marks[e.Name[:i]] = true
+			}
+		}
+	}
+	return slices.DeleteFunc(entries, func(e Entry) bool { return marks[e.Name] })
 }
 
 // dirPath is the path of the directory that a relative pattern starts in. A prefix that ends with a

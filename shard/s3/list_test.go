@@ -3,8 +3,13 @@ package s3
 import (
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -341,6 +346,36 @@ func TestServerNoBucket(t *testing.T) {
 		_, err := newStore(t, Options{}).List(t.Context(), address)
 		if !errors.Is(err, shard.ErrNotExist) || !strings.Contains(err.Error(), "NoSuchBucket") || !strings.Contains(err.Error(), "look at the bucket's name") {
 			t.Errorf("%s: %v", address, err)
+		}
+	}
+}
+
+// Buckets that other programs fill can hold an empty object of a directory's name without a slash.
+func TestListMarkWithoutSlash(t *testing.T) {
+	keys := map[string]int{"t": 0, "t/k=1": 0, "t/k=1/a.parquet": 1, "t/k=2/b.parquet": 1}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		key := strings.TrimPrefix(r.URL.Path, "/b/")
+		if size, ok := keys[key]; r.Method == http.MethodHead && ok {
+			w.Header().Set("Content-Length", strconv.Itoa(size))
+			return
+		} else if r.Method == http.MethodHead {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		_, _ = io.WriteString(w, `<ListBucketResult>`)
+		for _, key := range slices.Sorted(maps.Keys(keys)) {
+			if strings.HasPrefix(key, r.URL.Query().Get("prefix")) {
+				_, _ = fmt.Fprintf(w, `<Contents><Key>%s</Key><Size>%d</Size><ETag>"e"</ETag></Contents>`, key, keys[key])
+			}
+		}
+		_, _ = io.WriteString(w, `</ListBucketResult>`)
+	}))
+	t.Cleanup(server.Close)
+	store := newStore(t, Options{EndpointURL: server.URL, Key: "k", Secret: "s", Region: "us-east-1"})
+	for address, want := range map[string]int{"s3://b/t": 2, "s3://b/t/": 2, "s3://b/t/k=1": 1, "s3://b/t/k=*": 2, "s3://b/t/{k=1,k=2}": 2, "s3://b/t/k=1/a.parquet": 1} {
+		found, err := store.List(t.Context(), address)
+		if err != nil || len(found) != want || slices.ContainsFunc(found, func(s shard.Shard) bool { return s.Size == 0 }) {
+			t.Errorf("%s: %v, %v", address, found, err)
 		}
 	}
 }

@@ -73,13 +73,15 @@ func (t *tree) listNames(ctx context.Context, path, bucket, prefix string) map[s
 		}
 		for _, dir := range p.dirs {
 			name := strings.TrimSuffix(dir[len(prefix):], "/")
-			if _, isFile := names[name]; !isFile {
+			if file, isFile := names[name]; !isFile || file.Size == 0 {
 				names[name] = driver.Entry{Name: name, Kind: driver.KindDir}
 			}
 		}
-		for _, e := range p.files { // an object comes before a directory of its name
+		for _, e := range p.files { // an object comes before a directory of its name, unless it marks it
 			e.Name = e.Name[len(prefix):]
-			names[e.Name] = e
+			if names[e.Name].Kind != driver.KindDir || e.Size > 0 {
+				names[e.Name] = e
+			}
 		}
 		if p.next == "" {
 			return names

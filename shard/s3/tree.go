@@ -52,6 +52,8 @@ func (t *tree) Stat(ctx context.Context, path string) (driver.Entry, error) {
 	}
 	e, err := t.statFile(ctx, path, at)
 	switch {
+	case err == nil && e.Size == 0 && at.versionID == "":
+		return t.statMark(ctx, path, at, e)
 	case err == nil || at.versionID != "":
 		return e, err
 	case !errors.Is(err, shard.ErrNotExist) && !errors.Is(err, shard.ErrDenied) && !isMute(err):
@@ -71,6 +73,14 @@ func (t *tree) Stat(ctx context.Context, path string) (driver.Entry, error) {
 		return driver.Entry{}, err
 	}
 	return driver.Entry{}, dirErr
+}
+
+// statMark describes an empty object: it marks a directory if there are keys below it.
+func (t *tree) statMark(ctx context.Context, path string, at location, file driver.Entry) (driver.Entry, error) {
+	if dir, err := t.statDir(ctx, path, at); err == nil {
+		return dir, nil
+	}
+	return file, ctx.Err()
 }
 
 // tellsMore reports whether the refusal of a list says why: the key, the secret, the clock.
