@@ -66,10 +66,12 @@ def test_a_mask_of_rows_replaces_no_column(table: Path, make: Callable[..., Any]
 def test_two_masks_of_one_name(table: Path) -> None:
     data = tensors(table, columns=["id"], row_ids=True)
     assert "_row_valid" in next(iter(data.with_valid("_row")))
-    with pytest.raises(OptionError, match="adds a column '_row_valid', and with_valid.'_row'. adds one too|and with_row_valid adds one too"):
+    with pytest.raises(
+        OptionError, match=r"adds a column '_row_valid', and with_valid.'_row'. adds one too|and with_row_valid adds one too"
+    ):
         tensors(table, columns=["id"], row_ids=True, with_row_valid=True).with_valid("_row")
 
 
 def test_the_name_of_a_matrix(table: Path) -> None:
-    with pytest.raises(OptionError, match="with_row_valid adds a column '_row_valid', and the data has one"):
+    with pytest.raises(OptionError, match=r"with_row_valid adds a column '_row_valid', and the data has one"):
         tensors(table, columns=["price"], stack={"_row_valid": ["id"]}, with_row_valid=True)

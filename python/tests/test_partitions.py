@@ -63,22 +63,26 @@ def test_every_way_in_takes_types(runtime: Path, tmp_path: Path) -> None:
     root = write(tmp_path / "t", "month=01", "month=12")
     given: Any = {"partition_types": {"month": "string"}}
     assert shardfeed.MapDataset(root, cache=False, **given).schema["month"].type == "string"
-    chosen = shardfeed.select(root, lambda batch: np.array([m == "01" for m in batch["month"]]), save=tmp_path / "rows", workers=1, cache=False, **given)
+    chosen = shardfeed.select(
+        root, lambda batch: np.array([m == "01" for m in batch["month"]]), save=tmp_path / "rows", workers=1, cache=False, **given
+    )
     assert chosen.rows == 1
 
 
 def test_what_a_type_cannot_be(runtime: Path, tmp_path: Path) -> None:
     root = write(tmp_path / "t", "month=01", "month=x")
-    with pytest.raises(OptionError, match="type of partition 'month' must be float32, .* date or string, got 'int33'; did you mean 'int32'"):
+    with pytest.raises(
+        OptionError, match=r"type of partition 'month' must be float32, .* date or string, got 'int33'; did you mean 'int32'"
+    ):
         column(root, "month", partition_types={"month": "int33"})
-    with pytest.raises(ShardfeedError, match='has the value "x", which is not of type int32 .give partition_types another type for it'):
+    with pytest.raises(ShardfeedError, match=r'has the value "x", which is not of type int32 .give partition_types another type for it'):
         column(root, "month", partition_types={"month": "int32"})
-    with pytest.raises(ShardfeedError, match='column "mont": the types of partitions name it'):
+    with pytest.raises(ShardfeedError, match=r'column "mont": the types of partitions name it'):
         column(root, "month", partition_types={"mont": "int32"})
 
 
 def test_directories_of_different_depths(runtime: Path, tmp_path: Path) -> None:
     root = write(tmp_path / "t", "y=1/m=2", "y=2")
-    with pytest.raises(ShardfeedError, match='no partition key "m".*set missing to null'):
+    with pytest.raises(ShardfeedError, match=r'no partition key "m".*set missing to null'):
         column(root, "m")
     assert column(root, "id", missing="null", filters="m is null").tolist() == [1]

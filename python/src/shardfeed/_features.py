@@ -48,7 +48,9 @@ def partition_types(given: Any) -> dict[str, str]:
     """The types of partitions by their names."""
     names = {str: "string", datetime.date: "date"}
     types = _by_column("partition_types", given)
-    return {key: dtype_name(f"type of partition {key!r}", names.get(of, of) if isinstance(of, type) else of, _PARTITIONS) for key, of in types}
+    return {
+        key: dtype_name(f"type of partition {key!r}", names.get(of, of) if isinstance(of, type) else of, _PARTITIONS) for key, of in types
+    }
 
 
 def hashes(given: Any) -> dict[str, int]:

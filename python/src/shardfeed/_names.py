@@ -54,7 +54,9 @@ def check_added(columns: Iterable[str], added: Iterable[tuple[str, str]]) -> Non
     taken = dict.fromkeys(columns, "the data has one")
     for name, by in dict.fromkeys(added):
         if name in taken:
-            raise OptionError(f"{by} adds a column {name!r}, and {taken[name]}: leave that column out of columns=, or rename it with sources=")
+            raise OptionError(
+                f"{by} adds a column {name!r}, and {taken[name]}: leave that column out of columns=, or rename it with sources="
+            )
         taken[name] = f"{by} adds one too"
 
 
