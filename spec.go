@@ -52,8 +52,8 @@ type Spec struct {
 	Missing string `json:"missing"`
 
 	// PartitionTypes are the types of partition columns by name, as in {"month": "int32"}: bool,
-	// int8 to int64, uint8 to uint64, float32, float64, date or string. Without one, a partition has
-	// the first of int64, float64, bool, date and string that all its values show.
+	// int8 to int64, uint8 to uint64, float32, float64, date or string. Without one, a partition
+	// has the first of int64, float64, bool, date and string that all its values show.
 	PartitionTypes map[string]string `json:"partition_types,omitempty"`
 
 	// InvalidUTF8 is what becomes of strings that are not UTF-8: "refuse" (the default) or

@@ -83,8 +83,8 @@ types:
 	return text
 }
 
-// decimal is a number with a point or a signed exponent, so that neither a whole number nor a digest
-// such as 1e5 is one.
+// decimal is a number with a point or a signed exponent, so that neither a whole number nor a
+// digest such as 1e5 is one.
 var decimal = regexp.MustCompile(`^[+-]?\d+(\.\d+(e[+-]?\d+)?|e[+-]\d+)$`)
 
 func showsInt(text string) bool {

@@ -127,8 +127,8 @@ func (b *binding) unite(m *Manifest) error {
 	return nil
 }
 
-// findUsed finds the schemas of shards with rows; those of others give columns no types. Without any
-// rows all are used.
+// findUsed finds the schemas of shards with rows; those of others give columns no types. Without
+// any rows all are used.
 func (b *binding) findUsed(m *Manifest) error {
 	b.used = make([]*fileSchema, len(b.schemas))
 	if len(b.schemas) > 1 {

@@ -28,9 +28,9 @@ type DiscoverOptions struct {
 // lead to one file are two shards). An address that names nothing is an error.
 //
 // An address that names a directory stands for all files below it, except descriptions, checksums
-// (*.md, *.json, *.txt, *.crc) and empty files without an ending, which mark directories in buckets,
-// where all the others are parquet by their names. A file
-// that is named itself, or by a pattern, is never left out.
+// (*.md, *.json, *.txt, *.crc) and empty files without an ending, which mark directories in
+// buckets, where all the others are parquet by their names. A file that is named itself, or by a
+// pattern, is never left out.
 //
 // A directory of a Delta, Iceberg, Hudi or Hive ACID table is an error, since its files also hold
 // rows that the table deleted or replaced. Files of a table that are named themselves, or by a

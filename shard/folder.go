@@ -30,8 +30,9 @@ func isDirectory(address string, found []Shard) bool {
 	return len(found) > 0 && !slices.ContainsFunc(found, func(s Shard) bool { return !strings.HasPrefix(s.URI, prefix) })
 }
 
-// leaveOut removes descriptions, checksums and empty files without an ending from the files of a directory, if all other files
-// are parquet by name. Kept is found itself where nothing is left out.
+// leaveOut removes descriptions, checksums and empty files without an ending from the files of a
+// directory, if all other files are parquet by name. Kept is found itself where nothing is left
+// out.
 func leaveOut(address string, found []Shard) (kept []Shard, out []string, err error) {
 	if !isDirectory(address, found) {
 		return found, nil, nil

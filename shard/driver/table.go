@@ -63,8 +63,8 @@ func nameMark(dir, name string, isDir bool) string {
 	return ""
 }
 
-// isIceberg reports whether a file of a metadata directory is a version of a table's metadata, which
-// may be compressed: v1.metadata.json, 00000-UUID.gz.metadata.json, v1.metadata.json.gz.
+// isIceberg reports whether a file of a metadata directory is a version of a table's metadata,
+// which may be compressed: v1.metadata.json, 00000-UUID.gz.metadata.json, v1.metadata.json.gz.
 func isIceberg(name string) bool {
 	return strings.HasSuffix(strings.TrimSuffix(name, ".gz"), icebergFile)
 }
