@@ -225,21 +225,7 @@ func (d *Decoded) claim(p *handle, want shard.Range) ([]*segment, error) {
 // Discard drops bytes that turned out to be damaged or wrong, in whole blocks, so that they can be
 // kept again.
 func (d *Decoded) Discard(off, n int64) {
-	if d.cache.disk.readsOff() || d.cache.root.ReadOnly() {
-		return
+	if !d.cache.root.ReadOnly() {
+		d.cache.discard(d.key, shard.Span{Off: off, N: n})
 	}
-	p, err := d.cache.acquire(context.Background(), d.key, false)
-	if err != nil {
-		return
-	}
-	defer d.cache.files.release(p)
-	err = shard.Guard(func() error {
-		for block := off / blockSize; block*blockSize < min(off+n, d.key.size); block++ {
-			if e := p.file.entry(block); e != 0 {
-				p.file.damage(block, e)
-			}
-		}
-		return nil
-	})
-	d.cache.fileError(p, err)
 }

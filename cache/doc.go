@@ -128,6 +128,8 @@
 //     use and before its release. A word that was set to zero is counted in the header, before the
 //     bytes are fetched again: if the count differs from that at the lending, the lease may have
 //     shown damaged bytes, though they are whole again.
+//     Discard sets words to zero in the same way, of bytes that have the right sum and cannot be
+//     decoded: they were damaged before they came.
 //  3. Miss: claim the blocks within the process, lock their words with F_OFD_SETLK between
 //     processes, look again, fetch, copy to pending memory, give the bytes to the reader. A writer
 //     reserves space, writes the data, then the words, and unlocks. A run grows to include the new
@@ -147,7 +149,8 @@
 //     after half a minute.
 //  7. A shard file is never truncated. It is removed by unlink(2) with the exclusive locks of
 //     evict.lock and of the file itself, so no process has it open. If another program truncates
-//     it, its mappings fault, and a fault becomes a miss (see shard.Guard).
+//     it, its mappings fault, and a fault becomes a miss (see shard.Guard). Each lease compares the
+//     file's length; a file that was cut is closed, removed and made again.
 //
 // # Account and eviction
 //

@@ -157,6 +157,18 @@ func (x *file) damage(block int64, e entry) bool {
 // damages counts the entries that were emptied, by all processes.
 func (x *file) damages() *atomic.Uint32 { return (*atomic.Uint32)(unsafe.Pointer(&x.head[damagesAt])) }
 
+// discard clears the entries of a span's blocks. Leases of them fail at their next Verify.
+func (x *file) discard(span shard.Span) error {
+	return shard.Guard(func() error {
+		for block := span.Off / blockSize; block*blockSize < min(span.End(), x.key.size); block++ {
+			if e := x.entry(block); e != 0 {
+				x.damage(block, e)
+			}
+		}
+		return nil
+	})
+}
+
 func (x *file) wasVerified(block int64, e entry) bool {
 	return x.verified != nil && x.verified[block].Load() == uint64(e)
 }
@@ -167,12 +179,9 @@ func (x *file) setVerified(block int64, e entry) {
 	}
 }
 
-// whole fails for a file of decoded bytes that was cut: sums would find that out for a shard, but
-// blocks that were verified before are not summed again, and the rest of a cut page reads as zeros.
+// whole fails for a file that was cut, so that it is opened again. The rest of a cut page reads as
+// zeros.
 func (x *file) whole() error {
-	if x.verified == nil {
-		return nil
-	}
 	info, err := x.f.Stat()
 	if err == nil && info.Size() != x.fileLayout.file() {
 		err = errStale

@@ -76,6 +76,19 @@ func (c *Cache) acquire(ctx context.Context, k key, orCreate bool) (*handle, err
 	return p, err
 }
 
+// discard drops the blocks of a span of a file, if there is one.
+func (c *Cache) discard(k key, span shard.Span) {
+	if c.disk.readsOff() {
+		return
+	}
+	p, err := c.acquire(context.Background(), k, false)
+	if err != nil {
+		return
+	}
+	defer c.files.release(p)
+	c.fileError(p, p.file.discard(span))
+}
+
 // A lease is some bytes of a cache file, which it holds open.
 type lease struct {
 	cache    *Cache
@@ -163,11 +176,16 @@ func (l *lease) Verify(used shard.Span) error {
 		return wrap("read", l.uri, fmt.Errorf("%d bytes from byte %d on are not lent", used.N, used.Off))
 	}
 	if err := l.verify(used); err != nil {
+		if !errors.Is(err, errors.ErrUnsupported) {
+			l.cache.fileError(l.handle, err)
+		}
 		return wrap("read", l.uri, fmt.Errorf("%w: its cache file was damaged at bytes %d to %d", shard.ErrCorrupt, used.Off, used.End()))
 	}
 	return nil
 }
 
+// verify returns errors.ErrUnsupported for damage, and another error for a file that is not usable
+// any more.
 func (l *lease) verify(used shard.Span) error {
 	x := l.handle.file
 	return shard.Guard(func() error {
@@ -182,7 +200,7 @@ func (l *lease) verify(used shard.Span) error {
 			return err
 		}
 		if x.damages().Load() != l.damages {
-			return errStale
+			return errors.ErrUnsupported
 		}
 		return nil
 	})

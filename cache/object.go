@@ -29,6 +29,7 @@ type object struct {
 var (
 	_ shard.RangeReader = (*object)(nil)
 	_ shard.Lender      = (*object)(nil)
+	_ shard.Discarder   = (*object)(nil)
 )
 
 func newObject(c *Cache, inner shard.Store, s shard.Shard, k key) *object {
@@ -58,6 +59,13 @@ func (o *object) read(ctx context.Context, ranges []shard.Range, noFill bool) er
 		return o.wrap("read", err)
 	}
 	return nil
+}
+
+// Discard drops held blocks whose bytes are those that came and cannot be right.
+func (o *object) Discard(spans []shard.Span) {
+	for _, s := range spans {
+		o.cache.discard(o.key, s)
+	}
 }
 
 func (o *object) check(ctx context.Context, ranges []shard.Range) error {

@@ -108,7 +108,7 @@ func (w tierWriters) keep(ctx context.Context, p place, cols []int) (image rowgr
 		w[m] = m.NewTierWriter()
 	}
 	g := m.Groups()[p.group]
-	defer caught("keep", m, rowgroup.Rows{Shard: int(g.Shard), RowGroup: int(g.RowGroup)}, &err)
+	defer caught(m, rowgroup.Rows{Shard: int(g.Shard), RowGroup: int(g.RowGroup)}, &err)
 	return w[m].Keep(ctx, p.group, cols)
 }
 

@@ -62,7 +62,6 @@ type load struct {
 	begun, fetched time.Time
 
 	inImage bool // its block lies in an image of the tier, in the order of the file
-	encoded bool // nothing of it is taken from the tier
 	raw     *rowgroup.Raw
 	charged estimate // what the account counts for it now
 	read    int64    // encoded bytes

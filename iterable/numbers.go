@@ -93,7 +93,7 @@ func (t *Taker) Locate(ctx context.Context, row int64) (rowgroup.Rows, error) {
 // kept returns which row of a unit is the k-th that the rule keeps.
 func (t *Taker) kept(ctx context.Context, u shuffle.Unit, k int64) (row int64, err error) {
 	d, rows := t.dataset, t.dataset.rowsOf(u.Group, u.Lo, u.Hi)
-	defer caught("filter", d.manifest, rows, &err)
+	defer caught(d.manifest, rows, &err)
 	var columns []rule.Column
 	if d.rules.reads() {
 		fetch, decoded := d.manifest.RuleBytes(u.Group)
@@ -108,7 +108,11 @@ func (t *Taker) kept(ctx context.Context, u shuffle.Unit, k int64) (row int64, e
 		defer raw.Release()
 		decoder := d.manifest.NewDecoder()
 		defer decoder.Close()
-		if columns, err = decoder.DecodeRule(raw); err != nil {
+		err = raw.Refetching(ctx, func() (err error) {
+			columns, err = decoder.DecodeRule(raw)
+			return err
+		})
+		if err != nil {
 			return 0, err
 		}
 	}

@@ -35,7 +35,7 @@ func (y *layer) pack(l *load) (blocks []*rowgroup.Block, extra int64, err error)
 	y.selector, y.packer = y.selectorOf(l.rules), y.packerOf(l)
 	p := y.packer
 	if err := y.documents(l); err != nil {
-		return nil, 0, ruleError(l.manifest, l.rows, err)
+		return nil, 0, err
 	}
 	blocks, extra, err = y.packDirect(l)
 	if !errors.Is(err, rowgroup.ErrNotDirect) {
@@ -138,7 +138,7 @@ func (y *layer) documents(l *load) error {
 	}
 	sel, err := s.finish(l.group, l.rows.Lo, l.rows.Hi, columns, false)
 	if err != nil {
-		return err
+		return ruleError(l.manifest, l.rows, err)
 	}
 	p.rows = sel.documents(0, sel.rows, p.rows)
 	p.stated = append(p.stated, sel.lengths...)

@@ -32,11 +32,11 @@ func panicked(err error) bool {
 	return errors.As(err, &p)
 }
 
-// caught makes a panic an error that says where it happened. It is deferred.
-func caught(op string, m *rowgroup.Manifest, rows rowgroup.Rows, err *error) {
+// caught makes a panic an error that names the row group. It is deferred.
+func caught(m *rowgroup.Manifest, rows rowgroup.Rows, err *error) {
 	if v := recover(); v != nil {
 		*err = &rowgroup.Error{
-			Op: op, URI: m.Shards()[rows.Shard].URI, RowGroup: rows.RowGroup, Page: -1,
+			Op: "panic", URI: m.Shards()[rows.Shard].URI, RowGroup: rows.RowGroup, Page: -1,
 			Err: &PanicError{Value: v, Stack: debug.Stack()},
 		}
 	}

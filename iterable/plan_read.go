@@ -66,7 +66,11 @@ func FetchPlan(ctx context.Context, store shard.Store, address string) (p *Saved
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, o.Close()) }()
-	return readPlan(ctx, address, o, files[0].Size)
+	err = shard.Rereading(ctx, o, func(o shard.Object) (err error) {
+		p, err = readPlan(ctx, address, o, files[0].Size)
+		return err
+	})
+	return p, err
 }
 
 // readPlan reads a file: its beginning first, which shows whether the rest is worth it.

@@ -156,24 +156,19 @@ func (r *readahead) ready(l *load, extra int64) {
 	close(l.ready)
 }
 
-// fetchLoad fetches the bytes of a load again or for the first time, and corrects the account from
-// the estimate to their memory.
+// fetchLoad fetches the bytes of a load, and corrects the account from the estimate to their memory.
 func (r *readahead) fetchLoad(ctx context.Context, l *load) (err error) {
-	defer caught("fetch", l.manifest, l.rows, &err)
-	get := l.manifest.Fetch
-	if l.encoded {
-		get = l.manifest.FetchEncoded
+	defer caught(l.manifest, l.rows, &err)
+	if l.raw, err = l.manifest.Fetch(ctx, l.rows); err == nil {
+		r.measure(l)
 	}
-	raw, err := get(ctx, l.rows)
-	if err != nil {
-		return err
-	}
-	if l.raw != nil {
-		l.raw.Release()
-	}
-	l.raw, l.read, l.kept = raw, raw.Bytes(), raw.TierBytes()
-	r.adjust(mem.Fetch, &l.charged.fetch, raw.Held())
-	return nil
+	return err
+}
+
+// measure corrects what is counted of a load's encoded bytes.
+func (r *readahead) measure(l *load) {
+	l.read, l.kept = l.raw.Bytes(), l.raw.TierBytes()
+	r.adjust(mem.Fetch, &l.charged.fetch, l.raw.Held())
 }
 
 // loadNow fetches and decodes a load in the caller's goroutine. It is for what no schedule lists,
@@ -209,10 +204,13 @@ func (r *readahead) decodeAll(ctx context.Context) {
 
 // decodeOne makes the blocks and the orders of a load.
 func (r *readahead) decodeOne(ctx context.Context, d *layer, l *load) error {
-	blocks, extra, err := r.decodeRows(d, l)
-	if err != nil && r.fetchAgain(ctx, l, err) {
+	var blocks []*rowgroup.Block
+	var extra int64
+	err := l.raw.Refetching(ctx, func() (err error) {
+		r.measure(l)
 		blocks, extra, err = r.decodeRows(d, l)
-	}
+		return err
+	})
 	if err != nil {
 		r.fail(l, err)
 		return err
@@ -229,19 +227,9 @@ func (r *readahead) decodeOne(ctx context.Context, d *layer, l *load) error {
 	return nil
 }
 
-// fetchAgain replaces the lent bytes of a load that could not be decoded, or that turned out to be
-// damaged: a cache fetches them then.
-func (r *readahead) fetchAgain(ctx context.Context, l *load, err error) bool {
-	if !l.raw.Mapped() && !l.raw.FromTier() || panicked(err) {
-		return false
-	}
-	l.encoded = true
-	return r.fetchLoad(ctx, l) == nil // the first error says more
-}
-
 // decodeRows decodes and recodes, with panics made errors.
 func (r *readahead) decodeRows(d *layer, l *load) (blocks []*rowgroup.Block, extra int64, err error) {
-	defer caught("decode", l.manifest, l.rows, &err)
+	defer caught(l.manifest, l.rows, &err)
 	if l.rules != nil && l.rules.pack != nil {
 		return d.pack(l)
 	}
@@ -287,7 +275,7 @@ func (r *readahead) stacksOf(l *load, order []uint32) *rowgroup.Stacks {
 
 // transform applies the transforms to the blocks of a load.
 func (r *readahead) transform(blocks []*rowgroup.Block, l *load) (err error) {
-	defer caught("transform", l.manifest, l.rows, &err)
+	defer caught(l.manifest, l.rows, &err)
 	err = r.recodes.apply(blocks)
 	var e *rowgroup.Error
 	if errors.As(err, &e) {

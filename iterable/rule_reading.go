@@ -12,6 +12,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/cores"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/rule"
 )
 
 // A ruleReading reads the columns of a rule, and nothing else, of row groups in parallel.
@@ -211,13 +212,7 @@ func (r *ruleReader) fetchGroup(ctx context.Context, g int) error {
 // fetch reads the bytes of a run.
 func (r *ruleReader) fetch(ctx context.Context, run *ruleRun) (err error) {
 	defer r.caught(run, &err)
-	raw, err := r.dataset.manifest.FetchRule(ctx, r.dataset.rowsOf(run.group.number, run.lo, run.hi))
-	if err == nil {
-		if run.raw != nil {
-			run.raw.Release()
-		}
-		run.raw = raw
-	}
+	run.raw, err = r.dataset.manifest.FetchRule(ctx, r.dataset.rowsOf(run.group.number, run.lo, run.hi))
 	return err
 }
 
@@ -253,10 +248,7 @@ func (r *ruleReader) decodeAll(ctx context.Context) {
 	for run := range r.decode {
 		err := ctx.Err()
 		if err == nil {
-			err = r.decodeRun(d, s, run)
-		}
-		if err != nil && ctx.Err() == nil && run.raw.Mapped() && !panicked(err) && r.fetch(ctx, run) == nil { // a cache fetches again what is damaged
-			err = r.decodeRun(d, s, run)
+			err = r.decodeRun(ctx, d, s, run)
 		}
 		if panicked(err) {
 			d.Close()
@@ -272,7 +264,7 @@ func (r *ruleReader) decodeAll(ctx context.Context) {
 	}
 }
 
-func (r *ruleReader) decodeRun(d *rowgroup.Decoder, s *selector, run *ruleRun) (err error) {
+func (r *ruleReader) decodeRun(ctx context.Context, d *rowgroup.Decoder, s *selector, run *ruleRun) (err error) {
 	defer r.caught(run, &err)
 	_, bytes := r.dataset.runBytes(run.group.number)
 	r.account.Charge(mem.Decode, bytes)
@@ -282,7 +274,7 @@ func (r *ruleReader) decodeRun(d *rowgroup.Decoder, s *selector, run *ruleRun) (
 		if run.step > 0 {
 			hi = min(hi, run.lo+run.step)
 		}
-		err = r.decodeStep(d, s, run, hi)
+		err = r.decodeStep(ctx, d, s, run, hi)
 		if rows := hi - run.lo; errors.Is(err, rowgroup.ErrTooLarge) && rows > 1 { // these rows are longer than most
 			run.step, err = (rows+1)/2, nil
 		}
@@ -291,9 +283,13 @@ func (r *ruleReader) decodeRun(d *rowgroup.Decoder, s *selector, run *ruleRun) (
 }
 
 // decodeStep decodes the rows of a run up to hi, and takes them off the run.
-func (r *ruleReader) decodeStep(d *rowgroup.Decoder, s *selector, run *ruleRun, hi int64) error {
+func (r *ruleReader) decodeStep(ctx context.Context, d *rowgroup.Decoder, s *selector, run *ruleRun, hi int64) error {
 	run.raw.Narrow(run.lo, hi)
-	columns, err := d.DecodeRule(run.raw)
+	var columns []rule.Column
+	err := run.raw.Refetching(ctx, func() (err error) {
+		columns, err = d.DecodeRule(run.raw)
+		return err
+	})
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ func (r *ruleReader) salvage(ctx context.Context, d *rowgroup.Decoder, s *select
 		p := &pieces[i]
 		p.group, p.step, p.passed = run.group, run.step, run.passed
 		if err = r.fetch(ctx, p); err == nil {
-			err = r.decodeRun(d, s, p)
+			err = r.decodeRun(ctx, d, s, p)
 			p.raw.Release()
 		}
 		if err = r.give(group, p.lo, p.hi, err); err != nil {

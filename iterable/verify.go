@@ -166,10 +166,13 @@ func verifyGroup(ctx context.Context, m *rowgroup.Manifest, d *rowgroup.Decoder,
 	for lo := int64(0); ; {
 		hi := min(rows.Hi, lo+step)
 		raw.Narrow(lo, hi)
-		blocks, err := d.Decode(raw, rowgroup.Layout{})
-		for _, b := range blocks {
-			b.Release()
-		}
+		err := raw.Refetching(ctx, func() error {
+			blocks, err := d.Decode(raw, rowgroup.Layout{})
+			for _, b := range blocks {
+				b.Release()
+			}
+			return err
+		})
 		switch {
 		case ctx.Err() != nil:
 			return raw.Bytes(), ctx.Err()

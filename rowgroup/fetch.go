@@ -13,34 +13,20 @@ import (
 
 // Fetch reads or maps the bytes that the projection needs of some rows of a row group, and no
 // others; with rule columns, the bytes of both. The caller releases the Raw.
-func (m *Manifest) Fetch(ctx context.Context, u Rows) (*Raw, error) { return m.fetch(ctx, u, fetchAll) }
-
-// FetchEncoded is Fetch without what the tier keeps decoded.
-func (m *Manifest) FetchEncoded(ctx context.Context, u Rows) (*Raw, error) {
-	return m.fetch(ctx, u, fetchEncoded)
+func (m *Manifest) Fetch(ctx context.Context, u Rows) (*Raw, error) {
+	raw, err := m.plan(u, false)
+	if err != nil {
+		return nil, err
+	}
+	m.takeTier(ctx, raw)
+	return m.fetchRaw(ctx, raw, false)
 }
 
 // FetchRule is Fetch for the rule columns alone. The Raw is for [Decoder.DecodeRule].
 func (m *Manifest) FetchRule(ctx context.Context, u Rows) (*Raw, error) {
-	return m.fetch(ctx, u, fetchRule)
-}
-
-// A fetchKind is what to fetch of a unit.
-type fetchKind uint8
-
-const (
-	fetchAll     fetchKind = iota // what the tier lacks
-	fetchEncoded                  // all chunks
-	fetchRule                     // the chunks of rules
-)
-
-func (m *Manifest) fetch(ctx context.Context, u Rows, kind fetchKind) (out *Raw, err error) {
-	raw, err := m.plan(u, kind == fetchRule)
+	raw, err := m.plan(u, true)
 	if err != nil {
 		return nil, err
-	}
-	if kind == fetchAll {
-		m.takeTier(ctx, raw)
 	}
 	return m.fetchRaw(ctx, raw, false)
 }
@@ -57,13 +43,17 @@ func (m *Manifest) fetchRaw(ctx context.Context, raw *Raw, lentAlone bool) (out 
 	o, err := m.objects.acquire(ctx, s)
 	if err == nil {
 		raw.object = o.object
-		raw.release = append(raw.release, func() { m.objects.release(s, o) })
+		raw.release = func() { m.objects.release(s, o) }
 		err = m.read(ctx, raw, lentAlone)
 	}
 	if err != nil {
-		return nil, &Error{Op: "fetch", URI: raw.uri, RowGroup: raw.Rows.RowGroup, Page: -1, Err: err}
+		return nil, raw.fetchError(err)
 	}
 	return raw, nil
+}
+
+func (r *Raw) fetchError(err error) error {
+	return &Error{Op: "fetch", URI: r.uri, RowGroup: r.Rows.RowGroup, Page: -1, Err: err}
 }
 
 // plan lays out the chunks of a unit, without bytes yet.
@@ -81,7 +71,7 @@ func (m *Manifest) plan(u Rows, ruleAlone bool) (*Raw, error) {
 		return nil, err
 	}
 	bound := &m.bound[m.files[u.Shard].schema]
-	raw := &Raw{Rows: u, uri: m.shards[u.Shard].URI, first: group.First, rules: m.rulesOf(u.Shard), ruleAlone: ruleAlone}
+	raw := &Raw{manifest: m, Rows: u, uri: m.shards[u.Shard].URI, first: group.First, rules: m.rulesOf(u.Shard), ruleAlone: ruleAlone}
 	leaves := bound.ruled
 	if !ruleAlone {
 		raw.columns, leaves = m.columnsOf(u.Shard), bound.fetched
@@ -171,6 +161,9 @@ func (m *Manifest) borrow(raw *Raw, pieces []piece) (left []piece, err error) {
 		if s.Off < 0 || s.N < 0 || s.End() > m.shards[raw.Rows.Shard].Size {
 			return nil, fmt.Errorf("%w: bytes %d to %d are not in the file", parquet.ErrFooter, s.Off, s.End())
 		}
+		if raw.copyAll {
+			continue
+		}
 		lease, lent, err := shard.Lend(raw.object, s.Off, s.N)
 		if err != nil {
 			return nil, err
@@ -203,7 +196,7 @@ func (m *Manifest) copyPieces(ctx context.Context, raw *Raw, pieces []piece) err
 		return nil
 	}
 	buf := m.pool.Get(int(total))
-	raw.release = append(raw.release, func() { m.pool.Put(buf) })
+	raw.buffers = append(raw.buffers, buf)
 	raw.copied = true
 	raw.read, raw.held = raw.read+total, raw.held+int64(cap(buf))
 	ranges := make([]shard.Range, len(f.spans))

@@ -73,3 +73,17 @@ func (d *hotDicts) wait(ctx context.Context) (left []piece, err error) {
 	}
 	return left, nil
 }
+
+// forgetDicts drops the dictionaries of some chunks, which may be damaged.
+func (h *Hot) forgetDicts(k shardKey, chunks []rawChunk) {
+	if h == nil {
+		return
+	}
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	for _, c := range chunks {
+		if c.dictLen > 0 {
+			h.cache.Del(hotKey(hotDict, k, c.dictOff))
+		}
+	}
+}

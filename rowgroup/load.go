@@ -187,7 +187,11 @@ func readFooter(ctx context.Context, store shard.Store, s shard.Shard, tails *ta
 	if err != nil {
 		return nil, footerError(s, err)
 	}
-	f, err := parseTail(ctx, o, s.Size, tails)
+	var f *parquet.Footer
+	err = shard.Rereading(ctx, o, func(o shard.Object) (err error) {
+		f, err = parseTail(ctx, o, s.Size, tails)
+		return err
+	})
 	if err = cmp.Or(err, o.Close()); err != nil {
 		return nil, footerError(s, err)
 	}

@@ -34,12 +34,15 @@ type Raw struct {
 	rules     []boundRule
 	ruleAlone bool // there are only the chunks of rules
 
-	release []func() // what gives back the shard and the buffers
-	read    int64    // bytes of the shard
-	held    int64    // memory
-	mapped  bool     // some bytes are a mapping of a file: touch them only inside use
-	copied  bool     // some bytes were read
-	object  shard.Object
+	manifest *Manifest // nil in tests that make the bytes themselves
+	object   shard.Object
+	release  func()   // gives the shard back; nil before it is open
+	buffers  [][]byte // of the manifest's pool
+	read     int64    // bytes of the shard
+	held     int64    // memory
+	mapped   bool     // some bytes are a mapping of a file: touch them only inside use
+	copied   bool     // some bytes were read
+	copyAll  bool     // no bytes are lent
 
 	leases   []shard.Lease // which verify their bytes when they have been used
 	lent     []shard.Span  // of the shard, one for each lease
@@ -181,18 +184,32 @@ func (r *Raw) missing() (all []piece, err error) {
 	return all, nil
 }
 
-// Release gives the bytes back. The Raw must not be used afterwards.
+// Release returns the bytes and the shard. The Raw must not be used afterwards.
 func (r *Raw) Release() {
+	r.dropBytes()
+	if r.release != nil {
+		r.release()
+	}
+	r.release, r.chunks = nil, nil
+}
+
+// dropBytes returns the bytes and keeps the shard open.
+func (r *Raw) dropBytes() {
 	for _, l := range r.leases {
 		l.Release()
 	}
 	if r.tier != nil && r.tier.lease != nil {
 		r.tier.lease.Release()
 	}
-	for i := len(r.release) - 1; i >= 0; i-- { // the shard itself last
-		r.release[i]()
+	for _, b := range r.buffers {
+		r.manifest.pool.Put(b)
 	}
-	r.release, r.chunks, r.leases, r.tier, r.held = nil, nil, nil, nil, 0
+	for i := range r.chunks {
+		r.chunks[i].dict, r.chunks[i].pages = nil, nil
+	}
+	r.leases, r.lent, r.tier, r.buffers = nil, nil, nil, nil
+	r.mapped, r.copied, r.read, r.held = false, false, 0, 0
+	r.used, r.verified, r.stale = shard.Span{}, nil, 0
 }
 
 // A rawChunk is the pages of one leaf that a unit needs.

@@ -107,8 +107,19 @@ func (s *ShardStats) readFooter(ctx context.Context) (err error) {
 	if n > size {
 		return fmt.Errorf("%w: %d bytes in a file of %d", parquet.ErrFooter, n, size)
 	}
-	b, err := s.read(ctx, shard.Span{Off: size - n, N: n})
+	o, err := s.m.objects.acquire(ctx, s.m.firstShard+s.shard)
 	if err != nil {
+		return err
+	}
+	defer s.m.objects.release(s.m.firstShard+s.shard, o)
+	return shard.Rereading(ctx, o.object, func(o shard.Object) error { return s.parseFooter(ctx, o, size, n) })
+}
+
+// parseFooter reads the footer, which is the last n bytes of the shard. It must be the one that was
+// read first.
+func (s *ShardStats) parseFooter(ctx context.Context, o shard.Object, size, n int64) (err error) {
+	b := make([]byte, n)
+	if err := o.ReadAt(ctx, b, size-n); err != nil {
 		return err
 	}
 	if got, err := parquet.FooterLength(b[len(b)-parquet.TailBytes:], size); err != nil || got != s.record.footerBytes {

@@ -136,28 +136,34 @@ func (s *ShardStats) dictionary(ctx context.Context, g int, n *node) (*column.Ar
 		leaf: n.leaf, codec: s.record.codec(k), numValues: s.record.values.at(k), uncompressedBytes: s.record.uncompressed.at(k),
 		dictOff: s.record.start.at(k), dictLen: s.record.dict.at(k),
 	}
-	raw := &Raw{Rows: Rows{Shard: s.shard, RowGroup: g}, uri: s.m.shards[s.shard].URI, chunks: []rawChunk{c}}
+	raw := &Raw{manifest: s.m, Rows: Rows{Shard: s.shard, RowGroup: g}, uri: s.m.shards[s.shard].URI, chunks: []rawChunk{c}}
 	defer raw.Release()
 	o, err := s.m.objects.acquire(ctx, s.m.firstShard+s.shard)
 	if err != nil {
 		return nil, err
 	}
 	raw.object = o.object
-	raw.release = append(raw.release, func() { s.m.objects.release(s.m.firstShard+s.shard, o) })
+	raw.release = func() { s.m.objects.release(s.m.firstShard+s.shard, o) }
 	if err := s.m.readPieces(ctx, raw, raw.pieces()); err != nil {
 		return nil, err
 	}
 	d := s.m.NewDecoder()
 	defer d.Close()
 	var a *column.Array
-	err = raw.use(func() (err error) {
-		a, err = d.dictionaryOf(raw, n)
-		return err
+	err = raw.Refetching(ctx, func() error {
+		err := raw.use(func() (err error) {
+			a, err = d.dictionaryOf(raw, n)
+			return err
+		})
+		if damaged := raw.recheck(); damaged != nil {
+			err = damaged
+		}
+		d.forget()
+		if err != nil {
+			return d.failed(raw, err)
+		}
+		return nil
 	})
-	if damaged := raw.recheck(); damaged != nil {
-		err = damaged
-	}
-	d.forget()
 	return a, err
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"slices"
 
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
@@ -21,6 +22,8 @@ type tierUnit struct {
 	image *image
 	lease *imageLease
 	rows  Rows
+
+	encoded []rawChunk // all chunks of the unit, for when the image turns out to be damaged
 }
 
 // imageForm is a name of columns and of all that decides what they decode to, besides the shard.
@@ -88,7 +91,7 @@ func (m *Manifest) takeTier(ctx context.Context, raw *Raw) {
 		t.forget(u.RowGroup)
 		return
 	}
-	raw.tier = &tierUnit{shard: t, group: u.RowGroup, image: i, lease: lease, rows: u}
+	raw.tier = &tierUnit{shard: t, group: u.RowGroup, image: i, lease: lease, rows: u, encoded: slices.Clone(raw.chunks)}
 	has := i.columns()
 	chunk := 0
 	for c := range raw.columns {
@@ -107,8 +110,7 @@ func (c *rawChunk) leaveToTier(rows int64) {
 	c.dictLen, c.pagesLen, c.firstRow, c.lastRow = 0, 0, 0, rows
 }
 
-// FromTier says whether columns of the unit were kept decoded. Where those turn out to be damaged
-// Decode fails, and FetchEncoded fetches the unit without them.
+// FromTier reports whether columns of the unit were kept decoded.
 func (r *Raw) FromTier() bool { return r.tier != nil }
 
 // TierStays says whether a block of the unit may lie in its row group's image.

@@ -104,22 +104,15 @@ func (w *TierWriter) Keep(ctx context.Context, g int, cols []int) (kept Image, e
 	}
 	defer raw.Release()
 	defer w.drop()
-	kept = Image{Rows: group.Rows, Wrote: true}
-	p := painter{rows: int(group.Rows), place: t.places[group.RowGroup], room: t.places[group.RowGroup+1] - t.places[group.RowGroup]}
-	for i, c := range cols {
-		if err := ctx.Err(); err != nil {
-			return kept, err
-		}
-		v, took, err := w.decode(raw, i)
-		if err != nil {
-			return kept, err
-		}
-		before := p.bytes()
-		if err := p.add(c, v); err != nil {
-			return kept, err
-		}
-		kept.Decode += took
-		kept.Columns = append(kept.Columns, ImageColumn{Column: c, Bytes: p.bytes() - before, Decode: took})
+	var p painter
+	err = raw.Refetching(ctx, func() (err error) {
+		w.drop()
+		kept = Image{Rows: group.Rows, Wrote: true}
+		p = painter{rows: int(group.Rows), place: t.places[group.RowGroup], room: t.places[group.RowGroup+1] - t.places[group.RowGroup]}
+		return w.decodeAll(ctx, raw, cols, &p, &kept)
+	})
+	if err != nil {
+		return kept, err
 	}
 	p.nanos = int64(kept.Decode)
 	took, err := p.paint(ctx, t.file, &w.window)
@@ -131,6 +124,26 @@ func (w *TierWriter) Keep(ctx context.Context, g int, cols []int) (kept Image, e
 	return kept, err
 }
 
+// decodeAll decodes columns of a unit and adds them to an image.
+func (w *TierWriter) decodeAll(ctx context.Context, raw *Raw, cols []int, p *painter, kept *Image) error {
+	for i, c := range cols {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		v, took, err := w.decode(raw, i)
+		if err != nil {
+			return err
+		}
+		before := p.bytes()
+		if err := p.add(c, v); err != nil {
+			return err
+		}
+		kept.Decode += took
+		kept.Columns = append(kept.Columns, ImageColumn{Column: c, Bytes: p.bytes() - before, Decode: took})
+	}
+	return nil
+}
+
 // fetchColumns lends columns of a whole row group. It reads nothing from a server.
 func (m *Manifest) fetchColumns(ctx context.Context, g int, cols []int) (*Raw, error) {
 	group := m.groups[g]
@@ -139,7 +152,7 @@ func (m *Manifest) fetchColumns(ctx context.Context, g int, cols []int) (*Raw, e
 	if err != nil {
 		return nil, err
 	}
-	raw := &Raw{Rows: u, uri: m.shards[u.Shard].URI, first: group.First}
+	raw := &Raw{manifest: m, Rows: u, uri: m.shards[u.Shard].URI, first: group.First}
 	columns := m.columnsOf(u.Shard)
 	for _, c := range cols {
 		raw.columns = append(raw.columns, columns[c])

@@ -77,7 +77,11 @@ func (t *rowTaker) span(ctx context.Context, span rowgroup.Rows, first int64, ro
 	if err != nil {
 		return err
 	}
-	blocks, err := t.decoder.Decode(raw, rowgroup.Layout{})
+	var blocks []*rowgroup.Block
+	err = raw.Refetching(ctx, func() (err error) {
+		blocks, err = t.decoder.Decode(raw, rowgroup.Layout{})
+		return err
+	})
 	raw.Release()
 	if err != nil {
 		return err

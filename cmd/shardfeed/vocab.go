@@ -151,7 +151,11 @@ func (f *vocabulary) group(ctx context.Context, m *rowgroup.Manifest, d *rowgrou
 	if err != nil {
 		return err
 	}
-	blocks, err := d.Decode(raw, rowgroup.Layout{})
+	var blocks []*rowgroup.Block
+	err = raw.Refetching(ctx, func() (err error) {
+		blocks, err = d.Decode(raw, rowgroup.Layout{})
+		return err
+	})
 	raw.Release()
 	if err != nil {
 		return err

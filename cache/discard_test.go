@@ -1,0 +1,52 @@
+//go:build linux
+
+package cache
+
+import (
+	"testing"
+
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// TestDiscard: discarded bytes are fetched again, and no others; leases of them fail.
+func TestDiscard(t *testing.T) {
+	const size = 4 * blockSize
+	content := random(3, size)
+	meter, s := one(t, content)
+	c := openTest(t, Options{})
+	o := openShard(t, c, meter, s)
+	expect(t, o, content, 0, size)
+	settle(t, c)
+	l := lendTest(t, o, 0, size)
+	defer l.Release()
+	before := meter.ReadBytes()
+	shard.Discard(o, []shard.Span{{Off: blockSize + 5, N: 10}, {Off: 3 * blockSize, N: 1}})
+	if err := l.Verify(shard.Span{Off: 0, N: blockSize}); err == nil {
+		t.Error("a lease from before is good")
+	}
+	expect(t, o, content, 0, size)
+	if n := meter.ReadBytes() - before; n != 2*blockSize {
+		t.Errorf("%d bytes are fetched again", n)
+	}
+}
+
+// TestCutWhileOpen: a shard file that is cut while it is open and idle is replaced at its next use.
+func TestCutWhileOpen(t *testing.T) {
+	const size = 4 * blockSize
+	content := random(4, size)
+	meter, s := one(t, content)
+	c := openTest(t, Options{})
+	o := openShard(t, c, meter, s)
+	for _, left := range []int64{0, 100, headerPage, size / 2, size - 1000} {
+		expect(t, o, content, 0, size)
+		settle(t, c)
+		path, l := fileOf(t, c, meter, s)
+		truncate(t, path, min(left, l.file()-1))
+		if _, ok, _ := shard.Lend(o, 0, 10); ok {
+			t.Errorf("cut to %d bytes, it is lent", left)
+		}
+		expect(t, o, content, 0, size)
+		settle(t, c)
+		expectLease(t, o, content, 0, size)
+	}
+}
