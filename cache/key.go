@@ -32,7 +32,7 @@ func (k key) decoded() bool { return k.shardSize != 0 }
 // keyOf is the key of a shard of a store. ok is false for shards that cannot be cached: nothing
 // tells their content from another, or their names are too long, or they are empty.
 func keyOf(store shard.Store, s shard.Shard) (k key, ok bool) {
-	k = key{uri: shard.Redact(shard.Identity(store, s.URI)), version: s.Version, size: s.Size}
+	k = key{uri: shard.Redact(shard.Identity(store, s.URI)), version: s.VersionHere(), size: s.Size}
 	if k.version == "" || k.size <= 0 || k.size > maxSize || len(k.uri) > maxName || len(k.version) > maxName {
 		return k, false
 	}

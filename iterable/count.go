@@ -207,7 +207,7 @@ func (c *counter) keyOf(s int) (k countKey) {
 	d := c.dataset
 	of := d.manifest.Shards()[s]
 	id := sha256.Sum256([]byte(shard.Identity(d.stores, of.URI)))
-	version := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s", of.Size, of.Version))
+	version := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s", of.Size, of.VersionHere()))
 	copy(k.shard[:], id[:])
 	copy(k.version[:], version[:])
 	h := sha256.New()

@@ -62,6 +62,13 @@ func Open(ctx context.Context, stores shard.Stores, addresses []string, o Option
 	if err != nil {
 		return nil, err
 	}
+	shards, known, err = known.current(ctx, stores, shards)
+	if err != nil {
+		return nil, err
+	}
+	if o.Plan != nil {
+		o.Plan = known
+	}
 	c := newCommon(stores, shards, o)
 	all, err := rowgroup.OpenParts(ctx, stores, []rowgroup.Part{{Shards: shards, RuleColumns: o.ruleColumns().list, Footers: known.footers()}}, o.rowgroupOptions(c.pool, &c.mappings.images))
 	if err != nil {

@@ -22,6 +22,7 @@ type planFound struct {
 	Partitions [][]shard.Partition `json:"partitions,omitempty"` // each list once
 	Partition  []int32             `json:"partition,omitempty"`  // the list of each shard
 	From       []int32             `json:"from,omitempty"`       // the number of its address, where any is not 0
+	Instances  []string            `json:"instances,omitempty"`  // of local files; see shard.Shard
 }
 
 // newPlanFound returns nil where JSON cannot hold it, or a later start could not tell that a shard
@@ -47,6 +48,7 @@ func newPlanFound(addresses []string, shards []shard.Shard, m *shuffle.Manifest)
 			lists[list], f.Partitions = n, append(f.Partitions, s.Partitions)
 		}
 		f.URIs, f.Partition, f.From = append(f.URIs, s.URI), append(f.Partition, n), append(f.From, s.Source)
+		f.Instances = append(f.Instances, s.Instance)
 		own = own || s.URI != m.Base+m.Shards[i].Path
 	}
 	if !own {
@@ -87,12 +89,15 @@ func (f *planFound) trim() {
 	if !slices.ContainsFunc(f.From, func(n int32) bool { return n != 0 }) {
 		f.From = nil
 	}
+	if !slices.ContainsFunc(f.Instances, func(s string) bool { return s != "" }) {
+		f.Instances = nil
+	}
 }
 
 // shards returns the shards that were found.
 func (f *planFound) shards(m *shuffle.Manifest) ([]shard.Shard, error) {
 	all := make([]shard.Shard, len(m.Shards))
-	for _, n := range []int{len(f.URIs), len(f.Partition), len(f.From)} {
+	for _, n := range []int{len(f.URIs), len(f.Partition), len(f.From), len(f.Instances)} {
 		if n != 0 && n != len(all) {
 			return nil, errors.New("its list of shards is damaged")
 		}
@@ -111,6 +116,9 @@ func (f *planFound) shards(m *shuffle.Manifest) ([]shard.Shard, error) {
 		}
 		if f.From != nil {
 			all[i].Source = f.From[i]
+		}
+		if f.Instances != nil {
+			all[i].Instance = f.Instances[i]
 		}
 		if f.Partition == nil {
 			continue

@@ -26,8 +26,9 @@ func (o Options) findSources(ctx context.Context, stores shard.Stores) ([]rowgro
 		if err != nil {
 			return nil, &SourceError{s.Name, err}
 		}
-		if of != nil {
-			found = slices.Clone(found) // other data sets may have the plan too
+		found, of, err = of.current(ctx, stores, found)
+		if err != nil {
+			return nil, &SourceError{s.Name, err}
 		}
 		for j := range found {
 			found[j].Source = int32(i)

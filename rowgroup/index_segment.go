@@ -70,7 +70,7 @@ type shardKey struct {
 
 func newShardKey(store shard.Store, s shard.Shard) shardKey {
 	id := sha256.Sum256([]byte(shard.Identity(store, s.URI)))
-	version := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s", s.Size, s.Version))
+	version := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s", s.Size, s.VersionHere()))
 	return shardKey{identity: [16]byte(id[:16]), version: [8]byte(version[:8])}
 }
 

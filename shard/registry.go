@@ -57,6 +57,15 @@ func (s Stores) Above(address string) []string {
 	return TablesOf(store).Above(address)
 }
 
+// Instance asks the store of the address's scheme.
+func (s Stores) Instance(uri string) string {
+	store, err := s.find(uri)
+	if err != nil {
+		return ""
+	}
+	return InstanceOf(store, uri)
+}
+
 // TableAt asks the store of the directory's scheme.
 func (s Stores) TableAt(ctx context.Context, dir string) (Table, error) {
 	store, err := s.find(dir)

@@ -6,11 +6,25 @@ type Shard struct {
 	Size    int64  // bytes
 	Version string // etag, or modification time in nanoseconds: differs when the content differs
 
+	// Instance tells a local file from one that takes its place with the same size and time, as
+	// cp -p and reproducible builds make them: its inode and time of change. A copy on another
+	// machine has the same Version and another Instance. "" is a store whose Version says enough.
+	Instance string
+
 	// Partitions are the typed values that directory names gave this shard (dt=2026-01-01), in path
 	// order.
 	Partitions []Partition
 
 	Source int32 // number of the address that found it among those given to Discover
+}
+
+// VersionHere is Version and Instance: what this machine keeps of a shard belongs to both. It is ""
+// for a shard without a version.
+func (s Shard) VersionHere() string {
+	if s.Version == "" || s.Instance == "" {
+		return s.Version
+	}
+	return s.Version + "@" + s.Instance
 }
 
 // A Partition is one key=value directory of a shard's path.

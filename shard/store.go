@@ -31,6 +31,20 @@ type Identifier interface {
 	Identity(uri string) string
 }
 
+// An Instancer is a Store of files that others may replace; see Shard.Instance.
+type Instancer interface {
+	// Instance is that of the file that an address names now; "" if there is none.
+	Instance(uri string) string
+}
+
+// InstanceOf returns the instance of an address now; "" if the store has none.
+func InstanceOf(store Store, uri string) string {
+	if i, ok := store.(Instancer); ok {
+		return i.Instance(uri)
+	}
+	return ""
+}
+
 // Identity returns what store takes for the identity of an address: the address itself, cleaned,
 // when it has no opinion.
 func Identity(store Store, uri string) string {

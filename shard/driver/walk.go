@@ -43,6 +43,8 @@ type Entry struct {
 	Size    int64  // bytes
 	Version string // see Shard
 
+	Instance string // see Shard
+
 	// Identity is the same for a directory under all its names, so that links that lead in a circle
 	// are noticed; "" where there are no links.
 	Identity string
@@ -233,7 +235,7 @@ func (w *walk) add(path string, e Entry, base string) error {
 }
 
 func (w *walk) file(path string, e Entry, base string) {
-	s := shard.Shard{URI: w.tree.URI(path), Size: e.Size, Version: e.Version}
+	s := shard.Shard{URI: w.tree.URI(path), Size: e.Size, Version: e.Version, Instance: e.Instance}
 	if path != base {
 		s.Partitions = parsePartitions(path[len(strings.TrimRight(base, "/")):])
 	}

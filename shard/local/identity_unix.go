@@ -15,3 +15,11 @@ func identity(info fs.FileInfo) string {
 	}
 	return ""
 }
+
+// instance is a file's inode and the time of its last change, which no program can set.
+func instance(info fs.FileInfo) string {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return fmt.Sprintf("%d.%d", st.Ino, changeTime(st))
+	}
+	return ""
+}

@@ -21,7 +21,10 @@ import (
 // A Store lists and opens local files. The zero value is ready for use.
 type Store struct{}
 
-var _ shard.Identifier = Store{}
+var (
+	_ shard.Identifier = Store{}
+	_ shard.Instancer  = Store{}
+)
 
 // List returns the shards that a path, a file:// address or a pattern names; see driver.Walk. A
 // relative path starts in the working directory, and ~ is a name like any other: the shell expands
@@ -114,6 +117,19 @@ func (Store) TableAt(ctx context.Context, dir string) (shard.Table, error) {
 	return driver.TableAt(ctx, tree{}, dir)
 }
 
+// Instance returns the inode and the time of change of the file that is there now.
+func (Store) Instance(uri string) string {
+	path, err := locate(uri)
+	if err != nil {
+		return ""
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return ""
+	}
+	return instance(info)
+}
+
 // locate returns the path of a file's address: as it stands when that exists, else decoded.
 func locate(uri string) (string, error) {
 	prefix, path, err := split(uri)
@@ -164,8 +180,18 @@ func changed(s shard.Shard, info fs.FileInfo) error {
 		return fmt.Errorf("%w: was %d bytes, is %d", shard.ErrChanged, s.Size, info.Size())
 	case now != s.Version:
 		return fmt.Errorf("%w: was modified at %s, now at %s", shard.ErrChanged, instant(s.Version), instant(now))
+	case replaced(s.Instance, instance(info)):
+		return fmt.Errorf("%w: another file of the same size and time took its place", shard.ErrChanged)
 	}
 	return nil
+}
+
+// replaced reports whether two instances are two files: both inode and time of change differ. The
+// time alone differs after chmod or ln, and the inode alone on some file systems in user space.
+func replaced(was, now string) bool {
+	wasNode, wasTime, ok := strings.Cut(was, ".")
+	node, time, _ := strings.Cut(now, ".")
+	return ok && wasNode != node && wasTime != time
 }
 
 func instant(version string) string {

@@ -121,7 +121,7 @@ func (t tree) look(dir string, d fs.DirEntry) (driver.Entry, error) {
 }
 
 func entry(info fs.FileInfo) driver.Entry {
-	e := driver.Entry{Name: info.Name(), Size: info.Size(), Version: version(info)}
+	e := driver.Entry{Name: info.Name(), Size: info.Size(), Version: version(info), Instance: instance(info)}
 	switch {
 	case info.IsDir():
 		e.Kind = driver.KindDir
