@@ -3,9 +3,9 @@ package shardfeed
 import (
 	"bufio"
 	"bytes"
-	"os"
 	"strings"
 
+	"github.com/shardfeed/shardfeed/internal/regular"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -33,7 +33,7 @@ func remoteInList(name string) bool {
 	if scheme == "file" {
 		name = rest
 	}
-	file, err := os.Open(name)
+	file, err := regular.Open(name)
 	if err != nil {
 		return false
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/shardfeed/shardfeed/internal/option"
+	"github.com/shardfeed/shardfeed/internal/regular"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/rule"
 )
@@ -30,7 +31,7 @@ func (s Spec) readFile(name string) ([]byte, error) {
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(s.Directory, name)
 	}
-	return os.ReadFile(name)
+	return regular.ReadFile(name)
 }
 
 // readRows reads the rows file.
@@ -45,7 +46,7 @@ func (s Spec) readRows(o *iterable.Options) (err error) {
 
 // readRowList reads a rows file.
 func readRowList(name string) (*rule.RowList, error) {
-	content, err := os.ReadFile(name)
+	content, err := regular.ReadFile(name)
 	if path := (*fs.PathError)(nil); errors.As(err, &path) {
 		return nil, fmt.Errorf("%s: %w; name a file of rows that select wrote", name, path.Err)
 	}
@@ -129,7 +130,7 @@ func (d *Dataset) SaveRows(bits, save string) (rows int64, err error) {
 	if len(d.spec.Sources) > 0 {
 		return 0, &OptionError{Field: "Sources", Text: "have no list of rows in common; open one of the sources as a data set"}
 	}
-	chosen, err := os.ReadFile(bits)
+	chosen, err := regular.ReadFile(bits)
 	if err != nil {
 		return 0, err
 	}

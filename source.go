@@ -45,7 +45,7 @@ func (s Spec) Stores(e Events) (shard.Stores, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.S3.Events.Listed, o.HDFS.Events.Listed, o.HDFS.Events.Warn = e.Listed, e.Listed, e.Note
+	o.S3.Events.Listed, o.HDFS.Events.Listed, o.S3.Events.Warn, o.HDFS.Events.Warn = e.Listed, e.Listed, e.Note, e.Note
 	return all.Stores(o), nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/shard/all"
@@ -49,6 +50,12 @@ func (s Spec) drivers() (o all.Options, err error) {
 	o.S3.Anonymous = anonymous || o.S3.Anonymous
 	o.S3.RequesterPays = named["request-payer"] != "" || o.S3.RequesterPays
 	o.S3.CABundle = cmp.Or(named["ca-bundle"], o.S3.CABundle)
+	if text, ok := named["retry-for"]; ok {
+		if o.S3.RetryFor, err = time.ParseDuration(text); err != nil || o.S3.RetryFor <= 0 {
+			p.Add("Storage.retry-for", "must be a time above 0 as in \"90s\" or \"5m\", got %q", text)
+		}
+		o.HDFS.RetryFor = o.S3.RetryFor
+	}
 	o.HDFS.ConfDir = cmp.Or(named["hdfs-conf"], o.HDFS.ConfDir)
 	o.HDFS.Keytab = cmp.Or(named["keytab"], o.HDFS.Keytab)
 	o.HDFS.Principal = cmp.Or(named["principal"], o.HDFS.Principal)
@@ -61,7 +68,7 @@ func (s Spec) drivers() (o all.Options, err error) {
 
 // flagNames are the keys of Storage that the command has flags for.
 var flagNames = []string{
-	"endpoint-url", "region", "profile", "no-sign-request", "request-payer", "ca-bundle", "hdfs-conf", "keytab", "principal",
+	"endpoint-url", "region", "profile", "no-sign-request", "request-payer", "ca-bundle", "hdfs-conf", "keytab", "principal", "retry-for",
 }
 
 // isHDFS reports whether a storage option is for HDFS: by its prefix, or by a name that fsspec has

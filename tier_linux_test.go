@@ -10,12 +10,14 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/parquet-go/parquet-go"
 	"golang.org/x/sys/unix"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable"
+	"github.com/shardfeed/shardfeed/shard"
 )
 
 // mappedBytes is how much of files below a directory is in this process's resident memory.
@@ -184,5 +186,63 @@ func TestTierOfManyShards(t *testing.T) {
 	}
 	if err := d.Close(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestTierFlippedWhileMapped: bytes that change in a file of decoded rows between two epochs, while it
+// is open and mapped, are noticed at its next use.
+func TestTierFlippedWhileMapped(t *testing.T) {
+	for _, memory := range []string{"1GiB", "40MiB"} { // images stay mapped, or rows are copied out
+		dir := t.TempDir()
+		t.Setenv(dirVariable, dir)
+		s := Spec{Addresses: []string{shop}, Shuffle: true, Seed: 3, BatchSize: 64, ShuffleBuffer: "500", DecodedLimit: "256MiB", Memory: memory}
+		d := openSpec(t, s)
+		keepAllDecoded(t, d)
+		want := batchesOf(t, d, s.LoaderOptions())
+		files, err := filepath.Glob(filepath.Join(dir, "v1", "d*", "*"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%d files, %v", len(files), err)
+		}
+		for range 3 {
+			for _, path := range files {
+				flipAll(t, path)
+			}
+			if got := batchesOf(t, d, s.LoaderOptions()); !slices.Equal(got, want) {
+				t.Errorf("memory %s: other rows after the flips", memory)
+			}
+			keepAllAgain(t, d)
+		}
+	}
+}
+
+// keepAllAgain keeps what was discarded.
+func keepAllAgain(t *testing.T, d *Dataset) {
+	t.Helper()
+	if _, err := d.KeepDecoded(t.Context(), func(shard.Shard, int32) bool { return true }, func(int, int) {}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// flipAll changes a byte of each page of a file behind its first blocks that is not a hole.
+func flipAll(t *testing.T, path string) {
+	t.Helper()
+	time.Sleep(20 * time.Millisecond) // more than a tick of the file system's clock
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for at := int64(2 * 64 << 10); ; at += 4096 {
+		if at, err = unix.Seek(int(f.Fd()), at, unix.SEEK_DATA); err != nil {
+			return
+		}
+		var b [1]byte
+		if _, err := f.ReadAt(b[:], at+77); err != nil {
+			return
+		}
+		b[0] ^= 1
+		if _, err := f.WriteAt(b[:], at+77); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -83,6 +83,21 @@ func (d *Decoded) Lend(off, n int64) (shard.Lease, error) {
 // process's limit of open files is for such files.
 func (d *Decoded) MayStay() bool { return d.cache.files.mayStay() }
 
+// Written returns a number that changes with each write to the file of the space, also by other
+// programs, but not with the stamps of its uses: bytes that were verified under a number are right
+// as long as it stays. It is 0 where nothing is held.
+func (d *Decoded) Written() int64 {
+	if d.cache.disk.readsOff() {
+		return 0
+	}
+	p, err := d.cache.acquire(context.Background(), d.key, false)
+	if err != nil {
+		return 0
+	}
+	defer d.cache.files.release(p)
+	return p.file.written()
+}
+
 // Again is another use of bytes that Lend lent before, without a lease of its own. It fails where
 // Lend would, with errors.ErrUnsupported.
 func (d *Decoded) Again(l shard.Lease) error {

@@ -41,6 +41,41 @@ type file struct {
 	verified []atomic.Uint64
 
 	stamped atomic.Int64 // time of the last stamp of this process, in nanoseconds
+
+	writes writes
+}
+
+// writes tells whether a file was written to, except by the stamps of this process.
+type writes struct {
+	mu      sync.Mutex
+	changed int64 // modification time of the file at the last look
+	number  int64 // that of the last write that counts
+}
+
+// written returns another number after each write to the file, also by a program that does not know
+// the cache; 0 if it cannot be told. Writes within a tick of the file system's clock are one.
+func (x *file) written() int64 {
+	info, err := x.f.Stat()
+	if err != nil {
+		return 0
+	}
+	x.writes.mu.Lock()
+	defer x.writes.mu.Unlock()
+	if now := info.ModTime().UnixNano(); now != x.writes.changed {
+		x.writes.changed, x.writes.number = now, now
+	}
+	return x.writes.number
+}
+
+// stampedNow leaves the last write of this process out of the count.
+func (x *file) stampedNow() {
+	info, err := x.f.Stat()
+	if err != nil {
+		return
+	}
+	x.writes.mu.Lock()
+	defer x.writes.mu.Unlock()
+	x.writes.changed = info.ModTime().UnixNano()
 }
 
 // openFile opens a shard file that is there. Its error is fs.ErrNotExist when there is none, and
@@ -232,6 +267,10 @@ func (x *file) touch(mark stamp, every time.Duration) error {
 	now, last := mark.used.UnixNano(), x.stamped.Load()
 	if now-last < int64(every) || !x.stamped.CompareAndSwap(last, now) {
 		return nil
+	}
+	if x.decoded() {
+		x.written()
+		defer x.stampedNow()
 	}
 	return shard.Guard(func() error {
 		words := wordsOf(x.head[:namesAt])

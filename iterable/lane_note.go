@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/shardfeed/shardfeed/internal/regular"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -108,7 +109,7 @@ func (d *Dataset) HeldLanes(state shuffle.State) []byte {
 	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() || info.Size() > mostNoteBytes {
 		return nil
 	}
-	b, err := os.ReadFile(name)
+	b, err := regular.ReadFile(name)
 	var n laneNote
 	if err != nil || json.Unmarshal(b, &n) != nil || n.Format != 1 || n.Sum != n.sum() {
 		return nil

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/shardfeed/shardfeed/internal/regular"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
@@ -64,7 +65,7 @@ func (d *source) saveManifest(dir string) (path string, err error) {
 
 // ReadManifest reads what SaveManifest wrote.
 func ReadManifest(path string) (*shuffle.Manifest, error) {
-	b, err := os.ReadFile(path)
+	b, err := regular.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}

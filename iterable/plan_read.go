@@ -11,6 +11,7 @@ import (
 	"os"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/regular"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -31,9 +32,9 @@ func (e *PlanError) Error() string {
 
 func (e *PlanError) Unwrap() error { return e.Err }
 
-// ReadPlan reads what SavePlan wrote: a file of this machine, or a pipe.
+// ReadPlan reads what SavePlan wrote: a file of this machine, or a descriptor of this process.
 func ReadPlan(path string) (*SavedPlan, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}

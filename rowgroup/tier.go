@@ -23,6 +23,8 @@ type TierFile interface {
 	Held(off, most int64) int64
 	// Lend lends n bytes if all of them are held, as [shard.Lender].
 	Lend(off, n int64) (shard.Lease, error)
+	// Written returns a number that changes when the file is written to, by whatever program.
+	Written() int64
 	// Again is another use of a lease of Lend; it fails where Lend would now.
 	Again(l shard.Lease) error
 	// MayStay says whether a lease may be held for as long as a block lives.
@@ -126,15 +128,19 @@ func (m *Manifest) tierPlaces(s int, r *record) []int64 {
 	return places
 }
 
-// find returns the image of a row group if it is held whole.
+// find returns the image of a row group if it is held whole. It is verified again when the file was
+// written to since.
 func (t *tierShard) find(group int, rows int64) *image {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if i := t.images[group]; i != nil {
+	written := t.file.Written()
+	if i := t.images[group]; i != nil && i.written == written {
 		return i
 	}
+	delete(t.images, group)
 	i := t.load(group, rows)
 	if i != nil {
+		i.written = written
 		t.images[group] = i
 	}
 	return i

@@ -54,7 +54,8 @@ type image struct {
 	record int64
 	nodes  []imageNode
 
-	place int64 // of the buffers in the file
+	place   int64 // of the buffers in the file
+	written int64 // TierFile.Written as the image was verified
 }
 
 const (

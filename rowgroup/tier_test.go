@@ -82,6 +82,8 @@ func (f *memTierFile) Again(l shard.Lease) error {
 	return nil
 }
 
+func (f *memTierFile) Written() int64 { return 1 }
+
 func (f *memTierFile) MayStay() bool { return !f.tier.busy }
 
 func (f *memTierFile) MayKeep(int64) bool { return !f.tier.full }

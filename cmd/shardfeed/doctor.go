@@ -94,7 +94,11 @@ func (s imageSupport) report(r *report) {
 func (a *app) diagnose(ctx context.Context, addresses []string, f *flags) (d *diagnosis, err error) {
 	shown := newOpening(a.stderr)
 	defer shown.close()
-	stores, err := f.spec(nil).Stores(a.events(shown)) // past the cache: the servers are what is measured
+	s := f.spec(nil)
+	if s.Storage["retry-for"] == "" {
+		s.Storage["retry-for"] = "3s" // the answer is what is wrong now
+	}
+	stores, err := s.Stores(a.events(shown)) // past the cache: the servers are what is measured
 	if err != nil {
 		return nil, err
 	}

@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/shardfeed/shardfeed/internal/regular"
 )
 
 // keyValues is a flag that may be given many times: key=value, or @FILE.json with an object of
@@ -48,7 +49,7 @@ func notJSON(err error) error {
 }
 
 func (k *keyValues) read(file string) error {
-	content, err := os.ReadFile(file)
+	content, err := regular.ReadFile(file)
 	if err != nil {
 		return fileError(err)
 	}

@@ -7,12 +7,13 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 
 	"github.com/spf13/pflag"
 
 	"github.com/shardfeed/shardfeed"
+
+	"github.com/shardfeed/shardfeed/internal/regular"
 )
 
 // sourceFlags say what is mixed.
@@ -83,7 +84,7 @@ func (f *sourcesFile) Set(name string) error {
 }
 
 func (f *sourcesFile) read(name string) error {
-	content, err := os.ReadFile(name)
+	content, err := regular.ReadFile(name)
 	if err != nil {
 		return fileError(err)
 	}
@@ -143,7 +144,7 @@ type curriculumFile struct {
 }
 
 func (f *curriculumFile) Set(name string) error {
-	content, err := os.ReadFile(name)
+	content, err := regular.ReadFile(name)
 	if err != nil {
 		err = fileError(err)
 	} else {

@@ -30,13 +30,14 @@ func (f *storageFlags) storage(fs *pflag.FlagSet) {
 		text("hdfs-conf", "HDFS: `directory` of core-site.xml and hdfs-site.xml (default: HADOOP_CONF_DIR, HADOOP_HOME/etc/hadoop)")
 		text("keytab", "HDFS: log in by Kerberos with the key in this `file` (default: KRB5_CLIENT_KTNAME, else the tickets of kinit)")
 		text("principal", "HDFS: `name` that the keytab is for (default: its first)")
+		text("retry-for", "how long requests that fail in passing are made again without progress, as in 5m: while a server restarts, say (default 1m)")
 		fs.Var(&f.more, "storage-option", "any other option by its key (s3fs's for S3; hdfs.*, dfs.*, fs.* for HDFS); @FILE.json holds many; may be repeated")
 	})
 }
 
 // checkStorage checks the flags.
 func (f *storageFlags) checkStorage(fs *pflag.FlagSet) error {
-	for _, name := range [...]string{"endpoint-url", "region", "profile", "ca-bundle", "hdfs-conf", "keytab", "principal"} {
+	for _, name := range [...]string{"endpoint-url", "region", "profile", "ca-bundle", "hdfs-conf", "keytab", "principal", "retry-for"} {
 		if fs.Changed(name) && fs.Lookup(name).Value.String() == "" {
 			return usagef(`--%s must not be empty, got ""`, name)
 		}

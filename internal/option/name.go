@@ -51,7 +51,7 @@ func Argument(field string) string {
 // storageKeys are the fields of stores' options that hints name, by the keys of a spec's Storage.
 var storageKeys = map[string]string{
 	"EndpointURL": "endpoint-url", "Region": "region", "Profile": "profile", "Anonymous": "no-sign-request", "RequesterPays": "request-payer",
-	"CABundle": "ca-bundle",
+	"CABundle": "ca-bundle", "RetryFor": "retry-for",
 }
 
 // storageKey is the key of a spec's Storage that a field means, or "".

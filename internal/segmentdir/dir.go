@@ -13,22 +13,29 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/shardfeed/shardfeed/internal/trusted"
 )
 
-// tempPrefix begins the names of segments that are being written. tempAge is how old one is when its
-// writer counts as killed.
+// tempPrefix begins the names of claims and of segments that are being written. Their process has
+// them locked, so that of one without a lock is known to have ended. tempAge is how old a file is
+// when its process counts as ended where files cannot be locked, and newAge how old before a look
+// at its lock: a process makes its file and locks it then.
 const (
 	tempPrefix = "tmp-"
 	tempAge    = time.Hour
+	newAge     = 10 * time.Second
 )
 
 // Dir is a directory as one kind of segment sees it.
 type Dir struct {
 	*trusted.Dir
 	suffix string
+
+	mu     sync.Mutex
+	claims map[string]*os.File // that this process has, by their names
 }
 
 // Open opens a directory, which is made when absent. The suffix is that of the segments' names.
@@ -40,7 +47,22 @@ func Open(path, suffix string) (*Dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Dir{Dir: dir, suffix: suffix}, nil
+	d := &Dir{Dir: dir, suffix: suffix, claims: map[string]*os.File{}}
+	if !d.ReadOnly() {
+		d.removeTemps()
+	}
+	return d, nil
+}
+
+// Close ends the claims and closes the directory.
+func (d *Dir) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for name, f := range d.claims {
+		_, _ = d.Remove(claimName(name)), f.Close()
+	}
+	clear(d.claims)
+	return d.Dir.Close()
 }
 
 // Newest lists the segments, the newest first.
@@ -79,6 +101,7 @@ func (d *Dir) Write(b []byte) (name string, err error) {
 			err = errors.Join(err, d.Remove(temp))
 		}
 	}()
+	_ = lock(f)
 	_, err = f.Write(b)
 	if err = errors.Join(err, f.Close()); err != nil {
 		return "", err
@@ -88,19 +111,29 @@ func (d *Dir) Write(b []byte) (name string, err error) {
 }
 
 // Claim makes an empty file that only one of several processes can make, and reports whether this
-// one did. Where no file can be made, all of them do. A claim ends by Unclaim, or with the next
-// Write after an hour.
+// one did. Where no file can be made, all of them do. A claim ends by Unclaim or Close. That of a
+// process that was killed ends with the next Open or Write.
 func (d *Dir) Claim(name string) bool {
 	f, err := d.OpenFile(claimName(name), os.O_RDWR|os.O_CREATE|os.O_EXCL)
 	if err != nil {
 		return !errors.Is(err, fs.ErrExist)
 	}
-	_ = f.Close()
+	_ = lock(f)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.claims[name] = f
 	return true
 }
 
 // Unclaim ends a claim.
-func (d *Dir) Unclaim(name string) { _ = d.Remove(claimName(name)) }
+func (d *Dir) Unclaim(name string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if f := d.claims[name]; f != nil {
+		_, _ = d.Remove(claimName(name)), f.Close()
+		delete(d.claims, name)
+	}
+}
 
 func claimName(name string) string { return tempPrefix + "claim-" + name }
 
@@ -110,8 +143,22 @@ func (d *Dir) removeTemps() {
 		if !strings.HasPrefix(e.Name(), tempPrefix) {
 			continue
 		}
-		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > tempAge {
+		info, err := e.Info()
+		if err != nil {
+			continue
+		}
+		if age := time.Since(info.ModTime()); age > tempAge || age > newAge && d.abandoned(e.Name()) {
 			_ = d.Remove(e.Name())
 		}
 	}
+}
+
+// abandoned reports whether no process has a file locked.
+func (d *Dir) abandoned(name string) bool {
+	f, err := d.OpenFile(name, os.O_RDWR)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return lock(f) == nil
 }

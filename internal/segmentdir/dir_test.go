@@ -66,6 +66,32 @@ func TestClaim(t *testing.T) {
 	}
 }
 
+// TestClaimOfTheKilled: a claim whose process has ended goes with the next look at the directory, and
+// one that is held stays.
+func TestClaimOfTheKilled(t *testing.T) {
+	d := open(t)
+	if !d.Claim("mine") {
+		t.Fatal("no claim")
+	}
+	dead := filepath.Join(d.Path(), claimName("dead"))
+	if err := os.WriteFile(dead, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{dead, filepath.Join(d.Path(), claimName("mine"))} {
+		if err := os.Chtimes(name, time.Now(), time.Now().Add(-2*newAge)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other, err := Open(d.Path(), ".s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if !other.Claim("dead") || other.Claim("mine") {
+		t.Error("the claim of the dead stays, or that of the living is gone")
+	}
+}
+
 func TestWriteRemovesOldTemps(t *testing.T) {
 	d := open(t)
 	for name, age := range map[string]time.Duration{"tmp-old": 2 * tempAge, "tmp-claim-old": 2 * tempAge, "tmp-new": 0, "other": 2 * tempAge} {

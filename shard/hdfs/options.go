@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/shardfeed/shardfeed/shard/driver"
 	"github.com/shardfeed/shardfeed/shard/hdfs/webhdfs"
 )
 
@@ -48,7 +49,7 @@ type Options struct {
 	Slots       int           // streams at a time, for one group of namenodes; 0: 16
 	PartSize    int64         // bytes that one stream reads at most, so that a long range is read by several; 0: 32 MiB
 	ReadTimeout time.Duration // how long a server may be silent; 0: 20 s
-	RetryFor    time.Duration // how long a namenode may be out of reach; 0: 60 s, but 5 s where a lone one refuses the first connections
+	RetryFor    time.Duration // how long a namenode may be out of reach; 0: 60 s
 	IdleTimeout time.Duration // after which an unused slot is closed; 0: 15 s
 
 	Getenv func(string) string // nil: os.Getenv
@@ -66,17 +67,14 @@ const (
 	defaultSlots       = 16
 	defaultPartSize    = 32 << 20
 	defaultReadTimeout = 20 * time.Second
-	defaultRetryFor    = 60 * time.Second
 	defaultIdleTimeout = 15 * time.Second
-
-	defaultFirstContact = 5 * time.Second
 )
 
 func (o Options) withDefaults() Options {
 	o.Slots = cmp.Or(o.Slots, defaultSlots)
 	o.PartSize = cmp.Or(o.PartSize, defaultPartSize)
 	o.ReadTimeout = cmp.Or(o.ReadTimeout, defaultReadTimeout)
-	o.RetryFor = cmp.Or(o.RetryFor, defaultRetryFor)
+	o.RetryFor = cmp.Or(o.RetryFor, driver.DefaultRetryFor)
 	o.IdleTimeout = cmp.Or(o.IdleTimeout, defaultIdleTimeout)
 	if o.Getenv == nil {
 		o.Getenv = os.Getenv

@@ -34,13 +34,10 @@ func (c *cluster) retry(ctx context.Context, f func(context.Context, *client) er
 	}
 }
 
-// pause waits after a failure, or reports that there were enough. A lone namenode that refuses the
-// first connections is soon taken for a wrong port; of a pair one may be on its way up.
+// pause waits after a failure, or reports that there were enough.
 func (c *cluster) pause(ctx context.Context, b *driver.Backoff, err error) bool {
 	b.For = c.store.options.RetryFor
-	if !c.known.Load() && len(c.ns.RPC) == 1 && refused(err) {
-		b.For = c.store.firstContact
-	}
+	c.store.outage.Waiting("HDFS", b, err)
 	return b.Wait(ctx, 0)
 }
 

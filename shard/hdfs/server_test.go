@@ -1,6 +1,7 @@
 package hdfs
 
 import (
+	"cmp"
 	"bytes"
 	"math/rand/v2"
 	"strings"
@@ -19,6 +20,7 @@ func serverOptions(c *servertest.Cluster) Options {
 
 // newStore makes a store that ends with the test.
 func newStore(t testing.TB, o Options) *Store {
+	o.RetryFor = cmp.Or(o.RetryFor, 5*time.Second)
 	s := New(o)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {

@@ -1,14 +1,12 @@
 package hdfs
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"sync"
-	"time"
 
 	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/shard"
@@ -26,7 +24,7 @@ type Store struct {
 	meter    driver.Meter           // what the datanodes' connections do not count
 	transfer wire.Counters
 
-	firstContact time.Duration // how long a lone namenode may refuse connections that has never answered
+	outage driver.Outage
 
 	mu       sync.Mutex
 	clusters map[string]*cluster // by nameservice
@@ -43,7 +41,7 @@ var (
 // New returns a store. It reads no file and opens no connection before its first use.
 func New(o Options) *Store {
 	s := &Store{
-		options: o.withDefaults(), firstContact: cmp.Or(o.RetryFor, defaultFirstContact),
+		options: o.withDefaults(), outage: driver.Outage{Note: o.Events.Warn},
 		clusters: make(map[string]*cluster), warned: make(map[string]bool),
 	}
 	s.setup = sync.OnceValues(func() (*setup, error) { return newSetup(s.options) })

@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -107,6 +109,10 @@ func TestServerFaultsPass(t *testing.T) {
 		{"stalls", quick, chance(servertest.StallBody(100_000, time.Minute), 0.05), 4, 1.6, retried},
 		{"no answer", quick, chance(servertest.SlowFirstByte(time.Minute), 0.05), 4, 1.6, retried},
 		{"slow first byte", eager, chance(servertest.SlowFirstByte(time.Minute), 0.05), 4, 2, hedged},
+		{"a web page", calm, &servertest.Rule{Chance: 0.2, Answer: webPage(200)}, 4, 2, retried},
+		{"a part of a web page", calm, &servertest.Rule{Chance: 0.2, Answer: webPage(206)}, 4, 2, retried},
+		{"compressed on the way", calm, &servertest.Rule{Chance: 0.2, Header: compress}, 4, 2, retried},
+		{"without a tag", calm, &servertest.Rule{Chance: 0.2, Header: func(r *http.Response) { r.Header.Del("ETag") }}, 4, 2, retried},
 		{"throttled asks for a second", calm, &servertest.Rule{Times: 5, Answer: retryAfterOne()}, 1, 2, throttled},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -138,6 +144,43 @@ func TestServerFaultsPass(t *testing.T) {
 	}
 }
 
+// webPage is what captive portals and proxies answer.
+func webPage(status int) *servertest.Answer {
+	a := &servertest.Answer{Status: status, Header: http.Header{"Content-Type": {"text/html"}}, Body: "<html><body>please log in</body></html>"}
+	if status == http.StatusPartialContent {
+		a.Header.Set("Content-Range", "bytes 0-38/39")
+	}
+	return a
+}
+
+// compress answers with fewer bytes than the range has.
+func compress(r *http.Response) {
+	r.Header.Set("Content-Encoding", "gzip")
+	r.Header.Set("Content-Length", strconv.FormatInt(r.ContentLength/2, 10))
+	r.Body = io.NopCloser(io.LimitReader(r.Body, r.ContentLength/2))
+	r.ContentLength /= 2
+}
+
+// TestServerForeignAnswersToLists: a web page in place of a list or of a look at an object is asked
+// for again, not taken for an empty directory or an object of its own size.
+func TestServerForeignAnswersToLists(t *testing.T) {
+	for _, body := range []string{"<html><body>please log in</body></html>", "<html><br><p>please", ""} {
+		r := newRig(t, 1000, Options{})
+		for _, address := range []string{r.shard.URI, r.shard.URI[:strings.LastIndexByte(r.shard.URI, '/')]} {
+			page := &servertest.Rule{Match: servertest.Any, Times: 2, Answer: webPage(200)}
+			page.Answer.Body = body
+			r.proxy.Use(page)
+			got, err := r.store.List(t.Context(), address)
+			if err != nil || len(got) != 1 || got[0].Size != r.shard.Size || got[0].Version != r.shard.Version {
+				t.Errorf("%s: %+v, %v", address, got, err)
+			}
+			if page.Struck() != 2 {
+				t.Errorf("%d answers were foreign", page.Struck())
+			}
+		}
+	}
+}
+
 func chance(r *servertest.Rule, p float64) *servertest.Rule {
 	r.Chance = p
 	return r
@@ -157,7 +200,7 @@ func hedged(tr shard.Traffic) bool  { return tr.Hedges > 0 && tr.Retries <= 2 } 
 
 // TestServerFaultsStay: what does not pass is one clear error within a bounded time.
 func TestServerFaultsStay(t *testing.T) {
-	quick := Options{PartSize: 256 << 10, GiveUp: time.Second}
+	quick := Options{PartSize: 256 << 10, RetryFor: time.Second}
 	for _, c := range []struct {
 		name string
 		rule *servertest.Rule
@@ -183,14 +226,14 @@ func TestServerFaultsStay(t *testing.T) {
 		{"not implemented", refusing(501, "NotImplemented", "no"), nil, "NotImplemented", 20},
 		{"region without a name", refusing(301, "PermanentRedirect", "elsewhere"), shard.ErrBadURI, "lies in another region|Region", 20},
 		{
-			"strange Content-Range", &servertest.Rule{Header: func(r *http.Response) { r.Header.Set("Content-Range", "bytes x") }}, shard.ErrCorrupt,
-			"Content-Range cannot be read", 20,
+			"strange Content-Range", &servertest.Rule{Header: func(r *http.Response) { r.Header.Set("Content-Range", "bytes x") }}, shard.ErrTransient,
+			"Content-Range cannot be read", 200,
 		},
 		{
-			"other bytes", &servertest.Rule{Request: func(r *http.Request) { r.Header.Set("Range", "bytes=7-99") }}, shard.ErrCorrupt,
-			"answered with byte 7", 20,
+			"other bytes", &servertest.Rule{Request: func(r *http.Request) { r.Header.Set("Range", "bytes=7-99") }}, shard.ErrTransient,
+			"begins with byte 7", 200,
 		},
-		{"no ranges", servertest.NoRange(), shard.ErrCorrupt, "does not serve ranges", 20},
+		{"no ranges", servertest.NoRange(), shard.ErrTransient, "does not serve ranges", 200},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -347,7 +390,7 @@ func TestServerSlowButSteady(t *testing.T) {
 
 // TestServerListFaults: a list is whole or an error, whatever happens to its pages.
 func TestServerListFaults(t *testing.T) {
-	r := newRig(t, 1000, Options{ReadTimeout: 500 * time.Millisecond, GiveUp: 3 * time.Second})
+	r := newRig(t, 1000, Options{ReadTimeout: 500 * time.Millisecond, RetryFor: 3 * time.Second})
 	keys := make([]string, 60)
 	for i := range keys {
 		keys[i] = fmt.Sprintf("d/%d/%02d", i%7, i)

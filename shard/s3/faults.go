@@ -3,6 +3,7 @@ package s3
 import (
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -72,7 +73,7 @@ func isExpired(err error) bool {
 // for long), and what it never sees: faults within a body.
 func isPassing(err error) bool {
 	switch {
-	case errors.Is(err, driver.ErrStalled), errors.Is(err, io.ErrUnexpectedEOF), isThrottle(err):
+	case errors.Is(err, driver.ErrStalled), errors.Is(err, io.ErrUnexpectedEOF), isThrottle(err), isForeign(err):
 		return true
 	case isTrust(err), isUnknownHost(err), isNoIdentity(err), isPlain(err), errors.Is(err, errOptions):
 		return false
@@ -87,6 +88,18 @@ func isPassing(err error) bool {
 		return true
 	}
 	return standard().IsErrorRetryable(err)
+}
+
+// errForeign is an answer that is not the store's: a proxy, a captive portal or a broken network
+// made it. The next one may be right.
+var errForeign = errors.New("the answer is not an S3 server's")
+
+// errNoRanges is an answer with the whole object where a part was asked for.
+var errNoRanges = fmt.Errorf("%w: the server does not serve ranges: it answered without Content-Range", errForeign)
+
+func isForeign(err error) bool {
+	var unreadable *smithy.DeserializationError
+	return errors.Is(err, errForeign) || errors.As(err, &unreadable) && answerStatus(err) < 300
 }
 
 func passingCode(code string) bool {

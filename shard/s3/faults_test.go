@@ -183,23 +183,35 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// TestTries: progress starts the count again; a server that never answered is not waited for.
+// TestTries: a server that does not answer is waited for, with a note, for as long as RetryFor says,
+// and progress starts the time again. An unknown host is waited for once its server has answered.
 func TestTries(t *testing.T) {
-	s := New(Options{GiveUp: time.Hour})
+	var notes []string
+	s := New(Options{RetryFor: 3 * time.Second, Events: Events{Warn: func(text string) { notes = append(notes, text) }}})
 	c := &client{endpoint: s.clients.endpoint("e", "r", s.o), region: "r"}
-	refused := sent(dial(syscall.ECONNREFUSED))
+	refused, nowhere := sent(dial(syscall.ECONNREFUSED)), sent(&net.DNSError{IsNotFound: true})
 	p := s.newTries("b")
-	for try := 1; ; try++ {
+	if err := p.again(t.Context(), c, nowhere); err == nil {
+		t.Error("an unknown host is waited for")
+	}
+	start := time.Now()
+	for {
 		if err := p.again(t.Context(), c, refused); err != nil {
-			if try != maxFirstTries || !errors.Is(err, shard.ErrTransient) || !errors.Is(err, syscall.ECONNREFUSED) {
-				t.Errorf("try %d: %v", try, err)
+			if took := time.Since(start); took < time.Second || !errors.Is(err, shard.ErrTransient) || !errors.Is(err, syscall.ECONNREFUSED) {
+				t.Errorf("after %v: %v", took, err)
 			}
 			break
 		}
 	}
+	if len(notes) != 1 || !strings.Contains(notes[0], "does not answer") {
+		t.Errorf("noted %q", notes)
+	}
 	c.answered.Store(true)
 	p = s.newTries("b")
-	for range maxTries {
+	if err := p.again(t.Context(), c, nowhere); err != nil {
+		t.Errorf("a host that is unknown for a while: %v", err)
+	}
+	for range 20 {
 		p.Progress()
 		if err := p.again(t.Context(), c, refused); err != nil {
 			t.Fatal(err)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/url"
 	"time"
+
+	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
 // Options say how buckets are reached. The zero value takes everything from where the AWS tools
@@ -34,7 +36,7 @@ type Options struct {
 	PartSize    int64         // bytes that one request reads at most; 0 is 16 MiB. Longer runs are cut evenly
 	ReadTimeout time.Duration // without a byte, after which a request is given up and made again; 0 is 20 s
 	HedgeAfter  time.Duration // without an answer, after which a request is made a second time, or later where answers are slow; 0 is 2 s
-	GiveUp      time.Duration // without progress over all tries, after which a read fails; 0 is 90 s
+	RetryFor    time.Duration // how long a request is made again without progress, lists and looks included; 0 is 60 s
 
 	Events Events
 }
@@ -42,7 +44,8 @@ type Options struct {
 // Events tell what a store is doing. Nil functions are not called; the others may be called from
 // several goroutines.
 type Events struct {
-	Listed func(n int) // shards found so far by the list under way
+	Listed func(n int)       // shards found so far by the list under way
+	Warn   func(text string) // a server does not answer, and requests wait for it
 }
 
 // The defaults, and what is allowed.
@@ -56,7 +59,6 @@ const (
 	maxPartSize        = 1 << 30
 	defaultReadTimeout = 20 * time.Second
 	defaultHedgeAfter  = 2 * time.Second
-	defaultGiveUp      = 90 * time.Second
 )
 
 // withDefaults fills in what is not set and what neither environment nor profiles can say.
@@ -65,7 +67,7 @@ func (o Options) withDefaults() Options {
 	o.PartSize = cmp.Or(o.PartSize, defaultPartSize)
 	o.ReadTimeout = cmp.Or(o.ReadTimeout, defaultReadTimeout)
 	o.HedgeAfter = cmp.Or(o.HedgeAfter, defaultHedgeAfter)
-	o.GiveUp = cmp.Or(o.GiveUp, defaultGiveUp)
+	o.RetryFor = cmp.Or(o.RetryFor, driver.DefaultRetryFor)
 	return o
 }
 
@@ -88,7 +90,7 @@ func (o Options) Validate() error {
 		maxPartSize, o.PartSize)
 	check(o.ReadTimeout >= 0, "read timeout: must be positive, got %v", o.ReadTimeout)
 	check(o.HedgeAfter >= 0, "hedge: must be positive, got %v", o.HedgeAfter)
-	check(o.GiveUp >= 0, "give up: must be positive, got %v", o.GiveUp)
+	check(o.RetryFor >= 0, "retry for: must be positive, got %v", o.RetryFor)
 	return errors.Join(errs...)
 }
 

@@ -60,7 +60,9 @@ func (t *tree) page(ctx context.Context, path string, q query) (*page, error) {
 	var out *s3.ListObjectsV2Output
 	c, err := t.store.call(ctx, q.bucket, func(ctx context.Context, c *client) (err error) {
 		t.store.meter.Lists.Add(1)
-		out, err = c.api.ListObjectsV2(ctx, in)
+		if out, err = c.api.ListObjectsV2(ctx, in); err == nil && !isList(out) {
+			err = fmt.Errorf("%w: it is not a list of keys", errForeign)
+		}
 		return err
 	})
 	if err != nil {
@@ -71,6 +73,12 @@ func (t *tree) page(ctx context.Context, path string, q query) (*page, error) {
 		return nil, t.wrap(ctx, path, c, err)
 	}
 	return p, nil
+}
+
+// isList tells the answer to a list from other XML, as of a proxy's page, which parses as an empty
+// one.
+func isList(out *s3.ListObjectsV2Output) bool {
+	return out.Name != nil || out.KeyCount != nil || out.MaxKeys != nil || out.IsTruncated != nil || len(out.Contents)+len(out.CommonPrefixes) > 0
 }
 
 // readPage takes what a server sent apart. Keys that the prefix does not start are left out: a

@@ -91,7 +91,7 @@ func TestParseOptionsErrors(t *testing.T) {
 }
 
 func TestValidateListsAll(t *testing.T) {
-	err := Options{Key: "k", Token: "t", MaxRequests: -1, PartSize: -1, ReadTimeout: -1, HedgeAfter: -1, GiveUp: -1}.Validate()
+	err := Options{Key: "k", Token: "t", MaxRequests: -1, PartSize: -1, ReadTimeout: -1, HedgeAfter: -1, RetryFor: -1}.Validate()
 	if err == nil || strings.Count(err.Error(), "\n") != 5 {
 		t.Errorf("%v", err)
 	}

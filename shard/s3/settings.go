@@ -10,13 +10,14 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
+
+	"github.com/shardfeed/shardfeed/internal/regular"
 )
 
 // settings are what the options, the environment and the profile say; no server is asked.
@@ -70,7 +71,7 @@ func (s *settings) readProfile(ctx context.Context) (config.SharedConfig, error)
 }
 
 func readBundle(file string) (*x509.CertPool, error) {
-	pem, err := os.ReadFile(file)
+	pem, err := regular.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}

@@ -92,6 +92,9 @@ func (t *tree) statFile(ctx context.Context, path string, at location) (driver.E
 	var out *s3.HeadObjectOutput
 	c, err := t.store.call(ctx, at.bucket, func(ctx context.Context, c *client) (err error) {
 		out, err = t.store.head(ctx, c, at)
+		if err == nil && out.ETag == nil && out.LastModified == nil {
+			err = fmt.Errorf("%w: it has neither ETag nor Last-Modified (Content-Type %s)", errForeign, aws.ToString(out.ContentType))
+		}
 		return err
 	})
 	if err != nil {

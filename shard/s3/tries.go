@@ -2,6 +2,7 @@ package s3
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -13,11 +14,10 @@ import (
 
 // How often a request is made again, and how long the pauses before are; see driver.Backoff.
 const (
-	maxTries      = 20 // without progress
-	maxFirstTries = 3  // of a server that never answered: its address is wrong, rather
-	maxMoves      = 3  // to another region
-	firstWait     = 100 * time.Millisecond
-	longestWait   = 8 * time.Second
+	maxForeign  = 5 // answers without progress of a server that does not serve ranges
+	maxMoves    = 3 // to another region
+	firstWait   = 100 * time.Millisecond
+	longestWait = 8 * time.Second
 )
 
 // tries are those of one thing: a read or a request.
@@ -31,7 +31,7 @@ type tries struct {
 }
 
 func (s *Store) newTries(bucket string) tries {
-	t := tries{Backoff: driver.Backoff{First: firstWait, Longest: longestWait, For: s.o.GiveUp}, store: s, bucket: bucket}
+	t := tries{Backoff: driver.Backoff{First: firstWait, Longest: longestWait, For: s.o.RetryFor}, store: s, bucket: bucket}
 	t.Progress()
 	return t
 }
@@ -55,18 +55,22 @@ func (p *tries) again(ctx context.Context, c *client, err error) error {
 		p.store.meter.Throttled.Add(1)
 		c.window.Slow()
 	}
-	if !isPassing(err) {
+	if !isPassing(err) && !(isUnknownHost(err) && c.answered.Load()) {
 		return err
 	}
-	if p.Most = maxTries; isUnreachable(err) && !c.answered.Load() {
-		p.Most = maxFirstTries
+	if p.Most = 0; errors.Is(err, errNoRanges) {
+		p.Most = maxForeign
 	}
+	p.store.outage.Waiting(c.name, &p.Backoff, errors.New(said(err)))
 	if p.Wait(ctx, retryAfter(err)) {
 		p.store.meter.Retries.Add(1)
 		return nil
 	}
 	if ctx.Err() != nil {
 		return cause.Of(ctx)
+	}
+	if errors.Is(err, errNoRanges) {
+		return err
 	}
 	n, waited := p.Tries()
 	return fmt.Errorf("%w: gave up after %d tries in %v without progress: %w", shard.ErrTransient, n, waited.Round(time.Millisecond), err)

@@ -44,23 +44,43 @@ func entityTag(version string) string {
 // check compares the head of an answer with the request: the version, the shard's size, and the
 // first byte. Servers that ignore If-Match or Range exist.
 func (o *object) check(out *s3.GetObjectOutput, off int64) error {
-	first, total, err := int64(0), aws.ToInt64(out.ContentLength), error(nil)
+	first, length, total, err := int64(0), int64(0), aws.ToInt64(out.ContentLength), error(nil)
 	if out.ContentRange != nil {
-		first, total, err = contentRange(*out.ContentRange)
+		first, length, total, err = contentRange(*out.ContentRange)
 	}
 	switch now := version(out.ETag, out.LastModified); {
+	case foreign(out.ETag, out.LastModified, o.shard.Version):
+		return fmt.Errorf("%w: it has no ETag (%s)", errForeign, kindOfAnswer(out))
 	case now != o.shard.Version && o.shard.Version != "":
 		return o.changed(now, total)
 	case err != nil:
-		return fmt.Errorf("%w: %w", shard.ErrCorrupt, err)
+		return fmt.Errorf("%w: %w", errForeign, err)
 	case out.ContentRange == nil && off > 0:
-		return fmt.Errorf("%w: the server does not serve ranges: it answered without Content-Range", shard.ErrCorrupt)
+		return errNoRanges
 	case total > 0 && total != o.shard.Size:
 		return o.changed(now, total)
 	case first != off:
-		return fmt.Errorf("%w: the server answered with byte %d and on, not with byte %d and on", shard.ErrCorrupt, first, off)
+		return fmt.Errorf("%w: it begins with byte %d, not with byte %d", errForeign, first, off)
+	case out.ContentRange != nil && length > 0 && out.ContentLength != nil && *out.ContentLength != length:
+		return fmt.Errorf("%w: it has %d bytes for a range of %d (%s)", errForeign, *out.ContentLength, length, kindOfAnswer(out))
 	}
 	return nil // without Content-Range it is all of it, of which the beginning is taken
+}
+
+// foreign reports whether an answer lacks what the shard's version was made of.
+func foreign(tag *string, changed *time.Time, listed string) bool {
+	if entityTag(listed) != "" {
+		return strings.Trim(aws.ToString(tag), `"`) == ""
+	}
+	return listed != "" && listed != timePrefix+"unknown" && changed == nil && aws.ToString(tag) == ""
+}
+
+// kindOfAnswer describes the body of an answer.
+func kindOfAnswer(out *s3.GetObjectOutput) string {
+	if encoding := aws.ToString(out.ContentEncoding); encoding != "" {
+		return "Content-Encoding " + encoding
+	}
+	return "Content-Type " + aws.ToString(out.ContentType)
 }
 
 // changed names both versions. A size of 0 or less is not known.
@@ -85,18 +105,22 @@ func (o *object) explainChange(ctx context.Context, c *client, err error) error 
 	return o.changed(version(out.ETag, out.LastModified), aws.ToInt64(out.ContentLength))
 }
 
-var rangeText = regexp.MustCompile(`^bytes (\d+)-[^/]*/(\d+|\*)$`)
+var rangeText = regexp.MustCompile(`^bytes (\d+)-(\d*)[^/]*/(\d+|\*)$`)
 
-// contentRange reads "bytes 0-99/1234"; a total of * is -1.
-func contentRange(text string) (first, total int64, err error) {
-	if m := rangeText.FindStringSubmatch(text); m != nil {
+// contentRange reads "bytes 0-99/1234"; a total of * is -1, and a length that is not told 0.
+func contentRange(text string) (first, length, total int64, err error) {
+	m := rangeText.FindStringSubmatch(text)
+	if m != nil {
 		first, err = strconv.ParseInt(m[1], 10, 64)
-		if total = -1; m[2] != "*" && err == nil {
-			total, err = strconv.ParseInt(m[2], 10, 64)
+		if last, lastErr := strconv.ParseInt(m[2], 10, 64); lastErr == nil {
+			length = last - first + 1
 		}
-		if err == nil {
-			return first, total, nil
+		if total = -1; m[3] != "*" && err == nil {
+			total, err = strconv.ParseInt(m[3], 10, 64)
 		}
 	}
-	return 0, 0, fmt.Errorf("the server's Content-Range cannot be read: %.100q", text)
+	if m == nil || err != nil {
+		return 0, 0, 0, fmt.Errorf("its Content-Range cannot be read: %.100q", text)
+	}
+	return first, length, total, nil
 }

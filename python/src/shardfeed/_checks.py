@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import math
 import os
+import stat
 from collections.abc import Callable, Iterable
 from typing import Any, ParamSpec, TypeVar
 
@@ -20,6 +21,13 @@ T = TypeVar("T")
 
 _EPOCHS = 2**62  # beyond any count of epochs; the next number still fits into 64 bits
 _SHOWN = 80  # characters of a value in an error
+
+
+def regular(name: str, flags: int) -> int:
+    """An opener that refuses what is not a regular file: opening a named pipe waits for its writer."""
+    if not stat.S_ISREG(os.stat(name).st_mode):
+        raise OSError("it is not a regular file")
+    return os.open(name, flags | os.O_CLOEXEC)
 
 
 class Problems:

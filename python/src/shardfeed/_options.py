@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from . import _bucket, _features, _image, _pack, _redact, _rules, _sizes, _sources, _storage
-from ._checks import Problems, did_you_mean, encoded, flag, got, is_whole, number, one_of, path, seed, share, type_name
+from ._checks import Problems, did_you_mean, encoded, flag, got, is_whole, number, one_of, path, regular, seed, share, type_name
 from ._keywords import Address, Bucketing, Filters, Packing, Path, Unknown
 from .errors import OptionError
 
@@ -452,7 +452,7 @@ def _words(column: str, words: Any) -> list[str]:
 def _listed(column: str, name: str | os.PathLike[str]) -> Any:
     """The words in a file of ``shardfeed vocab --save``, or a dict of their numbers."""
     try:
-        with open(name, encoding="utf-8") as file:
+        with open(name, encoding="utf-8", opener=regular) as file:
             words = json.load(file)
     except (OSError, ValueError) as e:
         raise OptionError(

@@ -17,7 +17,7 @@ _SERVER = re.compile(r"(?!file:)[A-Za-z][A-Za-z0-9+.-]*:/", re.IGNORECASE)
 
 # The command's flags, here also with underscores.
 FLAGS = frozenset(
-    {"endpoint-url", "region", "profile", "no-sign-request", "request-payer", "ca-bundle", "hdfs-conf", "keytab", "principal"}
+    {"endpoint-url", "region", "profile", "no-sign-request", "request-payer", "ca-bundle", "hdfs-conf", "keytab", "principal", "retry-for"}
 )
 
 # The options of S3 by the names of s3fs, pyarrow and object_store.

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/shardfeed/shardfeed/internal/regular"
 )
 
 // sites are the files of a configuration, in the order in which they are read.
@@ -60,7 +62,7 @@ func (c *Conf) load(path string, above []string) error {
 	if len(above) >= maxInclude {
 		return fmt.Errorf("%s: %d files include each other, which is too deep", path, maxInclude)
 	}
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return err
 	}

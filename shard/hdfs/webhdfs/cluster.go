@@ -66,15 +66,13 @@ func (c *cluster) try(ctx context.Context, request func(ctx context.Context, b *
 	for {
 		at := c.active.Load()
 		err := request(ctx, c.bases[at])
-		switch {
-		case !errors.Is(err, syscall.ECONNREFUSED):
+		if !errors.Is(err, errNoHost) && !errors.Is(err, syscall.ECONNREFUSED) {
 			c.met.Store(true)
-		case !c.met.Load() && len(c.bases) == 1: // of several one may be on its way up
-			b.For = c.store.firstContact
 		}
 		if err == nil || !c.elsewhere(at, err) {
 			return err
 		}
+		c.store.outage.Waiting(c.bases[at].url.Host, b, err)
 		if !b.Wait(ctx, 0) {
 			if ctx.Err() != nil {
 				return cause.Of(ctx)
@@ -88,7 +86,7 @@ func (c *cluster) try(ctx context.Context, request func(ctx context.Context, b *
 // elsewhere reports whether a request that failed with the server of that index should be made
 // again, and moves on to the next server when it was that one's fault.
 func (c *cluster) elsewhere(at int64, err error) bool {
-	absent := errors.Is(err, errNoHost) && len(c.bases) > 1
+	absent := errors.Is(err, errNoHost) && (len(c.bases) > 1 || c.met.Load())
 	if !passing(err) && !absent {
 		return false
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/shardfeed/shardfeed/shard/driver"
 	"github.com/shardfeed/shardfeed/shard/hdfs/conf"
 	"github.com/shardfeed/shardfeed/shard/hdfs/krb"
 )
@@ -35,9 +36,10 @@ type Options struct {
 	MaxRequests int           // in flight for each cluster; 0: 64
 	PartSize    int64         // longest range of one request in bytes; 0: 16 MiB
 	ReadTimeout time.Duration // a request that brings no byte for so long is given up; 0: 20 s
-	RetryFor    time.Duration // passing faults are tried again for so long without progress; 0: 1 min, or 5 s: see defaultFirstContact
+	RetryFor    time.Duration // passing faults are tried again for so long without progress; 0: 60 s
 
-	Listed func(n int) // called with the shards found so far by the list under way; may be nil
+	Listed func(n int)       // called with the shards found so far by the list under way; may be nil
+	Warn   func(text string) // called when requests wait for a server that does not answer; may be nil
 }
 
 // Defaults of Options.
@@ -45,11 +47,6 @@ const (
 	defaultRequests    = 64
 	defaultPart        = 16 << 20
 	defaultReadTimeout = 20 * time.Second
-	defaultRetryFor    = time.Minute
-
-	// defaultFirstContact is how long a lone server may refuse connections that has never answered:
-	// a wrong port rather than a restart.
-	defaultFirstContact = 5 * time.Second
 )
 
 func (o Options) withDefaults() Options {
@@ -59,7 +56,7 @@ func (o Options) withDefaults() Options {
 	o.MaxRequests = cmp.Or(o.MaxRequests, defaultRequests)
 	o.PartSize = cmp.Or(o.PartSize, defaultPart)
 	o.ReadTimeout = cmp.Or(o.ReadTimeout, defaultReadTimeout)
-	o.RetryFor = cmp.Or(o.RetryFor, defaultRetryFor)
+	o.RetryFor = cmp.Or(o.RetryFor, driver.DefaultRetryFor)
 	o.TokenFile = cmp.Or(o.TokenFile, os.Getenv("HADOOP_TOKEN_FILE_LOCATION"))
 	if o.User == "" {
 		o.User = defaultUser()

@@ -1,10 +1,12 @@
 package webhdfs
 
 import (
+	"cmp"
 	"bytes"
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/shardfeed/shardfeed/internal/servertest"
 	"github.com/shardfeed/shardfeed/shard"
@@ -13,6 +15,7 @@ import (
 
 // newStore returns a store that ends with the test.
 func newStore(t testing.TB, o Options) *Store {
+	o.RetryFor = cmp.Or(o.RetryFor, 5*time.Second)
 	s := New(o)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {

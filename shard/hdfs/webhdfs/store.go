@@ -1,7 +1,6 @@
 package webhdfs
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/shard"
@@ -22,7 +20,7 @@ import (
 type Store struct {
 	options Options
 
-	firstContact time.Duration // how long a lone server may refuse connections that has never answered
+	outage driver.Outage
 
 	meter  driver.Meter
 	asking sync.WaitGroup // of the KDC
@@ -47,7 +45,7 @@ const parallelReads = 16
 // New returns a store. It reads no file and asks no server before the first use.
 func New(o Options) *Store {
 	s := &Store{
-		options: o.withDefaults(), firstContact: cmp.Or(o.RetryFor, defaultFirstContact),
+		options: o.withDefaults(), outage: driver.Outage{Note: o.Warn},
 		clusters: make(map[string]*cluster),
 	}
 	s.transport = sync.OnceValues(s.options.newTransport)

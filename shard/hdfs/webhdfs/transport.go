@@ -9,10 +9,10 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"time"
 
 	"github.com/shardfeed/shardfeed/internal/cause"
+	"github.com/shardfeed/shardfeed/internal/regular"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/driver"
 )
@@ -47,7 +47,7 @@ func (o Options) newTransport() (*http.Transport, error) {
 	if o.CABundle == "" {
 		return t, nil
 	}
-	pem, err := os.ReadFile(o.CABundle)
+	pem, err := regular.ReadFile(o.CABundle)
 	if err != nil {
 		return nil, fmt.Errorf("certificates: %w", err)
 	}
