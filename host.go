@@ -59,16 +59,12 @@ func (h *Host) hotOf(bytes int64) *rowgroup.Hot {
 	return h.hot
 }
 
-// keepAtLeast is how long shards are kept however short the epochs are: those of one data set may
-// be short and another's long.
-const keepAtLeast = 24 * time.Hour
-
 // keep lets a cache keep what it holds until the next epoch has used it.
 func (h *Host) keep(c *cache.Cache, took time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.longest = max(h.longest, took); c != nil {
-		c.KeepFor(max(keepAtLeast, 2*h.longest))
+		c.KeepFor(2 * h.longest)
 	}
 }
 

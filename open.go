@@ -18,6 +18,7 @@ import (
 // may call them at once.
 type Events struct {
 	Note    func(text string) // something is not as it was meant, and reading goes on
+	Waiting func(text string) // requests wait for a server that does not answer; nil leaves it to Note
 	Files   func(text string) // the addresses name files that are left out, or one twice
 	Listed  func(n int)       // shards of the list under way
 	Footers func(n, of int)   // footers that are known

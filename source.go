@@ -45,7 +45,11 @@ func (s Spec) Stores(e Events) (shard.Stores, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.S3.Events.Listed, o.HDFS.Events.Listed, o.S3.Events.Warn, o.HDFS.Events.Warn = e.Listed, e.Listed, e.Note, e.Note
+	o.S3.Events.Listed, o.HDFS.Events.Listed, o.HDFS.Events.Warn = e.Listed, e.Listed, e.Note
+	if o.S3.Events.Waiting = e.Waiting; e.Waiting == nil {
+		o.S3.Events.Waiting = e.Note
+	}
+	o.HDFS.Events.Waiting = o.S3.Events.Waiting
 	return all.Stores(o), nil
 }
 
@@ -118,8 +122,9 @@ func (s Spec) openCache(dir string, e Events) (*cache.Cache, error) {
 	}
 	var c *cache.Cache
 	if err == nil {
+		policy, keep, _ := s.policy()
 		c, err = cache.Open(cache.Options{
-			Dir: dir, Limit: limit, DecodedLimit: decoded, Policy: s.policy(), Pending: s.part(pendingPart, leastPending, mostPending), Events: e.ofCache(),
+			Dir: dir, Limit: limit, DecodedLimit: decoded, Policy: policy, KeepFor: keep, Pending: s.part(pendingPart, leastPending, mostPending), Events: e.ofCache(),
 		})
 	}
 	switch {

@@ -142,7 +142,8 @@ type Spec struct {
 
 	// CacheDir is a directory on a local disk; "" is that of SHARDFEED_CACHE_DIR, else beside the
 	// user's other caches. CacheLimit is the most to keep, as in "200GiB" or "50%" of the free
-	// space. CachePolicy is "keep" (the default) or "lru". RequireCache makes it an error that
+	// space. CachePolicy is "keep" (the default; for 24 h after
+	// the last use, or "keep=7d"), or "lru". RequireCache makes it an error that
 	// there can be none. IndexDir is where footers are kept; "" is beside the cache.
 	CacheDir     string `json:"cache_dir"`
 	CacheLimit   string `json:"cache_limit"`

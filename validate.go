@@ -7,6 +7,9 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/shardfeed/shardfeed/cache"
 	"github.com/shardfeed/shardfeed/internal/option"
@@ -62,7 +65,9 @@ func (s Spec) validateSizes(p *option.List) {
 }
 
 func (s Spec) validateCache(p *option.List) {
-	p.OneOf("CachePolicy", s.CachePolicy, "keep", "lru")
+	if _, _, ok := s.policy(); !ok {
+		p.Add("CachePolicy", `must be "keep", "keep=" and how long after the last use, as in "keep=7d" or "keep=36h", or "lru", got %q`, s.CachePolicy)
+	}
 	if s.NoCache && s.RequireCache {
 		p.Add("NoCache", "contradicts {RequireCache}")
 	}
@@ -125,9 +130,23 @@ func (s Spec) givenMemory() int64 {
 	return n
 }
 
-func (s Spec) policy() cache.Policy {
-	if s.CachePolicy == "lru" {
-		return cache.LRU
+// policy is CachePolicy, and how long shards are kept after a use; 0 leaves it to the cache.
+func (s Spec) policy() (p cache.Policy, keep time.Duration, ok bool) {
+	switch s.CachePolicy {
+	case "", "keep":
+		return cache.Keep, 0, true
+	case "lru":
+		return cache.LRU, 0, true
 	}
-	return cache.Keep
+	text, ok := strings.CutPrefix(s.CachePolicy, "keep=")
+	days, isDays := strings.CutSuffix(text, "d")
+	var err error
+	if isDays {
+		var n float64
+		n, err = strconv.ParseFloat(days, 64)
+		keep = time.Duration(n * float64(24*time.Hour))
+	} else {
+		keep, err = time.ParseDuration(text)
+	}
+	return cache.Keep, keep, ok && err == nil && keep > 0
 }

@@ -189,9 +189,9 @@ func (c *Cache) sweeper() {
 	}
 }
 
-// KeepFor sets how long a shard is kept after its next uses. A job that knows how long its epochs
-// take sets twice that.
-func (c *Cache) KeepFor(d time.Duration) { c.keepFor.Store(int64(max(d, 0))) }
+// KeepFor sets how long a shard is kept after its next uses, if that is longer than Options.KeepFor.
+// A job that knows how long its epochs take sets twice that.
+func (c *Cache) KeepFor(d time.Duration) { c.keepFor.Store(int64(max(d, c.options.KeepFor))) }
 
 func (c *Cache) stamp() stamp {
 	now := time.Now()

@@ -24,7 +24,9 @@ func (p *SavedPlan) current(ctx context.Context, stores shard.Stores, shards []s
 	for some := range slices.Chunk(now, 256) {
 		tasks.Go(func() error {
 			for i := range some {
-				some[i].Instance = shard.InstanceOf(stores, some[i].URI)
+				if now := shard.InstanceOf(stores, some[i].URI); now != "" { // else opening it tells what is wrong
+					some[i].Instance = now
+				}
 			}
 			return within.Err()
 		})

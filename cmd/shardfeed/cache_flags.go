@@ -35,7 +35,7 @@ func (f *cacheFlags) capacity(fs *pflag.FlagSet) {
 		", else the smaller of half the free space and 100GiB)")
 	fs.StringVar(&f.decoded, "decoded-limit", "", "most bytes to keep decoded, so that later epochs need not decode again: a `size`, a part of the free space, or 0 (default: "+
 		"what --cache-limit leaves for shards on servers, nothing for local files)")
-	fs.StringVar(&f.cachePolicy, "cache-policy", "keep", "when it is full: keep what is there, which is best for epochs, or lru")
+	fs.StringVar(&f.cachePolicy, "cache-policy", "keep", "when it is full: `keep` what was used in the last 24 hours, which is best for epochs, or keep=7d or keep=36h for another time, or lru")
 }
 
 func (f *cacheFlags) directory(fs *pflag.FlagSet) {

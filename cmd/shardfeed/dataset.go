@@ -71,7 +71,7 @@ func (a *app) openTimed(ctx context.Context, addresses []string, f *flags) (ds *
 func (a *app) events(shown *opening) shardfeed.Events {
 	note := func(text string) { a.note("%s", text) }
 	return shardfeed.Events{
-		Note: note, Files: note, Listed: shown.listed, Footers: shown.footers, Counted: shown.counted,
+		Note: note, Waiting: func(text string) { a.say("%s", text) }, Files: note, Listed: shown.listed, Footers: shown.footers, Counted: shown.counted,
 		PoorMixing: func(m *iterable.PoorMixing) { note(m.Spelled(option.Flag)) },
 	}
 }

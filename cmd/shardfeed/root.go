@@ -133,6 +133,13 @@ func (a *app) noRows(err error) error {
 	return nil
 }
 
+// say is note at once: of what the user waits for.
+func (a *app) say(format string, args ...any) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	fmt.Fprintln(a.stderr, "shardfeed: note: "+oneLine(fmt.Sprintf(format, args...)))
+}
+
 // A usageError is a command line that contradicts itself, found by a verb.
 type usageError struct{ message string }
 

@@ -36,7 +36,7 @@ func (h *host) open(ctx context.Context, r engine.Request, progress func(engine.
 	if err != nil {
 		return nil, valueError(err)
 	}
-	ds, err := h.Open(ctx, s, openingEvents(notes, files, progress))
+	ds, err := h.Open(ctx, s, openingEvents(h.log, notes, files, progress))
 	if errors.Is(err, cache.ErrUnfit) {
 		return nil, valueError(err)
 	}
@@ -90,10 +90,14 @@ func (h *host) open(ctx context.Context, r engine.Request, progress func(engine.
 }
 
 // openingEvents tell how far an opening is, and keep what there is to say.
-func openingEvents(noted, files *notes, progress func(engine.Progress)) shardfeed.Events {
+func openingEvents(log *slog.Logger, noted, files *notes, progress func(engine.Progress)) shardfeed.Events {
 	tell := throttled(progress)
 	return shardfeed.Events{
 		Note: noted.add, Files: files.add,
+		Waiting: func(text string) {
+			log.Warn(text)
+			noted.add(text)
+		},
 		Listed: func(n int) { tell(engine.Progress{Shards: int64(n), Doing: "list"}) },
 		Footers: func(n, of int) {
 			tell(engine.Progress{Shards: int64(of), Footers: int64(n), Of: int64(of), Doing: "footers"})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -103,13 +104,17 @@ func TestServerWarmRanks(t *testing.T) {
 	}
 }
 
-// What does not fit is said, with exit code 1, and a run still has all rows.
+// What does not fit is known before it is fetched, exits with 1, and a run still has all rows.
 func TestServerWarmFull(t *testing.T) {
 	f := families(t)[1]
 	dir := t.TempDir()
 	code, stdout, stderr := command(t, f.args("warm", "--cache-dir", dir, "--cache-limit", "1MiB", "--json")...)
-	if code != exitFailed || !strings.Contains(stdout, `"complete":false`) || !strings.Contains(stderr, "did not fit") || strings.Count(stderr, "\n") != 1 {
+	if code != exitFailed || !strings.Contains(stdout, `"complete":false`) || !strings.Contains(stderr, "did not fit") || strings.Count(stderr, "\n") != 2 || !strings.Contains(stderr, "are not fetched") {
 		t.Errorf("exit %d, %s, %q", code, stdout, stderr)
+	}
+	var w warmth
+	if err := json.Unmarshal([]byte(stdout), &w); err != nil || w.Fetched > 1<<20 || w.Fetched < 1<<19 || w.Lacking < w.Bytes-1<<20 {
+		t.Errorf("%v: %+v", err, &w)
 	}
 	space, err := cache.Usage(dir)
 	if err != nil || space.Bytes > 1<<20 || space.Shards == 0 {
@@ -117,6 +122,21 @@ func TestServerWarmFull(t *testing.T) {
 	}
 	if got := must(t, f.args("cat", "--cache-dir", dir, "--cache-limit", "1MiB", "--columns", "unique_id")...); strings.Count(got, "\n") != 2026 {
 		t.Error("rows are missing")
+	}
+}
+
+// With lru, what was there of other columns makes room, and the wanted shards stay.
+func TestServerWarmMakesRoom(t *testing.T) {
+	f := families(t)[1]
+	dir := t.TempDir()
+	var all, some, again warmth
+	object(t, &all, f.args("warm", "--cache-dir", dir)...)
+	limit := fmt.Sprint(all.Bytes * 95 / 100)
+	args := f.args("warm", "--cache-dir", dir, "--cache-limit", limit, "--cache-policy", "lru", "--columns", "unique_id,title,price")
+	object(t, &some, args...)
+	object(t, &again, args...)
+	if !some.Complete || !again.Complete || again.Fetched != 0 {
+		t.Errorf("%+v, then %+v", &some, &again)
 	}
 }
 

@@ -106,7 +106,8 @@ type warmth struct {
 
 	Decoded *warmDecoded `json:"decoded,omitempty"` // with --decoded
 
-	mu sync.Mutex
+	shared int64 // bytes of other columns in the cache's files of these shards
+	mu     sync.Mutex
 }
 
 // warmUp fetches what some ranks read, or a part of all by rank and world size.
@@ -158,11 +159,68 @@ func (a *app) warmRemote(ctx context.Context, ds *shardfeed.Dataset, shards []*w
 		if err != nil {
 			return dir, err
 		}
+		s.missing = s.bytes - held
 		w.There += held
 		w.Bytes += s.bytes
 		w.RowGroups += len(s.rowGroups)
 	}
-	return dir, a.fill(ctx, ds, shards, w)
+	fitting, err := a.fitting(ds, shards, w)
+	if err == nil {
+		err = a.fill(ctx, ds, fitting, w)
+	}
+	if err == nil {
+		err = w.look(ds, shards)
+	}
+	return dir, err
+}
+
+// fileBytes is about what a shard's file takes beside its bytes.
+const fileBytes = 16 << 10
+
+// fitting are the shards, or the parts of them, that the cache can keep. A note says if that is not
+// all of them.
+func (a *app) fitting(ds *shardfeed.Dataset, shards []*warmShard, w *warmth) (all []*warmShard, err error) {
+	plain := make([]shard.Shard, len(shards))
+	for i, s := range shards {
+		plain[i] = s.Shard
+	}
+	c, _ := ds.Cache()
+	room, err := c.RoomFor(ds.Drivers(), plain)
+	if err != nil {
+		return nil, err
+	}
+	w.shared = max(0, room.Files-w.There-int64(len(shards))*fileBytes)
+	left, over := room.Free, int64(0)
+	for _, s := range shards {
+		switch need := s.missing + fileBytes; {
+		case s.missing == 0 || need <= left:
+			all = append(all, s)
+			left -= min(need, left)
+		default:
+			part := *s
+			part.spans = firstBytes(s.spans, s.bytes-s.missing+max(0, left-fileBytes))
+			if over += s.missing - max(0, left-fileBytes); left > fileBytes {
+				all = append(all, &part)
+			}
+			left = 0
+		}
+	}
+	if over > 0 {
+		a.say("%v of %v will not fit into the cache of %v and are not fetched", mem.Bytes(over), mem.Bytes(w.Bytes), mem.Bytes(w.Limit))
+	}
+	return all, nil
+}
+
+// firstBytes cuts spans to their first n bytes.
+func firstBytes(spans []shard.Span, n int64) (cut []shard.Span) {
+	for _, s := range spans {
+		s.N = min(s.N, n)
+		if n -= s.N; s.N == 0 {
+			break
+		}
+		cut = append(cut, s)
+	}
+	return cut
 }
 
 func (f *flags) warmSteps() iterable.StreamOptions {
@@ -185,8 +243,7 @@ func (f *flags) toWarm(ds *shardfeed.Dataset, ranks []int) ([]*warmShard, error)
 	return laneShards(ds.Manifests(), rows)
 }
 
-// fill fetches what is missing of the shards, several at a time, and counts what is there in the
-// end.
+// fill fetches what is missing of the shards, several at a time.
 func (a *app) fill(ctx context.Context, ds *shardfeed.Dataset, shards []*warmShard, w *warmth) error {
 	c, _ := ds.Cache()
 	bar := newByteProgress(a.stderr, "warm", w.Bytes)
@@ -208,11 +265,12 @@ func (a *app) fill(ctx context.Context, ds *shardfeed.Dataset, shards []*warmSha
 			return err
 		})
 	}
-	if err := tasks.Wait(); err != nil {
-		return err
-	}
-	// Shards that were filled first may have been evicted since: only what is held at the end
-	// counts.
+	return tasks.Wait()
+}
+
+// look counts what is held in the end: shards that were filled first may have been evicted since.
+func (w *warmth) look(ds *shardfeed.Dataset, shards []*warmShard) error {
+	c, _ := ds.Cache()
 	for _, s := range shards {
 		held, err := c.Held(ds.Drivers(), s.Shard, s.spans)
 		if err != nil {
@@ -227,6 +285,10 @@ func (a *app) fill(ctx context.Context, ds *shardfeed.Dataset, shards []*warmSha
 func (w *warmth) verdict() error {
 	if w.Complete {
 		return nil
+	}
+	if w.shared > w.Bytes/20 {
+		return fmt.Errorf("%s: %v of %v did not fit into the cache of %v, whose files of these shards hold %v of other columns: raise --cache-limit, or free space with 'shardfeed cache clear'",
+			w.Directory, mem.Bytes(w.Lacking), mem.Bytes(w.Bytes), mem.Bytes(w.Limit), mem.Bytes(w.shared))
 	}
 	return fmt.Errorf("%s: %v of %v did not fit into the cache of %v: raise --cache-limit, free space with 'shardfeed cache gc', or name fewer --columns",
 		w.Directory, mem.Bytes(w.Lacking), mem.Bytes(w.Bytes), mem.Bytes(w.Limit))

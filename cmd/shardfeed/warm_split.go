@@ -14,6 +14,7 @@ type warmShard struct {
 	rowGroups map[int32]bool
 	spans     []shard.Span // in order
 	bytes     int64        // of the spans
+	missing   int64        // of them, before warm fetches
 }
 
 // A warmGroup is a row group of one of several manifests.

@@ -231,6 +231,7 @@ def test_pads(given, told):
         ({"cache": False, "decoded_limit": "1GiB"}, "cache=False keeps nothing"),
         ({"decoded_limit": "150%"}, "part of the free space as in '50%'"),
         ({"cache_policy": "mru"}, "did you mean 'lru'"),
+        ({"cache_policy": "keep=7"}, "cache_policy must be"),
         ({"cache_dir": ""}, "cache_dir must be a path, got ''"),
         ({"slots": 1}, "slots must be at least 2, got 1"),
         ({"null": ["a"]}, r"null must be a dict by column, as in null=\{'price': 0.0\}, got \['a'\]"),

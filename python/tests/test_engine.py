@@ -227,6 +227,21 @@ def test_old_logs_are_swept(place: Place) -> None:
     assert sorted(f.name for f in directory.iterdir()) == [new.with_suffix(".lock").name, new.name]
 
 
+def test_only_the_last_logs_stay(place: Place) -> None:
+    directory = place.engine().socket.parent
+    for name in range(70):
+        log = directory / f"{name:016x}.log"
+        log.write_text("time=now\n")
+        lock = log.with_suffix(".lock")
+        lock.touch()
+        with open(lock, "r+b") as file:
+            _runtime.mark(file.fileno(), lock)
+        for path in (log, lock):
+            os.utime(path, (0, time.time() - (60 * name if name < 5 else 7200 + name)))
+    _runtime.sweep(directory)
+    assert sorted(f.name for f in directory.glob("*.log")) == [f"{name:016x}.log" for name in range(50)]
+
+
 def test_old_inventories_are_swept(place: Place) -> None:
     """A killed job leaves what another node found beside the engine's socket."""
     directory = place.engine().socket.parent
@@ -276,8 +291,11 @@ def runtime_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert _runtime.directory() == tmp_path / "mine"
     assert (tmp_path / "mine").stat().st_mode & 0o777 == 0o700
     (tmp_path / "mine").chmod(0o755)
-    with pytest.raises(ValueError, match="others may enter"):
-        _runtime.directory()
+    assert _runtime.directory() == tmp_path / "mine"
+    for mode in (0o775, 0o777, 0o702):
+        (tmp_path / "mine").chmod(mode)
+        with pytest.raises(ValueError, match="others may write to"):
+            _runtime.directory()
     (tmp_path / "link").symlink_to(tmp_path)
     monkeypatch.setenv("SHARDFEED_RUNTIME_DIR", str(tmp_path / "link"))
     with pytest.raises(ValueError, match="not a directory of yours"):

@@ -58,8 +58,9 @@ type Options struct {
 
 // Events report progress. Each may be nil, and is called from several goroutines.
 type Events struct {
-	Listed func(n int)       // shards found so far by the list under way
-	Warn   func(text string) // something that the user should know, once
+	Listed  func(n int)       // shards found so far by the list under way
+	Warn    func(text string) // something that the user should know, once
+	Waiting func(text string) // requests wait for a server that does not answer
 }
 
 // Defaults of Options.

@@ -1,6 +1,7 @@
 package hdfs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -33,7 +34,7 @@ func TestFirstContact(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			s := newStore(t, Options{Conf: c.conf, RetryFor: c.retryFor, Getenv: func(string) string { return "" }})
+			s := newStore(t, Options{Conf: c.conf, RetryFor: cmp.Or(c.retryFor, time.Minute), Getenv: func(string) string { return "" }})
 			uri := "hdfs://" + c.host + "/data/x"
 			p, err := s.locate(uri)
 			if err != nil {

@@ -1,8 +1,8 @@
 package hdfs
 
 import (
-	"cmp"
 	"bytes"
+	"cmp"
 	"math/rand/v2"
 	"strings"
 	"testing"

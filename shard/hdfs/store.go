@@ -41,7 +41,7 @@ var (
 // New returns a store. It reads no file and opens no connection before its first use.
 func New(o Options) *Store {
 	s := &Store{
-		options: o.withDefaults(), outage: driver.Outage{Note: o.Events.Warn},
+		options: o.withDefaults(), outage: driver.Outage{Note: o.Events.Waiting},
 		clusters: make(map[string]*cluster), warned: make(map[string]bool),
 	}
 	s.setup = sync.OnceValues(func() (*setup, error) { return newSetup(s.options) })

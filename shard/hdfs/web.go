@@ -35,7 +35,7 @@ func (s *Store) newWeb(retryFor time.Duration) *webhdfs.Store {
 		ReadTimeout:  o.ReadTimeout,
 		RetryFor:     retryFor,
 		Listed:       o.Events.Listed,
-		Warn:         o.Events.Warn,
+		Waiting:      o.Events.Waiting,
 	})
 }
 

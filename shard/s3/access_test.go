@@ -65,7 +65,7 @@ func TestServerAccess(t *testing.T) {
 		},
 		{"unknown key", []map[string]string{{"AWS_ACCESS_KEY_ID": "nobody"}}, Options{}, shard.ErrDenied, "does not know this access key|from the environment"},
 		{"anonymous", nil, Options{Anonymous: true}, shard.ErrDenied, "leave Anonymous away|none (anonymous)"},
-		{"nobody listens", []map[string]string{{"AWS_ENDPOINT_URL": "http://127.0.0.1:1"}}, Options{}, shard.ErrTransient, "connection refused|EndpointURL"},
+		{"nobody listens", []map[string]string{{"AWS_ENDPOINT_URL": "http://127.0.0.1:1"}}, Options{RetryFor: time.Second}, shard.ErrTransient, "connection refused|EndpointURL"},
 		{"bad options", nil, Options{Key: "k"}, os.ErrInvalid, "the S3 settings: credentials: key and secret come together"},
 		{"no bundle", nil, Options{CABundle: filepath.Join(dir, "none")}, os.ErrNotExist, "CA bundle"},
 		{"requester pays", nil, Options{RequesterPays: true}, nil, ""},

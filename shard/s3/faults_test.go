@@ -187,7 +187,7 @@ func TestRetryAfter(t *testing.T) {
 // and progress starts the time again. An unknown host is waited for once its server has answered.
 func TestTries(t *testing.T) {
 	var notes []string
-	s := New(Options{RetryFor: 3 * time.Second, Events: Events{Warn: func(text string) { notes = append(notes, text) }}})
+	s := New(Options{RetryFor: 3 * time.Second, Events: Events{Waiting: func(text string) { notes = append(notes, text) }}})
 	c := &client{endpoint: s.clients.endpoint("e", "r", s.o), region: "r"}
 	refused, nowhere := sent(dial(syscall.ECONNREFUSED)), sent(&net.DNSError{IsNotFound: true})
 	p := s.newTries("b")

@@ -44,8 +44,8 @@ type Options struct {
 // Events tell what a store is doing. Nil functions are not called; the others may be called from
 // several goroutines.
 type Events struct {
-	Listed func(n int)       // shards found so far by the list under way
-	Warn   func(text string) // a server does not answer, and requests wait for it
+	Listed  func(n int)       // shards found so far by the list under way
+	Waiting func(text string) // a server does not answer, and requests wait for it
 }
 
 // The defaults, and what is allowed.

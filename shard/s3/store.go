@@ -32,7 +32,7 @@ var (
 // New returns a store. It reads no file and asks no server before the first use; what is wrong with
 // the options is said then.
 func New(o Options) *Store {
-	return &Store{o: o.withDefaults(), outage: driver.Outage{Note: o.Events.Warn}, clients: clients{
+	return &Store{o: o.withDefaults(), outage: driver.Outage{Note: o.Events.Waiting}, clients: clients{
 		outside: semaphore.NewWeighted(1), endpoints: make(map[string]*endpoint), regions: make(map[string]region),
 	}}
 }

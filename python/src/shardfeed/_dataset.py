@@ -143,8 +143,9 @@ class StreamingDataset(Connected, Generic[T]):
         cache_limit (int, float or str, default None): size of the cache in bytes, with a unit
             ("200GiB"), or as a part of the free space ("50%", 0.5). None is the smaller of half the
             free space and 100 GiB.
-        cache_policy ("keep" or "lru", default None): what a full cache does: keep what it has,
-            which is best for epochs, or drop the least recently used. None is "keep".
+        cache_policy ("keep", "keep=7d" or "lru", default None): what a full cache does: keep what was
+            used in the last 24 hours, or in the time that is given, which is best for epochs, or
+            drop the least recently used. None is "keep".
         decoded_limit (int, float or str, default None): how much of decoded columns to keep on the
             local disk, as cache_limit, so that epochs after the first need not decode again; 0 keeps
             none. None is what cache_limit leaves for data on servers, whose bytes come first, and
@@ -281,7 +282,7 @@ class StreamingDataset(Connected, Generic[T]):
         cache: bool = True,
         cache_dir: Path | None = None,
         cache_limit: int | float | str | None = None,
-        cache_policy: Literal["keep", "lru"] | None = None,
+        cache_policy: str | None = None,
         decoded_limit: int | float | str | None = None,
         index_dir: Path | None = None,
         storage_options: Mapping[str, Any] | None = None,

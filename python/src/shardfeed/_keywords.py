@@ -106,7 +106,7 @@ class DatasetOptions(TypedDict, total=False):
     cache: bool
     cache_dir: Path | None
     cache_limit: int | float | str | None
-    cache_policy: Literal["keep", "lru"] | None
+    cache_policy: str | None
     decoded_limit: int | float | str | None
     index_dir: Path | None
     storage_options: Mapping[str, Any] | None

@@ -118,7 +118,7 @@ class MapDataset:
         cache: bool = True,
         cache_dir: Path | None = None,
         cache_limit: int | float | str | None = None,
-        cache_policy: Literal["keep", "lru"] | None = None,
+        cache_policy: str | None = None,
         decoded_limit: int | float | str | None = None,
         index_dir: Path | None = None,
         storage_options: Mapping[str, Any] | None = None,

@@ -233,7 +233,7 @@ class Options:
         return {
             "cache_dir": found.of(path, "cache_dir", self.cache_dir),
             "cache_limit": "" if limit is None else found.of(_sizes.limit_text, "cache_limit", limit),
-            "cache_policy": found.of(one_of, "cache_policy", self.cache_policy or "", "", "keep", "lru"),
+            "cache_policy": found.of(_cache_policy, "cache_policy", self.cache_policy or ""),
             "decoded_limit": "" if decoded is None else str(decoded),
             "no_cache": cache is False,
             "index_dir": found.of(path, "index_dir", self.index_dir),
@@ -447,6 +447,13 @@ def _words(column: str, words: Any) -> list[str]:
     if not listed or not all(isinstance(w, str) for w in listed):
         raise OptionError(f"the vocabulary of column {column!r} must be a list of str with at least one, {got(words)}")
     return listed
+
+
+def _cache_policy(argument: str, value: Any) -> str:
+    """What a full cache does; how long it keeps is the engine's to check."""
+    if isinstance(value, str) and re.fullmatch(r"keep=[0-9.]+(d|h|m|s|ms)([0-9.]+(m|s|ms))*", value):
+        return value
+    return one_of(argument, value, "", "keep", "lru")
 
 
 def _listed(column: str, name: str | os.PathLike[str]) -> Any:

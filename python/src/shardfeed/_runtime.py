@@ -22,6 +22,8 @@ _CRASH_BYTES = 1 << 20  # at the end of a log that are searched for a crash, whi
 # How a crash of Go begins. Log lines after it come from a later engine.
 _CRASH = re.compile(rb"^(?:panic|fatal error|SIG[A-Z]+): (?!.*^time=)", re.MULTILINE | re.DOTALL)
 _OLD_SECONDS = 7 * 86400.0
+_RECENT_SECONDS = 3600.0
+_MOST_LOGS = 50  # of engines that ended more than an hour ago
 _NAME = re.compile(r"[0-9a-f]{16}")  # of an engine: what _rank.digest makes; of an inventory too
 
 
@@ -49,8 +51,10 @@ def directory() -> Path:
     status = path.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
         raise OptionError(f"{path} is not a directory of yours: set SHARDFEED_RUNTIME_DIR to one")
-    if status.st_mode & 0o077:
-        raise OptionError(f"others may enter {path} (mode {stat.S_IMODE(status.st_mode):o}): chmod 700 it, or set SHARDFEED_RUNTIME_DIR")
+    if status.st_mode & 0o022:
+        raise OptionError(
+            f"others may write to {path} (mode {stat.S_IMODE(status.st_mode):o}): chmod go-w it, or set SHARDFEED_RUNTIME_DIR"
+        )
     return path
 
 
@@ -76,13 +80,18 @@ def _indented(lines: list[str]) -> str:
 
 
 def sweep(path: Path) -> None:
-    """Removes the files of engines that ended long ago, and old inventories.
+    """Removes the files of engines that ended long ago, those of all but the last 50, and old inventories.
 
     Other files stay: the user may use the directory for more.
     """
     with contextlib.suppress(OSError):
+        ages = {}
         for lock in path.glob("*.lock"):
             if _NAME.fullmatch(lock.stem):
+                with contextlib.suppress(OSError, ValueError):
+                    ages[lock] = time.time() - max(f.lstat().st_mtime for f in (lock, lock.with_suffix(".log")) if os.path.lexists(f))
+        for place, (lock, age) in enumerate(sorted(ages.items(), key=lambda item: item[1])):
+            if age >= _OLD_SECONDS or (place >= _MOST_LOGS and age >= _RECENT_SECONDS):
                 with contextlib.suppress(OSError):
                     _sweep_one(lock)
         for inventory in path.glob("*.inventory"):
@@ -103,8 +112,7 @@ def _lock_line(lock: Path) -> bytes:
 
 def _sweep_one(lock: Path) -> None:
     log, sock = lock.with_suffix(".log"), lock.with_suffix(".sock")
-    newest = max(file.lstat().st_mtime for file in (lock, log) if os.path.lexists(file))
-    if time.time() - newest < _OLD_SECONDS or _answers(sock):
+    if _answers(sock):
         return
     with open(lock, "rb", opener=_no_link) as held:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)

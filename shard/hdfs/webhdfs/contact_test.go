@@ -1,6 +1,7 @@
 package webhdfs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -28,7 +29,7 @@ func TestFirstContact(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			s := newStore(t, Options{RetryFor: c.retryFor})
+			s := newStore(t, Options{RetryFor: cmp.Or(c.retryFor, time.Minute)})
 			for i, base := range c.bases {
 				c.bases[i] = "http://" + base
 			}

@@ -38,8 +38,8 @@ type Options struct {
 	ReadTimeout time.Duration // a request that brings no byte for so long is given up; 0: 20 s
 	RetryFor    time.Duration // passing faults are tried again for so long without progress; 0: 60 s
 
-	Listed func(n int)       // called with the shards found so far by the list under way; may be nil
-	Warn   func(text string) // called when requests wait for a server that does not answer; may be nil
+	Listed  func(n int)       // called with the shards found so far by the list under way; may be nil
+	Waiting func(text string) // called when requests wait for a server that does not answer; may be nil
 }
 
 // Defaults of Options.

@@ -1,8 +1,8 @@
 package webhdfs
 
 import (
-	"cmp"
 	"bytes"
+	"cmp"
 	"math/rand/v2"
 	"strings"
 	"testing"

@@ -45,7 +45,7 @@ const parallelReads = 16
 // New returns a store. It reads no file and asks no server before the first use.
 func New(o Options) *Store {
 	s := &Store{
-		options: o.withDefaults(), outage: driver.Outage{Note: o.Warn},
+		options: o.withDefaults(), outage: driver.Outage{Note: o.Waiting},
 		clusters: make(map[string]*cluster),
 	}
 	s.transport = sync.OnceValues(s.options.newTransport)
