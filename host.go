@@ -64,7 +64,7 @@ func (h *Host) keep(c *cache.Cache, took time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.longest = max(h.longest, took); c != nil {
-		c.KeepFor(2 * h.longest)
+		c.KeepForEpochs(h.longest)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"reflect"
 	"testing"
+	"time"
 
 	"github.com/shardfeed/shardfeed/cache"
 	"github.com/shardfeed/shardfeed/images"
@@ -83,8 +84,16 @@ func TestSpecOptions(t *testing.T) {
 	if !reflect.DeepEqual(o.Vocabulary, s.Vocabulary) || !reflect.DeepEqual(o.Unknown, s.Unknown) {
 		t.Errorf("vocabulary %v, unknown %v", o.Vocabulary, o.Unknown)
 	}
-	if p := s.Places(); p.Index != "/i" || p.Manifests != "/c/manifests" || p.Root != "/c" || s.policy() != cache.LRU {
-		t.Errorf("places %+v, policy %v", p, s.policy())
+	if p := s.Places(); p.Index != "/i" || p.Manifests != "/c/manifests" || p.Root != "/c" {
+		t.Errorf("places %+v", p)
+	}
+	if policy, keep, ok := s.policy(); policy != cache.LRU || keep != 0 || !ok {
+		t.Errorf("policy %v for %v, %t", policy, keep, ok)
+	}
+	for text, want := range map[string]time.Duration{"": 0, "keep": 0, "keep=7d": 168 * time.Hour, "keep=36h": 36 * time.Hour, "keep=": -1, "keep=0s": -1, "keep=7": -1, "fifo": -1} {
+		if policy, keep, ok := (Spec{CachePolicy: text}).policy(); ok != (want >= 0) || ok && (policy != cache.Keep || keep != want) {
+			t.Errorf("%q: policy %v for %v, %t", text, policy, keep, ok)
+		}
 	}
 	p := Spec{Env: map[string]string{"HOME": "/elsewhere"}}.Places()
 	if p.Root != "/elsewhere/.cache/shardfeed" {

@@ -189,9 +189,12 @@ func (c *Cache) sweeper() {
 	}
 }
 
-// KeepFor sets how long a shard is kept after its next uses, if that is longer than Options.KeepFor.
-// A job that knows how long its epochs take sets twice that.
-func (c *Cache) KeepFor(d time.Duration) { c.keepFor.Store(int64(max(d, c.options.KeepFor))) }
+// KeepFor sets how long a shard is kept after its next uses. A job that knows how long its epochs
+// take sets twice that.
+func (c *Cache) KeepFor(d time.Duration) { c.keepFor.Store(int64(max(d, 0))) }
+
+// KeepForEpochs is KeepFor of twice the longest epoch, or Options.KeepFor if that is longer.
+func (c *Cache) KeepForEpochs(longest time.Duration) { c.KeepFor(max(c.options.KeepFor, 2*longest)) }
 
 func (c *Cache) stamp() stamp {
 	now := time.Now()

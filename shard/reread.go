@@ -10,7 +10,7 @@ import (
 // times, since those of a damaged shard do.
 const (
 	MaxRereads = 4
-	MaxSame    = 2
+	MaxSame    = 3
 )
 
 // Rereading runs parse, which reads metadata of a shard from the object that it gets. While parse

@@ -30,7 +30,7 @@ func (c *epochClock) at(epoch uint64) {
 	now := time.Now()
 	if took := now.Sub(c.begun); c.whole && took > c.longest {
 		c.longest = took
-		c.cache.KeepFor(2 * took)
+		c.cache.KeepForEpochs(took)
 	}
 	c.epoch, c.begun, c.whole = epoch, now, true
 }

@@ -113,6 +113,8 @@ func TestServerFaultsPass(t *testing.T) {
 		{"a part of a web page", calm, &servertest.Rule{Chance: 0.2, Answer: webPage(206)}, 4, 2, retried},
 		{"compressed on the way", calm, &servertest.Rule{Chance: 0.2, Header: compress}, 4, 2, retried},
 		{"without a tag", calm, &servertest.Rule{Chance: 0.2, Header: func(r *http.Response) { r.Header.Del("ETag") }}, 4, 2, retried},
+		{"another tag now and then", calm, chance(servertest.WrongETag(), 0.1), 4, 2, retried},
+		{"another size now and then", calm, chance(servertest.WrongTotal(1), 0.1), 4, 2, retried},
 		{"throttled asks for a second", calm, &servertest.Rule{Times: 5, Answer: retryAfterOne()}, 1, 2, throttled},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -215,8 +217,8 @@ func TestServerFaultsStay(t *testing.T) {
 		{"denied", servertest.AccessDenied(), shard.ErrDenied, "access denied: AccessDenied: Access Denied [HTTP 403, request SERVERTEST0001, " +
 			"endpoint http://|region us-east-1, credentials: from the options|s3:GetObject", 20},
 		{"expired", servertest.ExpiredToken(), shard.ErrDenied, "ExpiredToken|log in again", 20},
-		{"wrong tag", servertest.WrongETag(), shard.ErrChanged, "changed since it was listed: was version|is 00000000000000000000000000000000", 20},
-		{"wrong total", servertest.WrongTotal(1), shard.ErrChanged, "of 4194304 bytes, is|of 4194305 bytes", 20},
+		{"wrong tag", servertest.WrongETag(), shard.ErrTransient, "was version|is 00000000000000000000000000000000|a look at the object finds", 200},
+		{"wrong total", servertest.WrongTotal(1), shard.ErrTransient, "of 4194304 bytes, is|of 4194305 bytes|a look at the object finds", 200},
 		{
 			"archived", refusing(403, "InvalidObjectState", "The operation is not valid for the object's storage class"), shard.ErrDenied,
 			"archived|restore-object", 20,

@@ -97,6 +97,12 @@ var errForeign = errors.New("the answer is not an S3 server's")
 // errNoRanges is an answer with the whole object where a part was asked for.
 var errNoRanges = fmt.Errorf("%w: the server does not serve ranges: it answered without Content-Range", errForeign)
 
+// errUnlike is an answer about another version than a look at the object finds.
+var errUnlike = fmt.Errorf("%w, or the object changes", errForeign)
+
+// isLasting reports whether a foreign answer is more likely how a server is than a passing fault.
+func isLasting(err error) bool { return errors.Is(err, errNoRanges) || errors.Is(err, errUnlike) }
+
 func isForeign(err error) bool {
 	var unreadable *smithy.DeserializationError
 	return errors.Is(err, errForeign) || errors.As(err, &unreadable) && answerStatus(err) < 300

@@ -21,7 +21,7 @@ func (o *object) read(ctx context.Context, p driver.Part) error {
 			return o.store.wrap(ctx, reading, o.shard.URI, nil, err)
 		}
 		before := to.Off()
-		if err = o.readOnce(ctx, c, to); err == nil {
+		if err = o.confirm(ctx, c, o.readOnce(ctx, c, to)); err == nil {
 			return nil
 		}
 		if to.Off() > before {

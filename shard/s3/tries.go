@@ -14,7 +14,7 @@ import (
 
 // How often a request is made again, and how long the pauses before are; see driver.Backoff.
 const (
-	maxForeign  = 5 // answers without progress of a server that does not serve ranges
+	maxForeign  = 5 // lasting foreign answers without progress
 	maxMoves    = 3 // to another region
 	firstWait   = 100 * time.Millisecond
 	longestWait = 8 * time.Second
@@ -58,7 +58,7 @@ func (p *tries) again(ctx context.Context, c *client, err error) error {
 	if !isPassing(err) && !(isUnknownHost(err) && c.answered.Load()) {
 		return err
 	}
-	if p.Most = 0; errors.Is(err, errNoRanges) {
+	if p.Most = 0; isLasting(err) {
 		p.Most = maxForeign
 	}
 	p.store.outage.Waiting(c.name, &p.Backoff, errors.New(said(err)))
@@ -69,7 +69,7 @@ func (p *tries) again(ctx context.Context, c *client, err error) error {
 	if ctx.Err() != nil {
 		return cause.Of(ctx)
 	}
-	if errors.Is(err, errNoRanges) {
+	if isLasting(err) {
 		return err
 	}
 	n, waited := p.Tries()

@@ -91,6 +91,21 @@ func (o *object) changed(now string, size int64) error {
 	return fmt.Errorf("%w: was version %s of %d bytes, is %s of %d bytes", shard.ErrChanged, o.shard.Version, o.shard.Size, now, size)
 }
 
+// confirm looks at the object after an answer of another version or size: if it is what was listed,
+// the answer was not right.
+func (o *object) confirm(ctx context.Context, c *client, err error) error {
+	if !errors.Is(err, shard.ErrChanged) {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.store.o.ReadTimeout)
+	defer cancel()
+	out, lookErr := o.store.head(ctx, c, o.at)
+	if lookErr != nil || version(out.ETag, out.LastModified) != o.shard.Version || aws.ToInt64(out.ContentLength) != o.shard.Size {
+		return err
+	}
+	return fmt.Errorf("%w: %v, and a look at the object finds what was listed", errUnlike, err)
+}
+
 // explainChange asks what the object is now when the server only said that it is another.
 func (o *object) explainChange(ctx context.Context, c *client, err error) error {
 	if !isChanged(err) || errors.Is(err, shard.ErrChanged) {

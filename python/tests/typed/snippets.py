@@ -112,7 +112,7 @@ sf.DataLoader("table", batch_size="8")  # error
 sf.DataLoader("table", batch_size=8, colums=["id"])  # error
 sf.DataLoader("table", batch_size=8, num_workers="2")  # error
 sf.DataLoader("table", batch_size=8, prefetch=None)  # error
-sf.DataLoader("table", batch_size=8, cache_policy="mru")  # error
+sf.DataLoader("table", batch_size=8, cache_policy=7)  # error
 sf.DataLoader("table")  # error
 sf.DataLoader({"id": [1]}, batch_size=8)  # error
 sf.DataLoader(sf.StreamingDataset("table", batch_size=8), batch_size=8)  # error: pyright
