@@ -205,7 +205,7 @@ func (r *Raw) dropBytes() {
 		r.manifest.pool.Put(b)
 	}
 	for i := range r.chunks {
-		r.chunks[i].dict, r.chunks[i].pages = nil, nil
+		r.chunks[i].dict, r.chunks[i].pages, r.chunks[i].passed = nil, nil, nil
 	}
 	r.leases, r.lent, r.tier, r.buffers = nil, nil, nil, nil
 	r.mapped, r.copied, r.read, r.held = false, false, 0, 0
