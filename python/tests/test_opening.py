@@ -26,6 +26,7 @@ pytestmark = pytest.mark.timeout(600)
 
 NODES = 2
 SHARDS = 24
+LISTS = 4  # of an opening: the shards, and a table of three formats around them
 
 
 class Opens(Agents):
@@ -94,7 +95,7 @@ def test_a_job_lists_and_reads_footers_once(runtime: Path, s3: S3, bucket: str, 
     before = len(s3.requests())
     with Opens(hosts, bucket) as job:
         found = opened(job, s3, before)
-        assert found["LIST"] == 1, found
+        assert found["LIST"] == LISTS, found
         assert SHARDS <= found["GET shard"] <= SHARDS + 4 * NODES, found
         each_row_once(job, small)
         assert wait_for_engines(hosts) == [] and job.left() == []
@@ -105,7 +106,7 @@ def test_each_node_for_itself(runtime: Path, s3: S3, bucket: str, small: Path, h
     before = len(s3.requests())
     with Opens(hosts, bucket, opening="each") as job:
         found = opened(job, s3, before)
-        assert (found["LIST"], found["GET shard"]) == (NODES, NODES * SHARDS), found
+        assert (found["LIST"], found["GET shard"]) == (NODES * LISTS, NODES * SHARDS), found
         each_row_once(job, small)
 
 
@@ -130,7 +131,7 @@ def test_a_restarted_job(runtime: Path, s3: S3, bucket: str, shards: Path, hosts
         job.kill_rank(3)
         job.wait(240)
         test_agents.each_row_once(job, shards, [4, 4])
-    assert asked(s3, before)["LIST"] == 2  # a life
+    assert asked(s3, before)["LIST"] == 2 * LISTS  # a life
 
 
 def test_what_a_killed_job_leaves(runtime: Path, s3: S3, bucket: str, small: Path, hosts: Path) -> None:  # noqa: F811
@@ -144,7 +145,7 @@ def test_what_a_killed_job_leaves(runtime: Path, s3: S3, bucket: str, small: Pat
         report.unlink()
     before = len(s3.requests())
     with Opens(hosts, bucket) as job:
-        assert opened(job, s3, before)["LIST"] == 1
+        assert opened(job, s3, before)["LIST"] == LISTS
         each_row_once(job, small)
         assert wait_for_engines(hosts) == [] and len(job.left()) == NODES - 1  # those of the job before
 
