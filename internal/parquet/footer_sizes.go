@@ -17,9 +17,10 @@ type ReaderAt interface {
 	ReadAt(ctx context.Context, p []byte, off int64) error
 }
 
-// MeasureChunks finds the sizes that the footer leaves at 0: old versions of DuckDB do that. They
-// are the sums of the page headers, which bound the memory that decoding takes.
+// MeasureChunks finds the sizes that the footer leaves at 0, as old versions of DuckDB do, or states
+// wrongly. They are the sums of the page headers, which bound the memory that decoding takes.
 func (f *Footer) MeasureChunks(ctx context.Context, from ReaderAt, end int64) error {
+	f.correct(end)
 	w := headerReader{from: from, end: end, left: end}
 	for i := range f.Chunks {
 		c := &f.Chunks[i]
