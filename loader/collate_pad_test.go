@@ -157,7 +157,7 @@ func TestPadRefuses(t *testing.T) {
 		{[]Padding{{Column: "ids", Lengths: "label"}}, `loader: pad "ids": there is a column "label" already; name lengths and mask otherwise`},
 		{[]Padding{{Column: "ids", Lengths: "m", Mask: "m"}}, `loader: pad "ids": there is a column "m" already; name lengths and mask otherwise`},
 		{[]Padding{{Column: "ids", Value: 0.5}}, `loader: pad "ids": items are int32, which does not hold 0.5 exactly (float64)`},
-		{[]Padding{{Column: "bytes", Value: 1}}, `loader: pad "bytes": a value for items of uuid has to be their 16 bytes, as a []byte`},
+		{[]Padding{{Column: "bytes", Value: 1}}, `loader: pad "bytes": items are uuid: give its text, or its 16 bytes, not 1 (int)`},
 		{[]Padding{{Column: "id"}, {Column: "label"}}, "loader: pad \"id\": no such column is read\nloader: pad \"label\": it is int32; only ragged lists are padded"},
 	} {
 		_, err := bindPads(c.pads, schema)

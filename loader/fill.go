@@ -14,11 +14,12 @@ import (
 // touched.
 type Fill struct {
 	// Column is a column, or a dotted path to a struct's member or a map's values, by the schema's
-	// names. Of lists it means the items.
+	// names; or a pattern of names of columns, as in [Features]. Of lists it means the items.
 	Column string
 
 	// Value is a Go number or bool that the type holds exactly, or the value's bytes as a []byte;
-	// for texts and binary a string or []byte.
+	// for texts and binary a string or []byte. For dates, times, timestamps, decimals and UUIDs
+	// their text too, as in "2024-01-31", "2024-01-31T16:30:00" and "1.25".
 	Value any
 }
 

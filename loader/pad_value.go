@@ -23,6 +23,11 @@ func encode(f *column.Field, v any) ([]byte, error) {
 		copy(b, raw)
 		return b, nil
 	}
+	if text, ok := v.(string); ok {
+		if b, ok := textValue(f, text); ok {
+			return b, nil
+		}
+	}
 	switch f.Type {
 	case column.TypeBool:
 		if r := reflect.ValueOf(v); r.Kind() == reflect.Bool {
@@ -51,8 +56,13 @@ func encode(f *column.Field, v any) ([]byte, error) {
 			putInt(b, x)
 			return b, nil
 		}
+	case column.TypeUUID:
+		return nil, fmt.Errorf("items are %v: give its text, or its 16 bytes, not %v (%T)", f, v, v)
 	default:
 		return nil, fmt.Errorf("a value for items of %v has to be their %d bytes, as a []byte", f, f.Width)
+	}
+	if f.Type == column.TypeDecimal {
+		return nil, fmt.Errorf("items are %v: give a decimal that it holds exactly, as in \"1.5\", or its unscaled integer of 64 bits, not %v (%T)", f, v, v)
 	}
 	return nil, fmt.Errorf("items are %v, which does not hold %v exactly (%T)", f, v, v)
 }

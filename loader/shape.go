@@ -29,7 +29,7 @@ type shapeColumn struct {
 // Shape is how batches are made of the columns of a data set. The error lists everything that does
 // not fit.
 func (o Options) Shape(s *column.Schema) (*Shape, error) {
-	return o.Features.bind(s, o.NaN, o.Fill, o.Images)
+	return o.Features.bind(s, o.NaN, expandFills(s, o.Fill), o.Images)
 }
 
 // bind binds the features, with what stands in place of nulls, and the images.

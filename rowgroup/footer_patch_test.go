@@ -84,7 +84,7 @@ func TestFootersOfOtherWriters(t *testing.T) {
 		"sizes of 0":       noSizes,
 		"compressed sizes": compressedSizes,
 		"short chunks":     shortChunks,
-		"no rows":    func(m *format.FileMetaData) { m.NumRows = 0 },
+		"no rows":          func(m *format.FileMetaData) { m.NumRows = 0 },
 		"a root with a type": func(m *format.FileMetaData) {
 			m.Schema[0].Type = thrift.New(format.Boolean)
 		},

@@ -17,8 +17,8 @@ type ReaderAt interface {
 	ReadAt(ctx context.Context, p []byte, off int64) error
 }
 
-// MeasureChunks finds the sizes that the footer leaves at 0, as old versions of DuckDB do, or states
-// wrongly. They are the sums of the page headers, which bound the memory that decoding takes.
+// MeasureChunks finds the sizes that the footer leaves at 0, as old versions of DuckDB do, or has
+// wrong. They are the sums of the page headers, which bound the memory that decoding takes.
 func (f *Footer) MeasureChunks(ctx context.Context, from ReaderAt, end int64) error {
 	f.correct(end)
 	w := headerReader{from: from, end: end, left: end}

@@ -235,8 +235,11 @@ def test_pads(given, told):
         ({"cache_dir": ""}, "cache_dir must be a path, got ''"),
         ({"slots": 1}, "slots must be at least 2, got 1"),
         ({"null": ["a"]}, r"null must be a dict by column, as in null=\{'price': 0.0\}, got \['a'\]"),
-        ({"null": {"a": [1]}}, r"null of column 'a' must be a number, True or False, text or bytes, got \[1\]"),
-        ({"null": {"a": np.datetime64("2024-01-01")}}, "as it is stored"),
+        (
+            {"null": {"a": [1]}},
+            r"null of column 'a' must be a number, True or False, text, bytes, a date, datetime, time, Decimal or UUID, got \[1\]",
+        ),
+        ({"null": {"a": np.timedelta64(5, "s")}}, "a datetime.time, a whole number"),
         ({"pad": {"t": {"valu": 1}}}, "got 'valu'; did you mean 'value'"),
         ({"pad": {"t": {"side": "top"}}}, "side in the pad of column 't' must be 'left' or 'right', got 'top'"),
         ({"pad": {"t": {"to_max": True}}}, "to_max needs a max_length"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from fnmatch import fnmatchcase
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -62,7 +63,9 @@ class NullWatch:
 
         A null struct shows the values of its members, so they are watched in its place.
         """
-        if path in answered:
+        if path in answered or any(
+            fnmatchcase(path, pattern) for pattern in answered if "*" in pattern or "?" in pattern or "[" in pattern
+        ):
             return
         nullable = field.nullable or within_null
         if nullable and field.kind != "struct" and not field.holds_nan and not padded:

@@ -5,13 +5,16 @@ gets.
 from __future__ import annotations
 
 import base64
+import datetime as dt
 import json
 import math
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 
@@ -345,8 +348,18 @@ def _value(what: str, value: Any) -> Any:
     """A value in JSON: NaN is text, bytes are an object with base64."""
     if isinstance(value, (np.datetime64, np.timedelta64)) and np.isnat(value):
         return _NOT_A_TIME
-    if isinstance(value, (np.datetime64, np.timedelta64)):
-        raise OptionError(f"{what} must be a time as it is stored, a whole number in the column's unit, or NaT, {got(value)}")
+    if isinstance(value, np.datetime64):
+        return str(np.datetime_as_string(value))
+    if isinstance(value, np.timedelta64):
+        raise OptionError(f"{what} must be a datetime.time, a whole number in the column's unit, or NaT, {got(value)}")
+    if isinstance(value, dt.datetime) and value.tzinfo is not None:
+        value = value.astimezone(dt.timezone.utc).replace(tzinfo=None)
+    if isinstance(value, (dt.date, dt.time)):
+        return value.isoformat()
+    if isinstance(value, Decimal) and value.is_finite():
+        return format(value, "f")
+    if isinstance(value, UUID):
+        return str(value)
     if isinstance(value, (np.generic, np.ndarray)) and np.ndim(value) == 0:
         value = value.item()
     if isinstance(value, (bytes, bytearray, memoryview)):
@@ -355,7 +368,7 @@ def _value(what: str, value: Any) -> Any:
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if isinstance(value, (bool, int, float, str)):
         return value
-    raise OptionError(f"{what} must be a number, True or False, text or bytes, {got(value)}")
+    raise OptionError(f"{what} must be a number, True or False, text, bytes, a date, datetime, time, Decimal or UUID, {got(value)}")
 
 
 def _pads(given: Any, max_length: Any) -> list[dict[str, Any]]:
