@@ -78,6 +78,7 @@ func (c cost) largest(d cost) cost {
 const (
 	pickBytes   = 8        // of a row of a tick
 	freeTicks   = 16 << 20 // of the ticks of all lanes, that no account counts
+	exactTicks  = 1 << 20  // of a lane, over which the rows of its largest tick are estimated
 	boundEpochs = 4        // whose bounds are computed
 	boundUnits  = 1 << 15  // units of a plan over which one epoch stands for all: they even out
 )
@@ -191,7 +192,8 @@ func (p *lanePeak) tickRows() int64 {
 	for j := range p.lane.Spans() {
 		largest = max(largest, p.lane.Span(j).Rows())
 	}
-	if rough := min(p.lane.Rows(), 2*(p.plan.Params().Quantum+largest)); rough*pickBytes*int64(p.plan.Params().Lanes) <= freeTicks {
+	rough := min(p.lane.Rows(), 2*(p.plan.Params().Quantum+largest))
+	if rough*pickBytes*int64(p.plan.Params().Lanes) <= freeTicks || p.lane.Ticks() > exactTicks {
 		return rough
 	}
 	rows := make([]int64, p.lane.Ticks())

@@ -9,6 +9,11 @@ const (
 	footerFactor = 4        // the parsed form of a footer takes so many times its bytes,
 	leastFooter  = 16 << 20 // or this if it is more
 
+	// What is made of a column takes some 2 KiB, so that a footer has so many bytes for each, or no
+	// more columns than this.
+	columnBytes  = 256
+	leastColumns = 1 << 16
+
 	elementCost = int64(unsafe.Sizeof(Element{}))
 	chunkCost   = int64(unsafe.Sizeof(ChunkMeta{}))
 	groupCost   = int64(unsafe.Sizeof(GroupMeta{}))
@@ -23,6 +28,14 @@ type allowance struct {
 
 func newAllowance(footer int) allowance {
 	return allowance{bytes: footer, left: max(leastFooter, footerFactor*int64(footer))}
+}
+
+// columns refuses more columns than the footer's bytes allow.
+func (a *allowance) columns(n int) error {
+	if most := max(leastColumns, a.bytes/columnBytes); n > most {
+		return fmt.Errorf("%d columns in %d bytes, %d at most", n, a.bytes, most)
+	}
+	return nil
 }
 
 // take charges an element of a list that has n already.

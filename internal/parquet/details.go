@@ -65,8 +65,12 @@ func ParseDetails(b []byte) (*Details, error) {
 	return d, nil
 }
 
+// leastKeyValue is the bytes of an entry with a key and a value of a byte each.
+const leastKeyValue = 7
+
 func (d *Details) readKeyValues(r *thriftReader) {
 	typ, n := r.list()
+	d.KeyValues = make([]KeyValue, 0, min(n, (len(r.b)-r.pos)/leastKeyValue))
 	for i := 0; i < n && r.expect(typ, thriftStruct); i++ {
 		var e KeyValue
 		r.fields(func(id int16, typ byte) {

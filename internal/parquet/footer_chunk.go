@@ -163,6 +163,9 @@ func (f *Footer) check(end int64) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrFooter, err)
 	}
+	if err := f.allowance.columns(len(leaves)); err != nil {
+		return fmt.Errorf("%w: %w", ErrFooter, err)
+	}
 	if len(f.Chunks) != len(leaves)*len(f.Groups) {
 		return fmt.Errorf("%w: %d column chunks in %d row groups of %d columns", ErrFooter, len(f.Chunks), len(f.Groups), len(leaves))
 	}

@@ -3,6 +3,7 @@ package parquet
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 	"testing"
 
 	"github.com/andybalholm/brotli"
@@ -127,4 +128,60 @@ func lz4Literals(s []byte) []byte {
 		b = append(b, 255)
 	}
 	return append(append(b, byte(n)), s...)
+}
+
+// A window of runs has the values that the runs have there.
+func FuzzWindow(f *testing.F) {
+	f.Add([]byte{0x90, 0x4e, 1, 3, 0xff, 0x01}, uint8(1), uint16(3), uint16(9))
+	f.Add([]byte{0x05, 1, 2, 3, 4, 5, 6, 7, 8, 20, 7}, uint8(3), uint16(1), uint16(20))
+	f.Fuzz(func(t *testing.T, src []byte, width uint8, skip, n uint16) {
+		w := uint(width % 33)
+		all, ok := expandRuns(src, w, int(skip)+int(n))
+		got, err := (&Runs{Src: src, Width: w}).Window(nil, int(skip), int(n))
+		if (err == nil) != ok {
+			t.Fatalf("%v, but %v", err, ok)
+		}
+		if err != nil {
+			return
+		}
+		if again, ok := expandRuns(got, w, int(n)); !ok || !slices.Equal(again, all[skip:]) {
+			t.Fatalf("%v, want %v", again, all[skip:])
+		}
+		if w == 0 || w > 7 {
+			return
+		}
+		greatest := 1<<w - 1
+		_, before, within, err := (&LevelRun{Src: src, N: len(all), Max: greatest}).Window(nil, int(skip), int(n))
+		if b, i := count(all[:skip], greatest), count(all[skip:], greatest); err != nil || before != b || within != i {
+			t.Fatalf("%d and %d of the greatest, %v; want %d and %d", before, within, err, b, i)
+		}
+	})
+}
+
+func count(values []uint32, of int) (n int) {
+	for _, v := range values {
+		if v == uint32(of) {
+			n++
+		}
+	}
+	return n
+}
+
+// expandRuns is n values of runs; false when there are fewer.
+func expandRuns(src []byte, width uint, n int) (all []uint32, ok bool) {
+	r := Runs{Src: src, Width: width}
+	for len(all) < n {
+		if r.Next() != nil {
+			return nil, false
+		}
+		k := min(r.N, n-len(all))
+		if r.Packed == nil {
+			all = append(all, slices.Repeat([]uint32{r.Value}, k)...)
+			continue
+		}
+		at := len(all)
+		all = append(all, make([]uint32, k)...)
+		Unpack(all[at:], r.Packed, width)
+	}
+	return all, true
 }
