@@ -70,6 +70,7 @@ func (h *Host) Open(ctx context.Context, s Spec, e Events) (*Dataset, error) {
 	places := s.Places()
 	o.IndexDir, o.ManifestDir = places.Index, places.Manifests
 	o.Budget, o.DefaultMemory, o.Events = h.budget, s.RankMemory(), e.ofDataset()
+	o.DecodeLimit = s.decodeLimit()
 	from, err := h.connect(s, e)
 	if err != nil {
 		return nil, err

@@ -188,10 +188,21 @@ func (s Spec) RankMemory() int64 {
 	if given := s.givenMemory(); given > 0 {
 		return given
 	}
+	if s.LookMemory > 0 {
+		return s.LookMemory
+	}
 	if s.LocalWorldSize == 0 {
 		return mem.DefaultLimit()
 	}
 	return mem.ThisMachine().RankLimit(s.LocalWorldSize)
+}
+
+// decodeLimit bounds the bytes of shards in memory, if it is not 0.
+func (s Spec) decodeLimit() int64 {
+	if s.LookMemory == 0 {
+		return 0
+	}
+	return s.RankMemory()
 }
 
 // fillTime bounds the wait for a cache's disk at the end.

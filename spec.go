@@ -140,6 +140,10 @@ type Spec struct {
 	Memory         string `json:"memory"`
 	LocalWorldSize int    `json:"-"`
 
+	// LookMemory makes Memory a hard limit for decoded data, for verbs that do not train, and is
+	// its default in bytes. With 0 a stream's memory is an estimate.
+	LookMemory int64 `json:"-"`
+
 	// CacheDir is a directory on a local disk; "" is that of SHARDFEED_CACHE_DIR, else beside the
 	// user's other caches. CacheLimit is the most to keep, as in "200GiB" or "50%" of the free
 	// space. CachePolicy is "keep" (the default; for 24 h after

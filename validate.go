@@ -31,6 +31,7 @@ func (s Spec) Validate() error {
 	s.validateRows(&p)
 	s.validateSizes(&p)
 	p.Within("LocalWorldSize", int64(s.LocalWorldSize), option.MaxWorldSize)
+	p.Within("LookMemory", s.LookMemory, option.MaxBytes)
 	s.validateCache(&p)
 	s.validateDecoded(&p)
 	if _, err := s.drivers(); err != nil {

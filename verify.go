@@ -16,6 +16,7 @@ func Verify(ctx context.Context, s Spec, e Events, verified func(rows, of int64)
 	}
 	o := s.options()
 	o.IndexDir, o.DefaultMemory, o.Events = s.Places().Index, s.RankMemory(), e.ofDataset()
+	o.DecodeLimit = s.decodeLimit()
 	if err := s.readFiles(ctx, &o); err != nil {
 		return nil, err
 	}

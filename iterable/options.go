@@ -62,6 +62,10 @@ type Options struct {
 	Memory        int64
 	DefaultMemory int64
 
+	// DecodeLimit bounds the bytes of shards in memory, encoded and decoded. Rows that need more
+	// are an error that names them. 0 leaves it to the accounts of streams, which are estimates.
+	DecodeLimit int64
+
 	Budget *Budget // shared with other data sets; nil is one of the data set's own over the machine's memory
 
 	IndexDir string // where footers, and what rules keep of each unit, are kept for the next start; "" keeps none
@@ -232,6 +236,7 @@ func (o Options) Validate() error {
 	p.Within("MaxWorldSize", int64(o.MaxWorldSize), option.MaxWorldSize)
 	p.Within("Memory", o.Memory, option.MaxBytes)
 	p.Within("DefaultMemory", o.DefaultMemory, option.MaxBytes)
+	p.Within("DecodeLimit", o.DecodeLimit, option.MaxBytes)
 	p.Within("StoreMemory", o.StoreMemory, option.MaxBytes)
 	p.Within("TierLimit", o.TierLimit, option.MaxBytes)
 	p.Within("Parallel", int64(o.Parallel), maxParallel)

@@ -34,8 +34,10 @@ type ruleReading struct {
 
 const (
 	runBytes  = 64 << 20  // of decoded rule columns: what is more is read in runs, where the page index tells their bytes
-	stepBytes = 256 << 20 // where it does not: what is more is read together and decoded in steps
-	edgeBytes = 32 << 20  // the most that pages across the edges of a run or a step are taken to hold
+	stepBytes = 256 << 20 // where it does not: what is more, or than memory/stepPart, is read together and decoded in steps
+	leastStep = 16 << 20  // of such a step
+	stepPart  = 8
+	edgeBytes = 32 << 20 // the most that pages across the edges of a run or a step are taken to hold
 )
 
 // A ruleRun is rows of a row group that are read together.
@@ -162,7 +164,7 @@ func (d *source) runs(g int) (runs, steps int64) {
 	if len(d.manifest.PageEdges(g)) > 0 {
 		runs = max(1, decoded/runBytes)
 	}
-	return runs, max(1, decoded/runs/cmp.Or(d.options.stepFrom, stepBytes))
+	return runs, max(1, decoded/runs/cmp.Or(d.options.stepFrom, min(stepBytes, max(leastStep, d.memory/stepPart))))
 }
 
 // fail keeps the first error, and ends the reading.

@@ -23,7 +23,7 @@ const (
 	scratchBytes = 5                             // of a row, for the order and the parts in which its span leaves
 	ruleScratch  = 16                            // of a row, for what the rule keeps: bits of each condition, the row's number, how often it comes
 	freeScratch  = 16 << 20                      // of one decoder, that no account counts: the process has as much beside them, as the promise of its memory says
-	leastStep    = 1 << 10                       // rows that are decoded together though they take more: pages have as many
+	leastRows    = 1 << 10                       // rows that are decoded together though they take more: pages have as many
 	edgePart     = 16                            // a slice of a row group is charged 1/edgePart of the group more, for pages across its edges and dictionaries
 )
 
@@ -106,7 +106,7 @@ func (s *sizes) step(group int, most int64) int64 {
 	rows := s.manifest.Groups()[group].Rows
 	for {
 		c := s.cost(group, 0, rows, false)
-		if need := c.bytes() + c.scratch; need <= most || rows <= leastStep {
+		if need := c.bytes() + c.scratch; need <= most || rows <= leastRows {
 			return max(1, rows)
 		}
 		rows /= 2

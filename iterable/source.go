@@ -36,7 +36,7 @@ type common struct {
 func newCommon(stores shard.Stores, shards []shard.Shard, o Options) *common {
 	reads := shard.ReadsOf(stores, shards)
 	c := &common{
-		stores: stores, pool: &mem.Pool{}, budget: (*mem.Budget)(o.Budget), fetchers: chooseFetchers(o.Fetchers, reads), copied: reads > 0,
+		stores: stores, pool: &mem.Pool{Limit: o.DecodeLimit}, budget: (*mem.Budget)(o.Budget), fetchers: chooseFetchers(o.Fetchers, reads), copied: reads > 0,
 		memory: o.Memory, lost: o.Events.Lost,
 	}
 	c.mappings.budget = c.budget

@@ -56,7 +56,7 @@ func Verify(ctx context.Context, stores shard.Stores, addresses []string, o Opti
 	if shards, err = v.footers(ctx, stores, shards, o.Events); err != nil || len(shards) == 0 {
 		return v, err
 	}
-	pool := &mem.Pool{}
+	pool := &mem.Pool{Limit: o.DecodeLimit}
 	ro := o.rowgroupOptions(pool, nil)
 	ro.Events.FootersRead = nil // footers has reported them
 	m, err := rowgroup.Open(ctx, stores, shards, ro)

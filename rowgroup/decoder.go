@@ -190,6 +190,10 @@ func caught(err *error) {
 		if _, fault := p.(interface{ Addr() uintptr }); fault {
 			panic(p) // a mapping that is gone: Guard's business
 		}
+		if e, ok := p.(mem.Exceeded); ok {
+			*err = memoryError(e)
+			return
+		}
 		*err = fmt.Errorf("%w: %v", errChunk, p)
 	}
 }

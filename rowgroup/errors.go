@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/internal/parquet"
 	"github.com/shardfeed/shardfeed/shard"
@@ -86,6 +87,22 @@ func IsLoss(err error) bool {
 		}
 	}
 	return true
+}
+
+// memoryError is about rows that take more memory than the pool may hold.
+func memoryError(e mem.Exceeded) error {
+	return &sizeError{err: e, hint: "raise the limit of memory, or read fewer columns"}
+}
+
+// exceeded makes an error of the panic of a pool that may not hold more. It is deferred.
+func exceeded(err *error) {
+	switch p := recover().(type) {
+	case nil:
+	case mem.Exceeded:
+		*err = memoryError(p)
+	default:
+		panic(p)
+	}
 }
 
 // A sizeError is an ErrTooLarge with numbers and what the user can change.

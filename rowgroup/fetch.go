@@ -186,7 +186,8 @@ func (m *Manifest) borrow(raw *Raw, pieces []piece) (left []piece, err error) {
 
 // copyPieces reads pieces into one buffer: adjacent ones as one, and all in one call. They are of
 // one row group, so that the store may read what lies between.
-func (m *Manifest) copyPieces(ctx context.Context, raw *Raw, pieces []piece) error {
+func (m *Manifest) copyPieces(ctx context.Context, raw *Raw, pieces []piece) (err error) {
+	defer exceeded(&err)
 	f := fetched{spans: mergePieces(pieces)}
 	total := int64(0)
 	for _, s := range f.spans {

@@ -85,6 +85,7 @@ say the same are allowed, others are an error. Columns, rank, world size and mem
 	cat.manyEpochs(fs)
 	cat.losses(fs)
 	cat.split(fs)
+	cat.looks(fs)
 	fs.IntVar(&cat.worker, "worker", 0, "this worker of the rank, from 0")
 	fs.IntVar(&cat.workers, "workers", 1, "number of workers of each rank")
 	fs.StringVar(&cat.stateFile, "state", "", "continue from the state in this `file`")

@@ -33,6 +33,7 @@ With --sources it prints the rows of each source, under its own rules, and of al
   shardfeed count --sources sources.json`,
 	}
 	fs := c.Flags()
+	f.looks(fs)
 	f.object(fs)
 	f.reading(fs)
 	f.choice(fs)

@@ -19,7 +19,7 @@ func (f *flags) spec(addresses []string) shardfeed.Spec {
 		OnError: f.onError, MaxLost: f.maxLost, Pack: f.pack(), Bucket: f.buckets(),
 		Plan: f.plan, SavedPlan: f.pinned, Shuffle: f.shuffle, ShuffleBuffer: f.shuffleBuffer.text, Seed: f.seed, Lanes: f.lanes, UnitRows: f.unitRows,
 		MaxWorldSize: f.maxWorldSize, Tail: string(f.tailOrDefault()), BatchSize: f.batchSize, CacheDir: f.cacheDir, CacheLimit: f.cacheLimit, DecodedLimit: f.decoded,
-		CachePolicy: f.cachePolicy, NoCache: f.noCache, RequireCache: f.cacheNeeded, NoteLanes: f.noteLanes, Storage: f.storageFlags.options(),
+		LookMemory: f.lookLimit(), CachePolicy: f.cachePolicy, NoCache: f.noCache, RequireCache: f.cacheNeeded, NoteLanes: f.noteLanes, Storage: f.storageFlags.options(),
 	}
 	f.chosen(&s)
 	f.mixed(&s)

@@ -1,13 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"runtime/debug"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/shuffle"
@@ -52,6 +55,7 @@ type flags struct {
 
 	rank, worldSize int
 	memory          byteSize
+	look            bool // memory is the limit of a verb that looks at data
 	limit           rowLimit
 	json            bool
 	device          deviceName
@@ -130,6 +134,31 @@ func (f *flags) split(fs *pflag.FlagSet) {
 	fs.IntVar(&f.rank, "rank", 0, "this rank, from 0")
 	fs.IntVar(&f.worldSize, "world-size", 1, "number of ranks")
 	fs.Var(&f.memory, "memory", "limit of a rank in bytes, as in 512MiB (default: a quarter of the machine's or cgroup's)")
+}
+
+// lookMemory is the default of --memory where rows are looked at.
+const lookMemory = 2 << 30
+
+// looks registers the limit of memory of a verb that looks at data. It replaces the help of a flag
+// that is registered.
+func (f *flags) looks(fs *pflag.FlagSet) {
+	f.look = true
+	const usage = "limit in bytes, as in 512MiB, of what is in memory (default: 2GiB, or a quarter of the machine's or cgroup's if that is less)"
+	if flag := fs.Lookup("memory"); flag != nil {
+		flag.Usage = usage
+		return
+	}
+	fs.Var(&f.memory, "memory", usage)
+}
+
+// lookLimit is the limit of a verb that looks at data. It also bounds Go's own heap.
+func (f *flags) lookLimit() int64 {
+	if !f.look {
+		return 0
+	}
+	limit := cmp.Or(int64(f.memory), min(lookMemory, mem.DefaultLimit()))
+	debug.SetMemoryLimit(limit)
+	return limit
 }
 
 func (f *flags) rows(fs *pflag.FlagSet) {

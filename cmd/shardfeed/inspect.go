@@ -29,6 +29,7 @@ Of binary columns whose first rows hold images it reads some rows, at most 128 o
   shardfeed inspect data/part-00000.parquet --json`,
 	}
 	fs := c.Flags()
+	f.looks(fs)
 	f.object(fs)
 	f.remote(fs)
 	return a.verb(c, func(ctx context.Context, addresses []string) error {
@@ -87,7 +88,7 @@ func (a *app) withShards(ctx context.Context, addresses []string, f *flags, do f
 		return err
 	}
 	return do(stores, shards, rowgroup.Options{
-		MissingIsNull: f.missing == "null", PartitionTypes: f.partitions, ReplaceUTF8: f.invalidUTF8 == "replace",
+		MissingIsNull: f.missing == "null", PartitionTypes: f.partitions, ReplaceUTF8: f.invalidUTF8 == "replace", Pool: &rowgroup.Pool{Limit: f.lookLimit()},
 		IndexDir: f.places().Index, Events: rowgroup.Events{IndexUnusable: a.indexUnusable, FootersRead: shown.footers},
 	})
 }

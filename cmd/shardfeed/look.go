@@ -45,6 +45,7 @@ func (l *look) flagsOf(c *cobra.Command) {
 	l.inFileOrder(fs)
 	l.features(fs)
 	l.ids(fs)
+	l.looks(fs)
 	completeWords(c, "format", lookFormats)
 }
 

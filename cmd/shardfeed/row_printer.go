@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/shardfeed/shardfeed/column"
-	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/rowgroup"
@@ -21,7 +20,6 @@ const (
 // A rowPrinter prints the rows of draws. Columns are gathered for many rows at once.
 type rowPrinter struct {
 	out    io.Writer
-	shape  *loader.Shape
 	format rowFormat
 	images *imageFacts // in place of images; nil: they are printed as they are
 	most   int         // draws, of a row each, to gather at once: more are never held
@@ -34,10 +32,8 @@ type rowPrinter struct {
 	lineWriter *lineWriter // out, if the state of the last row matters
 	marks      []mark
 
-	gatherer rowgroup.Gatherer
-	pool     mem.Pool
-	arena    *mem.Arena
-	lines    []byte
+	gather *rowGather
+	lines  []byte
 }
 
 // A mark is the state after a row, and where the row ends in the output.
@@ -47,8 +43,7 @@ type mark struct {
 }
 
 func newRowPrinter(ds *iterable.Dataset, shape *loader.Shape, format rowFormat, out io.Writer) *rowPrinter {
-	p := &rowPrinter{out: out, shape: shape, format: format, places: map[*rowgroup.Block]int{}}
-	p.arena = p.pool.NewArena()
+	p := &rowPrinter{out: out, gather: newRowGather(shape), format: format, places: map[*rowgroup.Block]int{}}
 	p.most = maxGather
 	if rows := ds.NumRows(); rows > 0 {
 		var bytes int64
@@ -89,37 +84,33 @@ func (p *rowPrinter) add(d *iterable.Draw) error {
 // flush prints the gathered rows, whole lines only, and releases their draws.
 func (p *rowPrinter) flush() error {
 	defer p.release()
-	if len(p.picks) == 0 {
-		return nil
-	}
-	columns := make([]*column.Array, len(p.shape.Schema().Fields))
-	for c := range columns {
-		var err error
-		columns[c], err = p.shape.Gather(&p.gatherer, c, p.blocks, p.picks, func(n int) ([]byte, error) { return p.arena.Alloc(n), nil })
+	for done := 0; done < len(p.picks); {
+		columns, n, err := p.gather.first(p.blocks, p.picks[done:])
+		if err == nil && p.images != nil {
+			columns, err = p.images.columns(columns)
+		}
 		if err != nil {
 			return err
 		}
-	}
-	if p.images != nil {
-		var err error
-		if columns, err = p.images.columns(columns); err != nil {
+		p.lines = p.appendRows(p.lines[:0], columns, done, n)
+		if _, err := p.out.Write(p.lines); err != nil {
 			return err
 		}
+		p.trimMarks()
+		done += n
 	}
-	p.lines = p.appendRows(p.lines[:0], columns)
-	_, err := p.out.Write(p.lines)
-	p.trimMarks()
-	return err
+	return nil
 }
 
-func (p *rowPrinter) appendRows(dst []byte, columns []*column.Array) []byte {
+// appendRows appends n of the gathered rows from one on, which columns hold.
+func (p *rowPrinter) appendRows(dst []byte, columns []*column.Array, from, n int) []byte {
 	if p.format.batch != nil {
-		return p.format.batch(dst, columns, len(p.picks))
+		return p.format.batch(dst, columns, n)
 	}
-	for i := range p.picks {
+	for i := range n {
 		dst = p.format.row(dst, columns, i)
 		if p.lineWriter != nil {
-			p.marks = append(p.marks, mark{p.lineWriter.written + int64(len(dst)), p.draws[i].State})
+			p.marks = append(p.marks, mark{p.lineWriter.written + int64(len(dst)), p.draws[from+i].State})
 		}
 	}
 	return dst
@@ -171,11 +162,10 @@ func (p *rowPrinter) release() {
 	clear(p.blocks)
 	clear(p.places)
 	p.draws, p.blocks, p.picks = p.draws[:0], p.blocks[:0], p.picks[:0]
-	p.arena.Free()
 }
 
 // close releases everything that was not printed.
 func (p *rowPrinter) close() {
 	p.release()
-	p.pool.Trim(0)
+	p.gather.close()
 }

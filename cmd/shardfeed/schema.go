@@ -30,6 +30,7 @@ shows the columns of all sources together.`,
 	f.what(fs)
 	f.inFileOrder(fs)
 	f.features(fs)
+	f.looks(fs)
 	f.object(fs)
 	f.remote(fs)
 	return a.verb(c, func(ctx context.Context, addresses []string) error {

@@ -37,6 +37,7 @@ is whole.`,
 	f.reading(fs)
 	fs.BoolVar(&f.strict, "strict", false, "refuse a directory that holds *.md, *.json, *.txt or *.crc beside its parquet files (default: leave them out)")
 	fs.StringVar(&f.manifest, "manifest", "", "use the list of shards in this `file`, kept by an earlier run, and ignore shards that were added since")
+	f.looks(fs)
 	f.object(fs)
 	group(fs, rowsGroup, f.unweighted)
 	f.remote(fs)

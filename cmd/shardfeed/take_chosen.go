@@ -19,12 +19,8 @@ func takeChosen(ctx context.Context, ds *iterable.Dataset, shape *loader.Shape, 
 	if len(rows) == 0 {
 		return nil
 	}
-	t := rowTaker{manifest: ds.Manifest(), shape: shape, do: do}
-	t.arena = t.pool.NewArena()
-	defer func() {
-		t.arena.Free()
-		t.pool.Trim(0)
-	}()
+	t := rowTaker{manifest: ds.Manifest(), gather: newRowGather(shape), do: do}
+	defer t.gather.close()
 	s, err := ds.Stream(ctx, shuffle.Worker{WorldSize: 1, Workers: 1}, iterable.StreamOptions{BatchSize: maxGather, Tail: shuffle.Short, Epochs: 1})
 	if err != nil {
 		return err

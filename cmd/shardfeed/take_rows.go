@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/shardfeed/shardfeed/column"
@@ -20,14 +22,8 @@ func takeRows(ctx context.Context, ds *iterable.Dataset, shape *loader.Shape, ro
 
 // takeRowsOf is takeRows of a manifest.
 func takeRowsOf(ctx context.Context, m *rowgroup.Manifest, shape *loader.Shape, rows []int64, do func(columns []*column.Array, n int) error) error {
-	t := rowTaker{manifest: m, shape: shape, do: do}
-	t.arena = t.pool.NewArena()
-	t.decoder = t.manifest.NewDecoder()
-	defer func() {
-		t.decoder.Close()
-		t.arena.Free()
-		t.pool.Trim(0)
-	}()
+	t := newRowTaker(m, shape, do)
+	defer t.close()
 	first := int64(0)
 	for g, group := range t.manifest.Groups() {
 		n, _ := slices.BinarySearch(rows, first+group.Rows)
@@ -42,13 +38,36 @@ func takeRowsOf(ctx context.Context, m *rowgroup.Manifest, shape *loader.Shape, 
 // A rowTaker reads rows by their numbers.
 type rowTaker struct {
 	manifest *rowgroup.Manifest
-	shape    *loader.Shape
 	do       func(columns []*column.Array, n int) error
 
-	decoder  *rowgroup.Decoder
-	gatherer rowgroup.Gatherer
-	pool     mem.Pool
-	arena    *mem.Arena
+	decoder *rowgroup.Decoder
+	gather  *rowGather
+}
+
+func newRowTaker(m *rowgroup.Manifest, shape *loader.Shape, do func(columns []*column.Array, n int) error) *rowTaker {
+	return &rowTaker{manifest: m, gather: newRowGather(shape), do: do, decoder: m.NewDecoder()}
+}
+
+func (t *rowTaker) close() {
+	t.decoder.Close()
+	t.gather.close()
+}
+
+// all reads all rows of group g.
+func (t *rowTaker) all(ctx context.Context, g int) error {
+	const atOnce = 1 << 20
+	group := t.manifest.Groups()[g]
+	var rows []int64
+	for lo := int64(0); lo < group.Rows; lo += atOnce {
+		rows = rows[:0]
+		for row := lo; row < min(group.Rows, lo+atOnce); row++ {
+			rows = append(rows, row)
+		}
+		if err := t.span(ctx, g, group, 0, rows); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // group reads rows of group g, whose first row is number first. Rows of one page are read together.
@@ -62,8 +81,7 @@ func (t *rowTaker) group(ctx context.Context, g int, group rowgroup.Group, first
 				n, _ = slices.BinarySearch(rows, first+edges[next])
 			}
 		}
-		span := rowgroup.Rows{Shard: int(group.Shard), RowGroup: int(group.RowGroup), Lo: rows[0] - first, Hi: rows[n-1] - first + 1}
-		if err := t.span(ctx, span, first, rows[:n]); err != nil {
+		if err := t.span(ctx, g, group, first, rows[:n]); err != nil {
 			return err
 		}
 		rows = rows[n:]
@@ -71,18 +89,43 @@ func (t *rowTaker) group(ctx context.Context, g int, group rowgroup.Group, first
 	return nil
 }
 
-// span decodes a run of rows and hands on the wanted ones.
-func (t *rowTaker) span(ctx context.Context, span rowgroup.Rows, first int64, rows []int64) error {
+// stepBytes is about the memory of the rows that are decoded together.
+const stepBytes = 64 << 20
+
+// span fetches a run of rows and hands on the wanted ones. It decodes a step of rows at a time.
+func (t *rowTaker) span(ctx context.Context, g int, group rowgroup.Group, first int64, rows []int64) error {
+	span := rowgroup.Rows{Shard: int(group.Shard), RowGroup: int(group.RowGroup), Lo: rows[0] - first, Hi: rows[len(rows)-1] - first + 1}
 	raw, err := t.manifest.Fetch(ctx, span)
 	if err != nil {
 		return err
 	}
+	defer raw.Release()
+	narrow, wide := t.manifest.DecodedBytes(g)
+	step := max(maxGather, mem.MulDiv(group.Rows, stepBytes, narrow+wide+1))
+	for len(rows) > 0 {
+		n, _ := slices.BinarySearch(rows, rows[0]+step)
+		err := t.step(ctx, raw, first, rows[:n])
+		if errors.Is(err, rowgroup.ErrTooLarge) && n > 1 { // these rows are longer than most
+			step = max(1, min(step, rows[n-1]-rows[0])/2)
+			continue
+		}
+		if err = cmp.Or(err, ctx.Err()); err != nil {
+			return err
+		}
+		rows = rows[n:]
+	}
+	return nil
+}
+
+// step decodes some of the rows that were fetched and hands them on.
+func (t *rowTaker) step(ctx context.Context, raw *rowgroup.Raw, first int64, rows []int64) error {
+	lo := rows[0] - first
+	raw.Narrow(lo, rows[len(rows)-1]-first+1)
 	var blocks []*rowgroup.Block
-	err = raw.Refetching(ctx, func() (err error) {
+	err := raw.Refetching(ctx, func() (err error) {
 		blocks, err = t.decoder.Decode(raw, rowgroup.Layout{})
 		return err
 	})
-	raw.Release()
 	if err != nil {
 		return err
 	}
@@ -90,7 +133,7 @@ func (t *rowTaker) span(ctx context.Context, span rowgroup.Rows, first int64, ro
 	for some := range slices.Chunk(rows, maxGather) {
 		picks := make([]rowgroup.Pick, len(some))
 		for i, row := range some {
-			picks[i] = rowgroup.MakePick(0, int(row-first-span.Lo))
+			picks[i] = rowgroup.MakePick(0, int(row-first-lo))
 		}
 		if err := t.hand(blocks, picks); err != nil {
 			return err
@@ -100,14 +143,15 @@ func (t *rowTaker) span(ctx context.Context, span rowgroup.Rows, first int64, ro
 }
 
 func (t *rowTaker) hand(blocks []*rowgroup.Block, picks []rowgroup.Pick) error {
-	defer t.arena.Free()
-	columns := make([]*column.Array, len(t.shape.Schema().Fields))
-	for c := range columns {
-		var err error
-		columns[c], err = t.shape.Gather(&t.gatherer, c, blocks, picks, func(n int) ([]byte, error) { return t.arena.Alloc(n), nil })
+	for len(picks) > 0 {
+		columns, n, err := t.gather.first(blocks, picks)
+		if err == nil {
+			err = t.do(columns, n)
+		}
 		if err != nil {
 			return err
 		}
+		picks = picks[n:]
 	}
-	return t.do(columns, len(picks))
+	return nil
 }

@@ -34,7 +34,7 @@ A shard whose footer is lost must be moved away for them.`,
 	fs := c.Flags()
 	f.what(fs)
 	fs.StringVar(&saved.name, "save", "", "write the rows that are not lost to this `file`; an existing one is replaced only if it is one of rows")
-	fs.Var(&f.memory, "memory", "limit in bytes, as in 512MiB (default: a quarter of the machine's or cgroup's)")
+	f.looks(fs)
 	f.object(fs)
 	f.remote(fs)
 	return a.verb(c, func(ctx context.Context, addresses []string) error {

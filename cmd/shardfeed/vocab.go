@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
 )
@@ -45,6 +46,7 @@ words into a dictionary that no row has, such as unused categories; they are lis
 	fs.StringVar(&v.column, "column", "", "name of the column, or dotted path to a member of a struct")
 	fs.Int64Var(&v.minCount, "min-count", 0, "count the words, and leave out those that occur less often")
 	fs.StringVar(&v.save, "save", "", "write the list into this `file` instead of stdout")
+	v.looks(fs)
 	v.object(fs)
 	v.reading(fs)
 	v.remote(fs)
@@ -125,55 +127,37 @@ func (f *vocabulary) find(ctx context.Context, m *rowgroup.Manifest, counts map[
 	if len(fields) != 1 || fields[0].Kind != column.Binary || fields[0].Type == column.TypeBinary || fields[0].Type == column.TypeBSON {
 		return usagef("--column must name one column of text, and %q is %v", f.Column, m.Schema().Fields[0])
 	}
-	groups := m.Groups()
+	left := allGroups(len(m.Groups()))
 	if !counted {
 		var err error
-		if groups, err = f.dictionaries(ctx, m, counts); err != nil {
+		if left, err = f.dictionaries(ctx, m, counts); err != nil {
 			return err
 		}
 	}
-	d := m.NewDecoder()
-	defer d.Close()
-	for _, g := range groups {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := f.group(ctx, m, d, g, counts); err != nil {
+	shape, err := loader.Options{}.Shape(m.Schema())
+	if err != nil {
+		return err
+	}
+	t := newRowTaker(m, shape, func(columns []*column.Array, _ int) error {
+		f.count(columns[0], counts)
+		return nil
+	})
+	defer t.close()
+	for _, g := range left {
+		if err := t.all(ctx, g); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// group counts the words of a row group.
-func (f *vocabulary) group(ctx context.Context, m *rowgroup.Manifest, d *rowgroup.Decoder, g rowgroup.Group, counts map[string]int64) error {
-	raw, err := m.Fetch(ctx, rowgroup.Rows{Shard: int(g.Shard), RowGroup: int(g.RowGroup), Hi: g.Rows})
-	if err != nil {
-		return err
+// allGroups are the positions of n row groups.
+func allGroups(n int) []int {
+	all := make([]int, n)
+	for g := range all {
+		all[g] = g
 	}
-	var blocks []*rowgroup.Block
-	err = raw.Refetching(ctx, func() (err error) {
-		blocks, err = d.Decode(raw, rowgroup.Layout{})
-		return err
-	})
-	raw.Release()
-	if err != nil {
-		return err
-	}
-	defer blocks[0].Release()
-	var gatherer rowgroup.Gatherer
-	for lo := 0; lo < int(g.Rows); lo += maxGather {
-		picks := make([]rowgroup.Pick, min(maxGather, int(g.Rows)-lo))
-		for i := range picks {
-			picks[i] = rowgroup.MakePick(0, lo+i)
-		}
-		a, err := gatherer.Gather(0, m.Schema().Fields[0], blocks, picks, func(n int) ([]byte, error) { return make([]byte, n), nil })
-		if err != nil {
-			return err
-		}
-		f.count(a, counts)
-	}
-	return nil
+	return all
 }
 
 // count counts the words of an array, below structs.

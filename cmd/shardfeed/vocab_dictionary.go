@@ -17,7 +17,7 @@ const shardsAtOnce = 16
 
 // dictionaries finds the words of all row groups that tell them without a read of their rows, and
 // returns the others, in order.
-func (f *vocabulary) dictionaries(ctx context.Context, m *rowgroup.Manifest, words map[string]int64) ([]rowgroup.Group, error) {
+func (f *vocabulary) dictionaries(ctx context.Context, m *rowgroup.Manifest, words map[string]int64) ([]int, error) {
 	groups := m.Groups()
 	left := make([]bool, len(groups))
 	var mu sync.Mutex // of f and words
@@ -42,8 +42,7 @@ func (f *vocabulary) dictionaries(ctx context.Context, m *rowgroup.Manifest, wor
 	if err := tasks.Wait(); err != nil {
 		return nil, err
 	}
-	i := -1
-	return slices.DeleteFunc(slices.Clone(groups), func(rowgroup.Group) bool { i++; return !left[i] }), nil
+	return slices.DeleteFunc(allGroups(len(groups)), func(g int) bool { return !left[g] }), nil
 }
 
 // sameShard is the number of groups at the front that are of one shard.

@@ -1,6 +1,7 @@
 package mem
 
 import (
+	"fmt"
 	"math/bits"
 	"sync"
 )
@@ -18,6 +19,10 @@ type Pool struct {
 	// Keep is the idle bytes that are always kept for reuse; 0 means 32 MiB. It is set before the
 	// first use.
 	Keep int64
+
+	// Limit bounds the bytes in use, if it is not 0: Get panics with an [Exceeded] beyond it. It is
+	// set before the first use.
+	Limit int64
 
 	mu     sync.Mutex
 	free   map[int][][]byte // by class size, from hugePage on
@@ -49,10 +54,20 @@ func (p *Pool) Get(n int) []byte {
 	if p.free == nil {
 		p.free, p.mapped = map[int][][]byte{}, map[*byte][]byte{}
 	}
+	if p.Limit > 0 && p.inUse+int64(c) > p.Limit {
+		panic(Exceeded{Need: p.inUse + int64(c), Limit: p.Limit})
+	}
 	b := p.takeLocked(c)
 	p.inUse += int64(cap(b))
 	p.peak = max(p.peak, p.inUse)
 	return b[:n]
+}
+
+// An Exceeded is the panic of a pool that may not hold so many bytes.
+type Exceeded struct{ Need, Limit int64 }
+
+func (e Exceeded) Error() string {
+	return fmt.Sprintf("%s of memory are needed, the limit is %s", Bytes(e.Need), Bytes(e.Limit))
 }
 
 // Put gives a buffer of Get back. It must have kept its capacity.

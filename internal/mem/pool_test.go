@@ -157,3 +157,22 @@ func TestArena(t *testing.T) {
 	}
 	a.Free()
 }
+
+// A pool with a limit panics before it holds more, and is as it was.
+func TestPoolLimit(t *testing.T) {
+	p := Pool{Limit: 1 << 20}
+	b := p.Get(768 << 10)
+	func() {
+		defer func() {
+			if e, ok := recover().(Exceeded); !ok || e.Limit != p.Limit || e.Need <= p.Limit {
+				t.Errorf("recovered %v", e)
+			}
+		}()
+		p.Get(512 << 10)
+	}()
+	if use := p.Stats().InUse; use != int64(cap(b)) {
+		t.Errorf("%d bytes in use", use)
+	}
+	p.Put(b)
+	p.Put(p.Get(1 << 20))
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"errors"
+
+	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/loader"
+	"github.com/shardfeed/shardfeed/rowgroup"
+)
+
+// mostGathered is the bytes of rows that are gathered at once, unless one row takes more.
+const mostGathered = 64 << 20
+
+var errGathered = errors.New("the rows take too much memory together")
+
+// A rowGather gathers rows for printing. Long values may stand in a dictionary once for any number
+// of rows, so it counts what they take.
+type rowGather struct {
+	shape    *loader.Shape
+	gatherer rowgroup.Gatherer
+	pool     mem.Pool
+	arena    *mem.Arena
+}
+
+func newRowGather(shape *loader.Shape) *rowGather {
+	g := &rowGather{shape: shape}
+	g.arena = g.pool.NewArena()
+	return g
+}
+
+// first gathers the first n of the rows, as many as there is room for, and at least one. They are
+// valid until the next call.
+func (g *rowGather) first(blocks []*rowgroup.Block, picks []rowgroup.Pick) (columns []*column.Array, n int, err error) {
+	for n = len(picks); ; n = (n + 1) / 2 {
+		columns, err = g.gather(blocks, picks[:n])
+		if n < 2 || !errors.Is(err, errGathered) {
+			return columns, n, err
+		}
+	}
+}
+
+func (g *rowGather) gather(blocks []*rowgroup.Block, picks []rowgroup.Pick) ([]*column.Array, error) {
+	g.arena.Free()
+	total := 0
+	room := func(n int) ([]byte, error) {
+		if total += n; total > mostGathered && len(picks) > 1 {
+			return nil, errGathered
+		}
+		return g.arena.Alloc(n), nil
+	}
+	columns := make([]*column.Array, len(g.shape.Schema().Fields))
+	for c := range columns {
+		var err error
+		if columns[c], err = g.shape.Gather(&g.gatherer, c, blocks, picks, room); err != nil {
+			return nil, err
+		}
+	}
+	return columns, nil
+}
+
+func (g *rowGather) close() {
+	g.arena.Free()
+	g.pool.Trim(0)
+}
