@@ -249,8 +249,6 @@ func checkChanges(weights []Weights, sources int) error {
 		switch {
 		case i == 0 && w.From != 0:
 			errs = append(errs, refuse("weights", "must begin at sample 0, got %d", w.From))
-		case i == 0 && w.Set:
-			errs = append(errs, refuse("weights", "must not be set at sample 0: they begin there"))
 		case i > 0 && (w.From < weights[i-1].From || w.From == weights[i-1].From && !w.Set) || w.From > maxMixed:
 			errs = append(errs, refuse("weights", "must be from ascending samples on, got %d after %d", w.From, weights[i-1].From))
 		}

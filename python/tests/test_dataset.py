@@ -242,6 +242,13 @@ def test_what_a_state_brings(shards):
     assert ids(other) == want
 
 
+@pytest.mark.parametrize(("name", "value"), [("shuffle_buffer", 40), ("lanes", 4), ("unit_rows", 7), ("start", "direct")])
+def test_a_state_wins_over_options_of_the_plan(shards, name, value):
+    state = open_shards(shards, shuffle_buffer=100, lanes=2, start="filled").state_dict()
+    with pytest.warns(shardfeed.ShardfeedWarning, match=f"{name}=.*, which wins over {name}={value} here"):
+        open_shards(shards, **{"shuffle_buffer": 100, "lanes": 2, name: value}).load_state_dict(state)
+
+
 def test_state_of_other_data(shards, tmp_path):
     pq.write_table(pa.table({"id": range(100)}), tmp_path / "a.parquet")
     state = open_shards(shards).state_dict()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 import shutil
 import subprocess
+import warnings
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -412,6 +414,39 @@ def test_states_that_were_edited(tables: Path) -> None:
     dataset = mixture(tables)
     dataset.load_state_dict(numpy)
     assert read(dataset) == read(mixture(tables))
+
+
+@pytest.mark.parametrize(
+    ("here", "message"),
+    [
+        ({}, None),
+        ({"epoch_size": 300}, "epoch_size=400, which wins over epoch_size=300 here"),
+        ({"curriculum": [(100, {"web": 2})]}, r"which wins over weights=.*\(100, {'web': 2.0, 'code': 3.0, 'books': 1.0}\)"),
+        (
+            {"weights": {"web": 1}},
+            "weights={'web': 6, .*}, which wins over weights={'web': 1.0, 'code': 3.0, 'books': 1.0}",
+        ),
+        ({"shuffle_buffer": 60}, "shuffle_buffer=.*, which wins over shuffle_buffer=60 here"),
+        ({"shuffle_buffer": 300}, None),
+        ({"shuffle_buffer": "1GiB"}, None),
+        ({"lanes": 4}, "lanes=2, which wins over lanes=4 here"),
+        ({"unit_rows": 10}, "unit_rows=0, which wins over unit_rows=10 here"),
+    ],
+)
+def test_options_that_a_state_brings(tables: Path, here: dict[str, Any], message: str | None) -> None:
+    """A state wins over other options, and says so. Weights that set_weights made are no other options."""
+    run = mixture(tables, epoch_size=400, shuffle_buffer=300, lanes=2)
+    read(run, batches=1)
+    run.set_weights({"books": 2})
+    others = dict(here)
+    weights = {"web": 6, "code": 3, "books": 1} | others.pop("weights", {})
+    given = {"epoch_size": 400, "shuffle_buffer": 300, "lanes": 2, "sources": sources(tables, **weights)} | others
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        mixture(tables, **given).load_state_dict(run.state_dict())
+    texts = [str(w.message) for w in caught]
+    assert len(texts) == (message is not None), texts
+    assert message is None or re.search(message, texts[0]), texts
 
 
 @pytest.mark.parametrize(

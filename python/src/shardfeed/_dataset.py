@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 import numpy as np
 
-from . import _checks, _html, _locate, _names, _rank, _redact, _replicas, _rows, _sources, _state
+from . import _checks, _html, _locate, _names, _overridden, _rank, _redact, _replicas, _rows, _sources, _state
 from ._arguments import checked
 from ._batch import Batch
 from ._checks import Problems
@@ -613,10 +613,8 @@ class StreamingDataset(Connected, Generic[T]):
         number of ranks.
         """
         state = _state.unpack(state_dict)
-        for name in ("shuffle", "seed"):
-            if state[name] != self._spec[name] and (name != "seed" or state["shuffle"]):
-                text = f"shardfeed: the state was taken with {name}={state[name]}, which wins over {name}={self._spec[name]} here"
-                warn(text, ShardfeedWarning)
+        for name, saved, here in _overridden.options(state, self._spec):
+            warn(f"shardfeed: the state was taken with {name}={saved}, which wins over {name}={here} here", ShardfeedWarning)
         self._pending_state = state, uuid.uuid4().hex
         if self._pending_epoch is not None and not self._ends(state, self._pending_epoch[0]):
             self._pending_epoch = None

@@ -152,7 +152,7 @@ def changed(state: Mapping[str, Any], given: Mapping[str, float]) -> dict[str, A
     if len(kept) + len(later) >= _MOST_CHANGES:
         raise OptionError(f"the weights can change {_MOST_CHANGES - 1} times in a run, and have")
     if at == 0:  # nothing was taken yet
-        return {**{name: v for name, v in state.items() if name != "counts"}, "weights": [[0, new], *later]}
+        return {**{name: v for name, v in state.items() if name != "counts"}, "weights": [[0, new, True], *later]}
     return {**state, "weights": [*kept, [at, new, True], *later]}
 
 

@@ -1,0 +1,76 @@
+"""Options that a state brings with it, where a data set was given others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+Differing = tuple[str, Any, Any]  # name, value of the state, value given
+
+
+def options(state: Mapping[str, Any], spec: Mapping[str, Any]) -> Iterator[Differing]:
+    """The options of a spec that differ from those of the state, which win. Options that were not given never differ, and a shuffle
+    buffer in bytes cannot be compared: states count samples.
+    """
+    if state["shuffle"] != spec["shuffle"]:
+        yield "shuffle", state["shuffle"], spec["shuffle"]
+    if not state["shuffle"]:
+        return
+    if state["seed"] != spec["seed"]:
+        yield "seed", state["seed"], spec["seed"]
+    yield from _of_plan(state, spec)
+    if state.get("sources") and len(state["sources"]) == len(spec["sources"]):
+        yield from _of_mixture(state, spec)
+
+
+def _of_plan(state: Mapping[str, Any], spec: Mapping[str, Any]) -> Iterator[Differing]:
+    """Parameters of the plan, or of the plans of all sources."""
+    plans = [state["params"]] if "params" in state else [source.get("params", {}) for source in state.get("sources", ())]
+    if not plans:
+        return
+    buffer = sum(plan.get("buffer", 0) for plan in plans)
+    if spec["shuffle_buffer"].isdigit() and not _same_buffer(int(spec["shuffle_buffer"]), buffer, state):
+        yield "shuffle_buffer", buffer, spec["shuffle_buffer"]
+    for name in ("lanes", "unit_rows", "start"):
+        saved = state.get(name, plans[0].get(name))
+        if spec[name] and saved != spec[name]:
+            yield name, saved, spec[name]
+
+
+def _same_buffer(given: int, buffer: int, state: Mapping[str, Any]) -> bool:
+    """Sources round their parts of the buffer down, and take no more than their samples."""
+    sources = state.get("sources")
+    if not sources:
+        return given == buffer
+    return abs(given - buffer) <= len(sources) or given > buffer == sum(source.get("rows", 0) for source in sources)
+
+
+def _of_mixture(state: Mapping[str, Any], spec: Mapping[str, Any]) -> Iterator[Differing]:
+    names = [source["name"] for source in spec["sources"]]
+    size = spec["epoch_size"]
+    whole = state["global_batch"] if state["batching"] == "per_source" else 1
+    if size and -(-size // whole) * whole != state["rows"]:
+        yield "epoch_size", state["rows"], size
+    planned = [change for change in state["weights"] if len(change) == 2]  # without those that set_weights made
+    here = _weights(state, spec)
+    if planned and planned[0][0] == 0 and planned != here:
+        yield "weights", _shown(planned, names), _shown(here, names)
+
+
+def _shown(changes: list[list[Any]], names: list[str]) -> Any:
+    named = [(at, dict(zip(names, of, strict=False))) for at, of in changes]
+    return named[0][1] if len(named) == 1 else named
+
+
+def _weights(state: Mapping[str, Any], spec: Mapping[str, Any]) -> list[list[Any]]:
+    """The weights of a spec as a state has them."""
+    first = []
+    counted = any(source["repeat"] or source["choose"] for source in spec["sources"])
+    for source, saved in zip(spec["sources"], state["sources"], strict=True):
+        count = source["choose"] or int((source["repeat"] or 1) * saved.get("rows", 0) + 0.5)
+        first.append(count if counted else source["weight"])
+    changes = [[0, first]]
+    for change in spec["curriculum"]:
+        of = zip(spec["sources"], changes[-1][1], strict=True)
+        changes.append([change["from"], [change["weights"].get(source["name"], weight) for source, weight in of]])
+    return changes
