@@ -131,6 +131,25 @@ def test_passes_are_whole(
         assert_whole_passes(ids)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "least"), [({}, {}), ({"stop": "all"}, SIZES), ({"sources": "choose"}, {"web": 100, "code": 200, "books": 15})]
+)
+def test_epochs_of_steps_of_one_source(tables: Path, arguments: dict[str, Any], least: dict[str, int]) -> None:
+    """An epoch has whole steps of each source, at least as many samples as its stop says, and as many as size says."""
+    if "sources" in arguments:
+        arguments = {"sources": {name: Source(tables / name, choose=n, rename={"body": "text"}) for name, n in least.items()}}
+        arguments["sources"]["web"] = Source(tables / "web", choose=100)
+        arguments["sources"]["code"] = Source(tables / "code", choose=200)
+    dataset = mixture(tables, batching="per_source", batch_size=32, **arguments)
+    size, got = dataset.size, shares(flat(read(dataset)))
+    assert size == sum(got.values()) == 32 * len(dataset)
+    assert all(n % 32 == 0 for n in got.values())
+    assert all(got[name] >= n for name, n in least.items())
+    assert any(got[name] >= n for name, n in (least or SIZES).items())
+    if "sources" in arguments:
+        assert got == {"web": 128, "code": 224, "books": 32}
+
+
 def test_passes_are_whole_after_weights_were_set(tables: Path) -> None:
     """On three ranks, then on two with other weights, then on four with others again."""
     ids: list[int] = []

@@ -374,11 +374,9 @@ class StreamingDataset(Connected, Generic[T]):
     @property
     def size(self) -> int:
         """Rows of an epoch, over all ranks: the ones that ``filters`` and the like choose."""
-        rows = int(self._opened["rows"])
-        if self._spec["batching"] == "per_source":
-            step = self._spec["batch_size"] * self.world_size
-            rows += -rows % step
-        return rows
+        if self._spec["batching"] == "per_source":  # an epoch has whole steps
+            return self._epoch_steps() * self._spec["batch_size"] * self.world_size
+        return int(self._opened["rows"])
 
     @property
     def rank(self) -> int:
@@ -395,6 +393,11 @@ class StreamingDataset(Connected, Generic[T]):
         ranks = self._ranks()
         if self._tail(ranks[1]) == "carry" and self.size % (self._spec["batch_size"] * ranks[1]):
             raise TypeError('a data set with tail="carry" has no len(): an epoch has a step more than another where rows were carried over')
+        return self._epoch_steps()
+
+    def _epoch_steps(self) -> int:
+        """Steps of a whole epoch on this rank."""
+        ranks = self._ranks()
         if ranks not in self._steps:
             self._steps[ranks] = int(self._session(plan=True)["steps"])
         return self._steps[ranks]
