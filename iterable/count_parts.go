@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	// Nodes divide the counting by parts, into some wantedParts, of so many bytes of rule columns each.
+	// Nodes divide the counting by parts, into some wantedParts, of so many bytes of rule columns
+	// each.
 	wantedParts    = 256
 	leastPartBytes = 16 << 20
 	mostPartBytes  = 64 << 20

@@ -31,8 +31,8 @@
 //
 // Pack and Bucket are the last stage of a rule: they make samples of several rows of a unit
 // (pack_load.go). Their number follows from the rows' lengths, which a column, the footers or the
-// levels of the lists tell (pack_count.go). A load decodes its whole unit, lays the documents out in
-// the order of the epoch, and drops the unit; what follows knows rows of fixed size, or lists of
+// levels of the lists tell (pack_count.go). A load decodes its whole unit, lays the documents out
+// in the order of the epoch, and drops the unit; what follows knows rows of fixed size, or lists of
 // rows.
 //
 // # Sources
@@ -72,15 +72,15 @@
 // # Tier
 //
 // With Options.Tier a stream tries to reserve the bound of blocks that are not divided (reserve in
-// bound.go). Where there is room, a load whose row group is kept decoded becomes a block that lies in
-// the mapping of its image, in the order of the file, and its rows are found by their order
+// bound.go). Where there is room, a load whose row group is kept decoded becomes a block that lies
+// in the mapping of its image, in the order of the file, and its rows are found by their order
 // (readahead.go); else its rows are copied as decoded ones are. A load whose image turns out to be
 // damaged is fetched again without it. Images stay mapped from epoch to epoch in half of the memory
 // that is left (mapping.go), as long as no other stream needs it.
 //
-// A keeper (keeper.go) keeps what a stream has decoded, in an account of its own that takes what the
-// stream's memory leaves. It never holds a load up: it decodes again, from bytes that are lent, and
-// takes turns that a governor gives (governor.go), which looks at what the processors do. What
+// A keeper (keeper.go) keeps what a stream has decoded, in an account of its own that takes what
+// the stream's memory leaves. It never holds a load up: it decodes again, from bytes that are lent,
+// and takes turns that a governor gives (governor.go), which looks at what the processors do. What
 // columns are worth is measured (gains.go). KeepDecoded is the same with all processors
 // (keep_decoded.go), and KeptSpace what it takes (kept_space.go).
 //
@@ -88,10 +88,10 @@
 //
 // [Dataset.Taker] makes a [Taker], which returns draws of rows that the caller names by number
 // (take.go). Units are those of the plan. The taker owns a cache of decoded units (unitcache.go):
-// it reserves the memory for them when it is made, never holds more, and drops the least recently used
-// units. A call takes the room for all its units at once, so calls never wait for each
-// other in a ring. A unit that several calls want is decoded once, in a goroutine that the taker
-// waits for in Close; one that fails is not kept.
+// it reserves the memory for them when it is made, never holds more, and drops the least recently
+// used units. A call takes the room for all its units at once, so calls never wait for each other
+// in a ring. A unit that several calls want is decoded once, in a goroutine that the taker waits
+// for in Close; one that fails is not kept.
 //
 // # Time
 //

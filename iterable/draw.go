@@ -16,7 +16,8 @@ type Draw struct {
 	Lost   int // rows of the step whose data is lost
 
 	// After is how many epochs after Epoch a pick is of, under the tail Carry, and in a mixture,
-	// where it is that of the source and may lie before Epoch. Picks beyond its length are of Epoch.
+	// where it is that of the source and may lie before Epoch. Picks beyond its length are of
+	// Epoch.
 	After []int32
 
 	// Of a stream's draw; -1 in that of a taker.

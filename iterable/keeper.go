@@ -14,9 +14,9 @@ const (
 	keepPending = 1 << 16   // row groups that wait for a keeper
 )
 
-// A keeper keeps row groups that a stream has read decoded in the tier, for later epochs. It decodes
-// them a second time beside the stream, from bytes that this machine holds. The stream never waits
-// for it, but shares the processors with it: see governor.
+// A keeper keeps row groups that a stream has read decoded in the tier, for later epochs. It
+// decodes them a second time beside the stream, from bytes that this machine holds. The stream
+// never waits for it, but shares the processors with it: see governor.
 type keeper struct {
 	account  *mem.Account
 	governor *governor

@@ -40,8 +40,8 @@ func (e *ManifestError) Error() string {
 func (e *ManifestError) Unwrap() error { return e.Err }
 
 // SaveManifest writes the list of shards into a directory, under its hash as states carry it, and
-// returns the file, of a mixture that of the last source. Given to Options, it lets a run finish its epoch on this list while shards are
-// added.
+// returns the file, of a mixture that of the last source. Given to Options, it lets a run finish
+// its epoch on this list while shards are added.
 func (d *Dataset) SaveManifest(dir string) (path string, err error) {
 	for _, s := range d.sources {
 		if path, err = s.saveManifest(dir); err != nil {

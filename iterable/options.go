@@ -78,9 +78,10 @@ type Options struct {
 	StoreMemory int64
 	Hot         *rowgroup.Hot // what is kept in memory for all data sets that share it; nil keeps nothing
 
-	// Tier keeps decoded columns of shards, for epochs to come; nil keeps none. Streams read from it
-	// and write to it beside their work, in what their memory leaves; TierLimit is about how many
-	// bytes it takes, by which columns are chosen, 0 being no limit. It changes no order and no value.
+	// Tier keeps decoded columns of shards, for epochs to come; nil keeps none. Streams read from
+	// it and write to it beside their work, in what their memory leaves; TierLimit is about how
+	// many bytes it takes, by which columns are chosen, 0 being no limit. It changes no order and
+	// no value.
 	Tier      rowgroup.Tier
 	TierLimit int64
 

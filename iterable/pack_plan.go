@@ -8,8 +8,8 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// A PackPlan is what is known of an epoch's samples where they have several rows: of blocks, or under
-// the strategy "bucket" of batches.
+// A PackPlan is what is known of an epoch's samples where they have several rows: of blocks, or
+// under the strategy "bucket" of batches.
 type PackPlan struct {
 	Strategy string
 	Size     int   // tokens of a block, or of a batch at most

@@ -115,8 +115,8 @@ func (f *planFile) sum() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// SavePlan writes the plan of streams with these options, begun on so many ranks, and the footers of
-// the shards.
+// SavePlan writes the plan of streams with these options, begun on so many ranks, and the footers
+// of the shards.
 func (d *Dataset) SavePlan(path string, worldSize int, o StreamOptions) error {
 	state, err := d.Start(worldSize, o)
 	if err != nil {

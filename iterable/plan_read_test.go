@@ -13,7 +13,8 @@ import (
 	memstore "github.com/shardfeed/shardfeed/shard/mem"
 )
 
-// A plan is read through the stores of shards, and what is wrong with it is one error that names it.
+// A plan is read through the stores of shards, and what is wrong with it is one error that names
+// it.
 func TestFetchPlan(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "plan")
 	d := open(t, files(t, [][]int{{40, 12}, {9}}, noImage), Options{Shuffle: true})

@@ -156,7 +156,8 @@ func (r *readahead) ready(l *load, extra int64) {
 	close(l.ready)
 }
 
-// fetchLoad fetches the bytes of a load, and corrects the account from the estimate to their memory.
+// fetchLoad fetches the bytes of a load, and corrects the account from the estimate to their
+// memory.
 func (r *readahead) fetchLoad(ctx context.Context, l *load) (err error) {
 	defer caught(l.manifest, l.rows, &err)
 	if l.raw, err = l.manifest.Fetch(ctx, l.rows); err == nil {
