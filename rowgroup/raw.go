@@ -145,9 +145,6 @@ func (r *Raw) Held() int64 { return r.held }
 // Lent reports whether the shard lent all bytes: a mapping of a local file, or of a cache file.
 func (r *Raw) Lent() bool { return !r.copied && (r.mapped || r.tier != nil) }
 
-// Mapped reports whether the shard lent any of the bytes.
-func (r *Raw) Mapped() bool { return r.mapped }
-
 // pieces are the bytes of the shard that the chunks need.
 func (r *Raw) pieces() []piece {
 	all := make([]piece, 0, 2*len(r.chunks))

@@ -31,7 +31,7 @@ func TestTierFlips(t *testing.T) {
 			was := block[at]
 			block[at] ^= 16
 			raw := fetch(t, m, Rows{Hi: 150})
-			if raw.FromTier() {
+			if raw.tier != nil {
 				t.Fatalf("block %d, byte %d: a wrong image is used", place, at)
 			}
 			b, err := d.whole(raw, Layout{InImage: true})
@@ -42,7 +42,7 @@ func TestTierFlips(t *testing.T) {
 			b.Release()
 			block[at] = was
 			keepAll(t, m)
-			if again := fetch(t, m, Rows{Hi: 150}); !again.FromTier() {
+			if again := fetch(t, m, Rows{Hi: 150}); again.tier == nil {
 				t.Fatalf("block %d, byte %d: it was not kept again", place, at)
 			}
 			block = f.blocks[place]
@@ -106,7 +106,7 @@ func TestTierMixedImages(t *testing.T) {
 		}
 	}
 	m, _ = openDecoder(t, one, Options{Tier: tier.open})
-	if raw := fetch(t, m, Rows{Hi: 150}); raw.FromTier() {
+	if raw := fetch(t, m, Rows{Hi: 150}); raw.tier != nil {
 		t.Error("buffers of another image are used")
 	}
 }
@@ -124,7 +124,7 @@ func TestTierHalfWritten(t *testing.T) {
 	for place, block := range f.blocks {
 		delete(f.blocks, place)
 		m, _ := openDecoder(t, file, Options{Tier: tier.open})
-		if raw := fetch(t, m, Rows{Hi: 2000}); raw.FromTier() {
+		if raw := fetch(t, m, Rows{Hi: 2000}); raw.tier != nil {
 			t.Fatalf("an image without block %d is used", place)
 		}
 		keepAll(t, m)

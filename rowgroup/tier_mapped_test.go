@@ -28,7 +28,7 @@ func inImage(m *Manifest, d *Decoder, g int) (*Block, error) {
 		return nil, err
 	}
 	defer raw.Release()
-	if !raw.FromTier() {
+	if raw.tier == nil {
 		return nil, fmt.Errorf("row group %d is not in the tier", g)
 	}
 	return d.whole(raw, Layout{InImage: true})
@@ -133,8 +133,8 @@ func TestNoMoreImagesStay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !raw.FromTier() || raw.TierStays() != stays {
-			t.Errorf("row group %d: from the tier %t, a block may lie there %t", g, raw.FromTier(), raw.TierStays())
+		if raw.tier == nil || raw.TierStays() != stays {
+			t.Errorf("row group %d: from the tier %t, a block may lie there %t", g, raw.tier != nil, raw.TierStays())
 		}
 		raw.Release()
 	}
@@ -158,7 +158,7 @@ func TestMappedImageGone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if raw.FromTier() {
+		if raw.tier != nil {
 			t.Errorf("row group %d comes from the tier", g)
 		}
 		raw.Release()

@@ -110,9 +110,6 @@ func (c *rawChunk) leaveToTier(rows int64) {
 	c.dictLen, c.pagesLen, c.firstRow, c.lastRow = 0, 0, 0, rows
 }
 
-// FromTier reports whether columns of the unit were kept decoded.
-func (r *Raw) FromTier() bool { return r.tier != nil }
-
 // TierStays says whether a block of the unit may lie in its row group's image.
 func (r *Raw) TierStays() bool {
 	return r.tier != nil && (r.tier.lease == nil || r.tier.lease.mayStay())

@@ -200,7 +200,7 @@ func TestTierEqualsDecoding(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if !raw.FromTier() || raw.TierBytes() == 0 {
+				if raw.tier == nil || raw.TierBytes() == 0 {
 					t.Fatal("nothing came from the tier")
 				}
 				if try%3 == 0 {

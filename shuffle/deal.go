@@ -104,15 +104,6 @@ func (r dealRow) count(item int, n int64) int64 {
 	return int64(sum(from) - sum(to))
 }
 
-// counts fills dst, grown as needed, with how many of the first n are of each item.
-func (r dealRow) counts(n int64, dst []int64) []int64 {
-	dst = append(dst[:0], make([]int64, len(r.ends))...)
-	for i := range dst {
-		dst[i] = r.count(i, n)
-	}
-	return dst
-}
-
 // place is where the k-th of an item comes, from 0, or Never.
 func (r dealRow) place(item int, k int64) int64 {
 	each := r.count(item, int64(r.period))

@@ -31,9 +31,6 @@ func (m *Mixture) makeLanes() (all []*MixLane) {
 	return all
 }
 
-// All samples.
-func (m *Mixture) All() *MixLane { return m.all }
-
 // Steps says of which source each step is, under PerSource.
 func (m *Mixture) Steps() *MixLane { return m.all }
 

@@ -38,7 +38,7 @@ func newPassReader(t *testing.T, m *Mixture) *passReader {
 // read the next samples.
 func (r *passReader) read(samples int64) {
 	r.t.Helper()
-	walk := r.m.All().Walk(r.x)
+	walk := r.m.all.Walk(r.x)
 	for range samples {
 		d := walk.Next()
 		r.take(d)

@@ -109,7 +109,7 @@ func TestGoldenMixtures(t *testing.T) {
 					t.Errorf("%v of the first %d, want %v", got, x, want)
 				}
 			}
-			walk := m.All().Walk(0)
+			walk := m.all.Walk(0)
 			for x, want := range g.First {
 				if got := walk.Next(); got != want {
 					t.Fatalf("%d is of source %d, want %d", x, got, want)
@@ -160,7 +160,7 @@ func TestMixLaneIsOneOrder(t *testing.T) {
 		m := mixtureOf(t, 1+int(r.below(64)), rows, randomWeights(&r, sources), 100, r.uint64())
 		const samples = 1000
 		of := make([]int, samples)
-		for x, walk := 0, m.All().Walk(0); x < samples; x++ {
+		for x, walk := 0, m.all.Walk(0); x < samples; x++ {
 			of[x] = walk.Next()
 		}
 		for slot := range m.Lanes() {
@@ -172,7 +172,7 @@ func TestMixLaneIsOneOrder(t *testing.T) {
 				return of[x], true
 			})
 		}
-		checkMixLane(t, m.All(), sources, func(x int64) (int, bool) { return of[min(x, samples-1)], x < samples })
+		checkMixLane(t, m.all, sources, func(x int64) (int, bool) { return of[min(x, samples-1)], x < samples })
 		if t.Failed() {
 			t.Fatalf("trial %d", trial)
 		}

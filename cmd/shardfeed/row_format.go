@@ -20,7 +20,7 @@ type rowFormat struct {
 func formatOf(name string, schema *column.Schema, items int) (rowFormat, error) {
 	switch name {
 	case "csv":
-		plain := jsonl.NewShortPlain(schema, items)
+		plain := jsonl.NewPlain(schema, items)
 		return rowFormat{begin: plain.AppendCSVHeader(nil), row: plain.AppendCSV}, nil
 	case "arrow":
 		w, err := arrowipc.NewWriter(schema)

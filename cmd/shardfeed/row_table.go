@@ -26,7 +26,7 @@ type rowTable struct {
 }
 
 func newRowTable(schema *column.Schema, full bool, items int) *rowTable {
-	return &rowTable{plain: jsonl.NewShortPlain(schema, items), schema: schema, full: full}
+	return &rowTable{plain: jsonl.NewPlain(schema, items), schema: schema, full: full}
 }
 
 func (t *rowTable) add(columns []*column.Array, n int) error {

@@ -2,7 +2,6 @@ package jsonl
 
 import (
 	"bytes"
-	"math"
 	"unicode/utf8"
 
 	"github.com/shardfeed/shardfeed/column"
@@ -15,11 +14,9 @@ type Plain struct {
 	columns []appender
 }
 
-// NewPlain returns the forms of the schema's columns.
-func NewPlain(schema *column.Schema) *Plain { return NewShortPlain(schema, math.MaxInt) }
-
-// NewShortPlain returns forms that cut lists and maps after so many items, as [NewShortWriter] does.
-func NewShortPlain(schema *column.Schema, items int) *Plain {
+// NewPlain returns the forms of the schema's columns. Lists and maps are cut after so many items, as
+// [NewShortWriter] does.
+func NewPlain(schema *column.Schema, items int) *Plain {
 	p := &Plain{}
 	for _, f := range schema.Fields {
 		p.names = append(p.names, f.Name)

@@ -1,6 +1,7 @@
 package jsonl
 
 import (
+	"math"
 	"testing"
 
 	"github.com/shardfeed/shardfeed/column"
@@ -36,7 +37,7 @@ func TestCSV(t *testing.T) {
 			for _, a := range c.columns {
 				schema.Fields = append(schema.Fields, a.Field)
 			}
-			p := NewPlain(schema)
+			p := NewPlain(schema, math.MaxInt)
 			got := p.AppendCSVHeader(nil)
 			for i := range c.columns[0].Len {
 				got = p.AppendCSV(got, c.columns, i)
@@ -56,7 +57,7 @@ func TestShortLists(t *testing.T) {
 	if want := "{\"l\":[1,2]}\n{\"l\":[3,4,\"... (3 items)\"]}\n"; string(got) != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if got, want := string(NewShortPlain(schema, 2).Append(nil, 0, l, 1)), `[3,4,"... (3 items)"]`; got != want {
+	if got, want := string(NewPlain(schema, 2).Append(nil, 0, l, 1)), `[3,4,"... (3 items)"]`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

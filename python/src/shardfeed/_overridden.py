@@ -69,7 +69,7 @@ def _weights(state: Mapping[str, Any], spec: Mapping[str, Any]) -> list[list[Any
     for source, saved in zip(spec["sources"], state["sources"], strict=True):
         count = source["choose"] or int((source["repeat"] or 1) * saved.get("rows", 0) + 0.5)
         first.append(count if counted else source["weight"])
-    changes = [[0, first]]
+    changes: list[list[Any]] = [[0, first]]
     for change in spec["curriculum"]:
         of = zip(spec["sources"], changes[-1][1], strict=True)
         changes.append([change["from"], [change["weights"].get(source["name"], weight) for source, weight in of]])

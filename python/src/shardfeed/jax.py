@@ -66,7 +66,7 @@ class _Epoch(Iterator[Batch]):
     """One epoch of global arrays, which begins with the first batch."""
 
     def __init__(self, dataset: StreamingDataset[Any], arrays: _Arrays) -> None:
-        self._begin = lambda: dataset._iterate(Collate(arrays.of, "shardfeed.jax"))
+        self._begin: Callable[[], Iterator[Batch]] = lambda: dataset._iterate(Collate(arrays.of, "shardfeed.jax"))
         self._batches: Iterator[Batch] | None = None
 
     def __next__(self) -> Batch:
