@@ -8,7 +8,6 @@ import (
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/rowgroup"
-	"github.com/shardfeed/shardfeed/shard"
 )
 
 // A BatchMemoryError refuses a batch that the memory of its stream has no room for, and names what
@@ -26,7 +25,9 @@ type BatchMemoryError struct {
 
 	Memory int64 // limit of the stream; 0 is none of its own
 	Others int64 // bytes that the stream has reserved for all else
-	Err    *mem.FullError
+	Held   int64 // bytes of other batches
+	Room   int64 // bytes that are left
+	Err    error
 }
 
 func (e *BatchMemoryError) Error() string { return e.Spelled(option.Go) }
@@ -43,8 +44,8 @@ func (e *BatchMemoryError) Spelled(name func(field string) string) string {
 	}
 	text := fmt.Sprintf("memory: a batch of %d rows needs %s, and %s has %s left beside %s for other batches and %s for all else; "+
 		"the %s of column %q take %s, the largest %s, in row group %d of %s; set a smaller {BatchSize}, raise {Memory}, or leave the column out of {Columns}",
-		e.Rows, mem.Bytes(e.Bytes), limit, mem.Bytes(e.Err.Room), mem.Bytes(e.Err.Held), mem.Bytes(e.Others),
-		of, e.Column, mem.Bytes(e.Part), mem.Bytes(e.Largest), e.RowGroup, shard.Redact(e.URI))
+		e.Rows, mem.Bytes(e.Bytes), limit, mem.Bytes(e.Room), mem.Bytes(e.Held), mem.Bytes(e.Others),
+		of, e.Column, mem.Bytes(e.Part), mem.Bytes(e.Largest), e.RowGroup, e.URI)
 	return option.Spell(text, name)
 }
 
@@ -60,7 +61,7 @@ func (c *collator) explain(err error, d *iterable.Draw) error {
 }
 
 func (c *collator) tooLarge(full *mem.FullError, d *iterable.Draw) *BatchMemoryError {
-	e := &BatchMemoryError{Rows: len(d.Picks), Memory: full.Limit, Err: full}
+	e := &BatchMemoryError{Rows: len(d.Picks), Memory: full.Limit, Held: full.Held, Room: full.Room, Err: full}
 	for p, n := range full.Reserved {
 		if mem.Purpose(p) != mem.Batch {
 			e.Others += n

@@ -88,8 +88,8 @@ var rules = []rule{
 	{at: "shard/local", may: []string{"shard", "shard/driver"}},
 	{at: "shard/mem", may: []string{"shard", "shard/driver"}},
 	{at: "shard/driver", may: []string{"shard", "internal/cause"}},
-	{at: "shard/s3", may: []string{"shard", "shard/driver", "internal/cause"}},
-	{at: "shard/hdfs", may: []string{"shard", "shard/driver", "internal/cause"}},
+	{at: "shard/s3", may: []string{"shard", "shard/driver", "internal/cause", "internal/regular"}},
+	{at: "shard/hdfs", may: []string{"shard", "shard/driver", "internal/cause", "internal/regular"}},
 	{at: "shard/shardtest", may: []string{"shard", "shard/driver"}},
 	{at: "shuffle"},
 	{at: "column"}, // what all layers tell each other of columns
@@ -103,12 +103,13 @@ var rules = []rule{
 	{at: "internal/iteration", may: []string{"shuffle"}}, // what the loaders of the host and of devices share
 	{at: "internal/size"},
 	{at: "internal/printable"},
+	{at: "internal/regular"}, // files that are read whole, and are no pipes or devices
 	{at: "internal/trusted"},
 	{at: "internal/segmentdir", may: []string{"internal/trusted"}},
 	{at: "cache", may: []string{"shard", "internal/cores", "internal/crc", "internal/mem", "internal/size", "internal/trusted"}},
 	{at: "internal/parquet", may: []string{"internal/mem"}}, // the format alone: no stores, no data sets
 	{at: "rowgroup", may: []string{"column", "rule", "shard", "internal/crc", "internal/mem", "internal/option", "internal/parquet", "internal/segmentdir"}},
-	{at: "iterable", may: []string{"column", "shard", "rowgroup", "rule", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/cores", "internal/segmentdir"}},
+	{at: "iterable", may: []string{"column", "shard", "rowgroup", "rule", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/cores", "internal/segmentdir", "internal/regular"}},
 	{at: "loader", may: []string{"column", "images", "images/codec", "iterable", "rowgroup", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/iteration"}},
 	{at: "internal/arrowipc", may: []string{"column"}},
 	{at: "loader/loaderarrow", may: []string{"column", "loader", "internal/arrowipc"}},
@@ -116,9 +117,9 @@ var rules = []rule{
 	{at: "gpu/cuda", may: []string{"gpu"}},
 	{at: "internal/fakecuda"},
 	{at: "internal/jsonl", may: []string{"column", "internal/mem"}},
-	{at: root, may: []string{"column", "shard", "shard/all", "shard/hdfs", "shard/s3", "cache", "rowgroup", "rule", "shuffle", "iterable", "loader", "images", "images/codec", "internal/cores", "internal/mem", "internal/option", "internal/size", "internal/trusted"}},
+	{at: root, may: []string{"column", "shard", "shard/all", "shard/hdfs", "shard/s3", "cache", "rowgroup", "rule", "shuffle", "iterable", "loader", "images", "images/codec", "internal/cores", "internal/mem", "internal/option", "internal/size", "internal/trusted", "internal/regular"}},
 	{at: "internal/inspect", may: []string{"column", "shard", "rowgroup", "internal/mem", "internal/parquet", "internal/jsonl"}}, // the verb's alone
-	{at: "internal/engine", may: []string{root, "column", "loader", "iterable", "rowgroup", "shard", "shuffle", "internal/mem", "internal/option"}},
+	{at: "internal/engine", may: []string{root, "column", "loader", "iterable", "rowgroup", "shard", "shuffle", "internal/mem", "internal/option", "internal/regular"}},
 	{at: "images/codec"},
 	{at: "images/turbo", may: []string{"images/codec"}},
 	{at: "images", may: []string{"images/codec", "internal/image/resize", "internal/option"}}, // not images/turbo: the program chooses the decoder
@@ -203,7 +204,7 @@ func TestImports(t *testing.T) {
 func TestMissingEdges(t *testing.T) {
 	levels := [][]string{
 		{"internal/option"},
-		{"shard", "shuffle", "internal/mem", "internal/cause", "internal/size", "internal/trusted"},
+		{"shard", "shuffle", "internal/mem", "internal/cause", "internal/size", "internal/trusted", "internal/regular"},
 		{"cache", "internal/parquet", "rule"},
 		{"rowgroup"},
 		{"iterable", "internal/iteration"},
