@@ -290,7 +290,7 @@ class Connection:
         self._socket = sock
         self._outbox = Outbox(sock)
         self.loans = Loans(self._outbox)  # the slots that are in use
-        self._inbox = Inbox(sock, self._outbox, self._before_wait)
+        self._inbox = Inbox(sock, self._outbox, weakref.WeakMethod(self._before_wait))
 
     def _finish(self, doing: str) -> None:
         """Makes the connection ready for a request: the iteration that was left has to end first."""

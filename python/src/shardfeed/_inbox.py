@@ -7,6 +7,7 @@ import os
 import select
 import socket
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable
 
@@ -43,10 +44,10 @@ class Inbox:
         "size",
     )
 
-    def __init__(self, sock: socket.socket, outbox: Outbox, before_wait: Callable[[], None]):
+    def __init__(self, sock: socket.socket, outbox: Outbox, before_wait: weakref.WeakMethod[Callable[[], None]]):
         self._socket = sock
         self._outbox = outbox  # is flushed while waiting
-        self._before = before_wait
+        self._before = before_wait  # weak: the connection has the inbox
         self._poll = select.poll()
         self._events = select.POLLIN
         self._poll.register(sock, self._events)
@@ -171,7 +172,8 @@ class Inbox:
 
     def _wait(self, deadline: float | None, timeout: float | None, doing: str) -> None:
         """Waits until something can be read. The outbox is sent meanwhile."""
-        self._before()
+        if before := self._before():
+            before()
         events = select.POLLIN if self._outbox.flush() else select.POLLIN | select.POLLOUT
         if events != self._events:
             self._poll.modify(self._socket, events)
