@@ -78,7 +78,7 @@ func (c cost) largest(d cost) cost {
 const (
 	pickBytes   = 8        // of a row of a tick
 	freeTicks   = 16 << 20 // of the ticks of all lanes, that no account counts
-	exactTicks  = 1 << 20  // of a lane, over which the rows of its largest tick are estimated
+	exactTicks  = 1 << 24  // of all spans of an epoch, over which the rows of a lane's largest tick are estimated
 	boundEpochs = 4        // whose bounds are computed
 	boundUnits  = 1 << 15  // units of a plan over which one epoch stands for all: they even out
 )
@@ -193,7 +193,7 @@ func (p *lanePeak) tickRows() int64 {
 		largest = max(largest, p.lane.Span(j).Rows())
 	}
 	rough := min(p.lane.Rows(), 2*(p.plan.Params().Quantum+largest))
-	if rough*pickBytes*int64(p.plan.Params().Lanes) <= freeTicks || p.lane.Ticks() > exactTicks {
+	if rough*pickBytes*int64(p.plan.Params().Lanes) <= freeTicks || p.spanTicks() > exactTicks {
 		return rough
 	}
 	rows := make([]int64, p.lane.Ticks())
@@ -206,6 +206,11 @@ func (p *lanePeak) tickRows() int64 {
 		}
 	}
 	return slices.Max(rows)
+}
+
+// spanTicks is the number of ticks in which rows of each span of an epoch leave, added up.
+func (p *lanePeak) spanTicks() int64 {
+	return int64(p.lane.Spans()) * min(p.lane.Ticks(), p.plan.Params().Life) * int64(p.plan.Params().Lanes)
 }
 
 // emptied is the first tick after which so many rows of a span have left.

@@ -62,7 +62,7 @@ func TestUsageErrors(t *testing.T) {
 		{"cat x --cache-dir=", `--cache-dir must be a directory, got ""`},
 		{"cat x --cache-limit much", `--cache-limit must be bytes, as in 100GiB, or a part of the free space, as in 50%, got "much"`},
 		{"cat x --cache-limit 0%", `--cache-limit must be above 0% and at most 100%, got "0%"`},
-		{"cat x --cache-policy random", `--cache-policy must be keep or lru, got "random"`},
+		{"cat x --cache-policy random", `--cache-policy must be "keep", "keep=" and how long after the last use, as in "keep=7d" or "keep=36h", or "lru", got "random"`},
 		{"cat x --no-cache --cache-limit 1GiB", "--no-cache keeps nothing: leave out --cache-limit, --decoded-limit and --cache-policy"},
 		{"inspect x --region=", `--region must not be empty, got ""`},
 		{"doctor x --request-payer me", `--request-payer must be requester, got "me"`},

@@ -73,7 +73,7 @@ func takenForShard(ctx context.Context, shards []shard.Shard, strict bool, addre
 // putName stores a file of this machine by its name alone, and returns its address.
 func putName(names *mem.Store, path string) (string, error) {
 	uri, err := inMemory(path)
-	names.Put(strings.TrimPrefix(uri, "mem://"), nil)
+	names.Put(strings.TrimPrefix(uri, "mem://"), []byte{0}) // an empty file may be the mark of a directory
 	return uri, err
 }
 

@@ -357,12 +357,14 @@ func TestListMarkWithoutSlash(t *testing.T) {
 		key := strings.TrimPrefix(r.URL.Path, "/b/")
 		if size, ok := keys[key]; r.Method == http.MethodHead && ok {
 			w.Header().Set("Content-Length", strconv.Itoa(size))
+			w.Header().Set("ETag", `"e"`)
 			return
 		} else if r.Method == http.MethodHead {
 			w.WriteHeader(http.StatusNotFound)
 			return
 		}
-		_, _ = io.WriteString(w, `<ListBucketResult>`)
+		w.Header().Set("Content-Type", "application/xml")
+		_, _ = io.WriteString(w, `<ListBucketResult><Name>b</Name><IsTruncated>false</IsTruncated>`)
 		for _, key := range slices.Sorted(maps.Keys(keys)) {
 			if strings.HasPrefix(key, r.URL.Query().Get("prefix")) {
 				_, _ = fmt.Fprintf(w, `<Contents><Key>%s</Key><Size>%d</Size><ETag>"e"</ETag></Contents>`, key, keys[key])
