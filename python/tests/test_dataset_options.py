@@ -28,6 +28,7 @@ def test_defaults():
     assert told == {
         "addresses": ["s3://b/p"],
         "sources": [],
+        "partition_types": {},
         "stop": "",
         "epoch_size": 0,
         "curriculum": [],
@@ -91,7 +92,7 @@ def test_defaults():
 def test_members_are_those_of_the_protocol():
     source = (ROOT / "spec.go").read_text()
     struct = source[source.index("type Spec struct") :].split("\n}\n")[0]
-    assert set(spec()) == set(re.findall(r'json:"(\w+)"', struct))
+    assert set(spec()) == set(re.findall(r'json:"(\w+)[",]', struct))
     struct = source[source.index("type Pad struct") :].split("\n}\n")[0]
     assert set(spec(pad={"x": 0})["pad"][0]) == set(re.findall(r'json:"(\w+)"', struct))
 

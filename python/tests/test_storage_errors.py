@@ -14,7 +14,8 @@ from servers import BUCKET, HDFS, KEY, S3, SECRET, free_address, hdfs, s3  # noq
 
 from shardfeed import StreamingDataset, errors
 
-WITHIN = 45.0  # seconds: less than an attempt that is repeated for its whole time
+WITHIN = 45.0  # seconds: less than the time for which a request is repeated
+SOON = {"retry-for": "2s"}
 
 pytestmark = pytest.mark.usefixtures("job")
 
@@ -79,7 +80,9 @@ def endpoint(address: str) -> dict[str, str]:
 
 def test_s3_where_nobody_listens() -> None:
     for address in (free_address(), "no-such-host.invalid:9000"):
-        refused(f"s3://{BUCKET}/table", errors.StorageError, address, "look at the endpoint's address", storage_options=endpoint(address))
+        refused(
+            f"s3://{BUCKET}/table", errors.StorageError, address, "look at the endpoint's address", storage_options=endpoint(address) | SOON
+        )
 
 
 @pytest.mark.long
@@ -123,7 +126,7 @@ def test_hdfs_that_denies(hdfs: HDFS, shards: Path) -> None:  # noqa: F811
 
 def test_hdfs_where_nobody_listens() -> None:
     address = free_address()
-    refused(f"hdfs://{address}/table", errors.StorageError, "nothing listens there")
+    refused(f"hdfs://{address}/table", errors.StorageError, "nothing listens there", storage_options=SOON)
     refused("hdfs://no-such-host.invalid:8020/table", errors.StorageError, "HADOOP_CONF_DIR")
 
 
@@ -131,7 +134,7 @@ def test_the_engine_ends_after_refusals(runtime: Path, monkeypatch: pytest.Monke
     """No process keeps a connection after an error: the engine is gone after its grace."""
     place = runtime.parent / "refusals"  # where other tests have no engine
     monkeypatch.setenv("SHARDFEED_RUNTIME_DIR", str(place))
-    refused(f"hdfs://{free_address()}/table", errors.StorageError)
+    refused(f"hdfs://{free_address()}/table", errors.StorageError, storage_options=SOON)
     deadline = time.monotonic() + WITHIN
     while engines(place) and time.monotonic() < deadline:
         time.sleep(0.05)

@@ -419,7 +419,7 @@ def test_a_start_waits_until_the_fork_server_has_ended(monkeypatch, seconds):
     with contextlib.ExitStack() as stack:
         if seconds > 100:
             stack.enter_context(pytest.raises(ConnectionRefusedError))
-        _pool._begin(SimpleNamespace(start=start))
+        _pool._begin(SimpleNamespace(start=start, _start_method="fork"))
     assert (len(started), now[0] < 140) == (seconds < 100, True)
 
 

@@ -71,7 +71,8 @@ class NullWatch:
         if nullable and field.kind != "struct" and not field.holds_nan and not padded:
             self._open[at + NULLS] = (column, path, field)
         for member, place in members(field, at):
-            self._add(column, f"{path}.{member.name}", member, place, answered, within_null=nullable and field.kind == "struct")
+            below = path if field.features else f"{path}.{member.name}"  # the mask of a matrix is that of its items
+            self._add(column, below, member, place, answered, within_null=nullable and field.kind == "struct")
 
     def _look(self) -> None:
         self.counts = itemgetter(*self._open) if self._open and self._tensors else None

@@ -14,7 +14,7 @@ import torch
 
 from ..errors import OptionError
 
-WHERE = "\0"  # in the text of an ended worker: the batch
+WHERE = "{the batch}"  # in the text of an ended worker: the batch
 
 
 def context_of(given: Any) -> Any:
