@@ -25,6 +25,7 @@ import shardfeed.torch
 from shardfeed import Source, StreamingDataset, errors
 from shardfeed._engine import Engine
 from shardfeed._inbox import Inbox
+from shardfeed._outbox import Outbox
 
 ROWS = 4000
 
@@ -303,3 +304,16 @@ def test_two_builds_at_once_have_an_engine_each(place: Path, shards: Path, tmp_p
     new = StreamingDataset(shards, batch_size=16)
     assert engine_of(new).pid != engine_of(old).pid
     assert ids(new) == list(range(ROWS)) and first.rows + sum(batch.rows for batch in iterator) == ROWS
+
+
+def test_a_trainer_that_stands_still_before_it_greets(place: Path, shards: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a long collection of garbage, or stopped by its launcher: the engine gives up, and it greets again."""
+    post, slow = Outbox.post, [11.0]
+
+    def late(outbox: Outbox, frame: bytes) -> None:
+        time.sleep(slow.pop() if slow else 0)
+        post(outbox, frame)
+
+    monkeypatch.setattr(Outbox, "post", late)
+    assert StreamingDataset(shards, batch_size=16).size == ROWS
+    assert not slow
