@@ -8,7 +8,7 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// A RoomFor is what the cache can take of some shards.
+// A RoomFor reports how much of some shards the cache can take.
 type RoomFor struct {
 	Free  int64 // bytes that it can still keep of them: what is free, and what may be evicted for them
 	Files int64 // bytes of their files, which other columns share

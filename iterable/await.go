@@ -29,7 +29,7 @@ func (s *Stream) await(ctx context.Context, k key) (*resident, error) {
 		s.attribute(began, l)
 	}
 	if l.err != nil && !s.losses.stands(l) {
-		return nil, s.because(s.losses.raise(l.err))
+		return nil, s.because(s.losses.onError.Hinted(l.err))
 	}
 	switch {
 	case l.residents != nil:
@@ -193,7 +193,7 @@ func (s *Stream) firstRow(ctx context.Context) (r *resident, err error) {
 				return s.buffer.admit(l)[0], nil
 			}
 			if !s.losses.stands(l) {
-				return nil, s.losses.raise(err)
+				return nil, s.losses.onError.Hinted(err)
 			}
 		}
 	}

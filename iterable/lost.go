@@ -91,18 +91,18 @@ func (c *losses) stands(l *load) bool {
 	return c.onError != Raise && rowgroup.IsLoss(l.err) && !panicked(l.err)
 }
 
-// LossHint is the hint of errors about lost data under Raise.
-const LossHint = "repair the data, or train without such rows: {OnError=skip} leaves them out, {OnError=mask} marks them"
+// lossHint is the hint of errors about lost data under Raise.
+const lossHint = "repair the data, or train without such rows: {OnError=skip} leaves them out, {OnError=mask} marks them"
 
-// raise returns the error of a stream that ends because of err, with the way to go on without the
-// rows that are lost.
-func (c *losses) raise(err error) error {
+// Hinted returns the error that ends a stream because of err. Under Raise, an error about lost data
+// gets the hint how to train without the lost rows.
+func (o OnError) Hinted(err error) error {
 	e, ok := err.(*rowgroup.Error)
-	if !ok || c.onError != Raise || e.Hint != "" || !rowgroup.IsLoss(err) {
+	if !ok || o != Raise || e.Hint != "" || !rowgroup.IsLoss(err) {
 		return err
 	}
 	hinted := *e
-	hinted.Hint = LossHint
+	hinted.Hint = lossHint
 	return &hinted
 }
 

@@ -150,7 +150,7 @@ func (c *collator) settle(j *imageJob, b *Batch, d *iterable.Draw) error {
 	for _, f := range j.failed {
 		x := c.loss(j, f)
 		if !j.skips || !isLostImage(f.err) {
-			return c.raise(x.Err)
+			return c.onError.Hinted(x.Err)
 		}
 		if f.row < b.Valid {
 			b.losses = append(b.losses, x)
@@ -166,15 +166,6 @@ func (c *collator) settle(j *imageJob, b *Batch, d *iterable.Draw) error {
 		clear(j.tensors[k][good*m.bytes:])
 	}
 	return nil
-}
-
-// raise adds to the error of a damaged image how to train without its row, where rows can be left
-// out.
-func (c *collator) raise(err error) error {
-	if e, ok := err.(*rowgroup.Error); ok && c.onError == iterable.Raise && e.Op == "decode" {
-		e.Hint = iterable.LossHint
-	}
-	return err
 }
 
 // part moves the failed rows behind the good ones, keeps both in their order, and returns the number

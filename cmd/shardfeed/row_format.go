@@ -16,7 +16,7 @@ type rowFormat struct {
 	batch      func(dst []byte, columns []*column.Array, n int) []byte
 }
 
-// formatOf returns the form of that name, which writes at most so many items of a list.
+// formatOf returns the named format. It cuts lists after items.
 func formatOf(name string, schema *column.Schema, items int) (rowFormat, error) {
 	switch name {
 	case "csv":

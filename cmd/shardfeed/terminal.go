@@ -14,8 +14,8 @@ func isTerminal(w any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// shown returns w, or where it is a terminal, a writer to it that escapes control characters of the
-// data.
+// shown keeps control characters of the data away from terminals: it returns w, or a writer that
+// escapes them if w is a terminal.
 func shown(w io.Writer) io.Writer {
 	if isTerminal(w) {
 		return printable.Writer(w)
