@@ -134,7 +134,7 @@ func TestPlanFileOfEditedCounts(t *testing.T) {
 // The counting pass leaves out row groups and pages that statistics decide, and finds the same.
 func TestStatisticsSpareReads(t *testing.T) {
 	table := ruledRows(t, rand.New(rand.NewPCG(5, 2)), [][]int{{400, 400, 400, 400, 400, 400, 400, 400, 400, 400}})
-	for _, filter := range []string{"id < 450", "id between 1000 and 1010", "id >= 0", "id > 3990 or id is null"} {
+	for _, filter := range []string{"id < 450", "id between 1000 and 1010", "id >= 0", "id > 3990 or id is null", "label like 'm%' or id < 9"} {
 		t.Run(strings.ReplaceAll(filter, " ", "_"), func(t *testing.T) {
 			_, all, reads := counted(t, table.store, Options{Filters: filter, pruneFrom: math.MaxInt64})
 			_, spared, fewer := counted(t, table.store, Options{Filters: filter, pruneFrom: 1})

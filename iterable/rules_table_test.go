@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
@@ -134,7 +135,16 @@ func randomCondition(r *rand.Rand, depth int) condition {
 			return -1
 		}}
 	}
-	switch r.IntN(7) {
+	switch r.IntN(9) {
+	case 7:
+		return randomSearch(r)
+	case 8:
+		return condition{"score is nan", func(row *ruledRow, _ int) int {
+			if row.Score == nil {
+				return -1
+			}
+			return truth(math.IsNaN(*row.Score))
+		}}
 	case 0:
 		v := r.Float64()
 		return condition{fmt.Sprintf("score >= %v", v), func(row *ruledRow, _ int) int {
@@ -164,6 +174,29 @@ func randomCondition(r *rand.Rand, depth int) condition {
 	}
 	u := r.Int64N(40)
 	return condition{fmt.Sprintf("user < %d", u), func(row *ruledRow, _ int) int { return truth(row.User < u) }}
+}
+
+// randomSearch is a search in a string that has a dictionary, has none, or is within a struct.
+func randomSearch(r *rand.Rand) condition {
+	switch n := r.IntN(7); n % 3 {
+	case 0:
+		return condition{fmt.Sprintf("starts_with(label, 'label %d')", n), func(row *ruledRow, _ int) int {
+			return truth(strings.HasPrefix(row.Label, fmt.Sprintf("label %d", n)))
+		}}
+	case 1:
+		return condition{fmt.Sprintf("meta.source ilike '%%TE_%d'", n), func(row *ruledRow, _ int) int {
+			if row.Meta.Source == nil {
+				return -1
+			}
+			return truth(strings.HasSuffix(*row.Meta.Source, fmt.Sprintf("te %d", n)))
+		}}
+	}
+	return condition{"contains(upper(lang), 'E')", func(row *ruledRow, _ int) int {
+		if row.Lang == nil {
+			return -1
+		}
+		return truth(strings.ContainsRune(*row.Lang, 'e'))
+	}}
 }
 
 // randomRule sets options of a rule, and returns how often each row comes under it.

@@ -35,6 +35,7 @@ type binder struct {
 	said     map[string]bool // problems, so that none comes twice
 
 	inputs    []Input
+	folds     bool           // the filter changes the case of texts
 	index     map[string]int // of inputs by path
 	files     map[string]*valueFile
 	fileNames []string
@@ -156,11 +157,19 @@ func (b *binder) matcher(t *test, f *column.Field) matcher {
 	if f.Kind == column.Null {
 		return noValues{}
 	}
-	switch t.of.fn {
-	case ofLength:
+	switch {
+	case (t.of.fn == ofLength || t.of.fn == ofHash) && !b.counted(t):
+		return nil
+	case t.of.fn == ofLength:
 		return b.lengthMatcher(t, f)
-	case ofHash:
+	case t.of.fn == ofHash:
 		return b.hashMatcher(t, f)
+	}
+	if t.op == opIsNaN {
+		return b.nanMatcher(t, f)
+	}
+	if t.op.searches() || cases[t.of.fn] != "" {
+		return b.textMatcher(t, f)
 	}
 	why := ""
 	switch {
@@ -191,6 +200,19 @@ func (t *test) operandText() string {
 		return fileName(t.file)
 	}
 	return t.values[0].shown()
+}
+
+// counted refuses searches of numbers.
+func (b *binder) counted(t *test) bool {
+	switch {
+	case t.op == opIsNaN:
+		b.nanMatcher(t, countField)
+	case t.op.searches():
+		b.problem("searches %s, which is a number; name a column of strings", t.of)
+	default:
+		return true
+	}
+	return false
 }
 
 // lengthMatcher binds len(column).
@@ -233,10 +255,7 @@ func (b *binder) counts(t *test) (keys []uint64, ok bool) {
 
 // values makes the literals of a test, or the lines of its file, values of the field.
 func (b *binder) values(t *test, f *column.Field) (values []fitted, ok bool) {
-	name := t.of.String()
-	if t.of.fn == ofValue {
-		name = strings.Join(t.of.path, ".")
-	}
+	name := t.name()
 	if t.file != "" {
 		return b.fileValues(t.file, name, f)
 	}
@@ -257,5 +276,5 @@ func describe(name string, f *column.Field) string {
 	if f == countField {
 		return name + " (a whole number)"
 	}
-	return fmt.Sprintf("column %q (%v)", name, f)
+	return fmt.Sprintf("%s (%v)", name, f)
 }

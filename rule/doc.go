@@ -20,10 +20,13 @@
 //	filter    = both { "or" both }
 //	both      = not { "and" not }
 //	not       = "not" not | "(" filter ")" | test
-//	test      = operand [ comparison value | "is" ["not"] "null"
-//	            | ["not"] "in" ( list | file ) | ["not"] "between" value "and" value ]
+//	test      = operand [ comparison value | "is" ["not"] ( "null" | "nan" )
+//	            | ["not"] "in" ( list | file ) | ["not"] "between" value "and" value
+//	            | ["not"] ( "like" | "ilike" ) 'pattern' [ "escape" 'character' ] ]
 //	          | value comparison operand
+//	          | ( "contains" | "starts_with" | "ends_with" ) "(" operand "," value ")"
 //	operand   = column | "len" "(" column ")" | "hash" "(" column [ "," salt ] ")" "%" n
+//	          | ( "lower" | "upper" ) "(" column ")"
 //	column    = name { "." name }              members of structs
 //	name      = letters, digits and _ | "quoted name" | `quoted name`
 //	list      = "(" value { "," value } ")"    or in square brackets
@@ -63,6 +66,18 @@
 //
 // Len counts the items of a list, the pairs of a map, the characters (code points) of a string and
 // the bytes of a binary value.
+//
+// Like matches a whole string: % stands for any text, _ for one character (code point), and the
+// character after the escape for itself; without an escape clause there is none. Ilike is like of
+// lower(column) and the pattern in lower case. Contains, starts_with and ends_with compare bytes, of
+// binary values too. Lower and upper map one character at a time, by the simple case mapping of
+// Unicode; ß in upper case is ẞ.
+//
+// Is nan is true for NaN and unknown for a null. It is of floats alone.
+//
+// Statistics decide about starts_with, and about the text before the first wildcard of like, as
+// about a range; about a pattern without wildcards as about =. Dictionaries decide about all tests,
+// and a column that has one is tested once for each of its entries.
 //
 // Hash is XXH64 with the salt (0 when left out) as its seed, a number from 0 to 2^64-1, of which
 // the rest by n is taken. A null has none. The hashed bytes do not depend on how a value is stored:

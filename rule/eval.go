@@ -3,6 +3,7 @@ package rule
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 
 	"github.com/shardfeed/shardfeed/column"
 )
@@ -17,6 +18,7 @@ type Evaluator struct {
 	free    [][]uint64 // bitmaps of wordsFor(rows) words
 	kept    []uint64
 	entries []uint64 // which entries of a dictionary pass
+	coded   []uint64 // which of them rows have
 	table   []byte   // the same, a byte each
 }
 
@@ -164,7 +166,11 @@ func (e *Evaluator) matches(m matcher, c *Column, dst, mask []uint64) {
 		return
 	}
 	n := c.Values.Len
-	entries := e.matchEntries(m, c.Values)
+	var used []uint64
+	if _, costly := m.(*searches); costly && n > e.rows && !c.Constant {
+		used = e.used(c)
+	}
+	entries := e.matchEntries(m, used, c.Values)
 	switch {
 	case isZero(entries):
 		clear(dst)
@@ -175,14 +181,36 @@ func (e *Evaluator) matches(m matcher, c *Column, dst, mask []uint64) {
 	}
 }
 
+// used marks the entries of a dictionary that rows have, since a block may have far fewer rows than
+// its dictionary has entries.
+func (e *Evaluator) used(c *Column) []uint64 {
+	e.coded = slices.Grow(e.coded[:0], wordsFor(c.Values.Len))[:wordsFor(c.Values.Len)]
+	clear(e.coded)
+	switch c.CodeWidth {
+	case 1:
+		mark(e.coded, asSlice[uint8](c.Codes, e.rows))
+	case 2:
+		mark(e.coded, asSlice[uint16](c.Codes, e.rows))
+	default:
+		mark(e.coded, asSlice[uint32](c.Codes, e.rows))
+	}
+	return e.coded
+}
+
+func mark[C uint8 | uint16 | uint32](set []uint64, codes []C) {
+	for _, c := range codes {
+		set[c/64] |= 1 << (c % 64)
+	}
+}
+
 // matchEntries asks once for each entry of a dictionary, or for a constant.
-func (e *Evaluator) matchEntries(m matcher, a *column.Array) []uint64 {
+func (e *Evaluator) matchEntries(m matcher, used []uint64, a *column.Array) []uint64 {
 	words := wordsFor(a.Len)
 	if cap(e.entries) < words {
 		e.entries = make([]uint64, words)
 	}
 	entries := e.entries[:words]
-	m.match(entries, nil, a)
+	m.match(entries, used, a)
 	return entries
 }
 

@@ -40,6 +40,7 @@ type test struct {
 	values []literal // one; two for between; any number for in
 	file   string    // of in @file
 	bare   bool      // the operand stood alone, which is = true
+	escape bool      // the value is a pattern that has escapes
 }
 
 type op uint8
@@ -54,14 +55,27 @@ const (
 	opIn
 	opBetween
 	opIsNull
+	opIsNaN
+	opLike
+	opContains
+	opStartsWith
+	opEndsWith
 )
 
-var opNames = [...]string{"=", "!=", "<", "<=", ">", ">=", "in", "between", "is null"}
+var opNames = [...]string{
+	"=", "!=", "<", "<=", ">", ">=", "in", "between", "is null", "is nan", "like", "contains", "starts_with", "ends_with",
+}
 
 func (o op) String() string { return opNames[o] }
 
 // orders reports whether the operator needs an order of values.
 func (o op) orders() bool { return o >= opLess && o <= opAtLeast || o == opBetween }
+
+// searches reports whether the operator looks for text within a value.
+func (o op) searches() bool { return o >= opLike && o <= opEndsWith }
+
+// infix reports whether not is written between the operand and the operator.
+func (o op) infix() bool { return o >= opIn && o <= opLike }
 
 // flipped is the operator with its sides changed.
 func (o op) flipped() op {
@@ -78,7 +92,8 @@ func (o op) flipped() op {
 	return o
 }
 
-// An operand is what a test is about: a column, the length of one, or its hash.
+// An operand is what a test is about: a column, the length or the hash of one, or its text in one
+// case.
 type operand struct {
 	path []string
 	fn   function
@@ -92,7 +107,12 @@ const (
 	ofValue function = iota
 	ofLength
 	ofHash
+	ofLower
+	ofUpper
 )
+
+// cases are the functions that change the case of a text.
+var cases = map[function]string{ofLower: "lower", ofUpper: "upper"}
 
 // String is the canonical text: one spelling for filters that differ in nothing but spaces,
 // spellings of operators and literals, and parentheses that change nothing. Parse reads it back as
@@ -149,7 +169,7 @@ func (n *logic) write(b *strings.Builder, around int) {
 }
 
 func (n *negation) write(b *strings.Builder, _ int) {
-	if t, ok := n.of.(*test); ok && (t.op == opIn || t.op == opBetween || t.op == opIsNull) {
+	if t, ok := n.of.(*test); ok && t.op.infix() {
 		t.writeAs(b, "not ")
 		return
 	}
@@ -161,10 +181,19 @@ func (t *test) write(b *strings.Builder, _ int) { t.writeAs(b, "") }
 
 // writeAs writes the test with not in front of its operator, or nothing.
 func (t *test) writeAs(b *strings.Builder, not string) {
+	if t.op.searches() && t.op != opLike {
+		b.WriteString(t.op.String() + "(" + t.of.String() + ", " + t.values[0].String() + ")")
+		return
+	}
 	b.WriteString(t.of.String())
 	switch t.op {
-	case opIsNull:
-		b.WriteString(" is " + not + "null")
+	case opIsNull, opIsNaN:
+		b.WriteString(" is " + not + strings.TrimPrefix(t.op.String(), "is "))
+	case opLike:
+		b.WriteString(" " + not + "like " + t.values[0].String())
+		if t.escape {
+			b.WriteString(` escape '\'`)
+		}
 	case opBetween:
 		b.WriteString(" " + not + "between " + t.values[0].String() + " and " + t.values[1].String())
 	case opIn:
@@ -208,6 +237,8 @@ func (o operand) String() string {
 			name += ", " + strconv.FormatUint(o.salt, 10)
 		}
 		return "hash(" + name + ") % " + strconv.FormatUint(o.mod, 10)
+	case ofLower, ofUpper:
+		return cases[o.fn] + "(" + name + ")"
 	}
 	return name
 }

@@ -3,6 +3,7 @@ package rule
 import (
 	"fmt"
 	"strings"
+	"unicode"
 )
 
 // A Filter is an [Expr] bound to a schema. It is immutable: all goroutines may share it.
@@ -60,6 +61,8 @@ func price(m matcher) int {
 		return 4
 	case hashes:
 		return 10
+	case *searches:
+		return 20
 	case lengths, halves:
 		return 2
 	}
@@ -75,6 +78,9 @@ func (b *binder) keyOf() string {
 	s.WriteString(b.expr.String())
 	for _, in := range b.inputs {
 		fmt.Fprintf(&s, "\n%s %v", pathText(in.Path), in.Field)
+	}
+	if b.folds {
+		s.WriteString("\nUnicode " + unicode.Version)
 	}
 	for _, name := range b.fileNames {
 		fmt.Fprintf(&s, "\n%s sha256:%x", fileName(name), b.files[name].sum)

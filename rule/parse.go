@@ -174,6 +174,9 @@ func (p *parser) condition() (node, error) {
 
 // test reads one test, with its value on either side.
 func (p *parser) test() (node, error) {
+	if o, ok := p.search(); ok {
+		return p.searched(o)
+	}
 	if !p.startsLiteral() {
 		of, err := p.operand()
 		if err != nil {
@@ -187,7 +190,7 @@ func (p *parser) test() (node, error) {
 	}
 	o, ok := p.comparison()
 	if !ok {
-		return nil, p.unexpected("a comparison: = != < <= > >=")
+		return nil, p.unexpected("a comparison: = != < <= > >=" + p.valueFirst())
 	}
 	if p.startsLiteral() {
 		return nil, p.fail("a value is compared with a value; name a column on one side")
@@ -235,11 +238,7 @@ func (p *parser) about(of operand) (node, error) {
 		return &test{of: of, op: o, values: []literal{l}}, nil
 	}
 	if p.takeWord("is") {
-		not := p.takeWord("not")
-		if !p.takeWord("null") {
-			return nil, p.unexpected("null")
-		}
-		return maybeNot(not, &test{of: of, op: opIsNull}), nil
+		return p.is(of)
 	}
 	not := p.takeWord("not")
 	switch {
@@ -249,24 +248,43 @@ func (p *parser) about(of operand) (node, error) {
 	case p.takeWord("between"):
 		t, err := p.within(of)
 		return maybeNot(not, t), err
+	case p.now().isWord("like") || p.now().isWord("ilike"):
+		t, err := p.like(of)
+		return maybeNot(not, t), err
 	case not:
-		return nil, p.unexpected("in or between")
+		return nil, p.unexpected("in, between, like or ilike")
 	}
-	if err := p.alone(); err != nil {
+	if err := p.alone(of); err != nil {
 		return nil, err
 	}
 	return &test{of: of, op: opEqual, values: []literal{{kind: boolLiteral, yes: true}}, bare: true}, nil
 }
 
+// is reads what follows is.
+func (p *parser) is(of operand) (node, error) {
+	not := p.takeWord("not")
+	switch {
+	case p.takeWord("null"):
+		return maybeNot(not, &test{of: of, op: opIsNull}), nil
+	case p.takeWord("nan"):
+		return maybeNot(not, &test{of: of, op: opIsNaN}), nil
+	}
+	return nil, p.unexpected("null or nan")
+}
+
 // alone checks that an operand without a comparison ends here.
-func (p *parser) alone() error {
+func (p *parser) alone(of operand) error {
 	switch t := p.now(); {
 	case t.kind == endToken || t.isSymbol(")") || t.isWord("and") || t.isWord("or"):
 		return nil
+	case t.kind == singleToken || t.kind == doubleToken || t.kind == wordToken && p.after().kind == singleToken:
+		if hint := p.misplaced(of); hint != "" {
+			return p.fail("%s", hint)
+		}
 	case t.isSymbol("-") || t.isSymbol("+") || t.isSymbol("%"):
 		return p.fail(`arithmetic is not known; quote a name that has other characters, as in "user-id"`)
 	}
-	return p.unexpected("a comparison, in, between, is, and, or the end")
+	return p.unexpected("a comparison, in, between, like, is, and, or the end")
 }
 
 func maybeNot(not bool, t *test) node {

@@ -11,6 +11,8 @@ func FuzzParse(f *testing.F) {
 		"`odd name` = 'it''s' or \"x\"\"y\" != b'\\x00a' or raw <> X'00ff'",
 		"day >= date '2024-01-31' and at < timestamp '2024-01-31T16:30:00.5+01:00' and t = time '16:30'",
 		"not (flag) or not not 1e-3 <= a and a not in [-inf, nan, 00.100]",
+		`name like 'a!%b_%' escape '!' and not (name ilike "%X%" or contains(lower(name), 'x')) or f64 is not nan`,
+		"starts_with(raw, x'00') and ends_with(upper(colour), 'é') and lower(name) in ('a', \"b\") and name not like ''",
 		"i8 = 1 and name > 'x' and f16 in (1, 2) and ms = '2024-01-31' and d38 <= 12.5 and five = 'abcde'",
 	} {
 		f.Add(seed)

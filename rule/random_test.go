@@ -92,6 +92,12 @@ func (g *generator) test() condition {
 		return c.value(g.r)
 	}
 	line, ordered := c.line, c.field.Type != column.TypeBool
+	if c.searches() && g.r.IntN(3) == 0 {
+		return g.search(c, name, pick)
+	}
+	if c.isFloat() && g.r.IntN(5) == 0 {
+		return g.isNaN(c, name)
+	}
 	switch {
 	case c.field.Kind == column.List || c.field.Kind == column.Binary && g.r.IntN(4) == 0:
 		name, of, pick, text = g.length(c, name)

@@ -180,7 +180,7 @@ func floatToHalf(v float64) uint16 {
 }
 
 func textType(name string, t column.Type) testType {
-	letters := []string{"", "a", "b", "ab", "'", `"`, "é", "한", "aa", "zzz", "a\x00", strings.Repeat("long", 20)}
+	letters := []string{"", "a", "b", "ab", "'", `"`, "é", "É", "ß", "한", "aa", "Ab", "%_", `\`, "zzz", "a\x00", strings.Repeat("long", 20)}
 	text := func(v any) string { return v.(string) }
 	tt := testType{
 		field: column.Field{Name: name, Kind: column.Binary, Type: t},

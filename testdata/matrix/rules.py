@@ -26,7 +26,7 @@ COMPARISONS = ["=", "!=", "<", "<=", ">", ">="]
 INTS = ["-128", "-1", "0", "1", "7", "127"]
 UNSIGNED = ["0", "1", "7", "200", "255"]
 FLOATS = ["0.5", "-0.0", "0", "1e30", "-3", "nan", "inf", "-inf", "2.25"]
-TEXTS = ["", "a", "ab", "b", "it's", 'say "x"', "한국", "é", "zz"]
+TEXTS = ["", "a", "ab", "b", "it's", 'say "x"', "한국", "é", "É", "AB", "Straße", "İx", "50%_", "a\\b", "two\nlines", "zz"]
 TIMES = ["1969-12-31 23:59:59.999", "1970-01-01 00:00:00", "2024-02-29 12:30:00.5", "2024-03-01 00:00:00", "1700-01-01 01:02:03"]
 ZONES = ["+00", "-05:30", "+09:00"]
 DATES = ["1582-10-15", "1969-12-31", "2024-02-29", "9999-12-31"]
@@ -126,11 +126,36 @@ def comparison(r, c):
         word = r.choice(["is null", "is not null"])
         return f"{c.path} {word}", f"{c.path} {word}"
     measure = {"tokens": "len(tokens)", "name": "length(name)", "t": "length(s.t)", "raw": "octet_length(raw)"}.get(c.name)
+    if c.pairs[0][1] == "''" and r.random() < 0.5:
+        return search(r, c)
     if measure and (c.name == "tokens" or r.random() < 0.2):
         return numbers(r, f"len({c.path})", measure, lambda: (n := str(r.randint(0, 4)), n)[::-1], ordered=True)
     if c.floats:
         return float_comparison(r, c)
     return numbers(r, c.path, c.sql, lambda: c.literal(r), ordered=c.name != "flag")
+
+
+def search(r, c):
+    """A search in a string, or a comparison in one case. DuckDB has the same functions."""
+    fold = r.choice(["", "", "lower", "upper"])
+    name = f"{fold}({c.path})" if fold else c.path
+    value = r.choice(TEXTS)
+    if r.random() < 0.2:
+        return numbers(r, name, name, lambda: (quoted(r.choice(TEXTS)),) * 2, ordered=True)
+    lo, hi = sorted(r.choices(range(len(value) + 1), k=2))
+    if r.random() < 0.5:
+        both = f"{r.choice(['contains', 'starts_with', 'ends_with'])}({name}, {quoted(value[lo:hi])})"
+    else:
+        both = f"{name} {r.choice(['', 'not '])}{like(r, value[lo:hi], fold)}"
+    return both, both
+
+
+def like(r, text, fold):
+    escape = r.choice(["", "", "!", "\\"])
+    pieces = [r.choice(["%", "_"]) if r.random() < 0.2 else escape + c if c in ("%", "_", escape) else c for c in text]
+    pattern = r.choice(["", "%"]) + "".join(pieces) + r.choice(["", "%"])
+    word = "like" if fold == "upper" else r.choice(["like", "ilike"])
+    return f"{word} {quoted(pattern)}" + (f" escape {quoted(escape)}" if escape else "")
 
 
 def numbers(r, ours, sql, literal, ordered):
@@ -148,6 +173,9 @@ def numbers(r, ours, sql, literal, ordered):
 
 def float_comparison(r, c):
     """IEEE's comparison in SQL: NaN is unequal to all and orders with nothing."""
+    if r.random() < 0.15:
+        word = r.choice(["", "not "])
+        return f"{c.path} is {word}nan", f"{word}isnan({c.path})"
     if r.random() < 0.3:
         members = [c.literal(r) for _ in range(r.randint(1, 4))]
         finite = [sql for sql, text in members if text != "nan"]
