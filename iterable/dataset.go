@@ -213,19 +213,20 @@ func (d *Dataset) Shards() (all []shard.Shard) {
 // List is the same as plans and states know it. The caller does not change it.
 func (d *Dataset) List() *shuffle.Manifest { return d.sources[0].data }
 
-// Content is the hash of the shards, as states have it: of a mixture, over those of its sources.
+// Content is the hash of the shards with samples, as states have it: of a mixture, over those of
+// its sources.
 func (d *Dataset) Content() string { return d.hash((*shuffle.Manifest).Content) }
 
-// Versions tells whether any shard changed since.
+// Versions tells whether any shard with samples changed since.
 func (d *Dataset) Versions() string { return d.hash((*shuffle.Manifest).Versions) }
 
 func (d *Dataset) hash(of func(*shuffle.Manifest) string) string {
 	if !d.mixed() {
-		return of(d.data)
+		return of(d.sampledData())
 	}
 	h := sha256.New()
 	for i, s := range d.sources {
-		fmt.Fprintf(h, "%q %s\n", d.options.Sources[i].Name, of(s.data))
+		fmt.Fprintf(h, "%q %s\n", d.options.Sources[i].Name, of(s.sampledData()))
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }

@@ -131,7 +131,7 @@ func addresses(shards []shard.Shard) []string {
 // explain says of a state that was taken over other shards what became of them since, when their
 // list of then is kept. Any other error stays.
 func (d *source) explain(state shuffle.State, err error) error {
-	if err == nil || state.Manifest == d.data.Content() {
+	if err == nil || state.Rule != d.data.Rule || state.Manifest == d.sampledData().Content() {
 		return err
 	}
 	e := &ManifestError{Err: &otherShards{saved: state.Rows, here: d.samples, cause: err}}

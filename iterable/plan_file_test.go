@@ -184,7 +184,7 @@ func withOrder(t *testing.T, text, order string) []byte {
 
 // FuzzPlan: whatever a file holds is a plan or an error.
 func FuzzPlan(f *testing.F) {
-	f.Add([]byte(`{"v":1,"hash":"","order":"lane-tick/2","manifest":{},"units":"","params":{}}`))
+	f.Add([]byte(`{"v":1,"hash":"","order":"lane-tick/3","manifest":{},"units":"","params":{}}`))
 	f.Add([]byte(`{"v":1,"hash":"","mixture":{"batching":"stratified","sources":[{"name":"a","manifest":{},"params":{},"tokens":1}]}}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		_, _ = readPlan(t.Context(), "plan", bytesObject(b), int64(len(b)))

@@ -94,7 +94,7 @@ func TestKeepSeesItems(t *testing.T) {
 // The default shuffle buffer is that of a table that was rewritten to the kept rows.
 func TestDefaultBufferUnderRules(t *testing.T) {
 	d := open(t, files(t, [][]int{{1000, 1000}}, noImage), Options{Shuffle: true, Filters: "id < 200"})
-	d.bytes = 60_000_000_000
+	d.sampled.bytes = 60_000_000_000
 	p, err := d.plan(1, StreamOptions{Tail: shuffle.Drop}, 0, 0)
 	if err != nil {
 		t.Fatal(err)

@@ -61,6 +61,7 @@ type source struct {
 	sizes     *sizes
 	rules     *rules // nil: each row is a sample
 	samples   int64  // of an epoch
+	sampled   sampled
 
 	packedTokens atomic.Int64 // in all blocks of an epoch, where this process counted all of them
 	paddedTokens atomic.Int64 // in all batches, with padding
@@ -98,6 +99,7 @@ func (d *source) bind() error {
 	d.rules, err = bindRules(d.options, d.manifest, d.data, d.recodes.schema)
 	if d.rules != nil {
 		d.data.Rule, d.sizes.rules, d.sizes.ruled, d.sizes.repeats = d.rules.name, d.rules, true, d.rules.weight >= 0
+		d.data.Numbered = d.rules.numbered()
 	}
 	if k := d.packing(); k != nil {
 		d.sizes.pack, d.sizes.packed, k.known = k, k.newPackSizes(d.manifest), &d.common.lengths
@@ -120,6 +122,7 @@ func (d *source) packing() *packing {
 func (d *source) countSamples(ctx context.Context) error {
 	d.samples = d.manifest.NumRows()
 	if d.rules == nil {
+		d.sampled = d.newSampled(shuffle.Units{})
 		return nil
 	}
 	units, err := d.cutWithin(ctx, d.options.UnitRows)
@@ -130,6 +133,7 @@ func (d *source) countSamples(ctx context.Context) error {
 	for _, u := range units.All() {
 		d.samples += u.Samples
 	}
+	d.sampled = d.newSampled(*units)
 	if d.samples == 0 && d.manifest.NumRows() > 0 {
 		err := d.rules.errNothing(d.manifest.NumRows())
 		if lost := d.losses.list(); len(lost) > 0 {
@@ -252,13 +256,10 @@ func (d *source) newPlan(units *shuffle.Units, params shuffle.Params, seed uint6
 
 // sampleBytes is the uncompressed bytes of all columns of the samples, as of mean rows.
 func (d *source) sampleBytes() int64 {
-	if d.rules == nil {
-		return d.bytes
-	}
 	if k := d.packing(); k != nil {
 		return mem.MulDiv(d.samples, k.sampleBytes(), 1)
 	}
-	return mem.MulDiv(d.bytes, d.samples, max(1, d.manifest.NumRows()))
+	return mem.MulDiv(d.sampled.bytes, d.samples, max(1, d.sampled.rows))
 }
 
 // resume makes the shuffled order of a state, with another tail when that does not move rows.

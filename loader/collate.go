@@ -32,6 +32,7 @@ type recipe struct {
 	decoder    func() (codec.Decoder, error)
 	onError    iterable.OnError                           // "": rows cannot be left out
 	placeOf    func(row int64) (iterable.RowPlace, error) // for errors
+	keys       *iterable.RowKeys
 	transforms []Transform
 	rank       int
 	times      [stages]atomic.Int64 // nanoseconds by stage
@@ -91,7 +92,7 @@ type collator struct {
 }
 
 func (r *recipe) newCollator(pool *mem.Pool) *collator {
-	c := &collator{recipe: r, scratch: pool.NewArena()}
+	c := &collator{recipe: r, scratch: pool.NewArena(), names: rowNames{keys: r.keys}}
 	c.random = rand.New(&c.pcg)
 	return c
 }

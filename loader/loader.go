@@ -47,7 +47,7 @@ func New(ds *iterable.Dataset, o Options) (*Loader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.buckets, r.placeOf, r.onError = ds.Buckets(), ds.Locate, cmp.Or(o.OnError, iterable.Raise)
+	r.buckets, r.placeOf, r.keys, r.onError = ds.Buckets(), ds.Locate, ds.RowKeys(), cmp.Or(o.OnError, iterable.Raise)
 	need, err := r.imageNeed(o.lenses(), ds.Memory())
 	if err != nil {
 		return nil, err

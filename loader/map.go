@@ -144,7 +144,7 @@ func (o MapOptions) recipe(ds *iterable.Dataset) (*recipe, imageNeed, error) {
 	if err != nil {
 		return nil, imageNeed{}, err
 	}
-	r.placeOf = ds.Locate
+	r.placeOf, r.keys = ds.Locate, ds.RowKeys()
 	need, err := r.imageNeed(max(o.Workers, o.ImageParallel), cmp.Or(o.Memory, ds.Memory()))
 	return r, need, err
 }

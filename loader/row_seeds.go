@@ -20,7 +20,7 @@ type rowKey struct {
 	seed      uint64 // the dataset's
 	epoch     int64
 	source    int32
-	row       int64 // number in the manifest
+	row       int64 // number among the rows of shards with samples
 	copy      int   // of the row in the epoch
 	transform int   // place in Options.Transforms, from 1; 0 is SeedColumn
 }
@@ -66,6 +66,7 @@ func bindRowIDs(o Options, s *column.Schema) (*rowNaming, error) {
 
 // rowNames are the names of a batch's rows. They are valid while its draw is made a batch.
 type rowNames struct {
+	keys    *iterable.RowKeys
 	seed    uint64
 	epoch   int64
 	rows    []int64
@@ -79,7 +80,7 @@ func (n *rowNames) keyOf(i, transform int) rowKey {
 	if i < len(n.epochs) {
 		epoch += int64(n.epochs[i])
 	}
-	return rowKey{seed: n.seed, epoch: epoch, source: n.sources[i], row: n.rows[i], transform: transform}
+	return rowKey{seed: n.seed, epoch: epoch, source: n.sources[i], row: n.keys.Of(n.rows[i]), transform: transform}
 }
 
 // set takes the names of rows from columns.

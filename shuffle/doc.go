@@ -1,4 +1,4 @@
-// Package shuffle makes the order in which samples are trained on: "lane-tick/2", a pure function
+// Package shuffle makes the order in which samples are trained on: "lane-tick/3", a pure function
 // of a manifest, parameters, a seed, an epoch and a position, in integers only.
 //
 // The order counts samples. A sample is a row, unless a rule made others of the rows of each unit
@@ -18,7 +18,7 @@
 // allocates nothing per row. A plan keeps O(shards), a lane O(its units); there is no table of rows
 // and no state of a generator. [Quality] alone uses floats, and no order depends on it.
 //
-// The rest of this page is the specification of "lane-tick/2". It is frozen: a better order is
+// The rest of this page is the specification of "lane-tick/3". It is frozen: a better order is
 // another name. Integers are exact, "/" is floor, ceil(a/b) rounds up, products may need 128 bits
 // where it says so; all indices count from 0.
 //
@@ -53,6 +53,11 @@
 // rule they are its rows. Under a rule it has any number of them, 0 to 2^31-1. N is the number of
 // samples, n of units that have any.
 //
+// Only shards with samples count: random numbers use the number of a group among the groups of
+// these, and the hashes and the line leave the other shards out. Paths in the content hash are
+// relative to the deepest directory of the shards that count. Where a rule chooses rows by their
+// numbers among all rows, each shard with rows counts up to the last one that has samples.
+//
 // [CutUnits] makes the units of a group of r rows and B uncompressed bytes (all columns):
 //
 //	edges(p)    floor(r*c/p) for c = 1..p-1; with a page index each moved to the nearest first row of a data page of the widest column (the
@@ -73,10 +78,10 @@
 //
 // # Parameters
 //
-// [BufferSize]: R is the shuffle buffer in rows, at least 1; x bytes are floor(x * (rows of all
-// files) / (bytes of all columns)) rows. The default is a hundredth of the bytes, at least 2^28, at
+// [BufferSize]: R is the shuffle buffer in rows, at least 1; x bytes are floor(x * (rows of the
+// shards that count) / (bytes of all their columns)) rows. The default is a hundredth of the bytes, at least 2^28, at
 // most 2^31, then at most floor(world size * memory / 4) where the user gave memory. Without bytes
-// it is the rows of all files.
+// it is the rows of these shards.
 //
 // [Options.Params], W the world size at the start, M = max(W, max_world_size), Umax the samples of
 // the largest unit:
@@ -160,7 +165,7 @@
 //
 // # Mixtures
 //
-// "mix/3" is the order of sources with weights. Each source d has a plan under the tail "carry",
+// "mix/4" is the order of sources with weights. Each source d has a plan under the tail "carry",
 // with the seed of "source" and N_d samples; all plans have one L. The mixture has samples x = 0,
 // 1, .. without end. Position p of epoch e is x = e*N + p. The tail says which positions the steps
 // take, and moves no sample.
@@ -250,7 +255,7 @@
 // only where they are said to, and others are refused:
 //
 //	v             1
-//	plan          "lane-tick/2", "sequential/1" when shuffle is false, or "mix/3" of several sources
+//	plan          "lane-tick/3", "sequential/1" when shuffle is false, or "mix/4" of several sources
 //	shuffle       true or false
 //	seed          0 to 2^64-1
 //	epoch         from 0

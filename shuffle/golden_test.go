@@ -31,15 +31,15 @@ func TestGoldenOrder(t *testing.T) {
 		epoch uint64
 		want  string
 	}{
-		{Options{Buffer: 700}, 7, 0, "51df46cc9a638314547c45568fd5ee2b"},
-		{Options{Buffer: 700}, 7, 1, "a4917493196df4f9117ef78960826603"},
-		{Options{Buffer: 700, WorldSize: 8}, 7, 0, "857f0ee3f0982b1ba23b04b2cb0abac0"},
-		{Options{Buffer: 3000, WorldSize: 6, UnitRows: 100}, 1 << 63, 3, "ba5b2a2125c62d97211522792863c8e1"},
-		{Options{Buffer: 3000, UnitRows: 100, Start: Direct}, 7, 0, "8b0b9893317d6e4c4f75d56019415293"},
-		{Options{Buffer: 3000, UnitRows: 100, Spread: 2, Assign: PerEpoch}, 7, 5, "b037f7002eab64dc7e5128c4d25e91ad"},
-		{Options{Buffer: 3000, UnitRows: 100, Lanes: 11, Tail: Carry}, 7, 4, "a7865cd38b59768c9b955285200f034c"},
-		{Options{Buffer: 1 << 40}, 0, 0, "7933c686b82c4ff1d67bf4e56b72f85a"},
-		{Options{Buffer: 1, WorldSize: 16}, 7, 0, "bdcc038ca3ddf166729d7681fa8bd323"},
+		{Options{Buffer: 700}, 7, 0, "f2328a482d078399844b3619b72680f9"},
+		{Options{Buffer: 700}, 7, 1, "155225363025fe6827907a08c99bdfdc"},
+		{Options{Buffer: 700, WorldSize: 8}, 7, 0, "7da3bb93766d858900fa423e674d5e14"},
+		{Options{Buffer: 3000, WorldSize: 6, UnitRows: 100}, 1 << 63, 3, "8582fe929297eea7ee7c527c49753883"},
+		{Options{Buffer: 3000, UnitRows: 100, Start: Direct}, 7, 0, "dc5824bc6787c30248c302bf18fdfd0d"},
+		{Options{Buffer: 3000, UnitRows: 100, Spread: 2, Assign: PerEpoch}, 7, 5, "33a813a3e750e2c8dd9a398e1d12b3be"},
+		{Options{Buffer: 3000, UnitRows: 100, Lanes: 11, Tail: Carry}, 7, 4, "2c84db4246bc8d81acd6cae4a74d74e1"},
+		{Options{Buffer: 1 << 40}, 0, 0, "f0dd75bd8695ab682aa757bd3f72d5c7"},
+		{Options{Buffer: 1, WorldSize: 16}, 7, 0, "b7735ac30e45863c9ce87e2c6dd91678"},
 	} {
 		p := newPlan(t, goldenManifest(), c.o, c.seed)
 		if got := orderHash(t, p.Epoch(c.epoch)); got != c.want {
@@ -66,10 +66,10 @@ func TestGoldenOrderOfARule(t *testing.T) {
 		epoch uint64
 		want  string
 	}{
-		{Options{Buffer: 700}, 0, "994c670404472036d767506e56027049"},
-		{Options{Buffer: 3000, WorldSize: 6, UnitRows: 100}, 3, "4b75370c5a5a559ba2cea5b24c03e5b5"},
-		{Options{Buffer: 3000, UnitRows: 100, Lanes: 11, Tail: Carry}, 4, "6e0f681615a52a0152474321549dfb08"},
-		{Options{Buffer: 3000, UnitRows: 100, Spread: 2, Assign: PerEpoch}, 5, "85834eba1387f08fc9b2a2771a247ea1"},
+		{Options{Buffer: 700}, 0, "9f547794cb27a08c3fc6ec9d2243b52f"},
+		{Options{Buffer: 3000, WorldSize: 6, UnitRows: 100}, 3, "2ed2aa6174be11fc06e069bc0e5d8717"},
+		{Options{Buffer: 3000, UnitRows: 100, Lanes: 11, Tail: Carry}, 4, "29142a6d7831925051b86d3767325525"},
+		{Options{Buffer: 3000, UnitRows: 100, Spread: 2, Assign: PerEpoch}, 5, "246db576f9608f5a97aa07de01780fef"},
 	} {
 		m, units := goldenRuled(t, c.o.UnitRows)
 		p := planOf(t, m, units, c.o, 7)
@@ -102,6 +102,7 @@ func TestGoldenHashes(t *testing.T) {
 	ruled, units := goldenRuled(t, 0)
 	for _, c := range [][2]string{
 		{m.Content(), goldenContent},
+		{m.Only(m.Sampled(Units{})).Content(), goldenSampled},
 		{m.Versions(), goldenVersions},
 		{newPlan(t, m, Options{}, 0).UnitsHash(), goldenUnits},
 		{planOf(t, ruled, units, Options{}, 0).UnitsHash(), goldenRuledUnits},
@@ -115,8 +116,9 @@ func TestGoldenHashes(t *testing.T) {
 
 const (
 	goldenContent  = "f2306c03066803da0287e21b311e920ccab7ec6c68a84c8233534713716d2c35"
+	goldenSampled  = "aa79484cb6ad6175fd1b2f7fdbdd231957d87a6a527cd361e4e8008dc7d45b86"
 	goldenVersions = "ad48bdc229edc0f5d1e34243835d77dc7d7f488cf63112085a6fd3f391ae6036"
-	goldenUnits    = "487c217eec465f5c"
+	goldenUnits    = "3834ab3331e57c5c"
 
-	goldenRuledUnits = "e51c7d8e44b15667"
+	goldenRuledUnits = "a59ad99e39d9f9e7"
 )

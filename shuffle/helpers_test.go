@@ -92,6 +92,19 @@ func thin(r *rng, m *Manifest, units []Unit) {
 	}
 }
 
+// empty takes all samples from some shards.
+func empty(r *rng, m *Manifest, units []Unit) {
+	without := make([]bool, len(m.Shards))
+	for s := range without {
+		without[s] = r.below(3) == 0
+	}
+	for i, u := range units {
+		if without[m.Groups[u.Group].Shard] {
+			units[i].Samples = 0
+		}
+	}
+}
+
 // laneRows are the rows of a lane in the order in which it emits them.
 func laneRows(l *Lane) []testRow {
 	var out []testRow

@@ -34,6 +34,10 @@ type Manifest struct {
 	// canonical text. It is "" when each row is a sample. It is of the run, not of the files: no
 	// hash and no saved manifest has it, states do.
 	Rule string
+
+	// Numbered reports that which rows the rule chooses depends on their numbers among all rows of
+	// the manifest.
+	Numbered bool
 }
 
 // Validate says whether the manifest is in order: paths ascending and unlike, groups by shard and

@@ -151,7 +151,7 @@ func TestMixStateRefuses(t *testing.T) {
 		{"no tail", `"tail":"pad"`, `"tail":""`, "tail"},
 		{"too many samples", `"epoch":3,"position":40,"rows":80`, `"epoch":9007199254740991,"position":40,"rows":8000`, "all epochs at most"},
 		{"a name twice", `"s1"`, `"s0"`, `must have a name each, got "s0"`},
-		{"a plan", `"mix/3"`, `"lane-tick/2"`, "sources: are of a mixture"},
+		{"a plan", `"mix/4"`, `"lane-tick/3"`, "sources: are of a mixture"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			text := strings.Replace(good, c.old, c.to, 1)

@@ -36,6 +36,8 @@ func randomCase(t testing.TB, n uint64) orderCase {
 	units := wholeUnits(t, m, o.UnitRows)
 	if r.below(3) == 0 {
 		thin(&r, m, units)
+		m.Numbered = r.below(2) == 0
+		empty(&r, m, units)
 	}
 	p := planOf(t, m, units, o, r.uint64())
 	return orderCase{options: o, plan: p, e: p.Epoch(r.below(5)), name: p.params.String()}

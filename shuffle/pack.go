@@ -6,6 +6,6 @@ package shuffle
 func (l *Lane) RuleOrder(j, n int, dst []uint32) []uint32 {
 	p := l.epoch.plan
 	u := p.units.At(int(l.spans[j].unit))
-	r := newRNG(domPack, p.seed, l.epoch.number, uint64(u.Group), uint64(u.Lo))
+	r := newRNG(domPack, p.seed, l.epoch.number, p.groupID(u.Group), uint64(u.Lo))
 	return permutation(&r, dst, n)
 }

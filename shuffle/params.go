@@ -8,9 +8,9 @@ import (
 
 // The names of the orders that this package makes. An order never changes under its name.
 const (
-	Version    = "lane-tick/2"  // with shuffle
+	Version    = "lane-tick/3"  // with shuffle
 	Sequential = "sequential/1" // without
-	Mixed      = "mix/3"        // of several sources
+	Mixed      = "mix/4"        // of several sources
 )
 
 // OrderOf is the name of the order of one source, or of several.
@@ -25,7 +25,7 @@ func OrderOf(shuffled, mixed bool) string {
 }
 
 // earlier are names of orders that this package made and makes no more.
-var earlier = []string{"lane-tick/1", "mix/1", "mix/2"}
+var earlier = []string{"lane-tick/1", "lane-tick/2", "mix/1", "mix/2", "mix/3"}
 
 // Start is how a lane begins.
 type Start string

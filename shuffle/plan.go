@@ -19,6 +19,8 @@ type Plan struct {
 	lineOf     []int   // slot -> line lane
 	slotOf     []int   // line lane -> slot
 	sticky     []uint32
+	sampled    []uint32 // the shards that the order depends on
+	skipped    []uint32 // groups of other shards before those of each shard; nil if there are none
 	content    string
 	unitsHash  string
 }
@@ -44,8 +46,10 @@ func New(m *Manifest, units Units, params Params, seed uint64) (*Plan, error) {
 	p.indexShards()
 	p.lineOf = reverseDigits(params.Lanes)
 	p.slotOf = invert(p.lineOf)
+	sampled := m.Sampled(units)
+	p.sampled, p.skipped = indexSampled(m, sampled)
 	p.sticky = p.shuffledShards(0)
-	p.content, p.unitsHash = m.Content(), hashUnits(units, m.Rule != "")
+	p.content, p.unitsHash = m.Only(sampled).Content(), p.hashUnits(sampled)
 	return p, nil
 }
 
@@ -65,7 +69,11 @@ func (p *Plan) indexShards() {
 
 func (p *Plan) shuffledShards(id uint64) []uint32 {
 	r := newRNG(domAssign, p.seed, id)
-	return permutation(&r, nil, len(p.manifest.Shards))
+	order := permutation(&r, nil, len(p.sampled))
+	for i, s := range order {
+		order[i] = p.sampled[s]
+	}
+	return order
 }
 
 // Line yields the units in the order in which sticky lanes divide them.

@@ -58,7 +58,7 @@ func referenceCase(t *testing.T, c orderCase, in *bytes.Buffer) string {
 	err := json.NewEncoder(in).Encode(map[string]any{
 		"shards": shards, "unit_rows": o.UnitRows, "buffer": o.Buffer, "world": o.WorldSize, "max_world": o.MaxWorldSize, "lanes": o.Lanes,
 		"start": p.Start, "spread": p.Spread, "assign": p.Assign, "tail": p.Tail, "seed": c.plan.seed, "epoch": c.e.number,
-		"samples": samples,
+		"samples": samples, "numbered": c.plan.manifest.Numbered,
 	})
 	if err != nil {
 		t.Fatal(err)

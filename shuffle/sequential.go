@@ -19,7 +19,7 @@ func NewSequence(m *Manifest, units Units) (*Sequence, error) {
 	if err := checkUnits(m, units); err != nil {
 		return nil, err
 	}
-	s := &Sequence{units: units, starts: make([]int64, units.Len()+1), content: m.Content(), rule: m.Rule}
+	s := &Sequence{units: units, starts: make([]int64, units.Len()+1), content: m.Only(m.Sampled(units)).Content(), rule: m.Rule}
 	for i, u := range units.All() {
 		s.starts[i+1] = s.starts[i] + u.Samples
 	}

@@ -28,7 +28,7 @@ func (l *Lane) Need(j int) int64 { return l.Before(l.Arrival(j)) }
 func (l *Lane) RowOrder(j int, dst []uint32) []uint32 {
 	s, p := l.spans[j], l.epoch.plan
 	u := p.units.At(int(s.unit))
-	r := newRNG(domRows, p.seed, l.epoch.number, uint64(u.Group), uint64(u.Lo)+uint64(s.lo))
+	r := newRNG(domRows, p.seed, l.epoch.number, p.groupID(u.Group), uint64(u.Lo)+uint64(s.lo))
 	return permutation(&r, dst, int(s.rows))
 }
 

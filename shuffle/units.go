@@ -222,13 +222,17 @@ func (m *Manifest) checkSamples(i int, u Unit) error {
 	return nil
 }
 
-// hashUnits tells how groups were cut, and under a rule how many samples each unit has.
-func hashUnits(units Units, ruled bool) string {
+// hashUnits hashes how the groups of sampled shards were cut, and under a rule the samples of each
+// unit.
+func (p *Plan) hashUnits(sampled []bool) string {
 	h := newHasher("shardfeed/units/1")
-	for _, u := range units.All() {
-		h.number(int64(u.Group))
+	for _, u := range p.units.All() {
+		if sampled != nil && !sampled[p.manifest.Groups[u.Group].Shard] {
+			continue
+		}
+		h.number(int64(p.groupID(u.Group)))
 		h.number(u.Lo)
-		if ruled {
+		if p.manifest.Rule != "" {
 			h.number(-1) // which no group is: another list of units never writes the same
 			h.number(u.Samples)
 		}

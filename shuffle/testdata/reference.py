@@ -1,7 +1,8 @@
-"""lane-tick/2 written from the specification in doc.go, as plainly as possible, to hold the Go code against.
+"""lane-tick/3 written from the specification in doc.go, as plainly as possible, to hold the Go code against.
 
 stdin: one JSON object per line: {"shards": [[rows per group], ...], "unit_rows": u, "buffer": R, "world": W, "max_world": M, "lanes": L or 0,
-"start": .., "spread": H, "assign": .., "tail": .., "seed": s, "epoch": e, "samples": [of each unit] or null without a rule}
+"start": .., "spread": H, "assign": .., "tail": .., "seed": s, "epoch": e, "samples": [of each unit] or null without a rule,
+"numbered": of the rule}
 stdout: one line per object: L, A, D and the order's hash.
 """
 
@@ -57,6 +58,24 @@ def units_of(case):
     if case["samples"] is None:
         return out
     return [(shard, group, lo, lo + n) for (shard, group, lo, _), n in zip(out, case["samples"], strict=True) if n > 0]
+
+
+def sampled_shards(case):
+    """Shards without samples do not matter; under a numbered rule, those with rows before the last samples do."""
+    having = {shard for shard, _, _, _ in units_of(case)}
+    rows = [sum(groups) for groups in case["shards"]]
+    return [s for s in range(len(rows)) if s in having or case["numbered"] and rows[s] and having and s < max(having)]
+
+
+def group_ids(case):
+    """The numbers of the groups of sampled shards, by their numbers among all."""
+    shards, ids, group = sampled_shards(case), {}, 0
+    for shard, groups in enumerate(case["shards"]):
+        for _ in groups:
+            if shard in shards:
+                ids[group] = len(ids)
+            group += 1
+    return ids
 
 
 def parameters(case, units):
@@ -137,7 +156,8 @@ def lane(case, spans, line, L, A, D, mean):
         c = C(j, Ea)
         return c + (n[j] - c) * (k - Ea) // (E - 1 - Ea)
 
-    orders = [iter(Random("rows", seed, epoch, g, lo).shuffle(list(range(hi - lo)))) for _, g, lo, hi in spans]
+    ids = group_ids(case)
+    orders = [iter(Random("rows", seed, epoch, ids[g], lo).shuffle(list(range(hi - lo)))) for _, g, lo, hi in spans]
     for k in range(E):
         tick = []
         for j in range(len(spans)):
@@ -154,7 +174,7 @@ def order(case):
     rows = [0] * L
     for p in range(N):
         rows[(o + p) % L] += 1
-    shards = list(range(len(case["shards"])))
+    shards = sampled_shards(case)
     Random("assign", case["seed"], 0 if case["assign"] == "sticky" else case["epoch"]).shuffle(shards)
     line = [[s, g, lo, hi] for shard in shards for s, g, lo, hi in units if s == shard]
     slot_of = {line_lane(i, L): i for i in range(L)}
