@@ -29,6 +29,9 @@ func (u Unit) String() string { return [...]string{Milli: "ms", Micro: "us", Nan
 func (f *Field) String() string {
 	switch f.Kind {
 	case List:
+		if f.Tensor != nil {
+			return fmt.Sprintf("tensor<%v>%s", f.Innermost(), f.Tensor)
+		}
 		if f.ListSize > 0 {
 			return fmt.Sprintf("list<%v>[%d]", f.Children[0], f.ListSize)
 		}

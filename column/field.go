@@ -72,6 +72,9 @@ type Field struct {
 	// fixed; 0 when lists are ragged.
 	ListSize int
 
+	// Tensor is the shape of the values of a List, when the writer declared one; nil for other lists.
+	Tensor *Tensor
+
 	// Partition marks a column whose value comes from the shard's directories, not from its pages.
 	Partition bool
 

@@ -60,7 +60,7 @@ func chosen[V any](b *binder, field string, given map[string]V) map[int]choice[V
 
 // castOf is the cast of a column; to is the type of its matrix, or TypeNone.
 func (b *binder) castOf(i int, to column.Type) (c rowgroup.Cast, any bool) {
-	f := leafField(b.data.Fields[i])
+	f := b.data.Fields[i].Innermost()
 	cast, casts := b.casts[i]
 	hash, hashes := b.hashes[i]
 	scale, scales := b.scales[i]
@@ -95,14 +95,6 @@ func (b *binder) field(i int) string {
 	return fmt.Sprintf("Cast[%q]", b.casts[i].by)
 }
 
-// leafField is the values within lists.
-func leafField(f *column.Field) *column.Field {
-	for f.Kind == column.List {
-		f = f.Children[0]
-	}
-	return f
-}
-
 // shape puts the columns together: single ones in their order, then the matrices.
 func (b *binder) shape(matrices []*rowgroup.Matrix) *Shape {
 	s := &Shape{data: b.data, schema: &column.Schema{}}
@@ -114,7 +106,7 @@ func (b *binder) shape(matrices []*rowgroup.Matrix) *Shape {
 			continue
 		}
 		if all := b.images[i]; all != nil {
-			s.add(shapeOf(i, rowgroup.Timestamps(f), all))
+			s.add(shapeOf(i, rowgroup.Tensors(rowgroup.Timestamps(f)), all))
 			continue
 		}
 		out := shapeColumn{source: i}
@@ -130,7 +122,7 @@ func (b *binder) shape(matrices []*rowgroup.Matrix) *Shape {
 			}
 			f, out.cast = to, caster
 		}
-		s.add(rowgroup.Timestamps(f), out)
+		s.add(rowgroup.Tensors(rowgroup.Timestamps(f)), out)
 	}
 	for _, m := range matrices {
 		if slices.ContainsFunc(s.schema.Fields, func(f *column.Field) bool { return f.Name == m.Field.Name }) {
@@ -162,10 +154,7 @@ func (s *Shape) add(f *column.Field, c shapeColumn) {
 
 // castField is what a cast makes of a column of fixed values, or of lists of them.
 func castField(f *column.Field, c rowgroup.Cast) (*column.Field, *rowgroup.Caster, error) {
-	values := f
-	if f.Kind == column.List {
-		values = f.Children[0]
-	}
+	values := f.Innermost()
 	if f.Kind == column.List && values.Kind != column.Fixed {
 		return nil, nil, fmt.Errorf("it is %v; of lists only those of fixed-width values are changed", f)
 	}
@@ -173,14 +162,19 @@ func castField(f *column.Field, c rowgroup.Cast) (*column.Field, *rowgroup.Caste
 	if err != nil {
 		return nil, nil, err
 	}
-	to := m.To()
-	if f.Kind == column.List {
-		list := *f
-		list.Children = []*column.Field{to}
-		to = &list
-	}
+	to := withItems(f, m.To())
 	to.Partition, to.Made = f.Partition, f.Made
 	return to, m, nil
+}
+
+// withItems is a field with other items within its lists.
+func withItems(f, items *column.Field) *column.Field {
+	if f.Kind != column.List {
+		return items
+	}
+	list := *f
+	list.Children = []*column.Field{withItems(f.Children[0], items)}
+	return &list
 }
 
 // stack binds a stack; nil when something is wrong.
@@ -235,6 +229,9 @@ func (b *binder) member(m *rowgroup.Matrix, item *column.Field, s Stack, i int) 
 	member := rowgroup.Member{Column: i, Name: f.Name, At: len(m.Field.Features)}
 	values := f
 	if f.Kind == column.List {
+		if f.Tensor != nil && f.Tensor.Order != nil {
+			return fmt.Errorf("it is %v, stored with its dimensions in another order; of such tensors no matrix is made", f)
+		}
 		if f.ListSize == 0 || f.Children[0].Kind != column.Fixed {
 			return fmt.Errorf("it is %v; of lists only those of one size, of numbers, have a feature for each item", f)
 		}

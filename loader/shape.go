@@ -58,7 +58,7 @@ func (s *Shape) AsStored() *Shape {
 	stored.schema = &column.Schema{Fields: slices.Clone(s.schema.Fields)}
 	for i, c := range s.columns {
 		if c.matrix == nil && c.cast == nil && c.images == nil {
-			stored.schema.Fields[i] = s.data.Fields[c.source]
+			stored.schema.Fields[i] = rowgroup.Tensors(s.data.Fields[c.source])
 		}
 	}
 	return &stored
@@ -117,9 +117,10 @@ func (s *Shape) wider(m *rowgroup.Manifest) (bytes int64) {
 // it is 0.
 func rowBytes(m *rowgroup.Manifest, f *column.Field, source int) int64 {
 	items := int64(1)
+	for f.Kind == column.List && f.ListSize > 0 {
+		f, items = f.Children[0], items*int64(f.ListSize)
+	}
 	switch {
-	case f.Kind == column.List && f.ListSize > 0:
-		f, items = f.Children[0], int64(f.ListSize)
 	case f.Kind == column.List && f.Children[0].Kind == column.Fixed && !f.Made:
 		items = 0
 		for g := range m.Groups() {

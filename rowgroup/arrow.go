@@ -4,15 +4,15 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"maps"
-	"slices"
 
+	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/parquet"
 )
 
 // Writers of the Arrow family keep the Arrow schema of a table in the footer, under the key
-// ARROW:schema: the base64 of an encapsulated IPC message, a flatbuffer. Of it only the declared
-// lengths of fixed-size lists are used, which parquet's own schema cannot say. See Schema.fbs and
-// Message.fbs of the Arrow format for the numbers of fields.
+// ARROW:schema: the base64 of an encapsulated IPC message, a flatbuffer. Only the declared lengths of
+// fixed-size lists and the shapes of tensors are used, which parquet's own schema lacks. See
+// Schema.fbs and Message.fbs of the Arrow format for the numbers of fields.
 
 const (
 	arrowHeaderSchema = 1
@@ -28,15 +28,19 @@ const (
 	messageHeaderType = 1
 	messageHeader     = 2
 	schemaFields      = 1
+	schemaMetadata    = 2
 	fieldName         = 0
 	fieldTypeType     = 2
 	fieldType         = 3
 	fieldChildren     = 5
+	fieldMetadata     = 6
 	listSizeField     = 0
+	metadataKey       = 0
+	metadataValue     = 1
 )
 
-// arrowListSizes returns the lengths that an ARROW:schema declares for fixed-size lists, as
-// formatListSizes does, by the names of Fields from the top joined with dots. What cannot be read
+// arrowListSizes returns the lengths that an ARROW:schema declares for fixed-size lists and tensors,
+// as formatListSizes does, by the names of Fields from the top joined with dots. What cannot be read
 // declares nothing.
 func arrowListSizes(text []byte) (sizes []byte) {
 	b, err := base64.StdEncoding.AppendDecode(nil, text)
@@ -48,9 +52,9 @@ func arrowListSizes(text []byte) (sizes []byte) {
 			sizes = nil
 		}
 	}()
-	w := arrowWalk{r: flatReader{b: unframe(b), left: len(b)}, sizes: map[string]int{}, text: 64 * len(b)}
+	w := arrowWalk{r: flatReader{b: unframe(b), left: len(b)}, sizes: map[string]listSize{}, within: map[string][]int{}, text: 64 * len(b)}
 	w.message()
-	maps.DeleteFunc(w.sizes, func(_ string, size int) bool { return size <= 0 })
+	maps.DeleteFunc(w.sizes, func(_ string, s listSize) bool { return s.size <= 0 })
 	return formatListSizes(w.sizes)
 }
 
@@ -67,16 +71,32 @@ func unframe(b []byte) []byte {
 }
 
 type arrowWalk struct {
-	r     flatReader
-	sizes map[string]int // every list; 0 when it is ragged, or when several of one path differ
-	text  int            // bytes of paths that may still be made
+	r        flatReader
+	sizes    map[string]listSize // every list; 0 when it is ragged, or when several of one path differ
+	text     int                 // bytes of paths that may still be made
+	features string              // what Hugging Face's library keeps with a table
+	within   map[string][]int    // shapes of lists within such arrays; 0 is any length
 }
 
 func (w *arrowWalk) message() {
 	m := w.r.table(0)
 	if w.r.byteField(m, messageHeaderType) == arrowHeaderSchema {
-		w.fields(w.r.tableField(m, messageHeader), schemaFields, "", nil, 0)
+		s := w.r.tableField(m, messageHeader)
+		w.features = w.metadata(s, schemaMetadata, "huggingface")
+		w.fields(s, schemaFields, "", nil, 0)
 	}
+}
+
+// metadata is the value of a key of a table's metadata.
+func (w *arrowWalk) metadata(t flatTable, i int, key string) string {
+	pos, n := w.r.vector(t, i)
+	for k := range n {
+		pair := w.r.table(pos + 4*k)
+		if w.r.stringField(pair, metadataKey) == key {
+			return w.r.stringField(pair, metadataValue)
+		}
+	}
+	return ""
 }
 
 // fields visits a vector of fields, under these names when there are some, else under their own.
@@ -102,10 +122,10 @@ func (w *arrowWalk) field(f flatTable, path string, depth int) {
 	switch w.r.byteField(f, fieldTypeType) {
 	case arrowFixedSizeList:
 		size := w.r.uint32Field(w.r.tableField(f, fieldType), listSizeField)
-		w.list(path, size)
+		w.list(path, listSize{size, fixedShapeTensor(w.extension(f), size)})
 		w.fields(f, fieldChildren, path, []string{"element"}, depth+1)
 	case arrowList, arrowLargeList, arrowListView, arrowLargeListView:
-		w.list(path, 0)
+		w.list(path, w.array(f, path))
 		w.fields(f, fieldChildren, path, []string{"element"}, depth+1)
 	case arrowStruct:
 		w.fields(f, fieldChildren, path, nil, depth+1)
@@ -121,50 +141,38 @@ func (w *arrowWalk) mapField(f flatTable, path string, depth int) {
 	}
 }
 
-func (w *arrowWalk) list(path string, size int) {
-	if size > maxListSize {
-		size = 0
+// extension returns a field's extension type, if it is one.
+func (w *arrowWalk) extension(f flatTable) (e arrowExtension) {
+	e.name = w.metadata(f, fieldMetadata, "ARROW:extension:name")
+	if e.name != "" {
+		e.metadata = w.metadata(f, fieldMetadata, "ARROW:extension:metadata")
 	}
-	if old, seen := w.sizes[path]; seen && old != size {
-		size = 0
-	}
-	w.sizes[path] = size
+	return e
 }
 
-// maxListSize bounds the declared length of a list; longer ones are read as ragged.
-const maxListSize = 1 << 30
-
-// Declared lengths of fixed-size lists travel as bytes, so that they can be hashed and stored
-// beside a schema: for each list, sorted by path, a uvarint length of the path, the path, and a
-// uvarint list length.
-
-func formatListSizes(sizes map[string]int) []byte {
-	var b []byte
-	for _, p := range slices.Sorted(maps.Keys(sizes)) {
-		b = binary.AppendUvarint(b, uint64(len(p)))
-		b = append(b, p...)
-		b = binary.AppendUvarint(b, uint64(sizes[p]))
+// array returns the size of the lists of a field that is one of Hugging Face's arrays, or a list
+// within one. Other lists have none.
+func (w *arrowWalk) array(f flatTable, path string) listSize {
+	shape, tensor := w.within[path], (*column.Tensor)(nil)
+	if shape == nil {
+		shape = arrayShape(w.extension(f), func() []int { return featureShapes(w.features)[path] })
+		tensor = newTensor(shape)
 	}
-	return b
+	if shape == nil {
+		return listSize{}
+	}
+	if len(shape) > 1 {
+		w.within[joinPath(path, "element")] = shape[1:]
+	}
+	return listSize{shape[0], tensor}
 }
 
-// parseListSizes returns nil when the bytes are malformed: lists are ragged then, which is always
-// right.
-func parseListSizes(b []byte) map[string]int {
-	sizes := map[string]int{}
-	for len(b) > 0 {
-		n, k := binary.Uvarint(b)
-		if k <= 0 || n > uint64(len(b)-k) {
-			return nil
-		}
-		path := string(b[k : k+int(n)])
-		b = b[k+int(n):]
-		size, k := binary.Uvarint(b)
-		if k <= 0 || size > maxListSize {
-			return nil
-		}
-		b = b[k:]
-		sizes[path] = int(size)
+func (w *arrowWalk) list(path string, s listSize) {
+	if s.size > maxListSize {
+		s = listSize{}
 	}
-	return sizes
+	if old, seen := w.sizes[path]; seen && (old.size != s.size || !old.tensor.Equal(s.tensor)) {
+		s = listSize{}
+	}
+	w.sizes[path] = s
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -29,7 +30,7 @@ func arrowSchema(t testing.TB) []byte {
 func TestArrowListSizes(t *testing.T) {
 	want := map[string]int{"emb": 4, "s.v": 3, "mat": 5, "mat.element": 2, "l.element": 7, "m.key_value.value": 6, "big.element": 9}
 	text := arrowSchema(t)
-	if got := parseListSizes(arrowListSizes(text)); !maps.Equal(got, want) {
+	if got := lengths(parseListSizes(arrowListSizes(text))); !maps.Equal(got, want) {
 		t.Errorf("sizes are %v, want %v", got, want)
 	}
 	// Before Arrow 0.15 there was no continuation mark.
@@ -38,21 +39,32 @@ func TestArrowListSizes(t *testing.T) {
 		t.Fatal(err)
 	}
 	old := base64.StdEncoding.EncodeToString(b[4:])
-	if got := parseListSizes(arrowListSizes([]byte(old))); !maps.Equal(got, want) {
+	if got := lengths(parseListSizes(arrowListSizes([]byte(old)))); !maps.Equal(got, want) {
 		t.Errorf("sizes without the mark are %v", got)
 	}
 }
 
+// lengths are the declared lengths alone.
+func lengths(sizes map[string]listSize) map[string]int {
+	all := map[string]int{}
+	for path, s := range sizes {
+		all[path] = s.size
+	}
+	return all
+}
+
 // Lists of one name that differ declare nothing.
 func TestArrowSameName(t *testing.T) {
-	w := arrowWalk{sizes: map[string]int{}}
+	w := arrowWalk{sizes: map[string]listSize{}}
 	for _, size := range []int{4, 4, 5, 5} {
-		w.list("a", size)
+		w.list("a", listSize{size: size})
 	}
-	w.list("b", 4)
-	w.list("b", 4)
-	w.list("c", maxListSize+1)
-	if !maps.Equal(w.sizes, map[string]int{"a": 0, "b": 4, "c": 0}) {
+	w.list("b", listSize{size: 4})
+	w.list("b", listSize{size: 4})
+	w.list("c", listSize{size: maxListSize + 1})
+	w.list("d", listSize{6, newTensor([]int{2, 3})})
+	w.list("d", listSize{6, newTensor([]int{3, 2})})
+	if want := map[string]int{"a": 0, "b": 4, "c": 0, "d": 0}; !maps.Equal(lengths(w.sizes), want) {
 		t.Errorf("sizes are %v", w.sizes)
 	}
 }
@@ -75,17 +87,36 @@ func TestArrowMalformed(t *testing.T) {
 }
 
 func TestParseListSizes(t *testing.T) {
-	good := formatListSizes(map[string]int{"a": 1, "b.element": 300})
-	if got := parseListSizes(good); !maps.Equal(got, map[string]int{"a": 1, "b.element": 300}) {
-		t.Errorf("sizes are %v", got)
-	}
-	for n := 1; n < len(good); n++ {
-		if n != 3 && parseListSizes(good[:n]) != nil {
-			t.Errorf("%d bytes are enough", n)
+	ordered := newTensor([]int{4, 2, 3})
+	ordered.Order = []int{2, 0, 1}
+	for _, want := range []map[string]listSize{
+		{"a": {size: 1}, "b.element": {size: 300}},
+		{"x": {6, newTensor([]int{2, 3})}},
+		{"x": {2, newTensor([]int{2, 3})}, "x.element": {size: 3}},
+		{"x": {24, ordered}},
+	} {
+		good := formatListSizes(want)
+		if got := parseListSizes(good); !reflect.DeepEqual(got, want) {
+			t.Errorf("sizes are %v, want %v", got, want)
+		}
+		for n := 1; n < len(good); n++ {
+			if got := parseListSizes(good[:n]); got != nil && len(got) == len(want) {
+				t.Errorf("%d bytes of %d are enough", n, len(good))
+			}
 		}
 	}
-	if parseListSizes(binary.AppendUvarint([]byte{1, 'a'}, maxListSize+1)) != nil {
-		t.Error("a list too long is taken")
+	for name, bad := range map[string][]byte{
+		"list too long":     append(binary.AppendUvarint([]byte{1, 'a'}, maxListSize+1), 0),
+		"too many dims":     {1, 'a', 6, maxDims + 1},
+		"other length":      {1, 'a', 7, 2, 2, 3, 0},
+		"no dimension":      {1, 'a', 0, 2, 0, 3, 0},
+		"order twice":       {1, 'a', 6, 2, 2, 3, 1, 0, 0},
+		"order of lists":    {1, 'a', 2, 2, 2, 3, 1, 1, 0},
+		"order out of dims": {1, 'a', 6, 2, 2, 3, 1, 0, 2},
+	} {
+		if got := parseListSizes(bad); got != nil {
+			t.Errorf("%s: it is %v", name, got)
+		}
 	}
 }
 

@@ -24,6 +24,7 @@ type Footer struct {
 type Leaf struct {
 	Path     string // names joined by dots
 	Type     string
+	Tensor   []int // shape of the tensors whose items the values are; nil without one
 	Physical Physical
 	Repeated bool // or part of something repeated
 
@@ -68,8 +69,25 @@ func Footers(ctx context.Context, store shard.Store, shards []shard.Shard, o Opt
 
 func schemaPrimitives(s *fileSchema) []Leaf {
 	all := []Leaf{}
-	for _, n := range leavesOf(s.columns) {
-		all = append(all, Leaf{Path: n.leaf.path, Type: n.field.String(), Physical: n.leaf.typ, Repeated: n.leaf.maxRep > 0, index: n.leaf.index})
+	for _, column := range s.columns {
+		all = column.appendPrimitives(all, nil)
+	}
+	return all
+}
+
+// appendPrimitives appends the leaves of a node, which are items of tensors of a shape if there is
+// one.
+func (n *node) appendPrimitives(all []Leaf, tensor []int) []Leaf {
+	if n.field.Tensor != nil {
+		tensor = n.field.Tensor.Shape
+	}
+	if n.leaf != nil {
+		all = append(all, Leaf{
+			Path: n.leaf.path, Type: n.field.String(), Tensor: tensor, Physical: n.leaf.typ, Repeated: n.leaf.maxRep > 0, index: n.leaf.index,
+		})
+	}
+	for _, c := range n.children {
+		all = c.appendPrimitives(all, tensor)
 	}
 	return all
 }

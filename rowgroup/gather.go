@@ -41,7 +41,8 @@ type Gatherer struct {
 	sorted  sortedPicks
 	records recordCopies
 	stacked stacking
-	raw     []byte // values of a tile as they are stored
+	cast    *Caster // of the items of lists; nil: they stay what they are
+	raw     []byte  // values of a tile as they are stored
 	hashes  [tileRows]uint64
 	tmp     castScratch
 }
@@ -123,14 +124,25 @@ func (g *Gatherer) node(f *column.Field, vecs []*vector, picks []Pick, alloc col
 	case column.Struct:
 		return a, g.members(a, vecs, picks, alloc)
 	case column.List, column.Map:
-		if item := f.Children[0]; isInt96Items(item, vecs) {
-			return a, g.castItems(a, int96Caster(item.Unit), vecs, picks, alloc)
-		} else if item.Kind == column.Fixed {
-			return a, g.fixedItems(a, vecs, picks, alloc)
-		}
-		return a, g.items(a, vecs, picks, alloc)
+		return a, g.list(a, vecs, picks, alloc)
 	}
 	return nil, fmt.Errorf("column %q: no such kind of column: %d", f.Name, f.Kind)
+}
+
+// list gathers the items of a List or Map.
+func (g *Gatherer) list(a *column.Array, vecs []*vector, picks []Pick, alloc column.Alloc) error {
+	if t := a.Field.Tensor; t != nil && t.Flat != nil {
+		return g.tensors(a, vecs, picks, alloc)
+	}
+	switch item := a.Field.Children[0]; {
+	case item.Kind != column.Fixed:
+		return g.items(a, vecs, picks, alloc)
+	case g.cast != nil:
+		return g.castItems(a, g.cast, vecs, picks, alloc)
+	case isInt96Items(item, vecs):
+		return g.castItems(a, int96Caster(item.Unit), vecs, picks, alloc)
+	}
+	return g.fixedItems(a, vecs, picks, alloc)
 }
 
 // valid sets a.Valid and a.Nulls; Valid stays nil when no picked value is null.

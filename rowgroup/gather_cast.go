@@ -26,7 +26,9 @@ func (g *Gatherer) Cast(col int, to *column.Field, m *Caster, blocks []*Block, p
 		return nil, err
 	}
 	if to.Kind == column.List {
-		return a, g.castItems(a, m, vecs, picks, alloc)
+		g.cast = m
+		defer func() { g.cast = nil }()
+		return a, g.list(a, vecs, picks, alloc)
 	}
 	if a.Data == nil {
 		var err error

@@ -17,7 +17,7 @@ import (
 // once, under another name, and never changed; all integers are little-endian.
 //
 //	header, 64 bytes
-//	 0   8  "sfindex2"
+//	 0   8  "sfindex3"
 //	 8   8  length of the file
 //	16   4  entries N
 //	20   4  schemas S
@@ -51,7 +51,7 @@ type segment struct {
 }
 
 const (
-	segmentMagic  = "sfindex2"
+	segmentMagic  = "sfindex3"
 	segmentHeader = 64
 	entryBytes    = 48
 	schemaBytes   = 32

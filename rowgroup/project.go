@@ -183,8 +183,11 @@ func (p *projector) check(c *projected, u *unionNode, path string) error {
 // conflictHint says why two types have no common one, and what the user can do.
 func conflictHint(u *unionNode, a, b *column.Field) string {
 	why := "no type holds both without loss"
-	if isMoment(*a) && isMoment(*b) {
+	switch {
+	case isMoment(*a) && isMoment(*b):
 		why = "one is local and the other UTC"
+	case a.Tensor != nil && b.Tensor != nil:
+		why = "a batch needs tensors of one shape"
 	}
 	for _, to := range []column.Type{column.TypeFloat64, column.TypeTimestamp} {
 		if u.castable(&column.Field{Type: to}) {

@@ -59,14 +59,32 @@ func newFileSchema(x rawSchema) (*fileSchema, error) {
 }
 
 // setListSizes writes the declared lengths into the lists, which it finds by the names of Fields.
-func setListSizes(nodes []*node, parent string, lengths map[string]int) {
+func setListSizes(nodes []*node, parent string, lengths map[string]listSize) {
 	for _, n := range nodes {
 		path := joinPath(parent, n.field.Name)
 		if n.field.Kind == column.List {
-			n.field.ListSize = lengths[path]
+			n.field.ListSize = lengths[path].size
 		}
 		setListSizes(n.children, path, lengths)
+		if t := lengths[path].tensor; t != nil && holdsTensors(n.field, t) {
+			n.field.Tensor = t
+		}
 	}
+}
+
+// holdsTensors reports whether a column is lists of all items of tensors of this shape, or such lists
+// of lists, of fixed values.
+func holdsTensors(f *column.Field, t *column.Tensor) bool {
+	if f.Kind == column.List && f.Children[0].Kind == column.Fixed && f.ListSize == itemsOf(t.Shape) {
+		return true
+	}
+	for _, size := range t.Shape {
+		if f.Kind != column.List || f.ListSize != size {
+			return false
+		}
+		f = f.Children[0]
+	}
+	return f.Kind == column.Fixed && t.Order == nil
 }
 
 // schemaBuilder turns the pre-order list of elements into nodes. A group without any leaf holds no

@@ -8,13 +8,20 @@ import (
 // The result is nullable when a or b is, and has a's name.
 func uniteTypes(a, b column.Field) (column.Field, bool) {
 	a.Nullable = a.Nullable || b.Nullable
+	if b.Kind == column.Null {
+		a.Nullable = true
+		return a, true
+	}
+	if !a.Tensor.Equal(b.Tensor) {
+		if a.Tensor != nil && b.Tensor != nil {
+			return a, false
+		}
+		a.Tensor, b.Tensor = nil, nil
+	}
 	if a.ListSize != b.ListSize {
 		a.ListSize, b.ListSize = 0, 0
 	}
 	switch {
-	case b.Kind == column.Null:
-		a.Nullable = true
-		return a, true
 	case sameType(a, b):
 		return a, true
 	case isBytes(a) && isBytes(b):
@@ -40,7 +47,7 @@ func uniteTypes(a, b column.Field) (column.Field, bool) {
 
 func sameType(a, b column.Field) bool {
 	return a.Kind == b.Kind && a.Type == b.Type && a.Width == b.Width && a.Unit == b.Unit && a.UTC == b.UTC &&
-		a.Precision == b.Precision && a.Scale == b.Scale
+		a.Precision == b.Precision && a.Scale == b.Scale && a.Tensor.Equal(b.Tensor)
 }
 
 // retyped is the field as Fixed values of another type.

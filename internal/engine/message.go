@@ -104,6 +104,7 @@ type Node struct {
 	Nullable  bool     `json:"nullable"`
 	Unit      string   `json:"unit"` // s, ms, us or ns of times and timestamps
 	UTC       bool     `json:"utc"`
+	Extension string   `json:"extension,omitempty"` // the name of Arrow's extension type that the file has
 	Precision int      `json:"precision"`
 	Scale     int      `json:"scale"`
 	ListSize  int      `json:"list_size"` // of lists that the writer declared fixed; -1: dense, with a length per batch

@@ -10,6 +10,9 @@ var kinds = [...]string{
 	column.Fixed: "fixed", column.Binary: "binary", column.List: "list", column.Struct: "struct", column.Map: "map", column.Null: "null",
 }
 
+// tensorType is the type of a List that holds tensors.
+const tensorType = "tensor"
+
 func describe(d *Data) Opened {
 	shards, groups := 0, 0
 	for _, m := range d.Dataset.Manifests() {
@@ -83,6 +86,12 @@ func nodeOf(f *column.Field) Node {
 	}
 	if f.Kind == column.List || f.Kind == column.Struct || f.Kind == column.Map {
 		n.Type = n.Kind
+	}
+	if f.Tensor != nil {
+		n.Type = tensorType
+	}
+	if f.Tensor != nil && f.Tensor.Flat != nil {
+		n.Extension = "arrow.fixed_shape_tensor"
 	}
 	if f.Type == column.TypeTime || f.Type == column.TypeTimestamp {
 		n.Unit = f.Unit.String()

@@ -57,6 +57,7 @@ const (
 type Column struct {
 	Path         string   `json:"path"`
 	Type         string   `json:"type"`
+	Tensor       []int    `json:"tensor,omitempty"` // shape of the tensors whose items the values are
 	Values       int64    `json:"values"`
 	Compressed   int64    `json:"compressed_bytes"`
 	Uncompressed int64    `json:"uncompressed_bytes"`
@@ -155,7 +156,7 @@ func add(f *rowgroup.Footer, size int64, tallies ...*tally) {
 	columns := make([]*Column, len(tallies))
 	for i, l := range f.Leaves {
 		for k, t := range tallies {
-			columns[k] = t.column(Column{Path: l.Path, nth: keys[i].nth, Type: l.Type, physical: l.Physical, repeated: l.Repeated})
+			columns[k] = t.column(Column{Path: l.Path, nth: keys[i].nth, Type: l.Type, Tensor: l.Tensor, physical: l.Physical, repeated: l.Repeated})
 		}
 		for g := range stored {
 			chunk := f.Chunk(l, g)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"unicode"
+
+	"github.com/shardfeed/shardfeed/column"
 )
 
 // maxListed bounds the shards and columns of the text; JSON has all.
@@ -44,10 +46,18 @@ func (r *Report) writeColumns(b *strings.Builder) {
 		if c.Nulls != nil {
 			nulls = strconv.FormatInt(*c.Nulls, 10)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", plainName(c.Path), c.Type, formatBytes(c.Compressed), formatBytes(c.Uncompressed),
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", plainName(c.Path), c.typeText(), formatBytes(c.Compressed), formatBytes(c.Uncompressed),
 			listNames(c.Codecs), listNames(c.Encodings), page, nulls, shownBound(c.Min), shownBound(c.Max))
 	}
 	_ = w.Flush() // a strings.Builder does not fail
+}
+
+// typeText is the type of a column's values, or of the tensors that they are items of.
+func (c *Column) typeText() string {
+	if c.Tensor == nil {
+		return c.Type
+	}
+	return fmt.Sprintf("tensor<%s>%v", c.Type, &column.Tensor{Shape: c.Tensor})
 }
 
 func (r *Report) writeShards(b *strings.Builder) {

@@ -6,6 +6,8 @@ milliseconds.
 
 from __future__ import annotations
 
+import json
+import math
 import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -16,6 +18,7 @@ from ._layout import DATA, DATA_BYTES, LENGTH, LIST_SIZE, NODE_FIELDS, NULLS, OF
 from ._schema import Field, Schema
 
 UUID = "arrow.uuid"
+TENSOR = "arrow.fixed_shape_tensor"
 
 
 class Node(NamedTuple):
@@ -29,11 +32,17 @@ class Node(NamedTuple):
     buffers: tuple[np.ndarray | None, ...]
     children: tuple[Node, ...] = ()
     extension: str = ""  # name of an extension type
+    metadata: str = ""  # of the extension type
 
 
-def batch_node(layout: Layout, slot: np.ndarray, nodes: Sequence[int], rows: int, row_valid: np.ndarray | None = None) -> Node:
-    """Describes a batch: a struct of its columns, and of the mask of its rows if there is one."""
-    reader = _Reader(slot, nodes)
+def batch_node(
+    layout: Layout, slot: np.ndarray, nodes: Sequence[int], rows: int, row_valid: np.ndarray | None = None, *, tensors: bool = True
+) -> Node:
+    """Describes a batch: a struct of its columns, and of the mask of its rows if there is one.
+
+    Without tensors, columns of that extension type are lists of lists.
+    """
+    reader = _Reader(slot, nodes, tensors)
     columns = [reader.node(field, layout.at[name])._replace(name=name) for name, field in layout.schema.items()]
     if row_valid is not None:
         columns.append(Node("_row_valid", "b", False, rows, 0, (None, np.packbits(row_valid, bitorder="little"))))
@@ -96,9 +105,10 @@ class _Reader:
     lists that are padded by batch differs.
     """
 
-    def __init__(self, slot: np.ndarray, nodes: Sequence[int]) -> None:
+    def __init__(self, slot: np.ndarray, nodes: Sequence[int], tensors: bool) -> None:
         self._slot = slot
         self._nodes = nodes
+        self._tensors = tensors
 
     def node(self, field: Field, at: int) -> Node:
         return getattr(self, "_" + field.kind)(field, at)
@@ -140,11 +150,22 @@ class _Reader:
         return self._make(field, at, "+m", [self._offsets(at)], [entries])
 
     def _list(self, field: Field, at: int) -> Node:
+        if field.extension == TENSOR and self._tensors:
+            return self._tensor(field, at)
         items = self.node(field.children[0], at + NODE_FIELDS)
         if not field.list_size:
             return self._make(field, at, "+l", [self._offsets(at)], [items])
         size = field.list_size if field.list_size > 0 else self._nodes[at + LIST_SIZE]
         return self._make(field, at, f"+w:{size}", [], [items])
+
+    def _tensor(self, field: Field, at: int) -> Node:
+        """Lists of all items, which lie as those of the lists of lists."""
+        items, place, shape = field, at, []
+        while items.kind == "list":
+            shape.append(items.list_size)
+            items, place = items.children[0], place + NODE_FIELDS
+        made = self._make(field, at, f"+w:{math.prod(shape)}", [], [self.node(items, place)], extension=TENSOR)
+        return made._replace(metadata=json.dumps({"shape": shape}))
 
     def _fixed(self, field: Field, at: int) -> Node:
         extension = UUID if field.type == "uuid" else ""

@@ -215,7 +215,7 @@ def _put_schema(writer: _Writer, node: Node, at: int) -> int:
     places = [writer.take(_SCHEMA.words) for _ in node.children]
     pointers = writer.take(len(places))
     children = writer.put(pointers, *(_put_schema(writer, child, place) for child, place in zip(node.children, places)))
-    texts = [node.format.encode() + b"\0", _name(node.name) + b"\0", _metadata(node.extension)]
+    texts = [node.format.encode() + b"\0", _name(node.name) + b"\0", _metadata(node)]
     kind, name, metadata = (_keep(writer.export, text) for text in texts)
     return writer.put(at, kind, name, metadata, node.nullable and _NULLABLE, len(places), children, 0, _SCHEMA.releaser, writer.key())
 
@@ -234,10 +234,10 @@ def _keep(export: _Export, text: bytes) -> int:
     return _address(memory)
 
 
-def _metadata(extension: str) -> bytes:
-    if not extension:
+def _metadata(node: Node) -> bytes:
+    if not node.extension:
         return b""
-    pairs = {"ARROW:extension:name": extension, "ARROW:extension:metadata": ""}
+    pairs = {"ARROW:extension:name": node.extension, "ARROW:extension:metadata": node.metadata}
     texts = [text.encode() for text in itertools.chain(*pairs.items())]
     return struct.pack("=i", len(pairs)) + b"".join(struct.pack("=i", len(text)) + text for text in texts)
 

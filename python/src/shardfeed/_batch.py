@@ -215,15 +215,19 @@ class Batch:
         return record_batch(self._arrow())
 
     def to_pylist(self) -> list[dict[str, Any]]:
-        """The rows as dicts of Python values: None for null, Decimal, datetime. Needs pyarrow."""
-        return list(self.to_arrow().to_pylist())
+        """The rows as dicts of Python values: None for null, Decimal, datetime, and lists of lists for
+        tensors. Needs pyarrow.
+        """
+        from ._pyarrow import record_batch
+
+        return list(record_batch(self._arrow(tensors=False)).to_pylist())
 
     def to_pandas(self) -> pandas.DataFrame:
         """The batch as a pandas.DataFrame. Needs pyarrow and pandas."""
-        from ._pyarrow import need
+        from ._pyarrow import need, record_batch
 
         need("pandas", "to_pandas")
-        return self.to_arrow().to_pandas()
+        return record_batch(self._arrow(tensors=False)).to_pandas()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         """Refuses: pandas and numpy would make an array of the column names."""
@@ -241,9 +245,10 @@ class Batch:
         """The batch as a stream of one batch, for libraries that read streams alone."""
         return _arrow.stream_capsule(self._arrow(), requested_schema)
 
-    def _arrow(self) -> _arrow.Node:
+    def _arrow(self, *, tensors: bool = True) -> _arrow.Node:
         raw = self._live()
-        return _arrow.batch_node(self._layout, raw.bytes, raw.nodes, int(raw.rows), self.row_valid if self._layout.row_valid else None)
+        mask = self.row_valid if self._layout.row_valid else None
+        return _arrow.batch_node(self._layout, raw.bytes, raw.nodes, int(raw.rows), mask, tensors=tensors)
 
     def copy(self) -> Batch:
         """A copy of the batch in memory of its own.

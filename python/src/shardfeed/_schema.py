@@ -87,6 +87,7 @@ class Field:
     utc: bool = False
     precision: int = 0
     scale: int = 0
+    extension: str = ""  # the name of Arrow's extension type that the file has
     list_size: int = 0  # of lists of one size; -1: dense, with a length that differs by batch; 0: ragged
     partition: bool = False  # from directory names
     joined: bool = False  # of the batch, not of its rows: one array, or one number
@@ -179,6 +180,8 @@ class Field:
         return _as_lies("u1", (self.width,)) if plain else _as_lies(f"V{self.width}")
 
     def __str__(self) -> str:
+        if self.type == "tensor" and self.is_dense:
+            return f"tensor<{self.innermost}>{list(self.shape)}"
         if self.kind == "list":
             size = {0: "", -1: "[padded]"}.get(self.list_size, f"[{self.list_size}]")
             return f"list<{self.children[0]}>{size}"
