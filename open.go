@@ -63,6 +63,7 @@ func (h *Host) Open(ctx context.Context, s Spec, e Events) (*Dataset, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
+	s = s.asSources()
 	o := s.options()
 	if err := s.readFiles(ctx, &o); err != nil {
 		return nil, err

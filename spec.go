@@ -19,8 +19,9 @@ type Spec struct {
 
 	// Sources are several data sets that are read together by weight, in shuffled order alone, in
 	// place of Addresses. Stop says how long an epoch is: until the "first" source has given all
-	// its samples (the default), or until "all" have. EpochSize says it in samples. Curriculum are
-	// weights that come later, in ascending order; it needs EpochSize.
+	// its samples (the default), or until "all" have. EpochSize says it in samples; it also goes
+	// with Addresses, whose rows are read pass after pass then. Curriculum are weights that come
+	// later, in ascending order; it needs EpochSize.
 	//
 	// Batching is "stratified" (the default), where each step has samples of all sources, or
 	// "per_source", where each step is of one source and an epoch is of whole steps. WeightsIn is

@@ -24,6 +24,12 @@ const maxSlots = 1 << 16 // of a ring; more is a mistake
 
 // Validate lists all problems, each an [OptionError]. It opens no file and asks no server.
 func (s Spec) Validate() error {
+	if s.sized() {
+		if err := s.validateSized(); err != nil {
+			return err
+		}
+		s = s.asSources()
+	}
 	p := option.List{New: newOptionError}
 	s.validateAddresses(&p)
 	p.OneOf("Missing", s.Missing, "error", "null")

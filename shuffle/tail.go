@@ -27,6 +27,39 @@ type Steps struct {
 	Rows        int64 // N, of an epoch
 	GlobalBatch int64 // G, rows of a step over all ranks
 	Tail        Tail
+	From, To    int64 // the rows that are read; To 0 is the end
+}
+
+// Window returns the steps without the first ones, and at most take of the others. take 0 has no
+// limit.
+func (s Steps) Window(skip, take int64) (Steps, error) {
+	whole := s.Count(0)
+	switch {
+	case skip == 0 && take == 0:
+		return s, nil
+	case skip < 0 || take < 0:
+		return s, refuse("take", "must be at least 1 step, and skip at least 0, got %d and %d", take, skip)
+	case s.Tail == Carry:
+		return s, refuse("tail", "%q moves rows into the next epoch, and skip and take choose steps of each epoch; use another tail", s.Tail)
+	case skip >= whole:
+		return s, &Error{Field: "skip", sentence: true, Msg: fmt.Sprintf("skip(%d) leaves nothing of the %d steps of an epoch: skip fewer", skip, whole)}
+	}
+	s.From = skip * s.GlobalBatch
+	if take > 0 && take < whole-skip {
+		s.To = s.From + take*s.GlobalBatch
+	}
+	return s, nil
+}
+
+// Part reports whether an epoch is not read as a whole.
+func (s Steps) Part() bool { return s.From > 0 || s.To > 0 }
+
+// Begin moves a position before the rows that are read to the first of them.
+func (s Steps) Begin(pos int64) int64 {
+	if s.Part() {
+		return max(pos, s.From)
+	}
+	return pos
 }
 
 // Validate refuses what makes no steps, and an epoch that Drop would leave empty.
@@ -47,8 +80,13 @@ func (s Steps) Validate() error {
 	return nil
 }
 
-// Count is the number of steps that end in the epoch when the first begins at position from.
+// Count returns the number of steps that end in the epoch when the first begins at position from.
+// The last step before To is whole.
 func (s Steps) Count(from int64) int64 {
+	from = s.Begin(from)
+	if s.To > 0 {
+		return ceilDiv(max(0, s.To-from), s.GlobalBatch)
+	}
 	left := s.Rows - from
 	if left <= 0 {
 		return 0

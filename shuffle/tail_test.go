@@ -197,3 +197,49 @@ func sameRows(a, b []testRow) bool {
 	}
 	return true
 }
+
+// A window is a slice of an epoch's steps, and a state within it ends where the window does.
+func TestWindow(t *testing.T) {
+	for _, tail := range []Tail{Drop, Pad, Short} {
+		for rows := int64(1); rows <= 14; rows++ {
+			for global := int64(1); global <= 4; global++ {
+				whole := Steps{Rows: rows, GlobalBatch: global, Tail: tail}
+				for skip := range int64(6) {
+					for take := range int64(6) {
+						checkWindow(t, whole, skip, take)
+					}
+				}
+			}
+		}
+	}
+	if _, err := (Steps{Rows: 10, GlobalBatch: 2, Tail: Carry}).Window(0, 2); err == nil {
+		t.Error("a window of epochs that carry rows over")
+	}
+}
+
+func checkWindow(t *testing.T, whole Steps, skip, take int64) {
+	t.Helper()
+	count := whole.Count(0)
+	w, err := whole.Window(skip, take)
+	if skip > 0 && skip >= count {
+		if err == nil {
+			t.Errorf("%+v: skip %d leaves nothing, and is no error", whole, skip)
+		}
+		return
+	}
+	if err != nil && count > 0 {
+		t.Fatalf("%+v: skip %d, take %d: %v", whole, skip, take, err)
+	}
+	want := count - skip
+	if take > 0 {
+		want = min(want, take)
+	}
+	for n := int64(0); n <= want; n++ {
+		if got := w.Count(w.Begin(0) + n*w.GlobalBatch); got != want-n {
+			t.Errorf("%+v: skip %d, take %d: %d steps are left after %d, want %d", whole, skip, take, got, n, want-n)
+		}
+	}
+	if epoch, pos := w.Normalize(3, w.Begin(0)+want*w.GlobalBatch); epoch != 4 || pos != 0 {
+		t.Errorf("%+v: skip %d, take %d: the end is epoch %d, position %d", whole, skip, take, epoch, pos)
+	}
+}

@@ -46,7 +46,7 @@ func (f *sourceFlags) mixture(fs *pflag.FlagSet) {
 	f.several(fs)
 	group(fs, sourcesGroup, func(fs *pflag.FlagSet) {
 		fs.StringVar(&f.stop, "stop", "", "end an epoch when the first source has given all its rows, or when all have: first or all (default: first)")
-		fs.Int64Var(&f.epochSize, "epoch-size", 0, "samples of an epoch (default: by --stop)")
+		fs.Int64Var(&f.epochSize, "epoch-size", 0, "samples of an epoch, for sources or addresses; epochs continue passes over the rows (default: all rows, or by --stop)")
 		fs.Var(&f.curriculum, "curriculum", "weights that come later: a JSON `file` as in [{\"from\": 1000000, \"weights\": {\"web\": 3}}]; it needs --epoch-size")
 		fs.StringVar(&f.weightsIn, "weights-in", "", "what weights are in: samples or tokens (default: samples)")
 		fs.StringVar(&f.tokens, "tokens", "", "the list `column` whose items are tokens, for --weights-in tokens (default: that of --bucket, or the one list column)")

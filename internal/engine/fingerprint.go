@@ -27,7 +27,7 @@ const weightsOf = "weights"
 
 // fingerprint returns what all ranks of an iteration must have in common.
 func (it *iteration) fingerprint() Fingerprint {
-	f := it.session.fingerprint(it.state, it.join.WorldSize, it.join.Replication)
+	f := it.session.fingerprint(it.state, it.join, it.join.Replication)
 	if len(it.join.Seats) > 0 {
 		f["seats"] = shorten(fmt.Sprint(it.join.Seats))
 	}
@@ -35,13 +35,16 @@ func (it *iteration) fingerprint() Fingerprint {
 }
 
 // fingerprint returns what all ranks must have in common to read each row once together.
-func (s *session) fingerprint(state shuffle.State, worldSize, replication int) Fingerprint {
-	d := s.dataset.data
+func (s *session) fingerprint(state shuffle.State, j Join, replication int) Fingerprint {
+	d, worldSize := s.dataset.data, j.WorldSize
 	f := Fingerprint{
 		"data": s.dataset.summary.Manifest, "rows": strconv.FormatInt(state.Rows, 10), "columns": columnsOf(s.dataset.summary.Schema),
 		"order": state.Plan, "seed": strconv.FormatUint(state.Seed, 10),
 		"batch_size": strconv.Itoa(s.batchSize()), "world_size": strconv.Itoa(worldSize), "tail": string(s.tail(&state, worldSize)),
 		placeEpoch: strconv.FormatUint(state.Epoch, 10), placePosition: strconv.FormatInt(state.Position, 10),
+	}
+	if w := j.Window; w != (Window{}) {
+		f["skip"], f["take"] = strconv.FormatInt(w.Skip, 10), strconv.FormatInt(w.Take, 10)
 	}
 	if replication > 1 {
 		f["replication"] = strconv.Itoa(replication)

@@ -237,6 +237,7 @@ func (it *iteration) arrange() error {
 		return valueError("position %d is below 0", first)
 	}
 	it.state.Epoch, it.state.Position = it.single.Normalize(it.state.Epoch, first)
+	it.state.Position = it.single.Begin(it.state.Position)
 	it.now = it.state
 	it.epoch, it.from, it.count = epochOf(it.state, it.steps)
 	for _, seat := range it.order {
@@ -290,6 +291,9 @@ func (it *iteration) deal(to *seat, b *loader.Batch) error {
 			b.Release()
 			return err
 		}
+	}
+	if it.single.Part() {
+		b.State.Epoch, b.State.Position = it.single.Normalize(b.State.Epoch, b.State.Position)
 	}
 	s := it.session
 	s.mu.Lock()

@@ -124,6 +124,7 @@ type Join struct {
 
 	Rank      int `json:"rank"`
 	WorldSize int `json:"world_size"`
+	Window
 
 	// Replica is one of Replicas trainers of this machine that read the batches of the rank; 0 of
 	// these is 1. Rank and WorldSize count data ranks, each of which Replication ranks claim over
@@ -165,6 +166,13 @@ func (j Join) replicas() int { return max(1, j.Replicas) }
 
 // place is the place of the participant in its iteration.
 func (j Join) place() int { return j.Worker*j.replicas() + j.Replica }
+
+// A Window limits each epoch to some of its steps: it leaves out the first Skip, and has at most
+// Take. Take 0 has no limit.
+type Window struct {
+	Skip int64 `json:"skip,omitempty"`
+	Take int64 `json:"take,omitempty"`
+}
 
 // Joined describes the iteration that begins.
 type Joined struct {
@@ -210,6 +218,7 @@ type Ask struct {
 	WorldSize int  `json:"world_size"`
 	Stats     bool `json:"stats"`
 	Plan      bool `json:"plan"` // Fingerprint and Steps, as an iteration at this world size would have them
+	Window
 
 	Replica     int `json:"replica"` // as in Join
 	Replicas    int `json:"replicas"`

@@ -44,7 +44,7 @@ type run struct {
 // newRun returns a run of an iteration. The session's mutex is held.
 func newRun(it *iteration, continues bool) *run {
 	r := &run{
-		session: it.session, continues: continues, workers: it.session.dataset.data.Loader.Workers, outputs: it.outputs(),
+		session: it.session, continues: continues && !it.single.Part(), workers: it.session.dataset.data.Loader.Workers, outputs: it.outputs(),
 		done: make(chan struct{}), next: make(chan *iteration, 1), now: it,
 	}
 	r.ctx, r.cancel = context.WithCancelCause(it.session.dataset.ctx)

@@ -94,10 +94,11 @@ func (s *session) newIteration(j Join) (*iteration, error) {
 	if err != nil {
 		return nil, err
 	}
-	steps, err := s.steps(state, j.WorldSize)
+	steps, err := s.steps(state, j.WorldSize, j.Window)
 	if err != nil {
 		return nil, err
 	}
+	within(&state, steps)
 	asked := s.requested(j)
 	if s.pending != nil {
 		if !s.used[s.pending.Serial] {
@@ -140,7 +141,7 @@ func (s *session) choose(j Join) (shuffle.State, error) {
 	switch {
 	case j.State != nil && !s.used[j.StateSerial]:
 		o.State = j.State
-	case told && s.next != nil && s.begins(*s.next, j.WorldSize) != uint64(epoch):
+	case told && s.next != nil && s.begins(*s.next, j) != uint64(epoch):
 		state := *s.next
 		state.Epoch, state.Position = uint64(epoch), 0
 		o.State = &state
@@ -158,8 +159,8 @@ func (s *session) choose(j Join) (shuffle.State, error) {
 }
 
 // begins returns the epoch of the first step after a state.
-func (s *session) begins(state shuffle.State, worldSize int) uint64 {
-	steps, err := s.steps(state, worldSize)
+func (s *session) begins(state shuffle.State, j Join) uint64 {
+	steps, err := s.steps(state, j.WorldSize, j.Window)
 	if err != nil {
 		return state.Epoch
 	}
@@ -186,12 +187,15 @@ func (s *session) told(j Join) (int64, bool) {
 
 func (s *session) batchSize() int { return max(1, s.dataset.data.Loader.BatchSize) }
 
-func (s *session) steps(state shuffle.State, worldSize int) (shuffle.Steps, error) {
+func (s *session) steps(state shuffle.State, worldSize int, w Window) (shuffle.Steps, error) {
 	steps := shuffle.Steps{Rows: state.Rows, GlobalBatch: int64(s.batchSize()) * int64(worldSize), Tail: s.tail(&state, worldSize)}
 	if steps.Rows == 0 {
 		return steps, newFailure(KindData, "the data set has no rows")
 	}
-	return steps, steps.Validate()
+	if err := steps.Validate(); err != nil {
+		return steps, err
+	}
+	return steps.Window(w.Skip, w.Take)
 }
 
 // begin hands a complete iteration to the run that waits for it, or to a new one. With an error it
@@ -268,18 +272,19 @@ func (s *session) ask(a Ask) (Session, error) {
 			return r, err
 		}
 	}
-	j := Join{Rank: s.rank, WorldSize: a.WorldSize, Replicas: a.Replicas, State: a.State, StateSerial: a.StateSerial}
+	j := Join{Rank: s.rank, WorldSize: a.WorldSize, Window: a.Window, Replicas: a.Replicas, State: a.State, StateSerial: a.StateSerial}
 	state, err := s.choose(j)
 	if err != nil {
 		return r, err
 	}
-	steps, err := s.steps(state, a.WorldSize)
+	steps, err := s.steps(state, a.WorldSize, a.Window)
 	if err != nil {
 		return r, err
 	}
+	within(&state, steps)
 	r.State, r.Steps = &state, steps.Count(0)
 	if a.Plan {
-		r.Fingerprint = s.fingerprint(state, a.WorldSize, a.Replication)
+		r.Fingerprint = s.fingerprint(state, j, a.Replication)
 	}
 	if err := s.seats(a, state, &r); err != nil {
 		return r, err

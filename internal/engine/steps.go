@@ -23,7 +23,7 @@ func epochOf(state shuffle.State, steps shuffle.Steps) (epoch uint64, from, coun
 	for count = steps.Count(from); count == 0; count = steps.Count(from) {
 		epoch, from = epoch+1, steps.Next(from)
 	}
-	return epoch, from, count
+	return epoch, steps.Begin(from), count
 }
 
 // afterEpoch returns the state that follows an iteration from a state on.
@@ -34,6 +34,14 @@ func afterEpoch(state shuffle.State, steps shuffle.Steps) shuffle.State {
 		state.Epoch, state.Position = epoch, steps.Rows+state.Position
 	}
 	return state
+}
+
+// within moves a state to the first step that is read from it on.
+func within(state *shuffle.State, steps shuffle.Steps) {
+	if steps.Part() {
+		state.Epoch, state.Position = steps.Normalize(state.Epoch, state.Position)
+		state.Position = steps.Begin(state.Position)
+	}
 }
 
 const (

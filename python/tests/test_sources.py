@@ -499,7 +499,6 @@ def test_options_that_a_state_brings(tables: Path, here: dict[str, Any], message
             r"curriculum\[1\] must be from a sample after 5 on, got 5",
         ),
         ({"sources": {"web": Source("x")}, "uri": "y"}, "got a uri as well"),
-        ({"uri": "x", "epoch_size": 5}, "epoch_size is of several sources"),
         ({"sources": {"web": Source("x", rename={"a": ""})}}, "rename must be a dict of names"),
         ({"sources": {"web": Source("x", filters="id >")}}, r'sources\["web"\] filters'),
     ],
@@ -572,3 +571,40 @@ def test_ranks_see_the_same_weights(tables: Path) -> None:
         dataset.set_weights({"web": 1})
     parts = [[batch["id"].tolist() for batch in dataset] for dataset in ranks]
     assert [sorted(a + b) for a, b in zip(*parts, strict=True)] == [sorted(batch["id"].tolist()) for batch in alone]
+
+
+def test_epoch_size_of_one_data_set(shards, tmp_path):
+    """It is a mixture of one source: exact passes, which epochs continue."""
+
+    def data(epoch_size=1500, **given):
+        return StreamingDataset(shards, batch_size=50, columns=["id"], cache=False, **({"epoch_size": epoch_size} | given))
+
+    def ids(epoch_size=1500, **given):
+        return [i for batch in data(epoch_size, **given) for i in batch["id"].tolist()]
+
+    for given, rows in (({}, 4000), ({"filters": "id < 1000"}, 1000), ({"parts": {"a": 3, "b": 1}, "part": "b"}, 1000)):
+        whole, seen = data(**given), Counter()
+        assert (len(whole), whole.size) == (30, 1500)
+        for epoch in range(4):
+            came = [i for batch in whole for i in batch["id"].tolist()]
+            assert len(came) == 1500
+            seen.update(came)
+            passes, more = divmod((epoch + 1) * 1500, rows)
+            assert Counter(seen[i] for i in ids(None, **given)) == +Counter({passes: rows - more, passes + 1: more})
+
+    first, again, other = data(), data(), data(2000)
+    came = [batch["id"].tolist() for _ in range(2) for batch in first]
+    iterator = iter(again)
+    for _ in range(7):
+        next(iterator)
+    state = again.state_dict()
+    again.load_state_dict(state)
+    assert [batch["id"].tolist() for _ in range(2) for batch in again] == came[7:]
+    with pytest.warns(UserWarning, match=r"taken with epoch_size=1500, which wins over epoch_size=2000 here"):
+        other.load_state_dict(state)
+    with pytest.raises(OptionError, match=r"^epoch_size needs shuffle: in file order an epoch is all rows$"):
+        data(shuffle=False)
+    with pytest.raises(OptionError, match=r"^manifest does not go with epoch_size; save a plan, which has the list of shards too$"):
+        data(manifest=tmp_path / "list")
+    with pytest.raises(OptionError, match=r"^filters at column 4, near"):
+        data(filters="id ~ 3")

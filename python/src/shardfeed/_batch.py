@@ -9,6 +9,7 @@ import numpy as np
 
 from . import _arrow, _html, _state
 from ._columns import Column, column_to_list, iter_column, slice_column
+from ._documented import documented
 from ._layout import DATA, DATA_BYTES, LENGTH, NODE_FIELDS, NULLS, OFFSETS, VALIDITY, Layout, members, validity
 from ._names import member, no_column
 from ._printable import printable
@@ -34,6 +35,7 @@ class Detached(NamedTuple):
     after: tuple[int, int]
 
 
+@documented
 class Batch:
     """Columns by name, with the methods of a mapping.
 

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from ._checks import Problems, encoded, got, number
+from ._documented import documented
 from .errors import OptionError
 
 _FORM = 'as in bucket={"token_ids": 16384}, or a shardfeed.Bucket'
 _MOST = 2**24
 
 
+@documented
 @dataclass(frozen=True)
 class Bucket:
     """Batches of rows of about the same length, for models that pad rows to the longest.

@@ -9,6 +9,7 @@ from typing import Any, Union
 import numpy as np
 
 from . import _take
+from ._documented import documented
 
 __all__ = ["Bytes", "Ragged", "column_to_list", "iter_column"]
 
@@ -17,6 +18,7 @@ __all__ = ["Bytes", "Ragged", "column_to_list", "iter_column"]
 Column = Union[np.ndarray, "Bytes", "Ragged", dict[str, "Column"]]
 
 
+@documented
 class Bytes:
     """Strings or binary values: the bytes of all rows in one array, and where each row begins and
     ends.
@@ -124,6 +126,7 @@ class Bytes:
         return f"Bytes({len(self)} {'strings' if self.text else 'values'}, {int(self.offsets[-1] - self.offsets[0])} bytes)"
 
 
+@documented
 class Ragged:
     """Lists of different lengths: the items of all rows in one column, and where each row begins
     and ends.

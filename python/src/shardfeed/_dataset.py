@@ -17,6 +17,7 @@ from ._batch import Batch
 from ._checks import Problems
 from ._connected import Connected, agreement, opening
 from ._connection import Connection
+from ._documented import documented
 from ._image import Image
 from ._iterator import BatchIterator, Place
 from ._keywords import Address, Bucketing, DatasetOptions, Decoder, Filters, Packing, Path, Stack, T, Tail, Unknown
@@ -29,10 +30,11 @@ from ._sources import Source
 from ._transform import ROW_VALID, Function, Functions, MappedIterator, Mask, Transform, check_function
 from ._waited import Waited
 from ._warn import MixingWarning, PaddingWarning, ShardfeedWarning, warn
+from ._window import WHOLE, Window
 from .errors import OptionError, ShardfeedError, StateError, nearer
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
+    from typing_extensions import Self, Unpack
 
 log = logging.getLogger("shardfeed")
 
@@ -43,6 +45,7 @@ R = TypeVar("R")
 Row = dict[str, Any]
 
 
+@documented
 class StreamingDataset(Connected, Generic[T]):
     """Batches of parquet shards: shuffled, split over ranks, each row once an epoch, resumable.
 
@@ -60,8 +63,9 @@ class StreamingDataset(Connected, Generic[T]):
             united by name; see ``missing``. :meth:`set_weights` changes the weights.
         stop ("first" or "all", default None): when an epoch of sources ends: when the first of them
             has given all its samples, or when all have. None is "first".
-        epoch_size (int, default None): samples of an epoch of sources, over all ranks, in place of
-            stop.
+        epoch_size (int, default None): samples of an epoch, over all ranks. Rows are read pass
+            after pass, each once a pass, and an epoch continues the pass of the one before. None is
+            all rows, or what stop makes of sources.
         curriculum (list, default None): weights of sources that come later, ``[(1_000_000, {"web":
             3})]``: from this sample on, counted over all epochs and ranks. It needs epoch_size.
         batching ("stratified" or "per_source", default None): whether each batch has samples of all
@@ -229,6 +233,7 @@ class StreamingDataset(Connected, Generic[T]):
     """
 
     _transforms: tuple[Any, ...] = ()
+    _window: Window = WHOLE
     _masks: tuple[str, ...] = ()  # columns whose masks the batches have
 
     @overload
@@ -373,10 +378,17 @@ class StreamingDataset(Connected, Generic[T]):
 
     @property
     def size(self) -> int:
-        """Rows of an epoch, over all ranks: the ones that ``filters`` and the like choose."""
+        """Rows of an epoch, over all ranks: the ones that ``filters`` and the like choose, in the
+        batches that ``skip`` and ``take`` leave.
+        """
         if self._spec["batching"] == "per_source":  # an epoch has whole steps
             return self._epoch_steps() * self._spec["batch_size"] * self.world_size
-        return int(self._opened["rows"])
+        first, end = self._row_range()
+        return end - first
+
+    def _row_range(self) -> tuple[int, int]:
+        """Where an epoch begins and ends in the order, in rows over all ranks."""
+        return self._window.rows(int(self._opened["rows"]), self._spec["batch_size"] * self.world_size)
 
     @property
     def rank(self) -> int:
@@ -473,7 +485,7 @@ class StreamingDataset(Connected, Generic[T]):
         world_size = self._ranks()[1]
         tail = self._tail(world_size)
         make = _marked if self._with_row_valid else Batch.to_rows
-        return _rows.RowIterator(batches, make, world_size=world_size, size=self.size, tail=tail)
+        return _rows.RowIterator(batches, make, world_size=world_size, end=self._row_range()[1], tail=tail)
 
     @overload
     def map(self: StreamingDataset[S], function: Callable[[S], R], *, random: Literal[False] = False) -> StreamingDataset[R]: ...
@@ -506,6 +518,38 @@ class StreamingDataset(Connected, Generic[T]):
         check_function(function, "filter")
         self._check_masks()
         return self._masked(Mask(function))
+
+    def skip(self, count: int) -> Self:
+        """The same data without the first batches of each epoch on every rank, or the first rows
+        with ``batch_size=None``.
+
+        The order stays, and the skipped rows are not read. States fit with and without it. Where
+        the data is shuffled, each epoch skips other rows: to divide it into a training and a
+        validation set give ``parts``. The result counts its own epochs.
+        """
+        if self._spec["shuffle"] and not self._spec["parts"]:
+            text = f"shardfeed: skip({count}) of shuffled data skips other rows in each epoch; parts= divides data for good"
+            warn(text, ShardfeedWarning)
+        return self._windowed(self._window.skip(count))
+
+    def take(self, count: int) -> Self:
+        """The same data with the first batches alone of each epoch on every rank, or the first
+        rows with ``batch_size=None``.
+
+        All that hold for an epoch hold for what is taken: ``len()``, states, and the next ``iter()``
+        is the next epoch, of other rows where the data is shuffled. A resume with another number
+        of ranks or batch size ends with the step in which that many batches end there. The result
+        counts its own epochs.
+        """
+        return self._windowed(self._window.take(count))
+
+    def _windowed(self, window: Window) -> Any:
+        if self._spec["tail"] == "carry":
+            raise OptionError('tail="carry" moves rows into the next epoch, and skip and take choose batches of each: give another tail')
+        other = self._copy()
+        other._window = window
+        len(other)  # reports a window without batches
+        return other
 
     def _check_masks(self) -> None:
         """Refuses masks of packed batches, where a row is several documents, and of buckets."""
@@ -657,6 +701,7 @@ class StreamingDataset(Connected, Generic[T]):
             "rank": rank,
             "world_size": world_size,
             **share.of_join(),
+            **self._window.of_join(),
             **start,
             "next": None,
             "bundle": 0,
@@ -707,7 +752,7 @@ class StreamingDataset(Connected, Generic[T]):
 
     def _asked(self, connection: Connection) -> dict[str, Any]:
         state, serial = self._carried(connection) or (None, "")
-        return {"state": state, "state_serial": serial}
+        return {**self._window.of_join(), "state": state, "state_serial": serial}
 
     def _joined(self, joined: Mapping[str, Any], rank: int, world_size: int) -> None:
         """Notes what the engine says about an iteration before its first batch."""
@@ -757,7 +802,7 @@ class StreamingDataset(Connected, Generic[T]):
     def __getstate__(self) -> dict[str, Any]:
         names = ["_spec", "_rows_wanted", "_with_row_valid", "_rank_given", "_timeout", "_id", "_job", "_agree", "_opened"]
         names += ["_replication", "_mesh", "_number", "_inventory"]
-        names += ["_pending_state", "_pending_epoch", "_transforms"]
+        names += ["_pending_state", "_pending_epoch", "_transforms", "_window"]
         return {name: getattr(self, name) for name in names}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

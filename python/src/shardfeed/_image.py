@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from ._checks import Problems, did_you_mean, encoded, flag, got, is_whole, number, one_of
+from ._documented import documented
 from ._features import dtype_name
 from .errors import OptionError, nearer
 
@@ -33,6 +34,7 @@ Factor = float | Pair  # torchvision's: 0.4 is (0.6, 1.4)
 Jitter = float | Sequence[Factor] | Mapping[str, Factor]
 
 
+@documented
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Image:
     """What becomes of the images in a column: decoded, cropped, resized, augmented.

@@ -16,6 +16,7 @@ from ._batch import Batch
 from ._checks import Problems
 from ._connected import agreement, opening
 from ._connection import Connection
+from ._documented import documented
 from ._engine import Engine
 from ._image import Image
 from ._keywords import Address, Decoder, Filters, Path, Stack, Unknown
@@ -56,6 +57,7 @@ class Rows(Sequence[Row]):
         return self._rows[index]
 
 
+@documented
 class MapDataset:
     """Rows of parquet shards by number: a map-style data set, for samplers of your own, debugging,
     and joins.

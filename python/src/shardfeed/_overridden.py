@@ -19,6 +19,8 @@ def options(state: Mapping[str, Any], spec: Mapping[str, Any]) -> Iterator[Diffe
     if state["seed"] != spec["seed"]:
         yield "seed", state["seed"], spec["seed"]
     yield from _of_plan(state, spec)
+    if state.get("sources"):
+        yield from _of_epoch(state, spec)
     if state.get("sources") and len(state["sources"]) == len(spec["sources"]):
         yield from _of_mixture(state, spec)
 
@@ -45,12 +47,15 @@ def _same_buffer(given: int, buffer: int, state: Mapping[str, Any]) -> bool:
     return abs(given - buffer) <= len(sources) or given > buffer == sum(source.get("rows", 0) for source in sources)
 
 
-def _of_mixture(state: Mapping[str, Any], spec: Mapping[str, Any]) -> Iterator[Differing]:
-    names = [source["name"] for source in spec["sources"]]
+def _of_epoch(state: Mapping[str, Any], spec: Mapping[str, Any]) -> Iterator[Differing]:
     size = spec["epoch_size"]
     whole = state["global_batch"] if state["batching"] == "per_source" else 1
     if size and -(-size // whole) * whole != state["rows"]:
         yield "epoch_size", state["rows"], size
+
+
+def _of_mixture(state: Mapping[str, Any], spec: Mapping[str, Any]) -> Iterator[Differing]:
+    names = [source["name"] for source in spec["sources"]]
     planned = [change for change in state["weights"] if len(change) == 2]  # without those that set_weights made
     here = _weights(state, spec)
     if planned and planned[0][0] == 0 and planned != here:

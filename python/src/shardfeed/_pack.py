@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ._checks import Problems, encoded, got, is_whole, number, one_of
+from ._documented import documented
 from .errors import OptionError
 
 _MADE = ("position_ids", "doc_ids", "seq_lengths", "cu_seqlens", "max_seqlen")
@@ -15,6 +16,7 @@ _FORM = 'as in pack={"token_ids": 8192}, or a shardfeed.Pack'
 _MOST = 2**63 - 1
 
 
+@documented
 @dataclass(frozen=True)
 class Pack:
     """How lists of tokens become dense blocks: a row of a batch is a block then.

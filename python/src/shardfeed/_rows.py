@@ -32,13 +32,13 @@ class Row(NamedTuple):
 class RowIterator:
     """The rows of one iteration. Several threads may share it: each row comes once."""
 
-    def __init__(self, batches: BatchIterator, make: RowMaker, *, world_size: int, size: int, tail: str) -> None:
+    def __init__(self, batches: BatchIterator, make: RowMaker, *, world_size: int, end: int, tail: str) -> None:
         self.ring: Ring | None = None  # in which the last batch lies
         self.place: Place = batches.place
         self._batches = batches
         self._make = make
         self.world_size = world_size
-        self._size = size
+        self._end = end
         self._tail = tail
         self._came: Iterator[Row] = iter(())  # rows of the last batch
         self._turn = Turn()
@@ -76,7 +76,7 @@ class RowIterator:
 
     def _count(self, batch: Batch) -> int:
         bundle = self._batches.bundle
-        return batch.rows if bundle == 1 else due(batch, bundle, self.world_size, self._size, self._tail)
+        return batch.rows if bundle == 1 else due(batch, bundle, self.world_size, self._end, self._tail)
 
     def close(self) -> None:
         """Ends the iteration. It never waits."""
@@ -105,13 +105,13 @@ def _empty(batch: Batch) -> Iterator[dict[str, Any]]:
     return itertools.repeat({})
 
 
-def due(batch: Batch, bundle: int, world_size: int, size: int, tail: str) -> int:
+def due(batch: Batch, bundle: int, world_size: int, end: int, tail: str) -> int:
     """How many rows of a bundle are this rank's. At the end of an epoch the tail decides."""
-    left = size - batch.position
+    left = end - batch.position
     if left >= bundle * world_size:
         return batch.rows
     if tail == "drop":
         return left // world_size
     if tail == "pad":
         return -(-left // world_size)
-    return batch.rows - batch.padding
+    return min(batch.rows - batch.padding, left)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _html
+from ._documented import documented
 from ._names import no_column
 from ._printable import printable
 
@@ -70,6 +71,7 @@ def _days(stored: np.ndarray) -> np.ndarray:
     return stored.astype("<M8[D]")
 
 
+@documented
 @dataclass(frozen=True)
 class Field:
     """A column, or a part of a column.
@@ -217,6 +219,7 @@ def unique_names(names: Iterable[str]) -> list[str]:
     return out
 
 
+@documented
 class Schema(Mapping[str, Field]):
     """The columns of a batch by name, in order.
 

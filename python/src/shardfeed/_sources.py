@@ -12,6 +12,7 @@ import numpy as np
 
 from . import _rules
 from ._checks import Problems, did_you_mean, encoded, got, number, one_of, path, seed
+from ._documented import documented
 from ._keywords import Address, Filters, Path
 from .errors import OptionError
 
@@ -35,6 +36,7 @@ class _Choice:
     rename: Mapping[str, str] | None = None
 
 
+@documented
 @dataclass(frozen=True)
 class Source(_Choice):
     """One of several data sets in ``StreamingDataset(sources={name: Source(...)})``.

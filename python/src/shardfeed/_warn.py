@@ -16,6 +16,10 @@ _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 class ShardfeedWarning(UserWarning):
     """A warning of this package."""
 
+    def __init__(self, *args: object) -> None:
+        """Makes the warning of a text. This package warns; see the class for when."""
+        super().__init__(*args)
+
 
 class PaddingWarning(ShardfeedWarning):
     """The last step of an epoch has rows of padding."""

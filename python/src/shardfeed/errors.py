@@ -48,6 +48,10 @@ class ShardfeedError(Exception):
     step: int | None = None  # of the epoch
     details: tuple[str, ...] = ()
 
+    def __init__(self, *args: object) -> None:
+        """Makes the error of a text. This package raises it; see the class for when."""
+        super().__init__(*args)
+
     def __str__(self) -> str:
         return printable(Exception.__str__(self))
 

@@ -18,6 +18,7 @@ from . import _launcher, _state
 from ._batch import Batch
 from ._checks import number, type_name
 from ._dataset import StreamingDataset
+from ._documented import documented
 from ._keywords import Address
 from ._transform import Collate
 from .errors import OptionError, StateError
@@ -27,6 +28,7 @@ __all__ = ["Source"]
 _STATE = "shardfeed"
 
 
+@documented
 class Source(grain.IterDataset):
     """Batches of a data set as dicts of arrays, or rows as dicts with ``batch_size=None``.
 

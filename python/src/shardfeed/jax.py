@@ -20,6 +20,7 @@ from jax.sharding import Sharding
 from . import _arguments
 from ._checks import flag, number, type_name
 from ._dataset import StreamingDataset
+from ._documented import documented
 from ._jax_columns import Columns, problems_of
 from ._jax_place import place
 from ._keywords import Address
@@ -164,6 +165,7 @@ def _check_place(dataset: StreamingDataset[Any], sharding: Shardings | None, row
     return of[1]
 
 
+@documented
 class DataLoader:
     """Epochs of global batches, read with the rank that a sharding gives this process.
 

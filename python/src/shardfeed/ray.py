@@ -24,6 +24,7 @@ from . import _arguments, _redact
 from ._checks import got
 from ._columns import column_to_list
 from ._dataset import StreamingDataset
+from ._documented import documented
 from ._keywords import Address
 from ._schema import Schema
 from ._transform import Collate
@@ -56,6 +57,7 @@ _NOT_OFFERED = {
 }
 
 
+@documented
 class Source:
     """A data set for Ray Train, by its arguments. It is opened in the workers, not before.
 
@@ -119,6 +121,7 @@ class DataConfig(ray.train.DataConfig):
         return output
 
 
+@documented
 class Shard:
     """A worker's share of a :class:`Source`, with the methods that training loops call on Ray's.
 

@@ -13,11 +13,13 @@ import numpy as np
 
 from ._checks import number
 from ._checks import seed as checked_seed
+from ._documented import documented
 from .errors import OptionError
 
 __all__ = ["RandomSampler", "Sampler", "SequentialSampler", "SubsetRandomSampler", "WeightedRandomSampler"]
 
 
+@documented
 class Sampler:
     """The rows of an epoch. ``set_epoch`` selects the epoch, as that of torch's DistributedSampler
     does. Loaders of this package call it.
@@ -44,6 +46,7 @@ class Sampler:
         return np.random.Generator(np.random.PCG64([self.seed & 0xFFFFFFFF, self.seed >> 32, self.epoch]))
 
 
+@documented
 class SequentialSampler(Sampler):
     """All rows, in their order."""
 
@@ -58,6 +61,7 @@ class SequentialSampler(Sampler):
         return np.arange(self._n)
 
 
+@documented
 class RandomSampler(Sampler):
     """All rows in random order, or ``num_samples`` of them; with ``replacement`` a row may come
     again.
@@ -80,6 +84,7 @@ class RandomSampler(Sampler):
         return np.concatenate(rounds)[: self._samples]
 
 
+@documented
 class SubsetRandomSampler(Sampler):
     """Some rows in random order."""
 
@@ -94,6 +99,7 @@ class SubsetRandomSampler(Sampler):
         return self._generator().permutation(self._indices)
 
 
+@documented
 class WeightedRandomSampler(Sampler):
     """Rows drawn by weight: row i with a probability of ``weights[i]`` over their sum."""
 

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 from . import _spark_files, _spark_plan, _spark_types
 from ._checks import Problems, flag, got
+from ._documented import documented
 from ._keywords import Path
 from ._sizes import parse
 from ._spark_files import Folder
@@ -49,6 +50,7 @@ _SETTINGS = {
 _set = threading.Lock()
 
 
+@documented
 @dataclass(frozen=True)
 class Converted:
     """A DataFrame that is written. It can be pickled, so a function that Spark runs may take it.

@@ -20,6 +20,7 @@ from torchtitan.components.dataloader import BaseDataLoader
 
 from . import torch as _torch
 from ._checks import got
+from ._documented import documented
 from ._pack import Pack
 from .errors import OptionError, StateError
 from .torch._flatten import real_labels
@@ -27,6 +28,7 @@ from .torch._flatten import real_labels
 _STATE = "shardfeed"
 
 
+@documented
 class DataLoader(BaseDataLoader):
     """Packed batches as torchtitan's language models take them.
 

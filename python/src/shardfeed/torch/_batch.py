@@ -26,6 +26,10 @@ class Batch(dict[str, Any]):
 
     __slots__ = ()
 
+    def __init__(self, *columns: Any, **more: Any) -> None:
+        """Makes a batch of columns by name, as dict does."""
+        super().__init__(*columns, **more)
+
     @property
     def rows(self) -> int:
         """Rows of each column."""

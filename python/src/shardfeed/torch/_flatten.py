@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from .._checks import type_name
+from .._documented import documented
 from .._keywords import Address, Packing
 from .._pack import Pack
 from ..errors import OptionError
@@ -20,6 +21,7 @@ IGNORED = -100  # the label of a token that no loss counts
 _MADE = ("position_ids", "cu_seqlens", "max_seqlen")
 
 
+@documented
 @dataclass(frozen=True)
 class Flatten:
     """A function for ``map`` that makes one sequence of a packed batch.

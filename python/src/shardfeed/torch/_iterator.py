@@ -72,7 +72,7 @@ class TensorIterator(Generic[T]):
             self._layout = TensorLayout(batches.layout, dataset._masks, row_valid=dataset._with_row_valid)
             self._tensors, self._views = self._layout.tensors, self._layout.views
             if dataset._rows_wanted:
-                self._rows = RowIterator(batches, _row_maker(self._layout), world_size=world_size, size=dataset.size, tail=tail)
+                self._rows = RowIterator(batches, _row_maker(self._layout), world_size=world_size, end=dataset._row_range()[1], tail=tail)
             self._batches = batches  # from here on other threads may take batches
         self._dataset = None
         if self._closed and batches is not None:  # by another thread, meanwhile

@@ -14,6 +14,7 @@ import torch
 from .. import _arguments, _html, _state
 from .._checks import Problems, type_name
 from .._dataset import StreamingDataset as ArrayDataset
+from .._documented import documented
 from .._keywords import Address, T
 from .._map import MapDataset
 from .._options import Options
@@ -40,6 +41,7 @@ S = TypeVar("S")
 R = TypeVar("R")
 
 
+@documented
 class DataLoader(Generic[T]):
     """Batches of a data set as dicts of tensors, copied to a device ahead of use.
 
@@ -261,6 +263,20 @@ class DataLoader(Generic[T]):
         if self.collate_fn is not None:
             raise OptionError("filter of a loader with a collate_fn: mask the rows in collate_fn, or filter the data set")
         return self._like(self.dataset.filter(function))
+
+    def skip(self, count: int) -> DataLoader[T]:
+        """A loader of the same data and arguments without the first batches of each epoch.
+
+        See :meth:`shardfeed.StreamingDataset.skip`. The result counts its own epochs.
+        """
+        return self._like(self.dataset.skip(count))
+
+    def take(self, count: int) -> DataLoader[T]:
+        """A loader of the same data and arguments with the first batches alone of each epoch.
+
+        See :meth:`shardfeed.StreamingDataset.take`. The result counts its own epochs.
+        """
+        return self._like(self.dataset.take(count))
 
     def _like(self, dataset: StreamingDataset[Any]) -> DataLoader[Any]:
         """A loader of a data set of its own, with the arguments of this one."""

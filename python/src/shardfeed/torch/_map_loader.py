@@ -11,6 +11,7 @@ import torch
 from .. import _arguments, _html
 from .._checks import Problems, seed, type_name
 from .._connection import Connection
+from .._documented import documented
 from .._keywords import T
 from .._map import MapDataset
 from .._schema import Schema
@@ -26,6 +27,7 @@ from ._sampler import EpochSampler
 _VERSION = 1
 
 
+@documented
 class MapLoader(DataLoader[T]):
     """Batches of a MapDataset as dicts of tensors, copied to a device ahead of use:
     ``DataLoader(map_dataset, ...)`` makes one.

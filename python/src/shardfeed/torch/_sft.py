@@ -18,6 +18,7 @@ class SFTData:
     _stand_in: Any = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Takes the arguments of the SFTTrainer."""
         bound = inspect.signature(super().__init__).bind(*args, **kwargs)
         train = bound.arguments.get("train_dataset")
         if isinstance(train, StreamingDataset):

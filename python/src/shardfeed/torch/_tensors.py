@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from .. import _columns, _take
+from .._documented import documented
 from ._batch import Batch
 
 # A column is a tensor or one of the classes below; that of a struct is a dict of its members'
@@ -18,6 +19,7 @@ from ._batch import Batch
 Column = Any
 
 
+@documented
 class Bytes:
     """Strings or binary values: the bytes of all rows in one tensor, and where each row begins and
     ends.
@@ -110,6 +112,7 @@ class Bytes:
         return f"Bytes({len(self)} {'strings' if self.text else 'values'}, {len(self.values)} bytes{_where(self.values)})"
 
 
+@documented
 class Ragged:
     """Lists of different lengths: the items of all rows in one column, and where each row begins
     and ends.

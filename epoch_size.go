@@ -1,0 +1,39 @@
+package shardfeed
+
+import "github.com/shardfeed/shardfeed/internal/option"
+
+// sizedSource names the one source of a spec that has an EpochSize and no Sources.
+const sizedSource = "data"
+
+// sized reports whether EpochSize is of one data set, which is read as a mixture of one source.
+func (s Spec) sized() bool { return s.EpochSize != 0 && len(s.Sources) == 0 }
+
+// asSources returns a spec in which a sized data set is a source, and any other spec as it is.
+func (s Spec) asSources() Spec {
+	if !s.sized() {
+		return s
+	}
+	s.Sources = []Source{{
+		Name: sizedSource, Addresses: s.Addresses, Weight: 1, Filters: s.Filters, Keep: s.Keep, Parts: s.Parts, Part: s.Part, PartKey: s.PartKey,
+		PartSeed: s.PartSeed, Subsample: s.Subsample, Rows: s.Rows, RowsNew: s.RowsNew, RowWeight: s.Weight,
+	}}
+	s.Addresses, s.Filters, s.Keep, s.Parts, s.Part, s.PartKey, s.PartSeed = nil, "", nil, nil, "", "", 0
+	s.Subsample, s.Rows, s.RowsNew, s.Weight = 0, "", "", ""
+	return s
+}
+
+// validateSized checks a sized data set, first without its EpochSize, so that messages name the
+// fields that were given.
+func (s Spec) validateSized() error {
+	p := option.List{New: newOptionError}
+	plain := s
+	plain.EpochSize, plain.Plan, plain.SavedPlan = 0, "", nil // a plan is of sources
+	p.Join(plain.Validate())
+	if !s.Shuffle {
+		p.Add("EpochSize", "needs {Shuffle}: in file order an epoch is all rows")
+	}
+	if s.Manifest != "" {
+		p.Add("Manifest", "does not go with {EpochSize}; save a {Plan}, which has the list of shards too")
+	}
+	return p.Err()
+}
