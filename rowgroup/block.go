@@ -28,6 +28,8 @@ type Block struct {
 
 	uri      string // of the shard, for errors about values
 	rowGroup int
+	first    int64 // row of the row group at which the unit begins
+	inOrder  bool  // rows are those of the unit, as the file has them
 
 	// Of a block whose rows are lists of rows, see [Packing]: the rows, and where those of each list
 	// end.

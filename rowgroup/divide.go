@@ -46,7 +46,10 @@ func (d *Decoder) divide() error {
 		shared.users.Store(int32(l.Parts))
 	}
 	for _, n := range counts {
-		b := &Block{rows: n, cols: make([]*vector, len(d.raw.columns)), arena: d.keep, common: shared, uri: d.raw.uri, rowGroup: d.raw.Rows.RowGroup}
+		b := &Block{
+			rows: n, cols: make([]*vector, len(d.raw.columns)), arena: d.keep, common: shared,
+			uri: d.raw.uri, rowGroup: d.raw.Rows.RowGroup, first: d.rows.Lo, inOrder: l.Order == nil,
+		}
 		if shared != nil {
 			b.arena, shared.bearer = d.pool.NewArena(), b
 		}

@@ -91,7 +91,7 @@ func IsLoss(err error) bool {
 
 // memoryError is about rows that take more memory than the pool may hold.
 func memoryError(e mem.Exceeded) error {
-	return &sizeError{err: e, hint: "raise the limit of memory, or read fewer columns"}
+	return &sizeError{err: e, hint: "raise {Memory}, or read fewer {Columns}"}
 }
 
 // exceeded makes an error of the panic of a pool that may not hold more. It is deferred.

@@ -1,6 +1,7 @@
 package rowgroup
 
 import (
+	"fmt"
 	"slices"
 	"unsafe"
 
@@ -90,13 +91,19 @@ type castSource struct {
 // A misfit is a value that a cast cannot make.
 type misfit struct {
 	pick Pick
+	in   *vector
 	err  *castError
 }
 
-// of is the error for the user. It names the place of the value.
+// of is the error for the user. It names the place of the value: the row too where the column is
+// the block's own and has the rows in the order of the file.
 func (m *misfit) of(blocks []*Block, name string) error {
 	b := blocks[m.pick.Block()]
-	return &Error{Op: "cast", URI: b.uri, RowGroup: b.rowGroup, Column: name, Page: -1, Err: m.err, Hint: m.err.hint()}
+	e := &Error{Op: "cast", URI: b.uri, RowGroup: b.rowGroup, Column: name, Page: -1, Err: m.err, Hint: m.err.hint()}
+	if (b.inOrder || m.in.order != nil) && slices.Contains(b.cols, m.in) {
+		e.Err = fmt.Errorf("row %d of the row group: %w", b.first+int64(m.pick.Row()-m.in.skip), m.err)
+	}
+	return e
 }
 
 // castValues converts the values of picks. What it makes of nulls means nothing.
@@ -131,7 +138,7 @@ func (g *Gatherer) castTile(s *castSource, picks []Pick, dst unsafe.Pointer, str
 	for i, p := range picks {
 		v := s.vecs[p>>32]
 		if at := unsafe.Add(raw, i*w); (v.nulls == 0 || !v.isNull(int(uint32(p)))) && m.one(at, &g.tmp) {
-			return &misfit{p, m.misfit(at)}
+			return &misfit{p, v, m.misfit(at)}
 		}
 	}
 	return nil
@@ -213,7 +220,7 @@ func (g *Gatherer) misfitItem(m *Caster, vecs []*vector, p Pick, i int) *misfit 
 			continue
 		}
 		if at := unsafe.Add(g.ptrs[i], k*m.from.Width); m.one(at, &g.tmp) {
-			return &misfit{p, m.misfit(at)}
+			return &misfit{p, v, m.misfit(at)}
 		}
 	}
 	return nil

@@ -84,41 +84,43 @@ func textBudget(n int64) error {
 	return nil
 }
 
-// Repeated prefixes take no bytes, so the values of a small page have no bound but this: so many
-// times the pages' bytes, if that is more than the floor.
-const (
-	deltaGrowth = 1024
-	deltaFloor  = 64 << 20
-)
-
-// prefixViews builds DELTA_BYTE_ARRAY values at the end of the column's text.
+// prefixViews builds DELTA_BYTE_ARRAY values at the end of the column's text. Their lengths, which
+// come first, say how much memory they take. Values that grow more than the estimate of blocks
+// expects share the bytes of those before.
 func (c *leafDecoder) prefixViews(dst []uint64, src []byte) error {
 	d, err := parquet.ReadDeltaBytes(mem.As[uint32](c.d.lengths.take(8*len(dst))), src, len(dst))
 	if err != nil {
 		return err
 	}
-	total, err := d.Total()
+	total, shared, err := d.Sizes()
 	if err != nil {
 		return err
+	}
+	share := total > prefixGrowth*int64(len(src))
+	if share {
+		total = shared
 	}
 	if err := textBudget(int64(c.textLen) + total); err != nil {
 		return err
 	}
-	if most := max(deltaFloor, deltaGrowth*c.scan.size); int64(c.textLen)+total > most {
-		return fmt.Errorf("%w: values of over %d bytes in pages of %d", parquet.ErrDelta, most, c.scan.size)
-	}
-	begin := c.textLen
 	text := c.textRoom(int(total))
-	at, last := 0, 0
-	for i, p := range d.Prefixes {
-		n := copy(text[at:], text[last:last+int(p)])
-		k := copy(text[at+n:], d.B[:d.Suffixes[i]])
-		d.B = d.B[k:]
-		dst[i] = uint64(begin+at)<<32 | uint64(n+k)
-		at, last = at+n+k, at
-	}
+	d.Build(text, dst, uint64(c.textLen), share)
 	c.textLen += int(total)
+	if share && isText(c.field.Type) && c.cutsRunes(dst) {
+		return c.checkEach(dst)
+	}
 	return c.checkText(dst, text, false)
+}
+
+// cutsRunes reports whether a value ends within a character of a longer one with which it shares
+// bytes.
+func (c *leafDecoder) cutsRunes(vs []uint64) bool {
+	for _, v := range vs {
+		if end := v>>32 + uint64(uint32(v)); end < uint64(c.textLen) && !utf8.RuneStart(c.text[end]) {
+			return true
+		}
+	}
+	return false
 }
 
 // decodeDeltaFixed builds DELTA_BYTE_ARRAY values of one width.
@@ -127,7 +129,7 @@ func (c *leafDecoder) decodeDeltaFixed(dst, src []byte, n int) error {
 	if err != nil {
 		return err
 	}
-	if _, err := d.Total(); err != nil {
+	if _, _, err := d.Sizes(); err != nil {
 		return err
 	}
 	w := c.stored
@@ -165,7 +167,19 @@ func (c *leafDecoder) checkText(vs []uint64, b []byte, separated bool) error {
 	if !isText(c.field.Type) || c.allText(vs, b, separated) {
 		return nil
 	}
+	return c.checkEach(vs)
+}
+
+// checkEach checks values one by one. Those that share all bytes with the one before are checked
+// once.
+func (c *leafDecoder) checkEach(vs []uint64) error {
+	var last, good uint64
 	for i, v := range vs {
+		if v == last {
+			vs[i] = good
+			continue
+		}
+		last, good = v, v
 		s := c.text[v>>32:][:uint32(v)]
 		if parquet.ValidUTF8(s) {
 			continue
@@ -173,7 +187,8 @@ func (c *leafDecoder) checkText(vs []uint64, b []byte, separated bool) error {
 		if !c.d.replace {
 			return &textError{string(s[:min(len(s), 200)])}
 		}
-		vs[i] = c.replaceText(s)
+		good = c.replaceText(s)
+		vs[i] = good
 	}
 	return nil
 }

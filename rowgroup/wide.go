@@ -36,6 +36,8 @@ type openChunk struct {
 	id     uint64
 	free   []byte
 	coming int64
+
+	from, to uint64 // views of the last text that was copied: in the column's, and in the part
 }
 
 // fewRepeats says that all values of the dictionary together are not much larger copied to their
@@ -65,19 +67,45 @@ func (d *Decoder) newSpreader(bytes, rows int64) *spreader {
 	return s
 }
 
-// put copies the value of a decoded row into the row's part and returns its view. Rows outside of
-// the unit, or of the layout's order, are not kept.
-func (s *spreader) put(row int64, value []byte) uint64 {
-	if row -= s.before; row < 0 || row >= s.rows || len(value) == 0 {
-		return 0
+// block returns the block that keeps a decoded row. Rows outside of the unit, or of the layout's
+// order, are not kept.
+func (s *spreader) block(row int64) (block int, kept bool) {
+	if row -= s.before; row < 0 || row >= s.rows {
+		return 0, false
 	}
 	if s.kept != nil && s.kept[row/64]>>(row%64)&1 == 0 {
-		return 0
+		return 0, false
 	}
-	block := 0
 	if s.part != nil {
 		block = int(s.part[row]) - 1
 	}
+	return block, true
+}
+
+// put copies the value of a decoded row into the row's part and returns its view.
+func (s *spreader) put(row int64, value []byte) uint64 {
+	if block, kept := s.block(row); kept && len(value) > 0 {
+		return s.copyTo(block, value)
+	}
+	return 0
+}
+
+// putText is put for a view of a text in which rows may share bytes. Those of one block share them
+// after it.
+func (s *spreader) putText(row int64, text []byte, view uint64) uint64 {
+	n := uint32(view)
+	block, kept := s.block(row)
+	if !kept || n == 0 {
+		return 0
+	}
+	o := &s.open[block]
+	if o.from>>32 != view>>32 || n > uint32(o.from) {
+		o.from, o.to = view, s.copyTo(block, text[view>>32:][:n])
+	}
+	return o.to>>32<<32 | uint64(n)
+}
+
+func (s *spreader) copyTo(block int, value []byte) uint64 {
 	o, arena := &s.open[block], s.blocks[block].arena
 	if len(value) > len(o.free) {
 		if len(value) > wideOwnChunk {
@@ -106,7 +134,10 @@ func (s *spreader) chunk(a *mem.Arena, n int) []byte {
 func (s *spreader) flushText(c *leafDecoder, from int) {
 	vs := mem.As[uint64](c.buf[c.head:])[:c.slots]
 	for i := from; i < len(vs); i++ {
-		vs[i] = s.put(int64(i), c.text[vs[i]>>32:][:uint32(vs[i])])
+		vs[i] = s.putText(int64(i), c.text, vs[i])
+	}
+	for i := range s.open {
+		s.open[i].from = 0 // the next page's text is another
 	}
 	c.textLen = c.textKept
 	if c.ownText != nil {

@@ -119,20 +119,58 @@ func ReadDeltaBytes(lengths []uint32, src []byte, n int) (d DeltaBytes, err erro
 	return d, nil
 }
 
-// Total is the number of bytes of all values. It fails when a prefix is longer than the value
-// before or the suffixes than what is there.
-func (d *DeltaBytes) Total() (int64, error) {
-	total, suffixes, last := int64(0), int64(0), int64(0)
+// Sizes checks the lengths and returns the bytes of all values, and those of a text in which they
+// share bytes. It fails when a prefix is longer than the value before, or the suffixes than what is
+// there.
+func (d *DeltaBytes) Sizes() (values, shared int64, err error) {
+	at := textPlace{share: true}
+	suffixes := int64(0)
 	for i, p := range d.Prefixes {
-		if int64(p) > last {
-			return 0, fmt.Errorf("%w: a prefix of %d bytes of a value of %d", ErrDelta, p, last)
+		if int64(p) > at.n {
+			return 0, 0, fmt.Errorf("%w: a prefix of %d bytes of a value of %d", ErrDelta, p, at.n)
 		}
-		last = int64(p) + int64(d.Suffixes[i])
-		total += last
+		at.next(int64(p), int64(d.Suffixes[i]))
+		values += at.n
 		suffixes += int64(d.Suffixes[i])
 	}
 	if suffixes > int64(len(d.B)) {
-		return 0, fmt.Errorf("%w: values of %d bytes where %d are left", ErrDelta, suffixes, len(d.B))
+		return 0, 0, fmt.Errorf("%w: values of %d bytes where %d are left", ErrDelta, suffixes, len(d.B))
 	}
-	return total, nil
+	return values, at.end, nil
+}
+
+// Build makes the text of the values and their views: place<<32 | length, places counted from base.
+// With share, a value that begins or continues the one before shares its bytes, so that a long text
+// that all rows repeat is there once.
+func (d *DeltaBytes) Build(text []byte, views []uint64, base uint64, share bool) {
+	at := textPlace{share: share}
+	for i, p := range d.Prefixes {
+		before, end, k := at.begin, at.end, d.Suffixes[i]
+		if at.next(int64(p), int64(k)) {
+			end += int64(copy(text[end:], text[before:before+int64(p)]))
+		}
+		d.B = d.B[copy(text[end:], d.B[:k]):]
+		views[i] = (base+uint64(at.begin))<<32 | uint64(at.n)
+	}
+}
+
+// A textPlace is where a value is in a text, which ends at end.
+type textPlace struct {
+	begin, n, end int64
+	share         bool
+}
+
+// next moves to the next value. copied reports whether its prefix has to be copied.
+func (p *textPlace) next(prefix, suffix int64) (copied bool) {
+	switch {
+	case p.share && suffix == 0:
+		p.n = prefix
+		return false
+	case p.share && prefix == p.n && p.begin+p.n == p.end:
+		p.n, p.end = p.n+suffix, p.end+suffix
+		return false
+	}
+	p.begin, p.n = p.end, prefix+suffix
+	p.end += p.n
+	return true
 }

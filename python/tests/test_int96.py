@@ -108,7 +108,8 @@ def test_filters(far):
 @pytest.mark.parametrize("cls", [StreamingDataset, shardfeed.torch.DataLoader])
 def test_a_value_that_nanoseconds_do_not_hold_is_an_error(far, cls):
     for options in ({}, {"cast": {"t": "int64"}}, {"stack": {"x": ["t"]}}, {"scale": {"t": (0, 1)}}):
-        with pytest.raises(DataError, match=r"a\.parquet: row group 0, .*column \"t\": 9999-12-31T23:59:59 does not fit"):
+        place = r"a\.parquet: row group 0, .*column \"t\": row 1 of the row group: "
+        with pytest.raises(DataError, match=place + "9999-12-31T23:59:59 does not fit"):
             first(far, cls, **options)
 
 
@@ -123,6 +124,7 @@ def test_cat(far, engine_binary):
     assert '{"t":"9999-12-31T23:59:59.000000000"}' in lines
     arrow = subprocess.run([engine_binary, "cat", str(far), "--format", "arrow"], capture_output=True)
     assert arrow.returncode != 0 and b"9999-12-31T23:59:59 does not fit a timestamp in ns" in arrow.stderr
+    assert b"row 1 of the row group: 9999" in arrow.stderr
     arrow = subprocess.run(
         [engine_binary, "cat", str(far), "--format", "arrow", "--cast", "t=datetime64[us]"], capture_output=True, check=True
     )
