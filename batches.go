@@ -39,10 +39,18 @@ func (s Spec) LoaderOptions() loader.Options {
 	for _, p := range s.Pad {
 		value, _ := parseValue(p.Value)
 		o.Pad = append(o.Pad, loader.Padding{
-			Column: p.Column, Value: value, Max: p.MaxLength, ToMax: p.ToMax, Multiple: p.Multiple, Left: p.Left, CutLeft: p.CutLeft,
+			Column: p.Column, Value: value, Max: p.MaxLength, ToMax: p.ToMax, Multiple: p.Multiple, Within: p.within(), Left: p.Left, CutLeft: p.CutLeft,
 		})
 	}
 	return o
+}
+
+// within is the sizes as the loader takes them.
+func (p Pad) within() (all []loader.PadSize) {
+	for _, w := range p.Within {
+		all = append(all, loader.PadSize{Max: w.MaxLength, Multiple: w.Multiple})
+	}
+	return all
 }
 
 // parseValue reads a value in JSON as the loader takes it: a number, a boolean, a text, or the

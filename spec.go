@@ -212,6 +212,13 @@ type Pad struct {
 	MaxLength int             `json:"max_length"` // 0: the longest of the batch
 	ToMax     bool            `json:"to_max"`     // every batch has MaxLength
 	Multiple  int             `json:"multiple"`
-	Left      bool            `json:"left"`     // fill up on the left
-	CutLeft   bool            `json:"cut_left"` // cut on the left
+	Within    []PadWithin     `json:"within,omitempty"` // of lists of lists, level by level; nil: the same for all
+	Left      bool            `json:"left"`             // fill up on the left
+	CutLeft   bool            `json:"cut_left"`         // cut on the left
+}
+
+// PadWithin is the MaxLength and the Multiple of a level of lists within lists.
+type PadWithin struct {
+	MaxLength int `json:"max_length"`
+	Multiple  int `json:"multiple"`
 }

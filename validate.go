@@ -105,6 +105,10 @@ func (s Spec) validateBatches(p *option.List) {
 		seen[pad.Column] = true
 		p.Within(at("MaxLength"), int64(pad.MaxLength), option.MaxBatchRows)
 		p.Within(at("Multiple"), int64(pad.Multiple), option.MaxBatchRows)
+		for _, w := range pad.Within {
+			p.Within(at("MaxLength"), int64(w.MaxLength), option.MaxBatchRows)
+			p.Within(at("Multiple"), int64(w.Multiple), option.MaxBatchRows)
+		}
 		if _, err := parseValue(pad.Value); err != nil {
 			p.Add(at("Value"), "must be a number, a boolean or {\"base64\": ...}, got %s", pad.Value)
 		}

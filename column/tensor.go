@@ -7,8 +7,8 @@ import (
 )
 
 // A Tensor is the shape of the values of a List. Shards store them in one of two ways: as lists of
-// all items, row by row, or as lists of lists. Batches have lists of lists, one in the other, so that
-// a column has the shape [rows, Shape...].
+// all items, row by row, or as lists of lists. Batches have lists of lists, one in the other, so
+// that a column has the shape [rows, Shape...].
 type Tensor struct {
 	Shape []int // of a value in batches, at least two dimensions
 
@@ -16,7 +16,8 @@ type Tensor struct {
 	// them in another order; else nil.
 	Order []int
 
-	// Flat is the List of all items that a List of lists is made of; nil where values are as stored.
+	// Flat is the List of all items that a List of lists is made of; nil where values are as
+	// stored.
 	Flat *Field
 }
 
@@ -54,7 +55,7 @@ func (t *Tensor) Places() []int {
 	return places
 }
 
-// Innermost is the items within all lists; the field itself if it is no List.
+// Innermost returns the items within all lists, or the field itself if it is not a List.
 func (f *Field) Innermost() *Field {
 	for f.Kind == List {
 		f = f.Children[0]

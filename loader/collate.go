@@ -256,7 +256,7 @@ func (c *collator) gatherBand(band *band, columns []*column.Array, b *Batch, d *
 // pad makes ragged lists dense.
 func (c *collator) pad(b *Batch, at *activity) error {
 	for i, p := range c.padders {
-		if err := c.timed(at, stagePad, i, func() error { return p.pad(b, c.scratch) }); err != nil {
+		if err := c.timed(at, stagePad, i, func() error { return p.pad(b, func(n int) ([]byte, error) { return c.allocScratch(b, n) }) }); err != nil {
 			return err
 		}
 	}

@@ -63,6 +63,67 @@ func TestPad(t *testing.T) {
 	}
 }
 
+// Lists of lists become dense at each level.
+func TestPadLevels(t *testing.T) {
+	grid := listed("ids", 0, listed("item", 0, int32s("item")))
+	rows := `[[[1],[2,3]],null,[],[[],[4,5,6],null]]`
+	within := func(p Padding, sizes ...PadSize) Padding {
+		p.Within = sizes
+		return p
+	}
+	for _, c := range []struct {
+		name    string
+		field   *column.Field
+		rows    string
+		p       Padding
+		dense   string
+		lengths string // of both levels
+		mask    string
+	}{
+		{
+			name: "longest", field: grid, rows: rows, p: Padding{Value: -1}, lengths: `[2,0,0,3] [[1,2,0],[0,0,0],[0,0,0],[0,3,0]]`,
+			dense: `[[[1,-1,-1],[2,3,-1],[-1,-1,-1]],null,[[-1,-1,-1],[-1,-1,-1],[-1,-1,-1]],[[-1,-1,-1],[4,5,6],null]]`,
+			mask:  `[[[true,false,false],[true,true,false],[false,false,false]],[[false,false,false],[false,false,false],[false,false,false]],[[false,false,false],[false,false,false],[false,false,false]],[[false,false,false],[true,true,true],[false,false,false]]]`,
+		},
+		{
+			name: "left", field: grid, rows: `[[[1],[2,3]],[[4]]]`, p: Padding{Left: true}, lengths: `[2,1] [[1,2],[0,1]]`,
+			dense: `[[[0,1],[2,3]],[[0,0],[0,4]]]`, mask: `[[[false,true],[true,true]],[[false,false],[false,true]]]`,
+		},
+		{name: "max of both", field: grid, rows: `[[[1,2],[3,4],[5]],[[6]]]`, p: Padding{Max: 2}, dense: `[[[1,2],[3,4]],[[6,0],[0,0]]]`, lengths: `[2,1] [[2,2],[1,0]]`},
+		{
+			name: "max of each, cut left", field: grid, rows: `[[[1,2],[3,4],[5]],[[6]]]`, p: within(Padding{Max: 2, CutLeft: true}, PadSize{Max: 1}),
+			dense: `[[[4],[5]],[[6],[0]]]`, lengths: `[2,1] [[1,1],[1,0]]`,
+		},
+		{name: "bound of the inner alone", field: grid, rows: `[[[1,2],[3,4],[5]]]`, p: within(Padding{}, PadSize{Max: 1}), dense: `[[[1],[3],[5]]]`, lengths: `[3] [[1,1,1]]`},
+		{name: "to max", field: grid, rows: `[[[1]]]`, p: within(Padding{Max: 2, ToMax: true}, PadSize{Max: 3}), dense: `[[[1,0,0],[0,0,0]]]`, lengths: `[1] [[1,0]]`},
+		{name: "multiples", field: grid, rows: `[[[1]]]`, p: within(Padding{Multiple: 2}, PadSize{Multiple: 3}), dense: `[[[1,0,0],[0,0,0]]]`, lengths: `[1] [[1,0]]`},
+		{name: "all empty", field: grid, rows: `[[],null]`, p: Padding{Value: 7}, dense: `[[[7]],null]`, lengths: `[0,0] [[0],[0]]`},
+		{name: "no rows", field: grid, rows: `[]`, dense: `[]`, lengths: `[] []`},
+		{name: "null items", field: grid, rows: `[[[1,null]],[[null],[2]]]`, p: Padding{Left: true}, dense: `[[[0,0],[1,null]],[[0,null],[0,2]]]`, lengths: `[1,2] [[0,2],[1,1]]`},
+		{
+			name: "fixed-size lists within", field: listed("ids", 0, listed("item", 0, listed("item", 2, int32s("item")))),
+			rows: `[[[[1,2]],[[3,4],[5,null]]],[]]`, lengths: `[2,0] [[1,2],[0,0]]`,
+			dense: `[[[[1,2],[0,0]],[[3,4],[5,null]]],[[[0,0],[0,0]],[[0,0],[0,0]]]]`,
+		},
+		{
+			name: "fixed-size lists around", field: listed("ids", 2, listed("item", 0, int32s("item"))), rows: `[[[1],[2,3]],[[],[4]]]`, p: Padding{Max: 5, Multiple: 5},
+			dense: `[[[1,0,0,0,0],[2,3,0,0,0]],[[0,0,0,0,0],[4,0,0,0,0]]]`, lengths: `[2,2] [[1,2],[0,1]]`,
+		},
+		{
+			name: "three levels", field: listed("ids", 0, listed("item", 0, listed("item", 0, int32s("item")))), rows: `[[[[1],[2,3]]],[[[]],[[4]]]]`,
+			dense: `[[[[1,0],[2,3]],[[0,0],[0,0]]],[[[0,0],[0,0]],[[4,0],[0,0]]]]`, lengths: `[1,2] [[2,0],[1,1]]`,
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.p.Column = "ids"
+			if c.mask != "" {
+				c.p.Mask = "mask"
+			}
+			checkPad(t, c.p, build(t, c.field, c.rows), c.dense, c.lengths, c.mask)
+		})
+	}
+}
+
 func TestPadSliced(t *testing.T) {
 	whole := build(t, listed("ids", 0, int32s("item")), `[[1,2,3],[4,null],[],[5,6]]`)
 	sliced := *whole
@@ -79,13 +140,14 @@ func checkPad(t *testing.T, p Padding, a *column.Array, dense, lengths, mask str
 	}
 	b := batchOf(a)
 	scratch := new(mem.Pool).NewArena()
-	if err := bound[0].pad(b, scratch); err != nil {
+	if err := bound[0].pad(b, scratchOf(scratch)); err != nil {
 		t.Fatal(err)
 	}
 	scratch.Free()
 	spoil(a)
-	for _, want := range []struct{ column, values string }{{"ids", dense}, {"ids_lengths", lengths}, {p.Mask, mask}} {
-		if want.column == "" {
+	first, second, _ := strings.Cut(lengths, " ")
+	for _, want := range []struct{ column, values string }{{"ids", dense}, {"ids_lengths", first}, {"ids_lengths_2", second}, {p.Mask, mask}} {
+		if want.column == "" || want.values == "" {
 			continue
 		}
 		got, err := b.Column(want.column)
@@ -103,6 +165,11 @@ func checkPad(t *testing.T, p Padding, a *column.Array, dense, lengths, mask str
 	if a := b.Columns[0]; a.Field.ListSize == 0 || a.Offsets != nil {
 		t.Errorf("the column is not dense: %v", a.Field)
 	}
+}
+
+// scratchOf is memory of an arena as padders take it.
+func scratchOf(arena *mem.Arena) column.Alloc {
+	return func(n int) ([]byte, error) { return arena.Alloc(n), nil }
 }
 
 // spoil overwrites an array's memory, as the next batch does.
@@ -141,7 +208,7 @@ func TestPadRefuses(t *testing.T) {
 	schema := &column.Schema{Fields: []*column.Field{
 		listed("ids", 0, int32s("item")), listed("vector", 4, int32s("item")), listed("names", 0, texts("item")),
 		listed("nested", 0, listed("item", 0, int32s("item"))), int32s("label"), int32s("twice"), int32s("twice"),
-		listed("bytes", 0, fixed("item", column.TypeUUID, 16)),
+		listed("bytes", 0, fixed("item", column.TypeUUID, 16)), int32s("nested_lengths_2"),
 	}}
 	for _, c := range []struct {
 		pads []Padding
@@ -150,8 +217,10 @@ func TestPadRefuses(t *testing.T) {
 		{[]Padding{{Column: "id"}}, `loader: pad "id": no such column is read`},
 		{[]Padding{{Column: "vector"}}, `loader: pad "vector": it is list<int32>[4]; only ragged lists are padded`},
 		{[]Padding{{Column: "label"}}, `loader: pad "label": it is int32; only ragged lists are padded`},
-		{[]Padding{{Column: "names"}}, `loader: pad "names": it is list<string>; only lists of fixed-width values, or of fixed-size lists of them, are padded`},
-		{[]Padding{{Column: "nested"}}, `loader: pad "nested": it is list<list<int32>>; only lists of fixed-width values, or of fixed-size lists of them, are padded`},
+		{[]Padding{{Column: "names"}}, `loader: pad "names": it is list<string>; only lists of fixed-width values, or of lists of them, are padded`},
+		{[]Padding{{Column: "nested"}}, `loader: pad "nested": there is a column "nested_lengths_2" already; name lengths and mask otherwise`},
+		{[]Padding{{Column: "nested", Within: []PadSize{{}, {}}}}, `loader: pad "nested": it is list<list<int32>>, and sizes of 3 levels of lists are given; it has 2 that are padded`},
+		{[]Padding{{Column: "nested", Max: 3, ToMax: true, Within: []PadSize{{}}}}, `loader: pad "nested": it is list<list<int32>>, and batches of one shape need the length of each level of lists`},
 		{[]Padding{{Column: "twice"}}, `loader: pad "twice": the schema has more than one column of that name`},
 		{[]Padding{{Column: "ids"}, {Column: "ids"}}, `loader: pad "ids": it is padded twice`},
 		{[]Padding{{Column: "ids", Lengths: "label"}}, `loader: pad "ids": there is a column "label" already; name lengths and mask otherwise`},
@@ -174,7 +243,7 @@ func TestPadTooLarge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = bound[0].pad(b, new(mem.Pool).NewArena())
+	err = bound[0].pad(b, scratchOf(new(mem.Pool).NewArena()))
 	if err == nil || !strings.Contains(err.Error(), "give a smaller max") {
 		t.Errorf("got %v", err)
 	}

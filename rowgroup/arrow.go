@@ -10,8 +10,8 @@ import (
 )
 
 // Writers of the Arrow family keep the Arrow schema of a table in the footer, under the key
-// ARROW:schema: the base64 of an encapsulated IPC message, a flatbuffer. Only the declared lengths of
-// fixed-size lists and the shapes of tensors are used, which parquet's own schema lacks. See
+// ARROW:schema: the base64 of an encapsulated IPC message, a flatbuffer. Only the declared lengths
+// of fixed-size lists and the shapes of tensors are used, which parquet's own schema lacks. See
 // Schema.fbs and Message.fbs of the Arrow format for the numbers of fields.
 
 const (
@@ -39,9 +39,9 @@ const (
 	metadataValue     = 1
 )
 
-// arrowListSizes returns the lengths that an ARROW:schema declares for fixed-size lists and tensors,
-// as formatListSizes does, by the names of Fields from the top joined with dots. What cannot be read
-// declares nothing.
+// arrowListSizes returns the lengths that an ARROW:schema declares for fixed-size lists and
+// tensors, as formatListSizes does, by the names of Fields from the top joined with dots. What
+// cannot be read declares nothing.
 func arrowListSizes(text []byte) (sizes []byte) {
 	b, err := base64.StdEncoding.AppendDecode(nil, text)
 	if err != nil || len(b) == 0 {

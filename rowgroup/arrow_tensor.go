@@ -79,8 +79,8 @@ func isOrder(order []int, dims int) bool {
 }
 
 // arrayShape returns the shape of one of Hugging Face's arrays, Array2D to Array5D, which lie as
-// lists of lists; 0 is a dimension of any length. Versions before 2.15 pickled the type, so its shape
-// is only among the features of the table.
+// lists of lists; 0 is a dimension of any length. Versions before 2.15 pickled the type, so its
+// shape is only among the features of the table.
 func arrayShape(e arrowExtension, feature func() []int) []int {
 	if e.name == "arrow.py_extension_type" {
 		return feature()
@@ -117,8 +117,8 @@ func featureShapes(text string) map[string][]int {
 	return shapes
 }
 
-// addFeature adds the arrays of a feature, which is an object of a type, a struct's members by name,
-// or a list of the items' feature.
+// addFeature adds the arrays of a feature, which is an object of a type, a struct's members by
+// name, or a list of the items' feature.
 func addFeature(shapes map[string][]int, path string, text json.RawMessage, depth int) {
 	var items []json.RawMessage
 	if json.Unmarshal(text, &items) == nil && len(items) == 1 && depth < parquet.MaxSchemaDepth {

@@ -72,8 +72,8 @@ func setListSizes(nodes []*node, parent string, lengths map[string]listSize) {
 	}
 }
 
-// holdsTensors reports whether a column is lists of all items of tensors of this shape, or such lists
-// of lists, of fixed values.
+// holdsTensors reports whether a column is lists of all items of tensors of this shape, or such
+// lists of lists, of fixed values.
 func holdsTensors(f *column.Field, t *column.Tensor) bool {
 	if f.Kind == column.List && f.Children[0].Kind == column.Fixed && f.ListSize == itemsOf(t.Shape) {
 		return true

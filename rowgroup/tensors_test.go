@@ -7,7 +7,8 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 )
 
-// A tensor is declared of lists of all of its items, or of lists of lists; of others it says nothing.
+// A tensor is declared of lists of all of its items, or of lists of lists; of others it says
+// nothing.
 func TestDeclaredTensors(t *testing.T) {
 	const (
 		flat   = `optional group x (LIST) { repeated group list { optional float element; } }`

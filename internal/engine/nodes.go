@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/loader"
 )
@@ -32,21 +34,20 @@ func batchNodes(s *column.Schema, o loader.Options) []Node {
 	}
 	nodes := make([]Node, 0, len(s.Fields)+len(o.Pad))
 	fields, made := o.Packed.Fields(s)
+	fields = slices.DeleteFunc(slices.Clone(fields), func(f *column.Field) bool { return f.Made && f.Name == "" })
 	for _, f := range fields {
-		if !f.Made || f.Name != "" {
-			nodes = append(nodes, nodeOf(f))
-		}
+		nodes = append(nodes, nodeOf(f))
 	}
-	data := len(nodes)
 	for _, p := range o.Pad {
-		for i := range data {
-			if nodes[i].Name != p.Column {
+		for i, f := range fields {
+			if f.Name != p.Column {
 				continue
 			}
-			if nodes[i].ListSize = -1; p.ToMax {
-				nodes[i].ListSize = p.Max
+			sizes := p.Levels(f)
+			for at, level := &nodes[i], 0; level < len(sizes); at, level = &at.Children[0], level+1 {
+				at.ListSize = sizes[level]
 			}
-			nodes = append(nodes, added(p, nodes[i].ListSize)...)
+			nodes = append(nodes, added(p, sizes)...)
 			break
 		}
 	}
@@ -66,17 +67,23 @@ func fixedNode(name string, t column.Type, width int) Node {
 	return Node{Name: name, Kind: kinds[column.Fixed], Type: t.String(), Width: width, Added: true, Children: []Node{}}
 }
 
-func added(p loader.Padding, size int) []Node {
-	name := p.Lengths
-	if name == "" {
-		name = p.Column + "_lengths"
+// added are the columns that a padding adds: lengths of each level of lists, and a mask.
+func added(p loader.Padding, sizes []int) (nodes []Node) {
+	for level := range sizes {
+		nodes = append(nodes, inLists(fixedNode(p.LengthsName(level), column.TypeInt32, 4), sizes[:level]))
 	}
-	nodes := []Node{fixedNode(name, column.TypeInt32, 4)}
 	if p.Mask != "" {
-		item := fixedNode(p.Mask, column.TypeBool, 1)
-		nodes = append(nodes, Node{Name: p.Mask, Kind: kinds[column.List], Type: kinds[column.List], ListSize: size, Added: true, Children: []Node{item}})
+		nodes = append(nodes, inLists(fixedNode(p.Mask, column.TypeBool, 1), sizes))
 	}
 	return nodes
+}
+
+// inLists is a node within lists of these sizes.
+func inLists(n Node, sizes []int) Node {
+	for _, size := range slices.Backward(sizes) {
+		n = Node{Name: n.Name, Kind: kinds[column.List], Type: kinds[column.List], ListSize: size, Added: true, Children: []Node{n}}
+	}
+	return n
 }
 
 func nodeOf(f *column.Field) Node {

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import Any, Union
+from typing import TYPE_CHECKING, Any, Union
 
 import numpy as np
 
 from . import _take
 from ._documented import documented
+
+if TYPE_CHECKING:
+    from ._keywords import Length
 
 __all__ = ["Bytes", "Ragged", "column_to_list", "iter_column"]
 
@@ -202,21 +205,25 @@ class Ragged:
     def __dlpack_device__(self) -> tuple[int, int]:
         return 1, 0  # memory of the host
 
-    def to_padded(self, value: Any = 0, length: int | None = None) -> np.ndarray:
+    def to_padded(self, value: Any = 0, length: Length | None = None) -> np.ndarray:
         """A dense array of shape [rows, length], filled with value; longer rows are cut.
 
         Without length it is as long as the longest row.
+        Lists of lists become dense at each level, [rows, length, length]; length is a number for
+        all levels, or one for each.
 
         The engine does this faster: see the arguments ``pad`` and ``max_length``.
         """
-        if not isinstance(self.values, np.ndarray):
-            raise TypeError(f"only lists of numbers can be padded, got lists of {type(self.values).__name__}")
+        own, within = padded_lengths(length)
+        values = self.values.to_padded(value, within) if isinstance(self.values, Ragged) else self.values
+        if not isinstance(values, np.ndarray):
+            raise TypeError(f"only lists of numbers can be padded, got lists of {type(values).__name__}")
         lengths = self.lengths
-        width = int(lengths.max(initial=0)) if length is None else length
-        out = np.full((len(self), width, *self.values.shape[1:]), value, self.values.dtype)
+        width = int(lengths.max(initial=0)) if own is None else own
+        out = np.full((len(self), width, *values.shape[1:]), value, values.dtype)
         inside = np.arange(width) < lengths[:, None]
         places = self.offsets[:-1, None] + np.arange(width, dtype=self.offsets.dtype)
-        out[inside] = self.values[places[inside]]
+        out[inside] = values[places[inside]]
         return out
 
     def copy(self) -> Ragged:
@@ -230,6 +237,13 @@ class Ragged:
 
     def __repr__(self) -> str:
         return f"Ragged({len(self)} lists, {int(self.offsets[-1] - self.offsets[0])} items)"
+
+
+def padded_lengths(length: Length | None) -> tuple[int | None, Length | None]:
+    """The length of the outer lists, and that of the lists within."""
+    if length is None or isinstance(length, int):
+        return length, length
+    return (length[0], length[1:]) if length else (None, None)
 
 
 NO_BYTES_TENSOR = "values of different lengths are no single tensor: take .values and .offsets, which are"

@@ -20,7 +20,7 @@ from ._connection import Connection
 from ._documented import documented
 from ._image import Image
 from ._iterator import BatchIterator, Place
-from ._keywords import Address, Bucketing, DatasetOptions, Decoder, Filters, Packing, Path, Stack, T, Tail, Unknown
+from ._keywords import Address, Bucketing, DatasetOptions, Decoder, Filters, Lengths, Packing, Path, Stack, T, Tail, Unknown
 from ._layout import Layout
 from ._locate import RowPlace
 from ._nulls import NullWatch
@@ -161,10 +161,12 @@ class StreamingDataset(Connected, Generic[T]):
         null (dict, default None): ``{column: value}``: the value in place of a null. Without it a
             null is NaN in floats, else 0, False or empty, and one warning names the column.
         pad (dict, default None): ``{column: value}`` makes lists dense, [rows, longest], and adds
-            ``<column>_lengths``. The value may be a dict of value, max_length, to_max, multiple,
-            side and cut.
-        max_length (int or dict, default None): most items of padded lists, for all or ``{column:
-            items}``. Longer lists are cut.
+            ``<column>_lengths``. Lists of lists become [rows, most lists, longest], with the
+            lengths of the inner ones in ``<column>_lengths_2``. The value may be a dict of value,
+            max_length, to_max, multiple, side and cut.
+        max_length (int, tuple or dict, default None): most items of padded lists, for all or
+            ``{column: items}``; a tuple has a number for each level of lists, or None. Longer lists
+            are cut.
         vocabulary (dict, default None): ``{column: words}`` turns strings into the index of their
             word, int64. A path names a file of ``shardfeed vocab --save``.
         unknown ("error", int or dict, default "error"): what to do with a string that is not in the
@@ -293,7 +295,7 @@ class StreamingDataset(Connected, Generic[T]):
         storage_options: Mapping[str, Any] | None = None,
         null: Mapping[str, Any] | None = None,
         pad: Mapping[str, Any] | None = None,
-        max_length: int | Mapping[str, int] | None = None,
+        max_length: Lengths | None = None,
         vocabulary: Mapping[str, Sequence[str] | Mapping[str, int] | Path] | None = None,
         unknown: Unknown | Mapping[str, Unknown] = "error",
         cast: Mapping[str, Any] | None = None,

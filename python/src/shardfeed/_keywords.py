@@ -30,6 +30,8 @@ Filters = str | Sequence[Condition] | Sequence[Sequence[Condition]]
 Packing = Union[Mapping[str, int], "Pack"]
 Bucketing = Union[Mapping[str, int], "Bucket"]
 Unknown = Literal["error"] | int
+Length = int | Sequence[int | None]  # one for all levels of lists, or one for each
+Lengths = Length | Mapping[str, Length]
 Tail = Literal["drop", "pad", "short", "carry"]
 Decoder = Literal["auto", "turbo", "go"]
 
@@ -112,7 +114,7 @@ class DatasetOptions(TypedDict, total=False):
     storage_options: Mapping[str, Any] | None
     null: Mapping[str, Any] | None
     pad: Mapping[str, Any] | None
-    max_length: int | Mapping[str, int] | None
+    max_length: Lengths | None
     vocabulary: Mapping[str, Sequence[str] | Mapping[str, int] | Path] | None
     unknown: Unknown | Mapping[str, Unknown]
     cast: Mapping[str, Any] | None

@@ -19,7 +19,7 @@ from ._connection import Connection
 from ._documented import documented
 from ._engine import Engine
 from ._image import Image
-from ._keywords import Address, Decoder, Filters, Path, Stack, Unknown
+from ._keywords import Address, Decoder, Filters, Lengths, Path, Stack, Unknown
 from ._layout import Layout
 from ._locate import RowPlace
 from ._nulls import NullWatch
@@ -126,7 +126,7 @@ class MapDataset:
         storage_options: Mapping[str, Any] | None = None,
         null: Mapping[str, Any] | None = None,
         pad: Mapping[str, Any] | None = None,
-        max_length: int | Mapping[str, int] | None = None,
+        max_length: Lengths | None = None,
         vocabulary: Mapping[str, Sequence[str] | Mapping[str, int] | Path] | None = None,
         unknown: Unknown | Mapping[str, Unknown] = "error",
         cast: Mapping[str, Any] | None = None,

@@ -20,7 +20,7 @@ import numpy as np
 
 from . import _bucket, _features, _image, _pack, _redact, _rules, _sizes, _sources, _storage
 from ._checks import Problems, did_you_mean, encoded, flag, got, is_whole, number, one_of, path, regular, seed, share, type_name
-from ._keywords import Address, Bucketing, Filters, Packing, Path, Unknown
+from ._keywords import Address, Bucketing, Filters, Lengths, Packing, Path, Unknown
 from .errors import OptionError
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
@@ -72,7 +72,7 @@ class Options:
     storage_options: Mapping[str, Any] | None = None
     null: Mapping[str, Any] | None = None
     pad: Mapping[str, Any] | None = None
-    max_length: int | Mapping[str, int] | None = None
+    max_length: Lengths | None = None
     vocabulary: Mapping[str, Sequence[str] | Mapping[str, int] | Path] | None = None
     unknown: Unknown | Mapping[str, Unknown] = "error"
     cast: Mapping[str, Any] | None = None
@@ -379,11 +379,29 @@ def _pads(given: Any, max_length: Any) -> list[dict[str, Any]]:
     for column, length in lengths.items():
         if column not in pads:
             raise OptionError(f"max_length names column {column!r}, which is not in pad: give pad={{{column!r}: value}} as well")
-        pads[column]["max_length"] = number(f"max_length of column {column!r}", length)
-    for column, pad in pads.items():
-        if pad["to_max"] and not pad["max_length"]:
-            raise OptionError(f"pad of column {column!r}: to_max needs a max_length")
-    return list(pads.values())
+        pads[column]["max_length"] = _levels(f"max_length of column {column!r}", length)
+    return [_by_level(pad) for pad in pads.values()]
+
+
+def _levels(what: str, given: Any) -> list[int]:
+    """A number for all levels of lists, or one for each, as 0 for None."""
+    if isinstance(given, (list, tuple)) and given:
+        return [number(what, n) for n in given]
+    return [number(what, given)]
+
+
+def _by_level(pad: dict[str, Any]) -> dict[str, Any]:
+    """The engine's form of a pad, which has the sizes of the outer lists and of those within."""
+    lengths, multiples = pad["max_length"], pad["multiple"]
+    what = f"pad of column {pad['column']!r}"
+    if pad["to_max"] and not all(lengths):
+        raise OptionError(f"{what}: to_max needs a max_length")
+    levels = max(len(lengths), len(multiples))
+    if min(len(lengths), len(multiples)) not in (1, levels):
+        raise OptionError(f"{what} has max_length for {len(lengths)} levels of lists and multiple for {len(multiples)}: give as many")
+    lengths, multiples = (sizes * levels if len(sizes) == 1 else sizes for sizes in (lengths, multiples))
+    sizes = [{"max_length": n, "multiple": m} for n, m in zip(lengths, multiples)]
+    return {**pad, **sizes[0], **({"within": sizes[1:]} if levels > 1 else {})}
 
 
 def _pad(column: str, how: Any) -> dict[str, Any]:
@@ -396,9 +414,9 @@ def _pad(column: str, how: Any) -> dict[str, Any]:
     return {
         "column": column,
         "value": None if value is None else _value(what, value),
-        "max_length": number(f"max_length of column {column!r}", options.get("max_length")),
+        "max_length": _levels(f"max_length of column {column!r}", options.get("max_length")),
         "to_max": flag(f"to_max in the {what}", options.get("to_max", False)),
-        "multiple": number(f"multiple of column {column!r}", options.get("multiple")),
+        "multiple": _levels(f"multiple of column {column!r}", options.get("multiple")),
         "left": one_of(f"side in the {what}", options.get("side", "right"), "left", "right") == "left",
         "cut_left": one_of(f"cut in the {what}", options.get("cut", "right"), "left", "right") == "left",
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -13,6 +13,9 @@ import torch
 from .. import _columns, _take
 from .._documented import documented
 from ._batch import Batch
+
+if TYPE_CHECKING:
+    from .._keywords import Length
 
 # A column is a tensor or one of the classes below; that of a struct is a dict of its members'
 # columns.
@@ -174,21 +177,25 @@ class Ragged:
     def __dlpack_device__(self) -> Any:
         return self.offsets.__dlpack_device__()
 
-    def to_padded(self, value: Any = 0, length: int | None = None) -> torch.Tensor:
+    def to_padded(self, value: Any = 0, length: Length | None = None) -> torch.Tensor:
         """A dense tensor of shape [rows, length], filled with value; longer rows are cut.
 
         Without length it is as long as the longest row.
+        Lists of lists become dense at each level, [rows, length, length]; length is a number for
+        all levels, or one for each.
 
         The engine does this faster: see the arguments ``pad`` and ``max_length``.
         """
-        if not isinstance(self.values, torch.Tensor):
-            raise TypeError(f"only lists of numbers can be padded, got lists of {type(self.values).__name__}")
+        own, within = _columns.padded_lengths(length)
+        values = self.values.to_padded(value, within) if isinstance(self.values, Ragged) else self.values
+        if not isinstance(values, torch.Tensor):
+            raise TypeError(f"only lists of numbers can be padded, got lists of {type(values).__name__}")
         lengths = self.lengths
-        width = (int(lengths.max()) if len(lengths) else 0) if length is None else length
-        out = self.values.new_full((len(self), width, *self.values.shape[1:]), value)
+        width = (int(lengths.max()) if len(lengths) else 0) if own is None else own
+        out = values.new_full((len(self), width, *values.shape[1:]), value)
         columns = torch.arange(width, device=self.offsets.device)
         inside = columns < lengths[:, None]
-        out[inside] = self.values[(self.offsets[:-1, None] + columns)[inside]]
+        out[inside] = values[(self.offsets[:-1, None] + columns)[inside]]
         return out
 
     def to_nested(self) -> torch.Tensor:
