@@ -89,6 +89,11 @@ type Spec struct {
 	Filters   string `json:"filters"`
 	Directory string `json:"directory"`
 
+	// Now is the instant that all filters take today() and now() from, as in "2024-01-31T16:30:00Z".
+	// "" is that of Plan, else the time when the data set is opened. A run that continues gives the
+	// Now of its state.
+	Now string `json:"now,omitempty"`
+
 	// Keep is a filter that is a Go function.
 	Keep *iterable.Keep `json:"-"`
 

@@ -34,6 +34,9 @@ func (s Spec) Validate() error {
 	s.validateAddresses(&p)
 	p.OneOf("Missing", s.Missing, "error", "null")
 	p.OneOf("InvalidUTF8", s.InvalidUTF8, "refuse", "replace")
+	if _, err := s.now(); err != nil {
+		p.Add("Now", "must be an instant as in \"2024-01-31T16:30:00Z\", got %q", s.Now)
+	}
 	s.validateRows(&p)
 	s.validateSizes(&p)
 	p.Within("LocalWorldSize", int64(s.LocalWorldSize), option.MaxWorldSize)
@@ -118,11 +121,12 @@ func (s Spec) validateBatches(p *option.List) {
 // options are the data set's options, as far as they follow from the spec alone. What Validate
 // refuses is left at its default.
 func (s Spec) options() iterable.Options {
+	now, _ := s.now()
 	o := iterable.Options{
 		Columns: s.read(), Strict: s.Strict, Shuffle: s.Shuffle, Seed: s.Seed, Lanes: s.Lanes, UnitRows: s.UnitRows,
 		MaxWorldSize: s.MaxWorldSize, Start: shuffle.Start(s.Start), Tail: cmp.Or(shuffle.Tail(s.Tail), shuffle.Short),
 		MissingIsNull: s.Missing == "null", PartitionTypes: s.PartitionTypes, Memory: s.givenMemory(), Vocabulary: s.Vocabulary, Unknown: s.Unknown,
-		ReplaceUTF8: s.InvalidUTF8 == "replace", Needed: s.columnTypes(), Filters: s.Filters, ReadFile: s.readFile, Keep: s.Keep, Weight: s.Weight, Pack: s.Pack.options(), Bucket: s.Bucket.options(), RowIDs: s.RowIDs, RowKeys: s.Seeds || len(s.Images) > 0,
+		ReplaceUTF8: s.InvalidUTF8 == "replace", Needed: s.columnTypes(), Filters: s.Filters, Now: now, ReadFile: s.readFile, Keep: s.Keep, Weight: s.Weight, Pack: s.Pack.options(), Bucket: s.Bucket.options(), RowIDs: s.RowIDs, RowKeys: s.Seeds || len(s.Images) > 0,
 		Split: rule.Split{Parts: s.Parts, Part: s.Part, Subsample: s.Subsample, Key: s.PartKey, Seed: s.PartSeed},
 	}
 	if b, err := size.ParseBuffer(s.ShuffleBuffer); err == nil {

@@ -169,6 +169,15 @@ func (d *Dataset) NumRows() (n int64) {
 	return n
 }
 
+// Now is the instant that filters take today() and now() from, as states have it; "" where they
+// take neither.
+func (d *Dataset) Now() (now string) {
+	for _, s := range d.sources {
+		now = max(now, s.data.Now)
+	}
+	return now
+}
+
 // NumSamples of an epoch: the rows that the rule keeps, each as often as it comes. Without a rule
 // it is NumRows. In a mixture it is as many as its epoch has.
 func (d *Dataset) NumSamples() int64 { return d.epoch }

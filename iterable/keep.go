@@ -24,6 +24,9 @@ type Keep struct {
 
 // validateRules lists what is wrong with the options that say which rows are read.
 func (o Options) validateRules(p *option.List) {
+	if year := o.Now.UTC().Year(); year < 1 || year > 9999 {
+		p.Add("Now", "must be in the years 1 to 9999, got %d", year)
+	}
 	if o.Filters != "" {
 		_, err := rule.Parse(o.Filters)
 		p.Join(optionErrors(err))

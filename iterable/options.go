@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/option"
@@ -121,6 +122,10 @@ type Options struct {
 	ReadFile func(name string) ([]byte, error)
 	Keep     *Keep // a filter that is a function
 
+	// Now is the instant that filters take today() and now() from. The zero value is the one of
+	// Plan, else the time of Open. A run that continues gives that of its state.
+	Now time.Time
+
 	Split rule.Split // a part of all rows, or a sample of them
 
 	Rows    *rule.RowList // the rows that a rows file lists
@@ -208,6 +213,12 @@ func (o Options) withDefaults() Options {
 	if say := o.Events.PoorMixing; say != nil {
 		var once sync.Once
 		o.Events.PoorMixing = func(m *PoorMixing) { once.Do(func() { say(m) }) }
+	}
+	if o.Now.IsZero() {
+		o.Now = o.Plan.now()
+	}
+	if o.Now.IsZero() {
+		o.Now = time.Now()
 	}
 	if o.Budget == nil {
 		o.Budget = NewBudget(mem.ThisMachine().SharedLimit())

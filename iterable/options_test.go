@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"testing"
+	"time"
 
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/internal/option/optiontest"
@@ -22,6 +23,7 @@ func TestOptionsValidateEveryField(t *testing.T) {
 		"Curriculum":     {[]WeightChange{{From: 5, Weights: map[string]float64{"a": 1}}}},
 		"Unknown":        {map[string]int64{"label": 0}},
 		"Filters":        {"a >", "a > 1)"},
+		"Now":            {time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)},
 		"Keep":           {&Keep{}, &Keep{Name: "long"}, &Keep{Name: "long", Func: noFilter, Columns: []string{""}}},
 		"Bucket":         {&rule.Bucket{}, &rule.Bucket{Columns: map[string]int{"a": 0}}},
 		"Pack":           {&Pack{}, &Pack{Pack: rule.Pack{Columns: map[string]int{"a": 0}}}},

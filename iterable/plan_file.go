@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
@@ -25,6 +26,7 @@ type SavedPlan struct {
 	Units    string          // hash of how the row groups are cut
 	Params   *shuffle.Params // nil: file order
 	Rule     string          // of the samples, as Dataset.Rule; "" without one
+	Now      string          // that the filter takes today() and now() from, as Dataset.Now
 	Counts   []int64         // samples of each unit, with a rule: a run that is given them does not count
 	Order    string          // its name, as states have it; "" in plans of earlier versions
 	Hash     string          // of all that
@@ -38,6 +40,19 @@ type SavedPlan struct {
 	// Of a mixture, which has all but Hash for each source.
 	Batching shuffle.Batching
 	Sources  []SavedSource
+}
+
+// now is the instant of the plan's filters; zero where they take none.
+func (p *SavedPlan) now() (now time.Time) {
+	if p == nil {
+		return now
+	}
+	text := p.Now
+	for i := range p.Sources {
+		text = max(text, p.Sources[i].Now)
+	}
+	now, _ = time.Parse(time.RFC3339, text)
+	return now
 }
 
 // Shuffled says that the plan is of a shuffled order.
@@ -92,6 +107,7 @@ type planPart struct {
 	Units    string          `json:"units,omitempty"`
 	Params   json.RawMessage `json:"params,omitempty"`
 	Rule     string          `json:"rule,omitempty"`
+	Now      string          `json:"now,omitempty"`
 	Counts   []byte          `json:"counts,omitempty"`
 	Found    *planFound      `json:"found,omitempty"` // not of the hash: it does not change the order
 }
@@ -111,6 +127,9 @@ func (f *planFile) sum() string {
 	}
 	if f.Rule != "" {
 		fmt.Fprintf(h, "%s\n%x\n", f.Rule, f.Counts)
+	}
+	if f.Now != "" {
+		fmt.Fprintf(h, "now %s\n", f.Now)
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
@@ -166,7 +185,7 @@ func (d *source) addCountsOf(f *planPart, unitRows int64) error {
 	if err != nil {
 		return err
 	}
-	f.Rule = d.data.Rule
+	f.Rule, f.Now = d.data.Rule, d.data.Now
 	for _, u := range units.All() {
 		f.Counts = binary.AppendUvarint(f.Counts, uint64(u.Samples))
 	}
@@ -205,7 +224,7 @@ func (f *planFile) saved() (*SavedPlan, error) {
 
 // saved reads the part.
 func (f planPart) saved() (p SavedPlan, err error) {
-	p.Units, p.Rule = f.Units, f.Rule
+	p.Units, p.Rule, p.Now = f.Units, f.Rule, f.Now
 	for rest := f.Counts; len(rest) > 0; {
 		n, used := binary.Uvarint(rest)
 		if used <= 0 || n > math.MaxInt32 {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/option"
@@ -29,6 +30,7 @@ type rules struct {
 
 	filter *rule.Filter // nil keeps all
 	expr   string       // of filter
+	now    string       // that the filter takes today() and now() from, or ""
 	inputs []int        // of the filter, among the rule columns
 	keep   *Keep        // nil keeps all
 	args   []int        // of keep
@@ -198,6 +200,12 @@ func (b *binder) weight() {
 func (r *rules) bindFilter(o Options, schema *column.Schema, columns ruleColumns) error {
 	e, err := rule.Parse(o.Filters)
 	if err != nil {
+		return err
+	}
+	if now := e.Clock(o.Now); !now.IsZero() {
+		r.now = now.Format(time.RFC3339)
+	}
+	if e, err = e.At(o.Now); err != nil {
 		return err
 	}
 	read := o.ReadFile

@@ -98,6 +98,7 @@ func (d *source) bind() error {
 	var err error
 	d.rules, err = bindRules(d.options, d.manifest, d.data, d.recodes.schema)
 	if d.rules != nil {
+		d.data.Now = d.rules.now
 		d.data.Rule, d.sizes.rules, d.sizes.ruled, d.sizes.repeats = d.rules.name, d.rules, true, d.rules.weight >= 0
 		d.data.Numbered = d.rules.numbered()
 	}

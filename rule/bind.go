@@ -261,6 +261,10 @@ func (b *binder) values(t *test, f *column.Field) (values []fitted, ok bool) {
 	}
 	ok = true
 	for i := range t.values {
+		if c := t.values[i].clock; c != nil {
+			b.problem("asks for %s(), and no time is given", c.word)
+			return nil, false
+		}
 		v, err := fit(f, &t.values[i])
 		if err != nil {
 			b.problem("compares %s with %s, %s", describe(name, f), t.values[i].shown(), err)

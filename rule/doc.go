@@ -49,6 +49,9 @@
 //	timestamp '2024-01-31 16:30:00.5+01:00'
 //	                               timestamps; T may stand for the space. Without a zone it is
 //	                               UTC where the column is; a zone does not fit local times
+//	today()  now()                 dates; timestamps: the UTC day and second that [Expr.At] is given
+//	.. + interval '1 month 2 days' a date, timestamp, today() or now() later, or earlier with -;
+//	.. - interval 7 days  .. - 7   a number alone is days, of a date
 //
 // A value must fit the column's type, or Bind refuses the filter: 300 does not fit int8, 0.123 not
 // decimal(9,2), and a microsecond not a timestamp in milliseconds. Only floats round, to the

@@ -25,6 +25,9 @@ var otherFunctions = map[string]string{
 	"touppercase": "upper(title)", "ucase": "upper(title)", "utf8upper": "upper(title)", "upper": "upper(title)",
 	"charlength": "len(title)", "characterlength": "len(title)", "arraylength": "len(tokens)", "cardinality": "len(tokens)", "size": "len(tokens)",
 	"lenchars": "len(title)", "utf8length": "len(title)", "listvaluelength": "len(tokens)", "len": "len(title)", "length": "len(title)",
+	"currentdate": "today()", "curdate": "today()", "getdate": "now()", "currenttimestamp": "now()", "localtimestamp": "now()", "sysdate": "now()",
+	"transactiontimestamp": "now()", "getcurrenttimestamp": "now()", "utcnow": "now()", "todate": "date '2024-01-31'",
+	"datesub": "today() - interval '7 days'", "dateadd": "today() + interval '7 days'", "todays": "today() - interval '7 days'",
 	"col": "the name of the column alone", "field": "the name of the column alone", "column": "the name of the column alone",
 }
 

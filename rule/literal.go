@@ -14,6 +14,8 @@ type literal struct {
 	text string  // of a text, and the bytes of a blob
 	time instant // of a date, time or timestamp
 	yes  bool    // of a boolean
+
+	clock *clock // of today() and now()
 }
 
 type literalKind uint8
@@ -27,11 +29,12 @@ const (
 	dateLiteral
 	timeLiteral
 	timestampLiteral
+	clockLiteral // Expr.At makes it a date or a timestamp
 )
 
 // what names the kind of a literal in messages.
 func (l *literal) what() string {
-	return [...]string{"a number", "a float", "a string", "bytes", "a boolean", "a date", "a time", "a timestamp"}[l.kind]
+	return [...]string{"a number", "a float", "a string", "bytes", "a boolean", "a date", "a time", "a timestamp", "a time of the run"}[l.kind]
 }
 
 // String is the literal as the canonical text has it.
@@ -51,6 +54,8 @@ func (l *literal) String() string {
 		return "time '" + l.time.clock() + "'"
 	case timestampLiteral:
 		return "timestamp '" + l.time.String() + "'"
+	case clockLiteral:
+		return l.clock.String()
 	}
 	return l.text
 }

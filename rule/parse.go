@@ -210,7 +210,7 @@ func (p *parser) startsLiteral() bool {
 	case symbolToken:
 		return t.text == "-" || t.text == "+"
 	case wordToken:
-		return t.isWord("true") || t.isWord("false") || t.isWord("null") || p.temporal() != nil
+		return t.isWord("true") || t.isWord("false") || t.isWord("null") || p.isClock() || p.temporal() != nil
 	}
 	return false
 }
@@ -281,6 +281,8 @@ func (p *parser) alone(of operand) error {
 		if hint := p.misplaced(of); hint != "" {
 			return p.fail("%s", hint)
 		}
+	case (t.isSymbol("-") || t.isSymbol("+")) && p.after().isWord("interval"):
+		return p.fail("an interval is added to the value: write dt >= today() - interval '7 days' for dt + interval '7 days' >= today()")
 	case t.isSymbol("-") || t.isSymbol("+") || t.isSymbol("%"):
 		return p.fail(`arithmetic is not known; quote a name that has other characters, as in "user-id"`)
 	}

@@ -67,6 +67,9 @@ func (p *parser) literal() (literal, error) {
 		}
 	case singleToken, doubleToken:
 		p.place++
+		if next := p.now(); (next.isSymbol("-") || next.isSymbol("+")) && p.after().isWord("interval") {
+			return literal{}, p.fail("a string has no interval added; write date '..' or timestamp '..' before it")
+		}
 		return literal{kind: textLiteral, text: t.text}, nil
 	case blobToken:
 		p.place++
@@ -127,8 +130,14 @@ func (p *parser) wordLiteral() (literal, error) {
 		p.place++
 		return literal{kind: notFinite, text: w[:3]}, nil
 	}
+	if p.isClock() {
+		return p.clock()
+	}
 	if read := p.temporal(); read != nil {
 		return read()
+	}
+	if way := otherWay(t.text); strings.HasSuffix(way, "()") {
+		return literal{}, p.fail("%q is not known; write %s", t.text, way)
 	}
 	return literal{}, p.fail("a column is compared with a column; compare a column with a value, and quote a string, as in '%s'", t.text)
 }
@@ -152,7 +161,7 @@ func (p *parser) temporal() func() (literal, error) {
 			return literal{}, p.fail("%v", err)
 		}
 		p.place += 2
-		return literal{kind: kind, time: i}, nil
+		return p.moved(literal{kind: kind, time: i})
 	}
 }
 

@@ -10,6 +10,8 @@ const (
 	nanosOfDay    = 86400 * int64(time.Second)
 	secondsOfDay  = 86400
 	maxZoneOffset = 18 * 3600 // seconds, as java.time and DuckDB have it
+
+	firstDay, lastDay = -719162, 2932896 // of the years 1 and 9999
 )
 
 // An instant is a date, a time of the day or both, with a zone or local. With a zone it is in UTC.
@@ -84,7 +86,7 @@ func parseTimestamp(text string) (instant, error) {
 		i.day, i.nanos = i.day-1, i.nanos+nanosOfDay
 	}
 	i.day, i.nanos = i.day+i.nanos/nanosOfDay, i.nanos%nanosOfDay
-	if first, last := -719162, 2932896; i.day < int64(first) || i.day > int64(last) { // years 1 and 9999
+	if i.day < firstDay || i.day > lastDay {
 		return instant{}, bad
 	}
 	return i, nil

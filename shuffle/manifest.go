@@ -38,6 +38,10 @@ type Manifest struct {
 	// Numbered reports that which rows the rule chooses depends on their numbers among all rows of
 	// the manifest.
 	Numbered bool
+
+	// Now is the instant that filters of the rule take today() and now() from, as RFC 3339 in UTC; ""
+	// where they take neither. Like Rule it is of the run.
+	Now string
 }
 
 // Validate says whether the manifest is in order: paths ascending and unlike, groups by shard and
@@ -45,6 +49,9 @@ type Manifest struct {
 func (m *Manifest) Validate() error {
 	if m.Rule != "" && !isHex(m.Rule, 16) {
 		return refuse("rule", "must be 16 hex digits, got %q", m.Rule)
+	}
+	if !isInstant(m.Now) {
+		return refuse("now", "must be an instant in UTC, got %q", m.Now)
 	}
 	if len(m.Groups) > math.MaxInt32 {
 		return refuse("manifest", "%d row groups are more than %d", len(m.Groups), math.MaxInt32)

@@ -89,6 +89,7 @@ func (m *Mixture) State(epoch uint64, position, globalBatch int64, tail Tail) St
 	}
 	for i, d := range m.sources {
 		s.Sources = append(s.Sources, d.state(o.Batching))
+		s.Now = max(s.Now, d.Plan.manifest.Now)
 		if o.Tokens != nil {
 			s.Sources[i].Tokens = o.Tokens[i]
 		}
@@ -255,8 +256,13 @@ func (s State) FitsMixture(m *Mixture) error {
 	}
 	var errs []error
 	here := m.State(s.Epoch, s.Position, s.GlobalBatch, s.Tail)
+	otherRule := false
 	for i := range s.Sources {
 		errs = append(errs, s.Sources[i].differ(here.Sources[i])...)
+		otherRule = otherRule || s.Sources[i].Rule != here.Sources[i].Rule
+	}
+	if otherRule && s.Now != here.Now {
+		errs = append(errs, &MismatchError{Field: "now", Saved: orNone(s.Now), Here: orNone(here.Now)})
 	}
 	if s.Batching != here.Batching {
 		errs = append(errs, &MismatchError{Field: "batching", Saved: string(s.Batching), Here: string(here.Batching)})

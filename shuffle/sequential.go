@@ -9,6 +9,7 @@ type Sequence struct {
 	starts  []int64 // first position of unit i; one more than units
 	content string
 	rule    string
+	now     string
 }
 
 // NewSequence of units as CutUnits makes them. They are kept and must not change any more.
@@ -19,7 +20,7 @@ func NewSequence(m *Manifest, units Units) (*Sequence, error) {
 	if err := checkUnits(m, units); err != nil {
 		return nil, err
 	}
-	s := &Sequence{units: units, starts: make([]int64, units.Len()+1), content: m.Only(m.Sampled(units)).Content(), rule: m.Rule}
+	s := &Sequence{units: units, starts: make([]int64, units.Len()+1), content: m.Only(m.Sampled(units)).Content(), rule: m.Rule, now: m.Now}
 	for i, u := range units.All() {
 		s.starts[i+1] = s.starts[i] + u.Samples
 	}

@@ -34,6 +34,7 @@ type State struct {
 	Manifest    string  `json:"manifest,omitempty"` // Manifest.Content, 64 hex digits
 	Units       string  `json:"units,omitempty"`    // Plan.UnitsHash, 16 hex digits; with shuffle
 	Rule        string  `json:"rule,omitempty"`     // Manifest.Rule, 16 hex digits; with a rule
+	Now         string  `json:"now,omitempty"`      // Manifest.Now, the latest of a mixture's sources
 	Params      *Params `json:"params,omitempty"`   // with shuffle
 
 	*MixState // of a mixture, in place of manifest, units, rule and params
@@ -44,7 +45,7 @@ func (p *Plan) State(epoch uint64, position, globalBatch int64) State {
 	params := p.params
 	return State{
 		Format: stateVersion, Plan: Version, Shuffle: true, Seed: p.seed, Epoch: epoch, Position: position, Rows: p.Rows(),
-		GlobalBatch: globalBatch, Manifest: p.content, Units: p.unitsHash, Rule: p.manifest.Rule, Params: &params,
+		GlobalBatch: globalBatch, Manifest: p.content, Units: p.unitsHash, Rule: p.manifest.Rule, Now: p.manifest.Now, Params: &params,
 	}
 }
 
@@ -53,7 +54,7 @@ func (p *Plan) State(epoch uint64, position, globalBatch int64) State {
 func (s *Sequence) State(seed, epoch uint64, position, globalBatch int64) State {
 	return State{
 		Format: stateVersion, Plan: Sequential, Seed: seed, Epoch: epoch, Position: position, Rows: s.Rows(),
-		GlobalBatch: globalBatch, Manifest: s.content, Rule: s.rule,
+		GlobalBatch: globalBatch, Manifest: s.content, Rule: s.rule, Now: s.now,
 	}
 }
 
@@ -146,8 +147,26 @@ func (s State) validatePlace() (errs []error) {
 	check(s.Epoch <= maxEpoch, "epoch", "must be from 0 to %d, got %d", uint64(maxEpoch), s.Epoch)
 	check(s.Rows >= 0, "rows", "%d is not a number of rows", s.Rows)
 	check(s.Position >= 0 && s.Position <= s.Rows, "position", "%d is not in 0..%d", s.Position, s.Rows)
+	check(isInstant(s.Now), "now", "must be an instant in UTC as in %q, got %q", instantForm, s.Now)
 	check(s.GlobalBatch >= 1, "global_batch", "%d is under 1 row", s.GlobalBatch)
 	return errs
+}
+
+// instantForm is an instant as states have it.
+const instantForm = "2024-01-31T16:30:00Z"
+
+// isInstant reports whether s has the form of an instant in UTC, or is "".
+func isInstant(s string) bool {
+	if s == "" {
+		return true
+	}
+	digits := []byte(s)
+	for i, c := range digits {
+		if c >= '0' && c <= '9' {
+			digits[i] = '0'
+		}
+	}
+	return string(digits) == "0000-00-00T00:00:00Z"
 }
 
 func isHex(s string, digits int) bool {
@@ -165,7 +184,7 @@ func (s State) Fits(p *Plan) error {
 	if s.Plan == Mixed {
 		return s.notMixed()
 	}
-	errs := s.fitsData(p.content, p.manifest.Rule, p.Rows(), true)
+	errs := s.fitsData(p.content, p.manifest.Rule, p.manifest.Now, p.Rows(), true)
 	if s.Params == nil {
 		return errors.Join(append(errs, refuse("params", "are missing"))...)
 	}
@@ -195,14 +214,14 @@ func (s State) FitsSequence(seq *Sequence) error {
 	if s.Plan == Mixed {
 		return s.notMixed()
 	}
-	errs := s.fitsData(seq.content, seq.rule, seq.Rows(), false)
+	errs := s.fitsData(seq.content, seq.rule, seq.now, seq.Rows(), false)
 	if !s.Shuffle && s.Units != "" {
 		errs = append(errs, &MismatchError{Field: "units", Saved: s.Units, Here: "none"})
 	}
 	return errors.Join(errs...)
 }
 
-func (s State) fitsData(content, rule string, rows int64, shuffled bool) []error {
+func (s State) fitsData(content, rule, now string, rows int64, shuffled bool) []error {
 	var errs []error
 	differ := func(field, saved, here string) {
 		if saved != here {
@@ -211,6 +230,9 @@ func (s State) fitsData(content, rule string, rows int64, shuffled bool) []error
 	}
 	differ("shuffle", strconv.FormatBool(s.Shuffle), strconv.FormatBool(shuffled))
 	differ("rule", cmp.Or(s.Rule, "none"), cmp.Or(rule, "none")) // before what follows from it
+	if s.Rule != rule {                                          // else the filters are the same at both instants
+		differ("now", cmp.Or(s.Now, "none"), cmp.Or(now, "none"))
+	}
 	differ("rows", strconv.FormatInt(s.Rows, 10), strconv.FormatInt(rows, 10))
 	if s.Rule == rule { // else it follows from the rule
 		differ("manifest", s.Manifest, content)

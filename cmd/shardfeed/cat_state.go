@@ -81,6 +81,7 @@ func (c *catCommand) adopt(fs *pflag.FlagSet, s *shuffle.State) error {
 		}
 	}
 	c.shuffle, c.seed, c.epoch, c.state, c.resumed = s.Shuffle, s.Seed, int(s.Epoch), s, true
+	c.now = s.Now
 	return nil
 }
 

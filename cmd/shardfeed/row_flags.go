@@ -13,6 +13,7 @@ import (
 
 // rowFlags say which rows of the shards are read.
 type rowFlags struct {
+	now       string // of a state, for today() in filters
 	where     string
 	parts     partWeights
 	part      string
@@ -46,6 +47,7 @@ func (f *rowFlags) unweighted(fs *pflag.FlagSet) {
 
 func (f *rowFlags) chosen(s *shardfeed.Spec) {
 	s.Filters, s.Parts, s.Part, s.PartKey, s.PartSeed = f.where, f.parts, f.part, f.partKey, f.partSeed
+	s.Now = f.now
 	s.Subsample, s.Rows, s.RowsNew, s.Weight = f.subsample, f.rowsFile, f.rowsNew, f.weight
 }
 

@@ -174,13 +174,14 @@ type engine struct {
 	agreed agreements
 
 	mu       sync.Mutex
-	datasets map[string]*dataset // by request
+	datasets map[string]*dataset  // by request
+	openings map[string]time.Time // when they began; those whose filters depend on it
 	running  map[*run]bool
 	owned    sync.WaitGroup // goroutines of open data sets and of runs
 }
 
 func newEngine(o Options) *engine {
-	e := &engine{Options: o.withDefaults(), id: rand.Text(), datasets: map[string]*dataset{}, running: map[*run]bool{}}
+	e := &engine{Options: o.withDefaults(), id: rand.Text(), datasets: map[string]*dataset{}, openings: map[string]time.Time{}, running: map[*run]bool{}}
 	e.agreed = agreements{mu: &e.mu, ranks: map[string]map[int]*agreed{}, found: map[string]*finding{}, clients: map[string]int{}}
 	e.ctx, e.cancel = context.WithCancelCause(context.Background())
 	return e
@@ -197,7 +198,7 @@ func (e *engine) open(ctx context.Context, h Hello, o Open, progress func(Progre
 	if len(o.Spec.AllAddresses()) == 0 {
 		return nil, Opened{}, valueError("no address of a data set")
 	}
-	request := Request{Spec: o.Spec, LocalWorldSize: h.LocalWorldSize}
+	request := Request{Spec: e.timed(o), LocalWorldSize: h.LocalWorldSize}
 	if o.Inventory != "" {
 		var err error
 		if request.inventory, err = e.beside(o.Inventory); err != nil {
@@ -221,6 +222,28 @@ func (e *engine) open(ctx context.Context, h Hello, o Open, progress func(Progre
 	}
 	e.agreed.add(h.Job)
 	return &client{engine: e, hello: h, group: d.group(o.Dataset)}, d.summary, nil
+}
+
+// timed is the spec with the instant from which filters take today(): the same for all ranks of an
+// opening, on either side of midnight.
+func (e *engine) timed(o Open) Spec {
+	s := o.Spec.At(time.Now())
+	if s.Now == "" || o.Spec.Now != "" {
+		return s
+	}
+	return o.Spec.At(e.began(o.Opening))
+}
+
+// began is when a rank first asked for an opening.
+func (e *engine) began(opening string) time.Time {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	at, ok := e.openings[opening]
+	if !ok {
+		at = time.Now()
+		e.openings[opening] = at
+	}
+	return at
 }
 
 // acquire returns a data set that is open, or begins to open it. The caller releases it.

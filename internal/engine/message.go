@@ -85,6 +85,7 @@ type Opened struct {
 	Schema   []Node `json:"schema"`
 	Manifest string `json:"manifest"` // content hash
 	Versions string `json:"versions"` // versions hash
+	Now      string `json:"now"`      // that filters take today() and now() from, or ""
 
 	// Warnings about the data, for the user.
 	Warnings []string `json:"warnings"`

@@ -22,7 +22,7 @@ func describe(d *Data) Opened {
 	}
 	return Opened{
 		Rows: d.Dataset.NumSamples(), AllRows: d.Dataset.NumRows(), Shards: shards, Groups: groups, Schema: batchNodes(d.Dataset.BatchSchema(), d.Loader),
-		Manifest: d.Dataset.Content(), Versions: d.Dataset.Versions(), Warnings: redactAll(d.Warnings, redact), Files: redactAll(d.Files, redact), Info: redactAll(d.Info, redact),
+		Manifest: d.Dataset.Content(), Versions: d.Dataset.Versions(), Now: d.Dataset.Now(), Warnings: redactAll(d.Warnings, redact), Files: redactAll(d.Files, redact), Info: redactAll(d.Info, redact),
 	}
 }
 

@@ -39,6 +39,7 @@ def test_defaults():
         "row_ids": False,
         "seeds": False,
         "filters": "",
+        "now": "",
         "directory": "",
         "parts": {},
         "part": "",

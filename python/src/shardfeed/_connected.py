@@ -9,7 +9,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 from typing import Any
 
-from . import _launcher, _opening, _rank, _replicas
+from . import _launcher, _now, _opening, _rank, _replicas
 from ._connection import Connection
 from ._engine import Engine
 from ._warn import place
@@ -106,6 +106,7 @@ class Connected:
         there by now; with one that begins later each node opens for itself.
         """
         share = self._share()
+        self._spec = _now.agreed(self._spec, opening(self._agree), share.job_rank, share.job_world_size)
         store = _opening.store(how, self._spec, share.job_rank, share.job_world_size)
         pause = _opening.pause(self._spec)
         if store is None:
@@ -113,9 +114,9 @@ class Connected:
             return self._control().opened
         from .torch._opening import Opening
 
-        opening = Opening(store, self._agree, share.job_rank, share.job_world_size, Engine(self._job), self._timeout, pause)
-        self._connection = opening.connect(self._connect_by)
-        self._handed_on = opening if opening.parts else None
+        first = Opening(store, self._agree, share.job_rank, share.job_world_size, Engine(self._job), self._timeout, pause)
+        self._connection = first.connect(self._connect_by)
+        self._handed_on = first if first.parts else None
         return self._connection.opened
 
     def _connect_by(self, inventory: str, told: Callable[[], object] | None = None) -> Connection:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 import numpy as np
 
-from . import _checks, _html, _locate, _names, _overridden, _rank, _redact, _replicas, _rows, _sources, _state
+from . import _checks, _html, _locate, _names, _now, _overridden, _rank, _redact, _replicas, _rows, _sources, _state
 from ._arguments import checked
 from ._batch import Batch
 from ._checks import Problems
@@ -347,6 +347,7 @@ class StreamingDataset(Connected, Generic[T]):
         self._inventory = ""
         self._forget()
         self._opened: dict[str, Any] = self._open(opening or None)
+        self._spec = _now.opened(self._spec, self._opened)
         for warning in self._opened.get("warnings") or ():
             log.warning("%s", warning)
         for note in self._opened.get("files") or ():
@@ -662,11 +663,22 @@ class StreamingDataset(Connected, Generic[T]):
         number of ranks.
         """
         state = _state.unpack(state_dict)
+        if _now.differs(self._spec, self._opened, state):
+            self._reopen(state["now"])
         for name, saved, here in _overridden.options(state, self._spec):
             warn(f"shardfeed: the state was taken with {name}={saved}, which wins over {name}={here} here", ShardfeedWarning)
         self._pending_state = state, uuid.uuid4().hex
         if self._pending_epoch is not None and not self._ends(state, self._pending_epoch[0]):
             self._pending_epoch = None
+
+    def _reopen(self, now: str) -> None:
+        """Opens the data again, with filters at another instant."""
+        self._after_fork()
+        self._let_go(everything=True)
+        self._spec, self._inventory = {**self._spec, "now": now}, ""
+        with self._lock:
+            self._opened = self._control().opened
+        self._steps.clear()
 
     def set_weights(self, weights: Mapping[str, float]) -> None:
         """Gives sources other weights, from the next ``iter()`` on.

@@ -10,7 +10,7 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from . import _checks, _html, _rank, _redact, _take
+from . import _checks, _html, _now, _rank, _redact, _take
 from ._arguments import checked
 from ._batch import Batch
 from ._checks import Problems
@@ -160,6 +160,7 @@ class MapDataset:
         self._forget()
         with self._turn.lock:
             self._opened = self._control().opened
+        self._spec = _now.opened(self._spec, self._opened)
         self._tell()
 
     def _forget(self) -> None:

@@ -176,6 +176,7 @@ class Options:
         filters = found.of(_rules.text, self.filters)
         return {
             "filters": filters,
+            "now": "",  # see _now.py
             "directory": os.getcwd() if filters and "@" in filters else self._directory(),  # of the files that filters name
             "parts": found.of(_parts, self.parts),
             "part": found.of(_word, "part", self.part),

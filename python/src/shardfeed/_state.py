@@ -24,6 +24,7 @@ _FIELDS: dict[str, type] = {
     "manifest": str,
     "units": str,
     "rule": str,
+    "now": str,
     "params": dict,
     "batching": str,
     "lanes": int,
@@ -44,9 +45,9 @@ _PARAMS: dict[str, type] = {
     "tail": str,
     "unit_rows": int,
 }
-# States in file order have no units and params, those without a rule no rule; those of several sources have what follows in place of
-# manifest, units, rule and params.
-_MAY_LACK = frozenset({"units", "rule", "params", "batching", "lanes", "tail", "weights_in", "weights", "counts", "sources"})
+# States in file order have no units and params, those without a rule no rule and no now; those of several sources have what
+# follows in place of manifest, units, rule and params.
+_MAY_LACK = frozenset({"units", "rule", "now", "params", "batching", "lanes", "tail", "weights_in", "weights", "counts", "sources"})
 _MIXED = "mix/"  # and a version
 _CONTAINERS = (dict, list)
 _KINDS = {int: "a whole number", bool: "True or False", str: "text", dict: "a dict", list: "a list"}
