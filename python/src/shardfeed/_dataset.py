@@ -78,10 +78,11 @@ class StreamingDataset(Connected, Generic[T]):
             blocks of pack all have as many.
         columns (list of str, default None): names, dotted paths or patterns ("num_*") of the
             columns. None reads all. Columns of ``stack`` are read in any case.
-        filters (str, or list of tuples, default None): read the rows for which it is true: a text,
-            ``'price >= 10 and lang in ("en", "de")'``, or as pyarrow has it, ``[("price", ">=",
-            10), ("lang", "in", ["en", "de"])]``, where a list of lists is OR. ``in @drop.txt``
-            names a file with a value on each line.
+        filters (str, list of tuples, or pyarrow Expression, default None): read the rows for which
+            it is true: a text, ``'price >= 10 and lang in ("en", "de")'``, or as pyarrow has it,
+            ``[("price", ">=", 10), ("lang", "in", ["en", "de"])]``, where a list of lists is OR, or
+            a condition of pyarrow.compute. ``in @drop.txt`` names a file with a value on each line,
+            and ``dt >= today() - interval '7 days'`` is by the day on which the run began.
         parts (dict, default None): ``{"train": 9, "val": 1}`` divides all rows by weight, before
             filters; ``part`` is the one that is read.
         part (str, default None): the name of the part that is read.

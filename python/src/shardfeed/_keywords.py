@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Union
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Union
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -26,7 +26,7 @@ else:
 Path = str | os.PathLike[str]
 Address = Path | Sequence[Path]
 Condition = tuple[str, str, Any]
-Filters = str | Sequence[Condition] | Sequence[Sequence[Condition]]
+Filters = Union[str, Sequence[Condition], Sequence[Sequence[Condition]], "Expression"]
 Packing = Union[Mapping[str, int], "Pack"]
 Bucketing = Union[Mapping[str, int], "Bucket"]
 Unknown = Literal["error"] | int
@@ -34,6 +34,14 @@ Length = int | Sequence[int | None]  # one for all levels of lists, or one for e
 Lengths = Length | Mapping[str, Length]
 Tail = Literal["drop", "pad", "short", "carry"]
 Decoder = Literal["auto", "turbo", "go"]
+
+
+class Expression(Protocol):
+    """A condition of pyarrow.compute."""
+
+    def is_valid(self) -> Any: ...
+
+    def isin(self, values: Any) -> Any: ...
 
 
 class StackOptions(TypedDict, total=False):

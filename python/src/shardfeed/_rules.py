@@ -1,7 +1,8 @@
 """Filters as pyarrow, pandas and Hugging Face datasets write them, as the engine's text.
 
-A list of tuples is their and, a list of lists of tuples the or of ands: pyarrow's DNF. A text is
-the engine's own language and passes as it is.
+A list of tuples is their and, a list of lists of tuples the or of ands: pyarrow's DNF. An
+expression of pyarrow.compute is translated. A text is the engine's own language and passes as it
+is.
 """
 
 from __future__ import annotations
@@ -15,12 +16,16 @@ from typing import Any
 
 import numpy as np
 
+from . import _expressions
 from ._checks import did_you_mean, encoded, got, type_name
 from .errors import OptionError
 
 _OPERATORS = ("==", "=", "!=", "<", "<=", ">", ">=", "in", "not in")
 _KEYWORDS = frozenset({"and", "or", "not", "in", "is", "between", "null", "true", "false"})  # names that must be quoted
-_FORMS = "a text as in 'score >= 0.5 and lang in (\"en\", \"de\")', or pyarrow's list of tuples as in [('score', '>=', 0.5)]"
+_FORMS = (
+    "a text as in 'score >= 0.5 and lang in (\"en\", \"de\")', pyarrow's list of tuples as in [('score', '>=', 0.5)], or an expression of "
+    "pyarrow.compute"
+)
 
 
 def text(filters: Any) -> str:
@@ -35,7 +40,7 @@ def text(filters: Any) -> str:
             raise OptionError("filters must not be empty; leave them out to read all rows")
         return encoded("filters", filters)
     if type(filters).__name__ == "Expression" and type(filters).__module__.startswith("pyarrow"):
-        raise OptionError(f"filters must not be a pyarrow Expression, which only pyarrow can evaluate; give {_FORMS}")
+        return _expressions.text(filters, _literal, _quoted)
     if not isinstance(filters, (list, tuple)):
         raise OptionError(f"filters must be {_FORMS}, {got(filters)}")
     if isinstance(filters, tuple) and _is_condition(filters):
@@ -80,13 +85,20 @@ def _condition(condition: Any) -> str:
     if not isinstance(column, str) or not column:
         raise OptionError(f"must begin with the name of a column, {got(column)}")
     if not isinstance(operator, str) or operator not in _OPERATORS:
-        hint = did_you_mean(operator.lower(), _OPERATORS) if isinstance(operator, str) else ""
+        hint = _other_operator(column, operator) if isinstance(operator, str) else ""
         raise OptionError(f"has an unknown operator, {got(operator)}; known are {' '.join(_OPERATORS)}{hint}")
     if operator in ("in", "not in"):
         return f"{_name(column)} {operator} ({_members(column, operator, value)})"
     if _has_members(value):
         raise OptionError(f"compares {column!r} by {operator!r} with {type_name(value)}; use 'in' for several values")
     return f"{_name(column)} {operator} {_literal(column, value)}"
+
+
+def _other_operator(column: str, operator: str) -> str:
+    """Says how a filter is written that tuples cannot say."""
+    if operator.lower().replace("_", "") in ("like", "notlike", "not like", "ilike", "contains", "startswith", "endswith", "is", "isnan"):
+        return f"; write the filter as a text, as in \"{_name(column)} like 'a%'\""
+    return did_you_mean(operator.lower(), _OPERATORS)
 
 
 def _has_members(value: Any) -> bool:
