@@ -104,6 +104,9 @@ type Options struct {
 	// MaxBytes, MaxPixels and MaxScans are what a file may have: bytes, width x height, and scans
 	// of a progressive JPEG. 0 means 256 MiB, 89,478,485 (Pillow's limit) and 100.
 	MaxBytes, MaxPixels, MaxScans int
+
+	// Array reads numpy's arrays in place of images. All other options are zero then.
+	Array *Array
 }
 
 // The mean and the standard deviation of ImageNet's channels.
@@ -177,6 +180,13 @@ func (e *OptionError) Spelled(name func(field string) string) string {
 // Validate lists all problems, each an OptionError.
 func (o Options) Validate() error {
 	p := option.List{New: func(field, text string) error { return &OptionError{Field: field, Text: text} }}
+	if o.Array != nil {
+		if o != (Options{Array: o.Array}) {
+			p.Add("Array", "excludes the options of images")
+		}
+		o.Array.validate(&p)
+		return p.Err()
+	}
 	p.Within("Height", int64(o.Height), maxSide)
 	p.Within("Width", int64(o.Width), maxSide)
 	p.Within("Resize", int64(o.Resize), maxSide)
@@ -241,19 +251,25 @@ func (o Options) validateColors(p *option.List) {
 	}
 }
 
-// Shape is the shape of an image's tensor.
-func (o Options) Shape() [3]int {
+// Shape is the shape of an image's tensor, or of an array.
+func (o Options) Shape() []int {
+	if o.Array != nil {
+		return o.Array.Shape
+	}
 	o = o.withDefaults()
 	if o.Layout == HWC {
-		return [3]int{o.Height, o.Width, 3}
+		return []int{o.Height, o.Width, 3}
 	}
-	return [3]int{3, o.Height, o.Width}
+	return []int{3, o.Height, o.Width}
 }
 
-// Bytes is the size of an image's tensor.
+// Bytes is the size of an image's tensor, or of an array.
 func (o Options) Bytes() int {
-	s := o.Shape()
-	return s[0] * s[1] * s[2] * o.withDefaults().DType.size()
+	if o.Array != nil {
+		return o.Array.items() * o.Array.width()
+	}
+	o = o.withDefaults()
+	return 3 * o.Height * o.Width * o.DType.size()
 }
 
 func (d DType) size() int {

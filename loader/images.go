@@ -64,11 +64,17 @@ var imageFields = map[images.DType]column.Field{
 // imageField is a column of an image's tensors, as [AddTensor] makes it.
 func imageField(name string, o images.Options) *column.Field {
 	item := imageFields[o.DType]
+	if o.Array != nil {
+		t, _ := ParseNumberType(o.Array.DType) // Validate has refused others
+		item = column.Field{Type: t, Width: rowgroup.CastWidth(t)}
+	}
 	f := &item
 	f.Name = name
-	shape := o.Shape()
-	for _, n := range slices.Backward(shape[:]) {
+	for _, n := range slices.Backward(o.Shape()) {
 		f = &column.Field{Name: name, Kind: column.List, ListSize: n, Children: []*column.Field{f}}
+	}
+	if o.Array != nil && len(o.Array.Shape) > 1 {
+		f.Tensor = &column.Tensor{Shape: o.Array.Shape}
 	}
 	return f
 }

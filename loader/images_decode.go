@@ -235,7 +235,7 @@ func (c *collator) loss(j *imageJob, f imageFailure) iterable.Loss {
 // imageArray is a column of the batch that has images. Other members of its structs are gathered.
 func (c *collator) imageArray(i int, b *Batch, d *iterable.Draw) (*column.Array, error) {
 	s, f := &c.shape.columns[i], c.schema.Fields[i]
-	if f.Kind == column.List {
+	if len(s.images[0].path) == 0 {
 		return tensor(f, b.Rows, c.tensorsOf(s.images[0], b.Rows)), nil
 	}
 	a, err := c.gatherer.Gather(s.source, s.stub, d.Blocks, d.Picks, b.Alloc)

@@ -61,6 +61,9 @@ func (r *recipe) imageNeed(lenses int, limit int64) (n imageNeed, err error) {
 	}
 	largest := int64(0)
 	for _, m := range r.images {
+		if m.options.Array != nil {
+			continue
+		}
 		a, err := m.augmenter(r.decoder)
 		if err != nil {
 			return n, err
@@ -252,6 +255,9 @@ func (im *imaging) apply(ctx context.Context, l *lens, k int, dst, data []byte, 
 	}()
 	if data == nil {
 		return errNullImage
+	}
+	if array := im.columns[k].options.Array; array != nil {
+		return array.DecodeTo(dst, data)
 	}
 	a, err := im.augmenter(l, k)
 	if err != nil {

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ._dataset import StreamingDataset
     from ._image import Image
     from ._map import MapDataset
+    from ._npy import Npy
     from ._nulls import NullWarning
     from ._pack import Pack
     from ._schema import Field, Schema
@@ -31,6 +32,7 @@ __all__ = [
     "Image",
     "MapDataset",
     "MixingWarning",
+    "Npy",
     "NullWarning",
     "Pack",
     "PaddingWarning",
@@ -54,6 +56,7 @@ _MODULES = {
     "Bytes": "_columns",
     "Field": "_schema",
     "Image": "_image",
+    "Npy": "_npy",
     "MapDataset": "_map",
     "NullWarning": "_nulls",
     "Pack": "_pack",

@@ -23,6 +23,7 @@ from ._iterator import BatchIterator, Place
 from ._keywords import Address, Bucketing, DatasetOptions, Decoder, Filters, Lengths, Packing, Path, Stack, T, Tail, Unknown
 from ._layout import Layout
 from ._locate import RowPlace
+from ._npy import Npy
 from ._nulls import NullWatch
 from ._options import Options
 from ._schema import Schema
@@ -189,7 +190,8 @@ class StreamingDataset(Connected, Generic[T]):
             for all). ``schema[name].features`` names the matrix's columns.
         images (dict, default None): ``{column: Image(size=224, crop="random_resized")}`` decodes
             the images whose bytes are in a column, and makes tensors of them, [rows, 3, 224, 224].
-            See :class:`Image`.
+            ``{column: Npy((3, 4), "float32")}`` does so with the arrays of numpy's files. See
+            :class:`Image` and :class:`Npy`.
         image_decoder ("auto", "turbo" or "go", default "auto"): who decodes JPEG: libjpeg-turbo 3,
             or a decoder in Go, which is slower and gives slightly other pixels. "auto" is
             libjpeg-turbo where it is found; all ranks must have the same one.
@@ -303,7 +305,7 @@ class StreamingDataset(Connected, Generic[T]):
         hash: Mapping[str, int] | None = None,
         scale: Mapping[str, tuple[float, float]] | None = None,
         stack: Mapping[str, Stack] | None = None,
-        images: Mapping[str, Image] | None = None,
+        images: Mapping[str, Image | Npy] | None = None,
         image_decoder: Decoder = "auto",
         manifest: Path | None = None,
         plan: Path | None = None,

@@ -13,6 +13,7 @@ import numpy as np
 from ._checks import Problems, did_you_mean, encoded, flag, got, is_whole, number, one_of
 from ._documented import documented
 from ._features import dtype_name
+from ._npy import Npy
 from .errors import OptionError, nearer
 
 if TYPE_CHECKING:
@@ -177,8 +178,8 @@ def images(given: Any) -> dict[str, dict[str, Any]]:
     if not isinstance(given, Mapping) or not all(isinstance(k, str) and k for k in given):
         raise OptionError(f"images must be a dict of Image by column, {_FORM}, {got(given)}")
     for column, image in given.items():
-        if not isinstance(image, Image):
-            raise OptionError(f"images of column {column!r} must be a shardfeed.Image, {_FORM}, {got(image)}")
+        if not isinstance(image, (Image, Npy)):
+            raise OptionError(f"images of column {column!r} must be a shardfeed.Image, {_FORM}, or a shardfeed.Npy, {got(image)}")
     return {encoded("images", column): image.spec() for column, image in given.items()}
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from ._bucket import Bucket
     from ._image import Image, Jitter, Pair
+    from ._npy import Npy
     from ._pack import Pack
     from ._sources import Source
 
@@ -129,7 +130,7 @@ class DatasetOptions(TypedDict, total=False):
     hash: Mapping[str, int] | None
     scale: Mapping[str, tuple[float, float]] | None
     stack: Mapping[str, Stack] | None
-    images: Mapping[str, Image] | None
+    images: Mapping[str, Image | Npy] | None
     image_decoder: Decoder
     manifest: Path | None
     plan: Path | None

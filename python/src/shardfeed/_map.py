@@ -22,6 +22,7 @@ from ._image import Image
 from ._keywords import Address, Decoder, Filters, Lengths, Path, Stack, Unknown
 from ._layout import Layout
 from ._locate import RowPlace
+from ._npy import Npy
 from ._nulls import NullWatch
 from ._options import Options
 from ._raw_batch import RawBatch
@@ -133,7 +134,7 @@ class MapDataset:
         hash: Mapping[str, int] | None = None,
         scale: Mapping[str, tuple[float, float]] | None = None,
         stack: Mapping[str, Stack] | None = None,
-        images: Mapping[str, Image] | None = None,
+        images: Mapping[str, Image | Npy] | None = None,
         image_decoder: Decoder = "auto",
         manifest: Path | None = None,
         strict: bool = False,
