@@ -189,7 +189,8 @@ func TestServerDamagedAnswers(t *testing.T) {
 		return b
 	}}
 	once := &servertest.Rule{Times: 4, Body: damage.Body}
-	for name, rule := range map[string]*servertest.Rule{"a tenth": damage, "the first": once} {
+	zeros := &servertest.Rule{Chance: 0.1, Body: func(b []byte) []byte { clear(b); return b }}
+	for name, rule := range map[string]*servertest.Rule{"a tenth": damage, "the first": once, "zeros, a tenth": zeros} {
 		for _, onError := range []string{"raise", "skip"} {
 			t.Run(name+"/"+onError, func(t *testing.T) {
 				s, plain := s, plain

@@ -30,6 +30,22 @@ func TestDiscard(t *testing.T) {
 	}
 }
 
+// TestDiscardOfFills: bytes that are discarded on their way to the disk do not come back from there.
+func TestDiscardOfFills(t *testing.T) {
+	const size = 16 * blockSize
+	content := random(3, size)
+	meter, s := one(t, content)
+	c := openTest(t, Options{})
+	o := openShard(t, c, meter, s)
+	for n := int64(1); n <= 5; n++ {
+		expect(t, o, content, 0, size)
+		if came := meter.ReadBytes(); came != n*size {
+			t.Fatalf("%d bytes came after %d discards", came, n-1)
+		}
+		shard.Discard(o, []shard.Span{{Off: 0, N: size}})
+	}
+}
+
 // TestCutWhileOpen: a shard file that is cut while it is open and idle is replaced at its next use.
 func TestCutWhileOpen(t *testing.T) {
 	const size = 4 * blockSize

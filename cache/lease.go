@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"sync/atomic"
+	"time"
 
 	"github.com/shardfeed/shardfeed/shard"
 )
@@ -76,7 +77,11 @@ func (c *Cache) acquire(ctx context.Context, k key, orCreate bool) (*handle, err
 	return p, err
 }
 
-// discard drops the blocks of a span of a file, if there is one.
+// maxSettle is how long a discard waits for fills of its blocks to reach the disk.
+const maxSettle = 5 * time.Second
+
+// discard drops the blocks of a span of a file, if there is one. Fills under way, which may hold the
+// same bytes, are waited for: else they would bring them back.
 func (c *Cache) discard(k key, span shard.Span) {
 	if c.disk.readsOff() {
 		return
@@ -86,6 +91,14 @@ func (c *Cache) discard(k key, span shard.Span) {
 		return
 	}
 	defer c.files.release(p)
+	late, cancel := context.WithTimeout(context.Background(), maxSettle)
+	defer cancel()
+	for _, s := range p.file.filling(span) {
+		select {
+		case <-s.done:
+		case <-late.Done():
+		}
+	}
 	c.fileError(p, p.file.discard(span))
 }
 

@@ -112,6 +112,18 @@ func (x *file) claim(needs []need) *claim {
 	return got
 }
 
+// filling returns the segments of a span's blocks.
+func (x *file) filling(span shard.Span) (all []*segment) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for block := span.Off / blockSize; block*blockSize < span.End(); block++ {
+		if s := x.segments[block]; s != nil && (len(all) == 0 || all[len(all)-1] != s) {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
 // extendLocked adds a block to the last segment, or to a new one.
 func (x *file) extendLocked(segments []*segment, block int64) []*segment {
 	if k := len(segments); k > 0 && segments[k-1].end == block && block%segmentBlocks != 0 {

@@ -13,16 +13,14 @@ import (
 // The error of a damaged shard is that of the last decode. The caller corrects what it counts for
 // the unit in decode, since Held changes.
 func (r *Raw) Refetching(ctx context.Context, decode func() error) error {
-	err, same := decode(), 0
-	for n := 0; n < shard.MaxRereads && same < shard.MaxSame && r.mayMend(err); n++ {
+	err := decode()
+	for again := (shard.Rereads{}); again.More() && r.mayMend(err); {
 		changed, failed := r.refetch(ctx)
-		switch {
-		case failed != nil:
+		if failed != nil {
 			return r.fetchError(failed)
-		case changed:
+		}
+		if again.Note(changed); changed {
 			err = decode()
-		default:
-			same++
 		}
 	}
 	return err

@@ -5,27 +5,41 @@ import (
 	"hash/crc32"
 )
 
-// How often bytes that cannot be right are read again: at most MaxRereads times, so that a network
-// that damages a tenth of its answers is survived, and only until they come out the same MaxSame
-// times, since those of a damaged shard do.
+// How often bytes that cannot be right are read again: at most MaxRereads times, for a network that
+// damages many answers, and only MaxSame times while they come out the same, since those of a
+// damaged shard do.
 const (
-	MaxRereads = 4
-	MaxSame    = 3
+	MaxRereads = 12
+	MaxSame    = 5
 )
+
+// Rereads counts how often some bytes were read again. The zero value has none.
+type Rereads struct {
+	n       int
+	changed bool // the bytes came out in two ways: not the shard is damaged, but what brings it
+}
+
+// More reports whether the bytes are worth another read.
+func (r *Rereads) More() bool { return r.n < MaxSame || r.changed && r.n < MaxRereads }
+
+// Note counts a read, and whether its bytes differ from those of the one before.
+func (r *Rereads) Note(changed bool) {
+	r.n++
+	r.changed = r.changed || changed
+}
 
 // Rereading runs parse, which reads metadata of a shard from the object that it gets. While parse
 // fails although its reads succeed, it runs again: the bytes may have been damaged on their way, or
 // in a cache.
 func Rereading(ctx context.Context, o Object, parse func(o Object) error) error {
 	r := &rereader{Object: o}
-	err, same := parse(r), 0
-	for n := 0; err != nil && !r.failed && ctx.Err() == nil && n < MaxRereads && same < MaxSame; n++ {
+	err := parse(r)
+	for again := (Rereads{}); err != nil && !r.failed && ctx.Err() == nil && again.More(); {
 		before := r.sum
 		Discard(o, r.spans)
 		r.spans, r.sum = nil, 0
-		if err = parse(r); r.sum == before {
-			same++
-		}
+		err = parse(r)
+		again.Note(r.sum != before)
 	}
 	return err
 }

@@ -115,6 +115,8 @@ func TestServerFaultsPass(t *testing.T) {
 		{"without a tag", calm, &servertest.Rule{Chance: 0.2, Header: func(r *http.Response) { r.Header.Del("ETag") }}, 4, 2, retried},
 		{"another tag now and then", calm, chance(servertest.WrongETag(), 0.1), 4, 2, retried},
 		{"another size now and then", calm, chance(servertest.WrongTotal(1), 0.1), 4, 2, retried},
+		{"another range", calm, &servertest.Rule{Chance: 0.2, Header: anotherRange}, 4, 2, retried},
+		{"a longer range", calm, &servertest.Rule{Chance: 0.2, Header: longerRange}, 4, 2, retried},
 		{"throttled asks for a second", calm, &servertest.Rule{Times: 5, Answer: retryAfterOne()}, 1, 2, throttled},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -153,6 +155,19 @@ func webPage(status int) *servertest.Answer {
 		a.Header.Set("Content-Range", "bytes 0-38/39")
 	}
 	return a
+}
+
+// anotherRange says that the bytes are those of the beginning of another object.
+func anotherRange(r *http.Response) {
+	r.Header.Set("Content-Range", fmt.Sprintf("bytes 0-%d/%d", r.ContentLength-1, 10_000_000))
+}
+
+// longerRange says that there are more bytes from the first one on than were asked for.
+func longerRange(r *http.Response) {
+	first, length, total, err := contentRange(r.Header.Get("Content-Range"))
+	if err == nil {
+		r.Header.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", first, first+length, total))
+	}
 }
 
 // compress answers with fewer bytes than the range has.

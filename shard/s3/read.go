@@ -40,7 +40,7 @@ func (o *object) readOnce(ctx context.Context, c *client, to *driver.Fill) error
 		return err
 	}
 	defer race.close()
-	if err := o.check(r.out, to.Off()); err != nil {
+	if err := o.check(r.out, to.Off(), to.Left()); err != nil {
 		return err
 	}
 	for p := to.Next(); p != nil; p = to.Next() {

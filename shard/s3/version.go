@@ -41,9 +41,9 @@ func entityTag(version string) string {
 	return `"` + version + `"`
 }
 
-// check compares the head of an answer with the request: the version, the shard's size, and the
-// first byte. Servers that ignore If-Match or Range exist.
-func (o *object) check(out *s3.GetObjectOutput, off int64) error {
+// check compares the head of an answer with the request for n bytes from off on: the version, the
+// shard's size, and the range. Servers that ignore If-Match or Range exist.
+func (o *object) check(out *s3.GetObjectOutput, off, n int64) error {
 	first, length, total, err := int64(0), int64(0), aws.ToInt64(out.ContentLength), error(nil)
 	if out.ContentRange != nil {
 		first, length, total, err = contentRange(*out.ContentRange)
@@ -57,10 +57,12 @@ func (o *object) check(out *s3.GetObjectOutput, off int64) error {
 		return fmt.Errorf("%w: %w", errForeign, err)
 	case out.ContentRange == nil && off > 0:
 		return errNoRanges
-	case total > 0 && total != o.shard.Size:
-		return o.changed(now, total)
 	case first != off:
 		return fmt.Errorf("%w: it begins with byte %d, not with byte %d", errForeign, first, off)
+	case out.ContentRange != nil && length > n:
+		return fmt.Errorf("%w: it has %d bytes from byte %d on, where %d were asked for", errForeign, length, off, n)
+	case total > 0 && total != o.shard.Size:
+		return o.changed(now, total)
 	case out.ContentRange != nil && length > 0 && out.ContentLength != nil && *out.ContentLength != length:
 		return fmt.Errorf("%w: it has %d bytes for a range of %d (%s)", errForeign, *out.ContentLength, length, kindOfAnswer(out))
 	}

@@ -135,7 +135,8 @@ func getToken(t *testing.T, s *Store, address string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	body, err := c.ask(t.Context(), query{op: "GETDELEGATIONTOKEN", path: "/", args: url.Values{"renewer": {"alice"}}})
+	asked := query{op: "GETDELEGATIONTOKEN", path: "/", args: url.Values{"renewer": {"alice"}}}
+	body, err := ask(t.Context(), c, asked, func(body []byte) ([]byte, error) { return body, nil })
 	if err != nil {
 		t.Fatal(err)
 	}

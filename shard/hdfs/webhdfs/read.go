@@ -39,6 +39,9 @@ func (c *cluster) read(ctx context.Context, path string, p driver.Part) error {
 			c.window.Done()
 			return nil
 		}
+		if errors.Is(err, errRange) && c.reaches(ctx, path, p.End()) {
+			err = fmt.Errorf("%w: %w", errForeign, err)
+		}
 		if ctx.Err() != nil {
 			return cause.Of(ctx)
 		}
@@ -56,12 +59,19 @@ func (c *cluster) read(ctx context.Context, path string, p driver.Part) error {
 		}
 		if !next {
 			bad = nil
+			c.store.outage.Waiting(c.bases[at].url.Host, backoff, err)
 			if !backoff.Wait(ctx, 0) {
 				return stuck(ctx, err, f.Off())
 			}
 		}
 		c.store.meter.Retries.Add(1)
 	}
+}
+
+// reaches reports whether a file has the bytes before end, whatever an answer said.
+func (c *cluster) reaches(ctx context.Context, path string, end int64) bool {
+	now, err := c.stat(ctx, path)
+	return err == nil && now.Length >= end
 }
 
 // nodeName is how the namenode knows the datanode whose web server is at an address: by the address
@@ -145,18 +155,10 @@ func (s *Store) body(ctx context.Context, b *base, path string, f *driver.Fill, 
 		}
 	}
 	defer answer.Body.Close()
-	if answer.ContentLength >= 0 && answer.ContentLength != want {
-		return node, misfit(answer, want)
+	if err := checkBytes(answer, f.Off(), want); err != nil {
+		return node, err
 	}
 	return node, s.fill(ctx, w, answer, f)
-}
-
-// misfit is an answer of another length than was asked for.
-func misfit(answer *http.Response, want int64) error {
-	if answer.ContentLength < want {
-		return fmt.Errorf("%w: %d bytes were asked for, %d are there", errRange, want, answer.ContentLength)
-	}
-	return fmt.Errorf("%s sends %d bytes where %d were asked for", answer.Request.URL.Host, answer.ContentLength, want)
 }
 
 // fill reads a body to its end, which comes when the part is full.
@@ -185,7 +187,7 @@ func (s *Store) fill(ctx context.Context, w *driver.Watch, answer *http.Response
 	}
 	switch n, err := io.CopyN(io.Discard, answer.Body, 1); { // a body without a length: its end is looked for
 	case n > 0:
-		return fmt.Errorf("%s sends more bytes than were asked for", host)
+		return fmt.Errorf("%w: %s sends more bytes than were asked for", errForeign, host)
 	case !errors.Is(err, io.EOF):
 		return lost(ctx, host, err)
 	}
@@ -196,15 +198,12 @@ func (c *cluster) located(ctx context.Context, path string, off, n int64) (locat
 	if c.noLocated.Load() {
 		return locations{}, errUnsupported
 	}
-	body, err := c.ask(ctx, locate(path, off, n))
+	found, err := ask(ctx, c, locate(path, off, n), parseLocations)
 	if errors.Is(err, errUnsupported) || errors.Is(err, errNoAPI) { // gateways let only known operations pass
 		c.noLocated.Store(true)
 		return locations{}, errUnsupported
 	}
-	if err != nil {
-		return locations{}, err
-	}
-	return parseLocations(body)
+	return found, err
 }
 
 // inSnapshot reports whether a path leads into a snapshot: its files are not read by inode.
@@ -214,11 +213,7 @@ func inSnapshot(path string) bool { return strings.Contains(path+"/", "/.snapsho
 func (c *cluster) hosts(ctx context.Context, path string, size int64) ([]shard.Block, error) {
 	found, err := c.located(ctx, path, 0, size)
 	if errors.Is(err, errUnsupported) {
-		var body []byte
-		body, err = c.ask(ctx, query{op: "GETFILEBLOCKLOCATIONS", path: path})
-		if err == nil {
-			found, err = parseLocations(body)
-		}
+		found, err = ask(ctx, c, query{op: "GETFILEBLOCKLOCATIONS", path: path}, parseLocations)
 	}
 	return found.Blocks, err
 }

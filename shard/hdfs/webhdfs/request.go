@@ -122,7 +122,7 @@ func (s *Store) follow(ctx context.Context, b *base, answer *http.Response) (*ht
 		to, err := answer.Location()
 		drain(answer)
 		if err != nil || to.Host == "" || to.Scheme != "http" && to.Scheme != "https" {
-			return nil, node, fmt.Errorf("%s redirects to no address", answer.Request.URL.Host)
+			return nil, node, fmt.Errorf("%w: %s redirects to no address", errForeign, answer.Request.URL.Host)
 		}
 		if answer.Request.URL.Scheme == "https" && to.Scheme == "http" {
 			return nil, node, fmt.Errorf("%w: %s redirects from https to http, where others could read the token", shard.ErrDenied, b.url.Host)
@@ -138,7 +138,7 @@ func (s *Store) follow(ctx context.Context, b *base, answer *http.Response) (*ht
 		}
 	}
 	drain(answer)
-	return nil, node, fmt.Errorf("%s: over %d redirects", b.url.Host, maxHops)
+	return nil, node, fmt.Errorf("%w: %s: over %d redirects", errForeign, b.url.Host, maxHops)
 }
 
 // datanode makes a request of a server that shall see no credentials but what the redirect holds.
@@ -185,18 +185,22 @@ func drain(answer *http.Response) {
 	_ = answer.Body.Close()
 }
 
-// ask makes a query whose answer is a document, with any server of the cluster.
-func (c *cluster) ask(ctx context.Context, q query) (body []byte, err error) {
+// ask makes a query whose answer is a document, with any server of the cluster, and returns what
+// parse makes of it. An answer that parse refuses is asked for again.
+func ask[T any](ctx context.Context, c *cluster, q query, parse func(body []byte) (T, error)) (found T, err error) {
 	if err := c.window.Acquire(ctx); err != nil {
-		return nil, err
+		return found, err
 	}
 	defer c.window.Release()
 	err = c.try(ctx, func(ctx context.Context, b *base) error {
-		var err error
-		body, err = c.store.document(ctx, b, q)
+		body, err := c.store.document(ctx, b, q)
+		if err != nil {
+			return err
+		}
+		found, err = parse(body)
 		return err
 	})
-	return body, err
+	return found, err
 }
 
 func (s *Store) document(ctx context.Context, b *base, q query) ([]byte, error) {

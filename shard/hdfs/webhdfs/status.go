@@ -76,10 +76,11 @@ func instant(version string) string {
 	return fmt.Sprintf("modified at %s (inode %d)", time.UnixMilli(modified).UTC().Format("2006-01-02T15:04:05.000Z"), inode)
 }
 
-// unmarshal decodes an answer. Servers may send more than is used, but nothing else.
+// unmarshal decodes an answer. Servers may send more than is used, but nothing else. What is not
+// that of a server is worth another try.
 func unmarshal(body []byte, into any) error {
 	if err := json.NewDecoder(bytes.NewReader(body)).Decode(into); err != nil {
-		return fmt.Errorf("the server's answer is not that of WebHDFS: %w", err)
+		return fmt.Errorf("%w: it begins with %.60q", errForeign, body)
 	}
 	return nil
 }
@@ -93,7 +94,7 @@ func parseStatus(body []byte) (status, error) {
 		return status{}, err
 	}
 	if answer.FileStatus == nil || answer.FileStatus.Length < 0 {
-		return status{}, fmt.Errorf("the server's answer holds no status of a file")
+		return status{}, fmt.Errorf("%w: it holds no status of a file", errForeign)
 	}
 	return *answer.FileStatus, nil
 }
@@ -111,13 +112,19 @@ func parseList(body []byte) ([]status, error) {
 		return nil, err
 	}
 	if answer.FileStatuses == nil {
-		return nil, fmt.Errorf("the server's answer holds no list of files")
+		return nil, fmt.Errorf("%w: it holds no list of files", errForeign)
 	}
 	return answer.FileStatuses.FileStatus, nil
 }
 
-// parsePage reads the answer to LISTSTATUS_BATCH, and how many files follow.
-func parsePage(body []byte) ([]status, int64, error) {
+// A page is a part of a list, and how many files follow.
+type page struct {
+	files []status
+	left  int64
+}
+
+// parsePage reads the answer to LISTSTATUS_BATCH.
+func parsePage(body []byte) (page, error) {
 	var answer struct {
 		DirectoryListing *struct {
 			PartialListing struct {
@@ -127,12 +134,12 @@ func parsePage(body []byte) ([]status, int64, error) {
 		}
 	}
 	if err := unmarshal(body, &answer); err != nil {
-		return nil, 0, err
+		return page{}, err
 	}
 	if answer.DirectoryListing == nil {
-		return nil, 0, fmt.Errorf("the server's answer holds no list of files")
+		return page{}, fmt.Errorf("%w: it holds no list of files", errForeign)
 	}
-	return answer.DirectoryListing.PartialListing.FileStatuses.FileStatus, answer.DirectoryListing.RemainingEntries, nil
+	return page{answer.DirectoryListing.PartialListing.FileStatuses.FileStatus, answer.DirectoryListing.RemainingEntries}, nil
 }
 
 // locations is what a server tells about a file's blocks.
@@ -198,7 +205,7 @@ func parseLocations(body []byte) (locations, error) {
 			found.Blocks = append(found.Blocks, shard.Block{Span: shard.Span{Off: b.Off, N: b.N}, Hosts: b.Hosts})
 		}
 	default:
-		return locations{}, fmt.Errorf("the server's answer holds no blocks")
+		return locations{}, fmt.Errorf("%w: it holds no blocks", errForeign)
 	}
 	return found, nil
 }

@@ -233,6 +233,8 @@ func hint(err error) string {
 		return "the server did not take the credentials"
 	case ok && remote.Exception == "SafeModeException":
 		return "the namenode is in safe mode"
+	case errors.Is(err, errForeign):
+		return "a proxy, a login page or another service answers in place of the cluster: see the address and http_proxy"
 	case errors.Is(err, ErrUnfinished):
 		return "wait until its writer closes it, or leave it out; where the writer died, hdfs debug recoverLease closes it"
 	case isUnreachable(err):

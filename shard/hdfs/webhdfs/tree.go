@@ -29,11 +29,7 @@ func (t *tree) Stat(ctx context.Context, path string) (driver.Entry, error) {
 }
 
 func (c *cluster) stat(ctx context.Context, path string) (status, error) {
-	body, err := c.ask(ctx, query{op: "GETFILESTATUS", path: path})
-	if err != nil {
-		return status{}, err
-	}
-	return parseStatus(body)
+	return ask(ctx, c, query{op: "GETFILESTATUS", path: path}, parseStatus)
 }
 
 // ReadAll lists many directories at a time.
@@ -62,7 +58,7 @@ func (t *tree) readDir(ctx context.Context, dir string, keep func(driver.Entry) 
 func (c *cluster) list(ctx context.Context, path string, take func([]status) error) error {
 	last := ""
 	for !c.noPages.Load() {
-		body, err := c.ask(ctx, query{op: "LISTSTATUS_BATCH", path: path, args: url.Values{"startAfter": {last}}})
+		page, err := ask(ctx, c, query{op: "LISTSTATUS_BATCH", path: path, args: url.Values{"startAfter": {last}}}, parsePage)
 		if errors.Is(err, errUnsupported) && last == "" {
 			c.noPages.Store(true)
 			break
@@ -70,23 +66,15 @@ func (c *cluster) list(ctx context.Context, path string, take func([]status) err
 		if err != nil {
 			return err
 		}
-		page, left, err := parsePage(body)
-		if err != nil {
+		if err := take(page.files); err != nil || page.left <= 0 {
 			return err
 		}
-		if err := take(page); err != nil || left <= 0 {
-			return err
-		}
-		if len(page) == 0 || page[len(page)-1].Name <= last {
+		if len(page.files) == 0 || page.files[len(page.files)-1].Name <= last {
 			return fmt.Errorf("%w: the server's list of %s repeats itself", shard.ErrCorrupt, path)
 		}
-		last = page[len(page)-1].Name
+		last = page.files[len(page.files)-1].Name
 	}
-	body, err := c.ask(ctx, query{op: "LISTSTATUS", path: path})
-	if err != nil {
-		return err
-	}
-	all, err := parseList(body)
+	all, err := ask(ctx, c, query{op: "LISTSTATUS", path: path}, parseList)
 	if err != nil {
 		return err
 	}

@@ -175,7 +175,7 @@ func TestRemote(t *testing.T) {
 func TestAnswers(t *testing.T) {
 	status := func(body string) error { _, err := parseStatus([]byte(body)); return err }
 	list := func(body string) error { _, err := parseList([]byte(body)); return err }
-	page := func(body string) error { _, _, err := parsePage([]byte(body)); return err }
+	page := func(body string) error { _, err := parsePage([]byte(body)); return err }
 	blocks := func(body string) error { _, err := parseLocations([]byte(body)); return err }
 	for _, body := range []string{"", "{}", "<html>", "[]", `{"FileStatus":{"length":-1}}`, `{"FileStatus":3}`, `{"FileStatuses":4}`, "null"} {
 		for i, parse := range []func(string) error{status, list, page, blocks} {
@@ -201,7 +201,7 @@ func FuzzAnswers(f *testing.F) {
 			_ = s.differs(shard.Shard{})
 		}
 		_, _ = parseList(body)
-		_, _, _ = parsePage(body)
+		_, _ = parsePage(body)
 		_, _ = parseLocations(body)
 		if e := parseRemote("h", 403, body); strings.Contains(e.Error(), "\n") {
 			t.Errorf("%q", e.Error())
