@@ -35,7 +35,7 @@ type Spec struct {
 	WeightsIn  string         `json:"weights_in"`
 	Tokens     string         `json:"tokens"`
 
-	// Columns are names, dotted paths or patterns of names ("num_*"); nil reads all. The schema's
+	// Columns are names, dotted paths or patterns of them ("num_*", "meta.f_*"); nil reads all. The schema's
 	// order is kept.
 	Columns []string `json:"columns"`
 

@@ -24,7 +24,7 @@ const (
 // Options of Open. The zero value reads all columns in file order and drops the rows that fill no
 // global batch.
 type Options struct {
-	Columns       []string                              // dotted paths, or patterns of names as in "num_*"; nil means all. The schema's order is kept
+	Columns       []string                              // dotted paths, or patterns of them as in "num_*"; nil means all. The schema's order is kept
 	MissingIsNull bool                                  // a column that some shards lack is null there; else it is an error
 	Needed        func(path string) rowgroup.NeededType // types of columns that have none; see [rowgroup.NeededType]
 	ReplaceUTF8   bool                                  // U+FFFD for each byte of a string that is not UTF-8; else it is an error

@@ -109,9 +109,6 @@ func parseType(name string, n int) (DType, error) {
 	return DType{}, fmt.Errorf("must be %s or %s, got %q", strings.Join(names[:n-1], ", "), names[n-1], name)
 }
 
-// isPattern reports whether a name of Features may stand for several columns.
-func isPattern(name string) bool { return strings.ContainsAny(name, "*?[") }
-
 // validate notes what is wrong with the features whatever the columns are.
 func (f Features) validate(p *option.List) {
 	for _, name := range sortedKeys(f.Hash) {
@@ -186,12 +183,11 @@ func matches(s *column.Schema, name string) (at []int, err error) {
 	if len(at) == 1 {
 		return at, nil
 	}
-	if !isPattern(name) {
+	if !column.IsPattern(name) {
 		return nil, errors.New("no such column is read")
 	}
-	flat := strings.NewReplacer("/", "\x00").Replace // which a pattern takes for a separator
 	for i, f := range s.Fields {
-		if ok, err := path.Match(flat(name), flat(f.Name)); ok && err == nil && !f.Made {
+		if column.MatchesName(name, f.Name) && !f.Made {
 			at = append(at, i)
 		}
 	}
@@ -212,7 +208,7 @@ func Named[V any](given map[string]V, name string) (value V, ok bool) {
 		return value, true
 	}
 	for _, pattern := range sortedKeys(given) {
-		if matchesName(pattern, name) {
+		if column.MatchesName(pattern, name) {
 			return given[pattern], true
 		}
 	}
@@ -221,13 +217,5 @@ func Named[V any](given map[string]V, name string) (value V, ok bool) {
 
 // Names reports whether a name or a pattern is that of a column.
 func Names(patterns []string, name string) bool {
-	return slices.ContainsFunc(patterns, func(p string) bool { return p == name || matchesName(p, name) })
-}
-
-// matchesName reports whether a pattern matches a column's name, of which a pattern would take / for
-// a separator.
-func matchesName(pattern, name string) bool {
-	flat := strings.NewReplacer("/", "\x00").Replace
-	ok, err := path.Match(flat(pattern), flat(name))
-	return isPattern(pattern) && ok && err == nil
+	return slices.ContainsFunc(patterns, func(p string) bool { return p == name || column.MatchesName(p, name) })
 }

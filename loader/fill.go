@@ -14,7 +14,8 @@ import (
 // touched.
 type Fill struct {
 	// Column is a column, or a dotted path to a struct's member or a map's values, by the schema's
-	// names; or a pattern of names of columns, as in [Features]. Of lists it means the items.
+	// names; or a pattern of columns, as in [Features], or of members of structs, as in "meta.f_*".
+	// Of lists it means the items.
 	Column string
 
 	// Value is a Go number or bool that the type holds exactly, or the value's bytes as a []byte;

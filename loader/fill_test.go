@@ -43,13 +43,16 @@ func TestFill(t *testing.T) {
 		{"null lists of a size, NaN", listed("x", 2, fixed("item", column.TypeFloat32, 4)), `[[1,null],null,[2,3]]`, Options{NaN: true}, `[[1,NaN],[NaN,NaN],[2,3]]`},
 		{"null lists of a size", listed("x", 2, int32s("item")), `[null,[1,null],null]`, Options{Fill: []Fill{{"x", -7}}}, `[[-7,-7],[1,-7],[-7,-7]]`},
 		{"members", pair, `[{"a":1,"b":null},{"a":null,"b":2}]`, Options{NaN: true, Fill: []Fill{{"x.a", 9}}}, `[{"a":1,"b":NaN},{"a":9,"b":2}]`},
+		{"members by a pattern", pair, `[{"a":1,"b":null},{"a":null,"b":2}]`, Options{Fill: []Fill{{"x.?", 9}, {"x.b", 7}}}, `[{"a":1,"b":7},{"a":9,"b":2}]`},
 		{"texts", texts("x"), `["a",null,"ccc",null]`, Options{Fill: []Fill{{"x", "none"}}}, `["a","none","ccc","none"]`},
 		{"texts, bytes", texts("x"), `[null]`, Options{Fill: []Fill{{"x", []byte("z")}}}, `["z"]`},
 		{"texts, empty", texts("x"), `["a",null]`, Options{Fill: []Fill{{"x", ""}}}, `["a",""]`},
 		{"texts in lists", listed("x", 0, texts("item")), `[["a",null],[null,"b"]]`, Options{Fill: []Fill{{"x.item", "?"}}}, `[["a","?"],["?","b"]]`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			fillers, err := bindFills(c.o, &column.Schema{Fields: []*column.Field{c.field}})
+			schema := &column.Schema{Fields: []*column.Field{c.field}}
+			c.o.Fill = expandFills(schema, c.o.Fill)
+			fillers, err := bindFills(c.o, schema)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -64,25 +64,3 @@ func putDecimal(b []byte, f *column.Field, text string) bool {
 	}
 	return true
 }
-
-// expandFills gives each column that a pattern matches a fill of its own; a name wins.
-func expandFills(s *column.Schema, fills []Fill) (all []Fill) {
-	named := map[string]bool{}
-	for _, f := range fills {
-		named[f.Column] = true
-	}
-	for _, f := range fills {
-		at, err := matches(s, f.Column)
-		if !isPattern(f.Column) || err != nil {
-			all = append(all, f)
-			continue
-		}
-		for _, i := range at {
-			if name := s.Fields[i].Name; !named[name] || name == f.Column {
-				named[name] = true
-				all = append(all, Fill{Column: name, Value: f.Value})
-			}
-		}
-	}
-	return all
-}

@@ -15,10 +15,11 @@ type Pool mem.Pool
 
 // Options of Open. The zero value reads all columns and keeps no index.
 type Options struct {
-	// Columns are dotted paths, or patterns of names as in "num_*"; nil means all. The exact name of
-	// a column wins over a path, and a path over a pattern. The schema's order is kept, whatever the
-	// order here. A path within a list or map may leave out the groups that it is made of:
-	// "a.list.element.b" and "a.b" are one.
+	// Columns are dotted paths, or patterns of them as in "num_*" and "meta.f_*", where * stands for
+	// characters of one name; nil means all. The exact name of a column wins over a path, and a path
+	// over a pattern. The schema's order is kept, whatever the order here. A path within a list or map
+	// may leave out the groups that it is made of: "a.list.element.b" and "a.b" are one. A pattern
+	// leaves out those of lists.
 	Columns []string
 
 	// RuleColumns are read too, for the rules that choose rows, but are not in the schema unless

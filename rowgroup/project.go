@@ -3,7 +3,6 @@ package rowgroup
 import (
 	"errors"
 	"fmt"
-	"path"
 	"strings"
 
 	"github.com/shardfeed/shardfeed/column"
@@ -72,19 +71,21 @@ func (p *projector) choose(root *unionNode, paths []string) error {
 	return nil
 }
 
-// matchColumns are the columns whose names a pattern matches: * stands for any characters, ? for one
-// and [ab] for one of these.
-func matchColumns(root *unionNode, pattern string) (all []*unionNode) {
-	if !strings.ContainsAny(pattern, "*?[") {
-		return nil
-	}
-	flat := strings.NewReplacer("/", "\x00").Replace // which a pattern takes for a separator
-	for _, u := range root.children {
-		if ok, err := path.Match(flat(pattern), flat(u.key.name)); ok && err == nil {
-			all = append(all, u)
+// matchColumns lists the columns that a pattern stands for, or members of them.
+func matchColumns(root *unionNode, pattern string) []*unionNode {
+	return column.Match(root.children, pattern, func(u *unionNode) (string, []*unionNode) {
+		name := u.field.Name
+		if u.parent == root {
+			name = u.key.name
 		}
-	}
-	return all
+		for u.field.Kind == column.List && len(u.children) == 1 {
+			u = u.children[0]
+		}
+		if u.field.Kind != column.Struct {
+			return name, nil
+		}
+		return name, u.children
+	})
 }
 
 // unknownColumns are the names that no column has, each with the names most like it.

@@ -327,19 +327,25 @@ s struct? 1/0
 	}
 }
 
-// TestProjectPatterns chooses columns by patterns; a name wins, and patterns are of whole names.
+// TestProjectPatterns chooses columns by patterns, and members of structs by patterns with a dot; a
+// name wins.
 func TestProjectPatterns(t *testing.T) {
-	schemas := []string{`required int32 num_a; required int32 label; required int32 num_b; required group s { required int32 num_c; }`}
+	schemas := []string{`required int32 num_a; required int32 label; required int32 num_b; required group s { required int32 num_c; required int32 d; }
+		repeated group l { required group t { required int32 num_e; required int32 num_f; } }`}
 	for _, c := range []struct {
 		paths []string
 		want  string // names, or the error
 	}{
 		{[]string{"num_*"}, "num_a num_b"},
 		{[]string{"num_?", "label"}, "num_a label num_b"},
-		{[]string{"*"}, "num_a label num_b s"},
-		{[]string{"[ls]*"}, "label s"},
+		{[]string{"*"}, "num_a label num_b s l"},
+		{[]string{"[ls]*"}, "label s l"},
 		{[]string{"x*"}, `there is no column "x*"`},
-		{[]string{"s.num_*"}, `there is no column "s.num_*"`},
+		{[]string{"s.num_*"}, "s"},
+		{[]string{"?.num_*", "label"}, "label s"},
+		{[]string{"l.*.num_e"}, "l"},
+		{[]string{"s.x*"}, `there is no column "s.x*"`},
+		{[]string{"num_a.*"}, `there is no column "num_a.*"`},
 	} {
 		t.Run(strings.Join(c.paths, " "), func(t *testing.T) {
 			text, err := projectTexts(t, schemas, c.paths, false)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from shardfeed import StreamingDataset
+from shardfeed import NullWarning, StreamingDataset
 from shardfeed.errors import OptionError
 
 pytestmark = pytest.mark.usefixtures("job")
@@ -51,6 +51,33 @@ def test_patterns(tmp_path):
     assert (batch["f_a"][0], batch["f_b"][0], batch["f_c"][0]) == (3, 3.0, 4)
     stacked = next(iter(StreamingDataset(str(tmp_path), batch_size=1, stack={"m": ["f_*", "g"]}, null={"f_*": 7})))
     assert stacked["m"].tolist() == [[7.0, 7.0, 7.0, 1.0]]
+
+
+def test_patterns_of_members(tmp_path, recwarn):
+    """A pattern with a dot is of members of structs, in lists too; others keep their nulls, and are warned of."""
+    inner = pa.struct([("f_a", pa.int32()), ("f_b", pa.int16()), ("g", pa.int32())])
+    columns = {
+        "m": pa.array([{"f_a": None, "f_b": None, "g": None}], inner),
+        "f_s": pa.array([{"x": None}], pa.struct([("x", pa.int32())])),
+        "items": pa.array([[{"f_a": None, "f_b": 1, "g": 2}]], pa.list_(inner)),
+    }
+    pq.write_table(pa.table(columns), tmp_path / "a.parquet")
+    null = {"m.f_*": 3, "m.f_b": 4, "items.f_*": 5, "items.element.g": 0}
+    for batch in StreamingDataset(str(tmp_path), batch_size=1, null=null):
+        members, items = batch["m"], batch["items"].values
+        assert [members[n][0] for n in ("f_a", "f_b", "g")] == [3, 4, 0]
+        assert [items[n][0] for n in ("f_a", "f_b", "g")] == [5, 1, 2]
+        assert batch["f_s"]["x"][0] == 0
+    [warning] = [str(w.message) for w in recwarn if w.category is NullWarning]
+    assert "'m.g'" in warning
+    assert "'f_s.x'" in warning
+    assert "f_a" not in warning
+    assert "f_b" not in warning
+    [batch] = StreamingDataset(str(tmp_path), batch_size=1, columns=["*.f_a"], null={"*.*": 9})
+    assert batch["m"]["f_a"][0] == batch["items"].values["f_a"][0] == 9
+    assert sorted(batch) == ["items", "m"]
+    with pytest.raises(OptionError, match=r"m\.z\*"):
+        StreamingDataset(str(tmp_path), batch_size=1, null={"m.z*": 0})
 
 
 def test_uuid(tmp_path):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from fnmatch import fnmatchcase
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 from ._layout import LENGTH, NULLS, Layout, members
+from ._patterns import Names
 from ._schema import Field
 from ._warn import ShardfeedWarning, warn
 
@@ -42,13 +42,14 @@ class NullWatch:
     """
 
     def __init__(self, layout: Layout, answered: Collection[str] = (), padded: Collection[str] = (), *, tensors: bool = False) -> None:
-        """Answered are columns or paths whose nulls the user has dealt with; padded are the columns
-        of pad=, where a null list is a row of padding.
+        """Answered are columns, paths or patterns whose nulls the user has dealt with; padded are the
+        columns of pad=, where a null list is a row of padding.
         """
         self._tensors = tensors
         self._open: dict[int, tuple[str, str, Field]] = {}  # by the place of the null count
+        self._answered = Names(answered, list(layout.schema))
         for name, field in layout.schema.items():
-            self._add(name, name, field, layout.at[name], answered, padded=name in padded)
+            self._add(name, name, (name,), field, layout.at[name], padded=name in padded)
         self.counts: Any = None  # picks the null counts among the numbers of a batch; None: all columns are answered
         self._none: Any = 0  # the counts of a batch without nulls
         self._places: dict[str, list[int]] = {}
@@ -57,22 +58,21 @@ class NullWatch:
         self._iterations = 0
 
     def _add(
-        self, column: str, path: str, field: Field, at: int, answered: Collection[str], padded: bool = False, within_null: bool = False
+        self, column: str, path: str, parts: tuple[str, ...], field: Field, at: int, padded: bool = False, within_null: bool = False
     ) -> None:
         """Watches a node.
 
         A null struct shows the values of its members, so they are watched in its place.
         """
-        if path in answered or any(
-            fnmatchcase(path, pattern) for pattern in answered if "*" in pattern or "?" in pattern or "[" in pattern
-        ):
+        if self._answered.have(path, parts):
             return
         nullable = field.nullable or within_null
         if nullable and field.kind != "struct" and not field.holds_nan and not padded:
             self._open[at + NULLS] = (column, path, field)
         for member, place in members(field, at):
             below = path if field.features else f"{path}.{member.name}"  # the mask of a matrix is that of its items
-            self._add(column, below, member, place, answered, within_null=nullable and field.kind == "struct")
+            deeper = parts if field.kind == "list" else (*parts, member.name)
+            self._add(column, below, deeper, member, place, within_null=nullable and field.kind == "struct")
 
     def _look(self) -> None:
         self.counts = itemgetter(*self._open) if self._open and self._tensors else None

@@ -1,0 +1,50 @@
+package column
+
+import (
+	"path"
+	"strings"
+)
+
+// IsPattern reports whether a name may stand for several columns.
+func IsPattern(name string) bool { return strings.ContainsAny(name, "*?[") }
+
+// MatchesName reports whether a pattern matches a name: * stands for any characters, ? for one and
+// [ab] for one of these.
+func MatchesName(pattern, name string) bool {
+	flat := strings.NewReplacer("/", "\x00").Replace // which a pattern takes for a separator
+	ok, err := path.Match(flat(pattern), flat(name))
+	return IsPattern(pattern) && ok && err == nil
+}
+
+// Match lists the nodes that a pattern stands for: those whose names it matches as a whole, else
+// members of structs, by the parts of the pattern between dots. of shows a node's name and its
+// members; the members of a list are those of its items.
+func Match[T any](nodes []T, pattern string, of func(T) (name string, members []T)) (found []T) {
+	if !IsPattern(pattern) {
+		return nil
+	}
+	return match(nodes, pattern, of)
+}
+
+func match[T any](nodes []T, pattern string, of func(T) (string, []T)) (found []T) {
+	fits := func(pattern string, n T) bool {
+		name, _ := of(n)
+		return pattern == name || MatchesName(pattern, name)
+	}
+	for _, n := range nodes {
+		if fits(pattern, n) {
+			found = append(found, n)
+		}
+	}
+	first, rest, dotted := strings.Cut(pattern, ".")
+	if found != nil || !dotted {
+		return found
+	}
+	for _, n := range nodes {
+		if fits(first, n) {
+			_, members := of(n)
+			found = append(found, match(members, rest, of)...)
+		}
+	}
+	return found
+}
