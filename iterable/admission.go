@@ -69,16 +69,52 @@ func (r *readahead) tryAdmit(l *load, n int64) bool {
 // tryGrant takes memory for the blocks of a load, no more than was reserved for what is on its way:
 // room that the shuffle buffer does not use yet would fill with blocks that only wait.
 func (r *readahead) tryGrant(l *load) bool {
-	early := r.early.Load()
+	early, bytes := r.early.Load(), r.exceeded.of(l.est.decode)
 	switch {
 	case l.number <= r.needed.Load():
-		r.account.Charge(mem.Decode, l.est.decode)
-	case r.most > 0 && early > 0 && early+l.est.decode > r.most || !r.account.TryAcquire(mem.Decode, l.est.decode):
+		bytes = l.est.decode
+		l.refused = r.grant(l, early)
+	case r.most > 0 && early > 0 && early+bytes > r.most || !r.account.TryAcquire(mem.Decode, bytes):
 		return false
 	}
-	l.charged.decode, l.early = l.est.decode, l.est.decode
-	r.early.Add(l.early)
+	if l.refused == nil {
+		l.charged.decode, l.early = bytes, bytes
+		r.early.Add(l.early)
+	}
 	return true
+}
+
+// grant takes memory for the blocks of a load that is needed. The bound has it, unless blocks in the
+// shuffle buffer are larger than foretold; or early ones have it, which are taken soon.
+func (r *readahead) grant(l *load, early int64) error {
+	err := r.account.Grow(mem.Decode, l.est.decode)
+	if err == nil || early > 0 {
+		if err != nil {
+			r.account.Charge(mem.Decode, l.est.decode)
+		}
+		return nil
+	}
+	return l.manifest.TooLarge(l.rows, mem.Refused(err, l.est.decode))
+}
+
+// An excess is how much more memory than foretold decoding has taken: the worst of all loads. Loads
+// that are decoded early are taken to need as much.
+type excess struct{ times atomic.Int64 } // in parts of 1024, beyond 1
+
+const mostExcess = 64 << 10
+
+// of is the memory to take for an estimate.
+func (e *excess) of(bytes int64) int64 { return bytes + mem.MulDiv(bytes, e.times.Load(), 1<<10) }
+
+// learn looks at what a load that is decoded has taken.
+func (e *excess) learn(l *load) {
+	beyond := l.charged.decode - l.est.decode
+	if beyond <= 0 || l.est.decode == 0 {
+		return
+	}
+	times := min(mem.MulDiv(beyond, 1<<10, l.est.decode), mostExcess)
+	for old := e.times.Load(); times > old && !e.times.CompareAndSwap(old, times); old = e.times.Load() {
+	}
 }
 
 // taken says that a load's blocks are the consumer's, or are not to come.
@@ -112,6 +148,7 @@ func (r *readahead) want(n int64) {
 	if n > r.needed.Load() {
 		r.needed.Store(n)
 		r.lookAgain()
+		r.parking.look()
 	}
 }
 

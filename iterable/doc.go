@@ -66,6 +66,10 @@
 // no other. Where loads are lent, by a disk or a cache, few are on their way. What the
 // stores below hold is part of a stream's memory as Options.StoreMemory says.
 //
+// A decoder asks for what a block needs beyond its estimate before it takes it (readahead.more). A
+// load that is not needed yet may be refused: it is parked then (parking.go) and decoded once it is
+// needed. Loads that follow are taken to be as much larger (excess).
+//
 // Streams of one data set account for themselves, also where they use one block: in file order the
 // ranks of a process that go in step decode each row group once (sharing.go).
 //

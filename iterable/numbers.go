@@ -100,7 +100,7 @@ func (t *Taker) kept(ctx context.Context, u shuffle.Unit, k int64) (row int64, e
 		t.account.Charge(mem.Fetch, fetch)
 		defer t.account.Release(mem.Fetch, fetch)
 		t.account.Charge(mem.Decode, decoded)
-		defer t.account.Release(mem.Decode, decoded)
+		defer func() { t.account.Release(mem.Decode, decoded) }()
 		raw, err := d.manifest.FetchRule(ctx, rows)
 		if err != nil {
 			return 0, err
@@ -108,6 +108,7 @@ func (t *Taker) kept(ctx context.Context, u shuffle.Unit, k int64) (row int64, e
 		defer raw.Release()
 		decoder := d.manifest.NewDecoder()
 		defer decoder.Close()
+		decoder.Allow(decoded, growing(t.account, &decoded))
 		err = raw.Refetching(ctx, func() (err error) {
 			columns, err = decoder.DecodeRule(raw)
 			return err

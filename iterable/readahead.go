@@ -1,6 +1,7 @@
 package iterable
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -34,6 +35,7 @@ type readahead struct {
 	loads    chan *load    // admitted, in the order of the schedule
 	fetch    chan *load    // to be fetched
 	decode   *queue        // fetched
+	parking  parking       // fetched, and not decoded before they are needed
 	changed  chan struct{} // has a value when admit has to look again
 	needed   atomic.Int64  // the consumer waits for so many loads, and each of them is admitted and granted
 	early    atomic.Int64  // bytes granted to loads that the consumer has not taken
@@ -45,6 +47,7 @@ type readahead struct {
 
 	orders sync.Pool // of *[]uint32
 
+	exceeded excess
 	tally    tally
 	foretold atomic.Int64 // estimates of the bytes in Decoded
 	said     atomic.Bool
@@ -60,7 +63,7 @@ type readahead struct {
 func (r *readahead) start(ctx context.Context, fetchers, decoders int) {
 	ctx, r.stop = context.WithCancel(ctx)
 	r.loads, r.fetch, r.decode = make(chan *load, scheduled), make(chan *load, scheduled), newQueue()
-	r.changed = make(chan struct{}, 1)
+	r.changed, r.parking.changed = make(chan struct{}, 1), make(chan struct{}, 1)
 	r.throttle.begin(fetchers, decoders)
 	r.owners.Go(func() { r.admit(ctx) })
 	if r.keeper != nil {
@@ -74,10 +77,12 @@ func (r *readahead) start(ctx context.Context, fetchers, decoders int) {
 			}
 		})
 	}
+	fetched := make(chan struct{})
 	r.owners.Go(func() {
 		fetching.Wait()
-		r.decode.close()
+		close(fetched)
 	})
+	r.owners.Go(func() { r.parking.run(ctx, r, fetched) })
 	for range decoders {
 		r.owners.Go(func() { r.decodeAll(ctx) })
 	}
@@ -122,10 +127,11 @@ func (r *readahead) fetchOne(ctx context.Context, l *load) {
 		r.lookAgain()
 	}
 	<-l.granted
-	if err != nil {
+	if err = cmp.Or(err, l.refused); err != nil {
 		r.fail(l, err)
 		return
 	}
+	r.parking.enter()
 	r.decode.put(ctx, l)
 }
 
@@ -196,7 +202,15 @@ func (r *readahead) decodeAll(ctx context.Context) {
 			r.fail(l, err)
 			continue
 		}
-		if err := r.decodeOne(ctx, d, l); panicked(err) {
+		err := r.decodeOne(ctx, d, l)
+		if errors.Is(err, errLater) {
+			if !r.parking.park(l) {
+				r.fail(l, err)
+			}
+			continue
+		}
+		r.parking.leave()
+		if panicked(err) {
 			d.close()
 			d = r.newLayer() // the old one may be in any state
 		}
@@ -212,10 +226,15 @@ func (r *readahead) decodeOne(ctx context.Context, d *layer, l *load) error {
 		blocks, extra, err = r.decodeRows(d, l)
 		return err
 	})
-	if err != nil {
+	switch {
+	case errors.Is(err, errLater):
+		r.adjust(mem.Decode, &l.charged.decode, l.est.decode)
+		return err
+	case err != nil:
 		r.fail(l, err)
 		return err
 	}
+	r.exceeded.learn(l)
 	l.raw.Release()
 	l.raw = nil
 	l.blocks = blocks
@@ -231,6 +250,7 @@ func (r *readahead) decodeOne(ctx context.Context, d *layer, l *load) error {
 // decodeRows decodes and recodes, with panics made errors.
 func (r *readahead) decodeRows(d *layer, l *load) (blocks []*rowgroup.Block, extra int64, err error) {
 	defer caught(l.manifest, l.rows, &err)
+	d.decoder.Allow(l.charged.decode, func(n int64) error { return r.more(l, n) })
 	if l.rules != nil && l.rules.pack != nil {
 		return d.pack(l)
 	}
@@ -258,6 +278,20 @@ func (r *readahead) decodeRows(d *layer, l *load) (blocks []*rowgroup.Block, ext
 		return nil, 0, err
 	}
 	return blocks, extra, nil
+}
+
+// more takes memory beyond the estimate of a load that is decoded. A load that is not needed yet leaves
+// half of the free memory.
+func (r *readahead) more(l *load, n int64) error {
+	if l.number > r.needed.Load() && !l.shared {
+		if !r.account.GrowPlenty(mem.Decode, n) {
+			return errLater
+		}
+	} else if err := r.account.Grow(mem.Decode, n); err != nil {
+		return err
+	}
+	l.charged.decode += n
+	return nil
 }
 
 // stacksOf are the matrices that a load's blocks get in place of columns. Blocks that streams share

@@ -270,7 +270,8 @@ func (r *ruleReader) decodeRun(ctx context.Context, d *rowgroup.Decoder, s *sele
 	defer r.caught(run, &err)
 	_, bytes := r.dataset.runBytes(run.group.number)
 	r.account.Charge(mem.Decode, bytes)
-	defer r.account.Release(mem.Decode, bytes)
+	defer func() { r.account.Release(mem.Decode, bytes) }()
+	d.Allow(bytes, growing(r.account, &bytes))
 	for run.lo < run.hi && err == nil {
 		hi := run.hi
 		if run.step > 0 {
@@ -282,6 +283,17 @@ func (r *ruleReader) decodeRun(ctx context.Context, d *rowgroup.Decoder, s *sele
 		}
 	}
 	return err
+}
+
+// growing takes memory beyond an estimate, to which it adds it.
+func growing(a *mem.Account, bytes *int64) func(n int64) error {
+	return func(n int64) error {
+		err := a.Grow(mem.Decode, n)
+		if err == nil {
+			*bytes += n
+		}
+		return err
+	}
 }
 
 // decodeStep decodes the rows of a run up to hi, and takes them off the run.

@@ -93,12 +93,29 @@ func (c cost) beyondFree() int64 { return max(0, c.scratch-freeScratch) }
 // cost is what a load of rows takes, each of which is a sample.
 func (s *sizes) cost(group int, lo, hi int64, divided bool) cost {
 	g, rows := s.manifest.Groups()[group], hi-lo
-	d := s.decoded(group)
-	c := cost{fetch: s.fetchBytes(group, rows), scratch: d.scratch.Of(rows, g.Rows, divided) + rows*scratchBytes}
+	d, heft := s.decoded(group), s.heft(group, lo, hi)
+	c := cost{fetch: s.fetchBytes(group, heft), scratch: d.scratch.Of(heft, g.Rows, divided) + rows*scratchBytes}
 	if rows < g.Rows {
-		d.narrow, d.wide, d.whole = d.slice(rows, g.Rows)
+		d.narrow, d.wide, d.whole = d.slice(heft, g.Rows)
 	}
 	return c.divide(d, rows, divided)
+}
+
+// evenPart is by how much the rows of a slice may be larger than the mean of their group before they
+// count for more: bytes of pages tell no more than that.
+const evenPart = 8
+
+// heft is the rows of a slice of a group, or where they are larger than most, as many average rows
+// as take their bytes: in a table that is sorted by length the last ones are.
+func (s *sizes) heft(group int, lo, hi int64) int64 {
+	rows, all := hi-lo, s.manifest.Groups()[group].Rows
+	if rows == all {
+		return rows
+	}
+	if heft := s.manifest.Heft(group, lo, hi); heft > rows+rows/evenPart {
+		return min(heft, all)
+	}
+	return rows
 }
 
 // step is how many rows of a group can be decoded together in so many bytes.
@@ -118,13 +135,13 @@ func (s *sizes) step(group int, most int64) int64 {
 func (s *sizes) ruledCost(u shuffle.Unit, samples int64, divided bool) cost {
 	rows, held := u.Rows(), min(samples, u.Rows())
 	all := s.manifest.Groups()[u.Group].Rows
-	d := s.decoded(u.Group)
-	c := cost{fetch: s.fetchBytes(u.Group, rows), scratch: d.scratch.OfKept(held, rows, all) + slice(d.rule, rows, all, d.scratch.Edges) + rows*(scratchBytes+ruleScratch)}
+	d, heft := s.decoded(u.Group), s.heft(u.Group, u.Lo, u.Hi)
+	c := cost{fetch: s.fetchBytes(u.Group, heft), scratch: d.scratch.OfKept(held, rows, all) + slice(d.rule, heft, all, d.scratch.Edges) + rows*(scratchBytes+ruleScratch)}
 	if 2*held < rows { // else the blocks have the memory of all rows
 		return c.divideKept(s.kept(u.Group, held), samples, divided)
 	}
 	if rows < all {
-		d.narrow, d.wide, d.whole = d.slice(rows, all)
+		d.narrow, d.wide, d.whole = d.slice(heft, all)
 	}
 	return c.divide(d, samples, divided)
 }

@@ -170,7 +170,7 @@ func TestMatricesOfLoadsMisfit(t *testing.T) {
 	if got != before || got != 2*tableGroups*tableRows/1000-1 || strings.ReplaceAll(text, `"x"`, "") != strings.ReplaceAll(want, `"x"`, "") {
 		t.Errorf("%d batches and %s, want %d and %s", got, text, before, want)
 	}
-	if place := `mem://data/1.parquet: row group 2, column "F": 1e+39 does not fit float`; !strings.Contains(text, place) {
+	if place := `mem://data/1.parquet: row group 2, column "F": row 11999 of the row group: 1e+39 does not fit float`; !strings.Contains(text, place) {
 		t.Errorf("got %s, want %s", text, place)
 	}
 }

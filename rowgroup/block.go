@@ -72,6 +72,14 @@ func (b *Block) keeps() *mem.Arena {
 	return b.arena
 }
 
+// leave ends the metering of the block's memory by its decoder.
+func (b *Block) leave() {
+	b.arena.Leave()
+	if b.common != nil {
+		b.common.arena.Leave()
+	}
+}
+
 // Retain adds a reference.
 func (b *Block) Retain() {
 	if b.refs.Add(1) <= 1 {

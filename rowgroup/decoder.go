@@ -21,7 +21,8 @@ type Decoder struct {
 	windowFrom    int  // values of a page of which only the unit's are decoded; 0 means 1 Mi, which tests lower
 
 	pool    *mem.Pool
-	replace bool // what is not UTF-8; see Options.ReplaceUTF8
+	meter   mem.Meter // of all memory that the decoder takes
+	replace bool      // what is not UTF-8; see Options.ReplaceUTF8
 	codecs  parquet.Codecs
 
 	// Of the unit that is decoded.
@@ -98,11 +99,21 @@ func (s *scratch) extend(kept, n int) []byte {
 func (m *Manifest) NewDecoder() *Decoder { return newDecoder(m.pool, m.replace) }
 
 func newDecoder(pool *mem.Pool, replace bool) *Decoder {
-	d := &Decoder{pool: pool, replace: replace, spare: pool.NewArena(), loose: pool.NewArena(), dicts: pool.NewArena()}
+	d := &Decoder{pool: pool, replace: replace}
+	d.spare, d.loose, d.dicts = d.newArena(), d.newArena(), d.newArena()
 	for _, s := range d.scratches() {
-		s.arena = pool.NewArena()
+		s.arena = d.newArena()
 	}
 	return d
+}
+
+func (d *Decoder) newArena() *mem.Arena { return d.meter.NewArena(d.pool) }
+
+// Allow lets the decoder take so many bytes beside the scratch that it keeps, with the blocks that it
+// makes, until the next call. more is asked for bytes beyond, before they are taken; where it
+// refuses, the decoding ends with an [ErrTooLarge] that wraps the refusal.
+func (d *Decoder) Allow(bytes int64, more func(n int64) error) {
+	d.meter.Allow(addCapped(bytes, keptScratch), more)
 }
 
 // Close gives the scratch back.
@@ -154,6 +165,9 @@ func (d *Decoder) Decode(r *Raw, l Layout) ([]*Block, error) {
 	d.forget()
 	d.trim()
 	if err == nil {
+		for _, b := range blocks {
+			b.leave()
+		}
 		return blocks, nil
 	}
 	for _, b := range blocks {

@@ -39,7 +39,7 @@ func (d *Decoder) divide() error {
 			counts[p-1]++
 		}
 	}
-	d.keep = d.pool.NewArena()
+	d.keep = d.newArena()
 	var shared *common
 	if l.Parts > 1 {
 		shared = &common{arena: d.keep}
@@ -51,7 +51,7 @@ func (d *Decoder) divide() error {
 			uri: d.raw.uri, rowGroup: d.raw.Rows.RowGroup, first: d.rows.Lo, inOrder: l.Order == nil,
 		}
 		if shared != nil {
-			b.arena, shared.bearer = d.pool.NewArena(), b
+			b.arena, shared.bearer = d.newArena(), b
 		}
 		b.refs.Store(1)
 		d.blocks = append(d.blocks, b)

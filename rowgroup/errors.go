@@ -90,8 +90,14 @@ func IsLoss(err error) bool {
 }
 
 // memoryError is about rows that take more memory than the pool may hold.
-func memoryError(e mem.Exceeded) error {
-	return &sizeError{err: e, hint: "raise {Memory}, or read fewer {Columns}"}
+func memoryError(err error) *sizeError {
+	return &sizeError{err: err, hint: "raise {Memory}, or read fewer {Columns}"}
+}
+
+// TooLarge is the [ErrTooLarge] of rows for which there is no memory. err has the numbers.
+func (m *Manifest) TooLarge(u Rows, err error) error {
+	too := memoryError(err)
+	return &Error{Op: "decode", URI: m.shards[u.Shard].URI, RowGroup: u.RowGroup, Page: -1, Err: too, Hint: too.hint}
 }
 
 // exceeded makes an error of the panic of a pool that may not hold more. It is deferred.

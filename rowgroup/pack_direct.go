@@ -102,14 +102,16 @@ func (d *Decoder) DecodePacked(r *Raw, p *BlockPacker, lengths []uint32, rows Pa
 	}
 	u := &packedUnit{packer: p, lengths: lengths, rows: rows}
 	for _, order := range orders {
-		b := packedBlock{BlockPacker: p, rows: rows, arena: p.pool.NewArena(), direct: make([]*vector, len(p.packing.Columns))}
+		b := packedBlock{BlockPacker: p, rows: rows, arena: d.newArena(), direct: make([]*vector, len(p.packing.Columns))}
 		b.rows.Order = order
 		u.blocks = append(u.blocks, b)
 	}
 	blocks, err := d.decodePacked(r, u)
-	if err != nil {
-		for i := range u.blocks {
+	for i := range u.blocks {
+		if err != nil {
 			u.blocks[i].arena.Free()
+		} else {
+			u.blocks[i].arena.Leave()
 		}
 	}
 	return blocks, err
@@ -118,6 +120,12 @@ func (d *Decoder) DecodePacked(r *Raw, p *BlockPacker, lengths []uint32, rows Pa
 func (d *Decoder) decodePacked(r *Raw, u *packedUnit) (blocks []*Block, err error) {
 	d.packed = u
 	defer func() { d.packed = nil }()
+	defer func() {
+		if e := (*sizeError)(nil); errors.As(err, &e) && !errors.As(err, new(*Error)) {
+			err = d.failed(r, err)
+		}
+	}()
+	defer caught(&err)
 	decoded, err := d.Decode(r, Layout{})
 	if err != nil {
 		return nil, err

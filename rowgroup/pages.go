@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"sort"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/parquet"
@@ -78,6 +79,51 @@ func (r *record) slicedChunk(chunk int, edges []int64) int64 {
 		}
 	}
 	return mem.MulDiv(size, once+again, once)
+}
+
+// Heft is how many average rows of group g take as much as the rows [lo, hi): by the sizes of their
+// pages, for all projected columns that have a page index. Pages are taken to compress alike.
+func (m *Manifest) Heft(g int, lo, hi int64) int64 {
+	r, group := m.groupRecord(g)
+	rows := m.groups[g].Rows
+	part, all := 0.0, 0.0
+	for _, n := range leavesOf(m.columnsOf(int(m.groups[g].Shard))) {
+		if n.missing {
+			continue
+		}
+		k := r.chunk(n.leaf.index, group)
+		size := float64(r.uncompressed.at(k))
+		all += size
+		part += size * r.pageShare(k, lo, hi, rows)
+	}
+	if all == 0 {
+		return hi - lo
+	}
+	return int64(part / all * float64(rows))
+}
+
+// pageShare is the part of a chunk's bytes that rows have, by its pages.
+func (r *record) pageShare(chunk int, lo, hi, rows int64) float64 {
+	first, end := r.pages(chunk)
+	if first == end {
+		return float64(hi-lo) / float64(rows)
+	}
+	pages := end - first
+	from := max(0, sort.Search(pages, func(i int) bool { return r.pageRow.at(first+i) > lo })-1)
+	part := 0.0
+	for i := from; i < pages; i++ {
+		begin, next := r.pageRow.at(first+i), rows
+		if i+1 < pages {
+			next = r.pageRow.at(first + i + 1)
+		}
+		if begin >= hi {
+			break
+		}
+		if next > begin {
+			part += float64(r.pageSize.at(first+i)) * float64(min(hi, next)-max(lo, begin)) / float64(next-begin)
+		}
+	}
+	return part / float64(max(1, r.compressed.at(chunk)-r.pageOff.at(first))) // without the dictionary
 }
 
 // codedPages is the page before which all of a chunk's pages that need its dictionary are taken to

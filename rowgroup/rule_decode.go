@@ -72,7 +72,7 @@ func (d *Decoder) dropHeld() {
 func (d *Decoder) decodeRules(r *Raw) (err error) {
 	defer caught(&err)
 	if d.held == nil {
-		d.held = &heldRules{arena: d.pool.NewArena()}
+		d.held = &heldRules{arena: d.newArena()}
 	}
 	h := d.held
 	h.raw, d.raw, d.rows, d.layout = r, r, r.Rows, Layout{}
@@ -80,7 +80,7 @@ func (d *Decoder) decodeRules(r *Raw) (err error) {
 		return err
 	}
 	for len(h.shared) < len(r.columns) {
-		h.shared = append(h.shared, sharedColumn{values: d.pool.NewArena(), dict: d.pool.NewArena()})
+		h.shared = append(h.shared, sharedColumn{values: d.newArena(), dict: d.newArena()})
 	}
 	h.columns, h.present = h.columns[:0], h.present[:0]
 	for i := range r.rules {

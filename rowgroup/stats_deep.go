@@ -170,7 +170,7 @@ func (s *ShardStats) dictionary(ctx context.Context, g int, n *node) (*column.Ar
 // dictionaryOf decodes the dictionary of a Raw's one chunk, into memory of its own.
 func (d *Decoder) dictionaryOf(r *Raw, n *node) (a *column.Array, err error) {
 	defer caught(&err)
-	arena := d.pool.NewArena()
+	arena := d.newArena()
 	defer arena.Free()
 	d.raw, d.rows, d.chunks, d.arena, d.dict = r, r.Rows, r.chunks, arena, arena
 	if _, err := d.nextChunk(n); err != nil {

@@ -170,8 +170,7 @@ func (c *leafDecoder) checkText(vs []uint64, b []byte, separated bool) error {
 	return c.checkEach(vs)
 }
 
-// checkEach checks values one by one. Those that share all bytes with the one before are checked
-// once.
+// checkEach checks values one by one, and equal views once.
 func (c *leafDecoder) checkEach(vs []uint64) error {
 	var last, good uint64
 	for i, v := range vs {

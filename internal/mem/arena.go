@@ -10,6 +10,7 @@ const smallBytes = 32 << 10
 // use.
 type Arena struct {
 	pool   *Pool
+	meter  *Meter
 	bufs   [][]byte
 	small  []byte // rest of the buffer that small allocations come from
 	packed int64  // bytes of the buffers that small allocations came from
@@ -24,14 +25,11 @@ func (p *Pool) NewArena() *Arena { return &Arena{pool: p} }
 func (a *Arena) Alloc(n int) []byte {
 	need := (n + 64 + 63) &^ 63
 	if need > smallBytes {
-		b := a.pool.Get(need)
-		a.keep(b)
-		return b[:n]
+		return a.get(need)[:n]
 	}
 	if len(a.small) < need {
-		a.small = a.pool.Get(int(min(4*smallBytes, max(smallBytes, a.packed)))) // an arena of little is little
+		a.small = a.get(int(min(4*smallBytes, max(smallBytes, a.packed)))) // an arena of little is little
 		a.packed += int64(cap(a.small))
-		a.keep(a.small)
 	}
 	b := a.small[:n:need]
 	a.small = a.small[need:]
@@ -62,7 +60,8 @@ func (a *Arena) Grow(b []byte, n int) []byte {
 	return c
 }
 
-// Adopt takes over all buffers of another arena of the same pool, which is empty afterwards.
+// Adopt takes over all buffers of another arena of the same pool and meter, which is empty
+// afterwards.
 func (a *Arena) Adopt(other *Arena) {
 	a.bufs = append(a.bufs, other.bufs...)
 	a.bytes += other.bytes
@@ -78,12 +77,24 @@ func (a *Arena) Free() {
 	for _, b := range a.bufs {
 		a.pool.Put(b)
 	}
+	a.meter.count(-a.bytes)
 	a.bufs, a.small, a.packed, a.bytes = a.bufs[:0], nil, 0, 0
 }
 
-func (a *Arena) keep(b []byte) {
+// Leave takes the arena's bytes off its meter, which counts none of it from then on.
+func (a *Arena) Leave() {
+	a.meter.count(-a.bytes)
+	a.meter = nil
+}
+
+// get returns a buffer of the pool, which the meter has allowed.
+func (a *Arena) get(n int) []byte {
+	a.meter.ask(ClassBytes(int64(n)))
+	b := a.pool.Get(n)
 	a.bufs = append(a.bufs, b)
 	a.bytes += int64(cap(b))
+	a.meter.count(int64(cap(b)))
+	return b
 }
 
 // giveBack returns the buffer that b begins, when b has a buffer of its own.
@@ -91,6 +102,7 @@ func (a *Arena) giveBack(b []byte) {
 	i := slices.IndexFunc(a.bufs, func(c []byte) bool { return address(c) == address(b) })
 	if i >= 0 && cap(a.bufs[i]) > 4*smallBytes {
 		a.bytes -= int64(cap(a.bufs[i]))
+		a.meter.count(-int64(cap(a.bufs[i])))
 		a.pool.Put(a.bufs[i])
 		a.bufs = slices.Delete(a.bufs, i, i+1)
 	}

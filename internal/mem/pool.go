@@ -63,8 +63,13 @@ func (p *Pool) Get(n int) []byte {
 	return b[:n]
 }
 
-// An Exceeded is the panic of a pool that may not hold so many bytes.
-type Exceeded struct{ Need, Limit int64 }
+// An Exceeded is the panic of a pool, or of a meter's arena, that may not hold so many bytes.
+type Exceeded struct {
+	Need, Limit int64
+	Err         error // why a meter refused them
+}
+
+func (e Exceeded) Unwrap() error { return e.Err }
 
 func (e Exceeded) Error() string {
 	return fmt.Sprintf("%s of memory are needed, the limit is %s", Bytes(e.Need), Bytes(e.Limit))
