@@ -9,6 +9,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/cache"
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shard"
@@ -104,8 +105,11 @@ func (s Spec) readFiles(ctx context.Context, o *iterable.Options) (err error) {
 	if err := s.readSourceRows(o); err != nil {
 		return err
 	}
-	if s.Manifest != "" {
-		if o.Manifest, err = iterable.ReadManifest(s.Manifest); err != nil {
+	if o.Manifest, err = s.readManifest(); err != nil {
+		return err
+	}
+	if o.Manifest != nil {
+		if err := o.Validate(); err != nil {
 			return err
 		}
 	}
@@ -121,6 +125,21 @@ func (s Spec) readFiles(ctx context.Context, o *iterable.Options) (err error) {
 		return fmt.Errorf("plan %s: %w", shard.Redact(s.Plan), err)
 	}
 	return nil
+}
+
+// readManifest reads the list of shards of an earlier run, or returns nil.
+func (s Spec) readManifest() (*iterable.SavedManifest, error) {
+	switch {
+	case s.ManifestText != nil:
+		m, err := iterable.ParseManifest(s.ManifestText)
+		if err != nil {
+			return nil, &OptionError{Field: "Manifest", Text: "cannot be used: " + option.Literal(err.Error()), Err: err}
+		}
+		return m, nil
+	case s.Manifest != "":
+		return iterable.ReadManifest(s.Manifest)
+	}
+	return nil, nil
 }
 
 // smallExcess is how many bytes over the estimate are not worth a note.

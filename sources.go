@@ -82,8 +82,8 @@ func (s Spec) validateAddresses(p *option.List) {
 	if s.Rows != "" && len(s.Sources) > 0 {
 		p.Add("Rows", "belongs into each of {Sources}")
 	}
-	if s.Manifest != "" && len(s.Sources) > 0 {
-		p.Add("Manifest", "is of one data set, and {Sources} are several; leave one of the two out")
+	if s.Manifest != "" && s.ManifestText != nil {
+		p.Add("Manifest", "and its text are given; leave one of the two out")
 	}
 }
 

@@ -68,9 +68,11 @@ type Spec struct {
 	OnError string  `json:"on_error"`
 	MaxLost float64 `json:"max_lost"`
 
-	// Manifest is a file with the list of shards that an earlier run kept; shards that came since
-	// are left out.
-	Manifest string `json:"manifest"`
+	// Manifest is a file with the list of shards of an earlier run, the JSON of
+	// [Dataset.SavedManifest]; shards that came since are left out. ManifestText is the content of
+	// such a file, or zlib's compression of it.
+	Manifest     string `json:"manifest"`
+	ManifestText []byte `json:"manifest_text,omitempty"`
 
 	// Plan is a file that pins the list of shards and the order, as `shardfeed plan --save` writes
 	// it: a path, or any address that shards can have. SavedPlan is what is in it, for callers that

@@ -3,8 +3,6 @@ package iterable
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -48,8 +46,9 @@ func Open(ctx context.Context, stores shard.Stores, addresses []string, o Option
 		}
 		return openSources(ctx, stores, o)
 	}
+	o.listed = o.Manifest.shards(0)
 	if o.Plan != nil {
-		o.Manifest = o.Plan.Manifest
+		o.listed = o.Plan.Manifest
 		if o.Plan.Params != nil {
 			o.UnitRows = o.Plan.Params.UnitRows // by which steps are counted
 		}
@@ -58,7 +57,7 @@ func Open(ctx context.Context, stores shard.Stores, addresses []string, o Option
 	if err := o.Inventory.fits(addresses); err != nil {
 		return nil, err
 	}
-	shards, err := o.discover(ctx, stores, addresses, known, o.Manifest)
+	shards, err := o.discover(ctx, stores, addresses, known, o.listed)
 	if err != nil {
 		return nil, err
 	}
@@ -230,14 +229,7 @@ func (d *Dataset) Content() string { return d.hash((*shuffle.Manifest).Content) 
 func (d *Dataset) Versions() string { return d.hash((*shuffle.Manifest).Versions) }
 
 func (d *Dataset) hash(of func(*shuffle.Manifest) string) string {
-	if !d.mixed() {
-		return of(d.sampledData())
-	}
-	h := sha256.New()
-	for i, s := range d.sources {
-		fmt.Fprintf(h, "%q %s\n", d.options.Sources[i].Name, of(s.sampledData()))
-	}
-	return hex.EncodeToString(h.Sum(nil))
+	return hashSources(d.SavedManifest().Sources, of)
 }
 
 // Len is the number of steps of an epoch, the same for every rank, when it begins at position 0.

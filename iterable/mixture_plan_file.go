@@ -111,7 +111,7 @@ func (o Options) unit() string {
 // pinned are the options of a source that a saved plan pins.
 func (p *SavedPlan) pinned(source int, o Options) Options {
 	of := &p.Sources[source].SavedPlan
-	o.Plan, o.Manifest, o.UnitRows = of, of.Manifest, of.Params.UnitRows
+	o.Plan, o.listed, o.UnitRows = of, of.Manifest, of.Params.UnitRows
 	return o
 }
 

@@ -104,7 +104,8 @@ type Options struct {
 	// Manifest is the saved list of an earlier run, to finish an epoch on it: shards that came
 	// since are left out, and each shard of the list must be what it was. nil takes what the
 	// addresses name now.
-	Manifest *shuffle.Manifest
+	Manifest *SavedManifest
+	listed   *shuffle.Manifest // of a source: its shards by Manifest or Plan
 	// ManifestDir is where manifests of earlier runs are kept by hash; see SaveManifest. It is read
 	// only to say how the data differs when a state does not fit. "" does not say.
 	ManifestDir string
@@ -254,9 +255,7 @@ func (o Options) Validate() error {
 	p.Within("Parallel", int64(o.Parallel), maxParallel)
 	p.Within("Fetchers", int64(o.Fetchers), mostFetchers)
 	if o.Manifest != nil {
-		if err := o.Manifest.Validate(); err != nil {
-			p.Add("Manifest", "is not valid: %v", err)
-		}
+		o.validateManifest(&p)
 	}
 	if o.Plan != nil {
 		o.validatePlan(&p)

@@ -31,7 +31,7 @@ func TestOptionsValidateEveryField(t *testing.T) {
 		"Columns":        {[]string{}, []string{"id", ""}},
 		"Plan":           {&SavedPlan{}, &SavedPlan{Manifest: &shuffle.Manifest{Groups: []shuffle.Group{{}}}}},
 		"Inventory":      {&Inventory{}},
-		"Manifest":       {&shuffle.Manifest{Groups: []shuffle.Group{{Shard: 1}}}},
+		"Manifest":       {&SavedManifest{}, &SavedManifest{Sources: []SavedShards{{Manifest: &shuffle.Manifest{Groups: []shuffle.Group{{Shard: 1}}}}}}},
 	})
 }
 

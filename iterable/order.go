@@ -38,6 +38,9 @@ func (d *Dataset) orderOf(worldSize int, o StreamOptions, buffer, memory int64) 
 		}
 		r.files, err = d.sequence(o.State)
 	}
+	if o.State != nil {
+		err = d.explain(*o.State, err)
+	}
 	return r, err
 }
 

@@ -109,7 +109,8 @@ func TestPlanFileRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	beside := Options{
-		Plan: p, ShuffleBuffer: Size{Rows: 1}, Lanes: 1, UnitRows: 1, Start: shuffle.Direct, Spread: 1, Assign: shuffle.Sticky, MaxWorldSize: 2, Manifest: p.Manifest,
+		Plan: p, ShuffleBuffer: Size{Rows: 1}, Lanes: 1, UnitRows: 1, Start: shuffle.Direct, Spread: 1, Assign: shuffle.Sticky, MaxWorldSize: 2,
+		Manifest: &SavedManifest{Sources: []SavedShards{{Manifest: p.Manifest}}},
 	}.Validate()
 	for _, name := range []string{"ShuffleBuffer", "Lanes", "UnitRows", "Start", "Spread", "Assign", "MaxWorldSize", "Manifest"} {
 		if beside == nil || !strings.Contains(beside.Error(), name+" is part of the Plan") {

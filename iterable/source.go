@@ -77,7 +77,7 @@ type source struct {
 // newSource binds the rule of the options to shards, and counts its samples.
 func newSource(ctx context.Context, c *common, addresses []string, m *rowgroup.Manifest, o Options) (*source, error) {
 	d := &source{
-		common: c, options: o, addresses: addresses, manifest: m, data: sharedManifest(m, o.Manifest), units: map[int64]*shuffle.Units{}, cutting: make(chan struct{}, 1),
+		common: c, options: o, addresses: addresses, manifest: m, data: sharedManifest(m, o.listed), units: map[int64]*shuffle.Units{}, cutting: make(chan struct{}, 1),
 		sizes: newSizes(m, shard.ReadsOf(c.stores, m.Shards()) > 0), // no reads: a disk, whose bytes are lent
 	}
 	for _, g := range m.Groups() {
@@ -150,7 +150,7 @@ func (d *source) check() error {
 	if err := d.data.Validate(); err != nil {
 		return err
 	}
-	if saved := d.options.Manifest; saved != nil && saved.Content() != d.data.Content() {
+	if saved := d.options.listed; saved != nil && saved.Content() != d.data.Content() {
 		return &ManifestError{Differences: saved.Differences(d.data, maxDifferences)}
 	}
 	return nil
@@ -276,7 +276,7 @@ func (d *source) resume(state shuffle.State, tail shuffle.Tail) (*shuffle.Plan, 
 	if err != nil {
 		return nil, err
 	}
-	if err := d.explain(state, state.Fits(p)); err != nil || state.Params.Tail == tail {
+	if err := state.Fits(p); err != nil || state.Params.Tail == tail {
 		return p, err
 	}
 	params, err := withTail(*state.Params, tail)
@@ -296,7 +296,7 @@ func (d *source) sequence(state *shuffle.State) (*shuffle.Sequence, error) {
 	if err != nil || state == nil {
 		return q, err
 	}
-	return q, d.explain(*state, state.FitsSequence(q))
+	return q, state.FitsSequence(q)
 }
 
 // lose keeps a loss, and tells of it once.

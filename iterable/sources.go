@@ -195,7 +195,6 @@ func (o Options) validateApart(p *option.List) {
 		{"Subsample", o.Split.Subsample != 0, "belongs into each of {Sources}"},
 		{"Rows", o.Rows != nil, "belongs into each of {Sources}"},
 		{"Weight", o.Weight != "", "says how often a row comes: give it as row_weight of each of {Sources}"},
-		{"Manifest", o.Manifest != nil, "is of one data set, and {Sources} are several; leave one of the two out"},
 	} {
 		if c.given {
 			p.Join(newOptionError(c.field, c.text))

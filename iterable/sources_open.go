@@ -22,7 +22,7 @@ func (o Options) findSources(ctx context.Context, stores shard.Stores) ([]rowgro
 		if err != nil {
 			return nil, &SourceError{s.Name, err}
 		}
-		found, err := o.discover(ctx, stores, s.Addresses, of, of.manifest())
+		found, err := o.discover(ctx, stores, s.Addresses, of, cmp.Or(of.manifest(), o.Manifest.shards(i)))
 		if err != nil {
 			return nil, &SourceError{s.Name, err}
 		}
@@ -59,7 +59,7 @@ func openSources(ctx context.Context, stores shard.Stores, o Options) (*Dataset,
 	}
 	for i, m := range all {
 		of := o.Sources[i].options(o)
-		of.Inventory = o.Inventory.of(i)
+		of.Inventory, of.listed = o.Inventory.of(i), o.Manifest.shards(i)
 		if o.Plan != nil {
 			of = o.Plan.pinned(i, of)
 		}

@@ -1,6 +1,7 @@
 package shuffle
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -133,6 +134,30 @@ func TestDifferences(t *testing.T) {
 	}
 	if got := was.Differences(was, 2); len(got) != 0 {
 		t.Errorf("of itself: %q", got)
+	}
+}
+
+// Paths are compared below the directory of both lists.
+func TestDifferencesOfBases(t *testing.T) {
+	of := func(base string, paths ...string) *Manifest {
+		m := &Manifest{Base: base}
+		for _, p := range paths {
+			m.Shards = append(m.Shards, Shard{Path: p, Size: 5})
+		}
+		return m
+	}
+	for _, c := range []struct {
+		was, now *Manifest
+		want     string
+	}{
+		{of("s3://b/t/dt=26/", "x"), of("s3://b/t/", "dt=26/x", "dt=27/x"), "[added dt=27/x]"},
+		{of("s3://b/t/", "dt=26/x", "dt=27/x"), of("s3://b/t/dt=26/", "x"), "[removed dt=27/x]"},
+		{of("/a/t/", "x", "y"), of("/b/t/", "x"), "[removed y]"},
+		{of("/t/dt=26/", "x"), of("/t/dt=27/", "y"), "[removed dt=26/x added dt=27/y]"},
+	} {
+		if got := fmt.Sprint(c.was.Differences(c.now, 9)); got != c.want {
+			t.Errorf("from %s to %s: %s, want %s", c.was.Base, c.now.Base, got, c.want)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -73,18 +74,26 @@ func ParseManifest(data []byte) (*Manifest, error) {
 func (m *Manifest) Differences(now *Manifest, most int) []string {
 	var out []string
 	a, b := m.groupRows(), now.groupRows()
+	before, after := prefixes(m, now)
 	i, j := 0, 0
 	for i < len(m.Shards) || j < len(now.Shards) {
+		was, is := "", ""
+		if i < len(m.Shards) {
+			was = before + m.Shards[i].Path
+		}
+		if j < len(now.Shards) {
+			is = after + now.Shards[j].Path
+		}
 		switch {
-		case j == len(now.Shards) || i < len(m.Shards) && m.Shards[i].Path < now.Shards[j].Path:
-			out = append(out, "removed "+m.Shards[i].Path)
+		case j == len(now.Shards) || i < len(m.Shards) && was < is:
+			out = append(out, "removed "+was)
 			i++
-		case i == len(m.Shards) || m.Shards[i].Path > now.Shards[j].Path:
-			out = append(out, "added "+now.Shards[j].Path)
+		case i == len(m.Shards) || was > is:
+			out = append(out, "added "+is)
 			j++
 		default:
 			if s := changed(m.Shards[i], now.Shards[j], a[i], b[j]); s != "" {
-				out = append(out, "changed "+m.Shards[i].Path+": "+s)
+				out = append(out, "changed "+was+": "+s)
 			}
 			i++
 			j++
@@ -94,6 +103,28 @@ func (m *Manifest) Differences(now *Manifest, most int) []string {
 		out = append(out[:most], fmt.Sprintf("and %d more", rest))
 	}
 	return out
+}
+
+// prefixes are what the paths of two manifests need before them to be relative to one directory.
+// Both are empty where the data has moved as a whole.
+func prefixes(m, now *Manifest) (before, after string) {
+	n := 0
+	for n < len(m.Base) && n < len(now.Base) && m.Base[n] == now.Base[n] {
+		n++
+	}
+	dir := strings.LastIndexByte(m.Base[:n], '/') + 1
+	before, after = m.Base[dir:], now.Base[dir:]
+	if before == "" || after == "" {
+		return before, after
+	}
+	paths := map[string]bool{}
+	for _, s := range m.Shards {
+		paths[s.Path] = true
+	}
+	if slices.ContainsFunc(now.Shards, func(s Shard) bool { return paths[s.Path] }) {
+		return "", ""
+	}
+	return before, after
 }
 
 func changed(a, b Shard, was, is []Group) string {

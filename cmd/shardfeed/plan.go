@@ -20,12 +20,13 @@ import (
 type planCommand struct {
 	*app
 	flags
-	nodes planNodes
-	saved saveFile // of --save
+	nodes    planNodes
+	saved    saveFile // of --save
+	manifest saveFile // of --save-manifest
 }
 
 func (a *app) plan() *cobra.Command {
-	plan := &planCommand{app: a, saved: saveFile{flag: "save", kind: planKind()}}
+	plan := &planCommand{app: a, saved: saveFile{flag: "save", kind: planKind()}, manifest: saveFile{flag: "save-manifest", kind: manifestKind()}}
 	c := &cobra.Command{
 		Use:   "plan [flags] ADDRESS...",
 		Short: "Show a run's order, memory and mixing before anything but footers is read",
@@ -53,6 +54,7 @@ when a node is lost or replaced.`,
 	plan.split(fs)
 	plan.object(fs)
 	fs.StringVar(&plan.saved.name, "save", "", "write the list of shards, their footers and the parameters of the order into this `file`, for --plan of all ranks and later runs")
+	fs.StringVar(&plan.manifest.name, "save-manifest", "", "write the list of shards alone into this `file`, for --manifest of later runs, whose order it leaves open")
 	plan.nodes.flags(fs)
 	plan.remote(fs)
 	return a.verb(c, func(ctx context.Context, addresses []string) error {
@@ -71,10 +73,15 @@ func (c *planCommand) prepare(ctx context.Context, fs *pflag.FlagSet) error {
 	if err := c.nodes.check(fs, &c.flags); err != nil {
 		return err
 	}
-	if c.saved.name == "" {
-		return nil
+	for _, file := range []saveFile{c.saved, c.manifest} {
+		if file.name == "" {
+			continue
+		}
+		if err := file.check(); err != nil {
+			return err
+		}
 	}
-	return c.saved.check()
+	return nil
 }
 
 func (c *planCommand) run(ctx context.Context, addresses []string) (err error) {
@@ -86,6 +93,11 @@ func (c *planCommand) run(ctx context.Context, addresses []string) (err error) {
 	object, text, err := c.describe(ds, counting)
 	if err != nil {
 		return err
+	}
+	if c.manifest.name != "" {
+		if err := saveManifest(ctx, c.manifest, ds.Dataset, &c.flags, addresses); err != nil {
+			return err
+		}
 	}
 	show := func() error { return c.print(&c.flags, object, text) }
 	save := func() error { return savePlan(ctx, c.saved, ds.Dataset, &c.flags, addresses) }
@@ -130,6 +142,17 @@ func savePlan(ctx context.Context, to saveFile, ds *iterable.Dataset, f *flags, 
 		return err
 	}
 	return to.write(ctx, content)
+}
+
+func saveManifest(ctx context.Context, to saveFile, ds *iterable.Dataset, f *flags, addresses []string) error {
+	if err := to.apart(ctx, ds.Shards(), f, addresses); err != nil {
+		return err
+	}
+	content, err := ds.SavedManifest().JSON()
+	if err != nil {
+		return err
+	}
+	return to.write(ctx, append(content, '\n'))
 }
 
 // planBytes is what a saved plan holds.

@@ -60,6 +60,13 @@ func planKind() saveKind {
 	return k
 }
 
+func manifestKind() saveKind {
+	return saveKind{noun: "list of shards", prefix: `{"v":2,"content":`, is: func(path string, _ int64) bool {
+		_, err := iterable.ReadManifest(path)
+		return err == nil
+	}}
+}
+
 // A saveTarget is where the content goes: a regular file that is replaced as a whole, or a stream
 // that is written to.
 type saveTarget struct {

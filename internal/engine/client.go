@@ -1,5 +1,7 @@
 package engine
 
+import "github.com/shardfeed/shardfeed/internal/mem"
+
 // A client is a connection's use of an open data set: the sessions of its data set object, and a
 // participant of one iteration at a time. Only the goroutine of the connection calls its methods.
 type client struct {
@@ -81,6 +83,19 @@ func (c *client) choose(s Select) (Selected, error) {
 	return Selected{Rows: rows, AllRows: data.Dataset.NumRows()}, err
 }
 
+// mostManifest is how many bytes of a list of shards a message holds in base64.
+const mostManifest = maxPayload/4*3 - 64<<10
+
+// manifest returns the list of shards.
+func (c *client) manifest() (r Session, err error) {
+	r.Manifest, err = c.group.dataset.data.Dataset.SavedManifest().Compressed()
+	if err == nil && len(r.Manifest) > mostManifest {
+		return Session{}, valueError("the list of shards has %v, and a message holds %v: save it with shardfeed plan --save-manifest",
+			mem.Bytes(len(r.Manifest)), mem.Bytes(mostManifest))
+	}
+	return r, err
+}
+
 func (c *client) ask(a Ask) (Session, error) {
 	a.WorldSize = max(1, a.WorldSize)
 	if a.Rank < 0 || a.Rank >= a.WorldSize {
@@ -88,6 +103,9 @@ func (c *client) ask(a Ask) (Session, error) {
 	}
 	if a.Inventory != "" {
 		return c.saveInventory(a.Inventory, a.InventoryMost)
+	}
+	if a.Manifest {
+		return c.manifest()
 	}
 	s := c.group.session(a.Rank)
 	if a.Locate != nil {

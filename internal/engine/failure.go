@@ -104,9 +104,6 @@ func locate(f *Failure, err error) {
 	var m *iterable.ManifestError
 	if errors.As(err, &m) {
 		f.Details = m.Differences
-		if m.Saved != "" {
-			f.Hint = "the list of shards that it was made of is in " + m.Saved
-		}
 	}
 }
 

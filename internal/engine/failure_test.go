@@ -42,7 +42,7 @@ func TestFailureOf(t *testing.T) {
 		{"denied", denied, Failure{Kind: KindAccess, Text: denied.Error(), Op: "list", Shard: "s3://b", Hint: "give a key", RowGroup: -1, Step: -1, Details: []string{}}},
 		{"changed", changed, Failure{Kind: KindData, Text: changed.Error(), Op: "fetch", Shard: "f", Hint: "h", Step: -1, Details: []string{}}},
 		{"manifest", manifest, Failure{
-			Kind: KindState, Text: manifest.Error(), Hint: "the list of shards that it was made of is in /m/1", RowGroup: -1, Step: -1, Details: []string{"added x"},
+			Kind: KindState, Text: manifest.Error(), RowGroup: -1, Step: -1, Details: []string{"added x"},
 		}},
 		{"missing column", missing, Failure{Kind: KindSchema, Text: missing.Error(), Op: "schema", RowGroup: -1, Step: -1, Details: []string{}}},
 		{"ready", ready, *ready},

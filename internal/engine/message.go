@@ -237,6 +237,9 @@ type Ask struct {
 	// Locate asks only where rows lie, by their numbers in the list of shards.
 	Locate []int64 `json:"locate"`
 
+	// Manifest asks only for the list of shards.
+	Manifest bool `json:"manifest"`
+
 	// Inventory asks only for the data set's inventory, for other nodes. If it has at most
 	// InventoryMost bytes, it is written to a file of this name beside the socket, which must not
 	// exist. The trainer removes the file.
@@ -255,10 +258,11 @@ type Session struct {
 	Steps       int64           `json:"steps"`
 	State       *shuffle.State  `json:"state"` // where an iteration would begin now
 	Fingerprint Fingerprint     `json:"fingerprint"`
-	Stats       json.RawMessage `json:"stats"`  // figures by bench's keys
-	Places      []Place         `json:"places"` // of Ask.Locate
-	Held        []byte          `json:"held"`   // of Ask.Held: line lane i is bit i%8 of byte i/8; null where nothing is known
-	Seats       []int           `json:"seats"`  // of Ask.Nodes, for Join.Seats; null: none are needed
+	Stats       json.RawMessage `json:"stats"`    // figures by bench's keys
+	Places      []Place         `json:"places"`   // of Ask.Locate
+	Manifest    []byte          `json:"manifest"` // of Ask.Manifest: its JSON, compressed by zlib
+	Held        []byte          `json:"held"`     // of Ask.Held: line lane i is bit i%8 of byte i/8; null where nothing is known
+	Seats       []int           `json:"seats"`    // of Ask.Nodes, for Join.Seats; null: none are needed
 
 	Inventory   int64  `json:"inventory"`    // bytes of Ask.Inventory; 0: it was not written
 	NoInventory string `json:"no_inventory"` // why: InventoryLarge, or a text

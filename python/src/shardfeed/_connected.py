@@ -9,7 +9,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 from typing import Any
 
-from . import _launcher, _now, _opening, _rank, _replicas
+from . import _launcher, _manifest, _now, _opening, _rank, _replicas
 from ._connection import Connection
 from ._engine import Engine
 from ._warn import place
@@ -70,6 +70,14 @@ class Connected:
             connection = self._control()
             what = {**self._asked(connection), **what}
             return connection.ask(rank=share.rank, world_size=share.world_size, **share.of_join(), **what)
+
+    def manifest(self) -> dict[str, Any]:
+        """The list of the shards that are read, as JSON types.
+
+        Save it beside the checkpoint, or with ``json.dump``: the argument ``manifest`` takes it, or
+        the file, and reads the same shards when others were added to the data.
+        """
+        return _manifest.of_session(self._session(manifest=True))
 
     def _asked(self, connection: Connection) -> dict[str, Any]:
         """Members of Ask that say where the session stands, where the engine does not know."""

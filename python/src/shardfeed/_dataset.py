@@ -20,7 +20,7 @@ from ._connection import Connection
 from ._documented import documented
 from ._image import Image
 from ._iterator import BatchIterator, Place
-from ._keywords import Address, Bucketing, DatasetOptions, Decoder, Filters, Lengths, Packing, Path, Stack, T, Tail, Unknown
+from ._keywords import Address, Bucketing, DatasetOptions, Decoder, Filters, Lengths, Manifest, Packing, Path, Stack, T, Tail, Unknown
 from ._layout import Layout
 from ._locate import RowPlace
 from ._npy import Npy
@@ -196,8 +196,9 @@ class StreamingDataset(Connected, Generic[T]):
             or a decoder in Go, which is slower and gives slightly other pixels. "auto" is
             libjpeg-turbo where it is found; all ranks must have the same one.
             ``stats()["image_decoder"]`` names it.
-        manifest (str or Path, default None): a saved list of shards to continue with; shards that
-            were added later are not read.
+        manifest (str, Path or dict, default None): a saved list of shards to continue with, as
+            :meth:`manifest` returns it, or the file that has it; shards that were added later are
+            not read.
         plan (str or Path, default None): a file of ``shardfeed plan --save``, as a path or an address
             on servers. It pins the shards and the order.
         opening ("each" or "first", default None): who lists the shards and reads their footers in a
@@ -307,7 +308,7 @@ class StreamingDataset(Connected, Generic[T]):
         stack: Mapping[str, Stack] | None = None,
         images: Mapping[str, Image | Npy] | None = None,
         image_decoder: Decoder = "auto",
-        manifest: Path | None = None,
+        manifest: Manifest | None = None,
         plan: Path | None = None,
         opening: Literal["each", "first"] | None = None,
         strict: bool = False,

@@ -27,6 +27,7 @@ else:
 Path = str | os.PathLike[str]
 Address = Path | Sequence[Path]
 Condition = tuple[str, str, Any]
+Manifest = Path | Mapping[str, Any]
 Filters = Union[str, Sequence[Condition], Sequence[Sequence[Condition]], "Expression"]
 Packing = Union[Mapping[str, int], "Pack"]
 Bucketing = Union[Mapping[str, int], "Bucket"]
@@ -132,7 +133,7 @@ class DatasetOptions(TypedDict, total=False):
     stack: Mapping[str, Stack] | None
     images: Mapping[str, Image | Npy] | None
     image_decoder: Decoder
-    manifest: Path | None
+    manifest: Manifest | None
     plan: Path | None
     opening: Literal["each", "first"] | None
     strict: bool

@@ -10,7 +10,7 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from . import _checks, _html, _now, _rank, _redact, _take
+from . import _checks, _html, _manifest, _now, _rank, _redact, _take
 from ._arguments import checked
 from ._batch import Batch
 from ._checks import Problems
@@ -19,7 +19,7 @@ from ._connection import Connection
 from ._documented import documented
 from ._engine import Engine
 from ._image import Image
-from ._keywords import Address, Decoder, Filters, Lengths, Path, Stack, Unknown
+from ._keywords import Address, Decoder, Filters, Lengths, Manifest, Path, Stack, Unknown
 from ._layout import Layout
 from ._locate import RowPlace
 from ._npy import Npy
@@ -136,7 +136,7 @@ class MapDataset:
         stack: Mapping[str, Stack] | None = None,
         images: Mapping[str, Image | Npy] | None = None,
         image_decoder: Decoder = "auto",
-        manifest: Path | None = None,
+        manifest: Manifest | None = None,
         strict: bool = False,
         missing: Literal["error", "null"] = "error",
         partition_types: Mapping[str, Any] | None = None,
@@ -236,6 +236,15 @@ class MapDataset:
         with self._turn.lock:
             place = self._control().map(locate=[row])["places"][0]
         return RowPlace(place["path"], int(place["row_group"]), int(place["row"]))
+
+    def manifest(self) -> dict[str, Any]:
+        """The list of the shards that are read, for the argument ``manifest`` of a later run.
+
+        See :meth:`StreamingDataset.manifest`.
+        """
+        self._after_fork()
+        with self._turn.lock:
+            return _manifest.of_session(self._control().ask(rank=0, world_size=1, manifest=True))
 
     def _numbers(self, indices: Any) -> np.ndarray:
         """Row numbers of a list of any kind."""

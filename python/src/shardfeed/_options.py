@@ -18,9 +18,9 @@ from uuid import UUID
 
 import numpy as np
 
-from . import _bucket, _features, _image, _pack, _redact, _rules, _sizes, _sources, _storage
+from . import _bucket, _features, _image, _manifest, _pack, _redact, _rules, _sizes, _sources, _storage
 from ._checks import Problems, did_you_mean, encoded, flag, got, is_whole, number, one_of, path, regular, seed, share, type_name
-from ._keywords import Address, Bucketing, Filters, Lengths, Packing, Path, Unknown
+from ._keywords import Address, Bucketing, Filters, Lengths, Manifest, Packing, Path, Unknown
 from .errors import OptionError
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
@@ -81,7 +81,7 @@ class Options:
     stack: Mapping[str, Any] | None = None
     images: Mapping[str, Any] | None = None
     image_decoder: str = "auto"
-    manifest: Path | None = None
+    manifest: Manifest | None = None
     plan: Path | None = None
     strict: bool = False
     missing: str = "error"
@@ -110,7 +110,7 @@ class Options:
             "row_ids": found.of(flag, "row_ids", self.row_ids),
             "seeds": found.of(flag, "seeds", self.seeds),
             **self._choice(found),
-            "manifest": found.of(path, "manifest", self.manifest),
+            **(found.of(_manifest.spec, self.manifest) or {}),
             "plan": found.of(_place, "plan", self.plan),
             "strict": found.of(flag, "strict", self.strict),
             "missing": found.of(one_of, "missing", self.missing, "error", "null"),

@@ -21,7 +21,7 @@ from ._checks import function as check_function
 from ._checks import number
 from ._checks import path as check_path
 from ._dataset import StreamingDataset
-from ._keywords import Address, Path
+from ._keywords import Address, Manifest, Path
 from ._transform import mask_of
 from .errors import DataError, EngineError, OptionError, ShardfeedError, nearer
 
@@ -51,7 +51,7 @@ def select(
     cache_dir: Path | None = None,
     index_dir: Path | None = None,
     null: Mapping[str, Any] | None = None,
-    manifest: Path | None = None,
+    manifest: Manifest | None = None,
     strict: bool = False,
     missing: Literal["error", "null"] = "error",
     partition_types: Mapping[str, Any] | None = None,

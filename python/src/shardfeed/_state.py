@@ -99,7 +99,7 @@ def _plain(name: str, value: Any, kind: type) -> Any:
     if kind is dict and isinstance(value, Mapping):
         return _checked(value, _PARAMS)
     if kind is list and isinstance(value, (list, tuple)):
-        return [_json(name, each) for each in value]
+        return [json_values(name, each) for each in value]
     if kind is int and not isinstance(value, bool):
         try:
             return operator.index(value)
@@ -112,12 +112,12 @@ def _plain(name: str, value: Any, kind: type) -> Any:
     raise StateError(f"the state's {name} must be {_KINDS[kind]}, got {value!r}: it was edited")
 
 
-def _json(name: str, value: Any) -> Any:
+def json_values(name: str, value: Any) -> Any:
     """A value within a list in JSON types. The engine checks what it means."""
     if isinstance(value, Mapping):
-        return {str(k): _json(name, v) for k, v in value.items()}
+        return {str(k): json_values(name, v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_json(name, each) for each in value]
+        return [json_values(name, each) for each in value]
     if value is None or isinstance(value, (str, bool)):
         return value
     if hasattr(value, "item"):  # of numpy, or a tensor

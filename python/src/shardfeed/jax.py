@@ -237,6 +237,13 @@ class DataLoader:
         """The columns of the batches, with the dtypes that the data set has."""
         return self.dataset.schema
 
+    def manifest(self) -> dict[str, Any]:
+        """The list of the shards that are read, for the argument ``manifest`` of a later run.
+
+        See :meth:`shardfeed.StreamingDataset.manifest`.
+        """
+        return self.dataset.manifest()
+
     def stats(self) -> dict[str, Any]:
         """Figures of this process's stream, by the names of ``shardfeed bench --json``."""
         return self.dataset.stats()

@@ -231,6 +231,13 @@ class Shard:
         """Batches of a whole epoch on this worker, of the batch size that was used last."""
         return len(self._any())
 
+    def manifest(self) -> dict[str, Any]:
+        """The list of the shards that are read, for the argument ``manifest`` of a later run.
+
+        See :meth:`shardfeed.StreamingDataset.manifest`.
+        """
+        return self._any().manifest()
+
     def stats(self) -> dict[str, Any]:
         """Figures of this worker's stream, by the names of ``shardfeed bench --json``."""
         return self._any().stats()

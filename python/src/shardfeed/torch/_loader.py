@@ -336,6 +336,13 @@ class DataLoader(Generic[T]):
         self._check_open()
         self.load_state_dict(self.dataset._reweighted(self.state_dict(), weights))
 
+    def manifest(self) -> dict[str, Any]:
+        """The list of the shards that are read, for the argument ``manifest`` of a later run.
+
+        See :meth:`shardfeed.StreamingDataset.manifest`.
+        """
+        return self.dataset.manifest()
+
     def stats(self) -> dict[str, Any]:
         """Figures of this rank's stream, by the names of ``shardfeed bench --json``.
 

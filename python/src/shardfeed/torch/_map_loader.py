@@ -184,6 +184,13 @@ class MapLoader(DataLoader[T]):
                 place = Place(place.epoch + 1, 0, None, None)
         self._next, self._stamp, self._workers, self._loaded = place, None, None, True
 
+    def manifest(self) -> dict[str, Any]:
+        """The list of the shards that are read, for the argument ``manifest`` of a later run.
+
+        See :meth:`shardfeed.StreamingDataset.manifest`.
+        """
+        return self.dataset.manifest()
+
     def stats(self) -> dict[str, Any]:
         """Nothing: rows by number are not counted."""
         return {}

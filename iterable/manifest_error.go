@@ -1,0 +1,184 @@
+package iterable
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/shardfeed/shardfeed/internal/option"
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+// maxDifferences is how many shards an error lists.
+const maxDifferences = 10
+
+// ManifestError says that the shards differ from those of a saved manifest or a state.
+type ManifestError struct {
+	Differences []string // "added x", "removed y", "changed z: 10 bytes, now 20"; nil when the earlier list is not known
+	Saved       string   // the file with the earlier list, when it is kept; a run finishes its epoch with it
+	Err         error    // what did not fit
+	Hint        string   // what to do, with fields in braces
+}
+
+func (e *ManifestError) Error() string { return e.Spelled(option.Go) }
+
+// Spelled is the message with options as name spells them.
+func (e *ManifestError) Spelled(name func(field string) string) string {
+	s := "the data is not what it was"
+	if e.Err != nil {
+		s = e.Err.Error()
+	}
+	if len(e.Differences) > 0 {
+		s += "; " + strings.Join(e.Differences, ", ")
+	}
+	if e.Hint != "" {
+		s += "; " + option.Spell(e.Hint, name)
+	}
+	return s
+}
+
+func (e *ManifestError) Unwrap() error { return e.Err }
+
+// explain names the shards that differ from those of a state, where that is why it does not fit.
+// Any other error stays.
+func (d *Dataset) explain(state shuffle.State, err error) error {
+	var differs *shuffle.MismatchError
+	then := statesSources(state)
+	if err == nil || !errors.As(err, &differs) || len(then) != len(d.sources) {
+		return err
+	}
+	var other []int
+	for i, s := range d.sources {
+		if d.mixed() && then[i].Name != d.options.Sources[i].Name || then[i].Rule != s.data.Rule {
+			return err
+		}
+		if then[i].Manifest != s.sampledData().Content() {
+			other = append(other, i)
+		}
+	}
+	if len(other) == 0 {
+		return err
+	}
+	e := &ManifestError{Err: &otherShards{text: d.countThen(then, other), cause: err}}
+	list := d.listThen(e, then)
+	for _, i := range other {
+		e.Differences = append(e.Differences, d.differences(i, then[i], list)...)
+	}
+	e.advise(d.options.ManifestDir)
+	return e
+}
+
+// statesSources is what a state says of each source, or of a plain data set.
+func statesSources(state shuffle.State) []shuffle.SourceState {
+	if state.MixState != nil {
+		return state.Sources
+	}
+	return []shuffle.SourceState{{Rows: state.Rows, Manifest: state.Manifest, Units: state.Units, Rule: state.Rule}}
+}
+
+// countThen tells how many rows the sources that differ had and have.
+func (d *Dataset) countThen(then []shuffle.SourceState, other []int) string {
+	var counts []string
+	for _, i := range other {
+		text := fmt.Sprintf("%d rows then, %d rows now", then[i].Rows, d.sources[i].samples)
+		if d.mixed() {
+			text = fmt.Sprintf("source %q had %s", then[i].Name, text)
+		}
+		counts = append(counts, text)
+	}
+	return strings.Join(counts, ", ")
+}
+
+// listThen returns the list of shards that a state was taken over: the one that was given, or the
+// one that is kept on this machine. It is nil if neither is of the state.
+func (d *Dataset) listThen(e *ManifestError, then []shuffle.SourceState) *SavedManifest {
+	var names, hashes []string
+	for _, s := range then {
+		names, hashes = append(names, s.Name), append(hashes, s.Manifest)
+	}
+	content := combineHashes(names, hashes)
+	if given := d.options.Manifest; given != nil && given.Content() == content {
+		return given
+	}
+	if d.options.ManifestDir == "" {
+		return nil
+	}
+	path := manifestPath(d.options.ManifestDir, content)
+	list, err := ReadManifest(path)
+	if err != nil || !slices.Equal(list.names(), names) {
+		return nil
+	}
+	e.Saved = path
+	return list
+}
+
+// differences says what became of a source's shards since a state was taken.
+func (d *Dataset) differences(i int, then shuffle.SourceState, list *SavedManifest) []string {
+	s := d.sources[i]
+	now := s.sampledData()
+	var all []string
+	if list != nil {
+		all = list.Sources[i].sampled().Differences(now, maxDifferences)
+	} else if before := s.before(then); before != nil {
+		all = before.Differences(now, maxDifferences)
+	}
+	if d.mixed() {
+		for k := range all {
+			all[k] = fmt.Sprintf("source %q: %s", then.Name, all[k])
+		}
+	}
+	return all
+}
+
+// before finds the shards that a state was taken over where they are the first ones of today's, as
+// in a table that grows at its end. It is nil where they are not.
+func (d *source) before(then shuffle.SourceState) *shuffle.Manifest {
+	units, err := d.cut(d.options.UnitRows)
+	if err != nil {
+		return nil
+	}
+	samples := make([]int64, len(d.data.Shards))
+	for _, u := range units.All() {
+		samples[d.data.Groups[u.Group].Shard] += u.Samples
+	}
+	first, rows := make([]bool, len(samples)), int64(0)
+	for s, n := range samples {
+		if rows += n; rows > then.Rows {
+			break
+		}
+		if first[s] = d.sampled.has(s); n > 0 && rows == then.Rows {
+			if m := d.data.Only(first); m.Content() == then.Manifest {
+				return m
+			}
+			break
+		}
+	}
+	return nil
+}
+
+// advise tells how to go on with the state.
+func (e *ManifestError) advise(dir string) {
+	list := "saved beside the state"
+	switch {
+	case e.Saved != "":
+		list = "kept in " + option.Literal(e.Saved)
+	case len(e.Differences) == 0 && dir != "":
+		list += " (it is not in " + option.Literal(dir) + ", so the shards that differ are not known)"
+	}
+	e.Hint = "to finish the epoch, give the list of then as {Manifest}, " + list + ", or a {Plan} that was saved then, or name the files of then, as in " +
+		option.Literal("dt={2026-11-26,2026-11-27}") + "; to train on all shards, begin an epoch without the state"
+}
+
+// otherShards says in few words that a state is of other shards; the fields that differ, hashes
+// among them, are in its cause.
+type otherShards struct {
+	text  string
+	cause error
+}
+
+func (e *otherShards) Error() string {
+	return "these are not the shards that the state was taken over: " + e.text
+}
+
+func (e *otherShards) Unwrap() error { return e.cause }

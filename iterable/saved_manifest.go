@@ -1,0 +1,248 @@
+package iterable
+
+import (
+	"bytes"
+	"compress/zlib"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/option"
+	"github.com/shardfeed/shardfeed/internal/regular"
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+// A SavedManifest is the shards that a data set has, of each source. A later run that is given it
+// reads the same shards, whatever was added to the data, and errors about its states name the
+// shards that differ. Unlike a SavedPlan it pins nothing of the order.
+type SavedManifest struct {
+	Sources []SavedShards // in order; a plain data set is one without a name
+}
+
+// SavedShards are the shards of a source.
+type SavedShards struct {
+	Name     string
+	Manifest *shuffle.Manifest
+	Sampled  []bool // shards that states depend on; nil: all
+}
+
+// manifestFile is the JSON of a SavedManifest.
+type manifestFile struct {
+	Format  int              `json:"v"`       // 2
+	Content string           `json:"content"` // SavedManifest.Content, which a reader checks
+	Sources []manifestSource `json:"sources"`
+}
+
+type manifestSource struct {
+	Name      string          `json:"name,omitempty"`
+	Manifest  json.RawMessage `json:"manifest"`            // see shuffle.Manifest.JSON
+	Unsampled []int           `json:"unsampled,omitempty"` // places of shards that states do not depend on
+}
+
+// SavedManifest is the data set's.
+func (d *Dataset) SavedManifest() *SavedManifest {
+	m := &SavedManifest{}
+	for i, s := range d.sources {
+		of := SavedShards{Manifest: s.data, Sampled: s.sampled.shards}
+		if d.mixed() {
+			of.Name = d.options.Sources[i].Name
+		}
+		m.Sources = append(m.Sources, of)
+	}
+	return m
+}
+
+// Content is [Dataset.Content] of the data set that the list was made of.
+func (m *SavedManifest) Content() string {
+	return hashSources(m.Sources, (*shuffle.Manifest).Content)
+}
+
+// sampled are the shards that states depend on.
+func (s SavedShards) sampled() *shuffle.Manifest { return s.Manifest.Only(s.Sampled) }
+
+// hashSources is the hash of a plain data set, or combines those of the sources of a mixture.
+func hashSources(sources []SavedShards, of func(*shuffle.Manifest) string) string {
+	var names, hashes []string
+	for _, s := range sources {
+		names, hashes = append(names, s.Name), append(hashes, of(s.sampled()))
+	}
+	return combineHashes(names, hashes)
+}
+
+// combineHashes returns the hash of a single source without a name as it is.
+func combineHashes(names, hashes []string) string {
+	if len(names) == 1 && names[0] == "" {
+		return hashes[0]
+	}
+	h := sha256.New()
+	for i, name := range names {
+		fmt.Fprintf(h, "%q %s\n", name, hashes[i])
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// JSON of the list, which [ParseManifest] reads.
+func (m *SavedManifest) JSON() ([]byte, error) {
+	f := manifestFile{Format: 2, Content: m.Content()}
+	for _, s := range m.Sources {
+		text, err := s.Manifest.JSON()
+		if err != nil {
+			return nil, err
+		}
+		of := manifestSource{Name: s.Name, Manifest: text}
+		for i, sampled := range s.Sampled {
+			if !sampled {
+				of.Unsampled = append(of.Unsampled, i)
+			}
+		}
+		f.Sources = append(f.Sources, of)
+	}
+	return json.Marshal(f)
+}
+
+// Compressed is JSON, compressed by zlib.
+func (m *SavedManifest) Compressed() ([]byte, error) {
+	text, err := m.JSON()
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	z := zlib.NewWriter(&b)
+	_, err = z.Write(text)
+	err = errors.Join(err, z.Close())
+	return b.Bytes(), err
+}
+
+const zlibStart = 0x78 // no JSON begins with it
+
+// maxManifest bounds the bytes of a list that is decompressed.
+const maxManifest = 4 << 30
+
+func decompressManifest(b []byte) ([]byte, error) {
+	z, err := zlib.NewReader(bytes.NewReader(b))
+	if err != nil {
+		return nil, fmt.Errorf("not a saved manifest: %w", err)
+	}
+	text, err := io.ReadAll(io.LimitReader(z, maxManifest+1))
+	if err == nil && len(text) > maxManifest {
+		err = fmt.Errorf("it has more than %v", mem.Bytes(maxManifest))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("not a saved manifest: %w", err)
+	}
+	return text, nil
+}
+
+// ParseManifest reads the JSON of a list, or Compressed, and refuses one that was changed.
+func ParseManifest(b []byte) (_ *SavedManifest, err error) {
+	if len(b) > 0 && b[0] == zlibStart {
+		if b, err = decompressManifest(b); err != nil {
+			return nil, err
+		}
+	}
+	var f manifestFile
+	if err := json.Unmarshal(b, &f); err != nil {
+		return nil, fmt.Errorf("not a saved manifest: %w", err)
+	}
+	if f.Format != 2 || len(f.Sources) == 0 {
+		return nil, fmt.Errorf("not a saved manifest of this version: it has version %d with %d sources, and only version 2 is known", f.Format, len(f.Sources))
+	}
+	m := &SavedManifest{}
+	for _, of := range f.Sources {
+		s, err := of.saved()
+		if err != nil {
+			return nil, err
+		}
+		m.Sources = append(m.Sources, s)
+	}
+	if m.Content() != f.Content {
+		return nil, errors.New("not a saved manifest: its hash does not fit; was it edited?")
+	}
+	return m, nil
+}
+
+func (f manifestSource) saved() (s SavedShards, err error) {
+	s.Name = f.Name
+	if s.Manifest, err = shuffle.ParseManifest(f.Manifest); err != nil || len(f.Unsampled) == 0 {
+		return s, err
+	}
+	s.Sampled = slices.Repeat([]bool{true}, len(s.Manifest.Shards))
+	for _, i := range f.Unsampled {
+		if i < 0 || i >= len(s.Sampled) {
+			return s, fmt.Errorf("not a saved manifest: there is no shard %d of %d", i, len(s.Sampled))
+		}
+		s.Sampled[i] = false
+	}
+	return s, nil
+}
+
+// ReadManifest reads a file that has the JSON of a list.
+func ReadManifest(path string) (*SavedManifest, error) {
+	b, err := regular.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	m, err := ParseManifest(b)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return m, nil
+}
+
+// SaveManifest writes the list into a directory, under [Dataset.Content], and returns the file.
+func (d *Dataset) SaveManifest(dir string) (path string, err error) {
+	b, err := d.SavedManifest().JSON()
+	if err != nil {
+		return "", err
+	}
+	path = manifestPath(dir, d.Content())
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return "", err
+	}
+	return path, writeWhole(path, append(b, '\n'))
+}
+
+func manifestPath(dir, hash string) string { return filepath.Join(dir, hash+".json") }
+
+// shards are those of a source; nil without a list.
+func (m *SavedManifest) shards(source int) *shuffle.Manifest {
+	if m == nil {
+		return nil
+	}
+	return m.Sources[source].Manifest
+}
+
+func (m *SavedManifest) names() (all []string) {
+	for _, s := range m.Sources {
+		all = append(all, s.Name)
+	}
+	return all
+}
+
+// validateManifest refuses a list of other sources.
+func (o Options) validateManifest(p *option.List) {
+	want, names := []string{""}, o.Manifest.names()
+	if len(o.Sources) > 0 {
+		want = o.sourceNames()
+	}
+	switch {
+	case len(o.Sources) == 0 && !slices.Equal(names, want):
+		p.Add("Manifest", "is of the sources %q, and there are none; give them as {Sources}", names)
+	case slices.Equal(names, []string{""}) && len(o.Sources) > 0:
+		p.Add("Manifest", "is of one data set, and {Sources} are several; save one of these sources")
+	case !slices.Equal(names, want):
+		p.Add("Manifest", "must be of the sources %q in this order, got %q", want, names)
+	}
+	for _, s := range o.Manifest.Sources {
+		if err := s.Manifest.Validate(); err != nil {
+			p.Add("Manifest", "is not valid: %v", err)
+		}
+	}
+}
