@@ -32,8 +32,5 @@ func (s Spec) validateSized() error {
 	if !s.Shuffle {
 		p.Add("EpochSize", "needs {Shuffle}: in file order an epoch is all rows")
 	}
-	if s.Manifest != "" {
-		p.Add("Manifest", "does not go with {EpochSize}; save a {Plan}, which has the list of shards too")
-	}
 	return p.Err()
 }

@@ -29,9 +29,8 @@ func TestEpochSizeOfOneDataset(t *testing.T) {
 		t.Errorf("chosen is %q", chosen)
 	}
 	for want, change := range map[string]func(s *shardfeed.Spec){
-		"EpochSize needs Shuffle":             func(s *shardfeed.Spec) { s.Shuffle = false },
-		"Manifest does not go with EpochSize": func(s *shardfeed.Spec) { s.Manifest = "list" },
-		"Filters at column":                   func(s *shardfeed.Spec) { s.Filters = "price ~" },
+		"EpochSize needs Shuffle": func(s *shardfeed.Spec) { s.Shuffle = false },
+		"Filters at column":       func(s *shardfeed.Spec) { s.Filters = "price ~" },
 	} {
 		other := s
 		change(&other)

@@ -130,7 +130,7 @@ func (s Spec) readFiles(ctx context.Context, o *iterable.Options) (err error) {
 // readManifest reads the list of shards of an earlier run, or returns nil.
 func (s Spec) readManifest() (*iterable.SavedManifest, error) {
 	switch {
-	case s.ManifestText != nil:
+	case len(s.ManifestText) > 0:
 		m, err := iterable.ParseManifest(s.ManifestText)
 		if err != nil {
 			return nil, &OptionError{Field: "Manifest", Text: "cannot be used: " + option.Literal(err.Error()), Err: err}

@@ -82,7 +82,7 @@ func (s Spec) validateAddresses(p *option.List) {
 	if s.Rows != "" && len(s.Sources) > 0 {
 		p.Add("Rows", "belongs into each of {Sources}")
 	}
-	if s.Manifest != "" && s.ManifestText != nil {
+	if s.Manifest != "" && len(s.ManifestText) > 0 {
 		p.Add("Manifest", "and its text are given; leave one of the two out")
 	}
 }

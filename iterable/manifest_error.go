@@ -82,7 +82,7 @@ func (d *Dataset) countThen(then []shuffle.SourceState, other []int) string {
 	var counts []string
 	for _, i := range other {
 		text := fmt.Sprintf("%d rows then, %d rows now", then[i].Rows, d.sources[i].samples)
-		if d.mixed() {
+		if len(d.sources) > 1 {
 			text = fmt.Sprintf("source %q had %s", then[i].Name, text)
 		}
 		counts = append(counts, text)
@@ -123,7 +123,7 @@ func (d *Dataset) differences(i int, then shuffle.SourceState, list *SavedManife
 	} else if before := s.before(then); before != nil {
 		all = before.Differences(now, maxDifferences)
 	}
-	if d.mixed() {
+	if len(d.sources) > 1 {
 		for k := range all {
 			all[k] = fmt.Sprintf("source %q: %s", then.Name, all[k])
 		}

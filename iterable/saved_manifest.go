@@ -226,14 +226,15 @@ func (m *SavedManifest) names() (all []string) {
 	return all
 }
 
-// validateManifest refuses a list of other sources.
+// validateManifest refuses a list of other sources. The name of a single one does not matter.
 func (o Options) validateManifest(p *option.List) {
 	want, names := []string{""}, o.Manifest.names()
 	if len(o.Sources) > 0 {
 		want = o.sourceNames()
 	}
 	switch {
-	case len(o.Sources) == 0 && !slices.Equal(names, want):
+	case len(names) == 1 && len(want) == 1:
+	case len(o.Sources) == 0:
 		p.Add("Manifest", "is of the sources %q, and there are none; give them as {Sources}", names)
 	case slices.Equal(names, []string{""}) && len(o.Sources) > 0:
 		p.Add("Manifest", "is of one data set, and {Sources} are several; save one of these sources")

@@ -55,8 +55,8 @@ func TestSourcesValidate(t *testing.T) {
 		{"no weights later", Options{Shuffle: true, Sources: []Source{a}, EpochSize: 9, Curriculum: []WeightChange{{From: 5}}}, []string{"curriculum[0] must give at least one source a weight"}},
 		{"no weight above 0 later", Options{Shuffle: true, Sources: []Source{a}, EpochSize: 9, Curriculum: append(weights(5, "a", 0), weights(7, "a", 1)...)}, []string{"curriculum[0] must leave one source a weight above 0"}},
 		{"what is of each source", Options{
-			Shuffle: true, Sources: []Source{a}, Filters: "x > 1", Split: rule.Split{Subsample: 0.5}, Weight: "w", Manifest: &SavedManifest{Sources: []SavedShards{{Manifest: &shuffle.Manifest{}}}},
-		}, []string{"filters belongs into each of sources", "subsample belongs", "weight says how often a row comes: give it as row_weight", "manifest is of one data set"}},
+			Shuffle: true, Sources: []Source{a}, Filters: "x > 1", Split: rule.Split{Subsample: 0.5}, Weight: "w",
+		}, []string{"filters belongs into each of sources", "subsample belongs", "weight says how often a row comes: give it as row_weight"}},
 		{"without sources", Options{Stop: "all", EpochSize: 5, Curriculum: weights(5, "a", 1)}, []string{
 			"stop is of several sources", "epoch_size is of several sources", "curriculum is of several sources",
 		}},

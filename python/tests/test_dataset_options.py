@@ -50,6 +50,7 @@ def test_defaults():
         "rows_new": "",
         "weight": "",
         "manifest": "",
+        "manifest_text": None,
         "plan": "",
         "strict": False,
         "missing": "error",

@@ -183,3 +183,21 @@ def test_a_list_whose_shards_changed(table: Path) -> None:
     write_day(table, "2026-11-24", 0, 20)
     with pytest.raises(StateError, match=r"changed dt=2026-11-24/part-0.parquet: .* removed dt=2026-11-26/part-200.parquet"):
         DataLoader(table, batch_size=10, manifest=manifest)
+
+
+def test_a_list_with_epoch_size(table: Path) -> None:
+    given = {"batch_size": 10, "columns": ["id"], "epoch_size": 300}
+    loader = DataLoader(table, **given)
+    batches = iter(loader)
+    next(batches)
+    state, manifest = loader.state_dict(), loader.manifest()
+    want = [b["id"].tolist() for b in batches]
+    grow(table)
+    loader = DataLoader(table, **given)
+    loader.load_state_dict(state)
+    with pytest.raises(StateError, match="taken over: 400 rows then, 800 rows now; added dt=2026-11-25"):
+        next(iter(loader))
+    for one in (manifest, MapDataset(table, manifest=manifest).manifest()):
+        loader = DataLoader(table, **given, manifest=one)
+        loader.load_state_dict(state)
+        assert [b["id"].tolist() for b in loader] == want

@@ -483,7 +483,6 @@ def test_options_that_a_state_brings(tables: Path, here: dict[str, Any], message
         ({"sources": {"web": Source("x", weight=1), "b": Source("y", repeat=2)}}, r'sources\["web"\] weight contradicts repeat and choose'),
         ({"sources": {"web": Source("x")}, "filters": "id > 1"}, "filters belongs into each of sources"),
         ({"sources": {"web": Source("x")}, "shuffle": False}, "sources need shuffle"),
-        ({"sources": {"web": Source("x")}, "manifest": "shards.json"}, "manifest is of one data set"),
         ({"sources": {"web": Source("x")}, "weight": "w"}, "give it as row_weight"),
         ({"sources": {"web": Source("x")}, "stop": "first", "epoch_size": 5}, "stop says how long an epoch is, and so does epoch_size"),
         ({"sources": {"web": Source("x")}, "stop": "last"}, "stop must be 'first' or 'all', got 'last'"),
@@ -604,7 +603,5 @@ def test_epoch_size_of_one_data_set(shards, tmp_path):
         other.load_state_dict(state)
     with pytest.raises(OptionError, match=r"^epoch_size needs shuffle: in file order an epoch is all rows$"):
         data(shuffle=False)
-    with pytest.raises(OptionError, match=r"^manifest does not go with epoch_size; save a plan, which has the list of shards too$"):
-        data(manifest=tmp_path / "list")
     with pytest.raises(OptionError, match=r"^filters at column 4, near"):
         data(filters="id ~ 3")

@@ -16,7 +16,7 @@ from .errors import OptionError, StateError
 def spec(given: Any) -> dict[str, Any]:
     """The engine's Manifest or ManifestText: of a path, or of what manifest() returned."""
     if not isinstance(given, Mapping):
-        return {"manifest": path("manifest", given)}
+        return {"manifest": path("manifest", given), "manifest_text": None}
     if "sources" not in given or "v" not in given:
         raise OptionError(f"manifest must be a path, or the dict that manifest() of a loader returned, {got(dict(given))}")
     try:
