@@ -14,11 +14,14 @@ import (
 )
 
 // An imageColumn is a column of files that become tensors: a column of the data, or a member of a
-// struct.
+// struct. Or it is a column of lists of files or of structs with a file, which becomes lists of
+// tensors.
 type imageColumn struct {
-	name    string // in Options.Images
-	column  int    // of the data
-	path    []int  // members of structs that lead to it from there
+	name    string        // in Options.Images
+	column  int           // of the data
+	path    []int         // members of structs that lead to it from there
+	list    *column.Field // of lists of tensors; nil: a row has one
+	within  []int         // members of structs that lead to the file from a list's items
 	options images.Options
 	bytes   int           // of a tensor
 	number  int           // of its random numbers, in place of a transform's
@@ -103,28 +106,86 @@ func (b *binder) bindImages(all map[string]images.Options) {
 // image finds the column of a name.
 func (b *binder) image(name string, o images.Options) (m *imageColumn, err error) {
 	f, err := column.Find(b.data.Fields, name, func(f *column.Field) (*column.Field, []*column.Field) {
-		if f.Kind != column.Struct {
+		items := f
+		if f.Kind == column.List {
+			items = f.Children[0]
+		}
+		if items.Kind != column.Struct {
 			return f, nil
 		}
-		return f, f.Children
+		return f, items.Children
 	})
+	file := f
+	if f != nil && f.Kind == column.List {
+		file = f.Children[0]
+	}
 	switch {
 	case err != nil:
 		return nil, errMany
 	case f == nil || f.Made:
 		return nil, errors.New("no such column is read")
-	case f.Kind == column.Struct:
-		return nil, fmt.Errorf("it is %v; name the member that holds the file", f)
-	case f.Kind != column.Binary || f.Partition:
+	case file.Kind == column.Struct:
+		return nil, fmt.Errorf("it is %v; name the member that holds the file%s", f, likelyFile(name, file))
+	case file.Kind != column.Binary || f.Partition:
 		return nil, fmt.Errorf("it is %v; images are files in a binary column", f)
 	}
-	m = &imageColumn{name: name, options: o, bytes: o.Bytes(), number: imageNumber(name), field: imageField(f.Name, o)}
-	for i, root := range b.data.Fields {
-		if path, ok := pathTo(root, f); ok {
-			m.column, m.path = i, path
+	m = &imageColumn{name: name, options: o, bytes: o.Bytes(), number: imageNumber(name), field: imageField(file.Name, o)}
+	return m, b.placeImage(m, file)
+}
+
+// likelyFile names the first member of a struct that can hold a file; "" without one.
+func likelyFile(name string, f *column.Field) string {
+	for _, member := range f.Children {
+		if member.Kind == column.Binary && member.Type == column.TypeBinary {
+			return fmt.Sprintf(", as in %q", name+"."+member.Name)
 		}
 	}
-	return m, nil
+	return ""
+}
+
+// placeImage finds the way to the field of an image's file.
+func (b *binder) placeImage(m *imageColumn, file *column.Field) error {
+	for i, root := range b.data.Fields {
+		if path, ok := pathTo(root, file); ok {
+			m.column, m.path = i, path
+			return nil
+		}
+		if root.Kind != column.List {
+			continue
+		}
+		if within, ok := pathTo(root.Children[0], file); ok {
+			if b.images[i] != nil {
+				return fmt.Errorf("column %q has images of {Images[%q]} already, and lists have one image an item", root.Name, b.images[i][0].name)
+			}
+			m.field = imageField(root.Children[0].Name, m.options)
+			list := *root
+			list.Children, list.Tensor = []*column.Field{m.field}, nil
+			m.column, m.list, m.within = i, &list, within
+			return nil
+		}
+	}
+	return fmt.Errorf("it is %v in a list within another column; images are in columns, in structs, and in columns of lists", file)
+}
+
+// filePath is the way from the column to the file, by the places of the children.
+func (m *imageColumn) filePath() []int {
+	if m.list == nil {
+		return m.path
+	}
+	return append([]int{0}, m.within...)
+}
+
+// rowBytes is the mean bytes of a row's tensors.
+func (m *imageColumn) rowBytes(of *rowgroup.Manifest) int64 {
+	if m.list == nil {
+		return int64(m.bytes)
+	}
+	items := int64(0)
+	for g := range of.Groups() {
+		items += of.Items(g, m.column)
+	}
+	rows := max(1, of.NumRows())
+	return (items + rows - 1) / rows * int64(m.bytes)
 }
 
 // pathTo is the way to a node, by the places of the members of structs.
@@ -171,6 +232,9 @@ func (b *binder) others(at int, name string) (fields []string) {
 func shapeOf(i int, f *column.Field, all []*imageColumn) (*column.Field, shapeColumn) {
 	c := shapeColumn{source: i, images: all, stub: f}
 	for _, m := range all {
+		if m.list != nil {
+			return m.list, c
+		}
 		f, c.stub = replaced(f, m.path, m.field), replaced(c.stub, m.path, &column.Field{Name: m.field.Name, Kind: column.Null})
 	}
 	return f, c

@@ -19,9 +19,10 @@ type imageJob struct {
 	*imaging
 	batch   *Batch
 	names   *rowNames
-	skips   bool       // lost files do not end the job
-	files   [][][]byte // by column and row, where they lie in the blocks
-	tensors [][]byte   // by column, in the batch's memory
+	skips   bool         // lost files do not end the job
+	files   [][][]byte   // by column, of its rows or of the lists in them, where they lie in the blocks
+	lists   []imageLists // by column; only of columns of lists
+	tensors [][]byte     // by column, in the batch's memory
 
 	next atomic.Int64
 	end  atomic.Int64 // rows from here on are not decoded
@@ -47,10 +48,18 @@ func (c *collator) decodeImages(ctx context.Context, b *Batch, d *iterable.Draw)
 	j.begin(c, b)
 	defer j.reset()
 	for k, m := range c.images {
-		j.files[k] = c.gatherer.Views(j.files[k][:0], m.column, m.path, d.Blocks, d.Picks)
+		if m.list == nil {
+			j.files[k] = c.gatherer.Views(j.files[k][:0], m.column, m.path, d.Blocks, d.Picks)
+		} else {
+			l := &j.lists[k]
+			j.files[k], l.edges, l.null = c.gatherer.ListViews(j.files[k][:0], l.edges[:0], l.null[:0], m.column, m.list.ListSize, m.within, d.Blocks, d.Picks)
+		}
 		var err error
-		if j.tensors[k], err = b.Alloc(b.Rows * m.bytes); err != nil {
+		if j.tensors[k], err = b.Alloc(len(j.files[k]) * m.bytes); err != nil {
 			return err
+		}
+		if m.list != nil && m.list.ListSize > 0 {
+			j.clearNull(k)
 		}
 	}
 	if err := j.all(ctx); err != nil {
@@ -78,7 +87,7 @@ func (c *collator) nameDraw(d *iterable.Draw) error {
 func (j *imageJob) begin(c *collator, b *Batch) {
 	j.imaging, j.batch, j.names, j.skips = c.imaging, b, &c.names, c.onError == iterable.Mask || c.onError == iterable.Skip
 	if j.files == nil {
-		j.files, j.tensors = make([][][]byte, len(c.images)), make([][]byte, len(c.images))
+		j.files, j.tensors, j.lists = make([][][]byte, len(c.images)), make([][]byte, len(c.images)), make([]imageLists, len(c.images))
 	}
 	j.next.Store(0)
 	j.end.Store(int64(b.Rows))
@@ -121,14 +130,26 @@ func (j *imageJob) work(ctx context.Context, l *lens) {
 		if int64(row) >= j.end.Load() {
 			return
 		}
-		for k, m := range j.columns {
-			seed, _ := j.names.keyOf(row, m.number).pcg()
-			if err := j.apply(ctx, l, k, j.tensors[k][row*m.bytes:][:m.bytes], j.files[k][row], seed); err != nil {
+		for k := range j.columns {
+			if err := j.decodeRow(ctx, l, k, row); err != nil {
 				j.fail(imageFailure{row, k, err})
 				break
 			}
 		}
 	}
+}
+
+// decodeRow makes the tensors of a column's row. The images of a list draw by their numbers.
+func (j *imageJob) decodeRow(ctx context.Context, l *lens, k, row int) error {
+	m := j.columns[k]
+	lo, hi := j.bounds(k, row)
+	for i := lo; i < hi; i++ {
+		seed, _ := j.names.keyOf(row, m.number+i-lo).pcg()
+		if err := j.apply(ctx, l, k, j.tensors[k][i*m.bytes:][:m.bytes], j.files[k][i], seed); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // fail notes a failure. One that ends the job ends it before all later rows, and the earlier ones
@@ -163,13 +184,15 @@ func (c *collator) settle(j *imageJob, b *Batch, d *iterable.Draw) error {
 		return nil
 	}
 	for k, m := range j.columns {
-		clear(j.tensors[k][good*m.bytes:])
+		if m.list == nil {
+			clear(j.tensors[k][good*m.bytes:])
+		}
 	}
 	return nil
 }
 
-// part moves the failed rows behind the good ones, keeps both in their order, and returns the number
-// of good ones. The tensors of failed rows mean nothing.
+// part moves the failed rows behind the good ones, keeps both in their order, and returns the
+// number of good ones. The tensors of failed rows mean nothing.
 func (j *imageJob) part(d *iterable.Draw) (good int) {
 	if len(d.After) > 0 {
 		d.After = append(d.After, make([]int32, len(d.Picks)-len(d.After))...)
@@ -191,6 +214,11 @@ func (j *imageJob) part(d *iterable.Draw) (good int) {
 		}
 		good++
 	}
+	for k, m := range j.columns {
+		if m.list != nil {
+			j.compact(k)
+		}
+	}
 	copy(d.Picks[good:], picks)
 	if len(d.After) > 0 {
 		copy(d.After[good:], after)
@@ -205,7 +233,9 @@ func (j *imageJob) move(d *iterable.Draw, from, to int) {
 		d.After[to] = d.After[from]
 	}
 	for k, m := range j.columns {
-		copy(j.tensors[k][to*m.bytes:][:m.bytes], j.tensors[k][from*m.bytes:])
+		if m.list == nil {
+			copy(j.tensors[k][to*m.bytes:][:m.bytes], j.tensors[k][from*m.bytes:])
+		}
 	}
 }
 
@@ -235,6 +265,9 @@ func (c *collator) loss(j *imageJob, f imageFailure) iterable.Loss {
 // imageArray is a column of the batch that has images. Other members of its structs are gathered.
 func (c *collator) imageArray(i int, b *Batch, d *iterable.Draw) (*column.Array, error) {
 	s, f := &c.shape.columns[i], c.schema.Fields[i]
+	if s.images[0].list != nil {
+		return c.listArray(s.images[0], b)
+	}
 	if len(s.images[0].path) == 0 {
 		return tensor(f, b.Rows, c.tensorsOf(s.images[0], b.Rows)), nil
 	}

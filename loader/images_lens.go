@@ -93,7 +93,7 @@ func (r *recipe) filesBytes(all []*rowgroup.Manifest) (least int64) {
 		var bytes int64
 		for g := range m.Groups() {
 			for _, image := range r.images {
-				bytes += m.FileBytes(g, image.column, image.path)
+				bytes += m.FileBytes(g, image.column, image.filePath())
 			}
 		}
 		least = min(least, bytes/max(1, m.NumRows()))

@@ -45,6 +45,8 @@ func TestImagesSchema(t *testing.T) {
 		{"preset", imageOf("other", images.ImageNetTrain()), "other list<list<list<float>[224]>[224]>[3]"},
 		{"half", imageOf("other", images.Options{Height: 1, DType: images.Float16}), "other list<list<list<float16>[1]>[1]>[3]"},
 		{"brain", imageOf("other", images.Options{Height: 1, DType: images.BFloat16}), "other list<list<list<bfloat16>[1]>[1]>[3]"},
+		{"list", imageOf("views", small), "views list<list<list<list<uint8>[5]>[2]>[3]>"},
+		{"array", imageOf("other", images.Options{Array: &images.Array{Shape: []int{2, 5}, DType: "int16"}}), "other tensor<int16>[2, 5]"},
 		{
 			"members",
 			Options{Images: map[string]images.Options{"image.bytes": small, "image.thumb.bytes": small}},
@@ -87,9 +89,9 @@ func TestImagesRefused(t *testing.T) {
 		{"unknown", imageOf("pixels", images.Options{}), `Images["pixels"] cannot be: no such column is read`},
 		{"unknown member", imageOf("image.bits", images.Options{}), `Images["image.bits"] cannot be: no such column is read`},
 		{"number", imageOf("label", images.Options{}), `Images["label"] cannot be: it is int32; images are files in a binary column`},
-		{"struct", imageOf("image", images.Options{}), `Images["image"] cannot be: it is struct<bytes: binary, path: string, thumb: struct<bytes: binary>>; name the member that holds the file`},
+		{"struct", imageOf("image", images.Options{}), `Images["image"] cannot be: it is struct<bytes: binary, path: string, thumb: struct<bytes: binary>>; name the member that holds the file, as in "image.bytes"`},
 		{"partition", imageOf("kind", images.Options{}), `Images["kind"] cannot be: it is string; images are files in a binary column`},
-		{"list", imageOf("views", images.Options{}), `Images["views"] cannot be: it is list<binary>; images are files in a binary column`},
+		{"list of a member", imageOf("views.bytes", images.Options{}), `Images["views.bytes"] cannot be: no such column is read`},
 		{"two of the name", imageOf("img", images.Options{}), `Images["img"] cannot be: the schema has more than one column of that name`},
 		{"hash", with(Options{Features: Features{Hash: map[string]int64{"oth*": 3}}}, "other"), `Images["other"] contradicts Hash, which has the column too; leave one of the two out`},
 		{

@@ -101,7 +101,7 @@ func (s *Shape) wider(m *rowgroup.Manifest) (bytes int64) {
 			bytes += rowBytes(m, f, c.source) - rowBytes(m, s.data.Fields[c.source], c.source)
 		}
 		for _, image := range c.images {
-			bytes += int64(image.bytes)
+			bytes += image.rowBytes(m)
 		}
 		used[c.source] = true
 	}

@@ -35,3 +35,32 @@ func (v *vector) bytesAt(path []int, i int) []byte {
 		v, path = v.children[path[0]], path[1:]
 	}
 }
+
+// ListViews is Views of a column of lists: it appends the byte strings of all lists, and to edges
+// and null where each list begins, where the last one ends, and which are null. path leads from an
+// item to the byte string. A null list has no byte strings, or size nils where all lists have that
+// size.
+func (g *Gatherer) ListViews(dst [][]byte, edges []int32, null []bool, col, size int, path []int, blocks []*Block, picks []Pick) ([][]byte, []int32, []bool) {
+	vecs := g.vecs.push(len(blocks))
+	defer g.vecs.pop()
+	if vectorsOf(vecs, blocks, col) {
+		values := g.picks.push(len(picks))
+		defer g.picks.pop()
+		picks = place(values, vecs, picks)
+	}
+	edges = append(edges, int32(len(dst)))
+	for _, p := range picks {
+		v, row := vecs[p>>32], int(uint32(p))
+		isNull := v.nulls > 0 && v.isNull(row)
+		if isNull {
+			dst = append(dst, make([][]byte, size)...)
+		} else {
+			lo, hi := v.listRange(row)
+			for i := lo; i < hi; i++ {
+				dst = append(dst, v.children[0].bytesAt(path, int(i)))
+			}
+		}
+		edges, null = append(edges, int32(len(dst))), append(null, isNull)
+	}
+	return dst, edges, null
+}

@@ -190,8 +190,8 @@ class StreamingDataset(Connected, Generic[T]):
             for all). ``schema[name].features`` names the matrix's columns.
         images (dict, default None): ``{column: Image(size=224, crop="random_resized")}`` decodes
             the images whose bytes are in a column, and makes tensors of them, [rows, 3, 224, 224].
-            ``{column: Npy((3, 4), "float32")}`` does so with the arrays of numpy's files. See
-            :class:`Image` and :class:`Npy`.
+            Lists of files become lists of tensors. ``{column: Npy((3, 4), "float32")}`` makes
+            tensors of the arrays of numpy's files. See :class:`Image` and :class:`Npy`.
         image_decoder ("auto", "turbo" or "go", default "auto"): who decodes JPEG: libjpeg-turbo 3,
             or a decoder in Go, which is slower and gives slightly other pixels. "auto" is
             libjpeg-turbo where it is found; all ranks must have the same one.
