@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -81,3 +82,17 @@ def test_a_job_under_faults(runtime: Path, tmp_path: Path) -> None:
     verdict = job.run(scenario(*faults, batch_size=32), stores.Local(local), local, runtime.parent / f"chaos-{os.getpid()}")
     assert not verdict.complaints
     assert verdict.attempts == 2 and verdict.faults[:2] == ["stop engine", "kill rank and engine"] and verdict.rows >= tables.ROWS["rows"]
+
+
+def test_a_job_is_given_up_when_the_time_is_up(runtime: Path, tmp_path: Path) -> None:
+    local = tmp_path / "data"
+    tables.make(local)
+    directory = runtime.parent / f"chaos-late-{os.getpid()}"
+    verdict = job.run(scenario(epochs=2), stores.Local(local), local, directory, until=time.monotonic())
+    assert verdict.unfinished and not verdict.complaints and verdict.attempts == 1
+
+
+def test_without_disks_none_is_filled() -> None:
+    jobs = [draw(number, disks=False) for number in range(200)]
+    assert not any(each.small_disk for each in jobs)
+    assert not any(fault.kind == "fill disk" for each in jobs for faults in each.faults for fault in faults)

@@ -3,7 +3,11 @@
 Ranks, engines, servers, disks and cache files fail while a job runs.
 
 `python -m chaos --jobs 30` runs jobs of random kinds, and `--job N` runs one again: a job is drawn
-from its number.
+from its number. `--seconds 500 --at-once 16 --results FILE` ends in time and keeps what was done.
+
+A machine without pyarrow, Pillow and servers needs numpy, torch, psutil and pytest, the tables of
+`--make-data DIR` as `--data DIR`, and versitygw by its path in CHAOS_VERSITYGW; `--without hdfs`
+leaves Java out.
 
     scenario.py   what a job reads, on how many ranks, and which faults it meets
     tables.py     the data, whose columns all follow from a row's id

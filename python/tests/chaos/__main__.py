@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import math
 import os
 import sys
 import tempfile
+import time
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 import pytest
@@ -20,30 +22,42 @@ from chaos.scenario import STORES, STREAMS, draw
 
 def main() -> int:
     given = arguments()
+    if given.make_data:
+        tables.make(given.make_data)
+        return 0
+    until = time.monotonic() + given.seconds
     os.environ["SHARDFEED_BIN"] = str(Path(given.program).absolute())
     root = Path(tempfile.mkdtemp(prefix="chaos-"))
     os.environ.update({"SHARDFEED_RUNTIME_DIR": str(root / "run"), "XDG_CACHE_HOME": str(root / "home"), "SHARDFEED_GRACE": "1s"})
     os.environ["SHARDFEED_JOB"] = f"chaos {os.getpid()}"
-    local = root / "data"
-    tables.make(local)
+    local = given.data.absolute() if given.data else root / "data"
+    if not given.data:
+        tables.make(local)
     numbers = [given.job] if given.job is not None else range(given.first, given.first + given.jobs)
+    disks = job.has_disks(root / "disk")
+    if not disks:
+        print("chaos: no disks are filled: this process may not mount one", file=sys.stderr)
     verdicts = []
     with contextlib.ExitStack() as stack:
-        shared, found = servers(stack, local, root, tuple(given.store))
+        shared, found = servers(stack, local, root, tuple(name for name in given.store if name not in given.without))
 
-        def run(number: int) -> job.Verdict:
-            scenario = draw(number, found, tuple(given.stream))
+        def run(number: int) -> job.Verdict | None:
+            if time.monotonic() > until:
+                return None
+            scenario = draw(number, found, tuple(given.stream), disks)
             directory = root / f"job-{number}"
             with contextlib.ExitStack() as own:
                 store = shared.get(scenario.store) or own.enter_context(contextlib.closing(stores.S3(local, root / f"s3-{number}")))
-                return job.run(scenario, store, local, directory)
+                return job.run(scenario, store, local, directory, until)
 
         with ThreadPoolExecutor(given.at_once) as pool:
-            for verdict in pool.map(run, numbers):
+            for done in as_completed([pool.submit(run, number) for number in numbers]):
+                if (verdict := done.result()) is None:
+                    continue
                 report(verdict, root)
                 verdicts.append(verdict)
                 if given.results:
-                    with Path(given.results).open("a") as file:
+                    with given.results.open("a") as file:
                         file.write(json.dumps(vars(verdict), default=lambda it: it.as_dict()) + "\n")
     return summary(verdicts, root)
 
@@ -55,9 +69,13 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--first", type=int, default=1, help="the number of the first (default %(default)s)")
     parser.add_argument("--job", type=int, help="run this job alone")
     parser.add_argument("--at-once", type=int, default=2, help="how many run at the same time (default %(default)s)")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="end after so many; jobs that run then are given up")
     parser.add_argument("--store", nargs="+", choices=STORES, default=STORES, help="where the data is (default all)")
+    parser.add_argument("--without", nargs="+", choices=STORES, default=(), help="stores that no job uses")
     parser.add_argument("--stream", nargs="+", choices=STREAMS, default=STREAMS, help="what is read (default all)")
-    parser.add_argument("--results", help="append a line of JSON for each job to this file")
+    parser.add_argument("--results", type=Path, help="append a line of JSON for each job to this file")
+    parser.add_argument("--make-data", type=Path, help="write the tables to this directory, and run no job")
+    parser.add_argument("--data", type=Path, help="the tables that --make-data wrote, where pyarrow and Pillow are absent")
     return parser.parse_args()
 
 
@@ -73,7 +91,7 @@ def servers(
                 (root / "hdfs").mkdir()
                 shared[name] = stack.enter_context(stores.hdfs(local, root / "hdfs"))
             if name == "s3":
-                stores.servers.program("versitygw")
+                stores.program("versitygw")
             found.append(name)
         except pytest.skip.Exception as missing:
             print(f"chaos: no jobs on {name}: {missing}", file=sys.stderr)
@@ -82,7 +100,7 @@ def servers(
 
 def report(verdict: job.Verdict, root: Path) -> None:
     scenario = verdict.scenario
-    how = "FAILED" if verdict.complaints else "ok"
+    how = "FAILED" if verdict.complaints else "given up" if verdict.unfinished else "ok"
     print(
         f"job {scenario.number}: {scenario.describe()}: {verdict.attempts} attempts, {verdict.rows:,} rows, {verdict.seconds:.0f} s: {how}"
     )
@@ -100,9 +118,12 @@ def summary(verdicts: list[job.Verdict], root: Path) -> int:
     for kind, count in sorted(happened.items()):
         print(f"{count:6} x {kind}")
     failed = [verdict.scenario.number for verdict in verdicts if verdict.complaints]
+    given_up = sum(verdict.unfinished for verdict in verdicts)
     rows = sum(verdict.rows for verdict in verdicts)
     peak = max((verdict.peak for verdict in verdicts), default=0)
     print(f"{len(verdicts)} jobs, {happened.total()} faults, {rows:,} rows, at most {peak:.0%} of the memory that is allowed")
+    if given_up:
+        print(f"{given_up} of them had not ended when the time was up")
     print(f"{len(failed)} failed{': ' if failed else ''}{', '.join(map(str, failed))}")
     return 1 if failed else 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import subprocess
@@ -27,6 +28,10 @@ class Hang(Exception):
     """Ranks that make no progress."""
 
 
+class TimeIsUp(Exception):
+    """The driver ends before the job has."""
+
+
 @dataclass
 class Attempt:
     """The ranks of an attempt, and what became of them."""
@@ -37,8 +42,10 @@ class Attempt:
     store: Store
     environment: dict[str, str]
     state: Path | None
+    until: float = math.inf  # the monotonic time at which it is given up
     ranks: list[subprocess.Popen[bytes]] = field(default_factory=list)
     killed: set[int] = field(default_factory=set)  # ranks that a fault killed
+    given_up: bool = False  # with all its ranks
     engines_killed: int = 0
     met: list[str] = field(default_factory=list)  # kinds of the faults that happened
     peak: int = 0  # bytes of the engine that were resident
@@ -73,6 +80,9 @@ class Attempt:
             if all(code is not None for code in codes):
                 return all(code == 0 for code in codes)
             now = time.monotonic()
+            if now > self.until:
+                self.given_up = True
+                raise TimeIsUp
             if any(code not in (None, 0) for code in codes):
                 failed = failed or now
                 if now - failed > AFTERWARDS:
@@ -125,9 +135,9 @@ class Attempt:
                 yield f"attempt {self.number}, rank {rank} ended by signal {-process.returncode}"
 
     def _given_up(self, process: subprocess.Popen[bytes]) -> bool:
-        """Whether a rank was killed because another one had failed."""
-        return process.returncode == -signal.SIGKILL and any(
-            p.returncode not in (0, -signal.SIGKILL) or r in self.killed for r, p in enumerate(self.ranks)
+        """Whether a rank was killed because another one had failed, or the time was up."""
+        return process.returncode == -signal.SIGKILL and (
+            self.given_up or any(p.returncode not in (0, -signal.SIGKILL) or r in self.killed for r, p in enumerate(self.ranks))
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import shutil
 import subprocess
 import time
@@ -32,11 +33,12 @@ class Verdict:
     faults: list[str] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
     attempts: int = 0
+    unfinished: bool = False  # the driver's time was up
     engine_killed: bool = False  # in the last attempt
 
 
-def run(scenario: Scenario, store: Store, local: Path, directory: Path) -> Verdict:
-    """Runs a job in a directory of its own."""
+def run(scenario: Scenario, store: Store, local: Path, directory: Path, until: float = math.inf) -> Verdict:
+    """Runs a job in a directory of its own, and gives it up at a monotonic time."""
     began, verdict = time.monotonic(), Verdict(scenario)
     directory.mkdir(parents=True)
     (directory / "scenario.json").write_text(json.dumps(scenario.as_dict()))
@@ -46,21 +48,31 @@ def run(scenario: Scenario, store: Store, local: Path, directory: Path) -> Verdi
             started, epochs = verify.order(scenario, str(local))
             (directory / "started.json").write_text(json.dumps(started))
             verdict.complaints += verify.check_order(scenario, epochs)
-            _attempt_all(scenario, store, directory, environment, epochs, verdict)
+            _attempt_all(scenario, store, directory, environment, epochs, verdict, until)
+        except attempts.TimeIsUp:
+            verdict.unfinished = True
         except attempts.Hang as hang:
             verdict.complaints.append(f"hang: {hang}")
         except Exception:
             verdict.complaints.append(traceback.format_exc()[-2000:])
-        verdict.complaints += leftovers.after(directory / "run", cache, environment["SHARDFEED_JOB"], verdict.engine_killed)
+        verdict.complaints += leftovers.after(
+            directory / "run", cache, environment["SHARDFEED_JOB"], verdict.engine_killed or verdict.unfinished
+        )
     verdict.seconds = time.monotonic() - began
     return verdict
 
 
 def _attempt_all(
-    scenario: Scenario, store: Store, directory: Path, environment: dict[str, str], epochs: list[list[int]], verdict: Verdict
+    scenario: Scenario,
+    store: Store,
+    directory: Path,
+    environment: dict[str, str],
+    epochs: list[list[int]],
+    verdict: Verdict,
+    until: float,
 ) -> None:
     for number in range(MOST_ATTEMPTS):
-        attempt = attempts.Attempt(scenario, number, directory, store, environment, _state(directory, number))
+        attempt = attempts.Attempt(scenario, number, directory, store, environment, _state(directory, number), until)
         try:
             ended = attempt.run()
         finally:
@@ -114,11 +126,26 @@ def _cache(directory: Path, small: bool) -> Iterator[Path]:
     if not small:
         yield cache
         return
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={SMALL},mode=700", "tmpfs", str(cache)], check=True)
+    _mount(cache)
     try:
         yield cache
     finally:
         subprocess.run(["umount", "-l", str(cache)], check=True)
+
+
+def _mount(directory: Path) -> None:
+    command = ["mount", "-t", "tmpfs", "-o", f"size={SMALL},mode=700", "tmpfs", str(directory)]
+    subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
+
+
+def has_disks(directory: Path) -> bool:
+    """Whether this process may mount disks, for caches that are filled."""
+    directory.mkdir(mode=0o700)
+    try:
+        with _cache(directory, small=True):
+            return True
+    except (OSError, subprocess.CalledProcessError):
+        return False
 
 
 def clear(directory: Path) -> None:

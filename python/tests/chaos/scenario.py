@@ -66,14 +66,14 @@ class Scenario:
         return asdict(self)
 
 
-def draw(number: int, stores: tuple[str, ...] = STORES, streams: tuple[Stream, ...] = STREAMS) -> Scenario:
-    """The job of a number."""
+def draw(number: int, stores: tuple[str, ...] = STORES, streams: tuple[Stream, ...] = STREAMS, disks: bool = True) -> Scenario:
+    """The job of a number. Without disks no cache is a disk of its own, which can be filled."""
     dice = random.Random(f"chaos {number}")
     store = dice.choice(stores)
     stream = dice.choice(streams)
     attempts = dice.randint(1, 4)
     kinds = [kind for kind, where in FAULTS.items() if store in where]
-    small_disk = dice.random() < 0.2
+    small_disk = dice.random() < 0.2 and disks
     if not small_disk:
         kinds.remove("fill disk")
     worlds = tuple(dice.choice((1, 1, 2, 2, 3, 4)) for _ in range(attempts))

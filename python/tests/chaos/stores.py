@@ -17,6 +17,12 @@ import servers
 from chaos import tables
 
 
+def program(name: str) -> Path:
+    """A server's program: the one that CHAOS_VERSITYGW and the like name, or the installed one."""
+    given = os.environ.get(f"CHAOS_{name.upper()}")
+    return Path(given).absolute() if given else servers.program(name)
+
+
 class Local:
     """A directory."""
 
@@ -30,7 +36,7 @@ class S3:
     """An S3 server of one job."""
 
     def __init__(self, data: Path, root: Path) -> None:
-        self._program, self._root = servers.program("versitygw"), root
+        self._program, self._root = program("versitygw"), root
         (root / "data").mkdir(parents=True)
         client = servers.S3(servers.free_address())
         self._address, self.environment, self.data = client.address, client.environment, f"s3://{servers.BUCKET}"
@@ -91,6 +97,6 @@ Store = Local | S3 | HDFS
 
 @contextlib.contextmanager
 def hdfs(data: Path, root: Path) -> Iterator[HDFS]:
-    command = [str(servers.program("hdfsmini")), str(root / "data"), "1", "dfs.replication=1"]
+    command = [str(program("hdfsmini")), str(root / "data"), "1", "dfs.replication=1"]
     with (root / "log").open("ab") as log, servers.running(command, stdout=subprocess.PIPE, stderr=log) as process:
         yield HDFS(process, data)

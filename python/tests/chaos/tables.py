@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 ROWS = {"rows": 9000, "more": 1300, "pictures": 300}
 FIRST = {"rows": 0, "more": 1_000_000, "pictures": 0}
@@ -32,7 +30,10 @@ def colour_of(row: int) -> tuple[int, int, int]:
 
 
 def make(directory: Path) -> None:
-    """Writes every table below directory."""
+    """Writes every table below directory. It needs pyarrow and Pillow; nothing else of a job does."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     for name, rows in ROWS.items():
         (directory / name).mkdir(parents=True)
         files = 3 if name == "more" else 5
@@ -42,6 +43,8 @@ def make(directory: Path) -> None:
 
 
 def numbers(ids: np.ndarray) -> dict[str, Any]:
+    import pyarrow as pa
+
     return {
         "id": pa.array(ids, pa.int64()),
         "x": pa.array(x_of(ids)),
@@ -52,6 +55,8 @@ def numbers(ids: np.ndarray) -> dict[str, Any]:
 
 
 def pictures(ids: np.ndarray) -> dict[str, Any]:
+    import pyarrow as pa
+
     return {"id": pa.array(ids, pa.int64()), "image": pa.array([png(int(i)) for i in ids], pa.binary())}
 
 
