@@ -35,7 +35,7 @@ type Dataset struct {
 
 // Open finds the shards that the addresses name, reads their footers, or finds them in the index,
 // and projects their schemas.
-func Open(ctx context.Context, stores shard.Stores, addresses []string, o Options) (*Dataset, error) {
+func Open(ctx context.Context, stores shard.Stores, addresses []string, o Options) (_ *Dataset, err error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("options: %w", err)
 	}
@@ -69,6 +69,7 @@ func Open(ctx context.Context, stores shard.Stores, addresses []string, o Option
 		o.Plan = known
 	}
 	c := newCommon(stores, shards, o)
+	defer func() { c.closeAfter(err) }()
 	all, err := rowgroup.OpenParts(ctx, stores, []rowgroup.Part{{Shards: shards, RuleColumns: o.ruleColumns().list, Footers: known.footers()}}, o.rowgroupOptions(c.pool, &c.mappings.images))
 	if err != nil {
 		return nil, suggestPattern(err, addresses)
@@ -286,7 +287,7 @@ func (d *Dataset) Close() error {
 	d.closed = true
 	d.mappings.close()
 	err := d.sources[0].manifest.Close() // closes those of all sources
-	d.pool.Trim(0)
+	d.pool.Close()
 	return err
 }
 

@@ -71,13 +71,13 @@ func (d *Dataset) tokensOf(ctx context.Context, parts []rowgroup.Part) ([]int64,
 		parts[i].RuleColumns = s.options(o).ruleColumns().list
 	}
 	c := newCommon(d.stores, d.Shards(), o)
+	defer c.pool.Close()
 	manifests, err := rowgroup.OpenParts(ctx, d.stores, parts, o.rowgroupOptions(c.pool, nil))
 	if err != nil {
 		return nil, err
 	}
 	all, err = countTokens(ctx, c, manifests, o, name)
 	err = errors.Join(err, manifests[0].Close())
-	c.pool.Trim(0)
 	return all, err
 }
 

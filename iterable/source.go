@@ -36,9 +36,10 @@ type common struct {
 func newCommon(stores shard.Stores, shards []shard.Shard, o Options) *common {
 	reads := shard.ReadsOf(stores, shards)
 	c := &common{
-		stores: stores, pool: &mem.Pool{Limit: o.DecodeLimit}, budget: (*mem.Budget)(o.Budget), fetchers: chooseFetchers(o.Fetchers, reads), copied: reads > 0,
+		stores: stores, budget: (*mem.Budget)(o.Budget), fetchers: chooseFetchers(o.Fetchers, reads), copied: reads > 0,
 		memory: o.Memory, lost: o.Events.Lost,
 	}
+	c.pool = c.budget.NewPool(o.DecodeLimit)
 	c.mappings.budget = c.budget
 	if c.memory == 0 {
 		c.memory = o.DefaultMemory
@@ -47,6 +48,13 @@ func newCommon(stores shard.Stores, shards []shard.Shard, o Options) *common {
 		c.memory = mem.DefaultLimit()
 	}
 	return c
+}
+
+// closeAfter frees the memory of a data set that was not opened.
+func (c *common) closeAfter(err error) {
+	if err != nil {
+		c.pool.Close()
+	}
 }
 
 // A source is shards, the rule that makes samples of their rows, and the order of these. A plain

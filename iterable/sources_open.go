@@ -39,7 +39,7 @@ func (o Options) findSources(ctx context.Context, stores shard.Stores) ([]rowgro
 }
 
 // openSources opens the data set of several sources.
-func openSources(ctx context.Context, stores shard.Stores, o Options) (*Dataset, error) {
+func openSources(ctx context.Context, stores shard.Stores, o Options) (_ *Dataset, err error) {
 	parts, err := o.findSources(ctx, stores)
 	if err != nil {
 		return nil, err
@@ -49,6 +49,7 @@ func openSources(ctx context.Context, stores shard.Stores, o Options) (*Dataset,
 		shards = append(shards, p.Shards...)
 	}
 	c := newCommon(stores, shards, o)
+	defer func() { c.closeAfter(err) }()
 	all, err := rowgroup.OpenParts(ctx, stores, parts, o.rowgroupOptions(c.pool, &c.mappings.images))
 	if err != nil {
 		return nil, err

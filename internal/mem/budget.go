@@ -2,7 +2,9 @@ package mem
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"sync"
 )
 
@@ -15,6 +17,7 @@ type Budget struct {
 	mu       sync.Mutex
 	admitted int64
 	offered  map[*Account]func()
+	pools    map[*Pool]bool // that keep idle bytes
 }
 
 // NewBudget returns a budget of limit bytes. A limit of 0 or less means none.
@@ -85,12 +88,54 @@ func (b *Budget) takeOffer() bool {
 
 func (b *Budget) take(need Amounts, total int64) error {
 	b.mu.Lock()
-	defer b.mu.Unlock()
 	if b.limit > 0 && b.admitted+total > b.limit {
+		defer b.mu.Unlock()
 		return &OverLimit{Need: need, Limit: b.limit, Admitted: b.admitted, Shared: true}
 	}
 	b.admitted += total
+	room, pools := b.limit-b.admitted, b.poolsLocked()
+	b.mu.Unlock()
+	yield(pools, room)
 	return nil
+}
+
+// poolsLocked are the pools that may have to give up idle bytes.
+func (b *Budget) poolsLocked() []*Pool {
+	if b.limit <= 0 {
+		return nil
+	}
+	return slices.Collect(maps.Keys(b.pools))
+}
+
+// yield makes pools give up their idle bytes, if all together are over the room that is left.
+func yield(pools []*Pool, room int64) {
+	for _, p := range pools {
+		room -= p.Stats().Idle
+	}
+	if room < 0 {
+		for _, p := range pools {
+			p.giveUp()
+		}
+	}
+}
+
+// NewPool returns a pool that keeps as many idle bytes as were in use at one time, until a
+// reservation needs their room, or [Pool.Close]. Its limit is [Pool.Limit].
+func (b *Budget) NewPool(limit int64) *Pool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	p := &Pool{Limit: limit, budget: b}
+	if b.pools == nil {
+		b.pools = map[*Pool]bool{}
+	}
+	b.pools[p] = true
+	return p
+}
+
+func (b *Budget) leave(p *Pool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.pools, p)
 }
 
 // room is what is left to admit.

@@ -13,7 +13,6 @@ func mapAligned(n, align int) (whole, b []byte, err error) {
 	}
 	skip := int(-address(whole) & uintptr(align-1))
 	b = whole[skip : skip+n : skip+n]
-	adviseHuge(b)
 	return whole, b, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/bits"
 	"sync"
+	"time"
 )
 
 const (
@@ -24,13 +25,16 @@ type Pool struct {
 	// set before the first use.
 	Limit int64
 
+	budget *Budget // see NewPool; nil: there is none
+
 	mu     sync.Mutex
-	free   map[int][][]byte // by class size, from hugePage on
-	mapped map[*byte][]byte // whole mapping of each buffer of hugePage or more, to unmap it
-	slabs  slabs            // of the smaller ones
+	free   map[int][][]byte   // by class size, from hugePage on
+	mapped map[*byte]*mapping // of each buffer of hugePage or more
+	slabs  slabs              // of the smaller ones
+	pages  pages
 	inUse  int64
 	idle   int64 // of buffers and slabs that can be unmapped
-	peak   int64
+	peak   int64 // in use since giveUp
 }
 
 // Stats is what a pool holds, in bytes.
@@ -49,18 +53,38 @@ func (p *Pool) Stats() Stats {
 // of its class.
 func (p *Pool) Get(n int) []byte {
 	c := classOf(n)
+	b, huge := p.take(c)
+	if huge {
+		began := time.Now()
+		b[0] = 0
+		p.touched(time.Since(began))
+	}
+	return b[:n]
+}
+
+// take returns a buffer of class c. huge reports whether it begins a new huge page.
+func (p *Pool) take(c int) (b []byte, huge bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.free == nil {
-		p.free, p.mapped = map[int][][]byte{}, map[*byte][]byte{}
+		p.free, p.mapped = map[int][][]byte{}, map[*byte]*mapping{}
 	}
 	if p.Limit > 0 && p.inUse+int64(c) > p.Limit {
 		panic(Exceeded{Need: p.inUse + int64(c), Limit: p.Limit})
 	}
-	b := p.takeLocked(c)
+	b = p.idleLocked(c)
+	if b == nil {
+		b, huge = p.freshLocked(c)
+	}
 	p.inUse += int64(cap(b))
 	p.peak = max(p.peak, p.inUse)
-	return b[:n]
+	return b, huge
+}
+
+func (p *Pool) touched(took time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.pages.took(took)
 }
 
 // An Exceeded is the panic of a pool, or of a meter's arena, that may not hold so many bytes.
@@ -83,6 +107,7 @@ func (p *Pool) Put(b []byte) {
 	p.inUse -= int64(len(b))
 	switch {
 	case len(b) >= hugePage:
+		p.mapped[&b[0]].advise()
 		p.free[len(b)] = append(p.free[len(b)], b)
 		p.idle += int64(len(b))
 	case p.slabs.put(b):
@@ -94,14 +119,19 @@ func (p *Pool) Put(b []byte) {
 }
 
 // keepLocked is how many idle bytes are kept. New memory is cleared by the kernel, which takes as
-// long as to copy it: so what a load gives back is kept for the next one, as long as that does not
-// make the pool larger than it was, and most of it is in use.
+// long as to copy it: so the next load gets what the last one gave back, and the next epoch what
+// the last one had. The pool never becomes larger than it was. Without a budget, which could ask
+// for the memory, most of it must be in use.
 func (p *Pool) keepLocked() int64 {
 	keep := p.Keep
 	if keep == 0 {
 		keep = idleFloor
 	}
-	return max(keep, p.inUse/idleShare, min(p.inUse, p.peak-p.inUse+keep))
+	again := p.peak - p.inUse + keep
+	if p.budget == nil {
+		again = min(p.inUse, again)
+	}
+	return max(keep, p.inUse/idleShare, again)
 }
 
 // Trim unmaps idle buffers until at most keep bytes of them are left.
@@ -111,8 +141,29 @@ func (p *Pool) Trim(keep int64) {
 	p.trimLocked(keep)
 }
 
-// takeLocked finds an idle buffer of class c or of the next two, or makes one of class c.
-func (p *Pool) takeLocked(c int) []byte {
+// giveUp unmaps the idle buffers and forgets how much was in use.
+func (p *Pool) giveUp() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.peak = p.inUse
+	p.trimLocked(0)
+}
+
+// Close unmaps the idle buffers and takes the pool from its budget. What comes back later is kept
+// as in any other pool.
+func (p *Pool) Close() {
+	p.mu.Lock()
+	budget := p.budget
+	p.budget = nil
+	p.trimLocked(0)
+	p.mu.Unlock()
+	if budget != nil {
+		budget.leave(p)
+	}
+}
+
+// idleLocked finds an idle buffer of class c or of the next two, or returns nil.
+func (p *Pool) idleLocked(c int) []byte {
 	for try, k := 0, c; try < 3; try, k = try+1, classOf(k+1) {
 		if l := p.free[k]; len(l) > 0 {
 			b := l[len(l)-1]
@@ -124,16 +175,22 @@ func (p *Pool) takeLocked(c int) []byte {
 			return b
 		}
 	}
-	if c >= hugePage {
-		whole, b := mustMap(c, hugePage)
-		p.mapped[&b[0]] = whole
-		return b
+	if c >= hugePage || len(p.slabs.spare) == 0 {
+		return nil
 	}
-	b, fresh := p.slabs.begin(c)
-	if !fresh {
-		p.idle -= slabBytes
+	p.idle -= slabBytes
+	return p.slabs.begin(c)
+}
+
+// freshLocked maps a buffer of class c. huge reports whether it begins with a huge page.
+func (p *Pool) freshLocked(c int) (b []byte, huge bool) {
+	if c < hugePage {
+		huge = p.slabs.add(&p.pages)
+		return p.slabs.begin(c), huge
 	}
-	return b
+	m := p.pages.newMapping(c, hugePage)
+	p.mapped[&m.b[0]] = &m
+	return m.b, !m.small
 }
 
 // trimLocked unmaps the largest idle buffers and slabs first.
@@ -154,24 +211,18 @@ func (p *Pool) trimLocked(keep int64) {
 		b := l[len(l)-1]
 		p.free[largest] = l[:len(l)-1]
 		p.idle -= int64(largest)
-		unmap(p.mapped[&b[0]])
+		unmap(p.mapped[&b[0]].whole)
 		delete(p.mapped, &b[0])
 	}
-}
-
-// mustMap is mapAligned for a pool, whose callers have asked the account first.
-func mustMap(n, align int) (whole, b []byte) {
-	whole, b, err := mapAligned(n, align)
-	if err != nil {
-		panic("mem: out of address space: " + err.Error())
-	}
-	return whole, b
 }
 
 // Map returns n zeroed bytes outside of Go's heap, page-aligned, for a single large buffer. free
 // gives them back.
 func Map(n int) (b []byte, free func(), err error) {
 	whole, b, err := mapAligned(n, 4<<10)
+	if err == nil {
+		adviseHuge(b)
+	}
 	return b, func() { unmap(whole) }, err
 }
 

@@ -12,15 +12,9 @@ const slabBytes = 2 * hugePage
 // A slab is one mapping cut into buffers of one class. It goes back as a whole once all of them are
 // free, for any class or to be unmapped.
 type slab struct {
-	whole []byte // what unmap takes
-	b     []byte
+	mapping
 	class int
 	free  []int32 // where the free buffers begin
-}
-
-func newSlab() *slab {
-	whole, b := mustMap(slabBytes, slabBytes)
-	return &slab{whole: whole, b: b}
 }
 
 // cut makes all buffers of the slab free ones of class c.
@@ -67,26 +61,27 @@ func (s *slabs) take(c int) []byte {
 	return b
 }
 
-// begin cuts a spare or new slab for class c and returns one of its buffers. fresh says that it was
-// mapped for this.
-func (s *slabs) begin(c int) (b []byte, fresh bool) {
-	var x *slab
-	if n := len(s.spare); n > 0 {
-		x = s.spare[n-1]
-		s.spare = s.spare[:n-1]
-	} else {
-		x, fresh = newSlab(), true
-		if s.at == nil {
-			s.at, s.partial = map[uintptr]*slab{}, map[int][]*slab{}
-		}
-		s.at[address(x.b)] = x
+// add maps a spare slab, and reports whether it has huge pages.
+func (s *slabs) add(p *pages) (huge bool) {
+	if s.at == nil {
+		s.at, s.partial = map[uintptr]*slab{}, map[int][]*slab{}
 	}
+	x := &slab{mapping: p.newMapping(slabBytes, slabBytes)}
+	s.at[address(x.b)] = x
+	s.spare = append(s.spare, x)
+	return !x.small
+}
+
+// begin cuts a spare slab for class c and returns its first buffer.
+func (s *slabs) begin(c int) []byte {
+	x := s.spare[len(s.spare)-1]
+	s.spare = s.spare[:len(s.spare)-1]
 	x.cut(c)
-	b = x.take()
+	b := x.take()
 	if len(x.free) > 0 {
 		s.partial[c] = append(s.partial[c], x)
 	}
-	return b, fresh
+	return b
 }
 
 // put takes a buffer back. emptied says that its slab became spare by it.
@@ -101,6 +96,7 @@ func (s *slabs) put(b []byte) (emptied bool) {
 	}
 	s.leave(x.class, slices.Index(s.partial[x.class], x))
 	s.spare = append(s.spare, x)
+	x.advise()
 	return true
 }
 
