@@ -341,7 +341,8 @@ def test_cast_misfit(table):
     batches = iter(dataset)
     assert next(batches)["ids"].tolist() == [[1, 2]]
     with pytest.raises(
-        errors.DataError, match=r't.parquet: row group 1, column "ids": 300 does not fit uint8 \(take a type that holds it\)'
+        errors.DataError,
+        match=r't.parquet: row group 1, column "ids": row 0 of the row group: 300 does not fit uint8 \(take a type that holds it\)',
     ) as e:
         list(batches)
     assert e.value.row_group == 1 and e.value.column == "ids" and e.value.hint == "take a type that holds it"

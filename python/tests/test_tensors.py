@@ -150,6 +150,10 @@ def test_null_items_move_with_the_order(tmp_path: Path) -> None:
     (batch,) = StreamingDataset(tmp_path, batch_size=2, shuffle=False, null={"x": -1})
     assert batch["x"].tolist() == [[[0, 3], [-1, 4], [2, 5]], [[6, 9], [7, -1], [8, 11]]]
     assert batch.to_pylist()[0]["x"] == [[0, 3], [None, 4], [2, 5]]
+    assert batch.valid("x", items=True).tolist() == [
+        [[True, True], [False, True], [True, True]],
+        [[True, True], [True, False], [True, True]],
+    ]
 
 
 def test_one_warning_about_null_integers(tmp_path: Path) -> None:
@@ -221,6 +225,7 @@ def test_null_arrays(tmp_path: Path) -> None:
     nan = np.nan
     np.testing.assert_array_equal(batch["a"], [[[1, 2], [3, 4]], [[nan, nan], [nan, nan]], [[5, nan], [nan, nan]]])
     assert batch.valid("a").tolist() == [True, False, True]
+    assert batch.valid("a", items=True)[2].tolist() == [[True, False], [False, False]]
     (batch,) = StreamingDataset(tmp_path, batch_size=3, shuffle=False, null={"a": 0}, cast={"a": "float16"})
     np.testing.assert_array_equal(batch["a"], [[[1, 2], [3, 4]], [[0, 0], [0, 0]], [[5, 0], [0, 0]]])
 

@@ -10,7 +10,7 @@ import numpy as np
 from . import _arrow, _html, _state
 from ._columns import Column, column_to_list, iter_column, slice_column
 from ._documented import documented
-from ._layout import DATA, DATA_BYTES, LENGTH, NODE_FIELDS, NULLS, OFFSETS, VALIDITY, Layout, members, validity
+from ._layout import DATA, DATA_BYTES, LENGTH, LIST_SIZE, NODE_FIELDS, NULLS, OFFSETS, VALIDITY, Layout, members, validity
 from ._names import member, no_column
 from ._printable import printable
 from ._schema import Field, Schema
@@ -180,10 +180,15 @@ class Batch:
         if field.kind not in ("list", "map"):
             raise TypeError(f"items=True needs a list or a map, and column {name!r} is {field}")
         item, place = members(field, at)[0]
-        mask = validity(raw.bytes, raw.nodes, place)
-        if item.kind == "list" or not field.is_dense:
-            return mask
-        return mask.reshape(raw.nodes[at + LENGTH], -1)
+        if not field.is_dense:
+            return validity(raw.bytes, raw.nodes, place)
+        shape = [raw.nodes[at + LENGTH], raw.nodes[at + LIST_SIZE]]
+        mask = validity(raw.bytes, raw.nodes, place).reshape(shape)
+        while item.kind == "list":  # the items of a null list are null
+            shape.append(raw.nodes[place + LIST_SIZE])
+            item, place = members(item, place)[0]
+            mask = mask[..., None] & validity(raw.bytes, raw.nodes, place).reshape(shape)
+        return mask
 
     def nulls(self, name: str) -> int:
         """How many values of a column are null."""
