@@ -168,6 +168,9 @@ def numbers(r, ours, sql, literal, ordered):
         lo, hi = literal(), literal()
         return f"{ours} {word}between {lo[1]} and {hi[1]}", f"{sql} {word}between {lo[0]} and {hi[0]}"
     op, (theirs, mine) = r.choice(COMPARISONS if ordered else COMPARISONS[:2]), literal()
+    if mine.startswith(("date ", "timestamp ")) and not mine.startswith("date '9999") and r.random() < 0.3:
+        by = f" {r.choice('+-')} interval '{r.randint(-40, 40)} {r.choice(['days', 'months', 'years', 'weeks'])}'"
+        return f"{ours} {op} {mine}{by}", f"{sql} {op} {theirs}{by}"
     return f"{ours} {op} {mine}", f"{sql} {op} {theirs}"
 
 
