@@ -182,6 +182,17 @@ func (d *Dataset) Now() (now string) {
 // it is NumRows. In a mixture it is as many as its epoch has.
 func (d *Dataset) NumSamples() int64 { return d.epoch }
 
+// Samples of a pass over each source; a plain data set is one.
+func (d *Dataset) Samples() (all []int64) {
+	for _, s := range d.sources {
+		all = append(all, s.samples)
+	}
+	return all
+}
+
+// ShuffleBuffer is that of Options.
+func (d *Dataset) ShuffleBuffer() Size { return d.options.ShuffleBuffer }
+
 // Rule names the rule that the options make, as states do: 16 hex digits, "" without one. The rules
 // of a mixture are those of its sources.
 func (d *Dataset) Rule() string {

@@ -1,6 +1,8 @@
 package iterable
 
 import (
+	"cmp"
+
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -96,9 +98,12 @@ func (d *Dataset) portions(worldSize int, o StreamOptions, buffer, memory int64)
 	if err != nil {
 		return nil, err
 	}
-	if buffer == 0 {
-		buffer = size.Rows
-	}
+	return d.divideBuffer(shares, shuffle.BufferSize{Rows: cmp.Or(buffer, size.Rows), Bytes: size.Bytes, Memory: memory, WorldSize: worldSize}), nil
+}
+
+// divideBuffer divides a shuffle buffer by the shares of the sources.
+func (d *Dataset) divideBuffer(shares []int64, size shuffle.BufferSize) []int64 {
+	buffer := size.Rows
 	all, total := make([]shuffle.Portion, len(d.sources)), int64(0)
 	for i, s := range d.sources {
 		all[i] = shuffle.Portion{Weight: shares[i], Rows: s.samples, Bytes: s.sampleBytes()}
@@ -107,9 +112,22 @@ func (d *Dataset) portions(worldSize int, o StreamOptions, buffer, memory int64)
 		}
 	}
 	if buffer == 0 { // of rows of one byte
-		buffer = shuffle.BufferSize{Bytes: size.Bytes, Memory: memory, WorldSize: worldSize}.Resolve(total, total)
+		buffer = size.Resolve(total, total)
 	}
-	return shuffle.Portions(buffer, all), nil
+	return shuffle.Portions(buffer, all)
+}
+
+// BufferRows is how many samples a shuffle buffer of so many rows or bytes over all ranks holds.
+func (d *Dataset) BufferRows(size Size) (rows int64) {
+	buffer := shuffle.BufferSize{Rows: size.Rows, Bytes: size.Bytes}
+	if !d.mixed() {
+		return buffer.Resolve(d.samples, d.sampleBytes())
+	}
+	shares, _ := d.shares() // the weights were checked
+	for _, n := range d.divideBuffer(shares, buffer) {
+		rows += n
+	}
+	return rows
 }
 
 // shares are the largest shares that the sources ever have, of 2^20 each.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/regular"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/shuffle"
@@ -119,12 +118,7 @@ func (c *catCommand) contradicts(fs *pflag.FlagSet, ds *iterable.Dataset) error 
 		c.app.note("--shuffle-buffer %v counts at the start of a run: the buffer stays that of the state in %s, %d rows", &c.shuffleBuffer, c.stateFile, c.state.Params.Buffer)
 		return nil
 	}
-	var bytes int64
-	for _, g := range ds.Manifest().Groups() {
-		bytes += g.Bytes
-	}
-	bytes = mem.MulDiv(bytes, ds.NumSamples(), max(1, ds.NumRows())) // as of a table of these rows alone
-	rows := shuffle.BufferSize{Rows: c.shuffleBuffer.Rows, Bytes: c.shuffleBuffer.Bytes}.Resolve(ds.NumSamples(), bytes)
+	rows := ds.BufferRows(c.shuffleBuffer.size())
 	if rows != c.state.Params.Buffer {
 		return usagef("--shuffle-buffer %v (%d rows) contradicts the state in %s, where it is %d rows",
 			&c.shuffleBuffer, rows, c.stateFile, c.state.Params.Buffer)

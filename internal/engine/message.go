@@ -78,14 +78,16 @@ type Progress struct {
 
 // Opened describes the data set.
 type Opened struct {
-	Rows     int64  `json:"rows"`     // that are read in an epoch, each as often as it comes
-	AllRows  int64  `json:"all_rows"` // of the shards
-	Shards   int    `json:"shards"`
-	Groups   int    `json:"row_groups"`
-	Schema   []Node `json:"schema"`
-	Manifest string `json:"manifest"` // content hash
-	Versions string `json:"versions"` // versions hash
-	Now      string `json:"now"`      // that filters take today() and now() from, or ""
+	Rows     int64   `json:"rows"`     // that are read in an epoch, each as often as it comes
+	AllRows  int64   `json:"all_rows"` // of the shards
+	Samples  []int64 `json:"samples"`  // of each source; a plain data set is one
+	Buffer   int64   `json:"buffer"`   // rows of the shuffle buffer, where it is given in bytes over all ranks; else 0
+	Shards   int     `json:"shards"`
+	Groups   int     `json:"row_groups"`
+	Schema   []Node  `json:"schema"`
+	Manifest string  `json:"manifest"` // content hash
+	Versions string  `json:"versions"` // versions hash
+	Now      string  `json:"now"`      // that filters take today() and now() from, or ""
 
 	// Warnings about the data, for the user.
 	Warnings []string `json:"warnings"`

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
 )
 
@@ -21,9 +22,18 @@ func describe(d *Data) Opened {
 		shards, groups = shards+len(m.Shards()), groups+len(m.Groups())
 	}
 	return Opened{
-		Rows: d.Dataset.NumSamples(), AllRows: d.Dataset.NumRows(), Shards: shards, Groups: groups, Schema: batchNodes(d.Dataset.BatchSchema(), d.Loader),
+		Rows: d.Dataset.NumSamples(), AllRows: d.Dataset.NumRows(), Samples: d.Dataset.Samples(), Buffer: bufferRows(d.Dataset), Shards: shards, Groups: groups, Schema: batchNodes(d.Dataset.BatchSchema(), d.Loader),
 		Manifest: d.Dataset.Content(), Versions: d.Dataset.Versions(), Now: d.Dataset.Now(), Warnings: redactAll(d.Warnings, redact), Files: redactAll(d.Files, redact), Info: redactAll(d.Info, redact),
 	}
+}
+
+// bufferRows is the shuffle buffer in rows, where it is given in bytes over all ranks; else 0.
+func bufferRows(d *iterable.Dataset) int64 {
+	size := d.ShuffleBuffer()
+	if size.Rows > 0 || size.Bytes == 0 || size.Per != "" {
+		return 0
+	}
+	return d.BufferRows(size)
 }
 
 // batchNodes returns the schema of a loader's batches: that of the data, with padded columns dense

@@ -527,3 +527,24 @@ def test_quiet_exit(shards, runtime):
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=250, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("before", "here", "differs"), [("2KiB", "2KiB", False), ("2KiB", "4KiB", True), ("4KiB", "2KiB/rank", False), (300, "2KiB", True)]
+)
+def test_a_state_wins_over_a_buffer_in_bytes(shards, before, here, differs):
+    state = open_shards(shards, shuffle_buffer=before).state_dict()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        open_shards(shards, shuffle_buffer=here).load_state_dict(state)
+    assert ["shuffle_buffer" in str(w.message) for w in caught] == [True] * differs
+
+
+def test_a_tail_that_differs_from_the_state(shards):
+    state = open_shards(shards, tail="drop").state_dict()
+    with pytest.warns(shardfeed.ShardfeedWarning, match="taken with tail=drop, and tail=short here wins: epochs end otherwise"):
+        open_shards(shards, tail="short").load_state_dict(state)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        open_shards(shards, tail="drop").load_state_dict(state)
+        open_shards(shards).load_state_dict(state)

@@ -447,7 +447,9 @@ def test_states_that_were_edited(tables: Path) -> None:
         ),
         ({"shuffle_buffer": 60}, "shuffle_buffer=.*, which wins over shuffle_buffer=60 here"),
         ({"shuffle_buffer": 300}, None),
-        ({"shuffle_buffer": "1GiB"}, None),
+        ({"shuffle_buffer": "1GiB/rank"}, None),
+        ({"shuffle_buffer": "1GiB"}, "shuffle_buffer=.*, which wins over shuffle_buffer=1073741824B here"),
+        ({"shuffle_buffer": "2KiB"}, "shuffle_buffer=.*, which wins over shuffle_buffer=2048B here"),
         ({"lanes": 4}, "lanes=2, which wins over lanes=4 here"),
         ({"unit_rows": 10}, "unit_rows=0, which wins over unit_rows=10 here"),
     ],
@@ -605,3 +607,15 @@ def test_epoch_size_of_one_data_set(shards, tmp_path):
         data(shuffle=False)
     with pytest.raises(OptionError, match=r"^filters at column 4, near"):
         data(filters="id ~ 3")
+
+
+@pytest.mark.parametrize("batching", ["stratified", "per_source"])
+def test_a_state_wins_over_stop(tables: Path, batching: str) -> None:
+    state = mixture(tables, stop="all", batching=batching).state_dict()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        mixture(tables, stop="all", batching=batching).load_state_dict(state)
+    for stop in ("first", None):
+        other = mixture(tables, stop=stop, batching=batching)
+        with pytest.warns(UserWarning, match=r"with epochs of \d+ rows, which win over stop=first with epochs of \d+ here"):
+            other.load_state_dict(state)

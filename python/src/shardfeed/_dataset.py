@@ -669,8 +669,8 @@ class StreamingDataset(Connected, Generic[T]):
         state = _state.unpack(state_dict)
         if _now.differs(self._spec, self._opened, state):
             self._reopen(state["now"])
-        for name, saved, here in _overridden.options(state, self._spec):
-            warn(f"shardfeed: the state was taken with {name}={saved}, which wins over {name}={here} here", ShardfeedWarning)
+        for text in _overridden.messages(state, self._spec, self._opened):
+            warn(f"shardfeed: {text}", ShardfeedWarning)
         self._pending_state = state, uuid.uuid4().hex
         if self._pending_epoch is not None and not self._ends(state, self._pending_epoch[0]):
             self._pending_epoch = None

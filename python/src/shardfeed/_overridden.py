@@ -8,30 +8,64 @@ from typing import Any
 Differing = tuple[str, Any, Any]  # name, value of the state, value given
 
 
-def options(state: Mapping[str, Any], spec: Mapping[str, Any]) -> Iterator[Differing]:
-    """The options of a spec that differ from those of the state, which win. Options that were not given never differ, and a shuffle
-    buffer in bytes cannot be compared: states count samples.
-    """
+def messages(state: Mapping[str, Any], spec: Mapping[str, Any], opened: Mapping[str, Any]) -> Iterator[str]:
+    """What to say of the options that differ from those of the state. Options that were not given never differ."""
+    for name, saved, here in _options(state, spec, opened):
+        yield f"the state was taken with {name}={saved}, which wins over {name}={here} here"
+    kept = _rows_of_epochs(state, spec, opened)
+    if kept is not None:
+        stop = spec["stop"] or "first"
+        yield f"the state was taken with epochs of {state['rows']} rows, which win over stop={stop} with epochs of {kept} here"
+    tail = state["params"]["tail"] if "params" in state else state.get("tail")
+    if tail and spec["tail"] and tail != spec["tail"] and "carry" not in (tail, spec["tail"]):
+        yield f"the state was taken with tail={tail}, and tail={spec['tail']} here wins: epochs end otherwise"
+
+
+def _options(state: Mapping[str, Any], spec: Mapping[str, Any], opened: Mapping[str, Any]) -> Iterator[Differing]:
+    """The options of a spec that differ from those of the state, which win."""
     if state["shuffle"] != spec["shuffle"]:
         yield "shuffle", state["shuffle"], spec["shuffle"]
     if not state["shuffle"]:
         return
     if state["seed"] != spec["seed"]:
         yield "seed", state["seed"], spec["seed"]
-    yield from _of_plan(state, spec)
+    yield from _of_plan(state, spec, opened)
     if state.get("sources"):
         yield from _of_epoch(state, spec)
-    if state.get("sources") and len(state["sources"]) == len(spec["sources"]):
+    if _same_sources(state, spec):
         yield from _of_mixture(state, spec)
 
 
-def _of_plan(state: Mapping[str, Any], spec: Mapping[str, Any]) -> Iterator[Differing]:
+def _same_sources(state: Mapping[str, Any], spec: Mapping[str, Any]) -> bool:
+    return bool(state.get("sources")) and len(state["sources"]) == len(spec["sources"])
+
+
+def _same_samples(state: Mapping[str, Any], opened: Mapping[str, Any]) -> bool:
+    """Whether the data has as many rows as that of the state, which is refused if not."""
+    sources = state.get("sources")
+    then = [source.get("rows") for source in sources] if sources else [state["rows"]]
+    return bool(then == opened["samples"])
+
+
+def _rows_of_epochs(state: Mapping[str, Any], spec: Mapping[str, Any], opened: Mapping[str, Any]) -> int | None:
+    """The rows of an epoch here, where stop makes others than the state has."""
+    if not _same_sources(state, spec) or not _same_samples(state, opened):
+        return None
+    if spec["epoch_size"] or any(True for _ in _of_mixture(state, spec)) or any(s["repeat"] or s["choose"] for s in spec["sources"]):
+        return None
+    here = int(opened["rows"])
+    rounded = len(state["sources"]) * state["global_batch"] if state["batching"] == "per_source" else 0  # to whole steps
+    return None if abs(here - state["rows"]) <= rounded else here
+
+
+def _of_plan(state: Mapping[str, Any], spec: Mapping[str, Any], opened: Mapping[str, Any]) -> Iterator[Differing]:
     """Parameters of the plan, or of the plans of all sources."""
     plans = [state["params"]] if "params" in state else [source.get("params", {}) for source in state.get("sources", ())]
     if not plans:
         return
     buffer = sum(plan.get("buffer", 0) for plan in plans)
-    if spec["shuffle_buffer"].isdigit() and not _same_buffer(int(spec["shuffle_buffer"]), buffer, state):
+    given = int(spec["shuffle_buffer"]) if spec["shuffle_buffer"].isdigit() else opened["buffer"] if _same_samples(state, opened) else 0
+    if given and not _same_buffer(given, buffer, state):
         yield "shuffle_buffer", buffer, spec["shuffle_buffer"]
     for name in ("lanes", "unit_rows", "start"):
         saved = state.get(name, plans[0].get(name))
