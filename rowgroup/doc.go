@@ -16,6 +16,9 @@
 // is coded. Nothing is told that the format does not define, or that some writers are known to get
 // wrong; see stats_bounds.go.
 //
+// Tensors are lists of all items, or lists of lists, whose shape only Arrow's schema in the footer
+// declares (arrow_tensor.go). Gather makes lists of lists of both, so that a batch has their shape.
+//
 // What the bytes of the format mean is package internal/parquet's to know.
 //
 // A Tier keeps row groups decoded between epochs: a TierWriter makes an image of the columns of a

@@ -67,7 +67,7 @@ func (l *levels[T]) pop() { l.depth-- }
 
 // Gather returns the values of the column at position col, whose field is f, for each pick in
 // order, in memory from alloc. The picks must be rows of the blocks, and the blocks must stay
-// retained until Gather returns. f is the field in the schema, or [Timestamps] of it.
+// retained until Gather returns. f is the field in the schema, or [Timestamps] or [Tensors] of it.
 func (g *Gatherer) Gather(col int, f *column.Field, blocks []*Block, picks []Pick, alloc column.Alloc) (*column.Array, error) {
 	return g.column(col, f, blocks, picks, nil, alloc)
 }
