@@ -34,7 +34,7 @@ class Set:
 
     @property
     def buffer(self):
-        """What every contender with such a knob may mix: a tenth of the rows."""
+        """What every contender with such a knob may mix, where it does not keep to its default: a tenth of the rows."""
         return self.rows // 10
 
 
@@ -62,9 +62,11 @@ class Contender:
     sets: tuple = ("shop", "tokens", "tabular")  # and what other writers make of them
     converts: bool = False
     note: str = ""
+    default_buffer: bool = False  # its own, not a tenth of the rows
 
 
 OURS = Contender("shardfeed", "ours")
+OURS_DEFAULT = Contender("shardfeed:default", "ours", note="with its default buffer", default_buffer=True)
 OURS_WORKERS = Contender("shardfeed:w2", "ours", workers=2, note="the same in two torch workers")
 HARD = Contender("take_once", "take_once", note="four row groups mixed, one process")
 PANDAS = Contender("pandas", "pandas_frame", sets=("shop",), note="in memory, its loading counted")
@@ -87,7 +89,7 @@ PEOPLE = (
     Contender("ray", "ray_data", "ray"),
     MOSAIC,
 )
-ALL = (OURS, OURS_WORKERS, *NEAR, *PEOPLE)
+ALL = (OURS, OURS_DEFAULT, OURS_WORKERS, *NEAR, *PEOPLE)
 
 # An epoch after the first: the set was decoded or converted before.
 KEPT = Contender("shardfeed:kept", "ours_kept", converts=True, note="kept decoded before")

@@ -24,7 +24,7 @@ def judged(records: Records):
     """Every row that there are records for."""
     return [
         line
-        for part in (_speeds, _people, _steady, _pandas, _step, _first, _mixing, _coverage, _handover, _stacked, _later)
+        for part in (_speeds, _defaults, _people, _steady, _pandas, _step, _first, _mixing, _coverage, _handover, _stacked, _later)
         for line in part(records)
     ]
 
@@ -39,9 +39,9 @@ def _line(what, found, value, must, aim, unit="{:g}x", lower=False):
     return Line(what, found, unit.format(must), "" if aim is None else unit.format(aim), verdict)
 
 
-def _ratio(records, what, data, rival, key, must, aim, part="speed"):
+def _ratio(records, what, data, rival, key, must, aim, part="speed", ours=entries.OURS):
     """A row for the ratio to a rival, of each round its own."""
-    ratio = records.ratios(part, data, entries.OURS.name, rival, key)
+    ratio = records.ratios(part, data, ours.name, rival, key)
     if ratio:
         low, middle, high = ratio
         yield _line(what, f"{middle:.2f}x ({low:.2f}-{high:.2f}) of {rival}", middle, must, aim)
@@ -55,6 +55,19 @@ def _speeds(records):
         for data in (*entries.SETS, *entries.AGAIN):
             what = f"all-in rows per CPU-second, {data.name}, of the hard rival{more}"
             yield from _ratio(records, what, data.name, entries.HARD.name, "rows_per_cpu_second", *goals[data.base], part)
+
+
+def _defaults(records):
+    """Ours with its default buffer and with the one of a tenth of the rows; against the rival the first epoch counts."""
+    first, later = "rows_per_cpu_second", "later_rows_per_cpu_second"
+    for data in (*entries.SETS, *entries.AGAIN):
+        what = f"rows per CPU-second, {data.name}, untouched"
+        for epochs, key, must in (("first epoch", first, 0.85), ("later epochs", later, 0.9)):
+            text = f"{what}, {epochs}, the default buffer against a tenth of the rows"
+            yield from _ratio(records, text, data.name, entries.OURS.name, key, must, None, "defaults", entries.OURS_DEFAULT)
+        for ours in (entries.OURS_DEFAULT, entries.OURS):
+            text = f"{what}, {ours.name}, of the hard rival"
+            yield from _ratio(records, text, data.name, entries.HARD.name, first, 1, None, "defaults", ours)
 
 
 def _people(records):

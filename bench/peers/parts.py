@@ -58,6 +58,16 @@ def untouched(place, wish):
     yield from _epochs(place, wish, "untouched", (entries.OURS, entries.HARD))
 
 
+def defaults(place, wish):
+    """Epochs with the default shuffle buffer and with the one of a tenth of the rows, in turn, untouched."""
+    for data in wish.sets:
+        for number in range(wish.rounds):
+            for contender in wish.entries(data, (entries.OURS, entries.OURS_DEFAULT, entries.HARD)):
+                place.warm(contender, data)
+                mode = ("epoch", "--cap", wish.cap) if contender == entries.HARD else ("epochs",)
+                yield record("defaults", number, place.run, contender, data, *mode)
+
+
 LEAST_COPIED = 4 << 30  # bytes, so that a copy takes long enough to be measured
 
 
@@ -211,6 +221,7 @@ ALL = {
     "conversions": conversions,
     "speed": speed,
     "untouched": untouched,
+    "defaults": defaults,
     "later": later,
     "fresh": fresh,
     "look": look,

@@ -90,7 +90,7 @@ class Place:
             "own": str(self.own(contender, data)),
             "id": data.id,
             "batch": data.batch,
-            "buffer": rows // 10,
+            "buffer": 0 if contender.default_buffer else rows // 10,
             "rows": rows,
             "group_rows": data.group_rows,
             "workers": contender.workers,

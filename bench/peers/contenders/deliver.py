@@ -3,6 +3,7 @@
 contender, in its own environment. OUT gets one JSON object.
 
     epoch     one epoch, or as much of it as the cap allows: rows, seconds and processor time of all processes
+    epochs    three epochs in a row: the processor time of the first, and of the others
     look      the rows themselves: coverage, order, row groups mixed into a batch
     step      batches beside a training step: how long steps take, and how long they wait
     handover  processor time of this process for each batch
@@ -23,6 +24,7 @@ import os
 import pathlib
 import re
 import resource
+import statistics
 import sys
 import time
 
@@ -74,6 +76,19 @@ def epoch(task, stream, args):
 def _spent(since, most):
     """Whether all processes have taken so much processor time since."""
     return most < float("inf") and sum(processor.seconds()) > sum(since) + most
+
+
+EPOCHS = 3
+
+
+def epochs(task, stream, args):
+    data, before, rates = stream(task), sum(processor.seconds()), []
+    for _ in range(EPOCHS):
+        rows = sum(count(batch[task.id]) for batch in data)
+        now = sum(processor.seconds())
+        rates.append(rows / (now - before))
+        before = now
+    return {"rows_per_cpu_second": rates[0], "later_rows_per_cpu_second": statistics.harmonic_mean(rates[1:])}
 
 
 def look(task, stream, args):
@@ -206,7 +221,7 @@ def convert(task, make, args):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("mode", choices=("epoch", "look", "step", "handover", "fill", "fresh", "size", "copy", "convert"))
+    parser.add_argument("mode", choices=("epoch", "epochs", "look", "step", "handover", "fill", "fresh", "size", "copy", "convert"))
     parser.add_argument("module")
     parser.add_argument("task", type=Task.parse)
     parser.add_argument("out")

@@ -9,7 +9,7 @@ def batches(task):
         task.directory,
         batch_size=task.batch,
         columns=task.wanted,
-        shuffle_buffer=task.buffer,
+        shuffle_buffer=task.buffer or None,
         seed=task.seed,
         rank=task.rank,
         world_size=task.world_size,

@@ -14,7 +14,7 @@ class Task:
     own: str  # where the contender keeps what it makes of the set: a conversion, an index
     id: str  # the column that numbers the rows
     batch: int
-    buffer: int
+    buffer: int  # 0: its default
     rows: int
     group_rows: int
     workers: int = 0
