@@ -105,7 +105,7 @@ func (s *pageScan) scan(c *rawChunk, rows Rows, windowFrom int) (at int64, err e
 			if s.pages == 0 {
 				s.begin, s.first = before, s.first+int64(p.window.skip)
 			}
-			s.add(p)
+			s.add(p, listPart(c.leaf, &p, row, held, rows, windowFrom))
 			last, lastRow = before, row
 		}
 		row += held
@@ -134,11 +134,24 @@ func (s *pageScan) rows(l *leaf, p *page) int64 {
 	return 0
 }
 
-func (s *pageScan) add(p page) {
+// listPart is the part of a page of lists that is decoded, about: all of it where its header does
+// not say which rows it has.
+func listPart(l *leaf, p *page, row, held int64, rows Rows, from int) float64 {
+	if l.maxRep == 0 || held == 0 || p.Values < from || !p.divisible(l) {
+		return 1
+	}
+	return max(0, float64(min(rows.Hi, row+held)-max(rows.Lo, row))/float64(held))
+}
+
+// add counts a page of which a part is decoded.
+func (s *pageScan) add(p page, part float64) {
 	if s.pages == 0 {
 		s.head = p
 	}
 	n, size := p.window.of(&p)
+	if part < 1 {
+		n, size = int(float64(n)*part), int64(float64(size)*part)
+	}
 	s.pages++
 	s.values += n
 	s.size += size

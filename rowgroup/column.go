@@ -50,7 +50,9 @@ type leafDecoder struct {
 	levels shape
 	first  int64 // row of the row group of the first row that was decoded
 	rows   int   // rows decoded
-	data   page  // that is decoded
+	cut    rowCut
+	ended  bool // rows behind the unit's have begun
+	data   page // that is decoded
 	now    openPage
 	wide   *spreader  // nil when the column is not spread over parts
 	sink   *tokenSink // takes the values in place of slots; nil when there is none
@@ -79,6 +81,7 @@ type openPage struct {
 	rep, def parquet.LevelRun
 	values   []byte
 	inText   bool   // values lie in the column's text
+	passed   bool   // no entry of the page is needed
 	steps    bool   // values are decompressed in steps
 	more     int    // bytes of them that are still to come
 	restore  int    // where bytes of the slots before were overwritten
@@ -90,7 +93,7 @@ func (c *leafDecoder) pages() error {
 	at := c.scan.begin
 	row := c.first - int64(c.scan.head.window.skip)
 	for range c.scan.pages {
-		if !c.scan.known && c.first+int64(c.rows) > c.d.rows.Hi {
+		if c.ended || !c.scan.known && c.first+int64(c.rows) > c.d.rows.Hi {
 			break // a row behind the last has begun, so the last is whole
 		}
 		p := &c.data
@@ -113,11 +116,18 @@ func (c *leafDecoder) pages() error {
 }
 
 func (c *leafDecoder) page(p *page) error {
+	divided := c.dividesLists(p)
 	n, _ := p.window.of(p)
-	c.reserve(n)
+	if !divided {
+		c.reserve(n)
+	}
 	o := &c.now // not a variable: it would be allocated for each page, because it is passed as an interface
-	if err := c.open(p, o); err != nil {
+	if err := c.open(p, o); err != nil || o.passed {
 		return err
+	}
+	if divided {
+		n, _ = p.window.of(p)
+		c.reserve(n)
 	}
 	slots, present, drop, err := c.levels.page(c, &o.rep, &o.def)
 	if err == nil && (present > slots || slots > n) {
@@ -254,7 +264,7 @@ func (c *leafDecoder) verify(p *page) error {
 // those are saved.
 func (c *leafDecoder) place(p *page, size int, o *openPage) []byte {
 	switch {
-	case c.noValues || p.IsDictionary() || p.window.n > 0:
+	case c.noValues || p.IsDictionary() || p.window.n > 0 || c.dividesLists(p):
 	case c.form == views && c.stored == 0 && (p.Encoding == format.Plain || p.Encoding == format.DeltaLengthByteArray):
 		o.inText = true
 		return c.textRoom(size)

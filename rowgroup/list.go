@@ -19,26 +19,44 @@ type listShape struct {
 	valid  parquet.Bitmap // of rows; nil while none is null
 	nulls  int
 	last   byte // definition level of the entry before the page
-	cut    rowCut
+
+	need      int // rows decoded when the page is, at most
+	validRoom int // rows that valid has room for
 
 	mayBeWide bool // the rows can be spread over parts, as long as no item is null
 }
 
 func (s *listShape) page(c *leafDecoder, rep, def *parquet.LevelRun) (slots, present int, drop bool, err error) {
-	if drop, err = s.cut.page(c, rep); drop || err != nil {
+	if drop, err = c.cut.page(c, rep); drop || err != nil {
 		return 0, 0, drop, err
 	}
+	s.reserve(c, rep.N)
 	all, err := def.AllMax()
 	if err != nil {
 		return 0, 0, false, err
 	}
-	if all && !rep.Packed && !s.cut.inside {
+	if all && !rep.Packed && !c.cut.inside {
 		if c.valid != nil {
 			c.valid.Set(c.slots, def.N)
 		}
 		return def.N, def.N, false, s.full(c, rep)
 	}
 	return s.mixed(c, rep, def)
+}
+
+// reserve makes room for the rows of a page of so many entries.
+func (s *listShape) reserve(c *leafDecoder, entries int) {
+	rows := min(entries, s.limit-len(s.starts))
+	s.need = c.rows + rows
+	if n := len(s.starts) + rows + 1; n > cap(s.starts) {
+		s.starts = mem.As[uint32](c.d.starts.extend(4*len(s.starts), 4*max(n, cap(s.starts)*3/2)))[:len(s.starts)]
+	}
+	if s.valid != nil && s.need > s.validRoom {
+		old := s.valid
+		s.validRoom = max(s.need, s.validRoom*3/2)
+		s.valid = c.newBitmap(s.validRoom)
+		copy(s.valid, old)
+	}
 }
 
 func (s *listShape) flushed(c *leafDecoder) error {
@@ -69,7 +87,7 @@ func (s *listShape) full(c *leafDecoder, rep *parquet.LevelRun) error {
 // appendStarts appends the slot of each level that is 0, the first level having slot base. It
 // parses runs itself: writers make two short ones for each row.
 func (s *listShape) appendStarts(rep *parquet.LevelRun, base uint32) error {
-	p := startParser{src: rep.Src, base: base, left: rep.N, starts: s.starts[:s.limit], count: len(s.starts)}
+	p := startParser{src: rep.Src, base: base, left: rep.N, starts: s.starts[:min(s.limit, cap(s.starts))], count: len(s.starts)}
 	for p.left > 0 {
 		if err := p.run(); err != nil {
 			return err
@@ -90,8 +108,8 @@ func (s *listShape) mixed(c *leafDecoder, rep, def *parquet.LevelRun) (slots, pr
 	if err := rep.Expand(repLevels); err != nil {
 		return 0, 0, false, err
 	}
-	if s.cut.inside {
-		repLevels[0], s.cut.inside = 0, false
+	if c.cut.inside {
+		repLevels[0], c.cut.inside = 0, false
 	}
 	itemDef, greatest := byte(s.node.repDef), byte(def.Max)
 	for i := 0; i < len(defLevels); {
@@ -183,7 +201,8 @@ func (s *listShape) startRow(c *leafDecoder, at uint32, valid bool) error {
 	switch {
 	case !valid:
 		if s.valid == nil {
-			s.valid = c.newBitmap(s.limit)
+			s.validRoom = max(s.need, cap(s.starts))
+			s.valid = c.newBitmap(s.validRoom)
 			s.valid.Set(0, c.rows)
 		}
 		s.nulls++
@@ -223,23 +242,32 @@ func (s *rowCut) page(c *leafDecoder, rep *parquet.LevelRun) (drop bool, err err
 	if c.scan.known || c.first >= c.d.rows.Lo {
 		return false, s.enter(c)
 	}
-	d := c.d
-	levels := d.values.take(rep.N)
-	if err := rep.Expand(levels); err != nil {
+	rows, err := s.count(c, rep)
+	if err != nil {
 		return false, err
 	}
-	rows := int64(0)
-	for _, l := range levels {
-		if l == 0 {
-			rows++
-		}
-	}
-	if c.first+rows > d.rows.Lo {
+	if c.first+rows > c.d.rows.Lo {
 		return false, s.enter(c)
 	}
 	c.first += rows
 	s.cut = true
 	return true, nil
+}
+
+// count returns the rows that begin in a page.
+func (s *rowCut) count(c *leafDecoder, rep *parquet.LevelRun) (rows int64, err error) {
+	if !rep.Packed {
+		_, _, rows, err = rep.Rows(0, 0)
+		return rows, err
+	}
+	levels := c.d.values.take(rep.N)
+	err = rep.Expand(levels)
+	for _, l := range levels {
+		if l == 0 {
+			rows++
+		}
+	}
+	return rows, err
 }
 
 // enter takes the rest of a row that was left out as a row of its own, which lies before the unit.
@@ -288,7 +316,7 @@ func (d *Decoder) listRows(leaf *node, s *listShape) (c *leafDecoder, skip, tota
 	}
 	rows := c.chunk.lastRow - c.first
 	s.limit = int(rows) + 1 // one may be cut
-	s.starts = mem.As[uint32](d.starts.take(4 * (s.limit + 1)))[:0]
+	s.starts = mem.As[uint32](d.starts.take(4 * (min(s.limit, largePage) + 1)))[:0]
 	if err := c.pages(); err != nil {
 		return nil, 0, 0, err
 	}

@@ -15,14 +15,13 @@ type nestedShape struct {
 	entries  int
 	expanded bool
 	def, rep []byte
-	cut      rowCut
 }
 
 func (s *nestedShape) flushed(*leafDecoder) error { return nil }
 
 func (s *nestedShape) page(c *leafDecoder, rep, def *parquet.LevelRun) (slots, present int, drop bool, err error) {
 	if rep.Max > 0 {
-		if drop, err = s.cut.page(c, rep); drop || err != nil {
+		if drop, err = c.cut.page(c, rep); drop || err != nil {
 			return 0, 0, drop, err
 		}
 	}
@@ -78,25 +77,25 @@ func (s *nestedShape) expand(c *leafDecoder, rep, def *parquet.LevelRun) error {
 	n := s.entries + def.N
 	if !s.expanded {
 		s.expanded = true
-		s.def = c.d.def.take(c.scan.values)[:s.entries]
+		s.def = c.d.def.take(max(n, c.room))[:s.entries]
 		parquet.FillBytes(s.def, byte(def.Max))
 		if rep.Max > 0 {
-			s.rep = c.d.rep.take(c.scan.values)[:0]
+			s.rep = c.d.rep.take(max(n, c.room))[:0]
 		}
 	}
-	s.def = s.def[:n]
+	s.def = c.d.def.extend(s.entries, n)[:n]
 	if err := def.Expand(s.def[s.entries:]); err != nil {
 		return err
 	}
 	if rep.Max == 0 {
 		return nil
 	}
-	s.rep = s.rep[:n]
+	s.rep = c.d.rep.extend(s.entries, n)[:n]
 	if err := rep.Expand(s.rep[s.entries:]); err != nil {
 		return err
 	}
-	if s.cut.inside {
-		s.rep[s.entries], s.cut.inside = 0, false
+	if c.cut.inside {
+		s.rep[s.entries], c.cut.inside = 0, false
 	}
 	return nil
 }

@@ -51,12 +51,50 @@ func (w window) of(p *page) (n int, bytes int64) {
 }
 
 // narrowed is the levels and codes of a window, as a page of its own would have them.
-type narrowed struct{ levels, codes []byte }
+type narrowed struct{ levels, starts, codes []byte }
+
+// dividesLists reports whether only the unit's rows of a page of lists are decoded. Its levels show
+// which entries are theirs.
+func (c *leafDecoder) dividesLists(p *page) bool {
+	if c.leaf.maxRep == 0 || c.sink != nil || p.Values < c.d.largePage() || p.Kind == format.DataPage && p.RepEncoding != format.RLE {
+		return false
+	}
+	return p.divisible(c.leaf)
+}
+
+// listWindow chooses the entries of the unit's rows in a page of lists. The page is passed where it
+// has none.
+func (c *leafDecoder) listWindow(p *page, o *openPage) error {
+	if !c.dividesLists(p) {
+		return nil
+	}
+	next := c.first + int64(c.rows) // the row that begins next
+	skip, end := max(0, c.d.rows.Lo-next), max(0, c.d.rows.Hi-next)
+	from, to, rows, err := o.rep.Rows(skip, end)
+	switch {
+	case err != nil:
+		return err
+	case c.rows > 0 || skip == 0:
+		from = 0
+	case rows > skip:
+		c.first += skip
+	case !c.scan.known:
+		c.first += rows
+		c.cut.cut, o.passed = true, true
+		return nil
+	}
+	c.ended = to < p.Values
+	o.passed = from >= to
+	if from > 0 || c.ended {
+		p.window = window{skip: from, n: to - from}
+	}
+	return nil
+}
 
 // narrow leaves the levels and values of the page's window.
 func (c *leafDecoder) narrow(p *page, o *openPage) (err error) {
-	if p.window.n == 0 {
-		return nil
+	if err := c.listWindow(p, o); err != nil || p.window.n == 0 || o.passed {
+		return err
 	}
 	to := &c.d.narrowed
 	before, within := p.window.skip, p.window.n
@@ -65,6 +103,12 @@ func (c *leafDecoder) narrow(p *page, o *openPage) (err error) {
 			return err
 		}
 		o.def.Src = to.levels
+	}
+	if o.rep.Max > 0 {
+		if to.starts, _, _, err = o.rep.Window(to.starts[:0], p.window.skip, p.window.n); err != nil {
+			return err
+		}
+		o.rep.Src = to.starts
 	}
 	o.def.N, o.rep.N = p.window.n, p.window.n
 	switch {

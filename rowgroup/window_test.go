@@ -1,12 +1,17 @@
 package rowgroup
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
 
 	parquetgo "github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/mem"
 )
 
 // Any run of rows of a large page has the values that the whole page has there.
@@ -26,6 +31,12 @@ func TestWindowsOfPages(t *testing.T) {
 		Delta int64  `parquet:",delta"`
 		In    *inner `parquet:",optional"`
 		List  []int32
+		Words []string   `parquet:",list"`
+		Holes []*float32 `parquet:",list"`
+		Pairs []inner    `parquet:",list"`
+		Long  []float32
+		Map   map[string]*int64
+		Deep  []struct{ X []int16 }
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	rows := make([]row, 3000)
@@ -38,7 +49,13 @@ func TestWindowsOfPages(t *testing.T) {
 			rows[i].Text = fmt.Sprint("text ", i)
 			rows[i].In = &inner{B: fmt.Sprint(i % 9)}
 			rows[i].List = make([]int32, i%4)
+			rows[i].Words = []string{"a", "b", "c", fmt.Sprint(i)}[:i%5%4]
+			rows[i].Holes = []*float32{nil, new(float32), new(float32), nil, nil}[i%6%3 : 3+i%3]
+			rows[i].Pairs = make([]inner, i%3)
+			rows[i].Map = map[string]*int64{fmt.Sprint(i): &w}
+			rows[i].Deep = []struct{ X []int16 }{{[]int16{1, int16(i)}}, {}, {[]int16{3}}}[:i%4]
 		}
+		rows[i].Long = make([]float32, 20+i%2*r.IntN(30))
 		if r.IntN(3) == 0 && rows[i].In != nil {
 			v := int64(-i)
 			rows[i].In.A = &v
@@ -87,6 +104,46 @@ func TestNarrow(t *testing.T) {
 		}
 		if raw.chunks[0].passed == nil || raw.chunks[0].passed.row == 0 {
 			t.Error("the pages of a flat column were not passed")
+		}
+	}
+}
+
+// A few rows of a page of ten million items take the memory of their items, null or not, alone or in
+// a struct, wherever in the page they are.
+func TestFewListsOfALargePage(t *testing.T) {
+	const rows, each = 100_000, 100
+	one := append(repeated(1, 0), repeated(each-1, 1)...)
+	starts := bytes.Repeat(one, rows)
+	for name, c := range map[string]struct {
+		level byte
+		codes []byte
+	}{"items": {3, codes8(1, repeated(rows*each, 0)...)}, "nulls": {2, nil}} {
+		list := craftList(craftLeaf(format.Int32, 3, 1, i32Field))
+		inStruct := &node{
+			field: &column.Field{Name: "s", Kind: column.Struct, Children: []*column.Field{list.field}}, children: []*node{list},
+		}
+		for version, page := range map[string]*craft{
+			"v1": new(craft).dict(1, le32(7)).v1(rows*each, format.RLEDictionary, format.RLE, sized32(starts...), sized32(repeated(rows*each, c.level)...), c.codes),
+			"v2": new(craft).dict(1, le32(7)).v2(rows*each, rows, format.RLEDictionary, starts, repeated(rows*each, c.level), c.codes),
+		} {
+			chunk := page.chunk(list.children[0].leaf, rows)
+			for of, n := range map[string]*node{"list": list, "struct": inStruct} {
+				for _, lo := range []int64{0, 49_990, rows - 20} {
+					t.Run(fmt.Sprint(name, version, of, lo), func(t *testing.T) {
+						d := newDecoder(&mem.Pool{Limit: 6 << 20}, refuseUTF8)
+						defer d.Close()
+						b, err := d.whole(&Raw{Rows: Rows{Lo: lo, Hi: lo + 20}, uri: "mem://crafted", columns: []*node{n}, chunks: []rawChunk{chunk}}, Layout{})
+						if err != nil {
+							t.Fatal(err)
+						}
+						defer b.Release()
+						item := map[string]string{"items": "07000000", "nulls": "null"}[name]
+						if got := blockRows(b); strings.Count(got, item) != 20*each || strings.Count(got, "\n") != 20 {
+							t.Errorf("%.300s", got)
+						}
+					})
+				}
+			}
 		}
 	}
 }

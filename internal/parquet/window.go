@@ -28,6 +28,58 @@ func (r *Runs) Window(dst []byte, skip, n int) ([]byte, error) {
 	return w.end(), err
 }
 
+// Rows returns how many rows begin in repetition levels, and the entries at which those with the
+// numbers lo and hi among them begin: N where there are fewer. The levels are not of the old
+// BIT_PACKED encoding.
+func (l *LevelRun) Rows(lo, hi int64) (from, to int, rows int64, err error) {
+	w := rowWalk{lo: lo, hi: hi, from: l.N, to: l.N}
+	r := Runs{Src: l.Src, Width: l.width()}
+	for at := 0; at < l.N; {
+		if err := r.Next(); err != nil {
+			return 0, 0, 0, fmt.Errorf("%w: %w", ErrLevels, err)
+		}
+		n := min(r.N, l.N-at)
+		switch {
+		case r.Packed != nil:
+			w.packed(&r, at, n)
+		case r.Value == 0:
+			w.begin(at, n)
+		}
+		at += n
+	}
+	return w.from, w.to, w.rows, nil
+}
+
+// A rowWalk counts rows by their repetition levels.
+type rowWalk struct {
+	lo, hi, rows int64
+	from, to     int
+	block        [1024]uint32
+}
+
+// begin counts n rows of one entry each, from an entry on.
+func (w *rowWalk) begin(at, n int) {
+	if i := w.lo - w.rows; 0 <= i && i < int64(n) {
+		w.from = at + int(i)
+	}
+	if i := w.hi - w.rows; 0 <= i && i < int64(n) {
+		w.to = at + int(i)
+	}
+	w.rows += int64(n)
+}
+
+func (w *rowWalk) packed(r *Runs, at, n int) {
+	for k := 0; k < n; k += len(w.block) {
+		some := w.block[:min(len(w.block), n-k)]
+		Unpack(some, r.Packed[k/8*int(r.Width):], r.Width)
+		for i, level := range some {
+			if level == 0 {
+				w.begin(at+k+i, 1)
+			}
+		}
+	}
+}
+
 // A runWindow writes a part of runs as runs of their own.
 type runWindow struct {
 	runs    Runs
