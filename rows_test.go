@@ -105,7 +105,7 @@ func TestSaveRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept, err := list.Match(d.List(), rule.RefuseNew)
+	kept, err := list.Match(d.List(), rule.RefuseNew, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

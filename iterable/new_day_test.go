@@ -1,11 +1,13 @@
 package iterable
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"testing"
 
 	"github.com/shardfeed/shardfeed/rule"
+	"github.com/shardfeed/shardfeed/shard"
 	memstore "github.com/shardfeed/shardfeed/shard/mem"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
@@ -120,6 +122,35 @@ func TestNewDayThatMovesParts(t *testing.T) {
 	putDay(t, store, "data/a/part-1.parquet", 5000, 3)
 	_, err = open(t, store, o).Stream(t.Context(), shuffle.Worker{}, StreamOptions{BatchSize: 5, State: &state})
 	if err == nil || !contains(err.Error(), "not the shards") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A list of rows refuses shards that it does not know, unless their partitions exclude them.
+func TestNewDayWithAListOfRows(t *testing.T) {
+	store := &memstore.Store{}
+	putDay(t, store, "data/day=25/part-0.parquet", 0, 50)
+	putDay(t, store, "data/day=26/part-0.parquet", 100, 50)
+	var file bytes.Buffer
+	if _, err := open(t, store, Options{Filters: "id < 120"}).Select(t.Context(), &file); err != nil {
+		t.Fatal(err)
+	}
+	list, err := rule.ParseRowList(file.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Shuffle: true, Filters: "day <= 26", Rows: list}
+	before, err := open(t, store, o).Start(1, StreamOptions{BatchSize: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	putDay(t, store, "data/day=27/part-0.parquet", 200, 50)
+	after, err := open(t, store, o).Start(1, StreamOptions{BatchSize: 5})
+	if err != nil || string(before.JSON()) != string(after.JSON()) {
+		t.Errorf("%s, before %s (%v)", after.JSON(), before.JSON(), err)
+	}
+	o.Filters = "day <= 27"
+	if _, err := Open(t.Context(), shard.Stores{"mem": store}, []string{"mem://data/"}, o); err == nil || !contains(err.Error(), "does not know 1 of 3 shards") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -102,7 +102,7 @@ func bindRules(o Options, m *rowgroup.Manifest, data *shuffle.Manifest, delivere
 	b.filter()
 	b.keep()
 	b.part()
-	b.rows(data)
+	b.rows(m, data)
 	b.weight()
 	b.pack(delivered)
 	b.bucket(delivered)
@@ -175,11 +175,15 @@ func (b *binder) part() {
 	b.add(field, line)
 }
 
-func (b *binder) rows(data *shuffle.Manifest) {
+func (b *binder) rows(m *rowgroup.Manifest, data *shuffle.Manifest) {
 	if b.options.Rows == nil {
 		return
 	}
-	list, err := b.options.Rows.Match(data, b.options.RowsNew)
+	excluded := make([]bool, len(data.Shards))
+	for s := range excluded {
+		excluded[s] = b.rules.prune(m.PartitionStats(s)) == rule.None
+	}
+	list, err := b.options.Rows.Match(data, b.options.RowsNew, excluded)
 	if b.problems.Join(optionErrors(err)); err == nil {
 		b.rules.list = list
 		b.add("Rows", list.Text())

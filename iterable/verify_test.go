@@ -54,7 +54,7 @@ func TestVerify(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			kept, err := list.Match(v.data, rule.RefuseNew)
+			kept, err := list.Match(v.data, rule.RefuseNew, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

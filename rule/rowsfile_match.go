@@ -35,9 +35,10 @@ type KeptRows struct {
 
 // Match finds the shards of a manifest in the list: by address, or by relative path where none is
 // at an address that the list knows, since the data may have moved. A shard that is in the list at
-// another size, version or rows of a group is an error; one that is not is as newRows says. The
-// list may have more shards.
-func (l *RowList) Match(m *shuffle.Manifest, newRows NewRows) (*KeptRows, error) {
+// another size, version or rows of a group is an error; one that is not is as newRows says, unless
+// no row of it can be chosen anyway: such shards are excluded; nil is none. The list may have more
+// shards.
+func (l *RowList) Match(m *shuffle.Manifest, newRows NewRows, excluded []bool) (*KeptRows, error) {
 	if err := newRows.Validate(); err != nil {
 		return nil, err
 	}
@@ -55,7 +56,7 @@ func (l *RowList) Match(m *shuffle.Manifest, newRows NewRows) (*KeptRows, error)
 	first := firstGroups(l.manifest)
 	var unknown []string
 	for i, at := range in {
-		if at < 0 {
+		if at < 0 && (excluded == nil || !excluded[i]) {
 			unknown = append(unknown, m.Shards[i].Path)
 		}
 	}

@@ -57,7 +57,7 @@ func listOf(t testing.TB, m *shuffle.Manifest, keep keeper) *RowList {
 
 func matched(t testing.TB, l *RowList, m *shuffle.Manifest, newRows NewRows) *KeptRows {
 	t.Helper()
-	k, err := l.Match(m, newRows)
+	k, err := l.Match(m, newRows, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -272,7 +272,7 @@ func TestMatch(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			m := listed()
 			c.change(m)
-			k, err := l.Match(m, c.newRows)
+			k, err := l.Match(m, c.newRows, nil)
 			if c.kept < 0 {
 				if wrong := (*Error)(nil); !errors.As(err, &wrong) || !strings.Contains(err.Error(), c.says) {
 					t.Errorf("got  %v\nwant %s", err, c.says)
@@ -308,7 +308,7 @@ func TestKeptRowsText(t *testing.T) {
 	if matched(t, other, m, "").Text() == matched(t, l, m, "").Text() {
 		t.Error("two lists have one text")
 	}
-	_, err := l.Match(listManifest([]int64{10}, []int64{5}), "")
+	_, err := l.Match(listManifest([]int64{10}, []int64{5}), "", nil)
 	if got := option.Spelled(err, option.Argument); !strings.Contains(got, "set rows_new to keep") {
 		t.Errorf("%s", got)
 	}
