@@ -39,7 +39,7 @@ func TestMemoryBeyondEstimates(t *testing.T) {
 		shuffle bool
 		refused bool
 	}{
-		{memory: 256 << 20, shuffle: true}, {memory: 64 << 20, shuffle: true}, {memory: 40 << 20}, {memory: 22 << 20}, {memory: 6 << 20, refused: true},
+		{memory: 256 << 20, shuffle: true}, {memory: 64 << 20, shuffle: true}, {memory: 40 << 20}, {memory: 32 << 20}, {memory: 6 << 20, refused: true},
 	} {
 		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
 			d := open(t, prefixed(t), Options{Shuffle: c.shuffle, ShuffleBuffer: Size{Rows: 300}, Memory: c.memory})
