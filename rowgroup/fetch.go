@@ -66,12 +66,12 @@ func (m *Manifest) plan(u Rows, ruleAlone bool) (*Raw, error) {
 	if u.Lo < 0 || u.Lo > u.Hi || u.Hi > rows {
 		return nil, fmt.Errorf("fetch: rows %d to %d of a row group of %d", u.Lo, u.Hi, rows)
 	}
-	r, err := parseRecord(m.files[u.Shard].record)
+	r, err := m.record(u.Shard)
 	if err != nil {
 		return nil, err
 	}
 	bound := &m.bound[m.files[u.Shard].schema]
-	raw := &Raw{manifest: m, Rows: u, uri: m.shards[u.Shard].URI, first: group.First, rules: m.rulesOf(u.Shard), ruleAlone: ruleAlone}
+	raw := &Raw{manifest: m, Rows: u, fetched: u, uri: m.shards[u.Shard].URI, first: group.First, rules: m.rulesOf(u.Shard), ruleAlone: ruleAlone}
 	leaves := bound.ruled
 	if !ruleAlone {
 		raw.columns, leaves = m.columnsOf(u.Shard), bound.fetched

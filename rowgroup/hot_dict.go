@@ -74,6 +74,16 @@ func (d *hotDicts) wait(ctx context.Context) (left []piece, err error) {
 	return left, nil
 }
 
+// forgetFooter drops the footer of a shard, which was damaged.
+func (h *Hot) forgetFooter(k shardKey) {
+	if h == nil {
+		return
+	}
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	h.cache.Del(hotKey(hotFooter, k, 0))
+}
+
 // forgetDicts drops the dictionaries of some chunks, which may be damaged.
 func (h *Hot) forgetDicts(k shardKey, chunks []rawChunk) {
 	if h == nil {

@@ -96,7 +96,21 @@ func addToIndex(dir string, entries []indexEntry) error {
 		return err
 	}
 	defer x.close()
-	entries = slices.DeleteFunc(entries, func(e indexEntry) bool { return x.find(e.key, func(indexEntry) {}) })
+	return x.add(slices.DeleteFunc(entries, func(e indexEntry) bool { return x.find(e.key, func(indexEntry) {}) }))
+}
+
+// replaceInIndex writes a segment with an entry, which is found before older ones of the shard.
+func replaceInIndex(dir string, e indexEntry) error {
+	x, err := openIndex(dir)
+	if err != nil {
+		return err
+	}
+	defer x.close()
+	return x.add([]indexEntry{e})
+}
+
+// add writes entries as a segment, which takes in the segments that are small beside it.
+func (x *diskIndex) add(entries []indexEntry) error {
 	if x.dir.ReadOnly() {
 		if len(entries) == 0 {
 			return nil // it was filled for others to read

@@ -34,6 +34,7 @@ type Manifest struct {
 	pool       *mem.Pool
 	hot        *Hot
 	objects    *objects
+	footers    *footerCheck
 	tier       *tierShards // nil: nothing is kept decoded
 }
 

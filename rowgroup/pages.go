@@ -141,7 +141,7 @@ func (r *record) codedPages(chunk int) int {
 // parsed once by Open, so they do parse.
 func (m *Manifest) groupRecord(g int) (record, int) {
 	group := &m.groups[g]
-	r, err := parseRecord(m.files[group.Shard].record)
+	r, err := m.record(int(group.Shard))
 	if err != nil {
 		return record{}, 0
 	}

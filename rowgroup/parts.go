@@ -50,6 +50,7 @@ func OpenParts(ctx context.Context, store shard.Store, parts []Part, o Options) 
 	b := &binding{parts: parts, footers: footers, options: o}
 	m := &Manifest{
 		shards: shards, schema: &column.Schema{}, replace: o.ReplaceUTF8, pool: (*mem.Pool)(o.Pool), hot: o.Hot, objects: newObjects(store, shards),
+		footers: &footerCheck{indexDir: o.IndexDir, records: map[int][]byte{}},
 	}
 	if err := b.unite(m); err != nil {
 		return nil, err

@@ -26,6 +26,7 @@ const forgetBytes = 1 << 20
 // Raw is the encoded bytes of one unit, as fetched. It is decoded once and then released.
 type Raw struct {
 	Rows    Rows
+	fetched Rows   // see Narrow
 	uri     string // for messages
 	first   int64  // number of the row group's first row in the manifest
 	columns []*node

@@ -99,7 +99,7 @@ func (m *Manifest) ShardStats(ctx context.Context, shard int) (*ShardStats, erro
 }
 
 func (s *ShardStats) readFooter(ctx context.Context) (err error) {
-	if s.record, err = parseRecord(s.m.files[s.shard].record); err != nil {
+	if s.record, err = s.m.record(s.shard); err != nil {
 		return err
 	}
 	size := s.m.shards[s.shard].Size

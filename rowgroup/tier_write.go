@@ -148,7 +148,7 @@ func (w *TierWriter) decodeAll(ctx context.Context, raw *Raw, cols []int, p *pai
 func (m *Manifest) fetchColumns(ctx context.Context, g int, cols []int) (*Raw, error) {
 	group := m.groups[g]
 	u := Rows{Shard: int(group.Shard), RowGroup: int(group.RowGroup), Hi: group.Rows}
-	r, err := parseRecord(m.files[u.Shard].record)
+	r, err := m.record(u.Shard)
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ from .errors import OptionError, StateError
 
 
 def spec(given: Any) -> dict[str, Any]:
-    """The engine's Manifest or ManifestText: of a path, or of what manifest() returned."""
+    """The engine's Manifest or ManifestText: of a path, or of the value that manifest() returned."""
     if not isinstance(given, Mapping):
         return {"manifest": path("manifest", given), "manifest_text": None}
     if "sources" not in given or "v" not in given:

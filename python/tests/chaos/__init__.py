@@ -3,7 +3,7 @@
 Ranks, engines, servers, disks and cache files fail while a job runs.
 
 `python -m chaos --jobs 30` runs jobs of random kinds, and `--job N` runs one again: a job is drawn
-from its number. `--seconds 500 --at-once 16 --results FILE` ends in time and keeps what was done.
+from its number. `--seconds 500 --at-once 16 --results FILE` ends in time; jobs that run then are given up.
 
 A machine without pyarrow, Pillow and servers needs numpy, torch, psutil and pytest, the tables of
 `--make-data DIR` as `--data DIR`, and versitygw by its path in CHAOS_VERSITYGW; `--without hdfs`
