@@ -64,7 +64,7 @@ def sampled_shards(case):
     """Shards without samples do not matter; under a numbered rule, those with rows before the last samples do."""
     having = {shard for shard, _, _, _ in units_of(case)}
     rows = [sum(groups) for groups in case["shards"]]
-    return [s for s in range(len(rows)) if s in having or case["numbered"] and rows[s] and having and s < max(having)]
+    return [s for s in range(len(rows)) if s in having or (case["numbered"] and rows[s] and having and s < max(having))]
 
 
 def group_ids(case):
