@@ -95,7 +95,9 @@ func (d *Decoded) Written() int64 {
 		return 0
 	}
 	defer d.cache.files.release(p)
-	return p.file.written()
+	n, err := p.file.written()
+	d.cache.fileError(p, err)
+	return n
 }
 
 // Again is another use of bytes that Lend lent before, without a lease of its own. It fails where

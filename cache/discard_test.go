@@ -66,3 +66,27 @@ func TestCutWhileOpen(t *testing.T) {
 		expectLease(t, o, content, 0, size)
 	}
 }
+
+// TestCutWhileLent: a shard file that is cut is replaced at its next use, although leases keep the old
+// one open.
+func TestCutWhileLent(t *testing.T) {
+	const size = 4 * blockSize
+	content := random(5, size)
+	meter, s := one(t, content)
+	c := openTest(t, Options{})
+	o := openShard(t, c, meter, s)
+	for _, left := range []int64{0, headerPage, size / 2} {
+		expect(t, o, content, 0, size)
+		settle(t, c)
+		l := lendTest(t, o, 0, size)
+		defer l.Release()
+		path, _ := fileOf(t, c, meter, s)
+		truncate(t, path, left)
+		if _, ok, _ := shard.Lend(o, 0, 10); ok {
+			t.Errorf("cut to %d bytes, it is lent", left)
+		}
+		expect(t, o, content, 0, size)
+		settle(t, c)
+		expectLease(t, o, content, 0, size)
+	}
+}

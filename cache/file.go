@@ -53,18 +53,22 @@ type writes struct {
 }
 
 // written returns another number after each write to the file, also by a program that does not know
-// the cache; 0 if it cannot be told. Writes within a tick of the file system's clock are one.
-func (x *file) written() int64 {
+// the cache. Writes within a tick of the file system's clock are one. The error is errStale if the
+// file was cut.
+func (x *file) written() (int64, error) {
 	info, err := x.f.Stat()
+	if err == nil && info.Size() != x.fileLayout.file() {
+		err = errStale
+	}
 	if err != nil {
-		return 0
+		return 0, err
 	}
 	x.writes.mu.Lock()
 	defer x.writes.mu.Unlock()
 	if now := info.ModTime().UnixNano(); now != x.writes.changed {
 		x.writes.changed, x.writes.number = now, now
 	}
-	return x.writes.number
+	return x.writes.number, nil
 }
 
 // stampedNow leaves the last write of this process out of the count.
@@ -129,6 +133,11 @@ func checkFile(f *os.File, k key) error {
 	case err != nil:
 		return err
 	}
+	return checkWhole(f, k)
+}
+
+// checkWhole returns errStale if a file is not the key's, was cut or has no name.
+func checkWhole(f *os.File, k key) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err

@@ -114,8 +114,8 @@ func lockDir(ctx context.Context, lock *os.File) error {
 	}
 }
 
-// dropFile removes a file that has a shard's name and is not a whole shard file. A busy file stays,
-// and the caller tries again.
+// dropFile removes a file that has a shard's name and is not a whole shard file. While another
+// process evicts, the file stays, and the caller tries again.
 func (c *Cache) dropFile(k key) {
 	if c.root.ReadOnly() || !c.evicting.TryLock() {
 		return
@@ -125,7 +125,7 @@ func (c *Cache) dropFile(k key) {
 		return
 	}
 	defer func() { _ = disown(c.evictLock) }()
-	if freed, err := remove(c.root, k.name); err == nil {
+	if freed, err := removeStale(c.root, k); err == nil {
 		_ = c.usage.removed(room{freed, k.decoded()}) // the account is put right at the next look
 	}
 }

@@ -125,6 +125,24 @@ func removeLeftover(root *trusted.Dir, name string) bool {
 
 // remove removes a shard file, or returns errBusy if it is used. The caller holds the lock.
 func remove(root *trusted.Dir, name string) (freed int64, err error) {
+	return removeIf(root, name, own)
+}
+
+// removeStale removes a file that has the name of a key and is not its whole file, also while others
+// have it mapped: they cannot use it, and keep it until they close it. The caller holds the lock.
+func removeStale(root *trusted.Dir, k key) (freed int64, err error) {
+	return removeIf(root, k.name, func(f *os.File) error {
+		if err := checkWhole(f, k); err == nil {
+			return errBusy
+		} else if !errors.Is(err, errStale) {
+			return err
+		}
+		return nil
+	})
+}
+
+// removeIf removes a file unless may fails for it.
+func removeIf(root *trusted.Dir, name string, may func(f *os.File) error) (freed int64, err error) {
 	f, err := root.OpenFile(name, os.O_RDWR)
 	if errors.Is(err, trusted.ErrUntrusted) { // it is not in use: openFile refuses it
 		info, err := root.Lstat(name)
@@ -137,7 +155,7 @@ func remove(root *trusted.Dir, name string) (freed int64, err error) {
 		return 0, err
 	}
 	defer f.Close()
-	if err := own(f); err != nil {
+	if err := may(f); err != nil {
 		return 0, err
 	}
 	info, err := f.Stat()
