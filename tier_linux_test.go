@@ -216,11 +216,13 @@ func TestTierFlippedWhileMapped(t *testing.T) {
 }
 
 // keepAllAgain keeps what was discarded.
-func keepAllAgain(t *testing.T, d *Dataset) {
+func keepAllAgain(t *testing.T, d *Dataset) iterable.KeptDecoded {
 	t.Helper()
-	if _, err := d.KeepDecoded(t.Context(), func(shard.Shard, int32) bool { return true }, func(int, int) {}); err != nil {
+	k, err := d.KeepDecoded(t.Context(), func(shard.Shard, int32) bool { return true }, func(int, int) {})
+	if err != nil {
 		t.Fatal(err)
 	}
+	return k
 }
 
 // flipAll changes a byte of each page of a file behind its first blocks that is not a hole.

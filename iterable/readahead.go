@@ -238,6 +238,9 @@ func (r *readahead) decodeOne(ctx context.Context, d *layer, l *load) error {
 	l.raw.Release()
 	l.raw = nil
 	l.blocks = blocks
+	if l.inImage {
+		r.remakeLater(l)
+	}
 	r.count(l)
 	r.keeper.offer(place{l.manifest, l.group})
 	if l.owner {

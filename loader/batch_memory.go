@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -52,12 +53,12 @@ func (e *BatchMemoryError) Spelled(name func(field string) string) string {
 func (e *BatchMemoryError) Unwrap() error { return e.Err }
 
 // explain names what makes a batch too large for the memory, if that is the error.
-func (c *collator) explain(err error, d *iterable.Draw) error {
+func (c *collator) explain(ctx context.Context, err error, d *iterable.Draw) error {
 	var full *mem.FullError
 	if !errors.As(err, &full) {
 		return err
 	}
-	return rowgroup.Guard(d.Blocks, func() error { return c.tooLarge(full, d) })
+	return rowgroup.Guard(ctx, d.Blocks, func() error { return c.tooLarge(full, d) })
 }
 
 func (c *collator) tooLarge(full *mem.FullError, d *iterable.Draw) *BatchMemoryError {

@@ -137,12 +137,12 @@ func (c *collator) do(ctx context.Context, d *iterable.Draw, m Memory, at *activ
 			return b, err
 		}
 	}
-	guarded := func() error { return rowgroup.Guard(rows.Blocks, func() error { return c.gather(b, rows, at) }) }
+	guarded := func() error { return rowgroup.Guard(ctx, rows.Blocks, func() error { return c.gather(b, rows, at) }) }
 	if err := c.timed(at, stageGather, 0, guarded); err != nil {
-		return b, c.explain(err, rows)
+		return b, c.explain(ctx, err, rows)
 	}
 	if err := c.pad(b, at); err != nil {
-		return b, c.explain(err, rows)
+		return b, c.explain(ctx, err, rows)
 	}
 	drawn = false
 	c.names.epochs = append(c.names.epochs[:0], rows.After...)

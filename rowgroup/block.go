@@ -17,6 +17,8 @@ type Block struct {
 	lease  shard.Lease // of the image that columns lie in, or nil
 	mapped int64       // bytes of it
 
+	remaking *remaking // nil: the block cannot be made once more
+
 	records []byte // that columns lie in, one for each row
 	record  int    // bytes of one; 0 without records
 	slots   int    // columns of one
@@ -100,6 +102,7 @@ func (b *Block) Release() {
 	if b.lease != nil {
 		b.lease.Release()
 		b.lease, b.mapped, b.records, b.record = nil, 0, nil, 0
+		b.remaking.release()
 	}
 	if b.common != nil && b.common.users.Add(-1) == 0 {
 		b.common.arena.Free()

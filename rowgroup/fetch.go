@@ -22,6 +22,15 @@ func (m *Manifest) Fetch(ctx context.Context, u Rows) (*Raw, error) {
 	return m.fetchRaw(ctx, raw, false)
 }
 
+// FetchEncoded is Fetch without the tier: all columns are decoded from the shard.
+func (m *Manifest) FetchEncoded(ctx context.Context, u Rows) (*Raw, error) {
+	raw, err := m.plan(u, false)
+	if err != nil {
+		return nil, err
+	}
+	return m.fetchRaw(ctx, raw, false)
+}
+
 // FetchRule is Fetch for the rule columns alone. The Raw is for [Decoder.DecodeRule].
 func (m *Manifest) FetchRule(ctx context.Context, u Rows) (*Raw, error) {
 	raw, err := m.plan(u, true)

@@ -139,10 +139,12 @@ func (t *tierShard) find(group int, rows int64) *image {
 	}
 	delete(t.images, group)
 	i := t.load(group, rows)
-	if i != nil {
-		i.written = written
-		t.images[group] = i
+	if i == nil {
+		t.of.mapped.forget(t.key(group))
+		return nil
 	}
+	i.written = written
+	t.images[group] = i
 	return i
 }
 

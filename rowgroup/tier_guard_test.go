@@ -1,6 +1,7 @@
 package rowgroup
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -33,14 +34,31 @@ func TestGuardCutImage(t *testing.T) {
 		t.Fatal(err)
 	}
 	block := &Block{lease: &memLease{tier: &memTier{}}, uri: "a.parquet", rowGroup: 3}
-	err = Guard([]*Block{{}, block}, func() error { return fmt.Errorf("%d is read", b[5000]) })
+	err = Guard(t.Context(), []*Block{{}, block}, func() error { return fmt.Errorf("%d is read", b[5000]) })
 	if !errors.Is(err, shard.ErrChanged) || !strings.HasPrefix(err.Error(), "a.parquet: row group 3: ") || !strings.Contains(err.Error(), "start again") {
 		t.Errorf("%v", err)
 	}
 	own := errors.New("own")
 	for _, blocks := range [][]*Block{nil, {{}}, {block}} {
-		if err := Guard(blocks, func() error { return own }); err != own {
+		if err := Guard(t.Context(), blocks, func() error { return own }); err != own {
 			t.Errorf("%v", err)
+		}
+	}
+
+	made := &Block{rows: 7}
+	made.refs.Store(1)
+	times := 0
+	block.Remake(func(context.Context) (*Block, error) { times++; return made, nil })
+	for range 2 { // batches
+		blocks, runs := []*Block{{}, block}, 0
+		err := Guard(t.Context(), blocks, func() error {
+			if runs++; blocks[1] == block {
+				return fmt.Errorf("%d is read", b[5000])
+			}
+			return nil
+		})
+		if err != nil || blocks[1] != made || times != 1 || runs > 2 {
+			t.Errorf("%v, made %d times, %d runs", err, times, runs)
 		}
 	}
 }

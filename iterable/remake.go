@@ -1,0 +1,39 @@
+package iterable
+
+import (
+	"context"
+
+	"github.com/shardfeed/shardfeed/rowgroup"
+)
+
+// remakeLater lets a load's block, which lies in an image, be made once more if the image is lost.
+func (r *readahead) remakeLater(l *load) {
+	again := &load{manifest: l.manifest, rows: l.rows}
+	l.blocks[0].Remake(func(ctx context.Context) (*rowgroup.Block, error) { return r.remake(ctx, again) })
+}
+
+// remake makes the block of a load from the shard's bytes. The account counts it in place of the
+// image, whose bytes the kernel freed.
+func (r *readahead) remake(ctx context.Context, l *load) (*rowgroup.Block, error) {
+	raw, err := l.manifest.FetchEncoded(ctx, l.rows)
+	if err != nil {
+		return nil, err
+	}
+	defer raw.Release()
+	d := l.manifest.NewDecoder()
+	defer d.Close()
+	var blocks []*rowgroup.Block
+	err = raw.Refetching(ctx, func() (err error) {
+		defer caught(l.manifest, l.rows, &err)
+		blocks, err = d.Decode(raw, rowgroup.Layout{})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := r.transform(blocks, l); err != nil {
+		blocks[0].Release()
+		return nil, err
+	}
+	return blocks[0], nil
+}
