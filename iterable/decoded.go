@@ -26,11 +26,21 @@ func newDecoded(m *rowgroup.Manifest, g int) (d decoded) {
 // asked for: a rank reads few of the shards.
 type decodedGroups struct {
 	manifest *rowgroup.Manifest
-	shards   []atomic.Pointer[[]decoded]
+	shards   []atomic.Pointer[decodedShard]
 }
 
+// decodedShard keeps what the groups of a shard take: once where many take the same.
+type decodedShard struct {
+	distinct []decoded
+	place    []uint32 // in distinct, by group
+}
+
+// sharedGroups is the number of distinct values that groups of a shard can share. What later ones
+// take is kept for each.
+const sharedGroups = 1 << 12
+
 func newDecodedGroups(m *rowgroup.Manifest) *decodedGroups {
-	return &decodedGroups{manifest: m, shards: make([]atomic.Pointer[[]decoded], len(m.Shards()))}
+	return &decodedGroups{manifest: m, shards: make([]atomic.Pointer[decodedShard], len(m.Shards()))}
 }
 
 // of is what group g takes.
@@ -42,15 +52,28 @@ func (d *decodedGroups) of(g int) decoded {
 		all = d.ofShard(g - int(group.RowGroup))
 		place.Store(all)
 	}
-	return (*all)[group.RowGroup]
+	return all.distinct[all.place[group.RowGroup]]
 }
 
 // ofShard is what the groups of a shard take, of which first is the first.
-func (d *decodedGroups) ofShard(first int) *[]decoded {
-	groups := d.manifest.Groups()
-	all := []decoded{}
-	for g := first; g < len(groups) && groups[g].Shard == groups[first].Shard; g++ {
-		all = append(all, newDecoded(d.manifest, g))
+func (d *decodedGroups) ofShard(first int) *decodedShard {
+	groups, end := d.manifest.Groups(), first
+	for end < len(groups) && groups[end].Shard == groups[first].Shard {
+		end++
 	}
-	return &all
+	all := &decodedShard{place: make([]uint32, 0, end-first)}
+	seen := map[decoded]uint32{}
+	for g := first; g < end; g++ {
+		one := newDecoded(d.manifest, g)
+		at, ok := seen[one]
+		if !ok {
+			at = uint32(len(all.distinct))
+			all.distinct = append(all.distinct, one)
+			if len(seen) < sharedGroups {
+				seen[one] = at
+			}
+		}
+		all.place = append(all.place, at)
+	}
+	return all
 }

@@ -128,8 +128,7 @@ func (s *ShardStats) parseFooter(ctx context.Context, o shard.Object, size, n in
 	if s.details, err = parquet.ParseDetails(b[:len(b)-parquet.TailBytes]); err != nil {
 		return err
 	}
-	other := func(g parquet.GroupDetails) bool { return len(g.Chunks) != s.record.leaves }
-	if len(s.details.Groups) != s.record.groups || slices.ContainsFunc(s.details.Groups, other) {
+	if n := s.details.Groups(); n != s.record.groups || n > 0 && s.details.Leaves != s.record.leaves {
 		return fmt.Errorf("%w: its row groups are not those that were read first", shard.ErrChanged)
 	}
 	return nil
@@ -159,7 +158,7 @@ func (s *ShardStats) group(g int) columnStats {
 		if n == nil {
 			continue
 		}
-		c := &s.details.Groups[g].Chunks[n.leaf.index]
+		c := &s.details.Group(g).Chunks[n.leaf.index]
 		all[i] = s.chunkStats(n, c, s.record.rows.at(g))
 	}
 	return all

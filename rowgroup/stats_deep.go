@@ -71,7 +71,7 @@ func (s *ShardStats) deepen(ctx context.Context, g int, n *node, k *rule.ColumnS
 
 // mayContain asks a leaf's bloom filter; nil when it has none that can be asked.
 func (s *ShardStats) mayContain(ctx context.Context, g int, n *node) (func(v []byte) bool, error) {
-	place := s.details.Groups[g].Chunks[n.leaf.index].Bloom
+	place := s.details.Group(g).Chunks[n.leaf.index].Bloom
 	if place.Off < parquet.MagicBytes || !s.bloomFits(n) {
 		return nil, nil
 	}

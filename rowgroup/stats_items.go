@@ -18,7 +18,7 @@ func (s *ShardStats) Items(g, col int) (items int64, ok bool) {
 		return 0, false
 	}
 	leaf := b.leaf.leaf.index
-	if c := &s.details.Groups[g].Chunks[leaf]; c.Nulls != 0 {
+	if c := &s.details.Group(g).Chunks[leaf]; c.Nulls != 0 {
 		return 0, false
 	}
 	items = s.record.values.at(s.record.chunk(leaf, g))

@@ -73,7 +73,7 @@ func (p *pageStats) within(lo int64, group *rule.ColumnStats) rule.ColumnStats {
 // pages reads the column index of a leaf; no pages where it has none, or one that does not hold
 // together.
 func (s *ShardStats) pages(ctx context.Context, g int, n *node) (p pageStats, err error) {
-	place := s.details.Groups[g].Chunks[n.leaf.index].ColumnIndex
+	place := s.details.Group(g).Chunks[n.leaf.index].ColumnIndex
 	lo, hi := s.record.pages(s.record.chunk(n.leaf.index, g))
 	size := s.m.shards[s.shard].Size
 	if lo == hi || place.Bytes <= 0 || place.Bytes > maxDeepBytes || place.Off < parquet.MagicBytes || place.Off > size-place.Bytes {

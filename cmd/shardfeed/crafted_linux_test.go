@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/binary"
 	"os"
@@ -126,8 +127,8 @@ func craftedPages(n int) crafted {
 	}
 }
 
-// Few bytes can be more rows, items, text or pages than there is memory for. Verbs that look at data
-// show them within --memory, or refuse with the numbers.
+// Few bytes can be more rows, items, text or pages than there is memory for. Verbs that look at
+// data show them within --memory, or refuse with the numbers.
 func TestCraftedFilesWithinMemory(t *testing.T) {
 	if racetest.Enabled {
 		t.Skip("the race detector takes memory of its own")
@@ -165,6 +166,54 @@ func TestCraftedFilesWithinMemory(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A footer of row groups of one row takes at most 8 times its bytes, whatever a verb makes of it.
+func TestFooterMemory(t *testing.T) {
+	if racetest.Enabled {
+		t.Skip("the race detector takes memory of its own")
+	}
+	path := filepath.Join(t.TempDir(), "groups.parquet")
+	writeGroups(t, path, 1)
+	base, _, _ := runCrafted(t, "schema", path, "")
+	footer := writeGroups(t, path, 500_000)
+	for verb, args := range map[string]string{"plan": "--shuffle --shuffle-buffer 10000", "inspect": ""} {
+		t.Run(verb, func(t *testing.T) {
+			peak, stderr, err := runCrafted(t, verb, path, args)
+			if peak -= base; peak > 8*footer || err != nil {
+				t.Errorf("%d KiB at its peak, the footer has %d KiB; %v: %s", peak>>10, footer>>10, err, stderr)
+			}
+		})
+	}
+}
+
+// writeGroups writes a file of row groups of one row, all the same, and returns the bytes of its
+// footer. Little of it is in memory: a process counts the peak of the one that started it.
+func writeGroups(t *testing.T, path string, groups int) (footer int64) {
+	b := craftedPages(1).bytes(t)
+	n := len(b) - 8 - int(binary.LittleEndian.Uint32(b[len(b)-8:]))
+	before, group, ok := bytes.Cut(b[n:len(b)-9], []byte{0x16, 0x02, 0x19, 0x1c}) // 1 row, in a list of one struct
+	if !ok {
+		t.Fatalf("a footer of %x", b[n:])
+	}
+	head := binary.AppendVarint(append(bytes.Clone(before), 0x16), int64(groups))
+	head = binary.AppendUvarint(append(head, 0x19, 0xfc), uint64(groups))
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	w := bufio.NewWriter(f)
+	footer = int64(len(head) + groups*len(group) + 1)
+	w.Write(append(b[:n:n], head...))
+	for range groups {
+		w.Write(group)
+	}
+	w.Write(append(binary.LittleEndian.AppendUint32([]byte{0}, uint32(footer)), craftedMagic...))
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	return footer
 }
 
 // The time of plan depends on the bytes of a file, not on the rows that it claims to have.

@@ -76,6 +76,7 @@ func (a *app) inspection(ctx context.Context, addresses []string, f *flags) (i *
 // withShards calls do with the shards of the addresses, and with options that read their footers and
 // show progress. It keeps no bytes of shards: the index keeps the footers.
 func (a *app) withShards(ctx context.Context, addresses []string, f *flags, do func(shard.Stores, []shard.Shard, rowgroup.Options) error) (err error) {
+	describesFooters()
 	shown := newOpening(a.stderr)
 	defer shown.close()
 	stores, err := f.spec(nil).Stores(a.events(shown))

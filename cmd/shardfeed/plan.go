@@ -85,6 +85,7 @@ func (c *planCommand) prepare(ctx context.Context, fs *pflag.FlagSet) error {
 }
 
 func (c *planCommand) run(ctx context.Context, addresses []string) (err error) {
+	describesFooters()
 	ds, counting, err := c.openTimed(ctx, addresses, &c.flags)
 	if err != nil {
 		return err

@@ -64,10 +64,11 @@ func readDetails(ctx context.Context, store shard.Store, s shard.Shard) (d *parq
 // detail adds the details of the tally's one shard.
 func (t *tally) detail(f *rowgroup.Footer, d *parquet.Details) error {
 	keys := columnKeys(f.Leaves)
-	if len(d.Groups) != f.Groups() {
-		return fmt.Errorf("the shard has %d row groups, and had %d when its footer was read", len(d.Groups), f.Groups())
+	if d.Groups() != f.Groups() {
+		return fmt.Errorf("the shard has %d row groups, and had %d when its footer was read", d.Groups(), f.Groups())
 	}
-	for _, g := range d.Groups {
+	for k := range d.Groups() {
+		g := d.Group(k)
 		if len(g.Chunks) != len(f.Leaves) {
 			return fmt.Errorf("a row group has %d columns, the schema has %d", len(g.Chunks), len(f.Leaves))
 		}
@@ -90,9 +91,9 @@ func rowsOfGroups(f *rowgroup.Footer) []int64 {
 // sortedBy are the columns that all row groups say they are sorted by, "id" or "id descending".
 func sortedBy(f *rowgroup.Footer, d *parquet.Details) []string {
 	names := []string{}
-	for i, g := range d.Groups {
+	for i := range d.Groups() {
 		var own []string
-		for _, s := range g.Sorted {
+		for _, s := range d.Group(i).Sorted {
 			if s.Column < 0 || s.Column >= len(f.Leaves) {
 				return []string{}
 			}

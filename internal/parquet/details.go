@@ -5,11 +5,18 @@ import "fmt"
 // Details are what a footer says for people and of values, and what reading rows does not need.
 type Details struct {
 	KeyValues []KeyValue
-	Groups    []GroupDetails
+
+	// Leaves is the number of chunks of each row group, -1 where row groups differ.
+	Leaves int
 
 	// Ordered says of each leaf that Min and Max are in the order that its type defines. Without
 	// it, the format says, they mean nothing.
 	Ordered []bool
+
+	b      []byte
+	groups []uint32     // where each begins in b: parsed, they take several times their bytes
+	last   GroupDetails // of the row group at
+	at     int
 }
 
 // A Place is a range of the file. Bytes is 0 for an empty range, and where the writer does not
@@ -45,9 +52,22 @@ type Statistics struct {
 	ColumnIndex, Bloom Place
 }
 
+// Groups is the number of row groups.
+func (d *Details) Groups() int { return len(d.groups) }
+
+// Group parses the details of row group g. They are valid until Group is called for another one;
+// one goroutine at a time may call it.
+func (d *Details) Group(g int) *GroupDetails {
+	if g != d.at {
+		d.at = g
+		d.last.read(&thriftReader{b: d.b, pos: int(d.groups[g])}) // read before, without an error
+	}
+	return &d.last
+}
+
 // ParseDetails parses the details of FileMetaData. They alias b.
 func ParseDetails(b []byte) (*Details, error) {
-	d := &Details{}
+	d := &Details{b: b, at: -1}
 	r := &thriftReader{b: b}
 	r.fields(func(id int16, typ byte) {
 		switch {
@@ -94,20 +114,35 @@ func (d *Details) readOrders(r *thriftReader) {
 	}
 }
 
+// leastGroup is the bytes of a row group with a chunk and a number of rows.
+const leastGroup = 8
+
 func (d *Details) readGroups(r *thriftReader) {
 	typ, n := r.list()
+	d.groups = make([]uint32, 0, min(n, (len(r.b)-r.pos)/leastGroup))
 	for i := 0; i < n && r.expect(typ, thriftStruct); i++ {
-		var g GroupDetails
-		r.fields(func(id int16, typ byte) {
-			switch {
-			case id == 1 && typ == thriftList:
-				g.readChunks(r)
-			case id == 4 && typ == thriftList:
-				g.readSorted(r)
-			}
-		})
-		d.Groups = append(d.Groups, g)
+		d.groups = append(d.groups, uint32(r.pos))
+		d.last.read(r)
+		if i == 0 {
+			d.Leaves = len(d.last.Chunks)
+		} else if d.Leaves != len(d.last.Chunks) {
+			d.Leaves = -1
+		}
 	}
+	d.at = len(d.groups) - 1
+}
+
+// read replaces the details by those of the row group that r is at.
+func (g *GroupDetails) read(r *thriftReader) {
+	g.Sorted, g.Chunks = g.Sorted[:0], g.Chunks[:0]
+	r.fields(func(id int16, typ byte) {
+		switch {
+		case id == 1 && typ == thriftList:
+			g.readChunks(r)
+		case id == 4 && typ == thriftList:
+			g.readSorted(r)
+		}
+	})
 }
 
 func (g *GroupDetails) readSorted(r *thriftReader) {

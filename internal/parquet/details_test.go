@@ -36,18 +36,23 @@ func TestDetails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &Details{
-		KeyValues: []KeyValue{{"a", "1"}, {"empty", ""}},
-		Groups: []GroupDetails{{
-			Sorted: []SortedBy{{1, true}, {0, false}},
-			Chunks: []Statistics{
-				{Values: 9, Nulls: 2, Min: []byte("a"), Max: []byte("b")},
-				{Values: 9, OldMin: []byte("c"), OldMax: []byte("d")},
-			},
-		}, {}},
+	if want := []KeyValue{{"a", "1"}, {"empty", ""}}; !reflect.DeepEqual(got.KeyValues, want) {
+		t.Errorf("got %+v, want %+v", got.KeyValues, want)
 	}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got %+v, want %+v", got, want)
+	want := []GroupDetails{{
+		Sorted: []SortedBy{{1, true}, {0, false}},
+		Chunks: []Statistics{
+			{Values: 9, Nulls: 2, Min: []byte("a"), Max: []byte("b")},
+			{Values: 9, OldMin: []byte("c"), OldMax: []byte("d")},
+		},
+	}, {Sorted: []SortedBy{}, Chunks: []Statistics{}}}
+	for _, g := range []int{1, 0, 1, 0} {
+		if d := got.Group(g); !reflect.DeepEqual(d, &want[g]) {
+			t.Errorf("row group %d: got %+v, want %+v", g, d, want[g])
+		}
+	}
+	if got.Groups() != 2 || got.Leaves != -1 {
+		t.Errorf("%d row groups of %d leaves, want 2 that differ", got.Groups(), got.Leaves)
 	}
 }
 
@@ -63,8 +68,9 @@ func FuzzDetails(f *testing.F) {
 		if err != nil {
 			return
 		}
-		total := len(d.KeyValues) + len(d.Groups)
-		for _, g := range d.Groups {
+		total := len(d.KeyValues) + d.Groups()
+		for i := range d.Groups() {
+			g := d.Group(i)
 			total += len(g.Chunks) + len(g.Sorted)
 		}
 		if total > len(b) {
@@ -93,7 +99,7 @@ func TestDetailsOfPages(t *testing.T) {
 	if want := []bool{true, false}; !reflect.DeepEqual(d.Ordered, want) {
 		t.Errorf("orders are %v, want %v", d.Ordered, want)
 	}
-	if c := d.Groups[0].Chunks[0]; c.ColumnIndex != (Place{7, 8}) || c.Bloom != (Place{9, 10}) {
+	if c := d.Group(0).Chunks[0]; c.ColumnIndex != (Place{7, 8}) || c.Bloom != (Place{9, 10}) {
 		t.Errorf("got %+v", c)
 	}
 }
