@@ -105,7 +105,7 @@ func (c *connection) read(ctx context.Context) (err error) {
 	for {
 		kind, payload, err := c.frames.next()
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			return protocolError("no HELLO within %v", helloTimeout)
+			return newFailure(KindLate, "no HELLO within %v", helloTimeout)
 		}
 		if err != nil {
 			return err

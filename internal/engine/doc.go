@@ -51,10 +51,11 @@
 //
 // A frame of an unknown kind, a wrong size or wrong JSON is answered by ERROR, and the connection
 // is closed. HELLO, OPEN and JOIN refuse unknown members, so that a misspelt option is never
-// ignored. A HELLO has at most 64 KiB and comes within 10 s. After it a trainer may be silent
-// between frames, but a frame that has begun comes whole within 30 s. The engine holds at most 64
-// MiB of payloads that are larger than 4 KiB; others wait. It takes at most 4,096 connections, and
-// answers more by ERROR.
+// ignored. A HELLO has at most 64 KiB and comes within 10 s; without one the engine sends an ERROR
+// of kind "late" and closes the connection, and the trainer may connect and greet again. After it a
+// trainer may be silent between frames, but a frame that has begun comes whole within 30 s. The
+// engine holds at most 64 MiB of payloads that are larger than 4 KiB; others wait. It takes at most
+// 4,096 connections, and answers more by ERROR.
 //
 //	kind  from     name      payload
 //	   1  trainer  HELLO     Hello, the first frame

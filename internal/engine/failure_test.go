@@ -65,6 +65,7 @@ func TestFailureOf(t *testing.T) {
 		{"address", shard.ErrBadURI, bare(KindValue, shard.ErrBadURI)},
 		{"no plan", &iterable.PlanError{Name: "p", Err: errors.New("x")}, bare(KindValue, &iterable.PlanError{Name: "p", Err: errors.New("x")})},
 		{"protocol", protocolError("x"), bare(KindProtocol, protocolError("x"))},
+		{"no greeting", newFailure(KindLate, "x"), bare(KindLate, newFailure(KindLate, "x"))},
 		{"the end", errEngineEnds, bare(KindGone, errEngineEnds)},
 		{"deadline", context.DeadlineExceeded, bare(KindTimeout, context.DeadlineExceeded)},
 		{"panic", &iterable.PanicError{Value: 1}, bare(KindInternal, &iterable.PanicError{Value: 1})},

@@ -366,6 +366,7 @@ const (
 	KindTimeout  = "timeout"  // TimeoutError
 	KindProtocol = "protocol" // a breach of the protocol: ProtocolError
 	KindGone     = "gone"     // the engine got the order to end: EngineGone
+	KindLate     = "late"     // the trainer sent no HELLO in time: it may connect and greet again
 	KindInternal = "internal" // a panic: EngineError
 )
 

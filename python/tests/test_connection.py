@@ -411,19 +411,28 @@ def test_engine_gone_names_the_log_and_its_last_lines(tmp_path: Path) -> None:
     assert not connection.usable
 
 
-def test_engine_that_leaves_at_the_greeting_is_asked_anew(fake: FakeEngine) -> None:
-    connect, closed = fake.connect, []
+@pytest.mark.parametrize("failure", [None, "gone", "late"])
+def test_an_engine_that_leaves_at_the_greeting_is_greeted_again(fake: FakeEngine, failure: str | None) -> None:
+    connect, left = fake.connect, []
 
     def leaving(timeout: float | None = None) -> socket.socket:
-        if len(closed) == 2:
+        if len(left) == 2:
             return connect(timeout)
-        closed.append(1)
+        left.append(1)
         mine, theirs = socket.socketpair()
-        mine.close()
+        if failure:
+            mine.sendall(protocol.encode(protocol.ERROR, {"kind": failure, "text": "words"}))
+            mine.shutdown(socket.SHUT_WR)
+            kept.append(mine)  # open, so that HELLO does not fail
+        else:
+            mine.close()
         return theirs
 
+    kept: list[socket.socket] = []
     fake.connect = leaving  # type: ignore[method-assign]
     assert Connection(fake, OPEN, timeout=60).opened["rows"] == 10
+    for mine in kept:
+        mine.close()
 
 
 def test_waits_end(fake: FakeEngine) -> None:

@@ -28,7 +28,7 @@ log = logging.getLogger("shardfeed")
 _GREETINGS = 5  # tries: an engine may end just when a trainer connects, and the next one is started
 _WAITING = "waiting for a batch"
 _ENDING = "gone"  # the kind of failure of an engine that got the order to end
-_LATE = "no HELLO within"  # what the engine says when this process stood still after it connected
+_LATE = "late"  # and of one that got no HELLO in time, since this process stood still after it connected
 
 
 class Connection:
@@ -277,7 +277,7 @@ class Connection:
                 continue
             if kind == protocol.ERROR:
                 failure = self._decode(kind)
-                if failure.get("kind") == _ENDING or _LATE in failure.get("text", ""):
+                if failure.get("kind") in (_ENDING, _LATE):
                     self._socket.close()
                     continue
                 raise errors.from_failure(failure)
