@@ -5,6 +5,7 @@ import (
 	"errors"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -75,14 +76,18 @@ func TableAt(ctx context.Context, tree Tree, dir string) (shard.Table, error) {
 		return shard.Table{Format: hiveACID, Mark: tree.URI(dir)}, nil
 	}
 	at := strings.TrimRight(dir, "/") + "/"
-	for _, name := range []string{deltaLog, hudiDir} {
-		e, err := tree.Stat(ctx, at+name+"/")
-		if err == nil && e.Kind == KindDir {
+	marks := []string{deltaLog, hudiDir, icebergDir}
+	found, err := findDirs(ctx, tree, at, marks)
+	if err != nil {
+		return shard.Table{}, err
+	}
+	for i, name := range marks {
+		if found[i] && name != icebergDir {
 			return shard.Table{Format: nameMark("", name, true), Mark: tree.URI(at + name)}, nil
 		}
-		if !absent(err) {
-			return shard.Table{}, err
-		}
+	}
+	if !found[slices.Index(marks, icebergDir)] {
+		return shard.Table{}, nil
 	}
 	files, err := icebergFiles(ctx, tree, at+icebergDir)
 	if len(files) == 0 || err != nil {
@@ -91,11 +96,34 @@ func TableAt(ctx context.Context, tree Tree, dir string) (shard.Table, error) {
 	return shard.Table{Format: "Iceberg", Mark: tree.URI(at + icebergDir + "/" + files[0].Name)}, nil
 }
 
-func icebergFiles(ctx context.Context, tree Tree, dir string) ([]Entry, error) {
-	e, err := tree.Stat(ctx, dir+"/")
-	if err != nil || e.Kind != KindDir {
-		return nil, known(err)
+// A DirFinder is a Tree that looks for several directories with one request.
+type DirFinder interface {
+	// FindDirs reports which names are directories in a directory. One that may not be read is
+	// shard.ErrDenied.
+	FindDirs(ctx context.Context, dir string, names []string) ([]bool, error)
+}
+
+// findDirs reports which names are directories in a directory, as far as the user may see.
+func findDirs(ctx context.Context, tree Tree, dir string, names []string) ([]bool, error) {
+	if f, ok := tree.(DirFinder); ok {
+		found, err := f.FindDirs(ctx, dir, names)
+		if err != nil && absent(err) {
+			return make([]bool, len(names)), nil
+		}
+		return found, err
 	}
+	found := make([]bool, len(names))
+	for i, name := range names {
+		e, err := tree.Stat(ctx, dir+name+"/")
+		if !absent(err) {
+			return nil, err
+		}
+		found[i] = err == nil && e.Kind == KindDir
+	}
+	return found, nil
+}
+
+func icebergFiles(ctx context.Context, tree Tree, dir string) ([]Entry, error) {
 	all, err := tree.ReadAll(ctx, dir, "", func(name string, dir bool) bool {
 		return !dir && !strings.Contains(name, "/") && isIceberg(name)
 	})
