@@ -122,6 +122,7 @@ func (v *Verification) groups(ctx context.Context, m *rowgroup.Manifest, s *size
 	for g, group := range m.Groups() {
 		step := s.step(g, max(1, limit/verifyPart))
 		c := s.cost(g, 0, step, false)
+		at := verifyStep{rows: step, room: min(c.bytes()+c.scratch, limit/verifyPart)}
 		need := min(limit, s.fetchBytes(g, group.Rows)+c.bytes()+c.scratch) // one always fits
 		if room.Acquire(within, need) != nil {
 			break // one failed, or ctx ended
@@ -130,7 +131,7 @@ func (v *Verification) groups(ctx context.Context, m *rowgroup.Manifest, s *size
 			defer room.Release(need)
 			rows := rowgroup.Rows{Shard: int(group.Shard), RowGroup: int(group.RowGroup), Hi: group.Rows}
 			d := <-decoders
-			read, err := verifyGroup(within, m, d, rows, step)
+			read, err := verifyGroup(within, m, d, rows, at)
 			decoders <- d
 			if err != nil && !rowgroup.IsLoss(err) {
 				return err
@@ -156,19 +157,43 @@ func (v *Verification) groups(ctx context.Context, m *rowgroup.Manifest, s *size
 	return cmp.Or(err, ctx.Err())
 }
 
-// verifyGroup decodes a row group, at most step rows at a time.
-func verifyGroup(ctx context.Context, m *rowgroup.Manifest, d *rowgroup.Decoder, rows rowgroup.Rows, step int64) (read int64, err error) {
+// A verifyStep is the number of rows of a group that are decoded at once. Estimates count pages
+// whole, so that a step grows by the bytes that were decoded.
+type verifyStep struct {
+	rows int64
+	room int64 // bytes that the memory of a step may take
+}
+
+// scratchShare is the part of the room that blocks may take for the step to grow: it doubles, and
+// decoding takes memory beside them.
+const scratchShare = 8
+
+// decoded grows the step if the blocks of the rows took little of the room.
+func (s *verifyStep) decoded(bytes int64) {
+	if scratchShare*bytes <= s.room && s.rows < 1<<62 {
+		s.rows *= 2
+	}
+}
+
+// tooLarge sets the step to half of these rows, for good.
+func (s *verifyStep) tooLarge(rows int64) { s.rows, s.room = (rows+1)/2, -1 }
+
+// verifyGroup decodes a row group step by step.
+func verifyGroup(ctx context.Context, m *rowgroup.Manifest, d *rowgroup.Decoder, rows rowgroup.Rows, step verifyStep) (read int64, err error) {
 	raw, err := m.Fetch(ctx, rows)
 	if err != nil {
 		return 0, err
 	}
 	defer raw.Release()
 	for lo := int64(0); ; {
-		hi := min(rows.Hi, lo+step)
+		hi := lo + min(rows.Hi-lo, step.rows)
 		raw.Narrow(lo, hi)
+		var bytes int64
 		err := raw.Refetching(ctx, func() error {
 			blocks, err := d.Decode(raw, rowgroup.Layout{})
+			bytes = 0
 			for _, b := range blocks {
+				bytes += b.Bytes()
 				b.Release()
 			}
 			return err
@@ -177,11 +202,12 @@ func verifyGroup(ctx context.Context, m *rowgroup.Manifest, d *rowgroup.Decoder,
 		case ctx.Err() != nil:
 			return raw.Bytes(), ctx.Err()
 		case errors.Is(err, rowgroup.ErrTooLarge) && hi-lo > 1: // these rows are longer than most
-			step = (hi - lo + 1) / 2
+			step.tooLarge(hi - lo)
 		case err != nil || hi == rows.Hi:
 			return raw.Bytes(), err
 		default:
 			lo = hi
+			step.decoded(bytes)
 		}
 	}
 }

@@ -132,3 +132,20 @@ func TestVerifyInSteps(t *testing.T) {
 		}
 	}
 }
+
+// Steps double while what was decoded takes little of their room, and rows that are too large halve
+// them for good.
+func TestVerifyStep(t *testing.T) {
+	s := verifyStep{rows: 1000, room: 8 << 20}
+	for _, c := range []struct{ bytes, want int64 }{{0, 2000}, {1 << 20, 4000}, {1<<20 + 1, 4000}, {1000, 8000}} {
+		if s.decoded(c.bytes); s.rows != c.want {
+			t.Errorf("after %d bytes: %d rows, want %d", c.bytes, s.rows, c.want)
+		}
+	}
+	if s.tooLarge(7001); s.rows != 3501 {
+		t.Errorf("%d rows, want half of 7,001", s.rows)
+	}
+	if s.decoded(0); s.rows != 3501 {
+		t.Errorf("%d rows: rows that were too large are tried again", s.rows)
+	}
+}
