@@ -160,7 +160,7 @@ def test_a_list_of_sources(table: Path, tmp_path: Path) -> None:
     [
         (5, "manifest must be a path, got 5"),
         ({}, "manifest must be a path, or the dict that manifest"),
-        ({"v": 2, "sources": [object()]}, "manifest must be the dict"),
+        ({"v": 2, "sources": [{5}]}, "manifest must be the dict"),
         ({"v": 1, "sources": []}, "not a saved manifest of this version"),
     ],
     ids=repr,
