@@ -1,4 +1,4 @@
-"""The recipes of docs/images.md for transforms of the user's own run, where their packages are installed."""
+"""The recipes of docs/image-transforms.md for transforms of the user's own run, where their packages are installed."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ pytestmark = [
 
 def recipes() -> dict[str, list[str]]:
     """The blocks of each recipe, by the module that it imports: a file and the program, or the program alone."""
-    text = (ROOT / "docs" / "images.md").read_text()
-    part = text[text.index("## Transforms of your own") : text.index("**On the GPU**")]
+    text = (ROOT / "docs" / "image-transforms.md").read_text()
+    part = text[: text.index("**On the GPU**")]
     found: dict[str, list[str]] = {}
     waiting: list[str] = []
     for block in re.findall(r"```py\n(.*?)```", part, re.S):
