@@ -24,19 +24,6 @@ else:
 
     T = TypeVar("T")  # what a data set or loader yields
 
-Path = str | os.PathLike[str]
-Address = Path | Sequence[Path]
-Condition = tuple[str, str, Any]
-Manifest = Path | Mapping[str, Any]
-Filters = Union[str, Sequence[Condition], Sequence[Sequence[Condition]], "Expression"]
-Packing = Union[Mapping[str, int], "Pack"]
-Bucketing = Union[Mapping[str, int], "Bucket"]
-Unknown = Literal["error"] | int
-Length = int | Sequence[int | None]  # one for all levels of lists, or one for each
-Lengths = Length | Mapping[str, Length]
-Tail = Literal["drop", "pad", "short", "carry"]
-Decoder = Literal["auto", "turbo", "go"]
-
 
 class Expression(Protocol):
     """A condition of pyarrow.compute."""
@@ -44,6 +31,20 @@ class Expression(Protocol):
     def is_valid(self) -> Any: ...
 
     def isin(self, values: Any) -> Any: ...
+
+
+Path = str | os.PathLike[str]
+Address = Path | Sequence[Path]
+Condition = tuple[str, str, Any]
+Manifest = Path | Mapping[str, Any]
+Filters = str | Sequence[Condition] | Sequence[Sequence[Condition]] | Expression
+Packing = Union[Mapping[str, int], "Pack"]
+Bucketing = Union[Mapping[str, int], "Bucket"]
+Unknown = Literal["error"] | int
+Length = int | Sequence[int | None]  # one for all levels of lists, or one for each
+Lengths = Length | Mapping[str, Length]
+Tail = Literal["drop", "pad", "short", "carry"]
+Decoder = Literal["auto", "turbo", "go"]
 
 
 class StackOptions(TypedDict, total=False):
