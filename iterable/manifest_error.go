@@ -167,7 +167,7 @@ func (e *ManifestError) advise(dir string) {
 		list += " (it is not in " + option.Literal(dir) + ", so the shards that differ are not known)"
 	}
 	e.Hint = "to finish the epoch, give the list of then as {Manifest}, " + list + ", or a {Plan} that was saved then, or name the files of then, as in " +
-		option.Literal("dt={2026-11-26,2026-11-27}") + "; to train on all shards, begin an epoch without the state"
+		option.Literal("table/day={1,2}") + "; to train on all shards, begin an epoch without the state"
 }
 
 // otherShards says in few words that a state is of other shards; the fields that differ, hashes
