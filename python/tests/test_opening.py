@@ -26,7 +26,7 @@ pytestmark = pytest.mark.timeout(600)
 
 NODES = 2
 SHARDS = 24
-LISTS = 4  # of an opening: the shards, and a table of three formats around them
+LISTS = 2  # of an opening: the shards, and the marks of tables around them
 
 
 class Opens(Agents):
