@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"math"
 	"math/bits"
-	"slices"
 	"time"
 	"unsafe"
 
@@ -193,18 +192,12 @@ func isInt96Items(f *column.Field, vecs []*vector) bool {
 // its children. [Gatherer.Gather] converts them; one outside the years of nanoseconds is
 // an error.
 func Timestamps(f *column.Field) *column.Field {
-	if f.Type == column.TypeInt96 {
+	return rewritten(f, func(f *column.Field) *column.Field {
+		if f.Type != column.TypeInt96 {
+			return f
+		}
 		c := *f
 		c.Type, c.Width = column.TypeTimestamp, 8
 		return &c
-	}
-	for i, child := range f.Children {
-		if t := Timestamps(child); t != child {
-			c := *f
-			c.Children = slices.Clone(f.Children)
-			c.Children[i] = t
-			f = &c
-		}
-	}
-	return f
+	})
 }

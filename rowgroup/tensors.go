@@ -9,18 +9,12 @@ import (
 // Tensors is the field with lists of lists for tensors that are stored as lists of all items, its
 // own and those of its children. [Gatherer.Gather] makes them.
 func Tensors(f *column.Field) *column.Field {
-	if f.Tensor != nil && f.Children[0].Kind == column.Fixed {
-		return nested(f)
-	}
-	for i, child := range f.Children {
-		if t := Tensors(child); t != child {
-			c := *f
-			c.Children = slices.Clone(f.Children)
-			c.Children[i] = t
-			f = &c
+	return rewritten(f, func(f *column.Field) *column.Field {
+		if f.Tensor == nil || f.Children[0].Kind != column.Fixed {
+			return f
 		}
-	}
-	return f
+		return nested(f)
+	})
 }
 
 // nested is a list of all items of tensors as lists of lists.
