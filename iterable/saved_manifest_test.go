@@ -167,7 +167,7 @@ func TestStateOfOtherSources(t *testing.T) {
 		return err.Error()
 	}
 	got := resume(o)
-	for _, want := range []string{`source "s1" had 200 rows then, 230 rows now`, "it is not in " + dir, "Plan", "{2026-11-26,2026-11-27}"} {
+	for _, want := range []string{`source "s1" had 200 rows then, 230 rows now`, "it is not in " + dir, "Plan", "table/day={1,2}"} {
 		if !contains(got, want) {
 			t.Errorf("%s\nlacks %s", got, want)
 		}
