@@ -1,20 +1,15 @@
-"""Filters: what counting costs, what a tenth of the rows costs, and what nodes share."""
+"""Filters: what counting costs, what a tenth of the rows costs, and what replicas share."""
 
 import json
 import statistics
 import subprocess
 import tempfile
-import time
 
 import process
-import servers
 import table
 from check import BASE, HERE, Check, beside, by_duckdb, cores, environment, quartiles
 
-NODES = 4
-RATE = 60_000_000  # bytes a second that a node gets from S3
 TWO = "c00 >= 50 and c13 < 13"  # two numeric columns of tabular; half of a half of the rows
-LISTS = "len(token_ids) >= 0 and len(blob) >= 0"  # all that ranges has, so that bytes decide
 
 
 def checks(directory):
@@ -31,8 +26,6 @@ def checks(directory):
               lambda p, n: beside(lambda: counting(tabular, n)), at_most=False),
         Check("filters, second count", ("tokens",), "S3: bytes that it reads of shards, against the first", 0, 0,
               lambda p, n: second_count(p)),
-        Check(f"filters, {NODES} nodes count", ("ranges",), f"S3, {RATE // 1_000_000} MB/s for each, one index; time against one node",
-              0.35, 0.3, lambda p, n: nodes(p, n)),
         Check("filters, tenth at random, CPU", ("tabular",), "tabular, shuffled, against all rows", 0.75, 0.6,
               lambda p, n: epochs(tabular, "hash(id) % 10 = 0", 1024, 200_000, "cpu_seconds", n)),
         Check("filters, tenth at random, CPU, second writer", ("tabular",), "the same rows in another order, written by DuckDB", 0.75, 0.6,
@@ -99,42 +92,6 @@ def second_count(place):
                 counted(uri, "len(token_ids) > 1000", cache, set(cores()), environment)
                 read.append(sum(e["bytes"] for e in entries() if e["method"] == "GET" and e["path"].endswith(".parquet")))
     return [read[1] / read[0]] * 3, f"{read[0] / 1e6:,.1f} MB, then {read[1]:,} bytes"
-
-
-def nodes(place, rounds):
-    """The time until each node has its count. Each has its own link and no cache, but one index."""
-    uri = place.put("ranges")
-    each, alone = [], []
-    for _ in range(rounds):
-        one = together(place, uri, 1)
-        four = together(place, uri, NODES)
-        each.append(four / one)
-        alone.append(one)
-    return quartiles(each), f"one node takes {statistics.median(alone):.1f} s"
-
-
-def together(place, uri, n):
-    with tempfile.TemporaryDirectory(prefix="shardfeed-bench-") as directory:
-        links = [servers.proxy(place.s3(), "--latency", "20ms", "--rate", str(RATE)) for _ in range(n)]
-        addresses = [link.__enter__() for link in links]
-        try:
-            begin = time.monotonic()
-            running = [
-                process.start(
-                    table.Contender("count", (*count(uri, LISTS).command, "--no-cache"), whole=True),
-                    set(cores()),
-                    {"SHARDFEED_CACHE_DIR": directory, "AWS_ENDPOINT_URL": f"http://{address}"},
-                )
-                for address in addresses
-            ]
-            rows = {process.finish(count(uri, LISTS), p)["rows"] for p in running}
-            took = time.monotonic() - begin
-        finally:
-            for link in links:
-                link.__exit__(None, None, None)
-    if len(rows) != 1:
-        raise process.Failed(f"nodes counted {rows}")
-    return took
 
 
 def epochs(data, where, batch, buffer, figure, rounds):

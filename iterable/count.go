@@ -30,7 +30,6 @@ type counter struct {
 	groups  []int          // first unit of each row group, and their number
 	dir     *countDir      // nil keeps nothing
 	keys    []countKey     // by shard; with dir
-	now     func() time.Time
 
 	mu    sync.Mutex
 	known []bool  // by unit
@@ -45,19 +44,11 @@ type counter struct {
 	padded  int64 // tokens of all batches with padding
 	spread  spread
 
-	partBytes int64 // of a part; 0 is by the bytes of the data, tests lower it
+	begun     int   // row groups that the reading has begun, or skipped
+	fresh     []int // row groups whose counts are complete and not published
 	every     time.Duration
-	look      time.Duration
-	parts     []*countPart
-	at        int          // the part that is looked at first
-	open      *countPart   // whose row groups are handed out
-	waiting   []*countPart // whose counts were not published
 	published time.Time
 	said      bool // that the directory is unusable
-
-	begun, finished int           // parts of this node
-	ended           chan struct{} // has a value when one was finished
-	stop            func()        // ends the reading
 }
 
 // count sets the samples of units that were cut with unitRows.
@@ -98,7 +89,7 @@ func (d *source) count(ctx context.Context, units []shuffle.Unit, unitRows int64
 }
 
 func (d *source) newCounter(units []shuffle.Unit) *counter {
-	c := &counter{dataset: d, rules: d.rules, units: units, known: make([]bool, len(units)), gone: make([]bool, len(units)), now: time.Now, every: publishEvery, look: lookEvery, ended: make(chan struct{}, 1)}
+	c := &counter{dataset: d, rules: d.rules, units: units, known: make([]bool, len(units)), gone: make([]bool, len(units)), every: publishEvery}
 	c.groups = make([]int, len(d.data.Groups)+1)
 	c.shards = make([]int, len(d.data.Shards)+1)
 	c.left = make([]int, len(d.data.Groups))
@@ -135,6 +126,7 @@ func (c *counter) set(unit int, samples int64) {
 	u.Samples, c.known[unit] = samples, true
 	if c.left[u.Group]--; c.left[u.Group] == 0 {
 		c.done++
+		c.fresh = append(c.fresh, u.Group)
 	}
 }
 
@@ -198,7 +190,8 @@ func (c *counter) keep() {
 	for s := range c.keys {
 		c.keys[s] = c.keyOf(s)
 	}
-	c.dir.refresh(c.found)
+	c.dir.each(c.found)
+	c.fresh = nil // kept already, or known without reading
 }
 
 // keyOf is under what the counts of a shard's units are kept: the shard, the rule, how the units

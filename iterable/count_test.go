@@ -59,7 +59,7 @@ func TestCountsAreKept(t *testing.T) {
 			if _, without, _ := counted(t, table.store, o); !slices.Equal(first, without) {
 				t.Errorf("without an index: %v, want %v", without, first)
 			}
-			if len(readDir(t, d.options.IndexDir)) > 2 { // one segment of footers and one of counts; no claims
+			if len(readDir(t, d.options.IndexDir)) > 2 { // one segment of footers and one of counts
 				t.Errorf("files %v", readDir(t, d.options.IndexDir))
 			}
 		})
@@ -377,5 +377,52 @@ func TestRulesThatDoNotFit(t *testing.T) {
 		if err == nil || !contains(err.Error(), want) {
 			t.Errorf("no %s in %v", want, err)
 		}
+	}
+}
+
+// A start that is killed while it counts leaves what it published: the next counts the rest.
+func TestCountsOfAKilledStartAreKept(t *testing.T) {
+	table := ruledRows(t, rand.New(rand.NewPCG(3, 14)), slices.Repeat([][]int{{20, 20, 20, 20}}, 10))
+	d := open(t, table.store, Options{Filters: "score > 0.5"})
+	dir := filepath.Join(t.TempDir(), "index")
+	begin := func() *counter {
+		units, err := d.cut(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := d.newCounter(units.List())
+		if c.dir, err = openCounts(dir); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.dir.Close() })
+		c.keep()
+		return c
+	}
+	killed := begin()
+	killed.every, killed.sums = 0, make([]int64, len(killed.units))
+	for range 11 { // the look for the 11th publishes those before
+		g, ok := killed.next(t.Context())
+		if !ok {
+			t.Fatal("nothing to count")
+		}
+		for u := killed.groups[g]; u < killed.groups[g+1]; u++ {
+			killed.sums[u] = int64(u % 3)
+		}
+		killed.counted(g)
+	}
+	c := begin()
+	if c.done != 10 {
+		t.Fatalf("%d row groups are known, want 10", c.done)
+	}
+	for u := range c.groups[10] {
+		if c.units[u].Samples != int64(u%3) {
+			t.Errorf("unit %d has %d samples", u, c.units[u].Samples)
+		}
+	}
+	if err := c.read(t.Context()); err != nil || !c.complete() {
+		t.Errorf("complete %t, %v", c.complete(), err)
+	}
+	if again := begin(); !again.complete() {
+		t.Errorf("%d of %d row groups are known after a whole pass", again.done, len(again.left))
 	}
 }

@@ -11,10 +11,6 @@ import (
 
 // The counts that were kept are segments in the directory of the footers. What cannot be read is as
 // good as absent, and a lost segment costs counting again.
-//
-// Nodes that count the same data divide the work by claims. A claim says that a part is better left
-// to its owner for now, and nothing more: a node that finds no part without a claim takes one that
-// has one. So a node that dies, or an old claim, holds up no other.
 
 const (
 	countSuffix    = ".sfc"
@@ -23,10 +19,7 @@ const (
 )
 
 // countDir is the directory.
-type countDir struct {
-	*segmentdir.Dir
-	seen map[string]bool // segments that were read
-}
+type countDir struct{ *segmentdir.Dir }
 
 // openCounts opens the directory, which is made when absent.
 func openCounts(path string) (*countDir, error) {
@@ -34,17 +27,13 @@ func openCounts(path string) (*countDir, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &countDir{Dir: dir, seen: map[string]bool{}}, nil
+	return &countDir{dir}, nil
 }
 
-// refresh calls found with the segments that were not read yet.
-func (c *countDir) refresh(found func(*countSegment)) {
+// each calls found with each segment, the newest first.
+func (c *countDir) each(found func(*countSegment)) {
 	files, _ := c.Newest()
 	for _, f := range files {
-		if c.seen[f.Name()] {
-			continue
-		}
-		c.seen[f.Name()] = true
 		if s := c.read(f); s != nil {
 			found(s)
 		}
@@ -72,16 +61,15 @@ func (c *countDir) read(info fs.FileInfo) *countSegment {
 	return s
 }
 
-// publish writes a segment.
-func (c *countDir) publish(entries []countEntry) error {
+// write adds a segment.
+func (c *countDir) write(entries []countEntry) error {
 	if len(entries) == 0 {
 		return nil
 	}
 	if c.ReadOnly() {
 		return nil // it was filled for others to read
 	}
-	name, err := c.Write(formatCounts(entries))
-	c.seen[name] = true
+	_, err := c.Write(formatCounts(entries))
 	return err
 }
 
@@ -112,7 +100,7 @@ func (c *countDir) tidy() error {
 				}
 			}
 		}
-		if err := c.publish(all); err != nil {
+		if err := c.write(all); err != nil {
 			return err
 		}
 	}

@@ -17,7 +17,7 @@ func TestCountSegmentsAreMerged(t *testing.T) {
 	defer func() { _ = c.Close() }()
 	for i := range 40 {
 		e := countEntry{countKey: countKey{shard: [16]byte{byte(i % 30)}}, first: i % 2, counts: []int64{int64(i)}}
-		if err := c.publish([]countEntry{e}); err != nil {
+		if err := c.write([]countEntry{e}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -30,7 +30,7 @@ func TestCountSegmentsAreMerged(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = fresh.Close() }()
-	fresh.refresh(func(s *countSegment) {
+	fresh.each(func(s *countSegment) {
 		for i := range s.len() {
 			e, ok := s.entry(i)
 			if !ok {

@@ -99,12 +99,8 @@ func (c *counter) footers(ctx context.Context) error {
 	if c.keepTokens(); !c.complete() {
 		return nil
 	}
-	if c.report(); c.dir == nil {
-		return nil
-	}
-	if err := c.dir.publish(c.entries(0, len(c.units))); err != nil {
-		c.unusable(err)
-	}
+	c.report()
+	c.publish()
 	return nil
 }
 

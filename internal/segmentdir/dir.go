@@ -10,16 +10,15 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/shardfeed/shardfeed/internal/trusted"
 )
 
-// tempPrefix begins the names of claims and of segments that are being written. Their process has
-// them locked, so that of one without a lock is known to have ended. tempAge is how old a file is
-// when its process counts as ended where files cannot be locked, and newAge how old before a look
-// at its lock: a process makes its file and locks it then.
+// tempPrefix marks segments that are being written. The writer locks its file, so a file without a
+// lock belongs to a writer that has ended. A file older than tempAge counts as abandoned where files
+// cannot be locked. Locks of files younger than newAge are not examined: the writer makes its file
+// first and then locks it.
 const (
 	tempPrefix = "tmp-"
 	tempAge    = time.Hour
@@ -30,9 +29,6 @@ const (
 type Dir struct {
 	*trusted.Dir
 	suffix string
-
-	mu     sync.Mutex
-	claims map[string]*os.File // that this process has, by their names
 }
 
 // Open opens a directory, which is made when absent. The suffix is that of the segments' names.
@@ -44,22 +40,11 @@ func Open(path, suffix string) (*Dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Dir{Dir: dir, suffix: suffix, claims: map[string]*os.File{}}
+	d := &Dir{Dir: dir, suffix: suffix}
 	if !d.ReadOnly() {
 		d.removeTemps()
 	}
 	return d, nil
-}
-
-// Close ends the claims and closes the directory.
-func (d *Dir) Close() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for name, f := range d.claims {
-		_, _ = d.Remove(claimName(name)), f.Close()
-	}
-	clear(d.claims)
-	return d.Dir.Close()
 }
 
 // Newest lists the segments, the newest first.
@@ -106,33 +91,6 @@ func (d *Dir) Write(b []byte) (name string, err error) {
 	name = fmt.Sprintf("%d-%s%s", time.Now().UnixNano(), id, d.suffix)
 	return name, d.Rename(temp, name)
 }
-
-// Claim makes an empty file that only one of several processes can make, and reports whether this
-// one did. Where no file can be made, all of them do. A claim ends by Unclaim or Close. That of a
-// process that was killed ends with the next Open or Write.
-func (d *Dir) Claim(name string) bool {
-	f, err := d.OpenFile(claimName(name), os.O_RDWR|os.O_CREATE|os.O_EXCL)
-	if err != nil {
-		return !errors.Is(err, fs.ErrExist)
-	}
-	_ = lock(f)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.claims[name] = f
-	return true
-}
-
-// Unclaim ends a claim.
-func (d *Dir) Unclaim(name string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if f := d.claims[name]; f != nil {
-		_, _ = d.Remove(claimName(name)), f.Close()
-		delete(d.claims, name)
-	}
-}
-
-func claimName(name string) string { return tempPrefix + "claim-" + name }
 
 func (d *Dir) removeTemps() {
 	entries, _ := d.ReadDir(".")

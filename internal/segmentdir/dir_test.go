@@ -55,46 +55,43 @@ func TestNewest(t *testing.T) {
 	}
 }
 
-func TestClaim(t *testing.T) {
+// TestTempsOfTheKilled: an unfinished segment whose writer has ended goes with the next look at the
+// directory, and one that is being written stays.
+func TestTempsOfTheKilled(t *testing.T) {
 	d := open(t)
-	if !d.Claim("x") || d.Claim("x") || !d.Claim("y") {
-		t.Error("a claim is not of one process alone")
-	}
-	d.Unclaim("x")
-	if !d.Claim("x") {
-		t.Error("a claim that ended stays")
-	}
-}
-
-// TestClaimOfTheKilled: a claim whose process has ended goes with the next look at the directory, and
-// one that is held stays.
-func TestClaimOfTheKilled(t *testing.T) {
-	d := open(t)
-	if !d.Claim("mine") {
-		t.Fatal("no claim")
-	}
-	dead := filepath.Join(d.Path(), claimName("dead"))
-	if err := os.WriteFile(dead, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{dead, filepath.Join(d.Path(), claimName("mine"))} {
-		if err := os.Chtimes(name, time.Now(), time.Now().Add(-2*newAge)); err != nil {
+	dead, mine := filepath.Join(d.Path(), tempPrefix+"dead"), filepath.Join(d.Path(), tempPrefix+"mine")
+	for _, path := range []string{dead, mine} {
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
+		if err := os.Chtimes(path, time.Now(), time.Now().Add(-2*newAge)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := os.Open(mine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := lock(f); err != nil {
+		t.Skip(err)
 	}
 	other, err := Open(d.Path(), ".s")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer other.Close()
-	if !other.Claim("dead") || other.Claim("mine") {
-		t.Error("the claim of the dead stays, or that of the living is gone")
+	if _, err := os.Stat(dead); err == nil {
+		t.Error("the file of the dead stays")
+	}
+	if _, err := os.Stat(mine); err != nil {
+		t.Error("the file of the living is gone")
 	}
 }
 
 func TestWriteRemovesOldTemps(t *testing.T) {
 	d := open(t)
-	for name, age := range map[string]time.Duration{"tmp-old": 2 * tempAge, "tmp-claim-old": 2 * tempAge, "tmp-new": 0, "other": 2 * tempAge} {
+	for name, age := range map[string]time.Duration{"tmp-old": 2 * tempAge, "tmp-new": 0, "other": 2 * tempAge} {
 		path := filepath.Join(d.Path(), name)
 		if err := os.WriteFile(path, nil, 0o600); err != nil {
 			t.Fatal(err)
@@ -106,7 +103,7 @@ func TestWriteRemovesOldTemps(t *testing.T) {
 	if _, err := d.Write(nil); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]bool{"tmp-old": false, "tmp-claim-old": false, "tmp-new": true, "other": true} {
+	for name, want := range map[string]bool{"tmp-old": false, "tmp-new": true, "other": true} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(d.Path(), name)); (err == nil) != want {
 				t.Errorf("%v", err)
