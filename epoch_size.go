@@ -14,10 +14,10 @@ func (s Spec) asSources() Spec {
 		return s
 	}
 	s.Sources = []Source{{
-		Name: sizedSource, Addresses: s.Addresses, Weight: 1, Filters: s.Filters, Keep: s.Keep, Parts: s.Parts, Part: s.Part, PartKey: s.PartKey,
+		Name: sizedSource, Addresses: s.Addresses, Weight: 1, Filters: s.Filters, Parts: s.Parts, Part: s.Part, PartKey: s.PartKey,
 		PartSeed: s.PartSeed, Subsample: s.Subsample, Rows: s.Rows, RowsNew: s.RowsNew, RowWeight: s.Weight,
 	}}
-	s.Addresses, s.Filters, s.Keep, s.Parts, s.Part, s.PartKey, s.PartSeed = nil, "", nil, nil, "", "", 0
+	s.Addresses, s.Filters, s.Parts, s.Part, s.PartKey, s.PartSeed = nil, "", nil, "", "", 0
 	s.Subsample, s.Rows, s.RowsNew, s.Weight = 0, "", "", ""
 	return s
 }

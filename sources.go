@@ -26,7 +26,6 @@ type Source struct {
 	Choose int64   `json:"choose"`
 
 	Filters   string             `json:"filters"`
-	Keep      *iterable.Keep     `json:"-"`
 	Parts     map[string]float64 `json:"parts"`
 	Part      string             `json:"part"`
 	PartKey   string             `json:"part_key"`
@@ -49,7 +48,7 @@ type WeightChange struct {
 
 // ChoosesRows says that the source has a rule.
 func (s Source) ChoosesRows() bool {
-	return s.Filters != "" || s.Keep != nil || len(s.Parts) > 0 || s.Subsample != 0 || s.Rows != "" || s.RowWeight != ""
+	return s.Filters != "" || len(s.Parts) > 0 || s.Subsample != 0 || s.Rows != "" || s.RowWeight != ""
 }
 
 // AllAddresses are those of the spec and of its sources.
@@ -91,7 +90,7 @@ func (s Spec) validateAddresses(p *option.List) {
 func (s Spec) mixture(o *iterable.Options) {
 	for _, of := range s.Sources {
 		o.Sources = append(o.Sources, iterable.Source{
-			Name: of.Name, Addresses: of.Addresses, Weight: of.Weight, Repeat: of.Repeat, Choose: of.Choose, Filters: of.Filters, Keep: of.Keep,
+			Name: of.Name, Addresses: of.Addresses, Weight: of.Weight, Repeat: of.Repeat, Choose: of.Choose, Filters: of.Filters,
 			Split:     rule.Split{Parts: of.Parts, Part: of.Part, Subsample: of.Subsample, Key: of.PartKey, Seed: of.PartSeed},
 			RowWeight: of.RowWeight, Rename: of.Rename,
 		})

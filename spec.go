@@ -96,9 +96,6 @@ type Spec struct {
 	// Now of its state.
 	Now string `json:"now,omitempty"`
 
-	// Keep is a filter that is a Go function.
-	Keep *iterable.Keep `json:"-"`
-
 	// Parts divides all rows by weight, and Part is the one that is read. The rows of a part are
 	// drawn by PartSeed; with PartKey, the name of a column, all rows of one value are in one part.
 	// Subsample keeps a share of the part's rows.

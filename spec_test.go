@@ -32,7 +32,7 @@ func TestSpecValidatesEveryField(t *testing.T) {
 	}, map[string][]any{
 		"Unknown": {map[string]int64{"label": 0}},
 		"Sources": {[]Source{{}}, []Source{{Name: "a", Addresses: []string{"x"}, Weight: 1}}}, "Curriculum": {[]WeightChange{{From: 5}}},
-		"Keep": {&iterable.Keep{}}, "Part": {"train"}, "PartKey": {"user"}, "Subsample": {-1.0, 1.5}, "RowsNew": {"drop", "all"},
+		"Part": {"train"}, "PartKey": {"user"}, "Subsample": {-1.0, 1.5}, "RowsNew": {"drop", "all"},
 		"Addresses": {[]string(nil), []string{"a", ""}}, "Columns": {[]string{}, []string{""}},
 		"PartitionTypes": {map[string]string{"month": "int"}},
 		"MaxLost":        {-0.5, 1.5}, "ShuffleBuffer": {"many", "0", "-1", "0MiB"}, "Memory": {"much", "0", "-1", "1.5"}, "CacheLimit": {"much", "0%"},

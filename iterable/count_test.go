@@ -39,7 +39,6 @@ func TestCountsAreKept(t *testing.T) {
 		"filter":        {Filters: "score > 0.5"},
 		"other filter":  {Filters: "score > 0.25"},
 		"small units":   {Filters: "score > 0.5", UnitRows: 20},
-		"function":      {Keep: &Keep{Name: "every 3", Columns: []string{"id"}, Func: keepEvery(3)}},
 		"key":           {Split: rule.Split{Subsample: 0.3, Key: "user"}},
 		"weight":        {Weight: "weight"},
 		"all of them":   {Filters: "score > 0.5", Split: rule.Split{Subsample: 0.7}, Weight: "weight", Rows: table.list(t, all)},
@@ -254,25 +253,21 @@ func TestCountingEnds(t *testing.T) {
 	table := ruledRows(t, rand.New(rand.NewPCG(3, 12)), [][]int{{60, 130, 1}, {40, 40, 40}, {300}})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	mine := errors.New("mine")
-	o := Options{Keep: &Keep{Name: "stop", Columns: []string{"id"}, Func: func([]rule.Column, int, []uint64) error {
-		cancel(mine)
-		return nil
-	}}}
 	budget := NewBudget(1 << 30)
-	o.Budget = budget
+	o := Options{Filters: "score > 0.5", Budget: budget, Events: Events{Counted: func(n, _ int64) {
+		if n > 0 {
+			cancel(mine)
+		}
+	}}}
 	if _, err := Open(ctx, shard.Stores{"mem": table.store}, []string{"mem://data/"}, o); !errors.Is(err, mine) || !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
-	o.Keep.Func = func([]rule.Column, int, []uint64) error { return mine }
-	if _, err := Open(t.Context(), shard.Stores{"mem": table.store}, []string{"mem://data/"}, o); !errors.Is(err, mine) || !contains(err.Error(), `"stop"`) {
+	store := &failing{Store: table.store}
+	o.Events = Events{FootersRead: func(int, int) { store.fail.Store(&mine) }}
+	if _, err := Open(t.Context(), shard.Stores{"mem": store}, []string{"mem://data/"}, o); !errors.Is(err, mine) {
 		t.Errorf("error %v", err)
 	}
-	o.Keep.Func = func([]rule.Column, int, []uint64) error { panic("no") }
-	var p *PanicError
-	if _, err := Open(t.Context(), shard.Stores{"mem": table.store}, []string{"mem://data/"}, o); !errors.As(err, &p) {
-		t.Errorf("error %v", err)
-	}
-	o.Keep, o.Filters, o.Memory = nil, "score > 0.5", 1<<10
+	o.Events, o.Memory = Events{}, 1<<10
 	var m *MemoryError
 	if _, err := Open(t.Context(), shard.Stores{"mem": table.store}, []string{"mem://data/"}, o); !errors.As(err, &m) || m.Memory == 0 {
 		t.Errorf("error %v", err)
@@ -371,9 +366,8 @@ func TestRulesThatDoNotFit(t *testing.T) {
 	table := ruledRows(t, rand.New(rand.NewPCG(3, 16)), [][]int{{30}})
 	_, err := Open(t.Context(), shard.Stores{"mem": table.store}, []string{"mem://data/"}, Options{
 		Filters: "scor > 0.5 and id = 'x'", Split: rule.Split{Subsample: 0.5, Key: "tokens"}, Weight: "label", Vocabulary: map[string][]string{"none": nil},
-		Keep: &Keep{Name: "k", Columns: []string{"id", "nobody"}, Func: noFilter},
 	})
-	for _, want := range []string{`Filters names column "scor"`, "'x'", "PartKey must be a column of single values", "Weight must be a column of integers", `column "none"`, `Keep.Columns[1] names column "nobody"`} {
+	for _, want := range []string{`Filters names column "scor"`, "'x'", "PartKey must be a column of single values", "Weight must be a column of integers", `column "none"`} {
 		if err == nil || !contains(err.Error(), want) {
 			t.Errorf("no %s in %v", want, err)
 		}

@@ -26,7 +26,7 @@ func TestMixturePassesAreTheRules(t *testing.T) {
 			continue
 		}
 		source := Source{
-			Name: "a", Addresses: []string{"mem://data/"}, Weight: 1, Filters: rules.Filters, Keep: rules.Keep, Split: rules.Split, Rows: rules.Rows,
+			Name: "a", Addresses: []string{"mem://data/"}, Weight: 1, Filters: rules.Filters, Split: rules.Split, Rows: rules.Rows,
 			RowWeight: rules.Weight,
 		}
 		o := Options{

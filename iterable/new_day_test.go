@@ -42,14 +42,6 @@ func TestNewDay(t *testing.T) {
 		putDay(t, store, "data/day=24/part-0.parquet", 5000, 0)
 		putDay(t, store, "data/day=25/part-1-new.parquet", 5000)
 	}
-	keep := &Keep{Name: "small", Columns: []string{"id"}, Func: func(columns []rule.Column, rows int, keep []uint64) error {
-		for i := range rows {
-			if columns[0].Values.Data[8*i+1] > 1 { // 512 and more
-				keep[i/64] &^= 1 << (i % 64)
-			}
-		}
-		return nil
-	}}
 	for name, c := range map[string]struct {
 		o     Options
 		grows func(*memstore.Store)
@@ -58,7 +50,6 @@ func TestNewDay(t *testing.T) {
 		"by partition, between":  {Options{Filters: "day <= 26 and day > 20 and id < 4000"}, between},
 		"by value":               {Options{Filters: "id < 4000"}, between},
 		"by value without stats": {Options{Filters: "id < 4000", pruneFrom: 1 << 40}, between},
-		"by function":            {Options{Keep: keep}, between},
 		"empty":                  {Options{}, empty},
 		"empty, with a filter":   {Options{Filters: "id < 4000"}, empty},
 		"part by key":            {Options{Filters: "id < 4000", Split: rule.Split{Parts: map[string]float64{"a": 3, "b": 1}, Part: "a", Key: "id"}}, between},

@@ -121,7 +121,6 @@ type Options struct {
 	// the files of values that it names with @; nil reads local files.
 	Filters  string
 	ReadFile func(name string) ([]byte, error)
-	Keep     *Keep // a filter that is a function
 
 	// Now is the instant that filters take today() and now() from. The zero value is the one of
 	// Plan, else the time of Open. A run that continues gives that of its state.

@@ -24,7 +24,6 @@ func TestOptionsValidateEveryField(t *testing.T) {
 		"Unknown":        {map[string]int64{"label": 0}},
 		"Filters":        {"a >", "a > 1)"},
 		"Now":            {time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)},
-		"Keep":           {&Keep{}, &Keep{Name: "long"}, &Keep{Name: "long", Func: noFilter, Columns: []string{""}}},
 		"Bucket":         {&rule.Bucket{}, &rule.Bucket{Columns: map[string]int{"a": 0}}},
 		"Pack":           {&Pack{}, &Pack{Pack: rule.Pack{Columns: map[string]int{"a": 0}}}},
 		"PartitionTypes": {map[string]string{"month": "int"}},
@@ -42,8 +41,6 @@ func TestStreamOptionsValidateEveryField(t *testing.T) {
 		"Seats": {shuffle.Seats{1}, shuffle.Seats{0, 0}},
 	})
 }
-
-func noFilter([]rule.Column, int, []uint64) error { return nil }
 
 // What package rule finds wrong is an OptionError of the option's field.
 func TestOptionsValidateRules(t *testing.T) {

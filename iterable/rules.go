@@ -19,7 +19,7 @@ import (
 // rules are the rule of a data set, bound to its shards: which of their rows are samples, and how
 // often. They are immutable and safe for concurrent use; a selector applies them.
 //
-// A row must pass all of them: the part by row numbers, the rows list, the filter, the function,
+// A row must pass all of them: the part by row numbers, the rows list, the filter,
 // the part by a key. The weight then says how often it comes. The packing makes samples of the
 // rows that come; without one each row is a sample.
 type rules struct {
@@ -32,8 +32,6 @@ type rules struct {
 	expr   string       // of filter
 	now    string       // that the filter takes today() and now() from, or ""
 	inputs []int        // of the filter, among the rule columns
-	keep   *Keep        // nil keeps all
-	args   []int        // of keep
 	part   *rule.Part   // nil is all rows
 	key    int          // rule column that decides the part; -1: the row's number does
 	list   *rule.KeptRows
@@ -74,11 +72,6 @@ func (o Options) ruleColumns() ruleColumns {
 			}
 		}
 	}
-	if o.Keep != nil {
-		for _, path := range o.Keep.Columns {
-			c.add(path, false)
-		}
-	}
 	if o.Split.Key != "" {
 		c.add(o.Split.Key, false)
 	}
@@ -100,7 +93,6 @@ func bindRules(o Options, m *rowgroup.Manifest, data *shuffle.Manifest, delivere
 	b := binder{options: o, schema: m.RuleSchema(), columns: o.ruleColumns(), problems: option.List{New: newOptionError}}
 	b.rules = &rules{key: -1, weight: -1, seed: o.Split.Seed}
 	b.filter()
-	b.keep()
 	b.part()
 	b.rows(m, data)
 	b.weight()
@@ -141,20 +133,6 @@ func (b *binder) filter() {
 	if b.problems.Join(optionErrors(err)); err == nil {
 		b.add("Filters", "filter "+b.rules.filter.Key())
 	}
-}
-
-func (b *binder) keep() {
-	k := b.options.Keep
-	if k == nil {
-		return
-	}
-	b.rules.keep = k
-	line := fmt.Sprintf("func %q", k.Name)
-	for i, path := range k.Columns {
-		b.rules.args = append(b.rules.args, b.columns.at[path])
-		line += typeOf(&b.problems, fmt.Sprintf("Keep.Columns[%d]", i), path, b.schema, nil)
-	}
-	b.add("Keep", line)
 }
 
 func (b *binder) part() {
@@ -269,7 +247,7 @@ func (r *rules) readsMore() bool { return r.choosesByMore() || r.pack != nil }
 
 // choosesByMore says that it does so to find which rows come, and how often.
 func (r *rules) choosesByMore() bool {
-	return r.keep != nil || r.part != nil && r.key >= 0 || r.weight >= 0
+	return r.part != nil && r.key >= 0 || r.weight >= 0
 }
 
 // decodesFirst says that a load decodes columns of the rule before all others.

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -48,46 +47,6 @@ func TestPadUnderRules(t *testing.T) {
 				t.Errorf("%d rows came, want 3", valid)
 			}
 		})
-	}
-}
-
-// A function keeps no row that another part of the rule drops.
-func TestKeepSetsNoRows(t *testing.T) {
-	d := open(t, files(t, [][]int{{100, 100}}, noImage), Options{Filters: "id < 30", Keep: &Keep{
-		Name: "sets", Columns: []string{"id"}, Func: func(_ []rule.Column, _ int, keep []uint64) error {
-			for i := range keep {
-				keep[i] = math.MaxUint64
-			}
-			return nil
-		},
-	}})
-	if d.NumSamples() != 30 {
-		t.Errorf("%d samples, want 30", d.NumSamples())
-	}
-}
-
-// A function sees the items of a list also where a filter asks for its length alone.
-func TestKeepSeesItems(t *testing.T) {
-	table := ruledRows(t, rand.New(rand.NewPCG(5, 1)), [][]int{{100, 50}})
-	want := int64(0)
-	for _, row := range table.rows {
-		if len(row.Tokens) > 1 && row.Tokens[1] > 0 {
-			want++
-		}
-	}
-	d := open(t, table.store, Options{Filters: "len(tokens) > 1", Keep: &Keep{
-		Name: "second token", Columns: []string{"tokens"}, Func: func(columns []rule.Column, rows int, keep []uint64) error {
-			a := columns[0].Values
-			for i := range rows {
-				if from := int(a.Offsets[i]) + 1; from < int(a.Offsets[i+1]) && a.Children[0].Data[4*from+3] > 127 {
-					keep[i/64] &^= 1 << (i % 64)
-				}
-			}
-			return nil
-		},
-	}})
-	if d.NumSamples() < want-1 || d.NumSamples() > want+1 || want < 10 { // a token may be 0
-		t.Errorf("%d samples, want %d", d.NumSamples(), want)
 	}
 }
 

@@ -213,18 +213,13 @@ func (table *ruledTable) randomRule(t testing.TB, r *rand.Rand, o *Options) []in
 			}
 		}
 	}
-	kinds := 1 + r.IntN(63)
+	kinds := 1 + r.IntN(31)
 	if kinds&1 > 0 {
 		c := randomCondition(r, 2)
 		o.Filters = c.text
 		drop(func(i int) bool { return c.of(&table.rows[i], table.year[i]) != 1 })
 	}
 	if kinds&2 > 0 {
-		n := 2 + r.Int64N(5)
-		o.Keep = &Keep{Name: fmt.Sprint("every ", n), Columns: []string{"id"}, Func: keepEvery(n)}
-		drop(func(i int) bool { return int64(i)%n == 0 })
-	}
-	if kinds&4 > 0 {
 		o.Split = rule.Split{Parts: map[string]float64{"train": 3, "val": 1}, Part: []string{"train", "val"}[r.IntN(2)], Seed: r.Uint64()}
 		if r.IntN(2) == 0 {
 			o.Split = rule.Split{Subsample: 0.5}
@@ -232,7 +227,7 @@ func (table *ruledTable) randomRule(t testing.TB, r *rand.Rand, o *Options) []in
 		kept := table.part(t, o.Split)
 		drop(func(i int) bool { return !kept[i] })
 	}
-	if kinds&8 > 0 {
+	if kinds&4 > 0 {
 		listed := make([]bool, len(times))
 		for i := range listed {
 			listed[i] = r.IntN(3) > 0
@@ -240,26 +235,13 @@ func (table *ruledTable) randomRule(t testing.TB, r *rand.Rand, o *Options) []in
 		o.Rows = table.list(t, listed)
 		drop(func(i int) bool { return !listed[i] })
 	}
-	if kinds&48 == 48 {
+	if kinds&24 == 24 {
 		o.Weight = "weight"
 		for i := range times {
 			times[i] *= table.repeats(t, i, o.Split.Seed)
 		}
 	}
 	return times
-}
-
-// keepEvery drops the ids that n divides.
-func keepEvery(n int64) func([]rule.Column, int, []uint64) error {
-	return func(columns []rule.Column, rows int, keep []uint64) error {
-		ids := columns[0].Values.Data
-		for i := range rows {
-			if id := int64(uint64(ids[8*i]) | uint64(ids[8*i+1])<<8); id%n == 0 { // small ones
-				keep[i/64] &^= 1 << (i % 64)
-			}
-		}
-		return nil
-	}
 }
 
 // part is the rows of a part by ratio.

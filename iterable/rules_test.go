@@ -48,7 +48,7 @@ func TestRuledStreamsAreTheOrder(t *testing.T) {
 				return
 			}
 			d := open(t, table.store, o)
-			ruled := o.Filters != "" || o.Keep != nil || o.Split.Part+fmt.Sprint(o.Split.Subsample) != "0" || o.Rows != nil || o.Weight != ""
+			ruled := o.Filters != "" || o.Split.Part+fmt.Sprint(o.Split.Subsample) != "0" || o.Rows != nil || o.Weight != ""
 			if d.NumSamples() != want || d.NumRows() != int64(len(table.rows)) || (d.Rule() != "") != ruled {
 				t.Fatalf("%d samples of %d rows under rule %q, want %d of %d", d.NumSamples(), d.NumRows(), d.Rule(), want, len(table.rows))
 			}

@@ -62,13 +62,10 @@ func TestSelect(t *testing.T) {
 func TestSelectEnds(t *testing.T) {
 	table := ruledRows(t, rand.New(rand.NewPCG(4, 2)), [][]int{{60, 130, 1}, {40, 40, 40}, {300}})
 	mine, calls := errors.New("mine"), 0
-	wrong := false
-	d := open(t, &far{Store: table.store, parallel: 1}, Options{Keep: &Keep{Name: "all", Columns: []string{"id"}, Func: func([]rule.Column, int, []uint64) error {
-		if wrong {
-			return mine
-		}
-		return nil
-	}}})
+	broken := &failing{Store: table.store}
+	broken.fail.Store(&mine)
+	store := &swapped{Store: table.store, then: broken}
+	d := open(t, store, Options{Filters: "score > 0.5"})
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := d.Select(ctx, writerFunc(func(p []byte) (int, error) {
 		calls++
@@ -81,7 +78,7 @@ func TestSelectEnds(t *testing.T) {
 	if _, err := d.Select(t.Context(), writerFunc(func([]byte) (int, error) { return 0, mine })); !errors.Is(err, mine) {
 		t.Errorf("error %v", err)
 	}
-	wrong = true
+	store.now.Store(true)
 	if _, err := d.Select(t.Context(), new(bytes.Buffer)); !errors.Is(err, mine) || errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}

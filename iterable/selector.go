@@ -3,7 +3,6 @@ package iterable
 import (
 	"fmt"
 	"math/bits"
-	"runtime/debug"
 	"slices"
 
 	"github.com/shardfeed/shardfeed/rule"
@@ -26,7 +25,6 @@ type selector struct {
 	eval    *rule.Evaluator
 	marker  *rule.Marker
 	bits    []uint64
-	kept    []uint64 // that Keep may change
 	times   []uint8
 	lengths []uint32
 	columns []rule.Column
@@ -69,11 +67,6 @@ func (s *selector) finish(group int, lo, hi int64, columns []rule.Column, passed
 		}
 		and(sel.bits, kept)
 	}
-	if r.keep != nil && !sel.empty() {
-		if err := s.callKeep(sel, s.pick(columns, r.args)); err != nil {
-			return sel, err
-		}
-	}
 	if r.part != nil && r.key >= 0 {
 		if err := s.marker.ByKey(columns[r.key], sel.rows, sel.bits); err != nil {
 			return sel, err
@@ -102,24 +95,6 @@ func (s *selector) pick(columns []rule.Column, which []int) []rule.Column {
 		s.columns = append(s.columns, columns[i])
 	}
 	return s.columns
-}
-
-// callKeep calls the user's function, which may clear bits and set none.
-func (s *selector) callKeep(sel selection, columns []rule.Column) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = &PanicError{Value: v, Stack: debug.Stack()}
-		}
-		if err != nil {
-			err = fmt.Errorf("the function %q that filters: %w", s.rules.keep.Name, err)
-		}
-	}()
-	s.kept = append(s.kept[:0], sel.bits...)
-	if err := s.rules.keep.Func(columns, sel.rows, s.kept); err != nil {
-		return err
-	}
-	and(sel.bits, s.kept)
-	return nil
 }
 
 func and(dst, b []uint64) {

@@ -26,7 +26,6 @@ type Source struct {
 	Choose int64
 
 	Filters string
-	Keep    *Keep
 	Split   rule.Split
 	Rows    *rule.RowList
 	RowsNew rule.NewRows
@@ -190,7 +189,6 @@ func (o Options) validateApart(p *option.List) {
 		text  string
 	}{
 		{"Filters", o.Filters != "", "belongs into each of {Sources}"},
-		{"Keep", o.Keep != nil, "belongs into each of {Sources}"},
 		{"Parts", len(o.Split.Parts) > 0, "belongs into each of {Sources}"},
 		{"Subsample", o.Split.Subsample != 0, "belongs into each of {Sources}"},
 		{"Rows", o.Rows != nil, "belongs into each of {Sources}"},
@@ -224,7 +222,7 @@ func (o Options) validateNoSources(p *option.List) {
 func (s Source) options(o Options) Options {
 	o.Sources, o.Stop, o.EpochSize, o.Curriculum, o.Batching, o.WeightsIn, o.Tokens = nil, "", 0, nil, "", "", ""
 	o.Plan = nil // of all sources
-	o.Filters, o.Keep, o.Split, o.Rows, o.RowsNew, o.Weight = s.Filters, s.Keep, s.Split, s.Rows, s.RowsNew, s.RowWeight
+	o.Filters, o.Split, o.Rows, o.RowsNew, o.Weight = s.Filters, s.Split, s.Rows, s.RowsNew, s.RowWeight
 	return o
 }
 

@@ -2,27 +2,12 @@ package iterable
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/rule"
 )
 
-// A Keep is a filter that is a Go function. It is a part of the rule: the counting pass and each
-// load call it, so it must keep the same rows each time.
-type Keep struct {
-	// Name stands for the function in the state and in the counts that are kept between runs: one
-	// that keeps other rows must have another name.
-	Name    string
-	Columns []string // dotted paths of the columns that it reads; they need not be among Options.Columns
-
-	// Func clears the bits of the rows that it does not keep: row i is bit i%64 of word i/64 of
-	// keep. Bits that are 0 already stay 0. The columns are those of Columns, in their order, and
-	// are valid during the call. Several goroutines call it at once.
-	Func func(columns []rule.Column, rows int, keep []uint64) error
-}
-
-// validateRules lists what is wrong with the options that say which rows are read.
+// validateRules lists the problems of the options that choose rows.
 func (o Options) validateRules(p *option.List) {
 	if year := o.Now.UTC().Year(); year < 1 || year > 9999 {
 		p.Add("Now", "must be in the years 1 to 9999, got %d", year)
@@ -30,19 +15,6 @@ func (o Options) validateRules(p *option.List) {
 	if o.Filters != "" {
 		_, err := rule.Parse(o.Filters)
 		p.Join(optionErrors(err))
-	}
-	if k := o.Keep; k != nil {
-		if k.Name == "" {
-			p.Add("Keep.Name", "must not be empty: it stands for the function in states")
-		}
-		if k.Func == nil {
-			p.Add("Keep.Func", "must be a function")
-		}
-		for i, c := range k.Columns {
-			if c == "" {
-				p.Add(fmt.Sprintf("Keep.Columns[%d]", i), "must not be empty")
-			}
-		}
 	}
 	p.Join(optionErrors(o.Split.Validate()))
 	p.Join(optionErrors(o.RowsNew.Validate()))
