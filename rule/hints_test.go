@@ -11,6 +11,10 @@ func TestOtherLanguages(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"~contains(a, 'x')", "write not"},
 		{"!contains(a, 'x')", "write not"},
+		{"title ~ 'x.*'", "to match text write title like 'x%', regular expressions are not known"},
+		{"title ~* 'x.*'", "write title ilike 'x%'; regular expressions are not known"},
+		{"title !~ 'x.*'", "write title not like 'x%'; regular expressions are not known"},
+		{"title ~~ 'x%'", "write title like 'x%'"},
 		{"a = 1 & b = 2", "write and"},
 		{"a = 1 | b = 2", "write or"},
 		{"like '%x'", "like follows the name of a column, as in title like 'x%'"},

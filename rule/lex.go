@@ -227,7 +227,10 @@ var spellings = map[string]string{"==": "=", "<>": "!="}
 
 // hints are what users of other languages write.
 var hints = map[string]string{
-	"&&": "write and", "||": "write or", "&": "write and", "|": "write or", "~": "write not", "!": "write not",
+	"&&": "write and", "||": "write or", "&": "write and", "|": "write or", "!": "write not",
+	"~":  "write not before a condition; to match text write title like 'x%', regular expressions are not known",
+	"~*": "write title ilike 'x%'; regular expressions are not known", "!~": "write title not like 'x%'; regular expressions are not known",
+	"~~": "write title like 'x%'",
 	"=>": "write >=", "=<": "write <=", ";": "a filter is one condition", "*": "arithmetic is not known",
 	"/": "arithmetic is not known", "::": "a cast is not known; a literal takes the column's type",
 }

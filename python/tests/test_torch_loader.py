@@ -48,6 +48,8 @@ WRONG: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "gpu": ({"device": "gpu:1"}, errors.OptionError, "got 'gpu:1'; did you mean 'cuda'"),
     "device True": ({"device": True}, errors.OptionError, "device must be 'auto'.* got True"),
     "misspelt": ({"colums": ["id"]}, TypeError, "DataLoader has no argument 'colums'; did you mean 'columns'?"),
+    "a method": ({"take": 3}, TypeError, r"no argument 'take': it is a method: loader.take\(3\) ends each epoch"),
+    "a function": ({"filter": len}, TypeError, "no argument 'filter': give filters; a function goes to the method filter"),
     "torch's": ({"sampler": None}, TypeError, "no argument 'sampler': the engine shuffles"),
     "misspelt own": ({"num_worker": 2}, TypeError, "no argument 'num_worker'; did you mean 'num_workers'?"),
     "the data set's": ({"seed": -1}, errors.OptionError, "^seed must be"),

@@ -32,6 +32,11 @@ _ELSEWHERE = {
     "pack": "blocks of rows have no numbers: give it to a StreamingDataset",
     "tokenizer": "text becomes tokens before the engine packs it: write token lists into the table, or tokenise batches with .map",
     "with_valid": "it is a method: with_valid('column') of a torch data set or loader",
+    "filter": "give filters; a function goes to the method filter, as in loader.filter(function)",
+    "map": "it is a method: loader.map(function)",
+    "transform": "give the function to the method map, as in loader.map(function)",
+    "skip": "it is a method: loader.skip(3) leaves out the first 3 batches of each epoch",
+    "take": "it is a method: loader.take(3) ends each epoch after 3 batches",
     "in_order": "batches always come in order",
     "pin_memory_device": "give device",
 }
