@@ -84,8 +84,12 @@ func (a *Array) DecodeTo(dst, file []byte) error {
 	if _, err := io.ReadFull(r, dst); err != nil {
 		return &codec.Error{Text: fmt.Sprintf("npy: it ends before the %d bytes of its items", len(dst)), Err: err}
 	}
-	if n, _ := r.Read(make([]byte, 1)); n > 0 {
+	switch _, err := io.ReadFull(r, make([]byte, 1)); err {
+	case io.EOF:
+	case nil:
 		return &codec.Error{Text: fmt.Sprintf("npy: it goes on after the %d bytes of its items", len(dst))}
+	default: // the checksum of a zip file
+		return &codec.Error{Text: "npz: its array is damaged", Err: err}
 	}
 	if h.descr[0] == '>' {
 		swapBytes(dst, a.width())

@@ -65,6 +65,12 @@ func TestArray(t *testing.T) {
 	}
 }
 
+// flipped is an npz file whose checksum is not that of its array.
+func flipped(npz []byte) []byte {
+	npz[bytes.Index(npz, []byte("PK\x01\x02"))+16] ^= 1
+	return npz
+}
+
 func TestArrayRefuses(t *testing.T) {
 	const header = "{'descr': '<i2', 'fortran_order': False, 'shape': (2,), }"
 	good := npy(header, 1, 0, 2, 0)
@@ -88,6 +94,7 @@ func TestArrayRefuses(t *testing.T) {
 		{"later version", append([]byte("\x93NUMPY\x09\x00"), good[8:]...), "version 9"},
 		{"two arrays", npz(t, good, good), "a zip file of one array"},
 		{"cut npz", npz(t, good)[:40], "a zip file of one array"},
+		{"flipped npz", flipped(npz(t, good)), "its array is damaged"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			err := (&Array{Shape: []int{2}, DType: "int16"}).DecodeTo(make([]byte, 4), c.file)
