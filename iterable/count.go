@@ -174,7 +174,7 @@ func (s *selector) count(group int, lo, hi int64) int64 {
 // partition columns, and the list of rows.
 func (c *counter) foretell() {
 	for s := range c.dataset.data.Shards {
-		none := c.rules.prune(c.dataset.manifest.PartitionStats(s)) == rule.None
+		none := c.rules.prunePartition(c.dataset.manifest, s) == rule.None
 		for u := c.shards[s]; u < c.shards[s+1]; u++ {
 			unit := &c.units[u]
 			if none || c.rules.list != nil && c.rules.list.Count(unit.Group, unit.Lo, unit.Hi) == 0 {

@@ -70,7 +70,7 @@ func Open(ctx context.Context, stores shard.Stores, addresses []string, o Option
 	}
 	c := newCommon(stores, shards, o)
 	defer func() { c.closeAfter(err) }()
-	all, err := rowgroup.OpenParts(ctx, stores, []rowgroup.Part{{Shards: shards, RuleColumns: o.ruleColumns().list, Footers: known.footers()}}, o.rowgroupOptions(c.pool, &c.mappings.images))
+	all, err := rowgroup.OpenParts(ctx, stores, []rowgroup.Part{{Shards: shards, RuleColumns: o.ruleColumns().list, Screen: o.screen(), Footers: known.footers()}}, o.rowgroupOptions(c.pool, &c.mappings.images))
 	if err != nil {
 		return nil, suggestPattern(err, addresses)
 	}

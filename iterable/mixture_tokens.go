@@ -68,7 +68,8 @@ func (d *Dataset) tokensOf(ctx context.Context, parts []rowgroup.Part) ([]int64,
 	o.Pack, o.Bucket = &Pack{Pack: rule.Pack{Columns: map[string]int{name: 1}}}, nil
 	o.Columns, o.RowIDs, o.RowKeys, o.Vocabulary, o.Unknown = []string{name}, false, false, nil, nil
 	for i, s := range o.Sources {
-		parts[i].RuleColumns = s.options(o).ruleColumns().list
+		own := s.options(o)
+		parts[i].RuleColumns, parts[i].Screen = own.ruleColumns().list, own.screen()
 	}
 	c := newCommon(d.stores, d.Shards(), o)
 	defer c.pool.Close()

@@ -81,7 +81,7 @@ func (r *ruleReader) ranges(ctx context.Context, g int) ([]judged, error) {
 	}
 	verdict := rule.All
 	if d.rules.filter != nil {
-		verdict = d.rules.prune(d.manifest.PartitionStats(int(group.Shard)))
+		verdict = d.rules.prunePartition(d.manifest, int(group.Shard))
 	}
 	fetch, _ := d.manifest.RuleBytes(g)
 	if verdict == rule.Some && fetch >= cmp.Or(d.options.pruneFrom, prunedBytes) {

@@ -159,7 +159,7 @@ func (b *binder) rows(m *rowgroup.Manifest, data *shuffle.Manifest) {
 	}
 	excluded := make([]bool, len(data.Shards))
 	for s := range excluded {
-		excluded[s] = b.rules.prune(m.PartitionStats(s)) == rule.None
+		excluded[s] = b.rules.prunePartition(m, s) == rule.None
 	}
 	list, err := b.options.Rows.Match(data, b.options.RowsNew, excluded)
 	if b.problems.Join(optionErrors(err)); err == nil {

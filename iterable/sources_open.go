@@ -33,7 +33,8 @@ func (o Options) findSources(ctx context.Context, stores shard.Stores) ([]rowgro
 		for j := range found {
 			found[j].Source = int32(i)
 		}
-		parts = append(parts, rowgroup.Part{Shards: found, RuleColumns: s.options(o).ruleColumns().list, Rename: s.Rename, Footers: of.footers()})
+		own := s.options(o)
+		parts = append(parts, rowgroup.Part{Shards: found, RuleColumns: own.ruleColumns().list, Screen: own.screen(), Rename: s.Rename, Footers: of.footers()})
 	}
 	return parts, nil
 }

@@ -29,8 +29,8 @@
 //
 // Shards may differ in their schemas: columns are united by name, in the order of the first shard
 // that has them; types widen where no value is lost (union_types.go), and the types that options
-// need decide the rest ([NeededType]); shards without rows have no say; a struct's members are
-// united like columns.
+// need decide the rest ([NeededType]); a struct's members are united like columns. Shards have no
+// say if they have no rows, or a [Screen] finds that none of their rows is chosen.
 // The columns that directory names give (see [shard.Partition]) follow, in path order, and a file's
 // column of such a name is left out. Only what is projected must agree.
 //

@@ -46,9 +46,10 @@ type file struct {
 
 // A boundSchema is the projected columns as they lie in the files of one schema.
 type boundSchema struct {
-	raw     rawSchema
-	columns []*node
-	leaves  []*node // see leavesOf
+	raw      rawSchema
+	excluded bool // see Manifest.Excluded
+	columns  []*node
+	leaves   []*node // see leavesOf
 
 	rules   []boundRule
 	fetched []*node // leaves, and behind them the others that rules read

@@ -17,6 +17,10 @@ type Part struct {
 	Shards      []shard.Shard
 	RuleColumns []RuleColumn
 
+	// Screen, if set, finds the shards without a chosen row. Their schemas have no part in that of
+	// all.
+	Screen Screen
+
 	// Rename maps names of columns or partitions in the files to names in the schema. Rules use the
 	// latter.
 	Rename map[string]string
@@ -52,7 +56,7 @@ func OpenParts(ctx context.Context, store shard.Store, parts []Part, o Options) 
 		shards: shards, schema: &column.Schema{}, replace: o.ReplaceUTF8, pool: (*mem.Pool)(o.Pool), hot: o.Hot, objects: newObjects(store, shards),
 		footers: &footerCheck{indexDir: o.IndexDir, records: map[int][]byte{}},
 	}
-	if err := b.unite(m); err != nil {
+	if err := b.unite(ctx, m); err != nil {
 		return nil, err
 	}
 	all := make([]*Manifest, len(parts))
@@ -73,7 +77,9 @@ type binding struct {
 	options Options
 
 	schemas    []*fileSchema
-	used       []*fileSchema // the same, nil where no shard has rows
+	used       []*fileSchema // the same, nil where no shard may have chosen rows
+	usedBy     [][]bool      // by part: those of its shards
+	excluded   []bool        // by schema: a shard without chosen rows has rows
 	owners     []string      // by schema: the first shard that has it
 	counts     []int         // by schema: shards that have it
 	root       *unionNode
@@ -82,19 +88,11 @@ type binding struct {
 }
 
 // unite unites the schemas of all shards, and projects them.
-func (b *binding) unite(m *Manifest) error {
+func (b *binding) unite(ctx context.Context, m *Manifest) error {
 	if err := b.rename(); err != nil {
 		return err
 	}
 	b.schemas, b.owners, b.counts = m.distinctSchemas(b.footers)
-	if err := b.findUsed(m); err != nil {
-		return err
-	}
-	b.root = unite(b.used)
-	if b.options.MissingIsNull {
-		b.root.addUnseen(b.schemas)
-	}
-	b.root.settle(b.options.Needed, "")
 	shards, lacking := b.partitioned()
 	var err error
 	if b.partitions, err = inferPartitions(shards, b.options.PartitionTypes); err != nil {
@@ -103,6 +101,14 @@ func (b *binding) unite(m *Manifest) error {
 	if err := b.checkPartitions(m); err != nil {
 		return err
 	}
+	if err := b.findUsed(ctx, m); err != nil {
+		return err
+	}
+	b.root = unite(b.used)
+	if b.options.MissingIsNull {
+		b.root.addUnseen(b.schemas, b.excluded)
+	}
+	b.root.settle(b.options.Needed, "")
 	b.root.dropColumns(b.partitions)
 	wanted, paths := splitPartitions(b.partitions, b.options.Columns)
 	if b.columns, err = project(b.root, paths, b.options.MissingIsNull, b.owners, b.counts); err != nil {
@@ -124,31 +130,6 @@ func (b *binding) unite(m *Manifest) error {
 	}
 	if b.options.RowIDs || b.options.RowKeys {
 		return m.addRowIDs(b.options.RowIDs)
-	}
-	return nil
-}
-
-// findUsed finds the schemas of shards with rows; those of others give columns no types. Without
-// any rows all are used.
-func (b *binding) findUsed(m *Manifest) error {
-	b.used = make([]*fileSchema, len(b.schemas))
-	if len(b.schemas) > 1 {
-		for i := range b.footers {
-			k := m.files[i].schema
-			if b.used[k] != nil {
-				continue
-			}
-			r, err := parseRecord(b.footers[i].record)
-			if err != nil {
-				return footerError(m.shards[i], err)
-			}
-			if r.hasRows() {
-				b.used[k] = b.schemas[k]
-			}
-		}
-	}
-	if !slices.ContainsFunc(b.used, func(s *fileSchema) bool { return s != nil }) {
-		copy(b.used, b.schemas)
 	}
 	return nil
 }
@@ -347,31 +328,50 @@ func withPath(n *node, old, name string) *node {
 
 // manifest is that of a part, whose first row has a number among those of all.
 func (b *binding) manifest(whole *Manifest, part int, row int64) (*Manifest, error) {
-	m, p := *whole, b.parts[part]
-	m.tier = newTierShards(b.options)
-	for _, before := range b.parts[:part] {
-		m.firstShard += len(before.Shards)
-	}
-	end := m.firstShard + len(p.Shards)
-	m.shards, m.files, m.firstRow = whole.shards[m.firstShard:end], whole.files[m.firstShard:end], row
-	partitions := sliced(b.partitions, m.firstShard, end)
-	m.parts = sliced(whole.parts, m.firstShard, end)
+	m, p := b.partOf(whole, part), b.parts[part]
+	m.tier, m.firstRow = newTierShards(b.options), row
 	if len(p.RuleColumns) > 0 {
-		if err := m.bindRules(b.rulesOf(&m, partitions, p)); err != nil {
+		if err := m.bindRules(b.rulesOf(m, part)); err != nil {
 			return nil, err
 		}
 	}
 	for i, s := range b.schemas {
-		if b.used[i] == nil { // nothing is read of it
+		used := b.usedBy[part][i]
+		if !used { // nothing is read of it
 			s = &fileSchema{rawSchema: s.rawSchema, leaves: s.leaves}
 		}
 		bound, err := m.bindSchema(b.columns, s)
 		if err != nil {
 			return nil, &Error{Op: "schema", URI: b.owners[i], RowGroup: -1, Page: -1, Err: err}
 		}
+		bound.excluded = !used
 		m.bound = append(m.bound, bound)
 	}
-	return &m, m.addGroups(b.footers[m.firstShard:end])
+	return m, m.addGroups(b.footers[m.firstShard : m.firstShard+len(m.shards)])
+}
+
+// partOf is a manifest of the shards of a part, without columns of the files.
+func (b *binding) partOf(whole *Manifest, part int) *Manifest {
+	m := *whole
+	for _, before := range b.parts[:part] {
+		m.firstShard += len(before.Shards)
+	}
+	end := m.firstShard + len(b.parts[part].Shards)
+	m.shards, m.files = whole.shards[m.firstShard:end], whole.files[m.firstShard:end]
+	m.parts = sliced(whole.parts, m.firstShard, end)
+	return &m
+}
+
+// partitionsOf are the partition columns that rules of a part may read, with the nodes of its
+// shards.
+func (b *binding) partitionsOf(m *Manifest, p Part) []partitionColumn {
+	all := sliced(b.partitions, m.firstShard, m.firstShard+len(m.shards))
+	if len(b.parts) == 1 {
+		return all
+	}
+	return slices.DeleteFunc(all, func(c partitionColumn) bool {
+		return !slices.ContainsFunc(p.Shards, func(s shard.Shard) bool { return hasKey(p, s, c.field.Name) })
+	})
 }
 
 // sliced are partition columns with the nodes of some shards.
@@ -392,27 +392,29 @@ type ruleBinding struct {
 	projector  projector
 }
 
-func (b *binding) rulesOf(m *Manifest, partitions []partitionColumn, p Part) ruleBinding {
+func (b *binding) rulesOf(m *Manifest, part int) ruleBinding {
+	p := b.parts[part]
 	r := ruleBinding{
-		columns: p.RuleColumns, root: b.root, own: b.root, partitions: partitions,
+		columns: p.RuleColumns, root: b.root, own: b.root, partitions: b.partitionsOf(m, p),
 		projector: projector{missingIsNull: b.options.MissingIsNull, shards: b.owners, counts: b.counts},
 	}
 	if len(b.parts) == 1 {
 		return r
 	}
-	r.partitions = slices.DeleteFunc(partitions, func(c partitionColumn) bool {
-		return !slices.ContainsFunc(p.Shards, func(s shard.Shard) bool { return hasKey(p, s, c.field.Name) })
-	})
 	var used []int
 	for _, f := range m.files {
 		if !slices.Contains(used, f.schema) {
 			used = append(used, f.schema)
 		}
 	}
+	unused := func(s int) bool { return !b.usedBy[part][s] }
+	if slices.ContainsFunc(used, func(s int) bool { return !unused(s) }) {
+		used = slices.DeleteFunc(used, unused)
+	}
 	var schemas []*fileSchema
 	r.projector.shards, r.projector.counts = nil, nil
 	for _, s := range used {
-		schemas = append(schemas, b.used[s])
+		schemas = append(schemas, b.schemas[s])
 		r.projector.shards, r.projector.counts = append(r.projector.shards, b.owners[s]), append(r.projector.counts, b.counts[s])
 	}
 	r.own = unite(schemas)

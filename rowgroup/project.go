@@ -3,6 +3,7 @@ package rowgroup
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/shardfeed/shardfeed/column"
@@ -37,7 +38,7 @@ func project(root *unionNode, paths []string, missingIsNull bool, shards []strin
 	}
 	var all []*projected
 	for _, u := range root.children {
-		c, err := p.prune(u, "", paths == nil)
+		c, err := p.prune(u, "", paths == nil && !u.hidden)
 		if err != nil {
 			return nil, err
 		}
@@ -73,7 +74,8 @@ func (p *projector) choose(root *unionNode, paths []string) error {
 
 // matchColumns lists the columns that a pattern stands for, or members of them.
 func matchColumns(root *unionNode, pattern string) []*unionNode {
-	return column.Match(root.children, pattern, func(u *unionNode) (string, []*unionNode) {
+	seen := slices.DeleteFunc(slices.Clone(root.children), func(u *unionNode) bool { return u.hidden })
+	return column.Match(seen, pattern, func(u *unionNode) (string, []*unionNode) {
 		name := u.field.Name
 		if u.parent == root {
 			name = u.key.name

@@ -29,6 +29,8 @@ type unionNode struct {
 	types    []ownType
 	conflict bool // no type holds all of types without loss
 
+	hidden bool // a column of excluded shards alone: it must be named
+
 	partitions []string // at the root: the columns that no file has
 }
 
@@ -50,14 +52,16 @@ func unite(schemas []*fileSchema) *unionNode {
 	return root
 }
 
-// addUnseen adds columns that only schemas of files without rows have.
-func (u *unionNode) addUnseen(schemas []*fileSchema) {
+// addUnseen adds columns that only schemas of files without chosen rows have. Those of excluded
+// files are hidden.
+func (u *unionNode) addUnseen(schemas []*fileSchema, excluded []bool) {
 	for i, s := range schemas {
 		for k, key := range memberKeys(s.columns) {
 			if u.index[key] == nil {
 				c := newUnionNode(u, s.columns[k], key, i)
 				c.merge(s.columns[k], i)
 				c.lacks = u.members
+				c.hidden = excluded != nil && excluded[i]
 				u.index[key] = c
 				u.children = append(u.children, c)
 			}

@@ -33,6 +33,7 @@ type binder struct {
 	read     func(name string) ([]byte, error)
 	problems option.List
 	said     map[string]bool // problems, so that none comes twice
+	lenient  bool            // tests that do not fit the schema are unfit
 
 	inputs    []Input
 	folds     bool           // the filter changes the case of texts
@@ -64,6 +65,9 @@ func (b *binder) node(n node, negate bool) bound {
 		slices.SortStableFunc(all.of, func(a, c bound) int { return a.cost() - c.cost() })
 		return all
 	case *test:
+		if b.lenient {
+			return b.testIfFits(n, negate)
+		}
 		return b.test(n, negate)
 	}
 	panic("rule: a node of an unknown kind")

@@ -50,11 +50,15 @@ type ColumnStats struct {
 func (f *Filter) Prune(s Stats) Verdict { return f.prune(f.root, s) }
 
 func (f *Filter) prune(n bound, s Stats) Verdict {
-	b, ok := n.(*branch)
-	if !ok {
-		l := n.(*leaf)
-		c := s.Column(l.input)
-		return l.prune(&c, &f.inputs[l.input])
+	var b *branch
+	switch n := n.(type) {
+	case *branch:
+		b = n
+	case *leaf:
+		c := s.Column(n.input)
+		return n.prune(&c, &f.inputs[n.input])
+	default:
+		return Some
 	}
 	ends, other := None, All // of an and: one none makes it none, all alls make it all
 	if b.or {

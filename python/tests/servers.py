@@ -63,15 +63,15 @@ class S3:
         return asked[after:]
 
     def put(self, directory: Path) -> str:
-        """Uploads the files of a directory; returns its address."""
+        """Uploads the files below a directory; returns its address."""
         self._put(BUCKET)
-        for path in sorted(directory.iterdir()):
-            self._put(f"{BUCKET}/{directory.name}/{path.name}", path.read_bytes())
+        for path in files_below(directory):
+            self._put(f"{BUCKET}/{directory.name}/{path.relative_to(directory)}", path.read_bytes())
         return f"s3://{BUCKET}/{directory.name}"
 
     def _put(self, key: str, content: bytes = b"") -> None:
         """Makes a bucket or an object, by a request that is signed as AWS Signature Version 4 has it."""
-        now = datetime.now(timezone.utc)
+        now, key = datetime.now(timezone.utc), urllib.parse.quote(key)
         scope = f"{now:%Y%m%d}/us-east-1/s3/aws4_request"
         header = {"host": self.address, "x-amz-content-sha256": sha256(content).hexdigest(), "x-amz-date": f"{now:%Y%m%dT%H%M%SZ}"}
         lines = "".join(f"{name}:{value}\n" for name, value in header.items())
@@ -103,9 +103,9 @@ class HDFS:
         self.namenode = said[1]
 
     def put(self, directory: Path) -> str:
-        """Uploads the files of a directory; returns its address."""
-        for path in sorted(directory.iterdir()):
-            self.command("put", str(path), f"/{directory.name}/{path.name}")
+        """Uploads the files below a directory; returns its address."""
+        for path in files_below(directory):
+            self.command("put", str(path), f"/{directory.name}/{path.relative_to(directory)}")
         return f"hdfs://{self.namenode}/{directory.name}"
 
     def command(self, *words: str) -> str:
@@ -118,6 +118,10 @@ class HDFS:
 
 
 Storage = S3 | HDFS
+
+
+def files_below(directory: Path) -> list[Path]:
+    return sorted(path for path in directory.rglob("*") if path.is_file())
 
 
 @pytest.fixture(scope="session")

@@ -11,9 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
+from servers import Storage, hdfs, s3  # noqa: F401 - fixtures
 
 from shardfeed import MapDataset, Source, StreamingDataset
-from shardfeed.errors import OptionError, StateError
+from shardfeed.errors import OptionError, SchemaError, StateError
 from shardfeed.torch import DataLoader
 
 pytestmark = pytest.mark.usefixtures("runtime")
@@ -88,6 +89,69 @@ def test_a_new_day_that_the_filter_excludes(table: Path, given: dict) -> None:
     assert got + more == want
 
 
+OTHER_COLUMNS = {
+    "types": {"id": ["9000"], "text": [1.5]},
+    "none of them": {"more": [1]},
+    "wider types": {"id": [9_000.0], "text": [b"x"], "more": [1]},
+}
+
+
+@pytest.mark.parametrize("day", ["2026-11-20", "2026-11-27"])
+@pytest.mark.parametrize("missing", ["error", "null"])
+@pytest.mark.parametrize("columns", OTHER_COLUMNS.values(), ids=OTHER_COLUMNS)
+def test_an_excluded_day_of_other_columns(table: Path, columns: dict, missing: str, day: str) -> None:
+    given = {"filters": "dt in ('2026-11-24', '2026-11-26') and id < 1000 and text > ''", "missing": missing}
+    want, _ = sequence(table, given, 2)
+    loader = DataLoader(table, batch_size=8, **given)
+    schema = loader.dataset.schema
+    got, state = sequence(table, given, 2, steps=4)
+    (table / f"dt={day}").mkdir()
+    pq.write_table(pa.table(columns), table / f"dt={day}" / "p.parquet")
+    more, _ = sequence(table, given, 3, state=state)
+    assert got + more == want
+    assert DataLoader(table, batch_size=8, **given).dataset.schema == schema
+    rows = MapDataset(table, **given)
+    assert sorted(rows[list(range(400))]["id"].tolist()) == list(range(400))
+    mixed = StreamingDataset(batch_size=8, sources={"a": Source(table, filters=given["filters"])}, missing=missing)
+    assert sorted(i for batch in mixed for i in batch["id"].tolist()) == list(range(400))
+
+
+def test_a_day_of_other_columns_that_statistics_exclude(table: Path) -> None:
+    pq.write_table(pa.table({"id": pa.array([9_000], pa.int64())}), table / "dt=2026-11-26" / "late.parquet")
+    given = {"filters": "id < 1000", "batch_size": 8, "columns": ["id", "text"]}
+    assert sorted(i for batch in DataLoader(table, **given) for i in batch["id"].tolist()) == list(range(400))
+    with pytest.raises(SchemaError, match=r'late.parquet: column "text": there is no such column here'):
+        DataLoader(table, batch_size=8, filters="id < 9001").dataset.schema  # noqa: B018
+
+
+@pytest.mark.parametrize("given", [*FILTERS[:2], {}], ids=str)
+@pytest.mark.parametrize("storage", ["s3", "hdfs"])
+def test_new_days_on_servers(
+    table: Path, tmp_path: Path, storage: str, given: dict, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server: Storage = request.getfixturevalue(storage)
+    for variable, value in server.environment.items():
+        monkeypatch.setenv(variable, value)
+    table = table.rename(tmp_path / f"days-{storage}-{len(str(given))}")
+    uri = server.put(table)
+    want, _ = sequence(uri, given, 2)
+    got, state = sequence(uri, given, 2, steps=4)
+    manifest = MapDataset(uri).manifest()
+    new = tmp_path / "new" / table.name
+    grow(new)
+    server.put(new)
+    if not given:
+        with pytest.raises(StateError, match=r"added dt=2026-11-25/part-1000\.parquet"):
+            sequence(uri, given, 1, state=state)
+        given = {"manifest": manifest}
+    shutil.rmtree(new)
+    (new / "dt=2026-11-29").mkdir(parents=True)
+    pq.write_table(pa.table({"id": pa.array([9_000], pa.int32())}), new / "dt=2026-11-29" / "p.parquet")
+    server.put(new)
+    more, _ = sequence(uri, given, 3, state=state)
+    assert got + more == want
+
+
 def test_ranks_that_list_before_and_after_agree(table: Path) -> None:
     """The second rank opens when the new day is there."""
     given = {"batch_size": 10, "columns": ["id"], "filters": "id < 1000", "world_size": 2}
@@ -143,7 +207,7 @@ def test_a_list_of_sources(table: Path, tmp_path: Path) -> None:
     loader.load_state_dict(state)
     with pytest.raises(StateError, match=r'source "a" had 400 rows then, 800 rows now') as e:
         next(iter(loader))
-    for text in ('source "a": added dt=2026-11-25/part-1000.parquet', "give the list of then as manifest", "plan", "dt={"):
+    for text in ('source "a": added dt=2026-11-25/part-1000.parquet', "give the list of then as manifest", "plan", "day={"):
         assert text in str(e.value)
     assert 'source "b"' not in str(e.value)
     loader = DataLoader(**given, manifest=manifest)
