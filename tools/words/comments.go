@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// goComments returns the lines of a Go file's comments that hold words. Directives such as
-// //go:build are none.
+// goComments returns the lines of a Go file's comments that hold words, without directives such as
+// //go:build.
 func goComments(text []byte) []Comment {
 	var comments []Comment
 	lines := strings.Split(string(text), "\n")
@@ -32,7 +32,7 @@ func goComments(text []byte) []Comment {
 }
 
 // pythonComments returns the lines of a Python file's comments and docstrings that hold words. A
-// docstring is a triple-quoted string that begins a line.
+// docstring is a triple-quoted string at the start of a line.
 func pythonComments(text []byte) []Comment {
 	var comments []Comment
 	var quotes string // of the triple-quoted string that is open
@@ -65,8 +65,8 @@ func pythonComments(text []byte) []Comment {
 	return comments
 }
 
-// scanPython finds the comment of a line that begins outside of strings: its offset, or -1, and the
-// quotes of a triple-quoted string that stays open at the end.
+// scanPython returns the offset of a line's comment, or -1, and the quotes of a triple-quoted
+// string that is still open at the end. The line must start outside of strings.
 func scanPython(line string) (comment int, open string) {
 	for i := 0; i < len(line); {
 		switch c := line[i]; c {

@@ -1,12 +1,19 @@
-// Words measures how plainly the comments of the repository are written, and fails when they get
-// worse.
+// Words measures how plainly the comments and error texts of the repository are written, and fails
+// when they get worse.
 //
-//	words [-list] [FILE...]
+//	words [-list] [-limits] [FILE...]
 //
 // It counts the comment lines of Go and Python, docstrings included, that hold an archaic turn of
 // words.txt, and the full-line comments wider than 100 columns (a tab is 4). Both rates have a
-// limit in words.txt. -list prints the place of each finding. Without files it reads all that git
-// knows, from the root of the repository.
+// limit in words.txt.
+//
+// It also counts, by package and without tests, the comment lines and the texts of errors that hold
+// an idiom of words_ratchet.txt, which has the most findings of each package. Texts of errors are
+// string literals given to errors.New, fmt.Errorf and functions that make errors, fields of errors,
+// and the strings of Python's raise statements.
+//
+// -list prints the place of each finding, -limits the findings of each package as limits. Without
+// files it reads all that git knows, from the root of the repository.
 package main
 
 import (
@@ -40,35 +47,56 @@ type Count struct {
 
 func main() {
 	list := flag.Bool("list", false, "print the place of each finding")
+	limits := flag.Bool("limits", false, "print the findings of each package as limits")
 	config := flag.String("config", "tools/words.txt", "limits and turns")
+	ratchet := flag.String("ratchet", "tools/words_ratchet.txt", "idioms and the limits of packages")
 	flag.Parse()
-	if err := run(os.Stdout, *config, *list, flag.Args()); err != nil {
+	o := options{config: *config, ratchet: *ratchet, list: *list, limits: *limits, files: flag.Args()}
+	if err := run(os.Stdout, o); err != nil {
 		fmt.Fprintln(os.Stderr, "words:", err)
 		os.Exit(1)
 	}
 }
 
-func run(out io.Writer, config string, list bool, files []string) error {
-	rules, err := readRules(config)
+type options struct {
+	config, ratchet string // files
+	list, limits    bool
+	files           []string
+}
+
+func run(out io.Writer, o options) error {
+	rules, err := readRules(o.config)
 	if err != nil {
 		return err
 	}
-	all := len(files) == 0
+	ratchet, err := readRatchet(o.ratchet)
+	if err != nil {
+		return err
+	}
+	all := len(o.files) == 0
 	if all {
-		if files, err = tracked(); err != nil {
+		if o.files, err = tracked(); err != nil {
 			return err
 		}
 	}
 	var listing io.Writer = io.Discard
-	if list {
+	if o.list {
 		listing = out
 	}
+	if err := ratchet.learn(o.files); err != nil {
+		return err
+	}
 	var total Count
-	for _, file := range files {
-		if err := measure(listing, file, rules, &total); err != nil {
+	for _, file := range o.files {
+		if err := measure(listing, file, rules, ratchet, &total); err != nil {
 			return err
 		}
 	}
+	if o.limits {
+		ratchet.print(out)
+		return nil
+	}
+	idioms := ratchet.check(out, o.ratchet)
 	turns, wide := percent(total.Turns, total.Lines), percent(total.TooWide, total.Full)
 	fmt.Fprintf(out, "words: %d of %d comment lines hold an archaic turn (%.2f %%, limit %.2f %%)\n", total.Turns, total.Lines, turns, rules.turns)
 	fmt.Fprintf(out, "words: %d of %d full-line comments pass %d columns (%.2f %%, limit %.2f %%)\n", total.TooWide, total.Full, maxColumns, wide, rules.wide)
@@ -76,13 +104,13 @@ func run(out io.Writer, config string, list bool, files []string) error {
 		return nil
 	}
 	if turns > rules.turns+0.005 || wide > rules.wide+0.005 {
-		return fmt.Errorf("a rate is above its limit in %s; bin/words -list shows the lines", config)
+		return fmt.Errorf("a rate is above its limit in %s; bin/words -list shows the lines", o.config)
 	}
-	return nil
+	return idioms
 }
 
-// measure adds a file's lines to the count and lists its findings.
-func measure(listing io.Writer, file string, rules rules, total *Count) error {
+// measure adds a file's lines to the counts and lists its findings.
+func measure(listing io.Writer, file string, rules rules, ratchet *ratchet, total *Count) error {
 	text, err := os.ReadFile(file)
 	if os.IsNotExist(err) {
 		return nil // deleted, and git still knows it
@@ -95,6 +123,7 @@ func measure(listing io.Writer, file string, rules rules, total *Count) error {
 	} else {
 		comments = pythonComments(text)
 	}
+	ratchet.measure(listing, file, text, comments)
 	for _, c := range comments {
 		total.Lines++
 		if turn := rules.find(c.Text); turn != "" {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -97,7 +98,8 @@ func TestRun(t *testing.T) {
 	if err := os.WriteFile("p.go", []byte(source), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := run(&out, path, true, nil); err != nil {
+	ratchet := ratchetFile(t, "limit . 0 0\n")
+	if err := run(&out, options{config: path, ratchet: ratchet, list: true}); err != nil {
 		t.Errorf("25 %% each: %v", err)
 	}
 	for _, want := range []string{`p.go:3: "anew": anew`, "p.go:4: 101 columns", "1 of 4 comment lines hold", "1 of 4 full-line comments pass"} {
@@ -105,8 +107,104 @@ func TestRun(t *testing.T) {
 			t.Errorf("printed\n%s\nwithout %q", out.String(), want)
 		}
 	}
-	if err := run(&out, config(t, "limit turns 20\nlimit wide 40\n"), false, nil); err == nil {
+	if err := run(&out, options{config: config(t, "limit turns 20\nlimit wide 40\n"), ratchet: ratchet}); err == nil {
 		t.Error("25 % with a limit of 20 % is no error")
+	}
+}
+
+func TestGoErrors(t *testing.T) {
+	const text = `package p
+
+import ("errors"; "fmt")
+
+type PlainError struct{ Hint string }
+
+func wrong(format string, args ...any) error { return fmt.Errorf("it is %w", fmt.Errorf(format, args...)) }
+
+func f() error {
+	_ = "no error text"
+	_ = errors.New("one text")
+	_ = wrong("two " + "texts of it", "word")
+	return &PlainError{Hint: "three words here"}
+}
+`
+	names := map[string]bool{}
+	constructors([]byte(text), names)
+	got := fmt.Sprint(names, goErrors([]byte(text), names))
+	if want := "map[wrong:true] [{7 it is %w 0} {11 one text 0} {12 two  0} {12 texts of it 0} {13 three words here 0}]"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func TestPythonErrors(t *testing.T) {
+	const text = `"""raise no text"""
+x = "raise no text"
+if x:
+    raise ValueError(
+        f"first {x}"  # raise "no text"
+        'it\'s second'
+    )
+y = ["no", "raise of it"]
+raise KeyError("key") from TypeError("""third word
+text""")
+`
+	got := fmt.Sprint(pythonErrors([]byte(text)))
+	if want := `[{5 first {x} 0} {6 it\'s second 0} {9 third word
+text 0}]`; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func ratchetFile(t *testing.T, limits string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "words_ratchet.txt")
+	if err := os.WriteFile(path, []byte("turn becomes of\nweak alone\nplain left alone\n"+limits), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// A package may have as many comments and errors with an idiom as its limit allows; the default
+// limit is 0. Tests do not count.
+func TestRatchet(t *testing.T) {
+	const text = "package p\n\nimport \"errors\"\n\n// what becomes of x, left alone\nvar x = errors.New(\"x alone is wrong\")\n"
+	for _, test := range []struct{ name, file, limits, want string }{
+		{"at the limit", "p/p.go", "limit p 1 1\n", ""},
+		{"a comment above it", "p/p.go", "limit p 0 1\n", "p has 1 comments and 1 errors, limits are 0 and 1"},
+		{"an error above it", "p/p.go", "limit p 1 0\n", "p has 1 comments and 1 errors, limits are 1 and 0"},
+		{"no limit", "p/p.go", "limit q 1 1\n", "p has 1 comments and 1 errors, limits are 0 and 0"},
+		{"a test", "p/p_test.go", "", ""},
+		{"no number", "p/p.go", "limit p few 1\n", "words_ratchet.txt:4: want turn, weak, plain or limit"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			err := measureOne(test.file, text, ratchetFile(t, test.limits))
+			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+func measureOne(file, text, limits string) error {
+	r, err := readRatchet(limits)
+	if err != nil {
+		return err
+	}
+	r.measure(io.Discard, file, []byte(text), goComments([]byte(text)))
+	return r.check(io.Discard, limits)
+}
+
+func TestPrintedLimitsHold(t *testing.T) {
+	r, err := readRatchet(ratchetFile(t, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := []byte("# x alone\nraise E('what becomes of it')\n")
+	r.measure(io.Discard, "p/x.py", text, pythonComments(text))
+	var out bytes.Buffer
+	r.print(&out)
+	if want := "limit p 1 1\n"; out.String() != want {
+		t.Errorf("got %q, want %q", out.String(), want)
 	}
 }
 
