@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -15,143 +14,177 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
+	"github.com/shardfeed/shardfeed/rule"
+	"github.com/shardfeed/shardfeed/shard"
 )
 
-// A globalBatch is one step of all ranks, put together from their parts.
-type globalBatch struct {
-	rows  []int64 // places among all rows
-	parts int     // ranks that have given theirs
+// A demoShop is the data of the demo, and how it is read.
+type demoShop struct {
+	from      shard.Stores
+	addresses []string
+	options   iterable.Options
 }
 
-// A trainer stands for training: ranks hand their batches in, and it checks each row and measures
-// the mixing. It is safe for concurrent use.
-type trainer struct {
-	ranks int
-
-	mu      sync.Mutex
-	ledgers []*ledger // by epoch
-	mixing  *mixing
-	waiting map[[2]int64]*globalBatch // by epoch and step: steps that not all ranks have taken
-	steps   int64
-	bytes   int64
-}
-
-// newTrainer is for row groups of these many rows.
-func newTrainer(ranks, epochs int, rows []int64) *trainer {
-	t := &trainer{ranks: ranks, mixing: newMixing(rows), waiting: map[[2]int64]*globalBatch{}}
-	for range epochs {
-		t.ledgers = append(t.ledgers, newLedger(t.mixing.total))
-	}
-	return t
-}
-
-// take is one rank's part of a step; rows are places among all rows, -1 for one that is unknown.
-func (t *trainer) take(epoch, step int64, rows []int64, bytes int64) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.bytes += bytes
-	for _, r := range rows {
-		t.ledgers[epoch].add(r)
-	}
-	key := [2]int64{epoch, step}
-	b := t.waiting[key]
-	if b == nil {
-		b = &globalBatch{}
-		t.waiting[key] = b
-	}
-	b.rows = append(b.rows, rows...)
-	if b.parts++; b.parts == t.ranks {
-		delete(t.waiting, key)
-		t.steps++
-		t.mixing.add(b.rows)
-	}
-}
-
-func (d *demoCommand) train(ctx context.Context, ds *iterable.Dataset, budget *mem.Budget) (*demoResult, error) {
-	var groups []int64
-	for _, g := range ds.Manifest().Groups() {
-		groups = append(groups, g.Rows)
-	}
-	t := newTrainer(demoRanks, demoEpochs, groups)
-	bar := newProgress(d.stderr, "demo", demoEpochs*ds.NumRows())
-	defer bar.close()
-
-	begin := time.Now()
-	user, system := cpuTime()
-	stats := make([]loader.Stats, demoRanks)
-	first := make([]time.Duration, demoRanks)
-	var reserved int64
-	var once sync.Once
-	all, ctx := errgroup.WithContext(ctx)
-	for rank := range demoRanks {
-		all.Go(func() error {
-			var err error
-			stats[rank], err = d.rank(ctx, ds, rank, func(b *loader.Batch) error {
-				if first[rank] == 0 {
-					first[rank] = time.Since(begin)
-					once.Do(func() { reserved = budget.Admitted() })
-				}
-				bar.add(b.Valid)
-				return t.consume(b)
-			})
-			return err
-		})
-	}
-	if err := all.Wait(); err != nil {
-		return nil, err
-	}
-	seconds := time.Since(begin).Seconds()
-	userEnd, systemEnd := cpuTime()
-	r := &demoResult{
-		Rows: ds.NumRows(), Shards: len(ds.Manifest().Shards()), RowGroups: len(t.mixing.ends), Ranks: demoRanks, Epochs: demoEpochs,
-		BatchSize: d.batchSize, Steps: t.steps, Seconds: seconds, FirstBatchSeconds: max(first[0], first[1]).Seconds(), DecodedBytes: t.bytes,
-		UserSeconds: (userEnd - user).Seconds(), SystemSeconds: (systemEnd - system).Seconds(), PeakRSS: peakRSS(),
-		BudgetBytes: reserved, Memory: demoRanks * cmp.Or(int64(d.memory), mem.DefaultLimit()), Mixing: t.mixing.result(), Waits: waits(stats...), ledgers: t.ledgers,
-	}
-	r.RowsOnce = r.verify() == nil
-	return r, nil
-}
-
-func (d *demoCommand) rank(ctx context.Context, ds *iterable.Dataset, rank int, consume func(*loader.Batch) error) (s loader.Stats, err error) {
-	l, err := loader.New(ds, loader.Options{
-		BatchSize: d.batchSize, Workers: max(1, cores.Number()/demoRanks), Rank: rank, WorldSize: demoRanks, LocalWorldSize: demoRanks, Epochs: demoEpochs,
-	})
+func (s demoShop) open(ctx context.Context, do func(*iterable.Dataset) error) error {
+	ds, err := iterable.Open(ctx, s.from, s.addresses, s.options)
 	if err != nil {
-		return s, err
+		return err
+	}
+	return errors.Join(do(ds), ds.Close())
+}
+
+// train streams all epochs to all ranks at once.
+func (d *demoCommand) train(ctx context.Context, shop demoShop, budget *mem.Budget, r *demoResult) error {
+	return shop.open(ctx, func(ds *iterable.Dataset) error {
+		r.Rows, r.Shards, r.RowGroups = ds.NumRows(), len(ds.Manifest().Shards()), len(ds.Manifest().Groups())
+		for range demoEpochs {
+			r.ledgers = append(r.ledgers, newLedger(r.Rows))
+		}
+		bar := newProgress(d.stderr, "demo", demoEpochs*r.Rows)
+		defer bar.close()
+		begin := time.Now()
+		all, ctx := errgroup.WithContext(ctx)
+		for rank := range demoRanks {
+			o := loader.Options{BatchSize: d.batchSize, Rank: rank, WorldSize: demoRanks, LocalWorldSize: demoRanks}
+			all.Go(func() error {
+				return readProducts(ctx, ds, o, r.ledgers, func(b *loader.Batch) {
+					bar.add(b.Valid)
+					if rank == 0 {
+						r.Steps, r.BudgetBytes = r.Steps+1, budget.Admitted()
+					}
+				})
+			})
+		}
+		err := all.Wait()
+		r.Seconds, r.PeakRSS, r.Memory = time.Since(begin).Seconds(), peakRSS(), demoRanks*cmp.Or(int64(d.memory), mem.DefaultLimit())
+		r.RowsOnce = r.verify() == nil
+		return err
+	})
+}
+
+// readProducts notes the products of each epoch, and calls each with the batches.
+func readProducts(ctx context.Context, ds *iterable.Dataset, o loader.Options, epochs []*ledger, each func(*loader.Batch)) (err error) {
+	o.Epochs, o.Workers = len(epochs), max(1, cores.Number()/max(1, o.WorldSize))
+	l, err := loader.New(ds, o)
+	if err != nil {
+		return err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
-	for batch, err := range l.Batches(ctx) {
+	for b, err := range l.Batches(ctx) {
 		if err != nil {
-			return s, err
+			return err
 		}
-		err = consume(batch)
-		batch.Release()
+		ids, err := b.Column("unique_id")
 		if err != nil {
-			return s, err
+			return err
 		}
+		texts, err := column.Bytes(ids)
+		if err != nil {
+			return err
+		}
+		for i := range b.Valid {
+			epochs[b.Epoch].add(productNumber(texts.At(i)))
+		}
+		each(b)
+		b.Release()
 	}
-	return l.Stats(), nil
+	return nil
 }
 
-// consume touches every byte of a batch and hands in its rows.
-func (t *trainer) consume(b *loader.Batch) error {
-	var touched toucher
-	touched.touch(b.Columns)
-	unique, err := b.Column("unique_id")
-	if err != nil {
-		return err
+// A demoChoice is two choices of rows that together have each row once.
+type demoChoice struct {
+	Names [2]string `json:"names"`
+	Rows  [2]int64  `json:"rows"`
+	Once  bool      `json:"each_row_exactly_once"` // over both
+
+	all *ledger
+}
+
+// filtered reads the shop under a filter and its opposite.
+func (s demoShop) filtered(ctx context.Context) (*demoChoice, error) {
+	const long = "len(token_ids) >= 16"
+	return s.both(ctx, [2]string{long, "not " + long + " or token_ids is null"}, func(o *iterable.Options, name string) { o.Filters = name })
+}
+
+// split reads the shop in two parts.
+func (s demoShop) split(ctx context.Context) (*demoChoice, error) {
+	return s.both(ctx, [2]string{"train", "val"}, func(o *iterable.Options, name string) {
+		o.Split = rule.Split{Parts: map[string]float64{"train": 9, "val": 1}, Part: name}
+	})
+}
+
+func (s demoShop) both(ctx context.Context, names [2]string, choose func(o *iterable.Options, name string)) (*demoChoice, error) {
+	c := &demoChoice{Names: names}
+	s.options.Columns = []string{"unique_id"}
+	for i, name := range names {
+		some := s
+		choose(&some.options, name)
+		err := some.open(ctx, func(ds *iterable.Dataset) error {
+			if c.all == nil {
+				c.all = newLedger(ds.NumRows())
+			}
+			c.Rows[i] = ds.NumSamples()
+			return readProducts(ctx, ds, loader.Options{BatchSize: maxGather}, []*ledger{c.all}, func(*loader.Batch) {})
+		})
+		if err != nil {
+			return nil, err
+		}
 	}
-	ids, err := column.Bytes(unique)
-	if err != nil {
-		return err
+	c.Once = c.all.verify() == nil
+	return c, nil
+}
+
+type demoResult struct {
+	Rows        int64       `json:"rows"` // of an epoch
+	Shards      int         `json:"shards"`
+	RowGroups   int         `json:"row_groups"`
+	Ranks       int         `json:"ranks"`
+	Epochs      int         `json:"epochs"`
+	BatchSize   int         `json:"batch_size"` // per rank
+	Steps       int64       `json:"steps"`      // of all epochs
+	Seconds     float64     `json:"seconds"`
+	PeakRSS     int64       `json:"peak_rss_bytes"`
+	BudgetBytes int64       `json:"budget_bytes"` // reserved, of all ranks
+	Memory      int64       `json:"memory_bytes"` // limit, of all ranks
+	RowsOnce    bool        `json:"each_row_exactly_once"`
+	Filter      *demoChoice `json:"filter"`
+	Split       *demoChoice `json:"split"`
+
+	ledgers []*ledger
+}
+
+// verify fails unless each epoch, and each choice with its opposite, had each row exactly once.
+func (d *demoResult) verify() error {
+	var errs []error
+	for e, l := range d.ledgers {
+		if err := l.verify(); err != nil {
+			errs = append(errs, fmt.Errorf("epoch %d: %w", e, err))
+		}
 	}
-	rows := make([]int64, b.Valid)
-	for i := range rows {
-		rows[i] = productNumber(ids.At(i))
+	for _, c := range []*demoChoice{d.Filter, d.Split} {
+		if c != nil {
+			errs = append(errs, c.all.verify())
+		}
 	}
-	if b.Epoch < 0 || b.Epoch >= int64(len(t.ledgers)) {
-		return fmt.Errorf("a batch is of epoch %d, of %d", b.Epoch, len(t.ledgers))
+	return errors.Join(errs...)
+}
+
+func (d *demoResult) report() *report {
+	r := &report{}
+	r.section(fmt.Sprintf("%s in %s with %s, %s to %s", plural(d.Rows, "product"), plural(int64(d.Shards), "shard"),
+		plural(int64(d.RowGroups), "row group"), plural(int64(d.Epochs), "shuffled epoch"), plural(int64(d.Ranks), "rank")))
+	r.fact("steps", "%s of %d x %d rows", count(d.Steps), d.Ranks, d.BatchSize)
+	r.fact("speed", "%s, %s rows/s", seconds(d.Seconds), count(int64(float64(d.Rows*int64(d.Epochs))/d.Seconds)))
+	r.fact("memory", "%v reserved of the limit of %v; peak %v resident", mem.Bytes(d.BudgetBytes), mem.Bytes(d.Memory), mem.Bytes(d.PeakRSS))
+
+	r.section("each row exactly once, by the numbers in unique_id")
+	for e, l := range d.ledgers {
+		r.fact(fmt.Sprintf("epoch %d", e), "%s (%s rows came, %s different)", l.verdict(), count(l.came), count(l.n-l.missing()))
 	}
-	t.take(b.Epoch, b.Step, rows, touched.bytes)
-	return nil
+
+	r.section("rows that are chosen, without a copy of the data")
+	f, s := d.Filter, d.Split
+	r.fact("a filter", "%s keeps %s rows, its opposite the other %s: %s", f.Names[0], count(f.Rows[0]), count(f.Rows[1]), f.all.verdict())
+	r.fact("a split", "train=9,val=1 gives train %s and val %s rows, none to both: %s", count(s.Rows[0]), count(s.Rows[1]), s.all.verdict())
+	return r
 }

@@ -49,7 +49,7 @@ func TestUsageErrors(t *testing.T) {
 		{"cat x --shuffle --max-world-size 40000", "--max-world-size must be at most 32768, got 40000"},
 		{"cat x --shuffle --lanes 70000", "--lanes must be at most 65536, got 70000"},
 		{"plan x --world-size -3", "--world-size must be at least 1, got -3"},
-		{"demo --size none", `--size must be bytes, as in 512MiB, 1.5GiB, 1GB or 1048576, got "none"`},
+		{"cat x --memory none", `--memory must be bytes, as in 512MiB, 1.5GiB, 1GB or 1048576, got "none"`},
 		{"cat x --endpoint-url host:9000", `--endpoint-url must begin with http:// or https://, got "host:9000"`},
 		{"cat x --endpoint-url=", `--endpoint-url must not be empty, got ""`},
 		{"cat x --request-payer me", `--request-payer must be requester, got "me"`},

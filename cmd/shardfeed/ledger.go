@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"math/bits"
 	"strconv"
+	"sync"
 )
 
-// A ledger proves that each of n rows came exactly once: it has a bit for each. It is used by one
-// goroutine.
+// A ledger proves that each of n rows came exactly once: it has a bit for each. It is safe for
+// concurrent use.
 type ledger struct {
+	mu       sync.Mutex
 	seen     []uint64
 	n        int64
 	came     int64
@@ -21,6 +23,8 @@ func newLedger(n int64) *ledger {
 }
 
 func (l *ledger) add(row int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.came++
 	if row < 0 || row >= l.n {
 		l.unknown++
@@ -48,6 +52,14 @@ func (l *ledger) verify() error {
 			count(l.n), count(missing), count(l.repeated), count(l.unknown))
 	}
 	return nil
+}
+
+// verdict is the outcome in a word, with what is wrong.
+func (l *ledger) verdict() string {
+	if err := l.verify(); err != nil {
+		return "no: " + err.Error()
+	}
+	return "yes"
 }
 
 // productNumber is the number in a product's id, N and eleven digits, or -1: its place among all
