@@ -1,9 +1,9 @@
 package shardfeed
 
-import "github.com/shardfeed/shardfeed/internal/option"
-
-// sizedSource names the one source of a spec that has an EpochSize and no Sources.
-const sizedSource = "data"
+import (
+	"github.com/shardfeed/shardfeed/internal/option"
+	"github.com/shardfeed/shardfeed/shuffle"
+)
 
 // sized reports whether EpochSize is of one data set, which is read as a mixture of one source.
 func (s Spec) sized() bool { return s.EpochSize != 0 && len(s.Sources) == 0 }
@@ -14,7 +14,7 @@ func (s Spec) asSources() Spec {
 		return s
 	}
 	s.Sources = []Source{{
-		Name: sizedSource, Addresses: s.Addresses, Weight: 1, Filters: s.Filters, Parts: s.Parts, Part: s.Part, PartKey: s.PartKey,
+		Name: shuffle.OnlySource, Addresses: s.Addresses, Weight: 1, Filters: s.Filters, Parts: s.Parts, Part: s.Part, PartKey: s.PartKey,
 		PartSeed: s.PartSeed, Subsample: s.Subsample, Rows: s.Rows, RowsNew: s.RowsNew, RowWeight: s.Weight,
 	}}
 	s.Addresses, s.Filters, s.Parts, s.Part, s.PartKey, s.PartSeed = nil, "", nil, "", "", 0

@@ -90,7 +90,7 @@ func (d *Dataset) mixtureOf(units []*shuffle.Units, params []shuffle.Params, wei
 // portions divides the shuffle buffer among the sources, in samples. Each counts with the largest
 // share that it ever has.
 func (d *Dataset) portions(worldSize int, o StreamOptions, buffer, memory int64) ([]int64, error) {
-	shares, err := d.shares()
+	shares, err := d.shares(d.weights)
 	if err != nil {
 		return nil, err
 	}
@@ -118,12 +118,15 @@ func (d *Dataset) divideBuffer(shares []int64, size shuffle.BufferSize) []int64 
 }
 
 // BufferRows is how many samples a shuffle buffer of so many rows or bytes over all ranks holds.
-func (d *Dataset) BufferRows(size Size) (rows int64) {
+func (d *Dataset) BufferRows(size Size) (rows int64) { return d.bufferRows(size, d.weights) }
+
+// bufferRows is BufferRows under other weights of the sources.
+func (d *Dataset) bufferRows(size Size, weights []shuffle.Weights) (rows int64) {
 	buffer := shuffle.BufferSize{Rows: size.Rows, Bytes: size.Bytes}
 	if !d.mixed() {
 		return buffer.Resolve(d.samples, d.sampleBytes())
 	}
-	shares, _ := d.shares() // the weights were checked
+	shares, _ := d.shares(weights) // the weights were checked
 	for _, n := range d.divideBuffer(shares, buffer) {
 		rows += n
 	}
@@ -131,9 +134,9 @@ func (d *Dataset) BufferRows(size Size) (rows int64) {
 }
 
 // shares are the largest shares that the sources ever have, of 2^20 each.
-func (d *Dataset) shares() ([]int64, error) {
+func (d *Dataset) shares(weights []shuffle.Weights) ([]int64, error) {
 	all := make([]int64, len(d.sources))
-	for _, w := range d.weights {
+	for _, w := range weights {
 		r, err := d.ratio(w.Weights)
 		if err != nil {
 			return nil, err

@@ -179,7 +179,7 @@ func (d *Dataset) batchShares() []int64 {
 	case d.perSource():
 		return slices.Repeat([]int64{1 << 20}, len(d.sources))
 	}
-	shares, _ := d.shares() // the weights were checked
+	shares, _ := d.shares(d.weights) // the weights were checked
 	return shares
 }
 

@@ -158,6 +158,27 @@ func (s State) KeptTail() Tail {
 	return ""
 }
 
+// KeptParams are those of the plan, or of the plan of each source; none in file order.
+func (s State) KeptParams() (all []Params) {
+	if s.Params != nil {
+		return []Params{*s.Params}
+	}
+	if s.MixState != nil {
+		for _, d := range s.Sources {
+			all = append(all, d.Params.Of(s.Lanes))
+		}
+	}
+	return all
+}
+
+// KeptBuffer is the shuffle buffer in samples, of all sources; 0 in file order.
+func (s State) KeptBuffer() (samples int64) {
+	for _, p := range s.KeptParams() {
+		samples += p.Buffer
+	}
+	return samples
+}
+
 // KeptLanes is the number of lanes; 0 in file order.
 func (s State) KeptLanes() int {
 	switch {
@@ -225,6 +246,17 @@ func (s State) validateBatching(check func(ok bool, field, format string, args .
 	}
 }
 
+// OnlySource names the source of a data set whose epochs have a size: a mixture of itself alone.
+const OnlySource = "data"
+
+// EpochSize is the size of epochs that the state of one data set was taken with, or 0.
+func (s State) EpochSize() int64 {
+	if s.MixState == nil || len(s.Sources) != 1 || s.Sources[0].Name != OnlySource {
+		return 0
+	}
+	return s.Rows
+}
+
 // sourceNames are those of a state's sources.
 func (s State) sourceNames() (names []string) {
 	if s.MixState == nil {
@@ -238,53 +270,59 @@ func (s State) sourceNames() (names []string) {
 
 // notMixed is the error of a mixture's state where one data set is read.
 func (s State) notMixed() error {
+	if size := s.EpochSize(); size > 0 {
+		return &MismatchError{Field: "epoch_size", Saved: strconv.FormatInt(size, 10), Here: "none"}
+	}
 	return &MismatchError{Field: "sources", Saved: fmt.Sprintf("%q", s.sourceNames()), Here: "none"}
 }
 
-// FitsMixture says whether the state continues this mixture; the error lists each field that
-// differs. Seed, epoch, position, rows, weights with their unit, and tail are the state's to say.
+// FitsMixture reports whether the state continues this mixture; the error lists each field that
+// differs. The state decides seed, epoch, position, rows, weights with their unit, and tail.
 func (s State) FitsMixture(m *Mixture) error {
-	var names []string
-	for _, d := range m.sources {
-		names = append(names, d.Name)
+	here := m.State(s.Epoch, s.Position, s.GlobalBatch, Drop)
+	if err := s.fitsSources(here); err != nil {
+		return err
 	}
-	if s.Plan != Mixed || s.MixState == nil {
-		return &MismatchError{Field: "sources", Saved: "none", Here: fmt.Sprintf("%q", names)}
-	}
-	if saved := s.sourceNames(); !slices.Equal(saved, names) {
-		return &MismatchError{Field: "sources", Saved: fmt.Sprintf("%q", saved), Here: fmt.Sprintf("%q", names)}
-	}
-	var errs []error
-	here := m.State(s.Epoch, s.Position, s.GlobalBatch, s.Tail)
+	var all mismatches
 	otherRule := false
 	for i := range s.Sources {
-		errs = append(errs, s.Sources[i].differ(here.Sources[i])...)
+		s.Sources[i].compare(here.Sources[i], &all)
 		otherRule = otherRule || s.Sources[i].Rule != here.Sources[i].Rule
 	}
-	if otherRule && s.Now != here.Now {
-		errs = append(errs, &MismatchError{Field: "now", Saved: orNone(s.Now), Here: orNone(here.Now)})
+	if otherRule {
+		all.compare("now", orNone(s.Now), orNone(here.Now))
 	}
-	if s.Batching != here.Batching {
-		errs = append(errs, &MismatchError{Field: "batching", Saved: string(s.Batching), Here: string(here.Batching)})
-	} else if s.Lanes != m.lanes {
-		errs = append(errs, &MismatchError{Field: "lanes", Saved: strconv.Itoa(s.Lanes), Here: strconv.Itoa(m.lanes)})
+	all.compare("batching", string(s.Batching), string(here.Batching))
+	if s.Batching == here.Batching {
+		all.compare("lanes", strconv.Itoa(s.Lanes), strconv.Itoa(m.lanes))
 	}
-	return errors.Join(errs...)
+	return all.err()
 }
 
-// differ lists the fields in which a source differs from what it is here.
-func (s SourceState) differ(here SourceState) (errs []error) {
+// fitsSources compares the names of the sources.
+func (s State) fitsSources(here State) error {
+	saved, names := s.sourceNames(), here.sourceNames()
+	switch {
+	case slices.Equal(saved, names):
+		return nil
+	case saved == nil && here.EpochSize() > 0:
+		return &MismatchError{Field: "epoch_size", Saved: "none", Here: strconv.FormatInt(here.EpochSize(), 10)}
+	case saved == nil:
+		return &MismatchError{Field: "sources", Saved: "none", Here: fmt.Sprintf("%q", names)}
+	}
+	return &MismatchError{Field: "sources", Saved: fmt.Sprintf("%q", saved), Here: fmt.Sprintf("%q", names)}
+}
+
+// compare adds the fields in which a source differs from what it is here.
+func (s SourceState) compare(here SourceState, to *mismatches) {
 	field := func(name string, saved, is any) {
-		if a, b := fmt.Sprint(saved), fmt.Sprint(is); a != b {
-			errs = append(errs, &MismatchError{Field: "sources." + s.Name + "." + name, Saved: orNone(a), Here: orNone(b)})
-		}
+		to.compare("sources."+s.Name+"."+name, orNone(fmt.Sprint(saved)), orNone(fmt.Sprint(is)))
 	}
 	field("rule", s.Rule, here.Rule) // before what follows from it
 	field("rows", s.Rows, here.Rows)
 	field("manifest", s.Manifest, here.Manifest)
 	field("units", s.Units, here.Units)
 	field("params", s.Params, here.Params)
-	return errs
 }
 
 func orNone(text string) string {

@@ -2,7 +2,6 @@ package shuffle
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -184,29 +183,24 @@ func (s State) Fits(p *Plan) error {
 	if s.Plan == Mixed {
 		return s.notMixed()
 	}
-	errs := s.fitsData(p.content, p.manifest.Rule, p.manifest.Now, p.Rows(), true)
 	if s.Params == nil {
-		return errors.Join(append(errs, refuse("params", "are missing"))...)
+		return refuse("params", "are missing")
 	}
-	differ := func(field, saved, here string) {
-		if saved != here {
-			errs = append(errs, &MismatchError{Field: field, Saved: saved, Here: here})
-		}
-	}
+	m := s.fitsData(p.content, p.manifest.Rule, p.manifest.Now, p.Rows(), true)
 	a, b := *s.Params, p.params
 	num := func(n int64) string { return strconv.FormatInt(n, 10) }
-	differ("seed", strconv.FormatUint(s.Seed, 10), strconv.FormatUint(p.seed, 10))
-	differ("units", s.Units, p.unitsHash)
-	differ("lanes", num(int64(a.Lanes)), num(int64(b.Lanes)))
-	differ("quantum", num(a.Quantum), num(b.Quantum))
-	differ("life", num(a.Life), num(b.Life))
-	differ("buffer", num(a.Buffer), num(b.Buffer))
-	differ("start", string(a.Start), string(b.Start))
-	differ("spread", num(int64(a.Spread)), num(int64(b.Spread)))
-	differ("assign", string(a.Assign), string(b.Assign))
-	differ("tail", string(a.Tail), string(b.Tail))
-	differ("unit_rows", num(a.UnitRows), num(b.UnitRows))
-	return errors.Join(errs...)
+	m.compare("seed", strconv.FormatUint(s.Seed, 10), strconv.FormatUint(p.seed, 10))
+	m.compare("units", s.Units, p.unitsHash)
+	m.compare("lanes", num(int64(a.Lanes)), num(int64(b.Lanes)))
+	m.compare("quantum", num(a.Quantum), num(b.Quantum))
+	m.compare("life", num(a.Life), num(b.Life))
+	m.compare("buffer", num(a.Buffer), num(b.Buffer))
+	m.compare("start", string(a.Start), string(b.Start))
+	m.compare("spread", num(int64(a.Spread)), num(int64(b.Spread)))
+	m.compare("assign", string(a.Assign), string(b.Assign))
+	m.compare("tail", string(a.Tail), string(b.Tail))
+	m.compare("unit_rows", num(a.UnitRows), num(b.UnitRows))
+	return m.err()
 }
 
 // FitsSequence says whether the state continues this order without shuffle.
@@ -214,28 +208,22 @@ func (s State) FitsSequence(seq *Sequence) error {
 	if s.Plan == Mixed {
 		return s.notMixed()
 	}
-	errs := s.fitsData(seq.content, seq.rule, seq.now, seq.Rows(), false)
+	m := s.fitsData(seq.content, seq.rule, seq.now, seq.Rows(), false)
 	if !s.Shuffle && s.Units != "" {
-		errs = append(errs, &MismatchError{Field: "units", Saved: s.Units, Here: "none"})
+		m.compare("units", s.Units, "none")
 	}
-	return errors.Join(errs...)
+	return m.err()
 }
 
-func (s State) fitsData(content, rule, now string, rows int64, shuffled bool) []error {
-	var errs []error
-	differ := func(field, saved, here string) {
-		if saved != here {
-			errs = append(errs, &MismatchError{Field: field, Saved: saved, Here: here})
-		}
+func (s State) fitsData(content, rule, now string, rows int64, shuffled bool) (m mismatches) {
+	m.compare("shuffle", strconv.FormatBool(s.Shuffle), strconv.FormatBool(shuffled))
+	m.compare("rule", orNone(s.Rule), orNone(rule)) // before what follows from it
+	if s.Rule != rule {                             // else the filters are the same at both instants
+		m.compare("now", orNone(s.Now), orNone(now))
 	}
-	differ("shuffle", strconv.FormatBool(s.Shuffle), strconv.FormatBool(shuffled))
-	differ("rule", cmp.Or(s.Rule, "none"), cmp.Or(rule, "none")) // before what follows from it
-	if s.Rule != rule {                                          // else the filters are the same at both instants
-		differ("now", cmp.Or(s.Now, "none"), cmp.Or(now, "none"))
-	}
-	differ("rows", strconv.FormatInt(s.Rows, 10), strconv.FormatInt(rows, 10))
+	m.compare("rows", strconv.FormatInt(s.Rows, 10), strconv.FormatInt(rows, 10))
 	if s.Rule == rule { // else it follows from the rule
-		differ("manifest", s.Manifest, content)
+		m.compare("manifest", s.Manifest, content)
 	}
-	return errs
+	return m
 }

@@ -157,9 +157,6 @@ func (c *catCommand) run(ctx context.Context, fs *pflag.FlagSet, addresses []str
 		return err
 	}
 	defer func() { err = errors.Join(err, ds.Close(ctx)) }()
-	if err := c.contradicts(fs, ds.Dataset); err != nil {
-		return err
-	}
 	if c.saveState != "" {
 		if err := c.saveFile().apart(ctx, ds.Shards(), &c.flags, addresses); err != nil {
 			return err
@@ -198,6 +195,9 @@ func (c *catCommand) run(ctx context.Context, fs *pflag.FlagSet, addresses []str
 		return err
 	}
 	defer func() { err = errors.Join(err, stream.Close()) }()
+	if err := c.contradicts(fs, ds.Dataset); err != nil {
+		return err
+	}
 	before := stream.State()
 	state, err := c.print(ctx, printer, stream, newEpochClock(cacheOf(ds), before))
 	if c.saveState == "" {

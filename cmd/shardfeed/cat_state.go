@@ -6,9 +6,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 
 	"github.com/spf13/pflag"
 
+	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/internal/regular"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/shuffle"
@@ -44,7 +46,7 @@ func fileError(err error) error {
 	return err
 }
 
-// adopt takes the order from the state, and refuses flags that contradict it.
+// adopt takes from the state what opening the data needs, and refuses flags that contradict it.
 func (c *catCommand) adopt(fs *pflag.FlagSet, s *shuffle.State) error {
 	differs := func(name string, given, saved any) error {
 		if fs.Changed(name) && given != saved {
@@ -58,26 +60,20 @@ func (c *catCommand) adopt(fs *pflag.FlagSet, s *shuffle.State) error {
 		differs("epoch", uint64(c.epoch), s.Epoch),
 	}
 	if s.MixState != nil {
-		errs = append(errs, differs("lanes", c.lanes, s.Lanes), differs("batching", c.batching, string(s.Batching)))
+		errs = append(errs, differs("batching", c.batching, string(s.Batching)))
 		if s.Batching == shuffle.PerSource {
 			size := s.GlobalBatch / int64(max(1, c.worldSize))
 			errs = append(errs, c.checkSteps(s.GlobalBatch), differs("batch-size", c.batchSize, int(size)))
-			if c.batchSize, c.perSource = int(size), true; len(c.sources.list) > 0 { // else the error is about them
-				c.batching = string(s.Batching)
-			}
+			c.batchSize, c.perSource, c.batching = int(size), true, string(s.Batching)
 		}
-	}
-	if s.Params != nil {
-		errs = append(errs,
-			differs("lanes", c.lanes, s.Params.Lanes),
-			differs("unit-rows", c.unitRows, s.Params.UnitRows),
-			differs("start", c.start, string(s.Params.Start)),
-		)
 	}
 	for _, err := range errs {
 		if err != nil {
 			return err
 		}
+	}
+	if len(c.sources.list) == 0 && !fs.Changed("epoch-size") {
+		c.epochSize = s.EpochSize()
 	}
 	c.shuffle, c.seed, c.epoch, c.state, c.resumed = s.Shuffle, s.Seed, int(s.Epoch), s, true
 	c.now = s.Now
@@ -107,21 +103,26 @@ func (c *catCommand) checkBatching(fs *pflag.FlagSet) error {
 	return nil
 }
 
-// contradicts refuses a shuffle buffer that differs from the state's. Its rows are known only with
-// the data at hand. One per rank or node follows from the world size at the start, which a state
-// does not have: the state's buffer stays.
+// contradicts refuses flags that differ from the state, which fits the data. A shuffle buffer per
+// rank or node follows from the world size at the start, which a state does not have: the state's
+// buffer stays.
 func (c *catCommand) contradicts(fs *pflag.FlagSet, ds *iterable.Dataset) error {
-	if c.state == nil || c.state.Params == nil || !fs.Changed("shuffle-buffer") {
+	if c.state == nil {
 		return nil
 	}
-	if c.shuffleBuffer.Per != "" {
-		c.app.note("--shuffle-buffer %v counts at the start of a run: the buffer stays that of the state in %s, %d rows", &c.shuffleBuffer, c.stateFile, c.state.Params.Buffer)
-		return nil
+	if c.shuffleBuffer.Per != "" && c.state.Shuffle {
+		c.app.note("--shuffle-buffer %v counts at the start of a run: the buffer stays that of the state in %s, %d rows", &c.shuffleBuffer, c.stateFile, c.state.KeptBuffer())
 	}
-	rows := ds.BufferRows(c.shuffleBuffer.size())
-	if rows != c.state.Params.Buffer {
-		return usagef("--shuffle-buffer %v (%d rows) contradicts the state in %s, where it is %d rows",
-			&c.shuffleBuffer, rows, c.stateFile, c.state.Params.Buffer)
+	for _, differs := range ds.Contradictions(*c.state) {
+		flag := fs.Lookup(strings.TrimPrefix(option.Flag(differs.Field), "--"))
+		if flag == nil || !flag.Changed {
+			continue
+		}
+		given := flag.Value.String()
+		if given != differs.Here {
+			given += " (" + differs.Here + ")"
+		}
+		return usagef("--%s %s contradicts the state in %s, where it is %s", flag.Name, given, c.stateFile, differs.Saved)
 	}
 	return nil
 }

@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import shardfeed
+import shardfeed.torch
 from shardfeed import StreamingDataset, _state, errors
 
 ROWS = 4000
@@ -242,11 +243,46 @@ def test_what_a_state_brings(shards):
     assert ids(other) == want
 
 
-@pytest.mark.parametrize(("name", "value"), [("shuffle_buffer", 40), ("lanes", 4), ("unit_rows", 7), ("start", "direct")])
-def test_a_state_wins_over_options_of_the_plan(shards, name, value):
-    state = open_shards(shards, shuffle_buffer=100, lanes=2, start="filled").state_dict()
-    with pytest.warns(shardfeed.ShardfeedWarning, match=f"{name}=.*, which wins over {name}={value} here"):
-        open_shards(shards, **{"shuffle_buffer": 100, "lanes": 2, name: value}).load_state_dict(state)
+@pytest.mark.parametrize("adapter", [StreamingDataset, shardfeed.torch.StreamingDataset, shardfeed.torch.DataLoader])
+@pytest.mark.parametrize(
+    ("name", "saved", "here"),
+    [
+        ("seed", 1, 2),
+        ("shuffle", True, False),
+        ("shuffle_buffer", 100, 40),
+        ("shuffle_buffer", 100, "1KiB"),
+        ("lanes", 2, 4),
+        ("unit_rows", 9, 7),
+        ("start", "filled", "direct"),
+        ("epoch_size", 500, 600),
+    ],
+)
+def test_a_state_wins_over_each_option(shards, adapter, name, saved, here):
+    options = {"batch_size": 10, "cache": False, "columns": ["id"], "seed": 1, name: saved}
+    state = adapter(shards, **options).state_dict()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        adapter(shards, **options).load_state_dict(state)
+    shown = f"{name}={saved}, which wins over {name}={here}".replace("1KiB", "1024B")
+    with pytest.warns(shardfeed.ShardfeedWarning, match=f"the state was taken with {shown} here"):
+        adapter(shards, **options | {name: here}).load_state_dict(state)
+
+
+def test_a_state_wins_over_the_seed_in_file_order(shards):
+    def in_file_order(seed):
+        return StreamingDataset(shards, batch_size=10, cache=False, shuffle=False, seed=seed)
+
+    with pytest.warns(shardfeed.ShardfeedWarning, match="seed=1, which wins over seed=2 here"):
+        in_file_order(2).load_state_dict(in_file_order(1).state_dict())
+
+
+def test_a_state_of_epochs_of_another_length(shards):
+    sized = open_shards(shards, epoch_size=500)
+    whole = open_shards(shards)
+    for state, dataset, words in ((sized.state_dict(), whole, "is 500 in the state and none"), (whole.state_dict(), sized, "is none in the state and 500")):
+        dataset.load_state_dict(state)
+        with pytest.raises(errors.StateError, match=f"epoch_size {words} here"):
+            iter(dataset)
 
 
 def test_state_of_other_data(shards, tmp_path):

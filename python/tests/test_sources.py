@@ -452,16 +452,24 @@ def test_states_that_were_edited(tables: Path) -> None:
         ({"shuffle_buffer": "2KiB"}, "shuffle_buffer=.*, which wins over shuffle_buffer=2048B here"),
         ({"lanes": 4}, "lanes=2, which wins over lanes=4 here"),
         ({"unit_rows": 10}, "unit_rows=0, which wins over unit_rows=10 here"),
+        ({"start": "direct"}, "start=filled, which wins over start=direct here"),
+        ({"weights_in": "samples"}, None),
+        ({"weights_in": "tokens", "tokens": "words"}, "weights_in=samples, which wins over weights_in=tokens here"),
     ],
 )
 def test_options_that_a_state_brings(tables: Path, here: dict[str, Any], message: str | None) -> None:
     """A state wins over other options, and says so. Weights that set_weights made are no other options."""
-    run = mixture(tables, epoch_size=400, shuffle_buffer=300, lanes=2)
+    for name in SIZES:
+        table = pq.read_table(tables / name / "0.parquet")
+        table = table.append_column("words", pa.array([[i, i] for i in range(len(table))]))
+        pq.write_table(table, tables / name / "0.parquet", row_group_size=50)
+    run = mixture(tables, epoch_size=400, shuffle_buffer=300, lanes=2, columns=["id", "text", "words"])
     read(run, batches=1)
     run.set_weights({"books": 2})
     others = dict(here)
     weights = {"web": 6, "code": 3, "books": 1} | others.pop("weights", {})
     given = {"epoch_size": 400, "shuffle_buffer": 300, "lanes": 2, "sources": sources(tables, **weights)} | others
+    given["columns"] = ["id", "text", "words"]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         mixture(tables, **given).load_state_dict(run.state_dict())

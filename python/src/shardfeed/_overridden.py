@@ -25,10 +25,10 @@ def _options(state: Mapping[str, Any], spec: Mapping[str, Any], opened: Mapping[
     """The options of a spec that differ from those of the state, which win."""
     if state["shuffle"] != spec["shuffle"]:
         yield "shuffle", state["shuffle"], spec["shuffle"]
-    if not state["shuffle"]:
-        return
     if state["seed"] != spec["seed"]:
         yield "seed", state["seed"], spec["seed"]
+    if not state["shuffle"]:
+        return
     yield from _of_plan(state, spec, opened)
     if state.get("sources"):
         yield from _of_epoch(state, spec)
@@ -89,6 +89,9 @@ def _of_epoch(state: Mapping[str, Any], spec: Mapping[str, Any]) -> Iterator[Dif
 
 
 def _of_mixture(state: Mapping[str, Any], spec: Mapping[str, Any]) -> Iterator[Differing]:
+    unit = state.get("weights_in", "samples")
+    if spec["weights_in"] and spec["weights_in"] != unit:
+        yield "weights_in", unit, spec["weights_in"]
     names = [source["name"] for source in spec["sources"]]
     planned = [change for change in state["weights"] if len(change) == 2]  # without those that set_weights made
     here = _weights(state, spec)

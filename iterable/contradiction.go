@@ -1,0 +1,111 @@
+package iterable
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+// A Contradiction is an option that differs from what a state was taken with.
+type Contradiction struct {
+	Field string // of Options; Sources are their weights
+	Saved string // in the state, which a stream follows
+	Here  string
+}
+
+// Contradictions lists the options that are set and differ from those of a state that fits the
+// data. Streams follow the state. A ShuffleBuffer per rank or node counts at the start of a run,
+// and a stream takes its own Tail.
+func (d *Dataset) Contradictions(s shuffle.State) []Contradiction {
+	var all contradictions
+	o := d.options
+	compare(&all, "Seed", s.Seed, o.Seed)
+	compare(&all, "Shuffle", s.Shuffle, o.Shuffle)
+	params := s.KeptParams()
+	if len(params) == 0 {
+		return all
+	}
+	compare(&all, "Lanes", params[0].Lanes, cmp.Or(o.Lanes, params[0].Lanes))
+	compare(&all, "UnitRows", params[0].UnitRows, cmp.Or(o.UnitRows, params[0].UnitRows))
+	compare(&all, "Start", params[0].Start, cmp.Or(o.Start, params[0].Start))
+	compare(&all, "Spread", params[0].Spread, cmp.Or(o.Spread, params[0].Spread))
+	compare(&all, "Assign", params[0].Assign, cmp.Or(o.Assign, params[0].Assign))
+	if size := o.ShuffleBuffer; size != (Size{}) && size.Per == "" {
+		compare(&all, "ShuffleBuffer", rowsText(s.KeptBuffer()), rowsText(d.bufferRows(size, d.plannedBy(s))))
+	}
+	if s.MixState != nil {
+		d.compareWeights(&all, s)
+		d.compareEpochs(&all, s)
+	}
+	return all
+}
+
+type contradictions []Contradiction
+
+func compare[T comparable](to *contradictions, field string, saved, here T) {
+	if saved != here {
+		*to = append(*to, Contradiction{field, fmt.Sprint(saved), fmt.Sprint(here)})
+	}
+}
+
+// compareEpochs compares how long epochs are. A Stop matters by its number of samples alone.
+func (d *Dataset) compareEpochs(to *contradictions, s shuffle.State) {
+	step := int64(1)
+	if s.Batching == shuffle.PerSource {
+		step = s.GlobalBatch
+	}
+	rows, _, err := d.epochCounts(step)
+	switch {
+	case err != nil, rows == s.Rows:
+	case d.options.EpochSize > 0:
+		compare(to, "EpochSize", s.Rows, rows)
+	default:
+		compare(to, "Stop", "epochs of "+rowsText(s.Rows), "epochs of "+rowsText(rows))
+	}
+}
+
+// compareWeights compares planned weights, without those that were set during the run.
+func (d *Dataset) compareWeights(to *contradictions, s shuffle.State) {
+	compare(to, "WeightsIn", cmp.Or(s.WeightsIn, InSamples), d.options.unit())
+	planned := d.plannedBy(s)
+	names := d.options.sourceNames()
+	compare(to, "Sources", weightsText(names, planned[:1]), weightsText(names, d.weights[:1]))
+	if len(d.options.Curriculum) > 0 {
+		compare(to, "Curriculum", weightsText(names, planned[1:]), weightsText(names, d.weights[1:]))
+	}
+}
+
+// plannedBy returns the weights of a state without those that were set during its run, and those of
+// the options if the first ones were replaced before they counted.
+func (d *Dataset) plannedBy(s shuffle.State) []shuffle.Weights {
+	if s.MixState == nil {
+		return d.weights
+	}
+	planned := slices.DeleteFunc(slices.Clone(s.Weights), func(w shuffle.Weights) bool { return w.Set })
+	if len(planned) == 0 || planned[0].From > 0 {
+		return d.weights
+	}
+	return planned
+}
+
+// weightsText returns weights such as "web=7, code=3", by the samples from which they count.
+func weightsText(names []string, changes []shuffle.Weights) string {
+	var all []string
+	for _, w := range changes {
+		var of []string
+		for i, name := range names {
+			of = append(of, fmt.Sprintf("%s=%v", name, w.Weights[i]))
+		}
+		text := strings.Join(of, ", ")
+		if w.From > 0 {
+			text += fmt.Sprintf(" from sample %d on", w.From)
+		}
+		all = append(all, text)
+	}
+	return cmp.Or(strings.Join(all, "; "), "none")
+}
+
+func rowsText(n int64) string { return fmt.Sprintf("%d rows", n) }
