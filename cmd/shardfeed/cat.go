@@ -68,38 +68,43 @@ say the same are allowed, others are an error. Columns, rank, world size and mem
   shardfeed cat data/ --where 'label == "cat"' --limit 100 --decode-images cats/`,
 	}
 	fs := c.Flags()
-	fs.StringVar(&cat.format, "format", "jsonl", "form of the rows: jsonl, csv, or arrow for a stream of Arrow's IPC format")
-	completeWords(c, "format", catFormats)
-	cat.what(fs)
-	cat.ids(fs)
-	cat.rows(fs)
-	cat.choice(fs)
-	cat.mixture(fs)
-	cat.batches(fs)
-	group(fs, sourcesGroup, func(fs *pflag.FlagSet) {
-		fs.IntVar(&cat.batchSize, "batch-size", 1, "rows of a step on each rank under --batching per_source (default: those of --state)")
-	})
-	cat.packing(fs)
-	cat.features(fs)
-	cat.order(fs)
-	cat.manyEpochs(fs)
-	cat.losses(fs)
-	cat.split(fs)
-	cat.looks(fs)
-	fs.IntVar(&cat.worker, "worker", 0, "this worker of the rank, from 0")
-	fs.IntVar(&cat.workers, "workers", 1, "number of workers of each rank")
-	fs.StringVar(&cat.stateFile, "state", "", "continue from the state in this `file`")
-	fs.StringVar(&cat.saveState, "save-state", "", "write the state after the last row to this `file`")
-	fs.BoolVar(&cat.imageInfo, "image-info", false, "print format, width, height and bytes of images in place of their bytes")
-	fs.StringVar(&cat.imageDir, "decode-images", "", "write images into this `directory` as files; adds --image-info and --row-ids")
-	_ = c.MarkFlagDirname("decode-images")
-	cat.remote(fs)
+	cat.register(c, fs)
 	return a.verb(c, func(ctx context.Context, addresses []string) error {
 		if err := cat.prepare(ctx, fs); err != nil {
 			return err
 		}
 		return cat.run(ctx, fs, addresses)
 	})
+}
+
+// register adds the flags.
+func (c *catCommand) register(of *cobra.Command, fs *pflag.FlagSet) {
+	fs.StringVar(&c.format, "format", "jsonl", "form of the rows: jsonl, csv, or arrow for a stream of Arrow's IPC format")
+	completeWords(of, "format", catFormats)
+	c.what(fs)
+	c.ids(fs)
+	c.rows(fs)
+	c.choice(fs)
+	c.mixture(fs)
+	c.batches(fs)
+	group(fs, sourcesGroup, func(fs *pflag.FlagSet) {
+		fs.IntVar(&c.batchSize, "batch-size", 1, "rows of a step on each rank under --batching per_source (default: those of --state)")
+	})
+	c.packing(fs)
+	c.features(fs)
+	c.order(fs)
+	c.manyEpochs(fs)
+	c.losses(fs)
+	c.split(fs)
+	c.looks(fs)
+	fs.IntVar(&c.worker, "worker", 0, "this worker of the rank, from 0")
+	fs.IntVar(&c.workers, "workers", 1, "number of workers of each rank")
+	fs.StringVar(&c.stateFile, "state", "", "continue from the state in this `file`")
+	fs.StringVar(&c.saveState, "save-state", "", "write the state after the last row to this `file`")
+	fs.BoolVar(&c.imageInfo, "image-info", false, "print format, width, height and bytes of images in place of their bytes")
+	fs.StringVar(&c.imageDir, "decode-images", "", "write images into this `directory` as files; adds --image-info and --row-ids")
+	_ = of.MarkFlagDirname("decode-images")
+	c.remote(fs)
 }
 
 // prepare checks the flags and reads the state.
@@ -162,30 +167,12 @@ func (c *catCommand) run(ctx context.Context, fs *pflag.FlagSet, addresses []str
 			return err
 		}
 	}
-	shape, err := shapeOf(ds)
+	printer, err := c.openPrinter(ctx, ds)
 	if err != nil {
 		return err
 	}
-	if c.format != "arrow" { // which lacks the years that text has
-		shape = shape.AsStored()
-	}
-	facts, err := c.imageFacts(ctx, ds.Dataset, shape)
-	if err != nil {
-		return err
-	}
-	schema := shape.Schema()
-	if facts != nil {
-		defer func() { err = errors.Join(err, facts.Close()) }()
-		schema = facts.schema
-	}
-	format, err := formatOf(c.format, schema, math.MaxInt)
-	if err != nil {
-		return err
-	}
-	printer := c.newPrinter(ctx, ds.Dataset, shape, format)
-	printer.images = facts
+	defer func() { err = errors.Join(err, printer.images.Close()) }()
 	defer printer.close()
-	printer.most = max(1, printer.most/c.batchSize)
 	stream, err := ds.Stream(ctx, shuffle.Worker{Rank: c.rank, WorldSize: c.worldSize, Worker: c.worker, Workers: c.workers},
 		iterable.StreamOptions{
 			BatchSize: c.batchSize, Tail: shuffle.Short, Epoch: c.epoch, Epochs: c.epochs, State: c.state, LocalWorldSize: mem.LocalWorldSize(), Draws: printer.most,
@@ -206,17 +193,49 @@ func (c *catCommand) run(ctx context.Context, fs *pflag.FlagSet, addresses []str
 	if err != nil {
 		state = printer.stateAfter(before, err)
 	}
+	return c.save(ctx, ds, state, err)
+}
+
+// openPrinter returns a printer of the rows of ds, and of their images.
+func (c *catCommand) openPrinter(ctx context.Context, ds *shardfeed.Dataset) (*rowPrinter, error) {
+	shape, err := shapeOf(ds)
+	if err != nil {
+		return nil, err
+	}
+	if c.format != "arrow" { // which lacks the years that text has
+		shape = shape.AsStored()
+	}
+	facts, err := c.imageFacts(ctx, ds.Dataset, shape)
+	if err != nil {
+		return nil, err
+	}
+	schema := shape.Schema()
+	if facts != nil {
+		schema = facts.schema
+	}
+	format, err := formatOf(c.format, schema, math.MaxInt)
+	if err != nil {
+		return nil, errors.Join(err, facts.Close())
+	}
+	printer := c.newPrinter(ctx, ds.Dataset, shape, format)
+	printer.images = facts
+	printer.most = max(1, printer.most/c.batchSize)
+	return printer, nil
+}
+
+// save writes the state after the rows that were printed, and returns how printing ended.
+func (c *catCommand) save(ctx context.Context, ds *shardfeed.Dataset, state shuffle.State, printed error) error {
 	c.keepManifest(ds)
 	saved := c.saveFile().writeState(ctx, c.withTail(state))
 	switch {
-	case saved != nil && errors.Is(err, syscall.EPIPE): // a closed pipe alone is not a failure
+	case saved != nil && errors.Is(printed, syscall.EPIPE): // a closed pipe alone is not a failure
 		return saved
 	case saved != nil && ctx.Err() != nil:
 		c.saved = "the state is not saved: " + saved.Error()
 	case ctx.Err() != nil:
 		c.saved = "the state is in " + c.saveState
 	}
-	return errors.Join(err, saved)
+	return errors.Join(printed, saved)
 }
 
 func (c *catCommand) saveFile() saveFile {

@@ -33,7 +33,7 @@ func newImageFacts(schema *column.Schema, found imageColumns, files *imageFiles)
 
 // Close closes the directory of files.
 func (f *imageFacts) Close() error {
-	if f.files == nil {
+	if f == nil || f.files == nil {
 		return nil
 	}
 	return f.files.Close()
