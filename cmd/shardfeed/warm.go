@@ -61,6 +61,24 @@ is fetched once.`,
   shardfeed warm s3://bucket/table --rank $SLURM_LOCALID --world-size $SLURM_NTASKS_PER_NODE`,
 	}
 	fs := c.Flags()
+	f.warms(fs, ranks, &decoded)
+	return a.verb(c, func(ctx context.Context, addresses []string) error {
+		if err := f.check(ctx, fs); err != nil {
+			return err
+		}
+		if err := ranks.check(fs, f); err != nil {
+			return err
+		}
+		w, err := a.warmUp(ctx, addresses, f, ranks.of, decoded)
+		if err != nil {
+			return err
+		}
+		return errors.Join(a.print(f, w, w.report()), w.verdict())
+	})
+}
+
+// warms registers the flags that say what a run will read, and where it is kept.
+func (f *flags) warms(fs *pflag.FlagSet, ranks *warmRanks, decoded *bool) {
 	f.what(fs)
 	ranks.flags(fs)
 	f.split(fs)
@@ -74,20 +92,7 @@ is fetched once.`,
 	f.storage(fs)
 	group(fs, cacheGroup, func(fs *pflag.FlagSet) {
 		f.capacity(fs)
-		fs.BoolVar(&decoded, "decoded", false, "decode the columns, and keep those decoded that are worth it")
-	})
-	return a.verb(c, func(ctx context.Context, addresses []string) error {
-		if err := f.check(ctx, fs); err != nil {
-			return err
-		}
-		if err := ranks.check(fs, f); err != nil {
-			return err
-		}
-		w, err := a.warmUp(ctx, addresses, f, ranks.of, decoded)
-		if err != nil {
-			return err
-		}
-		return errors.Join(a.print(f, w, w.report()), w.verdict())
+		fs.BoolVar(decoded, "decoded", false, "decode the columns, and keep those decoded that are worth it")
 	})
 }
 
