@@ -6,15 +6,22 @@ import (
 	"testing"
 
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/shardtest"
 )
+
+// openFresh opens an empty cache, and a shard of random bytes through it.
+func openFresh(t *testing.T, size int) (c *Cache, o shard.Object, meter *shardtest.Faults, s shard.Shard, content []byte) {
+	t.Helper()
+	content = random(3, size)
+	meter, s = one(t, content)
+	c = openTest(t, Options{})
+	return c, openShard(t, c, meter, s), meter, s, content
+}
 
 // TestDiscard: discarded bytes are fetched again, and no others; leases of them fail.
 func TestDiscard(t *testing.T) {
 	const size = 4 * blockSize
-	content := random(3, size)
-	meter, s := one(t, content)
-	c := openTest(t, Options{})
-	o := openShard(t, c, meter, s)
+	c, o, meter, _, content := openFresh(t, size)
 	expect(t, o, content, 0, size)
 	settle(t, c)
 	l := lendTest(t, o, 0, size)
@@ -33,10 +40,7 @@ func TestDiscard(t *testing.T) {
 // TestDiscardOfFills: bytes that are discarded on their way to the disk do not come back from there.
 func TestDiscardOfFills(t *testing.T) {
 	const size = 16 * blockSize
-	content := random(3, size)
-	meter, s := one(t, content)
-	c := openTest(t, Options{})
-	o := openShard(t, c, meter, s)
+	_, o, meter, _, content := openFresh(t, size)
 	for n := int64(1); n <= 5; n++ {
 		expect(t, o, content, 0, size)
 		if came := meter.ReadBytes(); came != n*size {
@@ -49,10 +53,7 @@ func TestDiscardOfFills(t *testing.T) {
 // TestCutWhileOpen: a shard file that is cut while it is open and idle is replaced at its next use.
 func TestCutWhileOpen(t *testing.T) {
 	const size = 4 * blockSize
-	content := random(4, size)
-	meter, s := one(t, content)
-	c := openTest(t, Options{})
-	o := openShard(t, c, meter, s)
+	c, o, meter, s, content := openFresh(t, size)
 	for _, left := range []int64{0, 100, headerPage, size / 2, size - 1000} {
 		expect(t, o, content, 0, size)
 		settle(t, c)
@@ -71,10 +72,7 @@ func TestCutWhileOpen(t *testing.T) {
 // one open.
 func TestCutWhileLent(t *testing.T) {
 	const size = 4 * blockSize
-	content := random(5, size)
-	meter, s := one(t, content)
-	c := openTest(t, Options{})
-	o := openShard(t, c, meter, s)
+	c, o, meter, s, content := openFresh(t, size)
 	for _, left := range []int64{0, headerPage, size / 2} {
 		expect(t, o, content, 0, size)
 		settle(t, c)
