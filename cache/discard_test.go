@@ -37,7 +37,7 @@ func TestDiscard(t *testing.T) {
 	}
 }
 
-// TestDiscardOfFills: bytes that are discarded on their way to the disk do not come back from there.
+// TestDiscardOfFills: bytes that are discarded on their way to the disk do not come back.
 func TestDiscardOfFills(t *testing.T) {
 	const size = 16 * blockSize
 	_, o, meter, _, content := openFresh(t, size)
@@ -68,8 +68,8 @@ func TestCutWhileOpen(t *testing.T) {
 	}
 }
 
-// TestCutWhileLent: a shard file that is cut is replaced at its next use, although leases keep the old
-// one open.
+// TestCutWhileLent: a shard file that is cut is replaced at its next use, although leases keep the
+// old one open.
 func TestCutWhileLent(t *testing.T) {
 	const size = 4 * blockSize
 	c, o, meter, s, content := openFresh(t, size)

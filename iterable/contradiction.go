@@ -16,8 +16,8 @@ type Contradiction struct {
 	Here  string
 }
 
-// Contradictions lists the options that are set and differ from those of a state that fits the
-// data. Streams follow the state. A ShuffleBuffer per rank or node counts at the start of a run,
+// Contradictions lists the options that are set and differ from a state that fits the data. Streams
+// follow the state. A ShuffleBuffer per rank or node counts at the start of a run,
 // and a stream takes its own Tail.
 func (d *Dataset) Contradictions(s shuffle.State) []Contradiction {
 	var all contradictions
@@ -51,7 +51,7 @@ func compare[T comparable](to *contradictions, field string, saved, here T) {
 	}
 }
 
-// compareEpochs compares how long epochs are. A Stop matters by its number of samples alone.
+// compareEpochs compares the length of epochs, which is all that a Stop decides.
 func (d *Dataset) compareEpochs(to *contradictions, s shuffle.State) {
 	step := int64(1)
 	if s.Batching == shuffle.PerSource {
@@ -67,7 +67,7 @@ func (d *Dataset) compareEpochs(to *contradictions, s shuffle.State) {
 	}
 }
 
-// compareWeights compares planned weights, without those that were set during the run.
+// compareWeights compares the planned weights.
 func (d *Dataset) compareWeights(to *contradictions, s shuffle.State) {
 	compare(to, "WeightsIn", cmp.Or(s.WeightsIn, InSamples), d.options.unit())
 	planned := d.plannedBy(s)
@@ -78,8 +78,8 @@ func (d *Dataset) compareWeights(to *contradictions, s shuffle.State) {
 	}
 }
 
-// plannedBy returns the weights of a state without those that were set during its run, and those of
-// the options if the first ones were replaced before they counted.
+// plannedBy returns the planned weights of a state, without changes during its run. If a change
+// replaced the first ones, it returns the weights of the options.
 func (d *Dataset) plannedBy(s shuffle.State) []shuffle.Weights {
 	if s.MixState == nil {
 		return d.weights

@@ -77,7 +77,7 @@ is fetched once.`,
 	})
 }
 
-// warms registers the flags that say what a run will read, and where it is kept.
+// warms registers the flags of what a run reads, and of the cache.
 func (f *flags) warms(fs *pflag.FlagSet, ranks *warmRanks, decoded *bool) {
 	f.what(fs)
 	ranks.flags(fs)
