@@ -61,7 +61,7 @@ func (o *object) read(ctx context.Context, ranges []shard.Range, noFill bool) er
 	return nil
 }
 
-// Discard drops held blocks whose bytes are those that came and cannot be right.
+// Discard drops held blocks whose bytes are as they came and cannot be right.
 func (o *object) Discard(spans []shard.Span) {
 	for _, s := range spans {
 		o.cache.discard(o.key, s)

@@ -93,7 +93,7 @@ def _of_mixture(state: Mapping[str, Any], spec: Mapping[str, Any]) -> Iterator[D
     if spec["weights_in"] and spec["weights_in"] != unit:
         yield "weights_in", unit, spec["weights_in"]
     names = [source["name"] for source in spec["sources"]]
-    planned = [change for change in state["weights"] if len(change) == 2]  # without those that set_weights made
+    planned = [change for change in state["weights"] if len(change) == 2]  # set_weights made the others
     here = _weights(state, spec)
     if planned and planned[0][0] == 0 and planned != here:
         yield "weights", _shown(planned, names), _shown(here, names)
