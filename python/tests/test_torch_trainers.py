@@ -212,6 +212,29 @@ def test_the_trainer_seeks(shards, tmp_path, accelerator):
     assert 2 * 200 <= dataset.stats()["rows"] < 14 * 200, "the rows before the checkpoint were read"
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.filterwarnings("ignore:shardfeed. skip")
+def test_the_trainer_resumes_within_a_window(shards, epochs, tmp_path, workers, accelerator):
+    def window():
+        return open_shards(shards).skip(3).take(9)
+
+    first = trainer(window(), tmp_path, dataloader_num_workers=workers)
+    first.train()
+    assert first.model.seen == epochs[0][3:12] + epochs[1][3:12]
+    for steps in (7, 14):
+        again = trainer(window(), tmp_path, dataloader_num_workers=workers)
+        again.train(resume_from_checkpoint=str(tmp_path / f"checkpoint-{steps}"))
+        assert again.model.seen == first.model.seen[steps:]
+
+
+def test_the_trainer_resumes_with_the_data_set_of_a_loader(shards, epochs, tmp_path, accelerator):
+    """Its len() is its rows."""
+    trainer(DataLoader(open_shards(shards)).dataset, tmp_path).train()
+    again = trainer(DataLoader(open_shards(shards)).dataset, tmp_path)
+    again.train(resume_from_checkpoint=str(tmp_path / "checkpoint-28"))
+    assert again.model.seen == (epochs[0] + epochs[1])[28:]
+
+
 def test_an_update_must_have_as_many_rows_after_a_resume(shards, tmp_path, accelerator):
     trainer(open_shards(shards), tmp_path).train()
     with pytest.raises(errors.OptionError, match=r"at row 1400 of epoch 0, with 200 rows.*with 100 .* at row 700 of epoch 0"):

@@ -21,7 +21,7 @@ _FILE = "shardfeed.json"
 
 
 def save(directory: Path, dataset: StreamingDataset[Any], updates: int, accumulation: int, *, workers: bool) -> None:
-    """Writes where a data set stands after so many updates, each of so many batches.
+    """Writes where a data set stands after some updates, each of accumulation batches.
 
     Batches are made ahead of the training, and with workers in other processes: the state has the
     plan, and the place is counted.
@@ -52,7 +52,7 @@ def load(directory: Path, dataset: StreamingDataset[Any], accumulation: int, *, 
         )
     skipped = 0
     if seek:
-        skipped = position // (rows // accumulation)
+        skipped = max(0, position - dataset._row_range()[0]) // dataset._global_batch()
     else:
         state["position"] = 0
     dataset.load_state_dict(saved["dataset"])
@@ -60,10 +60,10 @@ def load(directory: Path, dataset: StreamingDataset[Any], accumulation: int, *, 
 
 
 def _place(dataset: StreamingDataset[Any], updates: int, accumulation: int) -> tuple[int, int, int]:
-    """The epoch and position after so many updates, and the rows of one over all ranks."""
-    epoch, done = divmod(updates, max(1, -(-len(dataset) // accumulation)))
+    """The epoch and position after n updates, and the rows of one update over all ranks."""
+    epoch, done = divmod(updates, max(1, -(-dataset._length() // accumulation)))
     rows = dataset._global_batch() * accumulation
-    return epoch, done * rows, rows
+    return epoch, dataset._row_range()[0] + done * rows if done else 0, rows
 
 
 class Resumed(IterableDataset[Any]):
@@ -76,7 +76,7 @@ class Resumed(IterableDataset[Any]):
         self._skipped = skipped
 
     def __len__(self) -> int:
-        return len(self.stream)
+        return self.stream._length()
 
     def set_epoch(self, epoch: int) -> None:
         self.stream.set_epoch(epoch)
