@@ -16,8 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from chaos import job, stores, tables
-from chaos.scenario import STORES, STREAMS, draw
+from chaos import job, nodes, stores, tables
+from chaos.attempt import Limits
+from chaos.scenario import LOOPS, STORES, STREAMS, Means, draw
 
 
 def main() -> int:
@@ -25,7 +26,7 @@ def main() -> int:
     if given.make_data:
         tables.make(given.make_data)
         return 0
-    until = time.monotonic() + given.seconds
+    limits = Limits(time.monotonic() + given.seconds, given.stall)
     os.environ["SHARDFEED_BIN"] = str(Path(given.program).absolute())
     root = Path(tempfile.mkdtemp(prefix="chaos-"))
     os.environ.update({"SHARDFEED_RUNTIME_DIR": str(root / "run"), "XDG_CACHE_HOME": str(root / "home"), "SHARDFEED_GRACE": "1s"})
@@ -34,21 +35,23 @@ def main() -> int:
     if not given.data:
         tables.make(local)
     numbers = [given.job] if given.job is not None else range(given.first, given.first + given.jobs)
-    disks = job.has_disks(root / "disk")
+    disks, tracer = nodes.has_disks(root / "disk"), nodes.has_tracer()
     if not disks:
-        print("chaos: no disks are filled: this process may not mount one", file=sys.stderr)
+        print("chaos: no disks are filled or lost: this process may not mount one", file=sys.stderr)
+    if not tracer:
+        print("chaos: no disk has errors: strace is not installed", file=sys.stderr)
     verdicts = []
     with contextlib.ExitStack() as stack:
         shared, found = servers(stack, local, root, tuple(name for name in given.store if name not in given.without))
 
         def run(number: int) -> job.Verdict | None:
-            if time.monotonic() > until:
+            if time.monotonic() > limits.until:
                 return None
-            scenario = draw(number, found, tuple(given.stream), disks)
+            scenario = draw(number, Means(found, tuple(given.stream), tuple(given.loop), disks, tracer))
             directory = root / f"job-{number}"
             with contextlib.ExitStack() as own:
                 store = shared.get(scenario.store) or own.enter_context(contextlib.closing(stores.S3(local, root / f"s3-{number}")))
-                return job.run(scenario, store, local, directory, until)
+                return job.run(scenario, store, local, directory, limits)
 
         with ThreadPoolExecutor(given.at_once) as pool:
             for done in as_completed([pool.submit(run, number) for number in numbers]):
@@ -70,9 +73,11 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--job", type=int, help="run this job alone")
     parser.add_argument("--at-once", type=int, default=2, help="how many run at the same time (default %(default)s)")
     parser.add_argument("--seconds", type=float, default=math.inf, help="end after so many; jobs that run then are given up")
+    parser.add_argument("--stall", type=float, default=120, help="seconds without progress that count as a hang (default %(default)g)")
     parser.add_argument("--store", nargs="+", choices=STORES, default=STORES, help="where the data is (default all)")
     parser.add_argument("--without", nargs="+", choices=STORES, default=(), help="stores that no job uses")
     parser.add_argument("--stream", nargs="+", choices=STREAMS, default=STREAMS, help="what is read (default all)")
+    parser.add_argument("--loop", nargs="+", choices=LOOPS, default=LOOPS, help="what reads (default all)")
     parser.add_argument("--results", type=Path, help="append a line of JSON for each job to this file")
     parser.add_argument("--make-data", type=Path, help="write the tables to this directory, and run no job")
     parser.add_argument("--data", type=Path, help="the tables that --make-data wrote, where pyarrow and Pillow are absent")

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import random
+import shutil
 import signal
+import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 import psutil
 
+from chaos.nodes import Node
 from chaos.scenario import Fault
 from chaos.stores import HDFS, S3
 
@@ -22,6 +26,8 @@ if TYPE_CHECKING:
 
 # Errors that ranks may end with after a rank or the engine was killed.
 EXCUSED = ("EngineGone", "RankMismatchError", "RankError", "EngineStartError")
+
+OF_GROUPS = ("RuntimeError", "DistBackendError", "DistNetworkError", "DistStoreError")
 
 STOPPED = (0.3, 3.0)  # seconds that a process is stopped
 OUTAGE = (0.3, 6.0)  # seconds that a store is away; far below the time for which reads are tried again
@@ -75,7 +81,11 @@ class Injector:
         return True
 
     def kill_engine(self, dice: random.Random, now: float) -> bool:
-        engines = self._attempt.engines()
+        return self._kill(dice.choice((self._attempt.nodes, [self._node(dice)])))
+
+    def _kill(self, nodes: Sequence[Node]) -> bool:
+        """Kills the engines of some nodes."""
+        engines = [engine for node in nodes for engine in node.engines()]
         for engine in engines:
             self._attempt.engines_killed += 1
             with contextlib.suppress(psutil.NoSuchProcess):
@@ -87,11 +97,17 @@ class Injector:
         return self.kill_engine(dice, now) or killed
 
     def kill_all(self, dice: random.Random, now: float) -> bool:
+        return self._kill_nodes(self._attempt.nodes)
+
+    def kill_node(self, dice: random.Random, now: float) -> bool:
+        return self._kill_nodes([self._node(dice)])
+
+    def _kill_nodes(self, nodes: Sequence[Node]) -> bool:
         for rank, process in enumerate(self._attempt.ranks):
-            if process.poll() is None:
+            if process.poll() is None and self._attempt.nodes[self._attempt.node(rank)] in nodes:
                 self._attempt.killed.add(rank)
                 process.kill()
-        self.kill_engine(dice, now)
+        self._kill(nodes)
         return True
 
     def stop_rank(self, dice: random.Random, now: float) -> bool:
@@ -119,28 +135,71 @@ class Injector:
         return stopped
 
     def flip(self, dice: random.Random, now: float) -> bool:
-        return flip(encoded(self._cache), dice)
+        return flip(encoded(self._node(dice).cache), dice)
 
     def cut(self, dice: random.Random, now: float) -> bool:
-        return cut(encoded(self._cache) + decoded(self._cache), dice)
+        cache = self._node(dice).cache
+        return cut(encoded(cache) + decoded(cache), dice)
 
     def remove(self, dice: random.Random, now: float) -> bool:
-        return remove(encoded(self._cache) + decoded(self._cache), dice)
+        cache = self._node(dice).cache
+        return remove(encoded(cache) + decoded(cache), dice)
 
     def damage_index(self, dice: random.Random, now: float) -> bool:
-        return dice.choice((flip, cut, remove))(index(self._cache), dice)
+        return dice.choice((flip, cut, remove))(index(self._node(dice).cache), dice)
+
+    def remove_all(self, dice: random.Random, now: float) -> bool:
+        """Removes what is below the directory of a cache."""
+        for path in self._node(dice).cache.iterdir():
+            shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+        return True
+
+    def disk_errors(self, dice: random.Random, now: float) -> bool:
+        """Lets an engine's writes to files fail, or its reads of the cache's, by a tracer."""
+        node = self._node(dice)
+        engines, files = node.engines(), encoded(node.cache) + decoded(node.cache) + index(node.cache)
+        reads = bool(files) and dice.random() < 0.5
+        call, places = ("pread64", files[:200]) if reads else ("pwrite64,fsync,fdatasync,fallocate,ftruncate", [])
+        for engine in engines:
+            command = ["strace", "-f", "-qqq", "-o", os.devnull, "-p", str(engine.pid), "-e", f"inject={call}:error=EIO"]
+            process = subprocess.Popen([*command, *(word for path in places for word in ("-P", str(path)))], stderr=subprocess.DEVNULL)
+            self._until(now + dice.uniform(*STOPPED), lambda process=process: end(process))  # type: ignore[misc]
+        return bool(engines)
 
     def fill_disk(self, dice: random.Random, now: float) -> bool:
-        filler = self._cache / "filler"
+        filler = self._node(dice).cache / "filler"
         with filler.open("wb", buffering=0) as file, contextlib.suppress(OSError):
             while True:
                 file.write(bytes(65536))
         self._until(now + dice.uniform(*STOPPED), lambda: filler.unlink(missing_ok=True))
         return True
 
-    @property
-    def _cache(self) -> Path:
-        return Path(self._attempt.environment["SHARDFEED_CACHE_DIR"])
+    def take_names(self, dice: random.Random, now: float) -> bool:
+        """Takes all names that a disk has left, while it has room."""
+        fillers = self._node(dice).cache / "fillers"
+        with contextlib.suppress(OSError):
+            fillers.mkdir(exist_ok=True)
+            for k in itertools.count():
+                (fillers / str(k)).touch()
+        self._until(now + dice.uniform(*STOPPED), lambda: shutil.rmtree(fillers, ignore_errors=True))
+        return True
+
+    def read_only(self, dice: random.Random, now: float) -> bool:
+        node = self._node(dice)
+        happened = node.remount("ro")
+        if happened:
+            self._until(now + dice.uniform(*STOPPED), lambda: node.remount("rw"))
+        return happened
+
+    def lose_disk(self, dice: random.Random, now: float) -> bool:
+        """Takes a disk away, and puts an empty one in its place."""
+        node = self._node(dice)
+        node.unmount()
+        node.mount()
+        return True
+
+    def _node(self, dice: random.Random) -> Node:
+        return dice.choice(self._attempt.nodes)
 
 
 HAPPENS: dict[str, Callable[[Injector, random.Random, float], bool]] = {
@@ -155,7 +214,13 @@ HAPPENS: dict[str, Callable[[Injector, random.Random, float], bool]] = {
     "cut cache": Injector.cut,
     "remove cache": Injector.remove,
     "damage index": Injector.damage_index,
+    "kill node": Injector.kill_node,
+    "remove all of the cache": Injector.remove_all,
+    "disk errors": Injector.disk_errors,
     "fill disk": Injector.fill_disk,
+    "take the names": Injector.take_names,
+    "read-only disk": Injector.read_only,
+    "lose disk": Injector.lose_disk,
 }
 
 
@@ -221,6 +286,11 @@ def index(cache: Path) -> list[Path]:
 
 def _files(cache: Path, pattern: str) -> list[Path]:
     return sorted(path for path in cache.glob(pattern) if path.is_file())
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    process.wait()
 
 
 def resume(process: psutil.Process) -> None:

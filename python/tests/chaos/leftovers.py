@@ -12,8 +12,7 @@ import psutil
 
 from chaos import streams
 
-GRACE = 60.0  # seconds in which an engine ends after its last client
-ALLOWED = re.compile(r"CACHEDIR\.TAG|usage|evict\.lock|filler|[0-9a-f]/[0-9a-f]{24}-[0-9a-f]{24}|d[0-9a-f]-[^/]+/[0-9a-f]{24}-[0-9a-f]{24}")
+ALLOWED = re.compile(r"CACHEDIR\.TAG|usage|evict\.lock|[0-9a-f]/[0-9a-f]{24}-[0-9a-f]{24}|d[0-9a-f]-[^/]+/[0-9a-f]{24}-[0-9a-f]{24}")
 
 
 def engines(runtime: Path) -> list[psutil.Process]:
@@ -39,9 +38,9 @@ def limit(world: int) -> int:
     return int(1.1 * world * streams.MEMORY_BYTES) + (64 << 20)
 
 
-def after(runtime: Path, cache: Path, job: str, engine_killed: bool) -> Iterator[str]:
-    """What a job should not have left behind. A killed engine leaves its socket to the next."""
-    deadline = time.monotonic() + GRACE
+def after(runtime: Path, cache: Path, job: str, engine_killed: bool, grace: float) -> Iterator[str]:
+    """What a job left behind after grace seconds. A killed engine leaves its socket."""
+    deadline = time.monotonic() + grace
     while (left := engines(runtime) + of_job(job)) and time.monotonic() < deadline:
         time.sleep(0.1)
     for process in left:

@@ -11,6 +11,10 @@ import numpy as np
 ROWS = {"rows": 9000, "more": 1300, "pictures": 300}
 FIRST = {"rows": 0, "more": 1_000_000, "pictures": 0}
 SIZE = 8  # of a picture, in pixels
+GRID = (2, 3)  # the shape of tensors
+DAYS = 60  # of the rows' dates, from FIRST_DAY on
+FIRST_DAY = "2026-01-01"
+SHARES = (0.0, 0.5, 1.0, 1.5, 2.0)  # how often a row comes by its weight
 
 
 def x_of(ids: np.ndarray) -> np.ndarray:
@@ -23,6 +27,23 @@ def text_of(row: int) -> str:
 
 def tokens_of(row: int) -> list[int]:
     return [row * 31 + k for k in range(row % 9)]
+
+
+def day_of(ids: np.ndarray) -> np.ndarray:
+    return np.datetime64(FIRST_DAY) + (ids % DAYS).astype("timedelta64[D]")
+
+
+def share_of(ids: np.ndarray) -> np.ndarray:
+    return np.asarray(SHARES)[ids % len(SHARES)]
+
+
+def maybe_of(ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The values of a column, and where it has one."""
+    return ids * 0.25, ids % 11 != 0
+
+
+def grid_of(ids: np.ndarray) -> np.ndarray:
+    return (ids[:, None, None] + np.arange(6).reshape(GRID)).astype(np.float32)
 
 
 def colour_of(row: int) -> tuple[int, int, int]:
@@ -38,7 +59,7 @@ def make(directory: Path) -> None:
         (directory / name).mkdir(parents=True)
         files = 3 if name == "more" else 5
         for k, ids in enumerate(np.array_split(np.arange(FIRST[name], FIRST[name] + rows), files)):
-            columns = pictures(ids) if name == "pictures" else numbers(ids)
+            columns = {"pictures": pictures, "more": numbers, "rows": lambda ids: {**numbers(ids), **further(ids)}}[name](ids)
             pq.write_table(pa.table(columns), directory / name / f"part-{k}.parquet", row_group_size=max(20, len(ids) // 6))
 
 
@@ -52,6 +73,26 @@ def numbers(ids: np.ndarray) -> dict[str, Any]:
         "text": pa.array([text_of(int(i)) for i in ids]),
         "tokens": pa.array([tokens_of(int(i)) for i in ids], pa.list_(pa.int32())),
     }
+
+
+def further(ids: np.ndarray) -> dict[str, Any]:
+    import pyarrow as pa
+
+    maybe, there = maybe_of(ids)
+    grids = pa.FixedSizeListArray.from_arrays(pa.array(grid_of(ids).reshape(-1)), 6)
+    return {
+        "day": pa.array(day_of(ids)),
+        "share": pa.array(share_of(ids)),
+        "maybe": pa.array(maybe, mask=~there),
+        "grid": pa.ExtensionArray.from_storage(pa.fixed_shape_tensor(pa.float32(), GRID), grids),
+        "array": pa.array([npy(grid) for grid in grid_of(ids)], pa.binary()),
+    }
+
+
+def npy(array: np.ndarray) -> bytes:
+    out = io.BytesIO()
+    np.save(out, array)
+    return out.getvalue()
 
 
 def pictures(ids: np.ndarray) -> dict[str, Any]:
