@@ -577,7 +577,7 @@ def test_a_state_wins_over_a_buffer_in_bytes(shards, before, here, differs):
 
 def test_a_tail_that_differs_from_the_state(shards):
     state = open_shards(shards, tail="drop").state_dict()
-    with pytest.warns(shardfeed.ShardfeedWarning, match="taken with tail=drop, and tail=short here wins: epochs end otherwise"):
+    with pytest.warns(shardfeed.ShardfeedWarning, match="taken with tail=drop, and tail=short here wins: epochs end differently"):
         open_shards(shards, tail="short").load_state_dict(state)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -237,7 +237,7 @@ def test_pads(given, told):
         ({"cache_policy": "keep=7"}, "cache_policy must be"),
         ({"cache_dir": ""}, "cache_dir must be a path, got ''"),
         ({"slots": 1}, "slots must be at least 2, got 1"),
-        ({"null": ["a"]}, r"null must be a dict by column, as in null=\{'price': 0.0\}, got \['a'\]"),
+        ({"null": ["a"]}, r"null must be a dict, as in null=\{'price': 0.0\}, got \['a'\]"),
         (
             {"null": {"a": [1]}},
             r"null of column 'a' must be a number, True or False, text, bytes, a date, datetime, time, Decimal or UUID, got \[1\]",

@@ -337,7 +337,7 @@ def _named(name: str, given: Any, example: str) -> Mapping[str, Any]:
     if given is None:
         return {}
     if not isinstance(given, Mapping) or not all(isinstance(k, str) for k in given):
-        raise OptionError(f"{name} must be a dict by column, as in {name}={example}, {got(given)}")
+        raise OptionError(f"{name} must be a dict, as in {name}={example}, {got(given)}")
     return given
 
 

@@ -18,7 +18,7 @@ def messages(state: Mapping[str, Any], spec: Mapping[str, Any], opened: Mapping[
         yield f"the state was taken with epochs of {state['rows']} rows, which win over stop={stop} with epochs of {kept} here"
     tail = state["params"]["tail"] if "params" in state else state.get("tail")
     if tail and spec["tail"] and tail != spec["tail"] and "carry" not in (tail, spec["tail"]):
-        yield f"the state was taken with tail={tail}, and tail={spec['tail']} here wins: epochs end otherwise"
+        yield f"the state was taken with tail={tail}, and tail={spec['tail']} here wins: epochs end differently"
 
 
 def _options(state: Mapping[str, Any], spec: Mapping[str, Any], opened: Mapping[str, Any]) -> Iterator[Differing]:
