@@ -142,6 +142,21 @@ def test_what_is_refused(runtime: Path, shards: Path, call: Callable[[Path], Any
         call(shards)
 
 
+def worker(pipeline: shardfeed.grain.Source, number: int) -> shardfeed.grain.Source:
+    """What one of two workers of mp_prefetch reads."""
+    pipeline.set_slice(slice(number, None, 2))
+    return pipeline
+
+
+@pytest.mark.filterwarnings("ignore:shardfeed. skip")
+def test_workers_share_a_window(runtime: Path, shards: Path) -> None:
+    window = shardfeed.StreamingDataset(shards, **IDS).skip(2).take(4)
+    parts = [ids_of(worker(shardfeed.grain.Source(window), number)) for number in range(2)]
+    assert sorted(flat(parts[0] + parts[1])) == sorted(flat(ids_of(window)))
+    with pytest.raises(errors.OptionError, match=r"2 workers share the batches of skip and take: .* got skip\(3\)\.take\(3\)"):
+        iter(worker(shardfeed.grain.Source(window.skip(1)), 0))
+
+
 @pytest.fixture(scope="module")
 def told(runtime: Path, shards: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     """What a program with workers of mp_prefetch saw; see jobs/grain_workers.py."""

@@ -28,6 +28,14 @@ class Window:
         count = _count("take", count, 1)
         return Window(self.first, count if self.most is None else min(count, self.most))
 
+    def divided(self, workers: int) -> Window:
+        """The window of each worker, where workers share the rows of a rank."""
+        if self.first % workers or (self.most or 0) % workers:
+            given = [f"skip({self.first})"] if self.first else []
+            given += [] if self.most is None else [f"take({self.most})"]
+            raise OptionError(f"{workers} workers share the batches of skip and take: give multiples of {workers}, got {'.'.join(given)}")
+        return Window(self.first // workers, None if self.most is None else self.most // workers)
+
     def of_join(self) -> dict[str, int]:
         """The members of Join and Ask."""
         return {"skip": self.first, "take": self.most or 0}

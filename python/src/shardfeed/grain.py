@@ -78,6 +78,7 @@ class Source(grain.IterDataset):
         worker, workers = self._worker
         part: StreamingDataset[Any] = self.dataset._copy()
         part._spec = {**part._spec, "tail": part._tail(world_size)}
+        part._window = part._window.divided(workers)
         part._rank_given = rank * workers + worker, world_size * workers
         part._agree = f"{part._agree} worker {worker}"  # workers are compared with other ranks' alone: they differ in their step
         if part._pending_state is None:  # the order is that of the trainer's world size, in which grain takes the first state
