@@ -63,6 +63,7 @@ func (r *readahead) tryAdmit(l *load, n int64) bool {
 	}
 	l.number, l.charged.fetch = n, l.est.fetch
 	r.throttle.start(l)
+	r.evictable.rest(l)
 	return true
 }
 
@@ -73,11 +74,13 @@ func (r *readahead) tryGrant(l *load) bool {
 	switch {
 	case l.number <= r.needed.Load():
 		bytes = l.est.decode
-		l.refused = r.grant(l, early)
+		l.refused = r.grant(l)
 	case r.most > 0 && early > 0 && early+bytes > r.most || !r.account.TryAcquire(mem.Decode, bytes):
 		return false
 	}
 	if l.refused == nil {
+		r.evictable.mu.Lock()
+		defer r.evictable.mu.Unlock()
 		l.charged.decode, l.early = bytes, bytes
 		r.early.Add(l.early)
 	}
@@ -85,16 +88,12 @@ func (r *readahead) tryGrant(l *load) bool {
 }
 
 // grant takes memory for the blocks of a load that is needed. The bound has it, unless blocks in the
-// shuffle buffer are larger than foretold; or early ones have it, which are taken soon.
-func (r *readahead) grant(l *load, early int64) error {
-	err := r.account.Grow(mem.Decode, l.est.decode)
-	if err == nil || early > 0 {
-		if err != nil {
-			r.account.Charge(mem.Decode, l.est.decode)
-		}
-		return nil
+// shuffle buffer are larger than foretold.
+func (r *readahead) grant(l *load) error {
+	if err := r.account.Grow(mem.Decode, l.est.decode); err != nil {
+		return l.manifest.TooLarge(l.rows, mem.Refused(err, l.est.decode))
 	}
-	return l.manifest.TooLarge(l.rows, mem.Refused(err, l.est.decode))
+	return nil
 }
 
 // An excess is how much more memory than foretold decoding has taken: the worst of all loads. Loads
@@ -119,6 +118,8 @@ func (e *excess) learn(l *load) {
 
 // taken says that a load's blocks are the consumer's, or are not to come.
 func (r *readahead) taken(l *load) {
+	r.evictable.leave(l)
+	r.parking.leave(l)
 	if l.early > 0 {
 		r.early.Add(-l.early)
 		l.early = 0

@@ -19,12 +19,13 @@ func (s *Stream) await(ctx context.Context, k key) (*resident, error) {
 		}
 	}
 	l := s.pending[k]
-	select {
-	case <-l.ready:
-	default:
+	ready, taken := s.ahead.evictable.claim(l)
+	if !taken {
 		s.ahead.want(l.number)
-		if _, _, err := receiveFrom(ctx, s, l.ready); err != nil {
-			return nil, err
+		for ; !taken; ready, taken = s.ahead.evictable.claim(l) {
+			if _, _, err := receiveFrom(ctx, s, ready); err != nil {
+				return nil, err
+			}
 		}
 		s.attribute(began, l)
 	}
@@ -108,15 +109,10 @@ func (s *Stream) receive(ctx context.Context) error {
 
 // free gives back what a load that is ready holds.
 func (s *Stream) free(l *load) {
-	if l.blocks == nil {
-		return
+	if l.blocks != nil {
+		s.ahead.dropBlocks(l)
+		s.ahead.discharge(l)
 	}
-	for _, o := range l.orders {
-		s.ahead.giveOrder(o)
-	}
-	s.ahead.releaseBlocks(l.blocks, l.sharedRows(), l.shared)
-	l.blocks = nil
-	s.ahead.discharge(l)
 }
 
 // forget drops unused loads of earlier epochs.
@@ -138,13 +134,11 @@ func (s *Stream) forget(epoch uint64) {
 // freeUnwanted frees ready loads that are not needed any more.
 func (s *Stream) freeUnwanted() {
 	s.unwanted = slices.DeleteFunc(s.unwanted, func(l *load) bool {
-		select {
-		case <-l.ready:
+		_, ok := s.ahead.evictable.claim(l)
+		if ok {
 			s.free(l)
-			return true
-		default:
-			return false
 		}
+		return ok
 	})
 }
 

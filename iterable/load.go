@@ -45,6 +45,7 @@ type load struct {
 
 	granted chan struct{} // closed when memory for the block is there, or will not be
 	flying  bool          // see throttle
+	open    bool          // see parking
 	refused error         // set when granted is closed: there is no memory for the block
 	early   int64         // bytes of readahead.early
 

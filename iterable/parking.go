@@ -10,17 +10,18 @@ import (
 var errLater = errors.New("the load is decoded when it is needed")
 
 // A parking keeps fetched loads that take more memory than foretold, and have it only once the
-// consumer needs them. It closes the queue of the decoders: not before all loads are decoded.
+// consumer needs them, and loads that were evicted. It closes the queue of the decoders once the
+// consumer has all loads.
 type parking struct {
 	changed chan struct{} // has a value when run has to look again
 
 	mu     sync.Mutex
 	loads  []*load
-	open   int // loads that are fetched, and neither decoded nor failed
+	open   int // loads that are fetched and not the consumer's, and have not failed
 	closed bool
 }
 
-// run hands loads that are needed back to the decoders, until all loads are decoded or ctx ends.
+// run hands loads that are needed back to the decoders, until the consumer has all or ctx ends.
 // fetched is closed when no more are fetched.
 func (p *parking) run(ctx context.Context, r *readahead, fetched chan struct{}) {
 	defer r.decode.close()
@@ -61,14 +62,19 @@ func (p *parking) take(needed int64) (l *load, open int) {
 }
 
 // enter counts a load that is fetched.
-func (p *parking) enter() {
+func (p *parking) enter(l *load) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.open++
+	l.open = true
 }
 
 // leave ends the count of a load.
-func (p *parking) leave() {
+func (p *parking) leave(l *load) {
+	if !l.open {
+		return
+	}
+	l.open = false
 	p.mu.Lock()
 	p.open--
 	last := p.open == 0
@@ -105,6 +111,7 @@ func (p *parking) close(ctx context.Context, r *readahead) {
 	p.loads, p.closed = nil, true
 	p.mu.Unlock()
 	for _, l := range left {
+		r.evictable.work(l)
 		r.fail(l, context.Cause(ctx))
 	}
 }

@@ -42,6 +42,8 @@ type readahead struct {
 	most     int64         // of early, without one load and the loads that the consumer waits for; 0 when the account alone bounds them
 	throttle throttle
 
+	evictable evictable
+
 	stop   context.CancelFunc
 	owners sync.WaitGroup
 
@@ -65,6 +67,7 @@ func (r *readahead) start(ctx context.Context, fetchers, decoders int) {
 	r.loads, r.fetch, r.decode = make(chan *load, scheduled), make(chan *load, scheduled), newQueue()
 	r.changed, r.parking.changed = make(chan struct{}, 1), make(chan struct{}, 1)
 	r.throttle.begin(fetchers, decoders)
+	r.account.Evict(r.evict)
 	r.owners.Go(func() { r.admit(ctx) })
 	if r.keeper != nil {
 		r.owners.Go(func() { r.keeper.run(ctx) })
@@ -100,10 +103,7 @@ func (r *readahead) fail(l *load, err error) {
 		l.raw.Release()
 		l.raw = nil
 	}
-	if l.owner {
-		l.owner = false
-		r.sharing.settle(l.sharedRows(), nil, nil)
-	}
+	r.leaveOthers(l)
 	l.err = err
 	r.throttle.land(l)
 	r.discharge(l)
@@ -114,24 +114,32 @@ func (r *readahead) fail(l *load, err error) {
 // shared load that memory comes first: a rank that takes the decoding on lets others wait for it,
 // and must not wait for its own consumer then.
 func (r *readahead) fetchOne(ctx context.Context, l *load) {
+	r.evictable.work(l)
 	if l.shared {
+		r.evictable.rest(l)
 		<-l.granted
-		if r.joined(ctx, l) {
+		r.evictable.work(l)
+		if l.shared && r.joined(ctx, l) {
 			return
 		}
 	}
-	err := r.fetchLoad(ctx, l)
+	err := error(nil)
+	if l.charged.fetch == l.est.fetch { // it was not evicted
+		err = r.fetchLoad(ctx, l)
+	}
 	l.fetched = time.Now()
-	if err == nil {
+	if l.raw != nil {
 		r.throttle.learn(l.raw.Lent())
 		r.lookAgain()
 	}
+	r.evictable.rest(l)
 	<-l.granted
 	if err = cmp.Or(err, l.refused); err != nil {
+		r.evictable.work(l)
 		r.fail(l, err)
 		return
 	}
-	r.parking.enter()
+	r.parking.enter(l)
 	r.decode.put(ctx, l)
 }
 
@@ -145,6 +153,7 @@ func (r *readahead) joined(ctx context.Context, l *load) bool {
 		r.fail(l, err)
 	case b != nil:
 		l.blocks, l.orders = []*rowgroup.Block{b}, make([][]uint32, len(l.wanted))
+		r.parking.enter(l)
 		r.ready(l, r.placeFrom(l, places))
 	default:
 		l.owner = true
@@ -159,7 +168,7 @@ func (r *readahead) ready(l *load, extra int64) {
 	r.throttle.land(l)
 	r.adjust(mem.Decode, &l.charged.decode, l.bytes()+extra)
 	r.lookAgain()
-	close(l.ready)
+	r.evictable.ready(l)
 }
 
 // fetchLoad fetches the bytes of a load, and corrects the account from the estimate to their
@@ -198,23 +207,40 @@ func (r *readahead) decodeAll(ctx context.Context) {
 	d := r.newLayer()
 	defer func() { d.close() }()
 	for l := r.decode.take(); l != nil; l = r.decode.take() {
+		r.evictable.work(l)
 		if err := ctx.Err(); err != nil {
 			r.fail(l, err)
 			continue
 		}
-		err := r.decodeOne(ctx, d, l)
+		err := r.decodeAdmitted(ctx, d, l)
 		if errors.Is(err, errLater) {
+			r.leaveOthers(l)
+			r.evictable.rest(l)
 			if !r.parking.park(l) {
+				r.evictable.work(l)
 				r.fail(l, err)
 			}
 			continue
 		}
-		r.parking.leave()
 		if panicked(err) {
 			d.close()
 			d = r.newLayer() // the old one may be in any state
 		}
 	}
+}
+
+// decodeAdmitted is decodeOne for a load of the schedule, which may have been evicted.
+func (r *readahead) decodeAdmitted(ctx context.Context, d *layer, l *load) error {
+	if l.raw == nil {
+		if l.number > r.needed.Load() {
+			return errLater
+		}
+		if err := r.refill(ctx, l); err != nil {
+			r.fail(l, err)
+			return err
+		}
+	}
+	return r.decodeOne(ctx, d, l)
 }
 
 // decodeOne makes the blocks and the orders of a load.
@@ -226,6 +252,11 @@ func (r *readahead) decodeOne(ctx context.Context, d *layer, l *load) error {
 		blocks, extra, err = r.decodeRows(d, l)
 		return err
 	})
+	if l.blocks = blocks; err == nil && r.outgrown(l, extra) {
+		r.leaveOthers(l)
+		r.dropBlocks(l)
+		err = errLater
+	}
 	switch {
 	case errors.Is(err, errLater):
 		r.adjust(mem.Decode, &l.charged.decode, l.est.decode)
@@ -237,7 +268,6 @@ func (r *readahead) decodeOne(ctx context.Context, d *layer, l *load) error {
 	r.exceeded.learn(l)
 	l.raw.Release()
 	l.raw = nil
-	l.blocks = blocks
 	if l.inImage {
 		r.remakeLater(l)
 	}
@@ -286,7 +316,7 @@ func (r *readahead) decodeRows(d *layer, l *load) (blocks []*rowgroup.Block, ext
 // more takes memory beyond the estimate of a load that is decoded. A load that is not needed yet leaves
 // half of the free memory.
 func (r *readahead) more(l *load, n int64) error {
-	if l.number > r.needed.Load() && !l.shared {
+	if l.number > r.needed.Load() {
 		if !r.account.GrowPlenty(mem.Decode, n) {
 			return errLater
 		}
@@ -295,6 +325,13 @@ func (r *readahead) more(l *load, n int64) error {
 	}
 	l.charged.decode += n
 	return nil
+}
+
+// outgrown reports whether a load that is not needed yet became larger than its memory, and there is
+// no more. What is needed is counted in any case.
+func (r *readahead) outgrown(l *load, extra int64) bool {
+	more := l.bytes() + extra - l.charged.decode
+	return more > 0 && errors.Is(r.more(l, more), errLater)
 }
 
 // stacksOf are the matrices that a load's blocks get in place of columns. Blocks that streams share
@@ -357,6 +394,15 @@ func (r *readahead) releaseBlocks(blocks []*rowgroup.Block, rows sharedRows, sha
 			b.Release()
 		}
 	}
+}
+
+// dropBlocks gives up the blocks of a load and their orders.
+func (r *readahead) dropBlocks(l *load) {
+	for _, o := range l.orders {
+		r.giveOrder(o)
+	}
+	r.releaseBlocks(l.blocks, l.sharedRows(), l.shared)
+	l.blocks, l.orders = nil, nil
 }
 
 // takeOrder returns memory for the order of so many rows; giveOrder takes it back.

@@ -85,7 +85,7 @@ func (r *ring) Use(a *iterable.Account) {
 		if g.account == account {
 			continue
 		}
-		if g.account = account; account.Grow(mem.Batch, g.counted) != nil {
+		if g.account = account; account.TryGrow(mem.Batch, g.counted) != nil {
 			account.Charge(mem.Batch, g.counted) // a quarter more than the estimate, at most
 		}
 	}

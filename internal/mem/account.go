@@ -26,7 +26,9 @@ type Account struct {
 	most     int64 // of all purposes at one time
 	waiters  []*waiter
 
-	elastic elastic
+	elastic  elastic
+	evict    func(context.Context) bool // see Evict; may be nil
+	evicting int                        // calls that evict: nothing is taken for later meanwhile
 
 	turns   []*Turn       // that are not over, in their order
 	changed chan struct{} // nil: no turn waits; closed when bytes or turns go
@@ -75,7 +77,7 @@ func (a *Account) Acquire(ctx context.Context, p Purpose, n int64) error {
 func (a *Account) TryAcquire(p Purpose, n int64) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.waitingLocked(p) || !a.fitsLocked(p, n) {
+	if a.evicting > 0 || a.waitingLocked(p) || !a.fitsLocked(p, n) || !a.withinLocked(n) {
 		return false
 	}
 	a.chargeLocked(p, n)
@@ -102,15 +104,61 @@ func (a *Account) Release(p Purpose, n int64) {
 	a.wakeLocked()
 }
 
-// Grow takes n bytes and reserves what the reservation lacks for them. It takes nothing if they do
-// not fit the stream's limit or the budget, and returns an [OverLimit] then.
+// Grow takes n bytes and reserves what the reservation lacks for them. If they do not fit the
+// stream's limit or the budget, it evicts what is held for later. It takes nothing if that is not
+// enough, and returns an [OverLimit] then.
 func (a *Account) Grow(p Purpose, n int64) error {
+	err := a.TryGrow(p, n)
+	if err == nil {
+		return nil
+	}
+	defer a.beginEviction()()
+	for err != nil && a.makeRoom(context.Background(), n) {
+		err = a.TryGrow(p, n)
+	}
+	return err
+}
+
+// TryGrow is Grow without eviction.
+func (a *Account) TryGrow(p Purpose, n int64) error {
 	for {
 		err := a.tryGrow(p, n, false)
 		if err == nil || !a.stretch(p, n) {
 			return err
 		}
 	}
+}
+
+// Evict lets Grow and turns take back what is held for later. evict waits for the work on it that is
+// in progress, gives back a part of it and reports whether more may fit now; it ends with ctx.
+func (a *Account) Evict(evict func(ctx context.Context) bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.evict = evict
+}
+
+// beginEviction keeps others from taking memory for later, until end.
+func (a *Account) beginEviction() (end func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.evicting++
+	return func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.evicting--
+	}
+}
+
+// makeRoom takes memory from what can do without, for n more bytes. It reports whether another try
+// is worth it.
+func (a *Account) makeRoom(ctx context.Context, n int64) bool {
+	if a.budget.room() < n && a.budget.takeOffer() {
+		return true
+	}
+	a.mu.Lock()
+	evict := a.evict
+	a.mu.Unlock()
+	return evict != nil && evict(ctx)
 }
 
 // GrowPlenty is Grow if half of the memory for growth stays free.
@@ -128,7 +176,7 @@ var errScarce = errors.New("little memory is left")
 func (a *Account) tryGrow(p Purpose, n int64, plenty bool) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if plenty && !a.plentyLocked(p, n) {
+	if plenty && (a.evicting > 0 || !a.plentyLocked(p, n)) {
 		return errScarce
 	}
 	return a.growLocked(p, n)
@@ -160,6 +208,12 @@ const looseBytes = 16 << 20
 // looseLocked reports whether n bytes fit the limit as it is used, and lack bytes the slack.
 func (a *Account) looseLocked(n, lack int64) bool {
 	return a.used.Total()+n <= a.limit && a.reserved.Total()+lack <= a.limit+a.limit/10+looseBytes
+}
+
+// withinLocked reports whether n more bytes fit the limit. What has room in the reservation may not:
+// reservations may exceed the limit, and Charge the reservation.
+func (a *Account) withinLocked(n int64) bool {
+	return a.limit <= 0 || a.used.Total()+n <= a.limit
 }
 
 // shrinkLocked gives back what Grow has added and is free again.

@@ -186,3 +186,72 @@ func waitFor(t *testing.T, f func() bool) {
 		}
 	}
 }
+
+// Grow and turns take back what is held for later, and nothing is taken for later meanwhile.
+func TestGrowEvicts(t *testing.T) {
+	for _, name := range []string{"grow", "turn"} {
+		a, err := NewBudget(0).Reserve(100, Amounts{Decode: 20, Batch: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := a.Grow(Decode, 80); err != nil {
+			t.Fatal(err)
+		}
+		grow := func(n int64) error { return a.Grow(Batch, n) }
+		if turn := a.Turn(); name == "turn" {
+			grow = func(n int64) error { return turn.Grow(t.Context(), Batch, n, nil) }
+		}
+		held := int64(4)
+		a.Evict(func(context.Context) bool {
+			if a.TryAcquire(Decode, 1) || a.GrowPlenty(Decode, 1) {
+				t.Errorf("%s: memory is taken for later during an eviction", name)
+			}
+			if held == 0 {
+				return false
+			}
+			a.Release(Decode, 20)
+			held--
+			return true
+		})
+		if err := grow(50); err != nil || held != 2 || a.Used() != (Amounts{Decode: 40, Batch: 50}) {
+			t.Errorf("%s: %v, %d are held, used %v", name, err, held, a.Used())
+		}
+		if err := grow(60); err == nil || held != 0 || a.Used() != (Amounts{Batch: 50}) {
+			t.Errorf("%s: %v, %d are held, used %v", name, err, held, a.Used())
+		}
+		if !a.TryAcquire(Decode, 1) {
+			t.Errorf("%s: nothing can be taken after the evictions", name)
+		}
+	}
+}
+
+// Memory on offer goes to one who needs it.
+func TestGrowTakesOffers(t *testing.T) {
+	b := NewBudget(100)
+	a, err := b.Reserve(0, Amounts{Batch: 40})
+	if err != nil {
+		t.Fatal(err)
+	}
+	offered, err := b.Reserve(0, Amounts{Store: 60})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Offer(offered, offered.Close)
+	if err := a.Grow(Batch, 70); err != nil || b.Admitted() != 70 {
+		t.Errorf("%v, %d are admitted", err, b.Admitted())
+	}
+}
+
+// The reservation may exceed the limit; what is taken for later keeps to the limit.
+func TestTryAcquireKeepsToTheLimit(t *testing.T) {
+	a, err := NewBudget(0).Reserve(100, Amounts{Decode: 50, Fetch: 50})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Grow(Decode, 90); err != nil {
+		t.Fatal(err)
+	}
+	if a.TryAcquire(Fetch, 20) || !a.TryAcquire(Fetch, 10) {
+		t.Errorf("used %v", a.Used())
+	}
+}

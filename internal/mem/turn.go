@@ -34,13 +34,17 @@ const (
 // Grow takes n bytes of a purpose beyond the batch's share of the reservation. While little memory
 // is left it waits for earlier batches: until they are made, and until at most one of them has
 // memory, since a consumer keeps one batch until it gets the next. If there is no room then, it
-// returns a [FullError]. stuck reports whether the consumer waits and frees nothing; nil is never.
+// evicts what is held for later, and returns a [FullError] if that is not enough. stuck reports
+// whether the consumer waits and frees nothing; nil is never.
 func (t *Turn) Grow(ctx context.Context, p Purpose, n int64, stuck func() bool) error {
 	ticks := 0
 	for {
 		changed, err := t.try(p, n, ticks >= stuckAfter)
 		if err != nil && t.account.stretch(p, n) {
 			continue
+		}
+		if changed == nil && err != nil {
+			return t.evict(ctx, p, n, err)
 		}
 		if changed == nil {
 			return err
@@ -55,6 +59,16 @@ func (t *Turn) Grow(ctx context.Context, p Purpose, n int64, stuck func() bool) 
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// evict takes the bytes after what is held for later, or returns why they do not fit.
+func (t *Turn) evict(ctx context.Context, p Purpose, n int64, err error) error {
+	a := t.account
+	defer a.beginEviction()()
+	for err != nil && a.makeRoom(ctx, n) {
+		_, err = t.try(p, n, true)
+	}
+	return err
 }
 
 // try takes the bytes, refuses them, or returns what to wait for.

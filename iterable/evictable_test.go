@@ -1,0 +1,65 @@
+package iterable
+
+import (
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+// underestimated is a data set whose blocks are 16 times as large as foretold.
+func underestimated(t *testing.T, o Options) *Dataset {
+	d := open(t, prefixed(t), o)
+	of := d.sources[0].sizes
+	right := of.decoded
+	of.decoded = func(g int) decoded {
+		x := right(g)
+		return decoded{narrow: x.narrow / 16, wide: x.wide / 16}
+	}
+	return d
+}
+
+// settled waits until a stream without a consumer has blocks that it read ahead, and works on nothing.
+func settled(t *testing.T, s *Stream) {
+	waitFor(t, func() bool {
+		e := &s.ahead.evictable
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		_, busy := e.lastLocked(0)
+		return !busy && s.account.Used()[mem.Decode] > 6<<20
+	})
+}
+
+// Blocks that are read ahead yield to a batch that is needed now, and their rows come later all the
+// same.
+func TestEarlyBlocksYield(t *testing.T) {
+	d := underestimated(t, Options{Memory: 22 << 20})
+	s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 16, Draws: 2, Parallel: 3, Epochs: 1})
+	settled(t, s)
+	const batch = 20 << 20
+	turn := s.account.Turn()
+	if err := turn.Grow(t.Context(), mem.Batch, batch, nil); err != nil {
+		t.Fatal(err)
+	}
+	s.account.Release(mem.Batch, batch)
+	turn.Over()
+	if rows, err := readAll(t, s); rows != 4800 || !errors.Is(err, io.EOF) {
+		t.Errorf("%d rows, %v", rows, err)
+	}
+	if _, most := s.account.Peak(); most > 22<<20 {
+		t.Errorf("the account held\n%v", s.account)
+	}
+}
+
+func readAll(t *testing.T, s *Stream) (rows int, err error) {
+	for err == nil {
+		var dr *Draw
+		if dr, err = s.Next(t.Context()); err == nil {
+			rows += len(dr.Picks)
+			dr.Release()
+		}
+	}
+	return rows, err
+}
