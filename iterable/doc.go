@@ -68,8 +68,8 @@
 //
 // A decoder asks for what a block needs beyond its estimate before it takes it (readahead.more). A
 // load that is not needed yet may be refused: it is parked then (parking.go) and decoded once it is
-// needed. Loads that follow are taken to be as much larger (excess). What is needed now, a load or a
-// batch, evicts what was read ahead (evictable.go) before it is refused.
+// needed. Loads that follow are taken to be as much larger (excess). A load or a batch that is
+// needed now evicts loads that were read ahead (evictable.go) before it is refused.
 //
 // Streams of one data set account for themselves, also where they use one block: in file order the
 // ranks of a process that go in step decode each row group once (sharing.go).

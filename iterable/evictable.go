@@ -16,7 +16,7 @@ type evictable struct {
 	changed chan struct{}  // nil: no eviction waits; closed when a load changes
 }
 
-// rest lets a load be evicted. Whoever works on it next calls work before.
+// rest lets a load be evicted. The next goroutine that works on it calls work before.
 func (e *evictable) rest(l *load) { e.set(l, false) }
 
 // work keeps a load from being evicted.
@@ -72,8 +72,8 @@ func (e *evictable) claim(l *load) (ready <-chan struct{}, ok bool) {
 	}
 }
 
-// lastLocked returns the load to evict: of those that are not needed yet the last in the schedule,
-// and first of those that have memory for their blocks. busy reports whether others are worked on.
+// lastLocked returns the load to evict: the last in the schedule that is not needed yet, loads with
+// memory for their blocks first. busy reports whether goroutines work on others.
 func (e *evictable) lastLocked(needed int64) (last *load, busy bool) {
 	for l, works := range e.busy {
 		switch {
@@ -125,8 +125,8 @@ func (r *readahead) evict(ctx context.Context) bool {
 	}
 }
 
-// emptyLocked drops what a load holds. decoded reports whether that was blocks, so that no goroutine
-// has the load any more. Other streams no longer wait for its block.
+// emptyLocked drops the memory of a load. decoded reports whether it had blocks, so that no
+// goroutine has the load any more. Other streams no longer wait for its block.
 func (r *readahead) emptyLocked(l *load) (decoded bool) {
 	if l.raw != nil {
 		l.raw.Release()

@@ -21,7 +21,7 @@ func underestimated(t *testing.T, o Options) *Dataset {
 	return d
 }
 
-// settled waits until a stream without a consumer has blocks that it read ahead, and works on nothing.
+// settled waits until a stream without a consumer has blocks that it read ahead, and does no work.
 func settled(t *testing.T, s *Stream) {
 	waitFor(t, func() bool {
 		e := &s.ahead.evictable

@@ -14,8 +14,8 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// prefixed are 24 row groups of 200 rows whose texts share a long prefix: some 60 KiB of a file that
-// become 6.4 MiB of a row group.
+// prefixed has 24 row groups of 200 rows whose texts share a long prefix: some 60 KiB of a file that
+// decode to 6.4 MiB each.
 func prefixed(t *testing.T) *memstore.Store {
 	type row struct {
 		ID   int64  `parquet:"id"`

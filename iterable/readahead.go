@@ -313,8 +313,8 @@ func (r *readahead) decodeRows(d *layer, l *load) (blocks []*rowgroup.Block, ext
 	return blocks, extra, nil
 }
 
-// more takes memory beyond the estimate of a load that is decoded. A load that is not needed yet leaves
-// half of the free memory.
+// more takes memory beyond the estimate of a load that is decoded. A load that is not needed yet
+// leaves half of the free memory.
 func (r *readahead) more(l *load, n int64) error {
 	if l.number > r.needed.Load() {
 		if !r.account.GrowPlenty(mem.Decode, n) {
@@ -327,8 +327,8 @@ func (r *readahead) more(l *load, n int64) error {
 	return nil
 }
 
-// outgrown reports whether a load that is not needed yet became larger than its memory, and there is
-// no more. What is needed is counted in any case.
+// outgrown reports whether a load that is not needed yet became larger than its memory, and there
+// is no more. A needed load is counted in any case.
 func (r *readahead) outgrown(l *load, extra int64) bool {
 	more := l.bytes() + extra - l.charged.decode
 	return more > 0 && errors.Is(r.more(l, more), errLater)

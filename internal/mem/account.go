@@ -129,8 +129,8 @@ func (a *Account) TryGrow(p Purpose, n int64) error {
 	}
 }
 
-// Evict lets Grow and turns take back what is held for later. evict waits for the work on it that is
-// in progress, gives back a part of it and reports whether more may fit now; it ends with ctx.
+// Evict lets Grow and turns take back memory that is held for later. evict waits for work in
+// progress on it, gives back a part and reports whether more may fit now; it ends with ctx.
 func (a *Account) Evict(evict func(ctx context.Context) bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -210,8 +210,8 @@ func (a *Account) looseLocked(n, lack int64) bool {
 	return a.used.Total()+n <= a.limit && a.reserved.Total()+lack <= a.limit+a.limit/10+looseBytes
 }
 
-// withinLocked reports whether n more bytes fit the limit. What has room in the reservation may not:
-// reservations may exceed the limit, and Charge the reservation.
+// withinLocked reports whether n more bytes fit the limit, which the reservation may exceed, as
+// Charge may exceed the reservation.
 func (a *Account) withinLocked(n int64) bool {
 	return a.limit <= 0 || a.used.Total()+n <= a.limit
 }
