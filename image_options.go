@@ -26,6 +26,16 @@ func (s Spec) decoder() func() (codec.Decoder, error) {
 	}
 }
 
+// declared reports whether petastorm's schema says how a column is decoded.
+func (s Spec) declared() bool {
+	for _, o := range s.Images {
+		if o.Declared {
+			return true
+		}
+	}
+	return false
+}
+
 // imagesText is the images in a short text.
 func imagesText(all map[string]images.Options) string {
 	var texts []string

@@ -125,7 +125,7 @@ func (s Spec) options() iterable.Options {
 	o := iterable.Options{
 		Columns: s.read(), Strict: s.Strict, Shuffle: s.Shuffle, Seed: s.Seed, Lanes: s.Lanes, UnitRows: s.UnitRows,
 		MaxWorldSize: s.MaxWorldSize, Start: shuffle.Start(s.Start), Tail: cmp.Or(shuffle.Tail(s.Tail), shuffle.Short),
-		MissingIsNull: s.Missing == "null", PartitionTypes: s.PartitionTypes, Memory: s.givenMemory(), Vocabulary: s.Vocabulary, Unknown: s.Unknown,
+		MissingIsNull: s.Missing == "null", PartitionTypes: s.PartitionTypes, Declared: s.declared(), Memory: s.givenMemory(), Vocabulary: s.Vocabulary, Unknown: s.Unknown,
 		ReplaceUTF8: s.InvalidUTF8 == "replace", Needed: s.columnTypes(), Filters: s.Filters, Now: now, ReadFile: s.readFile, Weight: s.Weight, Pack: s.Pack.options(), Bucket: s.Bucket.options(), RowIDs: s.RowIDs, RowKeys: s.Seeds || len(s.Images) > 0,
 		Split: rule.Split{Parts: s.Parts, Part: s.Part, Subsample: s.Subsample, Key: s.PartKey, Seed: s.PartSeed},
 	}

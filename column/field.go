@@ -75,6 +75,10 @@ type Field struct {
 	// Tensor is the shape of the values of a List, when the writer declared one; nil for other lists.
 	Tensor *Tensor
 
+	// Encoding is how the values of a Binary column are encoded, when a schema beside the shards
+	// declares it; nil for other columns.
+	Encoding *Encoding
+
 	// Partition marks a column whose value comes from the shard's directories, not from its pages.
 	Partition bool
 

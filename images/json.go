@@ -27,6 +27,7 @@ type inJSON struct {
 	MaxPixels     int           `json:"max_pixels,omitempty"`
 	MaxScans      int           `json:"max_scans,omitempty"`
 	Array         *Array        `json:"array,omitempty"`
+	Declared      bool          `json:"declared,omitempty"`
 }
 
 type jitterInJSON struct {
@@ -42,7 +43,7 @@ func (o Options) MarshalJSON() ([]byte, error) {
 	j := inJSON{
 		Crop: o.Crop, Resize: o.Resize, Scale: o.Scale, Ratio: o.Ratio, Flip: o.Flip, ColorJitter: jitterInJSON(o.ColorJitter),
 		Interpolation: o.Interpolation, Mean: o.Mean, Std: o.Std, Layout: o.Layout, DType: o.DType, ReducingGap: o.ReducingGap,
-		MaxBytes: o.MaxBytes, MaxPixels: o.MaxPixels, MaxScans: o.MaxScans, Array: o.Array,
+		MaxBytes: o.MaxBytes, MaxPixels: o.MaxPixels, MaxScans: o.MaxScans, Array: o.Array, Declared: o.Declared,
 	}
 	if o.Height != 0 || o.Width != 0 {
 		j.Size = []int{o.Height, o.Width}
@@ -64,7 +65,7 @@ func (o *Options) UnmarshalJSON(b []byte) error {
 	*o = Options{
 		Crop: j.Crop, Resize: j.Resize, Scale: j.Scale, Ratio: j.Ratio, Flip: j.Flip, ColorJitter: Jitter(j.ColorJitter),
 		Interpolation: j.Interpolation, Mean: j.Mean, Std: j.Std, Layout: j.Layout, DType: j.DType, ReducingGap: j.ReducingGap,
-		MaxBytes: j.MaxBytes, MaxPixels: j.MaxPixels, MaxScans: j.MaxScans, Array: j.Array, IgnoreOrientation: j.EXIF != nil && !*j.EXIF,
+		MaxBytes: j.MaxBytes, MaxPixels: j.MaxPixels, MaxScans: j.MaxScans, Array: j.Array, Declared: j.Declared, IgnoreOrientation: j.EXIF != nil && !*j.EXIF,
 	}
 	switch len(j.Size) {
 	case 0:

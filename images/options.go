@@ -107,6 +107,10 @@ type Options struct {
 
 	// Array reads numpy's arrays in place of images. All other options are zero then.
 	Array *Array
+
+	// Declared decodes the column as petastorm's schema beside the shards declares it. All other
+	// options are zero then.
+	Declared bool
 }
 
 // The mean and the standard deviation of ImageNet's channels.
@@ -180,6 +184,12 @@ func (e *OptionError) Spelled(name func(field string) string) string {
 // Validate lists all problems, each an OptionError.
 func (o Options) Validate() error {
 	p := option.List{New: func(field, text string) error { return &OptionError{Field: field, Text: text} }}
+	if o.Declared {
+		if o != (Options{Declared: true}) {
+			p.Add("Declared", "excludes the options of images")
+		}
+		return p.Err()
+	}
 	if o.Array != nil {
 		if o != (Options{Array: o.Array}) {
 			p.Add("Array", "excludes the options of images")

@@ -29,6 +29,10 @@ type Options struct {
 	Needed        func(path string) rowgroup.NeededType // types of columns that have none; see [rowgroup.NeededType]
 	ReplaceUTF8   bool                                  // U+FFFD for each byte of a string that is not UTF-8; else it is an error
 
+	// Declared reads petastorm's schema beside the shards: how binary columns are encoded, for
+	// loaders that decode them.
+	Declared bool
+
 	// PartitionTypes are the types of partition columns by name: int64, float64, bool, date, string
 	// and narrower numbers. Without one, a partition has the first of the five that all its values
 	// show. A value that is not of its type is an error.
@@ -355,7 +359,7 @@ func (o Options) planOptions(worldSize int) shuffle.Options {
 
 func (o Options) rowgroupOptions(pool *mem.Pool, mapped *rowgroup.MappedImages) rowgroup.Options {
 	return rowgroup.Options{
-		Columns: o.Columns, RuleColumns: o.ruleColumns().list, MissingIsNull: o.MissingIsNull, PartitionTypes: o.PartitionTypes, RowIDs: o.RowIDs, RowKeys: o.RowKeys, IndexDir: o.IndexDir, KeepKnown: o.Inventory != nil, Parallel: o.Parallel, ReplaceUTF8: o.ReplaceUTF8, Needed: o.Needed, Hot: o.Hot, Tier: o.Tier, Mapped: mapped, Pool: (*rowgroup.Pool)(pool),
+		Columns: o.Columns, RuleColumns: o.ruleColumns().list, MissingIsNull: o.MissingIsNull, PartitionTypes: o.PartitionTypes, Declared: o.Declared, RowIDs: o.RowIDs, RowKeys: o.RowKeys, IndexDir: o.IndexDir, KeepKnown: o.Inventory != nil, Parallel: o.Parallel, ReplaceUTF8: o.ReplaceUTF8, Needed: o.Needed, Hot: o.Hot, Tier: o.Tier, Mapped: mapped, Pool: (*rowgroup.Pool)(pool),
 		Events: rowgroup.Events{IndexUnusable: o.Events.IndexUnusable, FootersRead: o.Events.FootersRead},
 	}
 }

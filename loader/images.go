@@ -85,6 +85,7 @@ func imageField(name string, o images.Options) *column.Field {
 // bindImages finds the columns of images.
 func (b *binder) bindImages(all map[string]images.Options) {
 	b.images = map[int][]*imageColumn{}
+	all = b.declaredImages(all)
 	for _, name := range sortedKeys(all) {
 		field := fmt.Sprintf("Images[%q]", name)
 		m, err := b.image(name, all[name])

@@ -37,6 +37,10 @@ type Options struct {
 	// The others have the type that their values show: int64, float64, bool, date or string.
 	PartitionTypes map[string]string
 
+	// Declared reads petastorm's schema beside the shards, and notes in the schema how binary columns
+	// are encoded; see [column.Field.Encoding].
+	Declared bool
+
 	// ReplaceUTF8 puts U+FFFD in the place of each byte of a string that does not belong to a
 	// character; else decoding fails and names the page.
 	ReplaceUTF8 bool

@@ -114,6 +114,11 @@ func (b *binding) unite(ctx context.Context, m *Manifest) error {
 	if b.columns, err = project(b.root, paths, b.options.MissingIsNull, b.owners, b.counts); err != nil {
 		return err
 	}
+	if b.options.Declared {
+		if err := b.declare(ctx, m); err != nil {
+			return err
+		}
+	}
 	for _, c := range b.columns {
 		m.schema.Fields = append(m.schema.Fields, c.field)
 	}

@@ -31,7 +31,9 @@ func (v *imagesFlag) String() string { return "" }
 
 func (v *imagesFlag) Type() string { return "column=preset,setting=value,..." }
 
-var imagePresets = map[string]func() images.Options{"imagenet_train": images.ImageNetTrain, "imagenet_eval": images.ImageNetEval}
+var imagePresets = map[string]func() images.Options{
+	"imagenet_train": images.ImageNetTrain, "imagenet_eval": images.ImageNetEval, "auto": func() images.Options { return images.Options{Declared: true} },
+}
 
 // imageOptions reads a preset, settings after it, or a JSON object as Python's Image has it.
 func imageOptions(text string) (o images.Options, err error) {

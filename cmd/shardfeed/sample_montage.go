@@ -33,7 +33,7 @@ func (f *montageFlags) montageOf(c *cobra.Command, l *look) {
 }
 
 // imagesUsage explains the flag --images.
-const imagesUsage = "what becomes of the images of a column: imagenet_train, imagenet_eval or settings, as in img=size=224,crop=random_resized,flip=0.5; repeated for others"
+const imagesUsage = "what becomes of the images of a column: imagenet_train, imagenet_eval or settings, as in img=size=224,crop=random_resized,flip=0.5, or auto, as petastorm's schema declares it (*=auto for all columns); repeated for others"
 
 func (f *montageFlags) saveFile() saveFile {
 	return saveFile{flag: "montage", name: f.file, kind: montageKind()}

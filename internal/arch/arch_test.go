@@ -105,10 +105,11 @@ var rules = []rule{
 	{at: "internal/printable"},
 	{at: "internal/regular"}, // files that are read whole, and are no pipes or devices
 	{at: "internal/trusted"},
+	{at: "internal/unischema"}, // petastorm's schemas: bytes in, fields out
 	{at: "internal/segmentdir", may: []string{"internal/trusted"}},
 	{at: "cache", may: []string{"shard", "internal/cores", "internal/crc", "internal/mem", "internal/size", "internal/trusted"}},
 	{at: "internal/parquet", may: []string{"internal/mem"}}, // the format alone: no stores, no data sets
-	{at: "rowgroup", may: []string{"column", "rule", "shard", "internal/crc", "internal/mem", "internal/option", "internal/parquet", "internal/segmentdir"}},
+	{at: "rowgroup", may: []string{"column", "rule", "shard", "internal/crc", "internal/mem", "internal/option", "internal/parquet", "internal/segmentdir", "internal/unischema"}},
 	{at: "iterable", may: []string{"column", "shard", "rowgroup", "rule", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/cores", "internal/segmentdir", "internal/regular"}},
 	{at: "loader", may: []string{"column", "images", "images/codec", "iterable", "rowgroup", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/iteration"}},
 	{at: "internal/arrowipc", may: []string{"column"}},

@@ -20,11 +20,15 @@ var (
 	ErrFooter     = errors.New("corrupt footer")
 )
 
+// unischemaKey is the key of petastorm's schema in the footer of _common_metadata.
+const unischemaKey = "dataset-toolkit.unischema.v1"
+
 // A Footer is what the end of a file says about it, checked against the file's size.
 type Footer struct {
 	Bytes     int64  // of the footer itself
 	Schema    []byte // thrift list of SchemaElement, as stored
 	Arrow     []byte // value of the key ARROW:schema
+	Unischema []byte // value of petastorm's key
 	CreatedBy string
 	Rows      int64
 	Groups    []GroupMeta
@@ -135,8 +139,11 @@ func (f *Footer) readKeyValues(r *thriftReader) {
 				value = r.bytes()
 			}
 		})
-		if string(key) == "ARROW:schema" {
+		switch string(key) {
+		case "ARROW:schema":
 			f.Arrow = value
+		case unischemaKey:
+			f.Unischema = value
 		}
 		f.deletes = f.deletes || isDeleteType(key, value)
 	}

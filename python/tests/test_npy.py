@@ -106,7 +106,7 @@ def test_damaged_rows(tmp_path: Path) -> None:
 def test_refused(shape: Any, dtype: str, message: str) -> None:
     with pytest.raises(OptionError, match=message):
         Npy(shape, dtype)
-    with pytest.raises(OptionError, match=r"must be a shardfeed.Image, .* or a shardfeed.Npy"):
+    with pytest.raises(OptionError, match=r"must be a shardfeed.Image, .* a shardfeed.Npy"):
         StreamingDataset("x", batch_size=1, images={"m": "npy"})  # type: ignore[dict-item]
     assert repr(Npy((3, 4), "float32")) == "Npy(shape=(3, 4), dtype='float32')"
     assert Image(size=1) != Npy((1,), "uint8")

@@ -191,7 +191,9 @@ class StreamingDataset(Connected, Generic[T]):
         images (dict, default None): ``{column: Image(size=224, crop="random_resized")}`` decodes
             the images whose bytes are in a column, and makes tensors of them, [rows, 3, 224, 224].
             Lists of files become lists of tensors. ``{column: Npy((3, 4), "float32")}`` makes
-            tensors of the arrays of numpy's files. See :class:`Image` and :class:`Npy`.
+            tensors of the arrays of numpy's files. See :class:`Image` and :class:`Npy`. "auto",
+            in place of the dict or of an Image, decodes as petastorm's schema beside the shards
+            declares.
         image_decoder ("auto", "turbo" or "go", default "auto"): who decodes JPEG: libjpeg-turbo 3,
             or a decoder in Go, which is slower and gives slightly other pixels. "auto" is
             libjpeg-turbo where it is found; all ranks must have the same one.
@@ -306,7 +308,7 @@ class StreamingDataset(Connected, Generic[T]):
         hash: Mapping[str, int] | None = None,
         scale: Mapping[str, tuple[float, float]] | None = None,
         stack: Mapping[str, Stack] | None = None,
-        images: Mapping[str, Image | Npy] | None = None,
+        images: Mapping[str, Image | Npy | Literal["auto"]] | Literal["auto"] | None = None,
         image_decoder: Decoder = "auto",
         manifest: Manifest | None = None,
         plan: Path | None = None,

@@ -30,13 +30,15 @@ def facts(title: str, given: Iterable[tuple[str, object]]) -> str:
 
 def images(given: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, object]]:
     """What is made of image columns, given in the engine's form."""
-    return [
-        (
-            f"images of {column}",
-            f"{image['crop'] or 'whole'} to {image['size'][0]} x {image['size'][1]}, {image['dtype']} {image['layout']}",
-        )
-        for column, image in given.items()
-    ]
+    return [(f"images of {column}", _image(image)) for column, image in given.items()]
+
+
+def _image(given: Mapping[str, Any]) -> str:
+    if "declared" in given:
+        return "as declared"
+    if "array" in given:
+        return f"arrays of shape {tuple(given['array']['shape'])}, {given['array']['dtype']}"
+    return f"{given['crop'] or 'whole'} to {given['size'][0]} x {given['size'][1]}, {given['dtype']} {given['layout']}"
 
 
 def first(values: Iterable[Any]) -> str:

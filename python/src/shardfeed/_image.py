@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from ._keywords import ImageOptions
 
+AUTO = "auto"  # as petastorm's schema declares it
 _FORM = 'as in images={"img": shardfeed.Image(size=224)}'
 _DTYPES = ("uint8", "float32", "float16", "bfloat16")
 _JITTERS = ("brightness", "contrast", "saturation", "hue")
@@ -175,12 +176,14 @@ def images(given: Any) -> dict[str, dict[str, Any]]:
     """The engine's form of the argument images."""
     if given is None:
         return {}
+    if isinstance(given, str) and given == AUTO:
+        given = {"*": AUTO}
     if not isinstance(given, Mapping) or not all(isinstance(k, str) and k for k in given):
-        raise OptionError(f"images must be a dict of Image by column, {_FORM}, {got(given)}")
+        raise OptionError(f"images must be a dict of Image by column, {_FORM}, or 'auto', {got(given)}")
     for column, image in given.items():
-        if not isinstance(image, (Image, Npy)):
-            raise OptionError(f"images of column {column!r} must be a shardfeed.Image, {_FORM}, or a shardfeed.Npy, {got(image)}")
-    return {encoded("images", column): image.spec() for column, image in given.items()}
+        if not isinstance(image, (Image, Npy)) and not (isinstance(image, str) and image == AUTO):
+            raise OptionError(f"images of column {column!r} must be a shardfeed.Image, {_FORM}, a shardfeed.Npy, or 'auto', {got(image)}")
+    return {encoded("images", column): {"declared": True} if isinstance(image, str) else image.spec() for column, image in given.items()}
 
 
 def decoder(given: Any, images: Any) -> str:

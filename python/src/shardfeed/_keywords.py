@@ -132,7 +132,7 @@ class DatasetOptions(TypedDict, total=False):
     hash: Mapping[str, int] | None
     scale: Mapping[str, tuple[float, float]] | None
     stack: Mapping[str, Stack] | None
-    images: Mapping[str, Image | Npy] | None
+    images: Mapping[str, Image | Npy | Literal["auto"]] | Literal["auto"] | None
     image_decoder: Decoder
     manifest: Manifest | None
     plan: Path | None

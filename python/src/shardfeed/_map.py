@@ -134,7 +134,7 @@ class MapDataset:
         hash: Mapping[str, int] | None = None,
         scale: Mapping[str, tuple[float, float]] | None = None,
         stack: Mapping[str, Stack] | None = None,
-        images: Mapping[str, Image | Npy] | None = None,
+        images: Mapping[str, Image | Npy | Literal["auto"]] | Literal["auto"] | None = None,
         image_decoder: Decoder = "auto",
         manifest: Manifest | None = None,
         strict: bool = False,

@@ -79,7 +79,7 @@ class Options:
     hash: Mapping[str, int] | None = None
     scale: Mapping[str, tuple[float, float]] | None = None
     stack: Mapping[str, Any] | None = None
-    images: Mapping[str, Any] | None = None
+    images: Mapping[str, Any] | str | None = None
     image_decoder: str = "auto"
     manifest: Manifest | None = None
     plan: Path | None = None
