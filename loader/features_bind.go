@@ -40,7 +40,7 @@ type binder struct {
 func chosen[V any](b *binder, field string, given map[string]V) map[int]choice[V] {
 	all := map[int]choice[V]{}
 	for _, name := range sortedKeys(given) {
-		at, err := matches(b.data, name)
+		at, err := wholeColumns(b.data, name)
 		if err != nil {
 			b.problems.Add(fmt.Sprintf("%s[%q]", field, name), "cannot be: %v", err)
 		}
@@ -211,7 +211,7 @@ func (b *binder) stack(s Stack) *rowgroup.Matrix {
 // members are the columns of names and patterns, in the order of the schema.
 func (b *binder) members(field string, names []string) (all []int, wrong bool) {
 	for _, name := range names {
-		at, err := matches(b.data, name)
+		at, err := wholeColumns(b.data, name)
 		if err != nil {
 			b.problems.Add(field, "cannot have %q: %v", name, err)
 			wrong = true
