@@ -13,7 +13,7 @@ import (
 // What the error about too little memory says to change is admitted at the first try, whatever the
 // table and the options.
 func TestMemoryAdviceFits(t *testing.T) {
-	var buffers, memories uint64
+	var buffers, memories, ways uint64
 	seeds := uint64(80)
 	if racetest.Enabled {
 		seeds = 20
@@ -37,6 +37,16 @@ func TestMemoryAdviceFits(t *testing.T) {
 			} else if !errors.As(err, &refused) {
 				t.Fatal(err)
 			}
+			for _, way := range refused.Ways {
+				was, wasStream := o, so
+				if follow(way, &o, &so) {
+					ways++
+					if err := admit(); err != nil {
+						t.Errorf("memory %d, %+v: refused by %v\n%s is refused too: %v", was.Memory, wasStream, refused, way, err)
+					}
+				}
+				o, so = was, wasStream
+			}
 			before := o.Memory
 			switch {
 			case refused.Buffer > 0:
@@ -54,9 +64,16 @@ func TestMemoryAdviceFits(t *testing.T) {
 			}
 		})
 	}
-	if buffers < seeds/20 || memories < seeds/10 {
-		t.Errorf("%d times another buffer, %d times more memory: too few to say much", buffers, memories)
+	if buffers < seeds/20 || memories < seeds/10 || ways == 0 {
+		t.Errorf("%d times another buffer, %d times more memory, %d times other options: too few to say much", buffers, memories, ways)
 	}
+}
+
+// follow sets the option that an advice names, and reports whether it names one.
+func follow(way string, o *Options, so *StreamOptions) bool {
+	rows, _ := fmt.Sscanf(way, "set {UnitRows} to %d", &o.UnitRows)
+	batch, _ := fmt.Sscanf(way, "set {BatchSize} to %d", &so.BatchSize)
+	return rows+batch > 0
 }
 
 func randomOptions(r *rand.Rand) (Options, StreamOptions, shuffle.Worker) {
@@ -105,7 +122,7 @@ func TestMemoryAdvice(t *testing.T) {
 	if !errors.As(err, &e) || e.Memory == 0 || e.Buffer != 0 {
 		t.Fatalf("got %v", err)
 	}
-	want := fmt.Sprintf("raise Memory to %dMiB, read fewer Columns, or set a smaller UnitRows or BatchSize", e.Memory>>20)
+	want := fmt.Sprintf("raise Memory to %dMiB, or read fewer Columns, or set BatchSize to 4", e.Memory>>20)
 	if !contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -173,7 +173,7 @@ func (s *Stream) padWithNothing(ctx context.Context, d *Draw, rows int) (err err
 // firstRow reads the first sample of the data that is not lost.
 func (s *Stream) firstRow(ctx context.Context) (r *resident, err error) {
 	for _, of := range s.dataset.sources {
-		units, unitsErr := of.cut(of.options.UnitRows)
+		units, unitsErr := of.ownUnits()
 		if unitsErr != nil {
 			return nil, unitsErr
 		}

@@ -51,14 +51,15 @@ type counter struct {
 	said      bool // that the directory is unusable
 }
 
-// count sets the samples of units that were cut with unitRows.
-func (d *source) count(ctx context.Context, units []shuffle.Unit, unitRows int64) error {
+// count sets the samples of units that were cut with unitRows. Others know no counts of units that
+// are finer, for the memory here.
+func (d *source) count(ctx context.Context, units []shuffle.Unit, unitRows int64, finer bool) error {
 	c := d.newCounter(units)
 	counts := d.options.Inventory.counts(d.data.Rule, len(units), unitRows)
 	if p := d.options.Plan; p != nil && p.fits(units, unitRows) {
 		counts = p.Counts
 	}
-	if counts != nil {
+	if counts != nil && !finer {
 		for u := range units {
 			units[u].Samples = counts[u]
 		}

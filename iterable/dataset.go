@@ -259,7 +259,7 @@ func (d *Dataset) Len(batchSize, worldSize int, tail shuffle.Tail) (int64, error
 
 func (d *Dataset) steps(batchSize, worldSize int, tail shuffle.Tail) (shuffle.Steps, error) {
 	if !d.mixed() {
-		if _, err := d.cut(d.options.UnitRows); err != nil { // a saved plan may have others
+		if _, err := d.ownUnits(); err != nil { // a saved plan may have others
 			return shuffle.Steps{}, err
 		}
 	}

@@ -86,7 +86,7 @@ func (d *source) inventory() (f planPart, err error) {
 	if f.Manifest, err = d.data.JSON(); err != nil || d.rules == nil {
 		return f, err
 	}
-	return f, d.addCountsOf(&f, d.options.UnitRows)
+	return f, d.addCountsOf(&f, d.ownCut())
 }
 
 func holdsSecret(address string) bool { return shard.Redact(address) != address }

@@ -134,7 +134,7 @@ func (d *Dataset) differences(i int, then shuffle.SourceState, list *SavedManife
 // before finds the shards that a state was taken over where they are the first ones of today's, as
 // in a table that grows at its end. It is nil where they are not.
 func (d *source) before(then shuffle.SourceState) *shuffle.Manifest {
-	units, err := d.cut(d.options.UnitRows)
+	units, err := d.ownUnits()
 	if err != nil {
 		return nil
 	}

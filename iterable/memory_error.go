@@ -3,6 +3,7 @@ package iterable
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/option"
@@ -13,9 +14,10 @@ import (
 type MemoryError struct {
 	Need   Amounts
 	Limit  int64
-	Buffer int64 // the ShuffleBuffer in rows that would fit; 0 when none does
-	Memory int64 // where Buffer is 0, the Memory in bytes that would fit; 0 when none does on this machine
-	Err    error // the numbers
+	Buffer int64    // the ShuffleBuffer in rows that would fit; 0 when none does
+	Memory int64    // where Buffer is 0, the Memory in bytes that would fit; 0 when none does on this machine
+	Ways   []string // what else would fit, with options in braces
+	Err    error    // the numbers
 }
 
 func (e *MemoryError) Error() string { return e.Spelled(option.Go) }
@@ -29,19 +31,22 @@ func (e *MemoryError) advice() string {
 	if e.Buffer > 0 {
 		return fmt.Sprintf("a {ShuffleBuffer} of %d rows would fit", e.Buffer)
 	}
-	var s string
+	var ways []string
 	over := (*mem.OverLimit)(nil)
 	switch {
 	case e.Memory > 0:
-		s = fmt.Sprintf("raise {Memory} to %dMiB, ", e.Memory>>20)
+		ways = append(ways, fmt.Sprintf("raise {Memory} to %dMiB", e.Memory>>20))
 	case errors.As(e.Err, &over) && over.Shared && over.Admitted > 0:
-		s = "end one of the others, "
+		ways = append(ways, "end one of the others")
 	}
-	s += "read fewer {Columns}, or set a smaller {UnitRows} or {BatchSize}"
+	ways = append(ways, e.Ways...)
 	if e.Need[mem.Store] > 0 {
-		s += ", or leave the stores less"
+		ways = append(ways, "leave the stores less")
 	}
-	return s
+	if len(ways) == 0 {
+		return "nothing smaller fits: write the data with smaller row groups"
+	}
+	return strings.Join(ways, ", or ")
 }
 
 func (e *MemoryError) Unwrap() error { return e.Err }
@@ -49,8 +54,13 @@ func (e *MemoryError) Unwrap() error { return e.Err }
 // A remedy is what the advice of a stream's MemoryError is made of.
 type remedy struct {
 	dataset *Dataset
-	buffer  int64                                     // that was refused; 0 where none can be set
-	need    func(buffer, memory int64) (bound, error) // with a buffer of so many rows, 0 for the options', under a limit
+	options StreamOptions
+	buffer  int64 // that was refused; 0 where none can be set
+	inFiles bool  // the order is that of the files
+
+	// need is that of a stream of a data set, with a buffer of so many rows, 0 for the options', under
+	// a limit.
+	need func(d *Dataset, o StreamOptions, buffer, memory int64) (bound, error)
 
 	// again is the need of a new run under a limit, whose default buffer may be larger than the
 	// state's; nil without a state, and with one in mid-epoch.
@@ -59,12 +69,19 @@ type remedy struct {
 
 // remedy is that of a worker whose portion of an order does not fit.
 func (d *Dataset) remedy(r order, w shuffle.Worker, start stepper, o StreamOptions) remedy {
-	y := remedy{dataset: d, need: func(buffer, memory int64) (bound, error) {
-		r, err := d.orderOf(w.WorldSize, o, buffer, memory)
+	y := remedy{dataset: d, options: o, inFiles: r.files != nil, need: func(d *Dataset, so StreamOptions, buffer, memory int64) (bound, error) {
+		from := start
+		if so.BatchSize != o.BatchSize {
+			var err error
+			if from, err = d.begin(w.WorldSize, so); err != nil {
+				return bound{}, err
+			}
+		}
+		r, err := d.orderOf(w.WorldSize, so, buffer, memory)
 		if err != nil {
 			return bound{}, err
 		}
-		p, err := d.portion(r, w, start, o)
+		p, err := d.portion(r, w, from, so)
 		return p.bound, err
 	}}
 	switch {
@@ -89,9 +106,23 @@ func (d *Dataset) remedy(r order, w shuffle.Worker, start stepper, o StreamOptio
 // advise fills in what would have been admitted.
 func (r remedy) advise(e *MemoryError) {
 	e.Buffer = r.bufferThatFits()
-	if e.Buffer == 0 && e.Need.Total() > r.dataset.memory { // else the streams of others have the memory
+	if e.Buffer > 0 {
+		return
+	}
+	if e.Need.Total() > r.dataset.memory { // else the streams of others have the memory
 		e.Memory = r.memoryThatFits()
 	}
+	d, o := r.dataset, r.options
+	e.Ways = waysOut{
+		dataset: d, batchSize: o.BatchSize, pinned: d.options.Plan != nil || o.State != nil && o.State.Shuffle,
+		fits: func(d *Dataset, batchSize int) bool {
+			so := o
+			so.BatchSize = batchSize
+			b, err := r.need(d, so, 0, d.memory)
+			need := b.least().Total()
+			return err == nil && need <= d.memory && d.room(need)
+		},
+	}.all()
 }
 
 // bufferThatFits looks for a large shuffle buffer, in rows and under the one that was refused: 0
@@ -99,7 +130,7 @@ func (r remedy) advise(e *MemoryError) {
 func (r remedy) bufferThatFits() int64 {
 	d, best := r.dataset, int64(0)
 	for step, tries := r.buffer/2, 0; step > 0 && tries < 8; step, tries = step/2, tries+1 {
-		b, err := r.need(best+step, d.memory)
+		b, err := r.need(d, r.options, best+step, d.memory)
 		if need := b.least().Total(); err == nil && need <= d.memory && d.room(need) {
 			best += step
 		}
@@ -117,7 +148,11 @@ func (r remedy) memoryThatFits() int64 {
 	d := r.dataset
 	memory := d.memory
 	for range memoryTries {
-		b, err := r.need(0, memory)
+		within := d
+		if r.inFiles {
+			within = d.trial(d.options.UnitRows, memory)
+		}
+		b, err := r.need(within, r.options, 0, memory)
 		if err != nil {
 			return 0
 		}

@@ -29,7 +29,7 @@ func (d *source) numbering() (*numbering, error) {
 	if d.options.Bucket != nil {
 		return nil, &OptionError{Field: "Bucket", Text: "makes batches of rows, which have no numbers; leave it out"}
 	}
-	units, err := d.cut(d.options.UnitRows)
+	units, err := d.ownUnits()
 	if err != nil {
 		return nil, err
 	}

@@ -84,7 +84,7 @@ func (d *Dataset) recount(ctx context.Context, state *shuffle.State) error {
 		default:
 			continue
 		}
-		if _, err := s.cutWithin(ctx, rows); err != nil {
+		if _, err := s.cutWithin(ctx, cut{rows: rows}); err != nil {
 			return err
 		}
 	}

@@ -40,7 +40,7 @@ func (k *packing) newPackSizes(m *rowgroup.Manifest) func() packSizes {
 func (s *sizes) packedCost(u shuffle.Unit, samples int64, divided bool) cost {
 	rows, all := u.Rows(), s.manifest.Groups()[u.Group].Rows
 	d, p := s.decoded(u.Group), s.packed()
-	scratch := d.scratch.Of(rows, all, false) + slice(d.rule, rows, all, d.scratch.Edges)
+	scratch := d.scratch.Of(rows, all, false) + slice(d.rule, rows, all, edgeBytes)
 	if rows < all {
 		d.narrow, d.wide, _ = d.slice(rows, all)
 	}

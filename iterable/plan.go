@@ -58,6 +58,7 @@ type Plan struct {
 	Poor          *PoorMixing // nil where Quality is good enough
 	Proposals     []string    // what would make the run better, in words
 
+	remedy    string   // where no ShuffleBuffer fits, with options in braces
 	proposals []string // with the names of options in braces
 }
 
@@ -86,7 +87,7 @@ func (d *Dataset) Plan(worldSize int, o StreamOptions) (*Plan, error) {
 	var sliced, bytes int64 // of all sources
 	seen := map[fileVersion]bool{}
 	for _, s := range d.sources {
-		units, err := s.cut(s.options.UnitRows)
+		units, err := s.ownUnits()
 		if err != nil {
 			return nil, err
 		}
@@ -143,7 +144,7 @@ func (d *Dataset) planRanks(p *Plan, start stepper, o StreamOptions) error {
 	if !p.Fits && d.options.Plan == nil {
 		e := &MemoryError{Need: p.Bound}
 		d.remedy(r, worst, start, o).advise(e)
-		p.Buffer, p.MemoryFits = e.Buffer, e.Memory
+		p.Buffer, p.MemoryFits, p.remedy = e.Buffer, e.Memory, e.advice()
 	}
 	p.propose()
 	return nil
@@ -263,12 +264,8 @@ func (p *Plan) propose() {
 	case p.Fits:
 	case p.Buffer > 0:
 		add("the bound of %s is over the limit of %s: raise {Memory}, or set {ShuffleBuffer} to %d rows", mem.Bytes(p.Bound.Total()), mem.Bytes(p.Memory), p.Buffer)
-	case p.MemoryFits > 0:
-		add("the bound of %s is over the limit of %s, and no smaller {ShuffleBuffer} fits: raise {Memory} to %dMiB, read fewer {Columns}, or set a "+
-			"smaller {UnitRows}", mem.Bytes(p.Bound.Total()), mem.Bytes(p.Memory), p.MemoryFits>>20)
 	default:
-		add("the bound of %s is over the limit of %s, and no smaller {ShuffleBuffer} fits: read fewer {Columns}, or set a smaller {UnitRows}",
-			mem.Bytes(p.Bound.Total()), mem.Bytes(p.Memory))
+		add("the bound of %s is over the limit of %s, and no smaller {ShuffleBuffer} fits: %s", mem.Bytes(p.Bound.Total()), mem.Bytes(p.Memory), p.remedy)
 	}
 	if p.Params != nil {
 		p.proposeMixing(add)

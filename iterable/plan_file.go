@@ -1,6 +1,7 @@
 package iterable
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -173,15 +174,19 @@ func (d *source) planPart(units string, params *shuffle.Params) (f planPart, err
 		}
 	}
 	if d.rules != nil {
-		err = d.addCountsOf(&f, pinnedRows(params))
+		c := cut{rows: pinnedRows(params)}
+		if params == nil && d.options.UnitRows == 0 {
+			c = d.fileCut()
+		}
+		err = d.addCountsOf(&f, c)
 	}
 	return f, err
 }
 
 // addCountsOf adds the rule and the samples of each unit to a plan, so that who is given it counts
 // nothing.
-func (d *source) addCountsOf(f *planPart, unitRows int64) error {
-	units, err := d.cut(unitRows)
+func (d *source) addCountsOf(f *planPart, c cut) error {
+	units, err := d.cutWithin(context.Background(), c)
 	if err != nil {
 		return err
 	}

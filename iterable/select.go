@@ -145,7 +145,7 @@ func (s *selecting) fail(err error) {
 // KeptGroups says for each row group of the Manifests whether the rule keeps anything of it.
 func (d *Dataset) KeptGroups() (all [][]bool, err error) {
 	for _, s := range d.sources {
-		units, err := s.cut(s.options.UnitRows)
+		units, err := s.ownUnits()
 		if err != nil {
 			return nil, err
 		}

@@ -136,7 +136,7 @@ func (s *sizes) ruledCost(u shuffle.Unit, samples int64, divided bool) cost {
 	rows, held := u.Rows(), min(samples, u.Rows())
 	all := s.manifest.Groups()[u.Group].Rows
 	d, heft := s.decoded(u.Group), s.heft(u.Group, u.Lo, u.Hi)
-	c := cost{fetch: s.fetchBytes(u.Group, heft), scratch: d.scratch.OfKept(held, rows, all) + slice(d.rule, heft, all, d.scratch.Edges) + rows*(scratchBytes+ruleScratch)}
+	c := cost{fetch: s.fetchBytes(u.Group, heft), scratch: d.scratch.OfKept(held, rows, all) + slice(d.rule, heft, all, edgeBytes) + rows*(scratchBytes+ruleScratch)}
 	if 2*held < rows { // else the blocks have the memory of all rows
 		return c.divideKept(s.kept(u.Group, held), samples, divided)
 	}
@@ -215,5 +215,5 @@ func partedBytes(narrow, wide, parts int64) int64 {
 // slice is what rows of all rows take, with the pages across their edges, which hold about so many
 // bytes.
 func slice(bytes, rows, all, edges int64) int64 {
-	return min(bytes, mem.MulDiv(bytes, rows, all)+min(bytes/edgePart, max(edges, edgeBytes)))
+	return min(bytes, mem.MulDiv(bytes, rows, all)+min(bytes/edgePart, edges))
 }

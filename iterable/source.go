@@ -7,7 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
@@ -76,16 +75,19 @@ type source struct {
 	sorted       atomic.Bool  // rows are sorted by length
 	countedRows  atomic.Bool  // by reading the columns of the rule
 
+	fileMemory int64 // for which units are cut in file order
+
 	cutting chan struct{} // a value while units are cut and counted
 	mu      sync.Mutex
-	units   map[int64]*shuffle.Units // by unit_rows
-	last    *shuffle.Plan            // that was made last
+	units   map[cut]*shuffle.Units
+	like    *shuffle.Units // of a trial: units whose samples those of other cuts share; else nil
+	last    *shuffle.Plan  // that was made last
 }
 
 // newSource binds the rule of the options to shards, and counts its samples.
 func newSource(ctx context.Context, c *common, addresses []string, m *rowgroup.Manifest, o Options) (*source, error) {
 	d := &source{
-		common: c, options: o, addresses: addresses, manifest: m, data: sharedManifest(m, o.listed), units: map[int64]*shuffle.Units{}, cutting: make(chan struct{}, 1),
+		common: c, options: o, addresses: addresses, manifest: m, data: sharedManifest(m, o.listed), fileMemory: c.memory, units: map[cut]*shuffle.Units{}, cutting: make(chan struct{}, 1),
 		sizes: newSizes(m, shard.ReadsOf(c.stores, m.Shards()) > 0), // no reads: a disk, whose bytes are lent
 	}
 	for _, g := range m.Groups() {
@@ -134,7 +136,7 @@ func (d *source) countSamples(ctx context.Context) error {
 		d.sampled = d.newSampled(shuffle.Units{})
 		return nil
 	}
-	units, err := d.cutWithin(ctx, d.options.UnitRows)
+	units, err := d.cutWithin(ctx, d.ownCut())
 	if err != nil {
 		return err
 	}
@@ -162,60 +164,6 @@ func (d *source) check() error {
 		return &ManifestError{Differences: saved.Differences(d.data, maxDifferences)}
 	}
 	return nil
-}
-
-// neverCut is the bytes and the rows under which CutUnits leaves a group whole, unless unit_rows is
-// pinned.
-const neverCut = 16 << 20
-
-// cut returns the units of the manifest, with their samples; unitRows pins their size.
-func (d *source) cut(unitRows int64) (*shuffle.Units, error) {
-	return d.cutWithin(context.Background(), unitRows)
-}
-
-// cutWithin is cut; ctx ends the counting that a rule may need.
-func (d *source) cutWithin(ctx context.Context, unitRows int64) (*shuffle.Units, error) {
-	if u := d.unitsOf(unitRows); u != nil {
-		return u, nil
-	}
-	select {
-	case d.cutting <- struct{}{}:
-		defer func() { <-d.cutting }()
-	case <-ctx.Done():
-		return nil, cause.Of(ctx)
-	}
-	if u := d.unitsOf(unitRows); u != nil {
-		return u, nil
-	}
-	groups := d.manifest.Groups()
-	u, err := shuffle.CutUnits(d.data, func(g int) shuffle.Layout {
-		if unitRows == 0 && groups[g].Bytes < neverCut && groups[g].Rows < neverCut {
-			return shuffle.Layout{Bytes: groups[g].Bytes} // its pages would not be asked for
-		}
-		return shuffle.Layout{
-			Bytes: groups[g].Bytes, Pages: d.manifest.PageEdges(g),
-			Decoded: func(edges []int64) int64 { return d.manifest.SlicedBytes(g, edges) },
-		}
-	}, unitRows)
-	if err == nil && d.rules != nil {
-		list := u.List()
-		err = d.count(ctx, list, unitRows)
-		u = shuffle.ListUnits(list)
-	}
-	if err != nil {
-		return nil, err
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.units[unitRows] = &u
-	return &u, nil
-}
-
-// unitsOf returns units that were cut before, else nil.
-func (d *source) unitsOf(unitRows int64) *shuffle.Units {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.units[unitRows]
 }
 
 // plan makes the shuffled order that the options ask for from worldSize ranks on. buffer is the
@@ -296,7 +244,7 @@ func (d *source) resume(state shuffle.State, tail shuffle.Tail) (*shuffle.Plan, 
 
 // sequence makes the order without shuffle.
 func (d *source) sequence(state *shuffle.State) (*shuffle.Sequence, error) {
-	units, err := d.cut(d.options.UnitRows)
+	units, err := d.cutWithin(context.Background(), d.fileCut())
 	if err != nil {
 		return nil, err
 	}

@@ -96,7 +96,7 @@ func (d *Dataset) Taker(o TakerOptions) (*Taker, error) {
 	}
 	o.Parallel = cmp.Or(o.Parallel, cores.Number())
 	b := d.takerBound(n, o)
-	need, loads, account, err := d.reserveTaker(b, cmp.Or(o.Memory, d.memory), max(o.Parallel, d.fetchers))
+	need, loads, account, err := d.reserveTaker(b, o)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +118,8 @@ func (d *Dataset) Taker(o TakerOptions) (*Taker, error) {
 
 // reserveTaker admits what a taker can use within its memory, or as much as other streams leave of
 // the budget. It returns how many units may be on their way too.
-func (d *Dataset) reserveTaker(b takerBound, memory int64, most int) (mem.Amounts, int, *mem.Account, error) {
+func (d *Dataset) reserveTaker(b takerBound, o TakerOptions) (mem.Amounts, int, *mem.Account, error) {
+	memory, most := cmp.Or(o.Memory, d.memory), max(o.Parallel, d.fetchers)
 	need, loads := b.within(memory, most)
 	a, err := d.budget.Reserve(memory, need)
 	var over *mem.OverLimit
@@ -134,6 +135,16 @@ func (d *Dataset) reserveTaker(b takerBound, memory int64, most int) (mem.Amount
 	if least.Total() > memory && d.room(least.Total()) {
 		e.Memory = (least.Total() + 1<<20 - 1) &^ (1<<20 - 1)
 	}
+	e.Ways = waysOut{dataset: d, batchSize: o.BatchRows, fits: func(d *Dataset, batchRows int) bool {
+		n, err := d.numbering()
+		if err != nil {
+			return false
+		}
+		so := o
+		so.BatchRows = batchRows
+		need := d.takerBound(n, so).least().Total()
+		return need <= memory && d.room(need)
+	}}.all()
 	return need, 0, nil, e
 }
 

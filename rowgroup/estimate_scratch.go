@@ -17,23 +17,26 @@ const pageGuess = 8 << 20
 // Scratch is what a decoder holds beside the block that it makes.
 type Scratch struct {
 	Pages  int64 // bytes of the page that is decoded: decompressed values, levels and a dictionary
+	Levels int64 // more of all rows: where their lists begin, and what of a page grows with the rows that are decoded
 	Column int64 // bytes of the column that is decoded, until its rows are in their order or their parts
 	Few    int64 // Column where fewer than half of the rows are kept
 
-	// A slice is decoded with the pages across its edges: what they hold of one column at most, and
-	// of all.
+	// A slice is decoded with the pages across its edges. Edge is the most that they hold of one
+	// column. Edges is what stays of them in the block: the columns whose rows cannot move, and
+	// dictionaries.
 	Edge, Edges int64
 }
 
 // Of is the scratch of a slice of a group. moved says that its rows are laid in an order.
 func (s Scratch) Of(rows, all int64, moved bool) int64 {
+	part, column := s.Levels, int64(0)
 	switch {
 	case rows < all:
-		return addCapped(s.Pages, min(s.Column, addCapped(mem.MulDiv(s.Column, rows, all), s.Edge)))
+		part, column = mem.MulDiv(s.Levels, rows, all), min(s.Column, addCapped(mem.MulDiv(s.Column, rows, all), s.Edge))
 	case moved:
-		return addCapped(s.Pages, s.Column)
+		column = s.Column
 	}
-	return s.Pages
+	return addCapped(s.Pages, addCapped(part, column))
 }
 
 // OfKept is the scratch of a slice of a group of which some rows are kept, laid in an order.
@@ -50,9 +53,11 @@ func (m *Manifest) Scratch(g int) Scratch {
 	r, group := m.groupRecord(g)
 	rows := m.groups[g].Rows
 	var s Scratch
+	whole := int64(0)
 	for _, n := range m.columnsOf(int(m.groups[g].Shard)) {
 		e, pageRows := estimator{r: &r, group: group}, int64(0)
-		s.Pages = max(s.Pages, e.pageScratch(n, n, rows, &pageRows))
+		s.Pages = max(s.Pages, e.pageScratch(n, n, rows, true, &pageRows))
+		whole = max(whole, e.pageScratch(n, n, rows, false, new(int64)))
 		size := int64(0)
 		if n.movable() {
 			e.column(n, rows)
@@ -63,9 +68,14 @@ func (m *Manifest) Scratch(g int) Scratch {
 		s.Few = max(s.Few, few)
 		if rows > 0 {
 			edge := mem.MulDiv(max(size, few), min(rows, 2*pageRows), rows)
-			s.Edge, s.Edges = max(s.Edge, edge), addCapped(s.Edges, edge)
+			s.Edge = max(s.Edge, edge)
+			if n.movable() {
+				edge = e.dictionaries(n)
+			}
+			s.Edges = addCapped(s.Edges, edge)
 		}
 	}
+	s.Levels = max(0, whole-s.Pages)
 	return s
 }
 
@@ -87,31 +97,51 @@ func (n *node) movable() bool {
 }
 
 // pageScratch is the most that a leaf of a node takes beside its values. top is the column around
-// it. pageRows becomes the rows of the largest page.
-func (e *estimator) pageScratch(n, top *node, rows int64, pageRows *int64) int64 {
+// it. pageRows becomes the rows of the largest page. least is that of a slice of few rows, which
+// decodes windows of large pages.
+func (e *estimator) pageScratch(n, top *node, rows int64, least bool, pageRows *int64) int64 {
 	if n.missing || n.partition != nil {
 		return 0
 	}
 	if n.leaf == nil {
 		most := int64(0)
 		for _, c := range n.children {
-			most = max(most, e.pageScratch(c, top, rows, pageRows))
+			most = max(most, e.pageScratch(c, top, rows, least, pageRows))
 		}
 		return most
 	}
 	k := e.r.chunk(n.leaf.index, e.group)
-	p := e.r.largestPage(k, rows)
+	p, values, decoded := e.r.largestPage(k, rows), e.r.values.at(k), rows
+	if least {
+		p = e.windowed(n, k, p)
+		decoded = min(rows, 2*p.rows)
+		values = mem.MulDiv(values, decoded, max(1, rows))
+	}
 	*pageRows = max(*pageRows, p.rows)
 	size := addCapped(e.bodyScratch(n, k, p), e.valueScratch(n, k, p))
-	switch values := e.r.values.at(k); {
+	switch {
 	case n == top:
 		return size
 	case isListOfLeaves(top): // where lists begin, and the levels of a page
-		return addCapped(size, addCapped(scratchBytes(mem.MulDiv(rows, 4, 1)), 2*scratchBytes(p.values)))
+		return addCapped(size, addCapped(scratchBytes(mem.MulDiv(decoded, 4, 1)), 2*scratchBytes(p.values)))
 	default: // the same of a whole leaf
 		starts := addCapped(scratchBytes(mem.MulDiv(values, 4, 1)), scratchBytes(values/8))
 		return addCapped(size, addCapped(starts, 2*scratchBytes(values)))
 	}
+}
+
+// windowed is the part of a page that a slice of few rows decodes. Its bytes are those of the page,
+// which is decompressed whole.
+func (e *estimator) windowed(n *node, k int, p pageSize) pageSize {
+	const levels = 1<<format.RLE | 1<<parquet.AllCoded
+	set := e.r.encodingSet.at(k) &^ (1<<format.Plain | 1<<parquet.PlainDictionary | 1<<format.RLEDictionary | levels)
+	if n.leaf.maxDef == 0 {
+		set &^= 1 << format.BitPacked // of levels that it lacks
+	}
+	if set == 0 && p.values > largePage {
+		p.rows, p.values = mem.MulDiv(p.rows, largePage, p.values)+1, largePage
+	}
+	return p
 }
 
 // bodyScratch is a page as it is decompressed, unless it is decompressed to where its values stay.
@@ -140,12 +170,31 @@ func (e *estimator) valueScratch(n *node, k int, p pageSize) int64 {
 	if e.r.uses(k, format.DeltaByteArray) || e.r.uses(k, format.DeltaLengthByteArray) {
 		size = addCapped(size, scratchBytes(mem.MulDiv(p.values, 8, 1)))
 	}
-	if e.r.uses(k, format.RLEDictionary) || e.r.uses(k, parquet.PlainDictionary) {
-		table := int64(pageGuess)
-		if dict := e.r.dict.at(k); dict > 0 {
-			table = mem.MulDiv(dict, 8, 1)
-		}
-		size = addCapped(size, scratchBytes(min(table, e.r.uncompressed.at(k))))
+	if table := e.dictBytes(k); table > 0 {
+		size = addCapped(size, scratchBytes(table))
+	}
+	return size
+}
+
+// dictBytes bounds the dictionary of a chunk, 0 where it has none.
+func (e *estimator) dictBytes(k int) int64 {
+	if !e.r.uses(k, format.RLEDictionary) && !e.r.uses(k, parquet.PlainDictionary) {
+		return 0
+	}
+	size := int64(pageGuess)
+	if dict := e.r.dict.at(k); dict > 0 {
+		size = mem.MulDiv(dict, 8, 1)
+	}
+	return min(size, e.r.uncompressed.at(k))
+}
+
+// dictionaries bounds the dictionaries that stay with the codes of a column.
+func (e *estimator) dictionaries(n *node) (size int64) {
+	if n.leaf != nil && !n.missing {
+		return e.dictBytes(e.r.chunk(n.leaf.index, e.group))
+	}
+	for _, c := range n.children {
+		size = addCapped(size, e.dictionaries(c))
 	}
 	return size
 }

@@ -166,7 +166,7 @@ func (m *Manifest) fetchColumns(ctx context.Context, g int, cols []int) (*Raw, e
 // TierMemory predicts what a TierWriter takes to keep a row group.
 func (m *Manifest) TierMemory(g int) int64 {
 	narrow, wide := m.DecodedBytes(g)
-	size := addCapped(addCapped(narrow, wide), m.Scratch(g).Pages)
+	size := addCapped(addCapped(narrow, wide), m.Scratch(g).Of(m.groups[g].Rows, m.groups[g].Rows, false))
 	return addCapped(addCapped(size, m.groups[g].Compressed), windowBytes)
 }
 

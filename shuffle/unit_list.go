@@ -31,6 +31,18 @@ func ListUnits(list []Unit) Units { return Units{list: list, n: len(list)} }
 // Len is their number.
 func (u *Units) Len() int { return u.n }
 
+// Largest is the rows of the largest unit.
+func (u *Units) Largest() int64 {
+	if u.list == nil {
+		return u.sizes.largest
+	}
+	most := int64(0)
+	for _, one := range u.list {
+		most = max(most, one.Rows())
+	}
+	return most
+}
+
 // At is unit i.
 func (u *Units) At(i int) Unit {
 	if u.list != nil {
@@ -116,6 +128,34 @@ func (u *Units) List() []Unit {
 		all = append(all, one)
 	}
 	return all
+}
+
+// Finer cuts each unit into so many pieces of equal rows. It is for the order without shuffle, which
+// does not depend on units. The samples of a piece are its rows.
+func (u *Units) Finer(pieces func(Unit) int64) (Units, error) {
+	finer, group := Units{groups: u.groups}, 0
+	var edges []int64
+	add := func() bool { return finer.add(group, u.groups[group].Rows, edges) }
+	for _, one := range u.All() {
+		for group < one.Group {
+			if !add() {
+				return finer, errManyUnits(group)
+			}
+			group, edges = group+1, edges[:0]
+		}
+		if one.Lo > 0 {
+			edges = append(edges, one.Lo)
+		}
+		for _, e := range rowEdges(one.Rows(), pieces(one)) {
+			edges = append(edges, one.Lo+e)
+		}
+	}
+	for ; group < len(u.groups); group, edges = group+1, edges[:0] {
+		if !add() {
+			return finer, errManyUnits(group)
+		}
+	}
+	return finer, nil
 }
 
 // add adds the next group, whose units lie between the edges. It returns false when there are too

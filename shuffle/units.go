@@ -60,10 +60,14 @@ func CutUnits(m *Manifest, layout func(group int) Layout, unitRows int64) (Units
 				m.Groups[g].Index, m.Shards[m.Groups[g].Shard].Path, rows, l.Bytes, need, maxGroupUnits)
 		}
 		if !units.add(g, rows, groupEdges(rows, l, unitRows)) {
-			return Units{}, refuse("unit_rows", "the units of %d row groups are more than %d", g+1, math.MaxInt32)
+			return Units{}, errManyUnits(g)
 		}
 	}
 	return units, nil
+}
+
+func errManyUnits(group int) error {
+	return refuse("unit_rows", "the units of %d row groups are more than %d", group+1, math.MaxInt32)
 }
 
 // leastUnits a group is cut into by its size: ceil(rows/q), where q is the rows of the largest unit

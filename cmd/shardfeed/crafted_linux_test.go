@@ -111,6 +111,15 @@ func craftedItems(n int) crafted {
 	}
 }
 
+// craftedLists are lists of equal lengths in one page.
+func craftedLists(rows, per int) crafted {
+	c, n := craftedItems(rows*per), rows*per
+	c.rows = int64(rows)
+	begins := levels(slices.Repeat([]int{1, 0, per - 1, 1}, rows)...)
+	c.page = slices.Concat(begins, levels(n, 3), []byte{1}, binary.AppendUvarint(nil, uint64(n)<<1), []byte{0})
+	return c
+}
+
 func craftedText(n, size int) crafted {
 	return crafted{
 		schema: []format.SchemaElement{rootOf(1), {Name: "x", Type: thrift.New(format.ByteArray), RepetitionType: thrift.New(format.Required), ConvertedType: thrift.New(deprecated.UTF8)}},
@@ -133,12 +142,12 @@ func TestCraftedFilesWithinMemory(t *testing.T) {
 	if racetest.Enabled {
 		t.Skip("the race detector takes memory of its own")
 	}
-	const limit, most = "128MiB", 300 << 20
+	const limit, most = "128MiB", (128*11/10 + 64) << 20
 	dir := t.TempDir()
 	elements := slices.Concat([]byte{0x15, 0x02, 0x19, 0xfc, 0x80, 0x80, 0x80, 0x04}, make([]byte, 8<<20+2)) // version; a list of 8 Mi empty structs
 	all := map[string][]byte{
 		"nulls": craftedNulls(100_000_000).bytes(t), "items": craftedItems(100_000_000).bytes(t), "text": craftedText(4000, 256<<10).bytes(t),
-		"pages": craftedPages(700_000).bytes(t), "elements": withFooter([]byte(craftedMagic), elements),
+		"pages": craftedPages(700_000).bytes(t), "lists": craftedLists(100_000, 1000).bytes(t), "elements": withFooter([]byte(craftedMagic), elements),
 	}
 	for name, b := range all {
 		if err := os.WriteFile(filepath.Join(dir, name+".parquet"), b, 0o644); err != nil {
@@ -147,9 +156,12 @@ func TestCraftedFilesWithinMemory(t *testing.T) {
 	}
 	good := map[string]bool{} // what must work
 	for _, verb := range []string{"head", "sample", "verify", "count", "inspect", "schema", "plan", "select"} {
-		good["nulls "+verb], good["pages "+verb], good["text "+verb] = verb != "select", true, true
+		good["nulls "+verb], good["pages "+verb], good["text "+verb], good["lists "+verb] = verb != "select", true, true, true
 	}
-	good["text vocab"], good["text cat"], good["pages cat"], good["items schema"] = true, true, true, true
+	for name := range all {
+		good[name+" cat"] = name != "items" && name != "elements"
+	}
+	good["text vocab"], good["items schema"] = true, true
 	for name := range all {
 		for verb, args := range map[string]string{
 			"head": "-n 2", "sample": "-n 2", "cat": "--limit 3000", "verify": "", "inspect": "", "count": "--where 'x is not null'", "schema": "",

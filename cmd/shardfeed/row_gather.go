@@ -9,8 +9,9 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
-// mostGathered is the bytes of rows that are gathered at once, unless one row takes more.
-const mostGathered = 64 << 20
+// mostGathered is the bytes of rows that are gathered at once, unless one row takes more. No account
+// has them, nor their text.
+const mostGathered = gatherBytes
 
 var errGathered = errors.New("the rows take too much memory together")
 

@@ -302,7 +302,7 @@ func (s *session) slotBytes(bundle int, tail shuffle.Tail) int64 {
 func (e *engine) reserveResults(bytes int64) (func(), error) {
 	a, err := e.Budget.Reserve(0, mem.Amounts{mem.Ring: bytes})
 	if err != nil {
-		return nil, &iterable.MemoryError{Need: iterable.Amounts{mem.Ring: bytes}, Limit: e.Budget.Limit(), Err: err}
+		return nil, &iterable.MemoryError{Need: iterable.Amounts{mem.Ring: bytes}, Limit: e.Budget.Limit(), Ways: []string{"read fewer {Columns}", "set a smaller {BatchSize}"}, Err: err}
 	}
 	return a.Close, nil
 }

@@ -1,0 +1,91 @@
+package iterable
+
+import (
+	"fmt"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+// waysOut looks for options under which a reading fits into the memory that a data set has.
+type waysOut struct {
+	dataset   *Dataset
+	batchSize int
+	pinned    bool // a saved order has its unit_rows
+
+	// fits reports whether the reading of a data set fits, with a batch size.
+	fits func(d *Dataset, batchSize int) bool
+}
+
+// all are the ways out in words, with options in braces.
+func (w waysOut) all() (ways []string) {
+	if len(w.dataset.Schema().Fields) > 1 {
+		ways = append(ways, "read fewer {Columns}")
+	}
+	if rows := w.unitRows(); rows > 0 {
+		ways = append(ways, fmt.Sprintf("set {UnitRows} to %d", rows))
+	}
+	if rows := w.batchRows(); rows > 0 {
+		ways = append(ways, fmt.Sprintf("set {BatchSize} to %d", rows))
+	}
+	return ways
+}
+
+// unitRows looks for the UnitRows that would fit, 0 where none does.
+func (w waysOut) unitRows() int64 {
+	d := w.dataset
+	if w.pinned || d.mixed() || d.packing() != nil {
+		return 0
+	}
+	units, err := d.ownUnits()
+	if err != nil {
+		return 0
+	}
+	const faster = 4 // than to try halves
+	for rows := units.Largest() / 2; rows > 0; rows /= faster {
+		if w.fits(d.trial(rows, d.memory), w.batchSize) {
+			return rows
+		}
+	}
+	return 0
+}
+
+// batchRows looks for a batch size that would fit, 0 where none does.
+func (w waysOut) batchRows() int {
+	for rows := w.batchSize / 2; rows > 0; rows /= 2 {
+		if w.fits(w.dataset, rows) {
+			return rows
+		}
+	}
+	return 0
+}
+
+// trial is a plain data set with another UnitRows, or cut for other memory in file order, to be
+// planned and not read. Its units share the samples of their row groups evenly.
+func (d *Dataset) trial(unitRows, memory int64) *Dataset {
+	s, o := d.source, d.options
+	like, err := s.ownUnits()
+	if err != nil || s.packing() != nil {
+		return d
+	}
+	o.UnitRows = unitRows
+	t := &source{
+		common: s.common, options: s.options, addresses: s.addresses, manifest: s.manifest, data: s.data, bytes: s.bytes, sizes: s.sizes,
+		rules: s.rules, samples: s.samples, sampled: s.sampled, cutting: make(chan struct{}, 1), units: map[cut]*shuffle.Units{},
+		fileMemory: memory, like: like,
+	}
+	t.options.UnitRows = unitRows
+	return &Dataset{common: d.common, source: t, options: o, sources: []*source{t}, epoch: d.epoch}
+}
+
+// share sets the samples of units to their shares of those of their row groups.
+func (d *source) share(units []shuffle.Unit) {
+	samples := make([]int64, len(d.data.Groups))
+	for _, u := range d.like.All() {
+		samples[u.Group] += u.Samples
+	}
+	for i, u := range units {
+		rows := d.data.Groups[u.Group].Rows
+		units[i].Samples = mem.MulDiv(samples[u.Group], u.Hi, rows) - mem.MulDiv(samples[u.Group], u.Lo, rows)
+	}
+}
