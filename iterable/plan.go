@@ -50,8 +50,6 @@ type Plan struct {
 	Fits   bool
 	Buffer int64 // ShuffleBuffer in rows that would fit when the bound does not; 0 when none does
 
-	MemoryFits int64 // Memory in bytes that would fit when no buffer does; 0 when none does on this machine
-
 	FirstBatch    int64   // encoded bytes that a rank fetches before its first batch
 	Amplification float64 // bytes to decompress over bytes of the row groups: pages across the edges of units count twice
 	Quality       shuffle.Quality
@@ -144,7 +142,7 @@ func (d *Dataset) planRanks(p *Plan, start stepper, o StreamOptions) error {
 	if !p.Fits && d.options.Plan == nil {
 		e := &MemoryError{Need: p.Bound}
 		d.remedy(r, worst, start, o).advise(e)
-		p.Buffer, p.MemoryFits, p.remedy = e.Buffer, e.Memory, e.advice()
+		p.Buffer, p.remedy = e.Buffer, e.advice()
 	}
 	p.propose()
 	return nil

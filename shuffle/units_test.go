@@ -139,9 +139,15 @@ func TestFinerUnits(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []Unit{
-		{Group: 0, Lo: 0, Hi: 2, Samples: 2}, {Group: 0, Lo: 2, Hi: 5, Samples: 3}, {Group: 0, Lo: 5, Hi: 7, Samples: 2}, {Group: 0, Lo: 7, Hi: 10, Samples: 3},
-		{Group: 2, Lo: 0, Hi: 3, Samples: 3}, {Group: 2, Lo: 3, Hi: 7, Samples: 4},
-		{Group: 4, Lo: 0, Hi: 1, Samples: 1}, {Group: 4, Lo: 1, Hi: 2, Samples: 1}, {Group: 4, Lo: 2, Hi: 3, Samples: 1},
+		{Group: 0, Lo: 0, Hi: 2, Samples: 2},
+		{Group: 0, Lo: 2, Hi: 5, Samples: 3},
+		{Group: 0, Lo: 5, Hi: 7, Samples: 2},
+		{Group: 0, Lo: 7, Hi: 10, Samples: 3},
+		{Group: 2, Lo: 0, Hi: 3, Samples: 3},
+		{Group: 2, Lo: 3, Hi: 7, Samples: 4},
+		{Group: 4, Lo: 0, Hi: 1, Samples: 1},
+		{Group: 4, Lo: 1, Hi: 2, Samples: 1},
+		{Group: 4, Lo: 2, Hi: 3, Samples: 1},
 	}
 	if got := finer.List(); !slices.Equal(got, want) || finer.Largest() != 4 {
 		t.Errorf("got %v, the largest of %d rows; want %v", got, finer.Largest(), want)
