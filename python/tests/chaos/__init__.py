@@ -8,7 +8,7 @@ from its number, and is the same for the same options and version of this packag
 
 A machine without pyarrow, Pillow and servers needs numpy, torch, psutil and pytest, the tables of
 `--make-data DIR` as `--data DIR`, and versitygw by its path in CHAOS_VERSITYGW; `--without hdfs`
-leaves Java out.
+leaves Java out. Jobs under frameworks, and StatefulDataLoader, are left out where these are absent.
 
     scenario.py   what a job reads, on how many ranks, and which faults it meets
     tables.py     the data, whose columns all follow from a row's id
@@ -18,6 +18,8 @@ leaves Java out.
     values.py     the rows of a batch, and their values
     trainer.py    one rank: reads, checks the values of its rows, and notes the rows and the state;
                   lightning_loop.py and trainer_loop.py read by a framework
+    counted.py    loaders whose states have forms of their own
+    trace.py      what a rank notes
     attempt.py    the ranks that run at the same time, between one resume and the next
     faults.py     what happens to them meanwhile
     verify.py     the rows that were noted, against the order

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib.util
 import json
 import math
 import os
@@ -11,14 +12,18 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
 from chaos import job, nodes, stores, tables
 from chaos.attempt import Limits
 from chaos.scenario import LOOPS, STORES, STREAMS, Means, draw
+
+S = TypeVar("S", bound=str)
 
 
 def main() -> int:
@@ -35,6 +40,8 @@ def main() -> int:
     if not given.data:
         tables.make(local)
     numbers = [given.job] if given.job is not None else range(given.first, given.first + given.jobs)
+    loops = installed(given.loop, {"lightning": "lightning", "trainer": "transformers"})
+    streams = installed(given.stream, {"stateful": "torchdata"})
     disks, tracer = nodes.has_disks(root / "disk"), nodes.has_tracer()
     if not disks:
         print("chaos: no disks are filled or lost: this process may not mount one", file=sys.stderr)
@@ -47,7 +54,7 @@ def main() -> int:
         def run(number: int) -> job.Verdict | None:
             if time.monotonic() > limits.until:
                 return None
-            scenario = draw(number, Means(found, tuple(given.stream), tuple(given.loop), disks, tracer))
+            scenario = draw(number, Means(found, streams, loops, disks, tracer))
             directory = root / f"job-{number}"
             with contextlib.ExitStack() as own:
                 store = shared.get(scenario.store) or own.enter_context(contextlib.closing(stores.S3(local, root / f"s3-{number}")))
@@ -82,6 +89,14 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--make-data", type=Path, help="write the tables to this directory, and run no job")
     parser.add_argument("--data", type=Path, help="the tables that --make-data wrote, where pyarrow and Pillow are absent")
     return parser.parse_args()
+
+
+def installed(wanted: Sequence[S], packages: Mapping[str, str]) -> tuple[S, ...]:
+    """The loops or streams whose packages are installed."""
+    missing = [name for name in wanted if name in packages and importlib.util.find_spec(packages[name]) is None]
+    for name in missing:
+        print(f"chaos: no {name} jobs: {packages[name]} is not installed", file=sys.stderr)
+    return tuple(name for name in wanted if name not in missing)
 
 
 def servers(
