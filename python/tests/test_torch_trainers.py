@@ -225,6 +225,10 @@ def test_the_trainer_resumes_within_a_window(shards, epochs, tmp_path, workers, 
         again = trainer(window(), tmp_path, dataloader_num_workers=workers)
         again.train(resume_from_checkpoint=str(tmp_path / f"checkpoint-{steps}"))
         assert again.model.seen == first.model.seen[steps:]
+    with pytest.raises(
+        errors.OptionError, match=r"at row 1600 of epoch 1, .* at row 2800 of epoch 0, .*: give the data set the arg.* skip and"
+    ):
+        trainer(open_shards(shards), tmp_path).train(resume_from_checkpoint=str(tmp_path / "checkpoint-14"))
 
 
 def test_the_trainer_resumes_with_the_data_set_of_a_loader(shards, epochs, tmp_path, accelerator):

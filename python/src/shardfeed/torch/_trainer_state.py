@@ -45,10 +45,12 @@ def load(directory: Path, dataset: StreamingDataset[Any], accumulation: int, *, 
     state = saved["dataset"]["shardfeed"]
     epoch, position, rows = _place(dataset, saved["updates"], accumulation)
     if (epoch, position) != (state["epoch"], state["position"]):
+        advice = f"choose batch_size and gradient_accumulation_steps so that an update over all ranks has {saved['rows']} rows"
+        if rows == saved["rows"]:
+            advice = "give the data set the arguments, skip and take with which the checkpoint was made, so that epochs have the same steps"
         raise OptionError(
             f"{path} was saved at row {state['position']} of epoch {state['epoch']}, with {saved['rows']} rows in an update over all "
-            f"ranks, and with {rows} the Trainer would go on at row {position} of epoch {epoch}, as it counts updates: choose batch_size "
-            f"and gradient_accumulation_steps so that an update over all ranks has {saved['rows']} rows"
+            f"ranks, and with {rows} the Trainer would continue at row {position} of epoch {epoch}, as it counts updates: {advice}"
         )
     skipped = 0
     if seek:
