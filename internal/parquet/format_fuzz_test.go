@@ -150,12 +150,39 @@ func FuzzWindow(f *testing.F) {
 		if w == 0 || w > 7 {
 			return
 		}
+		checkRows(t, &LevelRun{Src: src, N: len(all), Max: 1<<w - 1}, all, int64(skip), int64(n))
 		greatest := 1<<w - 1
 		_, before, within, err := (&LevelRun{Src: src, N: len(all), Max: greatest}).Window(nil, int(skip), int(n))
 		if b, i := count(all[:skip], greatest), count(all[skip:], greatest); err != nil || before != b || within != i {
 			t.Fatalf("%d and %d of the greatest, %v; want %d and %d", before, within, err, b, i)
 		}
 	})
+}
+
+// checkRows compares Rows with the levels one by one: a row begins at each level of 0.
+func checkRows(t *testing.T, l *LevelRun, levels []uint32, lo, n int64) {
+	t.Helper()
+	starts := make([]int, 0, len(levels)+2)
+	for i, level := range levels {
+		if level == 0 {
+			starts = append(starts, i)
+		}
+	}
+	at := func(row int64) int {
+		if row < int64(len(starts)) {
+			return starts[row]
+		}
+		return len(levels)
+	}
+	for _, hi := range []int64{lo, lo + n, int64(len(starts)) - 1, int64(len(starts))} {
+		if hi < lo {
+			continue
+		}
+		from, to, rows, err := l.Rows(lo, hi)
+		if from != at(lo) || to != at(hi) || rows != int64(len(starts)) || err != nil {
+			t.Fatalf("rows %d to %d are entries %d to %d of %d rows, %v; want %d to %d of %d", lo, hi, from, to, rows, err, at(lo), at(hi), len(starts))
+		}
+	}
 }
 
 func count(values []uint32, of int) (n int) {
