@@ -14,6 +14,8 @@ func FuzzParse(f *testing.F) {
 		`name like 'a!%b_%' escape '!' and not (name ilike "%X%" or contains(lower(name), 'x')) or f64 is not nan`,
 		"starts_with(raw, x'00') and ends_with(upper(colour), 'é') and lower(name) in ('a', \"b\") and name not like ''",
 		"i8 = 1 and name > 'x' and f16 in (1, 2) and ms = '2024-01-31' and d38 <= 12.5 and five = 'abcde'",
+		"day >= today() - interval '1 month -7 days' and ms < now() + interval 90 minutes or day in (TODAY(), today() - 3)",
+		"us between timestamp '2024-02-29T23:30+05:30' - interval '1 year' and date '9999-12-31' - interval '-1' week",
 	} {
 		f.Add(seed)
 	}

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import datetime
+import json
+import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +102,22 @@ def test_states_keep_the_day(table: Path, shuffle: bool) -> None:
     loader.load_state_dict(state)
     assert len(loader) == 4
     assert ids(loader) == rest
+
+
+@pytest.mark.parametrize("shuffle", [True, False])
+def test_cat_keeps_the_day_of_a_state(table: Path, tmp_path: Path, shuffle: bool) -> None:
+    dataset = StreamingDataset(table, batch_size=5, columns=["id"], filters=WEEK, shuffle=shuffle)
+    dataset._reopen(at(10))
+    batches = iter(dataset)
+    next(batches)
+    state = tmp_path / "state"
+    state.write_text(json.dumps(dataset.state_dict()["shardfeed"]))
+    command = [os.environ["SHARDFEED_BIN"], "cat", table, "--where", WEEK, "--columns", "id", "--format", "csv"]
+    lines = subprocess.run([*command, "--state", state], check=True, capture_output=True, text=True).stdout.split()
+    assert [int(i) for i in lines[1:]] == ids(batches)
+    assert len(lines) == 1 + 18 - 5
+    today = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+    assert len(today) == 1 + 8
 
 
 def test_ranks_agree_in_the_store(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
