@@ -46,6 +46,7 @@ type Cache struct {
 	queue   chan *segment
 
 	evicting  sync.Mutex
+	wanted    map[string]bool // files that RoomFor was asked about; guarded by evicting
 	evictLock *os.File
 	floor     floor
 	written   atomic.Int64        // segments that writers came to the end of

@@ -29,6 +29,7 @@ type childRun struct {
 	Seed     uint64
 	Forever  bool // read at random until killed; else everything once
 	Delay    time.Duration
+	Trim     bool // fill and trim until killed
 }
 
 const childEnv = "SHARDFEED_CACHE_TEST_CHILD"
@@ -81,6 +82,9 @@ func (r childRun) run() error {
 		return err
 	}
 	source := &origin{delay: r.Delay, log: log}
+	if r.Trim {
+		return r.trimForever(c, source)
+	}
 	once, forever := r.readAll, r.readForever
 	if r.Decoded > 0 {
 		once, forever = r.keepAll, r.keepForever

@@ -4,7 +4,8 @@
 // A [Cache] is one process's use of a directory; any number of processes of one host share it.
 // [Cache.Wrap] returns a store around a store: it serves held bytes from the disk, verified on
 // every read, and fetches missing ones, which it gives to the reader and writes to the disk in the
-// background. [Cache.Fill] fills ahead of time. [List], [Usage], [Verify], [Collect] and [Clear]
+// background. [Cache.Fill] fills ahead of time, in the room that [Cache.RoomFor] finds and
+// [Cache.Trim] makes. [List], [Usage], [Verify], [Collect] and [Clear]
 // maintain a directory and never ask a source.
 //
 // [Cache.OpenDecoded] returns a [Decoded]: bytes that somebody decoded of a shard, kept in a file
@@ -147,7 +148,10 @@
 //     and again when the word of the block is another. It compares the length of the file each
 //     time. So a process finds damage on the disk when it next opens the file; it closes idle ones
 //     after half a minute.
-//  7. A shard file is never truncated. It is removed by unlink(2) with the exclusive locks of
+//  7. Trim: with the same locks as a removal, so that no process has the file open, the words are
+//     cut to the runs that stay, and then fallocate(2) makes holes of the pages between them. A
+//     process that is killed in between leaves data without a word.
+//  8. A shard file is never truncated. It is removed by unlink(2) with the exclusive locks of
 //     evict.lock and of the file itself, so no process has it open. If another program truncates
 //     it, its mappings fault, and a fault becomes a miss (see shard.Guard). Each lease compares the
 //     file's length; a file that was cut is closed, removed and made again.
@@ -174,4 +178,8 @@
 // time is over. A version is superseded when another one of the shard was used after it and after
 // its decoded bytes. If nothing may go, new bytes are not kept. The same happens when less than
 // [Options].MinFree of the file system is free.
+//
+// A process that fills a cache with what it will read gives [Cache.RoomFor] these shards. From then
+// on it does not evict them. If evicting others is not enough, [Cache.Trim] frees their other
+// bytes, of files that the policy would evict.
 package cache

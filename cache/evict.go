@@ -123,8 +123,11 @@ func (e *eviction) run(all []found) error {
 
 // may says whether a file may go. Shards go by the policy, and never for decoded bytes, unless they
 // are superseded. Decoded bytes go at any time for those of shards, and for other decoded bytes
-// when their time is over or another version is in use.
+// when their time is over or another version is in use. Wanted shards stay.
 func (e *eviction) may(f found) bool {
+	if e.cache.wanted[f.name] {
+		return false
+	}
 	over := f.until.UnixNano() <= e.now
 	if f.decoded {
 		return over || f.superseded || !e.room.decoded

@@ -4,32 +4,57 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"time"
 
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// A RoomFor reports how much of some shards the cache can take.
-type RoomFor struct {
-	Free  int64 // bytes that it can still keep of them: what is free, and what may be evicted for them
-	Files int64 // bytes of their files, which other columns share
+// Wanted are bytes of a shard that are to be kept.
+type Wanted struct {
+	Shard shard.Shard
+	Spans []shard.Span
 }
 
-// RoomFor looks at all files, and counts those of the shards as used now, so that others go first.
-func (c *Cache) RoomFor(inner shard.Store, shards []shard.Shard) (r RoomFor, err error) {
+// A RoomFor reports how much of some shards the cache can take.
+type RoomFor struct {
+	Free  int64 // bytes that it can still keep of them: what is free, and what may be evicted for them; below 0 over the limit
+	Files int64 // bytes of their files, which other columns share
+
+	spare []wantedFile // may lose bytes that are not wanted, those used longest ago first; see Trim
+}
+
+// A wantedFile is the file of a shard, and the bytes of the shard that are wanted.
+type wantedFile struct {
+	key
+	spans []shard.Span
+}
+
+// RoomFor looks at all files, and counts the shards as used now, so that others go first. From then
+// on this Cache does not evict these shards.
+func (c *Cache) RoomFor(inner shard.Store, wanted []Wanted) (r RoomFor, err error) {
 	if c.root.ReadOnly() {
 		return r, nil
 	}
-	ours := map[string]bool{}
-	for _, s := range shards {
-		k, ok := keyOf(inner, s)
+	ours, spare := map[string]bool{}, map[string]wantedFile{}
+	for _, w := range wanted {
+		k, ok := keyOf(inner, w.Shard)
 		if !ok {
 			continue
 		}
 		ours[k.name] = true
-		if err := c.use(k); err != nil {
+		over, err := c.use(k)
+		if err != nil {
 			return r, err
 		}
+		if over || c.options.Policy == LRU {
+			spans, err := newObject(c, inner, w.Shard, k).normal(append(w.Spans, spare[k.name].spans...))
+			if err != nil {
+				return r, err
+			}
+			spare[k.name] = wantedFile{k, spans}
+		}
 	}
+	c.setWanted(ours)
 	all, onDisk, err := walk(c.root, false)
 	if err != nil {
 		return r, err
@@ -43,6 +68,9 @@ func (c *Cache) RoomFor(inner shard.Store, shards []shard.Shard) (r RoomFor, err
 		switch {
 		case ours[f.name]:
 			r.Files += f.allocated
+			if w, ok := spare[f.name]; ok {
+				r.spare = append(r.spare, w)
+			}
 		case e.may(f):
 			evictable += f.allocated
 		}
@@ -51,19 +79,38 @@ func (c *Cache) RoomFor(inner shard.Store, shards []shard.Shard) (r RoomFor, err
 	if disk, err := diskOf(c.root.Path()); err == nil {
 		r.Free = min(r.Free, disk.free-int64(c.options.MinFree*float64(disk.total))+evictable)
 	}
-	r.Free = max(0, r.Free)
 	return r, nil
 }
 
-// use stamps the file of a key as used now, if there is one.
-func (c *Cache) use(k key) error {
+// setWanted names the files that evictions skip.
+func (c *Cache) setWanted(names map[string]bool) {
+	c.evicting.Lock()
+	defer c.evicting.Unlock()
+	c.wanted = names
+}
+
+func (c *Cache) isWanted(name string) bool {
+	c.evicting.Lock()
+	defer c.evicting.Unlock()
+	return c.wanted[name]
+}
+
+// use stamps the file of a key as used now, if there is one, and reports whether its time was over.
+func (c *Cache) use(k key) (over bool, err error) {
 	p, err := c.files.acquire(context.Background(), k, false)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errStale) {
-		return nil
+		return false, nil
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer c.files.release(p)
-	return p.file.touch(c.stamp(), 0)
+	err = shard.Guard(func() error {
+		over = !stampOf(p.file.head[:namesAt]).until.After(time.Now())
+		return nil
+	})
+	if err != nil {
+		return false, err
+	}
+	return over, p.file.touch(c.stamp(), 0)
 }

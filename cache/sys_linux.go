@@ -23,6 +23,13 @@ func allocate(f *os.File, n int64) error {
 	return ignoringInterrupts(func() error { return unix.Fallocate(int(f.Fd()), 0, 0, n) })
 }
 
+// punchHole frees whole pages of a file, which then read as zeros. Its length stays.
+func punchHole(f *os.File, off, n int64) error {
+	return ignoringInterrupts(func() error {
+		return unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, off, n)
+	})
+}
+
 // createUnnamed makes a file in a directory that has no name yet and is gone if it never gets one.
 // Where there is no such thing its error is errors.ErrUnsupported.
 func createUnnamed(dir *os.File) (*os.File, error) {

@@ -17,6 +17,7 @@ var (
 )
 
 func allocate(*os.File, int64) error                       { return errNoCache }
+func punchHole(*os.File, int64, int64) error               { return errNoCache }
 func createUnnamed(*os.File) (*os.File, error)             { return nil, errNoCache }
 func nameIt(*os.File, *os.File, string) error              { return errNoCache }
 func share(*os.File) error                                 { return errNoCache }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"time"
 
 	"github.com/shardfeed/shardfeed/shard"
 )
@@ -71,7 +72,7 @@ func (c *Cache) fill(ctx context.Context, o *object, spans []shard.Span, progres
 	for len(spans) > 0 {
 		var batch []shard.Span
 		batch, spans = takeBatch(spans)
-		if err := f.batch(ctx, batch); err != nil {
+		if err := f.patiently(ctx, batch); err != nil {
 			return f.fetched, err
 		}
 		progress(spanBytes(batch))
@@ -99,6 +100,23 @@ type filling struct {
 	reading
 	buffer  []byte
 	fetched int64
+}
+
+// patiently is batch, and looks for room again if RoomFor has found some: a look counts bytes twice
+// that are being written.
+func (f *filling) patiently(ctx context.Context, spans []shard.Span) error {
+	c := f.cache
+	for try := 0; ; try++ {
+		err := f.batch(ctx, spans)
+		if !errors.Is(err, ErrFull) || try == fillTries || !c.isWanted(f.handle.name) {
+			return err
+		}
+		select {
+		case <-time.After(time.Until(c.usage.scanAfter(false))):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 func (f *filling) batch(ctx context.Context, spans []shard.Span) error {

@@ -179,23 +179,34 @@ func (a *app) warmRemote(ctx context.Context, ds *shardfeed.Dataset, shards []*w
 	return dir, err
 }
 
-// fileBytes is about what a shard's file takes beside its bytes.
-const fileBytes = 16 << 10
+// About what a shard's file takes beside its bytes, and a span at its ends.
+const (
+	fileBytes = 16 << 10
+	spanBytes = 8 << 10
+)
 
 // fitting are the shards, or the parts of them, that the cache can keep. A note says if that is not
 // all of them.
 func (a *app) fitting(ds *shardfeed.Dataset, shards []*warmShard, w *warmth) (all []*warmShard, err error) {
-	plain := make([]shard.Shard, len(shards))
+	wanted := make([]cache.Wanted, len(shards))
+	short := int64(0)
 	for i, s := range shards {
-		plain[i] = s.Shard
+		wanted[i] = cache.Wanted{Shard: s.Shard, Spans: s.spans}
+		if s.missing > 0 {
+			short += s.missing + fileBytes + spanBytes*int64(len(s.spans))
+		}
 	}
 	c, _ := ds.Cache()
-	room, err := c.RoomFor(ds.Drivers(), plain)
+	room, err := c.RoomFor(ds.Drivers(), wanted)
 	if err != nil {
 		return nil, err
 	}
-	w.shared = max(0, room.Files-w.There-int64(len(shards))*fileBytes)
-	left, over := room.Free, int64(0)
+	freed, err := c.Trim(room, short-room.Free)
+	if err != nil {
+		return nil, err
+	}
+	w.shared = max(0, room.Files-freed-w.There-int64(len(shards))*fileBytes)
+	left, over := max(0, room.Free+freed), int64(0)
 	for _, s := range shards {
 		switch need := s.missing + fileBytes; {
 		case s.missing == 0 || need <= left:
