@@ -158,7 +158,7 @@ func (s State) KeptTail() Tail {
 	return ""
 }
 
-// KeptParams are those of the plan, or of the plan of each source; none in file order.
+// KeptParams returns the parameters of the plan, or of the plan of each source; nil in file order.
 func (s State) KeptParams() (all []Params) {
 	if s.Params != nil {
 		return []Params{*s.Params}
@@ -246,7 +246,7 @@ func (s State) validateBatching(check func(ok bool, field, format string, args .
 	}
 }
 
-// OnlySource names the source of a data set whose epochs have a size: a mixture of itself alone.
+// OnlySource names the source of a data set whose epochs have a size, a mixture of one.
 const OnlySource = "data"
 
 // EpochSize is the size of epochs that the state of one data set was taken with, or 0.
@@ -257,7 +257,7 @@ func (s State) EpochSize() int64 {
 	return s.Rows
 }
 
-// sourceNames are those of a state's sources.
+// sourceNames lists the names of a state's sources.
 func (s State) sourceNames() (names []string) {
 	if s.MixState == nil {
 		return nil
