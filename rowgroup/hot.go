@@ -80,13 +80,6 @@ func (h *Hot) set(key string, value any, bytes int64) {
 	h.cache.Set(key, hotItem{key: key, value: value}, bytes)
 }
 
-// wait waits until set values can be found.
-func (h *Hot) wait() {
-	h.mu.RLock()
-	defer h.mu.RUnlock()
-	h.cache.Wait()
-}
-
 // Kinds of keys.
 const (
 	hotFooter = 'f'

@@ -335,3 +335,10 @@ func TestHotLeavesViewsAlone(t *testing.T) {
 		}
 	}
 }
+
+// wait waits until set values can be found.
+func (h *Hot) wait() {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	h.cache.Wait()
+}

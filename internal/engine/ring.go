@@ -332,9 +332,6 @@ func (r *ring) stopLocked() {
 	}
 }
 
-// close takes all slots back from all trainers.
-func (r *ring) close() error { return r.leave(^uint64(0)) }
-
 // leave takes all slots back from trainers that have gone. After the last the ring is closed: the
 // memory goes when the loader has given back its last slot.
 func (r *ring) leave(readers uint64) error {

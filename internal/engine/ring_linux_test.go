@@ -31,7 +31,7 @@ func TestRingOfThePast(t *testing.T) {
 	}
 	defer func() {
 		side.refuse(io.EOF)
-		if err := side.memory.close(); err != nil {
+		if err := side.memory.leave(everyReader); err != nil {
 			t.Error(err)
 		}
 	}()

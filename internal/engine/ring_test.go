@@ -15,11 +15,13 @@ import (
 	"github.com/shardfeed/shardfeed/loader"
 )
 
+const everyReader = ^uint64(0)
+
 func ringOf(t *testing.T, slots int, bytes int64) *ring {
 	t.Helper()
 	r := newRing()
 	t.Cleanup(func() {
-		if err := r.close(); err != nil {
+		if err := r.leave(everyReader); err != nil {
 			t.Error(err)
 		}
 		if len(r.all) != 0 || r.used != 0 {
@@ -255,7 +257,7 @@ func TestRingKeepsToTheAccount(t *testing.T) {
 		t.Fatalf("%d bytes stay counted", used()-before)
 	}
 	s.Free()
-	if err := r.close(); err != nil || used() != 0 {
+	if err := r.leave(everyReader); err != nil || used() != 0 {
 		t.Fatalf("%d bytes stay counted, error %v", used(), err)
 	}
 }
@@ -320,7 +322,7 @@ func TestRingEnds(t *testing.T) {
 	if err := <-began; !errors.Is(err, errGone) {
 		t.Fatalf("Begin ends with %v", err)
 	}
-	if err := r.close(); err != nil {
+	if err := r.leave(everyReader); err != nil {
 		t.Fatal(err)
 	}
 	b[0] = 1 // still mapped

@@ -16,7 +16,7 @@ func sharedRingOf(t *testing.T, readers, slots int) *ring {
 	t.Helper()
 	r := newSharedRing(readers, 0)
 	t.Cleanup(func() {
-		if err := r.close(); err != nil {
+		if err := r.leave(everyReader); err != nil {
 			t.Error(err)
 		}
 	})
