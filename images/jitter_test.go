@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/shardfeed/shardfeed/internal/half"
 	"github.com/shardfeed/shardfeed/internal/image/imagetest"
 	"github.com/shardfeed/shardfeed/internal/image/resize"
 )
@@ -133,37 +134,7 @@ func value(b []byte, i int, d DType) float64 {
 	case BFloat16:
 		return float64(math.Float32frombits(bits << 16))
 	case Float16:
-		return half(uint16(bits))
+		return float64(half.Value(uint16(bits)))
 	}
 	return float64(bits)
-}
-
-func half(b uint16) float64 {
-	e, f := int(b>>10&31), float64(b&1023)
-	v := math.Ldexp(1024+f, e-25)
-	if e == 0 {
-		v = math.Ldexp(f, -24)
-	} else if e == 31 {
-		v = math.Inf(1)
-	}
-	if b>>15 != 0 {
-		return -v
-	}
-	return v
-}
-
-// Every half rounds to itself, what lies between two to the nearer one.
-func TestFloat16(t *testing.T) {
-	for b := range uint16(0x7c00) {
-		if got := float16(float32(half(b))); got != b {
-			t.Fatalf("%#x became %#x", b, got)
-		}
-		middle := (half(b) + half(b+1)) / 2
-		if b+1 == 0x7c00 {
-			middle = 65520
-		}
-		if got, want := float16(float32(middle)), b+b&1; got != want {
-			t.Fatalf("between %#x and the next: %#x, want %#x", b, got, want)
-		}
-	}
 }

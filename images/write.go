@@ -5,6 +5,7 @@ import (
 	"math"
 	"unsafe"
 
+	"github.com/shardfeed/shardfeed/internal/half"
 	"github.com/shardfeed/shardfeed/internal/image/resize"
 )
 
@@ -29,9 +30,9 @@ func newWriter(o Options) writer {
 	case Float32:
 		return newTensor(o, math.Float32bits)
 	case Float16:
-		return newTensor(o, float16)
+		return newTensor(o, half.Of32)
 	case BFloat16:
-		return newTensor(o, bfloat16)
+		return newTensor(o, half.Brain)
 	}
 	t := &tensor[uint8]{height: o.Height, layout: o.Layout}
 	for c := range t.table {
@@ -94,24 +95,4 @@ func (t *tensor[T]) row(y int, row resize.Row) {
 		r, g, b := resize.Unpack(p)
 		red[x], green[x], blue[x] = t.table[0][r], t.table[1][g], t.table[2][b]
 	}
-}
-
-// bfloat16 is the upper half of a float32, rounded to even.
-func bfloat16(f float32) uint16 {
-	b := math.Float32bits(f)
-	return uint16((b + 0x7fff + b>>16&1) >> 16)
-}
-
-// float16 is IEEE's half of a finite number, rounded to even; too large ones are infinite.
-func float16(f float32) uint16 {
-	b := math.Float32bits(f)
-	sign, a := uint16(b>>16&0x8000), math.Abs(float64(f))
-	switch {
-	case a >= 65520:
-		return sign | 0x7c00
-	case a < 0x1p-14: // subnormal, in units of 2^-24
-		return sign | uint16(math.RoundToEven(a*(1<<24)))
-	}
-	b = b&0x7fffffff - 112<<23 // the exponent's bias is 15, not 127
-	return sign | uint16((b+0xfff+b>>13&1)>>13)
 }

@@ -1,7 +1,6 @@
 package loader
 
 import (
-	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -95,22 +94,5 @@ func TestFillRefuses(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v, want %s", c.fill, err, c.want)
 		}
-	}
-}
-
-func TestHalf(t *testing.T) {
-	for x, want := range map[float64]uint16{
-		0: 0, 1: 0x3c00, -2: 0xc000, 65504: 0x7bff, 65519: 0x7bff, 0x1p-24: 1, 0x1p-14: 0x400, 0x1.ff8p-15: 0x3ff, 0.1: 0x2e66, 2049: 0x6800, 2051: 0x6802,
-		math.Inf(-1): 0xfc00, 0x1.fffp-15: 0x400, 2047.9: 0x6800,
-	} {
-		if got, ok := half(x); !ok || got != want {
-			t.Errorf("%v: %#x, want %#x", x, got, want)
-		}
-	}
-	if _, ok := half(65520); ok {
-		t.Error("65520 is within float16")
-	}
-	if got, ok := half(math.NaN()); !ok || got != 0x7e00 {
-		t.Errorf("NaN is %#x", got)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"reflect"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/half"
 )
 
 // encode is the bytes of v as a value of f, which is Fixed. A value that f does not hold exactly is
@@ -124,9 +125,9 @@ func putFloat(b []byte, x float64) bool {
 		binary.LittleEndian.PutUint64(b, math.Float64bits(x))
 		return true
 	case 2:
-		h, ok := half(x)
+		h := half.Of(x)
 		binary.LittleEndian.PutUint16(b, h)
-		return ok
+		return h&0x7fff != half.Infinity || math.IsInf(x, 0)
 	}
 	y := float32(x)
 	binary.LittleEndian.PutUint32(b, math.Float32bits(y))
@@ -135,31 +136,9 @@ func putFloat(b []byte, x float64) bool {
 
 // putBrain rounds to bfloat16, to even; a finite value does not become infinite.
 func putBrain(b []byte, x float64) bool {
-	y := math.Float32bits(float32(x))
-	if x != x {
-		binary.LittleEndian.PutUint16(b, 0x7fc0)
-		return true
-	}
-	h := uint16((y + 0x7fff + y>>16&1) >> 16)
+	h := half.Brain(float32(x))
 	binary.LittleEndian.PutUint16(b, h)
-	return h&0x7fff < 0x7f80 || math.IsInf(x, 0)
-}
-
-// half is x as a float16, rounded to even; false when that is too large.
-func half(x float64) (uint16, bool) {
-	sign, a := uint16(math.Float64bits(x)>>48&0x8000), math.Abs(x)
-	switch {
-	case math.IsNaN(x):
-		return 0x7e00, true
-	case math.IsInf(x, 0):
-		return sign | 0x7c00, true
-	case a >= 65520:
-		return 0, false
-	case a < 0x1p-14: // subnormal
-		return sign | uint16(math.RoundToEven(a*0x1p24)), true
-	}
-	fraction, exponent := math.Frexp(a)
-	return sign | uint16(int(math.RoundToEven(fraction*2048))-1024+(exponent+14)<<10), true
+	return h&0x7fff != half.BrainInfinity || math.IsInf(x, 0)
 }
 
 func putInt(b []byte, x uint64) {

@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/half"
 	"github.com/shardfeed/shardfeed/rule"
 )
 
@@ -184,9 +185,9 @@ func kernelOf[S number](c Cast) kernels {
 	case column.TypeFloat64:
 		return floatKernel[S, float64](c)
 	case column.TypeFloat16, column.TypeBFloat16:
-		last := shrink(halfOf, halfInfinity)
+		last := shrink(half.Of32, half.Infinity)
 		if c.To == column.TypeBFloat16 {
-			last = shrink(brainOf, brainInfinity)
+			last = shrink(half.Brain, half.BrainInfinity)
 		}
 		return kernels{run: via(floatKernel[S, float32](c).run, last, int(unsafe.Sizeof(S(0))), 2)}
 	}
@@ -283,7 +284,7 @@ func numberText(f *column.Field, src unsafe.Pointer) string {
 	case column.TypeFloat32:
 		return strconv.FormatFloat(float64(*(*float32)(src)), 'g', -1, 32)
 	case column.TypeFloat16:
-		return strconv.FormatFloat(float64(halfValue(*(*uint16)(src))), 'g', -1, 32)
+		return strconv.FormatFloat(float64(half.Value(*(*uint16)(src))), 'g', -1, 32)
 	case column.TypeFloat64:
 		return strconv.FormatFloat(*(*float64)(src), 'g', -1, 64)
 	case column.TypeInt96, column.TypeTimestamp, column.TypeDate:

@@ -5,6 +5,7 @@ import (
 	"math"
 	"unsafe"
 
+	"github.com/shardfeed/shardfeed/internal/half"
 	"github.com/shardfeed/shardfeed/rule"
 )
 
@@ -218,55 +219,12 @@ func shrink(round func(float32) uint16, infinite uint16) kernel {
 	}
 }
 
-const (
-	halfInfinity  = 0x7c00
-	brainInfinity = 0x7f80
-)
-
-// halfOf is the float16 nearest to x, ties to even.
-func halfOf(x float32) uint16 {
-	b := math.Float32bits(x)
-	sign := uint16(b >> 16 & 0x8000)
-	b &= 0x7fffffff
-	switch {
-	case b > 0x7f800000: // NaN
-		return sign | 0x7e00
-	case b >= 0x477ff000: // 65520, which is rounded up to infinity
-		return sign | halfInfinity
-	case b < 0x38800000: // below 2^-14: a multiple of 2^-24, which the sum with 0.5 rounds to
-		return sign | uint16(math.Float32bits(math.Float32frombits(b)+0.5)-0x3f000000)
-	}
-	b += 0xfff + b>>13&1 // to the nearest, ties to even
-	return sign | uint16((b-0x38000000)>>13)
-}
-
-// brainOf is the bfloat16 nearest to x, ties to even.
-func brainOf(x float32) uint16 {
-	b := math.Float32bits(x)
-	if b&0x7fffffff > 0x7f800000 { // NaN
-		return uint16(b>>16)&0x8000 | 0x7fc0
-	}
-	return uint16((b + 0x7fff + b>>16&1) >> 16)
-}
-
 // readHalves reads float16 as float32.
 func readHalves(dst *[tileRows]float64, src unsafe.Pointer, n int) {
 	out := unsafe.Slice((*float32)(unsafe.Pointer(dst)), n)
 	for i, h := range unsafe.Slice((*uint16)(src), n) {
-		out[i] = halfValue(h)
+		out[i] = half.Value(h)
 	}
-}
-
-// halfValue is a float16 as float32.
-func halfValue(h uint16) float32 {
-	sign, b := uint32(h&0x8000)<<16, uint32(h&0x7fff)
-	switch {
-	case b >= halfInfinity:
-		return math.Float32frombits(sign | 0x7f800000 | b<<13&0x7fffff)
-	case b < 0x400: // subnormal
-		return math.Float32frombits(sign | math.Float32bits(float32(b)*0x1p-24))
-	}
-	return math.Float32frombits(sign | (b<<13 + 0x38000000))
 }
 
 // readDecimals reads decimals of width bytes as float64.

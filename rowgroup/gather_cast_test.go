@@ -9,65 +9,9 @@ import (
 	"testing"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/half"
 	"github.com/shardfeed/shardfeed/rule"
 )
-
-// TestHalves goes through all float16: each is itself, and what lies between two of them goes to
-// the nearer one, or to the even one.
-func TestHalves(t *testing.T) {
-	for h := uint16(0); h < halfInfinity; h++ {
-		x, next := halfValue(h), halfValue(h+1)
-		if h+1 == halfInfinity {
-			next = 65536
-		}
-		even := h + h&1
-		middle := x + (next-x)/2
-		for _, c := range []struct {
-			v    float32
-			want uint16
-		}{
-			{x, h},
-			{middle, even},
-			{math.Nextafter32(middle, 0), h},
-			{math.Nextafter32(middle, 1e9), h + 1},
-		} {
-			if got := halfOf(c.v); got != c.want {
-				t.Fatalf("%v is %#x, want %#x", c.v, got, c.want)
-			}
-			if got := halfOf(-c.v); got != c.want|0x8000 {
-				t.Fatalf("%v is %#x, want %#x", -c.v, got, c.want|0x8000)
-			}
-		}
-	}
-	if h := halfOf(float32(math.Inf(1))); h != halfInfinity {
-		t.Errorf("infinity is %#x", h)
-	}
-	if x := halfValue(halfOf(float32(math.NaN()))); x == x {
-		t.Errorf("NaN is %v", x)
-	}
-}
-
-func TestBrains(t *testing.T) {
-	for _, c := range []struct {
-		v    float32
-		want uint16
-	}{
-		{1, 0x3f80},
-		{-2, 0xc000},
-		{math.Float32frombits(0x3f808000), 0x3f80}, // half way, to even
-		{math.Float32frombits(0x3f818000), 0x3f82},
-		{math.Float32frombits(0x3f808001), 0x3f81},
-		{math.Float32frombits(0x3f807fff), 0x3f80},
-		{math.MaxFloat32, brainInfinity},
-		{math.Float32frombits(1), 0},
-		{float32(math.Inf(-1)), 0xff80},
-		{math.Float32frombits(0x7f800001), 0x7fc0}, // NaN
-	} {
-		if got := brainOf(c.v); got != c.want {
-			t.Errorf("%v is %#x, want %#x", c.v, got, c.want)
-		}
-	}
-}
 
 // A castType is a type of columns: values of it for tests, as bytes and as an int64, a uint64 or a
 // float64.
@@ -120,7 +64,7 @@ var castTypes = []castType{
 	intType[uint64](column.TypeUint64, 8), intType[int32](column.TypeDate, 4), intType[int64](column.TypeTime, 8), intType[int64](column.TypeTimestamp, 8),
 	{&column.Field{Type: column.TypeFloat16, Width: 2}, func(r *rand.Rand) ([]byte, any) {
 		h := uint16(r.Uint32())
-		return binary.LittleEndian.AppendUint16(nil, h), float64(halfValue(h))
+		return binary.LittleEndian.AppendUint16(nil, h), float64(half.Value(h))
 	}},
 	{&column.Field{Type: column.TypeFloat32, Width: 4}, func(r *rand.Rand) ([]byte, any) {
 		x := float32(someFloat(r))
@@ -202,11 +146,11 @@ func castedFloat(v any, to column.Type) ([]byte, bool) {
 	infinite := math.IsInf(float64(x), 0)
 	switch to {
 	case column.TypeFloat16:
-		bits = uint64(halfOf(x))
-		infinite = bits&0x7fff == halfInfinity
+		bits = uint64(half.Of32(x))
+		infinite = bits&0x7fff == half.Infinity
 	case column.TypeBFloat16:
-		bits = uint64(brainOf(x))
-		infinite = bits&0x7fff == brainInfinity
+		bits = uint64(half.Brain(x))
+		infinite = bits&0x7fff == half.BrainInfinity
 	}
 	return binary.LittleEndian.AppendUint64(nil, bits)[:castWidths[to]], !(finite && infinite)
 }
@@ -231,9 +175,9 @@ func castedNaN(b []byte, t column.Type) bool {
 		x := math.Float32frombits(binary.LittleEndian.Uint32(b))
 		return x != x
 	case column.TypeFloat16:
-		return binary.LittleEndian.Uint16(b)&0x7fff > halfInfinity
+		return binary.LittleEndian.Uint16(b)&0x7fff > half.Infinity
 	case column.TypeBFloat16:
-		return binary.LittleEndian.Uint16(b)&0x7fff > brainInfinity
+		return binary.LittleEndian.Uint16(b)&0x7fff > half.BrainInfinity
 	}
 	return false
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/half"
 )
 
 // A fitted value is a literal as a value of a column's type.
@@ -112,11 +113,11 @@ func fitFloat(f *column.Field, l *literal) (fitted, error) {
 		size = 32
 	}
 	v, err := strconv.ParseFloat(l.String(), size)
-	half, ok := halfOf(v)
-	if err != nil || f.Type == column.TypeFloat16 && !ok {
+	h := half.Of(v)
+	if err != nil || f.Type == column.TypeFloat16 && h&0x7fff == half.Infinity && !math.IsInf(v, 0) {
 		return fitted{}, errors.New("which is beyond its range")
 	}
-	return fitted{float: v, half: half}, nil
+	return fitted{float: v, half: h}, nil
 }
 
 func fitDecimal(f *column.Field, l *literal) (fitted, error) {

@@ -5,6 +5,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/half"
 )
 
 // lengths tests how many items lists and maps have, characters strings and bytes binary values.
@@ -98,7 +99,7 @@ func hasher(a *column.Array, salt uint64) func(i int) uint64 {
 	switch a.Field.Type {
 	case column.TypeFloat16:
 		v := asSlice[uint16](a.Data, a.Len)
-		return func(i int) uint64 { return hashWord(salt, floatWord(halfValue(v[i]))) }
+		return func(i int) uint64 { return hashWord(salt, floatWord(float64(half.Value(v[i])))) }
 	case column.TypeFloat32:
 		v := asSlice[float32](a.Data, a.Len)
 		return func(i int) uint64 { return hashWord(salt, floatWord(float64(v[i]))) }
@@ -154,42 +155,4 @@ func floatWord(v float64) uint64 {
 		return 0x7ff8000000000000
 	}
 	return math.Float64bits(v)
-}
-
-// halfValue is a float16 as float64.
-func halfValue(h uint16) float64 {
-	sign := 1 - 2*float64(h>>15)
-	exponent, fraction := int(h>>10&31), float64(h&1023)
-	switch exponent {
-	case 0:
-		return sign * math.Ldexp(fraction, -24)
-	case 31:
-		if fraction != 0 {
-			return math.NaN()
-		}
-		return sign * math.Inf(1)
-	}
-	return sign * math.Ldexp(1024+fraction, exponent-25)
-}
-
-// halfOf is the float16 nearest to v, ties to even; ok is false when v is finite and beyond its
-// range.
-func halfOf(v float64) (h uint16, ok bool) {
-	sign := uint16(0)
-	if math.Signbit(v) {
-		sign, v = 0x8000, -v
-	}
-	switch {
-	case v != v:
-		return 0x7e00, true
-	case math.IsInf(v, 0):
-		return sign | halfInfinite, true
-	case v >= 65520:
-		return 0, false
-	case v < 0x1p-14:
-		return sign | uint16(math.RoundToEven(v*0x1p24)), true
-	}
-	exponent := math.Ilogb(v)
-	fraction := math.RoundToEven(math.Ldexp(v, 10-exponent)) // 1024 to 2048
-	return sign | (uint16(exponent+15)<<10 + uint16(fraction) - 1024), true
 }

@@ -1,6 +1,10 @@
 package rule
 
-import "github.com/shardfeed/shardfeed/column"
+import (
+	"github.com/shardfeed/shardfeed/column"
+
+	"github.com/shardfeed/shardfeed/internal/half"
+)
 
 // nans passes the floats that are not numbers. Bounds prove nothing of them: statistics leave them
 // out.
@@ -19,7 +23,7 @@ type halfNaNs struct{}
 
 func (halfNaNs) match(dst, mask []uint64, a *column.Array) {
 	values := asSlice[uint16](a.Data, a.Len)
-	eachRow(dst, mask, a.Len, func(i int) bool { return values[i]&0x7fff > halfInfinite })
+	eachRow(dst, mask, a.Len, func(i int) bool { return values[i]&0x7fff > half.Infinity })
 }
 
 func (halfNaNs) within(_, _ []byte) (none, all bool) { return false, false }

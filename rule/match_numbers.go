@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/half"
 )
 
 type integer interface {
@@ -221,18 +222,15 @@ type halves struct {
 	test keyTest
 }
 
-const (
-	halfZero     = 0x8000
-	halfInfinite = 0x7c00
-)
+const halfZero = 0x8000
 
 // halfKey is the key of a float16; ok is false for NaN.
 func halfKey(bits uint16) (key uint64, ok bool) {
 	magnitude := uint64(bits & 0x7fff)
 	if bits&0x8000 != 0 {
-		return halfZero - magnitude, magnitude <= halfInfinite
+		return halfZero - magnitude, magnitude <= half.Infinity
 	}
-	return halfZero + magnitude, magnitude <= halfInfinite
+	return halfZero + magnitude, magnitude <= half.Infinity
 }
 
 // newHalves tests by an operator. No number can stand for a NaN among v.
@@ -262,7 +260,7 @@ func (m halves) match(dst, mask []uint64, a *column.Array) {
 }
 
 func (m halves) within(least, most []byte) (none, all bool) {
-	lo, hi, fine := uint64(halfZero-halfInfinite), uint64(halfZero+halfInfinite), true
+	lo, hi, fine := uint64(halfZero-half.Infinity), uint64(halfZero+half.Infinity), true
 	if least != nil {
 		lo, fine = halfKey(asSlice[uint16](least, 1)[0])
 	}

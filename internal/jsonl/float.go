@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"math"
 	"strconv"
+
+	"github.com/shardfeed/shardfeed/internal/half"
 )
 
 // appendFloat appends the shortest decimal that reads back as f in a float of so many bits. It has
@@ -55,7 +57,7 @@ func appendExponent(dst []byte, f float64, precision, bits int) []byte {
 // appendFloat16 appends the shortest decimal that rounds to the half-precision value of these bits
 // (IEEE 754-2008 binary16). No half has one of more than five digits.
 func appendFloat16(dst []byte, bits uint16) []byte {
-	f := float16Value(bits)
+	f := float64(half.Value(bits))
 	if text, special := specialFloat(f); special {
 		return append(dst, text...)
 	}
@@ -67,7 +69,7 @@ func appendFloat16(dst []byte, bits uint16) []byte {
 	away := math.Nextafter(f, math.Copysign(math.Inf(1), f))
 	for precision := range 5 {
 		for _, candidate := range [...]float64{f, away} {
-			if near := roundDecimal(candidate, precision); float16Bits(near) == bits {
+			if near := roundDecimal(candidate, precision); half.Of(near) == bits {
 				return appendFloat(dst, near, 64)
 			}
 		}
@@ -83,46 +85,4 @@ func roundDecimal(f float64, precision int) float64 {
 		return f
 	}
 	return near
-}
-
-// float16Value widens a half; every half is exact in a float64.
-func float16Value(bits uint16) float64 {
-	exponent, fraction := int(bits>>10&0x1f), float64(bits&0x3ff)
-	var f float64
-	switch exponent {
-	case 0:
-		f = math.Ldexp(fraction, -24)
-	case 0x1f:
-		f = math.Inf(1)
-		if fraction != 0 {
-			return math.NaN()
-		}
-	default:
-		f = math.Ldexp(1024+fraction, exponent-25)
-	}
-	if bits>>15 != 0 {
-		return -f
-	}
-	return f
-}
-
-// float16Bits rounds a finite number to the nearest half, ties to even.
-func float16Bits(f float64) uint16 {
-	var sign uint16
-	if math.Signbit(f) {
-		sign, f = 1<<15, -f
-	}
-	_, exponent := math.Frexp(f)   // f < 2^exponent
-	scale := max(exponent-11, -24) // the last place of a half of this size is 2^scale
-	n := math.RoundToEven(math.Ldexp(f, -scale))
-	if n == 0 {
-		return sign
-	}
-	// n is at most 2^11; adding it to the biased exponent carries when it rounded up to the next
-	// power of two.
-	biased := int(n) + (scale+24)<<10
-	if biased >= 0x1f<<10 {
-		return sign | 0x1f<<10
-	}
-	return sign | uint16(biased)
 }

@@ -51,7 +51,7 @@ func TestResize(t *testing.T) {
 				f = resize.Bicubic
 			}
 			want, _ := imagetest.RGB(t, data)
-			got := run(resize.Source{RGB: pixels, Rect: all}, whole(v[0], v[2]-v[0], v[4]), whole(v[1], v[3]-v[1], v[5]), f)
+			got := run(resize.Source{RGB: pixels, Rect: all}, resize.Whole(v[0], v[2]-v[0], v[4]), resize.Whole(v[1], v[3]-v[1], v[5]), f)
 			most, share := imagetest.Differ(t, got, want)
 			if most > 1 {
 				t.Errorf("a value differs by %d, at most 1 is allowed; %.1f%% differ", most, 100*share)
@@ -140,7 +140,7 @@ func TestWindow(t *testing.T) {
 	corpus := imagetest.Corpus(t)
 	pixels, all := imagetest.RGB(t, corpus["photo.png"])
 	for _, f := range []resize.Filter{resize.Bilinear, resize.Bicubic} {
-		x, y := whole(0, all.Dx(), 40), whole(0, all.Dy(), 31)
+		x, y := resize.Whole(0, all.Dx(), 40), resize.Whole(0, all.Dy(), 31)
 		whole := run(resize.Source{RGB: pixels, Rect: all}, x, y, f)
 		x.From, x.To, y.From, y.To = 7, 33, 5, 20
 		var r image.Rectangle
@@ -172,13 +172,8 @@ func BenchmarkResize(b *testing.B) {
 		b.Run(fmt.Sprint(f), func(b *testing.B) {
 			var r resize.Resizer
 			for b.Loop() {
-				r.Resize(resize.Source{RGB: pixels, Rect: image.Rect(0, 0, 370, 277)}, whole(0, 370, 224), whole(0, 277, 224), f, func(int, resize.Row) {})
+				r.Resize(resize.Source{RGB: pixels, Rect: image.Rect(0, 0, 370, 277)}, resize.Whole(0, 370, 224), resize.Whole(0, 277, 224), f, func(int, resize.Row) {})
 			}
 		})
 	}
-}
-
-// whole scales n samples from first on to all of out pixels.
-func whole(first, n, out int) resize.Span {
-	return resize.Span{In0: float64(first), In1: float64(first + n), Lo: first, Hi: first + n, Out: out, To: out}
 }

@@ -22,6 +22,11 @@ type Span struct {
 	From, To int     // the outputs that are wanted
 }
 
+// Whole scales n samples from first on to all of out pixels.
+func Whole(first, n, out int) Span {
+	return Span{In0: float64(first), In1: float64(first + n), Lo: first, Hi: first + n, Out: out, To: out}
+}
+
 // Needs is the samples that the wanted outputs are made of.
 func (s Span) Needs(f Filter) (lo, hi int) {
 	if s.To <= s.From {
