@@ -33,7 +33,7 @@ func (a *Array) IsNull(i int) bool {
 	return a.Field.Kind == Null || a.Valid != nil && a.Valid[i>>3]>>(i&7)&1 == 0
 }
 
-// Items is where the items of list or map i begin and end among the values of Children[0].
+// Items returns the range of values of Children[0] that the items of list or map i occupy.
 func (a *Array) Items(i int) (lo, hi int) {
 	if a.Offsets == nil {
 		size := a.Field.ListSize

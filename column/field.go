@@ -1,6 +1,6 @@
 package column
 
-// Kind says how a node of a column is laid out in memory.
+// Kind is the memory layout of a node of a column.
 type Kind uint8
 
 const (
@@ -12,7 +12,7 @@ const (
 	Null               // no storage: every value is null
 )
 
-// Type says what the values of a node mean.
+// Type is the meaning of a node's values.
 type Type uint8
 
 const (

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Find is the node that a dotted path such as "meta.size" leads to, or the zero value when there is
-// none. of shows a node's field, and the children that a path may go on to. A name may hold dots;
-// the longest wins. A name that two nodes have is an error.
+// Find returns the node at a dotted path such as "meta.size", or the zero value if no node matches.
+// of returns a node's field, and the children that a path may continue to. A name may contain dots;
+// the longest match wins. A name that two nodes share is an error.
 func Find[T comparable](nodes []T, path string, of func(T) (*Field, []T)) (found T, err error) {
 	for end := len(path); end >= 0; end = strings.LastIndexByte(path[:end], '.') {
 		named := func(n T) bool {

@@ -5,20 +5,20 @@ import (
 	"strings"
 )
 
-// IsPattern reports whether a name may stand for several columns.
+// IsPattern reports whether a name may match several columns.
 func IsPattern(name string) bool { return strings.ContainsAny(name, "*?[") }
 
-// MatchesName reports whether a pattern matches a name: * stands for any characters, ? for one and
-// [ab] for one of these.
+// MatchesName reports whether a pattern matches a name: * matches any characters, ? one and [ab]
+// one of these.
 func MatchesName(pattern, name string) bool {
 	flat := strings.NewReplacer("/", "\x00").Replace // which a pattern takes for a separator
 	ok, err := path.Match(flat(pattern), flat(name))
 	return IsPattern(pattern) && ok && err == nil
 }
 
-// Match lists the nodes that a pattern stands for: those whose names it matches as a whole, else
-// members of structs, by the parts of the pattern between dots. of shows a node's name and its
-// members; the members of a list are those of its items.
+// Match returns the nodes that a pattern matches: by their whole name, else members of structs by
+// the parts of the pattern between dots. of returns a node's name and its members; a list has the
+// members of its items.
 func Match[T any](nodes []T, pattern string, of func(T) (name string, members []T)) (found []T) {
 	if !IsPattern(pattern) {
 		return nil

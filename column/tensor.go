@@ -21,7 +21,7 @@ type Tensor struct {
 	Flat *Field
 }
 
-// Equal reports whether two tensors have one shape and lie alike; both may be nil.
+// Equal reports whether two tensors have the same shape and layout; both may be nil.
 func (t *Tensor) Equal(u *Tensor) bool {
 	if t == nil || u == nil {
 		return t == u

@@ -55,8 +55,8 @@ func fits[T Value](f *Field) bool {
 }
 
 // Values returns the values of a fixed-width column without a copy. For a list column, of any
-// depth, it returns the items of all rows one after the other; [Shape] says how they lie. A null is
-// zero in it, or what the loader filled in.
+// depth, it returns the items of all rows concatenated; [Shape] returns their dimensions. A null is
+// zero, or the value that the loader filled in.
 func Values[T Value](a *Array) ([]T, error) {
 	leaf := a
 	for leaf.Field.Kind == List {
@@ -72,7 +72,7 @@ func Values[T Value](a *Array) ([]T, error) {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(leaf.Data))), leaf.Len), nil
 }
 
-// Shape is the dimensions of a column: its length and the size of each list within; -1 stands for a
+// Shape returns the dimensions of a column: its length and the size of each list level, -1 for a
 // ragged one.
 func Shape(a *Array) []int {
 	dims := []int{a.Len}

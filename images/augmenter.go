@@ -118,7 +118,7 @@ func (a *Augmenter) decode(data []byte, h codec.Header, box image.Rectangle) (re
 	return s, x, y, nil
 }
 
-// covers says whether a rectangle has what the spans need.
+// covers reports whether a rectangle contains the pixels that the spans need.
 func covers(r image.Rectangle, x, y resize.Span, f resize.Filter) bool {
 	left, right := x.Needs(f)
 	top, bottom := y.Needs(f)
@@ -140,7 +140,7 @@ func (a *Augmenter) denom(h codec.Header, box image.Rectangle) int {
 	return 1
 }
 
-// scaled is what the box is scaled to; the center crop takes a part of it.
+// scaled returns the size to scale the box to; a center crop then takes a part of it.
 func (a *Augmenter) scaled(box image.Rectangle) (width, height int) {
 	o := &a.options
 	if o.Crop != CropCenter {
@@ -153,7 +153,7 @@ func (a *Augmenter) scaled(box image.Rectangle) (width, height int) {
 	return max(1, o.Resize*w/h), o.Resize
 }
 
-// needs is the rectangle of the stored picture that the filter touches where it is decoded at a
+// needs returns the rectangle of the stored picture that the filter reads when it is decoded at a
 // scale.
 func (a *Augmenter) needs(h codec.Header, box image.Rectangle, denom int) image.Rectangle {
 	x, y := a.spans(h, box, denom)

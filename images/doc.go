@@ -1,6 +1,6 @@
 // Package images turns the bytes of an image into a tensor: decoded, cropped, resized, flipped,
-// jittered, normalised, and written once to where the batch wants it. The names and the defaults
-// are those of torchvision.transforms.v2.
+// jittered, normalised, and written once into the batch. Names and defaults match
+// torchvision.transforms.v2.
 //
 //	Options    what is done to an image; ImageNetTrain and ImageNetEval are presets
 //	Draw       the random part of it, a pure function of a row's seed and the picture's size
@@ -20,12 +20,12 @@
 // # Random numbers
 //
 // An image has one seed of 64 bits, made of the dataset's seed, the epoch and the row, so that a
-// resumed run on another world size repeats each crop. Crop, flip and jitter draw from streams of
-// their own: to switch one on does not change the others. Stream k of seed s is SplitMix64
-// (Steele, Lea, Flood, 2014) that begins at mix(s + k), where mix is one output of it; a uniform
-// number is the upper 53 bits of an output, a number below n the upper half of output x n. The
-// order in a stream is that of torchvision's code. All of this is part of the promise that seeds
-// repeat.
+// resumed run on another world size repeats each crop. Crop, flip and jitter use separate streams
+// of random numbers: switching one on does not change the others. Stream k of seed s is SplitMix64
+// (Steele, Lea, Flood, 2014) starting at mix(s + k), where mix is one output of it; a uniform
+// number is the upper 53 bits of an output, a number below n the upper half of output x n. A
+// stream's numbers are used in the order of torchvision's code. All of this is part of the promise
+// that seeds repeat.
 //
 // # Packages
 //

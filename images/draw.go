@@ -71,7 +71,7 @@ func (j Jitter) draw(r *stream) (order [4]int, factor [4]float64) {
 		order[i], order[k] = order[k], order[i]
 	}
 	for i, span := range []Range{j.Brightness, j.Contrast, j.Saturation, j.Hue} {
-		u := r.uniform(span[0], span[1]) // drawn also where it is not used: steps do not move others
+		u := r.uniform(span[0], span[1]) // drawn even if unused, so that the steps stay independent
 		switch {
 		case span != Range{}:
 			factor[i] = u

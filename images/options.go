@@ -47,7 +47,7 @@ const (
 	Bicubic  Interpolation = "bicubic"
 )
 
-// A Range is what a factor is drawn from. {0, 0} leaves the step out.
+// A Range is the interval from which a factor is drawn. {0, 0} skips the step.
 type Range [2]float64
 
 // A Jitter is torchvision's ColorJitter with the ranges of the factors: its brightness=0.4 is
@@ -58,9 +58,9 @@ type Jitter struct {
 
 func (j Jitter) on() bool { return j != Jitter{} }
 
-// Options is what is done to an image.
+// Options describes the transforms of an image.
 type Options struct {
-	// Height and Width are those of the result. 0 means 224, for Width that it is Height.
+	// Height and Width are the size of the result. Height 0 means 224, Width 0 means Height.
 	Height, Width int
 
 	// Crop is which part is taken.
@@ -101,8 +101,8 @@ type Options struct {
 	// 0 means 2; a negative number never does it.
 	ReducingGap float64
 
-	// MaxBytes, MaxPixels and MaxScans are what a file may have: bytes, width x height, and scans
-	// of a progressive JPEG. 0 means 256 MiB, 89,478,485 (Pillow's limit) and 100.
+	// MaxBytes, MaxPixels and MaxScans limit a file: its bytes, width x height, and scans of a
+	// progressive JPEG. 0 means 256 MiB, 89,478,485 (Pillow's limit) and 100.
 	MaxBytes, MaxPixels, MaxScans int
 
 	// Array reads numpy's arrays in place of images. All other options are zero then.
@@ -168,10 +168,10 @@ func (o Options) withDefaults() Options {
 // maxSide is the longest side of a result.
 const maxSide = 1 << 14
 
-// An OptionError says which option cannot be used, and why.
+// An OptionError reports an invalid option.
 type OptionError struct {
 	Field string
-	Text  string // follows the field's name; other fields stand in it as {Field}
+	Text  string // follows the field's name; names other fields as {Field}
 }
 
 func (e *OptionError) Error() string { return e.Spelled(option.Go) }
@@ -299,7 +299,7 @@ func (o Options) filter() resize.Filter {
 	return resize.Bilinear
 }
 
-// Limits is what a file may ask for, with the defaults.
+// Limits returns the limits of a file, with defaults filled in.
 func (o Options) Limits() codec.Limits { return o.limits().WithDefaults() }
 
 func (o Options) limits() codec.Limits {

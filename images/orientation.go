@@ -6,8 +6,8 @@ import (
 	"github.com/shardfeed/shardfeed/images/codec"
 )
 
-// mirrored says which sides of the upright picture run against those of the stored one. EXIF's
-// orientations 5 to 8 exchange the sides as well.
+// mirrored reports for each axis of the upright picture whether it runs against the stored one.
+// EXIF's orientations 5 to 8 also exchange the axes.
 func mirrored(orientation int) (x, y bool) {
 	switch orientation {
 	case 2, 6:
@@ -20,7 +20,7 @@ func mirrored(orientation int) (x, y bool) {
 	return false, false
 }
 
-// upright is where a rectangle of the stored picture at a scale lies in the upright one.
+// upright maps a rectangle of the stored picture at a scale to the upright picture.
 func upright(r image.Rectangle, h codec.Header, denom int) image.Rectangle {
 	if h.Orientation >= 5 {
 		r = transposed(r)

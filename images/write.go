@@ -53,7 +53,7 @@ func newTensor[T uint16 | uint32](o Options, bits func(float32) T) *tensor[T] {
 	return t
 }
 
-// to begins an image.
+// to starts an image at dst.
 func (t *tensor[T]) to(dst []byte, flip bool) error {
 	var element T
 	size := int(unsafe.Sizeof(element))

@@ -12,7 +12,7 @@ import (
 // Bind checks the filter against the columns of a data set and makes it ready to evaluate. The
 // error joins an [*Error] for each problem.
 //
-// ReadFile reads the files of values that the filter names, each once; nil allows none.
+// readFile reads the files of values that the filter names, each once; nil allows no files.
 func (e *Expr) Bind(schema *column.Schema, readFile func(name string) ([]byte, error)) (*Filter, error) {
 	b := &binder{
 		expr: e, schema: schema, read: readFile,
@@ -32,7 +32,7 @@ type binder struct {
 	schema   *column.Schema
 	read     func(name string) ([]byte, error)
 	problems option.List
-	said     map[string]bool // problems, so that none comes twice
+	said     map[string]bool // reported problems, to report each once
 	lenient  bool            // tests that do not fit the schema are unfit
 
 	inputs    []Input

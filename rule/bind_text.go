@@ -44,7 +44,7 @@ func (b *binder) textMatcher(t *test, f *column.Field) matcher {
 	return m
 }
 
-// texts are the values of a test; those of a search may have any length.
+// texts returns the values of a test; values of a search may have any length.
 func (b *binder) texts(t *test, f *column.Field) ([][]byte, bool) {
 	if t.op.searches() && f.Kind == column.Fixed {
 		f = &column.Field{Name: f.Name, Kind: column.Binary, Type: column.TypeBinary}
@@ -53,7 +53,7 @@ func (b *binder) texts(t *test, f *column.Field) ([][]byte, bool) {
 	return bytesOf(values), ok
 }
 
-// searchAdvice says how a column that has no text is compared.
+// searchAdvice returns the way to compare a column that has no text.
 func searchAdvice(f *column.Field) string {
 	switch f.Type {
 	case column.TypeDate, column.TypeTimestamp, column.TypeInt96:

@@ -55,8 +55,8 @@ func (b *Bucket) Text() string {
 	return fmt.Sprintf("bucket %q %d multiple %d rows %d", b.Name(), b.Tokens(), max(1, b.Multiple), b.MaxRows)
 }
 
-// NewPacker returns a packer whose blocks are batches of whole rows: each row is in one, empty ones
-// too. Rows stand in a batch in the order that Layout is given.
+// NewPacker returns a packer whose blocks are batches of whole rows: each row is in one, even an
+// empty row. A batch has its rows in the order given to Layout.
 func (b *Bucket) NewPacker() *Packer {
 	return &Packer{strategy: bucketing, size: b.Tokens(), multiple: max(1, b.Multiple), mostRows: cmp.Or(b.MaxRows, MaxPackSize)}
 }

@@ -38,7 +38,7 @@ func (c *clock) at(now time.Time) (l literal, err error) {
 }
 
 // Clock returns the part of an instant on which the rows that the filter keeps depend: nothing (the
-// zero Time), its UTC day where the filter has today(), or its UTC second where it has now().
+// zero Time), its UTC day if the filter has today(), or its UTC second if it has now().
 func (e *Expr) Clock(now time.Time) time.Time {
 	var part time.Time
 	visit(e.root, func(t *test) {

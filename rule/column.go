@@ -15,8 +15,8 @@ type Input struct {
 	Lengths bool          // a list or map: the filter reads lengths and nulls, no items
 }
 
-// A Column is the values of an [Input] for the rows of a block. The evaluator reads the memory and
-// keeps none of it.
+// A Column holds the values of an [Input] for the rows of a block. The evaluator reads its memory
+// but does not retain it.
 type Column struct {
 	// Values has a value for each row; with Codes, the entries of the dictionary; with Constant,
 	// one value. Its field has the kind, type and width of the Input's field. A list needs no
@@ -31,14 +31,14 @@ type Column struct {
 	// Constant is a column whose one value every row has, such as a partition's.
 	Constant bool
 
-	// Present is bitmaps of rows, as Array.Valid, besides the one of Values when that has a value
-	// for each row: of Codes, and of the structs around the column. A row is null when any of them
-	// says so. A nil bitmap has no nulls.
+	// Present holds bitmaps of rows, as in Array.Valid, in addition to the bitmap of Values if that
+	// has a value for each row: of Codes, and of the structs around the column. A row is null if
+	// any bitmap clears its bit. A nil bitmap has no nulls.
 	Present [][]byte
 }
 
-// NewColumn is the column at a path below an array of a block; the path begins with the array's own
-// name. It looks for members by name.
+// NewColumn returns the column at a path below an array of a block; the path starts with the
+// array's own name. It finds members by name.
 func NewColumn(top *column.Array, path ...string) (Column, error) {
 	c := Column{Values: top}
 	for i, name := range path {
@@ -112,7 +112,7 @@ func stored(a *column.Array) bool {
 	return true
 }
 
-// present sets the bits of rows that have a value, and none behind them.
+// present sets the bits of rows that have a value, and clears the bits after them.
 func (c *Column) present(dst []uint64, rows int) {
 	fill(dst, rows, true)
 	for _, b := range c.Present {

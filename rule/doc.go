@@ -9,9 +9,9 @@
 // that Bind is given, starts no goroutines, and keeps no memory of the columns it is shown. An
 // Evaluator owns scratch memory and serves one goroutine; all else is immutable and shared.
 //
-// A [Pack] puts the rows that a rule keeps into blocks of tokens, a [Bucket] into batches of rows of
-// about the same length. How many there are depends on the rows' lengths alone; a [Packer] counts
-// them, and lays them out in an order that it is given.
+// A [Pack] puts the rows that a rule keeps into blocks of tokens, a [Bucket] into batches of rows
+// of about the same length. Their number depends only on the rows' lengths; a [Packer] computes it,
+// and lays rows out in a given order.
 //
 // # Grammar
 //
@@ -33,9 +33,9 @@
 //	file      = "@" name | "@" 'quoted name'
 //	comparison = "=" | "==" | "!=" | "<>" | "<" | "<=" | ">" | ">="
 //
-// An operand alone is = true. Names are quoted as in SQL: by double quotes, or by backticks, with a
-// quote within doubled. Where a value stands behind its column, double quotes are a string too, as
-// single quotes always are.
+// An operand without a comparison is = true. Names are quoted as in SQL: by double quotes, or by
+// backticks, with a quote within doubled. After its column, a value may be a string in double
+// quotes too; single quotes always make strings.
 //
 //	value                          columns that it fits
 //	12  -3  0.5  1e-3              numbers; whole ones only where the column is of integers
@@ -47,11 +47,11 @@
 //	date '2024-01-31'              dates; timestamps, as midnight
 //	time '16:30:00.5'              times
 //	timestamp '2024-01-31 16:30:00.5+01:00'
-//	                               timestamps; T may stand for the space. Without a zone it is
-//	                               UTC where the column is; a zone does not fit local times
+//	                               timestamps; T may replace the space. Without a zone it is UTC
+//	                               if the column is; a zone does not fit local times
 //	today()  now()                 dates; timestamps: the UTC day and second that [Expr.At] is given
 //	.. + interval '1 month 2 days' a date, timestamp, today() or now() later, or earlier with -;
-//	.. - interval 7 days  .. - 7   a number alone is days, of a date
+//	.. - interval 7 days  .. - 7   a plain number counts days, of a date
 //
 // A value must fit the column's type, or Bind refuses the filter: 300 does not fit int8, 0.123 not
 // decimal(9,2), and a microsecond not a timestamp in milliseconds. Only floats round, to the
@@ -70,20 +70,20 @@
 // Len counts the items of a list, the pairs of a map, the characters (code points) of a string and
 // the bytes of a binary value.
 //
-// Like matches a whole string: % stands for any text, _ for one character (code point), and the
-// character after the escape for itself; without an escape clause there is none. Ilike is like of
-// lower(column) and the pattern in lower case. Contains, starts_with and ends_with compare bytes, of
-// binary values too. Lower and upper map one character at a time, by the simple case mapping of
+// Like matches a whole string: % matches any text, _ one character (code point), and the character
+// after the escape itself; without an escape clause there is no escape. Ilike is like of
+// lower(column) and the pattern in lower case. Contains, starts_with and ends_with compare bytes,
+// of binary values too. Lower and upper map one character at a time, by the simple case mapping of
 // Unicode; ß in upper case is ẞ.
 //
-// Is nan is true for NaN and unknown for a null. It is of floats alone.
+// Is nan is true for NaN and unknown for a null. It applies only to floats.
 //
 // Statistics decide about starts_with, and about the text before the first wildcard of like, as
 // about a range; about a pattern without wildcards as about =. Dictionaries decide about all tests,
 // and a column that has one is tested once for each of its entries.
 //
-// Hash is XXH64 with the salt (0 when left out) as its seed, a number from 0 to 2^64-1, of which
-// the rest by n is taken. A null has none. The hashed bytes do not depend on how a value is stored:
+// Hash is XXH64 with the salt (default 0) as its seed, a number from 0 to 2^64-1, modulo n. The
+// hash of a null is null. The hashed bytes do not depend on the physical type of a value:
 //
 //	integers, booleans, dates, times, timestamps    8 bytes, little-endian, sign-extended; times
 //	                                                and timestamps in the column's unit

@@ -11,7 +11,7 @@ import (
 // field. What finds several joins one for each.
 type Error struct {
 	Field string // as in "Filters" or "Subsample"
-	Text  string // follows the field's name; other fields stand in it as {Field}
+	Text  string // follows the field's name; names other fields as {Field}
 	Err   error  // the cause, when another package found the problem
 }
 
@@ -29,7 +29,8 @@ func (e *Error) Unwrap() error { return e.Err }
 
 func newError(field, text string) error { return &Error{Field: field, Text: text} }
 
-// wrong is a problem. Fields stand in the format; braces in the arguments are the user's.
+// wrong returns a problem of a field. The format may name fields as {Field}; braces in the
+// arguments are the user's.
 func wrong(field string, cause error, format string, args ...any) *Error {
 	return &Error{Field: field, Text: option.Sprintf(format, args...), Err: cause}
 }

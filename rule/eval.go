@@ -25,8 +25,8 @@ type Evaluator struct {
 // NewEvaluator returns an evaluator of the filter.
 func (f *Filter) NewEvaluator() *Evaluator { return &Evaluator{filter: f} }
 
-// Evaluate finds the rows of a block for which the filter is true. The columns are those of
-// [Filter.Inputs], in their order. Bit i%64 of word i/64 of kept is 1 when row i stays; n rows do.
+// Evaluate finds the rows of a block for which the filter is true. The columns must match
+// [Filter.Inputs], in their order. Bit i%64 of word i/64 of kept is 1 if row i passes; n rows pass.
 // The bitmap is valid until the next call.
 func (e *Evaluator) Evaluate(rows int, columns []Column) (kept []uint64, n int, err error) {
 	if len(columns) != len(e.filter.inputs) {
@@ -69,8 +69,8 @@ func (e *Evaluator) take() []uint64 {
 
 func (e *Evaluator) give(b []uint64) { e.free = append(e.free, b) }
 
-// run sets the bits of the rows in mask for which n is true, and clears those of the others in it;
-// a nil mask is all rows. Bits of rows that are not in the mask have no meaning.
+// run sets the bits of the rows in mask for which n is true, and clears the bits of the other rows
+// in it; a nil mask is all rows. Bits of rows outside the mask are undefined.
 func (e *Evaluator) run(n bound, dst, mask []uint64) {
 	switch n := n.(type) {
 	case *leaf:
@@ -84,7 +84,7 @@ func (e *Evaluator) run(n bound, dst, mask []uint64) {
 	}
 }
 
-// and asks each part about the rows that are left, and stops when none is.
+// and evaluates each part for the remaining rows, and stops when no row remains.
 func (e *Evaluator) and(n *branch, dst, mask []uint64) {
 	e.run(n.of[0], dst, mask)
 	part := e.take()
@@ -159,7 +159,7 @@ func subtract(dst, b []uint64) {
 	}
 }
 
-// matches sets the bits of the rows whose value passes; those of nulls have no meaning.
+// matches sets the bits of the rows whose value passes; bits of nulls are undefined.
 func (e *Evaluator) matches(m matcher, c *Column, dst, mask []uint64) {
 	if c.Codes == nil && !c.Constant {
 		m.match(dst, mask, c.Values)

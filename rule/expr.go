@@ -39,7 +39,7 @@ type test struct {
 	op     op
 	values []literal // one; two for between; any number for in
 	file   string    // of in @file
-	bare   bool      // the operand stood alone, which is = true
+	bare   bool      // the operand has no comparison, which is = true
 	escape bool      // the value is a pattern that has escapes
 }
 
@@ -92,7 +92,7 @@ func (o op) flipped() op {
 	return o
 }
 
-// An operand is what a test is about: a column, the length or the hash of one, or its text in one
+// An operand is the subject of a test: a column, the length or the hash of one, or its text in one
 // case.
 type operand struct {
 	path []string

@@ -39,8 +39,8 @@ func (b *branch) cost() (sum int) {
 	return sum
 }
 
-// A leaf is true where its matcher passes; negated, where there is a value and it does not pass.
-// Without a matcher it is true where the column is null; negated, where it is not.
+// A leaf is true if its matcher passes; negated, if there is a value and it does not pass. Without
+// a matcher it is true if the column is null; negated, if it is not.
 type leaf struct {
 	input  int
 	match  matcher

@@ -63,7 +63,7 @@ func fit(f *column.Field, l *literal) (fitted, error) {
 	return fitInteger(f, l)
 }
 
-// wrongKind says what a literal is and what it should be.
+// wrongKind reports a literal of the wrong kind, and the kind that fits.
 func wrongKind(l *literal, want string) error {
 	return fmt.Errorf("which is %s; give %s", l.what(), want)
 }
@@ -227,7 +227,7 @@ func fitBytes(f *column.Field, l *literal) (fitted, error) {
 	return fitted{bytes: []byte(text)}, nil
 }
 
-// parseUUID reads 32 hexadecimal digits, with the usual hyphens or none.
+// parseUUID reads 32 hexadecimal digits, with or without the usual hyphens.
 func parseUUID(text string) (raw string, ok bool) {
 	digits := strings.ReplaceAll(text, "-", "")
 	if len(digits) != 32 || len(text) != 32 && (len(text) != 36 || text[8] != '-' || text[13] != '-' || text[18] != '-' || text[23] != '-') {

@@ -31,7 +31,7 @@ var otherFunctions = map[string]string{
 	"col": "the name of the column alone", "field": "the name of the column alone", "column": "the name of the column alone",
 }
 
-// otherWay says how a filter writes a function of another language; empty where it has none.
+// otherWay returns the filter's equivalent of a function of another language, or "" without one.
 func otherWay(name string) string {
 	return otherFunctions[strings.ReplaceAll(strings.ToLower(name), "_", "")]
 }
@@ -54,8 +54,8 @@ func (p *parser) method(first token, path []string) error {
 	return errorAt(p.text, first.at, "columns have no methods, and %q is called as one; %s", name, way)
 }
 
-// misplaced says what is meant by a string behind an operand or a word that is none of the
-// operators; empty where that is unclear.
+// misplaced returns advice about a string or an unknown word after an operand, or "" if its meaning
+// is unclear.
 func (p *parser) misplaced(of operand) string {
 	name, t := strings.Join(of.path, "."), p.now()
 	if t.kind == wordToken {
@@ -73,7 +73,7 @@ func (p *parser) misplaced(of operand) string {
 	return ""
 }
 
-// valueFirst says how a test is written that has its value first.
+// valueFirst returns the correct form of a test that has its value first.
 func (p *parser) valueFirst() string {
 	switch t := p.now(); {
 	case t.isWord("like") || t.isWord("ilike"):

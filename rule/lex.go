@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// A tokenKind is what a token is.
+// A tokenKind is the kind of a token.
 type tokenKind uint8
 
 const (
@@ -56,7 +56,7 @@ func (l *lexer) next() (token, error) {
 	return l.symbol()
 }
 
-// isLetter reports whether a name can begin here.
+// isLetter reports whether a name can start with s.
 func isLetter(s string) bool {
 	r, _ := utf8.DecodeRuneInString(s)
 	return r == '_' || unicode.IsLetter(r)
@@ -135,7 +135,8 @@ func (l *lexer) bytes(at int, quote byte) (token, error) {
 	return token{}, errorAt(l.text, at, "the quote is not closed")
 }
 
-// escape decodes what follows a backslash and says how many bytes it took; 0 when it is unknown.
+// escape decodes the text after a backslash and returns the number of bytes it used, or 0 if the
+// escape is unknown.
 func escape(s string) (value byte, n int) {
 	if s == "" {
 		return 0, 0
@@ -217,7 +218,7 @@ func (l *lexer) file() (token, error) {
 	return token{fileToken, rest[:n], at}, nil
 }
 
-// inFileName reports whether r can stand in the name of a file without quotes.
+// inFileName reports whether the name of a file without quotes may contain r.
 func inFileName(r rune) bool {
 	return !unicode.IsSpace(r) && !strings.ContainsRune(`(),'"@`+"`", r) && unicode.IsPrint(r)
 }
@@ -225,7 +226,7 @@ func inFileName(r rune) bool {
 // spellings are other ways to write a symbol.
 var spellings = map[string]string{"==": "=", "<>": "!="}
 
-// hints are what users of other languages write.
+// hints maps symbols of other languages to advice.
 var hints = map[string]string{
 	"&&": "write and", "||": "write or", "&": "write and", "|": "write or", "!": "write not",
 	"~":  "write not before a condition; to match text write title like 'x%', regular expressions are not known",

@@ -12,8 +12,8 @@ import (
 // canonicalEscape is the escape of patterns in the canonical text.
 const canonicalEscape = '\\'
 
-// canonicalPattern spells a pattern with the canonical escape where it needs one, and reports
-// whether it does. An escape of 0 is none.
+// canonicalPattern writes a pattern with the canonical escape if it needs one, and reports whether
+// it does. An escape of 0 means no escape.
 func canonicalPattern(text string, escape rune) (pattern string, escaped bool, err error) {
 	var plain, quoted strings.Builder
 	literal := false // the rune before was the escape
@@ -95,7 +95,7 @@ type like []wildcard
 // match.
 func (l like) passes(v []byte) bool {
 	at, piece := 0, 0
-	begin, after := 0, -1 // the text that the last % has taken ends at begin; the piece behind it
+	begin, after := 0, -1 // the text matched by the last % ends at begin; the piece after it
 	for at < len(v) || piece < len(l) {
 		switch n, ok := l.take(v[at:], piece); {
 		case piece < len(l) && l[piece].any:
@@ -113,7 +113,7 @@ func (l like) passes(v []byte) bool {
 			_, size := utf8.DecodeRune(v[begin:])
 			begin += size
 		}
-		if text := l[after].text; text != nil { // jump to where it can match
+		if text := l[after].text; text != nil { // jump to the next possible match
 			skip := bytes.Index(v[begin:], text)
 			if skip < 0 {
 				return false
@@ -125,7 +125,7 @@ func (l like) passes(v []byte) bool {
 	return true
 }
 
-// take reports whether a piece other than % matches the beginning of v, and its length there.
+// take reports whether a piece other than % matches a prefix of v, and the length of that prefix.
 func (l like) take(v []byte, piece int) (n int, ok bool) {
 	switch {
 	case piece == len(l) || l[piece].any:
@@ -147,7 +147,7 @@ func (l like) within(least, most []byte) (none, all bool) {
 
 func (like) members() [][]byte { return nil }
 
-// prefix passes what begins with it.
+// prefix passes values with the prefix.
 type prefix []byte
 
 func (p prefix) passes(v []byte) bool { return bytes.HasPrefix(v, p) }

@@ -75,7 +75,8 @@ func quote(text string, by byte) string {
 	return q + strings.ReplaceAll(text, q, q+q) + q
 }
 
-// A number is (-1)^neg * digits * 10^exp. The digits have no zeros at either end; zero has none.
+// A number is (-1)^neg * digits * 10^exp. The digits have no zeros at either end; zero has no
+// digits.
 type number struct {
 	neg    bool
 	digits string

@@ -62,7 +62,7 @@ func isText(f *column.Field) bool {
 	return f.Kind == column.Binary && (f.Type == column.TypeString || f.Type == column.TypeEnum || f.Type == column.TypeJSON)
 }
 
-// fill sets n bits, and none behind them, or clears all.
+// fill sets n bits and clears the bits after them, or clears all.
 func fill(dst []uint64, n int, on bool) {
 	clear(dst)
 	if !on {

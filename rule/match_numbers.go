@@ -178,7 +178,7 @@ func (m floatTest[T]) has(v T) bool {
 	return found
 }
 
-// within never proves that all values pass: NaN lies outside of all bounds.
+// within never proves that all values pass: NaN is outside of all bounds.
 func (m floatTest[T]) within(least, most []byte) (none, all bool) {
 	lo, hi := T(math.Inf(-1)), T(math.Inf(1))
 	if least != nil {
@@ -233,7 +233,7 @@ func halfKey(bits uint16) (key uint64, ok bool) {
 	return halfZero + magnitude, magnitude <= half.Infinity
 }
 
-// newHalves tests by an operator. No number can stand for a NaN among v.
+// newHalves tests by an operator. v cannot have a number that matches NaN.
 func newHalves(o op, v []uint16) halves {
 	var keys []uint64
 	for _, h := range v {

@@ -7,17 +7,17 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 )
 
-// A textTest says which strings or binary values pass.
+// A textTest tests strings or binary values.
 type textTest interface {
 	passes(v []byte) bool
 
-	// within and members are those of a matcher.
+	// within and members are the methods of a matcher.
 	within(least, most []byte) (none, all bool)
 	members() [][]byte
 }
 
 // searches tests strings and binary values by their text in one case, or by parts of it. A value
-// costs much more than a test of the mask: it asks for the values of set bits alone.
+// costs much more than a test of the mask, so searches visits only the values of set bits.
 type searches struct {
 	test textTest
 	fold fold
@@ -55,7 +55,7 @@ func valueAt(a *column.Array, i int) []byte {
 	return a.Data[a.Offsets[i]:a.Offsets[i+1]]
 }
 
-// within asks about equal bounds themselves; the order of values is not that of their lower case.
+// within decides only for equal bounds, since lower case changes the order of values.
 func (m *searches) within(least, most []byte) (none, all bool) {
 	if least != nil && most != nil && bytes.Equal(least, most) {
 		passes := m.test.passes(m.fold.append(nil, least))

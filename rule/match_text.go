@@ -48,7 +48,7 @@ func (m *texts) match(dst, mask []uint64, a *column.Array) {
 	}
 }
 
-// matchEqual looks at the bytes of values of the same length alone.
+// matchEqual compares the bytes only of values of the same length.
 func (m *texts) matchEqual(dst, mask []uint64, a *column.Array) {
 	want := string(m.values[0])
 	size := int32(len(want))

@@ -58,7 +58,7 @@ func decimalBytes(n *big.Int, width int) []byte {
 	return b
 }
 
-// plus is the key that lies n after k; words says how many of its words are in use.
+// plus returns k + n; words is the number of words in use.
 func (k wideKey) plus(n uint64, words int) wideKey {
 	carry := n
 	for i := words - 1; i >= 0; i-- {
@@ -67,7 +67,7 @@ func (k wideKey) plus(n uint64, words int) wideKey {
 	return k
 }
 
-// minus is the key that lies n before k.
+// minus returns k - n.
 func (k wideKey) minus(n uint64, words int) wideKey {
 	borrow := n
 	for i := words - 1; i >= 0; i-- {
@@ -84,7 +84,7 @@ type wides struct {
 	stored [][]byte             // the values of = and in
 }
 
-// newWides tests by an operator; stored holds the values as the column does, and is nil where one
+// newWides tests by an operator; stored holds the values in the column's form, and is nil if a
 // value has several forms.
 func newWides(o op, keys []wideKey, words int, stored [][]byte) *wides {
 	const most = 1<<64 - 1
@@ -129,7 +129,7 @@ func (m *wides) match(dst, mask []uint64, a *column.Array) {
 	eachRow(dst, mask, a.Len, func(i int) bool { return m.passes(wideKeyOf(a.Data[i*width : (i+1)*width])) })
 }
 
-// matchRange tests decimals of 16 bytes: a subtraction that borrows tells which number is less.
+// matchRange tests decimals of 16 bytes: the borrow of a subtraction shows the smaller number.
 func (m *wides) matchRange(dst, mask []uint64, values [][2]uint64) {
 	lo, hi := m.lo, m.hi
 	for w := range dst {

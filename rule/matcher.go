@@ -7,14 +7,14 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 )
 
-// A matcher says which values of one type pass a test. It is immutable.
+// A matcher tests values of one type. It is immutable.
 type matcher interface {
 	// match sets bit i of dst when value i of the array passes, in each word of dst whose word of
 	// mask is not zero; a nil mask is all. Bits of nulls have no meaning.
 	match(dst, mask []uint64, a *column.Array)
 
-	// within says what follows when every value lies between min and max, as stored: none of them
-	// passes, or all do. A nil bound is unknown.
+	// within reports whether none, or all, of the values between two bounds, as stored, pass. A nil
+	// bound is unknown.
 	within(least, most []byte) (none, all bool)
 
 	// members lists all values that can pass, as stored, or returns nil when it does not know them.
@@ -117,7 +117,7 @@ func (t *keyTest) passes(k uint64) bool {
 	return k >= t.lo && k <= t.hi && (t.set == nil || t.set.has(k))
 }
 
-// within says what the test makes of all numbers from least to most.
+// within reports whether none, or all, of the numbers from least to most pass.
 func (t *keyTest) within(least, most uint64) (none, all bool) {
 	if t.lo > t.hi || most < t.lo || least > t.hi {
 		return true, false

@@ -5,7 +5,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/option"
 )
 
-// near says which columns are most like an unknown one, for a message.
+// near suggests the columns most similar to an unknown one, for a message.
 func near(s *column.Schema, name string) string {
 	var top []string
 	for _, f := range s.Fields {

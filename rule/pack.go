@@ -9,7 +9,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/option"
 )
 
-// A PackStrategy says how documents are put into blocks.
+// A PackStrategy chooses how documents are put into blocks.
 type PackStrategy string
 
 const (
@@ -110,7 +110,7 @@ func (p *Pack) PackStrategy() PackStrategy {
 	return p.Strategy
 }
 
-// A Piece is tokens of a document that stand in one block.
+// A Piece is a run of tokens of a document in one block.
 type Piece struct {
 	Doc    uint32 // place of the document among the lengths
 	Begin  uint32 // first token of it
@@ -124,14 +124,14 @@ type Packer struct {
 	multiple int // of a bucket
 	mostRows int
 
-	// PaddedTokens is what the last Count or Layout of a bucket takes with padding.
+	// PaddedTokens is the size, including padding, of the last Count or Layout of a bucket.
 	PaddedTokens int64
 
 	pieces, sorted []Piece
 	ends           []uint32
 	keys           []uint64 // of pieces: how much shorter than a block, and their place
 	bin            []uint32 // of each piece
-	next           []uint32 // bin that has the same room and got it later, plus 1; 0 is none
+	next           []uint32 // bin of the same room that got it later, plus 1, or 0
 	first, last    []uint32 // bin of each room, plus 1; meant where the room is in rooms
 	rooms          spaces
 }
@@ -139,8 +139,8 @@ type Packer struct {
 // NewPacker returns a packer.
 func (p *Pack) NewPacker() *Packer { return &Packer{strategy: p.PackStrategy(), size: p.Size()} }
 
-// Count is how many blocks documents of these lengths fill. It depends on the lengths alone, not on
-// their order. Documents without tokens are in none.
+// Count returns the number of blocks that documents of these lengths fill. It depends only on the
+// lengths, not on their order. Documents without tokens are in no block.
 func (p *Packer) Count(lengths []uint32) int64 {
 	switch p.strategy {
 	case Wrapped:
@@ -152,10 +152,10 @@ func (p *Packer) Count(lengths []uint32) int64 {
 	return int64(full + p.fit(full))
 }
 
-// Total says that the number of blocks follows from the number of tokens.
+// Total reports whether the number of tokens determines the number of blocks.
 func (p *Packer) Total() bool { return p.strategy == Wrapped }
 
-// CountTokens is Count of documents of so many tokens together, where Total.
+// CountTokens returns the Count of documents with these tokens in total, if Total.
 func (p *Packer) CountTokens(tokens int64) int64 {
 	return (tokens + int64(p.size) - 1) / int64(p.size)
 }
@@ -184,10 +184,10 @@ func (p *Packer) Truncated(lengths []uint32) (documents, tokens int64) {
 }
 
 // Layout lays documents of these lengths out: block b has pieces[ends[b-1]:ends[b]]. order is a
-// permutation of the documents; nil is as they lie. In a block documents stand in that order, and
-// it breaks ties. The slices are valid until the next call.
+// permutation of the documents; nil keeps their order. Documents are in that order within a block,
+// and ties are broken by it. The slices are valid until the next call.
 //
-//	wrapped    the documents one behind the other in the order, cut every Size tokens
+//	wrapped    the documents concatenated in the order, cut every Size tokens
 //	bfd        each document, the longest first, into the block with the least room that is enough;
 //	           of several the one that has had it for longest; else into a new block
 //	bfd_split  pieces of Size tokens are blocks, in the order; the rests follow as under bfd
@@ -210,7 +210,7 @@ func (p *Packer) Layout(lengths, order []uint32) (pieces []Piece, ends []uint32)
 		p.ends[full+int(p.bin[i])]++
 	}
 	at := uint32(full)
-	for b := full; b < len(p.ends); b++ { // where each begins
+	for b := full; b < len(p.ends); b++ { // offset of each
 		at, p.ends[b] = at+p.ends[b], at
 	}
 	p.sorted = slices.Grow(p.sorted[:0], len(p.pieces))[:len(p.pieces)]

@@ -4,8 +4,8 @@ import (
 	"math"
 )
 
-// Lengths appends the length of each of so many rows to dst, by a column of integers, and extra to
-// those above 0. A null is 0. field is the option that names the column, for errors.
+// Lengths appends the lengths of rows to dst, read from a column of integers, and adds extra to
+// each length above 0. A null is 0. field is the option that names the column, for errors.
 func Lengths(c Column, rows int, extra uint32, field string, dst []uint32) ([]uint32, error) {
 	present := make([]uint64, wordsFor(rows))
 	c.present(present, rows)

@@ -2,8 +2,8 @@ package rule
 
 import "math/bits"
 
-// spaces is a set of small numbers that finds the least member from a number on: a tree of bitmaps,
-// in which a bit says that a word of the level below is not empty.
+// spaces is a set of small numbers that finds the least member from a number on. It is a tree of
+// bitmaps: a bit shows that a word of the level below is not empty.
 type spaces struct {
 	levels [][]uint64 // the last has one word
 }
@@ -44,7 +44,7 @@ func (s *spaces) drop(x int) {
 	}
 }
 
-// atLeast is the least member that is not under x; -1 when there is none.
+// atLeast returns the least member from x on, or -1.
 func (s *spaces) atLeast(x int) int {
 	for l, level := range s.levels {
 		if x>>6 == len(level) {

@@ -149,7 +149,7 @@ func (p *parser) not() (node, error) {
 	return &negation{of}, nil
 }
 
-// condition reads a test or what stands in parentheses.
+// condition reads a test or a filter in parentheses.
 func (p *parser) condition() (node, error) {
 	if !p.now().isSymbol("(") {
 		return p.test()
@@ -202,7 +202,7 @@ func (p *parser) test() (node, error) {
 	return &test{of: of, op: o.flipped(), values: []literal{l}}, nil
 }
 
-// startsLiteral reports whether a value begins here, where a column can stand too.
+// startsLiteral reports whether a value starts here, in a place that allows a column too.
 func (p *parser) startsLiteral() bool {
 	switch t := p.now(); t.kind {
 	case digitsToken, singleToken, blobToken:
@@ -272,7 +272,7 @@ func (p *parser) is(of operand) (node, error) {
 	return nil, p.unexpected("null or nan")
 }
 
-// alone checks that an operand without a comparison ends here.
+// alone checks that an operand without a comparison is complete.
 func (p *parser) alone(of operand) error {
 	switch t := p.now(); {
 	case t.kind == endToken || t.isSymbol(")") || t.isWord("and") || t.isWord("or"):

@@ -75,7 +75,7 @@ func (p *parser) like(of operand) (*test, error) {
 	return t, nil
 }
 
-// escape reads escape 'c'; 0 is none.
+// escape reads escape 'c', or returns 0 without one.
 func (p *parser) escape() (rune, error) {
 	if !p.takeWord("escape") {
 		return 0, nil

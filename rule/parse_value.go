@@ -117,7 +117,7 @@ func isNotFinite(w string) bool {
 	return false
 }
 
-// wordLiteral reads a value that is a word or begins with one.
+// wordLiteral reads a value that is a word or starts with one.
 func (p *parser) wordLiteral() (literal, error) {
 	t := p.now()
 	switch w := strings.ToLower(t.text); {

@@ -22,8 +22,7 @@ type Split struct {
 	Seed      uint64             // draws which rows are of which part; the salt of a key
 }
 
-// leastSample is the smallest share of rows that a ratio can tell from others: its weights are
-// 2^20ths.
+// leastSample is the smallest share of rows that a ratio can represent: its weights are 2^20ths.
 const leastSample = 1e-6
 
 // Validate lists everything that is wrong with the split, each a [*Error].
@@ -80,8 +79,8 @@ func listed(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// A Part tells which rows are of the part of a split. It is immutable and safe for concurrent use;
-// a [Marker] of it looks at rows.
+// A Part chooses the rows of one part of a split. It is immutable and safe for concurrent use; a
+// [Marker] of it reads rows.
 type Part struct {
 	split  Split
 	ratio  *shuffle.Ratio // of the parts in the order of their names; nil is one part
@@ -114,7 +113,7 @@ func NewPart(s Split) (*Part, error) {
 	return p, nil
 }
 
-// All says that the part is all rows.
+// All reports whether the part is all rows.
 func (p *Part) All() bool { return p.ratio == nil && p.sample == nil }
 
 // Key is the column whose values decide, "" when row numbers do.

@@ -6,13 +6,13 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 )
 
-// A part by key has the rows whose key hashes into its range, so rows of one key are of one part,
-// and they stay there when shards are added. The hash is that of hash(key, seed), over the bytes
-// that the package documentation lists; a null hashes as an empty string does. Its top 20 bits
-// choose the part among the cumulated weights, the next 20 the sample.
+// A part by key has the rows whose key hashes into its range, so rows of one key are in one part,
+// and stay there when shards are added. The hash is hash(key, seed) over the bytes that the package
+// documentation lists; a null hashes like an empty string. Its top 20 bits choose the part among
+// the cumulated weights, the next 20 the sample.
 const keyBits = 20
 
-// CheckKey says whether values of a column can decide: those of lists, structs and maps cannot.
+// CheckKey returns an error if a column cannot be a key: lists, structs and maps cannot.
 func CheckKey(f *column.Field) error {
 	if f.Kind == column.List || f.Kind == column.Struct || f.Kind == column.Map {
 		return wrong("PartKey", nil, "must be a column of single values, got %q, which is %v", f.Name, f)
@@ -47,7 +47,7 @@ func (m *Marker) ByKey(key Column, rows int, keep []uint64) error {
 	return nil
 }
 
-// checkInput refuses a column that has no values for the rows, or none that can be used.
+// checkInput returns an error for a column without values for the rows, or of an unusable type.
 func checkInput(c *Column, rows int, usable func(f *column.Field) error) error {
 	if c.Values == nil {
 		return fmt.Errorf("a column has no values")
@@ -58,7 +58,7 @@ func checkInput(c *Column, rows int, usable func(f *column.Field) error) error {
 	return c.check(&Input{Path: []string{c.Values.Field.Name}, Field: c.Values.Field}, rows)
 }
 
-// sized is so many words with any bits.
+// sized returns words with a length of n and undefined bits.
 func sized(words []uint64, n int) []uint64 {
 	if cap(words) < n {
 		return make([]uint64, n)
@@ -77,7 +77,7 @@ func (m keyMatch) match(dst, mask []uint64, a *column.Array) {
 func (keyMatch) within(_, _ []byte) (none, all bool) { return false, false }
 func (keyMatch) members() [][]byte                   { return nil }
 
-// hasHash says whether keys of a hash are of the part.
+// hasHash reports whether the part has the keys of a hash.
 func (p *Part) hasHash(h uint64) bool {
 	if p.ratio != nil {
 		x := int64(h >> (64 - keyBits))

@@ -6,10 +6,10 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// A part by exact ratio is drawn in runs of runRows rows of a row group, the last one shorter.
-// Which rows of a run are of which part depends on the numbers of its rows alone: not on how the
-// group is cut into units, or which other runs are read. So training and validation have the same
-// parts whatever their unit_rows, shuffle and filters are, if their list of shards is the same.
+// A part by exact ratio is drawn in runs of runRows rows of a row group, the last one shorter. The
+// part of a row depends only on the numbers of the rows of its run, not on the units of the group
+// or on the other runs that are read. So training and validation have the same parts for any
+// unit_rows, shuffle and filters, if their list of shards is the same.
 //
 // A run of n rows whose first has number c among all rows of the manifest gives C(c+n) - C(c) rows
 // to each part, C being the counts of the parts' ratio: the parts are exact within 3 rows over any
@@ -19,8 +19,8 @@ import (
 const runRows = 1 << 16
 
 // A Slice is rows [Lo, Hi) of a row group of Rows rows. First is the number of the group's first
-// row among all rows of the manifest: those of shards that a filter drops count too, or parts that
-// filter unlike shards are no longer disjoint.
+// row among all rows of the manifest, including shards that a filter drops: otherwise parts with
+// different filters would not be disjoint.
 type Slice struct {
 	First, Rows int64
 	Lo, Hi      int64
@@ -33,7 +33,7 @@ type Marker struct {
 	order   []uint32
 	mask    []uint64
 	present []uint64  // rows whose key is not null
-	keys    Evaluator // its scratch alone
+	keys    Evaluator // only its scratch
 	a, b    []int64
 }
 
@@ -87,7 +87,7 @@ func (m *Marker) mark(s Slice) {
 	}
 }
 
-// places are those in the order of a run, of n rows from number c on, that have the part's rows.
+// places returns the places of the part's rows in the order of a run of n rows from number c on.
 func (m *Marker) places(c, n int64) (from, to int64) {
 	p, lo, hi := m.part, c, c+n // numbers among the rows that the sample divides
 	to = n

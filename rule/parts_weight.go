@@ -19,9 +19,9 @@ const maxRepeats = 255
 // A row comes not at all where its bit in keep is 0, whatever its weight: row i is bit i%64 of word
 // i/64. nil keeps all.
 //
-// u is x/2^53, x the top 53 bits of mix(s), where s begins as the seed; for 0, which stands for the
-// epoch, and then for the row's number, s becomes mix(s) + n. mix is one output of SplitMix64
-// (Steele, Lea, Flood, 2014).
+// u is x/2^53, where x is the top 53 bits of mix(s). s starts as the seed; for 0 (the epoch) and
+// then for the row's number, s becomes mix(s) + n. mix is one output of SplitMix64 (Steele, Lea,
+// Flood, 2014).
 func Repeats(weights Column, seed uint64, first int64, keep []uint64, m []uint8) error {
 	if err := checkInput(&weights, len(m), CheckWeight); err != nil {
 		return err
@@ -86,8 +86,7 @@ func badWeight(c *Column, got string, row int64) error {
 	return wrong("Weight", nil, "must be from 0 to %d in every row, got %s in row %d of column %q", maxRepeats, got, row, c.Values.Field.Name)
 }
 
-// CheckWeight says whether values of a column can be weights: those of integers and of float32 and
-// float64 can.
+// CheckWeight returns an error if a column cannot be a weight: integers, float32 and float64 can.
 func CheckWeight(f *column.Field) error {
 	switch f.Type {
 	case column.TypeInt8, column.TypeInt16, column.TypeInt32, column.TypeInt64, column.TypeUint8, column.TypeUint16, column.TypeUint32,

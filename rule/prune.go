@@ -2,7 +2,7 @@ package rule
 
 import "github.com/shardfeed/shardfeed/column"
 
-// A Verdict is what is known of a range of rows before they are read.
+// A Verdict is the result of a filter on statistics of a range of rows.
 type Verdict uint8
 
 const (
@@ -13,21 +13,21 @@ const (
 
 func (v Verdict) String() string { return [...]string{"some", "none", "all"}[v] }
 
-// Stats is what is known of the columns in a range of rows: a shard, a row group, a page.
+// Stats has statistics of the columns in a range of rows: a shard, a row group, a page.
 type Stats interface {
-	// Column tells about column i of [Filter.Inputs]. The zero value knows nothing.
+	// Column returns the statistics of column i of [Filter.Inputs]. The zero value knows nothing.
 	Column(i int) ColumnStats
 }
 
-// ColumnStats is what is known of a column's values in a range of rows. Each fact may be missing,
-// and every one that is given must be true.
+// ColumnStats has statistics of a column's values in a range of rows. Each may be missing, but must
+// be true if present.
 //
 // Values are given as [column.Array] stores them: Width bytes of a Fixed one, the bytes of a Binary
 // one. Bounds may be wider than the values need, as truncated ones are, but must hold: a truncated
 // maximum is one that was rounded up. Do not pass
 //   - the deprecated min and max of strings, binary, decimal and unsigned columns, which some
 //     writers ordered as signed bytes;
-//   - those of a column whose order the footer does not define, as that of INT96 in files;
+//   - bounds of a column whose order the footer does not define, such as INT96 in files;
 //   - nulls that a nested column counts by its items.
 //
 // A bound that is NaN is ignored.
@@ -46,7 +46,7 @@ type ColumnStats struct {
 	MayContain func(value []byte) bool
 }
 
-// Prune says whether all rows of a range stay, or none does, as far as statistics can tell.
+// Prune reports whether all rows of a range pass, or none, as far as statistics show.
 func (f *Filter) Prune(s Stats) Verdict { return f.prune(f.root, s) }
 
 func (f *Filter) prune(n bound, s Stats) Verdict {
@@ -60,7 +60,7 @@ func (f *Filter) prune(n bound, s Stats) Verdict {
 	default:
 		return Some
 	}
-	ends, other := None, All // of an and: one none makes it none, all alls make it all
+	ends, other := None, All // in an and, one None makes it None, all All make it All
 	if b.or {
 		ends, other = All, None
 	}
@@ -118,7 +118,7 @@ func (v Verdict) opposite() Verdict {
 	return v
 }
 
-// proof says whether no value that is there passes, or every one does.
+// proof reports whether none, or all, of the non-null values pass.
 func (l *leaf) proof(c *ColumnStats, in *Input) (none, all bool) {
 	if d := c.Distinct; d != nil && d.Len > 0 && d.Field.Kind == in.Field.Kind && d.Field.Width == in.Field.Width && stored(d) {
 		entries := make([]uint64, wordsFor(d.Len))

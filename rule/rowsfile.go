@@ -20,7 +20,7 @@ import (
 //	shards     their number, ascending by path, and of each
 //	  path       text
 //	  size       in bytes
-//	  version    text: etag, modification time, whatever its store tells versions by
+//	  version    text: etag, modification time, as its store identifies versions
 //	  groups     the number of its row groups, and of each
 //	    rows       of the group
 //	    form       one byte, see bitset
@@ -31,7 +31,7 @@ const rowsMagic = "shardfeed rows 1\n"
 // maxGroupRows of a row group in a rows file: more is damage.
 const maxGroupRows = 1 << 40
 
-// A RowList says which rows of some shards are kept: what a rows file holds. It is immutable and
+// A RowList lists the rows of some shards to keep: the content of a rows file. It is immutable and
 // safe for concurrent use.
 type RowList struct {
 	manifest *shuffle.Manifest // the shards that were listed

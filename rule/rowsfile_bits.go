@@ -139,7 +139,7 @@ func (b bitset) appendTo(buf []byte, rows int64) []byte {
 
 var errForm = errors.New("rows beyond the end of their row group")
 
-// check counts the rows that are kept, and refuses a body that is not of so many rows.
+// check counts the rows to keep, and refuses a body for another number of rows.
 func (b *bitset) check(rows int64) error {
 	switch b.form {
 	case formNone:
@@ -232,8 +232,8 @@ func (b bitset) runs(rows int64) iter.Seq2[int64, int64] {
 	}
 }
 
-// and clears the bits of rows [lo, hi) that are not kept, in a group of so many rows. Row lo is bit
-// 0.
+// and clears the bits of rows [lo, hi) that are not in the list, in a group of rows rows. Row lo is
+// bit 0.
 func (b bitset) and(rows, lo, hi int64, keep []uint64) {
 	switch b.form {
 	case formAll:

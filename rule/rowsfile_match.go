@@ -8,16 +8,16 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// NewRows is what becomes of the rows of shards that a rows file does not know.
+// NewRows chooses how to treat the rows of shards that a rows file does not list.
 type NewRows string
 
 const (
 	RefuseNew NewRows = "error" // the shards are an error that names them (the default)
 	KeepNew   NewRows = "keep"  // all rows of them are kept
-	DropNew   NewRows = "drop"  // none is
+	DropNew   NewRows = "drop"  // drops them
 )
 
-// Validate says whether it is one of the three, or "" for the default.
+// Validate returns an error unless it is one of the three, or "" for the default.
 func (n NewRows) Validate() error {
 	p := option.List{New: newError}
 	p.OneOf("RowsNew", string(n), string(RefuseNew), string(KeepNew), string(DropNew))
@@ -33,10 +33,10 @@ type KeptRows struct {
 	text   string
 }
 
-// Match finds the shards of a manifest in the list: by address, or by relative path where none is
-// at an address that the list knows, since the data may have moved. A shard that is in the list at
-// another size, version or rows of a group is an error; one that is not is as newRows says, unless
-// no row of it can be chosen anyway: such shards are excluded; nil is none. The list may have more
+// Match finds the shards of a manifest in the list: by address, or by relative path if no shard is
+// at a listed address, since the data may have moved. A listed shard with another size, version or
+// number of rows in a group is an error. newRows decides about shards that are not listed, unless
+// no row of them can be chosen anyway: excluded marks these, and may be nil. The list may have more
 // shards.
 func (l *RowList) Match(m *shuffle.Manifest, newRows NewRows, excluded []bool) (*KeptRows, error) {
 	if err := newRows.Validate(); err != nil {

@@ -9,7 +9,7 @@ import (
 // nothing of a test that does not fit their schema.
 type Screen struct{ filter Filter }
 
-// Screen binds the tests of the filter that fit a schema. ReadFile is that of Bind.
+// Screen binds the tests of the filter that fit a schema. See Bind for readFile.
 func (e *Expr) Screen(schema *column.Schema, readFile func(name string) ([]byte, error)) *Screen {
 	b := &binder{expr: e, schema: schema, read: readFile, index: map[string]int{}, lenient: true}
 	root := b.node(e.root, false)
@@ -19,7 +19,7 @@ func (e *Expr) Screen(schema *column.Schema, readFile func(name string) ([]byte,
 // Inputs lists the columns of the tests, each once. Prune takes them in this order.
 func (s *Screen) Inputs() []Input { return s.filter.inputs }
 
-// Prune is that of the filter.
+// Prune is Filter.Prune of these tests.
 func (s *Screen) Prune(stats Stats) Verdict { return s.filter.Prune(stats) }
 
 // unfit is a test that does not fit the schema.
@@ -27,7 +27,7 @@ type unfit struct{}
 
 func (unfit) cost() int { return 0 }
 
-// testIfFits binds a test, and is unfit where it does not fit the schema.
+// testIfFits binds a test, or returns unfit if it does not fit the schema.
 func (b *binder) testIfFits(t *test, negate bool) bound {
 	one := &binder{
 		expr: b.expr, schema: b.schema, read: b.read,

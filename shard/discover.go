@@ -27,10 +27,10 @@ type DiscoverOptions struct {
 // once however often and in whatever spelling it is named (links are not followed: two names that
 // lead to one file are two shards). An address that names nothing is an error.
 //
-// An address that names a directory stands for all files below it, except descriptions, checksums
-// (*.md, *.json, *.txt, *.crc) and empty files without an ending, which mark directories in
-// buckets, where all the others are parquet by their names. A file that is named itself, or by a
-// pattern, is never left out.
+// An address of a directory matches all files below it, except descriptions, checksums (*.md,
+// *.json, *.txt, *.crc) and empty files without an extension, which mark directories in buckets, if
+// all the others are parquet by name. A file that is named itself, or by a pattern, is never left
+// out.
 //
 // A directory of a Delta, Iceberg, Hudi or Hive ACID table is an error, since its files also hold
 // rows that the table deleted or replaced. Files of a table that are named themselves, or by a
@@ -40,9 +40,9 @@ type DiscoverOptions struct {
 // start with # are skipped; relative paths start in the working directory, not beside the list. A
 // list cannot name another. (A file whose name starts with @ is ./@name.)
 //
-// The order does not depend on how paths are spelled ("./b" sorts as "b"), on the order of the
-// addresses, or on the machine. Where one file was found in several ways, the finding that gives it
-// the most partitions stays.
+// The order does not depend on the spelling of paths ("./b" sorts as "b"), on the order of the
+// addresses, or on the machine. If a file was found in several ways, the one with the most
+// partitions is kept.
 func Discover(ctx context.Context, store Store, addresses []string, o DiscoverOptions) ([]Shard, error) {
 	if len(addresses) == 0 {
 		return nil, fmt.Errorf("%w: no address was given", ErrBadURI)
@@ -154,7 +154,7 @@ func (f *finder) note(ctx context.Context, say func(text string)) error {
 	return err
 }
 
-// count says how many things there are, and that they are so many: "1 file is", "2 files are".
+// count returns a number of things with its verb: "1 file is", "2 files are".
 func count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun + " is"

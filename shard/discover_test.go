@@ -70,7 +70,7 @@ func TestDiscoverErrors(t *testing.T) {
 		{"", shard.ErrBadURI, "bad address: no address was given"},
 		{"mem://d/b", shard.ErrNotExist, "mem://d/b: list: does not exist: there is no such file or directory"},
 		{"mem://d/a mem://e/*", shard.ErrNotExist, "mem://e/*: list: does not exist: no file matches this pattern"},
-		{"mem://empty", shard.ErrNotExist, "mem://empty: list: does not exist: no file lies in this directory (names that start with a dot or an underscore are skipped)"},
+		{"mem://empty", shard.ErrNotExist, "mem://empty: list: does not exist: this directory has no files (names that start with a dot or an underscore are skipped)"},
 		{"mem://d/{a,b}", shard.ErrNotExist, "mem://d/b: list: does not exist: there is no such file or directory"},
 		{"@mem://lists/none", shard.ErrNotExist, "@mem://lists/none: list: does not exist: there is no such file or directory"},
 		{"@mem://lists/empty", shard.ErrNotExist, "@mem://lists/empty: list: does not exist: this list file names no shard"},

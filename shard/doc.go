@@ -1,13 +1,12 @@
-// Package shard finds and opens shards: parquet files at one version, wherever they lie.
+// Package shard finds and opens shards: parquet files of one version in any store.
 //
 // A [Store] lists and opens the shards of one place; drivers are sub-packages (local, mem, s3,
 // hdfs). An [Object] reads one shard. What more a driver can do is an optional interface with a
 // helper that tries it, as in io/fs: [Lend] borrows bytes without a copy.
 //
-// From an address to bytes: [Discover] merges what many addresses name into one sorted list; a
-// store's List does that for one address. A store opens a shard at the version that was listed, and
-// only at that. The bytes of a [Lease] may be a mapping of a file, and are touched inside [Use] or
-// [Guard] alone.
+// From an address to bytes: [Discover] merges the shards of many addresses into one sorted list; a
+// store's List does that for one address. A store opens a shard only at the listed version. The
+// bytes of a [Lease] may be a mapping of a file, and must only be read inside [Use] or [Guard].
 //
 // [Stores] chooses a store by an address's scheme. It is a store itself, as is the cache: each
 // passes on what it does not change, the optional interfaces included.

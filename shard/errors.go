@@ -29,12 +29,12 @@ type kind struct {
 func (k *kind) Error() string { return k.text }
 func (k *kind) Unwrap() error { return k.is }
 
-// An Error says what a store was doing, to which address, and what the user can do about it.
+// An Error describes a failed operation of a store, its address, and a remedy.
 type Error struct {
 	Op   string // "list", "open", "read"
 	URI  string // as the user wrote it; printed without its secrets
 	Err  error
-	Hint string // what to try, or ""; options of the store stand in it as {Field}
+	Hint string // what to try, or ""; names options of the store as {Field}
 }
 
 func (e *Error) Error() string { return e.Spelled(option.Go) }
@@ -59,7 +59,7 @@ const (
 	longestText    = 4 << 10
 )
 
-// brief shortens a text that has more than so many bytes to its beginning and its end.
+// brief shortens a text of more than longest bytes to its start and its end.
 func brief(text string, longest int) string {
 	if len(text) <= longest {
 		return text

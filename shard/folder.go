@@ -9,7 +9,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/option"
 )
 
-// besides are the endings of names that lie beside the data: descriptions and checksums.
+// besides are the extensions of files beside the data: descriptions and checksums.
 var besides = []string{".md", ".json", ".txt", ".crc"}
 
 func isBeside(s Shard) bool {
@@ -17,8 +17,8 @@ func isBeside(s Shard) bool {
 	return slices.Contains(besides, strings.ToLower(ext)) || s.Size == 0 && ext == "" // the mark of an empty directory
 }
 
-// isParquet reports whether a name says that a file is parquet: a.parquet, a.parquet.snappy,
-// a.parq, a.pq. Files of Hive have no such names.
+// isParquet reports whether a file is parquet by its name: a.parquet, a.parquet.snappy, a.parq,
+// a.pq. Files of Hive have no such names.
 func isParquet(name string) bool {
 	name = strings.ToLower(path.Base(name))
 	return strings.Contains(name, ".parq") || strings.HasSuffix(name, ".pq")
@@ -30,9 +30,8 @@ func isDirectory(address string, found []Shard) bool {
 	return len(found) > 0 && !slices.ContainsFunc(found, func(s Shard) bool { return !strings.HasPrefix(s.URI, prefix) })
 }
 
-// leaveOut removes descriptions, checksums and empty files without an ending from the files of a
-// directory, if all other files are parquet by name. Kept is found itself where nothing is left
-// out.
+// leaveOut removes descriptions, checksums and empty files without an extension from the files of a
+// directory, if all other files are parquet by name. Kept is found itself if nothing is left out.
 func leaveOut(address string, found []Shard) (kept []Shard, out []string, err error) {
 	if !isDirectory(address, found) {
 		return found, nil, nil
@@ -53,13 +52,13 @@ func leaveOut(address string, found []Shard) (kept []Shard, out []string, err er
 		return found, nil, nil
 	case len(kept) == 0:
 		return nil, nil, &Error{
-			Op: "list", URI: address, Err: fmt.Errorf("%w: no parquet file lies in this directory, only %s", ErrNotExist, few(out)), Hint: onlyParquet(address),
+			Op: "list", URI: address, Err: fmt.Errorf("%w: this directory has no parquet files, only %s", ErrNotExist, few(out)), Hint: onlyParquet(address),
 		}
 	}
 	return kept, out, nil
 }
 
-// onlyParquet says how the parquet files of a directory are named alone.
+// onlyParquet suggests an address of only the parquet files of a directory.
 func onlyParquet(address string) string {
 	return fmt.Sprintf("to read its parquet files alone, give %s/**/*.parquet", option.Literal(Redact(strings.TrimRight(address, "/"))))
 }

@@ -37,8 +37,8 @@ func TestDiscoverFolders(t *testing.T) {
 		{"no names of parquet", "mem://hive", "mem://hive/000000_0 mem://hive/README.md", "", "ok"},
 		{"other files", "mem://mixed", "mem://mixed/LICENSE mem://mixed/README.md mem://mixed/a.parquet", "", "ok"},
 		{
-			"nothing else", "mem://only", "error: mem://only: list: does not exist: no parquet file lies in this directory, only README.md, meta.json and 1 more " +
-				"(to read its parquet files alone, give mem://only/**/*.parquet)", "", "no parquet file lies in this directory",
+			"nothing else", "mem://only", "error: mem://only: list: does not exist: this directory has no parquet files, only README.md, meta.json and 1 more " +
+				"(to read its parquet files alone, give mem://only/**/*.parquet)", "", "this directory has no parquet files",
 		},
 		{
 			"named twice", "mem://plain/a.parquet mem://plain mem://plain/*", "mem://plain/a.parquet mem://plain/b.pq",

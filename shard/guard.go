@@ -6,10 +6,9 @@ import (
 	"runtime/debug"
 )
 
-// Guard runs code that touches the bytes of a lease. A mapped file that shrinks, or whose disk
-// fails, faults at that touch; Guard turns the fault into an error that wraps ErrChanged. Other
-// panics pass on. The promise holds for the calling goroutine alone, so f starts no other that
-// touches the bytes.
+// Guard runs code that reads the bytes of a lease. Reading a mapped file that shrinks, or whose
+// disk fails, faults; Guard turns the fault into an error that wraps ErrChanged. Other panics pass
+// through. Guard only protects the calling goroutine, so f must not read the bytes in others.
 func Guard(f func() error) (err error) {
 	old := debug.SetPanicOnFault(true)
 	defer func() {

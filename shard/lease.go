@@ -15,13 +15,12 @@ type Lender interface {
 type Lease interface {
 	// Bytes are the bytes that are lent.
 	Bytes() []byte
-	// Verify makes sure that some of the bytes, after they were used, were those of the version
-	// that was opened; an empty span asks about the version alone. Where it fails, with ErrCorrupt
-	// or ErrChanged, the caller throws away its results from the bytes, an error included. Bytes
-	// are best verified bit by bit, while they lie in the processor's caches; a few hundred
-	// kilobytes are worth a call.
+	// Verify makes sure, after use, that some of the bytes belonged to the opened version; an empty
+	// span checks only the version. If it fails, with ErrCorrupt or ErrChanged, the caller must
+	// discard its results from the bytes, including errors. Verify bytes in pieces, while they are
+	// in the processor's caches; a few hundred kilobytes are worth a call.
 	Verify(used Span) error
-	// Forget gives back the memory of bytes that will hardly be touched again. They stay readable.
+	// Forget releases the memory of bytes that will hardly be read again. They stay readable.
 	Forget(used Span)
 	// Release ends the lease. It may be called twice.
 	Release()

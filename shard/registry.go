@@ -102,7 +102,7 @@ func (s Stores) Explain(ctx context.Context, uri string) ([]Fact, error) {
 	return RemoteOf(store).Explain(ctx, uri)
 }
 
-// Traffic is that of all stores together.
+// Traffic returns the sum over all stores.
 func (s Stores) Traffic() (sum Traffic) {
 	for _, store := range s.distinct() {
 		sum = sum.Add(RemoteOf(store).Traffic())

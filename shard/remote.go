@@ -10,12 +10,12 @@ type Remote interface {
 	// Parallel is how many reads of an address's shards to keep under way, since each waits for a
 	// network; 0 leaves it to others.
 	Parallel(uri string) int
-	// Traffic is what the store asked of its servers so far.
+	// Traffic returns the requests of the store so far.
 	Traffic() Traffic
-	// Place tells how a shard lies on its servers; errors.ErrUnsupported where the store does not
-	// know.
+	// Place returns the placement of a shard on its servers, or errors.ErrUnsupported if the store
+	// does not know it.
 	Place(ctx context.Context, s Shard) (Placement, error)
-	// Explain says how the store reaches an address: endpoint, credentials, configuration; never a
+	// Explain describes the connection to an address: endpoint, credentials, configuration; never a
 	// secret.
 	Explain(ctx context.Context, uri string) ([]Fact, error)
 }
@@ -52,7 +52,7 @@ func ReadsOf(store Store, shards []Shard) int {
 	return most
 }
 
-// Traffic is what a store asked of its servers so far. Each number only grows, except Window.
+// Traffic counts the requests of a store. Each number only grows, except Window.
 type Traffic struct {
 	Lists     int64 `json:"lists"`      // requests that list
 	Looks     int64 `json:"looks"`      // requests that describe one file
@@ -65,7 +65,7 @@ type Traffic struct {
 	Window    int   `json:"window"`     // requests that may be in flight now
 }
 
-// Add is the sum of both; a window is that of the wider.
+// Add returns the sum of both, with the wider window.
 func (t Traffic) Add(o Traffic) Traffic {
 	return Traffic{
 		Lists: t.Lists + o.Lists, Looks: t.Looks + o.Looks, Reads: t.Reads + o.Reads, ReadBytes: t.ReadBytes + o.ReadBytes,
@@ -74,13 +74,13 @@ func (t Traffic) Add(o Traffic) Traffic {
 	}
 }
 
-// A Placement is how a shard lies on its servers.
+// A Placement describes the location of a shard on its servers.
 type Placement struct {
 	BlockSize   int64   // bytes
-	Replication int     // copies of each block; 0 where the policy says how it is kept
+	Replication int     // copies of each block; 0 if a policy decides
 	Policy      string  // of erasure coding, or ""
 	Encrypted   bool    // at rest, within an encryption zone
-	Blocks      []Block // in order; nil where the store cannot tell
+	Blocks      []Block // in order; nil if unknown to the store
 }
 
 // A Block is a piece of a shard and the hosts that hold it.

@@ -5,15 +5,14 @@ import (
 	"hash/crc32"
 )
 
-// How often bytes that cannot be right are read again: at most MaxRereads times, for a network that
-// damages many answers, and only MaxSame times while they come out the same, since those of a
-// damaged shard do.
+// Limits of reading bytes again that cannot be right: at most MaxRereads times, for a network that
+// damages many answers, but only MaxSame times while they stay the same, as in a damaged shard.
 const (
 	MaxRereads = 12
 	MaxSame    = 5
 )
 
-// Rereads counts how often some bytes were read again. The zero value has none.
+// Rereads counts the repeated reads of some bytes. The zero value is ready.
 type Rereads struct {
 	n       int
 	changed bool // the bytes came out in two ways: not the shard is damaged, but what brings it
@@ -22,7 +21,7 @@ type Rereads struct {
 // More reports whether the bytes are worth another read.
 func (r *Rereads) More() bool { return r.n < MaxSame || r.changed && r.n < MaxRereads }
 
-// Note counts a read, and whether its bytes differ from those of the one before.
+// Note counts a read, and whether its bytes differ from the previous ones.
 func (r *Rereads) Note(changed bool) {
 	r.n++
 	r.changed = r.changed || changed

@@ -6,9 +6,9 @@ type Shard struct {
 	Size    int64  // bytes
 	Version string // etag, or modification time in nanoseconds: differs when the content differs
 
-	// Instance tells a local file from one that takes its place with the same size and time, as
-	// cp -p and reproducible builds make them: its inode and time of change. A copy on another
-	// machine has the same Version and another Instance. "" is a store whose Version says enough.
+	// Instance distinguishes a local file from a replacement with the same size and time, as made
+	// by cp -p and reproducible builds: its inode and change time. A copy on another machine has
+	// the same Version and another Instance. It is "" for a store whose Version suffices.
 	Instance string
 
 	// Partitions are the typed values that directory names gave this shard (dt=2026-01-01), in path

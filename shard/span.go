@@ -13,7 +13,7 @@ type Span struct{ Off, N int64 }
 // End is the byte after the last.
 func (s Span) End() int64 { return s.Off + s.N }
 
-// Within refuses a span that does not lie within a shard of so many bytes.
+// Within refuses a span that is not within a shard of size bytes.
 func (s Span) Within(size int64) error {
 	switch {
 	case s.Off < 0 || s.N < 0:
@@ -30,10 +30,10 @@ type Range struct {
 	P   []byte
 }
 
-// Span is where the range lies.
+// Span returns the position of the range.
 func (r Range) Span() Span { return Span{r.Off, int64(len(r.P))} }
 
-// CheckRanges refuses ranges that are not within a shard of so many bytes, descend or overlap: a
+// CheckRanges refuses ranges that are not within a shard of size bytes, descend or overlap: a
 // driver that cuts and joins them would leave bytes out.
 func CheckRanges(ranges []Range, size int64) error {
 	end := int64(0)
@@ -42,21 +42,21 @@ func CheckRanges(ranges []Range, size int64) error {
 			return err
 		}
 		if r.Off < end {
-			return fmt.Errorf("the range from byte %d on begins before another ends, at byte %d", r.Off, end)
+			return fmt.Errorf("the range from byte %d overlaps another, which ends at byte %d", r.Off, end)
 		}
 		end = r.Span().End()
 	}
 	return nil
 }
 
-// A RangeReader is an Object that reads many ranges better at once than one after the other: it
-// knows what a request costs, so it reads over small holes, cuts long runs and keeps several
-// requests in flight.
+// A RangeReader is an Object that reads many ranges faster together than one by one: it knows the
+// cost of a request, so it reads over small holes, cuts long runs and keeps several requests in
+// flight.
 type RangeReader interface {
 	// ReadRanges fills all ranges or returns an error. They ascend and do not overlap; the caller
-	// gives together only what may share a request, so what lies between two of them may be read
-	// too. An object that wraps another and finds that it does not know better returns
-	// errors.ErrUnsupported before it reads anything.
+	// passes only ranges that may share a request, so bytes between two of them may be read too. An
+	// object that wraps another and finds no advantage returns errors.ErrUnsupported before it
+	// reads anything.
 	ReadRanges(ctx context.Context, ranges []Range) error
 }
 

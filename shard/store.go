@@ -33,11 +33,11 @@ type Identifier interface {
 
 // An Instancer is a Store of files that others may replace; see Shard.Instance.
 type Instancer interface {
-	// Instance is that of the file that an address names now; "" if there is none.
+	// Instance returns the current instance of the file at an address, or "".
 	Instance(uri string) string
 }
 
-// InstanceOf returns the instance of an address now; "" if the store has none.
+// InstanceOf returns the current instance of an address, or "" if the store has none.
 func InstanceOf(store Store, uri string) string {
 	if i, ok := store.(Instancer); ok {
 		return i.Instance(uri)

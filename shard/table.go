@@ -50,8 +50,8 @@ func (t Table) article() string {
 type TableStore interface {
 	// Above returns the addresses of the directories around an address, the nearest first.
 	Above(address string) []string
-	// TableAt reports the table whose root is a directory, or the zero Table. A directory that does
-	// not exist or may not be read is the root of none.
+	// TableAt reports the table whose root is a directory, or the zero Table, also if the directory
+	// does not exist or cannot be read.
 	TableAt(ctx context.Context, dir string) (Table, error)
 }
 

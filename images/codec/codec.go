@@ -28,7 +28,7 @@ func (f Format) String() string {
 	return "unknown"
 }
 
-// A Header is what the first bytes of a file say.
+// A Header describes an image from the first bytes of its file.
 type Header struct {
 	Format        Format
 	Bytes         int // of the file
@@ -79,7 +79,7 @@ type Pixels struct {
 	Denom int
 }
 
-// Limits is what a file may ask for. Zeros are the defaults.
+// Limits bounds the resources of a file. Zeros mean the defaults.
 type Limits struct {
 	MaxBytes  int // of the file, default 256 MiB
 	MaxPixels int // width x height, default 89,478,485: Pillow's limit
@@ -99,7 +99,7 @@ func (l Limits) WithDefaults() Limits {
 	return l
 }
 
-// Check says whether a file keeps within the limits.
+// Check returns an error if a file exceeds the limits.
 func (l Limits) Check(h Header) error {
 	l = l.WithDefaults()
 	switch {

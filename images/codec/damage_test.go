@@ -155,7 +155,7 @@ func TestRectangles(t *testing.T) {
 		t.Fatal(err)
 	}
 	var d codec.Go
-	if _, err := d.Decode(data, h, image.Rect(67, 0, 70, 3), 1); err == nil || !strings.Contains(err.Error(), "lies outside of its 67 x 45 pixels") {
+	if _, err := d.Decode(data, h, image.Rect(67, 0, 70, 3), 1); err == nil || !strings.Contains(err.Error(), "is outside of its 67 x 45 pixels") {
 		t.Errorf("outside: %v", err)
 	}
 	if p, err := d.Decode(data, h, image.Rect(60, -3, 70, 3), 1); err != nil || p.Rect != image.Rect(60, 0, 67, 3) {
@@ -189,7 +189,7 @@ func TestWebPBombs(t *testing.T) {
 		want string
 	}{
 		"chunk":     {change(lossy, 16, 0, 0, 0, 7), "WebP: it is truncated: the chunk \"VP8 \" has"},
-		"partition": {change(lossy, 21, 0xff, 0xff), "WebP: the beginning of its picture is damaged"},
+		"partition": {change(lossy, 21, 0xff, 0xff), "WebP: the start of its picture is damaged"},
 		"canvas":    {change(alpha, picture+14, 0xff, 0x3f, 0xff, 0x3f), "WebP: its canvas is (67,45), its picture (16383,16383)"},
 		"animation": {change(alpha, 20, alpha[20]|2), "WebP: it is an animation, which cannot be decoded"},
 		"nothing":   {[]byte("RIFF\x08\x00\x00\x00WEBPVP8X"), "WebP: it has no picture"},

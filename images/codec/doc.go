@@ -11,17 +11,16 @@
 //
 // # Pixels
 //
-// Pixels are 8-bit RGB, 3 bytes a pixel, rows without padding. Gray is repeated, alpha dropped,
-// 16 bits lose their lower 8, palettes are looked up, CMYK and YCCK (inverted, as Adobe writes
-// them) become C*K/255 and so on. That is what torchvision.io.decode_image(mode=RGB) does. Color
-// profiles are ignored. The size is that of the stored picture: [Header.Orientation] says how to
-// turn it.
+// Pixels are 8-bit RGB, 3 bytes a pixel, rows without padding. Gray is repeated, alpha dropped, 16
+// bits lose their lower 8, palettes are looked up, CMYK and YCCK (inverted, as Adobe writes them)
+// become C*K/255 and so on, as in torchvision.io.decode_image(mode=RGB). Color profiles are
+// ignored. Width and height describe the stored picture, and [Header.Orientation] how to turn it.
 //
 // # Damage
 //
-// Decoders get bytes of any origin. A damaged or truncated file is an [Error] and never a panic,
-// and takes no more memory than [Header.Memory] foretells. A JPEG without its end marker is
-// truncated, whatever part of it is asked for, so that a file does not fail by the crop.
+// Decoders accept bytes of any origin. A damaged or truncated file is an [Error] and never a panic,
+// and decoding takes at most [Header.Memory]. A JPEG without its end marker counts as truncated for
+// every crop, so that a file does not fail by the crop.
 //
 // # Goroutines
 //

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/image/webp"
 )
 
-// Go decodes with Go alone. It decodes whole pictures at full size, and converts only what is
-// asked for. The zero value is ready.
+// Go decodes in pure Go. It decodes whole pictures at full size, and converts only the requested
+// part. The zero value is ready.
 type Go struct {
 	rgb    []byte
 	chroma [2][]byte // an upsampled row of each plane
@@ -33,7 +33,7 @@ func (d *Go) Decode(data []byte, h Header, r image.Rectangle, _ int) (p Pixels, 
 	}()
 	r = r.Intersect(h.Bounds())
 	if r.Empty() {
-		return Pixels{}, errorf(h.Format, "the rectangle %v lies outside of its %d x %d pixels", r, h.Width, h.Height)
+		return Pixels{}, errorf(h.Format, "the rectangle %v is outside of its %d x %d pixels", r, h.Width, h.Height)
 	}
 	m, err := decodeAll(bytes.NewReader(data), h.Format)
 	if err != nil && h.Progressive && h.Restarts && h.MCUWidth*h.MCUHeight > 64 {

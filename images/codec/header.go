@@ -30,10 +30,10 @@ func readHeader(data []byte) (Header, error) {
 	case len(data) == 0:
 		return Header{}, errorf(Unknown, "the image is empty")
 	}
-	return Header{}, errorf(Unknown, "the image begins with %q: it is not JPEG, PNG or WebP", data[:min(len(data), 8)])
+	return Header{}, errorf(Unknown, "the image starts with %q: it is not JPEG, PNG or WebP", data[:min(len(data), 8)])
 }
 
-// pngHeader reads the IHDR chunk, and eXIf where it comes before the pixels.
+// pngHeader reads the IHDR chunk, and eXIf if it precedes the pixels.
 func pngHeader(data []byte) (Header, error) {
 	if len(data) < 33 || string(data[12:16]) != "IHDR" {
 		return Header{}, errorf(PNG, "it has no IHDR chunk")
@@ -69,9 +69,9 @@ func pngHeader(data []byte) (Header, error) {
 	return h, nil
 }
 
-// webpHeader reads the chunks of a WebP file. x/image/webp believes what chunks say of
-// themselves, so that all that it would allocate memory by is checked here: they lie within the
-// file, and a picture has the size of its canvas.
+// webpHeader reads the chunks of a WebP file. x/image/webp trusts the sizes in chunks, so
+// webpHeader checks each that it allocates by: chunks must be within the file, and a picture must
+// have the size of its canvas.
 func webpHeader(data []byte) (Header, error) {
 	h := Header{Format: WebP, Orientation: 1, Bits: 8, Components: 3, Scans: 1}
 	var canvas image.Point
@@ -89,7 +89,7 @@ func webpHeader(data []byte) (Header, error) {
 			canvas = image.Pt(int(binary.LittleEndian.Uint32(chunk[4:])&0xffffff)+1, int(binary.LittleEndian.Uint32(chunk[6:])>>8)+1)
 		case (kind == "VP8 " || kind == "VP8L") && h.Width == 0:
 			if h.Width, h.Height = webpSize(kind, chunk); h.Width == 0 || h.Height == 0 {
-				return Header{}, errorf(WebP, "the beginning of its picture is damaged")
+				return Header{}, errorf(WebP, "the start of its picture is damaged")
 			}
 		case kind == "EXIF":
 			h.Orientation = orientation(bytes.TrimPrefix(chunk, []byte("Exif\x00\x00")))
@@ -105,7 +105,7 @@ func webpHeader(data []byte) (Header, error) {
 	return h, nil
 }
 
-// webpSize is the size of a chunk's picture; 0 where it is damaged.
+// webpSize returns the size of a chunk's picture, or 0 if it is damaged.
 func webpSize(kind string, chunk []byte) (width, height int) {
 	switch {
 	case kind == "VP8L" && len(chunk) >= 5:
@@ -121,7 +121,8 @@ func webpSize(kind string, chunk []byte) (width, height int) {
 	return 0, 0
 }
 
-// orientation is tag 274 of the first directory of EXIF data; 1 where there is nothing usable.
+// orientation returns tag 274 of the first directory of EXIF data, or 1 if that is missing or
+// invalid.
 func orientation(tiff []byte) int {
 	if len(tiff) < 8 {
 		return 1

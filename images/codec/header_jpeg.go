@@ -45,9 +45,9 @@ func jpegHeader(data []byte) (Header, error) {
 	}
 }
 
-// nextMarker finds the next marker at or after a place: those of restarts, and stuffed bytes of the
-// coded data, are passed over. The marker is 0 at the end of the data. body is the segment without
-// its length.
+// nextMarker finds the next marker at or after a place, skipping restart markers and stuffed bytes
+// of the coded data. The marker is 0 at the end of the data. body is the segment without its
+// length.
 func nextMarker(data []byte, at int) (marker byte, body []byte, next int) {
 	for {
 		i := bytes.IndexByte(data[min(at, len(data)):], 0xff)

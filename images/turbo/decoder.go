@@ -25,7 +25,7 @@ const (
 
 	codeWarning = 0 // TJERR_WARNING
 
-	scanLimit = 500 // codec.Limits are checked before; this only ends what lies about its scans
+	scanLimit = 500 // codec.Limits are checked before; this only stops files that hide scans
 )
 
 // A Decoder decodes JPEG with libjpeg-turbo, and everything else with Go.
@@ -101,7 +101,7 @@ func (d *Decoder) Decode(data []byte, h codec.Header, r image.Rectangle, denom i
 	}
 	r = r.Intersect(h.Bounds())
 	if r.Empty() {
-		return codec.Pixels{}, &codec.Error{Format: h.Format, Text: fmt.Sprintf("the rectangle %v lies outside of its %d x %d pixels", r, h.Width, h.Height)}
+		return codec.Pixels{}, &codec.Error{Format: h.Format, Text: fmt.Sprintf("the rectangle %v is outside of its %d x %d pixels", r, h.Width, h.Height)}
 	}
 	switch denom {
 	case 1, 2, 4, 8:
@@ -199,8 +199,8 @@ func scaled(h codec.Header, denom int) image.Rectangle {
 
 func up(n, by int) int { return (n + by - 1) / by }
 
-// align is the rectangle at a scale that is decoded for r: it begins at an MCU, and has one more
-// on both sides.
+// align returns the rectangle to decode for r at a scale: it starts at an MCU boundary and has one
+// more MCU on both sides.
 func align(h codec.Header, r image.Rectangle, denom int) image.Rectangle {
 	mcu := up(h.MCUWidth, denom)
 	all := scaled(h, denom)

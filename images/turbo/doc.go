@@ -8,7 +8,7 @@
 //
 // # Which library
 //
-// $SHARDFEED_LIBTURBOJPEG where it is set; else libturbojpeg.so.0 in the program's directory,
+// $SHARDFEED_LIBTURBOJPEG if it is set; else libturbojpeg.so.0 in the program's directory,
 // which is where the wheel has it; else the system's. Version 3.0 is the first that will do:
 // version 2 cannot decode a part of a picture and has no limits.
 //
@@ -22,12 +22,12 @@
 //
 // # Rules of the library
 //
-// A handle is for one thread at a time, and a Decoder has one. After an error it gets another: a
-// file that fails in its header would be taken for the beginning of the next. Functions return
-// their errors: the library's longjmp never leaves it. Warnings about the data are errors,
-// because the pixels after them are made up; the one exception is stray bytes between segments,
-// which do no harm.
+// A handle serves one thread at a time, and each Decoder has one. It is replaced after an error: a
+// file that fails in its header would otherwise be prepended to the next. Functions return their
+// errors: the library's longjmp never leaves it. Warnings about the data are errors, because the
+// pixels after them are invented; the one exception is stray bytes between segments, which are
+// harmless.
 //
-// Fancy upsampling at the edge of a partial decode lacks its neighbors, so Decode takes an MCU
-// more on both sides: the pixels are those of the whole picture.
+// Fancy upsampling at the edge of a partial decode lacks its neighbors, so Decode takes one MCU
+// more on both sides: its pixels equal those of a whole decode.
 package turbo

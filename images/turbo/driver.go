@@ -9,8 +9,7 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// absent.go stands for this file where there is no library. Here is all that the package knows of
-// calling C.
+// This file has all calls of C; absent.go replaces it on systems without the library.
 
 const supported = true
 
@@ -27,8 +26,8 @@ func lookUp(library uintptr, symbol string) (uintptr, error) {
 	return purego.Dlsym(library, symbol)
 }
 
-// call returns what the register of the result holds. The pragma keeps what arguments point to
-// alive, and where it is, until call returns; callers must call it directly.
+// call returns the register of the result. The pragma keeps the targets of arguments alive and in
+// place until call returns; callers must call it directly.
 //
 //go:uintptrescapes
 func call(function uintptr, args ...uintptr) uintptr {

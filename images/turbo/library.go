@@ -23,7 +23,8 @@ type Library struct {
 	init, destroy, set, get, header, scale, crop, decompress, errorText, errorCode uintptr
 }
 
-// Load loads libjpeg-turbo from a path; "" looks for it. The error says where it was looked for.
+// Load loads libjpeg-turbo from a path, or searches for it if the path is "". The error lists the
+// searched places.
 func Load(path string) (*Library, error) {
 	if !supported {
 		return nil, fmt.Errorf("turbo: this build for %s/%s does not call libjpeg-turbo: builds for linux/amd64 and linux/arm64 without the build tag noturbo do",
@@ -37,7 +38,7 @@ func Load(path string) (*Library, error) {
 		}
 		failed = append(failed, err)
 	}
-	return nil, fmt.Errorf("turbo: libjpeg-turbo 3 was not found, %s names it where it lies elsewhere: %w", libraryVariable, errors.Join(failed...))
+	return nil, fmt.Errorf("turbo: libjpeg-turbo 3 was not found, set %s to its path: %w", libraryVariable, errors.Join(failed...))
 }
 
 // candidates are the files to try, in order.

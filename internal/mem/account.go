@@ -18,7 +18,7 @@ type Account struct {
 
 	mu       sync.Mutex
 	closed   bool
-	limit    int64 // of the stream; 0 or less: none
+	limit    int64 // of the stream; no limit if 0 or less
 	reserved Amounts
 	grown    Amounts // of reserved: what Grow and turns have added
 	used     Amounts
@@ -34,7 +34,7 @@ type Account struct {
 	changed chan struct{} // nil: no turn waits; closed when bytes or turns go
 }
 
-// A waiter is one Acquire that waits. Those of one room are served in the order in which they came.
+// A waiter is one waiting Acquire. The waiters of one room are served in order of arrival.
 type waiter struct {
 	purpose Purpose
 	n       int64
@@ -216,7 +216,7 @@ func (a *Account) withinLocked(n int64) bool {
 	return a.limit <= 0 || a.used.Total()+n <= a.limit
 }
 
-// shrinkLocked gives back what Grow has added and is free again.
+// shrinkLocked returns the unused part of what Grow has added.
 func (a *Account) shrinkLocked(p Purpose) {
 	used, room := a.roomLocked(p)
 	if n := min(a.grown[p], room-used); n > 0 && !a.closed {
@@ -243,12 +243,12 @@ func (a *Account) Room(p Purpose) int64 {
 	return a.reserved[p] + a.growableLocked()
 }
 
-// growableLocked is what Grow can still add.
+// growableLocked returns the bytes that Grow can still add.
 func (a *Account) growableLocked() int64 {
 	return max(0, a.freeLocked()+a.elastic.bytes)
 }
 
-// freeLocked is what neither this account nor others have reserved.
+// freeLocked returns the bytes that no account has reserved.
 func (a *Account) freeLocked() int64 {
 	n := int64(math.MaxInt64 / 4)
 	if a.limit > 0 {
@@ -261,11 +261,11 @@ func (a *Account) freeLocked() int64 {
 type elastic struct {
 	purpose Purpose
 	bytes   int64             // at most
-	yield   func(int64) int64 // frees bytes, and returns how many; nil: there is none
+	yield   func(int64) int64 // frees bytes and returns how many; nil if not elastic
 }
 
-// Elastic lets Grow have up to so many of the bytes that are reserved for a purpose. yield frees
-// some of them and returns how many, maybe 0.
+// Elastic lets Grow take at most bytes that are reserved for a purpose. yield frees some of them
+// and returns how many, possibly 0.
 func (a *Account) Elastic(p Purpose, bytes int64, yield func(int64) int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -326,7 +326,7 @@ func (a *Account) Reserved() Amounts {
 	return a.reserved
 }
 
-// Used is what is taken now.
+// Used returns the bytes in use, by purpose.
 func (a *Account) Used() Amounts {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -355,7 +355,7 @@ func (a *Account) String() string {
 	return b.String()
 }
 
-// roomLocked is what is taken of the room that p uses, and its size.
+// roomLocked returns the bytes in use, and the size, of the room for p.
 func (a *Account) roomLocked(p Purpose) (used, room int64) {
 	if p.room() == Decode {
 		return a.used[Decode] + a.used[Shuffle], a.reserved[Decode] + a.reserved[Shuffle]
@@ -368,7 +368,7 @@ func (a *Account) fitsLocked(p Purpose, n int64) bool {
 	return used+n <= room
 }
 
-// waitingLocked says whether an Acquire waits for the room that p uses.
+// waitingLocked reports whether an Acquire waits for the room of p.
 func (a *Account) waitingLocked(p Purpose) bool {
 	return slices.ContainsFunc(a.waiters, func(w *waiter) bool { return w.purpose.room() == p.room() })
 }

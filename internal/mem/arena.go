@@ -48,8 +48,8 @@ func (a *Arena) Need(n int) int64 {
 	return 0
 }
 
-// Grow returns a buffer of n bytes that begins with the bytes of b, which was the arena's; b must
-// not be used afterwards.
+// Grow returns a buffer of n bytes that starts with a copy of b. b must be the arena's and must not
+// be used afterwards.
 func (a *Arena) Grow(b []byte, n int) []byte {
 	if n+64 <= cap(b) {
 		return b[:n]
@@ -81,7 +81,7 @@ func (a *Arena) Free() {
 	a.bufs, a.small, a.packed, a.bytes = a.bufs[:0], nil, 0, 0
 }
 
-// Leave takes the arena's bytes off its meter, which counts none of it from then on.
+// Leave detaches the arena from its meter, which no longer counts its bytes.
 func (a *Arena) Leave() {
 	a.meter.count(-a.bytes)
 	a.meter = nil
@@ -97,7 +97,7 @@ func (a *Arena) get(n int) []byte {
 	return b
 }
 
-// giveBack returns the buffer that b begins, when b has a buffer of its own.
+// giveBack releases b's buffer, if b has one of its own.
 func (a *Arena) giveBack(b []byte) {
 	i := slices.IndexFunc(a.bufs, func(c []byte) bool { return address(c) == address(b) })
 	if i >= 0 && cap(a.bufs[i]) > 4*smallBytes {

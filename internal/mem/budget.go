@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// A Budget is what all streams of a process together may hold. It admits a stream's whole need
+// A Budget limits the memory of all streams of a process together. It admits a stream's whole need
 // before the stream reads anything, or refuses: nothing ever waits for another stream's memory, so
 // two streams cannot block each other. It is safe for concurrent use.
 type Budget struct {
@@ -20,7 +20,7 @@ type Budget struct {
 	pools    map[*Pool]bool // that keep idle bytes
 }
 
-// NewBudget returns a budget of limit bytes. A limit of 0 or less means none.
+// NewBudget returns a budget of limit bytes. A limit of 0 or less means no limit.
 func NewBudget(limit int64) *Budget { return &Budget{limit: limit} }
 
 // Limit is the most that is admitted in sum; 0 or less when there is no limit.
@@ -33,8 +33,8 @@ func (b *Budget) Admitted() int64 {
 	return b.admitted
 }
 
-// Reserve admits need as a whole, under the stream's own limit memory (0 or less: none) and the
-// budget's, or returns an [OverLimit].
+// Reserve admits need as a whole, under the stream's own limit memory (0 or less for no limit) and
+// the budget's, or returns an [OverLimit].
 func (b *Budget) Reserve(memory int64, need Amounts) (*Account, error) {
 	total := need.Total()
 	if memory > 0 && total > memory {
@@ -99,7 +99,7 @@ func (b *Budget) take(need Amounts, total int64) error {
 	return nil
 }
 
-// poolsLocked are the pools that may have to give up idle bytes.
+// poolsLocked returns the pools that may have to free idle bytes.
 func (b *Budget) poolsLocked() []*Pool {
 	if b.limit <= 0 {
 		return nil
@@ -107,7 +107,7 @@ func (b *Budget) poolsLocked() []*Pool {
 	return slices.Collect(maps.Keys(b.pools))
 }
 
-// yield makes pools give up their idle bytes, if all together are over the room that is left.
+// yield makes pools free their idle bytes if all together exceed the room.
 func yield(pools []*Pool, room int64) {
 	for _, p := range pools {
 		room -= p.Stats().Idle
@@ -138,7 +138,7 @@ func (b *Budget) leave(p *Pool) {
 	delete(b.pools, p)
 }
 
-// room is what is left to admit.
+// room returns the bytes that can still be admitted.
 func (b *Budget) room() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -154,12 +154,12 @@ func (b *Budget) giveBack(total int64) {
 	b.admitted -= total
 }
 
-// OverLimit says how much was asked for and how much there is.
+// OverLimit reports a need that exceeds a limit.
 type OverLimit struct {
 	Need     Amounts
 	Limit    int64
 	Admitted int64 // what earlier reservations hold of the limit
-	Shared   bool  // the limit is that of all streams of the process, not the stream's own
+	Shared   bool  // the limit belongs to all streams of the process, not to one
 }
 
 func (e *OverLimit) Error() string {

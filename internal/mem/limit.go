@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// unknownMemory is taken for the memory of a machine that does not tell.
+// unknownMemory is the assumed memory of a machine whose size is unknown.
 const unknownMemory = 8 << 30
 
 // A Machine is the memory that this process may use.
 type Machine struct {
-	Installed int64 // bytes of the machine; 0 when it does not tell
-	Cgroup    int64 // the smallest limit of the process's cgroup and those around it; 0 when there is none
+	Installed int64 // bytes of the machine, or 0 if unknown
+	Cgroup    int64 // the smallest limit of the process's cgroup and its ancestors, or 0 without a limit
 }
 
 // ThisMachine asks the system. What cannot be read is 0.
@@ -42,11 +42,11 @@ func (m Machine) RankLimit(n int) int64 { return m.Bytes() / 4 / int64(max(1, n)
 // SharedLimit is the most that all streams on the machine may reserve: 80 % of it.
 func (m Machine) SharedLimit() int64 { return m.Bytes() / 5 * 4 }
 
-// DefaultLimit is the memory of a rank whose user gave none, on this machine with the ranks that
-// LOCAL_WORLD_SIZE says.
+// DefaultLimit returns the memory of a rank without an explicit limit, on this machine with
+// LOCAL_WORLD_SIZE ranks.
 func DefaultLimit() int64 { return ThisMachine().RankLimit(LocalWorldSize()) }
 
-// LocalWorldSize is the number of ranks on this machine as torchrun tells it, or 0.
+// LocalWorldSize returns the number of ranks on this machine from torchrun's environment, or 0.
 func LocalWorldSize() int {
 	n, err := strconv.Atoi(os.Getenv("LOCAL_WORLD_SIZE"))
 	if err != nil || n < 1 {
@@ -55,12 +55,12 @@ func LocalWorldSize() int {
 	return n
 }
 
-// noLimit is from where a version 1 limit means none: the kernel writes the largest multiple of a
-// page there.
+// noLimit is the smallest version 1 limit that means unlimited: the kernel writes the largest
+// multiple of a page there.
 const noLimit = 1 << 60
 
-// cgroupLimit returns the smallest memory limit of the cgroup that this process is in and of those
-// above it, of either version, or 0. The layout of the files is that of proc(5) and cgroups(7).
+// cgroupLimit returns the smallest memory limit of this process's cgroup and its ancestors, of
+// either version, or 0. proc(5) and cgroups(7) define the layout of the files.
 func cgroupLimit(fsys fs.FS) int64 {
 	groups, err := fs.ReadFile(fsys, "proc/self/cgroup")
 	if err != nil {

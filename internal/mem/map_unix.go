@@ -4,8 +4,8 @@ package mem
 
 import "golang.org/x/sys/unix"
 
-// mapAligned maps n bytes of zeroed memory that begin at a multiple of align, a power of two. whole
-// is what unmap takes.
+// mapAligned maps n bytes of zeroed memory that start at a multiple of align, a power of two. Pass
+// whole to unmap.
 func mapAligned(n, align int) (whole, b []byte, err error) {
 	whole, err = unix.Mmap(-1, 0, n+align, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {

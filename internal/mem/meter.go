@@ -13,8 +13,9 @@ type Meter struct {
 // NewArena returns an empty arena of the pool that the meter counts.
 func (m *Meter) NewArena(p *Pool) *Arena { return &Arena{pool: p, meter: m} }
 
-// Allow lets the arenas take so many bytes beside what they hold. more is asked for what they need beyond, and
-// grants it or returns an error: the arena then panics with an [Exceeded]. nil grants all.
+// Allow lets the arenas take bytes in addition to their current ones. Beyond that they call more,
+// which grants n bytes or returns an error: the arena then panics with an [Exceeded]. A nil more
+// grants all.
 func (m *Meter) Allow(bytes int64, more func(n int64) error) { m.allowed, m.more = m.held+bytes, more }
 
 // ask makes sure that n more bytes are allowed.

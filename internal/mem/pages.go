@@ -10,8 +10,8 @@ const (
 )
 
 // pages chooses the size of the pages of new mappings. Huge pages make reads faster. But a system
-// that has none ready compacts memory first, and the host of a virtual machine may have to find the
-// memory, which both take longer than small pages do. So the first page of each mapping is timed.
+// without free ones compacts memory first, and the host of a virtual machine may have to find the
+// memory; both take longer than small pages. So the first page of each mapping is timed.
 type pages struct {
 	slow  int   // huge pages in a row
 	pause int64 // bytes that still get small pages

@@ -25,7 +25,7 @@ type Pool struct {
 	// set before the first use.
 	Limit int64
 
-	budget *Budget // see NewPool; nil: there is none
+	budget *Budget // see NewPool; may be nil
 
 	mu     sync.Mutex
 	free   map[int][][]byte   // by class size, from hugePage on
@@ -37,7 +37,7 @@ type Pool struct {
 	peak   int64 // in use since giveUp
 }
 
-// Stats is what a pool holds, in bytes.
+// Stats reports the bytes that a pool holds.
 type Stats struct {
 	InUse, Idle, Peak int64
 }
@@ -62,7 +62,7 @@ func (p *Pool) Get(n int) []byte {
 	return b[:n]
 }
 
-// take returns a buffer of class c. huge reports whether it begins a new huge page.
+// take returns a buffer of class c. huge reports whether it starts a new huge page.
 func (p *Pool) take(c int) (b []byte, huge bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -87,7 +87,7 @@ func (p *Pool) touched(took time.Duration) {
 	p.pages.took(took)
 }
 
-// An Exceeded is the panic of a pool, or of a meter's arena, that may not hold so many bytes.
+// An Exceeded is the panic of a pool, or of a meter's arena, that would exceed its limit.
 type Exceeded struct {
 	Need, Limit int64
 	Err         error // why a meter refused them
@@ -182,7 +182,7 @@ func (p *Pool) idleLocked(c int) []byte {
 	return p.slabs.begin(c)
 }
 
-// freshLocked maps a buffer of class c. huge reports whether it begins with a huge page.
+// freshLocked maps a buffer of class c. huge reports whether it starts with a huge page.
 func (p *Pool) freshLocked(c int) (b []byte, huge bool) {
 	if c < hugePage {
 		huge = p.slabs.add(&p.pages)
@@ -229,8 +229,8 @@ func Map(n int) (b []byte, free func(), err error) {
 // ClassBytes is the capacity of a new buffer of n bytes, for those who plan ahead.
 func ClassBytes(n int64) int64 { return int64(classOf(int(n))) }
 
-// HeldBytes is what a new buffer of n bytes takes of the pool's mappings: its class, or its share of
-// a slab.
+// HeldBytes returns the part of the pool's mappings that a new buffer of n bytes uses: its class,
+// or its share of a slab.
 func HeldBytes(n int64) int64 {
 	c := int64(classOf(int(n)))
 	if c >= hugePage {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// A Purpose is what a stream's bytes are for.
+// A Purpose names a use of a stream's memory.
 type Purpose uint8
 
 const (

@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// slabBytes is what buffers smaller than a huge page are cut from, and the edge at which a slab
-// begins: so a buffer's address names its slab.
+// slabBytes is the size and the alignment of a slab, from which buffers smaller than a huge page
+// are cut: a buffer's address therefore identifies its slab.
 const slabBytes = 2 * hugePage
 
 // A slab is one mapping cut into buffers of one class. It goes back as a whole once all of them are
@@ -14,7 +14,7 @@ const slabBytes = 2 * hugePage
 type slab struct {
 	mapping
 	class int
-	free  []int32 // where the free buffers begin
+	free  []int32 // offsets of the free buffers
 }
 
 // cut makes all buffers of the slab free ones of class c.
@@ -84,7 +84,7 @@ func (s *slabs) begin(c int) []byte {
 	return b
 }
 
-// put takes a buffer back. emptied says that its slab became spare by it.
+// put takes a buffer back. emptied reports whether its slab became spare.
 func (s *slabs) put(b []byte) (emptied bool) {
 	x := s.at[address(b)&^(slabBytes-1)]
 	if len(x.free) == 0 {
@@ -107,5 +107,5 @@ func (s *slabs) unmapSpare() {
 	unmap(x.whole)
 }
 
-// leave takes the i-th slab out of those of a class that have free buffers.
+// leave removes the i-th slab from the class's list of slabs with free buffers.
 func (s *slabs) leave(class, i int) { s.partial[class] = slices.Delete(s.partial[class], i, i+1) }

@@ -124,7 +124,7 @@ func (t *Turn) fullLocked(p Purpose, n int64, before int) error {
 	return &FullError{Bytes: n, Room: max(0, a.reserved[p]-a.used[p]+a.freeLocked()), Held: a.used[p], Batches: before, Limit: a.limit, Reserved: others}
 }
 
-// Made tells the line that the batch takes nothing more.
+// Made reports that the batch takes no more memory.
 func (t *Turn) Made() {
 	a := t.account
 	a.mu.Lock()
@@ -151,7 +151,7 @@ type FullError struct {
 	Room     int64   // what there is for them
 	Held     int64   // of the purpose, by this batch and others
 	Batches  int     // earlier ones that still have memory
-	Limit    int64   // of the stream; 0 or less: none of its own
+	Limit    int64   // of the stream; no limit if 0 or less
 	Reserved Amounts // before anything was added
 }
 

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// A Backoff spaces the tries of one thing, and ends them. Its pauses double from First to Longest,
-// a random half of each taken off, so that many clients do not come back together. Progress begins
-// again, so that a long read over a bad network lasts as long as bytes come.
+// A Backoff paces and limits the tries of one operation. Its pauses double from First to Longest,
+// with a random half of each taken off, so that many clients do not retry together. Progress
+// restarts it, so that a long read over a bad network continues while bytes arrive.
 type Backoff struct {
 	First, Longest time.Duration // pauses
 	For            time.Duration // without progress, after which there is no other try
@@ -16,20 +16,20 @@ type Backoff struct {
 	Free           int           // tries before the first pause, with other servers
 
 	tries int
-	since time.Time // of the last progress, or of the first fault where there was none
+	since time.Time // of the last progress, else of the first fault
 }
 
 // longestAsked bounds a pause that a server asks for.
 const longestAsked = 30 * time.Second
 
-// Progress says that bytes came, or that the thing begins now.
+// Progress reports that bytes arrived, or that the operation starts now.
 func (b *Backoff) Progress() { b.tries, b.since = 0, time.Now() }
 
 // Tries is how many failed since the last progress, and for how long.
 func (b *Backoff) Tries() (n int, took time.Duration) { return b.tries, time.Since(b.since) }
 
-// Wait pauses after a fault, for as long as the server asked where it did. It returns false where
-// there must be no other try: the time or the tries are used up, or ctx has ended.
+// Wait pauses after a fault, for as long as the server asked if it did. It returns false if there
+// must be no other try: the time or the tries are used up, or ctx has ended.
 func (b *Backoff) Wait(ctx context.Context, asked time.Duration) bool {
 	if b.since.IsZero() {
 		b.since = time.Now()

@@ -14,7 +14,8 @@ func allVisible(path string) bool {
 	return true
 }
 
-// literalStart is how all paths begin that a pattern matches, up to its first special character.
+// literalStart returns the common prefix of all paths that a pattern matches, up to its first
+// special character.
 func literalStart(pattern []string) string {
 	path := strings.Join(pattern, "/")
 	if i := strings.IndexAny(path, `*?[\`); i >= 0 {
@@ -23,9 +24,9 @@ func literalStart(pattern []string) string {
 	return path
 }
 
-// matchBelow reports whether a pattern stands for a file of this path, by its own name or by that
-// of a directory above it; or, of a directory, whether it can stand for files below. A hidden name
-// is met only by a segment that spells its first character.
+// matchBelow reports whether a pattern matches a file of this path, by its own name or by a
+// directory above it; or, for a directory, whether it can match files below. A hidden name is
+// matched only by a segment that spells its first character.
 func matchBelow(pattern []string, path string, dir bool) bool {
 	m := matcher{pattern: pattern, names: strings.Split(strings.TrimSuffix(path, "/"), "/"), dir: dir}
 	if !dir {

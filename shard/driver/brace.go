@@ -15,10 +15,10 @@ const (
 	maxBraces         = 1000 // opening braces in one address
 )
 
-// expandAddress returns the addresses that s stands for, as bash does it: {a,b} and nested ones,
-// {000..999} with the zero padding of its wider end, {9..0} downwards, {0..90..10} by steps,
-// {a..e}. Other braces stay as they are, and a backslash takes a brace's or comma's meaning away
-// (it is left in place). An address without braces comes back alone.
+// expandAddress expands the braces of an address like bash: {a,b} and nested ones, {000..999} with
+// the zero padding of its wider end, {9..0} downwards, {0..90..10} by steps, {a..e}. Other braces
+// are kept, and a backslash makes a brace or comma literal (it is left in place). An address
+// without braces is its only result.
 func expandAddress(s string) ([]string, error) {
 	if strings.Count(s, "{") > maxBraces {
 		return nil, fmt.Errorf("%w: more than %d braces", shard.ErrBadURI, maxBraces)
@@ -41,7 +41,7 @@ func expandBraces(s string) ([]string, error) {
 	}
 	n := len(middle) * len(tails)
 	if n > maxExpansions || n*len(s) > maxExpansionBytes {
-		return nil, fmt.Errorf("%w: the braces stand for %d names, more than one address can hold", shard.ErrBadURI, n)
+		return nil, fmt.Errorf("%w: the braces expand to %d names, more than one address can hold", shard.ErrBadURI, n)
 	}
 	all := make([]string, 0, n)
 	for _, m := range middle {
@@ -94,7 +94,7 @@ func closingBrace(s string, open int) (end int, commas []int) {
 	return 0, nil
 }
 
-// alternatives expands what stands between two braces, from a byte of s to its end.
+// alternatives expands the text between two braces, from a byte of s to its end.
 func alternatives(s string, from int, commas []int) ([]string, error) {
 	if first, last, step, ok := parseSequence(s[from:]); ok {
 		return first.upTo(last, step)
@@ -106,7 +106,7 @@ func alternatives(s string, from int, commas []int) ([]string, error) {
 			return nil, err
 		}
 		if all = append(all, some...); len(all) > maxExpansions {
-			return nil, fmt.Errorf("%w: the braces stand for more than %d names", shard.ErrBadURI, maxExpansions)
+			return nil, fmt.Errorf("%w: the braces expand to more than %d names", shard.ErrBadURI, maxExpansions)
 		}
 		from = end + 1
 	}
@@ -163,7 +163,7 @@ func parseBound(s string) (bound, bool) {
 func (b bound) upTo(last bound, step uint64) ([]string, error) {
 	n := distance(b.value, last.value) / step
 	if n >= maxExpansions || (n+1)*uint64(max(b.width, 1)) > maxExpansionBytes {
-		return nil, fmt.Errorf("%w: the braces stand for more than %d names", shard.ErrBadURI, maxExpansions)
+		return nil, fmt.Errorf("%w: the braces expand to more than %d names", shard.ErrBadURI, maxExpansions)
 	}
 	all := make([]string, n+1)
 	for i := range all {

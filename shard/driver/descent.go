@@ -18,11 +18,11 @@ const (
 	ListsAtOnce = 8
 )
 
-// Descend is ReadAll of a [Tree] that lists a directory per request, and so many at once. List
-// describes what is wanted of the entries of a directory at a path below the root, "" for the root
-// itself, whose identity is given; see Entry. It and keep are called from several goroutines, which
-// have ended when Descend returns. A directory that vanishes meanwhile has no files, and one that
-// lies below itself, behind a link, is not entered there.
+// Descend is ReadAll for a [Tree] that lists one directory per request; it sends up to atOnce
+// requests at a time. List describes the wanted entries of a directory at a path below the root, ""
+// for the root itself, whose identity is given; see Entry. List and keep are called from several
+// goroutines, which have ended when Descend returns. A directory that vanishes meanwhile has no
+// files, and a link to a directory above is not followed.
 func Descend(ctx context.Context, atOnce int, identity string, keep Keep, list List) ([]Entry, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)

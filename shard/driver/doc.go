@@ -1,5 +1,5 @@
-// Package driver is what stores share, so that a driver is one request and the meaning of its
-// errors.
+// Package driver has the parts that stores share, so that a driver only defines one request and the
+// meaning of its errors.
 //
 // [Walk] lists what an address with globs and braces names in a [Tree], which describes all files
 // below a directory at once; [Descend] is that for places that list directory by directory.
@@ -10,12 +10,12 @@
 // whether and when a request that failed is made again for the rest; a [Watch] ends a request that
 // brings nothing. A [Window] holds the requests in flight to one server, and a [Meter] counts them.
 //
-// Retries, limits and counts are parts of this kit; they do not stand around a store, as the cache
-// does. A store sees calls, but they concern requests: one read is many requests, to servers that
-// only the driver knows. A retry asks for the rest of one body, with another region, ticket,
-// namenode or datanode. A token belongs to one request to one server, and so does a count. Around a
-// store, a retry would read again what has arrived, and all three would need the driver's errors,
-// servers and waits handed up to them.
+// Retries, limits and counts are parts of this kit, not a wrapper around a store like the cache. A
+// store sees calls, but they concern requests: one read is many requests, to servers that only the
+// driver knows. A retry requests the rest of one body, with another region, ticket, namenode or
+// datanode. A token belongs to one request to one server, as does a count. Around a store, a retry
+// would repeat bytes that have arrived, and all three would need the driver's errors, servers and
+// waits passed up to them.
 //
 // A [Listing] bounds one list and [Pages] one chain of pages, so that no server can make a list
 // loop or grow without limit.

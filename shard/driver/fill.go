@@ -12,22 +12,22 @@ const skipSize = 64 << 10
 // skips are where the bytes of holes go, over and over.
 var skips = sync.Pool{New: func() any { return new([skipSize]byte) }}
 
-// A Fill leads the bytes of a part, as they come, into the ranges that want them and past the
-// others. It knows the byte reached, so that a request that breaks is followed by one for the rest.
-// Close gives back its memory.
+// A Fill copies the bytes of a part, as they arrive, into the ranges that need them, and skips the
+// others. It tracks its position, so that a broken request is followed by one for the rest. Close
+// releases its memory.
 type Fill struct {
 	off, end int64         // of the next byte, and of the part
 	ranges   []shard.Range // that still want bytes; the first may have some already
 	skip     *[skipSize]byte
 }
 
-// NewFill begins with the first byte of a part.
+// NewFill starts at the first byte of a part.
 func NewFill(p Part) *Fill { return &Fill{off: p.Off(), end: p.End(), ranges: p} }
 
 // Off is the next byte.
 func (f *Fill) Off() int64 { return f.off }
 
-// Left is how many bytes of the part are still to come, those of holes included.
+// Left returns the number of bytes of the part still to come, including holes.
 func (f *Fill) Left() int64 { return f.end - f.off }
 
 // Next is where the next bytes go, never past a range's end; nil when all have come.
@@ -46,7 +46,7 @@ func (f *Fill) Next() []byte {
 	return f.skip[:min(hole, skipSize)]
 }
 
-// Took says that n bytes were put where Next said.
+// Took reports that n bytes were written to the buffer of Next.
 func (f *Fill) Took(n int) {
 	f.off += int64(n)
 	if f.off == f.ranges[0].Span().End() {
@@ -54,7 +54,7 @@ func (f *Fill) Took(n int) {
 	}
 }
 
-// Close gives back the memory of holes.
+// Close releases the memory of holes.
 func (f *Fill) Close() {
 	if f.skip != nil {
 		skips.Put(f.skip)

@@ -82,7 +82,7 @@ func setRune(s string) (r rune, size int) {
 	return utf8.DecodeRuneInString(s)
 }
 
-// hasGlob reports whether a path segment stands for more than one name.
+// hasGlob reports whether a path segment may match more than one name.
 func hasGlob(segment string) bool {
 	for i := 0; i < len(segment); i++ {
 		switch segment[i] {

@@ -14,8 +14,8 @@ const (
 	noteEvery = 30 * time.Second // at most, whatever the number of reads that wait
 )
 
-// An Outage tells the user that requests wait for a server, once for all of them. It is safe for
-// concurrent use.
+// An Outage reports to the user that requests wait for a server, once for all of them. It is safe
+// for concurrent use.
 type Outage struct {
 	Note func(text string) // may be nil
 

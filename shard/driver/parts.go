@@ -22,8 +22,8 @@ func Check(ctx context.Context, closed bool, ranges []shard.Range, size int64) e
 	return shard.CheckRanges(ranges, size)
 }
 
-// ReadParts reads parts side by side, at most so many at once. The first error ends the others, and
-// all have ended when it returns. Where ctx has ended, that is the error.
+// ReadParts reads parts concurrently, at most atOnce at a time. The first error cancels the others,
+// and all have ended when it returns. If ctx has ended, its error is returned.
 func ReadParts(ctx context.Context, parts []Part, atOnce int, read func(ctx context.Context, p Part) error) error {
 	if len(parts) == 1 {
 		return read(ctx, parts[0])

@@ -2,16 +2,16 @@ package driver
 
 import "github.com/shardfeed/shardfeed/shard"
 
-// Sizes say which requests a server likes.
+// Sizes describes the requests that suit a server.
 type Sizes struct {
 	Hole  int64 // the longest hole between two ranges that is read over rather than asked around
 	Size  int64 // of the longest part
-	Block int64 // of the file's blocks, with which parts end where they can; 0 without blocks
+	Block int64 // of the file's blocks, at which parts end if possible; 0 without blocks
 	Least int64 // beside blocks: what is worth a request of its own
 }
 
-// A Part is what one request reads: ranges that ascend and are not empty, and the holes between
-// them. Its first and its last byte are wanted.
+// A Part is the content of one request: ranges that ascend and are not empty, and the holes between
+// them. Its first and its last byte belong to ranges.
 type Part []shard.Range
 
 // Off is the first byte.
@@ -41,8 +41,8 @@ func Plan(ranges []shard.Range, s Sizes) []Part {
 	return parts
 }
 
-// cut appends the parts of a run. A cut that falls into a hole ends the part before it and begins
-// the next behind it.
+// cut appends the parts of a run. A cut within a hole ends the part before the hole and starts the
+// next after it.
 func (s Sizes) cut(parts []Part, run Part) []Part {
 	off, end, rest := run.Off(), run.End(), run
 	for i := int64(1); len(rest) > 0; i++ {

@@ -31,8 +31,8 @@ func isACID(dir string) bool {
 	return (strings.HasPrefix(name, "base_") || strings.HasPrefix(name, "de")) && acidDir.MatchString(name)
 }
 
-// tableMark returns the format that a path shows, and the path's beginning that shows it; "" if the
-// path shows none.
+// tableMark returns the table format that a path shows, and the prefix of the path that shows it,
+// or "".
 func tableMark(file string, dir bool) (format, mark string) {
 	from, last := 0, ""
 	for from <= len(file) {

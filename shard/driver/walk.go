@@ -18,22 +18,22 @@ import (
 // A Tree is a place with directories, as Walk sees it. Paths are slash-separated and spelled as the
 // user spelled them. Its methods are safe for concurrent use.
 type Tree interface {
-	// Stat describes what lies at path, behind links; shard.ErrNotExist when nothing does.
+	// Stat describes the file at path, following links, or returns shard.ErrNotExist.
 	Stat(ctx context.Context, path string) (Entry, error)
 	// ReadAll describes the files at any depth below a directory, in any order; shard.ErrNotExist
 	// when there is no such directory. An Entry's Name is the file's path below the directory, as
 	// in "dt=1/a.parquet". A place that lists directory by directory has it from Descend.
 	//
-	// Start is how all wanted paths begin, or "": a bucket lists only those. Keep is asked about
-	// paths below the directory: whether a file is wanted, or whether any file below a directory
-	// can be. It must be asked about each file that is described, is cheap, and is safe for
-	// concurrent use.
+	// Start is the common prefix of all wanted paths, or "": a bucket lists only those. ReadAll
+	// calls keep with paths below the directory: it reports whether a file is wanted, or whether
+	// any file below a directory can be. ReadAll must call it for each file that it describes; keep
+	// is cheap and safe for concurrent use.
 	ReadAll(ctx context.Context, path, start string, keep Keep) ([]Entry, error)
 	// URI returns the address of a path.
 	URI(path string) string
 }
 
-// Keep says whether a file, or a directory for the files below it, is wanted by its path.
+// Keep reports whether a file, or a directory for the files below it, is wanted by its path.
 type Keep = func(path string, dir bool) bool
 
 // An Entry is a file or directory of a Tree.
@@ -45,12 +45,12 @@ type Entry struct {
 
 	Instance string // see Shard
 
-	// Identity is the same for a directory under all its names, so that links that lead in a circle
-	// are noticed; "" where there are no links.
+	// Identity is the same for a directory under all its names, so that cycles of links are
+	// detected; "" without links.
 	Identity string
 }
 
-// EntryKind says what an Entry is.
+// EntryKind is the kind of an Entry.
 type EntryKind int
 
 // The kinds of entries. A KindOther holds no data: a socket, a pipe, a device.
@@ -62,14 +62,13 @@ const (
 
 // Walk lists the shards that a path names in a tree, sorted by URI.
 //
-// A path that exists is taken literally: a file is one shard, a directory stands for all files
-// below it that are not hidden. Otherwise braces are expanded (see expandAddress) and each result
-// is matched segment by segment: * stands for any run of characters, ? for one, [a-z] for one of a
-// set, [!a-z] or [^a-z] for one of the others, ** as a whole segment for any number of directories,
-// none included. A backslash takes the next character's meaning away; a [ without its ] is itself.
-// A segment that exists literally is not a glob, up to the first that is one; matched directories
-// stand for their files. A name in braces that has no glob must exist, so that a gap is not passed
-// over in silence.
+// A path that exists is taken literally: a file is one shard, a directory all files below it that
+// are not hidden. Otherwise braces are expanded (see expandAddress) and each result is matched
+// segment by segment: * matches any run of characters, ? one, [a-z] one of a set, [!a-z] or [^a-z]
+// one of the others, ** as a whole segment any number of directories, even 0. A backslash makes the
+// next character literal; a [ without its ] is literal. A segment that exists literally is not a
+// glob, up to the first that is one; matched directories include their files. A name in braces that
+// has no glob must exist, so that gaps are reported.
 //
 // Hidden from directories, and from globs that do not spell their first character, are names that
 // start with a dot, or with an underscore and hold no "=", and checksums and unfinished uploads
@@ -81,8 +80,8 @@ const (
 // Partitions come from directories below the given one, or below the fixed part before the first
 // glob or brace.
 //
-// AtOnce is how many of the names that braces stand for are looked for side by side: servers answer
-// many at once, a disk is quicker with one after the other.
+// AtOnce is the number of names from braces to look up concurrently: servers answer many at once, a
+// disk is faster one at a time.
 func Walk(ctx context.Context, tree Tree, path string, atOnce int) ([]shard.Shard, error) {
 	w := &walk{ctx: ctx, tree: tree, atOnce: atOnce, found: make(map[string]shard.Shard), mu: new(sync.Mutex)}
 	if err := w.address(path); err != nil {
@@ -137,7 +136,7 @@ func (w *walk) address(path string) error {
 	return w.matchEach(globs)
 }
 
-// matchEach matches what braces stand for. All have ended when it returns.
+// matchEach matches all expansions of braces. All have ended when it returns.
 func (w *walk) matchEach(globs []glob) error {
 	if w.atOnce == 1 {
 		for _, g := range globs {
@@ -164,8 +163,8 @@ func (w *walk) matchEach(globs []glob) error {
 	return err
 }
 
-// match finds what a pattern stands for. Trees are asked as late as possible: a segment without a
-// glob is only put behind the others.
+// match finds the files of a pattern. It calls trees as late as possible: a segment without a glob
+// is only appended.
 func (w *walk) match(g glob) error {
 	for len(g.rest) > 0 {
 		segment := g.rest[0]
@@ -273,7 +272,7 @@ func (w *walk) files(dir, base string, entries []Entry) {
 // withoutMarks removes empty files that have the name of a directory, which mark the directory in a
 // bucket.
 func withoutMarks(entries []Entry) []Entry {
-	marks := map[string]bool{} // of empty files: whether files lie below
+	marks := map[string]bool{} // of empty files: whether it has files below
 	for _, e := range entries {
 		if e.Size == 0 {
 			marks[e.Name] = false
@@ -319,7 +318,7 @@ func (w *walk) wrap(path string, err error) error {
 func (w *walk) nothing(path string) error {
 	e := &shard.Error{Op: "list", URI: w.tree.URI(path), Err: fmt.Errorf("%w: no file matches this pattern", shard.ErrNotExist)}
 	if w.dir {
-		e.Err = fmt.Errorf("%w: no file lies in this directory", shard.ErrNotExist)
+		e.Err = fmt.Errorf("%w: this directory has no files", shard.ErrNotExist)
 		e.Hint = "names that start with a dot or an underscore are skipped"
 	}
 	return e

@@ -24,15 +24,13 @@ func NewWatch(ctx context.Context) (context.Context, *Watch) {
 	return ctx, &Watch{stop: stop}
 }
 
-// Begin ends the context, for the cause ErrStalled, when there is no progress for a time from now
-// on.
+// Begin ends the context, with the cause ErrStalled, after a time without progress.
 func (w *Watch) Begin(after time.Duration) {
 	w.after, w.set = after, time.Now()
 	w.timer = time.AfterFunc(after, func() { w.stop(ErrStalled) })
 }
 
-// Progress says that something came. It sets the timer again, but not at each of the many reads of
-// a body.
+// Progress reports progress. It does not reset the timer at each of the many reads of a body.
 func (w *Watch) Progress() {
 	if now := time.Now(); now.Sub(w.set) > w.after/16 {
 		w.set = now

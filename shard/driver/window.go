@@ -31,15 +31,15 @@ type Window struct {
 // slowEvery is the time within which many answers that ask to slow down count as one.
 const slowEvery = time.Second
 
-// NewWindow returns a window of start tokens that stays between least and most. Numbers that
-// contradict each other are moved to where they do not: there is always at least one token.
+// NewWindow returns a window of start tokens that stays between least and most. Contradicting
+// numbers are adjusted: there is always at least one token.
 func NewWindow(least, start, most int) *Window {
 	least = max(least, 1)
 	most = max(most, least)
 	return &Window{least: least, most: most, size: min(max(start, least), most), now: time.Now}
 }
 
-// Acquire waits for a token, which Release gives back. It returns the cause when ctx ends first.
+// Acquire waits for a token; pass it to Release after use. It returns the cause if ctx ends first.
 func (w *Window) Acquire(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return cause.Of(ctx)
@@ -92,7 +92,7 @@ func (w *Window) wake() {
 	}
 }
 
-// Slow says that the server asked to slow down: the window halves, once a second at most and not
+// Slow reports that the server asked to slow down: the window halves, once a second at most and not
 // below its least.
 func (w *Window) Slow() {
 	w.mu.Lock()
@@ -106,7 +106,8 @@ func (w *Window) Slow() {
 	w.size = max(w.size/2, w.least)
 }
 
-// Done says that a request went well: as many as the window is wide make it wider by one.
+// Done reports that a request succeeded: after as many successes as its width, the window grows by
+// one.
 func (w *Window) Done() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -92,7 +92,7 @@ func TestAddresses(t *testing.T) {
 		{"file:///no%20such", "error: file:///no%20such: list: does not exist: there is no such file or directory"},
 		{strings.Repeat("x", 5000), "error: " + strings.Repeat("x", 400) + "...(5000 bytes)..." + strings.Repeat("x", 200) + ": list: does not exist: there is no such file or directory"},
 		{"a/b/*", "error: a/b/*: list: does not exist: no file matches this pattern"},
-		{"{1..2000000}", "error: {1..2000000}: list: bad address: the braces stand for more than 1048576 names"},
+		{"{1..2000000}", "error: {1..2000000}: list: bad address: the braces expand to more than 1048576 names"},
 	} {
 		t.Run(c.address, func(t *testing.T) {
 			got := list(t, c.address)

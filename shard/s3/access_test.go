@@ -222,7 +222,7 @@ func TestNewDoesNothing(t *testing.T) {
 		t.Errorf("reading nothing: %v", err)
 	}
 	overlap := []shard.Range{{Off: 0, P: make([]byte, 5)}, {Off: 4, P: make([]byte, 5)}}
-	if err := shard.ReadRanges(t.Context(), o, overlap); err == nil || !strings.Contains(err.Error(), "begins before another ends") {
+	if err := shard.ReadRanges(t.Context(), o, overlap); err == nil || !strings.Contains(err.Error(), "overlaps another") {
 		t.Errorf("ranges that overlap: %v", err)
 	}
 	if err := errors.Join(o.Close(), s.Close()); err != nil {

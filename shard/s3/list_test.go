@@ -173,7 +173,7 @@ func TestServerDirectoryMarks(t *testing.T) {
 		}
 	}
 	_, err := store.List(t.Context(), "s3://"+bucket+"/empty")
-	if !errors.Is(err, shard.ErrNotExist) || !strings.Contains(err.Error(), "no file lies in this directory") {
+	if !errors.Is(err, shard.ErrNotExist) || !strings.Contains(err.Error(), "this directory has no files") {
 		t.Errorf("an empty directory: %v", err)
 	}
 	if _, err := store.List(t.Context(), "s3://"+server.Bucket(t)); !errors.Is(err, shard.ErrNotExist) {
