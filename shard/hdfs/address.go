@@ -17,8 +17,8 @@ type location struct {
 	path    string // clean, absolute
 }
 
-// split cuts an address into what stands before its path, which messages keep, and the path, which
-// begins with a slash. Nothing in a path is decoded, as in Hadoop's own tools.
+// split cuts an address into the part before its path, which messages keep, and the path, which
+// starts with a slash. Nothing in a path is decoded, as in Hadoop's own tools.
 func split(uri string) (prefix, path string, err error) {
 	scheme, rest := shard.SplitScheme(uri)
 	if scheme != "hdfs" && scheme != "viewfs" {

@@ -14,11 +14,11 @@ import (
 // An answer is one of a namenode.
 type answer struct {
 	fatal *fatalError // the namenode ends the connection with it
-	body  []byte      // the message that was asked for; nil where it cannot be seen
+	body  []byte      // the requested message, or nil if it is hidden
 }
 
-// A fatalError is why a namenode ended a connection. The client does not tell: it only sees an
-// answer to a call that it never made.
+// A fatalError is the reason why a namenode ended a connection. The client hides it: it only sees
+// an answer to a call that it never made.
 type fatalError struct{ exception, message string }
 
 func (e *fatalError) Error() string {
@@ -30,7 +30,7 @@ func (e *fatalError) Error() string {
 	return fmt.Sprintf("%s: %s", name, first)
 }
 
-// notRPC stands for the exception of a server that does not speak the namenode's RPC.
+// notRPC is our name for the exception of a server that does not speak the namenode's RPC.
 const notRPC = "NoNamenode"
 
 // saslCall is the number of the call that a wrapped answer pretends to belong to.
@@ -79,7 +79,7 @@ func unwrap(token []byte) []byte {
 	return token[header : len(token)-sum]
 }
 
-// A located is what a namenode says of a file's blocks.
+// A located has the block locations of a file from a namenode.
 type located struct {
 	length     int64
 	unfinished bool // somebody is writing it
@@ -99,7 +99,7 @@ func (l *located) same(o *located) bool {
 	})
 }
 
-// parseLocated reads a GetBlockLocationsResponseProto; nil when it is none.
+// parseLocated reads a GetBlockLocationsResponseProto, or returns nil for another message.
 func parseLocated(body []byte) *located {
 	m, ok := proto.Bytes(body, 1)
 	length, ok1 := proto.Number(m, protowire.VarintType, 1)

@@ -95,7 +95,7 @@ func (c *cluster) ended(ctx context.Context) error {
 	return cause.Of(ctx)
 }
 
-// failed notes a failure of the namenode that cl spoke to, and returns the error to tell.
+// failed records a failure of the namenode of cl, and returns the error to report.
 func (c *cluster) failed(ctx context.Context, cl *client, err error) error {
 	if err == nil {
 		return nil
@@ -161,7 +161,7 @@ func (c *cluster) take(ctx context.Context) (*client, error) {
 	}
 }
 
-// generation is that of the Kerberos client; new credentials make new clients.
+// generation returns the generation of the Kerberos client; new credentials make new clients.
 func (c *cluster) generation(ctx context.Context) (uint64, error) {
 	setup, err := c.store.setup()
 	if err != nil || setup.kerberos == nil {

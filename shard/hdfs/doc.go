@@ -11,10 +11,10 @@
 // encrypted transports, erasure-coded files, and files within encryption zones. Where no HTTP
 // address of the namenode is known such a file is refused before a byte is read.
 //
-// A file that is still being written is refused by name ([ErrUnfinished]). The namenode says so in
-// its answers about blocks, which the library keeps to itself, so the store looks at them on their
-// way: at each read, and at Open of an empty file. Where the namenode encrypts its answers
-// (hadoop.rpc.protection=privacy) only WebHDFS can tell.
+// A file that is still being written is an error that names it ([ErrUnfinished]). The namenode's
+// answers about blocks show it, but the library hides them, so the store reads them in transit: at
+// each read, and at Open of an empty file. If the namenode encrypts its answers
+// (hadoop.rpc.protection=privacy), only WebHDFS shows it.
 //
 // A shard's version is the modification time in milliseconds and the file's id. It is compared
 // whenever a file is opened again, which is at least once in each read.

@@ -73,7 +73,7 @@ func readError(err error, pos int64) error {
 	switch text := err.Error(); {
 	case text == "no available datanodes":
 		return fmt.Errorf("%w at byte %d", errNoDatanode, pos)
-	case text == "invalid offset": // the blocks are not those of the file that was looked at, which the next look finds out
+	case text == "invalid offset": // the blocks belong to another version of the file, which the next look detects
 		return fmt.Errorf("%w at byte %d, the file's blocks end before it", errNoDatanode, pos)
 	case strings.Contains(text, "cannot parse invalid wire-format data"): // it loses count in streams that are signed, or encrypted by RC4
 		return &errNative{how: "transfers under this protection cannot be read natively"}
@@ -107,8 +107,8 @@ func isTransfer(err error) bool {
 	return ok
 }
 
-// brokenCall reports whether the library has no connection, or lost track of it. It keeps these
-// errors to itself, so that their texts must tell.
+// brokenCall reports whether the library has no connection, or lost track of it. These errors are
+// private, so the text decides.
 func brokenCall(err error) bool {
 	texts := []string{"no available namenodes", "unexpected sequence number", "invalid response from namenode", "SASL"}
 	return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(err.Error(), text) })
@@ -120,7 +120,7 @@ func refused(err error) bool {
 	return !isTransfer(err) && strings.Contains(err.Error(), "connection refused")
 }
 
-// handshake reports whether a client was refused for its credentials. Only the text tells.
+// handshake reports whether a client was refused for its credentials. Only the text shows it.
 func handshake(err error) bool {
 	if err == nil {
 		return false

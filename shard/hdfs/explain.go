@@ -13,7 +13,7 @@ import (
 // explainFor is how long Explain waits for a namenode.
 const explainFor = 5 * time.Second
 
-// Explain says how the store reaches an address. What does not work is a fact, too.
+// Explain describes the connection to an address, including its failures.
 func (s *Store) Explain(ctx context.Context, uri string) ([]shard.Fact, error) {
 	var facts []shard.Fact
 	say := func(name, format string, a ...any) {
@@ -45,8 +45,8 @@ func (s *Store) Explain(ctx context.Context, uri string) ([]shard.Fact, error) {
 	return facts, ctx.Err()
 }
 
-// tryNamenode asks a namenode for something small, and says how that went. It notes whether the
-// cluster encrypts transfers.
+// tryNamenode sends a small request to a namenode and describes the result. It also records whether
+// the cluster encrypts transfers.
 func (s *Store) tryNamenode(ctx context.Context, p location) string {
 	ctx, cancel := context.WithTimeout(ctx, explainFor)
 	defer cancel()
@@ -69,7 +69,7 @@ func (s *Store) tryNamenode(ctx context.Context, p location) string {
 	return answer
 }
 
-// verification says how bytes are checked on their way here.
+// verification describes the checks of bytes in transit.
 func (s *Store) verification(c *cluster) string {
 	setup, _ := s.setup()
 	switch encrypted := c.opaque.Load() || setup.protection == "privacy" || setup.protection == "integrity"; {

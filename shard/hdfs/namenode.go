@@ -21,9 +21,9 @@ const (
 	maxLength = 128 << 20 // bytes of any answer, as Hadoop's clients have it
 )
 
-// A namenodes is the connection of one client to a namenode, or to one after another. It sees what
-// the client's calls answer, and learns from it what the client keeps to itself: whether a file is
-// still being written, where its blocks lie, and why a namenode refused.
+// A namenodes is the connection of one client to a namenode, or to several in turn. It reads the
+// answers to the client's calls for facts that the client hides: whether a file is still being
+// written, the places of its blocks, and why a namenode refused.
 //
 // The client calls from one goroutine at a time, of which one renews leases each second; use sets
 // the borrower's context.
@@ -97,7 +97,7 @@ func (n *namenodes) addr() string {
 	return n.conn.addr
 }
 
-// learned is what answers since use told.
+// learned returns the facts from answers since use.
 func (n *namenodes) learned() (*located, *fatalError) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -153,7 +153,7 @@ func (c *namenode) look() error {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
 	if n > maxLength {
-		c.all.fatal = &fatalError{notRPC, fmt.Sprintf("the server at %s is not a namenode: its answer begins with %q", c.addr, c.answer[:4])}
+		c.all.fatal = &fatalError{notRPC, fmt.Sprintf("the server at %s is not a namenode: its answer starts with %q", c.addr, c.answer[:4])}
 		return c.all.fatal
 	}
 	if int64(len(c.answer)) < 4+n {
@@ -170,7 +170,7 @@ func (c *namenode) look() error {
 	return nil
 }
 
-// calledMethod is the method that a request calls, or "" when it is none: a handshake's.
+// calledMethod returns the method that a request calls, or "" for a handshake.
 func calledMethod(b []byte) string {
 	if len(b) < 4 || int64(len(b)) != 4+int64(binary.BigEndian.Uint32(b)) {
 		return ""

@@ -23,10 +23,10 @@ type object struct {
 	closed atomic.Bool
 
 	blockSize atomic.Int64            // 0: not known yet
-	blocks    atomic.Pointer[located] // those of the shard's version, once they were seen
+	blocks    atomic.Pointer[located] // of the shard's version, once known
 
 	mu  sync.Mutex
-	web shard.Object // by which it is read where the native way is none; nil: not yet
+	web shard.Object // for reads that are impossible natively, or nil
 }
 
 var _ shard.RangeReader = (*object)(nil)
@@ -58,7 +58,7 @@ func (o *object) read(ctx context.Context, ranges []shard.Range) error {
 	if web != nil {
 		return shard.ReadRanges(ctx, web, ranges)
 	}
-	// A part ends with a block where it can, since no stream continues into the next one.
+	// A part ends with a block if possible, since a stream ends there.
 	parts := driver.Plan(ranges, driver.Sizes{Hole: maxHole, Size: o.store.options.PartSize, Block: o.blockSize.Load(), Least: minPart})
 	err = driver.ReadParts(ctx, parts, o.store.options.Slots, o.readPart)
 	if o.store.options.AllowUnverified && o.store.transfer.Opaque.Load() > 0 {
@@ -73,16 +73,16 @@ func (o *object) read(ctx context.Context, ranges []shard.Range) error {
 }
 
 const (
-	// maxHole is the widest gap between two ranges that is read through: a new stream costs two
-	// calls of a namenode, a connection, and the datanode's seek, which is what the network carries
-	// in about that many bytes.
+	// maxHole is the widest gap between two ranges that is read through. A new stream costs two
+	// calls of a namenode, a connection, and the datanode's seek; the network carries about this
+	// many bytes in that time.
 	maxHole = 1 << 20
 	// minPart is the least that is worth a stream of its own.
 	minPart = 4 << 20
 )
 
-// openWeb returns the object by which the shard is read over HTTP: the one that is there, or a new
-// one where why says that there is no other way; nil where there is one.
+// openWeb returns the object that reads the shard over HTTP: the existing one, or a new one if why
+// shows that there is no other way, else nil.
 func (o *object) openWeb(ctx context.Context, why error) (shard.Object, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -16,19 +16,19 @@ import (
 	"github.com/shardfeed/shardfeed/shard/hdfs/webhdfs"
 )
 
-// Options say how a Store reaches HDFS. The zero value finds everything as Hadoop's own tools do.
+// Options configure a Store. The zero value finds everything as Hadoop's own tools do.
 type Options struct {
 	ConfDir string            // directory of core-site.xml and hdfs-site.xml; "" asks HADOOP_CONF_DIR and HADOOP_HOME
-	Conf    map[string]string // Hadoop's own keys (dfs.*, fs.*, hadoop.*), over those of the directory
+	Conf    map[string]string // Hadoop's own keys (dfs.*, fs.*, hadoop.*), which override the directory's
 
-	User      string // where there is no Kerberos; "" asks HADOOP_USER_NAME, then the operating system
+	User      string // without Kerberos; "" means HADOOP_USER_NAME, then the operating system's user
 	Principal string // Kerberos; "" takes the first of the keytab
 	Keytab    string // file
 	CCache    string // ticket cache, a file; "" asks KRB5CCNAME
 	Krb5Conf  string // file; "" asks KRB5_CONFIG, then /etc/krb5.conf
 
 	DataTransferProtection string // "authentication", "integrity" or "privacy"; "" asks the configuration
-	UseDatanodeHostname    bool   // reach datanodes by name, not by address; the configuration can say so too
+	UseDatanodeHostname    bool   // connect to datanodes by name, not by address; the configuration can set it too
 
 	// AllowUnverified is the user's word to read natively what cannot be verified: over encrypted
 	// transports, and blocks without checksums.

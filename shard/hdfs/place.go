@@ -7,7 +7,7 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// Place tells how a shard lies on its datanodes. It opens no connection to them.
+// Place returns the placement of a shard on its datanodes. It opens no connection to them.
 func (s *Store) Place(ctx context.Context, sh shard.Shard) (shard.Placement, error) {
 	p, err := s.placement(ctx, sh)
 	if err != nil {
@@ -45,7 +45,8 @@ func (s *Store) placement(ctx context.Context, sh shard.Shard) (shard.Placement,
 	return p, nil
 }
 
-// policyName names a policy of erasure coding. Of built-in ones a namenode sends the number alone.
+// policyName returns the name of an erasure coding policy. For built-in policies a namenode sends
+// only the number.
 func policyName(name string, id uint32) string {
 	if name != "" {
 		return name

@@ -95,9 +95,9 @@ func (o *object) verify(info fs.FileInfo) error {
 	return nativeFile(st)
 }
 
-// nativeFile refuses files that the library would read wrongly: of erasure-coded ones it takes a
-// group of blocks for one, of encrypted ones it returns what lies on the disk. The name of a policy
-// is often not sent, so only that there is one counts.
+// nativeFile refuses files that the library would read wrongly: it takes a group of erasure-coded
+// blocks for one block, and returns the encrypted bytes of encrypted files. The name of a policy is
+// often not sent, so any policy counts.
 func nativeFile(st *hdfs.FileStatus) error {
 	if st.GetEcPolicy() != nil {
 		return &errNative{how: "an erasure-coded file cannot be read natively"}

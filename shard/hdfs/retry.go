@@ -17,8 +17,8 @@ const (
 
 func newBackoff() driver.Backoff { return driver.Backoff{First: firstPause, Longest: lastPause} }
 
-// retry runs f with a client until the namenodes have answered, for at most Options.RetryFor after
-// the first failure. Each try has another client, and begins with another namenode where there are
+// retry runs f with a client until the namenodes answer, for at most Options.RetryFor after the
+// first failure. Each try has another client, and starts with another namenode if there are
 // several.
 func (c *cluster) retry(ctx context.Context, f func(context.Context, *client) error) error {
 	b := newBackoff()

@@ -11,12 +11,12 @@ import (
 	"github.com/shardfeed/shardfeed/shard/hdfs/krb"
 )
 
-// A setup is what the configuration and the environment say.
+// A setup has the settings of the configuration and the environment.
 type setup struct {
 	conf      *conf.Conf
 	kerberos  *krb.Source // nil where the cluster takes a user's word
 	principal string      // of namenodes, with _HOST for their hosts
-	user      string      // where there is no Kerberos
+	user      string      // without Kerberos
 
 	protection       string // of data transfers: "", "authentication", "integrity", "privacy"
 	datanodeHostname bool

@@ -116,8 +116,8 @@ func (s *Store) open(ctx context.Context, sh shard.Shard) (*object, error) {
 // Parallel is how many streams the store keeps at a time.
 func (s *Store) Parallel(string) int { return s.options.Slots }
 
-// Traffic is what the store asked of namenodes and datanodes so far. What it read by WebHDFS is
-// part of the traffic of that store.
+// Traffic counts the requests of the store to namenodes and datanodes. Reads by WebHDFS count in
+// that store.
 func (s *Store) Traffic() shard.Traffic {
 	t := s.meter.Traffic(s.options.Slots)
 	t.Reads, t.ReadBytes = s.transfer.Requests.Load(), s.transfer.Bytes.Load()

@@ -20,8 +20,8 @@ import (
 // page is how many entries of a directory one call of a namenode lists.
 const page = 1000
 
-// tree is the files of an address as driver.Walk sees them. Paths are those of the address, which a
-// mount table may lead to several clusters.
+// tree lists the files of an address for driver.Walk. Paths are the address's own, which a mount
+// table may map to several clusters.
 type tree struct {
 	store  *Store
 	prefix string // of addresses, before the path

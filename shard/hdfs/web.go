@@ -39,7 +39,7 @@ func (s *Store) newWeb(retryFor time.Duration) *webhdfs.Store {
 	})
 }
 
-// bases are the addresses of the cluster's namenodes for WebHDFS; none where they are unknown.
+// bases returns the WebHDFS addresses of the cluster's namenodes that are known.
 func (c *cluster) bases() []string {
 	if given := c.store.options.WebHDFS; given != "" {
 		return []string{given}

@@ -30,8 +30,8 @@ var (
 // relative path starts in the working directory, and ~ is a name like any other: the shell expands
 // it.
 //
-// The path of a file:// address is taken as it stands when that finds something, else
-// percent-decoded as RFC 8089 has it: programs print both forms.
+// The path of a file:// address is literal if it exists, else percent-decoded as in RFC 8089:
+// programs print both forms.
 func (Store) List(ctx context.Context, pattern string) ([]shard.Shard, error) {
 	if pattern == "" {
 		return nil, &shard.Error{Op: "list", URI: pattern, Err: fmt.Errorf("%w: it is empty", shard.ErrBadURI)}
@@ -130,7 +130,7 @@ func (Store) Instance(uri string) string {
 	return instance(info)
 }
 
-// locate returns the path of a file's address: as it stands when that exists, else decoded.
+// locate returns the path of a file's address: literal if that exists, else decoded.
 func locate(uri string) (string, error) {
 	prefix, path, err := split(uri)
 	if err != nil {
@@ -144,7 +144,7 @@ func locate(uri string) (string, error) {
 	return path, nil
 }
 
-// split cuts an address into what stands before the path, which messages keep, and the path.
+// split cuts an address into the part before the path, which messages keep, and the path.
 func split(address string) (prefix, path string, err error) {
 	scheme, path := shard.SplitScheme(address)
 	switch {
@@ -173,7 +173,7 @@ func version(info fs.FileInfo) string {
 	return strconv.FormatInt(info.ModTime().UnixNano(), 10)
 }
 
-// changed compares an open file with its shard, and says how they differ.
+// changed compares an open file with its shard, and describes the difference.
 func changed(s shard.Shard, info fs.FileInfo) error {
 	switch now := version(info); {
 	case info.Size() != s.Size:
@@ -186,8 +186,8 @@ func changed(s shard.Shard, info fs.FileInfo) error {
 	return nil
 }
 
-// replaced reports whether two instances are two files: both inode and time of change differ. The
-// time alone differs after chmod or ln, and the inode alone on some file systems in user space.
+// replaced reports whether two instances are two files: both inode and change time differ. Only the
+// time differs after chmod or ln, and only the inode on some file systems in user space.
 func replaced(was, now string) bool {
 	wasNode, wasTime, ok := strings.Cut(was, ".")
 	node, time, _ := strings.Cut(now, ".")

@@ -11,8 +11,8 @@ import (
 // mapRange cannot lend bytes here: files are read.
 func (l *lease) mapRange(int64) error { return errors.ErrUnsupported }
 
-// Release has nothing to give back.
+// Release does nothing.
 func (l *lease) Release() {}
 
-// Forget has nothing to give back.
+// Forget does nothing.
 func (l *lease) Forget(shard.Span) {}

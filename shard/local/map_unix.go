@@ -38,7 +38,7 @@ func (l *lease) mapRange(n int64) (err error) {
 
 func (l *lease) Release() {
 	if l.mapped != nil && l.released.CompareAndSwap(false, true) {
-		_ = unix.Munmap(l.mapped) // fails for arguments alone, and these are mmap's
+		_ = unix.Munmap(l.mapped) // only wrong arguments fail, and these are mmap's
 	}
 }
 
@@ -51,7 +51,7 @@ func (l *lease) Forget(span shard.Span) {
 	used := l.bytes[span.Off-l.off:][:span.N]
 	page := uintptr(os.Getpagesize())
 	first := unsafe.Pointer(unsafe.SliceData(used))
-	before := uintptr(first) % page // a mapping begins where a page does
+	before := uintptr(first) % page // a mapping starts at a page
 	if n := (before + uintptr(len(used))) / page * page; n > 0 {
 		_ = unix.Madvise(unsafe.Slice((*byte)(unsafe.Add(first, -int(before))), n), unix.MADV_DONTNEED) // advice: nothing depends on it
 	}

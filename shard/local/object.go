@@ -92,9 +92,9 @@ func (o *object) lend(off, n int64) (*lease, error) {
 // A lease is a mapping of some pages of the file.
 type lease struct {
 	object   *object
-	off      int64  // byte of the shard where bytes begin
+	off      int64  // offset of bytes in the shard
 	bytes    []byte // that are lent
-	mapped   []byte // the pages; nil where nothing is lent
+	mapped   []byte // the pages, or nil without a mapping
 	released atomic.Bool
 }
 

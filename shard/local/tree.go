@@ -14,15 +14,15 @@ import (
 
 // tree is the local disk as driver.Walk sees it.
 type tree struct {
-	prefix string // what stands before a path in its address
+	prefix string // the part of the address before a path
 
 	// When a path was percent-decoded to find it: how it was spelled, and as what it was decoded.
 	spelled, decoded string
 }
 
-// URI returns the address of a path: what the user spelled, and behind it names from the disk.
-// Behind a spelling that is decoded, the percent signs of names must be encoded, so that Open finds
-// them; other characters stay readable, for decoding leaves them alone.
+// URI returns the address of a path: the user's spelling, followed by names from the disk. After a
+// spelling that is decoded, the percent signs of names must be encoded, so that Open finds them;
+// other characters stay readable, since decoding does not change them.
 func (t tree) URI(path string) string {
 	if t.decoded == "" {
 		return t.prefix + path
@@ -45,7 +45,7 @@ func (t tree) Stat(ctx context.Context, path string) (driver.Entry, error) {
 	return entry(info), nil
 }
 
-// ReadAll follows links, but never into a directory that they lie in.
+// ReadAll follows links, but never to a directory that contains them.
 func (t tree) ReadAll(ctx context.Context, root, _ string, keep driver.Keep) ([]driver.Entry, error) {
 	e, err := t.Stat(ctx, root)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
-// prefix stands before a name in its address.
+// prefix precedes a name in its address.
 const prefix = "mem://"
 
 // A Store holds shards in memory. The zero value is empty and ready for use; its methods are safe
@@ -32,7 +32,7 @@ type file struct {
 }
 
 // Put stores content under a name such as "table/dt=2026-01-01/a.parquet", at a new version. The
-// caller leaves content alone from then on.
+// caller must not change content afterwards.
 func (s *Store) Put(name string, content []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,7 +102,7 @@ func (s *Store) open(ctx context.Context, sh shard.Shard) (file, error) {
 	return f, nil
 }
 
-// clean is the name that a path stands for; the root's is "".
+// clean returns the name of a path; the root's is "".
 func clean(name string) string {
 	return strings.TrimPrefix(path.Clean("/"+name), "/")
 }

@@ -34,7 +34,7 @@ func (t tree) Stat(ctx context.Context, path string) (driver.Entry, error) {
 	return driver.Entry{}, shard.ErrNotExist
 }
 
-// entry describes a name: a file, or a directory when names lie below it. The root is always there.
+// entry describes a name: a file, or a directory if names are below it. The root always exists.
 func (t tree) entry(name string) (driver.Entry, bool) {
 	e := driver.Entry{Name: name[strings.LastIndexByte(name, '/')+1:]}
 	if f, ok := t.files[name]; ok && (len(f.content) > 0 || len(t.below(name)) == 0) { // an empty file can mark a directory

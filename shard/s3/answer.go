@@ -55,7 +55,7 @@ func (r *request) read(p []byte) (int, error) {
 	return n, r.cause(err)
 }
 
-// cause tells a request that its own timer ended from one that failed otherwise.
+// cause replaces the error of a request that its own timer ended.
 func (r *request) cause(err error) error {
 	if err != nil && !errors.Is(err, io.EOF) && driver.Stalled(r.ctx) {
 		return fmt.Errorf("%w (%v)", driver.ErrStalled, r.object.store.o.ReadTimeout)
@@ -63,8 +63,8 @@ func (r *request) cause(err error) error {
 	return err
 }
 
-// end gives back what the request holds. A body that was read to its end leaves its connection for
-// the next request.
+// end releases the resources of the request. A body that was read to its end leaves its connection
+// for the next request.
 func (r *request) end() {
 	if r.err == nil && r.out != nil {
 		_ = r.out.Body.Close() // an error about unwanted bytes means nothing

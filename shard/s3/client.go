@@ -32,7 +32,8 @@ type client struct {
 
 // clients finds the client of a bucket.
 type clients struct {
-	// One call at a time looks at what lies outside: configuration, credentials, a bucket's region.
+	// At most one call at a time reads outside state: configuration, credentials, a bucket's
+	// region.
 	outside *semaphore.Weighted
 
 	mu        sync.Mutex
@@ -42,7 +43,7 @@ type clients struct {
 	regions   map[string]region    // by bucket
 }
 
-// A region is where a bucket lies, and how that was found.
+// A region is the region of a bucket, and the source of that knowledge.
 type region struct{ name, from string }
 
 // renewEvery is how often expired credentials are looked up again.
@@ -63,7 +64,7 @@ func (s *Store) get(ctx context.Context, bucket string) (*client, error) {
 	return s.clientOf(ses, r.name), nil
 }
 
-// findRegion finds where a bucket lies; one call does it for all that come at the same time.
+// findRegion finds the region of a bucket, once for all concurrent callers.
 func (s *Store) findRegion(ctx context.Context, ses *session, bucket string) (region, error) {
 	if s.clients.outside.Acquire(ctx, 1) != nil {
 		return region{}, cause.Of(ctx)
@@ -166,9 +167,9 @@ func (c *clients) widest() int {
 	return size
 }
 
-// firstRegion is where a bucket is looked for first: where somebody said, else where the bucket
-// itself says that it lies. When it does not say, what comes of a request is clearer than what
-// comes of this question.
+// firstRegion returns the region to try first for a bucket: the configured one, else the one that
+// the bucket reports. If it reports none, the error of the actual request will be clearer than the
+// error of this one.
 func (s *Store) firstRegion(ctx context.Context, ses *session, bucket string) region {
 	switch {
 	case ses.regionFrom != "":

@@ -14,14 +14,14 @@ import (
 
 // How many keys are listed.
 const (
-	flatPages     = 4  // of a prefix, one after the other, before its directories are listed side by side
+	flatPages     = 4  // of a prefix, in sequence, before its directories are listed concurrently
 	listsAtOnce   = 32 // of one ReadAll
 	afterAllBelow = "\U0010FFFF"
 )
 
-// ReadAll describes all files below a directory. Few keys come in pages that follow each other,
-// whatever directories they lie in; where there are many, the directories are listed side by side,
-// except where nothing can be wanted.
+// ReadAll describes all files below a directory. A few keys are listed in consecutive pages,
+// regardless of directories; for many, the directories are listed concurrently, except those
+// without wanted files.
 func (t *tree) ReadAll(ctx context.Context, path, start string, keep driver.Keep) ([]driver.Entry, error) {
 	at, err := parse("s3://" + path)
 	if err != nil {
@@ -50,7 +50,7 @@ type lister struct {
 	group  *errgroup.Group
 	path   string
 	bucket string
-	dir    string // what stands before the names
+	dir    string // the part before the names
 	keep   driver.Keep
 
 	mu  sync.Mutex
@@ -58,7 +58,7 @@ type lister struct {
 	any bool // the directory exists
 }
 
-// begin lists what starts so, with the page that Stat may have asked for already.
+// begin lists names with the prefix start, including the page that Stat may have requested already.
 func (l *lister) begin(ctx context.Context, start string) error {
 	if start == "" {
 		first, err := l.tree.firstPage(ctx, l.path, l.bucket, l.dir)
@@ -96,8 +96,7 @@ func (l *lister) follow(ctx context.Context, prefix string, p *page) error {
 	}
 }
 
-// spread takes the keys behind one, directory by directory. The directory that this key lies in is
-// continued behind it.
+// spread takes the keys after one, directory by directory, continuing in the directory of that key.
 func (l *lister) spread(ctx context.Context, prefix, after string) error {
 	inside := "" // the directory below prefix that holds after
 	q := query{bucket: l.bucket, prefix: prefix, level: true, after: after}

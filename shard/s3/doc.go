@@ -3,27 +3,27 @@
 //
 // # Reaching a bucket
 //
-// [New] reads no file and asks no server. The first use reads the configuration as the AWS tools
-// do: environment, profiles, single sign-on, web identity, the roles of containers and machines;
-// credentials refresh themselves, and when a server says that they expired, the configuration is
-// read again. AWS_ENDPOINT_URL_S3 and AWS_ENDPOINT_URL name another server, whose buckets then go
-// into the path. The region is the one that somebody named, else the bucket is asked; an answer
-// that names another is followed and remembered for the bucket. [Store.Explain] says what it found,
-// and where.
+// [New] reads no file and sends no request. The first use reads the configuration like the AWS
+// tools: environment, profiles, single sign-on, web identity, the roles of containers and machines;
+// credentials refresh themselves, and when a server reports that they expired, the configuration is
+// read again. AWS_ENDPOINT_URL_S3 and AWS_ENDPOINT_URL name another server, whose buckets are then
+// part of the path. The region is the configured one, else the bucket's answer; an answer that
+// names another is followed and remembered for the bucket. [Store.Explain] lists the settings and
+// their sources.
 //
 // # Shards
 //
-// A shard's version is the object's entity tag, which is compared and never understood (where a
-// server gives none, the time of the last change). "s3://bucket/key?versionId=id" names one version
-// of a key. Keys are taken as they stand: nothing is decoded or cleaned, a//b and a/b are two
-// objects. An object whose name ends with a slash marks a directory and is not a shard.
+// A shard's version is the object's entity tag, an opaque text (or the time of the last change, if
+// a server gives no tag). "s3://bucket/key?versionId=id" names one version of a key. Keys are
+// literal: nothing is decoded or cleaned, a//b and a/b are two objects. An object whose name ends
+// with a slash marks a directory and is not a shard.
 //
 // # Listing
 //
 // A name is first looked up as an object, then as a directory: so one object needs no right to
-// list. All below a directory comes in pages of a thousand keys, whatever directories they lie in;
-// after some pages, directories are listed side by side, those in which a pattern finds nothing
-// left out. Buckets of S3 Express list in no order, and are listed page by page.
+// list. The keys below a directory are listed in pages of a thousand, regardless of subdirectories;
+// after some pages, directories are listed concurrently, without those in which a pattern matches
+// nothing. Buckets of S3 Express list in no order, and are listed page by page.
 //
 // # Reading
 //
@@ -32,17 +32,17 @@
 // driver. Each answer's entity tag, total size and first byte are compared with the request, also
 // on servers that ignore If-Match.
 //
-// What fails and passes is tried again after growing, random waits (or what Retry-After asks for):
-// throttling, server errors, connections that break, requests that bring no byte for the read
-// timeout. A body that breaks is continued from the byte reached. Progress starts the count of
-// tries again; without any, a read ends with an error after the give-up time. When an answer does
-// not begin for long (three times what 19 of 20 take, at least the hedge time), the request is made
-// a second time; the first answer wins, and only its body is read.
+// Transient failures are retried after growing, random waits (or after Retry-After): throttling,
+// server errors, broken connections, requests without a byte for the read timeout. A broken body is
+// continued from the byte reached. Progress restarts the count of tries; without any, a read fails
+// after the give-up time. If an answer takes long to start (three times the 95th percentile, at
+// least the hedge time), the request is sent a second time; the first answer wins, and only its
+// body is read.
 //
 // # Window, memory, goroutines
 //
 // All requests to one endpoint share a [driver.Window]; waiting for its tokens holds no token and
 // no buffer of the store's. Beyond the callers' buffers a store holds, for each request in flight,
-// a connection with its 64 KiB buffer, and where there are holes as much again; and idle
-// connections, which [Store.Close] ends. Goroutines end with the call that started them.
+// a connection with its 64 KiB buffer, and the same again for holes; and idle connections, which
+// [Store.Close] closes. Goroutines end with the call that started them.
 package s3

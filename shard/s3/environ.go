@@ -54,8 +54,8 @@ func (e environ) inHome(path ...string) string {
 	return filepath.Join(append([]string{home, ".aws"}, path...)...)
 }
 
-// process is the environment of a program that the credentials come from: that of this process, but
-// the variables of the SDK are the given ones.
+// process returns the environment of a credential program: this process's, except for the SDK's
+// variables, which are the given ones.
 func (o Options) process() []string {
 	if o.Environ == nil {
 		return os.Environ()
@@ -75,8 +75,7 @@ func (o Options) process() []string {
 // ofSDK reports whether the SDK reads a variable: its own, and where the profiles are.
 func ofSDK(name string) bool { return strings.HasPrefix(name, "AWS_") || name == "HOME" }
 
-// config is what config.NewEnvConfig reads from the process's environment, as far as reading from
-// S3 needs it.
+// config is config.NewEnvConfig for the given environment, as far as reading from S3 needs it.
 func (e environ) config() (config.EnvConfig, error) {
 	p := envParser{environ: e}
 	c := config.EnvConfig{

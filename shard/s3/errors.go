@@ -15,7 +15,7 @@ import (
 	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
-// An action is what a request was for, as far as a message needs to know.
+// An action is the purpose of a request, as far as a message needs it.
 type action struct {
 	op    string // of the shard.Error
 	right string // what a policy must allow
@@ -55,7 +55,7 @@ func classify(err error) error {
 	case isMissing(err):
 		return kindOf(shard.ErrNotExist, "", err)
 	case isMoved(err):
-		return kindOf(shard.ErrBadURI, "the bucket lies in another region", err)
+		return kindOf(shard.ErrBadURI, "the bucket is in another region", err)
 	case isDenied(err):
 		return kindOf(shard.ErrDenied, "", err)
 	case isChanged(err):
@@ -101,7 +101,7 @@ func (f *fault) Unwrap() []error {
 	return []error{f.kind, f.err}
 }
 
-// said is what a server or the network said, shortened to what a reader can use.
+// said returns the useful part of an error of a server or the network.
 func said(err error) string {
 	code := answerCode(err)
 	if code == "" {
@@ -119,7 +119,7 @@ func said(err error) string {
 	return text
 }
 
-// wrapping is what the SDK puts around an error within an answer.
+// wrapping matches the SDK's text around an error within an answer.
 var wrapping = regexp.MustCompile(`https response error StatusCode: \d+, RequestID: [^,]*, HostID: [^,]*, `)
 
 // innermost drops what the SDK puts around a network's error, such as "operation error S3:

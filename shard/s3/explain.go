@@ -10,9 +10,9 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// Explain says how an address is reached: by which endpoint, region and credentials, and whether
-// the bucket answers. What is wrong is a fact too; only an address that is none is an error. No
-// fact holds a secret.
+// Explain describes the connection to an address: its endpoint, region and credentials, and whether
+// the bucket answers. Failures are facts too; only an invalid address is an error. No fact holds a
+// secret.
 func (s *Store) Explain(ctx context.Context, uri string) ([]shard.Fact, error) {
 	at, err := parse(uri)
 	if err != nil {
@@ -48,7 +48,7 @@ func (s *Store) Explain(ctx context.Context, uri string) ([]shard.Fact, error) {
 	return facts, nil
 }
 
-// saySettings says what needs no server.
+// saySettings lists the facts that need no server.
 func (s *Store) saySettings(say func(name, format string, args ...any), ses *session) {
 	style := "in the host name"
 	if ses.pathStyle {

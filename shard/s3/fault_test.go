@@ -241,14 +241,14 @@ func TestServerFaultsStay(t *testing.T) {
 		{"gone", refusing(404, "NoSuchKey", "The specified key does not exist."), shard.ErrNotExist, "NoSuchKey", 20},
 		{"another bucket", refusing(404, "NoSuchBucket", "The specified bucket does not exist."), shard.ErrNotExist, "look at the bucket's name", 20},
 		{"not implemented", refusing(501, "NotImplemented", "no"), nil, "NotImplemented", 20},
-		{"region without a name", refusing(301, "PermanentRedirect", "elsewhere"), shard.ErrBadURI, "lies in another region|Region", 20},
+		{"region without a name", refusing(301, "PermanentRedirect", "elsewhere"), shard.ErrBadURI, "is in another region|Region", 20},
 		{
 			"strange Content-Range", &servertest.Rule{Header: func(r *http.Response) { r.Header.Set("Content-Range", "bytes x") }}, shard.ErrTransient,
 			"Content-Range cannot be read", 200,
 		},
 		{
 			"other bytes", &servertest.Rule{Request: func(r *http.Request) { r.Header.Set("Range", "bytes=7-99") }}, shard.ErrTransient,
-			"begins with byte 7", 200,
+			"starts with byte 7", 200,
 		},
 		{"no ranges", servertest.NoRange(), shard.ErrTransient, "does not serve ranges", 200},
 	} {

@@ -151,7 +151,7 @@ func isMute(err error) bool {
 	return answerStatus(err) == http.StatusBadRequest && (answerCode(err) == "BadRequest" || answerCode(err) == "")
 }
 
-// isArchived reports whether an object lies in a class that must be restored before it can be read.
+// isArchived reports whether an object's storage class requires restoring it before a read.
 func isArchived(err error) bool { return answerCode(err) == "InvalidObjectState" }
 
 func isMissing(err error) bool {
@@ -162,7 +162,7 @@ func isMissing(err error) bool {
 	return answerStatus(err) == http.StatusNotFound && !isUnknownKey(err)
 }
 
-// isUnknownKey reports whether a key id means nothing to the server; one says so with a 404.
+// isUnknownKey reports whether the server does not know a key id; one server answers 404.
 func isUnknownKey(err error) bool {
 	return slices.Contains([]string{"InvalidAccessKeyId", "XAdminUserNotFound", "UnrecognizedClientException"}, answerCode(err))
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A latency remembers how long answers took to begin.
+// A latency tracks the times until answers start.
 type latency struct {
 	mu     sync.Mutex
 	recent [128]time.Duration

@@ -10,8 +10,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
-// Options say how buckets are reached. The zero value takes everything from where the AWS tools
-// take it: the environment, profiles, the machine's role.
+// Options configure the access to buckets. The zero value uses the settings of the AWS tools: the
+// environment, profiles, the machine's role.
 type Options struct {
 	EndpointURL string // of a server that is not AWS; "" asks AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL and the profile, then AWS
 	Region      string // "" asks the environment and the profile, then the bucket
@@ -41,7 +41,7 @@ type Options struct {
 	Events Events
 }
 
-// Events tell what a store is doing. Nil functions are not called; the others may be called from
+// Events report the actions of a store. Nil functions are not called; the others may be called from
 // several goroutines.
 type Events struct {
 	Listed  func(n int)       // shards found so far by the list under way
@@ -99,7 +99,7 @@ func isURL(text string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 }
 
-// redactURL is an address as messages may show it: without what stands before its host.
+// redactURL returns an address for messages, without the part before its host.
 func redactURL(text string) string {
 	u, err := url.Parse(text)
 	switch {

@@ -75,8 +75,8 @@ func (t *tree) page(ctx context.Context, path string, q query) (*page, error) {
 	return p, nil
 }
 
-// isList tells the answer to a list from other XML, as of a proxy's page, which parses as an empty
-// one.
+// isList distinguishes the answer to a list from other XML, such as a proxy's page, which parses as
+// an empty list.
 func isList(out *s3.ListObjectsV2Output) bool {
 	return out.Name != nil || out.KeyCount != nil || out.MaxKeys != nil || out.IsTruncated != nil || len(out.Contents)+len(out.CommonPrefixes) > 0
 }
@@ -119,7 +119,7 @@ func readPage(out *s3.ListObjectsV2Output, prefix string) (*page, error) {
 		return p, nil
 	}
 	if p.next = aws.ToString(out.NextContinuationToken); p.next == "" {
-		return nil, fmt.Errorf("the server's list ends in the middle: it says that more follows, and not how to ask for it")
+		return nil, fmt.Errorf("the server's list is incomplete: more follows, but it has no token for the next page")
 	}
 	return p, nil
 }

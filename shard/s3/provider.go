@@ -29,8 +29,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 )
 
-// credentialTimeout ends a request for credentials. The SDK lets it go on when the caller that
-// waits for it gives up.
+// credentialTimeout ends a request for credentials. The SDK continues it after its waiting caller
+// is cancelled.
 const credentialTimeout = time.Minute
 
 // A chain finds the provider of credentials as the SDK's own chain does (config.LoadDefaultConfig),
@@ -53,7 +53,8 @@ func (c chain) provider(ctx context.Context) (aws.CredentialsProvider, error) {
 	return c.ofProfile(ctx, &c.profile)
 }
 
-// ofProfile is what a profile says: its own source, and the role that it assumes with that.
+// ofProfile returns the credentials of a profile: its own source, and the role that it assumes with
+// that.
 func (c chain) ofProfile(ctx context.Context, p *config.SharedConfig) (provider aws.CredentialsProvider, err error) {
 	switch {
 	case p.Source != nil:
@@ -81,7 +82,7 @@ func (c chain) ofProfile(ctx context.Context, p *config.SharedConfig) (provider 
 	return c.role(p, provider)
 }
 
-// ofSource is what credential_source names.
+// ofSource returns the credentials that credential_source names.
 func (c chain) ofSource(ctx context.Context, source string) (aws.CredentialsProvider, error) {
 	switch source {
 	case "Ec2InstanceMetadata":
@@ -141,7 +142,8 @@ func (c chain) role(p *config.SharedConfig, with aws.CredentialsProvider) (aws.C
 	})), nil
 }
 
-// sso is a sign-in of the identity center, whose token lies in ~/.aws/sso/cache.
+// sso returns the credentials of a sign-in of the identity center, whose token is in
+// ~/.aws/sso/cache.
 func (c chain) sso(p *config.SharedConfig) (aws.CredentialsProvider, error) {
 	cfg, startURL, cacheKey := c.cfg.Copy(), p.SSOStartURL, p.SSOStartURL
 	cfg.Region = p.SSORegion
@@ -164,7 +166,7 @@ func (c chain) sso(p *config.SharedConfig) (aws.CredentialsProvider, error) {
 	})), nil
 }
 
-// login is a sign-in by aws login, whose token lies in ~/.aws/login/cache.
+// login returns the credentials of a sign-in by aws login, whose token is in ~/.aws/login/cache.
 func (c chain) login(session string) (aws.CredentialsProvider, error) {
 	dir := cmp.Or(c.lookup("AWS_LOGIN_CACHE_DIRECTORY"), c.lookup.inHome("login", "cache"))
 	file, err := logincreds.StandardCachedTokenFilepath(session, dir)

@@ -10,7 +10,7 @@ import (
 	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
-// read fills one part. Where a body breaks, another request begins at the byte reached.
+// read fills one part. If a body breaks, another request starts at the byte reached.
 func (o *object) read(ctx context.Context, p driver.Part) error {
 	to := driver.NewFill(p)
 	defer to.Close()

@@ -31,11 +31,11 @@ const (
 // dialTimeout is within what an address answers that somebody listens at.
 const dialTimeout = 10 * time.Second
 
-// fallbackRegion is the region of signatures when none is configured: other servers expect it.
+// fallbackRegion is the region of signatures if none is configured: other servers expect it.
 const fallbackRegion = "us-east-1"
 
-// A session is what the environment, the profiles and the options said when they were read, and the
-// clients that were made from it.
+// A session holds the settings from the environment, the profiles and the options, and the clients
+// made from them.
 type session struct {
 	*settings
 	cfg        aws.Config
@@ -128,7 +128,7 @@ func (s *session) client(region string) *s3.Client {
 	c := s3.NewFromConfig(s.cfg, func(so *s3.Options) {
 		so.Region = region
 		so.UsePathStyle = s.pathStyle
-		so.UseARNRegion = true        // an access point's name says where it is
+		so.UseARNRegion = true        // an access point's name contains its region
 		so.Retryer = aws.NopRetryer{} // tries are counted over whole reads
 		so.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
 		so.DisableLogOutputChecksumValidationSkipped = true

@@ -20,7 +20,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/regular"
 )
 
-// settings are what the options, the environment and the profile say; no server is asked.
+// settings are the settings from the options, the environment and the profile; they need no server.
 type settings struct {
 	options Options
 	lookup  environ
@@ -28,8 +28,7 @@ type settings struct {
 	profile config.SharedConfig
 	roots   *x509.CertPool // of the CA bundle; nil is the system's
 
-	// The transports that ask for credentials on this machine; no proxy of the options stands
-	// before them.
+	// The transports that request credentials on this machine, without the proxy of the options.
 	direct   *http.Transport // of the server beside a container
 	metadata *http.Client    // of the machine
 }
@@ -82,7 +81,7 @@ func readBundle(file string) (*x509.CertPool, error) {
 	return roots, nil
 }
 
-// region is the configured one, and where it was configured.
+// region returns the configured region, and its source.
 func (s *settings) region() (name, from string) {
 	switch {
 	case s.options.Region != "":
@@ -95,8 +94,9 @@ func (s *settings) region() (name, from string) {
 	return "", ""
 }
 
-// endpointOf is the address that the environment or the profile names for a service by its name in
-// the SDK, or nil: for that service alone before all, and the environment's before the profile's.
+// endpointOf returns the address that the environment or the profile sets for a service by its name
+// in the SDK, or nil. An address of the service takes precedence over a general one, then the
+// environment over the profile.
 func (s *settings) endpointOf(service string) *string {
 	ignore := s.env.IgnoreConfiguredEndpoints
 	if ignore == nil {

@@ -16,7 +16,7 @@ const (
 	maxSiblingPages = 64 // a directory with more is looked at name by name after all
 )
 
-// siblings are what is known about the names in one directory.
+// siblings caches the names of one directory.
 type siblings struct {
 	mu    sync.Mutex // held while the directory is listed: who looks for another of its names waits for the answer
 	looks int
@@ -61,8 +61,8 @@ func (t *tree) siblingsIn(dir string) *siblings {
 	return s
 }
 
-// listNames describes all names of a directory, or returns nil when they are too many or may not be
-// listed: then each look tells.
+// listNames describes all names of a directory, or returns nil if they are too many or may not be
+// listed: then each name is looked up.
 func (t *tree) listNames(ctx context.Context, path, bucket, prefix string) map[string]driver.Entry {
 	names := make(map[string]driver.Entry)
 	q := query{bucket: bucket, prefix: prefix, level: true}

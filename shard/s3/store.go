@@ -20,7 +20,7 @@ type Store struct {
 	clients  clients
 	meter    driver.Meter
 	outage   driver.Outage
-	pageKeys int32 // keys of a page of a list; 0 is what the server finds right
+	pageKeys int32 // keys per page of a list; 0 for the server's default
 }
 
 var (
@@ -37,8 +37,8 @@ func New(o Options) *Store {
 	}}
 }
 
-// List returns the shards that an address or a pattern names; see driver.Walk. What lies below a
-// directory is asked for in pages of all its keys, several pages at a time where there are many.
+// List returns the shards of an address or a pattern; see driver.Walk. The keys below a directory
+// are listed in pages, several pages at a time if there are many.
 func (s *Store) List(ctx context.Context, pattern string) ([]shard.Shard, error) {
 	if _, err := parse(pattern); err != nil {
 		return nil, &shard.Error{Op: listing.op, URI: pattern, Err: err}

@@ -61,8 +61,8 @@ func checkRedirect(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// secretHeaders are what a request tells only the server that it was made for. net/http itself
-// drops some of them for another host name, but not for another port or scheme.
+// secretHeaders are headers for only the server that a request was made for. net/http itself drops
+// some of them for another host name, but not for another port or scheme.
 var secretHeaders = []string{"Authorization", "Cookie", "Www-Authenticate", "X-Amz-Security-Token", "X-Amz-S3session-Token"}
 
 // sameOrigin reports whether two addresses lead to the same server: scheme, host and port.

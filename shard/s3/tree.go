@@ -14,9 +14,9 @@ import (
 	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
-// A tree is the buckets as driver.Walk sees them, for one List: paths are "bucket/key", and a
-// directory is what stands before a slash in some key. An object whose name ends with a slash is
-// the mark of a directory and no file.
+// A tree lists buckets for driver.Walk, for one List: paths are "bucket/key", and a directory is
+// the part of a key before a slash. An object whose name ends with a slash marks a directory and is
+// not a file.
 type tree struct {
 	store  *Store
 	prefix string // of addresses: "s3://" as the user spelled it
@@ -66,8 +66,8 @@ func (t *tree) Stat(ctx context.Context, path string) (driver.Entry, error) {
 	case isMute(err) && errors.Is(dirErr, shard.ErrNotExist): // the list may have found new credentials
 		return t.statFile(ctx, path, at)
 	case errors.Is(dirErr, shard.ErrDenied) && strings.ContainsAny(at.key, "{*?["):
-		// Without the right to list, S3 denies what does not exist: the names that a pattern stands
-		// for will tell.
+		// Without the right to list, S3 denies access to missing keys: the names that match a
+		// pattern will show.
 		return driver.Entry{}, fmt.Errorf("%w: it is a pattern", shard.ErrNotExist)
 	case errors.Is(err, shard.ErrDenied) && !tellsMore(dirErr):
 		return driver.Entry{}, err
@@ -160,7 +160,8 @@ func (t *tree) wrap(ctx context.Context, path string, c *client, err error) erro
 	return t.store.wrap(ctx, listing, t.URI(path), c, err)
 }
 
-// dirPrefix is how the keys below a directory begin: its name, with one slash at its end.
+// dirPrefix returns the common prefix of the keys below a directory: its name, with one slash at
+// its end.
 func dirPrefix(key string) string {
 	if key == "" || strings.HasSuffix(key, "/") {
 		return key
@@ -168,5 +169,6 @@ func dirPrefix(key string) string {
 	return key + "/"
 }
 
-// isExpress tells buckets of S3 Express, which list without an order and only whole directories.
+// isExpress reports whether a bucket is of S3 Express, which lists without an order and only whole
+// directories.
 func isExpress(bucket string) bool { return strings.HasSuffix(bucket, "--x-s3") }

@@ -20,7 +20,7 @@ const (
 	longestWait = 8 * time.Second
 )
 
-// tries are those of one thing: a read or a request.
+// tries counts the tries of one operation: a read or a request.
 type tries struct {
 	driver.Backoff
 	store  *Store
@@ -76,7 +76,7 @@ func (p *tries) again(ctx context.Context, c *client, err error) error {
 	return fmt.Errorf("%w: gave up after %d tries in %v without progress: %w", shard.ErrTransient, n, waited.Round(time.Millisecond), err)
 }
 
-// retryAfter is what the answer's header asks for, in seconds as all servers send it.
+// retryAfter returns the seconds of the answer's Retry-After header; no server sends a date.
 func retryAfter(err error) time.Duration {
 	answer := answerOf(err)
 	if answer == nil {

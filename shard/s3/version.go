@@ -30,7 +30,7 @@ func version(tag *string, changed *time.Time) string {
 	return timePrefix + strconv.FormatInt(changed.Unix(), 10)
 }
 
-// entityTag is a version as If-Match has it, or "" where it is none.
+// entityTag returns a version in the form of If-Match, or "" if it is not an entity tag.
 func entityTag(version string) string {
 	switch {
 	case version == "", strings.HasPrefix(version, timePrefix):
@@ -58,7 +58,7 @@ func (o *object) check(out *s3.GetObjectOutput, off, n int64) error {
 	case out.ContentRange == nil && off > 0:
 		return errNoRanges
 	case first != off:
-		return fmt.Errorf("%w: it begins with byte %d, not with byte %d", errForeign, first, off)
+		return fmt.Errorf("%w: it starts with byte %d, not with byte %d", errForeign, first, off)
 	case out.ContentRange != nil && length > n:
 		return fmt.Errorf("%w: it has %d bytes from byte %d on, where %d were asked for", errForeign, length, off, n)
 	case total > 0 && total != o.shard.Size:
@@ -66,7 +66,7 @@ func (o *object) check(out *s3.GetObjectOutput, off, n int64) error {
 	case out.ContentRange != nil && length > 0 && out.ContentLength != nil && *out.ContentLength != length:
 		return fmt.Errorf("%w: it has %d bytes for a range of %d (%s)", errForeign, *out.ContentLength, length, kindOfAnswer(out))
 	}
-	return nil // without Content-Range it is all of it, of which the beginning is taken
+	return nil // without Content-Range it is the whole object, whose start is used
 }
 
 // foreign reports whether an answer lacks what the shard's version was made of.
@@ -93,8 +93,8 @@ func (o *object) changed(now string, size int64) error {
 	return fmt.Errorf("%w: was version %s of %d bytes, is %s of %d bytes", shard.ErrChanged, o.shard.Version, o.shard.Size, now, size)
 }
 
-// confirm looks at the object after an answer of another version or size: if it is what was listed,
-// the answer was not right.
+// confirm looks at the object after an answer of another version or size: if it still is the listed
+// one, the answer was wrong.
 func (o *object) confirm(ctx context.Context, c *client, err error) error {
 	if !errors.Is(err, shard.ErrChanged) {
 		return err
@@ -116,7 +116,7 @@ func (o *object) explainChange(ctx context.Context, c *client, err error) error 
 	ctx, cancel := context.WithTimeout(ctx, o.store.o.ReadTimeout)
 	defer cancel()
 	out, lookErr := o.store.head(ctx, c, o.at)
-	if lookErr != nil { // gone meanwhile, or not to be looked at; the change is what matters
+	if lookErr != nil { // gone meanwhile, or not accessible; the change matters
 		return fmt.Errorf("%w: it is no longer version %s: %w", shard.ErrChanged, o.shard.Version, err)
 	}
 	return o.changed(version(out.ETag, out.LastModified), aws.ToInt64(out.ContentLength))

@@ -25,11 +25,11 @@ const (
 	OpClose  Op = "close"
 )
 
-// Damage is what happens to bytes that arrive without an error.
+// Damage is a change to bytes that arrive without an error.
 type Damage int
 
-// The kinds of damage. All are what a broken network or disk can do and only a checksum can notice,
-// except Short: it comes with an error, as a connection does that breaks within an answer.
+// The kinds of damage. A broken network or disk can cause all of them, and only a checksum can
+// detect them, except Short: it returns an error, like a connection that breaks within an answer.
 const (
 	Intact  Damage = iota
 	Flipped        // one bit in the middle
@@ -37,8 +37,8 @@ const (
 	Short          // the first half arrives, then the rule's Err, or else ErrTransient
 )
 
-// A Rule says which calls fail, and how. A call that several rules fit suffers the delays of all,
-// and the first error or damage.
+// A Rule selects calls to fail, and the failure. A call that several rules match suffers the delays
+// of all, and the first error or damage.
 type Rule struct {
 	Op     Op            // or "" for each
 	Path   string        // what the URI must end with, or "" for all
@@ -49,8 +49,8 @@ type Rule struct {
 	Damage Damage        // to what the call delivers
 }
 
-// Faults is a store that fails where its rules say so, and counts what is read. Its methods are safe
-// for concurrent use.
+// Faults is a store that fails by its rules, and counts the bytes read. Its methods are safe for
+// concurrent use.
 type Faults struct {
 	shard.Remote // the store's
 	store        shard.Store
@@ -89,7 +89,7 @@ func (f *Faults) Struck(i int) int {
 // OpenObjects returns how many objects are not closed yet.
 func (f *Faults) OpenObjects() int { return int(f.open.Load()) }
 
-// ReadBytes returns how many bytes reads brought so far; those of leases do not count.
+// ReadBytes returns the number of bytes read so far, without those of leases.
 func (f *Faults) ReadBytes() int64 { return f.readBytes.Load() }
 
 // fits counts a call and reports whether it must fail.
@@ -225,8 +225,8 @@ func (o *faultyObject) Lend(off, n int64) (shard.Lease, error) {
 	return l, err
 }
 
-// A faultyLease passes on what it does not damage: a store that verifies what it lent must be asked
-// through whatever stands around it.
+// A faultyLease passes through everything that it does not damage: a store that verifies lent bytes
+// must be asked through all its wrappers.
 type faultyLease struct {
 	shard.Lease
 	object *faultyObject

@@ -35,7 +35,7 @@ func openCancelled(t *testing.T, f Fixture) {
 	wantErr(t, firstError(ctx, f, s), ctx.Err(), s.URI)
 }
 
-// firstError is what Open says, or the first read where Open leaves the look at the shard to it.
+// firstError returns the error of Open, or of the first read if Open does not look at the shard.
 func firstError(ctx context.Context, f Fixture, s shard.Shard) error {
 	o, err := f.Store().Open(ctx, s)
 	if err != nil {
@@ -208,7 +208,7 @@ func readWhileReplaced(t *testing.T, f Fixture) {
 	}
 }
 
-// rangesWhileReplaced: of many ranges, none is of another version.
+// rangesWhileReplaced: many ranges never mix versions.
 func rangesWhileReplaced(t *testing.T, f Fixture) {
 	all := content(1, 3<<20)
 	o := open(t, f, "a", all)
@@ -253,7 +253,7 @@ func closeTwice(t *testing.T, f Fixture) {
 	}
 }
 
-// lend borrows bytes, or skips the check when the store lends none.
+// lend borrows bytes, or skips the check if the store does not lend.
 func lend(t *testing.T, o shard.Object, off, n int64) shard.Lease {
 	t.Helper()
 	l, ok, err := shard.Lend(o, off, n)

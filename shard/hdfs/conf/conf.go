@@ -10,13 +10,12 @@ import (
 	"strings"
 )
 
-// ErrConfig is what every error of this package wraps, for errors.Is.
+// ErrConfig is wrapped by every error of this package, for errors.Is.
 var ErrConfig = errors.New("configuration of Hadoop")
 
-// A Conf is what the files of a configuration say. The zero value says nothing, so that all
-// defaults hold.
+// A Conf holds the properties of a configuration. The zero value has none, so all defaults apply.
 type Conf struct {
-	dir    string // where it was read, or ""
+	dir    string // directory of the files, or ""
 	values map[string]string
 	finals map[string]bool
 }
@@ -39,9 +38,9 @@ func canonical(name string) string {
 	return name
 }
 
-// Find returns the directory that holds the configuration of a client, by what the environment
-// says: HADOOP_CONF_DIR, else etc/hadoop or conf in HADOOP_HOME; "" when there is none. A
-// HADOOP_CONF_DIR is taken at its word, so that Load says what is wrong with it.
+// Find returns the directory of a client's configuration by its environment: HADOOP_CONF_DIR, else
+// etc/hadoop or conf in HADOOP_HOME, or "" if neither exists. HADOOP_CONF_DIR is not checked, so
+// that Load can report what is wrong with it.
 func Find(env func(string) string) string {
 	if dir := env("HADOOP_CONF_DIR"); dir != "" {
 		return dir
@@ -60,7 +59,7 @@ func Find(env func(string) string) string {
 	return ""
 }
 
-// New returns a configuration that says what values do.
+// New returns a configuration with the given values.
 func New(values map[string]string) *Conf { return (&Conf{}).With(values) }
 
 // With returns a configuration in which values, given by the user, win over what the files say,
@@ -79,7 +78,7 @@ func (c *Conf) With(values map[string]string) *Conf {
 // Dir is the directory that the configuration was read from, or "".
 func (c *Conf) Dir() string { return c.dir }
 
-// Get returns a property's value, or "" when it has none.
+// Get returns a property's value, or "" without one.
 func (c *Conf) Get(name string) string {
 	value, _ := c.expand(canonical(name)) // Load refused what cannot be expanded
 	return value

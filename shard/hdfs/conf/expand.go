@@ -56,7 +56,7 @@ func (e *expansion) text(text string) (_ string, err error) {
 	return text, err
 }
 
-// reference is what a value refers to another by.
+// reference matches a reference from one value to another.
 var reference = regexp.MustCompile(`\$\{[^${} ]*\}`)
 
 func (e *expansion) value(name string) (string, error) {

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// A mountTable says where the paths of a viewfs address lead.
+// A mountTable maps the paths of a viewfs address to their targets.
 type mountTable struct {
 	name     string
-	links    map[string]string // path to the address that it stands for
+	links    map[string]string // target address by path
 	fallback string            // of paths that no link covers, or ""
 }
 
-// table reads a mount table. The name "" is that of fs.defaultFS, else "default".
+// table reads a mount table. The name "" means the one of fs.defaultFS, else "default".
 func (c *Conf) table(name string) (mountTable, error) {
 	if name == "" {
 		name = c.defaultTable()
@@ -47,7 +47,7 @@ func (c *Conf) table(name string) (mountTable, error) {
 	return t, nil
 }
 
-// defaultTable is the name of the table that viewfs:/// stands for.
+// defaultTable returns the name of the table of viewfs:///.
 func (c *Conf) defaultTable() string {
 	if name, ok := strings.CutPrefix(c.DefaultFS(), "viewfs://"); ok && name != "" {
 		return name

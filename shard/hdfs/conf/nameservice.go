@@ -23,7 +23,7 @@ type Nameservice struct {
 	RPC  []string // host:port of each namenode
 
 	plain, secure []string // host:port of each namenode's web server, by http and by https
-	secureAlone   bool     // the web servers speak https alone
+	secureAlone   bool     // the web servers only speak https
 }
 
 // Web is the base address of each namenode's web server, as "http://host:port": by https when
@@ -54,8 +54,8 @@ func (c *Conf) Nameservices() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// Nameservice returns the namenodes behind the authority of an hdfs address: a logical name of the
-// configuration, or a namenode's host[:port]. An authority of "" is that of fs.defaultFS.
+// Nameservice returns the namenodes of the authority of an hdfs address: a logical name of the
+// configuration, or a namenode's host[:port]. The authority "" means the one of fs.defaultFS.
 func (c *Conf) Nameservice(authority string) (Nameservice, error) {
 	if authority == "" {
 		var err error
@@ -124,8 +124,8 @@ func (c *Conf) logical(name string) (Nameservice, error) {
 	return n, nil
 }
 
-// suffix is what follows the properties' names of the namenode at an address: "", ".nameservice",
-// ".nameservice.namenode", or "?" when the configuration does not know it.
+// suffix returns the suffix of the properties of the namenode at an address: "", ".nameservice",
+// ".nameservice.namenode", or "?" if the configuration does not know it.
 func (c *Conf) suffix(rpc string) string {
 	const key = "dfs.namenode.rpc-address"
 	for _, name := range slices.Sorted(maps.Keys(c.values)) {

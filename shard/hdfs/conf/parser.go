@@ -26,7 +26,7 @@ type element struct {
 	line int
 }
 
-// UnmarshalXML notes where the element begins.
+// UnmarshalXML records the start of the element.
 func (e *element) UnmarshalXML(d *xml.Decoder, start xml.StartElement) error {
 	type plain element // has no UnmarshalXML
 	e.line, _ = d.InputPos()
@@ -40,7 +40,7 @@ type parser struct {
 	include func(href string) error
 }
 
-// document reads the whole file, whose root is a configuration. Its error begins with the line.
+// document reads the whole file, whose root is a configuration. Its error starts with the line.
 func (p parser) document(d *xml.Decoder) error {
 	var root element
 	err := d.Decode(&root)
@@ -57,7 +57,7 @@ func (p parser) document(d *xml.Decoder) error {
 	return p.configuration(&root)
 }
 
-// configuration takes what stands in a <configuration>, or in the <xi:fallback> of an include.
+// configuration reads the content of a <configuration>, or of the <xi:fallback> of an include.
 func (p parser) configuration(e *element) error {
 	for i := range e.Children {
 		child, err := &e.Children[i], error(nil)

@@ -9,8 +9,8 @@ import (
 // maxMounts is how many mount tables lead to one another.
 const maxMounts = 8
 
-// DefaultFS is the file system of addresses that name none, such as "hdfs://nameservice"; "" when
-// the configuration has none.
+// DefaultFS returns the file system of addresses without one, such as "hdfs://nameservice", or ""
+// if none is configured.
 func (c *Conf) DefaultFS() string {
 	if fs := strings.TrimRight(c.Get("fs.defaultFS"), "/"); fs != "file:" {
 		return fs
@@ -83,9 +83,8 @@ var ErrNoLink = errors.New("it leads nowhere")
 // ErrMounts is a directory of a mount table that holds nothing but mounts; see Conf.Mounts.
 var ErrMounts = errors.New("it is a directory of mount points")
 
-// Mounts lists the names that a mount table puts into a directory, sorted; nil when there are none.
-// Where the directory itself is a mount, or lies in one, they come on top of, and in front of, what
-// that holds.
+// Mounts returns the names that a mount table adds to a directory, sorted. If the directory itself
+// is a mount, or is in one, these names add to, and hide, its own.
 func (c *Conf) Mounts(uri string) []string {
 	scheme, authority, file := split(uri)
 	if scheme != "viewfs" {

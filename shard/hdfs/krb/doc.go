@@ -9,7 +9,7 @@
 //  4. KRB5CCNAME, else default_ccache_name of krb5.conf, else /tmp/krb5cc_UID: a ticket cache
 //
 // Only ticket caches in files are read: KEYRING:, KCM:, DIR: and MEMORY: belong to other programs,
-// and the error says how to get a file.
+// and the error explains how to get a file.
 //
 // krb5.conf is Options.Config, else KRB5_CONFIG (several files, separated by colons), else
 // /etc/krb5.conf, with its include and includedir lines. KDCs are asked by TCP unless
@@ -25,7 +25,7 @@
 // Errors wrap [github.com/shardfeed/shardfeed/shard.ErrDenied] or, for a KDC that does not answer,
 // ErrTransient; they name files and principals, never a key or a ticket.
 //
-// A Source owns one goroutine while a login is under way, and those of the clients that it made
-// (gokrb5 starts one for each ticket that it renews); Close ends all of them, and is called when no
-// client is in use any more.
+// A Source owns one goroutine during a login, and the goroutines of its clients (gokrb5 starts one
+// for each ticket that it renews). Close ends all of them; call it when no client is in use any
+// more.
 package krb

@@ -26,7 +26,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// hints are what to try, by what the KDC's answer holds.
+// hints are advice by parts of the KDC's answer.
 var hints = []struct{ text, hint string }{
 	{"KDC_ERR_C_PRINCIPAL_UNKNOWN", "the KDC knows no such user: give the principal as name@REALM, with the realm of this krb5.conf"},
 	{"KDC_ERR_S_PRINCIPAL_UNKNOWN", "the KDC knows no such service: servers must be named as in their principals, mostly by their full host names"},

@@ -28,14 +28,14 @@ type login struct {
 	until     time.Time // end of a ticket cache's ticket; zero for a keytab
 }
 
-// A stamp tells whether a file is still the one that was read.
+// A stamp identifies a version of a file, to detect changes.
 type stamp struct {
 	size  int64
 	time  time.Time
 	inode uint64
 }
 
-// stampOf is a file's stamp; that of a file that is not there is zero.
+// stampOf returns a file's stamp, or the zero stamp if there is no file.
 func stampOf(path string) stamp {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// Options say where credentials lie. The zero value leaves it to the environment.
+// Options configure the sources of credentials. The zero value uses the environment.
 type Options struct {
 	Keytab    string // a file, or ""
 	Principal string // name[/instance][@REALM]; "": the keytab's first. A ticket cache must be of this principal when it is given
@@ -61,7 +61,8 @@ func residual(name string) (kind, path string) {
 	return strings.ToUpper(kind), path
 }
 
-// defaultCCache is the cache of a user who named none; text is default_ccache_name of krb5.conf.
+// defaultCCache returns the default ticket cache of a user; text is default_ccache_name of
+// krb5.conf.
 func defaultCCache(text string) (string, error) {
 	uid := fmt.Sprint(os.Getuid())
 	if text == "" {

@@ -20,7 +20,7 @@ const (
 	maxInclude = 16      // files that include each other
 )
 
-// A profile is what of krb5.conf matters to a client, from all its files.
+// A profile has the settings of krb5.conf that a client needs, from all its files.
 type profile struct {
 	defaults map[string]string   // of [libdefaults]: the first one given, as in MIT Kerberos
 	realms   map[string][]string // KDCs
@@ -89,7 +89,8 @@ func (p *profile) include(directive, target string, above []string) error {
 	return nil
 }
 
-// included is the rule of includedir: letters, digits, - and _ alone, or *.conf that is not hidden.
+// included implements the rule of includedir: names of only letters, digits, - and _, or *.conf
+// that is not hidden.
 func included(name string) bool {
 	if strings.HasSuffix(name, ".conf") && !strings.HasPrefix(name, ".") {
 		return true

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	loginTime = 30 * time.Second // a KDC has to answer; gokrb5 gives up after 10 s for each KDC of the realm
+	loginTime = 30 * time.Second // for a KDC to answer; gokrb5 allows 10 s for each KDC of the realm
 	lookEvery = time.Second      // between two looks at the file
 )
 
@@ -38,8 +38,8 @@ type attempt struct {
 	err  error // valid after done
 }
 
-// New returns a source. It reads no file yet: that is left to the first Client. Env is os.Getenv,
-// or what stands for it.
+// New returns a source. It reads no file before the first Client. Env is os.Getenv or a
+// replacement.
 func New(o Options, env func(string) string) (*Source, error) {
 	o, err := o.resolve(env)
 	if err != nil {
@@ -135,7 +135,7 @@ func (s *Source) await(ctx context.Context, a *attempt) (*client.Client, uint64,
 	return s.current.client, s.generation, nil
 }
 
-// Describe says whose credentials these are and where they lie, without a secret.
+// Describe names the owner and the place of the credentials, without secrets.
 func (s *Source) Describe() string {
 	s.mu.Lock()
 	l := s.current

@@ -79,7 +79,7 @@ func (a address) scheme() string {
 	return "http://"
 }
 
-// clean is a path as it stands in HDFS.
+// clean returns a path in its canonical form.
 func clean(file string) string { return path.Clean("/" + file) }
 
 // escape makes a path fit for a URL: no byte is left that a server could take for a separator.

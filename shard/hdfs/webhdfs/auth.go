@@ -25,7 +25,7 @@ type auth struct {
 	turn    *semaphore.Weighted // held while a ticket is shown, so that many requests show one
 	shown   atomic.Int64        // tickets that the server took
 	mu      sync.Mutex
-	cookies map[string]*http.Cookie // by name; they stand for a ticket that was shown once
+	cookies map[string]*http.Cookie // by name; each replaces a ticket that was shown once
 }
 
 // token is the delegation token for a server, or "". Those in a file are kept by nameservice, by
@@ -44,12 +44,12 @@ func (s *Store) token(ctx context.Context, b *base) (string, error) {
 	}
 	addresses, err := net.DefaultResolver.LookupHost(ctx, host)
 	if err != nil {
-		return "", nil // the request itself will say what is wrong with the name
+		return "", nil // the request itself will report a wrong name
 	}
 	return tokens.forServer(addresses, b.url.Port(), ""), nil
 }
 
-// identify adds to a query who asks: a token, or a plain name where there is no Kerberos.
+// identify adds the user to a query: a token, or a plain name without Kerberos.
 func (s *Store) identify(ctx context.Context, b *base, query url.Values) error {
 	token, err := s.token(ctx, b)
 	if err != nil {
@@ -124,7 +124,7 @@ func (s *Store) ticket(ctx context.Context, host string) (string, error) {
 	}
 	if source == nil {
 		return "", &hinted{
-			error: fmt.Errorf("%w: %s asks for Kerberos, and none is configured", shard.ErrDenied, host),
+			error: fmt.Errorf("%w: %s requires Kerberos, which is not configured", shard.ErrDenied, host),
 			hint:  "run kinit or give a keytab, and set HADOOP_CONF_DIR to a configuration with hadoop.security.authentication=kerberos",
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
-// A cluster is the servers that stand for one tree of files.
+// A cluster is the set of servers of one tree of files.
 type cluster struct {
 	store  *Store
 	bases  []*base

@@ -7,8 +7,8 @@ import (
 )
 
 // ParseDatanodeMap reads translations of datanodes' addresses for Options.DatanodeHost,
-// "dn1:9864=127.0.0.1:19864,dn2=dn2.example.com": those of an address with its port come first, a
-// host alone keeps its port. What is not listed stays as it is.
+// "dn1:9864=127.0.0.1:19864,dn2=dn2.example.com". An address with a port takes precedence; a host
+// without one keeps its port. Other addresses are not changed.
 func ParseDatanodeMap(text string) (func(hostport string) string, error) {
 	to := make(map[string]string)
 	for pair := range strings.SplitSeq(text, ",") {

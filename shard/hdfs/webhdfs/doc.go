@@ -7,10 +7,10 @@
 //	webhdfs://host:9870/dir/file                          a namenode, or HttpFS on its own port
 //	swebhdfs://host:9871/dir/file                         the same by https
 //	webhdfs://nameservice/dir/file                        the namenodes that Hadoop's configuration names; the active one answers
-//	swebhdfs://knox:8443/gateway/default/webhdfs/v1/dir   behind a gateway: what stands before /webhdfs/v1 is the gateway's path
+//	swebhdfs://knox:8443/gateway/default/webhdfs/v1/dir   behind a gateway, whose path precedes /webhdfs/v1
 //
-// Options.Gateway gives the gateway's path for addresses that leave it out. A path is taken as it
-// stands, as Hadoop does: %20 is three characters.
+// Options.Gateway is the gateway's path for addresses that leave it out. Like in Hadoop, a path is
+// literal: %20 is three characters.
 //
 // # Which bytes
 //
@@ -24,28 +24,27 @@
 //  2. When the last byte of a read has come it asks for the inode's size and modification time. Only
 //     when both are the shard's are the bytes handed on; else the error is ErrChanged.
 //
-// Where inodes cannot be read by number (a router over several namenodes, a snapshot, HttpFS, which
-// does not tell the number) the name takes its place in both steps. Then a name that leads to
-// another file while bytes are asked for, and to the first one again before the second step, would
-// go unnoticed; so would two versions of one size within the same millisecond where the server
-// gives no inode number.
+// If inodes cannot be read by number (a router over several namenodes, a snapshot, HttpFS, which
+// hides the number), both steps use the name. Two changes would then not be detected: a name that
+// leads to another file during the read, and back to the first one before the second step; and two
+// versions of one size within the same millisecond, if the server gives no inode number.
 //
 // TCP's checksum and the length of the body are all that guards the bytes between datanode and
 // reader; the datanode checks its disk's checksums. https:// does better.
 //
 // # Requests
 //
-// Ranges that lie close together are read as one, long ones in parts of up to 16 MiB, several at
-// once under a driver.Window for each cluster. The namenode answers OPEN with a redirect to a
-// datanode, which is followed here, so that hosts can be translated and no URL with a token in it
-// comes into a message. A body that ends too early or stalls is continued from the byte reached,
-// elsewhere if possible; passing faults (standby and restarting namenodes, dead datanodes, safe
-// mode, 503) are tried again until a minute went by without a byte.
+// Nearby ranges are read as one, long ones in parts of up to 16 MiB, several at once under a
+// driver.Window for each cluster. The namenode answers OPEN with a redirect to a datanode, which is
+// followed here, so that hosts can be translated and no URL with a token appears in a message. A
+// body that ends too early or stalls is continued from the byte reached, elsewhere if possible;
+// transient faults (standby and restarting namenodes, dead datanodes, safe mode, 503) are retried
+// until a minute has passed without a byte.
 //
 // Credentials: a delegation token (an option, or the file that HADOOP_TOKEN_FILE_LOCATION names,
-// for the host or nameservice of the address), else Kerberos when the server asks for it (SPNEGO,
-// once for each server; its cookie serves from then on), else a plain user name. They are sent to
-// the servers of the address alone, never to one that a redirect names.
+// for the host or nameservice of the address), else Kerberos if the server requires it (SPNEGO,
+// once for each server; its cookie is used from then on), else a plain user name. They are sent
+// only to the servers of the address, never to the target of a redirect.
 //
 // # Resources
 //

@@ -12,7 +12,7 @@ import (
 
 // errForeign is an answer that is not the cluster's: a proxy, a login page or a broken network made
 // it. The next one may be right.
-var errForeign = fmt.Errorf("%w: the answer is not that of WebHDFS", shard.ErrTransient)
+var errForeign = fmt.Errorf("%w: the answer is not from WebHDFS", shard.ErrTransient)
 
 // checkBytes refuses an answer that cannot hold n bytes of a file from off on. Servers send files
 // as application/octet-stream, or without a type.

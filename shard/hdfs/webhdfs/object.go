@@ -21,7 +21,7 @@ type object struct {
 	cluster *cluster
 	path    string // the name, cleaned
 	shard   shard.Shard
-	inode   int64 // 0 where it is unknown
+	inode   int64 // 0 if unknown
 	closed  atomic.Bool
 
 	finished atomic.Bool // the file is known not to be open for writing
@@ -40,8 +40,8 @@ func (o *object) ReadAt(ctx context.Context, p []byte, off int64) error {
 	return o.ReadRanges(ctx, []shard.Range{{Off: off, P: p}})
 }
 
-// ReadRanges reads all ranges, in parts of which several are in flight, and then makes sure that
-// the shard is what it was.
+// ReadRanges reads all ranges, in parts of which several are in flight, and then checks that the
+// shard has not changed.
 func (o *object) ReadRanges(ctx context.Context, ranges []shard.Range) error {
 	if err := o.readRanges(ctx, ranges); err != nil {
 		return wrap("read", o.shard.URI, err)
@@ -109,7 +109,7 @@ func (o *object) readParts(ctx context.Context, parts []driver.Part, byName bool
 	return group.Wait()
 }
 
-// finish refuses a file that is still being written. Servers that cannot tell are believed.
+// finish refuses a file that is still being written, if the server shows it.
 func (o *object) finish(ctx context.Context, byName bool) error {
 	found, err := o.cluster.located(ctx, o.target(byName), o.shard.Size-1, 1)
 	switch {
@@ -135,8 +135,8 @@ func (o *object) verify(ctx context.Context, byName bool) error {
 	return o.same(now)
 }
 
-// same compares a file with the shard. A server that tells no inodes now told none when it listed,
-// or is another kind of server: then the time has to do.
+// same compares a file with the shard. A server may show no inodes, now or when it listed, if it is
+// of another kind: then the time decides.
 func (o *object) same(now status) error {
 	if now.Inode == 0 {
 		now.Inode = o.inode
@@ -154,7 +154,7 @@ func (o *object) diagnose(ctx context.Context, failed error, byName bool) (again
 	switch {
 	case errors.Is(err, shard.ErrNotExist):
 		return false, err
-	case err != nil: // the first failure tells more
+	case err != nil: // the first failure is more informative
 		return false, failed
 	}
 	if err := o.same(now); err != nil {

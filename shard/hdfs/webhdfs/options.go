@@ -13,12 +13,12 @@ import (
 	"github.com/shardfeed/shardfeed/shard/hdfs/krb"
 )
 
-// Options say how servers are reached. The zero value is ready for use. Package hdfs, which makes
-// them of its own, has validated them.
+// Options configure the connection to servers. The zero value is ready for use. Package hdfs
+// derives them from its own options, which it has validated.
 type Options struct {
-	// Setup gives Hadoop's configuration and the source of Kerberos credentials, each may be nil.
-	// It is called at the first use and may be called again; the store closes neither. nil: there
-	// are none.
+	// Setup returns Hadoop's configuration and the source of Kerberos credentials, each possibly
+	// nil. It is called at the first use and may be called again; the store closes neither. Without
+	// Setup both are nil.
 	Setup func() (*conf.Conf, *krb.Source, error)
 
 	User       string // name without Kerberos; "": HADOOP_USER_NAME, else the process's user

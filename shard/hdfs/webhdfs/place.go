@@ -9,7 +9,7 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// Place tells how a shard's blocks lie on the datanodes.
+// Place returns the placement of a shard's blocks on the datanodes.
 func (s *Store) Place(ctx context.Context, sh shard.Shard) (shard.Placement, error) {
 	a, c, err := s.cluster(sh.URI)
 	if err != nil {
@@ -30,8 +30,8 @@ func (s *Store) Place(ctx context.Context, sh shard.Shard) (shard.Placement, err
 	return p, nil
 }
 
-// Explain says which servers stand behind an address, who asks, and where the configuration lies.
-// It asks no server.
+// Explain describes the servers of an address, the user, and the source of the configuration. It
+// sends no request.
 func (s *Store) Explain(_ context.Context, uri string) ([]shard.Fact, error) {
 	a, err := parse(uri, s.options.Gateway)
 	if err != nil {

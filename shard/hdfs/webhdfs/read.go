@@ -52,7 +52,7 @@ func (c *cluster) read(ctx context.Context, path string, p driver.Part) error {
 			next, last = !slices.Contains(bad, name), err // else the namenode does not know it by this name
 			bad = append(bad, name)
 			c.store.meter.Failovers.Add(1)
-		case len(bad) > 0 && passing(err): // none is left that may be asked
+		case len(bad) > 0 && passing(err): // no datanode remains
 			err = last
 		case !c.elsewhere(at, err):
 			return err
@@ -74,8 +74,8 @@ func (c *cluster) reaches(ctx context.Context, path string, end int64) bool {
 	return err == nil && now.Length >= end
 }
 
-// nodeName is how the namenode knows the datanode whose web server is at an address: by the address
-// of its transfer port, which it tells itself. Where it does not, the host's address has to do.
+// nodeName returns the namenode's name for the datanode whose web server has an address: the
+// address of its transfer port, if the datanode reports it, else the host's address.
 func (c *cluster) nodeName(ctx context.Context, path string, off int64, address string) string {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -115,7 +115,7 @@ func locate(path string, off, n int64) query {
 	}}
 }
 
-// vague reports whether a datanode's answer only says that it failed: another may do better.
+// vague reports whether a datanode's answer gives no reason for its failure: another may do better.
 func vague(err error) bool {
 	e, ok := errors.AsType[*remoteError](err)
 	return ok && e.Unwrap() == nil
@@ -209,7 +209,7 @@ func (c *cluster) located(ctx context.Context, path string, off, n int64) (locat
 // inSnapshot reports whether a path leads into a snapshot: its files are not read by inode.
 func inSnapshot(path string) bool { return strings.Contains(path+"/", "/.snapshot/") }
 
-// hosts asks where all blocks of a file lie, in the way that the server knows.
+// hosts returns the locations of all blocks of a file, by the method that the server supports.
 func (c *cluster) hosts(ctx context.Context, path string, size int64) ([]shard.Block, error) {
 	found, err := c.located(ctx, path, 0, size)
 	if errors.Is(err, errUnsupported) {

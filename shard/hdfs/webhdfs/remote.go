@@ -65,7 +65,7 @@ func oneLine(message string) string {
 	return strings.TrimSpace(strings.ToValidUTF8(message, "?"))
 }
 
-// exceptions say what an exception's name means.
+// exceptions maps names of exceptions to errors.
 var exceptions = map[string]error{
 	"FileNotFoundException":          shard.ErrNotExist,
 	"AccessControlException":         shard.ErrDenied,
@@ -88,7 +88,7 @@ var exceptions = map[string]error{
 	"UnsupportedOperationException":  errUnsupported,
 }
 
-// Unwrap says what kind of failure it is.
+// Unwrap returns the kind of failure.
 func (e *remoteError) Unwrap() error {
 	if strings.Contains(e.Message, "StandbyException") || strings.Contains(e.Message, "Operation category READ is not supported in state standby") {
 		return errStandby

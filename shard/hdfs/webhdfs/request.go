@@ -164,7 +164,7 @@ func newRequest(ctx context.Context, u *url.URL) *http.Request {
 	return r.WithContext(ctx)
 }
 
-// checked returns an answer that is a success or a redirect, else the error that it stands for.
+// checked returns an answer that is a success or a redirect, else its error.
 func checked(ctx context.Context, host string, answer *http.Response) (*http.Response, error) {
 	switch answer.StatusCode {
 	case http.StatusOK, http.StatusPartialContent, http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther,
@@ -232,7 +232,7 @@ func (s *Store) document(ctx context.Context, b *base, q query) ([]byte, error) 
 	return body, nil
 }
 
-// A progressReader tells the watch of each byte that comes.
+// A progressReader reports each arriving byte to the watch.
 type progressReader struct {
 	io.Reader
 	watch *driver.Watch

@@ -18,7 +18,7 @@ func Version(modified, inode int64) string {
 	return strconv.FormatInt(modified, 10) + "-" + strconv.FormatInt(inode, 10)
 }
 
-// splitVersion cuts a version; ok is false when it is none of ours.
+// splitVersion cuts a version; ok is false if it is not one of ours.
 func splitVersion(version string) (modified, inode int64, ok bool) {
 	m, i, found := strings.Cut(version, "-")
 	modified, err := strconv.ParseInt(m, 10, 64)
@@ -29,13 +29,13 @@ func splitVersion(version string) (modified, inode int64, ok bool) {
 	return modified, inode, err == nil && inode >= 0
 }
 
-// A status is what a server tells about a file or directory.
+// A status describes a file or directory of a server.
 type status struct {
 	Name        string `json:"pathSuffix"`
 	Type        string `json:"type"`
 	Length      int64  `json:"length"`
 	Modified    int64  `json:"modificationTime"` // milliseconds since 1970
-	Inode       int64  `json:"fileId"`           // 0 where the server does not tell it
+	Inode       int64  `json:"fileId"`           // 0 if the server hides it
 	BlockSize   int64  `json:"blockSize"`
 	Replication int    `json:"replication"`
 	ErasureBit  bool   `json:"ecBit"`
@@ -76,11 +76,11 @@ func instant(version string) string {
 	return fmt.Sprintf("modified at %s (inode %d)", time.UnixMilli(modified).UTC().Format("2006-01-02T15:04:05.000Z"), inode)
 }
 
-// unmarshal decodes an answer. Servers may send more than is used, but nothing else. What is not
-// that of a server is worth another try.
+// unmarshal decodes an answer. Servers may send more than is used, but nothing else. A body of
+// another service is worth another try.
 func unmarshal(body []byte, into any) error {
 	if err := json.NewDecoder(bytes.NewReader(body)).Decode(into); err != nil {
-		return fmt.Errorf("%w: it begins with %.60q", errForeign, body)
+		return fmt.Errorf("%w: it starts with %.60q", errForeign, body)
 	}
 	return nil
 }
@@ -142,7 +142,7 @@ func parsePage(body []byte) (page, error) {
 	return page{answer.DirectoryListing.PartialListing.FileStatuses.FileStatus, answer.DirectoryListing.RemainingEntries}, nil
 }
 
-// locations is what a server tells about a file's blocks.
+// locations has the blocks of a file from a server.
 type locations struct {
 	Open   bool // still being written
 	Blocks []shard.Block
@@ -170,7 +170,7 @@ type located struct {
 	} `json:"locatedBlocks"`
 }
 
-// hosted is the answer to GETFILEBLOCKLOCATIONS, which does not tell about open files.
+// hosted is the answer to GETFILEBLOCKLOCATIONS, which does not show open files.
 type hosted struct {
 	BlockLocation []struct {
 		Off   int64    `json:"offset"`

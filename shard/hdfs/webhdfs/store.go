@@ -172,8 +172,8 @@ func (s *Store) OpenAt(ctx context.Context, bases []string, path string, sh shar
 	return newObject(c, clean(path), sh), nil
 }
 
-// Identity is the address with a clean path: the gateway's path and the scheme are part of it,
-// since other servers may stand behind them.
+// Identity returns the address with a clean path, including the gateway's path and the scheme,
+// since these may select other servers.
 func (s *Store) Identity(uri string) string {
 	a, err := parse(uri, s.options.Gateway)
 	if err != nil {

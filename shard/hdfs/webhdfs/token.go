@@ -25,8 +25,8 @@ import (
 //	   strings have their length before them.
 //	1  a protobuf message of type CredentialsProto, with its length before it
 //
-// A token is four strings: identifier, password, kind, service. For a URL it is those in the first
-// form, in base64.
+// A token is four strings: identifier, password, kind, service. A URL has them in the first form,
+// in base64.
 type tokenFile struct {
 	tokens []delegation
 }
@@ -97,9 +97,9 @@ type reader struct {
 	bad  bool // the end came too early
 }
 
-// number reads a number as Hadoop's WritableUtils writes it: one byte from -112 to 127, or a byte
-// that tells sign and length, and the bytes of the number, the highest first. No negative ones
-// belong into this file.
+// number reads a number in the format of Hadoop's WritableUtils: one byte from -112 to 127, or a
+// byte with sign and length, and the bytes of the number, the highest first. This file has no
+// negative numbers.
 func (r *reader) number() int64 {
 	if len(r.rest) == 0 {
 		r.bad = true
@@ -180,9 +180,8 @@ func (d *delegation) set(number protowire.Number, value []byte) {
 	}
 }
 
-// forServer finds the token for a server that is known by several names, "" when there is none:
-// that of its nameservice, else that of its host and port, else that of its host, since tokens of a
-// namenode carry the port of its RPC.
+// forServer finds the token for a server with several names, or "": by its nameservice, else by its
+// host and port, else by its host, since tokens of a namenode have the port of its RPC.
 func (f *tokenFile) forServer(hosts []string, port, nameservice string) string {
 	best, bestFit := delegation{}, 0
 	for _, t := range f.tokens {

@@ -11,11 +11,11 @@ import (
 	"github.com/shardfeed/shardfeed/internal/cause"
 )
 
-// A state is what a connection expects next.
+// A state is the next expected message of a connection.
 type state int
 
 const (
-	stateStart     state = iota // the first write tells
+	stateStart     state = iota // the first write decides
 	stateHandshake              // the next write is the second and last message of a SASL handshake
 	stateRequest                // the next write asks for a block, in the clear
 	stateResponse               // the datanode's answer to it
@@ -198,8 +198,8 @@ func (c *conn) Close() error {
 }
 
 // regular reports whether the connection can take another request. It reads the last packet, which
-// clients leave when they have all that they asked for, and tells the datanode, which waits for it,
-// that the checksums were right.
+// clients leave when they have all their bytes, and confirms correct checksums to the datanode,
+// which waits for that.
 func (c *conn) regular() bool {
 	if c.dialer.options.Peers == nil || c.greeted || c.err != nil || c.state != statePackets || c.next < c.asked.end {
 		return false

@@ -88,8 +88,8 @@ func (d *Dialer) unuse() {
 	}
 }
 
-// DialContext connects to a datanode for the reader in use. Its own context is ignored: clients
-// give none.
+// DialContext connects to a datanode for the reader in use. It ignores its own context, which
+// clients leave empty.
 func (d *Dialer) DialContext(_ context.Context, network, addr string) (net.Conn, error) {
 	d.mu.Lock()
 	ctx, wanted := d.ctx, d.wanted

@@ -1,9 +1,9 @@
 // Package wire verifies reads of HDFS blocks on their way from a datanode.
 //
-// A [Dialer]'s connections follow the data transfer protocol from below an HDFS client, which they
-// serve as any net.Conn does. A client receives whole units of the stream whose every byte was
-// checked, or an error and nothing of the unit: it never holds a byte that was not verified, and
-// what it asks of another datanode after an error begins where the verified bytes end.
+// A [Dialer]'s connections follow the data transfer protocol below an HDFS client, which uses them
+// like any net.Conn. A client receives whole units of the stream whose every byte was checked, or
+// an error and nothing of the unit: it never holds an unverified byte, and after an error its
+// request to another datanode starts after the verified bytes.
 //
 // What a client writes on a fresh connection, and what comes back (all numbers big-endian):
 //
@@ -14,19 +14,19 @@
 //	...        until a packet without data
 //	status     2, 8, 6: a ClientReadStatusProto of CHECKSUM_OK, with its length before it; only where the connection is used again
 //
-// A unit is the response or a packet. The response must begin at the chunk that holds the asked
-// offset. Of a packet the offset must be where the last one ended, the sequence number one more
-// than the last, the lengths must add up, each chunk's CRC-32 or CRC-32C must be right, and only
-// the last packet is empty; it must not come before the asked range was sent. These are the rules
-// of Hadoop's own client.
+// A unit is the response or a packet. The response must start at the chunk with the requested
+// offset. A packet must have the offset where the last one ended, the sequence number after the
+// last, lengths that add up, and a correct CRC-32 or CRC-32C for each chunk. Only the last packet
+// is empty, and it must not precede the end of the requested range. These are the rules of Hadoop's
+// own client.
 //
-// Verified data is passed on as the stream of a block without checksums, so that the client
-// does not sum it once more: the response says so, and packets come without theirs.
+// Verified data is passed on as the stream of a block without checksums, so that the client does
+// not compute them again: the response declares none, and packets have none.
 //
-// A first write that is none of these is encrypted: [ErrOpaque]. A response without checksums is
-// [ErrNull]. The options of the Dialer can allow both. Each unit, handshake answer and write
-// must be done within a time; deadlines that a client sets are ignored. A connection closes itself
-// after its first error. One whose client closes it when all that was asked for has come can be
-// kept in [Peers] for a moment, for the next request to that datanode. Buffers of 512 KiB are
-// pooled, and a packet costs no allocation. The package starts no goroutine.
+// Any other first write is encrypted: [ErrOpaque]. A response without checksums is [ErrNull]. The
+// options of the Dialer can allow both. Each unit, handshake answer and write must be done within a
+// time; deadlines that a client sets are ignored. A connection closes itself after its first error.
+// If its client closes it after all requested bytes, it can be kept in [Peers] for a moment, for
+// the next request to that datanode. Buffers of 512 KiB are pooled, and a packet costs no
+// allocation. The package starts no goroutine.
 package wire

@@ -16,7 +16,7 @@ var (
 	ErrNoReader = errors.New("no reader is in use")
 )
 
-// An Error says which datanode failed, and where.
+// An Error names the datanode that failed, and the place.
 type Error struct {
 	Datanode string // host:port
 	Block    uint64 // id; 0 before the block was asked for

@@ -19,9 +19,9 @@ const (
 )
 
 // Peers are connections to datanodes whose last answer was read to its end: each takes another
-// request, which saves a connection's making and the growth of its buffers. They are kept for a
+// request, which saves the setup of a connection and the growth of its buffers. They are kept for a
 // short time, for all Dialers of a cluster, and never after a handshake or an error. The zero value
-// keeps connections, nil none.
+// keeps connections, nil does not.
 type Peers struct {
 	mu     sync.Mutex
 	kept   []*peer // the oldest is the first

@@ -21,7 +21,7 @@ const (
 	sumCRC32C = 2
 )
 
-// checksums say how a block's data is summed.
+// checksums describes the checksums of a block's data.
 type checksums struct {
 	table *crc32.Table // nil: not at all
 	size  int          // bytes of a checksum
@@ -32,7 +32,7 @@ type checksums struct {
 // answer of a datanode that has no checksums, so that the client does not check once more.
 func (c *conn) readResponse() (int, error) {
 	length, prefix := uint64(0), -1
-	for n := 1; prefix < 0; n++ { // a varint tells where it ends only when it is there
+	for n := 1; prefix < 0; n++ { // a varint's length is known only once it is complete
 		b, err := c.need(n)
 		if err != nil {
 			return 0, err
@@ -74,8 +74,8 @@ func appendNumber(m []byte, field protowire.Number, value uint64) []byte {
 	return protowire.AppendVarint(protowire.AppendTag(m, field, protowire.VarintType), value)
 }
 
-// parseResponse reads a BlockOpResponseProto to a request from byte off on. First is where the
-// first packet begins: clients trust that number blindly, so that a wrong one would shift the data.
+// parseResponse reads a BlockOpResponseProto to a request from byte off on. First is the offset of
+// the first packet: clients trust that number blindly, so that a wrong one would shift the data.
 func parseResponse(m []byte, off int64) (first int64, sums checksums, err error) {
 	status, ok := proto.Number(m, protowire.VarintType, 1)
 	if !ok {
