@@ -38,7 +38,7 @@ func New(ds *iterable.Dataset, d Device, o Options) (*Loader, error) {
 		Slots: o.Loader.MaxBatches, SlotBytes: size, RequirePinned: o.RequirePinned, Pageable: o.Events.Pageable,
 	})
 	lo := o.Loader
-	lo.Allocator, lo.Timeout = ring, 0 // the consumer's wait ends by it, not that of who sends
+	lo.Allocator, lo.Timeout = ring, 0 // the timeout applies to the consumer only; the sender waits without one
 	host, err := loader.New(ds, lo)
 	if err == nil {
 		err = ring.fill()

@@ -99,7 +99,7 @@ func TestFooterErrors(t *testing.T) {
 		{"no schema", change(func(m *format.FileMetaData) { m.Schema = nil }), "no schema", parquet.ErrFooter},
 		{"negative children", change(func(m *format.FileMetaData) { m.Schema[0].NumChildren = thrift.New(int32(-1)) }), "-1 children", parquet.ErrFooter},
 		{"children lacking", change(func(m *format.FileMetaData) { m.Schema[0].NumChildren = thrift.New(int32(3)) }), "lacks children", parquet.ErrFooter},
-		{"children over", change(func(m *format.FileMetaData) { m.Schema[0].NumChildren = thrift.New(int32(1)) }), "of which 2 hang together", parquet.ErrFooter},
+		{"children over", change(func(m *format.FileMetaData) { m.Schema[0].NumChildren = thrift.New(int32(1)) }), "its tree uses only 2", parquet.ErrFooter},
 		{"bad repetition", change(func(m *format.FileMetaData) {
 			m.Schema[1].RepetitionType = thrift.New(format.FieldRepetitionType(7))
 		}), "repetition 7", parquet.ErrFooter},
@@ -125,7 +125,7 @@ func TestFooterErrors(t *testing.T) {
 		{"equality deletes", change(func(m *format.FileMetaData) {
 			m.KeyValueMetadata = append(m.KeyValueMetadata, format.KeyValue{Key: "delete-type", Value: "equality"})
 		}), "name its data files alone", parquet.ErrDeletes},
-		{"another file", chunk(func(c *format.ColumnChunk) { c.FilePath = "part-1.parquet" }), `column chunk 1: its data lies in another file, "part-1.parquet"`, nil},
+		{"another file", chunk(func(c *format.ColumnChunk) { c.FilePath = "part-1.parquet" }), `column chunk 1: its data is in another file, "part-1.parquet"`, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := footerOf(t, c.file)

@@ -11,13 +11,12 @@ import (
 // belong into a source of their own.
 const maxRepeats = 255
 
-// Repeats fills m with how often each row of a block comes: floor(w + u), where w is the value of a
+// Repeats fills m with the number of times that each row of a block is read: floor(w + u), where w is the value of a
 // numeric column and u in [0, 1) is drawn by the row. The mean over rows of one weight is the
 // weight, and a row comes as often in every epoch. first is the number of the block's first row
 // among all rows of the manifest; m has an element for each row.
 //
-// A row comes not at all where its bit in keep is 0, whatever its weight: row i is bit i%64 of word
-// i/64. nil keeps all.
+// A row whose bit in keep is 0 is never read: row i is bit i%64 of word i/64. nil keeps all.
 //
 // u is x/2^53, where x is the top 53 bits of mix(s). s starts as the seed; for 0 (the epoch) and
 // then for the row's number, s becomes mix(s) + n. mix is one output of SplitMix64 (Steele, Lea,

@@ -70,7 +70,7 @@ func (s *cuStream) place(op string, m gpu.DeviceMemory, off, n int) (uintptr, er
 	return p + uintptr(off), nil
 }
 
-// Record makes e pass when all that the stream was given until now is done.
+// Record signals e once all work queued so far completes.
 func (s *cuStream) Record(e gpu.Event) error { return s.with(&s.device.driver.api.eventRecord, e) }
 
 // Await lets what the stream is given from now on wait for e, which may be another device's.

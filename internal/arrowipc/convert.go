@@ -2,8 +2,8 @@ package arrowipc
 
 import "github.com/shardfeed/shardfeed/column"
 
-// Converted is a copy of the values of a Fixed column as Arrow lays them out, or nil where they lie
-// so already.
+// Converted returns a copy of the values of a Fixed column in Arrow's layout, or nil if they have
+// it already.
 func Converted(a *column.Array) []byte {
 	switch f := a.Field; {
 	case f.Type == column.TypeBool:

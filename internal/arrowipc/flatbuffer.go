@@ -32,7 +32,7 @@ func boolOf(v bool) field {
 	return byteOf(0)
 }
 
-// A buffer is a flatbuffer that is written from its beginning: a table, then what it refers to.
+// A buffer is a flatbuffer that is written from front to back: a table, then its targets.
 type buffer struct{ b []byte }
 
 // finish returns the flatbuffer of a root table, padded to 8 bytes.
@@ -50,7 +50,7 @@ func (b *buffer) align(n, rest int) {
 	}
 }
 
-// refer makes the offset at place mean target, which lies behind it.
+// refer sets the offset at place to target, which follows it.
 func (b *buffer) refer(place, target int) { le.PutUint32(b.b[place:], uint32(target-place)) }
 
 func (t table) write(b *buffer) int {

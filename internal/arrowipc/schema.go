@@ -62,7 +62,7 @@ func fieldTable(f *column.Field) (table, error) {
 	return t, nil
 }
 
-// childrenOf are the fields within a field, under the names that Arrow gives those of a map.
+// childrenOf returns the fields within a field, with Arrow's names for a map's.
 func childrenOf(f *column.Field) []*column.Field {
 	if !isMap(f) {
 		return f.Children

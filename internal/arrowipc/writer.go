@@ -18,7 +18,7 @@ const continuation = 0xffffffff
 
 // A Writer writes batches of one schema. It is not safe for concurrent use.
 type Writer struct {
-	schema  []byte // the message that begins a stream
+	schema  []byte // the first message of a stream
 	nodes   pairs
 	places  pairs
 	buffers [][]byte
@@ -34,7 +34,7 @@ func NewWriter(schema *column.Schema) (*Writer, error) {
 	return &Writer{schema: appendMessage(nil, headerSchema, t, 0)}, nil
 }
 
-// Begin appends what comes before the first batch.
+// Begin appends the bytes before the first batch.
 func (w *Writer) Begin(dst []byte) []byte { return append(dst, w.schema...) }
 
 // End appends what comes after the last batch.
@@ -72,7 +72,7 @@ func (w *Writer) add(a *column.Array) {
 		return
 	}
 	nulls, valid := 0, []byte(nil)
-	if a.Field.Nullable && a.Valid != nil { // the nulls of another part are those of the part around it
+	if a.Field.Nullable && a.Valid != nil { // only the outer part has the nulls of other parts
 		nulls, valid = a.Nulls, a.Valid[:(a.Len+7)/8]
 	}
 	w.nodes = append(w.nodes, [2]int64{int64(a.Len), int64(nulls)})

@@ -1,3 +1,3 @@
-// Package cores says how many processors the process may use and how many are idle, and lets C code
-// keep them.
+// Package cores counts the processors that the process may use and the idle ones, and lets C code
+// keep its processor.
 package cores

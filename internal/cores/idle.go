@@ -14,9 +14,9 @@ type IdleMeter struct {
 	idle time.Duration
 }
 
-// Read is how many processors were idle, on the mean, since the last Read. ok is false at the
-// first, where the system does not tell, and where the process may use only some processors, of
-// which it does not tell either.
+// Read returns the mean number of processors that were idle since the last Read. ok is false at the
+// first call, on systems without this figure, and if the process may use only some processors,
+// which have no figure of their own.
 func (m *IdleMeter) Read() (idle float64, ok bool) {
 	total, processors := idleTime()
 	now := time.Now()
@@ -31,8 +31,8 @@ func (m *IdleMeter) Read() (idle float64, ok bool) {
 // userHz is the unit of times in /proc/stat; see proc(5).
 const userHz = 100
 
-// idleTime is how long the machine's processors have been idle, added up, and how many there are; 0
-// where there is no /proc/stat.
+// idleTime returns the total idle time of the machine's processors, and their number; 0 without
+// /proc/stat.
 func idleTime() (idle time.Duration, processors int) {
 	b, err := os.ReadFile("/proc/stat")
 	if err != nil {

@@ -17,14 +17,14 @@ func Append(sum uint32, b []byte) uint32 {
 	if n := len(b) &^ (foldBytes - 1); n > 0 && canFold() {
 		var rest [64]byte
 		fold(&rest, ^sum, &b[0], n)
-		sum, b = crc32.Update(^uint32(0), crc32.IEEETable, rest[:]), b[n:] // the register begins as zero: the sum so far is in rest
+		sum, b = crc32.Update(^uint32(0), crc32.IEEETable, rest[:]), b[n:] // the register starts as zero: the sum so far is in rest
 	}
 	return crc32.Update(sum, crc32.IEEETable, b)
 }
 
-// Join is the sum of two pieces one after the other, from the sums of both and the length of
-// the second: a run grows to both sides without its old bytes being read again, and without
-// blessing them if they have rotted. It is zlib's crc32_combine: the first sum times x^(8n) modulo
+// Join returns the sum of two concatenated pieces, from the sums of both and the length of the
+// second. A run can so grow to both sides without reading its old bytes again, and without
+// accepting them if they have rotted. It is zlib's crc32_combine: the first sum times x^(8n) modulo
 // the polynomial, plus the second.
 func Join(first, second uint32, n int) uint32 {
 	power := uint32(1) << 31                        // x^0

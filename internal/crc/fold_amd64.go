@@ -2,10 +2,10 @@ package crc
 
 import "golang.org/x/sys/cpu"
 
-// fold makes 64 bytes of n bytes from p on, a multiple of foldBytes: their CRC-32, from a register
-// of zero on, is that of the n bytes from the given register on. It is the algorithm of Gopal et
-// al., "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction" (2009), sixteen
-// lanes wide.
+// fold reduces n bytes from p on, a multiple of foldBytes, to 64 bytes: their CRC-32 with a zero
+// register equals the CRC-32 of the n bytes with the given register. It is the algorithm of Gopal
+// et al., "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction" (2009),
+// sixteen lanes wide.
 //
 //go:noescape
 func fold(rest *[64]byte, register uint32, p *byte, n int)

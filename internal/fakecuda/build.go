@@ -15,13 +15,13 @@ import (
 //go:embed driver
 var source embed.FS
 
-// flags are what the library is compiled with; its C is held to no warning.
+// flags are the compiler's; the C code must compile without warnings.
 var flags = []string{"-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fPIC", "-fvisibility=hidden", "-shared", "-pthread"}
 
-// Build compiles the library and returns its path; without the functions that are named, as in an
-// old driver. It is kept in the user's cache, where there is one, for as long as the source is the
-// same. Without a C compiler the test is skipped, or fails with CI=true; it is skipped too where
-// package cuda is not built.
+// Build compiles the library, without the named functions, like an old driver, and returns its
+// path. It caches the library in the user's cache, if there is one, while the source is the same.
+// Without a C compiler the test is skipped, or fails with CI=true; it is also skipped if package
+// cuda is not built.
 func Build(t testing.TB, without ...string) string {
 	t.Helper()
 	if !supported {
@@ -48,8 +48,8 @@ func Build(t testing.TB, without ...string) string {
 	return library
 }
 
-// cacheDir is where the library of this source and these arguments is kept: for the test alone when
-// the user has no cache that can be written.
+// cacheDir returns the directory for the library of this source and these arguments: the test's own
+// if the user has no writable cache.
 func cacheDir(t testing.TB, args []string) string {
 	t.Helper()
 	h := sha256.New()

@@ -1,6 +1,5 @@
-// Package fakecuda is a library that stands in for NVIDIA's libcuda.so.1 in tests, on machines
-// without a GPU. It is written in C (driver/), compiled when a test first asks for it, and loaded
-// as the real one is.
+// Package fakecuda replaces NVIDIA's libcuda.so.1 in tests on machines without a GPU. It is written
+// in C (driver/), compiled on first use by a test, and loaded like the real library.
 //
 // It has the driver's functions that package gpu/cuda calls, and keeps the rules that their callers
 // most often break:
@@ -13,10 +12,9 @@
 //	an asynchronous failure sticks              every later call in the context returns its code
 //	a context ends with its last release        its leftovers are dropped, and counted
 //
-// A test asks for it with [Open], says what is to go wrong ([Fake.Fault]), and looks at counts and
-// the log of calls. What no correct program does, such as freeing memory that a queued copy reads,
-// or using a destroyed handle, is a violation: it fails the test when it ends, as everything does
-// that was not given back.
+// A test calls [Open], injects faults ([Fake.Fault]), and checks counts and the log of calls. Any
+// action of an incorrect program, such as freeing memory that a queued copy reads, or using a
+// destroyed handle, is a violation: it fails the test at its end, as do all leaks.
 //
 // A whole process is given the library's path in SHARDFEED_LIBCUDA and is configured by the
 // environment: FAKECUDA_DEVICES=n, FAKECUDA_FAULTS=op:nth:code,..., FAKECUDA_DELAY=latency,µs per

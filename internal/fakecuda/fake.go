@@ -60,10 +60,10 @@ func (f *Fake) Delay(d Delay) {
 	f.call("fakecuda_delay", uintptr(d.Latency.Microseconds()), uintptr(d.PerMiB.Microseconds()))
 }
 
-// Hold keeps copies on streams from beginning, until Release.
+// Hold delays copies on streams until Release.
 func (f *Fake) Hold() { f.call("fakecuda_hold", 1) }
 
-// Release lets the copies begin that were held.
+// Release starts the copies that Hold delayed.
 func (f *Fake) Release() { f.call("fakecuda_hold", 0) }
 
 // Fault makes the nth call of a function from now on return code and do nothing; with nth 0 each.
@@ -76,7 +76,7 @@ func (f *Fake) Fault(op string, nth, code int) {
 // ForgetFaults takes back all faults; what they did stays.
 func (f *Fake) ForgetFaults() { f.call("fakecuda_forget_faults") }
 
-// Counts is what the driver holds and has done since the last Reset.
+// Counts returns the driver's resources and actions since the last Reset.
 func (f *Fake) Counts() Counts {
 	f.t.Helper()
 	var c Counts

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Counts is what the driver holds and has done. All of it but copies and calls is zero when
-// everything was given back.
+// Counts has the resources and actions of the driver. All counts except copies and calls are zero
+// after all resources are freed.
 type Counts struct {
 	PinnedBytes     int64 `json:"pinned_bytes"`
 	RegisteredBytes int64 `json:"registered_bytes"`
@@ -54,15 +54,15 @@ func (c Counts) Leaks() []string {
 type Call struct {
 	Op     string `json:"op"`     // function, without _v2
 	Thread int    `json:"thread"` // of the operating system
-	Device int    `json:"device"` // whose context was current; -1: none
-	Node   int    `json:"node"`   // cuMemHostAlloc: the NUMA node that the thread's memory policy prefers; -1: none
+	Device int    `json:"device"` // of the current context, or -1
+	Node   int    `json:"node"`   // cuMemHostAlloc: the NUMA node that the thread's memory policy prefers, or -1
 	A      uint64 `json:"a"`      // bytes of allocations and copies; flags of streams and events; else the handle or device it is about
 	B      uint64 `json:"b"`      // flags of allocations; stream of copies and records; event of waits
 	Result int    `json:"result"` // code
 }
 
-// A Delay says when copies run: each begins Latency after it was asked for at the earliest, and
-// takes PerMiB for each MiB.
+// A Delay sets the times of copies: each starts at least Latency after its request, and takes
+// PerMiB for each MiB.
 type Delay struct {
 	Latency time.Duration
 	PerMiB  time.Duration

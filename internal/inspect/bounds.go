@@ -18,8 +18,8 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
-// Bounds say how the bounds of a column are compared and shown. Without compare they are not
-// trusted: the format defines no order for the type.
+// Bounds compare and format the bounds of a column. Without compare they are not trusted: the
+// format defines no order for the type.
 type bounds struct {
 	field   *column.Field
 	width   int  // of a bound in bytes; 0 is any
@@ -27,7 +27,7 @@ type bounds struct {
 	compare func(a, b []byte) int
 }
 
-// A span is what statistics say of the values of a column.
+// A span has the statistics of a column's values.
 type span struct {
 	nulls    int64
 	noNulls  bool // some chunk does not state its nulls
@@ -128,7 +128,7 @@ var (
 	units = map[string]column.Unit{"ms": column.Milli, "us": column.Micro, "ns": column.Nano}
 )
 
-// boundsOf are those of a leaf.
+// boundsOf returns the bounds of a leaf.
 func boundsOf(l rowgroup.Leaf) *bounds {
 	b := &bounds{field: &column.Field{Kind: column.Fixed}, width: storedWidth(l.Physical)}
 	if t, ok := numberTypes[l.Type]; ok {

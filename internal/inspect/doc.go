@@ -1,3 +1,3 @@
-// Package inspect reports what the footers of shards say, and what should be written
-// differently. It is what the command inspect shows.
+// Package inspect reports the contents of shards' footers, and advice for writing them, for the
+// command inspect.
 package inspect

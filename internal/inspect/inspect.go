@@ -11,7 +11,7 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// A Report is what the footers of a data set say, and what should be written differently.
+// A Report describes a data set by its footers, with advice for writing it.
 type Report struct {
 	Total    Content       `json:"total"`
 	Shards   []ShardReport `json:"shards"`
@@ -29,7 +29,7 @@ type ShardReport struct {
 	Content
 }
 
-// Content is what is in a shard, or in all.
+// Content is the content of one shard, or of all.
 type Content struct {
 	FileBytes       int64    `json:"file_bytes"`
 	FooterBytes     int64    `json:"footer_bytes"`
@@ -44,7 +44,7 @@ type Content struct {
 	Columns         []Column `json:"columns"`
 }
 
-// Share says how many have something.
+// Share is a number out of a total.
 type Share string
 
 const (
@@ -67,8 +67,8 @@ type Column struct {
 	PageBytes    int64    `json:"page_bytes"`         // mean of the pages, as stored; of a first page when there is no page index
 	LargestPage  int64    `json:"largest_page_bytes"` // as stored; 0 when there is no page index
 
-	// By the statistics of all row groups, null where one of them has none. Bounds are in the form of
-	// cat; writers may shorten those of long values.
+	// From the statistics of all row groups, or null if one of them has none. Bounds are formatted
+	// like cat; writers may shorten long ones.
 	Nulls *int64          `json:"nulls"`
 	Min   json.RawMessage `json:"min"`
 	Max   json.RawMessage `json:"max"`
@@ -131,7 +131,7 @@ type tally struct {
 	places map[columnKey]int // in Columns
 }
 
-// A columnKey tells columns of one shard apart, and finds the same one in another.
+// A columnKey identifies a column of one shard, and finds the same one in another.
 type columnKey struct {
 	path string
 	nth  int
@@ -234,7 +234,7 @@ func addName(all []string, name string) []string {
 	return append(all, name)
 }
 
-// addSamples takes over the sizes of a shard's first pages, for columns that have none yet.
+// addSamples adds the sizes of a shard's first pages, for columns without sizes.
 func (t *tally) addSamples(shard *tally) {
 	for i := range shard.Columns {
 		c := t.column(shard.Columns[i])

@@ -108,7 +108,7 @@ const (
 	shownRuns     = 4 // of row groups
 )
 
-// shorten cuts text after so many characters.
+// shorten cuts text after most characters.
 func shorten(text string, most int) string {
 	for i := range text {
 		if most--; most < 0 {
@@ -118,7 +118,7 @@ func shorten(text string, most int) string {
 	return text
 }
 
-// shownBound is a bound as it stands in a table.
+// shownBound formats a bound for a table.
 func shownBound(b json.RawMessage) string {
 	if b == nil {
 		return "-"
@@ -154,8 +154,7 @@ func runs(rows []int64) string {
 	return strings.Join(parts, ", ")
 }
 
-// plainName is a name from outside as it may stand in a table: quoted where it would break a line
-// or could not be seen.
+// plainName formats a foreign name for a table: quoted if it would break a line or be invisible.
 func plainName(name string) string {
 	if strings.TrimSpace(name) != name || name == "" || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return strconv.Quote(name)

@@ -17,8 +17,7 @@ type Warning struct {
 	Do   string `json:"do"`   // what to write instead
 }
 
-// What the warnings compare with. The shuffle buffer and the slices are those of package shuffle's
-// rule.
+// Thresholds of the warnings. The shuffle buffer and the slices follow package shuffle's rule.
 const (
 	blockBytes   = 128 << 20 // an HDFS block
 	bufferShare  = 100       // the default shuffle buffer is 1/bufferShare of the data,
@@ -47,7 +46,7 @@ func (r *Report) warnings() []Warning {
 	return all
 }
 
-// rowsFor is how many mean rows fit in so many uncompressed bytes, rounded down to two digits.
+// rowsFor returns the number of mean rows in some uncompressed bytes, rounded down to two digits.
 func (r *Report) rowsFor(bytes int64) int64 {
 	rows := mem.MulDiv(bytes, r.Total.Rows, max(1, r.Total.Uncompressed))
 	unit := int64(1)
@@ -166,7 +165,7 @@ func (r *Report) warnLengths() *Warning {
 	return nil
 }
 
-// isLengths says that a column has one integer a row and a name as lengths have it.
+// isLengths reports whether a column has one integer a row and a name typical of lengths.
 func isLengths(c Column) bool {
 	integer := c.physical == format.Int32 || c.physical == format.Int64
 	return integer && !c.repeated && slices.ContainsFunc([]string{"len", "tokens", "num", "count", "n_"}, func(part string) bool {

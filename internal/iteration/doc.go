@@ -1,5 +1,5 @@
-// Package iteration is what the loaders of the host and of devices share: a [Loop] has one pass over
-// a data set at a time, each of which begins where the one before was left, and [Watch] finds a wait
-// that can never end, because the consumer dropped its batches. It starts no goroutines but those of
-// timers.
+// Package iteration is shared by the loaders of the host and of devices. A [Loop] has one pass over
+// a data set at a time, each of which starts where the previous one stopped, and [Watch] detects a
+// wait that can never end because the consumer dropped its batches. It starts no goroutines except
+// for timers.
 package iteration

@@ -27,7 +27,7 @@ type Pass[B any] interface {
 
 // A Loop has one pass at a time. It is safe for concurrent use.
 type Loop[P Pass[B], B any] struct {
-	Closed, Busy error // what a pass gets that begins after Close, or beside another
+	Closed, Busy error // errors of a pass that starts after Close, or beside another
 
 	mu      sync.Mutex
 	pass    P // that has not ended
@@ -36,8 +36,8 @@ type Loop[P Pass[B], B any] struct {
 	closed  bool
 }
 
-// Batches hands out the batches of a pass, which begin opens after the loop's state. An error is
-// the last element. However the consumer leaves, the pass is closed then.
+// Batches yields the batches of a pass, which begin opens after the loop's state. An error is the
+// last element. The pass is closed when the consumer leaves in any way.
 func (l *Loop[P, B]) Batches(begin func(after *shuffle.State) (P, error)) iter.Seq2[B, error] {
 	return func(yield func(B, error) bool) {
 		var none B
@@ -118,15 +118,14 @@ func (l *Loop[P, B]) State() *shuffle.State {
 	return &s
 }
 
-// Resume makes the next pass begin after a state, or at the beginning with nil.
+// Resume makes the next pass start after a state, or at the start with nil.
 func (l *Loop[P, B]) Resume(state *shuffle.State) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.state = state
 }
 
-// Close ends a pass that has not ended, and keeps others from beginning. first is false when it was
-// closed before.
+// Close ends the current pass, and prevents others. first is false if it was closed before.
 func (l *Loop[P, B]) Close() (first bool, err error) {
 	l.mu.Lock()
 	p, first := l.pass, !l.closed

@@ -12,10 +12,10 @@ const (
 	lastLook  = 10 * time.Second
 )
 
-// Watch returns a context for a wait for memory that only the release of a batch can give. When the
-// wait takes long it looks whether batches were dropped without Release, as cleanups of theirs have
-// counted: when lost says that none is left to be released, the context ends. While might is false
-// no garbage is collected. stop is called once; it reports whether all were lost.
+// Watch returns a context for a wait for memory that only the release of a batch can free. If the
+// wait takes long, Watch checks whether batches were dropped without Release, as their cleanups
+// count: when lost reports that no batch can be released any more, the context ends. While might is
+// false no garbage is collected. Call stop once; it reports whether all were lost.
 //
 // A batch that is still referred to may be released by any goroutine or timer. So a consumer that
 // waits while it holds all batches itself is not found here; only a timeout finds it.

@@ -114,7 +114,7 @@ func appendLimbs(dst []byte, n []uint64) []byte {
 }
 
 // bigEndianDigits appends the decimal digits of the magnitude of a big-endian two's complement
-// number of any length; none is zero.
+// number of any length; zero has no digits.
 func bigEndianDigits(dst, v []byte) (digits []byte, negative bool) {
 	n := new(big.Int).SetBytes(v)
 	if len(v) > 0 && v[0]>>7 != 0 {

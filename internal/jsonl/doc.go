@@ -25,6 +25,6 @@
 // Years before 0 and after 9999 are written as ISO 8601 extends them: -0002, 10000. Strings keep
 // their UTF-8; only quotes, backslashes and control characters are escaped.
 //
-// The package imports rowgroup alone, allocates only to grow the caller's buffer and starts no
+// The package imports only rowgroup, allocates only to grow the caller's buffer and starts no
 // goroutine.
 package jsonl

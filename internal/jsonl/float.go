@@ -8,8 +8,8 @@ import (
 	"github.com/shardfeed/shardfeed/internal/half"
 )
 
-// appendFloat appends the shortest decimal that reads back as f in a float of so many bits. It has
-// a point or an exponent, so that it reads back as a float and not as an integer (for which -0
+// appendFloat appends the shortest decimal that reads back as f in a float of the given bits. It
+// has a point or an exponent, so that it reads back as a float and not as an integer (for which -0
 // would be 0, and numbers beyond 2^53 would differ).
 func appendFloat(dst []byte, f float64, bits int) []byte {
 	if text, special := specialFloat(f); special {
@@ -64,8 +64,8 @@ func appendFloat16(dst []byte, bits uint16) []byte {
 	if f == 0 {
 		return appendFloat(dst, f, 64)
 	}
-	// Of two decimals that are equally near, the one away from zero can be right alone: below a
-	// power of two, the interval that rounds to the half is narrower than above.
+	// Of two equally near decimals, only the one away from zero may be right: below a power of two,
+	// the interval that rounds to the half is narrower than above.
 	away := math.Nextafter(f, math.Copysign(math.Inf(1), f))
 	for precision := range 5 {
 		for _, candidate := range [...]float64{f, away} {

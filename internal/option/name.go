@@ -62,7 +62,7 @@ func storageKey(field string) string {
 	return storageKeys[field]
 }
 
-// words joins the words of a field's name in lower case. What a field is a part of stands for it:
+// words joins the words of a field's name in lower case, including its parent's:
 // "ShuffleBuffer.Rows" is the shuffle buffer, and Pad["tokens"].Max the padding of tokens.
 func words(field string, join rune) string {
 	field, index, found := strings.Cut(field, "[")

@@ -13,8 +13,8 @@ const (
 	nearLength = 200 // of a name or a list of names
 )
 
-// Near says which of the known names are most like one that is not, for a message: "; there is
-// "price", "prices"". When none is like it, it lists all, unless they are long.
+// Near suggests the known names most similar to an unknown one, for a message: "; there is "price",
+// "prices"". If no name is similar, it lists all, unless they are long.
 func Near(name string, known iter.Seq[string], all []string) string {
 	if like := Like(name, known); len(like) > 0 {
 		return "; there is " + quoted(like[:min(len(like), nearNames)])

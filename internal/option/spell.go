@@ -9,9 +9,9 @@ import (
 // Go spells a field as Go does.
 func Go(field string) string { return field }
 
-// Spell replaces {Field} in a text by what name makes of it, and {Field=word} by the field with that
-// word as its value, as in --missing null or missing="null". Braces around anything that cannot be a
-// field, and those of a Literal, are the user's.
+// Spell replaces {Field} in a text by name(Field), and {Field=word} by the field with that word as
+// its value, as in --missing null or missing="null". Braces around other text, and in a Literal,
+// are the user's.
 func Spell(text string, name func(field string) string) string {
 	text = fieldInText.ReplaceAllStringFunc(text, func(field string) string { return spellField(field[1:len(field)-1], name) })
 	return strings.ReplaceAll(text, "{"+literal, "{")
@@ -31,7 +31,7 @@ func spellField(field string, name func(field string) string) string {
 	return fmt.Sprintf("%s=%q", spelled, word)
 }
 
-// What stands between a brace and the text behind it, in texts that are still to be spelled.
+// Marks between a brace and the text after it, in texts that are not spelled yet.
 const (
 	literal = "\x00" // the brace is the user's
 	ours    = "\x01" // it is not
@@ -40,7 +40,7 @@ const (
 // Literal is a user's text as a part of one that is to be spelled.
 func Literal(text string) string { return strings.ReplaceAll(text, "{", "{"+literal) }
 
-// Sprintf is a text whose fields stand in the format: braces in the arguments are the user's.
+// Sprintf formats a text with fields in the format: braces in the arguments are the user's.
 func Sprintf(format string, args ...any) string {
 	format = fieldInText.ReplaceAllStringFunc(format, func(field string) string { return ours + field[1:] })
 	return strings.ReplaceAll(Literal(fmt.Sprintf(format, args...)), ours, "{")

@@ -6,11 +6,11 @@ import (
 )
 
 const (
-	footerFactor = 4        // the parsed form of a footer takes so many times its bytes,
+	footerFactor = 4        // the parsed form of a footer may take this many times its bytes
 	leastFooter  = 16 << 20 // or this if it is more
 
-	// What is made of a column takes some 2 KiB, so that a footer has so many bytes for each, or no
-	// more columns than this.
+	// The parsed form of a column takes about 2 KiB, so a footer must have this many bytes per
+	// column, or at most leastColumns columns.
 	columnBytes  = 256
 	leastColumns = 1 << 16
 
@@ -19,8 +19,8 @@ const (
 	groupCost   = int64(unsafe.Sizeof(GroupMeta{}))
 )
 
-// An allowance bounds the memory that a footer is parsed into by the footer's own size. A thrift
-// struct can take a single byte, and those of real writers take many times more.
+// An allowance limits the memory of a parsed footer by the footer's own size. A thrift struct can
+// take a single byte, while structs of real writers take many times more.
 type allowance struct {
 	bytes int // of the footer
 	left  int64

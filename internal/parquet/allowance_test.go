@@ -23,7 +23,7 @@ func TestFootersOfTinyStructs(t *testing.T) {
 		footer []byte
 		want   string
 	}{
-		"elements beside the tree": {slices.Concat([]byte{0x15, 0x02, 0x19}, list(thriftStruct), empty), "of which 1 hang together"},
+		"elements beside the tree": {slices.Concat([]byte{0x15, 0x02, 0x19}, list(thriftStruct), empty), "its tree uses only 1"},
 		"elements of the tree":     {slices.Concat([]byte{0x15, 0x02, 0x19}, list(thriftStruct), root, empty), "schema elements in"},
 		"row groups":               {slices.Concat(schema, rows, []byte{0x19}, list(thriftStruct), empty), "row groups in"},
 		"column chunks":            {slices.Concat(schema, rows, []byte{0x19, 0x1c, 0x19}, list(thriftStruct), empty), "column chunks in"},

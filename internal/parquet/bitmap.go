@@ -80,7 +80,7 @@ func EqualBytes(w uint64, want byte) uint64 {
 	return zero >> 7 * 0x0102040810204080 >> 56
 }
 
-// AllAtLeast says whether each of the eight bytes of w, which are below 128, is least or more.
+// AllAtLeast reports whether each of the eight bytes of w, which are below 128, is at least least.
 func AllAtLeast(w uint64, least byte) bool {
 	return ((w|highBits)-uint64(least)*Low1)&highBits == highBits
 }

@@ -15,7 +15,7 @@ const BloomHeaderBytes = 64
 // bloomBlock is the bytes of a block of the filter: eight words.
 const bloomBlock = 32
 
-var errBloom = errors.New("a bloom filter of another kind")
+var errBloom = errors.New("unsupported bloom filter algorithm, hash or compression")
 
 // A Bloom is a split-block bloom filter: which values a column chunk may have.
 type Bloom struct {
@@ -52,8 +52,8 @@ func NewBloom(b []byte) *Bloom { return &Bloom{bits: b} }
 // bloomSalts make a bit of each word of a block out of a hash.
 var bloomSalts = [8]uint32{0x47b6137b, 0x44974d91, 0x8824ad5b, 0xa2b7289d, 0x705495c7, 0x2df1424b, 0x9efc4947, 0x5c6bfb31}
 
-// MayContain says whether the chunk may have a value, which is plain-encoded, strings without their
-// length.
+// MayContain reports whether the chunk may have a value, which is plain-encoded, strings without
+// their length.
 func (f *Bloom) MayContain(value []byte) bool {
 	x := xxhash.Sum64(value)
 	at, _ := bits.Mul64(x>>32<<32, uint64(len(f.bits)/bloomBlock))

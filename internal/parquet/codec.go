@@ -34,7 +34,7 @@ type Codecs struct {
 	end        [1]byte
 }
 
-// CheckCodec says whether Decompress knows the codec.
+// CheckCodec returns an error unless Decompress supports the codec.
 func CheckCodec(c format.CompressionCodec) error {
 	switch c {
 	case format.Uncompressed, format.Snappy, format.Gzip, format.Zstd, format.Brotli, format.Lz4Raw, format.Lz4:
@@ -136,7 +136,7 @@ func (c *Codecs) readAll(r io.Reader, dst []byte) error {
 	return nil
 }
 
-// Close gives back what the decompressors hold.
+// Close frees the decompressors.
 func (c *Codecs) Close() {
 	if c.zstd != nil {
 		c.zstd.Close()
@@ -150,7 +150,7 @@ func (c *Codecs) Close() {
 	*c = Codecs{}
 }
 
-// lz4Magic begins an LZ4 frame.
+// lz4Magic starts an LZ4 frame.
 const lz4Magic = 0x184d2204
 
 func decompressLZ4(dst, src []byte) error {
@@ -161,9 +161,9 @@ func decompressLZ4(dst, src []byte) error {
 	return err
 }
 
-// decompressHadoop reads what the codec LZ4 stands for. The format never said: Hadoop's writers put
-// blocks after pairs of lengths, others one raw block, and old ones an LZ4 frame. Only the first
-// can be told by its look, so it is tried first, as Arrow does.
+// decompressHadoop decompresses the codec LZ4. The format never defined it: Hadoop's writers put
+// blocks after pairs of lengths, others one raw block, and old ones an LZ4 frame. Only the first is
+// recognizable, so it is tried first, as in Arrow.
 func (c *Codecs) decompressHadoop(dst, src []byte) error {
 	if decompressHadoopBlocks(dst, src) == nil {
 		return nil

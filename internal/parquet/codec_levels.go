@@ -14,9 +14,9 @@ const (
 	levelsWindow = 4 << 20 // of zstd; a page that needs a larger one is decompressed whole
 )
 
-// DecompressLevels is Decompress for a data page of version 1 of which the levels alone are wanted:
-// so many runs in RLE, each behind its length. It returns how many bytes of dst it filled, all runs
-// among them. What follows them is not read where the codec can stop.
+// DecompressLevels is Decompress for only the levels of a data page of version 1: runs in RLE, each
+// after its length. It returns the number of bytes of dst that it filled, including all runs. The
+// rest is not read if the codec can stop.
 func (c *Codecs) DecompressLevels(codec format.CompressionCodec, dst, src []byte, runs int) (n int, err error) {
 	switch codec {
 	case format.Snappy:
@@ -32,7 +32,8 @@ func (c *Codecs) DecompressLevels(codec format.CompressionCodec, dst, src []byte
 	return n, nil
 }
 
-// levelBytes is how many bytes so many runs take, or how many tell more of it than b does.
+// levelBytes returns the number of bytes of the runs, or the number of bytes needed to find out
+// more than b shows.
 func levelBytes(b []byte, runs int) int {
 	at := 0
 	for range runs {

@@ -43,7 +43,7 @@ func decompressElements(dst, src []byte) error {
 }
 
 // A SnappyWalk is DecompressSnappy step by step, for pages that hardly compress: their elements are
-// few and long, so that all time goes into copying. Elements are those of
+// few and long, so that copying takes all the time. For the elements see
 // https://github.com/google/snappy/blob/main/format_description.txt.
 type SnappyWalk struct {
 	Dst, Src []byte
@@ -52,8 +52,8 @@ type SnappyWalk struct {
 	left     int // of a literal that is longer than a step
 }
 
-// WalkSnappy decompresses src. After each step of so many bytes, and at the end, done gets the
-// number of bytes of src that are not touched again.
+// WalkSnappy decompresses src. After each step of step bytes, and at the end, done gets the number
+// of bytes of src that are not read again.
 func WalkSnappy(dst, src []byte, step int, done func(n int) error) error {
 	w, err := walkSnappy(dst, src, step)
 	if err != nil {
@@ -75,7 +75,7 @@ func WalkSnappy(dst, src []byte, step int, done func(n int) error) error {
 	return w.end()
 }
 
-// walkSnappy begins a walk behind the length.
+// walkSnappy starts a walk after the length.
 func walkSnappy(dst, src []byte, step int) (SnappyWalk, error) {
 	size, n := binary.Uvarint(src)
 	switch {
@@ -87,14 +87,14 @@ func walkSnappy(dst, src []byte, step int) (SnappyWalk, error) {
 	return SnappyWalk{Dst: dst, Src: src, Step: step, In: n}, nil
 }
 
-// elements takes elements that lie before end, except near it and at a rare one.
+// elements decompresses elements before end, except near it and at a rare one.
 func (w *SnappyWalk) elements(end int) {
 	if vectorSnappy && w.left == 0 && len(w.Dst) > snappySlack {
 		w.out, w.In = snappyElements(w.Dst, w.Src[:end], w.out, w.In, theSnappyTables)
 	}
 }
 
-// end says whether all that was promised has come.
+// end returns an error unless all announced bytes have come.
 func (w *SnappyWalk) end() error {
 	if w.out != len(w.Dst) {
 		return ErrLength
@@ -102,7 +102,7 @@ func (w *SnappyWalk) end() error {
 	return nil
 }
 
-// Element takes one element, or a step of it; false says that there is none.
+// Element decompresses one element, or a step of it, and returns false at the end.
 func (w *SnappyWalk) Element() bool {
 	if w.left > 0 {
 		w.copyLiteral()

@@ -8,10 +8,10 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// ErrNoStream says that a body is to be decompressed whole.
+// ErrNoStream reports that a body must be decompressed whole.
 var ErrNoStream = errors.New("not decompressed in steps")
 
-// BeginZstd begins to decompress a body in steps, which [Codecs.NextZstd] reads. EndZstd must
+// BeginZstd starts to decompress a body in steps, which [Codecs.NextZstd] reads. EndZstd must
 // follow.
 func (c *Codecs) BeginZstd(src []byte) (err error) {
 	if c.zstdSteps == nil {
@@ -23,7 +23,7 @@ func (c *Codecs) BeginZstd(src []byte) (err error) {
 	return c.zstdSteps.Reset(&c.src)
 }
 
-// LevelsZstd reads so many runs of levels, as DecompressLevels.
+// LevelsZstd reads runs of levels, like DecompressLevels.
 func (c *Codecs) LevelsZstd(dst []byte, runs int) (n int, err error) {
 	n, err = readLevels(c.zstdSteps, dst, runs)
 	if errors.Is(err, zstd.ErrWindowSizeExceeded) || errors.Is(err, zstd.ErrDecoderSizeExceeded) || errors.Is(err, ErrShort) {

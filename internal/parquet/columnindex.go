@@ -2,15 +2,15 @@ package parquet
 
 import "fmt"
 
-// PageStatistics are what a column index says of the values of a data page. Min and Max are as in
-// [Statistics]; where all values are null they mean nothing.
+// PageStatistics has the statistics of a data page from a column index. Min and Max are as in
+// [Statistics]; they are undefined if all values are null.
 type PageStatistics struct {
 	AllNull  bool
 	Nulls    int64 // -1 when it is not stated
 	Min, Max []byte
 }
 
-// ParseColumnIndex reads a ColumnIndex of so many pages. The statistics alias b.
+// ParseColumnIndex reads a ColumnIndex of a number of pages. The statistics alias b.
 func ParseColumnIndex(b []byte, pages int) ([]PageStatistics, error) {
 	if pages > len(b) { // each takes a byte at least
 		return nil, fmt.Errorf("%w: a column index of %d bytes for %d pages", ErrShort, len(b), pages)

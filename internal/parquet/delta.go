@@ -97,11 +97,11 @@ func unpackLow[T uint32 | uint64](dst []T, src []byte, width uint) {
 	}
 }
 
-// DeltaBytes walks the values of the DELTA_BYTE_ARRAY encoding: how many bytes of the value before
-// begin each, and the bytes that follow.
+// DeltaBytes walks the values of the DELTA_BYTE_ARRAY encoding: the number of bytes that each
+// shares with the previous value, and the bytes that follow.
 type DeltaBytes struct {
 	Prefixes, Suffixes []uint32
-	B                  []byte // suffixes, one behind the other
+	B                  []byte // suffixes, concatenated
 }
 
 // ReadDeltaBytes reads n values; lengths has room for two numbers of each.
@@ -119,9 +119,8 @@ func ReadDeltaBytes(lengths []uint32, src []byte, n int) (d DeltaBytes, err erro
 	return d, nil
 }
 
-// Sizes checks the lengths and returns the bytes of all values, and those of a text in which they
-// share bytes. It fails when a prefix is longer than the value before, or the suffixes than what is
-// there.
+// Sizes checks the lengths and returns the bytes of all values, and of a text in which they share
+// bytes. It fails if a prefix is longer than the previous value, or the suffixes than the data.
 func (d *DeltaBytes) Sizes() (values, shared int64, err error) {
 	at := textPlace{share: true}
 	suffixes := int64(0)
@@ -140,8 +139,8 @@ func (d *DeltaBytes) Sizes() (values, shared int64, err error) {
 }
 
 // Build makes the text of the values and their views: place<<32 | length, places counted from base.
-// With share, a value that begins or continues the one before shares its bytes, so that a long text
-// that all rows repeat is there once.
+// With share, a value that is a prefix or an extension of the previous one shares its bytes, so
+// that a long text that all rows repeat is stored once.
 func (d *DeltaBytes) Build(text []byte, views []uint64, base uint64, share bool) {
 	at := textPlace{share: share}
 	for i, p := range d.Prefixes {

@@ -2,7 +2,7 @@ package parquet
 
 import "fmt"
 
-// Details are what a footer says for people and of values, and what reading rows does not need.
+// Details has the parts of a footer for people and about values, which reading rows does not need.
 type Details struct {
 	KeyValues []KeyValue
 
@@ -14,7 +14,7 @@ type Details struct {
 	Ordered []bool
 
 	b      []byte
-	groups []uint32     // where each begins in b: parsed, they take several times their bytes
+	groups []uint32     // the start of each in b: parsed, they take several times their bytes
 	last   GroupDetails // of the row group at
 	at     int
 }
@@ -26,7 +26,7 @@ type Place struct{ Off, Bytes int64 }
 // A KeyValue is an entry of the metadata that a writer adds.
 type KeyValue struct{ Key, Value string }
 
-// GroupDetails are those of a row group.
+// GroupDetails are the details of a row group.
 type GroupDetails struct {
 	Sorted []SortedBy
 	Chunks []Statistics // of the leaves, in order
@@ -38,15 +38,15 @@ type SortedBy struct {
 	Descending bool
 }
 
-// Statistics are what a footer says of the values of a column chunk. Min and Max are plain-encoded
-// bounds, nil when they are not stated.
+// Statistics are a footer's statistics of the values of a column chunk. Min and Max are
+// plain-encoded bounds, or nil.
 type Statistics struct {
 	Values int64
 	Nulls  int64 // -1 when it is not stated
 	Min    []byte
 	Max    []byte
 
-	// OldMin and OldMax are of the form that is right for signed numbers alone.
+	// OldMin and OldMax have the old form, which is right only for signed numbers.
 	OldMin, OldMax []byte
 
 	ColumnIndex, Bloom Place
@@ -132,7 +132,7 @@ func (d *Details) readGroups(r *thriftReader) {
 	d.at = len(d.groups) - 1
 }
 
-// read replaces the details by those of the row group that r is at.
+// read replaces the details by those at r.
 func (g *GroupDetails) read(r *thriftReader) {
 	g.Sorted, g.Chunks = g.Sorted[:0], g.Chunks[:0]
 	r.fields(func(id int16, typ byte) {

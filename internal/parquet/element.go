@@ -21,15 +21,15 @@ type Element struct {
 	Name             string
 	Physical         int8                     // format.Type, or physicalGroup
 	repetition       int8                     // format.FieldRepetitionType
-	Converted        deprecated.ConvertedType // -1 when there is none
+	Converted        deprecated.ConvertedType // or -1
 	TypeLength       int32
 	Children         int32
 	Scale, Precision int32
 	Logical          logical
-	field            int32 // field ID; 0 when there is none
+	field            int32 // field ID, or 0
 }
 
-// logical is a LogicalType. Its kind is the field number in the union; 0 means that there is none.
+// logical is a LogicalType. Its kind is the field number in the union, or 0.
 type logical struct {
 	Kind        uint8
 	Bits        int8 // INT
@@ -55,30 +55,30 @@ const (
 	LogicalFloat16   = 15
 )
 
-// IsGroup says whether the element has children instead of values.
+// IsGroup reports whether the element has children instead of values.
 func (e *Element) IsGroup() bool { return e.Physical == physicalGroup }
 
-// IsRepeated says whether the element is repeated.
+// IsRepeated reports whether the element is repeated.
 func (e *Element) IsRepeated() bool { return e.repetition == int8(format.Repeated) }
 
-// IsOptional says whether the element may be null.
+// IsOptional reports whether the element may be null.
 func (e *Element) IsOptional() bool { return e.repetition == int8(format.Optional) }
 
-// Has says whether an element carries a logical type or, in older files, the converted type.
+// Has reports whether an element has a logical type or, in older files, the converted type.
 func (e *Element) Has(kind uint8, converted deprecated.ConvertedType) bool {
 	return e.Logical.Kind == kind || e.Logical.Kind == 0 && e.Converted == converted
 }
 
-// IsList says whether a group is annotated as a list.
+// IsList reports whether a group is annotated as a list.
 func (e *Element) IsList() bool { return e.Has(logicalList, deprecated.List) }
 
-// IsMap says whether a group is annotated as a map. Some old writers put MAP_KEY_VALUE on the outer
-// group.
+// IsMap reports whether a group is annotated as a map. Some old writers put MAP_KEY_VALUE on the
+// outer group.
 func (e *Element) IsMap() bool {
 	return e.Has(logicalMap, deprecated.Map) || e.Has(logicalMap, deprecated.MapKeyValue)
 }
 
-// IsDecimal says whether a leaf holds decimals.
+// IsDecimal reports whether a leaf holds decimals.
 func (e *Element) IsDecimal() bool {
 	switch format.Type(e.Physical) {
 	case format.Int32, format.Int64, format.ByteArray, format.FixedLenByteArray:
@@ -90,7 +90,7 @@ func (e *Element) IsDecimal() bool {
 // IsUTC: the converted types of times and timestamps are adjusted to UTC, by the format's document.
 func (e *Element) IsUTC() bool { return e.Logical.Kind == 0 || e.Logical.UTC }
 
-// IntBits is the width that the annotation gives an integer; 0 when there is none.
+// IntBits returns the width of an annotated integer, or 0.
 func (e *Element) IntBits() (bits int, signed bool) {
 	switch {
 	case e.Logical.Kind == LogicalInt:
@@ -132,7 +132,7 @@ func readElements(r *thriftReader, a *allowance) ([]Element, error) {
 	expected := int64(1) // elements to come of the tree
 	for i := 0; i < n && r.expect(typ, thriftStruct); i++ {
 		if expected == 0 {
-			return nil, fmt.Errorf("its schema has %d elements, of which %d hang together", n, i)
+			return nil, fmt.Errorf("its schema lists %d elements but its tree uses only %d", n, i)
 		}
 		e := Element{Physical: physicalGroup, Converted: -1, repetition: int8(format.Required)}
 		r.fields(func(id int16, typ byte) { e.read(r, id, typ) })
@@ -201,7 +201,7 @@ func (e *Element) readLogical(r *thriftReader, id int16, typ byte) {
 	})
 }
 
-// An elementLeaf is where a leaf stands in the list of elements.
+// An elementLeaf is the position of a leaf in the list of elements.
 type elementLeaf struct {
 	element  int
 	repeated bool // it, or a group around it, is repeated
@@ -220,7 +220,7 @@ func checkElements(all []Element) ([]elementLeaf, error) {
 		return nil, err
 	}
 	if c.next != len(all) {
-		return nil, fmt.Errorf("its schema has %d elements, of which %d hang together", len(all), c.next)
+		return nil, fmt.Errorf("its schema lists %d elements but its tree uses only %d", len(all), c.next)
 	}
 	return c.leaves, nil
 }

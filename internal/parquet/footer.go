@@ -23,7 +23,7 @@ var (
 // unischemaKey is the key of petastorm's schema in the footer of _common_metadata.
 const unischemaKey = "dataset-toolkit.unischema.v1"
 
-// A Footer is what the end of a file says about it, checked against the file's size.
+// A Footer is the parsed footer of a file, checked against the file's size.
 type Footer struct {
 	Bytes     int64  // of the footer itself
 	Schema    []byte // thrift list of SchemaElement, as stored
@@ -40,12 +40,12 @@ type Footer struct {
 	allowance allowance
 }
 
-// A GroupMeta is what the footer says of one row group.
+// A GroupMeta is the footer's entry of one row group.
 type GroupMeta struct {
 	Rows, Bytes int64 // bytes: uncompressed, all columns
 }
 
-// A ChunkMeta is what the footer says of one column chunk.
+// A ChunkMeta is the footer's entry of one column chunk.
 type ChunkMeta struct {
 	Start        int64 // byte of the first page, the dictionary's when there is one
 	Compressed   int64 // bytes, headers included
@@ -55,7 +55,7 @@ type ChunkMeta struct {
 	Coded        int64  // data pages that are dictionary-encoded, plus 1; 0 when the writer does not say
 	Binary       int64  // bytes of the BYTE_ARRAY values unencoded, 0 when the writer does not say
 	index        int64  // byte of the offset index
-	indexBytes   int64  // 0 when there is none
+	indexBytes   int64  // or 0
 	Codec        uint8  // format.CompressionCodec
 	Encodings    uint16 // bit i: format.Encoding i is used; see also allCoded
 	physical     int8   // must agree with the schema
@@ -89,8 +89,8 @@ func FooterLength(tail []byte, size int64) (int64, error) {
 	return n, nil
 }
 
-// ParseFooter parses FileMetaData; end is the byte of the file at which it begins, which is where
-// data and indexes must end.
+// ParseFooter parses FileMetaData; end is its offset in the file, before which data and indexes
+// must end.
 func ParseFooter(b []byte, end int64) (*Footer, error) {
 	f := &Footer{Bytes: int64(len(b)), allowance: newAllowance(len(b))}
 	r, err := &thriftReader{b: b}, error(nil)

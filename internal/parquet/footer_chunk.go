@@ -52,7 +52,7 @@ func (c *chunkReader) field(id int16, typ byte) {
 	switch {
 	case id == 1 && typ == thriftBinary:
 		if path := r.bytes(); len(path) > 0 {
-			c.err = fmt.Errorf("its data lies in another file, %q; open that one", path)
+			c.err = fmt.Errorf("its data is in another file, %q; open that one", path)
 		}
 	case id == 3 && typ == thriftStruct:
 		r.fields(c.metaField)
@@ -136,8 +136,7 @@ func (c *chunkReader) readEncodingStats() {
 	}
 }
 
-// encryptedCodec stands in the place of a codec when a key is needed to read the chunk. Nothing
-// else is known of it then.
+// encryptedCodec replaces the codec of a chunk that needs a key. Nothing else is known of it then.
 const (
 	EncryptedCodec = 254
 	unknownCodec   = 255
@@ -157,7 +156,7 @@ func (c *chunkReader) meta() ChunkMeta {
 	return c.m
 }
 
-// check holds the footer against itself and against end, the byte of the file at which it begins.
+// check checks the footer's consistency, and its offsets against end, its own offset in the file.
 func (f *Footer) check(end int64) error {
 	leaves, err := checkElements(f.elements)
 	if err != nil {

@@ -45,7 +45,7 @@ type headerReader struct {
 	left int64 // bytes of chunks that may still be walked; chunks that overlap would cost their product
 
 	window []byte
-	off    int64 // byte of the file where window begins
+	off    int64 // offset of window in the file
 }
 
 // measure adds up the pages of a chunk. It stops at a header that is corrupt, which the decoder

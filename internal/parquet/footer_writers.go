@@ -50,9 +50,9 @@ func leavesOutHeaders(createdBy string) bool {
 	return false
 }
 
-// statesCompressed reports whether all compressed chunks have their compressed bytes in place of
-// the uncompressed ones, as files of parquetjs, @dsnp/parquetjs and hyparquet-writer do. One of
-// them alone may be what no codec makes smaller.
+// statesCompressed reports whether all compressed chunks give their compressed bytes as the
+// uncompressed ones, like files of parquetjs, @dsnp/parquetjs and hyparquet-writer. A single such
+// chunk may be data that no codec makes smaller.
 func (f *Footer) statesCompressed() bool {
 	some := false
 	for i := range f.Chunks {

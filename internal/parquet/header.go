@@ -11,10 +11,10 @@ import (
 // ErrHeader is in errors about page headers.
 var ErrHeader = errors.New("corrupt page header")
 
-// PlainDictionary is what old writers call a dictionary's pages, and the pages of codes too.
+// PlainDictionary is old writers' encoding of a dictionary's pages, and of pages of codes.
 const PlainDictionary format.Encoding = 2
 
-// A PageHeader is what decoding needs of a PageHeader message.
+// A PageHeader has the parts of a PageHeader message that decoding needs.
 type PageHeader struct {
 	Kind     format.PageType
 	Bytes    int // of the header itself
@@ -32,8 +32,7 @@ type PageHeader struct {
 	HasCRC bool
 }
 
-// ParsePageHeader reads the header at the beginning of b. The body that it announces may reach
-// beyond b.
+// ParsePageHeader reads the header at the start of b. The announced body may reach beyond b.
 func ParsePageHeader(b []byte, h *PageHeader) error {
 	*h = PageHeader{Kind: -1, Stored: -1, Size: -1}
 	r := thriftReader{b: b}
@@ -113,7 +112,7 @@ func (h *PageHeader) check() error {
 	return nil
 }
 
-// IsDictionary says whether the page's values are positions in the dictionary.
+// IsDictionary reports whether the page's values are positions in the dictionary.
 func (h *PageHeader) IsDictionary() bool {
 	return h.Encoding == PlainDictionary || h.Encoding == format.RLEDictionary
 }

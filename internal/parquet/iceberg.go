@@ -19,8 +19,8 @@ func listsPositions(all []Element) bool {
 	return slices.ContainsFunc(all, func(e Element) bool { return e.field == deletedPath || e.field == deletedPos })
 }
 
-// isDeleteType reports whether an entry of the writer's metadata marks a delete file: those of
-// equality deletes have columns of the table.
+// isDeleteType reports whether an entry of the writer's metadata marks a delete file; equality
+// deletes have columns of the table.
 func isDeleteType(key, value []byte) bool {
 	return string(key) == "delete-type" && (string(value) == "equality" || string(value) == "position")
 }

@@ -49,7 +49,7 @@ func SplitLevels(b []byte, n, maxLevel int, e format.Encoding) (l LevelRun, rest
 	return l, nil, fmt.Errorf("%w: encoding %v is not for levels", ErrLevels, e)
 }
 
-// AllMax says whether every level is the greatest, without expanding them.
+// AllMax reports whether every level is the greatest, without expanding them.
 func (l *LevelRun) AllMax() (bool, error) {
 	if l.Max == 0 || l.N == 0 {
 		return true, nil
@@ -121,8 +121,8 @@ func (l *LevelRun) AppendBits(m Bitmap, pos int) (ones int, err error) {
 // two.
 const MaxLevel = 127
 
-// Expand writes one byte a level to dst, which has room for l.n, and checks that none is above the
-// greatest.
+// Expand writes one byte a level to dst, which has room for l.n, and checks that all are at most
+// the greatest.
 func (l *LevelRun) Expand(dst []byte) error {
 	dst = dst[:l.N]
 	if l.Max == 0 {

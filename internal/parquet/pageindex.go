@@ -12,9 +12,8 @@ type PageMeta struct {
 	First int64 // row of the row group
 }
 
-// ReadPageIndex reads the offset indexes of all chunks, from the bytes at hand where they hold
-// them: tail is the end of the file from byte tailOff on. A chunk whose index does not hold
-// together is one without.
+// ReadPageIndex reads the offset indexes of all chunks, from tail if it holds them: the end of the
+// file from byte tailOff on. A chunk whose index is inconsistent gets no index.
 func (f *Footer) ReadPageIndex(ctx context.Context, from ReaderAt, tail []byte, tailOff int64) error {
 	lo, hi := f.IndexSpan()
 	if lo >= hi || hi-lo > maxIndexBytes {
@@ -87,8 +86,8 @@ func readPageLocation(r *thriftReader) PageMeta {
 	return p
 }
 
-// fits makes page offsets relative to the chunk and says whether the pages lie in it one after the
-// other, from its first row on.
+// fits makes page offsets relative to the chunk and reports whether the pages are consecutive
+// within it, from its first row on.
 func (c *ChunkMeta) fits(pages []PageMeta, rows int64) bool {
 	off, row := c.Start, int64(-1)
 	end := c.Start + c.Compressed

@@ -1,10 +1,10 @@
 package parquet
 
-// snappyTables is what snappyElements looks up.
+// snappyTables has the lookup tables of snappyElements.
 type snappyTables struct {
-	// elements describes a tag: the lowest 8 bits say how many bits of the following bytes belong to
+	// elements describes a tag: the lowest 8 bits are the number of bits of the following bytes in
 	// a distance, the next 8 are a length, and the others are the distance's upper part. A literal
-	// gets a distance that is never too short; an element left to the caller one that always is.
+	// gets a distance that is never too short, an element for the caller one that always is.
 	elements [256]uint32
 	seconds  [256]uint32 // the second of a pair: any that is not a copy is too long
 

@@ -106,7 +106,7 @@ func (r *thriftReader) fields(read func(id int16, typ byte)) {
 	r.leave()
 }
 
-// enter begins what holds other values.
+// enter starts a value that contains others.
 func (r *thriftReader) enter() {
 	r.depth++
 	if r.depth > thriftMaxDepth {
@@ -116,7 +116,7 @@ func (r *thriftReader) enter() {
 
 func (r *thriftReader) leave() { r.depth-- }
 
-// field reads the header of a struct's next field; id is that of the field before and becomes this
+// field reads the header of a struct's next field; id holds the previous field's and is set to this
 // one's.
 func (r *thriftReader) field(id *int16) (typ byte, ok bool) {
 	h := r.byte()

@@ -71,7 +71,7 @@ func wordOf(b []byte) (w uint64) {
 	return w
 }
 
-// BytesBelow says whether all values are below n.
+// BytesBelow reports whether all values are below n.
 func BytesBelow(vs []byte, n int) bool {
 	if n > 1<<8-1 {
 		return true
@@ -93,7 +93,7 @@ func BytesBelow(vs []byte, n int) bool {
 	return len(vs) == 0 || int(greatest) < n
 }
 
-// ShortsBelow says whether all values are below n.
+// ShortsBelow reports whether all values are below n.
 func ShortsBelow(vs []uint16, n int) bool {
 	if n > 1<<16-1 {
 		return true

@@ -11,7 +11,7 @@ func ValidUTF8(s []byte) bool {
 	if !validBlocks(&s[0], whole) {
 		return false
 	}
-	// A character that the blocks cut begins at most three bytes before their end.
+	// A character that the blocks cut starts at most three bytes before their end.
 	rest := whole
 	for i := whole - 1; i >= whole-3; i-- {
 		if s[i] >= 0xc0 {

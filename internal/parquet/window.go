@@ -28,9 +28,8 @@ func (r *Runs) Window(dst []byte, skip, n int) ([]byte, error) {
 	return w.end(), err
 }
 
-// Rows returns how many rows begin in repetition levels, and the entries at which those with the
-// numbers lo and hi among them begin: N where there are fewer. The levels are not of the old
-// BIT_PACKED encoding.
+// Rows returns the number of rows that start in repetition levels, and the entries at which rows lo
+// and hi start, or N if there are fewer. The levels must not have the old BIT_PACKED encoding.
 func (l *LevelRun) Rows(lo, hi int64) (from, to int, rows int64, err error) {
 	w := rowWalk{lo: lo, hi: hi, from: l.N, to: l.N}
 	r := Runs{Src: l.Src, Width: l.width()}

@@ -1,3 +1,3 @@
-// Package racetest says whether a build has the race detector, under which everything takes ten
-// times as long: tests then read less data.
+// Package racetest reports whether a build has the race detector, under which everything takes ten
+// times as long, so that tests can read less data.
 package racetest

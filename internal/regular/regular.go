@@ -1,4 +1,4 @@
-// Package regular opens files that a user names, and refuses at once what is none: opening a named
+// Package regular opens files that a user names, and refuses other kinds at once: opening a named
 // pipe waits for its writer, and reading a device may never end.
 package regular
 

@@ -31,7 +31,7 @@ type Dir struct {
 	suffix string
 }
 
-// Open opens a directory, which is made when absent. The suffix is that of the segments' names.
+// Open opens a directory, and creates it if missing. Segments have the given suffix.
 func Open(path, suffix string) (*Dir, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err

@@ -7,5 +7,5 @@ import (
 	"os"
 )
 
-// lock is not known here: age alone decides.
+// lock is not supported here: only age decides.
 func lock(*os.File) error { return errors.ErrUnsupported }

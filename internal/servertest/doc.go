@@ -2,9 +2,9 @@
 // on free loopback ports, and puts a [Proxy] before them that makes faults. It links nothing of the
 // module, so that any package's tests may use it.
 //
-// The programs come from tools/server and are never installed by a test. Where one is absent the
-// test skips with a line that says what is missing; with CI=true that is a failure.
-// SHARDFEED_SERVERS=off skips every test that asks for a server, without a look.
+// tools/server provides the programs; tests never install them. If one is missing the test skips
+// with a line that names it; with CI=true that is a failure. SHARDFEED_SERVERS=off skips every test
+// that needs a server, without looking.
 //
 // A server is shared by the tests of one test binary that ask for it with the same options: tests
 // keep apart by a bucket or a directory of their own. Tests that stop a server or its parts say Own

@@ -18,7 +18,7 @@ type HDFSOptions struct {
 	HA        bool              // two namenodes with shared edits, as nameservice "mini"
 	Kerberos  *KDC              // secure daemons, that clients reach as localhost
 	Conf      map[string]string // keys of Hadoop, for the daemons and for the clients alike
-	Own       bool              // a cluster of this test alone
+	Own       bool              // a cluster for only this test
 	Proxied   bool              // with a proxy before each daemon, which clients are sent to; such a cluster is a test's own
 }
 
@@ -30,7 +30,7 @@ type Cluster struct {
 	URI       string   // hdfs://host:port, or hdfs://mini with HA
 	RPC, HTTP []string // host:port of each namenode
 
-	Proxies *Proxies // nil where they are not asked for
+	Proxies *Proxies // nil unless requested
 
 	talk *conversation
 }
@@ -60,9 +60,8 @@ func HDFS(t testing.TB, o HDFSOptions) *Cluster {
 	return c
 }
 
-// sharedHDFS returns the cluster of a key with all daemons up. One that a test left in a state
-// where they do not start is replaced once, so that one failure is not the failure of all tests
-// after it.
+// sharedHDFS returns the cluster of a key with all daemons up. A cluster that a test left in a
+// broken state is replaced once, so that one failure does not fail all later tests.
 func sharedHDFS(t testing.TB, key string, start func() (*Cluster, error)) *Cluster {
 	t.Helper()
 	c := clusters.get(t, key, start)

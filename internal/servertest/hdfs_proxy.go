@@ -10,8 +10,8 @@ import (
 // proxy has the same ports.
 const behind = "127.0.0.2"
 
-// Proxies stand before the daemons of a cluster, by their numbers. Clients, and datanodes among
-// each other, go through them.
+// Proxies are in front of the daemons of a cluster, by their numbers, for clients and for datanodes
+// among each other.
 type Proxies struct {
 	RPC, HTTP                   []*Proxy // of the namenodes
 	Datanodes, DatanodeGateways []*Proxy // of the datanodes: transfers, and WebHDFS

@@ -79,7 +79,7 @@ func (k *KDC) answers() error {
 	return c.Close()
 }
 
-// clientConf says how to find the center, and that no name is looked up anywhere.
+// clientConf returns a configuration with the center's address, which looks up no names.
 func (k *KDC) clientConf() string {
 	return fmt.Sprintf(`[libdefaults]
  default_realm = %[1]s
@@ -178,7 +178,7 @@ func (k *KDC) hadoop() map[string]string {
 	}
 }
 
-// javaEnv tells the daemons where the center is.
+// javaEnv points the daemons to the center.
 func (k *KDC) javaEnv() []string {
 	return []string{"HDFSMINI_JAVA_OPTS=-Djava.security.krb5.conf=" + k.Config + " " + os.Getenv("HDFSMINI_JAVA_OPTS")}
 }

@@ -9,12 +9,12 @@ import (
 	"testing"
 )
 
-// serversVar says which servers the tests may start: "off" for none, "minio" for MinIO in the place
-// of every S3 server.
+// serversVar selects the servers that tests may start: "off" for no servers, "minio" for MinIO
+// instead of every S3 server.
 const serversVar = "SHARDFEED_SERVERS"
 
-// Need returns the path that tools/server prints for a server that is installed, and skips or fails
-// the test where it is not.
+// Need returns the path of an installed server from tools/server, and skips or fails the test if it
+// is missing.
 func Need(t testing.TB, name string) string {
 	t.Helper()
 	if os.Getenv(serversVar) == "off" {
@@ -34,7 +34,7 @@ func Need(t testing.TB, name string) string {
 
 func minioOnly() bool { return os.Getenv(serversVar) == "minio" }
 
-// find asks tools/server for a server's path; missing is its line when there is none.
+// find asks tools/server for a server's path; missing is its message if there is no server.
 func find(root, name string) (path, missing string) {
 	var said bytes.Buffer
 	cmd := exec.Command(filepath.Join(root, "tools", "server"), "-n", name)

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// Faults is what a [Proxy] does to what a server sends. The zero value passes everything on.
-// Several may be set at once.
+// Faults are the changes that a [Proxy] makes to a server's bytes. The zero value passes everything
+// through. Several may be set at once.
 type Faults struct {
-	Times      int           // so many connections made since Set are hurt; 0: all, with earlier ones. Latency and Rate are every one's
+	Times      int           // connections since Set to damage; 0: all, including earlier ones. Latency and Rate apply to every one
 	Refuse     bool          // a connection is reset as soon as it is made
 	Mute       bool          // the server's bytes are held back, until other faults are set
 	CutAfter   int64         // bytes after which a connection ends; 0: it does not
@@ -41,7 +41,7 @@ type Proxy struct {
 	closed  bool
 }
 
-// A setting is what Set has set last.
+// A setting is the argument of the last Set.
 type setting struct {
 	Faults
 	first    int64         // the number of the first connection after it

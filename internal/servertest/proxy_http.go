@@ -23,7 +23,7 @@ type HTTPProxy struct {
 	Addr string // host:port, for clients
 
 	target    *url.URL
-	sign      *S3Server // signs requests that a rule has changed; nil: none
+	sign      *S3Server // signs requests that a rule has changed, or nil
 	server    *http.Server
 	transport *http.Transport
 	wait      sync.WaitGroup // the server and the answers under way
@@ -43,7 +43,7 @@ type Request struct {
 	Method, Path, Query string
 	Range               string // the header's value
 	Hurt                bool   // a rule struck
-	Status              int    // 0 while it is under way, or when there was none
+	Status              int    // 0 while in progress, or without an answer
 	Bytes               int64  // of the body that were passed on
 }
 
@@ -253,7 +253,7 @@ func (p *HTTPProxy) signAgain(r *http.Request) error {
 // leave before the last byte or the cut, after which the client may ask for more.
 func (p *HTTPProxy) body(w http.ResponseWriter, r *http.Request, resp *http.Response, rule *Rule, leave func(int, int64)) (whole bool) {
 	var from io.Reader = resp.Body
-	length := resp.ContentLength // -1 where it is not known
+	length := resp.ContentLength // -1 if unknown
 	if r.Method == http.MethodHead {
 		length = 0
 	}

@@ -27,7 +27,7 @@ type link struct {
 	ended          chan struct{} // closed by cut
 }
 
-// A chunk is what the server sent, and when it may be passed on.
+// A chunk is bytes from the server, and the time to pass them on.
 type chunk struct {
 	buf  *[chunkSize]byte
 	size int

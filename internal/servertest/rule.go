@@ -13,14 +13,14 @@ import (
 // is given to Use.
 type Rule struct {
 	Match  func(*http.Request) bool // nil: every GET of something below a bucket, or of a file: no listing
-	Times  int                      // so many are hurt, the first; 0: all
+	Times  int                      // the number of first matches to affect; 0: all
 	Chance float64                  // of each of those; 0: it is certain
 
 	Request func(*http.Request)     // changes the request; the proxy of an S3 server signs it again
 	Delay   time.Duration           // before the answer's first byte
 	Answer  *Answer                 // instead of the server's
 	Header  func(*http.Response)    // changes the head of the answer, whose body goes on as it is
-	Body    func(b []byte) []byte   // changes the body, read whole; the length said stays that of before
+	Body    func(b []byte) []byte   // changes the body, read whole; the announced length stays the old one
 	Cut     func(length int64) bool // nil: no; whether an answer of this length is cut
 	After   int64                   // bytes of the body after which it is cut or falls silent
 	Reset   bool                    // the cut is a reset; else it is the end of the stream
@@ -29,7 +29,7 @@ type Rule struct {
 	seen, struck atomic.Int64
 }
 
-// An Answer is what a rule says in the server's place.
+// An Answer is a rule's response instead of the server's.
 type Answer struct {
 	Status int
 	Header http.Header
@@ -98,8 +98,8 @@ func AccessDenied() *Rule {
 	return &Rule{Answer: Refusal(http.StatusForbidden, "AccessDenied", "Access Denied")}
 }
 
-// OtherRegion answers requests that are not signed for a region as S3 does for a bucket that lies
-// there, and signs the others for the server.
+// OtherRegion answers requests that are not signed for a region like S3 does for a bucket there,
+// and signs the others for the server.
 func OtherRegion(region string) []*Rule {
 	answer := Refusal(http.StatusMovedPermanently, "PermanentRedirect", "The bucket you are attempting to access must be addressed using the specified endpoint.")
 	answer.Header.Set("X-Amz-Bucket-Region", region)

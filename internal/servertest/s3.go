@@ -23,7 +23,7 @@ type S3Server struct {
 // S3Options chooses a server. The zero value is the shared one.
 type S3Options struct {
 	TLS bool // https, by a certificate authority of its own
-	Own bool // a server of this test alone, that ends with it
+	Own bool // a server for only this test, which ends it
 }
 
 // The pools hold the shared servers of the process.
@@ -82,7 +82,7 @@ func gateway(program string) command {
 	}
 }
 
-// minio's own port for its pages is any that is free. Its certificate lies where it looks for one.
+// minio uses any free port for its own pages. Its certificate is in its default place.
 func minio(program string) command {
 	return func(s *S3Server, address, root string) (args, env []string) {
 		args = []string{program, "server", "--address", address, "--console-address", "127.0.0.1:0", "--quiet", "--certs-dir", root}

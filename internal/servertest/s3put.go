@@ -70,7 +70,8 @@ func (s *S3Server) do(method, bucket, key string, body io.Reader, size int64) er
 	return nil
 }
 
-// request makes a signed request. Header is names and values by turns; an empty value is none.
+// request makes a signed request. Header alternates names and values; an empty value omits the
+// header.
 func (s *S3Server) request(method, bucket, key string, body io.Reader, size int64, header ...string) (*http.Request, error) {
 	if body == nil || size == 0 {
 		body = http.NoBody // else an empty body is sent in chunks, without its length

@@ -49,7 +49,7 @@ func Open(path string) (*Dir, error) {
 	return d, nil
 }
 
-// Create is Open for a directory that may be missing: it is then made for this user alone. Its
+// Create is Open for a directory that may be missing: it then creates it for only this user. Its
 // parent must exist.
 func Create(path string) (*Dir, error) {
 	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -81,7 +81,7 @@ func (d *Dir) check(named fs.FileInfo) error {
 // Path is the directory's name.
 func (d *Dir) Path() string { return d.path }
 
-// ReadOnly says that this process cannot write to the directory.
+// ReadOnly reports whether this process cannot write to the directory.
 func (d *Dir) ReadOnly() bool { return d.readOnly }
 
 // OpenFile opens a file below the directory, which must be regular and trusted as the directory is.
@@ -122,7 +122,7 @@ func (d *Dir) ReadDir(name string) ([]fs.DirEntry, error) {
 	return f.ReadDir(-1)
 }
 
-// Lstat, Mkdir, Link, Rename and Remove are those of os.Root.
+// Lstat, Mkdir, Link, Rename and Remove call os.Root's methods.
 func (d *Dir) Lstat(name string) (fs.FileInfo, error) { return d.root.Lstat(name) }
 
 func (d *Dir) Mkdir(name string) error { return d.root.Mkdir(name, 0o700) }

@@ -5,6 +5,6 @@
 // neither its group nor others can write to it. The same holds for each file in it: files may be
 // older than the mode of their directory.
 //
-// Names are resolved below the open directory, so that renaming it, or putting a link in its
-// place, changes nothing. No mode is ever changed: the error says what to do.
+// Names are resolved below the open directory, so that renaming it, or replacing it by a link,
+// changes nothing. No mode is ever changed: the error gives the remedy.
 package trusted

@@ -28,7 +28,7 @@ func populate(b []byte) error {
 		switch err := unix.Madvise(b, unix.MADV_POPULATE_READ); err {
 		case unix.EINTR:
 		case unix.EFAULT, unix.EHWPOISON:
-			return fmt.Errorf("the disk does not give its bytes: %w", err)
+			return fmt.Errorf("reading the mapped file failed: %w", err)
 		default:
 			_ = unix.Madvise(b, unix.MADV_DONTNEED) // they are in memory now; the process's they become as they are touched
 			return nil

@@ -8,18 +8,18 @@
 //
 // # Three channels in a word
 //
-// A pixel lies in a uint64 as r | g<<21 | b<<42. One multiplication by a weight of 13 bits and
-// one addition serve all three channels, because sums need at most 21 bits: 255 x 8192 and the
-// rounding are below 1<<21. Bicubic sums overshoot and can be negative: they take two words a
-// pixel, r | g<<32 and b, weights of 21 bits, and a bias against borrowing. Weights of a pixel
-// sum to exactly one, so flat areas stay as they are, and one multiplication less is needed than
-// there are samples (kernels.go).
+// A pixel is a uint64 of r | g<<21 | b<<42. One multiplication by a weight of 13 bits and one
+// addition serve all three channels, because sums need at most 21 bits: 255 x 8192 and the rounding
+// are below 1<<21. Bicubic sums overshoot and can be negative: they take two words a pixel, r |
+// g<<32 and b, weights of 21 bits, and a bias against borrowing. Weights of a pixel sum to exactly
+// one, so flat areas do not change, and one multiplication fewer than samples is enough
+// (kernels.go).
 //
 // # Vectors
 //
-// With AVX2 sums are made of 16-bit words (vector.go, vector_amd64.s), those of bicubic weights in
-// two parts: the same weights, the same sums, the same rounding, so that pixels are the same on
-// every machine. A test compares the two.
+// AVX2 code sums 16-bit words (vector.go, vector_amd64.s), for bicubic weights in two parts: the
+// same weights, sums and rounding, so that pixels are the same on every machine. A test compares
+// the two.
 //
 // # Memory
 //

@@ -4,8 +4,8 @@ package resize
 // the first sample and the weighted differences from it. The differences of three channels borrow
 // from each other in their word, and the sum gives it back: all of it is arithmetic modulo 1<<64.
 
-// A rounder makes values of sums: it adds the beginning, and cuts off the weights' bits. Sums of
-// the bicubic filter are cut after it.
+// A rounder converts sums to values: it adds an offset, and cuts off the weights' bits. Sums of the
+// bicubic filter are cut after it.
 type rounder struct {
 	start       uint64
 	shift, drop uint64 // bits of weights; bits cut off here

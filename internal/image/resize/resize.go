@@ -34,7 +34,7 @@ type Source struct {
 type Resizer struct {
 	x, y   axis
 	wide   Row   // a row of the source; of two words a pixel: first all pixels' first, then their second
-	ring   []Row // rows that are scaled in x: row y lies at y modulo their number
+	ring   []Row // rows after scaling in x: row y is at y modulo their number
 	sums   Row
 	rows   []Row // the rows summed in y
 	round  rounder

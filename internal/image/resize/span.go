@@ -16,7 +16,7 @@ const (
 
 // A Span is one direction of a resize.
 type Span struct {
-	In0, In1 float64 // what is scaled, in samples: it may begin and end within one
+	In0, In1 float64 // the samples to scale; may start and end within one
 	Lo, Hi   int     // the samples that there are: the filter looks at no others
 	Out      int     // what it is scaled to, in pixels
 	From, To int     // the outputs that are wanted
@@ -59,8 +59,8 @@ func (s Span) taps(out int, scale, support float64) (lo, hi int) {
 
 func (s Span) center(out int, scale float64) float64 { return s.In0 + (float64(out)+0.5)*scale }
 
-// Bits of weights. Sums of bilinear ones stay below 255 x 8192 + 4096 < 1<<21, those of bicubic
-// ones within a third of 1<<32 around 0: overshoot is less than half of the range.
+// Bits of weights. Bilinear sums stay below 255 x 8192 + 4096 < 1<<21, bicubic sums within a third
+// of 1<<32 around 0: overshoot is less than half of the range.
 const (
 	bilinearBits = 13
 	bicubicBits  = 21
@@ -100,13 +100,12 @@ func (a *axis) set(s Span, f Filter, even bool) {
 		a.end = append(a.end, int32(len(a.weight)))
 		a.taps = max(a.taps, hi-lo)
 	}
-	if n := a.taps + a.taps/7; even && n < len(across) { // there is none for seven
+	if n := a.taps + a.taps/7; even && n < len(across) { // seven taps have no kernel
 		a.pad(max(2, n))
 	}
 }
 
-// pad gives all outputs n weights. Those at the end begin earlier, for there are no samples
-// behind.
+// pad gives all outputs n weights. The last outputs start earlier, since no samples follow them.
 func (a *axis) pad(n int) {
 	lo, hi := a.span.Needs(a.filter)
 	if hi-lo < n {

@@ -2,8 +2,8 @@ package resize
 
 import "slices"
 
-// A vector scales by vector instructions. Rows between the two directions have pixels of 4 bytes.
-// The sums are those of the same integers, and so are the results.
+// A vector scales with vector instructions. Rows between the two directions have pixels of 4 bytes.
+// It sums the same integers, so its results are the same.
 type vector struct {
 	wide   bool    // bicubic: weights of 21 bits have two parts
 	quads  int     // an output's samples in x, in fours

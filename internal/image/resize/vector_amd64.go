@@ -3,14 +3,14 @@ package resize
 import "golang.org/x/sys/cpu"
 
 // scaleRow scales a row of RGB to n pixels of 4 bytes, an even number. Output i is the sum of
-// 4*quads samples from byte first[i] on, and 4 bytes behind them are read too. Weights lie for two
-// outputs together, four of the one and four of the other at a time.
+// 4*quads samples from byte first[i] on; the 4 bytes after them are read too. Weights are stored
+// for two outputs together, four of each at a time.
 //
 //go:noescape
 func scaleRow(o *uint32, rgb *byte, first *int32, weight *int16, n, quads int)
 
 // sumRows sums pairs of rows of n pixels of 4 bytes, a multiple of 8, and packs them as a Row. A
-// weight has that of a pair's second row in its upper half.
+// weight has the second row's weight in its upper half.
 //
 //go:noescape
 func sumRows(o *uint64, rows **uint32, weight *uint32, n, pairs int)

@@ -10,10 +10,10 @@ import (
 	"github.com/shardfeed/shardfeed/internal/option"
 )
 
-// Walk sets each exported field of good, a struct, to values that cannot be meant, one at a time,
-// and expects Validate to name that field alone. Numbers become negative and absurdly large, words
-// become nonsense; wrong has the values for other types, or other values. Of the fields in free
-// every value is allowed; each has the reason.
+// Walk sets each exported field of good, a struct, to invalid values, one at a time, and expects
+// Validate to name only that field. Numbers become negative and absurdly large, words become
+// nonsense; wrong has the values for other types, or other values. The fields in free accept every
+// value; each has the reason.
 func Walk[T interface{ Validate() error }](t *testing.T, good T, free map[string]string, wrong map[string][]any) {
 	t.Helper()
 	if err := good.Validate(); err != nil {
@@ -28,7 +28,7 @@ func Walk[T interface{ Validate() error }](t *testing.T, good T, free map[string
 			values = absurd(at(reflect.ValueOf(&good).Elem(), field).Kind())
 		}
 		if values == nil {
-			t.Errorf("%s: say which values are wrong, or why every one is allowed", field)
+			t.Errorf("%s: give wrong values, or the reason why every value is allowed", field)
 		}
 		for _, value := range values {
 			bad := good
@@ -51,7 +51,7 @@ func Walk[T interface{ Validate() error }](t *testing.T, good T, free map[string
 	}
 }
 
-// fields lists the exported fields, those of structs within as "Size.Rows".
+// fields returns the exported fields, including fields of nested structs as "Size.Rows".
 func fields(s reflect.Type, path string) (all []string) {
 	for i := range s.NumField() {
 		f := s.Field(i)
