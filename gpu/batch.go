@@ -82,8 +82,7 @@ func (b *Batch) Column(name string) (*Column, error) {
 	return c, nil
 }
 
-// Memory is the device's memory that the columns lie in, for copies with a stream; nil after
-// Release.
+// Memory returns the device memory of the columns, for copies with a stream; nil after Release.
 func (b *Batch) Memory() DeviceMemory {
 	if b.released.Load() {
 		return nil

@@ -24,8 +24,7 @@ type buffer struct {
 	lost    bool  // a copy to it may not have ended: it is freed when the stream is gone, and not used again
 }
 
-// buffers are those of a transfer. There is a fixed number of them; each gets its memory when it is
-// first used.
+// buffers are the device buffers of a transfer, a fixed number; each gets its memory on first use.
 type buffers struct {
 	device  Device
 	free    chan *buffer // has room for all

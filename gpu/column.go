@@ -2,10 +2,10 @@ package gpu
 
 import "github.com/shardfeed/shardfeed/column"
 
-// A Span is bytes of a device's memory. Of the host they may be read; of a GPU they mean something
-// to its driver alone.
+// A Span is a range of a device's memory. It is readable on the host; for a GPU only its driver
+// understands it.
 type Span struct {
-	Pointer uintptr // 0 when there are none
+	Pointer uintptr // 0 if empty
 	Bytes   int
 }
 
@@ -14,7 +14,7 @@ type Column struct {
 	Field    *column.Field
 	Len      int
 	Nulls    int
-	Valid    Span // a bit per value; none when no value is null
+	Valid    Span // a bit per value; empty if no value is null
 	Offsets  Span // int32, Len+1
 	Data     Span
 	Children []*Column
@@ -34,7 +34,7 @@ func (c *Column) empty() {
 	}
 }
 
-// members are what a path may lead to below a column: those of structs.
+// members returns the columns that a path may continue to below a column: members of structs.
 func members(c *Column) (*column.Field, []*Column) {
 	if c.Field.Kind != column.Struct {
 		return c.Field, nil

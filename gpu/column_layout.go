@@ -8,7 +8,7 @@ import (
 	"github.com/shardfeed/shardfeed/loader"
 )
 
-// A node is the memory of one node of a batch's columns, without that of its children.
+// A node is the memory of one node of a batch's columns, without its children's.
 type node struct{ valid, offsets, data []byte }
 
 // nodeOf finds a node's memory, or what does not fit together in it.
@@ -52,7 +52,7 @@ func dense(a *column.Array) bool {
 	return a.Field.Kind == column.List && a.Field.ListSize > 0 && a.Offsets == nil
 }
 
-// A columnLayout is where the columns of a batch lie in its slot. Its memory is used again for the
+// A columnLayout has the positions of a batch's columns in its slot. Its memory is reused for the
 // next batch.
 type columnLayout struct {
 	slot  *slot
@@ -60,8 +60,8 @@ type columnLayout struct {
 	next  int
 }
 
-// settle finds the memory of all columns of a batch, and copies into the batch's memory what lies
-// elsewhere. It returns the bytes of that.
+// settle finds the memory of all columns of a batch, and copies columns outside the batch's memory
+// into it. It returns the number of copied bytes.
 func (l *columnLayout) settle(b *loader.Batch, s *slot) (copied int, err error) {
 	l.slot, l.nodes, l.next = s, l.nodes[:0], 0
 	for _, a := range b.Columns {
@@ -100,7 +100,7 @@ func (l *columnLayout) collect(a *column.Array) error {
 	return nil
 }
 
-// onDevice are the columns of the device: the slot's pieces lie one behind the other from base on.
+// onDevice returns the columns on the device: the slot's pieces are concatenated from base on.
 func (l *columnLayout) onDevice(b *Batch, arrays []*column.Array, base uintptr) []*Column {
 	all, places := make([]Column, len(l.nodes)), make([]*Column, len(l.nodes))
 	var add func(arrays []*column.Array) []*Column

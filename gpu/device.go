@@ -5,12 +5,13 @@ type Device interface {
 	Info() Info
 
 	// AllocHost returns n > 0 bytes of host memory that the device's streams can read: page-locked,
-	// near the device where its NUMA node is known. It is an error where there is no such memory,
-	// which matches ErrOutOfMemory when there was too little of it.
+	// near the device if its NUMA node is known. It returns an error if there is no such memory,
+	// which matches ErrOutOfMemory if there was too little.
 	AllocHost(n int) (HostMemory, error)
 
 	// Register page-locks b, a mapping of the caller's, never Go's heap, until unregister. b must
-	// not overlap registered memory. The error is ErrUnsupported where there is no such memory.
+	// not overlap registered memory. The error is ErrUnsupported on devices without page-locked
+	// memory.
 	Register(b []byte) (unregister func() error, err error)
 
 	// Alloc returns n > 0 bytes of the device's memory, 256-byte aligned, not zeroed.
@@ -23,14 +24,14 @@ type Device interface {
 	Close() error
 }
 
-// Info is what is known of a device.
+// Info describes a device.
 type Info struct {
 	Name   string // host, cuda:0
 	Model  string // as the driver has it: NVIDIA H200
 	Driver string // version of the driver, major.minor; "" of the host
 	Bus    string // PCI address; "" without one
-	Memory int64  // bytes in all; 0 where it is not known
-	Node   int    // NUMA node; -1 where it is not known
+	Memory int64  // bytes in all, or 0 if unknown
+	Node   int    // NUMA node, or -1 if unknown
 	Type   DeviceType
 	Index  int
 }

@@ -10,8 +10,7 @@ import (
 // DeviceType is DLPack's DLDeviceType.
 type DeviceType int32
 
-// The kinds of memory that batches are in. Page-locked host memory is CPU: that is what importers
-// of DLPack take it for.
+// The kinds of memory of batches. Page-locked host memory is CPU, as importers of DLPack expect.
 const (
 	CPU  DeviceType = 1
 	CUDA DeviceType = 2
@@ -92,8 +91,8 @@ func (c *Column) Tensor() (*Tensor, error) {
 	return c.tensor(leaf.Data, t, shape...), nil
 }
 
-// Ragged is a column of byte strings or of lists of different lengths, as two tensors: row i is
-// values[offsets[i]:offsets[i+1]]. The values of byte strings are uint8; those of lists are the
+// Ragged returns a column of byte strings or of lists of different lengths as two tensors: row i is
+// values[offsets[i]:offsets[i+1]]. The values of byte strings are uint8; of lists they are the
 // Tensor of their items.
 func (c *Column) Ragged() (values, offsets *Tensor, err error) {
 	if c.released() {
@@ -135,8 +134,8 @@ func (c *Column) tensor(s Span, t DataType, shape ...int64) *Tensor {
 	return &Tensor{Device: info.Type, Index: info.Index, Pointer: s.Pointer, Type: t, Shape: shape, Strides: strides}
 }
 
-// typeOf is DLPack's type of a fixed-width field's values; with width above 0 a value is so many of
-// them.
+// typeOf returns DLPack's type of a fixed-width field's values; if width is above 0, a value has
+// width items.
 func typeOf(f *column.Field) (t DataType, width int) {
 	bits := uint8(8 * min(f.Width, 8))
 	switch f.Type {

@@ -1,15 +1,15 @@
-// Package gpu brings batches to where they are consumed. They are collated straight into
-// page-locked memory, and copied to the device while the step before computes; after collation
-// nothing on the host is copied again.
+// Package gpu delivers batches on devices. They are collated directly into page-locked memory, and
+// copied to the device during the previous step; after collation nothing on the host is copied
+// again.
 //
 //	collate -> slot of a Ring -> Transfer's stream -> event -> device Batch
 //	             ^                                      |
 //	             +---------- the slot is free ----------+
 //
 // A [Device] is the host itself ([OpenHost]), or a GPU that package gpu/cuda finds at run time;
-// this package knows no driver, so a program that needs none links none. [Loader] is all of the
-// above: a loader whose batches are on the device. [Column.Tensor], [Column.Ragged] and
-// [Column.Validity] describe a [Batch] as DLPack does.
+// this package knows no driver, so a program without one links none. [Loader] combines all parts: a
+// loader whose batches are on the device. [Column.Tensor], [Column.Ragged] and [Column.Validity]
+// describe a [Batch] like DLPack.
 //
 // # Memory
 //
@@ -18,27 +18,27 @@
 // quarter of the slot at least, and such a slot is replaced before its next batch. All pieces of a
 // batch go to one buffer of the device, with everything that was allocated from the batch.
 //
-// A [Loader]'s ring has as many slots as Options.Loader.MaxBatches, each as large as a batch is
-// foretold to be. Its stream reserves these bytes within `memory`, under the purpose "batch". What
-// batches take beyond that is page-locked too; [RingStats] counts it and the reservation does not.
+// A [Loader]'s ring has Options.Loader.MaxBatches slots, each of the estimated size of a batch. Its
+// stream reserves these bytes within `memory`, under the purpose "batch". Memory that batches take
+// beyond that is page-locked too; [RingStats] counts it but the reservation does not.
 //
-// The device's memory is not part of `memory`, that of the host as a device neither. It is a fixed
-// number of buffers, as many as may be in flight and with the consumer, for one iteration. A
-// [Batch] has one until its Release; with [Batch.ReleaseAfter] it is used again when what the
-// consumer gave a stream of its own is done, and the host does not wait.
+// The device's memory is not part of `memory`, nor is the host's if it is the device. It is a fixed
+// number of buffers for one iteration, for the batches in flight and with the consumer. A [Batch]
+// has one until its Release; with [Batch.ReleaseAfter] it is reused once the work that the consumer
+// queued on its own stream is done, without a wait on the host.
 //
-// Where the device has no page-locked memory to give, ordinary memory is used, which is said once,
-// or refused with RequirePinned. Columns that lie elsewhere, such as on Go's heap, are copied into
-// the batch's memory first and counted ([Stats].HostCopied): an asynchronous copy must not read
-// memory that Go could move or free.
+// If the device has no page-locked memory left, ordinary memory is used, which is reported once, or
+// refused with RequirePinned. Columns outside the batch's memory, such as on Go's heap, are copied
+// into it first and counted ([Stats].HostCopied): an asynchronous copy must not read memory that Go
+// could move or free.
 //
 // # Errors
 //
-// An [Error] says what failed, on which device and at which step. When a copy was refused, slot and
-// buffer are used again. When a copy may still be on its way and there is no way to know (its event
-// could not be recorded, or waiting for it failed), neither is touched before the stream is gone;
-// if even that cannot be told, they are left alone, and Close says so. The next iteration goes on
-// after the last batch that was handed out.
+// An [Error] names the operation, the device and the step. If a copy was refused, slot and buffer
+// are reused. If a copy may still be in progress and its end cannot be known (its event could not
+// be recorded, or waiting for it failed), neither is touched before the stream is destroyed; if
+// even that fails, they are never freed, and Close reports it. The next iteration continues after
+// the last delivered batch.
 //
 // # Goroutines
 //

@@ -44,7 +44,7 @@ func failed(d Device, op string, err error) error {
 	return &Error{Device: d.Info().Name, Op: op, Epoch: -1, Step: -1, Err: err}
 }
 
-// A PinError says that a device has no page-locked memory for a ring.
+// A PinError reports that a device has no page-locked memory for a ring.
 type PinError struct {
 	Device string
 	Slots  int

@@ -110,10 +110,10 @@ func (m *hostMemory) Free() error {
 	return nil
 }
 
-// address is where b begins.
+// address returns the address of b.
 func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
 
-// at returns the n bytes of memory of this device that begin at off.
+// at returns n bytes of this device's memory from off on.
 func (h *host) at(m DeviceMemory, off, n int) ([]byte, error) {
 	own, ok := m.(*hostMemory)
 	if !ok || own.of != h {

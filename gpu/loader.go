@@ -57,13 +57,12 @@ func New(ds *iterable.Dataset, d Device, o Options) (*Loader, error) {
 // Len is the number of batches of a whole epoch, the same on every rank.
 func (l *Loader) Len() int64 { return l.host.Len() }
 
-// Batches goes through Options.Loader.Epochs epochs, as loader.Loader does: it begins after the
-// last batch that was handed out before. The batches that are handed out are on the device.
+// Batches iterates over Options.Loader.Epochs epochs, like loader.Loader: it starts after the last
+// delivered batch. The batches are on the device.
 //
-// Each batch is the consumer's until its Release, which may come after the iteration and in any
-// order. An error is the last element; it says where it happened. Leaving the loop, in whatever
-// way, ends all goroutines and waits for the copies on their way, whose batches the next iteration
-// makes again.
+// The consumer owns each batch until its Release, which may come after the iteration and in any
+// order. An error is the last element, and names its place. Leaving the loop, in any way, ends all
+// goroutines and waits for the copies in flight, whose batches the next iteration makes again.
 func (l *Loader) Batches(ctx context.Context) iter.Seq2[*Batch, error] {
 	return l.loop.Batches(func(after *shuffle.State) (*pass, error) {
 		transfer, err := newTransfer(l.device, l.o.InFlight+l.o.Held, l.meters)

@@ -6,7 +6,7 @@ import (
 	"github.com/shardfeed/shardfeed/loader"
 )
 
-// Options are those of a Loader.
+// Options configure a Loader.
 type Options struct {
 	// Loader is the loader's. Its Allocator is the ring, and must be nil. MaxBatches is the ring's
 	// slots; 0 means what Workers, PrefetchFactor and InFlight ask for.
@@ -20,8 +20,8 @@ type Options struct {
 	// waits. 0 means 2.
 	Held int
 
-	// SlotBytes is the memory of a batch to begin with. 0 means what the data set's metadata
-	// foretell.
+	// SlotBytes is the initial memory of a batch. 0 means the estimate from the data set's
+	// metadata.
 	SlotBytes int
 
 	// RequirePinned makes it an error that the device has no page-locked memory.
@@ -42,8 +42,8 @@ const (
 	defaultHeld     = 2
 )
 
-// Validate lists all problems, each an iterable.OptionError; those of the loader's options have
-// fields such as "BatchSize".
+// Validate returns all problems, each an iterable.OptionError; problems of the loader's options
+// have fields such as "BatchSize".
 func (o Options) Validate() error {
 	p := option.List{New: func(field, text string) error { return &iterable.OptionError{Field: field, Text: text} }}
 	p.Join(o.Loader.Validate())

@@ -167,7 +167,7 @@ func (p *pass) waiting() string {
 	return fmt.Sprintf("the loader, with %d batches ready and %d on their way (%v)", s.Ready.Depth, s.Held, s.Stream)
 }
 
-// Close ends feed, gives back what is on its way, and closes the transfer. Any goroutine may call
+// Close ends feed, releases the batches in flight, and closes the transfer. Any goroutine may call
 // it.
 func (p *pass) Close() error {
 	p.closer.Do(func() {

@@ -18,7 +18,7 @@ const (
 	minPiece     = 64 << 10 // bytes: pieces of page-locked memory are few and large
 )
 
-// RingOptions are those of a ring.
+// RingOptions configure a ring.
 type RingOptions struct {
 	Slots     int // batches that exist at once, on their way to the device too; 0 means 4
 	SlotBytes int // of a batch, as far as it is known; slots grow to what batches take
@@ -92,7 +92,7 @@ func (r *Ring) Begin(ctx context.Context, size int) (loader.Memory, error) {
 	}
 }
 
-// begin makes a slot that was free a batch's.
+// begin assigns a free slot to a batch.
 func (r *Ring) begin(s *slot, size int) (loader.Memory, error) {
 	r.mu.Lock()
 	r.used++
@@ -175,7 +175,7 @@ func (r *Ring) dropLocked(m HostMemory) {
 	}
 }
 
-// Stats is what the ring has now.
+// Stats returns the current state of the ring.
 func (r *Ring) Stats() RingStats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -185,8 +185,8 @@ func (r *Ring) Stats() RingStats {
 	return s
 }
 
-// Close frees the slots. It waits for none: one that a batch still has is freed with the batch, and
-// the error counts them. Close may be called more than once.
+// Close frees the slots without waiting: a slot that a batch still has is freed with the batch, and
+// the error counts these. Close may be called more than once.
 func (r *Ring) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -199,7 +199,7 @@ func (r *Ring) Close() error {
 		select {
 		case s := <-r.free:
 			s.dropLocked(0)
-		default: // a Begin was faster, and gives it back
+		default: // a concurrent Begin took it, and returns it
 		}
 	}
 	err := r.freeing
@@ -209,7 +209,7 @@ func (r *Ring) Close() error {
 	return err
 }
 
-// RingStats is what a ring has.
+// RingStats has the current state of a ring.
 type RingStats struct {
 	Slots, Used        int   // used: by a batch that is being made, is ready or is on its way
 	Bytes, PinnedBytes int64 // of all slots

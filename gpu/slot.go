@@ -2,19 +2,18 @@ package gpu
 
 import "fmt"
 
-// batchAlign is where the buffers of a batch begin, on the host and on the device.
+// batchAlign is the alignment of a batch's buffers, on the host and on the device.
 const batchAlign = 256
 
 func aligned(n int) int { return (n + batchAlign - 1) &^ (batchAlign - 1) }
 
-// A slot is the memory of one batch after the other. It belongs to the one who made it begin, until
-// Free.
+// A slot is the memory of one batch at a time. It belongs to the caller of begin until Free.
 type slot struct {
 	ring   *Ring
-	pieces []piece // the first is the slot's; the others are the batch's alone
+	pieces []piece // the slot's own, then those of only the batch
 }
 
-// A piece is memory that is given out from its beginning on.
+// A piece is memory that is allocated from its start on.
 type piece struct {
 	memory HostMemory
 	used   int // bytes, aligned
@@ -89,7 +88,7 @@ func (s *slot) bytes() int {
 	return n
 }
 
-// offset is where b lies in the pieces laid one behind the other, or -1 when it lies elsewhere.
+// offset returns the position of b in the concatenated pieces, or -1 if it is not in them.
 func (s *slot) offset(b []byte) int {
 	before := 0
 	for _, p := range s.pieces {

@@ -10,8 +10,8 @@ import (
 	"github.com/shardfeed/shardfeed/loader"
 )
 
-// Stats is what a loader has done and where it waited. Counters run from New on; depths and the
-// ring's memory are those of now.
+// Stats has a loader's work and waits. Counters start at New; depths and the ring's memory are
+// current.
 //
 // The queues of the loader below are seen from the one who sends its batches to the device, ahead
 // of the consumer: where training waits, the consumer's own times are Feed.Get, for a batch to be
@@ -25,15 +25,15 @@ type Stats struct {
 	Ring   RingStats
 
 	Feed   loader.Queue // from the loader to the device: waits in put are for the device's memory, which the consumer holds
-	Device loader.Queue // copies, from when they were begun: waits in put are those of the copy calls, in get the consumer's for their end
+	Device loader.Queue // copies from their start: waits in put are the copy calls', in get the consumer's for their end
 
 	Copies     int64 // begun: one per batch, and one for each piece by which it outgrew its slot
 	Copied     int64 // bytes of them
 	HostCopied int64 // bytes that had to be copied on the host after collation, because a batch had them in memory of its own
 }
 
-// Stats is what the loader has done since New; Loader.Stream is that of the current iteration, or
-// else of the last.
+// Stats returns the loader's work since New; Loader.Stream is the current iteration's, or else the
+// last one's.
 func (l *Loader) Stats() Stats {
 	host, m := l.host.Stats(), l.meters
 	flying, arrived := m.flying.Load(), m.arrived.Load()
@@ -49,7 +49,7 @@ func (l *Loader) Stats() Stats {
 	}
 }
 
-// Sub is what happened since t was taken.
+// Sub returns the difference since t.
 func (s Stats) Sub(t Stats) Stats {
 	s.Batches -= t.Batches
 	s.Rows -= t.Rows
@@ -75,7 +75,7 @@ func (s Stats) String() string {
 	return b.String()
 }
 
-// meters are the counters of a loader, or of a transfer alone.
+// meters are the counters of a loader, or of only a transfer.
 type meters struct {
 	batches, rows, held        atomic.Int64 // handed out
 	copies, copied, hostCopied atomic.Int64

@@ -18,8 +18,8 @@ type api struct {
 	getErrorName, getErrorString                                                function
 }
 
-// symbols are their names in the library. Where a function has changed its form, the versioned name
-// is the one that cuda.h stands for: without it the library has an older function of the same name.
+// symbols are their names in the library. If a function has changed its form, use the versioned
+// name that cuda.h maps it to: the plain name is an older function.
 func (a *api) symbols() []symbol {
 	return []symbol{
 		{&a.init, "cuInit", ""},

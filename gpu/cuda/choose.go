@@ -10,8 +10,8 @@ import (
 )
 
 // Choose opens the device with a name: host; cuda:N, or cuda for the first; auto is the first GPU
-// where there is a driver that has one, and the host elsewhere. With auto a driver that is there
-// and does not work is an error, not a reason for the host.
+// if a driver has one, else the host. With auto a driver that exists and does not work is an error,
+// not a reason to use the host.
 func Choose(name string) (gpu.Device, error) {
 	switch index, ok := strings.CutPrefix(name, "cuda:"); {
 	case name == "host":

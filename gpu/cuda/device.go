@@ -96,7 +96,7 @@ func text(b []byte) string {
 	return string(b)
 }
 
-// Info is what is known of the device.
+// Info describes the device.
 func (d *Device) Info() gpu.Info { return d.info }
 
 // do calls a function with the device's context current. The context belongs to the thread of the
@@ -172,7 +172,7 @@ func (d *Device) releaseLocked() error {
 	return d.driver.do(&d.driver.api.primaryCtxRelease, uintptr(d.number))
 }
 
-// kind is what a device gives.
+// kind is the kind of a device's resource.
 type kind int
 
 const (

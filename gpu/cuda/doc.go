@@ -12,10 +12,10 @@
 // has to do the same. It is given back by Close, or by the last thing freed after it, and never
 // while memory of it is in use.
 //
-// Page-locked memory is portable: it is so for all devices. It is allocated with the thread's
-// memory policy set to the NUMA node of the device, where the kernel tells it, and it is not Go's:
-// asynchronous copies outlive the call, and Go may move or free what is its own. What is freed is
-// gone, whether the driver had an error or not; nothing is freed twice.
+// Page-locked memory is portable: it is page-locked for all devices. It is allocated with the
+// thread's memory policy set to the NUMA node of the device, if the kernel reports it. It is not
+// Go's: asynchronous copies outlive the call, and Go may move or free its own memory. Freed memory
+// is gone, even after an error of the driver; nothing is freed twice.
 //
 // A wait for an event holds a thread, so one goroutine should wait for many events, in order.
 // Closing a stream waits for its work: the driver would return at once.

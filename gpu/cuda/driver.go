@@ -8,8 +8,8 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// absent.go stands for this file and numa.go where there is no CUDA. Here is all that the package
-// knows of calling C: a library is opened, a function looked up and called.
+// This file has all calls of C: it opens a library, looks up a function and calls it. absent.go
+// replaces it and numa.go without CUDA.
 
 const supported = true
 
@@ -28,10 +28,10 @@ func (f *function) lookUp(library uintptr, symbol string) (err error) {
 	return err
 }
 
-// call returns the function's CUresult, a C int in a register whose upper half is anything. The
-// pragma keeps what arguments point to alive, and where it is, until call returns; everything that
-// passes arguments on to it needs it too, and must be called directly: through an interface or a
-// func value it is lost.
+// call returns the function's CUresult, a C int in a register whose upper half is undefined. The
+// pragma keeps the targets of arguments alive and in place until call returns; every function that
+// passes arguments on to it needs the pragma too, and must be called directly: an interface or a
+// func value loses it.
 //
 //go:uintptrescapes
 func (f *function) call(args ...uintptr) int {

@@ -31,7 +31,7 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Is tells the classes of package gpu apart.
+// Is matches the error classes of package gpu.
 func (e *Error) Is(target error) bool {
 	switch target {
 	case gpu.ErrNoDriver:
@@ -46,8 +46,8 @@ func (e *Error) Is(target error) bool {
 	return false
 }
 
-// pageLocking reports whether it was page-locked memory that could not be had: a system that
-// refuses it has none.
+// pageLocking reports whether page-locking memory failed: a system that refuses it has no such
+// memory.
 func (e *Error) pageLocking() bool { return e.Op == opHostAlloc || e.Op == opHostRegister }
 
 // The functions that page-lock.
@@ -87,9 +87,8 @@ const (
 	codeUnknown           = 999
 )
 
-// lostCodes are the asynchronous failures after which cuda.h says that the process must be ended
-// and started again: an uncorrectable error of memory or link, a kernel that ran too long or
-// failed.
+// lostCodes are the asynchronous failures after which cuda.h requires the process to be restarted:
+// an uncorrectable error of memory or link, a kernel that ran too long or failed.
 var lostCodes = []int{214, 220, codeIllegalAddress, 702, 710, 714, 715, 716, 717, 718, codeLaunchFailed}
 
 // hint is the advice for a code that a function returned.
@@ -138,7 +137,7 @@ func memoryHint(op string) string {
 	return "the device's memory, or the machine's, is taken, maybe by other processes (nvidia-smi)"
 }
 
-// noSuchDevice says how many devices there are.
+// noSuchDevice returns an error with the number of devices.
 func noSuchDevice(index, count int) *Error {
 	const op = "cuDeviceGet"
 	text := fmt.Sprintf("cuda:%d of %d devices", index, count)

@@ -9,10 +9,10 @@ import (
 	"path/filepath"
 )
 
-// checkLibrary finds out that a library is not whole, as after a copy that broke off. The system's
-// loader notices whatever else is wrong with a file, but maps one that is cut and dies of it, with
-// the process. A name without a folder is looked for in LD_LIBRARY_PATH alone; what the loader
-// knows beyond that was installed.
+// checkLibrary detects a truncated library, as after an interrupted copy. The system's loader
+// detects all other faults of a file, but maps a truncated one and crashes with the process. A name
+// without a folder is only looked up in LD_LIBRARY_PATH; the loader's other places have installed
+// libraries.
 func checkLibrary(library string) error {
 	paths := []string{library}
 	if filepath.Base(library) == library {
@@ -45,8 +45,8 @@ func checkFile(path string) error {
 	return nil
 }
 
-// mappedSize is how long an ELF file must be for its segments to be mapped; 0 where r does not
-// begin as such a file of 64 bits.
+// mappedSize returns the length that an ELF file needs for its segments to be mapped, or 0 if r
+// does not start as a 64-bit ELF file.
 func mappedSize(r io.ReaderAt) uint64 {
 	var header elf.Header64
 	size := int64(binary.Size(header))

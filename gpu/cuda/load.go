@@ -10,8 +10,8 @@ import (
 	"unsafe"
 )
 
-// libraryVariable names another library than the driver's own: a driver that lies elsewhere, or one
-// that stands in for it in tests.
+// libraryVariable names a library to load instead of the driver's own: a driver in another place,
+// or a fake one in tests.
 const libraryVariable = "SHARDFEED_LIBCUDA"
 
 // driverLibrary belongs to the installed driver. The name without a version is the toolkit's, a
@@ -28,8 +28,8 @@ type Driver struct {
 }
 
 // Load loads the driver from a library, by its path or name; "" is $SHARDFEED_LIBCUDA, or else
-// libcuda.so.1 where the system's loader finds it. The error matches gpu.ErrNoDriver when there is
-// none that could be used, and gpu.ErrNoDevice when it has no device.
+// libcuda.so.1 from the system's loader. The error matches gpu.ErrNoDriver if there is no usable
+// driver, and gpu.ErrNoDevice if it has no device.
 func Load(library string) (*Driver, error) { return load(library, "/sys") }
 
 // load loads a driver whose devices' NUMA nodes are read below sysfs.
@@ -72,7 +72,7 @@ func load(library, sysfs string) (*Driver, error) {
 	return d, nil
 }
 
-// noDriver says that a library could not be loaded, and where it was looked for.
+// noDriver reports a library that could not be loaded, and the searched places.
 func noDriver(library string, err error) *Error {
 	e := &Error{Op: "load", Text: err.Error()}
 	if filepath.Base(library) == library {

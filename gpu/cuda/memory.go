@@ -112,7 +112,7 @@ func (m *deviceMemory) Pointer() uintptr { return m.pointer.Load() }
 
 func (m *deviceMemory) Len() int { return m.size }
 
-// Free gives the memory back, as that of the host.
+// Free frees the memory, like the host's.
 func (m *deviceMemory) Free() error {
 	p := m.pointer.Swap(0)
 	if p == 0 {

@@ -15,9 +15,9 @@ const preferred = 1
 // nodeMask has a bit for each node.
 type nodeMask [maxNodes / 64]uint64
 
-// preferNode lets the memory that the thread asks for come from a node, until restore is called.
-// The thread must be locked. It is a wish: where there is no such node, or a container forbids it,
-// nothing changes.
+// preferNode makes the thread allocate memory on a node, until restore is called. The thread must
+// be locked. It is a preference: without such a node, or if a container forbids it, nothing
+// changes.
 func preferNode(node int) (restore func()) {
 	var before nodeMask
 	var mode int32

@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// onDeath calls gone when the process has ended. The socket tells too, unless a forked child has it
-// as well. stop waits for gone if it is being called. Nothing is watched on kernels without pidfds
-// (before 5.3), or when the process is not visible.
+// onDeath calls gone when the process has ended. The socket shows it too, unless a forked child
+// holds it as well. stop waits for gone if it is being called. Nothing is watched on kernels
+// without pidfds (before 5.3), or if the process is not visible.
 func onDeath(pid int, gone func()) (stop func()) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err == unix.ESRCH { // it has ended already

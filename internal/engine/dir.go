@@ -34,7 +34,7 @@ func ownDir() string {
 	return filepath.Join(os.TempDir(), "shardfeed-"+strconv.Itoa(os.Geteuid()))
 }
 
-// elsewhere is what to do when a directory cannot be used.
+// elsewhere is the hint about a directory that cannot be used.
 const elsewhere = "choose another directory by SHARDFEED_RUNTIME_DIR or serve --socket"
 
 // makeDir makes a directory that is absent, by mkdir, and checks it. A directory that exists is

@@ -5,12 +5,12 @@
 //	trainer ---- OPEN, JOIN, RELEASE ----> connection -> client -> session (data set, rank) -> iteration (one epoch) -> run, loader
 //	trainer <--- RING + fd, BATCH, END --- connection <- ring slot <----------------------------------------------------- batch
 //
-// A Server accepts connections. A client is what a connection has of an open data set. A session
+// A Server accepts connections. A client is a connection's share of an open data set. A session
 // counts the epochs of one rank of one data set; an iteration is one epoch of it, read by one
-// consumer or by the K torch workers of one DataLoader, each of which has a connection and a ring
-// of its own. Rings are the allocators of the loader, so a batch is collated where the trainer
-// reads it. Replicas, ranks that must see the same batches, share the sessions of one data set
-// object, by its name in OPEN; those of one machine share iterations and rings too.
+// consumer or by the K torch workers of one DataLoader, each with its own connection and ring.
+// Rings are the allocators of the loader, so a batch is collated where the trainer reads it.
+// Replicas, ranks that must see the same batches, share the sessions of one data set object, by its
+// name in OPEN; replicas of one machine share iterations and rings too.
 //
 // # Life of an iteration
 //
@@ -31,11 +31,11 @@
 //	ERROR <-------------------------------------------------------- finish: free the rings, and
 //	                                                                fail those not yet over
 //
-// The run's goroutine alone makes, deals and ends batches. Others only mark a participant as over,
+// Only the run's goroutine makes, deals and ends batches. Others only mark a participant as over,
 // or cancel the run, under the session's lock, under which consumers are called too: nothing
-// follows the end of a participant. The engine's lock guards what sessions share: open data sets,
-// running iterations, and what ranks compare. It is taken inside a session's lock, never around
-// one.
+// follows the end of a participant. The engine's lock guards the state that sessions share: open
+// data sets, running iterations, and the comparison of ranks. It is taken inside a session's lock,
+// never around one.
 //
 // The rest of this page is the protocol, version 1. All integers are little-endian.
 //
@@ -142,7 +142,7 @@
 // frame orders the memory. Replicas get one ring, and a slot of it is free when each has released
 // it or has gone; its generations may begin above 0.
 //
-// A trainer releases slots by its words, which lie at the offset that RING names:
+// A trainer releases slots by its words, at the offset that RING names:
 //
 //	  0  u64  wanted: not 0 while the engine wants to hear of releases; the engine writes it
 //	 64  u64  waiting: the seq of the last batch that the trainer had when it began to wait
@@ -157,9 +157,9 @@
 // word above the seq that the slot was announced with breaks the protocol; one below it counts as
 // none.
 //
-// A trainer may hand slots on to processes of its own, and gives them back itself. What those
-// processes make lies in memory of the trainer's: JOIN reserves as many batches for it as outputs
-// says, within the stream's memory, and ASK what they take beyond, within the machine's.
+// A trainer may pass slots to its own processes, and releases them itself. Results of those
+// processes are in the trainer's memory: JOIN reserves memory for outputs batches of them, within
+// the stream's memory, and ASK the excess, within the machine's.
 //
 // # Slot
 //
@@ -187,9 +187,9 @@
 //	56  u64  0
 //
 // Offsets count from the slot's first byte; buffers are 256-byte aligned. A boolean takes one byte.
-// The value under a null is zero, NaN, or that of OPEN's null.
+// The value under a null is zero, NaN, or OPEN's null.
 //
-// The data of fixed columns of one type and width lie at equal distances, in the order of the
-// schema and before all other columns, unless a transform puts one elsewhere. A trainer can use
-// that after it has checked the offsets.
+// The data of fixed columns of one type and width are at equal distances, in schema order and
+// before all other columns, unless a transform moves one. A trainer can use that after it has
+// checked the offsets.
 package engine

@@ -69,7 +69,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// A Request says what to open.
+// A Request describes a data set to open.
 type Request struct {
 	Spec           Spec
 	LocalWorldSize int // ranks that share this machine's memory; 0 is not known
@@ -78,7 +78,7 @@ type Request struct {
 	// was opened.
 	Note func(text string) `json:"-"`
 
-	// Inventory is what another node found; nil finds it here.
+	// Inventory is the result of another node, or nil to list here.
 	Inventory *iterable.Inventory `json:"-"`
 
 	inventory string // the file that it is in
@@ -88,30 +88,30 @@ type Request struct {
 type Data struct {
 	Dataset *iterable.Dataset
 
-	// Loader says how to make batches. Rank, world size, epoch, state and allocator are set by each
-	// iteration.
+	// Loader configures the batches. Each iteration sets rank, world size, epoch, state and
+	// allocator.
 	Loader loader.Options
 
-	// FewerWorkers lets an iteration do with fewer workers than Loader has where they need more
-	// than the stream's memory.
+	// FewerWorkers lets an iteration use fewer workers than Loader has if they need more than the
+	// stream's memory.
 	FewerWorkers bool
 
-	MapMemory int64    // limit of rows by number, for all clients together; 0 is that of Dataset
+	MapMemory int64    // limit of rows by number, for all clients together; 0 is Dataset's
 	Slots     int      // of a ring; 0 is as many as the loader keeps in flight, and 4
 	Versioned bool     // the shards' versions are the same on every machine that sees the same shards
 	Warnings  []string // about the data, for the user
 	Files     []string // about the files that the addresses name, for the user
 	Info      []string // about how the data is read, for the user's log
 
-	// Chosen says which rows are read, by the fields of the Spec, in short texts that ranks must have
-	// in common.
+	// Chosen identifies the rows to read, by the fields of the Spec, in short texts that ranks must
+	// have in common.
 	Chosen map[string]string
 
-	// Choose writes the list of the rows that a file of bits chooses, and returns their number. nil
-	// writes none.
+	// Choose writes the list of rows chosen by a file of bits, and returns their number. It may be
+	// nil.
 	Choose func(bits, save string) (rows int64, err error)
 
-	// Stats returns the figures of a session by bench's keys. nil has none.
+	// Stats returns the figures of a session by bench's keys. It may be nil.
 	Stats func(Figures) any
 
 	// EpochTook is called with the time from the start of a whole epoch to the start of the next
@@ -121,7 +121,7 @@ type Data struct {
 	Close func(ctx context.Context) error // what Dataset was opened from, after Dataset was closed
 }
 
-// Figures are what all iterations of a session did so far.
+// Figures count the work of all iterations of a session.
 type Figures struct {
 	Took          time.Duration // in iterations
 	FirstBatch    time.Duration // from the first JOIN on
@@ -145,8 +145,8 @@ type consumer interface {
 	note(Note)
 	joined(Joined)
 
-	// deliver announces a batch that lies in memory of the consumer's allocator, and releases it,
-	// also when it fails. also are the replicas that read it too.
+	// deliver announces a batch in memory of the consumer's allocator, and releases it, even on
+	// failure. also are the other replicas that read it.
 	deliver(b *loader.Batch, also ...consumer) error
 
 	end(End)
@@ -157,7 +157,7 @@ type ringNeed struct {
 	slots int
 	bytes int64 // of a slot with its header; an estimate: batches may need more
 
-	// unordered batches take their turn for memory when they need it, not when they begin.
+	// unordered batches take their turn for memory when they need it, not at their start.
 	unordered bool
 }
 
@@ -246,7 +246,7 @@ func (e *engine) began(opening string) time.Time {
 	return at
 }
 
-// acquire returns a data set that is open, or begins to open it. The caller releases it.
+// acquire returns an open data set, or starts to open it. The caller releases it.
 func (e *engine) acquire(key string, r Request) (*dataset, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

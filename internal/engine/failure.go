@@ -107,7 +107,7 @@ func locate(f *Failure, err error) {
 	}
 }
 
-// ruleHint says what a state's rule is.
+// ruleHint explains a state's rule.
 const ruleHint = "the rule is what filters, parts, part, part_key, part_seed, subsample, rows, rows_new and weight say: give those of the run that saved the state"
 
 // kindOf returns the kind of an error, which decides what Python raises.

@@ -14,15 +14,15 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// Names in a fingerprint that say where an iteration begins. They are compared between the first
-// iterations of the ranks. Later iterations need not run in step: see agreed.
+// Names in a fingerprint of an iteration's start. They are compared between the first iterations of
+// the ranks. Later iterations need not advance together: see agreed.
 const (
 	placeEpoch    = "epoch"
 	placePosition = "position"
 )
 
-// weightsOf is the name of a mixture's weights. They are compared between iterations that begin at
-// one place: a rank that changes them begins a little before or after the others.
+// weightsOf is the name of a mixture's weights. They are compared between iterations with the same
+// start: a rank that changes them starts a little before or after the others.
 const weightsOf = "weights"
 
 // fingerprint returns what all ranks of an iteration must have in common.

@@ -88,14 +88,14 @@ type frameReader struct {
 	header  [frameHeader]byte
 	payload []byte
 	most    int          // bytes of a payload
-	limits  *frameLimits // nil: none
+	limits  *frameLimits // nil for no limits
 	held    int64        // of the limits' capacity
 }
 
 // frameLimits bound what a peer can take with frames that it does not complete.
 type frameLimits struct {
 	timeout  time.Duration
-	deadline func(time.Time) error // sets that of the connection
+	deadline func(time.Time) error // sets the connection's deadline
 	capacity *semaphore.Weighted   // bytes of large payloads, over all connections
 	ctx      context.Context       // ends the waiting for capacity
 }
@@ -186,7 +186,8 @@ func (r *frameReader) handled() {
 	}
 }
 
-// read reads n bytes of payload. It allocates memory as they come, so a false size takes none.
+// read reads n bytes of payload. It allocates memory as they arrive, so a false size takes no
+// memory.
 func (r *frameReader) read(n int) error {
 	defer r.within(n)()
 	r.payload = r.payload[:0]

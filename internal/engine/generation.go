@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	hugePage    = 2 << 20   // bytes; much larger slots are rounded to it, so that a huge page lies in one slot
+	hugePage    = 2 << 20   // bytes; much larger slots are rounded to it, so that slots do not share a huge page
 	touchStep   = 1 << 20   // bytes of a slot that are made present at a time
 	maxRingSize = 1<<46 - 1 // bytes: address space that any machine has
 )
@@ -28,12 +28,12 @@ type generation struct {
 	sent    uint64   // readers that have its descriptor, a bit for each
 	free    []uint32 // slots; the last freed one is used next, as its pages are in memory
 	used    int
-	seqs    []uint64    // by slot, of the batch that trainers have; 0: none
+	seqs    []uint64    // by slot, of the batch that trainers have, or 0
 	held    []uint64    // by slot, the readers that have not given it back
 	turns   []*mem.Turn // by slot, of the batch that trainers have
 	touched []int       // by slot, bytes that have pages
 
-	account *mem.Account // that counts it; nil: none does
+	account *mem.Account // that counts it, or nil
 	counted int64        // bytes
 	widened bool         // it has more bytes than was asked for
 	single  bool         // it has one slot, of one batch, and is as large as the batch once that is made
@@ -59,8 +59,8 @@ func newGeneration(number uint32, slots int, size int64, readers int) (*generati
 	return g, nil
 }
 
-// newSingle returns a generation of one slot for one batch of at most so many bytes. It takes
-// memory as the batch does. Trainers get it after cut has given it the batch's size.
+// newSingle returns a generation of one slot for one batch of at most most bytes. It takes memory
+// as the batch grows. Trainers get it after cut has set the batch's size.
 func newSingle(number uint32, most int64, readers int) (*generation, error) {
 	g, err := mapGeneration(number, 1, most, readers)
 	if err == nil {
@@ -150,7 +150,7 @@ func (g *generation) give(slot uint32) {
 }
 
 // touch makes a slot's bytes up to end present, so that writing to them cannot fail. take counts
-// those of a generation that is not counted as a whole.
+// the bytes of a generation that is not counted as a whole.
 func (g *generation) touch(slot uint32, end int, take func(bytes int64) error) error {
 	from := g.touched[slot]
 	if end <= from {

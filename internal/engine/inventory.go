@@ -26,8 +26,8 @@ func (e *engine) beside(name string) (string, error) {
 	return filepath.Join(e.dir, name), nil
 }
 
-// readInventory reads a file of another node's; nil where it is gone, as after the data set was
-// closed that was opened with it.
+// readInventory reads another node's file, or returns nil if it is gone, as after its data set was
+// closed.
 func readInventory(path string) (*iterable.Inventory, error) {
 	if path == "" {
 		return nil, nil

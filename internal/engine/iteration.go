@@ -16,12 +16,12 @@ import (
 )
 
 // An iteration is one epoch of a session, or the rest of one after a state. One participant reads
-// it, or K participants of torch workers, and as many for each replica. It is made with the first
-// participant and begins with the last. Whatever goes wrong, each participant gets the error.
+// it, or K participants of torch workers, and the same number for each replica. It is created with
+// the first participant and starts with the last. Any error is sent to each participant.
 type iteration struct {
 	session *session
 	join    Join          // of the first participant; the others agree with it
-	state   shuffle.State // where it begins
+	state   shuffle.State // its start
 	steps   shuffle.Steps // of the batches
 	single  shuffle.Steps // of the data set's options: several of them are one of steps when the iteration is bundled
 	bundle  int
@@ -33,7 +33,7 @@ type iteration struct {
 	timer     *time.Timer
 	notice    *time.Timer // for replicas
 
-	order []*seat // by the steps: the n-th batch is that of the (n mod K)-th seat
+	order []*seat // by the steps: the n-th batch goes to the (n mod K)-th seat
 
 	// Guarded by the session's mutex.
 	number       int            // of the session's iterations
@@ -41,12 +41,12 @@ type iteration struct {
 	names        []string       // by replica: what its trainer calls the iteration; "" until it has joined
 	before       *shuffle.State // session.next before the iteration
 	asked        request        // of the first participant
-	run          *run           // nil until it begins
+	run          *run           // nil before the start
 	now          shuffle.State  // after the last batch
 	gone         int            // participants that have left
 
 	dealt atomic.Int64 // batches
-	bound atomic.Int64 // the position at which another rank has left the epoch; 0: none has
+	bound atomic.Int64 // the position at which another rank has left the epoch, or 0
 }
 
 func newIteration(s *session, j Join, state shuffle.State, steps shuffle.Steps) *iteration {
@@ -117,7 +117,7 @@ func (it *iteration) lateReplicas() string {
 	return strings.Join(late, ", ")
 }
 
-// tellLate tells the replicas that have joined for which they wait.
+// tellLate reports the missing replicas to those that have joined.
 func (it *iteration) tellLate() {
 	s := it.session
 	s.mu.Lock()
@@ -164,21 +164,21 @@ func (it *iteration) fail(err error) {
 	}
 }
 
-// warnings are what the user may want to know of the order as training begins. All ranks have one
-// order, and one of them says it.
+// warnings returns notes about the order for the user at the start of training. All ranks have one
+// order, so only one of them reports it.
 func (it *iteration) warnings() []string {
 	s := it.session
 	if s.rank != 0 || it.number > 1 || it.join.State != nil {
 		return nil
 	}
 	m, err := s.dataset.data.Dataset.PoorMixing(it.join.WorldSize, iterable.StreamOptions{BatchSize: s.batchSize(), Tail: it.single.Tail, State: &it.state})
-	if err != nil || m == nil { // the stream says what is wrong
+	if err != nil || m == nil { // the stream reports the error
 		return nil
 	}
 	return []string{m.Spelled(option.Argument)}
 }
 
-// announce tells the participants once that it begins, also when its loader is made again.
+// announce tells the participants once that it starts, even if its loader is made again.
 func (it *iteration) announce() {
 	if it.announced {
 		return
@@ -257,7 +257,7 @@ func (it *iteration) inTurn(next func(*participant) int64) (first int64, err err
 	apart := it.steps.GlobalBatch
 	round := apart * int64(len(it.order))
 	if s := it.join.State; s != nil && s.GlobalBatch != apart && len(it.order) > 1 && next(it.order[1].first())-first == s.GlobalBatch {
-		apart, round = s.GlobalBatch, math.MaxInt64 // saved at another world size: all rows before the first are taken, and none after
+		apart, round = s.GlobalBatch, math.MaxInt64 // saved at another world size: all rows before the first are taken, and no row after
 	}
 	turn := func(s *seat) int64 { return (next(s.first()) - first) % round }
 	slices.SortFunc(it.order, func(a, b *seat) int { return cmp.Compare(turn(a), turn(b)) })

@@ -75,7 +75,7 @@ func (t *sender) stopRings() {
 	}
 }
 
-// leaveRings gives up all rings.
+// leaveRings releases all rings.
 func (t *sender) leaveRings() error {
 	var all []error
 	for _, l := range t.leases() {

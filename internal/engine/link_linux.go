@@ -20,7 +20,7 @@ type quietLink struct {
 	fd       syscall.RawConn
 	readable *os.File // an epoll descriptor for the socket's reading side; it is in Go's poller
 	waiting  syscall.RawConn
-	deadline atomic.Int64 // of sends, Unix time in ns; 0: none
+	deadline atomic.Int64 // of sends, Unix time in ns, or 0
 }
 
 const sendLook = 100 // ms between two looks at the deadline of a send that waits

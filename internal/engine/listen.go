@@ -16,7 +16,7 @@ import (
 // ErrServing is a socket at which another engine listens.
 var ErrServing = errors.New("another engine serves there")
 
-// What stands at a socket's path and is not an engine's to remove.
+// The files at a socket's path that an engine must not remove.
 var (
 	errNotSocket = errors.New("it is not a socket")
 	errListens   = errors.New("another program listens there")
@@ -37,9 +37,9 @@ type listener struct {
 	marker *marker
 }
 
-// Listen makes an engine's socket at path, and its directory if that is absent. It returns
-// ErrServing when another engine has it. It removes only what dead engines left, at path and beside
-// it, and refuses a path at which anything else lies.
+// Listen creates an engine's socket at path, and its directory if missing. It returns ErrServing if
+// another engine has it. It removes only leftovers of dead engines, at path and beside it, and
+// refuses a path with any other file.
 func Listen(path string) (net.Listener, error) {
 	if len(path) > maxSocket {
 		return nil, fmt.Errorf("%s: longer than the %d bytes that a socket's path may have (SHARDFEED_RUNTIME_DIR names a shorter place)",
@@ -64,7 +64,7 @@ func Listen(path string) (net.Listener, error) {
 	return l, nil
 }
 
-// claim locks the marker of path. It waits a moment for an engine that begins or ends there.
+// claim locks the marker of path. It waits a moment for an engine that starts or stops there.
 func claim(path string) (*marker, error) {
 	for end := time.Now().Add(lockWait); ; time.Sleep(10 * time.Millisecond) {
 		m, err := makeMarker(path)
@@ -80,8 +80,8 @@ func claim(path string) (*marker, error) {
 	}
 }
 
-// bind listens at path. It removes a dead socket there if an engine left it, and never another
-// file: bind(2) fails where one is.
+// bind listens at path. It removes a dead socket that an engine left there, and never another file:
+// bind(2) fails on one.
 func bind(path string, left bool) (*listener, error) {
 	found, err := lookAt(path)
 	if err == nil && found == dead {
@@ -109,7 +109,7 @@ func bind(path string, left bool) (*listener, error) {
 	return &listener{UnixListener: l, path: path, info: info}, nil
 }
 
-// An occupant is what lies at a socket's path.
+// An occupant is the kind of file at a socket's path.
 type occupant int
 
 const (
@@ -118,7 +118,8 @@ const (
 	living          // a socket at which a program listens
 )
 
-// lookAt tells what lies at a socket's path. Anything that an engine cannot have left is an error.
+// lookAt returns the kind of file at a socket's path, or an error for a file that no engine can
+// have left.
 func lookAt(path string) (occupant, error) {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {

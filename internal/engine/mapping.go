@@ -39,7 +39,7 @@ func (r *rows) open(d *Data) (*iterable.Taker, error) {
 	return r.taker, err
 }
 
-// mapOptions says how batches of rows by number are made, without what differs by client.
+// mapOptions configures batches of rows by number, without the parts that differ by client.
 func mapOptions(d *Data) loader.MapOptions {
 	how := d.Loader
 	return loader.MapOptions{
@@ -71,7 +71,7 @@ type mapping struct {
 	sum     int   // of them
 }
 
-// newMapping begins to answer.
+// newMapping starts to answer.
 func newMapping(d *dataset, to consumer) (*mapping, error) {
 	taker, err := d.rows.open(d.data)
 	if err != nil {
@@ -171,10 +171,10 @@ func (m *mapping) answered() {
 func (m *mapping) end(why error) {
 	m.cancel(why)
 	<-m.done
-	_ = m.rows.Close() // its error counts batches that were not released; there are none
+	_ = m.rows.Close() // its error counts unreleased batches; there are none
 }
 
-// openMap begins to answer TAKEs.
+// openMap starts to answer TAKEs.
 func (c *client) openMap(a Map, to consumer) (Mapped, error) {
 	if c.participant != nil {
 		return Mapped{}, protocolError("MAP on a connection that had a JOIN")

@@ -28,8 +28,8 @@ type marker struct {
 // errNotMarker refuses a file under a marker's name that no engine has written.
 var errNotMarker = errors.New("it is not an engine's marker")
 
-// makeMarker locks the marker of a socket, and makes it when there is none. It returns nil when
-// another process holds the lock, or has just removed the file.
+// makeMarker locks the marker of a socket, and creates it if missing. It returns nil if another
+// process holds the lock, or has just removed the file.
 func makeMarker(socket string) (*marker, error) {
 	m, err := lockMarker(socket)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -116,7 +116,7 @@ func lockFile(f *os.File) error {
 	}
 }
 
-// refused says that a file in the way is not the engine's to remove.
+// refused reports that a file in the way is not the engine's to remove.
 func refused(name string, why error) error {
 	return fmt.Errorf("%s exists and is left as it is: %w; choose another path for the socket", name, why)
 }

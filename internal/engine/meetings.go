@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// meetings are where ranks of this machine meet before they meet those of others, in a store that
-// serves all ranks of the job. One of them goes there for all: the carrier.
+// meetings collect the ranks of this machine before they compare with others, in a store that
+// serves all ranks of the job. One of them, the carrier, contacts it for all.
 type meetings struct {
 	mu  sync.Mutex
 	of  map[string]*meeting
@@ -91,8 +91,8 @@ func (m *meetings) meet(c *connection, key string, said Meet, answer func(Met)) 
 	return nil
 }
 
-// news answers the ranks that wait for what there is now. One of them becomes the carrier if there
-// is none.
+// news answers the waiting ranks with the values so far. It makes one of them the carrier if there
+// is no carrier.
 func (t *meeting) news(now time.Time) {
 	for c, r := range t.members {
 		if r.answer == nil {
@@ -107,7 +107,7 @@ func (t *meeting) news(now time.Time) {
 	}
 }
 
-// tell answers a member, if it waits for that.
+// tell answers a member if it waits for that.
 func (t *meeting) tell(c *connection) {
 	r := t.members[c]
 	if r == nil || r.answer == nil {

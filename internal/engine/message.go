@@ -33,11 +33,12 @@ type Welcome struct {
 	Version int    `json:"version"`
 	Build   string `json:"build"`
 	PID     int    `json:"pid"`
-	ID      string `json:"id"`  // of this engine alone, on any machine
+	ID      string `json:"id"`  // of only this engine, on any machine
 	Log     string `json:"log"` // the engine's log file
 }
 
-// Open says what to read. Connections that give the same Spec and Opening share one open data set.
+// Open describes the data to read. Connections with the same Spec and Opening share one open data
+// set.
 type Open struct {
 	// Opening makes a difference where the shards must be listed again although another trainer has
 	// the same Spec open. It is the same on all ranks, and for everything that belongs to one data
@@ -64,7 +65,7 @@ func (o Open) validate() error {
 	return nil
 }
 
-// Spec says what a trainer opens.
+// Spec is the data set that a trainer opens.
 type Spec = shardfeed.Spec
 
 // Progress reports how far opening is.
@@ -81,7 +82,7 @@ type Opened struct {
 	Rows     int64   `json:"rows"`     // that are read in an epoch, each as often as it comes
 	AllRows  int64   `json:"all_rows"` // of the shards
 	Samples  []int64 `json:"samples"`  // of each source; a plain data set is one
-	Buffer   int64   `json:"buffer"`   // rows of the shuffle buffer, where it is given in bytes over all ranks; else 0
+	Buffer   int64   `json:"buffer"`   // rows of the shuffle buffer, if it is given in bytes over all ranks, else 0
 	Shards   int     `json:"shards"`
 	Groups   int     `json:"row_groups"`
 	Schema   []Node  `json:"schema"`
@@ -91,10 +92,9 @@ type Opened struct {
 
 	// Warnings about the data, for the user.
 	Warnings []string `json:"warnings"`
-	// Files is what the user may want to know of the files that the addresses name: which were left
-	// out, or named twice.
+	// Files are notes for the user about the files at the addresses, left out or named twice.
 	Files []string `json:"files"`
-	// Info is what the user may want to know of how the data is read.
+	// Info are notes for the user about how the data is read.
 	Info []string `json:"info"`
 }
 
@@ -118,7 +118,7 @@ type Node struct {
 	Children  []Node   `json:"children"`
 }
 
-// Join begins an iteration or takes part in one. An iteration is one epoch, or the rest of one
+// Join starts an iteration or takes part in one. An iteration is one epoch, or the rest of one
 // after a state.
 type Join struct {
 	Iteration string `json:"iteration"` // the same for all workers of one torch DataLoader iterator, and only for them
@@ -141,7 +141,7 @@ type Join struct {
 	Seats []int `json:"seats"`
 
 	// State decides the epoch if it was not used yet, else Epoch if it was not used yet, else the
-	// session continues after its last iteration. The serials tell whether they were used.
+	// session continues after its last iteration. The serials show whether they were used.
 	State       *shuffle.State `json:"state"`
 	StateSerial string         `json:"state_serial"`
 	Epoch       *int64         `json:"epoch"`
@@ -151,9 +151,9 @@ type Join struct {
 	// the position of State or 0, and Worker steps more.
 	Next *int64 `json:"next"`
 
-	// Bundle allows so many steps in one batch, for trainers of single rows. The engine uses it
-	// where the rows of the batch are those of the steps in their order; see Joined. 0 and 1: each
-	// step is a batch.
+	// Bundle allows that many steps in one batch, for trainers of single rows. The engine uses it
+	// if the rows of the batch equal the rows of the steps in their order; see Joined. 0 and 1:
+	// each step is a batch.
 	Bundle int `json:"bundle"`
 
 	// Outputs is how many batches the trainer's own workers hold results of, in memory of the
@@ -177,21 +177,21 @@ type Window struct {
 	Take int64 `json:"take,omitempty"`
 }
 
-// Joined describes the iteration that begins.
+// Joined describes the iteration that starts.
 type Joined struct {
 	Epoch       int64         `json:"epoch"`
-	State       shuffle.State `json:"state"`        // where the iteration begins
+	State       shuffle.State `json:"state"`        // the start of the iteration
 	Next        NextEpoch     `json:"next"`         // where the session continues after it
 	Steps       int64         `json:"steps"`        // of a whole epoch, on each rank
 	Bundle      int           `json:"bundle"`       // steps in one batch; the last batch has all rows that are left
 	Fingerprint Fingerprint   `json:"fingerprint"`  // what all ranks must have in common
 	Schema      []Node        `json:"schema"`       // of the batches
 	OutputBytes int64         `json:"output_bytes"` // reserved for Join.Outputs
-	Warnings    []string      `json:"warnings"`     // about the order, for the user; to rank 0, as training begins
+	Warnings    []string      `json:"warnings"`     // about the order, for the user; to rank 0, at the start of training
 }
 
-// NextEpoch is where the next iteration of a session begins. A trainer whose engine has ended gives
-// the next one Joined.State with these in its JOIN, so that the epochs keep their order.
+// NextEpoch is the start of the session's next iteration. A trainer whose engine has ended passes
+// Joined.State with these to the next engine in its JOIN, so that the epochs keep their order.
 type NextEpoch struct {
 	Epoch    uint64 `json:"epoch"`
 	Position int64  `json:"position"`
@@ -227,7 +227,7 @@ type Ask struct {
 	Replicas    int `json:"replicas"`
 	Replication int `json:"replication"`
 
-	// State asks about an iteration that would begin with it, as in Join.
+	// State asks about an iteration that would start with it, as in Join.
 	State       *shuffle.State `json:"state"`
 	StateSerial string         `json:"state_serial"`
 
@@ -236,7 +236,7 @@ type Ask struct {
 	Held  bool       `json:"held"`
 	Nodes []SeatNode `json:"nodes"`
 
-	// Locate asks only where rows lie, by their numbers in the list of shards.
+	// Locate only asks for the places of rows, by their numbers in the list of shards.
 	Locate []int64 `json:"locate"`
 
 	// Manifest asks only for the list of shards.
@@ -253,24 +253,24 @@ type Ask struct {
 	Outputs *int64 `json:"outputs"`
 }
 
-// Session says where a session stands.
+// Session describes the position of a session.
 type Session struct {
-	NextEpoch   int64           `json:"next_epoch"` // of an iteration that would begin now
+	NextEpoch   int64           `json:"next_epoch"` // of an iteration that would start now
 	Workers     int             `json:"workers"`    // torch workers of the last iteration
 	Steps       int64           `json:"steps"`
-	State       *shuffle.State  `json:"state"` // where an iteration would begin now
+	State       *shuffle.State  `json:"state"` // the start of an iteration now
 	Fingerprint Fingerprint     `json:"fingerprint"`
 	Stats       json.RawMessage `json:"stats"`    // figures by bench's keys
 	Places      []Place         `json:"places"`   // of Ask.Locate
 	Manifest    []byte          `json:"manifest"` // of Ask.Manifest: its JSON, compressed by zlib
-	Held        []byte          `json:"held"`     // of Ask.Held: line lane i is bit i%8 of byte i/8; null where nothing is known
-	Seats       []int           `json:"seats"`    // of Ask.Nodes, for Join.Seats; null: none are needed
+	Held        []byte          `json:"held"`     // of Ask.Held: line lane i is bit i%8 of byte i/8; null if unknown
+	Seats       []int           `json:"seats"`    // of Ask.Nodes, for Join.Seats; null if not needed
 
 	Inventory   int64  `json:"inventory"`    // bytes of Ask.Inventory; 0: it was not written
 	NoInventory string `json:"no_inventory"` // why: InventoryLarge, or a text
 }
 
-// InventoryLarge says that an inventory has more than Ask.InventoryMost bytes.
+// InventoryLarge reports that an inventory has more than Ask.InventoryMost bytes.
 const InventoryLarge = "large"
 
 // SeatNode is a node of a world and what it holds.
@@ -279,7 +279,7 @@ type SeatNode struct {
 	Held  []byte `json:"held"`  // as in Session
 }
 
-// Place says where a row lies.
+// Place is the place of a row.
 type Place struct {
 	Path     string `json:"path"` // of the shard, without credentials
 	RowGroup int    `json:"row_group"`
@@ -298,8 +298,8 @@ type Selected struct {
 	AllRows int64 `json:"all_rows"` // of the shards
 }
 
-// Map asks for rows by number, and where some of them lie. Epoch seeds the random crops of images in
-// later TAKEs; null keeps it, and it begins as 0.
+// Map asks for rows by number, and for the places of some. Epoch seeds the random crops of images
+// in later TAKEs; null keeps it, and the first is 0.
 type Map struct {
 	Locate []int64 `json:"locate"`
 	Epoch  *int64  `json:"epoch"`
@@ -309,18 +309,18 @@ type Map struct {
 type Mapped struct {
 	Rows    int64   `json:"rows"`
 	Memory  int64   `json:"memory"`  // bytes that decoded rows may take, for all clients together
-	Decoded int64   `json:"decoded"` // bytes that all rows would take, as the files' metadata foretell it
+	Decoded int64   `json:"decoded"` // bytes of all rows, estimated from the files' metadata
 	Schema  []Node  `json:"schema"`  // of the batches
 	Places  []Place `json:"places"`  // of Map.Locate
 }
 
-// Meet is what a rank gives to a meeting of its job, and asks of it. On each machine one rank that
-// waits carries what all of them give to the job's store, and what it finds there to them.
+// Meet is a rank's contribution to a meeting of its job, and its request. On each machine one
+// waiting rank carries the contributions of all to the job's store, and the store's values to them.
 type Meet struct {
 	Name    string            `json:"name"`    // of the meeting; the same in all messages of a connection
 	Values  map[string]string `json:"values"`  // to be carried to the store
 	Found   map[string]string `json:"found"`   // in the store, for the other ranks
-	Wants   string            `json:"wants"`   // a key of the store whose value the rank waits for; empty: none
+	Wants   string            `json:"wants"`   // a key of the store whose value the rank waits for, or empty
 	Carried int               `json:"carried"` // values up to this Met.Count are in the store
 	Waits   bool              `json:"waits"`   // the rank can carry, and sends MEET again soon
 
@@ -329,7 +329,7 @@ type Meet struct {
 	Patience int `json:"patience"`
 }
 
-// Met says where a meeting stands.
+// Met describes the state of a meeting.
 type Met struct {
 	Carries bool              `json:"carries"` // this rank does
 	Values  map[string]string `json:"values"`  // that it has to carry
@@ -345,10 +345,10 @@ type Failure struct {
 	Text     string   `json:"text"` // whole, as the command would print it
 	Op       string   `json:"op"`
 	Shard    string   `json:"shard"`
-	RowGroup int      `json:"row_group"` // -1: none
+	RowGroup int      `json:"row_group"` // or -1
 	Column   string   `json:"column"`
 	Hint     string   `json:"hint"`
-	Step     int64    `json:"step"` // -1: none
+	Step     int64    `json:"step"` // or -1
 	Details  []string `json:"details"`
 }
 

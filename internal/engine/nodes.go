@@ -27,7 +27,7 @@ func describe(d *Data) Opened {
 	}
 }
 
-// bufferRows is the shuffle buffer in rows, where it is given in bytes over all ranks; else 0.
+// bufferRows returns the shuffle buffer in rows, if it is given in bytes over all ranks, else 0.
 func bufferRows(d *iterable.Dataset) int64 {
 	size := d.ShuffleBuffer()
 	if size.Rows > 0 || size.Bytes == 0 || size.Per != "" {
@@ -36,8 +36,8 @@ func bufferRows(d *iterable.Dataset) int64 {
 	return d.BufferRows(size)
 }
 
-// batchNodes returns the schema of a loader's batches: that of the data, with padded columns dense
-// and added columns at the end.
+// batchNodes returns the schema of a loader's batches: the data's, with padded columns dense and
+// added columns at the end.
 func batchNodes(s *column.Schema, o loader.Options) []Node {
 	if shape, err := o.Shape(s); err == nil { // else Check has refused it
 		s = shape.Schema()

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// onDeath watches nothing. The end of the socket tells.
+// onDeath watches nothing. The end of the socket shows the death.
 func onDeath(int, func()) (stop func()) { return func() {} }
 
 // shareFile returns a file of n bytes that has no name any more.

@@ -153,7 +153,7 @@ func (o *outbox) drain() {
 		size := len(p.data)
 		o.waiting = o.waiting[1:]
 		o.mu.Unlock()
-		err := o.pushAll(p) // alone: others only queue while writing is set
+		err := o.pushAll(p) // exclusively: others only queue while writing is set
 		o.mu.Lock()
 		if o.err == nil {
 			o.bytes -= size

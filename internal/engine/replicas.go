@@ -6,9 +6,9 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// formingOf returns the iteration that a JOIN takes part in, or nil when it begins one. Replicas are
-// in processes of their own, which know no common name for their iterations: the n-th of one is the
-// n-th of the others. The mutex is held.
+// formingOf returns the iteration that a JOIN takes part in, or nil if it starts one. Replicas are
+// in separate processes, which share no name for their iterations: the n-th of one is the n-th of
+// the others. The mutex is held.
 func (s *session) formingOf(j Join) (it *iteration) {
 	if j.replicas() == 1 {
 		return s.forming[j.Iteration]
@@ -24,7 +24,7 @@ func (s *session) formingOf(j Join) (it *iteration) {
 	return it
 }
 
-// A request is where a trainer wants an iteration to begin, as far as it was not used yet.
+// A request is the start that a trainer wants for an iteration, as far as it was not used yet.
 type request struct {
 	state  *shuffle.State
 	epoch  int64  // -1: not said
@@ -43,11 +43,11 @@ func (s *session) requested(j Join) request {
 	return r
 }
 
-// agree checks that a replica wants to begin where the first participant of its iteration does. The
+// agree checks that a replica wants the same start as the first participant of its iteration. The
 // mutex is held.
 func (s *session) agree(it *iteration, j Join) error {
 	if it.names[j.Replica] != "" {
-		return nil // a torch worker, whose state is that of the replica's first
+		return nil // a torch worker, whose state is the replica's first one's
 	}
 	r := s.requested(j)
 	if j.Epoch != nil && j.EpochSerial == it.asked.serial && j.EpochSerial != "" {
@@ -60,9 +60,9 @@ func (s *session) agree(it *iteration, j Join) error {
 	return nil
 }
 
-// asOf makes the session stand where a replica knows it to stand, until the function that it returns
-// is called: before an iteration that others of its replicas have joined, and it has not. The mutex
-// is held.
+// asOf sets the session to the position that a replica knows, until the returned function is
+// called: before an iteration that others of its replicas have joined, and it has not. The mutex is
+// held.
 func (s *session) asOf(j Join) (restore func()) {
 	next := s.next
 	restore = func() { s.next = next }

@@ -17,18 +17,17 @@ import (
 // errGone fails what is done for a trainer that has gone.
 var errGone = errors.New("the trainer has gone")
 
-// A ring is the shared memory of one consumer, or of replicas: the allocator of the loader whose
-// batches they get. The loader has a slot from Begin to announce, the trainers from then until each
-// has released the slot.
-// At most need.slots slots are in use at a time, over all generations, so a slot in use always
-// finds a place in the newest generation too.
+// A ring is the shared memory of one consumer, or of replicas: the allocator of the loader of their
+// batches. The loader has a slot from Begin to announce, then the trainers until each has released
+// it. At most need.slots slots are in use at a time, over all generations, so a slot in use always
+// has a place in the newest generation too.
 //
 // Generations count in the account of the stream. A larger one is made while memory is plenty. Else
 // a batch that outgrows its slot gets a generation of its own, which takes what the batch takes, in
 // the batch's turn.
 type ring struct {
 	gone  chan struct{} // closed by close
-	freed chan struct{} // signals Begin
+	freed chan struct{} // wakes Begin
 
 	mu      sync.Mutex
 	watch   watch
@@ -49,7 +48,7 @@ type ring struct {
 
 func newRing() *ring { return newSharedRing(1, 0) }
 
-// newSharedRing is a ring that so many trainers read. Its generations count from first.
+// newSharedRing returns a ring for a number of reading trainers. Its generations count from first.
 func newSharedRing(readers int, first uint32) *ring {
 	r := &ring{
 		gone: make(chan struct{}), freed: make(chan struct{}, 1), all: map[uint32]*generation{}, number: first, breach: make([]func(error), readers),
@@ -61,7 +60,7 @@ func newSharedRing(readers int, first uint32) *ring {
 	return r
 }
 
-// isOf reports whether so many trainers read the ring.
+// isOf reports whether the ring has this number of readers.
 func (r *ring) isOf(readers int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -184,7 +183,7 @@ func (r *ring) Begin(ctx context.Context, size int) (loader.Memory, error) {
 	}
 }
 
-// take returns a slot, or nil when none is free.
+// take returns a slot, or nil if no slot is free.
 func (r *ring) take(size int) (loader.Memory, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -231,8 +230,8 @@ func (r *ring) larger(n int64) (*generation, uint32, error) {
 	return g, g.take(), nil
 }
 
-// stuck reports whether all trainers wait and have all announced batches, so that none releases
-// anything.
+// stuck reports whether all trainers wait while each has all announced batches, so that no slot
+// will be released.
 func (r *ring) stuck() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -261,7 +260,7 @@ func (r *ring) announced(g *generation, slot uint32, to uint64, turn *mem.Turn) 
 	return r.seq
 }
 
-// give takes back a slot that was not announced. last says that its batch has no other slot.
+// give takes back a slot that was not announced. last reports that its batch has no other slot.
 func (r *ring) give(g *generation, slot uint32, last bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

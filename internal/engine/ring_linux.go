@@ -42,5 +42,6 @@ func bringIn(f *os.File, mapped []byte, at, n int) error {
 	}
 }
 
-// adviseHuge asks for huge pages. Most kernels give none to shared memory, which only costs speed.
+// adviseHuge asks for huge pages. Most kernels have no huge pages for shared memory, which only
+// costs speed.
 func adviseHuge(b []byte) { _ = unix.Madvise(b, unix.MADV_HUGEPAGE) }

@@ -30,13 +30,13 @@ type run struct {
 
 	// Guarded by the session's mutex.
 	now     *iteration
-	expects *shuffle.State // where the next iteration must begin; nil: the run takes none now
+	expects *shuffle.State // the required start of the next iteration, or nil if the run takes no other now
 
-	// Used by the loader, which asks for the memory of one batch after the other. It begins batches
-	// of the next epoch before the last ones of this epoch are dealt out.
+	// Used by the loader, which asks for the memory of one batch at a time. It starts batches of
+	// the next epoch before the last ones of this epoch are dealt.
 	rings []*seat // by the steps
 	steps shuffle.Steps
-	from  int64 // where the first step of the epoch begins
+	from  int64 // the first step of the epoch
 	begun int64 // batches of the epoch that have begun
 	left  int64 // and that have not
 }
@@ -117,7 +117,7 @@ func (r *run) iterate(it *iteration) error {
 	}
 	r.session.count(func(t *tally) { t.begins(l) })
 	defer r.session.count(func(t *tally) { t.ends(l) })
-	defer l.Close() // its error counts batches that were not released; there are none
+	defer l.Close() // its error counts unreleased batches; there are none
 	it.announce()
 	var n int64
 	for b, err := range l.Batches(r.ctx) {
@@ -137,7 +137,7 @@ func (r *run) iterate(it *iteration) error {
 	return nil
 }
 
-// newLoader returns a loader whose batches lie in the rings of the iteration's consumers.
+// newLoader returns a loader with its batches in the rings of the iteration's consumers.
 func (r *run) newLoader(it *iteration) (*loader.Loader, error) {
 	d := r.session.dataset.data
 	o := d.Loader
@@ -206,8 +206,8 @@ func (r *run) after(it *iteration) *iteration {
 	return it
 }
 
-// end tells the consumers the end of an iteration. The run is ready for the next iteration before
-// that, so no JOIN comes too early.
+// end reports the end of an iteration to the consumers. The run is ready for the next iteration
+// before that, so no JOIN comes too early.
 func (r *run) end(it *iteration) {
 	s := r.session
 	s.mu.Lock()
@@ -228,7 +228,7 @@ func (r *run) end(it *iteration) {
 	}
 }
 
-// adopt takes over an iteration that begins where the run stands, with the same consumers in the
+// adopt takes over an iteration that starts at the run's position, with the same consumers in the
 // same order. It reports whether it did. The session's mutex is held.
 func (r *run) adopt(it *iteration) bool {
 	if r.expects == nil || r.ctx.Err() != nil || !reflect.DeepEqual(*r.expects, it.state) || it.steps != r.now.steps ||
@@ -292,7 +292,7 @@ func slotsOf(d *Data, workers, k int) int {
 	return (flight+k-1)/k + 2
 }
 
-// slotBytes estimates the bytes of a slot: those of mean rows and a quarter more.
+// slotBytes estimates the bytes of a slot: mean rows plus a quarter.
 func (s *session) slotBytes(bundle int, tail shuffle.Tail) int64 {
 	foretold := s.dataset.data.batchBytes(s.batchSize()*bundle, tail)
 	return foretold + foretold/4
@@ -307,7 +307,7 @@ func (e *engine) reserveResults(bytes int64) (func(), error) {
 	return a.Close, nil
 }
 
-// batchBytes foretells the memory of a batch of so many rows.
+// batchBytes estimates the memory of a batch of rows.
 func (d *Data) batchBytes(rows int, tail shuffle.Tail) int64 {
 	how := d.Loader
 	how.BatchSize, how.Tail = rows, tail

@@ -29,7 +29,7 @@ type seat struct {
 // first is the first replica's participant.
 func (s *seat) first() *participant { return s.replicas[0] }
 
-// consumers are those of the participants that are not over. The session's mutex is held.
+// consumers returns the consumers of the unfinished participants. The session's mutex is held.
 func (s *seat) consumers() (all []consumer) {
 	for _, p := range s.replicas {
 		if !p.over {

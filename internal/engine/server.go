@@ -122,7 +122,7 @@ func (s *Server) accept(ctx context.Context, l net.Listener) error {
 // errEnding refuses connections to a server that ends.
 var errEnding = errors.New("the engine takes no connections any more")
 
-// begin starts the goroutine of a connection, unless the server ends or is full.
+// begin starts the goroutine of a connection, unless the server stops or is full.
 func (s *Server) begin(ctx context.Context, conn net.Conn) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,8 +151,8 @@ func (s *Server) begin(ctx context.Context, conn net.Conn) error {
 	return nil
 }
 
-// reject closes a connection that was not begun, and tells the trainer why. One that comes to a
-// server that ends only sees it close, and looks for the next engine.
+// reject closes a connection that was not started, and sends the trainer the reason. A trainer that
+// connects to a stopping server only sees the close, and looks for the next engine.
 func (s *Server) reject(conn net.Conn, err error) {
 	if u, ok := conn.(*net.UnixConn); ok && !errors.Is(err, errEnding) {
 		if t, failed := newSender(u, s.engine.Logger); failed == nil {

@@ -10,16 +10,16 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// A session counts the epochs of one rank of a data set object. An iteration uses its epoch up when
-// it begins, however it ends. The mutex guards the session's iterations, their participants and
-// their runs, and is held while a consumer is called.
+// A session counts the epochs of one rank of a data set object. An iteration uses its epoch at its
+// start, however it ends. The mutex guards the session's iterations, their participants and their
+// runs, and is held while a consumer is called.
 type session struct {
 	dataset *dataset
 	rank    int
 
 	mu      sync.Mutex
 	closed  bool
-	next    *shuffle.State        // where the next iteration begins; nil: none began yet
+	next    *shuffle.State        // the start of the next iteration, or nil before the first
 	began   time.Time             // when the last iteration did
 	whole   bool                  // at the first row of an epoch
 	begun   int                   // iterations
@@ -30,14 +30,14 @@ type session struct {
 	waiting *run                  // reads the next epoch ahead of its JOIN
 
 	figures tally
-	outputs map[int]func() // by replica: gives back what ASK reserved for results of its workers
+	outputs map[int]func() // by replica: releases the memory that ASK reserved for results of its workers
 }
 
 func newSession(d *dataset, rank int) *session {
 	return &session{dataset: d, rank: rank, used: map[string]bool{}, forming: map[string]*iteration{}, outputs: map[int]func(){}}
 }
 
-// take adds a participant to the iteration that it names, which begins when it is complete.
+// take adds a participant to the iteration that it names, which starts when it is complete.
 func (s *session) take(p *participant) error {
 	s.mu.Lock()
 	it, err := s.add(p)
@@ -48,7 +48,7 @@ func (s *session) take(p *participant) error {
 		others, differ = s.begin(it)
 	}
 	s.mu.Unlock()
-	abortAll(others, differ) // before this rank hears of it, so that none of them reads to its end meanwhile
+	abortAll(others, differ) // before this rank hears of it, so that the others cannot finish meanwhile
 	if differ != nil {
 		s.mu.Lock()
 		it.fail(differ)
@@ -64,7 +64,7 @@ func (s *session) add(p *participant) (*iteration, error) {
 	}
 	j := p.join
 	it := s.formingOf(j)
-	if it != nil && it.participants[min(j.place(), len(it.participants)-1)] != nil { // a worker that comes again begins another
+	if it != nil && it.participants[min(j.place(), len(it.participants)-1)] != nil { // a worker that joins again starts another
 		it.fail(timeoutError("a torch worker began another iteration before all had joined this one"))
 		it = nil
 	}
@@ -124,7 +124,7 @@ func (s *session) spend(serial string) {
 	}
 }
 
-// clock reports how long the epoch took that ends with the iteration that begins now.
+// clock reports the time of the epoch that ends with the iteration that starts now.
 func (s *session) clock(state shuffle.State) {
 	now := time.Now()
 	if told := s.dataset.data.EpochTook; told != nil && s.whole && s.begun > 0 {
@@ -133,7 +133,7 @@ func (s *session) clock(state shuffle.State) {
 	s.began, s.whole = now, state.Position == 0
 }
 
-// choose returns the state with which an iteration begins: a state that was not used yet, else an
+// choose returns the state at the start of an iteration: a state that was not used yet, else an
 // epoch that was not used yet, else the state after the last iteration.
 func (s *session) choose(j Join) (shuffle.State, error) {
 	o := iterable.StreamOptions{BatchSize: s.batchSize(), State: s.next, LocalWorldSize: s.localRanks(j)}
@@ -198,7 +198,7 @@ func (s *session) steps(state shuffle.State, worldSize int, w Window) (shuffle.S
 	return steps.Window(w.Skip, w.Take)
 }
 
-// begin hands a complete iteration to the run that waits for it, or to a new one. With an error it
+// begin passes a complete iteration to the run that waits for it, or to a new one. With an error it
 // returns the iterations of other ranks that differ: the caller aborts them without the mutex, and
 // then fails this one. The mutex is held.
 func (s *session) begin(it *iteration) (others []*iteration, differ error) {
@@ -237,7 +237,7 @@ func (s *session) setEpoch(e SetEpoch) Session {
 	return s.where()
 }
 
-// where returns where the session stands, as far as that does not depend on the world size.
+// where returns the session's position, as far as it does not depend on the world size.
 func (s *session) where() Session {
 	r := Session{Workers: s.workers, State: s.next}
 	if s.next != nil {
@@ -249,7 +249,7 @@ func (s *session) where() Session {
 	return r
 }
 
-// locate returns where rows lie.
+// locate returns the places of rows.
 func (s *session) locate(rows []int64) (r Session, err error) {
 	for _, row := range rows {
 		at, err := s.dataset.data.Dataset.Locate(row)
@@ -261,7 +261,7 @@ func (s *session) locate(rows []int64) (r Session, err error) {
 	return r, nil
 }
 
-// ask returns where the session stands at a world size.
+// ask returns the session's position at a world size.
 func (s *session) ask(a Ask) (Session, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

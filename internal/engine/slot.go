@@ -71,7 +71,7 @@ func (s *slot) Alloc(n int) ([]byte, error) {
 // Make sets what ends waits for memory.
 func (s *slot) Make(ctx context.Context) { s.ctx = ctx }
 
-// take counts bytes beyond those of the ring's slots, in the batch's turn.
+// take counts bytes in addition to the ring's slots, in the batch's turn.
 func (s *slot) take(n int64) error {
 	account := s.at.account
 	if account == nil {
@@ -86,7 +86,8 @@ func (s *slot) take(n int64) error {
 	return s.turn.Grow(ctx, mem.Batch, n, s.ring.stuck)
 }
 
-// Scratch takes bytes beside the slot, until Made. Those of an ordinary batch are not counted.
+// Scratch takes bytes besides the slot, until Made. The scratch memory of an ordinary batch is not
+// counted.
 func (s *slot) Scratch(n int64) error {
 	before := max(0, s.beside-int64(s.at.size))
 	s.beside += n
@@ -127,7 +128,7 @@ func (s *slot) grow(n int64) error {
 	return nil
 }
 
-// Free gives back the slots that became too small, and the last slot unless the trainer has it.
+// Free releases the slots that became too small, and the last slot unless the trainer has it.
 func (s *slot) Free() {
 	for _, p := range s.left {
 		s.ring.give(p.at, p.index, false)
@@ -193,8 +194,8 @@ func (s *slot) fill(b *loader.Batch, w *slotWriter, end int) (announcement, erro
 	return announcement{generation: s.at.number, slot: s.index, seq: seq, offset: uint64(head), used: uint64(end)}, nil
 }
 
-// A slotWriter says where the buffers of a batch lie in its slot. Gathered columns lie there
-// already. Buffers of transforms, and buffers in slots that became too small, are copied.
+// A slotWriter assigns the buffers of a batch to places in its slot. Gathered columns already are
+// there. Buffers of transforms, and buffers in slots that became too small, are copied.
 type slotWriter struct {
 	slot    *slot
 	nodes   int
@@ -205,7 +206,7 @@ type slotWriter struct {
 	node  int    // where the next descriptor goes
 }
 
-// within returns where b lies in the slot, or -1.
+// within returns the offset of b in the slot, or -1.
 func (w *slotWriter) within(b []byte) int {
 	base := w.slot.at.bytes(w.slot.index)
 	off := uintptr(unsafe.Pointer(unsafe.SliceData(b))) - uintptr(unsafe.Pointer(unsafe.SliceData(base)))

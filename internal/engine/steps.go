@@ -49,11 +49,11 @@ const (
 	bundleBytes = 1 << 20 // and about the most memory that they take
 )
 
-// bundleOf returns how many steps of an iteration come as one batch: up to what the JOIN asks for,
-// where the rank's rows in one step of n global batches are those of its n steps. In shuffled order
-// that holds when the lanes are divided among the ranks, as each rank has one row of W in a row. In
-// file order a rank has blocks of the step, so it holds for a single rank. bytes is the size of so
-// many steps.
+// bundleOf returns the number of steps of an iteration to deliver as one batch: up to the JOIN's
+// bundle, if the rank's rows in one step of n global batches equal the rows of its n steps. In
+// shuffled order that holds if the lanes are divided among the ranks, as each rank has every W-th
+// row. In file order a rank has blocks of the step, so it holds for a single rank. bytes is the
+// size of a number of steps.
 func bundleOf(j Join, state shuffle.State, tail shuffle.Tail, bytes func(steps int) int64) int {
 	alone := j.WorldSize <= 1
 	byLanes := state.KeptLanes() > 0 && state.KeptLanes()%max(1, j.WorldSize) == 0

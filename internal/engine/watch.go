@@ -10,8 +10,7 @@ import (
 // flag, and before the engine sees the release.
 const lostTime = 20 * time.Millisecond
 
-// A watch is what a ring does to hear of releases while it waits for a slot. The ring's lock guards
-// it.
+// A watch detects releases while a ring waits for a slot. The ring's lock guards it.
 type watch struct {
 	waiting bool        // Begin waits
 	asked   uint64      // readers whose flag is set in the newest generation, a bit for each
@@ -35,8 +34,8 @@ func (w *watch) stop() {
 	}
 }
 
-// collect takes back what trainers have released, and wakes Begin if a slot is free. One of them
-// says that it has released something.
+// collect takes back the slots that trainers have released, and wakes Begin if a slot is free. A
+// trainer has reported a release.
 func (r *ring) collect() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -53,7 +52,7 @@ func (r *ring) collect() {
 	}
 }
 
-// isFreeLocked reports whether a slot is free. When none is, the ring hears of the next release.
+// isFreeLocked reports whether a slot is free. If not, the ring hears of the next release.
 func (r *ring) isFreeLocked() bool {
 	r.collectLocked()
 	for r.used >= r.need.slots {
@@ -140,7 +139,7 @@ func (r *ring) unaskLocked() {
 	}
 }
 
-// unwatch is called when Begin does not wait any more.
+// unwatch is called when Begin stops waiting.
 func (r *ring) unwatch() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -19,7 +19,7 @@ func wordsSize(slots, readers int) int {
 	return (readers*wordsStride(slots) + page - 1) / page * page
 }
 
-// wordsAt is where a reader's words begin in the generation's memory.
+// wordsAt returns the offset of a reader's words in the generation's memory.
 func (g *generation) wordsAt(reader int) int { return g.slots()*g.size + reader*wordsStride(g.slots()) }
 
 // wanted is not 0 while the engine wants to hear of the reader's releases.
