@@ -117,7 +117,7 @@ func (it *iteration) lateReplicas() string {
 	return strings.Join(late, ", ")
 }
 
-// tellLate reports the missing replicas to those that have joined.
+// tellLate reports the missing replicas to the others.
 func (it *iteration) tellLate() {
 	s := it.session
 	s.mu.Lock()

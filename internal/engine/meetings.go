@@ -91,8 +91,7 @@ func (m *meetings) meet(c *connection, key string, said Meet, answer func(Met)) 
 	return nil
 }
 
-// news answers the waiting ranks with the values so far. It makes one of them the carrier if there
-// is no carrier.
+// news answers the waiting ranks with the values so far, and makes one of them the carrier if needed.
 func (t *meeting) news(now time.Time) {
 	for c, r := range t.members {
 		if r.answer == nil {

@@ -59,7 +59,7 @@ func (r *ring) isFreeLocked() bool {
 		if !r.askLocked() {
 			return false
 		}
-		r.collectLocked() // what was released before the flags were set
+		r.collectLocked() // releases before the flags were set
 	}
 	return true
 }

@@ -216,7 +216,7 @@ func (a *Account) withinLocked(n int64) bool {
 	return a.limit <= 0 || a.used.Total()+n <= a.limit
 }
 
-// shrinkLocked returns the unused part of what Grow has added.
+// shrinkLocked returns the unused bytes that Grow has added.
 func (a *Account) shrinkLocked(p Purpose) {
 	used, room := a.roomLocked(p)
 	if n := min(a.grown[p], room-used); n > 0 && !a.closed {

@@ -23,7 +23,7 @@ func Open(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// ReadFile is os.ReadFile of what Open opens.
+// ReadFile is os.ReadFile with Open.
 func ReadFile(path string) ([]byte, error) {
 	f, err := Open(path)
 	if err != nil {
