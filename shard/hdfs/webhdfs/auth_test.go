@@ -79,7 +79,7 @@ func TestServerKerberos(t *testing.T) {
 	t.Run("no credentials", func(t *testing.T) {
 		s := newStore(t, Options{Setup: configured(t, c), RetryFor: time.Second})
 		_, err := s.List(t.Context(), uri)
-		if !errors.Is(err, shard.ErrDenied) || !strings.Contains(err.Error(), "asks for Kerberos") || !strings.Contains(err.Error(), "kinit") {
+		if !errors.Is(err, shard.ErrDenied) || !strings.Contains(err.Error(), "requires Kerberos") || !strings.Contains(err.Error(), "kinit") {
 			t.Errorf("error %v", err)
 		}
 	})
