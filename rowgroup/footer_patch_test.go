@@ -165,7 +165,7 @@ func TestOverlappingChunksWithoutSizes(t *testing.T) {
 			m.RowGroups[0].Columns[i].MetaData.TotalCompressedSize = int64(len(data) - 4)
 		}
 	})})
-	f, err := readFooter(context.Background(), store, shards[0], &tailGuess{})
+	f, err := readFooter(context.Background(), store, shards[0], &tailGuess{}, anyFooter)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ func putFiles(t testing.TB, files map[string][]byte) (shard.Store, []shard.Shard
 func footerOf(t testing.TB, b []byte) (*parquet.Footer, error) {
 	t.Helper()
 	store, shards := putFiles(t, map[string][]byte{"f.parquet": b})
-	return readFooter(context.Background(), store, shards[0], &tailGuess{})
+	return readFooter(context.Background(), store, shards[0], &tailGuess{}, anyFooter)
 }
 
 func TestFooter(t *testing.T) {

@@ -128,13 +128,13 @@ func (l *footerLoader) loadOne(ctx context.Context, s shard.Shard) (loaded, erro
 }
 
 func (l *footerLoader) read(ctx context.Context, s shard.Shard, key shardKey) (indexEntry, error) {
-	f, err := readFooter(ctx, l.store, s, &l.tails)
+	var schema *fileSchema
+	f, err := readFooter(ctx, l.store, s, &l.tails, func(f *parquet.Footer) (err error) {
+		schema, err = l.schema(newRawSchema(f.Schema, arrowListSizes(f.Arrow)))
+		return err
+	})
 	if err != nil {
 		return indexEntry{}, err
-	}
-	schema, err := l.schema(newRawSchema(f.Schema, arrowListSizes(f.Arrow)))
-	if err != nil {
-		return indexEntry{}, footerError(s, err)
 	}
 	return indexEntry{key: key, record: formatRecord(f, schema.leaves), schema: schema.rawSchema}, nil
 }
@@ -181,15 +181,20 @@ func footerError(s shard.Shard, err error) error {
 }
 
 // readFooter reads and checks a shard's footer: one read of its end, a second when the footer is
-// larger than the guess, and one of the page index when neither has it.
-func readFooter(ctx context.Context, store shard.Store, s shard.Shard, tails *tailGuess) (*parquet.Footer, error) {
+// larger than the guess, and one of the page index when neither has it. check may refuse a footer,
+// which is read again then.
+func readFooter(
+	ctx context.Context, store shard.Store, s shard.Shard, tails *tailGuess, check func(*parquet.Footer) error,
+) (*parquet.Footer, error) {
 	o, err := store.Open(ctx, s)
 	if err != nil {
 		return nil, footerError(s, err)
 	}
 	var f *parquet.Footer
 	err = shard.Rereading(ctx, o, func(o shard.Object) (err error) {
-		f, err = parseTail(ctx, o, s.Size, tails)
+		if f, err = parseTail(ctx, o, s.Size, tails); err == nil {
+			err = check(f)
+		}
 		return err
 	})
 	if err = cmp.Or(err, o.Close()); err != nil {

@@ -80,11 +80,15 @@ func (m *Manifest) rereadFooter(ctx context.Context, s int) (indexEntry, error) 
 		return indexEntry{}, err
 	}
 	defer m.objects.release(m.firstShard+s, o)
-	of := m.shards[s]
-	n := min(of.Size, max(largestTail, r.footerBytes+parquet.TailBytes))
-	shard.Discard(o.object, []shard.Span{{Off: of.Size - n, N: n}})
 	l := footerLoader{store: m.objects.store, schemas: map[schemaID]*fileSchema{}}
-	return l.read(ctx, of, newShardKey(m.objects.store, of))
+	return l.readAgain(ctx, o.object, m.shards[s], r.footerBytes)
+}
+
+// readAgain reads the footer of a shard from its source. o is the shard, open.
+func (l *footerLoader) readAgain(ctx context.Context, o shard.Object, of shard.Shard, footerBytes int64) (indexEntry, error) {
+	n := min(of.Size, max(largestTail, footerBytes+parquet.TailBytes))
+	shard.Discard(o, []shard.Span{{Off: of.Size - n, N: n}})
+	return l.read(ctx, of, newShardKey(l.store, of))
 }
 
 // sameRows reports whether two footers have the same columns and row groups of as many rows.

@@ -18,10 +18,15 @@ type flippingStore struct {
 	shard.Store
 	at, bit int64
 	flips   bool
+	once    bool   // flips the first answer alone
+	of      string // shard whose answers are flipped; "": all
 }
 
 func (s *flippingStore) Open(ctx context.Context, sh shard.Shard) (shard.Object, error) {
 	o, err := s.Store.Open(ctx, sh)
+	if s.of != "" && sh.URI != s.of {
+		return o, err
+	}
 	return &flippingObject{o, s}, err
 }
 
@@ -34,6 +39,7 @@ func (o *flippingObject) ReadAt(ctx context.Context, p []byte, off int64) error 
 	err := o.Object.ReadAt(ctx, p, off)
 	if at := o.store.at - off; o.store.flips && at >= 0 && at < int64(len(p)) {
 		p[at] ^= 1 << o.store.bit
+		o.store.flips = !o.store.once
 	}
 	return err
 }
@@ -64,10 +70,9 @@ func countRows(t *testing.T, m *Manifest) (all int, err error) {
 	return all, nil
 }
 
-// Bits of each byte of a footer are flipped on their way, at the first read. Where that shows when
-// row groups are decoded, the run continues with the right footer, or ends and the next start has
-// it. The index does not keep the damaged one.
-func TestMendedFooters(t *testing.T) {
+// threeGroups is a file of 3 row groups of 50 rows.
+func threeGroups(t *testing.T) []byte {
+	t.Helper()
 	var file bytes.Buffer
 	w := parquetgo.NewGenericWriter[struct{ A, B int64 }](&file, parquetgo.Compression(&parquetgo.Snappy))
 	for g := range int64(3) {
@@ -84,9 +89,17 @@ func TestMendedFooters(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	inner, shards := putFiles(t, map[string][]byte{"f.parquet": file.Bytes()})
-	size := int64(file.Len())
-	first := size - parquet.TailBytes - int64(footerSize(file.Bytes()))
+	return file.Bytes()
+}
+
+// Bits of each byte of a footer are flipped on their way, at the first read. Where that shows when
+// row groups are decoded, the run continues with the right footer, or ends and the next start has
+// it. The index does not keep the damaged one.
+func TestMendedFooters(t *testing.T) {
+	file := threeGroups(t)
+	inner, shards := putFiles(t, map[string][]byte{"f.parquet": file})
+	size := int64(len(file))
+	first := size - parquet.TailBytes - int64(footerSize(file))
 	mended, ended := 0, 0
 	for at := first; at < size-parquet.TailBytes; at++ {
 		for _, bit := range []int64{at % 8, (at + 3) % 8} {
@@ -126,3 +139,40 @@ func TestMendedFooters(t *testing.T) {
 		t.Error("that is too few")
 	}
 }
+
+// A footer that is damaged at its first read costs no opening: it is read again, alone and beside
+// other shards, and the index has the right one. If it is damaged at each read, the error names the
+// shard, and the next start has nothing of it.
+func TestMendedOpenings(t *testing.T) {
+	file := threeGroups(t)
+	size := int64(len(file))
+	for _, many := range []bool{false, true} {
+		files := map[string][]byte{"f.parquet": file}
+		if many {
+			files["g.parquet"], files["h.parquet"] = file, file
+		}
+		inner, shards := putFiles(t, files)
+		for at := size - parquet.TailBytes - int64(footerSize(file)); at < size; at++ {
+			for _, once := range []bool{true, false} {
+				store := &flippingStore{Store: inner, at: at, bit: at % 8, flips: true, once: once, of: shards[0].URI}
+				o := Options{IndexDir: filepath.Join(t.TempDir(), "index"), Columns: []string{"A", "B"}}
+				m, err := Open(t.Context(), store, shards, o)
+				e := (*Error)(nil)
+				if once && err != nil || err != nil && (!errors.As(err, &e) || e.URI == "") {
+					t.Errorf("byte %d of the end: %v", size-at, err)
+				}
+				if err == nil {
+					_ = m.Close()
+				}
+				store.flips = false
+				if m, err = Open(t.Context(), store, shards, o); err != nil {
+					t.Errorf("byte %d of the end, the next start: %v", size-at, err)
+					continue
+				}
+				_ = m.Close()
+			}
+		}
+	}
+}
+
+func anyFooter(*parquet.Footer) error { return nil }

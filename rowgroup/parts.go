@@ -51,6 +51,16 @@ func OpenParts(ctx context.Context, store shard.Store, parts []Part, o Options) 
 	if err != nil {
 		return nil, err
 	}
+	var all []*Manifest
+	err = newSuspects(store, shards, footers, o).opening(ctx, func() (err error) {
+		all, err = bindParts(ctx, store, parts, shards, footers, o)
+		return err
+	})
+	return all, err
+}
+
+// bindParts makes the manifests of parts from the footers of all their shards.
+func bindParts(ctx context.Context, store shard.Store, parts []Part, shards []shard.Shard, footers []loaded, o Options) (all []*Manifest, err error) {
 	b := &binding{parts: parts, footers: footers, options: o}
 	m := &Manifest{
 		shards: shards, schema: &column.Schema{}, replace: o.ReplaceUTF8, pool: (*mem.Pool)(o.Pool), hot: o.Hot, objects: newObjects(store, shards),
@@ -59,7 +69,7 @@ func OpenParts(ctx context.Context, store shard.Store, parts []Part, o Options) 
 	if err := b.unite(ctx, m); err != nil {
 		return nil, err
 	}
-	all := make([]*Manifest, len(parts))
+	all = make([]*Manifest, len(parts))
 	rows := int64(0)
 	for i := range parts {
 		if all[i], err = b.manifest(m, i, rows); err != nil {

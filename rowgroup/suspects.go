@@ -1,0 +1,98 @@
+package rowgroup
+
+import (
+	"bytes"
+	"context"
+	"errors"
+
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// mostSuspects bounds the footers that are read again after an opening has failed.
+const mostSuspects = 8
+
+// suspects reads footers again that may have been damaged on their way although they parse, after
+// an opening has failed. The index gets footers that differ.
+type suspects struct {
+	loader   footerLoader
+	indexDir string
+	shards   []shard.Shard
+	footers  []loaded // of the shards, which get the new ones
+}
+
+func newSuspects(store shard.Store, shards []shard.Shard, footers []loaded, o Options) *suspects {
+	s := &suspects{loader: footerLoader{store: store, hot: o.Hot, schemas: map[schemaID]*fileSchema{}}, indexDir: o.IndexDir, shards: shards, footers: footers}
+	for _, f := range footers {
+		s.loader.schemas[f.schema.id] = f.schema
+	}
+	return s
+}
+
+// opening runs open, which returns an error if the footers do not fit together or are not right.
+// While it does and footers that are read again differ, it runs again.
+func (s *suspects) opening(ctx context.Context, open func() error) error {
+	err := open()
+	for again := (shard.Rereads{}); err != nil && again.More() && s.readAgain(ctx, err); again.Note(true) {
+		err = open()
+	}
+	return err
+}
+
+// readAgain reads the footers that can be the cause of an error, and reports whether one of them
+// differs from the one before.
+func (s *suspects) readAgain(ctx context.Context, cause error) (differs bool) {
+	for _, i := range s.numbers(cause) {
+		changed, err := s.reread(ctx, i)
+		if err != nil {
+			return false
+		}
+		differs = differs || changed
+	}
+	return differs
+}
+
+// numbers returns the shard that an error names, and shards with a schema that no other shard has:
+// damage rarely comes twice in the same way.
+func (s *suspects) numbers(cause error) (numbers []int) {
+	var e *Error
+	if !errors.As(cause, &e) {
+		return nil
+	}
+	owners := map[*fileSchema]int{}
+	for _, f := range s.footers {
+		owners[f.schema]++
+	}
+	for i, f := range s.footers {
+		if s.shards[i].URI == e.URI || owners[f.schema] == 1 && len(numbers) < mostSuspects {
+			numbers = append(numbers, i)
+		}
+	}
+	return numbers
+}
+
+// reread reads the footer of a shard again, and reports whether it differs from the one before.
+func (s *suspects) reread(ctx context.Context, i int) (differs bool, err error) {
+	before := s.footers[i]
+	o, err := s.loader.store.Open(ctx, s.shards[i])
+	if err != nil {
+		return false, err
+	}
+	footerBytes := int64(0)
+	if r, err := parseRecord(before.record); err == nil {
+		footerBytes = r.footerBytes
+	}
+	e, err := s.loader.readAgain(ctx, o, s.shards[i], footerBytes)
+	if err = errors.Join(err, o.Close()); err != nil {
+		return false, err
+	}
+	schema, err := s.loader.schema(e.schema)
+	if err != nil || schema == before.schema && bytes.Equal(e.record, before.record) {
+		return false, err
+	}
+	s.footers[i] = loaded{record: e.record, schema: schema}
+	s.loader.hot.forgetFooter(e.key)
+	if s.indexDir != "" && s.shards[i].Version != "" {
+		_ = replaceInIndex(s.indexDir, e) // else the next start reads it again
+	}
+	return true, nil
+}
