@@ -20,7 +20,7 @@
 //
 // A [Loader]'s ring has Options.Loader.MaxBatches slots, each of the estimated size of a batch. Its
 // stream reserves these bytes within `memory`, under the purpose "batch". Memory that batches take
-// beyond that is page-locked too; [RingStats] counts it but the reservation does not.
+// beyond that is page-locked too. The stream's account grants it first, or refuses the batch.
 //
 // The device's memory is not part of `memory`, nor is the host's if it is the device. It is a fixed
 // number of buffers for one iteration, for the batches in flight and with the consumer. A [Batch]

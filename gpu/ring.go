@@ -10,6 +10,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
 )
 
@@ -33,7 +34,8 @@ type RingOptions struct {
 }
 
 // A Ring is page-locked memory for batches: the Allocator of a loader whose batches a Transfer
-// copies to the ring's device. It is safe for concurrent use.
+// copies to the ring's device. It keeps to the memory of the stream: a batch that outgrows its slot
+// waits for room, or is refused. It is safe for concurrent use.
 type Ring struct {
 	device Device
 	name   string
@@ -46,7 +48,9 @@ type Ring struct {
 	want     int  // bytes that a batch has taken
 	pageable bool // the device is not asked for page-locked memory any more
 	closed   bool
-	freeing  error // the first error of freeing; later ones say the same
+	freeing  error                       // the first error of freeing; later ones say the same
+	account  *mem.Account                // nil before Use
+	counted  map[HostMemory]*mem.Account // where the memory of batches is counted
 	stats    RingStats
 }
 
@@ -65,7 +69,7 @@ func NewRing(d Device, o RingOptions) (*Ring, error) {
 
 // makeRing is a ring without slots, until fill.
 func makeRing(d Device, o RingOptions) *Ring {
-	return &Ring{device: d, name: d.Info().Name, o: o, free: make(chan *slot, o.Slots), gone: make(chan struct{}), want: max(o.SlotBytes, 1)}
+	return &Ring{device: d, name: d.Info().Name, o: o, free: make(chan *slot, o.Slots), gone: make(chan struct{}), want: max(o.SlotBytes, 1), counted: map[HostMemory]*mem.Account{}}
 }
 
 // fill allocates the slots; after an error the ring is closed.
@@ -78,6 +82,22 @@ func (r *Ring) fill() error {
 		r.free <- s
 	}
 	return nil
+}
+
+// Use counts what the ring has in the memory of a stream, and keeps to it from then on.
+func (r *Ring) Use(a *iterable.Account) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.account = (*mem.Account)(a)
+	for m, before := range r.counted {
+		n := int64(len(m.Bytes()))
+		if before != nil {
+			before.Release(mem.Batch, n)
+		}
+		if r.counted[m] = r.account; r.account.TryGrow(mem.Batch, n) != nil {
+			r.account.Charge(mem.Batch, n) // rounded up from the estimate
+		}
+	}
 }
 
 // Begin waits for a slot.
@@ -97,6 +117,7 @@ func (r *Ring) begin(s *slot, size int) (loader.Memory, error) {
 	r.mu.Lock()
 	r.used++
 	closed, want := r.closed, max(r.want, size)
+	s.ctx, s.account, s.turn = context.Background(), r.account, nil
 	r.mu.Unlock()
 	err := ErrClosed
 	if !closed {
@@ -105,6 +126,9 @@ func (r *Ring) begin(s *slot, size int) (loader.Memory, error) {
 	if err != nil {
 		r.put(s)
 		return nil, err
+	}
+	if s.account != nil {
+		s.turn = s.account.Turn()
 	}
 	return s, nil
 }
@@ -121,14 +145,20 @@ func (r *Ring) put(s *slot) {
 	r.free <- s
 }
 
-// alloc returns n bytes for a batch, page-locked if that can be.
-func (r *Ring) alloc(n int) (HostMemory, error) {
-	n = (n + minPiece - 1) / minPiece * minPiece
+// pieceBytes is the memory that a piece of n bytes takes.
+func pieceBytes(n int) int { return (n + minPiece - 1) / minPiece * minPiece }
+
+// alloc returns n bytes for a batch, page-locked if that can be. An account counts them already.
+func (r *Ring) alloc(n int, account *mem.Account) (m HostMemory, err error) {
+	n = pieceBytes(n)
+	defer func() {
+		if err != nil && account != nil {
+			account.Release(mem.Batch, int64(n))
+		}
+	}()
 	r.mu.Lock()
 	pageable := r.pageable
 	r.mu.Unlock()
-	var m HostMemory
-	var err error
 	if !pageable {
 		m, err = r.pinned(n)
 	}
@@ -141,6 +171,7 @@ func (r *Ring) alloc(n int) (HostMemory, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stats.add(m, 1)
+	r.counted[m] = account
 	return m, nil
 }
 
@@ -170,6 +201,10 @@ func (r *Ring) pinned(n int) (HostMemory, error) {
 // dropLocked frees the memory of a batch; no stream reads it any more.
 func (r *Ring) dropLocked(m HostMemory) {
 	r.stats.add(m, -1)
+	if account := r.counted[m]; account != nil {
+		account.Release(mem.Batch, int64(len(m.Bytes())))
+	}
+	delete(r.counted, m)
 	if err := m.Free(); err != nil && r.freeing == nil {
 		r.freeing = failed(r.device, "free the memory of a batch", err)
 	}

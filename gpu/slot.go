@@ -1,6 +1,11 @@
 package gpu
 
-import "fmt"
+import (
+	"context"
+	"fmt"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+)
 
 // batchAlign is the alignment of a batch's buffers, on the host and on the device.
 const batchAlign = 256
@@ -10,7 +15,12 @@ func aligned(n int) int { return (n + batchAlign - 1) &^ (batchAlign - 1) }
 // A slot is the memory of one batch at a time. It belongs to the caller of begin until Free.
 type slot struct {
 	ring   *Ring
-	pieces []piece // the slot's own, then those of only the batch
+	pieces []piece // the first is the slot's; the others are the batch's alone
+
+	ctx     context.Context // of Make
+	account *mem.Account    // of the batch; nil: the ring keeps to no stream's memory
+	turn    *mem.Turn       // nil without an account
+	scratch int64           // beside the pieces, until the batch is made
 }
 
 // A piece is memory that is allocated from its start on.
@@ -19,20 +29,28 @@ type piece struct {
 	used   int // bytes, aligned
 }
 
-// fit makes the slot one piece of at least n bytes. The one it has is freed first, so that a slot
-// never takes more than its place.
+// fit makes the slot one piece of at least n bytes, unless memory is scarce: the batch takes further
+// pieces in its turn then. The piece that it has is freed first, so that a slot never takes more
+// than its place.
 func (s *slot) fit(n int) error {
 	if len(s.pieces) > 0 && len(s.pieces[0].memory.Bytes()) >= n {
 		return nil
 	}
 	if len(s.pieces) > 0 {
 		n += n / 8 // batches of one data set are much the same, and the largest comes last
+		if s.account != nil && !s.account.GrowPlenty(mem.Batch, int64(pieceBytes(n))) {
+			return nil
+		}
 		s.ring.mu.Lock()
 		s.dropLocked(0)
 		s.ring.stats.Grown++
 		s.ring.mu.Unlock()
+	} else if s.account != nil {
+		if err := s.account.Grow(mem.Batch, int64(pieceBytes(n))); err != nil {
+			return err
+		}
 	}
-	m, err := s.ring.alloc(n)
+	m, err := s.ring.alloc(n, s.account)
 	if err != nil {
 		return err
 	}
@@ -68,7 +86,11 @@ func (s *slot) Alloc(n int) ([]byte, error) {
 
 // grow takes a further piece for the batch, which has room for n bytes.
 func (s *slot) grow(n int) (*piece, error) {
-	m, err := s.ring.alloc(max(n, len(s.pieces[0].memory.Bytes())/4))
+	n, err := s.room(n)
+	if err != nil {
+		return nil, err
+	}
+	m, err := s.ring.alloc(n, s.account)
 	if err != nil {
 		return nil, err
 	}
@@ -77,6 +99,40 @@ func (s *slot) grow(n int) (*piece, error) {
 	s.ring.mu.Unlock()
 	s.pieces = append(s.pieces, piece{memory: m})
 	return &s.pieces[len(s.pieces)-1], nil
+}
+
+// room takes memory for a further piece of at least n bytes, and returns how many it is to have.
+func (s *slot) room(n int) (int, error) {
+	some := max(n, len(s.pieces[0].memory.Bytes())/4)
+	if s.account == nil || s.account.GrowPlenty(mem.Batch, int64(pieceBytes(some))) {
+		return some, nil
+	}
+	return n, s.turn.Grow(s.ctx, mem.Batch, int64(pieceBytes(n)), nil)
+}
+
+// Make sets the context of the waits for memory.
+func (s *slot) Make(ctx context.Context) { s.ctx = ctx }
+
+// Scratch takes n bytes for the making of the batch, until Made.
+func (s *slot) Scratch(n int64) error {
+	if s.account == nil {
+		return nil
+	}
+	err := s.turn.Grow(s.ctx, mem.Batch, n, nil)
+	if err == nil {
+		s.scratch += n
+	}
+	return err
+}
+
+// Made frees the scratch. The batch takes nothing more.
+func (s *slot) Made() {
+	if s.account == nil {
+		return
+	}
+	s.account.Release(mem.Batch, s.scratch)
+	s.scratch = 0
+	s.turn.Made()
 }
 
 // bytes counts allocated bytes over all pieces.
@@ -110,6 +166,10 @@ func (s *slot) Free() {
 	s.ring.mu.Unlock()
 	if len(s.pieces) > 0 {
 		s.pieces[0].used = 0
+	}
+	if s.turn != nil {
+		s.Made()
+		s.turn.Over()
 	}
 	s.ring.put(s)
 }

@@ -112,6 +112,7 @@ func (d *Dataset) Taker(o TakerOptions) (*Taker, error) {
 	t.ctx, t.cancel = context.WithCancelCause(context.Background())
 	t.cache = newUnitCache(account, need[mem.Shuffle], t.cost, t.begin)
 	least := b.load.bytes()
+	account.Unordered()
 	account.Elastic(mem.Shuffle, need[mem.Shuffle]-least, func(n int64) int64 { return t.cache.yield(n, least) })
 	return t, nil
 }

@@ -128,9 +128,7 @@ func NewMap(ds *iterable.Dataset, o MapOptions) (*Map, error) {
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
 	if p.allocator == nil {
 		places := make(chan struct{}, o.MaxBatches)
-		own := newPooled(m.pool, places, (*mem.Account)(m.taker.Account()))
-		own.unordered = true
-		p.allocator = own
+		p.allocator = newPooled(m.pool, places, (*mem.Account)(m.taker.Account()))
 	} else if a, ok := p.allocator.(Accountant); ok {
 		a.Use(m.taker.Account())
 	}

@@ -14,10 +14,6 @@ type pooled struct {
 	places  chan struct{} // holds one value for each batch that exists
 	account *mem.Account  // nil: bytes are bounded by the number of batches alone
 	share   int64         // of each batch
-
-	// unordered batches take their turn when they need it: rows by number may wait for the rows of
-	// a later batch before that.
-	unordered bool
 }
 
 func newPooled(pool *mem.Pool, places chan struct{}, account *mem.Account) *pooled {
@@ -39,9 +35,7 @@ func (p *pooled) Begin(ctx context.Context, _ int) (Memory, error) {
 	if p.account != nil {
 		m.taken = p.share
 		p.account.Charge(mem.Batch, m.taken)
-		if !p.unordered {
-			m.turn = p.account.Turn()
-		}
+		m.turn = p.account.Turn()
 	}
 	return m, nil
 }
@@ -51,7 +45,7 @@ type pooledMemory struct {
 	from    *pooled
 	ctx     context.Context // of Make
 	arena   *mem.Arena
-	turn    *mem.Turn // nil without an account, and before the first turn of unordered batches
+	turn    *mem.Turn // nil without an account
 	taken   int64     // of the account
 	scratch int64     // beside the arena, until the batch is made
 }
@@ -79,9 +73,6 @@ func (m *pooledMemory) take(bytes int64) error {
 	account := m.from.account
 	if account == nil || bytes <= m.taken {
 		return nil
-	}
-	if m.turn == nil {
-		m.turn = account.Turn()
 	}
 	err := m.turn.Grow(m.ctx, mem.Batch, bytes-m.taken, nil)
 	if err == nil {

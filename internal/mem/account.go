@@ -30,8 +30,9 @@ type Account struct {
 	evict    func(context.Context) bool // see Evict; may be nil
 	evicting int                        // calls that evict: nothing is taken for later meanwhile
 
-	turns   []*Turn       // that are not over, in their order
-	changed chan struct{} // nil: no turn waits; closed when bytes or turns go
+	turns     []*Turn       // that are not over, in their order
+	unordered bool          // see Unordered
+	changed   chan struct{} // nil: no turn waits; closed when bytes or turns go
 }
 
 // A waiter is one waiting Acquire. The waiters of one room are served in order of arrival.

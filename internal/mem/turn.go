@@ -11,6 +11,7 @@ import (
 // one holds. It is safe for concurrent use.
 type Turn struct {
 	account *Account
+	late    bool // joins the line with its first Grow
 	made    bool // takes nothing more
 	over    bool // holds nothing more
 }
@@ -19,9 +20,19 @@ type Turn struct {
 func (a *Account) Turn() *Turn {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	t := &Turn{account: a}
-	a.turns = append(a.turns, t)
+	t := &Turn{account: a, late: a.unordered}
+	if !t.late {
+		a.turns = append(a.turns, t)
+	}
 	return t
+}
+
+// Unordered makes turns take their place with their first Grow: for batches that may wait for later
+// ones before that.
+func (a *Account) Unordered() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.unordered = true
 }
 
 // stuckAfter is how often stuck must be true in a row before a wait ends, and stuckEvery how often
@@ -76,6 +87,9 @@ func (t *Turn) try(p Purpose, n int64, last bool) (changed chan struct{}, err er
 	a := t.account
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if t.late {
+		t.late, a.turns = false, append(a.turns, t)
+	}
 	before, head := t.beforeLocked()
 	if head || a.plentyLocked(p, n) {
 		err := a.growLocked(p, n)
