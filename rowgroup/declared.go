@@ -87,7 +87,7 @@ func (d *declaration) read(ctx context.Context, store shard.Store, dir string, r
 			Hint: "declare each column in {Images}",
 		}
 	}
-	footer, err := readFooter(ctx, store, file, &tailGuess{})
+	footer, err := readFooter(ctx, store, file, &tailGuess{}, anyFooter)
 	if err != nil {
 		return err
 	}

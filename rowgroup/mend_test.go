@@ -174,5 +174,3 @@ func TestMendedOpenings(t *testing.T) {
 		}
 	}
 }
-
-func anyFooter(*parquet.Footer) error { return nil }

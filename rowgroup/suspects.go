@@ -21,11 +21,7 @@ type suspects struct {
 }
 
 func newSuspects(store shard.Store, shards []shard.Shard, footers []loaded, o Options) *suspects {
-	s := &suspects{loader: footerLoader{store: store, hot: o.Hot, schemas: map[schemaID]*fileSchema{}}, indexDir: o.IndexDir, shards: shards, footers: footers}
-	for _, f := range footers {
-		s.loader.schemas[f.schema.id] = f.schema
-	}
-	return s
+	return &suspects{loader: footerLoader{store: store, hot: o.Hot, schemas: map[schemaID]*fileSchema{}}, indexDir: o.IndexDir, shards: shards, footers: footers}
 }
 
 // opening runs open, which returns an error if the footers do not fit together or are not right.
@@ -61,6 +57,7 @@ func (s *suspects) numbers(cause error) (numbers []int) {
 	owners := map[*fileSchema]int{}
 	for _, f := range s.footers {
 		owners[f.schema]++
+		s.loader.schemas[f.schema.id] = f.schema
 	}
 	for i, f := range s.footers {
 		if s.shards[i].URI == e.URI || owners[f.schema] == 1 && len(numbers) < mostSuspects {
