@@ -122,8 +122,9 @@ type Spec struct {
 
 	// Shuffle reads in training order. ShuffleBuffer is what is mixed at once, over all ranks
 	// together: rows, as in "100000", or bytes, as in "512MiB"; "" is a hundredth of the data
-	// within 256 MiB and 2 GiB. "1GiB/rank" and "8GiB/node" are for each rank or node of the world
-	// at the start. Seed chooses the order.
+	// within 256 MiB and 2 GiB, and less of data under 2 GiB: see [shuffle.DefaultBuffer].
+	// "1GiB/rank" and "8GiB/node" are for each rank or node of the world at the start. Seed
+	// chooses the order.
 	Shuffle       bool   `json:"shuffle"`
 	ShuffleBuffer string `json:"shuffle_buffer"`
 	Seed          uint64 `json:"seed"`

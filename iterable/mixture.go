@@ -3,6 +3,7 @@ package iterable
 import (
 	"cmp"
 
+	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -32,7 +33,7 @@ func (d *Dataset) mix(worldSize int, so StreamOptions, buffer, memory int64) (*s
 			return nil, err
 		}
 	}
-	portions, err := d.portions(worldSize, so, buffer, memory)
+	portions, err := d.portions(units, worldSize, so, buffer, memory)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +90,7 @@ func (d *Dataset) mixtureOf(units []*shuffle.Units, params []shuffle.Params, wei
 
 // portions divides the shuffle buffer among the sources, in samples. Each counts with the largest
 // share that it ever has.
-func (d *Dataset) portions(worldSize int, o StreamOptions, buffer, memory int64) ([]int64, error) {
+func (d *Dataset) portions(units []*shuffle.Units, worldSize int, o StreamOptions, buffer, memory int64) ([]int64, error) {
 	shares, err := d.shares(d.weights)
 	if err != nil {
 		return nil, err
@@ -98,11 +99,16 @@ func (d *Dataset) portions(worldSize int, o StreamOptions, buffer, memory int64)
 	if err != nil {
 		return nil, err
 	}
-	return d.divideBuffer(shares, shuffle.BufferSize{Rows: cmp.Or(buffer, size.Rows), Bytes: size.Bytes, Memory: memory, WorldSize: worldSize}), nil
+	largest := int64(0) // bytes of the largest units of all sources
+	for i, s := range d.sources {
+		largest += mem.MulDiv(s.sampleBytes(), units[i].MostSamples(), max(1, s.samples))
+	}
+	return d.divideBuffer(shares, shuffle.BufferSize{Rows: cmp.Or(buffer, size.Rows), Bytes: size.Bytes, Memory: memory, WorldSize: worldSize}, largest), nil
 }
 
-// divideBuffer divides a shuffle buffer by the shares of the sources.
-func (d *Dataset) divideBuffer(shares []int64, size shuffle.BufferSize) []int64 {
+// divideBuffer divides a shuffle buffer by the shares of the sources, whose largest units have so
+// many bytes.
+func (d *Dataset) divideBuffer(shares []int64, size shuffle.BufferSize, largest int64) []int64 {
 	buffer := size.Rows
 	all, total := make([]shuffle.Portion, len(d.sources)), int64(0)
 	for i, s := range d.sources {
@@ -112,7 +118,7 @@ func (d *Dataset) divideBuffer(shares []int64, size shuffle.BufferSize) []int64 
 		}
 	}
 	if buffer == 0 { // of rows of one byte
-		buffer = size.Resolve(total, total)
+		buffer = size.Resolve(total, total, largest)
 	}
 	return shuffle.Portions(buffer, all)
 }
@@ -124,10 +130,10 @@ func (d *Dataset) BufferRows(size Size) (rows int64) { return d.bufferRows(size,
 func (d *Dataset) bufferRows(size Size, weights []shuffle.Weights) (rows int64) {
 	buffer := shuffle.BufferSize{Rows: size.Rows, Bytes: size.Bytes}
 	if !d.mixed() {
-		return buffer.Resolve(d.samples, d.sampleBytes())
+		return buffer.Resolve(d.samples, d.sampleBytes(), 0)
 	}
 	shares, _ := d.shares(weights) // the weights were checked
-	for _, n := range d.divideBuffer(shares, buffer) {
+	for _, n := range d.divideBuffer(shares, buffer, 0) {
 		rows += n
 	}
 	return rows

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	memstore "github.com/shardfeed/shardfeed/shard/mem"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -58,7 +59,7 @@ func TestDefaultBufferUnderRules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := (shuffle.BufferSize{WorldSize: 1}).Resolve(200, 6_000_000_000); p.Params().Buffer != want {
+	if want := (shuffle.BufferSize{WorldSize: 1}).Resolve(200, 6_000_000_000, 200); p.Params().Buffer != want {
 		t.Errorf("a buffer of %d, want %d", p.Params().Buffer, want)
 	}
 }
@@ -106,5 +107,44 @@ func TestStatisticsSpareReads(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The default shuffle buffer of small data holds four units, unless memory caps it.
+func TestDefaultBufferOfFewUnits(t *testing.T) {
+	const rows, bytes = 1000, 400 << 20
+	d := open(t, files(t, [][]int{{125, 125, 125, 125, 125, 125, 125, 125}}, noImage), Options{Shuffle: true})
+	d.sampled.bytes = bytes
+	p, err := d.plan(1, StreamOptions{Tail: shuffle.Drop}, 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := p.Params().Buffer; got != 4*125 {
+		t.Errorf("a buffer of %d rows, want %d", got, 4*125)
+	}
+	small, err := d.plan(1, StreamOptions{Tail: shuffle.Drop}, 0, 128<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := small.Params().Buffer, int64(rows*(32<<20)/bytes); got != want {
+		t.Errorf("a buffer of %d rows under a memory of 128 MiB, want %d", got, want)
+	}
+}
+
+// That of a mixture holds four units of each source.
+func TestDefaultBufferOfMixtures(t *testing.T) {
+	store := new(memstore.Store)
+	d := openMixture(t, store, Options{Sources: mixtureSources(t, store, []int{300, 300}, []float64{1, 1})})
+	for _, s := range d.sources {
+		s.sampled.bytes = 300 << 20
+	}
+	m, err := d.mix(1, StreamOptions{}.withDefaults(d), 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range m.Sources() {
+		if got := s.Plan.Params().Buffer; got != 4*20 {
+			t.Errorf("source %s: a buffer of %d rows, want %d", s.Name, got, 4*20)
+		}
 	}
 }

@@ -2,8 +2,12 @@ package shuffle
 
 // Sizes of the default shuffle buffer.
 const (
-	leastBuffer = 256 << 20
-	mostBuffer  = 2 << 30
+	bufferShare = 100       // it is 1/bufferShare of the data,
+	mostBuffer  = 2 << 30   // at most mostBuffer, and at least what smallBuffer returns
+	smallShare  = 8         // of small data it is 1/smallShare
+	smallUnits  = 4         // or as many of the largest unit, where that is more,
+	smallLeast  = 64 << 20  // within smallLeast
+	smallMost   = 256 << 20 // and smallMost
 )
 
 // BufferSize is what a user says of the shuffle buffer's size, over all ranks together.
@@ -15,15 +19,15 @@ type BufferSize struct {
 }
 
 // Resolve is R, the buffer in rows, at least 1, for data of so many rows and uncompressed bytes of
-// all columns. The default is a hundredth of the bytes kept within 256 MiB and 2 GiB, and not over
-// a quarter of all ranks' Memory.
-func (b BufferSize) Resolve(rows, bytes int64) int64 {
+// all columns, whose largest unit has so many rows. Memory caps the default of [DefaultBuffer] at a
+// quarter of all ranks' Memory.
+func (b BufferSize) Resolve(rows, bytes, largest int64) int64 {
 	if b.Rows > 0 {
 		return b.Rows
 	}
 	size := b.Bytes
 	if size <= 0 {
-		size = min(max(bytes/100, leastBuffer), mostBuffer)
+		size = DefaultBuffer(bytes, mulDiv(bytes, largest, max(1, rows))+1) // rounded up, to hold whole units
 		if b.Memory > 0 {
 			size = min(size, mulDiv(b.Memory, int64(max(1, b.WorldSize)), 4))
 		}
@@ -32,4 +36,13 @@ func (b BufferSize) Resolve(rows, bytes int64) int64 {
 		return max(1, rows)
 	}
 	return max(1, mulDiv(size, rows, bytes))
+}
+
+// DefaultBuffer returns the bytes of the default shuffle buffer for data of so many bytes, whose
+// largest unit takes unit bytes. Batches of a larger buffer come from more units, which mixes
+// better but costs memory and speed: each column of a batch is read in as many places. The default
+// of small data mixes an eighth of it or four units, whichever is larger.
+func DefaultBuffer(bytes, unit int64) int64 {
+	small := min(max(bytes/smallShare, smallUnits*min(unit, smallMost), smallLeast), smallMost)
+	return min(max(bytes/bufferShare, small), mostBuffer)
 }

@@ -78,10 +78,12 @@
 //
 // # Parameters
 //
-// [BufferSize]: R is the shuffle buffer in rows, at least 1; x bytes are floor(x * (rows of the
-// shards that count) / (bytes of all their columns)) rows. The default is a hundredth of the bytes, at least 2^28, at
-// most 2^31, then at most floor(world size * memory / 4) where the user gave memory. Without bytes
-// it is the rows of these shards.
+// [BufferSize]: R is the shuffle buffer in rows, at least 1; x bytes are floor(x*N/B) rows, where
+// N is the rows of the shards that count and B the bytes of all their columns. The default is
+// min(2^31, max(B/100, small)) bytes, where small = min(2^28, max(2^26, B/8, 4*u)) and u =
+// floor(B*Umax/N) + 1 is the bytes of the largest unit, of Umax samples; then at most
+// floor(world size * memory / 4) where the user gave memory. Without bytes it is the rows of these
+// shards.
 //
 // [Options.Params], W the world size at the start, M = max(W, max_world_size), Umax the samples of
 // the largest unit:

@@ -99,25 +99,33 @@ func TestBufferSize(t *testing.T) {
 		name        string
 		b           BufferSize
 		rows, bytes int64
+		largest     int64
 		want        int64
 	}{
-		{"rows", BufferSize{Rows: 77, Bytes: 5, Memory: 1}, 1000, 1 << 40, 77},
-		{"bytes", BufferSize{Bytes: 1000}, 1000, 10_000, 100},
-		{"bytes round down", BufferSize{Bytes: 999}, 1000, 10_000, 99},
-		{"less than a row", BufferSize{Bytes: 1}, 1000, 10_000, 1},
-		{"bytes are not capped by memory", BufferSize{Bytes: 8 * gib, Memory: gib}, 1000, 16 * gib, 500},
-		{"a hundredth", BufferSize{}, 100_000, 100 * gib, 1000},
-		{"256 MiB at least", BufferSize{}, 100_000, 10 * gib, 2500},
-		{"2 GiB at most", BufferSize{}, 1_000_000, 1000 * gib, 2000},
-		{"memory", BufferSize{Memory: 512 << 20}, 100_000, 100 * gib, 125},
-		{"memory of all ranks", BufferSize{Memory: 512 << 20, WorldSize: 4}, 100_000, 100 * gib, 500},
-		{"more than the data", BufferSize{}, 100, 1000, 26_843_545},
-		{"no bytes", BufferSize{Bytes: 5}, 100, 0, 100},
-		{"nothing", BufferSize{}, 0, 0, 1},
-		{"large", BufferSize{}, 1 << 40, 1 << 50, 2 << 20},
+		{"rows", BufferSize{Rows: 77, Bytes: 5, Memory: 1}, 1000, 1 << 40, 1, 77},
+		{"bytes", BufferSize{Bytes: 1000}, 1000, 10_000, 1, 100},
+		{"bytes round down", BufferSize{Bytes: 999}, 1000, 10_000, 1, 99},
+		{"less than a row", BufferSize{Bytes: 1}, 1000, 10_000, 1, 1},
+		{"bytes are not capped by memory", BufferSize{Bytes: 8 * gib, Memory: gib}, 1000, 16 * gib, 1, 500},
+		{"a hundredth", BufferSize{}, 100_000, 100 * gib, 1, 1000},
+		{"256 MiB at least", BufferSize{}, 100_000, 10 * gib, 1, 2500},
+		{"2 GiB at most", BufferSize{}, 1_000_000, 1000 * gib, 1, 2000},
+		{"memory", BufferSize{Memory: 512 << 20}, 100_000, 100 * gib, 1, 125},
+		{"memory of all ranks", BufferSize{Memory: 512 << 20, WorldSize: 4}, 100_000, 100 * gib, 1, 500},
+		{"an eighth of small data", BufferSize{}, 100_000, gib, 1, 12_500},
+		{"64 MiB at least", BufferSize{}, 128 << 10, 128 << 20, 1, 64 << 10},
+		{"more than the data", BufferSize{}, 100, 1000, 1, 6_710_886},
+		{"four units", BufferSize{}, 500 << 10, 500 << 20, 50 << 10, 200 << 10},
+		{"four units, but at most 256 MiB", BufferSize{}, 1 << 20, gib, 100 << 10, 256 << 10},
+		{"four units of odd rows", BufferSize{}, 99_991, 250_000_003, 24_997, 4 * 24_997},
+		{"units of more than all memory", BufferSize{}, 1 << 40, 1 << 62, 1 << 40, 512},
+		{"units under memory", BufferSize{Memory: 512 << 20}, 500 << 10, 500 << 20, 50 << 10, 128 << 10},
+		{"no bytes", BufferSize{Bytes: 5}, 100, 0, 1, 100},
+		{"nothing", BufferSize{}, 0, 0, 1, 1},
+		{"large", BufferSize{}, 1 << 40, 1 << 50, 1, 2 << 20},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := c.b.Resolve(c.rows, c.bytes); got != c.want {
+			if got := c.b.Resolve(c.rows, c.bytes, c.largest); got != c.want {
 				t.Errorf("%d rows, want %d", got, c.want)
 			}
 		})

@@ -43,6 +43,9 @@ func (u *Units) Largest() int64 {
 	return most
 }
 
+// MostSamples returns the samples of the unit that has the most.
+func (u *Units) MostSamples() int64 { return measure(*u).largest }
+
 // At is unit i.
 func (u *Units) At(i int) Unit {
 	if u.list != nil {

@@ -93,7 +93,7 @@ func (f *flags) order(fs *pflag.FlagSet) { group(fs, orderGroup, f.orderFlags) }
 
 func (f *flags) orderFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.shuffle, "shuffle", false, "training order instead of file order")
-	fs.Var(&f.shuffleBuffer, "shuffle-buffer", "rows that are mixed at once, over all ranks: a number of rows or bytes, or of each, as in 1GiB/rank or 8GiB/node (default: 1% of the data within 256MiB and 2GiB)")
+	fs.Var(&f.shuffleBuffer, "shuffle-buffer", "rows that are mixed at once, over all ranks: a number of rows or bytes, or of each, as in 1GiB/rank or 8GiB/node (default: 1% of the data within 256MiB and 2GiB; less of data under 2GiB)")
 	fs.Uint64Var(&f.seed, "seed", 0, "seed of the order")
 	fs.IntVar(&f.epoch, "epoch", 0, "the first epoch, from 0; each has an order of its own")
 	fs.IntVar(&f.lanes, "lanes", 0, "pin the plan's number of lanes (default: by the rule)")

@@ -120,7 +120,7 @@ var rules = []rule{
 	{at: "internal/fakecuda"},
 	{at: "internal/jsonl", may: []string{"column", "internal/mem", "internal/half"}},
 	{at: root, may: []string{"column", "shard", "shard/all", "shard/hdfs", "shard/s3", "cache", "rowgroup", "rule", "shuffle", "iterable", "loader", "images", "images/codec", "internal/cores", "internal/mem", "internal/option", "internal/size", "internal/trusted", "internal/regular"}},
-	{at: "internal/inspect", may: []string{"column", "shard", "rowgroup", "internal/mem", "internal/parquet", "internal/jsonl"}}, // the verb's alone
+	{at: "internal/inspect", may: []string{"column", "shard", "rowgroup", "shuffle", "internal/mem", "internal/parquet", "internal/jsonl"}}, // the verb's alone
 	{at: "internal/engine", may: []string{root, "column", "loader", "iterable", "rowgroup", "shard", "shuffle", "internal/mem", "internal/option", "internal/regular"}},
 	{at: "images/codec"},
 	{at: "images/turbo", may: []string{"images/codec"}},

@@ -154,6 +154,10 @@ func TestInspectWarnings(t *testing.T) {
 			"row_group_over_shuffle: row groups of up to 2.0 GiB uncompressed are large beside a shuffle buffer of 2.0 GiB: it holds 8 units at a time",
 			"write row groups of at most 31000 rows (64.0 MiB), or give a larger shuffle buffer",
 		}},
+		{"shuffle of less data", func(r *Report) { r.Total.LargestBytes, r.Total.Uncompressed = 100*mib, gib }, []string{
+			"row_group_over_shuffle: row groups of up to 100 MiB uncompressed are large beside a shuffle buffer of 128 MiB: it holds 8 units at a time",
+			"write row groups of at most 390000 rows (4.0 MiB), or give a larger shuffle buffer",
+		}},
 		{"small data is mixed whole", func(r *Report) { r.Total.LargestBytes, r.Total.Uncompressed = 100*mib, 200*mib }, nil},
 		{"no page index", func(r *Report) { r.Total.PageIndex = ShareSome }, []string{
 			"no_page_index: some of the column chunks have a page index, so row groups of up to 50.0 MiB are shuffled whole", "write_page_index=True",

@@ -8,6 +8,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/shuffle"
 )
 
 // A Warning is something that makes reading or shuffling worse than it need be.
@@ -17,12 +18,10 @@ type Warning struct {
 	Do   string `json:"do"`   // what to write instead
 }
 
-// Thresholds of the warnings. The shuffle buffer and the slices follow package shuffle's rule.
+// Limits of the warnings. The slices follow package shuffle's rule.
 const (
 	blockBytes   = 128 << 20 // an HDFS block
-	bufferShare  = 100       // the default shuffle buffer is 1/bufferShare of the data,
-	bufferLeast  = 256 << 20 // but not less
-	bufferMost   = 2 << 30   // and not more
+	smallData    = 256 << 20 // a shuffle buffer for all rows costs little
 	goodUnits    = 32        // units in the buffer that mix well
 	slicesAtMost = 8         // of a row group with a page index
 	sliceLeast   = 16 << 20
@@ -96,14 +95,15 @@ func (r *Report) warnBlock() *Warning {
 }
 
 func (r *Report) warnShuffle() *Warning {
-	buffer, unit := min(max(r.Total.Uncompressed/bufferShare, bufferLeast), bufferMost), r.Total.LargestBytes
-	if r.Total.Uncompressed <= buffer {
-		return nil // all rows fit in the buffer
+	if r.Total.Uncompressed <= smallData {
+		return nil
 	}
+	unit := r.Total.LargestBytes
 	if r.Total.PageIndex == ShareAll {
 		unit = max(unit/slicesAtMost, min(unit, sliceLeast))
 	}
-	if unit*goodUnits <= buffer {
+	buffer := shuffle.DefaultBuffer(r.Total.Uncompressed, unit)
+	if unit*goodUnits <= buffer || buffer >= r.Total.Uncompressed {
 		return nil
 	}
 	return &Warning{

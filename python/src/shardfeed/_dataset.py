@@ -109,7 +109,8 @@ class StreamingDataset(Connected, Generic[T]):
         shuffle_buffer (int or str, default None): how much is mixed at once, over all ranks: rows
             (100_000), or bytes with a unit ("512MiB"). "1GiB/rank" and "8GiB/node" are for each
             rank or node of the world at the start; a state keeps the product. None is 1 % of the
-            data, between 256 MiB and 2 GiB.
+            data, between 256 MiB and 2 GiB; of data under 2 GiB it is an eighth, or four row
+            groups where that is more, between 64 and 256 MiB.
         seed (int, default 0): the seed of the order, from 0 to 2**64 - 1.
         rank, world_size (int, default None): give both or neither. None takes torchrun's
             environment, else Ray Train's, else an initialised process group, else that of
