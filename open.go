@@ -81,18 +81,11 @@ func (h *Host) Open(ctx context.Context, s Spec, e Events) (*Dataset, error) {
 	if s.NoteLanes && from.cache != nil && AnyRemote(s.AllAddresses()) {
 		o.LaneDir = places.Lanes
 	}
-	through := sync.OnceFunc(from.throughCache)
-	o.Events.Counted = func(n, of int64) { // the first time before any row is counted
-		through()
-		if e.Counted != nil {
-			e.Counted(n, of)
-		}
-	}
+	o.Events.FootersKnown = sync.OnceFunc(from.throughCache)
 	ds, err := iterable.Open(ctx, from.Stores, s.Addresses, o)
 	if err != nil {
 		return nil, errors.Join(s.blameStack(err), from.drivers.Close())
 	}
-	through()
 	return &Dataset{Dataset: ds, spec: s, rows: o.Rows, source: from, host: h}, nil
 }
 

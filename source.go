@@ -83,8 +83,8 @@ func (h *Host) connect(s Spec, e Events) (*source, error) {
 }
 
 // throughCache puts the cache around the stores of servers, once around each though several schemes
-// share it. It is called once the footers have been read, for the index keeps those, and before
-// anything else is.
+// share it. It is called once the footers are known, which the index keeps, and before anything else
+// is read.
 func (s *source) throughCache() {
 	if s.cache == nil {
 		return

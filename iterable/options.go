@@ -176,6 +176,7 @@ type Options struct {
 type Events struct {
 	IndexUnusable func(dir string, err error) // footers or counts cannot be kept; said once
 	FootersRead   func(n, of int)
+	FootersKnown  func() // nothing else of the shards is read yet
 
 	// Counted is called as Open finds out how many rows the rule keeps: done of so many row groups
 	// are counted.
@@ -360,6 +361,6 @@ func (o Options) planOptions(worldSize int) shuffle.Options {
 func (o Options) rowgroupOptions(pool *mem.Pool, mapped *rowgroup.MappedImages) rowgroup.Options {
 	return rowgroup.Options{
 		Columns: o.Columns, RuleColumns: o.ruleColumns().list, MissingIsNull: o.MissingIsNull, PartitionTypes: o.PartitionTypes, Declared: o.Declared, RowIDs: o.RowIDs, RowKeys: o.RowKeys, IndexDir: o.IndexDir, KeepKnown: o.Inventory != nil, Parallel: o.Parallel, ReplaceUTF8: o.ReplaceUTF8, Needed: o.Needed, Hot: o.Hot, Tier: o.Tier, Mapped: mapped, Pool: (*rowgroup.Pool)(pool),
-		Events: rowgroup.Events{IndexUnusable: o.Events.IndexUnusable, FootersRead: o.Events.FootersRead},
+		Events: rowgroup.Events{IndexUnusable: o.Events.IndexUnusable, FootersRead: o.Events.FootersRead, FootersKnown: o.Events.FootersKnown},
 	}
 }

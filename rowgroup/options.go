@@ -68,6 +68,7 @@ type Options struct {
 type Events struct {
 	IndexUnusable func(dir string, err error) // the index cannot be kept; said once
 	FootersRead   func(n, of int)             // so many shards are known
+	FootersKnown  func()                      // all are known, and nothing else of the shards is read yet
 }
 
 const (

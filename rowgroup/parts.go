@@ -51,6 +51,9 @@ func OpenParts(ctx context.Context, store shard.Store, parts []Part, o Options) 
 	if err != nil {
 		return nil, err
 	}
+	if known := o.Events.FootersKnown; known != nil {
+		known()
+	}
 	var all []*Manifest
 	err = newSuspects(store, shards, footers, o).opening(ctx, func() (err error) {
 		all, err = bindParts(ctx, store, parts, shards, footers, o)
@@ -66,6 +69,11 @@ func bindParts(ctx context.Context, store shard.Store, parts []Part, shards []sh
 		shards: shards, schema: &column.Schema{}, replace: o.ReplaceUTF8, pool: (*mem.Pool)(o.Pool), hot: o.Hot, objects: newObjects(store, shards),
 		footers: &footerCheck{indexDir: o.IndexDir, records: map[int][]byte{}},
 	}
+	defer func() {
+		if err != nil { // shards that were screened are open
+			_ = m.objects.close()
+		}
+	}()
 	if err := b.unite(ctx, m); err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package rowgroup
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/shardfeed/shardfeed/column"
@@ -15,15 +16,18 @@ type Screen func(*column.Schema) func(rule.Stats) rule.Verdict
 
 // findUsed finds the schemas of shards that may have chosen rows; those of others give columns no
 // types. Where all shards with rows are excluded the first of their schemas is used, and where no
-// shard has rows all are.
+// shard has rows all are. Schemas with the same columns are screened as one, and a single one is not.
 func (b *binding) findUsed(ctx context.Context, m *Manifest) error {
 	b.used, b.usedBy, b.excluded = make([]*fileSchema, len(b.schemas)), make([][]bool, len(b.parts)), make([]bool, len(b.schemas))
+	alike := alikeSchemas(b.schemas)
 	first := 0
 	for i, part := range b.parts {
 		b.usedBy[i] = make([]bool, len(b.schemas))
-		if len(b.schemas) > 1 {
-			if err := b.findUsedBy(ctx, m, i, first); err != nil {
-				return err
+		if len(alike) > 1 {
+			for _, schemas := range alike {
+				if err := b.findUsedBy(ctx, m, i, first, schemas); err != nil {
+					return err
+				}
 			}
 		}
 		first += len(part.Shards)
@@ -44,30 +48,66 @@ func (b *binding) findUsed(ctx context.Context, m *Manifest) error {
 	return nil
 }
 
-// findUsedBy finds those of a part, whose shards follow first others.
-func (b *binding) findUsedBy(ctx context.Context, m *Manifest, part, first int) error {
-	shards := make([][]int, len(b.schemas)) // of the part, by schema
-	for i := range b.parts[part].Shards {
-		k := m.files[first+i].schema
-		shards[k] = append(shards[k], i)
-	}
-	for k, of := range shards {
-		used, err := b.anyUsed(ctx, m, part, k, of)
-		if err != nil {
-			return err
+// alikeSchemas groups schemas by their columns: writers name the root and number the fields in
+// different ways.
+func alikeSchemas(schemas []*fileSchema) (alike [][]int) {
+	groups := map[string]int{}
+	for k, s := range schemas {
+		text := columnsKey(nil, s.columns)
+		g, ok := groups[string(text)]
+		if !ok {
+			g = len(alike)
+			groups[string(text)] = g
+			alike = append(alike, nil)
 		}
-		if used {
+		alike[g] = append(alike[g], k)
+	}
+	return alike
+}
+
+// columnsKey appends what a union of schemas takes from columns.
+func columnsKey(b []byte, columns []*node) []byte {
+	for _, n := range columns {
+		f := *n.field
+		f.Children, f.Tensor = nil, nil
+		b = fmt.Appendf(b, "%q %+v", n.path, f)
+		if t := n.field.Tensor; t != nil {
+			b = fmt.Appendf(b, "%v %v %t", t.Shape, t.Order, t.Flat != nil)
+		}
+		b = append(b, '(')
+		b = append(columnsKey(b, n.children), ')')
+	}
+	return b
+}
+
+// findUsedBy finds whether a part uses schemas that are alike. Its shards follow first others.
+func (b *binding) findUsedBy(ctx context.Context, m *Manifest, part, first int, schemas []int) error {
+	has := make([]bool, len(b.schemas))
+	for _, k := range schemas {
+		has[k] = true
+	}
+	var shards []int
+	for i := range b.parts[part].Shards {
+		if has[m.files[first+i].schema] {
+			shards = append(shards, i)
+		}
+	}
+	used, err := b.anyUsed(ctx, m, part, schemas, shards)
+	if used {
+		for _, k := range schemas {
 			b.used[k], b.usedBy[part][k] = b.schemas[k], true
 		}
 	}
-	return nil
+	return err
 }
 
-// anyUsed reports whether one of the shards of a schema has rows that the part's filter may choose.
-func (b *binding) anyUsed(ctx context.Context, whole *Manifest, part, schema int, shards []int) (bool, error) {
+// anyUsed reports whether one of the shards of schemas that are alike has rows that the part's
+// filter may choose.
+func (b *binding) anyUsed(ctx context.Context, whole *Manifest, part int, schemas, shards []int) (bool, error) {
 	m := b.partOf(whole, part)
 	var unknown []int
 	var prune func(rule.Stats) rule.Verdict
+	none := false
 	for _, s := range shards {
 		r, err := m.record(s)
 		if err != nil {
@@ -80,7 +120,7 @@ func (b *binding) anyUsed(ctx context.Context, whole *Manifest, part, schema int
 			return true, nil
 		}
 		if prune == nil {
-			if prune, err = b.screen(m, part, schema); err != nil {
+			if prune, err = b.screen(m, part, schemas); err != nil {
 				return false, err
 			}
 		}
@@ -90,17 +130,19 @@ func (b *binding) anyUsed(ctx context.Context, whole *Manifest, part, schema int
 		case rule.Some:
 			unknown = append(unknown, s)
 		case rule.None:
-			b.excluded[schema] = true
+			none = true
 		}
 	}
 	passes, err := m.anyPasses(ctx, unknown, b.options.Parallel, prune)
-	b.excluded[schema] = b.excluded[schema] || len(unknown) > 0 && !passes
+	for _, k := range schemas {
+		b.excluded[k] = b.excluded[k] || none || len(unknown) > 0 && !passes
+	}
 	return passes, err
 }
 
-// screen binds the rule columns of a part's manifest to one schema alone.
-func (b *binding) screen(m *Manifest, part, schema int) (func(rule.Stats) rule.Verdict, error) {
-	root := unite([]*fileSchema{b.schemas[schema]})
+// screen binds the rule columns of a part's manifest to schemas that are alike.
+func (b *binding) screen(m *Manifest, part int, schemas []int) (func(rule.Stats) rule.Verdict, error) {
+	root := unite([]*fileSchema{b.schemas[schemas[0]]})
 	if b.options.MissingIsNull {
 		root.addUnseen(b.schemas, nil)
 	}
@@ -115,8 +157,10 @@ func (b *binding) screen(m *Manifest, part, schema int) (func(rule.Stats) rule.V
 		return nil, err
 	}
 	m.bound = make([]boundSchema, len(b.schemas))
-	if m.bound[schema], err = m.bindSchema(nil, b.schemas[schema]); err != nil {
-		return nil, err
+	for _, k := range schemas {
+		if m.bound[k], err = m.bindSchema(nil, b.schemas[k]); err != nil {
+			return nil, err
+		}
 	}
 	return p.Screen(m.ruleSchema), nil
 }
