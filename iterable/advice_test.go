@@ -16,7 +16,7 @@ func TestMemoryAdviceFits(t *testing.T) {
 	var buffers, memories, ways uint64
 	seeds := uint64(80)
 	if racetest.Enabled {
-		seeds = 20
+		seeds = 40
 	}
 	for seed := range seeds {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {

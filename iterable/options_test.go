@@ -14,7 +14,7 @@ import (
 
 func TestOptionsValidateEveryField(t *testing.T) {
 	optiontest.Walk(t, Options{}, map[string]string{
-		"Shuffle": "both are meant", "MissingIsNull": "both are meant", "ReplaceUTF8": "both are meant", "Strict": "both are meant", "RowIDs": "both are meant", "RowKeys": "both are meant", "Seed": "any number is a seed", "Budget": "NewBudget makes it", "IndexDir": "any name",
+		"Shuffle": "both are meant", "MissingIsNull": "both are meant", "ReplaceUTF8": "both are meant", "Strict": "both are meant", "Declared": "both are meant", "RowIDs": "both are meant", "RowKeys": "both are meant", "Seed": "any number is a seed", "Budget": "NewBudget makes it", "IndexDir": "any name",
 		"ManifestDir": "any name", "LaneDir": "any name", "Hot": "NewHot makes it", "Tier": "a function", "Events": "functions",
 		"Vocabulary": "checked against the schema", "Weight": "checked against the schema", "ReadFile": "a function", "Needed": "a function",
 		"Split": "rule.Split checks it", "Rows": "rule.ParseRowList makes it",

@@ -24,7 +24,7 @@ func TestImagesFlag(t *testing.T) {
 		{"normalised", "img=dtype=float16,mean=0.5:0.5:0.5,std=0.25:0.25:0.25", images.Options{DType: images.Float16, Mean: [3]float32{0.5, 0.5, 0.5}, Std: [3]float32{0.25, 0.25, 0.25}}, ""},
 		{"JSON", `img={"size": [32], "layout": "HWC"}`, images.Options{Height: 32, Layout: images.HWC}, ""},
 		{"no column", "imagenet_train", images.Options{}, "must be a column with a preset or settings, as in img=imagenet_train or img=size=224,crop=center,resize=256"},
-		{"an unknown preset", "img=imagenet", images.Options{}, `a preset must be imagenet_eval or imagenet_train, and come first, got "imagenet"`},
+		{"an unknown preset", "img=imagenet", images.Options{}, `a preset must be auto, imagenet_eval or imagenet_train, and come first, got "imagenet"`},
 		{"a preset at the end", "img=flip=1,imagenet_train", images.Options{}, "and come first"},
 		{"an unknown setting", "img=sise=3", images.Options{}, `"sise" is unknown; there are brightness, contrast, crop,`},
 		{"not a number", "img=size=big", images.Options{}, `size must be one length, or height and width, as in 224 or 224x160, got "big"`},

@@ -177,6 +177,7 @@ type engine struct {
 	datasets map[string]*dataset  // by request
 	openings map[string]time.Time // when they began; those whose filters depend on it
 	running  map[*run]bool
+	ended    int            // runs
 	owned    sync.WaitGroup // goroutines of open data sets and of runs
 }
 
@@ -277,6 +278,7 @@ func (e *engine) start(r *run) {
 		r.do()
 		e.mu.Lock()
 		delete(e.running, r)
+		e.ended++
 		e.mu.Unlock()
 		close(r.done)
 	})
@@ -293,13 +295,20 @@ func (e *engine) settle(next *run) {
 }
 
 // freeMemory ends the runs that only read ahead, and waits for all runs that are ending. It reports
-// whether there were any.
-func (e *engine) freeMemory(except *run) bool {
-	freed := false
+// whether there were any, or more than ended had ended before.
+func (e *engine) freeMemory(except *run, ended int) bool {
+	freed := e.endedRuns() > ended
 	for _, r := range e.runs() {
 		if r != except && r.giveUp() {
 			freed = except.waitFor(r)
 		}
 	}
 	return freed
+}
+
+// endedRuns counts the runs that have ended.
+func (e *engine) endedRuns() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.ended
 }

@@ -54,16 +54,17 @@ func newRun(it *iteration, continues bool) *run {
 
 // do makes the batches of the iteration and of those after it.
 func (r *run) do() {
-	r.session.dataset.engine.settle(r)
-	it := r.now
+	e := r.session.dataset.engine
+	e.settle(r)
+	it, ended := r.now, e.endedRuns()
 	err := r.iterate(it)
-	for freed := 0; r.ctx.Err() == nil && it.dealt.Load() == 0; err = r.iterate(it) { // rows that were dealt must not come again
+	for freed := 0; r.ctx.Err() == nil && it.dealt.Load() == 0; ended, err = e.endedRuns(), r.iterate(it) { // rows that were dealt must not come again
 		var over *mem.OverLimit
 		if !errors.As(err, &over) {
 			break
 		}
 		if over.Shared { // other streams hold the memory
-			if freed++; freed > 2 || !r.session.dataset.engine.freeMemory(r) {
+			if freed++; freed > 2 || !e.freeMemory(r, ended) {
 				break
 			}
 		} else if r.workers /= 2; r.workers == 0 || !r.session.dataset.data.FewerWorkers {

@@ -31,7 +31,7 @@ func until(t *testing.T, what string, done func() bool) {
 func TestRunsThatEndTogether(t *testing.T) {
 	for name, wait := range map[string]func(*engine, *run){
 		"settle":     func(e *engine, r *run) { e.settle(r) },
-		"freeMemory": func(e *engine, r *run) { e.freeMemory(r) },
+		"freeMemory": func(e *engine, r *run) { e.freeMemory(r, 0) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
