@@ -35,6 +35,7 @@ type Manifest struct {
 	hot        *Hot
 	objects    *objects
 	footers    *footerCheck
+	parsed     *lastRecord
 	tier       *tierShards // nil: nothing is kept decoded
 }
 

@@ -33,7 +33,7 @@ func (m *Manifest) record(s int) (record, error) {
 		}
 		c.mu.Unlock()
 	}
-	return parseRecord(b)
+	return m.parsed.parse(b)
 }
 
 // mendFooter reads the footer of a shard again, once, and reports whether it differs from the one

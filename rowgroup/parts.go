@@ -67,7 +67,7 @@ func bindParts(ctx context.Context, store shard.Store, parts []Part, shards []sh
 	b := &binding{parts: parts, footers: footers, options: o}
 	m := &Manifest{
 		shards: shards, schema: &column.Schema{}, replace: o.ReplaceUTF8, pool: (*mem.Pool)(o.Pool), hot: o.Hot, objects: newObjects(store, shards),
-		footers: &footerCheck{indexDir: o.IndexDir, records: map[int][]byte{}},
+		footers: &footerCheck{indexDir: o.IndexDir, records: map[int][]byte{}}, parsed: &lastRecord{},
 	}
 	defer func() {
 		if err != nil { // shards that were screened are open

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"math"
 	"math/bits"
+	"sync/atomic"
+	"unsafe"
 
 	"github.com/parquet-go/parquet-go/format"
 
@@ -86,6 +88,26 @@ var chunkColumns = [...]func(c *parquet.ChunkMeta) int64{
 	func(c *parquet.ChunkMeta) int64 { return c.Binary },
 	func(c *parquet.ChunkMeta) int64 { return int64(c.Codec) },
 	func(c *parquet.ChunkMeta) int64 { return int64(c.Encodings) },
+}
+
+// A lastRecord is the record that was parsed last, of a shard with several row groups: they are
+// asked about one after the other.
+type lastRecord struct{ last atomic.Pointer[parsedRecord] }
+
+type parsedRecord struct {
+	bytes []byte
+	record
+}
+
+func (l *lastRecord) parse(b []byte) (record, error) {
+	if p := l.last.Load(); p != nil && len(p.bytes) == len(b) && unsafe.SliceData(p.bytes) == unsafe.SliceData(b) {
+		return p.record, nil
+	}
+	r, err := parseRecord(b)
+	if err == nil && r.groups > 1 {
+		l.last.Store(&parsedRecord{b, r})
+	}
+	return r, err
 }
 
 // parseRecord reads a record in place.
