@@ -53,7 +53,7 @@ func (b *binder) encodedColumns() (names []string) {
 	return names
 }
 
-var errUndeclared = errors.New("petastorm's schema, in _common_metadata beside the shards, declares no column that is read as an array or an image; name columns with their shapes")
+var errUndeclared = errors.New("no schema of petastorm, in _common_metadata beside the shards, declares a column that is read as an array or an image; name columns with their shapes")
 
 // declared returns the options of a column that petastorm's schema declares.
 func (b *binder) declared(name string) (o images.Options, err error) {
@@ -63,7 +63,7 @@ func (b *binder) declared(name string) (o images.Options, err error) {
 	}
 	e := b.data.Fields[i].Encoding
 	if e == nil {
-		return o, fmt.Errorf("petastorm's schema, in _common_metadata beside the shards, does not declare column %q; give its shape", name)
+		return o, fmt.Errorf("no schema of petastorm, in _common_metadata beside the shards, declares column %q; give its shape", name)
 	}
 	return optionsOfEncoding(name, e)
 }
