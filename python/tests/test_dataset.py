@@ -278,8 +278,9 @@ def test_a_state_wins_over_the_seed_in_file_order(shards):
 
 def test_a_state_of_epochs_of_another_length(shards):
     sized, whole = open_shards(shards, epoch_size=500), open_shards(shards)
-    for of, dataset, words in ((sized, whole, "is 500 in the state and none"), (whole, sized, "is none in the state and 500")):
-        dataset.load_state_dict(of.state_dict())
+    states = sized.state_dict(), whole.state_dict()
+    for state, dataset, words in zip(states, (whole, sized), ("is 500 in the state and none", "is none in the state and 500")):
+        dataset.load_state_dict(state)
         with pytest.raises(errors.StateError, match=f"epoch_size {words} here"):
             iter(dataset)
 
