@@ -143,6 +143,7 @@ func (e Events) ofDataset() iterable.Events {
 	return iterable.Events{
 		IndexUnusable: func(dir string, err error) { e.note("footers are not kept in %s: %v", dir, err) },
 		FootersRead:   e.Footers,
+		Counted:       e.Counted,
 		Noted:         e.Files,
 		Lost:          (&lossNotes{note: e.note}).add,
 		Truncated:     e.truncated(),
