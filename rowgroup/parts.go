@@ -119,7 +119,7 @@ func (b *binding) unite(ctx context.Context, m *Manifest) error {
 	if err := b.checkPartitions(m); err != nil {
 		return err
 	}
-	if err := b.findUsed(ctx, m); err != nil {
+	if err := b.findUsed(m); err != nil {
 		return err
 	}
 	b.root = unite(b.used)

@@ -1,8 +1,6 @@
 package rowgroup
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -11,13 +9,13 @@ import (
 )
 
 // A Screen binds a part's filter to the columns of one of its schemas, as far as it fits them, and
-// returns what prunes by statistics of the part's RuleColumns.
+// returns what prunes by the partitions among the part's RuleColumns.
 type Screen func(*column.Schema) func(rule.Stats) rule.Verdict
 
 // findUsed finds the schemas of shards that may have chosen rows; those of others give columns no
 // types. Where all shards with rows are excluded the first of their schemas is used, and where no
 // shard has rows all are. Schemas with the same columns are screened as one, and a single one is not.
-func (b *binding) findUsed(ctx context.Context, m *Manifest) error {
+func (b *binding) findUsed(m *Manifest) error {
 	b.used, b.usedBy, b.excluded = make([]*fileSchema, len(b.schemas)), make([][]bool, len(b.parts)), make([]bool, len(b.schemas))
 	alike := alikeSchemas(b.schemas)
 	first := 0
@@ -25,7 +23,7 @@ func (b *binding) findUsed(ctx context.Context, m *Manifest) error {
 		b.usedBy[i] = make([]bool, len(b.schemas))
 		if len(alike) > 1 {
 			for _, schemas := range alike {
-				if err := b.findUsedBy(ctx, m, i, first, schemas); err != nil {
+				if err := b.findUsedBy(m, i, first, schemas); err != nil {
 					return err
 				}
 			}
@@ -81,7 +79,7 @@ func columnsKey(b []byte, columns []*node) []byte {
 }
 
 // findUsedBy finds whether a part uses schemas that are alike. Its shards follow first others.
-func (b *binding) findUsedBy(ctx context.Context, m *Manifest, part, first int, schemas []int) error {
+func (b *binding) findUsedBy(m *Manifest, part, first int, schemas []int) error {
 	has := make([]bool, len(b.schemas))
 	for _, k := range schemas {
 		has[k] = true
@@ -92,7 +90,7 @@ func (b *binding) findUsedBy(ctx context.Context, m *Manifest, part, first int, 
 			shards = append(shards, i)
 		}
 	}
-	used, err := b.anyUsed(ctx, m, part, schemas, shards)
+	used, err := b.anyUsed(m, part, schemas, shards)
 	if used {
 		for _, k := range schemas {
 			b.used[k], b.usedBy[part][k] = b.schemas[k], true
@@ -103,11 +101,9 @@ func (b *binding) findUsedBy(ctx context.Context, m *Manifest, part, first int, 
 
 // anyUsed reports whether one of the shards of schemas that are alike has rows that the part's
 // filter may choose.
-func (b *binding) anyUsed(ctx context.Context, whole *Manifest, part int, schemas, shards []int) (bool, error) {
+func (b *binding) anyUsed(whole *Manifest, part int, schemas, shards []int) (bool, error) {
 	m := b.partOf(whole, part)
-	var unknown []int
 	var prune func(rule.Stats) rule.Verdict
-	none := false
 	for _, s := range shards {
 		r, err := m.record(s)
 		if err != nil {
@@ -124,20 +120,14 @@ func (b *binding) anyUsed(ctx context.Context, whole *Manifest, part int, schema
 				return false, err
 			}
 		}
-		switch prune(m.PartitionStats(s)) {
-		case rule.All:
+		if prune(m.PartitionStats(s)) != rule.None {
 			return true, nil
-		case rule.Some:
-			unknown = append(unknown, s)
-		case rule.None:
-			none = true
+		}
+		for _, k := range schemas {
+			b.excluded[k] = true
 		}
 	}
-	passes, err := m.anyPasses(ctx, unknown, b.options.Parallel, prune)
-	for _, k := range schemas {
-		b.excluded[k] = b.excluded[k] || none || len(unknown) > 0 && !passes
-	}
-	return passes, err
+	return false, nil
 }
 
 // screen binds the rule columns of a part's manifest to schemas that are alike.
@@ -163,30 +153,6 @@ func (b *binding) screen(m *Manifest, part int, schemas []int) (func(rule.Stats)
 		}
 	}
 	return p.Screen(m.ruleSchema), nil
-}
-
-// errPasses ends a search.
-var errPasses = errors.New("a shard has rows that pass")
-
-// anyPasses reports whether prune keeps a row group of one of the shards, by their footers. It
-// reads up to parallel of them at once.
-func (m *Manifest) anyPasses(ctx context.Context, shards []int, parallel int, prune func(rule.Stats) rule.Verdict) (bool, error) {
-	err := each(ctx, len(shards), parallel, func(ctx context.Context, i int) error {
-		stats, err := m.ShardStats(ctx, shards[i])
-		if err != nil {
-			return err
-		}
-		for g := range stats.record.groups {
-			if stats.record.rows.at(g) > 0 && prune(stats.Group(g)) != rule.None {
-				return errPasses
-			}
-		}
-		return nil
-	})
-	if errors.Is(err, errPasses) {
-		return true, nil
-	}
-	return false, err
 }
 
 // Excluded reports whether the [Screen] of its part found that no row of a shard is chosen. Its

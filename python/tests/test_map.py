@@ -174,8 +174,8 @@ def test_memory(tmp_path: Path) -> None:
     assert "of it in memory" in repr(dataset)
     for rows in ([0], [1 << 18, (1 << 19) - 1], list(range(0, 1 << 16, 100))):
         assert dataset[rows]["x"].tolist() == noise[rows].tolist()
-    with pytest.raises(errors.MemoryLimitError, match=r"8 rows lie in 8 units of .*ask for fewer rows at once, raise memory"):
-        dataset[list(range(0, 1 << 19, 1 << 16))]
+    with pytest.raises(errors.MemoryLimitError, match=r"512 rows lie in \d+ units of .*ask for fewer rows at once, raise memory"):
+        dataset[list(range(0, 1 << 19, 1 << 10))]
     assert dataset[[7]]["x"].tolist() == [noise[7]], "after the error"
     with pytest.raises(errors.MemoryLimitError, match="raise memory to"):
         MapDataset(tmp_path, memory="300KiB")

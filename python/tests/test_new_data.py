@@ -14,7 +14,7 @@ import torch
 from servers import Storage, hdfs, s3  # noqa: F401 - fixtures
 
 from shardfeed import MapDataset, Source, StreamingDataset
-from shardfeed.errors import OptionError, SchemaError, StateError
+from shardfeed.errors import OptionError, StateError
 from shardfeed.torch import DataLoader
 
 pytestmark = pytest.mark.usefixtures("runtime")
@@ -114,14 +114,6 @@ def test_an_excluded_day_of_other_columns(table: Path, columns: dict, missing: s
     assert sorted(rows[list(range(400))]["id"].tolist()) == list(range(400))
     mixed = StreamingDataset(batch_size=8, sources={"a": Source(table, filters=given["filters"])}, missing=missing)
     assert sorted(i for batch in mixed for i in batch["id"].tolist()) == list(range(400))
-
-
-def test_a_day_of_other_columns_that_statistics_exclude(table: Path) -> None:
-    pq.write_table(pa.table({"id": pa.array([9_000], pa.int64())}), table / "dt=2026-11-26" / "late.parquet")
-    given = {"filters": "id < 1000", "batch_size": 8, "columns": ["id", "text"]}
-    assert sorted(i for batch in DataLoader(table, **given) for i in batch["id"].tolist()) == list(range(400))
-    with pytest.raises(SchemaError, match=r'late.parquet: column "text": there is no such column here'):
-        DataLoader(table, batch_size=8, filters="id < 9001").dataset.schema  # noqa: B018
 
 
 @pytest.mark.parametrize("given", [*FILTERS[:2], {}], ids=str)
