@@ -211,3 +211,26 @@ func isTruth(s shard.Shard, b []byte, off int64) bool {
 	truth(seedOf(s), want, off)
 	return bytes.Equal(b, want)
 }
+
+// trimForever fills the shards and trims them to some of their bytes, until the process is killed.
+func (r childRun) trimForever(c *Cache, source shard.Store) error {
+	random := rand.New(rand.NewPCG(r.Seed, 1))
+	for {
+		s := originShard(random.IntN(r.Shards), "v1", r.Size)
+		if _, err := c.Fill(context.Background(), source, s, []shard.Span{{N: r.Size}}, nil); err != nil {
+			return err
+		}
+		w := Wanted{Shard: s}
+		for range random.IntN(5) {
+			off := random.Int64N(r.Size)
+			w.Spans = append(w.Spans, shard.Span{Off: off, N: random.Int64N(min(r.Size-off, 3*blockSize))})
+		}
+		room, err := c.RoomFor(source, []Wanted{w})
+		if err == nil {
+			_, err = c.Trim(room, 1<<40)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}

@@ -4,7 +4,6 @@ package cache
 
 import (
 	"bytes"
-	"context"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -216,29 +215,6 @@ func TestTrimKilled(t *testing.T) {
 		s := originShard(i, "v1", r.Size)
 		if err := readRight(openShard(t, c, source, s), s, []shard.Range{{P: make([]byte, r.Size)}}); err != nil {
 			t.Error(err)
-		}
-	}
-}
-
-// trimForever fills the shards and trims them to some of their bytes, until the process is killed.
-func (r childRun) trimForever(c *Cache, source shard.Store) error {
-	random := rand.New(rand.NewPCG(r.Seed, 1))
-	for {
-		s := originShard(random.IntN(r.Shards), "v1", r.Size)
-		if _, err := c.Fill(context.Background(), source, s, []shard.Span{{N: r.Size}}, nil); err != nil {
-			return err
-		}
-		w := Wanted{Shard: s}
-		for range random.IntN(5) {
-			off := random.Int64N(r.Size)
-			w.Spans = append(w.Spans, shard.Span{Off: off, N: random.Int64N(min(r.Size-off, 3*blockSize))})
-		}
-		room, err := c.RoomFor(source, []Wanted{w})
-		if err == nil {
-			_, err = c.Trim(room, 1<<40)
-		}
-		if err != nil {
-			return err
 		}
 	}
 }
