@@ -69,11 +69,6 @@ func bindParts(ctx context.Context, store shard.Store, parts []Part, shards []sh
 		shards: shards, schema: &column.Schema{}, replace: o.ReplaceUTF8, pool: (*mem.Pool)(o.Pool), hot: o.Hot, objects: newObjects(store, shards),
 		footers: &footerCheck{indexDir: o.IndexDir, records: map[int][]byte{}}, parsed: &lastRecord{},
 	}
-	defer func() {
-		if err != nil { // shards that were screened are open
-			_ = m.objects.close()
-		}
-	}()
 	if err := b.unite(ctx, m); err != nil {
 		return nil, err
 	}
