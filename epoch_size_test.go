@@ -25,7 +25,7 @@ func TestEpochSizeOfOneDataset(t *testing.T) {
 	if n := d.NumSamples(); n != 70 {
 		t.Errorf("an epoch has %d rows, want 70", n)
 	}
-	if chosen := d.Chosen()["Sources"]; chosen != "data where price > 0" {
+	if chosen := d.Chosen()["Sources"]; chosen != `data={"filters":"price > 0"}` {
 		t.Errorf("chosen is %q", chosen)
 	}
 	for want, change := range map[string]func(s *shardfeed.Spec){

@@ -1,7 +1,6 @@
 package shardfeed
 
 import (
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,9 +17,9 @@ import (
 // Columns.
 type Stack struct {
 	Columns []string        `json:"columns"`
-	DType   string          `json:"dtype"` // of all features; "" is "float32"
-	Null    json.RawMessage `json:"null"`  // what stands in place of nulls: JSON; nil is NaN in floats, else 0
-	Keep    []string        `json:"keep"`  // names and patterns of columns that stay in the batch too
+	DType   string          `json:"dtype,omitempty"` // of all features; "" is "float32"
+	Null    json.RawMessage `json:"null,omitempty"`  // what stands in place of nulls: JSON; nil is NaN in floats, else 0
+	Keep    []string        `json:"keep,omitempty"`  // names and patterns of columns that stay in the batch too
 }
 
 // UnmarshalJSON takes a list of columns too.
@@ -127,38 +126,4 @@ func (s Spec) blameStack(err error) error {
 // Shape is how batches are made of the data set's columns, as Cast, Hash, Scale and Stack say.
 func (d *Dataset) Shape() (*loader.Shape, error) {
 	return d.spec.LoaderOptions().Shape(d.Schema())
-}
-
-// digestText is shortText with a digest of the whole text.
-func digestText(text string) string {
-	if len(text) <= mostText {
-		return text
-	}
-	return fmt.Sprintf("%s %x", shortText(text), sha256.Sum256([]byte(text)))[:mostText+40]
-}
-
-// castsText is casts in a short text.
-func castsText(casts map[string]string) string {
-	var all []string
-	for _, name := range sortedKeys(casts) {
-		all = append(all, name+"="+casts[name])
-	}
-	return strings.Join(all, ",")
-}
-
-func scalesText(scales map[string][]float64) string {
-	var all []string
-	for _, name := range sortedKeys(scales) {
-		all = append(all, fmt.Sprintf("%s=%v", name, scales[name]))
-	}
-	return digestText(strings.Join(all, ","))
-}
-
-func stacksText(stacks map[string]Stack) string {
-	var all []string
-	for _, name := range sortedKeys(stacks) {
-		s := stacks[name]
-		all = append(all, fmt.Sprintf("%s=%s %s null %s keep %s", name, strings.Join(s.Columns, "+"), s.DType, s.Null, strings.Join(s.Keep, "+")))
-	}
-	return digestText(strings.Join(all, ","))
 }

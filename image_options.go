@@ -1,11 +1,6 @@
 package shardfeed
 
 import (
-	"encoding/json"
-	"fmt"
-	"strings"
-
-	"github.com/shardfeed/shardfeed/images"
 	"github.com/shardfeed/shardfeed/images/codec"
 )
 
@@ -34,17 +29,4 @@ func (s Spec) declared() bool {
 		}
 	}
 	return false
-}
-
-// imagesText is the images in a short text.
-func imagesText(all map[string]images.Options) string {
-	var texts []string
-	for _, column := range sortedKeys(all) {
-		text, err := json.Marshal(all[column])
-		if err != nil {
-			text = []byte(err.Error()) // NaN, which Validate refuses
-		}
-		texts = append(texts, fmt.Sprintf("%s=%s", column, text))
-	}
-	return digestText(strings.Join(texts, ","))
 }

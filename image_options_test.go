@@ -51,12 +51,15 @@ func TestImagesInJSON(t *testing.T) {
 
 // Ranks that augment differently do not read the same data: they have to tell that from each
 // other.
-func TestImagesText(t *testing.T) {
+func TestChosenImages(t *testing.T) {
+	chosen := func(all map[string]images.Options) string {
+		return (&Dataset{spec: Spec{Images: all}}).Chosen()["Images"]
+	}
 	train := map[string]images.Options{"img": images.ImageNetTrain()}
-	if a, b := imagesText(train), imagesText(map[string]images.Options{"img": images.ImageNetEval()}); a == b || a == "" {
+	if a, b := chosen(train), chosen(map[string]images.Options{"img": images.ImageNetEval()}); a == b || a == "" {
 		t.Errorf("%s and %s", a, b)
 	}
-	if text := imagesText(nil); text != "" {
+	if text := chosen(nil); text != "" {
 		t.Errorf("no images are %q", text)
 	}
 }

@@ -13,14 +13,14 @@ import (
 // Pack makes blocks of one size of lists of tokens: a row of a batch is a block then. Other lists
 // of equal lengths are packed alike; all other columns become lists of one value a document. See [iterable.Pack] and [loader.Packed].
 type Pack struct {
-	Columns  map[string]int `json:"columns"`  // lists, and the tokens of a block, which all share
-	Strategy string         `json:"strategy"` // "wrapped" (the default), "bfd" or "bfd_split"
-	EOS      *int64         `json:"eos"`      // written behind each document
-	BOS      *int64         `json:"bos"`      // written before it
-	Value    int64          `json:"value"`    // stands behind the last document of a block
-	Length   string         `json:"length"`   // column with the lists' lengths, so that they need not be read to count blocks
-	With     []string       `json:"with"`     // position_ids, doc_ids, seq_lengths, cu_seqlens, max_seqlen
-	Labels   string         `json:"labels"`   // "same" or "next" adds the column labels
+	Columns  map[string]int `json:"columns"`            // lists, and the tokens of a block, which all share
+	Strategy string         `json:"strategy,omitempty"` // "wrapped" (the default), "bfd" or "bfd_split"
+	EOS      *int64         `json:"eos,omitempty"`      // written behind each document
+	BOS      *int64         `json:"bos,omitempty"`      // written before it
+	Value    int64          `json:"value,omitempty"`    // stands behind the last document of a block
+	Length   string         `json:"length,omitempty"`   // column with the lists' lengths, so that they need not be read to count blocks
+	With     []string       `json:"with,omitempty"`     // position_ids, doc_ids, seq_lengths, cu_seqlens, max_seqlen
+	Labels   string         `json:"labels,omitempty"`   // "same" or "next" adds the column labels
 }
 
 func (p *Pack) options() *iterable.Pack {
@@ -70,24 +70,12 @@ func (s Spec) validatePack(l *option.List) {
 	}
 }
 
-// packText is a packing in short, for ranks to compare.
-func (s Spec) packText() string {
-	if s.Pack == nil {
-		return ""
-	}
-	text := s.Pack.options().Text()
-	if s.Pack.Value != 0 {
-		text += fmt.Sprintf(" value %d", s.Pack.Value)
-	}
-	return text
-}
-
 // Bucket makes batches of rows of about the same length: as many as a budget of tokens holds when
 // all are padded to the longest. See [rule.Bucket].
 type Bucket struct {
-	Columns  map[string]int `json:"columns"`  // one column of lists or lengths, and the tokens of a batch at most
-	Multiple int            `json:"multiple"` // lengths are rounded up to a multiple of it; 0 is 1
-	MaxRows  int            `json:"max_rows"` // of a batch; 0 sets no bound
+	Columns  map[string]int `json:"columns"`            // one column of lists or lengths, and the tokens of a batch at most
+	Multiple int            `json:"multiple,omitempty"` // lengths are rounded up to a multiple of it; 0 is 1
+	MaxRows  int            `json:"max_rows,omitempty"` // of a batch; 0 sets no bound
 }
 
 func (b *Bucket) options() *rule.Bucket {
@@ -95,12 +83,4 @@ func (b *Bucket) options() *rule.Bucket {
 		return nil
 	}
 	return &rule.Bucket{Columns: b.Columns, Multiple: b.Multiple, MaxRows: b.MaxRows}
-}
-
-// bucketText is a bucket in short, for ranks to compare.
-func (s Spec) bucketText() string {
-	if s.Bucket == nil {
-		return ""
-	}
-	return s.Bucket.options().Text()
 }

@@ -1,16 +1,11 @@
 package shardfeed
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/internal/regular"
@@ -59,68 +54,6 @@ func readRowList(name string) (*rule.RowList, error) {
 		return nil, err
 	}
 	return list, nil
-}
-
-// Chosen says in short texts which rows the data set reads and how it numbers words, by the fields
-// of its spec. Ranks must have them in common. A rows file shows its digest, since ranks may have it
-// under other names.
-func (d *Dataset) Chosen() map[string]string {
-	s := d.spec
-	all := map[string]string{
-		"Filters": shortText(s.Filters), "Part": s.Part, "Parts": weightsText(s.Parts), "PartKey": s.PartKey, "Weight": s.Weight, "RowsNew": s.RowsNew,
-		"Sources": s.sourcesText(), "Pack": s.packText(), "Bucket": s.bucketText(), "Vocabulary": vocabularyText(s.Vocabulary), "Unknown": numbersText(s.Unknown),
-		"Cast": castsText(s.Cast), "Hash": numbersText(s.Hash), "Scale": scalesText(s.Scale), "Stack": stacksText(s.Stack), "Images": imagesText(s.Images),
-	}
-	if s.PartSeed != 0 {
-		all["PartSeed"] = strconv.FormatUint(s.PartSeed, 10)
-	}
-	if s.Subsample != 0 {
-		all["Subsample"] = strconv.FormatFloat(s.Subsample, 'g', -1, 64)
-	}
-	if d.rows != nil {
-		all["Rows"] = d.rows.Digest()[:16]
-	}
-	maps.DeleteFunc(all, func(_, text string) bool { return text == "" })
-	return all
-}
-
-const mostText = 200 // bytes of a filter in a message
-
-func shortText(text string) string {
-	if len(text) <= mostText {
-		return text
-	}
-	return strings.ToValidUTF8(text[:mostText], "") + fmt.Sprintf("... (%d bytes)", len(text))
-}
-
-// weightsText is parts as the command takes them.
-func weightsText(parts map[string]float64) string {
-	var all []string
-	for _, name := range slices.Sorted(maps.Keys(parts)) {
-		all = append(all, name+"="+strconv.FormatFloat(parts[name], 'g', -1, 64))
-	}
-	return strings.Join(all, ",")
-}
-
-// vocabularyText tells lists of words apart, by their number and a digest.
-func vocabularyText(vocabulary map[string][]string) string {
-	var all []string
-	for _, name := range slices.Sorted(maps.Keys(vocabulary)) {
-		h := sha256.New()
-		for _, word := range vocabulary[name] {
-			fmt.Fprintf(h, "%d %s\n", len(word), word)
-		}
-		all = append(all, fmt.Sprintf("%s: %d words %x", name, len(vocabulary[name]), h.Sum(nil)[:6]))
-	}
-	return strings.Join(all, ", ")
-}
-
-func numbersText(numbers map[string]int64) string {
-	var all []string
-	for _, name := range slices.Sorted(maps.Keys(numbers)) {
-		all = append(all, name+"="+strconv.FormatInt(numbers[name], 10))
-	}
-	return strings.Join(all, ",")
 }
 
 // SaveRows writes a list of rows of the data set, for Rows of a spec. The rows are those whose bits

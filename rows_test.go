@@ -72,7 +72,7 @@ func TestChosenVocabulary(t *testing.T) {
 		t.Errorf("5 vocabularies are told as %v", seen)
 	}
 	got := chosen(Spec{Vocabulary: words("a", "b"), Unknown: map[string]int64{"text": -1, "label": 2}})
-	if got["Unknown"] != "label=2,text=-1" || !strings.HasPrefix(got["Vocabulary"], "label: 2 words ") {
+	if got["Unknown"] != "label=2,text=-1" || got["Vocabulary"] != `label=["a","b"]` {
 		t.Errorf("got %v", got)
 	}
 }

@@ -3,8 +3,6 @@ package shardfeed
 import (
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/iterable"
@@ -15,28 +13,28 @@ import (
 // A Source is one of several data sets that are read together by weight. Its rule has the fields
 // that a Spec has.
 type Source struct {
-	Name      string   `json:"name"`
-	Addresses []string `json:"addresses"`
+	Name      string   `json:"name,omitempty"`
+	Addresses []string `json:"addresses,omitempty"`
 
 	// Weight is the share of the samples, in proportion to the weights of the others. In its place
 	// all sources may say how many of their samples an epoch has: Choose, or Repeat times all of
 	// them, which is 1 by default.
-	Weight float64 `json:"weight"`
-	Repeat float64 `json:"repeat"`
-	Choose int64   `json:"choose"`
+	Weight float64 `json:"weight,omitempty"`
+	Repeat float64 `json:"repeat,omitempty"`
+	Choose int64   `json:"choose,omitempty"`
 
-	Filters   string             `json:"filters"`
-	Parts     map[string]float64 `json:"parts"`
-	Part      string             `json:"part"`
-	PartKey   string             `json:"part_key"`
-	PartSeed  uint64             `json:"part_seed"`
-	Subsample float64            `json:"subsample"`
-	Rows      string             `json:"rows"`
-	RowsNew   string             `json:"rows_new"`
-	RowWeight string             `json:"row_weight"` // as Spec.Weight
+	Filters   string             `json:"filters,omitempty"`
+	Parts     map[string]float64 `json:"parts,omitempty"`
+	Part      string             `json:"part,omitempty"`
+	PartKey   string             `json:"part_key,omitempty"`
+	PartSeed  uint64             `json:"part_seed,omitempty"`
+	Subsample float64            `json:"subsample,omitempty"`
+	Rows      string             `json:"rows,omitempty"`
+	RowsNew   string             `json:"rows_new,omitempty"`
+	RowWeight string             `json:"row_weight,omitempty"` // as Spec.Weight
 
 	// Rename gives columns of the files other names; the rule uses the new ones.
-	Rename map[string]string `json:"rename"`
+	Rename map[string]string `json:"rename,omitempty"`
 }
 
 // A WeightChange gives sources other weights from a sample on, which is counted over all epochs.
@@ -115,24 +113,4 @@ func (s Spec) readSourceRows(o *iterable.Options) error {
 		o.Sources[i].Rows, o.Sources[i].RowsNew = list, rule.NewRows(of.RowsNew)
 	}
 	return nil
-}
-
-// sourcesText says in short what the sources keep of their rows; their data and rules are compared
-// by their hashes.
-func (s Spec) sourcesText() string {
-	var all []string
-	for _, of := range s.Sources {
-		text := of.Name
-		if of.Filters != "" {
-			text += " where " + shortText(of.Filters)
-		}
-		if of.Part != "" {
-			text += " part " + of.Part + " of " + weightsText(of.Parts)
-		}
-		if of.Subsample != 0 {
-			text += " subsample " + strconv.FormatFloat(of.Subsample, 'g', -1, 64)
-		}
-		all = append(all, text)
-	}
-	return strings.Join(all, "; ")
 }
