@@ -50,7 +50,7 @@ PACKAGES = $$(($$(getconf _NPROCESSORS_ONLN) + 1))
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
-.PHONY: chaos test-ray test-spark test-jax turbojpeg build test test-full check lint docs deploy dependencies release bench fuzz demo testdata cross test-go test-storage test-minio servers packages test-python test-package cross-build cross-quick corrupt bench-smoke bench-peers test-gpu bench-gpu test-builds
+.PHONY: room chaos test-ray test-spark test-jax turbojpeg build test test-full check lint docs deploy dependencies release bench fuzz demo testdata cross test-go test-storage test-minio servers packages test-python test-package cross-build cross-quick corrupt bench-smoke bench-peers test-gpu bench-gpu test-builds
 
 # libjpeg-turbo beside the programs, which look for it there; replaced as a whole, as one may have it loaded. Where it cannot be built
 # images are decoded in Go and its tests skip; with CI=true only where what builds it cannot be fetched.
@@ -68,11 +68,17 @@ build: turbojpeg
 
 # With CI=true a stage that hangs is stopped after its minutes; anywhere else nothing is. Python's packages and the servers are installed
 # while Go's tests run. The other stages wait for servers and processes as much as they compute, so they run at the same time.
-test: turbojpeg
+test: room turbojpeg
 	tools/together 'go 45 $(MAKE) --no-print-directory test-go' 'installs 45 $(MAKE) --no-print-directory servers packages'
 	$(MAKE) --no-print-directory build
 	tools/together 'python 40 $(MAKE) --no-print-directory BUILD= test-package' 'values 40 $(MAKE) --no-print-directory BUILD= cross-quick corrupt' \
 	  'storage 40 $(MAKE) --no-print-directory test-storage'
+
+# A cache leaves 5 % of its file system free, so its tests fail on a disk that is nearly full.
+room:
+	@df -Pk "$${TMPDIR:-/tmp}" | awk 'NR == 2 && $$4 < $$2 / 20 + 4000000 { \
+	  printf "the tests need 4 GB above 5 %% of the file system of %s, and %.1f of %.1f GB are free there: free some, or set TMPDIR\n", $$6, $$4 / 1e6, $$2 / 1e6; \
+	  exit 1 }' >&2
 
 # A test's process does not sleep a second when it ends, to see late races: in each package TestMain fails when a goroutine is left by then.
 test-go test-storage: export GORACE = atexit_sleep_ms=0
