@@ -112,8 +112,7 @@ func (a *keepingAll) keep(ctx context.Context, w tierWriters, p place) error {
 	if err := a.account.Acquire(ctx, mem.Decode, need); err != nil {
 		return err
 	}
-	defer a.account.Release(mem.Decode, need)
-	image, err := w.keep(ctx, p, a.dataset.gains.columns(p.manifest, p.group, true))
+	image, err := w.keep(ctx, p, a.dataset.gains.columns(p.manifest, p.group, true), a.account, need)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
@@ -124,8 +123,8 @@ func (a *keepingAll) keep(ctx context.Context, w tierWriters, p place) error {
 		a.dataset.gains.learn(p.manifest, image)
 	case err == nil:
 		a.kept.There += image.Bytes
-	case errors.Is(err, rowgroup.ErrNotKept):
-	case isDamage(err):
+	case errors.Is(err, rowgroup.ErrNotKept) && !errors.Is(err, rowgroup.ErrTooLarge):
+	case isDamage(err) && !errors.Is(err, rowgroup.ErrTooLarge):
 		return err
 	default:
 		a.kept.Lacking++

@@ -90,8 +90,7 @@ func (k *keeper) keep(ctx context.Context, w tierWriters, p place) {
 	}
 	began := time.Now()
 	k.account.Charge(mem.Decode, need)
-	image, err := w.keep(ctx, p, cols)
-	k.account.Release(mem.Decode, need)
+	image, err := w.keep(ctx, p, cols, k.account, need)
 	k.governor.leave(need, time.Since(began))
 	if err == nil {
 		k.gains.learn(p.manifest, image)
@@ -101,14 +100,17 @@ func (k *keeper) keep(ctx context.Context, w tierWriters, p place) {
 // tierWriters are the writers of one goroutine.
 type tierWriters map[*rowgroup.Manifest]*rowgroup.TierWriter
 
-// keep is Keep of the manifest's writer, with a panic made an error.
-func (w tierWriters) keep(ctx context.Context, p place, cols []int) (image rowgroup.Image, err error) {
+// keep keeps columns of a row group with the manifest's writer, and makes a panic an error. It has
+// taken bytes of the account, takes more if need be, and releases all.
+func (w tierWriters) keep(ctx context.Context, p place, cols []int, a *mem.Account, taken int64) (image rowgroup.Image, err error) {
+	defer func() { a.Release(mem.Decode, taken) }()
 	m := p.manifest
 	if w[m] == nil {
 		w[m] = m.NewTierWriter()
 	}
 	g := m.Groups()[p.group]
 	defer caught(m, rowgroup.Rows{Shard: int(g.Shard), RowGroup: int(g.RowGroup)}, &err)
+	w[m].Allow(taken, growing(a, &taken))
 	return w[m].Keep(ctx, p.group, cols)
 }
 

@@ -24,8 +24,8 @@ type packer struct {
 	rowOrder []uint32
 }
 
-func (k *packing) newPacker(m *rowgroup.Manifest) *packer {
-	return &packer{packing: k, fit: k.newFit(), blocks: m.NewPacker(k.layout)}
+func (k *packing) newPacker() *packer {
+	return &packer{packing: k, fit: k.newFit(), blocks: rowgroup.NewPacker(k.layout)}
 }
 
 // pack makes the blocks of a load: it decodes the unit, lays the documents that the rule keeps out
@@ -59,7 +59,7 @@ func (y *layer) pack(l *load) (blocks []*rowgroup.Block, extra int64, err error)
 	}
 	r.truncated(p)
 	extra = p.arrange(l)
-	blocks, err = p.make(unit, rows, l.parts)
+	blocks, err = y.packParts(unit, rows, l.parts)
 	return blocks, extra, l.inGroup(err)
 }
 
@@ -115,7 +115,7 @@ func (p *packer) layOut(l *load) rowgroup.PackedRows {
 func (y *layer) packerOf(l *load) *packer {
 	k := l.rules.pack
 	if y.packers[k] == nil {
-		y.packers[k] = k.newPacker(l.manifest)
+		y.packers[k] = k.newPacker()
 	}
 	return y.packers[k]
 }
@@ -202,10 +202,10 @@ func (p *packer) arrange(l *load) (bytes int64) {
 	return bytes
 }
 
-// make makes a block of each of so many parts of the samples; 0 is one.
-func (p *packer) make(unit *rowgroup.Block, rows rowgroup.PackedRows, parts int) (blocks []*rowgroup.Block, err error) {
-	for _, rows.Order = range p.partOrders(parts) {
-		b, err := p.blocks.Pack(unit, rows)
+// packParts makes a block of each of n parts of the samples; 0 is one.
+func (y *layer) packParts(unit *rowgroup.Block, rows rowgroup.PackedRows, n int) (blocks []*rowgroup.Block, err error) {
+	for _, rows.Order = range y.packer.partOrders(n) {
+		b, err := y.decoder.Pack(y.packer.blocks, unit, rows)
 		if err != nil {
 			for _, made := range blocks {
 				made.Release()

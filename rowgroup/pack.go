@@ -171,7 +171,6 @@ func (r *PackedRows) span(block uint32) (begin, end uint32) {
 // A BlockPacker makes packed blocks. It holds the scratch of one goroutine.
 type BlockPacker struct {
 	packing *Packing
-	pool    *mem.Pool
 	gather  Gatherer
 	picks   []Pick
 
@@ -181,17 +180,21 @@ type BlockPacker struct {
 	sink        tokenSink
 }
 
-// NewPacker returns a packer whose blocks are memory of Options.Pool.
-func (m *Manifest) NewPacker(p *Packing) *BlockPacker { return &BlockPacker{packing: p, pool: m.pool} }
+// NewPacker returns a packer of blocks for one goroutine.
+func NewPacker(p *Packing) *BlockPacker { return &BlockPacker{packing: p} }
 
-// Pack makes a packed block of the rows of another. Both are the caller's.
-func (p *BlockPacker) Pack(b *Block, rows PackedRows) (packed *Block, err error) {
-	c := packedBlock{BlockPacker: p, from: b, rows: rows, arena: p.pool.NewArena()}
+// Pack makes a packed block of the rows of another, in memory that the decoder is allowed. Both
+// blocks are the caller's.
+func (d *Decoder) Pack(p *BlockPacker, b *Block, rows PackedRows) (packed *Block, err error) {
+	c := packedBlock{BlockPacker: p, from: b, rows: rows, arena: d.newArena()}
 	defer func() {
 		if packed == nil {
 			c.arena.Free()
+		} else {
+			c.arena.Leave()
 		}
 	}()
+	defer caught(&err)
 	return c.finish()
 }
 

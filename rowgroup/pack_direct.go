@@ -94,7 +94,7 @@ func (d *Decoder) levelLengths(r *Raw, col int, extra uint32, dst []uint32) ([]u
 }
 
 // DecodePacked decodes a unit into a packed block for each of the orders, as Decode and
-// [BlockPacker.Pack] do, with the lists written once. lengths is the tokens of each of its rows,
+// [Decoder.Pack] do, with the lists written once. lengths is the tokens of each of its rows,
 // and rows.Order is not used. It is ErrNotDirect where the unit needs those two steps.
 func (d *Decoder) DecodePacked(r *Raw, p *BlockPacker, lengths []uint32, rows PackedRows, orders [][]uint32) ([]*Block, error) {
 	if !d.direct(r, p.packing) || len(lengths) != int(r.Rows.Hi-r.Rows.Lo) {

@@ -95,9 +95,9 @@ func packedBoth(t *testing.T, m *Manifest, d *Decoder, p *Packing, u Rows, strat
 			orders[i%4] = append(orders[i%4], uint32(k))
 		}
 	}
-	packer := m.NewPacker(p)
+	packer := NewPacker(p)
 	for _, rows.Order = range orders {
-		b, err := packer.Pack(unit, rows)
+		b, err := d.Pack(packer, unit, rows)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -177,10 +177,53 @@ func TestDecodePackedNotDirect(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			lengths, one := slices.Clone(tokens), rows
 			c.change(lengths, &one)
-			_, err := d.DecodePacked(fetch(t, m, c.unit), m.NewPacker(p), lengths, one, [][]uint32{{0}})
+			_, err := d.DecodePacked(fetch(t, m, c.unit), NewPacker(p), lengths, one, [][]uint32{{0}})
 			if !errors.Is(err, ErrNotDirect) {
 				t.Errorf("error %v", err)
 			}
 		})
+	}
+}
+
+// A unit and the blocks that are packed of it share one allowance.
+func TestPackWithinAllowance(t *testing.T) {
+	documents := randomDocumentRows(rand.New(rand.NewPCG(15, 16)), 500, 900)
+	m, d := openDecoder(t, writeRows(t, [][]document{documents}), Options{Columns: []string{"plain"}})
+	p, u := documentPacking(m, 64, false), Rows{Hi: 500}
+	tokens, err := d.Lengths(fetch(t, m, u), p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows PackedRows
+	for row := range tokens {
+		rows.Rows = append(rows.Rows, uint32(row))
+	}
+	rows.Pieces, rows.Ends = (&rule.Pack{Columns: map[string]int{"plain": p.Size}}).NewPacker().Layout(tokens, rows.Rows)
+	for block := range rows.Ends {
+		rows.Order = append(rows.Order, uint32(block))
+	}
+	pack := func(allowed int64) (taken int64, err error) {
+		d.Allow(allowed, func(int64) error { return errors.New("no room") })
+		unit, err := d.whole(fetch(t, m, u), Layout{})
+		if err != nil {
+			return 0, err
+		}
+		defer unit.Release()
+		b, err := d.Pack(NewPacker(p), unit, rows)
+		if err != nil {
+			return 0, err
+		}
+		defer b.Release()
+		return unit.Bytes() + b.Bytes(), nil
+	}
+	taken, err := pack(1 << 30)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pack(taken + 1<<20); err != nil {
+		t.Errorf("within the allowance: %v", err)
+	}
+	if _, err := pack(taken - 512<<10); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("beyond the allowance: %v", err)
 	}
 }

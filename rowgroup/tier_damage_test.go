@@ -203,6 +203,32 @@ func TestTierMemory(t *testing.T) {
 	}
 }
 
+// A writer asks for memory beyond its allowance before it takes it. If that is refused, the row group
+// is not kept.
+func TestTierMemoryBeyondAllowance(t *testing.T) {
+	file := writeRows(t, [][]everyRow{randomRows(9, 6000)})
+	pool := &Pool{}
+	m := openBytes(t, Options{Tier: (&memTier{}).open, Pool: pool}, map[string][]byte{"a.parquet": file})
+	w := m.NewTierWriter()
+	defer w.Close()
+	no := errors.New("no room")
+	w.Allow(windowBytes, func(int64) error { return no })
+	if _, err := w.Keep(t.Context(), 0, m.Keepable(0)); !errors.Is(err, ErrNotKept) || !errors.Is(err, ErrTooLarge) || !errors.Is(err, no) {
+		t.Errorf("without memory: %v", err)
+	}
+	if held := (*mem.Pool)(pool).Stats().InUse; held > windowBytes+keptScratch*int64(len(w.decoder.scratches())) {
+		t.Errorf("%d bytes are held after the refusal", held)
+	}
+	asked := int64(windowBytes)
+	w.Allow(windowBytes, func(n int64) error { asked += n; return nil })
+	if _, err := w.Keep(t.Context(), 0, m.Keepable(0)); err != nil {
+		t.Error(err)
+	}
+	if most := (*mem.Pool)(pool).Stats().Peak; most > asked+2*keptScratch {
+		t.Errorf("%d bytes were taken, %d allowed", most, asked)
+	}
+}
+
 // Whatever a header says, an image is refused or makes vectors that lie in its bytes.
 func FuzzImage(f *testing.F) {
 	tier := &memTier{}

@@ -3,19 +3,20 @@ package rowgroup
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 )
 
-// ErrNotKept is a row group that the tier does not take: there is no room in its place, nothing of
-// it is decoded, or this machine does not hold its bytes.
+// ErrNotKept is a row group that the tier does not take: it does not fit its place or the memory,
+// none of its columns are decoded, or this machine does not hold its bytes.
 var ErrNotKept = errors.New("the row group is not kept decoded")
 
 // A TierWriter decodes row groups once more and keeps them in the manifest's tier. It holds the
-// scratch of one goroutine, which closes it. Its memory is a row group's decoded columns and 1 MiB;
-// see Manifest.TierMemory.
+// scratch of one goroutine, which closes it. Its memory is a row group's decoded columns and 1 MiB:
+// Manifest.TierMemory estimates it, and Allow bounds it.
 type TierWriter struct {
 	manifest *Manifest
 	decoder  *Decoder
@@ -42,6 +43,12 @@ type ImageColumn struct {
 // NewTierWriter returns a writer for the manifest's tier.
 func (m *Manifest) NewTierWriter() *TierWriter {
 	return &TierWriter{manifest: m, decoder: m.NewDecoder(), window: newTierWindow(m.pool)}
+}
+
+// Allow lets the next row group take bytes, as [Decoder.Allow] does. Keep returns an ErrNotKept if
+// more refuses the rest.
+func (w *TierWriter) Allow(bytes int64, more func(n int64) error) {
+	w.decoder.Allow(bytes-windowBytes, more)
 }
 
 // Close gives the scratch back.
@@ -190,6 +197,9 @@ func (w *TierWriter) decode(raw *Raw, col int) (v *vector, took time.Duration, e
 	}
 	if err == nil && v.skip != 0 {
 		err = ErrNotKept
+	}
+	if errors.Is(err, ErrTooLarge) {
+		err = fmt.Errorf("%w: %w", ErrNotKept, err)
 	}
 	if err != nil {
 		err = d.failed(raw, err)

@@ -50,6 +50,6 @@ func (d *warmDecoded) report(r *report) {
 	r.fact("were there", "%v", mem.Bytes(d.There))
 	r.fact("decoded", "%v in %s, %.1f MB/s", mem.Bytes(d.Wrote), seconds(d.Seconds), float64(d.Wrote)/1e6/max(d.Seconds, 1e-6))
 	if d.Lacking > 0 {
-		r.fact("found no room", "%s: raise --decoded-limit or --cache-limit", plural(int64(d.Lacking), "row group"))
+		r.fact("found no room", "%s: raise --decoded-limit, --cache-limit or --memory", plural(int64(d.Lacking), "row group"))
 	}
 }

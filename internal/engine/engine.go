@@ -156,9 +156,6 @@ type consumer interface {
 type ringNeed struct {
 	slots int
 	bytes int64 // of a slot with its header; an estimate: batches may need more
-
-	// unordered batches take their turn for memory when they need it, not at their start.
-	unordered bool
 }
 
 // errEngineEnds ends iterations when the engine ends.

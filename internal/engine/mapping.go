@@ -78,7 +78,7 @@ func newMapping(d *dataset, to consumer) (*mapping, error) {
 		return nil, err
 	}
 	how := d.data.Loader
-	ring, err := to.ring(ringNeed{slots: slotsOf(d.data, how.Workers, 1), unordered: true})
+	ring, err := to.ring(ringNeed{slots: slotsOf(d.data, how.Workers, 1)})
 	if err != nil {
 		return nil, err
 	}

@@ -200,7 +200,7 @@ func (r *ring) take(size int) (loader.Memory, error) {
 	}
 	r.used++
 	s := &slot{ring: r, ctx: context.Background(), at: r.newest, n: firstByte}
-	if s.index = s.at.take(); r.account != nil && !r.need.unordered {
+	if s.index = s.at.take(); r.account != nil {
 		s.turn = r.account.Turn()
 	}
 	return s, nil

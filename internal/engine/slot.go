@@ -39,7 +39,7 @@ type slot struct {
 	behind int64      // those bytes
 	to     uint64     // trainers that get it, a bit for each; 0 is the only one
 	sent   bool       // the trainers'
-	turn   *mem.Turn  // nil without an account, and before the first turn of unordered batches
+	turn   *mem.Turn  // nil without an account
 }
 
 // An outgrown slot became too small.
@@ -77,7 +77,7 @@ func (s *slot) take(n int64) error {
 	if account == nil {
 		return nil
 	}
-	if s.turn == nil {
+	if s.turn == nil { // the batch began before Use
 		s.turn = account.Turn()
 	}
 	ctx, cancel := context.WithCancelCause(s.ring.life)

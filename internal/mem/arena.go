@@ -81,9 +81,9 @@ func (a *Arena) Free() {
 	a.bufs, a.small, a.packed, a.bytes = a.bufs[:0], nil, 0, 0
 }
 
-// Leave detaches the arena from its meter, which no longer counts its bytes.
+// Leave detaches the arena from its meter. Its bytes stay a part of the meter's allowance.
 func (a *Arena) Leave() {
-	a.meter.count(-a.bytes)
+	a.meter.leave(a.bytes)
 	a.meter = nil
 }
 

@@ -36,6 +36,14 @@ func (m *Meter) count(n int64) {
 	}
 }
 
+// leave stops counting n bytes, which were allowed for good.
+func (m *Meter) leave(n int64) {
+	if m != nil {
+		m.held -= n
+		m.allowed -= n
+	}
+}
+
 // Refused is the Exceeded of n bytes that were refused.
 func Refused(err error, n int64) Exceeded {
 	e := Exceeded{Need: n, Err: err}

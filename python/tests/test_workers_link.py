@@ -197,6 +197,25 @@ def test_a_slot_of_an_earlier_ring_is_not_lent_again():
     assert slots.free() == 2
 
 
+def test_rings_that_hold_results_count():
+    """A larger ring is reserved beside the smaller ones whose results are kept."""
+    slots, asked = Outputs(3), []
+    slots.reserve(0, asked.append)
+    small = slots.lend(4096)
+    assert small is not None
+    before = asked[-1]
+    large = slots.lend(1 << 16)
+    assert large is not None
+    assert asked[-1] == 3 * large.ring.slot_size + before
+    del small
+    larger = slots.lend(1 << 20)
+    assert larger is not None
+    assert asked[-1] == 3 * larger.ring.slot_size + 3 * large.ring.slot_size, "the small ring is gone"
+    kept = large.ring.slot_size
+    slots.reserve(0, asked.append)
+    assert asked[-1] == 3 * (larger.ring.slot_size + kept)
+
+
 def test_a_closed_ring_lives_as_long_as_what_lies_in_it():
     slots = outputs()
     slot = slots.lend(100)

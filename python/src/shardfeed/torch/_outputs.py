@@ -40,7 +40,7 @@ class Outputs:
         """
         self._reserved, self._more = reserved, more
         try:
-            more(0 if self.ring is None else max(0, self.ring.slots * self.ring.slot_size - reserved))
+            self._ask(0 if self.ring is None else _size(self.ring), self._left(but=self.ring))
         except MemoryLimitError:
             self.ring = None  # the next one is smaller
 
@@ -73,18 +73,19 @@ class Outputs:
         """Makes a ring of larger slots: a quarter more than is asked for. Where memory is short they
         are fewer, and as large as they must be.
         """
-        each, slots = -(-size * 5 // (4 * _PAGE)) * _PAGE, self.wanted
+        self.free()  # forgets rings without results
+        left, each, slots = self._left(), -(-size * 5 // (4 * _PAGE)) * _PAGE, self.wanted
         try:
-            self._more(max(0, slots * each - self._reserved))
+            self._ask(slots * each, left)
         except MemoryLimitError as e:
             each = -(-size // _PAGE) * _PAGE
-            slots = min(slots, self._reserved // each)
+            slots = min(slots, (self._reserved - left) // each)
             if slots < _LEAST_SLOTS:
                 raise MemoryLimitError(
                     f"what map and collate_fn made of a batch takes {size / (1 << 20):.1f} MiB, and workers need memory for at least "
                     f"{_LEAST_SLOTS} of them: give a smaller batch_size, or more memory= ({e})"
                 ) from None
-            self._more(0)
+            self._ask(slots * each, left)
         self._rings += 1
         descriptor = _shared(slots * each)
         try:
@@ -94,11 +95,24 @@ class Outputs:
         self._free = list(range(slots))
         return ring
 
+    def _ask(self, size: int, left: int) -> None:
+        """Reserves what a ring of so many bytes and the earlier ones take beyond the stream's reserve."""
+        self._more(max(0, size + left - self._reserved))
+
+    def _left(self, but: Ring | None = None) -> int:
+        """The bytes of rings that hold results, but for one."""
+        rings = {id(ring): ring for ring in (lent.place[0] for lent in self._lent.values()) if ring is not but}
+        return sum(map(_size, rings.values()))
+
     def close(self) -> None:
         """Lends nothing from here on. The memory goes with the last result in it."""
         self.ring = None
         self._lent.clear()
         self._gone.clear()
+
+
+def _size(ring: Ring) -> int:
+    return ring.slots * ring.slot_size
 
 
 def _refuse(size: int) -> None:
