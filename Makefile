@@ -1,7 +1,7 @@
 # make build        the programs into bin/
 # make test         all tests: Go with the race detector, storage on real servers, Python with torch. Only tests; it never stops itself
 # make check        what CI runs besides: lint, cross-build, test-builds, docs, deploy, dependencies
-# make lint         formatting, vet, staticcheck, ruff, mypy, wording
+# make lint         formatting, vet, staticcheck, ruff, mypy, layers of imports, wording
 # make cross-build  builds and vets for the other platforms
 # make test-builds  tests of the builds without cgo, without CUDA and without libjpeg-turbo
 # make docs         the site of docs/ into dist/site, with its links checked

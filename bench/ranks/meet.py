@@ -26,12 +26,12 @@ os.environ["TORCH_CPP_LOG_LEVEL"] = "ERROR"  # it tells of each connection witho
 os.environ["RES_OPTIONS"] = "timeout:1 attempts:1"  # a client asks name servers for that name, which may lose its question
 
 import torch.distributed as dist
-from shardfeed._connection import Connection
-from shardfeed._engine import Engine
-from shardfeed.torch import _agree
-from shardfeed.torch._carrier import Carrier
-from shardfeed.torch._meeting import ORDER, SEATS, Meeting
-from shardfeed.torch._seats import Seats, _packed
+from shardfeed._engine._connection import Connection
+from shardfeed._engine._process import Engine
+from shardfeed.torch._ranks import _agree
+from shardfeed.torch._ranks._carrier import Carrier
+from shardfeed.torch._ranks._meeting import ORDER, SEATS, Meeting
+from shardfeed.torch._ranks._seats import Seats, _packed
 
 NAME = "train.py:3#1"
 NODE = 8  # ranks

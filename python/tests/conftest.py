@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from shardfeed import _connection
+from shardfeed._engine import _connection
 
 ROOT = Path(__file__).resolve().parents[2]
 GRACE_SECONDS = 1.0

@@ -9,7 +9,7 @@ import socket
 import struct
 from typing import Any
 
-from shardfeed import _protocol as protocol
+from shardfeed._engine import _protocol as protocol
 
 NOT_RELEASED = (1 << 64) - 1
 HEADER_AT = 4096

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from shardfeed import errors
-from shardfeed._engine import Engine
-from shardfeed.torch._meeting import Meeting
+from shardfeed._engine._process import Engine
+from shardfeed.torch._ranks._meeting import Meeting
 
 NAME = "train.py:3#1"
 NODE = 2  # ranks

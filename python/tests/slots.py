@@ -8,7 +8,8 @@ import decimal
 import numpy as np
 import pyarrow as pa
 
-from shardfeed._schema import Field, Schema
+from shardfeed._columns._field import Field
+from shardfeed._columns._schema import Schema
 
 EXACT = decimal.Context(prec=100)
 

@@ -10,14 +10,15 @@ import numpy as np
 import pytest
 from fake_engine import FakeEngine
 
-from shardfeed import _protocol as protocol
 from shardfeed import errors
-from shardfeed._connection import Connection
+from shardfeed._columns._field import Field
+from shardfeed._columns._layout import Layout
+from shardfeed._columns._nulls import NullWatch
+from shardfeed._columns._schema import Schema
+from shardfeed._engine import _protocol as protocol
+from shardfeed._engine._connection import Connection
+from shardfeed._engine._raw_batch import RawBatch
 from shardfeed._iterator import BatchIterator, Place
-from shardfeed._layout import Layout
-from shardfeed._nulls import NullWatch
-from shardfeed._raw_batch import RawBatch
-from shardfeed._schema import Field, Schema
 from shardfeed._waited import Waited
 
 OPEN = {"dataset": "d", "opening": "o", "spec": {"addresses": ["s3://b/p"], "batch_size": 8}}
@@ -34,7 +35,7 @@ class Batches:
         layout = Layout(Schema([Field("x", "fixed", "uint8", 1)]))
         self.given_back: list[Connection] = []
         place = Place({"epoch": 0, "position": 0})
-        self.iterator = BatchIterator(self.connection, place, layout, NullWatch(layout), self.given_back.append, Waited())
+        self.iterator = BatchIterator(self.connection, place, layout, NullWatch(layout.schema), self.given_back.append, Waited())
 
     def announce(self, *numbers: int) -> None:
         for seq in numbers:

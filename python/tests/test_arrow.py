@@ -23,11 +23,13 @@ import tables
 from hypothesis import HealthCheck, given, settings
 from test_types import FIXED
 
-from shardfeed import Bytes, Ragged, StreamingDataset, _arrow, _arrow_c
+from shardfeed import Bytes, Ragged, StreamingDataset
 from shardfeed._batch import Batch
-from shardfeed._layout import Layout
-from shardfeed._schema import Field, Schema
-from shardfeed._slot_bytes import Part, SlotBytes
+from shardfeed._columns import _arrow, _arrow_c
+from shardfeed._columns._field import Field
+from shardfeed._columns._layout import Layout
+from shardfeed._columns._schema import Schema
+from shardfeed._engine._ring import Part, SlotBytes
 
 
 @pytest.fixture(params=["ctypes", "pyarrow"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -11,10 +12,11 @@ import pyarrow as pa
 import pytest
 import slots
 
+import shardfeed
 from shardfeed import errors
 from shardfeed._batch import Batch
-from shardfeed._columns import Bytes, Ragged
-from shardfeed._layout import Layout
+from shardfeed._columns._columns import Bytes, Ragged
+from shardfeed._columns._layout import Layout
 
 TEXTS = ["a", "", "ünï", "dd", "a"]
 LISTS = [[1, 2], [], [3], [4, 5, 6], []]
@@ -221,3 +223,9 @@ def test_a_misspelt_member_of_a_struct() -> None:
 
 def test_a_notebook_completes_keys() -> None:
     assert batch()._ipython_key_completions_() == list(batch()) == batch().schema._ipython_key_completions_()
+
+
+@pytest.mark.parametrize("name", ["_schema.Field", "_schema.Schema", "_columns.Bytes", "_columns.Ragged", "_batch.Batch", "_image.Image"])
+def test_pickles_of_before_find_their_classes(name: str) -> None:
+    module, kind = name.split(".")
+    assert pickle.loads(f"cshardfeed.{module}\n{kind}\n.".encode()) is getattr(shardfeed, kind)

@@ -19,10 +19,11 @@ import psutil
 import pytest
 from fake_engine import HEADER_AT, USED, FakeEngine
 
-from shardfeed import _connection, errors
-from shardfeed import _protocol as protocol
-from shardfeed._connection import Connection
-from shardfeed._outbox import Outbox
+from shardfeed import errors
+from shardfeed._engine import _connection
+from shardfeed._engine import _protocol as protocol
+from shardfeed._engine._connection import Connection
+from shardfeed._engine._outbox import Outbox
 
 OPEN = {"dataset": "d", "spec": {}}
 

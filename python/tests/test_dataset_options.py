@@ -11,7 +11,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from shardfeed import StreamingDataset, _storage
+from shardfeed import StreamingDataset
+from shardfeed._args import _storage
 from shardfeed._options import Options
 from shardfeed.errors import OptionError
 

@@ -19,8 +19,9 @@ import psutil
 import pytest
 from conftest import ended
 
-from shardfeed import _runtime, errors
-from shardfeed._engine import Engine, _Socket, find_binary
+from shardfeed import errors
+from shardfeed._engine import _runtime
+from shardfeed._engine._process import Engine, _Socket, find_binary
 
 FAKE = Path(__file__).with_name("fake_serve.py")
 
@@ -80,7 +81,8 @@ def test_many_at_once_start_one(place: Place) -> None:
 
 
 def test_many_processes_start_one(place: Place) -> None:
-    code = f"from shardfeed._engine import Engine; s = Engine('job', binary={str(place.program)!r}).connect(60); print(flush=True); input()"
+    connect = f"Engine('job', binary={str(place.program)!r}).connect(60)"
+    code = f"from shardfeed._engine._process import Engine; s = {connect}; print(flush=True); input()"
     children = [subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(8)]
     for child in children:  # the engine in this test ends with its first client: all stay until the last has come
         assert child.stdout is not None and child.stdout.readline() == b"\n"
@@ -95,7 +97,7 @@ def test_many_processes_start_one(place: Place) -> None:
 def test_ranks_that_are_bound_do_not_bind_the_engine(place: Place, ranks: int) -> None:
     code = f"""if True:
         import os
-        from shardfeed._engine import Engine
+        from shardfeed._engine._process import Engine
         os.sched_setaffinity(0, {{min(os.sched_getaffinity(0))}})
         Engine("job", binary={str(place.program)!r}, local_world_size={ranks}).connect(60).close()
         assert len(os.sched_getaffinity(0)) == 1

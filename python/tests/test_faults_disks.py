@@ -14,7 +14,7 @@ from conftest import ended, engines
 from servers import S3, s3  # noqa: F401 - a fixture
 
 from shardfeed import StreamingDataset, errors
-from shardfeed._engine import Engine
+from shardfeed._engine._process import Engine
 
 ROWS = 4000
 

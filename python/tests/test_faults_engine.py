@@ -23,9 +23,9 @@ from conftest import engines
 import shardfeed
 import shardfeed.torch
 from shardfeed import Source, StreamingDataset, errors
-from shardfeed._engine import Engine
-from shardfeed._inbox import Inbox
-from shardfeed._outbox import Outbox
+from shardfeed._engine._inbox import Inbox
+from shardfeed._engine._outbox import Outbox
+from shardfeed._engine._process import Engine
 
 ROWS = 4000
 

@@ -19,7 +19,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import shardfeed.torch
-from shardfeed import MapDataset, NullWarning, StreamingDataset, _schema, errors
+from shardfeed import MapDataset, NullWarning, StreamingDataset, errors
+from shardfeed._columns import _field
 
 _UNLIKE = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture]
 
@@ -378,7 +379,7 @@ def test_bfloat16_of_ml_dtypes(table, monkeypatch):
     except ImportError:
         kind = np.dtype([("bits", "<u2")])
         monkeypatch.setitem(sys.modules, "ml_dtypes", types.SimpleNamespace(bfloat16=kind))
-    _schema._bfloat16.cache_clear()
+    _field._bfloat16.cache_clear()
     try:
         given = {"cast": {"num_b": "bfloat16", "ids": "bfloat16"}, "stack": {"x": {"columns": ["num_a", "vec"], "dtype": "bfloat16"}}}
         dataset, batch = only(table, columns=["num_b", "ids"], null={"num_b": -2, "x": 0}, **given)
@@ -397,7 +398,7 @@ def test_bfloat16_of_ml_dtypes(table, monkeypatch):
         assert tensors["num_b"].dtype == torch.bfloat16 and tensors["num_b"].tolist() == values["num_b"]
     finally:
         monkeypatch.undo()
-        _schema._bfloat16.cache_clear()
+        _field._bfloat16.cache_clear()
 
 
 def xxh64(data: bytes) -> int:

@@ -13,9 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from shardfeed import StreamingDataset, _launcher, _now, errors
+from shardfeed import StreamingDataset, errors
+from shardfeed._engine import _launcher, _now
 from shardfeed.torch import DataLoader
-from shardfeed.torch import _store as stores
+from shardfeed.torch._ranks import _store as stores
 
 pytestmark = pytest.mark.usefixtures("job")
 

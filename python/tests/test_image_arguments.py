@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 import torch
 
-from shardfeed import Image, Npy, _keywords
+from shardfeed import Image, Npy
+from shardfeed._image import ImageOptions
 from shardfeed._options import Options
 from shardfeed.errors import OptionError
 
@@ -46,7 +47,7 @@ def test_members_are_those_of_the_engine() -> None:
     source = (ROOT / "images" / "json.go").read_text()
     struct = source[source.index("type inJSON struct") :].split("\n}\n")[0]
     assert {*TOLD, *Npy((1,), "int8").spec(), "declared"} == set(re.findall(r'json:"(\w+)', struct))
-    assert set(TOLD) == {f.name for f in dataclasses.fields(Image)} == set(_keywords.ImageOptions.__annotations__)
+    assert set(TOLD) == {f.name for f in dataclasses.fields(Image)} == set(ImageOptions.__annotations__)
 
 
 @pytest.mark.parametrize(

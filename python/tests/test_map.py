@@ -20,7 +20,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from servers import Storage, hdfs, s3  # noqa: F401 - fixtures
 
-from shardfeed import MapDataset, ShardfeedWarning, _connection, errors, samplers
+from shardfeed import MapDataset, ShardfeedWarning, errors, samplers
+from shardfeed._engine import _connection
 
 pytestmark = pytest.mark.usefixtures("job")
 

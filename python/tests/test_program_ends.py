@@ -38,8 +38,8 @@ PROGRAMS = {
         del held
     """,
     "in modules that live longest": """
-        import builtins, codecs, importlib, io, os, shardfeed._columns, struct
-        for module in (builtins, codecs, importlib, io, os, shardfeed._columns, struct, sys, threading):
+        import builtins, codecs, importlib, io, os, shardfeed._columns._columns, struct
+        for module in (builtins, codecs, importlib, io, os, shardfeed._columns._columns, struct, sys, threading):
             module.held = Held()
     """,
     "in a loop that ends the program": """

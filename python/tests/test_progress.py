@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from shardfeed import _progress
+from shardfeed._engine import _progress
 
 
 class Terminal(io.StringIO):

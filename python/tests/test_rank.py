@@ -11,7 +11,8 @@ from types import SimpleNamespace
 import pytest
 
 import shardfeed
-from shardfeed import _connected, _launcher, _rank, errors
+from shardfeed import errors
+from shardfeed._engine import _connected, _launcher, _rank
 
 NAMES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT", "PMI_RANK", "PMI_SIZE")
 FAMILIES = ("SHARDFEED_JOB", "SHARDFEED_PROCESS_JOB", "TORCHELASTIC_", "SLURM_", "OMPI_", "MV2_")
@@ -75,7 +76,7 @@ def test_what_cannot_be(monkeypatch: pytest.MonkeyPatch, given, environment, say
 
 
 def test_torch_is_not_imported() -> None:
-    code = "import sys, shardfeed, shardfeed._connection; from shardfeed import _rank; _rank.resolve(None, None); "
+    code = "import sys, shardfeed, shardfeed._engine._connection; from shardfeed._engine import _rank; _rank.resolve(None, None); "
     code += "print([m for m in ('torch', 'pyarrow', 'pandas') if m in sys.modules])"
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
 
@@ -89,7 +90,7 @@ def test_local_world_size(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_own_job() -> None:
     own = _rank.job()
     assert str(os.getpid()) in own
-    child = subprocess.check_output([sys.executable, "-c", "from shardfeed import _rank; print(_rank.job())"], text=True)
+    child = subprocess.check_output([sys.executable, "-c", "from shardfeed._engine import _rank; print(_rank.job())"], text=True)
     assert child.strip() == own, "a child finds its parent's engine"
 
 

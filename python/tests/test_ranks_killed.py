@@ -13,7 +13,7 @@ import pytest
 from conftest import engines
 from ranks import Job, assert_sequence, epoch_order, flat, readers, steps
 
-from shardfeed._engine import Engine
+from shardfeed._engine._process import Engine
 
 pytestmark = pytest.mark.timeout(900)  # what a job takes at most is in ranks.py
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shardfeed._schema import Field
+from shardfeed._columns._field import Field
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "python" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from shardfeed import _connection, _redact
+from shardfeed import _redact
+from shardfeed._engine import _connection
 
 
 @pytest.mark.parametrize(

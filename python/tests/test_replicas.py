@@ -14,7 +14,8 @@ import pictures
 import pytest
 from ranks import JOBS, Job, assert_sequence, epoch_order, flat, steps
 
-from shardfeed import Image, StreamingDataset, _replicas, errors
+from shardfeed import Image, StreamingDataset, errors
+from shardfeed._engine import _replicas
 
 pytestmark = pytest.mark.timeout(900)  # what a job takes at most is in ranks.py
 
@@ -124,7 +125,7 @@ def test_resume_with_other_replication(ran: Job, shards: Path, tmp_path: Path) -
 
 
 def test_claims_of_data_ranks() -> None:
-    claims = pytest.importorskip("shardfeed.torch._agree")._claims
+    claims = pytest.importorskip("shardfeed.torch._ranks._agree")._claims
     there = {rank: {"has": {}, "claim": (rank // 2, 2)} for rank in range(4)}
     assert claims(there, 4) == []
     there[1]["claim"] = (1, 2)

@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from shardfeed import _rules
+from shardfeed._args import _rules
 from shardfeed.errors import OptionError
 
 BERLIN = datetime.timezone(datetime.timedelta(hours=1))

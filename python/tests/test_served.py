@@ -20,8 +20,9 @@ import pytest
 from conftest import ended, engines
 from trainer import connect, ids, join, rest, start
 
-from shardfeed import _duration, errors
-from shardfeed._engine import Engine
+from shardfeed import errors
+from shardfeed._args import _duration
+from shardfeed._engine._process import Engine
 
 ROWS = 4000
 

@@ -32,7 +32,8 @@ from servers import HDFS, hdfs  # noqa: F401 - a fixture
 
 import shardfeed
 import shardfeed.spark
-from shardfeed import _spark_files, _spark_plan, errors
+from shardfeed import errors
+from shardfeed._spark import _files, _plan
 from shardfeed.spark import Converted, convert
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")]
@@ -224,8 +225,8 @@ def _wide(session: Any, directory: str, last: int) -> Any:
 def test_names_of_two_frames(session: SparkSession, source: str, pair: str) -> None:
     one, other, same = PAIRS[pair]
     first, second = one(session, source), other(session, source)
-    assert _spark_plan.name(first, None) == _spark_plan.name(first, None)
-    assert (_spark_plan.name(first, None) == _spark_plan.name(second, None)) is same
+    assert _plan.name(first, None) == _plan.name(first, None)
+    assert (_plan.name(first, None) == _plan.name(second, None)) is same
     second.unpersist()
 
 
@@ -237,7 +238,7 @@ def test_files_that_changed_are_another_frame(session: SparkSession, tmp_path: P
 
     def name() -> str:
         frame = session.read.parquet(path)
-        found = _spark_plan.name(frame.cache() if cached else frame, None)
+        found = _plan.name(frame.cache() if cached else frame, None)
         frame.unpersist()
         return found
 
@@ -256,15 +257,15 @@ def test_time_and_models_stay_with_the_plan(session: SparkSession) -> None:
     """Frames whose plan does not determine their rows belong to the application, or a version."""
     told = session.range(9).withColumn("at", f.current_timestamp())
     untold = session.createDataFrame([(1,)], "a int")
-    real = _spark_plan._is_told
+    real = _plan._is_told
     with pytest.MonkeyPatch.context() as patch:
         seen: list[bool] = []
-        patch.setattr(_spark_plan, "_is_told", lambda *arguments: seen.append(real(*arguments)) or seen[-1])
+        patch.setattr(_plan, "_is_told", lambda *arguments: seen.append(real(*arguments)) or seen[-1])
         for frame in (told, untold):
-            _spark_plan.name(frame, None)
+            _plan.name(frame, None)
         assert seen == [True, False]
         other = session.createDataFrame([(2,)], "a int")
-        assert _spark_plan.name(untold, "7") == _spark_plan.name(other, "7") != _spark_plan.name(other, "8")
+        assert _plan.name(untold, "7") == _plan.name(other, "7") != _plan.name(other, "8")
         assert seen == [True, False], "a version says what the plan does not"
 
 
@@ -340,7 +341,7 @@ def test_a_delete_that_was_killed_leaves_nothing_complete(
 ) -> None:
     frame = session.read.parquet(source).select("id")
     data = convert(frame, tmp_path)
-    real, count = _spark_files.Folder.remove, iter(range(100))
+    real, count = _files.Folder.remove, iter(range(100))
 
     def remove(self: Any, name: str) -> None:
         if next(count) == stops_at:
@@ -348,7 +349,7 @@ def test_a_delete_that_was_killed_leaves_nothing_complete(
         real(self, name)
 
     with monkeypatch.context() as patch, contextlib.suppress(KeyboardInterrupt):
-        patch.setattr(_spark_files.Folder, "remove", remove)
+        patch.setattr(_files.Folder, "remove", remove)
         data.delete()
     again = convert(frame, tmp_path)
     assert again.written is (stops_at > 0)
@@ -457,7 +458,7 @@ def test_bad_arguments(session: SparkSession, frame: DataFrame, tmp_path: Path, 
     ],
 )
 def test_addresses(hadoop: str, ours: str) -> None:
-    assert _spark_files.readable(hadoop) == ours
+    assert _files.readable(hadoop) == ours
 
 
 def test_on_hdfs(session: SparkSession, frame: DataFrame, runtime: Path, hdfs: HDFS) -> None:  # noqa: F811

@@ -15,7 +15,8 @@ torch = pytest.importorskip("torch")
 import torch.distributed as dist  # noqa: E402
 
 from shardfeed import PaddingWarning, errors  # noqa: E402
-from shardfeed.torch import StreamingDataset, _agree, _meeting  # noqa: E402
+from shardfeed.torch import StreamingDataset  # noqa: E402
+from shardfeed.torch._ranks import _agree, _meeting  # noqa: E402
 
 PRINT = {"data": "abc", "seed": "1", "batch_size": "64"}
 

@@ -8,7 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from shardfeed import _arrow  # noqa: E402
+from shardfeed._columns import _arrow  # noqa: E402
 from shardfeed.torch import Batch, Bytes, Ragged, StreamingDataset  # noqa: E402
 
 

@@ -16,10 +16,10 @@ torch = pytest.importorskip("torch")
 import torch.distributed as dist  # noqa: E402
 
 from shardfeed import errors  # noqa: E402
-from shardfeed._connection import Connection  # noqa: E402
-from shardfeed._engine import Engine  # noqa: E402
-from shardfeed.torch._carrier import Carrier  # noqa: E402
-from shardfeed.torch._meeting import ORDER, Given, Meeting  # noqa: E402
+from shardfeed._engine._connection import Connection  # noqa: E402
+from shardfeed._engine._process import Engine  # noqa: E402
+from shardfeed.torch._ranks._carrier import Carrier  # noqa: E402
+from shardfeed.torch._ranks._meeting import ORDER, Given, Meeting  # noqa: E402
 
 NODE, NODES = 4, 3
 WORLD = NODE * NODES

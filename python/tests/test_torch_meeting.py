@@ -19,8 +19,8 @@ pytestmark = pytest.mark.usefixtures("goers")
 import torch.distributed as dist  # noqa: E402
 
 from shardfeed import errors  # noqa: E402
-from shardfeed.torch import _meeting, _store, _versions  # noqa: E402
-from shardfeed.torch._meeting import ORDER, SEATS, Meeting  # noqa: E402
+from shardfeed.torch._ranks import _meeting, _store, _versions  # noqa: E402
+from shardfeed.torch._ranks._meeting import ORDER, SEATS, Meeting  # noqa: E402
 
 
 @pytest.fixture(params=["hash", "file", "tcp", "prefix"])

@@ -10,8 +10,9 @@ torch = pytest.importorskip("torch")
 
 import torch.distributed as dist  # noqa: E402
 
-from shardfeed._engine import Engine  # noqa: E402
-from shardfeed.torch import StreamingDataset, _node  # noqa: E402
+from shardfeed._engine._process import Engine  # noqa: E402
+from shardfeed.torch import StreamingDataset  # noqa: E402
+from shardfeed.torch._ranks import _node  # noqa: E402
 
 
 def test_ranks_of_one_engine_are_of_one_node(job, shards):

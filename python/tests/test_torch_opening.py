@@ -19,9 +19,9 @@ torch = pytest.importorskip("torch")
 import torch.distributed as dist  # noqa: E402
 
 import shardfeed  # noqa: E402
-from shardfeed import _opening as choice  # noqa: E402
 from shardfeed import errors  # noqa: E402
-from shardfeed.torch import _agree, _opening  # noqa: E402
+from shardfeed._engine import _opening as choice  # noqa: E402
+from shardfeed.torch._ranks import _agree, _opening  # noqa: E402
 
 VERSION = f"{shardfeed.__version__} with the engine "
 NAME = "train.py:3#1"

@@ -17,9 +17,9 @@ torch = pytest.importorskip("torch")
 import torch.distributed as dist  # noqa: E402
 
 from shardfeed import errors  # noqa: E402
-from shardfeed._replicas import Share  # noqa: E402
-from shardfeed.torch import _agree, _seats  # noqa: E402
-from shardfeed.torch._meeting import Meeting  # noqa: E402
+from shardfeed._engine._replicas import Share  # noqa: E402
+from shardfeed.torch._ranks import _agree, _seats  # noqa: E402
+from shardfeed.torch._ranks._meeting import Meeting  # noqa: E402
 
 LANES = 8
 PRINT = {"seed": "1"}

@@ -18,7 +18,8 @@ from shardfeed import Bytes as HostBytes  # noqa: E402
 from shardfeed import Ragged as HostRagged  # noqa: E402
 from shardfeed import errors  # noqa: E402
 from shardfeed.torch import Bytes, Ragged, StreamingDataset  # noqa: E402
-from shardfeed.torch._tensors import each, rows, to_tensors  # noqa: E402
+from shardfeed.torch._batch import each  # noqa: E402
+from shardfeed.torch._tensors import rows, to_tensors  # noqa: E402
 from shardfeed.torch._transform import generator  # noqa: E402
 
 TEXTS = ["a", "", "ünï", "dd"]

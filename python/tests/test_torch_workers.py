@@ -19,8 +19,9 @@ from torchdata.stateful_dataloader import StatefulDataLoader  # noqa: E402
 
 import shardfeed.torch  # noqa: E402
 from shardfeed import errors  # noqa: E402
-from shardfeed.torch import StreamingDataset, _workers  # noqa: E402
-from shardfeed.torch._workers import Worker  # noqa: E402
+from shardfeed.torch import StreamingDataset  # noqa: E402
+from shardfeed.torch._workers import _torch_worker  # noqa: E402
+from shardfeed.torch._workers._torch_worker import Worker  # noqa: E402
 
 ROWS, STEPS = 4000, 32
 
@@ -204,7 +205,7 @@ def test_a_restored_worker_begins_at_once(shards, monkeypatch):
     used up.
     """
     worker = Worker(0, 1, "loader")
-    monkeypatch.setattr(_workers, "current", lambda: worker)
+    monkeypatch.setattr(_torch_worker, "current", lambda: worker)
     dataset = open_shards(shards)
     batches = iter(dataset)
     assert batches.place is None, "until all workers are there, each sees the same epoch"

@@ -13,9 +13,10 @@ import pytest
 import slots
 
 from shardfeed._batch import Batch
-from shardfeed._columns import Bytes, Ragged
-from shardfeed._layout import Layout
-from shardfeed._schema import Field, Schema
+from shardfeed._columns._columns import Bytes, Ragged
+from shardfeed._columns._field import Field
+from shardfeed._columns._layout import Layout
+from shardfeed._columns._schema import Schema
 
 D = Decimal
 
@@ -331,7 +332,7 @@ def test_to_padded():
 def test_without_pyarrow(monkeypatch):
     import sys
 
-    from shardfeed import _pyarrow
+    from shardfeed._columns import _pyarrow
 
     batch = batch_of({"x": pa.array([1])})
     monkeypatch.setattr(_pyarrow, "pa", None)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from shardfeed import Bytes, Ragged, StreamingDataset
 from shardfeed._batch import Batch
-from shardfeed._layout import Layout
+from shardfeed._columns._layout import Layout
 
 _UNLIKE = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture]
 

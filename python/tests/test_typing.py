@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 import shardfeed
-from shardfeed._keywords import DatasetOptions
-from shardfeed._options import Options
+from shardfeed._options import DatasetOptions, Options
 
 PACKAGE = Path(__file__).resolve().parents[1]
 SNIPPETS = Path(__file__).parent / "typed" / "snippets.py"

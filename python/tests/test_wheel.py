@@ -137,7 +137,7 @@ def test_an_editable_install(tmp_path: Path) -> None:
     environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "SHARDFEED_BIN")}
     install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-e", str(copy / "python")]
     subprocess.run(install, check=True, env=environment)
-    code = "from shardfeed._engine import find_binary; print(find_binary())"
+    code = "from shardfeed._engine._process import find_binary; print(find_binary())"
     program = subprocess.run([python, "-c", code], check=True, env=environment, capture_output=True, text=True).stdout.strip()
     assert program == str(copy / "python" / "src" / "shardfeed" / "_bin" / "shardfeed")
     assert subprocess.run([program], check=True, capture_output=True).stderr == b"an engine\n"

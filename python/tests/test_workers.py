@@ -16,8 +16,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from shardfeed import _connection, errors  # noqa: E402
-from shardfeed.torch import DataLoader, StreamingDataset, _outputs, _processes  # noqa: E402
+from shardfeed import errors  # noqa: E402
+from shardfeed._engine import _connection  # noqa: E402
+from shardfeed.torch import DataLoader, StreamingDataset  # noqa: E402
+from shardfeed.torch._workers import _outputs, _processes  # noqa: E402
 
 ROWS, STEPS = 4000, 32
 WAYS: dict[str, dict[str, int]] = {

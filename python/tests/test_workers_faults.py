@@ -30,7 +30,8 @@ torch = pytest.importorskip("torch")
 from torch.utils.data import get_worker_info  # noqa: E402
 
 from shardfeed import errors  # noqa: E402
-from shardfeed.torch import DataLoader, StreamingDataset, _pool  # noqa: E402
+from shardfeed.torch import DataLoader, StreamingDataset  # noqa: E402
+from shardfeed.torch._workers import _pool  # noqa: E402
 
 STEPS = 40
 FAULTY = 1234  # the row at which functions fail: in step 12

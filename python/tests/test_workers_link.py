@@ -13,11 +13,14 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from shardfeed import errors  # noqa: E402
-from shardfeed._ring import Ring  # noqa: E402
-from shardfeed._slot_bytes import SlotBytes, slot_bytes  # noqa: E402
-from shardfeed.torch._link import Link  # noqa: E402
-from shardfeed.torch._outputs import Outputs  # noqa: E402
-from shardfeed.torch._transfer import Packer, Unpacker  # noqa: E402
+from shardfeed._engine._ring import (  # noqa: E402
+    Ring,
+    SlotBytes,
+    slot_bytes,
+)
+from shardfeed.torch._workers._link import Link  # noqa: E402
+from shardfeed.torch._workers._outputs import Outputs  # noqa: E402
+from shardfeed.torch._workers._transfer import Packer, Unpacker  # noqa: E402
 
 
 class Recorded:

@@ -17,7 +17,7 @@ from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
 from shardfeed.torch import Batch, Bytes, Ragged  # noqa: E402
-from shardfeed.torch._transfer import NOT_KEPT, Packer, Parcel, Unpacker  # noqa: E402
+from shardfeed.torch._workers._transfer import NOT_KEPT, Packer, Parcel, Unpacker  # noqa: E402
 
 
 class Pair(NamedTuple):

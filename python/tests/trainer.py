@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from shardfeed._connection import Connection
-from shardfeed._engine import Engine
+from shardfeed._engine._connection import Connection
+from shardfeed._engine._process import Engine
 
 
 def connect(shards: Path, batch_size: int = 100, dataset: str = "d", **spec: object) -> Connection:

@@ -11,14 +11,15 @@ from .errors import ShardfeedError
 if TYPE_CHECKING:
     from ._batch import Batch
     from ._bucket import Bucket
-    from ._columns import Bytes, Ragged
+    from ._columns._columns import Bytes, Ragged
+    from ._columns._field import Field
+    from ._columns._nulls import NullWarning
+    from ._columns._schema import Schema
     from ._dataset import StreamingDataset
     from ._image import Image
     from ._map import MapDataset
     from ._npy import Npy
-    from ._nulls import NullWarning
     from ._pack import Pack
-    from ._schema import Field, Schema
     from ._select import Selected, select
     from ._sources import Source
 
@@ -53,15 +54,15 @@ __all__ = [
 _MODULES = {
     "Batch": "_batch",
     "Bucket": "_bucket",
-    "Bytes": "_columns",
-    "Field": "_schema",
+    "Bytes": "_columns._columns",
+    "Field": "_columns._field",
     "Image": "_image",
     "Npy": "_npy",
     "MapDataset": "_map",
-    "NullWarning": "_nulls",
+    "NullWarning": "_columns._nulls",
     "Pack": "_pack",
-    "Ragged": "_columns",
-    "Schema": "_schema",
+    "Ragged": "_columns._columns",
+    "Schema": "_columns._schema",
     "Selected": "_select",
     "Source": "_sources",
     "StreamingDataset": "_dataset",

@@ -7,19 +7,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from . import _arrow, _html, _state
-from ._columns import Column, column_to_list, iter_column, slice_column
+from . import _html, _state
+from ._columns import _arrow
+from ._columns._columns import Column, column_to_list, iter_column, slice_column
+from ._columns._field import DATA, DATA_BYTES, LENGTH, LIST_SIZE, NODE_FIELDS, NULLS, OFFSETS, VALIDITY, Field, members
+from ._columns._layout import Layout, validity
+from ._columns._names import member, no_column
+from ._columns._node import Node
+from ._columns._schema import Schema
 from ._documented import documented
-from ._layout import DATA, DATA_BYTES, LENGTH, LIST_SIZE, NODE_FIELDS, NULLS, OFFSETS, VALIDITY, Layout, members, validity
-from ._names import member, no_column
 from ._printable import printable
-from ._schema import Field, Schema
 
 if TYPE_CHECKING:
     import pandas
     import pyarrow
 
-    from ._raw_batch import RawBatch
+    from ._engine._raw_batch import RawBatch
 
 
 class Detached(NamedTuple):
@@ -217,7 +220,7 @@ class Batch:
 
         It shares memory where the layouts agree. Needs pyarrow.
         """
-        from ._pyarrow import record_batch
+        from ._columns._pyarrow import record_batch
 
         return record_batch(self._arrow())
 
@@ -225,13 +228,13 @@ class Batch:
         """The rows as dicts of Python values: None for null, Decimal, datetime, and lists of lists for
         tensors. Needs pyarrow.
         """
-        from ._pyarrow import record_batch
+        from ._columns._pyarrow import record_batch
 
         return list(record_batch(self._arrow(tensors=False)).to_pylist())
 
     def to_pandas(self) -> pandas.DataFrame:
         """The batch as a pandas.DataFrame. Needs pyarrow and pandas."""
-        from ._pyarrow import need, record_batch
+        from ._columns._pyarrow import need, record_batch
 
         need("pandas", "to_pandas")
         return record_batch(self._arrow(tensors=False)).to_pandas()
@@ -252,10 +255,10 @@ class Batch:
         """The batch as a stream of one batch, for libraries that read streams alone."""
         return _arrow.stream_capsule(self._arrow(), requested_schema)
 
-    def _arrow(self, *, tensors: bool = True) -> _arrow.Node:
+    def _arrow(self, *, tensors: bool = True) -> Node:
         raw = self._live()
         mask = self.row_valid if self._layout.row_valid else None
-        return _arrow.batch_node(self._layout, raw.bytes, raw.nodes, int(raw.rows), mask, tensors=tensors)
+        return _arrow.batch_node(self._layout.schema, raw.bytes, raw.nodes, int(raw.rows), mask, tensors=tensors)
 
     def copy(self) -> Batch:
         """A copy of the batch in memory of its own.

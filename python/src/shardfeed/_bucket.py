@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ._checks import Problems, encoded, got, number
+from ._args._checks import Problems, encoded, got, number
 from ._documented import documented
 from .errors import OptionError
 

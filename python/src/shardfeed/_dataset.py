@@ -11,27 +11,30 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 import numpy as np
 
-from . import _checks, _html, _locate, _names, _now, _overridden, _rank, _redact, _replicas, _rows, _sources, _state
-from ._arguments import checked
+from . import _html, _overridden, _redact, _rows, _sources, _state
+from ._args import _checks, _locate
+from ._args._arguments import checked
+from ._args._checks import Problems
+from ._args._locate import RowPlace
+from ._args._types import Address, Decoder, Filters, Lengths, Manifest, Path, Stack, T, Tail, Unknown
+from ._args._window import WHOLE, Window
 from ._batch import Batch
-from ._checks import Problems
-from ._connected import Connected, agreement, opening
-from ._connection import Connection
+from ._columns import _names
+from ._columns._layout import Layout
+from ._columns._nulls import NullWatch
+from ._columns._schema import Schema
 from ._documented import documented
+from ._engine import _now, _rank, _replicas
+from ._engine._connected import Connected, agreement, opening
+from ._engine._connection import Connection
 from ._image import Image
 from ._iterator import BatchIterator, Place
-from ._keywords import Address, Bucketing, DatasetOptions, Decoder, Filters, Lengths, Manifest, Packing, Path, Stack, T, Tail, Unknown
-from ._layout import Layout
-from ._locate import RowPlace
 from ._npy import Npy
-from ._nulls import NullWatch
-from ._options import Options
-from ._schema import Schema
+from ._options import Bucketing, DatasetOptions, Options, Packing
 from ._sources import Source
 from ._transform import ROW_VALID, Function, Functions, MappedIterator, Mask, Transform, check_function
 from ._waited import Waited
 from ._warn import MixingWarning, PaddingWarning, ShardfeedWarning, warn
-from ._window import WHOLE, Window
 from .errors import OptionError, ShardfeedError, StateError, nearer
 
 if TYPE_CHECKING:
@@ -815,7 +818,7 @@ class StreamingDataset(Connected, Generic[T]):
         if self._layout is None or self._nulls is None or self._layout.plain != plain:
             self._layout = Layout(Schema.from_json(schema), plain=plain)
             padded = {p["column"] for p in self._spec["pad"]}
-            self._nulls = NullWatch(self._layout, {*self._spec["null"], *self._masks}, padded, tensors=plain)
+            self._nulls = NullWatch(self._layout.schema, {*self._spec["null"], *self._masks}, padded, tensors=plain)
             self._layout.watch = None if plain else self._nulls
             self._layout.row_valid = self._with_row_valid
         return self._layout, self._nulls

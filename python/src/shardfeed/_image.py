@@ -6,20 +6,18 @@ import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import numpy as np
 
-from ._checks import Problems, did_you_mean, encoded, flag, got, is_whole, number, one_of
+from ._args._checks import Problems, did_you_mean, encoded, flag, got, is_whole, number, one_of
+from ._args._features import dtype_name
 from ._documented import documented
-from ._features import dtype_name
 from ._npy import Npy
 from .errors import OptionError, nearer
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-    from ._keywords import ImageOptions
 
 AUTO = "auto"  # as petastorm's schema declares it
 _FORM = 'as in images={"img": shardfeed.Image(size=224)}'
@@ -34,6 +32,28 @@ _IMAGENET = {"mean": (0.485, 0.456, 0.406), "std": (0.229, 0.224, 0.225)}
 Pair = tuple[float, float]
 Factor = float | Pair  # torchvision's: 0.4 is (0.6, 1.4)
 Jitter = float | Sequence[Factor] | Mapping[str, Factor]
+
+
+class ImageOptions(TypedDict, total=False):
+    """The arguments of Image."""
+
+    size: int | tuple[int, int]
+    crop: Literal["center", "random_resized"] | None
+    resize: int | None
+    scale: Pair | None
+    ratio: Pair | None
+    flip: float
+    color_jitter: Jitter | None
+    interpolation: Literal["bilinear", "bicubic"]
+    mean: Sequence[float] | None
+    std: Sequence[float] | None
+    layout: Literal["CHW", "HWC"]
+    dtype: Any
+    exif: bool
+    reducing_gap: float | None
+    max_bytes: int | None
+    max_pixels: int | None
+    max_scans: int | None
 
 
 @documented

@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 from . import _state
 from ._batch import Batch
 from ._calls import interrupted
-from ._connection import Connection
-from ._layout import Layout
-from ._nulls import NullWatch
-from ._raw_batch import RawBatch
+from ._columns._layout import Layout
+from ._columns._nulls import NullWatch
+from ._engine._connection import Connection
+from ._engine._raw_batch import RawBatch
 from ._turn import Turn
 from ._waited import Waited, now
 from .errors import FeedTimeoutError, ShardfeedError, nearer

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import _state
-from ._checks import got, path
+from ._args._checks import got, path
 from .errors import OptionError, StateError
 
 

@@ -10,23 +10,26 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from . import _checks, _html, _manifest, _now, _rank, _redact, _take
-from ._arguments import checked
+from . import _html, _manifest, _redact
+from ._args import _checks
+from ._args._arguments import checked
+from ._args._checks import Problems
+from ._args._locate import RowPlace
+from ._args._types import Address, Decoder, Filters, Lengths, Manifest, Path, Stack, Unknown
 from ._batch import Batch
-from ._checks import Problems
-from ._connected import agreement, opening
-from ._connection import Connection
+from ._columns import _take
+from ._columns._layout import Layout
+from ._columns._nulls import NullWatch
+from ._columns._schema import Schema
 from ._documented import documented
-from ._engine import Engine
+from ._engine import _now, _rank
+from ._engine._connected import agreement, opening
+from ._engine._connection import Connection
+from ._engine._process import Engine
+from ._engine._raw_batch import RawBatch
 from ._image import Image
-from ._keywords import Address, Decoder, Filters, Lengths, Manifest, Path, Stack, Unknown
-from ._layout import Layout
-from ._locate import RowPlace
 from ._npy import Npy
-from ._nulls import NullWatch
 from ._options import Options
-from ._raw_batch import RawBatch
-from ._schema import Schema
 from ._turn import Turn
 from ._warn import ShardfeedWarning, warn
 from .errors import ShardfeedError, nearer
@@ -274,7 +277,7 @@ class MapDataset:
         """The layout of batches. All batches share it, so that each warning comes once."""
         if plain not in self._layouts:
             layout = Layout(self.schema, plain=plain)
-            nulls = NullWatch(layout, set(self._spec["null"]), {p["column"] for p in self._spec["pad"]}, tensors=plain)
+            nulls = NullWatch(layout.schema, set(self._spec["null"]), {p["column"] for p in self._spec["pad"]}, tensors=plain)
             layout.watch = None if plain else nulls
             self._layouts[plain] = layout, nulls
         return self._layouts[plain]

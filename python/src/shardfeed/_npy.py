@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ._checks import got, is_whole
+from ._args._checks import got, is_whole
+from ._args._features import dtype_name
 from ._documented import documented
-from ._features import dtype_name
 from .errors import OptionError
 
 _DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64")

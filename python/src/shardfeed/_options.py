@@ -13,21 +13,101 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal, TypedDict
 from uuid import UUID
 
 import numpy as np
 
-from . import _bucket, _features, _image, _manifest, _pack, _redact, _rules, _sizes, _sources, _storage
-from ._checks import Problems, did_you_mean, encoded, flag, got, is_whole, number, one_of, path, regular, seed, share, type_name
-from ._keywords import Address, Bucketing, Filters, Lengths, Manifest, Packing, Path, Unknown
+from . import _bucket, _image, _manifest, _pack, _redact, _sources
+from ._args import _features, _rules, _sizes, _storage
+from ._args._checks import Problems, did_you_mean, encoded, flag, got, is_whole, number, one_of, path, regular, seed, share, type_name
+from ._args._types import Address, Decoder, Filters, Lengths, Manifest, Path, Stack, Tail, Unknown
+from ._bucket import Bucket
+from ._image import Image
+from ._npy import Npy
+from ._pack import Pack
+from ._sources import Source
 from .errors import OptionError
+
+Packing = Mapping[str, int] | Pack
+Bucketing = Mapping[str, int] | Bucket
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 _NOT_A_TIME = -(2**63)  # as numpy has it
 
 _SHUFFLE_ONLY = ("shuffle_buffer", "lanes", "start", "max_world_size")
 _PAD_KEYS = ("value", "max_length", "to_max", "multiple", "side", "cut")
+
+
+class DatasetOptions(TypedDict, total=False):
+    """The arguments of StreamingDataset besides uri and batch_size."""
+
+    sources: Mapping[str, Source] | None
+    stop: Literal["first", "all"] | None
+    epoch_size: int | None
+    curriculum: Sequence[tuple[int, Mapping[str, float]]] | None
+    batching: Literal["stratified", "per_source"] | None
+    weights_in: Literal["samples", "tokens"] | None
+    tokens: str | None
+    columns: Sequence[str] | None
+    filters: Filters | None
+    parts: Mapping[str, float] | None
+    part: str | None
+    part_key: str | None
+    part_seed: int
+    subsample: float | None
+    rows: Path | None
+    rows_new: Literal["error", "keep", "drop"] | None
+    weight: str | None
+    pack: Packing | None
+    bucket: Bucketing | None
+    shuffle: bool
+    shuffle_buffer: int | str | None
+    seed: int
+    rank: int | None
+    world_size: int | None
+    replication: int | None
+    mesh: Any
+    drop_last: bool
+    tail: Tail | None
+    with_row_valid: bool
+    row_ids: bool
+    seeds: bool
+    memory: int | str | None
+    cache: bool
+    cache_dir: Path | None
+    cache_limit: int | float | str | None
+    cache_policy: str | None
+    decoded_limit: int | float | str | None
+    index_dir: Path | None
+    storage_options: Mapping[str, Any] | None
+    null: Mapping[str, Any] | None
+    pad: Mapping[str, Any] | None
+    max_length: Lengths | None
+    vocabulary: Mapping[str, Sequence[str] | Mapping[str, int] | Path] | None
+    unknown: Unknown | Mapping[str, Unknown]
+    cast: Mapping[str, Any] | None
+    hash: Mapping[str, int] | None
+    scale: Mapping[str, tuple[float, float]] | None
+    stack: Mapping[str, Stack] | None
+    images: Mapping[str, Image | Npy | Literal["auto"]] | Literal["auto"] | None
+    image_decoder: Decoder
+    manifest: Manifest | None
+    plan: Path | None
+    opening: Literal["each", "first"] | None
+    strict: bool
+    missing: Literal["error", "null"]
+    partition_types: Mapping[str, Any] | None
+    invalid_utf8: Literal["refuse", "replace"]
+    on_error: Literal["raise", "mask", "skip"]
+    max_lost: float | None
+    lanes: int | None
+    unit_rows: int | None
+    start: Literal["filled", "direct"] | None
+    max_world_size: int | None
+    slots: int | None
+    collate_workers: int | None
+    timeout: float | None
 
 
 @dataclass(frozen=True)
@@ -176,7 +256,7 @@ class Options:
         filters = found.of(_rules.text, self.filters)
         return {
             "filters": filters,
-            "now": "",  # see _now.py
+            "now": "",  # see _engine/_now.py
             "directory": os.getcwd() if filters and "@" in filters else self._directory(),  # of the files that filters name
             "parts": found.of(_parts, self.parts),
             "part": found.of(_word, "part", self.part),

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ._checks import Problems, encoded, got, is_whole, number, one_of
+from ._args._checks import Problems, encoded, got, is_whole, number, one_of
 from ._documented import documented
 from .errors import OptionError
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from ._batch import Batch
+from ._engine._ring import Ring
 from ._iterator import BatchIterator, Place
-from ._ring import Ring
 from ._turn import Turn
 
 # Most rows in one batch. The engine sends fewer of large rows, and one at a time where several

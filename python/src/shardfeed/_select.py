@@ -15,13 +15,13 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from ._args._checks import function as check_function
+from ._args._checks import number
+from ._args._checks import path as check_path
+from ._args._types import Address, Manifest, Path
 from ._batch import Batch
 from ._calls import call
-from ._checks import function as check_function
-from ._checks import number
-from ._checks import path as check_path
 from ._dataset import StreamingDataset
-from ._keywords import Address, Manifest, Path
 from ._transform import mask_of
 from .errors import DataError, EngineError, OptionError, ShardfeedError, nearer
 

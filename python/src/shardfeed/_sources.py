@@ -10,10 +10,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from . import _rules
-from ._checks import Problems, did_you_mean, encoded, got, number, one_of, path, seed
+from ._args import _rules
+from ._args._checks import Problems, did_you_mean, encoded, got, number, one_of, path, seed
+from ._args._types import Address, Filters, Path
 from ._documented import documented
-from ._keywords import Address, Filters, Path
 from .errors import OptionError
 
 

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Mapping
 from typing import Any
 
-from ._checks import type_name
+from ._args._checks import type_name
 from .errors import StateError
 
 VERSION = 1

@@ -9,11 +9,11 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from ._args._checks import got, type_name
 from ._batch import Batch
 from ._calls import ENDS, ended
-from ._checks import got, type_name
+from ._engine._raw_batch import RawBatch
 from ._iterator import BatchIterator
-from ._raw_batch import RawBatch
 from ._rows import Row, RowIterator
 from ._waited import now
 from .errors import OptionError

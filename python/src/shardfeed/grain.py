@@ -14,12 +14,13 @@ from typing import Any
 
 import grain
 
-from . import _launcher, _state
+from . import _state
+from ._args._checks import number, type_name
+from ._args._types import Address
 from ._batch import Batch
-from ._checks import number, type_name
 from ._dataset import StreamingDataset
 from ._documented import documented
-from ._keywords import Address
+from ._engine import _launcher
 from ._transform import Collate
 from .errors import OptionError, StateError
 

@@ -17,14 +17,14 @@ from typing import Any, TypeAlias
 import jax
 from jax.sharding import Sharding
 
-from . import _arguments
-from ._checks import flag, number, type_name
+from ._args import _arguments
+from ._args._checks import flag, number, type_name
+from ._args._types import Address
+from ._columns._schema import Schema
 from ._dataset import StreamingDataset
 from ._documented import documented
-from ._jax_columns import Columns, problems_of
-from ._jax_place import place
-from ._keywords import Address
-from ._schema import Schema
+from ._jax._columns import Columns, problems_of
+from ._jax._place import place
 from ._transform import Collate
 from .errors import DataError, OptionError
 

@@ -20,13 +20,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import ray.train
 
-from . import _arguments, _redact
-from ._checks import got
-from ._columns import column_to_list
+from . import _redact
+from ._args import _arguments
+from ._args._checks import got
+from ._args._types import Address
+from ._columns._columns import column_to_list
+from ._columns._schema import Schema
 from ._dataset import StreamingDataset
 from ._documented import documented
-from ._keywords import Address
-from ._schema import Schema
 from ._transform import Collate
 from .errors import OptionError
 

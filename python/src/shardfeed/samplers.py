@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ._checks import number
-from ._checks import seed as checked_seed
+from ._args._checks import number
+from ._args._checks import seed as checked_seed
 from ._documented import documented
 from .errors import OptionError
 

@@ -20,12 +20,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from . import _spark_files, _spark_plan, _spark_types
-from ._checks import Problems, flag, got
+from ._args._checks import Problems, flag, got
+from ._args._sizes import parse
+from ._args._types import Path
 from ._documented import documented
-from ._keywords import Path
-from ._sizes import parse
-from ._spark_files import Folder
+from ._spark import _files, _plan, _types
+from ._spark._files import Folder
 from .errors import OptionError, StorageError
 
 __all__ = ["Converted", "convert"]
@@ -115,16 +115,16 @@ def convert(
     size = found.of(parse, "row_group_bytes", row_group_bytes, "'64MiB'")
     found.of(flag, "shuffle_rows", shuffle_rows)
     found.of(_text, "version", version)
-    address = found.of(_spark_files.given, uri)
-    frame = found.of(_spark_types.frame_of, frame)
+    address = found.of(_files.given, uri)
+    frame = found.of(_types.frame_of, frame)
     found.report()
     assert size is not None and address is not None
-    frame = _spark_types.chosen(frame, columns)
+    frame = _types.chosen(frame, columns)
     base = Folder(frame.sparkSession, address)
-    _spark_files.readable(base.address)
-    plan = _spark_types.with_arrays(frame)
-    plan = _spark_types.shuffled(plan) if shuffle_rows else plan
-    name = _spark_plan.name(frame, version, row_group_bytes=size[0], shuffle_rows=bool(shuffle_rows))
+    _files.readable(base.address)
+    plan = _types.with_arrays(frame)
+    plan = _types.shuffled(plan) if shuffle_rows else plan
+    name = _plan.name(frame, version, row_group_bytes=size[0], shuffle_rows=bool(shuffle_rows))
     directory = base.below(name)
     if there := _first(directory):
         return _converted(directory, there, written=False)
@@ -145,7 +145,7 @@ class _Done(NamedTuple):
 
 
 def _converted(directory: Folder, done: _Done, written: bool) -> Converted:
-    uri = _spark_files.readable(f"{directory.address}/{done.name}")
+    uri = _files.readable(f"{directory.address}/{done.name}")
     return Converted(uri, done.rows, done.bytes, directory.address, written)
 
 

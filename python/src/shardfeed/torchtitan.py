@@ -19,7 +19,7 @@ import tyro
 from torchtitan.components.dataloader import BaseDataLoader
 
 from . import torch as _torch
-from ._checks import got
+from ._args._checks import got
 from ._documented import documented
 from ._pack import Pack
 from .errors import OptionError, StateError

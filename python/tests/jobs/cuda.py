@@ -28,9 +28,10 @@ import psutil
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from shardfeed import Image, _connection
+from shardfeed import Image
+from shardfeed._engine import _connection
 from shardfeed.torch import DataLoader, StreamingDataset, _device, _pin
-from shardfeed.torch._tensors import each
+from shardfeed.torch._batch import each
 
 DEVICE = "cuda:0"
 BATCHES = 32  # of an epoch of the shards of conftest

@@ -11,7 +11,7 @@ import torch.distributed as dist
 from rank import RANK, Report, arguments, ids, newest, steps_of
 
 import shardfeed.torch
-from shardfeed import _launcher
+from shardfeed._engine import _launcher
 
 
 def meet(stays: bool) -> None:

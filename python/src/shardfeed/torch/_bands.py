@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from .._layout import DATA, Layout
-from .._schema import Field
+from .._columns._field import DATA, Field
+from .._columns._layout import Layout
 
 
 class Cut(NamedTuple):

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+import copy
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from .. import _html, _names
+from .. import _html
+from .._columns import _names
 from .._printable import printable
+from ._tensors import Bytes, Ragged, to_host
 
 if TYPE_CHECKING:
     import pyarrow
@@ -44,25 +47,24 @@ class Batch(dict[str, Any]):
 
         A null is what the tensors show, and masks are columns. Needs pyarrow.
         """
-        from .._pyarrow import record_batch
+        from .._columns._pyarrow import record_batch
 
         return record_batch(self._arrow())
 
     def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]:
         """Arrow's PyCapsule interface. It needs no pyarrow."""
-        from .._arrow import array_capsules
+        from .._columns._arrow import array_capsules
 
         return array_capsules(self._arrow(), requested_schema)
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """The batch as a stream of one batch."""
-        from .._arrow import stream_capsule
+        from .._columns._arrow import stream_capsule
 
         return stream_capsule(self._arrow(), requested_schema)
 
     def _arrow(self) -> Any:
-        from .._arrow_columns import columns_node
-        from ._tensors import to_host
+        from .._columns._arrow_columns import columns_node
 
         return columns_node("", {name: to_host(name, column) for name, column in self.items()})
 
@@ -94,6 +96,29 @@ class Batch(dict[str, Any]):
     def _repr_html_(self) -> str:
         lines = [(name, describe(column), _html.first(_values(column))) for name, column in self.items()]
         return _html.table(f"Batch of {self.rows} rows", ("column", "type", "first values"), lines)
+
+
+def each(value: Any, do: Callable[[torch.Tensor], Any], other: Callable[[Any], Any] | None = None) -> Any:
+    """The value with do applied to each tensor in its dicts, lists, tuples and columns, and other
+    to the rest.
+    """
+    if isinstance(value, torch.Tensor):
+        return do(value)
+    if isinstance(value, (Bytes, Ragged)):
+        return value._each(do)
+    if type(value) is dict:
+        return {k: each(v, do, other) for k, v in value.items()}
+    if type(value) is Batch:
+        return Batch({k: each(v, do, other) for k, v in value.items()})
+    if isinstance(value, MutableMapping):
+        own = copy.copy(value)  # it may have attributes too
+        own.update({k: each(v, do, other) for k, v in value.items()})
+        return own
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(each(v, do, other) for v in value))
+    if isinstance(value, (list, tuple)):
+        return type(value)(each(v, do, other) for v in value)
+    return value if other is None else other(value)
 
 
 def describe(column: Any) -> str:

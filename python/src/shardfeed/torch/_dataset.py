@@ -12,21 +12,25 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 import torch
 from torch.utils.data import IterableDataset
 
-from .. import _dataset, _launcher, _state
-from .._connection import Connection
-from .._engine import Engine
+from .. import _dataset, _state
+from .._args._types import Address, T
+from .._columns._layout import Layout
+from .._engine import _launcher
+from .._engine._connection import Connection
+from .._engine._process import Engine
+from .._engine._replicas import Share
 from .._iterator import BatchIterator
-from .._keywords import Address, DatasetOptions, T
-from .._layout import Layout
-from .._replicas import Share
+from .._options import DatasetOptions
 from .._rows import BUNDLE
 from .._transform import Function, check_function
 from ..errors import OptionError, ShardfeedError, StateError
-from . import _agree, _node, _opening, _seats, _versions, _workers, _wrapped
+from . import _wrapped
 from ._batch import Batch
 from ._iterator import TensorIterator
-from ._meeting import Meeting
+from ._ranks import _agree, _node, _opening, _seats, _versions
+from ._ranks._meeting import Meeting
 from ._transform import TensorMask, Transform
+from ._workers import _torch_worker
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -70,7 +74,7 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
 
     _told = ""  # the engine that was there when this was opened, an epoch was set or a state loaded
     _masks: tuple[str, ...] = ()  # columns that get a mask of their nulls
-    _part: _workers.Part  # of a torch worker
+    _part: _torch_worker.Part  # of a torch worker
     _compared: bool  # the ranks have compared what they read
     _meeting: Meeting | None  # where they do so, until then
     _seats: _seats.Seats  # of the ranks, from then on
@@ -142,8 +146,8 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
         _wrapped.check(rows=self._rows_wanted, batch_size=self._spec["batch_size"], world_size=self._share().job_world_size)
         self._after_fork()
         iterator: TensorIterator[T] = TensorIterator(self)
-        if _workers.current() is not None:
-            _workers.prepare()
+        if _torch_worker.current() is not None:
+            _torch_worker.prepare()
             self._iterates(iterator)
         return iterator
 
@@ -172,7 +176,7 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
         """Begins an iteration in the engine; None when nothing is left of the epoch. Workers of a
         loader hold results of so many batches.
         """
-        worker = _workers.current()
+        worker = _torch_worker.current()
         if worker is None:
             return self._begin_here(outputs)
         part, pending = self._part, self._pending_state
@@ -237,10 +241,10 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
         In a torch worker it is the state of this worker, which torchdata's StatefulDataLoader
         combines with the others.
         """
-        worker = _workers.current()
+        worker = _torch_worker.current()
         return super().state_dict() if worker is None else self._worker_state(worker)
 
-    def _worker_state(self, worker: _workers.Worker) -> dict[str, Any]:
+    def _worker_state(self, worker: _torch_worker.Worker) -> dict[str, Any]:
         part, start = self._part, self._part.start
         if start is not None:
             step = part.next_step(worker, self._global_batch())
@@ -254,7 +258,7 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
         """Makes the next iteration continue where a state was taken, on any number of ranks."""
         part = state_dict.get(_WORKER) if isinstance(state_dict, Mapping) else None
         if part is not None:
-            worker = _workers.current()
+            worker = _torch_worker.current()
             if worker is None or worker.workers != part["workers"]:
                 here = "not a torch worker" if worker is None else f"one of {worker.workers}"
                 raise StateError(
@@ -277,7 +281,7 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
     # Ranks
 
     def _joined(self, joined: Mapping[str, Any], rank: int, world_size: int) -> None:
-        worker = _workers.current()
+        worker = _torch_worker.current()
         if worker is not None and (worker.id > 0 or joined["epoch"] != self._first_epoch()):
             self._said_padding = self._said_order = True  # each epoch may have new workers: the first of the first epoch warns
         super()._joined(joined, rank, world_size)
@@ -309,7 +313,7 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
         return self._meeting
 
     def _seats_of(self, connection: Connection, share: Share, state: Mapping[str, Any] | None, serial: str) -> list[int] | None:
-        if _workers.current() is not None:
+        if _torch_worker.current() is not None:
             return None
         if not self._compared and (meeting := self._meet()) is not None:
             meeting.version = _versions.of(connection.welcome)
@@ -340,7 +344,7 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
         self._meeting = None
         self._seats = _seats.Seats()
         self._course = _agree.Course()
-        self._part = _workers.Part()
+        self._part = _torch_worker.Part()
 
     def __getstate__(self) -> dict[str, Any]:
         state = {**super().__getstate__(), "_transforms": self._transforms, "_masks": self._masks, "_told": self._told}

@@ -13,9 +13,9 @@ from typing import Any, Protocol
 import torch
 
 from .._calls import call
-from .._ring import Ring
+from .._engine._ring import Ring
+from ._batch import each
 from ._pin import Cuda, Pins
-from ._tensors import each
 
 log = logging.getLogger("shardfeed")
 

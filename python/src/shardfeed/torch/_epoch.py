@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .._ring import Ring
+from .._engine._ring import Ring
 from .._transform import Collate
 from .._turn import Turn
 from .._waited import now
 from ._device import holds
+from ._feed import Feed
 from ._iterator import TensorIterator
-
-if TYPE_CHECKING:
-    from ._loader import DataLoader
 
 # The engine's state without epoch and position, and those two.
 Stamp = tuple[Mapping[str, Any], int, int]
@@ -26,7 +24,7 @@ class Epoch:
     The iteration begins with its first batch. Several threads may take batches: each comes once.
     """
 
-    def __init__(self, loader: DataLoader[Any]) -> None:
+    def __init__(self, loader: Feed) -> None:
         self._loader = loader
         self._source: Any = None
         self._batches: Any = None
@@ -83,7 +81,7 @@ class Epoch:
 class Local:
     """Batches that this process makes, each with its stamp."""
 
-    def __init__(self, loader: DataLoader) -> None:
+    def __init__(self, loader: Feed) -> None:
         self._batches: TensorIterator = iter(loader.dataset)
         self._batches.waited = None
         if loader.collate_fn is not None:

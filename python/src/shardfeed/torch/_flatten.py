@@ -8,9 +8,10 @@ from typing import Any
 
 import torch
 
-from .._checks import type_name
+from .._args._checks import type_name
+from .._args._types import Address
 from .._documented import documented
-from .._keywords import Address, Packing
+from .._options import Packing
 from .._pack import Pack
 from ..errors import OptionError
 from ._batch import Batch

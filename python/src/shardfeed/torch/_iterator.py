@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic
+from typing import Any, Generic
 
+from .._args._types import T
+from .._engine._raw_batch import RawBatch
+from .._engine._ring import Ring
 from .._iterator import BatchIterator, Place
-from .._keywords import T
-from .._raw_batch import RawBatch
-from .._ring import Ring
 from .._rows import Row, RowIterator, RowMaker
 from .._transform import Function, Functions
 from .._turn import Turn
 from .._waited import Waited, now
 from ._layout import TensorLayout
 from ._tensors import rows
-
-if TYPE_CHECKING:
-    from ._dataset import StreamingDataset
 
 
 class TensorIterator(Generic[T]):
@@ -32,13 +29,13 @@ class TensorIterator(Generic[T]):
     batch: rows of the epoch before it, over all ranks.
     """
 
-    def __init__(self, dataset: StreamingDataset[T]) -> None:
+    def __init__(self, dataset: Any) -> None:
         self.waited: Waited | None = dataset._waited  # None where a loader counts the wait
         self.outputs = 0  # batches that workers hold results of, when it begins
         self.place: Place | None = None
         self.position: int | None = None
         self.ring: Ring | None = None  # in which the last batch lies
-        self._dataset: StreamingDataset[T] | None = dataset
+        self._dataset: Any = dataset  # of torch; None once the iteration has begun
         self._batches: BatchIterator | None = None
         self._layout: TensorLayout | None = None
         self._tensors: Callable[[RawBatch], Any]  # of the layout, from the beginning on

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from .._layout import DATA, DATA_BYTES, LENGTH, LIST_SIZE, NODE_FIELDS, OFFSETS, Layout, members, validity
-from .._raw_batch import RawBatch
-from .._schema import Field
+from .._columns._field import DATA, DATA_BYTES, LENGTH, LIST_SIZE, NODE_FIELDS, OFFSETS, Field, members
+from .._columns._layout import Layout, validity
+from .._engine._raw_batch import RawBatch
 from ._bands import Bands
 from ._batch import Batch
 from ._tensors import Bytes, Ragged, to_tensors

@@ -7,32 +7,33 @@ import pickle
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, overload
 
 import torch
 
-from .. import _arguments, _html, _state
-from .._checks import Problems, type_name
+from .. import _html, _state
+from .._args import _arguments
+from .._args._checks import Problems, type_name
+from .._args._types import Address, T
+from .._columns._schema import Schema
 from .._dataset import StreamingDataset as ArrayDataset
 from .._documented import documented
-from .._keywords import Address, T
 from .._map import MapDataset
 from .._options import Options
-from .._schema import Schema
 from .._waited import Waited
 from ..errors import OptionError, ShardfeedError
-from . import _start
 from ._batch import Batch
 from ._dataset import Row, StreamingDataset, counted
 from ._device import Route, Source
 from ._epoch import Epoch, Local, Stamp
 from ._loader_options import AllOptions, Device, MapLoaderOptions, StreamLoaderOptions, check
 from ._map_lists import whole
-from ._outputs import Outputs
-from ._pool import Pool
-from ._processes import Processes
 from ._sampler import EpochSampler
-from ._threads import Threads
+from ._workers import _start
+from ._workers._outputs import Outputs
+from ._workers._pool import Pool
+from ._workers._processes import Processes
+from ._workers._threads import Threads
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -79,14 +80,14 @@ class DataLoader(Generic[T]):
     With an address the arguments of the data set follow:
     """
 
+    _of_rows: ClassVar[type[DataLoader[Any]]]  # the loader of rows by number: MapLoader
+
     if not TYPE_CHECKING:  # type checkers take a loader's type from __init__
 
         def __new__(cls, data=None, *args, **options):
             """Rows by number have a loader of their own."""
             if cls is DataLoader and isinstance(whole(data), MapDataset):
-                from ._map_loader import MapLoader
-
-                return super().__new__(MapLoader)
+                return super().__new__(cls._of_rows)
             return super().__new__(cls)
 
     @overload

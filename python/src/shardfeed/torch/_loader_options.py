@@ -10,8 +10,8 @@ from typing import Any, TypeAlias, TypedDict
 
 import torch
 
-from .._checks import Problems, did_you_mean, flag, function, got, is_whole, number
-from .._keywords import DatasetOptions
+from .._args._checks import Problems, did_you_mean, flag, function, got, is_whole, number
+from .._options import DatasetOptions
 from ..errors import OptionError
 
 Device: TypeAlias = "str | int | torch.device | None"

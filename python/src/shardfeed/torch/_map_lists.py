@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from .._checks import Problems, flag, got, number
+from .._args._checks import Problems, flag, got, number
 from ..errors import StateError
 from ..samplers import Sampler
 

@@ -8,15 +8,17 @@ from typing import Any
 
 import torch
 
-from .. import _arguments, _html
-from .._checks import Problems, seed, type_name
-from .._connection import Connection
+from .. import _html
+from .._args import _arguments
+from .._args._checks import Problems, seed, type_name
+from .._args._types import T
+from .._columns._schema import Schema
 from .._documented import documented
-from .._keywords import T
+from .._engine._connection import Connection
 from .._map import MapDataset
-from .._schema import Schema
 from ..errors import StateError
 from ..samplers import RandomSampler, SequentialSampler
+from ._device import Source
 from ._epoch import as_it_is
 from ._loader import DataLoader
 from ._loader_options import Device, check
@@ -132,9 +134,13 @@ class MapLoader(DataLoader[T]):
 
     def _open(self) -> tuple[Any, Any]:
         """Begins an epoch: the source of its batches, and what hands them out on the device."""
+        source: Source
         start, lists = self._lists.begin(self._next)
         self._next, self._stamp, self._loaded = Place(start.epoch + 1, 0, None, None), start, False
-        source = Local(self, start, lists) if self.num_workers == 0 else Remote(self, start, lists)
+        if self.num_workers == 0:
+            source = Local(self._whole, self, self.collate_fn, self.prefetch, start, lists)
+        else:
+            source = Remote(start, iter(self._torch_loader((start.epoch, listed) for listed in lists)))
         return source, self._route.open(source)
 
     def map(self, function: Callable[..., Any], *, random: bool = False) -> DataLoader[Any]:
@@ -248,5 +254,6 @@ class MapLoader(DataLoader[T]):
         return self._workers
 
 
+DataLoader._of_rows = MapLoader
 _seed = seed
 _OWN_ARGUMENTS = [name for name in _arguments.names(MapLoader.__init__) if name not in ("data", "more", "unknown")]

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 
 from .._calls import call, interrupted, name_of
+from .._engine._connection import Connection
+from .._engine._raw_batch import RawBatch
+from .._engine._ring import Ring
 from .._map import MapDataset
-from .._raw_batch import RawBatch
-from .._ring import Ring
 from ..errors import ShardfeedError, nearer
-from . import _workers
 from ._device import holds
 from ._layout import TensorLayout
 from ._map_lists import Place
 from ._tensors import rows
-
-if TYPE_CHECKING:
-    from ._map_loader import MapLoader
+from ._workers import _torch_worker
 
 _END = object()  # of the lists
+Collate = Callable[[Any], Any] | None
+
 _MOST_ROWS = 2 << 20  # that may be asked for ahead
 
 
@@ -41,6 +41,14 @@ class Tensors:
         return next(rows(batch)) if single else batch
 
 
+class Lender(Protocol):
+    """Has connections for epochs."""
+
+    def _take(self) -> Connection: ...
+
+    def _give_back(self, connection: Connection) -> None: ...
+
+
 def numbers(dataset: MapDataset, index: Any) -> tuple[np.ndarray, bool]:
     """The row numbers that a sampler yields, and whether it is a single row."""
     array = np.asarray(index)
@@ -50,17 +58,17 @@ def numbers(dataset: MapDataset, index: Any) -> tuple[np.ndarray, bool]:
 class Local:
     """Batches that this process asks the engine for, some ahead, each with the place after it."""
 
-    def __init__(self, loader: MapLoader[Any], start: Place, lists: Iterator[Any]) -> None:
+    def __init__(self, dataset: MapDataset, lender: Lender, collate: Collate, prefetch: int, start: Place, lists: Iterator[Any]) -> None:
         self.rings: tuple[Ring, ...] = ()
-        self._dataset = loader._whole
-        self._collate = loader.collate_fn
-        self._ahead = max(2, loader.prefetch + 1)
+        self._dataset = dataset
+        self._collate = collate
+        self._ahead = max(2, prefetch + 1)
         self._place = start
         self._lists = lists
-        self._tensors = Tensors(loader._whole)
-        self._connection = loader._take()
-        loader._whole._begin(self._connection, start.epoch)
-        self._give_back = loader._give_back
+        self._tensors = Tensors(dataset)
+        self._lender = lender
+        self._connection = lender._take()
+        dataset._begin(self._connection, start.epoch)
         self._asked: deque[tuple[int, bool]] = deque()  # rows, and whether they are a single one
         self._failed: Exception | None = None  # of the sampler; raised after the batches before it
         self._ended = False  # the sampler has
@@ -128,7 +136,7 @@ class Local:
         self._ended = True
         if not self._over:
             self._over = True
-            self._give_back(self._connection)
+            self._lender._give_back(self._connection)
 
     def close(self) -> None:
         """Ends the epoch. Rows that were asked for are not waited for."""
@@ -143,7 +151,7 @@ class Local:
 class Whole(torch.utils.data.Dataset[Any]):
     """A MapDataset in torch workers: batches of tensors, collated. An index is an epoch and the rows."""
 
-    def __init__(self, dataset: MapDataset, collate: Callable[[Any], Any] | None) -> None:
+    def __init__(self, dataset: MapDataset, collate: Collate) -> None:
         self._dataset = dataset
         self._collate = collate
         self._tensors: Tensors | None = None
@@ -153,7 +161,7 @@ class Whole(torch.utils.data.Dataset[Any]):
 
     def __getitem__(self, index: Any) -> Any:
         if self._tensors is None:
-            _workers.prepare()
+            _torch_worker.prepare()
             self._tensors = Tensors(self._dataset)
         epoch, listed = index
         array, single = numbers(self._dataset, listed)
@@ -183,10 +191,10 @@ class Indices:
 class Remote:
     """Batches that torch workers make, each with the place after it."""
 
-    def __init__(self, loader: MapLoader[Any], start: Place, lists: Iterator[Any]) -> None:
+    def __init__(self, start: Place, batches: Iterator[Any]) -> None:
         self.rings: tuple[Ring, ...] = ()  # the workers have them
         self._place = start
-        self._batches = iter(loader._torch_loader((start.epoch, listed) for listed in lists))
+        self._batches = batches
 
     def __next__(self) -> tuple[Any, Place]:
         place = self._place._replace(batches=self._place.batches + 1)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from .._checks import type_name
+from .._args._checks import type_name
 from ..errors import OptionError
 from ._batch import Batch
 from ._layout import ROW_VALID

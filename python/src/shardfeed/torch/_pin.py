@@ -12,8 +12,8 @@ from typing import Any
 import torch
 
 from .._calls import call
-from .._ring import Ring
-from ._tensors import each
+from .._engine._ring import Ring
+from ._batch import each
 
 log = logging.getLogger("shardfeed")
 

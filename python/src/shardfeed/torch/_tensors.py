@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import copy
 import itertools
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
-from .. import _columns, _take
+from .._columns import _columns, _take
 from .._documented import documented
-from ._batch import Batch
 
 if TYPE_CHECKING:
-    from .._keywords import Length
+    from .._args._types import Length
 
 # A column is a tensor or one of the classes below; that of a struct is a dict of its members'
 # columns.
@@ -222,11 +220,11 @@ class Ragged:
         return self._each(torch.Tensor.pin_memory)
 
     def record_stream(self, stream: Any) -> None:
-        each(self.values, lambda t: t.record_stream(stream))
+        _each(self.values, lambda t: t.record_stream(stream))
         self.offsets.record_stream(stream)
 
     def _each(self, do: Callable[[torch.Tensor], torch.Tensor]) -> Ragged:
-        return Ragged(each(self.values, do), do(self.offsets))
+        return Ragged(_each(self.values, do), do(self.offsets))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Ragged, (self.values, self.offsets)
@@ -272,27 +270,11 @@ def to_host(name: str, column: Any) -> Any:
         raise TypeError(f"column {name!r} is {column.dtype}, which numpy and Arrow lack: convert it, as with .float()") from None
 
 
-def each(value: Any, do: Callable[[torch.Tensor], Any], other: Callable[[Any], Any] | None = None) -> Any:
-    """The value with do applied to each tensor in its dicts, lists, tuples and columns, and other
-    to the rest.
-    """
-    if isinstance(value, torch.Tensor):
-        return do(value)
-    if isinstance(value, (Bytes, Ragged)):
-        return value._each(do)
-    if type(value) is dict:
-        return {k: each(v, do, other) for k, v in value.items()}
-    if type(value) is Batch:
-        return Batch({k: each(v, do, other) for k, v in value.items()})
-    if isinstance(value, MutableMapping):
-        own = copy.copy(value)  # it may have attributes too
-        own.update({k: each(v, do, other) for k, v in value.items()})
-        return own
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*(each(v, do, other) for v in value))
-    if isinstance(value, (list, tuple)):
-        return type(value)(each(v, do, other) for v in value)
-    return value if other is None else other(value)
+def _each(column: Column, do: Callable[[torch.Tensor], Any]) -> Column:
+    """The column with do applied to each of its tensors."""
+    if isinstance(column, Mapping):
+        return {name: _each(member, do) for name, member in column.items()}
+    return do(column) if isinstance(column, torch.Tensor) else column._each(do)
 
 
 def rows(batch: Mapping[str, Column]) -> Iterator[dict[str, Any]]:

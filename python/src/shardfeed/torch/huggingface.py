@@ -16,15 +16,15 @@ from typing import Any
 import torch
 import torch.utils.data
 
-from .._checks import type_name
+from .._args._checks import type_name
 from ..errors import OptionError
 from . import _trainer_state
+from ._batch import each
 from ._dataset import StreamingDataset
 from ._flatten import IGNORED, Flatten, packed
 from ._layout import ROW_VALID
 from ._padding import drop_padding
 from ._sft import SFTData
-from ._tensors import each
 
 __all__ = ["Flatten", "SFTMixin", "TrainerMixin", "packed", "prepare"]
 

@@ -1,0 +1,1 @@
+"""Checks of arguments, and the form in which the engine takes them."""

@@ -1,0 +1,1 @@
+"""What shardfeed.jax is made of."""

@@ -1,0 +1,1 @@
+"""What shardfeed.spark is made of."""

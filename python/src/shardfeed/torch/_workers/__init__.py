@@ -1,0 +1,1 @@
+"""Processes and threads that run the functions of a loader."""

@@ -1,0 +1,271 @@
+"""Batches that are worked on ahead of their use, and handed out in their order."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from ..._batch import Batch as ArrayBatch
+from ..._engine._raw_batch import RawBatch
+from ..._engine._ring import Ring
+from ..._iterator import BatchIterator
+from ..._transform import Collate
+from ..._waited import now
+from ...errors import FeedTimeoutError, ProtocolError
+from .._device import holds
+from .._epoch import Stamp
+from .._feed import Feed
+
+Place = tuple[int, int]  # an epoch, and a position in it
+
+
+class Task:
+    """A batch that is worked on."""
+
+    __slots__ = ("done", "epoch", "error", "places", "step")
+
+    def __init__(self, epoch: int = -1, step: int = -1) -> None:
+        self.epoch = epoch
+        self.step = step
+        self.places: Sequence[Place] = ()  # after the batch, or after each of its rows
+        self.done = False
+        self.error: BaseException | None = None
+
+    @property
+    def what(self) -> str:
+        """The batch, for messages."""
+        return f"step {self.step} of epoch {self.epoch}"
+
+
+class Came(NamedTuple):
+    """A row, or its error, and the place after it."""
+
+    value: Any
+    place: Place
+    error: BaseException | None
+
+
+# What came of single rows: their values, and the errors of some, by number.
+Rows = tuple[list[Any], dict[int, BaseException]]
+
+S = TypeVar("S", bound=Task)
+R = TypeVar("R")
+
+
+class Ahead(Generic[S]):
+    """The batches of one iteration, each with its stamp: a loader's source. Subclasses have the
+    batches worked on.
+
+    The place of the iteration is that after the last batch that was handed out, whatever has been
+    begun.
+    """
+
+    def __init__(self, loader: Feed, most: int) -> None:
+        self.rings: tuple[Ring, ...] = ()  # in which the last batch lies
+        self._loader = loader
+        self._iterator = iter(loader.dataset)
+        if loader.collate_fn is not None:
+            self._iterator.then(Collate(loader.collate_fn))
+        self._most = most  # tasks at once
+        self._tasks: deque[S] = deque()
+        self._came: deque[Came] = deque()  # rows of the last task
+        self._end: Place | None = None  # after the iteration; the engine has no more batches
+        self._failed = False  # the last task has an error of the engine in place of a batch
+        self._torn = False  # an interrupt may have lost a batch
+        self._inside = False  # a thread takes a batch
+        self._closed = False
+
+    # What subclasses do
+
+    def _begin(self, batches: BatchIterator) -> None:
+        """Called before the first batch."""
+
+    _task: type[S]
+
+    def _send(self, task: S, raw: RawBatch, rows: int) -> None:
+        """Has a batch worked on. rows is -1 for a batch, else how many single rows are wanted."""
+        raise NotImplementedError
+
+    def _has_space(self, batches: BatchIterator) -> bool:
+        """Whether a further batch can be worked on."""
+        return True
+
+    def _await_space(self) -> None:
+        """Waits until a first batch can be worked on. It raises FeedTimeoutError."""
+
+    def _done(self, task: S) -> bool:
+        """Whether there is a result. It does not wait."""
+        return task.done
+
+    def _wait(self, task: S, batches: BatchIterator | None) -> bool:
+        """Waits until the task may be done, or batches may have one. It returns whether to look for
+        batches.
+        """
+        raise NotImplementedError
+
+    def _result(self, task: S) -> Any:
+        """What came of a batch, or the Rows. It raises the task's error."""
+        raise NotImplementedError
+
+    def _give_up(self) -> None:
+        """Ends all work. It may be called again, by any thread."""
+        raise NotImplementedError
+
+    def _stopped(self, error: BaseException) -> None:
+        """Called when no batch came."""
+
+    # A loader's source
+
+    @property
+    def holds(self) -> int:
+        return holds(self.rings)
+
+    def __next__(self) -> tuple[Any, Stamp]:
+        if self._torn:
+            self.close()
+            self._torn = False
+            raise ProtocolError("an interrupt has struck where batches are handed to workers: begin a new iteration")
+        self._torn = self._inside = True
+        try:
+            value, place = self._next()
+            at = self._iterator.place
+            assert at is not None
+            at.move(place)
+            self._torn = False
+            return value, (at.start, *place)
+        except BaseException as error:
+            if isinstance(error, Exception):
+                self._torn = False
+            self._inside = False
+            self._stopped(error)
+            raise
+        finally:
+            self._inside = False
+
+    def _interruptible(self, wait: Callable[..., R], *given: Any) -> R:
+        """Calls what waits. An interrupt in it loses nothing."""
+        self._torn = False
+        came = wait(*given)
+        self._torn = True
+        return came
+
+    def _next(self) -> tuple[Any, Place]:
+        if self._came:
+            return self._next_row()
+        begin = now()
+        try:
+            return self._next_done()
+        finally:
+            if self._iterator._rows is not None:
+                self._loader.dataset._waited.since(begin)
+
+    def _next_done(self) -> tuple[Any, Place]:
+        batches, tasks = self._iterator._batches, self._tasks
+        if batches is None:
+            batches = self._batches()
+        look, space = True, False
+        while batches is not None and not self._closed:
+            if look:
+                space = self._fill(batches)
+            if not tasks:
+                break
+            if not tasks[0].done:
+                look = self._wait(tasks[0], batches if space else None) and not tasks[0].done
+            elif self._iterator._rows is None:
+                return self._handed_out(tasks.popleft())
+            elif self._rows_came(tasks.popleft()):
+                return self._next_row()
+            else:
+                look = True
+        if (at := self._iterator.place) is not None and self._end is not None and not self._closed:
+            at.move(self._end)
+        raise StopIteration
+
+    def _batches(self) -> BatchIterator | None:
+        """The engine's batches; None when nothing is left of the epoch."""
+        iterator = self._iterator
+        if iterator._batches is None and not self._closed:
+            iterator.begin()
+            if iterator._batches is not None:
+                self._begin(iterator._batches)
+        return iterator._batches
+
+    def _handed_out(self, task: S) -> tuple[Any, Place]:
+        self._check(task)
+        return self._result(task), task.places[0]
+
+    def _check(self, task: S) -> None:
+        """Raises the error of the engine that came in place of a batch."""
+        if not task.places:
+            assert task.error is not None
+            self._failed = False
+            raise task.error
+
+    def _rows_came(self, task: S) -> bool:
+        """Takes the rows of a batch, and returns whether there are any."""
+        self._check(task)
+        values, errors = self._result(task)
+        self._came.extend(Came(v, place, errors.get(n)) for n, (v, place) in enumerate(zip(values, task.places)))
+        return bool(self._came)
+
+    def _next_row(self) -> tuple[Any, Place]:
+        row = self._came.popleft()
+        if row.error is not None:
+            raise row.error
+        return row.value, row.place
+
+    def _fill(self, batches: BatchIterator) -> bool:
+        """Has the batches worked on that are there, and returns whether there is space for others.
+        Without any work it waits for one.
+        """
+        tasks = self._tasks
+        while self._end is None and not self._failed:
+            if tasks:
+                if len(tasks) >= self._most or not self._has_space(batches):
+                    return False
+                if not batches.ready():
+                    return True
+            else:
+                self._await_space()
+            self._take(batches)
+        return False
+
+    def _take(self, batches: BatchIterator) -> None:
+        place, rows = batches.place, self._iterator._rows
+        before = place.after
+        try:
+            raw = batches.take() if self._tasks else self._interruptible(batches.take)  # it is there while there are tasks
+        except StopIteration:
+            self._end, place.after = place.after, before  # the batches before it come first
+            return
+        except Exception as error:
+            if not self._tasks or isinstance(error, FeedTimeoutError):
+                raise
+            self._failed = True  # the batches before it come first
+            end = self._task()
+            end.error, end.done = error, True
+            self._tasks.append(end)
+            return
+        task = self._task(raw.epoch, raw.step)
+        if rows is None:
+            task.places = (raw.after,)
+        else:
+            task.places = [row.after for row in rows.places(ArrayBatch(raw, batches.layout, place.start), raw.after)]
+            if not task.places:
+                return
+        self._tasks.append(task)
+        self._send(task, raw, -1 if rows is None else len(task.places))
+
+    def ready(self) -> bool:
+        """Whether the next batch, or the end, is there."""
+        if self._tasks:
+            return self._done(self._tasks[0])
+        return bool(self._came) or self._end is not None
+
+    def close(self) -> None:
+        """Ends the iteration. It never waits, and any thread may call it."""
+        self._closed = True
+        self._came.clear()
+        self._give_up()
+        self._iterator.close()
