@@ -10,7 +10,7 @@ const (
 	smallMost   = 256 << 20 // and smallMost
 )
 
-// BufferSize is what a user says of the shuffle buffer's size, over all ranks together.
+// BufferSize is the size of the shuffle buffer over all ranks, as the user gives it.
 type BufferSize struct {
 	Rows      int64 // wins over Bytes
 	Bytes     int64 // uncompressed, all columns
@@ -18,9 +18,9 @@ type BufferSize struct {
 	WorldSize int   // ranks at the start; 0 is 1
 }
 
-// Resolve is R, the buffer in rows, at least 1, for data of so many rows and uncompressed bytes of
-// all columns, whose largest unit has so many rows. Memory caps the default of [DefaultBuffer] at a
-// quarter of all ranks' Memory.
+// Resolve returns the buffer in rows, R, at least 1, for data of the given rows and uncompressed
+// bytes of all columns; largest is the rows of its largest unit. Memory caps the default of
+// [DefaultBuffer] at a quarter of the Memory of all ranks.
 func (b BufferSize) Resolve(rows, bytes, largest int64) int64 {
 	if b.Rows > 0 {
 		return b.Rows
@@ -38,10 +38,10 @@ func (b BufferSize) Resolve(rows, bytes, largest int64) int64 {
 	return max(1, mulDiv(size, rows, bytes))
 }
 
-// DefaultBuffer returns the bytes of the default shuffle buffer for data of so many bytes, whose
-// largest unit takes unit bytes. Batches of a larger buffer come from more units, which mixes
-// better but costs memory and speed: each column of a batch is read in as many places. The default
-// of small data mixes an eighth of it or four units, whichever is larger.
+// DefaultBuffer returns the size in bytes of the default shuffle buffer, from the size of the data
+// and of its largest unit. A larger buffer draws batches from more units, which mixes better but
+// costs memory and speed: each column of a batch is read in as many places. The default for small
+// data mixes an eighth of it or four units, whichever is larger.
 func DefaultBuffer(bytes, unit int64) int64 {
 	small := min(max(bytes/smallShare, smallUnits*min(unit, smallMost), smallLeast), smallMost)
 	return min(max(bytes/bufferShare, small), mostBuffer)

@@ -17,7 +17,8 @@ type deal struct {
 	ends        []uint64 // of the arcs, by item
 }
 
-// newDeal among items of these weights, for numbers of so many lanes.
+// newDeal divides numbers among items by weight; lanes is the number of lanes that take turns at
+// them.
 func newDeal(weights []int64, lanes int, seed uint64) *deal {
 	d := &deal{ends: make([]uint64, len(weights))}
 	for i, w := range weights {
@@ -55,8 +56,8 @@ func dealStep(total uint64, lanes int, seed uint64) uint64 {
 	return step
 }
 
-// largestQuotient of the continued fraction of a/b: the smaller it is, the more evenly the
-// multiples of a lie among b.
+// largestQuotient returns the largest term of the continued fraction of a/b. The smaller it is, the
+// more evenly the multiples of a are spread modulo b.
 func largestQuotient(a, b uint64) (most uint64) {
 	for a > 0 {
 		most, a, b = max(most, b/a), b%a, a
@@ -93,7 +94,7 @@ func (d *deal) row(from, by uint64) dealRow {
 	return r
 }
 
-// count is how many of the first n are of an item.
+// count returns how many of the first n numbers belong to an item.
 func (r dealRow) count(item int, n int64) int64 {
 	from, to := r.arc(item)
 	if from == to || n == 0 {
@@ -104,7 +105,7 @@ func (r dealRow) count(item int, n int64) int64 {
 	return int64(sum(from) - sum(to))
 }
 
-// place is where the k-th of an item comes, from 0, or Never.
+// place returns the number at which an item has its k-th turn, counted from 0, or Never.
 func (r dealRow) place(item int, k int64) int64 {
 	each := r.count(item, int64(r.period))
 	if each == 0 {
@@ -121,7 +122,7 @@ func (r dealRow) place(item int, k int64) int64 {
 	return int64(min(first+uint64(n), Never))
 }
 
-// bracket is [lo, hi] around where the k-th of each in a period comes.
+// bracket returns a range [lo, hi] that holds the k-th turn of an item with each turns in a period.
 func (r dealRow) bracket(item int, k, each int64) (lo, hi int64) {
 	gap := int64(r.period)/each + 1
 	guess := mulDiv(k, int64(r.period), each)
@@ -135,7 +136,7 @@ func (r dealRow) bracket(item int, k, each int64) (lo, hi int64) {
 	return lo, hi
 }
 
-// A dealWalk tells the items of a row's numbers one after the other.
+// A dealWalk yields the items of a row's numbers in order.
 type dealWalk struct {
 	ends            []uint64
 	at, step, total uint64

@@ -1,26 +1,26 @@
 // Package shuffle makes the order in which samples are trained on: "lane-tick/3", a pure function
 // of a manifest, parameters, a seed, an epoch and a position, in integers only.
 //
-// The order counts samples. A sample is a row, unless a rule made others of the rows of each unit
-// before: [Manifest].Rule names it, and [Unit].Samples has their numbers. The package knows the
-// numbers alone. Where this page, a field or a method says rows of an order, of a lane, a span, a
-// step or a buffer, under a rule these are samples.
+// The order counts samples. A sample is a row, unless a rule makes samples of the rows of each
+// unit: [Manifest].Rule names the rule, and [Unit].Samples counts its samples. The package sees
+// only these counts. Under a rule, "rows" of an order, a lane, a span, a step or a buffer means
+// samples, here and in the names of fields and methods.
 //
-// A [Manifest] says what the data is, [CutUnits] cuts its row groups into units, [Options] choose
+// A [Manifest] describes the data, [CutUnits] cuts its row groups into units, [Options] choose
 // [Params] by a frozen rule, and [New] makes the [Plan]. A plan has epochs, an [Epoch] has lanes,
-// and the [Iter] of a [Lane] tells tick by tick which units must be there, which rows leave in
-// which order, and which units are done. A [View] says which rows of which lanes a worker takes in
-// a step, [Steps] how many steps there are. [SeatLanes] lets ranks read the lanes that their nodes'
-// caches hold. A [State] is where training stands. A [Sequence] is the order without shuffle. A
-// [Ratio] divides numbered rows by weight, a [Mixture] puts plans together.
+// and the [Iter] of a [Lane] lists, tick by tick, the units to load, the rows to emit in order, and
+// the units to free. A [View] selects the rows of each lane that a worker takes in a step; [Steps]
+// counts the steps. [SeatLanes] lets ranks read the lanes that their nodes have cached. A [State]
+// records the progress of training. A [Sequence] is the order without shuffle. A [Ratio] divides
+// numbered rows by weight, and a [Mixture] combines plans.
 //
-// The package imports nothing of ours, reads no clock and no file, starts no goroutine and
-// allocates nothing per row. A plan keeps O(shards), a lane O(its units); there is no table of rows
-// and no state of a generator. [Quality] alone uses floats, and no order depends on it.
+// The package imports only the standard library, reads neither clock nor files, starts no goroutine
+// and allocates nothing per row. A plan keeps O(shards), a lane O(its units), with neither a table
+// of rows nor the state of a generator. Only [Quality] uses floats, and no order depends on it.
 //
-// The rest of this page is the specification of "lane-tick/3". It is frozen: a better order is
-// another name. Integers are exact, "/" is floor, ceil(a/b) rounds up, products may need 128 bits
-// where it says so; all indices count from 0.
+// The rest of this page is the specification of "lane-tick/3". It is frozen: a better order gets
+// another name. Integers are exact, "/" is floor, ceil(a/b) rounds up, and products need 128 bits
+// where noted; all indices count from 0.
 //
 // # Random numbers
 //
@@ -38,20 +38,20 @@
 //
 //	"assign"  0 when assign is sticky, else the epoch   one permutation of the shards
 //	"order"   epoch, line lane                          the order of a lane's spans
-//	"rows"    epoch, group, row                         the row order of the span that begins at row number row - lo of the unit
+//	"rows"    epoch, group, row                         the row order of the span whose first row is number row - lo of the unit
 //	"tick"    epoch, line lane, tick                    from which span each row of a tick comes
 //	"mix"     total                                     the step of a deal, see Deals
 //	"part"    row                                       which rows of a run are of which part; the caller's seed
-//	"pack"    epoch, group, row                         the order in which a rule makes samples of the unit that begins at row
+//	"pack"    epoch, group, row                         the order in which a rule makes samples of the unit whose first row is row
 //	"source"  source                                    the seed of a source of a mixture: its first next
 //
 // # Data
 //
-// Shards stand in ascending order of their relative paths, byte by byte. Row groups are numbered
-// over all shards in that order. A unit is rows [lo, hi) of a group; the units of a group cover it
-// in ascending order; groups without rows have none. Its samples are numbered from 0; without a
-// rule they are its rows. Under a rule it has any number of them, 0 to 2^31-1. N is the number of
-// samples, n of units that have any.
+// Shards are sorted by relative path, byte by byte. Row groups are numbered over all shards in that
+// order. A unit is rows [lo, hi) of a group; the units of a group cover it in ascending order;
+// groups without rows have no unit. Its samples are numbered from 0; without a rule they are its
+// rows. Under a rule a unit has any number of samples, 0 to 2^31-1. N is the number of samples, n
+// the number of units that have any.
 //
 // Only shards with samples count: random numbers use the number of a group among the groups of
 // these, and the hashes and the line leave the other shards out. Paths in the content hash are
@@ -63,7 +63,7 @@
 //	edges(p)    floor(r*c/p) for c = 1..p-1; with a page index each moved to the nearest first row of a data page of the widest column (the
 //	            lower of two equally near), then those at 0, at r, and those not above the one before are dropped
 //	pinned      unit_rows = u > 0: edges(ceil(r / min(u, 2^24))); if a slice is over 2^24 rows, the edges are not moved to pages
-//	else        p = the first of 8, 4, 2 with B/p >= 2^24 bytes, r >= p, at least one edge left, and 10 * decoded(edges) <= 11 * decoded(none),
+//	else        p = the first of 8, 4, 2 with B/p >= 2^24 bytes, r >= p, at least one edge left, and 10 * decoded(edges) <= 11 * decoded(nil),
 //	            decoded being the bytes to decode when the slices are read one by one; without a page index or such a p there is one slice
 //	            if a slice is over 2^28 bytes (its rows * B > 2^28 * r) or over 2^24 rows: q = min(2^24, max(1, 2^28*r/B)), edges(ceil(r/q)), and
 //	            if a slice still is, they are not moved to pages
@@ -93,7 +93,7 @@
 //	mean  min(max(1, N/n), ceil(N/L))
 //	A     max(1, mean/8)                                            quantum, rows per tick
 //	B(D)  ceil(A*D/3) + 2A + U                                      the most rows of a lane, the next tick's arrivals included
-//	D     the largest in [1, Dtop] with B(D) <= R/L, 1 when there is none; Dtop = max(1, min(3*(N/L+1)/A + 3, 65535))
+//	D     the largest in [1, Dtop] with B(D) <= R/L, else 1; Dtop = max(1, min(3*(N/L+1)/A + 3, 65535))
 //	S     max(1, A*D/3)
 //
 // All lanes hold min(N, L * max(B(D), R/L)) rows at most.
@@ -108,7 +108,7 @@
 //	          the first radix f1 belongs to the lowest digit d1 = i mod f1, d2 = (i/f1) mod f2, ..; line = d1*L/f1 + d2*L/(f1*f2) + ..
 //	line      the shards in the order of perm(shards) of "assign", in each its units, in each its rows; cut into L runs, run l having the rows
 //	          of the slot i with line(i) = l. What a run has of a unit is a span; a cut inside a unit makes two spans of it
-//	          (a unit without samples makes none)
+//	          (a unit without samples makes no span)
 //	order     the spans of a line lane in the order of the line get a key each from "order": spread 0: next. Spread H > 0: first the
 //	          lane's shards, in the order of the line, are shuffled, then key = (place of the span's shard) * 2^32 + below(H * 2^32).
 //	          They arrive by ascending (key, unit, first row), numbered j = 0, 1, ..
@@ -131,9 +131,9 @@
 //	k <= Ea, or tau_j + life_j - 1 <= Ea    n_j when x >= life_j, else n_j - n_j*(life_j-x)^2 / life_j^2, where x = k - tau_j + 1
 //	else                                    c + (n_j - c)*(k - Ea) / (E-1-Ea), where c = C(j, Ea)
 //
-// Span j emits its rows in the order perm(n_j) of "rows". For tick k the lane writes down, for
-// ascending j, the number j C(j, k) - C(j, k-1) times, and shuffles all of it with "tick". Each j
-// then stands for the next row of its span.
+// Span j emits its rows in the order perm(n_j) of "rows". For tick k the lane lists, for ascending
+// j, the number j C(j, k) - C(j, k-1) times, and shuffles the list with "tick". Each j then means
+// the next row of its span.
 //
 // perm(n_j) makes all orders of a span's rows equally likely, so a tick is as random as if its rows
 // themselves were shuffled, as they were in "lane-tick/1". But the rows of a span leave in the order
@@ -148,34 +148,33 @@
 // r_0 = T, r_(j+1) = r_j - w_j. These are the nested floors of Grain's mix.
 //
 //	K_0 = n, K_(j+1) = floor(K_j * (r_j - w_j) / r_j), products in 128 bits
-//	C_j(n)     K_j - K_(j+1): so many of the first n rows are of level j
+//	C_j(n)     K_j - K_(j+1), the number of the first n rows on level j
 //
 // # Deals
 //
 // A deal divides the numbers 0, 1, 2, .. among sources with integer weights w_d >= 0 and the sum T.
 // Number x is at the place x*g mod T, and source d has the places from w_0 + .. + w_(d-1) up to
-// that plus w_d. g is prime to T, so T numbers in a row reach each place once: any T of them,
-// wherever they begin, have exactly w_d of source d. How many of the numbers i, i+L, .., i+(n-1)L
-// are of a source is a difference of two sums of floor((a*m + b) / T) over m < n, found as a
-// greatest common divisor is.
+// that plus w_d. g is prime to T, so T consecutive numbers reach each place once: any T of them
+// have exactly w_d of source d. The number of i, i+L, .., i+(n-1)L that belong to a source is a
+// difference of two sums of floor((a*m + b) / T) over m < n, which Euclid's algorithm computes.
 //
 //	g       of 64 candidates below(T) of "mix", each raised by 1 mod T until it is prime to T,
 //	        the first with the least largest quotient: the largest term of the continued
 //	        fractions of (g*s mod T) / T, over the divisors s of L
 //
-// Such a step spreads short runs, and those of one lane or rank, almost as evenly as whole ones.
+// Such a step spreads short runs, and the runs of one lane or rank, almost as evenly as whole ones.
 //
 // # Mixtures
 //
 // "mix/4" is the order of sources with weights. Each source d has a plan under the tail "carry",
 // with the seed of "source" and N_d samples; all plans have one L. The mixture has samples x = 0,
-// 1, .. without end. Position p of epoch e is x = e*N + p. The tail says which positions the steps
-// take, and moves no sample.
+// 1, .. without end. Position p of epoch e is x = e*N + p. The tail decides which positions the
+// steps take, and moves no sample.
 //
 //	shares  weights w from sample P on, P = 0 first: the samples from P on, counted from the
 //	        first of them, are dealt, until the next P. The deal has the integer weights of the
-//	        ratio of w, but the first one the counts of an epoch where there are any: T is N
-//	        then
+//	        ratio of w; the first one has the counts of an epoch instead, if there are any, and
+//	        then T is N
 //	pass    the k-th sample of source d, k counted over all P, is of its pass k / N_d, an epoch
 //	        of its plan
 //	lane    the lane at slot i has the samples x with x mod L = i; its n-th is x = n*L + i. Of a
@@ -191,8 +190,8 @@
 //	        have one more id: how often the pass was cut again
 //	counts  of an epoch, M_d with the sum N. repeat and choose: what they say. stop "first": d'
 //	        has the least N_d / w_d, and M_d = max(1, round(N_d' * w_d / w_d')), halves up;
-//	        "all": d' has the greatest. epoch size N: N * w_d / sum(w), where all are whole,
-//	        else none. In exact fractions
+//	        "all": d' has the greatest. epoch size N: N * w_d / sum(w), if all are whole,
+//	        else no counts. In exact fractions
 //	buffer  of x bytes source d gets R_d = x*w_d / sum(w_e*b_e) samples, b_e the mean bytes of a
 //	        sample of e, at least 1, and w the largest share that each ever has. It is N_d at
 //	        most, and what is left goes round again among the others. L is the largest that the
@@ -207,7 +206,7 @@
 // own, L_d, and N is a multiple of G.
 //
 //	shares  step k = 0, 1, .. without end has the samples [k*G, (k+1)*G) of the mixture. Steps
-//	        are dealt with L = 1; weights from sample P on are those from step ceil(P / G) on
+//	        are dealt with L = 1; weights from sample P on apply from step ceil(P / G) on
 //	sample  the s-th step of source d has its q in [s*G, (s+1)*G): q is of the epoch q / N_d of
 //	        d's plan, and of its lane at slot q mod L_d. Ranks and workers divide these G as
 //	        they do a step of d's plan from position s*G on
@@ -230,7 +229,7 @@
 //	            of them the slots with (i / W) mod K = b_k, where line_K(b_k) = k
 //	by blocks   W does not divide L: the rows of the step, sorted by (line lane, lane row), are cut into W blocks; rank r has block r. Worker k,
 //	            when the ranks have blocks or K does not divide L/W: the rows of its rank, sorted so, are cut into K blocks; it has block k.
-//	            Block i of n of c rows is those from floor(c*i/n) to floor(c*(i+1)/n) - 1
+//	            Block i of n of c rows is the rows from floor(c*i/n) to floor(c*(i+1)/n) - 1
 //
 // Seats are a permutation, line lane -> place. They are used where W divides L and L divides G, or
 // where G >= 16L. In the first case rank r has the lanes at the places [r*L/W, (r+1)*L/W), and
@@ -242,8 +241,8 @@
 //
 // Tails, v = N mod G: "drop" leaves out v rows. "short" has a last step of v rows. "pad" too, and a
 // rank fills its batch up with rows marked invalid: it repeats its own valid rows of the step in
-// turn; if it has none, they are null, zero or empty. "carry" begins the next epoch's first step
-// with the v rows, before row 0 of that epoch: lanes run on over epochs, as o makes them.
+// turn; without valid rows they are null, zero or empty. "carry" puts the v rows into the next
+// epoch's first step, before row 0 of that epoch: lanes run on over epochs, as o makes them.
 //
 // # Order without shuffle
 //
@@ -254,7 +253,7 @@
 // # State
 //
 // One JSON object, under 1 KiB without a mixture, the same on every rank and worker; fields appear
-// only where they are said to, and others are refused:
+// only under the conditions given here, and others are refused:
 //
 //	v             1
 //	plan          "lane-tick/3", "sequential/1" when shuffle is false, or "mix/4" of several sources
@@ -263,23 +262,23 @@
 //	epoch         from 0
 //	position      rows of the epoch that training took, over all ranks
 //	rows          N
-//	global_batch  G when the state was taken; another G goes on at the same position, but under
-//	              "per_source", where it is refused
+//	global_batch  G when the state was taken; another G continues at the same position, except under
+//	              "per_source", which refuses it
 //	manifest      the content hash; not of a mixture
 //	units         the units hash; with shuffle, not of a mixture
 //	rule          16 hex digits of the rule; with a rule, not of a mixture
 //	params        lanes (L), quantum (A), life (D), buffer (R), start ("filled", "direct"), spread (H), assign ("sticky", "epoch"),
 //	              tail ("drop", "pad", "short", "carry"), unit_rows (0 when not pinned); with shuffle, not of a mixture
-//	batching      "stratified" or "per_source"; this and the following of a mixture alone
+//	batching      "stratified" or "per_source"; this and the following only of a mixture
 //	lanes         L; not under "per_source"
 //	tail          as in params
-//	weights_in    "tokens", where weights are in these
-//	weights       [[P, [w_0, w_1, ..]], ..], as they were given; [P, [..], true] where they were set at P
+//	weights_in    "tokens", if weights are of tokens
+//	weights       [[P, [w_0, w_1, ..]], ..], as they were given; [P, [..], true] if they were set at P
 //	counts        M_d, where epochs have them
 //	sources       for each name, rows (N_d), manifest, units, rule with a rule, tokens (T_d) with
-//	              weights in tokens, params without tail, and without lanes but under "per_source"
+//	              weights in tokens, params without tail, with lanes only under "per_source"
 //
-// After the last step of an epoch it is the next epoch at position 0, but under "carry", where the
-// rows that no step took yet stay with their epoch. A resume seeks each of its lanes to the row at
-// which position p stands: the number of q < p with (o+q) mod L = slot.
+// After the last step of an epoch the position is 0 of the next epoch, except under "carry", which
+// keeps rows that no step took yet in their epoch. A resume seeks each of its lanes to the row of
+// position p: the number of q < p with (o+q) mod L = slot.
 package shuffle

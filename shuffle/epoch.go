@@ -10,9 +10,9 @@ type Epoch struct {
 	cuts   []cut // line lane l is the units from cuts[l] to cuts[l+1]
 
 	// Of a pass of a mixture.
-	rows  []int64  // of the lanes, by slot; nil: each has those of its positions
+	rows  []int64  // of each lane, by slot; nil: as its positions give
 	lines [][]span // the remaining spans of each line lane of a pass that was cut again; they replace cuts
-	rests uint64   // how often what is left was divided again
+	rests uint64   // how often the rest of the pass was divided again
 }
 
 // cut is a place on the line of shuffled shards.
@@ -32,7 +32,7 @@ func (p *Plan) Epoch(e uint64) *Epoch {
 	return ep
 }
 
-// epochOf is an epoch whose lanes have so many rows, by slot.
+// epochOf returns an epoch whose lanes have the given numbers of rows, by slot.
 func (p *Plan) epochOf(e uint64, rows []int64) *Epoch {
 	ep := p.newEpoch(e)
 	ep.rows = rows
@@ -66,8 +66,8 @@ func (e *Epoch) LaneRows(slot int) int64 {
 	return e.RowsBefore(e.plan.sizes.rows, slot)
 }
 
-// RowsBefore is the number of rows that the lane at a slot has emitted before position p: the lane
-// row at which it goes on.
+// RowsBefore returns the number of rows that the lane at a slot emits before position p, which is
+// the lane row to resume at.
 func (e *Epoch) RowsBefore(p int64, slot int) int64 {
 	lanes := e.plan.params.Lanes
 	return rowsBefore(e.offset+p, slot, lanes) - rowsBefore(e.offset, slot, lanes)

@@ -7,8 +7,7 @@ type Pick struct {
 	Seq  uint32
 }
 
-// Tick is what a lane does in one tick. Its slices are reused by the next call of Iter.Next with
-// the same Tick.
+// Tick is the work of a lane in one tick. Iter.Next reuses the slices of the Tick it is given.
 type Tick struct {
 	Index    int64
 	Row      int64    // lane row of the first pick

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Span is a unit or the part of it that a lane has.
+// Span is a unit, or a part of one, in a lane.
 type Span struct {
 	Unit     int   // index into Plan.Units
 	From, To int64 // samples of the unit by number, [From, To), at least one
@@ -35,8 +35,8 @@ type span struct {
 	lo   uint32 // number of its first row among the unit's
 	rows uint32
 
-	// The lane emits the span's rows [first, last) in their order; it is all of them but in what is
-	// left of a pass over a source of a mixture.
+	// The lane emits the span's rows [first, last) in their order: all of them, except in a pass
+	// over a source of a mixture that was cut again.
 	first, last uint32
 }
 
@@ -75,7 +75,7 @@ func (l *Lane) lineSpans() []span {
 			if s == to.shard && u == to.unit {
 				hi = to.row
 			}
-			if lo < hi { // a lane without samples may lie inside a unit, and a unit may have none
+			if lo < hi { // a lane without samples may be inside a unit, and a unit may have no samples
 				out = append(out, span{unit: uint32(u), lo: uint32(lo), rows: uint32(hi - lo), last: uint32(hi - lo)})
 			}
 		}

@@ -8,11 +8,11 @@ import (
 	"math"
 )
 
-// Shard is what the plan knows of a shard.
+// Shard describes a file to the plan.
 type Shard struct {
-	Path    string // relative to what all shards of the manifest have in common
+	Path    string // relative to Manifest.Base
 	Size    int64  // bytes
-	Version string // etag, modification time or whatever the store tells versions by; no part of the content hash
+	Version string // the store's etag, modification time or the like; not part of the content hash
 }
 
 // Group is a row group.
@@ -30,22 +30,22 @@ type Manifest struct {
 	Shards []Shard
 	Groups []Group
 
-	// Rule names what makes samples of rows: the first 16 hex digits of the SHA-256 of its
-	// canonical text. It is "" when each row is a sample. It is of the run, not of the files: no
-	// hash and no saved manifest has it, states do.
+	// Rule identifies the rule that makes samples of rows: the first 16 hex digits of the SHA-256
+	// of its canonical text, or "" if each row is a sample. It belongs to the run, not to the
+	// files: states have it, hashes and saved manifests do not.
 	Rule string
 
-	// Numbered reports that which rows the rule chooses depends on their numbers among all rows of
-	// the manifest.
+	// Numbered reports whether the rule chooses rows by their numbers among all rows of the
+	// manifest.
 	Numbered bool
 
-	// Now is the instant that filters of the rule take today() and now() from, as RFC 3339 in UTC; ""
-	// where they take neither. Like Rule it is of the run.
+	// Now is the instant of today() and now() in the rule's filters, as RFC 3339 in UTC, or "" if
+	// they use neither. Like Rule it belongs to the run.
 	Now string
 }
 
-// Validate says whether the manifest is in order: paths ascending and unlike, groups by shard and
-// index without gaps, a rule by its digits.
+// Validate checks that paths are ascending and distinct, groups are in order of shard and index
+// without gaps, and the rule is hex digits.
 func (m *Manifest) Validate() error {
 	if m.Rule != "" && !isHex(m.Rule, 16) {
 		return refuse("rule", "must be 16 hex digits, got %q", m.Rule)
@@ -93,7 +93,7 @@ func (m *Manifest) Rows() int64 {
 	return n
 }
 
-// Content is the hash that decides whether a state fits the data: 64 hex digits over relative
+// Content returns the hash that decides whether a state fits the data: 64 hex digits over relative
 // paths, sizes and rows per group.
 func (m *Manifest) Content() string {
 	h := newHasher("shardfeed/manifest/content/1")
@@ -114,8 +114,8 @@ func (m *Manifest) Content() string {
 	return h.sum()
 }
 
-// Versions is the hash that tells whether any shard changed since: 64 hex digits over relative
-// paths, sizes and versions.
+// Versions returns the hash that detects changed shards: 64 hex digits over relative paths, sizes
+// and versions.
 func (m *Manifest) Versions() string {
 	h := newHasher("shardfeed/manifest/versions/1")
 	h.number(int64(len(m.Shards)))

@@ -23,7 +23,7 @@ const (
 	StopAll   Stop = "all"   // until each source has
 )
 
-// Batching is of which sources a step has samples.
+// Batching selects the sources of a step's samples.
 type Batching string
 
 const (
@@ -32,7 +32,7 @@ const (
 )
 
 // Weights are the weights of a mixture's sources from one of its samples on. In JSON they are
-// [from, [weight, ..]], and [from, [weight, ..], true] where they are set.
+// [from, [weight, ..]], or [from, [weight, ..], true] if Set.
 type Weights struct {
 	From    int64 // sample of the mixture, counted over all its epochs
 	Weights []float64
@@ -42,15 +42,15 @@ type Weights struct {
 	Set bool
 }
 
-// A Source is a plan by name. Its parameters have the tail Carry, and its seed is that of
+// A Source is a named plan. Its parameters have the tail Carry, and its seed comes from
 // [SourceSeed].
 type Source struct {
 	Name string
 	Plan *Plan
 }
 
-// SourceSeed is the seed of a mixture's source by its number, so that sources of one data have
-// orders of their own.
+// SourceSeed returns the seed of a mixture's source, so that sources with the same data have
+// different orders.
 func SourceSeed(seed uint64, source int) uint64 {
 	r := newRNG(domSource, seed, uint64(source))
 	return r.uint64()
@@ -68,24 +68,24 @@ type Mixture struct {
 	all     *MixLane          // all samples, or all steps
 	each    func() []*MixLane // by slot
 
-	unset *Mixture // the same without the last weights that were set; nil: none were
-	setAt int64    // their first sample
+	unset *Mixture // the mixture without the last set weights, or nil
+	setAt int64    // first sample of the set weights
 }
 
-// MixtureOptions are what a mixture has besides sources and weights.
+// MixtureOptions configure a [Mixture] beside its sources and weights.
 type MixtureOptions struct {
-	Rows int64 // N, the samples of an epoch; under PerSource those of whole steps
+	Rows int64 // N, the samples of an epoch; under PerSource whole steps
 	Seed uint64
 
 	Batching    Batching // "" is Stratified
 	GlobalBatch int64    // G under PerSource: the samples of each step
 
 	// Counts are the samples of each source in an epoch, N together, while the first weights hold.
-	// nil: those follow from the weights.
+	// nil derives them from the weights.
 	Counts []int64
 
-	// Tokens has how many tokens the samples of each source have in an epoch of it, where weights
-	// are of tokens. nil: weights are of samples.
+	// Tokens counts the tokens in an epoch of each source if weights are of tokens. nil means
+	// weights of samples.
 	Tokens []int64
 }
 
@@ -96,8 +96,8 @@ type mixPart struct {
 	*deal
 }
 
-// NewMixture of sources. Their plans have the same number of lanes, but under PerSource. weights
-// are ascending, the first from 0 on.
+// NewMixture combines sources. All plans must have the same number of lanes, except with PerSource.
+// weights are ascending and the first applies from sample 0.
 func NewMixture(sources []Source, weights []Weights, o MixtureOptions) (*Mixture, error) {
 	if o.Batching == "" {
 		o.Batching = Stratified
@@ -160,14 +160,14 @@ func (o MixtureOptions) check(sources int) error {
 	case o.Batching != Stratified && o.Batching != PerSource:
 		return refuse("batching", "must be %q or %q, got %q", Stratified, PerSource, o.Batching)
 	case o.Batching == PerSource && (o.GlobalBatch < 1 || o.Rows%o.GlobalBatch != 0):
-		return refuse("rows", "must be those of whole steps under batching %q, got %d in steps of %d", PerSource, o.Rows, o.GlobalBatch)
+		return refuse("rows", "must make whole steps of %[3]d under batching %[1]q, got %[2]d", PerSource, o.Rows, o.GlobalBatch)
 	case o.Tokens != nil && len(o.Tokens) != sources:
-		return refuse("tokens", "must be those of each of %d sources, got %d", sources, len(o.Tokens))
+		return refuse("tokens", "must have one count for each of %d sources, got %d", sources, len(o.Tokens))
 	}
 	return o.checkCounts(sources)
 }
 
-// checkCounts reports counts that are not those of an epoch.
+// checkCounts reports counts that do not make up an epoch.
 func (o MixtureOptions) checkCounts(sources int) error {
 	if o.Counts == nil {
 		return nil
@@ -186,7 +186,7 @@ func (o MixtureOptions) checkCounts(sources int) error {
 	return nil
 }
 
-// steps are the counts, under PerSource in steps.
+// steps returns the counts in the unit that is dealt: steps under PerSource, else samples.
 func (o MixtureOptions) steps() []int64 {
 	if o.Batching != PerSource {
 		return o.Counts
@@ -206,7 +206,7 @@ func (o MixtureOptions) shares(sources []Source, weights []float64) ([]int64, er
 			return nil, refuse("sources", "%q has no rows; leave it out", s.Name)
 		}
 		if o.Tokens != nil && weights[d] > 0 && o.Tokens[d] < 1 {
-			return nil, refuse("tokens", "%q has none, so no share of tokens can be of it; leave it out", s.Name)
+			return nil, refuse("tokens", "source %q has no tokens, so it cannot get a share; leave it out", s.Name)
 		}
 	}
 	r, err := NewRatio(weights)
@@ -239,7 +239,7 @@ func checkSources(sources []Source, o MixtureOptions) error {
 	return nil
 }
 
-// checkChanges says whether weights are those of so many sources.
+// checkChanges checks the changes of weights against the number of sources.
 func checkChanges(weights []Weights, sources int) error {
 	if len(weights) == 0 || len(weights) > maxChanges {
 		return refuse("weights", "must change at most %d times, got %d", maxChanges-1, len(weights)-1)
@@ -248,7 +248,7 @@ func checkChanges(weights []Weights, sources int) error {
 	for i, w := range weights {
 		switch {
 		case i == 0 && w.From != 0:
-			errs = append(errs, refuse("weights", "must begin at sample 0, got %d", w.From))
+			errs = append(errs, refuse("weights", "must start at sample 0, got %d", w.From))
 		case i > 0 && (w.From < weights[i-1].From || w.From == weights[i-1].From && !w.Set) || w.From > maxMixed:
 			errs = append(errs, refuse("weights", "must be from ascending samples on, got %d after %d", w.From, weights[i-1].From))
 		}
@@ -270,11 +270,11 @@ func (m *Mixture) Options() MixtureOptions { return m.options }
 // Rows is N, the samples of an epoch.
 func (m *Mixture) Rows() int64 { return m.options.Rows }
 
-// Lanes is L, those of each plan and of the mixture; 0 under PerSource, where each plan has its
-// own.
+// Lanes is L, the number of lanes of the mixture and of each plan, or 0 under PerSource, where
+// plans differ.
 func (m *Mixture) Lanes() int { return m.lanes }
 
-// At is a position of an epoch counted over all epochs.
+// At converts a position of an epoch to a sample counted over all epochs.
 func (m *Mixture) At(epoch uint64, pos int64) int64 {
 	n := capped(mulAddDiv(epoch, uint64(m.options.Rows), 0, 1))
 	return int64(min(n, maxMixed)) + pos
@@ -292,8 +292,8 @@ func (m *Mixture) Share(source int, x int64) (weight, all int64) {
 // View of a worker on the mixture; under PerSource there is one for each source's plan.
 func (m *Mixture) View(w Worker) (*View, error) { return m.sources[0].Plan.View(w) }
 
-// Counts fills dst, grown as needed, with how many of the mixture's first x samples each source
-// has; under PerSource x is that of a whole step.
+// Counts fills dst, grown as needed, with the number of samples of each source among the mixture's
+// first x; under PerSource x must be at a whole step.
 func (m *Mixture) Counts(x int64, dst []int64) []int64 {
 	if m.options.Batching != PerSource {
 		return m.all.Counts(x, dst)
@@ -305,7 +305,7 @@ func (m *Mixture) Counts(x int64, dst []int64) []int64 {
 	return dst
 }
 
-// Step is the number of the first step that begins at sample x or later, under PerSource.
+// Step returns the number of the first step that starts at or after sample x, under PerSource.
 func (m *Mixture) Step(x int64) int64 {
 	n := x / m.options.GlobalBatch
 	if x%m.options.GlobalBatch > 0 {

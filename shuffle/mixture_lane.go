@@ -2,13 +2,14 @@ package shuffle
 
 import "math"
 
-// Never is the lane row of a sample that never comes, because its source has no weight any more.
+// Never is the lane row of a sample that never comes, because its source's weight is 0 from then
+// on.
 const Never = math.MaxInt64
 
-// A MixLane is the sources of some samples of a mixture: of those of the lane at a slot, which are
-// the samples x with x mod L = slot and of which the n-th is x = n*L + slot; of all samples, as of
-// a single lane; or, under PerSource, of the steps. Its rows are those samples or steps, counted
-// from 0. It is immutable and safe for concurrent use.
+// A MixLane maps the rows of a lane to sources. The rows of the lane at a slot are the samples x
+// with x mod L = slot, the n-th being x = n*L + slot. The same type describes all samples as a
+// single lane and, under PerSource, the steps. Rows count from 0. It is immutable and safe for
+// concurrent use.
 type MixLane struct {
 	parts   []lanePart
 	sources int
@@ -31,7 +32,7 @@ func (m *Mixture) makeLanes() (all []*MixLane) {
 	return all
 }
 
-// Steps says of which source each step is, under PerSource.
+// Steps returns the source of each step, under PerSource.
 func (m *Mixture) Steps() *MixLane { return m.all }
 
 // lane has every lanes-th of the numbers that the parts deal: samples, or steps. first is the first
@@ -49,7 +50,8 @@ func (m *Mixture) lane(slot, lanes int, first func(x int64) int64) *MixLane {
 	return l
 }
 
-// Counts fills dst, grown as needed, with how many of the lane's first n rows each source has.
+// Counts fills dst, grown as needed, with the number of rows of each source among the lane's first
+// n.
 func (l *MixLane) Counts(n int64, dst []int64) []int64 {
 	dst = append(dst[:0], make([]int64, l.sources)...)
 	for d := range dst {
@@ -58,7 +60,7 @@ func (l *MixLane) Counts(n int64, dst []int64) []int64 {
 	return dst
 }
 
-// Count is how many of the lane's first n rows a source has.
+// Count returns the number of rows of a source among the lane's first n.
 func (l *MixLane) Count(source int, n int64) (sum int64) {
 	for _, p := range l.parts {
 		if n > p.from {
@@ -68,7 +70,7 @@ func (l *MixLane) Count(source int, n int64) (sum int64) {
 	return sum
 }
 
-// Row is the lane row at which the k-th of a source comes, from 0, or [Never].
+// Row returns the lane row of the k-th sample of a source, from 0, or [Never].
 func (l *MixLane) Row(source int, k int64) int64 {
 	for _, p := range l.parts {
 		if p.weight(source) == 0 {
@@ -85,7 +87,7 @@ func (l *MixLane) Row(source int, k int64) int64 {
 	return Never
 }
 
-// A MixWalk tells the sources of a lane's rows one after the other.
+// A MixWalk yields the sources of a lane's rows in order.
 type MixWalk struct {
 	lane *MixLane
 	walk dealWalk
@@ -100,7 +102,7 @@ func (l *MixLane) Walk(row int64) *MixWalk {
 	return w
 }
 
-// enter finds the part that the next row is of.
+// enter moves to the part that the next row belongs to.
 func (w *MixWalk) enter() {
 	for w.lane.parts[w.part].end <= w.row {
 		w.part++
@@ -109,10 +111,10 @@ func (w *MixWalk) enter() {
 	w.walk = p.walk(w.row - p.from)
 }
 
-// Row is the next one.
+// Row returns the number of the next row.
 func (w *MixWalk) Row() int64 { return w.row }
 
-// Next is the source of the next row.
+// Next returns the source of the next row.
 func (w *MixWalk) Next() int {
 	if w.row == w.lane.parts[w.part].end {
 		w.enter()

@@ -1,14 +1,14 @@
 package shuffle
 
-// A Pass is an epoch of a source's plan as a mixture reads it: its samples are those of the source
-// from number e*N_d of all samples of the mixture on. The lanes have as many rows of it as the
-// mixture has samples of the source in them by then, so that it ends in all lanes at one sample.
+// A Pass is an epoch of a source's plan as a mixture reads it, starting at sample e*N_d of the
+// source. Each lane has as many of its rows as the mixture's lane has samples of the source, so
+// that the pass ends in all lanes at the same sample.
 type Pass struct {
 	*Epoch
 	First []int64 // by slot: samples of the source in the mixture's lane before the pass's lane
 }
 
-// Pass number e over a source: all of it, or what is left of it where weights were set within.
+// Pass returns pass e over a source: all of it, or its rest if weights were set within.
 func (m *Mixture) Pass(source int, e uint64) Pass {
 	p := m.sources[source].Plan
 	if m.options.Batching == PerSource {
@@ -26,7 +26,7 @@ func (m *Mixture) Pass(source int, e uint64) Pass {
 	return Pass{Epoch: p.epochOf(e, m.rowsTo(source, e, first, p.Rows())), First: first}
 }
 
-// restOf a pass is what the mixture's samples before the last set weights leave of it.
+// restOf returns the rest of a pass after the mixture's samples before the last set weights.
 func (m *Mixture) restOf(pass Pass, source int, left int64) Pass {
 	first := m.before(source, m.setAt)
 	done := make([]int64, len(first))
@@ -36,7 +36,7 @@ func (m *Mixture) restOf(pass Pass, source int, left int64) Pass {
 	return Pass{Epoch: pass.rest(done, m.rowsTo(source, pass.number, first, left)), First: first}
 }
 
-// wholePass has the lanes of the plan under Carry.
+// wholePass returns an epoch with the lanes of the plan under Carry.
 func (m *Mixture) wholePass(p *Plan, e uint64) Pass {
 	pass := Pass{Epoch: p.Epoch(e), First: make([]int64, p.params.Lanes)}
 	for slot := range pass.First {
@@ -45,8 +45,8 @@ func (m *Mixture) wholePass(p *Plan, e uint64) Pass {
 	return pass
 }
 
-// PassBegins is the first sample of the mixture that is of a pass over a source or of a later one,
-// or [Never].
+// PassBegins returns the first sample of the mixture that belongs to pass e over a source or to a
+// later one, or [Never].
 func (m *Mixture) PassBegins(source int, e uint64) int64 {
 	q := capped(mulAddDiv(e, uint64(m.sources[source].Plan.Rows()), 0, 1))
 	if q == Never {
@@ -62,13 +62,13 @@ func (m *Mixture) PassBegins(source int, e uint64) int64 {
 	return m.all.Row(source, int64(q))
 }
 
-// PassAt is the pass over a source that its first sample at or after sample x of the mixture is of;
-// under PerSource x is that of a whole step.
+// PassAt returns the pass that the next sample of a source belongs to at sample x of the mixture.
+// Under PerSource x must be at a whole step.
 func (m *Mixture) PassAt(source int, x int64) uint64 {
 	return uint64(m.Counts(x, nil)[source] / m.sources[source].Plan.Rows())
 }
 
-// before is how many samples of a source each lane of the mixture has before sample x.
+// before counts the samples of a source in each lane of the mixture before sample x.
 func (m *Mixture) before(source int, x int64) []int64 {
 	n := make([]int64, m.lanes)
 	for slot := range n {

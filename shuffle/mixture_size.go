@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// EpochOptions say how long an epoch of a mixture is: one of Stop, Size and Counts does.
+// EpochOptions set the size of a mixture's epochs by exactly one of Stop, Size and Counts.
 type EpochOptions struct {
 	Stop   Stop    // "" is StopFirst
 	Size   int64   // samples of an epoch
@@ -14,14 +14,14 @@ type EpochOptions struct {
 
 	Weights []float64
 	Rows    []int64 // samples of each source
-	Tokens  []int64 // of these, where weights are of tokens; else nil
-	Step    int64   // samples of a step of one source; 0 and 1 where steps are of all sources
+	Tokens  []int64 // in Rows, if weights are of tokens; else nil
+	Step    int64   // samples of a step of one source; 0 or 1 if steps mix all sources
 	Seed    uint64  // of the mixture
 }
 
-// EpochCounts returns the samples of an epoch of a mixture, and those of each source among them:
-// nil where they may differ from epoch to epoch, because the weights do not divide a size, or a
-// pass is not of whole steps.
+// EpochCounts returns the samples of an epoch of a mixture and their number by source. counts is
+// nil if they may differ from epoch to epoch, because the weights do not divide the size or a pass
+// is not made of whole steps.
 func EpochCounts(o EpochOptions) (rows int64, counts []int64, err error) {
 	o.Step = max(1, o.Step)
 	if len(o.Counts) > 0 {
@@ -55,8 +55,8 @@ func EpochCounts(o EpochOptions) (rows int64, counts []int64, err error) {
 	return o.whole(counts)
 }
 
-// steps is the samples of an epoch of steps of one source each: until the first, or each, source
-// has given all of its samples.
+// steps returns the samples of an epoch of steps of one source each, up to the step by which the
+// first source, or each, has given all of its samples.
 func (o EpochOptions) steps(r *Ratio) (rows int64, err error) {
 	steps := newDeal(r.weights, 1, o.Seed).row(0, 1)
 	for d, w := range r.weights {
@@ -78,7 +78,7 @@ func (o EpochOptions) tooLong() error {
 	return refuse("stop", "%q makes epochs of more than %d samples: give epoch_size", cmp.Or(o.Stop, StopFirst), int64(maxMixed))
 }
 
-// lastOf is the source whose last sample ends the epoch.
+// lastOf returns the source whose last sample ends the epoch.
 func (o EpochOptions) lastOf(exact []*big.Rat) int {
 	best, least := -1, new(big.Rat)
 	for d, w := range exact {
@@ -93,7 +93,7 @@ func (o EpochOptions) lastOf(exact []*big.Rat) int {
 	return best
 }
 
-// divided are the samples of each source in rows, nil unless all are whole steps.
+// divided returns the samples of each source in rows, or nil unless all make whole steps.
 func (o EpochOptions) divided(rows int64, exact []*big.Rat) (counts []int64) {
 	all := new(big.Rat)
 	for _, w := range exact {
@@ -109,7 +109,7 @@ func (o EpochOptions) divided(rows int64, exact []*big.Rat) (counts []int64) {
 	return counts
 }
 
-// whole are counts of whole steps, and their sum.
+// whole rounds counts up to whole steps and returns their sum.
 func (o EpochOptions) whole(counts []int64) (rows int64, _ []int64, err error) {
 	for d, n := range counts {
 		if counts[d] = ceilDiv(n, o.Step) * o.Step; n > maxMixed-o.Step-rows {
@@ -120,28 +120,28 @@ func (o EpochOptions) whole(counts []int64) (rows int64, _ []int64, err error) {
 	return rows, counts, nil
 }
 
-// rounded to the nearest whole number, halves up.
+// rounded rounds to the nearest whole number, halves up.
 func rounded(x *big.Rat) *big.Int {
 	twice := new(big.Int).Lsh(x.Num(), 1)
 	twice.Add(twice, x.Denom())
 	return twice.Quo(twice, new(big.Int).Lsh(x.Denom(), 1))
 }
 
-// A Portion is what [Portions] gives a buffer to.
+// A Portion is a source that [Portions] allots buffer to.
 type Portion struct {
 	Weight int64 // of 2^20
 	Rows   int64 // samples
 	Bytes  int64 // of all of them; 1 a row divides a buffer of rows
 }
 
-// Portions divides a shuffle buffer among sources, in samples: in proportion to their weights, so
-// that samples of all stay equally long in it. None gets more than it has, and what is left goes
-// round again.
+// Portions divides a shuffle buffer among sources, in samples, in proportion to their weights, so
+// that samples of all sources stay in it equally long. A source gets at most all of its samples;
+// the excess is divided among the others.
 func Portions(size int64, all []Portion) []int64 {
 	out := make([]int64, len(all))
 	full := make([]bool, len(all))
 	for again := true; again; {
-		left, each := size, int64(0) // what those take that are not full, of 2^20 samples
+		left, each := size, int64(0) // share of the sources that are not full, of 2^20 samples
 		for d, p := range all {
 			if full[d] {
 				left -= out[d] * p.sampleBytes()

@@ -9,32 +9,32 @@ import (
 	"strconv"
 )
 
-// tokensUnit is what weights are in, where it is not samples.
+// tokensUnit is the value of MixState.WeightsIn for weights of tokens.
 const tokensUnit = "tokens"
 
-// MixState is what the state of a mixture has of its own.
+// MixState is the part of [State] for mixtures.
 type MixState struct {
 	Batching  Batching      `json:"batching"`
-	Lanes     int           `json:"lanes,omitempty"` // L; under PerSource that of each source
+	Lanes     int           `json:"lanes,omitempty"` // L; 0 under PerSource, where each source has its own
 	Tail      Tail          `json:"tail"`
 	WeightsIn string        `json:"weights_in,omitempty"` // "tokens"; "" is samples
-	Weights   []Weights     `json:"weights"`              // [[from, [weight, ..]], ..], with a third value true where they were set
+	Weights   []Weights     `json:"weights"`              // [[from, [weight, ..]], ..], with a third value true if they were set
 	Counts    []int64       `json:"counts,omitempty"`     // MixtureOptions.Counts
 	Sources   []SourceState `json:"sources"`              // in order
 }
 
-// SourceState is what a state says of a source of a mixture.
+// SourceState is the part of a state for one source of a mixture.
 type SourceState struct {
 	Name     string       `json:"name"`
 	Rows     int64        `json:"rows"`     // samples of an epoch of the source
 	Manifest string       `json:"manifest"` // as State.Manifest
 	Units    string       `json:"units"`
 	Rule     string       `json:"rule,omitempty"`
-	Tokens   int64        `json:"tokens,omitempty"` // of its samples in an epoch of it, where weights are in tokens
+	Tokens   int64        `json:"tokens,omitempty"` // in an epoch of the source, if weights are of tokens
 	Params   SourceParams `json:"params"`
 }
 
-// SourceParams are a source's [Params] without those of the mixture.
+// SourceParams are the [Params] that each source has for itself.
 type SourceParams struct {
 	Lanes    int    `json:"lanes,omitempty"` // under PerSource
 	Quantum  int64  `json:"quantum"`
@@ -46,7 +46,8 @@ type SourceParams struct {
 	UnitRows int64  `json:"unit_rows"`
 }
 
-// Of a mixture of so many lanes, if the source has none of its own.
+// Of returns the complete parameters in a mixture; lanes applies if the source has no number of its
+// own.
 func (p SourceParams) Of(lanes int) Params {
 	return Params{
 		Lanes: cmp.Or(p.Lanes, lanes), Quantum: p.Quantum, Life: p.Life, Buffer: p.Buffer, Start: p.Start, Spread: p.Spread, Assign: p.Assign,
@@ -54,7 +55,7 @@ func (p SourceParams) Of(lanes int) Params {
 	}
 }
 
-// MarshalJSON writes [from, [weight, ..]], and true after them where they are set.
+// MarshalJSON writes [from, [weight, ..]], or [from, [weight, ..], true] if Set.
 func (w Weights) MarshalJSON() ([]byte, error) {
 	if w.Set {
 		return json.Marshal([]any{w.From, w.Weights, true})
@@ -65,7 +66,7 @@ func (w Weights) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads what MarshalJSON writes.
 func (w *Weights) UnmarshalJSON(b []byte) error {
 	var parts []json.RawMessage
-	wrong := refuse("weights", "must be [sample, [weight, ..]], and true after them where they are set, got %s", b)
+	wrong := refuse("weights", "must be [sample, [weight, ..]], with true as a third value if they were set, got %s", b)
 	if json.Unmarshal(b, &parts) != nil || len(parts) < 2 || len(parts) > 3 {
 		return wrong
 	}
@@ -77,7 +78,7 @@ func (w *Weights) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// State of a mixture at a position, which is to be read with a tail.
+// State returns the state of a mixture at a position; tail is the tail to read it with.
 func (m *Mixture) State(epoch uint64, position, globalBatch int64, tail Tail) State {
 	o := m.options
 	s := State{
@@ -111,7 +112,7 @@ func (d Source) state(b Batching) SourceState {
 	return s
 }
 
-// MixtureOptions are those of the mixture that the state is of.
+// MixtureOptions returns the options of the mixture that was saved.
 func (s State) MixtureOptions() MixtureOptions {
 	o := MixtureOptions{Rows: s.Rows, Seed: s.Seed, Batching: s.Batching, Counts: s.Counts}
 	if s.Batching == PerSource {
@@ -125,7 +126,7 @@ func (s State) MixtureOptions() MixtureOptions {
 	return o
 }
 
-// Known are the weights as the state's position knows them: what is set at later samples is
+// Known returns the weights as known at the state's position: weights set at later samples are
 // planned.
 func (s State) Known() []Weights {
 	known := make([]Weights, 0, len(s.Weights))
@@ -142,7 +143,7 @@ func (s State) Known() []Weights {
 	return known
 }
 
-// at is the state's position counted over all epochs.
+// at returns the state's position counted over all epochs.
 func (s State) at() int64 {
 	return int64(min(capped(mulAddDiv(s.Epoch, uint64(s.Rows), 0, 1)), maxMixed)) + s.Position
 }
@@ -225,22 +226,23 @@ func (s State) validateMixed() error {
 	return errors.Join(errs...)
 }
 
-// validateBatching checks what the batching decides: who has the lanes, and where steps begin.
+// validateBatching checks what depends on the batching: where the lanes are, and that steps are
+// whole.
 func (s State) validateBatching(check func(ok bool, field, format string, args ...any)) {
 	lanes := func(n int, field string) { check(n >= 1 && n <= maxLanes, field, "%d is not in 1..%d", n, maxLanes) }
 	switch s.Batching {
 	case Stratified:
 		lanes(s.Lanes, "lanes")
 		for _, d := range s.Sources {
-			check(d.Params.Lanes == 0, "sources."+d.Name+".params.lanes", "are those of the mixture under batching %q", Stratified)
+			check(d.Params.Lanes == 0, "sources."+d.Name+".params.lanes", "must be left out under batching %q, which has lanes of the mixture", Stratified)
 		}
 	case PerSource:
-		check(s.Lanes == 0, "lanes", "are those of each source under batching %q", PerSource)
+		check(s.Lanes == 0, "lanes", "must be left out under batching %q, which has lanes of each source", PerSource)
 		for _, d := range s.Sources {
 			lanes(d.Params.Lanes, "sources."+d.Name+".params.lanes")
 		}
 		g := max(1, s.GlobalBatch)
-		check(s.Rows%g == 0 && s.Position%g == 0, "position", "and rows must be those of whole steps of %d under batching %q, got %d of %d", g, PerSource, s.Position, s.Rows)
+		check(s.Rows%g == 0 && s.Position%g == 0, "position", "and rows must make whole steps of %d under batching %q, got %d of %d", g, PerSource, s.Position, s.Rows)
 	default:
 		check(false, "batching", "must be %q or %q, got %q", Stratified, PerSource, s.Batching)
 	}
@@ -268,7 +270,7 @@ func (s State) sourceNames() (names []string) {
 	return names
 }
 
-// notMixed is the error of a mixture's state where one data set is read.
+// notMixed returns the error for a mixture's state in a run of one data set.
 func (s State) notMixed() error {
 	if size := s.EpochSize(); size > 0 {
 		return &MismatchError{Field: "epoch_size", Saved: strconv.FormatInt(size, 10), Here: "none"}
@@ -313,7 +315,7 @@ func (s State) fitsSources(here State) error {
 	return &MismatchError{Field: "sources", Saved: fmt.Sprintf("%q", saved), Here: fmt.Sprintf("%q", names)}
 }
 
-// compare adds the fields in which a source differs from what it is here.
+// compare adds the fields in which a saved source differs from the one here.
 func (s SourceState) compare(here SourceState, to *mismatches) {
 	field := func(name string, saved, is any) {
 		to.compare("sources."+s.Name+"."+name, orNone(fmt.Sprint(saved)), orNone(fmt.Sprint(is)))

@@ -85,11 +85,11 @@ func TestPerSourceStateRoundTrip(t *testing.T) {
 func TestPerSourceStateRefuses(t *testing.T) {
 	good := string(perSourceMixture(t).State(3, 40, 20, Pad).JSON())
 	for _, c := range []struct{ name, old, to, want string }{
-		{"lanes of all", `"tail":"pad"`, `"tail":"pad","lanes":4`, `lanes: are those of each source under batching "per_source"`},
+		{"lanes of all", `"tail":"pad"`, `"tail":"pad","lanes":4`, `lanes: must be left out under batching "per_source"`},
 		{"no lanes", `"lanes":6,`, ``, "sources.s1.params.lanes: 0 is not in 1.."},
-		{"stratified", `"per_source"`, `"stratified"`, `sources.s0.params.lanes: are those of the mixture under batching "stratified"`},
-		{"in a step", `"position":40`, `"position":41`, "must be those of whole steps of 20"},
-		{"an epoch of a part of a step", `"rows":80`, `"rows":81`, "must be those of whole steps of 20"},
+		{"stratified", `"per_source"`, `"stratified"`, `sources.s0.params.lanes: must be left out under batching "stratified"`},
+		{"in a step", `"position":40`, `"position":41`, "must make whole steps of 20"},
+		{"an epoch of a part of a step", `"rows":80`, `"rows":81`, "must make whole steps of 20"},
 		{"another unit", `"weights_in":"tokens"`, `"weights_in":"bytes"`, `weights_in: must be "tokens", got "bytes"`},
 		{"tokens of samples", `"weights_in":"tokens",`, ``, "sources.s0.tokens: are of weights in tokens, got 5000"},
 		{"tokens below 0", `"tokens":90`, `"tokens":-90`, "sources.s1.tokens"},
@@ -147,7 +147,7 @@ func TestMixStateRefuses(t *testing.T) {
 		{"no weights", `[[0,[0.7,0.3]],[50,[1,2]]]`, `[]`, "weights"},
 		{"a weight below 0", `[1,2]`, `[1,-2]`, "got -2"},
 		{"weights of three", `[1,2]`, `[1,2,3]`, "one for each of 2 sources, got 3"},
-		{"weights that are no pair", `[50,[1,2]]`, `[50]`, "must be [sample, [weight, ..]], and true after them where they are set, got [50]"},
+		{"weights that are no pair", `[50,[1,2]]`, `[50]`, "must be [sample, [weight, ..]], with true as a third value if they were set, got [50]"},
 		{"no tail", `"tail":"pad"`, `"tail":""`, "tail"},
 		{"too many samples", `"epoch":3,"position":40,"rows":80`, `"epoch":9007199254740991,"position":40,"rows":8000`, "all epochs at most"},
 		{"a name twice", `"s1"`, `"s0"`, `must have a name each, got "s0"`},

@@ -375,10 +375,10 @@ func TestMixtureOptionsAreChecked(t *testing.T) {
 		want string
 	}{
 		{"another batching", MixtureOptions{Rows: 10, Batching: "random"}, `must be "stratified" or "per_source", got "random"`},
-		{"no steps", MixtureOptions{Rows: 10, Batching: PerSource}, "must be those of whole steps"},
-		{"a part of a step", MixtureOptions{Rows: 10, Batching: PerSource, GlobalBatch: 4}, "got 10 in steps of 4"},
+		{"no steps", MixtureOptions{Rows: 10, Batching: PerSource}, "must make whole steps"},
+		{"a part of a step", MixtureOptions{Rows: 10, Batching: PerSource, GlobalBatch: 4}, "whole steps of 4"},
 		{"tokens of one", MixtureOptions{Rows: 10, Tokens: []int64{1}}, "each of 2 sources, got 1"},
-		{"no tokens", MixtureOptions{Rows: 10, Tokens: []int64{1, 0}}, `"s1" has none`},
+		{"no tokens", MixtureOptions{Rows: 10, Tokens: []int64{1, 0}}, `"s1" has no tokens`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.o.Seed = 1
@@ -407,7 +407,7 @@ func TestNewMixtureRefuses(t *testing.T) {
 		{"another seed", sourcesOf(t, 2, []int64{10, 10}, 2), one, 10, "no plan of a mixture"},
 		{"no rows", two, []Weights{{From: 0, Weights: []float64{1, 1}}}, 10, `"s1" has no rows`},
 		{"no weights", two, nil, 10, "weights"},
-		{"weights that begin late", two, []Weights{{From: 5, Weights: []float64{1, 0}}}, 10, "must begin at sample 0, got 5"},
+		{"weights that begin late", two, []Weights{{From: 5, Weights: []float64{1, 0}}}, 10, "must start at sample 0, got 5"},
 		{"weights that go back", two, []Weights{one[0], {From: 9, Weights: one[0].Weights}, {From: 9, Weights: one[0].Weights}}, 10, "ascending samples"},
 		{"too few weights", two, []Weights{{From: 0, Weights: []float64{1}}}, 10, "one for each of 2 sources, got 1"},
 		{"NaN", two, []Weights{{From: 0, Weights: []float64{math.NaN(), 1}}}, 10, "got NaN"},

@@ -1,8 +1,8 @@
 package shuffle
 
 // RuleOrder fills dst, grown as needed, with a permutation of n for the rule that makes samples of
-// the unit of span j: the same for all spans of the unit, and another in each epoch. Any goroutine
-// may ask.
+// the unit of span j: the same for all spans of the unit, another in each epoch. It is safe for
+// concurrent use.
 func (l *Lane) RuleOrder(j, n int, dst []uint32) []uint32 {
 	p := l.epoch.plan
 	u := p.units.At(int(l.spans[j].unit))

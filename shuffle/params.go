@@ -27,7 +27,7 @@ func OrderOf(shuffled, mixed bool) string {
 // earlier are names of orders that this package made and makes no more.
 var earlier = []string{"lane-tick/1", "lane-tick/2", "mix/1", "mix/2", "mix/3"}
 
-// Start is how a lane begins.
+// Start selects how a lane fills.
 type Start string
 
 const (
@@ -35,7 +35,7 @@ const (
 	Direct Start = "direct" // one unit per lane at tick 0
 )
 
-// Assign is which shards a lane gets.
+// Assign selects the shards of a lane.
 type Assign string
 
 const (
@@ -44,8 +44,8 @@ const (
 )
 
 // Params are the numbers that, with a manifest, its units and a seed, fix the order of all epochs.
-// They come from [Options.Params] or from a state, never from the machine. All are samples but
-// where it is said.
+// They come from [Options.Params] or from a state, never from the machine. Fields count samples
+// unless noted.
 type Params struct {
 	Lanes    int    `json:"lanes"`     // L, their number
 	Quantum  int64  `json:"quantum"`   // A, by which a lane admits units and emits rows in one tick
@@ -54,7 +54,7 @@ type Params struct {
 	Start    Start  `json:"start"`     //
 	Spread   int    `json:"spread"`    // H, shards of a lane that are open at once; 0 is all
 	Assign   Assign `json:"assign"`    //
-	Tail     Tail   `json:"tail"`      // what becomes of rows that fill no global batch
+	Tail     Tail   `json:"tail"`      // how to treat rows that fill no global batch
 	UnitRows int64  `json:"unit_rows"` // the pinned unit_rows that cut the units; 0 when the rule cut them
 }
 
@@ -93,7 +93,7 @@ func (p Params) LaneBound(rows, largest int64) int64 {
 	return max(laneBound(p.Quantum, p.Life, p.laneUnit(rows, largest)), p.Buffer/int64(p.Lanes))
 }
 
-// laneUnit is U: lanes cut what is larger than they are.
+// laneUnit is U, the largest unit after lanes cut those larger than themselves.
 func (p Params) laneUnit(rows, largest int64) int64 {
 	return min(largest, ceilDiv(rows, int64(p.Lanes)))
 }

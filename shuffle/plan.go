@@ -20,15 +20,15 @@ type Plan struct {
 	slotOf     []int   // line lane -> slot
 	sticky     []uint32
 	sampled    []uint32 // the shards that the order depends on
-	skipped    []uint32 // groups of other shards before those of each shard; nil if there are none
+	skipped    []uint32 // per shard, the groups of skipped shards before it; nil if all shards are sampled
 	content    string
 	unitsHash  string
 }
 
-// New makes the plan of a manifest that was cut into units. The units must be those of [CutUnits]
-// of this manifest, or listed ones of their kind: ascending, none without rows, all rows of all
-// groups. Under the manifest's rule they are listed, each with the samples that the rule makes of
-// its rows. Manifest and units are kept and must not change any more.
+// New makes the plan of a manifest that was cut into units. The units must come from [CutUnits] of
+// this manifest, or be a list that covers all rows of all groups in ascending order without empty
+// units. Under the manifest's rule they must be a list, each with the samples that the rule makes
+// of its rows. New keeps manifest and units, which must not change afterwards.
 func New(m *Manifest, units Units, params Params, seed uint64) (*Plan, error) {
 	if err := m.Validate(); err != nil {
 		return nil, err
@@ -114,5 +114,5 @@ func (p *Plan) Bound(lanes int) int64 {
 	return lane * int64(lanes)
 }
 
-// UnitsHash tells how the groups were cut and what the rule made of them: 16 hex digits.
+// UnitsHash identifies the cut of the groups and the samples that the rule made: 16 hex digits.
 func (p *Plan) UnitsHash() string { return p.unitsHash }

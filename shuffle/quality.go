@@ -2,11 +2,11 @@ package shuffle
 
 import "math"
 
-// Quality foretells how well an order mixes data that is sorted, the worst case. It informs and is
-// not part of the order, so it may use floats.
+// Quality predicts how well an order mixes sorted data, the worst case. It informs and is not part
+// of the order, so it may use floats.
 type Quality struct {
 	Independent float64 // K: units that behave as if drawn independently
-	Deff        float64 // 1 + (G-1)/K: by how much the variance of a batch's mean exceeds that of a perfect shuffle
+	Deff        float64 // 1 + (G-1)/K: variance of a batch's mean, relative to a perfect shuffle
 	Units       float64 // different units in the mean batch
 
 	FewUnits   bool  // a lane's share of the buffer holds fewer than four units
@@ -17,7 +17,7 @@ type Quality struct {
 // Quality of the plan for a global batch.
 func (p *Plan) Quality(globalBatch int64) Quality { return p.QualityOf(p.params, globalBatch) }
 
-// QualityOf is the quality that other parameters would have for the units of the plan.
+// QualityOf returns the quality that other parameters would have for the units of the plan.
 func (p *Plan) QualityOf(params Params, globalBatch int64) Quality {
 	s, lanes := p.sizes, int64(params.Lanes)
 	q := Quality{Deff: 1, BufferRows: 4 * lanes * params.laneUnit(s.rows, s.largest)}
@@ -33,8 +33,7 @@ func (p *Plan) QualityOf(params Params, globalBatch int64) Quality {
 		q.Units = distinct(float64(s.units), batch)
 		return q
 	}
-	// The mean unit that a row lies in is larger than the mean unit; lanes cut what is larger than
-	// they are.
+	// The unit of a mean row is larger than the mean unit; lanes cut units larger than themselves.
 	unit := min(p.rowMeanUnit(), float64(ceilDiv(s.rows, lanes)))
 	live := float64(lanes) * float64(params.Steady())
 	q.Independent = max(2.25*live/unit, min(float64(lanes), batch))
@@ -50,7 +49,7 @@ func (p *Plan) QualityOf(params Params, globalBatch int64) Quality {
 	return q
 }
 
-// rowMeanUnit is the mean over all rows of the rows of their unit.
+// rowMeanUnit returns the size of a row's unit, averaged over all rows.
 func (p *Plan) rowMeanUnit() float64 {
 	var sum float64
 	for _, u := range p.units.All() {
@@ -60,5 +59,5 @@ func (p *Plan) rowMeanUnit() float64 {
 	return sum / float64(p.sizes.rows)
 }
 
-// distinct of n equal kinds that k draws show in the mean.
+// distinct returns the expected number of distinct kinds among k draws from n equally likely ones.
 func distinct(n, k float64) float64 { return n * -math.Expm1(-k/n) }

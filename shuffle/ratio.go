@@ -19,7 +19,7 @@ const maxWeights = 4096
 // immutable and safe for concurrent use.
 type Ratio struct {
 	weights []int64
-	levels  []level // by falling weight; without weights of 0
+	levels  []level // by falling weight, without zero weights
 }
 
 // level is one step of the nested floors: weight in every rest arrivals go to its item, the others
@@ -29,8 +29,8 @@ type level struct {
 	weight, rest uint64
 }
 
-// NewRatio makes integer weights of the shortest decimals of these: at least 1 of 2^20 for each
-// that is above 0.
+// NewRatio makes integer weights of the shortest decimals of weights: at least 1 of 2^20 for each
+// positive one.
 func NewRatio(weights []float64) (*Ratio, error) {
 	if err := checkWeights(weights); err != nil {
 		return nil, err
@@ -38,9 +38,9 @@ func NewRatio(weights []float64) (*Ratio, error) {
 	return newRatio(decimals(weights)), nil
 }
 
-// NewTokenRatio divides samples so that their tokens have these weights: it is the ratio of weight *
-// samples / tokens, exactly, where each item has so many samples with so many tokens. Items without
-// a weight need no tokens.
+// NewTokenRatio divides samples so that their tokens have the given weights: it is the exact ratio
+// of weight * samples / tokens, for items with the given counts of samples and tokens. Items of
+// weight 0 need no tokens.
 func NewTokenRatio(weights []float64, samples, tokens []int64) (*Ratio, error) {
 	if err := checkWeights(weights); err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func NewTokenRatio(weights []float64, samples, tokens []int64) (*Ratio, error) {
 	return newRatio(exactShares(weights, samples, tokens)), nil
 }
 
-// exactShares are weights of samples: the decimals of weights, which are of tokens where these are
+// exactShares converts weights to exact weights of samples; they are weights of tokens if tokens is
 // given.
 func exactShares(weights []float64, samples, tokens []int64) []*big.Rat {
 	exact := decimals(weights)
@@ -94,9 +94,9 @@ func checkWeights(weights []float64) error {
 	return nil
 }
 
-// wholeWeights are integers that add up to T: of each exact share of T the floor, at least 1 unless
-// it is 0. What is left goes to the largest remainders, equal ones in order; what is too much comes
-// off the largest, one by one. It changes the weights.
+// wholeWeights returns integers that add up to T: the floor of each exact share of T, at least 1
+// unless it is 0. Missing units go to the largest remainders, equal ones in order; surplus comes
+// off the largest, one by one. It changes exact.
 func wholeWeights(exact []*big.Rat) []int64 {
 	total := new(big.Rat)
 	for _, x := range exact {
@@ -122,7 +122,7 @@ func wholeWeights(exact []*big.Rat) []int64 {
 	return out
 }
 
-// decimals are the shortest decimals that are read as these numbers, exactly.
+// decimals returns the numbers as exact fractions of their shortest decimals.
 func decimals(numbers []float64) (exact []*big.Rat) {
 	for _, n := range numbers {
 		x, _ := new(big.Rat).SetString(strconv.FormatFloat(n, 'g', -1, 64)) // a finite number always parses
@@ -131,7 +131,7 @@ func decimals(numbers []float64) (exact []*big.Rat) {
 	return exact
 }
 
-// Weights are the integer weights: they add up to 2^20. The caller does not change them.
+// Weights returns the integer weights, which add up to 2^20. The caller must not change them.
 func (r *Ratio) Weights() []int64 { return r.weights }
 
 // Counts fills dst, grown as needed, with how many of the first n each has.
@@ -145,8 +145,8 @@ func (r *Ratio) Counts(n int64, dst []int64) []int64 {
 	return dst
 }
 
-// PartOrder fills dst, grown as needed, with the order in which n rows, of which the first has a
-// number among all rows of the manifest, are given to the parts: perm(n) of the generator "part".
+// PartOrder fills dst, grown as needed, with the order in which n rows are given to the parts; row
+// is the number of the first among all rows of the manifest. It is perm(n) of the generator "part".
 func PartOrder(seed uint64, row int64, n int, dst []uint32) []uint32 {
 	r := newRNG(domPart, seed, uint64(row))
 	return permutation(&r, dst, n)

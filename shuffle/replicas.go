@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// OfReplicas is the worker among the data ranks, where each run of so many ranks takes the same
-// rows, as tensor and pipeline parallel ranks do: data rank rank/n of world size/n. All else, views
-// and states included, knows data ranks alone. n must divide the world size; 0 is 1.
+// OfReplicas returns the worker as a data rank: each run of n ranks takes the same rows, as tensor
+// and pipeline parallel ranks do, and counts as data rank rank/n of world size/n. Everything else,
+// views and states included, only knows data ranks. n must divide the world size; 0 is 1.
 func (w Worker) OfReplicas(n int) (Worker, error) {
 	if err := w.Validate(); err != nil {
 		return Worker{}, err
@@ -23,8 +23,8 @@ func (w Worker) OfReplicas(n int) (Worker, error) {
 	return w, nil
 }
 
-// LocalRanks is how many data ranks a node has that so many ranks are on, with each run of n ranks
-// in a row a data rank. 0 is not known; n may be 0, which is 1.
+// LocalRanks returns the number of data ranks on a node with the given ranks, where each run of n
+// ranks is one data rank, or 0 if that is not known. n may be 0, which means 1.
 func LocalRanks(ranks, n int) int {
 	n = max(1, n)
 	switch {

@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// rest divides what is left of an epoch among the lanes again, when they have emitted done rows, by
-// slot: the remaining rows of each span, in the order of the line, so that lanes have rows each.
+// rest divides the rows that remain of an epoch after each lane has emitted done rows, by slot,
+// among the lanes again: the remaining rows of each span, in the order of the line, so that the
+// lane at each slot gets rows of them.
 func (e *Epoch) rest(done, rows []int64) *Epoch {
 	var left []span
 	for slot, n := range done {
@@ -26,7 +27,7 @@ func (e *Epoch) rest(done, rows []int64) *Epoch {
 	return r
 }
 
-// left are the spans of a lane with what is left of them after so many of its rows.
+// left returns the spans of a lane without its first row rows.
 func (l *Lane) left(row int64) (spans []span) {
 	if len(l.spans) == 0 {
 		return nil
@@ -47,7 +48,7 @@ func (l *Lane) left(row int64) (spans []span) {
 	return slices.DeleteFunc(spans, func(s span) bool { return s.first == s.last })
 }
 
-// cutSpans divides spans after so many rows that are left of them. It changes them.
+// cutSpans splits spans after the given number of their remaining rows. It changes them.
 func cutSpans(all []span, rows int64) (lane, rest []span) {
 	for len(all) > 0 && rows > 0 {
 		s := all[0]

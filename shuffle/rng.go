@@ -23,7 +23,7 @@ const (
 
 // rng is PCG-DXSM (128 bits of state, the 64-bit "cheap" multiplier) as in math/rand/v2. It is
 // written out here so that the shuffle loops keep the state in registers and so that the order
-// never depends on a library; a test holds it against rand.PCG.
+// never depends on a library; a test compares it with rand.PCG.
 type rng struct{ hi, lo uint64 }
 
 // newRNG keys a generator with the first 16 bytes of SHA-256(prefix || dom || seed || ids),

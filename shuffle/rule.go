@@ -8,18 +8,18 @@ import (
 // maxLife keeps rows * life^2 below 2^64 for units of fewer than 2^32 rows.
 const maxLife = 65535
 
-// Options are what a user gives; the rest of the parameters follows from them and the units by a
-// frozen rule.
+// Options are the parameters that a user chooses; a frozen rule derives the others from them and
+// the units.
 type Options struct {
 	Buffer       int64  // rows of the shuffle buffer, over all ranks; see BufferRows
 	WorldSize    int    // ranks at the start; 0 is 1
-	MaxWorldSize int    // the largest world size that is to own whole lanes; 0 is WorldSize
+	MaxWorldSize int    // the largest world size whose ranks own whole lanes; 0 is WorldSize
 	Lanes        int    // pins the number of lanes
 	Start        Start  // "" is Filled
 	Spread       int    // 0 is all
 	Assign       Assign // "" is Sticky
 	Tail         Tail   // "" is Drop
-	UnitRows     int64  // that CutUnits was given
+	UnitRows     int64  // as given to CutUnits
 }
 
 func (o Options) withDefaults() Options {
@@ -85,8 +85,7 @@ func chooseLanes(s sizes, o Options) int {
 	return int(lanes)
 }
 
-// chooseLife: the longest life whose bound keeps within a lane's share of the buffer, 1 when none
-// does.
+// chooseLife: the longest life whose bound keeps within a lane's share of the buffer, at least 1.
 func chooseLife(s sizes, p Params) int64 {
 	lanes := int64(p.Lanes)
 	unit := p.laneUnit(s.rows, s.largest)
@@ -103,7 +102,7 @@ func chooseLife(s sizes, p Params) int64 {
 	return lo
 }
 
-// sizes are what the rule needs of the units.
+// sizes summarize the units for the rule.
 type sizes struct {
 	units, rows, largest int64
 }

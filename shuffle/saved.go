@@ -24,8 +24,8 @@ type savedShard struct {
 	Rows    []int64 `json:"rows"` // of each row group
 }
 
-// JSON of the manifest, so that a run can finish its epoch on the list that it began with. Texts
-// that are not UTF-8 cannot be saved.
+// JSON encodes the manifest, so that a run can finish its epoch with the list of shards it started
+// with. Texts that are not UTF-8 cannot be saved.
 func (m *Manifest) JSON() ([]byte, error) {
 	s := savedManifest{Format: 1, Content: m.Content(), Versions: m.Versions(), Base: m.Base, Shards: make([]savedShard, len(m.Shards))}
 	for i, sh := range m.Shards {
@@ -69,8 +69,8 @@ func ParseManifest(data []byte) (*Manifest, error) {
 	return m, nil
 }
 
-// Differences says in words what became of the shards of m in now, at most so many of them and then
-// a count of the rest.
+// Differences describes the changes from m's shards to now's, at most most of them and then a count
+// of the rest.
 func (m *Manifest) Differences(now *Manifest, most int) []string {
 	var out []string
 	a, b := m.groupRows(), now.groupRows()
@@ -105,8 +105,8 @@ func (m *Manifest) Differences(now *Manifest, most int) []string {
 	return out
 }
 
-// prefixes are what the paths of two manifests need before them to be relative to one directory.
-// Both are empty where the data has moved as a whole.
+// prefixes returns the prefixes that make the paths of two manifests relative to one directory.
+// Both are empty if the data has moved as a whole.
 func prefixes(m, now *Manifest) (before, after string) {
 	n := 0
 	for n < len(m.Base) && n < len(now.Base) && m.Base[n] == now.Base[n] {

@@ -2,20 +2,20 @@ package shuffle
 
 import "slices"
 
-// A NodeLanes is a node of a world and the line lanes that its cache holds.
+// A NodeLanes is a node of a world and the line lanes in its cache.
 type NodeLanes struct {
 	Ranks []int
-	Held  []byte // line lane i is bit i%8 of byte i/8; nil is none
+	Held  []byte // line lane i is bit i%8 of byte i/8; nil is empty
 }
 
 func (n NodeLanes) holds(lane int) bool { return n.Held != nil && n.Held[lane/8]>>(lane%8)&1 == 1 }
 
-// SeatLanes seats lanes so that nodes read again what their caches hold, as far as their ranks have
-// places for it. It is nil where that needs no seats, or where nothing is held. Each rank is on one
-// node. The result is a function of the arguments.
+// SeatLanes seats lanes so that nodes read again the lanes that they have cached, as far as their
+// ranks have places. It returns nil if the line's order already does that or nothing is cached.
+// Each rank is on one node. The result depends only on the arguments.
 //
-// It is a matching of lanes and nodes, found by augmenting paths: each node takes as many lanes as
-// it has places of its own, and the places that two nodes share get what is left of theirs.
+// It matches lanes with nodes by augmenting paths: each node takes as many lanes as it has places
+// of its own; places that two nodes share get lanes left over from these.
 func SeatLanes(lanes, worldSize int, nodes []NodeLanes) (Seats, error) {
 	if lanes < 1 || lanes > maxLanes {
 		return nil, refuse("lanes", "must be from 1 to %d, got %d", maxLanes, lanes)
@@ -53,8 +53,8 @@ func permLine(lanes int) Seats {
 	return seats
 }
 
-// dividesByBlocks says whether ranks without seats have blocks of the line: the world size does not
-// divide the lanes, or is a product of their first radices.
+// dividesByBlocks reports whether ranks without seats have blocks of the line: the world size does
+// not divide the lanes, or is a product of their first radices.
 func dividesByBlocks(lanes, worldSize int) bool {
 	if lanes%worldSize != 0 {
 		return true
@@ -94,14 +94,14 @@ func nodesOfRanks(lanes, worldSize int, nodes []NodeLanes) ([]int, error) {
 	return nodeOf, nil
 }
 
-// A seating is lanes on their way to places.
+// A seating is the matching of lanes with places while it is computed.
 type seating struct {
 	lanes   int
 	holders [][]int // lane -> the nodes whose caches hold it
-	own     [][]int // node -> the places that its ranks alone read
+	own     [][]int // node -> the places that only its ranks read
 	shared  []place // that ranks of several nodes read
 
-	node  []int   // lane -> node that takes it; -1 is none yet
+	node  []int   // lane -> node that takes it, or -1
 	taken [][]int // node -> the lanes that it takes
 	dead  []bool  // nodes from which no augmenting path leads to a free place
 }
@@ -112,8 +112,8 @@ type place struct {
 	nodes []int
 }
 
-// divide finds whose each place is: rank r reads the places from lanes*r/W to lanes*(r+1)/W, which
-// need not be whole.
+// divide assigns places to the nodes that read them: rank r reads the places from lanes*r/W to
+// lanes*(r+1)/W, which need not be whole.
 func (s *seating) divide(worldSize int, nodeOf []int) {
 	for at := range s.lanes {
 		first, last := at*worldSize/s.lanes, ((at+1)*worldSize-1)/s.lanes
@@ -127,13 +127,13 @@ func (s *seating) divide(worldSize int, nodeOf []int) {
 	}
 }
 
-// empty says that no node holds any lane.
+// empty reports whether no node holds any lane.
 func (s *seating) empty() bool {
 	return !slices.ContainsFunc(s.holders, func(nodes []int) bool { return len(nodes) > 0 })
 }
 
-// match gives nodes lanes that they hold: first the lanes that one node holds, since nothing is to
-// be chosen there.
+// match assigns lanes to nodes that hold them, first the lanes that only one node holds, which
+// leave no choice.
 func (s *seating) match() {
 	var several []int
 	for lane, held := range s.holders {
@@ -156,8 +156,8 @@ func (s *seating) take(node, lane int) {
 }
 
 // augment finds a place for a lane at one of its holders, if need be by moving other lanes between
-// nodes that hold them. Nodes that a failed search has seen are dead: no later one finds room
-// through them.
+// nodes that hold them. Nodes seen by a failed search are dead: no later search finds room through
+// them.
 func (s *seating) augment(lane int) {
 	type step struct{ node, lane, before int } // the lane would move to the node
 	var path []step
@@ -196,7 +196,7 @@ func (s *seating) augment(lane int) {
 }
 
 // seats puts the lanes at the places of their nodes, in the order of the line, and the others at
-// what is left.
+// the remaining places.
 func (s *seating) seats() Seats {
 	seats := slices.Repeat(Seats{-1}, s.lanes)
 	var free []int // places
@@ -218,8 +218,7 @@ func (s *seating) seats() Seats {
 	return seats
 }
 
-// share gives each shared place the lane that most of its nodes hold, of those without a seat, or
-// leaves it free.
+// share gives each shared place the unseated lane that most of its nodes hold, or leaves it free.
 func (s *seating) share(seats Seats, free []int) []int {
 	left := make([][]int, len(s.own)) // node -> lanes that it holds
 	for lane, held := range s.holders {

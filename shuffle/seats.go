@@ -1,18 +1,17 @@
 package shuffle
 
-// Seats say which ranks read which lanes: line lane -> place, a permutation of the lanes. Ranks
-// divide the lanes in the order of their places as they divide them in the order of the line
-// without seats. A step has the same rows with any seats, so they change neither the order nor a
-// state, and may be others after each start. All ranks have the same ones. nil is the line's
-// order.
+// Seats assign lanes to ranks: line lane -> place, a permutation of the lanes. Ranks divide the
+// lanes in the order of their places, or of the line if Seats is nil. A step has the same rows with
+// any seats, so they change neither the order nor a state and may differ after each start. All
+// ranks must have the same.
 type Seats []int
 
-// leastRowsPerLane is how many rows a step has of each lane at least where ranks divide lanes that
-// are seated by blocks of rows. With fewer the blocks' edges would wander over many lanes, which
-// are not in the order that spreads a step evenly.
+// leastRowsPerLane is the least rows of a step per lane with which ranks divide seated lanes by
+// blocks of rows. With fewer the edges of the blocks would wander over many lanes, whose order no
+// longer spreads a step evenly.
 const leastRowsPerLane = 16
 
-// Validate says whether the seats are a permutation of so many lanes, or nil.
+// Validate checks that the seats are nil or a permutation of the given number of lanes.
 func (s Seats) Validate(lanes int) error {
 	if s == nil {
 		return nil
@@ -33,15 +32,15 @@ func (s Seats) Validate(lanes int) error {
 	return nil
 }
 
-// usable says whether ranks can have whole lanes of a step of so many rows, or blocks of rows of
-// few lanes.
+// usable reports whether ranks can take whole lanes of a step of globalBatch rows, or blocks of
+// rows from few lanes.
 func usable(lanes, worldSize int, globalBatch int64) bool {
 	whole := lanes%worldSize == 0 && globalBatch%int64(lanes) == 0
 	return whole || globalBatch >= leastRowsPerLane*int64(lanes)
 }
 
-// SeatedView is the view of a worker on steps of globalBatch rows, where lanes have seats. Where
-// the steps have too few rows for that, on all ranks alike, it is the view without.
+// SeatedView returns the view of a worker on steps of globalBatch rows with seats. If the steps
+// have too few rows for seats, which holds on all ranks alike, it is the view without.
 func (p *Plan) SeatedView(w Worker, seats Seats, globalBatch int64) (*View, error) {
 	v, err := p.View(w)
 	if err != nil || seats == nil {
@@ -64,7 +63,7 @@ func (p *Plan) SeatedView(w Worker, seats Seats, globalBatch int64) (*View, erro
 	return v, nil
 }
 
-// own gives the worker, or else its rank, whole lanes where they divide evenly.
+// own gives whole lanes to the worker if they divide evenly, or else to its rank.
 func (v *View) own() {
 	w := v.worker
 	if v.lanes%w.WorldSize != 0 {

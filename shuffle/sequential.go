@@ -12,7 +12,8 @@ type Sequence struct {
 	now     string
 }
 
-// NewSequence of units as CutUnits makes them. They are kept and must not change any more.
+// NewSequence makes the sequence of units as CutUnits makes them. It keeps them, and they must not
+// change afterwards.
 func NewSequence(m *Manifest, units Units) (*Sequence, error) {
 	if err := m.Validate(); err != nil {
 		return nil, err
@@ -54,8 +55,8 @@ func (s *Sequence) Spans(lo, hi int64, yield func(Span)) {
 	}
 }
 
-// Block is the part [lo, hi) of the step [pos, pos+rows) that a worker takes: of WorldSize equal
-// blocks its rank's, and of Workers equal blocks of that its own, block i of n of c rows being
+// Block returns the worker's part [lo, hi) of the step [pos, pos+rows): its rank's of WorldSize
+// equal blocks, and its own of Workers equal blocks of that. Block i of n of c rows is
 // [floor(c*i/n), floor(c*(i+1)/n)).
 func (w Worker) Block(pos, rows int64) (lo, hi int64) {
 	w = w.withDefaults()

@@ -13,14 +13,14 @@ import (
 // stateVersion is the version of the state's JSON.
 const stateVersion = 1
 
-// maxStateBytes is far over what any state has; more is not read.
+// maxStateBytes bounds the input of ParseState; it is far above the size of any state.
 const maxStateBytes = 2 << 20
 
 // maxEpoch is the largest epoch of a state: every reader of JSON keeps integers up to it.
 const maxEpoch = 1<<53 - 1
 
-// State is where training stands: all that a resume needs besides the data. It is the same on every
-// rank and worker.
+// State is the progress of training: all that a resume needs beside the data. It is the same on
+// every rank and worker.
 type State struct {
 	Format      int     `json:"v"`                  // 1
 	Plan        string  `json:"plan"`               // "lane-tick/3", "sequential/1" without shuffle, or "mix/4" of several sources
@@ -48,8 +48,8 @@ func (p *Plan) State(epoch uint64, position, globalBatch int64) State {
 	}
 }
 
-// State of the order without shuffle at a position. The seed is kept for what else is drawn from
-// it.
+// State returns the state of the order without shuffle at a position. The seed is kept for other
+// random draws.
 func (s *Sequence) State(seed, epoch uint64, position, globalBatch int64) State {
 	return State{
 		Format: stateVersion, Plan: Sequential, Seed: seed, Epoch: epoch, Position: position, Rows: s.Rows(),
@@ -66,8 +66,7 @@ func (s State) JSON() []byte {
 	return b
 }
 
-// ParseState reads a state and refuses what is none: unknown fields, other versions, values out of
-// range.
+// ParseState reads a state and refuses unknown fields, other versions and values out of range.
 func ParseState(data []byte) (State, error) {
 	var s State
 	if len(data) > maxStateBytes {
@@ -87,7 +86,7 @@ func ParseState(data []byte) (State, error) {
 	return s, nil
 }
 
-// notState says in the words of the state which value JSON does not fit.
+// notState names the field of the state whose JSON value has the wrong type.
 func notState(err error) error {
 	var wrong *json.UnmarshalTypeError
 	if !errors.As(err, &wrong) || wrong.Field == "" {
@@ -103,13 +102,13 @@ func notState(err error) error {
 	return refuse(wrong.Field, "must be %s, got %s", want, wrong.Value)
 }
 
-// Validate lists everything that is wrong with the state alone.
+// Validate checks the state without its data and lists all problems.
 func (s State) Validate() error {
 	if s.Format != stateVersion {
 		return refuse("v", "this state has version %d, and only version %d is known", s.Format, stateVersion)
 	}
 	if slices.Contains(earlier, s.Plan) {
-		return refuse("plan", "%q is an order of earlier versions of shardfeed: finish the epoch with the version that saved the state, or begin one without it", s.Plan)
+		return refuse("plan", "%q is an order of earlier versions of shardfeed: finish the epoch with the version that saved the state, or start one without it", s.Plan)
 	}
 	if s.Plan == Mixed {
 		return s.validateMixed()
@@ -136,7 +135,7 @@ func (s State) Validate() error {
 	return errors.Join(errs...)
 }
 
-// validatePlace lists what is wrong with where the state stands.
+// validatePlace checks epoch, position and the sizes they refer to.
 func (s State) validatePlace() (errs []error) {
 	check := func(ok bool, field, format string, args ...any) {
 		if !ok {
@@ -177,8 +176,8 @@ func isHex(s string, digits int) bool {
 	return len(s) == digits
 }
 
-// Fits says whether the state continues this plan; the error lists each field that differs. Seed,
-// epoch and position are the state's to say.
+// Fits returns nil if the state continues this plan, or an error that lists each field that
+// differs. Seed, epoch and position are free.
 func (s State) Fits(p *Plan) error {
 	if s.Plan == Mixed {
 		return s.notMixed()
@@ -203,7 +202,7 @@ func (s State) Fits(p *Plan) error {
 	return m.err()
 }
 
-// FitsSequence says whether the state continues this order without shuffle.
+// FitsSequence returns nil if the state continues this order without shuffle.
 func (s State) FitsSequence(seq *Sequence) error {
 	if s.Plan == Mixed {
 		return s.notMixed()

@@ -2,27 +2,27 @@ package shuffle
 
 import "fmt"
 
-// Tail is what becomes of the last N mod G rows of an epoch, which fill no global batch.
+// Tail selects how to treat the last N mod G rows of an epoch, which fill no global batch.
 type Tail string
 
 const (
 	Drop  Tail = "drop"  // they are left out of this epoch
 	Pad   Tail = "pad"   // the last step is filled up with rows that are marked invalid
 	Short Tail = "short" // the last step is short
-	Carry Tail = "carry" // they begin the next epoch's first step
+	Carry Tail = "carry" // they become part of the next epoch's first step
 )
 
-// Validate says whether the tail is one of the four.
+// Validate returns an error unless t is one of the four tails.
 func (t Tail) Validate() error {
 	switch t {
 	case Drop, Pad, Short, Carry:
 		return nil
 	}
-	return refuse("tail", "%q is none of %q, %q, %q, %q", t, Drop, Pad, Short, Carry)
+	return refuse("tail", "must be %q, %q, %q or %q, got %q", Drop, Pad, Short, Carry, t)
 }
 
-// Steps is the arithmetic of an epoch's steps. A position counts rows of the epoch; under Carry a
-// first step may begin at a position below 0, in the rows that the epoch before has left.
+// Steps is the arithmetic of an epoch's steps. A position counts rows of the epoch; under Carry the
+// first step may start at a negative position, in rows left over from the epoch before.
 type Steps struct {
 	Rows        int64 // N, of an epoch
 	GlobalBatch int64 // G, rows of a step over all ranks
@@ -51,10 +51,10 @@ func (s Steps) Window(skip, take int64) (Steps, error) {
 	return s, nil
 }
 
-// Part reports whether an epoch is not read as a whole.
+// Part reports whether only a part of an epoch is read.
 func (s Steps) Part() bool { return s.From > 0 || s.To > 0 }
 
-// Begin moves a position before the rows that are read to the first of them.
+// Begin moves a position before the window to its first row.
 func (s Steps) Begin(pos int64) int64 {
 	if s.Part() {
 		return max(pos, s.From)
@@ -80,8 +80,8 @@ func (s Steps) Validate() error {
 	return nil
 }
 
-// Count returns the number of steps that end in the epoch when the first begins at position from.
-// The last step before To is whole.
+// Count returns the number of steps that end in the epoch if the first starts at position from. The
+// last step before To is whole.
 func (s Steps) Count(from int64) int64 {
 	from = s.Begin(from)
 	if s.To > 0 {
@@ -97,15 +97,15 @@ func (s Steps) Count(from int64) int64 {
 	return left / s.GlobalBatch
 }
 
-// At is step i, counted from the one that begins at from: its first position and the number of rows
-// that it takes from the data, which is less than G in the last step under Pad and Short only.
+// At returns the first position of step i, counted from the step at from, and the rows that it
+// takes from the data, which is less than G only in the last step under Pad and Short.
 func (s Steps) At(from, i int64) (pos, rows int64) {
 	pos = from + i*s.GlobalBatch
 	return pos, max(0, min(s.GlobalBatch, s.Rows-pos))
 }
 
-// Next is where the first step of the next epoch begins when this epoch's began at from: 0, or
-// below it under Carry.
+// Next returns the start of the next epoch's first step if this epoch's was at from: 0, or a
+// negative position under Carry.
 func (s Steps) Next(from int64) int64 {
 	if s.Tail != Carry {
 		return 0
@@ -113,8 +113,8 @@ func (s Steps) Next(from int64) int64 {
 	return from + s.Count(from)*s.GlobalBatch - s.Rows
 }
 
-// Normalize moves a position from which no step of its epoch is left to the start of the next
-// epoch; what Carry has left stays with its epoch until a step takes it.
+// Normalize moves a position after the last step of its epoch to the start of the next epoch; rows
+// left over under Carry stay in their epoch until a step takes them.
 func (s Steps) Normalize(epoch uint64, pos int64) (uint64, int64) {
 	if s.Tail == Carry {
 		for s.Rows > 0 && pos >= s.Rows {

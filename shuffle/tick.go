@@ -5,7 +5,7 @@ import "sort"
 // Rows of the lane.
 func (l *Lane) Rows() int64 { return l.cum[len(l.spans)] }
 
-// Spans is their number.
+// Spans returns the number of spans.
 func (l *Lane) Spans() int { return len(l.spans) }
 
 // Ticks is E, the number of ticks.
@@ -17,14 +17,14 @@ func (l *Lane) Span(j int) Span {
 	return Span{Unit: int(s.unit), From: int64(s.lo), To: int64(s.lo) + int64(s.rows)}
 }
 
-// Arrival is the tick at which span j must be there.
+// Arrival returns the tick by which span j must be loaded.
 func (l *Lane) Arrival(j int) int64 { return int64(l.tau[j]) }
 
-// Need is the lane row at which span j must be there: the first row of its arrival tick.
+// Need returns the lane row by which span j must be loaded: the first row of its arrival tick.
 func (l *Lane) Need(j int) int64 { return l.Before(l.Arrival(j)) }
 
-// RowOrder fills dst, grown as needed, with the order in which the rows of span j leave: dst[s] is
-// the row, by its number in the span, that is emitted as its s-th. Any goroutine may ask.
+// RowOrder fills dst, grown as needed, with the order in which the rows of span j are emitted:
+// dst[s] is the number in the span of the s-th. It is safe for concurrent use.
 func (l *Lane) RowOrder(j int, dst []uint32) []uint32 {
 	s, p := l.spans[j], l.epoch.plan
 	u := p.units.At(int(s.unit))
@@ -40,16 +40,16 @@ func (l *Lane) lifeOf(j int) int64 {
 	return l.epoch.plan.params.Life
 }
 
-// Emitted is C(j, k): how many rows of span j have left when tick k is over, including
-// any that left before the lane began.
+// Emitted is C(j, k): the number of rows of span j emitted by the end of tick k, including any
+// emitted before the lane started.
 func (l *Lane) Emitted(j int, k int64) int64 {
 	return int64(l.spans[j].first) + l.emitted(j, k)
 }
 
-// End is how many rows of span j have left with the lane's last of them.
+// End returns the number of rows of span j emitted by the end of the lane.
 func (l *Lane) End(j int) int64 { return int64(l.spans[j].last) }
 
-// emitted is how many rows of span j the lane has emitted when tick k is over.
+// emitted returns the number of rows of span j that the lane has emitted by the end of tick k.
 func (l *Lane) emitted(j int, k int64) int64 {
 	n, life := uint64(l.spans[j].last-l.spans[j].first), l.lifeOf(j)
 	age := k - int64(l.tau[j]) // ticks that are over, less one
@@ -65,7 +65,8 @@ func (l *Lane) emitted(j int, k int64) int64 {
 	return int64(c + (n-c)*uint64(k-l.last)/uint64(l.ticks-1-l.last))
 }
 
-// drained is how many of n rows a life has emitted after x of its ticks: n - n*(life-x)^2/life^2.
+// drained returns how many of n rows a life has emitted after x of its ticks: n -
+// n*(life-x)^2/life^2.
 func drained(n uint64, x, life int64) int64 {
 	if x >= life {
 		return int64(n)
@@ -74,7 +75,7 @@ func drained(n uint64, x, life int64) int64 {
 	return int64(n - n*rest*rest/uint64(life*life))
 }
 
-// Before is how many rows the lane emits in the ticks before k.
+// Before returns the number of rows that the lane emits in the ticks before k.
 func (l *Lane) Before(k int64) int64 {
 	if k <= 0 || len(l.spans) == 0 {
 		return 0
@@ -90,9 +91,8 @@ func (l *Lane) Before(k int64) int64 {
 	return n
 }
 
-// alive are the spans [done, arrived) that have arrived by tick k, without the first ones whose
-// life ended by then. Lives end in the order of arrival; a small span may have emitted all its rows
-// before.
+// alive returns the spans [done, arrived) that have arrived by tick k and whose life has not ended.
+// Lives end in the order of arrival; a small span may have emitted all its rows before.
 func (l *Lane) alive(k int64) (done, arrived int) {
 	arrived = sort.Search(len(l.tau), func(j int) bool { return int64(l.tau[j]) > k })
 	end := min(k, l.last)
@@ -100,7 +100,7 @@ func (l *Lane) alive(k int64) (done, arrived int) {
 	return done, arrived
 }
 
-// TickOf is the tick that emits a lane row, or Ticks when the lane has no such row.
+// TickOf returns the tick that emits a lane row, or Ticks if the lane has no such row.
 func (l *Lane) TickOf(row int64) int64 {
 	return int64(sort.Search(int(l.ticks), func(k int) bool { return l.Before(int64(k)+1) > row }))
 }

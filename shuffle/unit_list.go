@@ -6,11 +6,11 @@ import (
 	"sort"
 )
 
-// Units are the units of a manifest, by number, in the order of its groups. Most groups are one
-// unit, which is computed from the group: only groups that are cut or empty are held. It does not
-// change.
+// Units are the units of a manifest, by number, in the order of its groups. It is immutable. Most
+// groups are one unit, which is computed from the group: only groups that are cut or empty are
+// stored.
 type Units struct {
-	list   []Unit  // where they were given one by one; else nil
+	list   []Unit  // the units, if they were given as a list; else nil
 	groups []Group // of the manifest
 	odd    []oddGroup
 	edges  []int64 // inner edges of all odd groups
@@ -18,14 +18,14 @@ type Units struct {
 	sizes  sizes // of all, unless they are listed
 }
 
-// An oddGroup has no unit or several ones.
+// An oddGroup has no unit or more than one.
 type oddGroup struct {
 	group uint32
 	first uint32 // number of its first unit, or of the next group's
 	edges uint32 // its first edge in Units.edges, and its units beyond the first
 }
 
-// ListUnits are units that are given one by one. The list is kept and must not change any more.
+// ListUnits makes Units of a list, which it keeps and which must not change afterwards.
 func ListUnits(list []Unit) Units { return Units{list: list, n: len(list)} }
 
 // Len is their number.
@@ -102,7 +102,7 @@ func (u *Units) All() iter.Seq2[int, Unit] {
 	}
 }
 
-// walk is All by the groups, which takes no search.
+// walk is All for computed units; it walks the groups instead of searching.
 func (u *Units) walk(yield func(int, Unit) bool) {
 	i, o := 0, 0
 	for g := range u.groups {
@@ -124,7 +124,7 @@ func (u *Units) walk(yield func(int, Unit) bool) {
 	}
 }
 
-// List is the units one by one, in memory that the caller may change.
+// List returns the units as a slice that the caller may change.
 func (u *Units) List() []Unit {
 	all := make([]Unit, 0, u.n)
 	for _, one := range u.All() {
@@ -133,8 +133,8 @@ func (u *Units) List() []Unit {
 	return all
 }
 
-// Finer cuts each unit into so many pieces of equal rows. It is for the order without shuffle, which
-// does not depend on units. The samples of a piece are its rows.
+// Finer cuts each unit into the given number of pieces of equal rows. It is for the order without
+// shuffle, which does not depend on units. The samples of a piece are its rows.
 func (u *Units) Finer(pieces func(Unit) int64) (Units, error) {
 	finer, group := Units{groups: u.groups}, 0
 	var edges []int64
@@ -161,8 +161,7 @@ func (u *Units) Finer(pieces func(Unit) int64) (Units, error) {
 	return finer, nil
 }
 
-// add adds the next group, whose units lie between the edges. It returns false when there are too
-// many units.
+// add adds the next group, cut at the edges. It returns false if there are too many units.
 func (u *Units) add(group int, rows int64, edges []int64) bool {
 	units := 1 + len(edges)
 	if rows == 0 {

@@ -25,24 +25,23 @@ type Unit struct {
 // Rows of the unit.
 func (u Unit) Rows() int64 { return u.Hi - u.Lo }
 
-// Layout is what the metadata of a row group says about cutting it. It comes from the files alone:
-// neither from the projection nor from the machine.
+// Layout describes a row group to the cut into units. It comes only from the files, not from the
+// projection or the machine.
 type Layout struct {
 	Bytes int64   // uncompressed, all columns
 	Pages []int64 // first rows of the data pages of the widest column, ascending; empty without a page index
 
-	// Decoded is the bytes to decode when the slices between these edges (ascending, without 0 and
-	// the end) are read one by one; pages across an edge count twice. It is not called without
-	// Pages, may be nil, and then nothing is cut for the sake of mixing.
+	// Decoded returns the bytes to decode if the slices between these edges (ascending, without 0
+	// and the end) are read one by one; pages across an edge count twice. It is not called without
+	// Pages. If it is nil, nothing is cut for the sake of mixing.
 	Decoded func(edges []int64) int64
 }
 
-// CutUnits cuts the groups of a manifest into units, in order; groups without rows have none. Each
-// row is a sample.
-// layout is called once per group with its number. unitRows > 0 pins the size: a group becomes
-// ceil(rows/unitRows) slices, edges moved to pages where there are any. Else a group is cut into
-// the largest p of 8, 4, 2 whose slices keep 16 MiB and whose bytes to decode grow by at most a
-// tenth, and whatever is over 256 MiB or 2^24 rows is cut by rows until it is not.
+// CutUnits cuts the groups of a manifest into units, in order; groups without rows have no unit.
+// Each row is a sample. CutUnits calls layout once per group with its number. unitRows > 0 pins the
+// size: a group becomes ceil(rows/unitRows) slices, with edges moved to pages if they are known.
+// Otherwise a group is cut into the largest p of 8, 4, 2 whose slices keep 16 MiB and whose bytes
+// to decode grow by at most a tenth, and units over 256 MiB or 2^24 rows are cut further by rows.
 func CutUnits(m *Manifest, layout func(group int) Layout, unitRows int64) (Units, error) {
 	if unitRows < 0 {
 		return Units{}, refuse("unit_rows", "%d is not a number of rows", unitRows)
@@ -70,8 +69,8 @@ func errManyUnits(group int) error {
 	return refuse("unit_rows", "the units of %d row groups are more than %d", group+1, math.MaxInt32)
 }
 
-// leastUnits a group is cut into by its size: ceil(rows/q), where q is the rows of the largest unit
-// that is allowed.
+// leastUnits returns the number of units that a group's size demands: ceil(rows/q), where q is the
+// rows of the largest allowed unit.
 func leastUnits(rows, bytes, unitRows int64) int64 {
 	q := unitRows
 	if q == 0 {
@@ -83,7 +82,7 @@ func leastUnits(rows, bytes, unitRows int64) int64 {
 	return ceilDiv(rows, min(q, maxUnitRows))
 }
 
-// groupEdges are the inner edges of a group's units.
+// groupEdges returns the inner edges of a group's units.
 func groupEdges(rows int64, l Layout, unitRows int64) []int64 {
 	if unitRows == 0 {
 		if edges := mixEdges(rows, l); fits(rows, edges, l.Bytes) {
@@ -117,7 +116,7 @@ func mixEdges(rows int64, l Layout) []int64 {
 	return nil
 }
 
-// fits says that no slice is over 256 MiB, a row counting as the group's mean row, or over 2^24
+// fits reports whether no slice exceeds 256 MiB, counting each row as the group's mean row, or 2^24
 // rows.
 func fits(rows int64, edges []int64, bytes int64) bool {
 	most := largest(rows, edges)
@@ -169,7 +168,7 @@ func nearest(pages []int64, row int64) int64 {
 	return pages[i]
 }
 
-// checkUnits says whether the units cover the groups of a manifest and have samples as its rule
+// checkUnits checks that the units cover the groups of a manifest and have samples as its rule
 // allows.
 func checkUnits(m *Manifest, u Units) error {
 	units := u.list
@@ -193,7 +192,7 @@ func checkUnits(m *Manifest, u Units) error {
 			lo = u.Hi
 		}
 		if lo != rows {
-			return refuse("units", "rows from %d on of group %d of %d rows are in none", lo, g, rows)
+			return refuse("units", "no unit has the rows from %d on of group %d, which has %d rows", lo, g, rows)
 		}
 	}
 	if i < len(units) {
@@ -202,7 +201,7 @@ func checkUnits(m *Manifest, u Units) error {
 	return nil
 }
 
-// checkCut says whether units that were cut may be those of a manifest.
+// checkCut checks that cut units belong to the manifest and have rows for samples.
 func checkCut(m *Manifest, u Units) error {
 	switch {
 	case len(u.groups) != len(m.Groups) || &u.groups[0] != &m.Groups[0]:
@@ -215,7 +214,7 @@ func checkCut(m *Manifest, u Units) error {
 	return nil
 }
 
-// checkSamples says whether unit i may have its samples.
+// checkSamples checks the number of samples of unit i.
 func (m *Manifest) checkSamples(i int, u Unit) error {
 	switch {
 	case m.Rule == "" && u.Samples != u.Rows():

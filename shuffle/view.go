@@ -19,7 +19,7 @@ func (w Worker) withDefaults() Worker {
 	return w
 }
 
-// Validate says whether rank and worker are in their range.
+// Validate checks that rank and worker are in range.
 func (w Worker) Validate() error {
 	w = w.withDefaults()
 	if w.WorldSize < 1 || w.Rank < 0 || w.Rank >= w.WorldSize {
@@ -31,10 +31,9 @@ func (w Worker) Validate() error {
 	return nil
 }
 
-// View is what one worker takes of every step. Ranks divide a step without rest and without
-// overlap, and so do the workers of a rank; the rows of a rank do not depend on its workers. See
-// the package documentation for the exact division. A View is immutable and safe for concurrent
-// use.
+// View selects one worker's rows of every step. Ranks divide a step completely and without overlap,
+// and so do the workers of a rank; the rows of a rank do not depend on its workers. See the package
+// documentation for the exact division. A View is immutable and safe for concurrent use.
 type View struct {
 	worker Worker
 	lanes  int
@@ -44,13 +43,13 @@ type View struct {
 	rankSlots   residue // when the world size divides the lanes
 	workerSlots residue // when world size x workers does
 
-	// With seats, in place of the residues: the slots of the rank's lanes, or of the worker's when
-	// they are its alone. nil when ranks have blocks.
+	// With seats, in place of the residues: the slots of the worker's lanes if they are exclusive,
+	// else of its rank's. nil if ranks have blocks.
 	owned []bool
 	alone bool
 }
 
-// residue is the slots that are at modulo mod; mod 0 is none, because the division is by blocks.
+// residue is the slots equal to at modulo mod; mod 0 means division by blocks.
 type residue struct{ at, mod int }
 
 // View of a worker on the epochs of this plan.
@@ -70,14 +69,14 @@ func (p *Plan) View(w Worker) (*View, error) {
 	return v, nil
 }
 
-// Exclusive says that no other worker reads this worker's lanes: world size x workers divides the
-// number of lanes.
+// Exclusive reports whether no other worker reads this worker's lanes: world size x workers divides
+// the number of lanes.
 func (v *View) Exclusive() bool { return v.workerSlots.mod > 0 || v.alone }
 
 // Take is a worker's part of one lane in one step: consecutive rows of the lane.
 type Take struct {
 	Slot int
-	From int64 // lane row; rows from LaneRows on are those of the next epoch's lane at the slot, which happens under Carry only
+	From int64 // lane row; under Carry rows from LaneRows on belong to the next epoch's lane at the slot
 	Rows int64
 }
 
@@ -91,7 +90,7 @@ type Share struct {
 	rounds  []round
 }
 
-// window is rows [lo, hi) of a lane's rows in the step.
+// window is the rows [lo, hi) of a lane's rows in the step.
 type window struct{ lo, hi int64 }
 
 type round struct {
@@ -124,8 +123,8 @@ func (v *View) StepAt(x, rows int64, s *Share) {
 	s.merge()
 }
 
-// Rows is the number of rows that the worker has of a step, as Step would list them. It takes the
-// same time for any number of rows.
+// Rows returns the number of the worker's rows in a step, as Step would list them, in time that
+// does not depend on rows.
 func (v *View) Rows(e *Epoch, pos, rows int64) int64 { return v.RowsAt(e.offset+pos, rows) }
 
 // RowsAt is Rows from sample x of a mixture on.
@@ -139,8 +138,8 @@ func (v *View) RowsAt(x, rows int64) int64 {
 	return n
 }
 
-// merge orders the rows of all takes by position: round after round over the lanes, which stand in
-// the order of their first positions.
+// merge orders the rows of all takes by position: round after round over the lanes, in the order of
+// their first positions.
 func (s *Share) merge() {
 	if len(s.rounds) == 0 {
 		return
@@ -197,8 +196,8 @@ func keepOwned(windows []window, owned []bool) {
 	}
 }
 
-// keepBlock sorts the rows of all windows by (place, row) and keeps block i of n: of c rows those
-// from floor(c*i/n) to floor(c*(i+1)/n).
+// keepBlock sorts the rows of all windows by (place, row) and keeps block i of n: of c rows
+// floor(c*i/n) up to floor(c*(i+1)/n).
 func (v *View) keepBlock(windows []window, i, n int) {
 	var all int64
 	for _, w := range windows {
@@ -214,8 +213,8 @@ func (v *View) keepBlock(windows []window, i, n int) {
 }
 
 // Slots lists the slots of the lanes that the worker reads for the steps of globalBatch rows from
-// position from up to position to, the last one cut short there. They are in the order of their
-// line lanes: neighbours share a shard. This is what the memory bound counts.
+// position from to position to, which cuts the last one short. They are in the order of their line
+// lanes, in which neighbours share a shard. The memory bound counts these lanes.
 func (v *View) Slots(e *Epoch, from, to, globalBatch int64) []int {
 	used := make([]bool, v.lanes)
 	windows := make([]window, v.lanes)
@@ -225,8 +224,8 @@ func (v *View) Slots(e *Epoch, from, to, globalBatch int64) []int {
 			used[slot] = used[slot] || w.lo < w.hi
 		}
 	}
-	// The division repeats after as many steps as bring the first slot back. Without blocks a cycle
-	// of the lanes shows all of it.
+	// The division repeats after as many steps as bring the first slot back. Without blocks one
+	// cycle of the lanes shows all of it.
 	full, cycle := (to-from)/globalBatch, int64(v.lanes)/gcd(int64(v.lanes), globalBatch)
 	switch {
 	case v.Exclusive():
@@ -246,8 +245,8 @@ func (v *View) Slots(e *Epoch, from, to, globalBatch int64) []int {
 	return out
 }
 
-// Reads lists the slots of the lanes that the worker may read in steps of any of these numbers of
-// rows, wherever they begin, in the order of their line lanes.
+// Reads lists the slots of the lanes that the worker may read in steps of any of the given numbers
+// of rows, from any position, in the order of their line lanes.
 func (v *View) Reads(rows ...int64) []int {
 	used := make([]bool, v.lanes)
 	windows := make([]window, v.lanes)
@@ -268,8 +267,7 @@ func (v *View) Reads(rows ...int64) []int {
 	return out
 }
 
-// Lines lists the line lanes that the worker reads in steps that begin at multiples of globalBatch,
-// ascending.
+// Lines lists the line lanes that the worker reads in steps at multiples of globalBatch, ascending.
 func (v *View) Lines(globalBatch int64) []int {
 	used := make([]bool, v.lanes)
 	for _, slot := range v.StepSlots(globalBatch) {
@@ -284,7 +282,7 @@ func (v *View) Lines(globalBatch int64) []int {
 	return out
 }
 
-// StepSlots lists the slots of the lanes that the worker reads in steps that begin at multiples of
+// StepSlots lists the slots of the lanes that the worker reads in steps at multiples of
 // globalBatch, in the order of their line lanes.
 func (v *View) StepSlots(globalBatch int64) []int {
 	return v.Slots(&Epoch{}, 0, int64(v.lanes)*globalBatch, globalBatch)
