@@ -63,7 +63,7 @@ func newOptionError(field, text string) error { return &OptionError{Field: field
 
 func (s Spec) validateSizes(p *option.List) {
 	if s.ShuffleBuffer != "" {
-		if _, err := size.ParseBuffer(s.ShuffleBuffer); err != nil {
+		if _, err := iterable.ParseSize(s.ShuffleBuffer); err != nil {
 			p.Add("ShuffleBuffer", "%v", err)
 		}
 	}
@@ -129,9 +129,7 @@ func (s Spec) options() iterable.Options {
 		ReplaceUTF8: s.InvalidUTF8 == "replace", Needed: s.columnTypes(), Filters: s.Filters, Now: now, ReadFile: s.readFile, Weight: s.Weight, Pack: s.Pack.options(), Bucket: s.Bucket.options(), RowIDs: s.RowIDs, RowKeys: s.Seeds || len(s.Images) > 0,
 		Split: rule.Split{Parts: s.Parts, Part: s.Part, Subsample: s.Subsample, Key: s.PartKey, Seed: s.PartSeed},
 	}
-	if b, err := size.ParseBuffer(s.ShuffleBuffer); err == nil {
-		o.ShuffleBuffer = iterable.Size{Rows: b.Rows, Bytes: b.Bytes, Per: iterable.Per(b.Per)}
-	}
+	o.ShuffleBuffer, _ = iterable.ParseSize(s.ShuffleBuffer)
 	if on := iterable.OnError(s.OnError); on == iterable.Mask || on == iterable.Skip {
 		o.OnError = on
 	}

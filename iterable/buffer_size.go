@@ -1,11 +1,14 @@
 package iterable
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/option"
+	"github.com/shardfeed/shardfeed/internal/size"
 )
 
 // A Size is a number of rows or of bytes. The zero value leaves the choice to the default.
@@ -24,6 +27,26 @@ const (
 	PerRank Per = "rank"
 	PerNode Per = "node"
 )
+
+// ParseSize parses a number of rows, as in "100000", or of bytes, as in "512MiB". With "/rank" or
+// "/node" after it, each rank or node has this size.
+func ParseSize(s string) (Size, error) {
+	text, each, found := strings.Cut(s, "/")
+	n, err := size.Parse(text)
+	per := Per(strings.ToLower(strings.TrimSpace(each)))
+	switch {
+	case err != nil, found && per != PerRank && per != PerNode:
+		return Size{}, fmt.Errorf("must be rows, as in 100000, or bytes, as in 512MiB, with /rank or /node for each, got %q", s)
+	case n == 0:
+		return Size{}, errors.New("must be above 0, got 0")
+	case strings.ContainsAny(text, units):
+		return Size{Bytes: n, Per: per}, nil
+	}
+	return Size{Rows: n, Per: per}, nil
+}
+
+// units are the letters of the units of bytes.
+const units = "bkmgtiBKMGTI"
 
 // String is the size as users write it: 100000, 512MiB or 8GiB/node.
 func (s Size) String() string {

@@ -105,3 +105,32 @@ func TestBufferPerNothing(t *testing.T) {
 		}
 	}
 }
+
+// Bare numbers are rows.
+func TestParseSize(t *testing.T) {
+	cases := []struct {
+		text string
+		want Size // zero: refused
+	}{
+		{"100000", Size{Rows: 100000}},
+		{"512MiB", Size{Bytes: 512 << 20}},
+		{"1GiB/rank", Size{Bytes: 1 << 30, Per: PerRank}},
+		{"8 GiB / Node", Size{Bytes: 8 << 30, Per: PerNode}},
+		{"100b", Size{Bytes: 100}},
+		{"0", Size{}},
+		{"0MiB", Size{}},
+		{"20000/rank", Size{Rows: 20000, Per: PerRank}},
+		{"0/rank", Size{}},
+		{"1GiB/", Size{}},
+		{"1GiB/gpu", Size{}},
+		{"1GiB/rank/node", Size{}},
+		{"/rank", Size{}},
+		{"many", Size{}},
+	}
+	for _, c := range cases {
+		got, err := ParseSize(c.text)
+		if got != c.want || (err != nil) != (c.want == Size{}) {
+			t.Errorf("%q: got %+v (%v), want %+v", c.text, got, err, c.want)
+		}
+	}
+}

@@ -33,22 +33,9 @@ what lies there is not touched. With --images it decodes, crops and changes imag
   shardfeed bench data/ --columns img,label --images img=imagenet_train`,
 	}
 	fs := c.Flags()
-	f.what(fs)
-	f.rows(fs)
-	f.choice(fs)
-	f.mixture(fs)
-	f.batches(fs)
-	f.packing(fs)
-	f.features(fs)
-	f.imagesOf(fs)
-	f.steps(fs)
-	f.order(fs)
-	f.manyEpochs(fs)
-	f.losses(fs)
-	f.split(fs)
-	fs.Var(&f.device, "device", "copy the batches to a device, and touch those that are on the host: auto, host, cuda or cuda:N (default: none)")
-	f.object(fs)
-	f.remote(fs)
+	f.add(fs, "what", "limit", "rows", "sources", "pack", "bucket", "features", "images", "steps", "order", "epochs", "losses", "rank")
+	setting{name: "device", field: &f.device, help: "copy the batches to a device, and touch those that are on the host: auto, host, cuda or cuda:N (default: none)", words: deviceNames}.register(fs)
+	f.add(fs, "json", "storage", "cache")
 	return a.verb(c, func(ctx context.Context, addresses []string) error {
 		if err := f.check(ctx, fs); err != nil {
 			return err
@@ -104,7 +91,7 @@ func (a *app) measure(ctx context.Context, addresses []string, f *flags) (m *mea
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, ds.Close(ctx)) }()
-	decoder, err := newImageDecoders().of(f.spec(addresses))
+	decoder, err := newImageDecoders().of(f.at(addresses))
 	if err != nil {
 		return nil, err
 	}
@@ -116,10 +103,10 @@ func (a *app) measure(ctx context.Context, addresses []string, f *flags) (m *mea
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	bar := newProgress(a.stderr, "bench", f.limit.left(0, s.Len()*int64(f.batchSize*f.epochs)))
+	bar := newProgress(a.stderr, "bench", f.limit.left(0, s.Len()*int64(f.BatchSize*f.epochs)))
 	defer bar.close()
 
-	m = &measurement{memory: int64(f.memory), ImageDecoder: decoder.name}
+	m = &measurement{memory: f.memoryLimit(), ImageDecoder: decoder.name}
 	clock := newEpochClock(cacheOf(ds), shuffle.State{Epoch: uint64(f.epoch)})
 	err = s.each(ctx, func(valid int, epoch uint64) bool {
 		if m.Batches == 0 {

@@ -24,7 +24,7 @@ func TestCacheNotTrusted(t *testing.T) {
 	const want = "v1 can be written by its group or by others; run chmod -R go-w "
 	t.Run("as it is shown", func(t *testing.T) {
 		f := &flags{}
-		f.cacheDir = root
+		f.CacheDir = root
 		if got := f.cacheStatus(); !strings.HasPrefix(got.State, "cannot be used: ") || !strings.Contains(got.State, want) {
 			t.Errorf("%+v", got)
 		}

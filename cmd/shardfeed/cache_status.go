@@ -19,8 +19,8 @@ type cacheStatus struct {
 }
 
 // cacheStatus looks at the cache without changing it.
-func (f *cacheFlags) cacheStatus() cacheStatus {
-	c := cacheStatus{Path: f.places().Root}
+func (f *flags) cacheStatus() cacheStatus {
+	c := cacheStatus{Path: f.Places().Root}
 	if c.Path == "" {
 		c.State = "none: neither SHARDFEED_CACHE_DIR nor HOME is set"
 		return c
@@ -33,13 +33,13 @@ func (f *cacheFlags) cacheStatus() cacheStatus {
 	}
 	space, err := cache.Usage(c.Path)
 	if err == nil {
-		c.Limit, err = f.limitIn(c.Path)
+		c.Limit, err = f.CacheLimitIn(c.Path)
 	}
 	c.Shards, c.Bytes = space.Shards, space.Bytes
 	switch {
 	case err != nil:
 		c.State = fmt.Sprintf("cannot be used: %v", err)
-	case f.noCache:
+	case f.NoCache:
 		c.State = "not used: --no-cache"
 	case space.ReadOnly:
 		c.State = fmt.Sprintf("read-only: holds %v of %s, and nothing is added", mem.Bytes(c.Bytes), plural(int64(c.Shards), "shard"))

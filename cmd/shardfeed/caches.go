@@ -40,14 +40,14 @@ jobs run: what a job reads at this moment is never removed.`,
 // and a report without.
 func (a *app) cacheVerb(c *cobra.Command, f *flags, do func(ctx context.Context, dir string) (object any, people func(r *report), err error)) *cobra.Command {
 	fs := c.Flags()
-	f.directory(fs)
-	f.object(fs)
+	f.add(fs, "cache.kept.dir", "json")
+	fs.Lookup("cache-dir").Annotations = nil // one title is enough
 	c.Args = cobra.NoArgs
 	return a.runs(c, func(ctx context.Context, _ []string) error {
 		if err := f.checkCache(fs); err != nil {
 			return err
 		}
-		dir := f.places().Root
+		dir := f.Places().Root
 		if dir == "" {
 			return fmt.Errorf("there is no cache: neither %s nor HOME is set (--cache-dir names its directory)", dirVariable)
 		}

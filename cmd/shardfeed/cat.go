@@ -81,21 +81,9 @@ say the same are allowed, others are an error. Columns, rank, world size and mem
 func (c *catCommand) register(of *cobra.Command, fs *pflag.FlagSet) {
 	fs.StringVar(&c.format, "format", "jsonl", "form of the rows: jsonl, csv, or arrow for a stream of Arrow's IPC format")
 	completeWords(of, "format", catFormats)
-	c.what(fs)
-	c.ids(fs)
-	c.rows(fs)
-	c.choice(fs)
-	c.mixture(fs)
-	c.batches(fs)
-	group(fs, sourcesGroup, func(fs *pflag.FlagSet) {
-		fs.IntVar(&c.batchSize, "batch-size", 1, "rows of a step on each rank under --batching per_source (default: those of --state)")
-	})
-	c.packing(fs)
-	c.features(fs)
-	c.order(fs)
-	c.manyEpochs(fs)
-	c.losses(fs)
-	c.split(fs)
+	c.add(fs, "what", "ids", "limit", "rows", "sources")
+	setting{set: "sources", name: "batch-size", field: &c.BatchSize, help: "rows of a step on each rank under --batching per_source (default: those of --state)", value: "1"}.register(fs)
+	c.add(fs, "pack", "bucket", "features", "order", "epochs", "losses", "rank")
 	c.looks(fs)
 	fs.IntVar(&c.worker, "worker", 0, "this worker of the rank, from 0")
 	fs.IntVar(&c.workers, "workers", 1, "number of workers of each rank")
@@ -104,7 +92,7 @@ func (c *catCommand) register(of *cobra.Command, fs *pflag.FlagSet) {
 	fs.BoolVar(&c.imageInfo, "image-info", false, "print format, width, height and bytes of images in place of their bytes")
 	fs.StringVar(&c.imageDir, "decode-images", "", "write images into this `directory` as files; adds --image-info and --row-ids")
 	_ = of.MarkFlagDirname("decode-images")
-	c.remote(fs)
+	c.add(fs, "storage", "cache")
 }
 
 // prepare checks the flags and reads the state.
@@ -119,7 +107,7 @@ func (c *catCommand) prepare(ctx context.Context, fs *pflag.FlagSet) error {
 		}
 	}
 	if c.imageDir != "" {
-		c.imageInfo, c.rowIDs = true, true
+		c.imageInfo, c.RowIDs = true, true
 	}
 	if err := c.check(ctx, fs); err != nil {
 		return err
@@ -136,7 +124,7 @@ func (c *catCommand) prepare(ctx context.Context, fs *pflag.FlagSet) error {
 		return usagef("--format arrow is binary, and stdout is a terminal: redirect it to a file or a pipe")
 	case c.format != "jsonl" && c.saveState != "":
 		return usagef("--save-state counts JSON lines: it needs --format jsonl, got %s", c.format)
-	case c.onError == "mask":
+	case c.OnError == "mask":
 		return usagef("--on-error mask has no meaning for single rows: use --on-error skip")
 	case c.workers < 1:
 		return usagef("--workers must be at least 1, got %d", c.workers)
@@ -175,8 +163,8 @@ func (c *catCommand) run(ctx context.Context, fs *pflag.FlagSet, addresses []str
 	defer printer.close()
 	stream, err := ds.Stream(ctx, shuffle.Worker{Rank: c.rank, WorldSize: c.worldSize, Worker: c.worker, Workers: c.workers},
 		iterable.StreamOptions{
-			BatchSize: c.batchSize, Tail: shuffle.Short, Epoch: c.epoch, Epochs: c.epochs, State: c.state, LocalWorldSize: mem.LocalWorldSize(), Draws: printer.most,
-			OnError: iterable.OnError(c.onError), MaxLost: c.maxLost,
+			BatchSize: c.BatchSize, Tail: shuffle.Short, Epoch: c.epoch, Epochs: c.epochs, State: c.state, LocalWorldSize: mem.LocalWorldSize(), Draws: printer.most,
+			OnError: iterable.OnError(c.OnError), MaxLost: c.MaxLost,
 		})
 	if err != nil {
 		return err
@@ -219,7 +207,7 @@ func (c *catCommand) openPrinter(ctx context.Context, ds *shardfeed.Dataset) (*r
 	}
 	printer := c.newPrinter(ctx, ds.Dataset, shape, format)
 	printer.images = facts
-	printer.most = max(1, printer.most/c.batchSize)
+	printer.most = max(1, printer.most/c.BatchSize)
 	return printer, nil
 }
 

@@ -55,16 +55,16 @@ func (c *catCommand) adopt(fs *pflag.FlagSet, s *shuffle.State) error {
 		return nil
 	}
 	errs := []error{
-		differs("shuffle", c.shuffle, s.Shuffle),
-		differs("seed", c.seed, s.Seed),
+		differs("shuffle", c.Shuffle, s.Shuffle),
+		differs("seed", c.Seed, s.Seed),
 		differs("epoch", uint64(c.epoch), s.Epoch),
 	}
 	if s.MixState != nil {
-		errs = append(errs, differs("batching", c.batching, string(s.Batching)))
+		errs = append(errs, differs("batching", c.Batching, string(s.Batching)))
 		if s.Batching == shuffle.PerSource {
 			size := s.GlobalBatch / int64(max(1, c.worldSize))
-			errs = append(errs, c.checkSteps(s.GlobalBatch), differs("batch-size", c.batchSize, int(size)))
-			c.batchSize, c.perSource, c.batching = int(size), true, string(s.Batching)
+			errs = append(errs, c.checkSteps(s.GlobalBatch), differs("batch-size", c.BatchSize, int(size)))
+			c.BatchSize, c.perSource, c.Batching = int(size), true, string(s.Batching)
 		}
 	}
 	for _, err := range errs {
@@ -72,11 +72,11 @@ func (c *catCommand) adopt(fs *pflag.FlagSet, s *shuffle.State) error {
 			return err
 		}
 	}
-	if len(c.sources.list) == 0 && !fs.Changed("epoch-size") {
-		c.epochSize = s.EpochSize()
+	if len(c.Sources) == 0 && !fs.Changed("epoch-size") {
+		c.EpochSize = s.EpochSize()
 	}
-	c.shuffle, c.seed, c.epoch, c.state, c.resumed = s.Shuffle, s.Seed, int(s.Epoch), s, true
-	c.now = s.Now
+	c.Shuffle, c.Seed, c.epoch, c.state, c.resumed = s.Shuffle, s.Seed, int(s.Epoch), s, true
+	c.Now = s.Now
 	return nil
 }
 
@@ -91,7 +91,7 @@ func (c *catCommand) checkSteps(rows int64) error {
 
 // checkBatching checks the flags of steps of one source each.
 func (c *catCommand) checkBatching(fs *pflag.FlagSet) error {
-	c.perSource = c.perSource || c.batching == string(shuffle.PerSource)
+	c.perSource = c.perSource || c.Batching == string(shuffle.PerSource)
 	switch {
 	case !c.perSource && fs.Changed("batch-size"):
 		return usagef("--batch-size matters under --batching per_source alone, which makes each step of one source: leave it out")
@@ -110,8 +110,8 @@ func (c *catCommand) contradicts(fs *pflag.FlagSet, ds *iterable.Dataset) error 
 	if c.state == nil {
 		return nil
 	}
-	if c.shuffleBuffer.Per != "" && c.state.Shuffle {
-		c.app.note("--shuffle-buffer %v counts at the start of a run: the buffer stays that of the state in %s, %d rows", &c.shuffleBuffer, c.stateFile, c.state.KeptBuffer())
+	if strings.Contains(c.ShuffleBuffer, "/") && c.state.Shuffle {
+		c.app.note("--shuffle-buffer %v counts at the start of a run: the buffer stays that of the state in %s, %d rows", c.ShuffleBuffer, c.stateFile, c.state.KeptBuffer())
 	}
 	for _, differs := range ds.Contradictions(*c.state) {
 		flag := fs.Lookup(strings.TrimPrefix(option.Flag(differs.Field), "--"))

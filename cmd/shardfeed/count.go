@@ -17,7 +17,7 @@ import (
 )
 
 func (a *app) countRows() *cobra.Command {
-	f := &flags{}
+	f := &flags{inFiles: true}
 	c := &cobra.Command{
 		Use:   "count [flags] ADDRESS...",
 		Short: "Count the rows",
@@ -34,18 +34,14 @@ With --sources it prints the rows of each source, under its own rules, and of al
 	}
 	fs := c.Flags()
 	f.looks(fs)
-	f.object(fs)
-	f.reading(fs)
-	f.choice(fs)
-	f.inFileOrder(fs)
-	f.remote(fs)
+	f.add(fs, "json", "what.reading", "rows", "sources.files", "storage", "cache")
 	return a.verb(c, func(ctx context.Context, addresses []string) error {
 		if err := f.check(ctx, fs); err != nil {
 			return err
 		}
 		find := a.total
 		switch {
-		case len(f.sources.list) > 0:
+		case len(f.Sources) > 0:
 			find = a.ofSources
 		case f.choosesRows():
 			find = a.chosen
@@ -96,10 +92,10 @@ func (n rowCount) print(w io.Writer) error {
 // ofSources counts the rows of each source. Each is opened alone, so that one that has none is no
 // error.
 func (a *app) ofSources(ctx context.Context, _ []string, f *flags) (all rowCount, err error) {
-	for _, s := range f.sources.list {
+	for _, s := range f.Sources {
 		s.Weight, s.Repeat, s.Choose = 1, 0, 0
 		of := *f
-		of.sources.list = []shardfeed.Source{s}
+		of.Sources = []shardfeed.Source{s}
 		find := a.total
 		if s.ChoosesRows() {
 			find = a.chosen
@@ -135,7 +131,7 @@ func (a *app) total(ctx context.Context, addresses []string, f *flags) (n rowCou
 // chosen counts the rows that the flags choose.
 func (a *app) chosen(ctx context.Context, addresses []string, f *flags) (n rowCount, err error) {
 	at := addresses
-	if len(f.sources.list) > 0 {
+	if len(f.Sources) > 0 {
 		at = nil
 	}
 	ds, err := a.open(ctx, at, f)

@@ -36,13 +36,13 @@ and what a filter and a split into parts leave.`,
 		Args: cobra.NoArgs,
 	}
 	fs := c.Flags()
-	fs.IntVar(&d.batchSize, "batch-size", demoBatch, "rows of a batch, per rank")
-	fs.Uint64Var(&d.seed, "seed", 0, "seed of the order")
-	fs.Var(&d.memory, "memory", "limit of a rank in bytes, as in 512MiB (default: a quarter of the machine's or cgroup's)")
-	fs.Var(&d.shuffleBuffer, "shuffle-buffer", "rows that are mixed at once, over both ranks: a number of rows or bytes")
-	d.object(fs)
+	fs.IntVar(&d.BatchSize, "batch-size", demoBatch, "rows of a batch, per rank")
+	fs.Uint64Var(&d.Seed, "seed", 0, "seed of the order")
+	fs.Var((*memorySize)(&d.Memory), "memory", "limit of a rank in bytes, as in 512MiB (default: a quarter of the machine's or cgroup's)")
+	fs.Var((*bufferSize)(&d.ShuffleBuffer), "shuffle-buffer", "rows that are mixed at once, over both ranks: a number of rows or bytes")
+	d.add(fs, "json")
 	return a.runs(c, func(ctx context.Context, _ []string) error {
-		d.shuffle, d.start, d.worldSize, d.epochs = true, string(shuffle.Filled), demoRanks, demoEpochs
+		d.Shuffle, d.Start, d.worldSize, d.epochs = true, string(shuffle.Filled), demoRanks, demoEpochs
 		if err := d.check(ctx, fs); err != nil {
 			return err
 		}
@@ -61,11 +61,12 @@ and what a filter and a split into parts leave.`,
 // run reads the shop whole, in two parts, and under a filter and its opposite.
 func (d *demoCommand) run(ctx context.Context, from shard.Stores, addresses []string) (*demoResult, error) {
 	budget := mem.NewBudget(mem.ThisMachine().SharedLimit())
+	buffer, _ := iterable.ParseSize(d.ShuffleBuffer)
 	shop := demoShop{from: from, addresses: addresses, options: iterable.Options{
-		Shuffle: true, ShuffleBuffer: d.shuffleBuffer.size(), Seed: d.seed,
-		Tail: d.tailOrDefault(), Memory: int64(d.memory), Budget: (*iterable.Budget)(budget),
+		Shuffle: true, ShuffleBuffer: buffer, Seed: d.Seed,
+		Tail: d.tailOrDefault(), Memory: d.memoryLimit(), Budget: (*iterable.Budget)(budget),
 	}}
-	r := &demoResult{Ranks: demoRanks, Epochs: demoEpochs, BatchSize: d.batchSize}
+	r := &demoResult{Ranks: demoRanks, Epochs: demoEpochs, BatchSize: d.BatchSize}
 	err := d.train(ctx, shop, budget, r)
 	if err == nil {
 		r.Filter, err = shop.filtered(ctx)

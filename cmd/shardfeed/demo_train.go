@@ -45,7 +45,7 @@ func (d *demoCommand) train(ctx context.Context, shop demoShop, budget *mem.Budg
 		begin := time.Now()
 		all, ctx := errgroup.WithContext(ctx)
 		for rank := range demoRanks {
-			o := loader.Options{BatchSize: d.batchSize, Rank: rank, WorldSize: demoRanks, LocalWorldSize: demoRanks}
+			o := loader.Options{BatchSize: d.BatchSize, Rank: rank, WorldSize: demoRanks, LocalWorldSize: demoRanks}
 			all.Go(func() error {
 				return readProducts(ctx, ds, o, r.ledgers, func(b *loader.Batch) {
 					bar.add(b.Valid)
@@ -56,7 +56,7 @@ func (d *demoCommand) train(ctx context.Context, shop demoShop, budget *mem.Budg
 			})
 		}
 		err := all.Wait()
-		r.Seconds, r.PeakRSS, r.Memory = time.Since(begin).Seconds(), peakRSS(), demoRanks*cmp.Or(int64(d.memory), mem.DefaultLimit())
+		r.Seconds, r.PeakRSS, r.Memory = time.Since(begin).Seconds(), peakRSS(), demoRanks*cmp.Or(d.memoryLimit(), mem.DefaultLimit())
 		r.RowsOnce = r.verify() == nil
 		return err
 	})

@@ -27,8 +27,7 @@ and the cache are kept, what memory this process may use and who decodes JPEG. I
   shardfeed doctor 'data/dt=2026-*/*.parquet' --json`,
 	}
 	fs := c.Flags()
-	f.object(fs)
-	f.remote(fs)
+	f.add(fs, "json", "storage", "cache")
 	return a.verb(c, func(ctx context.Context, addresses []string) error {
 		if err := f.check(ctx, fs); err != nil {
 			return err
@@ -94,7 +93,7 @@ func (s imageSupport) report(r *report) {
 func (a *app) diagnose(ctx context.Context, addresses []string, f *flags) (d *diagnosis, err error) {
 	shown := newOpening(a.stderr)
 	defer shown.close()
-	s := f.spec(nil)
+	s := f.at(nil)
 	if s.Storage["retry-for"] == "" {
 		s.Storage["retry-for"] = "3s" // the answer is what is wrong now
 	}
@@ -103,7 +102,7 @@ func (a *app) diagnose(ctx context.Context, addresses []string, f *flags) (d *di
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, stores.Close()) }()
-	d = &diagnosis{Index: indexDirectory(f.places().Index), Cache: f.cacheStatus(), Machine: thisMachine(), Images: imagesHere()}
+	d = &diagnosis{Index: indexDirectory(f.Places().Index), Cache: f.cacheStatus(), Machine: thisMachine(), Images: imagesHere()}
 	for _, address := range addresses {
 		p := examine(ctx, stores, address)
 		if ctx.Err() != nil {

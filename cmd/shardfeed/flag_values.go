@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,26 +31,58 @@ func (b *byteSize) String() string {
 
 func (b *byteSize) Type() string { return "size" }
 
-// A bufferSize is a flag that is a number of rows, when it is bare, or of bytes, when it has a
-// unit; of each rank or node, or of all together.
-type bufferSize struct {
-	text string // as it was given
-	size.Buffer
-}
+// A memorySize is a byteSize in a text that a spec takes.
+type memorySize string
 
-func (b *bufferSize) Set(s string) (err error) {
-	b.text = s
-	b.Buffer, err = size.ParseBuffer(s)
+func (m *memorySize) Set(s string) error {
+	n, err := size.Bytes(s)
+	*m = memorySize(strconv.FormatInt(n, 10))
 	return err
 }
 
-func (b *bufferSize) size() iterable.Size {
-	return iterable.Size{Rows: b.Rows, Bytes: b.Bytes, Per: iterable.Per(b.Per)}
+func (m *memorySize) String() string {
+	n, _ := strconv.ParseInt(string(*m), 10, 64)
+	return (*byteSize)(&n).String()
 }
 
-func (b *bufferSize) String() string { return b.text }
+func (m *memorySize) Type() string { return "size" }
+
+// A bufferSize is a flag that is a number of rows, when it is bare, or of bytes, when it has a
+// unit; of each rank or node, or of all together.
+type bufferSize string
+
+func (b *bufferSize) Set(s string) error {
+	_, err := iterable.ParseSize(s)
+	*b = bufferSize(s)
+	return err
+}
+
+func (b *bufferSize) String() string { return string(*b) }
 
 func (b *bufferSize) Type() string { return "rows|size" }
+
+// A storageText is a flag that sets an option of stores.
+type storageText struct {
+	all *map[string]string
+	key string
+}
+
+func (t *storageText) Set(s string) error {
+	if *t.all == nil {
+		*t.all = map[string]string{}
+	}
+	(*t.all)[t.key] = s
+	return nil
+}
+
+func (t *storageText) String() string {
+	if t.all == nil {
+		return ""
+	}
+	return (*t.all)[t.key]
+}
+
+func (t *storageText) Type() string { return "string" }
 
 const maxDays = 100 * 365 // older than any cache
 
@@ -81,6 +115,8 @@ func (a *age) Type() string { return "age" }
 
 // A deviceName is a flag that names a device: auto, host, cuda or cuda:N.
 type deviceName string
+
+var deviceNames = []string{"auto", "host", "cuda", "cuda:0"}
 
 func (d *deviceName) Set(s string) error {
 	number, indexed := strings.CutPrefix(s, "cuda:")
@@ -130,3 +166,58 @@ func (l *rowLimit) left(done, n int64) int64 {
 	}
 	return max(0, min(n, l.rows-done))
 }
+
+// partWeights is a flag that gives weights to names: train=9,val=1. It may be given many times.
+type partWeights map[string]float64
+
+func (w *partWeights) Set(s string) error {
+	return setPairs((*map[string]float64)(w), s, "train=9,val=1", asNumber)
+}
+
+func (w *partWeights) String() string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(*w)) {
+		all = append(all, name+"="+strconv.FormatFloat((*w)[name], 'g', -1, 64))
+	}
+	return strings.Join(all, ",")
+}
+
+func (w *partWeights) Type() string { return "name=weight,..." }
+
+// blockSizes is a flag that gives sizes to columns: token_ids=8192. It may be given many times.
+type blockSizes map[string]int
+
+func (b *blockSizes) Set(s string) error {
+	return setPairs((*map[string]int)(b), s, "token_ids=8192", strconv.Atoi)
+}
+
+func (b *blockSizes) String() string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(*b)) {
+		all = append(all, fmt.Sprintf("%s=%d", name, (*b)[name]))
+	}
+	return strings.Join(all, ",")
+}
+
+func (b *blockSizes) Type() string { return "column=tokens" }
+
+// A tokenFlag is a flag that is a whole number, or not given.
+type tokenFlag struct{ given **int64 }
+
+func (t *tokenFlag) Set(s string) error {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		return fmt.Errorf("must be a whole number, got %q", s)
+	}
+	*t.given = &n
+	return nil
+}
+
+func (t *tokenFlag) String() string {
+	if t.given == nil || *t.given == nil {
+		return ""
+	}
+	return strconv.FormatInt(**t.given, 10)
+}
+
+func (t *tokenFlag) Type() string { return "token" }

@@ -4,36 +4,7 @@ import (
 	"fmt"
 	"testing"
 	"time"
-
-	"github.com/shardfeed/shardfeed/iterable"
 )
-
-func TestBufferSize(t *testing.T) {
-	cases := []struct {
-		text string
-		want iterable.Size
-		bad  bool
-	}{
-		{"100000", iterable.Size{Rows: 100000}, false},
-		{"512MiB", iterable.Size{Bytes: 512 << 20}, false},
-		{"100b", iterable.Size{Bytes: 100}, false},
-		{"1GiB/rank", iterable.Size{Bytes: 1 << 30, Per: iterable.PerRank}, false},
-		{"20000/rank", iterable.Size{Rows: 20000, Per: iterable.PerRank}, false},
-		{"8 GiB / node", iterable.Size{Bytes: 8 << 30, Per: iterable.PerNode}, false},
-		{"0", iterable.Size{}, true},
-		{"0MiB", iterable.Size{}, true},
-		{"many", iterable.Size{}, true},
-	}
-	for _, c := range cases {
-		t.Run(fmt.Sprintf("%q", c.text), func(t *testing.T) {
-			var b bufferSize
-			err := b.Set(c.text)
-			if (err != nil) != c.bad || b.size() != c.want {
-				t.Errorf("%q: got %+v, %v", c.text, b, err)
-			}
-		})
-	}
-}
 
 func TestAge(t *testing.T) {
 	for s, want := range map[string]time.Duration{

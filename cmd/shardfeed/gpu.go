@@ -28,9 +28,9 @@ program: the driver's library is looked for when it runs.`,
 		Args: cobra.NoArgs,
 	}
 	fs := c.Flags()
-	fs.Var(&f.device, "device", "this one alone: auto, host, cuda or cuda:N (default: all GPUs)")
+	setting{name: "device", field: &f.device, help: "this one alone: auto, host, cuda or cuda:N (default: all GPUs)", words: deviceNames}.register(fs)
 	fs.DurationVar(&window, "measure", window, "how long to measure each device; 0s measures nothing")
-	f.object(fs)
+	f.add(fs, "json")
 	return a.runs(c, func(ctx context.Context, _ []string) error {
 		if window < 0 {
 			return usagef("--measure must be at least 0s, got %v", window)

@@ -24,7 +24,7 @@ a column source.`,
   shardfeed head --sources sources.json -n 3`,
 	}
 	l.flagsOf(c)
-	l.remote(c.Flags())
+	l.add(c.Flags(), "storage", "cache")
 	return a.verb(c, func(ctx context.Context, addresses []string) error {
 		if err := l.prepare(ctx, c.Flags()); err != nil {
 			return err

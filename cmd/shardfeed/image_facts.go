@@ -45,7 +45,7 @@ func (c *catCommand) imageFacts(ctx context.Context, ds *iterable.Dataset, shape
 		return nil, nil
 	}
 	parts := []*iterable.Dataset{ds}
-	if n := len(c.sources.list); n > 0 {
+	if n := len(c.Sources); n > 0 {
 		parts = nil
 		for i := range n {
 			parts = append(parts, ds.Alone(i))

@@ -59,7 +59,7 @@ func TestIndexDirectory(t *testing.T) {
 			if c.make != nil {
 				c.make(t, c.want.Path)
 			}
-			got := indexDirectory((&cacheFlags{}).places().Index)
+			got := indexDirectory((&flags{}).Places().Index)
 			if c.free && got.Free == 0 {
 				t.Error("the free space is missing")
 			}
@@ -75,10 +75,10 @@ func TestNoIndexDirectory(t *testing.T) {
 	for _, name := range []string{"SHARDFEED_CACHE_DIR", "SLURM_TMPDIR", "XDG_CACHE_HOME", "HOME"} {
 		t.Setenv(name, "")
 	}
-	if got := indexDirectory((&cacheFlags{}).places().Index); got.Path != "" || got.State != "none: neither SHARDFEED_CACHE_DIR nor HOME is set" {
+	if got := indexDirectory((&flags{}).Places().Index); got.Path != "" || got.State != "none: neither SHARDFEED_CACHE_DIR nor HOME is set" {
 		t.Errorf("got %+v", got)
 	}
-	if got := (&cacheFlags{}).places().Manifests; got != "" {
+	if got := (&flags{}).Places().Manifests; got != "" {
 		t.Errorf("manifests lie in %q", got)
 	}
 	if code, stdout, stderr := command(t, "cat", shop, "--limit", "1", "--columns", "unique_id", "--save-state", filepath.Join(t.TempDir(), "s")); code != 0 || stdout == "" || stderr != "" {

@@ -30,8 +30,7 @@ Of binary columns whose first rows hold images it reads some rows, at most 128 o
 	}
 	fs := c.Flags()
 	f.looks(fs)
-	f.object(fs)
-	f.remote(fs)
+	f.add(fs, "json", "storage", "cache")
 	return a.verb(c, func(ctx context.Context, addresses []string) error {
 		if err := f.check(ctx, fs); err != nil {
 			return err
@@ -79,7 +78,7 @@ func (a *app) withShards(ctx context.Context, addresses []string, f *flags, do f
 	describesFooters()
 	shown := newOpening(a.stderr)
 	defer shown.close()
-	stores, err := f.spec(nil).Stores(a.events(shown))
+	stores, err := f.at(nil).Stores(a.events(shown))
 	if err != nil {
 		return err
 	}
@@ -89,8 +88,8 @@ func (a *app) withShards(ctx context.Context, addresses []string, f *flags, do f
 		return err
 	}
 	return do(stores, shards, rowgroup.Options{
-		MissingIsNull: f.missing == "null", PartitionTypes: f.partitions, ReplaceUTF8: f.invalidUTF8 == "replace", Pool: &rowgroup.Pool{Limit: f.lookLimit()},
-		IndexDir: f.places().Index, Events: rowgroup.Events{IndexUnusable: a.indexUnusable, FootersRead: shown.footers},
+		MissingIsNull: f.Missing == "null", PartitionTypes: f.PartitionTypes, ReplaceUTF8: f.InvalidUTF8 == "replace", Pool: &rowgroup.Pool{Limit: f.lookLimit()},
+		IndexDir: f.Places().Index, Events: rowgroup.Events{IndexUnusable: a.indexUnusable, FootersRead: shown.footers},
 	})
 }
 

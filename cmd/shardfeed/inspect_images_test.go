@@ -13,7 +13,7 @@ import (
 func TestInspectedImagesAreBounded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.parquet")
 	writePictures(t, path, pictures(t))
-	stores, err := (&flags{}).spec(nil).Stores(shardfeed.Events{})
+	stores, err := (&flags{}).at(nil).Stores(shardfeed.Events{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,14 +37,11 @@ var lookFormats = []string{"table", "jsonl", "csv"}
 
 func (l *look) flagsOf(c *cobra.Command) {
 	fs := c.Flags()
+	l.inFiles = true
 	fs.Int64VarP(&l.count, "limit", "n", fewRows, "how many rows")
 	fs.StringVar(&l.format, "format", "", "table, jsonl or csv (default: table on a terminal, else jsonl)")
 	fs.BoolVar(&l.full, "full", false, "show long texts, lists and binary values whole")
-	l.what(fs)
-	l.choice(fs)
-	l.inFileOrder(fs)
-	l.features(fs)
-	l.ids(fs)
+	l.add(fs, "what", "rows", "sources.files", "features", "ids")
 	l.looks(fs)
 	completeWords(c, "format", lookFormats)
 }

@@ -24,10 +24,10 @@ func (l *look) partsOf(ds *iterable.Dataset) (all []lookPart) {
 		}
 		return lookPart{name, ds, takeRows}
 	}
-	if len(l.sources.list) == 0 {
+	if len(l.Sources) == 0 {
 		return []lookPart{part("", ds, l.choosesRows())}
 	}
-	for i, s := range l.sources.list {
+	for i, s := range l.Sources {
 		all = append(all, part(s.Name, ds.Alone(i), s.ChoosesRows()))
 	}
 	return all
@@ -43,7 +43,7 @@ const sourceColumn = "source"
 
 // namesFor is the column for the rows of the sources, if there are any and no column has its name.
 func (l *look) namesFor(s *column.Schema) *sourceNames {
-	if len(l.sources.list) == 0 || slices.ContainsFunc(s.Fields, func(f *column.Field) bool { return f.Name == sourceColumn }) {
+	if len(l.Sources) == 0 || slices.ContainsFunc(s.Fields, func(f *column.Field) bool { return f.Name == sourceColumn }) {
 		return nil
 	}
 	return &sourceNames{&column.Field{Name: sourceColumn, Kind: column.Binary, Type: column.TypeString, Made: true}}

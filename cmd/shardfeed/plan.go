@@ -43,20 +43,12 @@ when a node is lost or replaced.`,
   shardfeed plan s3://bucket/table --shuffle --world-size 8000 --nodes 1000 --node-bandwidth 2GiB`,
 	}
 	fs := c.Flags()
-	plan.what(fs)
-	plan.choice(fs)
-	plan.mixture(fs)
-	plan.batches(fs)
-	plan.packing(fs)
-	plan.steps(fs)
-	plan.order(fs)
-	plan.manyEpochs(fs) // a run's flags are taken as they are; the plan is of all ranks and each epoch
-	plan.split(fs)
-	plan.object(fs)
+	plan.add(fs, "what", "rows", "sources", "pack", "bucket", "steps", "order",
+		"epochs", "rank", "json") // a run's flags are taken as they are; the plan is of all ranks and each epoch
 	fs.StringVar(&plan.saved.name, "save", "", "write the list of shards, their footers and the parameters of the order into this `file`, for --plan of all ranks and later runs")
 	fs.StringVar(&plan.manifest.name, "save-manifest", "", "write the list of shards alone into this `file`, for --manifest of later runs, whose order it leaves open")
 	plan.nodes.flags(fs)
-	plan.remote(fs)
+	plan.add(fs, "storage", "cache")
 	return a.verb(c, func(ctx context.Context, addresses []string) error {
 		if err := plan.prepare(ctx, fs); err != nil {
 			return err
@@ -164,7 +156,7 @@ func planBytes(ds *iterable.Dataset, f *flags) ([]byte, error) {
 	}
 	defer os.RemoveAll(dir)
 	name := filepath.Join(dir, "plan")
-	if err := ds.SavePlan(name, f.worldSize, iterable.StreamOptions{BatchSize: f.batchSize, Tail: f.tailOrDefault(), LocalWorldSize: mem.LocalWorldSize()}); err != nil {
+	if err := ds.SavePlan(name, f.worldSize, iterable.StreamOptions{BatchSize: f.BatchSize, Tail: f.tailOrDefault(), LocalWorldSize: mem.LocalWorldSize()}); err != nil {
 		return nil, fileError(err)
 	}
 	content, err := os.ReadFile(name)

@@ -40,9 +40,9 @@ func (n *planNodes) check(fs *pflag.FlagSet, f *flags) error {
 		return nil
 	case n.count < 1 || n.count > option.MaxWorldSize:
 		return usagef("--nodes must be from 1 to %d, got %d", option.MaxWorldSize, n.count)
-	case len(f.sources.list) > 0:
+	case len(f.Sources) > 0:
 		return usagef("--nodes is of one table: leave --sources out")
-	case !f.shuffle:
+	case !f.Shuffle:
 		return usagef("--nodes needs --shuffle, or a --plan that was saved with it: in file order each node reads nearly all row groups")
 	}
 	if !fs.Changed("world-size") {

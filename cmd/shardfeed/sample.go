@@ -41,7 +41,7 @@ training with seed 0 has them in its first epochs. An image that cannot be decod
 	s.flagsOf(c)
 	c.Flags().Uint64Var(&s.sampleSeed, "seed", 0, "seed of the choice (default: another one each time)")
 	s.montageOf(c, &s.look)
-	s.remote(c.Flags())
+	s.add(c.Flags(), "storage", "cache")
 	return a.verb(c, func(ctx context.Context, addresses []string) (err error) {
 		if err := s.checkMontage(c.Flags(), &s.look); err != nil {
 			return err

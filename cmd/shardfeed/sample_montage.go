@@ -52,7 +52,7 @@ func (f *montageFlags) checkMontage(fs *pflag.FlagSet, l *look) error {
 		}
 		return nil
 	}
-	l.rowIDs = true
+	l.RowIDs = true
 	return f.saveFile().check()
 }
 

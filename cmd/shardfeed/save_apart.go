@@ -19,7 +19,7 @@ func (s saveFile) apart(ctx context.Context, shards []shard.Shard, f *flags, add
 	if err != nil || target.stream {
 		return err
 	}
-	switch taken, err := takenForShard(ctx, shards, f.strict, f.spec(addresses).AllAddresses(), target.path); {
+	switch taken, err := takenForShard(ctx, shards, f.Strict, f.at(addresses).AllAddresses(), target.path); {
 	case err != nil:
 		return err
 	case taken:

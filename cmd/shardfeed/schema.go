@@ -12,7 +12,7 @@ import (
 )
 
 func (a *app) schema() *cobra.Command {
-	f := &flags{}
+	f := &flags{inFiles: true}
 	c := &cobra.Command{
 		Use:   "schema [flags] ADDRESS...",
 		Short: "Show the columns with their types",
@@ -27,12 +27,9 @@ shows the columns of all sources together.`,
   shardfeed schema s3://bucket/table --json`,
 	}
 	fs := c.Flags()
-	f.what(fs)
-	f.inFileOrder(fs)
-	f.features(fs)
+	f.add(fs, "what", "sources.files", "features")
 	f.looks(fs)
-	f.object(fs)
-	f.remote(fs)
+	f.add(fs, "json", "storage", "cache")
 	return a.verb(c, func(ctx context.Context, addresses []string) error {
 		if err := f.check(ctx, fs); err != nil {
 			return err

@@ -34,13 +34,9 @@ is whole.`,
 	}
 	fs := c.Flags()
 	fs.StringVar(&saved.name, "save", "", "write the rows to this `file`; an existing one is replaced only if it is one of rows")
-	f.reading(fs)
-	fs.BoolVar(&f.strict, "strict", false, "refuse a directory that holds *.md, *.json, *.txt or *.crc beside its parquet files (default: leave them out)")
-	fs.StringVar(&f.manifest, "manifest", "", "use the list of shards in this `file`, kept by an earlier run, and ignore shards that were added since")
+	f.add(fs, "what.reading", "what.shards")
 	f.looks(fs)
-	f.object(fs)
-	group(fs, rowsGroup, f.unweighted)
-	f.remote(fs)
+	f.add(fs, "json", "rows.chosen", "storage", "cache")
 	return a.verb(c, func(ctx context.Context, addresses []string) error {
 		if err := f.check(ctx, fs); err != nil {
 			return err

@@ -24,16 +24,16 @@ func TestStorageFlags(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.args, func(t *testing.T) {
-			var f storageFlags
+			var f flags
 			fs := pflag.NewFlagSet("", pflag.ContinueOnError)
-			f.storage(fs)
+			f.add(fs, "storage")
 			if err := fs.Parse(strings.Fields(c.args)); err != nil {
 				t.Fatalf("%v", err)
 			}
 			if err := f.checkStorage(fs); err != nil {
 				t.Errorf("%v", err)
 			}
-			if got := f.options(); !maps.Equal(got, c.want) {
+			if got := f.stores(); !maps.Equal(got, c.want) {
 				t.Errorf("got %v, want %v", got, c.want)
 			}
 		})

@@ -24,17 +24,9 @@ const (
 
 const (
 	groupKey  = "shardfeed_group" // annotation of a flag
+	wordsKey  = "shardfeed_words" // annotation of a flag that takes one of a few words
 	helpWidth = 100               // columns of the help
 )
-
-// group registers the flags of add, which the help shows together under the title.
-func group(fs *pflag.FlagSet, title string, add func(fs *pflag.FlagSet)) {
-	own := pflag.NewFlagSet(title, pflag.ContinueOnError)
-	own.SortFlags = false
-	add(own)
-	own.VisitAll(func(f *pflag.Flag) { f.Annotations = map[string][]string{groupKey: {title}} })
-	fs.AddFlagSet(own)
-}
 
 // usage prints how a command is used: its line, examples, verbs and flags by group.
 func usage(c *cobra.Command) error {

@@ -12,10 +12,8 @@ import (
 func TestUsageGroups(t *testing.T) {
 	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
 	fs.SortFlags = false
-	group(fs, cacheGroup, func(fs *pflag.FlagSet) {
-		fs.Bool("z", false, "last")
-		fs.Bool("a", false, "very last")
-	})
+	setting{set: "cache", name: "z", field: new(bool), help: "last"}.register(fs)
+	setting{set: "cache", name: "a", field: new(bool), help: "very last"}.register(fs)
 	fs.Bool("own", false, "first")
 	if err := fs.Parse([]string{"--z", "--own"}); err != nil || !fs.Changed("z") || fs.Changed("a") {
 		t.Errorf("a flag in a group is not parsed: %v", err)

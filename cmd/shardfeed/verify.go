@@ -32,11 +32,10 @@ A shard whose footer is lost must be moved away for them.`,
   shardfeed verify data/ --save good.rows`,
 	}
 	fs := c.Flags()
-	f.what(fs)
+	f.add(fs, "what")
 	fs.StringVar(&saved.name, "save", "", "write the rows that are not lost to this `file`; an existing one is replaced only if it is one of rows")
 	f.looks(fs)
-	f.object(fs)
-	f.remote(fs)
+	f.add(fs, "json", "storage", "cache")
 	return a.verb(c, func(ctx context.Context, addresses []string) error {
 		if err := f.check(ctx, fs); err != nil {
 			return err
@@ -76,7 +75,7 @@ func (a *app) verified(ctx context.Context, addresses []string, f *flags) (*iter
 	defer shown.close()
 	var bar *progress
 	last := int64(0)
-	v, err := shardfeed.Verify(ctx, f.spec(addresses), a.events(shown), func(rows, of int64) {
+	v, err := shardfeed.Verify(ctx, f.at(addresses), a.events(shown), func(rows, of int64) {
 		if bar == nil {
 			shown.close()
 			bar = newProgress(a.stderr, "verify", of)

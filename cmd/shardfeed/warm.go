@@ -24,7 +24,7 @@ const warmAtOnce = 8
 
 func (a *app) warm() *cobra.Command {
 	f, ranks, decoded := &flags{}, &warmRanks{}, false
-	f.cacheNeeded, f.inFiles = true, true
+	f.RequireCache, f.inFiles = true, true
 	c := &cobra.Command{
 		Use:   "warm [flags] ADDRESS...",
 		Short: "Fetch shards into the cache on this machine's disk, and decode them there",
@@ -79,21 +79,10 @@ is fetched once.`,
 
 // warms registers the flags of what a run reads, and of the cache.
 func (f *flags) warms(fs *pflag.FlagSet, ranks *warmRanks, decoded *bool) {
-	f.what(fs)
+	f.add(fs, "what")
 	ranks.flags(fs)
-	f.split(fs)
-	f.object(fs)
-	f.choice(fs)
-	f.mixture(fs)
-	f.batches(fs)
-	f.packing(fs)
-	f.steps(fs)
-	f.order(fs)
-	f.storage(fs)
-	group(fs, cacheGroup, func(fs *pflag.FlagSet) {
-		f.capacity(fs)
-		fs.BoolVar(decoded, "decoded", false, "decode the columns, and keep those decoded that are worth it")
-	})
+	f.add(fs, "rank", "json", "rows", "sources", "pack", "bucket", "steps", "order", "storage", "cache.kept")
+	setting{set: "cache", name: "decoded", field: decoded, help: "decode the columns, and keep those decoded that are worth it"}.register(fs)
 }
 
 // warmth is what warm found and did; sizes are in bytes.
@@ -118,7 +107,7 @@ type warmth struct {
 // warmUp fetches what some ranks read, or a part of all by rank and world size.
 func (a *app) warmUp(ctx context.Context, addresses []string, f *flags, ranks []int, decoded bool) (w *warmth, err error) {
 	begin := time.Now()
-	for _, address := range f.spec(addresses).AllAddresses() {
+	for _, address := range f.at(addresses).AllAddresses() {
 		if !decoded && !shardfeed.AnyRemote([]string{address}) {
 			return nil, &shard.Error{URI: address, Err: errors.New("local files need no warming: runs read them where they are; --decoded keeps them decoded")}
 		}
@@ -137,7 +126,7 @@ func (a *app) warmUp(ctx context.Context, addresses []string, f *flags, ranks []
 		remote = slices.DeleteFunc(slices.Clone(shards), func(s *warmShard) bool { return !shardfeed.IsRemote(s.URI) })
 	}
 	w = &warmth{Complete: true, Shards: len(remote)}
-	if w.Directory, err = a.warmRemote(ctx, ds, remote, f, w); err == nil && w.Complete && f.noteLanes {
+	if w.Directory, err = a.warmRemote(ctx, ds, remote, f, w); err == nil && w.Complete && f.NoteLanes {
 		err = ds.NoteReads(ranks, f.worldSize, f.warmSteps())
 	}
 	w.Seconds = time.Since(begin).Seconds()
@@ -153,7 +142,7 @@ func (a *app) warmRemote(ctx context.Context, ds *shardfeed.Dataset, shards []*w
 	if len(shards) == 0 {
 		return dir, nil
 	}
-	if w.Limit, err = f.limitIn(dir); err != nil {
+	if w.Limit, err = f.CacheLimitIn(dir); err != nil {
 		return dir, err
 	}
 	for _, s := range shards {
@@ -240,7 +229,7 @@ func firstBytes(spans []shard.Span, n int64) (cut []shard.Span) {
 }
 
 func (f *flags) warmSteps() iterable.StreamOptions {
-	return iterable.StreamOptions{BatchSize: f.batchSize, Tail: f.tailOrDefault()}
+	return iterable.StreamOptions{BatchSize: f.BatchSize, Tail: f.tailOrDefault()}
 }
 
 // toWarm is what to fetch.

@@ -24,17 +24,17 @@ func (r *warmRanks) flags(fs *pflag.FlagSet) {
 func (r *warmRanks) check(fs *pflag.FlagSet, f *flags) error {
 	byNode, byRanks := fs.Changed("node") || fs.Changed("nodes"), fs.Changed("ranks")
 	switch {
-	case !byNode && !byRanks && (!f.shuffle || !fs.Changed("world-size")):
+	case !byNode && !byRanks && (!f.Shuffle || !fs.Changed("world-size")):
 		return nil
 	case byNode && byRanks, (byNode || byRanks) && fs.Changed("rank"):
 		return usagef("--node, --ranks and --rank say the same: give one of them")
-	case !f.shuffle:
+	case !f.Shuffle:
 		return usagef("--node and --ranks need --shuffle, or a --plan that was saved with it: in file order each node reads nearly all row groups")
 	case byNode:
-		f.noteLanes = true
+		f.NoteLanes = true
 		return r.ofNode(fs, f)
 	case byRanks:
-		f.noteLanes = true
+		f.NoteLanes = true
 		return r.ofRanks(f)
 	}
 	r.of = []int{f.rank}

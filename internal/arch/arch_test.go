@@ -111,7 +111,7 @@ var rules = []rule{
 	{at: "cache", may: []string{"shard", "internal/cores", "internal/crc", "internal/mem", "internal/size", "internal/trusted"}},
 	{at: "internal/parquet", may: []string{"internal/mem"}}, // the format alone: no stores, no data sets
 	{at: "rowgroup", may: []string{"column", "rule", "shard", "internal/crc", "internal/mem", "internal/option", "internal/parquet", "internal/half", "internal/segmentdir", "internal/unischema"}},
-	{at: "iterable", may: []string{"column", "shard", "rowgroup", "rule", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/cores", "internal/segmentdir", "internal/regular"}},
+	{at: "iterable", may: []string{"column", "shard", "rowgroup", "rule", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/cores", "internal/segmentdir", "internal/regular", "internal/size"}},
 	{at: "loader", may: []string{"column", "images", "images/codec", "iterable", "rowgroup", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/iteration", "internal/half"}},
 	{at: "internal/arrowipc", may: []string{"column"}},
 	{at: "loader/loaderarrow", may: []string{"column", "loader", "internal/arrowipc"}},

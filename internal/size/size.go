@@ -1,4 +1,4 @@
-// Package size reads numbers of bytes, and of rows or bytes of a buffer, as people write them.
+// Package size reads numbers of bytes as people write them.
 package size
 
 import (
@@ -39,30 +39,6 @@ func split(s string) (number, unit string) {
 	s = strings.TrimSpace(s)
 	end := strings.LastIndexAny(s, "0123456789.") + 1
 	return strings.TrimSpace(s[:end]), strings.TrimSpace(s[end:])
-}
-
-// A Buffer is a number of rows or of bytes; the other is 0.
-type Buffer struct {
-	Rows, Bytes int64
-	Per         string // "rank" or "node"; "" is over all of them together
-}
-
-// ParseBuffer reads a number of rows, when it is bare, or of bytes, when it has a unit. "/rank" or
-// "/node" after it makes it the size of each.
-func ParseBuffer(s string) (Buffer, error) {
-	text, per, each := strings.Cut(s, "/")
-	_, unit := split(text)
-	n, err := Parse(text)
-	per = strings.ToLower(strings.TrimSpace(per))
-	switch {
-	case err != nil, each && per != "rank" && per != "node":
-		return Buffer{}, fmt.Errorf("must be rows, as in 100000, or bytes, as in 512MiB, with /rank or /node for each, got %q", s)
-	case n == 0:
-		return Buffer{}, errors.New("must be above 0, got 0")
-	case unit == "":
-		return Buffer{Rows: n, Per: per}, nil
-	}
-	return Buffer{Bytes: n, Per: per}, nil
 }
 
 // Bytes reads a number of bytes that is not 0.

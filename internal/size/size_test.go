@@ -57,28 +57,3 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
-
-func TestParseBuffer(t *testing.T) {
-	cases := []struct {
-		text string
-		want Buffer // zero: refused
-	}{
-		{"100000", Buffer{Rows: 100000}},
-		{"512MiB", Buffer{Bytes: 512 << 20}},
-		{"1GiB/rank", Buffer{Bytes: 1 << 30, Per: "rank"}},
-		{"8 GiB / Node", Buffer{Bytes: 8 << 30, Per: "node"}},
-		{"20000/rank", Buffer{Rows: 20000, Per: "rank"}},
-		{"0/rank", Buffer{}},
-		{"1GiB/", Buffer{}},
-		{"1GiB/gpu", Buffer{}},
-		{"1GiB/rank/node", Buffer{}},
-		{"/rank", Buffer{}},
-		{"many", Buffer{}},
-	}
-	for _, c := range cases {
-		got, err := ParseBuffer(c.text)
-		if got != c.want || (err != nil) != (c.want == Buffer{}) {
-			t.Errorf("%q: got %+v (%v), want %+v", c.text, got, err, c.want)
-		}
-	}
-}

@@ -5,39 +5,10 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/spf13/pflag"
-
 	"github.com/shardfeed/shardfeed"
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/loader"
 )
-
-// featureFlags say what becomes of the values of columns.
-type featureFlags struct {
-	casts  castFlag
-	hashes hashFlag
-	scales scaleFlag
-	stacks stackFlag
-	images imagesFlag
-}
-
-func (f *featureFlags) features(fs *pflag.FlagSet) {
-	group(fs, featuresGroup, func(fs *pflag.FlagSet) {
-		fs.Var(&f.casts, "cast", "types of columns, by names or patterns, as in label=int32,num_*=bfloat16")
-		fs.Var(&f.hashes, "hash", "number of buckets of columns whose values are hashed, as in user_id=1000000")
-		fs.Var(&f.scales, "scale", "mean and deviation by which a column is scaled, as in price=12.5,3.1; repeated for others")
-		fs.Var(&f.stacks, "stack", "columns that become one matrix, as in x=num_*,price, or x:bfloat16=num_*,price for another type than float32; repeated for others")
-	})
-}
-
-// imagesOf registers the flag of verbs that make tensors of images.
-func (f *featureFlags) imagesOf(fs *pflag.FlagSet) {
-	group(fs, featuresGroup, func(fs *pflag.FlagSet) { fs.Var(&f.images, "images", imagesUsage) })
-}
-
-func (f *featureFlags) shaped(s *shardfeed.Spec) {
-	s.Cast, s.Hash, s.Scale, s.Stack, s.Images = f.casts, f.hashes, f.scales, f.stacks, f.images
-}
 
 // castFlag is a flag that gives columns types.
 type castFlag map[string]string
