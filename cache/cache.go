@@ -49,8 +49,8 @@ type Cache struct {
 	wanted    map[string]bool // files that RoomFor was asked about; guarded by evicting
 	evictLock *os.File
 	floor     floor
-	written   atomic.Int64        // segments that writers came to the end of
-	arriving  *semaphore.Weighted // leases whose pages come in at a time
+	written   atomic.Int64        // segments that writers have finished
+	arriving  *semaphore.Weighted // limits the leases whose pages are brought in at a time
 
 	mu      sync.Mutex
 	closing bool
@@ -62,10 +62,10 @@ type Cache struct {
 	closed  sync.Once
 }
 
-// Open opens the cache in o.Dir and makes the directory if need be. The error wraps ErrUnfit when
-// the directory cannot hold a cache, and ErrNoRoom when the disk is too full to begin with. A
-// directory that another user could have written is refused. One that this process cannot write is
-// read and never written; see Events.ReadOnly.
+// Open opens the cache in o.Dir and makes the directory if need be. The error wraps ErrUnfit if the
+// directory cannot hold a cache, and ErrNoRoom if the disk is too full to start one. Open refuses a
+// directory that another user could have written. It reads a directory that this process cannot
+// write and never writes it; see Events.ReadOnly.
 func Open(o Options) (*Cache, error) {
 	c, err := open(o)
 	if isNoRoom(err) {
@@ -127,7 +127,7 @@ func (c *Cache) openShared() (err error) {
 
 var errReadOnly = errors.New("the directory is read-only")
 
-// prepare makes the directory of the format and makes sure that it can hold a cache.
+// prepare makes the directory of the format and checks that it can hold a cache.
 func prepare(o Options) (root *trusted.Dir, disk diskState, err error) {
 	dir, err := filepath.Abs(o.Dir)
 	if err != nil {

@@ -9,10 +9,10 @@ import (
 	"github.com/shardfeed/shardfeed/internal/trusted"
 )
 
-// leftoverMark stands in the names of files that are not yet shard files.
+// leftoverMark is part of the names of files that are not yet shard files.
 const leftoverMark = ".new-"
 
-// smallHead is the largest head that is written, which is cheaper for it than to allocate it.
+// smallHead is the largest head that is written, which is cheaper than allocating it.
 const smallHead = 64 << 10
 
 // createFile makes the shard file of a key. Before the file gets its name it is complete except for
@@ -50,7 +50,8 @@ func createFile(root *trusted.Dir, k key, mark stamp) (*os.File, error) {
 	return nil, err
 }
 
-// openFamilyDir opens the directory of shard files that begin with the same digit, or makes it.
+// openFamilyDir opens or makes the directory of the shard files whose names start with the same
+// digit.
 func openFamilyDir(root *trusted.Dir, name string) (*os.File, error) {
 	dir, err := root.OpenDir(name)
 	if !errors.Is(err, os.ErrNotExist) {

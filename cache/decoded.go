@@ -8,22 +8,22 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// Decoded is what the cache keeps decoded of a shard version: a space of bytes with holes. Who
-// decodes the shard says what lies where, so that it follows from the version alone. A space of
-// another size is another space, and takes the place of the one that is there.
+// Decoded holds decoded bytes of a shard version: an address space with holes. Its user lays out
+// the space, such that the layout follows from the version. Opening a space of another size
+// replaces the existing one.
 //
-// Decoded bytes can be made again. Nothing that happens to them is an error of a reader: bytes that
-// cannot be lent are decoded from the shard. Methods are safe for concurrent use.
+// Decoded bytes can be made again, so no failure here is an error to a reader: bytes that cannot be
+// lent are decoded from the shard. Methods are safe for concurrent use.
 type Decoded struct {
 	cache *Cache
 	key   key
 	uri   string
 }
 
-// OpenDecoded opens the space of size bytes that are decoded of a shard of a store. form is a name
-// for how they are decoded and laid out, of letters, digits and dashes, 32 at most: each has a
-// space of its own, which size follows from. It is nil where the shard cannot be cached, and where
-// the cache keeps nothing decoded. It does no I/O: a file is opened when it is needed.
+// OpenDecoded opens the space of size bytes for the decoded bytes of a shard. form names how they
+// are decoded and laid out, in at most 32 letters, digits and dashes: each form has a space of its
+// own, which determines size. OpenDecoded returns nil if the shard cannot be cached or the cache
+// keeps nothing decoded. It does no I/O: the file is opened when it is needed.
 func (c *Cache) OpenDecoded(store shard.Store, s shard.Shard, form string, size int64) *Decoded {
 	if c.options.DecodedLimit == 0 {
 		return nil
@@ -35,8 +35,8 @@ func (c *Cache) OpenDecoded(store shard.Store, s shard.Shard, form string, size 
 	return &Decoded{cache: c, key: k, uri: s.URI}
 }
 
-// Held is how many bytes are held from off on without a hole, up to most. Off is a multiple of 64
-// KiB. It is 0 for whatever reason nothing is held.
+// Held returns the number of bytes held without a hole from off on, up to most. off must be a
+// multiple of 64 KiB. Any failure counts as nothing held.
 func (d *Decoded) Held(off, most int64) int64 {
 	if d.cache.disk.readsOff() || off < 0 || off >= d.key.size || most <= 0 {
 		return 0
@@ -51,7 +51,7 @@ func (d *Decoded) Held(off, most int64) int64 {
 	return held
 }
 
-// heldFrom is how many bytes of a span are held, from its start to the first that is not.
+// heldFrom returns how many bytes of a span are held, from its start to the first hole.
 func (x *file) heldFrom(want shard.Span) (held int64, err error) {
 	err = shard.Guard(func() error {
 		for off := want.Off; off < want.End(); off = want.Off + held {
@@ -79,13 +79,13 @@ func (d *Decoded) Lend(off, n int64) (shard.Lease, error) {
 	return l, nil
 }
 
-// MayStay says whether a lease may be held for long. It keeps its file open, and a quarter of the
-// process's limit of open files is for such files.
+// MayStay reports whether a lease may be held for long. A lease keeps its file open, and such files
+// may take a quarter of the process's limit of open files.
 func (d *Decoded) MayStay() bool { return d.cache.files.mayStay() }
 
 // Written returns a number that changes with each write to the file of the space, also by other
-// programs, but not with the stamps of its uses: bytes that were verified under a number are right
-// as long as it stays. It is 0 where nothing is held.
+// programs, but not when its uses are stamped: bytes that were verified under a number are right
+// while it stays the same. It is 0 if nothing is held.
 func (d *Decoded) Written() int64 {
 	if d.cache.disk.readsOff() {
 		return 0
@@ -100,8 +100,8 @@ func (d *Decoded) Written() int64 {
 	return n
 }
 
-// Again is another use of bytes that Lend lent before, without a lease of its own. It fails where
-// Lend would, with errors.ErrUnsupported.
+// Again counts another use of bytes that Lend lent before, without a new lease. It fails with
+// errors.ErrUnsupported when Lend would.
 func (d *Decoded) Again(l shard.Lease) error {
 	x, ok := l.(*lease)
 	if !ok || x.handle == nil || x.released.Load() || d.cache.disk.readsOff() {
@@ -123,11 +123,11 @@ func (d *Decoded) Again(l shard.Lease) error {
 	return nil
 }
 
-// aheadBytes is how much of a file ReadAhead maps at a time.
+// aheadBytes is the window that ReadAhead maps at a time.
 const aheadBytes = 4 << 20
 
-// ReadAhead waits until the bytes of spans that are held are in the kernel's memory. It keeps at
-// most 4 MiB of them mapped meanwhile, and none when it returns.
+// ReadAhead waits until the held bytes of spans are in the kernel's memory. It maps at most 4 MiB
+// of them at a time.
 func (d *Decoded) ReadAhead(ctx context.Context, spans []shard.Span) {
 	if d.cache.disk.readsOff() {
 		return
@@ -150,8 +150,8 @@ func (d *Decoded) ReadAhead(ctx context.Context, spans []shard.Span) {
 	d.cache.fileError(p, err)
 }
 
-// passThrough brings a span of a mapping into memory, a window after the other; the disk reads the
-// next one meanwhile.
+// passThrough brings a span of a mapping into memory, window by window; the disk reads the next one
+// meanwhile.
 func passThrough(ctx context.Context, all []byte, s shard.Span) {
 	ahead := func(off int64) bool {
 		return off < s.End() && readAhead(all, off, min(off+aheadBytes, s.End()))
@@ -168,19 +168,19 @@ func passThrough(ctx context.Context, all []byte, s shard.Span) {
 	}
 }
 
-// MayKeep says whether a Keep of n bytes has a chance now. It is cheap.
+// MayKeep reports cheaply whether a Keep of n bytes has a chance now.
 func (d *Decoded) MayKeep(n int64) bool {
 	return !d.cache.disk.stuck() && d.cache.mayTake(room{n, true})
 }
 
-// Keep writes b at off, a multiple of 64 KiB. It leaves blocks that are held, or that others write,
-// as they are. It waits for memory while too many bytes wait for the disk, and returns when b is
-// copied, not when it is on the disk. The error is ErrFull where there is no room.
+// Keep writes b at off, a multiple of 64 KiB. It leaves out blocks that are held or that others
+// write. It waits for memory while too many bytes wait for the disk, and returns when b is copied,
+// not when it is on the disk. The error is ErrFull if the cache lacks room.
 func (d *Decoded) Keep(ctx context.Context, off int64, b []byte) error {
 	want := shard.Range{Off: off, P: b}
 	err := want.Span().Within(d.key.size)
 	if err == nil && off%blockSize != 0 {
-		err = fmt.Errorf("decoded bytes must begin at a multiple of %d, got %d", blockSize, off)
+		err = fmt.Errorf("decoded bytes must start at a multiple of %d, got %d", blockSize, off)
 	}
 	if err == nil && len(b) > 0 {
 		err = d.keep(ctx, want)

@@ -8,9 +8,9 @@
 // [Cache.Trim] makes. [List], [Usage], [Verify], [Collect] and [Clear]
 // maintain a directory and never ask a source.
 //
-// [Cache.OpenDecoded] returns a [Decoded]: bytes that somebody decoded of a shard, kept in a file
-// beside that of the shard. They are worth less than the shard's own bytes, because they can be
-// made again from those, and go first.
+// [Cache.OpenDecoded] returns a [Decoded]: bytes that the caller decoded from a shard, kept in a
+// file beside the shard's. They are evicted first, because they can be made again from the shard's
+// own bytes.
 //
 // Bytes of columns are read with ReadRanges and Lend, which fill the cache. ReadAt serves held
 // bytes and fills nothing: it reads footers, whose parsed form an index keeps.
@@ -29,7 +29,7 @@
 //
 // # Directory
 //
-// Everything lies below v1 in the directory that the user names.
+// Everything is below v1 in the directory that the user names.
 //
 // Another user must not decide what is read or where writes go. Open and the maintenance functions
 // refuse a v1 that is a symbolic link, that belongs to a user other than this one or root, or that
@@ -40,7 +40,7 @@
 // below it, so a link that takes its place leads nowhere.
 //
 // A v1 that is trusted and read-only, such as one that root filled before the job, is read: hits
-// are served, nothing is written, evicted or stamped, and Open says so once. Each process that
+// are served, nothing is written, evicted or stamped, and Open reports it once. Each process that
 // finds a damaged block fetches it again.
 //
 //	v1/CACHEDIR.TAG           backups leave the directory out (https://bford.info/cachedir)
@@ -50,17 +50,17 @@
 //	                          its size in decimal, a zero byte and its version; a is the first digit
 //	v1/da-form/…-…            what is decoded of it in a form: the first 24 digits backwards, the dash and the other 24; a is the
 //	                          first digit of the shard's file
-//	v1/a/ab…-….new-*          a shard file in the making, on file systems without unnamed files; leftovers of killed processes
-//	                          are removed after a minute, as are those of v1/try-*
+//	v1/a/ab…-….new-*          a shard file in the making, on file systems without unnamed files; it and v1/try-* are removed
+//	                          a minute after their process was killed
 //
 // The address is the store's identity of it, without secrets: two spellings are one shard. A shard
 // without a version or without bytes is never cached. A shard that changes has another version, and
 // therefore another file.
 //
 // Releases that do not know decoded files take them for shard files of shards with other addresses.
-// So they count them, evict them by their stamps, and never serve them: the header is not that of
-// the shard. A name that is not made of two times 24 digits they would remove as a leftover, and
-// one that begins with the 24 digits of the shard would stand for a newer version of it.
+// They count them, evict them by their stamps, and never serve them, because the header has another
+// magic. They would remove a name that is not made of two times 24 digits as a leftover, and
+// mistake one with the 24 digits of the shard for a newer version of it.
 //
 // # Shard file
 //
@@ -81,12 +81,12 @@
 //	64      U          address
 //	64+U    V          version, and zeros up to H
 //	H       8n         table: one word for each of the n blocks of the shard
-//	D       size       the shard's bytes at their own offsets, holes where nothing was written; D is the least multiple of 65536
-//	                   behind the table
+//	D       size       the shard's bytes at their own offsets, holes for unwritten bytes; D is the next multiple of 65536
+//	                   after the table
 //
-// A word of the table says which run of its block's bytes is held. A block holds at most one run,
-// so that exactly the bytes that a projection asks for are fetched and stored, whatever block they
-// lie in.
+// A word of the table describes the run of bytes that is held of a block. A block holds at most one
+// run, so that exactly the bytes that a projection asks for are fetched and stored, wherever blocks
+// end.
 //
 //	bits    what
 //	0-31    CRC-32 (IEEE 802.3) of the run
@@ -108,12 +108,12 @@
 //	0       8          "SFDECOD1"
 //	8       8          size of the space of decoded bytes
 //	64+U    V          form, a zero byte, size of the shard in decimal, a zero byte, its version, and zeros up to H
-//	D       size       decoded bytes, holes where nothing was written
+//	D       size       decoded bytes, with holes for unwritten ones
 //
-// The cache does not know what the bytes mean. Who decodes the shard lays them out, so that places
-// follow from its version, and begins each piece with a block: a run begins with its block, and
-// what a word says of another run is damage. Two layouts must differ in their form; a file of the
-// same form and another size is stale.
+// The cache does not know what the bytes mean. The user lays them out, such that offsets follow
+// from the shard's version, and aligns each piece to a block: a run starts at its block's first
+// byte, and a word that describes another run is damage. Two layouts must differ in their form; a
+// file of the same form and another size is stale.
 //
 // # Protocol
 //
@@ -143,11 +143,11 @@
 //     locks. Data without a word are not held; a word without its data, after a power loss, has a
 //     sum that differs.
 //  6. Decoded bytes are kept as missed ones are filled: the process that has claimed and locked
-//     the blocks writes them, and others leave the blocks alone and do not wait. A lease of them is
-//     a mapping. It compares the sum of a block once for as long as the process has the file open,
-//     and again when the word of the block is another. It compares the length of the file each
-//     time. So a process finds damage on the disk when it next opens the file; it closes idle ones
-//     after half a minute.
+//     the blocks writes them, and others skip the blocks and do not wait. A lease of them is a
+//     mapping. It compares the sum of a block once for as long as the process has the file open,
+//     and again when the word of the block changes. It compares the length of the file each time.
+//     So a process finds damage on the disk when it next opens the file; it closes idle ones after
+//     half a minute.
 //  7. Trim: with the same locks as a removal, so that no process has the file open, the words are
 //     cut to the runs that stay, and then fallocate(2) makes holes of the pages between them. A
 //     process that is killed in between leaves data without a word.

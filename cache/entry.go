@@ -1,25 +1,25 @@
 package cache
 
-// blockSize is what one entry of the table describes, in bytes.
+// blockSize is the number of bytes that one entry of the table describes.
 const blockSize = 64 << 10
 
 // maxSize is the largest shard that is cached: its table has 512 MiB.
 const maxSize = 1 << 42
 
-// An entry says which run of bytes of a block is held: one run [lo, hi) and its CRC-32. The zero
-// entry holds nothing.
+// An entry describes the held bytes of a block: one run [lo, hi) and its CRC-32. The zero entry
+// holds nothing.
 type entry uint64
 
-// newEntry returns the entry of a run. It is zero, so the run is not held, for the one run that has
-// no other entry: a first byte alone whose sum is zero.
+// newEntry returns the entry of a run. A run of only the first byte with the sum 0 has the zero
+// entry, so it is not held.
 func newEntry(sum uint32, lo, hi int) entry {
 	return entry(sum) | entry(lo)<<32 | entry(hi-1)<<48
 }
 
 func (e entry) sum() uint32 { return uint32(e) }
 
-// run is what the entry holds of a block of n bytes, as places in the block. What no writer wrote
-// holds nothing: it comes back as 0, 0.
+// run returns the bytes of a block of n bytes that the entry holds. It returns 0, 0 for the zero
+// entry and for one that no writer wrote.
 func (e entry) run(n int) (lo, hi int) {
 	if e == 0 {
 		return 0, 0
@@ -31,14 +31,15 @@ func (e entry) run(n int) (lo, hi int) {
 	return lo, hi
 }
 
-// startsBlock says that the run, if there is one, begins with its block.
+// startsBlock reports whether the run, if any, starts at its block's first byte.
 func (e entry) startsBlock() bool { return e>>32&0xffff == 0 }
 
 func blocksOf(size int64) int64 { return (size + blockSize - 1) / blockSize }
 
 func blockLen(size, b int64) int { return int(min(blockSize, size-b*blockSize)) }
 
-// pageBytes is what a run takes on the disk, in whole pages of unit bytes. A block starts a page.
+// pageBytes returns the disk space of a run, in whole pages of unit bytes. Blocks are aligned to
+// pages.
 func pageBytes(lo, hi, unit int) int64 {
 	if lo >= hi {
 		return 0

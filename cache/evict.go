@@ -9,17 +9,17 @@ import (
 )
 
 const (
-	scanAgain      = time.Second // a full cache is looked at again so often
+	scanAgain      = time.Second // least time between two scans of a full cache
 	scanPauseLeast = 100 * time.Millisecond
-	scanShare      = 30 // and at least so many times what a look takes goes by
+	scanShare      = 30 // and as a multiple of the time that a scan takes
 
-	excess       = 64          // over the limit by so small a part is what file systems need for themselves; more is another's higher limit
-	lowMark      = 90          // eviction goes down to so many percent of the limit
-	leftoverTime = time.Minute // after which what a killed process left is removed
+	excess       = 64          // the part of the limit that file systems may need for themselves; more means that another process has a higher limit
+	lowMark      = 90          // percent of the limit that eviction frees down to
+	leftoverTime = time.Minute // after which leftovers of killed processes are removed
 )
 
-// evict removes files that may go for some room, unless a recent scan found none. Low says that the
-// file system lacks the room, not the limit. Again says that space may be free now.
+// evict removes evictable files to make room, unless a recent scan found nothing. low means that
+// the file system lacks the room, not the limit. again reports that space may be free now.
 func (c *Cache) evict(r room, low bool) (again bool, err error) {
 	c.evicting.Lock()
 	defer c.evicting.Unlock()
@@ -32,7 +32,7 @@ func (c *Cache) evict(r room, low bool) (again bool, err error) {
 		return false, err
 	}
 	defer func() { _ = disown(c.evictLock) }()
-	if left, err := c.left(r.decoded); err != nil || r.bytes <= left && !low { // another was here before
+	if left, err := c.left(r.decoded); err != nil || r.bytes <= left && !low { // another process evicted meanwhile
 		return true, err
 	}
 	start := time.Now()
@@ -54,10 +54,10 @@ func (c *Cache) evict(r room, low bool) (again bool, err error) {
 		err = c.usage.setScanAfter(r.decoded, time.Unix(0, next))
 	}
 	c.floor.forget()
-	return true, err // the recount alone may have found room
+	return true, err // even without evictions the recount may have found room
 }
 
-// shrink evicts until the directory, filled by another process to a higher limit, is below ours.
+// shrink evicts until a directory that another process filled to a higher limit is below ours.
 func (c *Cache) shrink() error {
 	total, err := c.usage.bytes()
 	if err != nil || total <= c.options.Limit+c.options.Limit/excess {
@@ -74,13 +74,13 @@ func (c *Cache) shrink() error {
 // directory's lock.
 type eviction struct {
 	cache *Cache
-	room  room // what it is for
+	room  room // to make
 	now   int64
 
-	left   amount // what is on the disk
-	target amount // what is to be left
+	left   amount // on the disk
+	target amount // to leave on the disk
 	freed  int64
-	next   int64 // when more may go
+	next   int64 // when more files become evictable
 	idle   bool  // this process has closed the files that it does not use
 }
 
@@ -102,7 +102,7 @@ func (c *Cache) newEviction(r room, low bool) (*eviction, error) {
 	return e, nil
 }
 
-// run removes what may go, in the order of eviction.
+// run removes evictable files, in the order of eviction.
 func (e *eviction) run(all []found) error {
 	for _, f := range all {
 		if !e.may(f) {
@@ -121,9 +121,9 @@ func (e *eviction) run(all []found) error {
 	return nil
 }
 
-// may says whether a file may go. Shards go by the policy, and never for decoded bytes, unless they
-// are superseded. Decoded bytes go at any time for those of shards, and for other decoded bytes
-// when their time is over or another version is in use. Wanted shards stay.
+// may reports whether a file may be evicted. The policy decides for shards; decoded bytes only
+// evict superseded ones. Shards may evict any decoded bytes; other decoded bytes may if their time
+// is over or another version is in use. Wanted shards stay.
 func (e *eviction) may(f found) bool {
 	if e.cache.wanted[f.name] {
 		return false
@@ -143,7 +143,7 @@ func (e *eviction) may(f found) bool {
 func (e *eviction) remove(f found) error {
 	c := e.cache
 	if !e.idle {
-		c.files.closeIdle(0) // what this process itself has open and does not use
+		c.files.closeIdle(0) // closes files that this process has open and does not use
 		e.idle = true
 	}
 	bytes, err := remove(c.root, f.name)

@@ -15,7 +15,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// errStale is a shard file that is not its key's: removed, cut, or written by another program.
+// errStale reports that the shard file no longer belongs to its key: it was removed, cut, or
+// written by another program.
 var errStale = errors.New("the shard file is not what it was")
 
 // A file is one open file of a shard, or of decoded bytes. It keeps the shared lock while it is
@@ -33,11 +34,11 @@ type file struct {
 
 	mu       sync.Mutex
 	data     []byte             // the whole shard, mapped for leases; nil before the first
-	segments map[int64]*segment // by block: what goroutines of this process are about to fill
+	segments map[int64]*segment // by block: fills under way in this process
 
 	// By block of decoded bytes: the entry whose bytes were verified since the file was opened, or
-	// 0. Nil for a shard, which is verified at each read. Decoded bytes are mapped again and again
-	// and decode no more, so sums would be most of their cost.
+	// 0. It is nil for a shard, which is verified at each read. Decoded bytes are mapped repeatedly
+	// without decoding, so sums would be most of their cost.
 	verified []atomic.Uint64
 
 	stamped atomic.Int64 // time of the last stamp of this process, in nanoseconds
@@ -45,11 +46,11 @@ type file struct {
 	writes writes
 }
 
-// writes tells whether a file was written to, except by the stamps of this process.
+// writes detects writes to a file, except stamps by this process.
 type writes struct {
 	mu      sync.Mutex
 	changed int64 // modification time of the file at the last look
-	number  int64 // that of the last write that counts
+	number  int64 // modification time at the last write that counts
 }
 
 // written returns another number after each write to the file, also by a program that does not know
@@ -71,7 +72,7 @@ func (x *file) written() (int64, error) {
 	return x.writes.number, nil
 }
 
-// stampedNow leaves the last write of this process out of the count.
+// stampedNow excludes the last write of this process from the count.
 func (x *file) stampedNow() {
 	info, err := x.f.Stat()
 	if err != nil {
@@ -82,9 +83,9 @@ func (x *file) stampedNow() {
 	x.writes.changed = info.ModTime().UnixNano()
 }
 
-// openFile opens a shard file that is there. Its error is fs.ErrNotExist when there is none, and
-// errStale when there is another thing, or a file that another user could have written; either may
-// be gone at the next try.
+// openFile opens an existing shard file. Its error is fs.ErrNotExist if the file is missing, and
+// errStale if it is not the key's or another user could have written it; either may differ at the
+// next try.
 func openFile(root *trusted.Dir, k key) (*file, error) {
 	flag := os.O_RDWR
 	if root.ReadOnly() {
@@ -120,12 +121,12 @@ func newFile(f *os.File, k key, readOnly bool) (*file, error) {
 	return x, nil
 }
 
-// wordsOf is mapped bytes as words. Mappings start at a page and headers are whole pages.
+// wordsOf returns mapped bytes as words. Mappings start at a page and headers are whole pages.
 func wordsOf(b []byte) []atomic.Uint64 {
 	return unsafe.Slice((*atomic.Uint64)(unsafe.Pointer(&b[0])), len(b)/8)
 }
 
-// checkFile takes the shared lock and makes sure that the file is the key's, whole, and has a name.
+// checkFile takes the shared lock and checks that the file is the key's, whole, and has a name.
 func checkFile(f *os.File, k key) error {
 	switch err := share(f); {
 	case errors.Is(err, errBusy): // it is being removed, or just was
@@ -179,7 +180,7 @@ func (x *file) mapData() ([]byte, error) {
 	return x.data, nil
 }
 
-// entry is what the table says of a block. It is called inside shard.Guard, as are set and swap.
+// entry returns the table's entry for a block. Call it inside shard.Guard, like set and swap.
 func (x *file) entry(block int64) entry { return entry(x.table[block].Load()) }
 
 // swap replaces an entry, unless another has replaced it.
@@ -187,8 +188,8 @@ func (x *file) swap(block int64, old, new entry) bool {
 	return x.table[block].CompareAndSwap(uint64(old), uint64(new))
 }
 
-// damage clears an entry whose bytes fail their checksum, and counts the damage. The count tells
-// readers of earlier leases that their bytes may have been damaged, even if the block has been
+// damage clears an entry whose bytes fail their checksum, and counts the damage. Readers of earlier
+// leases learn from the count that their bytes may have been damaged, even if the block has been
 // fetched again since. Call it inside shard.Guard.
 func (x *file) damage(block int64, e entry) bool {
 	if !x.swap(block, e, 0) {
@@ -233,13 +234,13 @@ func (x *file) whole() error {
 	return err
 }
 
-// run is which bytes of the shard a block's entry holds.
+// run returns the bytes of the shard that a block's entry holds.
 func (x *file) run(block int64, e entry) shard.Span {
 	lo, hi := e.run(blockLen(x.fileLayout.size, block))
 	return shard.Span{Off: block*blockSize + int64(lo), N: int64(hi - lo)}
 }
 
-// readAt reads bytes of the shard without a look at the table.
+// readAt reads bytes of the shard without consulting the table.
 func (x *file) readAt(p []byte, off int64) error {
 	_, err := x.f.ReadAt(p, x.fileLayout.data+off)
 	if errors.Is(err, io.EOF) { // it was cut
@@ -248,8 +249,8 @@ func (x *file) readAt(p []byte, off int64) error {
 	return err
 }
 
-// A stamp says when a shard was used and until when it is kept. It lies in the header outside of
-// its sum.
+// A stamp is the last use of a shard and the time until which it is kept. The sum of the header
+// does not cover it.
 type stamp struct {
 	used, until time.Time
 	by          uint64 // the Cache that set it

@@ -16,7 +16,7 @@ const smallestPending = 32 << 10
 // pendingBytes is the memory that n pending bytes are charged.
 func pendingBytes(n int64) int64 { return max(mem.ClassBytes(n), smallestPending) }
 
-// maxMemoryWait is how long, in sum, one read waits for memory for what is to be filled.
+// maxMemoryWait bounds the total time that one read waits for memory for its fills.
 const maxMemoryWait = time.Second
 
 // fillLater copies the bytes of a segment out of ranges and queues it for a writer. If memory is
@@ -31,7 +31,7 @@ func (c *Cache) fillLater(ctx context.Context, s *segment, ranges []shard.Range,
 	c.drop(s, errNoMemory)
 }
 
-// waitForMemory waits for n bytes of pending, but not for a disk that completes nothing for long.
+// waitForMemory waits for n bytes of pending, but not for a disk that has been stuck for long.
 func (c *Cache) waitForMemory(ctx context.Context, n int64, waitLimit *time.Duration) bool {
 	if *waitLimit <= 0 || c.disk.stuck() {
 		return false
@@ -50,7 +50,7 @@ func (c *Cache) waitForMemory(ctx context.Context, n int64, waitLimit *time.Dura
 
 var errNoMemory = errors.New("too many bytes wait for the disk")
 
-// fillInTime is fillLater, and waits for memory without a limit.
+// fillInTime is fillLater without a limit on the wait for memory.
 func (c *Cache) fillInTime(ctx context.Context, s *segment, ranges []shard.Range) error {
 	n := spanBytes(s.spans)
 	if err := c.pending.Acquire(ctx, pendingBytes(n)); err != nil {
@@ -171,7 +171,7 @@ func (c *Cache) reserveFor(s *segment) (reserved room, err error) {
 	return some, err
 }
 
-// growth is the disk space of a patch beyond that of the run that its block holds.
+// growth returns the disk space that a patch needs beyond the run that its block already holds.
 func (p patch) growth(size int64, unit int) int64 {
 	lo, hi := p.old.run(blockLen(size, p.block))
 	return pageBytes(p.lo, p.hi, unit) - pageBytes(lo, hi, unit)
@@ -213,7 +213,7 @@ func (c *Cache) enter(s *segment) {
 	}
 }
 
-// grown is the entry of a patch, from the bytes before and after the old run.
+// grown returns the entry of a patch, from the bytes before and after the old run.
 func (p patch) grown(left, right []byte, blockLen int) entry {
 	sum := crc.Of(left)
 	if lo, hi := p.old.run(blockLen); lo < hi {

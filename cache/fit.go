@@ -56,15 +56,15 @@ func checkFit(dir string) (diskState, error) {
 		return disk, err
 	}
 	if m, bad := misfits[disk.kind]; bad {
-		return disk, fmt.Errorf("%w: %s is on %s: %s; give a directory on a local disk, or none", ErrUnfit, dir, m.name, m.why)
+		return disk, fmt.Errorf("%w: %s is on %s: %s; give a directory on a local disk, or leave it out", ErrUnfit, dir, m.name, m.why)
 	}
 	return disk, nil
 }
 
-// trialMark begins the names of files that tryOut makes.
+// trialMark is the prefix of the files that tryOut makes.
 const trialMark = "try-"
 
-// tryOut does once what a shard file needs, so that a file system that cannot is known early.
+// tryOut does once what a shard file needs, to detect early a file system that lacks it.
 func tryOut(root *trusted.Dir) error {
 	name := trialMark + rand.Text()
 	linked := name + ".link"

@@ -34,30 +34,31 @@ func headerBytes(uri, version int) int64 {
 	return int64(namesAt+uri+version+headerPage-1) / headerPage * headerPage
 }
 
-// A fileLayout is where the parts of a shard file lie.
+// A fileLayout gives the offsets and sizes of the parts of a shard file.
 type fileLayout struct {
-	header int64 // bytes of the header, and place of the table
+	header int64 // size of the header and offset of the table
 	table  int64 // bytes of the table
-	data   int64 // place of the shard's first byte, a multiple of blockSize
+	data   int64 // offset of the shard's first byte, a multiple of blockSize
 	size   int64 // of the shard
 }
 
-// fileLayoutOf follows from the key alone.
+// fileLayoutOf computes the layout from the key.
 func fileLayoutOf(k key) fileLayout {
 	l := fileLayout{header: headerBytes(len(k.uri), len(k.headerVersion())), table: 8 * blocksOf(k.size), size: k.size}
 	l.data = (l.header + l.table + blockSize - 1) / blockSize * blockSize
 	return l
 }
 
-// head is header and table, rounded up to pages: what is allocated when the file is made.
+// head returns the size of header and table, rounded up to pages: the part that is allocated when
+// the file is made.
 func (l fileLayout) head() int64 {
 	return (l.header + l.table + headerPage - 1) / headerPage * headerPage
 }
 
 func (l fileLayout) file() int64 { return l.data + l.size }
 
-// headerVersion is what a header holds as the version: that of decoded bytes begins with their form
-// and the size of the shard, which their size does not tell.
+// headerVersion returns the version field of the header. For decoded bytes their form and the size
+// of the shard precede the version, because the size of the space does not determine them.
 func (k key) headerVersion() string {
 	if k.decoded() {
 		return k.form + "\x00" + k.versionText()
@@ -84,10 +85,10 @@ func encodeHeader(k key) []byte {
 	return b
 }
 
-// headerSum leaves out itself, and the count of damages and the stamp, which change.
+// headerSum covers the header except the sum itself, the count of damages and the stamp.
 func headerSum(b []byte) uint32 { return crc.Append(crc.Of(b[:sumAt]), b[namesAt:]) }
 
-// headerLength reads from a file's first namesAt bytes how long its header is.
+// headerLength returns the length of the header, given a file's first namesAt bytes.
 func headerLength(b []byte) (int64, error) {
 	if len(b) < namesAt || string(b[:len(magic)]) != magic && string(b[:len(magic)]) != magicOf {
 		return 0, errHeader

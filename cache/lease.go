@@ -12,13 +12,13 @@ import (
 )
 
 // Lend lends a mapping of the cache file if all n bytes are held; otherwise the error is
-// errors.ErrUnsupported, and ReadRanges fetches what is missing. Verify verifies the bytes once,
+// errors.ErrUnsupported, and ReadRanges fetches the missing bytes. Verify verifies the bytes once,
 // after their use.
 //
-// A file is mapped once for all leases; the pages of a lease that is released leave the process's
-// resident memory, so that it holds those of live leases alone. Pages come in for as many leases at
-// a time as there are processors, in the order of their calls: with more, bytes would have left the
-// processors' caches before they are decoded.
+// A file is mapped once for all leases; when a lease is released its pages leave the process's
+// resident memory, which thus holds only pages of live leases. Pages are brought in for as many
+// leases at a time as there are processors, in the order of their calls: with more, bytes would
+// leave the processors' caches before they are decoded.
 func (o *object) Lend(off, n int64) (shard.Lease, error) {
 	if o.closed.Load() {
 		return nil, o.wrap("read", fs.ErrClosed)
@@ -47,16 +47,16 @@ func (c *Cache) lend(k key, uri string, span shard.Span) (*lease, error) {
 	if span.N == 0 {
 		return l, nil
 	}
-	p, err := c.acquire(context.Background(), k, false) // it waits for the disk alone
+	p, err := c.acquire(context.Background(), k, false) // it waits only for the disk
 	if err != nil {
 		return nil, errors.ErrUnsupported
 	}
-	// The count of damages is taken before the look at the table, so that damage found from then on
-	// counts against the lease. A fault here comes again there.
+	// The count of damages is taken before the table is read, so that damage found from then on
+	// counts against the lease. A fault here recurs there.
 	_ = shard.Guard(func() error { l.damages = p.file.damages().Load(); return nil })
 	if err := l.take(p); err != nil {
 		if !errors.Is(err, errors.ErrUnsupported) {
-			c.fileError(p, err) // before the release, which closes a file that is given up
+			c.fileError(p, err) // before the release, which closes a file that is forgotten
 		}
 		c.files.release(p)
 		return nil, errors.ErrUnsupported
@@ -64,10 +64,10 @@ func (c *Cache) lend(k key, uri string, span shard.Span) (*lease, error) {
 	return l, nil
 }
 
-// acquire opens the file of a key for a use that the caller ends, and notes trouble.
+// acquire opens the file of a key and reports disk errors. The caller must release it.
 func (c *Cache) acquire(ctx context.Context, k key, orCreate bool) (*handle, error) {
 	p, err := c.files.acquire(ctx, k, orCreate)
-	if err == nil && p.file.key.size != k.size { // decoded bytes of the same shard, laid out otherwise
+	if err == nil && p.file.key.size != k.size { // decoded bytes of the same shard, laid out differently
 		c.files.release(p)
 		return nil, errStale
 	}
@@ -80,8 +80,8 @@ func (c *Cache) acquire(ctx context.Context, k key, orCreate bool) (*handle, err
 // maxSettle is how long a discard waits for fills of its blocks to reach the disk.
 const maxSettle = 5 * time.Second
 
-// discard drops the blocks of a span of a file, if there is one. Fills under way, which may hold the
-// same bytes, are waited for: else they would bring them back.
+// discard drops the blocks of a span of a file, if it exists. It waits for fills under way, which
+// may hold the same bytes and would restore them.
 func (c *Cache) discard(k key, span shard.Span) {
 	if c.disk.readsOff() {
 		return
@@ -102,14 +102,14 @@ func (c *Cache) discard(k key, span shard.Span) {
 	c.fileError(p, p.file.discard(span))
 }
 
-// A lease is some bytes of a cache file, which it holds open.
+// A lease is a span of a cache file, which it holds open.
 type lease struct {
 	cache    *Cache
 	uri      string  // of the shard
-	handle   *handle // nil where nothing is lent
+	handle   *handle // nil if nothing is lent
 	span     shard.Span
 	bytes    []byte // of the span
-	all      []byte // the mapping of all that the file can hold
+	all      []byte // the mapping of the whole space of the file
 	from, to int64  // the runs that the span touches, which may reach over its ends
 	damages  uint32 // that the file had when it was lent
 	released atomic.Bool
@@ -151,7 +151,7 @@ func (l *lease) bringIn() error {
 	if l.handle == nil {
 		return nil
 	}
-	absent := readAhead(l.all, l.from, l.to)                                  // of as many leases as are asked for, so that the disk is busy
+	absent := readAhead(l.all, l.from, l.to)                                  // for as many leases as are asked for, so that the disk is busy
 	if err := l.cache.arriving.Acquire(context.Background(), 1); err != nil { // earlier ones end without help
 		return err
 	}
@@ -197,8 +197,8 @@ func (l *lease) Verify(used shard.Span) error {
 	return nil
 }
 
-// verify returns errors.ErrUnsupported for damage, and another error for a file that is not usable
-// any more.
+// verify returns errors.ErrUnsupported for damage, and another error for a file that is no longer
+// usable.
 func (l *lease) verify(used shard.Span) error {
 	x := l.handle.file
 	return shard.Guard(func() error {

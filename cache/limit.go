@@ -13,12 +13,12 @@ import (
 	"github.com/shardfeed/shardfeed/internal/trusted"
 )
 
-// maxDefault is the largest limit that is not asked for.
+// maxDefault bounds the default limit.
 const maxDefault = 100 << 30
 
-// DefaultLimit is the limit of a cache in dir when the user gives none: the smaller of half the
-// free space and 100 GiB. What the cache holds already counts as free. The directory need not be
-// there yet. Where that is too little for any cache, the error wraps ErrNoRoom.
+// DefaultLimit returns the limit of a cache in dir if the user gives none: the smaller of half the
+// free space and 100 GiB. Bytes that the cache holds count as free. The directory need not exist.
+// If that is too little for any cache, the error wraps ErrNoRoom.
 func DefaultLimit(dir string) (int64, error) {
 	room, err := capacityFor(dir)
 	if err == nil && room/2 < minLimit {
@@ -27,9 +27,9 @@ func DefaultLimit(dir string) (int64, error) {
 	return min(room/2, maxDefault), err
 }
 
-// ParseLimit reads a limit as users write it: bytes ("100GiB", "500MB", "1e11"), or a part of the
-// free space ("50%"), in which what the cache holds already counts as free; where that is too
-// little for any cache, the error wraps ErrNoRoom.
+// ParseLimit parses a limit: bytes ("100GiB", "500MB", "1e11"), or a part of the free space
+// ("50%"), in which bytes that the cache holds count as free. If a part is too little for any
+// cache, the error wraps ErrNoRoom.
 func ParseLimit(s, dir string) (int64, error) {
 	n, err := parseLimit(strings.TrimSpace(s), dir)
 	if err != nil {
@@ -63,12 +63,12 @@ func parseLimit(s, dir string) (int64, error) {
 	return n, nil
 }
 
-// capacityFor is what a cache in dir could take: the free space and what it holds. For a read-only
-// one, which takes nothing, any limit does.
+// capacityFor returns the bytes that a cache in dir could take: the free space and the bytes that
+// it holds. A read-only cache takes nothing, so any limit fits.
 func capacityFor(dir string) (int64, error) {
 	root, err := openRoot(dir)
 	if err != nil {
-		root = nil // Open says what is wrong with the directory
+		root = nil // Open reports the problem with the directory
 	} else {
 		defer root.Close()
 		if root.ReadOnly() {
@@ -97,7 +97,8 @@ func isNoRoom(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
-// accountOf is what the account of a cache says that it holds, which takes no look at its files.
+// accountOf returns the bytes that a cache holds according to its account, without scanning its
+// files.
 func accountOf(root *trusted.Dir) (int64, error) {
 	if root == nil || !hasUsage(root) {
 		return 0, nil

@@ -16,8 +16,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// List returns what the cache in dir holds, sorted by URI and then by time of use. It may run
-// beside jobs, as all maintenance may. A missing directory holds nothing.
+// List returns the entries of the cache in dir, sorted by URI and then by time of use. Like all
+// maintenance it may run beside jobs. A missing directory holds nothing.
 func List(ctx context.Context, dir string) ([]Entry, error) {
 	root, all, _, err := walkDir(dir)
 	if err != nil || root == nil {
@@ -52,7 +52,7 @@ func List(ctx context.Context, dir string) ([]Entry, error) {
 // walkDir is walk for a directory as the user names it. Root is nil if it holds no cache; otherwise
 // the caller closes it.
 func walkDir(dir string) (root *trusted.Dir, all []found, onDisk amount, err error) {
-	if _, err := diskNear(dir); err != nil { // a system without a cache says so
+	if _, err := diskNear(dir); err != nil { // fails on a system without a cache
 		return nil, nil, onDisk, err
 	}
 	root, err = openRoot(dir)
@@ -69,7 +69,7 @@ func walkDir(dir string) (root *trusted.Dir, all []found, onDisk amount, err err
 	return root, all, onDisk, nil
 }
 
-// openFound opens a file that a walk found, as the shard that its own header names.
+// openFound opens a file that a walk found, as the shard that its header names.
 func openFound(root *trusted.Dir, f found) (*file, error) {
 	k, err := keyAt(root, f.name)
 	if err != nil {
@@ -146,7 +146,7 @@ func Usage(dir string) (Space, error) {
 	return s, err
 }
 
-// count counts a file as that of a shard or of decoded bytes.
+// count counts a file of a shard or of decoded bytes.
 func count(decoded bool, shards, decodedFiles *int) {
 	if decoded {
 		*decodedFiles++
@@ -188,7 +188,7 @@ func Verify(ctx context.Context, dir string, progress func(n int64)) (Report, er
 	return r, nil
 }
 
-// stillThere tells a file that is cut from one that is being removed.
+// stillThere distinguishes a file that is cut from one that is being removed.
 func stillThere(root *trusted.Dir, name string) bool {
 	f, err := root.OpenFile(name, os.O_RDONLY)
 	if errors.Is(err, trusted.ErrUntrusted) {
@@ -222,7 +222,7 @@ func (r *Report) verify(ctx context.Context, x *file, buffer []byte, progress fu
 			progress(run.N)
 			return nil
 		})
-		if err != nil { // it was cut while we read it
+		if err != nil { // it was cut during the read
 			r.Bad++
 			break
 		}

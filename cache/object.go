@@ -19,7 +19,7 @@ type object struct {
 	shard shard.Shard
 	key   key
 
-	opening *semaphore.Weighted // held by who opens the inner object
+	opening *semaphore.Weighted // held by the caller that opens the inner object
 
 	mu     sync.Mutex
 	inner  shard.Object
@@ -36,14 +36,13 @@ func newObject(c *Cache, inner shard.Store, s shard.Shard, k key) *object {
 	return &object{cache: c, store: inner, shard: s, key: k, opening: semaphore.NewWeighted(1)}
 }
 
-// ReadAt serves what is held and fetches the rest without keeping it. It is how footers and the
-// like are read, which have an index of their own; the bytes of columns come by ReadRanges and
-// Lend.
+// ReadAt serves held bytes and fetches the others without keeping them. It reads footers and the
+// like, which an index keeps; bytes of columns are read by ReadRanges and Lend.
 func (o *object) ReadAt(ctx context.Context, p []byte, off int64) error {
 	return o.read(ctx, []shard.Range{{Off: off, P: p}}, true)
 }
 
-// ReadRanges serves what is held, fetches the rest at once, and fills the cache with it.
+// ReadRanges serves held bytes, fetches the others at once, and fills the cache with them.
 func (o *object) ReadRanges(ctx context.Context, ranges []shard.Range) error {
 	return o.read(ctx, ranges, false)
 }
@@ -61,7 +60,7 @@ func (o *object) read(ctx context.Context, ranges []shard.Range, noFill bool) er
 	return nil
 }
 
-// Discard drops held blocks whose bytes are as they came and cannot be right.
+// Discard drops held blocks whose bytes match their sum and are still wrong.
 func (o *object) Discard(spans []shard.Span) {
 	for _, s := range spans {
 		o.cache.discard(o.key, s)
@@ -78,8 +77,8 @@ func (o *object) check(ctx context.Context, ranges []shard.Range) error {
 	return shard.CheckRanges(ranges, o.shard.Size)
 }
 
-// source returns the inner object, opened at its first use. Others who need it meanwhile wait, each
-// as long as its own context lasts.
+// source returns the inner object, opened at its first use. Callers that need it meanwhile wait,
+// each within its own context.
 func (o *object) source(ctx context.Context) (shard.Object, error) {
 	if err := o.opening.Acquire(ctx, 1); err != nil {
 		return nil, err
@@ -109,7 +108,7 @@ func (o *object) source(ctx context.Context) (shard.Object, error) {
 
 func (o *object) wrap(op string, err error) error { return wrap(op, o.shard.URI, err) }
 
-// wrap names the shard, unless the store below has.
+// wrap adds the shard to an error, unless the inner store already did.
 func wrap(op, uri string, err error) error {
 	if e := (*shard.Error)(nil); errors.As(err, &e) && e.URI == uri {
 		return err

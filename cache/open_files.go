@@ -12,7 +12,7 @@ import (
 
 const (
 	maxFiles  = 256              // open shard files; those in use may be more
-	maxLong   = 8 << 10          // those in use when one more may be so for long: each is mapped, too
+	maxLong   = 8 << 10          // files in use up to which another may be held for long; each is mapped, too
 	minFiles  = 8                // the least that shrink leaves when the process runs out of files
 	idleAfter = 30 * time.Second // an open file cannot be evicted, so idle ones are closed
 
@@ -23,7 +23,7 @@ const (
 // and closes what they share after the last of them.
 type openFiles struct {
 	root   *trusted.Dir
-	create func(k key) (*file, error) // makes the file of a key; nil when it has to be opened once more
+	create func(k key) (*file, error) // makes the file of a key; nil means that it must be opened once more
 	drop   func(k key)                // removes a stale file
 	end    func()                     // called once, after the last user
 
@@ -31,7 +31,7 @@ type openFiles struct {
 	open   map[string]*handle
 	most   int
 	inUse  int // files
-	long   int // so many of them may be in use for long
+	long   int // how many files in use may be held for long
 	users  int // of handles, and the Cache itself until leave
 	closed bool
 }
@@ -79,7 +79,7 @@ func othersFault(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, fs.ErrNotExist)
 }
 
-// enter counts the caller as a user; first says that the caller is to open the file.
+// enter counts the caller as a user; first reports whether the caller has to open the file.
 func (s *openFiles) enter(k key) (o *handle, first bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,8 +107,8 @@ func (s *openFiles) again(o *handle) {
 	s.users++
 }
 
-// release ends a use. A file that could not be opened is forgotten, and so are those used longest
-// ago beyond the bound.
+// release ends a use. It forgets a file that could not be opened, and the least recently used ones
+// beyond the bound.
 func (s *openFiles) release(o *handle) {
 	s.mu.Lock()
 	o.users--
@@ -122,7 +122,7 @@ func (s *openFiles) release(o *handle) {
 		if o.err != nil {
 			s.removeLocked(o)
 		}
-	default: // the caller no longer waits for it
+	default: // the caller gave up waiting for it
 	}
 	if s.closed {
 		s.removeLocked(o)
@@ -199,7 +199,7 @@ func boundFiles(limit int) (most, long int) {
 	return min(maxFiles, part), min(maxLong, part)
 }
 
-// mayStay says whether a file that is in use may be so for long.
+// mayStay reports whether a file in use may be held for long.
 func (s *openFiles) mayStay() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -252,7 +252,7 @@ func (s *openFiles) openOrCreate(ctx context.Context, k key, orCreate bool) (*fi
 			}
 		case errors.Is(err, errStale) && !s.root.ReadOnly():
 			s.drop(k)
-			time.Sleep(time.Duration(try) * time.Millisecond) // another is at it
+			time.Sleep(time.Duration(try) * time.Millisecond) // another process is making or removing it
 			continue
 		case tooManyFiles(err) && try == 0:
 			s.shrink()

@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// What can be wrong with a cache, for errors.Is.
+// Errors of a cache, for errors.Is.
 var (
-	// ErrUnfit is a directory that cannot hold a cache: it is on a network file system, in memory,
-	// or on a system that lacks what a cache needs.
+	// ErrUnfit reports a directory that cannot hold a cache: it is on a network file system, in
+	// memory, or on a system that lacks what a cache needs.
 	ErrUnfit = errors.New("the directory cannot hold a cache")
-	// ErrNoRoom is a disk that is too full for any cache.
+	// ErrNoRoom reports a disk that is too full for any cache.
 	ErrNoRoom = errors.New("too little of the disk is free for a cache")
-	// ErrFull is a Fill or a Keep that did not fit: everything that is held must still be kept.
+	// ErrFull reports a Fill or a Keep that did not fit: everything held must still be kept.
 	ErrFull = errors.New("the cache is full")
-	// ErrClosed is a Fill or a Keep after Close. Reads after Close pass through.
+	// ErrClosed reports a Fill or a Keep after Close. Reads after Close pass through.
 	ErrClosed = errors.New("the cache is closed")
 )
 
@@ -24,11 +24,11 @@ var (
 type Policy uint8
 
 const (
-	// Keep evicts only shards whose time is over (see Options.KeepFor). What fits stays, and the
-	// rest comes from the source. An epoch reads each shard once, so no policy can serve more.
+	// Keep evicts only shards whose time is over (see Options.KeepFor). Shards that fit stay, and
+	// the others come from the source. An epoch reads each shard once, so no policy can serve more.
 	Keep Policy = iota
-	// LRU evicts the least recently used shards. Over epochs it serves nothing; it is there as the
-	// control that shows so.
+	// LRU evicts the least recently used shards. Over epochs it serves nothing; it exists as a
+	// control for comparison.
 	LRU
 )
 
@@ -37,8 +37,8 @@ type Options struct {
 	Dir   string // on a local disk; shared by all processes of the host that name it
 	Limit int64  // bytes on disk that are never exceeded; see DefaultLimit and ParseLimit
 
-	// DecodedLimit is how many bytes of Limit decoded files may take; see Cache.OpenDecoded. With 0
-	// none are written, and none that are there are read.
+	// DecodedLimit is the part of Limit that decoded files may take; see Cache.OpenDecoded. With 0
+	// they are neither written nor read.
 	DecodedLimit int64
 
 	Policy  Policy
@@ -48,17 +48,17 @@ type Options struct {
 
 	Events Events
 
-	noVerify      bool          // deliver bytes unchecked, for tests that show that they would notice a wrong one
+	noVerify      bool          // deliver bytes unchecked, to test that tests notice wrong ones
 	anyFileSystem bool          // for tests that fill a small tmpfs
 	waitLimit     time.Duration // how long a read waits for others without progress; 0 means 10 s
 }
 
 // Events are called, if set, from any goroutine.
 type Events struct {
-	Trouble func(err error) // the disk fails: the cache is off for a while and reads go to the source; said once per trouble
-	Low     func(err error) // so little of the disk is free that nothing more is kept, although the limit allows it; said once
+	Trouble func(err error) // the disk fails: the cache is off for a while and reads go to the source; called once per trouble
+	Low     func(err error) // too little of the disk is free to keep more, although the limit allows it; called once
 
-	ReadOnly func(err error) // the directory can be read and not written; said once, by Open
+	ReadOnly func(err error) // the directory can be read and not written; called once, by Open
 }
 
 const (

@@ -13,7 +13,7 @@ type pieces struct {
 	last int // the range that the last piece is part of
 }
 
-// add appends bytes from up to to of the i-th range r.
+// add appends bytes [from, to) of r, the i-th range.
 func (p *pieces) add(i int, r shard.Range, from, to int64) {
 	if from >= to {
 		return
@@ -28,7 +28,7 @@ func (p *pieces) add(i int, r shard.Range, from, to int64) {
 	p.list = append(p.list, shard.Range{Off: from, P: part})
 }
 
-// without returns the parts of ranges that are outside of spans. Both ascend.
+// without returns the parts of ranges that are outside of spans. Both must ascend.
 func without(ranges []shard.Range, spans []shard.Span) []shard.Range {
 	var left pieces
 	first := 0
@@ -49,8 +49,8 @@ func without(ranges []shard.Range, spans []shard.Span) []shard.Range {
 	return left.list
 }
 
-// cover returns ranges that fill spans exactly: with the memory of ranges where they reach, and for
-// what lies between with memory of its own.
+// cover returns ranges that fill spans exactly, in the memory of ranges if they overlap, and in
+// new memory between them.
 func cover(spans []shard.Span, ranges []shard.Range) []shard.Range {
 	var all pieces
 	k := 0
@@ -72,7 +72,7 @@ func cover(spans []shard.Span, ranges []shard.Range) []shard.Range {
 	return all.list
 }
 
-// gap appends memory of its own.
+// gap appends a range with new memory.
 func (p *pieces) gap(from, to int64) {
 	if from < to {
 		p.last = -1
@@ -80,7 +80,7 @@ func (p *pieces) gap(from, to int64) {
 	}
 }
 
-// gather copies the bytes of spans out of ranges, which hold them all, to dst, one after the other.
+// gather copies the bytes of spans from ranges, which must contain them, to dst in order.
 func gather(dst []byte, spans []shard.Span, ranges []shard.Range) {
 	for _, s := range spans {
 		i, _ := slices.BinarySearchFunc(ranges, s.Off, func(r shard.Range, off int64) int {
@@ -110,7 +110,7 @@ func spanBytes(spans []shard.Span) (n int64) {
 	return n
 }
 
-// appendSpan adds a span behind others, joined to the last where they touch.
+// appendSpan appends a span, joined to the last one if they touch.
 func appendSpan(spans []shard.Span, s shard.Span) []shard.Span {
 	if n := len(spans); n > 0 && spans[n-1].End() == s.Off {
 		spans[n-1].N += s.N

@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	maxBad = 3 // times that wrong bytes are fetched again for one read
+	maxBad = 3 // times that damaged bytes are fetched again for one read
 
-	firstPoll = 2 * time.Millisecond // between two looks at what another process does
+	firstPoll = 2 * time.Millisecond // between two looks at another process's fill
 	lastPoll  = 20 * time.Millisecond
 
-	// A read waits for others without progress as long as Options says, and a second longer for
-	// each so many bytes.
+	// A read waits for others without progress for Options.waitLimit, plus a second for each of
+	// these bytes.
 	waitLimitBytes = 16 << 20
 )
 
@@ -25,17 +25,17 @@ type reading struct {
 	object *object
 	handle *handle
 	rest   []shard.Range // not yet filled
-	noFill bool          // what is not held is fetched and not kept
+	noFill bool          // fetch bytes that are not held without keeping them
 
 	missed     bool // something was fetched
-	bad        int  // times that held bytes were wrong
+	bad        int  // times that held bytes were damaged
 	deadline   time.Time
 	poll       time.Duration
 	waited     bool
 	memoryWait time.Duration // left to wait for memory for fills
 }
 
-// read fills ranges, which ascend in the shard. With noFill what is not held is not kept.
+// read fills ranges, which must ascend in the shard. With noFill it keeps nothing that it fetches.
 func (c *Cache) read(ctx context.Context, o *object, ranges []shard.Range, noFill bool) error {
 	if c.disk.readsOff() {
 		return c.bypass(ctx, o, ranges)
@@ -49,7 +49,7 @@ func (c *Cache) read(ctx context.Context, o *object, ranges []shard.Range, noFil
 	}
 	if err != nil {
 		c.diskError(err)
-		return c.bypass(ctx, o, ranges) // also when there is no file and no room for one
+		return c.bypass(ctx, o, ranges) // also if the file is missing and has no room
 	}
 	defer c.files.release(p)
 	r := &reading{cache: c, object: o, handle: p, rest: ranges, noFill: noFill, memoryWait: maxMemoryWait}
@@ -134,8 +134,8 @@ func (r *reading) fromDisk(ctx context.Context) error {
 	return nil
 }
 
-// fetch fills what the segments are to hold from the source and hands the segments on to the disk.
-// It returns how many wanted bytes came.
+// fetch fills the spans of the segments from the source and hands the segments on to the disk. It
+// returns how many wanted bytes were fetched.
 func (r *reading) fetch(ctx context.Context, segments []*segment) (n int64, err error) {
 	if len(segments) == 0 {
 		return 0, nil
@@ -154,9 +154,9 @@ func (r *reading) fetch(ctx context.Context, segments []*segment) (n int64, err 
 	return before - bytesOf(r.rest), nil
 }
 
-// wait returns when it is worth looking again: another fill ended, or some time passed. Late says
-// that the wait made no progress for too long. The caller holds nothing meanwhile except pending
-// segments.
+// wait returns when it is worth looking again: another fill ended, or some time passed. late
+// reports a wait without progress for too long. The caller must hold only pending segments
+// meanwhile.
 func (r *reading) wait(ctx context.Context, got *claim, progress bool) (late bool, err error) {
 	if !r.waited && (got.foreign || len(got.others) > 0) {
 		r.waited = true
@@ -204,8 +204,8 @@ func (c *Cache) bypass(ctx context.Context, o *object, ranges []shard.Range) err
 	return nil
 }
 
-// fetch reads the bytes of segments from the source into the missing ranges, as far as they reach,
-// and returns where they all are. After an error the segments are given back.
+// fetch reads the bytes of segments from the source, into the missing ranges if they overlap,
+// and returns them all as ranges. After an error it abandons the segments.
 func (c *Cache) fetch(ctx context.Context, o *object, segments []*segment, missing []shard.Range) (ranges []shard.Range, err error) {
 	done := false
 	defer func() {

@@ -17,7 +17,7 @@ const (
 	leastSpace = blockSize   // less is not worth a fill
 	floorEvery = time.Second // between two looks at the file system's free space
 
-	lockWithin = 200 * time.Millisecond // how long an eviction waits for the directory's lock, which a look at all files holds
+	lockWithin = 200 * time.Millisecond // how long an eviction waits for the directory's lock, which a scan of all files holds
 	lockPoll   = 5 * time.Millisecond
 )
 
@@ -26,16 +26,16 @@ func openLock(root *trusted.Dir) (*os.File, error) {
 	return root.OpenFile(lockName, os.O_RDWR|os.O_CREATE)
 }
 
-// DecodedLimit is that of the options.
+// DecodedLimit returns Options.DecodedLimit.
 func (c *Cache) DecodedLimit() int64 { return c.options.DecodedLimit }
 
-// limit is the most that files may take.
+// limit returns the most that files may take.
 func (c *Cache) limit() amount { return amount{c.options.Limit, c.options.DecodedLimit} }
 
-// mayFill says whether a fill has a chance now.
+// mayFill reports whether a fill has a chance now.
 func (c *Cache) mayFill() bool { return c.mayTake(room{bytes: leastSpace}) }
 
-// mayTake says whether there is a chance for some room now.
+// mayTake reports whether a reservation has a chance now.
 func (c *Cache) mayTake(r room) bool {
 	if c.root.ReadOnly() || c.disk.fillsOff() || r.decoded && r.bytes > c.options.DecodedLimit {
 		return false
@@ -47,7 +47,7 @@ func (c *Cache) mayTake(r room) bool {
 	return err == nil && r.bytes <= left && !c.floor.low(c.root.Path(), c.options.MinFree, r.bytes)
 }
 
-// left is how many bytes may be taken.
+// left returns the bytes that may still be taken.
 func (c *Cache) left(decoded bool) (int64, error) {
 	taken, err := c.usage.amount()
 	left := c.options.Limit - taken.all
@@ -83,7 +83,7 @@ func (c *Cache) reserveOrEvict(r room) (ok bool, left int64, err error) {
 	return false, max(0, left), err
 }
 
-// reserve reserves room on the disk if there is some. low says that the disk lacks it, not the limit.
+// reserve reserves room on the disk if it can. low reports that the disk lacks it, not the limit.
 func (c *Cache) reserve(r room) (ok, low bool, err error) {
 	if !c.floor.take(c.root.Path(), c.options.MinFree, r.bytes) {
 		return false, true, nil
@@ -100,7 +100,7 @@ func (c *Cache) commit(r room) error {
 	return c.usage.commit(r)
 }
 
-// lockDir takes the directory's lock, which another process keeps while it looks at all files.
+// lockDir takes the directory's lock, which another process keeps while it scans all files.
 func lockDir(ctx context.Context, lock *os.File) error {
 	for {
 		if err := own(lock); !errors.Is(err, errBusy) {
@@ -114,8 +114,8 @@ func lockDir(ctx context.Context, lock *os.File) error {
 	}
 }
 
-// dropFile removes a file that has a shard's name and is not a whole shard file. While another
-// process evicts, the file stays, and the caller tries again.
+// dropFile removes a file with a shard's name that is not a whole shard file. While another process
+// evicts, the file stays, and the caller tries again.
 func (c *Cache) dropFile(k key) {
 	if c.root.ReadOnly() || !c.evicting.TryLock() {
 		return
@@ -126,20 +126,20 @@ func (c *Cache) dropFile(k key) {
 	}
 	defer func() { _ = disown(c.evictLock) }()
 	if freed, err := removeStale(c.root, k); err == nil {
-		_ = c.usage.removed(room{freed, k.decoded()}) // the account is put right at the next look
+		_ = c.usage.removed(room{freed, k.decoded()}) // the next recount corrects the account
 	}
 }
 
-// A floor watches the free space of the file system: it looks now and then, and counts what this
+// A floor watches the free space of the file system: it checks now and then, and counts what this
 // process takes in between.
 type floor struct {
 	mu    sync.Mutex
 	at    time.Time
-	spare int64 // bytes above the floor at the last look, less those taken since
-	taken int64 // bytes that are not on the disk yet, which a look counts as free
+	spare int64 // bytes above the floor at the last check, less the bytes taken since
+	taken int64 // bytes that are not on the disk yet, which a check counts as free
 }
 
-// low is whether n bytes more would leave less than a part of the file system free.
+// low reports whether n bytes more would leave less than the given part of the file system free.
 func (f *floor) low(dir string, part float64, n int64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -158,7 +158,7 @@ func (f *floor) lowLocked(dir string, part float64, n int64) bool {
 	return f.spare < n
 }
 
-// take takes n bytes, unless low.
+// take takes n bytes, unless the disk is low.
 func (f *floor) take(dir string, part float64, n int64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -175,7 +175,7 @@ func (f *floor) giveBack(n int64) {
 	f.mu.Unlock()
 }
 
-// wrote says that n bytes which were taken are on the disk.
+// wrote records that n taken bytes are on the disk.
 func (f *floor) wrote(n int64) {
 	f.mu.Lock()
 	f.taken -= n

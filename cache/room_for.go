@@ -9,7 +9,7 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// Wanted are bytes of a shard that are to be kept.
+// Wanted names bytes of a shard to keep.
 type Wanted struct {
 	Shard shard.Shard
 	Spans []shard.Span
@@ -17,20 +17,20 @@ type Wanted struct {
 
 // A RoomFor reports how much of some shards the cache can take.
 type RoomFor struct {
-	Free  int64 // bytes that it can still keep of them: what is free, and what may be evicted for them; below 0 over the limit
+	Free  int64 // bytes that it can still keep of them: free ones and evictable ones; below 0 over the limit
 	Files int64 // bytes of their files, which other columns share
 
-	spare []wantedFile // may lose bytes that are not wanted, those used longest ago first; see Trim
+	spare []wantedFile // may lose unwanted bytes, least recently used first; see Trim
 }
 
-// A wantedFile is the file of a shard, and the bytes of the shard that are wanted.
+// A wantedFile is the file of a shard and the wanted bytes of the shard.
 type wantedFile struct {
 	key
 	spans []shard.Span
 }
 
-// RoomFor looks at all files, and counts the shards as used now, so that others go first. From then
-// on this Cache does not evict these shards.
+// RoomFor scans all files, and counts the shards as used now, so that others are evicted first.
+// From then on this Cache does not evict these shards.
 func (c *Cache) RoomFor(inner shard.Store, wanted []Wanted) (r RoomFor, err error) {
 	if c.root.ReadOnly() {
 		return r, nil

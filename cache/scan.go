@@ -12,7 +12,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/trusted"
 )
 
-// A found is a file that a look at the directory found.
+// A found is a file that a scan of the directory found.
 type found struct {
 	name       string // below the directory
 	allocated  int64
@@ -23,8 +23,8 @@ type found struct {
 
 func (f found) room() room { return room{f.allocated, f.decoded} }
 
-// inOrder is the order of eviction: superseded versions first, then decoded bytes, which can be
-// made again, and then shards; of each those used longest ago.
+// inOrder sorts files in the order of eviction: superseded versions first, then decoded bytes,
+// which can be made again, and then shards, each with the least recently used first.
 func inOrder(all []found) []found {
 	markSuperseded(all)
 	slices.SortFunc(all, func(a, b found) int {
@@ -44,8 +44,8 @@ func trueFirst(a, b bool) int {
 	return 1
 }
 
-// markSuperseded finds the versions of a shard that were used before another one of it. A use of
-// its decoded bytes is a use of the version.
+// markSuperseded marks the versions of a shard that were used before another one. A use of decoded
+// bytes is a use of the version.
 func markSuperseded(all []found) {
 	versions, latest := map[string]time.Time{}, map[string]time.Time{}
 	for _, f := range all {
@@ -63,8 +63,9 @@ func markSuperseded(all []found) {
 	}
 }
 
-// walk lists the files of shards and decoded bytes of a directory, with what all files have on the
-// disk. Clean removes what killed processes left, which takes the directory's lock.
+// walk lists the files of shards and decoded bytes in a directory, and returns the disk space of
+// all files. clean removes leftovers of killed processes; the caller must then hold the directory's
+// lock.
 func walk(root *trusted.Dir, clean bool) (all []found, onDisk amount, err error) {
 	families, err := root.ReadDir(".")
 	if err != nil {
@@ -117,7 +118,7 @@ func look(root *trusted.Dir, name string, clean bool) (f found, ok bool) {
 	return f, true
 }
 
-// removeLeftover removes an old file whose process was killed before it gave it its name.
+// removeLeftover removes an old unnamed file of a killed process.
 func removeLeftover(root *trusted.Dir, name string) bool {
 	info, err := root.Lstat(name)
 	return err == nil && time.Since(info.ModTime()) > leftoverTime && root.Remove(name) == nil
@@ -128,7 +129,7 @@ func remove(root *trusted.Dir, name string) (freed int64, err error) {
 	return removeIf(root, name, own)
 }
 
-// removeStale removes a file that has the name of a key and is not its whole file, also while others
+// removeStale removes a file with the name of a key that is not its whole file, also while others
 // have it mapped: they cannot use it, and keep it until they close it. The caller holds the lock.
 func removeStale(root *trusted.Dir, k key) (freed int64, err error) {
 	return removeIf(root, k.name, func(f *os.File) error {

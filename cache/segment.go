@@ -8,11 +8,11 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// segmentBlocks is the most blocks that are claimed, locked, written and given back together.
-// Segments do not cross multiples of it.
+// segmentBlocks is the most blocks of a segment, which are claimed, locked, written and released
+// together. Segments do not cross multiples of it.
 const segmentBlocks = 16
 
-// A segment is blocks in a row that this process is about to fill, and what it fills them with. Two
+// A segment is a run of blocks that this process is about to fill, with the bytes to fill in. Two
 // steps decide who fills a block. Within the process, file.segments holds each block in at most one
 // segment. Between processes, the segment's entries in the table are locked; the lock belongs to
 // the open file description, which all goroutines share, and their segments are disjoint. Neither
@@ -26,11 +26,11 @@ type segment struct {
 	spans   []shard.Span // what is fetched for the patches
 	data    []byte       // the bytes of spans, on their way to the disk
 
-	done chan struct{} // closed when the segment is given back
-	err  error         // why its bytes are not on the disk; set before
+	done chan struct{} // closed when the segment is settled
+	err  error         // why its bytes are not on the disk; set before done
 }
 
-// A patch is how one block's run grows: to [lo, hi), which takes in what is held.
+// A patch grows one block's run to [lo, hi), which includes the held run.
 type patch struct {
 	block  int64
 	old    entry
@@ -43,7 +43,7 @@ type need struct {
 	lo, hi int
 }
 
-// needsOf returns what ranges want of each block, ascending.
+// needsOf returns the wanted bytes of ranges by block, ascending.
 func needsOf(ranges []shard.Range) (needs []need) {
 	for _, r := range ranges {
 		for off := r.Off; off < r.Span().End(); {
@@ -61,15 +61,15 @@ func needsOf(ranges []shard.Range) (needs []need) {
 	return needs
 }
 
-// A claim is the segments that a read may fill now, and the ones that it has to wait for.
+// A claim lists the segments that a read may fill now, and the ones that it has to wait for.
 type claim struct {
 	mine    []*segment // locked, and not yet held
 	others  []*segment // of other goroutines
 	foreign bool       // other processes have some
 }
 
-// claimAll claims and locks as many of the missing blocks as it can. Blocks that are held by now
-// are in no segment.
+// claimAll claims and locks as many of the missing blocks as it can. It leaves out blocks that are
+// held by now.
 func (c *Cache) claimAll(p *handle, missing []shard.Range) (*claim, error) {
 	needs := needsOf(missing)
 	got := p.file.claim(needs)
@@ -148,7 +148,7 @@ func (x *file) unclaim(s *segment) {
 	close(s.done)
 }
 
-// slots is where the entries of a segment lie in the file.
+// slots returns the range of the file with the entries of a segment.
 func (s *segment) slots() (off, n int64) {
 	return s.handle.file.fileLayout.header + 8*s.first, 8 * (s.end - s.first)
 }
@@ -191,8 +191,7 @@ func (c *Cache) lockParts(s *segment, got *claim) (locked []*segment, err error)
 	return locked, nil
 }
 
-// plan says how the blocks of locked segments grow. It settles segments whose blocks hold all that
-// is needed.
+// plan computes how the blocks of locked segments grow. It settles segments that need nothing.
 func (c *Cache) plan(locked []*segment, needs []need, got *claim) error {
 	for i, s := range locked {
 		err := shard.Guard(func() error { s.plan(needs); return nil })
@@ -217,7 +216,7 @@ func (s *segment) plan(needs []need) {
 			break
 		}
 		old := x.entry(n.block)
-		if x.decoded() && !old.startsBlock() { // what no writer of decoded bytes wrote
+		if x.decoded() && !old.startsBlock() { // not written by a writer of decoded bytes
 			x.damage(n.block, old)
 			old = 0
 		}
@@ -236,7 +235,7 @@ func (s *segment) plan(needs []need) {
 	}
 }
 
-// pieces are the bytes of a patch that are not held: before the run that is, and after.
+// pieces returns the bytes of a patch that are not held: before the held run, and after.
 func (p patch) pieces(size int64) [2]shard.Span {
 	base := p.block * blockSize
 	lo, hi := p.old.run(blockLen(size, p.block))
@@ -246,13 +245,13 @@ func (p patch) pieces(size int64) [2]shard.Span {
 	return [2]shard.Span{{Off: base + int64(p.lo), N: int64(lo - p.lo)}, {Off: base + int64(hi), N: int64(p.hi - hi)}}
 }
 
-// settle ends a segment: its bytes are on the disk, or err says why not. It ends its use of the
+// settle ends a segment: its bytes are on the disk, or err gives the reason. It ends its use of the
 // file before it wakes its waiters.
 func (c *Cache) settle(s *segment, err error) {
 	s.err = err
 	x := s.handle.file
 	off, n := s.slots()
-	_ = unlockRange(x.f, off, n) // what fails here is freed when the file is closed
+	_ = unlockRange(x.f, off, n) // if this fails, closing the file frees the lock
 	c.files.release(s.handle)
 	x.unclaim(s)
 }

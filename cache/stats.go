@@ -4,12 +4,12 @@ import "sync/atomic"
 
 // Stats counts what a Cache has done so far.
 type Stats struct {
-	Hits     int64 `json:"hits"`     // reads and leases that were served from the disk alone
+	Hits     int64 `json:"hits"`     // reads and leases served entirely from the disk
 	Misses   int64 `json:"misses"`   // reads that fetched something
 	Bypassed int64 `json:"bypassed"` // reads that went to the source without filling: the cache is full, off or too slow, or the read was a ReadAt
 
 	HitBytes    int64 `json:"hit_bytes"`    // asked for and served from the disk
-	MissBytes   int64 `json:"miss_bytes"`   // fetched to be filled, those between two runs of a block included
+	MissBytes   int64 `json:"miss_bytes"`   // fetched to be filled, including bytes between two runs of a block
 	BypassBytes int64 `json:"bypass_bytes"` // fetched and not filled
 	FilledBytes int64 `json:"filled_bytes"` // written to the disk
 

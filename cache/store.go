@@ -6,7 +6,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// A store is what Wrap returns. Closing it closes the inner store and leaves the cache open.
+// A store is a shard.Store that reads through the cache. Closing it closes the inner store and
+// leaves the cache open.
 type store struct {
 	shard.Store
 	shard.Remote     // the inner store's
@@ -19,13 +20,13 @@ var (
 	_ shard.TableStore = (*store)(nil)
 )
 
-// Wrap returns a store that serves from the cache what it holds and fills it with what inner is
-// asked for. Opening a shard asks nothing of inner: a shard that is held needs no server.
+// Wrap returns a store that serves held bytes from the cache and fills it with bytes read from
+// inner. Opening a shard does not use inner: a held shard needs no server.
 func (c *Cache) Wrap(inner shard.Store) shard.Store {
 	return &store{Store: inner, Remote: shard.RemoteOf(inner), TableStore: shard.TablesOf(inner), cache: c}
 }
 
-// Open leaves the look at the shard to the first read that is not held.
+// Open defers opening the inner object to the first read that is not held.
 func (s *store) Open(ctx context.Context, sh shard.Shard) (shard.Object, error) {
 	k, ok := keyOf(s.Store, sh)
 	if !ok {

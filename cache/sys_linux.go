@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errBusy is a lock that another process holds.
+// errBusy reports a lock that another process holds.
 var errBusy = errors.New("locked by another")
 
 // allocate allocates the first n bytes of a file on the disk, so that writes to a mapping of them
@@ -31,7 +31,7 @@ func punchHole(f *os.File, off, n int64) error {
 }
 
 // createUnnamed makes a file in a directory that has no name yet and is gone if it never gets one.
-// Where there is no such thing its error is errors.ErrUnsupported.
+// On file systems without such files its error is errors.ErrUnsupported.
 func createUnnamed(dir *os.File) (*os.File, error) {
 	fd, err := unix.Openat(int(dir.Fd()), ".", unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
 	if errors.Is(err, unix.EISDIR) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EINVAL) {
@@ -43,7 +43,7 @@ func createUnnamed(dir *os.File) (*os.File, error) {
 	return os.NewFile(uintptr(fd), dir.Name()), nil
 }
 
-// nameIt gives an unnamed file its name in a directory, unless there is one of that name.
+// nameIt links an unnamed file into a directory, unless the name is taken.
 func nameIt(f, dir *os.File, name string) error {
 	err := unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", f.Fd()), int(dir.Fd()), name, unix.AT_SYMLINK_FOLLOW)
 	if errors.Is(err, unix.ENOENT) { // without /proc
@@ -55,11 +55,11 @@ func nameIt(f, dir *os.File, name string) error {
 	return nil
 }
 
-// share takes the shared lock of a whole file until it is closed. It tells a process that wants to
-// remove the file that it is in use.
+// share takes the shared lock of a whole file until it is closed, which keeps other processes from
+// removing it.
 func share(f *os.File) error { return flock(f, unix.LOCK_SH) }
 
-// own locks a whole file for this open file alone.
+// own locks a whole file exclusively for this open file.
 func own(f *os.File) error { return flock(f, unix.LOCK_EX) }
 
 // disown ends share and own.
@@ -73,8 +73,8 @@ func flock(f *os.File, how int) error {
 	return err
 }
 
-// lockRange takes bytes of a file for this open file description, or returns errBusy. Goroutines
-// that share the description are not kept apart by it, and the kernel frees it when the description
+// lockRange locks bytes of a file for this open file description, or returns errBusy. It does not
+// exclude goroutines that share the description, and the kernel frees it when the description
 // closes, however the process ends.
 func lockRange(f *os.File, off, n int64) error {
 	lock := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart, Start: off, Len: n}
@@ -90,15 +90,15 @@ func unlockRange(f *os.File, off, n int64) error {
 	return ignoringInterrupts(func() error { return unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &lock) })
 }
 
-// lockedElsewhere tells whether another open file description has bytes of a file.
+// lockedElsewhere reports whether another open file description has locked bytes of a file.
 func lockedElsewhere(f *os.File, off, n int64) (bool, error) {
 	lock := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart, Start: off, Len: n}
 	err := ignoringInterrupts(func() error { return unix.FcntlFlock(f.Fd(), unix.F_OFD_GETLK, &lock) })
 	return lock.Type != unix.F_UNLCK, err
 }
 
-// mapHead maps the first n bytes of a file for reading and writing; what is written stays in this
-// process if the file is open for reading alone. Touching them can fault; see shard.Guard.
+// mapHead maps the first n bytes of a file for reading and writing; if the file is open read-only,
+// writes stay in this process. Touching the bytes can fault; see shard.Guard.
 func mapHead(f *os.File, n int64, readOnly bool) ([]byte, error) {
 	flags := unix.MAP_SHARED
 	if readOnly {
@@ -107,7 +107,7 @@ func mapHead(f *os.File, n int64, readOnly bool) ([]byte, error) {
 	return unix.Mmap(int(f.Fd()), 0, int(n), unix.PROT_READ|unix.PROT_WRITE, flags)
 }
 
-// mapData maps bytes of a file, from a page on, for reading.
+// mapData maps bytes of a file for reading; off must be at a page.
 func mapData(f *os.File, off, n int64) ([]byte, error) {
 	if int64(int(n)) != n {
 		return nil, errors.ErrUnsupported
@@ -115,7 +115,7 @@ func mapData(f *os.File, off, n int64) ([]byte, error) {
 	return unix.Mmap(int(f.Fd()), off, int(n), unix.PROT_READ, unix.MAP_SHARED)
 }
 
-// readAhead starts to read the pages of a mapping that are absent, and says whether any are.
+// readAhead starts to read the absent pages of a mapping, and reports whether there are any.
 func readAhead(b []byte, start, end int64) (absent bool) {
 	b = pagesOf(b, start, end)
 	if resident(b) {
@@ -131,7 +131,7 @@ func readAhead(b []byte, start, end int64) (absent bool) {
 // leaves the processor to other goroutines, in a page fault it does not. Pages in memory are better
 // left to fault, which maps many at a time.
 func bringIn(b []byte, start, end int64) {
-	_ = unix.Madvise(pagesOf(b, start, end), unix.MADV_POPULATE_READ) // what fails here faults later, inside shard.Guard
+	_ = unix.Madvise(pagesOf(b, start, end), unix.MADV_POPULATE_READ) // a failure here faults later, inside shard.Guard
 }
 
 // letGo removes pages of a mapping from the process's resident memory, with their neighbours, which
@@ -140,7 +140,7 @@ func letGo(b []byte, start, end int64) {
 	_ = unix.Madvise(pagesOf(b, max(0, start-blockSize), min(int64(len(b)), end+blockSize)), unix.MADV_DONTNEED)
 }
 
-// letGoUsed is letGo of bytes that were used in order: of the pages that end within them.
+// letGoUsed is letGo for bytes that were used in order: it drops the pages that end within them.
 func letGoUsed(used []byte) {
 	if len(used) == 0 {
 		return
@@ -150,13 +150,13 @@ func letGoUsed(used []byte) {
 	_ = unix.Madvise(unsafe.Slice((*byte)(unsafe.Add(first, -int(before))), before+uintptr(len(used))), unix.MADV_DONTNEED)
 }
 
-// pagesOf is b from start to end, from the start of a page on.
+// pagesOf returns b[start:end], extended to the start of its first page.
 func pagesOf(b []byte, start, end int64) []byte { return b[start-start%int64(os.Getpagesize()) : end] }
 
-// adviceBytes is how much one piece of advice reads: longer ones are cut without a word.
+// adviceBytes is the most that the kernel reads for one advice; it cuts longer ones silently.
 const adviceBytes = 512 << 10
 
-// resident asks whether some pages of a mapping are in memory; only speed hangs on it.
+// resident reports whether some pages of a mapping are in memory; only speed depends on it.
 func resident(b []byte) bool {
 	page := os.Getpagesize()
 	last := (len(b) - 1) / page
@@ -172,9 +172,9 @@ func resident(b []byte) bool {
 	return true
 }
 
-func unmap(b []byte) { _ = unix.Munmap(b) } // fails for arguments alone, and these are mmap's
+func unmap(b []byte) { _ = unix.Munmap(b) } // fails only for bad arguments, and these are mmap's
 
-// allocated is what a file takes on the disk, in bytes.
+// allocated returns the disk space of a file in bytes.
 func allocated(info fs.FileInfo) int64 { return info.Sys().(*syscall.Stat_t).Blocks * 512 }
 
 // isLinked reports whether an open file still has a name.
@@ -183,7 +183,7 @@ func isLinked(info fs.FileInfo) bool { return info.Sys().(*syscall.Stat_t).Nlink
 type diskState struct {
 	kind        uint32 // magic number
 	unit        int64  // bytes of a block
-	total, free int64  // bytes; free is what the user may take
+	total, free int64  // bytes; free is available to the user
 }
 
 func diskOf(dir string) (diskState, error) {
@@ -204,7 +204,7 @@ func ignoringInterrupts(f func() error) error {
 	}
 }
 
-// openLimit is how many files the process may have open.
+// openLimit returns the number of files that the process may have open.
 func openLimit() int {
 	var l unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil || l.Cur > math.MaxInt32 {

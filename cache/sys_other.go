@@ -9,11 +9,11 @@ import (
 )
 
 // The cache needs locks that belong to an open file, file systems that keep holes, and mappings
-// that all processes share. It is built for Linux alone: elsewhere Open and all else return
+// that all processes share. It only works on Linux: elsewhere Open and the other functions return
 // errNoCache before any of these is called.
 var (
 	errBusy    = errors.New("locked by another")
-	errNoCache = errors.Join(ErrUnfit, errors.New("the cache works on Linux alone"))
+	errNoCache = errors.Join(ErrUnfit, errors.New("the cache only works on Linux"))
 )
 
 func allocate(*os.File, int64) error                       { return errNoCache }

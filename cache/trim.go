@@ -11,9 +11,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// Trim frees bytes of the shards that r is about and that are not wanted of them, until n bytes are
-// free, as far as the policy allows. A file that is in use stays as it is. Where the file system
-// cannot make holes, the whole file goes.
+// Trim frees unwanted bytes of r's shards until n bytes are free, as far as the policy allows. A
+// file in use stays as it is. On file systems that cannot make holes it removes the whole file.
 func (c *Cache) Trim(r RoomFor, n int64) (freed int64, err error) {
 	c.files.closeIdle(0) // an open file is in use
 	for _, w := range r.spare {
@@ -29,9 +28,9 @@ func (c *Cache) Trim(r RoomFor, n int64) (freed int64, err error) {
 	return freed, nil
 }
 
-// trim frees bytes of a file that are not wanted. It locks the file exclusively, so that no process
-// reads it meanwhile. It cuts the table before it makes holes: a process that is killed in between
-// leaves bytes without an entry.
+// trim frees unwanted bytes of a file. It locks the file exclusively, so that no process reads it
+// meanwhile. It cuts the table before it makes holes: if the process is killed in between it leaves
+// bytes without an entry.
 func (c *Cache) trim(w wantedFile) (freed int64, err error) {
 	c.evicting.Lock()
 	defer c.evicting.Unlock()
@@ -95,8 +94,8 @@ func (c *Cache) ownFile(k key) (*file, error) {
 	return newFile(f, k, false)
 }
 
-// keepOnly cuts the runs of the table to the bytes of spans, which are in order, and returns what
-// it holds then. A run whose bytes are damaged goes.
+// keepOnly cuts the runs of the table to the bytes of spans, which are in order, and returns the
+// bytes that it then holds. It drops a run whose bytes are damaged.
 func (x *file) keepOnly(spans []shard.Span) (kept []shard.Span, err error) {
 	err = shard.Guard(func() error {
 		for block := range int64(len(x.table)) {
@@ -119,7 +118,7 @@ func (x *file) keepOnly(spans []shard.Span) (kept []shard.Span, err error) {
 	return kept, err
 }
 
-// within returns the bytes of a run from the first to the last that is in one of spans.
+// within returns the bytes of a run from the first to the last in one of spans.
 func within(run shard.Span, spans []shard.Span) (part shard.Span) {
 	for _, s := range spans {
 		if s.Off >= run.End() {

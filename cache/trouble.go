@@ -12,15 +12,15 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// offFor is how long the cache is off after the disk failed.
+// offFor is how long the cache stays off after the disk failed.
 const offFor = 30 * time.Second
 
 // A disk is the state of the cache's disk. After a failure it is not used for a while.
 type disk struct {
 	noReads, noFills atomic.Int64 // until then, in nanoseconds
 	noWaits          atomic.Int64 // until then reads do not wait for it
-	said, saidDenied atomic.Bool  // the present trouble was said
-	saidLow          atomic.Bool  // for good: it comes and goes with each eviction
+	said, saidDenied atomic.Bool  // the present trouble was reported
+	saidLow          atomic.Bool  // reported, for good: it recurs with each eviction
 }
 
 func (d *disk) stuck() bool { return time.Now().UnixNano() < d.noWaits.Load() }
@@ -36,7 +36,7 @@ func (d *disk) well() {
 	}
 }
 
-// fileError is diskError for an open file. One that has changed is opened again, or replaced.
+// fileError is diskError for an open file. A file that has changed is opened again, or replaced.
 func (c *Cache) fileError(p *handle, err error) {
 	if err == nil {
 		return
@@ -48,7 +48,7 @@ func (c *Cache) fileError(p *handle, err error) {
 	c.diskError(err)
 }
 
-// diskError decides what an error means: a full disk can still be read, a failing one is not used.
+// diskError reacts to an error: a full disk can still be read, a failing one is not used.
 func (c *Cache) diskError(err error) {
 	if err == nil {
 		return
@@ -63,7 +63,7 @@ func (c *Cache) diskError(err error) {
 	switch {
 	case tooManyFiles(err):
 		return
-	case notAllowed(err): // a matter of one file, as a rule
+	case notAllowed(err): // usually concerns one file
 		said = &c.disk.saidDenied
 	case noSpace(err):
 		c.disk.noFills.Store(until)

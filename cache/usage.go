@@ -33,10 +33,10 @@ type room struct {
 	decoded bool // of a decoded file
 }
 
-// An amount is what files take on the disk.
+// An amount is the disk space of files.
 type amount struct {
 	all     int64 // bytes
-	decoded int64 // those of decoded files among them
+	decoded int64 // decoded files among them
 }
 
 func (a *amount) add(r room) {
@@ -48,13 +48,13 @@ func (a *amount) add(r room) {
 
 var errSlots = errors.New("too many processes use the cache directory")
 
-// usage is the account of a cache directory that all its processes share: bytes that lie on the
-// disk or are about to, and those of decoded files among them. Each process also notes what it is
-// about to write in a slot that it locks, so that the kernel tells which notes are of processes
-// that were killed.
+// usage is the account of a cache directory that all its processes share: bytes on the disk or
+// about to be, in total and for decoded files. Each process also notes the bytes it is about to
+// write in a slot that it locks; the kernel frees the lock when the process ends, so that notes of
+// killed processes are recognized.
 //
-// Counts live in a shared mapping; each method returns an error instead of faulting when the file
-// under it was cut.
+// Counts are in a shared mapping; each method returns an error instead of faulting if the file was
+// cut.
 type usage struct {
 	file *os.File
 	b    []byte
@@ -127,10 +127,10 @@ func (u *usage) store(at, n int64) error {
 	return shard.Guard(func() error { u.word(at).Store(n); return nil })
 }
 
-// bytes is what lies on the disk or is about to.
+// bytes returns the bytes on the disk or about to be.
 func (u *usage) bytes() (n int64, err error) { return u.load(totalAt) }
 
-// amount is bytes, and those of decoded files among them.
+// amount returns bytes and the part for decoded files.
 func (u *usage) amount() (a amount, err error) {
 	err = shard.Guard(func() error { a = u.loadAmount(); return nil })
 	return a, err
@@ -159,7 +159,7 @@ func (u *usage) reserve(r room, limit amount) (ok bool, err error) {
 	return ok, err
 }
 
-// note changes what this process is about to write.
+// note adds n to the bytes that this process is about to write.
 func (u *usage) note(r room, n int64) {
 	if r.decoded {
 		u.word(u.decodedSlotAt(u.slot)).Add(n)
@@ -179,14 +179,14 @@ func addBelow(word *atomic.Int64, n, limit int64) bool {
 	}
 }
 
-// commit says that reserved room is filled now, or that writing to it failed: a part may lie there,
-// so it stays counted until the next recount, which must never find less than there is.
+// commit ends a reservation whose room is filled, or whose write failed: a part may be on the disk,
+// so it stays counted until the next recount, which must never count too little.
 func (u *usage) commit(r room) error {
 	return shard.Guard(func() error { u.note(r, -r.bytes); return nil })
 }
 
-// removed says that a file was taken off the disk, and that room may be found again. The caller has
-// the directory's lock.
+// removed records that a file was removed and that a scan may find room again. The caller has the
+// directory's lock.
 func (u *usage) removed(r room) error {
 	return shard.Guard(func() error {
 		u.word(totalAt).Add(-r.bytes)
@@ -199,10 +199,10 @@ func (u *usage) removed(r room) error {
 	})
 }
 
-// recount puts the account right by a look at all files, which returns what they have on the disk.
-// What processes are about to write is read before: what they finish meanwhile may count twice,
-// until the next look, but never not at all. Reservations that are taken meanwhile stay. The caller
-// has the directory's lock, so that no files are removed by others.
+// recount corrects the account by scanning all files with look, which returns their disk space. It
+// first reads what processes are about to write: writes that finish meanwhile may count twice until
+// the next scan, but are never missed. Reservations made meanwhile stay. The caller has the
+// directory's lock, so that no other process removes files.
 func (u *usage) recount(look func() (onDisk amount, err error)) error {
 	var before, underWay amount
 	err := shard.Guard(func() (err error) {
@@ -224,8 +224,8 @@ func (u *usage) recount(look func() (onDisk amount, err error)) error {
 	})
 }
 
-// underWay sums the notes of living processes. A slot is cleared by who takes it; older releases
-// leave the note of decoded bytes as it is, so it counts only as far as there are bytes at all.
+// underWay sums the notes of living processes. A process that takes a slot clears it; older
+// releases do not clear the note of decoded bytes, so it counts only up to the note of all bytes.
 func (u *usage) underWay() (sum amount, err error) {
 	for i := range slots {
 		note := u.word(u.slotAt(i)).Load()
@@ -246,8 +246,8 @@ func (u *usage) underWay() (sum amount, err error) {
 	return sum, nil
 }
 
-// scanAfter is when a look for what may be evicted is worth its time again. Decoded bytes may evict
-// less than others, so they have a time of their own.
+// scanAfter returns the time from which a scan for evictable files is worthwhile again. Decoded
+// bytes may evict less than shards, so they have a time of their own.
 func (u *usage) scanAfter(decoded bool) time.Time {
 	n, _ := u.load(scanAfterWord(decoded))
 	return time.Unix(0, n)
@@ -264,7 +264,7 @@ func scanAfterWord(decoded bool) int64 {
 	return scanAfterAt
 }
 
-// limit is that of the process that opened the directory last.
+// limit returns the limit of the process that opened the directory last.
 func (u *usage) limit() (n int64, err error) { return u.load(limitAt) }
 
 func (u *usage) setLimit(n int64) error { return u.store(limitAt, n) }

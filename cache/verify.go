@@ -7,7 +7,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// stretchBlocks is how much is read before it is verified, while the processor's cache has it.
+// stretchBlocks is the number of blocks read before they are verified, while they are in the
+// processor's cache.
 const stretchBlocks = 8
 
 // A checker reads and verifies held blocks of a file. One goroutine uses it for one read.
@@ -16,7 +17,7 @@ type checker struct {
 	cache *Cache
 
 	// The block that was read last and not delivered whole, so that narrow columns that share a
-	// block cost one look at it.
+	// block read it once.
 	buffer *[]byte // blockSize, or nil
 	block  int64
 	entry  entry
@@ -33,7 +34,7 @@ func (c *checker) done() {
 	}
 }
 
-// fill fills the held parts of the ranges and returns the rest. It drops blocks that are wrong.
+// fill fills the held parts of the ranges and returns the rest. It drops damaged blocks.
 func (c *checker) fill(ctx context.Context, ranges []shard.Range) (rest []shard.Range, err error) {
 	var missing pieces
 	err = shard.Guard(func() error {
@@ -54,8 +55,8 @@ func (c *checker) fill(ctx context.Context, ranges []shard.Range) (rest []shard.
 	return missing.list, err
 }
 
-// step deals with the bytes of a range from off on that need one look, and returns where the next
-// begin.
+// step handles the bytes of a range from off on that need one look at the table, and returns the
+// offset after them.
 func (c *checker) step(missing *pieces, i int, r shard.Range, off int64) (next int64, err error) {
 	end, block := r.Span().End(), off/blockSize
 	if n := c.wholeRuns(off, end); n > 0 {
@@ -117,7 +118,7 @@ func (c *checker) fillWhole(missing *pieces, i int, r shard.Range, off int64, n 
 	return next, nil
 }
 
-// readRun reads the run of one block into the buffer; nil when its bytes are wrong.
+// readRun reads the run of one block into the buffer, or returns nil if its bytes are damaged.
 func (c *checker) readRun(block int64, e entry, run shard.Span) ([]byte, error) {
 	if c.buffer != nil && c.block == block && c.entry == e {
 		return (*c.buffer)[:run.N], nil

@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	batchBytes = 16 << 20 // a Fill fetches so much at once
-	fillTries  = 3        // times that filled bytes may go bad or be lost before a Fill gives up
+	batchBytes = 16 << 20 // bytes that a Fill fetches at once
+	fillTries  = 3        // times that filled bytes may be damaged or lost before a Fill fails
 )
 
-// Fill fetches what is missing of the spans of a shard; it is on the disk when Fill returns.
-// Progress, if set, is called with the number of bytes of the spans that are there. A Fill that
-// does not fit returns ErrFull. It holds up to 16 MiB, and the pending bytes.
+// Fill fetches the missing bytes of the spans of a shard; they are on the disk when Fill returns.
+// progress, if set, is called with the number of bytes of the spans that are held. If the bytes do
+// not fit Fill returns ErrFull. It uses up to 16 MiB of memory beside the pending bytes.
 func (c *Cache) Fill(ctx context.Context, inner shard.Store, s shard.Shard, spans []shard.Span, progress func(n int64)) (fetched int64, err error) {
 	if progress == nil {
 		progress = func(int64) {}
@@ -102,8 +102,8 @@ type filling struct {
 	fetched int64
 }
 
-// patiently is batch, and looks for room again if RoomFor has found some: a look counts bytes twice
-// that are being written.
+// patiently is batch, but looks for room again if RoomFor has found some: bytes that are being
+// written count twice in a scan.
 func (f *filling) patiently(ctx context.Context, spans []shard.Span) error {
 	c := f.cache
 	for try := 0; ; try++ {
@@ -157,7 +157,7 @@ func (f *filling) batch(ctx context.Context, spans []shard.Span) error {
 	}
 }
 
-// missing are the parts of spans that the table does not hold.
+// missing returns the parts of spans that the table does not hold.
 func (x *file) missing(spans []shard.Span) (missing []shard.Span, err error) {
 	err = shard.Guard(func() error {
 		for _, s := range spans {
@@ -228,8 +228,8 @@ func (f *filling) store(ctx context.Context, segments []*segment) error {
 
 var errOff = errors.New("the disk of the cache failed not long ago")
 
-// Held is how many bytes of the spans are held, by the table of the shard's file. Overlapping spans
-// count once.
+// Held returns how many bytes of the spans are held, according to the table of the shard's file.
+// Overlapping spans count once.
 func (c *Cache) Held(inner shard.Store, s shard.Shard, spans []shard.Span) (held int64, err error) {
 	k, ok := keyOf(inner, s)
 	if !ok {
