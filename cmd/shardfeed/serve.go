@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/shardfeed/shardfeed/internal/engine"
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
 	"github.com/shardfeed/shardfeed/internal/mem"
 )
 
@@ -147,7 +148,7 @@ func (s *serveCommand) logger(stderr io.Writer) (*slog.Logger, func(), error) {
 		}
 		w, done = file, func() { _ = file.Close() }
 	}
-	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: engine.RedactAttr})), done, nil
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: wire.RedactAttr})), done, nil
 }
 
 // checkLog refuses a file that is not text: lines at its end would make a shard or a model

@@ -12,6 +12,7 @@ import (
 	"github.com/shardfeed/shardfeed"
 	"github.com/shardfeed/shardfeed/cache"
 	"github.com/shardfeed/shardfeed/internal/engine"
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/shuffle"
@@ -27,7 +28,7 @@ func newHost(log *slog.Logger) *host {
 	return &host{Host: shardfeed.NewHost(nil), log: log, decoders: newImageDecoders()}
 }
 
-func (h *host) open(ctx context.Context, r engine.Request, progress func(engine.Progress)) (*engine.Data, error) {
+func (h *host) open(ctx context.Context, r engine.Request, progress func(wire.Progress)) (*engine.Data, error) {
 	s := r.Spec
 	s.Inventory = r.Inventory
 	s.LocalWorldSize, s.NoteLanes = max(1, r.LocalWorldSize), true
@@ -90,7 +91,7 @@ func (h *host) open(ctx context.Context, r engine.Request, progress func(engine.
 }
 
 // openingEvents tell how far an opening is, and keep what there is to say.
-func openingEvents(log *slog.Logger, noted, files *notes, progress func(engine.Progress)) shardfeed.Events {
+func openingEvents(log *slog.Logger, noted, files *notes, progress func(wire.Progress)) shardfeed.Events {
 	tell := throttled(progress)
 	return shardfeed.Events{
 		Note: noted.add, Files: files.add,
@@ -98,11 +99,11 @@ func openingEvents(log *slog.Logger, noted, files *notes, progress func(engine.P
 			log.Warn(text)
 			noted.add(text)
 		},
-		Listed: func(n int) { tell(engine.Progress{Shards: int64(n), Doing: "list"}) },
+		Listed: func(n int) { tell(wire.Progress{Shards: int64(n), Doing: "list"}) },
 		Footers: func(n, of int) {
-			tell(engine.Progress{Shards: int64(of), Footers: int64(n), Of: int64(of), Doing: "footers"})
+			tell(wire.Progress{Shards: int64(of), Footers: int64(n), Of: int64(of), Doing: "footers"})
 		},
-		Counted: func(n, of int64) { tell(engine.Progress{Counted: n, Of: of, Doing: "rows"}) },
+		Counted: func(n, of int64) { tell(wire.Progress{Counted: n, Of: of, Doing: "rows"}) },
 	}
 }
 
@@ -144,10 +145,10 @@ func allRemote(addresses []string) bool {
 }
 
 // throttled tells of an opening now and then.
-func throttled(progress func(engine.Progress)) func(engine.Progress) {
+func throttled(progress func(wire.Progress)) func(wire.Progress) {
 	var mu sync.Mutex
 	var last time.Time
-	return func(p engine.Progress) {
+	return func(p wire.Progress) {
 		mu.Lock()
 		defer mu.Unlock()
 		if time.Since(last) < openingEvery && p.Footers+p.Counted < p.Of {
@@ -188,5 +189,5 @@ func sessionFigures(ds *shardfeed.Dataset, decoder string, f engine.Figures) *me
 
 // valueError is an option that cannot be meant, for the trainer.
 func valueError(err error) error {
-	return &engine.Failure{Kind: engine.KindValue, Text: option.Spelled(err, option.Argument), RowGroup: -1, Step: -1}
+	return &wire.Failure{Kind: wire.KindValue, Text: option.Spelled(err, option.Argument), RowGroup: -1, Step: -1}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/shardfeed/shardfeed/internal/engine"
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/loader"
 )
@@ -19,7 +20,7 @@ func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 // opened opens what a spec asks for, until the test ends.
 func opened(t *testing.T, h *host, r engine.Request) *engine.Data {
 	t.Helper()
-	d, err := h.open(t.Context(), r, func(engine.Progress) {})
+	d, err := h.open(t.Context(), r, func(wire.Progress) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +58,7 @@ func readAll(t *testing.T, d *engine.Data) engine.Figures {
 func TestSessionFigures(t *testing.T) {
 	h := newHost(quiet())
 	t.Cleanup(func() { h.close(t.Context()) })
-	d := opened(t, h, asked(engine.Spec{BatchSize: 100}))
+	d := opened(t, h, asked(wire.Spec{BatchSize: 100}))
 	got, err := json.Marshal(d.Stats(readAll(t, d)))
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +81,7 @@ func TestSessionFigures(t *testing.T) {
 func TestShareOfRank(t *testing.T) {
 	h := newHost(quiet())
 	t.Cleanup(func() { h.close(t.Context()) })
-	r := asked(engine.Spec{Shuffle: true, BatchSize: 10})
+	r := asked(wire.Spec{Shuffle: true, BatchSize: 10})
 	alone := opened(t, h, r)
 	r.LocalWorldSize = 4
 	four := opened(t, h, r)
@@ -114,13 +115,13 @@ func TestWorkersWithin(t *testing.T) {
 	}
 	h := newHost(quiet())
 	t.Cleanup(func() { h.close(t.Context()) })
-	if d := opened(t, h, asked(engine.Spec{BatchSize: 1000, Memory: "8MiB"})); d.Loader.Workers != 1 {
+	if d := opened(t, h, asked(wire.Spec{BatchSize: 1000, Memory: "8MiB"})); d.Loader.Workers != 1 {
 		t.Errorf("%d workers", d.Loader.Workers)
 	}
-	if d := opened(t, h, asked(engine.Spec{BatchSize: 1000, Memory: "8MiB", Workers: 2})); d.Loader.Workers != 2 {
+	if d := opened(t, h, asked(wire.Spec{BatchSize: 1000, Memory: "8MiB", Workers: 2})); d.Loader.Workers != 2 {
 		t.Errorf("%d workers, where the trainer asks for 2", d.Loader.Workers)
 	}
-	if d := opened(t, h, asked(engine.Spec{Slots: 2})); d.Loader.Workers != 1 {
+	if d := opened(t, h, asked(wire.Spec{Slots: 2})); d.Loader.Workers != 1 {
 		t.Errorf("%d workers, where one batch is being made and the other is the trainer's", d.Loader.Workers)
 	}
 }
@@ -129,8 +130,8 @@ func TestWorkersWithin(t *testing.T) {
 func TestOpeningProgress(t *testing.T) {
 	h := newHost(quiet())
 	t.Cleanup(func() { h.close(t.Context()) })
-	var last atomic.Pointer[engine.Progress]
-	d, err := h.open(t.Context(), asked(engine.Spec{}), func(p engine.Progress) { last.Store(&p) })
+	var last atomic.Pointer[wire.Progress]
+	d, err := h.open(t.Context(), asked(wire.Spec{}), func(p wire.Progress) { last.Store(&p) })
 	if err != nil {
 		t.Fatal(err)
 	}

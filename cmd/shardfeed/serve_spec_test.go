@@ -10,10 +10,11 @@ import (
 
 	"github.com/shardfeed/shardfeed"
 	"github.com/shardfeed/shardfeed/internal/engine"
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
 	"github.com/shardfeed/shardfeed/internal/option"
 )
 
-func asked(s engine.Spec) engine.Request {
+func asked(s wire.Spec) engine.Request {
 	if s.Addresses == nil {
 		s.Addresses = []string{shop}
 	}
@@ -26,7 +27,7 @@ func TestSpecRefuses(t *testing.T) {
 	plan := filepath.Join(dir, "plan.json")
 	must(t, "plan", shop, "--shuffle", "--save", plan)
 	list := keptList(t, dir)
-	for want, s := range map[string]engine.Spec{
+	for want, s := range map[string]wire.Spec{
 		`missing must be error or null, got "none"`:          {Missing: "none"},
 		`invalid_utf8 must be refuse or replace, got "x"`:    {InvalidUTF8: "x"},
 		`tail must be drop, pad, short or carry, got "last"`: {Tail: "last"},
@@ -49,13 +50,13 @@ func TestSpecRefuses(t *testing.T) {
 		`there is no column "nonsense"`:                                              {Columns: []string{"nonsense"}},
 	} {
 		t.Run(want, func(t *testing.T) {
-			_, err := newHost(quiet()).open(t.Context(), asked(s), func(engine.Progress) {})
+			_, err := newHost(quiet()).open(t.Context(), asked(s), func(wire.Progress) {})
 			if err == nil || !strings.Contains(option.Spelled(err, option.Argument), want) {
 				t.Errorf("%v (%T), want %s", err, err, want)
 			}
 		})
 	}
-	_, err := newHost(quiet()).open(t.Context(), asked(engine.Spec{Plan: filepath.Join(dir, "none")}), nil)
+	_, err := newHost(quiet()).open(t.Context(), asked(wire.Spec{Plan: filepath.Join(dir, "none")}), nil)
 	if !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a plan that is not there: %v", err)
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/shardfeed/shardfeed/cache"
-	"github.com/shardfeed/shardfeed/internal/engine"
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
 	"github.com/shardfeed/shardfeed/internal/servertest"
 	"github.com/shardfeed/shardfeed/shard"
 )
@@ -25,7 +25,7 @@ func TestServerServe(t *testing.T) {
 		"AWS_ACCESS_KEY_ID": s3.Key, "AWS_SECRET_ACCESS_KEY": s3.Secret, "AWS_ENDPOINT_URL": s3.Endpoint, "AWS_EC2_METADATA_DISABLED": "true",
 		"HOME": os.Getenv("HOME"), "SHARDFEED_CACHE_LIMIT": "100MiB",
 	}
-	spec := engine.Spec{Addresses: []string{"s3://" + bucket + "/shop"}, CacheDir: dir, Env: env, BatchSize: 64, Shuffle: true}
+	spec := wire.Spec{Addresses: []string{"s3://" + bucket + "/shop"}, CacheDir: dir, Env: env, BatchSize: 64, Shuffle: true}
 	h := newHost(quiet())
 	first := opened(t, h, asked(spec))
 	spec.Seed = 2
@@ -40,7 +40,7 @@ func TestServerServe(t *testing.T) {
 	}
 	var denied *shard.Error
 	spec.Env = map[string]string{"AWS_ENDPOINT_URL": s3.Endpoint, "AWS_EC2_METADATA_DISABLED": "true", "HOME": os.Getenv("HOME")}
-	if _, err := h.open(t.Context(), asked(spec), func(engine.Progress) {}); !errors.As(err, &denied) || !errors.Is(err, shard.ErrDenied) {
+	if _, err := h.open(t.Context(), asked(spec), func(wire.Progress) {}); !errors.As(err, &denied) || !errors.Is(err, shard.ErrDenied) {
 		t.Errorf("without credentials: %v", err)
 	}
 	h.close(t.Context())

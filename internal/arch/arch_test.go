@@ -122,6 +122,7 @@ var rules = []rule{
 	{at: root, may: []string{"column", "shard", "shard/all", "shard/hdfs", "shard/s3", "cache", "rowgroup", "rule", "shuffle", "iterable", "loader", "images", "images/codec", "internal/cores", "internal/mem", "internal/option", "internal/size", "internal/trusted", "internal/regular"}},
 	{at: "internal/inspect", may: []string{"column", "shard", "rowgroup", "shuffle", "internal/mem", "internal/parquet", "internal/jsonl"}}, // the verb's alone
 	{at: "internal/engine", may: []string{root, "column", "loader", "iterable", "rowgroup", "shard", "shuffle", "internal/mem", "internal/option", "internal/regular"}},
+	{at: "internal/engine/wire", may: []string{root, "loader", "iterable", "rowgroup", "shard", "shuffle", "internal/mem", "internal/option"}}, // messages and failures: no data sets, no sessions
 	{at: "images/codec"},
 	{at: "images/turbo", may: []string{"images/codec"}},
 	{at: "images", may: []string{"images/codec", "internal/image/resize", "internal/option", "internal/half"}}, // not images/turbo: the program chooses the decoder

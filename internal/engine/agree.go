@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
 )
 
 // agreements compare the ranks of the jobs on this machine.
@@ -33,7 +35,7 @@ func jobOf(job string) string { return job + "\x00" }
 
 // agreed is what a rank reads: its last iteration.
 type agreed struct {
-	print     Fingerprint
+	print     wire.Fingerprint
 	first     bool // of the rank's first iteration under the name
 	iteration *iteration
 	reached   map[uint64]int64 // by epoch, how far the rank's iterations before came
@@ -240,13 +242,13 @@ func differences(a, b *agreed, rankA, rankB int) []string {
 }
 
 func ranksError(differ []string) error {
-	f := newFailure(KindRanks, "the ranks do not read the same data in the same order: %s", strings.Join(differ, "; "))
+	f := wire.NewFailure(wire.KindRanks, "the ranks do not read the same data in the same order: %s", strings.Join(differ, "; "))
 	f.Details = differ
 	if len(differ) == 1 && strings.HasPrefix(differ[0], decoderOf+": ") {
 		f.Text += " (" + decodersHint + ")"
-		return f.with(decodersHint)
+		return f.With(decodersHint)
 	}
-	return f.with("give all ranks the same arguments and the same state")
+	return f.With("give all ranks the same arguments and the same state")
 }
 
 // decoderOf is the name of the decoder of images: ranks with the same arguments differ in it where
@@ -258,7 +260,7 @@ const (
 
 func epochsError(ahead, behind *iteration, why string) error {
 	differ := fmt.Sprintf("epoch: %d on rank %d, %d on rank %d", ahead.epoch, ahead.join.Rank, behind.epoch, behind.join.Rank)
-	f := newFailure(KindRanks, "the ranks read different epochs at a time: %s; %s", differ, why)
+	f := wire.NewFailure(wire.KindRanks, "the ranks read different epochs at a time: %s; %s", differ, why)
 	f.Details = []string{differ}
-	return f.with("take the same batches on every rank, also for a look at the first one, or call set_epoch before each epoch")
+	return f.With("take the same batches on every rank, also for a look at the first one, or call set_epoch before each epoch")
 }

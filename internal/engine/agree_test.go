@@ -6,11 +6,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
 // ranked is a rank of a world, whose data set is its own.
-func ranked(t *testing.T, e *engine, rank int, s Spec) *sink {
+func ranked(t *testing.T, e *engine, rank int, s wire.Spec) *sink {
 	t.Helper()
 	return newSink(t, connect(t, e, fmt.Sprint("rank ", rank), s))
 }
@@ -21,8 +22,8 @@ func TestRanks(t *testing.T) {
 	other.Seed, other.BatchSize = 4, 60
 	for _, c := range []struct {
 		name   string
-		second Spec
-		change func(*Join)
+		second wire.Spec
+		change func(*wire.Join)
 		want   []string
 	}{
 		{name: "the same", second: testSpec()},
@@ -31,24 +32,24 @@ func TestRanks(t *testing.T) {
 			want: []string{"batch_size: 50 on rank 0, 60 on rank 1", "seed: 3 on rank 0, 4 on rank 1"},
 		},
 		{
-			name: "world", second: testSpec(), change: func(j *Join) { j.WorldSize = 3 },
+			name: "world", second: testSpec(), change: func(j *wire.Join) { j.WorldSize = 3 },
 			want: []string{
 				"lanes: 2 on rank 0, 3 on rank 1", "life: 307 on rank 0, 205 on rank 1", "shuffle_buffer: 29315 on rank 0, 43972 on rank 1",
 				"world_size: 2 on rank 0, 3 on rank 1",
 			},
 		},
 		{
-			name: "epoch", second: testSpec(), change: func(j *Join) { four := int64(4); j.Epoch = &four },
+			name: "epoch", second: testSpec(), change: func(j *wire.Join) { four := int64(4); j.Epoch = &four },
 			want: []string{"epoch: 0 on rank 0, 4 on rank 1"},
 		},
-		{name: "no comparison", second: other, change: func(j *Join) { j.Agree = "" }},
-		{name: "other name", second: other, change: func(j *Join) { j.Agree = "validation" }},
+		{name: "no comparison", second: other, change: func(j *wire.Join) { j.Agree = "" }},
+		{name: "other name", second: other, change: func(j *wire.Join) { j.Agree = "validation" }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := testEngine(t, Options{})
 			all := []*sink{ranked(t, e, 0, testSpec()), ranked(t, e, 1, c.second)}
 			for rank, s := range all {
-				j := Join{Iteration: "0", Rank: rank, WorldSize: 2, Agree: "train"}
+				j := wire.Join{Iteration: "0", Rank: rank, WorldSize: 2, Agree: "train"}
 				if rank == 1 && c.change != nil {
 					c.change(&j)
 				}
@@ -60,7 +61,7 @@ func TestRanks(t *testing.T) {
 					continue
 				}
 				f := s.failure()
-				if f.Kind != KindRanks || !slices.Equal(f.Details, c.want) || !strings.Contains(f.Text, strings.Join(c.want, "; ")) {
+				if f.Kind != wire.KindRanks || !slices.Equal(f.Details, c.want) || !strings.Contains(f.Text, strings.Join(c.want, "; ")) {
 					t.Errorf("%+v", f)
 				}
 			}
@@ -77,7 +78,7 @@ func TestRanksOfUnlikeDecoders(t *testing.T) {
 		"seed: 3 on rank 0, 4 on rank 1":                                              false,
 	} {
 		t.Run(differ, func(t *testing.T) {
-			f := failureOf(ranksError(strings.Split(differ, "|")))
+			f := wire.FailureOf(ranksError(strings.Split(differ, "|")))
 			if n := strings.Count(f.Text, "give image_decoder='go' to all ranks"); n != map[bool]int{true: 1}[want] {
 				t.Errorf("%+v", f)
 			}
@@ -91,7 +92,7 @@ func TestRanksLater(t *testing.T) {
 	e := testEngine(t, Options{})
 	a, b := ranked(t, e, 0, testSpec()), ranked(t, e, 1, testSpec())
 	join := func(s *sink, rank, n int) {
-		s.ask(Join{Iteration: fmt.Sprint(n), Rank: rank, WorldSize: 2, Agree: "train"})
+		s.ask(wire.Join{Iteration: fmt.Sprint(n), Rank: rank, WorldSize: 2, Agree: "train"})
 	}
 	join(a, 0, 0)
 	a.batches(-1)
@@ -103,7 +104,7 @@ func TestRanksLater(t *testing.T) {
 	other.Seed = 9
 	c := ranked(t, e, 1, other)
 	join(c, 1, 2)
-	if f := c.failure(); f.Kind != KindRanks || len(f.Details) != 1 {
+	if f := c.failure(); f.Kind != wire.KindRanks || len(f.Details) != 1 {
 		t.Errorf("%+v", f)
 	}
 	a.client.close()
@@ -139,7 +140,7 @@ func newEpochs(t *testing.T) *epochs {
 
 func (w *epochs) join(rank int) {
 	w.n++
-	w.ranks[rank].ask(Join{Iteration: fmt.Sprint(w.n), Rank: rank, WorldSize: 2, Agree: "train"})
+	w.ranks[rank].ask(wire.Join{Iteration: fmt.Sprint(w.n), Rank: rank, WorldSize: 2, Agree: "train"})
 }
 
 // peek takes one batch of an epoch, and uses it up.
@@ -207,7 +208,7 @@ func TestRanksPeek(t *testing.T) {
 			c.begin(w)
 			for _, rank := range []int{1, 0} { // rank 1 reads on, and then both fail
 				f := w.ranks[rank].failure()
-				if f.Kind != KindRanks || !strings.Contains(f.Text, "on rank 0") || !strings.Contains(f.Text, "rank 1 went on in it") ||
+				if f.Kind != wire.KindRanks || !strings.Contains(f.Text, "on rank 0") || !strings.Contains(f.Text, "rank 1 went on in it") ||
 					!strings.Contains(f.Hint, "set_epoch") {
 					t.Errorf("rank %d: %+v", rank, f)
 				}
@@ -254,7 +255,7 @@ func TestRanksInStep(t *testing.T) {
 			w.peek(0)
 			w.join(1)
 			w.ranks[1].batches(1)
-			if _, err := w.ranks[0].client.setEpoch(SetEpoch{Epoch: 0, Serial: "s"}); err != nil {
+			if _, err := w.ranks[0].client.setEpoch(wire.SetEpoch{Epoch: 0, Serial: "s"}); err != nil {
 				w.ranks[0].t.Fatal(err)
 			}
 			w.join(0)
@@ -294,12 +295,12 @@ func TestRanksRepaired(t *testing.T) {
 	other := testSpec()
 	other.Seed = 9
 	a, b, repaired := ranked(t, e, 0, testSpec()), ranked(t, e, 1, other), ranked(t, e, 1, testSpec())
-	a.ask(Join{Iteration: "0", WorldSize: 2, Agree: "train"})
-	b.ask(Join{Iteration: "0", Rank: 1, WorldSize: 2, Agree: "train"})
+	a.ask(wire.Join{Iteration: "0", WorldSize: 2, Agree: "train"})
+	b.ask(wire.Join{Iteration: "0", Rank: 1, WorldSize: 2, Agree: "train"})
 	a.failure()
 	b.failure()
-	repaired.ask(Join{Iteration: "1", Rank: 1, WorldSize: 2, Agree: "train"})
-	a.ask(Join{Iteration: "1", WorldSize: 2, Agree: "train"})
+	repaired.ask(wire.Join{Iteration: "1", Rank: 1, WorldSize: 2, Agree: "train"})
+	a.ask(wire.Join{Iteration: "1", WorldSize: 2, Agree: "train"})
 	repaired.batches(1)
 	a.batches(1)
 }
@@ -311,33 +312,33 @@ func TestRanksLate(t *testing.T) {
 	other.Seed = 9
 	all := []*sink{ranked(t, e, 0, testSpec()), ranked(t, e, 1, other), ranked(t, e, 2, testSpec())}
 	join := func(rank, n int) {
-		all[rank].ask(Join{Iteration: fmt.Sprint(n), Rank: rank, WorldSize: 3, Agree: "train"})
+		all[rank].ask(wire.Join{Iteration: fmt.Sprint(n), Rank: rank, WorldSize: 3, Agree: "train"})
 	}
 	for _, rank := range []int{1, 2} {
 		join(rank, 0)
 	}
 	for _, rank := range []int{1, 2} {
-		if f := all[rank].failure(); f.Kind != KindRanks {
+		if f := all[rank].failure(); f.Kind != wire.KindRanks {
 			t.Errorf("rank %d: %+v", rank, f)
 		}
 		all[rank].client.close()
 	}
 	join(0, 0)
-	if f := all[0].failure(); f.Kind != KindRanks || !slices.Equal(f.Details, []string{"seed: 9 on rank 1, 3 on rank 2"}) {
+	if f := all[0].failure(); f.Kind != wire.KindRanks || !slices.Equal(f.Details, []string{"seed: 9 on rank 1, 3 on rank 2"}) {
 		t.Errorf("rank 0: %+v", f)
 	}
 	join(0, 1) // the others have gone, and this one has heard
 	all[0].batches(1)
 	all[0].client.close()
 	again := ranked(t, e, 3, testSpec()) // another run of the job
-	again.ask(Join{Iteration: "0", Rank: 3, WorldSize: 4, Agree: "train"})
+	again.ask(wire.Join{Iteration: "0", Rank: 3, WorldSize: 4, Agree: "train"})
 	again.batches(1)
 }
 
 func TestFingerprintOfManyColumns(t *testing.T) {
-	var nodes []Node
+	var nodes []wire.Node
 	for i := range 100 {
-		nodes = append(nodes, Node{Name: fmt.Sprint("column ", i), Type: "int32"})
+		nodes = append(nodes, wire.Node{Name: fmt.Sprint("column ", i), Type: "int32"})
 	}
 	few, many := columnsOf(nodes[:2]), columnsOf(nodes)
 	if few != "column 0 int32, column 1 int32" || !strings.HasPrefix(many, "100 columns ") || len(many) > 40 {
@@ -353,7 +354,7 @@ func TestFingerprintOfManyColumns(t *testing.T) {
 // compared where iterations begin at one place.
 func TestWeightsAreComparedAtOnePlace(t *testing.T) {
 	at := func(epoch, position, weights string) *agreed {
-		return &agreed{print: Fingerprint{placeEpoch: epoch, placePosition: position, weightsOf: weights}}
+		return &agreed{print: wire.Fingerprint{placeEpoch: epoch, placePosition: position, weightsOf: weights}}
 	}
 	for _, c := range []struct {
 		name string
@@ -375,8 +376,8 @@ func TestWeightsAreComparedAtOnePlace(t *testing.T) {
 
 // What ranks compare of a mixture are its weights, and each source with its rule and parameters.
 func TestFingerprintOfAMixture(t *testing.T) {
-	f := Fingerprint{}
-	f.addMixture(&shuffle.MixState{
+	f := wire.Fingerprint{}
+	addMixture(f, &shuffle.MixState{
 		Lanes: 4, Weights: []shuffle.Weights{{Weights: []float64{7, 3}}}, Sources: []shuffle.SourceState{{Name: "web", Rows: 9, Units: "u"}, {Name: "code", Rule: "r", Tokens: 7}},
 		Batching: shuffle.PerSource, WeightsIn: "tokens",
 	})
@@ -386,8 +387,8 @@ func TestFingerprintOfAMixture(t *testing.T) {
 	if f["lanes"] != "4" || f[weightsOf] != "[[0,[7,3]]]" || !strings.Contains(f["sources.web"], "9 samples, units u, rule none") || !strings.Contains(f["sources.code"], "rule r") {
 		t.Errorf("fingerprint %v", f)
 	}
-	long := Fingerprint{}
-	long.addMixture(&shuffle.MixState{Weights: slices.Repeat([]shuffle.Weights{{Weights: []float64{7, 3}}}, 50)})
+	long := wire.Fingerprint{}
+	addMixture(long, &shuffle.MixState{Weights: slices.Repeat([]shuffle.Weights{{Weights: []float64{7, 3}}}, 50)})
 	if n := len(long[weightsOf]); n > fewColumns {
 		t.Errorf("weights take %d bytes", n)
 	}

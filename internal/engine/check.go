@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
 )
 
 // checkTimeout is how long an engine may take to answer a check.
@@ -19,19 +21,19 @@ const checkTimeout = 5 * time.Second
 // Check greets the engine that listens at path and returns its welcome. It is an error that no
 // engine answers there within 5 s, or one of another protocol version. The engine's grace period
 // goes on: a check is not a client.
-func Check(ctx context.Context, path string) (Welcome, error) {
+func Check(ctx context.Context, path string) (wire.Welcome, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", path)
 	if err != nil {
-		return Welcome{}, fmt.Errorf("%s: %w", path, unreachable(path, err))
+		return wire.Welcome{}, fmt.Errorf("%s: %w", path, unreachable(path, err))
 	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
 	w, err := greet(conn)
 	_ = conn.Close()
 	if err != nil {
-		return Welcome{}, fmt.Errorf("%s: %w", path, unanswered(ctx, err))
+		return wire.Welcome{}, fmt.Errorf("%s: %w", path, unanswered(ctx, err))
 	}
 	return w, nil
 }
@@ -59,32 +61,32 @@ func unreachable(path string, err error) error {
 }
 
 // greet sends HELLO and reads the answer.
-func greet(conn net.Conn) (w Welcome, err error) {
-	hello, err := appendMessage(nil, kindHello, Hello{Version: Version, PID: os.Getpid()})
+func greet(conn net.Conn) (w wire.Welcome, err error) {
+	hello, err := wire.AppendMessage(nil, wire.FrameHello, wire.Hello{Version: wire.Version, PID: os.Getpid()})
 	if err != nil {
 		return w, err
 	}
 	if _, err := conn.Write(hello); err != nil {
 		return w, err
 	}
-	frames := newFrameReader(conn)
-	kind, payload, err := frames.next()
+	frames := wire.NewReader(conn)
+	kind, payload, err := frames.Next()
 	if err != nil {
 		return w, err
 	}
 	switch kind {
-	case kindWelcome:
-		err = decode(kind, payload, false, &w)
-	case kindError:
-		var f Failure
-		if err = decode(kind, payload, false, &f); err == nil {
+	case wire.FrameWelcome:
+		err = wire.Decode(kind, payload, false, &w)
+	case wire.FrameError:
+		var f wire.Failure
+		if err = wire.Decode(kind, payload, false, &f); err == nil {
 			err = fmt.Errorf("the engine refuses: %w", &f)
 		}
 	default:
-		err = protocolError("%v where WELCOME has to be", kind)
+		err = wire.ProtocolError("%v where WELCOME has to be", kind)
 	}
-	if err == nil && w.Version != Version {
-		err = fmt.Errorf("the engine speaks version %d of the protocol, this program %d; install one version of shardfeed for both", w.Version, Version)
+	if err == nil && w.Version != wire.Version {
+		err = fmt.Errorf("the engine speaks version %d of the protocol, this program %d; install one version of shardfeed for both", w.Version, wire.Version)
 	}
 	return w, err
 }
@@ -98,7 +100,7 @@ func unanswered(ctx context.Context, err error) error {
 		return context.Cause(ctx)
 	case errors.Is(err, io.EOF), errors.Is(err, unix.ECONNRESET), errors.Is(err, unix.EPIPE):
 		return errors.New("the connection was closed without an answer")
-	case errors.Is(err, errProtocol):
+	case errors.Is(err, wire.ErrProtocol):
 		return fmt.Errorf("what answers there is not an engine: %w", err)
 	}
 	return err

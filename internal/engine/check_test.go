@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
 )
 
 func TestCheck(t *testing.T) {
@@ -16,7 +18,7 @@ func TestCheck(t *testing.T) {
 	first, _ := Check(t.Context(), path)
 	for range 3 {
 		w, err := Check(t.Context(), path)
-		if want := (Welcome{Version: Version, Build: "engine build", PID: os.Getpid(), ID: first.ID, Log: "/log"}); err != nil || w != want {
+		if want := (wire.Welcome{Version: wire.Version, Build: "engine build", PID: os.Getpid(), ID: first.ID, Log: "/log"}); err != nil || w != want {
 			t.Errorf("got %+v, error %v", w, err)
 		}
 	}
@@ -39,8 +41,8 @@ func answering(t *testing.T, bytes []byte) string {
 			if err != nil {
 				return
 			}
-			frames := newFrameReader(c)
-			if kind, _, err := frames.next(); kind != kindHello {
+			frames := wire.NewReader(c)
+			if kind, _, err := frames.Next(); kind != wire.FrameHello {
 				t.Errorf("%v, error %v", kind, err)
 			}
 			_, _ = c.Write(bytes)
@@ -54,9 +56,9 @@ func answering(t *testing.T, bytes []byte) string {
 	return path
 }
 
-func frameOf(t *testing.T, kind frameKind, v any) []byte {
+func frameOf(t *testing.T, kind wire.FrameKind, v any) []byte {
 	t.Helper()
-	frame, err := appendMessage(nil, kind, v)
+	frame, err := wire.AppendMessage(nil, kind, v)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,11 +78,11 @@ func TestCheckFails(t *testing.T) {
 		{"long", dir + strings.Repeat("/x", 100), "longer than the 103 bytes"},
 		{"closes", answering(t, nil), "the connection was closed without an answer"},
 		{"text", answering(t, []byte("HTTP/1.1 400 Bad Request\r\n")), "what answers there is not an engine: not the protocol"},
-		{"cut", answering(t, frameOf(t, kindWelcome, Welcome{})[:20]), "not the protocol: the connection ends within WELCOME"},
-		{"wrong frame", answering(t, frameOf(t, kindEnd, End{})), "not the protocol: END where WELCOME has to be"},
-		{"no JSON", answering(t, append(appendFrame(nil, kindWelcome, 2), "[]"...)), "not the protocol: WELCOME: not a JSON object"},
-		{"other version", answering(t, frameOf(t, kindWelcome, Welcome{Version: 7})), "the engine speaks version 7 of the protocol, this program 1"},
-		{"refuses", answering(t, frameOf(t, kindError, Failure{Kind: KindAccess, Text: "serves user 0 alone"})), "the engine refuses: serves user 0 alone"},
+		{"cut", answering(t, frameOf(t, wire.FrameWelcome, wire.Welcome{})[:20]), "not the protocol: the connection ends within WELCOME"},
+		{"wrong frame", answering(t, frameOf(t, wire.FrameEnd, wire.End{})), "not the protocol: END where WELCOME has to be"},
+		{"no JSON", answering(t, append(wire.AppendFrame(nil, wire.FrameWelcome, 2), "[]"...)), "not the protocol: WELCOME: not a JSON object"},
+		{"other version", answering(t, frameOf(t, wire.FrameWelcome, wire.Welcome{Version: 7})), "the engine speaks version 7 of the protocol, this program 1"},
+		{"refuses", answering(t, frameOf(t, wire.FrameError, wire.Failure{Kind: wire.KindAccess, Text: "serves user 0 alone"})), "the engine refuses: serves user 0 alone"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if _, err := Check(t.Context(), c.path); err == nil || !strings.HasPrefix(err.Error(), c.path+": ") || !strings.Contains(err.Error(), c.says) {
@@ -154,10 +156,10 @@ func TestServeWaitsForSilentConnections(t *testing.T) {
 	s, served := New(Options{Grace: 10 * time.Millisecond}), make(chan error, 1)
 	c := dial(t, path)
 	go func() { served <- s.Serve(t.Context(), l) }()
-	if err := c.send(kindHello, Hello{Version: Version}); err != nil {
+	if err := c.send(wire.FrameHello, wire.Hello{Version: wire.Version}); err != nil {
 		t.Fatal(err)
 	}
-	if kind, _, err := c.next(); kind != kindWelcome {
+	if kind, _, err := c.next(); kind != wire.FrameWelcome {
 		t.Fatalf("%v, error %v", kind, err)
 	}
 	time.Sleep(50 * time.Millisecond)

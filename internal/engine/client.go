@@ -1,12 +1,16 @@
 package engine
 
+import (
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
+)
+
 import "github.com/shardfeed/shardfeed/internal/mem"
 
 // A client is a connection's use of an open data set: the sessions of its data set object, and a
 // participant of one iteration at a time. Only the goroutine of the connection calls its methods.
 type client struct {
 	engine      *engine
-	hello       Hello
+	hello       wire.Hello
 	group       *group
 	participant *participant // of the last iteration that it joined
 	mapping     *mapping     // of rows by number; nil before the first MAP
@@ -14,27 +18,27 @@ type client struct {
 }
 
 // join begins an iteration or takes part in one. The consumer gets what comes of it.
-func (c *client) join(j Join, to consumer) error {
+func (c *client) join(j wire.Join, to consumer) error {
 	j.WorldSize = max(1, j.WorldSize)
 	switch {
 	case j.Rank < 0 || j.Rank >= j.WorldSize:
-		return valueError("rank must be from 0 to %d in a world of %d, got %d", j.WorldSize-1, j.WorldSize, j.Rank)
+		return wire.ValueError("rank must be from 0 to %d in a world of %d, got %d", j.WorldSize-1, j.WorldSize, j.Rank)
 	case j.Worker < 0 || j.Worker >= max(1, j.Workers):
-		return valueError("worker must be from 0 to %d of %d workers, got %d", max(1, j.Workers)-1, max(1, j.Workers), j.Worker)
-	case j.replicas() > maxReplicas:
-		return valueError("at most %d replicas of a rank share a machine's batches, got %d", maxReplicas, j.Replicas)
-	case j.Replica < 0 || j.Replica >= j.replicas():
-		return valueError("replica must be from 0 to %d of %d replicas, got %d", j.replicas()-1, j.replicas(), j.Replica)
+		return wire.ValueError("worker must be from 0 to %d of %d workers, got %d", max(1, j.Workers)-1, max(1, j.Workers), j.Worker)
+	case j.ReplicaCount() > maxReplicas:
+		return wire.ValueError("at most %d replicas of a rank share a machine's batches, got %d", maxReplicas, j.Replicas)
+	case j.Replica < 0 || j.Replica >= j.ReplicaCount():
+		return wire.ValueError("replica must be from 0 to %d of %d replicas, got %d", j.ReplicaCount()-1, j.ReplicaCount(), j.Replica)
 	case j.Outputs < 0 || j.Outputs > maxOutputs:
-		return valueError("outputs must be from 0 to %d, got %d", maxOutputs, j.Outputs)
+		return wire.ValueError("outputs must be from 0 to %d, got %d", maxOutputs, j.Outputs)
 	case j.Iteration == "":
-		return protocolError("JOIN without an iteration")
+		return wire.ProtocolError("JOIN without an iteration")
 	case c.closed:
-		return errEngineEnds
+		return wire.ErrEnds
 	case c.mapping != nil:
-		return protocolError("JOIN on a connection that had a MAP")
+		return wire.ProtocolError("JOIN on a connection that had a MAP")
 	case c.participant != nil && !c.participant.isOver():
-		return protocolError("JOIN before the END of the iteration before")
+		return wire.ProtocolError("JOIN before the END of the iteration before")
 	}
 	p := &participant{join: j, consumer: to, client: c, session: c.group.session(j.Rank)}
 	if err := p.session.take(p); err != nil {
@@ -47,7 +51,7 @@ func (c *client) join(j Join, to consumer) error {
 // leave ends the participant. The consumer gets one end, also without an iteration.
 func (c *client) leave(to consumer) {
 	if c.participant == nil || !c.participant.leave() {
-		to.end(End{Left: true})
+		to.end(wire.End{Left: true})
 	}
 }
 
@@ -67,39 +71,39 @@ func (c *client) close() {
 	c.engine.agreed.remove(c.hello.Job)
 }
 
-func (c *client) setEpoch(e SetEpoch) (Session, error) {
+func (c *client) setEpoch(e wire.SetEpoch) (wire.Session, error) {
 	if e.Epoch < 0 {
-		return Session{}, valueError("epoch must be at least 0, got %d", e.Epoch)
+		return wire.Session{}, wire.ValueError("epoch must be at least 0, got %d", e.Epoch)
 	}
 	return c.group.session(e.Rank).setEpoch(e), nil
 }
 
-func (c *client) choose(s Select) (Selected, error) {
+func (c *client) choose(s wire.Select) (wire.Selected, error) {
 	data := c.group.dataset.data
 	if data.Choose == nil {
-		return Selected{}, protocolError("SELECT, and this engine writes no lists of rows")
+		return wire.Selected{}, wire.ProtocolError("SELECT, and this engine writes no lists of rows")
 	}
 	rows, err := data.Choose(s.Bits, s.Save)
-	return Selected{Rows: rows, AllRows: data.Dataset.NumRows()}, err
+	return wire.Selected{Rows: rows, AllRows: data.Dataset.NumRows()}, err
 }
 
 // mostManifest is how many bytes of a list of shards a message holds in base64.
-const mostManifest = maxPayload/4*3 - 64<<10
+const mostManifest = wire.MaxPayload/4*3 - 64<<10
 
 // manifest returns the list of shards.
-func (c *client) manifest() (r Session, err error) {
+func (c *client) manifest() (r wire.Session, err error) {
 	r.Manifest, err = c.group.dataset.data.Dataset.SavedManifest().Compressed()
 	if err == nil && len(r.Manifest) > mostManifest {
-		return Session{}, valueError("the list of shards has %v, and a message holds %v: save it with shardfeed plan --save-manifest",
+		return wire.Session{}, wire.ValueError("the list of shards has %v, and a message holds %v: save it with shardfeed plan --save-manifest",
 			mem.Bytes(len(r.Manifest)), mem.Bytes(mostManifest))
 	}
 	return r, err
 }
 
-func (c *client) ask(a Ask) (Session, error) {
+func (c *client) ask(a wire.Ask) (wire.Session, error) {
 	a.WorldSize = max(1, a.WorldSize)
 	if a.Rank < 0 || a.Rank >= a.WorldSize {
-		return Session{}, valueError("rank must be from 0 to %d in a world of %d, got %d", a.WorldSize-1, a.WorldSize, a.Rank)
+		return wire.Session{}, wire.ValueError("rank must be from 0 to %d in a world of %d, got %d", a.WorldSize-1, a.WorldSize, a.Rank)
 	}
 	if a.Inventory != "" {
 		return c.saveInventory(a.Inventory, a.InventoryMost)

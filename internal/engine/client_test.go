@@ -17,6 +17,8 @@ import (
 
 	"golang.org/x/sync/semaphore"
 	"golang.org/x/sys/unix"
+
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
 )
 
 // A testClient is a trainer that knows of the engine what the package's page says, and nothing
@@ -38,7 +40,7 @@ type clientRing struct {
 
 // A clientBatch is a batch in its slot.
 type clientBatch struct {
-	announcement
+	wire.Announcement
 	slotBytes []byte
 	head      clientHead
 	nodes     [][8]int64
@@ -77,8 +79,8 @@ func (c *testClient) close() {
 	c.files = nil
 }
 
-func (c *testClient) send(kind frameKind, v any) error {
-	frame, err := appendMessage(nil, kind, v)
+func (c *testClient) send(kind wire.FrameKind, v any) error {
+	frame, err := wire.AppendMessage(nil, kind, v)
 	if err != nil {
 		return err
 	}
@@ -91,15 +93,15 @@ func (c *testClient) release(b *clientBatch) error {
 	if wanted := c.releaseQuietly(b); !wanted {
 		return nil
 	}
-	_, err := c.conn.Write(appendFrame(nil, kindRelease, 0))
+	_, err := c.conn.Write(wire.AppendFrame(nil, wire.FrameRelease, 0))
 	return err
 }
 
 // releaseQuietly releases a batch, and reports whether the engine wants to hear of it.
 func (c *testClient) releaseQuietly(b *clientBatch) (wanted bool) {
-	delete(c.held, b.seq)
-	r := c.rings[b.generation]
-	r.word(128 + 8*int(b.slot)).Store(b.seq)
+	delete(c.held, b.Seq)
+	r := c.rings[b.Generation]
+	r.word(128 + 8*int(b.Slot)).Store(b.Seq)
 	return r.word(0).Load() != 0
 }
 
@@ -146,18 +148,18 @@ func (c *testClient) fill(n int) error {
 }
 
 // next returns the next frame but RINGs, which it maps.
-func (c *testClient) next() (frameKind, []byte, error) {
+func (c *testClient) next() (wire.FrameKind, []byte, error) {
 	for {
-		if err := c.fill(frameHeader); err != nil {
+		if err := c.fill(wire.FrameHeader); err != nil {
 			return 0, nil, err
 		}
-		head := c.in.Next(frameHeader)
-		kind, size := frameKind(binary.LittleEndian.Uint16(head[4:])), int(binary.LittleEndian.Uint32(head))
+		head := c.in.Next(wire.FrameHeader)
+		kind, size := wire.FrameKind(binary.LittleEndian.Uint16(head[4:])), int(binary.LittleEndian.Uint32(head))
 		if err := c.fill(size); err != nil {
 			return 0, nil, err
 		}
 		payload := bytes.Clone(c.in.Next(size))
-		if kind != kindRing {
+		if kind != wire.FrameRing {
 			return kind, payload, nil
 		}
 		if err := c.mapRing(payload); err != nil {
@@ -188,7 +190,7 @@ func (c *testClient) mapRing(payload []byte) error {
 }
 
 // ask reads frames until one of the kind, which it decodes; an ERROR is returned as one.
-func (c *testClient) ask(kind frameKind, v any) error {
+func (c *testClient) ask(kind wire.FrameKind, v any) error {
 	for {
 		got, payload, err := c.next()
 		if err != nil {
@@ -197,10 +199,10 @@ func (c *testClient) ask(kind frameKind, v any) error {
 		switch got {
 		case kind:
 			return json.Unmarshal(payload, v)
-		case kindError:
-			f := &Failure{}
+		case wire.FrameError:
+			f := &wire.Failure{}
 			return errors.Join(json.Unmarshal(payload, f), f)
-		case kindProgress, kindNote:
+		case wire.FrameProgress, wire.FrameNote:
 		default:
 			return fmt.Errorf("%v where %v was to come", got, kind)
 		}
@@ -208,48 +210,48 @@ func (c *testClient) ask(kind frameKind, v any) error {
 }
 
 // open says HELLO and OPEN.
-func (c *testClient) open(o Open) (opened Opened, err error) {
-	if err := c.send(kindHello, Hello{Version: Version, Build: "test", Job: "test", PID: os.Getpid(), LocalWorldSize: 1}); err != nil {
+func (c *testClient) open(o wire.Open) (opened wire.Opened, err error) {
+	if err := c.send(wire.FrameHello, wire.Hello{Version: wire.Version, Build: "test", Job: "test", PID: os.Getpid(), LocalWorldSize: 1}); err != nil {
 		return opened, err
 	}
-	var w Welcome
-	if err := c.ask(kindWelcome, &w); err != nil {
+	var w wire.Welcome
+	if err := c.ask(wire.FrameWelcome, &w); err != nil {
 		return opened, err
 	}
-	if err := c.send(kindOpen, o); err != nil {
+	if err := c.send(wire.FrameOpen, o); err != nil {
 		return opened, err
 	}
-	return opened, c.ask(kindOpened, &opened)
+	return opened, c.ask(wire.FrameOpened, &opened)
 }
 
-func (c *testClient) join(j Join) (joined Joined, err error) {
-	if err := c.send(kindJoin, j); err != nil {
+func (c *testClient) join(j wire.Join) (joined wire.Joined, err error) {
+	if err := c.send(wire.FrameJoin, j); err != nil {
 		return joined, err
 	}
-	return joined, c.ask(kindJoined, &joined)
+	return joined, c.ask(wire.FrameJoined, &joined)
 }
 
 // batch returns the next batch, or nil and the END.
-func (c *testClient) batch() (*clientBatch, *End, error) {
+func (c *testClient) batch() (*clientBatch, *wire.End, error) {
 	for {
 		kind, payload, err := c.next()
 		if err != nil {
 			return nil, nil, err
 		}
 		switch kind {
-		case kindBatch:
+		case wire.FrameBatch:
 			b, err := c.parse(payload)
 			if err == nil {
-				c.held[b.seq] = b
+				c.held[b.Seq] = b
 			}
 			return b, nil, err
-		case kindEnd:
-			e := &End{}
+		case wire.FrameEnd:
+			e := &wire.End{}
 			return nil, e, json.Unmarshal(payload, e)
-		case kindError:
-			f := &Failure{}
+		case wire.FrameError:
+			f := &wire.Failure{}
 			return nil, nil, errors.Join(json.Unmarshal(payload, f), f)
-		case kindProgress, kindNote:
+		case wire.FrameProgress, wire.FrameNote:
 		default:
 			return nil, nil, fmt.Errorf("%v in an iteration", kind)
 		}
@@ -260,29 +262,29 @@ func (c *testClient) batch() (*clientBatch, *End, error) {
 func (c *testClient) parse(payload []byte) (*clientBatch, error) {
 	b := &clientBatch{}
 	le := binary.LittleEndian
-	b.generation, b.slot, b.seq = le.Uint32(payload), le.Uint32(payload[4:]), le.Uint64(payload[8:])
-	b.offset, b.used = le.Uint64(payload[16:]), le.Uint64(payload[24:])
-	r := c.rings[b.generation]
+	b.Generation, b.Slot, b.Seq = le.Uint32(payload), le.Uint32(payload[4:]), le.Uint64(payload[8:])
+	b.Offset, b.Used = le.Uint64(payload[16:]), le.Uint64(payload[24:])
+	r := c.rings[b.Generation]
 	switch {
 	case r == nil:
-		return nil, fmt.Errorf("BATCH of generation %d, which did not come", b.generation)
-	case int(b.slot) >= r.slots || int(b.used) > r.slotSize || b.offset+headSize > b.used || b.offset%256 != 0:
-		return nil, fmt.Errorf("BATCH %+v in a ring of %d slots of %d", b.announcement, r.slots, r.slotSize)
+		return nil, fmt.Errorf("BATCH of generation %d, which did not come", b.Generation)
+	case int(b.Slot) >= r.slots || int(b.Used) > r.slotSize || b.Offset+headSize > b.Used || b.Offset%256 != 0:
+		return nil, fmt.Errorf("BATCH %+v in a ring of %d slots of %d", b.Announcement, r.slots, r.slotSize)
 	}
-	at := int(b.slot) * r.slotSize
-	b.slotBytes = r.memory[at : at+int(b.used)]
-	if err := binary.Read(bytes.NewReader(b.slotBytes[b.offset:]), le, &b.head); err != nil {
+	at := int(b.Slot) * r.slotSize
+	b.slotBytes = r.memory[at : at+int(b.Used)]
+	if err := binary.Read(bytes.NewReader(b.slotBytes[b.Offset:]), le, &b.head); err != nil {
 		return nil, err
 	}
-	if b.head.Magic != 0x31424653 || b.head.Seq != b.seq || int(b.offset)+headSize+int(b.head.Nodes)*64 > int(b.used) {
+	if b.head.Magic != 0x31424653 || b.head.Seq != b.Seq || int(b.Offset)+headSize+int(b.head.Nodes)*64 > int(b.Used) {
 		return nil, fmt.Errorf("header %+v", b.head)
 	}
 	b.nodes = make([][8]int64, b.head.Nodes)
-	return b, binary.Read(bytes.NewReader(b.slotBytes[b.offset+headSize:]), le, b.nodes)
+	return b, binary.Read(bytes.NewReader(b.slotBytes[b.Offset+headSize:]), le, b.nodes)
 }
 
 // rows are the batch's values as text, column by column, read by the schema that the engine told.
-func (b *clientBatch) columns(schema []Node) (columns [][]string, err error) {
+func (b *clientBatch) columns(schema []wire.Node) (columns [][]string, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("a descriptor points outside of the slot: %v", v)
@@ -309,14 +311,14 @@ func (b *clientBatch) bytes(offset, n int64) []byte {
 	if n == 0 {
 		return nil
 	}
-	if offset == 0 || offset%256 != 0 || offset+n > int64(b.offset) {
+	if offset == 0 || offset%256 != 0 || offset+n > int64(b.Offset) {
 		panic(fmt.Sprintf("%d bytes at %d", n, offset))
 	}
 	return b.slotBytes[offset : offset+n]
 }
 
 // column is one node and those below it, as text, and the descriptors that follow.
-func (b *clientBatch) column(n Node, nodes [][8]int64) (values []string, rest [][8]int64, err error) {
+func (b *clientBatch) column(n wire.Node, nodes [][8]int64) (values []string, rest [][8]int64, err error) {
 	d, rest := nodes[0], nodes[1:]
 	length, nulls := int(d[0]), int(d[1])
 	values = make([]string, length)
@@ -374,7 +376,7 @@ func bytesAsText(b []byte) string {
 }
 
 // ends is where the values of a node with offsets, or of a list of a declared size, begin and end.
-func (b *clientBatch) ends(n Node, d [8]int64) []int {
+func (b *clientBatch) ends(n wire.Node, d [8]int64) []int {
 	ends := make([]int, d[0]+1)
 	if d[6] > 0 {
 		for i := range ends {
@@ -413,6 +415,6 @@ func (b *clientBatch) hide(values []string, validity int64, nulls int) error {
 }
 
 // testLimits are those of an engine.
-func testLimits() frameLimits {
-	return frameLimits{timeout: defaultFrameTimeout, capacity: semaphore.NewWeighted(maxUnfinished)}
+func testLimits() wire.Limits {
+	return wire.Limits{Timeout: defaultFrameTimeout, Capacity: semaphore.NewWeighted(maxUnfinished)}
 }

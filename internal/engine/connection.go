@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
 )
 
 // helloTimeout is the time from accepting a connection to its HELLO.
@@ -15,30 +17,30 @@ const helloTimeout = 10 * time.Second
 
 // A handler answers the requests of a trainer that has opened a data set. It is a client.
 type handler interface {
-	join(Join, consumer) error
+	join(wire.Join, consumer) error
 	leave(consumer)
-	setEpoch(SetEpoch) (Session, error)
-	ask(Ask) (Session, error)
-	choose(Select) (Selected, error)
-	openMap(Map, consumer) (Mapped, error)
+	setEpoch(wire.SetEpoch) (wire.Session, error)
+	ask(wire.Ask) (wire.Session, error)
+	choose(wire.Select) (wire.Selected, error)
+	openMap(wire.Map, consumer) (wire.Mapped, error)
 	take(payload []byte) error
 	close()
 }
 
 // An opener returns the handler of the data set that a trainer asks for, and opens it if necessary.
-type opener func(ctx context.Context, h Hello, o Open, progress func(Progress)) (handler, Opened, error)
+type opener func(ctx context.Context, h wire.Hello, o wire.Open, progress func(wire.Progress)) (handler, wire.Opened, error)
 
 // A connection reads the requests of one trainer. Another goroutine opens the data set, so that a
 // trainer that ends meanwhile is noticed.
 type connection struct {
 	*sender
-	welcome Welcome
+	welcome wire.Welcome
 	open    opener
-	frames  frameReader
-	limits  frameLimits // from HELLO on
+	frames  wire.Reader
+	limits  wire.Limits // from HELLO on
 
 	greeted bool
-	hello   Hello
+	hello   wire.Hello
 	opening sync.WaitGroup
 
 	meetings *meetings
@@ -48,10 +50,10 @@ type connection struct {
 	handler atomic.Pointer[handler] // from OPENED on
 }
 
-func newConnection(t *sender, welcome Welcome, limits frameLimits, m *meetings, open opener) *connection {
-	limits.deadline = t.conn.SetReadDeadline
-	c := &connection{sender: t, welcome: welcome, meetings: m, open: open, frames: newFrameReader(t.conn), limits: limits}
-	c.frames.most = maxHello
+func newConnection(t *sender, welcome wire.Welcome, limits wire.Limits, m *meetings, open opener) *connection {
+	limits.Deadline = t.conn.SetReadDeadline
+	c := &connection{sender: t, welcome: welcome, meetings: m, open: open, frames: wire.NewReader(t.conn), limits: limits}
+	c.frames.Most = wire.MaxHello
 	return c
 }
 
@@ -59,17 +61,17 @@ func newConnection(t *sender, welcome Welcome, limits frameLimits, m *meetings, 
 // all resources of the trainer are free.
 func (c *connection) serve(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
-	c.limits.ctx = ctx
+	c.limits.Ctx = ctx
 	told := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(told)
-		c.refuse(errEngineEnds)
+		c.refuse(wire.ErrEnds)
 	})
 	err := c.read(ctx)
 	if breach := c.broken.Load(); breach != nil {
 		err = *breach
 	}
-	c.frames.handled()
+	c.frames.Handled()
 	if stop() {
 		c.hangUp(err)
 	} else {
@@ -100,12 +102,12 @@ func (c *connection) hangUp(err error) {
 
 // read handles one frame after the other. It returns io.EOF when the trainer has ended.
 func (c *connection) read(ctx context.Context) (err error) {
-	defer recovered(&c.log, &err)
+	defer wire.Recovered(&c.log, &err)
 	_ = c.conn.SetReadDeadline(time.Now().Add(helloTimeout))
 	for {
-		kind, payload, err := c.frames.next()
+		kind, payload, err := c.frames.Next()
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			return newFailure(KindLate, "no HELLO within %v", helloTimeout)
+			return wire.NewFailure(wire.KindLate, "no HELLO within %v", helloTimeout)
 		}
 		if err != nil {
 			return err
@@ -117,88 +119,88 @@ func (c *connection) read(ctx context.Context) (err error) {
 }
 
 // handle handles a frame. Its error ends the connection.
-func (c *connection) handle(ctx context.Context, kind frameKind, payload []byte) error {
-	if kind == kindHello || !c.greeted {
+func (c *connection) handle(ctx context.Context, kind wire.FrameKind, payload []byte) error {
+	if kind == wire.FrameHello || !c.greeted {
 		return c.greet(kind, payload)
 	}
 	switch kind {
-	case kindOpen:
+	case wire.FrameOpen:
 		return c.begin(ctx, payload)
-	case kindMeet:
+	case wire.FrameMeet:
 		return c.meet(payload)
 	}
 	opened := c.handler.Load()
 	if opened == nil {
-		return protocolError("%v before OPENED", kind)
+		return wire.ProtocolError("%v before OPENED", kind)
 	}
 	h := *opened
 	switch kind {
-	case kindRelease:
+	case wire.FrameRelease:
 		if len(payload) > 0 {
-			return protocolError("RELEASE has %d bytes, not 0", len(payload))
+			return wire.ProtocolError("RELEASE has %d bytes, not 0", len(payload))
 		}
 		c.released()
 		return nil
-	case kindJoin:
+	case wire.FrameJoin:
 		return c.join(h, payload)
-	case kindLeave:
+	case wire.FrameLeave:
 		h.leave(c.sender)
 		return nil
-	case kindEpoch:
-		var e SetEpoch
-		return answer(c, kind, payload, &e, kindSession, func() (Session, error) { return h.setEpoch(e) })
-	case kindAsk:
-		var a Ask
-		return answer(c, kind, payload, &a, kindSession, func() (Session, error) { return h.ask(a) })
-	case kindSelect:
-		var s Select
-		return answer(c, kind, payload, &s, kindSelected, func() (Selected, error) { return h.choose(s) })
-	case kindMap:
+	case wire.FrameEpoch:
+		var e wire.SetEpoch
+		return answer(c, kind, payload, &e, wire.FrameSession, func() (wire.Session, error) { return h.setEpoch(e) })
+	case wire.FrameAsk:
+		var a wire.Ask
+		return answer(c, kind, payload, &a, wire.FrameSession, func() (wire.Session, error) { return h.ask(a) })
+	case wire.FrameSelect:
+		var s wire.Select
+		return answer(c, kind, payload, &s, wire.FrameSelected, func() (wire.Selected, error) { return h.choose(s) })
+	case wire.FrameMap:
 		return c.openMap(h, payload)
-	case kindTake:
+	case wire.FrameTake:
 		return h.take(payload)
 	}
-	return protocolError("a trainer sends no %v", kind)
+	return wire.ProtocolError("a trainer sends no %v", kind)
 }
 
-func (c *connection) greet(kind frameKind, payload []byte) error {
-	if kind != kindHello || c.greeted {
-		return protocolError("%v where HELLO has to be, once", kind)
+func (c *connection) greet(kind wire.FrameKind, payload []byte) error {
+	if kind != wire.FrameHello || c.greeted {
+		return wire.ProtocolError("%v where HELLO has to be, once", kind)
 	}
 	var of struct {
 		Version int `json:"version"`
 	}
-	if err := decode(kind, payload, false, &of); err != nil {
+	if err := wire.Decode(kind, payload, false, &of); err != nil {
 		return err
 	}
-	if of.Version != Version {
-		return protocolError("the trainer speaks version %d, this engine %d; install one version of shardfeed for both", of.Version, Version)
+	if of.Version != wire.Version {
+		return wire.ProtocolError("the trainer speaks version %d, this engine %d; install one version of shardfeed for both", of.Version, wire.Version)
 	}
-	if err := decode(kind, payload, true, &c.hello); err != nil {
+	if err := wire.Decode(kind, payload, true, &c.hello); err != nil {
 		return err
 	}
-	if err := c.hello.validate(); err != nil {
+	if err := c.hello.Validate(); err != nil {
 		return err
 	}
 	c.greeted = true
 	c.log = c.log.With("trainer", c.hello.PID)
 	c.log.Debug("a trainer has come", "job", c.hello.Job, "build", c.hello.Build)
 	_ = c.conn.SetReadDeadline(time.Time{})
-	c.frames.limits, c.frames.most = &c.limits, maxPayload
-	c.send(kindWelcome, c.welcome)
+	c.frames.Limits, c.frames.Most = &c.limits, wire.MaxPayload
+	c.send(wire.FrameWelcome, c.welcome)
 	return nil
 }
 
 func (c *connection) begin(ctx context.Context, payload []byte) error {
 	if c.asked {
-		return protocolError("a second OPEN")
+		return wire.ProtocolError("a second OPEN")
 	}
 	c.asked = true
-	var o Open
-	if err := decode(kindOpen, payload, true, &o); err != nil {
+	var o wire.Open
+	if err := wire.Decode(wire.FrameOpen, payload, true, &o); err != nil {
 		return err
 	}
-	if err := o.validate(); err != nil {
+	if err := o.Validate(); err != nil {
 		return err
 	}
 	c.opening.Go(func() {
@@ -210,40 +212,40 @@ func (c *connection) begin(ctx context.Context, payload []byte) error {
 }
 
 func (c *connection) meet(payload []byte) error {
-	var m Meet
-	if err := decode(kindMeet, payload, true, &m); err != nil {
+	var m wire.Meet
+	if err := wire.Decode(wire.FrameMeet, payload, true, &m); err != nil {
 		return err
 	}
 	key := jobOf(c.hello.Job) + m.Name
 	if m.Name == "" || c.meeting != "" && c.meeting != key {
-		return protocolError("MEET of %q where %q has to be", m.Name, strings.TrimPrefix(c.meeting, jobOf(c.hello.Job)))
+		return wire.ProtocolError("MEET of %q where %q has to be", m.Name, strings.TrimPrefix(c.meeting, jobOf(c.hello.Job)))
 	}
 	c.meeting = key
-	if err := c.meetings.meet(c, key, m, func(met Met) { c.send(kindMet, met) }); err != nil {
+	if err := c.meetings.meet(c, key, m, func(met wire.Met) { c.send(wire.FrameMet, met) }); err != nil {
 		c.fail(err)
 	}
 	return nil
 }
 
-func (c *connection) openData(ctx context.Context, o Open) (err error) {
-	defer recovered(&c.log, &err)
+func (c *connection) openData(ctx context.Context, o wire.Open) (err error) {
+	defer wire.Recovered(&c.log, &err)
 	h, told, err := c.open(ctx, c.hello, o, c.progress)
 	if err != nil {
 		return err
 	}
 	c.handler.Store(&h)
-	c.send(kindOpened, told)
+	c.send(wire.FrameOpened, told)
 	return nil
 }
 
 // A refused JOIN is answered by ERROR and the connection stays, unless it broke the protocol.
 func (c *connection) join(h handler, payload []byte) error {
-	var j Join
-	if err := decode(kindJoin, payload, true, &j); err != nil {
+	var j wire.Join
+	if err := wire.Decode(wire.FrameJoin, payload, true, &j); err != nil {
 		return err
 	}
 	err := h.join(j, c.sender)
-	if err != nil && !errors.Is(err, errProtocol) {
+	if err != nil && !errors.Is(err, wire.ErrProtocol) {
 		c.fail(err)
 		return nil
 	}
@@ -252,25 +254,25 @@ func (c *connection) join(h handler, payload []byte) error {
 
 // A refused MAP is answered like a refused JOIN.
 func (c *connection) openMap(h handler, payload []byte) error {
-	var m Map
-	if err := decode(kindMap, payload, true, &m); err != nil {
+	var m wire.Map
+	if err := wire.Decode(wire.FrameMap, payload, true, &m); err != nil {
 		return err
 	}
 	r, err := h.openMap(m, c.sender)
 	switch {
-	case errors.Is(err, errProtocol):
+	case errors.Is(err, wire.ErrProtocol):
 		return err
 	case err != nil:
 		c.fail(err)
 	default:
-		c.send(kindMapped, r)
+		c.send(wire.FrameMapped, r)
 	}
 	return nil
 }
 
 // answer decodes a request into v, and sends what do makes of it.
-func answer[A any](c *connection, kind frameKind, payload []byte, v any, with frameKind, do func() (A, error)) error {
-	if err := decode(kind, payload, false, v); err != nil {
+func answer[A any](c *connection, kind wire.FrameKind, payload []byte, v any, with wire.FrameKind, do func() (A, error)) error {
+	if err := wire.Decode(kind, payload, false, v); err != nil {
 		return err
 	}
 	a, err := do()

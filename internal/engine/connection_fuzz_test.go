@@ -12,58 +12,61 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
 	"github.com/shardfeed/shardfeed/loader"
 )
 
 // A quiet handler has iterations of one empty batch.
 type quiet struct{}
 
-func (quiet) join(j Join, c consumer) error {
+func (quiet) join(j wire.Join, c consumer) error {
 	if j.Iteration == "" {
-		return valueError("no iteration")
+		return wire.ValueError("no iteration")
 	}
 	memory, err := c.ring(ringNeed{slots: 2, bytes: 4096})
 	if err != nil {
 		return err
 	}
-	c.joined(Joined{})
+	c.joined(wire.Joined{})
 	m, err := memory.Begin(context.Background(), 0)
 	if err == nil {
 		_ = c.(*sender).announce(m.(*slot), &loader.Batch{Rows: 1, Valid: 1})
 		m.Free()
 	}
-	c.end(End{Batches: 1})
+	c.end(wire.End{Batches: 1})
 	return nil
 }
 
-func (quiet) leave(c consumer)                      { c.end(End{Left: true}) }
-func (quiet) setEpoch(e SetEpoch) (Session, error)  { return Session{NextEpoch: e.Epoch}, nil }
-func (quiet) ask(Ask) (Session, error)              { return Session{}, nil }
-func (quiet) choose(Select) (Selected, error)       { return Selected{}, nil }
-func (quiet) openMap(Map, consumer) (Mapped, error) { return Mapped{}, nil }
-func (quiet) take([]byte) error                     { return nil }
-func (quiet) close()                                {}
+func (quiet) leave(c consumer) { c.end(wire.End{Left: true}) }
+func (quiet) setEpoch(e wire.SetEpoch) (wire.Session, error) {
+	return wire.Session{NextEpoch: e.Epoch}, nil
+}
+func (quiet) ask(wire.Ask) (wire.Session, error)              { return wire.Session{}, nil }
+func (quiet) choose(wire.Select) (wire.Selected, error)       { return wire.Selected{}, nil }
+func (quiet) openMap(wire.Map, consumer) (wire.Mapped, error) { return wire.Mapped{}, nil }
+func (quiet) take([]byte) error                               { return nil }
+func (quiet) close()                                          {}
 
 // Whatever a trainer sends, in whatever order, the engine answers with frames of its own, at most
 // one ERROR that ends the connection, and nothing after it.
 func FuzzConnection(f *testing.F) {
-	message := func(kind frameKind, v any) []byte {
-		b, err := appendMessage(nil, kind, v)
+	message := func(kind wire.FrameKind, v any) []byte {
+		b, err := wire.AppendMessage(nil, kind, v)
 		if err != nil {
 			f.Fatal(err)
 		}
 		return b
 	}
-	hello, open := message(kindHello, Hello{Version: Version, PID: 1}), message(kindOpen, opening)
-	join := message(kindJoin, Join{Iteration: "a"})
-	released := appendFrame(nil, kindRelease, 0)
+	hello, open := message(wire.FrameHello, wire.Hello{Version: wire.Version, PID: 1}), message(wire.FrameOpen, opening)
+	join := message(wire.FrameJoin, wire.Join{Iteration: "a"})
+	released := wire.AppendFrame(nil, wire.FrameRelease, 0)
 	f.Add(slices.Concat(hello, open))
-	f.Add(slices.Concat(hello, open, join, released, join, message(kindLeave, struct{}{})))
-	f.Add(slices.Concat(hello, open, message(kindAsk, Ask{Stats: true}), message(kindEpoch, SetEpoch{Epoch: 4}), message(kindSelect, Select{})))
+	f.Add(slices.Concat(hello, open, join, released, join, message(wire.FrameLeave, struct{}{})))
+	f.Add(slices.Concat(hello, open, message(wire.FrameAsk, wire.Ask{Stats: true}), message(wire.FrameEpoch, wire.SetEpoch{Epoch: 4}), message(wire.FrameSelect, wire.Select{})))
 	f.Add(slices.Concat(hello, open, released, released))
-	f.Add(slices.Concat(hello, open, message(kindMap, Map{}), appendFrame(nil, kindTake, 8), make([]byte, 8)))
-	meet := Meet{Name: "a", Values: map[string]string{"key": "value"}, Waits: true}
-	f.Add(slices.Concat(hello, message(kindMeet, meet), open, message(kindMeet, meet), message(kindMeet, Meet{Name: "b"})))
+	f.Add(slices.Concat(hello, open, message(wire.FrameMap, wire.Map{}), wire.AppendFrame(nil, wire.FrameTake, 8), make([]byte, 8)))
+	meet := wire.Meet{Name: "a", Values: map[string]string{"key": "value"}, Waits: true}
+	f.Add(slices.Concat(hello, message(wire.FrameMeet, meet), open, message(wire.FrameMeet, meet), message(wire.FrameMeet, wire.Meet{Name: "b"})))
 	f.Add([]byte("GET / HTTP/1.1\r\n\r\n"))
 	dir, err := os.MkdirTemp("", "engine")
 	if err != nil {
@@ -75,7 +78,7 @@ func FuzzConnection(f *testing.F) {
 		f.Fatal(err)
 	}
 	defer func() { _ = l.Close() }()
-	f.Fuzz(func(t *testing.T, wire []byte) {
+	f.Fuzz(func(t *testing.T, frames []byte) {
 		c := dial(t, l.Addr().String())
 		conn, err := l.AcceptUnix()
 		if err != nil {
@@ -88,14 +91,14 @@ func FuzzConnection(f *testing.F) {
 		served := make(chan struct{})
 		go func() {
 			defer close(served)
-			newConnection(side, Welcome{}, testLimits(), newMeetings(), func(context.Context, Hello, Open, func(Progress)) (handler, Opened, error) {
-				return quiet{}, Opened{}, nil
+			newConnection(side, wire.Welcome{}, testLimits(), newMeetings(), func(context.Context, wire.Hello, wire.Open, func(wire.Progress)) (handler, wire.Opened, error) {
+				return quiet{}, wire.Opened{}, nil
 			}).serve(t.Context())
 		}()
 		sent := make(chan struct{})
 		go func() {
 			defer close(sent)
-			_, _ = c.conn.Write(wire) // the engine may have had enough before all is sent
+			_, _ = c.conn.Write(frames) // the engine may have had enough before all is sent
 			_ = c.conn.CloseWrite()
 		}()
 		checkAnswers(t, c)
@@ -115,15 +118,15 @@ func checkAnswers(t *testing.T, c *testClient) {
 			}
 			return
 		}
-		if last || kind < kindWelcome || kind > kindMet {
+		if last || kind < wire.FrameWelcome || kind > wire.FrameMet {
 			t.Fatalf("%v, after the last: %t", kind, last)
 		}
-		var failure Failure
-		if kind == kindError {
+		var failure wire.Failure
+		if kind == wire.FrameError {
 			if err := json.Unmarshal(payload, &failure); err != nil {
 				t.Fatal(err)
 			}
-			last = failure.Kind == KindProtocol
+			last = failure.Kind == wire.KindProtocol
 		}
 	}
 }

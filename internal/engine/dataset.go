@@ -5,6 +5,8 @@ import (
 	"errors"
 	"os"
 	"time"
+
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
 )
 
 // closing is the time that a data set's stores may take to close.
@@ -22,20 +24,20 @@ type dataset struct {
 
 	data    *Data
 	rows    rows // by number
-	summary Opened
+	summary wire.Opened
 	err     error
 
 	// Guarded by the engine's mutex.
 	users  int
 	groups map[string]*group
 
-	watchers map[*func(Progress)]bool // of clients that wait for it to open
-	last     *Progress                // that they got
+	watchers map[*func(wire.Progress)]bool // of clients that wait for it to open
+	last     *wire.Progress                // that they got
 }
 
 func newDataset(e *engine, key string, r Request) *dataset {
 	d := &dataset{
-		engine: e, key: key, request: r, ready: make(chan struct{}), groups: map[string]*group{}, watchers: map[*func(Progress)]bool{},
+		engine: e, key: key, request: r, ready: make(chan struct{}), groups: map[string]*group{}, watchers: map[*func(wire.Progress)]bool{},
 	}
 	d.ctx, d.cancel = context.WithCancel(e.ctx)
 	d.request.Note = d.note
@@ -45,7 +47,7 @@ func newDataset(e *engine, key string, r Request) *dataset {
 func (d *dataset) note(text string) {
 	for _, r := range d.engine.runs() {
 		if r.session.dataset == d {
-			r.note(Note{Level: "warning", Text: redact(text), Once: redact(text)})
+			r.note(wire.Note{Level: "warning", Text: wire.Redact(text), Once: wire.Redact(text)})
 		}
 	}
 }
@@ -88,7 +90,7 @@ func (d *dataset) serve() {
 }
 
 func (d *dataset) open() (data *Data, err error) {
-	defer recovered(&d.engine.Logger, &err)
+	defer wire.Recovered(&d.engine.Logger, &err)
 	if d.request.Inventory, err = readInventory(d.request.inventory); err != nil {
 		return nil, err
 	}
@@ -111,7 +113,7 @@ func (d *dataset) forgetLocked() {
 	}
 }
 
-func (d *dataset) wait(ctx context.Context, progress func(Progress)) error {
+func (d *dataset) wait(ctx context.Context, progress func(wire.Progress)) error {
 	mu := &d.engine.mu
 	mu.Lock()
 	d.watchers[&progress] = true
@@ -132,7 +134,7 @@ func (d *dataset) wait(ctx context.Context, progress func(Progress)) error {
 	}
 }
 
-func (d *dataset) progress(p Progress) {
+func (d *dataset) progress(p wire.Progress) {
 	d.engine.mu.Lock()
 	defer d.engine.mu.Unlock()
 	d.last = &p

@@ -6,13 +6,15 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
 )
 
 // Connections that ask for the same share one open data set, which is closed with the last of them;
 // others have their own.
 func TestOpenShares(t *testing.T) {
 	var open, closed atomic.Int64
-	e := testEngine(t, Options{Open: func(ctx context.Context, r Request, p func(Progress)) (*Data, error) {
+	e := testEngine(t, Options{Open: func(ctx context.Context, r Request, p func(wire.Progress)) (*Data, error) {
 		open.Add(1)
 		d, err := shop(ctx, r, p)
 		d.Close = func(context.Context) error {
@@ -24,7 +26,7 @@ func TestOpenShares(t *testing.T) {
 	other := testSpec()
 	other.Seed = 8
 	a, b, c := connect(t, e, "a", testSpec()), connect(t, e, "b", testSpec()), connect(t, e, "a", other)
-	again, _, err := e.open(t.Context(), Hello{}, Open{Dataset: "a", Spec: other, Opening: "2"}, func(Progress) {})
+	again, _, err := e.open(t.Context(), wire.Hello{}, wire.Open{Dataset: "a", Spec: other, Opening: "2"}, func(wire.Progress) {})
 	if err != nil || again.(*client).group.dataset == c.group.dataset || open.Load() != 3 {
 		t.Fatalf("%d were opened, %v", open.Load(), err)
 	}
@@ -50,7 +52,7 @@ func TestOpenShares(t *testing.T) {
 // A later note reaches the trainers that read, and no others.
 func TestOpenNotes(t *testing.T) {
 	var note func(string)
-	e := testEngine(t, Options{Open: func(ctx context.Context, r Request, p func(Progress)) (*Data, error) {
+	e := testEngine(t, Options{Open: func(ctx context.Context, r Request, p func(wire.Progress)) (*Data, error) {
 		note = r.Note
 		return shop(ctx, r, p)
 	}})
@@ -73,9 +75,9 @@ func TestOpenNotes(t *testing.T) {
 // given up.
 func TestOpenWaits(t *testing.T) {
 	proceed, given := make(chan error, 1), make(chan struct{})
-	var tell func(Progress)
+	var tell func(wire.Progress)
 	begun := make(chan struct{}, 10)
-	e := testEngine(t, Options{Open: func(ctx context.Context, r Request, p func(Progress)) (*Data, error) {
+	e := testEngine(t, Options{Open: func(ctx context.Context, r Request, p func(wire.Progress)) (*Data, error) {
 		tell = p
 		begun <- struct{}{}
 		select {
@@ -98,7 +100,7 @@ func TestOpenWaits(t *testing.T) {
 		for i := range errs {
 			group.Go(func() {
 				var s handler
-				if s, _, errs[i] = e.open(ctx, Hello{}, Open{Spec: testSpec()}, func(Progress) { heard.Add(1) }); errs[i] == nil {
+				if s, _, errs[i] = e.open(ctx, wire.Hello{}, wire.Open{Spec: testSpec()}, func(wire.Progress) { heard.Add(1) }); errs[i] == nil {
 					s.close()
 				}
 			})
@@ -115,7 +117,7 @@ func TestOpenWaits(t *testing.T) {
 		return group
 	}
 	group := wait()
-	tell(Progress{Footers: 1})
+	tell(wire.Progress{Footers: 1})
 	broken := errors.New("broken")
 	proceed <- broken
 	group.Wait()
@@ -135,8 +137,8 @@ func TestOpenWaits(t *testing.T) {
 	if errs[0] != broken {
 		t.Errorf("%v", errs)
 	}
-	e = testEngine(t, Options{Open: func(_ context.Context, _ Request, p func(Progress)) (*Data, error) {
-		p(Progress{Footers: 7})
+	e = testEngine(t, Options{Open: func(_ context.Context, _ Request, p func(wire.Progress)) (*Data, error) {
+		p(wire.Progress{Footers: 7})
 		close(begun)
 		<-proceed
 		panic("at the disco")
@@ -144,13 +146,13 @@ func TestOpenWaits(t *testing.T) {
 	begun = make(chan struct{})
 	first := make(chan error)
 	go func() {
-		_, _, err := e.open(t.Context(), Hello{}, Open{Spec: testSpec()}, func(Progress) {})
+		_, _, err := e.open(t.Context(), wire.Hello{}, wire.Open{Spec: testSpec()}, func(wire.Progress) {})
 		first <- err
 	}()
 	<-begun
-	late := make(chan Progress, 1)
+	late := make(chan wire.Progress, 1)
 	go func() {
-		_, _, err := e.open(t.Context(), Hello{}, Open{Spec: testSpec()}, func(p Progress) { late <- p })
+		_, _, err := e.open(t.Context(), wire.Hello{}, wire.Open{Spec: testSpec()}, func(p wire.Progress) { late <- p })
 		first <- err
 	}()
 	if p := <-late; p.Footers != 7 {
@@ -158,11 +160,11 @@ func TestOpenWaits(t *testing.T) {
 	}
 	proceed <- nil
 	for range 2 {
-		if f := failureOf(<-first); f.Kind != KindInternal || f.Text != "panic: at the disco" {
+		if f := wire.FailureOf(<-first); f.Kind != wire.KindInternal || f.Text != "panic: at the disco" {
 			t.Errorf("%+v", f)
 		}
 	}
-	if _, _, err := e.open(t.Context(), Hello{}, Open{}, nil); failureOf(err).Kind != KindValue {
+	if _, _, err := e.open(t.Context(), wire.Hello{}, wire.Open{}, nil); wire.FailureOf(err).Kind != wire.KindValue {
 		t.Errorf("no address: %v", err)
 	}
 }

@@ -5,13 +5,13 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"log/slog"
 	"maps"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
@@ -22,7 +22,7 @@ import (
 type Options struct {
 	// Open opens a data set. It is called once for all connections that ask for the same one. Any
 	// goroutine may call progress.
-	Open func(ctx context.Context, r Request, progress func(Progress)) (*Data, error)
+	Open func(ctx context.Context, r Request, progress func(wire.Progress)) (*Data, error)
 
 	Logger        *slog.Logger  // whose handler has RedactAttr; nil: no log
 	Budget        *mem.Budget   // of all streams, and of rings beyond their estimates; nil: no limit
@@ -50,7 +50,7 @@ const (
 
 	defaultConnections  = 4096
 	defaultFrameTimeout = 30 * time.Second
-	maxUnfinished       = 4 * maxPayload // bytes of large requests that are received at a time
+	maxUnfinished       = 4 * wire.MaxPayload // bytes of large requests that are received at a time
 )
 
 func (o Options) withDefaults() Options {
@@ -71,7 +71,7 @@ func (o Options) withDefaults() Options {
 
 // A Request describes a data set to open.
 type Request struct {
-	Spec           Spec
+	Spec           wire.Spec
 	LocalWorldSize int // ranks that share this machine's memory; 0 is not known
 
 	// Note shows a text to all trainers that read the data set. It may be called after the data set
@@ -141,15 +141,15 @@ type consumer interface {
 	// also are replicas, which get the same batches in the same memory.
 	ring(need ringNeed, also ...consumer) (loader.Allocator, error)
 
-	progress(Progress)
-	note(Note)
-	joined(Joined)
+	progress(wire.Progress)
+	note(wire.Note)
+	joined(wire.Joined)
 
 	// deliver announces a batch in memory of the consumer's allocator, and releases it, even on
 	// failure. also are the other replicas that read it.
 	deliver(b *loader.Batch, also ...consumer) error
 
-	end(End)
+	end(wire.End)
 	fail(error)
 }
 
@@ -157,9 +157,6 @@ type ringNeed struct {
 	slots int
 	bytes int64 // of a slot with its header; an estimate: batches may need more
 }
-
-// errEngineEnds ends iterations when the engine ends.
-var errEngineEnds = errors.New("the engine ends")
 
 // An engine holds the open data sets that connections share, and the sessions that read them.
 type engine struct {
@@ -187,20 +184,20 @@ func newEngine(o Options) *engine {
 
 // close ends all iterations and waits until everything is closed. All clients are closed before.
 func (e *engine) close() {
-	e.cancel(errEngineEnds)
+	e.cancel(wire.ErrEnds)
 	e.owned.Wait()
 }
 
 // open returns a client of the data set that a connection asks for, once that is open.
-func (e *engine) open(ctx context.Context, h Hello, o Open, progress func(Progress)) (handler, Opened, error) {
+func (e *engine) open(ctx context.Context, h wire.Hello, o wire.Open, progress func(wire.Progress)) (handler, wire.Opened, error) {
 	if len(o.Spec.AllAddresses()) == 0 {
-		return nil, Opened{}, valueError("no address of a data set")
+		return nil, wire.Opened{}, wire.ValueError("no address of a data set")
 	}
 	request := Request{Spec: e.timed(o), LocalWorldSize: h.LocalWorldSize}
 	if o.Inventory != "" {
 		var err error
 		if request.inventory, err = e.beside(o.Inventory); err != nil {
-			return nil, Opened{}, err
+			return nil, wire.Opened{}, err
 		}
 	}
 	key, err := json.Marshal(struct {
@@ -208,15 +205,15 @@ func (e *engine) open(ctx context.Context, h Hello, o Open, progress func(Progre
 		Opening string
 	}{request, o.Opening})
 	if err != nil {
-		return nil, Opened{}, err
+		return nil, wire.Opened{}, err
 	}
 	d, err := e.acquire(string(key), request)
 	if err != nil {
-		return nil, Opened{}, err
+		return nil, wire.Opened{}, err
 	}
 	if err := d.wait(ctx, progress); err != nil {
 		d.release()
-		return nil, Opened{}, err
+		return nil, wire.Opened{}, err
 	}
 	e.agreed.add(h.Job)
 	return &client{engine: e, hello: h, group: d.group(o.Dataset)}, d.summary, nil
@@ -224,7 +221,7 @@ func (e *engine) open(ctx context.Context, h Hello, o Open, progress func(Progre
 
 // timed is the spec with the instant from which filters take today(): the same for all ranks of an
 // opening, on either side of midnight.
-func (e *engine) timed(o Open) Spec {
+func (e *engine) timed(o wire.Open) wire.Spec {
 	s := o.Spec.At(time.Now())
 	if s.Now == "" || o.Spec.Now != "" {
 		return s

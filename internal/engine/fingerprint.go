@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/shuffle"
@@ -26,7 +27,7 @@ const (
 const weightsOf = "weights"
 
 // fingerprint returns what all ranks of an iteration must have in common.
-func (it *iteration) fingerprint() Fingerprint {
+func (it *iteration) fingerprint() wire.Fingerprint {
 	f := it.session.fingerprint(it.state, it.join, it.join.Replication)
 	if len(it.join.Seats) > 0 {
 		f["seats"] = shorten(fmt.Sprint(it.join.Seats))
@@ -35,15 +36,15 @@ func (it *iteration) fingerprint() Fingerprint {
 }
 
 // fingerprint returns what all ranks must have in common to read each row once together.
-func (s *session) fingerprint(state shuffle.State, j Join, replication int) Fingerprint {
+func (s *session) fingerprint(state shuffle.State, j wire.Join, replication int) wire.Fingerprint {
 	d, worldSize := s.dataset.data, j.WorldSize
-	f := Fingerprint{
+	f := wire.Fingerprint{
 		"data": s.dataset.summary.Manifest, "rows": strconv.FormatInt(state.Rows, 10), "columns": columnsOf(s.dataset.summary.Schema),
 		"order": state.Plan, "seed": strconv.FormatUint(state.Seed, 10),
 		"batch_size": strconv.Itoa(s.batchSize()), "world_size": strconv.Itoa(worldSize), "tail": string(s.tail(&state, worldSize)),
 		placeEpoch: strconv.FormatUint(state.Epoch, 10), placePosition: strconv.FormatInt(state.Position, 10),
 	}
-	if w := j.Window; w != (Window{}) {
+	if w := j.Window; w != (wire.Window{}) {
 		f["skip"], f["take"] = strconv.FormatInt(w.Skip, 10), strconv.FormatInt(w.Take, 10)
 	}
 	if replication > 1 {
@@ -62,7 +63,7 @@ func (s *session) fingerprint(state shuffle.State, j Join, replication int) Fing
 		f["units"] = state.Units
 	}
 	if m := state.MixState; m != nil {
-		f.addMixture(m)
+		addMixture(f, m)
 	}
 	if p := state.Params; p != nil {
 		f["lanes"], f["quantum"], f["life"] = strconv.Itoa(p.Lanes), strconv.FormatInt(p.Quantum, 10), strconv.FormatInt(p.Life, 10)
@@ -73,7 +74,7 @@ func (s *session) fingerprint(state shuffle.State, j Join, replication int) Fing
 }
 
 // addMixture adds what ranks must have in common of a mixture.
-func (f Fingerprint) addMixture(m *shuffle.MixState) {
+func addMixture(f wire.Fingerprint, m *shuffle.MixState) {
 	f["lanes"], f["batching"], f["weights_in"] = strconv.Itoa(m.Lanes), string(m.Batching), cmp.Or(m.WeightsIn, iterable.InSamples)
 	weights, err := json.Marshal(m.Weights)
 	if err == nil { // numbers always marshal
@@ -99,7 +100,7 @@ func shorten(text string) string {
 // fewColumns is the length up to which a list of columns is shown as it is.
 const fewColumns = 200
 
-func columnsOf(nodes []Node) string {
+func columnsOf(nodes []wire.Node) string {
 	var names []string
 	for _, n := range nodes {
 		names = append(names, n.Name+" "+n.Type)

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
 	"github.com/shardfeed/shardfeed/internal/mem"
 )
 
@@ -125,7 +126,7 @@ func ringError(slots int, size int64, err error) error {
 	if errno, ok := err.(syscall.Errno); ok {
 		err = os.NewSyscallError("map", errno)
 	}
-	return newFailure(KindMemory, "shared memory of %d slots of %v for batches: %v (a smaller batch_size, fewer columns or fewer slots take less)",
+	return wire.NewFailure(wire.KindMemory, "shared memory of %d slots of %v for batches: %v (a smaller batch_size, fewer columns or fewer slots take less)",
 		slots, mem.Bytes(size), err)
 }
 

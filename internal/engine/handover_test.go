@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
 	"github.com/shardfeed/shardfeed/loader"
 )
 
@@ -29,21 +30,21 @@ type spring struct {
 	group   sync.WaitGroup
 }
 
-func (s *spring) join(_ Join, to consumer) error {
+func (s *spring) join(_ wire.Join, to consumer) error {
 	s.group.Go(func() {
 		memory, err := to.ring(ringNeed{slots: 8, bytes: int64(len(s.columns)*aligned(s.bytes) + 64<<10)})
 		if err != nil {
 			s.b.Error(err)
 			return
 		}
-		to.joined(Joined{})
+		to.joined(wire.Joined{})
 		for range s.b.N {
 			if err := s.batch(to, memory); err != nil {
 				s.b.Error(err)
 				return
 			}
 		}
-		to.end(End{})
+		to.end(wire.End{})
 	})
 	return nil
 }
@@ -65,13 +66,13 @@ func (s *spring) batch(to consumer, memory loader.Allocator) error {
 	return to.(*sender).announce(m.(*slot), batch)
 }
 
-func (s *spring) leave(consumer)                        {}
-func (s *spring) setEpoch(SetEpoch) (Session, error)    { return Session{}, nil }
-func (s *spring) ask(Ask) (Session, error)              { return Session{}, nil }
-func (s *spring) choose(Select) (Selected, error)       { return Selected{}, nil }
-func (s *spring) openMap(Map, consumer) (Mapped, error) { return Mapped{}, nil }
-func (s *spring) take([]byte) error                     { return nil }
-func (s *spring) close()                                { s.group.Wait() }
+func (s *spring) leave(consumer)                                  {}
+func (s *spring) setEpoch(wire.SetEpoch) (wire.Session, error)    { return wire.Session{}, nil }
+func (s *spring) ask(wire.Ask) (wire.Session, error)              { return wire.Session{}, nil }
+func (s *spring) choose(wire.Select) (wire.Selected, error)       { return wire.Selected{}, nil }
+func (s *spring) openMap(wire.Map, consumer) (wire.Mapped, error) { return wire.Mapped{}, nil }
+func (s *spring) take([]byte) error                               { return nil }
+func (s *spring) close()                                          { s.group.Wait() }
 
 func handOver(b *testing.B, columns, bytes int) {
 	s := &spring{b: b, bytes: bytes / columns &^ 7}
@@ -94,8 +95,8 @@ func handOver(b *testing.B, columns, bytes int) {
 	}
 	var served sync.WaitGroup
 	served.Go(func() {
-		newConnection(t, Welcome{}, testLimits(), newMeetings(), func(context.Context, Hello, Open, func(Progress)) (handler, Opened, error) {
-			return s, Opened{}, nil
+		newConnection(t, wire.Welcome{}, testLimits(), newMeetings(), func(context.Context, wire.Hello, wire.Open, func(wire.Progress)) (handler, wire.Opened, error) {
+			return s, wire.Opened{}, nil
 		}).serve(b.Context())
 	})
 	defer served.Wait()
@@ -106,7 +107,7 @@ func handOver(b *testing.B, columns, bytes int) {
 	b.ReportAllocs()
 	b.ResetTimer()
 	before := processorTime(b)
-	if _, err := c.join(Join{Iteration: "a"}); err != nil {
+	if _, err := c.join(wire.Join{Iteration: "a"}); err != nil {
 		b.Fatal(err)
 	}
 	for {

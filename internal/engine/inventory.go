@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
 	"github.com/shardfeed/shardfeed/internal/regular"
 	"github.com/shardfeed/shardfeed/iterable"
 )
@@ -21,7 +22,7 @@ var inventoryName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,200}\.inventory$`)
 // beside is the path of an inventory in the directory of the socket.
 func (e *engine) beside(name string) (string, error) {
 	if e.dir == "" || !inventoryName.MatchString(name) {
-		return "", protocolError("%q is not the name of an inventory", name)
+		return "", wire.ProtocolError("%q is not the name of an inventory", name)
 	}
 	return filepath.Join(e.dir, name), nil
 }
@@ -43,28 +44,28 @@ func readInventory(path string) (*iterable.Inventory, error) {
 }
 
 // saveInventory writes what the data set found to a file that does not exist yet.
-func (c *client) saveInventory(name string, most int64) (Session, error) {
+func (c *client) saveInventory(name string, most int64) (wire.Session, error) {
 	path, err := c.engine.beside(name)
 	if err != nil {
-		return Session{}, err
+		return wire.Session{}, err
 	}
 	b, err := c.group.dataset.data.Dataset.Inventory(most)
 	var cannot *iterable.InventoryError
 	switch {
 	case errors.Is(err, iterable.ErrLargeInventory):
-		return Session{NoInventory: InventoryLarge}, nil
+		return wire.Session{NoInventory: wire.InventoryLarge}, nil
 	case errors.As(err, &cannot):
-		return Session{NoInventory: cannot.Text}, nil
+		return wire.Session{NoInventory: cannot.Text}, nil
 	case err != nil:
-		return Session{}, err
+		return wire.Session{}, err
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return Session{}, err
+		return wire.Session{}, err
 	}
 	_, err = f.Write(b)
 	if err := errors.Join(err, f.Close()); err != nil {
-		return Session{}, errors.Join(err, os.Remove(path))
+		return wire.Session{}, errors.Join(err, os.Remove(path))
 	}
-	return Session{Inventory: int64(len(b))}, nil
+	return wire.Session{Inventory: int64(len(b))}, nil
 }

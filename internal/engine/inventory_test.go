@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
 )
 
 // noting is an engine with a directory, and whether it was given an inventory each time that it
@@ -14,7 +16,7 @@ import (
 func noting(t *testing.T) (*engine, *[]bool) {
 	t.Helper()
 	var given []bool
-	e := testEngine(t, Options{Open: func(ctx context.Context, r Request, p func(Progress)) (*Data, error) {
+	e := testEngine(t, Options{Open: func(ctx context.Context, r Request, p func(wire.Progress)) (*Data, error) {
 		given = append(given, r.Inventory != nil)
 		return shop(ctx, r, p)
 	}})
@@ -27,14 +29,14 @@ func noting(t *testing.T) (*engine, *[]bool) {
 func TestInventory(t *testing.T) {
 	e, given := noting(t)
 	first := connect(t, e, "d", testSpec())
-	s, err := first.ask(Ask{Inventory: "one.inventory", InventoryMost: 1 << 20})
+	s, err := first.ask(wire.Ask{Inventory: "one.inventory", InventoryMost: 1 << 20})
 	path := filepath.Join(e.dir, "one.inventory")
 	if info, failed := os.Stat(path); err != nil || failed != nil || info.Size() != s.Inventory || info.Mode().Perm() != 0o600 {
 		t.Fatalf("%+v, %v, %v", s, err, failed)
 	}
 	open := func(opening, inventory string) (*client, error) {
-		o := Open{Dataset: "d", Spec: testSpec(), Opening: opening, Inventory: inventory}
-		c, opened, err := e.open(t.Context(), Hello{}, o, func(Progress) {})
+		o := wire.Open{Dataset: "d", Spec: testSpec(), Opening: opening, Inventory: inventory}
+		c, opened, err := e.open(t.Context(), wire.Hello{}, o, func(wire.Progress) {})
 		if err != nil {
 			return nil, err
 		}
@@ -68,25 +70,25 @@ func TestInventoryRefused(t *testing.T) {
 	e, given := noting(t)
 	c := connect(t, e, "d", testSpec())
 	for _, name := range []string{"../x.inventory", "a/b.inventory", "/tmp/x.inventory", "engine.sock", ".inventory/", "x.inventory\n"} {
-		if _, err := c.ask(Ask{Inventory: name, InventoryMost: 1 << 20}); kindOf(err) != KindProtocol {
+		if _, err := c.ask(wire.Ask{Inventory: name, InventoryMost: 1 << 20}); wire.KindOf(err) != wire.KindProtocol {
 			t.Errorf("writing %q: %v", name, err)
 		}
-		if _, _, err := e.open(t.Context(), Hello{}, Open{Dataset: "d", Spec: testSpec(), Opening: name, Inventory: name}, func(Progress) {}); kindOf(err) != KindProtocol {
+		if _, _, err := e.open(t.Context(), wire.Hello{}, wire.Open{Dataset: "d", Spec: testSpec(), Opening: name, Inventory: name}, func(wire.Progress) {}); wire.KindOf(err) != wire.KindProtocol {
 			t.Errorf("opening by %q: %v", name, err)
 		}
 	}
-	if s, err := c.ask(Ask{Inventory: "a.inventory", InventoryMost: 10}); err != nil || s.NoInventory != InventoryLarge || s.Inventory != 0 {
+	if s, err := c.ask(wire.Ask{Inventory: "a.inventory", InventoryMost: 10}); err != nil || s.NoInventory != wire.InventoryLarge || s.Inventory != 0 {
 		t.Errorf("10 bytes: %+v, %v", s, err)
 	}
 	damaged := filepath.Join(e.dir, "a.inventory")
 	if err := os.WriteFile(damaged, []byte("sfinven\nand no more"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.ask(Ask{Inventory: "a.inventory", InventoryMost: 1 << 20}); !os.IsExist(err) {
+	if _, err := c.ask(wire.Ask{Inventory: "a.inventory", InventoryMost: 1 << 20}); !os.IsExist(err) {
 		t.Errorf("over another file: %v", err)
 	}
-	_, _, err := e.open(t.Context(), Hello{}, Open{Dataset: "d", Spec: testSpec(), Opening: "2", Inventory: "a.inventory"}, func(Progress) {})
-	if f := failureOf(err); f.Kind != KindData || !strings.Contains(f.Text, "what the first node found is damaged: it was cut short at 19 bytes") {
+	_, _, err := e.open(t.Context(), wire.Hello{}, wire.Open{Dataset: "d", Spec: testSpec(), Opening: "2", Inventory: "a.inventory"}, func(wire.Progress) {})
+	if f := wire.FailureOf(err); f.Kind != wire.KindData || !strings.Contains(f.Text, "what the first node found is damaged: it was cut short at 19 bytes") {
 		t.Errorf("damaged: %+v", f)
 	}
 	if len(*given) != 1 {

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
@@ -20,7 +21,7 @@ import (
 // the first participant and starts with the last. Any error is sent to each participant.
 type iteration struct {
 	session *session
-	join    Join          // of the first participant; the others agree with it
+	join    wire.Join     // of the first participant; the others agree with it
 	state   shuffle.State // its start
 	steps   shuffle.Steps // of the batches
 	single  shuffle.Steps // of the data set's options: several of them are one of steps when the iteration is bundled
@@ -49,16 +50,16 @@ type iteration struct {
 	bound atomic.Int64 // the position at which another rank has left the epoch, or 0
 }
 
-func newIteration(s *session, j Join, state shuffle.State, steps shuffle.Steps) *iteration {
+func newIteration(s *session, j wire.Join, state shuffle.State, steps shuffle.Steps) *iteration {
 	n := bundleOf(j, state, steps.Tail, func(n int) int64 {
 		return s.dataset.data.batchBytes(n*s.batchSize(), bundled(steps, n, j.WorldSize).Tail)
 	})
 	it := &iteration{
 		session: s, join: j, state: state, steps: bundled(steps, n, j.WorldSize), single: steps, bundle: n, now: state,
-		participants: make([]*participant, max(1, j.Workers)*j.replicas()), names: make([]string, j.replicas()),
+		participants: make([]*participant, max(1, j.Workers)*j.ReplicaCount()), names: make([]string, j.ReplicaCount()),
 	}
 	switch o := &s.dataset.engine.Options; {
-	case j.replicas() > 1:
+	case j.ReplicaCount() > 1:
 		it.timer = time.AfterFunc(o.ReplicaTimeout, it.timeOut)
 		it.notice = time.AfterFunc(o.ReplicaNotice, it.tellLate)
 	case j.Workers > 1:
@@ -71,14 +72,14 @@ func newIteration(s *session, j Join, state shuffle.State, steps shuffle.Steps) 
 func (it *iteration) add(p *participant) error {
 	j, first := p.join, it.join
 	if j.Workers != first.Workers || j.WorldSize != first.WorldSize {
-		return valueError("worker %d joins as one of %d in a world of %d, others of the same iteration as one of %d in a world of %d",
+		return wire.ValueError("worker %d joins as one of %d in a world of %d, others of the same iteration as one of %d in a world of %d",
 			j.Worker, j.Workers, j.WorldSize, first.Workers, first.WorldSize)
 	}
 	if !slices.Equal(j.Seats, first.Seats) {
-		return valueError("worker %d and replica %d join with other seats than others of the same iteration", j.Worker, j.Replica)
+		return wire.ValueError("worker %d and replica %d join with other seats than others of the same iteration", j.Worker, j.Replica)
 	}
 	p.iteration = it
-	it.participants[j.place()] = p
+	it.participants[j.Place()] = p
 	it.names[j.Replica] = j.Iteration
 	return nil
 }
@@ -126,7 +127,7 @@ func (it *iteration) tellLate() {
 	if s.forming[it.join.Iteration] != it || late == "" {
 		return
 	}
-	note := Note{Level: "warning", Text: fmt.Sprintf("after %v the iteration still waits for %s of the %d replicas of rank %d: %s",
+	note := wire.Note{Level: "warning", Text: fmt.Sprintf("after %v the iteration still waits for %s of the %d replicas of rank %d: %s",
 		s.dataset.engine.ReplicaNotice, late, len(it.names), s.rank, replicasHint)}
 	for _, p := range it.participants {
 		if p != nil {
@@ -141,8 +142,8 @@ const replicasHint = "replicas take the same batches: iterate on all of them, or
 func (it *iteration) late() error {
 	o := &it.session.dataset.engine.Options
 	if replicas := it.lateReplicas(); replicas != "" {
-		return newFailure(KindTimeout, "of the %d replicas of rank %d on this machine, %s have not begun to iterate within %v", len(it.names),
-			it.session.rank, replicas, o.ReplicaTimeout).with(replicasHint)
+		return wire.NewFailure(wire.KindTimeout, "of the %d replicas of rank %d on this machine, %s have not begun to iterate within %v", len(it.names),
+			it.session.rank, replicas, o.ReplicaTimeout).With(replicasHint)
 	}
 	var workers []string
 	for k, p := range it.participants {
@@ -150,7 +151,7 @@ func (it *iteration) late() error {
 			workers = append(workers, fmt.Sprint(k/len(it.names)))
 		}
 	}
-	return timeoutError("torch workers %s of %d have not begun to iterate within %v", strings.Join(slices.Compact(workers), ", "),
+	return wire.TimeoutError("torch workers %s of %d have not begun to iterate within %v", strings.Join(slices.Compact(workers), ", "),
 		len(it.participants)/len(it.names), o.WorkerTimeout)
 }
 
@@ -185,8 +186,8 @@ func (it *iteration) announce() {
 	}
 	it.announced = true
 	next := afterEpoch(it.state, it.single)
-	joined := Joined{
-		Epoch: int64(it.epoch), State: it.state, Next: NextEpoch{next.Epoch, next.Position}, Steps: it.single.Count(0), Bundle: it.bundle, Schema: it.session.dataset.summary.Schema,
+	joined := wire.Joined{
+		Epoch: int64(it.epoch), State: it.state, Next: wire.NextEpoch{Epoch: next.Epoch, Position: next.Position}, Steps: it.single.Count(0), Bundle: it.bundle, Schema: it.session.dataset.summary.Schema,
 		Fingerprint: it.fingerprint(),
 		Warnings:    it.warnings(),
 		OutputBytes: int64(it.join.Outputs) * it.session.dataset.data.batchBytes(it.session.batchSize()*it.bundle, it.steps.Tail),
@@ -199,7 +200,7 @@ func (it *iteration) announce() {
 	if s := it.join.State; s != nil && s.GlobalBatch != it.single.GlobalBatch && s.Epoch == it.state.Epoch && s.Position > 0 {
 		text := fmt.Sprintf("the state was taken with %d rows a step over all ranks, now there are %d: the rows that are left stay the same, in the same order",
 			s.GlobalBatch, it.single.GlobalBatch)
-		it.order[0].first().call(func(c consumer) { c.note(Note{Level: "info", Text: text, Once: text}) })
+		it.order[0].first().call(func(c consumer) { c.note(wire.Note{Level: "info", Text: text, Once: text}) })
 	}
 	it.session.dataset.engine.Logger.Debug("iteration begins", "rank", it.session.rank, "world", it.join.WorldSize, "epoch", joined.Epoch,
 		"position", it.state.Position, "batches", it.count, "workers", len(it.order), "replicas", len(it.names))
@@ -234,7 +235,7 @@ func (it *iteration) arrange() error {
 		return err
 	}
 	if first < 0 && it.steps.Tail != shuffle.Carry {
-		return valueError("position %d is below 0", first)
+		return wire.ValueError("position %d is below 0", first)
 	}
 	it.state.Epoch, it.state.Position = it.single.Normalize(it.state.Epoch, first)
 	it.state.Position = it.single.Begin(it.state.Position)
@@ -265,8 +266,8 @@ func (it *iteration) inTurn(next func(*participant) int64) (first int64, err err
 		seat.skips = (next(seat.first()) - first) / round
 		for _, p := range seat.replicas {
 			if turn(seat) != int64(i)*apart || next(p) != next(seat.first()) {
-				return 0, newFailure(KindState, "the torch workers resume at steps that are not consecutive: worker %d at position %d, expected %d",
-					p.join.Worker, next(p), first+int64(i)*apart).with("load states that were saved together, with as many workers and ranks")
+				return 0, wire.NewFailure(wire.KindState, "the torch workers resume at steps that are not consecutive: worker %d at position %d, expected %d",
+					p.join.Worker, next(p), first+int64(i)*apart).With("load states that were saved together, with as many workers and ranks")
 			}
 		}
 	}
@@ -355,8 +356,8 @@ func (it *iteration) disconnected(p *participant, inMidst bool) {
 	if n := len(it.names); n > 1 {
 		who = fmt.Sprintf("replica %d of %d of rank %d", p.join.Replica, n, it.session.rank)
 	}
-	err := newFailure(KindInternal, "%s (process %d) ended within the epoch", who, p.client.hello.PID).
-		with("its own error says why; a process that was killed may have run out of memory")
+	err := wire.NewFailure(wire.KindInternal, "%s (process %d) ended within the epoch", who, p.client.hello.PID).
+		With("its own error says why; a process that was killed may have run out of memory")
 	if it.session.forming[it.join.Iteration] == it {
 		delete(it.session.forming, it.join.Iteration)
 	}

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
 )
 
 // workers are K clients of torch workers.
@@ -19,9 +21,9 @@ func workers(t *testing.T, e *engine, dataset string, k int) []*sink {
 }
 
 // joinAll joins all workers to an iteration, the last first.
-func joinAll(all []*sink, id string, change func(k int, j *Join)) {
+func joinAll(all []*sink, id string, change func(k int, j *wire.Join)) {
 	for k := len(all) - 1; k >= 0; k-- {
-		j := Join{Iteration: id, Worker: k, Workers: len(all), WorldSize: 1}
+		j := wire.Join{Iteration: id, Worker: k, Workers: len(all), WorldSize: 1}
 		if change != nil {
 			change(k, &j)
 		}
@@ -30,8 +32,8 @@ func joinAll(all []*sink, id string, change func(k int, j *Join)) {
 }
 
 // drain takes all batches of all workers, who read at the same time.
-func drain(all []*sink) (parts [][]*got, ends []End) {
-	parts, ends = make([][]*got, len(all)), make([]End, len(all))
+func drain(all []*sink) (parts [][]*got, ends []wire.End) {
+	parts, ends = make([][]*got, len(all)), make([]wire.End, len(all))
 	var group sync.WaitGroup
 	for k, s := range all {
 		group.Go(func() { parts[k], ends[k] = s.batches(-1) })
@@ -83,11 +85,11 @@ func TestWorkersGoOn(t *testing.T) {
 	all := workers(t, e, "d", 3)
 	joinAll(all, "0", nil)
 	want, _ := drain(all)
-	first, _ := all[0].client.ask(Ask{})
+	first, _ := all[0].client.ask(wire.Ask{})
 	state := *first.State
 	state.Epoch, state.Position = 0, 0
 	taken := []int64{3, 2, 2} // batches that each has had: steps 9, 7 and 8 are next
-	joinAll(all, "1", func(k int, j *Join) {
+	joinAll(all, "1", func(k int, j *wire.Join) {
 		next := (taken[k]*3 + int64(k)) * 50
 		j.State, j.Next = &state, &next
 	})
@@ -96,7 +98,7 @@ func TestWorkersGoOn(t *testing.T) {
 		same(t, fmt.Sprint("worker ", k), idsOf(batches), idsOf(want[k][taken[k]:]))
 	}
 	state.GlobalBatch = 100
-	joinAll(all, "elsewhere", func(k int, j *Join) { // the same rows, by steps of 100 of another world size
+	joinAll(all, "elsewhere", func(k int, j *wire.Join) { // the same rows, by steps of 100 of another world size
 		j.State, j.Next = &state, &[]int64{700, 600, 800}[k]
 	})
 	parts, _ = drain(all)
@@ -106,9 +108,9 @@ func TestWorkersGoOn(t *testing.T) {
 	same(t, "elsewhere", idsOf(parts[1], parts[0], parts[2]), epochIDs(t, testSpec(), 0, 1, nil, 0)[600:])
 	state.GlobalBatch = 50
 	for _, next := range [][]int64{{450, 350, 350}, {450, 350, 450}, {50, -50, 0}} {
-		joinAll(all, fmt.Sprint("wrong ", next), func(k int, j *Join) { j.State, j.Next = &state, &next[k] })
+		joinAll(all, fmt.Sprint("wrong ", next), func(k int, j *wire.Join) { j.State, j.Next = &state, &next[k] })
 		for _, s := range all {
-			if f := s.failure(); f.Kind != KindState && f.Kind != KindValue {
+			if f := s.failure(); f.Kind != wire.KindState && f.Kind != wire.KindValue {
 				t.Errorf("%v: %+v", next, f)
 			}
 		}
@@ -120,10 +122,10 @@ func TestLateWorkers(t *testing.T) {
 	e := testEngine(t, Options{WorkerTimeout: 100 * time.Millisecond})
 	all := workers(t, e, "d", 4)
 	for _, k := range []int{0, 2} {
-		all[k].ask(Join{Iteration: "0", Worker: k, Workers: 4})
+		all[k].ask(wire.Join{Iteration: "0", Worker: k, Workers: 4})
 	}
 	for _, k := range []int{0, 2} {
-		if f := all[k].failure(); f.Kind != KindTimeout || !strings.Contains(f.Text, "torch workers 1, 3 of 4 have not begun to iterate within 100ms") {
+		if f := all[k].failure(); f.Kind != wire.KindTimeout || !strings.Contains(f.Text, "torch workers 1, 3 of 4 have not begun to iterate within 100ms") {
 			t.Errorf("%+v", f)
 		}
 	}
@@ -150,13 +152,13 @@ func TestWorkerJoinsAgain(t *testing.T) {
 		}
 		s.leave()
 	}
-	all[0].ask(Join{Iteration: "same", Worker: 0, Workers: 2})
+	all[0].ask(wire.Join{Iteration: "same", Worker: 0, Workers: 2})
 	again := newSink(t, connect(t, e, "d", testSpec()))
-	again.ask(Join{Iteration: "same", Worker: 0, Workers: 2})
-	if f := all[0].failure(); f.Kind != KindTimeout || !strings.Contains(f.Text, "began another iteration") {
+	again.ask(wire.Join{Iteration: "same", Worker: 0, Workers: 2})
+	if f := all[0].failure(); f.Kind != wire.KindTimeout || !strings.Contains(f.Text, "began another iteration") {
 		t.Errorf("%+v", f)
 	}
-	all[1].ask(Join{Iteration: "same", Worker: 1, Workers: 2})
+	all[1].ask(wire.Join{Iteration: "same", Worker: 1, Workers: 2})
 	if batches, _ := again.batches(1); batches[0].epoch != 3 {
 		t.Errorf("epoch %d", batches[0].epoch)
 	}
@@ -173,12 +175,12 @@ func TestWorkerDies(t *testing.T) {
 			all[1].batches(2)
 		} else {
 			for _, k := range []int{0, 1} {
-				all[k].ask(Join{Iteration: "0", Worker: k, Workers: 3})
+				all[k].ask(wire.Join{Iteration: "0", Worker: k, Workers: 3})
 			}
 		}
 		all[1].client.close()
 		want := "torch worker 1 of 3 (process 42) ended within the epoch"
-		if f := all[0].failure(); f.Kind != KindInternal || f.Text != want {
+		if f := all[0].failure(); f.Kind != wire.KindInternal || f.Text != want {
 			t.Errorf("%+v", f)
 		}
 		if complete {
@@ -209,7 +211,7 @@ func TestWorkerLeaves(t *testing.T) {
 func TestJoinRefuses(t *testing.T) {
 	e := testEngine(t, Options{})
 	all := workers(t, e, "d", 3)
-	for want, j := range map[string]Join{
+	for want, j := range map[string]wire.Join{
 		"rank must be from 0 to 1 in a world of 2, got 2":  {Iteration: "0", Rank: 2, WorldSize: 2},
 		"rank must be from 0 to 0 in a world of 1, got -1": {Iteration: "0", Rank: -1},
 		"worker must be from 0 to 1 of 2 workers, got 2":   {Iteration: "0", Worker: 2, Workers: 2},
@@ -221,19 +223,19 @@ func TestJoinRefuses(t *testing.T) {
 			}
 		})
 	}
-	all[0].ask(Join{Iteration: "0", Workers: 2})
-	if err := all[0].client.join(Join{Iteration: "1"}, all[0]); err == nil || !strings.Contains(err.Error(), "JOIN before the END") {
+	all[0].ask(wire.Join{Iteration: "0", Workers: 2})
+	if err := all[0].client.join(wire.Join{Iteration: "1"}, all[0]); err == nil || !strings.Contains(err.Error(), "JOIN before the END") {
 		t.Errorf("%v", err)
 	}
-	if err := all[1].client.join(Join{Iteration: "0", Worker: 1, Workers: 3}, all[1]); err == nil || !strings.Contains(err.Error(), "as one of 3") {
+	if err := all[1].client.join(wire.Join{Iteration: "0", Worker: 1, Workers: 3}, all[1]); err == nil || !strings.Contains(err.Error(), "as one of 3") {
 		t.Errorf("%v", err)
 	}
-	all[1].ask(Join{Iteration: "0", Worker: 1, Workers: 2})
+	all[1].ask(wire.Join{Iteration: "0", Worker: 1, Workers: 2})
 	all[0].batches(1)
 	spec := testSpec()
 	spec.Tail, spec.BatchSize = "drop", 3000
 	few := newSink(t, connect(t, e, "d", spec))
-	if err := few.client.join(alone(0), few); failureOf(err).Kind != KindValue {
+	if err := few.client.join(alone(0), few); wire.FailureOf(err).Kind != wire.KindValue {
 		t.Errorf("%v", err)
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
 )
 
 var (
@@ -56,7 +58,7 @@ func TestHelperTrain(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := 0; ; i++ {
-		if _, err := c.join(Join{Iteration: fmt.Sprint(os.Getpid(), i)}); err != nil {
+		if _, err := c.join(wire.Join{Iteration: fmt.Sprint(os.Getpid(), i)}); err != nil {
 			t.Fatal(err)
 		}
 		for {

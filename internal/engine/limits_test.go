@@ -9,14 +9,16 @@ import (
 	"time"
 
 	"golang.org/x/sync/semaphore"
+
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
 )
 
 // limitedReader reads frames of an end of a pipe, within limits.
-func limitedReader(t *testing.T, capacity int64) (*frameReader, net.Conn) {
+func limitedReader(t *testing.T, capacity int64) (*wire.Reader, net.Conn) {
 	here, there := net.Pipe()
-	r := newFrameReader(here)
-	r.limits = &frameLimits{
-		timeout: time.Minute, deadline: here.SetReadDeadline, capacity: semaphore.NewWeighted(capacity), ctx: t.Context(),
+	r := wire.NewReader(here)
+	r.Limits = &wire.Limits{
+		Timeout: time.Minute, Deadline: here.SetReadDeadline, Capacity: semaphore.NewWeighted(capacity), Ctx: t.Context(),
 	}
 	t.Cleanup(func() { _, _ = here.Close(), there.Close() })
 	return &r, there
@@ -24,8 +26,8 @@ func limitedReader(t *testing.T, capacity int64) (*frameReader, net.Conn) {
 
 // A frame that has begun has to come whole; between two frames a trainer may be silent for ever.
 func TestFrameTime(t *testing.T) {
-	whole := append(appendFrame(nil, kindAsk, 2), "{}"...)
-	large := append(appendFrame(nil, kindAsk, maxPayload), make([]byte, 1<<20)...)
+	whole := append(wire.AppendFrame(nil, wire.FrameAsk, 2), "{}"...)
+	large := append(wire.AppendFrame(nil, wire.FrameAsk, wire.MaxPayload), make([]byte, 1<<20)...)
 	for _, c := range []struct {
 		name, says string
 		sent       []byte
@@ -44,19 +46,19 @@ func TestFrameTime(t *testing.T) {
 					time.Sleep(time.Hour)
 					_, _ = peer.Write(c.sent)
 				}()
-				if _, _, err := r.next(); err != nil {
+				if _, _, err := r.Next(); err != nil {
 					t.Fatalf("after an hour of silence: %v", err)
 				}
 				before := time.Now()
-				_, _, err := r.next()
-				if !errors.Is(err, errProtocol) || !strings.Contains(err.Error(), c.says) {
+				_, _, err := r.Next()
+				if !errors.Is(err, wire.ErrProtocol) || !strings.Contains(err.Error(), c.says) {
 					t.Errorf("error %v", err)
 				}
 				if took := time.Since(before); took != time.Hour+time.Minute {
 					t.Errorf("after %v", took)
 				}
-				r.handled()
-				if !r.limits.capacity.TryAcquire(maxUnfinished) {
+				r.Handled()
+				if !r.Limits.Capacity.TryAcquire(maxUnfinished) {
 					t.Error("capacity is still held")
 				}
 			})
@@ -67,26 +69,26 @@ func TestFrameTime(t *testing.T) {
 // Large payloads wait for each other, and not without end.
 func TestFrameCapacity(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		size := 3 * keptPayload
-		frame := append(appendFrame(nil, kindAsk, size), make([]byte, size)...)
+		size := 3 * wire.KeptPayload
+		frame := append(wire.AppendFrame(nil, wire.FrameAsk, size), make([]byte, size)...)
 		r, peer := limitedReader(t, int64(size))
 		go func() {
 			for range 2 {
 				_, _ = peer.Write(frame)
 			}
 		}()
-		if !r.limits.capacity.TryAcquire(1) {
+		if !r.Limits.Capacity.TryAcquire(1) {
 			t.Fatal("no capacity")
 		}
-		time.AfterFunc(time.Second, func() { r.limits.capacity.Release(1) })
-		if _, payload, err := r.next(); err != nil || len(payload) != size {
+		time.AfterFunc(time.Second, func() { r.Limits.Capacity.Release(1) })
+		if _, payload, err := r.Next(); err != nil || len(payload) != size {
 			t.Fatalf("%d bytes, error %v", len(payload), err)
 		}
-		r.handled()
-		if !r.limits.capacity.TryAcquire(1) {
+		r.Handled()
+		if !r.Limits.Capacity.TryAcquire(1) {
 			t.Fatal("no capacity")
 		}
-		if _, _, err := r.next(); kindOf(err) != KindTimeout || !strings.Contains(err.Error(), "too many large requests") {
+		if _, _, err := r.Next(); wire.KindOf(err) != wire.KindTimeout || !strings.Contains(err.Error(), "too many large requests") {
 			t.Errorf("error %v", err)
 		}
 	})
@@ -101,17 +103,17 @@ func TestServeHalfFrames(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := half.conn.Write(append(appendFrame(nil, kindJoin, maxPayload), make([]byte, 100<<10)...)); err != nil {
+	if _, err := half.conn.Write(append(wire.AppendFrame(nil, wire.FrameJoin, wire.MaxPayload), make([]byte, 100<<10)...)); err != nil {
 		t.Fatal(err)
 	}
-	var failure *Failure
-	if err := half.ask(kindJoined, &Joined{}); !errors.As(err, &failure) || failure.Kind != KindProtocol {
+	var failure *wire.Failure
+	if err := half.ask(wire.FrameJoined, &wire.Joined{}); !errors.As(err, &failure) || failure.Kind != wire.KindProtocol {
 		t.Errorf("error %v", err)
 	}
 	if _, _, err := half.next(); !isGone(err) {
 		t.Errorf("the end is %v", err)
 	}
-	if _, err := idle.join(Join{Iteration: "a"}); err != nil {
+	if _, err := idle.join(wire.Join{Iteration: "a"}); err != nil {
 		t.Errorf("the other: %v", err)
 	}
 }
@@ -129,8 +131,8 @@ func TestServeConnections(t *testing.T) {
 		clients = append(clients, c)
 	}
 	refused := dial(t, path)
-	var failure *Failure
-	if err := refused.ask(kindWelcome, &Welcome{}); !errors.As(err, &failure) || !strings.Contains(failure.Text, "3 connections") {
+	var failure *wire.Failure
+	if err := refused.ask(wire.FrameWelcome, &wire.Welcome{}); !errors.As(err, &failure) || !strings.Contains(failure.Text, "3 connections") {
 		t.Errorf("error %v", err)
 	}
 	clients[0].close()
@@ -151,10 +153,10 @@ func TestServeConnections(t *testing.T) {
 func TestHelloIsSmall(t *testing.T) {
 	path := serveWares(t, wares(t, 1, 70, noImages), nil)
 	c := dial(t, path)
-	if _, err := c.conn.Write(appendFrame(nil, kindHello, maxHello+1)); err != nil {
+	if _, err := c.conn.Write(wire.AppendFrame(nil, wire.FrameHello, wire.MaxHello+1)); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.ask(kindWelcome, &Welcome{}); err == nil || !strings.Contains(err.Error(), "more than 65536") {
+	if err := c.ask(wire.FrameWelcome, &wire.Welcome{}); err == nil || !strings.Contains(err.Error(), "more than 65536") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
 )
 
 // A wanderer is a trainer that does whatever trainers may do, in any order.
@@ -23,7 +25,7 @@ type wanderer struct {
 func (w *wanderer) live(life int) error {
 	w.client = dial(w.t, w.path)
 	defer w.client.close()
-	if _, err := w.client.open(Open{Dataset: fmt.Sprint(w.name, w.r.IntN(2)), Spec: opening.Spec}); err != nil {
+	if _, err := w.client.open(wire.Open{Dataset: fmt.Sprint(w.name, w.r.IntN(2)), Spec: opening.Spec}); err != nil {
 		return err
 	}
 	for i := range w.r.IntN(5) {
@@ -32,7 +34,7 @@ func (w *wanderer) live(life int) error {
 		}
 	}
 	if w.r.IntN(3) == 0 { // dies within an iteration
-		if _, err := w.client.join(Join{Iteration: fmt.Sprint(w.name, life, "last")}); err != nil {
+		if _, err := w.client.join(wire.Join{Iteration: fmt.Sprint(w.name, life, "last")}); err != nil {
 			return err
 		}
 		time.Sleep(time.Duration(w.r.IntN(3)) * time.Millisecond)
@@ -43,7 +45,7 @@ func (w *wanderer) live(life int) error {
 // iterate takes an epoch, or a part of it, and releases batches in any order; some stay its own
 // until the next iteration.
 func (w *wanderer) iterate(iteration string) error {
-	j, err := w.client.join(Join{Iteration: iteration})
+	j, err := w.client.join(wire.Join{Iteration: iteration})
 	if err != nil {
 		return err
 	}
@@ -54,7 +56,7 @@ func (w *wanderer) iterate(iteration string) error {
 	seen := map[string]int{}
 	for n := 0; ; n++ {
 		if n == leave {
-			if err := w.client.send(kindLeave, struct{}{}); err != nil {
+			if err := w.client.send(wire.FrameLeave, struct{}{}); err != nil {
 				return err
 			}
 		}

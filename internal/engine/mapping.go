@@ -6,15 +6,16 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
 const (
-	maxTakes    = 64             // TAKEs of a connection that are not answered
-	maxTakeRows = maxPayload / 8 // rows of all of them
-	rowBytes    = 8              // of a row number in TAKE
+	maxTakes    = 64                  // TAKEs of a connection that are not answered
+	maxTakeRows = wire.MaxPayload / 8 // rows of all of them
+	rowBytes    = 8                   // of a row number in TAKE
 	mapPrefetch = loader.DefaultPrefetch
 )
 
@@ -112,7 +113,7 @@ func (m *mapping) serve(ctx context.Context, d *dataset, to consumer) {
 		if err == nil {
 			continue
 		}
-		if kind := kindOf(err); kind == KindData || kind == KindNotFound {
+		if kind := wire.KindOf(err); kind == wire.KindData || kind == wire.KindNotFound {
 			d.forget() // the next client lists the shards again
 		}
 		if !errors.Is(err, errGone) {
@@ -142,12 +143,12 @@ func (m *mapping) queued(ctx context.Context) func(func([]int64) bool) {
 func (m *mapping) take(payload []byte) error {
 	n := len(payload) / rowBytes
 	if len(payload)%rowBytes != 0 {
-		return protocolError("TAKE has %d bytes, not a multiple of %d", len(payload), rowBytes)
+		return wire.ProtocolError("TAKE has %d bytes, not a multiple of %d", len(payload), rowBytes)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.pending) == maxTakes || m.sum+n > maxTakeRows && len(m.pending) > 0 {
-		return protocolError("TAKE of %d rows while %d of %d rows are not answered; at most %d may be, of %d rows",
+		return wire.ProtocolError("TAKE of %d rows while %d of %d rows are not answered; at most %d may be, of %d rows",
 			n, len(m.pending), m.sum, maxTakes, maxTakeRows)
 	}
 	rows := make([]int64, n)
@@ -175,18 +176,18 @@ func (m *mapping) end(why error) {
 }
 
 // openMap starts to answer TAKEs.
-func (c *client) openMap(a Map, to consumer) (Mapped, error) {
+func (c *client) openMap(a wire.Map, to consumer) (wire.Mapped, error) {
 	if c.participant != nil {
-		return Mapped{}, protocolError("MAP on a connection that had a JOIN")
+		return wire.Mapped{}, wire.ProtocolError("MAP on a connection that had a JOIN")
 	}
 	if c.closed {
-		return Mapped{}, errEngineEnds
+		return wire.Mapped{}, wire.ErrEnds
 	}
 	d := c.group.dataset
 	if c.mapping == nil {
 		m, err := newMapping(d, to)
 		if err != nil {
-			return Mapped{}, err
+			return wire.Mapped{}, err
 		}
 		c.mapping = m
 	}
@@ -194,21 +195,21 @@ func (c *client) openMap(a Map, to consumer) (Mapped, error) {
 		c.mapping.rows.SetEpoch(*a.Epoch)
 	}
 	taker := c.mapping.taker
-	r := Mapped{Rows: taker.Len(), Memory: taker.Room(), Decoded: d.data.Dataset.DecodedBytes(), Schema: d.summary.Schema}
+	r := wire.Mapped{Rows: taker.Len(), Memory: taker.Room(), Decoded: d.data.Dataset.DecodedBytes(), Schema: d.summary.Schema}
 	for _, row := range a.Locate {
 		at, err := taker.Locate(d.ctx, row)
 		if err != nil {
-			return Mapped{}, err
+			return wire.Mapped{}, err
 		}
 		path := shard.Redact(d.data.Dataset.Manifest().Shards()[at.Shard].URI)
-		r.Places = append(r.Places, Place{Path: path, RowGroup: at.RowGroup, Row: at.Lo})
+		r.Places = append(r.Places, wire.Place{Path: path, RowGroup: at.RowGroup, Row: at.Lo})
 	}
 	return r, nil
 }
 
 func (c *client) take(payload []byte) error {
 	if c.mapping == nil {
-		return protocolError("TAKE before MAPPED")
+		return wire.ProtocolError("TAKE before MAPPED")
 	}
 	return c.mapping.take(payload)
 }

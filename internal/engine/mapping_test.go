@@ -10,13 +10,14 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
 	"github.com/shardfeed/shardfeed/internal/mem"
 )
 
 // take sends a TAKE.
 func (c *testClient) take(t testing.TB, rows ...int64) {
 	t.Helper()
-	frame := appendFrame(nil, kindTake, 8*len(rows))
+	frame := wire.AppendFrame(nil, wire.FrameTake, 8*len(rows))
 	for _, row := range rows {
 		frame = binary.LittleEndian.AppendUint64(frame, uint64(row))
 	}
@@ -26,21 +27,21 @@ func (c *testClient) take(t testing.TB, rows ...int64) {
 }
 
 // openMap opens the wares for rows by number.
-func openMap(t testing.TB, path string) (*testClient, Mapped) {
+func openMap(t testing.TB, path string) (*testClient, wire.Mapped) {
 	t.Helper()
 	c := dial(t, path)
 	if _, err := c.open(opening); err != nil {
 		t.Fatal(err)
 	}
-	var m Mapped
-	if err := errors.Join(c.send(kindMap, Map{}), c.ask(kindMapped, &m)); err != nil {
+	var m wire.Mapped
+	if err := errors.Join(c.send(wire.FrameMap, wire.Map{}), c.ask(wire.FrameMapped, &m)); err != nil {
 		t.Fatal(err)
 	}
 	return c, m
 }
 
 // taken checks the answer to a TAKE, and releases it.
-func (c *testClient) taken(t testing.TB, schema []Node, rows ...int64) {
+func (c *testClient) taken(t testing.TB, schema []wire.Node, rows ...int64) {
 	t.Helper()
 	b, _, err := c.batch()
 	if err != nil {
@@ -69,8 +70,8 @@ func (c *testClient) taken(t testing.TB, schema []Node, rows ...int64) {
 func (c *testClient) refused(t testing.TB, want string) {
 	t.Helper()
 	_, _, err := c.batch()
-	var f *Failure
-	if !errors.As(err, &f) || f.Kind != KindValue || !strings.Contains(f.Text, want) {
+	var f *wire.Failure
+	if !errors.As(err, &f) || f.Kind != wire.KindValue || !strings.Contains(f.Text, want) {
 		t.Fatalf("error %v, want %q", err, want)
 	}
 }
@@ -109,7 +110,7 @@ func TestMapsShareMemory(t *testing.T) {
 	reserved := budget.Admitted()
 	var all sync.WaitGroup
 	var clients []*testClient
-	var m Mapped
+	var m wire.Mapped
 	for range 4 {
 		var c *testClient
 		c, m = openMap(t, path)
@@ -179,15 +180,15 @@ func TestMapWaitsForASlot(t *testing.T) {
 func TestMapLocates(t *testing.T) {
 	path := serveWares(t, wares(t, 3, 70, noImages), nil)
 	c, _ := openMap(t, path)
-	var m Mapped
-	if err := errors.Join(c.send(kindMap, Map{Locate: []int64{0, 209}}), c.ask(kindMapped, &m)); err != nil {
+	var m wire.Mapped
+	if err := errors.Join(c.send(wire.FrameMap, wire.Map{Locate: []int64{0, 209}}), c.ask(wire.FrameMapped, &m)); err != nil {
 		t.Fatal(err)
 	}
 	if len(m.Places) != 2 || m.Places[0].Row != 0 || m.Places[0].Path == m.Places[1].Path || !strings.HasSuffix(m.Places[1].Path, ".parquet") {
 		t.Errorf("places %+v", m.Places)
 	}
-	var f *Failure
-	if err := errors.Join(c.send(kindMap, Map{Locate: []int64{210}}), c.ask(kindMapped, &m)); !errors.As(err, &f) || f.Kind != KindValue {
+	var f *wire.Failure
+	if err := errors.Join(c.send(wire.FrameMap, wire.Map{Locate: []int64{210}}), c.ask(wire.FrameMapped, &m)); !errors.As(err, &f) || f.Kind != wire.KindValue {
 		t.Errorf("error %v", err)
 	}
 	c.take(t, 7)
@@ -201,9 +202,9 @@ func TestMapWithoutMemory(t *testing.T) {
 	if _, err := c.open(opening); err != nil {
 		t.Fatal(err)
 	}
-	var m Mapped
-	var f *Failure
-	if err := errors.Join(c.send(kindMap, Map{}), c.ask(kindMapped, &m)); !errors.As(err, &f) || f.Kind != KindMemory || !strings.Contains(f.Text, "raise memory to") {
+	var m wire.Mapped
+	var f *wire.Failure
+	if err := errors.Join(c.send(wire.FrameMap, wire.Map{}), c.ask(wire.FrameMapped, &m)); !errors.As(err, &f) || f.Kind != wire.KindMemory || !strings.Contains(f.Text, "raise memory to") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -230,20 +231,20 @@ func TestMapBreaches(t *testing.T) {
 	}{
 		{"TAKE before MAP", func(t *testing.T, c *testClient) error { c.take(t, 1); return nil }, "TAKE before MAPPED"},
 		{"half a number", func(t *testing.T, c *testClient) error {
-			_, err := c.conn.Write(append(appendFrame(nil, kindTake, 12), make([]byte, 12)...))
-			return errors.Join(c.send(kindMap, Map{}), c.ask(kindMapped, &Mapped{}), err)
+			_, err := c.conn.Write(append(wire.AppendFrame(nil, wire.FrameTake, 12), make([]byte, 12)...))
+			return errors.Join(c.send(wire.FrameMap, wire.Map{}), c.ask(wire.FrameMapped, &wire.Mapped{}), err)
 		}, "TAKE"},
 		{"JOIN after MAP", func(t *testing.T, c *testClient) error {
-			return errors.Join(c.send(kindMap, Map{}), c.ask(kindMapped, &Mapped{}), c.send(kindJoin, Join{Iteration: "x"}))
+			return errors.Join(c.send(wire.FrameMap, wire.Map{}), c.ask(wire.FrameMapped, &wire.Mapped{}), c.send(wire.FrameJoin, wire.Join{Iteration: "x"}))
 		}, "JOIN on a connection that had a MAP"},
 		{"MAP after JOIN", func(t *testing.T, c *testClient) error {
-			if _, err := c.join(Join{Iteration: "x"}); err != nil {
+			if _, err := c.join(wire.Join{Iteration: "x"}); err != nil {
 				return err
 			}
-			return c.send(kindMap, Map{})
+			return c.send(wire.FrameMap, wire.Map{})
 		}, "MAP on a connection that had a JOIN"},
 		{"too many", func(t *testing.T, c *testClient) error {
-			if err := errors.Join(c.send(kindMap, Map{}), c.ask(kindMapped, &Mapped{})); err != nil {
+			if err := errors.Join(c.send(wire.FrameMap, wire.Map{}), c.ask(wire.FrameMapped, &wire.Mapped{})); err != nil {
 				return err
 			}
 			for range maxTakes + 5 { // 4 are answered: there are 4 slots
@@ -261,8 +262,8 @@ func TestMapBreaches(t *testing.T) {
 			for err == nil { // batches come before
 				_, _, err = x.batch()
 			}
-			var f *Failure
-			if !errors.As(err, &f) || f.Kind != KindProtocol || !strings.Contains(f.Text, c.want) {
+			var f *wire.Failure
+			if !errors.As(err, &f) || f.Kind != wire.KindProtocol || !strings.Contains(f.Text, c.want) {
 				t.Errorf("error %v, want %q", err, c.want)
 			}
 		})

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
 )
 
 // meetings collect the ranks of this machine before they compare with others, in a store that
@@ -38,20 +40,20 @@ type meeting struct {
 
 // A member is a rank of a meeting.
 type member struct {
-	wants  string      // the key whose value it waits for
-	answer func(Met)   // to its message; nil once it is answered
-	timer  *time.Timer // of a message that waits for news
+	wants  string         // the key whose value it waits for
+	answer func(wire.Met) // to its message; nil once it is answered
+	timer  *time.Timer    // of a message that waits for news
 }
 
 // maxMeeting bounds the values that wait to be carried, and the values found, in bytes.
-const maxMeeting = maxPayload / 4
+const maxMeeting = wire.MaxPayload / 4
 
 // maxPatience is the longest time that a message waits for news.
 const maxPatience = 10 * time.Second
 
 // meet handles the message of a connection, which belongs to the meeting from then on. The answer
 // comes now, or as soon as there is news.
-func (m *meetings) meet(c *connection, key string, said Meet, answer func(Met)) error {
+func (m *meetings) meet(c *connection, key string, said wire.Meet, answer func(wire.Met)) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	t := m.of[key]
@@ -115,7 +117,7 @@ func (t *meeting) tell(c *connection) {
 	if r.timer != nil {
 		r.timer.Stop()
 	}
-	met := Met{Members: len(t.members), Found: t.found}
+	met := wire.Met{Members: len(t.members), Found: t.found}
 	if t.carrier == c {
 		met.Carries, met.Count, met.Values = true, t.carried+len(t.values), map[string]string{}
 		for _, v := range t.values {
@@ -129,11 +131,11 @@ func (t *meeting) tell(c *connection) {
 }
 
 // take adds what a rank gives to the meeting.
-func (t *meeting) take(said Meet) error {
+func (t *meeting) take(said wire.Meet) error {
 	maps.DeleteFunc(said.Found, func(key, _ string) bool { _, known := t.found[key]; return known })
 	size, learned := sizeOf(said.Values), sizeOf(said.Found)
 	if t.size+size > maxMeeting || t.learned+learned > maxMeeting {
-		return valueError("a meeting of ranks holds at most %d MiB", maxMeeting>>20)
+		return wire.ValueError("a meeting of ranks holds at most %d MiB", maxMeeting>>20)
 	}
 	if len(said.Values) > 0 {
 		t.values = append(t.values, said.Values)

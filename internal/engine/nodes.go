@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
 )
@@ -16,14 +17,14 @@ var kinds = [...]string{
 // tensorType is the type of a List that holds tensors.
 const tensorType = "tensor"
 
-func describe(d *Data) Opened {
+func describe(d *Data) wire.Opened {
 	shards, groups := 0, 0
 	for _, m := range d.Dataset.Manifests() {
 		shards, groups = shards+len(m.Shards()), groups+len(m.Groups())
 	}
-	return Opened{
+	return wire.Opened{
 		Rows: d.Dataset.NumSamples(), AllRows: d.Dataset.NumRows(), Samples: d.Dataset.Samples(), Buffer: bufferRows(d.Dataset), Shards: shards, Groups: groups, Schema: batchNodes(d.Dataset.BatchSchema(), d.Loader),
-		Manifest: d.Dataset.Content(), Versions: d.Dataset.Versions(), Now: d.Dataset.Now(), Warnings: redactAll(d.Warnings, redact), Files: redactAll(d.Files, redact), Info: redactAll(d.Info, redact),
+		Manifest: d.Dataset.Content(), Versions: d.Dataset.Versions(), Now: d.Dataset.Now(), Warnings: wire.RedactAll(d.Warnings, wire.Redact), Files: wire.RedactAll(d.Files, wire.Redact), Info: wire.RedactAll(d.Info, wire.Redact),
 	}
 }
 
@@ -38,11 +39,11 @@ func bufferRows(d *iterable.Dataset) int64 {
 
 // batchNodes returns the schema of a loader's batches: the data's, with padded columns dense and
 // added columns at the end.
-func batchNodes(s *column.Schema, o loader.Options) []Node {
+func batchNodes(s *column.Schema, o loader.Options) []wire.Node {
 	if shape, err := o.Shape(s); err == nil { // else Check has refused it
 		s = shape.Schema()
 	}
-	nodes := make([]Node, 0, len(s.Fields)+len(o.Pad))
+	nodes := make([]wire.Node, 0, len(s.Fields)+len(o.Pad))
 	fields, made := o.Packed.Fields(s)
 	fields = slices.DeleteFunc(slices.Clone(fields), func(f *column.Field) bool { return f.Made && f.Name == "" })
 	for _, f := range fields {
@@ -73,12 +74,12 @@ func batchNodes(s *column.Schema, o loader.Options) []Node {
 }
 
 // fixedNode is a column that no data has.
-func fixedNode(name string, t column.Type, width int) Node {
-	return Node{Name: name, Kind: kinds[column.Fixed], Type: t.String(), Width: width, Added: true, Children: []Node{}}
+func fixedNode(name string, t column.Type, width int) wire.Node {
+	return wire.Node{Name: name, Kind: kinds[column.Fixed], Type: t.String(), Width: width, Added: true, Children: []wire.Node{}}
 }
 
 // added are the columns that a padding adds: lengths of each level of lists, and a mask.
-func added(p loader.Padding, sizes []int) (nodes []Node) {
+func added(p loader.Padding, sizes []int) (nodes []wire.Node) {
 	for level := range sizes {
 		nodes = append(nodes, inLists(fixedNode(p.LengthsName(level), column.TypeInt32, 4), sizes[:level]))
 	}
@@ -89,17 +90,17 @@ func added(p loader.Padding, sizes []int) (nodes []Node) {
 }
 
 // inLists is a node within lists of these sizes.
-func inLists(n Node, sizes []int) Node {
+func inLists(n wire.Node, sizes []int) wire.Node {
 	for _, size := range slices.Backward(sizes) {
-		n = Node{Name: n.Name, Kind: kinds[column.List], Type: kinds[column.List], ListSize: size, Added: true, Children: []Node{n}}
+		n = wire.Node{Name: n.Name, Kind: kinds[column.List], Type: kinds[column.List], ListSize: size, Added: true, Children: []wire.Node{n}}
 	}
 	return n
 }
 
-func nodeOf(f *column.Field) Node {
-	n := Node{
+func nodeOf(f *column.Field) wire.Node {
+	n := wire.Node{
 		Name: f.Name, Kind: kinds[f.Kind], Type: f.Type.String(), Width: f.Width, Nullable: f.Nullable, UTC: f.UTC,
-		Precision: f.Precision, Scale: f.Scale, ListSize: f.ListSize, Partition: f.Partition, Added: f.Made, Joined: f.Joined, Features: f.Features, Children: []Node{},
+		Precision: f.Precision, Scale: f.Scale, ListSize: f.ListSize, Partition: f.Partition, Added: f.Made, Joined: f.Joined, Features: f.Features, Children: []wire.Node{},
 	}
 	if f.Kind == column.List || f.Kind == column.Struct || f.Kind == column.Map {
 		n.Type = n.Kind

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
 	"github.com/shardfeed/shardfeed/loader"
 )
 
@@ -16,39 +17,39 @@ func TestNodes(t *testing.T) {
 	ids := &column.Field{Name: "ids", Kind: column.List, Children: []*column.Field{item}}
 	day := &column.Field{Name: "day", Kind: column.Binary, Type: column.TypeString, Partition: true}
 	schema := &column.Schema{Fields: []*column.Field{price, at, ids, day, {Name: "none", Kind: column.Null, Type: column.TypeUnknown}}}
-	plain := func(change func(*Node), n Node) Node {
-		n.Children = []Node{}
+	plain := func(change func(*wire.Node), n wire.Node) wire.Node {
+		n.Children = []wire.Node{}
 		change(&n)
 		return n
 	}
-	nothing := func(*Node) {}
-	element := plain(nothing, Node{Name: "element", Kind: "fixed", Type: "int32", Width: 4})
-	data := []Node{
-		plain(nothing, Node{Name: "price", Kind: "fixed", Type: "decimal", Width: 8, Nullable: true, Precision: 9, Scale: 2}),
-		plain(nothing, Node{Name: "at", Kind: "fixed", Type: "timestamp", Width: 8, Unit: "us", UTC: true}),
-		{Name: "ids", Kind: "list", Type: "list", Children: []Node{element}},
-		plain(nothing, Node{Name: "day", Kind: "binary", Type: "string", Partition: true}),
-		plain(nothing, Node{Name: "none", Kind: "null", Type: column.TypeUnknown.String()}),
+	nothing := func(*wire.Node) {}
+	element := plain(nothing, wire.Node{Name: "element", Kind: "fixed", Type: "int32", Width: 4})
+	data := []wire.Node{
+		plain(nothing, wire.Node{Name: "price", Kind: "fixed", Type: "decimal", Width: 8, Nullable: true, Precision: 9, Scale: 2}),
+		plain(nothing, wire.Node{Name: "at", Kind: "fixed", Type: "timestamp", Width: 8, Unit: "us", UTC: true}),
+		{Name: "ids", Kind: "list", Type: "list", Children: []wire.Node{element}},
+		plain(nothing, wire.Node{Name: "day", Kind: "binary", Type: "string", Partition: true}),
+		plain(nothing, wire.Node{Name: "none", Kind: "null", Type: column.TypeUnknown.String()}),
 	}
-	lengths := plain(nothing, Node{Name: "ids_lengths", Kind: "fixed", Type: "int32", Width: 4, Added: true})
+	lengths := plain(nothing, wire.Node{Name: "ids_lengths", Kind: "fixed", Type: "int32", Width: 4, Added: true})
 	for _, c := range []struct {
 		name string
 		pad  []loader.Padding
 		size int
-		more []Node
+		more []wire.Node
 	}{
 		{"as it is", nil, 0, nil},
-		{"padded", []loader.Padding{{Column: "ids"}}, -1, []Node{lengths}},
-		{"padded to a length", []loader.Padding{{Column: "ids", Max: 8, ToMax: true}}, 8, []Node{lengths}},
-		{"mask", []loader.Padding{{Column: "ids", Lengths: "n", Mask: "m"}}, -1, []Node{
-			plain(func(n *Node) { n.Name = "n" }, lengths),
-			{Name: "m", Kind: "list", Type: "list", ListSize: -1, Added: true, Children: []Node{
-				plain(nothing, Node{Name: "m", Kind: "fixed", Type: "bool", Width: 1, Added: true}),
+		{"padded", []loader.Padding{{Column: "ids"}}, -1, []wire.Node{lengths}},
+		{"padded to a length", []loader.Padding{{Column: "ids", Max: 8, ToMax: true}}, 8, []wire.Node{lengths}},
+		{"mask", []loader.Padding{{Column: "ids", Lengths: "n", Mask: "m"}}, -1, []wire.Node{
+			plain(func(n *wire.Node) { n.Name = "n" }, lengths),
+			{Name: "m", Kind: "list", Type: "list", ListSize: -1, Added: true, Children: []wire.Node{
+				plain(nothing, wire.Node{Name: "m", Kind: "fixed", Type: "bool", Width: 1, Added: true}),
 			}},
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			want := append(append([]Node{}, data...), c.more...)
+			want := append(append([]wire.Node{}, data...), c.more...)
 			want[2].ListSize = c.size
 			a, _ := json.MarshalIndent(batchNodes(schema, loader.Options{Pad: c.pad}), "", " ")
 			b, _ := json.MarshalIndent(want, "", " ")

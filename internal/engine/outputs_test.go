@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
 	"github.com/shardfeed/shardfeed/internal/mem"
 )
 
@@ -11,7 +12,7 @@ import (
 func TestOutputs(t *testing.T) {
 	budget := mem.NewBudget(1 << 40)
 	open := func(memory int64) *sink {
-		e := testEngine(t, Options{Budget: budget, Open: func(ctx context.Context, r Request, _ func(Progress)) (*Data, error) {
+		e := testEngine(t, Options{Budget: budget, Open: func(ctx context.Context, r Request, _ func(wire.Progress)) (*Data, error) {
 			return shopWithin(ctx, r, budget, memory)
 		}})
 		return newSink(t, connect(t, e, "d", testSpec()))
@@ -38,7 +39,7 @@ func TestOutputs(t *testing.T) {
 		j := alone(0)
 		j.Outputs = 1 << 15
 		s.ask(j)
-		if f := s.failure(); f.Kind != KindMemory {
+		if f := s.failure(); f.Kind != wire.KindMemory {
 			t.Errorf("%+v", f)
 		}
 	})
@@ -47,7 +48,7 @@ func TestOutputs(t *testing.T) {
 		for _, n := range []int{-1, maxOutputs + 1} {
 			j := alone(0)
 			j.Outputs = n
-			if err := s.client.join(j, s); kindOf(err) != KindValue {
+			if err := s.client.join(j, s); wire.KindOf(err) != wire.KindValue {
 				t.Errorf("%d: %v", n, err)
 			}
 		}
@@ -72,7 +73,7 @@ func TestOutputsGrow(t *testing.T) {
 	e := testEngine(t, Options{Budget: mem.NewBudget(100)})
 	c := connect(t, e, "d", testSpec())
 	ask := func(bytes int64, replica int) error {
-		_, err := c.ask(Ask{WorldSize: 1, Outputs: &bytes, Replica: replica, Replicas: 2})
+		_, err := c.ask(wire.Ask{WorldSize: 1, Outputs: &bytes, Replica: replica, Replicas: 2})
 		return err
 	}
 	for _, step := range []struct {
@@ -89,14 +90,14 @@ func TestOutputsGrow(t *testing.T) {
 		{bytes: 70, want: 70},
 	} {
 		err := ask(step.bytes, step.replica)
-		if (err != nil) != step.refused || step.refused && kindOf(err) != KindMemory {
+		if (err != nil) != step.refused || step.refused && wire.KindOf(err) != wire.KindMemory {
 			t.Errorf("%d bytes: %v", step.bytes, err)
 		}
 		if got := e.Budget.Admitted(); got != step.want {
 			t.Errorf("after %d bytes %d are reserved, expected %d", step.bytes, got, step.want)
 		}
 	}
-	if _, err := c.ask(Ask{WorldSize: 1}); err != nil || e.Budget.Admitted() != 70 {
+	if _, err := c.ask(wire.Ask{WorldSize: 1}); err != nil || e.Budget.Admitted() != 70 {
 		t.Errorf("an ASK without outputs: %v, %d reserved", err, e.Budget.Admitted())
 	}
 	c.close()

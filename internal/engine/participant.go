@@ -1,12 +1,16 @@
 package engine
 
+import (
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
+)
+
 import "github.com/shardfeed/shardfeed/shuffle"
 
 // A participant is one consumer's share of an iteration: all batches, or each K-th for one of K
 // torch workers; replicas have the same share. Under the session's lock it calls the consumer, one call at a time, and never
 // again after the end.
 type participant struct {
-	join      Join
+	join      wire.Join
 	consumer  consumer
 	client    *client
 	session   *session
@@ -57,14 +61,14 @@ func (p *participant) fail(err error) {
 // end ends the participant with its epoch. The ring stays for what is read ahead. The session's
 // mutex is held.
 func (p *participant) end(state shuffle.State) {
-	p.finish(func(c consumer) { c.end(End{Batches: p.batches, State: state}) })
+	p.finish(func(c consumer) { c.end(wire.End{Batches: p.batches, State: state}) })
 }
 
 // leave handles LEAVE. It reports whether it ended an iteration.
 func (p *participant) leave() bool {
 	p.session.mu.Lock()
 	defer p.session.mu.Unlock()
-	left := p.finish(func(c consumer) { c.end(End{Left: true, Batches: p.batches, State: p.iteration.now}) })
+	left := p.finish(func(c consumer) { c.end(wire.End{Left: true, Batches: p.batches, State: p.iteration.now}) })
 	if left {
 		p.unlink()
 		p.iteration.left()

@@ -11,14 +11,9 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
-)
 
-func TestPeer(t *testing.T) {
-	here, _ := pair(t)
-	if p, err := checkPeer(here); err != nil || p.pid != os.Getpid() || p.uid != os.Getuid() {
-		t.Errorf("%+v, error %v", p, err)
-	}
-}
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
+)
 
 // dialAs connects as another user, by a thread that is that user until it ends.
 func dialAs(t *testing.T, uid int, path string) (net.Conn, error) {
@@ -60,7 +55,7 @@ func TestServeRefusesOthers(t *testing.T) {
 	c := &testClient{conn: conn.(*net.UnixConn), rings: map[uint32]*clientRing{}, held: map[uint64]*clientBatch{}}
 	defer c.close()
 	kind, payload, err := c.next()
-	if err != nil || kind != kindError || !strings.Contains(string(payload), "belongs to user 65534") {
+	if err != nil || kind != wire.FrameError || !strings.Contains(string(payload), "belongs to user 65534") {
 		t.Errorf("%v %s, error %v", kind, payload, err)
 	}
 	if _, _, err := c.next(); err == nil {

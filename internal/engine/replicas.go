@@ -3,18 +3,19 @@ package engine
 import (
 	"reflect"
 
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
 // formingOf returns the iteration that a JOIN takes part in, or nil if it starts one. Replicas are
 // in separate processes, which share no name for their iterations: the n-th of one is the n-th of
 // the others. The mutex is held.
-func (s *session) formingOf(j Join) (it *iteration) {
-	if j.replicas() == 1 {
+func (s *session) formingOf(j wire.Join) (it *iteration) {
+	if j.ReplicaCount() == 1 {
 		return s.forming[j.Iteration]
 	}
 	for _, other := range s.forming {
-		if len(other.names) != j.replicas() || other.names[j.Replica] != "" && other.names[j.Replica] != j.Iteration {
+		if len(other.names) != j.ReplicaCount() || other.names[j.Replica] != "" && other.names[j.Replica] != j.Iteration {
 			continue
 		}
 		if it == nil || other.number < it.number {
@@ -32,7 +33,7 @@ type request struct {
 }
 
 // requested returns what a JOIN asks for. The mutex is held.
-func (s *session) requested(j Join) request {
+func (s *session) requested(j wire.Join) request {
 	r := request{epoch: -1}
 	if j.State != nil && !s.used[j.StateSerial] {
 		r.state = j.State
@@ -45,7 +46,7 @@ func (s *session) requested(j Join) request {
 
 // agree checks that a replica wants the same start as the first participant of its iteration. The
 // mutex is held.
-func (s *session) agree(it *iteration, j Join) error {
+func (s *session) agree(it *iteration, j wire.Join) error {
 	if it.names[j.Replica] != "" {
 		return nil // a torch worker, whose state is the replica's first one's
 	}
@@ -54,8 +55,8 @@ func (s *session) agree(it *iteration, j Join) error {
 		r.epoch = *j.Epoch // used for all replicas
 	}
 	if r.epoch != it.asked.epoch || !reflect.DeepEqual(r.state, it.asked.state) {
-		return newFailure(KindRanks, "replicas %d and %d of rank %d do not begin at the same place: one has loaded another state, or set another epoch",
-			it.join.Replica, j.Replica, s.rank).with("give all replicas the same state and the same epoch")
+		return wire.NewFailure(wire.KindRanks, "replicas %d and %d of rank %d do not begin at the same place: one has loaded another state, or set another epoch",
+			it.join.Replica, j.Replica, s.rank).With("give all replicas the same state and the same epoch")
 	}
 	return nil
 }
@@ -63,10 +64,10 @@ func (s *session) agree(it *iteration, j Join) error {
 // asOf sets the session to the position that a replica knows, until the returned function is
 // called: before an iteration that others of its replicas have joined, and it has not. The mutex is
 // held.
-func (s *session) asOf(j Join) (restore func()) {
+func (s *session) asOf(j wire.Join) (restore func()) {
 	next := s.next
 	restore = func() { s.next = next }
-	if j.replicas() > 1 {
+	if j.ReplicaCount() > 1 {
 		if it := s.formingOf(j); it != nil && it.names[j.Replica] == "" {
 			s.next = it.before
 		}

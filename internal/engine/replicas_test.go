@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -23,10 +24,10 @@ func replicas(t *testing.T, e *engine, r, k int) []*sink {
 	return all
 }
 
-func joinReplicas(all []*sink, r int, id string, change func(replica int, j *Join)) {
+func joinReplicas(all []*sink, r int, id string, change func(replica int, j *wire.Join)) {
 	k := len(all) / r
 	for i, s := range all {
-		j := Join{Iteration: fmt.Sprint(id, " of ", i/k), Replica: i / k, Replicas: r, Replication: r, Worker: i % k, Workers: k, Rank: 1, WorldSize: 2}
+		j := wire.Join{Iteration: fmt.Sprint(id, " of ", i/k), Replica: i / k, Replicas: r, Replication: r, Worker: i % k, Workers: k, Rank: 1, WorldSize: 2}
 		if change != nil {
 			change(i/k, &j)
 		}
@@ -82,39 +83,39 @@ func TestReplicasResume(t *testing.T) {
 	epoch := int64(7)
 	for _, c := range []struct {
 		name   string
-		change func(replica int, j *Join)
+		change func(replica int, j *wire.Join)
 		wrong  bool
 	}{
-		{"one has a state", func(i int, j *Join) {
+		{"one has a state", func(i int, j *wire.Join) {
 			if i == 1 {
 				j.State, j.StateSerial = &state, "one"
 			}
 		}, true},
-		{"states differ", func(i int, j *Join) {
+		{"states differ", func(i int, j *wire.Join) {
 			other := state
 			other.Position += int64(i) * 100
 			j.State, j.StateSerial = &other, fmt.Sprint("differ", i)
 		}, true},
-		{"one sets an epoch", func(i int, j *Join) {
+		{"one sets an epoch", func(i int, j *wire.Join) {
 			if i == 0 {
 				j.Epoch, j.EpochSerial = &epoch, "e"
 			}
 		}, true},
-		{"all have it", func(i int, j *Join) { j.State, j.StateSerial = &state, fmt.Sprint("all", i) }, false},
+		{"all have it", func(i int, j *wire.Join) { j.State, j.StateSerial = &state, fmt.Sprint("all", i) }, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			k := 2
-			var first Join
+			var first wire.Join
 			for i := range k {
-				j := Join{Iteration: fmt.Sprint(c.name, i), Replica: i, Replicas: 2, Rank: 1, WorldSize: 2}
+				j := wire.Join{Iteration: fmt.Sprint(c.name, i), Replica: i, Replicas: 2, Rank: 1, WorldSize: 2}
 				c.change(i, &j)
-				if err := all[i].client.join(j, all[i]); (err != nil) != (c.wrong && i == 1) || err != nil && failureOf(err).Kind != KindRanks {
+				if err := all[i].client.join(j, all[i]); (err != nil) != (c.wrong && i == 1) || err != nil && wire.FailureOf(err).Kind != wire.KindRanks {
 					t.Errorf("replica %d: %v", i, err)
 				}
 				first = j
 			}
 			if c.wrong {
-				if f := all[0].failure(); f.Kind != KindRanks || !strings.Contains(f.Text, "replicas 0 and 1 of rank 1 do not begin at the same place") {
+				if f := all[0].failure(); f.Kind != wire.KindRanks || !strings.Contains(f.Text, "replicas 0 and 1 of rank 1 do not begin at the same place") {
 					t.Errorf("%+v", f)
 				}
 				return
@@ -126,7 +127,7 @@ func TestReplicasResume(t *testing.T) {
 		})
 	}
 	more := replicas(t, e, 4, 1)
-	joinReplicas(more, 4, "more", func(i int, j *Join) {
+	joinReplicas(more, 4, "more", func(i int, j *wire.Join) {
 		j.Rank, j.WorldSize, j.State, j.StateSerial = 0, 1, &state, fmt.Sprint("more", i)
 	})
 	parts, _ := drain(more)
@@ -142,13 +143,13 @@ func TestReplicasSetEpoch(t *testing.T) {
 			e := testEngine(t, Options{})
 			all := replicas(t, e, 2, 1)
 			set := func(i int) {
-				if _, err := all[i].client.setEpoch(SetEpoch{Rank: 1, Epoch: 5, Serial: fmt.Sprint("s", i)}); err != nil {
+				if _, err := all[i].client.setEpoch(wire.SetEpoch{Rank: 1, Epoch: 5, Serial: fmt.Sprint("s", i)}); err != nil {
 					t.Fatal(err)
 				}
 			}
 			epoch := int64(5)
 			join := func(i int, id string) {
-				all[i].ask(Join{Iteration: id + fmt.Sprint(i), Replica: i, Replicas: 2, Rank: 1, WorldSize: 2, Epoch: &epoch, EpochSerial: fmt.Sprint("s", i)})
+				all[i].ask(wire.Join{Iteration: id + fmt.Sprint(i), Replica: i, Replicas: 2, Rank: 1, WorldSize: 2, Epoch: &epoch, EpochSerial: fmt.Sprint("s", i)})
 			}
 			if set(0); before {
 				set(1)
@@ -177,23 +178,23 @@ func TestReplicasSetEpoch(t *testing.T) {
 func TestReplicasStand(t *testing.T) {
 	e := testEngine(t, Options{})
 	all := replicas(t, e, 2, 1)
-	all[0].ask(Join{Iteration: "0", Replica: 0, Replicas: 2, WorldSize: 1})
+	all[0].ask(wire.Join{Iteration: "0", Replica: 0, Replicas: 2, WorldSize: 1})
 	for replica, want := range []uint64{1, 0} {
-		at, err := all[replica].client.ask(Ask{WorldSize: 1, Replica: replica, Replicas: 2})
+		at, err := all[replica].client.ask(wire.Ask{WorldSize: 1, Replica: replica, Replicas: 2})
 		if err != nil || at.State.Epoch != want || at.NextEpoch != int64(want) {
 			t.Errorf("replica %d stands at %+v: %v", replica, at, err)
 		}
 	}
-	all[1].ask(Join{Iteration: "1", Replica: 1, Replicas: 2, WorldSize: 1})
+	all[1].ask(wire.Join{Iteration: "1", Replica: 1, Replicas: 2, WorldSize: 1})
 	drain(all)
 }
 
 func TestReplicasLate(t *testing.T) {
 	e := testEngine(t, Options{ReplicaTimeout: time.Millisecond})
 	all := replicas(t, e, 4, 1)
-	all[2].ask(Join{Iteration: "0", Replica: 2, Replicas: 4, Rank: 1, WorldSize: 2})
+	all[2].ask(wire.Join{Iteration: "0", Replica: 2, Replicas: 4, Rank: 1, WorldSize: 2})
 	want := "of the 4 replicas of rank 1 on this machine, 0, 1, 3 have not begun to iterate within 1ms"
-	if f := all[2].failure(); f.Kind != KindTimeout || f.Text != want || f.Hint == "" {
+	if f := all[2].failure(); f.Kind != wire.KindTimeout || f.Text != want || f.Hint == "" {
 		t.Errorf("%+v", f)
 	}
 }
@@ -201,7 +202,7 @@ func TestReplicasLate(t *testing.T) {
 func TestReplicasHearWhoIsLate(t *testing.T) {
 	e := testEngine(t, Options{ReplicaNotice: time.Millisecond})
 	all := replicas(t, e, 3, 1)
-	all[1].ask(Join{Iteration: "0", Replica: 1, Replicas: 3, Rank: 1, WorldSize: 2})
+	all[1].ask(wire.Join{Iteration: "0", Replica: 1, Replicas: 3, Rank: 1, WorldSize: 2})
 	n := <-all[1].noted
 	if want := "after 1ms the iteration still waits for 0, 2 of the 3 replicas of rank 1: "; n.Level != "warning" || !strings.HasPrefix(n.Text, want) {
 		t.Errorf("%+v", n)
@@ -219,12 +220,12 @@ func TestReplicaDies(t *testing.T) {
 				all[1].batches(2)
 			} else {
 				for i := range 2 {
-					all[i].ask(Join{Iteration: fmt.Sprint(i), Replica: i, Replicas: 3, Rank: 1, WorldSize: 2})
+					all[i].ask(wire.Join{Iteration: fmt.Sprint(i), Replica: i, Replicas: 3, Rank: 1, WorldSize: 2})
 				}
 			}
 			all[1].client.close()
 			want := "replica 1 of 3 of rank 1 (process 42) ended within the epoch"
-			if f := all[0].failure(); f.Kind != KindInternal || f.Text != want {
+			if f := all[0].failure(); f.Kind != wire.KindInternal || f.Text != want {
 				t.Errorf("%+v", f)
 			}
 			if complete {
@@ -257,9 +258,9 @@ func TestReplicaLeaves(t *testing.T) {
 func TestReplicasOutOfRange(t *testing.T) {
 	e := testEngine(t, Options{})
 	c := newSink(t, connect(t, e, "d", testSpec()))
-	for _, j := range []Join{{Replica: 2, Replicas: 2}, {Replica: -1, Replicas: 2}, {Replica: 1}, {Replicas: 65}} {
+	for _, j := range []wire.Join{{Replica: 2, Replicas: 2}, {Replica: -1, Replicas: 2}, {Replica: 1}, {Replicas: 65}} {
 		j.Iteration = "0"
-		if err := c.client.join(j, c); failureOf(err).Kind != KindValue {
+		if err := c.client.join(j, c); wire.FailureOf(err).Kind != wire.KindValue {
 			t.Errorf("replica %d of %d: %v", j.Replica, j.Replicas, err)
 		}
 	}
@@ -281,16 +282,16 @@ func serveReplicas(t *testing.T, r int, change func(*Options, *Data)) []*testCli
 }
 
 // joinServed joins all; JOINED comes when all have.
-func joinServed(t *testing.T, all []*testClient, id string) (joined []Joined) {
+func joinServed(t *testing.T, all []*testClient, id string) (joined []wire.Joined) {
 	t.Helper()
 	for i, c := range all {
-		if err := c.send(kindJoin, Join{Iteration: fmt.Sprint(id, i), Replica: i, Replicas: len(all), WorldSize: 1}); err != nil {
+		if err := c.send(wire.FrameJoin, wire.Join{Iteration: fmt.Sprint(id, i), Replica: i, Replicas: len(all), WorldSize: 1}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	joined = make([]Joined, len(all))
+	joined = make([]wire.Joined, len(all))
 	for i, c := range all {
-		if err := c.ask(kindJoined, &joined[i]); err != nil {
+		if err := c.ask(wire.FrameJoined, &joined[i]); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -304,7 +305,7 @@ func TestServeReplicas(t *testing.T) {
 	for epoch := range 3 {
 		joined := joinServed(t, all, fmt.Sprint(epoch))
 		var group sync.WaitGroup
-		ids, slots := make([][][]string, len(all)), make([][]announcement, len(all))
+		ids, slots := make([][][]string, len(all)), make([][]wire.Announcement, len(all))
 		for i, c := range all {
 			group.Go(func() {
 				for {
@@ -320,7 +321,7 @@ func TestServeReplicas(t *testing.T) {
 						t.Error(err)
 						return
 					}
-					ids[i], slots[i] = append(ids[i], columns[0]), append(slots[i], b.announcement)
+					ids[i], slots[i] = append(ids[i], columns[0]), append(slots[i], b.Announcement)
 					if err := c.release(b); err != nil {
 						t.Error(err)
 					}
@@ -362,16 +363,16 @@ func TestServeReplicasKeep(t *testing.T) {
 	if err := all[0].release(kept); err != nil { // again: the first gave it back already
 		t.Error(err)
 	}
-	kept.seq += 1 << 40
+	kept.Seq += 1 << 40
 	all[1].releaseQuietly(kept)
-	if _, err := all[1].conn.Write(appendFrame(nil, kindRelease, 0)); err != nil {
+	if _, err := all[1].conn.Write(wire.AppendFrame(nil, wire.FrameRelease, 0)); err != nil {
 		t.Fatal(err)
 	}
-	var f *Failure
-	if _, _, err := all[1].batch(); !errors.As(err, &f) || f.Kind != KindProtocol || !strings.Contains(f.Text, "was released with batch") {
+	var f *wire.Failure
+	if _, _, err := all[1].batch(); !errors.As(err, &f) || f.Kind != wire.KindProtocol || !strings.Contains(f.Text, "was released with batch") {
 		t.Errorf("a slot was given back with another batch: %v", err)
 	}
-	if _, err := all[0].join(Join{Iteration: "alone", WorldSize: 1}); err != nil {
+	if _, err := all[0].join(wire.Join{Iteration: "alone", WorldSize: 1}); err != nil {
 		t.Errorf("the other replica: %v", err)
 	}
 }
@@ -413,13 +414,13 @@ func TestReplicationIsCompared(t *testing.T) {
 	e := testEngine(t, Options{})
 	all := []*sink{newSink(t, connect(t, e, "a", testSpec())), newSink(t, connect(t, e, "b", testSpec()))}
 	for i, s := range all {
-		j := Join{Iteration: "0", Rank: i, WorldSize: 2, Replication: 1 + i, Agree: "line", State: (*shuffle.State)(nil)}
+		j := wire.Join{Iteration: "0", Rank: i, WorldSize: 2, Replication: 1 + i, Agree: "line", State: (*shuffle.State)(nil)}
 		if err := s.client.join(j, s); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, s := range all {
-		if f := s.failure(); f.Kind != KindRanks || !strings.Contains(f.Text, "replication: none on rank 0, 2 on rank 1") {
+		if f := s.failure(); f.Kind != wire.KindRanks || !strings.Contains(f.Text, "replication: none on rank 0, 2 on rank 1") {
 			t.Errorf("%+v", f)
 		}
 	}

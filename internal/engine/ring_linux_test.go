@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
 	"github.com/shardfeed/shardfeed/loader"
 )
 
@@ -38,7 +39,7 @@ func TestRingOfThePast(t *testing.T) {
 	if _, err := side.ring(ringNeed{slots: 2, bytes: 4096}); err != nil {
 		t.Fatal(err)
 	}
-	side.joined(Joined{Fingerprint: Fingerprint{"long": strings.Repeat("x", 4<<20)}}) // more than the socket takes
+	side.joined(wire.Joined{Fingerprint: wire.Fingerprint{"long": strings.Repeat("x", 4<<20)}}) // more than the socket takes
 	if _, err := side.ring(ringNeed{slots: 2, bytes: 8192}); err != nil {
 		t.Fatal(err)
 	}
@@ -49,11 +50,11 @@ func TestRingOfThePast(t *testing.T) {
 	s.Free()
 	c := &testClient{conn: there, rings: map[uint32]*clientRing{}, held: map[uint64]*clientBatch{}}
 	defer c.close()
-	var j Joined
-	if err := c.ask(kindJoined, &j); err != nil {
+	var j wire.Joined
+	if err := c.ask(wire.FrameJoined, &j); err != nil {
 		t.Fatal(err)
 	}
-	if b, _, err := c.batch(); err != nil || b.generation != 1 || len(c.order) != 2 || c.rings[0].slotSize != 4096 {
+	if b, _, err := c.batch(); err != nil || b.Generation != 1 || len(c.order) != 2 || c.rings[0].slotSize != 4096 {
 		t.Errorf("rings %v, error %v", c.order, err)
 	}
 }

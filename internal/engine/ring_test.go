@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable"
 
@@ -58,7 +59,7 @@ func alloc(t *testing.T, s *slot, n int) []byte {
 }
 
 // give announces a slot with nothing but rows in it, and lets go of it.
-func give(t *testing.T, s *slot) announcement {
+func give(t *testing.T, s *slot) wire.Announcement {
 	t.Helper()
 	a, err := s.write(&loader.Batch{Rows: 1, Valid: 1})
 	if err != nil {
@@ -70,7 +71,7 @@ func give(t *testing.T, s *slot) announcement {
 
 // release releases a slot as trainers do that read the ring: by the word, and by the frame where it
 // is wanted.
-func (r *ring) release(a announcement, readers ...int) {
+func (r *ring) release(a wire.Announcement, readers ...int) {
 	if len(readers) == 0 {
 		readers = []int{0}
 	}
@@ -84,11 +85,11 @@ func (r *ring) release(a announcement, readers ...int) {
 }
 
 // releaseQuietly is a release without the frame. It reports whether that is wanted.
-func (r *ring) releaseQuietly(a announcement, reader int) bool {
+func (r *ring) releaseQuietly(a wire.Announcement, reader int) bool {
 	r.mu.Lock() // a trainer has a mapping of its own
 	defer r.mu.Unlock()
-	g := r.all[a.generation]
-	g.released(reader, a.slot).Store(a.seq)
+	g := r.all[a.Generation]
+	g.released(reader, a.Slot).Store(a.Seq)
 	return g.wanted(reader).Load() != 0
 }
 
@@ -103,7 +104,7 @@ func TestRingCredit(t *testing.T) { synctest.Test(t, testRingCredit) }
 
 func testRingCredit(t *testing.T) {
 	r := ringOf(t, 3, 4096)
-	var held []announcement
+	var held []wire.Announcement
 	for range 3 {
 		held = append(held, give(t, begin(t, r, 0)))
 	}
@@ -139,8 +140,8 @@ func testRingCredit(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := begin(t, r, 0)
-	if again.index != held[1].slot {
-		t.Errorf("slot %d is used, not %d that was freed last", again.index, held[1].slot)
+	if again.index != held[1].Slot {
+		t.Errorf("slot %d is used, not %d that was freed last", again.index, held[1].Slot)
 	}
 	again.Free()
 }
@@ -165,8 +166,8 @@ func TestRingGrows(t *testing.T) {
 	}
 	third[0] = 3
 	a := give(t, s)
-	if len(r.all) != 1 || a.generation != 2 {
-		t.Fatalf("%d generations are left, the batch is of %d", len(r.all), a.generation)
+	if len(r.all) != 1 || a.Generation != 2 {
+		t.Fatalf("%d generations are left, the batch is of %d", len(r.all), a.Generation)
 	}
 	r.release(a)
 	if again := begin(t, r, 0); again.at.number != 2 {
@@ -185,7 +186,7 @@ func TestRingGrows(t *testing.T) {
 // the trainer releases.
 func TestRingGrowsUnderAll(t *testing.T) {
 	r := ringOf(t, 4, 4096)
-	held := []announcement{give(t, begin(t, r, 0)), give(t, begin(t, r, 0))}
+	held := []wire.Announcement{give(t, begin(t, r, 0)), give(t, begin(t, r, 0))}
 	a, b := begin(t, r, 0), begin(t, r, 0)
 	alloc(t, a, 50_000)
 	alloc(t, b, 40_000)
@@ -297,7 +298,7 @@ func TestRingFits(t *testing.T) {
 		t.Errorf("%d slots of %d bytes", r.need.slots, r.newest.size)
 	}
 	err := r.fit(ringNeed{slots: 8, bytes: 1 << 55})
-	if kindOf(err) != KindMemory || !strings.Contains(err.Error(), "batch_size") {
+	if wire.KindOf(err) != wire.KindMemory || !strings.Contains(err.Error(), "batch_size") {
 		t.Errorf("a ring of 2^58 bytes: %v", err)
 	}
 }

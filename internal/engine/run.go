@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
@@ -75,7 +76,7 @@ func (r *run) do() {
 		err = cause
 	}
 	r.cancel(errNotWanted)
-	if kind := kindOf(err); err != nil && (kind == KindData || kind == KindNotFound) {
+	if kind := wire.KindOf(err); err != nil && (kind == wire.KindData || kind == wire.KindNotFound) {
 		r.session.dataset.forget() // the next client lists the shards again
 	}
 	it = r.finish(err)
@@ -102,7 +103,7 @@ func (r *run) finish(err error) *iteration {
 	return r.now
 }
 
-func (r *run) note(n Note) {
+func (r *run) note(n wire.Note) {
 	r.session.mu.Lock()
 	defer r.session.mu.Unlock()
 	for _, p := range r.now.participants {

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
@@ -146,10 +147,10 @@ func TestReadAhead(t *testing.T) {
 // another state, another consumer.
 func TestReadAheadDropped(t *testing.T) {
 	nine := int64(9)
-	for name, change := range map[string]func(*sink, *Join){
-		"epoch": func(_ *sink, j *Join) { j.Epoch, j.EpochSerial = &nine, "e" },
-		"state": func(s *sink, j *Join) {
-			now, _ := s.client.ask(Ask{})
+	for name, change := range map[string]func(*sink, *wire.Join){
+		"epoch": func(_ *sink, j *wire.Join) { j.Epoch, j.EpochSerial = &nine, "e" },
+		"state": func(s *sink, j *wire.Join) {
+			now, _ := s.client.ask(wire.Ask{})
 			state := *now.State
 			state.Epoch, state.Position = 9, 0
 			j.State = &state
@@ -210,7 +211,7 @@ func TestMemory(t *testing.T) {
 	}()
 	for range 2 { // the second time with what the first has given back
 		small := mem.NewBudget(need + need/2)
-		e := testEngine(t, Options{Budget: small, Open: func(ctx context.Context, r Request, p func(Progress)) (*Data, error) {
+		e := testEngine(t, Options{Budget: small, Open: func(ctx context.Context, r Request, p func(wire.Progress)) (*Data, error) {
 			return shopWithin(ctx, r, small, 64<<20)
 		}})
 		a, b := newSink(t, connect(t, e, "train", testSpec())), newSink(t, connect(t, e, "validation", testSpec()))
@@ -223,7 +224,7 @@ func TestMemory(t *testing.T) {
 		b.batches(1)
 		a.ask(alone(2))
 		f := a.failure()
-		if f.Kind != KindMemory || f.Step != -1 {
+		if f.Kind != wire.KindMemory || f.Step != -1 {
 			t.Errorf("%+v", f)
 		}
 		b.leave()
@@ -234,7 +235,7 @@ func TestMemory(t *testing.T) {
 		until(t, "nothing is reserved", func() bool { return small.Admitted() == 0 })
 	}
 	e := testEngine(t, Options{Budget: mem.NewBudget(100)})
-	if _, err := e.reserveResults(200); failureOf(err).Kind != KindMemory {
+	if _, err := e.reserveResults(200); wire.FailureOf(err).Kind != wire.KindMemory {
 		t.Errorf("a ring over the engine's memory: %v", err)
 	}
 	free, err := e.reserveResults(60)
@@ -248,14 +249,14 @@ func TestMemory(t *testing.T) {
 // does with as many as fit, unless the trainer has asked for them.
 func TestFewerWorkers(t *testing.T) {
 	join := func(memory int64, workers int, fewer bool) (*sink, error) {
-		e := testEngine(t, Options{Open: func(ctx context.Context, r Request, _ func(Progress)) (*Data, error) {
+		e := testEngine(t, Options{Open: func(ctx context.Context, r Request, _ func(wire.Progress)) (*Data, error) {
 			d, err := shopWithin(ctx, r, mem.NewBudget(0), memory)
 			if err == nil {
 				d.Loader.Workers, d.FewerWorkers = workers, fewer
 			}
 			return d, err
 		}})
-		s := newSink(t, connect(t, e, "d", Spec{Addresses: []string{"shop"}, Shuffle: true, BatchSize: 500}))
+		s := newSink(t, connect(t, e, "d", wire.Spec{Addresses: []string{"shop"}, Shuffle: true, BatchSize: 500}))
 		s.ask(alone(0))
 		for {
 			switch v := s.next().(type) {
@@ -274,10 +275,10 @@ func TestFewerWorkers(t *testing.T) {
 	for _, c := range []struct {
 		fewer bool
 		kind  string
-	}{{true, ""}, {false, KindMemory}} {
+	}{{true, ""}, {false, wire.KindMemory}} {
 		t.Run(fmt.Sprintf("fewer %t", c.fewer), func(t *testing.T) {
 			s, err := join(refused.Memory, 200, c.fewer)
-			if kind := kindOf(err); err != nil && kind != c.kind || err == nil && c.kind != "" {
+			if kind := wire.KindOf(err); err != nil && kind != c.kind || err == nil && c.kind != "" {
 				t.Fatalf("under the advised %d: %v", refused.Memory, err)
 			}
 			if err == nil {
@@ -312,7 +313,7 @@ func (o *outgrowing) Begin(ctx context.Context, size int) (loader.Memory, error)
 // come twice.
 func TestNoRetryInTheMidst(t *testing.T) {
 	budget := mem.NewBudget(1 << 40)
-	e := testEngine(t, Options{Budget: budget, Open: func(ctx context.Context, r Request, _ func(Progress)) (*Data, error) {
+	e := testEngine(t, Options{Budget: budget, Open: func(ctx context.Context, r Request, _ func(wire.Progress)) (*Data, error) {
 		return shopWithin(ctx, r, budget, 64<<20)
 	}})
 	ahead := newSink(t, connect(t, e, "train", testSpec()))
@@ -333,11 +334,11 @@ func TestNoRetryInTheMidst(t *testing.T) {
 			}
 			last = v.step
 		case error:
-			if kindOf(v) != KindMemory || last < 0 {
+			if wire.KindOf(v) != wire.KindMemory || last < 0 {
 				t.Errorf("after step %d: %v", last, v)
 			}
 			return
-		case End:
+		case wire.End:
 			t.Fatal("the iteration ended without an error")
 		}
 	}
@@ -350,14 +351,14 @@ func TestEngineEnds(t *testing.T) {
 	joinAll(all, "0", nil)
 	all[0].batches(1)
 	waiting := newSink(t, connect(t, e, "d", testSpec()))
-	waiting.ask(Join{Iteration: "1", Workers: 3})
+	waiting.ask(wire.Join{Iteration: "1", Workers: 3})
 	e.close()
 	for i, s := range all {
 		if f := s.failure(); f.Text != "the engine ends" {
 			t.Errorf("worker %d: %+v", i, f)
 		}
 	}
-	if _, _, err := e.open(t.Context(), Hello{}, Open{Spec: testSpec()}, nil); failureOf(err).Text != "the engine ends" {
+	if _, _, err := e.open(t.Context(), wire.Hello{}, wire.Open{Spec: testSpec()}, nil); wire.FailureOf(err).Text != "the engine ends" {
 		t.Errorf("%v", err)
 	}
 	if n := shopBudget.Admitted(); n != 0 {

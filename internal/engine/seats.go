@@ -3,11 +3,12 @@ package engine
 import (
 	"fmt"
 
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
 // seats answers what an ASK wants to know of lanes.
-func (s *session) seats(a Ask, state shuffle.State, r *Session) (err error) {
+func (s *session) seats(a wire.Ask, state shuffle.State, r *wire.Session) (err error) {
 	if a.Held {
 		r.Held = s.dataset.data.Dataset.HeldLanes(state)
 	}
@@ -15,7 +16,7 @@ func (s *session) seats(a Ask, state shuffle.State, r *Session) (err error) {
 		return nil
 	}
 	if state.Params == nil {
-		return valueError("seats are of the lanes of one shuffled data set, not of file order or of sources")
+		return wire.ValueError("seats are of the lanes of one shuffled data set, not of file order or of sources")
 	}
 	nodes := make([]shuffle.NodeLanes, len(a.Nodes))
 	for k, n := range a.Nodes {

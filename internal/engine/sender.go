@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
 	"github.com/shardfeed/shardfeed/loader"
 )
 
@@ -20,8 +21,8 @@ const finishTimeout = time.Second
 
 // A sender is the sending side of a connection: the consumer of an iteration, with its ring.
 type sender struct {
-	conn link
-	out  *outbox
+	conn wire.Link
+	out  *wire.Outbox
 	log  *slog.Logger
 
 	rings  sync.Mutex
@@ -37,17 +38,17 @@ type sender struct {
 
 // newSender takes over a connection.
 func newSender(c *net.UnixConn, log *slog.Logger) (*sender, error) {
-	conn, err := newLink(c)
+	conn, err := wire.NewLink(c)
 	if err != nil {
 		return nil, err
 	}
-	t := &sender{conn: conn, out: newOutbox(conn), memory: newRing(), log: log}
+	t := &sender{conn: conn, out: wire.NewOutbox(conn), memory: newRing(), log: log}
 	t.memory.breach[0] = t.breach
 	return t, nil
 }
 
 // send sends a message. If it cannot, it ends the connection, and the reader sees that.
-func (t *sender) send(kind frameKind, v any) {
+func (t *sender) send(kind wire.FrameKind, v any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err := t.sendLocked(kind, v, false); err != nil {
@@ -55,21 +56,21 @@ func (t *sender) send(kind frameKind, v any) {
 	}
 }
 
-func (t *sender) sendLocked(kind frameKind, v any, spare bool) (err error) {
+func (t *sender) sendLocked(kind wire.FrameKind, v any, spare bool) (err error) {
 	if t.over {
 		return errGone
 	}
-	frame, unfit := appendMessage(t.frame[:0], kind, v)
+	frame, unfit := wire.AppendMessage(t.frame[:0], kind, v)
 	if unfit != nil {
 		t.log.Error("a message cannot be sent", "error", unfit)
-		if frame, err = appendMessage(frame[:0], kindError, failureOf(unfit)); err != nil {
+		if frame, err = wire.AppendMessage(frame[:0], wire.FrameError, wire.FailureOf(unfit)); err != nil {
 			return err
 		}
 	}
-	if t.frame = frame; cap(frame) > keptPayload {
+	if t.frame = frame; cap(frame) > wire.KeptPayload {
 		t.frame = nil
 	}
-	return errors.Join(unfit, t.out.add(frame, nil, spare))
+	return errors.Join(unfit, t.out.Add(frame, nil, spare))
 }
 
 // isGone reports whether an error means that the trainer has ended. A trainer that is killed with
@@ -82,23 +83,23 @@ func isGone(err error) bool {
 func (t *sender) refuse(err error) {
 	t.mu.Lock()
 	if !isGone(err) {
-		_ = t.sendLocked(kindError, failureOf(err), false)
+		_ = t.sendLocked(wire.FrameError, wire.FailureOf(err), false)
 	}
 	again := t.over
 	t.over = true
 	t.mu.Unlock()
 	if !again {
-		t.out.finish(finishTimeout)
+		t.out.Finish(finishTimeout)
 		_ = t.conn.Close()
 	}
 }
 
-func (t *sender) progress(p Progress) { t.sendSpare(kindProgress, p) }
+func (t *sender) progress(p wire.Progress) { t.sendSpare(wire.FrameProgress, p) }
 
-func (t *sender) note(n Note) { t.sendSpare(kindNote, n) }
+func (t *sender) note(n wire.Note) { t.sendSpare(wire.FrameNote, n) }
 
 // sendSpare sends a message that may be dropped when the trainer does not read.
-func (t *sender) sendSpare(kind frameKind, v any) {
+func (t *sender) sendSpare(kind wire.FrameKind, v any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	_ = t.sendLocked(kind, v, true)
@@ -121,8 +122,8 @@ func (t *sender) ring(need ringNeed, also ...consumer) (loader.Allocator, error)
 }
 
 // joined sends the ring too, so that the trainer maps it while its first batch is made.
-func (t *sender) joined(j Joined) {
-	t.send(kindJoined, j)
+func (t *sender) joined(j wire.Joined) {
+	t.send(wire.FrameJoined, j)
 	if g := t.lease().latest(); g != nil {
 		_ = t.sendRing(g.number)
 	}
@@ -140,13 +141,13 @@ func (t *sender) sendRing(number uint32) error {
 	if g == nil {
 		return err
 	}
-	return t.putLocked(appendRing(t.frame[:0], g.number, g.slots(), int64(g.size), int64(g.wordsAt(l.reader))), file)
+	return t.putLocked(wire.AppendRing(t.frame[:0], g.number, g.slots(), int64(g.size), int64(g.wordsAt(l.reader))), file)
 }
 
 // putLocked sends a frame that was made in the place of the last one.
 func (t *sender) putLocked(frame []byte, file *os.File) error {
 	t.frame = frame
-	if t.over || t.out.add(frame, file, false) != nil {
+	if t.over || t.out.Add(frame, file, false) != nil {
 		return errGone
 	}
 	return nil
@@ -184,15 +185,15 @@ func (t *sender) announce(s *slot, b *loader.Batch, also ...*sender) error {
 	return nil
 }
 
-func (t *sender) tell(a announcement) error {
-	if err := t.sendRing(a.generation); err != nil {
+func (t *sender) tell(a wire.Announcement) error {
+	if err := t.sendRing(a.Generation); err != nil {
 		return err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.putLocked(a.append(t.frame[:0]), nil)
+	return t.putLocked(a.Append(t.frame[:0]), nil)
 }
 
-func (t *sender) end(e End) { t.send(kindEnd, e) }
+func (t *sender) end(e wire.End) { t.send(wire.FrameEnd, e) }
 
-func (t *sender) fail(err error) { t.send(kindError, failureOf(err)) }
+func (t *sender) fail(err error) { t.send(wire.FrameError, wire.FailureOf(err)) }

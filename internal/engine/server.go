@@ -11,12 +11,14 @@ import (
 	"time"
 
 	"golang.org/x/sync/semaphore"
+
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
 )
 
 // A Server serves batches of the data sets that trainers ask for.
 type Server struct {
 	engine *engine
-	limits frameLimits // of each connection
+	limits wire.Limits // of each connection
 
 	meetings *meetings
 
@@ -32,7 +34,7 @@ type Server struct {
 // New returns a server. It opens nothing before a trainer asks.
 func New(o Options) *Server {
 	e := newEngine(o)
-	return &Server{engine: e, meetings: newMeetings(), limits: frameLimits{timeout: e.FrameTimeout, capacity: semaphore.NewWeighted(maxUnfinished)}}
+	return &Server{engine: e, meetings: newMeetings(), limits: wire.Limits{Timeout: e.FrameTimeout, Capacity: semaphore.NewWeighted(maxUnfinished)}}
 }
 
 // errIdle ends a server that has no connection.
@@ -130,7 +132,7 @@ func (s *Server) begin(ctx context.Context, conn net.Conn) error {
 		return errEnding
 	}
 	if limit := s.engine.MaxConnections; s.connected >= limit {
-		err := newFailure(KindInternal, "the engine has %d connections, the most that it takes: close data sets that are not used any more, "+
+		err := wire.NewFailure(wire.KindInternal, "the engine has %d connections, the most that it takes: close data sets that are not used any more, "+
 			"or use fewer torch workers", limit)
 		if !s.full {
 			s.engine.Logger.Error("a connection is refused", "error", err)
@@ -182,7 +184,7 @@ func (s *Server) serve(ctx context.Context, conn net.Conn) (client bool, err err
 	if !ok {
 		return false, fmt.Errorf("%T is not a Unix socket", conn)
 	}
-	p, stranger := checkPeer(u)
+	p, stranger := wire.CheckPeer(u)
 	t, err := newSender(u, s.engine.Logger)
 	if err != nil {
 		return false, err
@@ -191,9 +193,9 @@ func (s *Server) serve(ctx context.Context, conn net.Conn) (client bool, err err
 		t.refuse(stranger)
 		return false, stranger
 	}
-	stop := onDeath(p.pid, func() { _ = t.conn.CloseRead() })
+	stop := onDeath(p.PID, func() { _ = t.conn.CloseRead() })
 	defer stop()
-	welcome := Welcome{Version: Version, Build: s.engine.Build, PID: os.Getpid(), ID: s.engine.id, Log: s.engine.Log}
+	welcome := wire.Welcome{Version: wire.Version, Build: s.engine.Build, PID: os.Getpid(), ID: s.engine.id, Log: s.engine.Log}
 	c := newConnection(t, welcome, s.limits, s.meetings, s.engine.open)
 	c.serve(ctx)
 	return c.asked, nil

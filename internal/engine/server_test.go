@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/shard"
@@ -34,7 +35,7 @@ func serveWares(t testing.TB, stores shard.Stores, change func(*Options, *Data))
 		change(&o, &d)
 	}
 	if o.Open == nil {
-		o.Open = func(context.Context, Request, func(Progress)) (*Data, error) {
+		o.Open = func(context.Context, Request, func(wire.Progress)) (*Data, error) {
 			d := d
 			d.Dataset = openWares(t, stores, budget)
 			return &d, nil
@@ -60,6 +61,27 @@ func serveWares(t testing.TB, stores shard.Stores, change func(*Options, *Data))
 		}
 	})
 	return path
+}
+
+// pair is two ends of a socket.
+func pair(t *testing.T) (here, there *net.UnixConn) {
+	t.Helper()
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(runtimeDir(t), "s"), Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	if there, err = net.DialUnix("unix", nil, l.Addr().(*net.UnixAddr)); err != nil {
+		t.Fatal(err)
+	}
+	if here, err = l.AcceptUnix(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = here.Close()
+		_ = there.Close()
+	})
+	return here, there
 }
 
 // runtimeDir is a directory whose path is short enough for sockets.
@@ -90,10 +112,10 @@ func someLarge(id int64) int {
 	return int(id)
 }
 
-var opening = Open{Dataset: "d", Spec: Spec{Addresses: []string{"mem://data/"}}}
+var opening = wire.Open{Dataset: "d", Spec: wire.Spec{Addresses: []string{"mem://data/"}}}
 
 // iterate reads an iteration to its end, and returns the batches' ids as text.
-func iterate(t testing.TB, c *testClient, schema []Node, keep bool) (ids [][]string, e *End) {
+func iterate(t testing.TB, c *testClient, schema []wire.Node, keep bool) (ids [][]string, e *wire.End) {
 	t.Helper()
 	for {
 		b, end, err := c.batch()
@@ -117,13 +139,13 @@ func iterate(t testing.TB, c *testClient, schema []Node, keep bool) (ids [][]str
 }
 
 // openAndJoin begins an iteration.
-func openAndJoin(t testing.TB, path, iteration string) (*testClient, Joined) {
+func openAndJoin(t testing.TB, path, iteration string) (*testClient, wire.Joined) {
 	t.Helper()
 	c := dial(t, path)
 	if _, err := c.open(opening); err != nil {
 		t.Fatal(err)
 	}
-	j, err := c.join(Join{Iteration: iteration})
+	j, err := c.join(wire.Join{Iteration: iteration})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,14 +180,14 @@ func TestServe(t *testing.T) {
 	if err != nil || opened.Rows != 210 {
 		t.Fatalf("%+v, error %v", opened, err)
 	}
-	var joined Joined
-	var end *End
+	var joined wire.Joined
+	var end *wire.End
 	for b, err := range l.Batches(t.Context()) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		if b.Step == 0 {
-			if joined, err = c.join(Join{Iteration: string('a' + rune(b.Epoch))}); err != nil || joined.Epoch != b.Epoch || joined.Steps != l.Len() {
+			if joined, err = c.join(wire.Join{Iteration: string('a' + rune(b.Epoch))}); err != nil || joined.Epoch != b.Epoch || joined.Steps != l.Len() {
 				t.Fatalf("%+v, error %v", joined, err)
 			}
 		}
@@ -319,7 +341,7 @@ func TestServeLeave(t *testing.T) {
 	}
 	for i := range 20 {
 		if i > 0 {
-			if _, err := c.join(Join{Iteration: string('a' + rune(i))}); err != nil {
+			if _, err := c.join(wire.Join{Iteration: string('a' + rune(i))}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -328,7 +350,7 @@ func TestServeLeave(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := c.send(kindLeave, struct{}{}); err != nil {
+		if err := c.send(wire.FrameLeave, struct{}{}); err != nil {
 			t.Fatal(err)
 		}
 		for left := false; !left; {
@@ -346,8 +368,8 @@ func TestServeLeave(t *testing.T) {
 // else.
 func TestServeGarbage(t *testing.T) {
 	path := serveWares(t, wares(t, 1, 70, noImages), nil)
-	message := func(kind frameKind, v any) []byte {
-		b, err := appendMessage(nil, kind, v)
+	message := func(kind wire.FrameKind, v any) []byte {
+		b, err := wire.AppendMessage(nil, kind, v)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -358,27 +380,27 @@ func TestServeGarbage(t *testing.T) {
 	for i := range noise {
 		noise[i] = byte(random.Uint32())
 	}
-	hello := message(kindHello, Hello{Version: Version, PID: 1})
+	hello := message(wire.FrameHello, wire.Hello{Version: wire.Version, PID: 1})
 	for _, c := range []struct {
 		name, kind, want string
 		wire             []byte
 		opened           bool
 	}{
-		{"noise", KindProtocol, "", noise, false},
-		{"OPEN first", KindProtocol, "OPEN where HELLO", message(kindOpen, opening), false},
-		{"HELLO twice", KindProtocol, "HELLO where HELLO has to be, once", slices.Concat(hello, hello), false},
-		{"version 2", KindProtocol, "version 2", message(kindHello, map[string]any{"version": 2, "news": 1}), false},
-		{"unknown option", KindProtocol, `unknown field "sede"`, slices.Concat(hello, message(kindOpen, map[string]any{"sede": 1})), false},
-		{"nothing to open", KindValue, "addresses must name", slices.Concat(hello, message(kindOpen, Open{Dataset: "d"})), false},
-		{"JOIN first", KindProtocol, "JOIN before OPENED", slices.Concat(hello, message(kindJoin, Join{Iteration: "a"})), false},
-		{"OPEN twice", KindProtocol, "a second OPEN", message(kindOpen, opening), true},
-		{"an engine's frame", KindProtocol, "a trainer sends no JOINED", message(kindJoined, Joined{}), true},
-		{"an unknown frame", KindProtocol, "frame of kind 99", message(99, struct{}{}), true},
-		{"a RELEASE with a payload", KindProtocol, "RELEASE has 4 bytes, not 0", append(appendFrame(nil, kindRelease, 4), 1, 2, 3, 4), true},
-		{"noise in an iteration", KindProtocol, "", slices.Concat(message(kindJoin, Join{Iteration: "n"}), noise), true},
+		{"noise", wire.KindProtocol, "", noise, false},
+		{"OPEN first", wire.KindProtocol, "OPEN where HELLO", message(wire.FrameOpen, opening), false},
+		{"HELLO twice", wire.KindProtocol, "HELLO where HELLO has to be, once", slices.Concat(hello, hello), false},
+		{"version 2", wire.KindProtocol, "version 2", message(wire.FrameHello, map[string]any{"version": 2, "news": 1}), false},
+		{"unknown option", wire.KindProtocol, `unknown field "sede"`, slices.Concat(hello, message(wire.FrameOpen, map[string]any{"sede": 1})), false},
+		{"nothing to open", wire.KindValue, "addresses must name", slices.Concat(hello, message(wire.FrameOpen, wire.Open{Dataset: "d"})), false},
+		{"JOIN first", wire.KindProtocol, "JOIN before OPENED", slices.Concat(hello, message(wire.FrameJoin, wire.Join{Iteration: "a"})), false},
+		{"OPEN twice", wire.KindProtocol, "a second OPEN", message(wire.FrameOpen, opening), true},
+		{"an engine's frame", wire.KindProtocol, "a trainer sends no JOINED", message(wire.FrameJoined, wire.Joined{}), true},
+		{"an unknown frame", wire.KindProtocol, "frame of kind 99", message(99, struct{}{}), true},
+		{"a RELEASE with a payload", wire.KindProtocol, "RELEASE has 4 bytes, not 0", append(wire.AppendFrame(nil, wire.FrameRelease, 4), 1, 2, 3, 4), true},
+		{"noise in an iteration", wire.KindProtocol, "", slices.Concat(message(wire.FrameJoin, wire.Join{Iteration: "n"}), noise), true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			c.wire = append(c.wire, message(kindAsk, Ask{})...) // must not be answered
+			c.wire = append(c.wire, message(wire.FrameAsk, wire.Ask{})...) // must not be answered
 			cl := dial(t, path)
 			if c.opened {
 				if _, err := cl.open(opening); err != nil {
@@ -400,7 +422,7 @@ func TestServeGarbage(t *testing.T) {
 				if failures > 0 {
 					t.Errorf("%s: %v after ERROR", c.name, kind)
 				}
-				if kind == kindError {
+				if kind == wire.FrameError {
 					failures++
 					if text := string(payload); !strings.Contains(text, `"kind":"`+c.kind+`"`) || !strings.Contains(strings.ReplaceAll(text, `\`, ""), c.want) {
 						t.Errorf("%s: %s", c.name, payload)
@@ -426,20 +448,20 @@ func TestServeRefusal(t *testing.T) {
 	if _, err := c.open(opening); err != nil {
 		t.Fatal(err)
 	}
-	var f *Failure
-	if _, err := c.join(Join{Iteration: "a", Rank: 3, WorldSize: 2}); !errors.As(err, &f) || f.Kind != KindValue {
+	var f *wire.Failure
+	if _, err := c.join(wire.Join{Iteration: "a", Rank: 3, WorldSize: 2}); !errors.As(err, &f) || f.Kind != wire.KindValue {
 		t.Errorf("rank 3 of 2: %v", err)
 	}
-	if err := c.send(kindEpoch, SetEpoch{Epoch: -1, Serial: "s"}); err != nil {
+	if err := c.send(wire.FrameEpoch, wire.SetEpoch{Epoch: -1, Serial: "s"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.ask(kindSession, &Session{}); !errors.As(err, &f) || f.Kind != KindValue {
+	if err := c.ask(wire.FrameSession, &wire.Session{}); !errors.As(err, &f) || f.Kind != wire.KindValue {
 		t.Errorf("epoch -1: %v", err)
 	}
-	if err := c.send(kindAsk, Ask{WorldSize: 1}); err != nil {
+	if err := c.send(wire.FrameAsk, wire.Ask{WorldSize: 1}); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.ask(kindSession, &Session{}); err != nil {
+	if err := c.ask(wire.FrameSession, &wire.Session{}); err != nil {
 		t.Error(err)
 	}
 }
@@ -454,8 +476,8 @@ func TestServeTooMuch(t *testing.T) {
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		newConnection(side, Welcome{}, testLimits(), newMeetings(), func(context.Context, Hello, Open, func(Progress)) (handler, Opened, error) {
-			return quiet{}, Opened{Manifest: strings.Repeat("x", maxPayload)}, nil
+		newConnection(side, wire.Welcome{}, testLimits(), newMeetings(), func(context.Context, wire.Hello, wire.Open, func(wire.Progress)) (handler, wire.Opened, error) {
+			return quiet{}, wire.Opened{Manifest: strings.Repeat("x", wire.MaxPayload)}, nil
 		}).serve(t.Context())
 	}()
 	c := &testClient{conn: there, rings: map[uint32]*clientRing{}, held: map[uint64]*clientBatch{}}
@@ -473,7 +495,7 @@ func TestServeTooMuch(t *testing.T) {
 func TestServeEnds(t *testing.T) {
 	stores := wares(t, 1, 70, noImages)
 	dir := runtimeDir(t)
-	o := Options{Grace: 300 * time.Millisecond, Open: func(context.Context, Request, func(Progress)) (*Data, error) {
+	o := Options{Grace: 300 * time.Millisecond, Open: func(context.Context, Request, func(wire.Progress)) (*Data, error) {
 		return &Data{Dataset: openWares(t, stores, nil), Loader: loader.Options{BatchSize: 16}}, nil
 	}}
 	serve := func(ctx context.Context, path string) (*Server, chan error) {
@@ -514,7 +536,7 @@ func TestServeEnds(t *testing.T) {
 	}
 	for {
 		_, _, err := third.batch()
-		var f *Failure
+		var f *wire.Failure
 		if errors.As(err, &f) && strings.Contains(f.Text, "the engine ends") {
 			break
 		}
@@ -531,13 +553,13 @@ func TestServeEnds(t *testing.T) {
 func TestServeOpening(t *testing.T) {
 	began, ended := make(chan struct{}), make(chan error)
 	path := serveWares(t, nil, func(o *Options, _ *Data) {
-		o.Open = func(ctx context.Context, r Request, progress func(Progress)) (*Data, error) {
+		o.Open = func(ctx context.Context, r Request, progress func(wire.Progress)) (*Data, error) {
 			if r.Spec.Seed == 1 {
 				return nil, errors.New("no such luck")
 			}
 			close(began)
 			for ctx.Err() == nil {
-				progress(Progress{Shards: 3, Doing: "footers"})
+				progress(wire.Progress{Shards: 3, Doing: "footers"})
 				time.Sleep(time.Millisecond)
 			}
 			ended <- ctx.Err()
@@ -545,22 +567,22 @@ func TestServeOpening(t *testing.T) {
 		}
 	})
 	slow := dial(t, path)
-	if err := slow.send(kindHello, Hello{Version: Version}); err != nil {
+	if err := slow.send(wire.FrameHello, wire.Hello{Version: wire.Version}); err != nil {
 		t.Fatal(err)
 	}
-	if err := slow.send(kindOpen, opening); err != nil {
+	if err := slow.send(wire.FrameOpen, opening); err != nil {
 		t.Fatal(err)
 	}
 	<-began
 	quick := dial(t, path)
-	if _, err := quick.open(Open{Dataset: "d", Spec: Spec{Addresses: []string{"x"}, Seed: 1}}); err == nil || !strings.Contains(err.Error(), "no such luck") {
+	if _, err := quick.open(wire.Open{Dataset: "d", Spec: wire.Spec{Addresses: []string{"x"}, Seed: 1}}); err == nil || !strings.Contains(err.Error(), "no such luck") {
 		t.Errorf("error %v", err)
 	}
-	var p Progress
-	if err := slow.ask(kindWelcome, &struct{}{}); err != nil {
+	var p wire.Progress
+	if err := slow.ask(wire.FrameWelcome, &struct{}{}); err != nil {
 		t.Fatal(err)
 	}
-	if kind, payload, err := slow.next(); err != nil || kind != kindProgress || decode(kind, payload, true, &p) != nil || p.Shards != 3 {
+	if kind, payload, err := slow.next(); err != nil || kind != wire.FrameProgress || wire.Decode(kind, payload, true, &p) != nil || p.Shards != 3 {
 		t.Errorf("%v %s, error %v", kind, payload, err)
 	}
 	slow.close()

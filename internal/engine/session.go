@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
@@ -25,7 +26,7 @@ type session struct {
 	begun   int                   // iterations
 	workers int                   // of the last one, as it said
 	used    map[string]bool       // serials of states and epochs
-	pending *SetEpoch             // set by EPOCH
+	pending *wire.SetEpoch        // set by EPOCH
 	forming map[string]*iteration // by id: not all workers have joined yet
 	waiting *run                  // reads the next epoch ahead of its JOIN
 
@@ -60,12 +61,12 @@ func (s *session) take(p *participant) error {
 // add returns the iteration of a participant, with the participant in it. The mutex is held.
 func (s *session) add(p *participant) (*iteration, error) {
 	if s.closed {
-		return nil, errEngineEnds
+		return nil, wire.ErrEnds
 	}
 	j := p.join
 	it := s.formingOf(j)
-	if it != nil && it.participants[min(j.place(), len(it.participants)-1)] != nil { // a worker that joins again starts another
-		it.fail(timeoutError("a torch worker began another iteration before all had joined this one"))
+	if it != nil && it.participants[min(j.Place(), len(it.participants)-1)] != nil { // a worker that joins again starts another
+		it.fail(wire.TimeoutError("a torch worker began another iteration before all had joined this one"))
 		it = nil
 	}
 	if it == nil {
@@ -89,7 +90,7 @@ func (s *session) add(p *participant) (*iteration, error) {
 }
 
 // newIteration returns a new iteration of the epoch that is due, and uses the epoch up.
-func (s *session) newIteration(j Join) (*iteration, error) {
+func (s *session) newIteration(j wire.Join) (*iteration, error) {
 	state, err := s.choose(j)
 	if err != nil {
 		return nil, err
@@ -135,7 +136,7 @@ func (s *session) clock(state shuffle.State) {
 
 // choose returns the state at the start of an iteration: a state that was not used yet, else an
 // epoch that was not used yet, else the state after the last iteration.
-func (s *session) choose(j Join) (shuffle.State, error) {
+func (s *session) choose(j wire.Join) (shuffle.State, error) {
 	o := iterable.StreamOptions{BatchSize: s.batchSize(), State: s.next, LocalWorldSize: s.localRanks(j)}
 	epoch, told := s.told(j)
 	switch {
@@ -153,13 +154,13 @@ func (s *session) choose(j Join) (shuffle.State, error) {
 	state, err := s.dataset.data.Dataset.Start(j.WorldSize, o)
 	wrong := (*shuffle.Error)(nil) // of "tail": too few rows, whatever the state
 	if errors.As(err, &wrong) && wrong.Field != "tail" && o.State == j.State && j.State != nil {
-		err = newFailure(KindState, "the state cannot be gone on from: %v", err)
+		err = wire.NewFailure(wire.KindState, "the state cannot be gone on from: %v", err)
 	}
 	return state, err
 }
 
 // begins returns the epoch of the first step after a state.
-func (s *session) begins(state shuffle.State, j Join) uint64 {
+func (s *session) begins(state shuffle.State, j wire.Join) uint64 {
 	steps, err := s.steps(state, j.WorldSize, j.Window)
 	if err != nil {
 		return state.Epoch
@@ -169,13 +170,13 @@ func (s *session) begins(state shuffle.State, j Join) uint64 {
 }
 
 // localRanks returns how many data ranks this node has; 0 is not known.
-func (s *session) localRanks(j Join) int {
-	return shuffle.LocalRanks(s.dataset.request.LocalWorldSize, j.replicas())
+func (s *session) localRanks(j wire.Join) int {
+	return shuffle.LocalRanks(s.dataset.request.LocalWorldSize, j.ReplicaCount())
 }
 
 // told returns the epoch that was set and not used yet. One set by EPOCH is newer than what torch
 // workers carry since they were made.
-func (s *session) told(j Join) (int64, bool) {
+func (s *session) told(j wire.Join) (int64, bool) {
 	switch {
 	case s.pending != nil && !s.used[s.pending.Serial]:
 		return s.pending.Epoch, true
@@ -187,10 +188,10 @@ func (s *session) told(j Join) (int64, bool) {
 
 func (s *session) batchSize() int { return max(1, s.dataset.data.Loader.BatchSize) }
 
-func (s *session) steps(state shuffle.State, worldSize int, w Window) (shuffle.Steps, error) {
+func (s *session) steps(state shuffle.State, worldSize int, w wire.Window) (shuffle.Steps, error) {
 	steps := shuffle.Steps{Rows: state.Rows, GlobalBatch: int64(s.batchSize()) * int64(worldSize), Tail: s.tail(&state, worldSize)}
 	if steps.Rows == 0 {
-		return steps, newFailure(KindData, "the data set has no rows")
+		return steps, wire.NewFailure(wire.KindData, "the data set has no rows")
 	}
 	if err := steps.Validate(); err != nil {
 		return steps, err
@@ -228,7 +229,7 @@ func (s *session) count(change func(*tally)) {
 	change(&s.figures)
 }
 
-func (s *session) setEpoch(e SetEpoch) Session {
+func (s *session) setEpoch(e wire.SetEpoch) wire.Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.used[e.Serial] {
@@ -238,41 +239,41 @@ func (s *session) setEpoch(e SetEpoch) Session {
 }
 
 // where returns the session's position, as far as it does not depend on the world size.
-func (s *session) where() Session {
-	r := Session{Workers: s.workers, State: s.next}
+func (s *session) where() wire.Session {
+	r := wire.Session{Workers: s.workers, State: s.next}
 	if s.next != nil {
 		r.NextEpoch = int64(s.next.Epoch)
 	}
-	if epoch, told := s.told(Join{}); told {
+	if epoch, told := s.told(wire.Join{}); told {
 		r.NextEpoch = epoch
 	}
 	return r
 }
 
 // locate returns the places of rows.
-func (s *session) locate(rows []int64) (r Session, err error) {
+func (s *session) locate(rows []int64) (r wire.Session, err error) {
 	for _, row := range rows {
 		at, err := s.dataset.data.Dataset.Locate(row)
 		if err != nil {
 			return r, err
 		}
-		r.Places = append(r.Places, Place{Path: at.URI, RowGroup: at.RowGroup, Row: at.Row})
+		r.Places = append(r.Places, wire.Place{Path: at.URI, RowGroup: at.RowGroup, Row: at.Row})
 	}
 	return r, nil
 }
 
 // ask returns the session's position at a world size.
-func (s *session) ask(a Ask) (Session, error) {
+func (s *session) ask(a wire.Ask) (wire.Session, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	defer s.asOf(Join{Replica: a.Replica, Replicas: a.Replicas})()
+	defer s.asOf(wire.Join{Replica: a.Replica, Replicas: a.Replicas})()
 	r := s.where()
 	if a.Outputs != nil {
 		if err := s.reserveOutputs(a.Replica, *a.Outputs); err != nil {
 			return r, err
 		}
 	}
-	j := Join{Rank: s.rank, WorldSize: a.WorldSize, Window: a.Window, Replicas: a.Replicas, State: a.State, StateSerial: a.StateSerial}
+	j := wire.Join{Rank: s.rank, WorldSize: a.WorldSize, Window: a.Window, Replicas: a.Replicas, State: a.State, StateSerial: a.StateSerial}
 	state, err := s.choose(j)
 	if err != nil {
 		return r, err

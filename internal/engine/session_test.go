@@ -14,10 +14,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-func alone(id int) Join { return Join{Iteration: fmt.Sprint("alone ", id), WorldSize: 1} }
+func alone(id int) wire.Join { return wire.Join{Iteration: fmt.Sprint("alone ", id), WorldSize: 1} }
 
 // One iteration is one epoch after the other, each in the order in which a loader of its own reads
 // it; from the second on by one loader that continues.
@@ -48,7 +49,7 @@ func TestEpochs(t *testing.T) {
 // The time of whole epochs is reported, that of the rest of one is not.
 func TestEpochTook(t *testing.T) {
 	var took []time.Duration
-	e := testEngine(t, Options{Open: func(ctx context.Context, r Request, p func(Progress)) (*Data, error) {
+	e := testEngine(t, Options{Open: func(ctx context.Context, r Request, p func(wire.Progress)) (*Data, error) {
 		d, err := shop(ctx, r, p)
 		d.EpochTook = func(d time.Duration) { took = append(took, d) }
 		return d, err
@@ -58,7 +59,7 @@ func TestEpochTook(t *testing.T) {
 	sink.leave()
 	time.Sleep(20 * time.Millisecond)
 	state.Position = 50
-	sink.join(Join{Iteration: "1", State: &state})
+	sink.join(wire.Join{Iteration: "1", State: &state})
 	sink.leave()
 	sink.join(alone(2))
 	sink.leave()
@@ -105,28 +106,28 @@ func TestWhichEpoch(t *testing.T) {
 	state.Epoch, state.Position = 6, 500
 	for i, c := range []struct {
 		name     string
-		told     *SetEpoch
-		j        Join
+		told     *wire.SetEpoch
+		j        wire.Join
 		epoch    int64
 		position int64
 	}{
 		{name: "the next", epoch: 1},
-		{name: "state", j: Join{State: &state, StateSerial: "s1"}, epoch: 6, position: 500},
-		{name: "state again", j: Join{State: &state, StateSerial: "s1"}, epoch: 7},
-		{name: "epoch", j: Join{Epoch: at(3), EpochSerial: "e1"}, epoch: 3},
-		{name: "epoch again", j: Join{Epoch: at(3), EpochSerial: "e1"}, epoch: 4},
-		{name: "the same epoch, set again", j: Join{Epoch: at(3), EpochSerial: "e2"}, epoch: 3},
-		{name: "state and epoch", j: Join{State: &state, StateSerial: "s2", Epoch: at(9), EpochSerial: "e3"}, epoch: 6, position: 500},
-		{name: "both again", j: Join{State: &state, StateSerial: "s2", Epoch: at(9), EpochSerial: "e3"}, epoch: 7},
-		{name: "by EPOCH", told: &SetEpoch{Epoch: 20, Serial: "e4"}, epoch: 20},
+		{name: "state", j: wire.Join{State: &state, StateSerial: "s1"}, epoch: 6, position: 500},
+		{name: "state again", j: wire.Join{State: &state, StateSerial: "s1"}, epoch: 7},
+		{name: "epoch", j: wire.Join{Epoch: at(3), EpochSerial: "e1"}, epoch: 3},
+		{name: "epoch again", j: wire.Join{Epoch: at(3), EpochSerial: "e1"}, epoch: 4},
+		{name: "the same epoch, set again", j: wire.Join{Epoch: at(3), EpochSerial: "e2"}, epoch: 3},
+		{name: "state and epoch", j: wire.Join{State: &state, StateSerial: "s2", Epoch: at(9), EpochSerial: "e3"}, epoch: 6, position: 500},
+		{name: "both again", j: wire.Join{State: &state, StateSerial: "s2", Epoch: at(9), EpochSerial: "e3"}, epoch: 7},
+		{name: "by EPOCH", told: &wire.SetEpoch{Epoch: 20, Serial: "e4"}, epoch: 20},
 		{name: "after EPOCH", epoch: 21},
-		{name: "by EPOCH, over a worker's", told: &SetEpoch{Epoch: 30, Serial: "e6"}, j: Join{Epoch: at(29), EpochSerial: "e5"}, epoch: 30},
-		{name: "the worker's again", j: Join{Epoch: at(29), EpochSerial: "e5"}, epoch: 31},
-		{name: "state over EPOCH", told: &SetEpoch{Epoch: 40, Serial: "e7"}, j: Join{State: &state, StateSerial: "s3"}, epoch: 6, position: 500},
+		{name: "by EPOCH, over a worker's", told: &wire.SetEpoch{Epoch: 30, Serial: "e6"}, j: wire.Join{Epoch: at(29), EpochSerial: "e5"}, epoch: 30},
+		{name: "the worker's again", j: wire.Join{Epoch: at(29), EpochSerial: "e5"}, epoch: 31},
+		{name: "state over EPOCH", told: &wire.SetEpoch{Epoch: 40, Serial: "e7"}, j: wire.Join{State: &state, StateSerial: "s3"}, epoch: 6, position: 500},
 		{name: "after state over EPOCH", epoch: 7},
-		{name: "EPOCH that a worker told before", told: &SetEpoch{Epoch: 29, Serial: "e5"}, epoch: 8},
-		{name: "states without serials", j: Join{State: &state}, epoch: 6, position: 500},
-		{name: "are always new", j: Join{State: &state}, epoch: 6, position: 500},
+		{name: "EPOCH that a worker told before", told: &wire.SetEpoch{Epoch: 29, Serial: "e5"}, epoch: 8},
+		{name: "states without serials", j: wire.Join{State: &state}, epoch: 6, position: 500},
+		{name: "are always new", j: wire.Join{State: &state}, epoch: 6, position: 500},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.told != nil {
@@ -135,7 +136,7 @@ func TestWhichEpoch(t *testing.T) {
 				}
 			}
 			c.j.Iteration = strconv.Itoa(i)
-			now, err := sink.client.ask(Ask{})
+			now, err := sink.client.ask(wire.Ask{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -149,7 +150,7 @@ func TestWhichEpoch(t *testing.T) {
 			sink.leave()
 		})
 	}
-	if _, err := sink.client.setEpoch(SetEpoch{Epoch: -1}); failureOf(err).Kind != KindValue {
+	if _, err := sink.client.setEpoch(wire.SetEpoch{Epoch: -1}); wire.FailureOf(err).Kind != wire.KindValue {
 		t.Errorf("epoch -1: %v", err)
 	}
 }
@@ -159,7 +160,7 @@ func TestWhichEpoch(t *testing.T) {
 func TestResumeElsewhere(t *testing.T) {
 	e := testEngine(t, Options{})
 	first := newSink(t, connect(t, e, "before", testSpec()))
-	first.join(Join{Iteration: "1", WorldSize: 4, Rank: 2})
+	first.join(wire.Join{Iteration: "1", WorldSize: 4, Rank: 2})
 	first.batches(3)
 	end := first.leave()
 	state := end.State
@@ -168,7 +169,7 @@ func TestResumeElsewhere(t *testing.T) {
 	var parts [][]*got
 	for rank := range 2 {
 		sink := newSink(t, connect(t, e, fmt.Sprint("after", rank), testSpec()))
-		joined := sink.join(Join{Iteration: "1", WorldSize: 2, Rank: rank, State: &state})
+		joined := sink.join(wire.Join{Iteration: "1", WorldSize: 2, Rank: rank, State: &state})
 		if n := <-sink.noted; !strings.Contains(n.Text, "200 rows a step over all ranks, now there are 100") {
 			t.Errorf("noted %+v", n)
 		}
@@ -180,7 +181,7 @@ func TestResumeElsewhere(t *testing.T) {
 		if end.State.Epoch != 1 || end.State.Params.Lanes != state.Params.Lanes {
 			t.Errorf("end %+v", end.State)
 		}
-		second := sink.join(Join{Iteration: "2", WorldSize: 2, Rank: rank})
+		second := sink.join(wire.Join{Iteration: "2", WorldSize: 2, Rank: rank})
 		if second.Epoch != 1 || *second.State.Params != *joined.State.Params {
 			t.Errorf("second epoch %+v", second.State)
 		}
@@ -209,11 +210,11 @@ func TestWorkersResumeApart(t *testing.T) {
 	sinks := make([]*sink, len(next))
 	for k := range next {
 		sinks[k] = newSink(t, connect(t, e, "apart", testSpec()))
-		j := Join{Iteration: "1", Worker: k, Workers: len(next), WorldSize: 1, State: &state, StateSerial: "s", Next: &next[k]}
+		j := wire.Join{Iteration: "1", Worker: k, Workers: len(next), WorldSize: 1, State: &state, StateSerial: "s", Next: &next[k]}
 		sinks[k].ask(j)
 	}
 	for k := range sinks {
-		if joined, ok := sinks[k].next().(Joined); !ok || joined.State.Position != 50 {
+		if joined, ok := sinks[k].next().(wire.Joined); !ok || joined.State.Position != 50 {
 			t.Fatalf("joined %+v", joined)
 		}
 	}
@@ -289,17 +290,17 @@ func TestSessionsApart(t *testing.T) {
 	e := testEngine(t, Options{})
 	a, b, c := newSink(t, connect(t, e, "a", testSpec())), newSink(t, connect(t, e, "b", testSpec())), newSink(t, connect(t, e, "a", testSpec()))
 	for i := range 2 {
-		a.join(Join{Iteration: fmt.Sprint(i), WorldSize: 2})
+		a.join(wire.Join{Iteration: fmt.Sprint(i), WorldSize: 2})
 		a.leave()
 	}
 	b.join(alone(0))
-	if joined := c.join(Join{Iteration: "0", WorldSize: 2, Rank: 1}); joined.Epoch != 0 {
+	if joined := c.join(wire.Join{Iteration: "0", WorldSize: 2, Rank: 1}); joined.Epoch != 0 {
 		t.Errorf("rank 1 begins with epoch %d", joined.Epoch)
 	}
 	b.leave()
 	a.client.close()
 	c.client.close()
-	if joined := newSink(t, connect(t, e, "a", testSpec())).join(Join{Iteration: "2", WorldSize: 2}); joined.Epoch != 0 {
+	if joined := newSink(t, connect(t, e, "a", testSpec())).join(wire.Join{Iteration: "2", WorldSize: 2}); joined.Epoch != 0 {
 		t.Errorf("a session continues in epoch %d after its last connection", joined.Epoch)
 	}
 }
@@ -311,13 +312,13 @@ func TestWrongState(t *testing.T) {
 	sink.leave()
 	state := joined.State
 	state.Position = 3000
-	err := sink.client.join(Join{Iteration: "1", State: &state}, sink)
-	if f := failureOf(err); f.Kind != KindState || !strings.Contains(f.Text, "position") {
+	err := sink.client.join(wire.Join{Iteration: "1", State: &state}, sink)
+	if f := wire.FailureOf(err); f.Kind != wire.KindState || !strings.Contains(f.Text, "position") {
 		t.Errorf("%+v", f)
 	}
 	state.Position, state.Manifest = 0, strings.Repeat("0", 64)
-	err = sink.client.join(Join{Iteration: "1", State: &state}, sink)
-	if f := failureOf(err); f.Kind != KindState {
+	err = sink.client.join(wire.Join{Iteration: "1", State: &state}, sink)
+	if f := wire.FailureOf(err); f.Kind != wire.KindState {
 		t.Errorf("%+v", f)
 	}
 	if joined := sink.join(alone(2)); joined.Epoch != 1 {
@@ -332,8 +333,8 @@ func TestStateOfTooFewRows(t *testing.T) {
 	sink := newSink(t, connect(t, testEngine(t, Options{}), "d", spec))
 	joined := sink.join(alone(0))
 	sink.leave()
-	err := sink.client.join(Join{Iteration: "1", State: &joined.State, WorldSize: 64}, sink)
-	if f := failureOf(err); f.Kind != KindValue || !strings.Contains(f.Text, "fewer than one global batch of 3200 rows") {
+	err := sink.client.join(wire.Join{Iteration: "1", State: &joined.State, WorldSize: 64}, sink)
+	if f := wire.FailureOf(err); f.Kind != wire.KindValue || !strings.Contains(f.Text, "fewer than one global batch of 3200 rows") {
 		t.Errorf("%+v", f)
 	}
 }
@@ -341,7 +342,7 @@ func TestStateOfTooFewRows(t *testing.T) {
 // SELECT has the data set write a list of rows, and says what is in it; an error leaves the client
 // as it was.
 func TestSelect(t *testing.T) {
-	e := testEngine(t, Options{Open: func(ctx context.Context, r Request, p func(Progress)) (*Data, error) {
+	e := testEngine(t, Options{Open: func(ctx context.Context, r Request, p func(wire.Progress)) (*Data, error) {
 		d, err := shop(ctx, r, p)
 		d.Choose = func(bits, save string) (int64, error) {
 			if save == "" {
@@ -352,25 +353,25 @@ func TestSelect(t *testing.T) {
 		return d, err
 	}})
 	client := connect(t, e, "d", testSpec())
-	if got, err := client.choose(Select{Bits: "12345", Save: "s"}); err != nil || got != (Selected{Rows: 5, AllRows: 2026}) {
+	if got, err := client.choose(wire.Select{Bits: "12345", Save: "s"}); err != nil || got != (wire.Selected{Rows: 5, AllRows: 2026}) {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	if _, err := client.choose(Select{}); failureOf(err).Kind != KindAccess {
+	if _, err := client.choose(wire.Select{}); wire.FailureOf(err).Kind != wire.KindAccess {
 		t.Errorf("a refusal: %v", err)
 	}
-	if _, err := connect(t, testEngine(t, Options{}), "d", testSpec()).choose(Select{}); !errors.Is(err, errProtocol) {
+	if _, err := connect(t, testEngine(t, Options{}), "d", testSpec()).choose(wire.Select{}); !errors.Is(err, wire.ErrProtocol) {
 		t.Errorf("an engine without lists of rows: %v", err)
 	}
 }
 
 // Ranks have in common which rows they read, by the names of Python's arguments.
 func TestFingerprintOfChosenRows(t *testing.T) {
-	e := testEngine(t, Options{Open: func(ctx context.Context, r Request, p func(Progress)) (*Data, error) {
+	e := testEngine(t, Options{Open: func(ctx context.Context, r Request, p func(wire.Progress)) (*Data, error) {
 		d, err := shop(ctx, r, p)
 		d.Chosen = map[string]string{"Filters": "price > 1", "PartKey": "label"}
 		return d, err
 	}})
-	now, err := connect(t, e, "d", testSpec()).ask(Ask{WorldSize: 2, Plan: true})
+	now, err := connect(t, e, "d", testSpec()).ask(wire.Ask{WorldSize: 2, Plan: true})
 	if err != nil || now.Fingerprint["filters"] != "price > 1" || now.Fingerprint["part_key"] != "label" {
 		t.Errorf("%v, %v", now.Fingerprint, err)
 	}
@@ -378,22 +379,22 @@ func TestFingerprintOfChosenRows(t *testing.T) {
 
 // ASK says what an iteration would be, and what the session did.
 func TestAsk(t *testing.T) {
-	e := testEngine(t, Options{Open: func(ctx context.Context, r Request, p func(Progress)) (*Data, error) {
+	e := testEngine(t, Options{Open: func(ctx context.Context, r Request, p func(wire.Progress)) (*Data, error) {
 		d, err := shop(ctx, r, p)
 		d.Stats = func(f Figures) any { return f }
 		return d, err
 	}})
 	sink := newSink(t, connect(t, e, "d", testSpec()))
-	before, err := sink.client.ask(Ask{WorldSize: 2, Plan: true})
+	before, err := sink.client.ask(wire.Ask{WorldSize: 2, Plan: true})
 	if err != nil || before.Steps != 21 || before.NextEpoch != 0 || before.Fingerprint["world_size"] != "2" || before.State.GlobalBatch != 100 {
 		t.Errorf("before: %+v, %v", before, err)
 	}
-	joined := sink.join(Join{Iteration: "0", WorldSize: 2, Workers: 1})
+	joined := sink.join(wire.Join{Iteration: "0", WorldSize: 2, Workers: 1})
 	if !reflect.DeepEqual(joined.Fingerprint, before.Fingerprint) {
 		t.Errorf("fingerprint %v, foretold %v", joined.Fingerprint, before.Fingerprint)
 	}
 	batches, _ := sink.batches(-1)
-	after, err := sink.client.ask(Ask{WorldSize: 2, Stats: true})
+	after, err := sink.client.ask(wire.Ask{WorldSize: 2, Stats: true})
 	var f Figures
 	if err := json.Unmarshal(after.Stats, &f); err != nil {
 		t.Fatal(err)
@@ -401,14 +402,14 @@ func TestAsk(t *testing.T) {
 	if err != nil || after.NextEpoch != 1 || after.Workers != 1 || f.Batches != 21 || int(f.Rows) != len(idsOf(batches)) || f.Took <= 0 || len(f.Loaders) != 1 {
 		t.Errorf("after: %+v, %v, %+v", after, err, f)
 	}
-	if _, err := sink.client.ask(Ask{Rank: 2, WorldSize: 2}); failureOf(err).Kind != KindValue {
+	if _, err := sink.client.ask(wire.Ask{Rank: 2, WorldSize: 2}); wire.FailureOf(err).Kind != wire.KindValue {
 		t.Errorf("rank 2 of 2: %v", err)
 	}
-	places, err := sink.client.ask(Ask{WorldSize: 2, Locate: []int64{0, 2025}})
+	places, err := sink.client.ask(wire.Ask{WorldSize: 2, Locate: []int64{0, 2025}})
 	if err != nil || len(places.Places) != 2 || places.Places[0].Row != 0 || places.Places[1].RowGroup != 3 || places.Places[1].Row != 69 || !strings.HasSuffix(places.Places[1].Path, ".parquet") {
 		t.Errorf("places: %+v, %v", places.Places, err)
 	}
-	if _, err := sink.client.ask(Ask{WorldSize: 2, Locate: []int64{2026}}); failureOf(err).Kind != KindValue {
+	if _, err := sink.client.ask(wire.Ask{WorldSize: 2, Locate: []int64{2026}}); wire.FailureOf(err).Kind != wire.KindValue {
 		t.Errorf("row 2026 of 2026: %v", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
@@ -22,7 +23,7 @@ import (
 const patience = time.Minute // of tests that wait for an event
 
 // shop opens testdata/shop by a spec.
-func shop(ctx context.Context, r Request, _ func(Progress)) (*Data, error) {
+func shop(ctx context.Context, r Request, _ func(wire.Progress)) (*Data, error) {
 	return shopWithin(ctx, r, shopBudget, 64<<20)
 }
 
@@ -58,14 +59,14 @@ func testEngine(t *testing.T, o Options) *engine {
 }
 
 // testSpec reads the shop shuffled in batches of 50, 41 of them.
-func testSpec() Spec {
-	return Spec{Addresses: []string{"shop"}, Shuffle: true, Seed: 3, BatchSize: 50, Slots: 6}
+func testSpec() wire.Spec {
+	return wire.Spec{Addresses: []string{"shop"}, Shuffle: true, Seed: 3, BatchSize: 50, Slots: 6}
 }
 
 // sit makes the client of a trainer's connection.
-func connect(t *testing.T, e *engine, dataset string, s Spec) *client {
+func connect(t *testing.T, e *engine, dataset string, s wire.Spec) *client {
 	t.Helper()
-	c, _, err := e.open(t.Context(), Hello{Job: "job", PID: 42}, Open{Dataset: dataset, Spec: s}, func(Progress) {})
+	c, _, err := e.open(t.Context(), wire.Hello{Job: "job", PID: 42}, wire.Open{Dataset: dataset, Spec: s}, func(wire.Progress) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +81,7 @@ type sink struct {
 	client *client
 
 	told   chan any // Joined, *got, End or error, in their order
-	noted  chan Note
+	noted  chan wire.Note
 	inside bool // an iteration
 	tokens chan struct{}
 
@@ -98,7 +99,7 @@ type got struct {
 }
 
 func newSink(t *testing.T, s *client) *sink {
-	return &sink{t: t, client: s, told: make(chan any, 1000), noted: make(chan Note, 100)}
+	return &sink{t: t, client: s, told: make(chan any, 1000), noted: make(chan wire.Note, 100)}
 }
 
 func (s *sink) ring(n ringNeed, also ...consumer) (loader.Allocator, error) {
@@ -134,12 +135,12 @@ func (m *sinkMemory) Free() {
 	}
 }
 
-func (s *sink) progress(Progress) {}
-func (s *sink) note(n Note)       { s.noted <- n }
-func (s *sink) end(e End)         { s.over(e) }
-func (s *sink) fail(err error)    { s.over(err) }
+func (s *sink) progress(wire.Progress) {}
+func (s *sink) note(n wire.Note)       { s.noted <- n }
+func (s *sink) end(e wire.End)         { s.over(e) }
+func (s *sink) fail(err error)         { s.over(err) }
 
-func (s *sink) joined(j Joined) {
+func (s *sink) joined(j wire.Joined) {
 	if s.inside {
 		s.t.Error("JOINED twice")
 	}
@@ -188,11 +189,11 @@ func (s *sink) next() any {
 }
 
 // join joins, and expects JOINED.
-func (s *sink) join(j Join) Joined {
+func (s *sink) join(j wire.Join) wire.Joined {
 	s.t.Helper()
 	s.ask(j)
 	v := s.next()
-	joined, ok := v.(Joined)
+	joined, ok := v.(wire.Joined)
 	if !ok {
 		s.t.Fatalf("after JOIN came %v", v)
 	}
@@ -200,7 +201,7 @@ func (s *sink) join(j Join) Joined {
 }
 
 // ask asks for an iteration whose beginning comes later.
-func (s *sink) ask(j Join) {
+func (s *sink) ask(j wire.Join) {
 	s.t.Helper()
 	if err := s.client.join(j, s); err != nil {
 		s.t.Fatal(err)
@@ -208,15 +209,15 @@ func (s *sink) ask(j Join) {
 }
 
 // batches takes so many batches; below 0 all until the end, which it returns.
-func (s *sink) batches(n int) (all []*got, end End) {
+func (s *sink) batches(n int) (all []*got, end wire.End) {
 	s.t.Helper()
 	for ; n != 0; n-- {
 		switch v := s.next().(type) {
 		case *got:
 			all = append(all, v)
-		case End:
+		case wire.End:
 			return all, v
-		case Joined:
+		case wire.Joined:
 			n++
 		case error:
 			s.t.Fatalf("after %d batches: %v", len(all), v)
@@ -226,31 +227,31 @@ func (s *sink) batches(n int) (all []*got, end End) {
 }
 
 // failure reads until the iteration fails.
-func (s *sink) failure() Failure {
+func (s *sink) failure() wire.Failure {
 	s.t.Helper()
 	for {
 		switch v := s.next().(type) {
 		case error:
-			return failureOf(v)
-		case End:
+			return wire.FailureOf(v)
+		case wire.End:
 			s.t.Fatalf("the iteration ended without an error: %+v", v)
 		}
 	}
 }
 
 // leave leaves, and forgets what came before the end.
-func (s *sink) leave() End {
+func (s *sink) leave() wire.End {
 	s.t.Helper()
 	s.client.leave(s)
 	for {
-		if e, ok := s.next().(End); ok && e.Left {
+		if e, ok := s.next().(wire.End); ok && e.Left {
 			return e
 		}
 	}
 }
 
 // epochIDs are the rows of an epoch in order, as a loader of its own reads them.
-func epochIDs(t *testing.T, s Spec, rank, world int, state *shuffle.State, epoch int) []string {
+func epochIDs(t *testing.T, s wire.Spec, rank, world int, state *shuffle.State, epoch int) []string {
 	t.Helper()
 	d, err := shop(t.Context(), Request{Spec: s}, nil)
 	if err != nil {

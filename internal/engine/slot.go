@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/loader"
 )
@@ -145,12 +146,12 @@ func (s *slot) Free() {
 
 // write lays out a batch in the slot as the package's page says, and gives the slot to the trainer.
 // Free does not take it back after that. The caller sends the announcement that it returns.
-func (s *slot) write(b *loader.Batch) (announcement, error) {
+func (s *slot) write(b *loader.Batch) (wire.Announcement, error) {
 	for {
 		w := slotWriter{slot: s}
 		for _, a := range b.Columns {
 			if err := w.measure(a); err != nil {
-				return announcement{}, err
+				return wire.Announcement{}, err
 			}
 		}
 		end := int64(s.n) + w.outside + headSize + int64(w.nodes)*nodeSize
@@ -158,18 +159,18 @@ func (s *slot) write(b *loader.Batch) (announcement, error) {
 			return s.fill(b, &w, int(end))
 		}
 		if err := s.grow(end - int64(s.n)); err != nil {
-			return announcement{}, err
+			return wire.Announcement{}, err
 		}
 	}
 }
 
-func (s *slot) fill(b *loader.Batch, w *slotWriter, end int) (announcement, error) {
+func (s *slot) fill(b *loader.Batch, w *slotWriter, end int) (wire.Announcement, error) {
 	if err := s.at.touch(s.index, end, s.take); err != nil {
-		return announcement{}, err
+		return wire.Announcement{}, err
 	}
 	if s.at.single {
 		if err := s.at.cut(end, len(s.ring.breach)); err != nil {
-			return announcement{}, err
+			return wire.Announcement{}, err
 		}
 	}
 	w.bytes, w.next = s.at.bytes(s.index), s.n
@@ -191,7 +192,7 @@ func (s *slot) fill(b *loader.Batch, w *slotWriter, end int) (announcement, erro
 	le.PutUint64(h[40:], uint64(b.Position))
 	le.PutUint64(h[48:], b.State.Epoch)
 	le.PutUint64(h[56:], uint64(b.State.Position))
-	return announcement{generation: s.at.number, slot: s.index, seq: seq, offset: uint64(head), used: uint64(end)}, nil
+	return wire.Announcement{Generation: s.at.number, Slot: s.index, Seq: seq, Offset: uint64(head), Used: uint64(end)}, nil
 }
 
 // A slotWriter assigns the buffers of a batch to places in its slot. Gathered columns already are

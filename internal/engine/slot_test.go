@@ -11,24 +11,25 @@ import (
 	"testing"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
 	"github.com/shardfeed/shardfeed/loader"
 )
 
 // parseAnnounced reads an announced slot as a trainer does.
-func parseAnnounced(t *testing.T, r *ring, a announcement) *clientBatch {
+func parseAnnounced(t *testing.T, r *ring, a wire.Announcement) *clientBatch {
 	t.Helper()
 	r.mu.Lock()
-	g := r.all[a.generation]
+	g := r.all[a.Generation]
 	r.mu.Unlock()
-	c := &testClient{rings: map[uint32]*clientRing{a.generation: {slots: g.slots(), slotSize: g.size, memory: g.memory}}}
-	b, err := c.parse(a.append(nil)[frameHeader:])
+	c := &testClient{rings: map[uint32]*clientRing{a.Generation: {slots: g.slots(), slotSize: g.size, memory: g.memory}}}
+	b, err := c.parse(a.Append(nil)[wire.FrameHeader:])
 	if err != nil {
 		t.Fatal(err)
 	}
 	return b
 }
 
-func nodesOf(columns []*column.Array) (nodes []Node) {
+func nodesOf(columns []*column.Array) (nodes []wire.Node) {
 	for _, a := range columns {
 		nodes = append(nodes, nodeOf(a.Field))
 	}
@@ -139,7 +140,7 @@ func compareBatches(t *testing.T, r *ring, got, want *loader.Loader) {
 	}
 }
 
-func compareSlot(t *testing.T, c *clientBatch, schema []Node, b *loader.Batch) {
+func compareSlot(t *testing.T, c *clientBatch, schema []wire.Node, b *loader.Batch) {
 	t.Helper()
 	h := c.head
 	if int(h.Rows) != b.Rows || int(h.Valid) != b.Valid || h.Epoch != b.Epoch || h.Step != b.Step || h.Position != b.Position ||
@@ -203,7 +204,7 @@ func TestSlotOfNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := parseAnnounced(t, r, a)
-	columns, err := b.columns([]Node{nodeOf(list)})
+	columns, err := b.columns([]wire.Node{nodeOf(list)})
 	if err != nil || fmt.Sprint(columns) != "[[[] []]]" {
 		t.Errorf("%v, error %v", columns, err)
 	}

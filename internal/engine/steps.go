@@ -1,5 +1,9 @@
 package engine
 
+import (
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
+)
+
 import "github.com/shardfeed/shardfeed/shuffle"
 
 // tail returns what happens to rows that fill no step.
@@ -54,7 +58,7 @@ const (
 // shuffled order that holds if the lanes are divided among the ranks, as each rank has every W-th
 // row. In file order a rank has blocks of the step, so it holds for a single rank. bytes is the
 // size of a number of steps.
-func bundleOf(j Join, state shuffle.State, tail shuffle.Tail, bytes func(steps int) int64) int {
+func bundleOf(j wire.Join, state shuffle.State, tail shuffle.Tail, bytes func(steps int) int64) int {
 	alone := j.WorldSize <= 1
 	byLanes := state.KeptLanes() > 0 && state.KeptLanes()%max(1, j.WorldSize) == 0
 	if state.MixState != nil && state.Batching == shuffle.PerSource { // a longer step is of one source too

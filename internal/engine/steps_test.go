@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -20,7 +21,7 @@ func TestBundle(t *testing.T) {
 				for rank := range world {
 					sink := newSink(t, connect(t, e, "d", spec))
 					for epoch := range 3 {
-						j := Join{Iteration: fmt.Sprint(epoch), Rank: rank, WorldSize: world, Bundle: bundle}
+						j := wire.Join{Iteration: fmt.Sprint(epoch), Rank: rank, WorldSize: world, Bundle: bundle}
 						joined := sink.join(j)
 						single := shuffle.Steps{Rows: joined.State.Rows, GlobalBatch: int64(world), Tail: tail}
 						if want := single.Count(0); joined.Bundle != bundle || joined.Steps != want {
@@ -50,14 +51,14 @@ func TestStateWithinBundle(t *testing.T) {
 	spec.BatchSize = 1
 	e := testEngine(t, Options{})
 	sink := newSink(t, connect(t, e, "d", spec))
-	joined := sink.join(Join{Iteration: "1", Rank: 2, WorldSize: world, Bundle: bundle})
+	joined := sink.join(wire.Join{Iteration: "1", Rank: 2, WorldSize: world, Bundle: bundle})
 	batches, _ := sink.batches(-1)
 	all := idsOf(batches)
 	for _, n := range []int{1, 31, 32, 33, 100} {
 		state := joined.State
 		state.Position = batches[n/bundle].position + int64(n%bundle*world)
 		same(t, fmt.Sprint("single, after ", n), epochIDs(t, spec, 2, world, &state, 0), all[n:])
-		sink.join(Join{Iteration: fmt.Sprint("again ", n), Rank: 2, WorldSize: world, Bundle: bundle, State: &state})
+		sink.join(wire.Join{Iteration: fmt.Sprint("again ", n), Rank: 2, WorldSize: world, Bundle: bundle, State: &state})
 		rest, _ := sink.batches(-1)
 		same(t, fmt.Sprint("bundled, after ", n), idsOf(rest), all[n:])
 	}
@@ -67,24 +68,24 @@ func TestStateWithinBundle(t *testing.T) {
 func TestNoBundle(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		change func(*Spec, *Join)
+		change func(*wire.Spec, *wire.Join)
 		want   int
 	}{
-		{"not asked for", func(_ *Spec, j *Join) { j.Bundle = 0 }, 1},
-		{"file order, alone", func(s *Spec, j *Join) { s.Shuffle, j.WorldSize = false, 1 }, 64},
-		{"file order, ranks", func(s *Spec, _ *Join) { s.Shuffle = false }, 1},
-		{"carry", func(s *Spec, _ *Join) { s.Tail = string(shuffle.Carry) }, 1},
-		{"lanes that are not divided", func(_ *Spec, j *Join) { j.WorldSize = 7 }, 1},
-		{"far too many", func(_ *Spec, j *Join) { j.Bundle = 1 << 40 }, 1024},
-		{"steps of many bytes", func(s *Spec, _ *Join) { s.BatchSize = 100 }, 16},
+		{"not asked for", func(_ *wire.Spec, j *wire.Join) { j.Bundle = 0 }, 1},
+		{"file order, alone", func(s *wire.Spec, j *wire.Join) { s.Shuffle, j.WorldSize = false, 1 }, 64},
+		{"file order, ranks", func(s *wire.Spec, _ *wire.Join) { s.Shuffle = false }, 1},
+		{"carry", func(s *wire.Spec, _ *wire.Join) { s.Tail = string(shuffle.Carry) }, 1},
+		{"lanes that are not divided", func(_ *wire.Spec, j *wire.Join) { j.WorldSize = 7 }, 1},
+		{"far too many", func(_ *wire.Spec, j *wire.Join) { j.Bundle = 1 << 40 }, 1024},
+		{"steps of many bytes", func(s *wire.Spec, _ *wire.Join) { s.BatchSize = 100 }, 16},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			spec, j := testSpec(), Join{Iteration: "1", WorldSize: 2, Bundle: 64}
+			spec, j := testSpec(), wire.Join{Iteration: "1", WorldSize: 2, Bundle: 64}
 			spec.BatchSize = 1
 			c.change(&spec, &j)
 			sink := newSink(t, connect(t, testEngine(t, Options{}), "d", spec))
 			if j.WorldSize == 7 { // begun at 1, gone on at 7
-				first := sink.join(Join{Iteration: "0", WorldSize: 1})
+				first := sink.join(wire.Join{Iteration: "0", WorldSize: 1})
 				sink.leave()
 				j.State = &first.State
 			}
@@ -100,7 +101,7 @@ func TestNoBundle(t *testing.T) {
 func TestNoBundleOfStepsOfOneSource(t *testing.T) {
 	for batching, want := range map[shuffle.Batching]int{shuffle.PerSource: 1, shuffle.Stratified: 64} {
 		state := shuffle.State{MixState: &shuffle.MixState{Batching: batching, Lanes: 4}}
-		if n := bundleOf(Join{Bundle: 64, WorldSize: 1}, state, shuffle.Short, func(int) int64 { return 1 }); n != want {
+		if n := bundleOf(wire.Join{Bundle: 64, WorldSize: 1}, state, shuffle.Short, func(int) int64 { return 1 }); n != want {
 			t.Errorf("%s: %d steps in a bundle, want %d", batching, n, want)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/shard"
@@ -13,15 +14,15 @@ import (
 
 // The first iteration of rank 0 says that batches mix poorly. Others and resumed ones do not.
 func TestPoorMixing(t *testing.T) {
-	e := testEngine(t, Options{Open: func(ctx context.Context, r Request, _ func(Progress)) (*Data, error) {
+	e := testEngine(t, Options{Open: func(ctx context.Context, r Request, _ func(wire.Progress)) (*Data, error) {
 		ds, err := iterable.Open(ctx, shard.Stores{"": local.Store{}}, []string{"../../testdata/shop"}, iterable.Options{
 			Columns: []string{"unique_id"}, Shuffle: true, ShuffleBuffer: iterable.Size{Rows: 100, Per: iterable.PerRank}, Budget: (*iterable.Budget)(shopBudget),
 		})
 		return &Data{Dataset: ds, Loader: loader.Options{BatchSize: r.Spec.BatchSize}}, err
 	}})
-	of := func(dataset string, rank int) func(Join) Joined {
+	of := func(dataset string, rank int) func(wire.Join) wire.Joined {
 		s := newSink(t, connect(t, e, dataset, testSpec()))
-		return func(j Join) Joined {
+		return func(j wire.Join) wire.Joined {
 			j.Rank, j.WorldSize = rank, 2
 			joined := s.join(j)
 			s.leave()
@@ -36,7 +37,7 @@ func TestPoorMixing(t *testing.T) {
 	for name, told := range map[string][]string{
 		"the next epoch": first(alone(1)).Warnings,
 		"rank 1":         of("b", 1)(alone(2)).Warnings,
-		"resumed":        of("c", 0)(Join{Iteration: "d", State: &joined.State}).Warnings,
+		"resumed":        of("c", 0)(wire.Join{Iteration: "d", State: &joined.State}).Warnings,
 	} {
 		if len(told) != 0 {
 			t.Errorf("%s: %q", name, told)

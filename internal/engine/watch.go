@@ -3,6 +3,8 @@ package engine
 import (
 	"math/bits"
 	"time"
+
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
 )
 
 // lostTime is after what time a ring looks for releases that it should have heard of. Python has no
@@ -84,7 +86,7 @@ func (r *ring) collectSlotLocked(g *generation, slot uint32) {
 			g.held[slot] &^= 1 << reader
 		case word > seq:
 			if end := r.breach[reader]; end != nil {
-				end(protocolError("slot %d of generation %d was released with batch %d, and has batch %d", slot, g.number, word, seq))
+				end(wire.ProtocolError("slot %d of generation %d was released with batch %d, and has batch %d", slot, g.number, word, seq))
 			}
 		}
 	}

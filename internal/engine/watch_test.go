@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
 )
 
 // sharedRingOf is a ring that so many trainers read.
@@ -27,7 +29,7 @@ func sharedRingOf(t *testing.T, readers, slots int) *ring {
 }
 
 // giveTo announces a slot to the first readers.
-func giveTo(t *testing.T, r *ring, readers int) announcement {
+func giveTo(t *testing.T, r *ring, readers int) wire.Announcement {
 	t.Helper()
 	s := begin(t, r, 0)
 	s.to = 1<<readers - 1
@@ -89,7 +91,7 @@ func (r *ring) wanted() (all []int) {
 func TestReleaseWithoutAFrame(t *testing.T) {
 	r := sharedRingOf(t, 2, 3)
 	for range 10 {
-		var held []announcement
+		var held []wire.Announcement
 		for range 3 {
 			held = append(held, giveTo(t, r, 2))
 		}
@@ -108,7 +110,7 @@ func TestReleaseWithoutAFrame(t *testing.T) {
 func TestReleaseWanted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := sharedRingOf(t, 3, 3)
-		var held []announcement
+		var held []wire.Announcement
 		for range 3 {
 			held = append(held, giveTo(t, r, 3))
 		}
@@ -171,7 +173,7 @@ func TestReleaseWantedOfEachSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for first := range 2 {
 			r := sharedRingOf(t, 2, 2)
-			held := []announcement{giveTo(t, r, 2), giveTo(t, r, 2)}
+			held := []wire.Announcement{giveTo(t, r, 2), giveTo(t, r, 2)}
 			r.releaseQuietly(held[0], 0) // 1 has it still
 			r.releaseQuietly(held[1], 1) // and 0 this one
 			w := wait(t, r)
@@ -204,7 +206,7 @@ func TestReleaseWantedOfALaterBatch(t *testing.T) {
 func TestReleaseWantedOfOneThatLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := sharedRingOf(t, 2, 2)
-		held := []announcement{giveTo(t, r, 2), giveTo(t, r, 2)}
+		held := []wire.Announcement{giveTo(t, r, 2), giveTo(t, r, 2)}
 		r.releaseQuietly(held[1], 1)
 		w := wait(t, r)
 		if got := r.wanted(); fmt.Sprint(got) != "[0]" {
@@ -229,7 +231,7 @@ func TestReleaseWantedOfOneThatLeaves(t *testing.T) {
 func TestReleaseOfALostFrame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := sharedRingOf(t, 1, 2)
-		held := []announcement{giveTo(t, r, 1), giveTo(t, r, 1)}
+		held := []wire.Announcement{giveTo(t, r, 1), giveTo(t, r, 1)}
 		w := wait(t, r)
 		r.releaseQuietly(held[0], 0)
 		w.waits()
@@ -274,7 +276,7 @@ func TestReleaseOfThePast(t *testing.T) {
 				} else {
 					r.collect()
 				}
-				if synctest.Wait(); r.generation(old.generation) != nil {
+				if synctest.Wait(); r.generation(old.Generation) != nil {
 					t.Error("the old generation is still there")
 				}
 			})
@@ -301,10 +303,10 @@ func TestReleaseRefused(t *testing.T) {
 			r.breach[0] = func(err error) { t.Errorf("the other trainer: %v", err) }
 			giveTo(t, r, 2)
 			a := giveTo(t, r, 2)
-			r.generation(a.generation).released(1, a.slot).Store(c.wrong(a.seq))
+			r.generation(a.Generation).released(1, a.Slot).Store(c.wrong(a.Seq))
 			r.releaseQuietly(a, 0)
 			r.collect()
-			if (len(refused) > 0) != c.refused || c.refused && !errors.Is(refused[0], errProtocol) {
+			if (len(refused) > 0) != c.refused || c.refused && !errors.Is(refused[0], wire.ErrProtocol) {
 				t.Errorf("errors %v", refused)
 			}
 			if r.used != 2 {
@@ -318,7 +320,7 @@ func TestReleaseRefused(t *testing.T) {
 func TestReleaseGarbage(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	r := sharedRingOf(t, 2, 4)
-	kept := map[uint32]announcement{}
+	kept := map[uint32]wire.Announcement{}
 	for range 2000 {
 		g := r.newest
 		for range 1 + random.IntN(4) {
@@ -333,7 +335,7 @@ func TestReleaseGarbage(t *testing.T) {
 			if m != nil {
 				s := m.(*slot)
 				if before, there := kept[s.index]; there {
-					t.Fatalf("slot %d is used again, and batch %d is kept", s.index, before.seq)
+					t.Fatalf("slot %d is used again, and batch %d is kept", s.index, before.Seq)
 				}
 				s.to = 1<<2 - 1
 				kept[s.index] = give(t, s)

@@ -1,4 +1,4 @@
-package engine
+package wire
 
 import (
 	"errors"
@@ -11,18 +11,18 @@ import (
 )
 
 const (
-	outboxLimit = 2*maxPayload + 1<<20 // bytes in the queue; more than a correct trainer leaves unread
+	outboxLimit = 2*MaxPayload + 1<<20 // bytes in the queue; more than a correct trainer leaves unread
 	spareLimit  = 64 << 10             // bytes in the queue above which spare frames are dropped
 )
 
 // errSlow ends a connection whose trainer sends requests and does not read the answers.
 var errSlow = errors.New("the trainer does not read the answers to its requests")
 
-// An outbox writes frames to a trainer and never blocks its callers. What the socket does not take
+// An Outbox writes frames to a trainer and never blocks its callers. What the socket does not take
 // at once is queued, and one goroutine writes it when the socket is ready. The slots of the ring
 // bound the batches in it.
-type outbox struct {
-	link link
+type Outbox struct {
+	link Link
 
 	mu      sync.Mutex
 	idle    *sync.Cond
@@ -45,8 +45,8 @@ type parcel struct {
 	file *os.File
 }
 
-func newOutbox(l link) *outbox {
-	o := &outbox{link: l}
+func NewOutbox(l Link) *Outbox {
+	o := &Outbox{link: l}
 	o.idle = sync.NewCond(&o.mu)
 	o.try = o.sendmsg
 	return o
@@ -54,7 +54,7 @@ func newOutbox(l link) *outbox {
 
 // sendmsg sends as much of the current parcel as the socket takes. It reports false to wait for the
 // socket.
-func (o *outbox) sendmsg(fd uintptr) bool {
+func (o *Outbox) sendmsg(fd uintptr) bool {
 	var rights []byte
 	if o.now.file != nil {
 		rights = unix.UnixRights(int(o.now.file.Fd()))
@@ -76,7 +76,7 @@ func (o *outbox) sendmsg(fd uintptr) bool {
 }
 
 // push sends once. With wait it waits until the socket takes something.
-func (o *outbox) push(p *parcel, wait bool) error {
+func (o *Outbox) push(p *parcel, wait bool) error {
 	o.now, o.wait, o.sent, o.fail = p, wait, 0, nil
 	err := o.link.send(o.try)
 	if err == nil {
@@ -96,9 +96,9 @@ func (p *parcel) drop() {
 	}
 }
 
-// add sends a frame, or queues it. A spare frame is dropped when much is queued already. The caller
-// may reuse data when add returns; the outbox closes file.
-func (o *outbox) add(data []byte, file *os.File, spare bool) error {
+// Add sends a frame, or queues it. A spare frame is dropped when much is queued already. The caller
+// may reuse data when Add returns; the outbox closes file.
+func (o *Outbox) Add(data []byte, file *os.File, spare bool) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	p := parcel{data: data, file: file}
@@ -135,7 +135,7 @@ func (o *outbox) add(data []byte, file *os.File, spare bool) error {
 	return nil
 }
 
-func (o *outbox) failLocked(err error) error {
+func (o *Outbox) failLocked(err error) error {
 	o.err = err
 	for i := range o.waiting {
 		o.waiting[i].drop()
@@ -145,7 +145,7 @@ func (o *outbox) failLocked(err error) error {
 }
 
 // drain writes the queue, and ends when it is empty.
-func (o *outbox) drain() {
+func (o *Outbox) drain() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for o.err == nil && len(o.waiting) > 0 {
@@ -166,7 +166,7 @@ func (o *outbox) drain() {
 	o.idle.Broadcast()
 }
 
-func (o *outbox) pushAll(p parcel) error {
+func (o *Outbox) pushAll(p parcel) error {
 	defer p.drop()
 	for len(p.data) > 0 {
 		if err := o.push(&p, true); err != nil {
@@ -176,8 +176,8 @@ func (o *outbox) pushAll(p parcel) error {
 	return nil
 }
 
-// finish waits until all is sent, at most until the timeout.
-func (o *outbox) finish(patience time.Duration) {
+// Finish waits until all is sent, at most until the timeout.
+func (o *Outbox) Finish(patience time.Duration) {
 	_ = o.link.SetWriteDeadline(time.Now().Add(patience))
 	o.mu.Lock()
 	defer o.mu.Unlock()

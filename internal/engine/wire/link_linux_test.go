@@ -1,4 +1,4 @@
-package engine
+package wire
 
 import (
 	"errors"
@@ -13,7 +13,7 @@ import (
 
 func linkOf(t *testing.T, c *net.UnixConn) *quietLink {
 	t.Helper()
-	l, err := newLink(c)
+	l, err := NewLink(c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package engine
+package wire
 
 import (
 	"errors"
@@ -25,8 +25,8 @@ type quietLink struct {
 
 const sendLook = 100 // ms between two looks at the deadline of a send that waits
 
-// newLink takes over a connection.
-func newLink(c *net.UnixConn) (link, error) {
+// NewLink takes over a connection.
+func NewLink(c *net.UnixConn) (Link, error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return nil, err

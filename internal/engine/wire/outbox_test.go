@@ -1,4 +1,4 @@
-package engine
+package wire
 
 import (
 	"bytes"
@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
@@ -14,35 +13,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pair is two ends of a socket.
-func pair(t *testing.T) (here, there *net.UnixConn) {
+func outboxOf(t *testing.T, c *net.UnixConn) *Outbox {
 	t.Helper()
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(runtimeDir(t), "s"), Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	if there, err = net.DialUnix("unix", nil, l.Addr().(*net.UnixAddr)); err != nil {
-		t.Fatal(err)
-	}
-	if here, err = l.AcceptUnix(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = here.Close()
-		_ = there.Close()
-	})
-	return here, there
-}
-
-func outboxOf(t *testing.T, c *net.UnixConn) *outbox {
-	t.Helper()
-	l, err := newLink(c)
+	l, err := NewLink(c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = l.Close() })
-	return newOutbox(l)
+	return NewOutbox(l)
 }
 
 // A trainer that reads nothing delays no one, and gets all in order when it reads.
@@ -55,7 +33,7 @@ func TestOutboxKeeps(t *testing.T) {
 		for k := range frame {
 			frame[k] = byte(i + k)
 		}
-		if err := o.add(frame, nil, false); err != nil {
+		if err := o.Add(frame, nil, false); err != nil {
 			t.Fatal(err)
 		}
 		want = append(want, frame...)
@@ -64,8 +42,8 @@ func TestOutboxKeeps(t *testing.T) {
 	if _, err := io.ReadFull(there, got); err != nil || !bytes.Equal(got, want) {
 		t.Fatalf("error %v", err)
 	}
-	o.finish(patience)
-	if err := o.add(frame, nil, false); !errors.Is(err, net.ErrClosed) {
+	o.Finish(patience)
+	if err := o.Add(frame, nil, false); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("after the end: %v", err)
 	}
 }
@@ -76,7 +54,7 @@ func TestOutboxIsBounded(t *testing.T) {
 	o := outboxOf(t, here)
 	frame := make([]byte, 10_000)
 	for range 1000 {
-		if err := o.add(frame, nil, true); err != nil {
+		if err := o.Add(frame, nil, true); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -88,14 +66,14 @@ func TestOutboxIsBounded(t *testing.T) {
 	}
 	var err error
 	sent := 0
-	for ; err == nil && sent < 2*outboxLimit; sent += maxPayload / 4 {
-		err = o.add(make([]byte, maxPayload/4), nil, false)
+	for ; err == nil && sent < 2*outboxLimit; sent += MaxPayload / 4 {
+		err = o.Add(make([]byte, MaxPayload/4), nil, false)
 	}
 	if !errors.Is(err, errSlow) {
 		t.Errorf("%d bytes are kept, error %v", sent, err)
 	}
 	_ = there.Close()
-	o.finish(patience)
+	o.Finish(patience)
 }
 
 // Descriptors arrive with their frame, whether the socket was full or not.
@@ -104,7 +82,7 @@ func TestOutboxDescriptors(t *testing.T) {
 	o := outboxOf(t, here)
 	before := descriptors(t)
 	for _, data := range [][]byte{{1}, bytes.Repeat([]byte{2}, 1<<20), {3}} {
-		if err := o.add(data, devNull(t), false); err != nil {
+		if err := o.Add(data, devNull(t), false); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -132,8 +110,8 @@ func TestOutboxDescriptors(t *testing.T) {
 	if !bytes.Equal(came, []byte{1, 2, 3}) {
 		t.Errorf("descriptors came with %v", came)
 	}
-	o.finish(patience)
-	if err := o.add([]byte{4}, devNull(t), false); err == nil {
+	o.Finish(patience)
+	if err := o.Add([]byte{4}, devNull(t), false); err == nil {
 		t.Error("sent after the end")
 	}
 	if n := descriptors(t); n != before {
@@ -158,7 +136,7 @@ func TestOutboxFails(t *testing.T) {
 	o := outboxOf(t, here)
 	var err error
 	for err == nil {
-		err = o.add(make([]byte, maxPayload/4), devNull(t), false)
+		err = o.Add(make([]byte, MaxPayload/4), devNull(t), false)
 	}
 	if !errors.Is(err, errSlow) {
 		t.Errorf("error %v", err)
@@ -167,7 +145,7 @@ func TestOutboxFails(t *testing.T) {
 		t.Error(err)
 	}
 	_ = o.link.Close()
-	o.finish(patience)
+	o.Finish(patience)
 	_ = there.Close()
 	if n := descriptors(t); n > before-2 {
 		t.Errorf("%d descriptors are open, %d were, with two sockets", n, before)
@@ -178,27 +156,27 @@ func TestOutboxFails(t *testing.T) {
 func TestOutboxOfTheDead(t *testing.T) {
 	here, there := pair(t)
 	o := outboxOf(t, here)
-	if err := o.add(make([]byte, 1<<20), nil, false); err != nil {
+	if err := o.Add(make([]byte, 1<<20), nil, false); err != nil {
 		t.Fatal(err)
 	}
 	_ = there.Close()
-	eventually(t, "the error is seen", func() bool { return o.add([]byte{1}, nil, false) != nil })
-	if err := o.add([]byte{1}, nil, false); !errors.Is(err, syscall.EPIPE) && !errors.Is(err, syscall.ECONNRESET) {
+	eventually(t, "the error is seen", func() bool { return o.Add([]byte{1}, nil, false) != nil })
+	if err := o.Add([]byte{1}, nil, false); !errors.Is(err, syscall.EPIPE) && !errors.Is(err, syscall.ECONNRESET) {
 		t.Errorf("error %v", err)
 	}
-	o.finish(patience)
+	o.Finish(patience)
 }
 
 // The last frames have their time, and no more.
 func TestOutboxFinishes(t *testing.T) {
 	here, _ := pair(t)
 	o := outboxOf(t, here)
-	if err := o.add(make([]byte, 1<<20), nil, false); err != nil {
+	if err := o.Add(make([]byte, 1<<20), nil, false); err != nil {
 		t.Fatal(err)
 	}
 	finished := make(chan struct{})
 	go func() {
-		o.finish(50 * time.Millisecond)
+		o.Finish(50 * time.Millisecond)
 		close(finished)
 	}()
 	select {
@@ -206,7 +184,7 @@ func TestOutboxFinishes(t *testing.T) {
 	case <-time.After(patience):
 		t.Fatal("finish waits for a trainer that does not read")
 	}
-	if err := o.add([]byte{1}, nil, false); !errors.Is(err, os.ErrDeadlineExceeded) {
+	if err := o.Add([]byte{1}, nil, false); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("error %v, want that the time was over", err)
 	}
 }

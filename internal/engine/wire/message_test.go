@@ -1,4 +1,4 @@
-package engine
+package wire
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ func TestValidate(t *testing.T) {
 		Pad: []shardfeed.Pad{{Column: "a", MaxLength: 5}, {Column: "b", Multiple: 8}},
 	}
 	for _, s := range []Spec{fine, {Addresses: []string{"."}}} {
-		if err := (Open{Dataset: "d", Spec: s}).validate(); err != nil {
+		if err := (Open{Dataset: "d", Spec: s}).Validate(); err != nil {
 			t.Errorf("%+v: %v", s, err)
 		}
 	}
@@ -32,7 +32,7 @@ func TestValidate(t *testing.T) {
 		t.Run(c.want, func(t *testing.T) {
 			s := fine
 			c.change(&s)
-			err := Open{Dataset: "d", Spec: s}.validate()
+			err := Open{Dataset: "d", Spec: s}.Validate()
 			var f *Failure
 			if !errors.As(err, &f) || f.Kind != KindValue || !strings.Contains(f.Text, c.want) {
 				t.Errorf("%s: %v", c.want, err)
@@ -41,11 +41,11 @@ func TestValidate(t *testing.T) {
 	}
 	both := fine
 	both.Lanes, both.Tail = -1, "x"
-	if err := (Open{Dataset: "d", Spec: both}).validate(); err == nil || !strings.Contains(err.Error(), "lanes") || !strings.Contains(err.Error(), "tail") {
+	if err := (Open{Dataset: "d", Spec: both}).Validate(); err == nil || !strings.Contains(err.Error(), "lanes") || !strings.Contains(err.Error(), "tail") {
 		t.Errorf("not all is listed: %v", err)
 	}
-	for _, err := range []error{(Open{Spec: fine}).validate(), (Hello{LocalWorldSize: -1}).validate(), (Hello{PID: -1}).validate()} {
-		if !errors.Is(err, errProtocol) {
+	for _, err := range []error{(Open{Spec: fine}).Validate(), (Hello{LocalWorldSize: -1}).Validate(), (Hello{PID: -1}).Validate()} {
+		if !errors.Is(err, ErrProtocol) {
 			t.Errorf("%v is not about the protocol", err)
 		}
 	}

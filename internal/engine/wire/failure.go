@@ -1,4 +1,4 @@
-package engine
+package wire
 
 import (
 	"context"
@@ -27,38 +27,38 @@ func (f *Failure) Error() string {
 	return f.Text + " (" + f.Hint + ")"
 }
 
-func newFailure(kind, format string, args ...any) *Failure {
+func NewFailure(kind, format string, args ...any) *Failure {
 	return &Failure{Kind: kind, Text: fmt.Sprintf(format, args...), RowGroup: -1, Step: -1}
 }
 
-// with adds what the user can do.
-func (f *Failure) with(hint string) *Failure {
+// With adds what the user can do.
+func (f *Failure) With(hint string) *Failure {
 	f.Hint = hint
 	return f
 }
 
-func valueError(format string, args ...any) error { return newFailure(KindValue, format, args...) }
+func ValueError(format string, args ...any) error { return NewFailure(KindValue, format, args...) }
 
-func timeoutError(format string, args ...any) error { return newFailure(KindTimeout, format, args...) }
+func TimeoutError(format string, args ...any) error { return NewFailure(KindTimeout, format, args...) }
 
-// recovered makes an error of a panic. It is deferred.
-func recovered(log **slog.Logger, err *error) {
+// Recovered makes an error of a panic. It is deferred.
+func Recovered(log **slog.Logger, err *error) {
 	if v := recover(); v != nil {
 		(*log).Error("panic", "value", v, "stack", string(debug.Stack()))
-		*err = newFailure(KindInternal, "panic: %v", v)
+		*err = NewFailure(KindInternal, "panic: %v", v)
 	}
 }
 
-// failureOf returns what a trainer gets to know of an error.
-func failureOf(err error) Failure {
-	f := Failure{Kind: kindOf(err), Text: option.Spelled(reason(err), option.Argument), RowGroup: -1, Step: -1}
+// FailureOf returns what a trainer gets to know of an error.
+func FailureOf(err error) Failure {
+	f := Failure{Kind: KindOf(err), Text: option.Spelled(reason(err), option.Argument), RowGroup: -1, Step: -1}
 	var ready *Failure
 	if !errors.As(err, &ready) {
 		locate(&f, err)
 	} else if f = *ready; f.Text != err.Error() && ready.Error() != err.Error() {
 		f.Text = err.Error() // with the text around it
 	}
-	f.Text, f.Hint, f.Details = redact(f.Text), redact(f.Hint), redactAll(f.Details, redact) // never null in its JSON
+	f.Text, f.Hint, f.Details = Redact(f.Text), Redact(f.Hint), RedactAll(f.Details, Redact) // never null in its JSON
 	return f
 }
 
@@ -107,11 +107,14 @@ func locate(f *Failure, err error) {
 	}
 }
 
+// ErrEnds ends iterations when the engine ends.
+var ErrEnds = errors.New("the engine ends")
+
 // ruleHint explains a state's rule.
 const ruleHint = "the rule is what filters, parts, part, part_key, part_seed, subsample, rows, rows_new and weight say: give those of the run that saved the state"
 
-// kindOf returns the kind of an error, which decides what Python raises.
-func kindOf(err error) string {
+// KindOf returns the kind of an error, which decides what Python raises.
+func KindOf(err error) string {
 	var (
 		memory   *iterable.MemoryError
 		batch    *loader.BatchMemoryError
@@ -135,9 +138,9 @@ func kindOf(err error) string {
 	switch {
 	case errors.As(err, &ready):
 		return ready.Kind
-	case errors.Is(err, errProtocol):
+	case errors.Is(err, ErrProtocol):
 		return KindProtocol
-	case errors.Is(err, errEngineEnds):
+	case errors.Is(err, ErrEnds):
 		return KindGone
 	case errors.As(err, &found) && found.Damaged:
 		return KindData

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package engine
+package wire
 
 import (
 	"net"
@@ -12,8 +12,8 @@ type socketLink struct {
 	raw syscall.RawConn
 }
 
-// newLink takes over a connection.
-func newLink(c *net.UnixConn) (link, error) {
+// NewLink takes over a connection.
+func NewLink(c *net.UnixConn) (Link, error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package engine
+package wire
 
 import (
 	"context"
@@ -64,9 +64,9 @@ func TestFailureOf(t *testing.T) {
 		{"passing", shard.ErrTransient, bare(KindStorage, shard.ErrTransient)},
 		{"address", shard.ErrBadURI, bare(KindValue, shard.ErrBadURI)},
 		{"no plan", &iterable.PlanError{Name: "p", Err: errors.New("x")}, bare(KindValue, &iterable.PlanError{Name: "p", Err: errors.New("x")})},
-		{"protocol", protocolError("x"), bare(KindProtocol, protocolError("x"))},
-		{"no greeting", newFailure(KindLate, "x"), bare(KindLate, newFailure(KindLate, "x"))},
-		{"the end", errEngineEnds, bare(KindGone, errEngineEnds)},
+		{"protocol", ProtocolError("x"), bare(KindProtocol, ProtocolError("x"))},
+		{"no greeting", NewFailure(KindLate, "x"), bare(KindLate, NewFailure(KindLate, "x"))},
+		{"the end", ErrEnds, bare(KindGone, ErrEnds)},
 		{"deadline", context.DeadlineExceeded, bare(KindTimeout, context.DeadlineExceeded)},
 		{"panic", &iterable.PanicError{Value: 1}, bare(KindInternal, &iterable.PanicError{Value: 1})},
 		{"panic about memory", &iterable.PanicError{Value: &mem.OverLimit{}}, bare(KindInternal, &iterable.PanicError{Value: &mem.OverLimit{}})},
@@ -76,7 +76,7 @@ func TestFailureOf(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := failureOf(c.err); !reflect.DeepEqual(got, c.want) {
+			if got := FailureOf(c.err); !reflect.DeepEqual(got, c.want) {
 				t.Errorf("got  %+v\nwant %+v", got, c.want)
 			}
 		})

@@ -1,4 +1,4 @@
-package engine
+package wire
 
 import (
 	"fmt"
@@ -12,15 +12,15 @@ import (
 // addressInText is an address within a sentence.
 var addressInText = regexp.MustCompile("[A-Za-z][A-Za-z0-9+.-]*://[^\\s\"'`<>]+")
 
-// redact is a text as logs and trainers may see it: its addresses without passwords and signatures.
-func redact(text string) string {
+// Redact removes passwords and signatures from the addresses within a text, for logs and trainers.
+func Redact(text string) string {
 	if !strings.Contains(text, "://") {
 		return text
 	}
 	return addressInText.ReplaceAllStringFunc(text, shard.Redact)
 }
 
-// redactAddress is redact of an address of a data set, whose secret may hold any character.
+// redactAddress removes the secrets of a data set's address, which may hold any character.
 func redactAddress(address string) string {
 	if list, is := strings.CutPrefix(address, "@"); is {
 		return "@" + shard.Redact(list)
@@ -28,7 +28,7 @@ func redactAddress(address string) string {
 	return shard.Redact(address)
 }
 
-func redactAll(texts []string, one func(string) string) []string {
+func RedactAll(texts []string, one func(string) string) []string {
 	all := make([]string, len(texts))
 	for i, text := range texts {
 		all[i] = one(text)
@@ -40,14 +40,14 @@ func redactAll(texts []string, one func(string) string) []string {
 func RedactAttr(_ []string, a slog.Attr) slog.Attr {
 	switch a.Value.Kind() {
 	case slog.KindString:
-		return slog.String(a.Key, redact(a.Value.String()))
+		return slog.String(a.Key, Redact(a.Value.String()))
 	case slog.KindAny:
 		switch x := a.Value.Any().(type) {
 		case nil:
 		case []string:
-			return slog.Any(a.Key, redactAll(x, redactAddress))
+			return slog.Any(a.Key, RedactAll(x, redactAddress))
 		default:
-			return slog.String(a.Key, redact(fmt.Sprint(x)))
+			return slog.String(a.Key, Redact(fmt.Sprint(x)))
 		}
 	}
 	return a

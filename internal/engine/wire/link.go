@@ -1,12 +1,12 @@
-package engine
+package wire
 
 import (
 	"io"
 	"time"
 )
 
-// A link is the engine's end of a trainer's connection.
-type link interface {
+// A Link is the engine's end of a trainer's connection.
+type Link interface {
 	io.Reader
 	SetReadDeadline(time.Time) error
 	SetWriteDeadline(time.Time) error

@@ -10,23 +10,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
 	"github.com/shardfeed/shardfeed/shard"
 )
-
-func TestRedactText(t *testing.T) {
-	for _, c := range []struct{ name, text, want string }{
-		{"plain", "no address: a/b?token=1", "no address: a/b?token=1"},
-		{"password", "open s3://AKIA:hush@b/k: denied", "open s3://AKIA:***@b/k: denied"},
-		{"signature", `Get "https://h/k?X-Amz-Signature=hush": EOF`, `Get "https://h/k?X-Amz-Signature=***": EOF`},
-		{"two", "webhdfs://n/a?delegation=hush, https://h/b?x=1&token=hush", "webhdfs://n/a?delegation=*** https://h/b?x=1&token=***"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			if got := redact(c.text); got != c.want {
-				t.Errorf("%q, want %q", got, c.want)
-			}
-		})
-	}
-}
 
 // A lockedBuffer is a log that is read while it is written.
 type lockedBuffer struct {
@@ -60,8 +46,8 @@ func TestServeHidesSecrets(t *testing.T) {
 			notes := make(chan func(string), 1)
 			stores := wares(t, 1, 70, noImages)
 			path := serveWares(t, stores, func(o *Options, d *Data) {
-				o.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: RedactAttr}))
-				o.Open = func(_ context.Context, r Request, _ func(Progress)) (*Data, error) {
+				o.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: wire.RedactAttr}))
+				o.Open = func(_ context.Context, r Request, _ func(wire.Progress)) (*Data, error) {
 					if fails {
 						return nil, fmt.Errorf("asked %s: %w", said, &shard.Error{Op: "list", URI: secretAddresses[0], Err: errors.New(said), Hint: said})
 					}
@@ -72,9 +58,9 @@ func TestServeHidesSecrets(t *testing.T) {
 				}
 			})
 			c := dial(t, path)
-			opened, err := c.open(Open{Dataset: "d", Spec: Spec{Addresses: secretAddresses}})
+			opened, err := c.open(wire.Open{Dataset: "d", Spec: wire.Spec{Addresses: secretAddresses}})
 			if fails {
-				var failure *Failure
+				var failure *wire.Failure
 				if !errors.As(err, &failure) || strings.Contains(fmt.Sprintf("%+v", *failure), "hush") || !strings.Contains(failure.Text, "***") {
 					t.Errorf("error %+v", err)
 				}
@@ -82,7 +68,7 @@ func TestServeHidesSecrets(t *testing.T) {
 				if err != nil || strings.Contains(strings.Join(opened.Warnings, ""), "hush") {
 					t.Errorf("%q, error %v", opened.Warnings, err)
 				}
-				if _, err := c.join(Join{Iteration: "a"}); err != nil {
+				if _, err := c.join(wire.Join{Iteration: "a"}); err != nil {
 					t.Fatal(err)
 				}
 				(<-notes)(said)
@@ -107,9 +93,9 @@ func iterateNotes(t *testing.T, c *testClient) {
 		if bytes.Contains(payload, []byte("hush")) {
 			t.Errorf("%v: %s", kind, payload)
 		}
-		noted = noted || kind == kindNote
+		noted = noted || kind == wire.FrameNote
 		switch kind {
-		case kindBatch:
+		case wire.FrameBatch:
 			b, err := c.parse(payload)
 			if err != nil {
 				t.Fatal(err)
@@ -117,7 +103,7 @@ func iterateNotes(t *testing.T, c *testClient) {
 			if err := c.release(b); err != nil {
 				t.Fatal(err)
 			}
-		case kindEnd:
+		case wire.FrameEnd:
 			if !noted {
 				t.Error("no note came")
 			}

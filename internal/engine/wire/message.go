@@ -1,4 +1,4 @@
-package engine
+package wire
 
 import (
 	"encoding/json"
@@ -21,9 +21,9 @@ type Hello struct {
 	LocalWorldSize int `json:"local_world_size"` // ranks of the job on this node; 0 is not known
 }
 
-func (h Hello) validate() error {
+func (h Hello) Validate() error {
 	if h.PID < 0 || h.LocalWorldSize < 0 {
-		return protocolError("HELLO: pid %d, local_world_size %d", h.PID, h.LocalWorldSize)
+		return ProtocolError("HELLO: pid %d, local_world_size %d", h.PID, h.LocalWorldSize)
 	}
 	return nil
 }
@@ -55,12 +55,12 @@ type Open struct {
 	Inventory string `json:"inventory"`
 }
 
-func (o Open) validate() error {
+func (o Open) Validate() error {
 	if o.Dataset == "" {
-		return protocolError("OPEN without the identity of a data set")
+		return ProtocolError("OPEN without the identity of a data set")
 	}
 	if err := o.Spec.Validate(); err != nil {
-		return valueError("%s", option.Spelled(err, option.Argument))
+		return ValueError("%s", option.Spelled(err, option.Argument))
 	}
 	return nil
 }
@@ -165,10 +165,10 @@ type Join struct {
 	Agree string `json:"agree"`
 }
 
-func (j Join) replicas() int { return max(1, j.Replicas) }
+func (j Join) ReplicaCount() int { return max(1, j.Replicas) }
 
 // place is the place of the participant in its iteration.
-func (j Join) place() int { return j.Worker*j.replicas() + j.Replica }
+func (j Join) Place() int { return j.Worker*j.ReplicaCount() + j.Replica }
 
 // A Window limits each epoch to some of its steps: it leaves out the first Skip, and has at most
 // Take. Take 0 has no limit.
