@@ -19,8 +19,8 @@ const (
 
 var stageNames = [stages]string{"queue", "memory", "read", "images", "gather", "pad", "transform"}
 
-// An activity says what the loader does for a batch, for another goroutine that wonders why it takes
-// so long: a stage, and which of the columns, paddings or transforms.
+// An activity is the loader's current work on a batch, read by another goroutine to explain a long
+// wait: a stage, and the index of the column, padding or transform.
 type activity struct {
 	v atomic.Uint32
 }

@@ -6,24 +6,25 @@ import (
 	"github.com/shardfeed/shardfeed/iterable"
 )
 
-// An Allocator gives batches their memory, and bounds it: Begin is where a loader waits when
-// training is slower than loading.
+// An Allocator provides the memory of batches and bounds it: when training is slower than loading,
+// the loader waits in Begin.
 //
-// Begin is called for one batch after the other in the order of the steps, from one goroutine at a
-// time. It waits until ctx ends for a batch to be freed. size is a guess, the most bytes that a
-// batch of this iteration has taken so far, 0 for the first; the batch may take more. An allocator
-// of slots of one size can ignore it.
+// Begin is called for each batch in the order of the steps, from one goroutine at a time. It waits
+// until a batch is freed or ctx ends. size is an estimate: the most bytes that a batch of this
+// iteration has taken so far, 0 for the first; the batch may take more. An allocator with slots of
+// one size can ignore it.
 type Allocator interface {
 	Begin(ctx context.Context, size int) (Memory, error)
 }
 
 // Memory is the memory of one batch. One goroutine uses it at a time.
 type Memory interface {
-	// Alloc returns n bytes (0 too), 64-byte aligned, zeroed or not. It may wait for earlier
-	// batches, but not for later ones. An error ends the iteration; it should say what to change.
+	// Alloc returns n bytes, possibly 0, 64-byte aligned, zeroed or not. It may wait for earlier
+	// batches, but not for later ones. An error ends the iteration; its text should tell the user
+	// what to change.
 	Alloc(n int) ([]byte, error)
 
-	// Free gives back all that was allocated. It is called once.
+	// Free releases everything that was allocated. It is called once.
 	Free()
 }
 
@@ -41,9 +42,9 @@ type Limited interface {
 	// Make is called before the first Alloc of a batch. ctx ends the waits of Alloc and Scratch.
 	Make(ctx context.Context)
 
-	// Scratch takes n bytes for what the making of the batch needs beside it, until Made.
+	// Scratch reserves n bytes of temporary memory for making the batch, until Made.
 	Scratch(n int64) error
 
-	// Made is called when the batch is made, and allocates nothing more.
+	// Made is called when the batch is complete, after its last Alloc.
 	Made()
 }

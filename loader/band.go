@@ -6,21 +6,21 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 )
 
-// bandAlign is where each column of a band begins, counted from the band's first byte: what devices
-// and readers want of a buffer, so that a column of a band is aligned like a single one.
+// bandAlign is the alignment of each column of a band, from the band's first byte, which devices
+// and readers expect of a buffer; so a column of a band is aligned like a single one.
 const bandAlign = 256
 
-// A band is the columns of one type of fixed values, by their places in the schema. In a batch they
-// lie one behind the other at equal distances, so that a reader of wide batches finds them all by
-// two numbers.
+// A band is a group of columns with the same type of fixed values, by their places in the schema.
+// In a batch they are contiguous and equally spaced, so that a reader of wide batches finds them
+// all by two numbers.
 type band struct {
 	like    *column.Field // one of them; nil: a single column
 	columns []int
 }
 
-// bands divides the columns of a schema. Columns without fixed values, and columns for which alone
-// returns true, are single. They come last, so that the places of the others are the same in most
-// batches, whatever the sizes of texts and lists.
+// bands divides the columns of a schema. Columns without fixed values, and columns marked in alone,
+// are single. They come last, so that the places of the others are the same in most batches,
+// whatever the sizes of strings and lists.
 func bands(schema *column.Schema, alone []bool) []*band {
 	var all []*band
 	for i, f := range schema.Fields {

@@ -54,7 +54,7 @@ func (b *Batch) Column(name string) (*column.Array, error) {
 	return a, nil
 }
 
-// members are what a path may lead to below a column: those of structs.
+// members returns the fields that a path can select below a column: the members of a struct.
 func members(a *column.Array) (*column.Field, []*column.Array) {
 	if a.Field.Kind != column.Struct {
 		return a.Field, nil
@@ -82,8 +82,8 @@ func (b *Batch) Alloc(n int) ([]byte, error) {
 // Bytes is the bytes allocated for the batch.
 func (b *Batch) Bytes() int64 { return b.bytes }
 
-// Memory is what the allocator's Begin returned for the batch: how the owner of shared or pinned
-// memory finds its own part of it again.
+// Memory returns the memory that the allocator's Begin returned for the batch, so that the owner of
+// shared or pinned memory can locate it.
 func (b *Batch) Memory() Memory { return b.memory }
 
 // Add adds a column. Its name must be new, its length Rows, and its bytes must live as long as the
@@ -104,7 +104,7 @@ func (b *Batch) Add(a *column.Array) error {
 	return nil
 }
 
-// Remove takes the columns of these names out of the batch. Their memory stays the batch's.
+// Remove removes the named columns. Their memory remains part of the batch.
 func (b *Batch) Remove(names ...string) error {
 	for _, name := range names {
 		a, err := b.Column(name)
@@ -156,9 +156,9 @@ func tensor(f *column.Field, n int, data []byte) *column.Array {
 	return a
 }
 
-// Release gives the memory back. The batch, its columns and all views of them must not be used
-// afterwards; such a use is a column.ErrReleased where it can be noticed. Release may be called more
-// than once.
+// Release frees the batch's memory. The batch, its columns and all views of them must not be used
+// afterwards; such a use is a column.ErrReleased if it is detected. Release may be called more than
+// once.
 func (b *Batch) Release() {
 	if b.released.Swap(true) {
 		return
@@ -174,8 +174,8 @@ func (b *Batch) Release() {
 	}
 }
 
-// empty takes the memory away from an array, so that a later use is an error and not another
-// batch's values.
+// empty detaches an array from its memory, so that a later use is an error and not another batch's
+// values.
 func empty(a *column.Array) {
 	a.Valid, a.Offsets, a.Data = nil, nil, nil
 	for _, c := range a.Children {

@@ -11,21 +11,21 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
-// A BatchMemoryError refuses a batch that the memory of its stream has no room for, and names what
-// takes the most of it.
+// A BatchMemoryError reports a batch that does not fit its stream's memory, and names the largest
+// consumer.
 type BatchMemoryError struct {
 	Rows   int
 	Bytes  int64  // of the rows' values
 	Column string // whose values take the most
-	Part   int64  // bytes of these
+	Part   int64  // of these values
 	Padded bool   // the column's lists are padded to the length of the largest
 
 	URI      string // where the largest value of the column is
 	RowGroup int
 	Largest  int64
 
-	Memory int64 // limit of the stream; 0 is none of its own
-	Others int64 // bytes that the stream has reserved for all else
+	Memory int64 // limit of the stream; 0 means no limit of its own
+	Others int64 // bytes that the stream has reserved for other purposes
 	Held   int64 // bytes of other batches
 	Room   int64 // bytes that are left
 	Err    error

@@ -16,7 +16,7 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
-// A recipe is how batches are made of draws; all collators of an iteration share it.
+// A recipe describes how batches are made of draws; all collators of an iteration share it.
 type recipe struct {
 	schema     *column.Schema // of the batches, before padders and transforms
 	shape      *Shape
@@ -27,7 +27,7 @@ type recipe struct {
 	fillers    []*filler
 	naming     *rowNaming // nil: rows need no names
 	packed     *deriver   // nil: batches are not packed
-	buckets    bool       // a sample of the draws is a batch, whose rows are those of the schema
+	buckets    bool       // a sample of the draws is a batch, whose rows have the columns of the schema
 	images     []*imageColumn
 	decoder    func() (codec.Decoder, error)
 	onError    iterable.OnError                           // "": rows cannot be left out
@@ -68,7 +68,7 @@ func newRecipe(data *column.Schema, o Options) (*recipe, error) {
 	}
 	for i, c := range shape.columns {
 		r.images = append(r.images, c.images...)
-		if c.matrix != nil { // which has the values in place of nulls
+		if c.matrix != nil { // which has the values of null slots
 			r.fillers[i] = nil
 		}
 	}
@@ -97,8 +97,8 @@ func (r *recipe) newCollator(pool *mem.Pool) *collator {
 	return c
 }
 
-// do makes a batch of a draw in memory that becomes the batch's, and releases the draw as soon as
-// its rows are copied. Nothing is left to release after an error, and a panic below it is an error.
+// do makes a batch of a draw in the batch's memory m, and releases the draw as soon as its rows are
+// copied. After an error it has released everything; a panic in a transform is an error too.
 func (c *collator) do(ctx context.Context, d *iterable.Draw, m Memory, at *activity) (b *Batch, err error) {
 	b = &Batch{
 		Rows: d.Rows, Valid: d.Valid, Lost: d.Lost, Epoch: d.Epoch, Step: d.Step, Position: d.Position, State: d.State, memory: m,
@@ -159,7 +159,7 @@ func (c *collator) do(ctx context.Context, d *iterable.Draw, m Memory, at *activ
 	return b, nil
 }
 
-// unbucket makes the rows in a draw's samples those of the batch.
+// unbucket replaces the rows of b by the rows in its draw's samples.
 func (c *collator) unbucket(b *Batch, d *iterable.Draw) {
 	s := &c.sample
 	s.Blocks, s.Picks, s.After = s.Blocks[:0], s.Picks[:0], s.After[:0]
@@ -187,7 +187,7 @@ func (c *collator) unbucket(b *Batch, d *iterable.Draw) {
 func (c *collator) gather(b *Batch, d *iterable.Draw, at *activity) error {
 	columns := b.Columns[:len(c.schema.Fields)]
 	c.gatherer.Prepare(d.Blocks, d.Picks, c.fixed)
-	defer c.gatherer.Prepare(nil, nil, 0) // the picks of another draw may lie in the same memory
+	defer c.gatherer.Prepare(nil, nil, 0) // the picks of another draw may be in the same memory
 	for _, band := range c.bands {
 		var err error
 		if len(band.columns) > 1 {
@@ -220,7 +220,7 @@ func (c *collator) gatherColumn(i int, b *Batch, d *iterable.Draw, at *activity)
 	return a, err
 }
 
-// allocScratch returns memory for as long as a batch is made.
+// allocScratch returns memory that is valid while the batch is made.
 func (c *collator) allocScratch(b *Batch, n int) ([]byte, error) {
 	if l, ok := b.memory.(Limited); ok {
 		if err := l.Scratch(c.scratch.Need(n)); err != nil {
@@ -263,7 +263,7 @@ func (c *collator) pad(b *Batch, at *activity) error {
 	return nil
 }
 
-// finish is what comes after the columns are gathered and padded.
+// finish completes a batch whose columns are gathered and padded.
 func (c *collator) finish(ctx context.Context, b *Batch, at *activity) error {
 	lengths, tokens := c.packed.sources(b)
 	if err := c.nameRows(b); err != nil {
@@ -280,7 +280,7 @@ func (c *collator) finish(ctx context.Context, b *Batch, at *activity) error {
 	return nil
 }
 
-// timed does one stage of a batch, and measures it.
+// timed runs one stage of a batch and measures its time.
 func (c *collator) timed(at *activity, s stage, i int, do func() error) error {
 	at.set(s, i)
 	begin := time.Now()
@@ -288,7 +288,7 @@ func (c *collator) timed(at *activity, s stage, i int, do func() error) error {
 	return do()
 }
 
-// locate says where an error happened.
+// locate adds the place to an error: epoch, step, stage and column.
 func (r *recipe) locate(err error, epoch, step int64, at *activity) error {
 	e, ok := err.(*Error)
 	if !ok {
@@ -305,7 +305,7 @@ func (r *recipe) locate(err error, epoch, step int64, at *activity) error {
 	return e
 }
 
-// op is a stage in words.
+// op describes a stage.
 func (r *recipe) op(s stage, i int) string {
 	if s == stageTransform {
 		return fmt.Sprintf("transform %s", r.transforms[i].label(i))

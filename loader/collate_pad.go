@@ -12,8 +12,8 @@ import (
 )
 
 // A Padding makes one column of ragged lists dense: a batch column of shape [rows, length], where
-// length is that of the batch's longest list within the bounds below, and at least 1. A null list
-// becomes a row of padding and stays null. A null item stays null.
+// length is the length of the batch's longest list within the bounds below, and at least 1. A null
+// list becomes a row of padding and stays null. A null item stays null.
 //
 // Lists of ragged lists become dense at each level, [rows, length, length, ...]; levels of a
 // declared size keep it. Items are fixed-width values or fixed-size lists of them, which gives
@@ -33,16 +33,16 @@ type Padding struct {
 	CutLeft  bool      // lists longer than Max lose items on the left
 
 	// Lengths is the name of the int32 column of the lists' lengths after the cut; "" means Column
-	// + "_lengths". Those of the lists within have the level added, as in "x_lengths_2", and the
-	// shape of the padded lists around them: 0 is padding.
+	// + "_lengths". Inner levels append their number, as in "x_lengths_2", and their lengths have
+	// the shape of the padded lists around them: 0 is padding.
 	Lengths string
-	Mask    string // name of a bool column of the shape of the lists, true where an item is; "" means none
+	Mask    string // name of a bool column of the lists' shape, true for items; "" adds no column
 }
 
 // A PadSize bounds the length of one level of lists, as Padding.Multiple and Padding.Max do.
 type PadSize struct{ Multiple, Max int }
 
-// size is the bounds of a level, from 0.
+// size returns the bounds of a level, from 0.
 func (p Padding) size(level int) PadSize {
 	if level == 0 || p.Within == nil {
 		return PadSize{p.Multiple, p.Max}
@@ -79,7 +79,7 @@ func (p Padding) Levels(f *column.Field) (all []int) {
 	return all[:ragged]
 }
 
-// validate notes what is wrong with number i of the paddings.
+// validate reports problems of the padding at index i.
 func (p Padding) validate(l *option.List, i int) {
 	field := func(name string) string { return fmt.Sprintf("Pad[%d].%s", i, name) }
 	if p.Column == "" {

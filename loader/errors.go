@@ -11,12 +11,11 @@ var (
 	// ErrClosed is returned when a loader is used after Close.
 	ErrClosed = errors.New("loader: closed")
 
-	// ErrBusy is returned by a second Batches that begins before the first has ended.
+	// ErrBusy is returned by a second Batches before the first has ended.
 	ErrBusy = errors.New("loader: another iteration of this loader has not ended")
 )
 
-// An Error says at which step, in which part of the making of a batch and at which column something
-// failed.
+// An Error reports the step, the stage of making a batch and the column of a failure.
 type Error struct {
 	Op     string // "read", "memory", "gather", "pad", "transform 0 (flip)"
 	Rank   int
@@ -45,7 +44,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// A TimeoutError says for what the loader waited longer than Options.Timeout.
+// A TimeoutError reports a wait longer than Options.Timeout, and its reason.
 type TimeoutError struct {
 	After   time.Duration
 	Waiting string
@@ -55,11 +54,11 @@ func (e *TimeoutError) Error() string {
 	return fmt.Sprintf("loader: no batch within %v: waiting for %s", e.After, e.Waiting)
 }
 
-// Timeout makes the error one that net.Error's users know.
+// Timeout implements net.Error's convention for timeouts.
 func (e *TimeoutError) Timeout() bool { return true }
 
-// A DroppedError says that batches became garbage before they were released, and that no memory is
-// left for the next one.
+// A DroppedError reports batches that became garbage before they were released, which leaves no
+// memory for the next one.
 type DroppedError struct {
 	Batches int64
 }

@@ -12,12 +12,12 @@ import (
 	"github.com/shardfeed/shardfeed/internal/option"
 )
 
-// Features say what becomes of the values of columns on their way into batches. Columns are named,
-// or matched by a pattern as in "num_*", where * stands for any characters, ? for one and [ab] for
-// one of these; a name wins over a pattern.
+// Features transform the values of columns on their way into batches. Columns are named, or matched
+// by a pattern as in "num_*", where * stands for any characters, ? for one and [ab] for one of
+// these; a name wins over a pattern.
 //
 // Cast, Hash and Scale change a column of fixed values, or the items of lists of them. A value that
-// the new type does not hold ends the iteration: the error names the shard, the row group, the
+// the new type cannot represent ends the iteration: the error names the shard, the row group, the
 // column and the value. Integers become floats, and wide floats narrow ones, by rounding to the
 // nearest; floats become integers by truncation, as torch does both.
 type Features struct {
@@ -30,8 +30,8 @@ type Features struct {
 	// values can be hashed too.
 	Hash map[string]int64
 
-	// Scale subtracts a mean and divides by a deviation, in float64, and rounds once: to float64 in
-	// columns of that, to the type of Cast, else to float32.
+	// Scale subtracts a mean and divides by a deviation, in float64, and rounds once: to float64
+	// for float64 columns, to the type of Cast, else to float32.
 	Scale map[string]Scale
 
 	// Stack makes matrices of columns.
@@ -50,8 +50,8 @@ type Stack struct {
 	Columns []string    // names and patterns
 	Type    column.Type // of all features; TypeNone means TypeFloat32
 
-	// Null stands in place of nulls, as in Fill; a Fill of the column wins. Without either that is
-	// NaN in floats under Options.NaN, else zero.
+	// Null replaces nulls, as in Fill; a Fill of the column wins. The default is NaN in floats
+	// under Options.NaN, else zero.
 	Null any
 
 	Keep []string // names and patterns of columns that stay in the batch too
@@ -68,8 +68,8 @@ type namedDType struct {
 	DType
 }
 
-// dtypes are the types of casts by their names, which are torch's and numpy's, the most wanted
-// first, and timestamps last.
+// dtypes lists the types of casts under the names of torch and numpy, the most common first and
+// timestamps last.
 var dtypes = []namedDType{
 	{"float32", DType{Type: column.TypeFloat32}},
 	{"float16", DType{Type: column.TypeFloat16}},
@@ -89,10 +89,10 @@ var dtypes = []namedDType{
 	{"datetime64[ns]", DType{column.TypeTimestamp, column.Nano}},
 }
 
-// ParseType is the type of a cast by its name.
+// ParseType returns the type of a cast by its name.
 func ParseType(name string) (DType, error) { return parseType(name, len(dtypes)) }
 
-// ParseNumberType is the type of a matrix by its name.
+// ParseNumberType returns the type of a matrix by its name.
 func ParseNumberType(name string) (column.Type, error) {
 	t, err := parseType(name, slices.IndexFunc(dtypes, func(t namedDType) bool { return t.Type == column.TypeTimestamp }))
 	return t.Type, err
@@ -109,7 +109,7 @@ func parseType(name string, n int) (DType, error) {
 	return DType{}, fmt.Errorf("must be %s or %s, got %q", strings.Join(names[:n-1], ", "), names[n-1], name)
 }
 
-// validate notes what is wrong with the features whatever the columns are.
+// validate reports problems that do not depend on the columns.
 func (f Features) validate(p *option.List) {
 	for _, name := range sortedKeys(f.Hash) {
 		if n := f.Hash[name]; n < 1 {
@@ -169,8 +169,8 @@ func checkPattern(p *option.List, field, name string) {
 
 var errMany = errors.New("the schema has more than one column of that name")
 
-// matches are the columns that a name or a pattern stands for, in order. Patterns leave out columns
-// that no shard holds.
+// matches returns the columns that match a name or a pattern, in order. Patterns leave out columns
+// that no shard has.
 func matches(s *column.Schema, name string) (at []int, err error) {
 	for i, f := range s.Fields {
 		if f.Name == name && name != "" {
@@ -202,7 +202,7 @@ func matches(s *column.Schema, name string) (at []int, err error) {
 	return at, nil
 }
 
-// Named is the value for a column: by its name, else by a pattern.
+// Named returns the value given for a column, by its name or else by a pattern.
 func Named[V any](given map[string]V, name string) (value V, ok bool) {
 	if value, ok = given[name]; ok {
 		return value, true
@@ -215,7 +215,7 @@ func Named[V any](given map[string]V, name string) (value V, ok bool) {
 	return value, false
 }
 
-// Names reports whether a name or a pattern is that of a column.
+// Names reports whether a column is among the given names and patterns.
 func Names(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return p == name || column.MatchesName(p, name) })
 }

@@ -58,7 +58,7 @@ func chosen[V any](b *binder, field string, given map[string]V) map[int]choice[V
 	return all
 }
 
-// castOf is the cast of a column; to is the type of its matrix, or TypeNone.
+// castOf returns the cast of a column; to is the type of its matrix, or TypeNone.
 func (b *binder) castOf(i int, to column.Type) (c rowgroup.Cast, any bool) {
 	f := b.data.Fields[i].Innermost()
 	cast, casts := b.casts[i]
@@ -84,7 +84,7 @@ func (b *binder) castOf(i int, to column.Type) (c rowgroup.Cast, any bool) {
 	return c, casts || hashes || scales || to != column.TypeNone
 }
 
-// field is the field of Features that speaks of a column, for messages.
+// field returns the field of Features that mentions a column, for messages.
 func (b *binder) field(i int) string {
 	if h, ok := b.hashes[i]; ok {
 		return fmt.Sprintf("Hash[%q]", h.by)
@@ -138,7 +138,7 @@ func (b *binder) shape(matrices []*rowgroup.Matrix) *Shape {
 	return s
 }
 
-// answered reports whether a fill is of matrices alone.
+// answered reports whether a fill only concerns matrices.
 func (b *binder) answered(name string) bool {
 	if slices.ContainsFunc(b.Stack, func(s Stack) bool { return s.Name == name }) {
 		return true
@@ -152,11 +152,11 @@ func (s *Shape) add(f *column.Field, c shapeColumn) {
 	s.columns = append(s.columns, c)
 }
 
-// castField is what a cast makes of a column of fixed values, or of lists of them.
+// castField applies a cast to a column of fixed values, or of lists of them, and returns its field.
 func castField(f *column.Field, c rowgroup.Cast) (*column.Field, *rowgroup.Caster, error) {
 	values := f.Innermost()
 	if f.Kind == column.List && values.Kind != column.Fixed {
-		return nil, nil, fmt.Errorf("it is %v; of lists only those of fixed-width values are changed", f)
+		return nil, nil, fmt.Errorf("it is %v; only lists of fixed-width values can be changed", f)
 	}
 	m, err := rowgroup.NewCaster(values, c)
 	if err != nil {
@@ -177,7 +177,7 @@ func withItems(f, items *column.Field) *column.Field {
 	return &list
 }
 
-// stack binds a stack; nil when something is wrong.
+// stack binds a stack; it returns nil after reporting a problem.
 func (b *binder) stack(s Stack) *rowgroup.Matrix {
 	field := fmt.Sprintf("Stack[%q]", s.Name)
 	if b.packs() {
@@ -208,7 +208,7 @@ func (b *binder) stack(s Stack) *rowgroup.Matrix {
 	return m
 }
 
-// members are the columns of names and patterns, in the order of the schema.
+// members returns the columns that match names and patterns, in the order of the schema.
 func (b *binder) members(field string, names []string) (all []int, wrong bool) {
 	for _, name := range names {
 		at, err := wholeColumns(b.data, name)
@@ -233,7 +233,7 @@ func (b *binder) member(m *rowgroup.Matrix, item *column.Field, s Stack, i int) 
 			return fmt.Errorf("it is %v, stored with its dimensions in another order; of such tensors no matrix is made", f)
 		}
 		if f.ListSize == 0 || f.Children[0].Kind != column.Fixed {
-			return fmt.Errorf("it is %v; of lists only those of one size, of numbers, have a feature for each item", f)
+			return fmt.Errorf("it is %v; only lists of numbers with one size have a feature for each item", f)
 		}
 		values, member.Items = f.Children[0], f.ListSize
 	}
@@ -261,7 +261,7 @@ func (b *binder) member(m *rowgroup.Matrix, item *column.Field, s Stack, i int) 
 	return nil
 }
 
-// null sets what stands in place of the member's nulls, and reports whether the user said it.
+// null sets the replacement of the member's nulls, and reports whether the user gave one.
 func (b *binder) null(member *rowgroup.Member, to *column.Field, s Stack) (given bool, err error) {
 	value, given := s.Null, s.Null != nil
 	for _, name := range []string{s.Name, member.Name} { // the last one wins
@@ -276,7 +276,7 @@ func (b *binder) null(member *rowgroup.Member, to *column.Field, s Stack) (given
 		}
 	}
 	if member.Null, err = encode(to, value); err != nil {
-		return given, fmt.Errorf("what stands in place of nulls: %w", err)
+		return given, fmt.Errorf("replacing nulls: %w", err)
 	}
 	return given, nil
 }

@@ -9,9 +9,8 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 )
 
-// A Fill says what stands under the nulls of one column, or of one node within it. The column keeps
-// its validity: a Fill is for those who read the values without it. Rows without nulls are not
-// touched.
+// A Fill sets the values in null slots of one column, or of one node within it, for readers that
+// ignore validity. The column keeps its validity. Rows without nulls are not touched.
 type Fill struct {
 	// Column is a column, or a dotted path to a struct's member or a map's values, by the schema's
 	// names; or a pattern of columns, as in [Features], or of members of structs, as in "meta.f_*".
@@ -24,7 +23,7 @@ type Fill struct {
 	Value any
 }
 
-// A filler is what stands under the nulls of a node and of those below; nil where zero does.
+// A filler holds the values for null slots of a node and its children; nil means zero for all.
 type filler struct {
 	value    []byte // nil: zero
 	children []*filler
@@ -81,7 +80,7 @@ func bindFill(fill Fill, s *column.Schema, values map[*column.Field][]byte) erro
 
 const quietNaN = 0x7ff8 << 48 // as a float64; 0x7fc00000 and 0x7e00 as the smaller ones
 
-// newFiller is nil when zero stands under all nulls of the field.
+// newFiller returns the filler of a field, or nil if all its null slots are zero.
 func newFiller(f *column.Field, values map[*column.Field][]byte, nan bool) *filler {
 	fill := &filler{value: values[f]}
 	switch f.Type {
@@ -102,8 +101,7 @@ func newFiller(f *column.Field, values map[*column.Field][]byte, nan bool) *fill
 	return fill
 }
 
-// apply writes the values under the nulls of an array. Those of byte strings move to memory of
-// alloc.
+// apply writes the values into the null slots of an array. Byte strings move to memory of alloc.
 func (f *filler) apply(a *column.Array, alloc column.Alloc) error {
 	if f == nil {
 		return nil
@@ -150,7 +148,7 @@ func repeat(dst, value []byte) {
 	}
 }
 
-// fixed goes from null to null, and over eight values at a time without nulls.
+// fixed visits the nulls, and skips eight values at a time without nulls.
 func (f *filler) fixed(a *column.Array) {
 	w := len(f.value)
 	for i, valid := range a.Valid {

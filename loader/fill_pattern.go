@@ -24,7 +24,7 @@ func expandFills(s *column.Schema, fills []Fill) (all []Fill) {
 	return all
 }
 
-// filled lists the paths that a pattern stands for; nil where it stands for none.
+// filled lists the paths that match a pattern, or nil.
 func filled(s *column.Schema, pattern string) (names []string) {
 	if !column.IsPattern(pattern) {
 		return nil
@@ -56,7 +56,7 @@ func placed(above string, fields []*column.Field) (all []place) {
 	return all
 }
 
-// members are those of a struct, or of the structs in a list.
+// members returns the members of a struct, or of the structs in a list.
 func (p place) members() (name string, all []place) {
 	f, path := p.field, p.path
 	for f.Kind == column.List && len(f.Children) == 1 {

@@ -9,8 +9,8 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 )
 
-// textValue is the bytes of a text as a value of a date, a time, a timestamp, a decimal or a UUID;
-// ok is false where the type does not hold it exactly.
+// textValue parses a text as a date, a time, a timestamp, a decimal or a UUID; ok is false if the
+// type cannot represent it exactly.
 func textValue(f *column.Field, text string) (b []byte, ok bool) {
 	b = make([]byte, f.Width)
 	switch f.Type {

@@ -1,7 +1,7 @@
 package loader
 
-// ImageSeed is the seed of a row's image for images.Augmenter.Apply, as batches have it: column is
-// its name in Options.Images, row and source are what a data set with RowIDs says of the row.
+// ImageSeed returns the seed of a row's image for images.Augmenter.Apply, as batches use it: column
+// is the name in Options.Images, row and source are the row's id under RowIDs.
 func ImageSeed(seed uint64, epoch, row int64, source int32, column string) uint64 {
 	first, _ := rowKey{seed: seed, epoch: epoch, source: source, row: row, transform: imageNumber(column)}.pcg()
 	return first

@@ -28,15 +28,15 @@ type imageColumn struct {
 	field   *column.Field // of the tensors
 }
 
-// imageNumber keeps the random numbers of an image column apart from those of others and of
-// transforms. It depends on the name alone, so that another image column does not change the crops.
+// imageNumber separates the random numbers of an image column from others. It depends only on the
+// name, so that adding an image column does not change the crops.
 func imageNumber(name string) int {
 	h := fnv.New64a()
 	h.Write([]byte(name))
 	return int(h.Sum64() | 1<<63)
 }
 
-// validateImages notes what is wrong with the images whatever the columns are.
+// validateImages reports problems of the images that do not depend on the columns.
 func validateImages(p *option.List, all map[string]images.Options) {
 	for _, name := range sortedKeys(all) {
 		field := fmt.Sprintf("Images[%q]", name)
@@ -134,7 +134,7 @@ func (b *binder) image(name string, o images.Options) (m *imageColumn, err error
 	return m, b.placeImage(m, file)
 }
 
-// likelyFile names the first member of a struct that can hold a file; "" without one.
+// likelyFile returns the name of the first member of a struct that can hold a file, or "".
 func likelyFile(name string, f *column.Field) string {
 	for _, member := range f.Children {
 		if member.Kind == column.Binary && member.Type == column.TypeBinary {
@@ -168,7 +168,7 @@ func (b *binder) placeImage(m *imageColumn, file *column.Field) error {
 	return fmt.Errorf("it is %v in a list within another column; images are in columns, in structs, and in columns of lists", file)
 }
 
-// filePath is the way from the column to the file, by the places of the children.
+// filePath returns the path from the column to the file, as places of children.
 func (m *imageColumn) filePath() []int {
 	if m.list == nil {
 		return m.path
@@ -189,7 +189,7 @@ func (m *imageColumn) rowBytes(of *rowgroup.Manifest) int64 {
 	return (items + rows - 1) / rows * int64(m.bytes)
 }
 
-// pathTo is the way to a node, by the places of the members of structs.
+// pathTo returns the path to a node, as places of struct members.
 func pathTo(from, to *column.Field) (path []int, ok bool) {
 	if from == to {
 		return nil, true
@@ -211,7 +211,7 @@ func (b *binder) packs() bool {
 	return last >= 0 && b.data.Fields[last].Made && b.data.Fields[last].Name == rowgroup.LengthsColumn
 }
 
-// others are the options that change a column in another way.
+// others returns the options that change a column in another way.
 func (b *binder) others(at int, name string) (fields []string) {
 	note := func(field string, has bool) {
 		if has {

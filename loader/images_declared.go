@@ -12,8 +12,8 @@ import (
 // allColumns is the name in Options.Images of all columns that a schema declares.
 const allColumns = "*"
 
-// declaredImages puts the options that the data's schema declares in place of those that ask for
-// them. Options of a column's own name win over those of all columns.
+// declaredImages replaces options that ask for the schema's declaration by the declared ones.
+// Options under a column's own name win over the options for all columns.
 func (b *binder) declaredImages(given map[string]images.Options) map[string]images.Options {
 	all := map[string]images.Options{}
 	for _, name := range sortedKeys(given) {

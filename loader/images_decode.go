@@ -14,13 +14,13 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
-// An imageJob is the images of a batch in the making. Lenses take one row after the other.
+// An imageJob is the images of a batch in the making. Lenses take its rows in order.
 type imageJob struct {
 	*imaging
 	batch   *Batch
 	names   *rowNames
 	skips   bool         // lost files do not end the job
-	files   [][][]byte   // by column, of its rows or of the lists in them, where they lie in the blocks
+	files   [][][]byte   // by column, of its rows or of the lists in them, as slices of the blocks
 	lists   []imageLists // by column; only of columns of lists
 	tensors [][]byte     // by column, in the batch's memory
 
@@ -31,15 +31,15 @@ type imageJob struct {
 	failed []imageFailure
 }
 
-// An imageFailure is an image that was not made.
+// An imageFailure is an image that could not be made.
 type imageFailure struct {
 	row, column int
 	err         error
 }
 
 // decodeImages makes the tensors of a draw's rows in the batch's memory, straight from the files in
-// the blocks. Rows whose files are lost leave the draw or move behind the rows that count, as
-// Options.OnError says.
+// the blocks. Rows whose files are lost leave the draw or move after the valid rows, depending on
+// Options.OnError.
 func (c *collator) decodeImages(ctx context.Context, b *Batch, d *iterable.Draw) error {
 	if err := c.nameDraw(d); err != nil {
 		return err
@@ -70,7 +70,7 @@ func (c *collator) decodeImages(ctx context.Context, b *Batch, d *iterable.Draw)
 
 // nameDraw takes the names of a draw's rows before the columns are gathered.
 func (c *collator) nameDraw(d *iterable.Draw) error {
-	c.gatherer.Prepare(nil, nil, 0) // the picks of the batch before may have lain in the same memory
+	c.gatherer.Prepare(nil, nil, 0) // the picks of the previous batch may have been in the same memory
 	alloc := func(n int) ([]byte, error) { return c.scratch.Alloc(n), nil }
 	row, err := c.shape.Gather(&c.gatherer, c.naming.row, d.Blocks, d.Picks, alloc)
 	if err != nil {
@@ -121,8 +121,8 @@ func (j *imageJob) all(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// work decodes rows until there are no more, and gives the lens back: others may wait for what it
-// has of the memory.
+// work decodes rows until the job is done, and releases the lens: others may wait for its share of
+// the memory.
 func (j *imageJob) work(ctx context.Context, l *lens) {
 	defer j.give(l)
 	for ctx.Err() == nil {
@@ -239,7 +239,7 @@ func (j *imageJob) move(d *iterable.Draw, from, to int) {
 	}
 }
 
-// loss says where a failure is.
+// loss returns the place of a failure.
 func (c *collator) loss(j *imageJob, f imageFailure) iterable.Loss {
 	row, name := j.names.rows[f.row], j.columns[f.column].name
 	at, err := c.placeOf(row)

@@ -16,10 +16,10 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
-// imaging is how a pass decodes images: with so many lenses, and the memory for them. A lens has a
-// share of its own, which holds most images. A larger one takes the difference of a room that all
-// lenses share, and waits until there is enough of it. A lens gives it back before it waits for
-// anything else, so that no two wait for each other.
+// imaging decodes the images of a pass: it has a number of lenses, and their memory. A lens has a
+// share of its own, which suffices for most images. For a larger one it takes the difference from a
+// room that all lenses share, waiting until enough of it is free. A lens returns it before it waits
+// for anything else, so that no two wait for each other.
 type imaging struct {
 	columns []*imageColumn
 	open    func() (codec.Decoder, error)
@@ -34,7 +34,7 @@ type imaging struct {
 	closed bool
 }
 
-// A lens is what one goroutine decodes with.
+// A lens is the decoding state of one goroutine.
 type lens struct {
 	augmenters []*images.Augmenter // by column; nil before its first image
 	kept       []int64             // scratch of each
@@ -51,10 +51,10 @@ type imageNeed struct {
 const (
 	lensScratch = 16 << 20 // share of a lens: a JPEG of three megapixels
 	roomScratch = 64 << 20 // of the room, whatever else needs memory
-	scratchPart = 8        // the part of the memory that both take at most
+	scratchPart = 8        // the largest part of the memory that both take
 )
 
-// imageNeed foretells the scratch of so many lenses under a limit of memory.
+// imageNeed predicts the scratch memory of the lenses under a limit of memory.
 func (r *recipe) imageNeed(lenses int, limit int64) (n imageNeed, err error) {
 	if len(r.images) == 0 {
 		return n, nil
@@ -85,8 +85,8 @@ func (r *recipe) imageNeed(lenses int, limit int64) (n imageNeed, err error) {
 	return n, nil
 }
 
-// filesBytes is the mean bytes of a row's files, which are not part of the batch; of a mixture, those
-// of the source that has the least.
+// filesBytes returns the mean bytes of a row's files, which are not part of the batch; in a
+// mixture, of the source with the smallest.
 func (r *recipe) filesBytes(all []*rowgroup.Manifest) (least int64) {
 	least = math.MaxInt64
 	for _, m := range all {
@@ -101,7 +101,7 @@ func (r *recipe) filesBytes(all []*rowgroup.Manifest) (least int64) {
 	return least
 }
 
-// largestHeaders are the images within the limits that take the most memory, by their formats.
+// largestHeaders returns, for each format, the image within the limits that takes the most memory.
 func largestHeaders(l codec.Limits) []codec.Header {
 	side := int(math.Ceil(math.Sqrt(float64(l.MaxPixels))))
 	h := codec.Header{Bytes: l.MaxBytes, Width: side, Height: side, Orientation: 6, Components: 3, Bits: 8, Progressive: true, Scans: l.MaxScans}
@@ -111,7 +111,7 @@ func largestHeaders(l codec.Limits) []codec.Header {
 	return []codec.Header{jpeg, cmyk, png, webp}
 }
 
-// augmenter opens one.
+// augmenter opens an augmenter.
 func (m *imageColumn) augmenter(open func() (codec.Decoder, error)) (*images.Augmenter, error) {
 	d, err := open()
 	if err != nil {
@@ -120,7 +120,8 @@ func (m *imageColumn) augmenter(open func() (codec.Decoder, error)) (*images.Aug
 	return images.New(m.options, d)
 }
 
-// newImaging is nil for a recipe without images. account has the memory that was foretold, or more.
+// newImaging returns nil for a recipe without images. account holds at least the predicted memory,
+// unless a user's taker reserved less.
 func (r *recipe) newImaging(n imageNeed, account *mem.Account) *imaging {
 	if len(r.images) == 0 {
 		return nil
@@ -144,7 +145,7 @@ func (im *imaging) take(ctx context.Context) (*lens, error) {
 	}
 }
 
-// tryTake is nil when all lenses are in use.
+// tryTake returns nil if all lenses are in use.
 func (im *imaging) tryTake() *lens {
 	select {
 	case im.places <- struct{}{}:
@@ -227,7 +228,7 @@ func (im *imaging) drop(l *lens) {
 	}
 }
 
-// augmenter is that of a column.
+// augmenter returns the lens's augmenter of a column.
 func (im *imaging) augmenter(l *lens, k int) (a *images.Augmenter, err error) {
 	if l.augmenters[k] == nil {
 		if l.augmenters[k], err = im.columns[k].augmenter(im.open); err != nil {
@@ -237,10 +238,11 @@ func (im *imaging) augmenter(l *lens, k int) (a *images.Augmenter, err error) {
 	return l.augmenters[k], nil
 }
 
-// errNullImage is a row without a file.
+// errNullImage reports a row without a file.
 var errNullImage = errors.New("it is null")
 
-// isLostImage reports whether an error is that of the row's file, not of the decoder or the memory.
+// isLostImage reports whether an error is the fault of the row's file, not of the decoder or the
+// memory.
 func isLostImage(err error) bool {
 	var file *codec.Error
 	return errors.Is(err, errNullImage) || errors.As(err, &file)
@@ -278,7 +280,7 @@ func (im *imaging) apply(ctx context.Context, l *lens, k int, dst, data []byte, 
 	return a.ApplyTo(dst, data, h, seed)
 }
 
-// admit finds the memory for an image that takes more than those of its column before.
+// admit reserves the memory of an image that takes more than the column's earlier ones.
 func (im *imaging) admit(ctx context.Context, l *lens, k int, need int64, h codec.Header) error {
 	all := need
 	for i, n := range l.kept {
@@ -290,7 +292,7 @@ func (im *imaging) admit(ctx context.Context, l *lens, k int, need int64, h code
 		l.kept[k] = need
 		return nil
 	}
-	im.drop(l) // what waits holds nothing
+	im.drop(l) // a waiter holds nothing
 	if more := max(0, need-im.each); more > 0 {
 		if more > im.room {
 			return &imageMemoryError{header: h, need: need, room: im.each + im.room}
@@ -305,7 +307,7 @@ func (im *imaging) admit(ctx context.Context, l *lens, k int, need int64, h code
 	return nil
 }
 
-// An imageMemoryError is an image that never fits.
+// An imageMemoryError reports an image that can never fit.
 type imageMemoryError struct {
 	header     codec.Header
 	need, room int64

@@ -9,11 +9,11 @@ import (
 
 // An imageLists is the lists of images in the rows of a batch: a column of several images a row.
 type imageLists struct {
-	edges []int32 // where the images of each row begin, and where those of the last row end
+	edges []int32 // the first image of each row, and the end of the last row
 	null  []bool  // by row: its list is null
 }
 
-// bounds are the images of a row among those of a column.
+// bounds returns the range of a row's images among the column's.
 func (j *imageJob) bounds(k, row int) (lo, hi int) {
 	if j.columns[k].list == nil {
 		return row, row + 1

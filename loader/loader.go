@@ -27,7 +27,7 @@ type Loader struct {
 	owner  *owner
 	meters *meters
 
-	// open begins a stream after a state, or at an epoch when that is nil.
+	// open starts a stream after a state, or at an epoch if state is nil.
 	open func(ctx context.Context, epoch int, state *shuffle.State) (rowStream, *mem.Account, error)
 
 	loop iteration.Loop[*pass, *Batch]
@@ -87,7 +87,7 @@ func New(ds *iterable.Dataset, o Options) (*Loader, error) {
 	return l, nil
 }
 
-// Plan foretells what a loader with these options would read, hold and mix.
+// Plan predicts what a loader with these options would read, hold and mix.
 func Plan(ds *iterable.Dataset, o Options) (*iterable.Plan, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -138,14 +138,14 @@ func (o Options) stream() iterable.StreamOptions {
 	}
 }
 
-// BatchBytes foretells the memory of a batch that a loader with these options makes.
+// BatchBytes predicts the memory of a batch of a loader with these options.
 func BatchBytes(ds *iterable.Dataset, o Options) int64 {
 	o = o.withDefaults()
 	return ds.BatchBytes(o.BatchSize, o.Tail, o.wider(ds))
 }
 
-// wider is how many bytes more than the data's a row of batches has; 0 where that is not known,
-// since the features do not fit the data.
+// wider returns how many bytes larger a row of batches is than a row of the data, or 0 if unknown
+// because the features do not fit the data.
 func (o Options) wider(ds *iterable.Dataset) int64 {
 	r, err := newRecipe(ds.BatchSchema(), o)
 	if err != nil {
@@ -161,13 +161,13 @@ func (r *recipe) wider(ds *iterable.Dataset) int64 {
 // Len is the number of batches of a whole epoch, the same on every rank.
 func (l *Loader) Len() int64 { return l.length }
 
-// Batches goes through Options.Epochs epochs. It begins after the last batch that was handed out
-// before: at Options.Epoch or State the first time, in the middle of an epoch after an iteration
-// that was left early, else with the next epoch.
+// Batches iterates over Options.Epochs epochs. It starts after the last batch handed out before: at
+// Options.Epoch or State the first time, in the middle of an epoch after an iteration that was left
+// early, else with the next epoch.
 //
-// Each batch is the consumer's until its Release, which may come after the iteration and in any
-// order. An error is the last element; it says where it happened. Leaving the loop, in whatever
-// way, ends all goroutines and frees all memory but that of batches not released.
+// Each batch belongs to the consumer until its Release, which may come after the iteration and in
+// any order. An error is the last element; it names the step it happened at. Leaving the loop, in
+// whatever way, ends all goroutines and frees all memory except batches that are not released.
 func (l *Loader) Batches(ctx context.Context) iter.Seq2[*Batch, error] {
 	return l.loop.Batches(func(after *shuffle.State) (*pass, error) { return l.begin(ctx, after) })
 }
@@ -192,17 +192,16 @@ func (l *Loader) begin(ctx context.Context, after *shuffle.State) (*pass, error)
 	return p, nil
 }
 
-// State resumes after the last batch that was handed out; nil before the first, unless the options
-// gave one. When batches come out of order it is the state after the longest run of steps that were
-// all handed out, so that a resumed run may repeat batches and misses none.
+// State returns the state that resumes after the last batch handed out; it is nil before the first,
+// unless the options gave one. If batches come out of order it is the state after the longest run
+// of steps that were all handed out, so that a resumed run may repeat batches but misses no batch.
 func (l *Loader) State() *shuffle.State { return l.loop.State() }
 
-// Resume makes the next iteration begin after a state, and with nil where the options say: for a
-// consumer that lost batches which were handed out to it.
+// Resume makes the next iteration start after a state, or as the options say if state is nil: for a
+// consumer that lost batches handed out to it.
 func (l *Loader) Resume(state *shuffle.State) { l.loop.Resume(state) }
 
-// Stats is what the loader has done since New; Stream is that of the current iteration, or else of
-// the last.
+// Stats returns the work done since New; Stream covers the current iteration, or else the last.
 func (l *Loader) Stats() Stats {
 	m, t := l.meters, &l.recipe.times
 	s := Stats{
@@ -223,9 +222,9 @@ func (l *Loader) Stats() Stats {
 	return s
 }
 
-// Close ends an iteration that is still going on, whose consumer gets ErrClosed, and waits for its
-// goroutines. Batches that were handed out stay valid until their Release; the error says how many
-// there are. Close may be called more than once.
+// Close ends a running iteration, whose consumer gets ErrClosed, and waits for its goroutines.
+// Batches that were handed out stay valid until their Release; the error counts them. Close may be
+// called more than once.
 func (l *Loader) Close() error {
 	first, err := l.loop.Close()
 	if !first {

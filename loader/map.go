@@ -18,13 +18,13 @@ import (
 	"github.com/shardfeed/shardfeed/iterable"
 )
 
-// MapOptions say how a [Map] makes batches. The zero value works.
+// MapOptions configure the batches of a [Map]. The zero value works.
 type MapOptions struct {
 	// Memory limits decoded rows and batches, in bytes. 0 is the limit of the data set.
 	Memory int64
 
-	// BatchSize is the rows of most requests: so much memory is reserved for each of MaxBatches.
-	// 0 means 1.
+	// BatchSize is the usual number of rows of a request, for which memory is reserved in each of
+	// MaxBatches. 0 means 1.
 	BatchSize int
 
 	// Workers is the number of goroutines that make the batches of [Map.Batches], and
@@ -36,7 +36,7 @@ type MapOptions struct {
 	// for and 2 with the consumer. An Allocator of the user's has its own bound.
 	MaxBatches int
 
-	// NaN, Fill, Features, Images, ImageDecoder, Pad and Allocator are those of [Options].
+	// NaN, Fill, Features, Images, ImageDecoder, Pad and Allocator are as in [Options].
 	NaN          bool
 	Fill         []Fill
 	Features     Features
@@ -46,12 +46,12 @@ type MapOptions struct {
 	Allocator    Allocator
 
 	// ImageParallel is the number of goroutines that decode images. 0 means Workers, and fewer is
-	// the same. What is drawn at random for an image depends on the data set's seed, on
-	// [Map.SetEpoch] and on the row, as in batches of a [Loader].
+	// the same. Augmentations depend on the data set's seed, on [Map.SetEpoch] and on the row, as
+	// in batches of a [Loader].
 	ImageParallel int
 
-	// Taker reads the rows. The map does not close it, and Memory is its own. nil is a taker of the
-	// map's own.
+	// Taker reads the rows, in its own memory. The map does not close it. nil makes a taker for the
+	// map.
 	Taker *iterable.Taker
 }
 
@@ -86,9 +86,8 @@ func (o MapOptions) Validate() error {
 	return p.Err()
 }
 
-// A Map makes batches of rows that are asked for by number: torch's map-style data set. Batches
-// have the schema, the fills, the padding and the memory of a [Loader]'s. Its methods are safe for
-// concurrent use.
+// A Map makes batches of rows by number: torch's map-style data set. Batches have the schema, the
+// fills, the padding and the memory of a [Loader]'s. Its methods are safe for concurrent use.
 type Map struct {
 	o     MapOptions
 	taker *iterable.Taker
@@ -96,7 +95,8 @@ type Map struct {
 	pool  *mem.Pool
 	spare sync.Pool // of *collator
 
-	// making has no stream: it is how batches are made, and their owner, allocator and figures.
+	// making has no stream: it holds the recipe, the owner, the allocator and the counters of
+	// batches.
 	making *pass
 	epoch  atomic.Int64
 	once   sync.Once
@@ -136,7 +136,7 @@ func NewMap(ds *iterable.Dataset, o MapOptions) (*Map, error) {
 	return m, nil
 }
 
-// recipe is how the batches are made, and the memory that their images need.
+// recipe returns the recipe of the batches, and the memory that their images need.
 func (o MapOptions) recipe(ds *iterable.Dataset) (*recipe, imageNeed, error) {
 	r, err := newRecipe(ds.Schema(), Options{NaN: o.NaN, Fill: o.Fill, Features: o.Features, Images: o.Images, ImageDecoder: o.ImageDecoder, Pad: o.Pad})
 	if err != nil {
@@ -147,8 +147,8 @@ func (o MapOptions) recipe(ds *iterable.Dataset) (*recipe, imageNeed, error) {
 	return r, need, err
 }
 
-// TakerOptions are those of a taker for Options.Taker, with the memory that decoding images takes:
-// for a program whose maps share one. They leave batches to an Allocator.
+// TakerOptions returns options of a taker for Options.Taker, with the memory for decoding images:
+// for a program whose maps share one. It leaves batches to an Allocator.
 func (o MapOptions) TakerOptions(ds *iterable.Dataset) (iterable.TakerOptions, error) {
 	if err := o.Validate(); err != nil {
 		return iterable.TakerOptions{}, err
@@ -157,8 +157,8 @@ func (o MapOptions) TakerOptions(ds *iterable.Dataset) (iterable.TakerOptions, e
 	return iterable.TakerOptions{Memory: o.Memory, Scratch: need.least, MoreScratch: need.more}, err
 }
 
-// SetEpoch makes what batches draw at random that of an epoch, from the next one on. It begins as
-// 0.
+// SetEpoch sets the epoch that batches draw their random numbers for, from the next batch on. It is
+// 0 at first.
 func (m *Map) SetEpoch(epoch int64) { m.epoch.Store(epoch) }
 
 // Len is the number of rows, whose numbers are 0 to Len-1.
@@ -179,8 +179,8 @@ func (m *Map) Batch(ctx context.Context, rows []int64) (*Batch, error) {
 }
 
 // Batches returns the batches of lists of row numbers, in their order, and makes them ahead of the
-// consumer. An error is that of one list: the next lists follow, until ctx ends or the map is
-// closed. Leaving the loop ends all goroutines; for that, rows must not wait.
+// consumer. An error concerns one list: the next lists follow, until ctx ends or the map is closed.
+// Leaving the loop ends all goroutines; for that, rows must not wait.
 func (m *Map) Batches(ctx context.Context, rows iter.Seq[[]int64]) iter.Seq2[*Batch, error] {
 	return func(yield func(*Batch, error) bool) {
 		ctx, stop := m.until(ctx)
@@ -211,8 +211,8 @@ func (m *Map) Batches(ctx context.Context, rows iter.Seq[[]int64]) iter.Seq2[*Ba
 	}
 }
 
-// feed makes a job of each list: it takes memory for one after the other, and hands them to
-// workers. It reports whether it came to the end.
+// feed makes a job of each list: it takes memory for them in order, and hands them to workers. It
+// reports whether it reached the end.
 func (m *Map) feed(ctx context.Context, rows iter.Seq[[]int64], out chan<- *job, group *sync.WaitGroup) bool {
 	working := make(chan struct{}, m.o.Workers)
 	for list := range rows {
@@ -280,7 +280,7 @@ func (m *Map) fill(ctx context.Context, j *job, rows []int64) {
 	m.spare.Put(c)
 }
 
-// wrong says where an error happened, unless it is that of ctx.
+// wrong adds the place to an error, unless ctx caused it.
 func (m *Map) wrong(ctx context.Context, op string, err error) error {
 	if m.making.ctx.Err() != nil {
 		return ErrClosed
@@ -304,7 +304,7 @@ func (m *Map) hand(j *job) (*Batch, error) {
 	return b, nil
 }
 
-// Stats is what the map has done since NewMap; Stream is what its taker has.
+// Stats returns the work done since NewMap; Stream covers the taker.
 func (m *Map) Stats() Stats {
 	t := &m.making.times
 	return Stats{
@@ -314,9 +314,9 @@ func (m *Map) Stats() Stats {
 	}
 }
 
-// Close ends what is being made, whose consumers get ErrClosed, and gives the memory back. Batches
-// that were handed out stay valid until their Release; the error says how many there are. Close may
-// be called more than once.
+// Close ends pending requests, whose consumers get ErrClosed, and frees the memory. Batches that
+// were handed out stay valid until their Release; the error counts them. Close may be called more
+// than once.
 func (m *Map) Close() (err error) {
 	m.once.Do(func() {
 		m.making.cancel(ErrClosed)

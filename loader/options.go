@@ -12,9 +12,9 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// Options are those of torch.utils.data.DataLoader under their names, as far as they mean something
-// here. Shuffling, sampling and the shuffle buffer are the dataset's. The zero value gives batches
-// of one row of the whole dataset, made in the consumer's goroutine.
+// Options are the options of torch.utils.data.DataLoader under their names, as far as they apply
+// here. Shuffling, sampling and the shuffle buffer belong to the dataset. The zero value gives
+// batches of one row of the whole dataset, made in the consumer's goroutine.
 type Options struct {
 	// BatchSize is the rows of a batch, per rank. 0 means 1.
 	BatchSize int
@@ -24,8 +24,8 @@ type Options struct {
 	// count (Batch.Valid), so that all ranks make equally many steps.
 	DropLast bool
 
-	// Tail says it in the words of package shuffle, which knows one more: shuffle.Carry leaves the
-	// rows to the next epoch. "" is what DropLast says.
+	// Tail selects the tail in the terms of package shuffle, which has one more: shuffle.Carry
+	// leaves the rows to the next epoch. "" follows DropLast.
 	Tail shuffle.Tail
 
 	// Workers is the number of goroutines that collate (num_workers). With 0 the consumer's
@@ -50,19 +50,19 @@ type Options struct {
 	// reservation has room for, so that their memory is within the stream's.
 	MaxBatches int
 
-	// Rank and WorldSize are those of torch.distributed. WorldSize 0 means 1.
+	// Rank and WorldSize are as in torch.distributed. WorldSize 0 means 1.
 	Rank, WorldSize int
 
-	// Replication gives so many ranks in a row the same batches, as tensor and pipeline parallel
-	// ranks need: the loader is that of data rank Rank/Replication of WorldSize/Replication. It
-	// must divide WorldSize. 0 means 1.
+	// Replication gives that many consecutive ranks the same batches, as tensor and pipeline
+	// parallel ranks need: the loader reads for data rank Rank/Replication of
+	// WorldSize/Replication. It must divide WorldSize. 0 means 1.
 	Replication int
 
 	// LocalWorldSize is how many of the ranks a node has, for a shuffle buffer that is per node. 0
 	// is not known.
 	LocalWorldSize int
 
-	// Seats say which ranks read which lanes, as in iterable.StreamOptions.
+	// Seats assign lanes to ranks, as in iterable.StreamOptions.
 	Seats shuffle.Seats
 
 	// Epoch is the first epoch. Epochs is how many one call of Batches goes through, without a
@@ -73,40 +73,39 @@ type Options struct {
 	// the first one would have. 0 leaves the end to Epochs.
 	UntilEpoch int
 
-	// State resumes after the batch that it came with; nil begins at Epoch.
+	// State resumes after the batch that it came with; nil starts at Epoch.
 	State *shuffle.State
 
-	// OnError says what becomes of rows whose data is corrupt, gone or changed: iterable.Raise, the
+	// OnError selects how to treat rows whose data is corrupt, gone or changed: iterable.Raise, the
 	// default, ends the iteration; under iterable.Mask other rows of the batch fill their places,
-	// behind Batch.Valid; under iterable.Skip batches are shorter, maybe empty. MaxLost is the
-	// share of an epoch's rows that may be lost, of which one place always may; 0 is
+	// after Batch.Valid; under iterable.Skip batches are shorter, maybe empty. MaxLost is the share
+	// of an epoch's rows that may be lost, of which one place always may; 0 is
 	// iterable.DefaultMaxLost.
 	OnError iterable.OnError
 	MaxLost float64
 
-	// NaN puts NaN under the nulls of floats, in lists and structs too, wherever they occur. Fill
-	// says for any column what stands under its nulls, and wins; else that is zero, false or empty.
+	// NaN puts NaN into the null slots of floats, in lists and structs too. Fill sets the values in
+	// null slots of any column, and wins; the default is zero, false or empty.
 	NaN  bool
 	Fill []Fill
 
-	// Features cast, hash and scale columns, and stack them to matrices; see [Features]. What
-	// follows, and Fill, is about the columns that come of it.
+	// Features cast, hash and scale columns, and stack them to matrices; see [Features]. The
+	// following options, and Fill, apply to the resulting columns.
 	Features Features
 
-	// Images decodes, crops, scales and augments the files in columns of bytes, which become columns
-	// of tensors: [B, 3, H, W], or [B, H, W, 3] under images.HWC. The names are those of columns or
-	// dotted paths to members of structs. What is drawn at random depends on the data's seed, the
-	// epoch, the row and the column's name alone. A file that cannot be decoded, a null, or one above
-	// the limits of images.Options is lost data; see OnError. It needs a data set with RowIDs or
-	// RowKeys.
+	// Images decodes, crops, scales and augments the files in columns of bytes, which become
+	// columns of tensors: [B, 3, H, W], or [B, H, W, 3] under images.HWC. The names are columns or
+	// dotted paths to members of structs. Augmentations depend only on the data's seed, the epoch,
+	// the row and the column's name. A file that cannot be decoded, a null, or one above the limits
+	// of images.Options is lost data; see OnError. It needs a data set with RowIDs or RowKeys.
 	Images map[string]images.Options
 
 	// ImageDecoder makes a decoder of images, which one goroutine uses at a time; nil is codec.Go.
 	// Each goroutine that decodes has one for each column of Images.
 	ImageDecoder func() (codec.Decoder, error)
 
-	// ImageParallel is the number of goroutines that decode images. One without a batch of its
-	// their own help with the batch of another. 0 means Workers, and fewer is the same.
+	// ImageParallel is the number of goroutines that decode images. Idle ones help with the batch
+	// of another. 0 means Workers, and fewer is the same.
 	ImageParallel int
 
 	// Pad makes ragged lists dense; see [Padding].
@@ -132,7 +131,7 @@ const (
 	defaultHeld     = 2 // batches with the consumer under the default MaxBatches
 )
 
-// withDefaults is called on valid options.
+// withDefaults fills in the defaults of valid options.
 func (o Options) withDefaults() Options {
 	if o.BatchSize == 0 {
 		o.BatchSize = 1
@@ -227,17 +226,17 @@ func (o Options) validateWorkers(p *option.List) {
 	}
 }
 
-// lenses is how many goroutines decode images.
+// lenses returns the number of goroutines that decode images.
 func (o Options) lenses() int { return max(1, o.Workers, o.ImageParallel) }
 
-// Check lists what does not fit the columns of a data set: what is padded or filled and cannot be.
+// Check lists paddings and fills that do not fit the columns of a data set.
 func (o Options) Check(s *column.Schema) error {
 	_, err := newRecipe(s, o)
 	return err
 }
 
-// tail is what the options say of the end of an epoch. Under shuffle.Carry a state's position may
-// lie in the rows that an epoch has left to the next, so such a state keeps its tail.
+// tail resolves Tail and DropLast. Under shuffle.Carry a state's position may be in the rows that
+// an epoch left to the next, so such a state keeps its tail.
 func (o Options) tail() shuffle.Tail {
 	switch {
 	case o.Tail != "":

@@ -25,7 +25,7 @@ const (
 // PackedColumns are the names that Packed.With takes.
 func PackedColumns() []string { return []string{PositionIDs, DocIDs, SeqLengths, CuSeqlens, MaxSeqlen} }
 
-// Packed says which columns are made of the documents in the rows of a packed batch.
+// Packed selects columns to make of the documents in the rows of a packed batch.
 type Packed struct {
 	// With names columns that are added:
 	//
@@ -35,28 +35,27 @@ type Packed struct {
 	// 	cu_seqlens    int32               0, and the ends of documents and paddings in the flat batch
 	// 	max_seqlen    int32               tokens of the longest of them
 	//
-	// The lists of cu_seqlens are one array of the batch: the values of all rows, one behind the
-	// other. max_seqlen is the same in each row.
+	// The lists of cu_seqlens are one array of the batch: the values of all rows in order.
+	// max_seqlen is the same in each row.
 	With []string
 
 	// Labels adds the column "labels", int64: of the lists of that name where the data has them,
 	// else of the packed lists. Where a token has no label it is iterable.IgnoredLabel.
 	Labels Labels
 
-	// Tokens is the column that labels are made of where the data has none; "" is the only packed
-	// one.
+	// Tokens is the column to make labels of if the data has no labels; "" is the only packed one.
 	Tokens string
 }
 
-// Labels says what the label of a token is.
+// Labels selects the label of a token.
 type Labels string
 
 const (
-	// LabelsSame is the token itself, as models want it that shift labels: the first token of a
-	// document has none.
+	// LabelsSame labels each token with itself, for models that shift labels: the first token of a
+	// document has no label.
 	LabelsSame Labels = "same"
-	// LabelsNext is the token after it. The last token of a document has none, and neither has the
-	// last of a block: where the document continues, its next token is in another block.
+	// LabelsNext labels each token with the next one. The last token of a document has no label,
+	// nor has the last of a block: if the document continues, its next token is in another block.
 	LabelsNext Labels = "next"
 )
 
@@ -140,8 +139,8 @@ func bindPacked(p Packed, s *column.Schema) (*deriver, error) {
 	return d, errors.Join(errs...)
 }
 
-// isPacked says that a column of a packed batch has blocks of tokens: all others have lists of one
-// value a document.
+// isPacked reports whether a column of a packed batch has blocks of tokens; all others have lists
+// of one value a document.
 func isPacked(f *column.Field) bool { return f.Kind == column.List && f.ListSize > 0 }
 
 // bindLabels finds the column of labels, or the one that they are made of.
@@ -197,7 +196,7 @@ func (d *deriver) wider() (n int64) {
 	return n
 }
 
-// sources are the columns of the data that others are made of.
+// sources returns the columns of the data that others are made of.
 func (d *deriver) sources(b *Batch) (lengths, tokens *column.Array) {
 	if d == nil {
 		return nil, nil
@@ -205,7 +204,7 @@ func (d *deriver) sources(b *Batch) (lengths, tokens *column.Array) {
 	return b.Columns[d.lengths], b.Columns[d.tokens]
 }
 
-// derive adds the columns to a batch, and takes out what nothing asks for.
+// derive adds the columns to a batch, and removes columns that nothing asked for.
 func (d *deriver) derive(b *Batch, lengths, tokens *column.Array) error {
 	if d == nil {
 		return nil

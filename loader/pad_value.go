@@ -10,8 +10,8 @@ import (
 	"github.com/shardfeed/shardfeed/internal/half"
 )
 
-// encode is the bytes of v as a value of f, which is Fixed. A value that f does not hold exactly is
-// an error.
+// encode returns v as the bytes of a value of f, which is Fixed. It fails if f cannot represent v
+// exactly.
 func encode(f *column.Field, v any) ([]byte, error) {
 	b := make([]byte, f.Width)
 	if v == nil {
@@ -68,7 +68,8 @@ func encode(f *column.Field, v any) ([]byte, error) {
 	return nil, fmt.Errorf("items are %v, which does not hold %v exactly (%T)", f, v, v)
 }
 
-// intOf is v as a 64-bit two's complement integer; negative says how to read its highest bit.
+// intOf returns v as a 64-bit two's complement integer; negative distinguishes the meanings of its
+// highest bit.
 func intOf(v any) (x uint64, negative, ok bool) {
 	r := reflect.ValueOf(v)
 	switch {

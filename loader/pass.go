@@ -15,7 +15,7 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// A rowStream is what a pass reads: [iterable.Stream].
+// A rowStream is the source of a pass: [iterable.Stream].
 type rowStream interface {
 	Next(context.Context) (*iterable.Draw, error)
 	Lose(epoch int64, x iterable.Loss) error
@@ -51,10 +51,10 @@ type pass struct {
 	maker  *collator // of the consumer's goroutine, when there are no workers
 	work   chan *job
 	out    chan *job
-	busy   []atomic.Pointer[job] // by worker: what it makes
+	busy   []atomic.Pointer[job] // by worker: the job it works on
 	seq    int64                 // jobs drawn
 	head   *job                  // of the consumer's goroutine, from when it has the job until the job is done
-	doing  activity              // what draw waits for
+	doing  activity              // why draw waits
 	handed frontier
 	closer sync.Once
 	closed error
@@ -71,7 +71,7 @@ type job struct {
 	err    error
 }
 
-// start begins the goroutines.
+// start starts the goroutines.
 func (p *pass) start(workers, prefetch int, pool *mem.Pool) {
 	if workers == 0 {
 		p.maker = p.newCollator(pool)
@@ -108,7 +108,7 @@ func (p *pass) newCollator(pool *mem.Pool) *collator {
 	return c
 }
 
-// feed draws until the stream ends or fails, and returns the job that says so; or nil when the pass
+// feed draws until the stream ends or fails, and returns a job with that error, or nil if the pass
 // is closed.
 func (p *pass) feed() *job {
 	for {
@@ -123,7 +123,8 @@ func (p *pass) feed() *job {
 	}
 }
 
-// draw gets the rows of the next batch, and then its memory, so that the end needs none.
+// draw gets the rows of the next batch first and then its memory, so that the end of the stream
+// needs no memory.
 func (p *pass) draw(ctx context.Context) (j *job) {
 	j = &job{seq: p.seq, done: make(chan struct{})}
 	p.seq++
@@ -160,7 +161,7 @@ func (p *pass) draw(ctx context.Context) (j *job) {
 	return j
 }
 
-// cause is what an error of draw means to the consumer.
+// cause converts an error of draw to the error for the consumer.
 func (p *pass) cause(ctx context.Context, err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.EOF
@@ -293,7 +294,7 @@ func (p *pass) next() (*job, error) {
 	return j, nil
 }
 
-// ended is what an error means to the consumer when it may have come from the end of ctx.
+// ended converts an error that ctx may have caused to the error for the consumer.
 func (p *pass) ended(ctx context.Context, err error) error {
 	of := ctx.Err()
 	if of == nil || !errors.Is(err, of) && !errors.Is(err, context.Cause(ctx)) {

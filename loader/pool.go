@@ -6,13 +6,13 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 )
 
-// pooled is the default allocator: an arena per batch, over a pool. Begin waits while as many
-// batches exist as there are places. Of the account's bytes each batch has a share; what it takes
-// beyond is added in its turn, or refused.
+// pooled is the default allocator: an arena per batch, over a pool. Begin waits until fewer batches
+// exist than there are places. Each batch has a share of the account's bytes; bytes beyond it are
+// added in the order of the batches, or refused.
 type pooled struct {
 	pool    *mem.Pool
 	places  chan struct{} // holds one value for each batch that exists
-	account *mem.Account  // nil: bytes are bounded by the number of batches alone
+	account *mem.Account  // nil: only the number of batches bounds the bytes
 	share   int64         // of each batch
 }
 
@@ -24,7 +24,7 @@ func newPooled(pool *mem.Pool, places chan struct{}, account *mem.Account) *pool
 	return p
 }
 
-// Begin waits for a place, which comes back with a batch's Free.
+// Begin waits for a place, which a batch's Free returns.
 func (p *pooled) Begin(ctx context.Context, _ int) (Memory, error) {
 	select {
 	case p.places <- struct{}{}:
@@ -68,7 +68,7 @@ func (m *pooledMemory) Scratch(n int64) error {
 	return err
 }
 
-// take makes sure that the account counts so many bytes.
+// take ensures that the account counts the given bytes.
 func (m *pooledMemory) take(bytes int64) error {
 	account := m.from.account
 	if account == nil || bytes <= m.taken {

@@ -14,8 +14,8 @@ import (
 // SeedColumn is the column that Options.Seeds adds.
 const SeedColumn = "_seed"
 
-// A rowKey names the random numbers of one transform of one row: the same on any number of ranks
-// and workers, in batches of any size, and after a resume.
+// A rowKey identifies the random numbers of one transform of one row: the same on any number of
+// ranks and workers, in batches of any size, and after a resume.
 type rowKey struct {
 	seed      uint64 // the dataset's
 	epoch     int64
@@ -25,20 +25,20 @@ type rowKey struct {
 	transform int   // place in Options.Transforms, from 1; 0 is SeedColumn
 }
 
-// pcg is the two words that seed math/rand/v2's PCG, by the chain of key.pcg. SeedColumn has the
-// first.
+// pcg returns the two words that seed math/rand/v2's PCG, by the chain of key.pcg. SeedColumn has
+// the first.
 func (k rowKey) pcg() (hi, lo uint64) {
 	return chain(k.seed, uint64(k.epoch), uint64(uint32(k.source)), uint64(k.row), uint64(k.copy), uint64(k.transform))
 }
 
-// A rowNaming is how a recipe uses the row ids of its data set.
+// A rowNaming describes how a recipe uses the row ids of its data set.
 type rowNaming struct {
 	row, source int  // places of the columns in the schema
 	hide        bool // they have no names, and are not part of the batches
 	seeds       bool
 }
 
-// bindRowIDs finds the columns of row ids; nil where nothing is made of them.
+// bindRowIDs finds the columns of row ids, or returns nil if nothing uses them.
 func bindRowIDs(o Options, s *column.Schema) (*rowNaming, error) {
 	made := func(t column.Type) int {
 		return slices.IndexFunc(s.Fields, func(f *column.Field) bool { return f.Made && f.Type == t })
@@ -64,7 +64,7 @@ func bindRowIDs(o Options, s *column.Schema) (*rowNaming, error) {
 	return n, nil
 }
 
-// rowNames are the names of a batch's rows. They are valid while its draw is made a batch.
+// rowNames are the names of a batch's rows. They are valid while the batch is made of its draw.
 type rowNames struct {
 	keys    *iterable.RowKeys
 	seed    uint64

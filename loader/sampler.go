@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// A Sampler says which rows of a [Map] an epoch has, and in which order: a pure function of the
+// A Sampler chooses the rows of a [Map] for an epoch, and their order: a pure function of the
 // sampler and the epoch, the same on every machine. The samplers of this package have the names and
-// the meaning of those of torch.utils.data, but not torch's random numbers.
+// the meaning of the samplers of torch.utils.data, but not torch's random numbers.
 type Sampler interface {
 	Rows(epoch int64) iter.Seq[int64]
 	Len() int64 // rows of an epoch
@@ -69,7 +69,7 @@ func (s Random) Rows(epoch int64) iter.Seq[int64] {
 	}
 }
 
-// Subset is some rows, in the order in which they are given.
+// Subset is a list of rows, in the given order.
 type Subset struct{ Indices []int64 }
 
 // Len is the number of indices.
@@ -78,7 +78,7 @@ func (s Subset) Len() int64 { return int64(len(s.Indices)) }
 // Rows are the same in each epoch.
 func (s Subset) Rows(int64) iter.Seq[int64] { return slices.Values(s.Indices) }
 
-// SubsetRandom is some rows, each once, in random order.
+// SubsetRandom is a list of rows, each once, in random order.
 type SubsetRandom struct {
 	Indices []int64
 	Seed    uint64
@@ -165,13 +165,13 @@ func sampling(seed uint64, epoch int64) *rand.Rand {
 	return rand.New(rand.NewPCG(lo, mix(lo)))
 }
 
-// below is a number from 0 to n-1: the high word of a product, whose bias is at most n/2^64.
+// below returns a number from 0 to n-1: the high word of a product, whose bias is at most n/2^64.
 func below(r *rand.Rand, n int64) int64 {
 	at, _ := bits.Mul64(r.Uint64(), uint64(n))
 	return int64(at)
 }
 
-// permuted is 0 to n-1 in random order (Fisher and Yates).
+// permuted returns 0 to n-1 in random order (Fisher and Yates).
 func permuted(r *rand.Rand, n int64) []int64 {
 	rows := make([]int64, n)
 	for i := range rows {

@@ -19,8 +19,8 @@ type Weighted struct {
 	seed        uint64
 }
 
-// largestWeight is what the largest weight becomes as an integer. A weight that is not 0 becomes 1
-// at least.
+// largestWeight is the integer that the largest weight is scaled to. A positive weight becomes at
+// least 1.
 const largestWeight = 1 << 31
 
 // NewWeighted refuses weights that are negative or not finite, all-zero weights, and more samples
@@ -76,8 +76,8 @@ func (s *Weighted) Rows(epoch int64) iter.Seq[int64] {
 	}
 }
 
-// once draws each row at most once. A row that was drawn before is drawn again; when that happens
-// often a table of the other rows takes the place of the first.
+// once draws each row at most once, by rejecting rows drawn before; when most are rejected, a table
+// of the remaining rows replaces the first.
 func (s *Weighted) once(r *rand.Rand, yield func(int64) bool) {
 	left, table, misses := append([]uint64(nil), s.weights...), s.table, 0
 	for n := int64(0); n < s.samples; {

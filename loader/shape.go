@@ -8,31 +8,31 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
-// A Shape is how the columns of batches are made of those of a data set: features bound to its
-// schema.
+// A Shape describes how the columns of batches are made of the columns of a data set: features
+// bound to its schema.
 type Shape struct {
 	data    *column.Schema
 	schema  *column.Schema
 	columns []shapeColumn
-	fills   []Fill // those of columns of the shape, not of its matrices
+	fills   []Fill // of the shape's columns, not of its matrices
 }
 
-// A shapeColumn is how one column of batches is made.
+// A shapeColumn describes how one column of batches is made.
 type shapeColumn struct {
 	source int              // the data's column
-	cast   *rowgroup.Caster // nil: values stay what they are
+	cast   *rowgroup.Caster // nil: values stay as they are
 	matrix *rowgroup.Matrix // nil: it is a single column
-	images []*imageColumn   // tensors that stand for it, or for members of it
+	images []*imageColumn   // tensors that replace it, or members of it
 	stub   *column.Field    // the column without the members that are images
 }
 
-// Shape is how batches are made of the columns of a data set. The error lists everything that does
-// not fit.
+// Shape binds the options to the columns of a data set. The error lists everything that does not
+// fit.
 func (o Options) Shape(s *column.Schema) (*Shape, error) {
 	return o.Features.bind(s, o.NaN, expandFills(s, o.Fill), o.Images)
 }
 
-// bind binds the features, with what stands in place of nulls, and the images.
+// bind binds the features, with the replacements of nulls, and the images.
 func (f Features) bind(s *column.Schema, nan bool, fills []Fill, all map[string]images.Options) (*Shape, error) {
 	b := &binder{Features: f, data: s, nan: nan, fills: fills, stacked: make([]string, len(s.Fields)), kept: make([]bool, len(s.Fields))}
 	b.problems.New = newProblem
@@ -48,11 +48,11 @@ func (f Features) bind(s *column.Schema, nan bool, fills []Fill, all map[string]
 	return shape, b.problems.Err()
 }
 
-// Schema is the columns of batches.
+// Schema returns the columns of batches.
 func (s *Shape) Schema() *column.Schema { return s.schema }
 
-// AsStored is the shape with timestamps that are stored as INT96 as they are stored, where nothing
-// changes them: for readers that know all of their years.
+// AsStored returns the shape with unchanged INT96 timestamps as they are stored, for readers that
+// support their whole range of years.
 func (s *Shape) AsStored() *Shape {
 	stored := *s
 	stored.schema = &column.Schema{Fields: slices.Clone(s.schema.Fields)}
@@ -64,7 +64,7 @@ func (s *Shape) AsStored() *Shape {
 	return &stored
 }
 
-// fixed is how many columns of fixed values are gathered one by one.
+// fixed returns how many columns of fixed values are gathered one by one.
 func (s *Shape) fixed() (n int) {
 	for i, f := range s.schema.Fields {
 		if f.Kind == column.Fixed && s.columns[i].cast == nil {
@@ -74,7 +74,7 @@ func (s *Shape) fixed() (n int) {
 	return n
 }
 
-// stacks are the matrices that loads may make of the data's columns.
+// stacks returns the matrices that loads may make of the data's columns.
 func (s *Shape) stacks(data *column.Schema) *rowgroup.Stacks {
 	var matrices []*rowgroup.Matrix
 	used := make([]bool, len(data.Fields))
@@ -88,8 +88,8 @@ func (s *Shape) stacks(data *column.Schema) *rowgroup.Stacks {
 	return rowgroup.NewStacks(data, matrices, used)
 }
 
-// wider is how many bytes a row of the shape's columns has beyond one of the data's, as far as
-// these are fixed values and lists of them.
+// wider returns how many bytes larger a row of the shape is than a row of the data, counting only
+// fixed values and lists of them.
 func (s *Shape) wider(m *rowgroup.Manifest) (bytes int64) {
 	used := map[int]bool{}
 	for i, c := range s.columns {
@@ -106,15 +106,15 @@ func (s *Shape) wider(m *rowgroup.Manifest) (bytes int64) {
 		used[c.source] = true
 	}
 	for i, f := range s.data.Fields {
-		if !used[i] { // it is in matrices alone
+		if !used[i] { // it is only in matrices
 			bytes -= rowBytes(m, f, i)
 		}
 	}
 	return max(0, bytes)
 }
 
-// rowBytes is the mean bytes of a row of a column of fixed values, or of lists of them; of others
-// it is 0.
+// rowBytes returns the mean bytes of a row of a column of fixed values, or of lists of them, and 0
+// for other columns.
 func rowBytes(m *rowgroup.Manifest, f *column.Field, source int) int64 {
 	items := int64(1)
 	for f.Kind == column.List && f.ListSize > 0 {
@@ -134,8 +134,8 @@ func rowBytes(m *rowgroup.Manifest, f *column.Field, source int) int64 {
 	return items * int64(f.Width)
 }
 
-// Gather makes column i of the shape of the picked rows, in memory from alloc. Nulls are what the
-// bits of validity say; only in matrices other values than zero may stand in their place.
+// Gather gathers the picked rows of column i of the shape into memory from alloc. Validity marks
+// the nulls; only matrices may have values other than zero in their slots.
 func (s *Shape) Gather(g *rowgroup.Gatherer, i int, blocks []*rowgroup.Block, picks []rowgroup.Pick, alloc column.Alloc) (*column.Array, error) {
 	c, f := &s.columns[i], s.schema.Fields[i]
 	switch {

@@ -13,14 +13,14 @@ import (
 // side that puts is the slow one; long waits in put, the side that gets.
 type Queue struct {
 	Depth int   // items in it now
-	Cap   int   // the most that it holds; 0 when there is no such number
-	Items int64 // that went through
+	Cap   int   // its capacity, or 0 if unknown
+	Items int64 // that passed through
 
-	// Put and Get are the times that goroutines were blocked, all of them together.
+	// Put and Get are the times that goroutines were blocked, summed.
 	Put, Get time.Duration
 }
 
-// Sub is what happened since r was taken; depth and cap are those of now.
+// Sub returns the counts since r was taken, with the current depth and cap.
 func (q Queue) Sub(r Queue) Queue {
 	q.Items, q.Put, q.Get = q.Items-r.Items, q.Put-r.Put, q.Get-r.Get
 	return q
@@ -35,11 +35,10 @@ func (q Queue) String() string {
 	return fmt.Sprintf("%7d %7s %9d %16s %16s", q.Depth, most, q.Items, seconds(q.Put), seconds(q.Get))
 }
 
-// Stats is what a loader has done and where it waited. Counters run from New on; depths are those
-// of now.
+// Stats counts the work of a loader and its waits. Counters start at New; depths are current.
 type Stats struct {
 	Batches int64 // handed out
-	Rows    int64 // of them
+	Rows    int64 // in them
 	Held    int   // handed out and not yet released
 
 	Draws  Queue // from the stream to the loader: waits in get are for storage, decode and the shuffle buffer
@@ -47,14 +46,14 @@ type Stats struct {
 	Work   Queue // from the loader to its workers: waits in put are for collate and transforms
 	Ready  Queue // from the workers to the consumer: waits in get are the consumer's, in put the loader's
 
-	// What the workers did, all of them together. While a batch has its images decoded, other
-	// goroutines may help, and only the time of its worker counts.
+	// The workers' time, summed. While a batch has its images decoded, other goroutines may help,
+	// but only its worker's time counts.
 	Images, Gather, Pad, Transform time.Duration
 
 	Stream iterable.Stats
 }
 
-// Sub is what happened since t was taken.
+// Sub returns the counts since t was taken.
 func (s Stats) Sub(t Stats) Stats {
 	s.Batches -= t.Batches
 	s.Rows -= t.Rows

@@ -12,10 +12,10 @@ type Transform struct {
 	// Name is for error messages.
 	Name string
 
-	// Apply changes the batch. The random numbers are the same whenever this rank comes to this
-	// step of this epoch with this seed, so a resumed run repeats them, whatever the number of
-	// workers and whichever of them does it. Apply is called by several goroutines at once, on a
-	// batch each, and has to return when ctx ends.
+	// Apply changes the batch. The random numbers are the same whenever this rank makes this step
+	// of this epoch with this seed, so a resumed run repeats them, with any number of workers.
+	// Several goroutines call Apply at once, each on a batch of its own, and it must return when
+	// ctx ends.
 	Apply func(ctx context.Context, b *Batch, r *rand.Rand) error
 
 	// Rows changes row i of the batch, in place of Apply. It is called for each row in turn, those
@@ -41,7 +41,7 @@ func (c *collator) apply(ctx context.Context, b *Batch, i int) error {
 	return nil
 }
 
-// label is the transform in an error message.
+// label names the transform in an error message.
 func (t Transform) label(i int) string {
 	if t.Name == "" {
 		return fmt.Sprint(i)
@@ -49,7 +49,7 @@ func (t Transform) label(i int) string {
 	return fmt.Sprintf("%d (%s)", i, t.Name)
 }
 
-// A key names the random numbers of one transform of one batch.
+// A key identifies the random numbers of one transform of one batch.
 type key struct {
 	seed      uint64 // the dataset's
 	epoch     int64
@@ -58,8 +58,8 @@ type key struct {
 	transform int // place in Options.Transforms
 }
 
-// pcg is the two words that seed math/rand/v2's PCG. s begins as the seed; for each further number
-// n of the key, in the order of the fields, s becomes mix(s) + n, where mix is one output of
+// pcg returns the two words that seed math/rand/v2's PCG. s is the seed at first; for each further
+// number n of the key, in the order of the fields, s becomes mix(s) + n, where mix is one output of
 // SplitMix64 (Steele, Lea, Flood, 2014). The words are mix(s) and mix(mix(s)).
 func (k key) pcg() (hi, lo uint64) {
 	return chain(k.seed, uint64(k.epoch), uint64(k.step), uint64(k.rank), uint64(k.transform))

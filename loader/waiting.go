@@ -9,7 +9,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/iteration"
 )
 
-// waiting says in words why the consumer has no batch yet.
+// waiting describes why the consumer has no batch yet.
 func (p *pass) waiting() string {
 	if p.head != nil {
 		return p.describe(p.head)
@@ -36,7 +36,7 @@ func (p *pass) waiting() string {
 	return "a worker"
 }
 
-// describe says what is being done for a job.
+// describe describes the current work on a job.
 func (p *pass) describe(j *job) string {
 	s, i := j.at.get()
 	what := p.op(s, i)
@@ -51,8 +51,8 @@ func (p *pass) describe(j *job) string {
 	return fmt.Sprintf("%s (batch %d of this iteration)", what, j.seq)
 }
 
-// begin gets a batch's memory. A wait that can never end, because the consumer has lost the batches
-// that fill the memory, is an error.
+// begin gets a batch's memory. It returns an error if the wait can never end, because the consumer
+// has lost the batches that fill the memory.
 func (p *pass) begin(ctx context.Context) (Memory, error) {
 	held, dropped := &p.owner.held, &p.owner.dropped
 	ctx, stop := iteration.Watch(ctx, func() bool {

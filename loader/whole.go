@@ -8,8 +8,8 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 )
 
-// wholeColumns finds the columns of a name or a pattern for options that change whole columns. Its
-// error says so where the name is that of a member.
+// wholeColumns finds the columns of a name or a pattern for options that change whole columns. If
+// the name is a member's, the error mentions it.
 func wholeColumns(s *column.Schema, name string) (at []int, err error) {
 	if at, err = matches(s, name); err == nil {
 		return at, nil
@@ -22,7 +22,7 @@ func wholeColumns(s *column.Schema, name string) (at []int, err error) {
 	return nil, fmt.Errorf("it names a member of column %q, and features are of whole columns; write the member as a column of its own, or change it in a map function", s.Fields[i].Name)
 }
 
-// memberOf is the path of the first member that a name or a pattern stands for; "" without one.
+// memberOf returns the path of the first member that matches a name or a pattern, or "".
 func memberOf(s *column.Schema, name string) string {
 	all := placed("", s.Fields)
 	if found := column.Match(all, name, place.members); len(found) > 0 {

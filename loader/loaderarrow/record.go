@@ -54,14 +54,14 @@ type holder struct {
 	buffers atomic.Int64
 }
 
-// Free counts one buffer less.
+// Free releases one buffer.
 func (h *holder) Free([]byte) {
 	if h.buffers.Add(-1) == 0 {
 		h.batch.Release()
 	}
 }
 
-// Allocate and Reallocate are for buffers that grow, which those of a batch do not.
+// Allocate and Reallocate serve buffers that grow; buffers of a batch never do.
 func (h *holder) Allocate(n int) []byte { return memory.DefaultAllocator.Allocate(n) }
 
 func (h *holder) Reallocate(n int, b []byte) []byte {
@@ -85,7 +85,7 @@ func (h *holder) array(t arrow.DataType, a *column.Array) arrow.ArrayData {
 	}
 	buffers := []*memory.Buffer{nil}
 	nulls := 0
-	if a.Field.Nullable && a.Valid != nil { // the nulls of another part are those of the part around it
+	if a.Field.Nullable && a.Valid != nil { // the nulls of another part belong to the array around it
 		buffers[0], nulls = h.shared(a.Valid), a.Nulls
 	}
 	buffers = append(buffers, h.values(a)...)

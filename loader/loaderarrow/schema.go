@@ -8,8 +8,8 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 )
 
-// Schema is the Arrow schema of batches with these columns. Columns that the loader pads have
-// another type in its batches: there, take that of the record.
+// Schema returns the Arrow schema of batches with these columns. Columns that the loader pads have
+// another type in its batches: for these, take the type from the record.
 func Schema(s *column.Schema) (*arrow.Schema, error) {
 	fields, err := fieldsOf(s.Fields)
 	if err != nil {
