@@ -34,20 +34,22 @@
 // default allocator's bytes are part of the stream's reservation, under the purpose "batch". A
 // batch that outgrows its share takes more from the stream's memory, in the order of the steps, or
 // fails with a [BatchMemoryError] before it allocates; see [Limited].
-// The values of fixed columns of one type lie one behind the other, each aligned like a single one,
+//
 // The values of fixed columns of one type are equally spaced, each aligned like a single column, so
 // that a reader of wide batches finds all of them by two numbers.
-// Making a batch allocates a fixed number of small things on Go's heap for each column, and nothing
+//
 // Making a batch allocates a fixed number of small objects per column on Go's heap, and nothing per
 // row.
+//
 // # Goroutines
 //
-// Without workers only the stream has goroutines; the consumer's goroutine makes each batch when
 // Without workers only the stream has goroutines; the consumer's goroutine makes each batch when it
 // asks for it. With n workers an iteration has n+1 goroutines, and up to Options.ImageParallel help
 // with the images of a batch while it is made. When the loop over Batches is left, by its end, an
 // error, break, return, a panic or runtime.Goexit, they have ended and all memory is free except
 // the batches that the consumer holds. For that, transforms and collates must return when their ctx
 // ends. Their errors and panics reach the consumer as the last element of the iteration.
+//
+// The package never changes the order of rows, writes no log, and does not look at what is in a
 // batch.
 package loader
