@@ -56,7 +56,7 @@ func TestThrottleFollowsTheStore(t *testing.T) {
 func TestFetchedAheadOfBlocks(t *testing.T) {
 	d := sameGroups(t)
 	var all []*load
-	for g := range d.manifest.Groups() {
+	for g := range d.sources[0].manifest.Groups() {
 		l := wholeGroup(d, g)
 		l.wanted = []wanted{{key: key{span: int32(g)}, rows: 20}}
 		all = append(all, l)
@@ -65,7 +65,7 @@ func TestFetchedAheadOfBlocks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &readahead{manifest: d.manifest, account: a, schedule: &listed{loads: all}}
+	r := &readahead{manifest: d.sources[0].manifest, account: a, schedule: &listed{loads: all}}
 	r.start(t.Context(), len(all), 2)
 	defer r.close()
 	waitFor(t, func() bool { return len(r.fetch) == 0 && a.Used()[mem.Fetch] > 0 && len(r.loads) >= 6 })

@@ -19,14 +19,14 @@ func TestLanePeakIsExact(t *testing.T) {
 		t.Run(fmt.Sprintf("%+v", o.ShuffleBuffer), func(t *testing.T) {
 			o.Shuffle = true
 			d := open(t, pictures(t), o)
-			p, err := d.plan(1, StreamOptions{Tail: shuffle.Drop}, 0, 0)
+			p, err := d.sources[0].plan(1, StreamOptions{Tail: shuffle.Drop}, 0, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
 			e := p.Epoch(0)
 			for slot := range p.Params().Lanes {
 				lane := e.Lane(slot)
-				peak := lanePeak{sizes: d.sizes, lane: lane, plan: p, units: p.Units(), drawn: newDensest(0)}
+				peak := lanePeak{sizes: d.sources[0].sizes, lane: lane, plan: p, units: p.Units(), drawn: newDensest(0)}
 				if got, whole := peak.bytes(); whole < got {
 					t.Errorf("%+v, slot %d: %s divided, %s whole", o.ShuffleBuffer, slot, mem.Bytes(got), mem.Bytes(whole))
 				} else if want := walkedPeak(d, p, lane); got != want {
@@ -87,7 +87,7 @@ func walkedPeak(d *Dataset, p *shuffle.Plan, lane *shuffle.Lane) (peak int64) {
 		for _, j := range tick.Load {
 			sp := lane.Span(int(j))
 			u := p.Units().At(sp.Unit)
-			costs[j] = d.sizes.cost(u.Group, u.Lo+sp.From, u.Lo+sp.To, true)
+			costs[j] = d.sources[0].sizes.cost(u.Group, u.Lo+sp.From, u.Lo+sp.To, true)
 			held += costs[j].whole + costs[j].parted
 		}
 		peak = max(peak, held)

@@ -16,10 +16,10 @@ func held(t *testing.T, d *Dataset) (*buffer, []*resident) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &readahead{manifest: d.manifest, account: a}
+	r := &readahead{manifest: d.sources[0].manifest, account: a}
 	b := &buffer{ahead: r}
 	var all []*resident
-	for g, group := range d.manifest.Groups() {
+	for g, group := range d.sources[0].manifest.Groups() {
 		l := wholeGroup(d, g)
 		l.wanted = []wanted{{rows: int(group.Rows)}}
 		if err := r.loadNow(t.Context(), l); err != nil {

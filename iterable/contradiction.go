@@ -3,7 +3,6 @@ package iterable
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/shardfeed/shardfeed/shuffle"
@@ -34,12 +33,9 @@ func (d *Dataset) Contradictions(s shuffle.State) []Contradiction {
 	compare(&all, "Spread", params[0].Spread, cmp.Or(o.Spread, params[0].Spread))
 	compare(&all, "Assign", params[0].Assign, cmp.Or(o.Assign, params[0].Assign))
 	if size := o.ShuffleBuffer; size != (Size{}) && size.Per == "" {
-		compare(&all, "ShuffleBuffer", rowsText(s.KeptBuffer()), rowsText(d.bufferRows(size, d.plannedBy(s))))
+		compare(&all, "ShuffleBuffer", rowsText(s.KeptBuffer()), rowsText(d.blend.bufferRows(size, &s)))
 	}
-	if s.MixState != nil {
-		d.compareWeights(&all, s)
-		d.compareEpochs(&all, s)
-	}
+	d.blend.compare(&all, s)
 	return all
 }
 
@@ -51,8 +47,13 @@ func compare[T comparable](to *contradictions, field string, saved, here T) {
 	}
 }
 
+func (d *mixture) compare(to *contradictions, state shuffle.State) {
+	d.compareWeights(to, state)
+	d.compareEpochs(to, state)
+}
+
 // compareEpochs compares the length of epochs, which is all that a Stop decides.
-func (d *Dataset) compareEpochs(to *contradictions, s shuffle.State) {
+func (d *mixture) compareEpochs(to *contradictions, s shuffle.State) {
 	step := int64(1)
 	if s.Batching == shuffle.PerSource {
 		step = s.GlobalBatch
@@ -68,7 +69,7 @@ func (d *Dataset) compareEpochs(to *contradictions, s shuffle.State) {
 }
 
 // compareWeights compares the planned weights.
-func (d *Dataset) compareWeights(to *contradictions, s shuffle.State) {
+func (d *mixture) compareWeights(to *contradictions, s shuffle.State) {
 	compare(to, "WeightsIn", cmp.Or(s.WeightsIn, InSamples), d.options.unit())
 	planned := d.plannedBy(s)
 	names := d.options.sourceNames()
@@ -76,19 +77,6 @@ func (d *Dataset) compareWeights(to *contradictions, s shuffle.State) {
 	if len(d.options.Curriculum) > 0 {
 		compare(to, "Curriculum", weightsText(names, planned[1:]), weightsText(names, d.weights[1:]))
 	}
-}
-
-// plannedBy returns the planned weights of a state, without changes during its run. If a change
-// replaced the first ones, it returns the weights of the options.
-func (d *Dataset) plannedBy(s shuffle.State) []shuffle.Weights {
-	if s.MixState == nil {
-		return d.weights
-	}
-	planned := slices.DeleteFunc(slices.Clone(s.Weights), func(w shuffle.Weights) bool { return w.Set })
-	if len(planned) == 0 || planned[0].From > 0 {
-		return d.weights
-	}
-	return planned
 }
 
 // weightsText returns weights such as "web=7, code=3", by the samples from which they count.

@@ -79,7 +79,7 @@ func TestLostUnitsOfARowGroup(t *testing.T) {
 	table := ruledRows(t, rand.New(rand.NewPCG(6, 1)), [][]int{{300}, {200}})
 	damage(t, table.store, "data/year=2020/part-000.parquet", 0) // the first page of ids, of 64 rows
 	d := open(t, table.store, Options{Columns: []string{"id", "label", "image"}, Filters: "id >= 10", UnitRows: 64, Tail: shuffle.Short, OnError: Skip})
-	units, err := d.cut(64)
+	units, err := d.sources[0].cut(64)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,8 +142,8 @@ func TestPassingFaultsWhileCounting(t *testing.T) {
 func refilter(t *testing.T, d *Dataset, filter string) {
 	t.Helper()
 	o := Options{Filters: filter}
-	d.rules.inputs = nil
-	if err := d.rules.bindFilter(o, d.manifest.RuleSchema(), o.ruleColumns()); err != nil {
+	d.sources[0].rules.inputs = nil
+	if err := d.sources[0].rules.bindFilter(o, d.sources[0].manifest.RuleSchema(), o.ruleColumns()); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -22,7 +22,7 @@ func counted(t *testing.T, store shard.Store, o Options) (d *Dataset, units []sh
 	t.Helper()
 	meter := &far{Store: store, parallel: 4}
 	d = open(t, meter, o)
-	cut, err := d.cut(d.options.UnitRows)
+	cut, err := d.sources[0].cut(d.options.UnitRows)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -380,11 +380,11 @@ func TestCountsOfAKilledStartAreKept(t *testing.T) {
 	d := open(t, table.store, Options{Filters: "score > 0.5"})
 	dir := filepath.Join(t.TempDir(), "index")
 	begin := func() *counter {
-		units, err := d.cut(0)
+		units, err := d.sources[0].cut(0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := d.newCounter(units.List())
+		c := d.sources[0].newCounter(units.List())
 		if c.dir, err = openCounts(dir); err != nil {
 			t.Fatal(err)
 		}

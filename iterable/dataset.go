@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shuffle"
@@ -19,14 +20,10 @@ import (
 // safe for concurrent use; streams of one data set share its memory pool and budget.
 type Dataset struct {
 	*common
-	*source // of a plain data set; nil in a mixture
 	options Options
-	sources []*source         // all
-	weights []shuffle.Weights // of a mixture
-	chosen  []int64           // samples of its sources in an epoch, where they say so in place of weights
-	epoch   int64             // its samples; under PerSource before they are rounded to steps
-	notes   *laneNotes        // nil keeps none
-	tokens  []int64           // of the samples of each source, where weights are in tokens; else nil
+	sources []*source
+	blend   blend      // of the sources
+	notes   *laneNotes // nil keeps none
 
 	mu      sync.Mutex
 	streams int // open ones
@@ -80,10 +77,11 @@ func Open(ctx context.Context, stores shard.Stores, addresses []string, o Option
 		return nil, errors.Join(err, ruleErr, m.Close())
 	}
 	d := &Dataset{common: c, options: o, notes: newLaneNotes(o.LaneDir)}
-	if d.source, err = newSource(ctx, c, addresses, m, o); err != nil {
+	s, err := newSource(ctx, c, "", addresses, m, o)
+	if err != nil {
 		return nil, errors.Join(err, m.Close())
 	}
-	d.sources, d.epoch = []*source{d.source}, d.source.samples
+	d.sources, d.blend = []*source{s}, single{s}
 	return d, nil
 }
 
@@ -140,7 +138,7 @@ func planShards(shards []shard.Shard) (base string, all []shuffle.Shard) {
 
 // Schema is the columns of a draw's blocks: the projection, as the transforms change it.
 func (d *Dataset) Schema() *column.Schema {
-	if k := d.sources[0].packing(); k != nil { // the same of all sources
+	if k := d.packing(); k != nil {
 		return k.layout.Schema()
 	}
 	return d.recodes.schema
@@ -157,7 +155,7 @@ func (d *Dataset) BatchSchema() *column.Schema {
 
 // Buckets says that samples are batches.
 func (d *Dataset) Buckets() bool {
-	k := d.sources[0].packing() // the same of all sources
+	k := d.packing()
 	return k != nil && k.bucket != nil
 }
 
@@ -180,7 +178,7 @@ func (d *Dataset) Now() (now string) {
 
 // NumSamples of an epoch: the rows that the rule keeps, each as often as it comes. Without a rule
 // it is NumRows. In a mixture it is as many as its epoch has.
-func (d *Dataset) NumSamples() int64 { return d.epoch }
+func (d *Dataset) NumSamples() int64 { return d.blend.samples() }
 
 // Samples of a pass over each source; a plain data set is one.
 func (d *Dataset) Samples() (all []int64) {
@@ -190,17 +188,22 @@ func (d *Dataset) Samples() (all []int64) {
 	return all
 }
 
+// BufferRows is how many samples a shuffle buffer of so many rows or bytes over all ranks holds.
+func (d *Dataset) BufferRows(size Size) int64 { return d.blend.bufferRows(size, nil) }
+
+// SourceSamples returns how many samples of each source of a mixture come before a state, over all
+// epochs and ranks; nil for other states.
+func (d *Dataset) SourceSamples(state shuffle.State) map[string]int64 { return d.blend.counts(state) }
+
+// packing returns the third stage of the rule, which all sources share, or nil.
+func (d *Dataset) packing() *packing { return d.sources[0].packing() }
+
 // ShuffleBuffer is that of Options.
 func (d *Dataset) ShuffleBuffer() Size { return d.options.ShuffleBuffer }
 
 // Rule names the rule that the options make, as states do: 16 hex digits, "" without one. The rules
 // of a mixture are those of its sources.
-func (d *Dataset) Rule() string {
-	if d.mixed() {
-		return ""
-	}
-	return d.data.Rule
-}
+func (d *Dataset) Rule() string { return d.blend.rule() }
 
 // Pool is where the data set's blocks live.
 func (d *Dataset) Pool() *rowgroup.Pool { return (*rowgroup.Pool)(d.pool) }
@@ -250,27 +253,11 @@ func (d *Dataset) Len(batchSize, worldSize int, tail shuffle.Tail) (int64, error
 	if tail == "" {
 		tail = d.options.Tail
 	}
-	s, err := d.steps(batchSize, worldSize, tail)
+	s, err := d.blend.steps(batchSize, worldSize, tail, nil)
 	if err != nil {
 		return 0, err
 	}
 	return s.Count(0), nil
-}
-
-func (d *Dataset) steps(batchSize, worldSize int, tail shuffle.Tail) (shuffle.Steps, error) {
-	if !d.mixed() {
-		if _, err := d.ownUnits(); err != nil { // a saved plan may have others
-			return shuffle.Steps{}, err
-		}
-	}
-	rows := d.epoch
-	if d.perSource() && batchSize > 0 && worldSize > 0 {
-		var err error
-		if rows, _, err = d.epochCounts(int64(batchSize) * int64(worldSize)); err != nil {
-			return shuffle.Steps{}, err
-		}
-	}
-	return stepsOf(rows, batchSize, worldSize, tail)
 }
 
 func stepsOf(rows int64, batchSize, worldSize int, tail shuffle.Tail) (shuffle.Steps, error) {
@@ -282,6 +269,15 @@ func stepsOf(rows int64, batchSize, worldSize int, tail shuffle.Tail) (shuffle.S
 	}
 	s := shuffle.Steps{Rows: rows, GlobalBatch: int64(batchSize) * int64(worldSize), Tail: tail}
 	return s, s.Validate()
+}
+
+// only returns the source of a data set that has one, for a call that needs the data of several
+// sources to have something in common.
+func (d *Dataset) only(lacking string) (*source, error) {
+	if b, ok := d.blend.(single); ok {
+		return b.source, nil
+	}
+	return nil, &OptionError{Field: "Sources", Text: option.Literal(lacking) + "; open one of the sources as a data set"}
 }
 
 // Close closes the shards. It fails, and closes nothing, while streams are open; it may be called

@@ -10,8 +10,8 @@ import (
 func TestDecodedOfOwnShards(t *testing.T) {
 	groups, _ := uneven()
 	d := open(t, files(t, groups, noImage), Options{Shuffle: true, ShuffleBuffer: Size{Rows: 100}})
-	kept := newDecodedGroups(d.manifest)
-	d.sizes.decoded = kept.of
+	kept := newDecodedGroups(d.sources[0].manifest)
+	d.sources[0].sizes.decoded = kept.of
 	stream(t, d, shuffle.Worker{Rank: 1, WorldSize: 8}, StreamOptions{BatchSize: 4})
 	asked := 0
 	for s := range kept.shards {
@@ -22,8 +22,8 @@ func TestDecodedOfOwnShards(t *testing.T) {
 	if asked == 0 || asked == len(kept.shards) {
 		t.Errorf("a rank of 8 asked for the sizes of %d shards of %d", asked, len(kept.shards))
 	}
-	for g := range d.manifest.Groups() {
-		if got, want := kept.of(g), newDecoded(d.manifest, g); got != want {
+	for g := range d.sources[0].manifest.Groups() {
+		if got, want := kept.of(g), newDecoded(d.sources[0].manifest, g); got != want {
 			t.Errorf("group %d takes %+v, want %+v", g, got, want)
 		}
 	}
@@ -46,16 +46,19 @@ func TestPlansAreShared(t *testing.T) {
 		shared bool
 	}{{"the same", 2, shuffle.Pad, true}, {"another tail", 2, shuffle.Short, false}, {"another world", 64, shuffle.Pad, false}} {
 		t.Run(c.name, func(t *testing.T) {
-			d.source.last = first.plan
+			d.sources[0].last = first.(*planOrder).plan
 			r, err := d.orderOf(c.world, StreamOptions{BatchSize: 4, Tail: c.tail}, 0, 0)
-			if err != nil || (r.plan == first.plan) != c.shared {
-				t.Errorf("shared: %t, %v", r.plan == first.plan, err)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (r.(*planOrder).plan == first.(*planOrder).plan) != c.shared {
+				t.Errorf("shared: %t", !c.shared)
 			}
 		})
 	}
 	saved, _ := savedPlan(t, d)
 	planned := open(t, store, Options{Shuffle: true, Seed: 3, Plan: saved})
-	if &planned.data.Shards[0] != &saved.Manifest.Shards[0] || &planned.data.Groups[0] != &saved.Manifest.Groups[0] {
+	if &planned.sources[0].data.Shards[0] != &saved.Manifest.Shards[0] || &planned.sources[0].data.Groups[0] != &saved.Manifest.Groups[0] {
 		t.Error("the list of shards is held twice")
 	}
 }

@@ -18,7 +18,7 @@ func TestOverEstimateIsSaidOnce(t *testing.T) {
 		measured.Store(m)
 		foretold.Store(f)
 	}}})
-	d.sizes.decoded = func(int) decoded { return decoded{narrow: 1 << 20} }
+	d.sources[0].sizes.decoded = func(int) decoded { return decoded{narrow: 1 << 20} }
 	s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 20})
 	if rows := len(rest(t, s)) * 20; rows != 3840 {
 		t.Errorf("%d rows", rows)

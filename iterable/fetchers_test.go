@@ -130,7 +130,7 @@ func TestManyFetchersKeepToTheMemory(t *testing.T) {
 				t.Errorf("the pool held %s, reserved are %s", mem.Bytes(pool), mem.Bytes(reserved.Total()))
 			}
 			var needed int64
-			for _, g := range d.manifest.Groups() {
+			for _, g := range d.sources[0].manifest.Groups() {
 				needed += g.Compressed
 			}
 			read := meter.ReadBytes() - before

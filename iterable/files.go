@@ -2,12 +2,48 @@ package iterable
 
 import (
 	"context"
+	"errors"
 
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// fileOrder is the order without shuffle as a stream reads it.
+// fileOrder is the order of a source without shuffle.
 type fileOrder struct {
+	source   *source
+	sequence *shuffle.Sequence
+	seed     uint64 // for states
+}
+
+func (r *fileOrder) state(globalBatch int64) shuffle.State {
+	return r.sequence.State(r.seed, 0, 0, globalBatch)
+}
+
+func (r *fileOrder) portion(w shuffle.Worker, start stepper, seats shuffle.Seats, drawn int64) (p portion, err error) {
+	if seats != nil {
+		return p, errSeats()
+	}
+	sizes := r.source.sizes
+	f := &fileReading{sequence: r.sequence, worker: w, start: start}
+	return portion{
+		bound: sizes.files(r.sequence.Units(), drawn), schedule: newFileSchedule(f, sizes),
+		walk: func(s *Stream) walk { return &fileWalk{stream: s, order: f} },
+	}, nil
+}
+
+func (r *fileOrder) buffer() int64 { return 0 }
+
+func (r *fileOrder) reads(shuffle.Worker, stepper) ([]planReads, error) {
+	return nil, errors.New("in file order every rank reads nearly all units")
+}
+
+func (r *fileOrder) describe(*Plan) error { return nil }
+
+func (r *fileOrder) poorMixing(int, int64) (*PoorMixing, error) { return nil, nil }
+
+func (r *fileOrder) note(*laneNotes, shuffle.Worker, int64, StreamOptions) error { return nil }
+
+// A fileReading is the files as a stream reads them.
+type fileReading struct {
 	sequence *shuffle.Sequence
 	worker   shuffle.Worker
 	start    stepper
@@ -15,7 +51,7 @@ type fileOrder struct {
 
 // fileSchedule lists the units that hold rows of the stream, in file order.
 type fileSchedule struct {
-	order *fileOrder
+	order *fileReading
 	sizes *sizes
 
 	ahead stepper // of the step whose rows are listed next
@@ -28,7 +64,7 @@ type fileSpan struct {
 	shuffle.Span
 }
 
-func newFileSchedule(o *fileOrder, s *sizes) *fileSchedule {
+func newFileSchedule(o *fileReading, s *sizes) *fileSchedule {
 	return &fileSchedule{order: o, sizes: s, ahead: o.start}
 }
 
@@ -73,7 +109,7 @@ func (s *fileSchedule) load(f fileSpan) *load {
 func (f fileSpan) key() key { return key{epoch: f.epoch, span: int32(f.Unit)} }
 
 // parts calls yield with the stream's runs of rows in a step.
-func (o *fileOrder) parts(st step, yield func(fileSpan)) {
+func (o *fileReading) parts(st step, yield func(fileSpan)) {
 	lo, hi := o.worker.Block(st.pos, st.rows)
 	n := o.sequence.Rows()
 	o.sequence.Spans(lo, min(hi, n), func(sp shuffle.Span) { yield(fileSpan{epoch: st.epoch, Span: sp}) })
@@ -86,7 +122,7 @@ func (o *fileOrder) parts(st step, yield func(fileSpan)) {
 // fileWalk takes rows in file order.
 type fileWalk struct {
 	stream *Stream
-	order  *fileOrder
+	order  *fileReading
 
 	step []fileSpan // the stream's runs of the step
 	at   int        // in step

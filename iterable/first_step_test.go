@@ -56,7 +56,7 @@ func TestFirstStepWaitsForItsOwnUnits(t *testing.T) {
 			start := stepper{Steps: shuffle.Steps{Rows: shards * rows, GlobalBatch: batch, Tail: shuffle.Drop}, pos: pos, end: 1}
 			e := laneEpochsOf(t, d, shuffle.Worker{}, start)
 			needed := int64(0)
-			for _, l := range allLoads(newLaneSchedule(e, d.sizes)) {
+			for _, l := range allLoads(newLaneSchedule(e, d.sources[0].sizes)) {
 				if l.need < pos+batch {
 					needed++
 				}

@@ -52,19 +52,12 @@ const inventoryMagic = "sfinven\n"
 // Data that cannot be handed on is an InventoryError.
 func (d *Dataset) Inventory(most int64) ([]byte, error) {
 	f := inventoryFile{Version: 1}
-	for i, s := range d.sources {
+	for _, s := range d.sources {
 		part, err := s.inventory()
 		if err != nil {
 			return nil, err
 		}
-		of := inventorySource{planPart: part, UnitRows: s.options.UnitRows}
-		if d.mixed() {
-			of.Name = d.options.Sources[i].Name
-		}
-		if d.tokens != nil {
-			of.Tokens = d.tokens[i]
-		}
-		f.Sources = append(f.Sources, of)
+		f.Sources = append(f.Sources, inventorySource{Name: s.name, planPart: part, UnitRows: s.options.UnitRows, Tokens: s.tokens})
 	}
 	b, err := d.bundle(inventoryMagic, f, most)
 	if errors.Is(err, errLarge) {

@@ -141,10 +141,10 @@ func TestInventoryRefuses(t *testing.T) {
 	if _, err := Open(t.Context(), shard.Stores{"mem": store}, []string{"mem://data/*.parquet"}, Options{Inventory: v}); !errors.As(err, &wrong) || wrong.Damaged {
 		t.Errorf("another address: %v", err)
 	}
-	if _, err := Open(t.Context(), shard.Stores{"mem": store}, []string{"mem://data/"}, Options{Inventory: v, Plan: &SavedPlan{Manifest: d.data}}); err == nil || !strings.Contains(err.Error(), "Inventory is part of the Plan") {
+	if _, err := Open(t.Context(), shard.Stores{"mem": store}, []string{"mem://data/"}, Options{Inventory: v, Plan: &SavedPlan{Manifest: d.sources[0].data}}); err == nil || !strings.Contains(err.Error(), "Inventory is part of the Plan") {
 		t.Errorf("a plan too: %v", err)
 	}
-	d.addresses = []string{"s3://key:secret@host/table"}
+	d.sources[0].addresses = []string{"s3://key:secret@host/table"}
 	if _, err := d.Inventory(math.MaxInt64); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "credentials") || strings.Contains(err.Error(), "secret") {
 		t.Errorf("credentials: %v", err)
 	}

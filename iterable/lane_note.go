@@ -88,14 +88,11 @@ func (n *laneNotes) add(of laneDivision, rank int, lines []int, local int) {
 	}
 }
 
-// noteLanes notes what a stream reads of a plan.
-func (d *Dataset) noteLanes(p *shuffle.Plan, v *shuffle.View, w shuffle.Worker, globalBatch int64, o StreamOptions) {
-	if d.notes == nil || w.Workers > 1 || p.Params().Assign != shuffle.Sticky {
-		return
-	}
-	s := p.State(0, 0, globalBatch)
-	of := laneDivision{content: s.Manifest, units: s.Units, seed: s.Seed, lanes: s.Params.Lanes, world: w.WorldSize, seats: fmt.Sprint(o.Seats)}
-	d.notes.add(of, w.Rank, v.Lines(globalBatch), o.LocalWorldSize)
+// note keeps the line lanes that a worker reads of the order of a state.
+func (n *laneNotes) note(s shuffle.State, lines []int, w shuffle.Worker, o StreamOptions) {
+	n.add(laneDivision{
+		content: s.Manifest, units: s.Units, seed: s.Seed, lanes: s.Params.Lanes, world: w.WorldSize, seats: fmt.Sprint(o.Seats),
+	}, w.Rank, lines, o.LocalWorldSize)
 }
 
 // HeldLanes are the line lanes of a state's order that the last run on this node has read, where

@@ -50,7 +50,7 @@ func (d *Dataset) explain(state shuffle.State, err error) error {
 	}
 	var other []int
 	for i, s := range d.sources {
-		if d.mixed() && then[i].Name != d.options.Sources[i].Name || then[i].Rule != s.data.Rule {
+		if then[i].Name != s.name || then[i].Rule != s.data.Rule {
 			return err
 		}
 		if then[i].Manifest != s.sampledData().Content() {

@@ -69,7 +69,7 @@ type remedy struct {
 
 // remedy is that of a worker whose portion of an order does not fit.
 func (d *Dataset) remedy(r order, w shuffle.Worker, start stepper, o StreamOptions) remedy {
-	y := remedy{dataset: d, options: o, inFiles: r.files != nil, need: func(d *Dataset, so StreamOptions, buffer, memory int64) (bound, error) {
+	y := remedy{dataset: d, options: o, inFiles: r.buffer() == 0, need: func(d *Dataset, so StreamOptions, buffer, memory int64) (bound, error) {
 		from := start
 		if so.BatchSize != o.BatchSize {
 			var err error
@@ -85,7 +85,7 @@ func (d *Dataset) remedy(r order, w shuffle.Worker, start stepper, o StreamOptio
 		return p.bound, err
 	}}
 	switch {
-	case r.files != nil || d.options.Plan != nil:
+	case r.buffer() == 0 || d.options.Plan != nil:
 	case o.State == nil:
 		y.buffer = r.buffer()
 	case o.State.Position == 0: // it may be that of a start, as an engine agrees on it with all ranks

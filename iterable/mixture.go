@@ -2,23 +2,59 @@ package iterable
 
 import (
 	"cmp"
+	"fmt"
+	"slices"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
+// A mixture is the blend of several sources, by weight.
+type mixture struct {
+	*common
+	options Options
+	sources []*source
+	weights []shuffle.Weights
+	chosen  []int64 // samples of the sources in an epoch, where they say so in place of weights
+	tokens  []int64 // of the samples of each source, where weights are in tokens; else nil
+	epoch   int64   // samples, before they are rounded to steps
+}
+
+func (d *mixture) samples() int64 { return d.epoch }
+
+func (d *mixture) rule() string { return "" } // each source has its own
+
+// steps of an epoch stay as many as those of a state.
+func (d *mixture) steps(batchSize, worldSize int, tail shuffle.Tail, state *shuffle.State) (s shuffle.Steps, err error) {
+	rows := d.epoch
+	switch {
+	case state != nil:
+		rows = state.Rows
+	case d.options.perSource() && batchSize > 0 && worldSize > 0:
+		if rows, _, err = d.epochCounts(int64(batchSize) * int64(worldSize)); err != nil {
+			return s, err
+		}
+	}
+	s, err = stepsOf(rows, batchSize, worldSize, tail)
+	if err == nil && state != nil && d.options.perSource() && state.GlobalBatch != s.GlobalBatch {
+		return s, &OptionError{Field: "BatchSize", Text: fmt.Sprintf("times the world size must be %d as in the state, got %d x %d: "+
+			"with {Batching} \"per_source\" a step of so many rows is of one source", state.GlobalBatch, batchSize, worldSize)}
+	}
+	return s, err
+}
+
 // mix makes the order of several sources that the options ask for from worldSize ranks on. buffer
 // is the shuffle buffer in samples of all; 0 leaves it to the options, where memory, if not 0,
 // bounds the default. Of so, which has its defaults, the batch size counts where steps are of one
 // source.
-func (d *Dataset) mix(worldSize int, so StreamOptions, buffer, memory int64) (*shuffle.Mixture, error) {
-	steps, err := d.steps(so.BatchSize, worldSize, so.Tail)
+func (d *mixture) mix(worldSize int, so StreamOptions, buffer, memory int64) (*shuffle.Mixture, error) {
+	steps, err := d.steps(so.BatchSize, worldSize, so.Tail, nil)
 	if err != nil {
 		return nil, err
 	}
 	mo := shuffle.MixtureOptions{Seed: d.options.Seed, Batching: d.options.Batching, Tokens: d.tokens}
 	step := int64(1)
-	if d.perSource() {
+	if d.options.perSource() {
 		mo.GlobalBatch, step = steps.GlobalBatch, steps.GlobalBatch
 	}
 	if mo.Rows, mo.Counts, err = d.epochCounts(step); err != nil {
@@ -50,7 +86,7 @@ func (d *Dataset) mix(worldSize int, so StreamOptions, buffer, memory int64) (*s
 	}
 	o.Lanes = lanes
 	for i := range d.sources {
-		if o.Buffer = portions[i]; all[i].Lanes != lanes && !d.perSource() {
+		if o.Buffer = portions[i]; all[i].Lanes != lanes && !d.options.perSource() {
 			if all[i], err = o.Params(*units[i]); err != nil {
 				return nil, err
 			}
@@ -59,11 +95,8 @@ func (d *Dataset) mix(worldSize int, so StreamOptions, buffer, memory int64) (*s
 	return d.mixtureOf(units, all, d.weights, mo)
 }
 
-// perSource says that steps are of one source each.
-func (d *Dataset) perSource() bool { return d.options.Batching == shuffle.PerSource }
-
 // mixtureAs cuts each source as its params say, and puts the plans together.
-func (d *Dataset) mixtureAs(params []shuffle.Params, weights []shuffle.Weights, o shuffle.MixtureOptions) (*shuffle.Mixture, error) {
+func (d *mixture) mixtureAs(params []shuffle.Params, weights []shuffle.Weights, o shuffle.MixtureOptions) (*shuffle.Mixture, error) {
 	units := make([]*shuffle.Units, len(d.sources))
 	for i, s := range d.sources {
 		var err error
@@ -75,10 +108,10 @@ func (d *Dataset) mixtureAs(params []shuffle.Params, weights []shuffle.Weights, 
 }
 
 // mixtureOf puts the plans of the sources together.
-func (d *Dataset) mixtureOf(units []*shuffle.Units, params []shuffle.Params, weights []shuffle.Weights, o shuffle.MixtureOptions) (*shuffle.Mixture, error) {
+func (d *mixture) mixtureOf(units []*shuffle.Units, params []shuffle.Params, weights []shuffle.Weights, o shuffle.MixtureOptions) (*shuffle.Mixture, error) {
 	all := make([]shuffle.Source, len(d.sources))
 	for i, s := range d.sources {
-		name := d.options.Sources[i].Name
+		name := s.name
 		p, err := shuffle.New(s.data, *units[i], params[i], shuffle.SourceSeed(o.Seed, i))
 		if err != nil {
 			return nil, &SourceError{name, err}
@@ -90,7 +123,7 @@ func (d *Dataset) mixtureOf(units []*shuffle.Units, params []shuffle.Params, wei
 
 // portions divides the shuffle buffer among the sources, in samples. Each counts with the largest
 // share that it ever has.
-func (d *Dataset) portions(units []*shuffle.Units, worldSize int, o StreamOptions, buffer, memory int64) ([]int64, error) {
+func (d *mixture) portions(units []*shuffle.Units, worldSize int, o StreamOptions, buffer, memory int64) ([]int64, error) {
 	shares, err := d.shares(d.weights)
 	if err != nil {
 		return nil, err
@@ -108,7 +141,7 @@ func (d *Dataset) portions(units []*shuffle.Units, worldSize int, o StreamOption
 
 // divideBuffer divides a shuffle buffer by the shares of the sources, whose largest units have so
 // many bytes.
-func (d *Dataset) divideBuffer(shares []int64, size shuffle.BufferSize, largest int64) []int64 {
+func (d *mixture) divideBuffer(shares []int64, size shuffle.BufferSize, largest int64) []int64 {
 	buffer := size.Rows
 	all, total := make([]shuffle.Portion, len(d.sources)), int64(0)
 	for i, s := range d.sources {
@@ -123,24 +156,45 @@ func (d *Dataset) divideBuffer(shares []int64, size shuffle.BufferSize, largest 
 	return shuffle.Portions(buffer, all)
 }
 
-// BufferRows is how many samples a shuffle buffer of so many rows or bytes over all ranks holds.
-func (d *Dataset) BufferRows(size Size) (rows int64) { return d.bufferRows(size, d.weights) }
-
-// bufferRows is BufferRows under other weights of the sources.
-func (d *Dataset) bufferRows(size Size, weights []shuffle.Weights) (rows int64) {
-	buffer := shuffle.BufferSize{Rows: size.Rows, Bytes: size.Bytes}
-	if !d.mixed() {
-		return buffer.Resolve(d.samples, d.sampleBytes(), 0)
+// bufferRows counts with the largest shares that the sources ever have.
+func (d *mixture) bufferRows(size Size, state *shuffle.State) (rows int64) {
+	weights := d.weights
+	if state != nil {
+		weights = d.plannedBy(*state)
 	}
 	shares, _ := d.shares(weights) // the weights were checked
-	for _, n := range d.divideBuffer(shares, buffer, 0) {
+	for _, n := range d.divideBuffer(shares, shuffle.BufferSize{Rows: size.Rows, Bytes: size.Bytes}, 0) {
 		rows += n
 	}
 	return rows
 }
 
+// plannedBy returns the planned weights of a state, without changes during its run. If a change
+// replaced the first ones, it returns the weights of the options.
+func (d *mixture) plannedBy(s shuffle.State) []shuffle.Weights {
+	planned := slices.DeleteFunc(slices.Clone(s.Weights), func(w shuffle.Weights) bool { return w.Set })
+	if len(planned) == 0 || planned[0].From > 0 {
+		return d.weights
+	}
+	return planned
+}
+
+// parts are those of the largest shares that the sources ever have, or all where steps are of one
+// source.
+func (d *mixture) parts(n int64) []int64 {
+	all := slices.Repeat([]int64{n}, len(d.sources))
+	if d.options.perSource() {
+		return all
+	}
+	shares, _ := d.shares(d.weights) // the weights were checked
+	for i, share := range shares {
+		all[i] = mem.MulDiv(n, share, 1<<20) + 1
+	}
+	return all
+}
+
 // shares are the largest shares that the sources ever have, of 2^20 each.
-func (d *Dataset) shares(weights []shuffle.Weights) ([]int64, error) {
+func (d *mixture) shares(weights []shuffle.Weights) ([]int64, error) {
 	all := make([]int64, len(d.sources))
 	for _, w := range weights {
 		r, err := d.ratio(w.Weights)
@@ -155,7 +209,7 @@ func (d *Dataset) shares(weights []shuffle.Weights) ([]int64, error) {
 }
 
 // ratio is the shares of samples that weights make.
-func (d *Dataset) ratio(weights []float64) (*shuffle.Ratio, error) {
+func (d *mixture) ratio(weights []float64) (*shuffle.Ratio, error) {
 	if d.tokens == nil {
 		return shuffle.NewRatio(weights)
 	}
@@ -167,12 +221,12 @@ func (d *Dataset) ratio(weights []float64) (*shuffle.Ratio, error) {
 }
 
 // remix makes the order of a state.
-func (d *Dataset) remix(state shuffle.State) (*shuffle.Mixture, error) {
+func (d *mixture) remix(state shuffle.State) (*shuffle.Mixture, error) {
 	if here := d.options.batching(); state.MixState != nil && state.Batching != here {
 		return nil, &shuffle.MismatchError{Field: "batching", Saved: string(state.Batching), Here: string(here)}
 	}
 	if state.MixState == nil || len(state.Sources) != len(d.sources) {
-		here, err := d.mix(1, StreamOptions{}.withDefaults(d), 0, 0)
+		here, err := d.mix(1, StreamOptions{BatchSize: 1, Tail: d.options.Tail}, 0, 0)
 		if err != nil {
 			return nil, err
 		}
@@ -192,10 +246,8 @@ func (d *Dataset) remix(state shuffle.State) (*shuffle.Mixture, error) {
 	return m, nil
 }
 
-// SourceSamples are how many samples of each source of a mixture come before a state, over all
-// epochs and ranks; nil for other states.
-func (d *Dataset) SourceSamples(state shuffle.State) map[string]int64 {
-	if !d.mixed() || state.MixState == nil {
+func (d *mixture) counts(state shuffle.State) map[string]int64 {
+	if state.MixState == nil {
 		return nil
 	}
 	m, err := d.remix(state)
@@ -204,7 +256,38 @@ func (d *Dataset) SourceSamples(state shuffle.State) map[string]int64 {
 	}
 	all := map[string]int64{}
 	for i, n := range m.Counts(m.At(state.Epoch, state.Position), nil) {
-		all[d.options.Sources[i].Name] = n
+		all[d.sources[i].name] = n
 	}
 	return all
+}
+
+// savedMix puts the plans of the saved plan together.
+func (d *mixture) savedMix(o shuffle.MixtureOptions) (*shuffle.Mixture, error) {
+	params := make([]shuffle.Params, len(d.sources))
+	for i, s := range d.sources {
+		params[i] = *s.options.Plan.Params
+	}
+	m, err := d.mixtureAs(params, d.weights, o)
+	if err != nil {
+		return nil, err
+	}
+	for i, s := range m.Sources() {
+		if saved := d.sources[i].options.Plan.Units; s.Plan.UnitsHash() != saved {
+			return nil, &SourceError{s.Name, &shuffle.MismatchError{Field: "units", Saved: saved, Here: s.Plan.UnitsHash()}}
+		}
+	}
+	return m, nil
+}
+
+// epochCounts are the samples of an epoch of a mixture, and those of each source where they are the
+// same in each epoch. Steps of one source each have so many samples, others 1.
+func (d *mixture) epochCounts(step int64) (rows int64, counts []int64, err error) {
+	o := shuffle.EpochOptions{Stop: d.options.Stop, Size: d.options.EpochSize, Weights: d.weights[0].Weights, Tokens: d.tokens, Step: step, Seed: d.options.Seed}
+	if o.Size == 0 {
+		o.Counts = d.chosen
+	}
+	for _, s := range d.sources {
+		o.Rows = append(o.Rows, s.samples)
+	}
+	return shuffle.EpochCounts(o)
 }

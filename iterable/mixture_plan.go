@@ -21,7 +21,7 @@ type PlanSource struct {
 }
 
 // planSources says how a mixture divides its first epoch and the buffer.
-func (d *Dataset) planSources(m *shuffle.Mixture) []PlanSource {
+func (d *mixture) planSources(m *shuffle.Mixture) []PlanSource {
 	counts := m.Counts(m.Rows(), nil)
 	all := make([]PlanSource, len(d.sources))
 	for i, s := range m.Sources() {
@@ -38,7 +38,7 @@ func (d *Dataset) planSources(m *shuffle.Mixture) []PlanSource {
 }
 
 // planTokens adds what weights in tokens are made of.
-func (d *Dataset) planTokens(all []PlanSource) {
+func (d *mixture) planTokens(all []PlanSource) {
 	if d.tokens == nil {
 		return
 	}

@@ -1,7 +1,6 @@
 package iterable
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,14 +9,6 @@ import (
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
-
-// A SavedSource is what a SavedPlan has of a source of a mixture. Weights and the length of epochs
-// are not of it.
-type SavedSource struct {
-	Name string
-	SavedPlan
-	Tokens int64 // of its samples in an epoch of it, where weights are in tokens; a run that is given them counts none
-}
 
 // A planMixture is the JSON of a plan's mixture.
 type planMixture struct {
@@ -32,7 +23,7 @@ type planMixtureSource struct {
 }
 
 // planMixture is the JSON of the plan that a state of the mixture has.
-func (d *Dataset) planMixture(state shuffle.State) ([]byte, error) {
+func (d *mixture) planMixture(state shuffle.State) ([]byte, error) {
 	m := planMixture{Batching: state.Batching}
 	for i, s := range d.sources {
 		of := state.Sources[i]
@@ -91,62 +82,7 @@ func (o Options) validateMixturePlan(p *option.List) {
 	}
 }
 
-func (p *SavedPlan) sourceNames() (names []string) {
-	for _, s := range p.Sources {
-		names = append(names, s.Name)
-	}
-	return names
-}
-
-// batching is the option, or its default.
-func (o Options) batching() shuffle.Batching {
-	return cmp.Or(o.Batching, shuffle.Stratified)
-}
-
-// unit is what weights are in.
-func (o Options) unit() string {
-	return cmp.Or(o.WeightsIn, InSamples)
-}
-
-// pinned are the options of a source that a saved plan pins.
-func (p *SavedPlan) pinned(source int, o Options) Options {
-	of := &p.Sources[source].SavedPlan
-	o.Plan, o.listed, o.UnitRows = of, of.Manifest, of.Params.UnitRows
-	return o
-}
-
-// source is the plan of one of several sources; nil without a plan.
-func (p *SavedPlan) source(i int) *SavedPlan {
-	if p == nil {
-		return nil
-	}
-	return &p.Sources[i].SavedPlan
-}
-
-// savedTokens are those of a saved plan; nil where weights are of samples.
-func (p *SavedPlan) savedTokens() (all []int64) {
-	for _, s := range p.Sources {
-		if s.Tokens > 0 {
-			all = append(all, s.Tokens)
-		}
-	}
-	return all
-}
-
-// savedMix puts the plans of the saved plan together.
-func (d *Dataset) savedMix(o shuffle.MixtureOptions) (*shuffle.Mixture, error) {
-	params := make([]shuffle.Params, len(d.sources))
-	for i, s := range d.sources {
-		params[i] = *s.options.Plan.Params
-	}
-	m, err := d.mixtureAs(params, d.weights, o)
-	if err != nil {
-		return nil, err
-	}
-	for i, s := range m.Sources() {
-		if saved := d.sources[i].options.Plan.Units; s.Plan.UnitsHash() != saved {
-			return nil, &SourceError{s.Name, &shuffle.MismatchError{Field: "units", Saved: saved, Here: s.Plan.UnitsHash()}}
-		}
-	}
-	return m, nil
+func (d *mixture) save(f *planFile, state shuffle.State) (err error) {
+	f.Mixture, err = d.planMixture(state)
+	return err
 }

@@ -37,7 +37,7 @@ type mixedSource struct {
 }
 
 // newMixed is what a worker reads of a mixture.
-func (d *Dataset) newMixed(m *shuffle.Mixture, w shuffle.Worker, start stepper) (*mixed, error) {
+func (d *mixture) newMixed(m *shuffle.Mixture, w shuffle.Worker, start stepper) (*mixed, error) {
 	x := &mixed{mixture: m, start: start, to: shuffle.Never}
 	begin := start
 	begin.epoch, begin.pos = start.Normalize(start.epoch, start.pos)

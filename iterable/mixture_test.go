@@ -172,7 +172,7 @@ func TestMixtureIsRead(t *testing.T) {
 			const epochs = 3
 			so := StreamOptions{BatchSize: c.batch, Tail: c.tail, Epochs: epochs}
 			steps := mixedSteps(t, d, c.world, c.workers, so)
-			m, err := d.mix(c.world, so, 0, 0)
+			m, err := d.blend.(*mixture).mix(c.world, so, 0, 0)
 			if err != nil {
 				t.Fatal(err)
 			}

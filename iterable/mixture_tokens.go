@@ -11,6 +11,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/rule"
+	"github.com/shardfeed/shardfeed/shard"
 )
 
 // What Options.WeightsIn may be.
@@ -35,7 +36,7 @@ func (o Options) validateTokens(p *option.List, counts bool) {
 
 // sourceTokens are the tokens of each source, counted where no plan and no inventory has them; nil
 // where weights are of samples.
-func (d *Dataset) sourceTokens(ctx context.Context, parts []rowgroup.Part) ([]int64, error) {
+func (d *mixture) sourceTokens(ctx context.Context, parts []rowgroup.Part) ([]int64, error) {
 	o := d.options
 	if o.Plan != nil {
 		return o.Plan.savedTokens(), nil
@@ -53,7 +54,7 @@ func (d *Dataset) sourceTokens(ctx context.Context, parts []rowgroup.Part) ([]in
 // tokens counts whole. Of lists they are counted as a packing into blocks of one token counts its
 // blocks: by footers where these tell, else by reading lengths, and kept in the index. parts are
 // those of the data set.
-func (d *Dataset) tokensOf(ctx context.Context, parts []rowgroup.Part) ([]int64, error) {
+func (d *mixture) tokensOf(ctx context.Context, parts []rowgroup.Part) ([]int64, error) {
 	o, all := d.options, make([]int64, len(d.sources))
 	if o.Pack != nil {
 		for i, s := range d.sources {
@@ -67,11 +68,13 @@ func (d *Dataset) tokensOf(ctx context.Context, parts []rowgroup.Part) ([]int64,
 	}
 	o.Pack, o.Bucket = &Pack{Pack: rule.Pack{Columns: map[string]int{name: 1}}}, nil
 	o.Columns, o.RowIDs, o.RowKeys, o.Vocabulary, o.Unknown = []string{name}, false, false, nil, nil
+	var shards []shard.Shard
 	for i, s := range o.Sources {
+		shards = append(shards, parts[i].Shards...)
 		own := s.options(o)
 		parts[i].RuleColumns, parts[i].Screen = own.ruleColumns().list, own.screen()
 	}
-	c := newCommon(d.stores, d.Shards(), o)
+	c := newCommon(d.stores, shards, o)
 	defer c.pool.Close()
 	manifests, err := rowgroup.OpenParts(ctx, d.stores, parts, o.rowgroupOptions(c.pool, nil))
 	if err != nil {
@@ -90,7 +93,7 @@ func countTokens(ctx context.Context, c *common, manifests []*rowgroup.Manifest,
 		return nil, err
 	}
 	for i, m := range manifests {
-		s, err := newSource(ctx, c, o.Sources[i].Addresses, m, o.Sources[i].options(o))
+		s, err := newSource(ctx, c, o.Sources[i].Name, o.Sources[i].Addresses, m, o.Sources[i].options(o))
 		if errors.Is(err, ErrNoRow) {
 			err = fmt.Errorf("column %q has no token, so no share of tokens can be of it; leave the source out", name)
 		}
@@ -103,7 +106,7 @@ func countTokens(ctx context.Context, c *common, manifests []*rowgroup.Manifest,
 }
 
 // tokensColumn is the column whose items are tokens.
-func (d *Dataset) tokensColumn() (string, error) {
+func (d *mixture) tokensColumn() (string, error) {
 	if d.options.Tokens != "" {
 		return d.options.Tokens, nil
 	}

@@ -80,16 +80,16 @@ func TestTokensAreCounted(t *testing.T) {
 				for _, r := range table.rows {
 					want[r.ID/600] += int64(r.N)
 				}
-				if !slices.Equal(d.tokens, want[:]) {
-					t.Errorf("%d tokens, want %d", d.tokens, want)
+				if !slices.Equal(d.blend.(*mixture).tokens, want[:]) {
+					t.Errorf("%d tokens, want %d", d.blend.(*mixture).tokens, want)
 				}
 			})
 		}
 	}
 	o := Options{Sources: whole, WeightsIn: InTokens, Columns: []string{"tokens"}, Pack: &Pack{Pack: rule.Pack{Columns: map[string]int{"tokens": 64}}}}
 	d := openMixture(t, table.store, o)
-	if want := []int64{64 * d.sources[0].samples, 64 * d.sources[1].samples}; !slices.Equal(d.tokens, want) {
-		t.Errorf("%d tokens of blocks, want %d", d.tokens, want)
+	if want := []int64{64 * d.sources[0].samples, 64 * d.sources[1].samples}; !slices.Equal(d.blend.(*mixture).tokens, want) {
+		t.Errorf("%d tokens of blocks, want %d", d.blend.(*mixture).tokens, want)
 	}
 }
 
@@ -110,9 +110,9 @@ func TestTokensStayThoseOfTheState(t *testing.T) {
 	o.WeightsIn, o.Tokens = "", ""
 	for name, d := range map[string]*Dataset{"weights in samples here": openMixture(t, table.store, o), "other tokens here": d} {
 		t.Run(name, func(t *testing.T) {
-			d.tokens = slices.Clone(d.tokens)
-			for i := range d.tokens {
-				d.tokens[i] = 1
+			d.blend.(*mixture).tokens = slices.Clone(d.blend.(*mixture).tokens)
+			for i := range d.blend.(*mixture).tokens {
+				d.blend.(*mixture).tokens[i] = 1
 			}
 			if got := mixedSteps(t, d, 1, 1, StreamOptions{BatchSize: 10, State: &state}); !slices.EqualFunc(got, want, slices.Equal) {
 				t.Error("the resume has other samples")

@@ -138,7 +138,7 @@ func (c mixTrial) checkPasses(t *testing.T, d *Dataset, state shuffle.State, got
 	if c.tail == shuffle.Drop && c.o.Batching == shuffle.Stratified {
 		return // it leaves samples out
 	}
-	m, err := d.remix(state)
+	m, err := d.blend.(*mixture).remix(state)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -53,14 +53,14 @@ func TestStreamsAreTheOrder(t *testing.T) {
 		}
 		t.Run(fmt.Sprintf("%d ranks, %d workers, batch %d, %+v", world, workers, batch, o.planOptions(world)), func(t *testing.T) {
 			d := open(t, store, o)
-			p, err := d.plan(world, StreamOptions{Tail: o.Tail}, 0, 0)
+			p, err := d.sources[0].plan(world, StreamOptions{Tail: o.Tail}, 0, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
 			const epochs = 2
-			firstID := make([]int64, len(d.data.Groups))
+			firstID := make([]int64, len(d.sources[0].data.Groups))
 			for g := 1; g < len(firstID); g++ {
-				firstID[g] = firstID[g-1] + d.data.Groups[g-1].Rows
+				firstID[g] = firstID[g-1] + d.sources[0].data.Groups[g-1].Rows
 			}
 			if o.Tail == shuffle.Drop && rows < int64(world*batch) {
 				return

@@ -8,21 +8,14 @@ import "github.com/shardfeed/shardfeed/shuffle"
 func (d *Dataset) NoteReads(ranks []int, worldSize int, o StreamOptions) error {
 	o = o.withDefaults(d)
 	o.LocalWorldSize = len(ranks)
-	start, err := d.begin(worldSize, o)
+	start, r, err := d.started(worldSize, o)
 	if err != nil {
 		return err
 	}
-	r, err := d.orderOf(worldSize, o, 0, d.options.Memory)
-	if err != nil || r.files != nil || r.mixture != nil {
-		return err
-	}
 	for _, rank := range ranks {
-		w := shuffle.Worker{Rank: rank, WorldSize: worldSize}
-		v, err := r.plan.View(w)
-		if err != nil {
+		if err := r.note(d.notes, shuffle.Worker{Rank: rank, WorldSize: worldSize}, start.GlobalBatch, o); err != nil {
 			return err
 		}
-		d.noteLanes(r.plan, v, w, start.GlobalBatch, o)
 	}
 	return nil
 }

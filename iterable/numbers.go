@@ -14,12 +14,17 @@ import (
 // A numbering numbers the rows of a data set from 0 on: the rows that its rule keeps, unit by unit,
 // in the order of the files. It is immutable.
 type numbering struct {
-	units *shuffle.Units
-	ends  []int64 // by unit: the number after its last row
+	source *source
+	units  *shuffle.Units
+	ends   []int64 // by unit: the number after its last row
 }
 
 // numbering counts the rows that units hold.
-func (d *source) numbering() (*numbering, error) {
+func (d *Dataset) numbering() (*numbering, error) {
+	s, err := d.only("have no rows by number")
+	if err != nil {
+		return nil, err
+	}
 	if d.options.Weight != "" {
 		return nil, &OptionError{Field: "Weight", Text: "repeats rows, and a row has one number; leave it out, and give the weights to a sampler"}
 	}
@@ -29,11 +34,11 @@ func (d *source) numbering() (*numbering, error) {
 	if d.options.Bucket != nil {
 		return nil, &OptionError{Field: "Bucket", Text: "makes batches of rows, which have no numbers; leave it out"}
 	}
-	units, err := d.ownUnits()
+	units, err := s.ownUnits()
 	if err != nil {
 		return nil, err
 	}
-	n := &numbering{units: units, ends: make([]int64, units.Len())}
+	n := &numbering{source: s, units: units, ends: make([]int64, units.Len())}
 	end := int64(0)
 	for i, u := range units.All() {
 		end += u.Samples
@@ -82,17 +87,17 @@ func (t *Taker) Locate(ctx context.Context, row int64) (rowgroup.Rows, error) {
 		return rowgroup.Rows{}, err
 	}
 	u := t.numbers.units.At(unit)
-	if t.dataset.rules != nil {
+	if t.numbers.source.rules != nil {
 		if at, err = t.kept(ctx, u, at); err != nil {
 			return rowgroup.Rows{}, err
 		}
 	}
-	return t.dataset.rowsOf(u.Group, u.Lo+at, u.Lo+at+1), nil
+	return t.numbers.source.rowsOf(u.Group, u.Lo+at, u.Lo+at+1), nil
 }
 
 // kept returns which row of a unit is the k-th that the rule keeps.
 func (t *Taker) kept(ctx context.Context, u shuffle.Unit, k int64) (row int64, err error) {
-	d, rows := t.dataset, t.dataset.rowsOf(u.Group, u.Lo, u.Hi)
+	d, rows := t.numbers.source, t.numbers.source.rowsOf(u.Group, u.Lo, u.Hi)
 	defer caught(d.manifest, rows, &err)
 	var columns []rule.Column
 	if d.rules.reads() {

@@ -2,8 +2,8 @@ package iterable
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/internal/mem"
@@ -27,11 +27,7 @@ func (d *Dataset) Stream(ctx context.Context, w shuffle.Worker, o StreamOptions)
 	if err := d.recount(ctx, o.State); err != nil {
 		return nil, err
 	}
-	start, err := d.begin(w.WorldSize, o)
-	if err != nil {
-		return nil, err
-	}
-	r, err := d.orderOf(w.WorldSize, o, 0, d.options.Memory)
+	start, r, err := d.started(w.WorldSize, o)
 	if err != nil {
 		return nil, err
 	}
@@ -50,8 +46,8 @@ func (d *Dataset) Stream(ctx context.Context, w shuffle.Worker, o StreamOptions)
 	s := d.newStream(p, r.state(start.GlobalBatch), start, account, o.Draws)
 	s.ahead.stacks = o.Stacks
 	s.losses.onError, s.losses.maxLost, s.losses.rows = o.OnError, o.MaxLost, start.Rows/int64(w.WorldSize*w.Workers)
-	if p.view != nil {
-		d.noteLanes(r.plan, p.view, w, start.GlobalBatch, o)
+	if err := r.note(d.notes, w, start.GlobalBatch, o); err != nil {
+		return nil, errors.Join(err, s.Close())
 	}
 	if o.State != nil && o.State.GlobalBatch != start.GlobalBatch && d.options.Events.BatchChanged != nil {
 		d.options.Events.BatchChanged(o.State.GlobalBatch, start.GlobalBatch)
@@ -67,6 +63,14 @@ func (d *Dataset) Stream(ctx context.Context, w shuffle.Worker, o StreamOptions)
 	}
 	s.ahead.start(context.WithoutCancel(ctx), d.fetchers, o.Parallel)
 	return s, nil
+}
+
+// portion returns what a worker reads of an order, with the memory of the layers above.
+func (d *Dataset) portion(r order, w shuffle.Worker, start stepper, o StreamOptions) (portion, error) {
+	p, err := r.portion(w, start, o.Seats, d.drawnRows(o))
+	p.bound.batch, p.bound.store = d.batchBytes(o), d.options.StoreMemory
+	p.bound.scratch, p.bound.moreScratch = o.Scratch, o.MoreScratch
+	return p, err
 }
 
 // recount counts the samples of a state's units, which may take a pass over the data.
@@ -102,7 +106,7 @@ func (d *Dataset) newStream(p portion, base shuffle.State, start stepper, accoun
 		s.allowed <- struct{}{}
 	}
 	s.ahead = &readahead{
-		manifest: d.sources[0].manifest, recodes: d.recodes, sharing: &d.sharing, account: account, schedule: p.schedule,
+		manifest: d.Manifest(), recodes: d.recodes, sharing: &d.sharing, account: account, schedule: p.schedule,
 		most: p.bound.early(account.Reserved()), overEstimate: d.options.Events.OverEstimate, events: d.options.Events,
 	}
 	s.buffer, s.walk = &buffer{ahead: s.ahead}, p.walk(s)
@@ -115,8 +119,8 @@ func (d *Dataset) newStream(p portion, base shuffle.State, start stepper, accoun
 // draw.
 func (d *Dataset) drawnRows(o StreamOptions) int64 {
 	rows := int64(o.BatchSize)
-	if o.Tail != shuffle.Carry && !d.perSource() { // their steps go on into the epochs that follow
-		rows = min(rows, d.epoch)
+	if o.Tail != shuffle.Carry && !d.options.perSource() { // their steps go on into the epochs that follow
+		rows = min(rows, d.NumSamples())
 	}
 	return int64(o.Draws) * rows
 }
@@ -138,8 +142,8 @@ func (d *Dataset) batchBytes(o StreamOptions) int64 {
 		return all
 	}
 	batches, rows := int64(o.Batches), int64(o.BatchSize)
-	if !d.perSource() {
-		rows = min(rows, d.epoch)
+	if !d.options.perSource() {
+		rows = min(rows, d.NumSamples())
 	}
 	all, _ := d.rowBytes(batches * rows) // codes become values
 	if again := int64(o.BatchSize) - rows; again > 0 && (o.Tail == shuffle.Pad || o.Tail == shuffle.Carry) {
@@ -151,18 +155,14 @@ func (d *Dataset) batchBytes(o StreamOptions) int64 {
 }
 
 // rowBytes is what so many mean rows take decoded, or as values where that is more, and as values.
-// In a mixture they are of the sources at the largest shares that these ever have, and where steps
-// are of one source, all of the one whose rows take the most.
+// Where steps are of one source, they are of the one whose rows take the most.
 func (d *Dataset) rowBytes(rows int64) (most, values int64) {
-	shares := d.batchShares()
+	parts := d.blend.parts(rows)
 	for i, s := range d.sources {
 		bytes, allValues := s.sizes.total()
-		of, all := rows, s.manifest.NumRows()
-		if d.mixed() {
-			of = mem.MulDiv(rows, shares[i], 1<<20) + 1
-		}
-		more, moreValues := mem.MulDiv(max(bytes, allValues), of, all), mem.MulDiv(allValues, of, all)
-		if d.perSource() {
+		all := s.manifest.NumRows()
+		more, moreValues := mem.MulDiv(max(bytes, allValues), parts[i], all), mem.MulDiv(allValues, parts[i], all)
+		if d.options.perSource() {
 			most, values = max(most, more), max(values, moreValues)
 			continue
 		}
@@ -171,32 +171,16 @@ func (d *Dataset) rowBytes(rows int64) (most, values int64) {
 	return most, values
 }
 
-// batchShares are the shares that sources have in the batches that are out at a time, of 2^20 each.
-func (d *Dataset) batchShares() []int64 {
-	switch {
-	case !d.mixed():
-		return []int64{1 << 20}
-	case d.perSource():
-		return slices.Repeat([]int64{1 << 20}, len(d.sources))
-	}
-	shares, _ := d.shares(d.weights) // the weights were checked
-	return shares
-}
-
 // packedBatches is batchBytes where rows are packed.
 func (d *Dataset) packedBatches(o StreamOptions) (all int64, packed bool) {
-	if d.sources[0].packing() == nil {
+	if d.packing() == nil {
 		return 0, false
 	}
-	shares := d.batchShares()
 	samples := int64(o.Batches) * int64(o.BatchSize)
+	parts := d.blend.parts(samples)
 	for i, s := range d.sources {
-		of := samples
-		if d.mixed() {
-			of = mem.MulDiv(samples, shares[i], 1<<20) + 1
-		}
-		more := mem.MulDiv(s.packedBytes(), of, max(1, s.samples))
-		if d.perSource() {
+		more := mem.MulDiv(s.packedBytes(), parts[i], max(1, s.samples))
+		if d.options.perSource() {
 			all = max(all, more)
 			continue
 		}

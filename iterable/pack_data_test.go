@@ -177,7 +177,7 @@ func TestPackedCostIsTheBlocks(t *testing.T) {
 		Shuffle: true, Pack: &Pack{Pack: rule.Pack{Columns: map[string]int{"tokens": 4096}}}, ShuffleBuffer: Size{Rows: 100},
 		Events: Events{OverEstimate: func(measured, estimated int64) { over = true }},
 	})
-	units, err := d.cut(0)
+	units, err := d.sources[0].cut(0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func TestPackedCostIsTheBlocks(t *testing.T) {
 	readThrough(t, s)
 	foretold := int64(0)
 	for _, u := range units.All() {
-		foretold += d.sizes.packedCost(u, u.Samples, true).bytes()
+		foretold += d.sources[0].sizes.packedCost(u, u.Samples, true).bytes()
 	}
 	if took := s.Stats().Decoded; over || foretold > 2*took {
 		t.Errorf("blocks took %v, %v were foretold", mem.Bytes(took), mem.Bytes(foretold))

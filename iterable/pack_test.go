@@ -60,14 +60,14 @@ func packedSteps(t *testing.T, d *Dataset, world, workers int, so StreamOptions,
 // packedEpoch is the blocks of an epoch by position, as packages rule and shuffle define them.
 func (table *packTable) packedEpoch(t *testing.T, d *Dataset, times []int, world int, epoch uint64) (all []packedBlock) {
 	t.Helper()
-	units, err := d.cut(d.options.UnitRows)
+	units, err := d.sources[0].cut(d.options.UnitRows)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !d.options.Shuffle {
 		return slices.Concat(table.packedUnits(d, units.List(), times, func(int, int) []uint32 { return nil })...)
 	}
-	p, err := d.plan(world, StreamOptions{Tail: d.options.Tail}, 0, 0)
+	p, err := d.sources[0].plan(world, StreamOptions{Tail: d.options.Tail}, 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

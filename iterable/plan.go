@@ -70,7 +70,7 @@ func (d *Dataset) Plan(worldSize int, o StreamOptions) (*Plan, error) {
 		return nil, fmt.Errorf("stream options: %w", err)
 	}
 	o = o.withDefaults(d)
-	steps, err := d.steps(o.BatchSize, worldSize, o.Tail)
+	steps, err := d.blend.steps(o.BatchSize, worldSize, o.Tail, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -129,14 +129,8 @@ func (d *Dataset) planRanks(p *Plan, start stepper, o StreamOptions) error {
 	if !p.Shuffle {
 		return nil
 	}
-	if r.mixture != nil {
-		p.Batching, p.Lanes, p.Sources = r.mixture.Options().Batching, r.mixture.Lanes(), d.planSources(r.mixture)
-	} else {
-		params := r.plan.Params()
-		p.Params, p.Lanes, p.Quality = &params, params.Lanes, r.plan.Quality(p.GlobalBatch)
-		if p.Poor, err = d.poorMixing(r.plan, p.WorldSize, p.GlobalBatch); err != nil {
-			return err
-		}
+	if err := r.describe(p); err != nil {
+		return err
 	}
 	p.SharedLanes = p.Lanes%p.WorldSize != 0 || slices.ContainsFunc(p.Sources, func(s PlanSource) bool { return s.Lanes%p.WorldSize != 0 })
 	if !p.Fits && d.options.Plan == nil {

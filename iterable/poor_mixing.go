@@ -35,38 +35,6 @@ func (m *PoorMixing) text() string {
 		"a {ShuffleBuffer} of %v would make it %.2g", m.GlobalBatch, m.Deff, m.Buffer, m.BufferDeff)
 }
 
-// PoorMixing foretells how streams with these options on so many ranks mix sorted data. It is nil
-// where they mix it well enough, and for mixtures and file order.
-func (d *Dataset) PoorMixing(worldSize int, o StreamOptions) (*PoorMixing, error) {
-	if err := o.Validate(); err != nil {
-		return nil, fmt.Errorf("stream options: %w", err)
-	}
-	if !d.options.Shuffle || d.mixed() {
-		return nil, nil
-	}
-	o = o.withDefaults(d)
-	start, err := d.begin(worldSize, o)
-	if err != nil {
-		return nil, err
-	}
-	r, err := d.orderOf(worldSize, o, 0, d.options.Memory)
-	if err != nil || r.plan == nil {
-		return nil, err
-	}
-	return d.poorMixing(r.plan, worldSize, start.GlobalBatch)
-}
-
-// WarnOfMixing calls Events.PoorMixing where streams with these options mix sorted data poorly. It
-// leaves errors of the options to the stream.
-func (d *Dataset) WarnOfMixing(worldSize int, o StreamOptions) {
-	if d.options.Events.PoorMixing == nil {
-		return
-	}
-	if m, err := d.PoorMixing(worldSize, o); err == nil && m != nil {
-		d.options.Events.PoorMixing(m)
-	}
-}
-
 // poorMixing is that of a plan, or nil.
 func (d *source) poorMixing(p *shuffle.Plan, worldSize int, globalBatch int64) (*PoorMixing, error) {
 	q := p.Quality(globalBatch)

@@ -24,8 +24,8 @@ func (l *listed) next() (*load, bool) {
 
 // wholeGroup is the load of a row group.
 func wholeGroup(d *Dataset, group int) *load {
-	u := shuffle.Unit{Group: group, Hi: d.manifest.Groups()[group].Rows}
-	return d.sizes.newLoad(u, shuffle.Span{To: u.Rows()}, true)
+	u := shuffle.Unit{Group: group, Hi: d.sources[0].manifest.Groups()[group].Rows}
+	return d.sources[0].sizes.newLoad(u, shuffle.Span{To: u.Rows()}, true)
 }
 
 // ahead starts a read-ahead over the row groups of a data set, in order, with room for so many of
@@ -33,9 +33,9 @@ func wholeGroup(d *Dataset, group int) *load {
 func ahead(t *testing.T, d *Dataset, room int64) (*readahead, []*load) {
 	t.Helper()
 	var all []*load
-	for g := range d.manifest.Groups() {
+	for g := range d.sources[0].manifest.Groups() {
 		l := wholeGroup(d, g)
-		l.wanted = []wanted{{key: key{span: int32(g)}, rows: int(d.manifest.Groups()[g].Rows)}}
+		l.wanted = []wanted{{key: key{span: int32(g)}, rows: int(d.sources[0].manifest.Groups()[g].Rows)}}
 		l.est.decode, l.est.scratch = l.est.decode-l.est.scratch, 0 // so that loads take the same memory before and after
 		all = append(all, l)
 	}
@@ -43,7 +43,7 @@ func ahead(t *testing.T, d *Dataset, room int64) (*readahead, []*load) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &readahead{manifest: d.manifest, account: a, schedule: &listed{loads: all}}
+	r := &readahead{manifest: d.sources[0].manifest, account: a, schedule: &listed{loads: all}}
 	r.start(t.Context(), 2, 2)
 	t.Cleanup(func() {
 		r.close()
@@ -136,7 +136,7 @@ func TestReadAheadStopsWithoutRoom(t *testing.T) {
 func TestReadAheadLeavesRoom(t *testing.T) {
 	d := open(t, files(t, [][]int{{5, 5, 5, 5, 5, 5, 5, 5}}, noImage), Options{})
 	var all []*load
-	for g := range d.manifest.Groups() {
+	for g := range d.sources[0].manifest.Groups() {
 		l := wholeGroup(d, g)
 		l.wanted = []wanted{{key: key{span: int32(g)}, rows: 5}}
 		all = append(all, l)
@@ -145,7 +145,7 @@ func TestReadAheadLeavesRoom(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &readahead{manifest: d.manifest, account: a, schedule: &listed{loads: all}, most: 5 * all[0].est.decode / 2}
+	r := &readahead{manifest: d.sources[0].manifest, account: a, schedule: &listed{loads: all}, most: 5 * all[0].est.decode / 2}
 	b := &buffer{ahead: r}
 	r.start(t.Context(), 2, 2)
 	ready := func(l *load, want bool) bool {

@@ -1,7 +1,6 @@
 package iterable
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/shardfeed/shardfeed/rowgroup"
@@ -16,66 +15,25 @@ func (d *Dataset) Reads(ranks []int, worldSize int, o StreamOptions) ([][]rowgro
 		return nil, fmt.Errorf("stream options: %w", err)
 	}
 	o = o.withDefaults(d)
-	start, err := d.begin(worldSize, o)
+	start, r, err := d.started(worldSize, o)
 	if err != nil {
 		return nil, err
 	}
-	r, err := d.orderOf(worldSize, o, 0, d.options.Memory)
-	if err != nil {
-		return nil, err
-	}
-	if r.files != nil {
-		return nil, errors.New("in file order every rank reads nearly all units")
-	}
-	plans := []*shuffle.Plan{r.plan}
-	if r.mixture != nil {
-		plans = nil
-		for _, s := range r.mixture.Sources() {
-			plans = append(plans, s.Plan)
-		}
-	}
-	read := make([]unitSet, len(plans))
-	for i, p := range plans {
-		read[i] = unitSet{plan: p, lanes: map[int]bool{}}
-	}
+	read := make([]unitSet, len(d.sources))
 	for _, rank := range ranks {
-		if err := d.addReads(read, r, shuffle.Worker{Rank: rank, WorldSize: worldSize}, start); err != nil {
+		reads, err := r.reads(shuffle.Worker{Rank: rank, WorldSize: worldSize}, start)
+		if err != nil {
 			return nil, err
 		}
+		for i, p := range reads {
+			read[i].add(p)
+		}
 	}
-	all := make([][]rowgroup.Rows, len(plans))
+	all := make([][]rowgroup.Rows, len(read))
 	for i, s := range d.sources {
 		all[i] = s.rowsOfUnits(read[i].units())
 	}
 	return all, nil
-}
-
-// addReads adds the lanes of a rank.
-func (d *Dataset) addReads(read []unitSet, r order, w shuffle.Worker, start stepper) error {
-	if r.mixture != nil {
-		x, err := d.newMixed(r.mixture, w, start)
-		if err != nil {
-			return err
-		}
-		for i, m := range x.sources {
-			read[i].add(m.slots)
-		}
-		return nil
-	}
-	v, err := r.plan.View(w)
-	if err != nil {
-		return err
-	}
-	if v.Exclusive() {
-		read[0].add(v.StepSlots(start.GlobalBatch))
-		return nil
-	}
-	last := start.Rows % start.GlobalBatch
-	if start.Rows < start.GlobalBatch {
-		last = start.Rows
-	}
-	read[0].add(v.Reads(start.GlobalBatch, last))
-	return nil
 }
 
 // A unitSet is the units of some lanes of a plan.
@@ -84,8 +42,11 @@ type unitSet struct {
 	lanes map[int]bool // by slot
 }
 
-func (s *unitSet) add(slots []int) {
-	for _, slot := range slots {
+func (s *unitSet) add(of planReads) {
+	if s.lanes == nil {
+		s.plan, s.lanes = of.plan, map[int]bool{}
+	}
+	for _, slot := range of.slots {
 		s.lanes[slot] = true
 	}
 }

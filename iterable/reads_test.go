@@ -93,7 +93,7 @@ func TestReadsOfShiftedLanes(t *testing.T) {
 
 // first is the number of the first row of a row group.
 func first(d *Dataset, r rowgroup.Rows) int64 {
-	for _, g := range d.manifest.Groups() {
+	for _, g := range d.sources[0].manifest.Groups() {
 		if int(g.Shard) == r.Shard && int(g.RowGroup) == r.RowGroup {
 			return g.First
 		}

@@ -54,8 +54,8 @@ func TestPadUnderRules(t *testing.T) {
 // The default shuffle buffer is that of a table that was rewritten to the kept rows.
 func TestDefaultBufferUnderRules(t *testing.T) {
 	d := open(t, files(t, [][]int{{1000, 1000}}, noImage), Options{Shuffle: true, Filters: "id < 200"})
-	d.sampled.bytes = 60_000_000_000
-	p, err := d.plan(1, StreamOptions{Tail: shuffle.Drop}, 0, 0)
+	d.sources[0].sampled.bytes = 60_000_000_000
+	p, err := d.sources[0].plan(1, StreamOptions{Tail: shuffle.Drop}, 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,15 +114,15 @@ func TestStatisticsSpareReads(t *testing.T) {
 func TestDefaultBufferOfFewUnits(t *testing.T) {
 	const rows, bytes = 1000, 400 << 20
 	d := open(t, files(t, [][]int{{125, 125, 125, 125, 125, 125, 125, 125}}, noImage), Options{Shuffle: true})
-	d.sampled.bytes = bytes
-	p, err := d.plan(1, StreamOptions{Tail: shuffle.Drop}, 0, 0)
+	d.sources[0].sampled.bytes = bytes
+	p, err := d.sources[0].plan(1, StreamOptions{Tail: shuffle.Drop}, 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := p.Params().Buffer; got != 4*125 {
 		t.Errorf("a buffer of %d rows, want %d", got, 4*125)
 	}
-	small, err := d.plan(1, StreamOptions{Tail: shuffle.Drop}, 0, 128<<20)
+	small, err := d.sources[0].plan(1, StreamOptions{Tail: shuffle.Drop}, 0, 128<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestDefaultBufferOfMixtures(t *testing.T) {
 	for _, s := range d.sources {
 		s.sampled.bytes = 300 << 20
 	}
-	m, err := d.mix(1, StreamOptions{}.withDefaults(d), 0, 0)
+	m, err := d.blend.(*mixture).mix(1, StreamOptions{}.withDefaults(d), 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

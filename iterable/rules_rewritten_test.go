@@ -16,15 +16,15 @@ import (
 // rewritten is the table of the samples alone, with a row group for each unit.
 func (table *ruledTable) rewritten(t *testing.T, d *Dataset, samples [][]int64) *memstore.Store {
 	t.Helper()
-	units, err := d.cut(d.options.UnitRows)
+	units, err := d.sources[0].cut(d.options.UnitRows)
 	if err != nil {
 		t.Fatal(err)
 	}
 	store := &memstore.Store{}
-	for s, u := 0, 0; s < len(d.data.Shards); s++ {
+	for s, u := 0, 0; s < len(d.sources[0].data.Shards); s++ {
 		var b bytes.Buffer
 		w := parquet.NewGenericWriter[ruledRow](&b)
-		for ; u < units.Len() && int(d.data.Groups[units.At(u).Group].Shard) == s; u++ {
+		for ; u < units.Len() && int(d.sources[0].data.Groups[units.At(u).Group].Shard) == s; u++ {
 			for _, id := range samples[u] {
 				if _, err := w.Write(table.rows[id : id+1]); err != nil {
 					t.Fatal(err)
@@ -62,7 +62,7 @@ func TestFilteredOrderIsThatOfTheRewrittenTable(t *testing.T) {
 						Filters: "user < 10", UnitRows: unitRows,
 					}
 					filtered := open(t, table.store, o)
-					units, err := filtered.cut(unitRows)
+					units, err := filtered.sources[0].cut(unitRows)
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -307,9 +307,9 @@ func (table *ruledTable) repeats(t testing.TB, row int, seed uint64) int {
 
 // samplesOf are the ids of each unit's samples.
 func samplesOf(d *Dataset, units []shuffle.Unit, times []int) [][]int64 {
-	first := make([]int64, len(d.data.Groups)+1)
-	for g := range d.data.Groups {
-		first[g+1] = first[g] + d.data.Groups[g].Rows
+	first := make([]int64, len(d.sources[0].data.Groups)+1)
+	for g := range d.sources[0].data.Groups {
+		first[g+1] = first[g] + d.sources[0].data.Groups[g].Rows
 	}
 	out := make([][]int64, len(units))
 	for i, u := range units {

@@ -64,14 +64,14 @@ func TestRuledStreamsAreTheOrder(t *testing.T) {
 // checkRuledOrder reads two epochs and compares each step.
 func checkRuledOrder(t *testing.T, d *Dataset, times []int, world, workers, batch int) {
 	t.Helper()
-	units, err := d.cut(d.options.UnitRows)
+	units, err := d.sources[0].cut(d.options.UnitRows)
 	if err != nil {
 		t.Fatal(err)
 	}
 	samples, tail, rows := samplesOf(d, units.List(), times), d.options.Tail, d.NumSamples()
 	all := slices.Repeat(slices.Concat(samples...), 2)
 	if d.options.Shuffle {
-		p, err := d.plan(world, StreamOptions{Tail: tail}, 0, 0)
+		p, err := d.sources[0].plan(world, StreamOptions{Tail: tail}, 0, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -49,12 +49,8 @@ type manifestSource struct {
 // SavedManifest is the data set's.
 func (d *Dataset) SavedManifest() *SavedManifest {
 	m := &SavedManifest{}
-	for i, s := range d.sources {
-		of := SavedShards{Manifest: s.data, Sampled: s.sampled.shards}
-		if d.mixed() {
-			of.Name = d.options.Sources[i].Name
-		}
-		m.Sources = append(m.Sources, of)
+	for _, s := range d.sources {
+		m.Sources = append(m.Sources, SavedShards{Name: s.name, Manifest: s.data, Sampled: s.sampled.shards})
 	}
 	return m
 }

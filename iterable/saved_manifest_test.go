@@ -21,7 +21,7 @@ func TestManifestFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if filepath.Base(path) != d.data.Content()+".json" {
+	if filepath.Base(path) != d.sources[0].data.Content()+".json" {
 		t.Errorf("it lies at %s", path)
 	}
 	m, err := ReadManifest(path)

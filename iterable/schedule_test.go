@@ -23,7 +23,7 @@ func allLoads(s schedule) []*load {
 func laneEpochsOf(t *testing.T, d *Dataset, w shuffle.Worker, start stepper) *laneEpochs {
 	t.Helper()
 	w.WorldSize, w.Workers = max(w.WorldSize, 1), max(w.Workers, 1)
-	p, err := d.plan(w.WorldSize, StreamOptions{Tail: start.Tail}, 0, 0)
+	p, err := d.sources[0].plan(w.WorldSize, StreamOptions{Tail: start.Tail}, 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestLaneSchedule(t *testing.T) {
 			e := laneEpochsOf(t, d, shuffle.Worker{WorldSize: c.world}, start)
 			seen := map[key]*load{}
 			var last *load
-			for _, l := range allLoads(newLaneSchedule(e, d.sizes)) {
+			for _, l := range allLoads(newLaneSchedule(e, d.sources[0].sizes)) {
 				if last != nil && l.wanted[0].epoch == last.wanted[0].epoch && l.need < last.need {
 					t.Errorf("%d is needed after %d", l.need, last.need)
 				}
@@ -149,13 +149,13 @@ func TestPositionOfALaneRow(t *testing.T) {
 func TestFileSchedule(t *testing.T) {
 	groups, rows := uneven()
 	d := open(t, files(t, groups, noImage), Options{})
-	q, err := d.sequence(nil)
+	q, err := d.sources[0].sequence(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, w := range []shuffle.Worker{{WorldSize: 1, Workers: 1}, {Rank: 1, WorldSize: 3, Workers: 1}, {Rank: 3, WorldSize: 4, Worker: 1, Workers: 2}} {
 		start := stepper{Steps: shuffle.Steps{Rows: rows, GlobalBatch: int64(8 * w.WorldSize), Tail: shuffle.Drop}, end: 2}
-		o := &fileOrder{sequence: q, worker: w, start: start}
+		o := &fileReading{sequence: q, worker: w, start: start}
 		want := map[key][2]int64{}
 		var keys []key
 		for steps := start; ; {
@@ -175,7 +175,7 @@ func TestFileSchedule(t *testing.T) {
 			})
 		}
 		var got []key
-		for _, l := range allLoads(newFileSchedule(o, d.sizes)) {
+		for _, l := range allLoads(newFileSchedule(o, d.sources[0].sizes)) {
 			k := l.wanted[0].key
 			got = append(got, k)
 			x, first := want[k], l.rows.Lo+int64(l.wanted[0].offset)

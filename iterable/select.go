@@ -15,31 +15,32 @@ import (
 // rule alone, in parallel. The caller writes to another name and renames, so that no reader sees
 // half a file.
 func (d *Dataset) Select(ctx context.Context, w io.Writer) (kept int64, err error) {
-	if d.mixed() {
-		return 0, errMixed("have no list of rows in common")
+	of, err := d.only("have no list of rows in common")
+	if err != nil {
+		return 0, err
 	}
 	if err := d.enter(); err != nil {
 		return 0, err
 	}
 	defer d.leave()
-	if d.rules == nil {
-		return d.NumRows(), rule.WriteRowList(w, d.data, func(g int, keep []uint64) error {
-			fill(keep, d.data.Groups[g].Rows)
+	if of.rules == nil {
+		return d.NumRows(), rule.WriteRowList(w, of.data, func(g int, keep []uint64) error {
+			fill(keep, of.data.Groups[g].Rows)
 			return nil
 		})
 	}
 	ctx, stop := context.WithCancelCause(ctx)
-	s := &selecting{dataset: d, order: make(chan *selected, selectAhead), groups: map[int]*selected{}}
+	s := &selecting{source: of, order: make(chan *selected, selectAhead), groups: map[int]*selected{}}
 	var reading sync.WaitGroup
 	reading.Go(func() {
-		if err := d.readRules(ctx, ruleReading{next: s.begin, found: s.add, done: s.end}); err != nil {
+		if err := of.readRules(ctx, ruleReading{next: s.begin, found: s.add, done: s.end}); err != nil {
 			s.fail(err)
 			stop(err)
 		}
 	})
 	defer reading.Wait()
 	defer stop(nil)
-	err = rule.WriteRowList(w, d.data, func(_ int, keep []uint64) error {
+	err = rule.WriteRowList(w, of.data, func(_ int, keep []uint64) error {
 		found, err := s.take(ctx)
 		copy(keep, found)
 		for _, word := range found {
@@ -65,8 +66,8 @@ const selectAhead = 64
 
 // selecting hands the rows of row groups, which get ready in any order, to the writer in theirs.
 type selecting struct {
-	dataset *Dataset
-	order   chan *selected
+	source *source
+	order  chan *selected
 
 	mu     sync.Mutex
 	groups map[int]*selected // that are being read
@@ -82,11 +83,11 @@ type selected struct {
 
 // begin is the next row group, unless ctx ends before there is room for it.
 func (s *selecting) begin(ctx context.Context) (group int, ok bool) {
-	if s.begun == len(s.dataset.data.Groups) {
+	if s.begun == len(s.source.data.Groups) {
 		return 0, false
 	}
 	group = s.begun
-	x := &selected{bits: make([]uint64, (s.dataset.data.Groups[group].Rows+63)/64), ready: make(chan struct{})}
+	x := &selected{bits: make([]uint64, (s.source.data.Groups[group].Rows+63)/64), ready: make(chan struct{})}
 	select {
 	case s.order <- x:
 	case <-ctx.Done():

@@ -11,18 +11,18 @@ import (
 // only where they are worth it.
 func TestCosts(t *testing.T) {
 	d := open(t, pictures(t), Options{})
-	whole := d.sizes.cost(0, 0, 160, true)
-	if whole.parts < 2 || whole.parts > mostParts || whole.parted < 2<<20 || whole.fetch != d.manifest.Groups()[0].Compressed {
+	whole := d.sources[0].sizes.cost(0, 0, 160, true)
+	if whole.parts < 2 || whole.parts > mostParts || whole.parted < 2<<20 || whole.fetch != d.sources[0].manifest.Groups()[0].Compressed {
 		t.Errorf("%+v", whole)
 	}
-	flat := d.sizes.cost(0, 0, 160, false)
+	flat := d.sources[0].sizes.cost(0, 0, 160, false)
 	if flat.parts != 0 || flat.parted != 0 || flat.whole < whole.parted-int64(whole.parts)*(partEndBytes+wideEndBytes) {
 		t.Errorf("%+v", flat)
 	}
 	for _, pieces := range []int64{2, 4, 16, 160} {
 		var sum cost
 		for i := range pieces {
-			c := d.sizes.cost(0, 160*i/pieces, 160*(i+1)/pieces, true)
+			c := d.sources[0].sizes.cost(0, 160*i/pieces, 160*(i+1)/pieces, true)
 			if c.fetch > whole.fetch || c.whole+c.parted > whole.whole+whole.parted+blockBytes+(partEndBytes+wideEndBytes)*mostParts {
 				t.Errorf("a slice of %d: %+v, the whole %+v", pieces, c, whole)
 			}

@@ -60,6 +60,7 @@ func (c *common) closeAfter(err error) {
 // data set has one. It is safe for concurrent use.
 type source struct {
 	*common
+	name      string   // in a mixture; else ""
 	options   Options  // with the rule of this source
 	addresses []string // of the shards
 	manifest  *rowgroup.Manifest
@@ -69,6 +70,7 @@ type source struct {
 	rules     *rules // nil: each row is a sample
 	samples   int64  // of an epoch
 	sampled   sampled
+	tokens    int64 // of its samples, where the weights of a mixture are in tokens
 
 	packedTokens atomic.Int64 // in all blocks of an epoch, where this process counted all of them
 	paddedTokens atomic.Int64 // in all batches, with padding
@@ -85,9 +87,9 @@ type source struct {
 }
 
 // newSource binds the rule of the options to shards, and counts its samples.
-func newSource(ctx context.Context, c *common, addresses []string, m *rowgroup.Manifest, o Options) (*source, error) {
+func newSource(ctx context.Context, c *common, name string, addresses []string, m *rowgroup.Manifest, o Options) (*source, error) {
 	d := &source{
-		common: c, options: o, addresses: addresses, manifest: m, data: sharedManifest(m, o.listed), fileMemory: c.memory, units: map[cut]*shuffle.Units{}, cutting: make(chan struct{}, 1),
+		common: c, name: name, options: o, addresses: addresses, manifest: m, data: sharedManifest(m, o.listed), fileMemory: c.memory, units: map[cut]*shuffle.Units{}, cutting: make(chan struct{}, 1),
 		sizes: newSizes(m, shard.ReadsOf(c.stores, m.Shards()) > 0), // no reads: a disk, whose bytes are lent
 	}
 	for _, g := range m.Groups() {

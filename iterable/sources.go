@@ -1,6 +1,7 @@
 package iterable
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -241,19 +242,15 @@ func (e *SourceError) Spelled(func(field string) string) string {
 
 func (e *SourceError) Unwrap() error { return e.Err }
 
-// Alone is a source of a mixture as a data set of its own, in file order, under the schema of all.
-// What is opened of it is closed before the mixture, whose Close is its own.
-func (d *Dataset) Alone(source int) *Dataset {
-	s := d.sources[source]
-	o := s.options
-	o.Shuffle = false
-	return &Dataset{common: d.common, source: s, options: o, sources: d.sources[source : source+1], epoch: s.samples}
+// perSource reports whether each step is of one source.
+func (o Options) perSource() bool { return o.Batching == shuffle.PerSource }
+
+// batching is the option, or its default.
+func (o Options) batching() shuffle.Batching {
+	return cmp.Or(o.Batching, shuffle.Stratified)
 }
 
-// mixed says that the data set has several sources.
-func (d *Dataset) mixed() bool { return d.source == nil }
-
-// errMixed refuses a call that needs a single data set.
-func errMixed(what string) error {
-	return &OptionError{Field: "Sources", Text: what + "; open one of the sources as a data set"}
+// unit is what weights are in.
+func (o Options) unit() string {
+	return cmp.Or(o.WeightsIn, InSamples)
 }

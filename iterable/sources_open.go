@@ -55,9 +55,18 @@ func openSources(ctx context.Context, stores shard.Stores, o Options) (_ *Datase
 	if err != nil {
 		return nil, err
 	}
-	d := &Dataset{common: c, options: o}
-	if c.recodes, err = bindVocabulary(all[0].Schema(), o.Vocabulary, o.Unknown); err != nil {
+	d := &mixture{common: c, options: o}
+	if err := d.open(ctx, all, parts); err != nil {
 		return nil, errors.Join(err, all[0].Close())
+	}
+	return &Dataset{common: c, options: o, sources: d.sources, blend: d}, nil
+}
+
+// open opens the sources, of whose shards and parts these are the manifests.
+func (d *mixture) open(ctx context.Context, all []*rowgroup.Manifest, parts []rowgroup.Part) (err error) {
+	o := d.options
+	if d.recodes, err = bindVocabulary(all[0].Schema(), o.Vocabulary, o.Unknown); err != nil {
+		return err
 	}
 	for i, m := range all {
 		of := o.Sources[i].options(o)
@@ -65,12 +74,12 @@ func openSources(ctx context.Context, stores shard.Stores, o Options) (_ *Datase
 		if o.Plan != nil {
 			of = o.Plan.pinned(i, of)
 		}
-		s, err := newSource(ctx, c, o.Sources[i].Addresses, m, of)
+		s, err := newSource(ctx, d.common, o.Sources[i].Name, o.Sources[i].Addresses, m, of)
 		if err == nil && s.samples == 0 {
 			err = errors.New("it has no rows; leave it out")
 		}
 		if err != nil {
-			return nil, errors.Join(&SourceError{o.Sources[i].Name, err}, m.Close())
+			return &SourceError{o.Sources[i].Name, err}
 		}
 		if len(d.sources) > 0 {
 			last := d.sources[len(d.sources)-1]
@@ -79,16 +88,16 @@ func openSources(ctx context.Context, stores shard.Stores, o Options) (_ *Datase
 		d.sources = append(d.sources, s)
 	}
 	if d.tokens, err = d.sourceTokens(ctx, parts); err != nil {
-		return nil, errors.Join(err, all[0].Close())
+		return err
 	}
-	if err := d.setWeights(); err != nil {
-		return nil, errors.Join(err, all[0].Close())
+	for i, n := range d.tokens {
+		d.sources[i].tokens = n
 	}
-	return d, nil
+	return d.setWeights()
 }
 
 // setWeights finds the weights of the sources, and the samples of an epoch.
-func (d *Dataset) setWeights() (err error) {
+func (d *mixture) setWeights() (err error) {
 	o, names := d.options, d.options.sourceNames()
 	first := shuffle.Weights{Weights: make([]float64, len(names))}
 	for i, s := range o.Sources {
@@ -131,17 +140,4 @@ func (s Source) inEpoch(samples int64) (n int64, err error) {
 		return 0, fmt.Errorf("no sample of %d comes in an epoch; raise {Repeat}, or leave the source out", samples)
 	}
 	return n, nil
-}
-
-// epochCounts are the samples of an epoch of a mixture, and those of each source where they are the
-// same in each epoch. Steps of one source each have so many samples, others 1.
-func (d *Dataset) epochCounts(step int64) (rows int64, counts []int64, err error) {
-	o := shuffle.EpochOptions{Stop: d.options.Stop, Size: d.options.EpochSize, Weights: d.weights[0].Weights, Tokens: d.tokens, Step: step, Seed: d.options.Seed}
-	if o.Size == 0 {
-		o.Counts = d.chosen
-	}
-	for _, s := range d.sources {
-		o.Rows = append(o.Rows, s.samples)
-	}
-	return shuffle.EpochCounts(o)
 }

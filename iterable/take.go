@@ -87,9 +87,6 @@ func (d *Dataset) Taker(o TakerOptions) (*Taker, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("taker options: %w", err)
 	}
-	if d.mixed() {
-		return nil, errMixed("have no rows by number")
-	}
 	n, err := d.numbering()
 	if err != nil {
 		return nil, err
@@ -106,7 +103,7 @@ func (d *Dataset) Taker(o TakerOptions) (*Taker, error) {
 	}
 	t := &Taker{
 		dataset: d, numbers: n, account: account,
-		ahead: &readahead{manifest: d.manifest, recodes: d.recodes, sharing: &d.sharing, account: account, overEstimate: d.options.Events.OverEstimate},
+		ahead: &readahead{manifest: n.source.manifest, recodes: d.recodes, sharing: &d.sharing, account: account, overEstimate: d.options.Events.OverEstimate},
 		loads: make(chan struct{}, loads), decoders: make(chan struct{}, o.Parallel),
 	}
 	t.ctx, t.cancel = context.WithCancelCause(context.Background())
@@ -165,7 +162,7 @@ func (d *Dataset) takerBound(n *numbering, o TakerOptions) takerBound {
 		if u.Samples == 0 {
 			continue
 		}
-		c := d.sizes.spanCost(u, wholeUnit(u), false)
+		c := n.source.sizes.spanCost(u, wholeUnit(u), false)
 		b.load = b.load.largest(c)
 		b.decoded += c.bytes() + c.bytes()/roundingPart + blockBytes // what is measured may be more
 	}
@@ -301,7 +298,7 @@ func (t *Taker) release(d *Draw) {
 // cost is the bytes that a unit is foretold to take.
 func (t *Taker) cost(unit int32) int64 {
 	u := t.numbers.units.At(int(unit))
-	return t.dataset.sizes.spanCost(u, wholeUnit(u), false).bytes()
+	return t.numbers.source.sizes.spanCost(u, wholeUnit(u), false).bytes()
 }
 
 // begin loads a unit in a goroutine of its own. It goes on when the call that wanted the unit has
@@ -322,7 +319,7 @@ func (t *Taker) load(unit int32) (*load, error) {
 		return nil, context.Cause(t.ctx)
 	}
 	u := t.numbers.units.At(int(unit))
-	l := t.dataset.sizes.newLoad(u, wholeUnit(u), false)
+	l := t.numbers.source.sizes.newLoad(u, wholeUnit(u), false)
 	l.wanted = []wanted{{rows: int(u.Samples)}}
 	r := t.ahead
 	r.account.Charge(mem.Fetch, l.est.fetch)

@@ -349,7 +349,7 @@ func TestTakerOptions(t *testing.T) {
 		}
 	}
 	d = open(t, files(t, [][]int{{2}}, noImage), Options{})
-	d.source.options.Weight = "id"
+	d.options.Weight = "id"
 	if _, err := d.Taker(TakerOptions{}); err == nil || !contains(err.Error(), "Weight repeats rows") {
 		t.Errorf("error %v", err)
 	}
@@ -445,10 +445,10 @@ func TestTakeUnderARule(t *testing.T) {
 					t.Fatal(err)
 				}
 				g := 0
-				for g < len(d.data.Groups)-1 && (int(d.data.Groups[g].Shard) != at.Shard || int(d.data.Groups[g].Index) != at.RowGroup) {
+				for g < len(d.sources[0].data.Groups)-1 && (int(d.sources[0].data.Groups[g].Shard) != at.Shard || int(d.sources[0].data.Groups[g].Index) != at.RowGroup) {
 					g++
 				}
-				if number := d.manifest.Groups()[g].First + at.Lo; number != kept[rows[0]] {
+				if number := d.sources[0].manifest.Groups()[g].First + at.Lo; number != kept[rows[0]] {
 					t.Fatalf("row %d lies at row %d of the data, want %d", rows[0], number, kept[rows[0]])
 				}
 			}
@@ -464,8 +464,8 @@ func TestTakeUnderARule(t *testing.T) {
 func TestTakeOfAllRows(t *testing.T) {
 	groups, n := uneven()
 	d := open(t, files(t, groups, noImage), Options{})
-	foretold := d.sizes.decoded
-	d.sizes.decoded = func(g int) decoded {
+	foretold := d.sources[0].sizes.decoded
+	d.sources[0].sizes.decoded = func(g int) decoded {
 		less := foretold(g)
 		less.narrow -= less.narrow / 10
 		less.whole = min(less.whole, less.narrow)

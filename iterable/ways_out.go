@@ -34,10 +34,11 @@ func (w waysOut) all() (ways []string) {
 // unitRows looks for the UnitRows that would fit, 0 where none does.
 func (w waysOut) unitRows() int64 {
 	d := w.dataset
-	if w.pinned || d.mixed() || d.packing() != nil {
+	s, err := d.only("")
+	if err != nil || w.pinned || s.packing() != nil {
 		return 0
 	}
-	units, err := d.ownUnits()
+	units, err := s.ownUnits()
 	if err != nil {
 		return 0
 	}
@@ -63,11 +64,15 @@ func (w waysOut) batchRows() int {
 // trial is a plain data set with another UnitRows, or cut for other memory in file order, to be
 // planned and not read. Its units share the samples of their row groups evenly.
 func (d *Dataset) trial(unitRows, memory int64) *Dataset {
-	s, o := d.source, d.options
-	like, err := s.ownUnits()
+	s, err := d.only("")
 	if err != nil || s.packing() != nil {
 		return d
 	}
+	like, err := s.ownUnits()
+	if err != nil {
+		return d
+	}
+	o := d.options
 	o.UnitRows = unitRows
 	t := &source{
 		common: s.common, options: s.options, addresses: s.addresses, manifest: s.manifest, data: s.data, bytes: s.bytes, sizes: s.sizes,
@@ -75,7 +80,7 @@ func (d *Dataset) trial(unitRows, memory int64) *Dataset {
 		fileMemory: memory, like: like,
 	}
 	t.options.UnitRows = unitRows
-	return &Dataset{common: d.common, source: t, options: o, sources: []*source{t}, epoch: d.epoch}
+	return d.of(t, o)
 }
 
 // share sets the samples of units to their shares of those of their row groups.

@@ -1,0 +1,65 @@
+package iterable
+
+import "github.com/shardfeed/shardfeed/shuffle"
+
+// mixtureOrder is the order of a mixture.
+type mixtureOrder struct {
+	mixture *mixture
+	made    *shuffle.Mixture
+	tail    shuffle.Tail // for states
+}
+
+func (d *mixture) order(worldSize int, o StreamOptions, buffer, memory int64) (order, error) {
+	m, err := d.made(worldSize, o, buffer, memory)
+	return &mixtureOrder{mixture: d, made: m, tail: o.Tail}, err
+}
+
+// made returns the mixture of a state, or that of the options.
+func (d *mixture) made(worldSize int, o StreamOptions, buffer, memory int64) (*shuffle.Mixture, error) {
+	if o.State != nil {
+		return d.remix(*o.State)
+	}
+	return d.mix(worldSize, o, buffer, memory)
+}
+
+func (r *mixtureOrder) state(globalBatch int64) shuffle.State {
+	return r.made.State(0, 0, globalBatch, r.tail)
+}
+
+func (r *mixtureOrder) portion(w shuffle.Worker, start stepper, seats shuffle.Seats, drawn int64) (p portion, err error) {
+	if seats != nil {
+		return p, errSeats()
+	}
+	x, err := r.mixture.newMixed(r.made, w, start)
+	if err != nil {
+		return p, err
+	}
+	return portion{bound: x.bound(drawn), schedule: x.schedule(), walk: x.walk, lanes: x.mostLanes()}, nil
+}
+
+func (r *mixtureOrder) buffer() (rows int64) {
+	for _, s := range r.made.Sources() {
+		rows += s.Plan.Params().Buffer
+	}
+	return rows
+}
+
+func (r *mixtureOrder) reads(w shuffle.Worker, start stepper) (all []planReads, err error) {
+	x, err := r.mixture.newMixed(r.made, w, start)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range x.sources {
+		all = append(all, planReads{m.plan, m.slots})
+	}
+	return all, nil
+}
+
+func (r *mixtureOrder) describe(p *Plan) error {
+	p.Batching, p.Lanes, p.Sources = r.made.Options().Batching, r.made.Lanes(), r.mixture.planSources(r.made)
+	return nil
+}
+
+func (r *mixtureOrder) poorMixing(int, int64) (*PoorMixing, error) { return nil, nil }
+
+func (r *mixtureOrder) note(*laneNotes, shuffle.Worker, int64, StreamOptions) error { return nil }

@@ -1,0 +1,65 @@
+package iterable
+
+import (
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+// planOrder is the shuffled order of a source.
+type planOrder struct {
+	source *source
+	plan   *shuffle.Plan
+}
+
+func (r *planOrder) state(globalBatch int64) shuffle.State { return r.plan.State(0, 0, globalBatch) }
+
+func (r *planOrder) portion(w shuffle.Worker, start stepper, seats shuffle.Seats, drawn int64) (p portion, err error) {
+	v, err := r.plan.SeatedView(w, seats, start.GlobalBatch)
+	if err != nil {
+		return p, err
+	}
+	sizes := r.source.sizes
+	e := &laneEpochs{plan: r.plan, view: v, start: start, made: map[uint64]*laneEpoch{}}
+	return portion{
+		bound: sizes.epochs(e, drawn), schedule: newLaneSchedule(e, sizes), lanes: len(e.at(start.epoch).slots),
+		walk: func(s *Stream) walk { return newLaneWalk(s, e) },
+	}, nil
+}
+
+func (r *planOrder) buffer() int64 { return r.plan.Params().Buffer }
+
+func (r *planOrder) reads(w shuffle.Worker, start stepper) ([]planReads, error) {
+	v, err := r.plan.View(w)
+	if err != nil {
+		return nil, err
+	}
+	if v.Exclusive() {
+		return []planReads{{r.plan, v.StepSlots(start.GlobalBatch)}}, nil
+	}
+	last := start.Rows % start.GlobalBatch
+	if start.Rows < start.GlobalBatch {
+		last = start.Rows
+	}
+	return []planReads{{r.plan, v.Reads(start.GlobalBatch, last)}}, nil
+}
+
+func (r *planOrder) describe(p *Plan) (err error) {
+	params := r.plan.Params()
+	p.Params, p.Lanes, p.Quality = &params, params.Lanes, r.plan.Quality(p.GlobalBatch)
+	p.Poor, err = r.poorMixing(p.WorldSize, p.GlobalBatch)
+	return err
+}
+
+func (r *planOrder) poorMixing(worldSize int, globalBatch int64) (*PoorMixing, error) {
+	return r.source.poorMixing(r.plan, worldSize, globalBatch)
+}
+
+func (r *planOrder) note(n *laneNotes, w shuffle.Worker, globalBatch int64, o StreamOptions) error {
+	if n == nil || w.Workers > 1 || r.plan.Params().Assign != shuffle.Sticky {
+		return nil
+	}
+	v, err := r.plan.SeatedView(w, o.Seats, globalBatch)
+	if err == nil {
+		n.note(r.plan.State(0, 0, globalBatch), v.Lines(globalBatch), w, o)
+	}
+	return err
+}
