@@ -7,9 +7,9 @@
 //	             +---------- the slot is free ----------+
 //
 // A [Device] is the host itself ([OpenHost]), or a GPU that package gpu/cuda finds at run time;
-// this package knows no driver, so a program without one links none. [Loader] combines all parts: a
-// loader whose batches are on the device. [Column.Tensor], [Column.Ragged] and [Column.Validity]
-// describe a [Batch] like DLPack.
+// this package contains no driver, so programs link one only if they import it. [Loader] combines
+// all parts: a loader whose batches are on the device. [Column.Tensor], [Column.Ragged] and
+// [Column.Validity] describe a [Batch] like DLPack.
 //
 // # Memory
 //

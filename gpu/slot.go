@@ -15,7 +15,7 @@ func aligned(n int) int { return (n + batchAlign - 1) &^ (batchAlign - 1) }
 // A slot is the memory of one batch at a time. It belongs to the caller of begin until Free.
 type slot struct {
 	ring   *Ring
-	pieces []piece // the first is the slot's; the others are the batch's alone
+	pieces []piece // the first belongs to the slot; the others only to the batch
 
 	ctx     context.Context // of Make
 	account *mem.Account    // of the batch; nil: the ring keeps to no stream's memory

@@ -11,8 +11,8 @@ import (
 	"github.com/shardfeed/shardfeed/loader"
 )
 
-// A Transfer copies batches to a device, one after the other, on a stream of its own. One goroutine
-// calls Send and Close; the other methods are safe for concurrent use.
+// A Transfer copies batches to a device in order, on a stream of its own. One goroutine calls Send
+// and Close; the other methods are safe for concurrent use.
 type Transfer struct {
 	device  Device
 	name    string
@@ -36,8 +36,9 @@ type transit struct {
 	device *Batch
 }
 
-// NewTransfer opens the stream. So many device batches exist at once: on their way, or with the
-// consumer and not yet released. The device's memory is allocated as batches come.
+// NewTransfer opens a stream. buffers is the number of device batches that may exist at once: in
+// flight, or with the consumer and not yet released. The device's memory is allocated as batches
+// come.
 func NewTransfer(d Device, buffers int) (*Transfer, error) {
 	if buffers < 1 {
 		return nil, fmt.Errorf("gpu: a transfer must have at least 1 buffer, got %d", buffers)
@@ -57,9 +58,9 @@ func newTransfer(d Device, buffers int, m *meters) (*Transfer, error) {
 	return t, nil
 }
 
-// Send begins the copy of a batch whose memory is a Ring's of the same device, and takes the batch
-// over: it is released when the copy has ended, or with an error. Send waits for a buffer while as
-// many device batches exist as there may be.
+// Send starts the copy of a batch whose memory belongs to a Ring of the same device, and takes
+// ownership of the batch: it is released when the copy has ended, or on an error. Send waits for a
+// buffer while the maximum of device batches exist.
 func (t *Transfer) Send(ctx context.Context, b *loader.Batch) (*Batch, error) {
 	d, op, err := t.send(ctx, b)
 	if err == nil {
@@ -125,8 +126,8 @@ func (t *Transfer) state() error {
 	return t.broken
 }
 
-// copy gives the stream the copy of a slot's pieces, and an event behind it. begun says that a part
-// of it may be on its way.
+// copy queues the copy of a slot's pieces on the stream, followed by an event. begun reports that a
+// part of it may be in flight.
 func (t *Transfer) copy(s *slot, to *buffer) (begun bool, op string, err error) {
 	defer func(begin time.Time) { t.meters.sending.Add(int64(time.Since(begin))) }(time.Now())
 	if to.pending {

@@ -95,7 +95,7 @@ type like []wildcard
 // match.
 func (l like) passes(v []byte) bool {
 	at, piece := 0, 0
-	begin, after := 0, -1 // the text matched by the last % ends at begin; the piece after it
+	begin, after := 0, -1 // end of the text matched by the last %, and the piece after it
 	for at < len(v) || piece < len(l) {
 		switch n, ok := l.take(v[at:], piece); {
 		case piece < len(l) && l[piece].any:

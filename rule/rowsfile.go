@@ -24,7 +24,7 @@ import (
 //	  groups     the number of its row groups, and of each
 //	    rows       of the group
 //	    form       one byte, see bitset
-//	    length     of the body in bytes, and the body; forms all and none have neither
+//	    length     of the body in bytes, and the body; the forms all and none end here
 //	digest     32 bytes: SHA-256 of all before
 const rowsMagic = "shardfeed rows 1\n"
 

@@ -29,5 +29,5 @@
 // harmless.
 //
 // Fancy upsampling at the edge of a partial decode lacks its neighbors, so Decode takes one MCU
-// more on both sides: its pixels equal those of a whole decode.
+// more on both sides: it returns the pixels of a whole decode.
 package turbo

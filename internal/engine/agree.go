@@ -33,7 +33,7 @@ func agreementOf(it *iteration) string {
 
 func jobOf(job string) string { return job + "\x00" }
 
-// agreed is what a rank reads: its last iteration.
+// agreed is the entry of a rank in a comparison: its last iteration.
 type agreed struct {
 	print     wire.Fingerprint
 	first     bool // of the rank's first iteration under the name
@@ -41,8 +41,8 @@ type agreed struct {
 	reached   map[uint64]int64 // by epoch, how far the rank's iterations before came
 	bounds    map[int]int64    // by rank that is in a later epoch, how far this one may go
 
-	// A data set object and what is mapped from it have one name. Ranks read them in the same
-	// order, so the n-th object of one rank is that of the others.
+	// A data set object and the maps made of it have one name. Ranks read them in the same order,
+	// so the n-th objects of all ranks correspond.
 	objects []*group // that the rank has read; nil: it is closed
 	object  int      // the one that it reads now
 }
@@ -99,7 +99,7 @@ func (a *agreements) check(it *iteration) (others []*iteration, err error) {
 	return others, err
 }
 
-// newAgreed is the entry of a rank whose iteration begins. before is its last entry, or nil.
+// newAgreed returns the entry of a rank that starts an iteration. before is its last entry, or nil.
 func newAgreed(it *iteration, before *agreed) *agreed {
 	mine := &agreed{
 		print: it.fingerprint(), first: before == nil, iteration: it, reached: map[uint64]int64{}, bounds: map[int]int64{},
@@ -150,7 +150,7 @@ func (r *agreed) bind(rank int, position int64) {
 	r.iteration.bound.Store(nearest)
 }
 
-// nearest returns the nearest bound and its rank. The position is 0 when there is none.
+// nearest returns the nearest bound and its rank, or position 0 without bounds.
 func (r *agreed) nearest() (rank int, position int64) {
 	for of, at := range r.bounds {
 		if position == 0 || at < position {
@@ -221,7 +221,7 @@ func (a *agreements) forget(g *group) {
 	}
 }
 
-// keptEpochs is the number of epochs for which an entry says how far its rank came.
+// keptEpochs is the number of epochs whose progress an entry keeps.
 const keptEpochs = 4
 
 func differences(a, b *agreed, rankA, rankB int) []string {
@@ -251,8 +251,8 @@ func ranksError(differ []string) error {
 	return f.With("give all ranks the same arguments and the same state")
 }
 
-// decoderOf is the name of the decoder of images: ranks with the same arguments differ in it where
-// libjpeg-turbo is on some machines alone.
+// decoderOf is the argument that names the decoder of images: ranks with the same arguments differ
+// in it if libjpeg-turbo is only on some machines.
 const (
 	decoderOf    = "image_decoder"
 	decodersHint = "libjpeg-turbo is not on all machines, and the decoder in Go gives slightly other pixels: install it on all of them, or give image_decoder='go' to all ranks"

@@ -38,7 +38,7 @@ func Check(ctx context.Context, path string) (wire.Welcome, error) {
 	return w, nil
 }
 
-// unreachable says what lies at a socket's path to which no connection can be made.
+// unreachable describes why no connection to a socket can be made, by the file at its path.
 func unreachable(path string, err error) error {
 	info, missing := os.Stat(path)
 	switch {

@@ -17,7 +17,7 @@ type client struct {
 	closed      bool
 }
 
-// join begins an iteration or takes part in one. The consumer gets what comes of it.
+// join starts an iteration or takes part in one, whose results go to the consumer.
 func (c *client) join(j wire.Join, to consumer) error {
 	j.WorldSize = max(1, j.WorldSize)
 	switch {

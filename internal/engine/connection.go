@@ -44,7 +44,7 @@ type connection struct {
 	opening sync.WaitGroup
 
 	meetings *meetings
-	meeting  string // that it takes part in; empty: none
+	meeting  string // that it takes part in, or ""
 
 	asked   bool                    // OPEN was there
 	handler atomic.Pointer[handler] // from OPENED on

@@ -143,8 +143,8 @@ func (d *dataset) progress(p wire.Progress) {
 	}
 }
 
-// release gives back what acquire returned. The last one ends the data set. The engine forgets it
-// at once, so the next client opens it again.
+// release undoes acquire. The last user's release ends the data set. The engine forgets it at once,
+// so the next client opens it again.
 func (d *dataset) release() {
 	d.engine.mu.Lock()
 	defer d.engine.mu.Unlock()
@@ -192,7 +192,7 @@ func (g *group) session(rank int) *session {
 	return s
 }
 
-// leave gives back what dataset.group returned.
+// leave undoes dataset.group.
 func (g *group) leave() {
 	e := g.dataset.engine
 	e.mu.Lock()

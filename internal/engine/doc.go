@@ -51,20 +51,20 @@
 //
 // A frame of an unknown kind, a wrong size or wrong JSON is answered by ERROR, and the connection
 // is closed. HELLO, OPEN and JOIN refuse unknown members, so that a misspelt option is never
-// ignored. A HELLO has at most 64 KiB and comes within 10 s; without one the engine sends an ERROR
-// of kind "late" and closes the connection, and the trainer may connect and greet again. After it a
-// trainer may be silent between frames, but a frame that has begun comes whole within 30 s. The
-// engine holds at most 64 MiB of payloads that are larger than 4 KiB; others wait. It takes at most
-// 4,096 connections, and answers more by ERROR.
+// ignored. A HELLO has at most 64 KiB and must arrive within 10 s; otherwise the engine sends an
+// ERROR of kind "late" and closes the connection, and the trainer may connect and greet again.
+// Afterwards a trainer may be silent between frames, but must complete each frame within 30 s. The
+// engine holds at most 64 MiB of payloads that are larger than 4 KiB; others wait. It accepts at
+// most 4,096 connections, and answers more by ERROR.
 //
 //	kind  from     name      payload
 //	   1  trainer  HELLO     Hello, the first frame
 //	   2  trainer  OPEN      Open: what data to read; once per connection
-//	   3  trainer  JOIN      Join: begin an iteration or take part in it; after OPENED, and again after END
+//	   3  trainer  JOIN      Join: start an iteration or take part in it; after OPENED, and again after END
 //	   4  trainer  RELEASE   empty: slots were released that the engine waits for; see Ring
 //	   5  trainer  LEAVE     {}: end this consumer's part of the iteration; answered by one END with left, after all that was sent before
 //	   6  trainer  EPOCH     SetEpoch; answered by SESSION
-//	   7  trainer  ASK       Ask: where the session stands, and its figures; answered by SESSION
+//	   7  trainer  ASK       Ask: the state of the session, and its figures; answered by SESSION
 //	   8  trainer  TAKE      i64 row numbers: the rows to send; answered by BATCH or ERROR
 //	   9  trainer  SELECT    Select: write a list of rows; answered by SELECTED
 //	  10  trainer  MAP       Map: rows by number from here on; answered by MAPPED
@@ -84,78 +84,77 @@
 //	  77  engine   MET       Met, the answer to MEET
 //
 // The order on a connection is HELLO, OPEN, then any number of JOIN .. END. Requests are answered
-// in their order. Until END, a BATCH comes as soon as a slot is free and its batch is ready: a free
+// in order. Until END, a BATCH is sent as soon as a slot is free and its batch is ready: a free
 // slot is the credit, the trainer does not ask. ERROR ends an iteration like END. When the trainer
-// closes the socket or dies, its part of the iteration and its ring go; forked children do not keep
-// them. A data set closes with its last connection. The engine ends a grace period after the end of
-// the last connection that had an OPEN, and removes its socket's name first. If a connection ends
-// before WELCOME, connect again, to the next engine.
+// closes the socket or dies, its part of the iteration and its ring are released; forked children
+// do not keep them. A data set closes with its last connection. The engine ends a grace period
+// after the end of the last connection that had an OPEN, and removes its socket's name first. If a
+// connection ends before WELCOME, connect again, to the next engine.
 //
 // # What another node found
 //
 // The nodes of a job list the shards and read their footers once. After OPENED a trainer may ask
-// for what the engine found, its inventory: ASK names a file, and the engine writes it beside its
-// socket. Trainers carry the bytes to other machines, where one of them writes them to a file
-// beside the socket there, and all of that machine name the file in OPEN. The name is one that was
-// never used, of at most 200 of the characters A-Z a-z 0-9 . _ - before ".inventory": a file that
-// a killed job left is never read. The engine reads it when it opens the data set, and removes it
-// when that closes; where it is gone, as for an engine that takes the place of one that died, the
-// engine lists for itself. An inventory holds no credentials, and nothing of the order: an engine
-// that opens with it reads the same as one that finds the same. If it is damaged, or is of other
+// for the engine's inventory of these: ASK names a file, and the engine writes it beside its
+// socket. Trainers carry the bytes to other machines. On each, one trainer writes them to a file
+// beside the socket there, and all name the file in OPEN. The name must never have been used, with
+// at most 200 of the characters A-Z a-z 0-9 . _ - before ".inventory": the file of a killed job is
+// never read. The engine reads the file when it opens the data set, and removes it when that
+// closes; if it is missing, as for an engine that replaces one that died, the engine lists for
+// itself. An inventory holds neither credentials nor anything of the order: an engine that opens
+// with it reads the same as one that lists the same. If it is damaged, or belongs to other
 // addresses, OPEN is answered by ERROR.
 //
 // # How ranks meet
 //
 // Ranks of several machines compare what they are about to read in a store that serves the whole
-// job, such as torch's. Of each machine one rank goes there for all: the carrier. A rank sends MEET
-// with what it writes, and the engine keeps that until the carrier says it is in the store. The
-// first rank that waits is the carrier. When it waits no more, sends no MEET for 3 s or ends, the
-// next one is. So two may carry the same, which does not matter: a key has one value. Ranks that do
-// not carry have no need to ask often: their MEET is answered when there is news. The carrier
-// also looks in the store for what others wait for, and gives it to the meeting, where they see it.
-// The meeting is over with its last connection. The engine reads none of this.
+// job, such as torch's. One rank of each machine accesses it for all: the carrier. A rank sends
+// MEET with its entry, which the engine keeps until the carrier reports that it is in the store.
+// The first rank that waits is the carrier. When it stops waiting, sends no MEET for 3 s or ends,
+// the next one takes over. Two may carry the same entry, which does no harm: a key has one value.
+// Other ranks need not ask often: their MEET is answered when there is news. The carrier also looks
+// up the keys that others wait for, and passes the values to the meeting. The meeting ends with its
+// last connection. The engine does not interpret the entries.
 //
 // # Rows by number
 //
-// Instead of JOIN a trainer may send MAP, and after MAPPED any number of TAKEs. Each is answered,
-// in their order, by a BATCH of these rows, or by an ERROR after which the connection and the TAKEs
-// that follow stay. A number may come more than once, and no number is an empty batch. A trainer
-// may send TAKEs ahead: at most 64 that are not answered, of 2,097,152 rows together, or a single
-// one; more breaks the protocol. A BATCH waits for a free slot, as those of an iteration do. While
-// TAKEs are not answered a trainer sends no other request but RELEASE, since an ERROR does not say
-// which request failed. Epoch, step and position of such a batch are -1. All connections to a data
-// set share the memory of decoded rows. A connection that had a JOIN takes no MAP, and the reverse.
-// Another MAP, while no TAKE waits for its answer, sets the epoch of random crops.
+// Instead of JOIN a trainer may send MAP, and after MAPPED any number of TAKEs. Each is answered in
+// order by a BATCH of these rows, or by an ERROR after which the connection and the TAKEs that
+// follow stay. A number may occur more than once, and an empty list is an empty batch. A trainer
+// may send TAKEs ahead: at most 64 unanswered ones, of 2,097,152 rows together, or a single one;
+// more breaks the protocol. A BATCH waits for a free slot, as in an iteration. While TAKEs are
+// unanswered a trainer sends no other request but RELEASE, since an ERROR does not name the failed
+// request. Epoch, step and position of such a batch are -1. All connections to a data set share the
+// memory of decoded rows. A connection that had a JOIN takes no MAP, and the reverse. Another MAP,
+// while no TAKE waits for its answer, sets the epoch of random crops.
 //
 // # Ring
 //
 // A memfd (elsewhere a file without a name) of slots * slot size bytes and the words of each
-// trainer that reads it, sealed against a change of its size, mapped shared by both sides. The
-// bytes of a batch have memory before it is announced; other pages have none until they are
-// touched. RING comes right after the first JOINED, and the ring serves all iterations of a
-// connection. For a batch that needs more than a slot the engine makes a new ring with a higher
-// generation, and sends it before the BATCH. Slots of the old ring stay valid until they are
-// released, and are not written again. Where the stream's memory has no room for a larger ring, the
-// batch alone gets a ring of one slot, of its size, which goes with its release; the ring before
-// stays in use. The trainer may keep slots as long as it likes. When it
-// keeps all, the engine waits and uses no processor. A slot is complete before it is announced: the
-// frame orders the memory. Replicas get one ring, and a slot of it is free when each has released
-// it or has gone; its generations may begin above 0.
+// trainer that reads it, sealed against resizing, mapped shared by both sides. A batch's pages are
+// allocated before it is announced, other pages when they are touched. RING follows the first
+// JOINED, and the ring serves all iterations of a connection. For a batch that needs more than a
+// slot the engine makes a new ring with a higher generation, and sends it before the BATCH. Slots
+// of the old ring stay valid until they are released, and are not written again. If the stream's
+// memory has no room for a larger ring, the batch gets a ring of one slot, of its size, which ends
+// with its release; the previous ring stays in use. The trainer may keep slots as long as it likes.
+// When it keeps all, the engine waits and uses no processor. A slot is complete before it is
+// announced: the frame orders the memory. Replicas get one ring, and a slot of it is free when each
+// has released it or has ended; its first generation may be above 0.
 //
 // A trainer releases slots by its words, at the offset that RING names:
 //
 //	  0  u64  wanted: not 0 while the engine wants to hear of releases; the engine writes it
-//	 64  u64  waiting: the seq of the last batch that the trainer had when it began to wait
+//	 64  u64  waiting: the seq of the last batch that the trainer had when it started to wait
 //	128  u64  for each slot: the seq of the batch in it that was released; the trainer writes it
 //
 // Each is written by one store of 8 bytes. The trainer stores the seq, after its last use of the
-// slot, and then loads wanted. If that is not 0 it sends a RELEASE. One is enough for several
-// slots, and may come later while other batches are ready. The engine looks at the words when it
-// needs a slot. It sets wanted only while it waits for one, and only for the slots it waits for:
-// of replicas, the slowest. In a generation that is not the newest it is set for good. No fence is
-// needed between the store and the load: the engine looks again a moment after it has set wanted. A
-// word above the seq that the slot was announced with breaks the protocol; one below it counts as
-// none.
+// slot, and then loads wanted. If that is not 0 it sends a RELEASE. One suffices for several slots,
+// and may come later while other batches are ready. The engine reads the words when it needs a
+// slot. It sets wanted only while it waits for one, and only for the slots it waits for: of
+// replicas, the slowest. In a generation that is not the newest wanted stays set. No fence is
+// needed between the store and the load: the engine reads again a moment after it has set wanted. A
+// word above the seq that the slot was announced with breaks the protocol; one below it does not
+// count.
 //
 // A trainer may pass slots to its own processes, and releases them itself. Results of those
 // processes are in the trainer's memory: JOIN reserves memory for outputs batches of them, within
@@ -180,8 +179,8 @@
 //	 0  i64  length: number of values
 //	 8  i64  nulls
 //	16  u64  offset of the validity: a bit per value, least significant first, 1 is present; 0: no nulls
-//	24  u64  offset of the list or byte offsets: length+1 of i32; 0: the kind or a list size has none
-//	32  u64  offset of the data: length*width bytes, or the bytes of a binary node; 0: the kind has none, or no bytes
+//	24  u64  offset of the list or byte offsets: length+1 of i32; 0: the kind or a list size needs no offsets
+//	32  u64  offset of the data: length*width bytes, or the bytes of a binary node; 0: the kind has no data, or no bytes
 //	40  u64  bytes of the data
 //	48  i64  list size: the items of each value of a list without offsets; 0 else
 //	56  u64  0

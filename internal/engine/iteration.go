@@ -179,7 +179,7 @@ func (it *iteration) warnings() []string {
 	return []string{m.Spelled(option.Argument)}
 }
 
-// announce tells the participants once that it starts, even if its loader is made again.
+// announce sends JOINED to the participants, once even if the loader is made again.
 func (it *iteration) announce() {
 	if it.announced {
 		return
@@ -274,7 +274,7 @@ func (it *iteration) inTurn(next func(*participant) int64) (first int64, err err
 	return first, nil
 }
 
-// begins sets the run that reads the iteration. The session's mutex is held.
+// begins sets the run that reads the iteration. The caller holds the session's mutex.
 func (it *iteration) begins(r *run) {
 	it.run = r
 	if it.gone == len(it.participants) {

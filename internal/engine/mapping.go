@@ -172,7 +172,7 @@ func (m *mapping) answered() {
 func (m *mapping) end(why error) {
 	m.cancel(why)
 	<-m.done
-	_ = m.rows.Close() // its error counts unreleased batches; there are none
+	_ = m.rows.Close() // its error counts unreleased batches, which cannot exist
 }
 
 // openMap starts to answer TAKEs.

@@ -108,7 +108,7 @@ func (t *meeting) news(now time.Time) {
 	}
 }
 
-// tell answers a member if it waits for that.
+// tell answers the MEET of a member, if it is waiting.
 func (t *meeting) tell(c *connection) {
 	r := t.members[c]
 	if r == nil || r.answer == nil {

@@ -119,7 +119,7 @@ func (r *run) iterate(it *iteration) error {
 	}
 	r.session.count(func(t *tally) { t.begins(l) })
 	defer r.session.count(func(t *tally) { t.ends(l) })
-	defer l.Close() // its error counts unreleased batches; there are none
+	defer l.Close() // its error counts unreleased batches, which cannot exist
 	it.announce()
 	var n int64
 	for b, err := range l.Batches(r.ctx) {

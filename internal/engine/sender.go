@@ -161,7 +161,7 @@ func (t *sender) deliver(b *loader.Batch, also ...consumer) error {
 		if l := o.lease(); ok && s.ring == l.ring {
 			s.to |= 1 << l.reader
 		} else {
-			return errors.New("a batch that does not lie in the trainer's ring; this is a bug")
+			return errors.New("the batch is not in the trainer's ring; this is a bug")
 		}
 	}
 	return t.announce(s, b, others...)

@@ -201,7 +201,7 @@ func (s *session) steps(state shuffle.State, worldSize int, w wire.Window) (shuf
 
 // begin passes a complete iteration to the run that waits for it, or to a new one. With an error it
 // returns the iterations of other ranks that differ: the caller aborts them without the mutex, and
-// then fails this one. The mutex is held.
+// then fails this one. The caller holds the mutex.
 func (s *session) begin(it *iteration) (others []*iteration, differ error) {
 	it.stop()
 	if err := it.arrange(); err != nil {

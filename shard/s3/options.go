@@ -81,7 +81,7 @@ func (o Options) Validate() error {
 	}
 	check((o.Key == "") == (o.Secret == ""), "credentials: key and secret come together")
 	check(o.Token == "" || o.Key != "", "credentials: a token comes with a key and a secret")
-	check(!o.Anonymous || o.Key == "", "credentials: anonymous requests have none")
+	check(!o.Anonymous || o.Key == "", "credentials: anonymous requests take no credentials")
 	check(!o.Anonymous || !o.RequesterPays, "credentials: anonymous requests cannot be charged, so the requester cannot pay")
 	check(o.EndpointURL == "" || isURL(o.EndpointURL), "endpoint: must be an address such as https://host:9000, got %q", redactURL(o.EndpointURL))
 	check(o.Proxy == "" || isURL(o.Proxy), "proxy: must be an address such as http://host:3128, got %q", redactURL(o.Proxy))

@@ -62,7 +62,7 @@ func TestParseOptionsErrors(t *testing.T) {
 		{map[string]string{"client_kwargs": `hush`}, "must be a JSON object"},
 		{map[string]string{"key": "hush", "aws_access_key_id": "hush"}, "set the same"},
 		{map[string]string{"key": "hush"}, "key and secret come together"},
-		{map[string]string{"key": "hush", "secret": "hush", "anon": "true"}, "anonymous requests have none"},
+		{map[string]string{"key": "hush", "secret": "hush", "anon": "true"}, "anonymous requests take no credentials"},
 		{map[string]string{"anon": "true", "requester_pays": "true"}, "cannot be charged"},
 		{map[string]string{"anon": "perhaps"}, "must be true or false"},
 		{map[string]string{"max_concurrency": "0"}, "must be a positive number"},
