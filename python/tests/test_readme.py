@@ -80,8 +80,8 @@ def test_table_of_types(cell, field):
 
 
 def test_arguments_are_all_there():
-    from shardfeed._options import Options
+    from shardfeed._keywords import DatasetOptions
 
     table = (ROOT / "docs" / "arguments.md").read_text().splitlines()
     named = set(re.findall(r"`(\w+)`", "".join(line.split(" | ")[0] for line in table if line.startswith("| `"))))
-    assert set(Options.__dataclass_fields__) <= named
+    assert set(DatasetOptions.__annotations__) <= named

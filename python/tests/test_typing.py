@@ -8,11 +8,13 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Annotated, get_type_hints
 
 import pytest
 
 import shardfeed
-from shardfeed._options import DatasetOptions, Options
+from shardfeed._args._arguments import parameters_of
+from shardfeed._keywords import DatasetOptions, MapOptions
 
 PACKAGE = Path(__file__).resolve().parents[1]
 SNIPPETS = Path(__file__).parent / "typed" / "snippets.py"
@@ -72,19 +74,22 @@ def test_pyright(checkers: Path, tmp_path: Path) -> None:
     ]
 
 
-def arguments(function: object) -> dict[str, str]:
-    """Names of parameters with their annotations, as they are written."""
-    return {name: str(p.annotation) for name, p in inspect.signature(function).parameters.items() if name not in ("self", "uri", "data")}
+class More(DatasetOptions, total=False):
+    """The options with further ones."""
+
+    fresh: int | None
+    lively: Annotated[bool, True]
 
 
-def test_the_typed_options_are_those_of_the_data_set() -> None:
-    """They stand in three places: as arguments, as a TypedDict, and as what decides what is read."""
-    own = arguments(vars(shardfeed.StreamingDataset)["__init__"])
-    assert own.pop("batch_size") == "int | None"
-    typed = {name: kind.__forward_arg__ for name, kind in DatasetOptions.__annotations__.items()}
-    assert typed == own
-    of_ranks = {"rank", "world_size", "replication", "mesh"}
-    assert set(Options.__dataclass_fields__) - {"uri", "batch_size"} == set(own) - of_ranks - {"timeout", "with_row_valid", "opening"}
+def test_signatures_are_made_of_the_typed_options() -> None:
+    made = {p.name: p for p in parameters_of(More)}
+    assert str(made["fresh"]) == "fresh: 'int | None' = None" and str(made["lively"]) == "lively: 'bool' = True"
+    for kind, options in ((shardfeed.StreamingDataset, DatasetOptions), (shardfeed.MapDataset, MapOptions)):
+        shown = inspect.signature(kind).parameters
+        assert set(shown) - {"uri", "batch_size"} == set(options.__annotations__)
+        assert {name: str(shown[name]) for name in options.__annotations__} == {p.name: str(p) for p in parameters_of(options)}
+        resolved = get_type_hints(kind.__init__)
+        assert set(resolved) - {"uri", "batch_size", "return"} == set(options.__annotations__) and resolved["timeout"] == float | None
 
 
 def shown(default: object) -> str:

@@ -16,7 +16,7 @@ from ._args import _checks, _locate
 from ._args._arguments import checked
 from ._args._checks import Problems
 from ._args._locate import RowPlace
-from ._args._types import Address, Decoder, Filters, Lengths, Manifest, Path, Stack, T, Tail, Unknown
+from ._args._types import Address, T
 from ._args._window import WHOLE, Window
 from ._batch import Batch
 from ._columns import _names
@@ -27,11 +27,9 @@ from ._documented import documented
 from ._engine import _now, _rank, _replicas
 from ._engine._connected import Connected, agreement, opening
 from ._engine._connection import Connection
-from ._image import Image
 from ._iterator import BatchIterator, Place
-from ._npy import Npy
-from ._options import Bucketing, DatasetOptions, Options, Packing
-from ._sources import Source
+from ._keywords import DatasetOptions
+from ._options import Options
 from ._transform import ROW_VALID, Function, Functions, MappedIterator, Mask, Transform, check_function
 from ._waited import Waited
 from ._warn import MixingWarning, PaddingWarning, ShardfeedWarning, warn
@@ -258,93 +256,21 @@ class StreamingDataset(Connected, Generic[T]):
         self: StreamingDataset[Row], uri: Address | None = None, *, batch_size: None, **options: Unpack[DatasetOptions]
     ) -> None: ...
 
-    @checked(required="batch_size")
-    def __init__(
-        self,
-        uri: Address | None = None,
-        *,
-        batch_size: int | None,
-        sources: Mapping[str, Source] | None = None,
-        stop: Literal["first", "all"] | None = None,
-        epoch_size: int | None = None,
-        curriculum: Sequence[tuple[int, Mapping[str, float]]] | None = None,
-        batching: Literal["stratified", "per_source"] | None = None,
-        weights_in: Literal["samples", "tokens"] | None = None,
-        tokens: str | None = None,
-        columns: Sequence[str] | None = None,
-        filters: Filters | None = None,
-        parts: Mapping[str, float] | None = None,
-        part: str | None = None,
-        part_key: str | None = None,
-        part_seed: int = 0,
-        subsample: float | None = None,
-        rows: Path | None = None,
-        rows_new: Literal["error", "keep", "drop"] | None = None,
-        weight: str | None = None,
-        pack: Packing | None = None,
-        bucket: Bucketing | None = None,
-        shuffle: bool = True,
-        shuffle_buffer: int | str | None = None,
-        seed: int = 0,
-        rank: int | None = None,
-        world_size: int | None = None,
-        replication: int | None = None,
-        mesh: Any = None,
-        drop_last: bool = False,
-        tail: Tail | None = None,
-        with_row_valid: bool = False,
-        row_ids: bool = False,
-        seeds: bool = False,
-        memory: int | str | None = None,
-        cache: bool = True,
-        cache_dir: Path | None = None,
-        cache_limit: int | float | str | None = None,
-        cache_policy: str | None = None,
-        decoded_limit: int | float | str | None = None,
-        index_dir: Path | None = None,
-        storage_options: Mapping[str, Any] | None = None,
-        null: Mapping[str, Any] | None = None,
-        pad: Mapping[str, Any] | None = None,
-        max_length: Lengths | None = None,
-        vocabulary: Mapping[str, Sequence[str] | Mapping[str, int] | Path] | None = None,
-        unknown: Unknown | Mapping[str, Unknown] = "error",
-        cast: Mapping[str, Any] | None = None,
-        hash: Mapping[str, int] | None = None,
-        scale: Mapping[str, tuple[float, float]] | None = None,
-        stack: Mapping[str, Stack] | None = None,
-        images: Mapping[str, Image | Npy | Literal["auto"]] | Literal["auto"] | None = None,
-        image_decoder: Decoder = "auto",
-        manifest: Manifest | None = None,
-        plan: Path | None = None,
-        opening: Literal["each", "first"] | None = None,
-        strict: bool = False,
-        missing: Literal["error", "null"] = "error",
-        partition_types: Mapping[str, Any] | None = None,
-        invalid_utf8: Literal["refuse", "replace"] = "refuse",
-        on_error: Literal["raise", "mask", "skip"] = "raise",
-        max_lost: float | None = None,
-        lanes: int | None = None,
-        unit_rows: int | None = None,
-        start: Literal["filled", "direct"] | None = None,
-        max_world_size: int | None = None,
-        slots: int | None = None,
-        collate_workers: int | None = None,
-        timeout: float | None = 600.0,
-    ) -> None:
-        given = locals()
-        options = Options(**{name: given[name] for name in Options.__dataclass_fields__})
+    @checked(DatasetOptions, required="batch_size")
+    def __init__(self, uri: Address | None = None, *, batch_size: int | None, **options: Unpack[DatasetOptions]) -> None:
         problems = Problems()
-        self._spec = options.spec(problems)
+        self._spec = Options(uri, batch_size, **options).spec(problems)
         self._rows_wanted = batch_size is None
-        self._rank_given = rank, world_size
+        rank, world_size = self._rank_given = options["rank"], options["world_size"]
         if rank is not None or world_size is not None:
             problems.of(_rank.resolve, rank, world_size)
-        self._replication = problems.of(_replicas.number, replication) or 1
-        self._mesh = problems.of(_replicas.from_mesh, mesh)
-        if mesh is not None and (rank, world_size, replication) != (None, None, None):
+        self._replication = problems.of(_replicas.number, options["replication"]) or 1
+        self._mesh = problems.of(_replicas.from_mesh, options["mesh"])
+        if options["mesh"] is not None and (rank, world_size, options["replication"]) != (None, None, None):
             problems.found.append("mesh says which ranks see the same batches: leave out rank, world_size and replication")
-        self._with_row_valid = bool(problems.of(_checks.flag, "with_row_valid", with_row_valid)) or on_error == "mask"
-        self._timeout = problems.of(_checks.seconds, "timeout", timeout)
+        self._with_row_valid = bool(problems.of(_checks.flag, "with_row_valid", options["with_row_valid"])) or options["on_error"] == "mask"
+        self._timeout = problems.of(_checks.seconds, "timeout", options["timeout"])
+        opening = options["opening"] or None
         problems.of(_checks.one_of, "opening", opening or "", "", "each", "first")
         problems.report()
         self._share()  # replication divides the world size
@@ -356,7 +282,7 @@ class StreamingDataset(Connected, Generic[T]):
         self._pending_epoch: tuple[int, str] | None = None
         self._inventory = ""
         self._forget()
-        self._opened: dict[str, Any] = self._open(opening or None)
+        self._opened: dict[str, Any] = self._open(opening)
         self._spec = _now.opened(self._spec, self._opened)
         for warning in self._opened.get("warnings") or ():
             log.warning("%s", warning)

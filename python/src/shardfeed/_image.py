@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import numpy as np
 
-from ._args._checks import Problems, did_you_mean, encoded, flag, got, is_whole, number, one_of
+from ._args._checks import Problems, did_you_mean, encoded, flag, got, is_number, is_whole, number, one_of
 from ._args._features import dtype_name
 from ._documented import documented
 from ._npy import Npy
@@ -223,12 +223,8 @@ def _size(size: Any) -> list[int]:
     return [int(side) for side in sides]
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-
-
 def _number(name: str, value: Any, least: float, most: float) -> float:
-    if not _is_number(value) or not least <= value <= most:
+    if not is_number(value) or not least <= value <= most:
         raise OptionError(f"{name} must be a number from {least:g} to {most:g}, {got(value)}")
     return float(value)
 
@@ -236,7 +232,7 @@ def _number(name: str, value: Any, least: float, most: float) -> float:
 def _pair(pair: Any, fits: Callable[[float, float], bool]) -> list[float] | None:
     """Two numbers that fit together, or None."""
     values = list(pair) if isinstance(pair, (list, tuple, np.ndarray)) else []
-    if len(values) != 2 or not all(map(_is_number, values)) or not fits(*values):
+    if len(values) != 2 or not all(map(is_number, values)) or not fits(*values):
         return None
     return [float(v) for v in values]
 
@@ -252,7 +248,7 @@ def _channels(name: str, values: Any) -> list[float] | None:
     if values is None:
         return None
     listed = list(values) if isinstance(values, (list, tuple, np.ndarray)) else []
-    if len(listed) != 3 or not all(_is_number(v) and math.isfinite(v) for v in listed):
+    if len(listed) != 3 or not all(is_number(v) and math.isfinite(v) for v in listed):
         raise OptionError(f"{name} must be 3 numbers, one for each of red, green and blue, {got(values)}")
     if name == "std" and min(listed) <= 0:
         raise OptionError(f"std must be above 0, {got(values)}")
@@ -262,7 +258,7 @@ def _channels(name: str, values: Any) -> list[float] | None:
 def _gap(gap: Any) -> float:
     if gap is None:
         return -1.0
-    if not _is_number(gap) or not 1 <= gap < math.inf:
+    if not is_number(gap) or not 1 <= gap < math.inf:
         raise OptionError(f"reducing_gap must be a number of at least 1, or None to decode at full size, {got(gap)}")
     return float(gap)
 
@@ -276,7 +272,7 @@ def _jitter(given: Any) -> dict[str, list[float]]:
             if name not in _JITTERS:
                 raise OptionError(f"color_jitter takes {', '.join(_JITTERS)}, got {name!r}{did_you_mean(name, _JITTERS)}")
         factors = dict(given)
-    elif _is_number(given):
+    elif is_number(given):
         factors = dict.fromkeys(_JITTERS[:3], given)
     elif isinstance(given, (list, tuple)) and 1 <= len(given) <= len(_JITTERS):
         factors = dict(zip(_JITTERS, given))
@@ -295,7 +291,7 @@ def _factor(name: str, given: Any) -> list[float] | None:
     center, least, most = (0.0, -_MOST_HUE, _MOST_HUE) if hue else (1.0, 0.0, _MOST_FACTOR)
     if given is None:
         return None
-    if _is_number(given):
+    if is_number(given):
         if not 0 <= given <= (_MOST_HUE if hue else _MOST_FACTOR - 1):
             raise OptionError(f"{name} of color_jitter must be a number from 0 to {_MOST_HUE if hue else _MOST_FACTOR - 1:g}, {got(given)}")
         low, high = max(least, center - given), center + given

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, overload
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from ._args import _checks
 from ._args._arguments import checked
 from ._args._checks import Problems
 from ._args._locate import RowPlace
-from ._args._types import Address, Decoder, Filters, Lengths, Manifest, Path, Stack, Unknown
+from ._args._types import Address
 from ._batch import Batch
 from ._columns import _take
 from ._columns._layout import Layout
@@ -27,12 +27,14 @@ from ._engine._connected import agreement, opening
 from ._engine._connection import Connection
 from ._engine._process import Engine
 from ._engine._raw_batch import RawBatch
-from ._image import Image
-from ._npy import Npy
+from ._keywords import MapOptions
 from ._options import Options
 from ._turn import Turn
 from ._warn import ShardfeedWarning, warn
 from .errors import ShardfeedError, nearer
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 log = logging.getLogger("shardfeed")
 
@@ -105,55 +107,11 @@ class MapDataset:
             None has no limit.
     """
 
-    @checked(required=None)
-    def __init__(
-        self,
-        uri: Address,
-        *,
-        columns: Sequence[str] | None = None,
-        filters: Filters | None = None,
-        parts: Mapping[str, float] | None = None,
-        part: str | None = None,
-        part_key: str | None = None,
-        part_seed: int = 0,
-        subsample: float | None = None,
-        rows: Path | None = None,
-        rows_new: Literal["error", "keep", "drop"] | None = None,
-        row_ids: bool = False,
-        memory: int | str | None = None,
-        cache: bool = True,
-        cache_dir: Path | None = None,
-        cache_limit: int | float | str | None = None,
-        cache_policy: str | None = None,
-        decoded_limit: int | float | str | None = None,
-        index_dir: Path | None = None,
-        storage_options: Mapping[str, Any] | None = None,
-        null: Mapping[str, Any] | None = None,
-        pad: Mapping[str, Any] | None = None,
-        max_length: Lengths | None = None,
-        vocabulary: Mapping[str, Sequence[str] | Mapping[str, int] | Path] | None = None,
-        unknown: Unknown | Mapping[str, Unknown] = "error",
-        cast: Mapping[str, Any] | None = None,
-        hash: Mapping[str, int] | None = None,
-        scale: Mapping[str, tuple[float, float]] | None = None,
-        stack: Mapping[str, Stack] | None = None,
-        images: Mapping[str, Image | Npy | Literal["auto"]] | Literal["auto"] | None = None,
-        image_decoder: Decoder = "auto",
-        manifest: Manifest | None = None,
-        strict: bool = False,
-        missing: Literal["error", "null"] = "error",
-        partition_types: Mapping[str, Any] | None = None,
-        invalid_utf8: Literal["refuse", "replace"] = "refuse",
-        unit_rows: int | None = None,
-        slots: int | None = None,
-        collate_workers: int | None = None,
-        timeout: float | None = 600.0,
-    ) -> None:
-        given = locals()
-        own = {name: given[name] for name in Options.__dataclass_fields__ if name in given}
+    @checked(MapOptions, required=None)
+    def __init__(self, uri: Address, **options: Unpack[MapOptions]) -> None:
         problems = Problems()
-        self._spec = Options(batch_size=1, shuffle=False, **own).spec(problems)
-        self._timeout = problems.of(_checks.seconds, "timeout", timeout)
+        self._spec = Options(uri, 1, shuffle=False, **options).spec(problems)
+        self._timeout = problems.of(_checks.seconds, "timeout", options["timeout"])
         problems.report()
         self._id = uuid.uuid4().hex
         self._job = _rank.job()

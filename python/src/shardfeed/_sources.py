@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
-
-from ._args import _rules
-from ._args._checks import Problems, did_you_mean, encoded, got, number, one_of, path, seed
+from ._args import _addresses, _rules
+from ._args._checks import Problems, did_you_mean, encoded, got, is_number, number, one_of, parts, path, seed, share, word
 from ._args._types import Address, Filters, Path
 from ._documented import documented
 from .errors import OptionError
+
+LEAST_SHARE = 1e-6  # of subsample
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,23 +59,23 @@ class Source(_Choice):
 
     uri: Address
 
-    def spec(self, name: str, read: Any, found: Problems) -> dict[str, Any]:
-        """The engine's Source; read has the checks of a data set's arguments."""
+    def spec(self, name: str, found: Problems) -> dict[str, Any]:
+        """The engine's Source."""
         within = Problems()
         filters = within.of(_rules.text, self.filters)
         spec = {
             "name": name,
-            "addresses": within.of(read.addresses, self.uri),
+            "addresses": within.of(_addresses.addresses, self.uri),
             **self._share(within),
             "filters": filters,
-            "parts": within.of(read.parts, self.parts),
-            "part": within.of(read.word, "part", self.part),
-            "part_key": within.of(read.word, "part_key", self.part_key),
+            "parts": within.of(parts, self.parts),
+            "part": within.of(word, "part", self.part),
+            "part_key": within.of(word, "part_key", self.part_key),
             "part_seed": within.of(seed, self.part_seed, "part_seed"),
-            "subsample": within.of(read.share, self.subsample),
+            "subsample": within.of(share, "subsample", self.subsample, LEAST_SHARE),
             "rows": within.of(path, "rows", self.rows),
             "rows_new": within.of(one_of, "rows_new", self.rows_new or "", "", "error", "keep", "drop"),
-            "row_weight": within.of(read.word, "row_weight", self.row_weight),
+            "row_weight": within.of(word, "row_weight", self.row_weight),
             "rename": within.of(_renamed, self.rename),
         }
         found.found.extend(f"sources[{name!r}] {problem}" for problem in within.found)
@@ -88,7 +88,7 @@ class Source(_Choice):
         return {"weight": weight, "repeat": repeat, "choose": choose}
 
 
-def specs(given: Any, read: Any, found: Problems) -> list[dict[str, Any]]:
+def specs(given: Any, found: Problems) -> list[dict[str, Any]]:
     """The engine's Sources."""
     if given is None:
         return []
@@ -105,7 +105,7 @@ def specs(given: Any, read: Any, found: Problems) -> list[dict[str, Any]]:
         elif not isinstance(source, Source):
             found.found.append(f"sources[{name!r}] must be a Source, {got(source)}")
         else:
-            all_of_them.append(source.spec(encoded("sources", name), read, found))
+            all_of_them.append(source.spec(encoded("sources", name), found))
     if not any(s["repeat"] or s["choose"] for s in all_of_them):
         for s, source in zip(all_of_them, (v for v in given.values() if isinstance(v, Source)), strict=False):
             if source.weight is None:
@@ -135,7 +135,7 @@ def weights(given: Any, names: Sequence[str], what: str) -> dict[str, float]:
             raise OptionError(
                 f"{what} has a weight of {name!r}, which is no source; known are {', '.join(names)}{did_you_mean(name, names)}"
             )
-        if not _is_number(weight) or not 0 <= weight < math.inf:
+        if not is_number(weight) or not 0 <= weight < math.inf:
             raise OptionError(f"{what} must have a weight of at least 0 for {name!r}, {got(weight)}")
     return {name: float(weight) for name, weight in given.items()}
 
@@ -161,12 +161,8 @@ def changed(state: Mapping[str, Any], given: Mapping[str, float]) -> dict[str, A
 _MOST_CHANGES = 64
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-
-
 def _above_zero(name: str, value: Any) -> float:
-    if not _is_number(value) or not 0 < value < math.inf:
+    if not is_number(value) or not 0 < value < math.inf:
         raise OptionError(f"{name} must be a number above 0, {got(value)}")
     return float(value)
 

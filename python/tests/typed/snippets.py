@@ -100,6 +100,9 @@ shardfeed.StreamingDataset("table", batch_size=8, colums=["id"])  # error
 shardfeed.StreamingDataset("table", batch_size=8, tail="padd")  # error
 shardfeed.StreamingDataset("table", batch_size=8, seed="1")  # error
 shardfeed.StreamingDataset("table", batch_size=8, hash={"user": "many"})  # error
+shardfeed.MapDataset("table", colums=["id"])  # error
+shardfeed.MapDataset("table", tail="pad")  # error
+shardfeed.MapDataset("table", memory=1.5)  # error
 sf.DataLoader("table", batch_size=8, stack={"x": {"column": ["a"]}})  # error
 sf.DataLoader("table", batch_size=8, images={"img": {"size": 224}})  # error
 shardfeed.Image(crop="centre")  # error

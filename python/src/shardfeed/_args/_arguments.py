@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections.abc import Callable, Iterable
-from typing import Any, ParamSpec
+from typing import Any, ParamSpec, get_type_hints
 
 from ..errors import ShardfeedError, nearer
 from ._checks import did_you_mean, got
@@ -53,13 +54,17 @@ _LOADER_ONLY = (
 )
 
 
-def checked(required: str | None) -> Callable[[Callable[P, None]], Callable[P, None]]:
-    """Makes an __init__ say which argument is misspelt, or given by position; required must not be
-    left out. None requires no other.
+def checked(options: type, required: str | None) -> Callable[[Callable[P, None]], Callable[P, None]]:
+    """Gives an __init__ that takes **options their names, types and defaults, by a TypedDict, and makes
+    it say which argument is misspelt, or given by position; required must not be left out. None
+    requires no other.
     """
+    defaults = {p.name: p.default for p in parameters_of(options)}
 
     def decorate(init: Callable[P, None]) -> Callable[P, None]:
-        parameters = inspect.signature(init).parameters
+        *own, _ = inspect.signature(init).parameters.values()
+        signature = inspect.Signature([*own, *parameters_of(options)], return_annotation="None")
+        parameters = signature.parameters
         _, first, *_ = parameters
 
         @functools.wraps(init)
@@ -74,13 +79,26 @@ def checked(required: str | None) -> Callable[[Callable[P, None]], Callable[P, N
             if required is not None and required not in kwargs:
                 raise TypeError(missing_batch_size(name))
             try:
-                init(self, *args, **kwargs)
+                init(self, *args, **{**defaults, **kwargs})
             except ShardfeedError as e:
                 raise nearer(e)  # noqa: B904 - the same error
 
+        __init__.__signature__ = signature  # type: ignore[attr-defined]
+        __init__.__annotations__ = {**{p.name: p.annotation for p in own[1:]}, **get_type_hints(options), "return": None}
         return __init__  # type: ignore[return-value]
 
     return decorate
+
+
+def parameters_of(options: type) -> list[inspect.Parameter]:
+    """The keyword parameters of a TypedDict. A default other than None is in Annotated."""
+    found = []
+    for name, hint in get_type_hints(options, include_extras=True).items():
+        default = getattr(hint, "__metadata__", (None,))[0]
+        written = options.__annotations__[name]
+        kind = re.sub(r"Annotated\[(.*), .*?\]", r"\1", str(getattr(written, "__forward_arg__", written)))
+        found.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind))
+    return found
 
 
 def by_position(name: str, first: str, second: object) -> str:

@@ -9,7 +9,7 @@ import difflib
 import math
 import os
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -117,16 +117,35 @@ def seconds(name: str, value: Any) -> float | None:
     """Returns a time to wait. None and infinity have no limit."""
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)) or not value > 0:
+    if not is_number(value) or not value > 0:
         raise OptionError(f"{name} must be a number of seconds above 0, or None for no limit, {got(value)}")
     return None if math.isinf(value) else float(value)
 
 
-def share(name: str, value: Any) -> float:
-    """A share of a whole, above 0 and at most 1."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)) or not 0 < value <= 1:
-        raise OptionError(f"{name} must be a number above 0 and at most 1, {got(value)}")
+def is_number(value: Any) -> bool:
+    """Whether a value is a number. True and False are not."""
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
+def share(name: str, value: Any, least: float | None = None) -> float:
+    """A share of a whole: above 0, or at least least, and at most 1. None is 0."""
+    if value is None:
+        return 0.0
+    if not is_number(value) or not (least or 0) <= value <= 1 or not value:
+        raise OptionError(f"{name} must be {f'from {least:f} to 1' if least else 'a number above 0 and at most 1'}, {got(value)}")
     return float(value)
+
+
+def parts(given: Any) -> dict[str, float]:
+    """The weights of parts by name."""
+    found = {}
+    for name, weight in named("parts", given, '{"train": 9, "val": 1}').items():
+        if not is_number(weight) or not 0 <= weight < math.inf:
+            raise OptionError(f"parts[{name!r}] must be a weight of at least 0, {got(weight)}")
+        found[encoded("parts", name)] = float(weight)
+    if given is not None and not found:
+        raise OptionError("parts must not be empty; leave it out to read all rows")
+    return found
 
 
 def epoch(value: Any) -> int:
@@ -160,3 +179,20 @@ def encoded(what: str, text: str, shown: Callable[[str], str] = str) -> str:
     if "\0" in text:
         raise OptionError(f"{what} must not hold a NUL byte, got {shown(text)!r}")
     return text
+
+
+def word(name: str, value: Any) -> str:
+    """A name, of a column or a part; None is none."""
+    if value is None:
+        return ""
+    if not isinstance(value, str) or not value:
+        raise OptionError(f"{name} must be a name, {got(value)}")
+    return encoded(name, value)
+
+
+def named(name: str, given: Any, example: str) -> Mapping[str, Any]:
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping) or not all(isinstance(k, str) for k in given):
+        raise OptionError(f"{name} must be a dict, as in {name}={example}, {got(given)}")
+    return given

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from ..errors import OptionError
-from ._checks import got, is_whole
+from ._checks import got, is_number, is_whole
 
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 _UNITS |= {f"{unit}ib": _UNITS[unit] for unit in "kmgt"}
@@ -36,22 +36,28 @@ def parse(name: str, value: Any, example: str = "'512MiB'") -> tuple[int, bool]:
 
 
 def bytes_text(name: str, value: Any) -> str:
-    """A number of bytes, in digits."""
-    return str(parse(name, value)[0])
+    """A number of bytes, in digits; empty for None."""
+    return "" if value is None else str(parse(name, value)[0])
 
 
 def buffer_text(name: str, value: Any) -> str:
-    """A number of rows in digits, or of bytes with a unit, over all ranks or of each rank or node."""
+    """A number of rows in digits, or of bytes with a unit, over all ranks or of each rank or node; empty
+    for None.
+    """
+    if value is None:
+        return ""
     each = _EACH.fullmatch(value) if isinstance(value, str) else None
     number, unit = parse(name, each[1] if each else value, "'512MiB' (bytes) or '100000' (rows), both also with '/rank' or '/node'")
     return f"{number}{'B' if unit else ''}{f'/{each[2].lower()}' if each else ''}"
 
 
-def limit_text(name: str, value: Any) -> str:
-    """A number of bytes in digits, or a part of the free space in percent.
+def limit_text(name: str, value: Any, *, none: bool = False) -> str:
+    """A number of bytes in digits, or a part of the free space in percent; empty for None.
 
-    A float is a part: 0.5 is 50 %.
+    A float is a part: 0.5 is 50 %. With none 0 is allowed.
     """
+    if none and (value == "0" or (is_number(value) and value == 0)):
+        return "0"
     text = f"{value * 100:g}%" if isinstance(value, float) else value
     if isinstance(text, str) and text.strip().endswith("%"):
         try:

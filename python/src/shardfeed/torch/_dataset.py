@@ -20,7 +20,7 @@ from .._engine._connection import Connection
 from .._engine._process import Engine
 from .._engine._replicas import Share
 from .._iterator import BatchIterator
-from .._options import DatasetOptions
+from .._keywords import DatasetOptions
 from .._rows import BUNDLE
 from .._transform import Function, check_function
 from ..errors import OptionError, ShardfeedError, StateError

@@ -11,7 +11,7 @@ import torch
 from .._args._checks import type_name
 from .._args._types import Address
 from .._documented import documented
-from .._options import Packing
+from .._keywords import Packing
 from .._pack import Pack
 from ..errors import OptionError
 from ._batch import Batch

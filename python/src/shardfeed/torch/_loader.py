@@ -444,8 +444,7 @@ def _check_names(data: Any, options: dict[str, Any]) -> None:
 def _dataset(data: Any, options: dict[str, Any], problems: Problems) -> StreamingDataset[Any]:
     """The data set, unless something is wrong with any argument."""
     if problems.found and not isinstance(data, StreamingDataset):
-        ours = {name: value for name, value in options.items() if name in Options.__dataclass_fields__}
-        Options(data, **ours).spec(problems)
+        Options(data, **options).spec(problems)
     problems.report()
     return data if isinstance(data, StreamingDataset) else StreamingDataset(data, **options)
 

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, TypedDict
 import torch
 
 from .._args._checks import Problems, did_you_mean, flag, function, got, is_whole, number
-from .._options import DatasetOptions
+from .._keywords import DatasetOptions
 from ..errors import OptionError
 
 Device: TypeAlias = "str | int | torch.device | None"
