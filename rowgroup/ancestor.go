@@ -7,6 +7,7 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/parquet"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
 )
 
 var errAgree = fmt.Errorf("%w: leaves of one group do not agree", parquet.ErrLevels)
@@ -21,15 +22,15 @@ func (a *assembly) ancestor(i int, c *leafDecoder, s *nestedShape) error {
 			outerRep, outerDef = q.node.rep, q.node.repDef
 		}
 	}
-	v := &vector{field: p.node.field}
+	v := &block.Vector{Field: p.node.field}
 	bits, offsets := parquet.Bitmap(nil), []uint32(nil)
 	switch {
 	case !s.expanded:
-		v.n = s.entries
-		if v.field.Kind != column.Struct { // there are no entries
+		v.Len = s.entries
+		if v.Field.Kind != column.Struct { // there are no entries
 			offsets = []uint32{0}
 		}
-	case v.field.Kind == column.Struct:
+	case v.Field.Kind == column.Struct:
 		bits = a.structBits(v, p.node, s, outerRep, outerDef)
 	default:
 		var err error
@@ -40,22 +41,22 @@ func (a *assembly) ancestor(i int, c *leafDecoder, s *nestedShape) error {
 	if p.vec == nil {
 		p.vec = v
 		keepShape(v, c, bits, offsets)
-		return checkListSize(v, v.offsets)
+		return checkListSize(v, v.Offsets)
 	}
-	return p.vec.agree(v, bits, offsets)
+	return agree(p.vec, v, bits, offsets)
 }
 
 // structBits finds which structs are null. An entry begins a value here when it repeats nothing
 // inside of it, and when the list around it has an element.
-func (a *assembly) structBits(v *vector, n *node, s *nestedShape, outerRep, outerDef int) parquet.Bitmap {
+func (a *assembly) structBits(v *block.Vector, n *node, s *nestedShape, outerRep, outerDef int) parquet.Bitmap {
 	m := a.bits(len(s.def))
 	if len(s.rep) == 0 {
-		v.n = len(s.def)
+		v.Len = len(s.def)
 		for i, d := range s.def {
 			if int(d) >= n.def {
 				m.Or(i, 1)
 			} else {
-				v.nulls++
+				v.Nulls++
 			}
 		}
 		return m
@@ -73,12 +74,12 @@ func (a *assembly) structBits(v *vector, n *node, s *nestedShape, outerRep, oute
 		}
 		count++
 	}
-	v.n, v.nulls = count, nulls
+	v.Len, v.Nulls = count, nulls
 	return m
 }
 
 // listBits finds which lists are null and where their items begin.
-func (a *assembly) listBits(v *vector, n *node, s *nestedShape, outerRep, outerDef int) (parquet.Bitmap, []uint32, error) {
+func (a *assembly) listBits(v *block.Vector, n *node, s *nestedShape, outerRep, outerDef int) (parquet.Bitmap, []uint32, error) {
 	m := a.bits(len(s.def))
 	offsets := mem.As[uint32](a.d.starts.take(4 * (len(s.def) + 1)))
 	items, last := uint32(0), byte(0)
@@ -110,7 +111,7 @@ func (a *assembly) listBits(v *vector, n *node, s *nestedShape, outerRep, outerD
 		}
 		last = d
 	}
-	v.n, v.nulls = count, nulls
+	v.Len, v.Nulls = count, nulls
 	offsets[count] = items
 	return m, offsets[:count+1], nil
 }
@@ -123,25 +124,25 @@ func (a *assembly) bits(n int) parquet.Bitmap {
 }
 
 // keepShape copies the shape into memory of the block.
-func keepShape(v *vector, c *leafDecoder, bits parquet.Bitmap, offsets []uint32) {
-	if v.nulls > 0 {
-		v.valid = c.newBitmap(v.n)
-		copy(v.valid, bits)
+func keepShape(v *block.Vector, c *leafDecoder, bits parquet.Bitmap, offsets []uint32) {
+	if v.Nulls > 0 {
+		v.Valid = c.newBitmap(v.Len)
+		copy(v.Valid, bits)
 	}
-	if v.field.Kind != column.Struct {
-		v.offsets = mem.As[uint32](c.arena.Alloc(4 * len(offsets)))
-		copy(v.offsets, offsets)
+	if v.Field.Kind != column.Struct {
+		v.Offsets = mem.As[uint32](c.arena.Alloc(4 * len(offsets)))
+		copy(v.Offsets, offsets)
 	}
 }
 
 // agree says whether another leaf tells the same of an ancestor.
-func (v *vector) agree(w *vector, bits parquet.Bitmap, offsets []uint32) error {
-	if v.n != w.n || v.nulls != w.nulls || !slices.Equal(v.offsets, offsets) {
+func agree(v *block.Vector, w *block.Vector, bits parquet.Bitmap, offsets []uint32) error {
+	if v.Len != w.Len || v.Nulls != w.Nulls || !slices.Equal(v.Offsets, offsets) {
 		return errAgree
 	}
-	if v.nulls > 0 {
-		for i := range (v.n + 63) / 64 {
-			if v.valid[i] != bits[i] {
+	if v.Nulls > 0 {
+		for i := range (v.Len + 63) / 64 {
+			if v.Valid[i] != bits[i] {
 				return errAgree
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/parquet"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -394,7 +395,7 @@ func (c *leafDecoder) slotBits(def *parquet.LevelRun) (present int, err error) {
 	return present, err
 }
 
-func (d *Decoder) flat(n *node) (*vector, error) {
+func (d *Decoder) flat(n *node) (*block.Vector, error) {
 	c, err := d.newColumn(n, flatShape{})
 	if err != nil {
 		return nil, err
@@ -408,7 +409,7 @@ func (d *Decoder) flat(n *node) (*vector, error) {
 	}
 	v, err := c.vector(total)
 	if err == nil {
-		v.skip = skip
+		v.Skip = skip
 	}
 	return v, err
 }

@@ -1,38 +1,25 @@
 package rowgroup
 
-import "github.com/shardfeed/shardfeed/column"
-
-// newNullVector is n nulls of a field, without storage.
-func newNullVector(f *column.Field, n int) *vector {
-	v := &vector{field: f, n: n, nulls: n}
-	if n == 0 && f.Kind == column.List || f.Kind == column.Map && n == 0 {
-		v.offsets = []uint32{0}
-	}
-	for _, c := range f.Children {
-		k := n
-		if f.Kind != column.Struct {
-			k = 0
-		}
-		v.children = append(v.children, newNullVector(c, k))
-	}
-	return v
-}
+import (
+	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
+)
 
 // constant is a partition column: one value for all rows, stored as a dictionary.
-func (d *Decoder) constant(n *node, rows int) *vector {
+func (d *Decoder) constant(n *node, rows int) *block.Vector {
 	if n.partition.null {
-		return newNullVector(n.field, rows)
+		return block.NewNull(n.field, rows)
 	}
-	v := &vector{field: n.field, n: rows, codeWidth: 1, codes: d.arena.Alloc(rows)}
-	clear(v.codes)
+	v := &block.Vector{Field: n.field, Len: rows, CodeWidth: 1, Codes: d.arena.Alloc(rows)}
+	clear(v.Codes)
 	one := d.keep.Alloc(len(n.partition.data))
 	copy(one, n.partition.data)
-	v.dict = &vector{field: n.field, n: 1}
+	v.Dict = &block.Vector{Field: n.field, Len: 1}
 	if n.field.Kind == column.Binary {
-		v.dict.views = []uint64{uint64(len(one))}
-		v.dict.base = [][]byte{one}
+		v.Dict.Views = []uint64{uint64(len(one))}
+		v.Dict.Base = [][]byte{one}
 	} else {
-		v.dict.data = one
+		v.Dict.Data = one
 	}
 	return v
 }

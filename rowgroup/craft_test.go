@@ -17,6 +17,7 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/parquet"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
 )
 
 // A craft is a column chunk made by hand, for what no writer makes any more, and for what none
@@ -135,12 +136,12 @@ func decodeCrafted(n *node, rows int, l Layout, replace bool, chunks ...rawChunk
 	}
 	texts, at := make([]string, rows), 0
 	for _, b := range blocks {
-		for i := range b.rows {
+		for i := range b.Rows() {
 			row := at
 			if l.Order != nil {
 				row = int(l.Order[at])
 			}
-			texts[row] = dump(b.cols[0], b.cols[0].place(i))
+			texts[row] = dump(block.Columns(b)[0], block.Columns(b)[0].Place(i))
 			at++
 		}
 		b.Release()

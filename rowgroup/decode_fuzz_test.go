@@ -13,6 +13,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/parquet"
 	"github.com/shardfeed/shardfeed/internal/racetest"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
 )
 
 // FuzzStarts: the starts of rows that repetition levels give are those of the expanded levels.
@@ -105,9 +106,9 @@ func TestRandomFlips(t *testing.T) {
 			b, err := d.whole(&broken, l)
 			if err == nil {
 				passed++
-				for _, v := range b.cols {
+				for _, v := range block.Columns(b) {
 					for i := range len(rows) {
-						dump(v, v.place(i))
+						dump(v, v.Place(i))
 					}
 				}
 				b.Release()

@@ -11,6 +11,7 @@ import (
 	"github.com/parquet-go/parquet-go/compress"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
 )
 
 type inner struct {
@@ -199,8 +200,8 @@ func TestDecodeProjection(t *testing.T) {
 	for _, columns := range []string{"text", "lists", "map_of_group,bool", "dict_text,tokens,opt_group"} {
 		m, d := openDecoder(t, file, Options{Columns: strings.Split(columns, ",")})
 		decodeUnit(t, m, d, Rows{Hi: 200}, func(b *Block) {
-			if len(b.cols) != len(strings.Split(columns, ",")) {
-				t.Fatalf("%d columns", len(b.cols))
+			if len(block.Columns(b)) != len(strings.Split(columns, ",")) {
+				t.Fatalf("%d columns", len(block.Columns(b)))
 			}
 			checkBlock(t, b, rows)
 		})
@@ -221,7 +222,7 @@ func TestDecodeShop(t *testing.T) {
 	for _, g := range m.Groups() {
 		decodeUnit(t, m, d, Rows{Shard: int(g.Shard), RowGroup: int(g.RowGroup), Hi: g.Rows}, func(b *Block) {
 			for i := range b.Rows() {
-				if img := b.cols[1].bytes(i); len(img) > 2 && img[0] == 0xff && img[1] == 0xd8 {
+				if img := binaryValue(block.Columns(b)[1], i); len(img) > 2 && img[0] == 0xff && img[1] == 0xd8 {
 					images++
 				}
 			}

@@ -8,6 +8,7 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/parquet"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -54,16 +55,16 @@ type Decoder struct {
 	order               scratch // the rows of the unit as they lie
 	chosen              scratch // bits of the rows that are kept
 	spare               *mem.Arena
-	kept                []uint32    // Layout.Order in the blocks' memory
-	tierCols            []*vector   // of the unit's image, by column; nil without one
-	inImage             bool        // and blocks have them where they lie
-	held                *heldRules  // nil before the first rule column
-	stacks              *stacker    // nil before the first matrix
-	packed              *packedUnit // nil: lists of tokens are decoded to blocks of rows
-	sink                *tokenSink  // of the column; nil: it is decoded to slots
+	kept                []uint32        // Layout.Order in the blocks' memory
+	tierCols            []*block.Vector // of the unit's image, by column; nil without one
+	inImage             bool            // and blocks have them where they lie
+	held                *heldRules      // nil before the first rule column
+	stacks              *block.Stacker  // nil before the first matrix
+	packed              *packedUnit     // nil: lists of tokens are decoded to blocks of rows
+	sink                *tokenSink      // of the column; nil: it is decoded to slots
 	codes               [1024]uint32
 	narrowed            narrowed
-	kernels             *castScratch // of leaves that are recast; nil before the first
+	kernels             *block.CastScratch // of leaves that are recast; nil before the first
 }
 
 // keptScratch is how many bytes of one scratch a decoder keeps from unit to unit. It returns the
@@ -166,7 +167,7 @@ func (d *Decoder) Decode(r *Raw, l Layout) ([]*Block, error) {
 	d.trim()
 	if err == nil {
 		for _, b := range blocks {
-			b.leave()
+			block.Leave(b)
 		}
 		return blocks, nil
 	}
@@ -182,8 +183,8 @@ func (d *Decoder) failed(r *Raw, err error) error {
 	if h := (*sizeError)(nil); errors.As(err, &h) {
 		e.Hint = h.hint
 	}
-	if c := (*castError)(nil); errors.As(err, &c) {
-		e.Hint = c.hint()
+	if c := (*block.CastError)(nil); errors.As(err, &c) {
+		e.Hint = c.Hint()
 	}
 	return e
 }
@@ -233,7 +234,9 @@ func (d *Decoder) decode(r *Raw, l Layout) (err error) {
 	if err := d.beginTier(); err != nil {
 		return err
 	}
-	d.beginStacks()
+	if l.Stacks != nil {
+		l.Stacks.Begin(d.blocks)
+	}
 	inPlace := len(d.blocks) == 1 && l.Order == nil && !r.reachesOut()
 	for i, n := range r.columns {
 		d.at, d.path = -1, n.field.Name
@@ -245,14 +248,14 @@ func (d *Decoder) decode(r *Raw, l Layout) (err error) {
 			r.forget(last.pagesOff + last.pagesLen)
 		}
 	}
-	d.endStacks()
+	block.EndStacks(d.blocks, d.page.take)
 	return nil
 }
 
 // decodeColumn decodes a column into the blocks, or into their matrices. inPlace says that columns
 // stay as they are decoded.
 func (d *Decoder) decodeColumn(i int, n *node, inPlace bool) (err error) {
-	dropped := d.drops(i)
+	dropped := d.layout.Stacks.Drops(i)
 	d.chooseArenas(inPlace && !dropped, dropped)
 	if d.packed.has(i) {
 		return d.packed.decode(d, i, n)
@@ -275,10 +278,25 @@ func (d *Decoder) decodeColumn(i int, n *node, inPlace bool) (err error) {
 		d.dicts.Free()
 		return nil
 	case inPlace:
-		d.blocks[0].cols[i] = v
+		block.Columns(d.blocks[0])[i] = v
 		return nil
 	}
 	return d.layOut(i, v)
+}
+
+// stack puts a column into the matrices that it is a member of.
+func (d *Decoder) stack(col int, v *block.Vector) error {
+	if d.layout.Stacks == nil {
+		return nil
+	}
+	order := d.layout.Order
+	if order == nil {
+		order = d.fileOrder()
+	}
+	if d.stacks == nil {
+		d.stacks = &block.Stacker{}
+	}
+	return d.stacks.Put(d.layout.Stacks, col, v, d.blocks, order)
 }
 
 // chooseArenas says what a column is decoded to: the block's memory when it stays as it is, and
@@ -293,7 +311,7 @@ func (d *Decoder) chooseArenas(stays, dropped bool) {
 	}
 }
 
-func (d *Decoder) column(n *node) (*vector, error) {
+func (d *Decoder) column(n *node) (*block.Vector, error) {
 	rows := int(d.rows.Hi - d.rows.Lo)
 	switch {
 	case n.partition != nil:
@@ -301,12 +319,12 @@ func (d *Decoder) column(n *node) (*vector, error) {
 	case n.rowNumber:
 		return d.numbers(n, rows), nil
 	case n.missing:
-		return newNullVector(n.field, rows), nil
+		return block.NewNull(n.field, rows), nil
 	case n.leaf != nil && (n.leaf.convert == convertNull || n.field.Kind == column.Null):
 		if _, err := d.nextChunk(n); err != nil {
 			return nil, err
 		}
-		return newNullVector(n.field, rows), nil
+		return block.NewNull(n.field, rows), nil
 	case n.leaf != nil:
 		return d.flat(n)
 	case isListOfLeaves(n):
@@ -339,30 +357,30 @@ func (d *Decoder) nextChunk(n *node) (*rawChunk, error) {
 }
 
 // vector returns the first n slots.
-func (c *leafDecoder) vector(n int) (*vector, error) {
+func (c *leafDecoder) vector(n int) (*block.Vector, error) {
 	if n > c.slots {
 		return nil, fmt.Errorf("%w: %d values, %d expected", errChunk, c.slots, n)
 	}
 	if c.noValues {
-		return newNullVector(c.field, n), nil
+		return block.NewNull(c.field, n), nil
 	}
-	v := &vector{field: c.field, n: n, nulls: c.nulls}
+	v := &block.Vector{Field: c.field, Len: n, Nulls: c.nulls}
 	if c.nulls > 0 {
-		v.valid = c.valid
+		v.Valid = c.valid
 	}
 	data := c.buf[c.head:][:n*c.unit]
 	switch c.form {
 	case plain:
-		v.data = data
+		v.Data = data
 	case codes:
-		v.codes, v.codeWidth, v.dict = data, c.unit, c.dictVector()
+		v.Codes, v.CodeWidth, v.Dict = data, c.unit, c.dictVector()
 	case views:
 		if err := textBudget(int64(c.textLen)); err != nil {
 			return nil, err
 		}
-		v.views, v.base = mem.As[uint64](data), [][]byte{c.text}
+		v.Views, v.Base = mem.As[uint64](data), [][]byte{c.text}
 		if c.wide != nil {
-			v.base, v.chunkShift = c.wide.base, chunkShift
+			v.Base, v.ChunkShift = c.wide.base, chunkShift
 		}
 	}
 	return v, nil

@@ -10,6 +10,7 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/parquet"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
 )
 
 // A dictionary is the values that codes stand for: Fixed values, or views of Binary ones.
@@ -103,12 +104,12 @@ func codeWidth(n int) int {
 	return 4
 }
 
-func (c *leafDecoder) dictVector() *vector {
-	v := &vector{field: c.field, n: c.dict.n}
+func (c *leafDecoder) dictVector() *block.Vector {
+	v := &block.Vector{Field: c.field, Len: c.dict.n}
 	if c.field.Kind == column.Binary {
-		v.views, v.base = mem.As[uint64](c.dict.table), [][]byte{c.text}
+		v.Views, v.Base = mem.As[uint64](c.dict.table), [][]byte{c.text}
 	} else {
-		v.data = c.dict.table
+		v.Data = c.dict.table
 	}
 	return v
 }

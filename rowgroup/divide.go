@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
-	"unsafe"
 
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/parquet"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
 )
 
 var errDivision = errors.New("the layout's order does not go through its parts one after the other")
@@ -40,22 +40,8 @@ func (d *Decoder) divide() error {
 		}
 	}
 	d.keep = d.newArena()
-	var shared *common
-	if l.Parts > 1 {
-		shared = &common{arena: d.keep}
-		shared.users.Store(int32(l.Parts))
-	}
-	for _, n := range counts {
-		b := &Block{
-			rows: n, cols: make([]*vector, len(d.raw.columns)), arena: d.keep, common: shared,
-			uri: d.raw.uri, rowGroup: d.raw.Rows.RowGroup, first: d.rows.Lo, inOrder: l.Order == nil,
-		}
-		if shared != nil {
-			b.arena, shared.bearer = d.newArena(), b
-		}
-		b.refs.Store(1)
-		d.blocks = append(d.blocks, b)
-	}
+	from := block.Origin{URI: d.raw.uri, RowGroup: d.raw.Rows.RowGroup, First: d.rows.Lo, InOrder: l.Order == nil}
+	d.blocks = block.NewParts(from, counts, len(d.raw.columns), d.keep, d.newArena)
 	return nil
 }
 
@@ -94,19 +80,19 @@ func (d *Decoder) keptOrder() []uint32 {
 // values instead of one cache line for each. What the column was decoded to is then free for the
 // next, unless its rows stay where they are. Where few rows are kept, all columns are copied: the
 // blocks' memory is that of their rows.
-func (d *Decoder) layOut(col int, v *vector) error {
+func (d *Decoder) layOut(col int, v *block.Vector) error {
 	order, from := d.layout.Order, 0
 	few := d.few()
 	whole := len(d.blocks) == 1 && !d.raw.reachesOut()
-	if !few && (!movable(v) || whole && v.isLong()) {
+	if !few && (!movable(v) || whole && isLong(v)) {
 		d.keep.Adopt(d.loose)
 		for _, b := range d.blocks {
 			piece := *v
 			if order != nil {
-				piece.order, piece.n = d.keptOrder()[from:from+b.rows], b.rows
+				piece.Order, piece.Len = d.keptOrder()[from:from+b.Rows()], b.Rows()
 			}
-			b.cols[col] = &piece
-			from += b.rows
+			block.Columns(b)[col] = &piece
+			from += b.Rows()
 		}
 		return nil
 	}
@@ -115,13 +101,13 @@ func (d *Decoder) layOut(col int, v *vector) error {
 	}
 	c := cutter{temp: d.loose, few: few, blocks: len(d.blocks)}
 	for _, b := range d.blocks {
-		c.arena = b.arena
-		piece, err := c.piece(v, v.skip, order[from:from+b.rows])
+		c.arena = block.Memory(b)
+		piece, err := c.piece(v, v.Skip, order[from:from+b.Rows()])
 		if err != nil {
 			return err
 		}
-		b.cols[col] = piece
-		from += b.rows
+		block.Columns(b)[col] = piece
+		from += b.Rows()
 	}
 	if c.text {
 		d.keep.Adopt(d.loose)
@@ -136,16 +122,16 @@ func (d *Decoder) layOut(col int, v *vector) error {
 
 // movable says whether a column's rows can change places: not where lists own runs of items by
 // their place, nor where values lie in the text once for many rows, which copies would multiply.
-func movable(v *vector) bool {
-	switch v.field.Kind {
+func movable(v *block.Vector) bool {
+	switch v.Field.Kind {
 	case column.Map:
 		return false
 	case column.List:
-		return v.offsets == nil && (v.data != nil || v.views != nil || v.stride == 0)
+		return v.Offsets == nil && (v.Data != nil || v.Views != nil || v.Stride == 0)
 	case column.Binary:
-		return v.views == nil || v.chunkShift != 0 || viewedBytes(v.views) <= len(v.base[0])
+		return v.Views == nil || v.ChunkShift != 0 || viewedBytes(v.Views) <= len(v.Base[0])
 	}
-	return !slices.ContainsFunc(v.children, func(c *vector) bool { return !movable(c) })
+	return !slices.ContainsFunc(v.Children, func(c *block.Vector) bool { return !movable(c) })
 }
 
 // viewedBytes adds up the bytes of values.
@@ -158,66 +144,31 @@ func viewedBytes(views []uint64) (n int) {
 
 // isLong says whether values are so long that to copy them costs more than to read them one here
 // and one there.
-func (v *vector) isLong() bool {
+func isLong(v *block.Vector) bool {
 	const most = 64 // bytes, a cache line
-	size := len(v.data)
-	if v.views != nil {
-		size = len(v.base[0])
+	size := len(v.Data)
+	if v.Views != nil {
+		size = len(v.Base[0])
 	}
-	return size > most*v.n
+	return size > most*v.Len
 }
 
-func pieceOf(b []byte, w, skip int, order []uint32, arena *mem.Arena) []byte {
-	out := arena.Alloc(len(order) * w)
-	permuteValues(out, b, w, skip, order)
-	return out
-}
-
-func (p *vector) takeValid(v *vector, skip int, order []uint32, arena *mem.Arena) {
+func takeValid(p *block.Vector, v *block.Vector, skip int, order []uint32, arena *mem.Arena) {
 	switch {
-	case v.nulls == 0:
+	case v.Nulls == 0:
 		return
-	case v.valid == nil:
-		p.nulls = len(order)
+	case v.Valid == nil:
+		p.Nulls = len(order)
 		return
 	}
-	p.valid = mem.As[uint64](arena.Alloc(8 * parquet.BitmapWords(len(order))))
-	permuteBits(p.valid, v.valid, skip, order)
-	p.nulls = len(order)
+	p.Valid = mem.As[uint64](arena.Alloc(8 * parquet.BitmapWords(len(order))))
+	permuteBits(p.Valid, v.Valid, skip, order)
+	p.Nulls = len(order)
 	for i := 0; i < len(order); i += 64 {
-		p.nulls -= bits.OnesCount64(p.valid[i>>6] & parquet.LowBits(min(64, len(order)-i)))
+		p.Nulls -= bits.OnesCount64(p.Valid[i>>6] & parquet.LowBits(min(64, len(order)-i)))
 	}
-	if p.nulls == 0 {
-		p.valid = nil
-	}
-}
-
-// permuteValues copies values skip+order[0], skip+order[1], .. of w bytes to dst.
-func permuteValues(dst, from []byte, w, skip int, order []uint32) {
-	src := unsafe.Add(unsafe.Pointer(unsafe.SliceData(from)), skip*w)
-	switch w {
-	case 1:
-		permute[uint8](dst, src, order)
-	case 2:
-		permute[uint16](dst, src, order)
-	case 4:
-		permute[uint32](dst, src, order)
-	case 8:
-		permute[uint64](dst, src, order)
-	default:
-		for i, r := range order {
-			copy(dst[i*w:i*w+w], unsafe.Slice((*byte)(unsafe.Add(src, int(r)*w)), w))
-		}
-	}
-}
-
-func permute[T uint8 | uint16 | uint32 | uint64](dst []byte, src unsafe.Pointer, order []uint32) {
-	if len(order) == 0 {
-		return
-	}
-	out := unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(dst))), len(order))
-	for i, r := range order {
-		out[i] = *(*T)(unsafe.Add(src, uintptr(r)*unsafe.Sizeof(*new(T))))
+	if p.Nulls == 0 {
+		p.Valid = nil
 	}
 }
 
@@ -233,4 +184,10 @@ func permuteBits(b, from []uint64, skip int, order []uint32) {
 	if n := len(order); n&63 != 0 {
 		b[n>>6] = word
 	}
+}
+
+func pieceOf(b []byte, w, skip int, order []uint32, arena *mem.Arena) []byte {
+	out := arena.Alloc(len(order) * w)
+	block.PermuteValues(out, b, w, skip, order)
+	return out
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
 )
 
 // inParts is a random layout of so many rows of a unit, whose order goes through its parts one
@@ -197,7 +198,7 @@ func TestPartsHoldAllColumns(t *testing.T) {
 	if most := whole + (narrow+wide)/parts + 128<<10; left > most {
 		t.Errorf("%d bytes are left for the last part, %d foretold: of %d", left, most, held)
 	}
-	dictionary := last.common.arena.Bytes()
+	dictionary := last.Bytes() - block.Memory(last).Bytes()
 	if dictionary > whole || whole > 3*dictionary+64<<10 {
 		t.Errorf("what is not divided takes %d bytes, %d foretold", dictionary, whole)
 	}

@@ -13,7 +13,7 @@
 // rule the values of a unit before Decode makes its blocks, each chunk fetched and each shared
 // column decoded once; FetchRule reads the rule's chunks alone. PartitionStats and ShardStats tell
 // what is known of those columns before they are read, and Dictionary has the values of a chunk that
-// is coded. Nothing is told that the format does not define, or that some writers are known to get
+// is coded. They leave out what the format does not define, or that some writers are known to get
 // wrong; see stats_bounds.go.
 //
 // Tensors are lists of all items, or lists of lists, whose shape only Arrow's schema in the footer
@@ -24,7 +24,7 @@
 // A Tier keeps row groups decoded between epochs: a TierWriter makes an image of the columns of a
 // whole row group, Fetch borrows it in place of encoded chunks, and Decode makes blocks of copies, or
 // blocks that lie in the mapping itself. Where the bytes are kept is the tier's business; what they
-// mean is in tier_image.go. [MappedImages] are lent once for all who use them. Without the tier
+// mean is in package image. [MappedImages] are lent once for all who use them. Without the tier
 // blocks hold the same values.
 //
 // Shards may differ in their schemas: columns are united by name, in the order of the first shard

@@ -8,77 +8,89 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"unsafe"
 
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
 )
 
+// heap is an Alloc for tests: dirty memory, so that an unwritten byte shows.
+func heap(n int) ([]byte, error) { return bytes.Repeat([]byte{0xaa}, n), nil }
+
 // dump writes value i of a vector in a form that can be compared.
-func dump(v *vector, i int) string {
-	if v.nulls > 0 && v.isNull(i) || v.field.Kind == column.Null {
+func dump(v *block.Vector, i int) string {
+	if v.Nulls > 0 && v.IsNull(i) || v.Field.Kind == column.Null {
 		return "null"
 	}
-	switch v.field.Kind {
+	switch v.Field.Kind {
 	case column.Fixed:
-		w := v.field.Width
-		s, _ := v.source(w)
-		return hex.EncodeToString(unsafe.Slice((*byte)(s.at(uintptr(i), uintptr(w))), w))
+		return hex.EncodeToString(fixedValue(v, i))
 	case column.Binary:
-		return fmt.Sprintf("%q", v.bytes(i))
+		return fmt.Sprintf("%q", binaryValue(v, i))
 	case column.Struct:
 		var parts []string
-		for _, c := range v.children {
+		for _, c := range v.Children {
 			parts = append(parts, dump(c, i))
 		}
 		return "{" + strings.Join(parts, " ") + "}"
 	}
-	return "[" + strings.Join(v.dumpItems(i), " ") + "]"
+	return "[" + strings.Join(dumpItems(v, i), " ") + "]"
 }
 
-func (v *vector) dumpItems(i int) (parts []string) {
-	c := v.children[0]
-	if v.views != nil || v.data != nil {
-		b := v.flatItems(i)
-		for w := c.field.Width; len(b) > 0; b = b[w:] {
+func dumpItems(v *block.Vector, i int) (parts []string) {
+	c := v.Children[0]
+	if v.Views != nil || v.Data != nil {
+		b := flatItems(v, i)
+		for w := c.Field.Width; len(b) > 0; b = b[w:] {
 			parts = append(parts, hex.EncodeToString(b[:w]))
 		}
 		return parts
 	}
-	lo, hi := v.listRange(i)
+	lo, hi := v.ListRange(i)
 	for k := lo; k < hi; k++ {
 		parts = append(parts, dump(c, int(k)))
 	}
 	return parts
 }
 
-// bytes returns value i of a Binary vector.
-func (v *vector) bytes(i int) []byte {
-	if v.codes != nil {
-		return v.dict.bytes(v.code(i))
+// fixedValue returns value i of a Fixed vector.
+func fixedValue(v *block.Vector, i int) []byte {
+	if v.Dict != nil {
+		return fixedValue(v.Dict, v.Code(i))
 	}
-	return v.viewed(i)
+	if w := v.Field.Width; v.Slots == nil {
+		return v.Data[i*w : (i+1)*w]
+	}
+	return v.Slots[i*v.Step:][:v.Field.Width]
 }
 
-func (v *vector) viewed(i int) []byte {
-	begin, n := v.views[i]>>32, int(uint32(v.views[i]))
+// bytes returns value i of a Binary vector.
+func binaryValue(v *block.Vector, i int) []byte {
+	if v.Codes != nil {
+		return binaryValue(v.Dict, v.Code(i))
+	}
+	return viewedValue(v, i)
+}
+
+func viewedValue(v *block.Vector, i int) []byte {
+	begin, n := v.Views[i]>>32, int(uint32(v.Views[i]))
 	if n == 0 {
 		return nil
 	}
-	if v.chunkShift == 0 {
-		return v.base[0][begin:][:n]
+	if v.ChunkShift == 0 {
+		return v.Base[0][begin:][:n]
 	}
-	return v.base[begin>>v.chunkShift][begin&(1<<v.chunkShift-1):][:n]
+	return v.Base[begin>>v.ChunkShift][begin&(1<<v.ChunkShift-1):][:n]
 }
 
-func (v *vector) flatItems(i int) []byte {
-	if v.views != nil {
-		return v.viewed(i)
+func flatItems(v *block.Vector, i int) []byte {
+	if v.Views != nil {
+		return viewedValue(v, i)
 	}
-	w := v.stride * v.children[0].field.Width
-	return v.data[i*w : (i+1)*w]
+	w := v.Stride * v.Children[0].Field.Width
+	return v.Data[i*w : (i+1)*w]
 }
 
 // dumpGo writes a Go value as dump writes the vector of field f that it was written to.
@@ -207,14 +219,14 @@ func checkBlock[T any](t testing.TB, b *Block, want []T) {
 	if b.Rows() != len(want) {
 		t.Fatalf("%d rows, want %d", b.Rows(), len(want))
 	}
-	for _, v := range b.cols {
-		if v.order == nil && v.n != v.skip+len(want) {
-			t.Fatalf("column %s: %d values behind %d, want %d", v.field.Name, v.n, v.skip, len(want))
+	for _, v := range block.Columns(b) {
+		if v.Order == nil && v.Len != v.Skip+len(want) {
+			t.Fatalf("column %s: %d values behind %d, want %d", v.Field.Name, v.Len, v.Skip, len(want))
 		}
 		for i := range want {
-			got, want := dump(v, v.place(i)), dumpGo(memberOf(reflect.ValueOf(want[i]), v.field.Name), v.field)
+			got, want := dump(v, v.Place(i)), dumpGo(memberOf(reflect.ValueOf(want[i]), v.Field.Name), v.Field)
 			if got != want {
-				t.Fatalf("column %s, row %d: got %.200s, want %.200s", v.field.Name, i, got, want)
+				t.Fatalf("column %s, row %d: got %.200s, want %.200s", v.Field.Name, i, got, want)
 			}
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
 	"github.com/shardfeed/shardfeed/shard"
 	memstore "github.com/shardfeed/shardfeed/shard/mem"
 )
@@ -179,9 +180,9 @@ func rowsOf(t *testing.T, m *Manifest, u Rows) string {
 	}
 	defer b.Release()
 	var all strings.Builder
-	for _, v := range b.cols {
+	for _, v := range block.Columns(b) {
 		for i := range b.Rows() {
-			all.WriteString(dump(v, v.skip+i))
+			all.WriteString(dump(v, v.Skip+i))
 		}
 	}
 	return all.String()

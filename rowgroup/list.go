@@ -9,6 +9,7 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/parquet"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
 )
 
 // listShape is the levels of a top-level list of leaves.
@@ -278,7 +279,7 @@ func (s *rowCut) enter(c *leafDecoder) error {
 	return nil
 }
 
-func (d *Decoder) list(n *node) (*vector, error) {
+func (d *Decoder) list(n *node) (*block.Vector, error) {
 	chunks := d.chunks
 	v, err := d.listOf(n, true)
 	if errors.Is(err, errNotFlat) {
@@ -288,16 +289,16 @@ func (d *Decoder) list(n *node) (*vector, error) {
 	return v, err
 }
 
-func (d *Decoder) listOf(n *node, mayBeWide bool) (*vector, error) {
+func (d *Decoder) listOf(n *node, mayBeWide bool) (*block.Vector, error) {
 	s := &d.lists
 	*s = listShape{node: n, mayBeWide: mayBeWide}
 	c, skip, total, err := d.listRows(n.children[0], s)
 	if err != nil {
 		return nil, err
 	}
-	v := &vector{field: n.field, n: total, skip: skip, nulls: s.nulls}
+	v := &block.Vector{Field: n.field, Len: total, Skip: skip, Nulls: s.nulls}
 	if s.nulls > 0 {
-		v.valid = s.valid
+		v.Valid = s.valid
 	}
 	if c.wide != nil {
 		return v, s.fillWide(c, v)
@@ -325,16 +326,16 @@ func (d *Decoder) listRows(leaf *node, s *listShape) (c *leafDecoder, skip, tota
 }
 
 // fillWide gives the vector the items that lie in the block's parts.
-func (s *listShape) fillWide(c *leafDecoder, v *vector) error {
+func (s *listShape) fillWide(c *leafDecoder, v *block.Vector) error {
 	if err := c.wide.flushLists(c, s, true); err != nil {
 		return err
 	}
-	v.views, v.base, v.chunkShift = c.wide.views[:v.n], c.wide.base, chunkShift
-	v.children = []*vector{{field: c.field}}
-	if size := v.field.ListSize; size > 0 {
-		for i := v.skip; i < v.n; i++ {
-			if n := int(uint32(v.views[i])) / c.unit; n != size && !(n == 0 && v.nulls > 0 && v.isNull(i)) {
-				return errListSize(i-v.skip, n, size)
+	v.Views, v.Base, v.ChunkShift = c.wide.views[:v.Len], c.wide.base, chunkShift
+	v.Children = []*block.Vector{{Field: c.field}}
+	if size := v.Field.ListSize; size > 0 {
+		for i := v.Skip; i < v.Len; i++ {
+			if n := int(uint32(v.Views[i])) / c.unit; n != size && !(n == 0 && v.Nulls > 0 && v.IsNull(i)) {
+				return errListSize(i-v.Skip, n, size)
 			}
 		}
 	}
@@ -346,9 +347,9 @@ func errListSize(row, n, size int) error {
 }
 
 // fill gives the vector its items, flat where they are Fixed and none is null.
-func (s *listShape) fill(c *leafDecoder, v *vector) error {
+func (s *listShape) fill(c *leafDecoder, v *block.Vector) error {
 	s.starts = append(s.starts, uint32(c.slots))
-	ends := s.starts[:v.n+1]
+	ends := s.starts[:v.Len+1]
 	if err := checkListSize(v, ends); err != nil {
 		return err
 	}
@@ -356,39 +357,39 @@ func (s *listShape) fill(c *leafDecoder, v *vector) error {
 	if err != nil {
 		return err
 	}
-	if items.field.Kind != column.Fixed || c.nulls > 0 {
-		v.offsets = mem.As[uint32](c.arena.Alloc(4 * len(ends)))
-		copy(v.offsets, ends)
-		v.children = []*vector{items}
+	if items.Field.Kind != column.Fixed || c.nulls > 0 {
+		v.Offsets = mem.As[uint32](c.arena.Alloc(4 * len(ends)))
+		copy(v.Offsets, ends)
+		v.Children = []*block.Vector{items}
 		return nil
 	}
-	v.children = []*vector{{field: items.field}}
+	v.Children = []*block.Vector{{Field: items.Field}}
 	if stride, ok := evenStride(ends); ok && s.nulls == 0 {
-		v.data, v.stride = items.data, stride
+		v.Data, v.Stride = items.Data, stride
 		return nil
 	}
-	if err := textBudget(int64(len(items.data))); err != nil {
+	if err := textBudget(int64(len(items.Data))); err != nil {
 		return err
 	}
 	w := uint64(c.unit)
-	v.views = mem.As[uint64](c.arena.Alloc(8 * v.n))
-	for i := range v.views {
+	v.Views = mem.As[uint64](c.arena.Alloc(8 * v.Len))
+	for i := range v.Views {
 		lo, hi := uint64(ends[i]), uint64(ends[i+1])
-		v.views[i] = lo*w<<32 | (hi-lo)*w
+		v.Views[i] = lo*w<<32 | (hi-lo)*w
 	}
-	v.base = [][]byte{items.data}
+	v.Base = [][]byte{items.Data}
 	return nil
 }
 
 // checkListSize makes sure that lists of a declared length have it; a null has none.
-func checkListSize(v *vector, ends []uint32) error {
-	size := v.field.ListSize
+func checkListSize(v *block.Vector, ends []uint32) error {
+	size := v.Field.ListSize
 	if size == 0 {
 		return nil
 	}
-	for i := v.skip; i < v.n; i++ {
-		if n := int(ends[i+1] - ends[i]); n != size && !(n == 0 && v.nulls > 0 && v.isNull(i)) {
-			return errListSize(i-v.skip, n, size)
+	for i := v.Skip; i < v.Len; i++ {
+		if n := int(ends[i+1] - ends[i]); n != size && !(n == 0 && v.Nulls > 0 && v.IsNull(i)) {
+			return errListSize(i-v.Skip, n, size)
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package rowgroup
 
 import (
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
 )
 
 // lengthsLeaf is the one leaf below a list that is read for its lengths alone; nil where its items
@@ -20,7 +21,7 @@ func lengthsLeaf(n *node) *node {
 }
 
 // lengthsOf decodes where the lists of a column begin, and no items.
-func (d *Decoder) lengthsOf(n, leaf *node) (*vector, error) {
+func (d *Decoder) lengthsOf(n, leaf *node) (*block.Vector, error) {
 	s := &d.lists
 	*s = listShape{node: n}
 	c, skip, total, err := d.listRows(leaf, s)
@@ -28,15 +29,15 @@ func (d *Decoder) lengthsOf(n, leaf *node) (*vector, error) {
 		return nil, err
 	}
 	s.starts = append(s.starts, uint32(c.slots))
-	v := &vector{field: n.field, n: total, skip: skip, nulls: s.nulls}
+	v := &block.Vector{Field: n.field, Len: total, Skip: skip, Nulls: s.nulls}
 	if s.nulls > 0 {
-		v.valid = s.valid
+		v.Valid = s.valid
 	}
 	if err := checkListSize(v, s.starts); err != nil {
 		return nil, err
 	}
-	v.offsets = mem.As[uint32](c.arena.Alloc(4 * (total + 1)))
-	copy(v.offsets, s.starts)
-	v.children = []*vector{newNullVector(n.field.Children[0], int(v.offsets[total]))}
+	v.Offsets = mem.As[uint32](c.arena.Alloc(4 * (total + 1)))
+	copy(v.Offsets, s.starts)
+	v.Children = []*block.Vector{block.NewNull(n.field.Children[0], int(v.Offsets[total]))}
 	return v, nil
 }

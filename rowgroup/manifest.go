@@ -11,6 +11,7 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/parquet"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/image"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -36,7 +37,7 @@ type Manifest struct {
 	objects    *objects
 	footers    *footerCheck
 	parsed     *lastRecord
-	tier       *tierShards // nil: nothing is kept decoded
+	tier       *image.Shards // nil: nothing is kept decoded
 }
 
 // A file is what is kept of a shard's footer.

@@ -6,6 +6,7 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/parquet"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
 )
 
 // nestedShape keeps the levels of a whole leaf, one byte each, so that its ancestors can be put
@@ -158,7 +159,7 @@ func (s *nestedShape) slots(def []byte) (n int) {
 // An ancestor is a Struct, List or Map on the way from a column to a leaf.
 type ancestor struct {
 	node *node
-	vec  *vector // nil until the first leaf below has been decoded
+	vec  *block.Vector // nil until the first leaf below has been decoded
 }
 
 // An assembly puts a nested column together, leaf by leaf.
@@ -168,20 +169,20 @@ type assembly struct {
 	rows int
 }
 
-func (d *Decoder) nested(n *node) (*vector, error) {
+func (d *Decoder) nested(n *node) (*block.Vector, error) {
 	a := assembly{d: d, rows: int(d.rows.Hi - d.rows.Lo)}
 	return a.node(n)
 }
 
 // node returns the vector of a node. Members that the file lacks come last, when the others have
 // told how many values there are.
-func (a *assembly) node(n *node) (*vector, error) {
+func (a *assembly) node(n *node) (*block.Vector, error) {
 	if n.leaf != nil {
 		return a.leaf(n)
 	}
 	depth := len(a.path)
 	a.path = append(a.path, ancestor{node: n})
-	kids := make([]*vector, len(n.children))
+	kids := make([]*block.Vector, len(n.children))
 	for i, c := range n.children {
 		if c.missing {
 			continue
@@ -199,24 +200,24 @@ func (a *assembly) node(n *node) (*vector, error) {
 	}
 	for i, c := range n.children {
 		if c.missing {
-			kids[i] = newNullVector(c.field, v.items())
+			kids[i] = block.NewNull(c.field, itemCount(v))
 		}
 	}
-	v.children = kids
+	v.Children = kids
 	return v, nil
 }
 
 // items is the number of values that the children of a vector have.
-func (v *vector) items() int {
-	if v.field.Kind == column.Struct {
-		return v.n
+func itemCount(v *block.Vector) int {
+	if v.Field.Kind == column.Struct {
+		return v.Len
 	}
-	return int(v.offsets[v.n])
+	return int(v.Offsets[v.Len])
 }
 
 // leaf decodes one leaf and puts its ancestors together, or holds them against those of the leaves
 // before.
-func (a *assembly) leaf(n *node) (*vector, error) {
+func (a *assembly) leaf(n *node) (*block.Vector, error) {
 	s := &a.d.nest
 	*s = nestedShape{}
 	for _, p := range a.path {
@@ -248,18 +249,18 @@ func (a *assembly) leaf(n *node) (*vector, error) {
 	if err != nil {
 		return nil, err
 	}
-	v.dropFront(before, c)
+	dropFront(v, before, c)
 	return v, nil
 }
 
 // nulls are the values of a leaf that has none. As items of a list they lie plain.
-func (a *assembly) nulls(f *column.Field) *vector {
-	v := newNullVector(f, a.slots())
-	if p := a.path; f.Kind == column.Fixed && len(p) > 0 && p[len(p)-1].node.field.Kind == column.List && v.n > 0 {
-		v.data = a.d.arena.Alloc(v.n * f.Width)
-		clear(v.data)
-		v.valid = mem.As[uint64](a.d.arena.Alloc(8 * parquet.BitmapWords(v.n)))
-		clear(v.valid)
+func (a *assembly) nulls(f *column.Field) *block.Vector {
+	v := block.NewNull(f, a.slots())
+	if p := a.path; f.Kind == column.Fixed && len(p) > 0 && p[len(p)-1].node.field.Kind == column.List && v.Len > 0 {
+		v.Data = a.d.arena.Alloc(v.Len * f.Width)
+		clear(v.Data)
+		v.Valid = mem.As[uint64](a.d.arena.Alloc(8 * parquet.BitmapWords(v.Len)))
+		clear(v.Valid)
 	}
 	return v
 }
@@ -285,33 +286,33 @@ func (a *assembly) slots() int {
 	if len(a.path) == 0 {
 		return a.rows
 	}
-	return a.path[len(a.path)-1].vec.items()
+	return itemCount(a.path[len(a.path)-1].vec)
 }
 
 // dropFront takes the first k values off a leaf's vector.
-func (v *vector) dropFront(k int, c *leafDecoder) {
+func dropFront(v *block.Vector, k int, c *leafDecoder) {
 	if k == 0 {
 		return
 	}
-	v.n -= k
+	v.Len -= k
 	switch {
-	case v.data != nil:
-		v.data = v.data[k*c.unit:]
-	case v.codes != nil:
-		v.codes = v.codes[k*c.unit:]
-	case v.views != nil:
-		v.views = v.views[k:]
+	case v.Data != nil:
+		v.Data = v.Data[k*c.unit:]
+	case v.Codes != nil:
+		v.Codes = v.Codes[k*c.unit:]
+	case v.Views != nil:
+		v.Views = v.Views[k:]
 	}
-	if v.valid == nil {
+	if v.Valid == nil {
 		return
 	}
-	m := parquet.Bitmap(v.valid)
-	moved := c.newBitmap(v.n)
-	for i := 0; i < v.n; i += 64 {
+	m := parquet.Bitmap(v.Valid)
+	moved := c.newBitmap(v.Len)
+	for i := 0; i < v.Len; i += 64 {
 		moved[i>>6] = m.At(k + i)
 	}
-	v.valid, v.nulls = moved, v.n-moved.Ones(0, v.n)
-	if v.nulls == 0 {
-		v.valid = nil
+	v.Valid, v.Nulls = moved, v.Len-moved.Ones(0, v.Len)
+	if v.Nulls == 0 {
+		v.Valid = nil
 	}
 }

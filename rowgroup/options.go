@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/image"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -60,7 +61,7 @@ type Options struct {
 	Pool     *Pool         // of bytes fetched and decoded; nil means a pool of the manifest's own
 	Hot      *Hot          // what is kept in memory for all manifests that share it; nil keeps nothing
 	Tier     Tier          // what is kept decoded of shards; nil keeps nothing
-	Mapped   *MappedImages // those of the tier, for all manifests that share them; nil lets none stay
+	Mapped   *image.Mapped // those of the tier, for all manifests that share them; nil lets none stay
 	Events   Events
 }
 

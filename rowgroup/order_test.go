@@ -94,8 +94,8 @@ func comparePicks(t *testing.T, s *column.Schema, laid, plain *Block, order []ui
 			t.Fatal(err)
 		}
 		for i := range order {
-			if show(got, i) != show(want, i) {
-				t.Fatalf("column %s, row %d: got %.200s, want %.200s", f.Name, i, show(got, i), show(want, i))
+			if a, b := shownItem(got, i), shownItem(want, i); a != b {
+				t.Fatalf("column %s, row %d: got %.200s, want %.200s", f.Name, i, a, b)
 			}
 		}
 		if got.Nulls != want.Nulls {

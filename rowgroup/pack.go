@@ -8,6 +8,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/internal/parquet"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
 	"github.com/shardfeed/shardfeed/rule"
 )
 
@@ -98,13 +99,13 @@ func (p *Packing) Lengths(b *Block, first int64, dst []uint32) ([]uint32, error)
 		if !p.Columns[i].Tokens {
 			continue
 		}
-		v := b.cols[i]
-		if err := checkItemNulls(v, b.rows, first); err != nil {
-			return dst, &Error{Op: "pack", Column: v.field.Name, RowGroup: -1, Page: -1, Err: err}
+		v := block.Columns(b)[i]
+		if err := checkItemNulls(v, b.Rows(), first); err != nil {
+			return dst, &Error{Op: "pack", Column: v.Field.Name, RowGroup: -1, Page: -1, Err: err}
 		}
-		w := uint32(v.field.Children[0].Width)
-		for row := range b.rows {
-			_, bytes := v.itemBytes(v.place(row), int(w))
+		w := uint32(v.Field.Children[0].Width)
+		for row := range b.Rows() {
+			_, bytes := v.ItemBytes(v.Place(row), int(w))
 			n := bytes / w
 			if n > 0 {
 				n += extra
@@ -114,14 +115,14 @@ func (p *Packing) Lengths(b *Block, first int64, dst []uint32) ([]uint32, error)
 				dst = append(dst, n)
 			case dst[begin+row] != n:
 				return dst, &Error{
-					Op: "pack", Column: v.field.Name, RowGroup: -1, Page: -1, Hint: option.Sprintf("leave column %q out", v.field.Name),
+					Op: "pack", Column: v.Field.Name, RowGroup: -1, Page: -1, Hint: option.Sprintf("leave column %q out", v.Field.Name),
 					Err: fmt.Errorf("row %d of the row group has %d items, and %d in column %q; lists that are packed together must have equal lengths",
 						first+int64(row), items(n, extra), items(dst[begin+row], extra), one),
 				}
 			}
 		}
 		if one == "" {
-			one = v.field.Name
+			one = v.Field.Name
 		}
 	}
 	return dst, nil
@@ -130,14 +131,14 @@ func (p *Packing) Lengths(b *Block, first int64, dst []uint32) ([]uint32, error)
 func items(tokens, extra uint32) uint32 { return max(tokens, extra) - extra }
 
 // checkItemNulls refuses lists with items that are null: a block has no place for that.
-func checkItemNulls(v *vector, rows int, first int64) error {
-	if !v.hasItemNulls() {
+func checkItemNulls(v *block.Vector, rows int, first int64) error {
+	if !v.HasItemNulls() {
 		return nil
 	}
 	for row := range rows {
-		lo, hi := v.listRange(v.place(row))
+		lo, hi := v.ListRange(v.Place(row))
 		for k := lo; k < hi; k++ {
-			if v.children[0].isNull(int(k)) {
+			if v.Children[0].IsNull(int(k)) {
 				return fmt.Errorf("row %d of the row group has a null at item %d; lists that are packed must have none", first+int64(row), k-lo)
 			}
 		}
@@ -202,23 +203,22 @@ func (d *Decoder) Pack(p *BlockPacker, b *Block, rows PackedRows) (packed *Block
 func (c *packedBlock) finish() (*Block, error) {
 	c.measure()
 	b := c.from
-	out := &Block{rows: len(c.rows.Order), arena: c.arena, uri: b.uri, rowGroup: b.rowGroup}
+	var cols []*block.Vector
 	for i := range c.packing.Columns {
 		v, err := c.column(i)
 		if err != nil {
-			return nil, &Error{Op: "pack", Column: b.cols[i].field.Name, RowGroup: -1, Page: -1, Err: err}
+			return nil, &Error{Op: "pack", Column: block.Columns(b)[i].Field.Name, RowGroup: -1, Page: -1, Err: err}
 		}
-		out.cols = append(out.cols, v)
+		cols = append(cols, v)
 	}
 	if c.packing.Size > 0 {
-		out.cols = append(out.cols, c.lengths())
-	} else {
-		out.inner, out.ends = &Block{rows: len(c.picks), arena: c.arena, uri: b.uri, rowGroup: b.rowGroup}, c.ends
-		for _, v := range out.cols {
-			out.inner.cols = append(out.inner.cols, v.children[0])
-		}
+		cols = append(cols, c.lengths())
 	}
-	out.refs.Store(1)
+	uri, rowGroup := b.Place()
+	out := block.New(block.Origin{URI: uri, RowGroup: rowGroup}, len(c.rows.Order), cols, c.arena)
+	if c.packing.Size == 0 {
+		block.SetLists(out, c.ends)
+	}
 	return out, nil
 }
 
@@ -230,7 +230,7 @@ type packedBlock struct {
 	arena *mem.Arena
 	ends  []uint32 // by row: its pieces, and those of the rows before
 
-	direct []*vector // by column: tokens that were decoded to their places; nil elsewhere
+	direct []*block.Vector // by column: tokens that were decoded to their places; nil elsewhere
 }
 
 // measure finds where the pieces of each row begin among all of them, and the row of each.
@@ -246,7 +246,7 @@ func (c *packedBlock) measure() {
 	}
 }
 
-func (c *packedBlock) column(i int) (*vector, error) {
+func (c *packedBlock) column(i int) (*block.Vector, error) {
 	how, field := &c.packing.Columns[i], c.packing.schema.Fields[i]
 	switch {
 	case c.direct != nil && c.direct[i] != nil:
@@ -256,18 +256,18 @@ func (c *packedBlock) column(i int) (*vector, error) {
 	case how.First:
 		return c.first(i, field)
 	}
-	values, err := c.gather.Gather(i, c.from.cols[i].field, []*Block{c.from}, c.picks, c.alloc)
+	values, err := c.gather.Gather(i, block.Columns(c.from)[i].Field, []*Block{c.from}, c.picks, c.alloc)
 	if err != nil {
 		return nil, err
 	}
-	return &vector{field: field, n: len(c.rows.Order), offsets: c.ends, children: []*vector{c.vectorOf(values)}}, nil
+	return &block.Vector{Field: field, Len: len(c.rows.Order), Offsets: c.ends, Children: []*block.Vector{c.vectorOf(values)}}, nil
 }
 
 func (c *packedBlock) alloc(n int) ([]byte, error) { return c.arena.Alloc(n), nil }
 
 // first is the value of each row's first document. To an integer of 8 bytes it adds where the piece
 // begins in the document, so that pieces of one document differ.
-func (c *packedBlock) first(i int, field *column.Field) (*vector, error) {
+func (c *packedBlock) first(i int, field *column.Field) (*block.Vector, error) {
 	picks := make([]Pick, len(c.rows.Order))
 	for row := range picks {
 		picks[row] = c.picks[c.ends[row]]
@@ -288,19 +288,19 @@ func (c *packedBlock) first(i int, field *column.Field) (*vector, error) {
 const beginShift = 40
 
 // tokens lays the items of a list out.
-func (c *packedBlock) tokens(i int, how *PackedColumn, field *column.Field) *vector {
-	v, size := c.from.cols[i], c.packing.Size
+func (c *packedBlock) tokens(i int, how *PackedColumn, field *column.Field) *block.Vector {
+	v, size := block.Columns(c.from)[i], c.packing.Size
 	w := field.Children[0].Width
 	data := c.arena.Alloc(len(c.rows.Order) * size * w)
 	for row, block := range c.rows.Order {
 		to := data[row*size*w:][:size*w]
 		for _, piece := range c.rows.of(block) {
-			ptr, bytes := v.itemBytes(v.place(int(c.rows.Rows[piece.Doc])), w)
+			ptr, bytes := v.ItemBytes(v.Place(int(c.rows.Rows[piece.Doc])), w)
 			to = how.write(to, unsafe.Slice((*byte)(ptr), bytes), piece, w)
 		}
 		fillItems(to, how.Fill, w)
 	}
-	return &vector{field: field, n: len(c.rows.Order), data: data, stride: size, children: []*vector{{field: field.Children[0]}}}
+	return &block.Vector{Field: field, Len: len(c.rows.Order), Data: data, Stride: size, Children: []*block.Vector{{Field: field.Children[0]}}}
 }
 
 // write writes a piece of a document to the front of a row, and returns what is left of that.
@@ -335,7 +335,7 @@ func fillItems(to, item []byte, w int) {
 }
 
 // lengths is the tokens of each piece.
-func (c *packedBlock) lengths() *vector {
+func (c *packedBlock) lengths() *block.Vector {
 	field := c.packing.schema.Fields[len(c.packing.Columns)]
 	data := c.arena.Alloc(4 * len(c.picks))
 	out, at := mem.As[int32](data), 0
@@ -345,34 +345,34 @@ func (c *packedBlock) lengths() *vector {
 			at++
 		}
 	}
-	return &vector{field: field, n: len(c.rows.Order), offsets: c.ends, children: []*vector{{field: field.Children[0], n: len(c.picks), data: data}}}
+	return &block.Vector{Field: field, Len: len(c.rows.Order), Offsets: c.ends, Children: []*block.Vector{{Field: field.Children[0], Len: len(c.picks), Data: data}}}
 }
 
 // vectorOf is a vector of the values of an array, whose memory it shares.
-func (c *packedBlock) vectorOf(a *column.Array) *vector {
-	v := &vector{field: a.Field, n: a.Len, nulls: a.Nulls}
+func (c *packedBlock) vectorOf(a *column.Array) *block.Vector {
+	v := &block.Vector{Field: a.Field, Len: a.Len, Nulls: a.Nulls}
 	if a.Valid != nil {
-		v.valid = mem.As[uint64](a.Valid[: 8*parquet.BitmapWords(a.Len) : 8*parquet.BitmapWords(a.Len)]) // an arena gives more than it is asked for
+		v.Valid = mem.As[uint64](a.Valid[: 8*parquet.BitmapWords(a.Len) : 8*parquet.BitmapWords(a.Len)]) // an arena gives more than it is asked for
 	}
 	switch a.Field.Kind {
 	case column.Fixed:
-		v.data = a.Data
+		v.Data = a.Data
 	case column.Binary:
-		v.base, v.views = [][]byte{a.Data}, mem.As[uint64](c.arena.Alloc(8*a.Len))
-		for i := range v.views {
+		v.Base, v.Views = [][]byte{a.Data}, mem.As[uint64](c.arena.Alloc(8*a.Len))
+		for i := range v.Views {
 			lo, hi := a.Offsets[i], a.Offsets[i+1]
-			v.views[i] = uint64(lo)<<32 | uint64(hi-lo)
+			v.Views[i] = uint64(lo)<<32 | uint64(hi-lo)
 		}
 	case column.List, column.Map:
-		v.children = []*vector{c.vectorOf(a.Children[0])}
+		v.Children = []*block.Vector{c.vectorOf(a.Children[0])}
 		if a.Offsets != nil {
-			v.offsets = unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(a.Offsets))), a.Len+1)
+			v.Offsets = unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(a.Offsets))), a.Len+1)
 		} else {
-			v.offsets = c.even(a)
+			v.Offsets = c.even(a)
 		}
 	case column.Struct:
 		for _, child := range a.Children {
-			v.children = append(v.children, c.vectorOf(child))
+			v.Children = append(v.Children, c.vectorOf(child))
 		}
 	}
 	return v

@@ -3,6 +3,7 @@ package rowgroup
 import (
 	"errors"
 
+	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
 	"github.com/shardfeed/shardfeed/rule"
 )
 
@@ -102,7 +103,7 @@ func (d *Decoder) DecodePacked(r *Raw, p *BlockPacker, lengths []uint32, rows Pa
 	}
 	u := &packedUnit{packer: p, lengths: lengths, rows: rows}
 	for _, order := range orders {
-		b := packedBlock{BlockPacker: p, rows: rows, arena: d.newArena(), direct: make([]*vector, len(p.packing.Columns))}
+		b := packedBlock{BlockPacker: p, rows: rows, arena: d.newArena(), direct: make([]*block.Vector, len(p.packing.Columns))}
 		b.rows.Order = order
 		u.blocks = append(u.blocks, b)
 	}
@@ -184,7 +185,7 @@ func (u *packedUnit) decode(d *Decoder, i int, n *node) error {
 	if s.starts[total] != at {
 		return ErrNotDirect
 	}
-	return checkListSize(&vector{field: n.field, n: total, nulls: s.nulls, valid: s.valid}, s.starts)
+	return checkListSize(&block.Vector{Field: n.field, Len: total, Nulls: s.nulls, Valid: s.valid}, s.starts)
 }
 
 // lay gets memory for the tokens of a column in all blocks, writes what stands around the
@@ -198,7 +199,7 @@ func (u *packedUnit) lay(i int) (*tokenSink, error) {
 	for b := range u.blocks {
 		c := &u.blocks[b]
 		data := c.arena.Alloc(len(c.rows.Order) * size * w)
-		c.direct[i] = &vector{field: field, n: len(c.rows.Order), data: data, stride: size, children: []*vector{{field: field.Children[0]}}}
+		c.direct[i] = &block.Vector{Field: field, Len: len(c.rows.Order), Data: data, Stride: size, Children: []*block.Vector{{Field: field.Children[0]}}}
 		for row, block := range c.rows.Order {
 			to := data[row*size*w:][:size*w]
 			lo, hi := c.rows.span(block)

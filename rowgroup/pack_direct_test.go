@@ -10,6 +10,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress"
 
+	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
 	"github.com/shardfeed/shardfeed/rule"
 )
 
@@ -112,13 +113,13 @@ func packedBoth(t *testing.T, m *Manifest, d *Decoder, p *Packing, u Rows, strat
 func checkSameBlocks(t *testing.T, want, got []*Block) {
 	t.Helper()
 	for k, b := range want {
-		for c, v := range b.cols {
-			if got[k].rows != b.rows || got[k].cols[c].n != v.n {
-				t.Fatalf("block %d has %d rows, want %d", k, got[k].cols[c].n, v.n)
+		for c, v := range block.Columns(b) {
+			if got[k].Rows() != b.Rows() || block.Columns(got[k])[c].Len != v.Len {
+				t.Fatalf("block %d has %d rows, want %d", k, block.Columns(got[k])[c].Len, v.Len)
 			}
-			for row := range v.n {
-				if a, b := dump(got[k].cols[c], row), dump(v, row); a != b {
-					t.Fatalf("block %d, row %d of column %s is\n%s, want\n%s", k, row, v.field.Name, a, b)
+			for row := range v.Len {
+				if a, b := dump(block.Columns(got[k])[c], row), dump(v, row); a != b {
+					t.Fatalf("block %d, row %d of column %s is\n%s, want\n%s", k, row, v.Field.Name, a, b)
 				}
 			}
 		}

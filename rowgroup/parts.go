@@ -9,6 +9,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/image"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -347,7 +348,7 @@ func withPath(n *node, old, name string) *node {
 // manifest is that of a part, whose first row has a number among those of all.
 func (b *binding) manifest(whole *Manifest, part int, row int64) (*Manifest, error) {
 	m, p := b.partOf(whole, part), b.parts[part]
-	m.tier, m.firstRow = newTierShards(b.options), row
+	m.tier, m.firstRow = image.NewShards(b.options.Tier, b.options.Mapped), row
 	if len(p.RuleColumns) > 0 {
 		if err := m.bindRules(b.rulesOf(m, part)); err != nil {
 			return nil, err

@@ -14,6 +14,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/parquet"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
 )
 
 // linear is n values in the DELTA_BINARY_PACKED encoding, each step more than the one before.
@@ -152,8 +153,8 @@ func TestDeltaBytesOfARepeatedText(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, b := range blocks {
-				for i := range b.rows {
-					if v := b.cols[0].bytes(b.cols[0].place(i)); len(v) != size || v[size-1] != 'x' {
+				for i := range b.Rows() {
+					if v := binaryValue(block.Columns(b)[0], block.Columns(b)[0].Place(i)); len(v) != size || v[size-1] != 'x' {
 						t.Fatalf("row %d of %d bytes", i, len(v))
 					}
 				}

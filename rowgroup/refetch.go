@@ -40,7 +40,7 @@ func (r *Raw) mayMend(err error) bool {
 // be decoded were damaged before the store kept them, so it drops them and asks the source.
 func (r *Raw) refetch(ctx context.Context) (changed bool, err error) {
 	if r.tier != nil {
-		r.tier.shard.forget(r.tier.group)
+		r.tier.shard.Forget(r.tier.group)
 	}
 	if r.mapped || r.tier != nil {
 		return true, r.copyAgain(ctx)

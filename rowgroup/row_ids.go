@@ -8,6 +8,7 @@ import (
 	"sort"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -61,10 +62,10 @@ func newSourceColumn(name string, shards []shard.Shard) partitionColumn {
 }
 
 // numbers is the column of row numbers.
-func (d *Decoder) numbers(n *node, rows int) *vector {
-	v := &vector{field: n.field, n: rows, data: d.arena.Alloc(8 * rows)}
+func (d *Decoder) numbers(n *node, rows int) *block.Vector {
+	v := &block.Vector{Field: n.field, Len: rows, Data: d.arena.Alloc(8 * rows)}
 	for i, first := 0, d.raw.first+d.rows.Lo; i < rows; i++ {
-		binary.LittleEndian.PutUint64(v.data[8*i:], uint64(first)+uint64(i))
+		binary.LittleEndian.PutUint64(v.Data[8*i:], uint64(first)+uint64(i))
 	}
 	return v
 }

@@ -8,12 +8,13 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/parquet"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
 	"github.com/shardfeed/shardfeed/rule"
 )
 
 // column shows a rule the values of a decoded column for the rows of the unit. It copies nothing
 // that the rule can read as it lies.
-func (h *heldRules) column(b *boundRule, v *vector, rows int) (rule.Column, error) {
+func (h *heldRules) column(b *boundRule, v *block.Vector, rows int) (rule.Column, error) {
 	if p := b.node.partition; p != nil {
 		return constantColumn(b.node.field, p), nil
 	}
@@ -24,50 +25,50 @@ func (h *heldRules) column(b *boundRule, v *vector, rows int) (rule.Column, erro
 		}
 		return nullColumn(f, 0), nil
 	}
-	begin, skip := len(h.present), v.skip
+	begin, skip := len(h.present), v.Skip
 	for depth := b.depth; depth > 0; depth-- {
 		if allNull(v) {
-			f := v.field
+			f := v.Field
 			for ; depth > 0; depth-- {
 				f = f.Children[0]
 			}
 			return nullColumn(f, rows), nil
 		}
 		h.addPresent(v, skip, rows)
-		v = v.children[0]
+		v = v.Children[0]
 	}
-	if allNull(v) || v.codes != nil && v.dict.n == 0 {
-		return nullColumn(v.field, rows), nil
+	if allNull(v) || v.Codes != nil && v.Dict.Len == 0 {
+		return nullColumn(v.Field, rows), nil
 	}
-	c := rule.Column{Values: &column.Array{Field: v.field, Len: rows, Nulls: v.nulls}}
+	c := rule.Column{Values: &column.Array{Field: v.Field, Len: rows, Nulls: v.Nulls}}
 	err := h.values(&c, b, v, skip)
 	c.Present = h.present[begin:len(h.present):len(h.present)]
 	return c, err
 }
 
 // values gives a column the values skip.. of a vector, some of which are there.
-func (h *heldRules) values(c *rule.Column, b *boundRule, v *vector, skip int) error {
+func (h *heldRules) values(c *rule.Column, b *boundRule, v *block.Vector, skip int) error {
 	a := c.Values
 	rows := a.Len
-	if v.codes != nil {
+	if v.Codes != nil {
 		h.addPresent(v, skip, rows)
-		c.Codes, c.CodeWidth = v.codes[skip*v.codeWidth:][:rows*v.codeWidth], v.codeWidth
-		*a = column.Array{Field: v.field, Len: v.dict.n, Data: v.dict.data}
-		if v.field.Kind == column.Binary {
-			return h.text(a, v.dict, 0)
+		c.Codes, c.CodeWidth = v.Codes[skip*v.CodeWidth:][:rows*v.CodeWidth], v.CodeWidth
+		*a = column.Array{Field: v.Field, Len: v.Dict.Len, Data: v.Dict.Data}
+		if v.Field.Kind == column.Binary {
+			return h.text(a, v.Dict, 0)
 		}
 		return nil
 	}
-	if v.valid != nil { // a vector may count those of its pages that lie outside of the unit
-		a.Nulls = rows - parquet.Bitmap(v.valid).Ones(skip, rows)
+	if v.Valid != nil { // a vector may count those of its pages that lie outside of the unit
+		a.Nulls = rows - parquet.Bitmap(v.Valid).Ones(skip, rows)
 	}
 	a.Valid = h.bits(v, skip, rows)
 	switch {
-	case v.field.Kind == column.Fixed:
-		a.Data = v.data[skip*v.field.Width:][:rows*v.field.Width]
-	case v.field.Kind == column.Binary:
+	case v.Field.Kind == column.Fixed:
+		a.Data = v.Data[skip*v.Field.Width:][:rows*v.Field.Width]
+	case v.Field.Kind == column.Binary:
 		return h.text(a, v, skip)
-	case v.field.Kind == column.Struct:
+	case v.Field.Kind == column.Struct:
 	case b.whole:
 		return h.whole(a, v, skip)
 	default:
@@ -77,8 +78,8 @@ func (h *heldRules) values(c *rule.Column, b *boundRule, v *vector, skip int) er
 }
 
 // allNull says that a vector has no storage for its values, since all are null.
-func allNull(v *vector) bool {
-	return v.field.Kind == column.Null || v.n > 0 && v.nulls == v.n && v.valid == nil
+func allNull(v *block.Vector) bool {
+	return v.Field.Kind == column.Null || v.Len > 0 && v.Nulls == v.Len && v.Valid == nil
 }
 
 func nullColumn(f *column.Field, rows int) rule.Column {
@@ -97,21 +98,21 @@ func constantColumn(f *column.Field, p *partitionValue) rule.Column {
 	return rule.Column{Constant: true, Values: a}
 }
 
-func (h *heldRules) addPresent(v *vector, skip, rows int) {
+func (h *heldRules) addPresent(v *block.Vector, skip, rows int) {
 	if b := h.bits(v, skip, rows); b != nil {
 		h.present = append(h.present, b)
 	}
 }
 
 // bits is the validity of values skip.., nil when none of the vector is null.
-func (h *heldRules) bits(v *vector, skip, rows int) []byte {
-	if v.nulls == 0 || v.valid == nil {
+func (h *heldRules) bits(v *block.Vector, skip, rows int) []byte {
+	if v.Nulls == 0 || v.Valid == nil {
 		return nil
 	}
 	if skip%8 == 0 {
-		return mem.AsBytes(v.valid)[skip/8:]
+		return mem.AsBytes(v.Valid)[skip/8:]
 	}
-	from := parquet.Bitmap(v.valid)
+	from := parquet.Bitmap(v.Valid)
 	to := mem.As[uint64](h.arena.Alloc(8 * parquet.BitmapWords(rows)))
 	for i := 0; i < rows; i += 64 {
 		to[i>>6] = from.At(skip + i)
@@ -128,8 +129,8 @@ func (h *heldRules) offsets(n int) []int32 {
 
 // text gives an array the bytes of views skip... Where values lie apart in one text, as they do
 // behind their lengths, they move together and the views with them.
-func (h *heldRules) text(a *column.Array, v *vector, skip int) error {
-	views := v.views[skip:][:a.Len]
+func (h *heldRules) text(a *column.Array, v *block.Vector, skip int) error {
+	views := v.Views[skip:][:a.Len]
 	size, last, ascending := uint64(0), uint64(0), true
 	for _, view := range views {
 		if n := view & math.MaxUint32; n > 0 {
@@ -142,7 +143,7 @@ func (h *heldRules) text(a *column.Array, v *vector, skip int) error {
 		return &sizeError{err: fmt.Errorf("%d bytes of a rule's values in one unit, %d at most", size, math.MaxInt32), hint: "write smaller row groups"}
 	}
 	a.Offsets = h.offsets(a.Len)
-	from := v.base[0]
+	from := v.Base[0]
 	a.Data = from
 	if !ascending {
 		a.Data = h.arena.Alloc(int(size))
@@ -163,32 +164,32 @@ func (h *heldRules) text(a *column.Array, v *vector, skip int) error {
 }
 
 // lengths gives a list its offsets.
-func (h *heldRules) lengths(a *column.Array, v *vector, skip int) {
-	if v.offsets != nil {
-		a.Offsets = unsafe.Slice((*int32)(unsafe.Pointer(unsafe.SliceData(v.offsets[skip:]))), a.Len+1)
+func (h *heldRules) lengths(a *column.Array, v *block.Vector, skip int) {
+	if v.Offsets != nil {
+		a.Offsets = unsafe.Slice((*int32)(unsafe.Pointer(unsafe.SliceData(v.Offsets[skip:]))), a.Len+1)
 		return
 	}
 	a.Offsets = h.offsets(a.Len)
-	if v.views == nil {
+	if v.Views == nil {
 		for i := range a.Len {
-			a.Offsets[i+1] = int32((i + 1) * v.stride)
+			a.Offsets[i+1] = int32((i + 1) * v.Stride)
 		}
 		return
 	}
-	at, w := int32(0), uint32(v.children[0].field.Width)
-	for i, view := range v.views[skip:][:a.Len] {
+	at, w := int32(0), uint32(v.Children[0].Field.Width)
+	for i, view := range v.Views[skip:][:a.Len] {
 		at += int32(uint32(view) / w)
 		a.Offsets[i+1] = at
 	}
 }
 
 // whole gives a list or map its items too.
-func (h *heldRules) whole(a *column.Array, v *vector, skip int) error {
+func (h *heldRules) whole(a *column.Array, v *block.Vector, skip int) error {
 	h.picks = h.picks[:0]
 	for i := range a.Len {
 		h.picks = append(h.picks, MakePick(0, skip+i))
 	}
-	all, err := h.gather.node(v.field, []*vector{v}, h.picks, func(n int) ([]byte, error) { return h.arena.Alloc(n), nil })
+	all, err := block.Gather(&h.gather, v, h.picks, func(n int) ([]byte, error) { return h.arena.Alloc(n), nil })
 	if err == nil {
 		*a = *all
 	}

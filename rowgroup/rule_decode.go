@@ -5,6 +5,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
 	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shard"
 )
@@ -24,7 +25,7 @@ type heldRules struct {
 
 // A sharedColumn is a column that is delivered and that a rule reads.
 type sharedColumn struct {
-	vec          *vector
+	vec          *block.Vector
 	values, dict *mem.Arena
 }
 
@@ -102,7 +103,7 @@ func (d *Decoder) decodeRules(r *Raw) (err error) {
 }
 
 // ruleVector decodes the column at the top of a rule column.
-func (d *Decoder) ruleVector(b *boundRule) (*vector, error) {
+func (d *Decoder) ruleVector(b *boundRule) (*block.Vector, error) {
 	if b.node.partition != nil {
 		return nil, nil
 	}
@@ -129,7 +130,7 @@ func (d *Decoder) keepPassed(at []int) {
 }
 
 // sharedVector decodes a delivered column for a rule, unless another rule has it already.
-func (d *Decoder) sharedVector(b *boundRule) (*vector, error) {
+func (d *Decoder) sharedVector(b *boundRule) (*block.Vector, error) {
 	s, n := &d.held.shared[b.shared], d.raw.columns[b.shared]
 	if s.vec != nil {
 		return s.vec, nil
@@ -158,7 +159,7 @@ func (d *Decoder) takeChunks(n *node, at []int) {
 
 // takeHeld moves what DecodeRule made of a delivered column into the memory that columns are
 // decoded to. It returns nil when the column is yet to be decoded.
-func (d *Decoder) takeHeld(col int, n *node) *vector {
+func (d *Decoder) takeHeld(col int, n *node) *block.Vector {
 	if d.held == nil || d.held.raw != d.raw || d.held.shared[col].vec == nil {
 		return nil
 	}
@@ -167,7 +168,7 @@ func (d *Decoder) takeHeld(col int, n *node) *vector {
 	s.vec = nil
 	d.chunks = d.chunks[len(leavesOf([]*node{n})):]
 	d.arena.Adopt(s.values)
-	if v.codes != nil && v.field.Kind == column.Fixed && !d.keepsCodes(v) {
+	if v.Codes != nil && v.Field.Kind == column.Fixed && !d.keepsCodes(v) {
 		v = d.lookedUp(v)
 		s.dict.Free()
 	}
@@ -176,27 +177,27 @@ func (d *Decoder) takeHeld(col int, n *node) *vector {
 }
 
 // keepsCodes says whether Fixed values stay codes in the layout's blocks; see chooseForm.
-func (d *Decoder) keepsCodes(v *vector) bool {
-	return !d.Materialize && (d.layout.Order == nil || d.few() || v.codeWidth == 1 || v.dict.n <= smallTable*v.field.Width)
+func (d *Decoder) keepsCodes(v *block.Vector) bool {
+	return !d.Materialize && (d.layout.Order == nil || d.few() || v.CodeWidth == 1 || v.Dict.Len <= smallTable*v.Field.Width)
 }
 
 // lookedUp is the vector with values in place of codes.
-func (d *Decoder) lookedUp(v *vector) *vector {
-	w := v.field.Width
+func (d *Decoder) lookedUp(v *block.Vector) *block.Vector {
+	w := v.Field.Width
 	p := *v
-	p.codes, p.codeWidth, p.dict = nil, 0, nil
-	p.data = d.arena.Alloc(v.n * w)
-	switch v.codeWidth {
+	p.Codes, p.CodeWidth, p.Dict = nil, 0, nil
+	p.Data = d.arena.Alloc(v.Len * w)
+	switch v.CodeWidth {
 	case 1:
-		expandCodes(p.data, v.dict.data, w, v.codes[:v.n])
+		expandCodes(p.Data, v.Dict.Data, w, v.Codes[:v.Len])
 	case 2:
-		expandCodes(p.data, v.dict.data, w, mem.As[uint16](v.codes)[:v.n])
+		expandCodes(p.Data, v.Dict.Data, w, mem.As[uint16](v.Codes)[:v.Len])
 	default:
-		expandCodes(p.data, v.dict.data, w, mem.As[uint32](v.codes)[:v.n])
+		expandCodes(p.Data, v.Dict.Data, w, mem.As[uint32](v.Codes)[:v.Len])
 	}
-	for i := 0; i < v.n && v.nulls > 0; i++ {
-		if v.isNull(i) {
-			clear(p.data[i*w : (i+1)*w])
+	for i := 0; i < v.Len && v.Nulls > 0; i++ {
+		if v.IsNull(i) {
+			clear(p.Data[i*w : (i+1)*w])
 		}
 	}
 	return &p

@@ -11,6 +11,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
 	"github.com/shardfeed/shardfeed/rule"
 )
 
@@ -84,21 +85,21 @@ func shownItem(a *column.Array, i int) string {
 }
 
 // wantShown is what shown writes, of a decoded block.
-func wantShown(v *vector, path string, i int, whole bool) string {
-	i = v.place(i)
+func wantShown(v *block.Vector, path string, i int, whole bool) string {
+	i = v.Place(i)
 	for _, name := range strings.Split(path, ".")[1:] {
-		if v.nulls > 0 && v.isNull(i) {
+		if v.Nulls > 0 && v.IsNull(i) {
 			return "null"
 		}
-		v = v.children[slices.IndexFunc(v.field.Children, func(f *column.Field) bool { return f.Name == name })]
+		v = v.Children[slices.IndexFunc(v.Field.Children, func(f *column.Field) bool { return f.Name == name })]
 	}
 	switch text := dump(v, i); {
 	case text == "null":
 		return text
-	case v.field.Kind == column.Struct:
+	case v.Field.Kind == column.Struct:
 		return "struct"
-	case !whole && (v.field.Kind == column.List || v.field.Kind == column.Map):
-		return fmt.Sprint(len(v.dumpItems(i)), " items")
+	case !whole && (v.Field.Kind == column.List || v.Field.Kind == column.Map):
+		return fmt.Sprint(len(dumpItems(v, i)), " items")
 	default:
 		return text
 	}
@@ -159,14 +160,14 @@ func checkRule(t *testing.T, file []byte, o Options, u Rows) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for c, v := range expected.cols {
+		for c, v := range block.Columns(expected) {
 			for i := range got.Rows() {
-				if a, b := dump(got.cols[c], got.cols[c].place(i)), dump(v, v.place(i)); a != b {
-					t.Fatalf("column %q, row %d: %s, want %s", v.field.Name, i, a, b)
+				if a, b := dump(block.Columns(got)[c], block.Columns(got)[c].Place(i)), dump(v, v.Place(i)); a != b {
+					t.Fatalf("column %q, row %d: %s, want %s", v.Field.Name, i, a, b)
 				}
 			}
-			if (v.codes == nil) != (got.cols[c].codes == nil) {
-				t.Errorf("column %q is stored in another form than without rules", v.field.Name)
+			if (v.Codes == nil) != (block.Columns(got)[c].Codes == nil) {
+				t.Errorf("column %q is stored in another form than without rules", v.Field.Name)
 			}
 		}
 		got.Release()
@@ -184,7 +185,7 @@ func compareRule(t *testing.T, m *Manifest, want *Block, columns []rule.Column, 
 		top, _, _ := strings.Cut(a.Path, ".")
 		at := slices.IndexFunc(m.Schema().Fields, func(f *column.Field) bool { return f.Name == top })
 		for i := range rows {
-			if got, want := shown(&columns[k], i, !a.Lengths), wantShown(want.cols[at], a.Path, i, !a.Lengths); got != want {
+			if got, want := shown(&columns[k], i, !a.Lengths), wantShown(block.Columns(want)[at], a.Path, i, !a.Lengths); got != want {
 				t.Fatalf("column %s, row %d: %s, want %s", a.Path, i, got, want)
 			}
 		}
@@ -216,12 +217,12 @@ func TestDecodeRuleMissingMember(t *testing.T) {
 	if a, b := shown(&columns[0], 0, false), shown(&columns[0], 1, false); a != "2 items" || b != "0 items" {
 		t.Errorf("lengths %s and %s", a, b)
 	}
-	block, err := d.whole(raw, Layout{})
+	decoded, err := d.whole(raw, Layout{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer block.Release()
-	if got := dump(block.cols[0], 0); got != "[{null} {null}]" {
+	defer decoded.Release()
+	if got := dump(block.Columns(decoded)[0], 0); got != "[{null} {null}]" {
 		t.Errorf("got %s", got)
 	}
 }

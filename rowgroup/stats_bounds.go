@@ -7,6 +7,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
 )
 
 // own is the field of a leaf's values as its file has them.
@@ -61,7 +62,7 @@ func (n *node) bound(b []byte) []byte {
 // inRange says whether an INT32 has its value in the field's fewer bytes.
 func inRange(f *column.Field, b []byte) bool {
 	v, bits := int32(binary.LittleEndian.Uint32(b)), 8*f.Width
-	if isUnsigned(f.Type) {
+	if block.IsUnsigned(f.Type) {
 		return v >= 0 && v < 1<<bits
 	}
 	return v >= -1<<(bits-1) && v < 1<<(bits-1)

@@ -194,8 +194,8 @@ func (d *Decoder) dictionaryOf(r *Raw, n *node) (a *column.Array, err error) {
 	}
 	h := heldRules{arena: arena}
 	v := c.dictVector()
-	a = &column.Array{Field: n.field, Len: v.n, Data: v.data}
-	if v.field.Kind == column.Binary {
+	a = &column.Array{Field: n.field, Len: v.Len, Data: v.Data}
+	if v.Field.Kind == column.Binary {
 		if err := h.text(a, v, 0); err != nil {
 			return nil, err
 		}

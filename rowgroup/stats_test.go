@@ -20,6 +20,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
 	"github.com/shardfeed/shardfeed/rule"
 )
 
@@ -67,7 +68,7 @@ func compareValues(f *column.Field, a, b []byte) int {
 			return n
 		}
 		return cmp.Compare(half(a), half(b))
-	case isUnsigned(f.Type), f.Type == column.TypeBool:
+	case block.IsUnsigned(f.Type), f.Type == column.TypeBool:
 		return cmp.Compare(number(a), number(b))
 	case f.Type == column.TypeDecimal:
 		return littleEndian(a).Cmp(littleEndian(b))
@@ -236,9 +237,9 @@ func literal(f *column.Field, v []byte) string {
 		return strconv.FormatFloat(math.Float64frombits(number), 'g', -1, 64)
 	case f.Type == column.TypeFloat32:
 		return strconv.FormatFloat(float64(math.Float32frombits(uint32(number))), 'g', -1, 32)
-	case isUnsigned(f.Type):
+	case block.IsUnsigned(f.Type):
 		return strconv.FormatUint(number, 10)
-	case isInt(f.Type):
+	case block.IsInt(f.Type):
 		shift := 64 - 8*f.Width
 		return strconv.FormatInt(int64(number<<shift)>>shift, 10)
 	}

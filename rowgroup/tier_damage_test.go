@@ -6,8 +6,9 @@ import (
 	"testing"
 
 	"github.com/shardfeed/shardfeed/column"
-	"github.com/shardfeed/shardfeed/internal/crc"
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/image"
 )
 
 // oneTierFile is the only file of a tier.
@@ -67,23 +68,25 @@ func TestTierFlipsUnverified(t *testing.T) {
 			first = min(first, place)
 		}
 	}
-	block := tier.oneTierFile().blocks[first]
+	records := tier.oneTierFile().blocks[first]
 	for at := 0; at < 4000; at += 199 { // of the records: values, no places
 		m, d := openDecoder(t, file, Options{Tier: tier.open})
-		m.tier.noVerify = true
-		block[at] ^= 1
+		if _, ok := m.Kept(0); !ok { // verified, and once
+			t.Fatal("the image is not kept")
+		}
+		records[at] ^= 1
 		b, err := d.whole(fetch(t, m, Rows{Hi: 150}), Layout{InImage: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for c, v := range b.cols {
+		for c, v := range block.Columns(b) {
 			for i := range 150 {
-				if v.field.Kind == column.Fixed && v.slots != nil && v.dict == nil && dump(v, i) != dump(want.cols[c], want.cols[c].place(i)) {
+				if v.Field.Kind == column.Fixed && v.Slots != nil && v.Dict == nil && dump(v, i) != dump(block.Columns(want)[c], block.Columns(want)[c].Place(i)) {
 					seen++
 				}
 			}
 		}
-		block[at] ^= 1
+		records[at] ^= 1
 		b.Release()
 	}
 	if seen == 0 {
@@ -212,61 +215,19 @@ func TestTierMemoryBeyondAllowance(t *testing.T) {
 	w := m.NewTierWriter()
 	defer w.Close()
 	no := errors.New("no room")
-	w.Allow(windowBytes, func(int64) error { return no })
+	w.Allow(image.WindowBytes, func(int64) error { return no })
 	if _, err := w.Keep(t.Context(), 0, m.Keepable(0)); !errors.Is(err, ErrNotKept) || !errors.Is(err, ErrTooLarge) || !errors.Is(err, no) {
 		t.Errorf("without memory: %v", err)
 	}
-	if held := (*mem.Pool)(pool).Stats().InUse; held > windowBytes+keptScratch*int64(len(w.decoder.scratches())) {
+	if held := (*mem.Pool)(pool).Stats().InUse; held > image.WindowBytes+keptScratch*int64(len(w.decoder.scratches())) {
 		t.Errorf("%d bytes are held after the refusal", held)
 	}
-	asked := int64(windowBytes)
-	w.Allow(windowBytes, func(n int64) error { asked += n; return nil })
+	asked := int64(image.WindowBytes)
+	w.Allow(image.WindowBytes, func(n int64) error { asked += n; return nil })
 	if _, err := w.Keep(t.Context(), 0, m.Keepable(0)); err != nil {
 		t.Error(err)
 	}
 	if most := (*mem.Pool)(pool).Stats().Peak; most > asked+2*keptScratch {
 		t.Errorf("%d bytes were taken, %d allowed", most, asked)
 	}
-}
-
-// Whatever a header says, an image is refused or makes vectors that lie in its bytes.
-func FuzzImage(f *testing.F) {
-	tier := &memTier{}
-	m := openBytes(f, Options{Tier: tier.open}, map[string][]byte{"a.parquet": writeRows(f, [][]everyRow{randomRows(9, 40)})})
-	keepAll(f, m)
-	file := tier.oneTierFile()
-	f.Add(file.blocks[0])
-	fields := m.Schema().Fields
-	body := make([]byte, 1<<20)
-	f.Fuzz(func(t *testing.T, b []byte) {
-		if len(b) >= imageHeader { // let the fuzzer past the sum
-			count := int64(b[36]) | int64(b[37])<<8 | int64(b[38])<<16 | int64(b[39])<<24
-			if end := imageHeader + count*nodeBytes; end <= int64(len(b)) {
-				b = append([]byte(nil), b...)
-				clear(b[44:48])
-				sum := crc.Append(0, b[:end])
-				b[44], b[45], b[46], b[47] = byte(sum), byte(sum>>8), byte(sum>>16), byte(sum>>24)
-			}
-		}
-		var i image
-		if i.parse(b, 1<<20+8*tierBlock) != nil || i.bytes > int64(len(body)) {
-			return
-		}
-		for _, rows := range [][2]int64{{0, i.rows}, {i.rows / 3, i.rows / 2}} {
-			all, err := i.vectors(body, fields, rows[0], rows[1])
-			if err != nil {
-				continue
-			}
-			for _, v := range all {
-				if v == nil || v.n == 0 || v.slots == nil {
-					continue
-				}
-				last := (v.n - 1) * v.step
-				_ = v.slots[last+int(slotWidth(v.field, v.codeWidth))-1]
-				if v.marks != nil {
-					_ = v.marks[last]
-				}
-			}
-		}
-	})
 }

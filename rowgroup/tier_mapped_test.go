@@ -4,14 +4,17 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"sync"
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
+
+	"github.com/shardfeed/shardfeed/rowgroup/internal/image"
 )
 
 // openMapped opens a file of several row groups that are all kept decoded.
-func openMapped(t *testing.T, mapped *MappedImages) (*memTier, *Manifest, *Decoder) {
+func openMapped(t *testing.T, mapped *image.Mapped) (*memTier, *Manifest, *Decoder) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(5, 5))
 	file := writeRows(t, [][]everyRow{randomRows(1, 200), randomRows(2, 150), randomRows(3, 120+rng.IntN(50))}, parquet.Compression(&parquet.Snappy))
@@ -20,6 +23,11 @@ func openMapped(t *testing.T, mapped *MappedImages) (*memTier, *Manifest, *Decod
 	keepAll(t, m)
 	return tier, m, d
 }
+
+// used, room and known return the bytes that images take, their limit, and the number of images.
+func used(m *MappedImages) int64 { return reflect.ValueOf(m).Elem().FieldByName("used").Int() }
+func room(m *MappedImages) int64 { return reflect.ValueOf(m).Elem().FieldByName("room").Int() }
+func known(m *MappedImages) int  { return reflect.ValueOf(m).Elem().FieldByName("all").Len() }
 
 // inImage makes a block that lies in the image of row group g.
 func inImage(m *Manifest, d *Decoder, g int) (*Block, error) {
@@ -46,7 +54,7 @@ func mustInImage(t *testing.T, m *Manifest, d *Decoder, g int) *Block {
 // Images stay lent where there is room, from their verification on, and go when the room is taken
 // back.
 func TestImagesStayMapped(t *testing.T) {
-	mapped := &MappedImages{}
+	mapped := &image.Mapped{}
 	tier, m, d := openMapped(t, mapped)
 	epoch := func() (lent int) {
 		before := tier.reads
@@ -71,51 +79,51 @@ func TestImagesStayMapped(t *testing.T) {
 	i, _ := m.Kept(1)
 	mapped.Allow(i.Bytes)
 	epoch()
-	if tier.lent != 1 || mapped.used > mapped.room {
-		t.Errorf("%d leases stay with room for one of the second row group, %d bytes of %d", tier.lent, mapped.used, mapped.room)
+	if tier.lent != 1 || used(mapped) > room(mapped) {
+		t.Errorf("%d leases stay with room for one of the second row group, %d bytes of %d", tier.lent, used(mapped), room(mapped))
 	}
-	mapped.Allow(-mapped.room)
-	if tier.lent != 0 || mapped.used != 0 || len(mapped.all) != 0 {
-		t.Errorf("%d leases, %d bytes, %d images are known", tier.lent, mapped.used, len(mapped.all))
+	mapped.Allow(-room(mapped))
+	if tier.lent != 0 || used(mapped) != 0 || known(mapped) != 0 {
+		t.Errorf("%d leases, %d bytes, %d images are known", tier.lent, used(mapped), known(mapped))
 	}
 }
 
 // An image takes no room while a block lies in it, whose owner counts its bytes.
 func TestMappedImageInUse(t *testing.T) {
-	mapped := &MappedImages{}
+	mapped := &image.Mapped{}
 	tier, m, d := openMapped(t, mapped)
 	mapped.Allow(1 << 30)
 	mustInImage(t, m, d, 0).Release()
 	i, _ := m.Kept(0)
 	raw, err := m.Fetch(context.Background(), Rows{Hi: m.Groups()[0].Rows})
-	if err != nil || mapped.used != i.Bytes {
-		t.Fatalf("%v, %d bytes are counted, the image has %d", err, mapped.used, i.Bytes)
+	if err != nil || used(mapped) != i.Bytes {
+		t.Fatalf("%v, %d bytes are counted, the image has %d", err, used(mapped), i.Bytes)
 	}
 	mapped.Allow(-1 << 30)
 	if tier.lent != 1 {
 		t.Fatal("the lease of a unit has ended")
 	}
 	raw.Release()
-	if tier.lent != 0 || mapped.used != 0 {
-		t.Fatalf("%d leases stay without room, %d bytes", tier.lent, mapped.used)
+	if tier.lent != 0 || used(mapped) != 0 {
+		t.Fatalf("%d leases stay without room, %d bytes", tier.lent, used(mapped))
 	}
 	mapped.Allow(1 << 30)
 	mustInImage(t, m, d, 0).Release()
 	first := mustInImage(t, m, d, 0)
 	second := mustInImage(t, m, d, 0)
-	if mapped.used != 0 || tier.lent != 1 {
-		t.Errorf("%d bytes are counted twice, %d leases of one image", mapped.used, tier.lent)
+	if used(mapped) != 0 || tier.lent != 1 {
+		t.Errorf("%d bytes are counted twice, %d leases of one image", used(mapped), tier.lent)
 	}
 	first.Release()
-	if mapped.used != 0 {
-		t.Errorf("%d bytes are counted twice", mapped.used)
+	if used(mapped) != 0 {
+		t.Errorf("%d bytes are counted twice", used(mapped))
 	}
 	mapped.Allow(-1 << 30)
 	if tier.lent != 1 {
 		t.Fatal("the lease of a block has ended")
 	}
 	second.Release()
-	if tier.lent != 0 || len(mapped.all) != 0 {
+	if tier.lent != 0 || known(mapped) != 0 {
 		t.Errorf("%d leases stay without room", tier.lent)
 	}
 }
@@ -123,7 +131,7 @@ func TestMappedImageInUse(t *testing.T) {
 // Where leases must be short no more images stay mapped, and a block may lie only in an image that
 // stays already.
 func TestNoMoreImagesStay(t *testing.T) {
-	mapped := &MappedImages{}
+	mapped := &image.Mapped{}
 	tier, m, d := openMapped(t, mapped)
 	mapped.Allow(1 << 30)
 	mustInImage(t, m, d, 0).Release()
@@ -145,7 +153,7 @@ func TestNoMoreImagesStay(t *testing.T) {
 
 // An image whose bytes are gone is not used again, though it is mapped.
 func TestMappedImageGone(t *testing.T) {
-	mapped := &MappedImages{}
+	mapped := &image.Mapped{}
 	tier, m, d := openMapped(t, mapped)
 	mapped.Allow(1 << 30)
 	held := mustInImage(t, m, d, 0)
@@ -163,8 +171,8 @@ func TestMappedImageGone(t *testing.T) {
 		}
 		raw.Release()
 	}
-	if tier.lent != 1 || mapped.used != 0 {
-		t.Errorf("%d leases, want that of the block; %d bytes", tier.lent, mapped.used)
+	if tier.lent != 1 || used(mapped) != 0 {
+		t.Errorf("%d leases, want that of the block; %d bytes", tier.lent, used(mapped))
 	}
 	held.Release()
 	if tier.lent != 0 {
@@ -174,7 +182,7 @@ func TestMappedImageGone(t *testing.T) {
 
 // Goroutines that use the same images while room comes and goes leave no lease behind, and no byte.
 func TestMappedImagesConcurrently(t *testing.T) {
-	mapped := &MappedImages{}
+	mapped := &image.Mapped{}
 	tier, m, _ := openMapped(t, mapped)
 	var all sync.WaitGroup
 	for k := range 4 {
@@ -199,7 +207,7 @@ func TestMappedImagesConcurrently(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if tier.lent != 0 || mapped.used != 0 || len(mapped.all) != 0 {
-		t.Errorf("%d leases, %d bytes, %d images are known", tier.lent, mapped.used, len(mapped.all))
+	if tier.lent != 0 || used(mapped) != 0 || known(mapped) != 0 {
+		t.Errorf("%d leases, %d bytes, %d images are known", tier.lent, used(mapped), known(mapped))
 	}
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/image"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -17,10 +19,10 @@ var errTier = errors.New("decoded columns of the cache cannot be used")
 
 // A tierUnit is the image that the tier lent to a Raw: chunks of its columns are not fetched.
 type tierUnit struct {
-	shard *tierShard
+	shard *image.Shard
 	group int
-	image *image
-	lease *imageLease
+	image *image.Image
+	lease *image.Lease
 	rows  Rows
 
 	encoded []rawChunk // all chunks of the unit, for when the image turns out to be damaged
@@ -82,17 +84,17 @@ func (m *Manifest) takeTier(ctx context.Context, raw *Raw) {
 		return
 	}
 	rows := m.groups[m.first[u.Shard]+u.RowGroup].Rows
-	i := t.find(u.RowGroup, rows)
+	i := t.Find(u.RowGroup, rows)
 	if i == nil {
 		return
 	}
-	lease, err := t.lend(u.RowGroup, i)
+	lease, err := t.Lend(u.RowGroup, i)
 	if err != nil {
-		t.forget(u.RowGroup)
+		t.Forget(u.RowGroup)
 		return
 	}
 	raw.tier = &tierUnit{shard: t, group: u.RowGroup, image: i, lease: lease, rows: u, encoded: slices.Clone(raw.chunks)}
-	has := i.columns()
+	has := i.Columns()
 	chunk := 0
 	for c := range raw.columns {
 		for range leavesOf(raw.columns[c : c+1]) {
@@ -102,7 +104,7 @@ func (m *Manifest) takeTier(ctx context.Context, raw *Raw) {
 			chunk++
 		}
 	}
-	t.file.ReadAhead(ctx, []shard.Span{{Off: i.place, N: i.bytes}})
+	t.ReadAhead(ctx, i)
 }
 
 // leaveToTier makes a chunk one of which nothing is fetched.
@@ -112,7 +114,7 @@ func (c *rawChunk) leaveToTier(rows int64) {
 
 // TierStays says whether a block of the unit may lie in its row group's image.
 func (r *Raw) TierStays() bool {
-	return r.tier != nil && (r.tier.lease == nil || r.tier.lease.mayStay())
+	return r.tier != nil && (r.tier.lease == nil || r.tier.lease.MayStay())
 }
 
 // TierBytes is how many bytes of its row group's image the unit has.
@@ -124,16 +126,16 @@ func (r *Raw) TierBytes() int64 {
 }
 
 func (t *tierUnit) bytes() int64 {
-	return mem.MulDiv(t.image.bytes, t.rows.Hi-t.rows.Lo, max(1, t.image.rows))
+	return mem.MulDiv(t.image.Bytes, t.rows.Hi-t.rows.Lo, max(1, t.image.Rows))
 }
 
 // vectors are the columns of the unit that lie in a lease of the image.
-func (t *tierUnit) vectors(lease shard.Lease, columns []*node) (all []*vector, err error) {
+func (t *tierUnit) vectors(lease shard.Lease, columns []*node) (all []*block.Vector, err error) {
 	fields := make([]*column.Field, len(columns))
 	for i, n := range columns {
 		fields[i] = n.field
 	}
-	all, err = t.image.vectors(lease.Bytes(), fields, t.rows.Lo, t.rows.Hi)
+	all, err = t.image.Vectors(lease.Bytes(), fields, t.rows.Lo, t.rows.Hi)
 	if err != nil {
 		return nil, t.failed(err)
 	}
@@ -141,7 +143,7 @@ func (t *tierUnit) vectors(lease shard.Lease, columns []*node) (all []*vector, e
 }
 
 func (t *tierUnit) failed(err error) error {
-	t.shard.forget(t.group)
+	t.shard.Forget(t.group)
 	return fmt.Errorf("%w: %w", errTier, err)
 }
 
@@ -160,23 +162,19 @@ func (d *Decoder) beginTier() error {
 	lease := t.lease
 	if t.lease = nil; lease == nil { // decoded before
 		var err error
-		if lease, err = t.shard.lend(t.group, t.image); err != nil {
+		if lease, err = t.shard.Lend(t.group, t.image); err != nil {
 			return t.failed(err)
 		}
 	}
-	b := d.blocks[0]
-	lease.counted()
-	b.lease, b.mapped = lease, t.bytes()
-	var err error
-	if d.tierCols, err = t.vectors(lease, d.raw.columns); err == nil && t.rows.Lo < t.rows.Hi {
-		b.record = int(t.image.record)
-		b.records = lease.Bytes()[t.rows.Lo*t.image.record : t.rows.Hi*t.image.record]
-		for _, v := range d.tierCols {
-			if v != nil && v.slots != nil {
-				b.slots++
-			}
-		}
+	lease.Counted()
+	cols, err := t.vectors(lease, d.raw.columns)
+	d.tierCols = cols
+	records, record := []byte(nil), 0
+	if err == nil && t.rows.Lo < t.rows.Hi {
+		record = int(t.image.Record)
+		records = lease.Bytes()[t.rows.Lo*t.image.Record : t.rows.Hi*t.image.Record]
 	}
+	block.LieIn(d.blocks[0], lease, t.bytes(), records, record, cols)
 	return err
 }
 
@@ -185,15 +183,15 @@ func (d *Decoder) decodeTier(i int, n *node, inPlace, dropped bool) (err error) 
 	v := d.tierCols[i]
 	d.chunks = d.chunks[len(leavesOf([]*node{n})):]
 	if d.inImage {
-		d.blocks[0].cols[i] = v
+		block.Columns(d.blocks[0])[i] = v
 		return nil
 	}
 	err = shard.Guard(func() (err error) {
 		defer caught(&err)
-		if d.few() && v.slots != nil && d.layout.Stacks == nil && v.field.Kind == column.Fixed {
+		if d.few() && v.Slots != nil && d.layout.Stacks == nil && v.Field.Kind == column.Fixed {
 			return d.layOutFew(i, v)
 		}
-		v := v.apart(nil, d.loose)
+		v := v.Apart(nil, d.loose)
 		if err := d.stack(i, v); err != nil || dropped {
 			d.loose.Free()
 			return err
@@ -207,10 +205,10 @@ func (d *Decoder) decodeTier(i int, n *node, inPlace, dropped bool) (err error) 
 }
 
 // layOutFew gives the blocks a column of records: of the few rows that stay, no others are touched.
-func (d *Decoder) layOutFew(i int, v *vector) error {
+func (d *Decoder) layOutFew(i int, v *block.Vector) error {
 	order := d.layout.Order
 	defer func() { d.layout.Order = order }()
-	v = v.apart(order, d.loose)
+	v = v.Apart(order, d.loose)
 	d.layout.Order = mem.As[uint32](d.loose.Alloc(4 * len(order)))[:len(order)]
 	for k := range d.layout.Order {
 		d.layout.Order[k] = uint32(k)
@@ -220,22 +218,22 @@ func (d *Decoder) layOutFew(i int, v *vector) error {
 
 // layOutTier gives the blocks a column that lies in a mapping, of which they keep nothing: wide
 // values are copied to their parts, and what would stay where it was decoded is copied whole.
-func (d *Decoder) layOutTier(i int, v *vector, inPlace bool) error {
+func (d *Decoder) layOutTier(i int, v *block.Vector, inPlace bool) error {
 	if s := d.tierSpreader(v); s != nil {
 		return d.layOut(i, d.spreadTier(s, v))
 	}
 	whole := len(d.blocks) == 1 && !d.raw.reachesOut()
 	switch {
 	case inPlace:
-		d.blocks[0].cols[i] = v.copied(d.arena, d.dict)
+		block.Columns(d.blocks[0])[i] = v.Copied(d.arena, d.dict)
 		d.loose.Free()
 		return nil
-	case !d.few() && (!movable(v) || whole && v.isLong()):
-		return d.layOut(i, v.copied(d.loose, d.dict))
+	case !d.few() && (!movable(v) || whole && isLong(v)):
+		return d.layOut(i, v.Copied(d.loose, d.dict))
 	}
-	if v.dict != nil { // the blocks' codes point into it
+	if v.Dict != nil { // the blocks' codes point into it
 		w := *v
-		w.dict = v.dict.copied(d.dict, d.dict)
+		w.Dict = v.Dict.Copied(d.dict, d.dict)
 		v = &w
 	}
 	return d.layOut(i, v)
@@ -243,45 +241,45 @@ func (d *Decoder) layOutTier(i int, v *vector, inPlace bool) error {
 
 // tierSpreader is the spreader of a column that the decoder would spread over parts; see
 // leafDecoder.chooseParts.
-func (d *Decoder) tierSpreader(v *vector) *spreader {
+func (d *Decoder) tierSpreader(v *block.Vector) *spreader {
 	size := 0
 	switch {
-	case v.field.Kind == column.Binary && v.views != nil, v.field.Kind == column.List && v.views != nil:
-		size = viewedBytes(v.views)
-	case v.field.Kind == column.Binary && v.codes != nil && 5*v.dict.n >= 4*v.n:
-		size = viewedBytes(v.dict.views)
-	case v.field.Kind == column.List && v.data != nil:
-		size = len(v.data)
+	case v.Field.Kind == column.Binary && v.Views != nil, v.Field.Kind == column.List && v.Views != nil:
+		size = viewedBytes(v.Views)
+	case v.Field.Kind == column.Binary && v.Codes != nil && 5*v.Dict.Len >= 4*v.Len:
+		size = viewedBytes(v.Dict.Views)
+	case v.Field.Kind == column.List && v.Data != nil:
+		size = len(v.Data)
 	default:
 		return nil
 	}
-	return d.newSpreader(int64(size), int64(v.n))
+	return d.newSpreader(int64(size), int64(v.Len))
 }
 
 // spreadTier copies the values of a column to the parts that hold their rows.
-func (d *Decoder) spreadTier(s *spreader, v *vector) *vector {
-	s.before = int64(v.skip)
-	w := &vector{field: v.field, n: v.n, skip: v.skip, nulls: v.nulls, chunkShift: chunkShift, children: v.children}
-	w.valid = copiedWords(d.loose, v.valid)
-	w.views = mem.As[uint64](d.loose.Alloc(8 * v.n))[:v.n]
-	for i := range w.views {
-		w.views[i] = s.put(int64(i), v.wideValue(i))
+func (d *Decoder) spreadTier(s *spreader, v *block.Vector) *block.Vector {
+	s.before = int64(v.Skip)
+	w := &block.Vector{Field: v.Field, Len: v.Len, Skip: v.Skip, Nulls: v.Nulls, ChunkShift: chunkShift, Children: v.Children}
+	w.Valid = block.CopiedWords(d.loose, v.Valid)
+	w.Views = mem.As[uint64](d.loose.Alloc(8 * v.Len))[:v.Len]
+	for i := range w.Views {
+		w.Views[i] = s.put(int64(i), wideValue(v, i))
 	}
-	w.base = s.base
+	w.Base = s.base
 	return w
 }
 
 // wideValue is the bytes of a text, or of a flat list.
-func (v *vector) wideValue(i int) []byte {
+func wideValue(v *block.Vector, i int) []byte {
 	switch {
-	case v.views != nil:
-		return v.base[0][v.views[i]>>32:][:uint32(v.views[i])]
-	case v.codes != nil:
-		if v.nulls > 0 && v.isNull(i) {
+	case v.Views != nil:
+		return v.Base[0][v.Views[i]>>32:][:uint32(v.Views[i])]
+	case v.Codes != nil:
+		if v.Nulls > 0 && v.IsNull(i) {
 			return nil
 		}
-		return v.dict.wideValue(v.code(i))
+		return wideValue(v.Dict, v.Code(i))
 	}
-	n := v.stride * v.field.Children[0].Width
-	return v.data[i*n : (i+1)*n]
+	n := v.Stride * v.Field.Children[0].Width
+	return v.Data[i*n : (i+1)*n]
 }

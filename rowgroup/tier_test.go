@@ -10,6 +10,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/shardfeed/shardfeed/rowgroup/internal/image"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -31,7 +32,7 @@ type memTierFile struct {
 	order  []int64
 }
 
-func (t *memTier) open(s shard.Shard, form string, size int64) TierFile {
+func (t *memTier) open(s shard.Shard, form string, size int64) image.File {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.files == nil {
@@ -51,7 +52,7 @@ func (f *memTierFile) Held(off, most int64) (n int64) {
 	for n < most {
 		b := f.blocks[off+n]
 		n += int64(len(b))
-		if len(b) < tierBlock {
+		if len(b) < image.Alignment {
 			break
 		}
 	}
@@ -65,7 +66,7 @@ func (f *memTierFile) Lend(off, n int64) (shard.Lease, error) {
 	f.tier.mu.Lock()
 	defer f.tier.mu.Unlock()
 	l := &memLease{tier: f.tier, off: off, b: make([]byte, 0, n)}
-	for at := int64(0); at < n; at += tierBlock {
+	for at := int64(0); at < n; at += image.Alignment {
 		b := f.blocks[off+at]
 		l.b = append(l.b, b[:min(int64(len(b)), n-at)]...)
 	}
@@ -94,13 +95,13 @@ func (f *memTierFile) Keep(_ context.Context, off int64, b []byte) error {
 	if f.tier.full {
 		return ErrNotKept
 	}
-	if off%tierBlock != 0 || off+int64(len(b)) > f.size {
+	if off%image.Alignment != 0 || off+int64(len(b)) > f.size {
 		panic("a place outside of the file")
 	}
 	f.order = append(f.order, off)
-	for at := 0; at < len(b); at += tierBlock {
+	for at := 0; at < len(b); at += image.Alignment {
 		if f.blocks[off+int64(at)] == nil {
-			f.blocks[off+int64(at)] = slices.Clone(b[at:min(len(b), at+tierBlock)])
+			f.blocks[off+int64(at)] = slices.Clone(b[at:min(len(b), at+image.Alignment)])
 		}
 	}
 	return nil
@@ -109,7 +110,7 @@ func (f *memTierFile) Keep(_ context.Context, off int64, b []byte) error {
 func (f *memTierFile) Discard(off, n int64) {
 	f.tier.mu.Lock()
 	defer f.tier.mu.Unlock()
-	for at := off; at < off+n; at += tierBlock {
+	for at := off; at < off+n; at += image.Alignment {
 		delete(f.blocks, at)
 	}
 }

@@ -8,11 +8,9 @@ import (
 	"time"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/image"
 )
-
-// ErrNotKept is a row group that the tier does not take: it does not fit its place or the memory,
-// none of its columns are decoded, or this machine does not hold its bytes.
-var ErrNotKept = errors.New("the row group is not kept decoded")
 
 // A TierWriter decodes row groups once more and keeps them in the manifest's tier. It holds the
 // scratch of one goroutine, which closes it. Its memory is a row group's decoded columns and 1 MiB:
@@ -20,7 +18,7 @@ var ErrNotKept = errors.New("the row group is not kept decoded")
 type TierWriter struct {
 	manifest *Manifest
 	decoder  *Decoder
-	window   tierWindow
+	window   *image.Window
 }
 
 // An Image is what is kept of a row group.
@@ -42,34 +40,34 @@ type ImageColumn struct {
 
 // NewTierWriter returns a writer for the manifest's tier.
 func (m *Manifest) NewTierWriter() *TierWriter {
-	return &TierWriter{manifest: m, decoder: m.NewDecoder(), window: newTierWindow(m.pool)}
+	return &TierWriter{manifest: m, decoder: m.NewDecoder(), window: image.NewWindow(m.pool)}
 }
 
 // Allow lets the next row group take bytes, as [Decoder.Allow] does. Keep returns an ErrNotKept if
 // more refuses the rest.
 func (w *TierWriter) Allow(bytes int64, more func(n int64) error) {
-	w.decoder.Allow(bytes-windowBytes, more)
+	w.decoder.Allow(bytes-image.WindowBytes, more)
 }
 
 // Close gives the scratch back.
 func (w *TierWriter) Close() {
 	w.decoder.Close()
-	w.window.close()
+	w.window.Close()
 }
 
 // MayKeep says whether the tier of a row group's shard may have room for n bytes.
 func (m *Manifest) MayKeep(g int, n int64) bool {
 	t := m.tierOf(int(m.groups[g].Shard))
-	return t != nil && t.file.MayKeep(n)
+	return t != nil && t.MayKeep(n)
 }
 
 // Kept is the image of a row group, if the tier has it.
-func (m *Manifest) Kept(g int) (Image, bool) { return m.imageOf(g, (*tierShard).find) }
+func (m *Manifest) Kept(g int) (Image, bool) { return m.imageOf(g, (*image.Shard).Find) }
 
 // HasImage is Kept without a look at more than the image's header.
-func (m *Manifest) HasImage(g int) (Image, bool) { return m.imageOf(g, (*tierShard).look) }
+func (m *Manifest) HasImage(g int) (Image, bool) { return m.imageOf(g, (*image.Shard).Look) }
 
-func (m *Manifest) imageOf(g int, get func(t *tierShard, group int, rows int64) *image) (Image, bool) {
+func (m *Manifest) imageOf(g int, get func(t *image.Shard, group int, rows int64) *image.Image) (Image, bool) {
 	group := m.groups[g]
 	t := m.tierOf(int(group.Shard))
 	if t == nil || group.Rows == 0 {
@@ -79,11 +77,7 @@ func (m *Manifest) imageOf(g int, get func(t *tierShard, group int, rows int64) 
 	if i == nil {
 		return Image{}, false
 	}
-	return i.image(), true
-}
-
-func (i *image) image() Image {
-	return Image{Rows: i.rows, Bytes: i.bytes, Decode: time.Duration(i.nanos)}
+	return Image{Rows: i.Rows, Bytes: i.Bytes, Decode: time.Duration(i.Nanos)}, true
 }
 
 // Keepable are the positions of the columns that can be kept decoded of a row group.
@@ -111,19 +105,18 @@ func (w *TierWriter) Keep(ctx context.Context, g int, cols []int) (kept Image, e
 	}
 	defer raw.Release()
 	defer w.drop()
-	var p painter
+	var p *image.Painter
 	err = raw.Refetching(ctx, func() (err error) {
 		w.drop()
 		kept = Image{Rows: group.Rows, Wrote: true}
-		p = painter{rows: int(group.Rows), place: t.places[group.RowGroup], room: t.places[group.RowGroup+1] - t.places[group.RowGroup]}
-		return w.decodeAll(ctx, raw, cols, &p, &kept)
+		p = t.NewPainter(int(group.RowGroup), int(group.Rows))
+		return w.decodeAll(ctx, raw, cols, p, &kept)
 	})
 	if err != nil {
 		return kept, err
 	}
-	p.nanos = int64(kept.Decode)
-	took, err := p.paint(ctx, t.file, &w.window)
-	kept.Bytes = p.image.bytes
+	took, err := w.paint(ctx, p, kept.Decode)
+	kept.Bytes = p.Bytes()
 	for i := range kept.Columns {
 		c := &kept.Columns[i]
 		c.Copy = time.Duration(mem.MulDiv(int64(took), c.Bytes, max(1, kept.Bytes)))
@@ -131,8 +124,15 @@ func (w *TierWriter) Keep(ctx context.Context, g int, cols []int) (kept Image, e
 	return kept, err
 }
 
+// paint hands an image to the tier, and returns how long the copying took.
+func (w *TierWriter) paint(ctx context.Context, p *image.Painter, decode time.Duration) (took time.Duration, err error) {
+	defer caught(&err)
+	return p.Paint(ctx, w.window, decode)
+}
+
 // decodeAll decodes columns of a unit and adds them to an image.
-func (w *TierWriter) decodeAll(ctx context.Context, raw *Raw, cols []int, p *painter, kept *Image) error {
+func (w *TierWriter) decodeAll(ctx context.Context, raw *Raw, cols []int, p *image.Painter, kept *Image) (err error) {
+	defer caught(&err)
 	for i, c := range cols {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -141,12 +141,12 @@ func (w *TierWriter) decodeAll(ctx context.Context, raw *Raw, cols []int, p *pai
 		if err != nil {
 			return err
 		}
-		before := p.bytes()
-		if err := p.add(c, v); err != nil {
+		before := p.Bytes()
+		if err := p.Add(c, v); err != nil {
 			return err
 		}
 		kept.Decode += took
-		kept.Columns = append(kept.Columns, ImageColumn{Column: c, Bytes: p.bytes() - before, Decode: took})
+		kept.Columns = append(kept.Columns, ImageColumn{Column: c, Bytes: p.Bytes() - before, Decode: took})
 	}
 	return nil
 }
@@ -174,11 +174,11 @@ func (m *Manifest) fetchColumns(ctx context.Context, g int, cols []int) (*Raw, e
 func (m *Manifest) TierMemory(g int) int64 {
 	narrow, wide := m.DecodedBytes(g)
 	size := addCapped(addCapped(narrow, wide), m.Scratch(g).Of(m.groups[g].Rows, m.groups[g].Rows, false))
-	return addCapped(addCapped(size, m.groups[g].Compressed), windowBytes)
+	return addCapped(addCapped(size, m.groups[g].Compressed), image.WindowBytes)
 }
 
 // decode decodes a column of a unit as for blocks that are laid in an order. It stays until drop.
-func (w *TierWriter) decode(raw *Raw, col int) (v *vector, took time.Duration, err error) {
+func (w *TierWriter) decode(raw *Raw, col int) (v *block.Vector, took time.Duration, err error) {
 	d, n := w.decoder, raw.columns[col]
 	d.at, d.path = -1, ""
 	d.raw, d.rows, d.chunks, d.layout = raw, raw.Rows, raw.chunks[len(leavesOf(raw.columns[:col])):], Layout{Order: []uint32{}}
@@ -195,7 +195,7 @@ func (w *TierWriter) decode(raw *Raw, col int) (v *vector, took time.Duration, e
 	if err == nil && col == len(raw.columns)-1 {
 		err = raw.recheck()
 	}
-	if err == nil && v.skip != 0 {
+	if err == nil && v.Skip != 0 {
 		err = ErrNotKept
 	}
 	if errors.Is(err, ErrTooLarge) {

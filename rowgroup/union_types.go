@@ -2,6 +2,7 @@ package rowgroup
 
 import (
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
 )
 
 // uniteTypes finds the type that holds the values of both without loss; children are not looked at.
@@ -28,7 +29,7 @@ func uniteTypes(a, b column.Field) (column.Field, bool) {
 		return uniteBytes(a, b)
 	case a.Kind != column.Fixed || b.Kind != column.Fixed:
 		return a, false
-	case isFloatType(a.Type) || isFloatType(b.Type):
+	case block.IsFloatType(a.Type) || block.IsFloatType(b.Type):
 		return uniteFloats(a, b)
 	case a.Type == column.TypeDecimal || b.Type == column.TypeDecimal:
 		return uniteDecimals(a, b)
@@ -90,7 +91,7 @@ func uniteFloats(a, b column.Field) (column.Field, bool) {
 		return a, false
 	}
 	t = max(t, u)
-	return retyped(a, t, castWidths[t]), true
+	return retyped(a, t, CastWidth(t)), true
 }
 
 // floatFor is the smallest float that holds all values of a type. float16 holds integers of 11
@@ -167,21 +168,18 @@ func unitOrLeast(f column.Field) column.Unit {
 
 // uniteInts finds the smallest integer type for both; there is none for uint64 and a signed one.
 func uniteInts(a, b column.Type) (column.Type, bool) {
-	if !isInt(a) || !isInt(b) {
+	if !block.IsInt(a) || !block.IsInt(b) {
 		return column.TypeNone, false
 	}
-	if isUnsigned(a) == isUnsigned(b) {
+	if block.IsUnsigned(a) == block.IsUnsigned(b) {
 		return max(a, b), true
 	}
-	if isUnsigned(b) {
+	if block.IsUnsigned(b) {
 		a, b = b, a
 	}
 	// a is unsigned: its signed type of twice the width holds it
 	return max(a-column.TypeUint8+column.TypeInt16, b), a != column.TypeUint64
 }
-
-func isInt(t column.Type) bool      { return t >= column.TypeInt8 && t <= column.TypeUint64 }
-func isUnsigned(t column.Type) bool { return t >= column.TypeUint8 && t <= column.TypeUint64 }
 
 // intSize is the bytes of an integer type; the unsigned ones follow the four signed ones.
 func intSize(t column.Type) int { return 1 << ((t - column.TypeInt8) % 4) }

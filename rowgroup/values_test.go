@@ -16,6 +16,7 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/parquet"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
 )
 
 func fixedNode(typ Physical, length int, conv convert, f column.Field) *node {
@@ -273,7 +274,7 @@ func TestReleaseOfParts(t *testing.T) {
 	if left := pool.Stats().InUse; all-left < 300_000 || left < 300_000 {
 		t.Errorf("%d bytes, %d after one of two parts", all, left)
 	}
-	if got := string(blocks[1].cols[0].bytes(0)); got != value {
+	if got := string(binaryValue(block.Columns(blocks[1])[0], 0)); got != value {
 		t.Error("the value of the other part is gone")
 	}
 	blocks[1].Release()

@@ -15,6 +15,7 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/racetest"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -134,12 +135,12 @@ func decodeLent(t *testing.T, file []byte, damagedAt int64, l Layout) ([]*Block,
 func allRows(blocks []*Block) string {
 	var all strings.Builder
 	for _, b := range blocks {
-		for i := range b.rows {
-			for _, v := range b.cols {
-				if v.field.Kind == column.Binary && v.nulls == 0 {
-					all.Write(v.bytes(v.place(i)))
+		for i := range b.Rows() {
+			for _, v := range block.Columns(b) {
+				if v.Field.Kind == column.Binary && v.Nulls == 0 {
+					all.Write(binaryValue(v, v.Place(i)))
 				} else {
-					all.WriteString(dump(v, v.place(i)))
+					all.WriteString(dump(v, v.Place(i)))
 				}
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
 )
 
 const (
@@ -105,8 +106,8 @@ func (s *spreader) putText(row int64, text []byte, view uint64) uint64 {
 	return o.to>>32<<32 | uint64(n)
 }
 
-func (s *spreader) copyTo(block int, value []byte) uint64 {
-	o, arena := &s.open[block], s.blocks[block].arena
+func (s *spreader) copyTo(part int, value []byte) uint64 {
+	o, arena := &s.open[part], block.Memory(s.blocks[part])
 	if len(value) > len(o.free) {
 		if len(value) > wideOwnChunk {
 			own := s.chunk(arena, len(value))

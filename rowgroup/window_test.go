@@ -12,6 +12,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
 )
 
 // Any run of rows of a large page has the values that the whole page has there.
@@ -163,9 +164,9 @@ func windowRows(t *testing.T, m *Manifest, u Rows, from int) string {
 
 func blockRows(b *Block) string {
 	var all strings.Builder
-	for _, v := range b.cols {
+	for _, v := range block.Columns(b) {
 		for i := range b.Rows() {
-			all.WriteString(dump(v, v.skip+i) + "\n")
+			all.WriteString(dump(v, v.Skip+i) + "\n")
 		}
 	}
 	return all.String()

@@ -110,7 +110,9 @@ var rules = []rule{
 	{at: "internal/segmentdir", may: []string{"internal/trusted"}},
 	{at: "cache", may: []string{"shard", "internal/cores", "internal/crc", "internal/mem", "internal/size", "internal/trusted"}},
 	{at: "internal/parquet", may: []string{"internal/mem"}}, // the format alone: no stores, no data sets
-	{at: "rowgroup", may: []string{"column", "rule", "shard", "internal/crc", "internal/mem", "internal/option", "internal/parquet", "internal/half", "internal/segmentdir", "internal/unischema"}},
+	{at: "rowgroup/internal/block", may: []string{"column", "shard", "rule", "internal/half", "internal/mem", "internal/option", "internal/parquet"}},
+	{at: "rowgroup/internal/image", may: []string{"column", "shard", "rowgroup/internal/block", "internal/crc", "internal/mem", "internal/parquet"}},
+	{at: "rowgroup", may: []string{"column", "rule", "shard", "internal/crc", "internal/mem", "internal/option", "internal/parquet", "internal/half", "internal/segmentdir", "internal/unischema", "rowgroup/internal/block", "rowgroup/internal/image"}},
 	{at: "iterable", may: []string{"column", "shard", "rowgroup", "rule", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/cores", "internal/segmentdir", "internal/regular", "internal/size"}},
 	{at: "loader", may: []string{"column", "images", "images/codec", "iterable", "rowgroup", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/iteration", "internal/half"}},
 	{at: "internal/arrowipc", may: []string{"column"}},

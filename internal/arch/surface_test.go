@@ -20,12 +20,24 @@ func TestNoInternalTypeInPublic(t *testing.T) {
 	names, exports := exportFiles(t)
 	set := token.NewFileSet()
 	from := importer.ForCompiler(set, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
+	var all []*types.Package
+	named := map[types.Object]bool{}
 	for _, name := range names {
 		p, err := from.Import(name)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		s := surface{pkg: p, seen: map[types.Type]bool{}}
+		all = append(all, p)
+		for _, n := range p.Scope().Names() {
+			if a, ok := p.Scope().Lookup(n).(*types.TypeName); ok && a.Exported() && a.IsAlias() {
+				if to, ok := types.Unalias(a.Type()).(*types.Named); ok {
+					named[to.Obj()] = true
+				}
+			}
+		}
+	}
+	for _, p := range all {
+		s := surface{pkg: p, named: named, seen: map[types.Type]bool{}}
 		for _, n := range p.Scope().Names() {
 			if o := p.Scope().Lookup(n); o.Exported() {
 				s.object(o)
@@ -68,6 +80,7 @@ func isInternal(path string) bool { return strings.Contains(path+"/", "/internal
 // A surface is what a package shows.
 type surface struct {
 	pkg   *types.Package
+	named map[types.Object]bool // by an alias in a public package
 	at    string
 	seen  map[types.Type]bool
 	found []string
@@ -80,11 +93,11 @@ func (s *surface) object(o types.Object) {
 		s.look(o.Type())
 		return
 	}
-	if name.IsAlias() {
-		s.look(types.Unalias(name.Type()))
+	named, ok := types.Unalias(name.Type()).(*types.Named)
+	if !ok {
+		s.look(name.Type())
 		return
 	}
-	named := name.Type().(*types.Named)
 	at := s.at
 	s.look(named.Underlying())
 	for m := range named.Methods() {
@@ -104,7 +117,7 @@ func (s *surface) look(t types.Type) {
 	case *types.Alias:
 		s.look(types.Unalias(t))
 	case *types.Named:
-		if p := t.Obj().Pkg(); p != nil && isInternal(p.Path()) && strings.HasPrefix(p.Path(), module) {
+		if p := t.Obj().Pkg(); p != nil && isInternal(p.Path()) && strings.HasPrefix(p.Path(), module) && !s.named[t.Obj()] {
 			s.found = append(s.found, fmt.Sprintf("%s shows %s", s.at, t.Obj().Pkg().Path()+"."+t.Obj().Name()))
 		}
 		for a := range t.TypeArgs().Types() {

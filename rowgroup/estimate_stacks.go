@@ -1,0 +1,37 @@
+package rowgroup
+
+import "github.com/shardfeed/shardfeed/internal/mem"
+
+// StacksFit reports whether matrices take no more than DecodedBytes or KeptBytes predict for the
+// columns that they replace, so that these bound the blocks' memory either way. The blocks are for
+// so many parts of a slice of group g, of so many rows, some of which are kept.
+func (m *Manifest) StacksFit(s *Stacks, g int, rows, kept int64, parts int) bool {
+	r, group := m.groupRecord(g)
+	all := m.groups[g].Rows
+	e := estimator{r: &r, group: group}
+	few := 2*kept < rows
+	if few {
+		e = m.keptEstimator(g, kept)
+	}
+	for i, n := range m.columnsOf(int(m.groups[g].Shard)) {
+		switch {
+		case !s.Drops(i):
+		case few:
+			e.column(n, kept)
+		default:
+			e.column(n, all)
+		}
+	}
+	have := addCapped(e.narrow, e.small)
+	if !few {
+		have = mem.MulDiv(have, rows, all)
+	}
+	var need estimator
+	for range max(1, parts) {
+		of := (kept + int64(max(1, parts)) - 1) / int64(max(1, parts))
+		for _, n := range s.RowSizes(m.schema) {
+			need.alloc(mem.MulDiv(of, int64(n), 1))
+		}
+	}
+	return addCapped(need.narrow, need.small) <= have
+}

@@ -1,9 +1,0 @@
-//go:build !(amd64 || arm64)
-
-package rowgroup
-
-import "unsafe"
-
-func prefetch(unsafe.Pointer, uintptr) {}
-
-func prefetchNear(unsafe.Pointer, uintptr) {}
