@@ -22,8 +22,8 @@ func cachedSpec(t *testing.T) (s Spec, proxy *servertest.HTTPProxy) {
 	proxy = server.Proxy(t)
 	dir := t.TempDir()
 	s = Spec{
-		Addresses: []string{"s3://" + bucket + "/table"}, Shuffle: true, Seed: 5, Lanes: 16, BatchSize: 100, Memory: "600MiB",
-		CacheDir: filepath.Join(dir, "cache"), RequireCache: true, DecodedLimit: "0",
+		Addresses: []string{"s3://" + bucket + "/table"}, Order: Order{Shuffle: true, Seed: 5, Lanes: 16}, BatchSize: 100, Memory: "600MiB",
+		Caching: Caching{CacheDir: filepath.Join(dir, "cache"), RequireCache: true, DecodedLimit: "0"},
 		Storage: map[string]string{"endpoint-url": proxy.Endpoint(), "key": server.Key, "secret": server.Secret, "region": server.Region},
 	}
 	return s, proxy

@@ -13,12 +13,8 @@ func (s Spec) asSources() Spec {
 	if !s.sized() {
 		return s
 	}
-	s.Sources = []Source{{
-		Name: shuffle.OnlySource, Addresses: s.Addresses, Weight: 1, Filters: s.Filters, Parts: s.Parts, Part: s.Part, PartKey: s.PartKey,
-		PartSeed: s.PartSeed, Subsample: s.Subsample, Rows: s.Rows, RowsNew: s.RowsNew, RowWeight: s.Weight,
-	}}
-	s.Addresses, s.Filters, s.Parts, s.Part, s.PartKey, s.PartSeed = nil, "", nil, "", "", 0
-	s.Subsample, s.Rows, s.RowsNew, s.Weight = 0, "", "", ""
+	s.Sources = []Source{{Name: shuffle.OnlySource, Addresses: s.Addresses, Weight: 1, Choice: s.Choice, RowWeight: s.Weight}}
+	s.Addresses, s.Choice, s.Weight = nil, Choice{}, ""
 	return s
 }
 

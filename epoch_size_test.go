@@ -11,7 +11,7 @@ import (
 // A spec with EpochSize and addresses is a mixture of one source, which has the rule of the spec.
 func TestEpochSizeOfOneDataset(t *testing.T) {
 	s := shardfeed.Spec{
-		Addresses: []string{"testdata/shop"}, Shuffle: true, EpochSize: 70, NoCache: true, IndexDir: t.TempDir(), Filters: "price > 0",
+		Addresses: []string{"testdata/shop"}, Order: shardfeed.Order{Shuffle: true}, Mixing: shardfeed.Mixing{EpochSize: 70}, Caching: shardfeed.Caching{NoCache: true, IndexDir: t.TempDir()}, Choice: shardfeed.Choice{Filters: "price > 0"},
 	}
 	d, err := shardfeed.Open(context.Background(), s, shardfeed.Events{})
 	if err != nil {

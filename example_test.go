@@ -15,7 +15,7 @@ import (
 func Example() {
 	ctx := context.Background()
 	ds, err := shardfeed.Open(ctx, shardfeed.Spec{
-		Addresses: []string{"testdata/shop"}, Columns: []string{"token_ids", "price"}, Shuffle: true, Seed: 7,
+		Addresses: []string{"testdata/shop"}, Columns: []string{"token_ids", "price"}, Order: shardfeed.Order{Shuffle: true, Seed: 7},
 	}, shardfeed.Events{})
 	if err != nil {
 		log.Fatal(err)

@@ -92,7 +92,7 @@ func (h *Host) Open(ctx context.Context, s Spec, e Events) (*Dataset, error) {
 // readFiles reads the files of a plan, of a list of shards and of rows.
 func (s Spec) readFiles(ctx context.Context, o *iterable.Options) (err error) {
 	o.Inventory = s.Inventory
-	if err := s.readRows(o); err != nil {
+	if err := s.readRows(&o.Choice); err != nil {
 		return err
 	}
 	if err := s.readSourceRows(o); err != nil {

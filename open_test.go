@@ -35,7 +35,7 @@ func rowsOf(t *testing.T, d *Dataset, o loader.Options) (rows int) {
 func TestOpen(t *testing.T) {
 	t.Setenv(dirVariable, t.TempDir())
 	var footers int
-	s := Spec{Addresses: []string{shop}, Columns: []string{"price"}, Shuffle: true, Seed: 7, Memory: "64MiB", BatchSize: 100}
+	s := Spec{Addresses: []string{shop}, Columns: []string{"price"}, Order: Order{Shuffle: true, Seed: 7}, Memory: "64MiB", BatchSize: 100}
 	d, err := Open(t.Context(), s, Events{Footers: func(n, _ int) { footers = max(footers, n) }})
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +82,7 @@ func TestHost(t *testing.T) {
 
 // One error lists everything that cannot be meant, before anything is opened.
 func TestOpenRefuses(t *testing.T) {
-	_, err := Open(t.Context(), Spec{Missing: "perhaps", Lanes: -1, Memory: "much"}, Events{})
+	_, err := Open(t.Context(), Spec{Missing: "perhaps", Order: Order{Lanes: -1}, Memory: "much"}, Events{})
 	for _, want := range []string{"Addresses must name", `Missing must be error or null, got "perhaps"`, "Lanes must not be negative", "Memory must be bytes"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in %v", want, err)
@@ -101,7 +101,7 @@ func TestOpenByInventory(t *testing.T) {
 	if err := os.CopyFS(dir, os.DirFS(shop)); err != nil {
 		t.Fatal(err)
 	}
-	s := Spec{Addresses: []string{dir}, Columns: []string{"price"}, NoCache: true}
+	s := Spec{Addresses: []string{dir}, Columns: []string{"price"}, Caching: Caching{NoCache: true}}
 	var rows []int64
 	for range 2 {
 		d, err := Open(t.Context(), s, Events{})

@@ -31,7 +31,7 @@ func TestPlaces(t *testing.T) {
 			t.Setenv(c.set, "/x")
 		}
 		want := Places{Root: c.want, Index: filepath.Join(c.want, "index"), Manifests: filepath.Join(c.want, "manifests"), Lanes: filepath.Join(c.want, "seats")}
-		if got := (Spec{CacheDir: c.given}).Places(); got != want {
+		if got := (Spec{Caching: Caching{CacheDir: c.given}}).Places(); got != want {
 			t.Errorf("%s: got %+v, want %+v", c.set, got, want)
 		}
 	}
@@ -48,10 +48,10 @@ func TestCacheLimitIn(t *testing.T) {
 	if got, err := (Spec{}).CacheLimitIn(dir); err != nil || got != 3<<20 {
 		t.Errorf("by the environment %d, %v", got, err)
 	}
-	if got, err := (Spec{CacheLimit: "5MiB"}).CacheLimitIn(dir); err != nil || got != 5<<20 {
+	if got, err := (Spec{Caching: Caching{CacheLimit: "5MiB"}}).CacheLimitIn(dir); err != nil || got != 5<<20 {
 		t.Errorf("as given %d, %v", got, err)
 	}
-	if got, err := (Spec{CacheLimit: "10%"}).CacheLimitIn(dir); err != nil || got < 5<<20 {
+	if got, err := (Spec{Caching: Caching{CacheLimit: "10%"}}).CacheLimitIn(dir); err != nil || got < 5<<20 {
 		t.Errorf("as a part %d, %v", got, err)
 	}
 }
@@ -110,7 +110,7 @@ func TestCacheNotTrusted(t *testing.T) {
 		}
 	})
 	t.Run("by the spec", func(t *testing.T) {
-		c, err := Spec{CacheDir: root}.openCache(root, Events{})
+		c, err := Spec{Caching: Caching{CacheDir: root}}.openCache(root, Events{})
 		if c != nil || err == nil || !strings.Contains(err.Error(), want) || !strings.HasSuffix(err.Error(), "(name another directory with CacheDir)") {
 			t.Errorf("%v, %v", c, err)
 		}

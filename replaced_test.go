@@ -67,8 +67,8 @@ func TestReplacedFile(t *testing.T) {
 			t.Setenv(dirVariable, filepath.Join(dir, "cache"))
 			path := filepath.Join(dir, "one.parquet")
 			writeNumbers(t, path, 0)
-			s := Spec{Addresses: []string{path}, Filters: "n >= 5000", DecodedLimit: "64MiB"}
-			all := Spec{Addresses: []string{path}, BatchSize: 1000, DecodedLimit: "64MiB"}
+			s := Spec{Addresses: []string{path}, Choice: Choice{Filters: "n >= 5000"}, Caching: Caching{DecodedLimit: "64MiB"}}
+			all := Spec{Addresses: []string{path}, BatchSize: 1000, Caching: Caching{DecodedLimit: "64MiB"}}
 			planned := all
 			planned.Plan = filepath.Join(dir, "all.plan")
 			d := openSpec(t, all)

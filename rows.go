@@ -29,13 +29,28 @@ func (s Spec) readFile(name string) ([]byte, error) {
 	return regular.ReadFile(name)
 }
 
-// readRows reads the rows file.
-func (s Spec) readRows(o *iterable.Options) (err error) {
-	if s.Rows == "" {
+// ChoosesRows reports whether the data set has a rule.
+func (s Spec) ChoosesRows() bool { return s.Choice.choosesRows() || s.Weight != "" }
+
+func (c Choice) choosesRows() bool {
+	return c.Filters != "" || len(c.Parts) > 0 || c.Subsample != 0 || c.Rows != ""
+}
+
+// parsed is the choice without its rows file.
+func (c Choice) parsed() iterable.Choice {
+	return iterable.Choice{
+		Filters: c.Filters,
+		Split:   rule.Split{Parts: c.Parts, Part: c.Part, Subsample: c.Subsample, Key: c.PartKey, Seed: c.PartSeed},
+	}
+}
+
+// readRows reads the rows file, if there is one.
+func (c Choice) readRows(into *iterable.Choice) (err error) {
+	if c.Rows == "" {
 		return nil
 	}
-	o.RowsNew = rule.NewRows(s.RowsNew)
-	o.Rows, err = readRowList(s.Rows)
+	into.RowsNew = rule.NewRows(c.RowsNew)
+	into.Rows, err = readRowList(c.Rows)
 	return err
 }
 
@@ -46,14 +61,10 @@ func readRowList(name string) (*rule.RowList, error) {
 		return nil, fmt.Errorf("%s: %w; name a file of rows that select wrote", name, path.Err)
 	}
 	list, err := rule.ParseRowList(content)
-	if err != nil {
-		wrong := (*rule.Error)(nil)
-		if errors.As(err, &wrong) {
-			return nil, &OptionError{Field: wrong.Field, Text: option.Literal(name) + " " + wrong.Text, Err: err}
-		}
-		return nil, err
+	if wrong := (*rule.Error)(nil); errors.As(err, &wrong) {
+		return nil, &OptionError{Field: wrong.Field, Text: option.Literal(name) + " " + wrong.Text, Err: err}
 	}
-	return list, nil
+	return list, err
 }
 
 // SaveRows writes a list of rows of the data set, for Rows of a spec. The rows are those whose bits

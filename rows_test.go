@@ -15,7 +15,7 @@ import (
 // All that is wrong with the choice of rows stands in one error, as the reader spells it.
 func TestSpecRows(t *testing.T) {
 	s := Spec{
-		Addresses: []string{shop}, Filters: "price >", Parts: map[string]float64{"train": -1}, Part: "val", Subsample: 2, RowsNew: "keep",
+		Addresses: []string{shop}, Choice: Choice{Filters: "price >", Parts: map[string]float64{"train": -1}, Part: "val", Subsample: 2, RowsNew: "keep"},
 	}
 	for _, c := range []struct {
 		name  string
@@ -43,14 +43,14 @@ func TestSpecRows(t *testing.T) {
 // A rows file that cannot be read names itself, and the field where it is not one.
 func TestSpecRowsFile(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "keep.rows")
-	_, err := Open(t.Context(), Spec{Addresses: []string{shop}, Rows: missing}, Events{})
+	_, err := Open(t.Context(), Spec{Addresses: []string{shop}, Choice: Choice{Rows: missing}}, Events{})
 	if !errors.Is(err, fs.ErrNotExist) || !strings.HasPrefix(err.Error(), missing+": ") {
 		t.Errorf("a file that is not there: %v", err)
 	}
 	if err := os.WriteFile(missing, []byte("{rows}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err = Open(t.Context(), Spec{Addresses: []string{shop}, Rows: missing}, Events{})
+	_, err = Open(t.Context(), Spec{Addresses: []string{shop}, Choice: Choice{Rows: missing}}, Events{})
 	if wrong := (*OptionError)(nil); !errors.As(err, &wrong) || wrong.Field != "Rows" || !strings.HasPrefix(err.Error(), "Rows "+missing+" is not a rows file") {
 		t.Errorf("a file of something else: %v", err)
 	}
@@ -66,12 +66,12 @@ func TestChosenVocabulary(t *testing.T) {
 	words := func(all ...string) map[string][]string { return map[string][]string{"label": all} }
 	seen := map[string]bool{}
 	for _, v := range []map[string][]string{words("a", "b"), words("b", "a"), words("", "ab"), words("a\n1 b"), words("a", "b", "c")} {
-		seen[chosen(Spec{Vocabulary: v})["Vocabulary"]] = true
+		seen[chosen(Spec{Words: Words{Vocabulary: v}})["Vocabulary"]] = true
 	}
 	if len(seen) != 5 || seen[""] {
 		t.Errorf("5 vocabularies are told as %v", seen)
 	}
-	got := chosen(Spec{Vocabulary: words("a", "b"), Unknown: map[string]int64{"text": -1, "label": 2}})
+	got := chosen(Spec{Words: Words{Vocabulary: words("a", "b"), Unknown: map[string]int64{"text": -1, "label": 2}}})
 	if got["Unknown"] != "label=2,text=-1" || got["Vocabulary"] != `label=["a","b"]` {
 		t.Errorf("got %v", got)
 	}

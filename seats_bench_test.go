@@ -84,7 +84,7 @@ func (n seatedNode) run(b *testing.B, store *servedStore, f func(d *iterable.Dat
 		b.Fatal(err)
 	}
 	d, err := iterable.Open(b.Context(), shard.Stores{"mem": c.Wrap(store)}, []string{"mem://data/"}, iterable.Options{
-		Shuffle: true, Lanes: seatedLanes, ShuffleBuffer: iterable.Size{Rows: 4096},
+		Order: iterable.Order{Shuffle: true, Lanes: seatedLanes}, ShuffleBuffer: iterable.Size{Rows: 4096},
 		IndexDir: filepath.Join(string(n), "index"), LaneDir: filepath.Join(string(n), "seats"),
 	})
 	if err != nil {

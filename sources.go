@@ -6,8 +6,6 @@ import (
 
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/iterable"
-	"github.com/shardfeed/shardfeed/rule"
-	"github.com/shardfeed/shardfeed/shuffle"
 )
 
 // A Source is one of several data sets that are read together by weight. Its rule has the fields
@@ -23,31 +21,15 @@ type Source struct {
 	Repeat float64 `json:"repeat,omitempty"`
 	Choose int64   `json:"choose,omitempty"`
 
-	Filters   string             `json:"filters,omitempty"`
-	Parts     map[string]float64 `json:"parts,omitempty"`
-	Part      string             `json:"part,omitempty"`
-	PartKey   string             `json:"part_key,omitempty"`
-	PartSeed  uint64             `json:"part_seed,omitempty"`
-	Subsample float64            `json:"subsample,omitempty"`
-	Rows      string             `json:"rows,omitempty"`
-	RowsNew   string             `json:"rows_new,omitempty"`
-	RowWeight string             `json:"row_weight,omitempty"` // as Spec.Weight
+	Choice
+	RowWeight string `json:"row_weight,omitempty"` // as Spec.Weight
 
 	// Rename gives columns of the files other names; the rule uses the new ones.
 	Rename map[string]string `json:"rename,omitempty"`
 }
 
-// A WeightChange gives sources other weights from a sample on, which is counted over all epochs.
-// Sources that it does not name keep theirs.
-type WeightChange struct {
-	From    int64              `json:"from"`
-	Weights map[string]float64 `json:"weights"`
-}
-
-// ChoosesRows says that the source has a rule.
-func (s Source) ChoosesRows() bool {
-	return s.Filters != "" || len(s.Parts) > 0 || s.Subsample != 0 || s.Rows != "" || s.RowWeight != ""
-}
+// ChoosesRows reports whether the source has a rule.
+func (s Source) ChoosesRows() bool { return s.Choice.choosesRows() || s.RowWeight != "" }
 
 // AllAddresses are those of the spec and of its sources.
 func (s Spec) AllAddresses() []string {
@@ -84,33 +66,22 @@ func (s Spec) validateAddresses(p *option.List) {
 	}
 }
 
-// mixture adds the sources to the data set's options.
-func (s Spec) mixture(o *iterable.Options) {
+// sources are those of the data set's options, without their rows files.
+func (s Spec) sources() (all []iterable.Source) {
 	for _, of := range s.Sources {
-		o.Sources = append(o.Sources, iterable.Source{
-			Name: of.Name, Addresses: of.Addresses, Weight: of.Weight, Repeat: of.Repeat, Choose: of.Choose, Filters: of.Filters,
-			Split:     rule.Split{Parts: of.Parts, Part: of.Part, Subsample: of.Subsample, Key: of.PartKey, Seed: of.PartSeed},
-			RowWeight: of.RowWeight, Rename: of.Rename,
+		all = append(all, iterable.Source{
+			Name: of.Name, Addresses: of.Addresses, Weight: of.Weight, Repeat: of.Repeat, Choose: of.Choose, Choice: of.Choice.parsed(), RowWeight: of.RowWeight, Rename: of.Rename,
 		})
 	}
-	o.Stop, o.EpochSize = shuffle.Stop(s.Stop), s.EpochSize
-	o.Batching, o.WeightsIn, o.Tokens = shuffle.Batching(s.Batching), s.WeightsIn, s.Tokens
-	for _, c := range s.Curriculum {
-		o.Curriculum = append(o.Curriculum, iterable.WeightChange{From: c.From, Weights: c.Weights})
-	}
+	return all
 }
 
 // readSourceRows reads the rows files of the sources.
 func (s Spec) readSourceRows(o *iterable.Options) error {
 	for i, of := range s.Sources {
-		if of.Rows == "" {
-			continue
-		}
-		list, err := readRowList(of.Rows)
-		if err != nil {
+		if err := of.readRows(&o.Sources[i].Choice); err != nil {
 			return fmt.Errorf("source %q: %w", of.Name, err)
 		}
-		o.Sources[i].Rows, o.Sources[i].RowsNew = list, rule.NewRows(of.RowsNew)
 	}
 	return nil
 }

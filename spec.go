@@ -18,22 +18,10 @@ type Spec struct {
 	Addresses []string `json:"addresses"`
 
 	// Sources are several data sets that are read together by weight, in shuffled order alone, in
-	// place of Addresses. Stop says how long an epoch is: until the "first" source has given all
-	// its samples (the default), or until "all" have. EpochSize says it in samples; it also goes
-	// with Addresses, whose rows are read pass after pass then. Curriculum are weights that come
-	// later, in ascending order; it needs EpochSize.
-	//
-	// Batching is "stratified" (the default), where each step has samples of all sources, or
-	// "per_source", where each step is of one source and an epoch is of whole steps. WeightsIn is
-	// what weights are in: "samples" (the default), or "tokens", which are the items of the list
-	// column Tokens; "" is the column of Pack or Bucket, or the one list column that is read.
-	Sources    []Source       `json:"sources"`
-	Stop       string         `json:"stop"`
-	EpochSize  int64          `json:"epoch_size"`
-	Curriculum []WeightChange `json:"curriculum"`
-	Batching   string         `json:"batching"`
-	WeightsIn  string         `json:"weights_in"`
-	Tokens     string         `json:"tokens"`
+	// place of Addresses. Of Mixing, EpochSize also goes with Addresses, whose rows are read pass
+	// after pass then.
+	Sources []Source `json:"sources"`
+	Mixing
 
 	// Columns are names, dotted paths or patterns of them ("num_*", "meta.f_*"); nil reads all. The schema's
 	// order is kept.
@@ -83,32 +71,15 @@ type Spec struct {
 	// Inventory is what another node found when it opened the same data.
 	Inventory *iterable.Inventory `json:"-"`
 
-	// The rule: which rows are read, and how often. A row must pass everything that is given here.
-	//
-	// Filters is a text in the language of package rule, as in "price >= 10 and lang in ('en',
-	// 'de')". The files of values that it names with @ are relative to Directory; "" is the working
-	// directory of the process.
-	Filters   string `json:"filters"`
+	// The rule: which rows are read, and how often. The files of values that filters name with @ are
+	// relative to Directory; "" is the working directory of the process.
+	Choice
 	Directory string `json:"directory"`
 
 	// Now is the instant that all filters take today() and now() from, as in "2024-01-31T16:30:00Z".
 	// "" is that of Plan, else the time when the data set is opened. A run that continues gives the
 	// Now of its state.
 	Now string `json:"now,omitempty"`
-
-	// Parts divides all rows by weight, and Part is the one that is read. The rows of a part are
-	// drawn by PartSeed; with PartKey, the name of a column, all rows of one value are in one part.
-	// Subsample keeps a share of the part's rows.
-	Parts     map[string]float64 `json:"parts"`
-	Part      string             `json:"part"`
-	PartKey   string             `json:"part_key"`
-	PartSeed  uint64             `json:"part_seed"`
-	Subsample float64            `json:"subsample"`
-
-	// Rows is a file of rows to keep, as `shardfeed select` writes it. RowsNew is what becomes of
-	// the rows of shards that it does not know: "error" (the default), "keep" or "drop".
-	Rows    string `json:"rows"`
-	RowsNew string `json:"rows_new"`
 
 	// Weight is a column that says how often each row comes: 2.5 is twice or three times, drawn by
 	// the row.
@@ -120,25 +91,13 @@ type Spec struct {
 	// Bucket makes samples that are batches of rows of about the same length. BatchSize is 1 then.
 	Bucket *Bucket `json:"bucket"`
 
-	// Shuffle reads in training order. ShuffleBuffer is what is mixed at once, over all ranks
-	// together: rows, as in "100000", or bytes, as in "512MiB"; "" is a hundredth of the data
-	// within 256 MiB and 2 GiB, and less of data under 2 GiB: see [shuffle.DefaultBuffer].
-	// "1GiB/rank" and "8GiB/node" are for each rank or node of the world at the start. Seed
-	// chooses the order.
-	Shuffle       bool   `json:"shuffle"`
+	// Tail of the order is "pad" by default, or "short" at world size 1. ShuffleBuffer is what is
+	// mixed at once, over all ranks together: rows, as in "100000", or bytes, as in "512MiB"; "" is a
+	// hundredth of the data within 256 MiB and 2 GiB, and less of data under 2 GiB: see
+	// [shuffle.DefaultBuffer]. "1GiB/rank" and "8GiB/node" are for each rank or node of the world at
+	// the start.
+	Order
 	ShuffleBuffer string `json:"shuffle_buffer"`
-	Seed          uint64 `json:"seed"`
-
-	// Pins of the order; zero leaves them to the rule of package shuffle. Start is "filled" or
-	// "direct".
-	Lanes        int    `json:"lanes"`
-	UnitRows     int64  `json:"unit_rows"`
-	Start        string `json:"start"`
-	MaxWorldSize int    `json:"max_world_size"`
-
-	// Tail is what becomes of rows that fill no batch on every rank: "drop", "pad", "short" or
-	// "carry"; "" is "pad", or "short" at world size 1.
-	Tail string `json:"tail"`
 
 	// Memory limits a rank, as in "8GiB"; "" is its share of the machine, where LocalWorldSize
 	// ranks share it; 0 ranks are as many as the environment says. A ShuffleBuffer for each node
@@ -150,26 +109,7 @@ type Spec struct {
 	// its default in bytes. With 0 a stream's memory is an estimate.
 	LookMemory int64 `json:"-"`
 
-	// CacheDir is a directory on a local disk; "" is that of SHARDFEED_CACHE_DIR, else beside the
-	// user's other caches. CacheLimit is the most to keep, as in "200GiB" or "50%" of the free
-	// space. CachePolicy is "keep" (the default; for 24 h after
-	// the last use, or "keep=7d"), or "lru". RequireCache makes it an error that
-	// there can be none. IndexDir is where footers are kept; "" is beside the cache.
-	CacheDir     string `json:"cache_dir"`
-	CacheLimit   string `json:"cache_limit"`
-	CachePolicy  string `json:"cache_policy"`
-	NoCache      bool   `json:"no_cache"`
-	RequireCache bool   `json:"-"`
-	IndexDir     string `json:"index_dir"`
-
-	// DecodedLimit is the most to keep decoded on the local disk, so that later epochs need not
-	// decode again: as CacheLimit, or "0" for nothing. "" is what CacheLimit leaves for shards on
-	// servers, whose bytes come first, and nothing for files of this machine.
-	DecodedLimit string `json:"decoded_limit"`
-
-	// NoteLanes notes beside the cache which lanes of the order this machine reads, for
-	// iterable.Dataset.HeldLanes after a restart.
-	NoteLanes bool `json:"-"`
+	Caching
 
 	// Storage are options of the stores, by the names of the command's flags ("endpoint-url",
 	// "region", "hdfs-conf"), of s3fs or of Hadoop. Env are the variables that stores and cache
@@ -177,11 +117,7 @@ type Spec struct {
 	Storage map[string]string `json:"storage"`
 	Env     map[string]string `json:"env"`
 
-	// Vocabulary maps the words of a text column to their places in the list. Unknown has the
-	// number of words that are not in it, by column; where it has none such a word is an error. See
-	// [iterable.Options].
-	Vocabulary map[string][]string `json:"vocabulary"`
-	Unknown    map[string]int64    `json:"unknown"`
+	Words
 
 	// What becomes of the values of columns, by name or pattern ("num_*"). Cast is the new type, as
 	// in "int32" and "bfloat16". Hash has the number of buckets, and Scale the mean and the
@@ -207,6 +143,59 @@ type Spec struct {
 	Pad       []Pad                      `json:"pad"`
 	Workers   int                        `json:"workers"`
 	Slots     int                        `json:"slots"`
+}
+
+// Types that a Spec and [iterable.Options] share.
+type (
+	Order        = iterable.Order
+	Mixing       = iterable.Mixing
+	WeightChange = iterable.WeightChange
+	Words        = iterable.Words
+)
+
+// A Choice chooses rows of a data set or of a source. A row must pass everything that is given here.
+type Choice struct {
+	// Filters is a text in the language of package rule, as in "price >= 10 and lang in ('en',
+	// 'de')".
+	Filters string `json:"filters,omitempty"`
+
+	// Parts divides all rows by weight, and Part is the one that is read. The rows of a part are
+	// drawn by PartSeed; with PartKey, the name of a column, all rows of one value are in one part.
+	// Subsample keeps a share of the part's rows.
+	Parts     map[string]float64 `json:"parts,omitempty"`
+	Part      string             `json:"part,omitempty"`
+	PartKey   string             `json:"part_key,omitempty"`
+	PartSeed  uint64             `json:"part_seed,omitempty"`
+	Subsample float64            `json:"subsample,omitempty"`
+
+	// Rows is a file of rows to keep, as `shardfeed select` writes it. RowsNew chooses how to treat
+	// the rows of shards that it does not know: "error" (the default), "keep" or "drop".
+	Rows    string `json:"rows,omitempty"`
+	RowsNew string `json:"rows_new,omitempty"`
+}
+
+// Caching chooses what is kept on the local disk, and where.
+type Caching struct {
+	// CacheDir is a directory on a local disk; "" is that of SHARDFEED_CACHE_DIR, else beside the
+	// user's other caches. CacheLimit is the most to keep, as in "200GiB" or "50%" of the free
+	// space. CachePolicy is "keep" (the default; for 24 h after
+	// the last use, or "keep=7d"), or "lru". RequireCache makes it an error that
+	// there can be none. IndexDir is where footers are kept; "" is beside the cache.
+	CacheDir     string `json:"cache_dir"`
+	CacheLimit   string `json:"cache_limit"`
+	CachePolicy  string `json:"cache_policy"`
+	NoCache      bool   `json:"no_cache"`
+	RequireCache bool   `json:"-"`
+	IndexDir     string `json:"index_dir"`
+
+	// DecodedLimit is the most to keep decoded on the local disk, so that later epochs need not
+	// decode again: as CacheLimit, or "0" for nothing. "" is what CacheLimit leaves for shards on
+	// servers, whose bytes come first, and nothing for files of this machine.
+	DecodedLimit string `json:"decoded_limit"`
+
+	// NoteLanes notes beside the cache which lanes of the order this machine reads, for
+	// iterable.Dataset.HeldLanes after a restart.
+	NoteLanes bool `json:"-"`
 }
 
 // Pad makes a column of ragged lists dense. Value is JSON, or bytes as {"base64": "..."}; nil is

@@ -60,10 +60,8 @@ func TestSpecValidatesEveryField(t *testing.T) {
 // What a spec says reaches the data set's options.
 func TestSpecOptions(t *testing.T) {
 	s := Spec{
-		Addresses: []string{shop}, Columns: []string{"price"}, Missing: "null", InvalidUTF8: "replace", Shuffle: true, ShuffleBuffer: "512MiB", Seed: 7,
-		Filters: "price > 1", Vocabulary: map[string][]string{"label": {"a"}}, Unknown: map[string]int64{"label": 1},
-		Parts: map[string]float64{"train": 9, "val": 1}, Part: "val", PartKey: "label", PartSeed: 5, Subsample: 0.5, Weight: "price",
-		Lanes: 4, UnitRows: 100, Start: "direct", MaxWorldSize: 16, Tail: "drop", Memory: "1GiB", CacheDir: "/c", IndexDir: "/i", CachePolicy: "lru",
+		Addresses: []string{shop}, Columns: []string{"price"}, Missing: "null", InvalidUTF8: "replace", Order: Order{Shuffle: true, Seed: 7, Lanes: 4, UnitRows: 100, Start: "direct", MaxWorldSize: 16, Tail: "drop"}, ShuffleBuffer: "512MiB",
+		Choice: Choice{Filters: "price > 1", Parts: map[string]float64{"train": 9, "val": 1}, Part: "val", PartKey: "label", PartSeed: 5, Subsample: 0.5}, Words: Words{Vocabulary: map[string][]string{"label": {"a"}}, Unknown: map[string]int64{"label": 1}}, Weight: "price", Memory: "1GiB", Caching: Caching{CacheDir: "/c", IndexDir: "/i", CachePolicy: "lru"},
 		OnError: "skip", Pack: &Pack{Columns: map[string]int{"price": 8}, Strategy: "bfd", EOS: new(int64), Value: 3, Length: "n"},
 	}
 	if err := s.Validate(); err != nil {
@@ -91,7 +89,7 @@ func TestSpecOptions(t *testing.T) {
 		t.Errorf("policy %v for %v, %t", policy, keep, ok)
 	}
 	for text, want := range map[string]time.Duration{"": 0, "keep": 0, "keep=7d": 168 * time.Hour, "keep=36h": 36 * time.Hour, "keep=": -1, "keep=0s": -1, "keep=7": -1, "fifo": -1} {
-		if policy, keep, ok := (Spec{CachePolicy: text}).policy(); ok != (want >= 0) || ok && (policy != cache.Keep || keep != want) {
+		if policy, keep, ok := (Spec{Caching: Caching{CachePolicy: text}}).policy(); ok != (want >= 0) || ok && (policy != cache.Keep || keep != want) {
 			t.Errorf("%q: policy %v for %v, %t", text, policy, keep, ok)
 		}
 	}

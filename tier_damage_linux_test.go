@@ -180,7 +180,7 @@ func TestServerTierDamage(t *testing.T) {
 	server := servertest.S3(t)
 	bucket := server.Bucket(t)
 	server.PutFile(t, bucket, "table/long.parquet", longTexts(t))
-	s := Spec{Addresses: []string{"s3://" + bucket + "/table"}, RequireCache: true, Storage: map[string]string{
+	s := Spec{Addresses: []string{"s3://" + bucket + "/table"}, Caching: Caching{RequireCache: true}, Storage: map[string]string{
 		"endpoint-url": server.Endpoint, "key": server.Key, "secret": server.Secret, "region": server.Region,
 	}}
 	testTierDamage(t, s, func(t *testing.T, s *Spec) string {

@@ -50,7 +50,7 @@ func mappedBytes(t *testing.T, dir string) (n int64) {
 func TestTierStaysMapped(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv(dirVariable, dir)
-	s := Spec{Addresses: []string{shop}, Shuffle: true, Seed: 3, BatchSize: 64, DecodedLimit: "256MiB", Memory: "1GiB"}
+	s := Spec{Addresses: []string{shop}, Order: Order{Shuffle: true, Seed: 3}, BatchSize: 64, Caching: Caching{DecodedLimit: "256MiB"}, Memory: "1GiB"}
 	const all = 2 << 30
 	h := NewHost(iterable.NewBudget(all))
 	open := func(s Spec) *Dataset {
@@ -166,7 +166,7 @@ func TestTierOfManyShards(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s := Spec{Addresses: []string{table}, Shuffle: true, Seed: 3, BatchSize: 64, Memory: "2GiB"}
+	s := Spec{Addresses: []string{table}, Order: Order{Shuffle: true, Seed: 3}, BatchSize: 64, Memory: "2GiB"}
 	want := epochsOf(t, s, nil, nil)
 
 	limitFiles(t, 160)
@@ -195,7 +195,7 @@ func TestTierFlippedWhileMapped(t *testing.T) {
 	for _, memory := range []string{"1GiB", "40MiB"} { // images stay mapped, or rows are copied out
 		dir := t.TempDir()
 		t.Setenv(dirVariable, dir)
-		s := Spec{Addresses: []string{shop}, Shuffle: true, Seed: 3, BatchSize: 64, ShuffleBuffer: "500", DecodedLimit: "256MiB", Memory: memory}
+		s := Spec{Addresses: []string{shop}, Order: Order{Shuffle: true, Seed: 3}, BatchSize: 64, ShuffleBuffer: "500", Caching: Caching{DecodedLimit: "256MiB"}, Memory: memory}
 		d := openSpec(t, s)
 		keepAllDecoded(t, d)
 		want := batchesOf(t, d, s.LoaderOptions())

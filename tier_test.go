@@ -116,7 +116,7 @@ func keepAllDecoded(t *testing.T, d *Dataset) iterable.KeptDecoded {
 // rows, order, states and bytes, in memory that lets blocks lie in images and in memory that does
 // not.
 func TestTierSameBatches(t *testing.T) {
-	shuffled := Spec{Shuffle: true, Seed: 3, BatchSize: 64}
+	shuffled := Spec{Order: Order{Shuffle: true, Seed: 3}, BatchSize: 64}
 	spec := func(change func(*Spec)) Spec {
 		s := shuffled
 		change(&s)
@@ -144,7 +144,7 @@ func TestTierSameBatches(t *testing.T) {
 		"pack":   spec(func(s *Spec) { s.Pack, s.BatchSize = &Pack{Columns: map[string]int{"token_ids": 512}}, 4 }),
 		"bucket": spec(func(s *Spec) { s.Bucket, s.BatchSize = &Bucket{Columns: map[string]int{"token_ids": 4096}}, 1 }),
 		"sources": spec(func(s *Spec) {
-			s.Sources = []Source{{Name: "a", Addresses: []string{shop}, Weight: 2}, {Name: "b", Addresses: []string{shop}, Weight: 1, Filters: "price > 20"}}
+			s.Sources = []Source{{Name: "a", Addresses: []string{shop}, Weight: 2}, {Name: "b", Addresses: []string{shop}, Weight: 1, Choice: Choice{Filters: "price > 20"}}}
 		}),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -236,7 +236,7 @@ func TestTierDamaged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			t.Setenv(dirVariable, dir)
-			s := Spec{Addresses: []string{shop}, Shuffle: true, Seed: 3, BatchSize: 64, DecodedLimit: "256MiB"}
+			s := Spec{Addresses: []string{shop}, Order: Order{Shuffle: true, Seed: 3}, BatchSize: 64, Caching: Caching{DecodedLimit: "256MiB"}}
 			want := epochsOf(t, s, nil, func(d *Dataset) { keepAllDecoded(t, d) })
 			for _, path := range decodedFiles(t, dir) {
 				damage(t, path)
@@ -260,7 +260,7 @@ func TestTierDamaged(t *testing.T) {
 func TestTierBesideStream(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv(dirVariable, dir)
-	s := Spec{Addresses: []string{shop}, Shuffle: true, Seed: 3, BatchSize: 64, DecodedLimit: "256MiB"}
+	s := Spec{Addresses: []string{shop}, Order: Order{Shuffle: true, Seed: 3}, BatchSize: 64, Caching: Caching{DecodedLimit: "256MiB"}}
 	many := func(o *loader.Options) { o.Epochs = 200 }
 	epochsOf(t, s, many, nil)
 	d, err := Open(t.Context(), s, Events{})
@@ -287,18 +287,18 @@ func TestDecodedLimit(t *testing.T) {
 		{"1GiB", " 3GiB ", 1 << 30, 1 << 30},
 		{"", "200TiB", 200 << 40, 200 << 40},
 	} {
-		s := Spec{CacheLimit: c.cache, DecodedLimit: c.decoded}
+		s := Spec{Caching: Caching{CacheLimit: c.cache, DecodedLimit: c.decoded}}
 		if limit, decoded, err := s.limitsIn(dir); err != nil || limit != c.limit || decoded != c.want {
 			t.Errorf("%q and %q are %d and %d, %v", c.cache, c.decoded, limit, decoded, err)
 		}
 	}
-	for _, s := range []Spec{{DecodedLimit: "much"}, {DecodedLimit: "200%"}, {DecodedLimit: "1GiB", NoCache: true}} {
+	for _, s := range []Spec{{Caching: Caching{DecodedLimit: "much"}}, {Caching: Caching{DecodedLimit: "200%"}}, {Caching: Caching{DecodedLimit: "1GiB", NoCache: true}}} {
 		s.Addresses = []string{shop}
 		if err := s.Validate(); err == nil || !strings.Contains(err.Error(), "DecodedLimit") {
 			t.Errorf("%+v: %v", s.DecodedLimit, err)
 		}
 	}
-	if err := (Spec{Addresses: []string{shop}, DecodedLimit: "0", NoCache: true}).Validate(); err != nil {
+	if err := (Spec{Addresses: []string{shop}, Caching: Caching{DecodedLimit: "0", NoCache: true}}).Validate(); err != nil {
 		t.Error(err)
 	}
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/shardfeed/shardfeed/internal/size"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
-	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -123,17 +122,18 @@ func (s Spec) validateBatches(p *option.List) {
 func (s Spec) options() iterable.Options {
 	now, _ := s.now()
 	o := iterable.Options{
-		Columns: s.read(), Strict: s.Strict, Shuffle: s.Shuffle, Seed: s.Seed, Lanes: s.Lanes, UnitRows: s.UnitRows,
-		MaxWorldSize: s.MaxWorldSize, Start: shuffle.Start(s.Start), Tail: cmp.Or(shuffle.Tail(s.Tail), shuffle.Short),
-		MissingIsNull: s.Missing == "null", PartitionTypes: s.PartitionTypes, Declared: s.declared(), Memory: s.givenMemory(), Vocabulary: s.Vocabulary, Unknown: s.Unknown,
-		ReplaceUTF8: s.InvalidUTF8 == "replace", Needed: s.columnTypes(), Filters: s.Filters, Now: now, ReadFile: s.readFile, Weight: s.Weight, Pack: s.Pack.options(), Bucket: s.Bucket.options(), RowIDs: s.RowIDs, RowKeys: s.Seeds || len(s.Images) > 0,
-		Split: rule.Split{Parts: s.Parts, Part: s.Part, Subsample: s.Subsample, Key: s.PartKey, Seed: s.PartSeed},
+		Reading: iterable.Reading{
+			Columns: s.read(), Strict: s.Strict, MissingIsNull: s.Missing == "null", PartitionTypes: s.PartitionTypes, Declared: s.declared(),
+			ReplaceUTF8: s.InvalidUTF8 == "replace", Needed: s.columnTypes(), RowIDs: s.RowIDs, RowKeys: s.Seeds || len(s.Images) > 0,
+		},
+		Order: s.Order, Mixing: s.Mixing, Words: s.Words, Choice: s.Choice.parsed(), Sources: s.sources(), Resources: iterable.Resources{Memory: s.givenMemory()},
+		Now: now, ReadFile: s.readFile, Weight: s.Weight, Pack: s.Pack.options(), Bucket: s.Bucket.options(),
 	}
+	o.Tail = cmp.Or(s.Tail, shuffle.Short)
 	o.ShuffleBuffer, _ = iterable.ParseSize(s.ShuffleBuffer)
 	if on := iterable.OnError(s.OnError); on == iterable.Mask || on == iterable.Skip {
 		o.OnError = on
 	}
-	s.mixture(&o)
 	return o
 }
 

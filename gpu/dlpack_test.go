@@ -281,7 +281,7 @@ func oneBatch(t *testing.T, collate func(*loader.Batch) error) *gpu.Batch {
 
 func firstBatch(t *testing.T, collate func(*loader.Batch) error) (*gpu.Batch, error) {
 	t.Helper()
-	l := newLoader(t, openThings(t, iterable.Options{Columns: []string{"id"}}), closed(t, gpu.OpenHost()), gpu.Options{Loader: loader.Options{
+	l := newLoader(t, openThings(t, iterable.Options{Reading: iterable.Reading{Columns: []string{"id"}}}), closed(t, gpu.OpenHost()), gpu.Options{Loader: loader.Options{
 		BatchSize: 3, Transforms: []loader.Transform{{Apply: func(_ context.Context, b *loader.Batch, _ *rand.Rand) error { return collate(b) }}},
 	}})
 	for b, err := range l.Batches(t.Context()) {

@@ -65,7 +65,7 @@ func TestRingKeepsToTheAccount(t *testing.T) {
 // error.
 func TestBatchBeyondMemory(t *testing.T) {
 	onDevices(t, func(t *testing.T, d rig) {
-		ds := openThings(t, iterable.Options{Memory: 64 << 20})
+		ds := openThings(t, iterable.Options{Resources: iterable.Resources{Memory: 64 << 20}})
 		l := newLoader(t, ds, d, gpu.Options{Loader: loader.Options{BatchSize: 8, Transforms: []loader.Transform{
 			{Apply: func(_ context.Context, b *loader.Batch, _ *rand.Rand) error {
 				_, err := b.Memory().Alloc(96 << 20)

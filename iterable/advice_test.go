@@ -78,8 +78,7 @@ func follow(way string, o *Options, so *StreamOptions) bool {
 
 func randomOptions(r *rand.Rand) (Options, StreamOptions, shuffle.Worker) {
 	o := Options{
-		Shuffle: r.IntN(8) > 0, Seed: r.Uint64(), Memory: 1<<20 + r.Int64N(24<<20), Lanes: r.IntN(2) * r.IntN(5),
-		UnitRows: r.Int64N(4) / 2 * (10 + r.Int64N(50)),
+		Order: Order{Shuffle: r.IntN(8) > 0, Seed: r.Uint64(), Lanes: r.IntN(2) * r.IntN(5), UnitRows: r.Int64N(4) / 2 * (10 + r.Int64N(50))}, Resources: Resources{Memory: 1<<20 + r.Int64N(24<<20)},
 	}
 	if r.IntN(2) == 0 {
 		o.ShuffleBuffer.Rows = 1 + r.Int64N(2000)
@@ -117,7 +116,7 @@ func randomImages(r *rand.Rand) func(int64) int {
 func TestMemoryAdvice(t *testing.T) {
 	store := files(t, [][]int{{1000}}, func(int64) int { return 10_000 })
 	so := StreamOptions{BatchSize: 8, Parallel: 1}
-	_, err := open(t, store, Options{Memory: 2 << 20}).Stream(t.Context(), shuffle.Worker{}, so)
+	_, err := open(t, store, Options{Resources: Resources{Memory: 2 << 20}}).Stream(t.Context(), shuffle.Worker{}, so)
 	var e *MemoryError
 	if !errors.As(err, &e) || e.Memory == 0 || e.Buffer != 0 {
 		t.Fatalf("got %v", err)
@@ -129,7 +128,7 @@ func TestMemoryAdvice(t *testing.T) {
 	if got := e.Spelled(func(field string) string { return "--" + field }); !contains(got, "raise --Memory to") {
 		t.Errorf("got %s", got)
 	}
-	if s, err := open(t, store, Options{Memory: e.Memory - 1<<20}).Stream(t.Context(), shuffle.Worker{}, so); err == nil {
+	if s, err := open(t, store, Options{Resources: Resources{Memory: e.Memory - 1<<20}}).Stream(t.Context(), shuffle.Worker{}, so); err == nil {
 		s.Close()
 		t.Errorf("a limit of 1 MiB less than %d would do", e.Memory)
 	}
@@ -138,7 +137,7 @@ func TestMemoryAdvice(t *testing.T) {
 // Where the machine has too little for it, no amount is named.
 func TestMemoryAdviceOfASmallMachine(t *testing.T) {
 	store := files(t, [][]int{{1000}}, func(int64) int { return 10_000 })
-	_, err := open(t, store, Options{Budget: NewBudget(4 << 20)}).Stream(t.Context(), shuffle.Worker{}, StreamOptions{BatchSize: 8, Parallel: 1})
+	_, err := open(t, store, Options{Resources: Resources{Budget: NewBudget(4 << 20)}}).Stream(t.Context(), shuffle.Worker{}, StreamOptions{BatchSize: 8, Parallel: 1})
 	if err == nil || contains(err.Error(), "raise") || contains(err.Error(), "end one of the others") || !contains(err.Error(), "read fewer Columns") {
 		t.Errorf("got %v", err)
 	}

@@ -12,9 +12,9 @@ import (
 func TestLanePeakIsExact(t *testing.T) {
 	for _, o := range []Options{
 		{ShuffleBuffer: Size{Rows: 400}},
-		{ShuffleBuffer: Size{Rows: 1500}, Lanes: 3},
-		{ShuffleBuffer: Size{Rows: 3000}, Lanes: 2, Start: shuffle.Direct},
-		{ShuffleBuffer: Size{Rows: 10}, Lanes: 5},
+		{ShuffleBuffer: Size{Rows: 1500}, Order: Order{Lanes: 3}},
+		{ShuffleBuffer: Size{Rows: 3000}, Order: Order{Lanes: 2, Start: shuffle.Direct}},
+		{ShuffleBuffer: Size{Rows: 10}, Order: Order{Lanes: 5}},
 	} {
 		t.Run(fmt.Sprintf("%+v", o.ShuffleBuffer), func(t *testing.T) {
 			o.Shuffle = true

@@ -24,8 +24,8 @@ func TestBucketStreamsAreTheOrder(t *testing.T) {
 	for n := range n {
 		world, workers, batch := 1+r.IntN(4), 1+r.IntN(3), 1+r.IntN(3)
 		o := Options{
-			Shuffle: r.IntN(4) > 0, Seed: r.Uint64(), ShuffleBuffer: Size{Rows: 1 + r.Int64N(60)}, Tail: []shuffle.Tail{"drop", "pad", "short", "carry"}[r.IntN(4)],
-			Columns: []string{"id", "tokens", "mask", "label", "tags"}, pruneFrom: r.Int64N(2), stepFrom: r.Int64N(2) * 100,
+			Order: Order{Shuffle: r.IntN(4) > 0, Seed: r.Uint64(), Tail: []shuffle.Tail{"drop", "pad", "short", "carry"}[r.IntN(4)]}, ShuffleBuffer: Size{Rows: 1 + r.Int64N(60)},
+			Reading: Reading{Columns: []string{"id", "tokens", "mask", "label", "tags"}}, pruneFrom: r.Int64N(2), stepFrom: r.Int64N(2) * 100,
 			Bucket: &rule.Bucket{Columns: map[string]int{[]string{"tokens", "n"}[r.IntN(2)]: 50 + r.IntN(500)}, Multiple: r.IntN(9), MaxRows: r.IntN(2) * (1 + r.IntN(20))},
 		}
 		if r.IntN(2) == 0 {
@@ -55,7 +55,7 @@ func TestBucketStreamsAreTheOrder(t *testing.T) {
 // What streams of buckets hold stays within their reservation.
 func TestBucketPeakWithinTheReservation(t *testing.T) {
 	table := packRows(t, [][]int{{400, 400, 400}, {400, 400}, {1200}}, func(id int64) int { return 500 + int(id*7919%1000) })
-	for _, o := range []Options{{Columns: []string{"tokens", "label"}}, {Shuffle: true}, {Shuffle: true, UnitRows: 100}} {
+	for _, o := range []Options{{Reading: Reading{Columns: []string{"tokens", "label"}}}, {Order: Order{Shuffle: true}}, {Order: Order{Shuffle: true, UnitRows: 100}}} {
 		t.Run(fmt.Sprintf("%v %v %d", o.Columns, o.Shuffle, o.UnitRows), func(t *testing.T) {
 			o.ShuffleBuffer, o.Bucket = Size{Rows: 40}, &rule.Bucket{Columns: map[string]int{"tokens": 16384}}
 			peakWithin(t, table.store, o)
@@ -75,7 +75,7 @@ func TestBucketPlan(t *testing.T) {
 		{"sorted", func(id int64) int { return 10 + int(id/8) }, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			o := Options{Shuffle: true, Columns: []string{"tokens"}, Bucket: &rule.Bucket{Columns: map[string]int{"tokens": 1024}}, Tail: shuffle.Short}
+			o := Options{Order: Order{Shuffle: true, Tail: shuffle.Short}, Reading: Reading{Columns: []string{"tokens"}}, Bucket: &rule.Bucket{Columns: map[string]int{"tokens": 1024}}}
 			d := open(t, packRows(t, groups, c.length).store, o)
 			p, err := d.Plan(1, StreamOptions{})
 			if err != nil {

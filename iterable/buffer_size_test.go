@@ -51,7 +51,7 @@ func TestBufferPerRankAndNode(t *testing.T) {
 // in the same order.
 func TestBufferPerRankIsKeptByState(t *testing.T) {
 	store := pictures(t)
-	all := Options{Shuffle: true, Seed: 3, ShuffleBuffer: Size{Rows: 1200}, Tail: shuffle.Short}
+	all := Options{Order: Order{Shuffle: true, Seed: 3, Tail: shuffle.Short}, ShuffleBuffer: Size{Rows: 1200}}
 	each := all
 	each.ShuffleBuffer = Size{Rows: 300, Per: PerRank}
 	node := all
@@ -97,8 +97,8 @@ func TestMixtureBufferPerRank(t *testing.T) {
 
 func TestBufferPerNothing(t *testing.T) {
 	for text, o := range map[string]Options{
-		`ShuffleBuffer.Per must be rank or node, got "gpu"`: {Shuffle: true, ShuffleBuffer: Size{Rows: 1, Per: "gpu"}},
-		"needs a number of rows or bytes":                   {Shuffle: true, ShuffleBuffer: Size{Per: PerRank}},
+		`ShuffleBuffer.Per must be rank or node, got "gpu"`: {Order: Order{Shuffle: true}, ShuffleBuffer: Size{Rows: 1, Per: "gpu"}},
+		"needs a number of rows or bytes":                   {Order: Order{Shuffle: true}, ShuffleBuffer: Size{Per: PerRank}},
 	} {
 		if err := o.Validate(); err == nil || !strings.Contains(err.Error(), text) {
 			t.Errorf("got %v, want %q", err, text)

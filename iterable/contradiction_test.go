@@ -24,7 +24,7 @@ func TestContradictions(t *testing.T) {
 		all[0].Choose = first
 		return all
 	}
-	plain := Options{Shuffle: true, Seed: 1, Lanes: 2, ShuffleBuffer: Size{Rows: 100}, UnitRows: 10, Start: shuffle.Direct, Spread: 1, Assign: shuffle.PerEpoch}
+	plain := Options{Order: Order{Shuffle: true, Seed: 1, Lanes: 2, UnitRows: 10, Start: shuffle.Direct, Spread: 1, Assign: shuffle.PerEpoch}, ShuffleBuffer: Size{Rows: 100}}
 	mixed := plain
 	mixed.Sources, mixed.Stop = sources, shuffle.StopAll
 	sized, counted, steps := mixed, mixed, mixed
@@ -39,7 +39,7 @@ func TestContradictions(t *testing.T) {
 		want string // fields and values
 	}{
 		{"seed", plain, func(o *Options) { o.Seed = 2 }, "Seed: 1, here 2"},
-		{"shuffle", plain, func(o *Options) { *o = Options{Seed: 1} }, "Shuffle: true, here false"},
+		{"shuffle", plain, func(o *Options) { *o = Options{Order: Order{Seed: 1}} }, "Shuffle: true, here false"},
 		{"lanes", plain, func(o *Options) { o.Lanes = 4 }, "Lanes: 2, here 4"},
 		{"unit rows", plain, func(o *Options) { o.UnitRows = 7 }, "UnitRows: 10, here 7"},
 		{"start", plain, func(o *Options) { o.Start = shuffle.Filled }, "Start: direct, here filled"},
@@ -48,7 +48,7 @@ func TestContradictions(t *testing.T) {
 		{"buffer", plain, func(o *Options) { o.ShuffleBuffer.Rows = 50 }, "ShuffleBuffer: 100 rows, here 50 rows"},
 		{"buffer in bytes", plain, func(o *Options) { o.ShuffleBuffer = Size{Bytes: 1} }, "ShuffleBuffer: 100 rows, here 1 rows"},
 		{"buffer per rank", plain, func(o *Options) { o.ShuffleBuffer = Size{Rows: 1, Per: PerRank} }, ""},
-		{"nothing set", plain, func(o *Options) { *o = Options{Shuffle: true, Seed: 1} }, ""},
+		{"nothing set", plain, func(o *Options) { *o = Options{Order: Order{Shuffle: true, Seed: 1}} }, ""},
 
 		{"lanes of a mixture", mixed, func(o *Options) { o.Lanes = 4 }, "Lanes: 2, here 4"},
 		{"lanes of each source", steps, func(o *Options) { o.Lanes = 4 }, "Lanes: 2, here 4"},
@@ -63,7 +63,9 @@ func TestContradictions(t *testing.T) {
 		{"curriculum", sized, func(o *Options) { o.Curriculum = []WeightChange{{From: 91, Weights: map[string]float64{"s1": 2}}} }, "Curriculum: s0=3, s1=2 from sample 90 on, here s0=3, s1=2 from sample 91 on"},
 		{"no curriculum", sized, func(o *Options) { o.Curriculum = nil }, ""},
 		{"choose", counted, func(o *Options) { o.Sources = chosen(60) }, "Sources: s0=50, s1=900, here s0=60, s1=900\nStop: epochs of 950 rows, here epochs of 960 rows"},
-		{"nothing of a mixture set", sized, func(o *Options) { *o = Options{Sources: o.Sources, Seed: 1, EpochSize: 500} }, ""},
+		{"nothing of a mixture set", sized, func(o *Options) {
+			*o = Options{Sources: o.Sources, Order: Order{Seed: 1}, Mixing: Mixing{EpochSize: 500}}
+		}, ""},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			open := func(o Options) *Dataset {
@@ -104,7 +106,7 @@ func TestContradictions(t *testing.T) {
 // Weights that were set during the run contradict nothing.
 func TestWeightsThatWereSetContradictNothing(t *testing.T) {
 	store := &memstore.Store{}
-	d := openMixture(t, store, Options{Sources: mixtureSources(t, store, []int{400, 900}, []float64{3, 1}), EpochSize: 500})
+	d := openMixture(t, store, Options{Sources: mixtureSources(t, store, []int{400, 900}, []float64{3, 1}), Mixing: Mixing{EpochSize: 500}})
 	stream, err := d.Stream(t.Context(), shuffle.Worker{WorldSize: 1, Workers: 1}, StreamOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -36,16 +36,16 @@ func TestCountsAreKept(t *testing.T) {
 	table := ruledRows(t, r, [][]int{{60, 130, 1}, {40, 40, 40}, {300}, {90, 0, 90}})
 	all := slices.Repeat([]bool{true, false, true}, len(table.rows))[:len(table.rows)]
 	for name, o := range map[string]Options{
-		"filter":        {Filters: "score > 0.5"},
-		"other filter":  {Filters: "score > 0.25"},
-		"small units":   {Filters: "score > 0.5", UnitRows: 20},
-		"key":           {Split: rule.Split{Subsample: 0.3, Key: "user"}},
+		"filter":        {Choice: Choice{Filters: "score > 0.5"}},
+		"other filter":  {Choice: Choice{Filters: "score > 0.25"}},
+		"small units":   {Choice: Choice{Filters: "score > 0.5"}, Order: Order{UnitRows: 20}},
+		"key":           {Choice: Choice{Split: rule.Split{Subsample: 0.3, Key: "user"}}},
 		"weight":        {Weight: "weight"},
-		"all of them":   {Filters: "score > 0.5", Split: rule.Split{Subsample: 0.7}, Weight: "weight", Rows: table.list(t, all)},
-		"part":          {Split: rule.Split{Subsample: 0.7}, Filters: "score > 0.5"},
-		"partition":     {Filters: "year = 2020"},
-		"row list":      {Rows: table.list(t, all)},
-		"part of files": {Split: rule.Split{Subsample: 0.7}},
+		"all of them":   {Choice: Choice{Filters: "score > 0.5", Split: rule.Split{Subsample: 0.7}, Rows: table.list(t, all)}, Weight: "weight"},
+		"part":          {Choice: Choice{Split: rule.Split{Subsample: 0.7}, Filters: "score > 0.5"}},
+		"partition":     {Choice: Choice{Filters: "year = 2020"}},
+		"row list":      {Choice: Choice{Rows: table.list(t, all)}},
+		"part of files": {Choice: Choice{Split: rule.Split{Subsample: 0.7}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o.IndexDir = filepath.Join(t.TempDir(), "index")
@@ -83,7 +83,7 @@ func TestCountsAreNotTakenForOthers(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 10))
 	groups := [][]int{{60, 130, 1}, {40, 40, 40}}
 	table, other := ruledRows(t, r, groups), ruledRows(t, r, groups)
-	o := Options{Filters: "score > 0.5", IndexDir: filepath.Join(t.TempDir(), "index")}
+	o := Options{Choice: Choice{Filters: "score > 0.5"}, IndexDir: filepath.Join(t.TempDir(), "index")}
 	want := func(table *ruledTable, over float64) (n int64) {
 		for _, row := range table.rows {
 			if row.Score != nil && *row.Score > over {
@@ -145,7 +145,7 @@ func TestSavedPlanHasCounts(t *testing.T) {
 	for _, shuffled := range []bool{true, false} {
 		t.Run(fmt.Sprintf("shuffle %t", shuffled), func(t *testing.T) {
 			index, path := t.TempDir(), filepath.Join(t.TempDir(), "plan.json")
-			o := Options{Filters: "score > 0.5", Shuffle: shuffled, IndexDir: filepath.Join(index, "i")}
+			o := Options{Choice: Choice{Filters: "score > 0.5"}, Order: Order{Shuffle: shuffled}, IndexDir: filepath.Join(index, "i")}
 			if shuffled {
 				o.UnitRows = 30
 			}
@@ -237,7 +237,7 @@ func TestShardChangedAfterCounting(t *testing.T) {
 	for _, shuffled := range []bool{true, false} {
 		t.Run(fmt.Sprintf("shuffle %t", shuffled), func(t *testing.T) {
 			s.now.Store(false)
-			d := open(t, s, Options{Filters: "id < 150", Shuffle: shuffled, Tail: shuffle.Short})
+			d := open(t, s, Options{Choice: Choice{Filters: "id < 150"}, Order: Order{Shuffle: shuffled, Tail: shuffle.Short}})
 			s.now.Store(true)
 			x := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 4})
 			_, err := x.Next(t.Context())
@@ -254,7 +254,7 @@ func TestCountingEnds(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	mine := errors.New("mine")
 	budget := NewBudget(1 << 30)
-	o := Options{Filters: "score > 0.5", Budget: budget, Events: Events{Counted: func(n, _ int64) {
+	o := Options{Choice: Choice{Filters: "score > 0.5"}, Resources: Resources{Budget: budget}, Events: Events{Counted: func(n, _ int64) {
 		if n > 0 {
 			cancel(mine)
 		}
@@ -281,7 +281,7 @@ func TestCountingEnds(t *testing.T) {
 func TestCountedEvents(t *testing.T) {
 	table := ruledRows(t, rand.New(rand.NewPCG(3, 13)), [][]int{{60, 130, 1}, {40, 40}, {300}})
 	var done []int64
-	open(t, table.store, Options{Filters: "score > 0.5 and year = 2020", Events: Events{Counted: func(n, of int64) {
+	open(t, table.store, Options{Choice: Choice{Filters: "score > 0.5 and year = 2020"}, Events: Events{Counted: func(n, of int64) {
 		if of != 6 {
 			t.Errorf("of %d", of)
 		}
@@ -296,7 +296,7 @@ func TestCountedEvents(t *testing.T) {
 // shard more in front they are others.
 func TestCountsOfNumberedRows(t *testing.T) {
 	for name, o := range map[string]Options{
-		"part":   {Filters: "score > 0.5", Split: rule.Split{Subsample: 0.4}},
+		"part":   {Choice: Choice{Filters: "score > 0.5", Split: rule.Split{Subsample: 0.4}}},
 		"weight": {Weight: "weight"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -332,7 +332,7 @@ func TestCountsOfNumberedRows(t *testing.T) {
 func TestCountsWithoutVersionsAreNotKept(t *testing.T) {
 	groups := [][]int{{100, 100}, {100}}
 	s := &swapped{Store: files(t, groups, noImage), then: filesFrom(t, groups, 7000, noImage)}
-	o := Options{Filters: "id < 150 or id >= 7250", IndexDir: filepath.Join(t.TempDir(), "index")}
+	o := Options{Choice: Choice{Filters: "id < 150 or id >= 7250"}, IndexDir: filepath.Join(t.TempDir(), "index")}
 	for _, want := range []int64{150, 50} {
 		if d := open(t, s, o); d.NumSamples() != want {
 			t.Errorf("%d samples, want %d", d.NumSamples(), want)
@@ -347,12 +347,12 @@ func TestStateOfAnotherRule(t *testing.T) {
 	for _, shuffled := range []bool{true, false} {
 		for _, c := range [][2]string{{"id < 150", "id < 151"}, {"id < 150", ""}, {"", "id >= 0"}} {
 			t.Run(fmt.Sprintf("shuffle %t %s, then %s", shuffled, c[0], c[1]), func(t *testing.T) {
-				first := open(t, store, Options{Shuffle: shuffled, Filters: c[0]})
+				first := open(t, store, Options{Order: Order{Shuffle: shuffled}, Choice: Choice{Filters: c[0]}})
 				state, err := first.Start(1, StreamOptions{BatchSize: 5})
 				if err != nil {
 					t.Fatal(err)
 				}
-				_, err = open(t, store, Options{Shuffle: shuffled, Filters: c[1]}).Stream(t.Context(), shuffle.Worker{}, StreamOptions{BatchSize: 5, State: &state})
+				_, err = open(t, store, Options{Order: Order{Shuffle: shuffled}, Choice: Choice{Filters: c[1]}}).Stream(t.Context(), shuffle.Worker{}, StreamOptions{BatchSize: 5, State: &state})
 				if err == nil || !contains(err.Error(), "rule is ") {
 					t.Errorf("error %v", err)
 				}
@@ -365,7 +365,7 @@ func TestStateOfAnotherRule(t *testing.T) {
 func TestRulesThatDoNotFit(t *testing.T) {
 	table := ruledRows(t, rand.New(rand.NewPCG(3, 16)), [][]int{{30}})
 	_, err := Open(t.Context(), shard.Stores{"mem": table.store}, []string{"mem://data/"}, Options{
-		Filters: "scor > 0.5 and id = 'x'", Split: rule.Split{Subsample: 0.5, Key: "tokens"}, Weight: "label", Vocabulary: map[string][]string{"none": nil},
+		Choice: Choice{Filters: "scor > 0.5 and id = 'x'", Split: rule.Split{Subsample: 0.5, Key: "tokens"}}, Weight: "label", Words: Words{Vocabulary: map[string][]string{"none": nil}},
 	})
 	for _, want := range []string{`Filters names column "scor"`, "'x'", "PartKey must be a column of single values", "Weight must be a column of integers", `column "none"`} {
 		if err == nil || !contains(err.Error(), want) {
@@ -377,7 +377,7 @@ func TestRulesThatDoNotFit(t *testing.T) {
 // A start that is killed while it counts leaves what it published: the next counts the rest.
 func TestCountsOfAKilledStartAreKept(t *testing.T) {
 	table := ruledRows(t, rand.New(rand.NewPCG(3, 14)), slices.Repeat([][]int{{20, 20, 20, 20}}, 10))
-	d := open(t, table.store, Options{Filters: "score > 0.5"})
+	d := open(t, table.store, Options{Choice: Choice{Filters: "score > 0.5"}})
 	dir := filepath.Join(t.TempDir(), "index")
 	begin := func() *counter {
 		units, err := d.sources[0].cut(0)

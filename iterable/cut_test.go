@@ -40,7 +40,7 @@ func TestFileOrderOfLargeRowGroups(t *testing.T) {
 			"len(text) < 1204": func(id int64) bool { return id < 1000 },
 		} {
 			t.Run(fmt.Sprint(memory>>20, " MiB ", filter), func(t *testing.T) {
-				d := open(t, store, Options{Memory: memory, Filters: filter})
+				d := open(t, store, Options{Resources: Resources{Memory: memory}, Choice: Choice{Filters: filter}})
 				var want []int64
 				for id := range int64(rows) {
 					if keeps(id) {

@@ -9,7 +9,7 @@ import (
 // A stream asks for the sizes of the shards that it reads alone, and they are those of the files.
 func TestDecodedOfOwnShards(t *testing.T) {
 	groups, _ := uneven()
-	d := open(t, files(t, groups, noImage), Options{Shuffle: true, ShuffleBuffer: Size{Rows: 100}})
+	d := open(t, files(t, groups, noImage), Options{Order: Order{Shuffle: true}, ShuffleBuffer: Size{Rows: 100}})
 	kept := newDecodedGroups(d.sources[0].manifest)
 	d.sources[0].sizes.decoded = kept.of
 	stream(t, d, shuffle.Worker{Rank: 1, WorldSize: 8}, StreamOptions{BatchSize: 4})
@@ -34,7 +34,7 @@ func TestDecodedOfOwnShards(t *testing.T) {
 func TestPlansAreShared(t *testing.T) {
 	groups, _ := uneven()
 	store := files(t, groups, noImage)
-	d := open(t, store, Options{Shuffle: true, Seed: 3, ShuffleBuffer: Size{Rows: 100}})
+	d := open(t, store, Options{Order: Order{Shuffle: true, Seed: 3}, ShuffleBuffer: Size{Rows: 100}})
 	first, err := d.orderOf(2, StreamOptions{BatchSize: 4, Tail: shuffle.Pad}, 0, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +57,7 @@ func TestPlansAreShared(t *testing.T) {
 		})
 	}
 	saved, _ := savedPlan(t, d)
-	planned := open(t, store, Options{Shuffle: true, Seed: 3, Plan: saved})
+	planned := open(t, store, Options{Order: Order{Shuffle: true, Seed: 3}, Plan: saved})
 	if &planned.sources[0].data.Shards[0] != &saved.Manifest.Shards[0] || &planned.sources[0].data.Groups[0] != &saved.Manifest.Groups[0] {
 		t.Error("the list of shards is held twice")
 	}

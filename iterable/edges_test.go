@@ -19,7 +19,7 @@ func TestFewRowsOnManyRanks(t *testing.T) {
 		for _, shuffled := range []bool{true, false} {
 			for _, tail := range []shuffle.Tail{shuffle.Drop, shuffle.Pad, shuffle.Short, shuffle.Carry} {
 				t.Run(fmt.Sprintf("%v shuffle %t %s", groups, shuffled, tail), func(t *testing.T) {
-					d := open(t, files(t, groups, noImage), Options{Shuffle: shuffled, Tail: tail})
+					d := open(t, files(t, groups, noImage), Options{Order: Order{Shuffle: shuffled, Tail: tail}})
 					if tail == shuffle.Drop && rows < 8 {
 						var few *shuffle.Error
 						if _, err := d.Stream(t.Context(), shuffle.Worker{WorldSize: 8}, StreamOptions{}); !errors.As(err, &few) || few.Field != "tail" {
@@ -69,7 +69,7 @@ func TestFewRowsOnManyRanks(t *testing.T) {
 func TestPadding(t *testing.T) {
 	for _, shuffled := range []bool{true, false} {
 		t.Run(fmt.Sprintf("shuffle %t", shuffled), func(t *testing.T) {
-			d := open(t, files(t, [][]int{{11}}, noImage), Options{Shuffle: shuffled, Tail: shuffle.Pad})
+			d := open(t, files(t, [][]int{{11}}, noImage), Options{Order: Order{Shuffle: shuffled, Tail: shuffle.Pad}})
 			valid := 0
 			for rank := range 3 {
 				all := rest(t, stream(t, d, shuffle.Worker{Rank: rank, WorldSize: 3}, StreamOptions{BatchSize: 3}))
@@ -93,7 +93,7 @@ func TestPadding(t *testing.T) {
 			}
 		})
 	}
-	d := open(t, files(t, [][]int{{5}}, noImage), Options{Tail: shuffle.Pad})
+	d := open(t, files(t, [][]int{{5}}, noImage), Options{Order: Order{Tail: shuffle.Pad}})
 	x := rest(t, stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 13}))[0]
 	if fmt.Sprint(x.ids) != "[0 1 2 3 4 0 1 2 3 4 0 1 2]" || x.valid != 5 {
 		t.Errorf("%v, %d valid", x.ids, x.valid)
@@ -104,7 +104,7 @@ func TestNoRows(t *testing.T) {
 	store := files(t, [][]int{{0}, {}}, noImage)
 	for _, shuffled := range []bool{true, false} {
 		t.Run(fmt.Sprintf("shuffle %t", shuffled), func(t *testing.T) {
-			d := open(t, store, Options{Shuffle: shuffled, Tail: shuffle.Short})
+			d := open(t, store, Options{Order: Order{Shuffle: shuffled, Tail: shuffle.Short}})
 			if _, err := stream(t, d, shuffle.Worker{}, StreamOptions{Epochs: -1}).Next(t.Context()); !errors.Is(err, io.EOF) {
 				t.Errorf("shuffle %t: %v", shuffled, err)
 			}
@@ -114,7 +114,7 @@ func TestNoRows(t *testing.T) {
 
 // A row group that the lanes of one stream cut is decoded once.
 func TestCutUnitIsDecodedOnce(t *testing.T) {
-	d := open(t, files(t, [][]int{{100}}, noImage), Options{Shuffle: true, Lanes: 8})
+	d := open(t, files(t, [][]int{{100}}, noImage), Options{Order: Order{Shuffle: true, Lanes: 8}})
 	s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 4})
 	if rows := len(rest(t, s)); rows != 25 {
 		t.Errorf("%d steps", rows)
@@ -126,7 +126,7 @@ func TestCutUnitIsDecodedOnce(t *testing.T) {
 
 // The first units of the next epoch are read while the last of this one drain.
 func TestEpochsFollowWithoutAStall(t *testing.T) {
-	d := open(t, pictures(t), Options{Shuffle: true, ShuffleBuffer: Size{Rows: 800}})
+	d := open(t, pictures(t), Options{Order: Order{Shuffle: true}, ShuffleBuffer: Size{Rows: 800}})
 	s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 16, Epochs: -1, Draws: 1})
 	steps, err := d.Len(16, 1, "")
 	if err != nil {
@@ -148,7 +148,7 @@ func TestEpochsFollowWithoutAStall(t *testing.T) {
 }
 
 func TestOptionsListAllProblems(t *testing.T) {
-	o := Options{Memory: -1, UnitRows: -2, Lanes: -3, Start: "soon", Tail: "none", Parallel: -4, ShuffleBuffer: Size{Rows: -5, Bytes: -6}}
+	o := Options{Resources: Resources{Memory: -1, Parallel: -4}, Order: Order{UnitRows: -2, Lanes: -3, Start: "soon", Tail: "none"}, ShuffleBuffer: Size{Rows: -5, Bytes: -6}}
 	err := o.Validate()
 	for _, part := range []string{"Memory must", "UnitRows must", "Lanes must", `got "soon"`, `got "none"`, "got -4", "got -5", "got -6"} {
 		if err == nil || !contains(err.Error(), part) {

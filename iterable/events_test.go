@@ -13,7 +13,7 @@ import (
 func TestOverEstimateIsSaidOnce(t *testing.T) {
 	var said atomic.Int64
 	var measured, foretold atomic.Int64
-	d := open(t, pictures(t), Options{Shuffle: true, ShuffleBuffer: Size{Rows: 600}, Events: Events{OverEstimate: func(m, f int64) {
+	d := open(t, pictures(t), Options{Order: Order{Shuffle: true}, ShuffleBuffer: Size{Rows: 600}, Events: Events{OverEstimate: func(m, f int64) {
 		said.Add(1)
 		measured.Store(m)
 		foretold.Store(f)
@@ -36,7 +36,7 @@ func TestBatchChangedIsSaid(t *testing.T) {
 	groups, _ := uneven()
 	store := files(t, groups, noImage)
 	var from, to int64
-	d := open(t, store, Options{Shuffle: true, Events: Events{BatchChanged: func(a, b int64) { from, to = a, b }}})
+	d := open(t, store, Options{Order: Order{Shuffle: true}, Events: Events{BatchChanged: func(a, b int64) { from, to = a, b }}})
 	s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 10})
 	want := rest(t, stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 1}))
 	dr, err := s.Next(t.Context())
@@ -67,7 +67,7 @@ func TestBatchChangedIsSaid(t *testing.T) {
 
 // The tail of a state can be changed unless one of the two carries rows over.
 func TestStateWithAnotherTail(t *testing.T) {
-	d := open(t, files(t, [][]int{{20, 3}}, noImage), Options{Shuffle: true, Tail: "drop"})
+	d := open(t, files(t, [][]int{{20, 3}}, noImage), Options{Order: Order{Shuffle: true, Tail: "drop"}})
 	state := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 10}).State()
 	if all := rest(t, stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 10, State: &state, Tail: "pad"})); len(all) != 3 || all[2].valid != 3 {
 		t.Errorf("%v", all)

@@ -35,7 +35,7 @@ func settled(t *testing.T, s *Stream) {
 // Blocks that are read ahead yield to a batch that is needed now, and their rows come later all the
 // same.
 func TestEarlyBlocksYield(t *testing.T) {
-	d := underestimated(t, Options{Memory: 22 << 20})
+	d := underestimated(t, Options{Resources: Resources{Memory: 22 << 20}})
 	s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 16, Draws: 2, Parallel: 3, Epochs: 1})
 	settled(t, s)
 	const batch = 20 << 20

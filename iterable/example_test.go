@@ -17,7 +17,7 @@ import (
 func Example() {
 	ctx := context.Background()
 	ds, err := iterable.Open(ctx, shard.Stores{"": local.Store{}}, []string{"../testdata/shop"}, iterable.Options{
-		Columns: []string{"unique_id", "label"}, Shuffle: true, Seed: 7,
+		Reading: iterable.Reading{Columns: []string{"unique_id", "label"}}, Order: iterable.Order{Shuffle: true, Seed: 7},
 	})
 	if err != nil {
 		log.Fatal(err)

@@ -42,7 +42,7 @@ func TestMemoryBeyondEstimates(t *testing.T) {
 		{memory: 256 << 20, shuffle: true}, {memory: 64 << 20, shuffle: true}, {memory: 40 << 20}, {memory: 22 << 20}, {memory: 6 << 20, refused: true},
 	} {
 		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
-			d := underestimated(t, Options{Shuffle: c.shuffle, ShuffleBuffer: Size{Rows: 300}, Memory: c.memory})
+			d := underestimated(t, Options{Order: Order{Shuffle: c.shuffle}, ShuffleBuffer: Size{Rows: 300}, Resources: Resources{Memory: c.memory}})
 			s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 16, Draws: 2, Parallel: 3, Epochs: 1})
 			rows, err := readAll(t, s)
 			if _, most := s.account.Peak(); most > c.memory {

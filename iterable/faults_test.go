@@ -37,7 +37,7 @@ func TestOrderKnowsNoTiming(t *testing.T) {
 	store := files(t, groups, noImage)
 	for _, shuffled := range []bool{true, false} {
 		t.Run(fmt.Sprintf("shuffle %t", shuffled), func(t *testing.T) {
-			o := Options{Shuffle: shuffled, Seed: 11, ShuffleBuffer: Size{Rows: 120}, Lanes: 4}
+			o := Options{Order: Order{Shuffle: shuffled, Seed: 11, Lanes: 4}, ShuffleBuffer: Size{Rows: 120}}
 			so := StreamOptions{BatchSize: 9, Epochs: 2}
 			want := fmt.Sprint(rest(t, stream(t, open(t, store, o), shuffle.Worker{}, so)))
 			for i := range 4 {
@@ -65,9 +65,9 @@ func TestFaultIsOneError(t *testing.T) {
 	broken := errors.New("the cable is out")
 	for _, shuffled := range []bool{true, false} {
 		t.Run(fmt.Sprintf("shuffle %t", shuffled), func(t *testing.T) {
-			want := rest(t, stream(t, open(t, store, Options{Shuffle: shuffled}), shuffle.Worker{}, StreamOptions{BatchSize: 4}))
+			want := rest(t, stream(t, open(t, store, Options{Order: Order{Shuffle: shuffled}}), shuffle.Worker{}, StreamOptions{BatchSize: 4}))
 			faults := shardtest.NewFaults(plain{store}, shardtest.Rule{Op: shardtest.OpRead, Path: "/part-004.parquet", From: 5, Err: broken})
-			d := open(t, faults, Options{Shuffle: shuffled})
+			d := open(t, faults, Options{Order: Order{Shuffle: shuffled}})
 			s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 4})
 			var err error
 			n := 0
@@ -275,7 +275,7 @@ func TestNextGoesOnAfterItsContextEnds(t *testing.T) {
 	store := files(t, groups, noImage)
 	for _, shuffled := range []bool{true, false} {
 		t.Run(fmt.Sprintf("shuffle %t", shuffled), func(t *testing.T) {
-			o := Options{Shuffle: shuffled, ShuffleBuffer: Size{Rows: 100}, Lanes: 4}
+			o := Options{Order: Order{Shuffle: shuffled, Lanes: 4}, ShuffleBuffer: Size{Rows: 100}}
 			want := rest(t, stream(t, open(t, store, o), shuffle.Worker{}, StreamOptions{BatchSize: 30}))
 			faults := shardtest.NewFaults(plain{store}, shardtest.Rule{Op: shardtest.OpRead, Delay: 2 * time.Millisecond})
 			s := stream(t, open(t, faults, o), shuffle.Worker{}, StreamOptions{BatchSize: 30})
@@ -310,7 +310,7 @@ func TestNextGoesOnAfterItsContextEnds(t *testing.T) {
 // An ended ctx stops the stream even where every row is at hand, and takes nothing from the order.
 func TestNextOfAnEndedContext(t *testing.T) {
 	groups, rows := uneven()
-	s := stream(t, open(t, files(t, groups, noImage), Options{Shuffle: true}), shuffle.Worker{}, StreamOptions{BatchSize: 1})
+	s := stream(t, open(t, files(t, groups, noImage), Options{Order: Order{Shuffle: true}}), shuffle.Worker{}, StreamOptions{BatchSize: 1})
 	first, err := s.Next(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -334,7 +334,7 @@ func TestCloseWithDrawsOut(t *testing.T) { synctest.Test(t, closeWithDrawsOut) }
 
 func closeWithDrawsOut(t *testing.T) {
 	groups, _ := uneven()
-	d := open(t, files(t, groups, noImage), Options{Shuffle: true, ShuffleBuffer: Size{Rows: 100}})
+	d := open(t, files(t, groups, noImage), Options{Order: Order{Shuffle: true}, ShuffleBuffer: Size{Rows: 100}})
 	s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 5, Draws: 3})
 	var out []*Draw
 	for range 3 {
@@ -388,7 +388,7 @@ func nextWhileClosing(t *testing.T, s *Stream) {
 
 // A consumer that takes nothing stops the reading; what comes later is complete.
 func TestSlowConsumerStopsTheEngine(t *testing.T) {
-	d := open(t, pictures(t), Options{Shuffle: true, ShuffleBuffer: Size{Rows: 500}})
+	d := open(t, pictures(t), Options{Order: Order{Shuffle: true}, ShuffleBuffer: Size{Rows: 500}})
 	s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 8, Draws: 1})
 	dr, err := s.Next(t.Context())
 	if err != nil {

@@ -110,7 +110,7 @@ func TestManyFetchersKeepToTheMemory(t *testing.T) {
 		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
 			store := &far{Store: pictures(t), latency: 10 * time.Millisecond, parallel: 64}
 			meter := shardtest.NewFaults(store)
-			d := open(t, meter, Options{Shuffle: c.shuffle, ShuffleBuffer: Size{Rows: 1000}, Memory: c.memory, Columns: c.columns})
+			d := open(t, meter, Options{Order: Order{Shuffle: c.shuffle}, ShuffleBuffer: Size{Rows: 1000}, Resources: Resources{Memory: c.memory}, Reading: Reading{Columns: c.columns}})
 			before := meter.ReadBytes()
 			store.most.Store(0)
 			s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 16, Draws: 2})
@@ -154,7 +154,7 @@ func TestStoreMemory(t *testing.T) {
 	var want string
 	for _, n := range []int64{0, 20 << 20} {
 		t.Run(fmt.Sprintf("%d bytes", n), func(t *testing.T) {
-			o := Options{Shuffle: true, Seed: 3, Memory: memory, StoreMemory: n}
+			o := Options{Order: Order{Shuffle: true, Seed: 3}, Resources: Resources{Memory: memory, StoreMemory: n}}
 			d := open(t, store, o)
 			p, err := d.Plan(1, so)
 			if err != nil {
@@ -171,7 +171,7 @@ func TestStoreMemory(t *testing.T) {
 			}
 		})
 	}
-	d := open(t, store, Options{Shuffle: true, Memory: memory, StoreMemory: memory})
+	d := open(t, store, Options{Order: Order{Shuffle: true}, Resources: Resources{Memory: memory, StoreMemory: memory}})
 	p, err := d.Plan(1, so)
 	if err != nil || p.Fits {
 		t.Errorf("fits: %t, error %v", p.Fits, err)
@@ -181,7 +181,7 @@ func TestStoreMemory(t *testing.T) {
 		!contains(err.Error(), "leave the stores less") {
 		t.Errorf("error %v", err)
 	}
-	if err := (Options{StoreMemory: -1, Fetchers: 1000}).Validate(); err == nil || !contains(err.Error(), "StoreMemory") || !contains(err.Error(), "Fetchers") {
+	if err := (Options{Resources: Resources{StoreMemory: -1, Fetchers: 1000}}).Validate(); err == nil || !contains(err.Error(), "StoreMemory") || !contains(err.Error(), "Fetchers") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -192,10 +192,10 @@ func TestHotOfManyDatasets(t *testing.T) {
 	store := &far{Store: files(t, groups, noImage), parallel: 8}
 	hot := rowgroup.NewHot(4 << 20)
 	defer hot.Close()
-	open(t, store, Options{Hot: hot})
+	open(t, store, Options{Resources: Resources{Hot: hot}})
 	waitFor(t, func() bool {
 		before := store.reads.Load()
-		open(t, store, Options{Hot: hot})
+		open(t, store, Options{Resources: Resources{Hot: hot}})
 		return store.reads.Load() == before
 	})
 }

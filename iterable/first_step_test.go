@@ -52,7 +52,7 @@ func TestFirstStepWaitsForItsOwnUnits(t *testing.T) {
 		// A subtest closes its stream, so that the next one has all reads for itself.
 		t.Run(fmt.Sprint("from row ", pos), func(t *testing.T) {
 			store.reads.Store(1 << 30) // footers
-			d := open(t, store, Options{Shuffle: true, ShuffleBuffer: Size{Rows: shards * rows}, Lanes: 4, Columns: []string{"id"}, Fetchers: 1})
+			d := open(t, store, Options{Order: Order{Shuffle: true, Lanes: 4}, ShuffleBuffer: Size{Rows: shards * rows}, Reading: Reading{Columns: []string{"id"}}, Resources: Resources{Fetchers: 1}})
 			start := stepper{Steps: shuffle.Steps{Rows: shards * rows, GlobalBatch: batch, Tail: shuffle.Drop}, pos: pos, end: 1}
 			e := laneEpochsOf(t, d, shuffle.Worker{}, start)
 			needed := int64(0)

@@ -29,7 +29,7 @@ func openFiles(t *testing.T, o Options) *Dataset {
 // Columns are chosen by what they save for a byte, as far as the limit goes; until all are
 // measured, none is left out.
 func TestGains(t *testing.T) {
-	d := openFiles(t, Options{Columns: []string{"title", "token_ids", "price"}})
+	d := openFiles(t, Options{Reading: Reading{Columns: []string{"title", "token_ids", "price"}}})
 	m := d.sources[0].manifest
 	rows := m.NumRows()
 	a := gains{}

@@ -35,11 +35,11 @@ func TestInventorySparesFooters(t *testing.T) {
 	groups, rows := uneven()
 	store := &counting{Store: files(t, groups, noImage)}
 	for name, o := range map[string]Options{
-		"shuffled":   {Shuffle: true, Seed: 3, ShuffleBuffer: Size{Rows: 100}},
+		"shuffled":   {Order: Order{Shuffle: true, Seed: 3}, ShuffleBuffer: Size{Rows: 100}},
 		"file order": {},
-		"pinned":     {Shuffle: true, Lanes: 4, UnitRows: 7},
-		"filtered":   {Shuffle: true, Filters: "id >= 20"},
-		"both":       {Shuffle: true, Filters: "id >= 20", UnitRows: 7},
+		"pinned":     {Order: Order{Shuffle: true, Lanes: 4, UnitRows: 7}},
+		"filtered":   {Order: Order{Shuffle: true}, Choice: Choice{Filters: "id >= 20"}},
+		"both":       {Order: Order{Shuffle: true, UnitRows: 7}, Choice: Choice{Filters: "id >= 20"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			first := open(t, store, o)
@@ -80,9 +80,9 @@ func TestInventoryIsKept(t *testing.T) {
 // Under another rule the rows are counted here, so that the ranks can say how their rules differ.
 func TestInventoryOfAnotherRule(t *testing.T) {
 	store := files(t, [][]int{{40, 12}, {9}}, noImage)
-	v := inventoryOf(t, open(t, store, Options{Filters: "id >= 20"}))
+	v := inventoryOf(t, open(t, store, Options{Choice: Choice{Filters: "id >= 20"}}))
 	for filter, want := range map[string]int64{"id >= 20": 41, "id >= 30": 31, "": 61} {
-		if d := open(t, store, Options{Filters: filter, Inventory: v}); d.NumSamples() != want {
+		if d := open(t, store, Options{Choice: Choice{Filters: filter}, Inventory: v}); d.NumSamples() != want {
 			t.Errorf("%q keeps %d rows, want %d", filter, d.NumSamples(), want)
 		}
 	}
@@ -96,8 +96,8 @@ func TestInventoryOfSources(t *testing.T) {
 	}
 	counted := &counting{Store: store}
 	stores := shard.Stores{"mem": counted}
-	o := Options{Shuffle: true, RowIDs: true, Sources: []Source{
-		{Name: "a", Addresses: []string{"mem://s0"}, Weight: 1, Filters: "id >= 0"},
+	o := Options{Order: Order{Shuffle: true}, Reading: Reading{RowIDs: true}, Sources: []Source{
+		{Name: "a", Addresses: []string{"mem://s0"}, Weight: 1, Choice: Choice{Filters: "id >= 0"}},
 		{Name: "b", Addresses: []string{"mem://s1/*/*.parquet", "mem://s0"}, Weight: 2},
 	}}
 	openAll := func(o Options) (*Dataset, error) {
@@ -152,7 +152,7 @@ func TestInventoryRefuses(t *testing.T) {
 
 // Whatever byte is damaged, and wherever it is cut, it is refused with one error. A plan is none.
 func TestInventoryDamaged(t *testing.T) {
-	d := open(t, files(t, [][]int{{40, 12}, {9}}, noImage), Options{Filters: "id > 3"})
+	d := open(t, files(t, [][]int{{40, 12}, {9}}, noImage), Options{Choice: Choice{Filters: "id > 3"}})
 	content, err := d.Inventory(math.MaxInt64)
 	if err != nil {
 		t.Fatal(err)

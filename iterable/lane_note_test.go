@@ -21,7 +21,7 @@ func reversed(lanes int) shuffle.Seats {
 
 // Streams with seats have the same steps, together, as streams without; a resume may have others.
 func TestSeatedStreams(t *testing.T) {
-	d := open(t, pictures(t), Options{Shuffle: true, Seed: 4, Lanes: 12, ShuffleBuffer: Size{Rows: 900}})
+	d := open(t, pictures(t), Options{Order: Order{Shuffle: true, Seed: 4, Lanes: 12}, ShuffleBuffer: Size{Rows: 900}})
 	steps := func(ranks, batch int, seats shuffle.Seats, state *shuffle.State) (all [][]int64) {
 		for rank := range ranks {
 			so := StreamOptions{BatchSize: batch, Tail: shuffle.Pad, Seats: seats, State: state}
@@ -54,7 +54,7 @@ func TestSeatedStreams(t *testing.T) {
 }
 
 func TestSeatsOfNoPlan(t *testing.T) {
-	for _, o := range []Options{{}, {Shuffle: true, Lanes: 6}} {
+	for _, o := range []Options{{}, {Order: Order{Shuffle: true, Lanes: 6}}} {
 		d := open(t, pictures(t), o)
 		_, err := d.Stream(t.Context(), shuffle.Worker{}, StreamOptions{BatchSize: 960, Seats: reversed(5)})
 		if err == nil || !strings.Contains(err.Error(), "Seats are of the lanes of one shuffled data set") && !strings.Contains(err.Error(), "seats: are 5, for 6 lanes") {
@@ -66,7 +66,7 @@ func TestSeatsOfNoPlan(t *testing.T) {
 // A note has the lanes of all ranks of the node once each has said its own. It outlives the data
 // set.
 func TestLaneNotes(t *testing.T) {
-	o := Options{Shuffle: true, Seed: 4, Lanes: 16, ShuffleBuffer: Size{Rows: 900}, LaneDir: filepath.Join(t.TempDir(), "seats")}
+	o := Options{Order: Order{Shuffle: true, Seed: 4, Lanes: 16}, ShuffleBuffer: Size{Rows: 900}, LaneDir: filepath.Join(t.TempDir(), "seats")}
 	so := StreamOptions{BatchSize: 64, Tail: shuffle.Pad, LocalWorldSize: 2}
 	d := open(t, pictures(t), o)
 	state, err := d.Start(4, so)
@@ -144,7 +144,7 @@ func TestNoteReads(t *testing.T) {
 	}{{16, 4, []int{2, 3}}, {6, 4, []int{0, 1}}, {5, 1, []int{0}}} {
 		so := StreamOptions{BatchSize: 60, Tail: shuffle.Pad, LocalWorldSize: len(c.ranks)}
 		held := func(note func(*Dataset) error) []byte {
-			o := Options{Shuffle: true, Seed: 4, Lanes: c.lanes, ShuffleBuffer: Size{Rows: 900}, LaneDir: t.TempDir()}
+			o := Options{Order: Order{Shuffle: true, Seed: 4, Lanes: c.lanes}, ShuffleBuffer: Size{Rows: 900}, LaneDir: t.TempDir()}
 			d := open(t, pictures(t), o)
 			if err := note(d); err != nil {
 				t.Fatal(err)

@@ -21,7 +21,7 @@ func TestRowIDs(t *testing.T) {
 	for _, shuffled := range []bool{false, true} {
 		for _, world := range []int{1, 3} {
 			t.Run(fmt.Sprintf("shuffle %v, %d ranks", shuffled, world), func(t *testing.T) {
-				d := open(t, store, Options{RowIDs: true, Columns: []string{"id"}, Shuffle: shuffled, Seed: 3})
+				d := open(t, store, Options{Reading: Reading{RowIDs: true, Columns: []string{"id"}}, Order: Order{Shuffle: shuffled, Seed: 3}})
 				seen := map[int64]bool{}
 				for rank := range world {
 					s := stream(t, d, shuffle.Worker{Rank: rank, WorldSize: world}, StreamOptions{BatchSize: 7, Tail: shuffle.Short})

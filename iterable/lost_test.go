@@ -88,7 +88,7 @@ func TestLostRows(t *testing.T) {
 			for _, tail := range tails {
 				for _, onError := range []OnError{Mask, Skip} {
 					t.Run(fmt.Sprintf("%s/shuffle %t/%s/%s", c.name, shuffled, tail, onError), func(t *testing.T) {
-						o := Options{Shuffle: shuffled, Seed: 3, ShuffleBuffer: Size{Rows: 150}, Lanes: 6, Tail: tail}
+						o := Options{Order: Order{Shuffle: shuffled, Seed: 3, Lanes: 6, Tail: tail}, ShuffleBuffer: Size{Rows: 150}}
 						whole := open(t, files(t, groups, noImage), o)
 						store := files(t, groups, noImage)
 						c.before(t, store)
@@ -199,7 +199,7 @@ func TestMostLost(t *testing.T) {
 				for _, g := range c.groups {
 					damage(t, store, "data/part-002.parquet", g)
 				}
-				d := open(t, store, Options{Shuffle: shuffled, Seed: 1})
+				d := open(t, store, Options{Order: Order{Shuffle: shuffled, Seed: 1}})
 				s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 4, Tail: shuffle.Short, Epochs: 3, OnError: Skip, MaxLost: c.maxLost})
 				err := error(nil)
 				for err == nil {
@@ -269,7 +269,7 @@ func TestLostOptions(t *testing.T) {
 // A word that a vocabulary lacks is the user's to mend.
 func TestTransformErrorIsNoLoss(t *testing.T) {
 	groups, _ := uneven()
-	d := open(t, files(t, groups, noImage), Options{Vocabulary: map[string][]string{"label": {"label 0", "label 1"}}})
+	d := open(t, files(t, groups, noImage), Options{Words: Words{Vocabulary: map[string][]string{"label": {"label 0", "label 1"}}}})
 	s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 4, OnError: Mask, MaxLost: 1})
 	if _, err := s.Next(t.Context()); err == nil || !contains(err.Error(), "label 2") {
 		t.Errorf("error %v", err)

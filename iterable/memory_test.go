@@ -49,7 +49,7 @@ func TestPeakWithinTheReservation(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
 			d := open(t, store, Options{
-				Shuffle: c.shuffle, ShuffleBuffer: Size{Rows: c.buffer}, Memory: c.memory,
+				Order: Order{Shuffle: c.shuffle}, ShuffleBuffer: Size{Rows: c.buffer}, Resources: Resources{Memory: c.memory},
 				Events: Events{OverEstimate: func(m, e int64) { t.Errorf("%d bytes measured, %d foretold", m, e) }},
 			})
 			s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 16, Draws: c.draws, Parallel: c.parallel, Epochs: 2})
@@ -80,16 +80,16 @@ func TestPeakWithinTheReservation(t *testing.T) {
 // A memory that is too small is refused with the numbers, and with a shuffle buffer that then fits.
 func TestTooLittleMemory(t *testing.T) {
 	store := pictures(t)
-	d := open(t, store, Options{Shuffle: true, ShuffleBuffer: Size{Rows: 4000}, Memory: 40 << 20})
+	d := open(t, store, Options{Order: Order{Shuffle: true}, ShuffleBuffer: Size{Rows: 4000}, Resources: Resources{Memory: 40 << 20}})
 	_, err := d.Stream(t.Context(), shuffle.Worker{}, StreamOptions{BatchSize: 8})
 	var e *MemoryError
 	if !errors.As(err, &e) || e.Buffer == 0 || e.Need.Total() <= 60<<20 {
 		t.Fatalf("error %v", err)
 	}
-	d = open(t, store, Options{Shuffle: true, ShuffleBuffer: Size{Rows: e.Buffer}, Memory: 40 << 20})
+	d = open(t, store, Options{Order: Order{Shuffle: true}, ShuffleBuffer: Size{Rows: e.Buffer}, Resources: Resources{Memory: 40 << 20}})
 	stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 8})
 
-	d = open(t, store, Options{Shuffle: true, Memory: 1 << 20})
+	d = open(t, store, Options{Order: Order{Shuffle: true}, Resources: Resources{Memory: 1 << 20}})
 	if _, err := d.Stream(t.Context(), shuffle.Worker{}, StreamOptions{BatchSize: 8}); !errors.As(err, &e) || e.Buffer != 0 {
 		t.Errorf("error %v", err)
 	}
@@ -98,7 +98,7 @@ func TestTooLittleMemory(t *testing.T) {
 // Streams share a budget; the second is refused while the first is open, and does not wait.
 func TestSharedBudget(t *testing.T) {
 	store := pictures(t)
-	d := open(t, store, Options{Shuffle: true, ShuffleBuffer: Size{Rows: 1800}, Budget: NewBudget(100 << 20)})
+	d := open(t, store, Options{Order: Order{Shuffle: true}, ShuffleBuffer: Size{Rows: 1800}, Resources: Resources{Budget: NewBudget(100 << 20)}})
 	first := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 8})
 	_, err := d.Stream(t.Context(), shuffle.Worker{}, StreamOptions{BatchSize: 8})
 	var e *mem.OverLimit
@@ -115,7 +115,7 @@ func TestSharedBudget(t *testing.T) {
 // A resumed stream does not hold what had left before: the parts whose rows are gone are freed as
 // their blocks arrive.
 func TestResumeHoldsNoMoreThanIsLeft(t *testing.T) {
-	d := open(t, pictures(t), Options{Shuffle: true, ShuffleBuffer: Size{Rows: 2000}})
+	d := open(t, pictures(t), Options{Order: Order{Shuffle: true}, ShuffleBuffer: Size{Rows: 2000}})
 	s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 16, Draws: 1})
 	for range 120 {
 		dr, err := s.Next(t.Context())

@@ -62,7 +62,7 @@ func TestMixturePeakWithinTheReservation(t *testing.T) {
 					sources = append(sources, Source{Name: fmt.Sprint(i), Addresses: []string{fmt.Sprintf("mem://data/part-%03d.parquet", i)}, Weight: 1})
 				}
 			}
-			o := Options{Sources: sources, ShuffleBuffer: Size{Rows: c.buffer}, EpochSize: c.epoch, Lanes: c.lanes, Batching: c.batching}
+			o := Options{Sources: sources, ShuffleBuffer: Size{Rows: c.buffer}, Mixing: Mixing{EpochSize: c.epoch, Batching: c.batching}, Order: Order{Lanes: c.lanes}}
 			d := openMixture(t, pictures(t), o)
 			so := StreamOptions{BatchSize: 16, Draws: c.draws, Parallel: c.parallel, Epochs: 2}
 			if c.tight {
@@ -105,7 +105,7 @@ func TestMixturePeakWithinTheReservation(t *testing.T) {
 
 // A memory that is too small is refused with a shuffle buffer that fits, and then does.
 func TestMixtureOfTooLittleMemory(t *testing.T) {
-	o := Options{Sources: pictureSources(), ShuffleBuffer: Size{Rows: 3000}, Memory: 40 << 20}
+	o := Options{Sources: pictureSources(), ShuffleBuffer: Size{Rows: 3000}, Resources: Resources{Memory: 40 << 20}}
 	d := openMixture(t, pictures(t), o)
 	_, err := d.Stream(t.Context(), shuffle.Worker{}, StreamOptions{BatchSize: 8})
 	var e *MemoryError
@@ -125,7 +125,7 @@ func TestMixtureOfTooLittleMemory(t *testing.T) {
 func TestMixtureResumesWhereItStood(t *testing.T) {
 	for _, batching := range []shuffle.Batching{shuffle.Stratified, shuffle.PerSource} {
 		t.Run(string(batching), func(t *testing.T) {
-			o := Options{Sources: pictureSources()[:2], ShuffleBuffer: Size{Rows: 400}, UnitRows: 20, Batching: batching}
+			o := Options{Sources: pictureSources()[:2], ShuffleBuffer: Size{Rows: 400}, Order: Order{UnitRows: 20}, Mixing: Mixing{Batching: batching}}
 			d := openMixture(t, pictures(t), o)
 			state, err := d.Start(1, StreamOptions{BatchSize: 8})
 			if err != nil {

@@ -44,9 +44,9 @@ func TestMixturePlanFile(t *testing.T) {
 		o    Options
 	}{
 		{"rows", Options{}},
-		{"steps of a source", Options{Batching: shuffle.PerSource}},
-		{"weights in tokens", Options{WeightsIn: InTokens, Tokens: "tokens"}},
-		{"blocks", Options{WeightsIn: InTokens, Pack: &Pack{Pack: rule.Pack{Columns: map[string]int{"tokens": 64}}}}},
+		{"steps of a source", Options{Mixing: Mixing{Batching: shuffle.PerSource}}},
+		{"weights in tokens", Options{Mixing: Mixing{WeightsIn: InTokens, Tokens: "tokens"}}},
+		{"blocks", Options{Mixing: Mixing{WeightsIn: InTokens}, Pack: &Pack{Pack: rule.Pack{Columns: map[string]int{"tokens": 64}}}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			table := packRows(t, [][]int{{300, 300}, {400}}, randomDocuments(3))
@@ -94,7 +94,7 @@ func TestMixturePlanFile(t *testing.T) {
 // gone.
 func TestMixturePlanFileRefuses(t *testing.T) {
 	store := &memstore.Store{}
-	o := Options{Sources: mixtureSources(t, store, []int{60, 20}, []float64{1, 1}), Shuffle: true}
+	o := Options{Sources: mixtureSources(t, store, []int{60, 20}, []float64{1, 1}), Order: Order{Shuffle: true}}
 	saved, content := savedMixture(t, openMixture(t, store, o), 1, StreamOptions{})
 	o.Plan = saved
 	for _, c := range []struct {

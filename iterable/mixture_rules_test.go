@@ -26,12 +26,12 @@ func TestMixturePassesAreTheRules(t *testing.T) {
 			continue
 		}
 		source := Source{
-			Name: "a", Addresses: []string{"mem://data/"}, Weight: 1, Filters: rules.Filters, Split: rules.Split, Rows: rules.Rows,
+			Name: "a", Addresses: []string{"mem://data/"}, Weight: 1, Choice: Choice{Filters: rules.Filters, Split: rules.Split, Rows: rules.Rows},
 			RowWeight: rules.Weight,
 		}
 		o := Options{
-			Sources: []Source{source}, Columns: []string{"id", "label", "image"}, Lanes: 1 + r.IntN(6), UnitRows: 1 + r.Int64N(90),
-			ShuffleBuffer: Size{Rows: []int64{1, 50, 1 << 20}[r.IntN(3)]}, Seed: r.Uint64(),
+			Sources: []Source{source}, Reading: Reading{Columns: []string{"id", "label", "image"}}, Order: Order{Lanes: 1 + r.IntN(6), UnitRows: 1 + r.Int64N(90), Seed: r.Uint64()},
+			ShuffleBuffer: Size{Rows: []int64{1, 50, 1 << 20}[r.IntN(3)]},
 		}
 		t.Run(fmt.Sprintf("%d, %d rows in the buffer", n, o.ShuffleBuffer.Rows), func(t *testing.T) {
 			d := openMixture(t, table.store, o)

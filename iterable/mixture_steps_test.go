@@ -18,7 +18,7 @@ func TestPerSourceSteps(t *testing.T) {
 	sources := mixtureSources(t, store, []int{300, 100, 50}, []float64{5, 3, 2})
 	for _, tail := range []shuffle.Tail{shuffle.Drop, shuffle.Pad, shuffle.Short, shuffle.Carry} {
 		t.Run(string(tail), func(t *testing.T) {
-			d := openMixture(t, store, Options{Sources: sources, EpochSize: 395, Batching: shuffle.PerSource, Lanes: 2})
+			d := openMixture(t, store, Options{Sources: sources, Mixing: Mixing{EpochSize: 395, Batching: shuffle.PerSource}, Order: Order{Lanes: 2}})
 			so := StreamOptions{BatchSize: 5, Tail: tail, Epochs: 2}
 			if n, err := d.Len(5, 2, tail); n != 40 || err != nil {
 				t.Errorf("%d steps of 10 in 395 samples, error %v", n, err)
@@ -46,7 +46,7 @@ func TestPerSourceSteps(t *testing.T) {
 // where they do not; another batching is refused by its name.
 func TestPerSourceStepsStayAsTheyAre(t *testing.T) {
 	store := &memstore.Store{}
-	o := Options{Sources: mixtureSources(t, store, []int{300, 100}, []float64{1, 1}), Batching: shuffle.PerSource, EpochSize: 95}
+	o := Options{Sources: mixtureSources(t, store, []int{300, 100}, []float64{1, 1}), Mixing: Mixing{Batching: shuffle.PerSource, EpochSize: 95}}
 	d := openMixture(t, store, o)
 	state, err := d.Start(2, StreamOptions{BatchSize: 6})
 	if err != nil {
@@ -76,7 +76,7 @@ func TestPerSourceStepsStayAsTheyAre(t *testing.T) {
 func TestPerSourceOfPackedSources(t *testing.T) {
 	table := packRows(t, [][]int{{30, 30}, {40}, {20, 20, 20}}, randomDocuments(3))
 	of := func(name string, filters string) Source {
-		return Source{Name: name, Addresses: []string{"mem://data/"}, Weight: 1, Filters: filters}
+		return Source{Name: name, Addresses: []string{"mem://data/"}, Weight: 1, Choice: Choice{Filters: filters}}
 	}
 	columns := []string{"id", "tokens", "mask", "n", "label", "tags"}
 	for _, c := range []struct {

@@ -164,7 +164,7 @@ func TestMixtureIsRead(t *testing.T) {
 		{name: "steps of a source, shards by pass", world: 4, workers: 1, batch: 8, buffer: 250, lanes: 8, tail: shuffle.Pad, perEpoch: true, batching: shuffle.PerSource, kept: 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			o := Options{Sources: sources, ShuffleBuffer: Size{Rows: c.buffer}, Lanes: c.lanes, Stop: c.stop, EpochSize: c.epochSize, Seed: 9, Batching: c.batching}
+			o := Options{Sources: sources, ShuffleBuffer: Size{Rows: c.buffer}, Order: Order{Lanes: c.lanes, Seed: 9}, Mixing: Mixing{Stop: c.stop, EpochSize: c.epochSize, Batching: c.batching}}
 			if c.perEpoch {
 				o.Assign = shuffle.PerEpoch
 			}
@@ -280,7 +280,7 @@ func TestMixtureEpochs(t *testing.T) {
 		}, 80, [2]int64{30, 50}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			o := Options{Sources: slices.Clone(sources), Lanes: 2}
+			o := Options{Sources: slices.Clone(sources), Order: Order{Lanes: 2}}
 			c.o(&o)
 			d := openMixture(t, store, o)
 			if d.NumSamples() != c.epoch || d.NumRows() != 400 {
@@ -304,7 +304,7 @@ func TestMixtureEpochs(t *testing.T) {
 // A resume keeps the length of an epoch, which other options would not have.
 func TestMixtureKeepsTheEpoch(t *testing.T) {
 	store := &memstore.Store{}
-	o := Options{Sources: mixtureSources(t, store, []int{300, 100}, []float64{1, 1}), EpochSize: 50, Lanes: 2}
+	o := Options{Sources: mixtureSources(t, store, []int{300, 100}, []float64{1, 1}), Mixing: Mixing{EpochSize: 50}, Order: Order{Lanes: 2}}
 	state, err := openMixture(t, store, o).Start(1, StreamOptions{BatchSize: 10, Tail: shuffle.Short})
 	if err != nil {
 		t.Fatal(err)
@@ -326,7 +326,7 @@ func TestMixtureKeepsTheEpoch(t *testing.T) {
 // A pick is of a pass over its source, and padding is of the passes of the rows that it repeats.
 func TestMixturePasses(t *testing.T) {
 	store := &memstore.Store{}
-	d := openMixture(t, store, Options{Sources: mixtureSources(t, store, []int{90, 10}, []float64{1, 1}), EpochSize: 90, Lanes: 2})
+	d := openMixture(t, store, Options{Sources: mixtureSources(t, store, []int{90, 10}, []float64{1, 1}), Mixing: Mixing{EpochSize: 90}, Order: Order{Lanes: 2}})
 	s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 40, Tail: shuffle.Pad, Epochs: 2})
 	seen := map[int64]map[int64]bool{}
 	for {

@@ -17,7 +17,7 @@ import (
 // tokenSources are the short and the long documents of a table.
 func tokenSources(short, long float64) []Source {
 	of := func(name, filters string, weight float64) Source {
-		return Source{Name: name, Addresses: []string{"mem://data/"}, Filters: filters, Weight: weight}
+		return Source{Name: name, Addresses: []string{"mem://data/"}, Choice: Choice{Filters: filters}, Weight: weight}
 	}
 	return []Source{of("short", "len(tokens) between 1 and 20", short), of("long", "len(tokens) > 20", long)}
 }
@@ -34,10 +34,10 @@ func TestWeightsInTokens(t *testing.T) {
 		name string
 		o    Options
 	}{
-		{"rows", Options{Columns: []string{"id", "mask"}, Tokens: "tokens"}},
-		{"rows that are read without the tokens", Options{Tokens: "tokens", Columns: []string{"id"}}},
-		{"the one list", Options{Columns: []string{"id", "tokens"}}},
-		{"steps of a source", Options{Columns: []string{"id"}, Tokens: "tokens", Batching: shuffle.PerSource}},
+		{"rows", Options{Reading: Reading{Columns: []string{"id", "mask"}}, Mixing: Mixing{Tokens: "tokens"}}},
+		{"rows that are read without the tokens", Options{Mixing: Mixing{Tokens: "tokens"}, Reading: Reading{Columns: []string{"id"}}}},
+		{"the one list", Options{Reading: Reading{Columns: []string{"id", "tokens"}}}},
+		{"steps of a source", Options{Reading: Reading{Columns: []string{"id"}}, Mixing: Mixing{Tokens: "tokens", Batching: shuffle.PerSource}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := c.o
@@ -63,15 +63,15 @@ func TestWeightsInTokens(t *testing.T) {
 func TestTokensAreCounted(t *testing.T) {
 	table := packRows(t, [][]int{{300, 300}, {400}}, func(id int64) int { return 1 + int(id%40) })
 	whole := []Source{{Name: "a", Addresses: []string{"mem://data/part-000.parquet"}, Weight: 1}, {Name: "b", Addresses: []string{"mem://data/part-001.parquet"}, Weight: 1}}
-	filtered := []Source{{Name: "a", Addresses: []string{"mem://data/"}, Weight: 1, Filters: "id < 600"}, {Name: "b", Addresses: []string{"mem://data/"}, Weight: 1, Filters: "id >= 600"}}
+	filtered := []Source{{Name: "a", Addresses: []string{"mem://data/"}, Weight: 1, Choice: Choice{Filters: "id < 600"}}, {Name: "b", Addresses: []string{"mem://data/"}, Weight: 1, Choice: Choice{Filters: "id >= 600"}}}
 	for name, sources := range map[string][]Source{"footers": whole, "lengths": filtered} {
 		for _, c := range []struct {
 			name string
 			o    Options
 		}{
-			{"rows", Options{Tokens: "tokens"}},
+			{"rows", Options{Mixing: Mixing{Tokens: "tokens"}}},
 			{"a bucket", Options{Bucket: &rule.Bucket{Columns: map[string]int{"tokens": 100}}}},
-			{"a bucket by lengths", Options{Bucket: &rule.Bucket{Columns: map[string]int{"n": 100}}, Tokens: "tokens"}},
+			{"a bucket by lengths", Options{Bucket: &rule.Bucket{Columns: map[string]int{"n": 100}}, Mixing: Mixing{Tokens: "tokens"}}},
 		} {
 			t.Run(name+" "+c.name, func(t *testing.T) {
 				c.o.Sources, c.o.WeightsIn, c.o.Columns = sources, InTokens, []string{"id", "tokens", "mask", "n"}
@@ -86,7 +86,7 @@ func TestTokensAreCounted(t *testing.T) {
 			})
 		}
 	}
-	o := Options{Sources: whole, WeightsIn: InTokens, Columns: []string{"tokens"}, Pack: &Pack{Pack: rule.Pack{Columns: map[string]int{"tokens": 64}}}}
+	o := Options{Sources: whole, Mixing: Mixing{WeightsIn: InTokens}, Reading: Reading{Columns: []string{"tokens"}}, Pack: &Pack{Pack: rule.Pack{Columns: map[string]int{"tokens": 64}}}}
 	d := openMixture(t, table.store, o)
 	if want := []int64{64 * d.sources[0].samples, 64 * d.sources[1].samples}; !slices.Equal(d.blend.(*mixture).tokens, want) {
 		t.Errorf("%d tokens of blocks, want %d", d.blend.(*mixture).tokens, want)
@@ -97,7 +97,7 @@ func TestTokensAreCounted(t *testing.T) {
 // change of the weights is in tokens too.
 func TestTokensStayThoseOfTheState(t *testing.T) {
 	table := packRows(t, [][]int{{300, 300}, {400}}, randomDocuments(3))
-	o := Options{Sources: tokenSources(1, 1), WeightsIn: InTokens, Tokens: "tokens", EpochSize: 500, Columns: []string{"id"}}
+	o := Options{Sources: tokenSources(1, 1), Mixing: Mixing{WeightsIn: InTokens, Tokens: "tokens", EpochSize: 500}, Reading: Reading{Columns: []string{"id"}}}
 	d := openMixture(t, table.store, o)
 	state, err := d.Start(1, StreamOptions{BatchSize: 10})
 	if err != nil {
@@ -124,9 +124,9 @@ func TestTokensStayThoseOfTheState(t *testing.T) {
 // A plan says the shares of samples and of tokens.
 func TestPlanOfTokens(t *testing.T) {
 	table := packRows(t, [][]int{{300}}, func(id int64) int { return 10 + 20*int(id%2) })
-	o := Options{WeightsIn: InTokens, Tokens: "tokens", Sources: []Source{
-		{Name: "short", Addresses: []string{"mem://data/"}, Filters: "len(tokens) = 10", Weight: 1},
-		{Name: "long", Addresses: []string{"mem://data/"}, Filters: "len(tokens) = 30", Weight: 1},
+	o := Options{Mixing: Mixing{WeightsIn: InTokens, Tokens: "tokens"}, Sources: []Source{
+		{Name: "short", Addresses: []string{"mem://data/"}, Choice: Choice{Filters: "len(tokens) = 10"}, Weight: 1},
+		{Name: "long", Addresses: []string{"mem://data/"}, Choice: Choice{Filters: "len(tokens) = 30"}, Weight: 1},
 	}}
 	p, err := openMixture(t, table.store, o).Plan(1, StreamOptions{BatchSize: 8})
 	if err != nil {
@@ -164,7 +164,7 @@ func TestTokensRefuse(t *testing.T) {
 		}, "weights_in contradicts repeat and choose"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			o := Options{Sources: tokenSources(1, 1), WeightsIn: InTokens, Shuffle: true}
+			o := Options{Sources: tokenSources(1, 1), Mixing: Mixing{WeightsIn: InTokens}, Order: Order{Shuffle: true}}
 			c.change(&o)
 			_, err := Open(t.Context(), shard.Stores{"mem": table.store}, nil, o)
 			if err == nil || !strings.Contains(option.Spelled(err, option.Argument), c.want) {
@@ -172,7 +172,7 @@ func TestTokensRefuse(t *testing.T) {
 			}
 		})
 	}
-	for _, o := range []Options{{Batching: shuffle.PerSource}, {WeightsIn: InTokens}, {Tokens: "tokens"}} {
+	for _, o := range []Options{{Mixing: Mixing{Batching: shuffle.PerSource}}, {Mixing: Mixing{WeightsIn: InTokens}}, {Mixing: Mixing{Tokens: "tokens"}}} {
 		var e *OptionError
 		if err := o.Validate(); !errors.As(err, &e) || !strings.Contains(err.Error(), "is of several Sources") {
 			t.Errorf("%s: error %v", fmt.Sprint(o.Batching, o.WeightsIn, o.Tokens), err)

@@ -55,8 +55,7 @@ func randomTrial(r *rand.Rand) mixTrial {
 		c.weights = append(c.weights, float64(1+r.IntN(9)))
 	}
 	c.o = Options{
-		Seed: r.Uint64(), Lanes: []int{0, 2, 4, 6, 12}[r.IntN(5)], ShuffleBuffer: Size{Rows: int64(1 + r.IntN(400))}, EpochSize: int64(60 + r.IntN(300)),
-		Batching: []shuffle.Batching{shuffle.Stratified, shuffle.PerSource}[r.IntN(2)],
+		Order: Order{Seed: r.Uint64(), Lanes: []int{0, 2, 4, 6, 12}[r.IntN(5)]}, ShuffleBuffer: Size{Rows: int64(1 + r.IntN(400))}, Mixing: Mixing{EpochSize: int64(60 + r.IntN(300)), Batching: []shuffle.Batching{shuffle.Stratified, shuffle.PerSource}[r.IntN(2)]},
 	}
 	return c
 }

@@ -45,8 +45,7 @@ func TestStreamsAreTheOrder(t *testing.T) {
 	for range 45 {
 		world, workers, batch := 1+r.IntN(6), 1+r.IntN(3), 1+r.IntN(12)
 		o := Options{
-			Shuffle: true, Seed: r.Uint64(), ShuffleBuffer: Size{Rows: 1 + r.Int64N(400)}, Tail: []shuffle.Tail{"drop", "pad", "short", "carry"}[r.IntN(4)],
-			Start: []shuffle.Start{"", "direct"}[r.IntN(2)], Spread: r.IntN(3), Assign: []shuffle.Assign{"", "epoch"}[r.IntN(2)],
+			Order: Order{Shuffle: true, Seed: r.Uint64(), Tail: []shuffle.Tail{"drop", "pad", "short", "carry"}[r.IntN(4)], Start: []shuffle.Start{"", "direct"}[r.IntN(2)], Spread: r.IntN(3), Assign: []shuffle.Assign{"", "epoch"}[r.IntN(2)]}, ShuffleBuffer: Size{Rows: 1 + r.Int64N(400)},
 		}
 		if r.IntN(2) == 0 {
 			o.Lanes, o.UnitRows = 1+r.IntN(20), 1+r.Int64N(30)

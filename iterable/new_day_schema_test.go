@@ -79,7 +79,7 @@ func TestNewDayOfOtherColumns(t *testing.T) {
 			for _, missing := range []bool{false, true} {
 				for _, column := range []string{"price", "shop", "*ri*"} {
 					t.Run(fmt.Sprintf("%s, %s, missing %t, %s", name, column, missing, filter), func(t *testing.T) {
-						o := Options{Filters: filter, MissingIsNull: missing, Columns: []string{"id", column}}
+						o := Options{Choice: Choice{Filters: filter}, Reading: Reading{MissingIsNull: missing, Columns: []string{"id", column}}}
 						testNewDayOfColumns(t, o, grows)
 					})
 				}
@@ -142,7 +142,7 @@ func TestOtherColumnsThatCount(t *testing.T) {
 			store := &memstore.Store{}
 			putSold(t, store, "data/day=26/p.parquet", 0, 30)
 			putOther(t, "data/day=27/p.parquet", lacking{9000}, lacking{9001})(store)
-			d, err := Open(t.Context(), shard.Stores{"mem": store}, []string{"mem://data/"}, Options{Filters: filter, Columns: []string{"id", "price"}})
+			d, err := Open(t.Context(), shard.Stores{"mem": store}, []string{"mem://data/"}, Options{Choice: Choice{Filters: filter}, Reading: Reading{Columns: []string{"id", "price"}}})
 			if d != nil {
 				defer d.Close()
 			}

@@ -46,15 +46,15 @@ func TestNewDay(t *testing.T) {
 		o     Options
 		grows func(*memstore.Store)
 	}{
-		"by partition":           {Options{Filters: "day <= 26"}, after},
-		"by partition, between":  {Options{Filters: "day <= 26 and day > 20 and id < 4000"}, between},
-		"by value":               {Options{Filters: "id < 4000"}, between},
-		"by value without stats": {Options{Filters: "id < 4000", pruneFrom: 1 << 40}, between},
+		"by partition":           {Options{Choice: Choice{Filters: "day <= 26"}}, after},
+		"by partition, between":  {Options{Choice: Choice{Filters: "day <= 26 and day > 20 and id < 4000"}}, between},
+		"by value":               {Options{Choice: Choice{Filters: "id < 4000"}}, between},
+		"by value without stats": {Options{Choice: Choice{Filters: "id < 4000"}, pruneFrom: 1 << 40}, between},
 		"empty":                  {Options{}, empty},
-		"empty, with a filter":   {Options{Filters: "id < 4000"}, empty},
-		"part by key":            {Options{Filters: "id < 4000", Split: rule.Split{Parts: map[string]float64{"a": 3, "b": 1}, Part: "a", Key: "id"}}, between},
-		"part by number":         {Options{Filters: "id < 4000", Split: rule.Split{Parts: map[string]float64{"a": 3, "b": 1}, Part: "a"}}, after},
-		"weighted":               {Options{Filters: "id < 4000", Weight: "id"}, empty},
+		"empty, with a filter":   {Options{Choice: Choice{Filters: "id < 4000"}}, empty},
+		"part by key":            {Options{Choice: Choice{Filters: "id < 4000", Split: rule.Split{Parts: map[string]float64{"a": 3, "b": 1}, Part: "a", Key: "id"}}}, between},
+		"part by number":         {Options{Choice: Choice{Filters: "id < 4000", Split: rule.Split{Parts: map[string]float64{"a": 3, "b": 1}, Part: "a"}}}, after},
+		"weighted":               {Options{Choice: Choice{Filters: "id < 4000"}, Weight: "id"}, empty},
 	} {
 		for _, shuffled := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, shuffle %t", name, shuffled), func(t *testing.T) {
@@ -105,7 +105,7 @@ func TestNewDayThatMovesParts(t *testing.T) {
 	store := &memstore.Store{}
 	putDay(t, store, "data/a/part-0.parquet", 0, 50)
 	putDay(t, store, "data/b/part-0.parquet", 100, 50)
-	o := Options{Shuffle: true, Filters: "id < 4000", Split: rule.Split{Subsample: 0.5}}
+	o := Options{Order: Order{Shuffle: true}, Choice: Choice{Filters: "id < 4000", Split: rule.Split{Subsample: 0.5}}}
 	state, err := open(t, store, o).Start(1, StreamOptions{BatchSize: 5})
 	if err != nil {
 		t.Fatal(err)
@@ -123,14 +123,14 @@ func TestNewDayWithAListOfRows(t *testing.T) {
 	putDay(t, store, "data/day=25/part-0.parquet", 0, 50)
 	putDay(t, store, "data/day=26/part-0.parquet", 100, 50)
 	var file bytes.Buffer
-	if _, err := open(t, store, Options{Filters: "id < 120"}).Select(t.Context(), &file); err != nil {
+	if _, err := open(t, store, Options{Choice: Choice{Filters: "id < 120"}}).Select(t.Context(), &file); err != nil {
 		t.Fatal(err)
 	}
 	list, err := rule.ParseRowList(file.Bytes())
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Shuffle: true, Filters: "day <= 26", Rows: list}
+	o := Options{Order: Order{Shuffle: true}, Choice: Choice{Filters: "day <= 26", Rows: list}}
 	before, err := open(t, store, o).Start(1, StreamOptions{BatchSize: 5})
 	if err != nil {
 		t.Fatal(err)
@@ -154,7 +154,7 @@ func TestNewDayOfPackedRows(t *testing.T) {
 			putDay(t, store, "data/day=25/part-0.parquet", 0, 60, 61)
 			putDay(t, store, "data/day=26/part-0.parquet", 200, 62, 13)
 			o := Options{
-				Shuffle: true, Filters: "id < 4000", Columns: []string{"tokens"}, Pack: &Pack{Pack: rule.Pack{Columns: map[string]int{"tokens": 32}, Strategy: strategy}},
+				Order: Order{Shuffle: true}, Choice: Choice{Filters: "id < 4000"}, Reading: Reading{Columns: []string{"tokens"}}, Pack: &Pack{Pack: rule.Pack{Columns: map[string]int{"tokens": 32}, Strategy: strategy}},
 			}
 			so := StreamOptions{BatchSize: 2}
 			want, _ := packedSteps(t, open(t, store, o), 1, 1, so, 0)
@@ -175,7 +175,7 @@ func TestNewDayOfSources(t *testing.T) {
 	for _, batching := range []shuffle.Batching{shuffle.Stratified, shuffle.PerSource} {
 		t.Run(string(batching), func(t *testing.T) {
 			store := &memstore.Store{}
-			o := Options{Batching: batching, Sources: mixtureSources(t, store, []int{300, 200}, []float64{2, 1})}
+			o := Options{Mixing: Mixing{Batching: batching}, Sources: mixtureSources(t, store, []int{300, 200}, []float64{2, 1})}
 			o.Sources[0].Filters = "id < 100000"
 			o.Sources[1].Filters = fmt.Sprintf("id < %d", sourceIDs+100_000)
 			so := StreamOptions{BatchSize: 10, Tail: shuffle.Drop}
@@ -207,7 +207,7 @@ func TestRowKeys(t *testing.T) {
 	store := &memstore.Store{}
 	putDay(t, store, "data/b.parquet", 0, 10, 5)
 	putDay(t, store, "data/d.parquet", 20, 10)
-	o := Options{Filters: "id < 100", RowIDs: true}
+	o := Options{Choice: Choice{Filters: "id < 100"}, Reading: Reading{RowIDs: true}}
 	if keys := open(t, store, o).RowKeys(); keys != nil || keys.Of(12) != 12 {
 		t.Errorf("keys %v", keys)
 	}
@@ -231,7 +231,7 @@ func TestRowKeys(t *testing.T) {
 func TestNewDayBesideOneDirectory(t *testing.T) {
 	store := &memstore.Store{}
 	putDay(t, store, "data/day=26/part-0.parquet", 0, 30)
-	o := Options{Shuffle: true, Filters: "day <= 26"}
+	o := Options{Order: Order{Shuffle: true}, Choice: Choice{Filters: "day <= 26"}}
 	state, err := open(t, store, o).Start(1, StreamOptions{BatchSize: 5})
 	if err != nil {
 		t.Fatal(err)

@@ -32,7 +32,7 @@ func TestStatesKeepTheirDay(t *testing.T) {
 	store := dayShards(t)
 	source := func(o Options) Options {
 		for _, name := range []string{"a", "b"} {
-			o.Sources = append(o.Sources, Source{Name: name, Addresses: []string{"mem://data/"}, Weight: 1, Filters: o.Filters})
+			o.Sources = append(o.Sources, Source{Name: name, Addresses: []string{"mem://data/"}, Weight: 1, Choice: Choice{Filters: o.Filters}})
 		}
 		o.Filters = ""
 		return o
@@ -42,7 +42,7 @@ func TestStatesKeepTheirDay(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			start := func(now time.Time) (*Dataset, shuffle.State) {
-				o := with(Options{Shuffle: true, Filters: "day between today() - 2 and today()", Now: now})
+				o := with(Options{Order: Order{Shuffle: true}, Choice: Choice{Filters: "day between today() - 2 and today()"}, Now: now})
 				d, err := Open(t.Context(), shard.Stores{"mem": store}, addressesOf(o), o)
 				if err != nil {
 					t.Fatal(err)
@@ -90,7 +90,7 @@ func addressesOf(o Options) []string {
 // TestPlansKeepTheirDay: a run with a saved plan has the rows that were counted for it.
 func TestPlansKeepTheirDay(t *testing.T) {
 	store, path := dayShards(t), filepath.Join(t.TempDir(), "plan")
-	o := Options{Shuffle: true, Filters: "day between today() - 2 and today()", Now: time.Date(2024, 1, 5, 12, 0, 0, 0, time.UTC)}
+	o := Options{Order: Order{Shuffle: true}, Choice: Choice{Filters: "day between today() - 2 and today()"}, Now: time.Date(2024, 1, 5, 12, 0, 0, 0, time.UTC)}
 	if err := open(t, store, o).SavePlan(path, 1, StreamOptions{BatchSize: 5}); err != nil {
 		t.Fatal(err)
 	}

@@ -24,78 +24,13 @@ const (
 // Options of Open. The zero value reads all columns in file order and drops the rows that fill no
 // global batch.
 type Options struct {
-	Columns       []string                              // dotted paths, or patterns of them as in "num_*"; nil means all. The schema's order is kept
-	MissingIsNull bool                                  // a column that some shards lack is null there; else it is an error
-	Needed        func(path string) rowgroup.NeededType // types of columns that have none; see [rowgroup.NeededType]
-	ReplaceUTF8   bool                                  // U+FFFD for each byte of a string that is not UTF-8; else it is an error
-
-	// Declared reads petastorm's schema beside the shards: how binary columns are encoded, for
-	// loaders that decode them.
-	Declared bool
-
-	// PartitionTypes are the types of partition columns by name: int64, float64, bool, date, string
-	// and narrower numbers. Without one, a partition has the first of the five that all its values
-	// show. A value that is not of its type is an error.
-	PartitionTypes map[string]string
-
-	// RowIDs adds two columns that say where each row comes from: "_row", int64, is its number in
-	// the manifest, before rules, and "source", int32, the number of the address that found its
-	// shard. See [Dataset.Locate]. RowKeys adds the same two without a name, of which package
-	// loader makes seeds; RowIDs wins.
-	RowIDs, RowKeys bool
-
-	// Strict refuses a directory that holds descriptions and checksums (*.md, *.json, *.txt, *.crc)
-	// beside its parquet files. They are left out otherwise; see shard.Discover.
-	Strict bool
-
-	Shuffle       bool
+	Reading
+	Order
 	ShuffleBuffer Size // rows held for mixing
-	Seed          uint64
-	Tail          shuffle.Tail // "" is Drop
-
-	// Pins of the plan; zero leaves them to the rule of package shuffle.
-	Lanes        int
-	UnitRows     int64
-	Start        shuffle.Start
-	Spread       int
-	Assign       shuffle.Assign
-	MaxWorldSize int // the largest world size that is to own whole lanes
-
-	// Memory is the limit in bytes of one rank's stream. 0 takes DefaultMemory, and where that is 0
-	// too mem.DefaultLimit; only a limit that is given here bounds the default shuffle buffer, so
-	// that the machine never changes the order.
-	Memory        int64
-	DefaultMemory int64
-
-	// DecodeLimit bounds the bytes of shards in memory, encoded and decoded. Rows that need more
-	// are an error that names them. 0 leaves it to the accounts of streams, which are estimates.
-	DecodeLimit int64
-
-	Budget *Budget // shared with other data sets; nil is one of the data set's own over the machine's memory
+	Resources
+	Words
 
 	IndexDir string // where footers, and what rules keep of each unit, are kept for the next start; "" keeps none
-	Parallel int    // footers in flight; 0 is the default of package rowgroup
-	Fetchers int    // loads of a stream that are fetched at a time; 0 is what the shards' store likes, 64 at most, else 4
-
-	// StoreMemory is the part of Memory that the stores below hold: bytes on their way to a cache,
-	// and Hot. A stream is admitted with it. It does not change the order: the default shuffle
-	// buffer follows from Memory as it was given.
-	StoreMemory int64
-	Hot         *rowgroup.Hot // what is kept in memory for all data sets that share it; nil keeps nothing
-
-	// Tier keeps decoded columns of shards, for epochs to come; nil keeps none. Streams read from
-	// it and write to it beside their work, in what their memory leaves; TierLimit is about how
-	// many bytes it takes, by which columns are chosen, 0 being no limit. It changes no order and
-	// no value.
-	Tier      rowgroup.Tier
-	TierLimit int64
-
-	// Vocabulary maps the values of a text column, by its name, to their places in the list: an
-	// int64 column. A value that is not in the list is an error, or becomes the number that Unknown
-	// has for the column: from LeastUnknown to the number of words, which is the place after the
-	// last one. Nulls stay null.
-	Vocabulary map[string][]string
-	Unknown    map[string]int64
 
 	// Plan pins the shards and the parameters of the order, as an earlier run or the other ranks
 	// have them; nil leaves them to the rule.
@@ -118,40 +53,24 @@ type Options struct {
 	// "" notes none.
 	LaneDir string
 
-	// The rule: which rows the streams read, and how often. The zero values keep all rows. A row
-	// must pass everything that is given here.
+	// The rule: which rows the streams read, and how often. The zero values keep all rows.
+	Choice
 
-	// Filters keeps the rows for which it is true, in the language of package rule. ReadFile reads
-	// the files of values that it names with @; nil reads local files.
-	Filters  string
+	// ReadFile reads the files of values that filters name with @; nil reads local files.
 	ReadFile func(name string) ([]byte, error)
 
 	// Now is the instant that filters take today() and now() from. The zero value is the one of
 	// Plan, else the time of Open. A run that continues gives that of its state.
 	Now time.Time
 
-	Split rule.Split // a part of all rows, or a sample of them
-
-	Rows    *rule.RowList // the rows that a rows file lists
-	RowsNew rule.NewRows  // what becomes of the rows of shards that it does not know
-
 	// Weight is a column that says how often each row comes: floor(w + u), where u in [0, 1) is
 	// drawn by the row. See rule.Repeats.
 	Weight string
 
 	// Sources are several data sets that streams read together, by weight; the addresses of Open
-	// must be none then. Stop says how long an epoch is: StopFirst, the default, or StopAll.
-	// EpochSize says it in samples. Curriculum are weights that come later, in ascending order.
-	// Batching says of which sources a step is: Stratified, the default, or PerSource. WeightsIn is
-	// what weights are in: "samples", the default, or "tokens", which are the items of the list
-	// column Tokens; "" is the column of Pack or Bucket, or the one list column there is.
-	Sources    []Source
-	Stop       shuffle.Stop
-	EpochSize  int64
-	Curriculum []WeightChange
-	Batching   shuffle.Batching
-	WeightsIn  string
-	Tokens     string
+	// must be none then.
+	Sources []Source
+	Mixing
 
 	// Pack makes samples of several rows; nil is samples of one.
 	Pack *Pack

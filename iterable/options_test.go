@@ -50,12 +50,12 @@ func TestOptionsValidateRules(t *testing.T) {
 		field string
 		want  string
 	}{
-		{"a filter", Options{Filters: "a >"}, "Filters", "filters at column 4, at the end: expected a value"},
-		{"a part alone", Options{Split: rule.Split{Part: "val"}}, "Part", `part needs parts, got "val" alone`},
-		{"a key alone", Options{Split: rule.Split{Key: "user"}}, "PartKey", `part_key needs parts or subsample, got "user" alone`},
-		{"a sample", Options{Split: rule.Split{Subsample: 2}}, "Subsample", "subsample must be from 0.000001 to 1, got 2"},
-		{"new rows alone", Options{RowsNew: rule.KeepNew}, "RowsNew", `rows_new needs rows, got "keep" alone`},
-		{"new rows", Options{Rows: &rule.RowList{}, RowsNew: "all"}, "RowsNew", `rows_new must be error, keep or drop, got "all"`},
+		{"a filter", Options{Choice: Choice{Filters: "a >"}}, "Filters", "filters at column 4, at the end: expected a value"},
+		{"a part alone", Options{Choice: Choice{Split: rule.Split{Part: "val"}}}, "Part", `part needs parts, got "val" alone`},
+		{"a key alone", Options{Choice: Choice{Split: rule.Split{Key: "user"}}}, "PartKey", `part_key needs parts or subsample, got "user" alone`},
+		{"a sample", Options{Choice: Choice{Split: rule.Split{Subsample: 2}}}, "Subsample", "subsample must be from 0.000001 to 1, got 2"},
+		{"new rows alone", Options{Choice: Choice{RowsNew: rule.KeepNew}}, "RowsNew", `rows_new needs rows, got "keep" alone`},
+		{"new rows", Options{Choice: Choice{Rows: &rule.RowList{}, RowsNew: "all"}}, "RowsNew", `rows_new must be error, keep or drop, got "all"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var e *OptionError
@@ -92,7 +92,7 @@ func TestStreamOptionsEndOnce(t *testing.T) {
 
 // Each problem is a value with a field.
 func TestOptionError(t *testing.T) {
-	err := Options{Lanes: -3, UnitRows: -2, Shuffle: true, Plan: &SavedPlan{Manifest: &shuffle.Manifest{}}}.Validate()
+	err := Options{Order: Order{Lanes: -3, UnitRows: -2, Shuffle: true}, Plan: &SavedPlan{Manifest: &shuffle.Manifest{}}}.Validate()
 	var e *OptionError
 	if !errors.As(err, &e) || e.Field != "Lanes" || e.Error() != "Lanes must not be negative, got -3" {
 		t.Errorf("got %+v", e)

@@ -68,7 +68,7 @@ func TestPackOfUnfitRows(t *testing.T) {
 				bad[i] = pair{append([]*int32(nil), row.A...), row.B, row.N}
 			}
 			c.change(bad)
-			err := readPacked(t, storeOf(t, bad), Options{Columns: []string{"a", "b"}, Pack: &Pack{Pack: rule.Pack{Columns: map[string]int{"a": 4}, Length: c.length}}})
+			err := readPacked(t, storeOf(t, bad), Options{Reading: Reading{Columns: []string{"a", "b"}}, Pack: &Pack{Pack: rule.Pack{Columns: map[string]int{"a": 4}, Length: c.length}}})
 			if err == nil || !contains(err.Error(), c.want) || !contains(err.Error(), "mem://data/a.parquet") {
 				t.Errorf("error %v, want %q", err, c.want)
 			}
@@ -109,7 +109,7 @@ func TestPackLeavesOutEmptyLists(t *testing.T) {
 	store := storeOf(t, []document{{0, nil}, {1, []int64{10}}, {2, []int64{}}, {3, []int64{30, 31}}, {4, nil}})
 	for _, strategy := range []rule.PackStrategy{rule.Wrapped, rule.BestFit, rule.BestFitSplit} {
 		t.Run(string(strategy), func(t *testing.T) {
-			d := open(t, store, Options{Tail: shuffle.Short, Pack: &Pack{Pack: rule.Pack{Columns: map[string]int{"tokens": 8}, Strategy: strategy, EOS: &eos, BOS: &bos}}})
+			d := open(t, store, Options{Order: Order{Tail: shuffle.Short}, Pack: &Pack{Pack: rule.Pack{Columns: map[string]int{"tokens": 8}, Strategy: strategy, EOS: &eos, BOS: &bos}}})
 			s := stream(t, d, shuffle.Worker{}, StreamOptions{})
 			dr, err := s.Next(t.Context())
 			if err != nil {
@@ -153,11 +153,11 @@ func readThrough(t *testing.T, s *Stream) {
 func TestPackedPeakWithinTheReservation(t *testing.T) {
 	table := packRows(t, [][]int{{400, 400, 400}, {400, 400}, {1200}}, func(id int64) int { return 500 + int(id*7919%1000) })
 	for _, c := range []Options{
-		{Columns: []string{"tokens"}},
-		{Columns: []string{"tokens", "mask"}, Shuffle: true},
-		{Columns: []string{"tokens"}, Shuffle: true, UnitRows: 100},
-		{Shuffle: true},
-		{Columns: []string{"tokens", "label"}, Shuffle: true, Filters: "id > 0"},
+		{Reading: Reading{Columns: []string{"tokens"}}},
+		{Reading: Reading{Columns: []string{"tokens", "mask"}}, Order: Order{Shuffle: true}},
+		{Reading: Reading{Columns: []string{"tokens"}}, Order: Order{Shuffle: true, UnitRows: 100}},
+		{Order: Order{Shuffle: true}},
+		{Reading: Reading{Columns: []string{"tokens", "label"}}, Order: Order{Shuffle: true}, Choice: Choice{Filters: "id > 0"}},
 	} {
 		for _, strategy := range []rule.PackStrategy{rule.Wrapped, rule.BestFitSplit} {
 			t.Run(fmt.Sprintf("%v %v %d %s", c.Columns, c.Shuffle, c.UnitRows, strategy), func(t *testing.T) {
@@ -174,7 +174,7 @@ func TestPackedCostIsTheBlocks(t *testing.T) {
 	table := packRows(t, [][]int{{600}, {500}}, func(id int64) int { return 500 + int(id*7919%1000) })
 	var over bool
 	d := open(t, table.store, Options{
-		Shuffle: true, Pack: &Pack{Pack: rule.Pack{Columns: map[string]int{"tokens": 4096}}}, ShuffleBuffer: Size{Rows: 100},
+		Order: Order{Shuffle: true}, Pack: &Pack{Pack: rule.Pack{Columns: map[string]int{"tokens": 4096}}}, ShuffleBuffer: Size{Rows: 100},
 		Events: Events{OverEstimate: func(measured, estimated int64) { over = true }},
 	})
 	units, err := d.sources[0].cut(0)
@@ -198,7 +198,7 @@ func TestPackedRowKeys(t *testing.T) {
 		Tokens []int64 `parquet:"tokens,list"`
 	}
 	d := open(t, storeOf(t, []document{{make([]int64, 20)}, {make([]int64, 3)}, {make([]int64, 9)}}), Options{
-		Tail: shuffle.Short, RowKeys: true, Pack: &Pack{Pack: rule.Pack{Columns: map[string]int{"tokens": 8}}},
+		Order: Order{Tail: shuffle.Short}, Reading: Reading{RowKeys: true}, Pack: &Pack{Pack: rule.Pack{Columns: map[string]int{"tokens": 8}}},
 	})
 	s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 4})
 	dr, err := s.Next(t.Context())
@@ -220,7 +220,7 @@ func TestPackedRowKeys(t *testing.T) {
 func TestPackedBlocksThatAreLost(t *testing.T) {
 	table := packRows(t, [][]int{{40}, {50}, {60}}, randomDocuments(7))
 	o := Options{
-		Shuffle: true, Seed: 1, Tail: shuffle.Short, Columns: []string{"tokens", "id"}, OnError: Mask, IndexDir: t.TempDir(),
+		Order: Order{Shuffle: true, Seed: 1, Tail: shuffle.Short}, Reading: Reading{Columns: []string{"tokens", "id"}}, OnError: Mask, IndexDir: t.TempDir(),
 		Pack: &Pack{Pack: rule.Pack{Columns: map[string]int{"tokens": 32}, Strategy: rule.BestFitSplit}},
 	}
 	so := StreamOptions{BatchSize: 4, OnError: Mask, MaxLost: 1}

@@ -13,7 +13,7 @@ import (
 func TestPackPlanOfPartlyKnownCounts(t *testing.T) {
 	table := packRows(t, [][]int{{100}, {100}}, func(int64) int { return 40 })
 	o := Options{
-		IndexDir: filepath.Join(t.TempDir(), "index"), Columns: []string{"tokens"},
+		IndexDir: filepath.Join(t.TempDir(), "index"), Reading: Reading{Columns: []string{"tokens"}},
 		Pack: &Pack{Pack: rule.Pack{Columns: map[string]int{"tokens": 100}, Strategy: rule.BestFit}},
 	}
 	first, err := Open(t.Context(), shard.Stores{"mem": table.store}, []string{"mem://data/part-000.parquet"}, o)

@@ -149,7 +149,7 @@ func TestPackedStreamsAreTheOrder(t *testing.T) {
 	for n := range packs {
 		world, workers, batch := 1+r.IntN(5), 1+r.IntN(3), 1+r.IntN(5)
 		o := Options{
-			Shuffle: r.IntN(4) > 0, Seed: r.Uint64(), ShuffleBuffer: Size{Rows: 1 + r.Int64N(200)}, Tail: []shuffle.Tail{"drop", "pad", "short", "carry"}[r.IntN(4)],
+			Order: Order{Shuffle: r.IntN(4) > 0, Seed: r.Uint64(), Tail: []shuffle.Tail{"drop", "pad", "short", "carry"}[r.IntN(4)]}, ShuffleBuffer: Size{Rows: 1 + r.Int64N(200)},
 			IndexDir: []string{"", index}[r.IntN(2)], pruneFrom: r.Int64N(2), stepFrom: r.Int64N(2) * 100,
 		}
 		if r.IntN(2) == 0 {
@@ -220,7 +220,7 @@ func TestPackedTokensAsAMultiset(t *testing.T) {
 	for _, strategy := range []rule.PackStrategy{rule.Wrapped, rule.BestFitSplit} {
 		t.Run(string(strategy), func(t *testing.T) {
 			d := open(t, table.store, Options{
-				Shuffle: true, Tail: shuffle.Short, Columns: []string{"tokens"},
+				Order: Order{Shuffle: true, Tail: shuffle.Short}, Reading: Reading{Columns: []string{"tokens"}},
 				Pack: &Pack{Pack: rule.Pack{Columns: map[string]int{"tokens": 50}, Strategy: strategy, EOS: &eos}, Value: -9},
 			})
 			s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 7})
@@ -271,7 +271,7 @@ func TestPackTellsOfTruncatedDocuments(t *testing.T) {
 	table := packRows(t, [][]int{{10}, {10}}, func(id int64) int { return 3 + 10*int(id%2) })
 	var documents, tokens int64
 	d := open(t, table.store, Options{
-		Tail: shuffle.Short, Columns: []string{"tokens"}, Pack: &Pack{Pack: rule.Pack{Columns: map[string]int{"tokens": 8}, Strategy: rule.BestFit}},
+		Order: Order{Tail: shuffle.Short}, Reading: Reading{Columns: []string{"tokens"}}, Pack: &Pack{Pack: rule.Pack{Columns: map[string]int{"tokens": 8}, Strategy: rule.BestFit}},
 		Events: Events{Truncated: func(d, n int64) { documents, tokens = documents+d, tokens+n }},
 	})
 	s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 4, Parallel: 1})
@@ -291,7 +291,7 @@ func TestPackTellsOfTruncatedDocuments(t *testing.T) {
 func TestPackCountsAreKept(t *testing.T) {
 	table := packRows(t, [][]int{{60, 130}, {40}}, randomDocuments(3))
 	o := Options{
-		IndexDir: filepath.Join(t.TempDir(), "index"), Columns: []string{"tokens"},
+		IndexDir: filepath.Join(t.TempDir(), "index"), Reading: Reading{Columns: []string{"tokens"}},
 		Pack: &Pack{Pack: rule.Pack{Columns: map[string]int{"tokens": 40}, Strategy: rule.BestFitSplit}},
 	}
 	first := open(t, table.store, o).NumSamples()
@@ -315,8 +315,8 @@ func TestPackMiscounted(t *testing.T) {
 	}{{"more", "id != 2", "id >= 0"}, {"fewer", "id >= 0", "id != 2"}} {
 		t.Run(c.name, func(t *testing.T) {
 			d := open(t, table.store, Options{
-				Columns: []string{"tokens"}, Pack: &Pack{Pack: rule.Pack{Columns: map[string]int{"tokens": 40}, Strategy: rule.BestFit}},
-				Filters: c.first,
+				Reading: Reading{Columns: []string{"tokens"}}, Pack: &Pack{Pack: rule.Pack{Columns: map[string]int{"tokens": 40}, Strategy: rule.BestFit}},
+				Choice: Choice{Filters: c.first},
 			})
 			refilter(t, d, c.later)
 			_, err := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 4, Parallel: 1}).Next(t.Context())
@@ -348,7 +348,7 @@ func TestPackRefuses(t *testing.T) {
 		{"lengths are texts", nil, Pack{Pack: rule.Pack{Columns: map[string]int{"tokens": 8}, Length: "label"}}, `Pack.Length takes lengths from a column of integers, got "label", which is string`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := Open(t.Context(), shard.Stores{"mem": table.store}, []string{"mem://data/"}, Options{Columns: c.columns, Pack: &c.pack})
+			_, err := Open(t.Context(), shard.Stores{"mem": table.store}, []string{"mem://data/"}, Options{Reading: Reading{Columns: c.columns}, Pack: &c.pack})
 			var e *OptionError
 			if err == nil || !errors.As(err, &e) || !contains(err.Error(), c.want) {
 				t.Errorf("error %v, want %q", err, c.want)
@@ -364,7 +364,7 @@ func TestPackedResumeAtEveryStep(t *testing.T) {
 		for _, shuffled := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s shuffle %t", strategy, shuffled), func(t *testing.T) {
 				d := open(t, table.store, Options{
-					Shuffle: shuffled, Seed: 3, Tail: shuffle.Drop, ShuffleBuffer: Size{Rows: 12}, Lanes: 4, Columns: []string{"tokens", "id"},
+					Order: Order{Shuffle: shuffled, Seed: 3, Tail: shuffle.Drop, Lanes: 4}, ShuffleBuffer: Size{Rows: 12}, Reading: Reading{Columns: []string{"tokens", "id"}},
 					Pack: &Pack{Pack: rule.Pack{Columns: map[string]int{"tokens": 40}, Strategy: strategy}},
 				})
 				want, _ := packedSteps(t, d, 2, 1, StreamOptions{BatchSize: 3, Epochs: 2}, 0)

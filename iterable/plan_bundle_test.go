@@ -81,11 +81,11 @@ func (c *counting) Open(ctx context.Context, s shard.Shard) (shard.Object, error
 func TestPlanSparesFooters(t *testing.T) {
 	groups, rows := uneven()
 	store := &counting{Store: files(t, groups, noImage)}
-	o := Options{Shuffle: true, Seed: 3, ShuffleBuffer: Size{Rows: 100}}
+	o := Options{Order: Order{Shuffle: true, Seed: 3}, ShuffleBuffer: Size{Rows: 100}}
 	first := open(t, store, o)
 	saved, content := savedPlan(t, first)
 	want := rest(t, stream(t, first, shuffle.Worker{WorldSize: 2}, StreamOptions{BatchSize: 8, Epochs: 1}))
-	o = Options{Shuffle: true, Seed: 3, Plan: saved}
+	o = Options{Order: Order{Shuffle: true, Seed: 3}, Plan: saved}
 	for _, index := range []string{"", t.TempDir()} {
 		store.lists, store.opens = 0, 0
 		o.IndexDir = index
@@ -116,8 +116,8 @@ func TestPlanSparesFootersOfSources(t *testing.T) {
 		}
 	}
 	counted := &counting{Store: store}
-	o := Options{Shuffle: true, RowIDs: true, Sources: []Source{
-		{Name: "a", Addresses: []string{"mem://s0"}, Weight: 1, Filters: "day >= 0"},
+	o := Options{Order: Order{Shuffle: true}, Reading: Reading{RowIDs: true}, Sources: []Source{
+		{Name: "a", Addresses: []string{"mem://s0"}, Weight: 1, Choice: Choice{Filters: "day >= 0"}},
 		{Name: "b", Addresses: []string{"mem://s1/*/*.parquet", "mem://s0"}, Weight: 2},
 	}}
 	stores := shard.Stores{"mem": counted}
@@ -150,13 +150,13 @@ func TestPlanSparesFootersOfSources(t *testing.T) {
 func TestPlanKeepsAddressNumbers(t *testing.T) {
 	stores := shard.Stores{"mem": files(t, [][]int{{40}, {30}, {5}}, noImage)}
 	addresses := []string{"mem://data/part-002.parquet", "mem://data/"}
-	first, err := Open(t.Context(), stores, addresses, Options{RowIDs: true})
+	first, err := Open(t.Context(), stores, addresses, Options{Reading: Reading{RowIDs: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer first.Close()
 	saved, _ := savedPlan(t, first)
-	second, err := Open(t.Context(), stores, addresses, Options{RowIDs: true, Plan: saved})
+	second, err := Open(t.Context(), stores, addresses, Options{Reading: Reading{RowIDs: true}, Plan: saved})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,22 +170,22 @@ func TestPlanKeepsAddressNumbers(t *testing.T) {
 // changed since is an error where it is read, which names it.
 func TestPlanOfOtherData(t *testing.T) {
 	store := files(t, [][]int{{40}, {30}}, noImage)
-	d := open(t, store, Options{Shuffle: true})
+	d := open(t, store, Options{Order: Order{Shuffle: true}})
 	saved, _ := savedPlan(t, d)
 	stores := shard.Stores{"mem": store}
 	store.Put("other/a.parquet", writeShard(t, []int{5}, func() record { return record{} }))
-	_, err := Open(t.Context(), stores, []string{"mem://other"}, Options{Shuffle: true, Plan: saved})
+	_, err := Open(t.Context(), stores, []string{"mem://other"}, Options{Order: Order{Shuffle: true}, Plan: saved})
 	var gone *ManifestError
 	if !errors.As(err, &gone) || !strings.Contains(err.Error(), "removed part-000.parquet") {
 		t.Errorf("other data: %v", err)
 	}
-	spelled, err := Open(t.Context(), stores, []string{"mem://data/*.parquet", "mem://other"}, Options{Shuffle: true, Plan: saved})
+	spelled, err := Open(t.Context(), stores, []string{"mem://data/*.parquet", "mem://other"}, Options{Order: Order{Shuffle: true}, Plan: saved})
 	if err != nil || spelled.NumRows() != 70 {
 		t.Fatalf("the same data under another address: %v", err)
 	}
 	defer spelled.Close()
 	store.Put("data/part-001.parquet", writeShard(t, []int{30}, func() record { return record{ID: 1} }))
-	late := open(t, store, Options{Shuffle: true, Plan: saved})
+	late := open(t, store, Options{Order: Order{Shuffle: true}, Plan: saved})
 	s := stream(t, late, shuffle.Worker{WorldSize: 1}, StreamOptions{BatchSize: 70})
 	if _, err := s.Next(t.Context()); !errors.Is(err, shard.ErrChanged) || !strings.Contains(err.Error(), "mem://data/part-001.parquet") {
 		t.Errorf("a changed shard: %v", err)
@@ -194,7 +194,7 @@ func TestPlanOfOtherData(t *testing.T) {
 
 // Whatever byte of a plan is damaged, and wherever it is cut, it is refused with one error.
 func TestPlanDamaged(t *testing.T) {
-	d := open(t, files(t, [][]int{{40, 12}, {9}}, noImage), Options{Shuffle: true})
+	d := open(t, files(t, [][]int{{40, 12}, {9}}, noImage), Options{Order: Order{Shuffle: true}})
 	_, content := savedPlan(t, d)
 	refused := func(b []byte, where string) {
 		t.Helper()

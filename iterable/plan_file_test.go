@@ -19,7 +19,7 @@ import (
 func TestPlanFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "plan.json")
 	stores := files(t, [][]int{{400, 310}, {290}}, noImage)
-	first := open(t, stores, Options{Shuffle: true, Seed: 5, ShuffleBuffer: Size{Rows: 300}, UnitRows: 50, Tail: shuffle.Drop})
+	first := open(t, stores, Options{Order: Order{Shuffle: true, Seed: 5, UnitRows: 50, Tail: shuffle.Drop}, ShuffleBuffer: Size{Rows: 300}})
 	if err := first.SavePlan(path, 6, StreamOptions{BatchSize: 8}); err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func TestPlanFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	second := open(t, stores, Options{Shuffle: true, Seed: 5, Memory: 64 << 20, Plan: saved})
+	second := open(t, stores, Options{Order: Order{Shuffle: true, Seed: 5}, Resources: Resources{Memory: 64 << 20}, Plan: saved})
 	got, err := second.Start(6, StreamOptions{BatchSize: 8})
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v, want %+v", got, err, want)
@@ -79,7 +79,7 @@ func TestPlanFileOfFiles(t *testing.T) {
 
 func TestPlanFileRefuses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "plan.json")
-	d := open(t, files(t, [][]int{{40}}, noImage), Options{Shuffle: true})
+	d := open(t, files(t, [][]int{{40}}, noImage), Options{Order: Order{Shuffle: true}})
 	if err := d.SavePlan(path, 1, StreamOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestPlanFileRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	beside := Options{
-		Plan: p, ShuffleBuffer: Size{Rows: 1}, Lanes: 1, UnitRows: 1, Start: shuffle.Direct, Spread: 1, Assign: shuffle.Sticky, MaxWorldSize: 2,
+		Plan: p, ShuffleBuffer: Size{Rows: 1}, Order: Order{Lanes: 1, UnitRows: 1, Start: shuffle.Direct, Spread: 1, Assign: shuffle.Sticky, MaxWorldSize: 2},
 		Manifest: &SavedManifest{Sources: []SavedShards{{Manifest: p.Manifest}}},
 	}.Validate()
 	for _, name := range []string{"ShuffleBuffer", "Lanes", "UnitRows", "Start", "Spread", "Assign", "MaxWorldSize", "Manifest"} {
@@ -132,9 +132,9 @@ func TestPlanFileOrder(t *testing.T) {
 		d *Dataset
 		o Options
 	}{
-		shuffle.Version:    {open(t, table, Options{Shuffle: true}), Options{Shuffle: true}},
+		shuffle.Version:    {open(t, table, Options{Order: Order{Shuffle: true}}), Options{Order: Order{Shuffle: true}}},
 		shuffle.Sequential: {open(t, table, Options{}), Options{}},
-		shuffle.Mixed:      {openMixture(t, store, Options{Sources: sources, Shuffle: true}), Options{Sources: sources, Shuffle: true}},
+		shuffle.Mixed:      {openMixture(t, store, Options{Sources: sources, Order: Order{Shuffle: true}}), Options{Sources: sources, Order: Order{Shuffle: true}}},
 	} {
 		t.Run(order, func(t *testing.T) {
 			saved, content := savedPlan(t, c.d)

@@ -17,7 +17,7 @@ import (
 // it.
 func TestFetchPlan(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "plan")
-	d := open(t, files(t, [][]int{{40, 12}, {9}}, noImage), Options{Shuffle: true})
+	d := open(t, files(t, [][]int{{40, 12}, {9}}, noImage), Options{Order: Order{Shuffle: true}})
 	if err := d.SavePlan(path, 1, StreamOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 func TestPlanReport(t *testing.T) {
 	groups, rows := uneven()
 	store := files(t, groups, noImage)
-	d := open(t, store, Options{Shuffle: true, ShuffleBuffer: Size{Rows: 200}, Lanes: 6})
+	d := open(t, store, Options{Order: Order{Shuffle: true, Lanes: 6}, ShuffleBuffer: Size{Rows: 200}})
 	p, err := d.Plan(4, StreamOptions{BatchSize: 8})
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +40,7 @@ func TestPlanReport(t *testing.T) {
 // A stream fetches the bytes that the plan foretells for the first batch, and its bound is what the
 // stream reserves.
 func TestPlanIsTrue(t *testing.T) {
-	d := open(t, pictures(t), Options{Shuffle: true, ShuffleBuffer: Size{Rows: 900}})
+	d := open(t, pictures(t), Options{Order: Order{Shuffle: true}, ShuffleBuffer: Size{Rows: 900}})
 	p, err := d.Plan(1, StreamOptions{BatchSize: 16})
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +65,7 @@ func TestPlanIsTrue(t *testing.T) {
 
 func TestPlanOfFiles(t *testing.T) {
 	groups, rows := uneven()
-	d := open(t, files(t, groups, noImage), Options{Tail: shuffle.Short})
+	d := open(t, files(t, groups, noImage), Options{Order: Order{Tail: shuffle.Short}})
 	p, err := d.Plan(2, StreamOptions{BatchSize: 8})
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +83,7 @@ func TestPlanOfFiles(t *testing.T) {
 
 // A plan that does not fit says which shuffle buffer would.
 func TestPlanThatDoesNotFit(t *testing.T) {
-	d := open(t, pictures(t), Options{Shuffle: true, ShuffleBuffer: Size{Rows: 3800}, Memory: 40 << 20})
+	d := open(t, pictures(t), Options{Order: Order{Shuffle: true}, ShuffleBuffer: Size{Rows: 3800}, Resources: Resources{Memory: 40 << 20}})
 	p, err := d.Plan(1, StreamOptions{BatchSize: 8})
 	if err != nil {
 		t.Fatal(err)
@@ -91,7 +91,7 @@ func TestPlanThatDoesNotFit(t *testing.T) {
 	if p.Fits || p.Buffer <= 0 || p.Buffer >= 3800 || !strings.Contains(p.Proposals[0], fmt.Sprintf("set ShuffleBuffer to %d rows", p.Buffer)) {
 		t.Errorf("fits %t, buffer %d, proposals %q", p.Fits, p.Buffer, p.Proposals)
 	}
-	d = open(t, pictures(t), Options{Shuffle: true, Memory: 1 << 20})
+	d = open(t, pictures(t), Options{Order: Order{Shuffle: true}, Resources: Resources{Memory: 1 << 20}})
 	if p, err = d.Plan(1, StreamOptions{BatchSize: 8}); err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestStats(t *testing.T) {
 
 func TestStreamCounts(t *testing.T) {
 	groups, rows := uneven()
-	d := open(t, files(t, groups, noImage), Options{Tail: "pad"})
+	d := open(t, files(t, groups, noImage), Options{Order: Order{Tail: "pad"}})
 	s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 30, Epochs: 2})
 	all := rest(t, s)
 	st := s.Stats()

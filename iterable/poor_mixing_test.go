@@ -16,7 +16,7 @@ func TestPoorMixing(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	warned := 0
 	for range 40 {
-		o := Options{Shuffle: true, Seed: r.Uint64(), ShuffleBuffer: Size{Rows: 1 + r.Int64N(3000)}, MaxWorldSize: r.IntN(20), UnitRows: []int64{0, 0, 40}[r.IntN(3)]}
+		o := Options{Order: Order{Shuffle: true, Seed: r.Uint64(), MaxWorldSize: r.IntN(20), UnitRows: []int64{0, 0, 40}[r.IntN(3)]}, ShuffleBuffer: Size{Rows: 1 + r.Int64N(3000)}}
 		ranks, so := 1+r.IntN(6), StreamOptions{BatchSize: 1 + r.IntN(64), Tail: shuffle.Pad}
 		t.Run(fmt.Sprintf("%v, %d ranks of %d rows", o.ShuffleBuffer, ranks, so.BatchSize), func(t *testing.T) {
 			d := open(t, store, o)
@@ -59,7 +59,7 @@ func deffOf(t *testing.T, d *Dataset, ranks int, o StreamOptions) float64 {
 
 // plan proposes what the warning says, and no other buffer.
 func TestPoorMixingIsProposed(t *testing.T) {
-	d := open(t, pictures(t), Options{Shuffle: true, ShuffleBuffer: Size{Rows: 100}})
+	d := open(t, pictures(t), Options{Order: Order{Shuffle: true}, ShuffleBuffer: Size{Rows: 100}})
 	so := StreamOptions{BatchSize: 64, Tail: shuffle.Pad}
 	m, err := d.PoorMixing(4, so)
 	if err != nil || m == nil {
@@ -83,10 +83,10 @@ func TestNoPoorMixing(t *testing.T) {
 	so := StreamOptions{BatchSize: 64, Tail: shuffle.Pad}
 	for name, d := range map[string]*Dataset{
 		"file order":    open(t, pictures(t), Options{}),
-		"all rows":      open(t, pictures(t), Options{Shuffle: true}),
+		"all rows":      open(t, pictures(t), Options{Order: Order{Shuffle: true}}),
 		"sources":       openMixture(t, pictures(t), Options{Sources: pictureSources(), ShuffleBuffer: Size{Rows: 10}}),
-		"a batch of 1":  open(t, pictures(t), Options{Shuffle: true, ShuffleBuffer: Size{Rows: 1000}}),
-		"nothing there": open(t, files(t, [][]int{{}}, noImage), Options{Shuffle: true}),
+		"a batch of 1":  open(t, pictures(t), Options{Order: Order{Shuffle: true}, ShuffleBuffer: Size{Rows: 1000}}),
+		"nothing there": open(t, files(t, [][]int{{}}, noImage), Options{Order: Order{Shuffle: true}}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			so := so
@@ -102,7 +102,7 @@ func TestNoPoorMixing(t *testing.T) {
 
 func TestWarnOfMixingOnce(t *testing.T) {
 	var said []*PoorMixing
-	d := open(t, pictures(t), Options{Shuffle: true, ShuffleBuffer: Size{Rows: 100}, Events: Events{PoorMixing: func(m *PoorMixing) { said = append(said, m) }}})
+	d := open(t, pictures(t), Options{Order: Order{Shuffle: true}, ShuffleBuffer: Size{Rows: 100}, Events: Events{PoorMixing: func(m *PoorMixing) { said = append(said, m) }}})
 	for range 3 {
 		d.WarnOfMixing(4, StreamOptions{BatchSize: 64, Tail: shuffle.Pad})
 	}

@@ -218,7 +218,7 @@ func TestCloseAtRandomMoments(t *testing.T) {
 	store := files(t, groups, noImage)
 	r := rand.New(rand.NewPCG(5, 6))
 	for i := range 40 {
-		d := open(t, store, Options{Shuffle: i%2 == 0, ShuffleBuffer: Size{Rows: 200}, Lanes: r.IntN(5), Tail: "carry"})
+		d := open(t, store, Options{Order: Order{Shuffle: i%2 == 0, Lanes: r.IntN(5), Tail: "carry"}, ShuffleBuffer: Size{Rows: 200}})
 		s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 1 + r.IntN(20), Epochs: -1, Draws: 5})
 		var out []*Draw
 		for range r.IntN(120) {

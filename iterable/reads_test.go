@@ -29,7 +29,7 @@ func TestReads(t *testing.T) {
 		{4, 1, []int{0}, 0, shuffle.Short},
 	} {
 		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
-			d := open(t, store, Options{Shuffle: true, Seed: 4, Lanes: c.lanes, UnitRows: c.unitRows, ShuffleBuffer: Size{Rows: 60}})
+			d := open(t, store, Options{Order: Order{Shuffle: true, Seed: 4, Lanes: c.lanes, UnitRows: c.unitRows}, ShuffleBuffer: Size{Rows: 60}})
 			o := StreamOptions{BatchSize: 5, Tail: c.tail, Epochs: 8}
 			all, err := d.Reads(c.ranks, c.world, o)
 			if err != nil || len(all) != 1 {
@@ -64,7 +64,7 @@ func TestReads(t *testing.T) {
 	if _, err := d.Reads([]int{0}, 2, StreamOptions{}); err == nil || !strings.Contains(err.Error(), "in file order") {
 		t.Errorf("in file order: %v", err)
 	}
-	mixed := open(t, store, Options{Shuffle: true})
+	mixed := open(t, store, Options{Order: Order{Shuffle: true}})
 	if _, err := mixed.Reads([]int{2}, 2, StreamOptions{}); err == nil {
 		t.Error("a rank that is none")
 	}
@@ -73,7 +73,7 @@ func TestReads(t *testing.T) {
 // Under the tail "carry" the lanes of an epoch begin where the epoch before ended, so that a rank
 // reads other row groups at their edges. They are all listed.
 func TestReadsOfShiftedLanes(t *testing.T) {
-	d := open(t, files(t, [][]int{slices.Repeat([]int{1}, 51)}, noImage), Options{Shuffle: true, Lanes: 7})
+	d := open(t, files(t, [][]int{slices.Repeat([]int{1}, 51)}, noImage), Options{Order: Order{Shuffle: true, Lanes: 7}})
 	o := StreamOptions{BatchSize: 2, Tail: shuffle.Carry, Epochs: 7}
 	all, err := d.Reads([]int{3}, 7, o)
 	if err != nil {

@@ -88,7 +88,7 @@ func sameRows[T any](t *testing.T, rows int) []byte {
 func readResident(t *testing.T, path string) {
 	memory := int64(1 << 20)
 	for {
-		d, err := Open(t.Context(), shard.Stores{"file": local.Store{}}, []string{"file://" + path}, Options{Shuffle: true, ShuffleBuffer: Size{Rows: 500_000}, Memory: memory})
+		d, err := Open(t.Context(), shard.Stores{"file": local.Store{}}, []string{"file://" + path}, Options{Order: Order{Shuffle: true}, ShuffleBuffer: Size{Rows: 500_000}, Resources: Resources{Memory: memory}})
 		if err != nil {
 			t.Fatal(err)
 		}

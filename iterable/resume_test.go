@@ -66,7 +66,7 @@ func TestResumeAtEveryStep(t *testing.T) {
 	for _, tail := range []shuffle.Tail{shuffle.Drop, shuffle.Pad, shuffle.Short, shuffle.Carry} {
 		for _, shuffled := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s shuffle %t", tail, shuffled), func(t *testing.T) {
-				d := open(t, store, Options{Shuffle: shuffled, Seed: 3, Tail: tail, ShuffleBuffer: Size{Rows: 30}, Lanes: 4})
+				d := open(t, store, Options{Order: Order{Shuffle: shuffled, Seed: 3, Tail: tail, Lanes: 4}, ShuffleBuffer: Size{Rows: 30}})
 				s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 7, Epochs: 2})
 				var states []shuffle.State
 				states = append(states, s.State())
@@ -108,7 +108,7 @@ func TestElasticResume(t *testing.T) {
 	for _, shuffled := range []bool{true, false} {
 		t.Run(fmt.Sprintf("shuffle %t", shuffled), func(t *testing.T) {
 			for range 6 {
-				d := open(t, store, Options{Shuffle: shuffled, Seed: 9, ShuffleBuffer: Size{Rows: 150}, MaxWorldSize: 4})
+				d := open(t, store, Options{Order: Order{Shuffle: shuffled, Seed: 9, MaxWorldSize: 4}, ShuffleBuffer: Size{Rows: 150}})
 				const g = 24
 				want, _ := globalRows(t, d, 2, StreamOptions{BatchSize: g / 2}, 0)
 				var got [][]int64
@@ -135,12 +135,12 @@ func TestElasticResume(t *testing.T) {
 }
 
 func TestStateOfOtherData(t *testing.T) {
-	d := open(t, files(t, [][]int{{12, 5}, {20}}, noImage), Options{Shuffle: true, ManifestDir: t.TempDir()})
+	d := open(t, files(t, [][]int{{12, 5}, {20}}, noImage), Options{Order: Order{Shuffle: true}, ManifestDir: t.TempDir()})
 	if _, err := d.SaveManifest(d.options.ManifestDir); err != nil {
 		t.Fatal(err)
 	}
 	state := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 4}).State()
-	other := open(t, files(t, [][]int{{12, 5}, {20}, {1}}, noImage), Options{Shuffle: true, ManifestDir: d.options.ManifestDir})
+	other := open(t, files(t, [][]int{{12, 5}, {20}, {1}}, noImage), Options{Order: Order{Shuffle: true}, ManifestDir: d.options.ManifestDir})
 	_, err := other.Stream(t.Context(), shuffle.Worker{}, StreamOptions{BatchSize: 4, State: &state})
 	if err == nil || !contains(err.Error(), "added part-002.parquet") || !contains(err.Error(), "37 rows then, 38 rows now") {
 		t.Errorf("error %v", err)
@@ -151,7 +151,7 @@ func TestStateOfOtherData(t *testing.T) {
 // that changed.
 func TestSavedManifest(t *testing.T) {
 	store := files(t, [][]int{{12, 5}, {20}}, noImage)
-	d := open(t, store, Options{Shuffle: true})
+	d := open(t, store, Options{Order: Order{Shuffle: true}})
 	path, err := d.SaveManifest(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -172,12 +172,12 @@ func TestSavedManifest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	old := open(t, store, Options{Shuffle: true, Manifest: saved})
+	old := open(t, store, Options{Order: Order{Shuffle: true}, Manifest: saved})
 	got := rest(t, stream(t, old, shuffle.Worker{}, StreamOptions{BatchSize: 4, State: reparse(t, state)}))
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got\n%v, want\n%v", got, want)
 	}
-	if now := open(t, store, Options{Shuffle: true}); now.NumRows() != 40 {
+	if now := open(t, store, Options{Order: Order{Shuffle: true}}); now.NumRows() != 40 {
 		t.Errorf("%d rows without the saved manifest", now.NumRows())
 	}
 

@@ -18,7 +18,7 @@ func TestCountsAreOfTheirUnits(t *testing.T) {
 	store := ruledRows(t, rand.New(rand.NewPCG(5, 3)), [][]int{{300, 200}}).store
 	index := filepath.Join(t.TempDir(), "index")
 	for _, unitRows := range []int64{0, 100, 70, 100, 0} {
-		d := open(t, store, Options{Filters: "id in (0, 150, 299, 300, 499)", UnitRows: unitRows, IndexDir: index})
+		d := open(t, store, Options{Choice: Choice{Filters: "id in (0, 150, 299, 300, 499)"}, Order: Order{UnitRows: unitRows}, IndexDir: index})
 		if d.NumSamples() != 5 {
 			t.Errorf("unit_rows %d: %d samples, want 5", unitRows, d.NumSamples())
 		}
@@ -29,7 +29,7 @@ func TestCountsAreOfTheirUnits(t *testing.T) {
 func TestPadUnderRules(t *testing.T) {
 	for _, shuffled := range []bool{true, false} {
 		t.Run(fmt.Sprintf("shuffle %t", shuffled), func(t *testing.T) {
-			d := open(t, files(t, [][]int{{100, 100}, {100}}, noImage), Options{Shuffle: shuffled, Filters: "id >= 297", Tail: shuffle.Pad})
+			d := open(t, files(t, [][]int{{100, 100}, {100}}, noImage), Options{Order: Order{Shuffle: shuffled, Tail: shuffle.Pad}, Choice: Choice{Filters: "id >= 297"}})
 			valid := 0
 			for rank := range 4 {
 				for _, x := range rest(t, stream(t, d, shuffle.Worker{Rank: rank, WorldSize: 4}, StreamOptions{BatchSize: 2})) {
@@ -53,7 +53,7 @@ func TestPadUnderRules(t *testing.T) {
 
 // The default shuffle buffer is that of a table that was rewritten to the kept rows.
 func TestDefaultBufferUnderRules(t *testing.T) {
-	d := open(t, files(t, [][]int{{1000, 1000}}, noImage), Options{Shuffle: true, Filters: "id < 200"})
+	d := open(t, files(t, [][]int{{1000, 1000}}, noImage), Options{Order: Order{Shuffle: true}, Choice: Choice{Filters: "id < 200"}})
 	d.sources[0].sampled.bytes = 60_000_000_000
 	p, err := d.sources[0].plan(1, StreamOptions{Tail: shuffle.Drop}, 0, 0)
 	if err != nil {
@@ -67,7 +67,7 @@ func TestDefaultBufferUnderRules(t *testing.T) {
 // A plan whose counts were edited is refused.
 func TestPlanFileOfEditedCounts(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "plan.json")
-	d := open(t, files(t, [][]int{{100, 100}}, noImage), Options{Filters: "id < 150"})
+	d := open(t, files(t, [][]int{{100, 100}}, noImage), Options{Choice: Choice{Filters: "id < 150"}})
 	if err := d.SavePlan(path, 1, StreamOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -96,8 +96,8 @@ func TestStatisticsSpareReads(t *testing.T) {
 	table := ruledRows(t, rand.New(rand.NewPCG(5, 2)), [][]int{{400, 400, 400, 400, 400, 400, 400, 400, 400, 400}})
 	for _, filter := range []string{"id < 450", "id between 1000 and 1010", "id >= 0", "id > 3990 or id is null", "label like 'm%' or id < 9"} {
 		t.Run(strings.ReplaceAll(filter, " ", "_"), func(t *testing.T) {
-			_, all, reads := counted(t, table.store, Options{Filters: filter, pruneFrom: math.MaxInt64})
-			_, spared, fewer := counted(t, table.store, Options{Filters: filter, pruneFrom: 1})
+			_, all, reads := counted(t, table.store, Options{Choice: Choice{Filters: filter}, pruneFrom: math.MaxInt64})
+			_, spared, fewer := counted(t, table.store, Options{Choice: Choice{Filters: filter}, pruneFrom: 1})
 			if fewer >= reads {
 				t.Errorf("%d reads, %d without statistics", fewer, reads)
 			}
@@ -113,7 +113,7 @@ func TestStatisticsSpareReads(t *testing.T) {
 // The default shuffle buffer of small data holds four units, unless memory caps it.
 func TestDefaultBufferOfFewUnits(t *testing.T) {
 	const rows, bytes = 1000, 400 << 20
-	d := open(t, files(t, [][]int{{125, 125, 125, 125, 125, 125, 125, 125}}, noImage), Options{Shuffle: true})
+	d := open(t, files(t, [][]int{{125, 125, 125, 125, 125, 125, 125, 125}}, noImage), Options{Order: Order{Shuffle: true}})
 	d.sources[0].sampled.bytes = bytes
 	p, err := d.sources[0].plan(1, StreamOptions{Tail: shuffle.Drop}, 0, 0)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // its reservation.
 func TestRuledPeakWithinTheReservation(t *testing.T) {
 	store := pictures(t)
-	all := peakWithin(t, store, Options{Shuffle: true, ShuffleBuffer: Size{Rows: 1000}})
+	all := peakWithin(t, store, Options{Order: Order{Shuffle: true}, ShuffleBuffer: Size{Rows: 1000}})
 	for _, c := range []struct {
 		filters, weight string
 		shuffle         bool
@@ -29,7 +29,7 @@ func TestRuledPeakWithinTheReservation(t *testing.T) {
 		{weight: "id", filters: "id between 1 and 20", shuffle: true, buffer: 100, share: 0.5},
 	} {
 		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
-			reserved := peakWithin(t, store, Options{Shuffle: c.shuffle, ShuffleBuffer: Size{Rows: c.buffer}, Filters: c.filters, Weight: c.weight})
+			reserved := peakWithin(t, store, Options{Order: Order{Shuffle: c.shuffle}, ShuffleBuffer: Size{Rows: c.buffer}, Choice: Choice{Filters: c.filters}, Weight: c.weight})
 			if got := float64(reserved[mem.Shuffle]) / float64(all[mem.Shuffle]); got > c.share {
 				t.Errorf("%.2f of the memory of all rows: %v, %v", got, reserved, all)
 			}
@@ -61,8 +61,8 @@ func peakWithin(t *testing.T, store shard.Store, o Options) mem.Amounts {
 // about a fifth of the shuffle buffer's memory.
 func TestSmallLoadsAreDivided(t *testing.T) {
 	store := files(t, slices.Repeat([][]int{{250, 250, 250, 250}}, 4), func(id int64) int { return 16_000 + int(id%1000) })
-	all := peakWithin(t, store, Options{Shuffle: true, ShuffleBuffer: Size{Rows: 2000}, Lanes: 3})
-	few := peakWithin(t, store, Options{Shuffle: true, ShuffleBuffer: Size{Rows: 400}, Lanes: 3, Filters: "hash(id) % 5 = 0"})
+	all := peakWithin(t, store, Options{Order: Order{Shuffle: true, Lanes: 3}, ShuffleBuffer: Size{Rows: 2000}})
+	few := peakWithin(t, store, Options{Order: Order{Shuffle: true, Lanes: 3}, ShuffleBuffer: Size{Rows: 400}, Choice: Choice{Filters: "hash(id) % 5 = 0"}})
 	if got := float64(few[mem.Shuffle]) / float64(all[mem.Shuffle]); got > 0.28 {
 		t.Errorf("%.3f of the memory of all rows: %v, %v", got, few, all)
 	}

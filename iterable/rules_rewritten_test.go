@@ -58,8 +58,8 @@ func TestFilteredOrderIsThatOfTheRewrittenTable(t *testing.T) {
 			for _, tail := range []shuffle.Tail{shuffle.Drop, shuffle.Pad, shuffle.Short, shuffle.Carry} {
 				t.Run(fmt.Sprintf("units of %d/shuffle %t/%s", unitRows, shuffled, tail), func(t *testing.T) {
 					o := Options{
-						Columns: []string{"id", "label", "image"}, Shuffle: shuffled, Seed: 5, ShuffleBuffer: Size{Rows: 60}, Lanes: 4, Tail: tail,
-						Filters: "user < 10", UnitRows: unitRows,
+						Reading: Reading{Columns: []string{"id", "label", "image"}}, Order: Order{Shuffle: shuffled, Seed: 5, Lanes: 4, Tail: tail, UnitRows: unitRows}, ShuffleBuffer: Size{Rows: 60},
+						Choice: Choice{Filters: "user < 10"},
 					}
 					filtered := open(t, table.store, o)
 					units, err := filtered.sources[0].cut(unitRows)
@@ -108,7 +108,7 @@ func TestRuledResumeAtEveryStep(t *testing.T) {
 	for _, tail := range []shuffle.Tail{shuffle.Drop, shuffle.Pad, shuffle.Short, shuffle.Carry} {
 		for _, shuffled := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s/shuffle %t", tail, shuffled), func(t *testing.T) {
-				d := open(t, store, Options{Shuffle: shuffled, Seed: 3, Tail: tail, ShuffleBuffer: Size{Rows: 20}, Lanes: 4, Filters: "hash(id) % 3 = 0"})
+				d := open(t, store, Options{Order: Order{Shuffle: shuffled, Seed: 3, Tail: tail, Lanes: 4}, ShuffleBuffer: Size{Rows: 20}, Choice: Choice{Filters: "hash(id) % 3 = 0"}})
 				const g = 6
 				want, _ := globalRows(t, d, 2, StreamOptions{BatchSize: g / 2}, 0)
 				if len(want) < 5 {

@@ -12,7 +12,7 @@ func TestTakerUnderRules(t *testing.T) {
 	r := rand.New(rand.NewPCG(12, 2))
 	table := ruledRows(t, r, [][]int{{60, 130, 1}, {40, 40, 40}, {300}, {7, 60, 3, 12, 19}})
 	for n := range 30 {
-		o := Options{Columns: []string{"id", "label", "image"}, UnitRows: []int64{0, 17}[n%2], RowIDs: n%3 == 0}
+		o := Options{Reading: Reading{Columns: []string{"id", "label", "image"}, RowIDs: n%3 == 0}, Order: Order{UnitRows: []int64{0, 17}[n%2]}}
 		times := table.randomRule(t, r, &o)
 		if o.Weight != "" {
 			continue

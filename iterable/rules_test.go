@@ -28,8 +28,8 @@ func TestRuledStreamsAreTheOrder(t *testing.T) {
 	for n := range rules {
 		world, workers, batch := 1+r.IntN(5), 1+r.IntN(3), 1+r.IntN(9)
 		o := Options{
-			Shuffle: r.IntN(4) > 0, Seed: r.Uint64(), ShuffleBuffer: Size{Rows: 1 + r.Int64N(400)}, Tail: []shuffle.Tail{"drop", "pad", "short", "carry"}[r.IntN(4)],
-			Columns: []string{"id", "label", "image"}, IndexDir: []string{"", index}[r.IntN(2)], pruneFrom: r.Int64N(2), RowIDs: r.IntN(3) == 0,
+			Order: Order{Shuffle: r.IntN(4) > 0, Seed: r.Uint64(), Tail: []shuffle.Tail{"drop", "pad", "short", "carry"}[r.IntN(4)]}, ShuffleBuffer: Size{Rows: 1 + r.Int64N(400)},
+			Reading: Reading{Columns: []string{"id", "label", "image"}, RowIDs: r.IntN(3) == 0}, IndexDir: []string{"", index}[r.IntN(2)], pruneFrom: r.Int64N(2),
 		}
 		if r.IntN(2) == 0 {
 			o.Lanes, o.UnitRows = 1+r.IntN(20), 1+r.Int64N(60)

@@ -138,9 +138,9 @@ func TestManifestOfSources(t *testing.T) {
 		want string
 	}{
 		"a plain data set": {Options{Manifest: o.Manifest}, `Manifest is of the sources ["s0" "s1"], and there are none`},
-		"other sources":    {Options{Shuffle: true, Manifest: o.Manifest, Sources: []Source{o.Sources[1], o.Sources[0]}}, `Manifest must be of the sources ["s1" "s0"] in this order, got ["s0" "s1"]`},
+		"other sources":    {Options{Order: Order{Shuffle: true}, Manifest: o.Manifest, Sources: []Source{o.Sources[1], o.Sources[0]}}, `Manifest must be of the sources ["s1" "s0"] in this order, got ["s0" "s1"]`},
 		"a plain list": {Options{
-			Shuffle: true, Sources: o.Sources, Manifest: &SavedManifest{Sources: []SavedShards{{Manifest: d.sources[0].data}}},
+			Order: Order{Shuffle: true}, Sources: o.Sources, Manifest: &SavedManifest{Sources: []SavedShards{{Manifest: d.sources[0].data}}},
 		}, "Manifest is of one data set, and Sources are several"},
 	} {
 		if err := c.o.Validate(); err == nil || !contains(err.Error(), c.want) {

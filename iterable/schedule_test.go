@@ -55,7 +55,7 @@ func TestLaneSchedule(t *testing.T) {
 		{2, 1, 0, 300, 10, "drop"}, // a third of the rows is left out, and the units that hold no others
 	} {
 		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
-			d := open(t, store, Options{Shuffle: true, Lanes: c.lanes, ShuffleBuffer: Size{Rows: c.buffer}})
+			d := open(t, store, Options{Order: Order{Shuffle: true, Lanes: c.lanes}, ShuffleBuffer: Size{Rows: c.buffer}})
 			start := stepper{Steps: shuffle.Steps{Rows: rows, GlobalBatch: c.global, Tail: c.tail}, pos: c.pos, end: 2}
 			e := laneEpochsOf(t, d, shuffle.Worker{WorldSize: c.world}, start)
 			seen := map[key]*load{}
@@ -124,7 +124,7 @@ func checkWanted(t *testing.T, e *laneEpoch, seen map[key]*load) {
 // The position of a lane row is the one whose row it is.
 func TestPositionOfALaneRow(t *testing.T) {
 	groups, rows := uneven()
-	d := open(t, files(t, groups, noImage), Options{Shuffle: true, Lanes: 6, Tail: shuffle.Carry})
+	d := open(t, files(t, groups, noImage), Options{Order: Order{Shuffle: true, Lanes: 6, Tail: shuffle.Carry}})
 	start := stepper{Steps: shuffle.Steps{Rows: rows, GlobalBatch: 7, Tail: shuffle.Carry}, end: 4}
 	l := laneEpochsOf(t, d, shuffle.Worker{}, start)
 	for epoch := range uint64(4) {

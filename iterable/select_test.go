@@ -43,7 +43,7 @@ func TestSelect(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		kept := open(t, table.store, Options{Rows: list, Tail: shuffle.Short})
+		kept := open(t, table.store, Options{Choice: Choice{Rows: list}, Order: Order{Tail: shuffle.Short}})
 		for _, x := range rest(t, stream(t, kept, shuffle.Worker{}, StreamOptions{BatchSize: 50})) {
 			for _, id := range x.ids {
 				if times[id] == 0 {
@@ -65,7 +65,7 @@ func TestSelectEnds(t *testing.T) {
 	broken := &failing{Store: table.store}
 	broken.fail.Store(&mine)
 	store := &swapped{Store: table.store, then: broken}
-	d := open(t, store, Options{Filters: "score > 0.5"})
+	d := open(t, store, Options{Choice: Choice{Filters: "score > 0.5"}})
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := d.Select(ctx, writerFunc(func(p []byte) (int, error) {
 		calls++

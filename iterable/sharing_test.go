@@ -95,7 +95,7 @@ func sharingGoesOn(t *testing.T) {
 // nor leave anything.
 func TestSharingAtRandomPaces(t *testing.T) {
 	groups, _ := uneven()
-	d := open(t, files(t, groups, noImage), Options{Tail: "pad"})
+	d := open(t, files(t, groups, noImage), Options{Order: Order{Tail: "pad"}})
 	for round := range 4 {
 		var ranks sync.WaitGroup
 		for rank := range 5 {

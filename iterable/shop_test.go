@@ -16,7 +16,7 @@ import (
 func TestShop(t *testing.T) {
 	for _, shuffled := range []bool{true, false} {
 		t.Run(fmt.Sprintf("shuffle %t", shuffled), func(t *testing.T) {
-			d, err := Open(t.Context(), shard.Stores{"": local.Store{}}, []string{"../testdata/shop"}, Options{Shuffle: shuffled, Tail: "short"})
+			d, err := Open(t.Context(), shard.Stores{"": local.Store{}}, []string{"../testdata/shop"}, Options{Order: Order{Shuffle: shuffled, Tail: "short"}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -41,7 +41,7 @@ func TestCosts(t *testing.T) {
 func TestCostsAreTrue(t *testing.T) {
 	for _, unitRows := range []int64{0, 40} {
 		t.Run(fmt.Sprintf("unit_rows %d", unitRows), func(t *testing.T) {
-			d := open(t, pictures(t), Options{Shuffle: true, UnitRows: unitRows, ShuffleBuffer: Size{Rows: 1000}})
+			d := open(t, pictures(t), Options{Order: Order{Shuffle: true, UnitRows: unitRows}, ShuffleBuffer: Size{Rows: 1000}})
 			s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 20})
 			rest(t, s)
 			measured, foretold := s.Stats().Decoded, s.ahead.foretold.Load()

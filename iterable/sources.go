@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/shardfeed/shardfeed/internal/option"
-	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -26,20 +25,9 @@ type Source struct {
 	Repeat float64
 	Choose int64
 
-	Filters string
-	Split   rule.Split
-	Rows    *rule.RowList
-	RowsNew rule.NewRows
-
+	Choice
 	RowWeight string            // as Options.Weight
 	Rename    map[string]string // columns of the files to those of the data set
-}
-
-// A WeightChange gives sources other weights from a sample on, which is counted over all epochs.
-// Other sources keep theirs.
-type WeightChange struct {
-	From    int64
-	Weights map[string]float64
 }
 
 // mostSources bounds their number.
@@ -221,9 +209,9 @@ func (o Options) validateNoSources(p *option.List) {
 
 // options are those of the data set with the rule of the source.
 func (s Source) options(o Options) Options {
-	o.Sources, o.Stop, o.EpochSize, o.Curriculum, o.Batching, o.WeightsIn, o.Tokens = nil, "", 0, nil, "", "", ""
+	o.Sources, o.Mixing = nil, Mixing{}
 	o.Plan = nil // of all sources
-	o.Filters, o.Split, o.Rows, o.RowsNew, o.Weight = s.Filters, s.Split, s.Rows, s.RowsNew, s.RowWeight
+	o.Choice, o.Weight = s.Choice, s.RowWeight
 	return o
 }
 

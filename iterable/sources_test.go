@@ -30,34 +30,34 @@ func TestSourcesValidate(t *testing.T) {
 		o    Options
 		want []string
 	}{
-		{"nothing wrong", Options{Sources: []Source{a}, Shuffle: true}, nil},
+		{"nothing wrong", Options{Sources: []Source{a}, Order: Order{Shuffle: true}}, nil},
 		{"no shuffle", Options{Sources: []Source{a}}, []string{"sources need shuffle"}},
-		{"no name", Options{Sources: []Source{with(func(s *Source) { s.Name = "" })}, Shuffle: true}, []string{`sources[0] must be a name of its own, got ""`}},
-		{"a name twice", Options{Sources: []Source{a, a}, Shuffle: true}, []string{`sources[1] must be a name of its own, got "a"`}},
-		{"no addresses", Options{Sources: []Source{with(func(s *Source) { s.Addresses = nil })}, Shuffle: true}, []string{`sources["a"] addresses must name`}},
-		{"weights", Options{Shuffle: true, Sources: []Source{
+		{"no name", Options{Sources: []Source{with(func(s *Source) { s.Name = "" })}, Order: Order{Shuffle: true}}, []string{`sources[0] must be a name of its own, got ""`}},
+		{"a name twice", Options{Sources: []Source{a, a}, Order: Order{Shuffle: true}}, []string{`sources[1] must be a name of its own, got "a"`}},
+		{"no addresses", Options{Sources: []Source{with(func(s *Source) { s.Addresses = nil })}, Order: Order{Shuffle: true}}, []string{`sources["a"] addresses must name`}},
+		{"weights", Options{Order: Order{Shuffle: true}, Sources: []Source{
 			with(func(s *Source) { s.Weight = 0 }), with(func(s *Source) { s.Name, s.Weight = "b", -1 }), with(func(s *Source) { s.Name, s.Weight = "c", math.NaN() }),
 			with(func(s *Source) { s.Name, s.Weight = "d", math.Inf(1) }),
 		}}, []string{`sources["a"] weight must be a number above 0, got 0`, `sources["b"] weight must be a number above 0, got -1`, `sources["c"] weight must`, "got NaN", "got +Inf"}},
-		{"weight and repeat", Options{Shuffle: true, Sources: []Source{a, with(func(s *Source) { s.Name, s.Weight, s.Repeat = "b", 0, 2 })}}, []string{`sources["a"] weight contradicts repeat and choose`}},
-		{"repeat and choose", Options{Shuffle: true, Sources: []Source{with(func(s *Source) { s.Weight, s.Repeat, s.Choose = 0, 2, 5 })}}, []string{`sources["a"] repeat contradicts choose`}},
-		{"a repeat below 0", Options{Shuffle: true, Sources: []Source{with(func(s *Source) { s.Weight, s.Repeat = 0, -2 })}}, []string{`sources["a"] repeat must be a number above 0, got -2`}},
-		{"a filter", Options{Shuffle: true, Sources: []Source{with(func(s *Source) { s.Filters = "x >" })}}, []string{`sources["a"] filters at column 4`}},
-		{"a part", Options{Shuffle: true, Sources: []Source{with(func(s *Source) { s.Split.Part = "val" })}}, []string{`sources["a"] part needs parts`}},
-		{"renaming to nothing", Options{Shuffle: true, Sources: []Source{with(func(s *Source) { s.Rename = map[string]string{"x": ""} })}}, []string{`sources["a"] rename must`}},
-		{"stop", Options{Shuffle: true, Sources: []Source{a}, Stop: "last"}, []string{`stop must be first or all, got "last"`}},
-		{"stop and epoch_size", Options{Shuffle: true, Sources: []Source{a}, Stop: "all", EpochSize: 5}, []string{"stop says how long an epoch is, and so does epoch_size"}},
-		{"stop and choose", Options{Shuffle: true, Stop: "all", Sources: []Source{with(func(s *Source) { s.Weight, s.Choose = 0, 5 })}}, []string{"stop says how long an epoch is, and so do repeat and choose"}},
-		{"a curriculum without epoch_size", Options{Shuffle: true, Sources: []Source{a}, Curriculum: weights(5, "a", 2)}, []string{"curriculum needs epoch_size"}},
-		{"a curriculum of others", Options{Shuffle: true, Sources: []Source{a}, EpochSize: 9, Curriculum: weights(5, "b", 2)}, []string{`curriculum[0] has a weight of "b", which is none of the sources ["a"]`}},
-		{"a curriculum from 0", Options{Shuffle: true, Sources: []Source{a}, EpochSize: 9, Curriculum: weights(0, "a", 2)}, []string{"curriculum[0] must be from a sample after 0 on, got 0"}},
-		{"a negative weight later", Options{Shuffle: true, Sources: []Source{a}, EpochSize: 9, Curriculum: weights(5, "a", -2)}, []string{"curriculum[0] must have weights of at least 0, got -2"}},
-		{"no weights later", Options{Shuffle: true, Sources: []Source{a}, EpochSize: 9, Curriculum: []WeightChange{{From: 5}}}, []string{"curriculum[0] must give at least one source a weight"}},
-		{"no weight above 0 later", Options{Shuffle: true, Sources: []Source{a}, EpochSize: 9, Curriculum: append(weights(5, "a", 0), weights(7, "a", 1)...)}, []string{"curriculum[0] must leave one source a weight above 0"}},
+		{"weight and repeat", Options{Order: Order{Shuffle: true}, Sources: []Source{a, with(func(s *Source) { s.Name, s.Weight, s.Repeat = "b", 0, 2 })}}, []string{`sources["a"] weight contradicts repeat and choose`}},
+		{"repeat and choose", Options{Order: Order{Shuffle: true}, Sources: []Source{with(func(s *Source) { s.Weight, s.Repeat, s.Choose = 0, 2, 5 })}}, []string{`sources["a"] repeat contradicts choose`}},
+		{"a repeat below 0", Options{Order: Order{Shuffle: true}, Sources: []Source{with(func(s *Source) { s.Weight, s.Repeat = 0, -2 })}}, []string{`sources["a"] repeat must be a number above 0, got -2`}},
+		{"a filter", Options{Order: Order{Shuffle: true}, Sources: []Source{with(func(s *Source) { s.Filters = "x >" })}}, []string{`sources["a"] filters at column 4`}},
+		{"a part", Options{Order: Order{Shuffle: true}, Sources: []Source{with(func(s *Source) { s.Split.Part = "val" })}}, []string{`sources["a"] part needs parts`}},
+		{"renaming to nothing", Options{Order: Order{Shuffle: true}, Sources: []Source{with(func(s *Source) { s.Rename = map[string]string{"x": ""} })}}, []string{`sources["a"] rename must`}},
+		{"stop", Options{Order: Order{Shuffle: true}, Sources: []Source{a}, Mixing: Mixing{Stop: "last"}}, []string{`stop must be first or all, got "last"`}},
+		{"stop and epoch_size", Options{Order: Order{Shuffle: true}, Sources: []Source{a}, Mixing: Mixing{Stop: "all", EpochSize: 5}}, []string{"stop says how long an epoch is, and so does epoch_size"}},
+		{"stop and choose", Options{Order: Order{Shuffle: true}, Mixing: Mixing{Stop: "all"}, Sources: []Source{with(func(s *Source) { s.Weight, s.Choose = 0, 5 })}}, []string{"stop says how long an epoch is, and so do repeat and choose"}},
+		{"a curriculum without epoch_size", Options{Order: Order{Shuffle: true}, Sources: []Source{a}, Mixing: Mixing{Curriculum: weights(5, "a", 2)}}, []string{"curriculum needs epoch_size"}},
+		{"a curriculum of others", Options{Order: Order{Shuffle: true}, Sources: []Source{a}, Mixing: Mixing{EpochSize: 9, Curriculum: weights(5, "b", 2)}}, []string{`curriculum[0] has a weight of "b", which is none of the sources ["a"]`}},
+		{"a curriculum from 0", Options{Order: Order{Shuffle: true}, Sources: []Source{a}, Mixing: Mixing{EpochSize: 9, Curriculum: weights(0, "a", 2)}}, []string{"curriculum[0] must be from a sample after 0 on, got 0"}},
+		{"a negative weight later", Options{Order: Order{Shuffle: true}, Sources: []Source{a}, Mixing: Mixing{EpochSize: 9, Curriculum: weights(5, "a", -2)}}, []string{"curriculum[0] must have weights of at least 0, got -2"}},
+		{"no weights later", Options{Order: Order{Shuffle: true}, Sources: []Source{a}, Mixing: Mixing{EpochSize: 9, Curriculum: []WeightChange{{From: 5}}}}, []string{"curriculum[0] must give at least one source a weight"}},
+		{"no weight above 0 later", Options{Order: Order{Shuffle: true}, Sources: []Source{a}, Mixing: Mixing{EpochSize: 9, Curriculum: append(weights(5, "a", 0), weights(7, "a", 1)...)}}, []string{"curriculum[0] must leave one source a weight above 0"}},
 		{"what is of each source", Options{
-			Shuffle: true, Sources: []Source{a}, Filters: "x > 1", Split: rule.Split{Subsample: 0.5}, Weight: "w",
+			Order: Order{Shuffle: true}, Sources: []Source{a}, Choice: Choice{Filters: "x > 1", Split: rule.Split{Subsample: 0.5}}, Weight: "w",
 		}, []string{"filters belongs into each of sources", "subsample belongs", "weight says how often a row comes: give it as row_weight"}},
-		{"without sources", Options{Stop: "all", EpochSize: 5, Curriculum: weights(5, "a", 1)}, []string{
+		{"without sources", Options{Mixing: Mixing{Stop: "all", EpochSize: 5, Curriculum: weights(5, "a", 1)}}, []string{
 			"stop is of several sources", "epoch_size is of several sources", "curriculum is of several sources",
 		}},
 	} {
@@ -104,7 +104,7 @@ func TestSourcesOfWrongData(t *testing.T) {
 			if c.sources[1].Repeat > 0 {
 				c.sources[0].Weight, c.sources[0].Repeat = 0, 1
 			}
-			_, err := Open(t.Context(), shard.Stores{"mem": store}, nil, Options{Shuffle: true, Sources: c.sources})
+			_, err := Open(t.Context(), shard.Stores{"mem": store}, nil, Options{Order: Order{Shuffle: true}, Sources: c.sources})
 			if err == nil || !strings.Contains(option.Spelled(err, option.Argument), c.want) {
 				t.Errorf("error %v lacks %s", err, c.want)
 			}
@@ -141,10 +141,10 @@ func TestMixtureOfPackedSources(t *testing.T) {
 	table := packRows(t, [][]int{{30, 30}, {40}, {20, 20, 20}}, randomDocuments(3))
 	p := &Pack{Pack: rule.Pack{Columns: map[string]int{"tokens": 64, "mask": 64}, Strategy: rule.BestFitSplit}}
 	of := func(name string, filters string) Source {
-		return Source{Name: name, Addresses: []string{"mem://data/"}, Weight: 1, Filters: filters}
+		return Source{Name: name, Addresses: []string{"mem://data/"}, Weight: 1, Choice: Choice{Filters: filters}}
 	}
 	columns := []string{"id", "tokens", "mask", "n", "label", "tags"}
-	o := Options{Pack: p, Columns: columns, Sources: []Source{of("even", "id % 2 = 0"), of("odd", "id % 2 = 1")}, ShuffleBuffer: Size{Rows: 1000}, Lanes: 4}
+	o := Options{Pack: p, Reading: Reading{Columns: columns}, Sources: []Source{of("even", "id % 2 = 0"), of("odd", "id % 2 = 1")}, ShuffleBuffer: Size{Rows: 1000}, Order: Order{Lanes: 4}}
 	o.Sources[0].Filters, o.Sources[1].Filters = "hash(id, 1) % 2 = 0", "hash(id, 1) % 2 = 1"
 	d := openMixture(t, table.store, o)
 	so := StreamOptions{BatchSize: 4, Tail: shuffle.Short, Epochs: 2}

@@ -15,7 +15,7 @@ func TestStart(t *testing.T) {
 	for _, shuffled := range []bool{true, false} {
 		for _, tail := range []shuffle.Tail{shuffle.Drop, shuffle.Pad, shuffle.Carry} {
 			t.Run(fmt.Sprintf("shuffle %t, %s", shuffled, tail), func(t *testing.T) {
-				d := open(t, files(t, [][]int{{40, 31}, {29}}, noImage), Options{Shuffle: shuffled, Seed: 7, Tail: tail})
+				d := open(t, files(t, [][]int{{40, 31}, {29}}, noImage), Options{Order: Order{Shuffle: shuffled, Seed: 7, Tail: tail}})
 				run := StreamOptions{BatchSize: 4, Epoch: 2}
 				for step := 0; step < 12; step++ {
 					s := stream(t, d, shuffle.Worker{WorldSize: 3}, run)
@@ -38,7 +38,7 @@ func TestStart(t *testing.T) {
 
 // A state goes on under another tail and world size, and one of other data is refused.
 func TestStartOfState(t *testing.T) {
-	d := open(t, files(t, [][]int{{40, 31}, {29}}, noImage), Options{Shuffle: true, Tail: shuffle.Drop})
+	d := open(t, files(t, [][]int{{40, 31}, {29}}, noImage), Options{Order: Order{Shuffle: true, Tail: shuffle.Drop}})
 	first, err := d.Start(2, StreamOptions{BatchSize: 8})
 	if err != nil {
 		t.Fatal(err)
@@ -63,8 +63,8 @@ func TestStartOfState(t *testing.T) {
 // The limit that is not the user's bounds a stream, and does not change the order.
 func TestDefaultMemory(t *testing.T) {
 	paths := files(t, [][]int{{4000}, {4000}}, noImage)
-	small := open(t, paths, Options{Shuffle: true, DefaultMemory: 1 << 10})
-	large := open(t, paths, Options{Shuffle: true, DefaultMemory: 1 << 30})
+	small := open(t, paths, Options{Order: Order{Shuffle: true}, Resources: Resources{DefaultMemory: 1 << 10}})
+	large := open(t, paths, Options{Order: Order{Shuffle: true}, Resources: Resources{DefaultMemory: 1 << 30}})
 	a, err := small.Start(1, StreamOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +85,7 @@ func TestDefaultMemory(t *testing.T) {
 // A batch has no more rows than there are, but where Pad or Carry make it of some of them again:
 // those add their values alone.
 func TestBatchBytesOfFewRows(t *testing.T) {
-	few := open(t, files(t, [][]int{{3}}, noImage), Options{Shuffle: true})
+	few := open(t, files(t, [][]int{{3}}, noImage), Options{Order: Order{Shuffle: true}})
 	three := few.BatchBytes(3, shuffle.Short, 0)
 	for _, c := range []struct {
 		tail        shuffle.Tail
@@ -120,7 +120,7 @@ func TestDrawsOfFewRows(t *testing.T) {
 		{shuffle.Carry, true, false},
 	} {
 		t.Run(fmt.Sprint(c.tail), func(t *testing.T) {
-			d := open(t, paths, Options{Shuffle: c.shuffle, Memory: 64 << 20})
+			d := open(t, paths, Options{Order: Order{Shuffle: c.shuffle}, Resources: Resources{Memory: 64 << 20}})
 			s, err := d.Stream(t.Context(), shuffle.Worker{}, StreamOptions{BatchSize: 1 << 20, Tail: c.tail})
 			if err == nil {
 				s.Close()

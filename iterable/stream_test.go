@@ -33,7 +33,7 @@ func TestEachRowOnce(t *testing.T) {
 	} {
 		for _, tail := range []shuffle.Tail{shuffle.Drop, shuffle.Pad, shuffle.Short, shuffle.Carry} {
 			t.Run(fmt.Sprintf("%+v %s", c, tail), func(t *testing.T) {
-				d := open(t, store, Options{Shuffle: c.shuffle, Seed: 5, Tail: tail, Lanes: c.lanes, UnitRows: c.unitRows, ShuffleBuffer: Size{Rows: 100}})
+				d := open(t, store, Options{Order: Order{Shuffle: c.shuffle, Seed: 5, Tail: tail, Lanes: c.lanes, UnitRows: c.unitRows}, ShuffleBuffer: Size{Rows: 100}})
 				g := int64(c.world * c.batch)
 				const epochs = 3
 				want := map[shuffle.Tail]int64{shuffle.Drop: epochs * (rows / g), shuffle.Pad: epochs * ((rows + g - 1) / g), shuffle.Short: epochs * ((rows + g - 1) / g), shuffle.Carry: epochs * rows / g}[tail]

@@ -36,8 +36,8 @@ func TestSlowStoresKeepTheOrder(t *testing.T) {
 	for range 8 {
 		world := 1 + r.IntN(3)
 		o := Options{
-			Shuffle: r.IntN(4) > 0, Seed: r.Uint64(), ShuffleBuffer: Size{Rows: 20 + r.Int64N(400)}, Lanes: 6, Tail: shuffle.Short,
-			Memory: 4<<20 + r.Int64N(60<<20), UnitRows: []int64{0, 9}[r.IntN(2)],
+			Order: Order{Shuffle: r.IntN(4) > 0, Seed: r.Uint64(), Lanes: 6, Tail: shuffle.Short, UnitRows: []int64{0, 9}[r.IntN(2)]}, ShuffleBuffer: Size{Rows: 20 + r.Int64N(400)},
+			Resources: Resources{Memory: 4<<20 + r.Int64N(60<<20)},
 		}
 		so := StreamOptions{BatchSize: 1 + r.IntN(20), Epochs: 2}
 		all := func(d *Dataset, so StreamOptions) (steps []string) {
@@ -68,7 +68,7 @@ func TestPassingFaultsAmongManyFetches(t *testing.T) {
 		slow := &far{Store: store, latency: time.Millisecond, parallel: 64}
 		faults := shardtest.NewFaults(slow, shardtest.Rule{Op: shardtest.OpRead, From: 7 + 3*i, Count: 1 + 5*(i%3), Err: shard.ErrTransient})
 		stop := watch(t, "a stream with faults")
-		d := open(t, faults, Options{Shuffle: i%2 == 0, ShuffleBuffer: Size{Rows: 60}, Lanes: 4})
+		d := open(t, faults, Options{Order: Order{Shuffle: i%2 == 0, Lanes: 4}, ShuffleBuffer: Size{Rows: 60}})
 		s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 4, Epochs: 3})
 		var err error
 		for err == nil {
@@ -100,8 +100,8 @@ func TestNothingHangs(t *testing.T) {
 	for round := range 16 {
 		slow := &far{Store: store, latency: time.Duration(r.IntN(2000)) * time.Microsecond, parallel: []int{0, 2, 64}[r.IntN(3)]}
 		o := Options{
-			Shuffle: r.IntN(3) > 0, Seed: r.Uint64(), ShuffleBuffer: Size{Rows: 10 + r.Int64N(300)}, Lanes: []int{0, 2, 9}[r.IntN(3)], Tail: shuffle.Short,
-			Memory: 3<<20 + r.Int64N(20<<20), UnitRows: []int64{0, 0, 7}[r.IntN(3)],
+			Order: Order{Shuffle: r.IntN(3) > 0, Seed: r.Uint64(), Lanes: []int{0, 2, 9}[r.IntN(3)], Tail: shuffle.Short, UnitRows: []int64{0, 0, 7}[r.IntN(3)]}, ShuffleBuffer: Size{Rows: 10 + r.Int64N(300)},
+			Resources: Resources{Memory: 3<<20 + r.Int64N(20<<20)},
 		}
 		stop := watch(t, fmt.Sprintf("seed %d, round %d, %+v", seed, round, o))
 		d := open(t, slow, o)

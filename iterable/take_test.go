@@ -61,7 +61,7 @@ func TestTakeReturnsTheRowsThatWereAskedFor(t *testing.T) {
 	groups, n := uneven()
 	store := files(t, groups, func(id int64) int { return int(id % 40) })
 	r := rand.New(rand.NewPCG(1, 2))
-	for _, o := range []Options{{}, {UnitRows: 8}, {Columns: []string{"id"}}, {Shuffle: true, Seed: 3}} {
+	for _, o := range []Options{{}, {Order: Order{UnitRows: 8}}, {Reading: Reading{Columns: []string{"id"}}}, {Order: Order{Shuffle: true, Seed: 3}}} {
 		t.Run(fmt.Sprintf("%d columns, unit_rows %d, shuffle %t", len(o.Columns), o.UnitRows, o.Shuffle), func(t *testing.T) {
 			x := taker(t, open(t, store, o), TakerOptions{})
 			if x.Len() != n {
@@ -122,7 +122,7 @@ func TestTakeDecodesEachUnitOnce(t *testing.T) {
 // small is a taker with room for about so many of its units, which are row groups of 64 pictures.
 func small(t *testing.T, units int64) (x *Taker, rows int64) {
 	t.Helper()
-	d := open(t, pictures(t), Options{Columns: []string{"id", "label", "image"}})
+	d := open(t, pictures(t), Options{Reading: Reading{Columns: []string{"id", "label", "image"}}})
 	n, err := d.numbering()
 	if err != nil {
 		t.Fatal(err)
@@ -324,7 +324,7 @@ func TestTakerOfTooLittleMemory(t *testing.T) {
 // fits.
 func TestTakerTakesWhatTheBudgetLeaves(t *testing.T) {
 	budget := NewBudget(0)
-	d := open(t, pictures(t), Options{Budget: budget})
+	d := open(t, pictures(t), Options{Resources: Resources{Budget: budget}})
 	n, err := d.numbering()
 	if err != nil {
 		t.Fatal(err)
@@ -356,7 +356,7 @@ func TestTakerOptions(t *testing.T) {
 }
 
 func TestTakerLocates(t *testing.T) {
-	d := open(t, files(t, [][]int{{3, 4}, {1, 19}}, noImage), Options{UnitRows: 8})
+	d := open(t, files(t, [][]int{{3, 4}, {1, 19}}, noImage), Options{Order: Order{UnitRows: 8}})
 	x := taker(t, d, TakerOptions{})
 	for _, c := range []struct {
 		row  int64
@@ -382,7 +382,7 @@ func TestTakerLocates(t *testing.T) {
 // A stream and a taker of one data set have nothing to do with each other.
 func TestTakerBesideAStream(t *testing.T) {
 	groups, n := uneven()
-	d := open(t, files(t, groups, noImage), Options{Shuffle: true})
+	d := open(t, files(t, groups, noImage), Options{Order: Order{Shuffle: true}})
 	x := taker(t, d, TakerOptions{})
 	s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 16})
 	r := rand.New(rand.NewPCG(9, 9))
@@ -400,10 +400,10 @@ func TestTakeUnderARule(t *testing.T) {
 		o    Options
 		keep func(id int64) bool
 	}{
-		{"a filter", Options{Filters: `label in ("label 1", "label 4")`}, func(id int64) bool { return id%7 == 1 || id%7 == 4 }},
-		{"most rows", Options{Filters: `label != "label 2"`, Columns: []string{"id"}}, func(id int64) bool { return id%7 != 2 }},
-		{"few rows", Options{Split: rule.Split{Subsample: 0.1, Seed: 3}}, nil},
-		{"few rows in cut units", Options{Filters: `id between 60 and 70`, UnitRows: 8}, func(id int64) bool { return id >= 60 && id <= 70 }},
+		{"a filter", Options{Choice: Choice{Filters: `label in ("label 1", "label 4")`}}, func(id int64) bool { return id%7 == 1 || id%7 == 4 }},
+		{"most rows", Options{Choice: Choice{Filters: `label != "label 2"`}, Reading: Reading{Columns: []string{"id"}}}, func(id int64) bool { return id%7 != 2 }},
+		{"few rows", Options{Choice: Choice{Split: rule.Split{Subsample: 0.1, Seed: 3}}}, nil},
+		{"few rows in cut units", Options{Choice: Choice{Filters: `id between 60 and 70`}, Order: Order{UnitRows: 8}}, func(id int64) bool { return id >= 60 && id <= 70 }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d, err := Open(t.Context(), shard.Stores{"mem": store}, []string{"mem://data/"}, c.o)

@@ -27,7 +27,7 @@ func TestVerify(t *testing.T) {
 			damage(t, store, "data/part-004.parquet", 9)
 			store.Put("data/part-009.parquet", readShard(t, store, "data/part-000.parquet")[:500])
 			last := int64(0)
-			v, err := Verify(t.Context(), shard.Stores{"mem": store}, []string{"mem://data/"}, Options{Memory: memory}, func(n, of int64) {
+			v, err := Verify(t.Context(), shard.Stores{"mem": store}, []string{"mem://data/"}, Options{Resources: Resources{Memory: memory}}, func(n, of int64) {
 				if n <= last && n != of || of != rows {
 					t.Errorf("%d of %d rows after %d", n, of, last)
 				}
@@ -123,7 +123,7 @@ func TestVerifyInSteps(t *testing.T) {
 			}
 		}
 		store.Put("data/a.parquet", file)
-		v, err := Verify(t.Context(), shard.Stores{"mem": store}, []string{"mem://data/"}, Options{Memory: 1}, nil)
+		v, err := Verify(t.Context(), shard.Stores{"mem": store}, []string{"mem://data/"}, Options{Resources: Resources{Memory: 1}}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -58,7 +58,7 @@ func TestVocabulary(t *testing.T) {
 	images = append(images, "")
 	groups, rows := uneven()
 	store := files(t, groups, func(id int64) int { return int(id % 2) })
-	for _, o := range []Options{{Shuffle: true, Lanes: 4, UnitRows: 9}, {Shuffle: true}, {}} {
+	for _, o := range []Options{{Order: Order{Shuffle: true, Lanes: 4, UnitRows: 9}}, {Order: Order{Shuffle: true}}, {}} {
 		t.Run(fmt.Sprintf("shuffle %t, %d lanes", o.Shuffle, o.Lanes), func(t *testing.T) {
 			o.Vocabulary = map[string][]string{"label": labels, "image": images}
 			d := open(t, store, o)
@@ -95,13 +95,13 @@ func TestVocabularyErrors(t *testing.T) {
 		`transform of column "label": the vocabulary has "a" at 0 and at 2`: {"label": {"a", "b", "a"}},
 	} {
 		t.Run(want, func(t *testing.T) {
-			if _, err := Open(t.Context(), stores, []string{"mem://data/"}, Options{Vocabulary: v}); err == nil || err.Error() != want {
+			if _, err := Open(t.Context(), stores, []string{"mem://data/"}, Options{Words: Words{Vocabulary: v}}); err == nil || err.Error() != want {
 				t.Errorf("got %v, want %s", err, want)
 			}
 		})
 	}
 	const want = `mem://data/part-000.parquet: row group 0, column "label": "label 0" is not in the vocabulary of 1 words`
-	d := open(t, store, Options{Vocabulary: map[string][]string{"label": {"x"}}})
+	d := open(t, store, Options{Words: Words{Vocabulary: map[string][]string{"label": {"x"}}}})
 	s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 10})
 	var err error
 	for err == nil {
@@ -113,7 +113,7 @@ func TestVocabularyErrors(t *testing.T) {
 	if err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
-	d = open(t, store, Options{Vocabulary: map[string][]string{"label": {"x"}}})
+	d = open(t, store, Options{Words: Words{Vocabulary: map[string][]string{"label": {"x"}}}})
 	d.recodes.list[0].mapping = func([]byte, []byte) error { panic("no more ink") }
 	_, err = stream(t, d, shuffle.Worker{}, StreamOptions{}).Next(t.Context())
 	var p *PanicError
@@ -151,7 +151,7 @@ func TestVocabularyUnknown(t *testing.T) {
 		t.Run(fmt.Sprint(number), func(t *testing.T) {
 			known := words[:2]
 			d := open(t, store, Options{
-				Vocabulary: map[string][]string{"coded": known, "plain": known}, Unknown: map[string]int64{"coded": number, "plain": number},
+				Words: Words{Vocabulary: map[string][]string{"coded": known, "plain": known}, Unknown: map[string]int64{"coded": number, "plain": number}},
 			})
 			want := []int64{0, 1, number, number, 0} // 0 stands under a null
 			for _, col := range []int{1, 2} {
@@ -182,7 +182,7 @@ func TestVocabularyUnknownRefused(t *testing.T) {
 		{"no vocabulary", map[string]int64{"text": 0}, `unknown["text"] needs vocabulary of column "text", got 0 alone`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			err := Options{Vocabulary: map[string][]string{"label": {"a", "b"}}, Unknown: c.unknown}.Validate()
+			err := Options{Words: Words{Vocabulary: map[string][]string{"label": {"a", "b"}}, Unknown: c.unknown}}.Validate()
 			got := ""
 			if err != nil {
 				got = option.Spelled(err, option.Argument)
@@ -224,7 +224,7 @@ func TestVocabularyKeepsNulls(t *testing.T) {
 	}
 	store := &memstore.Store{}
 	store.Put("data/x.parquet", b.Bytes())
-	d := open(t, store, Options{Shuffle: true, Vocabulary: map[string][]string{"coded": {"a", word}, "plain": {word}}})
+	d := open(t, store, Options{Order: Order{Shuffle: true}, Words: Words{Vocabulary: map[string][]string{"coded": {"a", word}, "plain": {word}}}})
 	s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 60})
 	dr, err := s.Next(t.Context())
 	if err != nil {

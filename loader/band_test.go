@@ -58,7 +58,7 @@ func openMeasures(t *testing.T, rows int) *iterable.Dataset {
 	if err := parquet.WriteFile(filepath.Join(dir, "measures.parquet"), all, parquet.MaxRowsPerRowGroup(300)); err != nil {
 		t.Fatal(err)
 	}
-	ds, err := iterable.Open(t.Context(), shard.Stores{"": local.Store{}}, []string{dir}, iterable.Options{Shuffle: true, Seed: 3})
+	ds, err := iterable.Open(t.Context(), shard.Stores{"": local.Store{}}, []string{dir}, iterable.Options{Order: iterable.Order{Shuffle: true, Seed: 3}})
 	if err != nil {
 		t.Fatal(err)
 	}

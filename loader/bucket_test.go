@@ -15,7 +15,7 @@ import (
 func TestBatchesOfBuckets(t *testing.T) {
 	const budget = 400
 	o := iterable.Options{
-		Columns: []string{"unique_id", "token_ids"}, RowKeys: true, Tail: shuffle.Pad, ShuffleBuffer: iterable.Size{Rows: 30},
+		Reading: iterable.Reading{Columns: []string{"unique_id", "token_ids"}, RowKeys: true}, Order: iterable.Order{Tail: shuffle.Pad}, ShuffleBuffer: iterable.Size{Rows: 30},
 		Bucket: &rule.Bucket{Columns: map[string]int{"token_ids": budget}, Multiple: 8},
 	}
 	seeds := func(l *Loader) map[int]int64 {
@@ -75,7 +75,7 @@ func TestBatchesOfBuckets(t *testing.T) {
 
 // Under the tail carry a step may go on into the next epoch: its rows have that epoch's seeds.
 func TestSeedsOfCarriedBuckets(t *testing.T) {
-	o := iterable.Options{Columns: []string{"unique_id", "token_ids"}, RowKeys: true, Tail: shuffle.Carry, Bucket: &rule.Bucket{Columns: map[string]int{"token_ids": 400}}}
+	o := iterable.Options{Reading: iterable.Reading{Columns: []string{"unique_id", "token_ids"}, RowKeys: true}, Order: iterable.Order{Tail: shuffle.Carry}, Bucket: &rule.Bucket{Columns: map[string]int{"token_ids": 400}}}
 	ds := openShop(t, o)
 	seeds := map[int]map[int64]int{} // of each row
 	carried := false

@@ -17,7 +17,7 @@ import (
 func Example() {
 	ctx := context.Background()
 	ds, err := iterable.Open(ctx, shard.Stores{"": local.Store{}}, []string{"../testdata/shop"}, iterable.Options{
-		Columns: []string{"token_ids", "price"}, Shuffle: true, Seed: 1,
+		Reading: iterable.Reading{Columns: []string{"token_ids", "price"}}, Order: iterable.Order{Shuffle: true, Seed: 1},
 	})
 	if err != nil {
 		log.Fatal(err)

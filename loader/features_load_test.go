@@ -116,11 +116,11 @@ func TestMatricesOfLoads(t *testing.T) {
 		name string
 		o    iterable.Options
 	}{
-		{"shuffled", iterable.Options{Shuffle: true, ShuffleBuffer: iterable.Size{Rows: 20_000}}},
+		{"shuffled", iterable.Options{Order: iterable.Order{Shuffle: true}, ShuffleBuffer: iterable.Size{Rows: 20_000}}},
 		{"file order", iterable.Options{}},
-		{"half of the rows", iterable.Options{Shuffle: true, ShuffleBuffer: iterable.Size{Rows: 9_000}, Filters: "A >= 0"}},
-		{"few rows", iterable.Options{Shuffle: true, ShuffleBuffer: iterable.Size{Rows: 5_000}, Filters: "hash(A) % 4 = 0"}},
-		{"lanes cut units", iterable.Options{Shuffle: true, ShuffleBuffer: iterable.Size{Rows: 20_000}, Lanes: 5}},
+		{"half of the rows", iterable.Options{Order: iterable.Order{Shuffle: true}, ShuffleBuffer: iterable.Size{Rows: 9_000}, Choice: iterable.Choice{Filters: "A >= 0"}}},
+		{"few rows", iterable.Options{Order: iterable.Order{Shuffle: true}, ShuffleBuffer: iterable.Size{Rows: 5_000}, Choice: iterable.Choice{Filters: "hash(A) % 4 = 0"}}},
+		{"lanes cut units", iterable.Options{Order: iterable.Order{Shuffle: true, Lanes: 5}, ShuffleBuffer: iterable.Size{Rows: 20_000}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.o.Budget = iterable.NewBudget(0)
@@ -157,7 +157,7 @@ func TestMatricesOfLoads(t *testing.T) {
 // A value that does not fit fails the batch that gets it, as where collate makes the matrix, and not
 // those before.
 func TestMatricesOfLoadsMisfit(t *testing.T) {
-	ds := openTable(t, iterable.Options{Budget: iterable.NewBudget(0)}, 1e39)
+	ds := openTable(t, iterable.Options{Resources: iterable.Resources{Budget: iterable.NewBudget(0)}}, 1e39)
 	read := func(kept bool) (int, string) {
 		all, err := matrices(t, newShop(t, ds, Options{BatchSize: 1000, Features: tableFeatures(kept)}), func() {})
 		if err == nil {

@@ -185,7 +185,7 @@ func TestFeaturesValidate(t *testing.T) {
 
 // TestFeaturesOfShop compares batches of a loader with features to those without, row by row.
 func TestFeaturesOfShop(t *testing.T) {
-	ds := openShop(t, iterable.Options{Columns: []string{"price", "title", "token_ids"}, RowIDs: true})
+	ds := openShop(t, iterable.Options{Reading: iterable.Reading{Columns: []string{"price", "title", "token_ids"}, RowIDs: true}})
 	plain := newShop(t, ds, Options{BatchSize: 300, NaN: true, Epochs: 2, Workers: 2})
 	made := newShop(t, ds, Options{
 		BatchSize: 300, NaN: true, Epochs: 2, Workers: 2,
@@ -240,7 +240,7 @@ func compareFeatures(t *testing.T, want, got *Batch) {
 
 // TestFeaturesWider foretells the memory of batches that are wider than the data.
 func TestFeaturesWider(t *testing.T) {
-	ds := openShop(t, iterable.Options{Columns: []string{"price", "token_ids"}})
+	ds := openShop(t, iterable.Options{Reading: iterable.Reading{Columns: []string{"price", "token_ids"}}})
 	bytes := func(f Features) int64 { return BatchBytes(ds, Options{BatchSize: 1000, Features: f}) }
 	plain := bytes(Features{})
 	tokens := int64(0)

@@ -74,7 +74,7 @@ func TestImagesKeepWithinMemory(t *testing.T) {
 		{512 << 20, 2, []string{"img"}},
 	} {
 		t.Run(fmt.Sprintf("%v, %d, %v", mem.Bytes(c.memory), c.parallel, c.columns), func(t *testing.T) {
-			ds, w := openPictures(t, rows, iterable.Options{Memory: c.memory}), &weigher{}
+			ds, w := openPictures(t, rows, iterable.Options{Resources: iterable.Resources{Memory: c.memory}}), &weigher{}
 			o := Options{BatchSize: 10, Workers: 2, ImageParallel: c.parallel, Images: map[string]images.Options{}}
 			for _, name := range c.columns {
 				o.Images[name] = images.Options{Height: 2}
@@ -178,7 +178,7 @@ func TestImagesBatchBytes(t *testing.T) {
 		rows[i].Img = append(rows[i].Img, make([]byte, 20_000)...)
 		files += len(rows[i].Img)
 	}
-	ds := openPictures(t, rows, iterable.Options{Columns: []string{"id", "img"}})
+	ds := openPictures(t, rows, iterable.Options{Reading: iterable.Reading{Columns: []string{"id", "img"}}})
 	o := Options{BatchSize: 20}
 	plain := BatchBytes(ds, o)
 	o.Images = map[string]images.Options{"img": {Height: 128}}

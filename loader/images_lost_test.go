@@ -52,7 +52,7 @@ func TestImagesRaise(t *testing.T) {
 			rows := pictures(60)
 			c.damage(&rows[43])
 			c.damage(&rows[57]) // in a later row group
-			ds := openPictures(t, rows, iterable.Options{ShuffleBuffer: iterable.Size{Rows: 1}, Lanes: 1, UnitRows: 10})
+			ds := openPictures(t, rows, iterable.Options{ShuffleBuffer: iterable.Size{Rows: 1}, Order: iterable.Order{Lanes: 1, UnitRows: 10}})
 			var first string
 			for workers, parallel := range []int{0, 0, 2, 3} {
 				o := Options{BatchSize: 20, Workers: workers, ImageParallel: parallel, Images: twoImages()}
@@ -283,7 +283,7 @@ func (*failingDecoder) Memory(codec.Header) int64 { return 1 << 40 }
 // not lost data: another machine would have it.
 func TestImagesTooLargeForMemory(t *testing.T) {
 	rows := pictures(20)
-	ds := openPictures(t, rows, iterable.Options{Memory: 512 << 20})
+	ds := openPictures(t, rows, iterable.Options{Resources: iterable.Resources{Memory: 512 << 20}})
 	o := Options{BatchSize: 4, OnError: iterable.Skip, MaxLost: 1, Images: map[string]images.Options{"img": {Height: 2}}}
 	o.ImageDecoder = func() (codec.Decoder, error) { return new(failingDecoder), nil }
 	_, err := steps(t.Context(), newShop(t, ds, o))

@@ -206,7 +206,7 @@ func checkTensors(t *testing.T, got map[[2]int64][]byte, o images.Options, name 
 func TestImagesAreOfRows(t *testing.T) {
 	rows := pictures(61)
 	o := augmented()
-	keyed, named := openPictures(t, rows, iterable.Options{}), openPictures(t, rows, iterable.Options{RowIDs: true})
+	keyed, named := openPictures(t, rows, iterable.Options{}), openPictures(t, rows, iterable.Options{Reading: iterable.Reading{RowIDs: true}})
 	for _, c := range []struct {
 		name string
 		ds   *iterable.Dataset
@@ -231,7 +231,7 @@ func TestImagesAreOfRows(t *testing.T) {
 func TestImagesColumns(t *testing.T) {
 	rows := pictures(23)
 	ds := openPictures(t, rows, iterable.Options{})
-	few := openPictures(t, rows, iterable.Options{Columns: []string{"id", "img"}, Filters: "id >= 4"})
+	few := openPictures(t, rows, iterable.Options{Reading: iterable.Reading{Columns: []string{"id", "img"}}, Choice: iterable.Choice{Filters: "id >= 4"}})
 	train := augmented()
 	half, brain, last, plain := train, train, train, images.Options{Height: 4, Width: 9}
 	half.DType, half.Mean, half.Std = images.Float16, [3]float32{0.5, 0.4, 0.3}, [3]float32{0.2, 0.3, 0.4}
@@ -332,7 +332,7 @@ func TestImagesResume(t *testing.T) {
 // A step that goes on into later epochs has their crops.
 func TestImagesOfCarriedRows(t *testing.T) {
 	rows := pictures(11)
-	ds := openPictures(t, rows, iterable.Options{Tail: shuffle.Carry})
+	ds := openPictures(t, rows, iterable.Options{Order: iterable.Order{Tail: shuffle.Carry}})
 	o := Options{BatchSize: 8, Tail: shuffle.Carry, Epochs: 4, Images: map[string]images.Options{"img": augmented()}}
 	seen := map[int64]int64{} // epoch of an id's next row
 	for b, err := range newShop(t, ds, o).Batches(t.Context()) {
@@ -358,7 +358,7 @@ func TestImagesOfMixture(t *testing.T) {
 	rows, store := pictures(20), &memstore.Store{}
 	putPictures(t, store, "a", rows)
 	putPictures(t, store, "b", rows)
-	o := iterable.Options{Shuffle: true, ShuffleBuffer: iterable.Size{Rows: 30}, RowIDs: true, Sources: []iterable.Source{
+	o := iterable.Options{Order: iterable.Order{Shuffle: true}, ShuffleBuffer: iterable.Size{Rows: 30}, Reading: iterable.Reading{RowIDs: true}, Sources: []iterable.Source{
 		{Name: "a", Addresses: []string{"mem://a/"}, Weight: 1}, {Name: "b", Addresses: []string{"mem://b/"}, Weight: 1},
 	}}
 	ds := openPicturesOf(t, store, nil, o)
@@ -384,7 +384,7 @@ func TestImagesOfMixture(t *testing.T) {
 // The rows of a bucket's sample have their crops, and a lost one leaves its batch.
 func TestImagesOfBuckets(t *testing.T) {
 	rows := pictures(60)
-	bucket := iterable.Options{Bucket: &rule.Bucket{Columns: map[string]int{"tokens": 20}}, Tail: shuffle.Pad}
+	bucket := iterable.Options{Bucket: &rule.Bucket{Columns: map[string]int{"tokens": 20}}, Order: iterable.Order{Tail: shuffle.Pad}}
 	o := Options{Tail: shuffle.Pad, WorldSize: 2, Workers: 2, Images: map[string]images.Options{"img": augmented()}, MaxLost: 1}
 	for _, onError := range []iterable.OnError{iterable.Mask, iterable.Skip} {
 		rows[17].Img = nil
@@ -400,7 +400,7 @@ func TestImagesOfBuckets(t *testing.T) {
 // Rows by number have the crops of their rows, of the epoch that the map is set to.
 func TestImagesOfMap(t *testing.T) {
 	rows := pictures(23)
-	ds := openPictures(t, rows, iterable.Options{Filters: "id >= 3"})
+	ds := openPictures(t, rows, iterable.Options{Choice: iterable.Choice{Filters: "id >= 3"}})
 	o := MapOptions{BatchSize: 8, Workers: 2, Images: map[string]images.Options{"img": augmented()}}
 	m, err := NewMap(ds, o)
 	if err != nil {

@@ -169,7 +169,7 @@ func TestPackedRefuses(t *testing.T) {
 
 // The memory of packed batches is foretold with the columns that are made.
 func TestPackedBatchesAreForetold(t *testing.T) {
-	ds := openShop(t, iterable.Options{Columns: []string{"token_ids"}, Pack: &iterable.Pack{Pack: rule.Pack{Columns: map[string]int{"token_ids": 128}}}})
+	ds := openShop(t, iterable.Options{Reading: iterable.Reading{Columns: []string{"token_ids"}}, Pack: &iterable.Pack{Pack: rule.Pack{Columns: map[string]int{"token_ids": 128}}}})
 	plain := BatchBytes(ds, Options{BatchSize: 100})
 	made := BatchBytes(ds, Options{BatchSize: 100, Packed: Packed{With: PackedColumns(), Labels: LabelsSame}})
 	if want := int64(100*128*(4+4+8)) * 9 / 8; made-plain != want {

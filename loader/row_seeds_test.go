@@ -94,7 +94,7 @@ func seedsOf(t *testing.T, ds *iterable.Dataset, o Options, epochs int) map[[2]i
 
 // A row has the same seed whatever the world size, the batch size, the workers and the order.
 func TestSeedsAreOfRows(t *testing.T) {
-	ds, keyed := openShop(t, iterable.Options{RowIDs: true}), openShop(t, iterable.Options{RowKeys: true})
+	ds, keyed := openShop(t, iterable.Options{Reading: iterable.Reading{RowIDs: true}}), openShop(t, iterable.Options{Reading: iterable.Reading{RowKeys: true}})
 	want := seedsOf(t, ds, Options{BatchSize: 100}, 2)
 	if len(want) != 2*shopRows {
 		t.Fatalf("%d rows have seeds", len(want))
@@ -134,7 +134,7 @@ func TestSeedsAreOfRows(t *testing.T) {
 func TestSeedsOfCarriedRows(t *testing.T) {
 	for _, shuffled := range []bool{true, false} {
 		t.Run(fmt.Sprint("shuffle ", shuffled), func(t *testing.T) {
-			o := iterable.Options{RowIDs: true, Tail: shuffle.Carry}
+			o := iterable.Options{Reading: iterable.Reading{RowIDs: true}, Order: iterable.Order{Tail: shuffle.Carry}}
 			ds := openShopAs(t, o)
 			if shuffled {
 				ds = openShop(t, o)
@@ -171,7 +171,7 @@ func TestSeedsColumns(t *testing.T) {
 		{"neither", false, true, Options{}, "unique_id price"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			ds := openShop(t, iterable.Options{RowIDs: c.ids, RowKeys: c.keys, Columns: []string{"unique_id", "price"}})
+			ds := openShop(t, iterable.Options{Reading: iterable.Reading{RowIDs: c.ids, RowKeys: c.keys, Columns: []string{"unique_id", "price"}}})
 			c.o.BatchSize = 50
 			for b, err := range newShop(t, ds, c.o).Batches(t.Context()) {
 				if err != nil {
@@ -192,7 +192,7 @@ func TestSeedsColumns(t *testing.T) {
 }
 
 func TestSeedsNeedRowIDs(t *testing.T) {
-	ds := openShop(t, iterable.Options{Columns: []string{"price"}})
+	ds := openShop(t, iterable.Options{Reading: iterable.Reading{Columns: []string{"price"}}})
 	none := func(context.Context, *Batch, int, *rand.Rand) error { return nil }
 	for _, c := range []struct {
 		o    Options

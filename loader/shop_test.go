@@ -412,7 +412,7 @@ func TestShopPlan(t *testing.T) {
 
 // A stream that does not fit in memory is the first element's error, and says the numbers.
 func TestShopMemoryTooSmall(t *testing.T) {
-	l := newShop(t, openShop(t, iterable.Options{Memory: 100 << 10}), Options{BatchSize: 64})
+	l := newShop(t, openShop(t, iterable.Options{Resources: iterable.Resources{Memory: 100 << 10}}), Options{BatchSize: 64})
 	_, err := steps(t.Context(), l)
 	var over *iterable.MemoryError
 	if !errors.As(err, &over) {

@@ -29,7 +29,7 @@ func newNumbers(set string, columns []string) *numbers {
 
 // open decodes all units.
 func (n *numbers) open(ctx context.Context) error {
-	ds, err := iterable.Open(ctx, shard.Stores{"": local.Store{}}, []string{n.set}, iterable.Options{Columns: n.columns})
+	ds, err := iterable.Open(ctx, shard.Stores{"": local.Store{}}, []string{n.set}, iterable.Options{Reading: iterable.Reading{Columns: n.columns}})
 	if err != nil {
 		return err
 	}

@@ -60,11 +60,11 @@ func (c *catCommand) adopt(fs *pflag.FlagSet, s *shuffle.State) error {
 		differs("epoch", uint64(c.epoch), s.Epoch),
 	}
 	if s.MixState != nil {
-		errs = append(errs, differs("batching", c.Batching, string(s.Batching)))
+		errs = append(errs, differs("batching", c.Batching, s.Batching))
 		if s.Batching == shuffle.PerSource {
 			size := s.GlobalBatch / int64(max(1, c.worldSize))
 			errs = append(errs, c.checkSteps(s.GlobalBatch), differs("batch-size", c.BatchSize, int(size)))
-			c.BatchSize, c.perSource, c.Batching = int(size), true, string(s.Batching)
+			c.BatchSize, c.perSource, c.Batching = int(size), true, s.Batching
 		}
 	}
 	for _, err := range errs {
@@ -91,7 +91,7 @@ func (c *catCommand) checkSteps(rows int64) error {
 
 // checkBatching checks the flags of steps of one source each.
 func (c *catCommand) checkBatching(fs *pflag.FlagSet) error {
-	c.perSource = c.perSource || c.Batching == string(shuffle.PerSource)
+	c.perSource = c.perSource || c.Batching == shuffle.PerSource
 	switch {
 	case !c.perSource && fs.Changed("batch-size"):
 		return usagef("--batch-size matters under --batching per_source alone, which makes each step of one source: leave it out")

@@ -63,7 +63,7 @@ func saveStepState(t *testing.T, shop, name string, steps int) {
 	t.Helper()
 	s := shardfeed.Spec{
 		Sources: []shardfeed.Source{{Name: "a", Addresses: []string{shop}, Weight: 3}, {Name: "b", Addresses: []string{shop}, Weight: 1}},
-		Shuffle: true, Batching: "per_source", EpochSize: 400, Columns: []string{"unique_id"}, RowIDs: true,
+		Order:   shardfeed.Order{Shuffle: true}, Mixing: shardfeed.Mixing{Batching: "per_source", EpochSize: 400}, Columns: []string{"unique_id"}, RowIDs: true,
 	}
 	d, err := shardfeed.Open(t.Context(), s, shardfeed.Events{})
 	if err != nil {

@@ -43,7 +43,7 @@ With --sources it prints the rows of each source, under its own rules, and of al
 		switch {
 		case len(f.Sources) > 0:
 			find = a.ofSources
-		case f.choosesRows():
+		case f.ChoosesRows():
 			find = a.chosen
 		}
 		total, err := find(ctx, addresses, f)

@@ -42,7 +42,7 @@ and what a filter and a split into parts leave.`,
 	fs.Var((*bufferSize)(&d.ShuffleBuffer), "shuffle-buffer", "rows that are mixed at once, over both ranks: a number of rows or bytes")
 	d.add(fs, "json")
 	return a.runs(c, func(ctx context.Context, _ []string) error {
-		d.Shuffle, d.Start, d.worldSize, d.epochs = true, string(shuffle.Filled), demoRanks, demoEpochs
+		d.Shuffle, d.Start, d.worldSize, d.epochs = true, shuffle.Filled, demoRanks, demoEpochs
 		if err := d.check(ctx, fs); err != nil {
 			return err
 		}
@@ -63,8 +63,7 @@ func (d *demoCommand) run(ctx context.Context, from shard.Stores, addresses []st
 	budget := mem.NewBudget(mem.ThisMachine().SharedLimit())
 	buffer, _ := iterable.ParseSize(d.ShuffleBuffer)
 	shop := demoShop{from: from, addresses: addresses, options: iterable.Options{
-		Shuffle: true, ShuffleBuffer: buffer, Seed: d.Seed,
-		Tail: d.tailOrDefault(), Memory: d.memoryLimit(), Budget: (*iterable.Budget)(budget),
+		Order: iterable.Order{Shuffle: true, Seed: d.Seed, Tail: d.tailOrDefault()}, ShuffleBuffer: buffer, Resources: iterable.Resources{Memory: d.memoryLimit(), Budget: (*iterable.Budget)(budget)},
 	}}
 	r := &demoResult{Ranks: demoRanks, Epochs: demoEpochs, BatchSize: d.BatchSize}
 	err := d.train(ctx, shop, budget, r)

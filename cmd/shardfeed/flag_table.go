@@ -55,12 +55,12 @@ func (f *flags) settings() []setting {
 		{set: "rows.weight", name: "weight", field: &f.Weight, help: "`column` that says how often each row comes: 2.5 is twice or three times, drawn by the row"},
 
 		{set: "sources.files", name: "sources", field: &sourcesFile{list: &f.Sources}, help: "read several data sets by weight, in place of addresses: a JSON `file` of objects by name, as in {\"web\": {\"addresses\": [\"web/\"], \"weight\": 7}}"},
-		{set: "sources.mixture", name: "stop", field: &f.Stop, help: "end an epoch when the first source has given all its rows, or when all have: first or all (default: first)", words: []string{"first", "all"}},
+		{set: "sources.mixture", name: "stop", field: (*string)(&f.Stop), help: "end an epoch when the first source has given all its rows, or when all have: first or all (default: first)", words: []string{"first", "all"}},
 		{set: "sources.mixture", name: "epoch-size", field: &f.EpochSize, help: "samples of an epoch, for sources or addresses; epochs continue passes over the rows (default: all rows, or by --stop)"},
 		{set: "sources.mixture", name: "curriculum", field: &curriculumFile{list: &f.Curriculum}, help: "weights that come later: a JSON `file` as in [{\"from\": 1000000, \"weights\": {\"web\": 3}}]; it needs --epoch-size"},
 		{set: "sources.mixture", name: "weights-in", field: &f.WeightsIn, help: "what weights are in: samples or tokens (default: samples)", words: []string{"samples", "tokens"}},
 		{set: "sources.mixture", name: "tokens", field: &f.Tokens, help: "the list `column` whose items are tokens, for --weights-in tokens (default: that of --bucket, or the one list column)"},
-		{set: "sources.batching", name: "batching", field: &f.Batching, help: "stratified: each step has all sources; per_source: each step is of one (default: stratified)", words: []string{"stratified", "per_source"}},
+		{set: "sources.batching", name: "batching", field: (*string)(&f.Batching), help: "stratified: each step has all sources; per_source: each step is of one (default: stratified)", words: []string{"stratified", "per_source"}},
 
 		{set: "pack", name: "pack", field: &f.Pack.Columns, help: "make blocks of so many tokens of a column of lists, as in token_ids=8192; a block is a row then"},
 		{set: "pack", name: "pack-strategy", field: &f.Pack.Strategy, help: "wrapped, bfd (documents are not cut but to the size of a block) or bfd_split (longer ones are cut into several) (default: wrapped)", words: []string{"wrapped", "bfd", "bfd_split"}},
@@ -79,7 +79,7 @@ func (f *flags) settings() []setting {
 		{set: "images", name: "images", field: &f.Images, help: imagesUsage},
 
 		{set: "steps", name: "batch-size", field: &f.BatchSize, help: "rows of a batch, per rank", value: strconv.Itoa(defaultBatch)},
-		{set: "steps", name: "tail", field: &f.Tail, help: "the rows at the end that do not fill a batch on every rank: drop, pad, short or carry (default: pad, or short at world size 1)", words: []string{"drop", "pad", "short", "carry"}},
+		{set: "steps", name: "tail", field: (*string)(&f.Tail), help: "the rows at the end that do not fill a batch on every rank: drop, pad, short or carry (default: pad, or short at world size 1)", words: []string{"drop", "pad", "short", "carry"}},
 
 		{set: "order", name: "shuffle", field: &f.Shuffle, help: "training order instead of file order"},
 		{set: "order", name: "shuffle-buffer", field: (*bufferSize)(&f.ShuffleBuffer), help: "rows that are mixed at once, over all ranks: a number of rows or bytes, or of each, as in 1GiB/rank or 8GiB/node (default: 1% of the data within 256MiB and 2GiB; less of data under 2GiB)"},
@@ -87,7 +87,7 @@ func (f *flags) settings() []setting {
 		{set: "order", name: "epoch", field: &f.epoch, help: "the first epoch, from 0; each has an order of its own"},
 		{set: "order", name: "lanes", field: &f.Lanes, help: "pin the plan's number of lanes (default: by the rule)"},
 		{set: "order", name: "unit-rows", field: &f.UnitRows, help: "pin the rows of the units that are loaded and mixed as one; with a page index, no fewer than a page has (default: by the rule)"},
-		{set: "order", name: "start", field: &f.Start, help: "filled: mixed from the first batch on; direct: the first batch sooner", value: string(shuffle.Filled), words: []string{"filled", "direct"}},
+		{set: "order", name: "start", field: (*string)(&f.Start), help: "filled: mixed from the first batch on; direct: the first batch sooner", value: string(shuffle.Filled), words: []string{"filled", "direct"}},
 		{set: "order", name: "plan", field: &f.Plan, help: "pin shards and order to what plan --save wrote into this `file`, a path or an address such as s3://bucket/run.plan"},
 		{set: "order", name: "max-world-size", field: &f.MaxWorldSize, help: "the largest world size that the run will ever have (default: the world size)"},
 		{set: "epochs", name: "epochs", field: &f.epochs, help: "how many epochs", value: "1"},

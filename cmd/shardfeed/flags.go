@@ -40,7 +40,7 @@ type flags struct {
 // at returns the spec of what is at the addresses.
 func (f *flags) at(addresses []string) shardfeed.Spec {
 	s := f.Spec
-	s.Addresses, s.Tail, s.LookMemory, s.Storage = addresses, string(f.tailOrDefault()), f.lookLimit(), f.stores()
+	s.Addresses, s.Tail, s.LookMemory, s.Storage = addresses, f.tailOrDefault(), f.lookLimit(), f.stores()
 	if s.Pack != nil && len(s.Pack.Columns) == 0 {
 		s.Pack = nil
 	}
@@ -67,11 +67,6 @@ func (f *flags) stores() map[string]string {
 	return all
 }
 
-// choosesRows reports whether a flag chooses rows.
-func (f *flags) choosesRows() bool {
-	return f.Filters != "" || len(f.Parts) > 0 || f.Subsample != 0 || f.Rows != "" || f.Weight != ""
-}
-
 // blockTokens is the number of tokens in a packed block, 0 without --pack.
 func (f *flags) blockTokens() (tokens int64) {
 	for _, n := range f.Pack.Columns {
@@ -84,7 +79,7 @@ func (f *flags) blockTokens() (tokens int64) {
 func (f *flags) tailOrDefault() shuffle.Tail {
 	switch {
 	case f.Tail != "":
-		return shuffle.Tail(f.Tail)
+		return f.Tail
 	case f.worldSize <= 1:
 		return shuffle.Short
 	}

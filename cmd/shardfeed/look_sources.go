@@ -25,7 +25,7 @@ func (l *look) partsOf(ds *iterable.Dataset) (all []lookPart) {
 		return lookPart{name, ds, takeRows}
 	}
 	if len(l.Sources) == 0 {
-		return []lookPart{part("", ds, l.choosesRows())}
+		return []lookPart{part("", ds, l.ChoosesRows())}
 	}
 	for i, s := range l.Sources {
 		all = append(all, part(s.Name, ds.Alone(i), s.ChoosesRows()))

@@ -44,7 +44,7 @@ is whole.`,
 		switch {
 		case saved.name == "":
 			return usagef("select needs --save: the file that the rows are written to")
-		case !f.choosesRows():
+		case !f.ChoosesRows():
 			return usagef("select needs --where, --parts, --subsample or --rows: without them all rows are read anyway")
 		}
 		if err := saved.check(); err != nil {

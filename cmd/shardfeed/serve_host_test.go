@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/shardfeed/shardfeed"
 	"github.com/shardfeed/shardfeed/internal/engine"
 	"github.com/shardfeed/shardfeed/internal/engine/wire"
 	"github.com/shardfeed/shardfeed/internal/mem"
@@ -81,7 +82,7 @@ func TestSessionFigures(t *testing.T) {
 func TestShareOfRank(t *testing.T) {
 	h := newHost(quiet())
 	t.Cleanup(func() { h.close(t.Context()) })
-	r := asked(wire.Spec{Shuffle: true, BatchSize: 10})
+	r := asked(wire.Spec{Order: shardfeed.Order{Shuffle: true}, BatchSize: 10})
 	alone := opened(t, h, r)
 	r.LocalWorldSize = 4
 	four := opened(t, h, r)

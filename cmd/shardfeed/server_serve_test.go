@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/shardfeed/shardfeed"
 	"github.com/shardfeed/shardfeed/cache"
 	"github.com/shardfeed/shardfeed/internal/engine/wire"
 	"github.com/shardfeed/shardfeed/internal/servertest"
@@ -25,7 +26,7 @@ func TestServerServe(t *testing.T) {
 		"AWS_ACCESS_KEY_ID": s3.Key, "AWS_SECRET_ACCESS_KEY": s3.Secret, "AWS_ENDPOINT_URL": s3.Endpoint, "AWS_EC2_METADATA_DISABLED": "true",
 		"HOME": os.Getenv("HOME"), "SHARDFEED_CACHE_LIMIT": "100MiB",
 	}
-	spec := wire.Spec{Addresses: []string{"s3://" + bucket + "/shop"}, CacheDir: dir, Env: env, BatchSize: 64, Shuffle: true}
+	spec := wire.Spec{Addresses: []string{"s3://" + bucket + "/shop"}, Caching: shardfeed.Caching{CacheDir: dir}, Env: env, BatchSize: 64, Order: shardfeed.Order{Shuffle: true}}
 	h := newHost(quiet())
 	first := opened(t, h, asked(spec))
 	spec.Seed = 2

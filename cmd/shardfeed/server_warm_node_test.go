@@ -114,7 +114,7 @@ func TestServerWarmRanksByName(t *testing.T) {
 // heldLanes is what an engine finds noted of the order of TestServerWarmRanksByName.
 func heldLanes(t *testing.T, f family) []byte {
 	t.Helper()
-	spec := shardfeed.Spec{Addresses: []string{f.address}, Shuffle: true, Seed: 3, Lanes: 8, NoteLanes: true}
+	spec := shardfeed.Spec{Addresses: []string{f.address}, Order: shardfeed.Order{Shuffle: true, Seed: 3, Lanes: 8}, Caching: shardfeed.Caching{NoteLanes: true}}
 	var secret struct {
 		Key, Secret string
 		Client      struct {

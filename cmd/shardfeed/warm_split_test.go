@@ -19,7 +19,7 @@ func TestWarmSourcesThatShareShards(t *testing.T) {
 	}
 	first := filepath.Join(shop, "part-00000.parquet")
 	bytesOf := func(world int, sources ...shardfeed.Source) (bytes int64, groups, shards int) {
-		spec := shardfeed.Spec{Sources: sources, Shuffle: true, Columns: []string{"unique_id"}, NoCache: true, IndexDir: t.TempDir()}
+		spec := shardfeed.Spec{Sources: sources, Order: shardfeed.Order{Shuffle: true}, Columns: []string{"unique_id"}, Caching: shardfeed.Caching{NoCache: true, IndexDir: t.TempDir()}}
 		ds, err := shardfeed.Open(t.Context(), spec, shardfeed.Events{})
 		if err != nil {
 			t.Fatal(err)
@@ -39,7 +39,7 @@ func TestWarmSourcesThatShareShards(t *testing.T) {
 		return bytes, groups, len(seen)
 	}
 	plain := shardfeed.Source{Name: "a", Addresses: []string{shop}, Weight: 1}
-	ruled := shardfeed.Source{Name: "b", Addresses: []string{first}, Weight: 1, Filters: "len(token_ids) > 1"}
+	ruled := shardfeed.Source{Name: "b", Addresses: []string{first}, Weight: 1, Choice: shardfeed.Choice{Filters: "len(token_ids) > 1"}}
 	all, groups, shards := bytesOf(1, plain)
 	alone, own, _ := bytesOf(1, ruled)
 	one, _, _ := bytesOf(1, shardfeed.Source{Name: "c", Addresses: []string{first}, Weight: 1})

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/shardfeed/shardfeed"
 	"github.com/shardfeed/shardfeed/internal/engine/wire"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable"
@@ -256,7 +257,7 @@ func TestFewerWorkers(t *testing.T) {
 			}
 			return d, err
 		}})
-		s := newSink(t, connect(t, e, "d", wire.Spec{Addresses: []string{"shop"}, Shuffle: true, BatchSize: 500}))
+		s := newSink(t, connect(t, e, "d", wire.Spec{Addresses: []string{"shop"}, Order: shardfeed.Order{Shuffle: true}, BatchSize: 500}))
 		s.ask(alone(0))
 		for {
 			switch v := s.next().(type) {

@@ -18,7 +18,7 @@ import (
 func seatedShop(dir string) func(context.Context, Request, func(wire.Progress)) (*Data, error) {
 	return func(ctx context.Context, r Request, _ func(wire.Progress)) (*Data, error) {
 		ds, err := iterable.Open(ctx, shard.Stores{"": local.Store{}}, []string{"../../testdata/shop"}, iterable.Options{
-			Columns: []string{"unique_id", "price"}, Shuffle: r.Spec.Shuffle, Seed: 3, Lanes: 8 * min(1, len(r.Spec.Start)), Budget: (*iterable.Budget)(shopBudget), LaneDir: dir,
+			Reading: iterable.Reading{Columns: []string{"unique_id", "price"}}, Order: iterable.Order{Shuffle: r.Spec.Shuffle, Seed: 3, Lanes: 8 * min(1, len(r.Spec.Start))}, Resources: iterable.Resources{Budget: (*iterable.Budget)(shopBudget)}, LaneDir: dir,
 		})
 		return &Data{Dataset: ds, Loader: loader.Options{BatchSize: r.Spec.BatchSize, Tail: shuffle.Pad}}, err
 	}

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shardfeed/shardfeed"
 	"github.com/shardfeed/shardfeed/internal/engine/wire"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/loader"
@@ -575,7 +576,7 @@ func TestServeOpening(t *testing.T) {
 	}
 	<-began
 	quick := dial(t, path)
-	if _, err := quick.open(wire.Open{Dataset: "d", Spec: wire.Spec{Addresses: []string{"x"}, Seed: 1}}); err == nil || !strings.Contains(err.Error(), "no such luck") {
+	if _, err := quick.open(wire.Open{Dataset: "d", Spec: wire.Spec{Addresses: []string{"x"}, Order: shardfeed.Order{Seed: 1}}}); err == nil || !strings.Contains(err.Error(), "no such luck") {
 		t.Errorf("error %v", err)
 	}
 	var p wire.Progress

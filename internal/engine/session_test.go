@@ -246,7 +246,7 @@ func TestTails(t *testing.T) {
 	for _, tail := range []shuffle.Tail{"", shuffle.Drop, shuffle.Pad, shuffle.Short, shuffle.Carry} {
 		t.Run(string(tail), func(t *testing.T) {
 			spec := testSpec()
-			spec.Tail, spec.BatchSize = string(tail), 300
+			spec.Tail, spec.BatchSize = tail, 300
 			sink := newSink(t, connect(t, testEngine(t, Options{}), "d", spec))
 			var all []*got
 			for epoch := range 4 {
@@ -329,7 +329,7 @@ func TestWrongState(t *testing.T) {
 // Too few rows for one step are the fault of the world size, and not of the state that came along.
 func TestStateOfTooFewRows(t *testing.T) {
 	spec := testSpec()
-	spec.Tail = string(shuffle.Drop)
+	spec.Tail = shuffle.Drop
 	sink := newSink(t, connect(t, testEngine(t, Options{}), "d", spec))
 	joined := sink.join(alone(0))
 	sink.leave()

@@ -107,7 +107,7 @@ func wares(t testing.TB, shards, rows int, imageBytes func(id int64) int) shard.
 func openWares(t testing.TB, stores shard.Stores, budget *mem.Budget) *iterable.Dataset {
 	t.Helper()
 	ds, err := iterable.Open(t.Context(), stores, []string{"mem://data/"}, iterable.Options{
-		Shuffle: true, Seed: 3, ShuffleBuffer: iterable.Size{Rows: 100}, Budget: (*iterable.Budget)(budget),
+		Order: iterable.Order{Shuffle: true, Seed: 3}, ShuffleBuffer: iterable.Size{Rows: 100}, Resources: iterable.Resources{Budget: (*iterable.Budget)(budget)},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shardfeed/shardfeed"
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/engine/wire"
 	"github.com/shardfeed/shardfeed/internal/mem"
@@ -37,7 +38,7 @@ func shopWithin(ctx context.Context, r Request, budget *mem.Budget, memory int64
 	}
 	store := local.Store{}
 	ds, err := iterable.Open(ctx, shard.Stores{"": store, "file": store}, []string{path}, iterable.Options{
-		Columns: []string{"unique_id", "price"}, Shuffle: r.Spec.Shuffle, Seed: r.Spec.Seed, Memory: memory, Budget: (*iterable.Budget)(budget),
+		Reading: iterable.Reading{Columns: []string{"unique_id", "price"}}, Order: iterable.Order{Shuffle: r.Spec.Shuffle, Seed: r.Spec.Seed}, Resources: iterable.Resources{Memory: memory, Budget: (*iterable.Budget)(budget)},
 	})
 	if err != nil {
 		return nil, err
@@ -60,7 +61,7 @@ func testEngine(t *testing.T, o Options) *engine {
 
 // testSpec reads the shop shuffled in batches of 50, 41 of them.
 func testSpec() wire.Spec {
-	return wire.Spec{Addresses: []string{"shop"}, Shuffle: true, Seed: 3, BatchSize: 50, Slots: 6}
+	return wire.Spec{Addresses: []string{"shop"}, Order: shardfeed.Order{Shuffle: true, Seed: 3}, BatchSize: 50, Slots: 6}
 }
 
 // sit makes the client of a trainer's connection.

@@ -16,7 +16,7 @@ func TestBundle(t *testing.T) {
 		for _, tail := range []shuffle.Tail{shuffle.Drop, shuffle.Pad, shuffle.Short} {
 			t.Run(fmt.Sprint(world, tail), func(t *testing.T) {
 				spec := testSpec()
-				spec.BatchSize, spec.Tail = 1, string(tail)
+				spec.BatchSize, spec.Tail = 1, tail
 				e := testEngine(t, Options{})
 				for rank := range world {
 					sink := newSink(t, connect(t, e, "d", spec))
@@ -74,7 +74,7 @@ func TestNoBundle(t *testing.T) {
 		{"not asked for", func(_ *wire.Spec, j *wire.Join) { j.Bundle = 0 }, 1},
 		{"file order, alone", func(s *wire.Spec, j *wire.Join) { s.Shuffle, j.WorldSize = false, 1 }, 64},
 		{"file order, ranks", func(s *wire.Spec, _ *wire.Join) { s.Shuffle = false }, 1},
-		{"carry", func(s *wire.Spec, _ *wire.Join) { s.Tail = string(shuffle.Carry) }, 1},
+		{"carry", func(s *wire.Spec, _ *wire.Join) { s.Tail = shuffle.Carry }, 1},
 		{"lanes that are not divided", func(_ *wire.Spec, j *wire.Join) { j.WorldSize = 7 }, 1},
 		{"far too many", func(_ *wire.Spec, j *wire.Join) { j.Bundle = 1 << 40 }, 1024},
 		{"steps of many bytes", func(s *wire.Spec, _ *wire.Join) { s.BatchSize = 100 }, 16},

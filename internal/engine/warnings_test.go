@@ -16,7 +16,7 @@ import (
 func TestPoorMixing(t *testing.T) {
 	e := testEngine(t, Options{Open: func(ctx context.Context, r Request, _ func(wire.Progress)) (*Data, error) {
 		ds, err := iterable.Open(ctx, shard.Stores{"": local.Store{}}, []string{"../../testdata/shop"}, iterable.Options{
-			Columns: []string{"unique_id"}, Shuffle: true, ShuffleBuffer: iterable.Size{Rows: 100, Per: iterable.PerRank}, Budget: (*iterable.Budget)(shopBudget),
+			Reading: iterable.Reading{Columns: []string{"unique_id"}}, Order: iterable.Order{Shuffle: true}, ShuffleBuffer: iterable.Size{Rows: 100, Per: iterable.PerRank}, Resources: iterable.Resources{Budget: (*iterable.Budget)(shopBudget)},
 		})
 		return &Data{Dataset: ds, Loader: loader.Options{BatchSize: r.Spec.BatchSize}}, err
 	}})

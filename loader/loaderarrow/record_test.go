@@ -33,7 +33,7 @@ func (h *heap) Free()                       { h.owner.out-- }
 // first is the first batch of the shop.
 func first(t *testing.T, columns []string, pad ...loader.Padding) (*loader.Batch, *owner) {
 	t.Helper()
-	ds, err := iterable.Open(t.Context(), shard.Stores{"": local.Store{}}, []string{"../../testdata/shop"}, iterable.Options{Columns: columns})
+	ds, err := iterable.Open(t.Context(), shard.Stores{"": local.Store{}}, []string{"../../testdata/shop"}, iterable.Options{Reading: iterable.Reading{Columns: columns}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 
 func TestValidate(t *testing.T) {
 	fine := Spec{
-		Addresses: []string{"s3://b/t"}, Missing: "null", InvalidUTF8: "replace", Tail: "carry", BatchSize: 4, Slots: 9, Workers: 8,
+		Addresses: []string{"s3://b/t"}, Missing: "null", InvalidUTF8: "replace", Order: shardfeed.Order{Tail: "carry"}, BatchSize: 4, Slots: 9, Workers: 8,
 		Pad: []shardfeed.Pad{{Column: "a", MaxLength: 5}, {Column: "b", Multiple: 8}},
 	}
 	for _, s := range []Spec{fine, {Addresses: []string{"."}}} {

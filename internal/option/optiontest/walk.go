@@ -51,11 +51,14 @@ func Walk[T interface{ Validate() error }](t *testing.T, good T, free map[string
 	}
 }
 
-// fields returns the exported fields, including fields of nested structs as "Size.Rows".
+// fields returns the exported fields, including fields of nested structs as "Size.Rows", and of
+// embedded ones under their own names.
 func fields(s reflect.Type, path string) (all []string) {
 	for i := range s.NumField() {
 		f := s.Field(i)
 		switch {
+		case f.Anonymous && f.Type.Kind() == reflect.Struct:
+			all = append(all, fields(f.Type, path)...)
 		case !f.IsExported():
 		case f.Type.Kind() == reflect.Struct && f.Type.PkgPath() == s.PkgPath() && f.Name != "Events" && f.Name != "Loader":
 			all = append(all, fields(f.Type, path+f.Name+".")...)

@@ -32,7 +32,7 @@ func run(ctx context.Context) (err error) {
 	if len(os.Args) != 2 {
 		return errors.New("usage: evaluate FILE < filters")
 	}
-	ds, err := shardfeed.Open(ctx, shardfeed.Spec{Addresses: os.Args[1:], NoCache: true}, shardfeed.Events{})
+	ds, err := shardfeed.Open(ctx, shardfeed.Spec{Addresses: os.Args[1:], Caching: shardfeed.Caching{NoCache: true}}, shardfeed.Events{})
 	if err != nil {
 		return err
 	}
