@@ -349,8 +349,8 @@ def test_storage_names_are_those_of_the_stores():
     options = (ROOT / "shard/hdfs/options.go").read_text()
     known = options[options.index("func known") : options.index("// ParseOptions")]
     assert set(re.findall(r'^\s*"([\w.]+)":', known, re.M)) == _storage.HDFS
-    flags = (ROOT / "cmd/shardfeed/storage_flags.go").read_text()
-    assert set(re.findall(r'(?:Var\(&f\.\w+, |\btext\()"([\w-]+)"', flags)) - {"storage-option"} == _storage.FLAGS
+    flags = (ROOT / "cmd/shardfeed/flag_table.go").read_text()
+    assert set(re.findall(r'set: "storage", name: "([\w-]+)"', flags)) - {"storage-option"} == _storage.FLAGS
 
 
 def test_environment_of_the_trainer():
