@@ -68,10 +68,10 @@ type measurement struct {
 	GroupsPerBatch    float64            `json:"row_groups_per_batch"`
 	Waits             map[string]float64 `json:"waits"` // seconds by stage
 	Storage           shard.Traffic      `json:"storage"`
-	Cache             *cacheUse          `json:"cache"` // null: none was used
+	Cache             *cacheUse          `json:"cache"` // null: no cache was used
 	Device            *deviceUse         `json:"device,omitempty"`
 	LostRows          int64              `json:"lost_rows"`           // that could not be read, under --on-error mask or skip
-	Lost              []lostPlace        `json:"lost"`                // where they are
+	Lost              []lostPlace        `json:"lost"`                // the places of lost rows
 	Truncated         int64              `json:"truncated_documents"` // that lost tokens, under --pack-strategy bfd
 
 	ImageDecoder string `json:"image_decoder"` // of JPEGs: turbo or go; empty: no images were decoded

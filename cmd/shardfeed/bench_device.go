@@ -17,8 +17,8 @@ type deviceStream struct {
 	touched toucher
 }
 
-// openDeviceStream opens the device that the flags name. With auto it uses the host if there is no
-// GPU, and says so.
+// openDeviceStream opens the device that the flags name. With auto it falls back to the host if
+// there is no GPU, and notes it.
 func (a *app) openDeviceStream(ds *iterable.Dataset, f *flags, o loader.Options) (benched, error) {
 	dev, err := cuda.Choose(string(f.device))
 	if err != nil {

@@ -221,7 +221,7 @@ func reportFreed(r *report, dir string, freed cache.Freed) {
 	}
 }
 
-// filesOf counts shards, and those of which something decoded is meant.
+// filesOf describes a count of shards and of shards with decoded bytes.
 func filesOf(shards, decoded int) string {
 	s := plural(int64(shards), "shard")
 	if decoded > 0 {

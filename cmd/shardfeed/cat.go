@@ -216,7 +216,7 @@ func (c *catCommand) save(ctx context.Context, ds *shardfeed.Dataset, state shuf
 	c.keepManifest(ds)
 	saved := c.saveFile().writeState(ctx, c.withTail(state))
 	switch {
-	case saved != nil && errors.Is(printed, syscall.EPIPE): // a closed pipe alone is not a failure
+	case saved != nil && errors.Is(printed, syscall.EPIPE): // a closed pipe is not a failure if the state was saved
 		return saved
 	case saved != nil && ctx.Err() != nil:
 		c.saved = "the state is not saved: " + saved.Error()
@@ -285,8 +285,8 @@ func (c *catCommand) withTail(state shuffle.State) shuffle.State {
 	return state
 }
 
-// keepManifest keeps the list of shards, so that a resume can say how they differ, or use the old
-// list.
+// keepManifest keeps the list of shards, so that a resume can name their differences, or use the
+// old list.
 func (c *catCommand) keepManifest(ds *shardfeed.Dataset) {
 	if err := ds.KeepManifest(); err != nil {
 		c.note("the list of shards is not kept: %v", fileError(err))

@@ -33,7 +33,7 @@ func readState(name string) (*shuffle.State, error) {
 	return &state, nil
 }
 
-// fileError says which file could not be used, and why, as the errors of shards do.
+// fileError names the file and the cause of an error, as the errors of shards do.
 func fileError(err error) error {
 	var path *fs.PathError
 	var link *os.LinkError
@@ -50,7 +50,7 @@ func fileError(err error) error {
 func (c *catCommand) adopt(fs *pflag.FlagSet, s *shuffle.State) error {
 	differs := func(name string, given, saved any) error {
 		if fs.Changed(name) && given != saved {
-			return usagef("--%s %v contradicts the state in %s, where it is %v", name, given, c.stateFile, saved)
+			return usagef("--%s %v contradicts the state in %s, which has %v", name, given, c.stateFile, saved)
 		}
 		return nil
 	}
@@ -94,11 +94,11 @@ func (c *catCommand) checkBatching(fs *pflag.FlagSet) error {
 	c.perSource = c.perSource || c.Batching == shuffle.PerSource
 	switch {
 	case !c.perSource && fs.Changed("batch-size"):
-		return usagef("--batch-size matters under --batching per_source alone, which makes each step of one source: leave it out")
+		return usagef("--batch-size only matters under --batching per_source, which makes each step of one source: leave it out")
 	case c.perSource && c.state == nil && !fs.Changed("batch-size"):
 		return usagef("--batching per_source makes each step of one source: set --batch-size to the rows of a step on each rank")
 	case c.perSource && c.saveState != "":
-		return usagef("--save-state is the state after any row, and under --batching per_source states lie between steps: leave one of the two out")
+		return usagef("--save-state is the state after any row, and under --batching per_source states are between steps: leave one of the two out")
 	}
 	return nil
 }
@@ -122,7 +122,7 @@ func (c *catCommand) contradicts(fs *pflag.FlagSet, ds *iterable.Dataset) error 
 		if given != differs.Here {
 			given += " (" + differs.Here + ")"
 		}
-		return usagef("--%s %s contradicts the state in %s, where it is %s", flag.Name, given, c.stateFile, differs.Saved)
+		return usagef("--%s %s contradicts the state in %s, which has %s", flag.Name, given, c.stateFile, differs.Saved)
 	}
 	return nil
 }

@@ -57,7 +57,7 @@ With --sources it prints the rows of each source, under its own rules, and of al
 	})
 }
 
-// A rowCount is what count finds.
+// A rowCount is the result of count.
 type rowCount struct {
 	Rows      int64 `json:"rows"`     // that are chosen
 	AllRows   int64 `json:"all_rows"` // of the shards
@@ -67,14 +67,14 @@ type rowCount struct {
 	Sources []sourceCount `json:"sources,omitempty"`
 }
 
-// A sourceCount is what count finds of one of several sources.
+// A sourceCount is the result of count for one of several sources.
 type sourceCount struct {
 	Name    string `json:"name"`
 	Rows    int64  `json:"rows"`
 	AllRows int64  `json:"all_rows"`
 }
 
-// print prints the number alone, or a line for each source and one for all.
+// print prints the number, or a line for each source and one for all.
 func (n rowCount) print(w io.Writer) error {
 	if n.Sources == nil {
 		_, err := fmt.Fprintln(w, n.Rows)
@@ -89,8 +89,8 @@ func (n rowCount) print(w io.Writer) error {
 	return r.writeTo(w)
 }
 
-// ofSources counts the rows of each source. Each is opened alone, so that one that has none is no
-// error.
+// ofSources counts the rows of each source. Each is opened separately, so that a source without
+// rows is not an error.
 func (a *app) ofSources(ctx context.Context, _ []string, f *flags) (all rowCount, err error) {
 	for _, s := range f.Sources {
 		s.Weight, s.Repeat, s.Choose = 1, 0, 0

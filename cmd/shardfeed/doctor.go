@@ -53,7 +53,7 @@ type diagnosis struct {
 	problem error // the first shard that could not be read
 }
 
-// A machine is what this process may use, in bytes where it is not said.
+// A machine describes the resources that this process may use, in bytes unless noted.
 type machine struct {
 	CPUs          int   `json:"cpus"`
 	Installed     int64 `json:"memory_bytes"`
@@ -67,7 +67,7 @@ type machine struct {
 
 // imageSupport says who decodes JPEG here.
 type imageSupport struct {
-	Decoder string `json:"decoder"` // turbo or go, where it is not chosen
+	Decoder string `json:"decoder"` // turbo or go, unless chosen
 	Library string `json:"library"` // libjpeg-turbo's file
 	Missing string `json:"missing"` // why libjpeg-turbo is not used
 }
@@ -95,9 +95,9 @@ func (a *app) diagnose(ctx context.Context, addresses []string, f *flags) (d *di
 	defer shown.close()
 	s := f.at(nil)
 	if s.Storage["retry-for"] == "" {
-		s.Storage["retry-for"] = "3s" // the answer is what is wrong now
+		s.Storage["retry-for"] = "3s" // fail fast: doctor reports the present state
 	}
-	stores, err := s.Stores(a.events(shown)) // past the cache: the servers are what is measured
+	stores, err := s.Stores(a.events(shown)) // without the cache: it measures the servers
 	if err != nil {
 		return nil, err
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// An epochClock tells the cache how long epochs take, so that what is kept lives until the next
-// epoch has used it.
+// An epochClock reports to the cache how long epochs take, so that kept shards live until the next
+// epoch has used them.
 type epochClock struct {
 	cache   *cache.Cache // nil: there is no cache
 	epoch   uint64
@@ -22,7 +22,7 @@ func newEpochClock(c *cache.Cache, start shuffle.State) *epochClock {
 	return &epochClock{cache: c, epoch: start.Epoch, begun: time.Now(), whole: start.Position == 0}
 }
 
-// at says where the run stands.
+// at records the run's current epoch.
 func (c *epochClock) at(epoch uint64) {
 	if c.cache == nil || epoch == c.epoch {
 		return

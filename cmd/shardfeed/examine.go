@@ -21,7 +21,7 @@ const (
 	tailBytes    = 8       // length of the footer and magic, at the end of a shard
 )
 
-// An addressCheck is what one address holds and how fast it answers.
+// An addressCheck describes the shards at one address and how fast it answers.
 type addressCheck struct {
 	Address    string   `json:"address"`
 	Facts      []fact   `json:"facts"` // how it is reached, and as whom
@@ -43,7 +43,7 @@ type fact struct {
 	Value string `json:"value"`
 }
 
-// examine says how an address is reached, lists it and reads a little of its shards.
+// examine describes how an address is reached, lists it and reads a little of its shards.
 func examine(ctx context.Context, store shard.Stores, address string) *addressCheck {
 	p := &addressCheck{Address: shard.Redact(address), Facts: []fact{}, Partitions: []string{}}
 	if !shardfeed.IsRemote(address) {
@@ -101,7 +101,7 @@ func (p *addressCheck) read(ctx context.Context, store shard.Store, shards []sha
 	p.Footer, p.Range = median(footers), median(ranges)
 }
 
-// timeShard opens a shard, reads its footer as a run would, and a range of so many bytes in its
+// timeShard opens a shard, reads its footer as a run would, and a range of the given size in its
 // middle.
 func timeShard(ctx context.Context, store shard.Store, s shard.Shard, bytes int64) (footer, read time.Duration, err error) {
 	begin := time.Now()

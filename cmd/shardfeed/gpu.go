@@ -47,7 +47,7 @@ program: the driver's library is looked for when it runs.`,
 }
 
 type survey struct {
-	Driver  *driver  `json:"driver"` // null: none
+	Driver  *driver  `json:"driver"` // null: no driver
 	Auto    string   `json:"auto"`   // the device that auto takes, "" when it fails
 	Why     string   `json:"why"`    // auto takes the host or fails; "" when it takes a GPU
 	Devices []device `json:"devices"`
@@ -61,7 +61,7 @@ type driver struct {
 	Library string `json:"library"`
 }
 
-// A device is what is known of one, and how fast it is.
+// A device describes a GPU and its speed.
 type device struct {
 	Name    string `json:"name"`
 	Model   string `json:"model"`

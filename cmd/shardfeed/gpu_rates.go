@@ -12,7 +12,7 @@ import (
 const (
 	probeBytes  = 128 << 20 // copied between two looks at the clock
 	probePieces = 4         // queued together, as batches are
-	probeRates  = 5         // that are measured one after the other
+	probeRates  = 5         // measured in turn
 )
 
 // rates are how fast a device takes and gives memory of the host. What the device does not have is 0.

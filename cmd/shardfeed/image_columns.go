@@ -13,7 +13,7 @@ import (
 // values are images.
 type imageColumns map[*column.Field]bool
 
-// sniffedRows is how many rows say which columns hold images.
+// sniffedRows is the number of rows read to find the columns that hold images.
 const sniffedRows = 8
 
 // findImages reads the first rows of a data set, or of each source of a mixture. One image makes a

@@ -29,7 +29,7 @@ func newImageDecoders() *imageDecoders {
 type imageDecoder struct {
 	name    string // shardfeed.TurboDecoder or GoDecoder; "": there are no images
 	library string // libjpeg-turbo's file
-	missing error  // why libjpeg-turbo is not there, where it was wanted
+	missing error  // why libjpeg-turbo is missing, if it was wanted
 	make    func() (codec.Decoder, error)
 }
 
@@ -48,7 +48,7 @@ func (d *imageDecoders) of(s shardfeed.Spec) (imageDecoder, error) {
 		return imageDecoder{name: shardfeed.TurboDecoder, library: library.Path(), make: func() (codec.Decoder, error) { return library.New() }}, nil
 	case s.ImageDecoder == shardfeed.TurboDecoder:
 		return imageDecoder{}, &shardfeed.OptionError{
-			Field: "ImageDecoder", Text: "is turbo, which cannot be used here; go decodes without it, and auto where it is not found: " + oneLine(err.Error()), Err: err,
+			Field: "ImageDecoder", Text: "is turbo, which cannot be used here; give go, or auto to fall back to go: " + oneLine(err.Error()), Err: err,
 		}
 	}
 	inGo.missing = err
@@ -63,8 +63,7 @@ func (d imageDecoder) info() string {
 	return "images: JPEG is decoded in Go"
 }
 
-// warning says that libjpeg-turbo is not there, though it would be quicker; "" where it is, or is
-// not wanted.
+// warning reports that libjpeg-turbo is missing, though it would be faster, or "".
 func (d imageDecoder) warning() string {
 	if d.missing == nil {
 		return ""

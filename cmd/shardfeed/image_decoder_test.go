@@ -34,7 +34,7 @@ func TestImageDecoderOf(t *testing.T) {
 		{name: "go, absent", load: absent, spec: shardfeed.Spec{Images: pictures, ImageDecoder: "go"}, want: "go"},
 		{
 			name: "turbo, absent", load: absent, spec: shardfeed.Spec{Images: pictures, ImageDecoder: "turbo"},
-			err: "image_decoder is turbo, which cannot be used here; go decodes without it, and auto where it is not found: turbo: not found; lib.so",
+			err: "image_decoder is turbo, which cannot be used here; give go, or auto to fall back to go: turbo: not found; lib.so",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

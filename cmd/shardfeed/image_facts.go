@@ -17,7 +17,7 @@ import (
 type imageFacts struct {
 	schema *column.Schema // with a struct in place of each image
 	files  *imageFiles    // where the images are written; nil: nowhere
-	row    int            // the column of row ids, where there are files
+	row    int            // the column of row ids, if files are written
 	names  map[*column.Field]string
 }
 
@@ -39,7 +39,8 @@ func (f *imageFacts) Close() error {
 	return f.files.Close()
 }
 
-// imageFacts are those of the rows that cat prints; nil where it prints images as they are.
+// imageFacts describes the images of the rows that cat prints; it returns nil if cat prints images
+// as they are.
 func (c *catCommand) imageFacts(ctx context.Context, ds *iterable.Dataset, shape *loader.Shape) (*imageFacts, error) {
 	if !c.imageInfo {
 		return nil, nil
@@ -58,11 +59,11 @@ func (c *catCommand) imageFacts(ctx context.Context, ds *iterable.Dataset, shape
 	var files *imageFiles
 	if c.imageDir != "" {
 		if len(found) == 0 {
-			return nil, fmt.Errorf("--decode-images finds no image: the first %d rows have none in a binary column", sniffedRows)
+			return nil, fmt.Errorf("--decode-images finds no image: no binary column has one in the first %d rows", sniffedRows)
 		}
 		var rows int64
 		for _, part := range parts {
-			rows += part.Manifest().NumRows() // sources are numbered one after the other
+			rows += part.Manifest().NumRows() // sources are numbered consecutively
 		}
 		if files, err = openImageFiles(c.imageDir, rows); err != nil {
 			return nil, err
@@ -143,7 +144,7 @@ func (f *imageFacts) array(a *column.Array, to *column.Field, id func(i int) str
 	return &own, nil
 }
 
-// itemIDs name the items of lists: that of the list, and the item's place in it.
+// itemIDs returns names for the items of lists: the list's id and the item's index.
 func itemIDs(a *column.Array, id func(i int) string) func(i int) string {
 	owners := make([]int, a.Children[0].Len)
 	for i := range a.Len {

@@ -22,7 +22,7 @@ type imageFiles struct {
 	taken  map[string]bool
 }
 
-// openImageFiles makes the directory where it is missing. Rows are numbered below rows.
+// openImageFiles opens the directory, or makes it. Row numbers are below rows.
 func openImageFiles(dir string, rows int64) (*imageFiles, error) {
 	if err := os.Mkdir(dir, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, fileError(err)
@@ -42,8 +42,8 @@ func (f *imageFiles) row(n uint64) string { return fmt.Sprintf("%0*d", f.digits,
 // maxNameBytes leaves room in a file's name, of 255 bytes at most, for the numbers and the ending.
 const maxNameBytes = 150
 
-// unique is a column's part of the names of files: letters, digits, dots, dashes and underscores,
-// unlike that of any other column.
+// unique returns a column's part of file names: letters, digits, dots, dashes and underscores,
+// distinct from other columns'.
 func (f *imageFiles) unique(column string) string {
 	if f == nil {
 		return ""
@@ -56,7 +56,7 @@ func (f *imageFiles) unique(column string) string {
 	}, column)
 	safe = safe[:min(len(safe), maxNameBytes)]
 	name := safe
-	for n := 2; f.taken[strings.ToLower(name)]; n++ { // some file systems do not tell case apart
+	for n := 2; f.taken[strings.ToLower(name)]; n++ { // some file systems ignore case
 		name = fmt.Sprintf("%s_%d", safe, n)
 	}
 	f.taken[strings.ToLower(name)] = true

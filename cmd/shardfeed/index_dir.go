@@ -44,7 +44,7 @@ func indexDirectory(path string) directory {
 	return d
 }
 
-// count adds up the files in the directory, which has none if it does not exist.
+// count adds up the files in the directory; a missing one is empty.
 func (d *directory) count() (readOnly bool, err error) {
 	dir, err := trusted.Open(d.Path)
 	if errors.Is(err, fs.ErrNotExist) {

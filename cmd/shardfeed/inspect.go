@@ -49,7 +49,7 @@ type inspection struct {
 	Placement []*placement   `json:"placement,omitempty"` // of the first shards, where their store knows it
 }
 
-// inspection reads footers, and asks how the shards lie on their servers.
+// inspection reads footers, and asks for the placement of shards on their servers.
 func (a *app) inspection(ctx context.Context, addresses []string, f *flags) (i *inspection, err error) {
 	err = a.withShards(ctx, addresses, f, func(stores shard.Stores, shards []shard.Shard, o rowgroup.Options) error {
 		r, err := inspect.Inspect(ctx, stores, shards, o)

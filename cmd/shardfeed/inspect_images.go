@@ -17,7 +17,7 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// What inspect reads to say what images are like.
+// Limits on the images that inspect samples.
 const (
 	imageShards    = 4         // spread over the list
 	imageRows      = 16        // of a place; each shard has two, in its first and its middle row group
@@ -25,7 +25,7 @@ const (
 	maxImageSample = 128 << 20 // bytes of all
 )
 
-// An imageSample is what some images of a column are like.
+// An imageSample summarizes some images of a column.
 type imageSample struct {
 	Column      string           `json:"column"`
 	Sampled     int64            `json:"sampled"`     // values that are not null
@@ -41,7 +41,7 @@ type imageSample struct {
 	widths, heights, sizes []int64
 }
 
-// A spread is the least, the median and the largest of some numbers; 0 of none.
+// A spread is the least, the median and the largest of some numbers, or zeros.
 type spread struct {
 	Least  int64 `json:"least"`
 	Median int64 `json:"median"`
@@ -70,7 +70,7 @@ func newImageSampling(maxPlace, maxAll int64) *imageSampling {
 	return &imageSampling{maxPlace: maxPlace, maxAll: maxAll, by: map[string]*imageSample{}, without: map[string]bool{}}
 }
 
-// sampleImages adds what images are like. What cannot be read is noted: footers tell the rest.
+// sampleImages adds samples of images. Unreadable ones are noted: the footers give the rest.
 func (a *app) sampleImages(ctx context.Context, i *inspection, stores shard.Stores, shards []shard.Shard, o rowgroup.Options) error {
 	s := newImageSampling(maxImagePlace, maxImageSample)
 	places := min(imageShards, len(shards))
@@ -148,8 +148,8 @@ func (s *imageSampling) shard(ctx context.Context, stores shard.Stores, one shar
 	return nil
 }
 
-// placeBytes is about what the first n rows of a group take to read: their pages, or all of the
-// group where nothing says where pages lie.
+// placeBytes estimates the bytes to read for the first n rows of a group: their pages, or the whole
+// group if the offsets of pages are unknown.
 func placeBytes(m *rowgroup.Manifest, g int, n int64) int64 {
 	group := m.Groups()[g]
 	for _, edge := range m.PageEdges(g) {
@@ -184,7 +184,7 @@ func (s *imageSampling) addArray(a *column.Array, name string) {
 	found.note(a)
 	c := s.by[name]
 	if c == nil && !found[a.Field] {
-		s.without[name] = a.Nulls < a.Len // nulls alone say nothing
+		s.without[name] = a.Nulls < a.Len // nulls are inconclusive
 		return
 	}
 	if c == nil {

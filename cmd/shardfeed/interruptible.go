@@ -18,7 +18,7 @@ type interruptible struct {
 }
 
 func (i interruptible) Write(p []byte) (int, error) {
-	if err := i.ctx.Err(); err != nil { // none begins after an interrupt, also where all rows are at hand and nothing else waits
+	if err := i.ctx.Err(); err != nil { // no read starts after an interrupt, even if all rows are in memory and nothing else waits
 		return 0, err
 	}
 	type result struct {

@@ -32,10 +32,11 @@ func (k *keyValues) Set(s string) error {
 	return nil
 }
 
-// keyName is what an option may be called.
+// keyName matches the names of options.
 var keyName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,100}$`)
 
-// notJSON says where the JSON is wrong, or what it is instead of an object, without its content.
+// notJSON names the position of a JSON error, or the type that is not an object, without quoting
+// the content.
 func notJSON(err error) error {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
@@ -87,7 +88,7 @@ func (k *keyValues) flatten(prefix string, object map[string]any) error {
 	return nil
 }
 
-// String names the keys alone: values may be secrets.
+// String returns only the keys: values may be secrets.
 func (k *keyValues) String() string {
 	return strings.Join(slices.Sorted(maps.Keys(*k)), ",")
 }

@@ -15,7 +15,7 @@ type ledger struct {
 	n        int64
 	came     int64
 	repeated int64 // rows that came again
-	unknown  int64 // rows that are none of the n
+	unknown  int64 // rows that are not in the data
 }
 
 func newLedger(n int64) *ledger {
@@ -45,7 +45,7 @@ func (l *ledger) missing() int64 {
 	return n
 }
 
-// verify returns an error that says what is wrong, or nil when each row came exactly once.
+// verify returns nil if each row came exactly once, or an error with the counts.
 func (l *ledger) verify() error {
 	if missing := l.missing(); missing > 0 || l.repeated > 0 || l.unknown > 0 {
 		return fmt.Errorf("of %s rows, %s did not come, %s came more than once, %s are not in the data",

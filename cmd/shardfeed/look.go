@@ -77,7 +77,7 @@ func oneOf(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// show opens the data set and shows the rows that pick chooses among so many.
+// show opens the data set and shows the rows that pick chooses among its rows.
 func (l *look) show(ctx context.Context, addresses []string, pick func(rows int64) []int64) (err error) {
 	ds, err := l.open(ctx, addresses, &l.flags)
 	if err != nil {
@@ -134,7 +134,7 @@ func (l *look) rowShow(schema *column.Schema, w io.Writer) rowShow {
 		}
 		return &tableShow{newRowTable(schema, l.full, l.items()), w, width}
 	}
-	format, _ := formatOf(l.format, schema, l.items()) // only that of arrow fails
+	format, _ := formatOf(l.format, schema, l.items()) // only arrow fails
 	return &lineShow{w: w, buffer: format.begin, appendRow: format.row}
 }
 

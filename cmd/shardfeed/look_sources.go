@@ -33,7 +33,7 @@ func (l *look) partsOf(ds *iterable.Dataset) (all []lookPart) {
 	return all
 }
 
-// sourceNames is the column with the names of several sources; nil adds none.
+// sourceNames is the column with the names of several sources, or nil.
 type sourceNames struct {
 	field *column.Field
 }

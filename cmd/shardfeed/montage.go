@@ -49,8 +49,8 @@ const (
 	captionHeight = 17       // pixels below a tile
 )
 
-// newMontage decodes with a decoder for each column. The options are those of training: tiles have
-// the same crops and colors, before they are normalised.
+// newMontage makes a montage with a decoder for each column. The options are the training's: tiles
+// have the same crops and colors, before they are normalised.
 func newMontage(all map[string]images.Options, epochs int, decoder func() (codec.Decoder, error)) (*montage, error) {
 	m := &montage{epochs: epochs}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -69,7 +69,7 @@ func newMontage(all map[string]images.Options, epochs int, decoder func() (codec
 	return m, nil
 }
 
-// Close frees the decoders. A montage that was not opened has none.
+// Close frees the decoders. It may be called on nil.
 func (m *montage) Close() error {
 	if m == nil {
 		return nil
@@ -81,7 +81,7 @@ func (m *montage) Close() error {
 	return errors.Join(all...)
 }
 
-// tile is the size of a tile: that of the largest column.
+// tile returns the size of a tile, which fits every column.
 func (m *montage) tile() (width, height int) {
 	for _, c := range m.columns {
 		s := c.options.Shape()
@@ -133,7 +133,7 @@ func (c montageColumn) tile(file []byte, seed uint64) (*image.RGBA, error) {
 	return tile, nil
 }
 
-// rowIDs are the columns that say where rows come from.
+// rowIDs returns the columns with the ids of rows.
 func rowIDs(columns []*column.Array) (row, source *column.Array) {
 	made := func(t column.Type) *column.Array {
 		return columns[slices.IndexFunc(columns, func(a *column.Array) bool { return a.Field.Made && a.Field.Type == t })]
@@ -156,8 +156,8 @@ func fileOf(columns []*column.Array, name string, i int) (file []byte, present b
 	return nil, false
 }
 
-// grid is how many tiles lie beside each other, and below: about as many, and those of a row
-// together.
+// grid returns the numbers of tiles across and down: about equal, with the tiles of a row side by
+// side.
 func (m *montage) grid() (across, down int) {
 	group := len(m.columns) * m.epochs
 	n := max(1, len(m.rows))
@@ -201,8 +201,8 @@ func (m *montage) page() *image.RGBA {
 	return page
 }
 
-// caption is the text below tile i, of so many characters at most: the row below its first tile,
-// and where there are several columns each below its own.
+// caption returns the text below tile i, of at most most characters: the row below its first tile,
+// and with several columns each name below its own.
 func (m *montage) caption(i, most int) string {
 	group := len(m.columns) * m.epochs
 	var text string

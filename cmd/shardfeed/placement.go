@@ -23,7 +23,7 @@ const (
 	placedHosts  = 6 // that a line names
 )
 
-// A placement is how a shard lies on its servers.
+// A placement describes how a shard is stored on its servers.
 type placement struct {
 	URI         string   `json:"uri"`
 	BlockSize   int64    `json:"block_size_bytes"`
@@ -34,8 +34,8 @@ type placement struct {
 	Hosts       []string `json:"hosts"` // that hold one of them
 }
 
-// placements asks how the first shards lie on their servers; those of stores that do not know are
-// left out.
+// placements asks how the first shards are stored on their servers, and leaves out stores that do
+// not know.
 func placements(ctx context.Context, store shard.Remote, shards []shard.Shard) ([]*placement, error) {
 	shards = shards[:min(len(shards), placedShards)]
 	found := make([]*placement, len(shards))

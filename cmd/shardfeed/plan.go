@@ -148,7 +148,7 @@ func saveManifest(ctx context.Context, to saveFile, ds *iterable.Dataset, f *fla
 	return to.write(ctx, append(content, '\n'))
 }
 
-// planBytes is what a saved plan holds.
+// planBytes returns the content of a saved plan.
 func planBytes(ds *iterable.Dataset, f *flags) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "shardfeed-plan-")
 	if err != nil {

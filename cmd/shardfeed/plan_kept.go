@@ -5,17 +5,17 @@ import (
 	"github.com/shardfeed/shardfeed/iterable"
 )
 
-// keptPlan is what it takes and saves to keep the columns decoded; sizes are in bytes.
+// keptPlan is the cost and benefit of keeping the columns decoded; sizes are in bytes.
 type keptPlan struct {
 	Limit      int64   `json:"limit_bytes"`
 	Bytes      int64   `json:"bytes"` // of all, about
 	RowGroups  int     `json:"row_groups"`
 	Held       int64   `json:"held_bytes"`
 	HeldGroups int     `json:"held_row_groups"`
-	Decode     float64 `json:"decode_seconds"` // that decoding takes of one processor in an epoch, as measured; 0 where nothing is held
+	Decode     float64 `json:"decode_seconds"` // processor time of decoding an epoch, as measured; 0 if nothing is held
 }
 
-// newKeptPlan is nil where nothing is to be kept decoded.
+// newKeptPlan returns nil if nothing is to be kept decoded.
 func newKeptPlan(ds *iterable.Dataset) *keptPlan {
 	k, ok := ds.KeptSpace()
 	if !ok {

@@ -54,7 +54,7 @@ func (n *planNodes) check(fs *pflag.FlagSet, f *flags) error {
 	return nil
 }
 
-// A jobOfNodes is what a job on several nodes does, computed from footers. Requests are as on S3.
+// A jobOfNodes predicts the reads of a job on several nodes from footers. Requests are as on S3.
 type jobOfNodes struct {
 	Nodes        int `json:"nodes"`
 	RanksPerNode int `json:"ranks_per_node"`

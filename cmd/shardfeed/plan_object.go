@@ -7,7 +7,7 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// A plan is what plan prints with --json.
+// A plan is the JSON output of plan.
 type plan struct {
 	Shards    int `json:"shards"`
 	RowGroups int `json:"row_groups"`
@@ -46,14 +46,14 @@ type plan struct {
 	Amplification float64          `json:"decode_amplification"`
 	Quality       *quality         `json:"quality"` // null without shuffle
 	Proposals     []string         `json:"proposals"`
-	Kept          *keptPlan        `json:"kept_decoded"` // null where nothing is
+	Kept          *keptPlan        `json:"kept_decoded"` // null if nothing is kept
 	Job           *jobOfNodes      `json:"job"`          // null without --nodes
 }
 
 // A planSource is a source of a mixture.
 type planSource struct {
 	Name    string  `json:"name"`
-	Share   float64 `json:"share"`   // of the samples, as the mixture begins
+	Share   float64 `json:"share"`   // of the samples, at the start of the mixture
 	Rows    int64   `json:"rows"`    // of the shards
 	Rule    string  `json:"rule"`    // as states have it; "" without
 	Samples int64   `json:"samples"` // of a pass over the source
@@ -68,22 +68,22 @@ type planSource struct {
 	TokensPerSample float64 `json:"tokens_per_sample,omitempty"`
 }
 
-// A rowChoice is what a rule leaves of the rows.
+// A rowChoice counts the rows that a rule selects.
 type rowChoice struct {
 	Rows    int64   `json:"rows"`          // of the shards
 	Samples int64   `json:"samples"`       // of an epoch: rows that are chosen, each as often as it comes
 	Rule    string  `json:"rule"`          // as states have it; "" without
 	Bytes   int64   `json:"count_bytes"`   // encoded, of the columns that the rule reads: the most that counting reads
-	Seconds float64 `json:"count_seconds"` // that it took to count them; 0 where nothing was to be counted
+	Seconds float64 `json:"count_seconds"` // time to count them; 0 if nothing needed counting
 }
 
-// A packing is what is in the blocks of an epoch, which are its samples.
+// A packing describes the blocks of an epoch, which are its samples.
 type packing struct {
 	Strategy    string   `json:"strategy"`
 	Size        int      `json:"size"` // tokens of a block
 	Blocks      int64    `json:"blocks"`
 	Units       int      `json:"units"`       // that have any
-	Tokens      *int64   `json:"tokens"`      // null where nothing tells them
+	Tokens      *int64   `json:"tokens"`      // null if unknown
 	Counted     bool     `json:"counted"`     // tokens: by this start; else they are the footers' and about right
 	Utilisation *float64 `json:"utilisation"` // from 0 to 1
 }

@@ -52,7 +52,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return a.finish(ctx, verb, err)
 }
 
-// finish says what went wrong and turns it into an exit code.
+// finish reports the error and returns its exit code.
 func (a *app) finish(ctx context.Context, verb *cobra.Command, err error) int {
 	var wrong *usageError
 	switch {
@@ -73,7 +73,7 @@ func (a *app) finish(ctx context.Context, verb *cobra.Command, err error) int {
 	return exitFailed
 }
 
-// stopped says that a signal ended the run, and what it left.
+// stopped reports the signal that ended the run, and what the run saved.
 func (a *app) stopped(cause error) int {
 	word, code := "interrupted", exitInterrupted
 	if s := (signaled{}); errors.As(cause, &s) && s.Signal == syscall.SIGTERM {
@@ -96,8 +96,8 @@ func reason(err error) error {
 	return lost(err)
 }
 
-// lost is the error by which a device was lost, without those of giving back what it had: each of
-// them repeats it. Other errors stay as they are.
+// lost reduces an error to the one by which a device was lost, without the errors of releasing its
+// resources, which repeat it. Other errors stay as they are.
 func lost(err error) error {
 	var device interface{ Lost() bool }
 	if !errors.As(err, &device) || !device.Lost() {
@@ -172,7 +172,7 @@ func oneLine(s string) string {
 
 const maxMessage = 8 << 10 // bytes; what a file holds can be in a message
 
-// shorten cuts a text that is longer than so many bytes, and says how much is missing.
+// shorten cuts a text that is longer than most bytes, and appends the number of bytes cut.
 func shorten(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -219,7 +219,7 @@ func unknownFlag(fs *pflag.FlagSet, err *pflag.NotExistError) error {
 	return fmt.Errorf("%w; did you mean --%s?", err, like[0])
 }
 
-// wanted is what the library's flags of a type take.
+// wanted describes the values of the library's flags by type.
 func wanted(kind string, err error) string {
 	switch {
 	case kind == "bool":

@@ -15,8 +15,8 @@ const mostGathered = gatherBytes
 
 var errGathered = errors.New("the rows take too much memory together")
 
-// A rowGather gathers rows for printing. Long values may stand in a dictionary once for any number
-// of rows, so it counts what they take.
+// A rowGather gathers rows for printing. It counts the memory they take, because a dictionary may
+// share a long value among any number of rows.
 type rowGather struct {
 	shape    *loader.Shape
 	gatherer rowgroup.Gatherer

@@ -116,7 +116,7 @@ func (p *rowPrinter) appendRows(dst []byte, columns []*column.Array, from, n int
 	return dst
 }
 
-// begin prints what comes before the first row.
+// begin prints the text before the first row.
 func (p *rowPrinter) begin() error {
 	_, err := p.out.Write(p.format.begin)
 	return err
@@ -141,8 +141,8 @@ func (p *rowPrinter) trimMarks() {
 	p.marks = slices.Delete(p.marks, 0, max(0, first-1))
 }
 
-// stateAfter is the state after the last row that was printed whole before the error err, or before
-// if there is none.
+// stateAfter returns the state after the last row that was printed whole before the error err, or
+// else before.
 func (p *rowPrinter) stateAfter(before shuffle.State, err error) shuffle.State {
 	taken := p.lineWriter.taken(err)
 	for _, m := range p.marks {

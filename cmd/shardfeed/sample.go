@@ -67,8 +67,8 @@ training with seed 0 has them in its first epochs. An image that cannot be decod
 	})
 }
 
-// choose chooses among so many rows, by R. Floyd's algorithm: CACM 30 (1987), "A sample of
-// brilliance".
+// choose chooses among the given number of rows, by R. Floyd's algorithm: CACM 30 (1987), "A sample
+// of brilliance".
 func (s *sampling) choose(rows int64) []int64 {
 	random := rand.New(rand.NewPCG(s.sampleSeed, 0))
 	chosen := map[int64]bool{}

@@ -19,7 +19,7 @@ import (
 // montageFlags ask for a page of the images of rows.
 type montageFlags struct {
 	file  string
-	shown imagesFlag // what becomes of images
+	shown imagesFlag // how to show images
 
 	page *montage
 }
@@ -56,7 +56,7 @@ func (f *montageFlags) checkMontage(fs *pflag.FlagSet, l *look) error {
 	return f.saveFile().check()
 }
 
-// openMontage begins the page of rows of an open data set.
+// openMontage starts the page of rows of an open data set.
 func (f *montageFlags) openMontage(ctx context.Context, parts []lookPart, shape *loader.Shape, l *look) (err error) {
 	all := map[string]images.Options(f.shown)
 	if len(all) == 0 {
@@ -81,8 +81,8 @@ func (f *montageFlags) openMontage(ctx context.Context, parts []lookPart, shape 
 	return f.page.checkSize(rows)
 }
 
-// centers are the columns of images as evaluation has them. Images in lists are left out: training
-// has none of them.
+// centers returns the image columns with the options of evaluation. It leaves out images in lists,
+// which training does not decode.
 func centers(ctx context.Context, parts []lookPart, shape *loader.Shape) (map[string]images.Options, error) {
 	var data []*iterable.Dataset
 	for _, part := range parts {
@@ -105,12 +105,12 @@ func centers(ctx context.Context, parts []lookPart, shape *loader.Shape) (map[st
 	}
 	walk(shape.Schema().Fields, "")
 	if len(all) == 0 {
-		return nil, fmt.Errorf("--montage finds no image: the first %d rows have none in a binary column; --images names one", sniffedRows)
+		return nil, fmt.Errorf("--montage finds no image: no binary column has one in the first %d rows; --images names one", sniffedRows)
 	}
 	return all, nil
 }
 
-// saveMontage writes the page, and says what it lacks.
+// saveMontage writes the page, and notes missing images.
 func (f *montageFlags) saveMontage(ctx context.Context, a *app) error {
 	if len(f.page.failed) > 0 {
 		some := f.page.failed[:min(3, len(f.page.failed))]

@@ -30,7 +30,7 @@ type saveFile struct {
 
 type saveKind struct {
 	noun   string
-	prefix string                          // what the command writes begins with it
+	prefix string                          // start of the command's files
 	is     func(path string, n int64) bool // a file of n bytes is of this kind; it may be a shard of any size
 }
 
@@ -46,7 +46,7 @@ func stateKind() saveKind {
 	}}
 }
 
-const oldPlan = `{"v":1,"hash":` // how plans without footers begin
+const oldPlan = `{"v":1,"hash":` // start of plans without footers
 
 func planKind() saveKind {
 	k := saveKind{noun: "plan", prefix: "sfplan2\n"}
@@ -122,8 +122,7 @@ func beginsWith(path, prefix string) bool {
 	return err == nil && string(start) == prefix
 }
 
-// isDescriptor says that a name stands for an open file of this process, such as /dev/stdout,
-// whatever that is.
+// isDescriptor reports whether a name denotes an open file of this process, such as /dev/stdout.
 func isDescriptor(name string) bool {
 	name = filepath.Clean(name)
 	return slices.Contains([]string{"/dev/stdout", "/dev/stderr", "/dev/stdin"}, name) ||
@@ -173,7 +172,7 @@ func replaceFile(path string, content []byte) error {
 	if err != nil {
 		return &fs.PathError{Path: path, Err: errors.Unwrap(err)}
 	}
-	_ = lockFile(file) // says that this process is alive
+	_ = lockFile(file) // marks this process as alive
 	_, err = file.Write(content)
 	if err == nil {
 		err = file.Chmod(0o644)
@@ -208,14 +207,14 @@ func writeStream(ctx context.Context, name string, content []byte) error {
 	return errors.Join(err, file.Close())
 }
 
-// tempPrefix begins the names of temporary files beside a file.
+// tempPrefix returns the prefix of temporary files beside a file.
 func tempPrefix(path string) string { return "." + filepath.Base(path) + "-" }
 
 var digits = regexp.MustCompile(`^[0-9]+$`)
 
 // removeAbandoned removes the temporary files of processes that were killed while they wrote this
-// file. It removes only what is certainly theirs: the name fits, the content begins as such a file
-// does, and no process has it locked.
+// file. It only removes files that are certainly theirs: the name fits, the content starts as such
+// a file does, and no process has it locked.
 func removeAbandoned(path string, kind saveKind) {
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {

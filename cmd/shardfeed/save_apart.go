@@ -31,8 +31,8 @@ func (s saveFile) apart(ctx context.Context, shards []shard.Shard, f *flags, add
 	return nil
 }
 
-// takenForShard lists what the addresses name on this machine by the names of the shards alone,
-// with one more file.
+// takenForShard lists the addresses on this machine, using only the names of the shards, with one
+// more file.
 func takenForShard(ctx context.Context, shards []shard.Shard, strict bool, addresses []string, file string) (bool, error) {
 	var names mem.Store
 	one, err := putName(&names, file)
@@ -70,14 +70,15 @@ func takenForShard(ctx context.Context, shards []shard.Shard, strict bool, addre
 	return false, nil
 }
 
-// putName stores a file of this machine by its name alone, and returns its address.
+// putName stores an almost empty file under the name of a file of this machine, and returns its
+// address.
 func putName(names *mem.Store, path string) (string, error) {
 	uri, err := inMemory(path)
 	names.Put(strings.TrimPrefix(uri, "mem://"), []byte{0}) // an empty file may be the mark of a directory
 	return uri, err
 }
 
-// inMemory is an address of this machine as it stands in a store in memory.
+// inMemory converts an address of this machine to one in a store in memory.
 func inMemory(address string) (string, error) {
 	_, path := shard.SplitScheme(address)
 	path, err := filepath.Abs(path)

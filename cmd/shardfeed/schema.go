@@ -55,7 +55,7 @@ func (a *app) showSchema(ctx context.Context, addresses []string, f *flags) (err
 	return schemaReport(columns).writeTo(a.stdout)
 }
 
-// A schemaOutput is what schema prints with --json.
+// A schemaOutput is the JSON output of schema.
 type schemaOutput struct {
 	Columns []columnReport `json:"columns"`
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 )
 
-// rowsPrefix begins every file of rows.
+// rowsPrefix is the start of every file of rows.
 const rowsPrefix = "shardfeed rows 1\n"
 
 func rowsKind() saveKind {
@@ -58,7 +58,7 @@ is whole.`,
 	})
 }
 
-// A selection is what select has written.
+// A selection is the result of select.
 type selection struct {
 	File    string `json:"file"`
 	Rows    int64  `json:"rows"`     // that are chosen

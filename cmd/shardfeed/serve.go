@@ -71,7 +71,7 @@ with 0 if it does. Probes of Kubernetes use it.`,
 	})
 }
 
-// jobName matches the names that a job may have: those of files.
+// jobName matches valid names of jobs, which are names of files.
 var jobName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
 func (a *app) runServe(ctx context.Context, s *serveCommand) (err error) {
@@ -105,8 +105,8 @@ func (a *app) runServe(ctx context.Context, s *serveCommand) (err error) {
 	return err
 }
 
-// tellReady tells the starter that the socket can be used. On failure the descriptor stays open:
-// the starter then reads the error that is printed last.
+// tellReady reports to the starter that the socket can be used. On failure the descriptor stays
+// open: the starter then reads the error that is printed last.
 func (s *serveCommand) tellReady(path string) error {
 	if s.readyFD < 0 {
 		return nil
@@ -156,7 +156,7 @@ func (s *serveCommand) logger(stderr io.Writer) (*slog.Logger, func(), error) {
 func checkLog(name string) error {
 	info, err := os.Stat(name)
 	if err != nil || !info.Mode().IsRegular() {
-		return nil // opening it tells what is wrong
+		return nil // opening it reports the problem
 	}
 	file, err := os.Open(name)
 	if err != nil {

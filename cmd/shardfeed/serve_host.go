@@ -90,7 +90,7 @@ func (h *host) open(ctx context.Context, r engine.Request, progress func(wire.Pr
 	}, nil
 }
 
-// openingEvents tell how far an opening is, and keep what there is to say.
+// openingEvents report the progress of an opening, and collect its notes.
 func openingEvents(log *slog.Logger, noted, files *notes, progress func(wire.Progress)) shardfeed.Events {
 	tell := throttled(progress)
 	return shardfeed.Events{
@@ -124,7 +124,7 @@ func (n *notes) add(text string) {
 	n.texts = append(n.texts, oneLine(text))
 }
 
-// tell sends later texts to a function, and returns the texts so far.
+// tell passes later texts to a function, and returns the texts so far.
 func (n *notes) tell(to func(text string)) []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -144,7 +144,7 @@ func allRemote(addresses []string) bool {
 	return !slices.ContainsFunc(addresses, func(a string) bool { return !shardfeed.IsRemote(a) })
 }
 
-// throttled tells of an opening now and then.
+// throttled limits how often progress is called.
 func throttled(progress func(wire.Progress)) func(wire.Progress) {
 	var mu sync.Mutex
 	var last time.Time

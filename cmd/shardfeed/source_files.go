@@ -64,8 +64,8 @@ func (f *sourcesFile) read(name string) error {
 	return nil
 }
 
-// weigh gives sources without a weight their default: 1, or none where a source says how many
-// samples of it an epoch has.
+// weigh gives sources without a weight their default: 1, or 0 if a source sets its samples of an
+// epoch.
 func (f *sourcesFile) weigh() {
 	weight := 1.0
 	if slices.ContainsFunc(*f.list, func(s shardfeed.Source) bool { return s.Repeat != 0 || s.Choose != 0 }) {

@@ -12,9 +12,8 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// takeChosen reads some of the rows that a rule chooses, by their ascending numbers, and hands
-// them on as takeRows does. It streams up to the last one: where the others lie is known only by
-// evaluating the rule.
+// takeChosen reads some of the rows that a rule chooses, by their ascending numbers, and hands them
+// on as takeRows does. It streams up to the last one: only evaluating the rule finds them.
 func takeChosen(ctx context.Context, ds *iterable.Dataset, shape *loader.Shape, rows []int64, do func(columns []*column.Array, n int) error) (err error) {
 	if len(rows) == 0 {
 		return nil

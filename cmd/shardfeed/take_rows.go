@@ -13,9 +13,9 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
-// takeRows reads rows by their numbers in the data set, which ascend, and hands them on in that
-// order, many at once. It reads only their pages where the file says where pages lie, else their
-// column chunks. What do gets is valid until it returns.
+// takeRows reads rows by ascending numbers in the data set, and hands them on in that order, many
+// at once. It reads only their pages if the file has a page index, else their column chunks. The
+// arguments of do are valid until it returns.
 func takeRows(ctx context.Context, ds *iterable.Dataset, shape *loader.Shape, rows []int64, do func(columns []*column.Array, n int) error) error {
 	return takeRowsOf(ctx, ds.Manifest(), shape, rows, do)
 }

@@ -25,8 +25,8 @@ func (t *toucher) touch(columns []*column.Array) {
 	}
 }
 
-// touchDevice reads every byte of columns, in the same order, where host returns what lies there,
-// and counts them elsewhere.
+// touchDevice reads every byte of columns, in the same order, if host returns it, and otherwise
+// counts the bytes.
 func (t *toucher) touchDevice(host func(gpu.Span) []byte, columns []*gpu.Column) {
 	for _, c := range columns {
 		t.add(t.onHost(host, c.Valid))
@@ -39,7 +39,7 @@ func (t *toucher) touchDevice(host func(gpu.Span) []byte, columns []*gpu.Column)
 	}
 }
 
-// onHost is what lies there, if the host can read it; else its bytes are counted.
+// onHost returns the bytes of s if the host can read them; otherwise it counts them.
 func (t *toucher) onHost(host func(gpu.Span) []byte, s gpu.Span) []byte {
 	readable := host(s)
 	if readable == nil {

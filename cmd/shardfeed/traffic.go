@@ -25,7 +25,7 @@ func reportTraffic(r *report, t shard.Traffic) {
 	}
 }
 
-// cacheUse is what the cache on disk did for a run.
+// cacheUse counts the work of the cache on disk in a run.
 type cacheUse struct {
 	Directory string `json:"directory"`
 	cache.Stats
@@ -37,7 +37,7 @@ func cacheOf(ds *shardfeed.Dataset) *cache.Cache {
 	return c
 }
 
-// useOf is what the cache did so far, or nil.
+// useOf returns the work of the cache so far, or nil.
 func useOf(ds *shardfeed.Dataset) *cacheUse {
 	c, dir := ds.Cache()
 	if c == nil {

@@ -2,8 +2,7 @@ package main
 
 import "golang.org/x/sys/unix"
 
-// peakRSS is the most memory that the process had resident, in bytes; 0 when the system does not
-// tell.
+// peakRSS returns the peak resident memory of the process in bytes, or 0 if unknown.
 func peakRSS() int64 {
 	var u unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {

@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// peakRSS is the most memory that the process had resident, in bytes; 0 when the system does not
-// tell. (Getrusage would count what the parent had before it started this program.)
+// peakRSS returns the peak resident memory of the process in bytes, or 0 if unknown. (Getrusage
+// would include the parent's peak before it started this program.)
 func peakRSS() int64 {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

@@ -15,7 +15,7 @@ func cpuTime() (user, system time.Duration) {
 	return time.Duration(u.Utime.Nano()), time.Duration(u.Stime.Nano())
 }
 
-// limitOf is what the process may take of a resource; -1 when there is no limit, 0 if unknown.
+// limitOf returns the process's limit of a resource; -1 is unlimited, 0 unknown.
 func limitOf(resource int) int64 {
 	var l unix.Rlimit
 	switch err := unix.Getrlimit(resource, &l); {

@@ -89,7 +89,7 @@ func (a *app) verified(ctx context.Context, addresses []string, f *flags) (*iter
 	return v, err
 }
 
-// A verification is what verify prints with --json.
+// A verification is the JSON output of verify.
 type verification struct {
 	Shards    int         `json:"shards"`
 	RowGroups int         `json:"row_groups"` // of the shards whose footers can be read

@@ -77,7 +77,7 @@ func (v *vocabCommand) saveFile() saveFile {
 	}}}
 }
 
-// A vocabulary is what vocab finds.
+// A vocabulary is the result of vocab.
 type vocabulary struct {
 	Column string   `json:"column"`
 	Rows   int64    `json:"rows"`

@@ -15,8 +15,8 @@ import (
 // store answers slowly.
 const shardsAtOnce = 16
 
-// dictionaries finds the words of all row groups that tell them without a read of their rows, and
-// returns the others, in order.
+// dictionaries finds the words of all row groups whose dictionaries suffice without reading rows,
+// and returns the others, in order.
 func (f *vocabulary) dictionaries(ctx context.Context, m *rowgroup.Manifest, words map[string]int64) ([]int, error) {
 	groups := m.Groups()
 	left := make([]bool, len(groups))
@@ -53,11 +53,11 @@ func sameShard(groups []rowgroup.Group) int {
 	return len(groups)
 }
 
-// groupWords is what a row group tells of its words.
+// groupWords is the vocabulary of a row group, as far as its dictionary gives it.
 type groupWords struct {
 	known       bool
 	rows, nulls int64
-	words       *column.Array // nil: none
+	words       *column.Array // nil: no words
 }
 
 // wordsOf asks a row group for its words: its directory, its statistics, else its dictionary.
@@ -76,7 +76,7 @@ func wordsOf(ctx context.Context, s *rowgroup.ShardStats, g rowgroup.Group) (gro
 	return groupWords{known: err == nil && words != nil && words.Field.Kind == column.Binary, rows: g.Rows, nulls: k.Nulls, words: words}, err
 }
 
-// add adds the words of a row group, and says whether they are known.
+// add adds the words of a row group, and reports whether they are known.
 func (f *vocabulary) add(g groupWords, words map[string]int64) bool {
 	if !g.known {
 		return false

@@ -2,7 +2,7 @@ package main
 
 import "github.com/shardfeed/shardfeed/loader"
 
-// waitMeaning says what a stage's wait means, in the order in which data moves.
+// waitMeaning explains each stage's wait, in the order in which data moves.
 var waitMeaning = [...][2]string{
 	{"fetch", "the stream waited for bytes from storage"},
 	{"decode", "the stream waited for row groups to be decoded"},

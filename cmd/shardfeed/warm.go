@@ -85,7 +85,7 @@ func (f *flags) warms(fs *pflag.FlagSet, ranks *warmRanks, decoded *bool) {
 	setting{set: "cache", name: "decoded", field: decoded, help: "decode the columns, and keep those decoded that are worth it"}.register(fs)
 }
 
-// warmth is what warm found and did; sizes are in bytes.
+// warmth is the result of warm; sizes are in bytes.
 type warmth struct {
 	Directory string  `json:"directory"`
 	Limit     int64   `json:"limit_bytes"`
@@ -109,7 +109,7 @@ func (a *app) warmUp(ctx context.Context, addresses []string, f *flags, ranks []
 	begin := time.Now()
 	for _, address := range f.at(addresses).AllAddresses() {
 		if !decoded && !shardfeed.AnyRemote([]string{address}) {
-			return nil, &shard.Error{URI: address, Err: errors.New("local files need no warming: runs read them where they are; --decoded keeps them decoded")}
+			return nil, &shard.Error{URI: address, Err: errors.New("local files need no warming: runs read them in place; --decoded keeps them decoded")}
 		}
 	}
 	ds, err := a.open(ctx, addresses, f)
@@ -232,7 +232,7 @@ func (f *flags) warmSteps() iterable.StreamOptions {
 	return iterable.StreamOptions{BatchSize: f.BatchSize, Tail: f.tailOrDefault()}
 }
 
-// toWarm is what to fetch.
+// toWarm returns the shards to fetch.
 func (f *flags) toWarm(ds *shardfeed.Dataset, ranks []int) ([]*warmShard, error) {
 	if ranks == nil {
 		kept, err := ds.KeptGroups()

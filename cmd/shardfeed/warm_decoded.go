@@ -11,7 +11,7 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// warmDecoded is what warm decoded; sizes are in bytes.
+// warmDecoded is the decoded part of warm's result; sizes are in bytes.
 type warmDecoded struct {
 	Columns int     `json:"columns"` // that are worth keeping
 	There   int64   `json:"there_bytes"`

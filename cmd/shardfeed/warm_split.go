@@ -27,8 +27,8 @@ type warmGroup struct {
 // rowGroup is its number in the shard.
 func (g warmGroup) rowGroup() int32 { return g.manifest.Groups()[g.group].RowGroup }
 
-// warmShards is what a rank has to warm: its part of the row groups of which rows are kept, by
-// shard. kept has a list for each manifest.
+// warmShards returns a rank's part of the kept row groups to warm, by shard. kept has a list for
+// each manifest.
 func warmShards(manifests []*rowgroup.Manifest, kept [][]bool, rank, worldSize int) []*warmShard {
 	var groups []warmGroup
 	var bytes []int64
@@ -62,7 +62,8 @@ func warmShards(manifests []*rowgroup.Manifest, kept [][]bool, rank, worldSize i
 	return all
 }
 
-// laneShards is what streams read, by shard. rows has a list for each manifest, in file order.
+// laneShards returns the rows that streams read, by shard. rows has a list for each manifest, in
+// file order.
 func laneShards(manifests []*rowgroup.Manifest, rows [][]rowgroup.Rows) (all []*warmShard, err error) {
 	seen := map[string]*warmShard{} // a shard may be in several manifests
 	for i, m := range manifests {
@@ -122,9 +123,9 @@ func unitedSpans(spans []shard.Span) (all []shard.Span) {
 	return all
 }
 
-// splitBytes is the part of rank: what worldSize ranks get is contiguous, disjoint, all of it, and
-// of equal bytes up to one item. An item belongs to the rank in whose equal part of the bytes its
-// middle lies.
+// splitBytes returns the part of a rank: the parts are contiguous, disjoint, complete, and of equal
+// bytes up to one item. An item belongs to the rank whose equal part of the bytes contains its
+// middle.
 func splitBytes(bytes []int64, rank, worldSize int) (first, end int) {
 	var total, before int64
 	for _, n := range bytes {
