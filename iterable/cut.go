@@ -143,12 +143,13 @@ func (s *sizes) fits(u shuffle.Unit, pieces, memory int64) bool {
 // and one of draws.
 const fileBlocks = 4
 
-// fileCost is the most that a unit in file order takes, however many of its rows a rule keeps.
+// fileCost is the most that a unit in file order takes, however many of its rows a rule keeps. It
+// remembers nothing: no stream asks for the same rows.
 func (s *sizes) fileCost(u shuffle.Unit) cost {
 	if !s.ruled {
 		return s.cost(u.Group, u.Lo, u.Hi, false)
 	}
-	return s.ruledCost(u, u.Rows(), false).largest(s.ruledCost(u, (u.Rows()-1)/2, false))
+	return s.ruledCost(u, u.Rows(), false).largest(s.ruledCostBy(s.manifest.KeptBytes, u, (u.Rows()-1)/2, false))
 }
 
 // unitsOf returns units that were cut before, else nil.

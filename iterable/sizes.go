@@ -133,12 +133,17 @@ func (s *sizes) step(group int, most int64) int64 {
 // ruledCost is what a load of a unit takes that keeps so many of its samples, when the rule's
 // columns are decoded first.
 func (s *sizes) ruledCost(u shuffle.Unit, samples int64, divided bool) cost {
+	return s.ruledCostBy(s.kept, u, samples, divided)
+}
+
+// ruledCostBy is ruledCost with what blocks of few rows of a group take.
+func (s *sizes) ruledCostBy(kept func(group int, rows int64) rowgroup.Kept, u shuffle.Unit, samples int64, divided bool) cost {
 	rows, held := u.Rows(), min(samples, u.Rows())
 	all := s.manifest.Groups()[u.Group].Rows
 	d, heft := s.decoded(u.Group), s.heft(u.Group, u.Lo, u.Hi)
 	c := cost{fetch: s.fetchBytes(u.Group, heft), scratch: d.scratch.OfKept(held, rows, all) + slice(d.rule, heft, all, edgeBytes) + rows*(scratchBytes+ruleScratch)}
 	if 2*held < rows { // else the blocks have the memory of all rows
-		return c.divideKept(s.kept(u.Group, held), samples, divided)
+		return c.divideKept(kept(u.Group, held), samples, divided)
 	}
 	if rows < all {
 		d.narrow, d.wide, d.whole = d.slice(heft, all)

@@ -182,6 +182,9 @@ func (d *Decoder) failed(r *Raw, err error) error {
 	e := &Error{Op: "decode", URI: r.uri, RowGroup: r.Rows.RowGroup, Column: d.path, Page: d.at, Err: err}
 	if h := (*sizeError)(nil); errors.As(err, &h) {
 		e.Hint = h.hint
+		if r.Rows.Hi-r.Rows.Lo == 1 {
+			e.Err = fmt.Errorf("row %d alone is too large, and no less than a row can be decoded: at least %w", r.Rows.Lo, err)
+		}
 	}
 	if c := (*block.CastError)(nil); errors.As(err, &c) {
 		e.Hint = c.Hint()

@@ -24,7 +24,8 @@ func (m *Manifest) KeptBytes(g int, kept int64) Kept {
 		k.Divided = k.Narrow - k.Whole
 		return k
 	}
-	likely, most, whole := m.keptEstimator(g, kept), m.keptEstimator(g, kept), m.keptEstimator(g, kept)
+	likely := m.keptEstimator(g, kept)
+	most, whole := likely, likely
 	most.allText = true
 	for _, n := range m.columnsOf(int(m.groups[g].Shard)) {
 		likely.column(n, kept)

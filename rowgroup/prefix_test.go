@@ -218,3 +218,26 @@ func TestSpread(t *testing.T) {
 		}
 	}
 }
+
+// A row that is larger than the memory is named: fewer rows cannot be decoded.
+func TestOneRowBeyondMemory(t *testing.T) {
+	const n = 1 << 20
+	text := craftLeaf(format.ByteArray, 0, 0, textField)
+	long := plainText(string(bytes.Repeat([]byte("x"), n)))
+	chunk := new(craft).v1(2, format.Plain, format.RLE, plainText("a"), long).chunk(text.leaf, 2)
+	d := newDecoder(&mem.Pool{}, refuseUTF8)
+	defer d.Close()
+	for _, c := range []struct {
+		rows Rows
+		want string
+	}{
+		{Rows{Lo: 1, Hi: 2, RowGroup: 3}, `mem://crafted: row group 3, column "c": row 1 alone is too large, and no less than a row can be decoded: at least `},
+		{Rows{Hi: 2, RowGroup: 3}, `mem://crafted: row group 3, column "c": 1`},
+	} {
+		d.Allow(0, func(n int64) error { return &mem.OverLimit{Need: mem.Amounts{mem.Decode: n}, Limit: 64 << 10} })
+		_, err := d.Decode(&Raw{Rows: c.rows, uri: "mem://crafted", columns: []*node{text}, chunks: []rawChunk{chunk}}, Layout{})
+		if err == nil || !errors.Is(err, ErrTooLarge) || !strings.HasPrefix(err.Error(), c.want) || !strings.Contains(err.Error(), "raise Memory") {
+			t.Errorf("rows %d to %d: %v", c.rows.Lo, c.rows.Hi, err)
+		}
+	}
+}

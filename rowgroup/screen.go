@@ -17,13 +17,18 @@ type Screen func(*column.Schema) func(rule.Stats) rule.Verdict
 // shard has rows all are. Schemas with the same columns are screened as one, and a single one is not.
 func (b *binding) findUsed(m *Manifest) error {
 	b.used, b.usedBy, b.excluded = make([]*fileSchema, len(b.schemas)), make([][]bool, len(b.parts)), make([]bool, len(b.schemas))
-	alike := alikeSchemas(b.schemas)
+	alike, kindOf := alikeSchemas(b.schemas)
 	first := 0
 	for i, part := range b.parts {
 		b.usedBy[i] = make([]bool, len(b.schemas))
 		if len(alike) > 1 {
-			for _, schemas := range alike {
-				if err := b.findUsedBy(m, i, first, schemas); err != nil {
+			shards := make([][]int, len(alike))
+			for s, file := range m.files[first : first+len(part.Shards)] {
+				kind := kindOf[file.schema]
+				shards[kind] = append(shards[kind], s)
+			}
+			for kind, schemas := range alike {
+				if err := b.findUsedBy(m, i, schemas, shards[kind]); err != nil {
 					return err
 				}
 			}
@@ -47,8 +52,8 @@ func (b *binding) findUsed(m *Manifest) error {
 }
 
 // alikeSchemas groups schemas by their columns: writers name the root and number the fields in
-// different ways.
-func alikeSchemas(schemas []*fileSchema) (alike [][]int) {
+// different ways. kindOf has the group of each schema.
+func alikeSchemas(schemas []*fileSchema) (alike [][]int, kindOf []int) {
 	groups := map[string]int{}
 	for k, s := range schemas {
 		text := columnsKey(nil, s.columns)
@@ -58,9 +63,9 @@ func alikeSchemas(schemas []*fileSchema) (alike [][]int) {
 			groups[string(text)] = g
 			alike = append(alike, nil)
 		}
-		alike[g] = append(alike[g], k)
+		alike[g], kindOf = append(alike[g], k), append(kindOf, g)
 	}
-	return alike
+	return alike, kindOf
 }
 
 // columnsKey appends what a union of schemas takes from columns.
@@ -78,18 +83,8 @@ func columnsKey(b []byte, columns []*node) []byte {
 	return b
 }
 
-// findUsedBy finds whether a part uses schemas that are alike. Its shards follow first others.
-func (b *binding) findUsedBy(m *Manifest, part, first int, schemas []int) error {
-	has := make([]bool, len(b.schemas))
-	for _, k := range schemas {
-		has[k] = true
-	}
-	var shards []int
-	for i := range b.parts[part].Shards {
-		if has[m.files[first+i].schema] {
-			shards = append(shards, i)
-		}
-	}
+// findUsedBy finds whether a part uses schemas that are alike. shards of the part have them.
+func (b *binding) findUsedBy(m *Manifest, part int, schemas, shards []int) error {
 	used, err := b.anyUsed(m, part, schemas, shards)
 	if used {
 		for _, k := range schemas {
