@@ -15,8 +15,8 @@ func TestImagesRefused(t *testing.T) {
 		"img": {Height: -1, ColorJitter: images.Jitter{Hue: images.Range{-1, 1}}}, "thumb": {Resize: 99, IgnoreOrientation: true},
 	}, ImageDecoder: "nvjpeg"}
 	want := []string{
-		`image_decoder must be auto, turbo or go, got "nvjpeg"`, `images["img"] cannot be: size must not be negative, got -1`,
-		`images["img"] cannot be: color_jitter must be two numbers from -0.5 to 0.5`, `images["thumb"] cannot be: resize goes with crop center; leave it out`,
+		`image_decoder must be auto, turbo or go, got "nvjpeg"`, `images["img"] is invalid: size must not be negative, got -1`,
+		`images["img"] is invalid: color_jitter must be two numbers from -0.5 to 0.5`, `images["thumb"] is invalid: resize goes with crop center; leave it out`,
 	}
 	err := s.Validate()
 	if err == nil {

@@ -42,7 +42,7 @@ func chosen[V any](b *binder, field string, given map[string]V) map[int]choice[V
 	for _, name := range sortedKeys(given) {
 		at, err := wholeColumns(b.data, name)
 		if err != nil {
-			b.problems.Add(fmt.Sprintf("%s[%q]", field, name), "cannot be: %v", err)
+			b.problems.Add(fmt.Sprintf("%s[%q]", field, name), "does not apply: %v", err)
 		}
 		for _, i := range at {
 			before, twice := all[i]
@@ -112,12 +112,12 @@ func (b *binder) shape(matrices []*rowgroup.Matrix) *Shape {
 		out := shapeColumn{source: i}
 		if cast, any := b.castOf(i, column.TypeNone); any {
 			if f.Made {
-				b.problems.Add(b.field(i), "cannot be of column %q, which is made and in no shard", f.Name)
+				b.problems.Add(b.field(i), "does not apply to column %q, which is made and in no shard", f.Name)
 				continue
 			}
 			to, caster, err := castField(f, cast)
 			if err != nil {
-				b.problems.Add(b.field(i), "cannot be of column %q: %v", f.Name, err)
+				b.problems.Add(b.field(i), "does not apply to column %q: %v", f.Name, err)
 				continue
 			}
 			f, out.cast = to, caster

@@ -108,14 +108,14 @@ func TestFeaturesRefused(t *testing.T) {
 		o    Options
 		want string
 	}{
-		{"no such column", Options{Features: Features{Cast: map[string]DType{"nope": {Type: column.TypeInt32}}}}, `Cast["nope"] cannot be: no such column is read`},
+		{"no such column", Options{Features: Features{Cast: map[string]DType{"nope": {Type: column.TypeInt32}}}}, `Cast["nope"] does not apply: no such column is read`},
 		{"no match", Options{Features: stack("n?pe*")}, `Stack["x"] cannot have "n?pe*": no column that is read matches it`},
-		{"text", Options{Features: Features{Cast: map[string]DType{"word": {Type: column.TypeInt32}}}}, `Cast["word"] cannot be of column "word": it is string, which is not a number`},
-		{"texts in lists", Options{Features: Features{Hash: map[string]int64{"words": 4}}}, `Hash["words"] cannot be of column "words": it is list<string>; only lists of fixed-width values can be changed`},
-		{"scale of text", Options{Features: Features{Scale: map[string]Scale{"word": {0, 1}}}}, `Scale["word"] cannot be of column "word": it is string, which is not a number`},
+		{"text", Options{Features: Features{Cast: map[string]DType{"word": {Type: column.TypeInt32}}}}, `Cast["word"] does not apply to column "word": it is string, which is not a number`},
+		{"texts in lists", Options{Features: Features{Hash: map[string]int64{"words": 4}}}, `Hash["words"] does not apply to column "words": it is list<string>; only lists of fixed-width values can be changed`},
+		{"scale of text", Options{Features: Features{Scale: map[string]Scale{"word": {0, 1}}}}, `Scale["word"] does not apply to column "word": it is string, which is not a number`},
 		{"two patterns", Options{Features: Features{Hash: map[string]int64{"num_*": 4, "*_a": 5}}}, `Hash["num_*"] matches column "num_a", and so does "*_a"; name the column`},
-		{"scaled integer", Options{Features: Features{Scale: map[string]Scale{"price": {0, 1}}, Cast: map[string]DType{"price": {Type: column.TypeInt8}}}}, `Scale["price"] cannot be of column "price": scaled values are floats, not int8`},
-		{"small type", Options{Features: Features{Hash: map[string]int64{"word": 300}, Cast: map[string]DType{"word": {Type: column.TypeUint8}}}}, `Hash["word"] cannot be of column "word": uint8 does not hold 300 buckets`},
+		{"scaled integer", Options{Features: Features{Scale: map[string]Scale{"price": {0, 1}}, Cast: map[string]DType{"price": {Type: column.TypeInt8}}}}, `Scale["price"] does not apply to column "price": scaled values are floats, not int8`},
+		{"small type", Options{Features: Features{Hash: map[string]int64{"word": 300}, Cast: map[string]DType{"word": {Type: column.TypeUint8}}}}, `Hash["word"] does not apply to column "word": uint8 does not hold 300 buckets`},
 		{"stacked text", Options{Features: stack("word")}, `Stack["x"] cannot have column "word": it is string; give its hash or its vocabulary`},
 		{"hash in floats", Options{Features: Features{Stack: stack("word").Stack, Hash: map[string]int64{"word": 3}}}, `Stack["x"] cannot have column "word": a hash is an integer, not float`},
 		{"ragged", Options{Features: stack("ids")}, `Stack["x"] cannot have column "ids": it is list<int32>; only lists of numbers with one size have a feature for each item`},
@@ -127,10 +127,10 @@ func TestFeaturesRefused(t *testing.T) {
 		{
 			"all at once",
 			Options{Features: Features{Cast: map[string]DType{"nope": {Type: column.TypeInt32}, "word": {Type: column.TypeInt8}}, Stack: stack("ids").Stack}},
-			"Cast[\"nope\"] cannot be: no such column is read\nStack[\"x\"] cannot have column \"ids\": it is list<int32>; only lists of numbers with one size have a feature for each item\n" +
-				`Cast["word"] cannot be of column "word": it is string, which is not a number`,
+			"Cast[\"nope\"] does not apply: no such column is read\nStack[\"x\"] cannot have column \"ids\": it is list<int32>; only lists of numbers with one size have a feature for each item\n" +
+				`Cast["word"] does not apply to column "word": it is string, which is not a number`,
 		},
-		{"made column", Options{Features: Features{Cast: map[string]DType{"_row": {Type: column.TypeInt32}}}}, `Cast["_row"] cannot be of column "_row", which is made and in no shard`},
+		{"made column", Options{Features: Features{Cast: map[string]DType{"_row": {Type: column.TypeInt32}}}}, `Cast["_row"] does not apply to column "_row", which is made and in no shard`},
 		{"padded", Options{Features: stack("id"), Pad: []Padding{{Column: "x"}}}, `loader: pad "x": it is list<float>[1]; only ragged lists are padded`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

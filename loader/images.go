@@ -50,7 +50,7 @@ func validateImages(p *option.List, all map[string]images.Options) {
 		}
 		for _, problem := range several.Unwrap() {
 			braced := option.Spelled(problem, func(field string) string { return "{" + field + "}" })
-			p.Join(newProblem(field, "cannot be: "+braced))
+			p.Join(newProblem(field, "is invalid: "+braced))
 		}
 	}
 }
@@ -91,7 +91,7 @@ func (b *binder) bindImages(all map[string]images.Options) {
 		m, err := b.image(name, all[name])
 		switch {
 		case err != nil:
-			b.problems.Add(field, "cannot be: %v", err)
+			b.problems.Add(field, "does not apply: %v", err)
 			continue
 		case b.packs():
 			b.problems.Add(field, "contradicts {Pack}, whose rows are blocks of tokens; leave one of the two out")

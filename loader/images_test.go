@@ -84,15 +84,15 @@ func TestImagesRefused(t *testing.T) {
 		o    Options
 		want string
 	}{
-		{"option", imageOf("other", images.Options{Height: -1, Resize: 9}), `Images["other"] cannot be: Height must not be negative, got -1` + "\n" + `Images["other"] cannot be: Resize goes with Crop center; leave it out`},
+		{"option", imageOf("other", images.Options{Height: -1, Resize: 9}), `Images["other"] is invalid: Height must not be negative, got -1` + "\n" + `Images["other"] is invalid: Resize goes with Crop center; leave it out`},
 		{"empty", imageOf("", images.Options{}), `Images[""] must name a column, got an empty name`},
-		{"unknown", imageOf("pixels", images.Options{}), `Images["pixels"] cannot be: no such column is read`},
-		{"unknown member", imageOf("image.bits", images.Options{}), `Images["image.bits"] cannot be: no such column is read`},
-		{"number", imageOf("label", images.Options{}), `Images["label"] cannot be: it is int32; images are files in a binary column`},
-		{"struct", imageOf("image", images.Options{}), `Images["image"] cannot be: it is struct<bytes: binary, path: string, thumb: struct<bytes: binary>>; name the member that holds the file, as in "image.bytes"`},
-		{"partition", imageOf("kind", images.Options{}), `Images["kind"] cannot be: it is string; images are files in a binary column`},
-		{"list of a member", imageOf("views.bytes", images.Options{}), `Images["views.bytes"] cannot be: no such column is read`},
-		{"two of the name", imageOf("img", images.Options{}), `Images["img"] cannot be: the schema has more than one column of that name`},
+		{"unknown", imageOf("pixels", images.Options{}), `Images["pixels"] does not apply: no such column is read`},
+		{"unknown member", imageOf("image.bits", images.Options{}), `Images["image.bits"] does not apply: no such column is read`},
+		{"number", imageOf("label", images.Options{}), `Images["label"] does not apply: it is int32; images are files in a binary column`},
+		{"struct", imageOf("image", images.Options{}), `Images["image"] does not apply: it is struct<bytes: binary, path: string, thumb: struct<bytes: binary>>; name the member that holds the file, as in "image.bytes"`},
+		{"partition", imageOf("kind", images.Options{}), `Images["kind"] does not apply: it is string; images are files in a binary column`},
+		{"list of a member", imageOf("views.bytes", images.Options{}), `Images["views.bytes"] does not apply: no such column is read`},
+		{"two of the name", imageOf("img", images.Options{}), `Images["img"] does not apply: the schema has more than one column of that name`},
 		{"hash", with(Options{Features: Features{Hash: map[string]int64{"oth*": 3}}}, "other"), `Images["other"] contradicts Hash, which has the column too; leave one of the two out`},
 		{
 			"stack", with(Options{Features: Features{Hash: map[string]int64{"other": 3}, Stack: []Stack{{Name: "x", Columns: []string{"other"}, Type: column.TypeInt64}}}}, "other"),
