@@ -57,6 +57,9 @@ func (a *Augmenter) Header(data []byte) (codec.Header, error) {
 	if err != nil {
 		return h, err
 	}
+	if o := &a.options; o.Exact && (h.Width != o.Width || h.Height != o.Height) {
+		return h, &codec.Error{Text: fmt.Sprintf("the picture is %d x %d, and the column is declared as %d x %d: give the column a size, to scale its pictures", h.Width, h.Height, o.Width, o.Height)}
+	}
 	return h, a.options.limits().Check(h)
 }
 

@@ -22,6 +22,7 @@ type inJSON struct {
 	Layout        Layout        `json:"layout,omitempty"`
 	DType         DType         `json:"dtype,omitempty"`
 	EXIF          *bool         `json:"exif,omitempty"` // turn the picture upright; nil is true
+	Exact         bool          `json:"exact,omitempty"`
 	ReducingGap   float64       `json:"reducing_gap,omitempty"`
 	MaxBytes      int           `json:"max_bytes,omitempty"`
 	MaxPixels     int           `json:"max_pixels,omitempty"`
@@ -43,7 +44,7 @@ func (o Options) MarshalJSON() ([]byte, error) {
 	j := inJSON{
 		Crop: o.Crop, Resize: o.Resize, Scale: o.Scale, Ratio: o.Ratio, Flip: o.Flip, ColorJitter: jitterInJSON(o.ColorJitter),
 		Interpolation: o.Interpolation, Mean: o.Mean, Std: o.Std, Layout: o.Layout, DType: o.DType, ReducingGap: o.ReducingGap,
-		MaxBytes: o.MaxBytes, MaxPixels: o.MaxPixels, MaxScans: o.MaxScans, Array: o.Array, Declared: o.Declared,
+		MaxBytes: o.MaxBytes, MaxPixels: o.MaxPixels, MaxScans: o.MaxScans, Array: o.Array, Declared: o.Declared, Exact: o.Exact,
 	}
 	if o.Height != 0 || o.Width != 0 {
 		j.Size = []int{o.Height, o.Width}
@@ -65,7 +66,7 @@ func (o *Options) UnmarshalJSON(b []byte) error {
 	*o = Options{
 		Crop: j.Crop, Resize: j.Resize, Scale: j.Scale, Ratio: j.Ratio, Flip: j.Flip, ColorJitter: Jitter(j.ColorJitter),
 		Interpolation: j.Interpolation, Mean: j.Mean, Std: j.Std, Layout: j.Layout, DType: j.DType, ReducingGap: j.ReducingGap,
-		MaxBytes: j.MaxBytes, MaxPixels: j.MaxPixels, MaxScans: j.MaxScans, Array: j.Array, Declared: j.Declared, IgnoreOrientation: j.EXIF != nil && !*j.EXIF,
+		MaxBytes: j.MaxBytes, MaxPixels: j.MaxPixels, MaxScans: j.MaxScans, Array: j.Array, Declared: j.Declared, Exact: j.Exact, IgnoreOrientation: j.EXIF != nil && !*j.EXIF,
 	}
 	switch len(j.Size) {
 	case 0:

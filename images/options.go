@@ -96,6 +96,9 @@ type Options struct {
 	// orientation says: as a person sees it.
 	IgnoreOrientation bool
 
+	// Exact refuses pictures that are not Width x Height as they are stored.
+	Exact bool
+
 	// ReducingGap lets a JPEG be decoded at 1/2, 1/4 or 1/8 where the crop is then still this
 	// many times as large as the result: quick, and nearly the same pixels. The name is Pillow's.
 	// 0 means 2; a negative number never does it.

@@ -26,7 +26,7 @@ func (b *binder) declaredImages(given map[string]images.Options) map[string]imag
 			names = b.encodedColumns()
 		}
 		if len(names) == 0 {
-			b.problems.Add(fmt.Sprintf("Images[%q]", name), "cannot be: %v", errUndeclared)
+			b.problems.Add(fmt.Sprintf("Images[%q]", name), "does not apply: %v", errUndeclared)
 		}
 		for _, column := range names {
 			if _, own := given[column]; own && column != name {
@@ -34,7 +34,7 @@ func (b *binder) declaredImages(given map[string]images.Options) map[string]imag
 			}
 			o, err := b.declared(column)
 			if err != nil {
-				b.problems.Add(fmt.Sprintf("Images[%q]", name), "cannot be: %v", err)
+				b.problems.Add(fmt.Sprintf("Images[%q]", name), "does not apply: %v", err)
 				continue
 			}
 			all[column] = o
@@ -72,7 +72,7 @@ func (b *binder) declared(name string) (o images.Options, err error) {
 func optionsOfEncoding(name string, e *column.Encoding) (o images.Options, err error) {
 	switch picture := e.Codec == "CompressedImageCodec"; {
 	case picture && e.Fixed() && len(e.Shape) == 3 && e.Shape[2] == 3 && e.DType == string(images.Uint8):
-		o = images.Options{Height: e.Shape[0], Width: e.Shape[1], Layout: images.HWC, IgnoreOrientation: true}
+		o = images.Options{Height: e.Shape[0], Width: e.Shape[1], Layout: images.HWC, IgnoreOrientation: true, Exact: true}
 	case picture:
 		return o, fmt.Errorf("column %q is %v, and pictures of uint8 and one shape (height, width, 3) are decoded as declared; give it options of its own, with a size", name, e)
 	case (e.Codec == "NdarrayCodec" || e.Codec == "CompressedNdarrayCodec") && e.Fixed():

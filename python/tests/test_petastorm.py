@@ -121,6 +121,24 @@ def test_some_columns(tmp_path: Path) -> None:
         list(StreamingDataset(tmp_path, batch_size=ROWS, shuffle=False, images=given))
 
 
+def test_pictures_of_other_sizes(tmp_path: Path) -> None:
+    """A picture that is not of the declared size is an error, or a lost row, and not scaled."""
+    file = write(tmp_path) / "part-0.parquet"
+    table = pq.read_table(file)
+    pictures = table["picture"].to_pylist()
+    pictures[2] = png(np.zeros((8, 11, 3), "uint8"))
+    pq.write_table(table.set_column(table.schema.get_field_index("picture"), "picture", [pictures]), file, row_group_size=4)
+    given: dict[str, Any] = {"batch_size": ROWS, "shuffle": False, "columns": READ, "images": "auto"}
+    with pytest.raises(
+        DataError, match=r'column "picture": row 2: the picture is 11 x 8, and the column is declared as 10 x 8: give the column a size'
+    ):
+        list(StreamingDataset(tmp_path, **given))
+    (batch,) = StreamingDataset(tmp_path, on_error="mask", with_row_valid=True, **given)
+    assert sorted(batch["id"][batch.row_valid].tolist()) == [0, 1, 3, 4, 5]
+    (batch,) = StreamingDataset(tmp_path, **{**given, "images": {"picture": Image(size=(8, 10))}})
+    assert batch["picture"].shape == (ROWS, 3, 8, 10)
+
+
 def test_sources_with_other_names(tmp_path: Path) -> None:
     sources = {
         "a": Source(write(tmp_path / "a"), rename={"matrix": "m"}),

@@ -310,3 +310,17 @@ def test_subsets(shards: Path, workers: int) -> None:
         list(DataLoader(half, sampler=[1, 500], batch_size=2, num_workers=workers))
     with pytest.raises(errors.OptionError, match="data must be a"):
         DataLoader(torch.utils.data.ConcatDataset([dataset, dataset]), batch_size=4)
+
+
+def test_lists_wait_for_room(dataset, monkeypatch):
+    """Lists beyond the rows that may be asked for at once wait; one that alone is too long fails in
+    its place, after the batches before it.
+    """
+    monkeypatch.setattr("shardfeed.torch._map_source._MOST_ROWS", 50)
+    lists = [list(range(n, n + 40)) for n in range(0, 400, 40)]
+    assert read(DataLoader(dataset, batch_sampler=lists, prefetch=5)) == lists
+    monkeypatch.setattr("shardfeed._engine._protocol.MAX_PAYLOAD", 8 * 600)
+    batches = iter(DataLoader(dataset, batch_sampler=[[1], [2, 3], [*range(601)], [4]], prefetch=5))
+    assert ids(next(batches)) == [1] and ids(next(batches)) == [2, 3]
+    with pytest.raises(ValueError, match="at most 600 rows can be asked for at once, got 601"):
+        next(batches)

@@ -70,6 +70,7 @@ class Local:
         self._connection = lender._take()
         dataset._begin(self._connection, start.epoch)
         self._asked: deque[tuple[int, bool]] = deque()  # rows, and whether they are a single one
+        self._held: tuple[np.ndarray, bool] | None = None  # rows to ask for once fewer are asked for
         self._failed: Exception | None = None  # of the sampler; raised after the batches before it
         self._ended = False  # the sampler has
         self._over = False  # the connection was given back
@@ -111,17 +112,20 @@ class Local:
         """Asks for rows ahead."""
         while not self._ended and len(self._asked) < self._ahead and sum(n for n, _ in self._asked) < _MOST_ROWS // 2:
             try:
-                index = next(self._lists, _END)
-                if index is _END:
-                    self._ended = True
+                if self._held is None:
+                    index = next(self._lists, _END)
+                    if index is _END:
+                        self._ended = True
+                        return
+                    self._held = numbers(self._dataset, index)
+                array, single = self._held
+                if self._asked and sum(n for n, _ in self._asked) + len(array) > _MOST_ROWS:
                     return
-                array, single = numbers(self._dataset, index)
+                self._held = None
+                self._connection.take(array)
             except Exception as e:
                 self._ended, self._failed = True, e
                 return
-            if self._asked and sum(n for n, _ in self._asked) + len(array) > _MOST_ROWS:
-                raise ValueError(f"at most {_MOST_ROWS} rows can be asked for at once, got {len(array)} more")
-            self._connection.take(array)
             self._asked.append((len(array), single))
 
     @property
