@@ -16,83 +16,59 @@ import (
 // decompressed in buffers that it keeps.
 type Decoder struct {
 	// Materialize stores the values of Fixed columns even where codes into a dictionary would do.
-	Materialize   bool
-	skipChecksums bool // tests of damaged pages look behind their checksums
-	stepsFrom     int  // bytes of a page that is decompressed in steps; 0 means 4 MiB, which tests lower
-	windowFrom    int  // values of a page of which only the unit's are decoded; 0 means 1 Mi, which tests lower
+	Materialize bool
+	thresholds
 
 	pool    *mem.Pool
 	meter   mem.Meter // of all memory that the decoder takes
 	replace bool      // what is not UTF-8; see Options.ReplaceUTF8
 	codecs  parquet.Codecs
 
-	// Of the unit that is decoded.
-	raw    *Raw
-	arena  *mem.Arena // what columns are decoded to: keep, or loose when their rows are copied out
-	keep   *mem.Arena // memory that stays as long as any of the blocks
-	loose  *mem.Arena
-	dicts  *mem.Arena // of the column, where few rows are kept, which may need none
-	dict   *mem.Arena // what dictionaries are decoded to: keep or dicts
-	rows   Rows
-	chunks []rawChunk // those not decoded yet
-	at     int64      // byte of the shard of the current page, -1 when there is none
-	path   string     // of the current column
-	layout Layout
-	blocks []*Block
+	unit
+	arenas
 
 	col   leafDecoder
 	scan  pageScan
 	lists listShape
 	nest  nestedShape
 
-	page, values, table scratch // a decompressed page; decoded values before they are converted; a dictionary
-	lengths             scratch // of byte arrays
-	views               scratch // of byte arrays that become decimals
-	wide                scratch // of a column that is spread over parts: its text, or the items of its lists
-	saved               scratch // slots that a page's levels overwrite
-	def, rep            scratch // levels of a page, or of a nested leaf, a byte each
-	starts, bits        scratch // of lists: where they begin, and which are not null
-	order               scratch // the rows of the unit as they lie
-	chosen              scratch // bits of the rows that are kept
-	spare               *mem.Arena
-	kept                []uint32        // Layout.Order in the blocks' memory
-	tierCols            []*block.Vector // of the unit's image, by column; nil without one
-	inImage             bool            // and blocks have them where they lie
-	held                *heldRules      // nil before the first rule column
-	stacks              *block.Stacker  // nil before the first matrix
-	packed              *packedUnit     // nil: lists of tokens are decoded to blocks of rows
-	sink                *tokenSink      // of the column; nil: it is decoded to slots
-	codes               [1024]uint32
-	narrowed            narrowed
-	kernels             *block.CastScratch // of leaves that are recast; nil before the first
+	workspace
+
+	held   *heldRules     // nil before the first rule column
+	stacks *block.Stacker // nil before the first matrix
+	packed *packedUnit    // of the unit whose tokens go straight to packed blocks
+	sink   *tokenSink     // of the column; nil: it is decoded to slots
 }
 
-// keptScratch is how many bytes of one scratch a decoder keeps from unit to unit. It returns the
-// rest to the pool, so that decoders at work hold memory and idle ones do not.
-const keptScratch = 256 << 10
-
-// scratch is memory of the pool that is kept from page to page.
-type scratch struct {
-	arena *mem.Arena
-	b     []byte
+// thresholds are what tests lower, or leave out.
+type thresholds struct {
+	skipChecksums bool // tests of damaged pages look behind their checksums
+	stepsFrom     int  // bytes of a page that is decompressed in steps; 0 means 4 MiB
+	windowFrom    int  // values of a page of which only the unit's are decoded; 0 means 1 Mi
 }
 
-// take returns n bytes of any content with codecSlack bytes behind them; those taken before are
-// lost.
-func (s *scratch) take(n int) []byte {
-	if n > len(s.b) || s.b == nil {
-		s.arena.Free()
-		s.b = s.arena.Alloc(n + n/8)
-	}
-	return s.b[:n]
+// A unit is the rows that are decoded, and the blocks that get them.
+type unit struct {
+	raw    *Raw
+	rows   Rows
+	chunks []rawChunk // those not decoded yet
+	at     int64      // byte of the shard of the current page, -1 when there is none
+	path   string     // of the current column
+	layout Layout
+	blocks []*Block
+	kept   []uint32 // Layout.Order in the blocks' memory
+
+	tierCols []*block.Vector // of its image, by column; nil without one
+	inImage  bool            // and blocks have them where they lie
 }
 
-// extend is take, but the first kept bytes of those taken before stay.
-func (s *scratch) extend(kept, n int) []byte {
-	if n > len(s.b) || s.b == nil {
-		s.b = s.arena.Grow(s.b[:kept], n+n/8)
-	}
-	return s.b[:n]
+// arenas are the memory that a column is decoded to.
+type arenas struct {
+	arena *mem.Arena // of values: keep, or loose when their rows are copied out
+	keep  *mem.Arena // memory that stays as long as any of the blocks
+	loose *mem.Arena
+	dicts *mem.Arena // of the column, where few rows are kept, which may need none
+	dict  *mem.Arena // what dictionaries are decoded to: keep or dicts
 }
 
 // NewDecoder returns a decoder of the manifest's units for one goroutine, which closes it. Blocks
@@ -121,30 +97,7 @@ func (d *Decoder) Allow(bytes int64, more func(n int64) error) {
 func (d *Decoder) Close() {
 	d.dropHeld()
 	d.codecs.Close()
-	d.spare.Free()
-	for _, s := range d.scratches() {
-		s.arena.Free()
-		s.b = nil
-	}
-}
-
-// trim gives large scratch back.
-func (d *Decoder) trim() {
-	for _, s := range d.scratches() {
-		if s.arena.Bytes() > keptScratch {
-			s.arena.Free()
-			s.b = nil
-		}
-	}
-	if d.spare.Bytes() > keptScratch {
-		d.spare.Free()
-	}
-}
-
-func (d *Decoder) scratches() []*scratch {
-	return []*scratch{
-		&d.page, &d.values, &d.table, &d.lengths, &d.views, &d.wide, &d.saved, &d.def, &d.rep, &d.starts, &d.bits, &d.order, &d.chosen,
-	}
+	d.workspace.free()
 }
 
 // Decode decodes a unit into a block for each of the layout's parts. Each holds all columns of its
@@ -255,19 +208,43 @@ func (d *Decoder) decode(r *Raw, l Layout) (err error) {
 	return nil
 }
 
-// decodeColumn decodes a column into the blocks, or into their matrices. inPlace says that columns
+// A route is the way of a column's values to the blocks.
+type route int
+
+const (
+	fromPages route = iota // they are decoded
+	fromTier               // the unit's image has them
+	fromRules              // DecodeRule decoded them
+	toPacked               // they are decoded straight to packed blocks
+)
+
+// routeOf chooses the route of a column.
+func (d *Decoder) routeOf(i int) route {
+	switch {
+	case d.packed.has(i):
+		return toPacked
+	case d.tierCols != nil && d.tierCols[i] != nil:
+		return fromTier
+	case d.held.has(d.raw, i):
+		return fromRules
+	}
+	return fromPages
+}
+
+// decodeColumn decodes a column into the blocks, or into their matrices. inPlace is true if columns
 // stay as they are decoded.
 func (d *Decoder) decodeColumn(i int, n *node, inPlace bool) (err error) {
 	dropped := d.layout.Stacks.Drops(i)
 	d.chooseArenas(inPlace && !dropped, dropped)
-	if d.packed.has(i) {
+	var v *block.Vector
+	switch d.routeOf(i) {
+	case toPacked:
 		return d.packed.decode(d, i, n)
-	}
-	if d.tierCols != nil && d.tierCols[i] != nil {
+	case fromTier:
 		return d.decodeTier(i, n, inPlace, dropped)
-	}
-	v := d.takeHeld(i, n)
-	if v == nil {
+	case fromRules:
+		v = d.takeHeld(i, n)
+	case fromPages:
 		if v, err = d.column(n); err != nil {
 			return err
 		}

@@ -50,7 +50,7 @@ func (d *Decoder) direct(r *Raw, p *Packing) bool {
 		if !p.Columns[i].Tokens {
 			continue
 		}
-		if n.missing || n.partition != nil || !isListOfLeaves(n) || d.held != nil && d.held.raw == r && d.held.shared[i].vec != nil {
+		if n.missing || n.partition != nil || !isListOfLeaves(n) || d.held.has(r, i) {
 			return false
 		}
 	}

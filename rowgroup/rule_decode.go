@@ -157,12 +157,14 @@ func (d *Decoder) takeChunks(n *node, at []int) {
 	d.chunks = h.chunks
 }
 
+// has reports whether DecodeRule decoded a delivered column of the unit. h may be nil.
+func (h *heldRules) has(r *Raw, col int) bool {
+	return h != nil && h.raw == r && h.shared[col].vec != nil
+}
+
 // takeHeld moves what DecodeRule made of a delivered column into the memory that columns are
-// decoded to. It returns nil when the column is yet to be decoded.
+// decoded to.
 func (d *Decoder) takeHeld(col int, n *node) *block.Vector {
-	if d.held == nil || d.held.raw != d.raw || d.held.shared[col].vec == nil {
-		return nil
-	}
 	s := &d.held.shared[col]
 	v := s.vec
 	s.vec = nil
