@@ -122,11 +122,7 @@ func (s Spec) validateBatches(p *option.List) {
 func (s Spec) options() iterable.Options {
 	now, _ := s.now()
 	o := iterable.Options{
-		Reading: iterable.Reading{
-			Columns: s.read(), Strict: s.Strict, MissingIsNull: s.Missing == "null", PartitionTypes: s.PartitionTypes, Declared: s.declared(),
-			ReplaceUTF8: s.InvalidUTF8 == "replace", Needed: s.columnTypes(), RowIDs: s.RowIDs, RowKeys: s.Seeds || len(s.Images) > 0,
-		},
-		Order: s.Order, Mixing: s.Mixing, Words: s.Words, Choice: s.Choice.parsed(), Sources: s.sources(), Resources: iterable.Resources{Memory: s.givenMemory()},
+		Reading: s.Reading(), Order: s.Order, Mixing: s.Mixing, Words: s.Words, Choice: s.Choice.parsed(), Sources: s.sources(), Resources: iterable.Resources{Memory: s.givenMemory()},
 		Now: now, ReadFile: s.readFile, Weight: s.Weight, Pack: s.Pack.options(), Bucket: s.Bucket.options(),
 	}
 	o.Tail = cmp.Or(s.Tail, shuffle.Short)
@@ -135,6 +131,14 @@ func (s Spec) options() iterable.Options {
 		o.OnError = on
 	}
 	return o
+}
+
+// Reading returns the columns to read, and how to read them.
+func (s Spec) Reading() iterable.Reading {
+	return iterable.Reading{
+		Columns: s.read(), Strict: s.Strict, MissingIsNull: s.Missing == "null", PartitionTypes: s.PartitionTypes, Declared: s.declared(),
+		ReplaceUTF8: s.InvalidUTF8 == "replace", Needed: s.columnTypes(), RowIDs: s.RowIDs, RowKeys: s.Seeds || len(s.Images) > 0,
+	}
 }
 
 // givenMemory is Memory in bytes; 0 where it is not given.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -117,18 +118,75 @@ func TestSourcePage(t *testing.T) {
 	for _, r := range rows {
 		for _, dir := range link.FindAllStringSubmatch(r[3], -1) {
 			source := sourceOf(t, filepath.Join(root, "docs", dir[1]))
-			for pattern, name := range map[string]string{`(?m)^func (\([^)]*\) )?%s[(\[]`: r[1], `(?m)^type %s\b`: r[2]} {
+			for pattern, name := range map[string]string{`(?m)^func (\([^)]*\) )?%s[(\[]`: r[1], `(?m)^(type |\t)%s\b`: r[2]} {
 				if !regexp.MustCompile(fmt.Sprintf(pattern, name)).MatchString(source) {
 					t.Errorf("%s has no %s", dir[1], name)
 				}
 			}
 		}
 	}
-	for _, file := range regexp.MustCompile("`((?:torch/)?_\\w+\\.py)`").FindAllStringSubmatch(pages["docs/source.md"], -1) {
-		if _, err := os.Stat(filepath.Join(root, "python/src/shardfeed", file[1])); err != nil {
-			t.Error(err)
+	modules := map[string]bool{}
+	for _, file := range filesBelow(t, filepath.Join(root, "python/src/shardfeed"), ".py") {
+		modules[filepath.Base(file)] = true
+	}
+	for _, file := range regexp.MustCompile("`(?:\\w+/)*(_\\w+\\.py)`").FindAllStringSubmatch(pages["docs/source.md"], -1) {
+		if !modules[file[1]] {
+			t.Errorf("there is no %s", file[1])
 		}
 	}
+}
+
+// An option is mentioned in the places of "Add an option" alone, at most six.
+func TestPlacesOfAnOption(t *testing.T) {
+	pages, root := pages(t)
+	_, section, _ := strings.Cut(pages["docs/source.md"], "## Add an option")
+	var places []string
+	for _, row := range regexp.MustCompile("(?m)^\\| (`.+?`) \\|").FindAllStringSubmatch(section, -1) {
+		places = append(places, row[1])
+	}
+	if len(places) == 0 || len(places) > 6 {
+		t.Errorf("an option has the places %q", places)
+	}
+	named, used := regexp.MustCompile(`InvalidUTF8|invalid-utf8|invalid_utf8|ReplaceUTF8`), map[string]bool{}
+	own := "`python/src/shardfeed/_select.py`, `python/src/shardfeed/_map.py`, `cmd/shardfeed/inspect.go`" // with options of their own
+	for _, file := range append(filesBelow(t, root, ".go"), filesBelow(t, filepath.Join(root, "python/src"), ".py")...) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name, err := filepath.Rel(root, file)
+		if err != nil || !named.Match(text) || strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		within := func(place string) bool {
+			return strings.Contains(place, "`"+name+"`") || strings.Contains(place, "`"+filepath.Dir(name)+"/`")
+		}
+		at := slices.IndexFunc(places, within)
+		switch {
+		case at >= 0:
+			used[places[at]] = true
+		case !within(own):
+			t.Errorf("%s mentions the option and is none of the places of an option", name)
+		}
+	}
+	if len(used) != len(places) {
+		t.Errorf("the option is in %d of the places %q", len(used), places)
+	}
+}
+
+// filesBelow lists the files with an extension.
+func filesBelow(t *testing.T, dir, ext string) (all []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && filepath.Ext(path) == ext {
+			all = append(all, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
 }
 
 // sourceOf is the text of a package without its tests.

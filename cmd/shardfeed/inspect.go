@@ -87,8 +87,9 @@ func (a *app) withShards(ctx context.Context, addresses []string, f *flags, do f
 	if err != nil {
 		return err
 	}
+	reading := f.Reading()
 	return do(stores, shards, rowgroup.Options{
-		MissingIsNull: f.Missing == "null", PartitionTypes: f.PartitionTypes, ReplaceUTF8: f.InvalidUTF8 == "replace", Pool: &rowgroup.Pool{Limit: f.lookLimit()},
+		MissingIsNull: reading.MissingIsNull, PartitionTypes: reading.PartitionTypes, ReplaceUTF8: reading.ReplaceUTF8, Pool: &rowgroup.Pool{Limit: f.lookLimit()},
 		IndexDir: f.Places().Index, Events: rowgroup.Events{IndexUnusable: a.indexUnusable, FootersRead: shown.footers},
 	})
 }
