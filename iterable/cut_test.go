@@ -83,7 +83,7 @@ func TestFileOrderOfLargeRowGroups(t *testing.T) {
 // Cutting the units of a filtered stream in file order estimates each row group and remembers none
 // of the estimates, which take as much memory as the footers.
 func TestCutRemembersNoEstimates(t *testing.T) {
-	d := open(t, prefixed(t), Options{Filters: "id > 3", Memory: 64 << 20})
+	d := open(t, prefixed(t), Options{Choice: Choice{Filters: "id > 3"}, Resources: Resources{Memory: 64 << 20}})
 	if _, err := d.sources[0].cutWithin(t.Context(), d.sources[0].fileCut()); err != nil {
 		t.Fatal(err)
 	}

@@ -60,3 +60,23 @@ func TestMemoryBeyondEstimates(t *testing.T) {
 		})
 	}
 }
+
+// A filter on texts that share a long prefix, of which a page has few bytes, is counted and read
+// within the memory.
+func TestRuleOfSharedPrefixes(t *testing.T) {
+	for _, memory := range []int64{24 << 20, 48 << 20} {
+		t.Run(mem.Bytes(memory).String(), func(t *testing.T) {
+			d := open(t, prefixed(t), Options{Choice: Choice{Filters: "text != 'a'"}, Reading: Reading{Columns: []string{"id"}}, Resources: Resources{Memory: memory}})
+			s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 16, Draws: 2, Epochs: 1})
+			if rows, err := readAll(t, s); rows != 4800 {
+				t.Errorf("%d rows, %v", rows, err)
+			}
+			if _, most := s.account.Peak(); most > memory {
+				t.Errorf("the account held %s", mem.Bytes(most))
+			}
+			if most := d.pool.Stats().Peak; most > memory+freeScratch {
+				t.Errorf("blocks and scratch took %s", mem.Bytes(most))
+			}
+		})
+	}
+}
