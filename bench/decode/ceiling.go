@@ -71,7 +71,7 @@ func (c *ceiling) shard(ctx context.Context, store shard.Store, s shard.Shard) (
 	return rows, decoded, nil
 }
 
-// group decompresses the chunks of a row group, which lie one behind the other.
+// group decompresses the chunks of a row group, which are contiguous.
 func (c *ceiling) group(o shard.Object, g *format.RowGroup) (decoded int64, err error) {
 	first, end := int64(1<<62), int64(0)
 	for i := range g.Columns {
@@ -101,7 +101,7 @@ func (c *ceiling) group(o shard.Object, g *format.RowGroup) (decoded int64, err 
 	return decoded, err
 }
 
-// extent is where a column chunk lies.
+// extent returns the byte range of a column chunk.
 func extent(m *format.ColumnMetaData) (off, n int64) {
 	off = m.DataPageOffset
 	if m.DictionaryPageOffset > 0 && m.DictionaryPageOffset < off {
@@ -110,7 +110,7 @@ func extent(m *format.ColumnMetaData) (off, n int64) {
 	return off, m.TotalCompressedSize
 }
 
-// chunk decompresses the pages of a column chunk, one behind the other.
+// chunk decompresses the pages of a column chunk in order.
 func (c *ceiling) chunk(b []byte, codec format.CompressionCodec) error {
 	var protocol thrift.CompactProtocol
 	for len(b) > 0 {

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A result is what one round took.
+// A result is the cost of one round.
 type result struct {
 	Mode          string  `json:"mode"`
 	Rows          int64   `json:"rows"`

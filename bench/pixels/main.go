@@ -17,7 +17,7 @@ import (
 	"github.com/shardfeed/shardfeed/images/turbo"
 )
 
-// A result is what the images took.
+// A result is the cost of the images.
 type result struct {
 	Rows          int     `json:"rows"`
 	UserSeconds   float64 `json:"user_seconds"`
@@ -97,7 +97,7 @@ func open(name string) (codec.Decoder, error) {
 	return l.New()
 }
 
-// work is what is done to each file.
+// work returns the operation on each file.
 func work(do string, d codec.Decoder) (func(data []byte, seed uint64) error, error) {
 	o := images.ImageNetTrain()
 	switch do {

@@ -1,8 +1,8 @@
-// Command remote is what the benchmarks of storage need beside shardfeed itself:
+// Command remote provides the rivals and the proxy of the storage benchmarks:
 //
 //	remote read  --way s3|sdk|hdfs|library --ranges FILE [--in-flight N]   reads ranges and prints what it took
 //	remote put   --bucket NAME [--prefix NAME] [--files N] DIR             uploads the parquet files of a directory
-//	remote proxy --target HOST:PORT [--latency D | --log FILE]             stands before a server
+//	remote proxy --target HOST:PORT [--latency D | --log FILE]             forwards to a server
 //
 // The ways s3 and hdfs go through our stores. Their rivals sdk and library send the same ranges, as
 // many at once, through the library below each store, with nothing checked and nothing kept: what

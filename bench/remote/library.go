@@ -11,7 +11,7 @@ import (
 	"github.com/colinmarc/hdfs/v2"
 )
 
-// A library reads from HDFS as its Go client does alone: nothing is verified beyond what the client
+// A library reads from HDFS with only its Go client: nothing is verified beyond what the client
 // verifies, and there are no deadlines. Like our store it has one client for each range in flight,
 // opens a reader for each range and seeks once.
 type library struct {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A link is the network that a proxy stands for.
+// A link is the network that a proxy simulates.
 type link struct {
 	latency time.Duration
 	rate    int64 // bytes a second; 0 is any number

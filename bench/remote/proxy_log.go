@@ -85,7 +85,7 @@ func (t *logged) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// A countedBody tells how much of it was read, once.
+// A countedBody reports once how much of it was read.
 type countedBody struct {
 	io.ReadCloser
 	n    int64

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// put uploads the first parquet files of a directory, by name, into a bucket, which it makes when
-// there is none.
+// put uploads the first parquet files of a directory, by name, into a bucket, which it makes if it
+// is missing.
 func put(ctx context.Context, args []string) error {
 	fs := flag.NewFlagSet("put", flag.ContinueOnError)
 	bucket := fs.String("bucket", "", "the bucket")

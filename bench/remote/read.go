@@ -29,7 +29,7 @@ type way interface {
 // A reader fills all of b from byte off of a shard on.
 type reader func(ctx context.Context, uri string, b []byte, off int64) error
 
-// A result is what reading all ranges once took.
+// A result is the cost of reading all ranges once.
 type result struct {
 	Way           string  `json:"way"`
 	Bytes         int64   `json:"bytes"`

@@ -5,7 +5,7 @@
 // most often break:
 //
 //	a context is current per thread             201 on a thread without one
-//	a copy on a stream runs beside the host     each stream is a thread that begins late: who writes to the source too early is found out
+//	a copy on a stream runs beside the host     each stream is a thread that starts late, which exposes early writes to the source
 //	pageable memory is copied at once           and counted
 //	memory is registered once, page by page     712, 713
 //	a device's memory is not the host's         its addresses are of no process; each copy is checked against the bounds

@@ -77,7 +77,7 @@ func appendFloat16(dst []byte, bits uint16) []byte {
 	return appendFloat(dst, f, 64)
 }
 
-// roundDecimal is the float64 nearest to f's decimal of so many digits behind the first.
+// roundDecimal rounds f to precision decimal digits after the first.
 func roundDecimal(f float64, precision int) float64 {
 	var text [32]byte
 	near, err := strconv.ParseFloat(string(strconv.AppendFloat(text[:0], f, 'e', precision, 64)), 64)

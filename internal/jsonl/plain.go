@@ -14,8 +14,8 @@ type Plain struct {
 	columns []appender
 }
 
-// NewPlain returns the forms of the schema's columns. Lists and maps are cut after so many items, as
-// [NewShortWriter] does.
+// NewPlain returns the forms of the schema's columns. It cuts lists and maps after the given number
+// of items, as [NewShortWriter] does.
 func NewPlain(schema *column.Schema, items int) *Plain {
 	p := &Plain{}
 	for _, f := range schema.Fields {
@@ -90,7 +90,7 @@ func (p *Plain) AppendCSV(dst []byte, columns []*column.Array, i int) []byte {
 	return append(dst, '\n')
 }
 
-// quoteCSV quotes the value from start on where it must be quoted.
+// quoteCSV quotes the value dst[start:] if necessary.
 func quoteCSV(dst []byte, start int) []byte {
 	value := dst[start:]
 	if len(value) > 0 && !bytes.ContainsAny(value, ",\"\r\n") {

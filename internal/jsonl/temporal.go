@@ -69,8 +69,8 @@ func appendInt96(dst, v []byte) []byte {
 	return append(dst, '"')
 }
 
-// appendMoment writes date and time of a moment in seconds since 1970 and a fraction of so many
-// digits.
+// appendMoment writes date and time of a moment in seconds since 1970, with the digits of its
+// fraction.
 func appendMoment(dst []byte, seconds, fraction int64, digits int) []byte {
 	day, seconds := floorDiv(seconds, secondsPerDay)
 	dst = append(appendDate(dst, day), 'T')
@@ -105,7 +105,7 @@ func floorDiv(n, d int64) (quotient, rest int64) {
 	return quotient, rest
 }
 
-// appendPadded writes n >= 0 with at least so many digits.
+// appendPadded writes n >= 0 with at least width digits.
 func appendPadded(dst []byte, n int64, width int) []byte {
 	var text [20]byte
 	digits := strconv.AppendInt(text[:0], n, 10)

@@ -4,8 +4,8 @@ import "unicode/utf8"
 
 const hexDigits = "0123456789abcdef"
 
-// appendString appends s as a JSON string (RFC 8259, section 7). UTF-8 stays as it is; bytes that
-// are none become U+FFFD, so that the line is valid whatever s holds.
+// appendString appends s as a JSON string (RFC 8259, section 7). Invalid UTF-8 becomes U+FFFD, so
+// that the line is always valid.
 func appendString(dst, s []byte) []byte {
 	dst = append(dst, '"')
 	done := 0 // s[:done] is written

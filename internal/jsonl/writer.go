@@ -23,8 +23,8 @@ type appender func(dst []byte, a *column.Array, i int) []byte
 // NewWriter returns a writer of rows of the schema.
 func NewWriter(schema *column.Schema) *Writer { return NewShortWriter(schema, math.MaxInt) }
 
-// NewShortWriter returns a writer that cuts lists and maps after so many items: a text with their
-// number follows, as in [1,2,"... (3000 items)"].
+// NewShortWriter returns a writer that cuts lists and maps after the given number of items and
+// appends a text with their length, as in [1,2,"... (3000 items)"].
 func NewShortWriter(schema *column.Schema, items int) *Writer {
 	return &Writer{columns: forms{items}.members(schema.Fields)}
 }
@@ -34,7 +34,7 @@ type forms struct {
 	items int // of a list that are written
 }
 
-// AppendRow appends row i of the columns to dst, as one line with its line feed. Columns lie in
+// AppendRow appends row i of the columns to dst, as one line with its line feed. Columns must be in
 // schema order.
 func (w *Writer) AppendRow(dst []byte, columns []*column.Array, i int) []byte {
 	dst = append(dst, '{')

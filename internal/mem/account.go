@@ -131,7 +131,7 @@ func (a *Account) TryGrow(p Purpose, n int64) error {
 }
 
 // Evict lets Grow and turns take back memory that is held for later. evict waits for work in
-// progress on it, gives back a part and reports whether more may fit now; it ends with ctx.
+// progress on it, frees a part and reports whether more may fit now; it ends with ctx.
 func (a *Account) Evict(evict func(ctx context.Context) bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

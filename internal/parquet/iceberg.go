@@ -14,7 +14,7 @@ const (
 	deletedPos  = 2147483545
 )
 
-// listsPositions reports whether the columns are those of a position-delete file.
+// listsPositions reports whether the columns belong to a position-delete file.
 func listsPositions(all []Element) bool {
 	return slices.ContainsFunc(all, func(e Element) bool { return e.field == deletedPath || e.field == deletedPos })
 }

@@ -32,7 +32,7 @@ type machine struct {
 	b     []byte
 	stack []any
 	memo  map[int]any
-	pairs int // that calls may still take: an argument may be that of many calls
+	pairs int // that calls may still take: many calls may share an argument
 }
 
 var (
@@ -76,7 +76,7 @@ func (m *machine) line() (string, error) {
 	return string(text), nil
 }
 
-// number takes a little-endian number of so many bytes.
+// number takes a little-endian number of n bytes.
 func (m *machine) number(n int) (int, error) {
 	taken, err := m.take(n)
 	if err != nil {
@@ -235,7 +235,7 @@ func (o *object) set(key, value any) {
 // name is the last part of a class's name.
 func (c class) name() string { return string(c)[strings.LastIndexByte(string(c), '.')+1:] }
 
-// modules are those of the classes of a Unischema. The first two are petastorm's old names.
+// modules lists the modules of a Unischema's classes. The first two are petastorm's old names.
 var modules = []string{
 	"av.experimental.deepdrive.dataset_toolkit.", "av.ml.dataset_toolkit.", "petastorm.unischema.", "petastorm.codecs.",
 	"numpy.", "pyspark.sql.types.", "pyspark.serializers._restore.", "collections.OrderedDict.", "decimal.Decimal.",
@@ -250,5 +250,5 @@ func imported(module, name string) (class, error) {
 			return class(c), nil
 		}
 	}
-	return "", fmt.Errorf("it has the class %.100q, which is none of petastorm's", c)
+	return "", fmt.Errorf("it has the class %.100q, which is not petastorm's", c)
 }

@@ -179,7 +179,7 @@ def test_a_data_set_without_a_schema(tmp_path: Path) -> None:
 def test_a_pickle_that_runs_code(tmp_path: Path) -> None:
     write(tmp_path, pickle=b"cos\nsystem\n(S'touch " + bytes(tmp_path / "ran") + b"'\ntR.")
     with pytest.raises(
-        SchemaError, match=r'_common_metadata: petastorm\'s schema: it has the class "os.system", which is none of petastorm\'s'
+        SchemaError, match=r'_common_metadata: petastorm\'s schema: it has the class "os.system", which is not petastorm\'s'
     ):
         StreamingDataset(tmp_path, batch_size=2, images="auto")
     assert not (tmp_path / "ran").exists()

@@ -89,7 +89,7 @@ func (f *Faults) Struck(i int) int {
 // OpenObjects returns how many objects are not closed yet.
 func (f *Faults) OpenObjects() int { return int(f.open.Load()) }
 
-// ReadBytes returns the number of bytes read so far, without those of leases.
+// ReadBytes returns the number of bytes read so far, not counting leases.
 func (f *Faults) ReadBytes() int64 { return f.readBytes.Load() }
 
 // fits counts a call and reports whether it must fail.

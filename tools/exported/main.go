@@ -70,7 +70,7 @@ func parseAllowed(text []byte) allowed {
 	return a
 }
 
-// allows says whether a line names the name, what it belongs to, or its package.
+// allows reports whether a line lists the name, its type or its package.
 func (a allowed) allows(name string) bool {
 	slash := strings.LastIndexByte(name, '/') + 1
 	for cut := len(name); cut > slash; cut = slash + strings.LastIndexByte(name[slash:cut], '.') {

@@ -11,13 +11,13 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// uses is what the code of a module mentions and which fields it sets.
+// uses records the objects that a module's code mentions and the fields that it sets.
 type uses struct {
 	used map[types.Object]bool
 	set  map[types.Object]bool
 }
 
-// unused lists the exported names of the packages that none of them uses, sorted.
+// unused returns the sorted exported names that no package uses.
 func unused(pkgs []*packages.Package) []string {
 	u := uses{used: map[types.Object]bool{}, set: map[types.Object]bool{}}
 	for _, p := range pkgs {
@@ -201,7 +201,7 @@ func interfacesOf(pkgs []*packages.Package) []*types.Interface {
 	return out
 }
 
-// implemented says whether a method is one of an interface that the type implements. errors.Is and
+// implemented reports whether a method belongs to an interface that the type implements. errors.Is and
 // its kind look for methods that no declared interface has.
 func implemented(t *types.Named, m *types.Func, interfaces []*types.Interface) bool {
 	if slices.Contains([]string{"Is", "As", "Unwrap", "String", "Error"}, m.Name()) {

@@ -42,7 +42,7 @@ func resting(modules []Module, now time.Time) []string {
 	return lines
 }
 
-// fault says what is wrong with a module's version; empty when it may stay.
+// fault describes the problem of a module's version, or returns "".
 func fault(m Module, now time.Time) string {
 	if m.Replace != nil {
 		m = *m.Replace

@@ -3,7 +3,7 @@
 //
 //	go list -m -u -e -json MODULE... | outdated [-strict] [-allow FILE]
 //
-// When the module proxy did not answer, it says that it checked nothing. With -strict a finding is
+// If the module proxy does not answer, it prints that it checked nothing. With -strict a finding is
 // a failure: a release must not ship old modules, while a commit that changed nothing must not fail
 // because time passed. FILE lists the exceptions, a line each: module, version, reason.
 package main
@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// Module is what `go list -m -u -json` prints of a module.
+// Module is the output of `go list -m -u -json` for a module.
 type Module struct {
 	Path       string
 	Version    string

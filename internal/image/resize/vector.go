@@ -18,7 +18,7 @@ type vector struct {
 // behind is how many bytes scaleRow reads behind the last pixel.
 const behind = 4
 
-// begin sizes the memory and lays out the weights. It says whether the source is wide enough.
+// begin sizes the memory and lays out the weights. It reports whether the source is wide enough.
 func (v *vector) begin(s Source, x, y *axis) bool {
 	v.quads, v.wide = (x.taps+3)/4, x.filter == Bicubic
 	width := s.Rect.Dx()
