@@ -15,8 +15,10 @@
 //	walk       goes through the order and picks rows
 //	draw       holds the picked rows until it is released; what is no longer needed is freed then
 //
-// The order of rows (order.go) is that of a plan's lanes (schedule.go, walk.go) or of files
-// (files.go).
+// A blend (blend.go) makes the samples of a data set of its sources: of one (single.go), or of a
+// mixture. It also makes the order of an epoch (order.go): that of a plan's lanes (plan_order.go,
+// schedule.go, walk.go), of the files (files.go), or of a mixture (mixture_order.go). What one worker
+// reads of an order is a portion: a bound, a schedule and a walk.
 //
 // # Rules
 //
