@@ -12,10 +12,12 @@
 //
 // # Reading the source
 //
-//	Spec       what to read and in which order          spec.go, validate.go
-//	storage    how shards on servers are reached        storage.go
-//	places     where cache, index and lists are kept    places.go
-//	source     drivers, and the cache around them       source.go
-//	Host       what data sets share                     host.go
-//	Dataset    what Open returns                        open.go
+//	Spec         what to read and in which order            spec.go, validate.go
+//	Choice       which rows, of a data set or of sources    rows.go
+//	stores       drivers, and the cache around them         stores.go
+//	Places       where cache, index and lists are kept      places.go
+//	Host         what data sets share                       open.go
+//	Dataset      what Open returns                          open.go
+//	batches      how a loader makes them of the spec        batches.go
+//	Chosen       what ranks must have in common             fingerprint.go
 package shardfeed

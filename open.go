@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/shardfeed/shardfeed/cache"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/iterable"
+	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shard"
 )
@@ -211,3 +213,138 @@ func (d *Dataset) Close(ctx context.Context) error {
 
 // Budget is what the data set's streams share with those of its host.
 func (d *Dataset) Budget() *iterable.Budget { return d.host.budget }
+
+// A Host opens data sets that share one budget of memory, one cache for each directory, and the
+// footers and dictionaries that are kept in memory. It is safe for concurrent use.
+type Host struct {
+	budget *iterable.Budget
+
+	mu      sync.Mutex
+	caches  map[string]*cache.Cache // by directory
+	hot     *rowgroup.Hot
+	longest time.Duration // of the epochs so far
+}
+
+// NewHost returns a host whose streams share a budget; nil is one over the machine's memory.
+func NewHost(budget *iterable.Budget) *Host {
+	if budget == nil {
+		budget = iterable.NewBudget(mem.ThisMachine().SharedLimit())
+	}
+	return &Host{budget: budget, caches: map[string]*cache.Cache{}}
+}
+
+// Budget is what the host's streams share.
+func (h *Host) Budget() *iterable.Budget { return h.budget }
+
+// cacheIn is the one cache of a directory, which open opens the first time; it may be nil.
+func (h *Host) cacheIn(dir string, open func() (*cache.Cache, error)) (*cache.Cache, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if c := h.caches[dir]; c != nil {
+		return c, nil
+	}
+	c, err := open()
+	if c != nil {
+		h.caches[dir] = c
+	}
+	return c, err
+}
+
+// hotOf is the one memory of footers and dictionaries; the first to ask says its bytes.
+func (h *Host) hotOf(bytes int64) *rowgroup.Hot {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.hot == nil {
+		h.hot = rowgroup.NewHot(bytes)
+	}
+	return h.hot
+}
+
+// keep lets a cache keep what it holds until the next epoch has used it.
+func (h *Host) keep(c *cache.Cache, took time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.longest = max(h.longest, took); c != nil {
+		c.KeepForEpochs(h.longest)
+	}
+}
+
+// Close waits for the fills of the caches, at most 10 s and half a second when ctx has ended. The
+// data sets are closed before.
+func (h *Host) Close(ctx context.Context) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	bounded, cancel := fillTime(ctx)
+	defer cancel()
+	var errs []error
+	for dir, c := range h.caches {
+		if err := c.Close(bounded); err != nil {
+			errs = append(errs, fmt.Errorf("cache %s: %w", dir, err))
+		}
+	}
+	clear(h.caches)
+	h.hot.Close()
+	h.hot = nil
+	return errors.Join(errs...)
+}
+
+// ReadPlan reads the file that Plan names: a path, or an address, which it asks the stores for as it
+// would for shards.
+func (s Spec) ReadPlan(ctx context.Context) (p *iterable.SavedPlan, err error) {
+	if scheme, _ := shard.SplitScheme(s.Plan); scheme == "" {
+		return iterable.ReadPlan(s.Plan)
+	}
+	stores, err := s.Stores(Events{})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, stores.Close()) }()
+	return iterable.FetchPlan(ctx, stores, s.Plan)
+}
+
+// Verify reads and decodes what the spec names of every shard, from where it is stored and not from
+// a cache, and lists what is lost. verified, if not nil, is called after each row group with the
+// rows so far and those of all, one call at a time.
+func Verify(ctx context.Context, s Spec, e Events, verified func(rows, of int64)) (v *iterable.Verification, err error) {
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	o := s.options()
+	o.IndexDir, o.DefaultMemory, o.Events = s.Places().Index, s.RankMemory(), e.ofDataset()
+	o.DecodeLimit = s.decodeLimit()
+	if err := s.readFiles(ctx, &o); err != nil {
+		return nil, err
+	}
+	stores, err := s.Stores(e)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, stores.Close()) }()
+	return iterable.Verify(ctx, stores, s.Addresses, o, verified)
+}
+
+// notedLosses is how many losses are noted one by one.
+const notedLosses = 3
+
+// lossNotes notes the first losses of a data set one by one and later ones in number: a table of
+// images may have thousands.
+type lossNotes struct {
+	note func(format string, args ...any)
+	n    atomic.Int64
+}
+
+func (l *lossNotes) add(x iterable.Loss) {
+	switch n := l.n.Add(1); {
+	case n <= notedLosses:
+		l.note("%v", x)
+	case isPowerOfTen(n):
+		l.note("%d places have lost rows so far; the last: %v", n, x)
+	}
+}
+
+func isPowerOfTen(n int64) bool {
+	for n%10 == 0 {
+		n /= 10
+	}
+	return n == 1
+}

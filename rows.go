@@ -6,10 +6,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/internal/regular"
 	"github.com/shardfeed/shardfeed/iterable"
+	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/rule"
 )
 
@@ -97,4 +99,157 @@ func (d *Dataset) SaveRows(bits, save string) (rows int64, err error) {
 		return nil
 	})
 	return rows, errors.Join(err, f.Sync(), f.Close())
+}
+
+// A Source is one of several data sets that are read together by weight. Its rule has the fields
+// that a Spec has.
+type Source struct {
+	Name      string   `json:"name,omitempty"`
+	Addresses []string `json:"addresses,omitempty"`
+
+	// Weight is the share of the samples, in proportion to the weights of the others. In its place
+	// all sources may say how many of their samples an epoch has: Choose, or Repeat times all of
+	// them, which is 1 by default.
+	Weight float64 `json:"weight,omitempty"`
+	Repeat float64 `json:"repeat,omitempty"`
+	Choose int64   `json:"choose,omitempty"`
+
+	Choice
+	RowWeight string `json:"row_weight,omitempty"` // as Spec.Weight
+
+	// Rename gives columns of the files other names; the rule uses the new ones.
+	Rename map[string]string `json:"rename,omitempty"`
+}
+
+// ChoosesRows reports whether the source has a rule.
+func (s Source) ChoosesRows() bool { return s.Choice.choosesRows() || s.RowWeight != "" }
+
+// AllAddresses are those of the spec and of its sources.
+func (s Spec) AllAddresses() []string {
+	all := slices.Clone(s.Addresses)
+	for _, of := range s.Sources {
+		all = append(all, of.Addresses...)
+	}
+	return all
+}
+
+// validateAddresses checks what is read. What is wrong with a mixture package iterable finds.
+func (s Spec) validateAddresses(p *option.List) {
+	switch {
+	case len(s.Addresses) == 0 && len(s.Sources) == 0:
+		p.Add("Addresses", "must name at least one file, directory or pattern")
+	case len(s.Addresses) > 0 && len(s.Sources) > 0:
+		p.Add("Addresses", "must be none where there are {Sources}, which have their own, got %d", len(s.Addresses))
+	}
+	for i, a := range s.Addresses {
+		if a == "" {
+			p.Add(fmt.Sprintf("Addresses[%d]", i), "must not be empty")
+		}
+	}
+	for _, of := range s.Sources {
+		if of.Rows == "" && of.RowsNew != "" {
+			p.Add(fmt.Sprintf("Sources[%q]", of.Name), "rows_new needs rows, got %q alone", of.RowsNew)
+		}
+	}
+	if s.Rows != "" && len(s.Sources) > 0 {
+		p.Add("Rows", "belongs into each of {Sources}")
+	}
+	if s.Manifest != "" && len(s.ManifestText) > 0 {
+		p.Add("Manifest", "and its text are given; leave one of the two out")
+	}
+}
+
+// sources are those of the data set's options, without their rows files.
+func (s Spec) sources() (all []iterable.Source) {
+	for _, of := range s.Sources {
+		all = append(all, iterable.Source{
+			Name: of.Name, Addresses: of.Addresses, Weight: of.Weight, Repeat: of.Repeat, Choose: of.Choose, Choice: of.Choice.parsed(), RowWeight: of.RowWeight, Rename: of.Rename,
+		})
+	}
+	return all
+}
+
+// readSourceRows reads the rows files of the sources.
+func (s Spec) readSourceRows(o *iterable.Options) error {
+	for i, of := range s.Sources {
+		if err := of.readRows(&o.Sources[i].Choice); err != nil {
+			return fmt.Errorf("source %q: %w", of.Name, err)
+		}
+	}
+	return nil
+}
+
+// Pack makes blocks of one size of lists of tokens: a row of a batch is a block then. Other lists
+// of equal lengths are packed alike; all other columns become lists of one value a document. See [iterable.Pack] and [loader.Packed].
+type Pack struct {
+	Columns  map[string]int `json:"columns"`            // lists, and the tokens of a block, which all share
+	Strategy string         `json:"strategy,omitempty"` // "wrapped" (the default), "bfd" or "bfd_split"
+	EOS      *int64         `json:"eos,omitempty"`      // written behind each document
+	BOS      *int64         `json:"bos,omitempty"`      // written before it
+	Value    int64          `json:"value,omitempty"`    // stands behind the last document of a block
+	Length   string         `json:"length,omitempty"`   // column with the lists' lengths, so that they need not be read to count blocks
+	With     []string       `json:"with,omitempty"`     // position_ids, doc_ids, seq_lengths, cu_seqlens, max_seqlen
+	Labels   string         `json:"labels,omitempty"`   // "same" or "next" adds the column labels
+}
+
+func (p *Pack) options() *iterable.Pack {
+	if p == nil {
+		return nil
+	}
+	return &iterable.Pack{
+		Pack: rule.Pack{Columns: p.Columns, Strategy: rule.PackStrategy(p.Strategy), EOS: p.EOS, BOS: p.BOS, Length: p.Length}, Value: p.Value,
+	}
+}
+
+// packed are the loader's options; nil is none.
+func (p *Pack) packed() loader.Packed {
+	if p == nil {
+		return loader.Packed{}
+	}
+	o := loader.Packed{With: p.With, Labels: loader.Labels(p.Labels)}
+	if len(p.Columns) == 1 {
+		for name := range p.Columns {
+			o.Tokens = name
+		}
+	}
+	return o
+}
+
+// validatePack checks what packages iterable and loader cannot: what does not go together.
+func (s Spec) validatePack(l *option.List) {
+	p := s.Pack
+	if p == nil {
+		return
+	}
+	for i, name := range p.With {
+		if known := loader.PackedColumns(); !slices.Contains(known, name) || slices.Contains(p.With[:i], name) {
+			l.Add("Pack", "with names columns of %v, each once, got %q", known, name)
+		}
+	}
+	if p.Labels != "" && p.Labels != string(loader.LabelsSame) && p.Labels != string(loader.LabelsNext) {
+		l.Add("Pack", "makes labels \"same\" or \"next\", got %q", p.Labels)
+	}
+	for _, pad := range s.Pad {
+		if _, both := p.Columns[pad.Column]; both {
+			l.Add(fmt.Sprintf("Pad[%q]", pad.Column), "contradicts {Pack} of the same column, whose blocks have one size; leave one of the two out")
+		}
+	}
+	if s.Seeds && s.RowIDs {
+		l.Add("Seeds", "does not go with {RowIDs} and {Pack} together: a block has ids of several rows; leave one of the three out")
+	}
+}
+
+// Bucket makes batches of rows of about the same length: as many as a budget of tokens holds when
+// all are padded to the longest. See [rule.Bucket].
+type Bucket struct {
+	Columns  map[string]int `json:"columns"`            // one column of lists or lengths, and the tokens of a batch at most
+	Multiple int            `json:"multiple,omitempty"` // lengths are rounded up to a multiple of it; 0 is 1
+	MaxRows  int            `json:"max_rows,omitempty"` // of a batch; 0 sets no bound
+}
+
+func (b *Bucket) options() *rule.Bucket {
+	if b == nil {
+		return nil
+	}
+	return &rule.Bucket{Columns: b.Columns, Multiple: b.Multiple, MaxRows: b.MaxRows}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/size"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
+	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -166,4 +167,64 @@ func (s Spec) policy() (p cache.Policy, keep time.Duration, ok bool) {
 		keep, err = time.ParseDuration(text)
 	}
 	return cache.Keep, keep, ok && err == nil && keep > 0
+}
+
+// sized reports whether EpochSize is of one data set, which is read as a mixture of one source.
+func (s Spec) sized() bool { return s.EpochSize != 0 && len(s.Sources) == 0 }
+
+// asSources returns a spec in which a sized data set is a source, and any other spec as it is.
+func (s Spec) asSources() Spec {
+	if !s.sized() {
+		return s
+	}
+	s.Sources = []Source{{Name: shuffle.OnlySource, Addresses: s.Addresses, Weight: 1, Choice: s.Choice, RowWeight: s.Weight}}
+	s.Addresses, s.Choice, s.Weight = nil, Choice{}, ""
+	return s
+}
+
+// validateSized checks a sized data set, first without its EpochSize, so that messages name the
+// fields that were given.
+func (s Spec) validateSized() error {
+	p := option.List{New: newOptionError}
+	plain := s
+	plain.EpochSize, plain.Plan, plain.SavedPlan = 0, "", nil // a plan is of sources
+	p.Join(plain.Validate())
+	if !s.Shuffle {
+		p.Add("EpochSize", "needs {Shuffle}: in file order an epoch is all rows")
+	}
+	return p.Err()
+}
+
+// now is the instant of Now, or the zero Time.
+func (s Spec) now() (time.Time, error) {
+	if s.Now == "" {
+		return time.Time{}, nil
+	}
+	return time.Parse(time.RFC3339, s.Now)
+}
+
+// At returns the spec with its Now as states have it: what the filters take from it, or from the
+// given instant where it is "". It stays "" where the filters take nothing, or a plan says it.
+// Specs that read the same rows are equal then, whenever they were made.
+func (s Spec) At(instant time.Time) Spec {
+	now, err := s.now()
+	switch {
+	case err != nil || s.Now == "" && (s.Plan != "" || s.SavedPlan != nil):
+		return s
+	case s.Now == "":
+		now = instant
+	}
+	s.Now = ""
+	filters := []string{s.Filters}
+	for _, of := range s.Sources {
+		filters = append(filters, of.Filters)
+	}
+	for _, text := range filters {
+		if e, err := rule.Parse(text); err == nil { // else Open says what is wrong
+			if part := e.Clock(now); !part.IsZero() {
+				s.Now = max(s.Now, part.Format(time.RFC3339))
+			}
+		}
+	}
+	return s
 }
