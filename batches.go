@@ -17,6 +17,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/cores"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/option"
+	"github.com/shardfeed/shardfeed/internal/text"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/rowgroup"
@@ -122,7 +123,7 @@ func (s Spec) features(p *option.List) loader.Features {
 	f.Hash = s.Hash
 	for _, name := range sortedKeys(s.Scale) {
 		if n := len(s.Scale[name]); n != 2 {
-			p.Add(fmt.Sprintf("Scale[%q]", name), "must be a mean and a deviation, got %s", plural(n, "number"))
+			p.Add(fmt.Sprintf("Scale[%q]", name), "must be a mean and a deviation, got %s", text.Plural(n, "number"))
 			continue
 		}
 		set(&f.Scale, name, loader.Scale{Mean: s.Scale[name][0], Deviation: s.Scale[name][1]})
@@ -156,13 +157,6 @@ func set[V any](m *map[string]V, key string, value V) {
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
 
 // read are the columns to read: those of matrices too, where Columns chooses some.
 func (s Spec) read() []string {

@@ -7,6 +7,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/shardfeed/shardfeed/internal/text"
 )
 
 // maxAddress is the length of the longest address, braces and all.
@@ -157,9 +159,9 @@ func (f *finder) note(ctx context.Context, say func(text string)) error {
 // count returns a number of things with its verb: "1 file is", "2 files are".
 func count(n int, noun string) string {
 	if n == 1 {
-		return "1 " + noun + " is"
+		return text.Plural(n, noun) + " is"
 	}
-	return fmt.Sprintf("%d %ss are", n, noun)
+	return text.Plural(n, noun) + " are"
 }
 
 // better decides between two findings of one file, by rules that know no order of addresses.

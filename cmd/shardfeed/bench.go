@@ -8,7 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/shardfeed/shardfeed"
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/text"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/shard"
@@ -103,8 +105,8 @@ func (a *app) measure(ctx context.Context, addresses []string, f *flags) (m *mea
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	bar := newProgress(a.stderr, "bench", f.limit.left(0, s.Len()*int64(f.BatchSize*f.epochs)))
-	defer bar.close()
+	bar := term.NewProgress(a.stderr, "bench", f.limit.left(0, s.Len()*int64(f.BatchSize*f.epochs)))
+	defer bar.Close()
 
 	m = &measurement{memory: f.memoryLimit(), ImageDecoder: decoder.name}
 	clock := newEpochClock(cacheOf(ds), shuffle.State{Epoch: uint64(f.epoch)})
@@ -115,7 +117,7 @@ func (a *app) measure(ctx context.Context, addresses []string, f *flags) (m *mea
 		}
 		m.Batches++
 		m.Rows += int64(valid)
-		bar.add(valid)
+		bar.Add(valid)
 		clock.at(epoch)
 		return f.limit.left(m.Rows, 1) > 0
 	})
@@ -145,34 +147,34 @@ func (m *measurement) addStats(all ...loader.Stats) {
 	m.Waits = waits(all...)
 }
 
-func (m *measurement) report() *report {
-	r := &report{}
+func (m *measurement) report() *term.Report {
+	r := &term.Report{}
 	per := func(n, d float64) float64 {
 		if d == 0 {
 			return 0
 		}
 		return n / d
 	}
-	r.section("bench")
-	r.fact("rows", "%s in %s of %.1f row groups in the mean", count(m.Rows), plural(m.Batches, "batch"), m.GroupsPerBatch)
-	r.fact("time", "%s, the first batch after %s", seconds(m.Seconds), seconds(m.FirstBatchSeconds))
-	r.fact("speed", "%s rows/s, %.1f MB/s decoded", count(int64(per(float64(m.Rows), m.Seconds))), per(float64(m.DecodedBytes)/1e6, m.Seconds))
+	r.Section("bench")
+	r.Fact("rows", "%s in %s of %.1f row groups in the mean", text.Count(m.Rows), text.Plural(m.Batches, "batch"), m.GroupsPerBatch)
+	r.Fact("time", "%s, the first batch after %s", term.Seconds(m.Seconds), term.Seconds(m.FirstBatchSeconds))
+	r.Fact("speed", "%s rows/s, %.1f MB/s decoded", text.Count(int64(per(float64(m.Rows), m.Seconds))), per(float64(m.DecodedBytes)/1e6, m.Seconds))
 	if m.Tokens > 0 {
-		r.fact("", "%s tokens/s in blocks of %s", count(int64(per(float64(m.Tokens), m.Seconds))), count(m.Tokens/m.Rows))
+		r.Fact("", "%s tokens/s in blocks of %s", text.Count(int64(per(float64(m.Tokens), m.Seconds))), text.Count(m.Tokens/m.Rows))
 	}
-	r.fact("processor", "%.3g s per million rows: %.3g s user and %.3g s system in all", per(m.CPUSeconds*1e6, float64(m.Rows)), m.UserSeconds, m.SystemSeconds)
-	r.fact("read", "%v for %v that were needed (%.2fx)", mem.Bytes(m.ReadBytes), mem.Bytes(m.needed), per(float64(m.ReadBytes), float64(m.needed)))
+	r.Fact("processor", "%.3g s per million rows: %.3g s user and %.3g s system in all", per(m.CPUSeconds*1e6, float64(m.Rows)), m.UserSeconds, m.SystemSeconds)
+	r.Fact("read", "%v for %v that were needed (%.2fx)", mem.Bytes(m.ReadBytes), mem.Bytes(m.needed), per(float64(m.ReadBytes), float64(m.needed)))
 	if m.KeptBytes > 0 {
-		r.fact("kept decoded", "%v came from there", mem.Bytes(m.KeptBytes))
+		r.Fact("kept decoded", "%v came from there", mem.Bytes(m.KeptBytes))
 	}
 	if m.ImageDecoder != "" {
-		r.fact("images", "JPEG decoded by %s", map[string]string{shardfeed.TurboDecoder: "libjpeg-turbo", shardfeed.GoDecoder: "Go"}[m.ImageDecoder])
+		r.Fact("images", "JPEG decoded by %s", map[string]string{shardfeed.TurboDecoder: "libjpeg-turbo", shardfeed.GoDecoder: "Go"}[m.ImageDecoder])
 	}
 	limit := "no --memory given"
 	if m.memory > 0 {
 		limit = "limit " + mem.Bytes(m.memory).String()
 	}
-	r.fact("memory", "peak %v resident, %v reserved, %s", mem.Bytes(m.PeakRSS), mem.Bytes(m.BudgetBytes), limit)
+	r.Fact("memory", "peak %v resident, %v reserved, %s", mem.Bytes(m.PeakRSS), mem.Bytes(m.BudgetBytes), limit)
 	reportTraffic(r, m.Storage)
 	m.Cache.report(r)
 	m.reportLost(r)

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/gpu"
 	"github.com/shardfeed/shardfeed/gpu/cuda"
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/text"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
 )
@@ -68,20 +70,20 @@ type deviceUse struct {
 	HostCopied int64  `json:"host_copied_bytes"` // on the host, after collation
 }
 
-func (u *deviceUse) report(r *report, seconds float64) {
+func (u *deviceUse) report(r *term.Report, seconds float64) {
 	if u == nil {
 		return
 	}
-	r.section("device")
-	r.fact("name", "%s, %s", u.Name, u.Model)
+	r.Section("device")
+	r.Fact("name", "%s, %s", u.Name, u.Model)
 	from := "ordinary memory"
 	if u.PageLocked {
 		from = "page-locked memory"
 	}
-	r.fact("copied", "%v from %s in %s, %.3g GB/s", mem.Bytes(u.Copied), from, plural(u.Copies, "copy"), float64(u.Copied)/1e9/seconds)
+	r.Fact("copied", "%v from %s in %s, %.3g GB/s", mem.Bytes(u.Copied), from, text.Plural(u.Copies, "copy"), float64(u.Copied)/1e9/seconds)
 	again := "nothing"
 	if u.HostCopied > 0 {
 		again = mem.Bytes(u.HostCopied).String()
 	}
-	r.fact("copied on the host", "%s after collation", again)
+	r.Fact("copied on the host", "%s after collation", again)
 }

@@ -4,7 +4,9 @@ import (
 	"fmt"
 
 	"github.com/shardfeed/shardfeed/cache"
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/text"
 	"github.com/shardfeed/shardfeed/internal/trusted"
 )
 
@@ -42,25 +44,25 @@ func (f *flags) cacheStatus() cacheStatus {
 	case f.NoCache:
 		c.State = "not used: --no-cache"
 	case space.ReadOnly:
-		c.State = fmt.Sprintf("read-only: holds %v of %s, and nothing is added", mem.Bytes(c.Bytes), plural(int64(c.Shards), "shard"))
+		c.State = fmt.Sprintf("read-only: holds %v of %s, and nothing is added", mem.Bytes(c.Bytes), text.Plural(int64(c.Shards), "shard"))
 	case !writable(exists):
 		c.State = "cannot be written: runs do not use it"
 	case space.Shards == 0:
 		c.State = "empty; used for what is on S3 or HDFS"
 	default:
-		c.State = fmt.Sprintf("holds %v of %s", mem.Bytes(c.Bytes), plural(int64(c.Shards), "shard"))
+		c.State = fmt.Sprintf("holds %v of %s", mem.Bytes(c.Bytes), text.Plural(int64(c.Shards), "shard"))
 	}
 	return c
 }
 
-func (c cacheStatus) report(r *report) {
-	r.section("cache on disk")
-	r.fact("directory", "%s", c.Path)
-	r.fact("state", "%s", c.State)
+func (c cacheStatus) report(r *term.Report) {
+	r.Section("cache on disk")
+	r.Fact("directory", "%s", c.Path)
+	r.Fact("state", "%s", c.State)
 	if c.Limit > 0 {
-		r.fact("limit", "%v (--cache-limit)", mem.Bytes(c.Limit))
+		r.Fact("limit", "%v (--cache-limit)", mem.Bytes(c.Limit))
 	}
 	if c.Free > 0 {
-		r.fact("free", "%v", mem.Bytes(c.Free))
+		r.Fact("free", "%v", mem.Bytes(c.Free))
 	}
 }

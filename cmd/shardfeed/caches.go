@@ -10,8 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/shardfeed/shardfeed/cache"
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/printable"
+	"github.com/shardfeed/shardfeed/internal/text"
 )
 
 func (a *app) caches() *cobra.Command {
@@ -38,7 +40,7 @@ jobs run: what a job reads at this moment is never removed.`,
 
 // cacheVerb completes a verb of cache. Do gets the directory; the verb prints an object with --json,
 // and a report without.
-func (a *app) cacheVerb(c *cobra.Command, f *flags, do func(ctx context.Context, dir string) (object any, people func(r *report), err error)) *cobra.Command {
+func (a *app) cacheVerb(c *cobra.Command, f *flags, do func(ctx context.Context, dir string) (object any, people func(r *term.Report), err error)) *cobra.Command {
 	fs := c.Flags()
 	f.add(fs, "cache.kept.dir", "json")
 	fs.Lookup("cache-dir").Annotations = nil // one title is enough
@@ -55,7 +57,7 @@ func (a *app) cacheVerb(c *cobra.Command, f *flags, do func(ctx context.Context,
 		if err != nil {
 			return err
 		}
-		r := &report{}
+		r := &term.Report{}
 		people(r)
 		return a.print(f, object, r)
 	})
@@ -68,8 +70,8 @@ func (a *app) cachePath() *cobra.Command {
 		Long: `path prints the directory in which the cache, the index of footers and the lists of shards are
 kept.`,
 	}
-	return a.cacheVerb(c, &flags{}, func(_ context.Context, dir string) (any, func(*report), error) {
-		return map[string]string{"path": dir}, func(r *report) { r.line(dir) }, nil
+	return a.cacheVerb(c, &flags{}, func(_ context.Context, dir string) (any, func(*term.Report), error) {
+		return map[string]string{"path": dir}, func(r *term.Report) { r.Line(dir) }, nil
 	})
 }
 
@@ -80,18 +82,18 @@ func (a *app) cacheUsage() *cobra.Command {
 		Long: `du shows how much disk space the cache takes, its limit, and how much is free. What is decoded is
 part of what it holds.`,
 	}
-	return a.cacheVerb(c, &flags{}, func(_ context.Context, dir string) (any, func(*report), error) {
+	return a.cacheVerb(c, &flags{}, func(_ context.Context, dir string) (any, func(*term.Report), error) {
 		space, err := cache.Usage(dir)
-		return space, func(r *report) {
-			r.section("cache in " + dir)
-			r.fact("holds", "%v of %s", mem.Bytes(space.Bytes), plural(int64(space.Shards), "shard"))
+		return space, func(r *term.Report) {
+			r.Section("cache in " + dir)
+			r.Fact("holds", "%v of %s", mem.Bytes(space.Bytes), text.Plural(int64(space.Shards), "shard"))
 			if space.Decoded > 0 {
-				r.fact("decoded", "%v of them, of %s", mem.Bytes(space.DecodedBytes), plural(int64(space.Decoded), "shard"))
+				r.Fact("decoded", "%v of them, of %s", mem.Bytes(space.DecodedBytes), text.Plural(int64(space.Decoded), "shard"))
 			}
 			if space.Limit > 0 {
-				r.fact("limit", "%v, of the run that used it last", mem.Bytes(space.Limit))
+				r.Fact("limit", "%v, of the run that used it last", mem.Bytes(space.Limit))
 			}
-			r.fact("free", "%v on this disk", mem.Bytes(space.Free))
+			r.Fact("free", "%v on this disk", mem.Bytes(space.Free))
 		}, err
 	})
 }
@@ -104,21 +106,21 @@ func (a *app) cacheList() *cobra.Command {
 used and until when it is kept. A shard that changed on its server is there once for each version.
 What is decoded of a shard is a line of its own.`,
 	}
-	return a.cacheVerb(c, &flags{}, func(ctx context.Context, dir string) (any, func(*report), error) {
+	return a.cacheVerb(c, &flags{}, func(ctx context.Context, dir string) (any, func(*term.Report), error) {
 		entries, err := cache.List(ctx, dir)
 		if entries == nil {
 			entries = []cache.Entry{}
 		}
-		return map[string]any{"path": dir, "entries": entries}, func(r *report) { listEntries(r, dir, entries) }, err
+		return map[string]any{"path": dir, "entries": entries}, func(r *term.Report) { listEntries(r, dir, entries) }, err
 	})
 }
 
-func listEntries(r *report, dir string, entries []cache.Entry) {
+func listEntries(r *term.Report, dir string, entries []cache.Entry) {
 	if len(entries) == 0 {
-		r.line("the cache is empty: " + dir)
+		r.Line("the cache is empty: " + dir)
 		return
 	}
-	w := tabwriter.NewWriter(&r.b, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(&r.B, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "address\tkind\tsize\theld\tlast used\tkept until")
 	for _, e := range entries {
 		until := moment(e.KeptUntil)
@@ -150,22 +152,22 @@ func (a *app) cacheVerify() *cobra.Command {
 dropped and will be fetched again when it is needed; that is reported and is no failure. (Runs
 check what they read, always.)`,
 	}
-	return a.cacheVerb(c, f, func(ctx context.Context, dir string) (any, func(*report), error) {
+	return a.cacheVerb(c, f, func(ctx context.Context, dir string) (any, func(*term.Report), error) {
 		space, err := cache.Usage(dir)
 		if err != nil {
 			return nil, nil, err
 		}
-		bar := newByteProgress(a.stderr, "verify", max(1, space.Bytes))
-		defer bar.close()
-		found, err := cache.Verify(ctx, dir, func(n int64) { bar.add(int(n)) })
-		return found, func(r *report) {
-			r.section("cache in " + dir)
-			r.fact("checked", "%v of %s", mem.Bytes(found.Bytes), filesOf(found.Shards, found.Decoded))
+		bar := term.NewByteProgress(a.stderr, "verify", max(1, space.Bytes))
+		defer bar.Close()
+		found, err := cache.Verify(ctx, dir, func(n int64) { bar.Add(int(n)) })
+		return found, func(r *term.Report) {
+			r.Section("cache in " + dir)
+			r.Fact("checked", "%v of %s", mem.Bytes(found.Bytes), filesOf(found.Shards, found.Decoded))
 			if found.Bad == 0 && len(found.BadURIs) == 0 {
-				r.fact("damaged", "nothing")
+				r.Fact("damaged", "nothing")
 				return
 			}
-			r.fact("damaged", "%s, dropped; in %s", plural(found.Bad, "block"), strings.Join(found.BadURIs, " "))
+			r.Fact("damaged", "%s, dropped; in %s", text.Plural(found.Bad, "block"), strings.Join(found.BadURIs, " "))
 		}, err
 	})
 }
@@ -180,7 +182,7 @@ again. What a job reads at this moment stays. The index of footers and the lists
 the cache stay too.`,
 	}
 	c.Flags().BoolVar(&decoded, "decoded", false, "remove only what is decoded, and leave the shards")
-	return a.cacheVerb(c, &flags{}, func(ctx context.Context, dir string) (any, func(*report), error) {
+	return a.cacheVerb(c, &flags{}, func(ctx context.Context, dir string) (any, func(*term.Report), error) {
 		var freed cache.Freed
 		var err error
 		if decoded {
@@ -188,7 +190,7 @@ the cache stay too.`,
 		} else {
 			freed, err = cache.Clear(ctx, dir)
 		}
-		return freed, func(r *report) { reportFreed(r, dir, freed) }, err
+		return freed, func(r *term.Report) { reportFreed(r, dir, freed) }, err
 	})
 }
 
@@ -207,23 +209,23 @@ stays.`,
 	}
 	c.Flags().Var(&older, "older-than", "also remove shards that were not used for so long, as in 36h or 7d")
 	c.Flags().Var(&to, "to", "then remove the least recently used shards until so much is left, as in 100GiB")
-	return a.cacheVerb(c, f, func(ctx context.Context, dir string) (any, func(*report), error) {
+	return a.cacheVerb(c, f, func(ctx context.Context, dir string) (any, func(*term.Report), error) {
 		freed, err := cache.Collect(ctx, dir, cache.CollectOptions{OlderThan: time.Duration(older), ToBytes: int64(to), Superseded: true})
-		return freed, func(r *report) { reportFreed(r, dir, freed) }, err
+		return freed, func(r *term.Report) { reportFreed(r, dir, freed) }, err
 	})
 }
 
-func reportFreed(r *report, dir string, freed cache.Freed) {
-	r.section("cache in " + dir)
-	r.fact("removed", "%s, %v", filesOf(freed.Shards, freed.Decoded), mem.Bytes(freed.Bytes))
+func reportFreed(r *term.Report, dir string, freed cache.Freed) {
+	r.Section("cache in " + dir)
+	r.Fact("removed", "%s, %v", filesOf(freed.Shards, freed.Decoded), mem.Bytes(freed.Bytes))
 	if freed.InUse > 0 {
-		r.fact("kept", "%s that a job reads now", plural(int64(freed.InUse), "shard"))
+		r.Fact("kept", "%s that a job reads now", text.Plural(int64(freed.InUse), "shard"))
 	}
 }
 
 // filesOf describes a count of shards and of shards with decoded bytes.
 func filesOf(shards, decoded int) string {
-	s := plural(int64(shards), "shard")
+	s := text.Plural(int64(shards), "shard")
 	if decoded > 0 {
 		s += fmt.Sprintf(", %d decoded", decoded)
 	}

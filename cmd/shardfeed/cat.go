@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/shardfeed/shardfeed"
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
@@ -120,7 +121,7 @@ func (c *catCommand) prepare(ctx context.Context, fs *pflag.FlagSet) error {
 		return usagef("--decode-images must name a directory, got an empty name")
 	case !slices.Contains(catFormats, c.format):
 		return usagef("--format must be %s, got %q", oneOf(catFormats), c.format)
-	case c.format == "arrow" && isTerminal(c.stdout):
+	case c.format == "arrow" && term.IsTerminal(c.stdout):
 		return usagef("--format arrow is binary, and stdout is a terminal: redirect it to a file or a pipe")
 	case c.format != "jsonl" && c.saveState != "":
 		return usagef("--save-state counts JSON lines: it needs --format jsonl, got %s", c.format)
@@ -233,9 +234,9 @@ func (c *catCommand) saveFile() saveFile {
 // newPrinter prints to stdout, with marks where a state is to be saved.
 func (c *catCommand) newPrinter(ctx context.Context, ds *iterable.Dataset, shape *loader.Shape, format rowFormat) *rowPrinter {
 	if c.saveState == "" {
-		return newRowPrinter(ds, shape, format, interruptible{ctx, shown(c.stdout)})
+		return newRowPrinter(ds, shape, format, term.NewInterruptible(ctx, term.Shown(c.stdout)))
 	}
-	w := newLineWriter(ctx, c.stdout)
+	w := term.NewLineWriter(ctx, c.stdout)
 	p := newRowPrinter(ds, shape, format, w)
 	p.lineWriter = w
 	return p

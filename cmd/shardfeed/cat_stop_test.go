@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -78,7 +79,7 @@ var order = []string{"--columns", "unique_id", "--shuffle", "--seed", "7"}
 // TestSaveStateClosedPipe: the state is after the rows that the reader took; rows that it left in
 // the pipe come again.
 func TestSaveStateClosedPipe(t *testing.T) {
-	if pipeCapacityOfPipe(t) == 0 {
+	if runtime.GOOS != "linux" {
 		t.Skip("this system does not tell what a pipe holds")
 	}
 	for _, lines := range []int{0, 1, 3, 1000, 5000} {
@@ -112,15 +113,4 @@ func TestSaveStateInterrupted(t *testing.T) {
 			})
 		}
 	}
-}
-
-func pipeCapacityOfPipe(t *testing.T) int64 {
-	t.Helper()
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	defer w.Close()
-	return pipeCapacity(w)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/shardfeed/shardfeed"
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/internal/printable"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/rowgroup"
@@ -51,7 +52,7 @@ With --sources it prints the rows of each source, under its own rules, and of al
 			return err
 		}
 		if f.json {
-			return writeJSON(a.stdout, total)
+			return term.WriteJSON(a.stdout, total)
 		}
 		return total.print(a.stdout)
 	})
@@ -84,9 +85,9 @@ func (n rowCount) print(w io.Writer) error {
 	for _, s := range n.Sources {
 		table = append(table, []string{printable.Text(s.Name), strconv.FormatInt(s.Rows, 10)})
 	}
-	r := &report{}
-	writeAligned(&r.b, append(table, []string{"all sources", strconv.FormatInt(n.Rows, 10)}), nil)
-	return r.writeTo(w)
+	r := &term.Report{}
+	r.Table(append(table, []string{"all sources", strconv.FormatInt(n.Rows, 10)}))
+	return r.Print(w)
 }
 
 // ofSources counts the rows of each source. Each is opened separately, so that a source without

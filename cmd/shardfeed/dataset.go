@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/shardfeed/shardfeed"
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/internal/cores"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/option"
@@ -40,17 +41,17 @@ func (a *app) open(ctx context.Context, addresses []string, f *flags) (*shardfee
 
 // openTimed says too how long it took to count the rows that are read.
 func (a *app) openTimed(ctx context.Context, addresses []string, f *flags) (ds *shardfeed.Dataset, counting time.Duration, err error) {
-	shown := newOpening(a.stderr)
-	defer shown.close()
+	shown := term.NewOpening(a.stderr)
+	defer shown.Close()
 	ds, err = shardfeed.Open(ctx, f.at(addresses), a.events(shown))
-	return ds, shown.counting(), err
+	return ds, shown.Counting(), err
 }
 
 // events note what is not as it was meant, and show how far an opening is.
-func (a *app) events(shown *opening) shardfeed.Events {
+func (a *app) events(shown *term.Opening) shardfeed.Events {
 	note := func(text string) { a.note("%s", text) }
 	return shardfeed.Events{
-		Note: note, Waiting: func(text string) { a.say("%s", text) }, Files: note, Listed: shown.listed, Footers: shown.footers, Counted: shown.counted,
+		Note: note, Waiting: func(text string) { a.say("%s", text) }, Files: note, Listed: shown.Listed, Footers: shown.Footers, Counted: shown.Counted,
 		PoorMixing: func(m *iterable.PoorMixing) { note(m.Spelled(option.Flag)) },
 	}
 }

@@ -9,9 +9,11 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/cores"
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/text"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/rule"
@@ -40,15 +42,15 @@ func (d *demoCommand) train(ctx context.Context, shop demoShop, budget *mem.Budg
 		for range demoEpochs {
 			r.ledgers = append(r.ledgers, newLedger(r.Rows))
 		}
-		bar := newProgress(d.stderr, "demo", demoEpochs*r.Rows)
-		defer bar.close()
+		bar := term.NewProgress(d.stderr, "demo", demoEpochs*r.Rows)
+		defer bar.Close()
 		begin := time.Now()
 		all, ctx := errgroup.WithContext(ctx)
 		for rank := range demoRanks {
 			o := loader.Options{BatchSize: d.BatchSize, Rank: rank, WorldSize: demoRanks, LocalWorldSize: demoRanks}
 			all.Go(func() error {
 				return readProducts(ctx, ds, o, r.ledgers, func(b *loader.Batch) {
-					bar.add(b.Valid)
+					bar.Add(b.Valid)
 					if rank == 0 {
 						r.Steps, r.BudgetBytes = r.Steps+1, budget.Admitted()
 					}
@@ -169,22 +171,22 @@ func (d *demoResult) verify() error {
 	return errors.Join(errs...)
 }
 
-func (d *demoResult) report() *report {
-	r := &report{}
-	r.section(fmt.Sprintf("%s in %s with %s, %s to %s", plural(d.Rows, "product"), plural(int64(d.Shards), "shard"),
-		plural(int64(d.RowGroups), "row group"), plural(int64(d.Epochs), "shuffled epoch"), plural(int64(d.Ranks), "rank")))
-	r.fact("steps", "%s of %d x %d rows", count(d.Steps), d.Ranks, d.BatchSize)
-	r.fact("speed", "%s, %s rows/s", seconds(d.Seconds), count(int64(float64(d.Rows*int64(d.Epochs))/d.Seconds)))
-	r.fact("memory", "%v reserved of the limit of %v; peak %v resident", mem.Bytes(d.BudgetBytes), mem.Bytes(d.Memory), mem.Bytes(d.PeakRSS))
+func (d *demoResult) report() *term.Report {
+	r := &term.Report{}
+	r.Section(fmt.Sprintf("%s in %s with %s, %s to %s", text.Plural(d.Rows, "product"), text.Plural(int64(d.Shards), "shard"),
+		text.Plural(int64(d.RowGroups), "row group"), text.Plural(int64(d.Epochs), "shuffled epoch"), text.Plural(int64(d.Ranks), "rank")))
+	r.Fact("steps", "%s of %d x %d rows", text.Count(d.Steps), d.Ranks, d.BatchSize)
+	r.Fact("speed", "%s, %s rows/s", term.Seconds(d.Seconds), text.Count(int64(float64(d.Rows*int64(d.Epochs))/d.Seconds)))
+	r.Fact("memory", "%v reserved of the limit of %v; peak %v resident", mem.Bytes(d.BudgetBytes), mem.Bytes(d.Memory), mem.Bytes(d.PeakRSS))
 
-	r.section("each row exactly once, by the numbers in unique_id")
+	r.Section("each row exactly once, by the numbers in unique_id")
 	for e, l := range d.ledgers {
-		r.fact(fmt.Sprintf("epoch %d", e), "%s (%s rows came, %s different)", l.verdict(), count(l.came), count(l.n-l.missing()))
+		r.Fact(fmt.Sprintf("epoch %d", e), "%s (%s rows came, %s different)", l.verdict(), text.Count(l.came), text.Count(l.n-l.missing()))
 	}
 
-	r.section("rows that are chosen, without a copy of the data")
+	r.Section("rows that are chosen, without a copy of the data")
 	f, s := d.Filter, d.Split
-	r.fact("a filter", "%s keeps %s rows, its opposite the other %s: %s", f.Names[0], count(f.Rows[0]), count(f.Rows[1]), f.all.verdict())
-	r.fact("a split", "train=9,val=1 gives train %s and val %s rows, none to both: %s", count(s.Rows[0]), count(s.Rows[1]), s.all.verdict())
+	r.Fact("a filter", "%s keeps %s rows, its opposite the other %s: %s", f.Names[0], text.Count(f.Rows[0]), text.Count(f.Rows[1]), f.all.verdict())
+	r.Fact("a split", "train=9,val=1 gives train %s and val %s rows, none to both: %s", text.Count(s.Rows[0]), text.Count(s.Rows[1]), s.all.verdict())
 	return r
 }

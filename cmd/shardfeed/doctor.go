@@ -9,9 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/shardfeed/shardfeed"
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/images"
 	"github.com/shardfeed/shardfeed/internal/cores"
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/text"
 )
 
 func (a *app) doctor() *cobra.Command {
@@ -81,18 +83,18 @@ func imagesHere() imageSupport {
 	return s
 }
 
-func (s imageSupport) report(r *report) {
-	r.section("images")
+func (s imageSupport) report(r *term.Report) {
+	r.Section("images")
 	if s.Decoder == shardfeed.TurboDecoder {
-		r.fact("JPEG", "decoded by libjpeg-turbo, %s", s.Library)
+		r.Fact("JPEG", "decoded by libjpeg-turbo, %s", s.Library)
 		return
 	}
-	r.fact("JPEG", "decoded in Go: %s", s.Missing)
+	r.Fact("JPEG", "decoded in Go: %s", s.Missing)
 }
 
 func (a *app) diagnose(ctx context.Context, addresses []string, f *flags) (d *diagnosis, err error) {
-	shown := newOpening(a.stderr)
-	defer shown.close()
+	shown := term.NewOpening(a.stderr)
+	defer shown.Close()
 	s := f.at(nil)
 	if s.Storage["retry-for"] == "" {
 		s.Storage["retry-for"] = "3s" // fail fast: doctor reports the present state
@@ -124,16 +126,16 @@ func thisMachine() machine {
 	}
 }
 
-func (d *diagnosis) report() *report {
-	r := &report{}
+func (d *diagnosis) report() *term.Report {
+	r := &term.Report{}
 	for i := range d.Places {
 		d.Places[i].report(r)
 	}
-	r.section("index of footers")
-	r.fact("directory", "%s", d.Index.Path)
-	r.fact("state", "%s", d.Index.State)
+	r.Section("index of footers")
+	r.Fact("directory", "%s", d.Index.Path)
+	r.Fact("state", "%s", d.Index.State)
 	if d.Index.Free > 0 {
-		r.fact("free", "%v", mem.Bytes(d.Index.Free))
+		r.Fact("free", "%v", mem.Bytes(d.Index.Free))
 	}
 	d.Cache.report(r)
 	d.Machine.report(r)
@@ -141,19 +143,19 @@ func (d *diagnosis) report() *report {
 	return r
 }
 
-func (m machine) report(r *report) {
+func (m machine) report(r *term.Report) {
 	limit := func(n int64, none string) string {
 		if n <= 0 {
 			return none
 		}
 		return mem.Bytes(n).String()
 	}
-	r.section("this machine")
-	r.fact("processors", "%d", m.CPUs)
-	r.fact("memory", "%s", limit(m.Installed, "unknown"))
-	r.fact("cgroup limit", "%s", limit(m.Cgroup, "none"))
-	r.fact("ranks here", "%d (LOCAL_WORLD_SIZE)", m.LocalRanks)
-	r.fact("memory of a rank", "%v by default (--memory), %v for all ranks", mem.Bytes(m.DefaultMemory), mem.Bytes(m.SharedMemory))
-	r.fact("lock limit", "%s (what ulimit -l lets a process pin)", limit(m.LockLimit, "none"))
-	r.fact("open files", "%s", count(m.OpenFiles))
+	r.Section("this machine")
+	r.Fact("processors", "%d", m.CPUs)
+	r.Fact("memory", "%s", limit(m.Installed, "unknown"))
+	r.Fact("cgroup limit", "%s", limit(m.Cgroup, "none"))
+	r.Fact("ranks here", "%d (LOCAL_WORLD_SIZE)", m.LocalRanks)
+	r.Fact("memory of a rank", "%v by default (--memory), %v for all ranks", mem.Bytes(m.DefaultMemory), mem.Bytes(m.SharedMemory))
+	r.Fact("lock limit", "%s (what ulimit -l lets a process pin)", limit(m.LockLimit, "none"))
+	r.Fact("open files", "%s", text.Count(m.OpenFiles))
 }

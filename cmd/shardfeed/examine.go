@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"github.com/shardfeed/shardfeed"
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/option"
+	"github.com/shardfeed/shardfeed/internal/text"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -148,23 +150,23 @@ func median(v []float64) float64 {
 	return v[len(v)/2]
 }
 
-func (p *addressCheck) report(r *report) {
-	r.section(p.Address)
+func (p *addressCheck) report(r *term.Report) {
+	r.Section(p.Address)
 	for _, f := range p.Facts {
-		r.fact(f.Name, "%s", f.Value)
+		r.Fact(f.Name, "%s", f.Value)
 	}
 	if p.Shards > 0 {
-		r.fact("found", "%s, %v in all", plural(int64(p.Shards), "shard"), mem.Bytes(p.Bytes))
+		r.Fact("found", "%s, %v in all", text.Plural(int64(p.Shards), "shard"), mem.Bytes(p.Bytes))
 	}
 	if len(p.Partitions) > 0 {
-		r.fact("partitions", "%q, from the names of directories", p.Partitions)
+		r.Fact("partitions", "%q, from the names of directories", p.Partitions)
 	}
-	r.fact("list", "%s", seconds(p.List))
+	r.Fact("list", "%s", term.Seconds(p.List))
 	if p.RangeBytes > 0 {
-		r.fact("footer", "%s (median; open and read)", seconds(p.Footer))
-		r.fact("read of "+mem.Bytes(p.RangeBytes).String(), "%s (median)", seconds(p.Range))
+		r.Fact("footer", "%s (median; open and read)", term.Seconds(p.Footer))
+		r.Fact("read of "+mem.Bytes(p.RangeBytes).String(), "%s (median)", term.Seconds(p.Range))
 	}
 	if p.Problem != "" {
-		r.fact("problem", "%s", p.Problem)
+		r.Fact("problem", "%s", p.Problem)
 	}
 }

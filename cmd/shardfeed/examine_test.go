@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/mem"
 )
@@ -62,11 +63,15 @@ func TestExamineNothing(t *testing.T) {
 
 // What a store says about how it reaches an address is printed, also if the list fails.
 func TestExamineFacts(t *testing.T) {
-	r := &report{}
+	r := &term.Report{}
 	examine(context.Background(), shard.Stores{"x": explained{Store: &mem.Store{}}}, "x://secret@host/t").report(r)
+	var b strings.Builder
+	if err := r.Print(&b); err != nil {
+		t.Fatal(err)
+	}
 	for _, want := range []string{"endpoint             http://host\n", "more                 cannot be told: it is asleep\n", "problem "} {
-		if !strings.Contains(r.b.String(), want) {
-			t.Errorf("got %s, want %q", r.b.String(), want)
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("got %s, want %q", b.String(), want)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/gpu"
 	"github.com/shardfeed/shardfeed/gpu/cuda"
 )
@@ -79,8 +80,8 @@ func (a *app) survey(ctx context.Context, name string, window time.Duration) (*s
 	if name != "" {
 		names = []string{name}
 	}
-	bar := newWatch(a.stderr, "measure", time.Duration(len(names))*window)
-	defer bar.close()
+	bar := term.NewWatch(a.stderr, "measure", time.Duration(len(names))*window)
+	defer bar.Close()
 	for _, n := range names {
 		dev, err := cuda.Choose(n)
 		if err != nil && name != "" {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/gpu"
 	"github.com/shardfeed/shardfeed/internal/mem"
 )
@@ -33,13 +34,13 @@ type probe struct {
 	event  gpu.Event
 	memory gpu.DeviceMemory
 	window time.Duration // of one rate
-	shown  *progress
+	shown  *term.Progress
 
 	opened []func() error
 }
 
 // measureDevice measures for about window in all; nil when that is 0.
-func measureDevice(ctx context.Context, dev gpu.Device, window time.Duration, shown *progress) (r *rates, err error) {
+func measureDevice(ctx context.Context, dev gpu.Device, window time.Duration, shown *term.Progress) (r *rates, err error) {
 	if window == 0 {
 		return nil, nil
 	}
@@ -147,7 +148,7 @@ func (p *probe) rate(b []byte, piece func(b []byte, off int) error) (float64, er
 		}
 		copied += len(b)
 		now := time.Now()
-		p.shown.add(int(now.Sub(shown).Milliseconds()))
+		p.shown.Add(int(now.Sub(shown).Milliseconds()))
 		shown = now
 		if now.Sub(begin) >= p.window || p.ctx.Err() != nil {
 			return float64(copied) / now.Sub(begin).Seconds(), p.ctx.Err()

@@ -4,30 +4,31 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/internal/mem"
 )
 
-func (s *survey) report() *report {
-	r := &report{}
-	r.section("driver")
+func (s *survey) report() *term.Report {
+	r := &term.Report{}
+	r.Section("driver")
 	switch {
 	case s.Driver != nil:
-		r.fact("found", "CUDA %s, %s", s.Driver.Version, s.Driver.Library)
+		r.Fact("found", "CUDA %s, %s", s.Driver.Version, s.Driver.Library)
 	case s.missing:
-		r.fact("found", "none")
+		r.Fact("found", "none")
 	default:
-		r.fact("found", "one that cannot be used")
+		r.Fact("found", "one that cannot be used")
 	}
 	switch {
 	case s.Why == "":
-		r.fact("--device auto", "takes %s", s.Auto)
+		r.Fact("--device auto", "takes %s", s.Auto)
 	case s.Auto == "":
-		r.fact("--device auto", "fails")
+		r.Fact("--device auto", "fails")
 	default:
-		r.fact("--device auto", "takes the host: batches stay in this machine's memory")
+		r.Fact("--device auto", "takes the host: batches stay in this machine's memory")
 	}
 	if s.Why != "" {
-		r.note("%s", s.Why)
+		r.Note("%s", s.Why)
 	}
 	for i := range s.Devices {
 		s.Devices[i].report(r)
@@ -35,29 +36,29 @@ func (s *survey) report() *report {
 	return r
 }
 
-func (d *device) report(r *report) {
-	r.section(d.Name)
+func (d *device) report(r *term.Report) {
+	r.Section(d.Name)
 	if d.Model != "" {
-		r.fact("model", "%s", d.Model)
+		r.Fact("model", "%s", d.Model)
 	}
 	if d.Memory > 0 {
-		r.fact("memory", "%v", mem.Bytes(d.Memory))
+		r.Fact("memory", "%v", mem.Bytes(d.Memory))
 	}
 	if d.Bus != "" {
-		r.fact("address", "%s", d.Bus)
+		r.Fact("address", "%s", d.Bus)
 	}
 	if d.Node >= 0 {
-		r.fact("NUMA node", "%d", d.Node)
+		r.Fact("NUMA node", "%d", d.Node)
 	}
 	if d.Rates != nil {
 		d.Rates.report(r)
 	}
 	if d.Problem != "" {
-		r.fact("problem", "%s", d.Problem)
+		r.Fact("problem", "%s", d.Problem)
 	}
 }
 
-func (m *rates) report(r *report) {
+func (m *rates) report(r *term.Report) {
 	for _, f := range []struct {
 		name     string
 		to, from float64
@@ -74,13 +75,13 @@ func (m *rates) report(r *report) {
 			parts = append(parts, fmt.Sprintf("%.3g GB/s back", f.from/1e9))
 		}
 		if len(parts) > 0 {
-			r.fact(f.name, "%s", strings.Join(parts, ", "))
+			r.Fact(f.name, "%s", strings.Join(parts, ", "))
 		}
 	}
 	if m.PageLock > 0 {
-		r.fact("page-locking", "%s per GiB, allocation included", seconds(m.PageLock))
+		r.Fact("page-locking", "%s per GiB, allocation included", term.Seconds(m.PageLock))
 	}
 	if m.Register > 0 {
-		r.fact("registering", "%s per GiB of memory that is in use", seconds(m.Register))
+		r.Fact("registering", "%s per GiB of memory that is in use", term.Seconds(m.Register))
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 
+	"github.com/shardfeed/shardfeed/internal/text"
 	"github.com/shardfeed/shardfeed/internal/trusted"
 )
 
@@ -33,13 +34,13 @@ func indexDirectory(path string) directory {
 	d.Free = freeBytes(exists)
 	switch {
 	case readOnly:
-		d.State = fmt.Sprintf("read-only, %s; no footers are added", plural(int64(d.Files), "file"))
+		d.State = fmt.Sprintf("read-only, %s; no footers are added", text.Plural(int64(d.Files), "file"))
 	case !writable(exists):
 		d.State = "cannot be written: runs do not use it"
 	case exists != d.Path:
 		d.State = "does not exist yet"
 	default:
-		d.State = fmt.Sprintf("in use, %s", plural(int64(d.Files), "file"))
+		d.State = fmt.Sprintf("in use, %s", text.Plural(int64(d.Files), "file"))
 	}
 	return d
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/internal/inspect"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
@@ -76,8 +77,8 @@ func (a *app) inspection(ctx context.Context, addresses []string, f *flags) (i *
 // show progress. It keeps no bytes of shards: the index keeps the footers.
 func (a *app) withShards(ctx context.Context, addresses []string, f *flags, do func(shard.Stores, []shard.Shard, rowgroup.Options) error) (err error) {
 	describesFooters()
-	shown := newOpening(a.stderr)
-	defer shown.close()
+	shown := term.NewOpening(a.stderr)
+	defer shown.Close()
 	stores, err := f.at(nil).Stores(a.events(shown))
 	if err != nil {
 		return err
@@ -90,14 +91,14 @@ func (a *app) withShards(ctx context.Context, addresses []string, f *flags, do f
 	reading := f.Reading()
 	return do(stores, shards, rowgroup.Options{
 		MissingIsNull: reading.MissingIsNull, PartitionTypes: reading.PartitionTypes, ReplaceUTF8: reading.ReplaceUTF8, Pool: &rowgroup.Pool{Limit: f.lookLimit()},
-		IndexDir: f.Places().Index, Events: rowgroup.Events{IndexUnusable: a.indexUnusable, FootersRead: shown.footers},
+		IndexDir: f.Places().Index, Events: rowgroup.Events{IndexUnusable: a.indexUnusable, FootersRead: shown.Footers},
 	})
 }
 
-func (i *inspection) report() *report {
-	r := &report{}
+func (i *inspection) report() *term.Report {
+	r := &term.Report{}
 	for line := range strings.Lines(i.String() + placementText(i.Placement)) {
-		r.line(strings.TrimSuffix(line, "\n"))
+		r.Line(strings.TrimSuffix(line, "\n"))
 	}
 	reportImages(r, i.Images)
 	return r

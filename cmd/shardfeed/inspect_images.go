@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/images/codec"
 	"github.com/shardfeed/shardfeed/internal/inspect"
@@ -221,13 +222,13 @@ func (c *imageSample) add(file []byte) {
 }
 
 // reportImages is a line for each column.
-func reportImages(r *report, all []*imageSample) {
+func reportImages(r *term.Report, all []*imageSample) {
 	if len(all) == 0 {
 		return
 	}
-	r.section("images, of some rows")
+	r.Section("images, of some rows")
 	for _, c := range all {
-		r.fact(c.Column, "%s", c)
+		r.Fact(c.Column, "%s", c)
 	}
 }
 

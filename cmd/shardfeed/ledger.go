@@ -5,6 +5,8 @@ import (
 	"math/bits"
 	"strconv"
 	"sync"
+
+	"github.com/shardfeed/shardfeed/internal/text"
 )
 
 // A ledger proves that each of n rows came exactly once: it has a bit for each. It is safe for
@@ -49,7 +51,7 @@ func (l *ledger) missing() int64 {
 func (l *ledger) verify() error {
 	if missing := l.missing(); missing > 0 || l.repeated > 0 || l.unknown > 0 {
 		return fmt.Errorf("of %s rows, %s did not come, %s came more than once, %s are not in the data",
-			count(l.n), count(missing), count(l.repeated), count(l.unknown))
+			text.Count(l.n), text.Count(missing), text.Count(l.repeated), text.Count(l.unknown))
 	}
 	return nil
 }

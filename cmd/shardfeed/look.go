@@ -11,7 +11,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/text"
 	"github.com/shardfeed/shardfeed/loader"
 )
 
@@ -57,11 +59,11 @@ func (l *look) prepare(ctx context.Context, fs *pflag.FlagSet) error {
 		return err
 	}
 	if l.count < 0 || l.count > mostRows {
-		return usagef("--limit must be at least 0 and at most %s, got %d; cat prints any number", count(mostRows), l.count)
+		return usagef("--limit must be at least 0 and at most %s, got %d; cat prints any number", text.Count(mostRows), l.count)
 	}
 	if l.format == "" {
 		l.format = "jsonl"
-		if isTerminal(l.stdout) {
+		if term.IsTerminal(l.stdout) {
 			l.format = "table"
 		}
 	}
@@ -100,7 +102,7 @@ func (l *look) show(ctx context.Context, addresses []string, pick func(rows int6
 		}
 	}
 	names := l.namesFor(schema)
-	out := l.rowShow(names.schema(schema), interruptible{ctx, shown(l.stdout)})
+	out := l.rowShow(names.schema(schema), term.NewInterruptible(ctx, term.Shown(l.stdout)))
 	for _, part := range parts {
 		err = part.take(ctx, part.data, shape, pick(part.data.NumSamples()), func(columns []*column.Array, n int) error {
 			if l.taken != nil {
@@ -129,8 +131,8 @@ type rowShow interface {
 func (l *look) rowShow(schema *column.Schema, w io.Writer) rowShow {
 	if l.format == "table" {
 		width := 0
-		if isTerminal(l.stdout) {
-			width = columns(l.stdout)
+		if term.IsTerminal(l.stdout) {
+			width = term.Columns(l.stdout)
 		}
 		return &tableShow{newRowTable(schema, l.full, l.items()), w, width}
 	}

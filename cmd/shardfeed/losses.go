@@ -1,7 +1,9 @@
 package main
 
 import (
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/internal/option"
+	"github.com/shardfeed/shardfeed/internal/text"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/shard"
 )
@@ -35,13 +37,13 @@ func lostPlaces(all []iterable.Loss) []lostPlace {
 	return places
 }
 
-func (m *measurement) reportLost(r *report) {
+func (m *measurement) reportLost(r *term.Report) {
 	if m.LostRows == 0 {
 		return
 	}
-	r.section("lost")
-	r.fact("rows", "%s in %s", count(m.LostRows), plural(int64(len(m.Lost)), "place"))
+	r.Section("lost")
+	r.Fact("rows", "%s in %s", text.Count(m.LostRows), text.Plural(int64(len(m.Lost)), "place"))
 	for _, p := range m.Lost {
-		r.fact("", "%s", p.Error)
+		r.Fact("", "%s", p.Error)
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/images"
 	"github.com/shardfeed/shardfeed/images/codec"
+	"github.com/shardfeed/shardfeed/internal/text"
 	"github.com/shardfeed/shardfeed/loader"
 )
 
@@ -171,7 +172,7 @@ func (m *montage) checkSize(rows int64) error {
 	tiles := rows * int64(len(m.columns)*m.epochs)
 	if pixels := tiles * int64(width+tileGap) * int64(height+captionHeight); pixels > maxPage {
 		return usagef("--montage would have %s tiles of %d x %d, %s pixels, at most %s are allowed; lower --limit, --epochs or size",
-			count(tiles), width, height, count(pixels), count(maxPage))
+			text.Count(tiles), width, height, text.Count(pixels), text.Count(maxPage))
 	}
 	return nil
 }

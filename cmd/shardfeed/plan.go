@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/shardfeed/shardfeed"
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
@@ -107,7 +108,7 @@ func (c *planCommand) run(ctx context.Context, addresses []string) (err error) {
 }
 
 // describe makes what is printed. counting is how long the samples took to count.
-func (c *planCommand) describe(ds *shardfeed.Dataset, counting time.Duration) (*plan, *report, error) {
+func (c *planCommand) describe(ds *shardfeed.Dataset, counting time.Duration) (*plan, *term.Report, error) {
 	p, err := loader.Plan(ds.Dataset, c.loader())
 	if err != nil {
 		return nil, nil, err

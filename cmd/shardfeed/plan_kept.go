@@ -1,7 +1,9 @@
 package main
 
 import (
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/text"
 	"github.com/shardfeed/shardfeed/iterable"
 )
 
@@ -24,13 +26,13 @@ func newKeptPlan(ds *iterable.Dataset) *keptPlan {
 	return &keptPlan{Limit: k.Limit, Bytes: k.Bytes, RowGroups: k.Groups, Held: k.Held, HeldGroups: k.HeldGroups, Decode: k.Decode.Seconds()}
 }
 
-func (k *keptPlan) report(r *report) {
-	r.section("kept decoded, for epochs after the first")
-	r.fact("takes", "about %v of disk, of at most %v (--decoded-limit)", mem.Bytes(k.Bytes), mem.Bytes(k.Limit))
-	r.fact("is there", "%v: %s of %s", mem.Bytes(k.Held), count(int64(k.HeldGroups)), plural(int64(k.RowGroups), "row group"))
+func (k *keptPlan) report(r *term.Report) {
+	r.Section("kept decoded, for epochs after the first")
+	r.Fact("takes", "about %v of disk, of at most %v (--decoded-limit)", mem.Bytes(k.Bytes), mem.Bytes(k.Limit))
+	r.Fact("is there", "%v: %s of %s", mem.Bytes(k.Held), text.Count(int64(k.HeldGroups)), text.Plural(int64(k.RowGroups), "row group"))
 	if k.Decode > 0 {
-		r.fact("saves", "%s of a processor in decoding each epoch, as measured when it was kept", seconds(k.Decode))
+		r.Fact("saves", "%s of a processor in decoding each epoch, as measured when it was kept", term.Seconds(k.Decode))
 	} else {
-		r.fact("saves", "decoding, which is measured as row groups are kept")
+		r.Fact("saves", "decoding, which is measured as row groups are kept")
 	}
 }

@@ -6,8 +6,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/shardfeed/shardfeed"
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/option"
+	"github.com/shardfeed/shardfeed/internal/text"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shuffle"
@@ -193,20 +195,20 @@ func markPlaces(held []byte, lanes, nodes, node int, lineAt []int) {
 	}
 }
 
-func (j *jobOfNodes) report(r *report, p *iterable.Plan) {
-	r.section("on " + plural(int64(j.Nodes), "node") + ", computed")
-	r.fact("ranks, lanes", "%s and %.4g lanes a node", plural(int64(j.RanksPerNode), "rank"), j.Lanes)
-	r.fact("start without plan", "%s lists, %s footers", count(j.Lists), count(j.FooterGets))
-	r.fact("start with a plan", "%s lists once, %s requests: footers once, then %s for the plan of %v on each node",
-		count(j.PlanLists), count(j.PlanGets), count(j.NodePlanGets), mem.Bytes(j.PlanBytes))
-	r.fact("a node reads", "%v an epoch, the same in each: as much disk for its cache", mem.Bytes(j.NodeBytes))
-	r.fact("epoch 1", "at least %s requests of all nodes; epochs from disk none", count(j.FirstGets))
+func (j *jobOfNodes) report(r *term.Report, p *iterable.Plan) {
+	r.Section("on " + text.Plural(int64(j.Nodes), "node") + ", computed")
+	r.Fact("ranks, lanes", "%s and %.4g lanes a node", text.Plural(int64(j.RanksPerNode), "rank"), j.Lanes)
+	r.Fact("start without plan", "%s lists, %s footers", text.Count(j.Lists), text.Count(j.FooterGets))
+	r.Fact("start with a plan", "%s lists once, %s requests: footers once, then %s for the plan of %v on each node",
+		text.Count(j.PlanLists), text.Count(j.PlanGets), text.Count(j.NodePlanGets), mem.Bytes(j.PlanBytes))
+	r.Fact("a node reads", "%v an epoch, the same in each: as much disk for its cache", mem.Bytes(j.NodeBytes))
+	r.Fact("epoch 1", "at least %s requests of all nodes; epochs from disk none", text.Count(j.FirstGets))
 	if j.FirstEpoch > 0 {
-		r.fact("epoch 1 takes", "at least %s at that bandwidth", seconds(j.FirstEpoch))
+		r.Fact("epoch 1 takes", "at least %s at that bandwidth", term.Seconds(j.FirstEpoch))
 	}
-	r.fact("mixing", "deff %.3g with %s of the shuffle buffer on each rank", j.Deff, plural(j.Buffer, "row"))
-	r.fact("a node is replaced", "%v are fetched again", mem.Bytes(j.Replaced))
+	r.Fact("mixing", "deff %.3g with %s of the shuffle buffer on each rank", j.Deff, text.Plural(j.Buffer, "row"))
+	r.Fact("a node is replaced", "%v are fetched again", mem.Bytes(j.Replaced))
 	if j.Lost != nil {
-		r.fact("a node is lost", "%v are fetched again by all others, %.2g%% of the data", mem.Bytes(*j.Lost), 100**j.LostMost)
+		r.Fact("a node is lost", "%v are fetched again by all others, %.2g%% of the data", mem.Bytes(*j.Lost), 100**j.LostMost)
 	}
 }

@@ -4,45 +4,47 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/option"
+	"github.com/shardfeed/shardfeed/internal/text"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-func planReport(p *iterable.Plan, chosen rowChoice) *report {
-	r := &report{}
-	r.section("data")
-	r.fact("rows", "%s in %s, %s", count(chosen.Rows), plural(int64(p.Shards), "shard"), plural(int64(p.Groups), "row group"))
-	r.fact("bytes", "%v uncompressed; of the columns that are read %v encoded, about %v decoded",
+func planReport(p *iterable.Plan, chosen rowChoice) *term.Report {
+	r := &term.Report{}
+	r.Section("data")
+	r.Fact("rows", "%s in %s, %s", text.Count(chosen.Rows), text.Plural(int64(p.Shards), "shard"), text.Plural(int64(p.Groups), "row group"))
+	r.Fact("bytes", "%v uncompressed; of the columns that are read %v encoded, about %v decoded",
 		mem.Bytes(p.Bytes), mem.Bytes(p.Encoded), mem.Bytes(p.Decoded))
 	if chosen.Rule != "" {
 		part := 100 * float64(chosen.Samples) / float64(max(1, chosen.Rows))
 		if p.Packed != nil {
-			r.fact("samples of an epoch", "%s (rule %s)", count(chosen.Samples), chosen.Rule)
+			r.Fact("samples of an epoch", "%s (rule %s)", text.Count(chosen.Samples), chosen.Rule)
 		} else {
-			r.fact("rows of an epoch", "%s, %.3g%% (rule %s)", count(chosen.Samples), part, chosen.Rule)
+			r.Fact("rows of an epoch", "%s, %.3g%% (rule %s)", text.Count(chosen.Samples), part, chosen.Rule)
 		}
 		if chosen.Bytes > 0 {
-			r.fact("counted", "in %s, from at most %v of encoded columns", seconds(chosen.Seconds), mem.Bytes(chosen.Bytes))
+			r.Fact("counted", "in %s, from at most %v of encoded columns", term.Seconds(chosen.Seconds), mem.Bytes(chosen.Bytes))
 		}
 	}
 	planPacking(r, p.Packed)
 	planOrder(r, p)
-	r.section("steps")
-	r.fact("each rank", "%s of %s rows", count(p.Steps), count(int64(p.BatchSize)))
-	r.fact("all ranks", "%s x %s = %s rows a step", count(int64(p.WorldSize)), count(int64(p.BatchSize)), count(p.GlobalBatch))
+	r.Section("steps")
+	r.Fact("each rank", "%s of %s rows", text.Count(p.Steps), text.Count(int64(p.BatchSize)))
+	r.Fact("all ranks", "%s x %s = %s rows a step", text.Count(int64(p.WorldSize)), text.Count(int64(p.BatchSize)), text.Count(p.GlobalBatch))
 	if rest := p.Rows % max(1, p.GlobalBatch); rest > 0 {
-		r.fact("tail", "%s: %s", p.Tail, tailMeaning(p, rest))
+		r.Fact("tail", "%s: %s", p.Tail, tailMeaning(p, rest))
 	}
 	planMemory(r, p)
 	if p.Shuffle && p.Params != nil {
 		planQuality(r, p)
 	}
 	if len(p.Proposals) > 0 {
-		r.section("proposals")
+		r.Section("proposals")
 		for _, s := range p.ProposalsSpelled(option.Flag) {
-			r.note("%s", s)
+			r.Note("%s", s)
 		}
 	}
 	return r
@@ -52,67 +54,67 @@ func planReport(p *iterable.Plan, chosen rowChoice) *report {
 func tailMeaning(p *iterable.Plan, rest int64) string {
 	switch p.Tail {
 	case shuffle.Drop:
-		return "the last " + plural(rest, "row") + " of an epoch left out"
+		return "the last " + text.Plural(rest, "row") + " of an epoch left out"
 	case shuffle.Pad:
-		return fmt.Sprintf("the last step of an epoch has %s; %s that are marked as not valid fill it", plural(rest, "row"), count(p.GlobalBatch-rest))
+		return fmt.Sprintf("the last step of an epoch has %s; %s that are marked as not valid fill it", text.Plural(rest, "row"), text.Count(p.GlobalBatch-rest))
 	case shuffle.Carry:
-		return "the last " + plural(rest, "row") + " of an epoch come in the first step of the next"
+		return "the last " + text.Plural(rest, "row") + " of an epoch come in the first step of the next"
 	}
-	return "the last step of an epoch has " + plural(rest, "row")
+	return "the last step of an epoch has " + text.Plural(rest, "row")
 }
 
-func planOrder(r *report, p *iterable.Plan) {
-	r.section("order")
+func planOrder(r *term.Report, p *iterable.Plan) {
+	r.Section("order")
 	if !p.Shuffle {
-		r.fact("order", "%s: file order (--shuffle mixes)", shuffle.Sequential)
-		r.fact("units", "%s, read one after the other", count(int64(p.Units)))
+		r.Fact("order", "%s: file order (--shuffle mixes)", shuffle.Sequential)
+		r.Fact("units", "%s, read one after the other", text.Count(int64(p.Units)))
 		return
 	}
 	if p.Params == nil {
 		planMixture(r, p)
 		return
 	}
-	r.fact("order", "%s with seed %d", shuffle.Version, p.Seed)
+	r.Fact("order", "%s with seed %d", shuffle.Version, p.Seed)
 	more := ""
 	if p.Params.Buffer > p.Rows {
 		more = ", more than there are"
 	}
-	r.fact("shuffle buffer", "%s over all ranks%s", plural(p.Params.Buffer, "row"), more)
-	r.fact("units", "%s of %s rows in the mean", count(int64(p.Units)), count(p.Rows/int64(max(1, p.Units))))
+	r.Fact("shuffle buffer", "%s over all ranks%s", text.Plural(p.Params.Buffer, "row"), more)
+	r.Fact("units", "%s of %s rows in the mean", text.Count(int64(p.Units)), text.Count(p.Rows/int64(max(1, p.Units))))
 	shared := ""
 	if p.SharedLanes {
 		shared = ", some shared by two ranks"
 	}
-	r.fact("lanes", "%d, %d for a rank%s", p.Params.Lanes, p.LanesPerRank, shared)
-	r.fact("quantum, life", "%s a tick, %s to empty a unit", plural(p.Params.Quantum, "row"), plural(p.Params.Life, "tick"))
-	r.fact("start, assign", "%s, %s", p.Params.Start, p.Params.Assign)
+	r.Fact("lanes", "%d, %d for a rank%s", p.Params.Lanes, p.LanesPerRank, shared)
+	r.Fact("quantum, life", "%s a tick, %s to empty a unit", text.Plural(p.Params.Quantum, "row"), text.Plural(p.Params.Life, "tick"))
+	r.Fact("start, assign", "%s, %s", p.Params.Start, p.Params.Assign)
 }
 
 // planMixture says how an epoch is made of the sources.
-func planMixture(r *report, p *iterable.Plan) {
-	r.fact("order", "%s with seed %d", shuffle.Mixed, p.Seed)
-	r.fact("epoch", "%s of %s", plural(p.Rows, "sample"), plural(int64(len(p.Sources)), "source"))
+func planMixture(r *term.Report, p *iterable.Plan) {
+	r.Fact("order", "%s with seed %d", shuffle.Mixed, p.Seed)
+	r.Fact("epoch", "%s of %s", text.Plural(p.Rows, "sample"), text.Plural(int64(len(p.Sources)), "source"))
 	shared := ""
 	if p.SharedLanes {
 		shared = ", some shared by two ranks"
 	}
 	if p.Batching == shuffle.PerSource {
-		r.fact("batching", "%s: each step of %s is of one source", p.Batching, plural(p.GlobalBatch, "sample"))
-		r.fact("lanes", "of each source, at most %d for a rank%s", p.LanesPerRank, shared)
+		r.Fact("batching", "%s: each step of %s is of one source", p.Batching, text.Plural(p.GlobalBatch, "sample"))
+		r.Fact("lanes", "of each source, at most %d for a rank%s", p.LanesPerRank, shared)
 	} else {
-		r.fact("lanes", "%d, %d for a rank%s", p.Lanes, p.LanesPerRank, shared)
+		r.Fact("lanes", "%d, %d for a rank%s", p.Lanes, p.LanesPerRank, shared)
 	}
-	r.section("sources")
+	r.Section("sources")
 	for _, s := range p.Sources {
 		more := ""
 		if p.Batching == shuffle.PerSource {
-			more += "; " + plural(int64(s.Lanes), "lane")
+			more += "; " + text.Plural(int64(s.Lanes), "lane")
 		}
 		if s.Kept {
 			more += "; it stays decoded"
 		}
-		r.fact(s.Name, "%s: %s samples of an epoch, %.3gx its %s; %s of the shuffle buffer%s", shareText(s), count(s.Epoch), s.Passes,
-			count(s.Samples), count(s.Buffer), more)
+		r.Fact(s.Name, "%s: %s samples of an epoch, %.3gx its %s; %s of the shuffle buffer%s", shareText(s), text.Count(s.Epoch), s.Passes,
+			text.Count(s.Samples), text.Count(s.Buffer), more)
 	}
 }
 
@@ -125,7 +127,7 @@ func shareText(s iterable.PlanSource) string {
 }
 
 // planPacking says what is in the blocks of an epoch.
-func planPacking(r *report, p *iterable.PackPlan) {
+func planPacking(r *term.Report, p *iterable.PackPlan) {
 	if p == nil {
 		return
 	}
@@ -133,48 +135,48 @@ func planPacking(r *report, p *iterable.PackPlan) {
 		planBuckets(r, p)
 		return
 	}
-	r.section("packing")
-	r.fact("blocks", "%s of %s tokens, %s; they are the rows below", count(p.Blocks), count(int64(p.Size)), p.Strategy)
-	r.fact("of a unit", "%.1f blocks in the mean", float64(p.Blocks)/float64(max(1, p.Units)))
+	r.Section("packing")
+	r.Fact("blocks", "%s of %s tokens, %s; they are the rows below", text.Count(p.Blocks), text.Count(int64(p.Size)), p.Strategy)
+	r.Fact("of a unit", "%.1f blocks in the mean", float64(p.Blocks)/float64(max(1, p.Units)))
 	switch {
 	case p.Tokens == 0:
-		r.fact("utilisation", "not known: the rule chooses documents, and this start has read no lengths")
+		r.Fact("utilisation", "not known: the rule chooses documents, and this start has read no lengths")
 	case p.Counted:
-		r.fact("utilisation", "%.2f%%: %s tokens", 100*p.Utilisation, count(p.Tokens))
+		r.Fact("utilisation", "%.2f%%: %s tokens", 100*p.Utilisation, text.Count(p.Tokens))
 	default:
-		r.fact("utilisation", "about %.2f%%: %s tokens by the footers", 100*p.Utilisation, count(p.Tokens))
+		r.Fact("utilisation", "about %.2f%%: %s tokens by the footers", 100*p.Utilisation, text.Count(p.Tokens))
 	}
 }
 
 // planBuckets says what is in the batches of an epoch.
-func planBuckets(r *report, p *iterable.PackPlan) {
-	r.section("buckets")
-	r.fact("batches", "%s of at most %s tokens; they are the rows below", count(p.Blocks), count(int64(p.Size)))
-	r.fact("of a unit", "%.1f batches in the mean", float64(p.Blocks)/float64(max(1, p.Units)))
+func planBuckets(r *term.Report, p *iterable.PackPlan) {
+	r.Section("buckets")
+	r.Fact("batches", "%s of at most %s tokens; they are the rows below", text.Count(p.Blocks), text.Count(int64(p.Size)))
+	r.Fact("of a unit", "%.1f batches in the mean", float64(p.Blocks)/float64(max(1, p.Units)))
 	if p.Utilisation > 0 {
-		r.fact("utilisation", "%.2f%% of the tokens of padded batches: %s", 100*p.Utilisation, count(p.Tokens))
+		r.Fact("utilisation", "%.2f%% of the tokens of padded batches: %s", 100*p.Utilisation, text.Count(p.Tokens))
 	} else {
-		r.fact("utilisation", "not known: this start has read no lengths")
+		r.Fact("utilisation", "not known: this start has read no lengths")
 	}
 }
 
-func planMemory(r *report, p *iterable.Plan) {
-	r.section("memory that a rank needs")
+func planMemory(r *term.Report, p *iterable.Plan) {
+	r.Section("memory that a rank needs")
 	for purpose, bytes := range p.Bound {
 		if bytes > 0 {
-			r.fact(mem.Purpose(purpose).String(), "%10v", mem.Bytes(bytes))
+			r.Fact(mem.Purpose(purpose).String(), "%10v", mem.Bytes(bytes))
 		}
 	}
 	verdict := "within the limit of"
 	if !p.Fits {
 		verdict = "over the limit of"
 	}
-	r.fact("sum", "%10v, %s %v", mem.Bytes(p.Bound.Total()), verdict, mem.Bytes(p.Memory))
+	r.Fact("sum", "%10v, %s %v", mem.Bytes(p.Bound.Total()), verdict, mem.Bytes(p.Memory))
 	if p.Fits {
-		r.note("A stream reserves more, within the limit, to read ahead on all processors.")
+		r.Note("A stream reserves more, within the limit, to read ahead on all processors.")
 	}
-	r.fact("first batch", "after reading %v", mem.Bytes(p.FirstBatch))
-	r.fact("amplification", "%.3fx decoded: %s", p.Amplification, amplificationMeaning(p.Amplification))
+	r.Fact("first batch", "after reading %v", mem.Bytes(p.FirstBatch))
+	r.Fact("amplification", "%.3fx decoded: %s", p.Amplification, amplificationMeaning(p.Amplification))
 }
 
 func amplificationMeaning(a float64) string {
@@ -184,13 +186,13 @@ func amplificationMeaning(a float64) string {
 	return "pages across the edges of units are decoded twice"
 }
 
-func planQuality(r *report, p *iterable.Plan) {
+func planQuality(r *term.Report, p *iterable.Plan) {
 	q := p.Quality
-	r.section("mixing, should the data be sorted")
-	r.fact("units", "%.1f in the mean global batch", q.Units)
-	r.fact("independent units", "%s behind a global batch of %s rows (K)", count(int64(math.Round(q.Independent))), count(p.GlobalBatch))
-	r.fact("variance", "%.2fx that of a perfect shuffle (deff)", q.Deff)
-	r.note("%s", mixingMeaning(p))
+	r.Section("mixing, should the data be sorted")
+	r.Fact("units", "%.1f in the mean global batch", q.Units)
+	r.Fact("independent units", "%s behind a global batch of %s rows (K)", text.Count(int64(math.Round(q.Independent))), text.Count(p.GlobalBatch))
+	r.Fact("variance", "%.2fx that of a perfect shuffle (deff)", q.Deff)
+	r.Note("%s", mixingMeaning(p))
 }
 
 // mixingMeaning says what the quality means for training; the thresholds come from simulated

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/internal/printable"
 	"github.com/shardfeed/shardfeed/iterable"
@@ -114,6 +115,14 @@ func lost(err error) error {
 		}
 		err = first
 	}
+}
+
+// print prints what a verb found: the object with --json, else the report.
+func (a *app) print(f *flags, object any, r *term.Report) error {
+	if f.json {
+		return term.WriteJSON(a.stdout, object)
+	}
+	return r.Print(a.stdout)
 }
 
 // note keeps something unexpected that the user may want to know.

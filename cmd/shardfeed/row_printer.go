@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
@@ -29,7 +30,7 @@ type rowPrinter struct {
 	places map[*rowgroup.Block]int // in blocks
 	picks  []rowgroup.Pick
 
-	lineWriter *lineWriter // out, if the state of the last row matters
+	lineWriter *term.LineWriter // out, if the state of the last row matters
 	marks      []mark
 
 	gather *rowGather
@@ -110,7 +111,7 @@ func (p *rowPrinter) appendRows(dst []byte, columns []*column.Array, from, n int
 	for i := range n {
 		dst = p.format.row(dst, columns, i)
 		if p.lineWriter != nil {
-			p.marks = append(p.marks, mark{p.lineWriter.written + int64(len(dst)), p.draws[from+i].State})
+			p.marks = append(p.marks, mark{p.lineWriter.Written + int64(len(dst)), p.draws[from+i].State})
 		}
 	}
 	return dst
@@ -136,7 +137,7 @@ func (p *rowPrinter) trimMarks() {
 	if p.lineWriter == nil {
 		return
 	}
-	sure := p.lineWriter.written - p.lineWriter.pipe
+	sure := p.lineWriter.Sure()
 	first, _ := slices.BinarySearchFunc(p.marks, sure, func(m mark, end int64) int { return cmp.Compare(m.end, end+1) })
 	p.marks = slices.Delete(p.marks, 0, max(0, first-1))
 }
@@ -144,7 +145,7 @@ func (p *rowPrinter) trimMarks() {
 // stateAfter returns the state after the last row that was printed whole before the error err, or
 // else before.
 func (p *rowPrinter) stateAfter(before shuffle.State, err error) shuffle.State {
-	taken := p.lineWriter.taken(err)
+	taken := p.lineWriter.Taken(err)
 	for _, m := range p.marks {
 		if m.end > taken {
 			break

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rivo/uniseg"
 
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/jsonl"
 	"github.com/shardfeed/shardfeed/internal/printable"
@@ -74,8 +75,6 @@ func (t *rowTable) writeTo(w io.Writer, width int) error {
 	return err
 }
 
-const tableGap = 2 // columns between two columns of a table
-
 // width is the columns of the widest line.
 func (t *rowTable) width() (total int) {
 	for c, f := range t.schema.Fields {
@@ -83,9 +82,9 @@ func (t *rowTable) width() (total int) {
 		for _, row := range t.cells {
 			width = max(width, uniseg.StringWidth(row[c]))
 		}
-		total += width + tableGap
+		total += width + term.TableGap
 	}
-	return total - tableGap
+	return total - term.TableGap
 }
 
 func (t *rowTable) writeLines(b *bytes.Buffer) {
@@ -94,31 +93,7 @@ func (t *rowTable) writeLines(b *bytes.Buffer) {
 	for c, f := range t.schema.Fields {
 		names[c], right[c] = printable.Text(f.Name), isNumber(f)
 	}
-	writeAligned(b, append([][]string{names}, t.cells...), right)
-}
-
-// writeAligned writes lines of cells as a table. Columns of right, if there are any, are aligned to
-// the right.
-func writeAligned(b *bytes.Buffer, lines [][]string, right []bool) {
-	widths := make([]int, len(lines[0]))
-	for _, line := range lines {
-		for c, cell := range line {
-			widths[c] = max(widths[c], uniseg.StringWidth(cell))
-		}
-	}
-	for _, line := range lines {
-		var text strings.Builder
-		for c, cell := range line {
-			gap := strings.Repeat(" ", widths[c]-uniseg.StringWidth(cell))
-			if right != nil && right[c] {
-				text.WriteString(gap + cell)
-			} else {
-				text.WriteString(cell + gap)
-			}
-			text.WriteString(strings.Repeat(" ", tableGap))
-		}
-		fmt.Fprintln(b, strings.TrimRight(text.String(), " "))
-	}
+	term.WriteAligned(b, append([][]string{names}, t.cells...), right)
 }
 
 // writeValues writes a block of lines for each row.
@@ -132,7 +107,7 @@ func (t *rowTable) writeValues(b *bytes.Buffer) {
 			fmt.Fprintln(b)
 		}
 		for c, cell := range row {
-			fmt.Fprintf(b, "%s  %s\n", pad(printable.Text(t.schema.Fields[c].Name), width), cell)
+			fmt.Fprintf(b, "%s  %s\n", term.Pad(printable.Text(t.schema.Fields[c].Name), width), cell)
 		}
 	}
 }

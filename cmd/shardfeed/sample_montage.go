@@ -12,6 +12,7 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/images"
 	"github.com/shardfeed/shardfeed/internal/option"
+	"github.com/shardfeed/shardfeed/internal/text"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
 )
@@ -114,7 +115,7 @@ func centers(ctx context.Context, parts []lookPart, shape *loader.Shape) (map[st
 func (f *montageFlags) saveMontage(ctx context.Context, a *app) error {
 	if len(f.page.failed) > 0 {
 		some := f.page.failed[:min(3, len(f.page.failed))]
-		a.note("%d of %s in the montage cannot be shown: %s", len(f.page.failed), plural(int64(len(f.page.tiles)/f.page.epochs), "image"), strings.Join(some, "; "))
+		a.note("%d of %s in the montage cannot be shown: %s", len(f.page.failed), text.Plural(int64(len(f.page.tiles)/f.page.epochs), "image"), strings.Join(some, "; "))
 	}
 	if len(f.page.rows) == 0 {
 		a.note("the montage is not written: there are no rows")

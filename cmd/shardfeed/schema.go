@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/printable"
 )
@@ -50,9 +51,9 @@ func (a *app) showSchema(ctx context.Context, addresses []string, f *flags) (err
 	}
 	columns := columnReports(shape.Schema().Fields)
 	if f.json {
-		return writeJSON(a.stdout, schemaOutput{columns})
+		return term.WriteJSON(a.stdout, schemaOutput{columns})
 	}
-	return schemaReport(columns).writeTo(a.stdout)
+	return schemaReport(columns).Print(a.stdout)
 }
 
 // A schemaOutput is the JSON output of schema.
@@ -82,7 +83,7 @@ func columnReports(fields []*column.Field) []columnReport {
 }
 
 // schemaReport is a line for each column.
-func schemaReport(columns []columnReport) *report {
+func schemaReport(columns []columnReport) *term.Report {
 	table := [][]string{{"column", "type", "nulls", "from"}}
 	for _, c := range columns {
 		nulls, from := "no", ""
@@ -97,7 +98,7 @@ func schemaReport(columns []columnReport) *report {
 		}
 		table = append(table, []string{printable.Text(c.Name), printable.Text(c.Type), nulls, from})
 	}
-	r := &report{}
-	writeAligned(&r.b, table, nil)
+	r := &term.Report{}
+	r.Table(table)
 	return r
 }

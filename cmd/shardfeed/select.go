@@ -7,7 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/text"
 )
 
 // rowsPrefix is the start of every file of rows.
@@ -87,10 +89,10 @@ func (a *app) selectInto(ctx context.Context, to saveFile, addresses []string, f
 	return &selection{to.name, kept, ds.NumRows(), len(ds.Manifest().Shards()), content.Len()}, nil
 }
 
-func (s *selection) report() *report {
-	r := &report{}
-	r.section("rows in " + s.File)
-	r.fact("chosen", "%s of %s in %s", count(s.Rows), plural(s.AllRows, "row"), plural(int64(s.Shards), "shard"))
-	r.fact("size", "%v", mem.Bytes(s.Bytes))
+func (s *selection) report() *term.Report {
+	r := &term.Report{}
+	r.Section("rows in " + s.File)
+	r.Fact("chosen", "%s of %s in %s", text.Count(s.Rows), text.Plural(s.AllRows, "row"), text.Plural(int64(s.Shards), "shard"))
+	r.Fact("size", "%v", mem.Bytes(s.Bytes))
 	return r
 }

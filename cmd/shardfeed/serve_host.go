@@ -144,6 +144,8 @@ func allRemote(addresses []string) bool {
 	return !slices.ContainsFunc(addresses, func(a string) bool { return !shardfeed.IsRemote(a) })
 }
 
+const progressEvery = 100 * time.Millisecond // the least time between two messages of progress
+
 // throttled limits how often progress is called.
 func throttled(progress func(wire.Progress)) func(wire.Progress) {
 	var mu sync.Mutex
@@ -151,7 +153,7 @@ func throttled(progress func(wire.Progress)) func(wire.Progress) {
 	return func(p wire.Progress) {
 		mu.Lock()
 		defer mu.Unlock()
-		if time.Since(last) < openingEvery && p.Footers+p.Counted < p.Of {
+		if time.Since(last) < progressEvery && p.Footers+p.Counted < p.Of {
 			return
 		}
 		last = time.Now()

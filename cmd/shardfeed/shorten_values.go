@@ -7,6 +7,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/images/codec"
+	"github.com/shardfeed/shardfeed/internal/text"
 )
 
 // What a shortened value keeps.
@@ -97,7 +98,7 @@ func appendShortBytes(dst, value []byte) []byte {
 	if len(value) <= wholeBytes {
 		return base64.StdEncoding.AppendEncode(dst, value)
 	}
-	size := count(int64(len(value)))
+	size := text.Count(int64(len(value)))
 	switch h, err := codec.ReadHeader(value); {
 	case h.Format == codec.Unknown:
 	case err != nil:
@@ -119,5 +120,5 @@ func appendShortText(dst, value []byte) []byte {
 	if end == len(value) {
 		return dst
 	}
-	return fmt.Appendf(dst, "... (%s characters)", count(int64(shown+utf8.RuneCount(value[end:]))))
+	return fmt.Appendf(dst, "... (%s characters)", text.Count(int64(shown+utf8.RuneCount(value[end:]))))
 }

@@ -3,25 +3,27 @@ package main
 import (
 	"github.com/shardfeed/shardfeed"
 	"github.com/shardfeed/shardfeed/cache"
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/text"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
 // reportTraffic reports the requests to servers, if there were any.
-func reportTraffic(r *report, t shard.Traffic) {
+func reportTraffic(r *term.Report, t shard.Traffic) {
 	if t.Lists+t.Looks+t.Reads == 0 {
 		return
 	}
-	r.section("storage")
-	r.fact("requests", "%s for bytes, %s to list, %s to look at one shard", count(t.Reads), count(t.Lists), count(t.Looks))
-	r.fact("received", "%v", mem.Bytes(t.ReadBytes))
-	r.fact("faults", "%s made again, %s told to slow down, %s to another server",
-		plural(t.Retries, "request"), plural(t.Throttled, "time"), plural(t.Failovers, "move"))
+	r.Section("storage")
+	r.Fact("requests", "%s for bytes, %s to list, %s to look at one shard", text.Count(t.Reads), text.Count(t.Lists), text.Count(t.Looks))
+	r.Fact("received", "%v", mem.Bytes(t.ReadBytes))
+	r.Fact("faults", "%s made again, %s told to slow down, %s to another server",
+		text.Plural(t.Retries, "request"), text.Plural(t.Throttled, "time"), text.Plural(t.Failovers, "move"))
 	if t.Hedges > 0 {
-		r.fact("hedged", "%s made twice, because the answer was slow to come", plural(t.Hedges, "request"))
+		r.Fact("hedged", "%s made twice, because the answer was slow to come", text.Plural(t.Hedges, "request"))
 	}
 	if t.Window > 0 {
-		r.fact("in flight", "%s may be at once by now", plural(int64(t.Window), "request"))
+		r.Fact("in flight", "%s may be at once by now", text.Plural(int64(t.Window), "request"))
 	}
 }
 
@@ -46,26 +48,26 @@ func useOf(ds *shardfeed.Dataset) *cacheUse {
 	return &cacheUse{dir, c.Stats()}
 }
 
-func (c *cacheUse) report(r *report) {
+func (c *cacheUse) report(r *term.Report) {
 	if c == nil {
 		return
 	}
-	r.section("cache in " + c.Directory)
-	r.fact("from disk", "%v, %s", mem.Bytes(c.HitBytes), plural(c.Hits, "read"))
-	r.fact("fetched", "%v, %s; %v kept", mem.Bytes(c.MissBytes), plural(c.Misses, "read"), mem.Bytes(c.FilledBytes))
+	r.Section("cache in " + c.Directory)
+	r.Fact("from disk", "%v, %s", mem.Bytes(c.HitBytes), text.Plural(c.Hits, "read"))
+	r.Fact("fetched", "%v, %s; %v kept", mem.Bytes(c.MissBytes), text.Plural(c.Misses, "read"), mem.Bytes(c.FilledBytes))
 	if c.DecodedFilledBytes > 0 {
-		r.fact("decoded", "%v kept for later epochs", mem.Bytes(c.DecodedFilledBytes))
+		r.Fact("decoded", "%v kept for later epochs", mem.Bytes(c.DecodedFilledBytes))
 	}
 	if c.Bypassed > 0 {
-		r.fact("passed by", "%v, %s: full, or the disk was too slow", mem.Bytes(c.BypassBytes), plural(c.Bypassed, "read"))
+		r.Fact("passed by", "%v, %s: full, or the disk was too slow", mem.Bytes(c.BypassBytes), text.Plural(c.Bypassed, "read"))
 	}
 	if c.Dropped > 0 {
-		r.fact("not kept", "%v: no room, or trouble with the disk", mem.Bytes(c.Dropped))
+		r.Fact("not kept", "%v: no room, or trouble with the disk", mem.Bytes(c.Dropped))
 	}
 	if c.Evicted > 0 {
-		r.fact("evicted", "%s made room", plural(c.Evicted, "shard"))
+		r.Fact("evicted", "%s made room", text.Plural(c.Evicted, "shard"))
 	}
 	if c.Bad > 0 {
-		r.fact("damaged", "%s on this disk, found by checksum and fetched again", plural(c.Bad, "block"))
+		r.Fact("damaged", "%s on this disk, found by checksum and fetched again", text.Plural(c.Bad, "block"))
 	}
 }

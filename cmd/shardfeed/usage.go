@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 )
 
 // Groups of flags, in the order in which the help shows them. A flag without a group stands under
@@ -44,7 +46,7 @@ func usage(c *cobra.Command) error {
 		b.WriteString("\nAvailable Commands:\n")
 		for _, sub := range c.Commands() {
 			if sub.IsAvailableCommand() || sub.Name() == "help" {
-				fmt.Fprintf(&b, "  %s %s\n", pad(sub.Name(), sub.NamePadding()), sub.Short)
+				fmt.Fprintf(&b, "  %s %s\n", term.Pad(sub.Name(), sub.NamePadding()), sub.Short)
 			}
 		}
 	}

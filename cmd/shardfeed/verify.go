@@ -9,7 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/shardfeed/shardfeed"
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/text"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
@@ -71,20 +73,20 @@ A shard whose footer is lost must be moved away for them.`,
 
 // verified reads the data, and shows how far it is.
 func (a *app) verified(ctx context.Context, addresses []string, f *flags) (*iterable.Verification, error) {
-	shown := newOpening(a.stderr)
-	defer shown.close()
-	var bar *progress
+	shown := term.NewOpening(a.stderr)
+	defer shown.Close()
+	var bar *term.Progress
 	last := int64(0)
 	v, err := shardfeed.Verify(ctx, f.at(addresses), a.events(shown), func(rows, of int64) {
 		if bar == nil {
-			shown.close()
-			bar = newProgress(a.stderr, "verify", of)
+			shown.Close()
+			bar = term.NewProgress(a.stderr, "verify", of)
 		}
-		bar.add(int(rows - last))
+		bar.Add(int(rows - last))
 		last = rows
 	})
 	if bar != nil {
-		bar.close()
+		bar.Close()
 	}
 	return v, err
 }
@@ -103,17 +105,17 @@ func verificationOf(v *iterable.Verification) *verification {
 	return &verification{v.Shards, v.RowGroups, v.Rows, v.LostRows, v.Read, lostPlaces(v.Lost)}
 }
 
-func (v *verification) report() *report {
-	r := &report{}
-	r.section("verify")
-	r.fact("read", "%s in %s and %s, %v", plural(v.Rows, "row"), plural(int64(v.RowGroups), "row group"), plural(int64(v.Shards), "shard"), mem.Bytes(v.ReadBytes))
+func (v *verification) report() *term.Report {
+	r := &term.Report{}
+	r.Section("verify")
+	r.Fact("read", "%s in %s and %s, %v", text.Plural(v.Rows, "row"), text.Plural(int64(v.RowGroups), "row group"), text.Plural(int64(v.Shards), "shard"), mem.Bytes(v.ReadBytes))
 	if len(v.Lost) == 0 {
-		r.fact("lost", "nothing")
+		r.Fact("lost", "nothing")
 		return r
 	}
-	r.fact("lost", "%s in %s:", plural(v.LostRows, "row"), plural(int64(len(v.Lost)), "place"))
+	r.Fact("lost", "%s in %s:", text.Plural(v.LostRows, "row"), text.Plural(int64(len(v.Lost)), "place"))
 	for _, p := range v.Lost {
-		r.fact("", "%s", p.Error)
+		r.Fact("", "%s", p.Error)
 	}
 	return r
 }
@@ -123,5 +125,5 @@ func (v *verification) verdict() error {
 	if len(v.Lost) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s lost: see above", plural(int64(len(v.Lost)), "place"))
+	return fmt.Errorf("%s lost: see above", text.Plural(int64(len(v.Lost)), "place"))
 }

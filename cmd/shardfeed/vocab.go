@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/rowgroup"
@@ -109,9 +110,9 @@ func (v *vocabCommand) run(ctx context.Context, addresses []string) error {
 	}
 	switch {
 	case v.json:
-		return writeJSON(v.stdout, found)
+		return term.WriteJSON(v.stdout, found)
 	case v.save == "":
-		_, err = shown(v.stdout).Write(wordList(found.Words))
+		_, err = term.Shown(v.stdout).Write(wordList(found.Words))
 	}
 	return err
 }

@@ -1,5 +1,9 @@
 package main
 
+import (
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
+)
+
 import "github.com/shardfeed/shardfeed/loader"
 
 // waitMeaning explains each stage's wait, in the order in which data moves.
@@ -28,11 +32,11 @@ func waits(ranks ...loader.Stats) map[string]float64 {
 }
 
 // reportWaits prints the seconds of the stages that there are.
-func reportWaits(r *report, title string, w map[string]float64) {
-	r.section(title)
+func reportWaits(r *term.Report, title string, w map[string]float64) {
+	r.Section(title)
 	for _, stage := range waitMeaning {
 		if waited, ok := w[stage[0]]; ok {
-			r.fact(stage[0], "%-9s %s", seconds(waited), stage[1])
+			r.Fact(stage[0], "%-9s %s", term.Seconds(waited), stage[1])
 		}
 	}
 }

@@ -14,7 +14,9 @@ import (
 
 	"github.com/shardfeed/shardfeed"
 	"github.com/shardfeed/shardfeed/cache"
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/text"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/shard"
 )
@@ -251,8 +253,8 @@ func (f *flags) toWarm(ds *shardfeed.Dataset, ranks []int) ([]*warmShard, error)
 // fill fetches what is missing of the shards, several at a time.
 func (a *app) fill(ctx context.Context, ds *shardfeed.Dataset, shards []*warmShard, w *warmth) error {
 	c, _ := ds.Cache()
-	bar := newByteProgress(a.stderr, "warm", w.Bytes)
-	defer bar.close()
+	bar := term.NewByteProgress(a.stderr, "warm", w.Bytes)
+	defer bar.Close()
 	tasks, ctx := errgroup.WithContext(ctx)
 	tasks.SetLimit(warmAtOnce)
 	for _, s := range shards {
@@ -260,7 +262,7 @@ func (a *app) fill(ctx context.Context, ds *shardfeed.Dataset, shards []*warmSha
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			fetched, err := c.Fill(ctx, ds.Drivers(), s.Shard, s.spans, func(n int64) { bar.add(int(n)) })
+			fetched, err := c.Fill(ctx, ds.Drivers(), s.Shard, s.spans, func(n int64) { bar.Add(int(n)) })
 			w.mu.Lock()
 			w.Fetched += fetched
 			w.mu.Unlock()
@@ -299,17 +301,17 @@ func (w *warmth) verdict() error {
 		w.Directory, mem.Bytes(w.Lacking), mem.Bytes(w.Bytes), mem.Bytes(w.Limit))
 }
 
-func (w *warmth) report() *report {
-	r := &report{}
+func (w *warmth) report() *term.Report {
+	r := &term.Report{}
 	if w.Shards == 0 && w.Decoded != nil { // files of this machine
 		w.Decoded.report(r)
 		return r
 	}
-	r.section("cache in " + w.Directory)
-	r.fact("wanted", "%v: %s, %s", mem.Bytes(w.Bytes), plural(int64(w.Shards), "shard"), plural(int64(w.RowGroups), "row group"))
-	r.fact("was there", "%v", mem.Bytes(w.There))
-	r.fact("fetched", "%v in %s, %.1f MB/s", mem.Bytes(w.Fetched), seconds(w.Seconds), float64(w.Fetched)/1e6/max(w.Seconds, 1e-6))
-	r.fact("did not fit", "%v", mem.Bytes(w.Lacking))
+	r.Section("cache in " + w.Directory)
+	r.Fact("wanted", "%v: %s, %s", mem.Bytes(w.Bytes), text.Plural(int64(w.Shards), "shard"), text.Plural(int64(w.RowGroups), "row group"))
+	r.Fact("was there", "%v", mem.Bytes(w.There))
+	r.Fact("fetched", "%v in %s, %.1f MB/s", mem.Bytes(w.Fetched), term.Seconds(w.Seconds), float64(w.Fetched)/1e6/max(w.Seconds, 1e-6))
+	r.Fact("did not fit", "%v", mem.Bytes(w.Lacking))
 	if d := w.Decoded; d != nil {
 		d.report(r)
 	}

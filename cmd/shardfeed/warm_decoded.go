@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"github.com/shardfeed/shardfeed"
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/text"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/shard"
 )
@@ -29,11 +31,11 @@ func (a *app) warmDecoded(ctx context.Context, ds *shardfeed.Dataset, shards []*
 		wanted[s.URI] = s.rowGroups
 		groups += len(s.rowGroups)
 	}
-	bar := newProgress(a.stderr, "decode", int64(groups))
-	defer bar.close()
+	bar := term.NewProgress(a.stderr, "decode", int64(groups))
+	defer bar.Close()
 	before := 0
 	kept, err := ds.KeepDecoded(ctx, func(s shard.Shard, rowGroup int32) bool { return wanted[s.URI][rowGroup] }, func(n, _ int) {
-		bar.add(n - before)
+		bar.Add(n - before)
 		before = n
 	})
 	if errors.Is(err, iterable.ErrNoTier) {
@@ -44,12 +46,12 @@ func (a *app) warmDecoded(ctx context.Context, ds *shardfeed.Dataset, shards []*
 	}, err
 }
 
-func (d *warmDecoded) report(r *report) {
-	r.section("decoded")
-	r.fact("worth it", "%s", plural(int64(d.Columns), "column"))
-	r.fact("were there", "%v", mem.Bytes(d.There))
-	r.fact("decoded", "%v in %s, %.1f MB/s", mem.Bytes(d.Wrote), seconds(d.Seconds), float64(d.Wrote)/1e6/max(d.Seconds, 1e-6))
+func (d *warmDecoded) report(r *term.Report) {
+	r.Section("decoded")
+	r.Fact("worth it", "%s", text.Plural(int64(d.Columns), "column"))
+	r.Fact("were there", "%v", mem.Bytes(d.There))
+	r.Fact("decoded", "%v in %s, %.1f MB/s", mem.Bytes(d.Wrote), term.Seconds(d.Seconds), float64(d.Wrote)/1e6/max(d.Seconds, 1e-6))
 	if d.Lacking > 0 {
-		r.fact("found no room", "%s: raise --decoded-limit, --cache-limit or --memory", plural(int64(d.Lacking), "row group"))
+		r.Fact("found no room", "%s: raise --decoded-limit, --cache-limit or --memory", text.Plural(int64(d.Lacking), "row group"))
 	}
 }

@@ -83,7 +83,7 @@ type rule struct {
 
 // rules in the order of the levels; the longest path that fits counts.
 var rules = []rule{
-	{at: "shard", may: []string{"internal/option"}},
+	{at: "shard", may: []string{"internal/option", "internal/text"}},
 	{at: "shard/all", may: []string{"shard", "shard/local", "shard/mem", "shard/s3", "shard/hdfs"}},
 	{at: "shard/local", may: []string{"shard", "shard/driver"}},
 	{at: "shard/mem", may: []string{"shard", "shard/driver"}},
@@ -105,6 +105,7 @@ var rules = []rule{
 	{at: "internal/size"},
 	{at: "internal/printable"},
 	{at: "internal/regular"}, // files that are read whole, and are no pipes or devices
+	{at: "internal/text"},
 	{at: "internal/trusted"},
 	{at: "internal/unischema"}, // petastorm's schemas: bytes in, fields out
 	{at: "internal/segmentdir", may: []string{"internal/trusted"}},
@@ -121,8 +122,8 @@ var rules = []rule{
 	{at: "gpu/cuda", may: []string{"gpu"}},
 	{at: "internal/fakecuda"},
 	{at: "internal/jsonl", may: []string{"column", "internal/mem", "internal/half"}},
-	{at: root, may: []string{"column", "shard", "shard/all", "shard/hdfs", "shard/s3", "cache", "rowgroup", "rule", "shuffle", "iterable", "loader", "images", "images/codec", "internal/cores", "internal/mem", "internal/option", "internal/size", "internal/trusted", "internal/regular"}},
-	{at: "internal/inspect", may: []string{"column", "shard", "rowgroup", "shuffle", "internal/mem", "internal/parquet", "internal/jsonl"}}, // the verb's alone
+	{at: root, may: []string{"column", "shard", "shard/all", "shard/hdfs", "shard/s3", "cache", "rowgroup", "rule", "shuffle", "iterable", "loader", "images", "images/codec", "internal/cores", "internal/mem", "internal/option", "internal/size", "internal/text", "internal/trusted", "internal/regular"}},
+	{at: "internal/inspect", may: []string{"internal/text", "column", "shard", "rowgroup", "shuffle", "internal/mem", "internal/parquet", "internal/jsonl"}}, // the verb's alone
 	{at: "internal/engine", may: []string{root, "column", "loader", "iterable", "rowgroup", "shard", "shuffle", "internal/mem", "internal/option", "internal/regular"}},
 	{at: "internal/engine/wire", may: []string{root, "loader", "iterable", "rowgroup", "shard", "shuffle", "internal/mem", "internal/option"}}, // messages and failures: no data sets, no sessions
 	{at: "images/codec"},

@@ -148,7 +148,7 @@ func TestInspectWarnings(t *testing.T) {
 		{"nothing", func(*Report) {}, nil},
 		{"block", func(r *Report) { r.Shards[0].LargestEncoded = 200 * mib }, []string{
 			"row_group_over_block: 1 of 1 shard has row groups over 128 MiB (the largest has 200 MiB, in a), so that one lies in two HDFS blocks or more",
-			"write row groups of at most 125000 rows",
+			"write row groups of at most 125,000 rows",
 		}},
 		{"shuffle", func(r *Report) { r.Total.LargestBytes = 2 * gib }, []string{
 			"row_group_over_shuffle: row groups of up to 2.0 GiB uncompressed are large beside a shuffle buffer of 2.0 GiB: it holds 8 units at a time",

@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/text"
 )
 
 // maxListed bounds the shards and columns of the text; JSON has all.
@@ -18,7 +19,7 @@ const maxListed = 40
 func (r *Report) String() string {
 	var b strings.Builder
 	t := &r.Total
-	fmt.Fprintf(&b, "%s, %s, %s, %s\n", count(len(r.Shards), "shard"), count(t.RowGroups, "row group"), count(int(t.Rows), "row"), count(r.Schemas, "schema"))
+	fmt.Fprintf(&b, "%s, %s, %s, %s\n", text.Plural(len(r.Shards), "shard"), text.Plural(t.RowGroups, "row group"), text.Plural(t.Rows, "row"), text.Plural(r.Schemas, "schema"))
 	fmt.Fprintf(&b, "%s stored, %s uncompressed; page index: %s\n\n", formatBytes(t.Compressed), formatBytes(t.Uncompressed), t.PageIndex)
 	r.writeColumns(&b)
 	b.WriteByte('\n')
@@ -97,7 +98,7 @@ func (r *Report) writeKeyValues(b *strings.Builder) {
 			fmt.Fprintf(w, "and %d more\n", len(order)-i)
 			break
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\n", plainName(e.Key), count(shards[e], "shard"), plainName(shorten(e.Value, shownMetadata)))
+		fmt.Fprintf(w, "%s\t%s\t%s\n", plainName(e.Key), text.Plural(shards[e], "shard"), plainName(shorten(e.Value, shownMetadata)))
 	}
 	_ = w.Flush()
 }
@@ -174,13 +175,6 @@ func sortNames(all []string) string {
 		return "-"
 	}
 	return strings.Join(all, ", ")
-}
-
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // formatBytes writes a size with two or three digits.

@@ -8,6 +8,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/text"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -89,8 +90,8 @@ func (r *Report) warnBlock() *Warning {
 	return &Warning{
 		Kind: "row_group_over_block",
 		Text: fmt.Sprintf("%d of %s %s row groups over 128 MiB (the largest has %s, in %s), so that one lies in two HDFS blocks or more",
-			n, count(len(r.Shards), "shard"), have, formatBytes(worst.LargestEncoded), worst.URI),
-		Do: fmt.Sprintf("write row groups of at most %s", count(int(max(1, rows)), "row")),
+			n, text.Plural(len(r.Shards), "shard"), have, formatBytes(worst.LargestEncoded), worst.URI),
+		Do: fmt.Sprintf("write row groups of at most %s", text.Plural(max(1, rows), "row")),
 	}
 }
 
@@ -109,7 +110,7 @@ func (r *Report) warnShuffle() *Warning {
 	return &Warning{
 		Kind: "row_group_over_shuffle",
 		Text: fmt.Sprintf("row groups of up to %s uncompressed are large beside a shuffle buffer of %s: it holds %s at a time, so batches come from few places",
-			formatBytes(r.Total.LargestBytes), formatBytes(buffer), count(int(max(1, buffer/max(1, unit))), "unit")),
+			formatBytes(r.Total.LargestBytes), formatBytes(buffer), text.Plural(max(1, buffer/max(1, unit)), "unit")),
 		Do: fmt.Sprintf("write row groups of at most %d rows (%s), or give a larger shuffle buffer", r.rowsFor(buffer/goodUnits), formatBytes(buffer/goodUnits)),
 	}
 }

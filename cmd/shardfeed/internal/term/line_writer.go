@@ -1,4 +1,4 @@
-package main
+package term
 
 import (
 	"bytes"
@@ -13,20 +13,20 @@ import (
 // chunkBytes is how much is written at once: a pipe that is ready takes this much without blocking.
 const chunkBytes = 4096
 
-// A lineWriter writes lines and knows how many bytes of them the reader has taken, also when it is
+// A LineWriter writes lines and knows how many bytes of them the reader has taken, also when it is
 // interrupted or the reader goes away. It never blocks in a full pipe: it waits until the pipe is
 // ready, and an interrupt ends the wait. A line that has begun is completed if the reader takes it
 // within the grace period.
-type lineWriter struct {
+type LineWriter struct {
 	ctx     context.Context
 	out     io.Writer
 	file    *os.File // out, if it is a file
 	pipe    int64    // bytes that its pipe holds at most; 0: it is not a pipe
-	written int64
+	Written int64
 }
 
-func newLineWriter(ctx context.Context, out io.Writer) *lineWriter {
-	w := &lineWriter{ctx: ctx, out: shown(out)}
+func NewLineWriter(ctx context.Context, out io.Writer) *LineWriter {
+	w := &LineWriter{ctx: ctx, out: Shown(out)}
 	w.file, _ = out.(*os.File)
 	if w.file != nil {
 		w.pipe = pipeCapacity(w.file)
@@ -34,7 +34,7 @@ func newLineWriter(ctx context.Context, out io.Writer) *lineWriter {
 	return w
 }
 
-func (w *lineWriter) Write(p []byte) (n int, err error) {
+func (w *LineWriter) Write(p []byte) (n int, err error) {
 	var deadline time.Time // after an interrupt
 	for n < len(p) {
 		rest := wholeLines(p[n:])
@@ -54,7 +54,7 @@ func (w *lineWriter) Write(p []byte) (n int, err error) {
 		}
 		m, err := w.out.Write(rest)
 		n += m
-		w.written += int64(m)
+		w.Written += int64(m)
 		if err != nil {
 			return n, err
 		}
@@ -62,7 +62,7 @@ func (w *lineWriter) Write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// wholeLines is the first chunk of b: as many whole lines as it takes, or a part of a longer line.
+// wholeLines returns the first chunk of b: the whole lines that fit, or a part of a longer line.
 func wholeLines(b []byte) []byte {
 	if len(b) <= chunkBytes {
 		return b
@@ -74,11 +74,14 @@ func wholeLines(b []byte) []byte {
 	return chunk
 }
 
-// taken is how many bytes were written before the error err. What lies in a pipe whose reader is
-// gone does not count.
-func (w *lineWriter) taken(err error) int64 {
+// Taken returns how many bytes the reader took before the error err. Bytes in a pipe whose reader
+// is gone do not count.
+func (w *LineWriter) Taken(err error) int64 {
 	if w.pipe > 0 && errors.Is(err, syscall.EPIPE) {
-		return w.written - unread(w.file)
+		return w.Written - unread(w.file)
 	}
-	return w.written
+	return w.Written
 }
+
+// Sure returns how many bytes the reader has taken at least: all but what the pipe may still hold.
+func (w *LineWriter) Sure() int64 { return w.Written - w.pipe }

@@ -1,4 +1,4 @@
-package main
+package term
 
 import (
 	"fmt"
@@ -40,19 +40,19 @@ func openTerminal(t *testing.T, columns int) (screen, terminal *os.File) {
 // lines.
 func TestProgressStaysOnOneLine(t *testing.T) {
 	for _, columns := range []int{22, 30, 40, 50, 60, 80, 120} {
-		for name, start := range map[string]func(w io.Writer) *progress{
-			"rows":  func(w io.Writer) *progress { return newProgress(w, "bench", 12_345_678_901) },
-			"bytes": func(w io.Writer) *progress { return newByteProgress(w, "generate", 123_456_789_012) },
-			"time":  func(w io.Writer) *progress { return newWatch(w, "measure", 1e12) },
+		for name, start := range map[string]func(w io.Writer) *Progress{
+			"rows":  func(w io.Writer) *Progress { return NewProgress(w, "bench", 12_345_678_901) },
+			"bytes": func(w io.Writer) *Progress { return NewByteProgress(w, "generate", 123_456_789_012) },
+			"time":  func(w io.Writer) *Progress { return NewWatch(w, "measure", 1e12) },
 		} {
 			t.Run(fmt.Sprint(name, " on ", columns, " columns"), func(t *testing.T) {
 				screen, terminal := openTerminal(t, columns)
 				p := start(terminal)
-				p.add(1_234_567)
+				p.Add(1_234_567)
 				_ = p.bar.RenderBlank()
-				p.add(10_000_000_000)
+				p.Add(10_000_000_000)
 				_ = p.bar.RenderBlank()
-				p.close()
+				p.Close()
 				terminal.Close()
 				shown, _ := io.ReadAll(screen) // it ends with an error when the terminal is closed
 				for line := range strings.SplitSeq(string(shown), "\r") {
@@ -65,5 +65,44 @@ func TestProgressStaysOnOneLine(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// An opening that takes long has one line at a time, and none in the end; a quick one has none.
+func TestOpeningShows(t *testing.T) {
+	for _, columns := range []int{30, 80} {
+		t.Run(fmt.Sprint(columns, " columns"), func(t *testing.T) {
+			screen, terminal := openTerminal(t, columns)
+			o := NewOpening(terminal)
+			o.Close()
+			o = NewOpening(terminal)
+			o.timer.Reset(0)
+			var shown string
+			until := func(want string) {
+				t.Helper()
+				for b := make([]byte, 4096); !strings.Contains(shown, want); {
+					n, err := screen.Read(b)
+					if shown += string(b[:n]); err != nil {
+						t.Fatalf("%v after %q", err, shown)
+					}
+				}
+			}
+			until("list")
+			o.Listed(12_345)
+			o.Footers(6_173, 12_345)
+			until("50%")
+			o.Counted(7, 10)
+			until("70%")
+			o.Close()
+			o.Close()
+			if !strings.HasPrefix(shown, "\r| list") || !strings.Contains(shown, "footers") {
+				t.Errorf("shown %q", shown)
+			}
+			for line := range strings.SplitSeq(shown, "\r") {
+				if width := uniseg.StringWidth(line); width > columns {
+					t.Errorf("%q has %d columns", line, width)
+				}
+			}
+		})
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package term
 
 import (
 	"io"
@@ -9,21 +9,23 @@ import (
 	"github.com/shardfeed/shardfeed/internal/printable"
 )
 
-func isTerminal(w any) bool {
+// IsTerminal reports whether w is a terminal.
+func IsTerminal(w any) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// shown keeps control characters of the data away from terminals: it returns w, or a writer that
+// Shown keeps control characters of the data away from terminals: it returns w, or a writer that
 // escapes them if w is a terminal.
-func shown(w io.Writer) io.Writer {
-	if isTerminal(w) {
+func Shown(w io.Writer) io.Writer {
+	if IsTerminal(w) {
 		return printable.Writer(w)
 	}
 	return w
 }
 
-func columns(w io.Writer) int {
+// Columns returns the width of a terminal, and 80 for anything else.
+func Columns(w io.Writer) int {
 	if f, ok := w.(*os.File); ok {
 		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
 			return width

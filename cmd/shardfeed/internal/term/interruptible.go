@@ -1,4 +1,4 @@
-package main
+package term
 
 import (
 	"context"
@@ -17,8 +17,12 @@ type interruptible struct {
 	w   io.Writer
 }
 
+// NewInterruptible returns a writer to w whose writes end when ctx does. It must not be used after
+// that.
+func NewInterruptible(ctx context.Context, w io.Writer) io.Writer { return interruptible{ctx, w} }
+
 func (i interruptible) Write(p []byte) (int, error) {
-	if err := i.ctx.Err(); err != nil { // no read starts after an interrupt, even if all rows are in memory and nothing else waits
+	if err := i.ctx.Err(); err != nil { // no write starts after an interrupt
 		return 0, err
 	}
 	type result struct {

@@ -1,0 +1,30 @@
+// Package text prints numbers for people.
+package text
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Count prints a number with a comma between thousands.
+func Count(n int64) string {
+	s := fmt.Sprintf("%d", n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// Plural prints a number of things: "1 shard", "2 shards", "2 batches" or "2 copies".
+func Plural[N int | int64](n N, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	if strings.HasSuffix(noun, "tch") {
+		noun += "e"
+	}
+	if stem, ok := strings.CutSuffix(noun, "py"); ok {
+		noun = stem + "pie"
+	}
+	return Count(int64(n)) + " " + noun + "s"
+}

@@ -1,0 +1,21 @@
+package text
+
+import "testing"
+
+func TestNumbers(t *testing.T) {
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1000: "-1,000", -100: "-100"} {
+		t.Run(want, func(t *testing.T) {
+			if got := Count(n); got != want {
+				t.Errorf("Count(%d) is %s", n, got)
+			}
+		})
+	}
+	for n, want := range map[int64]string{0: "0 shards", 1: "1 shard", 1000: "1,000 shards"} {
+		if got := Plural(n, "shard"); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if got := Plural(2, "batch") + Plural(2, "copy"); got != "2 batches2 copies" {
+		t.Error(got)
+	}
+}
