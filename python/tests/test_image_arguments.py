@@ -46,7 +46,7 @@ def test_defaults() -> None:
 def test_members_are_those_of_the_engine() -> None:
     source = (ROOT / "images" / "json.go").read_text()
     struct = source[source.index("type inJSON struct") :].split("\n}\n")[0]
-    assert {*TOLD, *Npy((1,), "int8").spec(), "declared"} == set(re.findall(r'json:"(\w+)', struct))
+    assert {*TOLD, *Npy((1,), "int8").spec(), "declared", "exact"} == set(re.findall(r'json:"(\w+)', struct))
     assert set(TOLD) == {f.name for f in dataclasses.fields(Image)} == set(ImageOptions.__annotations__)
 
 

@@ -20,7 +20,7 @@ import duckdb
 import pyarrow.parquet as pq
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "python" / "src"))
-from shardfeed import _rules
+from shardfeed._args import _rules
 
 COMPARISONS = ["=", "!=", "<", "<=", ">", ">="]
 INTS = ["-128", "-1", "0", "1", "7", "127"]
