@@ -2,7 +2,6 @@ package iterable
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/shardfeed/shardfeed/internal/cause"
@@ -39,6 +38,10 @@ func (d *Dataset) Stream(ctx context.Context, w shuffle.Worker, o StreamOptions)
 	if err != nil {
 		return nil, err
 	}
+	if err := r.note(d.notes, w, start.GlobalBatch, o); err != nil {
+		account.Close()
+		return nil, err
+	}
 	if err := d.enter(); err != nil {
 		account.Close()
 		return nil, err
@@ -46,9 +49,6 @@ func (d *Dataset) Stream(ctx context.Context, w shuffle.Worker, o StreamOptions)
 	s := d.newStream(p, r.state(start.GlobalBatch), start, account, o.Draws)
 	s.ahead.stacks = o.Stacks
 	s.losses.onError, s.losses.maxLost, s.losses.rows = o.OnError, o.MaxLost, start.Rows/int64(w.WorldSize*w.Workers)
-	if err := r.note(d.notes, w, start.GlobalBatch, o); err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
 	if o.State != nil && o.State.GlobalBatch != start.GlobalBatch && d.options.Events.BatchChanged != nil {
 		d.options.Events.BatchChanged(o.State.GlobalBatch, start.GlobalBatch)
 	}
