@@ -4,20 +4,20 @@ import "github.com/shardfeed/shardfeed/shuffle"
 
 // A PlanSource is what is known of a source of a mixture before anything but footers was read.
 type PlanSource struct {
-	Name    string
-	Share   float64 // of the samples, as the mixture begins
-	Lanes   int     // of its plan
-	AllRows int64   // of the shards
-	Rule    string
-	Samples int64   // of a pass over the source
-	Epoch   int64   // samples in the first epoch of the mixture
-	Passes  float64 // over the source in it
-	Units   int
-	Buffer  int64 // samples of it in the shuffle buffer
-	Kept    bool  // it fits its part of the buffer: units are decoded once and stay
+	Name    string  `json:"name"`
+	Share   float64 `json:"share"`   // of the samples, at the start of the mixture
+	AllRows int64   `json:"rows"`    // of the shards
+	Rule    string  `json:"rule"`    // as states have it; "" without
+	Samples int64   `json:"samples"` // of a pass over the source
+	Epoch   int64   `json:"epoch_samples"`
+	Passes  float64 `json:"passes"` // over the source in an epoch
+	Units   int     `json:"units"`
+	Buffer  int64   `json:"shuffle_buffer"` // samples
+	Kept    bool    `json:"stays_decoded"`  // it fits its part of the buffer: units are decoded once and stay
 
-	TokenShare      float64 // of the tokens, as the mixture begins; where weights are in tokens, else 0
-	TokensPerSample float64 // in the mean; likewise
+	Lanes           int     `json:"lanes"`
+	TokenShare      float64 `json:"token_share,omitempty"` // of the tokens, if weights are in tokens
+	TokensPerSample float64 `json:"tokens_per_sample,omitempty"`
 }
 
 // planSources says how a mixture divides its first epoch and the buffer.

@@ -11,22 +11,22 @@ import (
 // A PackPlan is what is known of an epoch's samples where they have several rows: of blocks, or
 // under the strategy "bucket" of batches.
 type PackPlan struct {
-	Strategy string
-	Size     int   // tokens of a block, or of a batch at most
-	Blocks   int64 // of an epoch
-	Units    int   // that have any
+	Strategy string `json:"strategy"`
+	Size     int    `json:"size"`   // tokens of a block, or of a batch at most
+	Blocks   int64  `json:"blocks"` // of an epoch
+	Units    int    `json:"units"`  // that have any
 
-	// Tokens stand in the blocks: counted where this process has read the lengths, else by the
-	// footers, which count an empty list as one; 0 where neither tells, since a rule chooses rows.
-	Tokens  int64
-	Counted bool
+	// Tokens counts the tokens of the blocks: exactly if this process has read the lengths, else by
+	// the footers, where an empty list counts as one; 0 if a rule chooses rows by unread lengths.
+	Tokens  int64 `json:"-"`
+	Counted bool  `json:"-"`
 
-	// Utilisation is the part of blocks, or of padded batches, that tokens fill; 0 where Tokens is.
-	Utilisation float64
+	// Utilisation is the part of blocks, or of padded batches, that tokens fill; 0 if Tokens is.
+	Utilisation float64 `json:"-"`
 
-	// Sorted says that lengths differ between units more than within them, so that batches of one
-	// length follow each other.
-	Sorted bool
+	// Sorted reports that lengths differ between units more than within them, so that batches of
+	// one length follow each other.
+	Sorted bool `json:"-"`
 
 	counting int64 // encoded bytes of lists that were read for their lengths, at most
 }

@@ -13,50 +13,53 @@ import (
 
 // A Plan is what is known of a run before anything but footers was read.
 type Plan struct {
-	Shards, Groups, Units int    // shards and row groups that several sources have count once
-	Rows                  int64  // of an epoch: the samples of the rule, if there is one
-	AllRows               int64  // of these shards, as are the bytes
-	Rule                  string // as Dataset.Rule
-	RuleBytes             int64  // encoded, of the columns that the rule reads: what a counting pass reads at most
-	Bytes                 int64  // uncompressed, of all columns
-	Encoded               int64  // of the projected columns, and of those of the rule
-	Decoded               int64  // foretold, of the projected columns
+	Shards    int    `json:"shards"` // what several sources share counts once
+	Groups    int    `json:"row_groups"`
+	Units     int    `json:"units"`
+	AllRows   int64  `json:"rows"`               // of the shards
+	Rows      int64  `json:"samples"`            // of an epoch: rows that are chosen, each as often as it comes
+	Rule      string `json:"rule"`               // as states have it; "" without
+	RuleBytes int64  `json:"count_bytes"`        // encoded, of the columns that the rule reads: the most that counting reads
+	Bytes     int64  `json:"uncompressed_bytes"` // of all columns
+	Encoded   int64  `json:"encoded_bytes"`      // of the columns that are read
+	Decoded   int64  `json:"decoded_bytes"`      // of the same, predicted
 
 	read struct { // by the units: of each source
 		groups int
 		rows   int64
 	}
 
-	Packed *PackPlan // nil where samples are rows
+	Packed *PackPlan `json:"-"` // nil if samples are rows
 
-	Shuffle     bool
-	Seed        uint64
-	Params      *shuffle.Params  // nil without shuffle, and in a mixture
-	Sources     []PlanSource     // of a mixture
-	Batching    shuffle.Batching // of a mixture
-	Lanes       int              // 0 without shuffle, and where the sources of a mixture have lanes of their own
-	BatchSize   int
-	WorldSize   int
-	GlobalBatch int64
-	Tail        shuffle.Tail
-	Steps       int64 // of an epoch, on each rank
-	LeftOut     int64 // rows of an epoch, by Drop alone
+	Shuffle  bool             `json:"shuffle"`
+	Seed     uint64           `json:"seed"`
+	Params   *shuffle.Params  `json:"params"` // null without shuffle, and in a mixture
+	Sources  []PlanSource     `json:"sources,omitempty"`
+	Batching shuffle.Batching `json:"batching,omitempty"` // of a mixture
+	Lanes    int              `json:"-"`                  // 0 without shuffle, and if the sources of a mixture have their own lanes
 
-	LanesPerRank int  // of the rank that reads the most
-	SharedLanes  bool // some lanes are read by two ranks, because the world size does not divide their number
+	BatchSize   int          `json:"batch_size"`
+	WorldSize   int          `json:"world_size"`
+	GlobalBatch int64        `json:"global_batch"`
+	Tail        shuffle.Tail `json:"tail"`
+	Steps       int64        `json:"steps"`         // of an epoch on each rank
+	LeftOut     int64        `json:"rows_left_out"` // of an epoch, by Drop only
 
-	Bound  Amounts // memory of the rank that needs the most
-	Memory int64   // its limit
-	Fits   bool
-	Buffer int64 // ShuffleBuffer in rows that would fit when the bound does not; 0 when none does
+	LanesPerRank int  `json:"lanes_per_rank"` // of the rank that reads the most
+	SharedLanes  bool `json:"shared_lanes"`   // two ranks read some lanes, because the world size does not divide their number
 
-	FirstBatch    int64   // encoded bytes that a rank fetches before its first batch
-	Amplification float64 // bytes to decompress over bytes of the row groups: pages across the edges of units count twice
-	Quality       shuffle.Quality
-	Poor          *PoorMixing // nil where Quality is good enough
-	Proposals     []string    // what would make the run better, in words
+	Bound  Amounts `json:"-"`            // memory of the rank that needs the most
+	Memory int64   `json:"memory_bytes"` // its limit
+	Fits   bool    `json:"fits"`
+	Buffer int64   `json:"shuffle_buffer_that_fits_rows"` // 0 when the bound fits, or nothing does
 
-	remedy    string   // where no ShuffleBuffer fits, with options in braces
+	FirstBatch    int64           `json:"first_batch_bytes"`    // encoded, that a rank reads before its first batch
+	Amplification float64         `json:"decode_amplification"` // bytes to decompress over bytes of the row groups
+	Quality       shuffle.Quality `json:"-"`
+	Poor          *PoorMixing     `json:"-"` // nil if Quality is good enough
+	Proposals     []string        `json:"-"` // changes that would improve the run, in words
+
+	remedy    string   // if no ShuffleBuffer fits, with options in braces
 	proposals []string // with the names of options in braces
 }
 

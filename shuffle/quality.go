@@ -5,13 +5,13 @@ import "math"
 // Quality predicts how well an order mixes sorted data, the worst case. It informs and is not part
 // of the order, so it may use floats.
 type Quality struct {
-	Independent float64 // K: units that behave as if drawn independently
-	Deff        float64 // 1 + (G-1)/K: variance of a batch's mean, relative to a perfect shuffle
-	Units       float64 // different units in the mean batch
+	Independent float64 `json:"independent_units"` // K: units that behave as if drawn independently
+	Deff        float64 `json:"deff"`              // 1 + (G-1)/K: variance of a batch's mean, relative to a perfect shuffle
+	Units       float64 `json:"units_per_batch"`   // different units in the mean batch
 
-	FewUnits   bool  // a lane's share of the buffer holds fewer than four units
-	UnitRows   int64 // unit_rows to propose then, else 0
-	BufferRows int64 // buffer in rows that would hold four units per lane
+	FewUnits   bool  `json:"-"` // a lane's share of the buffer holds fewer than four units
+	UnitRows   int64 `json:"-"` // unit_rows to propose then, else 0
+	BufferRows int64 `json:"-"` // buffer in rows that would hold four units per lane
 }
 
 // Quality of the plan for a global batch.

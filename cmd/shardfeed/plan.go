@@ -113,8 +113,7 @@ func (c *planCommand) describe(ds *shardfeed.Dataset, counting time.Duration) (*
 	if err != nil {
 		return nil, nil, err
 	}
-	chosen := rowChoice{Rows: p.AllRows, Samples: p.Rows, Rule: p.Rule, Bytes: p.RuleBytes, Seconds: counting.Seconds()}
-	object, text := planObject(p, chosen), planReport(p, chosen)
+	object, text := planObject(p, counting.Seconds()), planReport(p, counting)
 	if object.Kept = newKeptPlan(ds.Dataset); object.Kept != nil {
 		object.Kept.report(text)
 	}

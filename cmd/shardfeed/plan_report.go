@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/internal/mem"
@@ -12,21 +13,22 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-func planReport(p *iterable.Plan, chosen rowChoice) *term.Report {
+// planReport makes the text output. counting is how long the rows of the rule took to count.
+func planReport(p *iterable.Plan, counting time.Duration) *term.Report {
 	r := &term.Report{}
 	r.Section("data")
-	r.Fact("rows", "%s in %s, %s", text.Count(chosen.Rows), text.Plural(int64(p.Shards), "shard"), text.Plural(int64(p.Groups), "row group"))
+	r.Fact("rows", "%s in %s, %s", text.Count(p.AllRows), text.Plural(int64(p.Shards), "shard"), text.Plural(int64(p.Groups), "row group"))
 	r.Fact("bytes", "%v uncompressed; of the columns that are read %v encoded, about %v decoded",
 		mem.Bytes(p.Bytes), mem.Bytes(p.Encoded), mem.Bytes(p.Decoded))
-	if chosen.Rule != "" {
-		part := 100 * float64(chosen.Samples) / float64(max(1, chosen.Rows))
+	if p.Rule != "" {
+		part := 100 * float64(p.Rows) / float64(max(1, p.AllRows))
 		if p.Packed != nil {
-			r.Fact("samples of an epoch", "%s (rule %s)", text.Count(chosen.Samples), chosen.Rule)
+			r.Fact("samples of an epoch", "%s (rule %s)", text.Count(p.Rows), p.Rule)
 		} else {
-			r.Fact("rows of an epoch", "%s, %.3g%% (rule %s)", text.Count(chosen.Samples), part, chosen.Rule)
+			r.Fact("rows of an epoch", "%s, %.3g%% (rule %s)", text.Count(p.Rows), part, p.Rule)
 		}
-		if chosen.Bytes > 0 {
-			r.Fact("counted", "in %s, from at most %v of encoded columns", term.Seconds(chosen.Seconds), mem.Bytes(chosen.Bytes))
+		if p.RuleBytes > 0 {
+			r.Fact("counted", "in %s, from at most %v of encoded columns", term.Seconds(counting.Seconds()), mem.Bytes(p.RuleBytes))
 		}
 	}
 	planPacking(r, p.Packed)

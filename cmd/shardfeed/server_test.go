@@ -133,7 +133,7 @@ func TestServerVerbs(t *testing.T) {
 			}
 			var p plan
 			object(t, &p, f.args("plan", "--shuffle")...)
-			if p.Rows != 2026 || p.RowGroups != 24 || !p.Fits {
+			if p.Rows != 2026 || p.Groups != 24 || !p.Fits {
 				t.Errorf("plan: %+v", p)
 			}
 			var i inspection
