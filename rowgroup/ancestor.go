@@ -8,6 +8,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/parquet"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 )
 
 var errAgree = fmt.Errorf("%w: leaves of one group do not agree", parquet.ErrLevels)
@@ -18,11 +19,11 @@ func (a *assembly) ancestor(i int, c *leafDecoder, s *nestedShape) error {
 	p := &a.path[i]
 	outerRep, outerDef := 0, 0 // of the list around it
 	for _, q := range a.path[:i] {
-		if q.node.field.Kind != column.Struct {
-			outerRep, outerDef = q.node.rep, q.node.repDef
+		if q.node.Field.Kind != column.Struct {
+			outerRep, outerDef = q.node.Rep, q.node.RepDef
 		}
 	}
-	v := &block.Vector{Field: p.node.field}
+	v := &block.Vector{Field: p.node.Field}
 	bits, offsets := parquet.Bitmap(nil), []uint32(nil)
 	switch {
 	case !s.expanded:
@@ -48,12 +49,12 @@ func (a *assembly) ancestor(i int, c *leafDecoder, s *nestedShape) error {
 
 // structBits finds which structs are null. An entry begins a value here when it repeats nothing
 // inside of it, and when the list around it has an element.
-func (a *assembly) structBits(v *block.Vector, n *node, s *nestedShape, outerRep, outerDef int) parquet.Bitmap {
+func (a *assembly) structBits(v *block.Vector, n *schema.Node, s *nestedShape, outerRep, outerDef int) parquet.Bitmap {
 	m := a.bits(len(s.def))
 	if len(s.rep) == 0 {
 		v.Len = len(s.def)
 		for i, d := range s.def {
-			if int(d) >= n.def {
+			if int(d) >= n.Def {
 				m.Or(i, 1)
 			} else {
 				v.Nulls++
@@ -62,7 +63,7 @@ func (a *assembly) structBits(v *block.Vector, n *node, s *nestedShape, outerRep
 		return m
 	}
 	count, nulls := 0, 0
-	reps, from, least, there := s.rep[:len(s.def)], byte(outerRep), byte(outerDef), byte(n.def)
+	reps, from, least, there := s.rep[:len(s.def)], byte(outerRep), byte(outerDef), byte(n.Def)
 	for i, d := range s.def {
 		if reps[i] > from || d < least {
 			continue
@@ -79,7 +80,7 @@ func (a *assembly) structBits(v *block.Vector, n *node, s *nestedShape, outerRep
 }
 
 // listBits finds which lists are null and where their items begin.
-func (a *assembly) listBits(v *block.Vector, n *node, s *nestedShape, outerRep, outerDef int) (parquet.Bitmap, []uint32, error) {
+func (a *assembly) listBits(v *block.Vector, n *schema.Node, s *nestedShape, outerRep, outerDef int) (parquet.Bitmap, []uint32, error) {
 	m := a.bits(len(s.def))
 	offsets := mem.As[uint32](a.d.starts.take(4 * (len(s.def) + 1)))
 	items, last := uint32(0), byte(0)
@@ -87,7 +88,7 @@ func (a *assembly) listBits(v *block.Vector, n *node, s *nestedShape, outerRep, 
 		return nil, nil, fmt.Errorf("%w: a list without repetition", parquet.ErrLevels)
 	}
 	count, nulls := 0, 0
-	outer, least, there, item, own := byte(outerRep), byte(outerDef), byte(n.def), byte(n.repDef), byte(n.rep)
+	outer, least, there, item, own := byte(outerRep), byte(outerDef), byte(n.Def), byte(n.RepDef), byte(n.Rep)
 	reps := s.rep[:len(s.def)]
 	for i, d := range s.def {
 		rep := reps[i]

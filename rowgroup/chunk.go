@@ -7,6 +7,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/shardfeed/shardfeed/internal/parquet"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -123,9 +124,9 @@ func (s *pageScan) pass(c *rawChunk, rows Rows, last pageCursor, row int64) {
 }
 
 // rows is the number of rows in the page; known becomes false where its header does not say.
-func (s *pageScan) rows(l *leaf, p *page) int64 {
+func (s *pageScan) rows(l *schema.Leaf, p *page) int64 {
 	switch {
-	case l.maxRep == 0:
+	case l.MaxRep == 0:
 		return int64(p.Values)
 	case p.Kind == format.DataPageV2:
 		return int64(p.PageHeader.Rows)
@@ -136,8 +137,8 @@ func (s *pageScan) rows(l *leaf, p *page) int64 {
 
 // listPart is the part of a page of lists that is decoded, about: all of it where its header does
 // not say which rows it has.
-func listPart(l *leaf, p *page, row, held int64, rows Rows, from int) float64 {
-	if l.maxRep == 0 || held == 0 || p.Values < from || !p.divisible(l) {
+func listPart(l *schema.Leaf, p *page, row, held int64, rows Rows, from int) float64 {
+	if l.MaxRep == 0 || held == 0 || p.Values < from || !p.divisible(l) {
 		return 1
 	}
 	return max(0, float64(min(rows.Hi, row+held)-max(rows.Lo, row))/float64(held))

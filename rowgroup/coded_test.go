@@ -9,6 +9,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/filetest"
 )
 
 // fallenFile is a file of one column whose writer gave up its dictionary: pages of 10 rows, the
@@ -67,8 +68,8 @@ func fallenFile(t *testing.T, pages, coded, stats int, more ...int) []byte {
 		}
 	}
 	rows := int64(len(all))
-	return appendFooter(t, b, &format.FileMetaData{
-		Version: 1, Schema: parseSchema(t, `required int32 a;`), NumRows: rows,
+	return filetest.AppendFooter(t, b, &format.FileMetaData{
+		Version: 1, Schema: filetest.Schema(t, `required int32 a;`), NumRows: rows,
 		RowGroups: []format.RowGroup{{NumRows: rows, TotalByteSize: int64(c.size), Columns: []format.ColumnChunk{{
 			MetaData: m, OffsetIndexOffset: int64(at), OffsetIndexLength: int32(len(x)),
 		}}}},

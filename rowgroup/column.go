@@ -12,6 +12,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/parquet"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -26,7 +27,7 @@ type leafDecoder struct {
 	arena *mem.Arena // memory of the slots, and of the values they point into
 	keep  *mem.Arena // memory of the dictionary that codes need
 	chunk *rawChunk
-	leaf  *leaf
+	leaf  *schema.Leaf
 	field *column.Field // of the leaf's values
 	scan  *pageScan
 
@@ -160,7 +161,7 @@ func (c *leafDecoder) page(p *page) error {
 // store decodes the page's values into the next slots.
 func (c *leafDecoder) store(p *page, o *openPage, slots, present int) error {
 	if c.noValues {
-		if present > 0 && c.leaf.convert != convertNull && c.field.Kind != column.Null {
+		if present > 0 && c.leaf.Convert != schema.ConvertNull && c.field.Kind != column.Null {
 			return errCode(0)
 		}
 		return nil
@@ -194,17 +195,17 @@ func (c *leafDecoder) open(p *page, o *openPage) (err error) {
 		return err
 	}
 	body, size := p.body, p.Size
-	o.rep, o.def = parquet.LevelRun{N: p.Values, Max: c.leaf.maxRep}, parquet.LevelRun{N: p.Values, Max: c.leaf.maxDef}
+	o.rep, o.def = parquet.LevelRun{N: p.Values, Max: c.leaf.MaxRep}, parquet.LevelRun{N: p.Values, Max: c.leaf.MaxDef}
 	if p.Kind == format.DataPageV2 {
 		o.rep.Src, o.def.Src = body[:p.RepBytes], body[p.RepBytes:p.RepBytes+p.DefBytes]
 		body, size = body[p.RepBytes+p.DefBytes:], size-p.RepBytes-p.DefBytes
 	}
-	if c.leaf.convert == convertNull && p.Kind == format.DataPageV2 { // the levels are not compressed
+	if c.leaf.Convert == schema.ConvertNull && p.Kind == format.DataPageV2 { // the levels are not compressed
 		return c.narrow(p, o)
 	}
 	if c.levelsAlone(p) {
 		dst := c.d.page.take(size)
-		n, err := c.d.codecs.DecompressLevels(c.chunk.codec, dst, body, min(1, c.leaf.maxRep)+min(1, c.leaf.maxDef))
+		n, err := c.d.codecs.DecompressLevels(c.chunk.codec, dst, body, min(1, c.leaf.MaxRep)+min(1, c.leaf.MaxDef))
 		if err != nil {
 			return err
 		}
@@ -223,10 +224,10 @@ func (c *leafDecoder) open(p *page, o *openPage) (err error) {
 		return parquet.ErrLength
 	}
 	if p.Kind == format.DataPage {
-		if o.rep, body, err = parquet.SplitLevels(body, p.Values, c.leaf.maxRep, p.RepEncoding); err != nil {
+		if o.rep, body, err = parquet.SplitLevels(body, p.Values, c.leaf.MaxRep, p.RepEncoding); err != nil {
 			return err
 		}
-		if o.def, body, err = parquet.SplitLevels(body, p.Values, c.leaf.maxDef, p.DefEncoding); err != nil {
+		if o.def, body, err = parquet.SplitLevels(body, p.Values, c.leaf.MaxDef, p.DefEncoding); err != nil {
 			return err
 		}
 	}
@@ -237,8 +238,8 @@ func (c *leafDecoder) open(p *page, o *openPage) (err error) {
 // levelsAlone says whether no more of a page is wanted than levels, and they lie in front.
 func (c *leafDecoder) levelsAlone(p *page) bool {
 	const rle = format.RLE
-	return c.leaf.convert == convertNull && p.Kind == format.DataPage && c.chunk.codec != format.Uncompressed && !p.PlainBody &&
-		(c.leaf.maxRep == 0 || p.RepEncoding == rle) && (c.leaf.maxDef == 0 || p.DefEncoding == rle)
+	return c.leaf.Convert == schema.ConvertNull && p.Kind == format.DataPage && c.chunk.codec != format.Uncompressed && !p.PlainBody &&
+		(c.leaf.MaxRep == 0 || p.RepEncoding == rle) && (c.leaf.MaxDef == 0 || p.DefEncoding == rle)
 }
 
 // decompress decompresses a page's body. One that was lent and that hardly compresses is verified
@@ -286,7 +287,7 @@ func (c *leafDecoder) place(p *page, size int, o *openPage) []byte {
 
 // inPlace says whether PLAIN values are stored as the slots want them.
 func (c *leafDecoder) inPlace() bool {
-	return c.form == plain && c.leaf.convert == convertNone && c.leaf.typ != format.Boolean && c.stored > 0
+	return c.form == plain && c.leaf.Convert == schema.ConvertNone && c.leaf.Type != format.Boolean && c.stored > 0
 }
 
 // reserve makes room for n more slots.
@@ -395,7 +396,7 @@ func (c *leafDecoder) slotBits(def *parquet.LevelRun) (present int, err error) {
 	return present, err
 }
 
-func (d *Decoder) flat(n *node) (*block.Vector, error) {
+func (d *Decoder) flat(n *schema.Node) (*block.Vector, error) {
 	c, err := d.newColumn(n, flatShape{})
 	if err != nil {
 		return nil, err

@@ -1,8 +1,6 @@
 package rowgroup
 
 import (
-	"encoding/binary"
-	"errors"
 	"fmt"
 
 	"github.com/parquet-go/parquet-go/format"
@@ -10,88 +8,23 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/parquet"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
 )
 
-var errDecimal = errors.New("a decimal that does not fit its precision")
-
+// convert turns n stored values into values of the field.
 func (c *leafDecoder) convert(dst, src []byte, n int) error {
-	switch c.leaf.convert {
-	case convertNarrow:
-		if c.field.Width == 1 {
-			convertWords(dst[:n], mem.As[uint32](src)[:n])
-		} else {
-			convertWords(mem.As[uint16](dst)[:n], mem.As[uint32](src)[:n])
-		}
-	case convertWidenInt:
-		convertWords(mem.As[int64](dst)[:n], mem.As[int32](src)[:n])
-	case convertWidenUint:
-		convertWords(mem.As[uint64](dst)[:n], mem.As[uint32](src)[:n])
-	case convertWidenFloat:
-		convertWords(mem.As[float64](dst)[:n], mem.As[float32](src)[:n])
-	case convertDecimal:
-		return c.convertDecimals(dst, src, n)
-	case convertRecast:
-		return c.leaf.recast.values(dst, src, n, c)
-	}
-	return nil
+	return c.leaf.Values(dst, src, n, c.field, c.kernelScratch())
 }
 
-func convertWords[T uint8 | uint16 | uint64 | int64 | float64, S uint32 | int32 | float32](dst []T, src []S) {
-	for i, v := range src {
-		dst[i] = T(v)
+// kernelScratch returns the decoder's scratch for recasts, or nil if the leaf has none.
+func (c *leafDecoder) kernelScratch() *block.CastScratch {
+	if c.leaf.Recast == nil {
+		return nil
 	}
-}
-
-// convertDecimals turns decimals of a fixed size into little-endian ones of the Field's width.
-func (c *leafDecoder) convertDecimals(dst, src []byte, n int) error {
-	w := c.field.Width
-	for i := range n {
-		d := dst[i*w : (i+1)*w]
-		switch c.leaf.typ {
-		case format.Int32:
-			putInt(d, int64(mem.As[int32](src)[i]))
-		case format.Int64:
-			putInt(d, mem.As[int64](src)[i])
-		default:
-			if !putBigEndian(d, src[i*c.stored:(i+1)*c.stored]) {
-				return errDecimal
-			}
-		}
+	if c.d.kernels == nil {
+		c.d.kernels = &block.CastScratch{}
 	}
-	return nil
-}
-
-// putInt writes v as a little-endian integer of 8 bytes or more.
-func putInt(d []byte, v int64) {
-	binary.LittleEndian.PutUint64(d, uint64(v))
-	for i := 8; i < len(d); i++ {
-		d[i] = byte(v >> 63)
-	}
-}
-
-// putBigEndian writes a big-endian two's complement integer as a little-endian one; ok is false
-// when it does not fit.
-func putBigEndian(d, s []byte) (ok bool) {
-	sign := byte(0)
-	if len(s) > 0 {
-		sign = byte(int8(s[0]) >> 7)
-	}
-	for ; len(s) > len(d); s = s[1:] {
-		if s[0] != sign {
-			return false
-		}
-	}
-	if len(s) == len(d) && len(s) > 0 && (s[0]^sign)&0x80 != 0 {
-		return false
-	}
-	for i := range d {
-		if i < len(s) {
-			d[i] = s[len(s)-1-i]
-		} else {
-			d[i] = sign
-		}
-	}
-	return true
+	return c.d.kernels
 }
 
 // storeByteDecimals reads n decimals of BYTE_ARRAY into dst, which holds values of the Field's
@@ -101,16 +34,7 @@ func (c *leafDecoder) storeByteDecimals(e format.Encoding, dst, src []byte, n in
 	if err != nil {
 		return err
 	}
-	if r := c.leaf.recast; r != nil {
-		return r.byteDecimals(dst, text, lengths, c)
-	}
-	w := c.field.Width
-	for i, v := range lengths {
-		if !putBigEndian(dst[i*w:(i+1)*w], text[v>>32:][:uint32(v)]) {
-			return errDecimal
-		}
-	}
-	return nil
+	return c.leaf.ByteDecimals(dst, text, lengths, c.field, c.kernelScratch())
 }
 
 // byteValues finds n values of BYTE_ARRAY in a page without keeping them: views into the bytes that
@@ -129,7 +53,7 @@ func (c *leafDecoder) byteValues(e format.Encoding, src []byte, n int) ([]byte, 
 		}
 		return t.text, found, nil
 	}
-	return nil, nil, fmt.Errorf("%w: %v for %v", errEncoding, e, c.leaf.typ)
+	return nil, nil, fmt.Errorf("%w: %v for %v", errEncoding, e, c.leaf.Type)
 }
 
 // storeFixedText makes Binary values of FIXED_LEN_BYTE_ARRAY: decimals too long for any fixed

@@ -18,6 +18,8 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/parquet"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/filetest"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 )
 
 // A craft is a column chunk made by hand, for what no writer makes any more, and for what none
@@ -96,7 +98,7 @@ func (c *craft) dict(values int, body ...[]byte) *craft {
 // craftFile is a file of one row group with the crafts as its columns.
 func craftFile(t testing.TB, schema string, rows int, columns ...*craft) []byte {
 	t.Helper()
-	return fakeFile{schema: schema, rows: []int{rows}, data: func(i int, c *format.ColumnMetaData) []byte {
+	return filetest.File{Schema: schema, Rows: []int{rows}, Data: func(i int, c *format.ColumnMetaData) []byte {
 		k := columns[i]
 		c.NumValues, c.TotalUncompressedSize, c.TotalCompressedSize = int64(k.values), int64(k.size), int64(len(k.pages))
 		c.Codec, c.Encoding, c.EncodingStats = k.codec, append(k.encodings, format.RLE), k.stats
@@ -106,11 +108,11 @@ func craftFile(t testing.TB, schema string, rows int, columns ...*craft) []byte 
 			c.DataPageOffset += k.dictBytes
 		}
 		return k.pages
-	}}.bytes(t)
+	}}.Bytes(t)
 }
 
 // chunk is the craft as the chunk of a leaf with so many rows.
-func (c *craft) chunk(l *leaf, rows int) rawChunk {
+func (c *craft) chunk(l *schema.Leaf, rows int) rawChunk {
 	return rawChunk{
 		leaf: l, codec: c.codec, pages: c.pages, pagesOff: 100, lastRow: int64(rows),
 		numValues: int64(c.values), uncompressedBytes: int64(c.size),
@@ -123,14 +125,14 @@ const (
 )
 
 // decodeCrafted decodes one column of chunks and returns its rows, or the error.
-func decodeCrafted(n *node, rows int, l Layout, replace bool, chunks ...rawChunk) (string, error) {
+func decodeCrafted(n *schema.Node, rows int, l Layout, replace bool, chunks ...rawChunk) (string, error) {
 	pool := &mem.Pool{}
 	d := newDecoder(pool, replace)
 	defer d.Close()
 	if l.Parts > 1 {
 		l.Order = byPart(l)
 	}
-	blocks, err := d.Decode(&Raw{Rows: Rows{Hi: int64(rows)}, uri: "mem://crafted", columns: []*node{n}, chunks: chunks}, l)
+	blocks, err := d.Decode(&Raw{Rows: Rows{Hi: int64(rows)}, uri: "mem://crafted", columns: []*schema.Node{n}, chunks: chunks}, l)
 	if err != nil {
 		return "", err
 	}
@@ -159,15 +161,15 @@ func byPart(l Layout) []uint32 {
 	return order
 }
 
-func craftLeaf(typ Physical, def, rep int, f column.Field) *node {
+func craftLeaf(typ schema.Physical, def, rep int, f column.Field) *schema.Node {
 	f.Name = "c"
-	return &node{field: &f, def: def, rep: rep, leaf: &leaf{path: "c", typ: typ, maxDef: def, maxRep: rep}}
+	return &schema.Node{Field: &f, Def: def, Rep: rep, Leaf: &schema.Leaf{Path: "c", Type: typ, MaxDef: def, MaxRep: rep}}
 }
 
-func craftList(item *node) *node {
-	return &node{
-		field: &column.Field{Name: "list", Kind: column.List, Nullable: true, Children: []*column.Field{item.field}},
-		def:   1, repDef: 2, rep: 1, children: []*node{item},
+func craftList(item *schema.Node) *schema.Node {
+	return &schema.Node{
+		Field: &column.Field{Name: "list", Kind: column.List, Nullable: true, Children: []*column.Field{item.Field}},
+		Def:   1, RepDef: 2, Rep: 1, Children: []*schema.Node{item},
 	}
 }
 
@@ -208,15 +210,15 @@ func TestDecodeCrafted(t *testing.T) {
 	list := craftList(craftLeaf(format.Int32, 2, 1, i32Field))
 	nullItems := craftList(craftLeaf(format.Int32, 3, 1, i32Field))
 	boolean := craftLeaf(format.Boolean, 0, 0, column.Field{Kind: column.Fixed, Type: column.TypeBool, Width: 1})
-	leafOf := func(n *node) *leaf {
-		if n.leaf != nil {
-			return n.leaf
+	leafOf := func(n *schema.Node) *schema.Leaf {
+		if n.Leaf != nil {
+			return n.Leaf
 		}
-		return n.children[0].leaf
+		return n.Children[0].Leaf
 	}
 	for _, c := range []struct {
 		name string
-		n    *node
+		n    *schema.Node
 		rows int
 		c    *craft
 		want string // or the beginning of the error behind its place

@@ -43,8 +43,8 @@ func (b *binding) declare(ctx context.Context, m *Manifest) error {
 		}
 	}
 	for _, c := range b.columns {
-		if c.field.Kind == column.Binary {
-			c.field.Encoding = d.encodings[c.field.Name]
+		if c.Field.Kind == column.Binary {
+			c.Field.Encoding = d.encodings[c.Field.Name]
 		}
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/parquet"
 	"github.com/shardfeed/shardfeed/internal/racetest"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 )
 
 // FuzzStarts: the starts of rows that repetition levels give are those of the expanded levels.
@@ -48,21 +49,21 @@ func FuzzValues(f *testing.F) {
 	f.Add(byte(format.DeltaByteArray), byte(format.ByteArray), uint16(2), append(append(deltaBytesOf(0, 1), deltaBytesOf(2, 1)...), "abc"...))
 	f.Add(byte(format.RLEDictionary), byte(format.Int32), uint16(16), codes8(1, packed1(0xaa, 0x55)...))
 	f.Fuzz(func(t *testing.T, encoding, typ byte, n uint16, body []byte) {
-		node := craftLeaf(Physical(typ%8), 0, 0, column.Field{Kind: column.Binary, Type: column.TypeString})
-		if node.leaf.typ != format.ByteArray {
-			node.leaf.typeLength = 1 + int(encoding>>4)
-			node.field.Kind, node.field.Type, node.field.Width = column.Fixed, column.TypeFixedBinary, storedWidth(node.leaf)
+		node := craftLeaf(schema.Physical(typ%8), 0, 0, column.Field{Kind: column.Binary, Type: column.TypeString})
+		if node.Leaf.Type != format.ByteArray {
+			node.Leaf.TypeLength = 1 + int(encoding>>4)
+			node.Field.Kind, node.Field.Type, node.Field.Width = column.Fixed, column.TypeFixedBinary, node.Leaf.StoredWidth()
 		}
 		c := new(craft)
-		if e := format.Encoding(encoding & 15); e == format.RLEDictionary && node.leaf.typ != format.Boolean {
+		if e := format.Encoding(encoding & 15); e == format.RLEDictionary && node.Leaf.Type != format.Boolean {
 			dict := bytes.Repeat([]byte{1, 0, 0, 0, 'x', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, 3)
-			if node.leaf.typ == format.ByteArray {
+			if node.Leaf.Type == format.ByteArray {
 				dict = plainText("a", "b", "c")
 			}
 			c.dict(3, dict)
 		}
 		c.v1(int(n), format.Encoding(encoding&15), format.RLE, body)
-		chunk := c.chunk(node.leaf, int(n))
+		chunk := c.chunk(node.Leaf, int(n))
 		chunk.pages = append(make([]byte, 0, len(chunk.pages)), chunk.pages...) // nothing behind it
 		_, _ = decodeCrafted(node, int(n), Layout{}, replaceUTF8, chunk)
 	})

@@ -9,6 +9,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/parquet"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -195,7 +196,7 @@ func (d *Decoder) decode(r *Raw, l Layout) (err error) {
 	}
 	inPlace := len(d.blocks) == 1 && l.Order == nil && !r.reachesOut()
 	for i, n := range r.columns {
-		d.at, d.path = -1, n.field.Name
+		d.at, d.path = -1, n.Field.Name
 		if err := d.decodeColumn(i, n, inPlace); err != nil {
 			return err
 		}
@@ -233,7 +234,7 @@ func (d *Decoder) routeOf(i int) route {
 
 // decodeColumn decodes a column into the blocks, or into their matrices. inPlace is true if columns
 // stay as they are decoded.
-func (d *Decoder) decodeColumn(i int, n *node, inPlace bool) (err error) {
+func (d *Decoder) decodeColumn(i int, n *schema.Node, inPlace bool) (err error) {
 	dropped := d.layout.Stacks.Drops(i)
 	d.chooseArenas(inPlace && !dropped, dropped)
 	var v *block.Vector
@@ -291,21 +292,21 @@ func (d *Decoder) chooseArenas(stays, dropped bool) {
 	}
 }
 
-func (d *Decoder) column(n *node) (*block.Vector, error) {
+func (d *Decoder) column(n *schema.Node) (*block.Vector, error) {
 	rows := int(d.rows.Hi - d.rows.Lo)
 	switch {
-	case n.partition != nil:
+	case n.Partition != nil:
 		return d.constant(n, rows), nil
-	case n.rowNumber:
+	case n.RowNumber:
 		return d.numbers(n, rows), nil
-	case n.missing:
-		return block.NewNull(n.field, rows), nil
-	case n.leaf != nil && (n.leaf.convert == convertNull || n.field.Kind == column.Null):
+	case n.Missing:
+		return block.NewNull(n.Field, rows), nil
+	case n.Leaf != nil && (n.Leaf.Convert == schema.ConvertNull || n.Field.Kind == column.Null):
 		if _, err := d.nextChunk(n); err != nil {
 			return nil, err
 		}
-		return block.NewNull(n.field, rows), nil
-	case n.leaf != nil:
+		return block.NewNull(n.Field, rows), nil
+	case n.Leaf != nil:
 		return d.flat(n)
 	case isListOfLeaves(n):
 		return d.list(n)
@@ -314,24 +315,24 @@ func (d *Decoder) column(n *node) (*block.Vector, error) {
 }
 
 // isPlainLeaf says whether a node is a leaf whose values are in the file.
-func isPlainLeaf(n *node) bool {
-	return n.leaf != nil && !n.missing && n.leaf.convert != convertNull && n.field.Kind != column.Null
+func isPlainLeaf(n *schema.Node) bool {
+	return n.Leaf != nil && !n.Missing && n.Leaf.Convert != schema.ConvertNull && n.Field.Kind != column.Null
 }
 
 // isListOfLeaves says whether a top-level node is a list whose items are leaves.
-func isListOfLeaves(n *node) bool {
-	return n.field.Kind == column.List && n.rep == 1 && len(n.children) == 1 && isPlainLeaf(n.children[0])
+func isListOfLeaves(n *schema.Node) bool {
+	return n.Field.Kind == column.List && n.Rep == 1 && len(n.Children) == 1 && isPlainLeaf(n.Children[0])
 }
 
-func (d *Decoder) nextChunk(n *node) (*rawChunk, error) {
-	d.path = n.leaf.path
+func (d *Decoder) nextChunk(n *schema.Node) (*rawChunk, error) {
+	d.path = n.Leaf.Path
 	if len(d.chunks) == 0 {
 		return nil, fmt.Errorf("%w: it was not fetched", errChunk)
 	}
 	c := &d.chunks[0]
 	d.chunks = d.chunks[1:]
-	if c.leaf != n.leaf {
-		return nil, fmt.Errorf("%w: %q was fetched in its place", errChunk, c.leaf.path)
+	if c.leaf != n.Leaf {
+		return nil, fmt.Errorf("%w: %q was fetched in its place", errChunk, c.leaf.Path)
 	}
 	return c, parquet.CheckCodec(c.codec)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/parquet"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 )
 
 // A dictionary is the values that codes stand for: Fixed values, or views of Binary ones.
@@ -27,8 +28,8 @@ func (c *leafDecoder) readDictionary() error {
 	if err := c.verify(p); err != nil {
 		return err
 	}
-	if p.Encoding != format.Plain && p.Encoding != parquet.PlainDictionary || c.leaf.typ == format.Boolean {
-		return fmt.Errorf("%w: %v for a dictionary of %v", errEncoding, p.Encoding, c.leaf.typ)
+	if p.Encoding != format.Plain && p.Encoding != parquet.PlainDictionary || c.leaf.Type == format.Boolean {
+		return fmt.Errorf("%w: %v for a dictionary of %v", errEncoding, p.Encoding, c.leaf.Type)
 	}
 	least := c.stored // bytes of a value
 	if least == 0 {
@@ -38,7 +39,7 @@ func (c *leafDecoder) readDictionary() error {
 		return fmt.Errorf("%w: a dictionary of %d values in %d bytes", parquet.ErrShort, p.Values, p.Size)
 	}
 	c.dict.n = p.Values
-	if c.inPlace() || c.form == codes && c.field.Kind == column.Fixed && c.leaf.convert == convertNone && c.stored > 0 {
+	if c.inPlace() || c.form == codes && c.field.Kind == column.Fixed && c.leaf.Convert == schema.ConvertNone && c.stored > 0 {
 		c.dict.table = c.tableRoom(p.Size)
 		err := c.d.codecs.Decompress(c.chunk.codec, c.dict.table, p.body)
 		c.dict.table = c.dict.table[:p.Values*c.stored]

@@ -12,6 +12,7 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 )
 
 // inParts is a random layout of so many rows of a unit, whose order goes through its parts one
@@ -297,7 +298,7 @@ func TestRecodeInOrder(t *testing.T) {
 			pool := &mem.Pool{}
 			d := newDecoder(pool, refuseUTF8)
 			defer d.Close()
-			blocks, err := d.Decode(&Raw{Rows: Rows{Hi: rows}, columns: []*node{text}, chunks: []rawChunk{c.c.chunk(text.leaf, rows)}}, c.l)
+			blocks, err := d.Decode(&Raw{Rows: Rows{Hi: rows}, columns: []*schema.Node{text}, chunks: []rawChunk{c.c.chunk(text.Leaf, rows)}}, c.l)
 			if err != nil {
 				t.Fatal(err)
 			}

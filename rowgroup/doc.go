@@ -14,12 +14,13 @@
 // column decoded once; FetchRule reads the rule's chunks alone. PartitionStats and ShardStats tell
 // what is known of those columns before they are read, and Dictionary has the values of a chunk that
 // is coded. They leave out what the format does not define, or that some writers are known to get
-// wrong; see stats_bounds.go.
+// wrong.
 //
 // Tensors are lists of all items, or lists of lists, whose shape only Arrow's schema in the footer
-// declares (arrow_tensor.go). Gather makes lists of lists of both, so that a batch has their shape.
+// declares. Gather makes lists of lists of both, so that a batch has their shape.
 //
-// What the bytes of the format mean is package internal/parquet's to know.
+// What the bytes of the format mean is package internal/parquet's to know, and what the columns of a
+// file mean is package schema's.
 //
 // A Tier keeps row groups decoded between epochs: a TierWriter makes an image of the columns of a
 // whole row group, Fetch borrows it in place of encoded chunks, and Decode makes blocks of copies, or
@@ -28,7 +29,7 @@
 // blocks hold the same values.
 //
 // Shards may differ in their schemas: columns are united by name, in the order of the first shard
-// that has them; types widen where no value is lost (union_types.go), and the types that options
+// that has them; types widen where no value is lost, and the types that options
 // need decide the rest ([NeededType]); a struct's members are united like columns. Shards have no
 // say if they have no rows, or a [Screen] finds that none of their rows is chosen.
 // The columns that directory names give (see [shard.Partition]) follow, in path order, and a file's

@@ -16,9 +16,6 @@ var (
 	// ErrEncrypted is in errors about files, or columns, that only a key can open.
 	ErrEncrypted = parquet.ErrEncrypted
 
-	// ErrMissingColumn is in errors about columns that some or all shards lack.
-	ErrMissingColumn = errors.New("there is no such column")
-
 	// ErrTooLarge is in errors about rows that are too large to decode together. Fewer may fit.
 	ErrTooLarge = errors.New("too large to decode together")
 )

@@ -9,6 +9,7 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/parquet"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 )
 
 // wideBytes is the size of a row from which a column is wide; see Layout.
@@ -51,7 +52,7 @@ func (m *Manifest) Items(g, column int) int64 {
 	r, group := m.groupRecord(g)
 	e := estimator{r: &r, group: group}
 	n := m.columnsOf(int(m.groups[g].Shard))[column]
-	if n.missing || n.leaf != nil {
+	if n.Missing || n.Leaf != nil {
 		return 0
 	}
 	return e.items(n)
@@ -64,12 +65,12 @@ func (m *Manifest) FileBytes(g, column int, path []int) int64 {
 	e := estimator{r: &r, group: group}
 	n := m.columnsOf(int(m.groups[g].Shard))[column]
 	for _, member := range path {
-		if n.missing || member >= len(n.children) {
+		if n.Missing || member >= len(n.Children) {
 			return 0
 		}
-		n = n.children[member]
+		n = n.Children[member]
 	}
-	if n.missing {
+	if n.Missing {
 		return 0
 	}
 	return e.spread(n)
@@ -92,7 +93,7 @@ func (m *Manifest) estimate(g int) estimated {
 	return estimateGroup(&r, group, m.columnsOf(int(m.groups[g].Shard)), m.groups[g].Rows)
 }
 
-func estimateGroup(r *record, group int, columns []*node, rows int64) estimated {
+func estimateGroup(r *record, group int, columns []*schema.Node, rows int64) estimated {
 	e := estimator{r: r, group: group}
 	for _, n := range columns {
 		e.column(n, rows)
@@ -143,14 +144,14 @@ func (e *estimated) smallBytes(large int64) int64 {
 
 // column adds a column, apart for what a Layout can spread over parts: byte strings and lists of
 // fixed width that stand in every row at most once and are large.
-func (e *estimator) column(n *node, rows int64) {
-	isStruct := n.field.Kind == column.Struct && n.leaf == nil && !n.missing && n.partition == nil
+func (e *estimator) column(n *schema.Node, rows int64) {
+	isStruct := n.Field.Kind == column.Struct && n.Leaf == nil && !n.Missing && n.Partition == nil
 	size, isWide := e.wideSize(n, rows)
 	if !isStruct && !isWide {
 		e.node(n, rows)
 		return
 	}
-	if n.field.Nullable {
+	if n.Field.Nullable {
 		e.alloc(rows / 8)
 	}
 	if isWide {
@@ -158,8 +159,8 @@ func (e *estimator) column(n *node, rows int64) {
 		e.wide = addCapped(e.wide, size+size/wideWaste)
 		return
 	}
-	for _, c := range n.children {
-		if c.field.Kind == column.List {
+	for _, c := range n.Children {
+		if c.Field.Kind == column.List {
 			e.node(c, rows)
 		} else {
 			e.column(c, rows)
@@ -168,24 +169,24 @@ func (e *estimator) column(n *node, rows int64) {
 }
 
 // wideSize is the bytes of a column's values that the decoder spreads over parts.
-func (e *estimator) wideSize(n *node, rows int64) (size int64, ok bool) {
+func (e *estimator) wideSize(n *schema.Node, rows int64) (size int64, ok bool) {
 	size = e.spread(n)
 	return size, rows > 0 && size >= mem.MulDiv(rows, wideBytes, 1) && size <= wideMost
 }
 
 // spread is the bytes of a column's values when the decoder can spread them, as far as the footer
 // tells, else 0; see column.chooseParts.
-func (e *estimator) spread(n *node) int64 {
-	if n.field.Kind == column.List {
-		if !isListOfLeaves(n) || n.children[0].field.Kind != column.Fixed {
+func (e *estimator) spread(n *schema.Node) int64 {
+	if n.Field.Kind == column.List {
+		if !isListOfLeaves(n) || n.Children[0].Field.Kind != column.Fixed {
 			return 0
 		}
-		return mem.MulDiv(e.items(n), int64(n.children[0].field.Width), 1)
+		return mem.MulDiv(e.items(n), int64(n.Children[0].Field.Width), 1)
 	}
-	if n.field.Kind != column.Binary || !isPlainLeaf(n) {
+	if n.Field.Kind != column.Binary || !isPlainLeaf(n) {
 		return 0
 	}
-	k := e.r.chunk(n.leaf.index, e.group)
+	k := e.r.chunk(n.Leaf.Index, e.group)
 	if e.r.coded(k) && (e.r.binary.at(k) == 0 || e.r.binary.at(k) > mem.MulDiv(e.r.uncompressed.at(k), 5, 4)) {
 		return 0
 	}
@@ -193,48 +194,48 @@ func (e *estimator) spread(n *node) int64 {
 }
 
 // node adds a node with so many values: validity, what its kind needs, and its children.
-func (e *estimator) node(n *node, values int64) {
-	if n.field.Nullable {
+func (e *estimator) node(n *schema.Node, values int64) {
+	if n.Field.Nullable {
 		e.alloc(values / 8)
 	}
 	switch {
-	case n.leaf != nil && n.leaf.convert != convertNull:
+	case n.Leaf != nil && n.Leaf.Convert != schema.ConvertNull:
 		e.leaf(n, values)
 		return
-	case n.rowNumber:
+	case n.RowNumber:
 		e.alloc(mem.MulDiv(values, 8, 1))
 		return
-	case n.leaf != nil || n.missing || n.partition != nil:
+	case n.Leaf != nil || n.Missing || n.Partition != nil:
 		e.alloc(values) // codes of one value, or nothing
 		return
-	case n.field.Kind == column.List || n.field.Kind == column.Map:
+	case n.Field.Kind == column.List || n.Field.Kind == column.Map:
 		e.alloc(mem.MulDiv(values+1, 8, 1))
 		values = e.items(n)
 	}
-	for _, c := range n.children {
+	for _, c := range n.Children {
 		e.node(c, values)
 	}
 }
 
 // items is a bound of the items of a list: the values of a leaf below it, empty and null lists
 // among them.
-func (e *estimator) items(n *node) int64 {
-	for n.leaf == nil {
-		i := slices.IndexFunc(n.children, func(c *node) bool { return !c.missing })
+func (e *estimator) items(n *schema.Node) int64 {
+	for n.Leaf == nil {
+		i := slices.IndexFunc(n.Children, func(c *schema.Node) bool { return !c.Missing })
 		if i < 0 {
 			return 0
 		}
-		n = n.children[i]
+		n = n.Children[i]
 	}
-	return e.share(e.r.values.at(e.r.chunk(n.leaf.index, e.group)))
+	return e.share(e.r.values.at(e.r.chunk(n.Leaf.Index, e.group)))
 }
 
 // leaf adds a leaf's values, as codes and a dictionary where the decoder keeps those.
-func (e *estimator) leaf(n *node, values int64) {
-	k := e.r.chunk(n.leaf.index, e.group)
-	width := int64(n.field.Width)
+func (e *estimator) leaf(n *schema.Node, values int64) {
+	k := e.r.chunk(n.Leaf.Index, e.group)
+	width := int64(n.Field.Width)
 	switch {
-	case n.field.Kind == column.Fixed:
+	case n.Field.Kind == column.Fixed:
 		before, code := e.values, e.codeBytes(n, k)
 		if code == 0 || e.few && mem.MulDiv(values, width-code, 1) <= mem.MulDiv(e.r.entries(k, width), width, 1) {
 			e.alloc(mem.MulDiv(values, width, 1))
@@ -243,7 +244,7 @@ func (e *estimator) leaf(n *node, values int64) {
 		e.alloc(values * code)
 		e.table(k, width)
 		e.values = addCapped(before, mem.MulDiv(values, width, 1))
-	case n.field.Kind == column.Binary:
+	case n.Field.Kind == column.Binary:
 		before := e.values
 		if e.r.coded(k) {
 			e.codes(k, values)
@@ -270,9 +271,9 @@ func (e *estimator) codes(k int, values int64) {
 // codeBytes is the bytes of the codes that the decoder keeps in place of Fixed values, 0 where it
 // may keep the values. Some dictionaries may have more entries than a code of one byte can tell
 // apart, but not so many that the decoder gives up codes; see smallTable.
-func (e *estimator) codeBytes(n *node, k int) int64 {
-	width, dict := int64(n.field.Width), e.r.dict.at(k)
-	if n.leaf.maxRep > 0 || width < 2 || dict == 0 || dict > mem.MulDiv(width, smallTable, 1) || !e.r.coded(k) {
+func (e *estimator) codeBytes(n *schema.Node, k int) int64 {
+	width, dict := int64(n.Field.Width), e.r.dict.at(k)
+	if n.Leaf.MaxRep > 0 || width < 2 || dict == 0 || dict > mem.MulDiv(width, smallTable, 1) || !e.r.coded(k) {
 		return 0
 	}
 	return int64(codeWidth(int(e.r.entries(k, width))))
@@ -322,35 +323,35 @@ func (r *record) binaryBytes(chunk int) int64 {
 
 // whole adds what cannot be divided of a column. Lists are taken to have no null items, as for
 // DecodedBytes.
-func (e *estimator) whole(n *node, rows int64) {
+func (e *estimator) whole(n *schema.Node, rows int64) {
 	switch {
-	case n.partition != nil:
-		e.alloc(int64(len(n.partition.data)))
-	case n.missing, n.rowNumber:
-	case n.leaf != nil:
+	case n.Partition != nil:
+		e.alloc(int64(len(n.Partition.Data)))
+	case n.Missing, n.RowNumber:
+	case n.Leaf != nil:
 		e.dictionary(n)
-	case n.field.Kind == column.Struct:
-		for _, c := range n.children {
-			if c.field.Kind == column.List || c.field.Kind == column.Map {
+	case n.Field.Kind == column.Struct:
+		for _, c := range n.Children {
+			if c.Field.Kind == column.List || c.Field.Kind == column.Map {
 				e.node(c, rows)
 			} else {
 				e.whole(c, rows)
 			}
 		}
-	case isListOfLeaves(n) && n.children[0].field.Kind == column.Fixed:
+	case isListOfLeaves(n) && n.Children[0].Field.Kind == column.Fixed:
 	default:
 		e.node(n, rows)
 	}
 }
 
 // dictionary adds what a leaf keeps of its dictionary when its values are codes.
-func (e *estimator) dictionary(n *node) {
-	k := e.r.chunk(n.leaf.index, e.group)
+func (e *estimator) dictionary(n *schema.Node) {
+	k := e.r.chunk(n.Leaf.Index, e.group)
 	switch {
-	case n.leaf.convert == convertNull || !e.r.coded(k):
-	case n.field.Kind == column.Binary:
+	case n.Leaf.Convert == schema.ConvertNull || !e.r.coded(k):
+	case n.Field.Kind == column.Binary:
 		e.codes(k, 0)
-	case n.field.Kind == column.Fixed:
-		e.table(k, int64(n.field.Width))
+	case n.Field.Kind == column.Fixed:
+		e.table(k, int64(n.Field.Width))
 	}
 }

@@ -3,6 +3,7 @@ package rowgroup
 import (
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 )
 
 // Kept is what blocks take that hold some of a group's rows; see [Layout.Order].
@@ -56,15 +57,15 @@ func (e *estimator) share(n int64) int64 {
 }
 
 // tables adds the dictionaries of a column.
-func (e *estimator) tables(n *node) {
+func (e *estimator) tables(n *schema.Node) {
 	switch {
-	case n.partition != nil:
-		e.alloc(int64(len(n.partition.data)))
-	case n.missing:
-	case n.leaf != nil:
+	case n.Partition != nil:
+		e.alloc(int64(len(n.Partition.Data)))
+	case n.Missing:
+	case n.Leaf != nil:
 		e.dictionary(n)
 	default:
-		for _, c := range n.children {
+		for _, c := range n.Children {
 			e.tables(c)
 		}
 	}
@@ -72,7 +73,7 @@ func (e *estimator) tables(n *node) {
 
 // fewScratch is what a column of a group takes until its few rows are copied: all its rows, and
 // the items that are copied. Wide values are copied page by page.
-func fewScratch(r *record, group int, rows int64, n *node) int64 {
+func fewScratch(r *record, group int, rows int64, n *schema.Node) int64 {
 	e := estimator{r: r, group: group}
 	e.column(n, rows)
 	if _, isWide := e.wideSize(n, rows); !isWide {
@@ -82,14 +83,14 @@ func fewScratch(r *record, group int, rows int64, n *node) int64 {
 }
 
 // orders adds the places of the items of lists.
-func (e *estimator) orders(n *node) {
-	if n.leaf != nil || n.missing || n.partition != nil {
+func (e *estimator) orders(n *schema.Node) {
+	if n.Leaf != nil || n.Missing || n.Partition != nil {
 		return
 	}
-	if n.field.Kind != column.Struct {
+	if n.Field.Kind != column.Struct {
 		e.alloc(mem.MulDiv(e.items(n), 4, 1))
 	}
-	for _, c := range n.children {
+	for _, c := range n.Children {
 		e.orders(c)
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 )
 
 // ruleArenas is the arenas of a rule column, each of which may have a buffer that is nearly empty.
@@ -17,7 +18,7 @@ func (m *Manifest) RuleBytes(g int) (fetch, decoded int64) {
 	r, group := m.groupRecord(g)
 	s, rows := int(m.groups[g].Shard), m.groups[g].Rows
 	for _, n := range m.bound[m.files[s].schema].ruled {
-		fetch = addCapped(fetch, r.compressed.at(r.chunk(n.leaf.index, group)))
+		fetch = addCapped(fetch, r.compressed.at(r.chunk(n.Leaf.Index, group)))
 	}
 	rules, columns := m.rulesOf(s), m.columnsOf(s)
 	for i := range rules {
@@ -26,7 +27,7 @@ func (m *Manifest) RuleBytes(g int) (fetch, decoded int64) {
 			continue
 		}
 		e := estimator{r: &r, group: group}
-		var shared *node
+		var shared *schema.Node
 		if b.shared >= 0 {
 			shared = columns[b.shared]
 		}
@@ -38,20 +39,20 @@ func (m *Manifest) RuleBytes(g int) (fetch, decoded int64) {
 }
 
 // rule adds a rule column: the vector, and what is made of it for the rule.
-func (e *estimator) rule(b *boundRule, shared *node, rows int64) {
+func (e *estimator) rule(b *boundRule, shared *schema.Node, rows int64) {
 	n := b.node
 	if b.shared >= 0 {
 		n = shared
 	}
 	for range b.depth {
-		if n.missing || n.leaf != nil {
+		if n.Missing || n.Leaf != nil {
 			return
 		}
 		e.alloc(rows / 8)
-		n = n.children[0]
+		n = n.Children[0]
 	}
-	isList := n.field.Kind == column.List || n.field.Kind == column.Map
-	if n.missing || n.partition != nil {
+	isList := n.Field.Kind == column.List || n.Field.Kind == column.Map
+	if n.Missing || n.Partition != nil {
 		return
 	}
 	e.alloc(rows / 8) // where rows are a slice
@@ -59,7 +60,7 @@ func (e *estimator) rule(b *boundRule, shared *node, rows int64) {
 		e.alloc(mem.MulDiv(rows+1, 4, 1))
 	}
 	levels := isList && b.shared < 0 && !b.whole
-	if levels || n.field.Kind == column.Struct {
+	if levels || n.Field.Kind == column.Struct {
 		e.alloc(rows / 8)
 		return
 	}
@@ -67,8 +68,8 @@ func (e *estimator) rule(b *boundRule, shared *node, rows int64) {
 	if isList && b.whole {
 		e.node(n, rows)
 	}
-	if n.field.Kind == column.Binary && n.leaf != nil {
-		k := e.r.chunk(n.leaf.index, e.group)
+	if n.Field.Kind == column.Binary && n.Leaf != nil {
+		k := e.r.chunk(n.Leaf.Index, e.group)
 		e.alloc(mem.MulDiv(rows+1, 4, 1))
 		if e.r.dict.at(k) > 0 && !e.r.coded(k) { // values of the dictionary, copied for each row
 			e.alloc(mem.MulDiv(e.r.binaryBytes(k), prefixGrowth, 1))

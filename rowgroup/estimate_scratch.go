@@ -9,6 +9,7 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/parquet"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 )
 
 // pageGuess is the bytes of the largest page of a chunk without a page index. Writers aim at 1 MiB.
@@ -59,7 +60,7 @@ func (m *Manifest) Scratch(g int) Scratch {
 		s.Pages = max(s.Pages, e.pageScratch(n, n, rows, true, &pageRows))
 		whole = max(whole, e.pageScratch(n, n, rows, false, new(int64)))
 		size := int64(0)
-		if n.movable() {
+		if isMovable(n) {
 			e.column(n, rows)
 			size = scratchBytes(e.narrow)
 			s.Column = max(s.Column, size)
@@ -69,7 +70,7 @@ func (m *Manifest) Scratch(g int) Scratch {
 		if rows > 0 {
 			edge := mem.MulDiv(max(size, few), min(rows, 2*pageRows), rows)
 			s.Edge = max(s.Edge, edge)
-			if n.movable() {
+			if isMovable(n) {
 				edge = e.dictionaries(n)
 			}
 			s.Edges = addCapped(s.Edges, edge)
@@ -79,38 +80,38 @@ func (m *Manifest) Scratch(g int) Scratch {
 	return s
 }
 
-// movable says whether the decoder can lay the rows of a node in another order, but where lists
+// isMovable says whether the decoder can lay the rows of a node in another order, but where lists
 // have null items; see movable for vectors.
-func (n *node) movable() bool {
+func isMovable(n *schema.Node) bool {
 	switch {
-	case n.missing || n.partition != nil || n.rowNumber || n.leaf != nil:
+	case n.Missing || n.Partition != nil || n.RowNumber || n.Leaf != nil:
 		return true
-	case n.field.Kind == column.Struct:
-		for _, c := range n.children {
-			if !c.movable() {
+	case n.Field.Kind == column.Struct:
+		for _, c := range n.Children {
+			if !isMovable(c) {
 				return false
 			}
 		}
 		return true
 	}
-	return isListOfLeaves(n) && n.children[0].field.Kind == column.Fixed
+	return isListOfLeaves(n) && n.Children[0].Field.Kind == column.Fixed
 }
 
 // pageScratch is the most that a leaf of a node takes beside its values. top is the column around
 // it. pageRows becomes the rows of the largest page. least is that of a slice of few rows, which
 // decodes windows of large pages.
-func (e *estimator) pageScratch(n, top *node, rows int64, least bool, pageRows *int64) int64 {
-	if n.missing || n.partition != nil {
+func (e *estimator) pageScratch(n, top *schema.Node, rows int64, least bool, pageRows *int64) int64 {
+	if n.Missing || n.Partition != nil {
 		return 0
 	}
-	if n.leaf == nil {
+	if n.Leaf == nil {
 		most := int64(0)
-		for _, c := range n.children {
+		for _, c := range n.Children {
 			most = max(most, e.pageScratch(c, top, rows, least, pageRows))
 		}
 		return most
 	}
-	k := e.r.chunk(n.leaf.index, e.group)
+	k := e.r.chunk(n.Leaf.Index, e.group)
 	p, values, decoded := e.r.largestPage(k, rows), e.r.values.at(k), rows
 	if least {
 		p = e.windowed(n, k, p)
@@ -132,10 +133,10 @@ func (e *estimator) pageScratch(n, top *node, rows int64, least bool, pageRows *
 
 // windowed is the part of a page that a slice of few rows decodes. Its bytes are those of the page,
 // which is decompressed whole.
-func (e *estimator) windowed(n *node, k int, p pageSize) pageSize {
+func (e *estimator) windowed(n *schema.Node, k int, p pageSize) pageSize {
 	const levels = 1<<format.RLE | 1<<parquet.AllCoded
 	set := e.r.encodingSet.at(k) &^ (1<<format.Plain | 1<<parquet.PlainDictionary | 1<<format.RLEDictionary | levels)
-	if n.leaf.maxDef == 0 {
+	if n.Leaf.MaxDef == 0 {
 		set &^= 1 << format.BitPacked // of levels that it lacks
 	}
 	if set == 0 && p.values > largePage {
@@ -145,11 +146,11 @@ func (e *estimator) windowed(n *node, k int, p pageSize) pageSize {
 }
 
 // bodyScratch is a page as it is decompressed, unless it is decompressed to where its values stay.
-func (e *estimator) bodyScratch(n *node, k int, p pageSize) int64 {
+func (e *estimator) bodyScratch(n *schema.Node, k int, p pageSize) int64 {
 	const plain = 1<<format.Plain | 1<<format.RLE | 1<<format.BitPacked
-	set, stored := e.r.encodingSet.at(k)&^(1<<parquet.AllCoded), storedWidth(n.leaf)
-	kept := n.field.Kind == column.Fixed && n.leaf.convert == convertNone && n.leaf.typ != format.Boolean && stored > 0 && set&^plain == 0 ||
-		n.field.Kind == column.Binary && stored == 0 && set&^(plain|1<<format.DeltaLengthByteArray) == 0
+	set, stored := e.r.encodingSet.at(k)&^(1<<parquet.AllCoded), n.Leaf.StoredWidth()
+	kept := n.Field.Kind == column.Fixed && n.Leaf.Convert == schema.ConvertNone && n.Leaf.Type != format.Boolean && stored > 0 && set&^plain == 0 ||
+		n.Field.Kind == column.Binary && stored == 0 && set&^(plain|1<<format.DeltaLengthByteArray) == 0
 	size := int64(0)
 	if e.r.codec(k) != format.Uncompressed && !kept {
 		size = scratchBytes(p.bytes)
@@ -162,9 +163,9 @@ func (e *estimator) bodyScratch(n *node, k int, p pageSize) int64 {
 
 // valueScratch is the values of a page before they are converted, lengths, and a dictionary that is
 // looked up.
-func (e *estimator) valueScratch(n *node, k int, p pageSize) int64 {
-	size, stored := int64(0), int64(storedWidth(n.leaf))
-	if n.field.Kind == column.Fixed && n.leaf.convert != convertNone {
+func (e *estimator) valueScratch(n *schema.Node, k int, p pageSize) int64 {
+	size, stored := int64(0), int64(n.Leaf.StoredWidth())
+	if n.Field.Kind == column.Fixed && n.Leaf.Convert != schema.ConvertNone {
 		size = addCapped(size, scratchBytes(mem.MulDiv(p.values, max(8, stored), 1)))
 	}
 	if e.r.uses(k, format.DeltaByteArray) || e.r.uses(k, format.DeltaLengthByteArray) {
@@ -189,11 +190,11 @@ func (e *estimator) dictBytes(k int) int64 {
 }
 
 // dictionaries bounds the dictionaries that stay with the codes of a column.
-func (e *estimator) dictionaries(n *node) (size int64) {
-	if n.leaf != nil && !n.missing {
-		return e.dictBytes(e.r.chunk(n.leaf.index, e.group))
+func (e *estimator) dictionaries(n *schema.Node) (size int64) {
+	if n.Leaf != nil && !n.Missing {
+		return e.dictBytes(e.r.chunk(n.Leaf.Index, e.group))
 	}
-	for _, c := range n.children {
+	for _, c := range n.Children {
 		size = addCapped(size, e.dictionaries(c))
 	}
 	return size

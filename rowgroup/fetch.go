@@ -8,6 +8,7 @@ import (
 	"sort"
 
 	"github.com/shardfeed/shardfeed/internal/parquet"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -87,15 +88,15 @@ func (m *Manifest) plan(u Rows, ruleAlone bool) (*Raw, error) {
 	}
 	raw.chunks = make([]rawChunk, len(leaves))
 	for i, n := range leaves {
-		raw.chunks[i] = planChunk(&r, n.leaf, u, rows)
+		raw.chunks[i] = planChunk(&r, n.Leaf, u, rows)
 	}
 	return raw, nil
 }
 
 // planChunk finds the bytes that some rows need: the whole chunk, or the dictionary and the pages
 // that hold rows of the unit where an offset index tells.
-func planChunk(r *record, l *leaf, u Rows, rows int64) rawChunk {
-	k := r.chunk(l.index, u.RowGroup)
+func planChunk(r *record, l *schema.Leaf, u Rows, rows int64) rawChunk {
+	k := r.chunk(l.Index, u.RowGroup)
 	c := rawChunk{
 		leaf: l, codec: r.codec(k), lastRow: rows,
 		pagesOff: r.start.at(k), pagesLen: r.compressed.at(k),
@@ -232,7 +233,7 @@ func (m *Manifest) Spans(g int) []shard.Span {
 	leaves := m.bound[m.files[m.groups[g].Shard].schema].fetched
 	spans := make([]shard.Span, len(leaves))
 	for i, n := range leaves {
-		k := r.chunk(n.leaf.index, group)
+		k := r.chunk(n.Leaf.Index, group)
 		spans[i] = shard.Span{Off: r.start.at(k), N: r.compressed.at(k)}
 	}
 	return mergeSpans(spans)

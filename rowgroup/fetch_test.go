@@ -13,6 +13,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/filetest"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -162,7 +163,7 @@ func TestFetchProjection(t *testing.T) {
 		}
 		for _, c := range r.chunks {
 			if !bytes.Equal(c.pages, file[c.pagesOff:c.pagesOff+c.pagesLen]) {
-				t.Errorf("column %s has other bytes than the file", c.leaf.path)
+				t.Errorf("column %s has other bytes than the file", c.leaf.Path)
 			}
 		}
 		r.Release()
@@ -260,7 +261,7 @@ func TestFetchReadsAllSpansAtOnce(t *testing.T) {
 				}
 				for _, c := range raw.chunks {
 					if !bytes.Equal(c.pages, file[c.pagesOff:c.pagesOff+c.pagesLen]) || !bytes.Equal(c.dict, file[c.dictOff:c.dictOff+c.dictLen]) {
-						t.Errorf("%v: column %s has other bytes than the file", u, c.leaf.path)
+						t.Errorf("%v: column %s has other bytes than the file", u, c.leaf.Path)
 					}
 				}
 				if raw.mapped {
@@ -348,7 +349,7 @@ func TestPageEdges(t *testing.T) {
 }
 
 func TestNoPageIndex(t *testing.T) {
-	m := openBytes(t, Options{}, map[string][]byte{"a.parquet": fakeFile{schema: `required int32 a; required int32 b;`, rows: []int{10}}.bytes(t)})
+	m := openBytes(t, Options{}, map[string][]byte{"a.parquet": filetest.File{Schema: `required int32 a; required int32 b;`, Rows: []int{10}}.Bytes(t)})
 	if edges := m.PageEdges(0); edges != nil {
 		t.Errorf("edges are %v", edges)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/parquet"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 )
 
 var (
@@ -15,30 +16,12 @@ var (
 	errEncoding = errors.New("encoding is not supported here")
 )
 
-// storedWidth is the number of bytes that a leaf's PLAIN value takes, 0 when that varies. Booleans
-// count as the byte they become.
-func storedWidth(l *leaf) int {
-	switch l.typ {
-	case format.Boolean:
-		return 1
-	case format.Int32, format.Float:
-		return 4
-	case format.Int64, format.Double:
-		return 8
-	case format.Int96:
-		return 12
-	case format.FixedLenByteArray:
-		return l.typeLength
-	}
-	return 0
-}
-
 // storeFixed decodes n values, one behind the other, into dst as the Field wants them.
 func (c *leafDecoder) storeFixed(e format.Encoding, dst, src []byte, n int) error {
 	if c.stored == 0 {
 		return c.storeByteDecimals(e, dst, src, n)
 	}
-	if c.leaf.convert == convertNone {
+	if c.leaf.Convert == schema.ConvertNone {
 		return c.decodeFixed(e, dst, src, n)
 	}
 	if e != format.Plain {
@@ -57,7 +40,7 @@ func (c *leafDecoder) storeFixed(e format.Encoding, dst, src []byte, n int) erro
 // decodeFixed decodes n values into dst as they are stored.
 func (c *leafDecoder) decodeFixed(e format.Encoding, dst, src []byte, n int) error {
 	switch {
-	case e == format.Plain && c.leaf.typ == format.Boolean:
+	case e == format.Plain && c.leaf.Type == format.Boolean:
 		if (n+7)/8 > len(src) {
 			return parquet.ErrShort
 		}
@@ -71,20 +54,20 @@ func (c *leafDecoder) decodeFixed(e format.Encoding, dst, src []byte, n int) err
 			copy(dst, src[:n*c.stored])
 		}
 		return nil
-	case e == format.RLE && c.leaf.typ == format.Boolean:
+	case e == format.RLE && c.leaf.Type == format.Boolean:
 		return decodeRLEBools(dst[:n], src)
-	case e == format.DeltaBinaryPacked && c.leaf.typ == format.Int32:
+	case e == format.DeltaBinaryPacked && c.leaf.Type == format.Int32:
 		_, err := parquet.DecodeDelta(mem.As[uint32](dst)[:n], src)
 		return err
-	case e == format.DeltaBinaryPacked && c.leaf.typ == format.Int64:
+	case e == format.DeltaBinaryPacked && c.leaf.Type == format.Int64:
 		_, err := parquet.DecodeDelta(mem.As[uint64](dst)[:n], src)
 		return err
-	case e == format.ByteStreamSplit && c.leaf.typ != format.Boolean && c.leaf.typ != format.Int96:
+	case e == format.ByteStreamSplit && c.leaf.Type != format.Boolean && c.leaf.Type != format.Int96:
 		return parquet.DecodeSplit(dst[:n*c.stored], src, c.stored)
-	case e == format.DeltaByteArray && c.leaf.typ == format.FixedLenByteArray:
+	case e == format.DeltaByteArray && c.leaf.Type == format.FixedLenByteArray:
 		return c.decodeDeltaFixed(dst[:n*c.stored], src, n)
 	}
-	return fmt.Errorf("%w: %v for %v", errEncoding, e, c.leaf.typ)
+	return fmt.Errorf("%w: %v for %v", errEncoding, e, c.leaf.Type)
 }
 
 // unpackBools makes a byte of each bit, least significant first.

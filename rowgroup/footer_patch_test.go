@@ -14,6 +14,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/shardfeed/shardfeed/internal/parquet"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/filetest"
 )
 
 // patchFooter rewrites the footer of a file.
@@ -25,7 +26,7 @@ func patchFooter(t testing.TB, file []byte, patch func(m *format.FileMetaData)) 
 		t.Fatal(err)
 	}
 	patch(&m)
-	return appendFooter(t, bytes.Clone(data), &m)
+	return filetest.AppendFooter(t, bytes.Clone(data), &m)
 }
 
 func cutFooter(file []byte) (data, footer []byte) {

@@ -12,6 +12,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/shardfeed/shardfeed/internal/parquet"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/filetest"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/mem"
 )
@@ -38,7 +39,7 @@ func footerOf(t testing.TB, b []byte) (*parquet.Footer, error) {
 }
 
 func TestFooter(t *testing.T) {
-	f, err := footerOf(t, fakeFile{schema: `required int32 a; optional binary b (UTF8);`, rows: []int{10, 0, 5}}.bytes(t))
+	f, err := footerOf(t, filetest.File{Schema: `required int32 a; optional binary b (UTF8);`, Rows: []int{10, 0, 5}}.Bytes(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,28 +58,28 @@ func TestFooter(t *testing.T) {
 // A footer larger than the first read takes a second one.
 func TestFooterLarge(t *testing.T) {
 	wide := strings.Repeat(`required double a_rather_long_name_of_a_column;`, 2000)
-	f, err := footerOf(t, fakeFile{schema: wide, rows: []int{1}}.bytes(t))
+	f, err := footerOf(t, filetest.File{Schema: wide, Rows: []int{1}}.Bytes(t))
 	if err != nil || f.Bytes < firstTail || len(f.Chunks) != 2000 {
 		t.Errorf("footer %v, error %v", f, err)
 	}
 }
 
 func TestFooterErrors(t *testing.T) {
-	good := fakeFile{schema: `required int32 a; optional binary b (UTF8);`, rows: []int{10, 5}}
+	good := filetest.File{Schema: `required int32 a; optional binary b (UTF8);`, Rows: []int{10, 5}}
 	change := func(f func(m *format.FileMetaData)) []byte {
 		g := good
-		g.meta = f
-		return g.bytes(t)
+		g.Meta = f
+		return g.Bytes(t)
 	}
 	chunk := func(f func(c *format.ColumnChunk)) []byte {
 		return change(func(m *format.FileMetaData) { f(&m.RowGroups[1].Columns[1]) })
 	}
 	tail := func(s string) []byte {
-		b := good.bytes(t)
+		b := good.Bytes(t)
 		return append(b[:len(b)-len(s):len(b)-len(s)], s...)
 	}
 	length := func(n uint32) []byte {
-		b := good.bytes(t)
+		b := good.Bytes(t)
 		binary.LittleEndian.PutUint32(b[len(b)-8:], n)
 		return b
 	}
@@ -95,7 +96,7 @@ func TestFooterErrors(t *testing.T) {
 		{"length zero", length(0), "its length is 0 in a file of", parquet.ErrFooter},
 		{"length over the file", length(1 << 31), "its length is 2147483648 in a file of", parquet.ErrFooter},
 		{"length too small", length(20), "corrupt footer", parquet.ErrFooter},
-		{"cut", good.bytes(t)[:200], "not in \"PAR1\"", ErrNotParquet},
+		{"cut", good.Bytes(t)[:200], "not in \"PAR1\"", ErrNotParquet},
 		{"no schema", change(func(m *format.FileMetaData) { m.Schema = nil }), "no schema", parquet.ErrFooter},
 		{"negative children", change(func(m *format.FileMetaData) { m.Schema[0].NumChildren = thrift.New(int32(-1)) }), "-1 children", parquet.ErrFooter},
 		{"children lacking", change(func(m *format.FileMetaData) { m.Schema[0].NumChildren = thrift.New(int32(3)) }), "lacks children", parquet.ErrFooter},

@@ -7,6 +7,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/shardfeed/shardfeed/internal/parquet"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -25,7 +26,7 @@ type Leaf struct {
 	Path     string // names joined by dots
 	Type     string
 	Tensor   []int // shape of the tensors whose items the values are; nil without one
-	Physical Physical
+	Physical schema.Physical
 	Repeated bool // or part of something repeated
 
 	index int
@@ -53,7 +54,7 @@ func Footers(ctx context.Context, store shard.Store, shards []shard.Shard, o Opt
 		return nil, err
 	}
 	footers := make([]Footer, len(all))
-	leaves := map[*fileSchema][]Leaf{}
+	leaves := map[*schema.File][]Leaf{}
 	for i, l := range all {
 		r, err := parseRecord(l.record)
 		if err != nil {
@@ -62,32 +63,32 @@ func Footers(ctx context.Context, store shard.Store, shards []shard.Shard, o Opt
 		if leaves[l.schema] == nil {
 			leaves[l.schema] = schemaPrimitives(l.schema)
 		}
-		footers[i] = Footer{Bytes: r.footerBytes, CreatedBy: string(r.createdBy), Schema: string(l.schema.id[:]), Leaves: leaves[l.schema], record: r}
+		footers[i] = Footer{Bytes: r.footerBytes, CreatedBy: string(r.createdBy), Schema: string(l.schema.ID[:]), Leaves: leaves[l.schema], record: r}
 	}
 	return footers, nil
 }
 
-func schemaPrimitives(s *fileSchema) []Leaf {
+func schemaPrimitives(s *schema.File) []Leaf {
 	all := []Leaf{}
-	for _, column := range s.columns {
-		all = column.appendPrimitives(all, nil)
+	for _, column := range s.Columns {
+		all = appendPrimitives(all, column, nil)
 	}
 	return all
 }
 
 // appendPrimitives appends the leaves of a node, which are items of tensors of a shape if there is
 // one.
-func (n *node) appendPrimitives(all []Leaf, tensor []int) []Leaf {
-	if n.field.Tensor != nil {
-		tensor = n.field.Tensor.Shape
+func appendPrimitives(all []Leaf, n *schema.Node, tensor []int) []Leaf {
+	if n.Field.Tensor != nil {
+		tensor = n.Field.Tensor.Shape
 	}
-	if n.leaf != nil {
+	if n.Leaf != nil {
 		all = append(all, Leaf{
-			Path: n.leaf.path, Type: n.field.String(), Tensor: tensor, Physical: n.leaf.typ, Repeated: n.leaf.maxRep > 0, index: n.leaf.index,
+			Path: n.Leaf.Path, Type: n.Field.String(), Tensor: tensor, Physical: n.Leaf.Type, Repeated: n.Leaf.MaxRep > 0, index: n.Leaf.Index,
 		})
 	}
-	for _, c := range n.children {
-		all = c.appendPrimitives(all, tensor)
+	for _, c := range n.Children {
+		all = appendPrimitives(all, c, tensor)
 	}
 	return all
 }

@@ -3,12 +3,13 @@ package rowgroup
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"encoding/binary"
 	"runtime"
 	"testing"
 
 	"github.com/shardfeed/shardfeed/internal/parquet"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/filetest"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 )
 
 // FuzzFooter opens shards whose footer is any bytes, behind pages and a page index that are real:
@@ -19,8 +20,8 @@ func FuzzFooter(f *testing.F) {
 	for _, b := range [][]byte{
 		paged,
 		patchFooter(f, paged, noSizes),
-		fakeFile{schema: nestedSchema, rows: []int{10, 0, 7}}.bytes(f),
-		fakeFile{schema: `repeated group a (LIST) { repeated group a_tuple (MAP) { optional fixed(3) x (DECIMAL(5,2)); } }`, rows: []int{1}}.bytes(f),
+		filetest.File{Schema: filetest.Nested, Rows: []int{10, 0, 7}}.Bytes(f),
+		filetest.File{Schema: `repeated group a (LIST) { repeated group a_tuple (MAP) { optional fixed(3) x (DECIMAL(5,2)); } }`, Rows: []int{1}}.Bytes(f),
 	} {
 		f.Add(b[len(b)-parquet.TailBytes-footerSize(b) : len(b)-parquet.TailBytes])
 	}
@@ -68,34 +69,18 @@ func allocated() uint64 {
 	return s.TotalAlloc
 }
 
-// FuzzArrowSchema walks any bytes as an ARROW:schema.
-func FuzzArrowSchema(f *testing.F) {
-	b, err := base64.StdEncoding.DecodeString(string(arrowSchema(f)))
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(b)
-	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 4, 0, 0, 0})
-	f.Fuzz(func(t *testing.T, b []byte) {
-		sizes := arrowListSizes([]byte(base64.StdEncoding.EncodeToString(b)))
-		if len(sizes) > 0 && parseListSizes(sizes) == nil {
-			t.Errorf("the sizes do not parse: %x", sizes)
-		}
-	})
-}
-
 // FuzzSegment reads any bytes as a segment of the index, and the records in it.
 func FuzzSegment(f *testing.F) {
-	s := fileSchemaOf(f, nestedSchema)
-	b := fakeFile{schema: nestedSchema, rows: []int{10, 7}}.bytes(f)
-	footer, err := parquet.ParseFooter(b[4+2*100*s.leaves:len(b)-parquet.TailBytes], int64(4+2*100*s.leaves))
+	b := filetest.File{Schema: filetest.Nested, Rows: []int{10, 7}}.Bytes(f)
+	store, shards := putFiles(f, map[string][]byte{"f.parquet": b})
+	all, err := loadFooters(context.Background(), store, shards, nil, Options{}.withDefaults(nil, nil))
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(formatSegment([]indexEntry{
-		{key: shardKey{identity: [16]byte{1}}, record: formatRecord(footer, s.leaves), schema: s.rawSchema},
-		{key: shardKey{identity: [16]byte{2}}, record: formatRecord(footer, s.leaves), schema: s.rawSchema},
-	}))
+	one := indexEntry{key: shardKey{identity: [16]byte{1}}, record: all[0].record, schema: all[0].schema.Bytes}
+	two := one
+	two.key.identity[0]++
+	f.Add(formatSegment([]indexEntry{one, two}))
 	f.Fuzz(func(_ *testing.T, b []byte) {
 		s, err := parseSegment(b)
 		if err != nil {
@@ -105,7 +90,7 @@ func FuzzSegment(f *testing.F) {
 			if e, ok := s.entry(i); ok {
 				s.find(e.key)
 				fuzzRecord(e.record)
-				_, _ = newFileSchema(e.schema)
+				_, _ = schema.NewFile(e.schema)
 			}
 		}
 	})
@@ -130,7 +115,7 @@ func fuzzRecord(b []byte) {
 	}
 	for g := range r.groups {
 		for l := range r.leaves {
-			planChunk(&r, &leaf{index: l}, Rows{RowGroup: g, Lo: 3, Hi: 5}, r.rows.at(g))
+			planChunk(&r, &schema.Leaf{Index: l}, Rows{RowGroup: g, Lo: 3, Hi: 5}, r.rows.at(g))
 			r.slicedChunk(r.chunk(l, g), []int64{3})
 		}
 	}

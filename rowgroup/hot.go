@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"github.com/dgraph-io/ristretto/v2"
+
+	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 )
 
 // Hot keeps in memory what is small, asked for again and again, and costs a request each time: the
@@ -97,7 +99,7 @@ func hotKey(kind byte, k shardKey, off int64) string {
 // A hotRecord is a footer as it is kept: most shards have one schema, which is kept once.
 type hotRecord struct {
 	record []byte
-	schema schemaID
+	schema schema.ID
 }
 
 // footer returns what is kept of a shard's footer, or else what read returns, which is kept then.
@@ -129,10 +131,10 @@ func (h *Hot) readFooter(name string, f *flight[indexEntry], read func() (indexE
 		return e, err
 	}
 	ok = true
-	h.set(name, hotRecord{record: e.record, schema: e.schema.id}, int64(cap(e.record)))
-	s := hotSchemaKey(e.schema.id)
+	h.set(name, hotRecord{record: e.record, schema: e.schema.ID}, int64(cap(e.record)))
+	s := hotSchemaKey(e.schema.ID)
 	if _, known := h.get(s); !known {
-		h.set(s, e.schema, int64(cap(e.schema.raw)+cap(e.schema.sizes)))
+		h.set(s, e.schema, int64(cap(e.schema.Elements)+cap(e.schema.ListSizes)))
 	}
 	return e, nil
 }
@@ -147,7 +149,7 @@ func (h *Hot) findFooter(key shardKey) (indexEntry, bool) {
 	if !ok {
 		return indexEntry{}, false
 	}
-	return indexEntry{key: key, record: record.record, schema: s.(rawSchema)}, true
+	return indexEntry{key: key, record: record.record, schema: s.(schema.Bytes)}, true
 }
 
-func hotSchemaKey(id schemaID) string { return string(append([]byte{hotSchema}, id[:]...)) }
+func hotSchemaKey(id schema.ID) string { return string(append([]byte{hotSchema}, id[:]...)) }

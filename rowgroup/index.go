@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/shardfeed/shardfeed/internal/segmentdir"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -162,7 +163,7 @@ func (x *diskIndex) newest(entries []indexEntry, old []*segment) []indexEntry {
 	for _, e := range entries {
 		seen[e.key.identity] = true
 	}
-	schemas := map[schemaID]rawSchema{} // copied out of their mappings, once each
+	schemas := map[schema.ID]schema.Bytes{} // copied out of their mappings, once each
 	for _, s := range x.segments {
 		if !slices.Contains(old, s) {
 			continue
@@ -174,10 +175,10 @@ func (x *diskIndex) newest(entries []indexEntry, old []*segment) []indexEntry {
 					continue
 				}
 				e.record = slices.Clone(e.record)
-				if _, known := schemas[e.schema.id]; !known {
-					schemas[e.schema.id] = e.schema.clone()
+				if _, known := schemas[e.schema.ID]; !known {
+					schemas[e.schema.ID] = e.schema.Clone()
 				}
-				e.schema = schemas[e.schema.id]
+				e.schema = schemas[e.schema.ID]
 				seen[e.key.identity] = true
 				entries = append(entries, e)
 			}

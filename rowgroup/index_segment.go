@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -78,7 +79,7 @@ func newShardKey(store shard.Store, s shard.Shard) shardKey {
 type indexEntry struct {
 	key    shardKey
 	record []byte
-	schema rawSchema
+	schema schema.Bytes
 }
 
 // formatSegment lays out a segment. The entries are of different shards.
@@ -86,12 +87,12 @@ func formatSegment(entries []indexEntry) []byte {
 	slices.SortFunc(entries, func(a, b indexEntry) int { return bytes.Compare(a.key.identity[:], b.key.identity[:]) })
 	b := make([]byte, segmentHeader)
 	var table, schemas []byte
-	number := map[schemaID]uint32{}
+	number := map[schema.ID]uint32{}
 	for _, e := range entries {
-		n, ok := number[e.schema.id]
+		n, ok := number[e.schema.ID]
 		if !ok {
 			n = uint32(len(number))
-			number[e.schema.id] = n
+			number[e.schema.ID] = n
 			b, schemas = appendSchema(b, schemas, e.schema)
 		}
 		table = append(table, e.key.identity[:]...)
@@ -115,13 +116,13 @@ func formatSegment(entries []indexEntry) []byte {
 	return b
 }
 
-func appendSchema(b, table []byte, s rawSchema) ([]byte, []byte) {
+func appendSchema(b, table []byte, s schema.Bytes) ([]byte, []byte) {
 	start := len(b)
-	b = append(append(b, s.raw...), s.sizes...)
-	table = append(table, s.id[:]...)
+	b = append(append(b, s.Elements...), s.ListSizes...)
+	table = append(table, s.ID[:]...)
 	table = binary.LittleEndian.AppendUint64(table, uint64(start))
-	table = binary.LittleEndian.AppendUint32(table, uint32(len(s.raw)))
-	return b, binary.LittleEndian.AppendUint32(table, uint32(len(s.sizes)))
+	table = binary.LittleEndian.AppendUint32(table, uint32(len(s.Elements)))
+	return b, binary.LittleEndian.AppendUint32(table, uint32(len(s.ListSizes)))
 }
 
 // parseSegment checks the header, the tables and the schemas; records are checked when they are
@@ -141,7 +142,7 @@ func parseSegment(b []byte) (*segment, error) {
 	cut := tables + n*entryBytes
 	x := &segment{b: b, entries: b[tables:cut], schemas: b[cut:]}
 	for i := range uint32(s) {
-		if schema, ok := x.schema(i); !ok || newRawSchema(schema.raw, schema.sizes).id != schema.id {
+		if found, ok := x.schema(i); !ok || schema.NewBytes(found.Elements, found.ListSizes).ID != found.ID {
 			return nil, errSegment
 		}
 	}
@@ -175,18 +176,18 @@ func (s *segment) entry(i int) (e indexEntry, ok bool) {
 	return e, ok
 }
 
-func (s *segment) schema(n uint32) (x rawSchema, ok bool) {
+func (s *segment) schema(n uint32) (x schema.Bytes, ok bool) {
 	if uint64(n) >= uint64(len(s.schemas)/schemaBytes) {
 		return x, false
 	}
 	t := s.schemas[int(n)*schemaBytes:][:schemaBytes]
-	copy(x.id[:], t)
+	copy(x.ID[:], t)
 	raw, sizes := uint64(binary.LittleEndian.Uint32(t[24:])), uint64(binary.LittleEndian.Uint32(t[28:]))
 	both, ok := s.slice(binary.LittleEndian.Uint64(t[16:]), raw+sizes)
 	if !ok {
 		return x, false
 	}
-	x.raw, x.sizes = both[:raw], both[raw:]
+	x.Elements, x.ListSizes = both[:raw], both[raw:]
 	return x, true
 }
 

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/shardfeed/shardfeed/rowgroup/internal/filetest"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/mem"
 )
@@ -21,11 +22,11 @@ func manyFiles(t testing.TB, n int) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{}
 	for i := range n {
-		f := fakeFile{schema: `required int32 a; optional group l (LIST) { repeated group list { optional int64 element; } }`, rows: []int{10 + i, 3}}
+		f := filetest.File{Schema: `required int32 a; optional group l (LIST) { repeated group list { optional int64 element; } }`, Rows: []int{10 + i, 3}}
 		if i%3 == 2 {
-			f.schema = `required int64 a; optional group l (LIST) { repeated group list { optional int64 element; } }`
+			f.Schema = `required int64 a; optional group l (LIST) { repeated group list { optional int64 element; } }`
 		}
-		files[fmt.Sprintf("%04d.parquet", i)] = f.bytes(t)
+		files[fmt.Sprintf("%04d.parquet", i)] = f.Bytes(t)
 	}
 	return files
 }
@@ -54,8 +55,8 @@ func sameManifest(t testing.TB, got, want *Manifest) {
 		}
 	}
 	for i := range want.bound {
-		if g, w := dumpNodes(got.bound[i].columns), dumpNodes(want.bound[i].columns); g != w {
-			t.Errorf("schema %d is\n%swant\n%s", i, g, w)
+		if !reflect.DeepEqual(got.bound[i].columns, want.bound[i].columns) {
+			t.Errorf("the columns of schema %d differ", i)
 		}
 	}
 }
@@ -78,7 +79,7 @@ func TestIndexSecondStart(t *testing.T) {
 func TestIndexChangedShard(t *testing.T) {
 	store := &mem.Store{}
 	put := func(rows int) []shard.Shard {
-		store.Put("t/a.parquet", fakeFile{schema: `required int32 a;`, rows: []int{rows}}.bytes(t))
+		store.Put("t/a.parquet", filetest.File{Schema: `required int32 a;`, Rows: []int{rows}}.Bytes(t))
 		shards, err := store.List(context.Background(), "mem://t")
 		if err != nil {
 			t.Fatal(err)

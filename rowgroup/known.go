@@ -6,6 +6,7 @@ import (
 	"errors"
 	"iter"
 
+	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -13,7 +14,7 @@ import (
 // given for is not read at Open. It does not change. The zero value is not known.
 type Known struct {
 	record []byte
-	schema *rawSchema
+	schema *schema.Bytes
 }
 
 // knownBytes is how many bytes of footers make a block.
@@ -52,17 +53,17 @@ func ParseKnown(block []byte, shards int) ([]Known, error) {
 	if s.len() != shards {
 		return nil, errSegment
 	}
-	all, schemas := make([]Known, shards), map[schemaID]*rawSchema{}
+	all, schemas := make([]Known, shards), map[schema.ID]*schema.Bytes{}
 	for i := range all {
 		e, ok := s.entry(i)
 		if !ok || e.key != numberKey(i) {
 			return nil, errSegment
 		}
-		if schemas[e.schema.id] == nil {
+		if schemas[e.schema.ID] == nil {
 			schema := e.schema
-			schemas[schema.id] = &schema
+			schemas[schema.ID] = &schema
 		}
-		all[i] = Known{record: e.record, schema: schemas[e.schema.id]}
+		all[i] = Known{record: e.record, schema: schemas[e.schema.ID]}
 	}
 	return all, nil
 }
@@ -94,7 +95,7 @@ func (l *footerLoader) knownOne(s shard.Shard, k Known) (one loaded, err error) 
 		return one, err
 	}
 	r, err := parseRecord(k.record)
-	if err == nil && (r.leaves != one.schema.leaves || r.footerBytes > s.Size) {
+	if err == nil && (r.leaves != one.schema.Leaves || r.footerBytes > s.Size) {
 		err = errKnown
 	}
 	return one, err

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/shardfeed/shardfeed/rowgroup/internal/filetest"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -25,7 +26,7 @@ func knownOf(t testing.TB, m *Manifest) (all []Known) {
 // Known footers stand for those of the shards, which are not opened.
 func TestKnown(t *testing.T) {
 	files := manyFiles(t, 30)
-	files["0031.parquet"] = fakeFile{schema: `optional int64 other;`, rows: []int{3, 0, 5}}.bytes(t)
+	files["0031.parquet"] = filetest.File{Schema: `optional int64 other;`, Rows: []int{3, 0, 5}}.Bytes(t)
 	store, shards := putFiles(t, files)
 	o := Options{MissingIsNull: true}
 	first, err := Open(t.Context(), store, shards, o)

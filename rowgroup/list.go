@@ -10,11 +10,12 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/parquet"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 )
 
 // listShape is the levels of a top-level list of leaves.
 type listShape struct {
-	node   *node
+	node   *schema.Node
 	starts []uint32       // the slot at which each row begins, and at the end that behind the last
 	limit  int            // rows that the footer allows
 	valid  parquet.Bitmap // of rows; nil while none is null
@@ -74,14 +75,14 @@ func (s *listShape) full(c *leafDecoder, rep *parquet.LevelRun) error {
 		return err
 	}
 	rows := len(s.starts) - before
-	if goesOn := rep.N > 0 && (rows == 0 || s.starts[before] != uint32(c.slots)); goesOn && int(s.last) < s.node.repDef {
+	if goesOn := rep.N > 0 && (rows == 0 || s.starts[before] != uint32(c.slots)); goesOn && int(s.last) < s.node.RepDef {
 		return errGoesOn
 	}
 	if s.valid != nil {
 		s.valid.Set(c.rows, rows)
 	}
 	c.rows += rows
-	s.last = byte(c.leaf.maxDef)
+	s.last = byte(c.leaf.MaxDef)
 	return nil
 }
 
@@ -112,7 +113,7 @@ func (s *listShape) mixed(c *leafDecoder, rep, def *parquet.LevelRun) (slots, pr
 	if c.cut.inside {
 		repLevels[0], c.cut.inside = 0, false
 	}
-	itemDef, greatest := byte(s.node.repDef), byte(def.Max)
+	itemDef, greatest := byte(s.node.RepDef), byte(def.Max)
 	for i := 0; i < len(defLevels); {
 		if i+8 <= len(defLevels) && s.last >= itemDef && binary.LittleEndian.Uint64(repLevels[i:]) == parquet.Low1 {
 			defs := binary.LittleEndian.Uint64(defLevels[i:])
@@ -147,10 +148,10 @@ func (s *listShape) mixed(c *leafDecoder, rep, def *parquet.LevelRun) (slots, pr
 
 // entry takes one entry of a page that already has so many slots, and says whether it is an item.
 func (s *listShape) entry(c *leafDecoder, rep, def byte, slots int) (item bool, err error) {
-	itemDef := byte(s.node.repDef)
+	itemDef := byte(s.node.RepDef)
 	switch {
 	case rep == 0:
-		if err := s.startRow(c, uint32(c.slots+slots), int(def) >= s.node.def); err != nil {
+		if err := s.startRow(c, uint32(c.slots+slots), int(def) >= s.node.Def); err != nil {
 			return false, err
 		}
 	case def < itemDef && def == s.last:
@@ -279,7 +280,7 @@ func (s *rowCut) enter(c *leafDecoder) error {
 	return nil
 }
 
-func (d *Decoder) list(n *node) (*block.Vector, error) {
+func (d *Decoder) list(n *schema.Node) (*block.Vector, error) {
 	chunks := d.chunks
 	v, err := d.listOf(n, true)
 	if errors.Is(err, errNotFlat) {
@@ -289,14 +290,14 @@ func (d *Decoder) list(n *node) (*block.Vector, error) {
 	return v, err
 }
 
-func (d *Decoder) listOf(n *node, mayBeWide bool) (*block.Vector, error) {
+func (d *Decoder) listOf(n *schema.Node, mayBeWide bool) (*block.Vector, error) {
 	s := &d.lists
 	*s = listShape{node: n, mayBeWide: mayBeWide}
-	c, skip, total, err := d.listRows(n.children[0], s)
+	c, skip, total, err := d.listRows(n.Children[0], s)
 	if err != nil {
 		return nil, err
 	}
-	v := &block.Vector{Field: n.field, Len: total, Skip: skip, Nulls: s.nulls}
+	v := &block.Vector{Field: n.Field, Len: total, Skip: skip, Nulls: s.nulls}
 	if s.nulls > 0 {
 		v.Valid = s.valid
 	}
@@ -308,7 +309,7 @@ func (d *Decoder) listOf(n *node, mayBeWide bool) (*block.Vector, error) {
 
 // listRows decodes the pages of a list's leaf. It returns how many rows lie before the unit, and how
 // many there are up to its end.
-func (d *Decoder) listRows(leaf *node, s *listShape) (c *leafDecoder, skip, total int, err error) {
+func (d *Decoder) listRows(leaf *schema.Node, s *listShape) (c *leafDecoder, skip, total int, err error) {
 	if c, err = d.newColumn(leaf, s); err != nil {
 		return nil, 0, 0, err
 	}

@@ -3,25 +3,26 @@ package rowgroup
 import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 )
 
 // lengthsLeaf is the one leaf below a list that is read for its lengths alone; nil where its items
 // hold further lists.
-func lengthsLeaf(n *node) *node {
-	for n.leaf == nil {
-		if len(n.children) != 1 {
+func lengthsLeaf(n *schema.Node) *schema.Node {
+	for n.Leaf == nil {
+		if len(n.Children) != 1 {
 			return nil
 		}
-		n = n.children[0]
+		n = n.Children[0]
 	}
-	if n.leaf.maxRep != 1 {
+	if n.Leaf.MaxRep != 1 {
 		return nil
 	}
 	return n
 }
 
 // lengthsOf decodes where the lists of a column begin, and no items.
-func (d *Decoder) lengthsOf(n, leaf *node) (*block.Vector, error) {
+func (d *Decoder) lengthsOf(n, leaf *schema.Node) (*block.Vector, error) {
 	s := &d.lists
 	*s = listShape{node: n}
 	c, skip, total, err := d.listRows(leaf, s)
@@ -29,7 +30,7 @@ func (d *Decoder) lengthsOf(n, leaf *node) (*block.Vector, error) {
 		return nil, err
 	}
 	s.starts = append(s.starts, uint32(c.slots))
-	v := &block.Vector{Field: n.field, Len: total, Skip: skip, Nulls: s.nulls}
+	v := &block.Vector{Field: n.Field, Len: total, Skip: skip, Nulls: s.nulls}
 	if s.nulls > 0 {
 		v.Valid = s.valid
 	}
@@ -38,6 +39,6 @@ func (d *Decoder) lengthsOf(n, leaf *node) (*block.Vector, error) {
 	}
 	v.Offsets = mem.As[uint32](c.arena.Alloc(4 * (total + 1)))
 	copy(v.Offsets, s.starts)
-	v.Children = []*block.Vector{block.NewNull(n.field.Children[0], int(v.Offsets[total]))}
+	v.Children = []*block.Vector{block.NewNull(n.Field.Children[0], int(v.Offsets[total]))}
 	return v, nil
 }

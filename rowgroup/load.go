@@ -8,13 +8,14 @@ import (
 	"sync"
 
 	"github.com/shardfeed/shardfeed/internal/parquet"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
 // A loaded shard is what its footer says.
 type loaded struct {
 	record []byte // see record
-	schema *fileSchema
+	schema *schema.File
 }
 
 // A footerLoader gets the footers of many shards.
@@ -28,7 +29,7 @@ type footerLoader struct {
 	index *diskIndex // nil: none
 
 	mu      sync.Mutex
-	schemas map[schemaID]*fileSchema
+	schemas map[schema.ID]*schema.File
 	fresh   []indexEntry // what the index lacks
 	done    int
 }
@@ -36,7 +37,7 @@ type footerLoader struct {
 // loadFooters returns the footers of all shards: from known when it has all of them, else from the
 // index. It reads the ones that the index lacks, and adds them to it.
 func loadFooters(ctx context.Context, store shard.Store, shards []shard.Shard, known []Known, o Options) ([]loaded, error) {
-	l := footerLoader{store: store, parallel: o.Parallel, events: o.Events, hot: o.Hot, schemas: map[schemaID]*fileSchema{}}
+	l := footerLoader{store: store, parallel: o.Parallel, events: o.Events, hot: o.Hot, schemas: map[schema.ID]*schema.File{}}
 	if all, ok, err := l.loadKnown(ctx, shards, known); ok {
 		if err == nil && o.KeepKnown && o.IndexDir != "" {
 			l.keep(o.IndexDir, shards, known)
@@ -128,15 +129,15 @@ func (l *footerLoader) loadOne(ctx context.Context, s shard.Shard) (loaded, erro
 }
 
 func (l *footerLoader) read(ctx context.Context, s shard.Shard, key shardKey) (indexEntry, error) {
-	var schema *fileSchema
+	var of *schema.File
 	f, err := readFooter(ctx, l.store, s, &l.tails, func(f *parquet.Footer) (err error) {
-		schema, err = l.schema(newRawSchema(f.Schema, arrowListSizes(f.Arrow)))
+		of, err = l.schema(schema.NewBytes(f.Schema, schema.ArrowListSizes(f.Arrow)))
 		return err
 	})
 	if err != nil {
 		return indexEntry{}, err
 	}
-	return indexEntry{key: key, record: formatRecord(f, schema.leaves), schema: schema.rawSchema}, nil
+	return indexEntry{key: key, record: formatRecord(f, of.Leaves), schema: of.Bytes}, nil
 }
 
 // lookup finds a shard in the index. What does not hold together, although its checksum does, is as
@@ -154,21 +155,21 @@ func (l *footerLoader) lookup(key shardKey, s shard.Shard) (one loaded, ok bool)
 		return one, false
 	}
 	r, err := parseRecord(one.record)
-	return one, err == nil && r.leaves == one.schema.leaves && r.footerBytes <= s.Size
+	return one, err == nil && r.leaves == one.schema.Leaves && r.footerBytes <= s.Size
 }
 
-// schema returns the one fileSchema of this ID, which it makes from a copy of the bytes.
-func (l *footerLoader) schema(x rawSchema) (*fileSchema, error) {
+// schema returns the one File of this ID, which it makes from a copy of the bytes.
+func (l *footerLoader) schema(x schema.Bytes) (*schema.File, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if s := l.schemas[x.id]; s != nil {
+	if s := l.schemas[x.ID]; s != nil {
 		return s, nil
 	}
-	s, err := newFileSchema(x.clone())
+	s, err := schema.NewFile(x.Clone())
 	if err != nil {
 		return nil, err
 	}
-	l.schemas[s.id] = s
+	l.schemas[s.ID] = s
 	return s, nil
 }
 

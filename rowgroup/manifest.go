@@ -12,6 +12,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/parquet"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/image"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -29,7 +30,7 @@ type Manifest struct {
 	firstRow   int64 // number of the first row
 	files      []file
 	bound      []boundSchema
-	parts      []partitionColumn
+	parts      []schema.PartitionColumn
 	rules      []ruleColumn
 	replace    bool // what is not UTF-8; see Options.ReplaceUTF8
 	pool       *mem.Pool
@@ -48,14 +49,14 @@ type file struct {
 
 // A boundSchema is the projected columns as they lie in the files of one schema.
 type boundSchema struct {
-	raw      rawSchema
+	raw      schema.Bytes
 	excluded bool // see Manifest.Excluded
-	columns  []*node
-	leaves   []*node // see leavesOf
+	columns  []*schema.Node
+	leaves   []*schema.Node // see LeavesOf
 
 	rules   []boundRule
-	fetched []*node // leaves, and behind them the others that rules read
-	ruled   []*node // a node for each leaf that rules read
+	fetched []*schema.Node // leaves, and behind them the others that rules read
+	ruled   []*schema.Node // a node for each leaf that rules read
 }
 
 // A Group is one row group.
@@ -78,34 +79,34 @@ func Open(ctx context.Context, store shard.Store, shards []shard.Shard, o Option
 }
 
 // bindSchema finds the projected columns, and those of rules, in the files of one schema.
-func (m *Manifest) bindSchema(columns []*projected, s *fileSchema) (b boundSchema, err error) {
-	b.raw = s.rawSchema
-	if b.columns, err = bind(columns, s.columns); err != nil {
+func (m *Manifest) bindSchema(columns []*schema.Projected, s *schema.File) (b boundSchema, err error) {
+	b.raw = s.Bytes
+	if b.columns, err = schema.Bind(columns, s.Columns); err != nil {
 		return b, err
 	}
-	b.leaves = leavesOf(b.columns)
+	b.leaves = schema.LeavesOf(b.columns)
 	b.fetched = slices.Clone(b.leaves)
-	return b, b.bindRules(m.rules, s.columns)
+	return b, b.bindRules(m.rules, s.Columns)
 }
 
 // columnsOf is the projected columns as they are in shard s.
-func (m *Manifest) columnsOf(s int) []*node {
+func (m *Manifest) columnsOf(s int) []*schema.Node {
 	columns := m.bound[m.files[s].schema].columns
 	if len(m.parts) == 0 {
 		return columns
 	}
-	all := make([]*node, 0, len(columns)+len(m.parts))
+	all := make([]*schema.Node, 0, len(columns)+len(m.parts))
 	all = append(all, columns...)
 	for _, p := range m.parts {
-		all = append(all, p.nodes[s])
+		all = append(all, p.Nodes[s])
 	}
 	return all
 }
 
 // distinctSchemas lists the schemas in the order of the first shards that have them, with the
 // addresses of those, and how many shards have each.
-func (m *Manifest) distinctSchemas(all []loaded) (schemas []*fileSchema, owners []string, counts []int) {
-	position := map[*fileSchema]int{}
+func (m *Manifest) distinctSchemas(all []loaded) (schemas []*schema.File, owners []string, counts []int) {
+	position := map[*schema.File]int{}
 	m.files = make([]file, len(all))
 	for i, l := range all {
 		k, ok := position[l.schema]
@@ -155,11 +156,11 @@ func (m *Manifest) addGroups(all []loaded) error {
 func (m *Manifest) newGroup(r *record, s, g int) (Group, error) {
 	group := Group{Shard: int32(s), RowGroup: int32(g), Rows: r.rows.at(g), First: m.firstRow + m.rows, Bytes: r.bytes.at(g)}
 	for _, n := range m.bound[m.files[s].schema].fetched {
-		k := r.chunk(n.leaf.index, g)
+		k := r.chunk(n.Leaf.Index, g)
 		group.Compressed += r.compressed.at(k)
-		if err := cmp.Or(n.leaf.readable(), r.readable(k)); err != nil {
+		if err := cmp.Or(n.Leaf.Readable(), r.readable(k)); err != nil {
 			return group, &Error{
-				Op: "footer", URI: m.shards[s].URI, RowGroup: g, Column: n.leaf.path, Page: -1,
+				Op: "footer", URI: m.shards[s].URI, RowGroup: g, Column: n.Leaf.Path, Page: -1,
 				Err: err, Hint: "leave the column out, or write it in another way",
 			}
 		}

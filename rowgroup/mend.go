@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/shardfeed/shardfeed/internal/parquet"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -55,14 +56,14 @@ func (m *Manifest) mendFooter(ctx context.Context, s int) (mended bool, err erro
 	}
 	c.records[number] = nil
 	of := &m.bound[m.files[s].schema].raw
-	if bytes.Equal(e.record, m.files[s].record) && e.schema.id == of.id {
+	if bytes.Equal(e.record, m.files[s].record) && e.schema.ID == of.ID {
 		return false, nil
 	}
 	m.hot.forgetFooter(e.key)
 	if c.indexDir != "" && m.shards[s].Version != "" {
 		_ = replaceInIndex(c.indexDir, e) // else the next start mends it again
 	}
-	if e.schema.id != of.id || !sameRows(e.record, m.files[s].record) {
+	if e.schema.ID != of.ID || !sameRows(e.record, m.files[s].record) {
 		return false, ErrFooterMended
 	}
 	c.records[number] = e.record
@@ -80,7 +81,7 @@ func (m *Manifest) rereadFooter(ctx context.Context, s int) (indexEntry, error) 
 		return indexEntry{}, err
 	}
 	defer m.objects.release(m.firstShard+s, o)
-	l := footerLoader{store: m.objects.store, schemas: map[schemaID]*fileSchema{}}
+	l := footerLoader{store: m.objects.store, schemas: map[schema.ID]*schema.File{}}
 	return l.readAgain(ctx, o.object, m.shards[s], r.footerBytes)
 }
 

@@ -1,59 +1,103 @@
 package rowgroup
 
 import (
-	"maps"
-	"slices"
+	"context"
 
 	"github.com/shardfeed/shardfeed/column"
-	"github.com/shardfeed/shardfeed/internal/option"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/image"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 )
 
-// names finds the nodes of a united schema by what users call them.
-type names struct {
-	columns map[string][]*unionNode // by exact name, at the top
-	paths   map[string][]*unionNode // by dotted path in a file
-	short   map[string][]*unionNode // by dotted path without the groups of lists and maps
+// Names of package block, which has columns in memory and gathers picked rows of them.
+type (
+	// A Block is decoded columns: all rows of a unit, or those of one part of it.
+	Block = block.Block
+	// A Pick names one row of one block.
+	Pick = block.Pick
+	// A Gatherer copies picked rows into arrays.
+	Gatherer = block.Gatherer
+	// A Cast says how the values of a column change.
+	Cast = block.Cast
+	// A Caster is a cast of the values of one field.
+	Caster = block.Caster
+	// A Matrix is columns side by side.
+	Matrix = block.Matrix
+	// A Member is a column of a matrix.
+	Member = block.Member
+	// Stacks are matrices that blocks have in place of columns.
+	Stacks = block.Stacks
+	// A Weight is what the picked values of a column take in a batch.
+	Weight = block.Weight
+	// An Error names the shard, row group, column and page that could not be read.
+	Error = block.Error
+)
+
+// Names of package image, which has what a tier keeps of row groups.
+type (
+	// A Tier opens the file that keeps a shard's row groups decoded.
+	Tier = image.Tier
+	// A TierFile keeps images of row groups.
+	TierFile = image.File
+	// MappedImages are the images that a tier lends, each once for all users.
+	MappedImages = image.Mapped
+)
+
+// Names of package schema, which gives the columns of files their meaning.
+type (
+	// Physical is parquet's physical type of a leaf.
+	Physical = schema.Physical
+	// A NeededType is the type that a user's options need of a column where the shards give it none.
+	NeededType = schema.NeededType
+)
+
+var (
+	// ErrMissingColumn is in errors about columns that some or all shards lack.
+	ErrMissingColumn = schema.ErrMissingColumn
+	// ErrMisfit is an error of Decode: a value of Layout.Stacks cannot be cast.
+	ErrMisfit = block.ErrMisfit
+	// ErrNotKept is a row group that the tier does not take.
+	ErrNotKept = image.ErrNotKept
+)
+
+// MakePick returns the pick of a row of the block-th block of the table.
+func MakePick(at, row int) Pick { return block.MakePick(at, row) }
+
+// NewCaster returns the caster of values of a field.
+func NewCaster(from *column.Field, c Cast) (*Caster, error) { return block.NewCaster(from, c) }
+
+// CastWidth is the bytes of a value of a type of casts, or 0.
+func CastWidth(t column.Type) int { return block.CastWidth(t) }
+
+// NewStacks returns the matrices that are made as columns are decoded, nil for none. used are the
+// columns that blocks must have nevertheless.
+func NewStacks(s *column.Schema, matrices []*Matrix, used []bool) *Stacks {
+	return block.NewStacks(s, matrices, used)
 }
 
-func indexNames(root *unionNode) *names {
-	n := &names{columns: map[string][]*unionNode{}, paths: map[string][]*unionNode{}, short: map[string][]*unionNode{}}
-	for _, u := range root.children {
-		n.columns[u.key.name] = append(n.columns[u.key.name], u)
-		n.add(u, u.key.name)
-	}
-	for _, name := range root.partitions { // no nodes: they are asked for elsewhere, and only suggested here
-		n.columns[name], n.short[name] = nil, nil
-	}
-	return n
+// Weigh adds up the values of a column of blocks, for errors: it looks at each of them.
+func Weigh(col int, blocks []*Block, picks []Pick) Weight { return block.Weigh(col, blocks, picks) }
+
+// RecodeParts maps the values of a Fixed or Binary column to those of another Fixed field, in the
+// blocks of one unit.
+func RecodeParts(blocks []*Block, col int, to *column.Field, m func(dst, value []byte) error) error {
+	return block.RecodeParts(blocks, col, to, m)
 }
 
-func (n *names) add(u *unionNode, short string) {
-	for _, p := range u.paths {
-		n.paths[p] = append(n.paths[p], u)
-	}
-	if !slices.Contains(n.short[short], u.parent) { // the short path of an item is its list's
-		n.short[short] = append(n.short[short], u)
-	}
-	for _, c := range u.children {
-		if u.field.Kind == column.Struct {
-			n.add(c, joinPath(short, c.field.Name))
-		} else {
-			n.add(c, short)
-		}
-	}
+// Guard runs f, which gathers from blocks that may lie in images.
+func Guard(ctx context.Context, blocks []*Block, f func() error) error {
+	return block.Guard(ctx, blocks, f)
 }
 
-func (n *names) find(path string) []*unionNode {
-	if u := n.columns[path]; u != nil {
-		return u
-	}
-	if u := n.paths[path]; u != nil {
-		return u
-	}
-	return n.short[path]
-}
+// Timestamps is the field with timestamps of 64 bits for those stored as INT96.
+func Timestamps(f *column.Field) *column.Field { return block.Timestamps(f) }
 
-// near lists the names most like an unknown one, for a message.
-func (n *names) near(path string) string {
-	return option.Near(path, maps.Keys(n.short), slices.Sorted(maps.Keys(n.columns)))
-}
+// Tensors is the field with lists of lists for tensors that are stored as lists of all items.
+func Tensors(f *column.Field) *column.Field { return block.Tensors(f) }
+
+// MissingColumns returns the names and patterns of Options.Columns that match no column, if err is
+// such an error of Open.
+func MissingColumns(err error) []string { return schema.MissingColumns(err) }
+
+// CheckPartitionType returns an error that lists the types of partitions if name is none.
+func CheckPartitionType(name string) error { return schema.CheckPartitionType(name) }

@@ -7,6 +7,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/parquet"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 )
 
 // nestedShape keeps the levels of a whole leaf, one byte each, so that its ancestors can be put
@@ -158,7 +159,7 @@ func (s *nestedShape) slots(def []byte) (n int) {
 
 // An ancestor is a Struct, List or Map on the way from a column to a leaf.
 type ancestor struct {
-	node *node
+	node *schema.Node
 	vec  *block.Vector // nil until the first leaf below has been decoded
 }
 
@@ -169,22 +170,22 @@ type assembly struct {
 	rows int
 }
 
-func (d *Decoder) nested(n *node) (*block.Vector, error) {
+func (d *Decoder) nested(n *schema.Node) (*block.Vector, error) {
 	a := assembly{d: d, rows: int(d.rows.Hi - d.rows.Lo)}
 	return a.node(n)
 }
 
 // node returns the vector of a node. Members that the file lacks come last, when the others have
 // told how many values there are.
-func (a *assembly) node(n *node) (*block.Vector, error) {
-	if n.leaf != nil {
+func (a *assembly) node(n *schema.Node) (*block.Vector, error) {
+	if n.Leaf != nil {
 		return a.leaf(n)
 	}
 	depth := len(a.path)
 	a.path = append(a.path, ancestor{node: n})
-	kids := make([]*block.Vector, len(n.children))
-	for i, c := range n.children {
-		if c.missing {
+	kids := make([]*block.Vector, len(n.Children))
+	for i, c := range n.Children {
+		if c.Missing {
 			continue
 		}
 		v, err := a.node(c)
@@ -198,9 +199,9 @@ func (a *assembly) node(n *node) (*block.Vector, error) {
 	if v == nil {
 		return nil, fmt.Errorf("%w: a node without leaves", errChunk)
 	}
-	for i, c := range n.children {
-		if c.missing {
-			kids[i] = block.NewNull(c.field, itemCount(v))
+	for i, c := range n.Children {
+		if c.Missing {
+			kids[i] = block.NewNull(c.Field, itemCount(v))
 		}
 	}
 	v.Children = kids
@@ -217,12 +218,12 @@ func itemCount(v *block.Vector) int {
 
 // leaf decodes one leaf and puts its ancestors together, or holds them against those of the leaves
 // before.
-func (a *assembly) leaf(n *node) (*block.Vector, error) {
+func (a *assembly) leaf(n *schema.Node) (*block.Vector, error) {
 	s := &a.d.nest
 	*s = nestedShape{}
 	for _, p := range a.path {
-		if p.node.rep <= n.leaf.maxRep && p.node.field.Kind != column.Struct {
-			s.itemDef = p.node.repDef
+		if p.node.Rep <= n.Leaf.MaxRep && p.node.Field.Kind != column.Struct {
+			s.itemDef = p.node.RepDef
 		}
 	}
 	c, err := a.d.newColumn(n, s)
@@ -239,11 +240,11 @@ func (a *assembly) leaf(n *node) (*block.Vector, error) {
 	if err != nil {
 		return nil, err
 	}
-	if want := a.slots(); slots != want && n.leaf.convert != convertNull {
+	if want := a.slots(); slots != want && n.Leaf.Convert != schema.ConvertNull {
 		return nil, fmt.Errorf("%w: %d values where %d belong", parquet.ErrLevels, slots, want)
 	}
-	if n.leaf.convert == convertNull || n.field.Kind == column.Null {
-		return a.nulls(n.field), nil
+	if n.Leaf.Convert == schema.ConvertNull || n.Field.Kind == column.Null {
+		return a.nulls(n.Field), nil
 	}
 	v, err := c.vector(before + slots)
 	if err != nil {
@@ -256,7 +257,7 @@ func (a *assembly) leaf(n *node) (*block.Vector, error) {
 // nulls are the values of a leaf that has none. As items of a list they lie plain.
 func (a *assembly) nulls(f *column.Field) *block.Vector {
 	v := block.NewNull(f, a.slots())
-	if p := a.path; f.Kind == column.Fixed && len(p) > 0 && p[len(p)-1].node.field.Kind == column.List && v.Len > 0 {
+	if p := a.path; f.Kind == column.Fixed && len(p) > 0 && p[len(p)-1].node.Field.Kind == column.List && v.Len > 0 {
 		v.Data = a.d.arena.Alloc(v.Len * f.Width)
 		clear(v.Data)
 		v.Valid = mem.As[uint64](a.d.arena.Alloc(8 * parquet.BitmapWords(v.Len)))

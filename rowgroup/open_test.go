@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shardfeed/shardfeed/rowgroup/internal/filetest"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -96,8 +97,8 @@ func TestOptions(t *testing.T) {
 // The manifest of a data set that is missing a column here and there.
 func TestOpenMissing(t *testing.T) {
 	store, shards := putFiles(t, map[string][]byte{
-		"a.parquet": fakeFile{schema: `required int32 x; required int32 y;`, rows: []int{3}}.bytes(t),
-		"b.parquet": fakeFile{schema: `required int32 x;`, rows: []int{4}}.bytes(t),
+		"a.parquet": filetest.File{Schema: `required int32 x; required int32 y;`, Rows: []int{3}}.Bytes(t),
+		"b.parquet": filetest.File{Schema: `required int32 x;`, Rows: []int{4}}.Bytes(t),
 	})
 	_, err := Open(context.Background(), store, shards, Options{})
 	const want = `mem://t/b.parquet: column "y": there is no such column here; mem://t/a.parquet has it`
@@ -112,7 +113,7 @@ func TestOpenMissing(t *testing.T) {
 	if f := m.Schema().Fields[1]; !f.Nullable || m.NumRows() != 7 {
 		t.Errorf("column y is %v, nullable %v; %d rows", f, f.Nullable, m.NumRows())
 	}
-	if r := fetch(t, m, Rows{Shard: 1, Hi: 4}); len(r.chunks) != 1 || !r.columns[1].missing {
+	if r := fetch(t, m, Rows{Shard: 1, Hi: 4}); len(r.chunks) != 1 || !r.columns[1].Missing {
 		t.Errorf("%d chunks", len(r.chunks))
 	}
 }
@@ -120,7 +121,7 @@ func TestOpenMissing(t *testing.T) {
 // Every column that no shard has is named, with those most like it.
 func TestUnknownColumns(t *testing.T) {
 	store, shards := putFiles(t, map[string][]byte{
-		"a.parquet": fakeFile{schema: `required int32 id; required int32 name;`, rows: []int{3}}.bytes(t),
+		"a.parquet": filetest.File{Schema: `required int32 id; required int32 name;`, Rows: []int{3}}.Bytes(t),
 	})
 	for _, columns := range [][]string{{"idd"}, {"idd", "id", "nmae"}} {
 		t.Run(strings.Join(columns, " "), func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/image"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -32,7 +33,7 @@ type Options struct {
 	MissingIsNull bool
 
 	// Needed says which types the columns need, by dotted path; see [NeededType]. nil needs none.
-	Needed func(path string) NeededType
+	Needed func(path string) schema.NeededType
 
 	// PartitionTypes are the types of partitions by their names, as CheckPartitionType takes them.
 	// The others have the type that their values show: int64, float64, bool, date or string.
@@ -100,7 +101,7 @@ func (o Options) Validate() error {
 		all = append(all, errors.New("no columns are asked for"))
 	}
 	for _, key := range slices.Sorted(maps.Keys(o.PartitionTypes)) {
-		if err := CheckPartitionType(o.PartitionTypes[key]); err != nil {
+		if err := schema.CheckPartitionType(o.PartitionTypes[key]); err != nil {
 			all = append(all, fmt.Errorf("the type of partition %q %w", key, err))
 		}
 	}

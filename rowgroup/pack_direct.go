@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 	"github.com/shardfeed/shardfeed/rule"
 )
 
@@ -50,7 +51,7 @@ func (d *Decoder) direct(r *Raw, p *Packing) bool {
 		if !p.Columns[i].Tokens {
 			continue
 		}
-		if n.missing || n.partition != nil || !isListOfLeaves(n) || d.held.has(r, i) {
+		if n.Missing || n.Partition != nil || !isListOfLeaves(n) || d.held.has(r, i) {
 			return false
 		}
 	}
@@ -65,12 +66,12 @@ func (d *Decoder) levelLengths(r *Raw, col int, extra uint32, dst []uint32) ([]u
 	defer func() { r.lent = lent }()
 	d.raw, d.rows, d.layout = r, r.Rows, Layout{}
 	d.arena, d.keep, d.dict = d.loose, d.loose, d.loose
-	d.chunks = r.chunks[len(leavesOf(r.columns[:col])):]
+	d.chunks = r.chunks[len(schema.LeavesOf(r.columns[:col])):]
 	list := *r.columns[col]
-	item := *list.children[0]
-	leaf := *item.leaf
-	leaf.convert = convertNull
-	item.leaf = &leaf
+	item := *list.Children[0]
+	leaf := *item.Leaf
+	leaf.Convert = schema.ConvertNull
+	item.Leaf = &leaf
 	chunk := d.chunks[0]
 	chunk.leaf = &leaf
 	d.chunks = []rawChunk{chunk}
@@ -158,7 +159,7 @@ func (u *packedUnit) has(i int) bool { return u != nil && u.packer.packing.Colum
 
 // decode decodes a column of tokens. The levels must tell the lengths that the blocks were laid out
 // by.
-func (u *packedUnit) decode(d *Decoder, i int, n *node) error {
+func (u *packedUnit) decode(d *Decoder, i int, n *schema.Node) error {
 	sink, err := u.lay(i)
 	if err != nil {
 		return err
@@ -167,7 +168,7 @@ func (u *packedUnit) decode(d *Decoder, i int, n *node) error {
 	*s = listShape{node: n}
 	d.sink = sink
 	defer func() { d.sink = nil }()
-	c, skip, total, err := d.listRows(n.children[0], s)
+	c, skip, total, err := d.listRows(n.Children[0], s)
 	if err != nil {
 		return err
 	}
@@ -185,7 +186,7 @@ func (u *packedUnit) decode(d *Decoder, i int, n *node) error {
 	if s.starts[total] != at {
 		return ErrNotDirect
 	}
-	return checkListSize(&block.Vector{Field: n.field, Len: total, Nulls: s.nulls, Valid: s.valid}, s.starts)
+	return checkListSize(&block.Vector{Field: n.Field, Len: total, Nulls: s.nulls, Valid: s.valid}, s.starts)
 }
 
 // lay gets memory for the tokens of a column in all blocks, writes what stands around the

@@ -16,7 +16,7 @@ func (m *Manifest) PackedBytes(g int, p *Packing) int64 {
 			continue
 		}
 		e.column(n, rows)
-		if n.field.Kind == column.Binary && isPlainLeaf(n) {
+		if n.Field.Kind == column.Binary && isPlainLeaf(n) {
 			e.values = addCapped(e.values, mem.MulDiv(rows, codedText, 1))
 		}
 	}
@@ -32,7 +32,7 @@ func (m *Manifest) ListItems(g, col int) int64 {
 	r, group := m.groupRecord(g)
 	e := estimator{r: &r, group: group}
 	n := m.columnsOf(int(m.groups[g].Shard))[col]
-	if n.missing || n.partition != nil {
+	if n.Missing || n.Partition != nil {
 		return 0
 	}
 	return e.items(n)

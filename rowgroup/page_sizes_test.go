@@ -10,6 +10,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/shardfeed/shardfeed/internal/parquet"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/filetest"
 )
 
 // Without a page index the first data page, behind the dictionary, tells the size of pages.
@@ -27,7 +28,7 @@ func TestPageSizes(t *testing.T) {
 	for i := range m.RowGroups[0].Columns {
 		m.RowGroups[0].Columns[i].OffsetIndexOffset, m.RowGroups[0].Columns[i].OffsetIndexLength = 0, 0
 	}
-	store, shards := putFiles(t, map[string][]byte{"a.parquet": appendFooter(t, b[:end-footerSize(b)], &m)})
+	store, shards := putFiles(t, map[string][]byte{"a.parquet": filetest.AppendFooter(t, b[:end-footerSize(b)], &m)})
 	footers, err := Footers(t.Context(), store, shards, Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/parquet"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -87,11 +88,11 @@ func (m *Manifest) Heft(g int, lo, hi int64) int64 {
 	r, group := m.groupRecord(g)
 	rows := m.groups[g].Rows
 	part, all := 0.0, 0.0
-	for _, n := range leavesOf(m.columnsOf(int(m.groups[g].Shard))) {
-		if n.missing {
+	for _, n := range schema.LeavesOf(m.columnsOf(int(m.groups[g].Shard))) {
+		if n.Missing {
 			continue
 		}
-		k := r.chunk(n.leaf.index, group)
+		k := r.chunk(n.Leaf.Index, group)
 		size := float64(r.uncompressed.at(k))
 		all += size
 		part += size * r.pageShare(k, lo, hi, rows)

@@ -7,13 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/shardfeed/shardfeed/rowgroup/internal/filetest"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
 // partitionedShards are three files under dt= and lang= directories; the file's own column lang
 // gives way.
 func partitionedShards(t *testing.T) (shard.Store, []shard.Shard) {
-	b := fakeFile{schema: `required int32 lang; required int32 a;`, rows: []int{4}}.bytes(t)
+	b := filetest.File{Schema: `required int32 lang; required int32 a;`, Rows: []int{4}}.Bytes(t)
 	return putFiles(t, map[string][]byte{
 		"dt=2026-01-01/lang=ko/a.parquet":                         b,
 		"dt=2026-01-02/lang=en/b.parquet":                         b,
@@ -76,22 +77,22 @@ func TestPartitionValues(t *testing.T) {
 	defer m.Close()
 	for i, s := range shards {
 		raw := fetch(t, m, Rows{Shard: i, Hi: 4})
-		if len(raw.columns) != 3 || len(raw.chunks) != 1 || raw.columns[1].field != m.Schema().Fields[1] {
+		if len(raw.columns) != 3 || len(raw.chunks) != 1 || raw.columns[1].Field != m.Schema().Fields[1] {
 			t.Fatalf("%d columns, %d chunks", len(raw.columns), len(raw.chunks))
 		}
-		dt, lang := raw.columns[1].partition, raw.columns[2].partition
+		dt, lang := raw.columns[1].Partition, raw.columns[2].Partition
 		switch {
 		case strings.Contains(s.URI, "dt=__HIVE"):
-			if !dt.null || string(lang.data) != "a/b" {
+			if !dt.Null || string(lang.Data) != "a/b" {
 				t.Errorf("%s: %v, %v", s.URI, dt, lang)
 			}
 		case strings.Contains(s.URI, "lang=__HIVE"):
-			if !lang.null || len(lang.data) != 0 {
+			if !lang.Null || len(lang.Data) != 0 {
 				t.Errorf("%s: %v", s.URI, lang)
 			}
 		case strings.Contains(s.URI, "2026-01-01"):
-			if days := binary.LittleEndian.Uint32(dt.data); dt.null || days != 20454 || string(lang.data) != "ko" {
-				t.Errorf("%s: %d days, %s", s.URI, days, lang.data)
+			if days := binary.LittleEndian.Uint32(dt.Data); dt.Null || days != 20454 || string(lang.Data) != "ko" {
+				t.Errorf("%s: %d days, %s", s.URI, days, lang.Data)
 			}
 		}
 	}
@@ -99,7 +100,7 @@ func TestPartitionValues(t *testing.T) {
 
 func TestPartitionOnly(t *testing.T) {
 	store, shards := putFiles(t, map[string][]byte{
-		"n=7/a.parquet": fakeFile{schema: `required int32 a;`, rows: []int{4}}.bytes(t), "n=-8/a.parquet": fakeFile{schema: `required binary a;`, rows: []int{2}}.bytes(t),
+		"n=7/a.parquet": filetest.File{Schema: `required int32 a;`, Rows: []int{4}}.Bytes(t), "n=-8/a.parquet": filetest.File{Schema: `required binary a;`, Rows: []int{2}}.Bytes(t),
 	})
 	m, err := Open(context.Background(), store, shards, Options{Columns: []string{"n"}})
 	if err != nil {
@@ -107,13 +108,13 @@ func TestPartitionOnly(t *testing.T) {
 	}
 	defer m.Close()
 	raw := fetch(t, m, Rows{Shard: 0, Hi: 2})
-	if v := int64(binary.LittleEndian.Uint64(raw.columns[0].partition.data)); v != -8 || raw.Bytes() != 0 || m.NumRows() != 6 {
+	if v := int64(binary.LittleEndian.Uint64(raw.columns[0].Partition.Data)); v != -8 || raw.Bytes() != 0 || m.NumRows() != 6 {
 		t.Errorf("value %d, %d bytes, %d rows", v, raw.Bytes(), m.NumRows())
 	}
 }
 
 func TestPartitionsOfSomeShards(t *testing.T) {
-	b := fakeFile{schema: `required int32 a;`, rows: []int{4}}.bytes(t)
+	b := filetest.File{Schema: `required int32 a;`, Rows: []int{4}}.Bytes(t)
 	store, shards := putFiles(t, map[string][]byte{"n=7/a.parquet": b, "b.parquet": b})
 	_, err := Open(context.Background(), store, shards, Options{})
 	if err == nil || !strings.Contains(err.Error(), "mem://t/b.parquet") {
@@ -123,8 +124,8 @@ func TestPartitionsOfSomeShards(t *testing.T) {
 
 // Directories of different depths: what a shard's path lacks is null where that is wanted.
 func TestPartitionsOfUnevenDepth(t *testing.T) {
-	own := fakeFile{schema: `required int32 a; required int32 m;`, rows: []int{1}}.bytes(t)
-	plain := fakeFile{schema: `required int32 a;`, rows: []int{1}}.bytes(t)
+	own := filetest.File{Schema: `required int32 a; required int32 m;`, Rows: []int{1}}.Bytes(t)
+	plain := filetest.File{Schema: `required int32 a;`, Rows: []int{1}}.Bytes(t)
 	for _, c := range []struct {
 		name  string
 		files map[string][]byte

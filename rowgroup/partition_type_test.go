@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -65,7 +66,7 @@ func TestInferPartitions(t *testing.T) {
 		{"y=1/m=x/a m=y/y=2/a", "y int64: 1 2; m string: x y"},
 	} {
 		t.Run(c.paths, func(t *testing.T) {
-			columns, err := inferPartitions(shardsOf(strings.Fields(c.paths)...), nil)
+			columns, err := schema.InferPartitions(shardsOf(strings.Fields(c.paths)...), nil)
 			if err != nil {
 				t.Errorf("%v", err)
 			}
@@ -75,28 +76,28 @@ func TestInferPartitions(t *testing.T) {
 			}
 		})
 	}
-	if columns, err := inferPartitions(nil, nil); columns != nil || err != nil {
+	if columns, err := schema.InferPartitions(nil, nil); columns != nil || err != nil {
 		t.Errorf("no shards: %v, %v", columns, err)
 	}
 }
 
-func describePartitions(columns []partitionColumn) string {
+func describePartitions(columns []schema.PartitionColumn) string {
 	var all []string
 	for _, col := range columns {
-		text := fmt.Sprintf("%s %s:", col.field.Name, col.field)
-		for _, n := range col.nodes {
-			text += " " + describeValue(col.field, n.partition)
+		text := fmt.Sprintf("%s %s:", col.Field.Name, col.Field)
+		for _, n := range col.Nodes {
+			text += " " + describeValue(col.Field, n.Partition)
 		}
 		all = append(all, text)
 	}
 	return strings.Join(all, "; ")
 }
 
-func describeValue(f *column.Field, p *partitionValue) string {
-	if p.null {
+func describeValue(f *column.Field, p *schema.PartitionValue) string {
+	if p.Null {
 		return "null"
 	}
-	wide := binary.LittleEndian.Uint64(append(slices.Clone(p.data), 0, 0, 0, 0, 0, 0, 0, 0))
+	wide := binary.LittleEndian.Uint64(append(slices.Clone(p.Data), 0, 0, 0, 0, 0, 0, 0, 0))
 	switch f.Type {
 	case column.TypeInt64:
 		return fmt.Sprint(int64(wide))
@@ -111,7 +112,7 @@ func describeValue(f *column.Field, p *partitionValue) string {
 	case column.TypeFloat32:
 		return fmt.Sprint(math.Float32frombits(uint32(wide)))
 	}
-	return string(p.data)
+	return string(p.Data)
 }
 
 func TestGivenPartitionTypes(t *testing.T) {
@@ -131,7 +132,7 @@ func TestGivenPartitionTypes(t *testing.T) {
 	} {
 		t.Run(c.paths+" "+c.types, func(t *testing.T) {
 			key, of, _ := strings.Cut(c.types, "=")
-			columns, err := inferPartitions(shardsOf(strings.Fields(c.paths)...), map[string]string{key: of})
+			columns, err := schema.InferPartitions(shardsOf(strings.Fields(c.paths)...), map[string]string{key: of})
 			got := describePartitions(columns)
 			if err != nil {
 				got = err.Error()
@@ -154,7 +155,7 @@ func TestInferPartitionsErrors(t *testing.T) {
 		{"k=1/l=2/a k=1/b", `k=1/b: list: bad address: its path has no partition key "l", which k=1/l=2/a has`},
 		{"k=1/k=2/a", `k=1/k=2/a: list: bad address: its path has the partition key "k" twice`},
 	} {
-		columns, err := inferPartitions(shardsOf(strings.Fields(c.paths)...), nil)
+		columns, err := schema.InferPartitions(shardsOf(strings.Fields(c.paths)...), nil)
 		if columns != nil || err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%s: %v, %v", c.paths, columns, err)
 		}

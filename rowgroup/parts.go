@@ -10,6 +10,7 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/image"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -90,15 +91,15 @@ type binding struct {
 	footers []loaded
 	options Options
 
-	schemas    []*fileSchema
-	used       []*fileSchema // the same, nil where no shard may have chosen rows
-	usedBy     [][]bool      // by part: those of its shards
-	excluded   []bool        // by schema: a shard without chosen rows has rows
-	owners     []string      // by schema: the first shard that has it
-	counts     []int         // by schema: shards that have it
-	root       *unionNode
-	columns    []*projected
-	partitions []partitionColumn // with a node for each shard of all parts
+	schemas    []*schema.File
+	used       []*schema.File // the same, nil where no shard may have chosen rows
+	usedBy     [][]bool       // by part: those of its shards
+	excluded   []bool         // by schema: a shard without chosen rows has rows
+	owners     []string       // by schema: the first shard that has it
+	counts     []int          // by schema: shards that have it
+	root       *schema.Union
+	columns    []*schema.Projected
+	partitions []schema.PartitionColumn // with a node for each shard of all parts
 }
 
 // unite unites the schemas of all shards, and projects them.
@@ -109,7 +110,7 @@ func (b *binding) unite(ctx context.Context, m *Manifest) error {
 	b.schemas, b.owners, b.counts = m.distinctSchemas(b.footers)
 	shards, lacking := b.partitioned()
 	var err error
-	if b.partitions, err = inferPartitions(shards, b.options.PartitionTypes); err != nil {
+	if b.partitions, err = schema.InferPartitions(shards, b.options.PartitionTypes); err != nil {
 		return err
 	}
 	if err := b.checkPartitions(m); err != nil {
@@ -118,14 +119,14 @@ func (b *binding) unite(ctx context.Context, m *Manifest) error {
 	if err := b.findUsed(m); err != nil {
 		return err
 	}
-	b.root = unite(b.used)
+	b.root = schema.Unite(b.used)
 	if b.options.MissingIsNull {
-		b.root.addUnseen(b.schemas, b.excluded)
+		b.root.AddUnseen(b.schemas, b.excluded)
 	}
-	b.root.settle(b.options.Needed, "")
-	b.root.dropColumns(b.partitions)
-	wanted, paths := splitPartitions(b.partitions, b.options.Columns)
-	if b.columns, err = project(b.root, paths, b.options.MissingIsNull, b.owners, b.counts); err != nil {
+	b.root.Settle(b.options.Needed, "")
+	b.root.DropColumns(b.partitions)
+	wanted, paths := schema.SplitPartitions(b.partitions, b.options.Columns)
+	if b.columns, err = schema.Project(b.root, paths, b.options.MissingIsNull, b.owners, b.counts); err != nil {
 		return err
 	}
 	if b.options.Declared {
@@ -134,18 +135,18 @@ func (b *binding) unite(ctx context.Context, m *Manifest) error {
 		}
 	}
 	for _, c := range b.columns {
-		m.schema.Fields = append(m.schema.Fields, c.field)
+		m.schema.Fields = append(m.schema.Fields, c.Field)
 	}
 	m.parts = wanted
 	for _, c := range wanted {
-		if at, ok := lacking[c.field.Name]; ok && !b.options.MissingIsNull {
+		if at, ok := lacking[c.Field.Name]; ok && !b.options.MissingIsNull {
 			return &Error{
-				Op: "schema", URI: b.parts[at].Shards[0].URI, RowGroup: -1, Column: c.field.Name, Page: -1,
+				Op: "schema", URI: b.parts[at].Shards[0].URI, RowGroup: -1, Column: c.Field.Name, Page: -1,
 				Err:  fmt.Errorf("%w here; it is a partition of other shards", ErrMissingColumn),
 				Hint: "leave the column out, or read it as null where it is missing with {Missing=null}",
 			}
 		}
-		m.schema.Fields = append(m.schema.Fields, c.field)
+		m.schema.Fields = append(m.schema.Fields, c.Field)
 	}
 	if b.options.RowIDs || b.options.RowKeys {
 		return m.addRowIDs(b.options.RowIDs)
@@ -243,9 +244,9 @@ func (b *binding) checkPartitions(m *Manifest) error {
 	for _, part := range b.parts {
 		for _, s := range part.Shards {
 			for _, c := range b.partitions {
-				if c.nodes[i].partition.null && !hasKey(part, s, c.field.Name) && b.schemas[m.files[i].schema].has(c.field.Name) {
+				if c.Nodes[i].Partition.Null && !hasKey(part, s, c.Field.Name) && b.schemas[m.files[i].schema].Has(c.Field.Name) {
 					return &Error{
-						Op: "schema", URI: s.URI, RowGroup: -1, Column: c.field.Name, Page: -1,
+						Op: "schema", URI: s.URI, RowGroup: -1, Column: c.Field.Name, Page: -1,
 						Err: errors.New("it is a column of the files here and a partition of other shards"), Hint: "rename one of the two",
 					}
 				}
@@ -254,10 +255,6 @@ func (b *binding) checkPartitions(m *Manifest) error {
 		}
 	}
 	return nil
-}
-
-func (s *fileSchema) has(name string) bool {
-	return slices.ContainsFunc(s.columns, func(n *node) bool { return n.field.Name == name })
 }
 
 // hasKey reports whether a shard of a part has a partition of this name.
@@ -269,7 +266,7 @@ func hasKey(p Part, s shard.Shard, key string) bool {
 func (b *binding) rename() error {
 	first := 0
 	for _, part := range b.parts {
-		all := map[*fileSchema]*fileSchema{}
+		all := map[*schema.File]*schema.File{}
 		seen := map[string]bool{}
 		for i := range part.Shards {
 			l := &b.footers[first+i]
@@ -277,7 +274,7 @@ func (b *binding) rename() error {
 				continue
 			}
 			if all[l.schema] == nil {
-				s, err := l.schema.rename(part.Rename, seen)
+				s, err := l.schema.Rename(part.Rename, seen)
 				if err != nil {
 					return &Error{Op: "schema", URI: part.Shards[i].URI, RowGroup: -1, Page: -1, Err: err}
 				}
@@ -301,50 +298,6 @@ func (b *binding) rename() error {
 	return nil
 }
 
-// rename is the schema with other names of columns. It adds the names that it found to seen.
-func (s *fileSchema) rename(names map[string]string, seen map[string]bool) (*fileSchema, error) {
-	c := *s
-	c.columns = slices.Clone(s.columns)
-	taken := map[string]bool{}
-	for i, n := range c.columns {
-		if name, ok := names[n.field.Name]; ok {
-			seen[n.field.Name] = true
-			field := *n.field
-			field.Name = name
-			top := withPath(n, n.field.Name, name)
-			top.field = &field
-			c.columns[i] = top
-			if taken[name] {
-				return nil, fmt.Errorf("two columns would have the name %q", name)
-			}
-		}
-		taken[c.columns[i].field.Name] = true
-	}
-	for i, n := range s.columns {
-		if name := c.columns[i].field.Name; name != n.field.Name {
-			for j, o := range s.columns {
-				if i != j && o.field.Name == name && c.columns[j].field.Name == name {
-					return nil, fmt.Errorf("column %q cannot be renamed to %q, which is there", n.field.Name, name)
-				}
-			}
-		}
-	}
-	return &c, nil
-}
-
-// withPath is a node, and those below, under another name of the column.
-func withPath(n *node, old, name string) *node {
-	c := *n
-	if len(c.path) >= len(old) {
-		c.path = name + c.path[len(old):]
-	}
-	c.children = slices.Clone(n.children)
-	for i := range c.children {
-		c.children[i] = withPath(c.children[i], old, name)
-	}
-	return &c
-}
-
 // manifest is that of a part, whose first row has a number among those of all.
 func (b *binding) manifest(whole *Manifest, part int, row int64) (*Manifest, error) {
 	m, p := b.partOf(whole, part), b.parts[part]
@@ -357,7 +310,7 @@ func (b *binding) manifest(whole *Manifest, part int, row int64) (*Manifest, err
 	for i, s := range b.schemas {
 		used := b.usedBy[part][i]
 		if !used { // nothing is read of it
-			s = &fileSchema{rawSchema: s.rawSchema, leaves: s.leaves}
+			s = &schema.File{Bytes: s.Bytes, Leaves: s.Leaves}
 		}
 		bound, err := m.bindSchema(b.columns, s)
 		if err != nil {
@@ -383,21 +336,21 @@ func (b *binding) partOf(whole *Manifest, part int) *Manifest {
 
 // partitionsOf are the partition columns that rules of a part may read, with the nodes of its
 // shards.
-func (b *binding) partitionsOf(m *Manifest, p Part) []partitionColumn {
+func (b *binding) partitionsOf(m *Manifest, p Part) []schema.PartitionColumn {
 	all := sliced(b.partitions, m.firstShard, m.firstShard+len(m.shards))
 	if len(b.parts) == 1 {
 		return all
 	}
-	return slices.DeleteFunc(all, func(c partitionColumn) bool {
-		return !slices.ContainsFunc(p.Shards, func(s shard.Shard) bool { return hasKey(p, s, c.field.Name) })
+	return slices.DeleteFunc(all, func(c schema.PartitionColumn) bool {
+		return !slices.ContainsFunc(p.Shards, func(s shard.Shard) bool { return hasKey(p, s, c.Field.Name) })
 	})
 }
 
 // sliced are partition columns with the nodes of some shards.
-func sliced(all []partitionColumn, from, to int) []partitionColumn {
+func sliced(all []schema.PartitionColumn, from, to int) []schema.PartitionColumn {
 	all = slices.Clone(all)
 	for i := range all {
-		all[i].nodes = all[i].nodes[from:to]
+		all[i].Nodes = all[i].Nodes[from:to]
 	}
 	return all
 }
@@ -405,17 +358,17 @@ func sliced(all []partitionColumn, from, to int) []partitionColumn {
 // A ruleBinding is what the rule columns of a part are found in.
 type ruleBinding struct {
 	columns    []RuleColumn
-	root       *unionNode        // of all parts: what columns become
-	own        *unionNode        // of the part: what it has
-	partitions []partitionColumn // of the part
-	projector  projector
+	root       *schema.Union            // of all parts: what columns become
+	own        *schema.Union            // of the part: what it has
+	partitions []schema.PartitionColumn // of the part
+	projector  schema.Projector
 }
 
 func (b *binding) rulesOf(m *Manifest, part int) ruleBinding {
 	p := b.parts[part]
 	r := ruleBinding{
 		columns: p.RuleColumns, root: b.root, own: b.root, partitions: b.partitionsOf(m, p),
-		projector: projector{missingIsNull: b.options.MissingIsNull, shards: b.owners, counts: b.counts},
+		projector: schema.Projector{MissingIsNull: b.options.MissingIsNull, Shards: b.owners, Counts: b.counts},
 	}
 	if len(b.parts) == 1 {
 		return r
@@ -430,14 +383,14 @@ func (b *binding) rulesOf(m *Manifest, part int) ruleBinding {
 	if slices.ContainsFunc(used, func(s int) bool { return !unused(s) }) {
 		used = slices.DeleteFunc(used, unused)
 	}
-	var schemas []*fileSchema
-	r.projector.shards, r.projector.counts = nil, nil
+	var schemas []*schema.File
+	r.projector.Shards, r.projector.Counts = nil, nil
 	for _, s := range used {
 		schemas = append(schemas, b.schemas[s])
-		r.projector.shards, r.projector.counts = append(r.projector.shards, b.owners[s]), append(r.projector.counts, b.counts[s])
+		r.projector.Shards, r.projector.Counts = append(r.projector.Shards, b.owners[s]), append(r.projector.Counts, b.counts[s])
 	}
-	r.own = unite(schemas)
-	r.own.settle(b.options.Needed, "")
-	r.own.dropColumns(r.partitions)
+	r.own = schema.Unite(schemas)
+	r.own.Settle(b.options.Needed, "")
+	r.own.DropColumns(r.partitions)
 	return r
 }

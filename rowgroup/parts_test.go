@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/shardfeed/shardfeed/rowgroup/internal/filetest"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -42,7 +43,7 @@ func columnsText(m *Manifest) string {
 // Parts get one schema, with the columns and partitions of all; each has its own rule columns, and
 // rows are numbered over all.
 func TestOpenParts(t *testing.T) {
-	file := func(schema string, rows ...int) []byte { return fakeFile{schema: schema, rows: rows}.bytes(t) }
+	file := func(schema string, rows ...int) []byte { return filetest.File{Schema: schema, Rows: rows}.Bytes(t) }
 	store, shards := putFiles(t, map[string][]byte{
 		"a/p.parquet":               file(`required int32 x; required int32 text;`, 4, 3),
 		"b/q.parquet":               file(`required int64 x; required int32 body; required double score;`, 5),
@@ -96,8 +97,8 @@ func TestOpenParts(t *testing.T) {
 // A rule may read a column that other parts lack, where that is not delivered.
 func TestRuleColumnsOfOnePart(t *testing.T) {
 	store, shards := putFiles(t, map[string][]byte{
-		"a/p.parquet": fakeFile{schema: `required int32 x;`, rows: []int{4}}.bytes(t),
-		"b/q.parquet": fakeFile{schema: `required int32 x; required double score;`, rows: []int{5}}.bytes(t),
+		"a/p.parquet": filetest.File{Schema: `required int32 x;`, Rows: []int{4}}.Bytes(t),
+		"b/q.parquet": filetest.File{Schema: `required int32 x; required double score;`, Rows: []int{5}}.Bytes(t),
 	})
 	parts := partsOf(shards, "a", "b")
 	parts[1].RuleColumns = []RuleColumn{{Path: "score"}}
@@ -112,7 +113,7 @@ func TestRuleColumnsOfOnePart(t *testing.T) {
 }
 
 func TestOpenPartsRefuses(t *testing.T) {
-	file := func(schema string) []byte { return fakeFile{schema: schema, rows: []int{4}}.bytes(t) }
+	file := func(schema string) []byte { return filetest.File{Schema: schema, Rows: []int{4}}.Bytes(t) }
 	store, shards := putFiles(t, map[string][]byte{
 		"a/p.parquet":               file(`required int32 x;`),
 		"b/q.parquet":               file(`required int32 x; required binary dt;`),

@@ -15,6 +15,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/parquet"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 )
 
 // linear is n values in the DELTA_BINARY_PACKED encoding, each step more than the one before.
@@ -78,7 +79,7 @@ func TestDeltaBytesThatShare(t *testing.T) {
 			t.Run(name+" "+layout, func(t *testing.T) {
 				text := craftLeaf(format.ByteArray, 0, 0, textField)
 				page := new(craft).v1(len(vs), format.DeltaByteArray, format.RLE, prefixPage(vs))
-				got, err := decodeCrafted(text, len(vs), l, refuseUTF8, page.chunk(text.leaf, len(vs)))
+				got, err := decodeCrafted(text, len(vs), l, refuseUTF8, page.chunk(text.Leaf, len(vs)))
 				if want := fmt.Sprintf("%q", vs); err != nil || "["+got+"]" != want {
 					t.Errorf("got %.300s, %v; want %.300s", got, err, want)
 				}
@@ -111,10 +112,10 @@ func TestDeltaBytesThatCutCharacters(t *testing.T) {
 	cut := long[:len(long)-2]
 	vs := often([]string{long, cut}) // what follows the last completes its character
 	page := new(craft).v1(len(vs), format.DeltaByteArray, format.RLE, prefixPage(vs))
-	if _, err := decodeCrafted(text, len(vs), Layout{}, refuseUTF8, page.chunk(text.leaf, len(vs))); err == nil || !strings.Contains(err.Error(), "not UTF-8") {
+	if _, err := decodeCrafted(text, len(vs), Layout{}, refuseUTF8, page.chunk(text.Leaf, len(vs))); err == nil || !strings.Contains(err.Error(), "not UTF-8") {
 		t.Error(err)
 	}
-	got, err := decodeCrafted(text, len(vs), Layout{}, replaceUTF8, page.chunk(text.leaf, len(vs)))
+	got, err := decodeCrafted(text, len(vs), Layout{}, replaceUTF8, page.chunk(text.Leaf, len(vs)))
 	for i, v := range vs {
 		vs[i] = strings.ToValidUTF8(v, "\ufffd")
 	}
@@ -133,7 +134,7 @@ func TestDeltaBytesOfARepeatedText(t *testing.T) {
 	prefixes[0], suffixes[0] = 0, size
 	page := slices.Concat(deltaPacked(prefixes), deltaPacked(suffixes), bytes.Repeat([]byte("x"), size))
 	text := craftLeaf(format.ByteArray, 0, 0, textField)
-	chunk := new(craft).v1(rows, format.DeltaByteArray, format.RLE, page).chunk(text.leaf, rows)
+	chunk := new(craft).v1(rows, format.DeltaByteArray, format.RLE, page).chunk(text.Leaf, rows)
 	few := make([]uint32, rows/4)
 	for i := range few {
 		few[i] = uint32(rows - 1 - 3*i)
@@ -148,7 +149,7 @@ func TestDeltaBytesOfARepeatedText(t *testing.T) {
 			if l.Parts > 1 {
 				l.Order = byPart(l)
 			}
-			blocks, err := d.Decode(&Raw{Rows: Rows{Hi: rows}, uri: "mem://crafted", columns: []*node{text}, chunks: []rawChunk{chunk}}, l)
+			blocks, err := d.Decode(&Raw{Rows: Rows{Hi: rows}, uri: "mem://crafted", columns: []*schema.Node{text}, chunks: []rawChunk{chunk}}, l)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -175,10 +176,10 @@ func TestDeltaBytesThatGrow(t *testing.T) {
 				prefixes[i], suffixes[i] = max(0, int64(i-1)), min(2, int64(i+1))
 			}
 			body := slices.Concat(deltaPacked(prefixes), deltaPacked(suffixes), bytes.Repeat([]byte("x"), 2*n))
-			chunk := new(craft).v1(n, format.DeltaByteArray, format.RLE, body).chunk(text.leaf, n)
+			chunk := new(craft).v1(n, format.DeltaByteArray, format.RLE, body).chunk(text.Leaf, n)
 			d := newDecoder(&mem.Pool{Limit: 32 << 20}, refuseUTF8)
 			defer d.Close()
-			blocks, err := d.Decode(&Raw{Rows: Rows{Hi: int64(n)}, uri: "mem://crafted", columns: []*node{text}, chunks: []rawChunk{chunk}}, Layout{})
+			blocks, err := d.Decode(&Raw{Rows: Rows{Hi: int64(n)}, uri: "mem://crafted", columns: []*schema.Node{text}, chunks: []rawChunk{chunk}}, Layout{})
 			for _, b := range blocks {
 				b.Release()
 			}
@@ -224,7 +225,7 @@ func TestOneRowBeyondMemory(t *testing.T) {
 	const n = 1 << 20
 	text := craftLeaf(format.ByteArray, 0, 0, textField)
 	long := plainText(string(bytes.Repeat([]byte("x"), n)))
-	chunk := new(craft).v1(2, format.Plain, format.RLE, plainText("a"), long).chunk(text.leaf, 2)
+	chunk := new(craft).v1(2, format.Plain, format.RLE, plainText("a"), long).chunk(text.Leaf, 2)
 	d := newDecoder(&mem.Pool{}, refuseUTF8)
 	defer d.Close()
 	for _, c := range []struct {
@@ -235,7 +236,7 @@ func TestOneRowBeyondMemory(t *testing.T) {
 		{Rows{Hi: 2, RowGroup: 3}, `mem://crafted: row group 3, column "c": 1`},
 	} {
 		d.Allow(0, func(n int64) error { return &mem.OverLimit{Need: mem.Amounts{mem.Decode: n}, Limit: 64 << 10} })
-		_, err := d.Decode(&Raw{Rows: c.rows, uri: "mem://crafted", columns: []*node{text}, chunks: []rawChunk{chunk}}, Layout{})
+		_, err := d.Decode(&Raw{Rows: c.rows, uri: "mem://crafted", columns: []*schema.Node{text}, chunks: []rawChunk{chunk}}, Layout{})
 		if err == nil || !errors.Is(err, ErrTooLarge) || !strings.HasPrefix(err.Error(), c.want) || !strings.Contains(err.Error(), "raise Memory") {
 			t.Errorf("rows %d to %d: %v", c.rows.Lo, c.rows.Hi, err)
 		}

@@ -2,25 +2,26 @@ package rowgroup
 
 import (
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 )
 
 // newColumn reads the headers of a leaf's chunk and gets the memory that they call for.
-func (d *Decoder) newColumn(n *node, s shape) (*leafDecoder, error) {
+func (d *Decoder) newColumn(n *schema.Node, s shape) (*leafDecoder, error) {
 	chunk, err := d.nextChunk(n)
 	if err != nil {
 		return nil, err
 	}
 	c := &d.col
 	*c = leafDecoder{
-		d: d, arena: d.arena, keep: d.dict, chunk: chunk, leaf: n.leaf, field: n.field, scan: &d.scan, levels: s,
-		stored: storedWidth(n.leaf), sink: d.sink,
+		d: d, arena: d.arena, keep: d.dict, chunk: chunk, leaf: n.Leaf, field: n.Field, scan: &d.scan, levels: s,
+		stored: n.Leaf.StoredWidth(), sink: d.sink,
 	}
 	if d.at, err = d.scan.scan(chunk, d.rows, d.largePage()); err != nil {
 		return nil, err
 	}
 	d.at = -1
 	c.first = d.scan.first
-	c.noValues = n.leaf.convert == convertNull || n.field.Kind == column.Null
+	c.noValues = n.Leaf.Convert == schema.ConvertNull || n.Field.Kind == column.Null
 	c.chooseForm()
 	c.chooseParts()
 	if err := c.prepare(); err != nil {
@@ -40,7 +41,7 @@ func (c *leafDecoder) chooseForm() {
 	s := c.scan
 	n := s.dict.Values
 	coded := s.hasDict() && s.coded == s.pages && s.pages > 0
-	if coded && n == 0 && c.field.Kind == column.Fixed && c.leaf.maxRep == 0 {
+	if coded && n == 0 && c.field.Kind == column.Fixed && c.leaf.MaxRep == 0 {
 		c.noValues = true // a null takes no memory
 	}
 	switch {
@@ -57,7 +58,7 @@ func (c *leafDecoder) chooseForm() {
 			// Looking up in a large dictionary costs a gather more than values side by side.
 			small = small && (codeWidth(n) == 1 || n <= smallTable*c.unit)
 		}
-		if coded && small && n > 0 && c.leaf.maxRep == 0 && !c.d.Materialize {
+		if coded && small && n > 0 && c.leaf.MaxRep == 0 && !c.d.Materialize {
 			c.form, c.unit = codes, codeWidth(n)
 		}
 	}
@@ -72,7 +73,7 @@ func (c *leafDecoder) chooseParts() {
 	switch lists, _ := c.levels.(*listShape); {
 	case lists != nil && lists.mayBeWide && c.field.Kind == column.Fixed:
 		c.wide = c.d.newSpreader(int64(s.values)*int64(c.unit), rows)
-	case c.field.Kind == column.Binary && c.leaf.maxRep == 0 && !c.noValues && s.fewRepeats():
+	case c.field.Kind == column.Binary && c.leaf.MaxRep == 0 && !c.noValues && s.fewRepeats():
 		c.wide = c.d.newSpreader(s.size+int64(s.dict.Size), rows)
 		if c.wide != nil {
 			c.form, c.unit = views, 8
@@ -97,7 +98,7 @@ func (c *leafDecoder) prepare() error {
 		c.head = (max(0, s.head.Size-s.head.Values*c.unit) + 63) &^ 63
 	}
 	c.reserve(0)
-	if c.leaf.convert == convertNull {
+	if c.leaf.Convert == schema.ConvertNull {
 		return nil // the levels are all that is wanted
 	}
 	if c.field.Kind == column.Binary && c.stored == 0 {

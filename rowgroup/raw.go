@@ -4,6 +4,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/shardfeed/shardfeed/internal/parquet"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -29,7 +30,7 @@ type Raw struct {
 	fetched Rows   // see Narrow
 	uri     string // for messages
 	first   int64  // number of the row group's first row in the manifest
-	columns []*node
+	columns []*schema.Node
 	chunks  []rawChunk // one per projected leaf, in the order of a pre-order walk over columns; then those of rules alone
 
 	rules     []boundRule
@@ -212,7 +213,7 @@ func (r *Raw) dropBytes() {
 
 // A rawChunk is the pages of one leaf that a unit needs.
 type rawChunk struct {
-	leaf  *leaf
+	leaf  *schema.Leaf
 	codec format.CompressionCodec
 
 	// dict is what lies before the first data page, a dictionary page with its header, when it was

@@ -7,9 +7,8 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
-	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 )
 
 // Names of the columns that Options.RowIDs adds behind all others.
@@ -34,36 +33,15 @@ func (m *Manifest) addRowIDs(named bool) error {
 			}
 		}
 	}
-	made := []partitionColumn{newRowColumn(row, len(m.shards)), newSourceColumn(source, m.shards)}
+	made := []schema.PartitionColumn{schema.NewRowColumn(row, len(m.shards)), schema.NewSourceColumn(source, m.shards)}
 	m.parts = slices.Concat(m.parts, made)
-	m.schema.Fields = append(m.schema.Fields, made[0].field, made[1].field)
+	m.schema.Fields = append(m.schema.Fields, made[0].Field, made[1].Field)
 	return nil
 }
 
-// newRowColumn is the rows' numbers, with the same node in each shard.
-func newRowColumn(name string, shards int) partitionColumn {
-	f := &column.Field{Name: name, Kind: column.Fixed, Type: column.TypeInt64, Width: 8, Made: true}
-	return partitionColumn{field: f, nodes: slices.Repeat([]*node{{field: f, path: f.Name, rowNumber: true}}, shards)}
-}
-
-// newSourceColumn is a column with one value a shard, as a partition is.
-func newSourceColumn(name string, shards []shard.Shard) partitionColumn {
-	f := &column.Field{Name: name, Kind: column.Fixed, Type: column.TypeInt32, Width: 4, Made: true}
-	c := partitionColumn{field: f, nodes: make([]*node, len(shards))}
-	distinct := map[int32]*node{}
-	for i, s := range shards {
-		if distinct[s.Source] == nil {
-			value := &partitionValue{data: binary.LittleEndian.AppendUint32(nil, uint32(s.Source))}
-			distinct[s.Source] = &node{field: f, path: f.Name, partition: value}
-		}
-		c.nodes[i] = distinct[s.Source]
-	}
-	return c
-}
-
 // numbers is the column of row numbers.
-func (d *Decoder) numbers(n *node, rows int) *block.Vector {
-	v := &block.Vector{Field: n.field, Len: rows, Data: d.arena.Alloc(8 * rows)}
+func (d *Decoder) numbers(n *schema.Node, rows int) *block.Vector {
+	v := &block.Vector{Field: n.Field, Len: rows, Data: d.arena.Alloc(8 * rows)}
 	for i, first := 0, d.raw.first+d.rows.Lo; i < rows; i++ {
 		binary.LittleEndian.PutUint64(v.Data[8*i:], uint64(first)+uint64(i))
 	}

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/shardfeed/shardfeed/rowgroup/internal/filetest"
 )
 
 type numbered struct {
@@ -96,7 +98,7 @@ func checkRowIDs(t *testing.T, m *Manifest, b *Block, source uint32) {
 }
 
 func TestRowIDsTakeMemory(t *testing.T) {
-	file := map[string][]byte{"f.parquet": fakeFile{schema: `required int32 a;`, rows: []int{100_000}}.bytes(t)}
+	file := map[string][]byte{"f.parquet": filetest.File{Schema: `required int32 a;`, Rows: []int{100_000}}.Bytes(t)}
 	without, with := openBytes(t, Options{}, file), openBytes(t, Options{RowIDs: true}, file)
 	before, _ := without.DecodedBytes(0)
 	after, _ := with.DecodedBytes(0)
@@ -116,7 +118,7 @@ func TestRowIDsTakeMemory(t *testing.T) {
 }
 
 func TestRowIDsNamesTaken(t *testing.T) {
-	store, shards := putFiles(t, map[string][]byte{"f.parquet": fakeFile{schema: `required int32 a; required int32 source;`, rows: []int{10}}.bytes(t)})
+	store, shards := putFiles(t, map[string][]byte{"f.parquet": filetest.File{Schema: `required int32 a; required int32 source;`, Rows: []int{10}}.Bytes(t)})
 	for _, c := range []struct {
 		name    string
 		columns []string
@@ -145,8 +147,8 @@ func TestRowIDsNamesTaken(t *testing.T) {
 
 func TestLocate(t *testing.T) {
 	m := openBytes(t, Options{}, map[string][]byte{
-		"a.parquet": fakeFile{schema: `required int32 a;`, rows: []int{4, 0, 3}}.bytes(t),
-		"b.parquet": fakeFile{schema: `required int32 a;`, rows: []int{0, 2}}.bytes(t),
+		"a.parquet": filetest.File{Schema: `required int32 a;`, Rows: []int{4, 0, 3}}.Bytes(t),
+		"b.parquet": filetest.File{Schema: `required int32 a;`, Rows: []int{0, 2}}.Bytes(t),
 	})
 	for _, c := range []struct {
 		row, within int64

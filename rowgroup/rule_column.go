@@ -9,17 +9,18 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/parquet"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 	"github.com/shardfeed/shardfeed/rule"
 )
 
 // column shows a rule the values of a decoded column for the rows of the unit. It copies nothing
 // that the rule can read as it lies.
 func (h *heldRules) column(b *boundRule, v *block.Vector, rows int) (rule.Column, error) {
-	if p := b.node.partition; p != nil {
-		return constantColumn(b.node.field, p), nil
+	if p := b.node.Partition; p != nil {
+		return constantColumn(b.node.Field, p), nil
 	}
 	if rows == 0 {
-		f := b.node.field
+		f := b.node.Field
 		for range b.depth {
 			f = f.Children[0]
 		}
@@ -87,13 +88,13 @@ func nullColumn(f *column.Field, rows int) rule.Column {
 }
 
 // constantColumn is a partition's value.
-func constantColumn(f *column.Field, p *partitionValue) rule.Column {
-	a := &column.Array{Field: f, Len: 1, Data: p.data}
+func constantColumn(f *column.Field, p *schema.PartitionValue) rule.Column {
+	a := &column.Array{Field: f, Len: 1, Data: p.Data}
 	switch {
-	case p.null:
+	case p.Null:
 		a.Nulls = 1
 	case f.Kind == column.Binary:
-		a.Offsets = []int32{0, int32(len(p.data))}
+		a.Offsets = []int32{0, int32(len(p.Data))}
 	}
 	return rule.Column{Constant: true, Values: a}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shard"
 )
@@ -104,7 +105,7 @@ func (d *Decoder) decodeRules(r *Raw) (err error) {
 
 // ruleVector decodes the column at the top of a rule column.
 func (d *Decoder) ruleVector(b *boundRule) (*block.Vector, error) {
-	if b.node.partition != nil {
+	if b.node.Partition != nil {
 		return nil, nil
 	}
 	h, at := d.held, b.chunks
@@ -146,12 +147,12 @@ func (d *Decoder) sharedVector(b *boundRule) (*block.Vector, error) {
 }
 
 // takeChunks makes the chunks of a column the next to be decoded.
-func (d *Decoder) takeChunks(n *node, at []int) {
+func (d *Decoder) takeChunks(n *schema.Node, at []int) {
 	h := d.held
 	h.chunks = h.chunks[:0]
-	for i, leaf := range leavesOf([]*node{n}) {
+	for i, leaf := range schema.LeavesOf([]*schema.Node{n}) {
 		c := d.raw.chunks[at[i]]
-		c.leaf = leaf.leaf // a rule's own may want the levels alone
+		c.leaf = leaf.Leaf // a rule's own may want the levels alone
 		h.chunks = append(h.chunks, c)
 	}
 	d.chunks = h.chunks
@@ -164,11 +165,11 @@ func (h *heldRules) has(r *Raw, col int) bool {
 
 // takeHeld moves what DecodeRule made of a delivered column into the memory that columns are
 // decoded to.
-func (d *Decoder) takeHeld(col int, n *node) *block.Vector {
+func (d *Decoder) takeHeld(col int, n *schema.Node) *block.Vector {
 	s := &d.held.shared[col]
 	v := s.vec
 	s.vec = nil
-	d.chunks = d.chunks[len(leavesOf([]*node{n})):]
+	d.chunks = d.chunks[len(schema.LeavesOf([]*schema.Node{n})):]
 	d.arena.Adopt(s.values)
 	if v.Codes != nil && v.Field.Kind == column.Fixed && !d.keepsCodes(v) {
 		v = d.lookedUp(v)

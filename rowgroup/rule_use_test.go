@@ -51,7 +51,7 @@ func TestRuleVerifiedAfterUse(t *testing.T) {
 		for _, k := range raw.rules[i].chunks {
 			c := &raw.chunks[k]
 			if !slices.ContainsFunc(verified, func(s shard.Span) bool { return s.Off <= c.pagesOff && c.pagesOff+c.pagesLen <= s.End() }) {
-				t.Errorf("column %s is not verified", c.leaf.path)
+				t.Errorf("column %s is not verified", c.leaf.Path)
 			}
 		}
 	}

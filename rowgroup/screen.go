@@ -1,10 +1,10 @@
 package rowgroup
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 	"github.com/shardfeed/shardfeed/rule"
 )
 
@@ -16,8 +16,8 @@ type Screen func(*column.Schema) func(rule.Stats) rule.Verdict
 // types. Where all shards with rows are excluded the first of their schemas is used, and where no
 // shard has rows all are. Schemas with the same columns are screened as one, and a single one is not.
 func (b *binding) findUsed(m *Manifest) error {
-	b.used, b.usedBy, b.excluded = make([]*fileSchema, len(b.schemas)), make([][]bool, len(b.parts)), make([]bool, len(b.schemas))
-	alike, kindOf := alikeSchemas(b.schemas)
+	b.used, b.usedBy, b.excluded = make([]*schema.File, len(b.schemas)), make([][]bool, len(b.parts)), make([]bool, len(b.schemas))
+	alike, kindOf := schema.AlikeSchemas(b.schemas)
 	first := 0
 	for i, part := range b.parts {
 		b.usedBy[i] = make([]bool, len(b.schemas))
@@ -35,7 +35,7 @@ func (b *binding) findUsed(m *Manifest) error {
 		}
 		first += len(part.Shards)
 	}
-	if slices.ContainsFunc(b.used, func(s *fileSchema) bool { return s != nil }) {
+	if slices.ContainsFunc(b.used, func(s *schema.File) bool { return s != nil }) {
 		return nil
 	}
 	excluded := slices.Index(b.excluded, true)
@@ -49,38 +49,6 @@ func (b *binding) findUsed(m *Manifest) error {
 		}
 	}
 	return nil
-}
-
-// alikeSchemas groups schemas by their columns: writers name the root and number the fields in
-// different ways. kindOf has the group of each schema.
-func alikeSchemas(schemas []*fileSchema) (alike [][]int, kindOf []int) {
-	groups := map[string]int{}
-	for k, s := range schemas {
-		text := columnsKey(nil, s.columns)
-		g, ok := groups[string(text)]
-		if !ok {
-			g = len(alike)
-			groups[string(text)] = g
-			alike = append(alike, nil)
-		}
-		alike[g], kindOf = append(alike[g], k), append(kindOf, g)
-	}
-	return alike, kindOf
-}
-
-// columnsKey appends what a union of schemas takes from columns.
-func columnsKey(b []byte, columns []*node) []byte {
-	for _, n := range columns {
-		f := *n.field
-		f.Children, f.Tensor = nil, nil
-		b = fmt.Appendf(b, "%q %+v", n.path, f)
-		if t := n.field.Tensor; t != nil {
-			b = fmt.Appendf(b, "%v %v %t", t.Shape, t.Order, t.Flat != nil)
-		}
-		b = append(b, '(')
-		b = append(columnsKey(b, n.children), ')')
-	}
-	return b
 }
 
 // findUsedBy finds whether a part uses schemas that are alike. shards of the part have them.
@@ -127,16 +95,16 @@ func (b *binding) anyUsed(whole *Manifest, part int, schemas, shards []int) (boo
 
 // screen binds the rule columns of a part's manifest to schemas that are alike.
 func (b *binding) screen(m *Manifest, part int, schemas []int) (func(rule.Stats) rule.Verdict, error) {
-	root := unite([]*fileSchema{b.schemas[schemas[0]]})
+	root := schema.Unite([]*schema.File{b.schemas[schemas[0]]})
 	if b.options.MissingIsNull {
-		root.addUnseen(b.schemas, nil)
+		root.AddUnseen(b.schemas, nil)
 	}
-	root.settle(b.options.Needed, "")
-	root.dropColumns(b.partitions)
+	root.Settle(b.options.Needed, "")
+	root.DropColumns(b.partitions)
 	p := b.parts[part]
 	err := m.bindRules(ruleBinding{
 		columns: p.RuleColumns, root: root, own: root, partitions: b.partitionsOf(m, p),
-		projector: projector{missingIsNull: true, shards: b.owners, counts: b.counts},
+		projector: schema.Projector{MissingIsNull: true, Shards: b.owners, Counts: b.counts},
 	})
 	if err != nil {
 		return nil, err

@@ -6,13 +6,14 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/filetest"
 	"github.com/shardfeed/shardfeed/rule"
 )
 
 // Schemas that differ in the name of the root alone are not screened.
 func TestAlikeSchemasAreNotScreened(t *testing.T) {
 	file := func(root string) []byte {
-		return fakeFile{schema: `required int32 x;`, rows: []int{4}, meta: func(m *format.FileMetaData) { m.Schema[0].Name = root }}.bytes(t)
+		return filetest.File{Schema: `required int32 x;`, Rows: []int{4}, Meta: func(m *format.FileMetaData) { m.Schema[0].Name = root }}.Bytes(t)
 	}
 	store, shards := putFiles(t, map[string][]byte{
 		"a/p.parquet": file("schema"),

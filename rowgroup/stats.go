@@ -7,6 +7,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/parquet"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shard"
 )
@@ -31,12 +32,12 @@ func (m *Manifest) shardFacts(shard int) columnStats {
 	for i := range rules {
 		switch n := rules[i].column(); {
 		case n == nil:
-		case n.missing:
+		case n.Missing:
 			s[i] = allNulls
-		case n.partition != nil && n.partition.null:
+		case n.Partition != nil && n.Partition.Null:
 			s[i] = allNulls
-		case n.partition != nil:
-			s[i] = rule.ColumnStats{Rows: 1, NullsKnown: true, Distinct: constantColumn(n.field, n.partition).Values}
+		case n.Partition != nil:
+			s[i] = rule.ColumnStats{Rows: 1, NullsKnown: true, Distinct: constantColumn(n.Field, n.Partition).Values}
 		}
 	}
 	return s
@@ -44,24 +45,24 @@ func (m *Manifest) shardFacts(shard int) columnStats {
 
 // column is the rule column's own node, or one around it that is missing; nil for a column that the
 // data does not have.
-func (b *boundRule) column() *node {
+func (b *boundRule) column() *schema.Node {
 	n := b.node
 	if n == nil {
 		return nil
 	}
 	for range b.depth {
-		if n.missing || n.leaf != nil {
+		if n.Missing || n.Leaf != nil {
 			break
 		}
-		n = n.children[0]
+		n = n.Children[0]
 	}
 	return n
 }
 
 // statLeaf is the leaf that holds the rule column's values, one a row; nil when there is none.
-func (b *boundRule) statLeaf() *node {
+func (b *boundRule) statLeaf() *schema.Node {
 	n := b.column()
-	if n == nil || n.missing || n.partition != nil || n.leaf == nil || n.leaf.maxRep > 0 || n.field.Kind != column.Fixed && n.field.Kind != column.Binary {
+	if n == nil || n.Missing || n.Partition != nil || n.Leaf == nil || n.Leaf.MaxRep > 0 || n.Field.Kind != column.Fixed && n.Field.Kind != column.Binary {
 		return nil
 	}
 	return n
@@ -158,15 +159,15 @@ func (s *ShardStats) group(g int) columnStats {
 		if n == nil {
 			continue
 		}
-		c := &s.details.Group(g).Chunks[n.leaf.index]
+		c := &s.details.Group(g).Chunks[n.Leaf.Index]
 		all[i] = s.chunkStats(n, c, s.record.rows.at(g))
 	}
 	return all
 }
 
 // chunkStats is what the footer says of a leaf in a row group.
-func (s *ShardStats) chunkStats(n *node, c *parquet.Statistics, rows int64) rule.ColumnStats {
-	if n.leaf.convert == convertNull {
+func (s *ShardStats) chunkStats(n *schema.Node, c *parquet.Statistics, rows int64) rule.ColumnStats {
+	if n.Leaf.Convert == schema.ConvertNull {
 		return allNulls
 	}
 	k := rule.ColumnStats{Rows: rows}
@@ -177,7 +178,7 @@ func (s *ShardStats) chunkStats(n *node, c *parquet.Statistics, rows int64) rule
 	if !s.ordered(n) {
 		lo, hi = nil, nil
 	}
-	if lo == nil && hi == nil && n.signed() {
+	if lo == nil && hi == nil && n.Signed() {
 		lo, hi = c.OldMin, c.OldMax
 	}
 	k.Min, k.Max = s.bounds(n, lo, hi)
@@ -185,17 +186,17 @@ func (s *ShardStats) chunkStats(n *node, c *parquet.Statistics, rows int64) rule
 }
 
 // ordered says whether Min and Max of a leaf can be trusted.
-func (s *ShardStats) ordered(n *node) bool {
-	return n.leaf.index < len(s.details.Ordered) && s.details.Ordered[n.leaf.index]
+func (s *ShardStats) ordered(n *schema.Node) bool {
+	return n.Leaf.Index < len(s.details.Ordered) && s.details.Ordered[n.Leaf.Index]
 }
 
 // bounds is lo and hi as values are decoded; both nil when either cannot be trusted. Some writers
 // state one alone, where the other is long.
-func (s *ShardStats) bounds(n *node, lo, hi []byte) (least, most []byte) {
-	if s.m.replace && n.field.Type == column.TypeString {
+func (s *ShardStats) bounds(n *schema.Node, lo, hi []byte) (least, most []byte) {
+	if s.m.replace && n.Field.Type == column.TypeString {
 		return nil, nil // what is not UTF-8 is decoded as something else
 	}
-	least, most = n.bound(lo), n.bound(hi)
+	least, most = n.Bound(lo), n.Bound(hi)
 	if (least == nil) != (lo == nil) || (most == nil) != (hi == nil) {
 		return nil, nil
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/shardfeed/shardfeed/internal/parquet"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/filetest"
 )
 
 func f32(v float64) []byte {
@@ -83,9 +84,9 @@ func TestBoundsThatAreTrusted(t *testing.T) {
 					m.ColumnOrders = typeOrder(len(m.RowGroups[0].Columns))
 				}
 			}
-			files := map[string][]byte{"a.parquet": fakeFile{schema: c.schema, rows: []int{10}, meta: meta}.bytes(t)}
+			files := map[string][]byte{"a.parquet": filetest.File{Schema: c.schema, Rows: []int{10}, Meta: meta}.Bytes(t)}
 			if c.other != "" {
-				files["b.parquet"] = fakeFile{schema: c.other, rows: []int{10}}.bytes(t)
+				files["b.parquet"] = filetest.File{Schema: c.other, Rows: []int{10}}.Bytes(t)
 			}
 			m := openBytes(t, Options{RuleColumns: ruleColumns([]string{"a"}, true), ReplaceUTF8: c.replace}, files)
 			s, err := m.ShardStats(context.Background(), 0)
@@ -125,7 +126,7 @@ func TestNullsThatAreTrusted(t *testing.T) {
 			meta := func(m *format.FileMetaData) {
 				m.RowGroups[0].Columns[0].MetaData.Statistics = format.Statistics{NullCount: c.nulls}
 			}
-			file := fakeFile{schema: c.schema, rows: []int{10}, meta: meta}.bytes(t)
+			file := filetest.File{Schema: c.schema, Rows: []int{10}, Meta: meta}.Bytes(t)
 			m := openBytes(t, Options{RuleColumns: ruleColumns([]string{c.column}, true)}, map[string][]byte{"a.parquet": file})
 			s, err := m.ShardStats(context.Background(), 0)
 			if err != nil {
@@ -166,12 +167,12 @@ func TestEncodedValue(t *testing.T) {
 		{"string", `required binary a (UTF8);`, "", []byte("text"), "74657874"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			files := map[string][]byte{"a.parquet": fakeFile{schema: c.schema, rows: []int{10}}.bytes(t)}
+			files := map[string][]byte{"a.parquet": filetest.File{Schema: c.schema, Rows: []int{10}}.Bytes(t)}
 			if c.other != "" {
-				files["b.parquet"] = fakeFile{schema: c.other, rows: []int{10}}.bytes(t)
+				files["b.parquet"] = filetest.File{Schema: c.other, Rows: []int{10}}.Bytes(t)
 			}
 			m := openBytes(t, Options{RuleColumns: ruleColumns([]string{"a"}, true)}, files)
-			b, ok := m.rulesOf(0)[0].statLeaf().encodedValue(c.value)
+			b, ok := m.rulesOf(0)[0].statLeaf().EncodedValue(c.value)
 			if got := fmt.Sprintf("%x", b); ok && got != c.want || ok != (c.want != "") {
 				t.Errorf("got %q, %v, want %q", got, ok, c.want)
 			}
@@ -181,7 +182,7 @@ func TestEncodedValue(t *testing.T) {
 
 // A footer that is not the one that was read first is an error, not a fact.
 func TestShardStatsChanged(t *testing.T) {
-	file := fakeFile{schema: `required int64 a;`, rows: []int{10}}.bytes(t)
+	file := filetest.File{Schema: `required int64 a;`, Rows: []int{10}}.Bytes(t)
 	m := openBytes(t, Options{RuleColumns: ruleColumns([]string{"a"}, true)}, map[string][]byte{"a.parquet": file})
 	binary.LittleEndian.PutUint32(file[len(file)-parquet.TailBytes:], 20)
 	if _, err := m.ShardStats(context.Background(), 0); err == nil {
@@ -196,8 +197,8 @@ func TestShardStatsChanged(t *testing.T) {
 
 // Before footers are read for statistics, partitions and columns that a shard lacks tell something.
 func TestPartitionStats(t *testing.T) {
-	with, without := fakeFile{schema: `required int64 a; optional int32 b;`, rows: []int{10}}, fakeFile{schema: `required int64 a;`, rows: []int{10}}
-	store, shards := putFiles(t, map[string][]byte{"dt=2024-01-31/a.parquet": with.bytes(t), "dt=__HIVE_DEFAULT_PARTITION__/b.parquet": without.bytes(t)})
+	with, without := filetest.File{Schema: `required int64 a; optional int32 b;`, Rows: []int{10}}, filetest.File{Schema: `required int64 a;`, Rows: []int{10}}
+	store, shards := putFiles(t, map[string][]byte{"dt=2024-01-31/a.parquet": with.Bytes(t), "dt=__HIVE_DEFAULT_PARTITION__/b.parquet": without.Bytes(t)})
 	m, err := Open(context.Background(), store, shards, Options{
 		Columns: []string{"a"}, RuleColumns: ruleColumns([]string{"dt", "b", "a", "nothing"}, true), MissingIsNull: true,
 	})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/parquet"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shard"
 )
@@ -23,7 +24,7 @@ func (s *ShardStats) Deepen(ctx context.Context, g int) error {
 	all := s.group(g)
 	for i := range s.rules {
 		n := s.rules[i].statLeaf()
-		if n == nil || n.leaf.convert == convertNull {
+		if n == nil || n.Leaf.Convert == schema.ConvertNull {
 			continue
 		}
 		if err := s.deepen(ctx, g, n, &all[i]); err != nil {
@@ -39,7 +40,7 @@ func (s *ShardStats) Deepen(ctx context.Context, g int) error {
 // has may be in it; nulls are not.
 func (s *ShardStats) Dictionary(ctx context.Context, g, i int) (*column.Array, error) {
 	n := s.rules[i].statLeaf()
-	if n == nil || n.leaf.convert == convertNull || !s.allCoded(g, n) {
+	if n == nil || n.Leaf.Convert == schema.ConvertNull || !s.allCoded(g, n) {
 		return nil, nil
 	}
 	a, err := s.dictionary(ctx, g, n)
@@ -49,18 +50,18 @@ func (s *ShardStats) Dictionary(ctx context.Context, g, i int) (*column.Array, e
 	return a, nil
 }
 
-func (s *ShardStats) wrong(g int, n *node, err error) error {
-	return &Error{Op: "statistics", URI: s.m.shards[s.shard].URI, RowGroup: g, Column: n.leaf.path, Page: -1, Err: err}
+func (s *ShardStats) wrong(g int, n *schema.Node, err error) error {
+	return &Error{Op: "statistics", URI: s.m.shards[s.shard].URI, RowGroup: g, Column: n.Leaf.Path, Page: -1, Err: err}
 }
 
 // allCoded says whether a dictionary that is worth a read codes all data pages of a chunk.
-func (s *ShardStats) allCoded(g int, n *node) bool {
-	chunk := s.record.chunk(n.leaf.index, g)
+func (s *ShardStats) allCoded(g int, n *schema.Node) bool {
+	chunk := s.record.chunk(n.Leaf.Index, g)
 	dict := s.record.dict.at(chunk)
 	return dict > 0 && dict <= maxDeepBytes && s.record.coded(chunk) && s.record.readable(chunk) == nil
 }
 
-func (s *ShardStats) deepen(ctx context.Context, g int, n *node, k *rule.ColumnStats) (err error) {
+func (s *ShardStats) deepen(ctx context.Context, g int, n *schema.Node, k *rule.ColumnStats) (err error) {
 	if s.allCoded(g, n) {
 		k.Distinct, err = s.dictionary(ctx, g, n)
 		return err
@@ -70,8 +71,8 @@ func (s *ShardStats) deepen(ctx context.Context, g int, n *node, k *rule.ColumnS
 }
 
 // mayContain asks a leaf's bloom filter; nil when it has none that can be asked.
-func (s *ShardStats) mayContain(ctx context.Context, g int, n *node) (func(v []byte) bool, error) {
-	place := s.details.Group(g).Chunks[n.leaf.index].Bloom
+func (s *ShardStats) mayContain(ctx context.Context, g int, n *schema.Node) (func(v []byte) bool, error) {
+	place := s.details.Group(g).Chunks[n.Leaf.Index].Bloom
 	if place.Off < parquet.MagicBytes || !s.bloomFits(n) {
 		return nil, nil
 	}
@@ -80,23 +81,23 @@ func (s *ShardStats) mayContain(ctx context.Context, g int, n *node) (func(v []b
 		return nil, err
 	}
 	return func(v []byte) bool {
-		b, ok := n.encodedValue(v)
+		b, ok := n.EncodedValue(v)
 		return ok && bloom.MayContain(b)
 	}, nil
 }
 
 // bloomFits says whether values have one encoding, so that a filter can be asked for it.
-func (s *ShardStats) bloomFits(n *node) bool {
-	if n.leaf.convert == convertRecast {
+func (s *ShardStats) bloomFits(n *schema.Node) bool {
+	if n.Leaf.Convert == schema.ConvertRecast {
 		return false
 	}
-	switch n.field.Type {
+	switch n.Field.Type {
 	case column.TypeBool, column.TypeInt96, column.TypeInterval:
 		return false
 	case column.TypeString:
 		return !s.m.replace
 	case column.TypeDecimal:
-		return n.field.Kind == column.Fixed && storedWidth(n.leaf) > 0
+		return n.Field.Kind == column.Fixed && n.Leaf.StoredWidth() > 0
 	}
 	return true
 }
@@ -130,10 +131,10 @@ func (s *ShardStats) bloom(ctx context.Context, p parquet.Place) (*parquet.Bloom
 }
 
 // dictionary reads the values of a chunk whose data pages are all coded.
-func (s *ShardStats) dictionary(ctx context.Context, g int, n *node) (*column.Array, error) {
-	k := s.record.chunk(n.leaf.index, g)
+func (s *ShardStats) dictionary(ctx context.Context, g int, n *schema.Node) (*column.Array, error) {
+	k := s.record.chunk(n.Leaf.Index, g)
 	c := rawChunk{
-		leaf: n.leaf, codec: s.record.codec(k), numValues: s.record.values.at(k), uncompressedBytes: s.record.uncompressed.at(k),
+		leaf: n.Leaf, codec: s.record.codec(k), numValues: s.record.values.at(k), uncompressedBytes: s.record.uncompressed.at(k),
 		dictOff: s.record.start.at(k), dictLen: s.record.dict.at(k),
 	}
 	raw := &Raw{manifest: s.m, Rows: Rows{Shard: s.shard, RowGroup: g}, uri: s.m.shards[s.shard].URI, chunks: []rawChunk{c}}
@@ -168,7 +169,7 @@ func (s *ShardStats) dictionary(ctx context.Context, g int, n *node) (*column.Ar
 }
 
 // dictionaryOf decodes the dictionary of a Raw's one chunk, into memory of its own.
-func (d *Decoder) dictionaryOf(r *Raw, n *node) (a *column.Array, err error) {
+func (d *Decoder) dictionaryOf(r *Raw, n *schema.Node) (a *column.Array, err error) {
 	defer caught(&err)
 	arena := d.newArena()
 	defer arena.Free()
@@ -178,8 +179,8 @@ func (d *Decoder) dictionaryOf(r *Raw, n *node) (a *column.Array, err error) {
 	}
 	c := &d.col
 	*c = leafDecoder{
-		d: d, arena: arena, keep: arena, chunk: &r.chunks[0], leaf: n.leaf, field: n.field, scan: &d.scan,
-		stored: storedWidth(n.leaf), form: codes, unit: 4,
+		d: d, arena: arena, keep: arena, chunk: &r.chunks[0], leaf: n.Leaf, field: n.Field, scan: &d.scan,
+		stored: n.Leaf.StoredWidth(), form: codes, unit: 4,
 	}
 	if _, err := d.scan.scan(c.chunk, d.rows, d.largePage()); err != nil {
 		return nil, err
@@ -194,7 +195,7 @@ func (d *Decoder) dictionaryOf(r *Raw, n *node) (a *column.Array, err error) {
 	}
 	h := heldRules{arena: arena}
 	v := c.dictVector()
-	a = &column.Array{Field: n.field, Len: v.Len, Data: v.Data}
+	a = &column.Array{Field: n.Field, Len: v.Len, Data: v.Data}
 	if v.Field.Kind == column.Binary {
 		if err := h.text(a, v, 0); err != nil {
 			return nil, err

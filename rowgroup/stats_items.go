@@ -14,10 +14,10 @@ import (
 // writers are believed that are known to count them.
 func (s *ShardStats) Items(g, col int) (items int64, ok bool) {
 	b := &s.rules[col]
-	if b.leaf == nil || b.depth > 0 || len(b.node.children) != 1 || b.node.children[0] != b.leaf || !countsEmptyLists(s.record.createdBy) {
+	if b.leaf == nil || b.depth > 0 || len(b.node.Children) != 1 || b.node.Children[0] != b.leaf || !countsEmptyLists(s.record.createdBy) {
 		return 0, false
 	}
-	leaf := b.leaf.leaf.index
+	leaf := b.leaf.Leaf.Index
 	if c := &s.details.Group(g).Chunks[leaf]; c.Nulls != 0 {
 		return 0, false
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/shardfeed/shardfeed/internal/parquet"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shard"
 )
@@ -22,12 +23,12 @@ func (s *ShardStats) Pages(ctx context.Context, g int) ([]RowRange, error) {
 	edges := []int64{0}
 	for i := range s.rules {
 		n := s.rules[i].statLeaf()
-		if n == nil || n.leaf.convert == convertNull {
+		if n == nil || n.Leaf.Convert == schema.ConvertNull {
 			continue
 		}
 		p, err := s.pages(ctx, g, n)
 		if err != nil {
-			return nil, &Error{Op: "statistics", URI: s.m.shards[s.shard].URI, RowGroup: g, Column: n.leaf.path, Page: -1, Err: err}
+			return nil, &Error{Op: "statistics", URI: s.m.shards[s.shard].URI, RowGroup: g, Column: n.Leaf.Path, Page: -1, Err: err}
 		}
 		all[i] = p
 		edges = append(edges, p.first...)
@@ -72,9 +73,9 @@ func (p *pageStats) within(lo int64, group *rule.ColumnStats) rule.ColumnStats {
 
 // pages reads the column index of a leaf; no pages where it has none, or one that does not hold
 // together.
-func (s *ShardStats) pages(ctx context.Context, g int, n *node) (p pageStats, err error) {
-	place := s.details.Group(g).Chunks[n.leaf.index].ColumnIndex
-	lo, hi := s.record.pages(s.record.chunk(n.leaf.index, g))
+func (s *ShardStats) pages(ctx context.Context, g int, n *schema.Node) (p pageStats, err error) {
+	place := s.details.Group(g).Chunks[n.Leaf.Index].ColumnIndex
+	lo, hi := s.record.pages(s.record.chunk(n.Leaf.Index, g))
 	size := s.m.shards[s.shard].Size
 	if lo == hi || place.Bytes <= 0 || place.Bytes > maxDeepBytes || place.Off < parquet.MagicBytes || place.Off > size-place.Bytes {
 		return p, nil

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -21,7 +22,7 @@ type suspects struct {
 }
 
 func newSuspects(store shard.Store, shards []shard.Shard, footers []loaded, o Options) *suspects {
-	return &suspects{loader: footerLoader{store: store, hot: o.Hot, schemas: map[schemaID]*fileSchema{}}, indexDir: o.IndexDir, shards: shards, footers: footers}
+	return &suspects{loader: footerLoader{store: store, hot: o.Hot, schemas: map[schema.ID]*schema.File{}}, indexDir: o.IndexDir, shards: shards, footers: footers}
 }
 
 // opening runs open, which returns an error if the footers do not fit together or are not right.
@@ -54,10 +55,10 @@ func (s *suspects) numbers(cause error) (numbers []int) {
 	if !errors.As(cause, &e) {
 		return nil
 	}
-	owners := map[*fileSchema]int{}
+	owners := map[*schema.File]int{}
 	for _, f := range s.footers {
 		owners[f.schema]++
-		s.loader.schemas[f.schema.id] = f.schema
+		s.loader.schemas[f.schema.ID] = f.schema
 	}
 	for i, f := range s.footers {
 		if s.shards[i].URI == e.URI || owners[f.schema] == 1 && len(numbers) < mostSuspects {

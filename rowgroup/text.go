@@ -7,10 +7,10 @@ import (
 
 	"github.com/parquet-go/parquet-go/format"
 
-	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/internal/parquet"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 )
 
 // storeViews finds or builds len(dst) Binary values of a page.
@@ -35,13 +35,13 @@ func (c *leafDecoder) storeViews(p *page, o *openPage, dst []uint64) error {
 	case format.DeltaByteArray:
 		return c.prefixViews(dst, b)
 	}
-	return fmt.Errorf("%w: %v for %v", errEncoding, p.Encoding, c.leaf.typ)
+	return fmt.Errorf("%w: %v for %v", errEncoding, p.Encoding, c.leaf.Type)
 }
 
 // takeText returns values of the Raw as the end of the column's text: a copy, unless they are
 // copied to their parts anyway.
 func (c *leafDecoder) takeText(b []byte) []byte {
-	if c.wide != nil && c.textLen == 0 && (!c.d.replace || !isText(c.field.Type)) {
+	if c.wide != nil && c.textLen == 0 && (!c.d.replace || !schema.IsText(c.field.Type)) {
 		c.ownText, c.text = c.text, b[:len(b):len(b)]
 		return b
 	}
@@ -106,7 +106,7 @@ func (c *leafDecoder) prefixViews(dst []uint64, src []byte) error {
 	text := c.textRoom(int(total))
 	d.Build(text, dst, uint64(c.textLen), share)
 	c.textLen += int(total)
-	if share && isText(c.field.Type) && c.cutsRunes(dst) {
+	if share && schema.IsText(c.field.Type) && c.cutsRunes(dst) {
 		return c.checkEach(dst)
 	}
 	return c.checkText(dst, text, false)
@@ -156,15 +156,10 @@ func (e *textError) Spelled(name func(field string) string) string {
 	return fmt.Sprintf("a string that is not UTF-8: %.40q (set %s to replace, to read each such byte as U+FFFD)", e.text, name("InvalidUTF8"))
 }
 
-// isText says whether the values of a type must be UTF-8.
-func isText(t column.Type) bool {
-	return t == column.TypeString || t == column.TypeEnum || t == column.TypeJSON
-}
-
 // checkText makes sure that string values are UTF-8. b holds the values that the views name; where
 // separated, each has its length of four bytes before it, else they stand side by side.
 func (c *leafDecoder) checkText(vs []uint64, b []byte, separated bool) error {
-	if !isText(c.field.Type) || c.allText(vs, b, separated) {
+	if !schema.IsText(c.field.Type) || c.allText(vs, b, separated) {
 		return nil
 	}
 	return c.checkEach(vs)

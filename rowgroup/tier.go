@@ -27,7 +27,7 @@ func (m *Manifest) tierPlaces(s int, r *record) []int64 {
 	for g := range r.groups {
 		room := int64(image.LeastPlace)
 		for _, n := range leaves {
-			k := r.chunk(n.leaf.index, g)
+			k := r.chunk(n.Leaf.Index, g)
 			room = addCapped(room, 16*max(0, r.values.at(k))+2*max(0, r.uncompressed.at(k))+image.Alignment)
 		}
 		places[g+1] = addCapped(places[g], (room+image.Alignment-1)/image.Alignment*image.Alignment)

@@ -11,6 +11,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/image"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -29,19 +30,19 @@ type tierUnit struct {
 }
 
 // imageForm is a name of columns and of all that decides what they decode to, besides the shard.
-func imageForm(columns []*node, rules []boundRule, replace bool) (form [8]byte) {
+func imageForm(columns []*schema.Node, rules []boundRule, replace bool) (form [8]byte) {
 	h := fnv.New64a()
-	var describe func(n *node)
-	describe = func(n *node) {
-		f := n.field
-		fmt.Fprintln(h, f.Kind, f.Type, f.Width, f.ListSize, n.missing, len(n.children), replace && isText(f.Type))
-		if n.leaf != nil {
-			fmt.Fprintln(h, n.leaf.index, n.leaf.path, n.leaf.convert, f.Precision, f.Scale)
+	var describe func(n *schema.Node)
+	describe = func(n *schema.Node) {
+		f := n.Field
+		fmt.Fprintln(h, f.Kind, f.Type, f.Width, f.ListSize, n.Missing, len(n.Children), replace && schema.IsText(f.Type))
+		if n.Leaf != nil {
+			fmt.Fprintln(h, n.Leaf.Index, n.Leaf.Path, n.Leaf.Convert, f.Precision, f.Scale)
 		}
-		if n.leaf != nil && n.leaf.recast != nil {
-			fmt.Fprintln(h, n.leaf.recast.own, n.leaf.recast.to)
+		if n.Leaf != nil && n.Leaf.Recast != nil {
+			fmt.Fprintln(h, n.Leaf.Recast.Own, n.Leaf.Recast.To)
 		}
-		for _, c := range n.children {
+		for _, c := range n.Children {
 			describe(c)
 		}
 	}
@@ -55,7 +56,7 @@ func imageForm(columns []*node, rules []boundRule, replace bool) (form [8]byte) 
 
 // keepable are the positions of the columns that have values in the file and that no rule reads:
 // rules want the codes and the levels of the file.
-func keepable(columns []*node, rules []boundRule) (all []int) {
+func keepable(columns []*schema.Node, rules []boundRule) (all []int) {
 	ruled := map[int]bool{} // chunks
 	for _, b := range rules {
 		for _, k := range b.chunks {
@@ -64,8 +65,8 @@ func keepable(columns []*node, rules []boundRule) (all []int) {
 	}
 	chunk := 0
 	for i, n := range columns {
-		ok := n.leaf == nil || isPlainLeaf(n)
-		leaves := len(leavesOf(columns[i : i+1]))
+		ok := n.Leaf == nil || isPlainLeaf(n)
+		leaves := len(schema.LeavesOf(columns[i : i+1]))
 		for range leaves {
 			ok = ok && !ruled[chunk]
 			chunk++
@@ -97,7 +98,7 @@ func (m *Manifest) takeTier(ctx context.Context, raw *Raw) {
 	has := i.Columns()
 	chunk := 0
 	for c := range raw.columns {
-		for range leavesOf(raw.columns[c : c+1]) {
+		for range schema.LeavesOf(raw.columns[c : c+1]) {
 			if has[c] {
 				raw.chunks[chunk].leaveToTier(rows)
 			}
@@ -130,10 +131,10 @@ func (t *tierUnit) bytes() int64 {
 }
 
 // vectors are the columns of the unit that lie in a lease of the image.
-func (t *tierUnit) vectors(lease shard.Lease, columns []*node) (all []*block.Vector, err error) {
+func (t *tierUnit) vectors(lease shard.Lease, columns []*schema.Node) (all []*block.Vector, err error) {
 	fields := make([]*column.Field, len(columns))
 	for i, n := range columns {
-		fields[i] = n.field
+		fields[i] = n.Field
 	}
 	all, err = t.image.Vectors(lease.Bytes(), fields, t.rows.Lo, t.rows.Hi)
 	if err != nil {
@@ -179,9 +180,9 @@ func (d *Decoder) beginTier() error {
 }
 
 // decodeTier gives the blocks a column of the image.
-func (d *Decoder) decodeTier(i int, n *node, inPlace, dropped bool) (err error) {
+func (d *Decoder) decodeTier(i int, n *schema.Node, inPlace, dropped bool) (err error) {
 	v := d.tierCols[i]
-	d.chunks = d.chunks[len(leavesOf([]*node{n})):]
+	d.chunks = d.chunks[len(schema.LeavesOf([]*schema.Node{n})):]
 	if d.inImage {
 		block.Columns(d.blocks[0])[i] = v
 		return nil

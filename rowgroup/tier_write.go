@@ -10,6 +10,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/image"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 )
 
 // A TierWriter decodes row groups once more and keeps them in the manifest's tier. It holds the
@@ -164,8 +165,8 @@ func (m *Manifest) fetchColumns(ctx context.Context, g int, cols []int) (*Raw, e
 	for _, c := range cols {
 		raw.columns = append(raw.columns, columns[c])
 	}
-	for _, leaf := range leavesOf(raw.columns) {
-		raw.chunks = append(raw.chunks, planChunk(&r, leaf.leaf, u, group.Rows))
+	for _, leaf := range schema.LeavesOf(raw.columns) {
+		raw.chunks = append(raw.chunks, planChunk(&r, leaf.Leaf, u, group.Rows))
 	}
 	return m.fetchRaw(ctx, raw, true)
 }
@@ -181,7 +182,7 @@ func (m *Manifest) TierMemory(g int) int64 {
 func (w *TierWriter) decode(raw *Raw, col int) (v *block.Vector, took time.Duration, err error) {
 	d, n := w.decoder, raw.columns[col]
 	d.at, d.path = -1, ""
-	d.raw, d.rows, d.chunks, d.layout = raw, raw.Rows, raw.chunks[len(leavesOf(raw.columns[:col])):], Layout{Order: []uint32{}}
+	d.raw, d.rows, d.chunks, d.layout = raw, raw.Rows, raw.chunks[len(schema.LeavesOf(raw.columns[:col])):], Layout{Order: []uint32{}}
 	d.arena, d.keep, d.dict = d.loose, d.loose, d.loose
 	began := time.Now()
 	err = raw.use(func() (err error) {

@@ -168,7 +168,7 @@ const (
 func (c *leafDecoder) inSteps(p *page, size int) bool {
 	const rle = format.RLE
 	return c.sink != nil && size >= cmp.Or(c.d.stepsFrom, stepsDefault) && c.chunk.codec == format.Zstd && !p.PlainBody && p.Encoding == format.Plain && c.inPlace() &&
-		(p.Kind == format.DataPageV2 || (c.leaf.maxRep == 0 || p.RepEncoding == rle) && (c.leaf.maxDef == 0 || p.DefEncoding == rle))
+		(p.Kind == format.DataPageV2 || (c.leaf.MaxRep == 0 || p.RepEncoding == rle) && (c.leaf.MaxDef == 0 || p.DefEncoding == rle))
 }
 
 // openSteps decompresses the levels of a page of so many bytes, and maybe some of its values. It is
@@ -176,7 +176,7 @@ func (c *leafDecoder) inSteps(p *page, size int) bool {
 func (c *leafDecoder) openSteps(p *page, body []byte, size int, o *openPage) ([]byte, error) {
 	runs := 0
 	if p.Kind == format.DataPage {
-		runs = min(1, c.leaf.maxRep) + min(1, c.leaf.maxDef)
+		runs = min(1, c.leaf.MaxRep) + min(1, c.leaf.MaxDef)
 	}
 	dst := c.d.page.take(min(size, levelsRoom))
 	err := c.d.codecs.BeginZstd(body)

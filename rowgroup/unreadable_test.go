@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/shardfeed/shardfeed/rowgroup/internal/filetest"
 )
 
 // What cannot be read is refused when it is asked for, and only then.
@@ -21,10 +23,10 @@ func TestUnreadableColumn(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			f := fakeFile{schema: `required int32 a; required int32 b;`, rows: []int{5}, meta: func(m *format.FileMetaData) {
+			f := filetest.File{Schema: `required int32 a; required int32 b;`, Rows: []int{5}, Meta: func(m *format.FileMetaData) {
 				c.change(&m.RowGroups[0].Columns[1])
 			}}
-			store, shards := putFiles(t, map[string][]byte{"a.parquet": f.bytes(t)})
+			store, shards := putFiles(t, map[string][]byte{"a.parquet": f.Bytes(t)})
 			_, err := Open(context.Background(), store, shards, Options{})
 			want := `mem://t/a.parquet: row group 0, column "b": ` + c.want + ` (leave the column out, or write it in another way)`
 			if err == nil || err.Error() != want {

@@ -17,11 +17,12 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/parquet"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 )
 
-func fixedNode(typ Physical, length int, conv convert, f column.Field) *node {
+func fixedNode(typ schema.Physical, length int, conv schema.Convert, f column.Field) *schema.Node {
 	n := craftLeaf(typ, 0, 0, f)
-	n.leaf.typeLength, n.leaf.convert = length, conv
+	n.Leaf.TypeLength, n.Leaf.Convert = length, conv
 	return n
 }
 
@@ -49,37 +50,37 @@ func TestConvert(t *testing.T) {
 	minus2 := strings.Repeat("ff", 7)
 	for _, c := range []struct {
 		name string
-		n    *node
+		n    *schema.Node
 		body []byte
 		want string // of two values; "!" and an error
 	}{
-		{"int8", fixedNode(format.Int32, 0, convertNarrow, fixed(column.TypeInt8, 1)), le32(-2, 127), "fe 7f"},
-		{"uint16", fixedNode(format.Int32, 0, convertNarrow, fixed(column.TypeUint16, 2)), le32(65535, 1), "ffff 0100"},
-		{"int32 to int64", fixedNode(format.Int32, 0, convertWidenInt, fixed(column.TypeInt64, 8)), le32(-2, 3), "fe" + minus2 + " 0300000000000000"},
-		{"uint32 to int64", fixedNode(format.Int32, 0, convertWidenUint, fixed(column.TypeInt64, 8)), le32(-2, 3), "feffffff00000000 0300000000000000"},
-		{"float to double", fixedNode(format.Float, 0, convertWidenFloat, fixed(column.TypeFloat64, 8)), le32(int32(math.Float32bits(1.5)), 0), "000000000000f83f 0000000000000000"},
-		{"decimal of int32", fixedNode(format.Int32, 0, convertDecimal, dec8), le32(-2, 3), "fe" + minus2 + " 0300000000000000"},
-		{"decimal of int64", fixedNode(format.Int64, 0, convertDecimal, dec16), le64(-2, 3), "fe" + minus2 + strings.Repeat("ff", 8) + " 03" + strings.Repeat("00", 15)},
-		{"decimal of 3 bytes", fixedNode(format.FixedLenByteArray, 3, convertDecimal, dec8), unhex("fffffe 010203"), "fe" + minus2 + " 0302010000000000"},
+		{"int8", fixedNode(format.Int32, 0, schema.ConvertNarrow, fixed(column.TypeInt8, 1)), le32(-2, 127), "fe 7f"},
+		{"uint16", fixedNode(format.Int32, 0, schema.ConvertNarrow, fixed(column.TypeUint16, 2)), le32(65535, 1), "ffff 0100"},
+		{"int32 to int64", fixedNode(format.Int32, 0, schema.ConvertWidenInt, fixed(column.TypeInt64, 8)), le32(-2, 3), "fe" + minus2 + " 0300000000000000"},
+		{"uint32 to int64", fixedNode(format.Int32, 0, schema.ConvertWidenUint, fixed(column.TypeInt64, 8)), le32(-2, 3), "feffffff00000000 0300000000000000"},
+		{"float to double", fixedNode(format.Float, 0, schema.ConvertWidenFloat, fixed(column.TypeFloat64, 8)), le32(int32(math.Float32bits(1.5)), 0), "000000000000f83f 0000000000000000"},
+		{"decimal of int32", fixedNode(format.Int32, 0, schema.ConvertDecimal, dec8), le32(-2, 3), "fe" + minus2 + " 0300000000000000"},
+		{"decimal of int64", fixedNode(format.Int64, 0, schema.ConvertDecimal, dec16), le64(-2, 3), "fe" + minus2 + strings.Repeat("ff", 8) + " 03" + strings.Repeat("00", 15)},
+		{"decimal of 3 bytes", fixedNode(format.FixedLenByteArray, 3, schema.ConvertDecimal, dec8), unhex("fffffe 010203"), "fe" + minus2 + " 0302010000000000"},
 		{
-			"decimal of 20 bytes", fixedNode(format.FixedLenByteArray, 20, convertDecimal, dec16), unhex("ffffffff ffffffffffffffff fffffffffffffffe 00000000 0102030405060708 090a0b0c0d0e0f10"),
+			"decimal of 20 bytes", fixedNode(format.FixedLenByteArray, 20, schema.ConvertDecimal, dec16), unhex("ffffffff ffffffffffffffff fffffffffffffffe 00000000 0102030405060708 090a0b0c0d0e0f10"),
 			"fe" + strings.Repeat("ff", 15) + " 100f0e0d0c0b0a090807060504030201",
 		},
-		{"decimal that does not fit", fixedNode(format.FixedLenByteArray, 9, convertDecimal, dec8), unhex("000000000000000001 008000000000000000"), "!a decimal"},
-		{"decimal of bytes", fixedNode(format.ByteArray, 0, convertDecimal, dec32), plainText("\xfe", "\x01\x00"), "fe" + strings.Repeat("ff", 31) + " 0001" + strings.Repeat("00", 30)},
-		{"decimal of no bytes", fixedNode(format.ByteArray, 0, convertDecimal, dec8), plainText("", "\x01"), "0000000000000000 0100000000000000"},
+		{"decimal that does not fit", fixedNode(format.FixedLenByteArray, 9, schema.ConvertDecimal, dec8), unhex("000000000000000001 008000000000000000"), "!a decimal"},
+		{"decimal of bytes", fixedNode(format.ByteArray, 0, schema.ConvertDecimal, dec32), plainText("\xfe", "\x01\x00"), "fe" + strings.Repeat("ff", 31) + " 0001" + strings.Repeat("00", 30)},
+		{"decimal of no bytes", fixedNode(format.ByteArray, 0, schema.ConvertDecimal, dec8), plainText("", "\x01"), "0000000000000000 0100000000000000"},
 		{
-			"decimal beyond any width", fixedNode(format.FixedLenByteArray, 40, convertDecimal, column.Field{Kind: column.Binary, Type: column.TypeDecimal}), bytes.Repeat([]byte("0123456789"), 8),
+			"decimal beyond any width", fixedNode(format.FixedLenByteArray, 40, schema.ConvertDecimal, column.Field{Kind: column.Binary, Type: column.TypeDecimal}), bytes.Repeat([]byte("0123456789"), 8),
 			`"` + strings.Repeat("0123456789", 4) + `" "` + strings.Repeat("0123456789", 4) + `"`,
 		},
-		{"int96", fixedNode(format.Int96, 0, convertNone, fixed(column.TypeInt96, 12)), bytes.Repeat([]byte{1, 2, 3, 4, 5, 6}, 4), "010203040506010203040506 010203040506010203040506"},
+		{"int96", fixedNode(format.Int96, 0, schema.ConvertNone, fixed(column.TypeInt96, 12)), bytes.Repeat([]byte{1, 2, 3, 4, 5, 6}, 4), "010203040506010203040506 010203040506010203040506"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			plainPage := new(craft).v1(2, format.Plain, format.RLE, c.body)
 			coded := new(craft).dict(2, c.body).v1(2, format.RLEDictionary, format.RLE, codes8(1, packed1(0b10)...))
 			snappy := (&craft{codec: format.Snappy}).v1(2, format.Plain, format.RLE, c.body)
 			for form, k := range map[string]*craft{"plain": plainPage, "coded": coded, "snappy": snappy} {
-				got, err := decodeCrafted(c.n, 2, Layout{}, refuseUTF8, k.chunk(c.n.leaf, 2))
+				got, err := decodeCrafted(c.n, 2, Layout{}, refuseUTF8, k.chunk(c.n.Leaf, 2))
 				if fail, is := strings.CutPrefix(c.want, "!"); is {
 					if err == nil || !strings.Contains(err.Error(), fail) {
 						t.Errorf("%s: got %s, %v, want the error %q", form, got, err, fail)
@@ -104,20 +105,20 @@ func TestUTF8(t *testing.T) {
 		"lengths": new(craft).v1(2, format.DeltaLengthByteArray, format.RLE, lengths),
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := decodeCrafted(text, 2, Layout{}, refuseUTF8, c.chunk(text.leaf, 2)); err == nil || !strings.Contains(err.Error(), "set InvalidUTF8 to replace") {
+			if _, err := decodeCrafted(text, 2, Layout{}, refuseUTF8, c.chunk(text.Leaf, 2)); err == nil || !strings.Contains(err.Error(), "set InvalidUTF8 to replace") {
 				t.Errorf("refused with %v", err)
 			}
-			if got, err := decodeCrafted(text, 2, Layout{}, replaceUTF8, c.chunk(text.leaf, 2)); err != nil || got != `"가�b�" "ok"` {
+			if got, err := decodeCrafted(text, 2, Layout{}, replaceUTF8, c.chunk(text.Leaf, 2)); err != nil || got != `"가�b�" "ok"` {
 				t.Errorf("replaced: %s, %v", got, err)
 			}
-			if got, err := decodeCrafted(raw, 2, Layout{}, refuseUTF8, withLeaf(c.chunk(raw.leaf, 2), raw.leaf)); err != nil || got != `"가\xffb\xc3" "ok"` {
+			if got, err := decodeCrafted(raw, 2, Layout{}, refuseUTF8, withLeaf(c.chunk(raw.Leaf, 2), raw.Leaf)); err != nil || got != `"가\xffb\xc3" "ok"` {
 				t.Errorf("as bytes: %s, %v", got, err)
 			}
 		})
 	}
 }
 
-func withLeaf(c rawChunk, l *leaf) rawChunk {
+func withLeaf(c rawChunk, l *schema.Leaf) rawChunk {
 	c.leaf = l
 	return c
 }
@@ -172,13 +173,13 @@ func TestUTF8AcrossValues(t *testing.T) {
 		"coded":    new(craft).dict(2, plainText("가\xeb", "\x82\x98"+strings.Repeat("가", 50))).v1(2, format.RLEDictionary, format.RLE, codes8(1, packed1(0b10)...)),
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got, err := decodeCrafted(text, 2, Layout{}, refuseUTF8, c.chunk(text.leaf, 2)); err == nil || !strings.Contains(err.Error(), "not UTF-8") {
+			if got, err := decodeCrafted(text, 2, Layout{}, refuseUTF8, c.chunk(text.Leaf, 2)); err == nil || !strings.Contains(err.Error(), "not UTF-8") {
 				t.Errorf("%s, %v", got, err)
 			}
 		})
 	}
 	c := new(craft).v1(3, format.Plain, format.RLE, plainText(strings.Repeat("가", 50), "나", ""))
-	if got, err := decodeCrafted(text, 3, Layout{}, refuseUTF8, c.chunk(text.leaf, 3)); err != nil || got != `"`+strings.Repeat("가", 50)+`" "나" ""` {
+	if got, err := decodeCrafted(text, 3, Layout{}, refuseUTF8, c.chunk(text.Leaf, 3)); err != nil || got != `"`+strings.Repeat("가", 50)+`" "나" ""` {
 		t.Errorf("got %s, %v", got, err)
 	}
 }
@@ -194,7 +195,7 @@ func TestTextOfAnyLength(t *testing.T) {
 			"snappy": (&craft{codec: format.Snappy}).v1(2, format.Plain, format.RLE, body),
 			"dict":   new(craft).dict(2, body).v1(2, format.RLEDictionary, format.RLE, codes8(1, packed1(0b10)...)),
 		} {
-			chunk := c.chunk(text.leaf, 2)
+			chunk := c.chunk(text.Leaf, 2)
 			before := bytes.Clone(c.pages)
 			for range 2 {
 				if got, err := decodeCrafted(text, 2, Layout{}, refuseUTF8, chunk); err != nil || got != fmt.Sprintf("%q %q", first, second) {
@@ -211,7 +212,7 @@ func TestTextOfAnyLength(t *testing.T) {
 func TestChecksum(t *testing.T) {
 	n := craftLeaf(format.Int32, 0, 0, i32Field)
 	c := (&craft{crc: true}).dict(1, le32(7)).v1(1, format.RLEDictionary, format.RLE, codes8(1, repeated(1, 0)...)).v2(1, 1, format.Plain, nil, nil, le32(9))
-	if got, err := decodeCrafted(n, 2, Layout{}, refuseUTF8, c.chunk(n.leaf, 2)); err != nil || got != "07000000 09000000" {
+	if got, err := decodeCrafted(n, 2, Layout{}, refuseUTF8, c.chunk(n.Leaf, 2)); err != nil || got != "07000000 09000000" {
 		t.Fatalf("got %s, %v", got, err)
 	}
 	for _, part := range [][]byte{le32(7), codes8(1, repeated(1, 0)...), le32(9)} {
@@ -219,7 +220,7 @@ func TestChecksum(t *testing.T) {
 		k.pages = bytes.Clone(c.pages)
 		at := bytes.LastIndex(k.pages, part)
 		k.pages[at] ^= 1
-		if _, err := decodeCrafted(n, 2, Layout{}, refuseUTF8, k.chunk(n.leaf, 2)); err == nil || !strings.Contains(err.Error(), "checksum") {
+		if _, err := decodeCrafted(n, 2, Layout{}, refuseUTF8, k.chunk(n.Leaf, 2)); err == nil || !strings.Contains(err.Error(), "checksum") {
 			t.Errorf("damage at byte %d: %v", at, err)
 		}
 	}
@@ -235,11 +236,11 @@ func TestSpreadOverParts(t *testing.T) {
 	lists := new(craft).v1(4, format.Plain, format.RLE, sized32(packed1(0b1010)...), sized32(repeated(4, 2)...), le32(1, 2, 3, 4)).
 		v1(3, format.Plain, format.RLE, sized32(packed1(0b001)...), sized32(packed2(2, 2, 1)...), le32(5, 6))
 	for _, c := range []struct {
-		n    *node
+		n    *schema.Node
 		c    *craft
-		l    *leaf
+		l    *schema.Leaf
 		rows int
-	}{{text, texts, text.leaf, 7}, {list, lists, list.children[0].leaf, 4}} {
+	}{{text, texts, text.Leaf, 7}, {list, lists, list.Children[0].Leaf, 4}} {
 		want, err := decodeCrafted(c.n, c.rows, Layout{}, refuseUTF8, c.c.chunk(c.l, c.rows))
 		if err != nil {
 			t.Fatal(err)
@@ -252,7 +253,7 @@ func TestSpreadOverParts(t *testing.T) {
 	}
 	nulls := craftList(craftLeaf(format.Int32, 3, 1, i32Field))
 	c := new(craft).v1(2, format.Plain, format.RLE, sized32(packed1(0)...), sized32(packed2(3, 2)...), le32(1))
-	got, err := decodeCrafted(nulls, 2, Layout{Part: []uint8{1, 2}, Parts: 2, wide: 1}, refuseUTF8, c.chunk(nulls.children[0].leaf, 2))
+	got, err := decodeCrafted(nulls, 2, Layout{Part: []uint8{1, 2}, Parts: 2, wide: 1}, refuseUTF8, c.chunk(nulls.Children[0].Leaf, 2))
 	if err != nil || got != "[01000000] [null]" {
 		t.Errorf("null items: %s, %v", got, err)
 	}
@@ -265,7 +266,7 @@ func TestReleaseOfParts(t *testing.T) {
 	c := new(craft).v1(2, format.Plain, format.RLE, plainText(value, value))
 	pool := &mem.Pool{}
 	d := newDecoder(pool, false)
-	blocks, err := d.Decode(&Raw{Rows: Rows{Hi: 2}, columns: []*node{n}, chunks: []rawChunk{c.chunk(n.leaf, 2)}}, Layout{Part: []uint8{1, 2}, Parts: 2})
+	blocks, err := d.Decode(&Raw{Rows: Rows{Hi: 2}, columns: []*schema.Node{n}, chunks: []rawChunk{c.chunk(n.Leaf, 2)}}, Layout{Part: []uint8{1, 2}, Parts: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,13 +287,13 @@ func TestReleaseOfParts(t *testing.T) {
 
 // Columns that need no pages.
 func TestConstantColumns(t *testing.T) {
-	date := &node{field: &column.Field{Name: "dt", Kind: column.Binary, Type: column.TypeString}, partition: &partitionValue{data: []byte("2026")}}
-	number := &node{field: &column.Field{Name: "n", Kind: column.Fixed, Type: column.TypeInt64, Width: 8}, partition: &partitionValue{data: le64(5)}}
-	null := &node{field: &column.Field{Name: "x", Kind: column.Binary, Type: column.TypeString}, partition: &partitionValue{null: true}}
-	gone := &node{field: &column.Field{Name: "gone", Kind: column.Struct, Children: []*column.Field{{Kind: column.List, Children: []*column.Field{{Kind: column.Fixed, Width: 4}}}}}, missing: true}
+	date := &schema.Node{Field: &column.Field{Name: "dt", Kind: column.Binary, Type: column.TypeString}, Partition: &schema.PartitionValue{Data: []byte("2026")}}
+	number := &schema.Node{Field: &column.Field{Name: "n", Kind: column.Fixed, Type: column.TypeInt64, Width: 8}, Partition: &schema.PartitionValue{Data: le64(5)}}
+	null := &schema.Node{Field: &column.Field{Name: "x", Kind: column.Binary, Type: column.TypeString}, Partition: &schema.PartitionValue{Null: true}}
+	gone := &schema.Node{Field: &column.Field{Name: "gone", Kind: column.Struct, Children: []*column.Field{{Kind: column.List, Children: []*column.Field{{Kind: column.Fixed, Width: 4}}}}}, Missing: true}
 	unknown := craftLeaf(format.Int32, 1, 0, column.Field{Kind: column.Null, Type: column.TypeUnknown})
 	for _, c := range []struct {
-		n      *node
+		n      *schema.Node
 		want   string
 		chunks []rawChunk
 	}{
@@ -300,10 +301,10 @@ func TestConstantColumns(t *testing.T) {
 		{number, "0500000000000000 0500000000000000 0500000000000000", nil},
 		{null, "null null null", nil},
 		{gone, "null null null", nil},
-		{unknown, "null null null", []rawChunk{new(craft).chunk(unknown.leaf, 3)}},
+		{unknown, "null null null", []rawChunk{new(craft).chunk(unknown.Leaf, 3)}},
 	} {
 		if got, err := decodeCrafted(c.n, 3, Layout{}, refuseUTF8, c.chunks...); err != nil || got != c.want {
-			t.Errorf("%s: got %s, %v", c.n.field.Name, got, err)
+			t.Errorf("%s: got %s, %v", c.n.Field.Name, got, err)
 		}
 	}
 }
@@ -311,19 +312,19 @@ func TestConstantColumns(t *testing.T) {
 // Leaves of one struct must agree about which are null, and members that the file lacks are null.
 func TestNestedByHand(t *testing.T) {
 	a, b := craftLeaf(format.Int32, 1, 0, i32Field), craftLeaf(format.Int32, 2, 0, i32Field)
-	lacking := &node{field: &column.Field{Name: "l", Kind: column.Fixed, Width: 4, Nullable: true}, missing: true}
-	pair := &node{field: &column.Field{Name: "pair", Kind: column.Struct}, def: 1, children: []*node{a, lacking, b}}
-	good := new(craft).v1(3, format.Plain, format.RLE, sized32(packed1(0b101)...), le32(1, 2)).chunk(a.leaf, 3)
-	other := new(craft).v1(3, format.Plain, format.RLE, sized32(packed2(1, 0, 2)...), le32(9)).chunk(b.leaf, 3)
+	lacking := &schema.Node{Field: &column.Field{Name: "l", Kind: column.Fixed, Width: 4, Nullable: true}, Missing: true}
+	pair := &schema.Node{Field: &column.Field{Name: "pair", Kind: column.Struct}, Def: 1, Children: []*schema.Node{a, lacking, b}}
+	good := new(craft).v1(3, format.Plain, format.RLE, sized32(packed1(0b101)...), le32(1, 2)).chunk(a.Leaf, 3)
+	other := new(craft).v1(3, format.Plain, format.RLE, sized32(packed2(1, 0, 2)...), le32(9)).chunk(b.Leaf, 3)
 	if got, err := decodeCrafted(pair, 3, Layout{}, refuseUTF8, good, other); err != nil || got != "{01000000 null null} null {02000000 null 09000000}" {
 		t.Errorf("got %s, %v", got, err)
 	}
-	bad := new(craft).v1(3, format.Plain, format.RLE, sized32(packed2(1, 2, 0)...), le32(9)).chunk(b.leaf, 3)
+	bad := new(craft).v1(3, format.Plain, format.RLE, sized32(packed2(1, 2, 0)...), le32(9)).chunk(b.Leaf, 3)
 	if got, err := decodeCrafted(pair, 3, Layout{}, refuseUTF8, good, bad); err == nil || !strings.Contains(err.Error(), "do not agree") {
 		t.Errorf("got %s, %v", got, err)
 	}
-	b.leaf.convert = convertNull
-	defer func() { b.leaf.convert = convertNone }()
+	b.Leaf.Convert = schema.ConvertNull
+	defer func() { b.Leaf.Convert = schema.ConvertNone }()
 	if got, err := decodeCrafted(pair, 3, Layout{}, refuseUTF8, good, other); err != nil || got != "{01000000 null null} null {02000000 null null}" {
 		t.Errorf("a member that is null throughout: %s, %v", got, err)
 	}
@@ -331,8 +332,8 @@ func TestNestedByHand(t *testing.T) {
 
 func TestDeclaredListSize(t *testing.T) {
 	list := craftList(craftLeaf(format.Int32, 2, 1, i32Field))
-	list.field.ListSize = 2
-	l := list.children[0].leaf
+	list.Field.ListSize = 2
+	l := list.Children[0].Leaf
 	c := new(craft).v1(5, format.Plain, format.RLE, sized32(packed1(0b10010)...), sized32(packed2(2, 2, 0, 2, 2)...), le32(1, 2, 3, 4))
 	if got, err := decodeCrafted(list, 3, Layout{}, refuseUTF8, c.chunk(l, 3)); err != nil || got != "[01000000 02000000] null [03000000 04000000]" {
 		t.Errorf("got %s, %v", got, err)

@@ -10,6 +10,7 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 )
 
 // A block whose wide column lies in parts holds the values once: what pages are decompressed to is
@@ -45,19 +46,19 @@ func TestWideColumnsAreHeldOnce(t *testing.T) {
 	layout.Order = byPart(layout)
 	for _, c := range []struct {
 		name  string
-		n     *node
+		n     *schema.Node
 		chunk rawChunk
 		left  int64 // of the whole, that need not be divided
 	}{
-		{"text", text, images.chunk(text.leaf, rows), values / 10},
-		{"lists", list, lists.chunk(list.children[0].leaf, rows), values / 10},
-		{"dictionary", text, coded.chunk(text.leaf, rows), values / 10},
-		{"a dictionary whose value repeats", text, repeats.chunk(text.leaf, rows), values + values/10},
+		{"text", text, images.chunk(text.Leaf, rows), values / 10},
+		{"lists", list, lists.chunk(list.Children[0].Leaf, rows), values / 10},
+		{"dictionary", text, coded.chunk(text.Leaf, rows), values / 10},
+		{"a dictionary whose value repeats", text, repeats.chunk(text.Leaf, rows), values + values/10},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			pool := &mem.Pool{}
 			d := newDecoder(pool, false)
-			blocks, err := d.Decode(&Raw{Rows: Rows{Hi: rows}, columns: []*node{c.n}, chunks: []rawChunk{c.chunk}}, layout)
+			blocks, err := d.Decode(&Raw{Rows: Rows{Hi: rows}, columns: []*schema.Node{c.n}, chunks: []rawChunk{c.chunk}}, layout)
 			if err != nil {
 				t.Fatalf("%v", err)
 			}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/shardfeed/shardfeed/internal/racetest"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/filetest"
 )
 
 // Ten thousand columns in a hundred shards: the first start, the second, and the memory that a
@@ -25,7 +26,7 @@ func TestWide(t *testing.T) {
 	for i := range columns {
 		fmt.Fprintf(&schema, "optional double feature_%05d;", i)
 	}
-	b := fakeFile{schema: schema.String(), rows: []int{1000, 1000}}.bytes(t)
+	b := filetest.File{Schema: schema.String(), Rows: []int{1000, 1000}}.Bytes(t)
 	all := map[string][]byte{}
 	for i := range files {
 		all[fmt.Sprintf("%03d.parquet", i)] = b
@@ -75,7 +76,7 @@ func TestManyShards(t *testing.T) {
 	if racetest.Enabled {
 		files = 1000
 	}
-	b := fakeFile{schema: strings.Repeat(`optional binary a (UTF8);`, 10), rows: []int{100, 100, 100}}.bytes(t)
+	b := filetest.File{Schema: strings.Repeat(`optional binary a (UTF8);`, 10), Rows: []int{100, 100, 100}}.Bytes(t)
 	all := map[string][]byte{}
 	for i := range files {
 		all[fmt.Sprintf("%05d.parquet", i)] = b

@@ -7,6 +7,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/shardfeed/shardfeed/internal/parquet"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 )
 
 // largePage is the values of a page from which it is decoded in part: more than writers put into a
@@ -26,17 +27,17 @@ func (d *Decoder) largePage() int {
 type window struct{ skip, n int }
 
 // windowOf chooses the values of the unit's rows in a page that begins at a row.
-func windowOf(l *leaf, p *page, row int64, rows Rows, from int) window {
+func windowOf(l *schema.Leaf, p *page, row int64, rows Rows, from int) window {
 	lo, hi := max(rows.Lo, row), min(rows.Hi, row+int64(p.Values))
-	if p.Values < from || l.maxRep > 0 || hi <= lo || hi-lo == int64(p.Values) || !p.divisible(l) {
+	if p.Values < from || l.MaxRep > 0 || hi <= lo || hi-lo == int64(p.Values) || !p.divisible(l) {
 		return window{}
 	}
 	return window{skip: int(lo - row), n: int(hi - lo)}
 }
 
 // divisible reports whether values can be found in the page without decoding those before them.
-func (p *page) divisible(l *leaf) bool {
-	if p.Kind == format.DataPage && l.maxDef > 0 && p.DefEncoding != format.RLE {
+func (p *page) divisible(l *schema.Leaf) bool {
+	if p.Kind == format.DataPage && l.MaxDef > 0 && p.DefEncoding != format.RLE {
 		return false
 	}
 	return p.Encoding == format.Plain || p.IsDictionary()
@@ -56,7 +57,7 @@ type narrowed struct{ levels, starts, codes []byte }
 // dividesLists reports whether only the unit's rows of a page of lists are decoded. Its levels show
 // which entries are theirs.
 func (c *leafDecoder) dividesLists(p *page) bool {
-	if c.leaf.maxRep == 0 || c.sink != nil || p.Values < c.d.largePage() || p.Kind == format.DataPage && p.RepEncoding != format.RLE {
+	if c.leaf.MaxRep == 0 || c.sink != nil || p.Values < c.d.largePage() || p.Kind == format.DataPage && p.RepEncoding != format.RLE {
 		return false
 	}
 	return p.divisible(c.leaf)
@@ -115,7 +116,7 @@ func (c *leafDecoder) narrow(p *page, o *openPage) (err error) {
 	case c.noValues:
 	case p.IsDictionary():
 		o.values, err = c.narrowCodes(o.values, before, within)
-	case c.leaf.typ == format.Boolean:
+	case c.leaf.Type == format.Boolean:
 		o.values, err = c.narrowBools(o.values, before, within)
 	case c.stored > 0:
 		o.values, err = part(o.values, int64(before)*int64(c.stored), int64(within)*int64(c.stored))

@@ -13,6 +13,7 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 )
 
 // Any run of rows of a large page has the values that the whole page has there.
@@ -120,20 +121,20 @@ func TestFewListsOfALargePage(t *testing.T) {
 		codes []byte
 	}{"items": {3, codes8(1, repeated(rows*each, 0)...)}, "nulls": {2, nil}} {
 		list := craftList(craftLeaf(format.Int32, 3, 1, i32Field))
-		inStruct := &node{
-			field: &column.Field{Name: "s", Kind: column.Struct, Children: []*column.Field{list.field}}, children: []*node{list},
+		inStruct := &schema.Node{
+			Field: &column.Field{Name: "s", Kind: column.Struct, Children: []*column.Field{list.Field}}, Children: []*schema.Node{list},
 		}
 		for version, page := range map[string]*craft{
 			"v1": new(craft).dict(1, le32(7)).v1(rows*each, format.RLEDictionary, format.RLE, sized32(starts...), sized32(repeated(rows*each, c.level)...), c.codes),
 			"v2": new(craft).dict(1, le32(7)).v2(rows*each, rows, format.RLEDictionary, starts, repeated(rows*each, c.level), c.codes),
 		} {
-			chunk := page.chunk(list.children[0].leaf, rows)
-			for of, n := range map[string]*node{"list": list, "struct": inStruct} {
+			chunk := page.chunk(list.Children[0].Leaf, rows)
+			for of, n := range map[string]*schema.Node{"list": list, "struct": inStruct} {
 				for _, lo := range []int64{0, 49_990, rows - 20} {
 					t.Run(fmt.Sprint(name, version, of, lo), func(t *testing.T) {
 						d := newDecoder(&mem.Pool{Limit: 6 << 20}, refuseUTF8)
 						defer d.Close()
-						b, err := d.whole(&Raw{Rows: Rows{Lo: lo, Hi: lo + 20}, uri: "mem://crafted", columns: []*node{n}, chunks: []rawChunk{chunk}}, Layout{})
+						b, err := d.whole(&Raw{Rows: Rows{Lo: lo, Hi: lo + 20}, uri: "mem://crafted", columns: []*schema.Node{n}, chunks: []rawChunk{chunk}}, Layout{})
 						if err != nil {
 							t.Fatal(err)
 						}

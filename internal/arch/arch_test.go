@@ -113,7 +113,9 @@ var rules = []rule{
 	{at: "internal/parquet", may: []string{"internal/mem"}}, // the format alone: no stores, no data sets
 	{at: "rowgroup/internal/block", may: []string{"column", "shard", "rule", "internal/half", "internal/mem", "internal/option", "internal/parquet"}},
 	{at: "rowgroup/internal/image", may: []string{"column", "shard", "rowgroup/internal/block", "internal/crc", "internal/mem", "internal/parquet"}},
-	{at: "rowgroup", may: []string{"column", "rule", "shard", "internal/crc", "internal/mem", "internal/option", "internal/parquet", "internal/half", "internal/segmentdir", "internal/unischema", "rowgroup/internal/block", "rowgroup/internal/image"}},
+	{at: "rowgroup/internal/schema", may: []string{"column", "shard", "internal/mem", "internal/option", "internal/parquet", "rowgroup/internal/block"}}, // no files are read
+	{at: "rowgroup/internal/filetest"},
+	{at: "rowgroup", may: []string{"column", "rule", "shard", "internal/crc", "internal/mem", "internal/option", "internal/parquet", "internal/half", "internal/segmentdir", "internal/unischema", "rowgroup/internal/block", "rowgroup/internal/image", "rowgroup/internal/schema"}},
 	{at: "iterable", may: []string{"column", "shard", "rowgroup", "rule", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/cores", "internal/segmentdir", "internal/regular", "internal/size"}},
 	{at: "loader", may: []string{"column", "images", "images/codec", "iterable", "rowgroup", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/iteration", "internal/half"}},
 	{at: "internal/arrowipc", may: []string{"column"}},

@@ -1,0 +1,85 @@
+package schema
+
+import (
+	"fmt"
+
+	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/parquet"
+)
+
+// Physical is parquet's physical type of a leaf.
+type Physical = format.Type
+
+// A Node ties a Field to the columns of one shard's file: where its levels count and which leaves
+// hold its values. Each distinct file schema has one tree of nodes per projected column; files with
+// equal schemas share it.
+type Node struct {
+	Field *column.Field
+	path  string // dotted path in the file, for messages and projections
+
+	// Levels as the format counts them, from the root. def is the definition level at which this
+	// node is present (not null); a Fixed, Binary or Struct node that is required has the def of
+	// its parent. For List and Map, def is the level at which the list itself is present (maybe
+	// empty), repDef the level at which it has an element, and rep the repetition level of its
+	// elements. A bare repeated leaf or group is a List whose def is that of its parent.
+	Def, RepDef, Rep int
+
+	Leaf     *Leaf // Fixed, Binary, Null, and ConvertNull: the column of values; nil otherwise
+	Children []*Node
+
+	// missing: the file has no such column; every value is null. There are as many as the parent
+	// has. Nodes below are not set.
+	Missing bool
+	// partition: the constant value of the column in this shard, set on nodes whose field is a
+	// partition.
+	Partition *PartitionValue
+	// rowNumber: the values are the rows' numbers in the manifest.
+	RowNumber bool
+}
+
+// PartitionValue is the value of a partition column, encoded as one value of its field.
+type PartitionValue struct {
+	Null bool
+	Data []byte
+}
+
+// A Leaf is one primitive column of a file as its footer describes it.
+type Leaf struct {
+	Index          int    // position among the file's leaves
+	Path           string // dotted path in the file, for messages
+	Type           Physical
+	TypeLength     int // FIXED_LEN_BYTE_ARRAY
+	MaxDef, MaxRep int
+	Convert        Convert // how stored values become Field values
+	Recast         *recast // of ConvertRecast
+}
+
+// Readable returns an error if the leaf is nested too deeply to be decoded.
+func (l *Leaf) Readable() error {
+	if l.MaxDef > parquet.MaxLevel {
+		return fmt.Errorf("it is nested too deeply: it has %d levels of lists and nullable members, at most %d can be read", l.MaxDef, parquet.MaxLevel)
+	}
+	return nil
+}
+
+// Convert is what turns a stored value into the Field's value.
+type Convert uint8
+
+const (
+	ConvertNone       Convert = iota // stored as the Field wants it
+	ConvertNarrow                    // INT32 to 1 or 2 bytes
+	ConvertWidenInt                  // INT32 to 8 bytes, signed
+	ConvertWidenUint                 // INT32 to 8 bytes, unsigned
+	ConvertWidenFloat                // FLOAT to DOUBLE
+	ConvertDecimal                   // INT32, INT64, FIXED_LEN_BYTE_ARRAY or BYTE_ARRAY decimal to the Field's width, or to Binary beyond 76 digits
+	ConvertRecast                    // to the type that the column has in the data set, and not in the file; see recast
+
+	// ConvertNull: every value is null whatever the node's kind, and there are as many as the
+	// levels tell; values in the pages, if any, are of no interest, and the node has no children.
+	// It stands where a shard has a column annotated UNKNOWN that has a type in others, and where a
+	// struct's wanted members are all missing in a shard, so that some leaf must tell which structs
+	// are null.
+	ConvertNull
+)
