@@ -30,7 +30,7 @@ class NoWriter(Exception):
 
 
 def write(writer, rows, path, group, compression):
-    """Writes an Arrow table with about so many rows in a row group."""
+    """Writes an Arrow table with about group rows in a row group."""
     WRITERS[writer](rows, path, group, compression)
 
 

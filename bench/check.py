@@ -13,7 +13,7 @@ import servers
 
 HEAD = ["| what | from | found (quartiles) | must | aim |", "| --- | --- | --- | --- | --- |"]
 HERE = pathlib.Path(__file__).parent
-BASE = "python/requirements-test.txt"  # torch, pyarrow, numpy; other environments lie over it
+BASE = "python/requirements-test.txt"  # torch, pyarrow, numpy; other environments extend it
 
 # set -> what DuckDB orders its rows by, rows of a row group, codec
 REWRITTEN = {

@@ -113,7 +113,7 @@ def epochs(data, where, batch, buffer, figure, rounds):
 
 
 def bounds(data, where, batch, buffer):
-    """The memory bound of a stream of the rows that pass over that of all rows, by the plan."""
+    """The ratio of memory bounds, by the plan: of a stream of the rows that pass, over all rows."""
     found = []
     for more in (("--shuffle-buffer", str(buffer // 10), "--where", where), ("--shuffle-buffer", str(buffer))):
         command = (str(table.BIN / "shardfeed"), "plan", str(data), "--shuffle", "--batch-size", str(batch), "--json", *more)

@@ -2,23 +2,23 @@
 """gen.py [--out DIR] [--scale 1.0] [SET...]: makes the data sets of the benchmarks, written by pyarrow without page index.
 
     shop        20 files x 5,000 rows, 2 row groups, snappy: unique_id, img_jpg (JPEG 224 x 224, about 15 kB), title, tokens (text),
-                token_ids list<int32> of 16 to 64, label (of 1,000), price; dictionary for the label alone
+                token_ids list<int32> of 16 to 64, label (of 1,000), price; dictionary only for the label
     shop_plain  the same values without compression, half the files
     tokens      16 files x 12,500 documents, 5 row groups, zstd: doc_id, token_ids list<int32> of 512 to 2,048 (small ids more often)
     tabular     8 files x 250,000 rows, 5 row groups, snappy, sorted by label: 40 numbers (id and 13 int64, 16 float, 10 double, every
                 fourth with 5 % nulls) and 3 dictionary strings
-    tall        40 files as those of tabular (for an epoch of some 10 s)
+    tall        40 files as in tabular (for an epoch of some 10 s)
     mixed       8 files x 163,840 rows, 5 row groups, pyarrow's defaults (snappy, dictionaries where they fit): id, title, category,
                 token_ids list<int32> of 16 to 64, embedding list<float> of 128, and numbers with nulls; about 1 GB in memory
     many        2,000 files x 40 rows: id, label (for the time to the first batch)
     large       20 files of row groups of 8 to 64 MB, 5 GB in all: id, blob, token_ids (for the memory limit)
-    ranges      4 files as those of large, 1 GB in all (for reading from servers)
+    ranges      4 files as in large, 1 GB in all (for reading from servers)
     wide        4 files x 24,000 rows, 3 row groups: 1,000 columns of numbers, 32 to 64 kB to a chunk
-    shards      10,000 files as those of many
+    shards      10,000 files as in many
     documents   8 files x 5,000 documents, one row group, zstd, lengths log-normal: doc_id,
                 token_ids list<int32> (median 1,000, sigma 1.5), prompt_ids list<int32>
                 (median 300, sigma 1, at most 4,096)
-    sources     64 files x 25,000 rows as those of tabular, 10 row groups (for mixtures)
+    sources     64 files x 25,000 rows as in tabular, 10 row groups (for mixtures)
     products    8 files x 1,000 rows, 2 row groups: id, img_jpg (the pictures of shop), label
     photos      8 files x 400 rows, 2 row groups: id, img_jpg (JPEG of about 500 x 375, half a byte
                 a pixel: photos.py), label
@@ -229,7 +229,7 @@ def write_large(path, file):
             number += rows
 
 
-# set -> its rows, and the number that its random numbers begin with, before the writer's name
+# set -> its rows, and the first number of its random seed, before the writer's name
 MAKERS = {
     "shop": (shop, 1),
     "shop_plain": (shop, 1),

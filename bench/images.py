@@ -1,4 +1,4 @@
-"""Images: what decoding, cropping and flipping costs, alone and from parquet to torch."""
+"""Images: the cost of decoding, cropping and flipping, from memory and from parquet to torch."""
 
 import dataclasses
 import functools
@@ -118,7 +118,7 @@ def _recipes(directory, data, pixels):
 
 
 def _shares(directory, data):
-    """How much of a loader's time is reading, which its bytes alone take, and how much its images."""
+    """The shares of a loader's time: reading, measured on bytes without decoding, and images."""
     case = delivery.Case(data, directory / data.name)
     for contender in SHARES:
         what = f"images, shares, {data.name}, {contender.name}"
@@ -157,7 +157,7 @@ def _milliseconds(epochs):
 
 @functools.cache
 def _epochs(case, pixels, rounds, among):
-    """The epochs of ours and of these, in turn; or why one has none."""
+    """The epochs of ours and of these, in turn; or why one is missing."""
     found = {c: [] for c in (OURS, *among)}
     for _ in range(rounds):
         for contender, epochs in found.items():
@@ -187,7 +187,7 @@ def _waiting(case, rounds):
 
 
 def _scaling(directory, rounds):
-    """Images per second of the Go stream on two cores over one; two programs on a core each are what the machine has."""
+    """Images per second of the Go stream on two cores over one; two programs on a core each show the machine's limit."""
     images = "img_jpg=crop=random_resized,size=224,flip=0.5"
     rows = ("--epochs", "2", "--batch-size", str(BATCH), "--columns", "id,img_jpg")
     stream = table.stream(directory, "--shuffle", *rows, "--images", images)

@@ -82,5 +82,5 @@ def best(spans):
 
 
 def best_of(files):
-    """The least cost for all row groups, each alone, as units are read one by one."""
+    """The least cost for all row groups if units are read one by one."""
     return sum(best(group) for f in files for group in f.groups)

@@ -1,4 +1,4 @@
-"""Runs a contender as a process of its own, on given cores, and says what it took."""
+"""Runs a contender as a process of its own, on given cores, and measures its cost."""
 
 import contextlib
 import json
@@ -15,7 +15,7 @@ class Failed(Exception):
 
 
 def run(contender, cores, environment=None):
-    """The contender's JSON with cpu_seconds, and peak_rss_bytes of the whole process where it doesn't say it itself."""
+    """The contender's JSON with cpu_seconds, and peak_rss_bytes of the whole process unless it has them."""
     return finish(contender, start(contender, cores, environment))
 
 

@@ -6,7 +6,7 @@ from delivery import entries, run
 
 OURS = entries.Contender("shardfeed.ray", "ray_train", "ray_train", workers=2)
 THEIRS = entries.Contender("iter_torch_batches of Ray Data", "ray_train", "ray_train", workers=2)
-KEY = "steady_rows_per_cpu_second"  # of ours from the beginning of the loops on, of theirs from the first batches on
+KEY = "steady_rows_per_cpu_second"  # of ours from the start of the loops on, of theirs from the first batches on
 EPOCHS = 3
 CAP = 30  # processor seconds from then on when a slow contender is stopped
 TIMEOUT = 600  # seconds, of a run

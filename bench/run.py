@@ -3,7 +3,7 @@
 
 Contenders are run in turn, A B C A B C, each in a process of its own pinned to its cores, with the
 files in the page cache. A ratio is taken in each round; the table has the median and the quartiles.
-Rows per CPU-second count user and system time; the ratio by user time alone stands beside it,
+Rows per CPU-second count user and system time; the ratio by user time is beside it,
 because kernel time depends on the machine's memory. The rows of storage (--only storage) start real
 servers and compare bytes per second of wall time on all cores.
 --noisy runs all of it beside processes that copy memory at the lowest priority (noise.py).
@@ -94,7 +94,7 @@ def part(rows, head, measure):
 
 
 def served(row, place, rounds):
-    """The lines of a row of storage; a server that can't be had leaves a row that says so."""
+    """The lines of a row of storage; a server that can't be had leaves a row with the reason."""
     try:
         return row.lines(place, rounds)
     except servers.Missing as e:

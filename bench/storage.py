@@ -64,7 +64,7 @@ class Race:
 
 
 def size(result):
-    """The bytes that a run was about: those it read, or those of the batches' columns."""
+    """The bytes of a run: as read, or of the batches' columns."""
     return result.get("bytes") or result["decoded_bytes"]
 
 
@@ -105,7 +105,7 @@ def ranges(place, name, base):
 
 
 def one_range(place, path):
-    """A file of the first range alone."""
+    """A file with only the first range."""
     one = place.scratch() / "range"
     with open(path) as f:
         one.write_text(f.readline())

@@ -165,7 +165,7 @@ def many_shards(place, rounds):
 
 
 def opened(uri, cache, *arguments):
-    """Opens a set, foretells its memory, and reads no row."""
+    """Opens a set and plans its memory, without reading rows."""
     command = (str(table.BIN / "shardfeed"), "plan", str(uri), "--json", "--cache-dir", str(cache), *arguments)
     return table.Contender("plan", command, whole=True)
 
@@ -230,7 +230,7 @@ def many_processes(place, rounds):
     uri, files, cache = place.put("tokens"), merging.files(place.directory / "tokens"), place.scratch()
 
     def run(environment):
-        """Each order is that of two processes, so that some want the same bytes at the same time and some do not."""
+        """Each order has two processes, so that some want the same bytes at the same time and some do not."""
         contenders = [storage.epoch(uri, cache, f"process {i}", "--epoch", str(i // 2), "--memory", "512MiB") for i in range(PROCESSES)]
         started = [(c, process.start(c, cores(), environment)) for c in contenders]
         for contender, p in started:
@@ -250,7 +250,7 @@ def bytes_asked_twice(asked):
 
 
 def memory(place, rounds):
-    """Of the store alone: the peak of a process that reads through it, less the memory that it reads into, above that of a process that
+    """Of the store: the peak of a process that reads through it, less the memory that it reads into, above that of a process that
     reads one range. Of a stream: its peak, with small parts, so that its memory lets many requests be in flight."""
     uri, files = place.put("ranges"), merging.files(place.directory / "ranges")
     path = storage.ranges(place, "ranges", uri)

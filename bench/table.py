@@ -15,7 +15,7 @@ TAKE, NUMBER = "shuffle_take", "number_pyarrow"
 
 @dataclasses.dataclass(frozen=True)
 class Contender:
-    """A command that prints one JSON object. whole: its processor time is that of the whole process, start-up too."""
+    """A command that prints one JSON object. whole: its processor time includes all of the process, start-up too."""
 
     name: str
     command: tuple

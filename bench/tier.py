@@ -30,7 +30,7 @@ def measured(data, _, rounds):
 
 
 def measure(data, rounds):
-    """Runs in turn. The disk has nothing left to write when one begins; its cache ends with it."""
+    """Runs in turn. The disk has nothing left to write when one starts; its cache ends with it."""
     runs = {"with": [], "without": []}
     options = {"with": ("--decoded-limit", LIMIT), "without": ()}
     with tempfile.TemporaryDirectory(prefix="shardfeed-bench-", dir=data.parent) as long:

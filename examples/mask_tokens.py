@@ -14,7 +14,7 @@ MASK, WORDS = 4, 32_000  # of the tokenizer: the token that hides another, and h
 
 
 def mask_tokens(batch: Mapping[str, Any], p: float, column: str = "token_ids", padding: int = 0) -> dict[str, np.ndarray]:
-    """Hides a part p of the tokens: 80 % become MASK, 10 % another token, 10 % stay. The labels are -100 where nothing is hidden."""
+    """Hides a part p of the tokens: 80 % become MASK, 10 % another token, 10 % stay. The labels of other tokens are -100."""
     tokens = np.asarray(batch[column])
     which, how, other = (uniform(np.asarray(batch["_seed"]), tokens.shape[1], stream) for stream in range(3))
     hidden = (which < p) & (tokens != padding)

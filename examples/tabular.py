@@ -1,4 +1,4 @@
-"""Forty columns of numbers as one matrix, two categories as another. Its one argument is a directory, where it makes its table."""
+"""Forty columns of numbers as one matrix, two categories as another. Its one argument is the directory of its table."""
 
 import pathlib
 import sys

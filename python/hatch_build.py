@@ -1,9 +1,9 @@
 """Puts the engine into the wheel: builds ../cmd/shardfeed for the platform that the wheel is for, and libjpeg-turbo, which it loads.
 
 GOARCH=arm64 in the environment makes the wheel for arm64 on any machine that has Go. The engine calls no GPU: trainers pin its ring and
-copy from it. So it is built with the tag nocuda. It loads libjpeg-turbo from its own folder, with glibc's loader; where ../tools/turbojpeg
-cannot build that the wheel has none, says so once, and the engine decodes JPEG in Go. SHARDFEED_TURBOJPEG=require makes that an error, as
-for releases, and SHARDFEED_TURBOJPEG=off builds a static engine, which loads nothing.
+copy from it. So it is built with the tag nocuda. It loads libjpeg-turbo from its own folder, with glibc's loader; if ../tools/turbojpeg
+cannot build that, the hook warns, the wheel comes without, and the engine decodes JPEG in Go. SHARDFEED_TURBOJPEG=require makes that an
+error, as for releases, and SHARDFEED_TURBOJPEG=off builds a static engine, which loads nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 # Go's name of an architecture, and Python's of the same.
 ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64"}
 
-# Whether the wheel has libjpeg-turbo: where it can be built, surely, or not at all.
+# Whether the wheel has libjpeg-turbo: if it can be built, always, or never.
 TURBOJPEG = ("auto", "require", "off")
 
 # Its files in the wheel, and as they are built. Both licences ask to go with the library.

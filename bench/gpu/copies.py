@@ -50,7 +50,7 @@ def copies(device, small):
 
 
 def timed(target, pieces):
-    """Seconds that a stream takes to copy these, one after the other."""
+    """Seconds that a stream takes to copy these in turn."""
     stream = torch.cuda.Stream(target.device)
     start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     with torch.cuda.stream(stream):

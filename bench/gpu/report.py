@@ -5,7 +5,7 @@ import statistics
 
 import torch
 
-FAKE = "fake"  # the name of the tests' device, whose figures are none
+FAKE = "fake"  # the tests' device, whose figures mean nothing
 FASTEST, MOST_IDLE = 0.95, 1 / 3  # what must be reached: of torch's bandwidth, of torch's idle share
 
 
@@ -25,7 +25,7 @@ def table(part, records):
 
 
 def quartiles(values):
-    """The median, and the quartiles where there are enough values."""
+    """The median, and the quartiles if there are enough values."""
     values = sorted(values)
     if len(values) < 3:
         return statistics.median(values), values[0], values[-1]

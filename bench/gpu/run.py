@@ -2,7 +2,7 @@
 """run.py [--device cuda:0] [--rounds 9] [--parts copies,locking,training,overlap] [--out FILE] [--smoke]: batches on a GPU.
 
 Runs where torch and the package can be imported and the engine is built (make bench-gpu does that). Prints tables in Markdown; the
-records of all rounds go to --out as lines of JSON. Without a CUDA device it says so and ends with 1.
+records of all rounds go to --out as lines of JSON. Without a CUDA device it prints an error and ends with 1.
 """
 
 import argparse

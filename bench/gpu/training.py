@@ -12,7 +12,7 @@ from torch.utils.data import IterableDataset, get_worker_info
 
 PIXELS = (3, 64, 64)
 BATCH = 256
-WARM = 4  # steps before the measuring begins
+WARM = 4  # steps before the measurement
 MIXED = 4  # row groups that the rival mixes
 
 
@@ -134,7 +134,7 @@ def idle(device, directory, milliseconds):
 
 
 def overlap(device, directory, milliseconds):
-    """Steps alone, batches alone, and both: what is not hidden behind the longer one."""
+    """Measures steps, batches, and both together: the time that the longer one does not hide."""
     step = Step(device, milliseconds)
     kept = {"pixels": torch.zeros(BATCH, *PIXELS, dtype=torch.uint8, device=device)}
     both = loop(ours(device, directory), step)

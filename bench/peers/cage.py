@@ -1,4 +1,4 @@
-"""A run's processes, all of them: their processor time and memory are counted together, and none outlives the run."""
+"""A run's processes, all of them: their processor time and memory are counted together, and all end with the run."""
 
 import contextlib
 import os

@@ -3,7 +3,7 @@
 import dataclasses
 
 BY = "_by_"  # between a set and its writer, as in gen.py
-BASE = "python/requirements-test.txt"  # torch, pyarrow, numpy, pandas; the other environments lie over it
+BASE = "python/requirements-test.txt"  # torch, pyarrow, numpy, pandas; the other environments extend it
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Set:
 
     @property
     def buffer(self):
-        """What every contender with such a knob may mix, where it does not keep to its default: a tenth of the rows."""
+        """What every contender with such a knob may mix, unless it keeps its default: a tenth of the rows."""
         return self.rows // 10
 
 

@@ -11,7 +11,7 @@ SETS = ("shop", "tokens", "tabular")
 
 @dataclasses.dataclass(frozen=True)
 class Line:
-    """One judged row: the figure as text, and how it stands against must and aim."""
+    """One judged row: the figure as text, and its verdict against must and aim."""
 
     what: str
     found: str

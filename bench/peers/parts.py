@@ -32,7 +32,7 @@ class Wish:
 
 
 def record(part, number, run, contender, data, *arguments, **options):
-    """The figures of a run, or why there are none."""
+    """The figures of a run, or why they are missing."""
     out = {"part": part, "set": data.name, "contender": contender.name, "round": number}
     try:
         return out | run(contender, data, *arguments, **options)
@@ -99,7 +99,7 @@ def _weighed(place, contender, data):
 
 
 def _later(place, wish, size, contender, data):
-    """A run of a round. That of ours says its bytes too."""
+    """A run of a round. Ours reports its bytes too."""
     if contender == entries.COPY:
         return place.run(contender, data, "copy", "--bytes", max(size["bytes"], LEAST_COPIED))
     place.warm(contender, data)
@@ -176,7 +176,7 @@ def handover(place, wish):
 
 
 def coverage(place, wish):
-    """Ours alone: every row once, and the same order, for numbers of workers and of ranks, and in a second process."""
+    """Only ours: every row once, and the same order, for numbers of workers and of ranks, and in a second process."""
     for data in wish.sets if entries.OURS in wish.contenders else ():
         for workers in (0, *WORKERS):
             contender = dataclasses.replace(entries.OURS, name=f"shardfeed, {workers} workers", workers=workers)

@@ -1,4 +1,4 @@
-"""Where a run happens: the environments, the sets, the temporary directories, and what a run gives back."""
+"""Where a run happens: the environments, the sets, the temporary directories, and the result of a run."""
 
 import json
 import os
@@ -39,7 +39,7 @@ class Place:
         return self.data / "peers" / f"{contender.module}-{data.name}"
 
     def stamp(self, contender, data):
-        """The file that says what a conversion took."""
+        """The file with the cost of a conversion."""
         return self.data / "peers" / f"{contender.module}-{data.name}.json"
 
     def files(self, data):

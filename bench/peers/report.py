@@ -55,7 +55,7 @@ def lines(records: Records):
 
 
 def headed(data, columns):
-    """How the table of a set begins."""
+    """The head of a set's table."""
     return ["", f"{data.name}: {described_set(data)}", "", f"| {' | '.join(columns)} |", "| --- " * len(columns) + "|"]
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """run.py [--sets shop,tokens] [--contenders take_once,ray] [--parts speed,look] [--rounds 9]: the comparison with other loaders.
 
-Each run is a process of its own whose processor time counts with that of all its children and of the engine; contenders take turns. Records
+Each run is a process of its own whose processor time includes all its children and the engine; contenders take turns. Records
 go to bench/results as lines of JSON, and the tables are made of them: --table FILE makes them again, --append FILE adds to what is there.
 """
 
@@ -48,7 +48,7 @@ def main():
 
 
 def new_file(smoke):
-    """Where records go; those of a smoke run mean nothing and are not kept."""
+    """Where records go; a smoke run's mean nothing and are not kept."""
     if smoke:
         return pathlib.Path(tempfile.mkdtemp(prefix="sfbench-"), "peers.jsonl")
     return ROOT / "bench" / "results" / f"peers-{datetime.datetime.now():%Y-%m-%d-%H%M}.jsonl"

@@ -1,8 +1,8 @@
 """meet.py ours|seats|all|each WORLD PROCESSES: how long ranks take to agree through one store.
 
-A rank is a client of the store, in a thread. "ours" is what the ranks of a data set do before its
-first batch: of the eight ranks of a node one is such a client, and all that the others say to it
-through their engine is there when it begins: nodes have processors of their own for that. "seats" is
+A rank is a client of the store, in a thread. "ours" does as the ranks of a data set do before its
+first batch: of the eight ranks of a node one is such a client, and all messages of the others
+through their engine are there when it starts: nodes have processors of their own for that. "seats" is
 what they do where nodes exchange what their caches hold. "all" is "ours" with every rank in a
 thread, and one engine for all nodes. In "each" no rank speaks for others: rank 0 asks for one rank
 after another, and the others look ten times a second.
@@ -22,7 +22,7 @@ import threading
 import time
 import traceback
 
-os.environ["TORCH_CPP_LOG_LEVEL"] = "ERROR"  # it tells of each connection without a host's name
+os.environ["TORCH_CPP_LOG_LEVEL"] = "ERROR"  # it logs each connection without a host's name
 os.environ["RES_OPTIONS"] = "timeout:1 attempts:1"  # a client asks name servers for that name, which may lose its question
 
 import torch.distributed as dist
@@ -44,7 +44,7 @@ PRINT = {name: f"{name} of the ranks" for name in (*NAMES.split(), "world_size")
 
 
 class Node:
-    """Stands for an engine, where ranks have given what they have."""
+    """In place of an engine, to which ranks have given what they have."""
 
     def __init__(self):
         self.values, self.found, self.count = {}, {}, 0
@@ -133,7 +133,7 @@ def wait(store, key):
 
 def serve():
     """The store. It looks up the host's name of each client before it serves the next one. The
-    machine knows that of IPv4's loopback; for the same address in IPv6 it asks name servers.
+    machine knows the name of IPv4's loopback; for the same address in IPv6 it asks name servers.
     """
     listener = socket.create_server(("127.0.0.1", 0))
     port = listener.getsockname()[1]
@@ -161,7 +161,7 @@ class Ranks:
 
     def run(self, parents):
         """Ends when the parent closes its end of the link, whatever the threads do. This process
-        inherited that end, and those of earlier processes.
+        inherited that end, and earlier processes' ends.
         """
         for end in parents:
             end.close()

@@ -27,7 +27,7 @@ def ranges(path):
 def run(name, stream, counted="rows", children=False):
     """Runs stream, which yields (rows, batches) as it goes, or (bytes, ranges), and prints one JSON object.
 
-    The processor time is that of this process, or of the ones that it waited for.
+    Counts the processor time of this process, or of the ones that it waited for.
     """
     who = resource.RUSAGE_CHILDREN if children else resource.RUSAGE_SELF
     before, start = resource.getrusage(who), time.perf_counter()

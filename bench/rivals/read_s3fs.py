@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """read_s3fs.py RANGES IN_FLIGHT cat_ranges|cat_file: ranges of S3 objects by s3fs, IN_FLIGHT of them at once.
 
-cat_ranges is what fsspec offers for this: it returns the ranges of an object together. cat_file drops each range when it is there and
-begins the next at once, which is as quick as s3fs can be.
+cat_ranges is fsspec's function for this: it returns the ranges of an object together. cat_file drops each range when it is there and
+starts the next at once, which is as quick as s3fs can be.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """replicas.py DIR BATCH BUFFER R STEP: one epoch by R processes that all get the same batches (replication=R), and what their engine took.
 
-Each process waits STEP milliseconds for each batch, as for a device; with 0 it waits for the engine alone, which has to wake all of them
-for each batch. The processor time is the engine's; that of the processes stands beside it.
+Each process waits STEP milliseconds for each batch, as for a device; with 0 it waits only for the engine, which has to wake all of them
+for each batch. The processor time is the engine's; the processes' is beside it.
 """
 
 import json

@@ -11,7 +11,7 @@ def weights(sources, seed):
 
 
 def worst(taken, weights, window):
-    """Percent: over any so many samples that follow each other, and over all sources."""
+    """The largest error in percent: over any window of samples, and over all sources."""
     wanted = window * weights / weights.sum()
     error = 0.0
     for source, share in enumerate(wanted):

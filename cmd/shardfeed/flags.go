@@ -18,8 +18,8 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// flags are what the command line of a verb says. Each verb takes the sets of flags that mean
-// something to it.
+// flags holds the flags of a verb's command line. Each verb takes the sets of flags that apply to
+// it.
 type flags struct {
 	shardfeed.Spec // without its addresses; at adds them
 
@@ -48,7 +48,7 @@ func (f *flags) at(addresses []string) shardfeed.Spec {
 		s.Bucket = nil
 	}
 	if f.inFiles && len(s.Sources) > 0 {
-		s.Shuffle = true // sources have no other order, and none is asked for
+		s.Shuffle = true // sources have no other order, and the verb needs no order
 	}
 	if !f.Shuffle {
 		s.Start = ""
@@ -75,7 +75,8 @@ func (f *flags) blockTokens() (tokens int64) {
 	return tokens
 }
 
-// tailOrDefault is what becomes of the rows that fill no global batch; by default none is lost.
+// tailOrDefault returns the treatment of the last rows, which do not fill a global batch. The
+// default keeps all of them.
 func (f *flags) tailOrDefault() shuffle.Tail {
 	switch {
 	case f.Tail != "":

@@ -12,7 +12,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/option"
 )
 
-// imagesFlag is a flag that says what becomes of columns of images: a preset, settings, or both.
+// imagesFlag parses how columns of images are decoded: by a preset, settings, or both.
 type imagesFlag map[string]images.Options
 
 func (v *imagesFlag) Set(s string) error {
@@ -92,7 +92,7 @@ func imageSetting(field string) string {
 	return option.Argument(field)
 }
 
-// A settingKind is what a setting's value is.
+// A settingKind parses the values of a setting.
 type settingKind struct {
 	as      string // in errors
 	parse   func(text string) (any, error)

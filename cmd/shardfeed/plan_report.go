@@ -52,7 +52,7 @@ func planReport(p *iterable.Plan, counting time.Duration) *term.Report {
 	return r
 }
 
-// tailMeaning says what becomes of the last rows, which fill no step.
+// tailMeaning describes the treatment of the last rows, which do not fill a step.
 func tailMeaning(p *iterable.Plan, rest int64) string {
 	switch p.Tail {
 	case shuffle.Drop:
@@ -92,7 +92,7 @@ func planOrder(r *term.Report, p *iterable.Plan) {
 	r.Fact("start, assign", "%s, %s", p.Params.Start, p.Params.Assign)
 }
 
-// planMixture says how an epoch is made of the sources.
+// planMixture reports each source's share of an epoch.
 func planMixture(r *term.Report, p *iterable.Plan) {
 	r.Fact("order", "%s with seed %d", shuffle.Mixed, p.Seed)
 	r.Fact("epoch", "%s of %s", text.Plural(p.Rows, "sample"), text.Plural(int64(len(p.Sources)), "source"))
@@ -120,7 +120,7 @@ func planMixture(r *term.Report, p *iterable.Plan) {
 	}
 }
 
-// shareText is the share of a source, of samples and of tokens where weights are in these.
+// shareText formats the share of a source in the samples, and in the tokens if weights are in tokens.
 func shareText(s iterable.PlanSource) string {
 	if s.TokensPerSample == 0 {
 		return fmt.Sprintf("%.3g%%", 100*s.Share)
@@ -128,7 +128,7 @@ func shareText(s iterable.PlanSource) string {
 	return fmt.Sprintf("%.3g%% of the tokens, %.3g%% of the samples, %.4g tokens each", 100*s.TokenShare, 100*s.Share, s.TokensPerSample)
 }
 
-// planPacking says what is in the blocks of an epoch.
+// planPacking reports the blocks of an epoch and how full they are.
 func planPacking(r *term.Report, p *iterable.PackPlan) {
 	if p == nil {
 		return
@@ -150,7 +150,7 @@ func planPacking(r *term.Report, p *iterable.PackPlan) {
 	}
 }
 
-// planBuckets says what is in the batches of an epoch.
+// planBuckets reports the batches of an epoch and how much of them is padding.
 func planBuckets(r *term.Report, p *iterable.PackPlan) {
 	r.Section("buckets")
 	r.Fact("batches", "%s of at most %s tokens; they are the rows below", text.Count(p.Blocks), text.Count(int64(p.Size)))
@@ -197,8 +197,8 @@ func planQuality(r *term.Report, p *iterable.Plan) {
 	r.Note("%s", mixingMeaning(p))
 }
 
-// mixingMeaning says what the quality means for training; the thresholds come from simulated
-// training on sorted labels.
+// mixingMeaning rates the quality for training, by thresholds from simulated training on sorted
+// labels.
 func mixingMeaning(p *iterable.Plan) string {
 	switch k, batch := p.Quality.Independent, float64(p.GlobalBatch); {
 	case k >= float64(p.Rows):

@@ -63,7 +63,7 @@ func (t *rowTable) cell(value string) string {
 	return b.String() + "..."
 }
 
-// writeTo writes the table to w, whose lines have so many columns; 0 is any number.
+// writeTo writes the table in lines of at most width columns; 0 does not limit them.
 func (t *rowTable) writeTo(w io.Writer, width int) error {
 	var b bytes.Buffer
 	if width > 0 && t.width() > width {

@@ -11,8 +11,7 @@ import (
 	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 )
 
-// Groups of flags, in the order in which the help shows them. A flag without a group stands under
-// "Flags".
+// Groups of flags, in the order of the help, which shows flags without a group under "Flags".
 const (
 	rowsGroup     = "Rows"
 	packGroup     = "Packing"

@@ -16,5 +16,5 @@ def dense(blocks, size):
 
 
 def lengths_of(lengths, first):
-    """The lengths of the documents; those of block i are lengths[first[i] : first[i + 1]]."""
+    """The lengths of the documents; block i has lengths[first[i] : first[i + 1]]."""
     return Flat(torch.from_numpy(lengths[first[0] : first[-1]]), torch.from_numpy(first - first[0]))

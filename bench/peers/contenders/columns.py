@@ -1,6 +1,6 @@
-"""Columns as contenders deliver them: tensors, lists of bytes or str, and Flat, the values of all rows with where each begins.
+"""Columns as contenders deliver them: tensors, lists of bytes or str, and Flat, the values of all rows and their offsets.
 
-What contenders do with rows is here once, and so is what the consumer does.
+The work of contenders and consumers with rows is here once.
 """
 
 from typing import NamedTuple
@@ -10,7 +10,7 @@ import torch
 
 
 class Flat(NamedTuple):
-    """Texts, bytes or lists without a copy: row i begins at values[offsets[i] - offsets[0]]."""
+    """Texts, bytes or lists without a copy: row i starts at values[offsets[i] - offsets[0]]."""
 
     values: torch.Tensor
     offsets: torch.Tensor

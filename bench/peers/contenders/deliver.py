@@ -35,7 +35,7 @@ from columns import count, row_numbers, tokens, touch, weight
 from task import Task
 
 STEADY = 0.8  # of the rows, or the cap: where the steady window ends
-SETTLED = 50  # batches before the measuring of single batches begins
+SETTLED = 50  # batches before single batches are measured
 STEPS = 300
 
 
@@ -74,7 +74,7 @@ def epoch(task, stream, args):
 
 
 def _spent(since, most):
-    """Whether all processes have taken so much processor time since."""
+    """Whether all processes have taken this much processor time since."""
     return most < float("inf") and sum(processor.seconds()) > sum(since) + most
 
 
@@ -144,7 +144,7 @@ def step(task, stream, args):
 
 
 def rows_of_a_step(clock, seconds):
-    """How many rows of a matrix make a step of so many seconds here."""
+    """How many rows of a matrix make a step of these seconds on this machine."""
     a, b = torch.rand(512, 512), torch.rand(512, 512)
     took = []
     for _ in range(STEPS):

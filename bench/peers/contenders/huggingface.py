@@ -1,6 +1,6 @@
 """Hugging Face datasets, streamed, shuffled by a buffer.
 
-hf:arrow takes Arrow tables in this process, as cheap as can be; hf:torch is what its documentation shows: the torch format and torch's
+hf:arrow takes Arrow tables in this process, as cheap as can be; hf:torch follows its documentation: the torch format and torch's
 DataLoader. It sleeps 5 s at the end of each pass, which costs no processor time.
 """
 

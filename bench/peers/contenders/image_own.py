@@ -1,4 +1,4 @@
-"""Transforms of the user's own in our loader: in its workers, or in its threads where the name says so."""
+"""Transforms of the user's own in our loader: in its workers or threads, by the name."""
 
 import shardfeed.torch
 from image_map import Mapped

@@ -1,6 +1,6 @@
 """Petastorm on images: two threads read row groups of plain parquet, a TransformSpec decodes and augments, a queue mixes rows.
 
-For the bytes alone there is no TransformSpec, and its loader of rows: the other one takes no bytes.
+For bytes there is no TransformSpec, and its loader of rows: the other one does not take bytes.
 """
 
 import numpy as np

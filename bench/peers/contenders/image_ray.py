@@ -1,4 +1,4 @@
-"""Ray Data on two cores: files shuffled, map_batches decodes with torchvision. The bytes alone come as numpy's objects."""
+"""Ray Data on two cores: files shuffled, map_batches decodes with torchvision. Bytes come as numpy's objects."""
 
 import logging
 import os

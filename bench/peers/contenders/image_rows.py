@@ -1,4 +1,4 @@
-"""torch's DataLoader alone: an IterableDataset reads row groups with pyarrow and decodes each row."""
+"""torch's DataLoader: an IterableDataset reads row groups with pyarrow and decodes each row."""
 
 import numpy as np
 import pyarrow.parquet as pq

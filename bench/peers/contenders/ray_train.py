@@ -1,7 +1,7 @@
 """Ray Train on two workers, each in a loop over iter_torch_batches of Ray Data's shard, or of ours.
 
-The loops run in Ray's workers. The first batch here is empty. With ours it says that all workers
-are about to begin; with Ray Data's, whose tasks take long to start, that each of them has its
+The loops run in Ray's workers. The first batch here is empty. With ours it marks that all workers
+are about to start; with Ray Data's, whose tasks take long to start, that each of them has its
 first batch. Each further one has as many row numbers as the workers have read since, and no rows.
 """
 
@@ -27,7 +27,7 @@ from ray.train import DataConfig, RunConfig, ScalingConfig
 from ray.train.torch import TorchTrainer
 
 WORKERS = 2
-EPOCHS = 3  # task.rows are those of all
+EPOCHS = 3  # task.rows counts all of them
 LOOK = 0.1  # seconds
 HERE = pathlib.Path(__file__).parent
 
@@ -62,7 +62,7 @@ def batches(task):
 
 
 def _read(told, training, task):
-    """Lets the workers begin together, and says how many rows they have read until they end."""
+    """Starts the workers together, and yields how many rows they have read until they end."""
     _until(lambda: len(_rows(told)) == WORKERS, training)
     before = 0
     if task.way == "ours":

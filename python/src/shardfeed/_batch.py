@@ -169,12 +169,12 @@ class Batch:
         return _state.pack({**self._start, "epoch": int(epoch), "position": int(position)})
 
     def valid(self, name: str, *, items: bool = False) -> np.ndarray:
-        """A bool for each value of a column: False where it is null.
+        """A bool for each value of a column: False for nulls.
 
         A dotted path reads a part of the column.
 
         With items it is the mask of a list's items; for lists of one size it has the shape of the
-        lists. The mask of a matrix that was stacked is that of its items in any case.
+        lists. A matrix that was stacked always has a mask of its items.
         """
         raw = self._live()
         field, at = self._find(name)
@@ -246,13 +246,13 @@ class Batch:
     def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]:
         """Arrow's PyCapsule interface, by which pyarrow, polars, DuckDB and others read a batch.
 
-        It needs none of them. They share the batch's memory where the layouts agree, and keep it
+        It does not import them. They share the batch's memory where the layouts agree, and keep it
         until they are done.
         """
         return _arrow.array_capsules(self._arrow(), requested_schema)
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """The batch as a stream of one batch, for libraries that read streams alone."""
+        """The batch as a stream of one batch, for libraries that read only streams."""
         return _arrow.stream_capsule(self._arrow(), requested_schema)
 
     def _arrow(self, *, tensors: bool = True) -> Node:

@@ -9,7 +9,7 @@ from .errors import ShardfeedError
 
 R = TypeVar("R")
 
-# These end a loop or a generator without a word where they leave a function that it calls.
+# These silently end a loop or a generator when a function that it calls raises them.
 ENDS = (StopIteration, StopAsyncIteration, GeneratorExit)
 
 

@@ -58,7 +58,7 @@ class StreamingDataset(Connected, Generic[T]):
     Args:
         uri (str, Path, or list of them): what to read: an address such as
             ``s3://bucket/table/dt=*/`` or ``hdfs://namenode/table``, or a path. Globs and ``{a,b}``
-            are expanded. It is left out where there are sources.
+            are expanded. It is left out if sources is given.
         batch_size (int or None): rows of a batch on this rank. None yields single rows.
         sources (dict, default None): several data sets by name, ``{"web": Source(uri, weight=7),
             "code": Source(uri, weight=2)}``: each batch has samples of all by weight. Columns are
@@ -76,7 +76,7 @@ class StreamingDataset(Connected, Generic[T]):
         weights_in ("samples" or "tokens", default None): what weights of sources are in. Tokens are
             counted when the data set is opened, and states keep the counts. None is "samples".
         tokens (str, default None): the list column whose items are tokens, for
-            ``weights_in="tokens"``. None is that of bucket, or the one list column that is read;
+            ``weights_in="tokens"``. None is bucket's column, or the one list column that is read;
             blocks of pack all have as many.
         columns (list of str, default None): names, dotted paths or patterns ("num_*") of the
             columns. None reads all. Columns of ``stack`` are read in any case.
@@ -97,13 +97,13 @@ class StreamingDataset(Connected, Generic[T]):
             select`` or :func:`shardfeed.select`.
         rows_new ("error", "keep" or "drop", default None): what to do with the rows of shards that
             the file of ``rows`` does not know. None is "error".
-        weight (str, default None): a column that says how often each row comes: 2.5 is twice or
-            three times, drawn by the row, the same in each epoch.
-        pack (dict or Pack, default None): ``{"token_ids": 8192}`` makes dense blocks of so many
+        weight (str, default None): a column with how often each row comes: 2.5 is twice or three
+            times, drawn by the row, the same in each epoch.
+        pack (dict or Pack, default None): ``{"token_ids": 8192}`` makes dense blocks of 8,192
             tokens of the lists in each row group; a block is a row then. See :class:`Pack` for
             strategies, eos and bos, position ids, cu_seqlens and labels.
         bucket (dict or Bucket, default None): ``{"token_ids": 16384}`` makes batches of rows of
-            about the same length, as many as so many tokens hold when all are padded to the
+            about the same length, as many as 16,384 tokens hold when all are padded to the
             longest. ``batch_size`` is 1 then. See :class:`Bucket`.
         shuffle (bool, default True): shuffle by ``seed``, differently in each epoch. False reads in
             file order.
@@ -114,12 +114,12 @@ class StreamingDataset(Connected, Generic[T]):
             groups where that is more, between 64 and 256 MiB.
         seed (int, default 0): the seed of the order, from 0 to 2**64 - 1.
         rank, world_size (int, default None): give both or neither. None takes torchrun's
-            environment, else Ray Train's, else an initialised process group, else that of
-            jax.distributed, else rank 0 of 1. Ranks are compared when an iteration begins; the
+            environment, else Ray Train's, else an initialised process group, else
+            jax.distributed, else rank 0 of 1. Ranks are compared when an iteration starts; the
             constructor waits for no other rank but rank 0, see opening.
-        replication (int, default None): so many ranks in a row see the same batches, as tensor and
-            pipeline parallel ranks must: ranks 0 and 1 those of data rank 0 under 2. It must divide
-            the world size. ``rank`` and ``world_size`` of the data set then count data ranks. On
+        replication (int, default None): how many ranks in a row see the same batches, as tensor and
+            pipeline parallel ranks must: with 2, ranks 0 and 1 are data rank 0. It must divide the
+            world size. ``rank`` and ``world_size`` of the data set then count data ranks. On
             one machine a batch is made once for all of them.
         mesh (DeviceMesh, default None): the data dimensions of torch's DeviceMesh, as
             ``mesh["dp"]``, in place of rank, world_size and replication: ranks that differ in other
@@ -138,7 +138,7 @@ class StreamingDataset(Connected, Generic[T]):
             another one: ``valid`` of a Batch, and ``with_valid`` of a data set of tensors.
         row_ids (bool, default False): add the columns ``"_row"``, the number of the row in the list
             of shards (int64, see :meth:`locate`), and ``"source"``, the number of the address that
-            found its shard, or of its source where there are sources (int32).
+            found its shard, or with sources the number of the source (int32).
         seeds (bool, default False): add the column ``"_seed"``, an int64 for each row by the seed,
             the epoch and the row: random numbers made of it are the same for any world size and
             batch size.
@@ -155,8 +155,8 @@ class StreamingDataset(Connected, Generic[T]):
             used in the last 24 hours, or in the time that is given, which is best for epochs, or
             drop the least recently used. None is "keep".
         decoded_limit (int, float or str, default None): how much of decoded columns to keep on the
-            local disk, as cache_limit, so that epochs after the first need not decode again; 0 keeps
-            none. None is what cache_limit leaves for data on servers, whose bytes come first, and
+            local disk, as cache_limit, so that epochs after the first need not decode again; 0 is
+            off. None is what cache_limit leaves for data on servers, whose bytes come first, and
             nothing for local files, which are kept decoded below cache_dir.
         index_dir (str or Path, default None): directory where footers are kept. None is beside the
             cache.
@@ -198,7 +198,7 @@ class StreamingDataset(Connected, Generic[T]):
             declares.
         image_decoder ("auto", "turbo" or "go", default "auto"): who decodes JPEG: libjpeg-turbo 3,
             or a decoder in Go, which is slower and gives slightly other pixels. "auto" is
-            libjpeg-turbo where it is found; all ranks must have the same one.
+            libjpeg-turbo if it is found; all ranks must have the same one.
             ``stats()["image_decoder"]`` names it.
         manifest (str, Path or dict, default None): a saved list of shards to continue with, as
             :meth:`manifest` returns it, or the file that has it; shards that were added later are
@@ -231,7 +231,7 @@ class StreamingDataset(Connected, Generic[T]):
         lanes, unit_rows, max_world_size (int, default None): pin parts of the plan: how many lanes,
             the most rows of a unit, the most ranks to plan for. ``shardfeed plan`` shows them. None
             follows from the data.
-        start ("filled" or "direct", default None): how an epoch begins: with a full shuffle buffer,
+        start ("filled" or "direct", default None): how an epoch starts: with a full shuffle buffer,
             or with the first batch as soon as it can be made. None is "filled".
         slots (int, default None): batches that may be ready or held at once, at least 2. None is by
             the machine.
@@ -239,7 +239,7 @@ class StreamingDataset(Connected, Generic[T]):
         timeout (float, default 600): seconds of any wait for the engine before FeedTimeoutError.
             None has no limit.
 
-    Wrong arguments, addresses and columns raise in the constructor, all at once where they can be.
+    Wrong arguments, addresses and columns raise in the constructor, in one error if possible.
     """
 
     _transforms: tuple[Any, ...] = ()
@@ -326,7 +326,7 @@ class StreamingDataset(Connected, Generic[T]):
         return end - first
 
     def _row_range(self) -> tuple[int, int]:
-        """Where an epoch begins and ends in the order, in rows over all ranks."""
+        """Returns an epoch's first row in the order, and the one after its last, over all ranks."""
         return self._window.rows(int(self._opened["rows"]), self._spec["batch_size"] * self.world_size)
 
     @property
@@ -368,7 +368,7 @@ class StreamingDataset(Connected, Generic[T]):
         return figures
 
     def locate(self, row: int) -> RowPlace:
-        """Where a row lies: the path of its shard, its row group there, and its row in that.
+        """The place of a row: the path of its shard, its row group there, and its row in that.
 
         row is the number of the row in the list of shards, as the column ``"_row"`` of
         ``row_ids=True`` has it. No shard is read.
@@ -409,7 +409,7 @@ class StreamingDataset(Connected, Generic[T]):
         return self._iterate()
 
     def _iterate(self, *more: Function) -> Iterator[Any]:
-        """Begins an iteration, with more functions after those of map and filter.
+        """Starts an iteration, with more functions after map and filter.
 
         A batch for which one of them fails does not count.
         """
@@ -451,7 +451,7 @@ class StreamingDataset(Connected, Generic[T]):
 
         Rows for which it is False stay in the batch, and ``row_valid`` of the batch, or
         ``"_row_valid"`` of the row, is False for them as for padding. Steps, order and state are
-        those of all rows. To leave rows out give ``filters``, or see :func:`shardfeed.select`. The
+        as with all rows. To leave rows out give ``filters``, or see :func:`shardfeed.select`. The
         result counts its own epochs.
         """
         check_function(function, "filter")
@@ -472,7 +472,7 @@ class StreamingDataset(Connected, Generic[T]):
         return self._windowed(self._window.skip(count))
 
     def take(self, count: int) -> Self:
-        """The same data with the first batches alone of each epoch on every rank, or the first
+        """The same data with only the first batches of each epoch on every rank, or the first
         rows with ``batch_size=None``.
 
         All that hold for an epoch hold for what is taken: ``len()``, states, and the next ``iter()``
@@ -577,7 +577,7 @@ class StreamingDataset(Connected, Generic[T]):
         return epoch, position == 0
 
     def state_dict(self) -> dict[str, Any]:
-        """Where training stands: after the last batch that was handed out.
+        """The position of the training: after the last batch that was handed out.
 
         Plain JSON types, the same on every rank.
         """
@@ -620,13 +620,13 @@ class StreamingDataset(Connected, Generic[T]):
         """Gives sources other weights, from the next ``iter()`` on.
 
         Sources that weights does not name keep theirs; 0 leaves one out. The next iteration
-        continues after the last batch that was handed out: at the beginning of the next epoch after
+        continues after the last batch that was handed out: with the next epoch after
         a whole one. States hold the weights, so a resumed run has them. Call it on all ranks.
         """
         self.load_state_dict(self._reweighted(self.state_dict(), weights))
 
     def _reweighted(self, state_dict: Mapping[str, Any], weights: Any) -> dict[str, Any]:
-        """A state with other weights from where it stands on."""
+        """Returns the state with other weights from its position on."""
         names = [source["name"] for source in self._spec["sources"]]
         if not names:
             raise OptionError("set_weights changes the weights of sources, and this data set has none: see sources")
@@ -635,7 +635,7 @@ class StreamingDataset(Connected, Generic[T]):
     # Iterations
 
     def _batches(self, *, plain: bool = False, **join: Any) -> BatchIterator:
-        """Begins an iteration.
+        """Starts an iteration.
 
         Plain columns have only dtypes of every tensor library; join adds members to Join.
         """
@@ -680,11 +680,11 @@ class StreamingDataset(Connected, Generic[T]):
         return batches
 
     def _seats_of(self, connection: Connection, share: _replicas.Share, state: Mapping[str, Any] | None, serial: str) -> list[int] | None:
-        """The seats of an iteration that begins with a state. Ranks that do not meet have none."""
+        """The seats of an iteration that starts with a state; None for ranks that do not meet."""
         return None
 
     def _start(self, connection: Connection) -> dict[str, Any]:
-        """The members of Join that say where the iteration begins."""
+        """The members of Join for the start of the iteration."""
         state, state_serial = self._pending_state or self._carried(connection) or (None, "")
         epoch, epoch_serial = self._pending_epoch or (None, "")
         return {"state": state, "state_serial": state_serial, "epoch": epoch, "epoch_serial": epoch_serial}
@@ -730,7 +730,7 @@ class StreamingDataset(Connected, Generic[T]):
             warn(f"shardfeed: {text}", MixingWarning)
 
     def _padding_mask(self) -> str:
-        """Says where the mask of padding is."""
+        """Names the mask of padding, for errors."""
         if self._rows_wanted:
             return 'with_row_valid=True adds row["_row_valid"], which is False for them'
         return "batch.row_valid is False for them"

@@ -12,7 +12,7 @@ def documented(cls: C) -> C:
     """Gives the constructor of a class the text of the class, which documents the arguments, and puts
     a signature that is made of a list in the order of the text.
 
-    Without a text of its own, ``help()`` shows that of ``object.__init__``.
+    Without its own text, ``help()`` shows the one of ``object.__init__``.
     """
     cls.__init__.__doc__ = cls.__doc__
     if (signature := getattr(cls.__init__, "__signature__", None)) is not None:

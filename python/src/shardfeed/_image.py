@@ -59,11 +59,11 @@ class ImageOptions(TypedDict, total=False):
 @documented
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Image:
-    """What becomes of the images in a column: decoded, cropped, resized, augmented.
+    """How the images in a column are decoded, cropped, resized and augmented.
 
-    A row gives a tensor of 3 channels, RGB. Names and defaults are those of
+    A row gives a tensor of 3 channels, RGB. Names and defaults are as in
     ``torchvision.transforms.v2``; resizing is antialiased. JPEG, PNG and WebP can be decoded. What
-    is random is drawn for each row by the data set's seed, the epoch and the row.
+    is random depends on the data set's seed, the epoch and the row.
 
     Args:
         size (int or (height, width), default 224): of the result. One number is both.
@@ -123,7 +123,7 @@ class Image:
         """The training transform of torchvision's references: a random resized crop to 224, a flip
         of every other image, normalised float32.
 
-        changes are arguments that replace those of the preset.
+        changes are arguments in place of the preset's.
         """
         preset: dict[str, Any] = {"crop": "random_resized", "flip": 0.5, "dtype": "float32", **_IMAGENET}
         return cls(**{**preset, **changes})
@@ -133,7 +133,7 @@ class Image:
         """The evaluation transform: the shorter side to 256, the center of 224, normalised float32.
         Another size is as large a part of resize.
 
-        changes are arguments that replace those of the preset.
+        changes are arguments in place of the preset's.
         """
         preset: dict[str, Any] = {"crop": "center", "dtype": "float32", **_IMAGENET}
         image = cls(**{**preset, **changes})
@@ -171,7 +171,7 @@ class Image:
         return spec
 
     def _go_together(self, spec: dict[str, Any], found: Problems) -> None:
-        """Refuses arguments that contradict each other, and leaves out those of another crop."""
+        """Refuses arguments that contradict each other, and drops another crop's arguments."""
         if spec["crop"] in ("", "center"):
             spec["scale"] = spec["ratio"] = None
             if given := [name for name in ("scale", "ratio") if getattr(self, name) is not None]:

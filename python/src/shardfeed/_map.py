@@ -85,19 +85,19 @@ class MapDataset:
             are expanded.
         columns (list of str, default None): names, dotted paths or patterns ("num_*") of the
             columns. None reads all. Columns of ``stack`` are read in any case.
-        filters, parts, part, part_key, part_seed, subsample, rows, rows_new: as those of
+        filters, parts, part, part_key, part_seed, subsample, rows, rows_new: as in
             StreamingDataset. The rows that they keep are numbered.
         row_ids (bool, default False): add the columns ``"_row"``, the number of the row in the list
             of shards, before any are left out, and ``"source"``, the number of its address.
         memory (int or str, default None): limit of decoded rows on this machine in bytes, or with a
             unit ("4GiB"). None is a quarter of the machine's memory.
         cache, cache_dir, cache_limit, cache_policy, decoded_limit, index_dir, storage_options: as
-            those of StreamingDataset. What is kept decoded is read; streams and warm keep it.
-        null, pad, max_length, vocabulary, unknown, cast, hash, scale, stack: as those of
+            in StreamingDataset. What is kept decoded is read; streams and warm keep it.
+        null, pad, max_length, vocabulary, unknown, cast, hash, scale, stack: as in
             StreamingDataset.
-        images, image_decoder: as those of StreamingDataset. Random crops, flips and colors of a row
-            are those of epoch 0, until :meth:`set_epoch`. shardfeed.torch.DataLoader sets the epoch.
-        manifest, strict, missing, partition_types, invalid_utf8: as those of StreamingDataset.
+        images, image_decoder: as in StreamingDataset. Random crops, flips and colors of a row
+            are drawn for epoch 0, until :meth:`set_epoch`. shardfeed.torch.DataLoader sets the epoch.
+        manifest, strict, missing, partition_types, invalid_utf8: as in StreamingDataset.
         unit_rows (int, default None): the most rows that are decoded together. None follows from
             the data.
         slots (int, default None): batches that may be ready or held at once, at least 2. None is by
@@ -134,7 +134,7 @@ class MapDataset:
         self._layouts: dict[bool, tuple[Layout, NullWatch]] = {}
 
     def _tell(self) -> None:
-        """Says what is worth knowing about the data, and how much of it the memory holds."""
+        """Logs the warnings about the data, and how much of it the memory holds."""
         assert self._opened is not None
         for warning in self._opened.get("warnings") or ():
             log.warning("%s", warning)
@@ -258,7 +258,7 @@ class MapDataset:
             raise
 
     def _begin(self, connection: Connection, epoch: int) -> None:
-        """Lets a connection on which no rows are asked for give those of an epoch."""
+        """Selects the epoch of a connection's next rows. No rows may be asked for yet."""
         if self._spec["images"] and connection.map_epoch != epoch:
             connection.map(epoch=epoch)
 

@@ -21,7 +21,7 @@ DEFAULTS = {p.name: p.default for p in parameters_of(DatasetOptions)}
 
 _SHUFFLE_ONLY = ("shuffle_buffer", "lanes", "start", "max_world_size")
 
-# Options whose type alone does not tell what the engine gets, and what StreamingDataset itself takes.
+# Options with a conversion of their own for the engine, and options of StreamingDataset itself.
 _OTHERS = {"part_seed", "shuffle", "seed", "drop_last", "tail", "cache", "cache_policy", "image_decoder", "plan", "slots"}
 _OTHERS |= {"collate_workers", "rank", "world_size", "replication", "with_row_valid", "opening", "timeout"}
 
@@ -173,7 +173,7 @@ def _cache_policy(argument: str, value: Any) -> str:
 
 
 def _check(hint: Any) -> Callable[[str, Any], Any] | None:
-    """The check of an option that its type tells, or None where it does not."""
+    """Returns the check for an option of a type, or None if the type has no check."""
     kinds = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
     optional, own = type(None) in kinds, tuple(kind for kind in kinds if kind is not type(None))
     if get_origin(own[0]) is Literal and len(own) == 1:

@@ -9,7 +9,7 @@ Differing = tuple[str, Any, Any]  # name, value of the state, value given
 
 
 def messages(state: Mapping[str, Any], spec: Mapping[str, Any], opened: Mapping[str, Any]) -> Iterator[str]:
-    """What to say of the options that differ from those of the state. Options that were not given never differ."""
+    """Describes the options that differ from the state's. Options that were not given never differ."""
     for name, saved, here in _options(state, spec, opened):
         yield f"the state was taken with {name}={saved}, which wins over {name}={here} here"
     kept = _rows_of_epochs(state, spec, opened)
@@ -22,7 +22,7 @@ def messages(state: Mapping[str, Any], spec: Mapping[str, Any], opened: Mapping[
 
 
 def _options(state: Mapping[str, Any], spec: Mapping[str, Any], opened: Mapping[str, Any]) -> Iterator[Differing]:
-    """The options of a spec that differ from those of the state, which win."""
+    """Returns the options of a spec that differ from the state's, which win."""
     if state["shuffle"] != spec["shuffle"]:
         yield "shuffle", state["shuffle"], spec["shuffle"]
     if state["seed"] != spec["seed"]:
@@ -41,7 +41,7 @@ def _same_sources(state: Mapping[str, Any], spec: Mapping[str, Any]) -> bool:
 
 
 def _same_samples(state: Mapping[str, Any], opened: Mapping[str, Any]) -> bool:
-    """Whether the data has as many rows as that of the state, which is refused if not."""
+    """Reports whether the data has as many rows as the state's; if not, the state is refused."""
     sources = state.get("sources")
     then = [source.get("rows") for source in sources] if sources else [state["rows"]]
     return bool(then == opened["samples"])

@@ -28,14 +28,14 @@ class Pack:
     Args:
         columns (dict): ``{column: tokens}``: the lists, and the size of a block, the same for all.
         strategy ("wrapped", "bfd" or "bfd_split", default "wrapped"): how documents are put into
-            blocks. "wrapped" joins them and cuts every so many tokens: all blocks but one of a row
-            group are full. "bfd" keeps each document whole and puts it where it leaves the least
-            room; a document longer than a block loses its end. "bfd_split" cuts such a document
-            into blocks and a rest first, and loses nothing.
+            blocks. "wrapped" joins them and cuts at each block's size: all blocks but one of a row
+            group are full. "bfd" keeps each document whole and puts it into the block that then has
+            the least room left; a document longer than a block loses its end. "bfd_split" cuts such
+            a document into blocks and a rest first, and loses nothing.
         eos (int, default None): a token behind each document.
         bos (int, default None): a token before each document.
-        value (int, default 0): what stands behind the last document of a block. In a column
-            "labels" that is -100.
+        value (int, default 0): fills the rest of a block after its last document. In a column
+            "labels" -100 does.
         length (str, default None): a column with the lengths of the lists. Blocks are counted by
             it, and without it by the lists themselves.
         with_columns (list, default ()): columns that are added to each batch: "position_ids" and
@@ -44,7 +44,7 @@ class Pack:
             "cu_seqlens" (int32) and "max_seqlen" (an int).
         labels ("same" or "next", default None): adds "labels", int64, of the column of that name or
             else of the tokens. "same" is the token itself, for models that shift labels, and "next"
-            the token after it. -100 stands at the edges of documents and where no document is.
+            the token after it. Labels at the edges and outside of documents are -100.
     """
 
     columns: Mapping[str, int]
@@ -77,7 +77,7 @@ class Pack:
 def spec(given: Any, *, rows: bool, padded: Iterable[str], problems: Problems) -> dict[str, Any] | None:
     """Returns the engine's form of the argument pack.
 
-    rows says that the data set yields single rows; padded are the columns of pad.
+    rows is true if the data set yields single rows; padded are the columns of pad.
     """
     if given is None:
         return None

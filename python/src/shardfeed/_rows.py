@@ -33,7 +33,7 @@ class RowIterator:
     """The rows of one iteration. Several threads may share it: each row comes once."""
 
     def __init__(self, batches: BatchIterator, make: RowMaker, *, world_size: int, end: int, tail: str) -> None:
-        self.ring: Ring | None = None  # in which the last batch lies
+        self.ring: Ring | None = None  # of the last batch
         self.place: Place = batches.place
         self._batches = batches
         self._make = make

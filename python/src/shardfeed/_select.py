@@ -25,7 +25,7 @@ from ._dataset import StreamingDataset
 from ._transform import mask_of
 from .errors import DataError, EngineError, OptionError, ShardfeedError, nearer
 
-_MAGIC = b"shardfeed rows 1\n"  # begins each file of rows
+_MAGIC = b"shardfeed rows 1\n"  # the start of each file of rows
 _MOST_WORKERS = 32
 
 
@@ -156,7 +156,7 @@ def _masks(dataset: StreamingDataset[Any], function: Callable[[Batch], Any], **j
 
 
 def _masks_of_workers(dataset: StreamingDataset[Any], function: Callable[[Batch], Any], workers: int) -> Iterator[tuple[int, bytes]]:
-    """The same from processes that take every so many-th batch each."""
+    """Yields the same from worker processes: with K of them each takes every K-th batch."""
     context: Any = multiprocessing.get_context("fork" if sys.platform == "linux" else None)
     iteration = uuid.uuid4().hex
     processes: list[Any] = []

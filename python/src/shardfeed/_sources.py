@@ -46,13 +46,13 @@ class Source(_Choice):
         weight (float, default 1): its share of the samples, in proportion to the weights of the
             others.
         repeat (float, default None): how many times an epoch has each sample of the source, as in 2
-            or 0.5. Where one source has repeat or choose, no source has a weight: an epoch has each
+            or 0.5. If one source has repeat or choose, no source has a weight: an epoch has each
             of the other sources once.
         choose (int, default None): how many samples of the source an epoch has.
         filters, parts, part, part_key, part_seed, subsample, rows, rows_new: which rows are read,
             as the arguments of a data set.
-        row_weight (str, default None): a column that says how often each row comes, as the weight
-            of a data set.
+        row_weight (str, default None): a column with how often each row comes, as the weight of a
+            data set.
         rename (dict, default None): other names for columns, ``{"body": "text"}``. Filters use the
             new names.
     """
@@ -141,7 +141,7 @@ def weights(given: Any, names: Sequence[str], what: str) -> dict[str, float]:
 
 
 def changed(state: Mapping[str, Any], given: Mapping[str, float]) -> dict[str, Any]:
-    """A state whose sources have other weights from where it stands on."""
+    """Returns the state with other weights of sources from its position on."""
     at = int(state["epoch"]) * int(state["rows"]) + int(state["position"])
     names = [source["name"] for source in state["sources"]]
     before = [change for change in state["weights"] if change[0] <= at]

@@ -1,4 +1,4 @@
-"""States: where training stands, in JSON types."""
+"""States: the position of the training, in JSON types."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _PARAMS: dict[str, type] = {
     "tail": str,
     "unit_rows": int,
 }
-# States in file order have no units and params, those without a rule no rule and no now; those of several sources have what
+# States in file order have no units and params, without a rule no rule and no now; with several sources they have what
 # follows in place of manifest, units, rule and params.
 _MAY_LACK = frozenset({"units", "rule", "now", "params", "batching", "lanes", "tail", "weights_in", "weights", "counts", "sources"})
 _MIXED = "mix/"  # and a version

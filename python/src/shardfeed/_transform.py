@@ -69,8 +69,8 @@ ROW_VALID = "_row_valid"  # the mask of rows
 
 @dataclass(frozen=True)
 class Mask:
-    """A function that says which rows of a batch count, or whether a row does. The others stay,
-    marked as not valid.
+    """A function that selects the rows of a batch that count, or decides for one row. The others
+    stay, marked as not valid.
     """
 
     what: ClassVar[str] = "the function of filter"
@@ -96,7 +96,7 @@ def shape_of(mask: Any) -> str:
 
 
 def masked_row(row: Any, function: Callable[[Any], Any]) -> dict[str, Any]:
-    """A row whose mask says whether the function keeps it."""
+    """Returns a row with the function's result as its mask."""
     if not isinstance(row, Mapping) or ROW_VALID not in row:
         raise OptionError(
             f"filter needs a batch or row of the data set with its mask {ROW_VALID!r}, got {type_name(row)}: filter before map, or keep "

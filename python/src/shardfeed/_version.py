@@ -1,3 +1,3 @@
-"""The version, where nothing else need be imported to know it."""
+"""The version, in a module that imports nothing."""
 
 __version__ = "0.1.0"

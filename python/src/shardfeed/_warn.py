@@ -61,7 +61,7 @@ class _Named(logging.Filter):
 
 
 def name_log() -> None:
-    """Lets the log of the package begin with its name."""
+    """Prefixes the package's log lines with its name."""
     log = logging.getLogger("shardfeed")
     if not any(isinstance(f, _Named) for f in log.filters):
         log.addFilter(_Named())

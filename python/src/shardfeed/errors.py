@@ -2,7 +2,7 @@
 
 All are a ShardfeedError. Where Python has a class for the case (ValueError, KeyError,
 FileNotFoundError, PermissionError, TimeoutError, ConnectionError), the error is of that class too.
-The text names the shard, the row group and the column, and says what to do.
+The text names the shard, the row group and the column, and suggests a remedy.
 """
 
 from __future__ import annotations
@@ -132,9 +132,9 @@ class ForkError(ShardfeedError, RuntimeError):
 
 
 def nearer(error: ShardfeedError) -> ShardfeedError:
-    """Returns the error without the frames it came through, so that the user's line stands near it.
+    """Returns the error without the frames it came through, so that the user's line is near it.
 
-    Its text says where in the data it happened. A ProtocolError, which is a bug in this package,
+    Its text has the place in the data. A ProtocolError, which is a bug in this package,
     keeps its frames.
     """
     return error if isinstance(error, ProtocolError) else error.with_traceback(None)

@@ -33,7 +33,7 @@ _STATE = "shardfeed"
 class Source(grain.IterDataset):
     """Batches of a data set as dicts of arrays, or rows as dicts with ``batch_size=None``.
 
-    Each ``iter()`` begins at the first epoch. ``get_state`` of an iterator is the position after
+    Each ``iter()`` starts with the first epoch. ``get_state`` of an iterator is the position after
     its last element, and ``set_state`` continues there, on any number of ranks.
 
     With ``mp_prefetch`` the workers share the rows of this rank: each row still comes once, in
@@ -42,10 +42,10 @@ class Source(grain.IterDataset):
     Args:
         source (str, Path, list of them, or StreamingDataset): what to read, as the uri of a
             :class:`shardfeed.StreamingDataset`, or a data set, which keeps its own epochs. It is
-            left out where there are sources.
+            left out if sources is given.
         epochs (int or None, default 1): how many epochs to read, each in another order. None never
             ends. grain's RepeatIterDataset repeats one order.
-        options: the arguments of a data set, with batch_size; none beside a StreamingDataset.
+        options: the arguments of a data set, with batch_size; not allowed with a StreamingDataset.
     """
 
     def __init__(self, source: Address | StreamingDataset[Any] | None = None, *, epochs: int | None = 1, **options: Any) -> None:
@@ -81,8 +81,8 @@ class Source(grain.IterDataset):
         part._spec = {**part._spec, "tail": part._tail(world_size)}
         part._window = part._window.divided(workers)
         part._rank_given = rank * workers + worker, world_size * workers
-        part._agree = f"{part._agree} worker {worker}"  # workers are compared with other ranks' alone: they differ in their step
-        if part._pending_state is None:  # the order is that of the trainer's world size, in which grain takes the first state
+        part._agree = f"{part._agree} worker {worker}"  # workers are compared only with other ranks': they differ in their step
+        if part._pending_state is None:  # the order follows the trainer's world size, in which grain takes the first state
             part.load_state_dict(self.dataset.state_dict())
         return part
 
@@ -105,7 +105,7 @@ class Source(grain.IterDataset):
 
 
 class _Iterator(grain.DatasetIterator):
-    """The epochs of a source, one after the other."""
+    """The epochs of a source in turn."""
 
     def __init__(self, dataset: StreamingDataset[Any], epochs: int | None) -> None:
         super().__init__()
@@ -133,7 +133,7 @@ class _Iterator(grain.DatasetIterator):
         return {**columns, "_row_valid": element.row_valid} if self._dataset._with_row_valid else columns
 
     def get_state(self) -> dict[str, Any]:
-        """Where the pipeline stands: after the last element."""
+        """The position of the pipeline: after the last element."""
         return {_STATE: self._dataset.state_dict()}
 
     def set_state(self, state: Mapping[str, Any]) -> None:

@@ -54,7 +54,7 @@ def batches(dataset: StreamingDataset[Any], sharding: Shardings | None = None, *
     Args:
         dataset (StreamingDataset): functions that are mapped over it must return mappings of
             arrays.
-        sharding (Sharding, or a dict of them by column): where the rows of an array lie. None puts
+        sharding (Sharding, or a dict of them by column): the devices of an array's rows. None puts
             them on JAX's default device, when there is one process.
         narrow (bool, default False): make 32-bit values of 64-bit ones where jax_enable_x64 is not
             set. An integer that does not fit raises DataError. False refuses such columns.
@@ -64,7 +64,7 @@ def batches(dataset: StreamingDataset[Any], sharding: Shardings | None = None, *
 
 
 class _Epoch(Iterator[Batch]):
-    """One epoch of global arrays, which begins with the first batch."""
+    """One epoch of global arrays, which starts with the first batch."""
 
     def __init__(self, dataset: StreamingDataset[Any], arrays: _Arrays) -> None:
         self._begin: Callable[[], Iterator[Batch]] = lambda: dataset._iterate(Collate(arrays.of, "shardfeed.jax"))
@@ -146,7 +146,7 @@ def _rows_of(dataset: StreamingDataset[Any]) -> int:
 
 
 def _check_place(dataset: StreamingDataset[Any], sharding: Shardings | None, rows: int) -> int:
-    """Refuses a data set whose rank is not that of the sharding. Returns the world size."""
+    """Refuses a data set whose rank does not fit the sharding. Returns the world size."""
     of = dataset.rank, dataset.world_size
     if sharding is None:
         if jax.process_count() > 1:
@@ -174,9 +174,9 @@ class DataLoader:
 
     Args:
         uri (str, Path, or list of them): what to read, as the uri of a
-            :class:`shardfeed.StreamingDataset`. It is left out where there are sources.
-        sharding (Sharding, or a dict of them by column, default None): where the rows of an array
-            lie. None puts them on JAX's default device, when there is one process.
+            :class:`shardfeed.StreamingDataset`. It is left out if sources is given.
+        sharding (Sharding, or a dict of them by column, default None): the devices of an array's
+            rows. None puts them on JAX's default device, when there is one process.
         global_batch_size (int): rows of a batch over all processes.
         narrow (bool, default False): make 32-bit values of 64-bit ones, see :func:`batches`.
         options: the other arguments of a data set, such as columns, seed or cast, except for
@@ -253,7 +253,7 @@ class DataLoader:
         self.dataset.set_epoch(epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """Where training stands: after the last batch. JSON types, the same in every process."""
+        """The position after the last batch. JSON types, the same in every process."""
         return self.dataset.state_dict()
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:

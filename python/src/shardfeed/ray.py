@@ -64,7 +64,7 @@ class Source:
 
     Args:
         uri (str, Path, or list of them): what to read, as the uri of a
-            :class:`shardfeed.StreamingDataset`. It is left out where there are sources.
+            :class:`shardfeed.StreamingDataset`. It is left out if sources is given.
         options: the other arguments of a data set, such as columns, filters, seed or
             shuffle_buffer, except for batch_size, rank, world_size and mesh.
     """
@@ -134,7 +134,7 @@ class Shard:
         self.source, self.rank, self.world_size = source, rank, world_size
         self._reader: DataLoader[Any] | StreamingDataset[Any] | None = None
         self._made: tuple[str, dict[str, Any]] = "", {}  # what the reader was made of
-        self._state: Mapping[str, Any] | None = None  # where the next reader begins
+        self._state: Mapping[str, Any] | None = None  # the start of the next reader
 
     def iter_torch_batches(
         self,
@@ -197,14 +197,14 @@ class Shard:
         as num_workers or threads.
 
         The same arguments give the same loader. Others give another one, which continues where the
-        last one stands.
+        last one stopped.
         """
         from .torch import DataLoader
 
         return self._use("loader", {"batch_size": batch_size, **options}, DataLoader)
 
     def state_dict(self) -> dict[str, Any]:
-        """Where training stands after the last batch: JSON types, the same on every worker.
+        """The position of the training after the last batch: JSON types, the same on every worker.
 
         Give it to ``ray.train.report`` in a checkpoint. It continues on any number of workers.
         """
@@ -257,7 +257,7 @@ class Shard:
         return self._use("arrays", options, StreamingDataset)
 
     def _use(self, kind: str, options: dict[str, Any], make: Callable[..., Any]) -> Any:
-        """The reader of a kind with these arguments; another one continues where the last one stands."""
+        """The reader of a kind with these arguments; another one continues where the last one stopped."""
         if self._reader is not None and self._made == (kind, options):
             return self._reader
         if self._reader is not None:
@@ -273,7 +273,7 @@ class Shard:
 
 
 class _Epochs:
-    """What begins the next epoch whenever it is iterated, as Ray's iterables do."""
+    """An iterable that starts the next epoch at each iteration, as Ray's iterables do."""
 
     def __init__(self, begin: Callable[[], Iterator[Any]]) -> None:
         self._begin = begin

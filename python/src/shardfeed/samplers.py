@@ -1,7 +1,7 @@
 """Samplers: which rows of a MapDataset an epoch has, in which order.
 
 They have the names and the meaning of torch.utils.data's, need no torch, and are functions of the
-seed and the epoch alone, so that a loader resumes within an epoch.
+seed and the epoch, so that a loader resumes within an epoch.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["RandomSampler", "Sampler", "SequentialSampler", "SubsetRandomSampler
 
 @documented
 class Sampler:
-    """The rows of an epoch. ``set_epoch`` selects the epoch, as that of torch's DistributedSampler
+    """The rows of an epoch. ``set_epoch`` selects the epoch, as torch's DistributedSampler
     does. Loaders of this package call it.
     """
 

@@ -41,7 +41,7 @@ _OPTIONS = {
     "parquet.page.row.count.limit": 20_000,
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "true",
 }
-# What can be said to a session alone, for the time of a write.
+# Settings that only a session takes, for the time of a write.
 _SETTINGS = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
@@ -107,8 +107,8 @@ def convert(
         row_group_bytes: the size of a row group, as parquet-mr counts it.
         shuffle_rows: sort the rows by a hash of them, which mixes them well for any shuffle_buffer.
             It costs one shuffle of Spark.
-        version: what the rows depend on and Spark cannot tell, such as a snapshot's number or that
-            of a model. Without it, frames from memory, databases or functions in Python and Scala
+        version: what the rows depend on and Spark does not know, such as a snapshot's or a model's
+            number. Without it, frames from memory, databases or functions in Python and Scala
             are found again only in the same Spark application.
     """
     found = Problems()

@@ -33,7 +33,7 @@ class DataLoader(BaseDataLoader):
     """Packed batches as torchtitan's language models take them.
 
     They are ``({"input": ..., "positions": ...}, labels)``, all int64 of ``[local_batch_size,
-    seq_len]``. ``positions`` begin at 0 in each document, by which attention finds the documents.
+    seq_len]``. ``positions`` start at 0 in each document, by which attention finds the documents.
     Each label is the next token of its document: -100 at its end and in padding.
 
     Documents are packed before the ranks divide the blocks, so ``state_dict`` is the same on each
@@ -60,8 +60,8 @@ class DataLoader(BaseDataLoader):
         """Put the tokenizer's last token behind each document."""
 
         infinite: bool = True
-        """Begin the next epoch when one ends, in another order. What does not fill a step of all
-        ranks begins the next epoch. False is one epoch, in which each block counts once."""
+        """Start the next epoch when one ends, in another order. Samples that do not fill a step of
+        all ranks go first in the next epoch. False is one epoch, in which each block counts once."""
 
         seed: int = 0
         """Of the shuffle."""
@@ -117,15 +117,15 @@ class DataLoader(BaseDataLoader):
                 return
 
     def state_dict(self) -> dict[str, Any]:
-        """Where training stands, after the last batch that was handed out: the same on every rank.
+        """The position after the last batch that was handed out: the same on every rank.
 
-        It is one text, because checkpoints load the keys alone that the new run has too.
+        It is one text, because checkpoints load only the keys that the new run has too.
         """
         return {_STATE: json.dumps(self._loader.state_dict())}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Makes the next iteration continue there, on any number of ranks."""
-        if not state_dict:  # of a checkpoint of the model alone
+        if not state_dict:  # of a checkpoint without the loader
             return
         if not isinstance(text := state_dict.get(_STATE), str):
             raise StateError(
@@ -147,7 +147,7 @@ def _special(tokenizer: Any, name: str) -> int:
 
 
 def _ranks(replication: int, dp_rank: int, dp_world_size: int) -> dict[str, int]:
-    """The arguments of a data set that say which rank this is."""
+    """The arguments of a data set for its rank."""
     if replication == 1:
         return {"rank": dp_rank, "world_size": dp_world_size}
     rank, world_size = torch.distributed.get_rank(), torch.distributed.get_world_size()

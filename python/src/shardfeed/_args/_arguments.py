@@ -55,9 +55,9 @@ _LOADER_ONLY = (
 
 
 def checked(options: type, required: str | None) -> Callable[[Callable[P, None]], Callable[P, None]]:
-    """Gives an __init__ that takes **options their names, types and defaults, by a TypedDict, and makes
-    it say which argument is misspelt, or given by position; required must not be left out. None
-    requires no other.
+    """Gives an __init__ that takes **options their names, types and defaults, by a TypedDict, and
+    errors that name an argument that is misspelt or given by position. required must be given; None
+    requires no argument.
     """
     defaults = {p.name: p.default for p in parameters_of(options)}
 

@@ -1,6 +1,6 @@
 """Checks of single arguments.
 
-Each returns the value in its plain form, or says what is allowed and what it got.
+Each returns the value in its plain form, or raises an error with the allowed values and the value.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ def encoded(what: str, text: str, shown: Callable[[str], str] = str) -> str:
 
 
 def word(name: str, value: Any) -> str:
-    """A name, of a column or a part; None is none."""
+    """Returns the name of a column or a part; empty for None."""
     if value is None:
         return ""
     if not isinstance(value, str) or not value:

@@ -66,7 +66,7 @@ class _Translation:
         return self._condition(self._node(next(self._steps)))
 
     def _node(self, step: tuple[str, str]) -> _Node:
-        """The node that begins with a step."""
+        """Returns the node that starts with a step."""
         key, value = step
         if key == "field_ref":
             return _Node("column", self._quoted(value, '"'), path=value)
@@ -99,7 +99,7 @@ class _Translation:
             raise OptionError(f"filters {e}") from None
 
     def _condition(self, node: _Node) -> str:
-        """The text of a node that is true or false, in parentheses where it has to be."""
+        """The text of a node that is true or false, in parentheses if it needs them."""
         if node.kind == "column":
             return node.name
         if node.kind == "literal":

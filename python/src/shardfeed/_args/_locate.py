@@ -1,4 +1,4 @@
-"""Where a row lies."""
+"""The place of a row in its shard."""
 
 from __future__ import annotations
 

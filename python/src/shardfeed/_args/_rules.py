@@ -57,7 +57,7 @@ def text(filters: Any) -> str:
 
 
 def _is_condition(value: Any) -> bool:
-    """Whether a value is one condition, well made or not: conditions begin with the name of a column."""
+    """Whether a value is one condition, valid or not: conditions start with the name of a column."""
     return isinstance(value, (list, tuple)) and len(value) > 0 and isinstance(value[0], str)
 
 
@@ -95,21 +95,21 @@ def _condition(condition: Any) -> str:
 
 
 def _other_operator(column: str, operator: str) -> str:
-    """Says how a filter is written that tuples cannot say."""
+    """Suggests a text for a filter that tuples cannot express."""
     if operator.lower().replace("_", "") in ("like", "notlike", "not like", "ilike", "contains", "startswith", "endswith", "is", "isnan"):
         return f"; write the filter as a text, as in \"{_name(column)} like 'a%'\""
     return did_you_mean(operator.lower(), _OPERATORS)
 
 
 def _has_members(value: Any) -> bool:
-    """Whether a value stands for several: a collection of Python, numpy, pandas or pyarrow."""
+    """Whether a value is a collection of Python, numpy, pandas or pyarrow."""
     if isinstance(value, (list, tuple, set, frozenset, dict, range)) or hasattr(value, "to_pylist"):
         return True
     return hasattr(value, "dtype") and np.ndim(value) > 0
 
 
 def _name(column: str) -> str:
-    """A dotted name, each part quoted where it has to be."""
+    """A dotted name, each part quoted if it needs quotes."""
     parts = column.split(".")
     if not all(parts):
         parts = [column]

@@ -54,7 +54,7 @@ def buffer_text(name: str, value: Any) -> str:
 def limit_text(name: str, value: Any, *, none: bool = False) -> str:
     """A number of bytes in digits, or a part of the free space in percent; empty for None.
 
-    A float is a part: 0.5 is 50 %. With none 0 is allowed.
+    A float is a part: 0.5 is 50 %. The argument none allows 0.
     """
     if none and (value == "0" or (is_number(value) and value == 0)):
         return "0"

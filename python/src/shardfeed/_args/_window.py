@@ -11,7 +11,7 @@ from ._checks import got, is_whole
 
 @dataclass(frozen=True)
 class Window:
-    """The batches of an epoch from one on, and at most so many. None is all."""
+    """A range of the batches of an epoch: from first on, at most ``most`` of them. None is all."""
 
     first: int = 0
     most: int | None = None
@@ -41,7 +41,7 @@ class Window:
         return {"skip": self.first, "take": self.most or 0}
 
     def rows(self, size: int, global_batch: int) -> tuple[int, int]:
-        """Where the rows of the window begin and end in an epoch of size rows."""
+        """Returns the window's first row, and the one after its last, in an epoch of size rows."""
         end = size if self.most is None else min(size, (self.first + self.most) * global_batch)
         return min(self.first * global_batch, end), end
 

@@ -1,4 +1,4 @@
-"""Columns: their types, where they lie in a slot, and their forms in numpy and Arrow."""
+"""Columns: their types, their places in a slot, and their forms in numpy and Arrow."""
 
 from ._columns import Bytes as Bytes
 from ._columns import Ragged as Ragged

@@ -87,7 +87,7 @@ def stream_capsule(node: Node, requested_schema: Any) -> Any:
 class _Reader:
     """Describes the columns of one batch.
 
-    Types follow the schema alone, so that batches can be joined to a table. Only the length of
+    Types follow only from the schema, so that batches can be joined to a table. Only the length of
     lists that are padded by batch differs.
     """
 
@@ -102,7 +102,7 @@ class _Reader:
     def _make(
         self, field: Field, at: int, kind: str, buffers: Sequence[np.ndarray], children: Sequence[Node] = (), extension: str = ""
     ) -> Node:
-        """Ignores the nulls of a part that is not nullable: they are those of the part around it."""
+        """Ignores the nulls of a part that is not nullable: the part around it has the same ones."""
         length, start = self._nodes[at + LENGTH], self._nodes[at + VALIDITY]
         nulls = self._nodes[at + NULLS] if field.nullable else 0
         bits = part(self._slot, start, (length + 7) // 8) if nulls and start else None
@@ -145,7 +145,7 @@ class _Reader:
         return self._make(field, at, f"+w:{size}", [], [items])
 
     def _tensor(self, field: Field, at: int) -> Node:
-        """Lists of all items, which lie as those of the lists of lists."""
+        """Lists of all items, in the same layout as lists of lists."""
         items, place, shape = field, at, []
         while items.kind == "list":
             shape.append(items.list_size)
@@ -165,7 +165,7 @@ class _Reader:
 
 
 def _conversion(field: Field) -> Any:
-    """How to make Arrow's values of the stored ones, or None where they are the same."""
+    """Returns a function from stored values to Arrow's, or None if they are the same."""
     if field.type == "bool":
         return pack_bits
     if field.type == "decimal" and field.width <= 8:

@@ -1,6 +1,6 @@
 """Arrow's C data interface in capsules, by ctypes.
 
-The structs are those of https://arrow.apache.org/docs/format/CDataInterface.html, of which all
+https://arrow.apache.org/docs/format/CDataInterface.html defines the structs, of which all
 members have 64 bits. A consumer moves a struct out of its capsule, and its parts out of the struct,
 and releases each when it is done, in any thread. A part keeps the whole export.
 
@@ -63,7 +63,7 @@ def _callback(prototype: Any, function: Callable[..., Any]) -> int:
 
 
 class _Struct:
-    """A struct of the interface: its capsule's name, its words, and where some of them lie."""
+    """A struct of the interface: its capsule's name, its words, and the places of some."""
 
     def __init__(self, name: bytes, words: int, release_at: int, children_at: int | None) -> None:
         self.name = name
@@ -75,7 +75,7 @@ class _Struct:
 
     def _release(self, address: int, held: dict[int, Any] = _held, word: Any = _Word) -> None:
         own = self.at(address)
-        export = held.pop(own[self.release_at + 1], None)  # the parts lie in its memory
+        export = held.pop(own[self.release_at + 1], None)  # its memory holds the parts
         own[self.release_at] = 0
         if self.children_at is None:
             export.close()
@@ -91,7 +91,7 @@ class _Struct:
         return made
 
     def drop(self, words: np.ndarray) -> None:
-        """Releases what lies in a capsule, unless it was moved out."""
+        """Releases the content of a capsule, unless it was moved out."""
         if words[self.release_at]:
             self._release(_address(words))
 
@@ -108,7 +108,7 @@ _UNUSED = _references((object(),))
 
 
 def sweep() -> None:
-    """Takes back what lies in unused capsules."""
+    """Releases the content of unused capsules."""
     for key, entry in list(_capsules.items()):
         if _references(entry) == _UNUSED and _capsules.pop(key, None) is not None:
             entry[2].drop(entry[1])
@@ -131,7 +131,7 @@ def schema_capsule(node: Node) -> Any:
 
 
 def stream_capsule(node: Node, requested_schema: Any) -> Any:
-    """Exports a batch as the capsule of an ArrowArrayStream that has this batch alone."""
+    """Exports a batch as the capsule of an ArrowArrayStream that has only this batch."""
     _check_request(node, requested_schema)
     return _STREAM.capsule(_Stream(node).words)
 
@@ -167,7 +167,7 @@ class _Writer:
         self._keys: list[int] = []
 
     def take(self, words: int) -> int:
-        """Returns where so many words lie, in bytes from the beginning."""
+        """Allocates words, and returns their offset in bytes."""
         at, self._used = self._used, self._used + words
         return at
 

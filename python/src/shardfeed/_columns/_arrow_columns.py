@@ -1,4 +1,4 @@
-"""Columns of numpy arrays as Arrow's arrays, without a schema: a column alone, and tensors."""
+"""Columns of numpy arrays as Arrow's arrays, without a schema: single columns, and tensors."""
 
 from __future__ import annotations
 

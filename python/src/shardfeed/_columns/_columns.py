@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Bytes", "Ragged", "column_to_list", "iter_column"]
 
-# A column is an array or one of the classes below; that of a struct is a dict of its members'
+# A column is an array or one of the classes below; a struct's column is a dict of its members'
 # columns.
 Column = Union[np.ndarray, "Bytes", "Ragged", dict[str, "Column"]]
 
 
 @documented
 class Bytes:
-    """Strings or binary values: the bytes of all rows in one array, and where each row begins and
+    """Strings or binary values: the bytes of all rows in one array, and where each row starts and
     ends.
 
     Row ``i`` is ``values[offsets[i]:offsets[i + 1]]``. Indexing works as in a numpy array of one
@@ -136,7 +136,7 @@ class Bytes:
 
 @documented
 class Ragged:
-    """Lists of different lengths: the items of all rows in one column, and where each row begins
+    """Lists of different lengths: the items of all rows in one column, and where each row starts
     and ends.
 
     Row ``i`` is ``values[offsets[i]:offsets[i + 1]]``. ``values`` is a column itself: an array,
@@ -251,7 +251,7 @@ class Ragged:
 
 
 def padded_lengths(length: Length | None) -> tuple[int | None, Length | None]:
-    """The length of the outer lists, and that of the lists within."""
+    """Returns the length of the outer lists, and the length of the lists within."""
     if length is None or isinstance(length, int):
         return length, length
     return (length[0], length[1:]) if length else (None, None)

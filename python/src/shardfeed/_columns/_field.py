@@ -1,4 +1,4 @@
-"""Fields: the types of columns, and where their values lie in a slot."""
+"""Fields: the types of columns, and the layout of their values in a slot."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ BFLOAT16_BITS = np.dtype("<i2", metadata={"bfloat16": True})
 
 @functools.cache
 def _bfloat16() -> np.dtype[Any]:
-    """The dtype of bfloat16: numpy has none, and the package ml_dtypes adds it. Without it users see
+    """The dtype of bfloat16, which the package ml_dtypes adds to numpy. Without it users see
     the bits as uint16.
     """
     try:
@@ -54,7 +54,7 @@ def _bfloat16() -> np.dtype[Any]:
 
 
 class Storage(NamedTuple):
-    """How the values of a fixed column lie in a slot, and the dtype that users see."""
+    """The layout of a fixed column's values in a slot, and the dtype that users see."""
 
     dtype: np.dtype[Any]  # in the slot
     shape: tuple[int, ...]  # of a value
@@ -161,7 +161,7 @@ class Field:
         return (*sizes, *field.storage().shape) if field.kind == "fixed" else tuple(sizes)
 
     def storage(self, *, plain: bool = False) -> Storage:
-        """How fixed values lie, and the dtype that users see: plain has only dtypes that every
+        """The layout of fixed values, and the dtype for users: plain has only dtypes that every
         tensor library has.
         """
         if self.type in _NUMBERS:
@@ -205,7 +205,7 @@ _FIELDS = tuple(name for name in Field.__dataclass_fields__ if name != "children
 
 
 def placed(fields: Mapping[str, Field]) -> Iterator[tuple[str, Field, int]]:
-    """Yields the columns of a batch, each with where its first descriptor begins among the numbers."""
+    """Yields the columns of a batch, each with the index of its first descriptor in the numbers."""
     at = 0
     for name, field in fields.items():
         yield name, field, at
@@ -213,7 +213,7 @@ def placed(fields: Mapping[str, Field]) -> Iterator[tuple[str, Field, int]]:
 
 
 def members(field: Field, at: int) -> list[tuple[Field, int]]:
-    """The children of a node whose descriptor begins at at, each with where its own begins."""
+    """The children of the node whose descriptor is at index at, each with its own index."""
     place = at + NODE_FIELDS
     out = []
     for child in field.children:

@@ -1,4 +1,4 @@
-"""Where the columns of a batch lie in a slot: computed once for a schema, used for each batch."""
+"""The layout of a batch's columns in a slot: computed once for a schema, used for each batch."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Layout:
 
     Plain columns have only the dtypes that every tensor library has.
 
-    ``field`` is the schema entry of each column, ``at`` where its first descriptor begins among the
+    ``field`` is the schema entry of each column, ``at`` the index of its first descriptor in the
     batch's numbers.
     """
 
@@ -60,7 +60,7 @@ class Layout:
         return [self._maker(member, place) for member, place in members(field, at)]
 
     def find(self, path: str) -> tuple[Field, int]:
-        """Returns the node at a name or dotted path, and where its descriptor begins.
+        """Returns the node at a name or dotted path, and the index of its descriptor.
 
         An exact name has precedence.
         """
@@ -72,7 +72,7 @@ class Layout:
         raise no_column(path, self.schema, self.schema)
 
     def column(self, path: str) -> str:
-        """Returns the column that a path begins with, or the path itself without one."""
+        """Returns the column that a path starts with, or the path itself without one."""
         return next((path[:cut] for cut in _cuts(path) if path[:cut] in self.schema), path)
 
 
@@ -126,7 +126,7 @@ def _dense(field: Field, at: int, plain: bool) -> Maker:
 
 
 def offsets(slot: np.ndarray, nodes: Sequence[int], at: int) -> np.ndarray:
-    """Where each value of a node begins, and where the last one ends."""
+    """Returns the start of each value of a node, and the end of the last one."""
     if not nodes[at + OFFSETS]:
         return np.zeros(nodes[at + LENGTH] + 1, _OFFSET)
     return np.ndarray(nodes[at + LENGTH] + 1, _OFFSET, slot, nodes[at + OFFSETS])
@@ -164,7 +164,7 @@ def _nothing(at: int) -> Maker:
 
 
 def validity(slot: np.ndarray, nodes: Sequence[int], at: int) -> np.ndarray:
-    """A bool for each value of a node: False where it is null."""
+    """A bool for each value of a node: False for nulls."""
     length, bits = nodes[at + LENGTH], nodes[at + VALIDITY]
     if not bits:
         return np.ones(length, np.bool_)

@@ -71,7 +71,7 @@ class NullWatch:
         if nullable and field.kind != "struct" and not field.holds_nan and not padded:
             self._open[at + NULLS] = (column, path, field)
         for member, place in members(field, at):
-            below = path if field.features else f"{path}.{member.name}"  # the mask of a matrix is that of its items
+            below = path if field.features else f"{path}.{member.name}"  # a matrix has the mask of its items
             deeper = parts if field.kind == "list" else (*parts, member.name)
             self._add(column, below, deeper, member, place, within_null=nullable and field.kind == "struct")
 
@@ -83,7 +83,7 @@ class NullWatch:
             self._places.setdefault(column, []).append(place)
 
     def begin(self) -> None:
-        """Notes that an iteration begins, which asks for batches and ends."""
+        """Notes the start of an iteration, which asks for batches and ends."""
         self._iterations += 1
 
     def end(self) -> None:

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 
 
 class Names:
-    """What an option names, by the engine's rule: a pattern is of whole columns where it matches
+    """The names in an option, by the engine's rule: a pattern means whole columns if it matches
     one, and else of members of structs, by its parts between dots.
     """
 

@@ -16,7 +16,7 @@ else:
 
 
 def need(module: str, method: str) -> Any:
-    """Imports a module that a method needs, or says how to install it."""
+    """Imports a module that a method needs; the error shows how to install it."""
     try:
         return importlib.import_module(module)
     except ImportError as e:

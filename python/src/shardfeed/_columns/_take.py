@@ -70,7 +70,7 @@ def _shown(index: Any) -> str:
 
 
 def gathered(offsets: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Returns where the values of these rows lie, and the offsets of a column that has only them."""
+    """Returns the places of these rows' values, and the offsets of a column of only these rows."""
     starts = offsets[:-1][rows].astype(np.int64)
     lengths = offsets[1:][rows] - starts
     ends = np.cumsum(lengths)

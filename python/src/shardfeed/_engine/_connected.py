@@ -81,7 +81,7 @@ class Connected:
         return _manifest.of_session(self._session(manifest=True))
 
     def _asked(self, connection: Connection) -> dict[str, Any]:
-        """Members of Ask that say where the session stands, where the engine does not know."""
+        """The members of Ask with the session's position, for an engine that does not know it."""
         return {}
 
     def _control(self) -> Connection:
@@ -111,8 +111,8 @@ class Connected:
     def _open(self, how: str | None) -> dict[str, Any]:
         """Opens the data set for the first time, and returns what the engine says of it.
 
-        Rank 0 may do so for all nodes: "first", see torch/_ranks/_opening.py. The process group has to be
-        there by now; with one that begins later each node opens for itself.
+        Rank 0 may do so for all nodes: "first", see torch/_ranks/_opening.py. The process group must exist
+        by now; with a later one each node opens for itself.
         """
         share = self._share()
         self._spec = _now.agreed(self._spec, opening(self._agree), share.job_rank, share.job_world_size)

@@ -33,9 +33,9 @@ _TASKS = (
 
 
 def place() -> Place | None:
-    """Returns the rank of this process, None when nothing says it.
+    """Returns the rank of this process, None if it is unknown.
 
-    torchrun's variables say it, as those of Accelerate, DeepSpeed and Spark's distributor do; else
+    It comes from the variables of torchrun, Accelerate, DeepSpeed or Spark's distributor; else
     Ray Train; else an initialised process group; else jax.distributed.
     """
     return from_environment() or _from_ray() or from_process_group() or _from_jax()
@@ -74,7 +74,7 @@ def _jax_job() -> str | None:
 
 
 def task() -> Place | None:
-    """Returns which of a launcher's tasks this process is, where there are several.
+    """Returns which of a launcher's tasks this process is, if there are several.
 
     A task need not be a rank: it may be the agent of several ranks, or work on its own.
     """
@@ -88,9 +88,9 @@ def task() -> Place | None:
 def job() -> str | None:
     """Returns a name that the processes of one job on one machine share, and no other job has.
 
-    None when no launcher says it. Ranks of a job may have several agents on a machine, so what
-    tells agents apart is left out. The master's port belongs to one job at a time. The boot's
-    number tells machines apart where they share a disk.
+    None without a launcher. Ranks of a job may have several agents on a machine, so variables that
+    differ between agents are left out. The master's port belongs to one job at a time. The boot's
+    number distinguishes machines that share a disk.
     """
     names = os.environ
     if names.get("MASTER_PORT") and from_environment():
@@ -104,7 +104,7 @@ def job() -> str | None:
 
 
 def group() -> str:
-    """Returns the placement group of Ray that this process works in; empty when it is in none.
+    """Returns the placement group of Ray that this process works in; empty outside of one.
 
     Each trial of Ray Tune and each group of Ray Train's workers has one.
     """

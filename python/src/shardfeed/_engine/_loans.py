@@ -12,7 +12,7 @@ from ._ring import Ring, SlotBytes, Watch
 
 class Loans:
     """The slots of a connection that are in use. Others go back with the next request or wait, by a
-    word in the ring each; the engine gets a message only where it waits for a slot.
+    word in the ring each; the engine gets a message only while it waits for a slot.
 
     The last array of a slot may be dropped in any thread, between any two lines, in a forked child,
     and while the interpreter ends. All that happens then is an append to a deque, in C: it never
@@ -51,8 +51,8 @@ class Loans:
             self.settle()
 
     def settle(self, least: int = 1) -> None:
-        """Gives unused slots back. It tells the engine, if that waits for some, once there are at
-        least so many. Before, it does not even look: that memory is the engine's processor's.
+        """Returns unused slots. A waiting engine gets a message once there are at least ``least``
+        of them. Before, the words are not read: their memory is in the engine's processor cache.
         """
         gone, held, quiet = self.gone, self.held, self._quiet
         if not gone and len(quiet) < least:
@@ -73,7 +73,7 @@ class Loans:
         finally:  # also after a KeyboardInterrupt: the engine may wait for the slots
             if len(quiet) >= least:
                 wanted = any(map(_wants, quiet))
-                quiet.clear()  # where it is not wanted the engine looks before it waits
+                quiet.clear()  # an engine that does not want them looks before it waits
                 if wanted:
                     self._outbox.post(protocol.RELEASED)
 

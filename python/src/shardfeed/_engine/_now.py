@@ -1,7 +1,7 @@
 """The instant that filters take ``today()`` and ``now()`` from, which all ranks of a run share.
 
 Ranks on one machine get it from their engine: it is when the first of them opened the data set.
-Ranks of several machines agree on it in the process group's store, where there is one.
+Ranks of several machines agree on it in the process group's store, if there is one.
 """
 
 from __future__ import annotations

@@ -11,14 +11,14 @@ from ..errors import OptionError
 from . import _launcher
 
 EACH, FIRST = "each", "first"
-_SPREAD_FROM = 16  # nodes; fewer may begin at once
+_SPREAD_FROM = 16  # nodes; fewer may start at once
 
 
 def store(how: str | None, spec: Mapping[str, Any], rank: int, world_size: int) -> Any:
     """The store through which rank 0 hands on what it finds, None where this node opens for itself.
 
-    The group that has the store must have these ranks, and have begun before the data set is made.
-    A plan says what there is, so nothing is handed on beside one. Unless how says so, one node
+    The group that has the store must have these ranks, and exist before the data set is made.
+    A plan has the list of shards, so nothing is handed on beside one. Unless how is given, one node
     hands on nothing, nor do paths: files on the disks of several nodes have times of their own.
     """
     if how == EACH or world_size == 1 or spec["plan"]:
@@ -36,7 +36,7 @@ def store(how: str | None, spec: Mapping[str, Any], rank: int, world_size: int) 
 
 def pause(spec: Mapping[str, Any]) -> float:
     """The seconds that this node waits before it lists for itself, so that many nodes do not ask a
-    server in the same instant: its number over that of the nodes.
+    server in the same instant: its number over the number of nodes.
     """
     place, local = _launcher.place(), _launcher.local_world_size()
     if place is None or local == 0 or spec["plan"] or not _on_servers(spec):
@@ -45,7 +45,7 @@ def pause(spec: Mapping[str, Any]) -> float:
 
 
 def begins_at(rank: int, world_size: int, local: int) -> float:
-    """When the node of a rank begins, in seconds of the first one; 0 where there are few nodes."""
+    """When the node of a rank starts, in seconds of the first one; 0 for few nodes."""
     nodes = -(-world_size // local)
     return rank // local / nodes if nodes >= _SPREAD_FROM else 0.0
 

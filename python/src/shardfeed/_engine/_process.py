@@ -44,7 +44,7 @@ class Engine:
     """The engine of one job and one build, in the runtime directory. Different versions have different engines.
 
     $SHARDFEED_SOCKET names the socket of an engine that was started by hand, or in a container beside this one. Then that one is used, and
-    none is started. $SHARDFEED_SOCKET_WAIT is how long to wait for it.
+    no other is started. $SHARDFEED_SOCKET_WAIT is how long to wait for it.
     """
 
     def __init__(self, job: str | None = None, *, binary: str | os.PathLike[str] | None = None, local_world_size: int | None = None):
@@ -63,7 +63,7 @@ class Engine:
         self.log, self.lock = base.with_suffix(".log"), base.with_suffix(".lock")
 
     def connect(self, timeout: float | None = None) -> socket.socket:
-        """Returns a socket to the engine, and starts the engine if none answers. Of several processes, one starts it."""
+        """Returns a socket to the engine, which one of several processes starts if none runs."""
         try:
             return self._connect(timeout)
         except ShardfeedError:
@@ -111,7 +111,7 @@ class Engine:
         return sock
 
     def _lives(self) -> bool:
-        """Tells whether an engine holds its marker without listening: it starts or ends."""
+        """Reports whether an engine holds its marker without listening: it starts or ends."""
         try:
             descriptor = os.open(f"{self.socket}.shardfeed-engine", os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
@@ -147,7 +147,7 @@ class Engine:
                     yield
                     return
             finally:
-                fcntl.flock(descriptor, fcntl.LOCK_UN)  # close alone would leave it to a child that another thread has forked meanwhile
+                fcntl.flock(descriptor, fcntl.LOCK_UN)  # closing only would leave it to a child that another thread has forked meanwhile
                 os.close(descriptor)
 
     def _locked(self, descriptor: int, deadline: float) -> bool:
@@ -186,7 +186,7 @@ class Engine:
     def _launch(self, told: int, log: int) -> int:
         """Starts the program in a session of its own, so that no signal of a terminal reaches it, and returns its process group.
 
-        It inherits the write end of the pipe and the log, and no other descriptor, such as those of a GPU's driver.
+        It inherits the write end of the pipe and the log, and no other descriptor, such as a GPU driver's.
         """
         command = [str(self.binary), "serve", "--socket", str(self.socket), "--log", str(self.log), "--ready-fd", str(told)]
         if grace := os.environ.get("SHARDFEED_GRACE"):

@@ -39,7 +39,7 @@ BATCH_PAYLOAD = Struct("<IIQQQ")  # generation, slot, seq, offset of the header,
 BATCH_FRAME = Struct("<QIIQQQ")  # with the header, which is the same in each
 BATCH_HEADER = BATCH_PAYLOAD.size | BATCH << 32
 
-WORDS_LINE = 128  # bytes: the words of the slots begin so far behind the flag
+WORDS_LINE = 128  # bytes from the flag to the words of the slots
 
 # Of a slot: magic, nodes, seq, rows, valid, epoch, step, position, next epoch, next position.
 SLOT_HEADER = Struct("<IIQIIqqqqq")
@@ -67,7 +67,7 @@ def decode(kind: int, payload: bytes) -> dict[str, Any]:
     return value
 
 
-RELEASED = HEADER.pack(0, RELEASE, 0)  # the frame that says that slots were released
+RELEASED = HEADER.pack(0, RELEASE, 0)  # the frame that reports released slots
 
 
 def take(rows: np.ndarray) -> bytes:

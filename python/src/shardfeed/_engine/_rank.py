@@ -31,10 +31,10 @@ def resolve(rank: int | None, world_size: int | None) -> tuple[int, int]:
 
 
 def check(rank: int | None, world_size: int | None) -> None:
-    """Refuses to guess which rank this is, before it reads: where a launcher runs several tasks and
-    nothing says which rank each is, all of them would read every row.
+    """Refuses to guess which rank this is, before it reads: if a launcher runs several tasks and
+    their ranks are unknown, all of them would read every row.
 
-    The constructor does not ask, since a process group may begin after it.
+    The constructor does not ask, since a process group may start after it.
     """
     if rank is not None and world_size is not None:
         return
@@ -81,7 +81,7 @@ def digest(text: str) -> str:
 
 
 def _start_time() -> str:
-    """Tells this process from another one that had its number."""
+    """Returns the start time, which distinguishes processes that had the same number."""
     try:
         with open("/proc/self/stat", "rb") as stat:
             return stat.read().rpartition(b")")[2].split()[19].decode()

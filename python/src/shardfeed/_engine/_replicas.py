@@ -46,7 +46,7 @@ class Mesh(NamedTuple):
 
 
 def of_ranks(rank: int, world_size: int, replication: int) -> Share:
-    """The share of a rank where each run of so many ranks sees the same batches."""
+    """The share of a rank when each ``replication`` ranks in a row see the same batches."""
     if world_size % replication:
         divisors = ", ".join(str(n) for n in range(1, world_size + 1) if world_size % n == 0)
         raise OptionError(f"replication must divide the world size of {world_size} ({divisors}), got {replication}")
@@ -71,7 +71,7 @@ def _shared(share: Share, same: Sequence[int]) -> Share:
 
 
 def _local_ranks(rank: int) -> range:
-    """The ranks of this machine: torchrun numbers them one after the other."""
+    """The ranks of this machine: torchrun numbers them consecutively."""
     own, local, count = (_launcher.variable(name) for name in ("RANK", "LOCAL_RANK", "LOCAL_WORLD_SIZE"))
     if own != rank or local is None or count is None or not 0 <= local < count:
         return range(0)
@@ -88,7 +88,7 @@ def number(value: Any) -> int:
 
 
 def from_mesh(mesh: Any) -> Mesh | None:
-    """Reads a torch DeviceMesh, or the part of one that has its data dimensions alone."""
+    """Reads a torch DeviceMesh, or the part of one that has only its data dimensions."""
     if mesh is None:
         return None
     if not all(hasattr(mesh, name) for name in ("mesh", "get_coordinate", "size", "device_type")):

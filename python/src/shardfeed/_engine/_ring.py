@@ -80,11 +80,13 @@ class Ring:
     """One generation of slots. It is unmapped when nothing refers to it: the connection has let go,
     and the last view of a slot is gone.
 
-    ``file.fileno()`` is what other processes map, and ``number`` names it in this process.
+    Other processes map ``file.fileno()``; ``number`` names the ring in this process.
     """
 
     def __init__(self, descriptor: int, generation: int, slots: int, slot_size: int, words: int = 0):
-        """Maps the ring. The descriptor stays the caller's. words is where the words begin by which slots are released; 0: it has none."""
+        """Maps the ring. The descriptor stays the caller's. words is the offset of the words that
+        release slots; 0 is a ring without.
+        """
         if slots == 0 or slot_size == 0 or slot_size % 256:
             raise ProtocolError(f"the engine sent a ring of {slots} slots of {slot_size} bytes")
         size = slots * slot_size
@@ -124,7 +126,7 @@ class Rings:
         self.older: list[Ring] = []
 
     def add(self, ring: Ring) -> None:
-        """Takes a new generation. One of a single slot is that of one batch, which was too large for the others."""
+        """Takes a new generation. One with a single slot holds a batch that was too large for the others."""
         if ring.slots == 1:
             ring.most = 3 if self.newest is None else self.newest.most
             self.older.append(ring)

@@ -19,7 +19,7 @@ _TAIL_LINES = 15
 _TAIL_BYTES = 4096
 _CRASH_BYTES = 1 << 20  # at the end of a log that are searched for a crash, which lists all goroutines
 
-# How a crash of Go begins. Log lines after it come from a later engine.
+# The start of a Go crash. Log lines after it come from a later engine.
 _CRASH = re.compile(rb"^(?:panic|fatal error|SIG[A-Z]+): (?!.*^time=)", re.MULTILINE | re.DOTALL)
 _OLD_SECONDS = 7 * 86400.0
 _RECENT_SECONDS = 3600.0
@@ -59,7 +59,7 @@ def directory() -> Path:
 
 
 def last_lines(log: str | os.PathLike[str], begin: int = 0) -> str:
-    """Returns the last lines of a log from the byte begin on, indented; if it ends in a crash, the crash's first lines."""
+    """Returns the last lines of a log from a byte on, indented; if it ends in a crash, the crash's first lines."""
     try:
         with open(log, "rb") as file:
             size = file.seek(0, os.SEEK_END)
@@ -80,7 +80,7 @@ def _indented(lines: list[str]) -> str:
 
 
 def sweep(path: Path) -> None:
-    """Removes the files of engines that ended long ago, those of all but the last 50, and old inventories.
+    """Removes the files of engines that ended long ago or are not among the last 50, and old inventories.
 
     Other files stay: the user may use the directory for more.
     """

@@ -87,7 +87,7 @@ def _wide(columns: Mapping[str, str], casts: Mapping[str, str]) -> str:
 
 
 def _casts(fields: Mapping[str, Field]) -> dict[str, str]:
-    """The casts to 32 bits that a data set takes. Times and members of structs have none."""
+    """The casts to 32 bits that a data set takes; not of times and members of structs."""
     found = {}
     for path, field in fields.items():
         if "." in path or path in _OF_ROWS:

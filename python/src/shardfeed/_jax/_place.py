@@ -13,14 +13,14 @@ from ..errors import OptionError
 
 
 def place(sharding: Sharding, global_rows: int) -> tuple[int, int]:
-    """The rank and world size of this process in global batches of so many rows.
+    """The rank and world size of this process in global batches of global_rows.
 
-    The sharding is that of the batches; its first axis is the rows. Processes that hold the same
+    The first axis of the batches' sharding is the rows. Processes that hold the same
     rows, because another axis of a mesh spans them, have the same rank. The world size divides
     global_rows.
     """
     rows, axis = number("global_rows", global_rows), _first_axis(sharding)
-    parts: dict[int, set[int]] = {}  # by process: where its parts begin
+    parts: dict[int, set[int]] = {}  # by process: the starts of its parts
     try:
         whole = axis.num_devices  # any number of parts divides it
         for device, (index, *_) in axis.devices_indices_map((whole,)).items():
@@ -34,7 +34,7 @@ def place(sharding: Sharding, global_rows: int) -> tuple[int, int]:
 
 
 def _first_axis(sharding: Any) -> Sharding:
-    """The sharding of the rows alone."""
+    """The sharding of the rows, without the other axes."""
     if not isinstance(sharding, Sharding):
         raise OptionError(f"sharding must be a sharding of JAX, as in NamedSharding(mesh, PartitionSpec('data')), {got(sharding)}")
     if not isinstance(sharding, NamedSharding):

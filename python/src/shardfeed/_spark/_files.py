@@ -48,7 +48,7 @@ class Folder:
         return Folder(self._session, f"{self.address.rstrip('/')}/{name}")
 
     def list(self) -> list[File]:
-        """What lies in it, by name; nothing when it is absent."""
+        """Lists its files by name; empty if it is absent."""
         with _failing(self.address, "listed"):
             if not self._files.exists(self._path):
                 return []

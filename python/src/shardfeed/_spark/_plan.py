@@ -33,9 +33,9 @@ _SETTINGS = ("spark.sql.session.timeZone", "spark.sql.ansi.enabled", "spark.sql.
 
 
 def name(frame: Any, version: str | None, **options: Any) -> str:
-    """Returns 16 hexadecimal digits that stand for the rows of a frame and how they are written.
+    """Returns 16 hexadecimal digits that identify the rows of a frame and how they are written.
 
-    Where the plan does not say what the rows are, the name belongs to the Spark application, so
+    If the plan does not determine the rows, the name belongs to the Spark application, so
     that another one writes them again. A version takes the application's place.
     """
     session = frame.sparkSession

@@ -16,7 +16,7 @@ _UNHASHED = ("map", "variant")
 
 
 def frame_of(value: Any) -> Any:
-    """Returns a DataFrame of a session in this process, or says what is missing."""
+    """Returns a DataFrame of a session in this process; the error names what is missing."""
     from pyspark.sql import DataFrame
 
     if not isinstance(value, DataFrame):

@@ -45,7 +45,7 @@ class Batch(dict[str, Any]):
     def to_arrow(self) -> pyarrow.RecordBatch:
         """The columns as a pyarrow.RecordBatch that shares their memory on the host.
 
-        A null is what the tensors show, and masks are columns. Needs pyarrow.
+        Nulls have the values of the tensors, and masks are columns. Needs pyarrow.
         """
         from .._columns._pyarrow import record_batch
 
@@ -164,7 +164,7 @@ def _unflatten(values: Any, names: Any) -> Batch:
 
 
 def _register() -> None:
-    """Lets torch look into a Batch where it looks into dicts: pytrees, and weights_only files."""
+    """Registers Batch with torch's pytrees and weights_only files, as a dict."""
     with contextlib.suppress(ImportError, AttributeError, ValueError):
         from torch.utils import _pytree
 

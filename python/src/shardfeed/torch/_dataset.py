@@ -76,7 +76,7 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
     _masks: tuple[str, ...] = ()  # columns that get a mask of their nulls
     _part: _torch_worker.Part  # of a torch worker
     _compared: bool  # the ranks have compared what they read
-    _meeting: Meeting | None  # where they do so, until then
+    _meeting: Meeting | None  # in which they do so, until then
     _seats: _seats.Seats  # of the ranks, from then on
     _course: _agree.Course  # the epochs of this rank
 
@@ -103,7 +103,7 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
 
         Rows for which it is False stay in the batch, and its ``"_row_valid"`` is False for them as
         for padding; :func:`shardfeed.torch.drop_padding` takes them out. Steps, order and state are
-        those of all rows. To leave rows out give ``filters``, or see :func:`shardfeed.select`. The
+        as with all rows. To leave rows out give ``filters``, or see :func:`shardfeed.select`. The
         result counts its own epochs.
         """
         check_function(function, "filter")
@@ -160,9 +160,9 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
     def _iterates(self, iterator: TensorIterator[T]) -> None:
         """Notes the iteration of a torch worker and ends the one before it.
 
-        With a loaded state it begins at once: a loader may start workers to restore a finished
+        With a loaded state it starts at once: a loader may start workers to restore a finished
         epoch and replace them, and their successors must find the epoch used up. Otherwise it
-        begins with its first batch, so that all workers see the same epoch until then.
+        starts with its first batch, so that all workers see the same epoch until then.
         """
         part = self._part
         if (last := part.iterator()) is not None:
@@ -173,8 +173,8 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
             iterator.begin()
 
     def _begin(self, outputs: int = 0) -> BatchIterator | None:
-        """Begins an iteration in the engine; None when nothing is left of the epoch. Workers of a
-        loader hold results of so many batches.
+        """Starts an iteration in the engine; None when nothing is left of the epoch. Workers of a
+        loader hold results of ``outputs`` batches.
         """
         worker = _torch_worker.current()
         if worker is None:
@@ -236,7 +236,7 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
     # State
 
     def state_dict(self) -> dict[str, Any]:
-        """Where training stands, after the last batch: JSON types, the same on every rank.
+        """The position of the training, after the last batch: JSON types, the same on every rank.
 
         In a torch worker it is the state of this worker, which torchdata's StatefulDataLoader
         combines with the others.
@@ -307,7 +307,7 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
                 self._handed_on = None
 
     def _meet(self) -> Meeting | None:
-        """The meeting of the ranks, which begins when one of them first has something to say."""
+        """The meeting of the ranks, which starts when one of them first takes part."""
         if self._meeting is None:
             self._meeting = _agree.meeting(self._agree, *self._job_ranks(), self._timeout, Engine(self._job))
         return self._meeting
@@ -326,8 +326,8 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
     def stats(self) -> dict[str, Any]:
         """Figures of this rank's stream, by the names of ``shardfeed bench --json``.
 
-        ``seats`` are those of the ranks: of how many ``lanes`` the caches of the ``nodes`` hold how
-        many (``held``), and how many are read where they are held (``read``). It is None where
+        ``seats`` counts the ``lanes``, the ones in caches of the ``nodes`` (``held``),
+        and the ones read by a node that holds them (``read``). It is None if
         lanes have no seats.
         """
         return {**super().stats(), "seats": self._seats.figures}

@@ -25,7 +25,7 @@ class Source(Protocol):
 
     @property
     def rings(self) -> tuple[Ring, ...]:
-        """In which the last batch lies."""
+        """The rings of the last batch."""
 
     @property
     def holds(self) -> int:
@@ -53,7 +53,7 @@ class Event(Protocol):
 
 
 class Streams:
-    """The stream of the copies, and that of the training."""
+    """The stream of the copies, and the stream of the training."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
@@ -300,7 +300,7 @@ class Mover:
 
 
 def _wait(until: Callable[[], None]) -> None:
-    """Waits for copies to end. A failed device makes none, and its next use raises the error."""
+    """Waits for copies to end. A failed device does not copy, and its next use raises the error."""
     with contextlib.suppress(RuntimeError):
         until()
 

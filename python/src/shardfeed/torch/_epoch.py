@@ -19,9 +19,9 @@ Stamp = tuple[Mapping[str, Any], int, int]
 
 
 class Epoch:
-    """The batches of one iteration of a loader, which notes where each one stands.
+    """The batches of one iteration of a loader, with the position of each.
 
-    The iteration begins with its first batch. Several threads may take batches: each comes once.
+    The iteration starts with its first batch. Several threads may take batches: each comes once.
     """
 
     def __init__(self, loader: Feed) -> None:
@@ -60,7 +60,7 @@ class Epoch:
             return batch, stamp
 
     def close(self) -> None:
-        """Ends the iteration. A thread that waits for a batch gets none."""
+        """Ends the iteration, also for a thread that waits for a batch."""
         self._closed = True
         turn = self._turn.lock
         if not turn.acquire(blocking=False):
@@ -96,7 +96,7 @@ class Local:
 
     @property
     def rings(self) -> tuple[Ring, ...]:
-        """In which the last batch lies."""
+        """The rings of the last batch."""
         ring = self._batches.ring
         return () if ring is None else (ring,)
 

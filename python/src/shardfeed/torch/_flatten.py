@@ -27,12 +27,12 @@ _MADE = ("position_ids", "cu_seqlens", "max_seqlen")
 class Flatten:
     """A function for ``map`` that makes one sequence of a packed batch.
 
-    The result is what transformers' ``DataCollatorWithFlattening`` gives: ``input_ids``, ``labels``
+    The result is as of transformers' ``DataCollatorWithFlattening``: ``input_ids``, ``labels``
     and ``position_ids`` of ``[1, tokens]`` (int64), ``cu_seq_lens_q``, ``cu_seq_lens_k`` (int32),
     ``max_length_q`` and ``max_length_k``. Models with flash attention take the lengths; with sdpa,
     eager and flex attention they find the documents by ``position_ids``, unless they use a cache:
-    set ``model.config.use_cache = False``, as the Trainer does. Each document sees itself alone.
-    Padding is a document of its own, whose labels are -100, as are those of rows that
+    set ``model.config.use_cache = False``, as the Trainer does. Each document sees only itself.
+    Padding is a document of its own. Its labels are -100, and so are the labels of rows that
     ``"_row_valid"`` marks as padding.
 
     Args:

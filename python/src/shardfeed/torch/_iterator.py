@@ -20,25 +20,25 @@ from ._tensors import rows
 class TensorIterator(Generic[T]):
     """One epoch of batches as dicts of tensors, or of rows.
 
-    It begins with the first one, or by begin.
+    It starts with the first one, or by begin.
 
     Several threads may share it: each batch comes once. Functions of map then run in several
     threads.
 
-    ``place`` is where it stands, None before it begins. ``position`` is the position of its last
+    ``place`` is its position, None before it starts. ``position`` is the position of its last
     batch: rows of the epoch before it, over all ranks.
     """
 
     def __init__(self, dataset: Any) -> None:
         self.waited: Waited | None = dataset._waited  # None where a loader counts the wait
-        self.outputs = 0  # batches that workers hold results of, when it begins
+        self.outputs = 0  # batches that workers hold results of, at its start
         self.place: Place | None = None
         self.position: int | None = None
-        self.ring: Ring | None = None  # in which the last batch lies
+        self.ring: Ring | None = None  # of the last batch
         self._dataset: Any = dataset  # of torch; None once the iteration has begun
         self._batches: BatchIterator | None = None
         self._layout: TensorLayout | None = None
-        self._tensors: Callable[[RawBatch], Any]  # of the layout, from the beginning on
+        self._tensors: Callable[[RawBatch], Any]  # of the layout, once it has started
         self._views = False
         self._rows: RowIterator | None = None  # of a data set of rows
         self.rank = 0
@@ -48,11 +48,11 @@ class TensorIterator(Generic[T]):
         self._each: tuple[Function, ...] = dataset._transforms
 
     def then(self, function: Function) -> None:
-        """Adds a function after those of the data set, before the iteration begins."""
+        """Adds a function after the data set's, before the iteration starts."""
         self._each = (*self._each, function)
 
     def begin(self) -> None:
-        """Begins the iteration now. Further calls do nothing."""
+        """Starts the iteration now. Further calls do nothing."""
         with self._turn.lock:
             self._begin()
 

@@ -97,8 +97,8 @@ _Placed = tuple[str, tuple[int, ...], np.dtype[Any], int, torch.dtype | None]
 
 
 class _Blocks:
-    """Columns that are one array each, and where they lay in the last batch: mostly, the next one has
-    them there too.
+    """Columns that are one array each, and their places in the last batch: mostly, the next one has
+    the same.
     """
 
     def __init__(self, columns: dict[str, _Dense]) -> None:
@@ -135,9 +135,9 @@ def _dense(field: Field, at: int) -> _Dense:
     return _Dense(tuple(sizes), shape, at + DATA, dtype, torch.bfloat16 if dtype.metadata else None)
 
 
-# A column of values and offsets: name, where the rows, the offset of the offsets, that of the
-# values and their count are among the numbers; the values' dtype; whether it is text, None for
-# lists.
+# A column of values and offsets: name; the indices in the numbers of the rows, of the offset of the
+# offsets, of the offset of the values and of their count; the values' dtype; whether it is text,
+# None for lists.
 _Edged = tuple[str, int, int, int, int, np.dtype[Any], "bool | None"]
 
 
@@ -160,7 +160,7 @@ def _edged(name: str, field: Field, at: int) -> _Edged:
 
 
 def _mask(field: Field, at: int) -> tuple[int, tuple[int, ...]]:
-    """Where the mask of a column lies, and its shape: that of a matrix has the shape of the matrix."""
+    """Returns the place and shape of a column's mask; a matrix and its mask have the same shape."""
     if field.features:
         return members(field, at)[0][1], (-1, len(field.features))
     return at, (-1,)

@@ -55,15 +55,15 @@ class DataLoader(Generic[T]):
         data (str, Path, list of them, or StreamingDataset): an address or path, with the arguments
             of the data set beside it, such as batch_size; or a data set that has them. A
             :class:`shardfeed.MapDataset` makes a :class:`MapLoader`, which takes samplers.
-        collate_fn (function, default None): applied to each batch; its result is what the loader
-            yields.
+        collate_fn (function, default None): applied to each batch; the loader yields its
+            result.
         device (str, int, torch.device or None, default None): where batches go. "auto" is the
             current CUDA device, or the host without CUDA. Copies to CUDA run on a stream of their
             own. None leaves batches on the host.
         pin_memory (bool, default None): page-lock the memory that batches come in. None does so for
             a CUDA device.
         num_workers (int, default 0): worker processes that run map and collate_fn, for functions
-            that take long in Python. Batches, order and states are those of 0. Functions must be
+            that take long in Python. Batches, order and states are as with 0. Functions must be
             importable by name. The engine works in parallel without workers.
         threads (int, default 0): threads of this process that run map and collate_fn in place of
             workers, for functions that release the GIL, such as decoders of images.
@@ -72,7 +72,7 @@ class DataLoader(Generic[T]):
             None is 2.
         persistent_workers (bool, default False): keep workers from epoch to epoch.
         worker_init_fn (function, default None): called with the worker's number when a worker
-            starts. torch.utils.data.get_worker_info() tells more there.
+            starts. torch.utils.data.get_worker_info() works there.
         multiprocessing_context (str or context, default None): how workers start: "forkserver",
             "spawn" or "fork". None is "forkserver". "fork" is refused while this process has other
             threads, or uses CUDA.
@@ -175,7 +175,7 @@ class DataLoader(Generic[T]):
         self._route = Route(self.device, self.pin_memory, self.prefetch)
         self._epochs: weakref.WeakSet[Epoch] = weakref.WeakSet()
         self._pool: Pool | None = None  # of workers that wait for the next epoch
-        self._reserved = 0  # bytes for results of workers, beyond those of the stream
+        self._reserved = 0  # bytes for results of workers, beyond the stream's
 
     @property
     def _waited(self) -> Waited | None:
@@ -232,7 +232,7 @@ class DataLoader(Generic[T]):
         return epoch
 
     def _open(self) -> tuple[Any, Any]:
-        """Begins an epoch: the source of its batches, and what hands them out on the device."""
+        """Starts an epoch: returns the source of its batches, and their iterator on the device."""
         source: Source = Processes(self) if self.num_workers else Threads(self) if self.threads else Local(self)
         return source, self._route.open(source)
 
@@ -246,7 +246,7 @@ class DataLoader(Generic[T]):
         """A loader of the same data and arguments, with a function applied to each batch on the
         host.
 
-        It runs before the copy to the device, in the workers or threads where there are some. With
+        It runs before the copy to the device, in the workers or threads if there are any. With
         random it gets a torch.Generator as its second argument, seeded by the seed, the epoch, the
         step and the rank. The result counts its own epochs.
         """
@@ -273,7 +273,7 @@ class DataLoader(Generic[T]):
         return self._like(self.dataset.skip(count))
 
     def take(self, count: int) -> DataLoader[T]:
-        """A loader of the same data and arguments with the first batches alone of each epoch.
+        """A loader of the same data and arguments with only the first batches of each epoch.
 
         See :meth:`shardfeed.StreamingDataset.take`. The result counts its own epochs.
         """
@@ -294,7 +294,7 @@ class DataLoader(Generic[T]):
         return self._like(self.dataset.with_valid(*columns))
 
     def set_epoch(self, epoch: int) -> None:
-        """Makes the next iteration that of an epoch, as DistributedSampler does.
+        """Selects the epoch of the next iteration, as DistributedSampler does.
 
         A position that was loaded before has precedence, unless it is in an earlier epoch.
         """
@@ -302,7 +302,7 @@ class DataLoader(Generic[T]):
         self._stamp = None
 
     def state_dict(self) -> dict[str, Any]:
-        """Where training stands: after the last batch that was handed out.
+        """The position of the training: after the last batch that was handed out.
 
         Plain JSON types, the same on every rank.
         """
@@ -355,7 +355,7 @@ class DataLoader(Generic[T]):
     def close(self) -> None:
         """Ends iterations and workers, and returns memory to the engine.
 
-        Batches that are held stay valid, and ``state_dict`` still says where training stood. A data
+        Batches that are held stay valid, and ``state_dict`` still returns the last position. A data
         set that was given stays open. Calling close again does nothing.
         """
         if self._closed:
@@ -389,7 +389,7 @@ class DataLoader(Generic[T]):
         return _html.facts("DataLoader", [*self.dataset._facts(), *own]) + self.schema._repr_html_()
 
     def _take_pool(self, slots: int) -> Pool:
-        """Workers for an iteration, which has so many slots for results."""
+        """Returns workers for an iteration with this many slots for results."""
         pool, self._pool = self._pool, None
         if pool is not None:
             if pool.usable():
@@ -409,7 +409,7 @@ class DataLoader(Generic[T]):
             raise _start.cannot_send(error, parts) from None
 
     def _reserve(self, size: int) -> None:
-        """Reserves bytes for results of workers, beyond those of the stream."""
+        """Reserves bytes for results of workers, beyond the stream's."""
         if size != self._reserved:
             self._reserved = 0
             self.dataset._session(outputs=size)

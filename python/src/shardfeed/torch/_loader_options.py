@@ -1,4 +1,4 @@
-"""The arguments of a DataLoader besides those of the data set: their types, and which values are
+"""The arguments of a DataLoader without the data set's: their types, and which values are
 allowed.
 """
 

@@ -15,7 +15,7 @@ from ..samplers import Sampler
 
 
 def exclusions(batch_size: Any, shuffle: Any, sampler: Any, batch_sampler: Any, drop_last: Any, problems: Problems) -> None:
-    """Adds the arguments that exclude each other, which are those of torch.utils.data.DataLoader."""
+    """Adds a problem for arguments that exclude each other, as in torch.utils.data.DataLoader."""
     if shuffle is not None:
         problems.of(flag, "shuffle", shuffle)
     problems.of(flag, "drop_last", drop_last)
@@ -56,7 +56,7 @@ def _of(rows: np.ndarray, lists: Iterator[Any]) -> Iterator[Any]:
 
 
 class Place(NamedTuple):
-    """Where an epoch begins, or stands."""
+    """The start of an epoch, or a position in it."""
 
     epoch: int
     batches: int  # that were handed out
@@ -84,7 +84,7 @@ class Lists:
         return rows // self._batch_size if self._drop_last else -(-rows // self._batch_size)
 
     def begin(self, place: Place) -> tuple[Place, Iterator[Any]]:
-        """The place where an epoch really begins, and the lists that were not handed out yet.
+        """Returns the place where an epoch really starts, and the lists that are still to come.
 
         A place that was loaded has the sampler's state.
         """
@@ -100,7 +100,7 @@ class Lists:
         return start, lists if self._rows is None else _of(self._rows, lists)
 
     def set_epoch(self, epoch: int) -> None:
-        """Tells the sampler the epoch, when it wants to know."""
+        """Sets the epoch of a sampler that has set_epoch."""
         source = self._source()
         if hasattr(source, "set_epoch"):
             source.set_epoch(epoch)

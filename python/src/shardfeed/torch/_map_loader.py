@@ -44,11 +44,11 @@ class MapLoader(DataLoader[T]):
             a row for a number, a batch for a list.
         shuffle (bool, default None): all rows in random order, by ``seed`` and epoch.
         sampler (iterable of int, default None): the row numbers of an epoch.
-        batch_sampler (iterable of lists of int, default None): those of each batch.
+        batch_sampler (iterable of lists of int, default None): the row numbers of each batch.
         drop_last (bool, default False): leave out the last batch when it is smaller.
         seed (int, default 0): the seed of shuffle.
         collate_fn, device, pin_memory, num_workers, prefetch, prefetch_factor, persistent_workers,
-            worker_init_fn, multiprocessing_context: as those of DataLoader.
+            worker_init_fn, multiprocessing_context: as in DataLoader.
     """
 
     dataset: MapDataset  # type: ignore[assignment]
@@ -94,7 +94,7 @@ class MapLoader(DataLoader[T]):
         self._batch_size = batch_size
         self._lists = Lists(sampler, batch_sampler, batch_size, drop_last, chosen(data))
         self._keep(given, device)
-        self._next = Place(0, 0, None, None)  # where the next iteration begins
+        self._next = Place(0, 0, None, None)  # the start of the next iteration
         self._loaded = False  # the place of the next iteration
         self._stamp: Any = None  # the place after the last batch that was handed out, within an epoch
 
@@ -115,7 +115,7 @@ class MapLoader(DataLoader[T]):
 
     @property
     def sampler(self) -> EpochSampler:
-        """The sampler, whose set_epoch is that of the loader."""
+        """The sampler, with the loader's set_epoch."""
         return EpochSampler(self, self._sampler)
 
     @property
@@ -133,7 +133,7 @@ class MapLoader(DataLoader[T]):
         return len(self._lists)
 
     def _open(self) -> tuple[Any, Any]:
-        """Begins an epoch: the source of its batches, and what hands them out on the device."""
+        """Starts an epoch: returns the source of its batches, and their iterator on the device."""
         source: Source
         start, lists = self._lists.begin(self._next)
         self._next, self._stamp, self._loaded = Place(start.epoch + 1, 0, None, None), start, False
@@ -152,7 +152,7 @@ class MapLoader(DataLoader[T]):
         raise TypeError("a loader of a MapDataset has no with_valid: give null={column: value}, or use batch.valid of dataset[rows]")
 
     def set_epoch(self, epoch: int) -> None:
-        """Makes the next iteration that of an epoch, and sets that of the sampler.
+        """Selects the epoch of the next iteration, and of the sampler.
 
         A position that was loaded before has precedence, unless it is in an earlier epoch.
         """
@@ -164,8 +164,8 @@ class MapLoader(DataLoader[T]):
         self._lists.set_epoch(epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """Where training stands, after the last batch that was handed out: the epoch, its batches,
-        and the sampler's own state where that epoch began.
+        """The position after the last batch that was handed out: the epoch, its batches, and the
+        sampler's own state at the start of that epoch.
         """
         place: Place = self._next if self._stamp is None else self._stamp
         data = {"rows": len(self.dataset), "batch_size": self.batch_size}

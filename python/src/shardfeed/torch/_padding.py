@@ -32,7 +32,7 @@ def drop_padding(batch: Mapping[str, Any]) -> Batch | None:
 
     Tensors, arrays, :class:`Bytes`, :class:`Ragged`, and lists with one entry for each row lose the
     entries of padding, also within dicts and tuples. Of a packed batch ``cu_seqlens`` and
-    ``max_seqlen`` become those of the blocks that are left. Other values stay as they are.
+    ``max_seqlen`` describe the remaining blocks. Other values stay as they are.
     """
     mask = batch.get(ROW_VALID) if isinstance(batch, Mapping) else None
     if mask is None:

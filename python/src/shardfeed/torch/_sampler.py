@@ -60,7 +60,7 @@ def _load_states(frame: FrameType | None) -> None:
 
 
 def _fit_loop(frame: FrameType | None) -> Any:
-    """The loop of Lightning that begins an epoch of training, two frames above; None elsewhere."""
+    """The loop of Lightning that starts an epoch of training, two frames above; None elsewhere."""
     for _ in range(2):
         if frame is None:
             return None

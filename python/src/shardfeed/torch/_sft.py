@@ -9,9 +9,9 @@ from ._dataset import StreamingDataset
 
 
 class SFTData:
-    """What an SFTTrainer does with data sets, without what it does to those of ours.
+    """An SFTTrainer's handling of data sets, which leaves this package's data sets as they are.
 
-    SFTTrainer takes data sets of the library datasets alone, and tokenizes and packs them. It gets
+    SFTTrainer takes only data sets of the library datasets, and tokenizes and packs them. It gets
     one of a single row for a data set of this package, which comes as packed batches already.
     """
 

@@ -15,14 +15,14 @@ from .._documented import documented
 if TYPE_CHECKING:
     from .._args._types import Length
 
-# A column is a tensor or one of the classes below; that of a struct is a dict of its members'
+# A column is a tensor or one of the classes below; a struct's column is a dict of its members'
 # columns.
 Column = Any
 
 
 @documented
 class Bytes:
-    """Strings or binary values: the bytes of all rows in one tensor, and where each row begins and
+    """Strings or binary values: the bytes of all rows in one tensor, and where each row starts and
     ends.
 
     Row ``i`` is ``values[offsets[i]:offsets[i + 1]]``. Indexing works as in a tensor of one
@@ -83,7 +83,7 @@ class Bytes:
         return self.offsets.__dlpack_device__()
 
     def to(self, *args: Any, **kwargs: Any) -> Bytes:
-        """These rows on another device. The arguments are those of ``Tensor.to``; dtypes stay."""
+        """These rows on another device. Takes the arguments of ``Tensor.to``; dtypes stay."""
         return self._each(_mover(args, kwargs))
 
     def cpu(self) -> Bytes:
@@ -115,7 +115,7 @@ class Bytes:
 
 @documented
 class Ragged:
-    """Lists of different lengths: the items of all rows in one column, and where each row begins
+    """Lists of different lengths: the items of all rows in one column, and where each row starts
     and ends.
 
     Row ``i`` is ``values[offsets[i]:offsets[i + 1]]``. ``values`` is a column itself: a tensor,
@@ -203,7 +203,7 @@ class Ragged:
         return torch.nested.nested_tensor_from_jagged(self.values, self.offsets)
 
     def to(self, *args: Any, **kwargs: Any) -> Ragged:
-        """These rows on another device. The arguments are those of ``Tensor.to``; dtypes stay."""
+        """These rows on another device. Takes the arguments of ``Tensor.to``; dtypes stay."""
         return self._each(_mover(args, kwargs))
 
     def cpu(self) -> Ragged:
@@ -292,12 +292,12 @@ def _rows(column: Column) -> Iterator[Any]:
 
 
 def _resolve(index: Any, n: int) -> _take.Index:
-    """Indices are small: they are checked on the host, wherever the column lies."""
+    """Indices are small: they are checked on the host, whatever the column's device."""
     return _take.resolve(index.cpu() if isinstance(index, torch.Tensor) else index, n)
 
 
 def _rows_of(values: Column, offsets: torch.Tensor, rows: slice | np.ndarray) -> tuple[Column, torch.Tensor]:
-    """These rows of a column, and their offsets, which begin at 0."""
+    """These rows of a column, and their offsets, which start at 0."""
     if isinstance(rows, slice):
         own = offsets[rows.start : rows.stop + 1]
         lo, hi = int(own[0]), int(own[-1])

@@ -1,6 +1,6 @@
-"""Where a data set stands, in the checkpoints of transformers' Trainer.
+"""The position of a data set, in the checkpoints of transformers' Trainer.
 
-The Trainer keeps the number of its updates alone, and skips as many batches when it resumes. The
+The Trainer keeps only the number of its updates, and skips as many batches when it resumes. The
 order of a data set depends on the ranks that began it, so a file beside the Trainer's own holds its
 state.
 """
@@ -21,7 +21,7 @@ _FILE = "shardfeed.json"
 
 
 def save(directory: Path, dataset: StreamingDataset[Any], updates: int, accumulation: int, *, workers: bool) -> None:
-    """Writes where a data set stands after some updates, each of accumulation batches.
+    """Writes the position of a data set after some updates, each of accumulation batches.
 
     Batches are made ahead of the training, and with workers in other processes: the state has the
     plan, and the place is counted.
@@ -36,7 +36,7 @@ def save(directory: Path, dataset: StreamingDataset[Any], updates: int, accumula
 def load(directory: Path, dataset: StreamingDataset[Any], accumulation: int, *, seek: bool) -> Any:
     """Loads what save wrote, and returns the data set that the Trainer iterates.
 
-    The Trainer skips the batches before the place. With seek none of them is read. A checkpoint
+    The Trainer skips the batches before the place. With seek it does not read them. A checkpoint
     without the file leaves the data set as it is.
     """
     if not (path := directory / _FILE).exists():
@@ -69,7 +69,7 @@ def _place(dataset: StreamingDataset[Any], updates: int, accumulation: int) -> t
 
 
 class Resumed(IterableDataset[Any]):
-    """A data set that stands behind its first batches. The first iteration has empty batches in
+    """A data set that continues behind its first batches. The first iteration has empty batches in
     their places, which the Trainer skips.
     """
 

@@ -17,7 +17,7 @@ class Transform:
     """A function of a batch.
 
     When it is random it gets a generator too, which depends on the seed, the epoch, the step and
-    the rank alone: so it does the same in any number of torch workers, and after a resume.
+    the rank only: so it does the same in any number of torch workers, and after a resume.
     """
 
     what: ClassVar[str] = "the function of map"
@@ -33,8 +33,8 @@ class Transform:
 
 @dataclass(frozen=True)
 class TensorMask:
-    """A function that says which rows of a batch count, or whether a row does. The others stay,
-    marked as not valid.
+    """A function that selects the rows of a batch that count, or decides for one row. The others
+    stay, marked as not valid.
     """
 
     what: ClassVar[str] = "the function of filter"

@@ -1,4 +1,4 @@
-"""Loaders around a data set: it refuses those of batches of batches, and a second split of a stream,
+"""Loaders around a data set: it refuses batches of batches, and a second split of a stream,
 and gives the others a true length.
 """
 

@@ -66,8 +66,8 @@ class TrainerMixin:
     makes them: its batch_size counts, per_device_train_batch_size and per_device_eval_batch_size do
     not, and no data_collator is called. ``dataset.map`` makes what the model takes.
 
-    Checkpoints hold where the data set stands. A resumed run continues with the next batch, on any
-    number of ranks where an update has as many rows over all ranks as before, because the Trainer
+    Checkpoints hold the data set's position. A resumed run continues with the next batch, on any
+    number of ranks if an update has as many rows over all ranks as before, because the Trainer
     counts updates. With ``dataloader_num_workers=0`` it seeks there.
 
     On several ranks give ``drop_last=True`` to the data set for training, and
@@ -96,7 +96,7 @@ class TrainerMixin:
         from transformers.trainer_utils import get_last_checkpoint
 
         if checkpoint is True and (checkpoint := get_last_checkpoint(self.args.output_dir)) is None:
-            return None  # the Trainer says so
+            return None  # the Trainer raises the error
         args = self.args
         return _trainer_state.load(
             Path(checkpoint), self.train_dataset, args.gradient_accumulation_steps, seek=args.dataloader_num_workers == 0
@@ -255,7 +255,7 @@ def _has(t: torch.Tensor, rows: int) -> bool:
 
 
 def _real(inputs: Any) -> Any:
-    """The real rows of a batch, without the mask; all rows when none is real, so that the rank
+    """The real rows of a batch, without the mask; all rows if it has only padding, so that the rank
     takes part.
     """
     if ROW_VALID not in inputs:

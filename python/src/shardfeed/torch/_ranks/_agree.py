@@ -22,8 +22,9 @@ _AHEAD = 4  # batches that one rank may have taken ahead of another, to copy the
 class Course:
     """The epochs of a data set on this rank, and on the ranks that it meets in the store.
 
-    Each rank writes its epoch, and how far it came in the epochs before. The first rank reads those of all others, and they read that of
-    the first. No rank waits here: ranks need not begin an epoch at the same time, but have to take the same batches of it.
+    Each rank writes its epoch, and how far it came in the epochs before. The first rank reads all
+    others' epochs, and they read the epoch of the first. No rank waits here: ranks need not start
+    an epoch at the same time, but have to take the same batches of it.
     """
 
     def __init__(self) -> None:
@@ -32,7 +33,7 @@ class Course:
         self._left: dict[int, int] = {}  # rows of an epoch that were taken, over all ranks
 
     def begins(self, name: str, joined: Mapping[str, Any], place: Any, rank: int, world_size: int) -> None:
-        """Notes that an iteration begins where place says how far the one before came.
+        """Notes the start of an iteration; place is how far the one before came.
 
         Raises RankMismatchError when another rank is in another epoch and took fewer or more batches of one before.
         """
@@ -41,7 +42,7 @@ class Course:
             self.compare(store, name, joined, place, rank, world_size)
 
     def compare(self, store: Any, name: str, joined: Mapping[str, Any], place: Any, rank: int, world_size: int) -> None:
-        """Does what begins does, through a store."""
+        """Compares the epochs through a store."""
         epoch = int(joined["epoch"])
         if self._epoch is None:
             self._key = f"shardfeed/{name}/course {store.add(f'shardfeed/{name}/{rank}/courses', 1)}"
@@ -61,7 +62,7 @@ class Course:
 
 
 def _apart(courses: Mapping[int, Mapping[str, Any]], slack: int) -> str:
-    """Says how two ranks are in different epochs because one took fewer batches of an epoch before; empty when they are not."""
+    """Describes two ranks of which one took fewer batches of an earlier epoch; empty if they agree."""
     (a, one), (b, two) = sorted(courses.items())
     if one["epoch"] == two["epoch"]:
         return ""

@@ -23,7 +23,7 @@ class Carrier:
     """A rank's part in what the ranks of its node carry to the store and back."""
 
     def __init__(self, store: Any, connection: Connection, name: str, ranks: int) -> None:
-        """name is that of the meeting, and ranks how many of them the node has."""
+        """name is the meeting's, and ranks is how many ranks the node has."""
         self._store, self._name, self.ranks = store, name, ranks
         self._connection: Connection | None = connection
         self._given: dict[str, str] = {}  # by this rank
@@ -38,7 +38,7 @@ class Carrier:
             return None
         try:
             return cls(store, Connection(engine, None, timeout=timeout), name, engine.local_world_size)
-        except ShardfeedError:  # such as an engine that cannot start: opening the data says so
+        except ShardfeedError:  # such as an engine that cannot start: opening the data will raise it
             return None
 
     def put(self, values: Mapping[str, str]) -> None:
@@ -58,8 +58,8 @@ class Carrier:
     def carry(self, wants: str = "", patience: int = 0) -> None:
         """Writes and reads for the ranks of the node, if it is this rank's turn.
 
-        A rank that waits calls this repeatedly. It takes up to so many milliseconds while others do
-        it and there is no news.
+        A rank that waits calls this repeatedly. It takes up to milliseconds while others do it and
+        there is no news.
         """
         met = self._meet(waits=True, wants=wants, patience=patience)
         if not met.get("carries"):

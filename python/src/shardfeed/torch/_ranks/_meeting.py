@@ -29,7 +29,7 @@ Given = Mapping[int, Mapping[str, Any]]  # by rank, what it has
 class Meeting:
     """The meeting of a rank with all others at a data set, part by part.
 
-    Every rank gives something to each part, or leaves. So none waits for a rank that failed.
+    Every rank contributes to each part, or leaves, so that ranks do not wait for one that failed.
     """
 
     def __init__(self, store: Any, name: str, rank: int, world_size: int, timeout: float | None, engine: Engine | None = None) -> None:
@@ -77,7 +77,7 @@ class Meeting:
         self._put({self._of(each, "found"): json.dumps(found) for each in later})
 
     def leave(self, error: BaseException) -> None:
-        """Tells the others that this rank cannot begin."""
+        """Reports to the others that this rank cannot start."""
         self.close()
         if self._over:  # they know
             return
@@ -107,7 +107,7 @@ class Meeting:
         key = self._of(part, "found")
         timeout = None if self._timeout is None else self._timeout + _GRACE
         clients = self.world_size if self._carrier is None else self.world_size // self._carrier.ranks
-        overdue = Overdue(lambda: self._late() if 0 in self._absent() else "")  # rank 0 tells of the others
+        overdue = Overdue(lambda: self._late() if 0 in self._absent() else "")  # rank 0 reports the others
 
         def look() -> None:
             self._versions.look()

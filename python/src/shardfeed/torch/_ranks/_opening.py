@@ -9,7 +9,7 @@ inventory that an earlier one left. Under this name the store has
 
     first          the node and the version of rank 0, as soon as its engine answers
     progress       a count that grows while rank 0 opens, or the leader of a node
-    found          how many bytes rank 0 hands on; or why it hands on none, or could not open
+    found          how many bytes rank 0 hands on; or why it hands on nothing, or could not open
     part 0, 1, ..  the bytes
     node NODE      the file with which the leader of a node has opened; or why it could not
 
@@ -59,7 +59,7 @@ class Opening:
     def __init__(
         self, store: Any, name: str, rank: int, world_size: int, engine: Engine, timeout: float | None = None, pause: float = 0.0
     ) -> None:
-        """pause is the seconds that this node waits before it lists for itself, where it has to."""
+        """pause is the seconds that this node waits before it lists for itself, if it must."""
         self.store, self.name, self.rank, self.world_size = store, name, rank, world_size
         self.engine, self.timeout, self.pause = engine, timeout, pause
         self.key = f"shardfeed/{name}/opening {store.add(f'shardfeed/{name}/{rank}/openings', 1)}"
@@ -101,7 +101,7 @@ class Opening:
             raise
 
     def _beat(self) -> Callable[[], None]:
-        """A function that tells the others now and then that this rank is opening."""
+        """Returns a function that now and then signals to the others that this rank is opening."""
         last = 0.0
 
         def beat() -> None:
@@ -150,7 +150,7 @@ class Opening:
             return connect(str(self._wait(f"node {node}")["file"]))
 
     def _lead_node(self, node: str, connect: Connect) -> Connection:
-        """Opens with the inventory of rank 0, and then tells the other ranks of the node."""
+        """Opens with the inventory of rank 0, and then signals the other ranks of the node."""
         try:
             found = self._wait("found")
             name = "" if "each" in found else self._save(self._take(found))

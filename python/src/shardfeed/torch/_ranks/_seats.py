@@ -35,7 +35,7 @@ class Seats:
         self.figures: dict[str, int] | None = found.get("figures")
 
     def of(self, state: Mapping[str, Any] | None) -> list[int] | None:
-        """The seats of an iteration that begins with a state.
+        """The seats of an iteration that starts with a state.
 
         A state with other lanes ends them, on all ranks alike.
         """
@@ -60,7 +60,7 @@ def useful(spec: Mapping[str, Any], share: Share) -> bool:
 def exchange(meeting: Meeting, node: str, share: Share, ask: Ask | None) -> Seats:
     """The seats that suit what the nodes hold, the same on each rank.
 
-    Without ask this rank wants none, and then there are none.
+    If any rank has no ask, there are no seats.
     """
     if ask is None:
         meeting.give(SEATS, {"order": None})
@@ -77,7 +77,7 @@ def exchange(meeting: Meeting, node: str, share: Share, ask: Ask | None) -> Seat
 
 
 def _seated(there: Given, share: Share, ask: Ask) -> dict[str, Any]:
-    """Seats and their figures; nothing where none are needed, or none can be made."""
+    """Returns seats and their figures; empty if they are not needed, or impossible."""
     orders = {has["order"] for has in there.values()}
     if len(there) < share.job_world_size or None in orders or len(orders) > 1:
         return {}  # orders that differ are an error of the next part
@@ -118,7 +118,7 @@ def _nodes(there: Given) -> list[dict[str, Any]]:
 
 
 def _figures(seats: list[int], nodes: list[dict[str, Any]], world_size: int) -> dict[str, int]:
-    """How many lanes there are, are held, and are read where they are held."""
+    """Counts the lanes, the held ones, and the ones read by a node that holds them."""
     lanes, held, read = len(seats), set(), set()
     for node in nodes:
         bits = base64.b64decode(node["held"] or "")

@@ -64,7 +64,7 @@ def _takes_several(store: Any) -> bool:
 
 
 def wait(there: Callable[[], T | None], timeout: float | None, clients: int = 1, look: Callable[[], None] | None = None) -> T | None:
-    """Waits until something is there and returns it; None at the timeout. So many clients wait at once.
+    """Waits until something is there and returns it; None at the timeout. clients wait at once.
 
     It can be interrupted at any time. look is called from time to time, and may raise.
     """
@@ -99,7 +99,7 @@ class Overdue:
 
 
 def _pauses(clients: int) -> Iterator[float]:
-    """Seconds between two looks of one of so many clients: more looks would slow the store down."""
+    """Yields the seconds between two looks of a client: more looks would slow the store down."""
     longest = min(_RARELY, max(_LONGEST, clients / _LOOKS))
     pause = min(longest, max(_SHORTEST, clients / (4 * _LOOKS)))  # most waits are short
     while True:

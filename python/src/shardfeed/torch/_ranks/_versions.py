@@ -65,7 +65,7 @@ class Versions:
 
 
 def differences(ranks: Mapping[str, list[int]]) -> str:
-    """Says which ranks have which version; empty where there is one."""
+    """Lists the ranks by their version; empty if all have the same."""
     return ", ".join(f"{version} on {ranks_in_words(sorted(of))}" for version, of in sorted(ranks.items())) if len(ranks) > 1 else ""
 
 

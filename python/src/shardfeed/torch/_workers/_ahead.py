@@ -62,7 +62,7 @@ class Ahead(Generic[S]):
     """
 
     def __init__(self, loader: Feed, most: int) -> None:
-        self.rings: tuple[Ring, ...] = ()  # in which the last batch lies
+        self.rings: tuple[Ring, ...] = ()  # of the last batch
         self._loader = loader
         self._iterator = iter(loader.dataset)
         if loader.collate_fn is not None:

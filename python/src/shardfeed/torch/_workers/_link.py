@@ -12,9 +12,9 @@ from collections.abc import Callable
 from struct import Struct
 from typing import Any
 
-# Frames of the trainer: an iteration begins; a ring to map; a batch to work on; a slot for a result.
+# Frames of the trainer: an iteration starts; a ring to map; a batch to work on; a slot for a result.
 BEGIN, RING, JOB, GRANT = range(1, 5)
-# Frames of a worker: it needs a slot of so many bytes; a result; an error.
+# Frames of a worker: it needs a slot of n bytes; a result; an error.
 NEED, DONE, FAILED = range(65, 68)
 
 _HEADER = Struct("<II")  # bytes of the payload, kind
@@ -36,11 +36,11 @@ NO_RING = 0xFFFFFFFF
 # NEED: iteration, job, bytes. GRANT: iteration, job, ring, slot.
 NEED_FRAME = Struct("<QQQ")
 GRANT_FRAME = Struct("<QQII")
-# DONE: iteration, job, flags, number of the structure, numbers, slots of earlier batches given back,
-# bytes of the structure where it is new, bytes used of the result's slot.
+# DONE: iteration, job, flags, number of the structure, numbers, slots of earlier batches returned,
+# bytes of the structure if it is new, bytes used of the result's slot.
 DONE_FRAME = Struct("<QQIIIIIQ")
-USES_BATCH = 1  # a flag: a part of the result lies in the batch's slot
-KEEPS_BATCH = 2  # a flag: the function keeps the batch, whose slot is given back later
+USES_BATCH = 1  # a flag: a part of the result is in the batch's slot
+KEEPS_BATCH = 2  # a flag: the function keeps the batch, whose slot is returned later
 GIVEN_BACK = Struct("<IIQ")  # ring, slot, seq
 # FAILED: iteration, job, flags, slots of earlier batches given back.
 FAILED_FRAME = Struct("<QQII")

@@ -35,7 +35,7 @@ class Outputs:
 
     def reserve(self, reserved: int, more: Callable[[int], None]) -> None:
         """Notes how many bytes of the stream's memory are for the ring, and how to reserve others,
-        of the machine's: more takes their number, and raises when there are not so many.
+        of the machine's: more takes their number, and raises if they are not available.
         """
         self._reserved, self._more = reserved, more
         try:
@@ -57,7 +57,7 @@ class Outputs:
         return self.wanted if self.ring is None else len(self._free)
 
     def lend(self, size: int = 0, keep: int = 0) -> SlotBytes | None:
-        """Lends a slot of so many bytes; None when none is free but so many that must be kept."""
+        """Lends a slot of size bytes; None if no more than keep slots are free."""
         ring = self.ring
         if size and (ring is None or size > ring.slot_size):
             ring = self._grow(size)
@@ -95,7 +95,7 @@ class Outputs:
         return ring
 
     def _ask(self, size: int, left: int) -> None:
-        """Reserves what a ring of so many bytes and the earlier ones take beyond the stream's reserve."""
+        """Reserves what a ring of size bytes and the earlier ones take beyond the stream's reserve."""
         self._more(max(0, size + left - self._reserved))
 
     def _left(self, but: Ring | None = None) -> int:

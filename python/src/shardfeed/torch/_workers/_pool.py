@@ -144,7 +144,7 @@ class Pool:
     # Iterations
 
     def begin(self, **course: Any) -> int:
-        """Begins an iteration, and returns its number."""
+        """Starts an iteration, and returns its number."""
         self._course += 1
         payload = pickle.dumps(Course(number=self._course, **course), 5)
         for worker in self.workers:
@@ -176,7 +176,7 @@ class Pool:
         )
         try:
             worker.link.post(frame)
-        except OSError:  # it has ended: reading from it says so, after what it has still sent
+        except OSError:  # it has ended: reading raises the error, after what it has still sent
             return
 
     def _introduce(self, worker: Worker, ring: Ring) -> int:
@@ -192,7 +192,7 @@ class Pool:
 
     def _send(self, worker: Worker, kind: int, payload: bytes, descriptor: int | None = None) -> None:
         if worker.lost is None:
-            with contextlib.suppress(OSError):  # it has ended: reading from it says so, after what it has still sent
+            with contextlib.suppress(OSError):  # it has ended: reading raises the error, after what it has still sent
                 worker.link.send(kind, payload, descriptor=descriptor)
 
     # What workers send

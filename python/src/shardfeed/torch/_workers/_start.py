@@ -18,7 +18,7 @@ WHERE = "{the batch}"  # in the text of an ended worker: the batch
 
 
 def context_of(given: Any) -> Any:
-    """The context by which workers start. The default is forkserver where there is one: workers then
+    """The context by which workers start. The default is forkserver if the system has it: workers then
     share the pages of torch, and threads and CUDA of the trainer do not matter to them.
     """
     if given is not None and not isinstance(given, str):
@@ -59,7 +59,7 @@ def start(process: Any) -> None:
 
 
 def check(context: Any, parts: dict[str, Any]) -> None:
-    """Refuses to start workers where they could not run, or could not get the functions."""
+    """Refuses to start workers that could not run, or could not get the functions."""
     if getattr(multiprocessing.process.current_process(), "_inheriting", False):
         raise RuntimeError(
             'this program starts workers while a worker of its own imports it: put what it does under `if __name__ == "__main__":`, or '
@@ -120,7 +120,7 @@ def hint(text: str) -> str:
 
 
 def end_of(name: str, code: int | None, *, heard: bool) -> str:
-    """Says how a worker has ended."""
+    """Describes how a worker has ended."""
     if not heard and code is not None and code > 0:
         return (
             f"{name} ended with exit code {code} before its first result: its own message is above. Workers import the program's main "

@@ -29,7 +29,7 @@ class Worker:
         return f"{self.loader}-{count}"
 
     def first(self, position: int, global_batch: int) -> int:
-        """Where this worker's first step begins, in an iteration that begins at position."""
+        """The position of this worker's first step, in an iteration that starts at position."""
         return position + self.id * global_batch
 
 
@@ -49,7 +49,7 @@ class Part:
     asked: int | None = None  # the epoch that was set before the state was loaded
 
     def next_step(self, worker: Worker, global_batch: int) -> int:
-        """Where this worker's next step begins, once the iteration has begun."""
+        """The position of this worker's next step, once the iteration has started."""
         iterator = self.iterator()
         if iterator is None or iterator.position is None:
             return self.first

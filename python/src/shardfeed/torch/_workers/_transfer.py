@@ -1,7 +1,7 @@
 """How a result gets from a worker to the trainer: its structure once, and for each batch numbers,
 and tensors in shared memory.
 
-A structure is a tuple, the same for all results that differ in numbers and values alone:
+A structure is a tuple, the same for all results that differ only in numbers and values:
 
     ("tensor", dtype, dimensions, order)      order: of the dimensions in memory; None: as they are
     ("array", dtype, dimensions, fortran)     of numpy
@@ -13,7 +13,7 @@ A structure is a tuple, the same for all results that differ in numbers and valu
     ("object",)                               anything else, by pickle
 
 The numbers of a tensor or array are its place and its shape. A place is twice the offset, and one
-more in the slot of the result: where it is even, the tensor lies in the slot of the batch.
+more in the slot of the result: an even place is in the slot of the batch.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _NUMPY = {
 }
 _BY_SIZE = {1: "u1", 2: "<i2", 4: "<i4", 8: "<i8"}  # of types that numpy lacks
 
-Memory = Callable[[int], np.ndarray]  # the slot of the result, of at least so many bytes
+Memory = Callable[[int], np.ndarray]  # returns the slot of the result, of at least this size
 
 
 class Parcel(NamedTuple):
@@ -62,7 +62,7 @@ class Parcel(NamedTuple):
 
     numbers: list[int]
     number: int  # of the structure
-    structure: bytes  # where it is new
+    structure: bytes  # if it is new
     rest: bytes  # the pickled objects
     used: int  # bytes of the result's slot
     uses_batch: bool
@@ -75,7 +75,7 @@ class Packer:
         self._known: dict[Any, int] = {}
 
     def pack(self, value: Any, batch: tuple[int, int], memory: Memory) -> Parcel:
-        """Writes a result. batch is where the batch's slot begins and ends: what lies there stays."""
+        """Writes a result. batch is the address range of the batch's slot, whose values stay there."""
         one = _Packing(batch)
         node = one.structure(value)
         rest, many = one.pickled()
@@ -333,7 +333,7 @@ class _Compiler:
         return lambda leaves: sequence([make(leaves) for make in members])
 
 
-# How to make a tensor or array: where its place, and the beginning and end of its shape are among
+# How to make a tensor or array: the indices of its place, and of the start and end of its shape in
 # the numbers; the type and order of the array, and what makes the tensor of it.
 _Leaf = tuple[int, int, int, np.dtype[Any], Any, Callable[[Any], Any] | None]
 

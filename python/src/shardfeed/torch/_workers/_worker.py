@@ -229,7 +229,7 @@ class _Worker:
         _send(self._link, frames.DONE, head, numbers, given, packed.structure, packed.rest)
 
     def _raw(self, memory: SlotBytes, offset: int, used: int, *, private: bool) -> tuple[RawBatch, tuple[int, int]]:
-        """The batch in a slot, and where the memory begins and ends that the trainer has too."""
+        """Returns the batch in a slot, and the address range that the trainer has too."""
         if private:
             copy = private_copy(memory, used)
             return self._parser.batch(copy, memoryview(copy), None, offset, used), (0, 0)
@@ -237,8 +237,8 @@ class _Worker:
         return self._parser.batch(memory, memory.ring.views[memory.index], memory.ring, offset, used), (begin, begin + used)
 
     def _settle(self, last: Watch, place: bytes) -> tuple[bytes, int]:
-        """The places of slots that nothing here uses any more, without that of the last batch; and
-        flags, which say whether that one is kept.
+        """Returns the places of slots that this process no longer uses, except the last batch's; and
+        a flag if that one is kept.
         """
         given, keeps, gone = [], frames.KEEPS_BATCH, self._gone
         while gone:
