@@ -201,6 +201,25 @@ def test_an_engine_that_dies_at_once(place: Place, monkeypatch: pytest.MonkeyPat
         place.engine().connect(60)
 
 
+@pytest.mark.parametrize("times", [1, 4])
+def test_an_engine_that_is_killed_while_it_starts_is_started_again(place: Place, monkeypatch: pytest.MonkeyPatch, times: int) -> None:
+    started = Engine._start
+    left = times
+
+    def killed(engine: Engine, deadline: float) -> int:
+        nonlocal left
+        begin = started(engine, deadline)
+        if left:
+            left -= 1
+            psutil.Process(int(place.starts()[-1].split()[0])).kill()
+            assert ended(int(place.starts()[-1].split()[0]))
+        return begin
+
+    monkeypatch.setattr(Engine, "_start", killed)
+    place.engine().connect(60).close()
+    assert len(place.starts()) == times + 1
+
+
 def test_the_lock_survives_a_sweep(place: Place) -> None:
     engine = place.engine()
     engine.lock.touch()

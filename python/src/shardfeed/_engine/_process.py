@@ -22,6 +22,7 @@ from ..errors import EngineStartError, FeedTimeoutError, ShardfeedError
 from . import _launcher, _rank, _runtime
 
 _START_SECONDS = 60.0
+_MOST_FAILED = 5  # starts; an engine that is killed while it starts looks like one that cannot start
 _RETRY_SECONDS = 0.005
 _WAIT_RETRY_SECONDS = 0.05  # for an engine that others start
 
@@ -86,12 +87,13 @@ class Engine:
         deadline = time.monotonic() + (_START_SECONDS if timeout is None else min(timeout, _START_SECONDS))
         with self._starting(deadline):
             sock = self._try()
+            failed = 0
             while sock is None:
                 another = self._lives()
                 begin = self._start(deadline)
                 sock = self._try()
-                another = another or self._lives()
-                if sock is None and (time.monotonic() > deadline or not another):
+                failed += not (another or self._lives())
+                if sock is None and (time.monotonic() > deadline or failed == _MOST_FAILED):
                     words = _runtime.last_lines(self.log, begin)
                     raise EngineStartError(f"the engine {self.binary} did not start; its log is {self.log}, and ends with\n{words}")
         return sock
