@@ -413,3 +413,31 @@ func TestAsk(t *testing.T) {
 		t.Errorf("row 2026 of 2026: %v", err)
 	}
 }
+
+// Statistics can be asked for at any moment, while an iteration begins or ends too: a monitor asks
+// all the time.
+func TestAskWhileIterationsBegin(t *testing.T) {
+	e := testEngine(t, Options{Open: func(ctx context.Context, r Request, p func(wire.Progress)) (*Data, error) {
+		d, err := shop(ctx, r, p)
+		d.Stats = func(f Figures) any { return f }
+		return d, err
+	}})
+	sink, monitor := newSink(t, connect(t, e, "d", testSpec())), connect(t, e, "d", testSpec())
+	ctx, stop := context.WithCancel(t.Context())
+	var asking sync.WaitGroup
+	asking.Go(func() {
+		for ctx.Err() == nil {
+			if _, err := monitor.ask(wire.Ask{WorldSize: 1, Stats: true}); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	for iteration := range 80 {
+		sink.join(alone(iteration))
+		sink.batches(2)
+		sink.leave()
+	}
+	stop()
+	asking.Wait()
+}

@@ -30,18 +30,19 @@ type Loop[P Pass[B], B any] struct {
 	Closed, Busy error // errors of a pass that starts after Close, or beside another
 
 	mu      sync.Mutex
-	pass    P // that has not ended
+	pass    P             // that has not ended
+	opening chan struct{} // closed when the pass being opened is there or has failed; nil when no pass is being opened
 	state   *shuffle.State
 	unheard []error // of the ends of passes that the consumer had left
 	closed  bool
 }
 
-// Batches yields the batches of a pass, which begin opens after the loop's state. An error is the
+// Batches yields the batches of a pass, which open makes after the loop's state. An error is the
 // last element. The pass is closed when the consumer leaves in any way.
-func (l *Loop[P, B]) Batches(begin func(after *shuffle.State) (P, error)) iter.Seq2[B, error] {
+func (l *Loop[P, B]) Batches(open func(after *shuffle.State) (P, error)) iter.Seq2[B, error] {
 	return func(yield func(B, error) bool) {
 		var none B
-		p, err := l.begin(begin)
+		p, err := l.start(open)
 		if err != nil {
 			yield(none, err)
 			return
@@ -76,17 +77,34 @@ func (l *Loop[P, B]) Batches(begin func(after *shuffle.State) (P, error)) iter.S
 	}
 }
 
-func (l *Loop[P, B]) begin(begin func(after *shuffle.State) (P, error)) (p P, err error) {
+// start opens a pass. It holds no mutex: opening takes long, and the session of an engine may wait
+// for Pass with a lock that opening needs.
+func (l *Loop[P, B]) start(open func(after *shuffle.State) (P, error)) (p P, err error) {
+	after, opened, err := l.claim()
+	if err != nil {
+		return p, err
+	}
+	defer func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.pass, l.opening = p, nil
+		close(opened)
+	}()
+	return open(after)
+}
+
+// claim makes this the only caller that opens a pass, until it closes opened.
+func (l *Loop[P, B]) claim() (after *shuffle.State, opened chan struct{}, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
 	case l.closed:
-		return p, l.Closed
-	case l.pass != p:
-		return p, l.Busy
+		return nil, nil, l.Closed
+	case l.pass != *new(P) || l.opening != nil:
+		return nil, nil, l.Busy
 	}
-	l.pass, err = begin(l.state)
-	return l.pass, err
+	l.opening = make(chan struct{})
+	return l.state, l.opening, nil
 }
 
 // end closes a pass, any number of times.
@@ -100,7 +118,7 @@ func (l *Loop[P, B]) end(p P) error {
 	return err
 }
 
-// Pass is the pass that has not ended, or nil.
+// Pass is the pass that has not ended, or nil: also while one is opened.
 func (l *Loop[P, B]) Pass() P {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -128,10 +146,13 @@ func (l *Loop[P, B]) Resume(state *shuffle.State) {
 // Close ends the current pass, and prevents others. first is false if it was closed before.
 func (l *Loop[P, B]) Close() (first bool, err error) {
 	l.mu.Lock()
-	p, first := l.pass, !l.closed
+	opening, first := l.opening, !l.closed
 	l.closed = true
 	l.mu.Unlock()
-	if p != *new(P) {
+	if opening != nil {
+		<-opening
+	}
+	if p := l.Pass(); p != *new(P) {
 		err = p.Close()
 	}
 	l.mu.Lock()

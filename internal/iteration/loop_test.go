@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/shardfeed/shardfeed/internal/leaktest"
@@ -22,11 +23,11 @@ var (
 type countdown struct {
 	next   int64
 	end    error // of Close
-	closed int
+	closed atomic.Int32
 }
 
 func (c *countdown) Next() (int64, *shuffle.State, error) {
-	if c.closed > 0 {
+	if c.closed.Load() > 0 {
 		return 0, nil, errClosed
 	}
 	if c.next == 5 {
@@ -39,7 +40,7 @@ func (c *countdown) Next() (int64, *shuffle.State, error) {
 func (c *countdown) Leave() error { return c.Close() }
 
 func (c *countdown) Close() error {
-	c.closed++
+	c.closed.Add(1)
 	return c.end
 }
 
@@ -82,7 +83,7 @@ func TestPassesFollowEachOther(t *testing.T) {
 		t.Errorf("got %v, state %v, pass %v", got, l.State(), l.Pass())
 	}
 	for i, c := range opened {
-		if c.closed == 0 {
+		if c.closed.Load() == 0 {
 			t.Errorf("pass %d is open", i)
 		}
 	}
@@ -120,6 +121,44 @@ func TestOnePassAtATime(t *testing.T) {
 	}
 	if first, err := l.Close(); first || err != nil {
 		t.Errorf("closed again: %t, %v", first, err)
+	}
+}
+
+// Opening a pass holds no lock: what it calls may wait for one that asks for the pass or the state.
+// Close waits for the pass and closes it.
+func TestOpeningHoldsNoLock(t *testing.T) {
+	l, opened := newLoop(), []*countdown{}
+	closed := make(chan error, 1)
+	open := func(after *shuffle.State) (*countdown, error) {
+		asked := make(chan bool)
+		go func() { asked <- l.Pass() == nil && l.State() == nil }()
+		if !<-asked {
+			t.Error("there is a pass or a state while the first pass is opened")
+		}
+		for _, err := range l.Batches(from(&opened, nil)) {
+			if !errors.Is(err, errBusy) {
+				t.Errorf("beside one that is opened: %v", err)
+			}
+		}
+		go func() {
+			_, err := l.Close()
+			closed <- err
+		}()
+		for {
+			if _, _, err := l.claim(); errors.Is(err, errClosed) { // Close has begun
+				break
+			}
+		}
+		return from(&opened, nil)(after)
+	}
+	for range l.Batches(open) {
+		break
+	}
+	if err := <-closed; err != nil {
+		t.Error(err)
+	}
+	if len(opened) != 1 || opened[0].closed.Load() == 0 {
+		t.Errorf("opened %v", opened)
 	}
 }
 
