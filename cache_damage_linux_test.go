@@ -1,12 +1,14 @@
 package shardfeed
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -122,6 +124,13 @@ func TestServerCacheDamage(t *testing.T) {
 			}
 		},
 	}
+	for name, refill := range refills {
+		damages[name] = func(t *testing.T, path string) {
+			if err := refill(path); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 	s, _ := cachedSpec(t)
 	plain := s
 	plain.NoCache, plain.CacheDir, plain.RequireCache = true, "", false
@@ -163,6 +172,42 @@ func TestServerCacheDamage(t *testing.T) {
 			})
 		}
 	}
+}
+
+// refills replace the bytes of a file in place, and keep its size and its modification time.
+var refills = map[string]func(path string) error{
+	"zeros": func(path string) error { return refill(path, func([]byte) {}, false) },
+	"cut and zeros": func(path string) error {
+		return refill(path, func([]byte) {}, true)
+	},
+	"foreign bytes": func(path string) error {
+		return refill(path, func(b []byte) {
+			r := rand.New(rand.NewPCG(5, 6))
+			for i := range b {
+				b[i] = byte(r.Int())
+			}
+		}, false)
+	},
+}
+
+// refill writes over a file what fill makes of zeros. cut truncates it before.
+func refill(path string, fill func(b []byte), cut bool) error {
+	time.Sleep(20 * time.Millisecond) // more than a tick of the file system's clock
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if cut {
+		err = os.Truncate(path, 0)
+	}
+	f, openErr := os.OpenFile(path, os.O_WRONLY, 0)
+	if err = errors.Join(err, openErr); err != nil {
+		return err
+	}
+	b := make([]byte, info.Size())
+	fill(b)
+	_, err = f.Write(b)
+	return errors.Join(err, f.Close(), os.Chtimes(path, info.ModTime(), info.ModTime()))
 }
 
 // shardFiles are the shard files of a cache.

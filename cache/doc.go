@@ -181,5 +181,7 @@
 //
 // A process that fills a cache with what it will read gives [Cache.RoomFor] these shards. From then
 // on it does not evict them. If evicting others is not enough, [Cache.Trim] frees their other
-// bytes, of files that the policy would evict.
+// bytes, of files that the policy would evict. [Cache.Fitting] bounds the space of a fill. No other
+// eviction splits a file: stamps belong to files, so bytes that another process still reads cannot
+// be told from unused ones.
 package cache

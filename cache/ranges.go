@@ -103,6 +103,14 @@ func bytesOf(ranges []shard.Range) (n int64) {
 	return n
 }
 
+func spansOf(ranges []shard.Range) []shard.Span {
+	spans := make([]shard.Span, len(ranges))
+	for i, r := range ranges {
+		spans[i] = r.Span()
+	}
+	return spans
+}
+
 func spanBytes(spans []shard.Span) (n int64) {
 	for _, s := range spans {
 		n += s.N

@@ -18,7 +18,7 @@ type Wanted struct {
 // A RoomFor reports how much of some shards the cache can take.
 type RoomFor struct {
 	Free  int64 // bytes that it can still keep of them: free ones and evictable ones; below 0 over the limit
-	Files int64 // bytes of their files, which other columns share
+	Bytes int64 // that their files hold
 
 	spare []wantedFile // may lose unwanted bytes, least recently used first; see Trim
 }
@@ -35,13 +35,13 @@ func (c *Cache) RoomFor(inner shard.Store, wanted []Wanted) (r RoomFor, err erro
 	if c.root.ReadOnly() {
 		return r, nil
 	}
-	ours, spare := map[string]bool{}, map[string]wantedFile{}
+	ours, spare, heads := map[string]bool{}, map[string]wantedFile{}, map[string]int64{}
 	for _, w := range wanted {
 		k, ok := keyOf(inner, w.Shard)
 		if !ok {
 			continue
 		}
-		ours[k.name] = true
+		ours[k.name], heads[k.name] = true, fileLayoutOf(k).head()
 		over, err := c.use(k)
 		if err != nil {
 			return r, err
@@ -67,7 +67,7 @@ func (c *Cache) RoomFor(inner shard.Store, wanted []Wanted) (r RoomFor, err erro
 	for _, f := range inOrder(all) {
 		switch {
 		case ours[f.name]:
-			r.Files += f.allocated
+			r.Bytes += f.allocated - heads[f.name]
 			if w, ok := spare[f.name]; ok {
 				r.spare = append(r.spare, w)
 			}

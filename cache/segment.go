@@ -43,12 +43,12 @@ type need struct {
 	lo, hi int
 }
 
-// needsOf returns the wanted bytes of ranges by block, ascending.
-func needsOf(ranges []shard.Range) (needs []need) {
-	for _, r := range ranges {
-		for off := r.Off; off < r.Span().End(); {
+// needsOf returns the bytes of spans by block, ascending.
+func needsOf(spans []shard.Span) (needs []need) {
+	for _, s := range spans {
+		for off := s.Off; off < s.End(); {
 			block := off / blockSize
-			end := min(r.Span().End(), (block+1)*blockSize)
+			end := min(s.End(), (block+1)*blockSize)
 			lo, hi := int(off-block*blockSize), int(end-block*blockSize)
 			if n := len(needs); n > 0 && needs[n-1].block == block {
 				needs[n-1].hi = hi
@@ -61,6 +61,24 @@ func needsOf(ranges []shard.Range) (needs []need) {
 	return needs
 }
 
+// hulls returns the runs of blocks that hold all bytes of spans. Touching ones are joined.
+func hulls(spans []shard.Span) (all []shard.Span) {
+	for _, n := range needsOf(spans) {
+		all = appendSpan(all, shard.Span{Off: n.block*blockSize + int64(n.lo), N: int64(n.hi - n.lo)})
+	}
+	return all
+}
+
+// patch returns how a block's run grows to hold n; ok is false if it already does.
+func (n need) patch(old entry, size int64) (p patch, ok bool) {
+	p = patch{block: n.block, old: old, lo: n.lo, hi: n.hi}
+	if lo, hi := old.run(blockLen(size, n.block)); lo < hi {
+		p.lo, p.hi = min(lo, n.lo), max(hi, n.hi)
+		return p, p.lo < lo || p.hi > hi
+	}
+	return p, true
+}
+
 // A claim lists the segments that a read may fill now, and the ones that it has to wait for.
 type claim struct {
 	mine    []*segment // locked, and not yet held
@@ -71,7 +89,7 @@ type claim struct {
 // claimAll claims and locks as many of the missing blocks as it can. It leaves out blocks that are
 // held by now.
 func (c *Cache) claimAll(p *handle, missing []shard.Range) (*claim, error) {
-	needs := needsOf(missing)
+	needs := needsOf(spansOf(missing))
 	got := p.file.claim(needs)
 	free := got.mine
 	got.mine = nil
@@ -220,13 +238,9 @@ func (s *segment) plan(needs []need) {
 			x.damage(n.block, old)
 			old = 0
 		}
-		lo, hi := old.run(blockLen(x.fileLayout.size, n.block))
-		if lo < hi && lo <= n.lo && n.hi <= hi {
+		p, ok := n.patch(old, x.fileLayout.size)
+		if !ok {
 			continue
-		}
-		p := patch{block: n.block, old: old, lo: n.lo, hi: n.hi}
-		if lo < hi {
-			p.lo, p.hi = min(lo, n.lo), max(hi, n.hi)
 		}
 		s.patches = append(s.patches, p)
 		for _, piece := range p.pieces(x.fileLayout.size) {

@@ -49,7 +49,7 @@ func (c *Cache) trim(w wantedFile) (freed int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	kept, err := x.keepOnly(w.spans)
+	kept, err := x.keepOnly(hulls(w.spans))
 	if err != nil {
 		return 0, err
 	}

@@ -1,14 +1,18 @@
 package main
 
 import (
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/parquet-go/parquet-go"
 
 	"github.com/shardfeed/shardfeed/cache"
 	"github.com/shardfeed/shardfeed/internal/servertest"
@@ -123,6 +127,53 @@ func TestServerWarmFull(t *testing.T) {
 	if got := must(t, f.args("cat", "--cache-dir", dir, "--cache-limit", "1MiB", "--columns", "unique_id")...); strings.Count(got, "\n") != 2026 {
 		t.Error("rows are missing")
 	}
+}
+
+// Tiny chunks take whole pages: what the cache cannot keep of them is not fetched, and what is
+// fetched stays.
+func TestServerWarmTinyChunks(t *testing.T) {
+	server := servertest.S3(t)
+	quietHome(t)
+	bucket := server.Bucket(t)
+	server.PutFile(t, bucket, "tiny.parquet", tinyChunks(t))
+	for name, value := range map[string]string{
+		"AWS_ENDPOINT_URL": server.Endpoint, "AWS_ACCESS_KEY_ID": server.Key, "AWS_SECRET_ACCESS_KEY": server.Secret, "AWS_REGION": server.Region,
+	} {
+		t.Setenv(name, value)
+	}
+	args := []string{"warm", "s3://" + bucket + "/tiny.parquet", "--columns", "ID", "--cache-dir", t.TempDir(), "--cache-limit", "1MiB", "--json"}
+	var first, second warmth
+	for _, w := range []*warmth{&first, &second} {
+		code, stdout, stderr := command(t, args...)
+		if err := json.Unmarshal([]byte(stdout), w); err != nil || code != exitFailed || !strings.Contains(stderr, "are not fetched") {
+			t.Fatalf("exit %d, %s, %q", code, stdout, stderr)
+		}
+	}
+	if first.Lacking >= first.Bytes || first.Fetched > 1<<20 || second.There != first.Bytes-first.Lacking || second.Fetched > first.Fetched/20 {
+		t.Errorf("%+v, then %+v", &first, &second)
+	}
+}
+
+// tinyChunks writes a file with a chunk of a few bytes in every 30 KB.
+func tinyChunks(t *testing.T) string {
+	t.Helper()
+	type row struct {
+		ID   int64
+		Text string
+	}
+	rows, rng := make([]row, 500), rand.New(rand.NewPCG(1, 1))
+	for i := range rows {
+		text := make([]byte, 15_000)
+		for k := range text {
+			text[k] = byte(rng.Int())
+		}
+		rows[i] = row{int64(i), hex.EncodeToString(text)}
+	}
+	path := filepath.Join(t.TempDir(), "tiny.parquet")
+	if err := parquet.WriteFile(path, rows, parquet.MaxRowsPerRowGroup(1)); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // With lru, shards that are not wanted make room, and the wanted ones stay.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -170,64 +171,51 @@ func (a *app) warmRemote(ctx context.Context, ds *shardfeed.Dataset, shards []*w
 	return dir, err
 }
 
-// About what a shard's file takes beside its bytes, and a span at its ends.
-const (
-	fileBytes = 16 << 10
-	spanBytes = 8 << 10
-)
-
-// fitting are the shards, or the parts of them, that the cache can keep. A note says if that is not
-// all of them.
+// fitting returns the shards, or parts of them, that the cache can keep. It prints a note unless that
+// is all of them.
 func (a *app) fitting(ds *shardfeed.Dataset, shards []*warmShard, w *warmth) (all []*warmShard, err error) {
+	c, _ := ds.Cache()
 	wanted := make([]cache.Wanted, len(shards))
-	short := int64(0)
+	need := int64(0)
 	for i, s := range shards {
 		wanted[i] = cache.Wanted{Shard: s.Shard, Spans: s.spans}
-		if s.missing > 0 {
-			short += s.missing + fileBytes + spanBytes*int64(len(s.spans))
+		_, growth, err := c.Fitting(ds.Drivers(), wanted[i], math.MaxInt64)
+		if err != nil {
+			return nil, err
 		}
+		need += growth
 	}
-	c, _ := ds.Cache()
 	room, err := c.RoomFor(ds.Drivers(), wanted)
 	if err != nil {
 		return nil, err
 	}
-	freed, err := c.Trim(room, short-room.Free)
+	freed, err := c.Trim(room, need-room.Free)
 	if err != nil {
 		return nil, err
 	}
-	w.shared = max(0, room.Files-freed-w.There-int64(len(shards))*fileBytes)
-	left, over := max(0, room.Free+freed), int64(0)
-	for _, s := range shards {
-		switch need := s.missing + fileBytes; {
-		case s.missing == 0 || need <= left:
-			all = append(all, s)
-			left -= min(need, left)
-		default:
+	w.shared = max(0, room.Bytes-freed-w.There)
+	left, over := room.Free+freed, int64(0)
+	for i, s := range shards {
+		spans, growth, err := c.Fitting(ds.Drivers(), wanted[i], left)
+		if err != nil {
+			return nil, err
+		}
+		held, err := c.Held(ds.Drivers(), s.Shard, spans)
+		if err != nil {
+			return nil, err
+		}
+		left -= growth
+		over += s.missing - (spansBytes(spans) - held)
+		if len(spans) > 0 {
 			part := *s
-			part.spans = firstBytes(s.spans, s.bytes-s.missing+max(0, left-fileBytes))
-			if over += s.missing - max(0, left-fileBytes); left > fileBytes {
-				all = append(all, &part)
-			}
-			left = 0
+			part.spans = spans
+			all = append(all, &part)
 		}
 	}
 	if over > 0 {
 		a.say("%v of %v will not fit into the cache of %v and are not fetched", mem.Bytes(over), mem.Bytes(w.Bytes), mem.Bytes(w.Limit))
 	}
 	return all, nil
-}
-
-// firstBytes cuts spans to their first n bytes.
-func firstBytes(spans []shard.Span, n int64) (cut []shard.Span) {
-	for _, s := range spans {
-		s.N = min(s.N, n)
-		if n -= s.N; s.N == 0 {
-			break
-		}
-		cut = append(cut, s)
-	}
-	return cut
 }
 
 func (f *flags) warmSteps() iterable.StreamOptions {
