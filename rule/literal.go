@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/shardfeed/shardfeed/internal/text"
 )
 
 // A literal is a value in a filter's text. Bind makes it a value of a column's type.
@@ -63,10 +65,7 @@ func (l *literal) String() string {
 // shown is the literal in a message: long ones are cut.
 func (l *literal) shown() string {
 	const most = 40
-	if r := []rune(l.String()); len(r) > most {
-		return string(r[:most]) + "..."
-	}
-	return l.String()
+	return text.Shorten(l.String(), most)
 }
 
 // quote puts text in quotes and doubles those within.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -120,8 +119,7 @@ func listEntries(r *term.Report, dir string, entries []cache.Entry) {
 		r.Line("the cache is empty: " + dir)
 		return
 	}
-	w := tabwriter.NewWriter(&r.B, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "address\tkind\tsize\theld\tlast used\tkept until")
+	lines := [][]string{{"address", "kind", "size", "held", "last used", "kept until"}}
 	for _, e := range entries {
 		until := moment(e.KeptUntil)
 		if e.Superseded {
@@ -131,9 +129,9 @@ func listEntries(r *term.Report, dir string, entries []cache.Entry) {
 		if e.Decoded {
 			what = "decoded"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%v\t%v\t%s\t%s\n", printable.Text(e.URI), what, mem.Bytes(e.Size), mem.Bytes(e.Held), moment(e.Used), until)
+		lines = append(lines, []string{printable.Text(e.URI), what, mem.Bytes(e.Size).String(), mem.Bytes(e.Held).String(), moment(e.Used), until})
 	}
-	_ = w.Flush() // a buffer does not fail
+	r.Table(lines)
 }
 
 // moment is a time to the minute, of this machine's zone.

@@ -8,12 +8,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/printable"
+	"github.com/shardfeed/shardfeed/internal/table"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -70,15 +70,12 @@ func newPlacement(uri string, p shard.Placement) *placement {
 	}
 }
 
-// placementText is a table for people, or nothing where no store knows.
+// placementText formats a table, or returns "" if no store reports placements.
 func placementText(all []*placement) string {
 	if len(all) == 0 {
 		return ""
 	}
-	var b strings.Builder
-	b.WriteByte('\n')
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "shard\tblock size\tblocks\tcopies\tencrypted\thosts")
+	lines := [][]string{{"shard", "block size", "blocks", "copies", "encrypted", "hosts"}}
 	for _, p := range all {
 		copies := p.Policy
 		if copies == "" {
@@ -88,10 +85,9 @@ func placementText(all []*placement) string {
 		if p.Encrypted {
 			encrypted = "yes"
 		}
-		fmt.Fprintf(w, "%s\t%v\t%d\t%s\t%s\t%s\n", printable.Text(p.URI), mem.Bytes(p.BlockSize), p.Blocks, copies, encrypted, someHosts(p.Hosts))
+		lines = append(lines, []string{printable.Text(p.URI), mem.Bytes(p.BlockSize).String(), strconv.Itoa(p.Blocks), copies, encrypted, someHosts(p.Hosts)})
 	}
-	_ = w.Flush() // a strings.Builder does not fail
-	return b.String()
+	return "\n" + table.Text(lines, nil)
 }
 
 func someHosts(hosts []string) string {

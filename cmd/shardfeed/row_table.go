@@ -8,10 +8,10 @@ import (
 
 	"github.com/rivo/uniseg"
 
-	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/jsonl"
 	"github.com/shardfeed/shardfeed/internal/printable"
+	"github.com/shardfeed/shardfeed/internal/table"
 )
 
 // cellWidth is the columns that a value takes at most in a table, unless values are shown in full.
@@ -82,9 +82,9 @@ func (t *rowTable) width() (total int) {
 		for _, row := range t.cells {
 			width = max(width, uniseg.StringWidth(row[c]))
 		}
-		total += width + term.TableGap
+		total += width + table.Gap
 	}
-	return total - term.TableGap
+	return total - table.Gap
 }
 
 func (t *rowTable) writeLines(b *bytes.Buffer) {
@@ -93,7 +93,7 @@ func (t *rowTable) writeLines(b *bytes.Buffer) {
 	for c, f := range t.schema.Fields {
 		names[c], right[c] = printable.Text(f.Name), isNumber(f)
 	}
-	term.WriteAligned(b, append([][]string{names}, t.cells...), right)
+	b.WriteString(table.Text(append([][]string{names}, t.cells...), right))
 }
 
 // writeValues writes a block of lines for each row.
@@ -107,7 +107,7 @@ func (t *rowTable) writeValues(b *bytes.Buffer) {
 			fmt.Fprintln(b)
 		}
 		for c, cell := range row {
-			fmt.Fprintf(b, "%s  %s\n", term.Pad(printable.Text(t.schema.Fields[c].Name), width), cell)
+			fmt.Fprintf(b, "%s  %s\n", table.Pad(printable.Text(t.schema.Fields[c].Name), width), cell)
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
+	"github.com/shardfeed/shardfeed/internal/table"
 )
 
 // Groups of flags, in the order of the help, which shows flags without a group under "Flags".
@@ -45,7 +45,7 @@ func usage(c *cobra.Command) error {
 		b.WriteString("\nAvailable Commands:\n")
 		for _, sub := range c.Commands() {
 			if sub.IsAvailableCommand() || sub.Name() == "help" {
-				fmt.Fprintf(&b, "  %s %s\n", term.Pad(sub.Name(), sub.NamePadding()), sub.Short)
+				fmt.Fprintf(&b, "  %s %s\n", table.Pad(sub.Name(), sub.NamePadding()), sub.Short)
 			}
 		}
 	}

@@ -93,7 +93,7 @@ var rules = []rule{
 	{at: "shard/shardtest", may: []string{"shard", "shard/driver"}},
 	{at: "shuffle"},
 	{at: "column"}, // what all layers tell each other of columns
-	{at: "rule", may: []string{"column", "shuffle", "internal/option", "internal/half"}}, // the language of filters: no stores, no files
+	{at: "rule", may: []string{"column", "shuffle", "internal/option", "internal/half", "internal/text"}}, // the language of filters: no stores, no files
 	{at: "internal/mem"},
 	{at: "internal/option"}, // what is wrong with options, and how each face spells it
 	{at: "internal/option/optiontest", may: []string{"internal/option"}},
@@ -105,6 +105,7 @@ var rules = []rule{
 	{at: "internal/size"},
 	{at: "internal/printable"},
 	{at: "internal/regular"}, // files that are read whole, and are no pipes or devices
+	{at: "internal/table"},
 	{at: "internal/text"},
 	{at: "internal/trusted"},
 	{at: "internal/unischema"}, // petastorm's schemas: bytes in, fields out
@@ -125,7 +126,7 @@ var rules = []rule{
 	{at: "internal/fakecuda"},
 	{at: "internal/jsonl", may: []string{"column", "internal/mem", "internal/half"}},
 	{at: root, may: []string{"column", "shard", "shard/all", "shard/hdfs", "shard/s3", "cache", "rowgroup", "rule", "shuffle", "iterable", "loader", "images", "images/codec", "internal/cores", "internal/mem", "internal/option", "internal/size", "internal/text", "internal/trusted", "internal/regular"}},
-	{at: "internal/inspect", may: []string{"internal/text", "column", "shard", "rowgroup", "shuffle", "internal/mem", "internal/parquet", "internal/jsonl"}}, // the verb's alone
+	{at: "internal/inspect", may: []string{"internal/table", "internal/text", "column", "shard", "rowgroup", "shuffle", "internal/mem", "internal/parquet", "internal/jsonl"}}, // the verb's alone
 	{at: "internal/engine", may: []string{root, "column", "loader", "iterable", "rowgroup", "shard", "shuffle", "internal/mem", "internal/option", "internal/regular"}},
 	{at: "internal/engine/wire", may: []string{root, "loader", "iterable", "rowgroup", "shard", "shuffle", "internal/mem", "internal/option"}}, // messages and failures: no data sets, no sessions
 	{at: "images/codec"},

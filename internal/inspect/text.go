@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"unicode"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/table"
 	"github.com/shardfeed/shardfeed/internal/text"
 )
 
@@ -32,13 +32,8 @@ func (r *Report) String() string {
 }
 
 func (r *Report) writeColumns(b *strings.Builder) {
-	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "column\ttype\tstored\tuncompressed\tcodecs\tencodings\tdata page\tnulls\tmin\tmax")
-	for i, c := range r.Total.Columns {
-		if i == maxListed {
-			fmt.Fprintf(w, "and %d more\n", len(r.Total.Columns)-i)
-			break
-		}
+	lines := [][]string{{"column", "type", "stored", "uncompressed", "codecs", "encodings", "data page", "nulls", "min", "max"}}
+	for _, c := range r.Total.Columns[:min(maxListed, len(r.Total.Columns))] {
 		page := "-"
 		if c.PageBytes > 0 {
 			page = formatBytes(c.PageBytes)
@@ -47,10 +42,20 @@ func (r *Report) writeColumns(b *strings.Builder) {
 		if c.Nulls != nil {
 			nulls = strconv.FormatInt(*c.Nulls, 10)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", plainName(c.Path), c.typeText(), formatBytes(c.Compressed), formatBytes(c.Uncompressed),
-			listNames(c.Codecs), listNames(c.Encodings), page, nulls, shownBound(c.Min), shownBound(c.Max))
+		lines = append(lines, []string{
+			plainName(c.Path), c.typeText(), formatBytes(c.Compressed), formatBytes(c.Uncompressed),
+			listNames(c.Codecs), listNames(c.Encodings), page, nulls, shownBound(c.Min), shownBound(c.Max),
+		})
 	}
-	_ = w.Flush() // a strings.Builder does not fail
+	writeTable(b, lines, len(r.Total.Columns))
+}
+
+// writeTable writes a table of a head and the first of n things.
+func writeTable(b *strings.Builder, lines [][]string, n int) {
+	b.WriteString(table.Text(lines, nil))
+	if more := n - len(lines) + 1; more > 0 {
+		fmt.Fprintf(b, "and %d more\n", more)
+	}
 }
 
 // typeText is the type of a column's values, or of the tensors that they are items of.
@@ -62,17 +67,14 @@ func (c *Column) typeText() string {
 }
 
 func (r *Report) writeShards(b *strings.Builder) {
-	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "shard\trows\trow groups\trows of each\tstored\tuncompressed\tpage index\tsorted by\twritten by")
-	for i, s := range r.Shards {
-		if i == maxListed {
-			fmt.Fprintf(w, "and %d more\n", len(r.Shards)-i)
-			break
-		}
-		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", plainName(s.URI), s.Rows, s.RowGroups, runs(s.RowGroupRows),
-			formatBytes(s.Compressed), formatBytes(s.Uncompressed), s.PageIndex, plainName(sortNames(s.SortedBy)), plainName(s.CreatedBy))
+	lines := [][]string{{"shard", "rows", "row groups", "rows of each", "stored", "uncompressed", "page index", "sorted by", "written by"}}
+	for _, s := range r.Shards[:min(maxListed, len(r.Shards))] {
+		lines = append(lines, []string{
+			plainName(s.URI), fmt.Sprint(s.Rows), fmt.Sprint(s.RowGroups), runs(s.RowGroupRows),
+			formatBytes(s.Compressed), formatBytes(s.Uncompressed), string(s.PageIndex), plainName(sortNames(s.SortedBy)), plainName(s.CreatedBy),
+		})
 	}
-	_ = w.Flush()
+	writeTable(b, lines, len(r.Shards))
 }
 
 // writeKeyValues lists the entries of key-value metadata, each with how many shards have it.
@@ -91,16 +93,11 @@ func (r *Report) writeKeyValues(b *strings.Builder) {
 		return
 	}
 	b.WriteByte('\n')
-	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "metadata\tin\tvalue")
-	for i, e := range order {
-		if i == maxListed {
-			fmt.Fprintf(w, "and %d more\n", len(order)-i)
-			break
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\n", plainName(e.Key), text.Plural(shards[e], "shard"), plainName(shorten(e.Value, shownMetadata)))
+	lines := [][]string{{"metadata", "in", "value"}}
+	for _, e := range order[:min(maxListed, len(order))] {
+		lines = append(lines, []string{plainName(e.Key), text.Plural(shards[e], "shard"), plainName(text.Shorten(e.Value, shownMetadata))})
 	}
-	_ = w.Flush()
+	writeTable(b, lines, len(order))
 }
 
 const (
@@ -109,26 +106,16 @@ const (
 	shownRuns     = 4 // of row groups
 )
 
-// shorten cuts text after most characters.
-func shorten(text string, most int) string {
-	for i := range text {
-		if most--; most < 0 {
-			return text[:i] + "..."
-		}
-	}
-	return text
-}
-
 // shownBound formats a bound for a table.
 func shownBound(b json.RawMessage) string {
 	if b == nil {
 		return "-"
 	}
-	var text string
-	if json.Unmarshal(b, &text) != nil {
-		text = string(b)
+	var bound string
+	if json.Unmarshal(b, &bound) != nil {
+		bound = string(b)
 	}
-	return plainName(shorten(text, shownBounds))
+	return plainName(text.Shorten(bound, shownBounds))
 }
 
 // runs are the rows of row groups: "3 x 100, 57".

@@ -11,6 +11,7 @@ import (
 	"github.com/rivo/uniseg"
 
 	"github.com/shardfeed/shardfeed/internal/printable"
+	"github.com/shardfeed/shardfeed/internal/table"
 )
 
 // A Report is text for people, in sections of facts and tables. It is written as a whole, so that
@@ -30,7 +31,7 @@ const factWidth = 20 // columns of a fact's name
 // Fact adds a line with a name and its value.
 func (r *Report) Fact(name, format string, args ...any) {
 	value := printable.Text(fmt.Sprintf(format, args...))
-	fmt.Fprintf(&r.B, "  %s %s\n", Pad(name, factWidth), value)
+	fmt.Fprintf(&r.B, "  %s %s\n", table.Pad(name, factWidth), value)
 }
 
 // Note adds a sentence, broken into lines.
@@ -51,7 +52,7 @@ func (r *Report) Note(format string, args ...any) {
 func (r *Report) Line(text string) { fmt.Fprintln(&r.B, printable.Text(text)) }
 
 // Table adds lines of cells as a table.
-func (r *Report) Table(lines [][]string) { WriteAligned(&r.B, lines, nil) }
+func (r *Report) Table(lines [][]string) { r.B.WriteString(table.Text(lines, nil)) }
 
 // Print writes the whole report.
 func (r *Report) Print(w io.Writer) error {
@@ -64,11 +65,6 @@ func WriteJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(Shown(w)) // which writes nothing before it has encoded all
 	e.SetEscapeHTML(false)
 	return e.Encode(v)
-}
-
-// Pad appends spaces to a text that has fewer than width columns.
-func Pad(s string, width int) string {
-	return s + strings.Repeat(" ", max(0, width-uniseg.StringWidth(s)))
 }
 
 // took prints a duration with three digits.

@@ -1,4 +1,4 @@
-// Package text prints numbers for people.
+// Package text formats numbers and long values for people.
 package text
 
 import (
@@ -27,4 +27,14 @@ func Plural[N int | int64](n N, noun string) string {
 		noun = stem + "pie"
 	}
 	return Count(int64(n)) + " " + noun + "s"
+}
+
+// Shorten cuts s after most characters and marks the cut with "...".
+func Shorten(s string, most int) string {
+	for i := range s {
+		if most--; most < 0 {
+			return s[:i] + "..."
+		}
+	}
+	return s
 }

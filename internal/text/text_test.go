@@ -19,3 +19,11 @@ func TestNumbers(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+func TestShorten(t *testing.T) {
+	for s, want := range map[string]string{"": "", "東京都": "東京都", "東京都庁": "東京都...", "\xff\xfe\xfd\xfc": "\xff\xfe\xfd..."} {
+		if got := Shorten(s, 3); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
