@@ -67,7 +67,7 @@ func Open(ctx context.Context, stores shard.Stores, addresses []string, o Option
 	}
 	c := newCommon(stores, shards, o)
 	defer func() { c.closeAfter(err) }()
-	all, err := rowgroup.OpenParts(ctx, stores, []rowgroup.Part{{Shards: shards, RuleColumns: o.ruleColumns().list, Screen: o.screen(), Footers: known.footers()}}, o.rowgroupOptions(c.pool, &c.mappings.images))
+	all, err := rowgroup.OpenParts(ctx, stores, []rowgroup.Part{{Shards: shards, RuleColumns: o.ruleColumns().list, Screen: o.screen(), Footers: known.footers()}}, o.rowgroupOptions(c.pool, c.keeping.Images()))
 	if err != nil {
 		return nil, suggestPattern(err, addresses)
 	}
@@ -292,7 +292,7 @@ func (d *Dataset) Close() error {
 		return fmt.Errorf("%d streams of the data set are still open", d.streams)
 	}
 	d.closed = true
-	d.mappings.close()
+	d.keeping.Close()
 	err := d.sources[0].manifest.Close() // closes those of all sources
 	d.pool.Close()
 	return err

@@ -83,13 +83,8 @@
 // in the mapping of its image, in the order of the file, and its rows are found by their order
 // (readahead.go); else its rows are copied as decoded ones are. A load whose image turns out to be
 // damaged is fetched again without it. Images stay mapped from epoch to epoch in half of the memory
-// that is left (mapping.go), as long as no other stream needs it.
-//
-// A keeper (keeper.go) keeps what a stream has decoded, in an account of its own that takes what
-// the stream's memory leaves. It never holds a load up: it decodes again, from bytes that are lent,
-// and takes turns that a governor gives (governor.go), which looks at what the processors do. What
-// columns are worth is measured (gains.go). KeepDecoded is the same with all processors
-// (keep_decoded.go), and KeptSpace what it takes (kept_space.go).
+// that is left, as long as no other stream needs it. A keeper writes to the tier beside the stream, and
+// never delays a load: see package internal/keep.
 //
 // # Rows by number
 //

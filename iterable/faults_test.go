@@ -224,7 +224,7 @@ func TestShardChangesUnderTheStream(t *testing.T) {
 // A panic below becomes an error that says where.
 func TestPanicIsAnError(t *testing.T) {
 	store := files(t, [][]int{{20, 20}, {20, 20}}, noImage)
-	below := &panics{Store: plain{store}}
+	below := &panicking{Store: plain{store}}
 	d, err := Open(t.Context(), shard.Stores{"mem": below}, []string{"mem://data/"}, Options{}) // what panics may keep what it has
 	if err != nil {
 		t.Fatal(err)
@@ -243,8 +243,8 @@ func TestPanicIsAnError(t *testing.T) {
 	}
 }
 
-// panics is a store of which one shard panics when it is read, once that is armed.
-type panics struct {
+// panicking is a store of which one shard panics when it is read, once that is armed.
+type panicking struct {
 	shard.Store
 	armed atomic.Bool
 }
@@ -254,7 +254,7 @@ type panicObject struct {
 	armed *atomic.Bool
 }
 
-func (s *panics) Open(ctx context.Context, x shard.Shard) (shard.Object, error) {
+func (s *panicking) Open(ctx context.Context, x shard.Shard) (shard.Object, error) {
 	o, err := s.Store.Open(ctx, x)
 	if strings.HasSuffix(x.URI, "part-001.parquet") {
 		return panicObject{o, &s.armed}, err

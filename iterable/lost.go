@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/shardfeed/shardfeed/internal/option"
+	"github.com/shardfeed/shardfeed/iterable/internal/panics"
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
@@ -88,7 +89,7 @@ const lossEpochs = 64
 
 // stands says whether a load that failed is a loss that the stream goes on after.
 func (c *losses) stands(l *load) bool {
-	return c.onError != Raise && rowgroup.IsLoss(l.err) && !panicked(l.err)
+	return c.onError != Raise && rowgroup.IsLoss(l.err) && !panics.Is(l.err)
 }
 
 // lossHint is the hint of errors about lost data under Raise.

@@ -6,6 +6,7 @@ import (
 	"sort"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/iterable/internal/panics"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shuffle"
@@ -98,7 +99,7 @@ func (t *Taker) Locate(ctx context.Context, row int64) (rowgroup.Rows, error) {
 // kept returns which row of a unit is the k-th that the rule keeps.
 func (t *Taker) kept(ctx context.Context, u shuffle.Unit, k int64) (row int64, err error) {
 	d, rows := t.numbers.source, t.numbers.source.rowsOf(u.Group, u.Lo, u.Hi)
-	defer caught(d.manifest, rows, &err)
+	defer panics.Caught(d.manifest, rows, &err)
 	var columns []rule.Column
 	if d.rules.reads() {
 		fetch, decoded := d.manifest.RuleBytes(u.Group)
@@ -113,7 +114,7 @@ func (t *Taker) kept(ctx context.Context, u shuffle.Unit, k int64) (row int64, e
 		defer raw.Release()
 		decoder := d.manifest.NewDecoder()
 		defer decoder.Close()
-		decoder.Allow(decoded, growing(t.account, &decoded))
+		decoder.Allow(decoded, t.account.Growing(mem.Decode, &decoded))
 		err = raw.Refetching(ctx, func() (err error) {
 			columns, err = decoder.DecodeRule(raw)
 			return err

@@ -53,11 +53,11 @@ func (d *Dataset) Stream(ctx context.Context, w shuffle.Worker, o StreamOptions)
 		d.options.Events.BatchChanged(o.State.GlobalBatch, start.GlobalBatch)
 	}
 	s.ahead.inImages = inImages && !o.Copied
-	if s.ahead.keeper = d.newKeeper(account, s.ahead.inImages); s.ahead.keeper != nil {
-		account.Beside(s.ahead.keeper.account.Reserved().Total())
+	if s.ahead.keeper = d.keeping.Keeper(account, s.ahead.inImages); s.ahead.keeper != nil {
+		account.Beside(s.ahead.keeper.Reserved())
 	}
 	if s.ahead.inImages {
-		if s.mapping = d.newMapping(account, s.ahead.keeper, o); s.mapping != nil {
+		if s.mapping = d.keeping.Mapping(account, s.ahead.keeper, d.imageBytes()/int64(max(1, o.LocalWorldSize))); s.mapping != nil {
 			account.Beside(s.mapping.Reserved().Total())
 		}
 	}

@@ -1,6 +1,12 @@
 package iterable
 
-import "github.com/shardfeed/shardfeed/internal/option"
+import (
+	"github.com/shardfeed/shardfeed/internal/option"
+	"github.com/shardfeed/shardfeed/iterable/internal/panics"
+)
+
+// PanicError is a panic in a goroutine of a stream or a loader.
+type PanicError = panics.Error
 
 // An OptionError says which option cannot be used, and why. Every error of a Validate method joins
 // one for each problem.

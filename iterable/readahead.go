@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/iterable/internal/keep"
+	"github.com/shardfeed/shardfeed/iterable/internal/panics"
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
@@ -54,8 +56,8 @@ type readahead struct {
 	foretold atomic.Int64 // estimates of the bytes in Decoded
 	said     atomic.Bool
 
-	keeper   *keeper // nil: what is decoded is not kept
-	inImages bool    // blocks may lie in images of the tier
+	keeper   *keep.Keeper // nil: what is decoded is not kept
+	inImages bool         // blocks may lie in images of the tier
 
 	overEstimate func(measured, estimated int64) // may be nil
 	events       Events
@@ -70,7 +72,7 @@ func (r *readahead) start(ctx context.Context, fetchers, decoders int) {
 	r.account.Evict(r.evict)
 	r.owners.Go(func() { r.admit(ctx) })
 	if r.keeper != nil {
-		r.owners.Go(func() { r.keeper.run(ctx) })
+		r.owners.Go(func() { r.keeper.Run(ctx) })
 	}
 	var fetching sync.WaitGroup
 	for range fetchers {
@@ -174,7 +176,7 @@ func (r *readahead) ready(l *load, extra int64) {
 // fetchLoad fetches the bytes of a load, and corrects the account from the estimate to their
 // memory.
 func (r *readahead) fetchLoad(ctx context.Context, l *load) (err error) {
-	defer caught(l.manifest, l.rows, &err)
+	defer panics.Caught(l.manifest, l.rows, &err)
 	if l.raw, err = l.manifest.Fetch(ctx, l.rows); err == nil {
 		r.measure(l)
 	}
@@ -222,7 +224,7 @@ func (r *readahead) decodeAll(ctx context.Context) {
 			}
 			continue
 		}
-		if panicked(err) {
+		if panics.Is(err) {
 			d.close()
 			d = r.newLayer() // the old one may be in any state
 		}
@@ -272,7 +274,7 @@ func (r *readahead) decodeOne(ctx context.Context, d *layer, l *load) error {
 		r.remakeLater(l)
 	}
 	r.count(l)
-	r.keeper.offer(place{l.manifest, l.group})
+	r.keeper.Offer(keep.Place{Manifest: l.manifest, Group: l.group})
 	if l.owner {
 		r.sharing.settle(l.sharedRows(), blocks[0], d.sharedPlaces(l)) // shared ones are not divided
 	}
@@ -282,7 +284,7 @@ func (r *readahead) decodeOne(ctx context.Context, d *layer, l *load) error {
 
 // decodeRows decodes and recodes, with panics made errors.
 func (r *readahead) decodeRows(d *layer, l *load) (blocks []*rowgroup.Block, extra int64, err error) {
-	defer caught(l.manifest, l.rows, &err)
+	defer panics.Caught(l.manifest, l.rows, &err)
 	d.decoder.Allow(l.charged.decode, func(n int64) error { return r.more(l, n) })
 	if l.rules != nil && l.rules.pack != nil {
 		return d.pack(l)
@@ -350,7 +352,7 @@ func (r *readahead) stacksOf(l *load, order []uint32) *rowgroup.Stacks {
 
 // transform applies the transforms to the blocks of a load.
 func (r *readahead) transform(blocks []*rowgroup.Block, l *load) (err error) {
-	defer caught(l.manifest, l.rows, &err)
+	defer panics.Caught(l.manifest, l.rows, &err)
 	err = r.recodes.apply(blocks)
 	var e *rowgroup.Error
 	if errors.As(err, &e) {

@@ -3,6 +3,7 @@ package iterable
 import (
 	"context"
 
+	"github.com/shardfeed/shardfeed/iterable/internal/panics"
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
@@ -24,7 +25,7 @@ func (r *readahead) remake(ctx context.Context, l *load) (*rowgroup.Block, error
 	defer d.Close()
 	var blocks []*rowgroup.Block
 	err = raw.Refetching(ctx, func() (err error) {
-		defer caught(l.manifest, l.rows, &err)
+		defer panics.Caught(l.manifest, l.rows, &err)
 		blocks, err = d.Decode(raw, rowgroup.Layout{})
 		return err
 	})

@@ -5,12 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"sync"
 
 	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/internal/cores"
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/iterable/internal/panics"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/rule"
 )
@@ -252,11 +252,11 @@ func (r *ruleReader) decodeAll(ctx context.Context) {
 		if err == nil {
 			err = r.decodeRun(ctx, d, s, run)
 		}
-		if panicked(err) {
+		if panics.Is(err) {
 			d.Close()
 			d = r.dataset.manifest.NewDecoder() // the old one may be in any state
 		}
-		if err != nil && !panicked(err) {
+		if err != nil && !panics.Is(err) {
 			err = r.salvage(ctx, d, s, run, err)
 		}
 		r.release(run)
@@ -271,7 +271,7 @@ func (r *ruleReader) decodeRun(ctx context.Context, d *rowgroup.Decoder, s *sele
 	_, bytes := r.dataset.runBytes(run.group.number)
 	r.account.Charge(mem.Decode, bytes)
 	defer func() { r.account.Release(mem.Decode, bytes) }()
-	d.Allow(bytes, growing(r.account, &bytes))
+	d.Allow(bytes, r.account.Growing(mem.Decode, &bytes))
 	for run.lo < run.hi && err == nil {
 		hi := run.hi
 		if run.step > 0 {
@@ -283,17 +283,6 @@ func (r *ruleReader) decodeRun(ctx context.Context, d *rowgroup.Decoder, s *sele
 		}
 	}
 	return err
-}
-
-// growing takes memory beyond an estimate, to which it adds it.
-func growing(a *mem.Account, bytes *int64) func(n int64) error {
-	return func(n int64) error {
-		err := a.Grow(mem.Decode, n)
-		if err == nil {
-			*bytes += n
-		}
-		return err
-	}
 }
 
 // decodeStep decodes the rows of a run up to hi, and takes them off the run.
@@ -326,6 +315,6 @@ func ruleError(m *rowgroup.Manifest, rows rowgroup.Rows, err error) error {
 // caught makes a panic an error that says where it happened. It is deferred.
 func (r *ruleReader) caught(run *ruleRun, err *error) {
 	if v := recover(); v != nil {
-		*err = ruleError(r.dataset.manifest, r.dataset.rowsOf(run.group.number, run.lo, run.hi), &PanicError{Value: v, Stack: debug.Stack()})
+		*err = panics.New("filter", r.dataset.manifest, r.dataset.rowsOf(run.group.number, run.lo, run.hi), v)
 	}
 }

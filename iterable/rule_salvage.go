@@ -3,12 +3,13 @@ package iterable
 import (
 	"context"
 
+	"github.com/shardfeed/shardfeed/iterable/internal/panics"
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
 // give gives up rows of a row group that a reading can do without; else it returns the error.
 func (r *ruleReader) give(group int, lo, hi int64, err error) error {
-	if err == nil || r.lost == nil || !rowgroup.IsLoss(err) || panicked(err) {
+	if err == nil || r.lost == nil || !rowgroup.IsLoss(err) || panics.Is(err) {
 		return err
 	}
 	r.lost(group, lo, hi, err)

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/iterable/internal/keep"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shuffle"
@@ -26,9 +27,7 @@ type common struct {
 	losses   lossList
 	lost     func(Loss) // may be nil
 	lengths  lengthStore
-	governor governor
-	mappings mappings
-	gains    gains
+	keeping  *keep.Keeping
 }
 
 // newCommon is what the sources of these shards share.
@@ -39,13 +38,13 @@ func newCommon(stores shard.Stores, shards []shard.Shard, o Options) *common {
 		memory: o.Memory, lost: o.Events.Lost,
 	}
 	c.pool = c.budget.NewPool(o.DecodeLimit)
-	c.mappings.budget = c.budget
 	if c.memory == 0 {
 		c.memory = o.DefaultMemory
 	}
 	if c.memory == 0 {
 		c.memory = mem.DefaultLimit()
 	}
+	c.keeping = keep.New(c.budget, c.memory, o.Tier)
 	return c
 }
 

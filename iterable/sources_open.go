@@ -51,7 +51,7 @@ func openSources(ctx context.Context, stores shard.Stores, o Options) (_ *Datase
 	}
 	c := newCommon(stores, shards, o)
 	defer func() { c.closeAfter(err) }()
-	all, err := rowgroup.OpenParts(ctx, stores, parts, o.rowgroupOptions(c.pool, &c.mappings.images))
+	all, err := rowgroup.OpenParts(ctx, stores, parts, o.rowgroupOptions(c.pool, c.keeping.Images()))
 	if err != nil {
 		return nil, err
 	}

@@ -349,7 +349,7 @@ func (s *Stream) settle() {
 	defer s.stateMu.Unlock()
 	if s.settled && s.buffer.idle() {
 		s.account.Close()
-		s.dataset.mappings.leave(s.mapping)
+		s.dataset.keeping.Leave(s.mapping)
 		s.mapping = nil
 	}
 }

@@ -120,6 +120,17 @@ func (a *Account) Grow(p Purpose, n int64) error {
 	return err
 }
 
+// Growing returns a function that grows the account and adds what it took to held.
+func (a *Account) Growing(p Purpose, held *int64) func(n int64) error {
+	return func(n int64) error {
+		err := a.Grow(p, n)
+		if err == nil {
+			*held += n
+		}
+		return err
+	}
+}
+
 // TryGrow is Grow without eviction.
 func (a *Account) TryGrow(p Purpose, n int64) error {
 	for {

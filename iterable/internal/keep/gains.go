@@ -1,4 +1,4 @@
-package iterable
+package keep
 
 import (
 	"cmp"
@@ -10,9 +10,9 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
-// gains are what it is worth to keep each column decoded: the time that it takes to decode, and to
-// lay in an order as images need not be, over the bytes of the image, as measured. Seneca (FAST
-// '26) divides a cache between encoded, decoded and augmented data by the same measure.
+// gains measure how much time keeping each column saves for a byte of its image: the time to decode
+// it, and to lay it in an order, which images do not need. Seneca (FAST '26) divides a cache between
+// encoded, decoded and augmented data by the same measure.
 type gains struct {
 	limit int64 // bytes of images; 0 means any
 
@@ -27,11 +27,11 @@ type gain struct {
 	decode, copy time.Duration
 }
 
-// tryGroups is how many row groups are kept whole before columns are chosen.
+// tryGroups is the number of row groups that are kept whole before columns are chosen.
 const tryGroups = 2
 
-// perByte is nanoseconds saved by a byte: where blocks lie in images the laying too, else the image
-// is copied in place of decoding.
+// perByte returns the nanoseconds that a byte saves. Blocks in images save the copy too; other
+// blocks are copied from the image.
 func (g gain) perByte(inImages bool) float64 {
 	saved := g.decode - g.copy
 	if inImages {
@@ -64,8 +64,8 @@ func (a *gains) ofLocked(m *rowgroup.Manifest) []gain {
 	return a.columnsOf[m]
 }
 
-// columns are those of a row group that are worth keeping, those first that gain most by the byte.
-// Of more columns than the limit has room for the last are left out.
+// columns returns the columns of a row group that are worth keeping, by falling gain per byte, up to
+// the limit.
 func (a *gains) columns(m *rowgroup.Manifest, group int, inImages bool) []int {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -1,7 +1,6 @@
-package iterable
+package keep
 
 import (
-	"context"
 	"slices"
 	"testing"
 	"time"
@@ -11,26 +10,23 @@ import (
 	"github.com/shardfeed/shardfeed/shard/local"
 )
 
-// openFiles opens the files of the shop.
-func openFiles(t *testing.T, o Options) *Dataset {
-	t.Helper()
-	d, err := Open(t.Context(), shard.Stores{"": local.Store{}}, []string{"../testdata/shop"}, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return d
-}
-
 // Columns are chosen by what they save for a byte, as far as the limit goes; until all are
 // measured, none is left out.
 func TestGains(t *testing.T) {
-	d := openFiles(t, Options{Reading: Reading{Columns: []string{"title", "token_ids", "price"}}})
-	m := d.sources[0].manifest
+	stores := shard.Stores{"": local.Store{}}
+	shards, err := shard.Discover(t.Context(), stores, []string{"../../../testdata/shop"}, shard.DiscoverOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := rowgroup.Open(t.Context(), stores, shards, rowgroup.Options{Columns: []string{"title", "token_ids", "price"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
 	rows := m.NumRows()
 	a := gains{}
 	if got := a.columns(m, 0, true); len(got) != 3 {
@@ -58,16 +54,5 @@ func TestGains(t *testing.T) {
 	a.learn(m, rowgroup.Image{Rows: rows, Columns: []rowgroup.ImageColumn{{Column: 0, Bytes: 1, Decode: 1, Copy: time.Second}}})
 	if got := a.columns(m, 0, false); !slices.Equal(got, []int{1, 2}) {
 		t.Errorf("%v where images are copied, and one column takes longer to copy than to decode", got)
-	}
-}
-
-// Nothing is kept where there is no tier.
-func TestKeepDecodedWithoutTier(t *testing.T) {
-	d := openFiles(t, Options{})
-	if _, err := d.KeepDecoded(context.Background(), nil, nil); err != ErrNoTier {
-		t.Errorf("%v", err)
-	}
-	if _, ok := d.KeptSpace(); ok {
-		t.Error("a data set without a tier tells what it keeps")
 	}
 }

@@ -1,4 +1,4 @@
-package iterable
+package keep
 
 import (
 	"sync"
@@ -7,7 +7,7 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
-// mappings is the memory in which images of the tier stay mapped between two blocks in them: an
+// mappings has the memory in which images of the tier stay mapped between two blocks in them: an
 // account for each stream, which the budget may take for others at any time. A closed stream leaves
 // its account, with the images, to the next one.
 type mappings struct {
@@ -19,44 +19,34 @@ type mappings struct {
 	closed bool
 }
 
-// newMapping returns the account of a stream whose blocks may lie in images, in half of the memory
-// that the stream and its keeper leave; nil where they leave nothing.
-func (d *Dataset) newMapping(stream *mem.Account, k *keeper, o StreamOptions) *mem.Account {
-	room := d.memory - stream.Reserved().Total()
-	if k != nil {
-		room -= k.account.Reserved().Total()
-	}
-	room /= 2
-	if a := d.mappings.take(); a != nil {
+// Mapping returns the account of a stream whose blocks may lie in images: half of the memory that
+// the stream and its keeper leave, and at most images bytes; nil if they leave nothing.
+func (k *Keeping) Mapping(stream *mem.Account, beside *Keeper, images int64) *mem.Account {
+	room := (k.memory - stream.Reserved().Total() - beside.Reserved()) / 2
+	if a := k.mappings.take(); a != nil {
 		if a.Reserved().Total() <= room {
-			d.mappings.offer(a)
+			k.mappings.offer(a)
 			return a
 		}
-		d.mappings.end(a)
+		k.mappings.end(a)
 	}
-	if most := d.budget.Limit(); most > 0 {
-		room = min(room, (most-d.budget.Admitted())/2)
+	if most := k.budget.Limit(); most > 0 {
+		room = min(room, (most-k.budget.Admitted())/2)
 	}
-	if room = min(room, d.imageBytes()/int64(max(1, o.LocalWorldSize))); room <= 0 {
+	if room = min(room, images); room <= 0 {
 		return nil
 	}
-	a, err := d.budget.Reserve(d.memory, mem.Amounts{mem.Store: room})
+	a, err := k.budget.Reserve(k.memory, mem.Amounts{mem.Store: room})
 	if err != nil {
 		return nil
 	}
-	d.mappings.images.Allow(room)
-	d.mappings.offer(a)
+	k.mappings.images.Allow(room)
+	k.mappings.offer(a)
 	return a
 }
 
-// imageBytes is what the images of all row groups take, as the metadata foretell them.
-func (d *Dataset) imageBytes() (n int64) {
-	for _, s := range d.sources {
-		bytes, _ := s.sizes.total()
-		n += bytes
-	}
-	return n
-}
+// Leave passes the account of a closed stream, which may be nil, to the next one.
+func (k *Keeping) Leave(a *mem.Account) { k.mappings.leave(a) }
 
 // offer lets others have the memory.
 func (m *mappings) offer(a *mem.Account) { m.budget.Offer(a, func() { m.end(a) }) }
@@ -79,7 +69,7 @@ func (m *mappings) takeLocked() *mem.Account {
 	return nil
 }
 
-// leave leaves the account of a closed stream to the next one.
+// leave keeps the account of a closed stream for the next one.
 func (m *mappings) leave(a *mem.Account) {
 	if a == nil {
 		return
@@ -92,13 +82,13 @@ func (m *mappings) leave(a *mem.Account) {
 	}
 }
 
-// end gives an account back, with the images that were mapped in it.
+// end closes an account, and unmaps the images in it.
 func (m *mappings) end(a *mem.Account) {
 	m.images.Allow(-a.Reserved().Total())
 	a.Close()
 }
 
-// close gives all accounts back, also the ones that streams leave from then on.
+// close closes all accounts, including those that streams leave later.
 func (m *mappings) close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -1,4 +1,4 @@
-package iterable
+package keep
 
 import (
 	"context"
@@ -13,31 +13,31 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// KeptDecoded is what KeepDecoded did. Bytes are those of images.
-type KeptDecoded struct {
-	Columns int   // that are worth keeping, of all sources
+// Kept reports what All did. Bytes count images.
+type Kept struct {
+	Columns int   // worth keeping, of all sources
 	There   int64 // bytes that were kept before
-	Wrote   int64
-	Lacking int // row groups that found no room
+	Wrote   int64 // bytes that All added
+	Lacking int   // row groups that found no room
 }
 
-// ErrNoTier is a data set that keeps nothing decoded.
+// ErrNoTier reports that a data set has no tier.
 var ErrNoTier = errors.New("nothing is kept decoded")
 
-// KeepDecoded keeps the columns of row groups decoded in the tier, as streams do beside their work,
-// but with all processors: of the row groups that wanted names, as far as this machine holds their
-// bytes. done is called with the number of row groups that are kept, of so many.
-func (d *Dataset) KeepDecoded(ctx context.Context, wanted func(s shard.Shard, rowGroup int32) bool, done func(n, of int)) (k KeptDecoded, err error) {
-	if d.options.Tier == nil {
-		return k, ErrNoTier
+// All keeps row groups of manifests in the tier, as keepers do beside their streams, but with all
+// processors: those that wanted selects, if this machine holds their bytes. done is called with the
+// number of row groups that are kept, and the number that are wanted.
+func (k *Keeping) All(ctx context.Context, manifests []*rowgroup.Manifest, wanted func(s shard.Shard, rowGroup int32) bool, done func(n, of int)) (kept Kept, err error) {
+	if !k.kept {
+		return kept, ErrNoTier
 	}
-	places := d.places(wanted)
-	account, err := d.budget.Reserve(d.memory, mem.Amounts{mem.Decode: d.memory / 2})
+	places := placesOf(manifests, wanted)
+	account, err := k.budget.Reserve(k.memory, mem.Amounts{mem.Decode: k.memory / 2})
 	if err != nil {
-		return k, err
+		return kept, err
 	}
 	defer account.Close()
-	all := keepingAll{dataset: d, account: account, places: make(chan place), done: done, of: len(places)}
+	all := keepingAll{gains: &k.gains, account: account, places: make(chan Place), done: done, of: len(places)}
 	tasks, ctx := errgroup.WithContext(ctx)
 	for range cores.Number() {
 		tasks.Go(func() error { return all.run(ctx) })
@@ -54,41 +54,41 @@ func (d *Dataset) KeepDecoded(ctx context.Context, wanted func(s shard.Shard, ro
 		return nil
 	})
 	err = tasks.Wait()
-	for _, s := range d.sources {
-		if len(s.manifest.Groups()) > 0 {
-			all.kept.Columns += len(d.gains.columns(s.manifest, 0, true))
+	for _, m := range manifests {
+		if len(m.Groups()) > 0 {
+			all.kept.Columns += len(k.gains.columns(m, 0, true))
 		}
 	}
 	return all.kept, err
 }
 
-// places are the row groups that are wanted.
-func (d *Dataset) places(wanted func(s shard.Shard, rowGroup int32) bool) (all []place) {
-	for _, s := range d.sources {
-		shards := s.manifest.Shards()
-		for g, group := range s.manifest.Groups() {
+// placesOf lists the row groups that are wanted.
+func placesOf(manifests []*rowgroup.Manifest, wanted func(s shard.Shard, rowGroup int32) bool) (all []Place) {
+	for _, m := range manifests {
+		shards := m.Shards()
+		for g, group := range m.Groups() {
 			if group.Rows > 0 && wanted(shards[group.Shard], group.RowGroup) {
-				all = append(all, place{s.manifest, g})
+				all = append(all, Place{m, g})
 			}
 		}
 	}
 	return all
 }
 
-// keepingAll is a KeepDecoded under way.
+// keepingAll is a call of All.
 type keepingAll struct {
-	dataset *Dataset
+	gains   *gains
 	account *mem.Account
-	places  chan place
+	places  chan Place
 
 	mu    sync.Mutex
-	kept  KeptDecoded
+	kept  Kept
 	ended int
 	done  func(n, of int)
 	of    int
 }
 
-// run keeps row groups until there are no more.
+// run keeps row groups until the channel closes.
 func (a *keepingAll) run(ctx context.Context) error {
 	writers := tierWriters{}
 	defer writers.close()
@@ -104,15 +104,15 @@ func (a *keepingAll) run(ctx context.Context) error {
 	return nil
 }
 
-func (a *keepingAll) keep(ctx context.Context, w tierWriters, p place) error {
-	need := p.manifest.TierMemory(p.group)
+func (a *keepingAll) keep(ctx context.Context, w tierWriters, p Place) error {
+	need := p.Manifest.TierMemory(p.Group)
 	if room := a.account.Reserved().Total(); need > room {
 		need = room // one row group at a time, then
 	}
 	if err := a.account.Acquire(ctx, mem.Decode, need); err != nil {
 		return err
 	}
-	image, err := w.keep(ctx, p, a.dataset.gains.columns(p.manifest, p.group, true), a.account, need)
+	image, err := w.keep(ctx, p, a.gains.columns(p.Manifest, p.Group, true), a.account, need)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
@@ -120,7 +120,7 @@ func (a *keepingAll) keep(ctx context.Context, w tierWriters, p place) error {
 		return ctx.Err()
 	case err == nil && image.Wrote:
 		a.kept.Wrote += image.Bytes
-		a.dataset.gains.learn(p.manifest, image)
+		a.gains.learn(p.Manifest, image)
 	case err == nil:
 		a.kept.There += image.Bytes
 	case errors.Is(err, rowgroup.ErrNotKept) && !errors.Is(err, rowgroup.ErrTooLarge):
@@ -132,7 +132,7 @@ func (a *keepingAll) keep(ctx context.Context, w tierWriters, p place) error {
 	return nil
 }
 
-// isDamage says whether an error is about the data, not about the tier.
+// isDamage reports whether an error is about the data, rather than the tier.
 func isDamage(err error) bool {
 	var e *rowgroup.Error
 	return errors.As(err, &e)

@@ -1,4 +1,4 @@
-package iterable
+package keep
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package iterable
+package keep
 
 import (
 	"context"
@@ -8,11 +8,11 @@ import (
 	"github.com/shardfeed/shardfeed/internal/cores"
 )
 
-const keepShare = 200 // keepers take one part in so many of the processors' time, unless one of them is idle
+const keepShare = 200 // keepers take 1/keepShare of the processors' time, unless one of them is idle
 
-// A governor bounds what the keepers of a data set take of the processors. One keeper works at a
-// time, a row group each: as often as it likes while a processor is idle, and else so that all of
-// its work is at most one part in keepShare of the time of all processors.
+// A governor limits the processor time of a data set's keepers. One keeper works at a time, on one
+// row group: without limit while a processor is idle, and else for at most 1/keepShare of the time of
+// all processors.
 type governor struct {
 	turn sync.Mutex // held from enter to leave
 
@@ -36,8 +36,8 @@ const (
 	keepPause = 200 * time.Millisecond
 )
 
-// enter waits for a turn with work of so many bytes of memory: until it has been saved up, or a
-// processor is idle. It is false when ctx has ended.
+// enter waits for a turn with work on bytes of memory: until enough time is saved up, or a processor
+// is idle. It returns false if ctx ends.
 func (g *governor) enter(ctx context.Context, bytes int64) bool {
 	if !pollUntil(ctx, g.turn.TryLock) { // another keeper may wait long
 		return false
@@ -53,7 +53,7 @@ func (g *governor) enter(ctx context.Context, bytes int64) bool {
 	return true
 }
 
-// pollUntil looks every keepPause until something holds. It is false when ctx has ended.
+// pollUntil calls holds every keepPause until it returns true. It returns false if ctx ends.
 func pollUntil(ctx context.Context, holds func() bool) bool {
 	for ctx.Err() == nil {
 		if holds() {
@@ -67,7 +67,7 @@ func pollUntil(ctx context.Context, holds func() bool) bool {
 	return false
 }
 
-// may says whether there may be work of about so much time now.
+// may reports whether a keeper may work for about this time now.
 func (g *governor) may(work time.Duration) bool {
 	now := time.Now()
 	if g.begun.IsZero() {
@@ -83,7 +83,7 @@ func (g *governor) may(work time.Duration) bool {
 	return g.worked+work <= allowed
 }
 
-// look says that a processor was idle while nothing worked, if it has been long enough.
+// look reports whether a processor was idle while no keeper worked, if enough time has passed.
 func (g *governor) look(now time.Time) bool {
 	read := g.meter.Read
 	if g.idle != nil {
@@ -101,7 +101,7 @@ func (g *governor) look(now time.Time) bool {
 	return false
 }
 
-// leave ends a turn that took so long. Work on an idle processor costs nothing.
+// leave ends a turn. Work on an idle processor is free.
 func (g *governor) leave(bytes int64, took time.Duration) {
 	g.pace = float64(took) / float64(max(1, bytes))
 	if g.free.IsZero() {
