@@ -1,5 +1,7 @@
 package iterable
 
+import "github.com/shardfeed/shardfeed/iterable/internal/saved"
+
 import "github.com/shardfeed/shardfeed/shuffle"
 
 // A blend makes the samples of a data set from its sources: those of a single source, or of several
@@ -32,5 +34,5 @@ type blend interface {
 	compare(to *contradictions, state shuffle.State)
 
 	// save adds the order of a state to a plan file.
-	save(f *planFile, state shuffle.State) error
+	save(f *saved.File, state shuffle.State) error
 }

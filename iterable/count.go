@@ -55,8 +55,8 @@ type counter struct {
 // are finer, for the memory here.
 func (d *source) count(ctx context.Context, units []shuffle.Unit, unitRows int64, finer bool) error {
 	c := d.newCounter(units)
-	counts := d.options.Inventory.counts(d.data.Rule, len(units), unitRows)
-	if p := d.options.Plan; p != nil && p.fits(units, unitRows) {
+	counts := d.options.Inventory.Counts(d.data.Rule, len(units), unitRows)
+	if p := d.options.Plan; p != nil && p.Fits(units, unitRows) {
 		counts = p.Counts
 	}
 	if counts != nil && !finer {

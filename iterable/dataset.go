@@ -14,6 +14,8 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shuffle"
+
+	"github.com/shardfeed/shardfeed/iterable/internal/saved"
 )
 
 // A Dataset is shards that were found, their footers read, and what the user wants of them. It is
@@ -43,22 +45,22 @@ func Open(ctx context.Context, stores shard.Stores, addresses []string, o Option
 		}
 		return openSources(ctx, stores, o)
 	}
-	o.listed = o.Manifest.shards(0)
+	o.listed = o.Manifest.Of(0)
 	if o.Plan != nil {
 		o.listed = o.Plan.Manifest
 		if o.Plan.Params != nil {
 			o.UnitRows = o.Plan.Params.UnitRows // by which steps are counted
 		}
 	}
-	known := cmp.Or(o.Plan, o.Inventory.plan())
-	if err := o.Inventory.fits(addresses); err != nil {
+	known := cmp.Or(o.Plan, o.Inventory.Plan())
+	if err := o.Inventory.Fits(addresses); err != nil {
 		return nil, err
 	}
 	shards, err := o.discover(ctx, stores, addresses, known, o.listed)
 	if err != nil {
 		return nil, err
 	}
-	shards, known, err = known.current(ctx, stores, shards)
+	shards, known, err = known.Current(ctx, stores, shards)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +69,7 @@ func Open(ctx context.Context, stores shard.Stores, addresses []string, o Option
 	}
 	c := newCommon(stores, shards, o)
 	defer func() { c.closeAfter(err) }()
-	all, err := rowgroup.OpenParts(ctx, stores, []rowgroup.Part{{Shards: shards, RuleColumns: o.ruleColumns().list, Screen: o.screen(), Footers: known.footers()}}, o.rowgroupOptions(c.pool, c.keeping.Images()))
+	all, err := rowgroup.OpenParts(ctx, stores, []rowgroup.Part{{Shards: shards, RuleColumns: o.ruleColumns().list, Screen: o.screen(), Footers: known.Known()}}, o.rowgroupOptions(c.pool, c.keeping.Images()))
 	if err != nil {
 		return nil, suggestPattern(err, addresses)
 	}
@@ -83,18 +85,6 @@ func Open(ctx context.Context, stores shard.Stores, addresses []string, o Option
 	}
 	d.sources, d.blend = []*source{s}, single{s}
 	return d, nil
-}
-
-// discover lists the shards that addresses name: those of a plan of theirs, or of a saved list.
-func (o Options) discover(ctx context.Context, stores shard.Stores, addresses []string, p *SavedPlan, saved *shuffle.Manifest) ([]shard.Shard, error) {
-	if found := p.found(addresses); found != nil {
-		return found, nil
-	}
-	found, err := shard.Discover(ctx, stores, addresses, shard.DiscoverOptions{Strict: o.Strict, Noted: o.Events.Noted})
-	if err != nil || saved == nil {
-		return found, err
-	}
-	return onlySaved(found, saved)
 }
 
 // sharedManifest is planManifest, or the saved one where it is the same: one of them is held.
@@ -244,7 +234,7 @@ func (d *Dataset) Content() string { return d.hash((*shuffle.Manifest).Content) 
 func (d *Dataset) Versions() string { return d.hash((*shuffle.Manifest).Versions) }
 
 func (d *Dataset) hash(of func(*shuffle.Manifest) string) string {
-	return hashSources(d.SavedManifest().Sources, of)
+	return saved.HashSources(d.SavedManifest().Sources, of)
 }
 
 // Len is the number of steps of an epoch, the same for every rank, when it begins at position 0.

@@ -12,6 +12,8 @@ import (
 
 	"github.com/shardfeed/shardfeed/internal/regular"
 	"github.com/shardfeed/shardfeed/shuffle"
+
+	"github.com/shardfeed/shardfeed/iterable/internal/saved"
 )
 
 // laneNotes keep which line lanes the ranks of this node read, in a file for each content and seed.
@@ -84,7 +86,7 @@ func (n *laneNotes) add(of laneDivision, rank int, lines []int, local int) {
 	note.Sum = note.sum()
 	b, err := json.Marshal(note)
 	if err == nil && os.MkdirAll(n.dir, 0o700) == nil {
-		_ = writeWhole(laneNotePath(n.dir, of.content, of.seed), b) // a hint, see above
+		_ = saved.WriteWhole(laneNotePath(n.dir, of.content, of.seed), b) // a hint, see above
 	}
 }
 

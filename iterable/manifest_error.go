@@ -8,6 +8,8 @@ import (
 
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/shuffle"
+
+	"github.com/shardfeed/shardfeed/iterable/internal/saved"
 )
 
 // maxDifferences is how many shards an error lists.
@@ -97,16 +99,16 @@ func (d *Dataset) listThen(e *ManifestError, then []shuffle.SourceState) *SavedM
 	for _, s := range then {
 		names, hashes = append(names, s.Name), append(hashes, s.Manifest)
 	}
-	content := combineHashes(names, hashes)
+	content := saved.CombineHashes(names, hashes)
 	if given := d.options.Manifest; given != nil && given.Content() == content {
 		return given
 	}
 	if d.options.ManifestDir == "" {
 		return nil
 	}
-	path := manifestPath(d.options.ManifestDir, content)
+	path := saved.ManifestPath(d.options.ManifestDir, content)
 	list, err := ReadManifest(path)
-	if err != nil || !slices.Equal(list.names(), names) {
+	if err != nil || !slices.Equal(list.Names(), names) {
 		return nil
 	}
 	e.Saved = path
@@ -119,7 +121,7 @@ func (d *Dataset) differences(i int, then shuffle.SourceState, list *SavedManife
 	now := s.sampledData()
 	var all []string
 	if list != nil {
-		all = list.Sources[i].sampled().Differences(now, maxDifferences)
+		all = list.Sources[i].InUse().Differences(now, maxDifferences)
 	} else if before := s.before(then); before != nil {
 		all = before.Differences(now, maxDifferences)
 	}

@@ -291,3 +291,11 @@ func (d *mixture) epochCounts(step int64) (rows int64, counts []int64, err error
 	}
 	return shuffle.EpochCounts(o)
 }
+
+// rules returns the names of the sources' rules.
+func (d *mixture) rules() (names []string) {
+	for _, s := range d.sources {
+		names = append(names, s.data.Rule)
+	}
+	return names
+}

@@ -39,12 +39,12 @@ func (o Options) validateTokens(p *option.List, counts bool) {
 func (d *mixture) sourceTokens(ctx context.Context, parts []rowgroup.Part) ([]int64, error) {
 	o := d.options
 	if o.Plan != nil {
-		return o.Plan.savedTokens(), nil
+		return o.Plan.AllTokens(), nil
 	}
 	if o.WeightsIn != InTokens {
 		return nil, nil
 	}
-	if known := o.Inventory.tokens(d.sources); known != nil {
+	if known := o.Inventory.Tokens(d.rules()); known != nil {
 		return known, nil
 	}
 	return d.tokensOf(ctx, parts)

@@ -139,7 +139,7 @@ func (o Options) withDefaults() Options {
 		o.Events.PoorMixing = func(m *PoorMixing) { once.Do(func() { say(m) }) }
 	}
 	if o.Now.IsZero() {
-		o.Now = o.Plan.now()
+		o.Now = o.Plan.Instant()
 	}
 	if o.Now.IsZero() {
 		o.Now = time.Now()
@@ -204,69 +204,6 @@ func (o Options) validateColumns(p *option.List) {
 		}
 	}
 	o.validateUnknown(p)
-}
-
-// validatePlan refuses a plan that is incomplete, and options that contradict it.
-func (o Options) validatePlan(p *option.List) {
-	switch {
-	case o.Plan.Sources == nil && len(o.Sources) > 0:
-		p.Add("Plan", "is of one data set, and {Sources} are several; save one of these sources")
-		return
-	case o.Plan.Sources != nil && len(o.Sources) == 0:
-		p.Add("Plan", "is of the sources %q, and there are none; give them as {Sources}", o.Plan.sourceNames())
-		return
-	case o.Plan.Sources != nil:
-		o.validateMixturePlan(p)
-	case o.Plan.Manifest == nil:
-		p.Add("Plan", "has no manifest; take one of ReadPlan")
-		return
-	default:
-		if err := o.Plan.Manifest.Validate(); err != nil {
-			p.Add("Plan", "is not valid: %v", err)
-		}
-	}
-	if made, other := o.Plan.otherOrder(); other {
-		p.Add("Plan", "was saved for the order %q by another version of shardfeed, and this one makes %q; save it anew with the version that all ranks run", o.Plan.Order, made)
-	}
-	if o.Plan.Params != nil {
-		if err := o.Plan.Params.Validate(); err != nil {
-			p.Add("Plan", "is not valid: %v", err)
-		}
-	}
-	for _, pin := range []struct {
-		field string
-		given bool
-	}{
-		{"ShuffleBuffer", o.ShuffleBuffer != Size{}},
-		{"Lanes", o.Lanes != 0},
-		{"UnitRows", o.UnitRows != 0},
-		{"Start", o.Start != ""},
-		{"Spread", o.Spread != 0},
-		{"Assign", o.Assign != ""},
-		{"MaxWorldSize", o.MaxWorldSize != 0},
-		{"Manifest", o.Manifest != nil},
-	} {
-		if pin.given {
-			p.Add(pin.field, "is part of the {Plan}; leave one of the two out")
-		}
-	}
-	if o.Shuffle != o.Plan.Shuffled() {
-		p.Add("Shuffle", "is %t, but the {Plan} was saved with %t", o.Shuffle, o.Plan.Shuffled())
-	}
-}
-
-// validateInventory refuses an inventory of other sources, and one beside a plan.
-func (o Options) validateInventory(p *option.List) {
-	names := []string{""}
-	if len(o.Sources) > 0 {
-		names = o.sourceNames()
-	}
-	switch {
-	case o.Plan != nil:
-		p.Add("Inventory", "is part of the {Plan}; leave one of the two out")
-	case !slices.Equal(names, o.Inventory.names()):
-		p.Add("Inventory", "is of the sources %q, and there are %q; give all ranks the same {Sources}", o.Inventory.names(), names)
-	}
 }
 
 // planOptions are what the user gave of the plan, without the buffer's size.

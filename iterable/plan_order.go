@@ -63,3 +63,30 @@ func (r *planOrder) note(n *laneNotes, w shuffle.Worker, globalBatch int64, o St
 	}
 	return err
 }
+
+// withTail returns saved parameters with another tail, if that does not move rows.
+func withTail(params shuffle.Params, tail shuffle.Tail) (shuffle.Params, error) {
+	if params.Tail != tail && (params.Tail == shuffle.Carry || tail == shuffle.Carry) {
+		return params, &shuffle.MismatchError{Field: "tail", Saved: string(params.Tail), Here: string(tail)}
+	}
+	params.Tail = tail
+	return params, nil
+}
+
+// planned makes the shuffled order of the saved plan.
+func (d *source) planned(tail shuffle.Tail) (*shuffle.Plan, error) {
+	saved := d.options.Plan
+	params, err := withTail(*saved.Params, tail)
+	if err != nil {
+		return nil, err
+	}
+	units, err := d.cut(params.UnitRows)
+	if err != nil {
+		return nil, err
+	}
+	p, err := d.newPlan(units, params, d.options.Seed)
+	if err == nil && p.UnitsHash() != saved.Units {
+		err = &shuffle.MismatchError{Field: "units", Saved: saved.Units, Here: p.UnitsHash()}
+	}
+	return p, err
+}

@@ -31,9 +31,9 @@ func TestFetchPlan(t *testing.T) {
 	}
 	store := &memstore.Store{}
 	for name, b := range map[string][]byte{
-		"run.plan": content, "old.plan": []byte(planText(t, content)), "padded.plan": append(slices.Clone(content), make([]byte, planPiece)...), "cut.plan": content[:len(content)*2/3],
+		"run.plan": content, "old.plan": []byte(planText(t, content)), "padded.plan": append(slices.Clone(content), make([]byte, 8<<20)...), "cut.plan": content[:len(content)*2/3],
 		"empty.plan": nil, "table/a.parquet": []byte("PAR1 and so on"), "table/b.parquet": []byte("PAR1"),
-		"large.parquet": append([]byte("PAR1"), make([]byte, planPiece)...),
+		"large.parquet": append([]byte("PAR1"), make([]byte, 8<<20)...),
 	} {
 		store.Put(name, b)
 	}
@@ -76,5 +76,5 @@ type nothing struct{ shard.Object }
 func (nothing) Close() error { return nil }
 
 func (hugeStore) List(_ context.Context, pattern string) ([]shard.Shard, error) {
-	return []shard.Shard{{URI: pattern, Size: maxPlanFile + 1, Version: "1"}}, nil
+	return []shard.Shard{{URI: pattern, Size: 4<<30 + 1, Version: "1"}}, nil
 }

@@ -84,7 +84,7 @@ func TestPlanFileOfEditedCounts(t *testing.T) {
 			if edited == b {
 				t.Fatalf("%s has nothing to edit", b)
 			}
-			if _, err := parsePlanJSON([]byte(edited)); err == nil || !contains(err.Error(), "hash does not fit") {
+			if _, err := parsePlan(t, edited); err == nil || !contains(err.Error(), "hash does not fit") {
 				t.Errorf("error %v", err)
 			}
 		})

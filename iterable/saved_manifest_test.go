@@ -178,10 +178,10 @@ func TestStateOfOtherSources(t *testing.T) {
 	old := kept.SavedManifest()
 	old.Sources[1].Sampled = slices.Repeat([]bool{true}, len(old.Sources[1].Manifest.Shards))
 	old.Sources[1].Sampled[0] = false
-	if b, err := old.JSON(); err != nil || os.WriteFile(manifestPath(dir, old.Content()), b, 0o600) != nil {
+	if b, err := old.JSON(); err != nil || os.WriteFile(filepath.Join(dir, old.Content()+".json"), b, 0o600) != nil {
 		t.Fatal(err)
 	}
-	path := manifestPath(dir, old.Content())
+	path := filepath.Join(dir, old.Content()+".json")
 	if got = resume(o); !contains(got, `; source "s1": added a.parquet; to finish the epoch, give the list of then as Manifest, kept in `+path) {
 		t.Error(got)
 	}

@@ -47,11 +47,6 @@ func (b single) counts(shuffle.State) map[string]int64 { return nil }
 
 func (b single) compare(*contradictions, shuffle.State) {}
 
-func (b single) save(f *planFile, state shuffle.State) (err error) {
-	f.planPart, err = b.planPart(state.Units, state.Params)
-	return err
-}
-
 // Alone is a source of a mixture as a data set of its own, in file order, under the schema of all.
 // What is opened of it is closed before the mixture, whose Close is its own.
 func (d *Dataset) Alone(source int) *Dataset {

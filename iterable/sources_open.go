@@ -17,16 +17,16 @@ import (
 func (o Options) findSources(ctx context.Context, stores shard.Stores) ([]rowgroup.Part, error) {
 	var parts []rowgroup.Part
 	for i, s := range o.Sources {
-		of := cmp.Or(o.Plan.source(i), o.Inventory.of(i).plan())
-		err := o.Inventory.of(i).fits(s.Addresses)
+		of := cmp.Or(o.Plan.Of(i), o.Inventory.Of(i).Plan())
+		err := o.Inventory.Of(i).Fits(s.Addresses)
 		if err != nil {
 			return nil, &SourceError{s.Name, err}
 		}
-		found, err := o.discover(ctx, stores, s.Addresses, of, cmp.Or(of.manifest(), o.Manifest.shards(i)))
+		found, err := o.discover(ctx, stores, s.Addresses, of, cmp.Or(of.Listed(), o.Manifest.Of(i)))
 		if err != nil {
 			return nil, &SourceError{s.Name, err}
 		}
-		found, of, err = of.current(ctx, stores, found)
+		found, of, err = of.Current(ctx, stores, found)
 		if err != nil {
 			return nil, &SourceError{s.Name, err}
 		}
@@ -34,7 +34,7 @@ func (o Options) findSources(ctx context.Context, stores shard.Stores) ([]rowgro
 			found[j].Source = int32(i)
 		}
 		own := s.options(o)
-		parts = append(parts, rowgroup.Part{Shards: found, RuleColumns: own.ruleColumns().list, Screen: own.screen(), Rename: s.Rename, Footers: of.footers()})
+		parts = append(parts, rowgroup.Part{Shards: found, RuleColumns: own.ruleColumns().list, Screen: own.screen(), Rename: s.Rename, Footers: of.Known()})
 	}
 	return parts, nil
 }
@@ -70,9 +70,10 @@ func (d *mixture) open(ctx context.Context, all []*rowgroup.Manifest, parts []ro
 	}
 	for i, m := range all {
 		of := o.Sources[i].options(o)
-		of.Inventory, of.listed = o.Inventory.of(i), o.Manifest.shards(i)
+		of.Inventory, of.listed = o.Inventory.Of(i), o.Manifest.Of(i)
 		if o.Plan != nil {
-			of = o.Plan.pinned(i, of)
+			of.Plan = o.Plan.Of(i)
+			of.listed, of.UnitRows = of.Plan.Manifest, of.Plan.Params.UnitRows
 		}
 		s, err := newSource(ctx, d.common, o.Sources[i].Name, o.Sources[i].Addresses, m, of)
 		if err == nil && s.samples == 0 {

@@ -48,7 +48,7 @@ func Verify(ctx context.Context, stores shard.Stores, addresses []string, o Opti
 		return nil, err
 	}
 	if o.Manifest != nil {
-		if shards, err = onlySaved(shards, o.Manifest.shards(0)); err != nil {
+		if shards, err = onlySaved(shards, o.Manifest.Of(0)); err != nil {
 			return nil, err
 		}
 	}

@@ -1,4 +1,4 @@
-package iterable
+package saved
 
 import (
 	"bytes"
@@ -33,7 +33,7 @@ func (e *PlanError) Error() string {
 func (e *PlanError) Unwrap() error { return e.Err }
 
 // ReadPlan reads what SavePlan wrote: a file of this machine, or a descriptor of this process.
-func ReadPlan(path string) (*SavedPlan, error) {
+func ReadPlan(path string) (*Plan, error) {
 	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func ReadPlan(path string) (*SavedPlan, error) {
 }
 
 // FetchPlan reads a plan at an address of a store, in one request where it is small.
-func FetchPlan(ctx context.Context, store shard.Store, address string) (p *SavedPlan, err error) {
+func FetchPlan(ctx context.Context, store shard.Store, address string) (p *Plan, err error) {
 	files, err := store.List(ctx, address)
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func FetchPlan(ctx context.Context, store shard.Store, address string) (p *Saved
 }
 
 // readPlan reads a file: its beginning first, which shows whether the rest is worth it.
-func readPlan(ctx context.Context, name string, o planObject, size int64) (*SavedPlan, error) {
+func readPlan(ctx context.Context, name string, o object, size int64) (*Plan, error) {
 	if size > maxPlanFile {
 		return nil, &PlanError{name, fmt.Errorf("it has more than %v", mem.Bytes(maxPlanFile))}
 	}
@@ -88,7 +88,7 @@ func readPlan(ctx context.Context, name string, o planObject, size int64) (*Save
 	return nil, &PlanError{name, err}
 }
 
-func parseObject(ctx context.Context, o planObject, size int64) (*SavedPlan, error) {
+func parseObject(ctx context.Context, o object, size int64) (*Plan, error) {
 	if size == 0 {
 		return nil, errors.New("it is empty")
 	}
@@ -98,7 +98,7 @@ func parseObject(ctx context.Context, o planObject, size int64) (*SavedPlan, err
 	}
 	switch {
 	case bytes.HasPrefix(front, []byte(bundleMagic)):
-		return readBundle(ctx, o, size, front, parsePlanJSON)
+		return readBundle(ctx, o, size, front, parseJSON)
 	case !bytes.HasPrefix(bytes.TrimLeft(front, " \t\r\n"), []byte("{")):
 		return nil, errors.New("it begins like another kind of file; name one that plan --save wrote")
 	}
@@ -107,11 +107,11 @@ func parseObject(ctx context.Context, o planObject, size int64) (*SavedPlan, err
 	if err != nil {
 		return nil, err
 	}
-	return parsePlanJSON(b)
+	return parseJSON(b)
 }
 
-func parsePlanJSON(b []byte) (*SavedPlan, error) {
-	var f planFile
+func parseJSON(b []byte) (*Plan, error) {
+	var f File
 	if err := json.Unmarshal(b, &f); err != nil {
 		return nil, err
 	}

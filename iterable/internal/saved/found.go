@@ -1,4 +1,4 @@
-package iterable
+package saved
 
 import (
 	"errors"
@@ -13,9 +13,9 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// planFound is how the shards of a plan were found, so that a start with the same addresses lists
+// found is how the shards of a plan were found, so that a start with the same addresses lists
 // nothing.
-type planFound struct {
+type found struct {
 	Addresses  []string            `json:"addresses"`            // see spellingOf
 	Dir        string              `json:"dir,omitempty"`        // where paths of shards begin that are not absolute
 	URIs       []string            `json:"uris,omitempty"`       // of the shards, where they are not base + path of the manifest
@@ -25,10 +25,10 @@ type planFound struct {
 	Instances  []string            `json:"instances,omitempty"`  // of local files; see shard.Shard
 }
 
-// newPlanFound returns nil where JSON cannot hold it, or a later start could not tell that a shard
+// newFound returns nil where JSON cannot hold it, or a later start could not tell that a shard
 // changed.
-func newPlanFound(addresses []string, shards []shard.Shard, m *shuffle.Manifest) *planFound {
-	f := &planFound{}
+func newFound(addresses []string, shards []shard.Shard, m *shuffle.Manifest) *found {
+	f := &found{}
 	for _, a := range addresses {
 		place, err := spellingOf(a)
 		if err != nil || !utf8.ValidString(place) {
@@ -59,7 +59,7 @@ func newPlanFound(addresses []string, shards []shard.Shard, m *shuffle.Manifest)
 }
 
 // within notes the working directory when a path begins there; false where it is not known.
-func (f *planFound) within(uri string) bool {
+func (f *found) within(uri string) bool {
 	if f.Dir == "" && isRelative(uri) {
 		f.Dir, _ = os.Getwd()
 		return f.Dir != "" && utf8.ValidString(f.Dir)
@@ -82,7 +82,7 @@ func partitionsKey(list []shard.Partition) string {
 }
 
 // trim leaves out what says nothing.
-func (f *planFound) trim() {
+func (f *found) trim() {
 	if len(f.Partitions) == 1 && len(f.Partitions[0]) == 0 {
 		f.Partitions, f.Partition = nil, nil
 	}
@@ -95,7 +95,7 @@ func (f *planFound) trim() {
 }
 
 // shards returns the shards that were found.
-func (f *planFound) shards(m *shuffle.Manifest) ([]shard.Shard, error) {
+func (f *found) shards(m *shuffle.Manifest) ([]shard.Shard, error) {
 	all := make([]shard.Shard, len(m.Shards))
 	for _, n := range []int{len(f.URIs), len(f.Partition), len(f.From), len(f.Instances)} {
 		if n != 0 && n != len(all) {
@@ -152,8 +152,8 @@ func absolute(address string) (string, error) {
 	return filepath.Abs(address)
 }
 
-// found are the shards of the plan, where it is of these addresses; nil where they must be listed.
-func (p *SavedPlan) found(addresses []string) []shard.Shard {
+// Found are the shards of the plan, where it is of these addresses; nil where they must be listed.
+func (p *Plan) Found(addresses []string) []shard.Shard {
 	if p == nil || p.Shards == nil || len(addresses) != len(p.Addresses) {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package iterable
+package saved
 
 import (
 	"errors"
@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 )
 
-// writeWhole writes a file under another name first, so that a reader never sees half of it.
-func writeWhole(path string, b []byte) error {
+// WriteWhole writes a file under another name first, so that a reader never sees half of it.
+func WriteWhole(path string, b []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".manifest-*")
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package iterable
+package saved
 
 import (
 	"bytes"
@@ -9,7 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shuffle"
 )
 
 // An Inventory is what a node found when it opened a data set: the shards, their footers, and under
@@ -17,8 +19,8 @@ import (
 // and counts nothing. Unlike a SavedPlan it pins nothing of the order: both nodes read what they
 // would read if each opened for itself. It holds no credentials.
 type Inventory struct {
-	sources  []SavedSource // without parameters; a plain data set is one source without a name
-	unitRows []int64       // by which the units of each were cut
+	sources  []Source // without parameters; a plain data set is one source without a name
+	unitRows []int64  // by which the units of each were cut
 }
 
 // An InventoryError says why an inventory cannot be made, does not fit, or is damaged.
@@ -41,45 +43,50 @@ type inventoryFile struct {
 
 type inventorySource struct {
 	Name string `json:"name,omitempty"`
-	planPart
+	Part
 	UnitRows int64 `json:"unit_rows,omitempty"`
 	Tokens   int64 `json:"tokens,omitempty"`
 }
 
 const inventoryMagic = "sfinven\n"
 
-// Inventory returns the bytes of the data set's inventory, at most so many, else ErrLargeInventory.
+// An InventoryWriter makes the bytes of an inventory.
+type InventoryWriter struct {
+	file      inventoryFile
+	manifests []*rowgroup.Manifest
+}
+
+// AddSource adds a source, whose units were cut by unitRows. units have its samples; nil without a rule.
 // Data that cannot be handed on is an InventoryError.
-func (d *Dataset) Inventory(most int64) ([]byte, error) {
-	f := inventoryFile{Version: 1}
-	for _, s := range d.sources {
-		part, err := s.inventory()
-		if err != nil {
-			return nil, err
-		}
-		f.Sources = append(f.Sources, inventorySource{Name: s.name, planPart: part, UnitRows: s.options.UnitRows, Tokens: s.tokens})
+func (w *InventoryWriter) AddSource(name string, addresses []string, m *rowgroup.Manifest, data *shuffle.Manifest, units *shuffle.Units, unitRows, tokens int64) error {
+	secret := slices.ContainsFunc(addresses, holdsSecret) ||
+		slices.ContainsFunc(m.Shards(), func(s shard.Shard) bool { return holdsSecret(s.URI) })
+	if secret {
+		return &InventoryError{Text: "an address holds credentials, which are not handed on"}
 	}
-	b, err := d.bundle(inventoryMagic, f, most)
+	part, err := NewPart(addresses, m.Shards(), data, "", nil)
+	if part.Found == nil {
+		return &InventoryError{Text: "the shards have no versions, or names that are not UTF-8"}
+	}
+	if err != nil {
+		return err
+	}
+	if units != nil {
+		part.Count(data, units)
+	}
+	w.file.Sources = append(w.file.Sources, inventorySource{Name: name, Part: part, UnitRows: unitRows, Tokens: tokens})
+	w.manifests = append(w.manifests, m)
+	return nil
+}
+
+// Bytes returns the inventory, or ErrLargeInventory if it has more than most bytes.
+func (w *InventoryWriter) Bytes(most int64) ([]byte, error) {
+	w.file.Version = 1
+	b, err := bundle(inventoryMagic, w.file, w.manifests, most)
 	if errors.Is(err, errLarge) {
 		return nil, ErrLargeInventory
 	}
 	return b, err
-}
-
-// inventory is the source's part.
-func (d *source) inventory() (f planPart, err error) {
-	secret := slices.ContainsFunc(d.addresses, holdsSecret) ||
-		slices.ContainsFunc(d.manifest.Shards(), func(s shard.Shard) bool { return holdsSecret(s.URI) })
-	if secret {
-		return f, &InventoryError{Text: "an address holds credentials, which are not handed on"}
-	}
-	if f.Found = newPlanFound(d.addresses, d.manifest.Shards(), d.data); f.Found == nil {
-		return f, &InventoryError{Text: "the shards have no versions, or names that are not UTF-8"}
-	}
-	if f.Manifest, err = d.data.JSON(); err != nil || d.rules == nil {
-		return f, err
-	}
-	return f, d.addCountsOf(&f, d.ownCut())
 }
 
 func holdsSecret(address string) bool { return shard.Redact(address) != address }
@@ -104,7 +111,7 @@ func ParseInventory(b []byte) (*Inventory, error) {
 }
 
 // parse reads the JSON. The footers are given to what it returns.
-func (v *Inventory) parse(text []byte) (*SavedPlan, error) {
+func (v *Inventory) parse(text []byte) (*Plan, error) {
 	var f inventoryFile
 	if err := json.Unmarshal(text, &f); err != nil {
 		return nil, err
@@ -112,7 +119,7 @@ func (v *Inventory) parse(text []byte) (*SavedPlan, error) {
 	if f.Version != 1 || len(f.Sources) == 0 {
 		return nil, fmt.Errorf("version %d with %d sources is not known", f.Version, len(f.Sources))
 	}
-	p := &SavedPlan{}
+	p := &Plan{}
 	for _, s := range f.Sources {
 		part, err := s.saved()
 		if err == nil && part.Shards == nil {
@@ -124,44 +131,44 @@ func (v *Inventory) parse(text []byte) (*SavedPlan, error) {
 		if err != nil {
 			return nil, err
 		}
-		p.Sources = append(p.Sources, SavedSource{s.Name, part, s.Tokens})
+		p.Sources = append(p.Sources, Source{s.Name, part, s.Tokens})
 		v.unitRows = append(v.unitRows, s.UnitRows)
 	}
 	v.sources = p.Sources // whose elements get the footers
 	return p, nil
 }
 
-// of is the inventory of one of the sources; nil without one.
-func (v *Inventory) of(source int) *Inventory {
+// Of is the inventory of one of the sources; nil without one.
+func (v *Inventory) Of(source int) *Inventory {
 	if v == nil {
 		return nil
 	}
 	return &Inventory{sources: v.sources[source : source+1], unitRows: v.unitRows[source : source+1]}
 }
 
-// plan is the first source as a plan has it; nil without one.
-func (v *Inventory) plan() *SavedPlan {
+// Plan is the first source as a plan has it; nil without one.
+func (v *Inventory) Plan() *Plan {
 	if v == nil {
 		return nil
 	}
-	return &v.sources[0].SavedPlan
+	return &v.sources[0].Plan
 }
 
-// counts are the samples of units that were cut in this way, under this rule; nil if it has none.
-func (v *Inventory) counts(rule string, units int, unitRows int64) []int64 {
+// Counts are the samples of units that were cut in this way, under this rule; nil if it has none.
+func (v *Inventory) Counts(rule string, units int, unitRows int64) []int64 {
 	if v == nil || v.sources[0].Rule != rule || v.unitRows[0] != unitRows || len(v.sources[0].Counts) != units {
 		return nil
 	}
 	return v.sources[0].Counts
 }
 
-// tokens of the sources' samples; nil where it does not know all of them.
-func (v *Inventory) tokens(sources []*source) (all []int64) {
+// Tokens of the sources' samples; nil where it does not know all of them.
+func (v *Inventory) Tokens(rules []string) (all []int64) {
 	if v == nil {
 		return nil
 	}
 	for i, s := range v.sources {
-		if s.Tokens == 0 || s.Rule != sources[i].data.Rule {
+		if s.Tokens == 0 || s.Rule != rules[i] {
 			return nil
 		}
 		all = append(all, s.Tokens)
@@ -169,17 +176,17 @@ func (v *Inventory) tokens(sources []*source) (all []int64) {
 	return all
 }
 
-// names of the sources.
-func (v *Inventory) names() (all []string) {
+// Names of the sources.
+func (v *Inventory) Names() (all []string) {
 	for _, s := range v.sources {
 		all = append(all, s.Name)
 	}
 	return all
 }
 
-// fits refuses an inventory whose addresses are not those of the source.
-func (v *Inventory) fits(addresses []string) error {
-	if v == nil || v.plan().found(addresses) != nil {
+// Fits refuses an inventory whose addresses are not those of the source.
+func (v *Inventory) Fits(addresses []string) error {
+	if v == nil || v.Plan().Found(addresses) != nil {
 		return nil
 	}
 	return &InventoryError{Text: fmt.Sprintf("the first node opened %s, and this one opens %s: give all ranks the same addresses",

@@ -1,4 +1,4 @@
-package iterable
+package saved
 
 import (
 	"bytes"
@@ -55,9 +55,9 @@ var (
 // errLarge says that a file would be larger than it may be.
 var errLarge = errors.New("it would be too large")
 
-// bundle is the bytes of a plan file, or of another that begins with magic: at most so many, else
-// errLarge.
-func (d *Dataset) bundle(magic string, f any, most int64) ([]byte, error) {
+// bundle returns the bytes of a plan file, or of another that starts with magic, with the footers of
+// manifests. It fails with errLarge if they are more than most.
+func bundle(magic string, f any, manifests []*rowgroup.Manifest, most int64) ([]byte, error) {
 	text, err := json.Marshal(f)
 	if err != nil {
 		return nil, err
@@ -69,8 +69,8 @@ func (d *Dataset) bundle(magic string, f any, most int64) ([]byte, error) {
 	defer z.Close()
 	plan := z.EncodeAll(text, nil)
 	var table, blocks []byte
-	for _, s := range d.sources {
-		for shards, block := range s.manifest.Known() {
+	for _, m := range manifests {
+		for shards, block := range m.Known() {
 			stored := z.EncodeAll(block, nil)
 			if len(block) > maxBlockBytes {
 				return nil, fmt.Errorf("a footer has %d bytes, and a plan holds at most %d", len(block), maxBlockBytes)
@@ -96,17 +96,17 @@ func (d *Dataset) bundle(magic string, f any, most int64) ([]byte, error) {
 	return b, nil
 }
 
-// A planObject is a plan file that is open: of a store, of this machine, or in memory.
-type planObject interface {
+// A object is a plan file that is open: of a store, of this machine, or in memory.
+type object interface {
 	ReadAt(ctx context.Context, p []byte, off int64) error
 }
 
 // A bundleReader reads a plan file with footers.
 type bundleReader struct {
-	object planObject
+	object object
 	size   int64
 	front  []byte // the first bytes of the file, which are read
-	parse  func(text []byte) (*SavedPlan, error)
+	parse  func(text []byte) (*Plan, error)
 	z      *zstd.Decoder
 
 	table  []byte
@@ -114,7 +114,7 @@ type bundleReader struct {
 }
 
 // readBundle reads the plan, by parse, and then the footers, several blocks at a time.
-func readBundle(ctx context.Context, o planObject, size int64, front []byte, parse func([]byte) (*SavedPlan, error)) (*SavedPlan, error) {
+func readBundle(ctx context.Context, o object, size int64, front []byte, parse func([]byte) (*Plan, error)) (*Plan, error) {
 	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxPlanBytes))
 	if err != nil {
 		return nil, err
@@ -133,7 +133,7 @@ func readBundle(ctx context.Context, o planObject, size int64, front []byte, par
 }
 
 // plan checks the head, and reads the plan and the table.
-func (r *bundleReader) plan(ctx context.Context) (*SavedPlan, error) {
+func (r *bundleReader) plan(ctx context.Context) (*Plan, error) {
 	head, err := r.read(ctx, 0, bundleHead)
 	if err != nil {
 		return nil, err
@@ -245,12 +245,12 @@ func (r *bundleReader) block(all []rowgroup.Known, b bundleBlock, stored []byte)
 }
 
 // give gives each source its footers.
-func (p *SavedPlan) give(footers []rowgroup.Known) error {
-	plans := []*SavedPlan{p}
+func (p *Plan) give(footers []rowgroup.Known) error {
+	plans := []*Plan{p}
 	if p.Sources != nil {
 		plans = nil
 		for i := range p.Sources {
-			plans = append(plans, &p.Sources[i].SavedPlan)
+			plans = append(plans, &p.Sources[i].Plan)
 		}
 	}
 	for _, of := range plans {
@@ -276,4 +276,4 @@ func (b bytesObject) ReadAt(_ context.Context, p []byte, off int64) error {
 	return nil
 }
 
-var _ planObject = shard.Object(nil)
+var _ object = shard.Object(nil)

@@ -1,4 +1,4 @@
-package iterable
+package saved
 
 import (
 	"context"
@@ -12,9 +12,9 @@ import (
 // looksAtOnce is how many local files are looked at in parallel: they may be on a network disk.
 const looksAtOnce = 32
 
-// current returns the shards as they are on this machine now, and the plan. A plan that was made
+// Current returns the shards as they are on this machine now, and the plan. A plan that was made
 // from other files of the same size and time loses its footers and counts.
-func (p *SavedPlan) current(ctx context.Context, stores shard.Stores, shards []shard.Shard) ([]shard.Shard, *SavedPlan, error) {
+func (p *Plan) Current(ctx context.Context, stores shard.Stores, shards []shard.Shard) ([]shard.Shard, *Plan, error) {
 	if p == nil {
 		return shards, nil, nil
 	}

@@ -1,14 +1,28 @@
 package iterable
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
+
+// discover lists the shards that addresses name: those of a plan of theirs, or of a saved list.
+func (o Options) discover(ctx context.Context, stores shard.Stores, addresses []string, p *SavedPlan, saved *shuffle.Manifest) ([]shard.Shard, error) {
+	if found := p.Found(addresses); found != nil {
+		return found, nil
+	}
+	found, err := shard.Discover(ctx, stores, addresses, shard.DiscoverOptions{Strict: o.Strict, Noted: o.Events.Noted})
+	if err != nil || saved == nil {
+		return found, err
+	}
+	return onlySaved(found, saved)
+}
 
 // onlySaved keeps the shards that a saved manifest lists, each at the version that it had. Where
 // the data has moved, versions are those of copies and do not count.
@@ -62,4 +76,24 @@ func baseNow(byAddress map[string]shard.Shard, saved *shuffle.Manifest) string {
 // scheme that does not exist, and so are whole.
 func addresses(shards []shard.Shard) []string {
 	return shard.RelativePaths(append(slices.Clip(shards), shard.Shard{URI: "none://"}))[:len(shards)]
+}
+
+// suggestPattern adds to the error of a file that is not parquet how the parquet files of its
+// directory are named alone, where an address named the directory.
+func suggestPattern(err error, addresses []string) error {
+	var e *rowgroup.Error
+	if !errors.Is(err, rowgroup.ErrNotParquet) || !errors.As(err, &e) || e.Hint != "" {
+		return err
+	}
+	if strings.HasSuffix(e.URI, ".parquet") { // the pattern would find it again
+		e.Hint = "write it again or remove it, or list the addresses of the other files in a file and give @FILE"
+		return err
+	}
+	for _, address := range addresses {
+		if dir := strings.TrimRight(address, "/"); strings.HasPrefix(e.URI, dir+"/") {
+			e.Hint = fmt.Sprintf("to read the parquet files of this directory alone, give %s/**/*.parquet", shard.Redact(dir))
+			break
+		}
+	}
+	return err
 }

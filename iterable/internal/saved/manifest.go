@@ -1,4 +1,4 @@
-package iterable
+package saved
 
 import (
 	"bytes"
@@ -14,20 +14,19 @@ import (
 	"slices"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
-	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/internal/regular"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// A SavedManifest is the shards that a data set has, of each source. A later run that is given it
+// A Manifest is the shards that a data set has, of each source. A later run that is given it
 // reads the same shards, whatever was added to the data, and errors about its states name the
 // shards that differ. Unlike a SavedPlan it pins nothing of the order.
-type SavedManifest struct {
-	Sources []SavedShards // in order; a plain data set is one without a name
+type Manifest struct {
+	Sources []Shards // in order; a plain data set is one without a name
 }
 
-// SavedShards are the shards of a source.
-type SavedShards struct {
+// Shards are the shards of a source.
+type Shards struct {
 	Name     string
 	Manifest *shuffle.Manifest
 	Sampled  []bool // shards that states depend on; nil: all
@@ -46,34 +45,25 @@ type manifestSource struct {
 	Unsampled []int           `json:"unsampled,omitempty"` // places of shards that states do not depend on
 }
 
-// SavedManifest is the data set's.
-func (d *Dataset) SavedManifest() *SavedManifest {
-	m := &SavedManifest{}
-	for _, s := range d.sources {
-		m.Sources = append(m.Sources, SavedShards{Name: s.name, Manifest: s.data, Sampled: s.sampled.shards})
-	}
-	return m
-}
-
 // Content is [Dataset.Content] of the data set that the list was made of.
-func (m *SavedManifest) Content() string {
-	return hashSources(m.Sources, (*shuffle.Manifest).Content)
+func (m *Manifest) Content() string {
+	return HashSources(m.Sources, (*shuffle.Manifest).Content)
 }
 
-// sampled are the shards that states depend on.
-func (s SavedShards) sampled() *shuffle.Manifest { return s.Manifest.Only(s.Sampled) }
+// InUse are the shards that states depend on.
+func (s Shards) InUse() *shuffle.Manifest { return s.Manifest.Only(s.Sampled) }
 
-// hashSources is the hash of a plain data set, or combines those of the sources of a mixture.
-func hashSources(sources []SavedShards, of func(*shuffle.Manifest) string) string {
+// HashSources is the hash of a plain data set, or combines those of the sources of a mixture.
+func HashSources(sources []Shards, of func(*shuffle.Manifest) string) string {
 	var names, hashes []string
 	for _, s := range sources {
-		names, hashes = append(names, s.Name), append(hashes, of(s.sampled()))
+		names, hashes = append(names, s.Name), append(hashes, of(s.InUse()))
 	}
-	return combineHashes(names, hashes)
+	return CombineHashes(names, hashes)
 }
 
-// combineHashes returns the hash of a single source without a name as it is.
-func combineHashes(names, hashes []string) string {
+// CombineHashes returns the hash of a single source without a name as it is.
+func CombineHashes(names, hashes []string) string {
 	if len(names) == 1 && names[0] == "" {
 		return hashes[0]
 	}
@@ -85,7 +75,7 @@ func combineHashes(names, hashes []string) string {
 }
 
 // JSON of the list, which [ParseManifest] reads.
-func (m *SavedManifest) JSON() ([]byte, error) {
+func (m *Manifest) JSON() ([]byte, error) {
 	f := manifestFile{Format: 2, Content: m.Content()}
 	for _, s := range m.Sources {
 		text, err := s.Manifest.JSON()
@@ -104,7 +94,7 @@ func (m *SavedManifest) JSON() ([]byte, error) {
 }
 
 // Compressed is JSON, compressed by zlib.
-func (m *SavedManifest) Compressed() ([]byte, error) {
+func (m *Manifest) Compressed() ([]byte, error) {
 	text, err := m.JSON()
 	if err != nil {
 		return nil, err
@@ -137,7 +127,7 @@ func decompressManifest(b []byte) ([]byte, error) {
 }
 
 // ParseManifest reads the JSON of a list, or Compressed, and refuses one that was changed.
-func ParseManifest(b []byte) (_ *SavedManifest, err error) {
+func ParseManifest(b []byte) (_ *Manifest, err error) {
 	if len(b) > 0 && b[0] == zlibStart {
 		if b, err = decompressManifest(b); err != nil {
 			return nil, err
@@ -150,7 +140,7 @@ func ParseManifest(b []byte) (_ *SavedManifest, err error) {
 	if f.Format != 2 || len(f.Sources) == 0 {
 		return nil, fmt.Errorf("not a saved manifest of this version: it has version %d with %d sources, and only version 2 is known", f.Format, len(f.Sources))
 	}
-	m := &SavedManifest{}
+	m := &Manifest{}
 	for _, of := range f.Sources {
 		s, err := of.saved()
 		if err != nil {
@@ -164,7 +154,7 @@ func ParseManifest(b []byte) (_ *SavedManifest, err error) {
 	return m, nil
 }
 
-func (f manifestSource) saved() (s SavedShards, err error) {
+func (f manifestSource) saved() (s Shards, err error) {
 	s.Name = f.Name
 	if s.Manifest, err = shuffle.ParseManifest(f.Manifest); err != nil || len(f.Unsampled) == 0 {
 		return s, err
@@ -180,7 +170,7 @@ func (f manifestSource) saved() (s SavedShards, err error) {
 }
 
 // ReadManifest reads a file that has the JSON of a list.
-func ReadManifest(path string) (*SavedManifest, error) {
+func ReadManifest(path string) (*Manifest, error) {
 	b, err := regular.ReadFile(path)
 	if err != nil {
 		return nil, err
@@ -192,54 +182,33 @@ func ReadManifest(path string) (*SavedManifest, error) {
 	return m, nil
 }
 
-// SaveManifest writes the list into a directory, under [Dataset.Content], and returns the file.
-func (d *Dataset) SaveManifest(dir string) (path string, err error) {
-	b, err := d.SavedManifest().JSON()
+// Save writes the list into a directory, under its Content, and returns the file.
+func (m *Manifest) Save(dir string) (path string, err error) {
+	b, err := m.JSON()
 	if err != nil {
 		return "", err
 	}
-	path = manifestPath(dir, d.Content())
+	path = ManifestPath(dir, m.Content())
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return "", err
 	}
-	return path, writeWhole(path, append(b, '\n'))
+	return path, WriteWhole(path, append(b, '\n'))
 }
 
-func manifestPath(dir, hash string) string { return filepath.Join(dir, hash+".json") }
+// ManifestPath returns the file of a list by its Content.
+func ManifestPath(dir, hash string) string { return filepath.Join(dir, hash+".json") }
 
-// shards are those of a source; nil without a list.
-func (m *SavedManifest) shards(source int) *shuffle.Manifest {
+// Of are those of a source; nil without a list.
+func (m *Manifest) Of(source int) *shuffle.Manifest {
 	if m == nil {
 		return nil
 	}
 	return m.Sources[source].Manifest
 }
 
-func (m *SavedManifest) names() (all []string) {
+func (m *Manifest) Names() (all []string) {
 	for _, s := range m.Sources {
 		all = append(all, s.Name)
 	}
 	return all
-}
-
-// validateManifest refuses a list of other sources. The name of a single one does not matter.
-func (o Options) validateManifest(p *option.List) {
-	want, names := []string{""}, o.Manifest.names()
-	if len(o.Sources) > 0 {
-		want = o.sourceNames()
-	}
-	switch {
-	case len(names) == 1 && len(want) == 1:
-	case len(o.Sources) == 0:
-		p.Add("Manifest", "is of the sources %q, and there are none; give them as {Sources}", names)
-	case slices.Equal(names, []string{""}) && len(o.Sources) > 0:
-		p.Add("Manifest", "is of one data set, and {Sources} are several; save one of these sources")
-	case !slices.Equal(names, want):
-		p.Add("Manifest", "must be of the sources %q in this order, got %q", want, names)
-	}
-	for _, s := range o.Manifest.Sources {
-		if err := s.Manifest.Validate(); err != nil {
-			p.Add("Manifest", "is not valid: %v", err)
-		}
-	}
 }
