@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -29,12 +30,13 @@ type setting struct {
 }
 
 // settings lists the flags that more than one verb takes, in the order of the help. A new option of
-// a spec gets a line here.
+// a spec gets a line in one of the lists below.
 func (f *flags) settings() []setting {
-	if f.Pack == nil {
-		f.Pack, f.Bucket = &shardfeed.Pack{}, &shardfeed.Bucket{}
-	}
-	stored := func(key string) *storageText { return &storageText{&f.Storage, key} }
+	return slices.Concat(f.columnSettings(), f.rowSettings(), f.valueSettings(), f.runSettings(), f.storeSettings())
+}
+
+// columnSettings lists the flags of shards and their columns.
+func (f *flags) columnSettings() []setting {
 	return []setting{
 		{set: "what.columns", name: "columns", field: &f.Columns, help: "read these columns only: names, dotted paths or patterns (num_*), with commas or repeated; the schema's order is kept"},
 		{set: "what.shards", name: "strict", field: &f.Strict, help: "refuse a directory that holds *.md, *.json, *.txt or *.crc beside its parquet files (default: leave them out)"},
@@ -43,7 +45,12 @@ func (f *flags) settings() []setting {
 		{set: "what.reading", name: "partition-types", field: &f.PartitionTypes, help: "types of partition columns, as in month=int32,zip=string (default: what the values show)"},
 		{set: "what.reading", name: "invalid-utf8", field: &f.InvalidUTF8, help: "strings that are not UTF-8: refuse, or replace by U+FFFD", value: "refuse", words: []string{"refuse", "replace"}},
 		{set: "ids", name: "row-ids", field: &f.RowIDs, help: "add _row, the row's number in the list of shards, and source, the number of the address that found its shard"},
+	}
+}
 
+// rowSettings lists the flags that choose rows and mix sources.
+func (f *flags) rowSettings() []setting {
+	return []setting{
 		{set: "rows.chosen", name: "where", field: &f.Filters, help: "read the rows for which this `filter` is true, as in 'score >= 0.5 and lang in (\"en\", \"de\") and not (id in @drop.txt)'"},
 		{set: "rows.chosen", name: "parts", field: &f.Parts, help: "divide all rows by weight, before the filter, as in train=9,val=1"},
 		{set: "rows.chosen", name: "part", field: &f.Part, help: "`name` of the part that is read"},
@@ -61,7 +68,15 @@ func (f *flags) settings() []setting {
 		{set: "sources.mixture", name: "weights-in", field: &f.WeightsIn, help: "what weights are in: samples or tokens (default: samples)", words: []string{"samples", "tokens"}},
 		{set: "sources.mixture", name: "tokens", field: &f.Tokens, help: "the list `column` whose items are tokens, for --weights-in tokens (default: that of --bucket, or the one list column)"},
 		{set: "sources.batching", name: "batching", field: (*string)(&f.Batching), help: "stratified: each step has all sources; per_source: each step is of one (default: stratified)", words: []string{"stratified", "per_source"}},
+	}
+}
 
+// valueSettings lists the flags that pack rows and transform values.
+func (f *flags) valueSettings() []setting {
+	if f.Pack == nil {
+		f.Pack, f.Bucket = &shardfeed.Pack{}, &shardfeed.Bucket{}
+	}
+	return []setting{
 		{set: "pack", name: "pack", field: &f.Pack.Columns, help: "make blocks of so many tokens of a column of lists, as in token_ids=8192; a block is a row then"},
 		{set: "pack", name: "pack-strategy", field: &f.Pack.Strategy, help: "wrapped, bfd (documents are not cut but to the size of a block) or bfd_split (longer ones are cut into several) (default: wrapped)", words: []string{"wrapped", "bfd", "bfd_split"}},
 		{set: "pack", name: "pack-eos", field: &f.Pack.EOS, help: "write this `token` behind each document"},
@@ -77,7 +92,12 @@ func (f *flags) settings() []setting {
 		{set: "features", name: "scale", field: &f.Scale, help: "mean and deviation by which a column is scaled, as in price=12.5,3.1; repeated for others"},
 		{set: "features", name: "stack", field: &f.Stack, help: "columns that become one matrix, as in x=num_*,price, or x:bfloat16=num_*,price for another type than float32; repeated for others"},
 		{set: "images", name: "images", field: &f.Images, help: imagesUsage},
+	}
+}
 
+// runSettings lists the flags of a run: its order, steps and ranks.
+func (f *flags) runSettings() []setting {
+	return []setting{
 		{set: "steps", name: "batch-size", field: &f.BatchSize, help: "rows of a batch, per rank", value: strconv.Itoa(defaultBatch)},
 		{set: "steps", name: "tail", field: (*string)(&f.Tail), help: "the rows at the end that do not fill a batch on every rank: drop, pad, short or carry (default: pad, or short at world size 1)", words: []string{"drop", "pad", "short", "carry"}},
 
@@ -100,7 +120,13 @@ func (f *flags) settings() []setting {
 		{set: "rank.memory", name: "memory", field: (*memorySize)(&f.Memory), help: "limit of a rank in bytes, as in 512MiB (default: a quarter of the machine's or cgroup's)"},
 		{set: "limit", name: "limit", field: &f.limit, help: "stop after so many rows"},
 		{set: "json", name: "json", field: &f.json, help: "print one JSON object and nothing else"},
+	}
+}
 
+// storeSettings lists the flags of servers and the cache.
+func (f *flags) storeSettings() []setting {
+	stored := func(key string) *storageText { return &storageText{&f.Storage, key} }
+	return []setting{
 		{set: "storage", name: "endpoint-url", field: stored("endpoint-url"), help: "S3: `URL` of a server that is not AWS (default: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, the profile)"},
 		{set: "storage", name: "region", field: stored("region"), help: "S3: region of the bucket (default: AWS_REGION, the profile, else the bucket is asked)"},
 		{set: "storage", name: "profile", field: stored("profile"), help: "S3: profile of ~/.aws/config and ~/.aws/credentials (default: AWS_PROFILE)"},

@@ -2,9 +2,8 @@ package main
 
 import (
 	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
+	"github.com/shardfeed/shardfeed/loader"
 )
-
-import "github.com/shardfeed/shardfeed/loader"
 
 // waitMeaning explains each stage's wait, in the order in which data moves.
 var waitMeaning = [...][2]string{
