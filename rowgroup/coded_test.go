@@ -106,7 +106,7 @@ func TestSlicesWithoutDictionary(t *testing.T) {
 					t.Fatal(err)
 				}
 				r, _ := m.groupRecord(0)
-				dict, with, at := r.dict.at(0), 0, int64(0)
+				dict, with, at := r.Dict.At(0), 0, int64(0)
 				for _, e := range append(edges[:3:3], 10*pages) {
 					u := Rows{Lo: at, Hi: e}
 					raw := fetch(t, m, u)
@@ -130,8 +130,8 @@ func TestSlicesWithoutDictionary(t *testing.T) {
 				}
 				// The first slice has what comes before the pages in any case; the page at 205 is
 				// decoded twice.
-				whole, across := m.SlicedBytes(0, nil), r.pageSize.at(20)
-				once := r.compressed.at(0)
+				whole, across := m.SlicedBytes(0, nil), r.PageSize.At(20)
+				once := r.Compressed.At(0)
 				if got, want := m.SlicedBytes(0, edges), mem.MulDiv(whole, once+across+dict*int64(max(0, c.counts-1)), once); got != want {
 					t.Errorf("%d bytes in slices of %d, want %d", got, whole, want)
 				}

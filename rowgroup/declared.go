@@ -9,6 +9,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/unischema"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/footer"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -87,7 +88,7 @@ func (d *declaration) read(ctx context.Context, store shard.Store, dir string, r
 			Hint: "declare each column in {Images}",
 		}
 	}
-	footer, err := readFooter(ctx, store, file, &tailGuess{}, anyFooter)
+	footer, err := footer.Read(ctx, store, file)
 	if err != nil {
 		return err
 	}

@@ -87,11 +87,11 @@ func newDecoder(pool *mem.Pool, replace bool) *Decoder {
 
 func (d *Decoder) newArena() *mem.Arena { return d.meter.NewArena(d.pool) }
 
-// Allow lets the decoder take so many bytes beside the scratch that it keeps, with the blocks that it
-// makes, until the next call. more is asked for bytes beyond, before they are taken; where it
+// Allow lets the decoder take so many bytes beside the scratch that it keeps, with the blocks that
+// it makes, until the next call. more is asked for bytes beyond, before they are taken; where it
 // refuses, the decoding ends with an [ErrTooLarge] that wraps the refusal.
 func (d *Decoder) Allow(bytes int64, more func(n int64) error) {
-	d.meter.Allow(addCapped(bytes, keptScratch), more)
+	d.meter.Allow(mem.Add(bytes, keptScratch), more)
 }
 
 // Close gives the scratch back.

@@ -12,21 +12,21 @@
 // Rules that choose rows read columns of their own (Options.RuleColumns): DecodeRule shows package
 // rule the values of a unit before Decode makes its blocks, each chunk fetched and each shared
 // column decoded once; FetchRule reads the rule's chunks alone. PartitionStats and ShardStats tell
-// what is known of those columns before they are read, and Dictionary has the values of a chunk that
-// is coded. They leave out what the format does not define, or that some writers are known to get
-// wrong.
+// what is known of those columns before they are read, and Dictionary has the values of a chunk
+// that is coded. They leave out what the format does not define, or that some writers are known to
+// get wrong.
 //
 // Tensors are lists of all items, or lists of lists, whose shape only Arrow's schema in the footer
 // declares. Gather makes lists of lists of both, so that a batch has their shape.
 //
-// What the bytes of the format mean is package internal/parquet's to know, and what the columns of a
-// file mean is package schema's.
+// What the bytes of the format mean is package internal/parquet's to know, and what the columns of
+// a file mean is package schema's. Package footer reads footers and has the index.
 //
 // A Tier keeps row groups decoded between epochs: a TierWriter makes an image of the columns of a
-// whole row group, Fetch borrows it in place of encoded chunks, and Decode makes blocks of copies, or
-// blocks that lie in the mapping itself. Where the bytes are kept is the tier's business; what they
-// mean is in package image. [MappedImages] are lent once for all who use them. Without the tier
-// blocks hold the same values.
+// whole row group, Fetch borrows it in place of encoded chunks, and Decode makes blocks of copies,
+// or blocks that lie in the mapping itself. Where the bytes are kept is the tier's business; what
+// they mean is in package image. [MappedImages] are lent once for all who use them. Without the
+// tier blocks hold the same values.
 //
 // Shards may differ in their schemas: columns are united by name, in the order of the first shard
 // that has them; types widen where no value is lost, and the types that options
@@ -35,11 +35,10 @@
 // The columns that directory names give (see [shard.Partition]) follow, in path order, and a file's
 // column of such a name is left out. Only what is projected must agree.
 //
-// The index keeps footers on disk for the next start; its bytes are described in index_segment.go
-// and record.go, its rules in index.go. A record of it takes some 25 bytes of memory per column
-// chunk, and as much per 3 pages of a page index.
+// The index keeps footers on disk for the next start. A record of it takes some 25 bytes of memory
+// per column chunk, and as much per 3 pages of a page index.
 //
-// Requests are what a remote store costs. A footer takes one, with the page index (tail.go); a
+// Requests are what a remote store costs. A footer takes one, with the page index; a
 // unit's column chunks one call of [shard.ReadRanges] for all that the store does not lend, none of
 // it beyond the unit's row group (fetch.go); and [Hot] keeps the footers and dictionaries that
 // several data sets or slices ask for. Column data is read through Lend and ReadRanges alone and

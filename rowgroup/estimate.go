@@ -4,11 +4,9 @@ import (
 	"math"
 	"slices"
 
-	"github.com/parquet-go/parquet-go/format"
-
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
-	"github.com/shardfeed/shardfeed/internal/parquet"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/footer"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 )
 
@@ -23,7 +21,7 @@ const wideWaste = 8
 // Layout can spread over parts.
 func (m *Manifest) DecodedBytes(g int) (narrow, wide int64) {
 	e := m.estimate(g)
-	return addCapped(e.narrow, e.smallBytes(addCapped(e.narrow, e.wide))), e.wide
+	return mem.Add(e.narrow, e.smallBytes(mem.Add(e.narrow, e.wide))), e.wide
 }
 
 // TotalBytes adds up DecodedBytes of all groups; and values, which leaves out what an arena takes
@@ -31,16 +29,16 @@ func (m *Manifest) DecodedBytes(g int) (narrow, wide int64) {
 // what as many rows add to a large batch. It reads each record once.
 func (m *Manifest) TotalBytes() (decoded, values int64) {
 	for s := range m.files {
-		r, err := parseRecord(m.files[s].record)
+		r, err := footer.ParseRecord(m.files[s].record)
 		if err != nil {
 			continue // Open has parsed it
 		}
 		columns := m.columnsOf(s)
 		for g := m.first[s]; g < m.first[s+1]; g++ {
 			e := estimateGroup(&r, g-m.first[s], columns, m.groups[g].Rows)
-			large := addCapped(e.narrow, e.wide)
-			decoded = addCapped(decoded, addCapped(large, e.smallBytes(large)))
-			values = addCapped(values, addCapped(e.values, e.wide))
+			large := mem.Add(e.narrow, e.wide)
+			decoded = mem.Add(decoded, mem.Add(large, e.smallBytes(large)))
+			values = mem.Add(values, mem.Add(e.values, e.wide))
 		}
 	}
 	return decoded, values
@@ -58,8 +56,8 @@ func (m *Manifest) Items(g, column int) int64 {
 	return e.items(n)
 }
 
-// FileBytes predicts the bytes of the byte strings of a column of group g, or of a member of structs
-// that path leads to, rather too low than too high: 0 where the footer does not tell.
+// FileBytes predicts the bytes of the byte strings of a column of group g, or of a member of
+// structs that path leads to, rather too low than too high: 0 where the footer does not tell.
 func (m *Manifest) FileBytes(g, column int, path []int) int64 {
 	r, group := m.groupRecord(g)
 	e := estimator{r: &r, group: group}
@@ -84,7 +82,7 @@ func (m *Manifest) WholeBytes(g int) int64 {
 	for _, n := range m.columnsOf(int(m.groups[g].Shard)) {
 		e.whole(n, m.groups[g].Rows)
 	}
-	return addCapped(e.narrow, e.smallBytes(e.narrow))
+	return mem.Add(e.narrow, e.smallBytes(e.narrow))
 }
 
 // estimate is without the estimator, so that the record, which is large, stays off the heap.
@@ -93,7 +91,7 @@ func (m *Manifest) estimate(g int) estimated {
 	return estimateGroup(&r, group, m.columnsOf(int(m.groups[g].Shard)), m.groups[g].Rows)
 }
 
-func estimateGroup(r *record, group int, columns []*schema.Node, rows int64) estimated {
+func estimateGroup(r *footer.Record, group int, columns []*schema.Node, rows int64) estimated {
 	e := estimator{r: r, group: group}
 	for _, n := range columns {
 		e.column(n, rows)
@@ -103,7 +101,7 @@ func estimateGroup(r *record, group int, columns []*schema.Node, rows int64) est
 
 // An estimator adds up bytes.
 type estimator struct {
-	r     *record
+	r     *footer.Record
 	group int
 
 	estimated
@@ -124,11 +122,11 @@ type estimated struct {
 // alloc adds what an arena takes for n bytes.
 func (e *estimator) alloc(n int64) {
 	const slack = 128 // behind each allocation
-	e.values = addCapped(e.values, n)
+	e.values = mem.Add(e.values, n)
 	if n = min(n, math.MaxInt64/2) + slack; n <= mem.ClassBytes(0) {
 		e.small += n
 	} else {
-		e.narrow = addCapped(e.narrow, mem.ClassBytes(n))
+		e.narrow = mem.Add(e.narrow, mem.ClassBytes(n))
 	}
 }
 
@@ -139,7 +137,7 @@ func (e *estimated) smallBytes(large int64) int64 {
 		return 0
 	}
 	least := mem.ClassBytes(0)
-	return e.small + e.small/3 + min(max(least, addCapped(large, 2*e.small)), 4*least)
+	return e.small + e.small/3 + min(max(least, mem.Add(large, 2*e.small)), 4*least)
 }
 
 // column adds a column, apart for what a Layout can spread over parts: byte strings and lists of
@@ -156,7 +154,7 @@ func (e *estimator) column(n *schema.Node, rows int64) {
 	}
 	if isWide {
 		e.alloc(mem.MulDiv(rows, 8, 1))
-		e.wide = addCapped(e.wide, size+size/wideWaste)
+		e.wide = mem.Add(e.wide, size+size/wideWaste)
 		return
 	}
 	for _, c := range n.Children {
@@ -186,11 +184,11 @@ func (e *estimator) spread(n *schema.Node) int64 {
 	if n.Field.Kind != column.Binary || !isPlainLeaf(n) {
 		return 0
 	}
-	k := e.r.chunk(n.Leaf.Index, e.group)
-	if e.r.coded(k) && (e.r.binary.at(k) == 0 || e.r.binary.at(k) > mem.MulDiv(e.r.uncompressed.at(k), 5, 4)) {
+	k := e.r.Chunk(n.Leaf.Index, e.group)
+	if e.r.Coded(k) && (e.r.Binary.At(k) == 0 || e.r.Binary.At(k) > mem.MulDiv(e.r.Uncompressed.At(k), 5, 4)) {
 		return 0
 	}
-	return e.share(e.r.binaryBytes(k))
+	return e.share(e.r.BinaryBytes(k))
 }
 
 // node adds a node with so many values: validity, what its kind needs, and its children.
@@ -227,33 +225,33 @@ func (e *estimator) items(n *schema.Node) int64 {
 		}
 		n = n.Children[i]
 	}
-	return e.share(e.r.values.at(e.r.chunk(n.Leaf.Index, e.group)))
+	return e.share(e.r.Values.At(e.r.Chunk(n.Leaf.Index, e.group)))
 }
 
 // leaf adds a leaf's values, as codes and a dictionary where the decoder keeps those.
 func (e *estimator) leaf(n *schema.Node, values int64) {
-	k := e.r.chunk(n.Leaf.Index, e.group)
+	k := e.r.Chunk(n.Leaf.Index, e.group)
 	width := int64(n.Field.Width)
 	switch {
 	case n.Field.Kind == column.Fixed:
 		before, code := e.values, e.codeBytes(n, k)
-		if code == 0 || e.few && mem.MulDiv(values, width-code, 1) <= mem.MulDiv(e.r.entries(k, width), width, 1) {
+		if code == 0 || e.few && mem.MulDiv(values, width-code, 1) <= mem.MulDiv(e.r.Entries(k, width), width, 1) {
 			e.alloc(mem.MulDiv(values, width, 1))
 			return
 		}
 		e.alloc(values * code)
 		e.table(k, width)
-		e.values = addCapped(before, mem.MulDiv(values, width, 1))
+		e.values = mem.Add(before, mem.MulDiv(values, width, 1))
 	case n.Field.Kind == column.Binary:
 		before := e.values
-		if e.r.coded(k) {
+		if e.r.Coded(k) {
 			e.codes(k, values)
 		} else {
 			e.alloc(mem.MulDiv(values, 8, 1))
-			e.alloc(e.share(e.r.binaryBytes(k)))
+			e.alloc(e.share(e.r.BinaryBytes(k)))
 		}
-		if n := e.r.binary.at(k); n > 0 { // values that a dictionary repeats are more than the chunk
-			e.values = max(e.values, addCapped(before, addCapped(mem.MulDiv(values, 4, 1), e.share(n))))
+		if n := e.r.Binary.At(k); n > 0 { // values that a dictionary repeats are more than the chunk
+			e.values = max(e.values, mem.Add(before, mem.Add(mem.MulDiv(values, 4, 1), e.share(n))))
 		}
 	}
 }
@@ -261,7 +259,7 @@ func (e *estimator) leaf(n *schema.Node, values int64) {
 // codes adds codes and their dictionary of byte strings. Its values and its codes share the chunk's
 // bytes, which bounds both.
 func (e *estimator) codes(k int, values int64) {
-	size := e.r.uncompressed.at(k)
+	size := e.r.Uncompressed.At(k)
 	entries := min(values, size/4)
 	e.alloc(mem.MulDiv(values, int64(codeWidth(int(min(entries, math.MaxInt32)))), 1))
 	e.alloc(size)
@@ -272,53 +270,16 @@ func (e *estimator) codes(k int, values int64) {
 // may keep the values. Some dictionaries may have more entries than a code of one byte can tell
 // apart, but not so many that the decoder gives up codes; see smallTable.
 func (e *estimator) codeBytes(n *schema.Node, k int) int64 {
-	width, dict := int64(n.Field.Width), e.r.dict.at(k)
-	if n.Leaf.MaxRep > 0 || width < 2 || dict == 0 || dict > mem.MulDiv(width, smallTable, 1) || !e.r.coded(k) {
+	width, dict := int64(n.Field.Width), e.r.Dict.At(k)
+	if n.Leaf.MaxRep > 0 || width < 2 || dict == 0 || dict > mem.MulDiv(width, smallTable, 1) || !e.r.Coded(k) {
 		return 0
 	}
-	return int64(codeWidth(int(e.r.entries(k, width))))
+	return int64(codeWidth(int(e.r.Entries(k, width))))
 }
 
 // table adds a dictionary of Fixed values that is kept with its codes.
 func (e *estimator) table(k int, width int64) {
-	e.alloc(mem.MulDiv(max(e.r.entries(k, width), 1<<8), width, 1))
-}
-
-// entries bounds the entries of a dictionary of Fixed values by its bytes: each differs from the
-// others, and the codecs spend at least so much on that, which real dictionaries come close to.
-func (r *record) entries(k int, width int64) int64 {
-	least := int64(1)
-	switch r.codec(k) {
-	case format.Uncompressed:
-		least = width
-	case format.Snappy, format.Lz4, format.Lz4Raw:
-		least = min(width, 3)
-	}
-	return min(r.dict.at(k)/least, r.uncompressed.at(k)/width)
-}
-
-// coded says whether every data page of a chunk is dictionary-encoded, as far as the footer tells.
-func (r *record) coded(chunk int) bool {
-	set := r.encodingSet.at(chunk)
-	const levels = 1<<format.RLE | 1<<format.BitPacked
-	return set&(1<<parquet.AllCoded) != 0 || set&^levels == 1<<parquet.PlainDictionary
-}
-
-// prefixGrowth is how much longer than their pages values in DELTA_BYTE_ARRAY are taken to be where
-// the file does not say.
-const prefixGrowth = 4
-
-// binaryBytes bounds the bytes of a chunk's variable-length values. Only where prefixes are shared
-// can they be more than the pages'.
-func (r *record) binaryBytes(chunk int) int64 {
-	size := r.uncompressed.at(chunk)
-	switch {
-	case !r.uses(chunk, format.DeltaByteArray):
-		return size
-	case r.binary.at(chunk) > 0:
-		return max(size, r.binary.at(chunk))
-	}
-	return mem.MulDiv(size, prefixGrowth, 1)
+	e.alloc(mem.MulDiv(max(e.r.Entries(k, width), 1<<8), width, 1))
 }
 
 // whole adds what cannot be divided of a column. Lists are taken to have no null items, as for
@@ -346,9 +307,9 @@ func (e *estimator) whole(n *schema.Node, rows int64) {
 
 // dictionary adds what a leaf keeps of its dictionary when its values are codes.
 func (e *estimator) dictionary(n *schema.Node) {
-	k := e.r.chunk(n.Leaf.Index, e.group)
+	k := e.r.Chunk(n.Leaf.Index, e.group)
 	switch {
-	case n.Leaf.Convert == schema.ConvertNull || !e.r.coded(k):
+	case n.Leaf.Convert == schema.ConvertNull || !e.r.Coded(k):
 	case n.Field.Kind == column.Binary:
 		e.codes(k, 0)
 	case n.Field.Kind == column.Fixed:

@@ -3,6 +3,7 @@ package rowgroup
 import (
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/footer"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 )
 
@@ -21,7 +22,7 @@ func (m *Manifest) KeptBytes(g int, kept int64) Kept {
 	var k Kept
 	if 2*kept >= rows {
 		k.Narrow, k.Wide = m.DecodedBytes(g)
-		k.Whole, k.Most = min(m.WholeBytes(g), k.Narrow), addCapped(k.Narrow, k.Wide)
+		k.Whole, k.Most = min(m.WholeBytes(g), k.Narrow), mem.Add(k.Narrow, k.Wide)
 		k.Divided = k.Narrow - k.Whole
 		return k
 	}
@@ -33,11 +34,11 @@ func (m *Manifest) KeptBytes(g int, kept int64) Kept {
 		most.column(n, kept)
 		whole.tables(n)
 	}
-	k.Narrow, k.Wide = addCapped(likely.narrow, likely.smallBytes(addCapped(likely.narrow, likely.wide))), likely.wide
-	large := addCapped(most.narrow, most.wide)
-	k.Most = addCapped(large, most.smallBytes(large))
-	k.Whole = min(addCapped(whole.narrow, whole.smallBytes(whole.narrow)), k.Narrow)
-	k.Divided = max(0, addCapped(likely.narrow, likely.small)-addCapped(whole.narrow, whole.small))
+	k.Narrow, k.Wide = mem.Add(likely.narrow, likely.smallBytes(mem.Add(likely.narrow, likely.wide))), likely.wide
+	large := mem.Add(most.narrow, most.wide)
+	k.Most = mem.Add(large, most.smallBytes(large))
+	k.Whole = min(mem.Add(whole.narrow, whole.smallBytes(whole.narrow)), k.Narrow)
+	k.Divided = max(0, mem.Add(likely.narrow, likely.small)-mem.Add(whole.narrow, whole.small))
 	return k
 }
 
@@ -73,13 +74,13 @@ func (e *estimator) tables(n *schema.Node) {
 
 // fewScratch is what a column of a group takes until its few rows are copied: all its rows, and
 // the items that are copied. Wide values are copied page by page.
-func fewScratch(r *record, group int, rows int64, n *schema.Node) int64 {
+func fewScratch(r *footer.Record, group int, rows int64, n *schema.Node) int64 {
 	e := estimator{r: r, group: group}
 	e.column(n, rows)
 	if _, isWide := e.wideSize(n, rows); !isWide {
 		e.orders(n)
 	}
-	return addCapped(scratchBytes(e.narrow), e.smallBytes(e.narrow))
+	return mem.Add(scratchBytes(e.narrow), e.smallBytes(e.narrow))
 }
 
 // orders adds the places of the items of lists.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/footer"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 )
 
@@ -18,7 +19,7 @@ func (m *Manifest) RuleBytes(g int) (fetch, decoded int64) {
 	r, group := m.groupRecord(g)
 	s, rows := int(m.groups[g].Shard), m.groups[g].Rows
 	for _, n := range m.bound[m.files[s].schema].ruled {
-		fetch = addCapped(fetch, r.compressed.at(r.chunk(n.Leaf.Index, group)))
+		fetch = mem.Add(fetch, r.Compressed.At(r.Chunk(n.Leaf.Index, group)))
 	}
 	rules, columns := m.rulesOf(s), m.columnsOf(s)
 	for i := range rules {
@@ -32,8 +33,8 @@ func (m *Manifest) RuleBytes(g int) (fetch, decoded int64) {
 			shared = columns[b.shared]
 		}
 		e.rule(b, shared, rows)
-		large := addCapped(e.narrow, e.wide)
-		decoded = addCapped(decoded, addCapped(large, e.smallBytes(large)+ruleArenas*mem.ClassBytes(0)))
+		large := mem.Add(e.narrow, e.wide)
+		decoded = mem.Add(decoded, mem.Add(large, e.smallBytes(large)+ruleArenas*mem.ClassBytes(0)))
 	}
 	return fetch, decoded
 }
@@ -69,10 +70,10 @@ func (e *estimator) rule(b *boundRule, shared *schema.Node, rows int64) {
 		e.node(n, rows)
 	}
 	if n.Field.Kind == column.Binary && n.Leaf != nil {
-		k := e.r.chunk(n.Leaf.Index, e.group)
+		k := e.r.Chunk(n.Leaf.Index, e.group)
 		e.alloc(mem.MulDiv(rows+1, 4, 1))
-		if e.r.dict.at(k) > 0 && !e.r.coded(k) { // values of the dictionary, copied for each row
-			e.alloc(mem.MulDiv(e.r.binaryBytes(k), prefixGrowth, 1))
+		if e.r.Dict.At(k) > 0 && !e.r.Coded(k) { // values of the dictionary, copied for each row
+			e.alloc(mem.MulDiv(e.r.BinaryBytes(k), footer.PrefixGrowth, 1))
 		}
 	}
 }

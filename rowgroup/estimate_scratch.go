@@ -9,6 +9,7 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/parquet"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/footer"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 )
 
@@ -33,11 +34,11 @@ func (s Scratch) Of(rows, all int64, moved bool) int64 {
 	part, column := s.Levels, int64(0)
 	switch {
 	case rows < all:
-		part, column = mem.MulDiv(s.Levels, rows, all), min(s.Column, addCapped(mem.MulDiv(s.Column, rows, all), s.Edge))
+		part, column = mem.MulDiv(s.Levels, rows, all), min(s.Column, mem.Add(mem.MulDiv(s.Column, rows, all), s.Edge))
 	case moved:
 		column = s.Column
 	}
-	return addCapped(s.Pages, addCapped(part, column))
+	return mem.Add(s.Pages, mem.Add(part, column))
 }
 
 // OfKept is the scratch of a slice of a group of which some rows are kept, laid in an order.
@@ -73,7 +74,7 @@ func (m *Manifest) Scratch(g int) Scratch {
 			if isMovable(n) {
 				edge = e.dictionaries(n)
 			}
-			s.Edges = addCapped(s.Edges, edge)
+			s.Edges = mem.Add(s.Edges, edge)
 		}
 	}
 	s.Levels = max(0, whole-s.Pages)
@@ -111,23 +112,23 @@ func (e *estimator) pageScratch(n, top *schema.Node, rows int64, least bool, pag
 		}
 		return most
 	}
-	k := e.r.chunk(n.Leaf.Index, e.group)
-	p, values, decoded := e.r.largestPage(k, rows), e.r.values.at(k), rows
+	k := e.r.Chunk(n.Leaf.Index, e.group)
+	p, values, decoded := largestPage(e.r, k, rows), e.r.Values.At(k), rows
 	if least {
 		p = e.windowed(n, k, p)
 		decoded = min(rows, 2*p.rows)
 		values = mem.MulDiv(values, decoded, max(1, rows))
 	}
 	*pageRows = max(*pageRows, p.rows)
-	size := addCapped(e.bodyScratch(n, k, p), e.valueScratch(n, k, p))
+	size := mem.Add(e.bodyScratch(n, k, p), e.valueScratch(n, k, p))
 	switch {
 	case n == top:
 		return size
 	case isListOfLeaves(top): // where lists begin, and the levels of a page
-		return addCapped(size, addCapped(scratchBytes(mem.MulDiv(decoded, 4, 1)), 2*scratchBytes(p.values)))
+		return mem.Add(size, mem.Add(scratchBytes(mem.MulDiv(decoded, 4, 1)), 2*scratchBytes(p.values)))
 	default: // the same of a whole leaf
-		starts := addCapped(scratchBytes(mem.MulDiv(values, 4, 1)), scratchBytes(values/8))
-		return addCapped(size, addCapped(starts, 2*scratchBytes(values)))
+		starts := mem.Add(scratchBytes(mem.MulDiv(values, 4, 1)), scratchBytes(values/8))
+		return mem.Add(size, mem.Add(starts, 2*scratchBytes(values)))
 	}
 }
 
@@ -135,7 +136,7 @@ func (e *estimator) pageScratch(n, top *schema.Node, rows int64, least bool, pag
 // which is decompressed whole.
 func (e *estimator) windowed(n *schema.Node, k int, p pageSize) pageSize {
 	const levels = 1<<format.RLE | 1<<parquet.AllCoded
-	set := e.r.encodingSet.at(k) &^ (1<<format.Plain | 1<<parquet.PlainDictionary | 1<<format.RLEDictionary | levels)
+	set := e.r.EncodingSet.At(k) &^ (1<<format.Plain | 1<<parquet.PlainDictionary | 1<<format.RLEDictionary | levels)
 	if n.Leaf.MaxDef == 0 {
 		set &^= 1 << format.BitPacked // of levels that it lacks
 	}
@@ -148,15 +149,15 @@ func (e *estimator) windowed(n *schema.Node, k int, p pageSize) pageSize {
 // bodyScratch is a page as it is decompressed, unless it is decompressed to where its values stay.
 func (e *estimator) bodyScratch(n *schema.Node, k int, p pageSize) int64 {
 	const plain = 1<<format.Plain | 1<<format.RLE | 1<<format.BitPacked
-	set, stored := e.r.encodingSet.at(k)&^(1<<parquet.AllCoded), n.Leaf.StoredWidth()
+	set, stored := e.r.EncodingSet.At(k)&^(1<<parquet.AllCoded), n.Leaf.StoredWidth()
 	kept := n.Field.Kind == column.Fixed && n.Leaf.Convert == schema.ConvertNone && n.Leaf.Type != format.Boolean && stored > 0 && set&^plain == 0 ||
 		n.Field.Kind == column.Binary && stored == 0 && set&^(plain|1<<format.DeltaLengthByteArray) == 0
 	size := int64(0)
-	if e.r.codec(k) != format.Uncompressed && !kept {
+	if e.r.Codec(k) != format.Uncompressed && !kept {
 		size = scratchBytes(p.bytes)
 	}
 	if e.spread(n) > 0 {
-		size = addCapped(size, scratchBytes(p.bytes))
+		size = mem.Add(size, scratchBytes(p.bytes))
 	}
 	return size
 }
@@ -166,36 +167,36 @@ func (e *estimator) bodyScratch(n *schema.Node, k int, p pageSize) int64 {
 func (e *estimator) valueScratch(n *schema.Node, k int, p pageSize) int64 {
 	size, stored := int64(0), int64(n.Leaf.StoredWidth())
 	if n.Field.Kind == column.Fixed && n.Leaf.Convert != schema.ConvertNone {
-		size = addCapped(size, scratchBytes(mem.MulDiv(p.values, max(8, stored), 1)))
+		size = mem.Add(size, scratchBytes(mem.MulDiv(p.values, max(8, stored), 1)))
 	}
-	if e.r.uses(k, format.DeltaByteArray) || e.r.uses(k, format.DeltaLengthByteArray) {
-		size = addCapped(size, scratchBytes(mem.MulDiv(p.values, 8, 1)))
+	if e.r.Uses(k, format.DeltaByteArray) || e.r.Uses(k, format.DeltaLengthByteArray) {
+		size = mem.Add(size, scratchBytes(mem.MulDiv(p.values, 8, 1)))
 	}
 	if table := e.dictBytes(k); table > 0 {
-		size = addCapped(size, scratchBytes(table))
+		size = mem.Add(size, scratchBytes(table))
 	}
 	return size
 }
 
 // dictBytes bounds the dictionary of a chunk, 0 where it has none.
 func (e *estimator) dictBytes(k int) int64 {
-	if !e.r.uses(k, format.RLEDictionary) && !e.r.uses(k, parquet.PlainDictionary) {
+	if !e.r.Uses(k, format.RLEDictionary) && !e.r.Uses(k, parquet.PlainDictionary) {
 		return 0
 	}
 	size := int64(pageGuess)
-	if dict := e.r.dict.at(k); dict > 0 {
+	if dict := e.r.Dict.At(k); dict > 0 {
 		size = mem.MulDiv(dict, 8, 1)
 	}
-	return min(size, e.r.uncompressed.at(k))
+	return min(size, e.r.Uncompressed.At(k))
 }
 
 // dictionaries bounds the dictionaries that stay with the codes of a column.
 func (e *estimator) dictionaries(n *schema.Node) (size int64) {
 	if n.Leaf != nil && !n.Missing {
-		return e.dictBytes(e.r.chunk(n.Leaf.Index, e.group))
+		return e.dictBytes(e.r.Chunk(n.Leaf.Index, e.group))
 	}
 	for _, c := range n.Children {
-		size = addCapped(size, e.dictionaries(c))
+		size = mem.Add(size, e.dictionaries(c))
 	}
 	return size
 }
@@ -203,7 +204,7 @@ func (e *estimator) dictionaries(n *schema.Node) (size int64) {
 // scratchBytes is what scratch of n bytes takes; see scratch.take.
 func scratchBytes(n int64) int64 {
 	const slack = 128
-	return mem.ClassBytes(min(addCapped(n, n/8), math.MaxInt64/4) + slack)
+	return mem.ClassBytes(min(mem.Add(n, n/8), math.MaxInt64/4) + slack)
 }
 
 // pageSize is how large a page is, decompressed.
@@ -212,8 +213,8 @@ type pageSize struct {
 }
 
 // largestPage bounds a chunk's pages: by the page index, else by what writers do.
-func (r *record) largestPage(k int, rows int64) pageSize {
-	p := pageSize{bytes: r.uncompressed.at(k), values: r.values.at(k), rows: rows}
+func largestPage(r *footer.Record, k int, rows int64) pageSize {
+	p := pageSize{bytes: r.Uncompressed.At(k), values: r.Values.At(k), rows: rows}
 	if p.bytes <= 0 || rows <= 0 {
 		return p
 	}
@@ -222,9 +223,9 @@ func (r *record) largestPage(k int, rows int64) pageSize {
 		of = min(of, all)
 		return pageSize{bytes: mem.MulDiv(whole.bytes, of, all), values: mem.MulDiv(whole.values, of, all) + 1, rows: mem.MulDiv(rows, of, all) + 1}
 	}
-	lo, hi := r.pages(k)
+	lo, hi := r.Pages(k)
 	if lo == hi {
-		if whole.bytes > pageGuess && !bytes.HasPrefix(r.createdBy, []byte("fastparquet")) { // whose chunks are one page
+		if whole.bytes > pageGuess && !bytes.HasPrefix(r.CreatedBy, []byte("fastparquet")) { // whose chunks are one page
 			return part(pageGuess, whole.bytes)
 		}
 		return whole
@@ -233,10 +234,10 @@ func (r *record) largestPage(k int, rows int64) pageSize {
 	for i := lo; i < hi; i++ {
 		end := rows
 		if i+1 < hi {
-			end = r.pageRow.at(i + 1)
+			end = r.PageRow.At(i + 1)
 		}
-		most = max(most, end-r.pageRow.at(i))
-		stored, all = max(stored, r.pageSize.at(i)), all+r.pageSize.at(i)
+		most = max(most, end-r.PageRow.At(i))
+		stored, all = max(stored, r.PageSize.At(i)), all+r.PageSize.At(i)
 	}
 	p = part(most, rows)
 	if q := part(stored, max(1, all)); q.bytes > p.bytes { // pages are taken to compress alike

@@ -22,7 +22,7 @@ func (m *Manifest) StacksFit(s *Stacks, g int, rows, kept int64, parts int) bool
 			e.column(n, all)
 		}
 	}
-	have := addCapped(e.narrow, e.small)
+	have := mem.Add(e.narrow, e.small)
 	if !few {
 		have = mem.MulDiv(have, rows, all)
 	}
@@ -33,5 +33,5 @@ func (m *Manifest) StacksFit(s *Stacks, g int, rows, kept int64, parts int) bool
 			need.alloc(mem.MulDiv(of, int64(n), 1))
 		}
 	}
-	return addCapped(need.narrow, need.small) <= have
+	return mem.Add(need.narrow, need.small) <= have
 }

@@ -8,6 +8,7 @@ import (
 	"sort"
 
 	"github.com/shardfeed/shardfeed/internal/parquet"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/footer"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 	"github.com/shardfeed/shardfeed/shard"
 )
@@ -95,31 +96,31 @@ func (m *Manifest) plan(u Rows, ruleAlone bool) (*Raw, error) {
 
 // planChunk finds the bytes that some rows need: the whole chunk, or the dictionary and the pages
 // that hold rows of the unit where an offset index tells.
-func planChunk(r *record, l *schema.Leaf, u Rows, rows int64) rawChunk {
-	k := r.chunk(l.Index, u.RowGroup)
+func planChunk(r *footer.Record, l *schema.Leaf, u Rows, rows int64) rawChunk {
+	k := r.Chunk(l.Index, u.RowGroup)
 	c := rawChunk{
-		leaf: l, codec: r.codec(k), lastRow: rows,
-		pagesOff: r.start.at(k), pagesLen: r.compressed.at(k),
-		numValues: r.values.at(k), uncompressedBytes: r.uncompressed.at(k),
+		leaf: l, codec: r.Codec(k), lastRow: rows,
+		pagesOff: r.Start.At(k), pagesLen: r.Compressed.At(k),
+		numValues: r.Values.At(k), uncompressedBytes: r.Uncompressed.At(k),
 	}
-	lo, hi := r.pages(k)
+	lo, hi := r.Pages(k)
 	if lo == hi || u.Lo == 0 && u.Hi == rows {
 		return c
 	}
 	start := c.pagesOff
-	c.dictOff, c.dictLen = start, r.pageOff.at(lo)
-	a := lo + sort.Search(hi-lo, func(i int) bool { return r.pageRow.at(lo+i) > u.Lo }) - 1
-	b := lo + sort.Search(hi-lo, func(i int) bool { return r.pageRow.at(lo+i) >= u.Hi })
+	c.dictOff, c.dictLen = start, r.PageOff.At(lo)
+	a := lo + sort.Search(hi-lo, func(i int) bool { return r.PageRow.At(lo+i) > u.Lo }) - 1
+	b := lo + sort.Search(hi-lo, func(i int) bool { return r.PageRow.At(lo+i) >= u.Hi })
 	a = max(a, lo)
-	c.noDict = a >= r.codedPages(k)
-	c.firstRow = r.pageRow.at(a)
-	c.pagesOff = start + r.pageOff.at(a)
+	c.noDict = a >= r.CodedPages(k)
+	c.firstRow = r.PageRow.At(a)
+	c.pagesOff = start + r.PageOff.At(a)
 	if b < hi {
-		c.lastRow = r.pageRow.at(b)
+		c.lastRow = r.PageRow.At(b)
 	}
 	c.pagesLen = 0
 	if b > a {
-		c.pagesLen = start + r.pageOff.at(b-1) + r.pageSize.at(b-1) - c.pagesOff
+		c.pagesLen = start + r.PageOff.At(b-1) + r.PageSize.At(b-1) - c.pagesOff
 	}
 	return c
 }
@@ -142,29 +143,29 @@ func (m *Manifest) read(ctx context.Context, raw *Raw, lentAlone bool) error {
 
 // readPieces gets some bytes: lent by the shard where it can, dictionaries kept in memory, the rest
 // in one call.
-func (m *Manifest) readPieces(ctx context.Context, raw *Raw, pieces []piece) error {
+func (m *Manifest) readPieces(ctx context.Context, raw *Raw, pieces []footer.Piece) error {
 	left, err := m.borrow(raw, pieces)
 	if err != nil || len(left) == 0 {
 		return err
 	}
 	s := m.shards[raw.Rows.Shard]
-	if m.hot == nil || s.Version == "" || !slices.ContainsFunc(left, func(p piece) bool { return p.dict }) {
+	if m.hot == nil || s.Version == "" || !slices.ContainsFunc(left, func(p footer.Piece) bool { return p.Dict }) {
 		return m.copyPieces(ctx, raw, left)
 	}
-	dicts := hotDicts{hot: m.hot, shard: newShardKey(m.objects.store, s)}
-	defer dicts.end(false)
-	if err := m.copyPieces(ctx, raw, dicts.take(left)); err != nil {
+	dicts := footer.NewDicts(m.hot, footer.NewKey(m.objects.store, s))
+	defer dicts.End(false)
+	if err := m.copyPieces(ctx, raw, dicts.Take(left)); err != nil {
 		return err
 	}
-	dicts.end(true)
-	if left, err = dicts.wait(ctx); err != nil {
+	dicts.End(true)
+	if left, err = dicts.Wait(ctx); err != nil {
 		return err
 	}
 	return m.copyPieces(ctx, raw, left)
 }
 
 // borrow fills the pieces that the shard lends and returns the others.
-func (m *Manifest) borrow(raw *Raw, pieces []piece) (left []piece, err error) {
+func (m *Manifest) borrow(raw *Raw, pieces []footer.Piece) (left []footer.Piece, err error) {
 	f := fetched{spans: mergePieces(pieces)}
 	f.bytes = make([][]byte, len(f.spans))
 	for i, s := range f.spans {
@@ -187,7 +188,7 @@ func (m *Manifest) borrow(raw *Raw, pieces []piece) (left []piece, err error) {
 		}
 	}
 	for _, p := range pieces {
-		if *p.to = f.slice(p.Span); *p.to == nil {
+		if *p.To = f.slice(p.Span); *p.To == nil {
 			left = append(left, p)
 		}
 	}
@@ -196,7 +197,7 @@ func (m *Manifest) borrow(raw *Raw, pieces []piece) (left []piece, err error) {
 
 // copyPieces reads pieces into one buffer: adjacent ones as one, and all in one call. They are of
 // one row group, so that the store may read what lies between.
-func (m *Manifest) copyPieces(ctx context.Context, raw *Raw, pieces []piece) (err error) {
+func (m *Manifest) copyPieces(ctx context.Context, raw *Raw, pieces []footer.Piece) (err error) {
 	defer exceeded(&err)
 	f := fetched{spans: mergePieces(pieces)}
 	total := int64(0)
@@ -221,20 +222,20 @@ func (m *Manifest) copyPieces(ctx context.Context, raw *Raw, pieces []piece) (er
 		return err
 	}
 	for _, p := range pieces {
-		*p.to = f.slice(p.Span)
+		*p.To = f.slice(p.Span)
 	}
 	return nil
 }
 
-// Spans is what the projection and rules need of group g's shard to read the group whole, dictionaries
-// included: ascending, apart from each other.
+// Spans is what the projection and rules need of group g's shard to read the group whole,
+// dictionaries included: ascending, apart from each other.
 func (m *Manifest) Spans(g int) []shard.Span {
 	r, group := m.groupRecord(g)
 	leaves := m.bound[m.files[m.groups[g].Shard].schema].fetched
 	spans := make([]shard.Span, len(leaves))
 	for i, n := range leaves {
-		k := r.chunk(n.Leaf.Index, group)
-		spans[i] = shard.Span{Off: r.start.at(k), N: r.compressed.at(k)}
+		k := r.Chunk(n.Leaf.Index, group)
+		spans[i] = shard.Span{Off: r.Start.At(k), N: r.Compressed.At(k)}
 	}
 	return mergeSpans(spans)
 }
@@ -270,15 +271,8 @@ func mergeSpans(spans []shard.Span) []shard.Span {
 	return merged
 }
 
-// A piece is bytes that a chunk needs.
-type piece struct {
-	shard.Span
-	to   *[]byte // where they go
-	dict bool    // a dictionary apart from its data pages
-}
-
 // mergePieces is mergeSpans of pieces.
-func mergePieces(pieces []piece) []shard.Span {
+func mergePieces(pieces []footer.Piece) []shard.Span {
 	all := make([]shard.Span, len(pieces))
 	for i, p := range pieces {
 		all[i] = p.Span

@@ -333,7 +333,7 @@ func TestPageEdges(t *testing.T) {
 	m := openBytes(t, Options{Columns: []string{"id"}}, map[string][]byte{"a.parquet": pagedFile(t, 500)})
 	edges := m.PageEdges(0)
 	r, _ := m.groupRecord(0)
-	lo, hi := r.pages(r.chunk(2, 0)) // text is the widest, though it is not projected
+	lo, hi := r.Pages(r.Chunk(2, 0)) // text is the widest, though it is not projected
 	if len(edges) < 5 || edges[0] != 0 || len(edges) != hi-lo || !slices.IsSorted(edges) {
 		t.Errorf("edges are %v", edges)
 	}

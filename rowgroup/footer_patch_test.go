@@ -15,6 +15,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/internal/parquet"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/filetest"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/footer"
 )
 
 // patchFooter rewrites the footer of a file.
@@ -166,7 +167,7 @@ func TestOverlappingChunksWithoutSizes(t *testing.T) {
 			m.RowGroups[0].Columns[i].MetaData.TotalCompressedSize = int64(len(data) - 4)
 		}
 	})})
-	f, err := readFooter(context.Background(), store, shards[0], &tailGuess{}, anyFooter)
+	f, err := footer.Read(context.Background(), store, shards[0])
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/internal/parquet"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/filetest"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/footer"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 )
 
@@ -69,54 +70,27 @@ func allocated() uint64 {
 	return s.TotalAlloc
 }
 
-// FuzzSegment reads any bytes as a segment of the index, and the records in it.
-func FuzzSegment(f *testing.F) {
-	b := filetest.File{Schema: filetest.Nested, Rows: []int{10, 7}}.Bytes(f)
-	store, shards := putFiles(f, map[string][]byte{"f.parquet": b})
-	all, err := loadFooters(context.Background(), store, shards, nil, Options{}.withDefaults(nil, nil))
-	if err != nil {
-		f.Fatal(err)
-	}
-	one := indexEntry{key: shardKey{identity: [16]byte{1}}, record: all[0].record, schema: all[0].schema.Bytes}
-	two := one
-	two.key.identity[0]++
-	f.Add(formatSegment([]indexEntry{one, two}))
-	f.Fuzz(func(_ *testing.T, b []byte) {
-		s, err := parseSegment(b)
-		if err != nil {
-			return
-		}
-		for i := range s.len() {
-			if e, ok := s.entry(i); ok {
-				s.find(e.key)
-				fuzzRecord(e.record)
-				_, _ = schema.NewFile(e.schema)
-			}
-		}
-	})
-}
-
 // FuzzRecord reads any bytes as a record: no checksum stands before it here.
 func FuzzRecord(f *testing.F) {
 	b := pagedFile(f, 300)
 	store, shards := putFiles(f, map[string][]byte{"f.parquet": b})
-	all, err := loadFooters(context.Background(), store, shards, nil, Options{}.withDefaults(nil, nil))
+	all, err := footer.Load(context.Background(), store, shards, nil, Options{}.withDefaults(nil, nil).footers())
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(all[0].record)
+	f.Add(all[0].Record)
 	f.Fuzz(func(_ *testing.T, b []byte) { fuzzRecord(b) })
 }
 
 func fuzzRecord(b []byte) {
-	r, err := parseRecord(b)
+	r, err := footer.ParseRecord(b)
 	if err != nil {
 		return
 	}
-	for g := range r.groups {
-		for l := range r.leaves {
-			planChunk(&r, &schema.Leaf{Index: l}, Rows{RowGroup: g, Lo: 3, Hi: 5}, r.rows.at(g))
-			r.slicedChunk(r.chunk(l, g), []int64{3})
+	for g := range r.Groups {
+		for l := range r.Leaves {
+			planChunk(&r, &schema.Leaf{Index: l}, Rows{RowGroup: g, Lo: 3, Hi: 5}, r.Rows.At(g))
+			r.SlicedChunk(r.Chunk(l, g), []int64{3})
 		}
 	}
 }

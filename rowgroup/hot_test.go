@@ -9,78 +9,36 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/footer"
 	"github.com/shardfeed/shardfeed/shard"
 	memstore "github.com/shardfeed/shardfeed/shard/mem"
 )
 
-func newHot(t *testing.T, bytes int64) *Hot {
+func newHot(t *testing.T, bytes int64) *footer.Hot {
 	t.Helper()
-	h := NewHot(bytes)
+	h := footer.NewHot(bytes)
 	t.Cleanup(h.Close)
 	return h
 }
 
 func TestNoHot(t *testing.T) {
-	h := NewHot(0)
+	h := footer.NewHot(0)
 	if h != nil {
 		t.Error("a Hot of no bytes is one")
 	}
 	h.Close()
 }
 
-func TestHotKeeps(t *testing.T) {
-	h := newHot(t, 1<<20)
-	h.set("a", []byte("one"), 3)
-	h.set("b", []byte("large"), 1<<20/hotShare)
-	h.wait()
-	if v, ok := h.get("a"); !ok || string(v.([]byte)) != "one" {
-		t.Errorf("got %v, %t", v, ok)
-	}
-	if _, ok := h.get("b"); ok {
-		t.Error("what is too large was kept")
-	}
-	// The cache tells keys apart by hashes; an item of another key is none.
-	h.cache.Set("c", hotItem{key: "d", value: 1}, 1)
-	h.wait()
-	if _, ok := h.get("c"); ok {
-		t.Error("another key's value was found")
-	}
-	h.Close()
-	h.Close()
-	h.set("a", 1, 1)
-	if _, ok := h.get("a"); ok {
-		t.Error("a closed one still has something")
-	}
-}
-
-// However much is set, what is held stays under the bound.
-func TestHotBound(t *testing.T) {
-	h := newHot(t, 1<<20)
-	held := func() (n int64) {
-		for i := range 4000 {
-			if v, ok := h.get(fmt.Sprint(i)); ok {
-				n += int64(len(v.([]byte)))
-			}
-		}
-		return n
-	}
-	for i := range 4000 {
-		b := make([]byte, 2000)
-		h.set(fmt.Sprint(i), b, int64(len(b)))
-	}
-	h.wait()
-	if n := held(); n > 1<<20 || n < 1<<18 {
-		t.Errorf("%d bytes are held", n)
-	}
-}
-
 // Two data sets of the same shards read each footer once; a shard of another version is another.
-func TestHotFooters(t *testing.T) {
+func TestHotFooters(t *testing.T) { synctest.Test(t, testHotFooters) }
+
+func testHotFooters(t *testing.T) {
 	files := map[string][]byte{}
 	for i := range 6 {
 		files[fmt.Sprintf("%d.parquet", i)] = pagedFile(t, 10+i)
@@ -103,7 +61,7 @@ func TestHotFooters(t *testing.T) {
 		if err := m.Close(); err != nil {
 			t.Error(err)
 		}
-		h.wait()
+		synctest.Wait()
 	}
 	store.(*memstore.Store).Put("t/3.parquet", pagedFile(t, 100))
 	shards, err := store.List(t.Context(), "mem://t/")
@@ -117,48 +75,6 @@ func TestHotFooters(t *testing.T) {
 	defer m.Close()
 	if n := len(recorder.take()); n != 1 || m.NumRows() != 75-13+100 {
 		t.Errorf("after a change: %d reads, %d rows", n, m.NumRows())
-	}
-}
-
-// Those who open the same shard at the same time share one read of its footer; when the first fails
-// or is cancelled, others read it.
-func TestHotFooterAtOnce(t *testing.T) {
-	for _, failure := range []error{nil, errors.New("the wire is cut"), context.Canceled} {
-		h := newHot(t, 1<<20)
-		begun, end := make(chan struct{}), make(chan struct{})
-		var reads atomic.Int64
-		read := func() (indexEntry, error) {
-			if reads.Add(1) > 1 {
-				return indexEntry{record: []byte("second")}, nil
-			}
-			close(begun)
-			<-end
-			return indexEntry{record: []byte("first")}, failure
-		}
-		var all sync.WaitGroup
-		all.Go(func() {
-			if _, err := h.footer(t.Context(), shardKey{}, read); !errors.Is(err, failure) {
-				t.Errorf("error %v, want %v", err, failure)
-			}
-		})
-		<-begun
-		ended, cancel := context.WithCancel(t.Context())
-		cancel()
-		if _, err := h.footer(ended, shardKey{}, read); !errors.Is(err, context.Canceled) || reads.Load() != 1 {
-			t.Errorf("error %v after %d reads", err, reads.Load())
-		}
-		for range 4 {
-			all.Go(func() {
-				if e, err := h.footer(t.Context(), shardKey{}, read); err != nil || len(e.record) == 0 {
-					t.Errorf("%q, error %v", e.record, err)
-				}
-			})
-		}
-		close(end)
-		all.Wait()
-		if len(h.footers.underWay) != 0 {
-			t.Error("a flight never landed")
-		}
 	}
 }
 
@@ -210,20 +126,22 @@ func codedFile(t *testing.T) []byte {
 }
 
 // The slices of a row group read its dictionaries once, and have the rows that they have without.
-func TestHotDictionaries(t *testing.T) {
+func TestHotDictionaries(t *testing.T) { synctest.Test(t, testHotDictionaries) }
+
+func testHotDictionaries(t *testing.T) {
 	store, shards := putFiles(t, map[string][]byte{"a.parquet": codedFile(t)})
 	recorder := &recordingStore{Store: store, noViews: true}
 	var want []string
 	var reads, read [2]int64
 	var dict int64
 	h := newHot(t, 4<<20)
-	for pass, hot := range []*Hot{nil, h} {
+	for pass, hot := range []*footer.Hot{nil, h} {
 		m, err := Open(t.Context(), recorder, shards, Options{Hot: hot})
 		if err != nil {
 			t.Fatal(err)
 		}
 		r, _ := m.groupRecord(0)
-		dict = r.dict.at(r.chunk(1, 0))
+		dict = r.Dict.At(r.Chunk(1, 0))
 		recorder.take()
 		for i, u := range slicesOf(5) {
 			rows := rowsOf(t, m, u)
@@ -232,7 +150,7 @@ func TestHotDictionaries(t *testing.T) {
 			} else if rows != want[i] {
 				t.Errorf("%v has other rows", u)
 			} else {
-				hot.wait()
+				synctest.Wait()
 			}
 		}
 		for _, s := range recorder.take() {
@@ -287,9 +205,8 @@ func TestHotDictionariesAtOnce(t *testing.T) {
 			if n := failed.Load(); fail && (n < 1 || n > 3) || !fail && n != 0 {
 				t.Errorf("%d fetches failed", n)
 			}
-			if n := len(h.dicts.underWay); n != 0 {
-				t.Errorf("%d flights never landed", n)
-			}
+			raw := fetch(t, m, slicesOf(8)[0]) // which would wait for a read that never ended
+			raw.Release()
 			if err := m.Close(); err != nil {
 				t.Error(err)
 			}
@@ -325,21 +242,20 @@ func (o jitterObject) ReadAt(ctx context.Context, p []byte, off int64) error {
 }
 
 // Lent bytes are not copied into memory.
-func TestHotLeavesViewsAlone(t *testing.T) {
+func TestHotLeavesViewsAlone(t *testing.T) { synctest.Test(t, testHotLeavesViewsAlone) }
+
+func testHotLeavesViewsAlone(t *testing.T) {
 	h := newHot(t, 4<<20)
 	m := openBytes(t, Options{Hot: h}, map[string][]byte{"a.parquet": codedFile(t)})
 	for _, u := range slicesOf(5) {
 		c := fetch(t, m, u).chunks[1]
-		h.wait()
-		if _, kept := h.get(hotKey(hotDict, newShardKey(m.objects.store, m.shards[0]), c.dictOff)); kept || len(c.dict) == 0 {
-			t.Errorf("a dictionary of %d bytes is kept: %t", len(c.dict), kept)
+		synctest.Wait()
+		var b []byte
+		p := footer.Piece{Span: shard.Span{Off: c.dictOff, N: int64(len(c.dict))}, To: &b, Dict: true}
+		dicts := footer.NewDicts(h, footer.NewKey(m.objects.store, m.shards[0]))
+		if left := dicts.Take([]footer.Piece{p}); len(left) == 0 || len(c.dict) == 0 {
+			t.Errorf("a dictionary of %d bytes is kept", len(c.dict))
 		}
+		dicts.End(false)
 	}
-}
-
-// wait waits until set values can be found.
-func (h *Hot) wait() {
-	h.mu.RLock()
-	defer h.mu.RUnlock()
-	h.cache.Wait()
 }

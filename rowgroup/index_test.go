@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/shardfeed/shardfeed/rowgroup/internal/filetest"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/footer"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/mem"
 )
@@ -87,19 +88,18 @@ func TestIndexChangedShard(t *testing.T) {
 		return shards
 	}
 	o := Options{IndexDir: filepath.Join(t.TempDir(), "index")}
+	var once int64
 	for rows := range 5 {
 		m, reads := openRecorded(t, store, put(rows+1), o)
 		if reads != 1 || m.NumRows() != int64(rows+1) {
 			t.Errorf("%d reads, %d rows, want %d", reads, m.NumRows(), rows+1)
 		}
+		if rows == 0 {
+			_, once = segmentsOf(t, o.IndexDir)
+		}
 	}
-	x, err := openIndex(o.IndexDir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer x.close()
-	if len(x.segments) != 1 || x.segments[0].len() != 1 {
-		t.Errorf("%d segments, %d entries in the first", len(x.segments), x.segments[0].len())
+	if n, bytes := segmentsOf(t, o.IndexDir); n != 1 || bytes != once {
+		t.Errorf("%d segments of %d bytes, want 1 of %d", n, bytes, once)
 	}
 }
 
@@ -138,17 +138,11 @@ func TestIndexGrowth(t *testing.T) {
 			t.Fatalf("%d reads for the one new shard of %d", reads, n)
 		}
 	}
-	x, err := openIndex(o.IndexDir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer x.close()
-	entries := 0
-	for _, s := range x.segments {
-		entries += s.len()
-	}
-	if len(x.segments) > 8 || entries != len(shards) {
-		t.Errorf("%d segments of %d entries for %d shards", len(x.segments), entries, len(shards))
+	n, bytes := segmentsOf(t, o.IndexDir)
+	o.IndexDir = t.TempDir()
+	openRecorded(t, store, shards, o)
+	if _, once := segmentsOf(t, o.IndexDir); n > 8 || bytes < once || bytes > once*5/4 {
+		t.Errorf("%d segments of %d bytes for %d shards, which take %d in one", n, bytes, len(shards), once)
 	}
 }
 
@@ -158,7 +152,7 @@ func TestIndexDamage(t *testing.T) {
 	store, shards := putFiles(t, manyFiles(t, 4))
 	dir := t.TempDir()
 	want, _ := openRecorded(t, store, shards, Options{IndexDir: dir})
-	names, _ := filepath.Glob(filepath.Join(dir, "*"+segmentSuffix))
+	names, _ := filepath.Glob(filepath.Join(dir, "*.sfi"))
 	if len(names) != 1 {
 		t.Fatalf("segments are %v", names)
 	}
@@ -178,7 +172,7 @@ func TestIndexDamage(t *testing.T) {
 		if err := os.MkdirAll(o.IndexDir, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(o.IndexDir, "x"+segmentSuffix), b, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(o.IndexDir, "x.sfi"), b, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		m, reads := openRecorded(t, store, shards, o)
@@ -217,7 +211,7 @@ func TestIndexConcurrency(t *testing.T) {
 		t.Errorf("%d reads in the end", reads)
 	}
 	sameManifest(t, m, want)
-	if names, _ := filepath.Glob(filepath.Join(dir, "*"+segmentSuffix)); len(names) > maxSegments {
+	if names, _ := filepath.Glob(filepath.Join(dir, "*.sfi")); len(names) > 16 {
 		t.Errorf("%d segments are left", len(names))
 	}
 	if temps, _ := filepath.Glob(filepath.Join(dir, "tmp-*")); len(temps) > 0 {
@@ -233,7 +227,7 @@ func TestIndexUnusable(t *testing.T) {
 		t.Fatal(err)
 	}
 	var said []string
-	o := Options{IndexDir: filepath.Join(file, "index"), Events: Events{IndexUnusable: func(dir string, err error) {
+	o := Options{IndexDir: filepath.Join(file, "index"), Events: footer.Events{IndexUnusable: func(dir string, err error) {
 		said = append(said, fmt.Sprint(dir, ": ", err))
 	}}}
 	if m, _ := openRecorded(t, store, shards, o); m.NumRows() != 42 {
@@ -268,14 +262,14 @@ func TestIndexManySegments(t *testing.T) {
 	store, shards := putFiles(t, manyFiles(t, 5))
 	parts := t.TempDir()
 	want, _ := openRecorded(t, store, shards, Options{IndexDir: parts})
-	names, _ := filepath.Glob(filepath.Join(parts, "*"+segmentSuffix))
+	names, _ := filepath.Glob(filepath.Join(parts, "*.sfi"))
 	b, err := os.ReadFile(names[0])
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
 	for i := range 40 {
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprint(i, segmentSuffix)), b, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprint(i, ".sfi")), b, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -284,13 +278,8 @@ func TestIndexManySegments(t *testing.T) {
 		t.Errorf("%d reads", reads)
 	}
 	sameManifest(t, m, want)
-	x, err := openIndex(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer x.close()
-	if len(x.segments) > maxSegments+1 {
-		t.Errorf("%d segments are left", len(x.segments))
+	if n, _ := segmentsOf(t, dir); n > 17 {
+		t.Errorf("%d segments are left", n)
 	}
 }
 
@@ -304,23 +293,28 @@ func TestIndexWrittenMeanwhile(t *testing.T) {
 	o.Events.FootersRead = func(int, int) {
 		once.Do(func() {
 			openRecorded(t, store, shards, Options{IndexDir: dir})
-			before, _ = filepath.Glob(filepath.Join(dir, "*"+segmentSuffix))
+			before, _ = filepath.Glob(filepath.Join(dir, "*.sfi"))
 		})
 	}
 	openRecorded(t, store, shards, o)
-	if after, _ := filepath.Glob(filepath.Join(dir, "*"+segmentSuffix)); len(after) != 1 || !slices.Equal(before, after) {
+	if after, _ := filepath.Glob(filepath.Join(dir, "*.sfi")); len(after) != 1 || !slices.Equal(before, after) {
 		t.Errorf("segments are %v, before %v", after, before)
 	}
 }
 
-func TestIndexLimit(t *testing.T) {
-	x := &diskIndex{segments: []*segment{{b: make([]byte, 10)}, {b: make([]byte, 1000)}, {b: make([]byte, 100)}}}
-	entries := []indexEntry{{record: make([]byte, 10)}}
-	if _, old := x.merge(entries); len(old) != 2 || len(old[0].b) != 10 || len(old[1].b) != 100 {
-		t.Errorf("%d segments are merged", len(old))
+// segmentsOf returns the number of segments of an index, and their bytes.
+func segmentsOf(t *testing.T, dir string) (n int, bytes int64) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "*.sfi"))
+	if err != nil {
+		t.Fatal(err)
 	}
-	entries[0].record = make([]byte, maxIndexTotal)
-	if merged, old := x.merge(entries); len(merged) != 1 || len(old) != 3 {
-		t.Errorf("over the limit %d entries stay and %d segments go", len(merged), len(old))
+	for _, name := range names {
+		info, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bytes += info.Size()
 	}
+	return len(names), bytes
 }

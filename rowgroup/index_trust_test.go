@@ -88,7 +88,7 @@ func giveAway(t *testing.T, path string) error {
 
 func onlySegment(t *testing.T, dir string) string {
 	t.Helper()
-	names, err := filepath.Glob(filepath.Join(dir, "*"+segmentSuffix))
+	names, err := filepath.Glob(filepath.Join(dir, "*.sfi"))
 	if err != nil || len(names) != 1 {
 		t.Fatal(names, err)
 	}

@@ -307,8 +307,8 @@ func (d *Decoder) listOf(n *schema.Node, mayBeWide bool) (*block.Vector, error) 
 	return v, s.fill(c, v)
 }
 
-// listRows decodes the pages of a list's leaf. It returns how many rows lie before the unit, and how
-// many there are up to its end.
+// listRows decodes the pages of a list's leaf. It returns how many rows lie before the unit, and
+// how many there are up to its end.
 func (d *Decoder) listRows(leaf *schema.Node, s *listShape) (c *leafDecoder, skip, total int, err error) {
 	if c, err = d.newColumn(leaf, s); err != nil {
 		return nil, 0, 0, err

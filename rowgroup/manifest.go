@@ -3,14 +3,12 @@ package rowgroup
 import (
 	"cmp"
 	"context"
-	"fmt"
+	"iter"
 	"slices"
-
-	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
-	"github.com/shardfeed/shardfeed/internal/parquet"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/footer"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/image"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 	"github.com/shardfeed/shardfeed/shard"
@@ -34,10 +32,10 @@ type Manifest struct {
 	rules      []ruleColumn
 	replace    bool // what is not UTF-8; see Options.ReplaceUTF8
 	pool       *mem.Pool
-	hot        *Hot
+	hot        *footer.Hot
 	objects    *objects
-	footers    *footerCheck
-	parsed     *lastRecord
+	records    *footer.Records
+	mender     *footer.Mender
 	tier       *image.Shards // nil: nothing is kept decoded
 }
 
@@ -105,42 +103,42 @@ func (m *Manifest) columnsOf(s int) []*schema.Node {
 
 // distinctSchemas lists the schemas in the order of the first shards that have them, with the
 // addresses of those, and how many shards have each.
-func (m *Manifest) distinctSchemas(all []loaded) (schemas []*schema.File, owners []string, counts []int) {
+func (m *Manifest) distinctSchemas(all []footer.Loaded) (schemas []*schema.File, owners []string, counts []int) {
 	position := map[*schema.File]int{}
 	m.files = make([]file, len(all))
 	for i, l := range all {
-		k, ok := position[l.schema]
+		k, ok := position[l.Schema]
 		if !ok {
 			k = len(schemas)
-			position[l.schema] = k
-			schemas = append(schemas, l.schema)
+			position[l.Schema] = k
+			schemas = append(schemas, l.Schema)
 			owners = append(owners, m.shards[i].URI)
 			counts = append(counts, 0)
 		}
 		counts[k]++
-		m.files[i] = file{record: l.record, schema: k}
+		m.files[i] = file{record: l.Record, schema: k}
 	}
 	return schemas, owners, counts
 }
 
-func (m *Manifest) addGroups(all []loaded) error {
+func (m *Manifest) addGroups(all []footer.Loaded) error {
 	n := 0
 	for i := range all { // parsed twice: records are large beside their groups
-		r, err := parseRecord(all[i].record)
+		r, err := footer.ParseRecord(all[i].Record)
 		if err != nil {
-			return footerError(m.shards[i], err)
+			return footer.ShardError(m.shards[i], err)
 		}
-		n += r.groups
+		n += r.Groups
 	}
 	m.groups = make([]Group, 0, n)
 	m.first = make([]int, 0, len(all)+1)
 	for i := range all {
 		m.first = append(m.first, len(m.groups))
-		r, err := parseRecord(all[i].record)
+		r, err := footer.ParseRecord(all[i].Record)
 		if err != nil {
-			return footerError(m.shards[i], err)
+			return footer.ShardError(m.shards[i], err)
 		}
-		for g := range r.groups {
+		for g := range r.Groups {
 			group, err := m.newGroup(&r, i, g)
 			if err != nil {
 				return err
@@ -153,12 +151,12 @@ func (m *Manifest) addGroups(all []loaded) error {
 }
 
 // newGroup adds up a row group; it refuses a projected chunk that no decoder reads.
-func (m *Manifest) newGroup(r *record, s, g int) (Group, error) {
-	group := Group{Shard: int32(s), RowGroup: int32(g), Rows: r.rows.at(g), First: m.firstRow + m.rows, Bytes: r.bytes.at(g)}
+func (m *Manifest) newGroup(r *footer.Record, s, g int) (Group, error) {
+	group := Group{Shard: int32(s), RowGroup: int32(g), Rows: r.Rows.At(g), First: m.firstRow + m.rows, Bytes: r.Bytes.At(g)}
 	for _, n := range m.bound[m.files[s].schema].fetched {
-		k := r.chunk(n.Leaf.Index, g)
-		group.Compressed += r.compressed.at(k)
-		if err := cmp.Or(n.Leaf.Readable(), r.readable(k)); err != nil {
+		k := r.Chunk(n.Leaf.Index, g)
+		group.Compressed += r.Compressed.At(k)
+		if err := cmp.Or(n.Leaf.Readable(), r.Readable(k)); err != nil {
 			return group, &Error{
 				Op: "footer", URI: m.shards[s].URI, RowGroup: g, Column: n.Leaf.Path, Page: -1,
 				Err: err, Hint: "leave the column out, or write it in another way",
@@ -167,18 +165,6 @@ func (m *Manifest) newGroup(r *record, s, g int) (Group, error) {
 	}
 	m.rows += group.Rows
 	return group, nil
-}
-
-// readable says why the values of a chunk cannot be read. No open specification says how parquet
-// frames LZO.
-func (r *record) readable(chunk int) error {
-	switch c := r.codec(chunk); {
-	case c == parquet.EncryptedCodec:
-		return ErrEncrypted
-	case (c == format.LZO || c > format.Lz4Raw) && r.values.at(chunk) > 0:
-		return fmt.Errorf("it is compressed with %v (codec %d), which cannot be read", c, int(c))
-	}
-	return nil
 }
 
 // Schema is the projected schema.
@@ -196,3 +182,12 @@ func (m *Manifest) Groups() []Group { return m.groups }
 
 // Close closes the shards that are open. Raws that were fetched must have been released.
 func (m *Manifest) Close() error { return m.objects.close() }
+
+// Known yields the footers of all shards as blocks of bytes, each with the number of its shards,
+// which are consecutive; see [ParseKnown].
+func (m *Manifest) Known() iter.Seq2[int, []byte] {
+	return footer.FormatKnown(len(m.files), func(i int) ([]byte, schema.Bytes) {
+		f := m.files[i]
+		return f.record, m.bound[f.schema].raw
+	})
+}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/footer"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/image"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 )
@@ -47,11 +48,30 @@ type (
 type (
 	// Physical is parquet's physical type of a leaf.
 	Physical = schema.Physical
-	// A NeededType is the type that a user's options need of a column where the shards give it none.
+	// A NeededType is the type that a user's options need of a column where the shards give it
+	// none.
 	NeededType = schema.NeededType
 )
 
+// Names of package footer, which reads footers and keeps them.
+type (
+	// A Footer describes the footer of one shard.
+	Footer = footer.Footer
+	// A Leaf is one primitive column of a shard.
+	Leaf = footer.Leaf
+	// A Chunk is one column of one row group.
+	Chunk = footer.Chunk
+	// A Known footer is one that was read before, as [Manifest.Known] writes it.
+	Known = footer.Known
+	// Hot keeps footers and dictionaries in memory for all manifests that share it.
+	Hot = footer.Hot
+	// Events are called while Open runs, if set, one at a time.
+	Events = footer.Events
+)
+
 var (
+	// ErrFooterMended is in errors about a footer that was damaged when it was read first.
+	ErrFooterMended = footer.ErrFooterMended
 	// ErrMissingColumn is in errors about columns that some or all shards lack.
 	ErrMissingColumn = schema.ErrMissingColumn
 	// ErrMisfit is an error of Decode: a value of Layout.Stacks cannot be cast.
@@ -101,3 +121,10 @@ func MissingColumns(err error) []string { return schema.MissingColumns(err) }
 
 // CheckPartitionType returns an error that lists the types of partitions if name is none.
 func CheckPartitionType(name string) error { return schema.CheckPartitionType(name) }
+
+// NewHot returns a Hot that holds at most n bytes, or nil if n is 0. Its tables take a thousandth
+// and half a MiB more.
+func NewHot(n int64) *Hot { return footer.NewHot(n) }
+
+// ParseKnown reads a block of footers of n shards, which alias it.
+func ParseKnown(block []byte, n int) ([]Known, error) { return footer.ParseKnown(block, n) }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/shardfeed/shardfeed/rowgroup/internal/filetest"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/footer"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -47,7 +48,7 @@ func (s slowStore) Open(ctx context.Context, sh shard.Shard) (shard.Object, erro
 func TestOpenCancelled(t *testing.T) {
 	store, shards := putFiles(t, manyFiles(t, 20))
 	ctx, cancel := context.WithCancel(context.Background())
-	_, err := Open(ctx, store, shards, Options{Parallel: 2, Events: Events{FootersRead: func(n, of int) {
+	_, err := Open(ctx, store, shards, Options{Parallel: 2, Events: footer.Events{FootersRead: func(n, of int) {
 		if of != 20 {
 			t.Errorf("%d of %d footers", n, of)
 		}

@@ -1,12 +1,14 @@
 package rowgroup
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/footer"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/image"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 	"github.com/shardfeed/shardfeed/shard"
@@ -17,11 +19,11 @@ type Pool mem.Pool
 
 // Options of Open. The zero value reads all columns and keeps no index.
 type Options struct {
-	// Columns are dotted paths, or patterns of them as in "num_*" and "meta.f_*", where * stands for
-	// characters of one name; nil means all. The exact name of a column wins over a path, and a path
-	// over a pattern. The schema's order is kept, whatever the order here. A path within a list or map
-	// may leave out the groups that it is made of: "a.list.element.b" and "a.b" are one. A pattern
-	// leaves out those of lists.
+	// Columns are dotted paths, or patterns of them as in "num_*" and "meta.f_*", where * stands
+	// for characters of one name; nil means all. The exact name of a column wins over a path, and a
+	// path over a pattern. The schema's order is kept, whatever the order here. A path within a
+	// list or map may leave out the groups that it is made of: "a.list.element.b" and "a.b" are
+	// one. A pattern leaves out those of lists.
 	Columns []string
 
 	// RuleColumns are read too, for the rules that choose rows, but are not in the schema unless
@@ -39,8 +41,8 @@ type Options struct {
 	// The others have the type that their values show: int64, float64, bool, date or string.
 	PartitionTypes map[string]string
 
-	// Declared reads petastorm's schema beside the shards, and notes in the schema how binary columns
-	// are encoded; see [column.Field.Encoding].
+	// Declared reads petastorm's schema beside the shards, and notes in the schema how binary
+	// columns are encoded; see [column.Field.Encoding].
 	Declared bool
 
 	// ReplaceUTF8 puts U+FFFD in the place of each byte of a string that does not belong to a
@@ -60,17 +62,10 @@ type Options struct {
 
 	Parallel int           // footers in flight; 0 means what the shards' store likes, else 16
 	Pool     *Pool         // of bytes fetched and decoded; nil means a pool of the manifest's own
-	Hot      *Hot          // what is kept in memory for all manifests that share it; nil keeps nothing
+	Hot      *footer.Hot   // what is kept in memory for all manifests that share it; nil keeps nothing
 	Tier     Tier          // what is kept decoded of shards; nil keeps nothing
 	Mapped   *image.Mapped // those of the tier, for all manifests that share them; nil lets none stay
-	Events   Events
-}
-
-// Events are called while Open runs, if set, one at a time.
-type Events struct {
-	IndexUnusable func(dir string, err error) // the index cannot be kept; said once
-	FootersRead   func(n, of int)             // so many shards are known
-	FootersKnown  func()                      // all are known, and nothing else of the shards is read yet
+	Events   footer.Events
 }
 
 const (
@@ -106,4 +101,18 @@ func (o Options) Validate() error {
 		}
 	}
 	return errors.Join(all...)
+}
+
+// footers returns the options of reading footers.
+func (o Options) footers() footer.Options {
+	return footer.Options{IndexDir: o.IndexDir, KeepKnown: o.KeepKnown, Parallel: o.Parallel, Hot: o.Hot, Events: o.Events}
+}
+
+// Footers reads the footers of the shards, or finds them in the index. It uses IndexDir, Parallel,
+// Hot and Events of the options.
+func Footers(ctx context.Context, store shard.Store, shards []shard.Shard, o Options) ([]footer.Footer, error) {
+	if err := o.Validate(); err != nil {
+		return nil, fmt.Errorf("options: %w", err)
+	}
+	return footer.Describe(ctx, store, shards, o.withDefaults(store, shards).footers())
 }

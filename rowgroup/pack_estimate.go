@@ -17,10 +17,10 @@ func (m *Manifest) PackedBytes(g int, p *Packing) int64 {
 		}
 		e.column(n, rows)
 		if n.Field.Kind == column.Binary && isPlainLeaf(n) {
-			e.values = addCapped(e.values, mem.MulDiv(rows, codedText, 1))
+			e.values = mem.Add(e.values, mem.MulDiv(rows, codedText, 1))
 		}
 	}
-	return addCapped(e.values, e.wide)
+	return mem.Add(e.values, e.wide)
 }
 
 // codedText is what a text takes that a dictionary has once for many rows, about.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/internal/parquet"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/filetest"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/footer"
 )
 
 // Without a page index the first data page, behind the dictionary, tells the size of pages.
@@ -51,7 +52,7 @@ func TestPageSizes(t *testing.T) {
 }
 
 // firstPages are the first data pages of each column, in the first row groups.
-func firstPages(footers []Footer) (all []PageAt) {
+func firstPages(footers []footer.Footer) (all []PageAt) {
 	for i := range footers {
 		for _, l := range footers[i].Leaves {
 			c := footers[i].Chunk(l, 0)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/footer"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/image"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 	"github.com/shardfeed/shardfeed/shard"
@@ -29,7 +30,7 @@ type Part struct {
 
 	// Footers of the shards, in their order, where they are known. They are taken when those of all
 	// parts are, else read.
-	Footers []Known
+	Footers []footer.Known
 }
 
 // OpenParts is [Open] for several lists of shards, each of which gets a manifest. All have one
@@ -40,7 +41,7 @@ func OpenParts(ctx context.Context, store shard.Store, parts []Part, o Options) 
 		return nil, fmt.Errorf("options: %w", err)
 	}
 	var shards []shard.Shard
-	var known []Known
+	var known []footer.Known
 	if len(parts) == 1 { // maybe millions
 		shards, known = parts[0].Shards, parts[0].Footers
 	} else {
@@ -49,7 +50,7 @@ func OpenParts(ctx context.Context, store shard.Store, parts []Part, o Options) 
 		}
 	}
 	o = o.withDefaults(store, shards)
-	footers, err := loadFooters(ctx, store, shards, known, o)
+	footers, err := footer.Load(ctx, store, shards, known, o.footers())
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +58,7 @@ func OpenParts(ctx context.Context, store shard.Store, parts []Part, o Options) 
 		known()
 	}
 	var all []*Manifest
-	err = newSuspects(store, shards, footers, o).opening(ctx, func() (err error) {
+	err = footer.NewSuspects(store, shards, footers, o.footers()).Opening(ctx, func() (err error) {
 		all, err = bindParts(ctx, store, parts, shards, footers, o)
 		return err
 	})
@@ -65,12 +66,13 @@ func OpenParts(ctx context.Context, store shard.Store, parts []Part, o Options) 
 }
 
 // bindParts makes the manifests of parts from the footers of all their shards.
-func bindParts(ctx context.Context, store shard.Store, parts []Part, shards []shard.Shard, footers []loaded, o Options) (all []*Manifest, err error) {
+func bindParts(ctx context.Context, store shard.Store, parts []Part, shards []shard.Shard, footers []footer.Loaded, o Options) (all []*Manifest, err error) {
 	b := &binding{parts: parts, footers: footers, options: o}
 	m := &Manifest{
 		shards: shards, schema: &column.Schema{}, replace: o.ReplaceUTF8, pool: (*mem.Pool)(o.Pool), hot: o.Hot, objects: newObjects(store, shards),
-		footers: &footerCheck{indexDir: o.IndexDir, records: map[int][]byte{}}, parsed: &lastRecord{},
+		records: &footer.Records{},
 	}
+	m.mender = footer.NewMender(store, o.footers(), m.records)
 	if err := b.unite(ctx, m); err != nil {
 		return nil, err
 	}
@@ -88,7 +90,7 @@ func bindParts(ctx context.Context, store shard.Store, parts []Part, shards []sh
 // A binding finds the columns of one schema in the files of several parts.
 type binding struct {
 	parts   []Part
-	footers []loaded
+	footers []footer.Loaded
 	options Options
 
 	schemas    []*schema.File
@@ -273,14 +275,14 @@ func (b *binding) rename() error {
 			if len(part.Rename) == 0 {
 				continue
 			}
-			if all[l.schema] == nil {
-				s, err := l.schema.Rename(part.Rename, seen)
+			if all[l.Schema] == nil {
+				s, err := l.Schema.Rename(part.Rename, seen)
 				if err != nil {
 					return &Error{Op: "schema", URI: part.Shards[i].URI, RowGroup: -1, Page: -1, Err: err}
 				}
-				all[l.schema] = s
+				all[l.Schema] = s
 			}
-			l.schema = all[l.schema]
+			l.Schema = all[l.Schema]
 			for _, p := range part.Shards[i].Partitions {
 				seen[p.Key] = true
 			}

@@ -4,6 +4,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/shardfeed/shardfeed/internal/parquet"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/footer"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 	"github.com/shardfeed/shardfeed/shard"
 )
@@ -148,15 +149,15 @@ func (r *Raw) Held() int64 { return r.held }
 func (r *Raw) Lent() bool { return !r.copied && (r.mapped || r.tier != nil) }
 
 // pieces are the bytes of the shard that the chunks need.
-func (r *Raw) pieces() []piece {
-	all := make([]piece, 0, 2*len(r.chunks))
+func (r *Raw) pieces() []footer.Piece {
+	all := make([]footer.Piece, 0, 2*len(r.chunks))
 	for i := range r.chunks {
 		c := &r.chunks[i]
 		if c.dictLen != 0 && !c.noDict {
 			all = append(all, c.dictPiece())
 		}
 		if c.pagesLen != 0 {
-			all = append(all, piece{Span: shard.Span{Off: c.pagesOff, N: c.pagesLen}, to: &c.pages})
+			all = append(all, footer.Piece{Span: shard.Span{Off: c.pagesOff, N: c.pagesLen}, To: &c.pages})
 		}
 	}
 	return all
@@ -164,7 +165,7 @@ func (r *Raw) pieces() []piece {
 
 // missing are the dictionaries that were left out although a page needs them: the footer's word on
 // pages may be wrong.
-func (r *Raw) missing() (all []piece, err error) {
+func (r *Raw) missing() (all []footer.Piece, err error) {
 	for i := range r.chunks {
 		c := &r.chunks[i]
 		if c.dictLen == 0 || !c.noDict {
@@ -239,8 +240,8 @@ type rawChunk struct {
 	passed *passedPages // nil: none
 }
 
-func (c *rawChunk) dictPiece() piece {
-	return piece{Span: shard.Span{Off: c.dictOff, N: c.dictLen}, to: &c.dict, dict: true}
+func (c *rawChunk) dictPiece() footer.Piece {
+	return footer.Piece{Span: shard.Span{Off: c.dictOff, N: c.dictLen}, To: &c.dict, Dict: true}
 }
 
 // reachesOut says whether pages of the unit hold rows of other units, or may.

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/shardfeed/shardfeed/internal/crc"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/footer"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -60,9 +61,20 @@ func (r *Raw) copyAgain(ctx context.Context) error {
 	}
 	r.dropBytes()
 	r.copyAll = true
+	r.forgetDicts(r.chunks)
+	return r.manifest.read(ctx, r, false)
+}
+
+// forgetDicts drops the dictionaries of chunks from memory, which may be damaged.
+func (r *Raw) forgetDicts(chunks []rawChunk) {
+	var offs []int64
+	for i := range chunks {
+		if chunks[i].dictLen > 0 {
+			offs = append(offs, chunks[i].dictOff)
+		}
+	}
 	m := r.manifest
-	m.hot.forgetDicts(newShardKey(m.objects.store, m.shards[r.Rows.Shard]), r.chunks)
-	return m.read(ctx, r, false)
+	footer.ForgetDicts(m.hot, footer.NewKey(m.objects.store, m.shards[r.Rows.Shard]), offs)
 }
 
 // sum is a checksum of the unit's copied bytes.

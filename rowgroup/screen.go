@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/footer"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 	"github.com/shardfeed/shardfeed/rule"
 )
@@ -14,7 +15,8 @@ type Screen func(*column.Schema) func(rule.Stats) rule.Verdict
 
 // findUsed finds the schemas of shards that may have chosen rows; those of others give columns no
 // types. Where all shards with rows are excluded the first of their schemas is used, and where no
-// shard has rows all are. Schemas with the same columns are screened as one, and a single one is not.
+// shard has rows all are. Schemas with the same columns are screened as one, and a single one is
+// not.
 func (b *binding) findUsed(m *Manifest) error {
 	b.used, b.usedBy, b.excluded = make([]*schema.File, len(b.schemas)), make([][]bool, len(b.parts)), make([]bool, len(b.schemas))
 	alike, kindOf := schema.AlikeSchemas(b.schemas)
@@ -70,9 +72,9 @@ func (b *binding) anyUsed(whole *Manifest, part int, schemas, shards []int) (boo
 	for _, s := range shards {
 		r, err := m.record(s)
 		if err != nil {
-			return false, footerError(m.shards[s], err)
+			return false, footer.ShardError(m.shards[s], err)
 		}
-		if !r.hasRows() {
+		if !r.HasRows() {
 			continue
 		}
 		if b.parts[part].Screen == nil {

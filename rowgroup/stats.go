@@ -7,6 +7,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/parquet"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/footer"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shard"
@@ -73,7 +74,7 @@ func (b *boundRule) statLeaf() *schema.Node {
 type ShardStats struct {
 	m       *Manifest
 	shard   int
-	record  record
+	record  footer.Record
 	rules   []boundRule
 	details *parquet.Details
 	facts   columnStats         // of all rows
@@ -104,7 +105,7 @@ func (s *ShardStats) readFooter(ctx context.Context) (err error) {
 		return err
 	}
 	size := s.m.shards[s.shard].Size
-	n := s.record.footerBytes + parquet.TailBytes
+	n := s.record.FooterBytes + parquet.TailBytes
 	if n > size {
 		return fmt.Errorf("%w: %d bytes in a file of %d", parquet.ErrFooter, n, size)
 	}
@@ -123,13 +124,13 @@ func (s *ShardStats) parseFooter(ctx context.Context, o shard.Object, size, n in
 	if err := o.ReadAt(ctx, b, size-n); err != nil {
 		return err
 	}
-	if got, err := parquet.FooterLength(b[len(b)-parquet.TailBytes:], size); err != nil || got != s.record.footerBytes {
-		return fmt.Errorf("%w: its length was %d when it was read first", shard.ErrChanged, s.record.footerBytes)
+	if got, err := parquet.FooterLength(b[len(b)-parquet.TailBytes:], size); err != nil || got != s.record.FooterBytes {
+		return fmt.Errorf("%w: its length was %d when it was read first", shard.ErrChanged, s.record.FooterBytes)
 	}
 	if s.details, err = parquet.ParseDetails(b[:len(b)-parquet.TailBytes]); err != nil {
 		return err
 	}
-	if n := s.details.Groups(); n != s.record.groups || n > 0 && s.details.Leaves != s.record.leaves {
+	if n := s.details.Groups(); n != s.record.Groups || n > 0 && s.details.Leaves != s.record.Leaves {
 		return fmt.Errorf("%w: its row groups are not those that were read first", shard.ErrChanged)
 	}
 	return nil
@@ -160,7 +161,7 @@ func (s *ShardStats) group(g int) columnStats {
 			continue
 		}
 		c := &s.details.Group(g).Chunks[n.Leaf.Index]
-		all[i] = s.chunkStats(n, c, s.record.rows.at(g))
+		all[i] = s.chunkStats(n, c, s.record.Rows.At(g))
 	}
 	return all
 }

@@ -56,9 +56,9 @@ func (s *ShardStats) wrong(g int, n *schema.Node, err error) error {
 
 // allCoded says whether a dictionary that is worth a read codes all data pages of a chunk.
 func (s *ShardStats) allCoded(g int, n *schema.Node) bool {
-	chunk := s.record.chunk(n.Leaf.Index, g)
-	dict := s.record.dict.at(chunk)
-	return dict > 0 && dict <= maxDeepBytes && s.record.coded(chunk) && s.record.readable(chunk) == nil
+	chunk := s.record.Chunk(n.Leaf.Index, g)
+	dict := s.record.Dict.At(chunk)
+	return dict > 0 && dict <= maxDeepBytes && s.record.Coded(chunk) && s.record.Readable(chunk) == nil
 }
 
 func (s *ShardStats) deepen(ctx context.Context, g int, n *schema.Node, k *rule.ColumnStats) (err error) {
@@ -132,10 +132,10 @@ func (s *ShardStats) bloom(ctx context.Context, p parquet.Place) (*parquet.Bloom
 
 // dictionary reads the values of a chunk whose data pages are all coded.
 func (s *ShardStats) dictionary(ctx context.Context, g int, n *schema.Node) (*column.Array, error) {
-	k := s.record.chunk(n.Leaf.Index, g)
+	k := s.record.Chunk(n.Leaf.Index, g)
 	c := rawChunk{
-		leaf: n.Leaf, codec: s.record.codec(k), numValues: s.record.values.at(k), uncompressedBytes: s.record.uncompressed.at(k),
-		dictOff: s.record.start.at(k), dictLen: s.record.dict.at(k),
+		leaf: n.Leaf, codec: s.record.Codec(k), numValues: s.record.Values.At(k), uncompressedBytes: s.record.Uncompressed.At(k),
+		dictOff: s.record.Start.At(k), dictLen: s.record.Dict.At(k),
 	}
 	raw := &Raw{manifest: s.m, Rows: Rows{Shard: s.shard, RowGroup: g}, uri: s.m.shards[s.shard].URI, chunks: []rawChunk{c}}
 	defer raw.Release()

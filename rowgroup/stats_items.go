@@ -14,15 +14,15 @@ import (
 // writers are believed that are known to count them.
 func (s *ShardStats) Items(g, col int) (items int64, ok bool) {
 	b := &s.rules[col]
-	if b.leaf == nil || b.depth > 0 || len(b.node.Children) != 1 || b.node.Children[0] != b.leaf || !countsEmptyLists(s.record.createdBy) {
+	if b.leaf == nil || b.depth > 0 || len(b.node.Children) != 1 || b.node.Children[0] != b.leaf || !countsEmptyLists(s.record.CreatedBy) {
 		return 0, false
 	}
 	leaf := b.leaf.Leaf.Index
 	if c := &s.details.Group(g).Chunks[leaf]; c.Nulls != 0 {
 		return 0, false
 	}
-	items = s.record.values.at(s.record.chunk(leaf, g))
-	return items, items >= s.record.rows.at(g)
+	items = s.record.Values.At(s.record.Chunk(leaf, g))
+	return items, items >= s.record.Rows.At(g)
 }
 
 // leastArrow is the first version of parquet-cpp-arrow that counts empty lists.

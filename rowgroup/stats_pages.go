@@ -19,7 +19,7 @@ type pageStats struct {
 // Pages is the row ranges of row group g within which no rule column's page ends, in order and
 // without gaps, with what the column indexes say of them; nil where the file has none.
 func (s *ShardStats) Pages(ctx context.Context, g int) ([]RowRange, error) {
-	all, rows := make([]pageStats, len(s.rules)), s.record.rows.at(g)
+	all, rows := make([]pageStats, len(s.rules)), s.record.Rows.At(g)
 	edges := []int64{0}
 	for i := range s.rules {
 		n := s.rules[i].statLeaf()
@@ -75,7 +75,7 @@ func (p *pageStats) within(lo int64, group *rule.ColumnStats) rule.ColumnStats {
 // together.
 func (s *ShardStats) pages(ctx context.Context, g int, n *schema.Node) (p pageStats, err error) {
 	place := s.details.Group(g).Chunks[n.Leaf.Index].ColumnIndex
-	lo, hi := s.record.pages(s.record.chunk(n.Leaf.Index, g))
+	lo, hi := s.record.Pages(s.record.Chunk(n.Leaf.Index, g))
 	size := s.m.shards[s.shard].Size
 	if lo == hi || place.Bytes <= 0 || place.Bytes > maxDeepBytes || place.Off < parquet.MagicBytes || place.Off > size-place.Bytes {
 		return p, nil
@@ -89,7 +89,7 @@ func (s *ShardStats) pages(ctx context.Context, g int, n *schema.Node) (p pageSt
 		return p, nil // no row is lost without it
 	}
 	for i, page := range pages {
-		p.first = append(p.first, s.record.pageRow.at(lo+i))
+		p.first = append(p.first, s.record.PageRow.At(lo+i))
 		var k rule.ColumnStats
 		switch {
 		case page.AllNull:

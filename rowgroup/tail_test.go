@@ -15,31 +15,6 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-func TestTailGuess(t *testing.T) {
-	var g tailGuess
-	is := func(what string, size, want int64) {
-		t.Helper()
-		if got := g.bytes(size); got != want {
-			t.Errorf("%s: %d bytes of %d, want %d", what, got, size, want)
-		}
-	}
-	is("at first", 1<<30, firstTail)
-	is("small", 5000, 5000)
-	for range tailsSeen {
-		g.learn(3000, 0)
-	}
-	is("small footers", 1<<30, leastTail)
-	g.learn(3000, 17000)
-	is("with a page index", 1<<30, 24<<10)
-	g.learn(100<<10, 0)
-	is("a larger one", 1<<30, 128<<10)
-	g.learn(3000, 5<<20)
-	is("a page index far away", 1<<30, 128<<10)
-	g.learn(5<<20, 5<<20)
-	is("a huge one", 1<<30, largestTail)
-	is("a huge one of a small file", 100<<10, 100<<10)
-}
-
 // columnsFile has n columns and a page index.
 func columnsFile(t *testing.T, n int) []byte {
 	t.Helper()
@@ -90,7 +65,7 @@ func TestFootersTakeOneRead(t *testing.T) {
 			}
 			lo, _ := f.IndexSpan()
 			needed := int64(len(file)) - lo
-			if len(reads) > 40+8 || last > needed*5/4+tailPage || last < needed {
+			if len(reads) > 40+8 || last > needed*5/4+4096 || last < needed {
 				t.Errorf("%d reads, the last of %d bytes where %d are needed of %d", len(reads), last, needed, len(file))
 			}
 		})
@@ -113,28 +88,6 @@ func TestFootersTakeOneReadEach(t *testing.T) {
 	defer m.Close()
 	if n := far.reads.Load(); n != 4 {
 		t.Errorf("%d reads of 4 footers", n)
-	}
-}
-
-// The others do not wait long for the first, nor beyond their context.
-func TestTailGuessWaits(t *testing.T) {
-	g := tailGuess{dear: true}
-	n, end, err := g.begin(t.Context(), 1<<30)
-	if n != largestTail || err != nil {
-		t.Errorf("the first reads %d bytes, error %v", n, err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, _, err := g.begin(ctx, 1<<30); !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v", err)
-	}
-	if n, _, err = g.begin(t.Context(), 1<<30); n != firstTail || err != nil {
-		t.Errorf("who has waited reads %d bytes, error %v", n, err)
-	}
-	g.learn(200<<10, 0)
-	end()
-	if n, _, err = g.begin(t.Context(), 1<<30); n != 252<<10 || err != nil {
-		t.Errorf("after the first: %d bytes, error %v", n, err)
 	}
 }
 

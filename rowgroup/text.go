@@ -10,6 +10,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/internal/parquet"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/footer"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 )
 
@@ -96,7 +97,7 @@ func (c *leafDecoder) prefixViews(dst []uint64, src []byte) error {
 	if err != nil {
 		return err
 	}
-	share := total > prefixGrowth*int64(len(src))
+	share := total > footer.PrefixGrowth*int64(len(src))
 	if share {
 		total = shared
 	}

@@ -3,13 +3,15 @@ package rowgroup
 import (
 	"encoding/hex"
 
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/footer"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/image"
 )
 
 // tierOf is where the images of shard s lie; nil when nothing of it is kept.
 func (m *Manifest) tierOf(s int) *image.Shard {
 	return m.tier.Of(s, func() *image.Shard {
-		r, err := parseRecord(m.files[s].record)
+		r, err := footer.ParseRecord(m.files[s].record)
 		if err != nil || m.shards[s].Version == "" {
 			return nil
 		}
@@ -21,16 +23,16 @@ func (m *Manifest) tierOf(s int) *image.Shard {
 // tierPlaces are where the images of a shard's row groups begin. A chunk has room for two words and
 // two times the bytes of each value, which nearly all decoded columns need less than; what nothing
 // is written to takes no disk.
-func (m *Manifest) tierPlaces(s int, r *record) []int64 {
+func (m *Manifest) tierPlaces(s int, r *footer.Record) []int64 {
 	leaves := m.bound[m.files[s].schema].leaves
-	places := make([]int64, r.groups+1)
-	for g := range r.groups {
+	places := make([]int64, r.Groups+1)
+	for g := range r.Groups {
 		room := int64(image.LeastPlace)
 		for _, n := range leaves {
-			k := r.chunk(n.Leaf.Index, g)
-			room = addCapped(room, 16*max(0, r.values.at(k))+2*max(0, r.uncompressed.at(k))+image.Alignment)
+			k := r.Chunk(n.Leaf.Index, g)
+			room = mem.Add(room, 16*max(0, r.Values.At(k))+2*max(0, r.Uncompressed.At(k))+image.Alignment)
 		}
-		places[g+1] = addCapped(places[g], (room+image.Alignment-1)/image.Alignment*image.Alignment)
+		places[g+1] = mem.Add(places[g], (room+image.Alignment-1)/image.Alignment*image.Alignment)
 	}
 	return places
 }

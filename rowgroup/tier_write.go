@@ -174,8 +174,8 @@ func (m *Manifest) fetchColumns(ctx context.Context, g int, cols []int) (*Raw, e
 // TierMemory predicts what a TierWriter takes to keep a row group.
 func (m *Manifest) TierMemory(g int) int64 {
 	narrow, wide := m.DecodedBytes(g)
-	size := addCapped(addCapped(narrow, wide), m.Scratch(g).Of(m.groups[g].Rows, m.groups[g].Rows, false))
-	return addCapped(addCapped(size, m.groups[g].Compressed), image.WindowBytes)
+	size := mem.Add(mem.Add(narrow, wide), m.Scratch(g).Of(m.groups[g].Rows, m.groups[g].Rows, false))
+	return mem.Add(mem.Add(size, m.groups[g].Compressed), image.WindowBytes)
 }
 
 // decode decodes a column of a unit as for blocks that are laid in an order. It stays until drop.

@@ -114,9 +114,10 @@ var rules = []rule{
 	{at: "internal/parquet", may: []string{"internal/mem"}}, // the format alone: no stores, no data sets
 	{at: "rowgroup/internal/block", may: []string{"column", "shard", "rule", "internal/half", "internal/mem", "internal/option", "internal/parquet"}},
 	{at: "rowgroup/internal/image", may: []string{"column", "shard", "rowgroup/internal/block", "internal/crc", "internal/mem", "internal/parquet"}},
-	{at: "rowgroup/internal/schema", may: []string{"column", "shard", "internal/mem", "internal/option", "internal/parquet", "rowgroup/internal/block"}}, // no files are read
+	{at: "rowgroup/internal/schema", may: []string{"column", "shard", "internal/mem", "internal/option", "internal/parquet", "rowgroup/internal/block"}},                                 // no files are read
+	{at: "rowgroup/internal/footer", may: []string{"column", "shard", "internal/mem", "internal/parquet", "internal/segmentdir", "rowgroup/internal/block", "rowgroup/internal/schema"}}, // footers are read, and nothing else
 	{at: "rowgroup/internal/filetest"},
-	{at: "rowgroup", may: []string{"column", "rule", "shard", "internal/crc", "internal/mem", "internal/option", "internal/parquet", "internal/half", "internal/segmentdir", "internal/unischema", "rowgroup/internal/block", "rowgroup/internal/image", "rowgroup/internal/schema"}},
+	{at: "rowgroup", may: []string{"column", "rule", "shard", "internal/crc", "internal/mem", "internal/option", "internal/parquet", "internal/half", "internal/unischema", "rowgroup/internal/block", "rowgroup/internal/footer", "rowgroup/internal/image", "rowgroup/internal/schema"}},
 	{at: "iterable/internal/panics", may: []string{"rowgroup"}},
 	{at: "iterable/internal/keep", may: []string{"shard", "rowgroup", "internal/mem", "internal/cores", "iterable/internal/panics"}}, // row groups and memory: no orders, no streams
 	{at: "iterable/internal/saved", may: []string{"shard", "rowgroup", "shuffle", "internal/mem", "internal/regular"}},               // files of plans, lists and inventories: no data sets

@@ -18,3 +18,6 @@ func MulDiv(a, b, c int64) int64 {
 	q, _ := bits.Div64(hi, lo, uint64(c))
 	return int64(min(q, math.MaxInt64))
 }
+
+// Add returns a+b, or the largest int64 if that is more. Neither is negative.
+func Add(a, b int64) int64 { return a + min(b, math.MaxInt64-a) }

@@ -29,8 +29,8 @@ type Block struct {
 
 	from Origin
 
-	// Of a block whose rows are lists of rows, see [Packing]: the rows, and where those of each list
-	// end.
+	// Of a block whose rows are lists of rows, see [Packing]: the rows, and where those of each
+	// list end.
 	inner *Block
 	ends  []uint32
 }
@@ -84,8 +84,8 @@ func NewParts(from Origin, counts []int, columns int, keep *mem.Arena, newArena 
 	return blocks
 }
 
-// Columns returns the columns of a block by their positions in the schema, for the decoder to set. One that is
-// in matrices alone is nil.
+// Columns returns the columns of a block by their positions in the schema, for the decoder to set.
+// One that is in matrices alone is nil.
 func Columns(b *Block) []*Vector { return b.cols }
 
 // Memory returns the arena for values of a block's own rows.

@@ -188,9 +188,9 @@ func isInt96Items(f *column.Field, vecs []*Vector) bool {
 	return f.Type == column.TypeTimestamp && len(vecs) > 0 && vecs[0].Field.Children[0].Type == column.TypeInt96
 }
 
-// Timestamps is the field with timestamps of 64 bits for those stored as INT96, its own and those of
-// its children. [Gatherer.Gather] converts them; one outside the years of nanoseconds is
-// an error.
+// Timestamps is the field with timestamps of 64 bits for those stored as INT96, its own and those
+// of its children. [Gatherer.Gather] converts them; one outside the years of nanoseconds is an
+// error.
 func Timestamps(f *column.Field) *column.Field {
 	return rewritten(f, func(f *column.Field) *column.Field {
 		if f.Type != column.TypeInt96 {

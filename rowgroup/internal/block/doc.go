@@ -8,8 +8,8 @@
 //	Stacks    matrices that blocks have in place of columns; a Stacker fills them as columns decode
 //	Guard     runs a gather from blocks in mapped files, and replaces blocks whose file is gone
 //
-// A vector has one of these forms. Those not named are nil or 0; Field, Len, Nulls and Valid are set
-// in all.
+// A vector has one of these forms. Those not named are nil or 0; Field, Len, Nulls and Valid are
+// set in all.
 //
 //	form             kinds              fields
 //	plain            Fixed              Data: Len values of Field.Width bytes
@@ -26,8 +26,8 @@
 //	                 flat List          CodeWidth, Dict) or views (with Base) in records of an image,
 //	                                    beside other columns; Valid is nil
 //
-// The items of a flat list are Fixed, and none is null; Children[0] has their field alone. A list of
-// Fixed items of which some are null has the form lists, with plain items.
+// The items of a flat list are Fixed, and none is null; Children[0] has their field alone. A list
+// of Fixed items of which some are null has the form lists, with plain items.
 //
 // Under a null, plain bytes are zero, a code is zero, a view has length 0 and a list has no items.
 //

@@ -95,8 +95,8 @@ func (g *Gatherer) textSources(vecs []*Vector) bool {
 	return true
 }
 
-// findSorted is find of sorted picks, run by run. The bytes of a run without codes lie side by side,
-// so the processor prefetches them.
+// findSorted is find of sorted picks, run by run. The bytes of a run without codes lie side by
+// side, so the processor prefetches them.
 func (g *Gatherer) findSorted(vecs []*Vector) (total uint64, ok bool) {
 	if !g.textSources(vecs) {
 		return 0, false

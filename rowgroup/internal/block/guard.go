@@ -53,8 +53,8 @@ func (r *remaking) release() {
 
 // Guard runs f, which gathers from blocks. Blocks may lie in an image, a mapped file: where it
 // cannot be read any more, since another program cut it or its disk fails, Guard puts blocks that
-// are made from the shard in their places, and runs f again. They live as long as the blocks that they
-// replace. Without a way to make them the error names the shard.
+// are made from the shard in their places, and runs f again. They live as long as the blocks that
+// they replace. Without a way to make them the error names the shard.
 func Guard(ctx context.Context, blocks []*Block, f func() error) error {
 	for {
 		if !useMade(blocks) {
@@ -70,8 +70,8 @@ func Guard(ctx context.Context, blocks []*Block, f func() error) error {
 	}
 }
 
-// useMade replaces blocks that were made once more, and reports whether any of the others lies in an
-// image.
+// useMade replaces blocks that were made once more, and reports whether any of the others lies in
+// an image.
 func useMade(blocks []*Block) (mapped bool) {
 	for i, b := range blocks {
 		switch {

@@ -177,7 +177,8 @@ func (k *Stacks) RowSizes(s *column.Schema) (all []int) {
 	return all
 }
 
-// Put puts a column into the matrices that it is a member of. The blocks have its rows in the order.
+// Put puts a column into the matrices that it is a member of. The blocks have its rows in the
+// order.
 func (t *Stacker) Put(k *Stacks, col int, v *Vector, blocks []*Block, order []uint32) error {
 	for i, m := range k.matrices {
 		for j := range m.Members {

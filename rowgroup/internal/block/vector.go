@@ -26,8 +26,8 @@ type Vector struct {
 	CodeWidth int     // 1, 2 or 4
 	Dict      *Vector // plain or views, without nulls
 
-	// Views[i] is begin<<32|bytes of value i, in Base[0] if ChunkShift is 0, else at the low bits of
-	// begin in Base[begin>>ChunkShift].
+	// Views[i] is begin<<32|bytes of value i, in Base[0] if ChunkShift is 0, else at the low bits
+	// of begin in Base[begin>>ChunkShift].
 	Views      []uint64
 	Base       [][]byte
 	ChunkShift uint
@@ -122,8 +122,8 @@ func (v *Vector) Code(i int) int {
 	return int(*(*uint32)(p))
 }
 
-// ItemBytes returns the address of the items of list i and their length in bytes; items are Fixed of
-// width w.
+// ItemBytes returns the address of the items of list i and their length in bytes; items are Fixed
+// of width w.
 func (v *Vector) ItemBytes(i, w int) (unsafe.Pointer, uint32) {
 	switch {
 	case v.Views != nil || v.Slots != nil:

@@ -5,7 +5,8 @@
 //	Image    the header of an image, which makes vectors of its bytes where they lie
 //	Mapped   the images that are lent, each once for all users
 //
-// The bytes of an image are described at [Image]. An image is verified before its first use and when
-// its file was written to since; one that is damaged is dropped, and its row group decoded from the
-// shard. The package starts no goroutines, and all but Painter and Window is safe for concurrent use.
+// The bytes of an image are described at [Image]. An image is verified before its first use and
+// when its file was written to since; one that is damaged is dropped, and its row group decoded
+// from the shard. The package starts no goroutines, and all but Painter and Window is safe for
+// concurrent use.
 package image

@@ -204,8 +204,8 @@ type reader struct {
 	from, to int64
 }
 
-// Vectors returns the columns of an image in rows from to, by position in the projection; a column that
-// the image lacks is nil. b is the bytes of the image.
+// Vectors returns the columns of an image in rows from to, by position in the projection; a column
+// that the image lacks is nil. b is the bytes of the image.
 func (i *Image) Vectors(b []byte, fields []*column.Field, from, to int64) ([]*block.Vector, error) {
 	if int64(len(b)) < i.Bytes || from < 0 || from > to || to > i.Rows {
 		return nil, errNotImage

@@ -6,8 +6,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// Mapped holds the images that a tier lends, each once for all users. Some stay mapped without
-// a user: the next use, an epoch later, has no page faults. The zero value lets none stay. It is safe
+// Mapped holds the images that a tier lends, each once for all users. Some stay mapped without a
+// user: the next use, an epoch later, has no page faults. The zero value lets none stay. It is safe
 // for concurrent use.
 type Mapped struct {
 	mu   sync.Mutex

@@ -216,8 +216,8 @@ func (s *slot) fill(tile []byte, size, lo, n int) {
 	}
 }
 
-// buffersOf are the bytes of a vector in the order of a node, as long as its values need. Bits behind
-// the last are cleared.
+// buffersOf are the bytes of a vector in the order of a node, as long as its values need. Bits
+// behind the last are cleared.
 func buffersOf(v *block.Vector) (b [buffers][]byte) {
 	if v.Valid != nil {
 		words := v.Valid[:parquet.BitmapWords(v.Len)]

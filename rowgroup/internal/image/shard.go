@@ -79,7 +79,8 @@ func NewShards(open Tier, mapped *Mapped) *Shards {
 	return &Shards{open: open, mapped: cmp.Or(mapped, &Mapped{})}
 }
 
-// Of returns the shard with a number, nil if nothing is kept of it. look opens one that is not known.
+// Of returns the shard with a number, nil if nothing is kept of it. look opens one that is not
+// known.
 func (t *Shards) Of(number int, look func() *Shard) *Shard {
 	if t == nil {
 		return nil

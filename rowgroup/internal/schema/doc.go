@@ -1,6 +1,6 @@
 // Package schema gives the columns of parquet files their meaning, and makes one schema of many.
 //
-//	File       columns of the files of one schema: a tree of Nodes, whose Leaves have parquet's levels
+//	File       columns of files with one schema: a tree of Nodes whose Leaves have levels
 //	Union      columns of all files, united by name: Unite, then Settle types that options need
 //	Project    the part of a union that a run reads; Bind finds it in the tree of a File
 //	Partition  columns that directory names give

@@ -162,7 +162,8 @@ func (p *Projector) prune(u *Union, parent string, whole bool) (*Projected, erro
 	return c, nil
 }
 
-// Only prunes the column at the top of a node to that node, and returns how many structs are around it.
+// Only prunes the column at the top of a node to that node, and returns how many structs are around
+// it.
 func (p Projector) Only(root, u *Union) (tree *Projected, depth int, err error) {
 	top := u
 	for top.parent != root {

@@ -1,4 +1,4 @@
-package rowgroup
+package footer
 
 import (
 	"bytes"
@@ -63,21 +63,21 @@ var (
 	errSegment = errors.New("corrupt index segment")
 )
 
-// A shardKey finds a shard in the index: the entry of its identity must be of its version.
-type shardKey struct {
+// A Key finds a shard in the index: the entry of its identity must be of its version.
+type Key struct {
 	identity [16]byte
 	version  [8]byte
 }
 
-func newShardKey(store shard.Store, s shard.Shard) shardKey {
+func NewKey(store shard.Store, s shard.Shard) Key {
 	id := sha256.Sum256([]byte(shard.Identity(store, s.URI)))
 	version := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s", s.Size, s.VersionHere()))
-	return shardKey{identity: [16]byte(id[:16]), version: [8]byte(version[:8])}
+	return Key{identity: [16]byte(id[:16]), version: [8]byte(version[:8])}
 }
 
 // An indexEntry is a shard as it goes into a segment.
 type indexEntry struct {
-	key    shardKey
+	key    Key
 	record []byte
 	schema schema.Bytes
 }
@@ -152,7 +152,7 @@ func parseSegment(b []byte) (*segment, error) {
 func (s *segment) len() int { return len(s.entries) / entryBytes }
 
 // find looks a shard up. The record and the schema alias the segment.
-func (s *segment) find(key shardKey) (e indexEntry, ok bool) {
+func (s *segment) find(key Key) (e indexEntry, ok bool) {
 	i := sort.Search(s.len(), func(i int) bool {
 		return bytes.Compare(s.entries[i*entryBytes:i*entryBytes+16], key.identity[:]) >= 0
 	})

@@ -1,4 +1,4 @@
-package rowgroup
+package footer
 
 import (
 	"context"
@@ -20,17 +20,17 @@ type Known struct {
 // knownBytes is how many bytes of footers make a block.
 const knownBytes = 1 << 20
 
-// Known yields the footers of all shards as blocks of bytes, each with the number of its shards,
-// which are consecutive. A block is a segment of the index, see segment, whose identities are the
-// numbers of the shards in the block, big-endian, and whose versions are zero.
-func (m *Manifest) Known() iter.Seq2[int, []byte] {
+// FormatKnown yields the footers of n shards as blocks of bytes, each with the number of its
+// shards, which are consecutive. A block is a segment of the index, see segment, whose identities
+// are the numbers of the shards in the block, big-endian, and whose versions are zero.
+func FormatKnown(n int, at func(i int) (record []byte, of schema.Bytes)) iter.Seq2[int, []byte] {
 	return func(yield func(int, []byte) bool) {
-		for first := 0; first < len(m.files); {
+		for first := 0; first < n; {
 			var entries []indexEntry
-			for size := 0; first < len(m.files) && size < knownBytes; first++ {
-				f := m.files[first]
-				entries = append(entries, indexEntry{key: numberKey(len(entries)), record: f.record, schema: m.bound[f.schema].raw})
-				size += len(f.record)
+			for size := 0; first < n && size < knownBytes; first++ {
+				r, of := at(first)
+				entries = append(entries, indexEntry{key: numberKey(len(entries)), record: r, schema: of})
+				size += len(r)
 			}
 			if !yield(len(entries), formatSegment(entries)) {
 				return
@@ -39,7 +39,7 @@ func (m *Manifest) Known() iter.Seq2[int, []byte] {
 	}
 }
 
-func numberKey(n int) (k shardKey) {
+func numberKey(n int) (k Key) {
 	binary.BigEndian.PutUint64(k.identity[8:], uint64(n))
 	return k
 }
@@ -69,17 +69,17 @@ func ParseKnown(block []byte, shards int) ([]Known, error) {
 }
 
 // loadKnown takes all footers from known; ok is false when one of them is missing there.
-func (l *footerLoader) loadKnown(ctx context.Context, shards []shard.Shard, known []Known) (all []loaded, ok bool, err error) {
+func (l *footerLoader) loadKnown(ctx context.Context, shards []shard.Shard, known []Known) (all []Loaded, ok bool, err error) {
 	if len(known) == 0 || len(known) != len(shards) {
 		return nil, false, nil
 	}
-	all = make([]loaded, len(shards))
+	all = make([]Loaded, len(shards))
 	for i, k := range known {
 		if k.schema == nil || shards[i].Version == "" { // a change would go unseen
 			return nil, false, nil
 		}
 		if all[i], err = l.knownOne(shards[i], k); err != nil {
-			return nil, true, footerError(shards[i], err)
+			return nil, true, ShardError(shards[i], err)
 		}
 	}
 	l.done = len(shards) - 1
@@ -89,13 +89,13 @@ func (l *footerLoader) loadKnown(ctx context.Context, shards []shard.Shard, know
 
 var errKnown = errors.New("the footer that is kept of it cannot be its own")
 
-func (l *footerLoader) knownOne(s shard.Shard, k Known) (one loaded, err error) {
-	one.record = k.record
-	if one.schema, err = l.schema(*k.schema); err != nil {
+func (l *footerLoader) knownOne(s shard.Shard, k Known) (one Loaded, err error) {
+	one.Record = k.record
+	if one.Schema, err = l.schema(*k.schema); err != nil {
 		return one, err
 	}
-	r, err := parseRecord(k.record)
-	if err == nil && (r.leaves != one.schema.Leaves || r.footerBytes > s.Size) {
+	r, err := ParseRecord(k.record)
+	if err == nil && (r.Leaves != one.Schema.Leaves || r.FooterBytes > s.Size) {
 		err = errKnown
 	}
 	return one, err

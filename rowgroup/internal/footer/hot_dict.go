@@ -1,36 +1,48 @@
-package rowgroup
+package footer
 
 import (
 	"bytes"
 	"context"
+
+	"github.com/shardfeed/shardfeed/shard"
 )
 
-// hotDicts are the dictionaries of one fetch that lie apart from their data pages.
-type hotDicts struct {
+// Dicts are the dictionaries of one fetch that lie apart from their data pages.
+type Dicts struct {
 	hot   *Hot
-	shard shardKey
+	shard Key
 	mine  []dictFlight // to be read by this fetch, and shared
 	other []dictFlight // that another fetch reads now
 }
 
 type dictFlight struct {
-	piece piece
+	piece Piece
 	name  string
 	*flight[[]byte]
 }
 
-// take removes from the pieces the dictionaries that are kept, or that another fetch reads,
+// A Piece is bytes that a chunk needs.
+type Piece struct {
+	shard.Span
+	To   *[]byte // where they go
+	Dict bool    // a dictionary apart from its data pages
+}
+
+// NewDicts returns the dictionaries of a shard for one fetch.
+func NewDicts(h *Hot, k Key) *Dicts { return &Dicts{hot: h, shard: k} }
+
+// Take removes from the pieces the dictionaries that are kept, or that another fetch reads,
 // and returns the rest. It claims the dictionaries among them: the caller calls end.
-func (d *hotDicts) take(pieces []piece) []piece {
+func (d *Dicts) Take(pieces []Piece) []Piece {
 	left := pieces[:0]
 	for _, p := range pieces {
-		if !p.dict || p.N > d.hot.largest {
+		if !p.Dict || p.N > d.hot.largest {
 			left = append(left, p)
 			continue
 		}
 		name := hotKey(hotDict, d.shard, p.Off)
 		if b, ok := d.hot.get(name); ok && int64(len(b.([]byte))) == p.N {
-			*p.to = b.([]byte)
+			*p.To = b.([]byte)
 			continue
 		}
 		f, mine := d.hot.dicts.claim(name)
@@ -44,13 +56,13 @@ func (d *hotDicts) take(pieces []piece) []piece {
 	return left
 }
 
-// end hands the dictionaries that were read to those who wait, as copies that outlive the fetch,
+// End hands the dictionaries that were read to those who wait, as copies that outlive the fetch,
 // and keeps them; or says that they were not read. It does nothing the second time.
-func (d *hotDicts) end(read bool) {
+func (d *Dicts) End(read bool) {
 	for _, f := range d.mine {
 		var b []byte
 		if read {
-			b = bytes.Clone(*f.piece.to)
+			b = bytes.Clone(*f.piece.To)
 			d.hot.set(f.name, b, int64(len(b)))
 		}
 		d.hot.dicts.land(f.name, f.flight, b, read)
@@ -58,15 +70,15 @@ func (d *hotDicts) end(read bool) {
 	d.mine = nil
 }
 
-// wait waits for the dictionaries that others read and returns the missing ones.
-func (d *hotDicts) wait(ctx context.Context) (left []piece, err error) {
+// Wait waits for the dictionaries that others read and returns the missing ones.
+func (d *Dicts) Wait(ctx context.Context) (left []Piece, err error) {
 	for _, f := range d.other {
 		b, ok, err := f.wait(ctx)
 		if err != nil {
 			return nil, err
 		}
 		if ok && int64(len(b)) == f.piece.N {
-			*f.piece.to = b
+			*f.piece.To = b
 		} else {
 			left = append(left, f.piece)
 		}
@@ -75,7 +87,7 @@ func (d *hotDicts) wait(ctx context.Context) (left []piece, err error) {
 }
 
 // forgetFooter drops the footer of a shard, which was damaged.
-func (h *Hot) forgetFooter(k shardKey) {
+func (h *Hot) forgetFooter(k Key) {
 	if h == nil {
 		return
 	}
@@ -84,16 +96,14 @@ func (h *Hot) forgetFooter(k shardKey) {
 	h.cache.Del(hotKey(hotFooter, k, 0))
 }
 
-// forgetDicts drops the dictionaries of some chunks, which may be damaged.
-func (h *Hot) forgetDicts(k shardKey, chunks []rawChunk) {
+// ForgetDicts drops dictionaries of a shard, which may be damaged, by their offsets.
+func ForgetDicts(h *Hot, k Key, offs []int64) {
 	if h == nil {
 		return
 	}
 	h.mu.RLock()
 	defer h.mu.RUnlock()
-	for _, c := range chunks {
-		if c.dictLen > 0 {
-			h.cache.Del(hotKey(hotDict, k, c.dictOff))
-		}
+	for _, off := range offs {
+		h.cache.Del(hotKey(hotDict, k, off))
 	}
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package rowgroup
+package footer
 
 import (
 	"os"

@@ -1,4 +1,4 @@
-package rowgroup
+package footer
 
 import (
 	"encoding/binary"
@@ -13,7 +13,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/parquet"
 )
 
-// A record is what planning and reading need of one footer, in memory and in the index on disk
+// A Record is what planning and reading need of one footer, in memory and in the index on disk
 // alike: packed columns, read in place. "Per chunk" columns have the chunks of leaf 0 in all row
 // groups first, then those of leaf 1, and so on.
 //
@@ -38,17 +38,17 @@ import (
 //	packed    P: bytes from the chunk's start to the page
 //	packed    P: bytes of the page, header included
 //	packed    P: first row of the page in the row group
-type record struct {
-	groups, leaves int
-	footerBytes    int64
-	createdBy      []byte
+type Record struct {
+	Groups, Leaves int
+	FooterBytes    int64
+	CreatedBy      []byte
 
-	rows, bytes                             packed
-	start, compressed, uncompressed, values packed
-	dict, codes, binary                     packed
-	codecs, encodingSet                     packed
+	Rows, Bytes                             packed
+	Start, Compressed, Uncompressed, Values packed
+	Dict, codes, Binary                     packed
+	codecs, EncodingSet                     packed
 	firstPage                               packed
-	pageOff, pageSize, pageRow              packed
+	PageOff, PageSize, PageRow              packed
 }
 
 // formatRecord turns a footer, which must have been checked, into a record.
@@ -96,23 +96,23 @@ type lastRecord struct{ last atomic.Pointer[parsedRecord] }
 
 type parsedRecord struct {
 	bytes []byte
-	record
+	Record
 }
 
-func (l *lastRecord) parse(b []byte) (record, error) {
+func (l *lastRecord) parse(b []byte) (Record, error) {
 	if p := l.last.Load(); p != nil && len(p.bytes) == len(b) && unsafe.SliceData(p.bytes) == unsafe.SliceData(b) {
-		return p.record, nil
+		return p.Record, nil
 	}
-	r, err := parseRecord(b)
-	if err == nil && r.groups > 1 {
+	r, err := ParseRecord(b)
+	if err == nil && r.Groups > 1 {
 		l.last.Store(&parsedRecord{b, r})
 	}
 	return r, err
 }
 
-// parseRecord reads a record in place.
-func parseRecord(b []byte) (record, error) {
-	var r record
+// ParseRecord reads a record in place.
+func ParseRecord(b []byte) (Record, error) {
+	var r Record
 	var head [4]uint64
 	for i := range head {
 		v, n := binary.Uvarint(b)
@@ -125,9 +125,9 @@ func parseRecord(b []byte) (record, error) {
 	if head[0] > head[2] || head[1] > head[2] || head[0]*(head[1]+1) > head[2] || head[3] > uint64(len(b)) {
 		return r, errRecord
 	}
-	r.groups, r.leaves, r.footerBytes = int(head[0]), int(head[1]), int64(head[2])
-	r.createdBy, b = b[:head[3]], b[head[3]:]
-	chunks := r.groups * r.leaves
+	r.Groups, r.Leaves, r.FooterBytes = int(head[0]), int(head[1]), int64(head[2])
+	r.CreatedBy, b = b[:head[3]], b[head[3]:]
+	chunks := r.Groups * r.Leaves
 	var err error
 	take := func(n int, into ...*packed) {
 		for _, p := range into {
@@ -136,39 +136,39 @@ func parseRecord(b []byte) (record, error) {
 			}
 		}
 	}
-	take(r.groups, &r.rows, &r.bytes)
-	take(chunks, &r.start, &r.compressed, &r.uncompressed, &r.values, &r.dict, &r.codes, &r.binary, &r.codecs, &r.encodingSet)
+	take(r.Groups, &r.Rows, &r.Bytes)
+	take(chunks, &r.Start, &r.Compressed, &r.Uncompressed, &r.Values, &r.Dict, &r.codes, &r.Binary, &r.codecs, &r.EncodingSet)
 	take(chunks+1, &r.firstPage)
 	if err != nil {
 		return r, err
 	}
-	pages := r.firstPage.at(chunks)
+	pages := r.firstPage.At(chunks)
 	if pages < 0 || pages > int64(chunks+len(b)) { // beyond the first, a chunk's pages differ in offset, which takes bytes
 		return r, errRecord
 	}
-	take(int(pages), &r.pageOff, &r.pageSize, &r.pageRow)
+	take(int(pages), &r.PageOff, &r.PageSize, &r.PageRow)
 	if err == nil && len(b) != 0 {
 		err = errRecord
 	}
 	return r, err
 }
 
-// chunk is the position of a chunk in the columns per chunk.
-func (r *record) chunk(leaf, group int) int { return leaf*r.groups + group }
+// Chunk is the position of a chunk in the columns per chunk.
+func (r *Record) Chunk(leaf, group int) int { return leaf*r.Groups + group }
 
-func (r *record) codec(chunk int) format.CompressionCodec {
-	return format.CompressionCodec(r.codecs.at(chunk))
+func (r *Record) Codec(chunk int) format.CompressionCodec {
+	return format.CompressionCodec(r.codecs.At(chunk))
 }
 
-func (r *record) uses(chunk int, e format.Encoding) bool {
-	return r.encodingSet.at(chunk)&(1<<e) != 0
+func (r *Record) Uses(chunk int, e format.Encoding) bool {
+	return r.EncodingSet.At(chunk)&(1<<e) != 0
 }
 
-// pages is the run of a chunk's pages in the columns per page; empty when the chunk has no offset
+// Pages is the run of a chunk's pages in the columns per page; empty when the chunk has no offset
 // index.
-func (r *record) pages(chunk int) (lo, hi int) {
-	lo, hi = int(r.firstPage.at(chunk)), int(r.firstPage.at(chunk+1))
-	if lo < 0 || hi < lo || int64(hi) > r.firstPage.at(r.groups*r.leaves) {
+func (r *Record) Pages(chunk int) (lo, hi int) {
+	lo, hi = int(r.firstPage.At(chunk)), int(r.firstPage.At(chunk+1))
+	if lo < 0 || hi < lo || int64(hi) > r.firstPage.At(r.Groups*r.Leaves) {
 		return 0, 0
 	}
 	return lo, hi
@@ -245,9 +245,9 @@ func takePacked(b []byte, n int) (packed, []byte, error) {
 	return p, b[len(p.data):], nil
 }
 
-// at returns value i, which must be below the n it was read with. A corrupt column gives a wrong
+// At returns value i, which must be below the n it was read with. A corrupt column gives a wrong
 // value, maybe a negative one.
-func (p *packed) at(i int) int64 {
+func (p *packed) At(i int) int64 {
 	switch p.width {
 	case 1:
 		return p.base + int64(p.data[i])
@@ -261,10 +261,10 @@ func (p *packed) at(i int) int64 {
 	return p.base
 }
 
-// hasRows reports whether a row group has rows.
-func (r *record) hasRows() bool {
-	for g := range r.groups {
-		if r.rows.at(g) > 0 {
+// HasRows reports whether a row group has rows.
+func (r *Record) HasRows() bool {
+	for g := range r.Groups {
+		if r.Rows.At(g) > 0 {
 			return true
 		}
 	}

@@ -1,4 +1,4 @@
-package rowgroup
+package footer
 
 import (
 	"math"
@@ -38,8 +38,8 @@ func TestPacked(t *testing.T) {
 				return
 			}
 			for i, v := range values {
-				if p.at(i) != v {
-					t.Errorf("value %d is %d, want %d", i, p.at(i), v)
+				if p.At(i) != v {
+					t.Errorf("value %d is %d, want %d", i, p.At(i), v)
 				}
 			}
 			if c.width > 0 {

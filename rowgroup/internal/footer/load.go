@@ -1,4 +1,4 @@
-package rowgroup
+package footer
 
 import (
 	"cmp"
@@ -8,14 +8,15 @@ import (
 	"sync"
 
 	"github.com/shardfeed/shardfeed/internal/parquet"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// A loaded shard is what its footer says.
-type loaded struct {
-	record []byte // see record
-	schema *schema.File
+// A Loaded shard is what its footer says.
+type Loaded struct {
+	Record []byte // see record
+	Schema *schema.File
 }
 
 // A footerLoader gets the footers of many shards.
@@ -34,9 +35,9 @@ type footerLoader struct {
 	done    int
 }
 
-// loadFooters returns the footers of all shards: from known when it has all of them, else from the
+// Load returns the footers of all shards: from known when it has all of them, else from the
 // index. It reads the ones that the index lacks, and adds them to it.
-func loadFooters(ctx context.Context, store shard.Store, shards []shard.Shard, known []Known, o Options) ([]loaded, error) {
+func Load(ctx context.Context, store shard.Store, shards []shard.Shard, known []Known, o Options) ([]Loaded, error) {
 	l := footerLoader{store: store, parallel: o.Parallel, events: o.Events, hot: o.Hot, schemas: map[schema.ID]*schema.File{}}
 	if all, ok, err := l.loadKnown(ctx, shards, known); ok {
 		if err == nil && o.KeepKnown && o.IndexDir != "" {
@@ -66,7 +67,7 @@ func loadFooters(ctx context.Context, store shard.Store, shards []shard.Shard, k
 // keep adds known footers to the index.
 func (l *footerLoader) keep(dir string, shards []shard.Shard, known []Known) {
 	for i, s := range shards {
-		l.fresh = append(l.fresh, indexEntry{key: newShardKey(l.store, s), record: known[i].record, schema: *known[i].schema})
+		l.fresh = append(l.fresh, indexEntry{key: NewKey(l.store, s), record: known[i].record, schema: *known[i].schema})
 	}
 	if err := addToIndex(dir, l.fresh); err != nil {
 		l.unusable(dir, err)
@@ -81,9 +82,9 @@ func (l *footerLoader) unusable(dir string, err error) {
 
 // load gets all footers, so many at once. The error is that of the first shard, in their order,
 // that has one.
-func (l *footerLoader) load(ctx context.Context, shards []shard.Shard) ([]loaded, error) {
-	all := make([]loaded, len(shards))
-	err := each(ctx, len(shards), l.parallel, func(ctx context.Context, i int) (err error) {
+func (l *footerLoader) load(ctx context.Context, shards []shard.Shard) ([]Loaded, error) {
+	all := make([]Loaded, len(shards))
+	err := Each(ctx, len(shards), l.parallel, func(ctx context.Context, i int) (err error) {
 		if all[i], err = l.loadOne(ctx, shards[i]); err == nil {
 			l.report(len(shards))
 		}
@@ -101,16 +102,16 @@ func (l *footerLoader) report(of int) {
 	}
 }
 
-func (l *footerLoader) loadOne(ctx context.Context, s shard.Shard) (loaded, error) {
+func (l *footerLoader) loadOne(ctx context.Context, s shard.Shard) (Loaded, error) {
 	if err := ctx.Err(); err != nil {
-		return loaded{}, err
+		return Loaded{}, err
 	}
 	var e indexEntry
 	var err error
 	if s.Version == "" { // a change would go unseen
-		e, err = l.read(ctx, s, shardKey{})
+		e, err = l.read(ctx, s, Key{})
 	} else {
-		key := newShardKey(l.store, s)
+		key := NewKey(l.store, s)
 		if one, ok := l.lookup(key, s); ok {
 			return one, nil
 		}
@@ -122,15 +123,15 @@ func (l *footerLoader) loadOne(ctx context.Context, s shard.Shard) (loaded, erro
 		}
 	}
 	if err != nil {
-		return loaded{}, err
+		return Loaded{}, err
 	}
 	schema, err := l.schema(e.schema)
-	return loaded{record: e.record, schema: schema}, err
+	return Loaded{Record: e.record, Schema: schema}, err
 }
 
-func (l *footerLoader) read(ctx context.Context, s shard.Shard, key shardKey) (indexEntry, error) {
+func (l *footerLoader) read(ctx context.Context, s shard.Shard, key Key) (indexEntry, error) {
 	var of *schema.File
-	f, err := readFooter(ctx, l.store, s, &l.tails, func(f *parquet.Footer) (err error) {
+	f, err := readWith(ctx, l.store, s, &l.tails, func(f *parquet.Footer) (err error) {
 		of, err = l.schema(schema.NewBytes(f.Schema, schema.ArrowListSizes(f.Arrow)))
 		return err
 	})
@@ -142,20 +143,20 @@ func (l *footerLoader) read(ctx context.Context, s shard.Shard, key shardKey) (i
 
 // lookup finds a shard in the index. What does not hold together, although its checksum does, is as
 // good as absent.
-func (l *footerLoader) lookup(key shardKey, s shard.Shard) (one loaded, ok bool) {
+func (l *footerLoader) lookup(key Key, s shard.Shard) (one Loaded, ok bool) {
 	if l.index == nil {
 		return one, false
 	}
 	var err error
 	found := l.index.find(key, func(e indexEntry) {
-		one.record = slices.Clone(e.record)
-		one.schema, err = l.schema(e.schema)
+		one.Record = slices.Clone(e.record)
+		one.Schema, err = l.schema(e.schema)
 	})
 	if !found || err != nil {
 		return one, false
 	}
-	r, err := parseRecord(one.record)
-	return one, err == nil && r.leaves == one.schema.Leaves && r.footerBytes <= s.Size
+	r, err := ParseRecord(one.Record)
+	return one, err == nil && r.Leaves == one.Schema.Leaves && r.FooterBytes <= s.Size
 }
 
 // schema returns the one File of this ID, which it makes from a copy of the bytes.
@@ -173,23 +174,23 @@ func (l *footerLoader) schema(x schema.Bytes) (*schema.File, error) {
 	return s, nil
 }
 
-func footerError(s shard.Shard, err error) error {
-	e := &Error{Op: "footer", URI: s.URI, RowGroup: -1, Page: -1, Err: err}
+func ShardError(s shard.Shard, err error) error {
+	e := &block.Error{Op: "footer", URI: s.URI, RowGroup: -1, Page: -1, Err: err}
 	if errors.Is(err, parquet.ErrDeletes) {
 		e.Hint = "export the table to plain parquet, or name its data files alone"
 	}
 	return e
 }
 
-// readFooter reads and checks a shard's footer: one read of its end, a second when the footer is
+// readWith reads and checks a shard's footer: one read of its end, a second when the footer is
 // larger than the guess, and one of the page index when neither has it. check may refuse a footer,
 // which is read again then.
-func readFooter(
+func readWith(
 	ctx context.Context, store shard.Store, s shard.Shard, tails *tailGuess, check func(*parquet.Footer) error,
 ) (*parquet.Footer, error) {
 	o, err := store.Open(ctx, s)
 	if err != nil {
-		return nil, footerError(s, err)
+		return nil, ShardError(s, err)
 	}
 	var f *parquet.Footer
 	err = shard.Rereading(ctx, o, func(o shard.Object) (err error) {
@@ -199,13 +200,15 @@ func readFooter(
 		return err
 	})
 	if err = cmp.Or(err, o.Close()); err != nil {
-		return nil, footerError(s, err)
+		return nil, ShardError(s, err)
 	}
 	return f, nil
 }
 
-// anyFooter is the check of footers that need none.
-func anyFooter(*parquet.Footer) error { return nil }
+// Read reads the footer of one shard.
+func Read(ctx context.Context, store shard.Store, s shard.Shard) (*parquet.Footer, error) {
+	return readWith(ctx, store, s, &tailGuess{}, func(*parquet.Footer) error { return nil })
+}
 
 func parseTail(ctx context.Context, o shard.Object, size int64, tails *tailGuess) (*parquet.Footer, error) {
 	if err := parquet.CheckSize(size); err != nil {
@@ -243,4 +246,11 @@ func parseTail(ctx context.Context, o shard.Object, size int64, tails *tailGuess
 	}
 	tails.learn(n, index)
 	return f, f.ReadPageIndex(ctx, o, buf, size-int64(len(buf)))
+}
+
+// readAgain reads the footer of a shard from its source. o is the shard, open.
+func (l *footerLoader) readAgain(ctx context.Context, o shard.Object, of shard.Shard, footerBytes int64) (indexEntry, error) {
+	n := min(of.Size, max(largestTail, footerBytes+parquet.TailBytes))
+	shard.Discard(o, []shard.Span{{Off: of.Size - n, N: n}})
+	return l.read(ctx, of, NewKey(l.store, of))
 }

@@ -1,4 +1,4 @@
-package rowgroup
+package footer
 
 import (
 	"context"
@@ -47,7 +47,7 @@ func NewHot(bytes int64) *Hot {
 		NumCounters: 10 * max(bytes/hotUsual, 1<<10), MaxCost: bytes, BufferItems: hotGets, IgnoreInternalCost: true,
 	})
 	if err != nil {
-		panic("rowgroup: " + err.Error()) // the settings above are valid
+		panic("footer: " + err.Error()) // the settings above are valid
 	}
 	return &Hot{largest: bytes / hotShare, cache: cache}
 }
@@ -90,7 +90,7 @@ const (
 )
 
 // hotKey is the key of something of a shard, at its version.
-func hotKey(kind byte, k shardKey, off int64) string {
+func hotKey(kind byte, k Key, off int64) string {
 	b := append(make([]byte, 0, 40), kind)
 	b = append(append(b, k.identity[:]...), k.version[:]...)
 	return string(binary.AppendUvarint(b, uint64(off)))
@@ -104,7 +104,7 @@ type hotRecord struct {
 
 // footer returns what is kept of a shard's footer, or else what read returns, which is kept then.
 // While one reads, others wait for that.
-func (h *Hot) footer(ctx context.Context, key shardKey, read func() (indexEntry, error)) (indexEntry, error) {
+func (h *Hot) footer(ctx context.Context, key Key, read func() (indexEntry, error)) (indexEntry, error) {
 	if h == nil {
 		return read()
 	}
@@ -123,7 +123,7 @@ func (h *Hot) footer(ctx context.Context, key shardKey, read func() (indexEntry,
 	}
 }
 
-// readFooter reads a footer for all who wait.
+// readWith reads a footer for all who wait.
 func (h *Hot) readFooter(name string, f *flight[indexEntry], read func() (indexEntry, error)) (e indexEntry, err error) {
 	ok := false
 	defer func() { h.footers.land(name, f, e, ok) }() // also after a panic of the store's
@@ -139,7 +139,7 @@ func (h *Hot) readFooter(name string, f *flight[indexEntry], read func() (indexE
 	return e, nil
 }
 
-func (h *Hot) findFooter(key shardKey) (indexEntry, bool) {
+func (h *Hot) findFooter(key Key) (indexEntry, bool) {
 	r, ok := h.get(hotKey(hotFooter, key, 0))
 	if !ok {
 		return indexEntry{}, false

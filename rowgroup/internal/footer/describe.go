@@ -1,8 +1,7 @@
-package rowgroup
+package footer
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/parquet-go/parquet-go/format"
 
@@ -18,7 +17,7 @@ type Footer struct {
 	Schema    string // the same for shards whose schemas are
 	Leaves    []Leaf
 
-	record record
+	record Record
 }
 
 // A Leaf is one primitive column of a shard.
@@ -43,27 +42,23 @@ type Chunk struct {
 	Unreadable               error   // why no data set can read it, or nil
 }
 
-// Footers reads the footers of the shards, or finds them in the index. It uses IndexDir, Parallel,
-// Hot and Events of the options.
-func Footers(ctx context.Context, store shard.Store, shards []shard.Shard, o Options) ([]Footer, error) {
-	if err := o.Validate(); err != nil {
-		return nil, fmt.Errorf("options: %w", err)
-	}
-	all, err := loadFooters(ctx, store, shards, nil, o.withDefaults(store, shards))
+// Describe reads the footers of the shards, or finds them in the index.
+func Describe(ctx context.Context, store shard.Store, shards []shard.Shard, o Options) ([]Footer, error) {
+	all, err := Load(ctx, store, shards, nil, o)
 	if err != nil {
 		return nil, err
 	}
 	footers := make([]Footer, len(all))
 	leaves := map[*schema.File][]Leaf{}
 	for i, l := range all {
-		r, err := parseRecord(l.record)
+		r, err := ParseRecord(l.Record)
 		if err != nil {
-			return nil, footerError(shards[i], err)
+			return nil, ShardError(shards[i], err)
 		}
-		if leaves[l.schema] == nil {
-			leaves[l.schema] = schemaPrimitives(l.schema)
+		if leaves[l.Schema] == nil {
+			leaves[l.Schema] = schemaPrimitives(l.Schema)
 		}
-		footers[i] = Footer{Bytes: r.footerBytes, CreatedBy: string(r.createdBy), Schema: string(l.schema.ID[:]), Leaves: leaves[l.schema], record: r}
+		footers[i] = Footer{Bytes: r.FooterBytes, CreatedBy: string(r.CreatedBy), Schema: string(l.Schema.ID[:]), Leaves: leaves[l.Schema], record: r}
 	}
 	return footers, nil
 }
@@ -94,28 +89,28 @@ func appendPrimitives(all []Leaf, n *schema.Node, tensor []int) []Leaf {
 }
 
 // Groups is the number of row groups.
-func (f *Footer) Groups() int { return f.record.groups }
+func (f *Footer) Groups() int { return f.record.Groups }
 
 // Group is the rows and the uncompressed bytes of row group g.
-func (f *Footer) Group(g int) (rows, bytes int64) { return f.record.rows.at(g), f.record.bytes.at(g) }
+func (f *Footer) Group(g int) (rows, bytes int64) { return f.record.Rows.At(g), f.record.Bytes.At(g) }
 
 // Chunk is the column of a leaf in row group g.
 func (f *Footer) Chunk(l Leaf, g int) Chunk {
 	r := &f.record
-	k := r.chunk(l.index, g)
+	k := r.Chunk(l.index, g)
 	c := Chunk{
-		Data: r.start.at(k) + r.dict.at(k), DataBytes: r.compressed.at(k) - r.dict.at(k),
-		Compressed: r.compressed.at(k), Uncompressed: r.uncompressed.at(k), Values: r.values.at(k),
-		Codec: r.codec(k).String(), Unreadable: r.readable(k),
+		Data: r.Start.At(k) + r.Dict.At(k), DataBytes: r.Compressed.At(k) - r.Dict.At(k),
+		Compressed: r.Compressed.At(k), Uncompressed: r.Uncompressed.At(k), Values: r.Values.At(k),
+		Codec: r.Codec(k).String(), Unreadable: r.Readable(k),
 	}
 	for e := format.Encoding(0); e <= parquet.UnknownEncoding; e++ {
-		if r.uses(k, e) {
+		if r.Uses(k, e) {
 			c.Encodings = append(c.Encodings, e.String())
 		}
 	}
-	lo, hi := r.pages(k)
+	lo, hi := r.Pages(k)
 	for i := lo; i < hi; i++ {
-		c.Pages = append(c.Pages, r.pageSize.at(i))
+		c.Pages = append(c.Pages, r.PageSize.At(i))
 	}
 	return c
 }

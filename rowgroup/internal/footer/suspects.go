@@ -1,10 +1,11 @@
-package rowgroup
+package footer
 
 import (
 	"bytes"
 	"context"
 	"errors"
 
+	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 	"github.com/shardfeed/shardfeed/shard"
 )
@@ -18,16 +19,16 @@ type suspects struct {
 	loader   footerLoader
 	indexDir string
 	shards   []shard.Shard
-	footers  []loaded // of the shards, which get the new ones
+	footers  []Loaded // of the shards, which get the new ones
 }
 
-func newSuspects(store shard.Store, shards []shard.Shard, footers []loaded, o Options) *suspects {
+func NewSuspects(store shard.Store, shards []shard.Shard, footers []Loaded, o Options) *suspects {
 	return &suspects{loader: footerLoader{store: store, hot: o.Hot, schemas: map[schema.ID]*schema.File{}}, indexDir: o.IndexDir, shards: shards, footers: footers}
 }
 
-// opening runs open, which returns an error if the footers do not fit together or are not right.
+// Opening runs open, which returns an error if the footers do not fit together or are not right.
 // While it does and footers that are read again differ, it runs again.
-func (s *suspects) opening(ctx context.Context, open func() error) error {
+func (s *suspects) Opening(ctx context.Context, open func() error) error {
 	err := open()
 	for again := (shard.Rereads{}); err != nil && again.More() && s.readAgain(ctx, err); again.Note(true) {
 		err = open()
@@ -51,17 +52,17 @@ func (s *suspects) readAgain(ctx context.Context, cause error) (differs bool) {
 // numbers returns the shard that an error names, and shards with a schema that no other shard has:
 // damage rarely comes twice in the same way.
 func (s *suspects) numbers(cause error) (numbers []int) {
-	var e *Error
+	var e *block.Error
 	if !errors.As(cause, &e) {
 		return nil
 	}
 	owners := map[*schema.File]int{}
 	for _, f := range s.footers {
-		owners[f.schema]++
-		s.loader.schemas[f.schema.ID] = f.schema
+		owners[f.Schema]++
+		s.loader.schemas[f.Schema.ID] = f.Schema
 	}
 	for i, f := range s.footers {
-		if s.shards[i].URI == e.URI || owners[f.schema] == 1 && len(numbers) < mostSuspects {
+		if s.shards[i].URI == e.URI || owners[f.Schema] == 1 && len(numbers) < mostSuspects {
 			numbers = append(numbers, i)
 		}
 	}
@@ -76,18 +77,18 @@ func (s *suspects) reread(ctx context.Context, i int) (differs bool, err error) 
 		return false, err
 	}
 	footerBytes := int64(0)
-	if r, err := parseRecord(before.record); err == nil {
-		footerBytes = r.footerBytes
+	if r, err := ParseRecord(before.Record); err == nil {
+		footerBytes = r.FooterBytes
 	}
 	e, err := s.loader.readAgain(ctx, o, s.shards[i], footerBytes)
 	if err = errors.Join(err, o.Close()); err != nil {
 		return false, err
 	}
 	schema, err := s.loader.schema(e.schema)
-	if err != nil || schema == before.schema && bytes.Equal(e.record, before.record) {
+	if err != nil || schema == before.Schema && bytes.Equal(e.record, before.Record) {
 		return false, err
 	}
-	s.footers[i] = loaded{record: e.record, schema: schema}
+	s.footers[i] = Loaded{Record: e.record, Schema: schema}
 	s.loader.hot.forgetFooter(e.key)
 	if s.indexDir != "" && s.shards[i].Version != "" {
 		_ = replaceInIndex(s.indexDir, e) // else the next start reads it again

@@ -1,13 +1,13 @@
-package rowgroup
+package footer
 
 import (
 	"context"
 	"sync"
 )
 
-// each calls work for 0 to n-1, so many at a time. The error is the first of them, in their order,
+// Each calls work for 0 to n-1, so many at a time. The error is the first of them, in their order,
 // that has one; it ends the work behind it.
-func each(ctx context.Context, n, parallel int, work func(ctx context.Context, i int) error) error {
+func Each(ctx context.Context, n, parallel int, work func(ctx context.Context, i int) error) error {
 	var mu sync.Mutex
 	var first error
 	next, end := 0, n                        // end is the one with the first error

@@ -1,4 +1,4 @@
-package rowgroup
+package footer
 
 import (
 	"errors"
@@ -71,7 +71,7 @@ func openSegment(dir *segmentdir.Dir, name string) *segment {
 }
 
 // find looks a shard up and calls found with its entry, which lives only until found returns.
-func (x *diskIndex) find(key shardKey, found func(e indexEntry)) bool {
+func (x *diskIndex) find(key Key, found func(e indexEntry)) bool {
 	for _, s := range x.segments {
 		hit := false
 		err := shard.Guard(func() error {

@@ -1,4 +1,4 @@
-package rowgroup
+package footer
 
 import (
 	"context"

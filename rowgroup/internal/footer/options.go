@@ -1,0 +1,17 @@
+package footer
+
+// Options are options of reading footers.
+type Options struct {
+	IndexDir  string // where footers are kept for the next start; "" keeps none
+	KeepKnown bool   // keeps known footers there too
+	Parallel  int    // footers in flight
+	Hot       *Hot   // nil keeps nothing in memory
+	Events    Events
+}
+
+// Events are called while Open runs, if set, one at a time.
+type Events struct {
+	IndexUnusable func(dir string, err error) // the index cannot be kept; said once
+	FootersRead   func(n, of int)             // so many shards are known
+	FootersKnown  func()                      // all are known, and nothing else of the shards is read yet
+}
