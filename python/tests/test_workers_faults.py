@@ -446,6 +446,33 @@ def test_a_trainer_that_is_killed(shards, job, tmp_path):
     assert all(ended(pid) for pid in pids), "also one that is within a function"
 
 
+@pytest.mark.parametrize("data", ["StreamingDataset(sys.argv[1], batch_size=100)", "shardfeed.MapDataset(sys.argv[1])"])
+def test_a_killed_trainer_of_torch_workers(shards, job, tmp_path, data):
+    """Workers of a fork server free the engine too: torch's own watch waits for the server."""
+    program = f"""
+        import os, signal, sys
+        import psutil, shardfeed
+        from shardfeed.torch import StreamingDataset
+        from torch.utils.data import DataLoader
+        if __name__ == "__main__":
+            data = {data}
+            size = 100 if isinstance(data, shardfeed.MapDataset) else None
+            batches = iter(DataLoader(data, batch_size=size, num_workers=2, multiprocessing_context="forkserver", collate_fn=list))
+            next(batches)
+            print(*(child.pid for child in psutil.Process().children(recursive=True)), flush=True)
+            os.kill(os.getpid(), signal.SIGKILL)
+    """
+    (tmp_path / "train.py").write_text(textwrap.dedent(program))
+    with subprocess.Popen([sys.executable, tmp_path / "train.py", shards], stdout=subprocess.PIPE, text=True) as trainer:
+        assert trainer.stdout is not None
+        pids = list(map(int, trainer.stdout.readline().split()))
+        assert trainer.wait(60) == -signal.SIGKILL
+    left = [pid for pid in pids if not ended(pid, 30)]
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    assert pids and not left
+
+
 def test_a_trainer_that_is_killed_and_leaves_a_child(shards, job, tmp_path):
     """The child has copies of the trainer's sockets, and closes them."""
     program = """

@@ -19,7 +19,7 @@ from .._args import _duration
 from .._program import find_binary
 from .._version import __version__
 from ..errors import EngineStartError, FeedTimeoutError, ShardfeedError
-from . import _launcher, _rank, _runtime
+from . import _launcher, _orphan, _rank, _runtime
 
 _START_SECONDS = 60.0
 _MOST_FAILED = 5  # starts; an engine that is killed while it starts looks like one that cannot start
@@ -65,6 +65,7 @@ class Engine:
 
     def connect(self, timeout: float | None = None) -> socket.socket:
         """Returns a socket to the engine, which one of several processes starts if none runs."""
+        _orphan.end_torch_worker()
         try:
             return self._connect(timeout)
         except ShardfeedError:

@@ -9,12 +9,9 @@ import random
 import signal
 import socket
 import sys
-import threading
 import traceback
 from collections import deque
 from dataclasses import dataclass
-from multiprocessing import parent_process
-from multiprocessing.connection import wait
 from multiprocessing.context import get_spawning_popen
 from multiprocessing.reduction import ForkingPickler
 from struct import pack
@@ -27,6 +24,7 @@ from torch.utils.data._utils import worker as torch_worker
 from ..._calls import ENDS
 from ..._columns._layout import Layout
 from ..._columns._schema import Schema
+from ..._engine._orphan import end_with_the_trainer
 from ..._engine._raw_batch import Parser, RawBatch
 from ..._engine._ring import Ring, SlotBytes, Watch, slot_bytes, watch
 from ..._engine._ring import private as private_copy
@@ -122,7 +120,7 @@ def run(sock: socket.socket, setting: Setting, sealed: Sealed) -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
     os.environ.update(setting.environment)
     link = Link(sock)
-    _end_with_the_trainer()
+    end_with_the_trainer()
     try:
         worker = _Worker(link, setting, sealed)
     except Exception as error:
@@ -139,19 +137,6 @@ def _send(link: Link, kind: int, *parts: bytes) -> None:
         link.send(kind, *parts)
     except OSError:  # the trainer wants nothing more
         sys.exit(0)
-
-
-def _end_with_the_trainer() -> None:
-    """Ends this process when the trainer has ended, also within a function of the user's."""
-    parent = parent_process()
-    if parent is None:
-        return
-
-    def watch() -> None:
-        wait([parent.sentinel])
-        os._exit(1)
-
-    threading.Thread(target=watch, name="shardfeed-parent", daemon=True).start()
 
 
 class _Worker:
