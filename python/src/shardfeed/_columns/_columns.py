@@ -22,8 +22,41 @@ __all__ = ["Bytes", "Ragged", "column_to_list", "iter_column"]
 Column = Union[np.ndarray, "Bytes", "Ragged", dict[str, "Column"]]
 
 
+class _Rows:
+    """The interfaces of numpy and Arrow that the classes below have in common."""
+
+    __slots__ = ("offsets", "values")
+    __hash__ = None  # type: ignore[assignment] # as for arrays: == gives an array
+
+    offsets: np.ndarray  # int32, one more than rows
+    values: Any
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def to_numpy(self) -> np.ndarray:
+        raise NotImplementedError
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if copy is False:
+            raise ValueError("an array of objects is always a copy: use .values and .offsets, which are not")
+        out = self.to_numpy()
+        return out if dtype is None else out.astype(dtype)
+
+    def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]:
+        """Arrow's PyCapsule interface, by which ``pyarrow.array(column)`` and others read a
+        column.
+        """
+        from ._arrow_columns import column_capsules
+
+        return column_capsules(self, requested_schema)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0  # memory of the host
+
+
 @documented
-class Bytes:
+class Bytes(_Rows):
     """Strings or binary values: the bytes of all rows in one array, and where each row starts and
     ends.
 
@@ -33,16 +66,13 @@ class Bytes:
     with as many values as there are rows, and gives an array of bool.
     """
 
-    __slots__ = ("offsets", "text", "values")
-    __hash__ = None  # type: ignore[assignment] # as for arrays: == gives an array
+    __slots__ = ("text",)
+    __hash__ = None
 
     def __init__(self, values: np.ndarray, offsets: np.ndarray, text: bool = False) -> None:
         self.values = values  # uint8
-        self.offsets = offsets  # int32, one more than rows
+        self.offsets = offsets
         self.text = text
-
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
 
     def __getitem__(self, index: Any) -> Any:
         rows = _take.resolve(index, len(self))
@@ -100,26 +130,12 @@ class Bytes:
         out[:] = self.tolist()
         return out
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return _as_objects(self, dtype, copy)
-
-    def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]:
-        """Arrow's PyCapsule interface, by which ``pyarrow.array(column)`` and others read a
-        column.
-        """
-        from ._arrow_columns import column_capsules
-
-        return column_capsules(self, requested_schema)
-
     def _arrow_node(self, name: str) -> Node:
         buffers = None, np.ascontiguousarray(self.offsets), np.ascontiguousarray(self.values)
         return Node(name, "u" if self.text else "z", False, len(self), 0, buffers)
 
     def __dlpack__(self, **_options: Any) -> Any:
         raise BufferError(NO_BYTES_TENSOR)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return 1, 0  # memory of the host
 
     def copy(self) -> Bytes:
         """A copy of these rows."""
@@ -135,7 +151,7 @@ class Bytes:
 
 
 @documented
-class Ragged:
+class Ragged(_Rows):
     """Lists of different lengths: the items of all rows in one column, and where each row starts
     and ends.
 
@@ -145,15 +161,12 @@ class Ragged:
     integers a Ragged. A slice with step 1 is a view.
     """
 
-    __slots__ = ("offsets", "values")
-    __hash__ = None  # type: ignore[assignment]
+    __slots__ = ()
+    __hash__ = None
 
     def __init__(self, values: Column, offsets: np.ndarray) -> None:
         self.values = values
-        self.offsets = offsets  # int32, one more than rows
-
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
+        self.offsets = offsets
 
     def __getitem__(self, index: Any) -> Any:
         rows = _take.resolve(index, len(self))
@@ -193,17 +206,6 @@ class Ragged:
             out[i] = items
         return out
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return _as_objects(self, dtype, copy)
-
-    def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]:
-        """Arrow's PyCapsule interface, by which ``pyarrow.array(column)`` and others read a
-        column.
-        """
-        from ._arrow_columns import column_capsules
-
-        return column_capsules(self, requested_schema)
-
     def _arrow_node(self, name: str) -> Node:
         from ._arrow_columns import column_node
 
@@ -212,9 +214,6 @@ class Ragged:
 
     def __dlpack__(self, **_options: Any) -> Any:
         raise BufferError(NO_LISTS_TENSOR)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return 1, 0  # memory of the host
 
     def to_padded(self, value: Any = 0, length: Length | None = None) -> np.ndarray:
         """A dense array of shape [rows, length], filled with value; longer rows are cut.
@@ -272,13 +271,6 @@ def comparable(column: Any, other: object) -> Sequence[Any]:
     if len(values) != len(column):
         raise ValueError(f"cannot compare a column of {len(column)} rows with {len(values)} values")
     return values
-
-
-def _as_objects(column: Bytes | Ragged, dtype: Any, copy: bool | None) -> np.ndarray:
-    if copy is False:
-        raise ValueError("an array of objects is always a copy: use .values and .offsets, which are not")
-    out = column.to_numpy()
-    return out if dtype is None else out.astype(dtype)
 
 
 def _rebased(offsets: np.ndarray) -> tuple[np.ndarray, int, int]:

@@ -13,6 +13,8 @@ from .._columns import _columns, _take
 from .._documented import documented
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from .._args._types import Length
 
 # A column is a tensor or one of the classes below; a struct's column is a dict of its members'
@@ -20,8 +22,53 @@ if TYPE_CHECKING:
 Column = Any
 
 
+class _Rows:
+    """The interfaces of tensors, numpy and Arrow that the classes below have in common."""
+
+    __slots__ = ("offsets", "values")
+    __hash__ = None  # type: ignore[assignment] # == gives a tensor
+
+    offsets: torch.Tensor  # int32, one more than rows; the first is 0
+    values: Column
+
+    def numpy(self) -> Any:
+        raise NotImplementedError
+
+    def _each(self, do: Callable[[torch.Tensor], torch.Tensor]) -> Self:
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return self.numpy().__array__(dtype, copy)
+
+    def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]:
+        return self.numpy().__arrow_c_array__(requested_schema)
+
+    def __dlpack_device__(self) -> Any:
+        return self.offsets.__dlpack_device__()
+
+    def to(self, *args: Any, **kwargs: Any) -> Self:
+        """These rows on another device. Takes the arguments of ``Tensor.to``; dtypes stay."""
+        return self._each(_mover(args, kwargs))
+
+    def cpu(self) -> Self:
+        return self._each(torch.Tensor.cpu)
+
+    def cuda(self, *args: Any, **kwargs: Any) -> Self:
+        return self._each(lambda t: t.cuda(*args, **kwargs))
+
+    def clone(self) -> Self:
+        """A copy of these rows."""
+        return self._each(torch.Tensor.clone)
+
+    def pin_memory(self) -> Self:
+        return self._each(torch.Tensor.pin_memory)
+
+
 @documented
-class Bytes:
+class Bytes(_Rows):
     """Strings or binary values: the bytes of all rows in one tensor, and where each row starts and
     ends.
 
@@ -31,27 +78,21 @@ class Bytes:
     tensor of bool.
     """
 
-    __slots__ = ("offsets", "text", "values")
-    __hash__ = None  # type: ignore[assignment] # == gives a tensor
+    __slots__ = ("text",)
+    __hash__ = None
 
     def __init__(self, values: torch.Tensor, offsets: torch.Tensor, text: bool = False) -> None:
         self.values = values  # uint8
-        self.offsets = offsets  # int32, one more than rows; the first is 0
+        self.offsets = offsets
         self.text = text
 
     def numpy(self) -> _columns.Bytes:
         """The column as numpy arrays; on the host they share its memory."""
         return _columns.Bytes(self.values.cpu().numpy(), self.offsets.cpu().numpy(), self.text)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return self.numpy().__array__(dtype, copy)
-
     def tolist(self) -> list[Any]:
         """A str of each row for text, else bytes."""
         return self.numpy().tolist()
-
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
 
     def __getitem__(self, index: Any) -> Any:
         rows = _resolve(index, len(self))
@@ -73,31 +114,8 @@ class Bytes:
         """The bytes of each row."""
         return torch.diff(self.offsets)
 
-    def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]:
-        return self.numpy().__arrow_c_array__(requested_schema)
-
     def __dlpack__(self, **_options: Any) -> Any:
         raise BufferError(_columns.NO_BYTES_TENSOR)
-
-    def __dlpack_device__(self) -> Any:
-        return self.offsets.__dlpack_device__()
-
-    def to(self, *args: Any, **kwargs: Any) -> Bytes:
-        """These rows on another device. Takes the arguments of ``Tensor.to``; dtypes stay."""
-        return self._each(_mover(args, kwargs))
-
-    def cpu(self) -> Bytes:
-        return self._each(torch.Tensor.cpu)
-
-    def cuda(self, *args: Any, **kwargs: Any) -> Bytes:
-        return self._each(lambda t: t.cuda(*args, **kwargs))
-
-    def clone(self) -> Bytes:
-        """A copy of these rows."""
-        return self._each(torch.Tensor.clone)
-
-    def pin_memory(self) -> Bytes:
-        return self._each(torch.Tensor.pin_memory)
 
     def record_stream(self, stream: Any) -> None:
         self.values.record_stream(stream)
@@ -114,7 +132,7 @@ class Bytes:
 
 
 @documented
-class Ragged:
+class Ragged(_Rows):
     """Lists of different lengths: the items of all rows in one column, and where each row starts
     and ends.
 
@@ -124,26 +142,20 @@ class Ragged:
     Ragged.
     """
 
-    __slots__ = ("offsets", "values")
-    __hash__ = None  # type: ignore[assignment]
+    __slots__ = ()
+    __hash__ = None
 
     def __init__(self, values: Column, offsets: torch.Tensor) -> None:
         self.values = values
-        self.offsets = offsets  # int32, one more than rows; the first is 0
+        self.offsets = offsets
 
     def numpy(self) -> _columns.Ragged:
         """The column as numpy arrays; on the host they share its memory."""
         return _columns.Ragged(to_arrays(self.values), self.offsets.cpu().numpy())
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return self.numpy().__array__(dtype, copy)
-
     def tolist(self) -> list[list[Any]]:
         """A list of each row."""
         return self.numpy().tolist()
-
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
 
     def __getitem__(self, index: Any) -> Any:
         rows = _resolve(index, len(self))
@@ -166,14 +178,8 @@ class Ragged:
         """The number of items of each row."""
         return torch.diff(self.offsets)
 
-    def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]:
-        return self.numpy().__arrow_c_array__(requested_schema)
-
     def __dlpack__(self, **_options: Any) -> Any:
         raise BufferError(_columns.NO_LISTS_TENSOR)
-
-    def __dlpack_device__(self) -> Any:
-        return self.offsets.__dlpack_device__()
 
     def to_padded(self, value: Any = 0, length: Length | None = None) -> torch.Tensor:
         """A dense tensor of shape [rows, length], filled with value; longer rows are cut.
@@ -201,23 +207,6 @@ class Ragged:
         if not isinstance(self.values, torch.Tensor):
             raise TypeError(f"only lists of numbers make a nested tensor, got lists of {type(self.values).__name__}")
         return torch.nested.nested_tensor_from_jagged(self.values, self.offsets)
-
-    def to(self, *args: Any, **kwargs: Any) -> Ragged:
-        """These rows on another device. Takes the arguments of ``Tensor.to``; dtypes stay."""
-        return self._each(_mover(args, kwargs))
-
-    def cpu(self) -> Ragged:
-        return self._each(torch.Tensor.cpu)
-
-    def cuda(self, *args: Any, **kwargs: Any) -> Ragged:
-        return self._each(lambda t: t.cuda(*args, **kwargs))
-
-    def clone(self) -> Ragged:
-        """A copy of these rows."""
-        return self._each(torch.Tensor.clone)
-
-    def pin_memory(self) -> Ragged:
-        return self._each(torch.Tensor.pin_memory)
 
     def record_stream(self, stream: Any) -> None:
         _each(self.values, lambda t: t.record_stream(stream))
