@@ -10,7 +10,7 @@
 //	end        FF FF FF FF 00 00 00 00
 //
 // Types are the same as in package loader/loaderarrow, which lists them. This package avoids
-// arrow-go, whose IPC writer makes the command 8 MB larger. It writes neither compression nor
+// arrow-go, whose IPC writer makes the command 6 MB larger. It writes neither compression nor
 // dictionaries.
 //
 // It starts no goroutine.
