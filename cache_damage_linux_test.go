@@ -3,6 +3,7 @@ package shardfeed
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -176,38 +177,36 @@ func TestServerCacheDamage(t *testing.T) {
 
 // refills replace the bytes of a file in place, and keep its size and its modification time.
 var refills = map[string]func(path string) error{
-	"zeros": func(path string) error { return refill(path, func([]byte) {}, false) },
-	"cut and zeros": func(path string) error {
-		return refill(path, func([]byte) {}, true)
-	},
-	"foreign bytes": func(path string) error {
-		return refill(path, func(b []byte) {
-			r := rand.New(rand.NewPCG(5, 6))
-			for i := range b {
-				b[i] = byte(r.Int())
-			}
-		}, false)
-	},
+	"zeros":            func(path string) error { return refill(path, 0, false, nil) },
+	"zeros as values":  func(path string) error { return refill(path, 128<<10, false, nil) },
+	"random bytes":     func(path string) error { return refill(path, 0, false, rand.NewChaCha8([32]byte{1})) },
+	"random values":    func(path string) error { return refill(path, 128<<10, false, rand.NewChaCha8([32]byte{2})) },
+	"cut, then zeros":  func(path string) error { return refill(path, 0, true, nil) },
+	"cut, then random": func(path string) error { return refill(path, 0, true, rand.NewChaCha8([32]byte{3})) },
 }
 
-// refill writes over a file what fill makes of zeros. cut truncates it before.
-func refill(path string, fill func(b []byte), cut bool) error {
+// refill writes zeros, or bytes of r, over a file from a byte on. cut truncates it to nothing first.
+func refill(path string, from int64, cut bool, r io.Reader) error {
 	time.Sleep(20 * time.Millisecond) // more than a tick of the file system's clock
-	info, err := os.Stat(path)
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
 	if err != nil {
 		return err
 	}
 	if cut {
-		err = os.Truncate(path, 0)
+		err = errors.Join(f.Truncate(0), f.Truncate(info.Size()))
 	}
-	f, openErr := os.OpenFile(path, os.O_WRONLY, 0)
-	if err = errors.Join(err, openErr); err != nil {
-		return err
+	b := make([]byte, max(0, info.Size()-from))
+	if r != nil {
+		_, failed := io.ReadFull(r, b)
+		err = errors.Join(err, failed)
 	}
-	b := make([]byte, info.Size())
-	fill(b)
-	_, err = f.Write(b)
-	return errors.Join(err, f.Close(), os.Chtimes(path, info.ModTime(), info.ModTime()))
+	_, failed := f.WriteAt(b, from)
+	return errors.Join(err, failed, os.Chtimes(fmt.Sprintf("/proc/self/fd/%d", f.Fd()), info.ModTime(), info.ModTime())) // a run may have removed it
 }
 
 // shardFiles are the shard files of a cache.

@@ -49,8 +49,8 @@ type file struct {
 // writes detects writes to a file, except stamps by this process.
 type writes struct {
 	mu      sync.Mutex
-	changed int64 // modification time of the file at the last look
-	number  int64 // modification time at the last write that counts
+	changed int64 // time of the file's last change at the last look
+	number  int64 // time of the last change that counts
 }
 
 // written returns another number after each write to the file, also by a program that does not know
@@ -66,7 +66,7 @@ func (x *file) written() (int64, error) {
 	}
 	x.writes.mu.Lock()
 	defer x.writes.mu.Unlock()
-	if now := info.ModTime().UnixNano(); now != x.writes.changed {
+	if now := changedAt(info); now != x.writes.changed {
 		x.writes.changed, x.writes.number = now, now
 	}
 	return x.writes.number, nil
@@ -80,7 +80,7 @@ func (x *file) stampedNow() {
 	}
 	x.writes.mu.Lock()
 	defer x.writes.mu.Unlock()
-	x.writes.changed = info.ModTime().UnixNano()
+	x.writes.changed = changedAt(info)
 }
 
 // openFile opens an existing shard file. Its error is fs.ErrNotExist if the file is missing, and

@@ -177,6 +177,9 @@ func unmap(b []byte) { _ = unix.Munmap(b) } // fails only for bad arguments, and
 // allocated returns the disk space of a file in bytes.
 func allocated(info fs.FileInfo) int64 { return info.Sys().(*syscall.Stat_t).Blocks * 512 }
 
+// changedAt returns the time of the last change of a file, which no program can set.
+func changedAt(info fs.FileInfo) int64 { return info.Sys().(*syscall.Stat_t).Ctim.Nano() }
+
 // isLinked reports whether an open file still has a name.
 func isLinked(info fs.FileInfo) bool { return info.Sys().(*syscall.Stat_t).Nlink > 0 }
 

@@ -37,6 +37,7 @@ func unmap([]byte)                                         {}
 func openLimit() int { return 0 }
 
 func allocated(fs.FileInfo) int64 { return 0 }
+func changedAt(fs.FileInfo) int64 { return 0 }
 func isLinked(fs.FileInfo) bool   { return true }
 
 type diskState struct {

@@ -115,6 +115,8 @@ func (d *Decoder) Decode(r *Raw, l Layout) ([]*Block, error) {
 	d.dropHeld()
 	if damaged := r.recheck(); damaged != nil {
 		err = damaged
+	} else if t := r.tier; err == nil && t != nil && !t.shard.Whole(t.group, t.image) {
+		err = t.failed(shard.ErrChanged)
 	}
 	blocks := d.blocks
 	d.forget()

@@ -171,8 +171,8 @@ func (a *app) warmRemote(ctx context.Context, ds *shardfeed.Dataset, shards []*w
 	return dir, err
 }
 
-// fitting returns the shards, or parts of them, that the cache can keep. It prints a note unless that
-// is all of them.
+// fitting returns the shards, or parts of them, that the cache can keep. It prints a note unless
+// that is all of them.
 func (a *app) fitting(ds *shardfeed.Dataset, shards []*warmShard, w *warmth) (all []*warmShard, err error) {
 	c, _ := ds.Cache()
 	wanted := make([]cache.Wanted, len(shards))

@@ -3,6 +3,7 @@ package block
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -51,16 +52,16 @@ func (r *remaking) release() {
 	}
 }
 
-// Guard runs f, which gathers from blocks. Blocks may lie in an image, a mapped file: where it
-// cannot be read any more, since another program cut it or its disk fails, Guard puts blocks that
-// are made from the shard in their places, and runs f again. They live as long as the blocks that
-// they replace. Without a way to make them the error names the shard.
+// Guard runs f, which gathers from blocks. An image, a mapped file, may hold their bytes. If it can
+// no longer be read, since another program cut it or its disk fails, or if f fails after a write to
+// it, Guard replaces the blocks by others, made from the shard, and runs f again. They live as long
+// as the blocks that they replace. If they cannot be made the error names the shard.
 func Guard(ctx context.Context, blocks []*Block, f func() error) error {
 	for {
 		if !useMade(blocks) {
 			return f()
 		}
-		err := shard.Guard(f)
+		err := guarded(blocks, f)
 		if !errors.Is(err, shard.ErrChanged) {
 			return err
 		}
@@ -68,6 +69,26 @@ func Guard(ctx context.Context, blocks []*Block, f func() error) error {
 			return err
 		}
 	}
+}
+
+// guarded runs f in shard.Guard. An error or a panic of f is ErrChanged if the bytes of an image
+// may have caused it.
+func guarded(blocks []*Block, f func() error) (err error) {
+	defer func() {
+		v := recover()
+		switch {
+		case v == nil && err == nil || errors.Is(err, shard.ErrChanged):
+		case !slices.ContainsFunc(blocks, func(b *Block) bool { return b.remaking != nil && b.isLost() }):
+			if v != nil {
+				panic(v)
+			}
+		case v != nil:
+			err = fmt.Errorf("%w: %v", shard.ErrChanged, v)
+		default:
+			err = fmt.Errorf("%w: %w", shard.ErrChanged, err)
+		}
+	}()
+	return shard.Guard(f)
 }
 
 // useMade replaces blocks that were made once more, and reports whether any of the others lies in
@@ -87,10 +108,9 @@ func useMade(blocks []*Block) (mapped bool) {
 
 // remakeLost makes the blocks whose images are lost, or all in images if each file looks whole.
 func remakeLost(ctx context.Context, blocks []*Block, fault error) error {
-	inImage := func(b *Block) bool { return b.lease != nil }
-	lost := slices.DeleteFunc(slices.Clone(blocks), func(b *Block) bool { return !inImage(b) || b.imageIsWhole() })
+	lost := slices.DeleteFunc(slices.Clone(blocks), func(b *Block) bool { return !b.isLost() })
 	if len(lost) == 0 {
-		lost = slices.DeleteFunc(slices.Clone(blocks), func(b *Block) bool { return !inImage(b) })
+		lost = slices.DeleteFunc(slices.Clone(blocks), func(b *Block) bool { return b.lease == nil })
 	}
 	for _, b := range lost {
 		if b.remaking == nil {
@@ -103,9 +123,10 @@ func remakeLost(ctx context.Context, blocks []*Block, fault error) error {
 	return nil
 }
 
-func (b *Block) imageIsWhole() bool {
+// isLost reports whether an image has the bytes of the block and may have changed.
+func (b *Block) isLost() bool {
 	l, ok := b.lease.(interface{ Whole() bool })
-	return ok && l.Whole()
+	return b.lease != nil && !(ok && l.Whole())
 }
 
 func (b *Block) lostImage(fault error) error {

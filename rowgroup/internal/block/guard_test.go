@@ -65,3 +65,42 @@ func TestGuardCutImage(t *testing.T) {
 		}
 	}
 }
+
+// An imageLease lends an image that is whole or not.
+type imageLease struct {
+	shard.Lease
+	whole bool
+}
+
+func (l *imageLease) Whole() bool { return l.whole }
+
+// If an image was overwritten, errors and panics of a gather may come from its bytes: the block is
+// made from the shard. Else they pass through.
+func TestGuardOverwrittenImage(t *testing.T) {
+	own := errors.New("own")
+	for _, whole := range []bool{false, true} {
+		for name, fail := range map[string]func() error{"error": func() error { return own }, "panic": func() error { panic(own) }} {
+			made := &Block{rows: 7}
+			made.refs.Store(1)
+			block := &Block{lease: &imageLease{whole: whole}}
+			block.Remake(func(context.Context) (*Block, error) { return made, nil })
+			blocks := []*Block{{}, block}
+			err := func() (err error) {
+				defer func() {
+					if v := recover(); v != nil {
+						err = v.(error)
+					}
+				}()
+				return Guard(t.Context(), blocks, func() error {
+					if blocks[1] == block {
+						return fail()
+					}
+					return nil
+				})
+			}()
+			if whole && (err != own || blocks[1] != block) || !whole && (err != nil || blocks[1] != made) {
+				t.Errorf("%s, whole %v: %v", name, whole, err)
+			}
+		}
+	}
+}

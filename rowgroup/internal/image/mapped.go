@@ -2,6 +2,7 @@ package image
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/shardfeed/shardfeed/shard"
 )
@@ -26,13 +27,14 @@ type groupKey struct {
 // A mapping is one lease. Its bytes take room while it stays without a user, and on from then
 // until a block lies in it, whose owner counts them.
 type mapping struct {
-	of    *Mapped
-	key   groupKey
-	file  File
-	lease shard.Lease
-	bytes int64
-	users int
-	takes bool // room
+	of      *Mapped
+	key     groupKey
+	file    File
+	lease   shard.Lease
+	bytes   int64
+	written atomic.Int64 // File.Written as the image was verified
+	users   int
+	takes   bool // room
 }
 
 // A Lease is one use of a mapped image.
@@ -65,6 +67,7 @@ func (m *Mapped) lend(key groupKey, file File, i *Image) (*Lease, error) {
 		return nil, err
 	}
 	x := &mapping{of: m, key: key, file: file, lease: lease, bytes: i.Bytes, users: 1}
+	x.written.Store(i.written)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.all[key] == nil { // else another was faster, and this one serves one user
@@ -96,6 +99,7 @@ func (m *Mapped) share(key groupKey, file File, i *Image) *Lease {
 		l.Release()
 		return nil
 	}
+	x.written.Store(i.written)
 	return l
 }
 
@@ -131,8 +135,12 @@ func (l *Lease) MayStay() bool {
 	return l.image.takes || l.image.file.MayStay()
 }
 
-// Whole reports whether the image can still be lent.
-func (l *Lease) Whole() bool { return l.image.file.Again(l.image.lease) == nil }
+// Whole reports whether the image can still be lent, and its file was not written to since the
+// image was verified.
+func (l *Lease) Whole() bool {
+	x := l.image
+	return x.written.Load() == x.file.Written() && x.file.Again(x.lease) == nil
+}
 
 // Counted ends the counting of the image's bytes here: the user counts them.
 func (l *Lease) Counted() {

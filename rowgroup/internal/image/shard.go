@@ -124,8 +124,7 @@ func (t *Shard) ReadAhead(ctx context.Context, i *Image) {
 func (t *Shard) Find(group int, rows int64) *Image {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	written := t.file.Written()
-	if i := t.images[group]; i != nil && i.written == written {
+	if i := t.images[group]; i != nil && i.written == t.file.Written() {
 		return i
 	}
 	delete(t.images, group)
@@ -134,7 +133,6 @@ func (t *Shard) Find(group int, rows int64) *Image {
 		t.of.mapped.forget(t.key(group))
 		return nil
 	}
-	i.written = written
 	t.images[group] = i
 	return i
 }
@@ -151,7 +149,7 @@ func (t *Shard) load(group int, rows int64) *Image {
 
 // Look reads the header of an image that is held whole.
 func (t *Shard) Look(group int, rows int64) *Image {
-	place, end := t.places[group], t.places[group+1]
+	place, end, written := t.places[group], t.places[group+1], t.file.Written()
 	n := t.file.Held(place, headerBytes+nodeBytes*maxNodes)
 	if n < headerBytes {
 		return nil
@@ -167,11 +165,17 @@ func (t *Shard) Look(group int, rows int64) *Image {
 		t.file.Discard(place, n)
 		return nil
 	}
-	i.place = place + i.head()
+	i.place, i.written = place+i.head(), written
 	if t.file.Held(i.place, i.Bytes) < i.Bytes {
 		return nil
 	}
 	return &i
+}
+
+// Whole reports whether an image is still the one that was verified. A write to the file, even to
+// other images, takes another look at the bytes.
+func (t *Shard) Whole(group int, i *Image) bool {
+	return i.written == t.file.Written() || t.verify(group, i)
 }
 
 // Forget drops an image whose bytes turned out to be gone or damaged.
