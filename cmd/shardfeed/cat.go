@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/shardfeed/shardfeed"
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/rowio"
 	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable"
@@ -81,7 +82,7 @@ say the same are allowed, others are an error. Columns, rank, world size and mem
 // register adds the flags.
 func (c *catCommand) register(of *cobra.Command, fs *pflag.FlagSet) {
 	fs.StringVar(&c.format, "format", "jsonl", "form of the rows: jsonl, csv, or arrow for a stream of Arrow's IPC format")
-	completeWords(of, "format", catFormats)
+	completeWords(of, "format", rowio.Formats)
 	c.add(fs, "what", "ids", "limit", "rows", "sources")
 	setting{set: "sources", name: "batch-size", field: &c.BatchSize, help: "rows of a step on each rank under --batching per_source (default: those of --state)", value: "1"}.register(fs)
 	c.add(fs, "pack", "bucket", "features", "order", "epochs", "losses", "rank")
@@ -119,8 +120,8 @@ func (c *catCommand) prepare(ctx context.Context, fs *pflag.FlagSet) error {
 	switch {
 	case fs.Changed("decode-images") && c.imageDir == "":
 		return usagef("--decode-images must name a directory, got an empty name")
-	case !slices.Contains(catFormats, c.format):
-		return usagef("--format must be %s, got %q", oneOf(catFormats), c.format)
+	case !slices.Contains(rowio.Formats, c.format):
+		return usagef("--format must be %s, got %q", oneOf(rowio.Formats), c.format)
 	case c.format == "arrow" && term.IsTerminal(c.stdout):
 		return usagef("--format arrow is binary, and stdout is a terminal: redirect it to a file or a pipe")
 	case c.format != "jsonl" && c.saveState != "":
@@ -202,7 +203,7 @@ func (c *catCommand) openPrinter(ctx context.Context, ds *shardfeed.Dataset) (*r
 	if facts != nil {
 		schema = facts.schema
 	}
-	format, err := formatOf(c.format, schema, math.MaxInt)
+	format, err := rowio.FormatOf(c.format, schema, math.MaxInt)
 	if err != nil {
 		return nil, errors.Join(err, facts.Close())
 	}
@@ -232,7 +233,7 @@ func (c *catCommand) saveFile() saveFile {
 }
 
 // newPrinter prints to stdout, with marks where a state is to be saved.
-func (c *catCommand) newPrinter(ctx context.Context, ds *iterable.Dataset, shape *loader.Shape, format rowFormat) *rowPrinter {
+func (c *catCommand) newPrinter(ctx context.Context, ds *iterable.Dataset, shape *loader.Shape, format rowio.Format) *rowPrinter {
 	if c.saveState == "" {
 		return newRowPrinter(ds, shape, format, term.NewInterruptible(ctx, term.Shown(c.stdout)))
 	}

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/rowio"
 	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/cores"
@@ -126,7 +127,7 @@ func (s demoShop) both(ctx context.Context, names [2]string, choose func(o *iter
 				c.all = newLedger(ds.NumRows())
 			}
 			c.Rows[i] = ds.NumSamples()
-			return readProducts(ctx, ds, loader.Options{BatchSize: maxGather}, []*ledger{c.all}, func(*loader.Batch) {})
+			return readProducts(ctx, ds, loader.Options{BatchSize: rowio.MaxGather}, []*ledger{c.all}, func(*loader.Batch) {})
 		})
 		if err != nil {
 			return nil, err

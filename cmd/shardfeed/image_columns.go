@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/rowio"
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/images/codec"
 	"github.com/shardfeed/shardfeed/iterable"
@@ -26,7 +27,7 @@ func findImages(ctx context.Context, all []*iterable.Dataset, shape *loader.Shap
 	}
 	for _, ds := range all {
 		first := rows[:min(sniffedRows, ds.Manifest().NumRows())]
-		err := takeRows(ctx, ds, shape, first, func(columns []*column.Array, _ int) error {
+		err := rowio.Take(ctx, ds, shape, first, func(columns []*column.Array, _ int) error {
 			for _, a := range columns {
 				found.note(a)
 			}
@@ -51,7 +52,7 @@ func (c imageColumns) note(a *column.Array) {
 		if a.IsNull(i) {
 			continue
 		}
-		if h, _ := codec.ReadHeader(valueOf(a, i)); h.Format != codec.Unknown { // a damaged one is an image too
+		if h, _ := codec.ReadHeader(rowio.ValueOf(a, i)); h.Format != codec.Unknown { // a damaged one is an image too
 			c[a.Field] = true
 			return
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/rowio"
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/images/codec"
 	"github.com/shardfeed/shardfeed/iterable"
@@ -167,7 +168,7 @@ func (f *imageFacts) facts(a *column.Array, to *column.Field, name func(i int) s
 	for i := range a.Len {
 		var file []byte
 		if !a.IsNull(i) {
-			file = valueOf(a, i)
+			file = rowio.ValueOf(a, i)
 		}
 		h, err := codec.ReadHeader(file)
 		addText(own.Children[0], i, h.Format.String(), h.Format != codec.Unknown)

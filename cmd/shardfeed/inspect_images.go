@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/rowio"
 	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/images/codec"
@@ -139,7 +140,7 @@ func (s *imageSampling) shard(ctx context.Context, stores shard.Stores, one shar
 		for i := range rows {
 			rows[i] = groups[g].First + int64(i)
 		}
-		if err := takeRowsOf(ctx, m, shape, rows, s.add); err != nil {
+		if err := rowio.TakeOf(ctx, m, shape, rows, s.add); err != nil {
 			return err
 		}
 		if k == 0 && len(s.by) == 0 {
@@ -194,7 +195,7 @@ func (s *imageSampling) addArray(a *column.Array, name string) {
 	}
 	for i := range a.Len {
 		if !a.IsNull(i) {
-			c.add(valueOf(a, i))
+			c.add(rowio.ValueOf(a, i))
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/rowio"
 	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/text"
@@ -93,7 +94,7 @@ func (l *look) show(ctx context.Context, addresses []string, pick func(rows int6
 	shape = shape.AsStored()
 	schema := shape.Schema()
 	if !l.full {
-		schema = shortSchema(schema)
+		schema = rowio.ShortSchema(schema)
 	}
 	parts := l.partsOf(ds.Dataset)
 	if l.begun != nil {
@@ -111,7 +112,7 @@ func (l *look) show(ctx context.Context, addresses []string, pick func(rows int6
 				}
 			}
 			if !l.full {
-				columns = shortColumns(columns, schema)
+				columns = rowio.ShortColumns(columns, schema)
 			}
 			return out.add(names.of(part.name, columns, n), n)
 		})
@@ -134,10 +135,10 @@ func (l *look) rowShow(schema *column.Schema, w io.Writer) rowShow {
 		if term.IsTerminal(l.stdout) {
 			width = term.Columns(l.stdout)
 		}
-		return &tableShow{newRowTable(schema, l.full, l.items()), w, width}
+		return &tableShow{rowio.NewTable(schema, l.full, l.items()), w, width}
 	}
-	format, _ := formatOf(l.format, schema, l.items()) // only arrow fails
-	return &lineShow{w: w, buffer: format.begin, appendRow: format.row}
+	format, _ := rowio.FormatOf(l.format, schema, l.items()) // only arrow fails
+	return &lineShow{w: w, buffer: format.Begin, appendRow: format.Row}
 }
 
 // items is how many items of a list are shown.
@@ -145,17 +146,19 @@ func (l *look) items() int {
 	if l.full {
 		return math.MaxInt
 	}
-	return shownItems
+	return rowio.ShownItems
 }
 
 // A tableShow is a table, which is written at the end, when its widths are known.
 type tableShow struct {
-	*rowTable
+	*rowio.Table
 	w     io.Writer
 	width int // of a line; 0 is any
 }
 
-func (s *tableShow) end() error { return s.writeTo(s.w, s.width) }
+func (s *tableShow) add(columns []*column.Array, n int) error { return s.Add(columns, n) }
+
+func (s *tableShow) end() error { return s.Print(s.w, s.width) }
 
 // A lineShow is a line for each row.
 type lineShow struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/rowio"
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
@@ -20,9 +21,9 @@ type lookPart struct {
 func (l *look) partsOf(ds *iterable.Dataset) (all []lookPart) {
 	part := func(name string, ds *iterable.Dataset, chosen bool) lookPart {
 		if chosen {
-			return lookPart{name, ds, takeChosen}
+			return lookPart{name, ds, rowio.TakeChosen}
 		}
-		return lookPart{name, ds, takeRows}
+		return lookPart{name, ds, rowio.Take}
 	}
 	if len(l.Sources) == 0 {
 		return []lookPart{part("", ds, l.ChoosesRows())}

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/image/font/basicfont"
 	"golang.org/x/image/math/fixed"
 
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/rowio"
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/images"
 	"github.com/shardfeed/shardfeed/images/codec"
@@ -146,7 +147,7 @@ func rowIDs(columns []*column.Array) (row, source *column.Array) {
 func fileOf(columns []*column.Array, name string, i int) (file []byte, present bool) {
 	for _, a := range columns {
 		if a.Field.Name == name && a.Field.Kind == column.Binary {
-			return valueOf(a, i), !a.IsNull(i)
+			return rowio.ValueOf(a, i), !a.IsNull(i)
 		}
 		if below, ok := strings.CutPrefix(name, a.Field.Name+"."); ok && a.Field.Kind == column.Struct {
 			if file, present := fileOf(a.Children, below, i); present {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/rowio"
 	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/iterable"
@@ -13,15 +14,10 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-const (
-	maxGather   = 1024    // rows that are gathered at once
-	gatherBytes = 8 << 20 // about the most memory that they may take
-)
-
 // A rowPrinter prints the rows of draws. Columns are gathered for many rows at once.
 type rowPrinter struct {
 	out    io.Writer
-	format rowFormat
+	format rowio.Format
 	images *imageFacts // in place of images; nil: they are printed as they are
 	most   int         // draws, of a row each, to gather at once: more are never held
 
@@ -33,7 +29,7 @@ type rowPrinter struct {
 	lineWriter *term.LineWriter // out, if the state of the last row matters
 	marks      []mark
 
-	gather *rowGather
+	gather *rowio.Gather
 	lines  []byte
 }
 
@@ -43,9 +39,9 @@ type mark struct {
 	state shuffle.State
 }
 
-func newRowPrinter(ds *iterable.Dataset, shape *loader.Shape, format rowFormat, out io.Writer) *rowPrinter {
-	p := &rowPrinter{out: out, gather: newRowGather(shape), format: format, places: map[*rowgroup.Block]int{}}
-	p.most = maxGather
+func newRowPrinter(ds *iterable.Dataset, shape *loader.Shape, format rowio.Format, out io.Writer) *rowPrinter {
+	p := &rowPrinter{out: out, gather: rowio.NewGather(shape), format: format, places: map[*rowgroup.Block]int{}}
+	p.most = rowio.MaxGather
 	if rows := ds.NumRows(); rows > 0 {
 		var bytes int64
 		for _, m := range ds.Manifests() {
@@ -54,7 +50,7 @@ func newRowPrinter(ds *iterable.Dataset, shape *loader.Shape, format rowFormat, 
 				bytes += narrow + wide
 			}
 		}
-		p.most = int(min(maxGather, max(1, gatherBytes/(1+bytes/rows))))
+		p.most = int(min(rowio.MaxGather, max(1, rowio.GatherBytes/(1+bytes/rows))))
 	}
 	return p
 }
@@ -86,7 +82,7 @@ func (p *rowPrinter) add(d *iterable.Draw) error {
 func (p *rowPrinter) flush() error {
 	defer p.release()
 	for done := 0; done < len(p.picks); {
-		columns, n, err := p.gather.first(p.blocks, p.picks[done:])
+		columns, n, err := p.gather.First(p.blocks, p.picks[done:])
 		if err == nil && p.images != nil {
 			columns, err = p.images.columns(columns)
 		}
@@ -105,11 +101,11 @@ func (p *rowPrinter) flush() error {
 
 // appendRows appends n of the gathered rows from one on, which columns hold.
 func (p *rowPrinter) appendRows(dst []byte, columns []*column.Array, from, n int) []byte {
-	if p.format.batch != nil {
-		return p.format.batch(dst, columns, n)
+	if p.format.Batch != nil {
+		return p.format.Batch(dst, columns, n)
 	}
 	for i := range n {
-		dst = p.format.row(dst, columns, i)
+		dst = p.format.Row(dst, columns, i)
 		if p.lineWriter != nil {
 			p.marks = append(p.marks, mark{p.lineWriter.Written + int64(len(dst)), p.draws[from+i].State})
 		}
@@ -119,7 +115,7 @@ func (p *rowPrinter) appendRows(dst []byte, columns []*column.Array, from, n int
 
 // begin prints the text before the first row.
 func (p *rowPrinter) begin() error {
-	_, err := p.out.Write(p.format.begin)
+	_, err := p.out.Write(p.format.Begin)
 	return err
 }
 
@@ -128,7 +124,7 @@ func (p *rowPrinter) end() error {
 	if err := p.flush(); err != nil {
 		return err
 	}
-	_, err := p.out.Write(p.format.end)
+	_, err := p.out.Write(p.format.End)
 	return err
 }
 
@@ -168,5 +164,5 @@ func (p *rowPrinter) release() {
 // close releases everything that was not printed.
 func (p *rowPrinter) close() {
 	p.release()
-	p.gather.close()
+	p.gather.Close()
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/rowio"
 	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/loader"
@@ -137,13 +138,13 @@ func (f *vocabulary) find(ctx context.Context, m *rowgroup.Manifest, counts map[
 	if err != nil {
 		return err
 	}
-	t := newRowTaker(m, shape, func(columns []*column.Array, _ int) error {
+	t := rowio.NewTaker(m, shape, func(columns []*column.Array, _ int) error {
 		f.count(columns[0], counts)
 		return nil
 	})
-	defer t.close()
+	defer t.Close()
 	for _, g := range left {
-		if err := t.all(ctx, g); err != nil {
+		if err := t.All(ctx, g); err != nil {
 			return err
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package rowio
 
 import (
 	"bytes"
@@ -17,20 +17,22 @@ import (
 // cellWidth is the columns that a value takes at most in a table, unless values are shown in full.
 const cellWidth = 40
 
-// A rowTable is rows as a table for people: a line for each row, or a line for each value where
+// A Table is rows as a table for people: a line for each row, or a line for each value where
 // such lines are wider than the terminal.
-type rowTable struct {
+type Table struct {
 	plain  *jsonl.Plain
 	schema *column.Schema
 	full   bool
 	cells  [][]string // by row
 }
 
-func newRowTable(schema *column.Schema, full bool, items int) *rowTable {
-	return &rowTable{plain: jsonl.NewPlain(schema, items), schema: schema, full: full}
+// NewTable makes a table of rows of the schema. It cuts lists after items, and other values unless full.
+func NewTable(schema *column.Schema, full bool, items int) *Table {
+	return &Table{plain: jsonl.NewPlain(schema, items), schema: schema, full: full}
 }
 
-func (t *rowTable) add(columns []*column.Array, n int) error {
+// Add adds n rows.
+func (t *Table) Add(columns []*column.Array, n int) error {
 	var value []byte
 	for i := range n {
 		row := make([]string, len(columns))
@@ -47,7 +49,7 @@ func (t *rowTable) add(columns []*column.Array, n int) error {
 }
 
 // cell is a value on one line.
-func (t *rowTable) cell(value string) string {
+func (t *Table) cell(value string) string {
 	value = printable.Text(value)
 	if t.full || uniseg.StringWidth(value) <= cellWidth {
 		return value
@@ -63,8 +65,8 @@ func (t *rowTable) cell(value string) string {
 	return b.String() + "..."
 }
 
-// writeTo writes the table in lines of at most width columns; 0 does not limit them.
-func (t *rowTable) writeTo(w io.Writer, width int) error {
+// Print writes the table in lines of at most width columns; 0 does not limit them.
+func (t *Table) Print(w io.Writer, width int) error {
 	var b bytes.Buffer
 	if width > 0 && t.width() > width {
 		t.writeValues(&b)
@@ -76,7 +78,7 @@ func (t *rowTable) writeTo(w io.Writer, width int) error {
 }
 
 // width is the columns of the widest line.
-func (t *rowTable) width() (total int) {
+func (t *Table) width() (total int) {
 	for c, f := range t.schema.Fields {
 		width := uniseg.StringWidth(printable.Text(f.Name))
 		for _, row := range t.cells {
@@ -87,7 +89,7 @@ func (t *rowTable) width() (total int) {
 	return total - table.Gap
 }
 
-func (t *rowTable) writeLines(b *bytes.Buffer) {
+func (t *Table) writeLines(b *bytes.Buffer) {
 	names := make([]string, len(t.schema.Fields))
 	right := make([]bool, len(t.schema.Fields))
 	for c, f := range t.schema.Fields {
@@ -97,7 +99,7 @@ func (t *rowTable) writeLines(b *bytes.Buffer) {
 }
 
 // writeValues writes a block of lines for each row.
-func (t *rowTable) writeValues(b *bytes.Buffer) {
+func (t *Table) writeValues(b *bytes.Buffer) {
 	width := 0
 	for _, f := range t.schema.Fields {
 		width = max(width, uniseg.StringWidth(printable.Text(f.Name)))

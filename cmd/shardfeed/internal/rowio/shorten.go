@@ -1,4 +1,4 @@
-package main
+package rowio
 
 import (
 	"encoding/base64"
@@ -13,13 +13,13 @@ import (
 // What a shortened value keeps.
 const (
 	shownCharacters = 100 // of a text
-	shownItems      = 20  // of a list or a map
+	ShownItems      = 20  // of a list or a map
 	wholeBytes      = 24  // of a binary value that is not cut
 	shownBytes      = 12  // of one that is
 )
 
-// shortSchema is the schema of columns that shortColumns has shortened: binary values are text.
-func shortSchema(s *column.Schema) *column.Schema {
+// ShortSchema is the schema of columns that ShortColumns has shortened: binary values are text.
+func ShortSchema(s *column.Schema) *column.Schema {
 	short := &column.Schema{}
 	for _, f := range s.Fields {
 		short.Fields = append(short.Fields, shortField(f))
@@ -48,9 +48,9 @@ func isBytes(f *column.Field) bool {
 	return false
 }
 
-// shortColumns are the columns with long texts and binary values cut, as fields of the short
+// ShortColumns are the columns with long texts and binary values cut, as fields of the short
 // schema.
-func shortColumns(columns []*column.Array, schema *column.Schema) []*column.Array {
+func ShortColumns(columns []*column.Array, schema *column.Schema) []*column.Array {
 	short := make([]*column.Array, len(columns))
 	for c, a := range columns {
 		short[c] = shortArray(a, schema.Fields[c])
@@ -80,14 +80,14 @@ func shortValues(a *column.Array) (offsets []int32, data []byte) {
 	offsets = append(make([]int32, 0, a.Len+1), 0)
 	for i := range a.Len {
 		if !a.IsNull(i) {
-			data = shorten(data, valueOf(a, i))
+			data = shorten(data, ValueOf(a, i))
 		}
 		offsets = append(offsets, int32(len(data)))
 	}
 	return offsets, data
 }
 
-func valueOf(a *column.Array, i int) []byte {
+func ValueOf(a *column.Array, i int) []byte {
 	if a.Field.Kind == column.Fixed {
 		return a.Data[i*a.Field.Width : (i+1)*a.Field.Width]
 	}

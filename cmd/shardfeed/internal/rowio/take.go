@@ -1,4 +1,4 @@
-package main
+package rowio
 
 import (
 	"cmp"
@@ -13,17 +13,17 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
-// takeRows reads rows by ascending numbers in the data set, and hands them on in that order, many
+// Take reads rows by ascending numbers in the data set, and hands them on in that order, many
 // at once. It reads only their pages if the file has a page index, else their column chunks. The
 // arguments of do are valid until it returns.
-func takeRows(ctx context.Context, ds *iterable.Dataset, shape *loader.Shape, rows []int64, do func(columns []*column.Array, n int) error) error {
-	return takeRowsOf(ctx, ds.Manifest(), shape, rows, do)
+func Take(ctx context.Context, ds *iterable.Dataset, shape *loader.Shape, rows []int64, do func(columns []*column.Array, n int) error) error {
+	return TakeOf(ctx, ds.Manifest(), shape, rows, do)
 }
 
-// takeRowsOf is takeRows of a manifest.
-func takeRowsOf(ctx context.Context, m *rowgroup.Manifest, shape *loader.Shape, rows []int64, do func(columns []*column.Array, n int) error) error {
-	t := newRowTaker(m, shape, do)
-	defer t.close()
+// TakeOf is Take of a manifest.
+func TakeOf(ctx context.Context, m *rowgroup.Manifest, shape *loader.Shape, rows []int64, do func(columns []*column.Array, n int) error) error {
+	t := NewTaker(m, shape, do)
+	defer t.Close()
 	first := int64(0)
 	for g, group := range t.manifest.Groups() {
 		n, _ := slices.BinarySearch(rows, first+group.Rows)
@@ -35,26 +35,28 @@ func takeRowsOf(ctx context.Context, m *rowgroup.Manifest, shape *loader.Shape, 
 	return nil
 }
 
-// A rowTaker reads rows by their numbers.
-type rowTaker struct {
+// A Taker reads rows by their numbers.
+type Taker struct {
 	manifest *rowgroup.Manifest
 	do       func(columns []*column.Array, n int) error
 
 	decoder *rowgroup.Decoder
-	gather  *rowGather
+	gather  *Gather
 }
 
-func newRowTaker(m *rowgroup.Manifest, shape *loader.Shape, do func(columns []*column.Array, n int) error) *rowTaker {
-	return &rowTaker{manifest: m, gather: newRowGather(shape), do: do, decoder: m.NewDecoder()}
+// NewTaker makes a Taker that hands rows on to do.
+func NewTaker(m *rowgroup.Manifest, shape *loader.Shape, do func(columns []*column.Array, n int) error) *Taker {
+	return &Taker{manifest: m, gather: NewGather(shape), do: do, decoder: m.NewDecoder()}
 }
 
-func (t *rowTaker) close() {
+// Close frees the memory.
+func (t *Taker) Close() {
 	t.decoder.Close()
-	t.gather.close()
+	t.gather.Close()
 }
 
-// all reads all rows of group g.
-func (t *rowTaker) all(ctx context.Context, g int) error {
+// All reads all rows of group g.
+func (t *Taker) All(ctx context.Context, g int) error {
 	const atOnce = 1 << 20
 	group := t.manifest.Groups()[g]
 	var rows []int64
@@ -71,7 +73,7 @@ func (t *rowTaker) all(ctx context.Context, g int) error {
 }
 
 // group reads rows of group g, whose first row is number first. Rows of one page are read together.
-func (t *rowTaker) group(ctx context.Context, g int, group rowgroup.Group, first int64, rows []int64) error {
+func (t *Taker) group(ctx context.Context, g int, group rowgroup.Group, first int64, rows []int64) error {
 	edges := t.manifest.PageEdges(g)
 	for len(rows) > 0 {
 		n := len(rows)
@@ -93,7 +95,7 @@ func (t *rowTaker) group(ctx context.Context, g int, group rowgroup.Group, first
 const stepBytes = 64 << 20
 
 // span fetches a run of rows and hands on the wanted ones. It decodes a step of rows at a time.
-func (t *rowTaker) span(ctx context.Context, g int, group rowgroup.Group, first int64, rows []int64) error {
+func (t *Taker) span(ctx context.Context, g int, group rowgroup.Group, first int64, rows []int64) error {
 	span := rowgroup.Rows{Shard: int(group.Shard), RowGroup: int(group.RowGroup), Lo: rows[0] - first, Hi: rows[len(rows)-1] - first + 1}
 	raw, err := t.manifest.Fetch(ctx, span)
 	if err != nil {
@@ -101,7 +103,7 @@ func (t *rowTaker) span(ctx context.Context, g int, group rowgroup.Group, first 
 	}
 	defer raw.Release()
 	narrow, wide := t.manifest.DecodedBytes(g)
-	step := max(maxGather, mem.MulDiv(group.Rows, stepBytes, narrow+wide+1))
+	step := max(MaxGather, mem.MulDiv(group.Rows, stepBytes, narrow+wide+1))
 	for len(rows) > 0 {
 		n, _ := slices.BinarySearch(rows, rows[0]+step)
 		err := t.step(ctx, raw, first, rows[:n])
@@ -118,7 +120,7 @@ func (t *rowTaker) span(ctx context.Context, g int, group rowgroup.Group, first 
 }
 
 // step decodes some of the rows that were fetched and hands them on.
-func (t *rowTaker) step(ctx context.Context, raw *rowgroup.Raw, first int64, rows []int64) error {
+func (t *Taker) step(ctx context.Context, raw *rowgroup.Raw, first int64, rows []int64) error {
 	lo := rows[0] - first
 	raw.Narrow(lo, rows[len(rows)-1]-first+1)
 	var blocks []*rowgroup.Block
@@ -130,7 +132,7 @@ func (t *rowTaker) step(ctx context.Context, raw *rowgroup.Raw, first int64, row
 		return err
 	}
 	defer blocks[0].Release()
-	for some := range slices.Chunk(rows, maxGather) {
+	for some := range slices.Chunk(rows, MaxGather) {
 		picks := make([]rowgroup.Pick, len(some))
 		for i, row := range some {
 			picks[i] = rowgroup.MakePick(0, int(row-first-lo))
@@ -142,9 +144,9 @@ func (t *rowTaker) step(ctx context.Context, raw *rowgroup.Raw, first int64, row
 	return nil
 }
 
-func (t *rowTaker) hand(blocks []*rowgroup.Block, picks []rowgroup.Pick) error {
+func (t *Taker) hand(blocks []*rowgroup.Block, picks []rowgroup.Pick) error {
 	for len(picks) > 0 {
-		columns, n, err := t.gather.first(blocks, picks)
+		columns, n, err := t.gather.First(blocks, picks)
 		if err == nil {
 			err = t.do(columns, n)
 		}

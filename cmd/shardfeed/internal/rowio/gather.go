@@ -1,4 +1,4 @@
-package main
+package rowio
 
 import (
 	"errors"
@@ -9,30 +9,36 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
-// mostGathered is the bytes of rows that are gathered at once, unless one row takes more. No account
-// has them, nor their text.
-const mostGathered = gatherBytes
+const (
+	// MaxGather is the number of rows that are gathered at once.
+	MaxGather = 1024
+
+	// GatherBytes bounds the memory of the rows that are gathered at once, unless one row takes more.
+	// No account counts it.
+	GatherBytes = 8 << 20
+)
 
 var errGathered = errors.New("the rows take too much memory together")
 
-// A rowGather gathers rows for printing. It counts the memory they take, because a dictionary may
+// A Gather collects rows for printing. It counts the memory they take, because a dictionary may
 // share a long value among any number of rows.
-type rowGather struct {
+type Gather struct {
 	shape    *loader.Shape
 	gatherer rowgroup.Gatherer
 	pool     mem.Pool
 	arena    *mem.Arena
 }
 
-func newRowGather(shape *loader.Shape) *rowGather {
-	g := &rowGather{shape: shape}
+// NewGather makes a Gather of the shape's columns.
+func NewGather(shape *loader.Shape) *Gather {
+	g := &Gather{shape: shape}
 	g.arena = g.pool.NewArena()
 	return g
 }
 
-// first gathers the first n of the rows, as many as there is room for, and at least one. They are
+// First gathers the first n of the rows, as many as there is room for, and at least one. They are
 // valid until the next call.
-func (g *rowGather) first(blocks []*rowgroup.Block, picks []rowgroup.Pick) (columns []*column.Array, n int, err error) {
+func (g *Gather) First(blocks []*rowgroup.Block, picks []rowgroup.Pick) (columns []*column.Array, n int, err error) {
 	for n = len(picks); ; n = (n + 1) / 2 {
 		columns, err = g.gather(blocks, picks[:n])
 		if n < 2 || !errors.Is(err, errGathered) {
@@ -41,11 +47,11 @@ func (g *rowGather) first(blocks []*rowgroup.Block, picks []rowgroup.Pick) (colu
 	}
 }
 
-func (g *rowGather) gather(blocks []*rowgroup.Block, picks []rowgroup.Pick) ([]*column.Array, error) {
+func (g *Gather) gather(blocks []*rowgroup.Block, picks []rowgroup.Pick) ([]*column.Array, error) {
 	g.arena.Free()
 	total := 0
 	room := func(n int) ([]byte, error) {
-		if total += n; total > mostGathered && len(picks) > 1 {
+		if total += n; total > GatherBytes && len(picks) > 1 {
 			return nil, errGathered
 		}
 		return g.arena.Alloc(n), nil
@@ -60,7 +66,8 @@ func (g *rowGather) gather(blocks []*rowgroup.Block, picks []rowgroup.Pick) ([]*
 	return columns, nil
 }
 
-func (g *rowGather) close() {
+// Close frees the memory.
+func (g *Gather) Close() {
 	g.arena.Free()
 	g.pool.Trim(0)
 }

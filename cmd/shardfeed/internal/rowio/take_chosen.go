@@ -1,4 +1,4 @@
-package main
+package rowio
 
 import (
 	"context"
@@ -12,15 +12,15 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// takeChosen reads some of the rows that a rule chooses, by their ascending numbers, and hands them
-// on as takeRows does. It streams up to the last one: only evaluating the rule finds them.
-func takeChosen(ctx context.Context, ds *iterable.Dataset, shape *loader.Shape, rows []int64, do func(columns []*column.Array, n int) error) (err error) {
+// TakeChosen reads some of the rows that a rule chooses, by their ascending numbers, and hands them
+// on as Take does. It streams up to the last one: only evaluating the rule finds them.
+func TakeChosen(ctx context.Context, ds *iterable.Dataset, shape *loader.Shape, rows []int64, do func(columns []*column.Array, n int) error) (err error) {
 	if len(rows) == 0 {
 		return nil
 	}
-	t := rowTaker{manifest: ds.Manifest(), gather: newRowGather(shape), do: do}
-	defer t.gather.close()
-	s, err := ds.Stream(ctx, shuffle.Worker{WorldSize: 1, Workers: 1}, iterable.StreamOptions{BatchSize: maxGather, Tail: shuffle.Short, Epochs: 1})
+	t := Taker{manifest: ds.Manifest(), gather: NewGather(shape), do: do}
+	defer t.gather.Close()
+	s, err := ds.Stream(ctx, shuffle.Worker{WorldSize: 1, Workers: 1}, iterable.StreamOptions{BatchSize: MaxGather, Tail: shuffle.Short, Epochs: 1})
 	if err != nil {
 		return err
 	}

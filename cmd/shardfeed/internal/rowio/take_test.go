@@ -1,4 +1,4 @@
-package main
+package rowio
 
 import (
 	"bytes"
@@ -95,10 +95,10 @@ func TestTakeRows(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			store.read.Store(0)
 			var got []int64
-			err := takeRows(t.Context(), ds, plainShape(t, ds), c.rows, func(columns []*column.Array, n int) error {
+			err := Take(t.Context(), ds, plainShape(t, ds), c.rows, func(columns []*column.Array, n int) error {
 				ids, err := column.Values[int64](columns[0])
 				got = append(got, ids...)
-				if n != len(ids) || n > maxGather {
+				if n != len(ids) || n > MaxGather {
 					t.Errorf("%d rows of %d ids", n, len(ids))
 				}
 				return err
