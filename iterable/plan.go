@@ -48,8 +48,9 @@ type Plan struct {
 	LanesPerRank int  `json:"lanes_per_rank"` // of the rank that reads the most
 	SharedLanes  bool `json:"shared_lanes"`   // two ranks read some lanes, because the world size does not divide their number
 
-	Bound  Amounts `json:"-"`            // memory of the rank that needs the most
-	Memory int64   `json:"memory_bytes"` // its limit
+	Bound  Amounts `json:"-"`                  // memory of the rank that needs the most
+	Long   int64   `json:"long_batches_bytes"` // of Bound's batches, if their rows are the longest by the footers
+	Memory int64   `json:"memory_bytes"`       // its limit
 	Fits   bool    `json:"fits"`
 	Buffer int64   `json:"shuffle_buffer_that_fits_rows"` // 0 when the bound fits, or nothing does
 
@@ -129,6 +130,10 @@ func (d *Dataset) planRanks(p *Plan, start stepper, o StreamOptions) error {
 		}
 	}
 	p.Fits = p.Bound.Total() <= d.memory
+	if p.Long, err = d.longBatches(o); err != nil {
+		return err
+	}
+	p.Long = max(p.Long, p.Bound[mem.Batch])
 	if !p.Shuffle {
 		return nil
 	}
@@ -143,6 +148,25 @@ func (d *Dataset) planRanks(p *Plan, start stepper, o StreamOptions) error {
 	}
 	p.propose()
 	return nil
+}
+
+// longBatches is batchBytes for the units whose rows take the most.
+func (d *Dataset) longBatches(o StreamOptions) (int64, error) {
+	rows := int64(o.Batches) * int64(o.BatchSize)
+	longest := newDensest(min(rows, 2*d.NumSamples()))
+	for _, s := range d.sources {
+		units, err := s.ownUnits()
+		if err != nil {
+			return 0, err
+		}
+		for _, u := range units.All() {
+			if u.Samples > 0 {
+				longest.add(u.Samples, s.sizes.spanCost(u, shuffle.Span{To: u.Samples}, false).bytes())
+			}
+		}
+	}
+	all := longest.most() + rows*o.Wider
+	return all + all/roundingPart + int64(o.Batches)*blockBytes, nil
 }
 
 // weigh adds up the source's shards and their bytes, and returns the bytes to decompress.

@@ -158,3 +158,28 @@ func TestMoreUnits(t *testing.T) {
 		})
 	}
 }
+
+// Batches of a table that is sorted by length take more than mean rows in its last row group.
+func TestPlanOfLongRows(t *testing.T) {
+	const long = 48 << 10
+	for _, shuffled := range []bool{false, true} {
+		store := files(t, [][]int{{160, 160, 160, 160}}, func(id int64) int {
+			if id < 480 {
+				return 100
+			}
+			return long
+		})
+		d := open(t, store, Options{Order: Order{Shuffle: shuffled}})
+		p, err := d.Plan(1, StreamOptions{BatchSize: 32, Batches: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if mean := p.Bound[mem.Batch]; p.Long < 3*32*long || p.Long < mean*7/2 || p.Long > mean*9/2 { // a quarter of the rows is long
+			t.Errorf("batches of the longest rows take %d bytes, of mean rows %d", p.Long, p.Bound[mem.Batch])
+		}
+		even := open(t, pictures(t), Options{Order: Order{Shuffle: shuffled}})
+		if p, err = even.Plan(1, StreamOptions{BatchSize: 32, Batches: 3}); err != nil || p.Long > p.Bound[mem.Batch]*3/2 {
+			t.Errorf("batches of even rows take %d bytes, at most %d (%v)", p.Bound[mem.Batch], p.Long, err)
+		}
+	}
+}

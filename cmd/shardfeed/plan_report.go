@@ -174,6 +174,9 @@ func planMemory(r *term.Report, p *iterable.Plan) {
 		verdict = "over the limit of"
 	}
 	r.Fact("sum", "%10v, %s %v", mem.Bytes(p.Bound.Total()), verdict, mem.Bytes(p.Memory))
+	if batches := p.Bound[mem.Batch]; p.Long > batches+batches/2 {
+		r.Note("Batches are reserved for mean rows. If their rows are the longest, as in a table sorted by length, they take up to %v; the excess comes from memory that is free within the limit.", mem.Bytes(p.Long))
+	}
 	if p.Fits {
 		r.Note("A stream reserves more, within the limit, to read ahead on all processors.")
 	}

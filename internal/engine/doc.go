@@ -157,8 +157,8 @@
 // count.
 //
 // A trainer may pass slots to its own processes, and releases them itself. Results of those
-// processes are in the trainer's memory: JOIN reserves memory for outputs batches of them, within
-// the stream's memory, and ASK the excess, within the machine's.
+// processes are in the trainer's memory: JOIN reserves memory for outputs batches of them, and ASK
+// the excess, both within the stream's memory.
 //
 // # Slot
 //

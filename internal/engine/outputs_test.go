@@ -67,39 +67,49 @@ func TestOutputs(t *testing.T) {
 	})
 }
 
-// What results take beyond is reserved of the machine's memory, until it is given back or the
-// trainer has gone.
+// What results take beyond JOIN's is reserved within the stream's memory, in each of its streams,
+// until it is released or the trainer has gone.
 func TestOutputsGrow(t *testing.T) {
-	e := testEngine(t, Options{Budget: mem.NewBudget(100)})
-	c := connect(t, e, "d", testSpec())
-	ask := func(bytes int64, replica int) error {
-		_, err := c.ask(wire.Ask{WorldSize: 1, Outputs: &bytes, Replica: replica, Replicas: 2})
+	budget := mem.NewBudget(1 << 40)
+	e := testEngine(t, Options{Budget: budget, Open: func(ctx context.Context, r Request, _ func(wire.Progress)) (*Data, error) {
+		return shopWithin(ctx, r, budget, 256<<20)
+	}})
+	s := newSink(t, connect(t, e, "d", testSpec()))
+	s.join(alone(0))
+	s.batches(1)
+	begun := budget.Admitted()
+	ask := func(bytes int64) error {
+		_, err := s.client.ask(wire.Ask{WorldSize: 1, Outputs: &bytes})
 		return err
 	}
 	for _, step := range []struct {
 		bytes   int64
-		replica int
 		want    int64
 		refused bool
 	}{
-		{bytes: 60, want: 60},
-		{bytes: 80, want: 80},
-		{bytes: 10, replica: 1, want: 90},
-		{bytes: 200, refused: true, want: 10},
-		{bytes: 0, replica: 1, want: 0},
-		{bytes: 70, want: 70},
+		{bytes: 60 << 20, want: 60 << 20},
+		{bytes: 80 << 20, want: 80 << 20},
+		{bytes: 300 << 20, refused: true},
+		{bytes: 0},
+		{bytes: 70 << 20, want: 70 << 20},
 	} {
-		err := ask(step.bytes, step.replica)
+		err := ask(step.bytes)
 		if (err != nil) != step.refused || step.refused && wire.KindOf(err) != wire.KindMemory {
 			t.Errorf("%d bytes: %v", step.bytes, err)
 		}
-		if got := e.Budget.Admitted(); got != step.want {
+		if got := budget.Admitted() - begun; got != step.want {
 			t.Errorf("after %d bytes %d are reserved, expected %d", step.bytes, got, step.want)
 		}
 	}
-	if _, err := c.ask(wire.Ask{WorldSize: 1}); err != nil || e.Budget.Admitted() != 70 {
-		t.Errorf("an ASK without outputs: %v, %d reserved", err, e.Budget.Admitted())
+	if _, err := s.client.ask(wire.Ask{WorldSize: 1}); err != nil || budget.Admitted() != begun+70<<20 {
+		t.Errorf("an ASK without outputs: %v, %d reserved", err, budget.Admitted()-begun)
 	}
-	c.close()
-	until(t, "nothing is reserved", func() bool { return e.Budget.Admitted() == 0 })
+	s.leave()
+	s.join(alone(5))
+	s.batches(1)
+	if got := budget.Admitted(); got < 70<<20 {
+		t.Errorf("%d bytes are reserved for another stream of the same trainer", got)
+	}
+	s.client.close()
+	until(t, "nothing is reserved", func() bool { return budget.Admitted() == 0 })
 }

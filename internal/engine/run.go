@@ -174,11 +174,12 @@ func (r *run) newLoader(it *iteration) (*loader.Loader, error) {
 	return loader.New(d.Dataset, o)
 }
 
-// Use makes the rings keep to the account of the loader's stream.
+// Use makes the rings and results of workers keep to the account of the loader's stream.
 func (r *run) Use(a *iterable.Account) {
 	for _, seat := range r.rings {
 		seat.use(a)
 	}
+	r.session.outputs.use((*mem.Account)(a))
 }
 
 // Begin returns a slot in the ring of the consumer that will get the loader's next batch.
@@ -298,15 +299,6 @@ func slotsOf(d *Data, workers, k int) int {
 func (s *session) slotBytes(bundle int, tail shuffle.Tail) int64 {
 	foretold := s.dataset.data.batchBytes(s.batchSize()*bundle, tail)
 	return foretold + foretold/4
-}
-
-// reserveResults reserves bytes for results of trainers' workers.
-func (e *engine) reserveResults(bytes int64) (func(), error) {
-	a, err := e.Budget.Reserve(0, mem.Amounts{mem.Ring: bytes})
-	if err != nil {
-		return nil, &iterable.MemoryError{Need: iterable.Amounts{mem.Ring: bytes}, Limit: e.Budget.Limit(), Ways: []string{"read fewer {Columns}", "set a smaller {BatchSize}"}, Err: err}
-	}
-	return a.Close, nil
 }
 
 // batchBytes estimates the memory of a batch of rows.

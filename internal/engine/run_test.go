@@ -235,15 +235,6 @@ func TestMemory(t *testing.T) {
 		b.client.close()
 		until(t, "nothing is reserved", func() bool { return small.Admitted() == 0 })
 	}
-	e := testEngine(t, Options{Budget: mem.NewBudget(100)})
-	if _, err := e.reserveResults(200); wire.FailureOf(err).Kind != wire.KindMemory {
-		t.Errorf("a ring over the engine's memory: %v", err)
-	}
-	free, err := e.reserveResults(60)
-	if err != nil || e.Budget.Admitted() != 60 {
-		t.Errorf("%v, %d reserved", err, e.Budget.Admitted())
-	}
-	free()
 }
 
 // The memory that an error advises is admitted, also where it brings more workers: an iteration

@@ -31,11 +31,11 @@ type session struct {
 	waiting *run                  // reads the next epoch ahead of its JOIN
 
 	figures tally
-	outputs map[int]func() // by replica: releases the memory that ASK reserved for results of its workers
+	outputs outputs
 }
 
 func newSession(d *dataset, rank int) *session {
-	return &session{dataset: d, rank: rank, used: map[string]bool{}, forming: map[string]*iteration{}, outputs: map[int]func(){}}
+	return &session{dataset: d, rank: rank, used: map[string]bool{}, forming: map[string]*iteration{}, outputs: outputs{bytes: map[int]int64{}}}
 }
 
 // take adds a participant to the iteration that it names, which starts when it is complete.
@@ -264,15 +264,15 @@ func (s *session) locate(rows []int64) (r wire.Session, err error) {
 
 // ask returns the session's position at a world size.
 func (s *session) ask(a wire.Ask) (wire.Session, error) {
+	if a.Outputs != nil {
+		if err := s.outputs.reserve(a.Replica, *a.Outputs); err != nil {
+			return wire.Session{}, err
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer s.asOf(wire.Join{Replica: a.Replica, Replicas: a.Replicas})()
 	r := s.where()
-	if a.Outputs != nil {
-		if err := s.reserveOutputs(a.Replica, *a.Outputs); err != nil {
-			return r, err
-		}
-	}
 	j := wire.Join{Rank: s.rank, WorldSize: a.WorldSize, Window: a.Window, Replicas: a.Replicas, State: a.State, StateSerial: a.StateSerial}
 	state, err := s.choose(j)
 	if err != nil {
@@ -300,32 +300,12 @@ func (s *session) ask(a wire.Ask) (wire.Session, error) {
 	return r, nil
 }
 
-// reserveOutputs reserves bytes for results of a trainer's workers, in place of those before. The
-// mutex is held.
-func (s *session) reserveOutputs(replica int, bytes int64) error {
-	if give := s.outputs[replica]; give != nil {
-		give()
-		delete(s.outputs, replica)
-	}
-	if bytes <= 0 || s.closed {
-		return nil
-	}
-	give, err := s.dataset.engine.reserveResults(bytes)
-	if err != nil {
-		return err
-	}
-	s.outputs[replica] = give
-	return nil
-}
-
 // close ends what the session does. Its consumers have gone.
 func (s *session) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
-	for replica := range s.outputs {
-		_ = s.reserveOutputs(replica, 0)
-	}
+	s.outputs.close()
 	for _, it := range s.forming {
 		it.stop()
 	}

@@ -371,11 +371,11 @@ def huge(batch: Any) -> Any:
 
 
 def test_results_that_are_too_large(shards, monkeypatch):
-    """Where the machine has no more memory, slots are fewer, and two at the least."""
+    """Where the stream has no more memory, slots are fewer, and two at the least."""
 
     def refused(self: Any, size: int) -> None:
         if size:
-            raise errors.MemoryLimitError("the machine has no more")
+            raise errors.MemoryLimitError("the stream has no more")
 
     monkeypatch.setattr(DataLoader, "_reserve", refused)
     with (

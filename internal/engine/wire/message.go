@@ -248,8 +248,8 @@ type Ask struct {
 	Inventory     string `json:"inventory"`
 	InventoryMost int64  `json:"inventory_most"`
 
-	// Outputs reserves bytes of the machine's memory for results of the trainer's own workers,
-	// beyond Joined.OutputBytes, instead of the last such number. null: it stays.
+	// Outputs reserves bytes of the stream's memory for results of the trainer's own workers, beyond
+	// Joined.OutputBytes, instead of the last such number. null: it stays.
 	Outputs *int64 `json:"outputs"`
 }
 

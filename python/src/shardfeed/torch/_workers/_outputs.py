@@ -34,8 +34,8 @@ class Outputs:
         self._gone: deque[Watch] = deque()
 
     def reserve(self, reserved: int, more: Callable[[int], None]) -> None:
-        """Notes how many bytes of the stream's memory are for the ring, and how to reserve others,
-        of the machine's: more takes their number, and raises if they are not available.
+        """Notes how many bytes are reserved for the ring, and how to reserve others of the stream's
+        memory: more takes their number, and raises if they do not fit.
         """
         self._reserved, self._more = reserved, more
         try:
@@ -74,17 +74,18 @@ class Outputs:
         """
         self.free()  # forgets rings without results
         left, each, slots = self._left(), -(-size * 5 // (4 * _PAGE)) * _PAGE, self.wanted
-        try:
-            self._ask(slots * each, left)
-        except MemoryLimitError as e:
-            each = -(-size // _PAGE) * _PAGE
-            slots = min(slots, (self._reserved - left) // each)
-            if slots < _LEAST_SLOTS:
-                raise MemoryLimitError(
-                    f"what map and collate_fn made of a batch takes {size / (1 << 20):.1f} MiB, and workers need memory for at least "
-                    f"{_LEAST_SLOTS} of them: give a smaller batch_size, or more memory= ({e})"
-                ) from None
-            self._ask(slots * each, left)
+        while True:
+            try:
+                self._ask(slots * each, left)
+                break
+            except MemoryLimitError as e:
+                each = -(-size // _PAGE) * _PAGE
+                if slots <= _LEAST_SLOTS:
+                    raise MemoryLimitError(
+                        f"what map and collate_fn made of a batch takes {size / (1 << 20):.1f} MiB, and workers need memory for at least "
+                        f"{_LEAST_SLOTS} of them: give a smaller batch_size, or more memory= ({e})"
+                    ) from None
+                slots = max(_LEAST_SLOTS, slots // 2)
         self._rings += 1
         descriptor = _shared(slots * each)
         try:
