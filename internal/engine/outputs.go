@@ -7,8 +7,8 @@ import (
 	"github.com/shardfeed/shardfeed/iterable"
 )
 
-// outputs counts results of the trainers' workers, beyond those of JOIN, in the memory of the
-// session's stream.
+// outputs counts results of the trainers' workers, beyond JOIN's, in the memory of the session's
+// stream.
 type outputs struct {
 	mu      sync.Mutex
 	account *mem.Account  // of the newest stream; nil before the first
@@ -34,8 +34,8 @@ func (o *outputs) use(a *mem.Account) {
 	o.account = a
 }
 
-// reserve counts bytes of a replica's results, in place of those before. Before the first stream it
-// only notes them.
+// reserve replaces the bytes that count for a replica's results. Before the first stream it only
+// notes them.
 func (o *outputs) reserve(replica int, bytes int64) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

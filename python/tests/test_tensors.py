@@ -176,8 +176,19 @@ def test_changed_values(table: Path) -> None:
     assert str(dataset.schema["turned"]) == "tensor<float>[4, 3, 2]"
     with pytest.raises(DataError, match=r"column \"turned\".* does not fit int8"):
         list(StreamingDataset(table, batch_size=ROWS, cast={"turned": "int8"}, columns=["turned"]))
-    with pytest.raises(OptionError, match=r"turned.*dimensions in another order"):
+    with pytest.raises(OptionError, match=r"turned.*not stored side by side in this order; leave it out .* flatten it in the batch"):
         StreamingDataset(table, batch_size=ROWS, stack={"m": ["turned"]})
+
+
+def test_stack_refuses_lists_of_lists(tmp_path: Path) -> None:
+    pq.write_table(
+        pa.table({"a": arrays([[[1, 2]], [[3, 4]]], (1, 2), "int32"), "b": arrays([[[1]], [[3]]], (None, 1), "int32")}),
+        tmp_path / "a.parquet",
+    )
+    with pytest.raises(OptionError, match=r"it is tensor<int32>\[1, 2\], whose items are not stored side by side"):
+        StreamingDataset(tmp_path, batch_size=2, stack={"m": ["a"]})
+    with pytest.raises(OptionError, match="only lists of numbers with one size"):
+        StreamingDataset(tmp_path, batch_size=2, stack={"m": ["b"]})
 
 
 def test_within_structs_and_lists(tmp_path: Path) -> None:
