@@ -8,7 +8,7 @@
     tabular     8 files x 250,000 rows, 5 row groups, snappy, sorted by label: 40 numbers (id and 13 int64, 16 float, 10 double, every
                 fourth with 5 % nulls) and 3 dictionary strings
     tall        40 files as in tabular (for an epoch of some 10 s)
-    mixed       8 files x 163,840 rows, 5 row groups, pyarrow's defaults (snappy, dictionaries where they fit): id, title, category,
+    mixed       8 files x 163,840 rows, 5 row groups, pyarrow's defaults (snappy, dictionaries if they fit): id, title, category,
                 token_ids list<int32> of 16 to 64, embedding list<float> of 128, and numbers with nulls; about 1 GB in memory
     many        2,000 files x 40 rows: id, label (for the time to the first batch)
     large       20 files of row groups of 8 to 64 MB, 5 GB in all: id, blob, token_ids (for the memory limit)

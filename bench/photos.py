@@ -31,7 +31,7 @@ def photo(number):
 def base(number):
     r = np.random.default_rng([1024, number])
     low, middle, high = noise(r, 1.9), noise(r, 1.15), noise(r, 0.75)
-    rough = 1 / (1 + np.exp(-3 * noise(r, 1.8) - 1.8))  # 0 where it is smooth
+    rough = 1 / (1 + np.exp(-3 * noise(r, 1.8) - 1.8))  # 0 in smooth parts
     light = 128 + 118 * np.tanh((42 * low + rough * (176 * middle + 72 * high)) / 118)
     colors = [128 + 14 * noise(r, 1.8) + 3 * rough * noise(r, 1.1) for _ in range(2)]
     return np.stack([light, *colors], -1).clip(0, 255).astype(np.uint8)

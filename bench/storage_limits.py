@@ -250,7 +250,7 @@ def bytes_asked_twice(asked):
 
 
 def memory(place, rounds):
-    """Of the store: the peak of a process that reads through it, less the memory that it reads into, above that of a process that
+    """Of the store: the peak of a process that reads through it, less the memory that it reads into, over the peak of a process that
     reads one range. Of a stream: its peak, with small parts, so that its memory lets many requests be in flight."""
     uri, files = place.put("ranges"), merging.files(place.directory / "ranges")
     path = storage.ranges(place, "ranges", uri)

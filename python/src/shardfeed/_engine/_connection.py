@@ -50,7 +50,7 @@ class Connection:
         """Finds or starts the engine, and opens the data set that open describes (Open of the protocol). With None it opens nothing.
 
         before is an earlier answer for the same data set object: shards that changed since are refused. told is called when the engine
-        tells how far it is.
+        reports its progress.
         """
         self.timeout = timeout
         self.read_only = False  # arrays of batches, whose memory other processes read too
@@ -81,7 +81,7 @@ class Connection:
             raise
 
     def join(self, **join: Any) -> dict[str, Any]:
-        """Begins an iteration, or takes part in it, and returns Joined."""
+        """Starts an iteration, or takes part in it, and returns Joined."""
         self._finish("beginning an iteration")
         self.end = None
         joined = self._request(protocol.JOIN, join, protocol.JOINED, "beginning an iteration")
@@ -89,7 +89,7 @@ class Connection:
         return joined
 
     def next(self, timeout: float | None = None) -> RawBatch | None:
-        """Returns the iteration's next batch; None at its end, which end tells more of."""
+        """Returns the iteration's next batch; None at its end, which ``end`` describes."""
         if not self._iterating or self._leaving:
             self._check_ended()
             return None
@@ -126,8 +126,8 @@ class Connection:
         return None
 
     def more(self) -> RawBatch | None:
-        """Returns the batch after that of next, if it was read with it. While many are held there is
-        none: further ones do not become copies for this.
+        """Returns the batch after the last one of next, if it was read with it. While many are held it returns
+        None: further ones do not become copies for this.
         """
         ring = self._rings.newest
         if ring is None or len(self.loans.held) >= ring.ahead:
@@ -136,7 +136,7 @@ class Connection:
         return None if announced is None else self._batch(announced)
 
     def map(self, *, locate: Sequence[int] = (), epoch: int | None = None) -> dict[str, Any]:
-        """Begins rows by number, and returns Mapped. Not while rows are asked for.
+        """Opens rows by number, and returns Mapped. Not while rows are asked for.
 
         What is random in later rows is that of the epoch; None leaves it as it is.
         """
@@ -178,7 +178,7 @@ class Connection:
         return self._asked
 
     def ready(self) -> bool:
-        """Tells whether a frame of the engine is there already: a batch in most cases. If not, unused slots go back."""
+        """Reports whether a frame of the engine is there already: a batch in most cases. If not, unused slots go back."""
         if self.closed:
             return False
         if ready := self._inbox.ready():
@@ -218,7 +218,7 @@ class Connection:
         return self._request(protocol.ASK, request, protocol.SESSION, "asking for the session")
 
     def meet(self, *, name: str, **what: Any) -> dict[str, Any]:
-        """Returns Met: where a meeting of ranks stands. what are other members of Meet."""
+        """Returns Met: the progress of a meeting of ranks. what are other members of Meet."""
         self._finish("meeting other ranks")
         return self._request(protocol.MEET, {"name": name, **what}, protocol.MET, "meeting other ranks")
 
@@ -234,7 +234,7 @@ class Connection:
 
     @property
     def usable(self) -> bool:
-        """Tells whether this process can use it: it is open, was not made before a fork, and the engine has not gone."""
+        """Reports whether this process can use it: it is open, was not made before a fork, and the engine has not gone."""
         return not self.closed and self._pid == os.getpid() and self.welcome["id"] not in _gone_engines and not self._inbox.ended()
 
     def wake(self) -> None:
@@ -256,7 +256,7 @@ class Connection:
             self._socket.close()  # not shut down: the parent uses it
             return
         with contextlib.suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)  # with close alone, children that have the socket too would keep it open
+            self._socket.shutdown(socket.SHUT_RDWR)  # a close would leave it open in children that have the socket too
         self._outbox.close()
         self._inbox.close()
         self._socket.close()
@@ -393,7 +393,7 @@ class Connection:
         return True
 
     def _drop(self) -> None:
-        """Gives back the batch that was just received."""
+        """Returns the batch that was just received to the engine."""
         _, generation, index, seq, _, _ = self._announced()
         ring = self._rings.find(generation)
         ring.released[index] = seq
@@ -414,7 +414,7 @@ class Connection:
             os.close(descriptor)
 
     def _check_ended(self) -> None:
-        """Raises an error when there is no iteration, and none has come to its end."""
+        """Raises an error if there is no iteration, running or at its end."""
         self._check()
         if self.end is None and not self._leaving:
             raise ProtocolError("this connection has no iteration: it was not begun, or it failed")
@@ -457,7 +457,7 @@ class Connection:
 
 
 _open_connections: weakref.WeakSet[Connection] = weakref.WeakSet()
-# Engines that have ended a connection and greeted nobody since. When one dies the kernel closes its sockets one after the other: what
+# Engines that have ended a connection and greeted no process since. When one dies the kernel closes its sockets in turn: what
 # is connected by another one need not fail too before the engine is replaced.
 _gone_engines: set[str] = set()
 _noted: set[str] = set()
