@@ -87,8 +87,8 @@ func (r *readahead) tryGrant(l *load) bool {
 	return true
 }
 
-// grant takes memory for the blocks of a load that is needed. The bound has it, unless blocks in the
-// shuffle buffer are larger than foretold.
+// grant takes memory for the blocks of a load that is needed. The bound has it, unless blocks in
+// the shuffle buffer are larger than foretold.
 func (r *readahead) grant(l *load) error {
 	if err := r.account.Grow(mem.Decode, l.est.decode); err != nil {
 		return l.manifest.TooLarge(l.rows, mem.Refused(err, l.est.decode))

@@ -22,8 +22,8 @@ type blend interface {
 	// parts returns how many of n samples that are out at a time each source can have.
 	parts(n int64) []int64
 
-	// bufferRows returns how many samples a shuffle buffer over all ranks holds, under the weights of
-	// a state if it is not nil.
+	// bufferRows returns how many samples a shuffle buffer over all ranks holds, under the weights
+	// of a state if it is not nil.
 	bufferRows(size Size, state *shuffle.State) int64
 
 	// counts returns how many samples of each source come before a state, by name; nil for a single

@@ -13,6 +13,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 	memstore "github.com/shardfeed/shardfeed/shard/mem"
 	"github.com/shardfeed/shardfeed/shuffle"
+
+	"github.com/shardfeed/shardfeed/iterable/internal/samples"
 )
 
 // Data that is lost when the rows that a rule keeps are counted has no samples under mask and skip,
@@ -141,11 +143,12 @@ func TestPassingFaultsWhileCounting(t *testing.T) {
 // refilter makes the loads of a data set keep other rows than were counted.
 func refilter(t *testing.T, d *Dataset, filter string) {
 	t.Helper()
-	o := Options{Choice: Choice{Filters: filter}}
-	d.sources[0].rules.inputs = nil
-	if err := d.sources[0].rules.bindFilter(o, d.sources[0].manifest.RuleSchema(), o.ruleColumns()); err != nil {
+	s := d.sources[0]
+	r, err := samples.Bind(samples.Options{Choice: Choice{Filters: filter}}, s.manifest, s.data, s.recodes.schema)
+	if err != nil {
 		t.Fatal(err)
 	}
+	*s.rules = *r
 }
 
 // A load that does not have the rows that were counted is a loss.

@@ -109,7 +109,7 @@ func TestCountsAreNotTakenForOthers(t *testing.T) {
 		t.Errorf("rules %s and %s, %d reads", d.Rule(), first.Rule(), reads)
 	}
 	for _, name := range readDir(t, o.IndexDir) {
-		if path := filepath.Join(o.IndexDir, name); strings.HasSuffix(name, countSuffix) {
+		if path := filepath.Join(o.IndexDir, name); strings.HasSuffix(name, ".sfc") {
 			b, err := os.ReadFile(path)
 			if err != nil {
 				t.Fatal(err)
@@ -158,7 +158,7 @@ func TestSavedPlanHasCounts(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, name := range readDir(t, o.IndexDir) {
-				if strings.HasSuffix(name, countSuffix) {
+				if strings.HasSuffix(name, ".sfc") {
 					if err := os.Remove(filepath.Join(o.IndexDir, name)); err != nil {
 						t.Fatal(err)
 					}
@@ -371,52 +371,5 @@ func TestRulesThatDoNotFit(t *testing.T) {
 		if err == nil || !contains(err.Error(), want) {
 			t.Errorf("no %s in %v", want, err)
 		}
-	}
-}
-
-// A start that is killed while it counts leaves what it published: the next counts the rest.
-func TestCountsOfAKilledStartAreKept(t *testing.T) {
-	table := ruledRows(t, rand.New(rand.NewPCG(3, 14)), slices.Repeat([][]int{{20, 20, 20, 20}}, 10))
-	d := open(t, table.store, Options{Choice: Choice{Filters: "score > 0.5"}})
-	dir := filepath.Join(t.TempDir(), "index")
-	begin := func() *counter {
-		units, err := d.sources[0].cut(0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c := d.sources[0].newCounter(units.List())
-		if c.dir, err = openCounts(dir); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = c.dir.Close() })
-		c.keep()
-		return c
-	}
-	killed := begin()
-	killed.every, killed.sums = 0, make([]int64, len(killed.units))
-	for range 11 { // the look for the 11th publishes those before
-		g, ok := killed.next(t.Context())
-		if !ok {
-			t.Fatal("nothing to count")
-		}
-		for u := killed.groups[g]; u < killed.groups[g+1]; u++ {
-			killed.sums[u] = int64(u % 3)
-		}
-		killed.counted(g)
-	}
-	c := begin()
-	if c.done != 10 {
-		t.Fatalf("%d row groups are known, want 10", c.done)
-	}
-	for u := range c.groups[10] {
-		if c.units[u].Samples != int64(u%3) {
-			t.Errorf("unit %d has %d samples", u, c.units[u].Samples)
-		}
-	}
-	if err := c.read(t.Context()); err != nil || !c.complete() {
-		t.Errorf("complete %t, %v", c.complete(), err)
-	}
-	if again := begin(); !again.complete() {
-		t.Errorf("%d of %d row groups are known after a whole pass", again.done, len(again.left))
 	}
 }

@@ -5,7 +5,10 @@ import (
 
 	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shuffle"
+
+	"github.com/shardfeed/shardfeed/iterable/internal/samples"
 )
 
 // A cut is how row groups are cut into units.
@@ -78,6 +81,46 @@ func (d *source) cutWithin(ctx context.Context, c cut) (*shuffle.Units, error) {
 	return d.keepUnits(&u, c), nil
 }
 
+// count sets the samples of units that were cut with unitRows. Others know no counts of units that
+// are finer, for the memory here.
+func (d *source) count(ctx context.Context, units []shuffle.Unit, unitRows int64, finer bool) error {
+	counts := d.options.Inventory.Counts(d.data.Rule, len(units), unitRows)
+	if p := d.options.Plan; p != nil && p.Fits(units, unitRows) {
+		counts = p.Counts
+	}
+	if counts != nil && !finer {
+		for u := range units {
+			units[u].Samples = counts[u]
+		}
+		return nil
+	}
+	how := samples.Counting{
+		IndexDir: d.options.IndexDir, Identity: func(uri string) string { return shard.Identity(d.stores, uri) },
+		ReplaceUTF8: d.options.ReplaceUTF8, PartitionTypes: d.options.PartitionTypes,
+		Counted: d.options.Events.Counted, Unusable: d.indexUnusable,
+	}
+	if on := d.options.OnError; on == Mask || on == Skip {
+		how.Lose = d.lose
+	}
+	t, err := d.reading.Count(ctx, units, how)
+	if t.Read {
+		d.countedRows.Store(true)
+	}
+	if t.All {
+		d.packedTokens.Store(t.Tokens)
+		d.paddedTokens.Store(t.Padded)
+		d.sorted.Store(t.Sorted)
+	}
+	return err
+}
+
+// indexUnusable reports that the index directory cannot be used.
+func (d *source) indexUnusable(err error) {
+	if say := d.options.Events.IndexUnusable; say != nil {
+		say(d.options.IndexDir, err)
+	}
+}
+
 // neverCut is the bytes and the rows under which CutUnits leaves a group whole, unless unit_rows is
 // pinned.
 const neverCut = 16 << 20
@@ -111,8 +154,8 @@ func (d *source) divide(c cut) (u shuffle.Units, finer bool, err error) {
 // otherPart is the part of a stream's memory that cuts leave to batches and what else it holds.
 const otherPart = 4
 
-// pieces is into how many pieces of the same rows a unit is cut, so that a stream in file order fits
-// into so much memory: 1 where none would fit.
+// pieces is into how many pieces of the same rows a unit is cut, so that a stream in file order
+// fits into so much memory: 1 where none would fit.
 func (s *sizes) pieces(u shuffle.Unit, memory int64) int64 {
 	for n := int64(1); n <= u.Rows() && n <= mostPieces; n *= 2 {
 		if s.fits(u, n, memory) {
@@ -139,8 +182,8 @@ func (s *sizes) fits(u shuffle.Unit, pieces, memory int64) bool {
 	return true
 }
 
-// fileBlocks is how many units a stream in file order holds: one that is decoded, two in the buffer,
-// and one of draws.
+// fileBlocks is how many units a stream in file order holds: one that is decoded, two in the
+// buffer, and one of draws.
 const fileBlocks = 4
 
 // fileCost is the most that a unit in file order takes, however many of its rows a rule keeps. It

@@ -16,6 +16,8 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 
 	"github.com/shardfeed/shardfeed/iterable/internal/saved"
+
+	"github.com/shardfeed/shardfeed/iterable/internal/samples"
 )
 
 // A Dataset is shards that were found, their footers read, and what the user wants of them. It is
@@ -69,13 +71,13 @@ func Open(ctx context.Context, stores shard.Stores, addresses []string, o Option
 	}
 	c := newCommon(stores, shards, o)
 	defer func() { c.closeAfter(err) }()
-	all, err := rowgroup.OpenParts(ctx, stores, []rowgroup.Part{{Shards: shards, RuleColumns: o.ruleColumns().list, Screen: o.screen(), Footers: known.Known()}}, o.rowgroupOptions(c.pool, c.keeping.Images()))
+	all, err := rowgroup.OpenParts(ctx, stores, []rowgroup.Part{{Shards: shards, RuleColumns: o.rule().Columns().List, Screen: o.rule().Screen(), Footers: known.Known()}}, o.rowgroupOptions(c.pool, c.keeping.Images()))
 	if err != nil {
 		return nil, suggestPattern(err, addresses)
 	}
 	m := all[0]
 	if c.recodes, err = bindVocabulary(m.Schema(), o.Vocabulary, o.Unknown); err != nil {
-		_, ruleErr := bindRules(o, m, planManifest(m), m.Schema()) // all that is wrong at once
+		_, ruleErr := samples.Bind(o.rule(), m, planManifest(m), m.Schema()) // all that is wrong at once
 		return nil, errors.Join(err, ruleErr, m.Close())
 	}
 	d := &Dataset{common: c, options: o, notes: newLaneNotes(o.LaneDir)}
@@ -129,7 +131,7 @@ func planShards(shards []shard.Shard) (base string, all []shuffle.Shard) {
 // Schema is the columns of a draw's blocks: the projection, as the transforms change it.
 func (d *Dataset) Schema() *column.Schema {
 	if k := d.packing(); k != nil {
-		return k.layout.Schema()
+		return k.Layout.Schema()
 	}
 	return d.recodes.schema
 }
@@ -146,7 +148,7 @@ func (d *Dataset) BatchSchema() *column.Schema {
 // Buckets says that samples are batches.
 func (d *Dataset) Buckets() bool {
 	k := d.packing()
-	return k != nil && k.bucket != nil
+	return k != nil && k.Bucket != nil
 }
 
 // NumRows of all shards, whether or not the rule keeps them.
@@ -186,7 +188,7 @@ func (d *Dataset) BufferRows(size Size) int64 { return d.blend.bufferRows(size, 
 func (d *Dataset) SourceSamples(state shuffle.State) map[string]int64 { return d.blend.counts(state) }
 
 // packing returns the third stage of the rule, which all sources share, or nil.
-func (d *Dataset) packing() *packing { return d.sources[0].packing() }
+func (d *Dataset) packing() *samples.Packing { return d.sources[0].packing() }
 
 // ShuffleBuffer is that of Options.
 func (d *Dataset) ShuffleBuffer() Size { return d.options.ShuffleBuffer }

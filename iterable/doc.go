@@ -17,8 +17,8 @@
 //
 // A blend (blend.go) makes the samples of a data set of its sources: of one (single.go), or of a
 // mixture. It also makes the order of an epoch (order.go): that of a plan's lanes (plan_order.go,
-// schedule.go, walk.go), of the files (files.go), or of a mixture (mixture_order.go). What one worker
-// reads of an order is a portion: a bound, a schedule and a walk.
+// schedule.go, walk.go), of the files (files.go), or of a mixture (mixture_order.go). What one
+// worker reads of an order is a portion: a bound, a schedule and a walk.
 //
 // # Rules
 //
@@ -83,8 +83,8 @@
 // in the mapping of its image, in the order of the file, and its rows are found by their order
 // (readahead.go); else its rows are copied as decoded ones are. A load whose image turns out to be
 // damaged is fetched again without it. Images stay mapped from epoch to epoch in half of the memory
-// that is left, as long as no other stream needs it. A keeper writes to the tier beside the stream, and
-// never delays a load: see package internal/keep.
+// that is left, as long as no other stream needs it. A keeper writes to the tier beside the stream,
+// and never delays a load: see package internal/keep.
 //
 // # Rows by number
 //

@@ -5,6 +5,8 @@ import (
 
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/rule"
+
+	"github.com/shardfeed/shardfeed/iterable/internal/samples"
 )
 
 // A layer lays out loads for one goroutine: it finds the samples of each among its rows, and the
@@ -12,10 +14,10 @@ import (
 type layer struct {
 	ahead    *readahead
 	decoder  *rowgroup.Decoder
-	selector *selector // of the load; nil: each row is a sample
-	all      map[*rules]*selector
+	selector *samples.Selector // of the load; nil: each row is a sample
+	all      map[*samples.Rules]*samples.Selector
 	packer   *packer // of the load; nil: no sample has several rows
-	packers  map[*packing]*packer
+	packers  map[*samples.Packing]*packer
 
 	part   []uint8
 	rows   []uint32 // of the unit that the load's blocks hold, ascending
@@ -23,16 +25,16 @@ type layer struct {
 }
 
 func (r *readahead) newLayer() *layer {
-	return &layer{ahead: r, decoder: r.manifest.NewDecoder(), all: map[*rules]*selector{}, packers: map[*packing]*packer{}}
+	return &layer{ahead: r, decoder: r.manifest.NewDecoder(), all: map[*samples.Rules]*samples.Selector{}, packers: map[*samples.Packing]*packer{}}
 }
 
 // selectorOf applies rules; nil without rules.
-func (y *layer) selectorOf(r *rules) *selector {
+func (y *layer) selectorOf(r *samples.Rules) *samples.Selector {
 	if r == nil {
 		return nil
 	}
 	if y.all[r] == nil {
-		y.all[r] = r.newSelector()
+		y.all[r] = r.NewSelector()
 	}
 	return y.all[r]
 }
@@ -53,35 +55,35 @@ func (y *layer) layOut(l *load) (layout rowgroup.Layout, bytes int64, err error)
 
 // choose finds the samples of a load. They must be as many as were counted.
 func (y *layer) choose(l *load) error {
-	rules, rows := y.selector.rules, l.rows
+	rules, rows := y.selector.Rules, l.rows
 	var columns []rule.Column
-	if rules.reads() {
+	if rules.Reads() {
 		var err error
 		if columns, err = y.decoder.DecodeRule(l.raw); err != nil {
 			return err
 		}
 	}
-	sel, err := y.selector.finish(l.group, rows.Lo, rows.Hi, columns, false)
+	sel, err := y.selector.Finish(l.group, rows.Lo, rows.Hi, columns, false)
 	if err == nil {
-		if n := sel.samples(0, sel.rows); n != l.samples {
-			err = errMiscounted("rows", l.samples, n)
+		if n := sel.Samples(0, sel.Rows); n != l.samples {
+			err = samples.Miscounted("rows", l.samples, n)
 		}
 	}
 	if err != nil {
-		return ruleError(l.manifest, rows, err)
+		return samples.Error(l.manifest, rows, err)
 	}
 	y.take(l, sel)
 	return nil
 }
 
 // take lists the rows of a load's samples.
-func (y *layer) take(l *load, sel selection) {
+func (y *layer) take(l *load, sel samples.Selection) {
 	y.rows, y.places = y.rows[:0], y.places[:0]
 	from, to, at := l.span.From, l.span.To, int64(0)
-	if sel.times == nil {
+	if sel.Times == nil {
 		y.rows = slices.Grow(y.rows, int(to-from))
 		y.places = nil
-		sel.each(0, sel.rows, func(row int) {
+		sel.Each(0, sel.Rows, func(row int) {
 			if from <= at && at < to {
 				y.rows = append(y.rows, uint32(row))
 			}
@@ -90,9 +92,9 @@ func (y *layer) take(l *load, sel selection) {
 		return
 	}
 	y.places = slices.Grow(y.places, int(to-from))
-	sel.each(0, sel.rows, func(row int) {
-		first, end := max(at, from), min(at+int64(sel.times[row]), to)
-		if at += int64(sel.times[row]); first >= end {
+	sel.Each(0, sel.Rows, func(row int) {
+		first, end := max(at, from), min(at+int64(sel.Times[row]), to)
+		if at += int64(sel.Times[row]); first >= end {
 			return
 		}
 		for ; first < end; first++ {

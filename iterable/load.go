@@ -6,6 +6,8 @@ import (
 
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shuffle"
+
+	"github.com/shardfeed/shardfeed/iterable/internal/samples"
 )
 
 // A key names what a stream must have before it can go on: a span of a lane of an epoch of a
@@ -28,7 +30,7 @@ type wanted struct {
 // schedules it, one that fetches, one that decodes, and, once ready is closed, the consumer.
 type load struct {
 	manifest *rowgroup.Manifest // of its source
-	rules    *rules             // of its source; nil: each row is a sample
+	rules    *samples.Rules     // of its source; nil: each row is a sample
 	place    int                // of its row group among those of all sources
 
 	rows    rowgroup.Rows

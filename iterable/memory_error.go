@@ -58,8 +58,8 @@ type remedy struct {
 	buffer  int64 // that was refused; 0 where none can be set
 	inFiles bool  // the order is that of the files
 
-	// need is that of a stream of a data set, with a buffer of so many rows, 0 for the options', under
-	// a limit.
+	// need is that of a stream of a data set, with a buffer of so many rows, 0 for the options',
+	// under a limit.
 	need func(d *Dataset, o StreamOptions, buffer, memory int64) (bound, error)
 
 	// again is the need of a new run under a limit, whose default buffer may be larger than the

@@ -12,6 +12,8 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shard"
+
+	"github.com/shardfeed/shardfeed/iterable/internal/samples"
 )
 
 // What Options.WeightsIn may be.
@@ -72,7 +74,7 @@ func (d *mixture) tokensOf(ctx context.Context, parts []rowgroup.Part) ([]int64,
 	for i, s := range o.Sources {
 		shards = append(shards, parts[i].Shards...)
 		own := s.options(o)
-		parts[i].RuleColumns, parts[i].Screen = own.ruleColumns().list, own.screen()
+		parts[i].RuleColumns, parts[i].Screen = own.rule().Columns().List, own.rule().Screen()
 	}
 	c := newCommon(d.stores, shards, o)
 	defer c.pool.Close()
@@ -139,7 +141,7 @@ func hasTokens(f *column.Field) bool {
 func checkTokens(name string, fields []*column.Field) error {
 	for _, f := range fields {
 		if f.Name == name && !hasTokens(f) {
-			return &OptionError{Field: "Tokens", Text: fmt.Sprintf("must be a column of lists of fixed-width values, got %v%s", f, tokenizeFirst(f))}
+			return &OptionError{Field: "Tokens", Text: fmt.Sprintf("must be a column of lists of fixed-width values, got %v%s", f, samples.TokenizeFirst(f))}
 		}
 	}
 	return nil

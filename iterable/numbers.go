@@ -10,6 +10,8 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shuffle"
+
+	"github.com/shardfeed/shardfeed/iterable/internal/samples"
 )
 
 // A numbering numbers the rows of a data set from 0 on: the rows that its rule keeps, unit by unit,
@@ -93,15 +95,15 @@ func (t *Taker) Locate(ctx context.Context, row int64) (rowgroup.Rows, error) {
 			return rowgroup.Rows{}, err
 		}
 	}
-	return t.numbers.source.rowsOf(u.Group, u.Lo+at, u.Lo+at+1), nil
+	return t.numbers.source.reading.RowsOf(u.Group, u.Lo+at, u.Lo+at+1), nil
 }
 
 // kept returns which row of a unit is the k-th that the rule keeps.
 func (t *Taker) kept(ctx context.Context, u shuffle.Unit, k int64) (row int64, err error) {
-	d, rows := t.numbers.source, t.numbers.source.rowsOf(u.Group, u.Lo, u.Hi)
+	d, rows := t.numbers.source, t.numbers.source.reading.RowsOf(u.Group, u.Lo, u.Hi)
 	defer panics.Caught(d.manifest, rows, &err)
 	var columns []rule.Column
-	if d.rules.reads() {
+	if d.rules.Reads() {
 		fetch, decoded := d.manifest.RuleBytes(u.Group)
 		t.account.Charge(mem.Fetch, fetch)
 		defer t.account.Release(mem.Fetch, fetch)
@@ -123,14 +125,14 @@ func (t *Taker) kept(ctx context.Context, u shuffle.Unit, k int64) (row int64, e
 			return 0, err
 		}
 	}
-	sel, err := d.rules.newSelector().finish(u.Group, u.Lo, u.Hi, columns, false)
-	if err == nil && sel.samples(0, sel.rows) != u.Samples {
-		err = errMiscounted("rows", u.Samples, sel.samples(0, sel.rows))
+	sel, err := d.rules.NewSelector().Finish(u.Group, u.Lo, u.Hi, columns, false)
+	if err == nil && sel.Samples(0, sel.Rows) != u.Samples {
+		err = samples.Miscounted("rows", u.Samples, sel.Samples(0, sel.Rows))
 	}
 	if err != nil {
-		return 0, ruleError(d.manifest, rows, err)
+		return 0, samples.Error(d.manifest, rows, err)
 	}
-	sel.each(0, sel.rows, func(i int) {
+	sel.Each(0, sel.Rows, func(i int) {
 		if k == 0 {
 			row = int64(i)
 		}

@@ -1,8 +1,8 @@
 package iterable
 
 import (
+	"github.com/shardfeed/shardfeed/iterable/internal/samples"
 	"github.com/shardfeed/shardfeed/rowgroup"
-	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -91,15 +91,6 @@ type Words struct {
 	Unknown    map[string]int64    `json:"unknown"`
 }
 
-// A Choice chooses rows of a data set or of a source. A row must pass everything that is given here.
-type Choice struct {
-	Filters string     // keeps the rows for which it is true, in the language of package rule
-	Split   rule.Split // a part of all rows, or a sample of them
-
-	Rows    *rule.RowList // the rows that a rows file lists
-	RowsNew rule.NewRows  // how to treat the rows of shards that Rows does not know
-}
-
 // Mixing has the parameters of a mixture of several sources.
 type Mixing struct {
 	// Stop ends an epoch: StopFirst, the default, when the first source has given all its samples,
@@ -126,3 +117,21 @@ type WeightChange struct {
 	From    int64              `json:"from"`
 	Weights map[string]float64 `json:"weights"`
 }
+
+// A Choice chooses rows of a data set or of a source. A row must pass everything that is given
+// here.
+type Choice = samples.Choice
+
+// A Pack makes samples of several rows: blocks of one size of the lists of a unit. The schema has
+// lists of that size then, lists of one value a document of all other columns, and behind them
+// rowgroup.LengthsColumn, the tokens of each document in the block.
+type Pack = samples.Pack
+
+// IgnoredLabel is the label that losses of torch leave out.
+const IgnoredLabel = samples.IgnoredLabel
+
+// LabelsColumn is the list that has IgnoredLabel in places without a document.
+const LabelsColumn = samples.LabelsColumn
+
+// ErrNoRow is the cause of the [OptionError] of a rule that keeps no row.
+var ErrNoRow = samples.ErrNoRow

@@ -12,6 +12,8 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shuffle"
+
+	"github.com/shardfeed/shardfeed/iterable/internal/samples"
 )
 
 // Limits of options: more is a mistake.
@@ -152,9 +154,9 @@ func (o Options) withDefaults() Options {
 
 // Validate lists all problems, each an [OptionError].
 func (o Options) Validate() error {
-	p := option.List{New: newOptionError}
+	p := option.List{New: option.NewError}
 	o.validateColumns(&p)
-	o.validateRules(&p)
+	o.rule().Validate(&p)
 	o.validateSources(&p)
 	p.OneOf("OnError", string(o.OnError), string(Raise), string(Mask), string(Skip))
 	p.Within("ShuffleBuffer.Rows", o.ShuffleBuffer.Rows, option.MaxRows)
@@ -216,7 +218,12 @@ func (o Options) planOptions(worldSize int) shuffle.Options {
 
 func (o Options) rowgroupOptions(pool *mem.Pool, mapped *rowgroup.MappedImages) rowgroup.Options {
 	return rowgroup.Options{
-		Columns: o.Columns, RuleColumns: o.ruleColumns().list, MissingIsNull: o.MissingIsNull, PartitionTypes: o.PartitionTypes, Declared: o.Declared, RowIDs: o.RowIDs, RowKeys: o.RowKeys, IndexDir: o.IndexDir, KeepKnown: o.Inventory != nil, Parallel: o.Parallel, ReplaceUTF8: o.ReplaceUTF8, Needed: o.Needed, Hot: o.Hot, Tier: o.Tier, Mapped: mapped, Pool: (*rowgroup.Pool)(pool),
+		Columns: o.Columns, RuleColumns: o.rule().Columns().List, MissingIsNull: o.MissingIsNull, PartitionTypes: o.PartitionTypes, Declared: o.Declared, RowIDs: o.RowIDs, RowKeys: o.RowKeys, IndexDir: o.IndexDir, KeepKnown: o.Inventory != nil, Parallel: o.Parallel, ReplaceUTF8: o.ReplaceUTF8, Needed: o.Needed, Hot: o.Hot, Tier: o.Tier, Mapped: mapped, Pool: (*rowgroup.Pool)(pool),
 		Events: rowgroup.Events{IndexUnusable: o.Events.IndexUnusable, FootersRead: o.Events.FootersRead, FootersKnown: o.Events.FootersKnown},
 	}
+}
+
+// rule returns the options that make up the rule.
+func (o Options) rule() samples.Options {
+	return samples.Options{Choice: o.Choice, Weight: o.Weight, Pack: o.Pack, Bucket: o.Bucket, Now: o.Now, ReadFile: o.ReadFile}
 }

@@ -14,8 +14,8 @@ type order interface {
 	// buffer returns the shuffle buffer in rows, of all sources together; 0 in file order.
 	buffer() int64
 
-	// reads returns the plan of each source, and the lanes of them that a worker reads. In file order
-	// it is an error.
+	// reads returns the plan of each source, and the lanes of them that a worker reads. In file
+	// order it is an error.
 	reads(w shuffle.Worker, start stepper) ([]planReads, error)
 
 	// describe completes the plan of a run.

@@ -7,11 +7,13 @@ import (
 
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/rule"
+
+	"github.com/shardfeed/shardfeed/iterable/internal/samples"
 )
 
 // A packer makes the samples of loads of several rows each, for one goroutine.
 type packer struct {
-	*packing
+	*samples.Packing
 	fit    *rule.Packer
 	blocks *rowgroup.BlockPacker
 
@@ -24,8 +26,8 @@ type packer struct {
 	rowOrder []uint32
 }
 
-func (k *packing) newPacker() *packer {
-	return &packer{packing: k, fit: k.newFit(), blocks: rowgroup.NewPacker(k.layout)}
+func newPacker(k *samples.Packing) *packer {
+	return &packer{Packing: k, fit: k.NewFit(), blocks: rowgroup.NewPacker(k.Layout)}
 }
 
 // pack makes the blocks of a load: it decodes the unit, lays the documents that the rule keeps out
@@ -55,7 +57,7 @@ func (y *layer) pack(l *load) (blocks []*rowgroup.Block, extra int64, err error)
 	}
 	rows := p.layOut(l)
 	if n := int64(len(rows.Ends)); n != l.samples {
-		return nil, 0, ruleError(l.manifest, l.rows, errMiscounted("samples", l.samples, n))
+		return nil, 0, samples.Error(l.manifest, l.rows, samples.Miscounted("samples", l.samples, n))
 	}
 	r.truncated(p)
 	extra = p.arrange(l)
@@ -67,7 +69,7 @@ func (y *layer) pack(l *load) (blocks []*rowgroup.Block, extra int64, err error)
 // needs their lengths first: by the column of lengths, or by the lists' levels.
 func (y *layer) packDirect(l *load) (blocks []*rowgroup.Block, extra int64, err error) {
 	r, p := y.ahead, y.packer
-	if p.bucket != nil || len(r.recodes.list) > 0 {
+	if p.Bucket != nil || len(r.recodes.list) > 0 {
 		return nil, 0, rowgroup.ErrNotDirect
 	}
 	if err := y.rowTokens(l); err != nil {
@@ -92,15 +94,15 @@ func (y *layer) packDirect(l *load) (blocks []*rowgroup.Block, extra int64, err 
 // rowTokens finds the tokens of each row of a load before its lists are decoded.
 func (y *layer) rowTokens(l *load) (err error) {
 	p := y.packer
-	if p.declared {
+	if p.Declared {
 		p.tokens = append(p.tokens[:0], p.stated...)
 		return nil
 	}
 	known := false
-	if p.tokens, known = p.known.rows(lengthKey{p.packing, l.group, l.rows.Lo}, int(l.rows.Hi-l.rows.Lo), p.tokens[:0]); known {
+	if p.tokens, known = p.Known.Rows(samples.LengthKey{Pack: p.Packing, Group: l.group, Lo: l.rows.Lo}, int(l.rows.Hi-l.rows.Lo), p.tokens[:0]); known {
 		return nil
 	}
-	p.tokens, err = y.decoder.Lengths(l.raw, p.layout, p.tokens[:0])
+	p.tokens, err = y.decoder.Lengths(l.raw, p.Layout, p.tokens[:0])
 	return err
 }
 
@@ -113,9 +115,9 @@ func (p *packer) layOut(l *load) rowgroup.PackedRows {
 
 // packerOf packs the documents of a load's source.
 func (y *layer) packerOf(l *load) *packer {
-	k := l.rules.pack
+	k := l.rules.Pack
 	if y.packers[k] == nil {
-		y.packers[k] = k.newPacker()
+		y.packers[k] = newPacker(k)
 	}
 	return y.packers[k]
 }
@@ -124,7 +126,7 @@ func (y *layer) packerOf(l *load) *packer {
 func (y *layer) documents(l *load) error {
 	p, s := y.packer, y.selector
 	var columns []rule.Column
-	if s.rules.decodesFirst() {
+	if s.Rules.DecodesFirst() {
 		var err error
 		if columns, err = y.decoder.DecodeRule(l.raw); err != nil {
 			return err
@@ -132,32 +134,32 @@ func (y *layer) documents(l *load) error {
 	}
 	p.rows, p.stated = p.rows[:0], p.stated[:0]
 	if columns == nil {
-		sel := s.begin(l.group, l.rows.Lo, l.rows.Hi)
-		p.rows = sel.documents(0, sel.rows, p.rows)
+		sel := s.Begin(l.group, l.rows.Lo, l.rows.Hi)
+		p.rows = sel.Documents(0, sel.Rows, p.rows)
 		return nil
 	}
-	sel, err := s.finish(l.group, l.rows.Lo, l.rows.Hi, columns, false)
+	sel, err := s.Finish(l.group, l.rows.Lo, l.rows.Hi, columns, false)
 	if err != nil {
-		return ruleError(l.manifest, l.rows, err)
+		return samples.Error(l.manifest, l.rows, err)
 	}
-	p.rows = sel.documents(0, sel.rows, p.rows)
-	p.stated = append(p.stated, sel.lengths...)
+	p.rows = sel.Documents(0, sel.Rows, p.rows)
+	p.stated = append(p.stated, sel.Lengths...)
 	return nil
 }
 
 // measureUnit finds the tokens of each document. The column of lengths must have told them.
 func (p *packer) measureUnit(unit *rowgroup.Block, first int64) (err error) {
-	if p.bucket != nil {
+	if p.Bucket != nil {
 		p.tokens = append(p.tokens[:0], p.stated...)
-	} else if p.tokens, err = p.layout.Lengths(unit, first, p.tokens[:0]); err != nil {
+	} else if p.tokens, err = p.Layout.Lengths(unit, first, p.tokens[:0]); err != nil {
 		return err
 	}
 	p.lengths = p.lengths[:0]
 	for _, row := range p.rows {
 		p.lengths = append(p.lengths, p.tokens[row])
-		if p.declared && p.stated[row] != p.tokens[row] {
+		if p.Declared && p.stated[row] != p.tokens[row] {
 			return &rowgroup.Error{
-				Op: "pack", Column: p.spec.Length, RowGroup: -1, Page: -1, Hint: "leave it out, so that the lists themselves are counted",
+				Op: "pack", Column: p.Spec.Length, RowGroup: -1, Page: -1, Hint: "leave it out, so that the lists themselves are counted",
 				Err: fmt.Errorf("it has %d for row %d of the row group, whose list makes %d with what is written around it", p.stated[row], first+int64(row), p.tokens[row]),
 			}
 		}

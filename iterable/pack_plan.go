@@ -41,28 +41,28 @@ func (d *source) packPlan(units *shuffle.Units) *PackPlan {
 		return nil
 	}
 	p := &PackPlan{Tokens: d.packedTokens.Load(), Sorted: d.sorted.Load()}
-	if k.bucket != nil {
-		p.Strategy, p.Size = "bucket", k.bucket.Tokens()
+	if k.Bucket != nil {
+		p.Strategy, p.Size = "bucket", k.Bucket.Tokens()
 	} else {
-		p.Strategy, p.Size = string(k.spec.PackStrategy()), k.spec.Size()
+		p.Strategy, p.Size = string(k.Spec.PackStrategy()), k.Spec.Size()
 	}
 	for _, u := range units.All() {
 		if p.Blocks += u.Samples; u.Samples > 0 {
 			p.Units++
 		}
 	}
-	if p.Counted = p.Tokens > 0; !p.Counted && k.bucket == nil && len(d.rules.given) == 1 {
+	if p.Counted = p.Tokens > 0; !p.Counted && k.Bucket == nil && len(d.rules.Given) == 1 {
 		for g := range d.data.Groups {
-			p.Tokens += d.manifest.ListItems(g, k.tokens) + d.data.Groups[g].Rows*int64(k.spec.Extra())
+			p.Tokens += d.manifest.ListItems(g, k.Tokens) + d.data.Groups[g].Rows*int64(k.Spec.Extra())
 		}
 	}
 	switch padded := d.paddedTokens.Load(); {
-	case k.bucket != nil && padded > 0:
+	case k.Bucket != nil && padded > 0:
 		p.Utilisation = float64(p.Tokens) / float64(padded)
 	case p.Blocks > 0:
 		p.Utilisation = min(1, float64(p.Tokens)/float64(p.Blocks)/float64(p.Size))
 	}
-	if !k.declared && d.countedRows.Load() {
+	if !k.Declared && d.countedRows.Load() {
 		for g := range d.data.Groups {
 			fetch, _ := d.manifest.RuleBytes(g)
 			p.counting += fetch

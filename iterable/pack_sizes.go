@@ -6,6 +6,8 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shuffle"
+
+	"github.com/shardfeed/shardfeed/iterable/internal/samples"
 )
 
 const (
@@ -20,16 +22,16 @@ type packSizes struct {
 }
 
 // newPackSizes asks for the files' metadata once.
-func (k *packing) newPackSizes(m *rowgroup.Manifest) func() packSizes {
+func newPackSizes(k *samples.Packing, m *rowgroup.Manifest) func() packSizes {
 	return sync.OnceValue(func() packSizes {
 		s := packSizes{others: make([]int64, len(m.Groups()))}
-		for i, c := range k.layout.Columns {
+		for i, c := range k.Layout.Columns {
 			if c.Tokens {
-				s.columns = append(s.columns, int64(k.layout.Size)*int64(k.layout.Schema().Fields[i].Children[0].Width))
+				s.columns = append(s.columns, int64(k.Layout.Size)*int64(k.Layout.Schema().Fields[i].Children[0].Width))
 			}
 		}
 		for g := range s.others {
-			s.others[g] = m.PackedBytes(g, k.layout)
+			s.others[g] = m.PackedBytes(g, k.Layout)
 		}
 		return s
 	})

@@ -104,11 +104,11 @@ func (table *packTable) packedUnits(d *Dataset, units []shuffle.Unit, times []in
 	for u, ids := range samplesOf(d, units, times) {
 		lengths := make([]uint32, len(ids))
 		for i, id := range ids {
-			if lengths[i] = uint32(len(table.rows[id].Tokens)); lengths[i] > 0 {
-				lengths[i] += uint32(k.extra())
+			if lengths[i] = uint32(len(table.rows[id].Tokens)); lengths[i] > 0 && k.Spec != nil {
+				lengths[i] += uint32(k.Spec.Extra())
 			}
 		}
-		pieces, ends := k.newFit().Layout(lengths, order(u, len(ids)))
+		pieces, ends := k.NewFit().Layout(lengths, order(u, len(ids)))
 		at := uint32(0)
 		for _, end := range ends {
 			if p == nil {

@@ -189,7 +189,7 @@ func (d *source) weigh(p *Plan, units *shuffle.Units) (sliced int64) {
 		}
 	}
 	for g := range d.manifest.Groups() {
-		if d.rules != nil && d.rules.reads() {
+		if d.rules != nil && d.rules.Reads() {
 			fetch, _ := d.manifest.RuleBytes(g)
 			p.RuleBytes += fetch
 		}

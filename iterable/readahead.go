@@ -286,7 +286,7 @@ func (r *readahead) decodeOne(ctx context.Context, d *layer, l *load) error {
 func (r *readahead) decodeRows(d *layer, l *load) (blocks []*rowgroup.Block, extra int64, err error) {
 	defer panics.Caught(l.manifest, l.rows, &err)
 	d.decoder.Allow(l.charged.decode, func(n int64) error { return r.more(l, n) })
-	if l.rules != nil && l.rules.pack != nil {
+	if l.rules != nil && l.rules.Pack != nil {
 		return d.pack(l)
 	}
 	if l.inImage = r.inImages && l.rules == nil && 2*l.raw.TierBytes() >= l.est.decode-l.est.scratch && l.raw.TierStays(); l.inImage {

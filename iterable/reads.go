@@ -8,8 +8,8 @@ import (
 )
 
 // Reads lists the units that the streams of some of so many ranks read in all epochs: of each
-// source, in file order, as rows of its manifest's shards. The order is shuffled; in file order every
-// rank reads nearly all units.
+// source, in file order, as rows of its manifest's shards. The order is shuffled; in file order
+// every rank reads nearly all units.
 func (d *Dataset) Reads(ranks []int, worldSize int, o StreamOptions) ([][]rowgroup.Rows, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("stream options: %w", err)
@@ -90,7 +90,7 @@ func (d *source) rowsOfUnits(units []shuffle.Unit) (all []rowgroup.Rows) {
 			all[len(all)-1].Hi = u.Hi
 			continue
 		}
-		all = append(all, d.rowsOf(u.Group, u.Lo, u.Hi))
+		all = append(all, d.reading.RowsOf(u.Group, u.Lo, u.Hi))
 	}
 	return all
 }

@@ -2,6 +2,7 @@ package iterable
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shard"
 	memstore "github.com/shardfeed/shardfeed/shard/mem"
@@ -320,4 +322,11 @@ func samplesOf(d *Dataset, units []shuffle.Unit, times []int) [][]int64 {
 		}
 	}
 	return out
+}
+
+func float32Array(v float32) *column.Array {
+	return &column.Array{
+		Field: &column.Field{Name: "weight", Kind: column.Fixed, Type: column.TypeFloat32, Width: 4}, Len: 1,
+		Data: binary.LittleEndian.AppendUint32(nil, math.Float32bits(v)),
+	}
 }

@@ -76,8 +76,8 @@ func (d *Dataset) SaveManifest(dir string) (path string, err error) {
 	return d.SavedManifest().Save(dir)
 }
 
-// Inventory returns the bytes of the data set's inventory, or ErrLargeInventory if they are more than
-// most. It fails with an InventoryError if the data cannot be handed on.
+// Inventory returns the bytes of the data set's inventory, or ErrLargeInventory if they are more
+// than most. It fails with an InventoryError if the data cannot be handed on.
 func (d *Dataset) Inventory(most int64) ([]byte, error) {
 	var w saved.InventoryWriter
 	for _, s := range d.sources {
@@ -109,7 +109,8 @@ type (
 // ErrLargeInventory reports that an inventory has more bytes than it may.
 var ErrLargeInventory = saved.ErrLargeInventory
 
-// ReadPlan reads a plan that SavePlan wrote: a file of this machine, or a descriptor of this process.
+// ReadPlan reads a plan that SavePlan wrote: a file of this machine, or a descriptor of this
+// process.
 func ReadPlan(path string) (*SavedPlan, error) { return saved.ReadPlan(path) }
 
 // FetchPlan reads a plan at an address of a store, in one request if it is small.
@@ -117,11 +118,13 @@ func FetchPlan(ctx context.Context, store shard.Store, address string) (*SavedPl
 	return saved.FetchPlan(ctx, store, address)
 }
 
-// ParseManifest reads the JSON of a list of shards, or Compressed, and refuses one that was changed.
+// ParseManifest reads the JSON of a list of shards, or Compressed, and refuses one that was
+// changed.
 func ParseManifest(b []byte) (*SavedManifest, error) { return saved.ParseManifest(b) }
 
 // ReadManifest reads a file that has the JSON of a list of shards.
 func ReadManifest(path string) (*SavedManifest, error) { return saved.ReadManifest(path) }
 
-// ParseInventory reads the bytes of an inventory. It fails with an InventoryError if they are damaged.
+// ParseInventory reads the bytes of an inventory. It fails with an InventoryError if they are
+// damaged.
 func ParseInventory(b []byte) (*Inventory, error) { return saved.ParseInventory(b) }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/rule"
+
+	"github.com/shardfeed/shardfeed/iterable/internal/samples"
 )
 
 // Select writes a rows file of the rows that the rule keeps, and returns how many they are; a row
@@ -25,7 +27,7 @@ func (d *Dataset) Select(ctx context.Context, w io.Writer) (kept int64, err erro
 	defer d.leave()
 	if of.rules == nil {
 		return d.NumRows(), rule.WriteRowList(w, of.data, func(g int, keep []uint64) error {
-			fill(keep, of.data.Groups[g].Rows)
+			samples.Fill(keep, of.data.Groups[g].Rows)
 			return nil
 		})
 	}
@@ -33,7 +35,7 @@ func (d *Dataset) Select(ctx context.Context, w io.Writer) (kept int64, err erro
 	s := &selecting{source: of, order: make(chan *selected, selectAhead), groups: map[int]*selected{}}
 	var reading sync.WaitGroup
 	reading.Go(func() {
-		if err := of.readRules(ctx, ruleReading{next: s.begin, found: s.add, done: s.end}); err != nil {
+		if err := of.reading.Read(ctx, samples.Reading{Next: s.begin, Found: s.add, Done: s.end}); err != nil {
 			s.fail(err)
 			stop(err)
 		}
@@ -49,16 +51,6 @@ func (d *Dataset) Select(ctx context.Context, w io.Writer) (kept int64, err erro
 		return err
 	})
 	return kept, err
-}
-
-// fill sets the first n bits.
-func fill(b []uint64, n int64) {
-	for i := range b {
-		b[i] = ^uint64(0)
-	}
-	if n%64 > 0 {
-		b[len(b)-1] = 1<<(n%64) - 1
-	}
 }
 
 // selectAhead is how many row groups are read before they are written.
@@ -101,12 +93,12 @@ func (s *selecting) begin(ctx context.Context) (group int, ok bool) {
 }
 
 // add sets the bits of the rows from lo on that are kept.
-func (s *selecting) add(group int, lo, _ int64, sel selection) {
+func (s *selecting) add(group int, lo, _ int64, sel samples.Selection) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b := s.groups[group].bits
-	sel.each(0, sel.rows, func(row int) {
-		if sel.times == nil || sel.times[row] > 0 {
+	sel.Each(0, sel.Rows, func(row int) {
+		if sel.Times == nil || sel.Times[row] > 0 {
 			at := lo + int64(row)
 			b[at/64] |= 1 << (at % 64)
 		}

@@ -7,6 +7,8 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shuffle"
+
+	"github.com/shardfeed/shardfeed/iterable/internal/samples"
 )
 
 const (
@@ -23,19 +25,19 @@ const (
 	scratchBytes = 5                             // of a row, for the order and the parts in which its span leaves
 	ruleScratch  = 16                            // of a row, for what the rule keeps: bits of each condition, the row's number, how often it comes
 	freeScratch  = 16 << 20                      // of one decoder, that no account counts: the process has as much beside them, as the promise of its memory says
-	leastRows    = 1 << 10                       // rows that are decoded together though they take more: pages have as many
-	edgePart     = 16                            // a slice of a row group is charged 1/edgePart of the group more, for pages across its edges and dictionaries
+	edgeBytes    = samples.EdgeBytes
+	leastRows    = 1 << 10 // rows that are decoded together though they take more: pages have as many
 )
 
 // sizes predicts what loads take, from the files' metadata. It is safe for concurrent use.
 type sizes struct {
 	manifest *rowgroup.Manifest
-	rules    *rules           // nil: each row is a sample
+	rules    *samples.Rules   // nil: each row is a sample
 	before   int              // row groups of the sources before
 	copied   bool             // bytes are read into the pool's buffers, not lent
 	ruled    bool             // a load reads whole units, of which a rule keeps some rows
 	repeats  bool             // rows may come more than once, and then loads are not divided
-	pack     *packing         // nil: no sample has several rows
+	pack     *samples.Packing // nil: no sample has several rows
 	packed   func() packSizes // with pack
 	decoded  func(group int) decoded
 	total    func() (decoded, values int64) // of all groups, each as a block of its own
@@ -101,8 +103,8 @@ func (s *sizes) cost(group int, lo, hi int64, divided bool) cost {
 	return c.divide(d, rows, divided)
 }
 
-// evenPart is by how much the rows of a slice may be larger than the mean of their group before they
-// count for more: bytes of pages tell no more than that.
+// evenPart is by how much the rows of a slice may be larger than the mean of their group before
+// they count for more: bytes of pages tell no more than that.
 const evenPart = 8
 
 // heft is the rows of a slice of a group, or where they are larger than most, as many average rows
@@ -220,5 +222,5 @@ func partedBytes(narrow, wide, parts int64) int64 {
 // slice is what rows of all rows take, with the pages across their edges, which hold about so many
 // bytes.
 func slice(bytes, rows, all, edges int64) int64 {
-	return min(bytes, mem.MulDiv(bytes, rows, all)+min(bytes/edgePart, edges))
+	return min(bytes, mem.MulDiv(bytes, rows, all)+min(bytes/samples.EdgePart, edges))
 }

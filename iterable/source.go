@@ -12,6 +12,8 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shuffle"
+
+	"github.com/shardfeed/shardfeed/iterable/internal/samples"
 )
 
 // common is what the sources of a data set share.
@@ -26,7 +28,7 @@ type common struct {
 	sharing  sharing
 	losses   lossList
 	lost     func(Loss) // may be nil
-	lengths  lengthStore
+	lengths  samples.LengthStore
 	keeping  *keep.Keeping
 }
 
@@ -66,8 +68,9 @@ type source struct {
 	data      *shuffle.Manifest // the same, as the plan sees it
 	bytes     int64             // uncompressed, of all columns
 	sizes     *sizes
-	rules     *rules // nil: each row is a sample
-	samples   int64  // of an epoch
+	rules     *samples.Rules // nil: each row is a sample
+	reading   samples.Data
+	samples   int64 // of an epoch
 	sampled   sampled
 	tokens    int64 // of its samples, where the weights of a mixture are in tokens
 
@@ -91,6 +94,10 @@ func newSource(ctx context.Context, c *common, name string, addresses []string, 
 		common: c, name: name, options: o, addresses: addresses, manifest: m, data: sharedManifest(m, o.listed), fileMemory: c.memory, units: map[cut]*shuffle.Units{}, cutting: make(chan struct{}, 1),
 		sizes: newSizes(m, shard.ReadsOf(c.stores, m.Shards()) > 0), // no reads: a disk, whose bytes are lent
 	}
+	d.reading = samples.Data{
+		Manifest: m, List: d.data, Budget: c.budget, Memory: c.memory, StoreMemory: o.StoreMemory, Fetchers: c.fetchers, TooLarge: c.tooLarge,
+		StepFrom: o.stepFrom, PruneFrom: o.pruneFrom,
+	}
 	for _, g := range m.Groups() {
 		d.bytes += g.Bytes
 	}
@@ -107,14 +114,14 @@ func newSource(ctx context.Context, c *common, name string, addresses []string, 
 // bind binds the rule to the data.
 func (d *source) bind() error {
 	var err error
-	d.rules, err = bindRules(d.options, d.manifest, d.data, d.recodes.schema)
-	if d.rules != nil {
-		d.data.Now = d.rules.now
-		d.data.Rule, d.sizes.rules, d.sizes.ruled, d.sizes.repeats = d.rules.name, d.rules, true, d.rules.weight >= 0
-		d.data.Numbered = d.rules.numbered()
+	d.rules, err = samples.Bind(d.options.rule(), d.manifest, d.data, d.recodes.schema)
+	if d.reading.Rules = d.rules; d.rules != nil {
+		d.data.Now = d.rules.Now
+		d.data.Rule, d.sizes.rules, d.sizes.ruled, d.sizes.repeats = d.rules.Name, d.rules, true, d.rules.Weight >= 0
+		d.data.Numbered = d.rules.Numbered()
 	}
 	if k := d.packing(); k != nil {
-		d.sizes.pack, d.sizes.packed, k.known = k, k.newPackSizes(d.manifest), &d.common.lengths
+		d.sizes.pack, d.sizes.packed, k.Known = k, newPackSizes(k, d.manifest), &d.common.lengths
 	}
 	if p := d.options.Plan; p != nil && err == nil && p.Rule != d.data.Rule {
 		err = &shuffle.MismatchError{Field: "rule", Saved: cmp.Or(p.Rule, "none"), Here: cmp.Or(d.data.Rule, "none")}
@@ -122,13 +129,8 @@ func (d *source) bind() error {
 	return err
 }
 
-// packing is the third stage of the rule, or nil.
-func (d *source) packing() *packing {
-	if d.rules == nil {
-		return nil
-	}
-	return d.rules.pack
-}
+// packing returns the third stage of the rule, or nil.
+func (d *source) packing() *samples.Packing { return d.reading.Packing() }
 
 // countSamples finds out how many samples an epoch has.
 func (d *source) countSamples(ctx context.Context) error {
@@ -147,7 +149,7 @@ func (d *source) countSamples(ctx context.Context) error {
 	}
 	d.sampled = d.newSampled(*units)
 	if d.samples == 0 && d.manifest.NumRows() > 0 {
-		err := d.rules.errNothing(d.manifest.NumRows())
+		err := d.rules.ErrNothing(d.manifest.NumRows())
 		if lost := d.losses.list(); len(lost) > 0 {
 			err = fmt.Errorf("%w; %v", err, lost[0])
 		}
@@ -215,7 +217,7 @@ func (d *source) newPlan(units *shuffle.Units, params shuffle.Params, seed uint6
 // sampleBytes is the uncompressed bytes of all columns of the samples, as of mean rows.
 func (d *source) sampleBytes() int64 {
 	if k := d.packing(); k != nil {
-		return mem.MulDiv(d.samples, k.sampleBytes(), 1)
+		return mem.MulDiv(d.samples, k.SampleBytes(), 1)
 	}
 	return mem.MulDiv(d.sampled.bytes, d.samples, max(1, d.sampled.rows))
 }
@@ -279,4 +281,14 @@ func (c *common) room(need int64) bool {
 	}
 	a.Close()
 	return true
+}
+
+// tooLarge returns the error of reading the columns of a rule that needs more memory than a stream
+// may have.
+func (c *common) tooLarge(need mem.Amounts, err error) error {
+	e := &MemoryError{Need: Amounts(need), Limit: c.memory, Err: err}
+	if most := (need.Total() + 1<<20 - 1) &^ (1<<20 - 1); most > c.memory && c.room(most) {
+		e.Memory = most
+	}
+	return fmt.Errorf("counting the rows that are kept: %w", e)
 }

@@ -52,7 +52,7 @@ func (o Options) validateSources(p *option.List) {
 	counts, seen := o.counted(), map[string]bool{}
 	for i, s := range o.Sources {
 		of := option.List{New: func(field, text string) error { // fields of the source are spelled as in JSON and Python
-			return newOptionError(fmt.Sprintf("Sources[%q]", s.Name), option.Argument(field)+" "+text)
+			return option.NewError(fmt.Sprintf("Sources[%q]", s.Name), option.Argument(field)+" "+text)
 		}}
 		if s.Name == "" || seen[s.Name] {
 			p.Add(fmt.Sprintf("Sources[%d].Name", i), "must be a name of its own, got %q", s.Name)
@@ -68,7 +68,7 @@ func (o Options) validateSources(p *option.List) {
 			}
 		}
 		if err := ruleErrors(s.options(o)); err != nil {
-			of.Join(newOptionError(fmt.Sprintf("Sources[%q]", s.Name), err.Error()))
+			of.Join(option.NewError(fmt.Sprintf("Sources[%q]", s.Name), err.Error()))
 		}
 		p.Join(of.Err())
 	}
@@ -79,8 +79,8 @@ func (o Options) validateSources(p *option.List) {
 
 // ruleErrors is what is wrong with the rule of a source.
 func ruleErrors(o Options) error {
-	p := option.List{New: newOptionError}
-	o.validateRules(&p)
+	p := option.List{New: option.NewError}
+	o.rule().Validate(&p)
 	if err := p.Err(); err != nil {
 		return errors.New(option.Literal(option.Spelled(err, option.Argument)))
 	}
@@ -184,7 +184,7 @@ func (o Options) validateApart(p *option.List) {
 		{"Weight", o.Weight != "", "says how often a row comes: give it as row_weight of each of {Sources}"},
 	} {
 		if c.given {
-			p.Join(newOptionError(c.field, c.text))
+			p.Join(option.NewError(c.field, c.text))
 		}
 	}
 }

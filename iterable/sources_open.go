@@ -34,7 +34,7 @@ func (o Options) findSources(ctx context.Context, stores shard.Stores) ([]rowgro
 			found[j].Source = int32(i)
 		}
 		own := s.options(o)
-		parts = append(parts, rowgroup.Part{Shards: found, RuleColumns: own.ruleColumns().list, Screen: own.screen(), Rename: s.Rename, Footers: of.Known()})
+		parts = append(parts, rowgroup.Part{Shards: found, RuleColumns: own.rule().Columns().List, Screen: own.rule().Screen(), Rename: s.Rename, Footers: of.Known()})
 	}
 	return parts, nil
 }

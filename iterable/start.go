@@ -47,8 +47,8 @@ func (d *Dataset) started(worldSize int, o StreamOptions) (stepper, order, error
 	return start, r, err
 }
 
-// Start returns the state with which streams of these options start on worldSize ranks, the same
-// on each: at the first step of an epoch, or at another state, with the tail and the global batch of
+// Start returns the state with which streams of these options start on worldSize ranks, the same on
+// each: at the first step of an epoch, or at another state, with the tail and the global batch of
 // the options.
 func (d *Dataset) Start(worldSize int, o StreamOptions) (shuffle.State, error) {
 	if err := o.Validate(); err != nil {

@@ -51,16 +51,17 @@ type StreamOptions struct {
 	Batches  int   // batches of BatchSize rows that the layer above wants room for in the account, under mem.Batch
 	Wider    int64 // bytes of a row that these batches take beyond the data's values
 
-	// Scratch is bytes that the layer above needs beside its batches, under mem.Scratch. MoreScratch
-	// is bytes that it can use too: it gets them as far as half of the room that is left goes.
+	// Scratch is bytes that the layer above needs beside its batches, under mem.Scratch.
+	// MoreScratch is bytes that it can use too: it gets them as far as half of the room that is
+	// left goes.
 	Scratch, MoreScratch int64
 
 	// Stacks are matrices that the layer above makes. Loads make them in place of their columns
 	// where that takes no more memory, so that blocks may lack the columns.
 	Stacks *rowgroup.Stacks
 
-	// Copied keeps blocks out of mapped files: the layer above hands their bytes to code that does not
-	// survive a fault.
+	// Copied keeps blocks out of mapped files: the layer above hands their bytes to code that does
+	// not survive a fault.
 	Copied bool
 
 	// OnError says what becomes of rows whose data is lost; "" is Raise. MaxLost is the share of an
@@ -92,7 +93,7 @@ func (o StreamOptions) withDefaults(d *Dataset) StreamOptions {
 
 // Validate lists all problems, each an [OptionError].
 func (o StreamOptions) Validate() error {
-	p := option.List{New: newOptionError}
+	p := option.List{New: option.NewError}
 	p.Within("BatchSize", int64(o.BatchSize), option.MaxBatchRows)
 	p.Within("Epoch", int64(o.Epoch), option.MaxEpoch)
 	if o.Epochs > option.MaxEpoch {

@@ -30,7 +30,7 @@ type TakerOptions struct {
 
 // Validate lists all problems, each an [OptionError].
 func (o TakerOptions) Validate() error {
-	p := option.List{New: newOptionError}
+	p := option.List{New: option.NewError}
 	p.Within("Memory", o.Memory, option.MaxBytes)
 	p.Within("Parallel", int64(o.Parallel), maxParallel)
 	p.Within("Batches", int64(o.Batches), option.MaxBatches)
@@ -182,8 +182,8 @@ func (b takerBound) least() mem.Amounts {
 // room for all units.
 const loadsPart = 4
 
-// within is least, more scratch, more loads at a time and room for more units, as far as the limit goes. It
-// returns the number of loads too.
+// within is least, more scratch, more loads at a time and room for more units, as far as the limit
+// goes. It returns the number of loads too.
 func (b takerBound) within(limit int64, most int) (need mem.Amounts, loads int) {
 	need, loads = b.least(), 1
 	need[mem.Scratch] += moreScratch(b.moreScratch, limit-need.Total())

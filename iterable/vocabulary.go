@@ -81,8 +81,8 @@ func (r recodes) apply(blocks []*rowgroup.Block) error {
 	return nil
 }
 
-// validateUnknown refuses numbers of columns without a vocabulary, and numbers that leave a gap after
-// the words.
+// validateUnknown refuses numbers of columns without a vocabulary, and numbers that leave a gap
+// after the words.
 func (o Options) validateUnknown(p *option.List) {
 	for _, name := range slices.Sorted(maps.Keys(o.Unknown)) {
 		field, number := fmt.Sprintf("Unknown[%q]", name), o.Unknown[name]

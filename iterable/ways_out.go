@@ -76,7 +76,7 @@ func (d *Dataset) trial(unitRows, memory int64) *Dataset {
 	o.UnitRows = unitRows
 	t := &source{
 		common: s.common, options: s.options, addresses: s.addresses, manifest: s.manifest, data: s.data, bytes: s.bytes, sizes: s.sizes,
-		rules: s.rules, samples: s.samples, sampled: s.sampled, cutting: make(chan struct{}, 1), units: map[cut]*shuffle.Units{},
+		rules: s.rules, reading: s.reading, samples: s.samples, sampled: s.sampled, cutting: make(chan struct{}, 1), units: map[cut]*shuffle.Units{},
 		fileMemory: memory, like: like,
 	}
 	t.options.UnitRows = unitRows

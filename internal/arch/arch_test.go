@@ -119,9 +119,10 @@ var rules = []rule{
 	{at: "rowgroup/internal/filetest"},
 	{at: "rowgroup", may: []string{"column", "rule", "shard", "internal/crc", "internal/mem", "internal/option", "internal/parquet", "internal/half", "internal/unischema", "rowgroup/internal/block", "rowgroup/internal/footer", "rowgroup/internal/image", "rowgroup/internal/schema"}},
 	{at: "iterable/internal/panics", may: []string{"rowgroup"}},
-	{at: "iterable/internal/keep", may: []string{"shard", "rowgroup", "internal/mem", "internal/cores", "iterable/internal/panics"}}, // row groups and memory: no orders, no streams
-	{at: "iterable/internal/saved", may: []string{"shard", "rowgroup", "shuffle", "internal/mem", "internal/regular"}},               // files of plans, lists and inventories: no data sets
-	{at: "iterable", may: []string{"iterable/internal/keep", "iterable/internal/saved", "iterable/internal/panics", "column", "shard", "rowgroup", "rule", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/cores", "internal/segmentdir", "internal/regular", "internal/size"}},
+	{at: "iterable/internal/keep", may: []string{"shard", "rowgroup", "internal/mem", "internal/cores", "iterable/internal/panics"}},                                                                                             // row groups and memory: no orders, no streams
+	{at: "iterable/internal/samples", may: []string{"column", "shard", "rowgroup", "rule", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/cores", "internal/segmentdir", "iterable/internal/panics"}}, // rules and row groups: no orders, no streams
+	{at: "iterable/internal/saved", may: []string{"shard", "rowgroup", "shuffle", "internal/mem", "internal/regular"}},                                                                                                           // files of plans, lists and inventories: no data sets
+	{at: "iterable", may: []string{"iterable/internal/keep", "iterable/internal/samples", "iterable/internal/saved", "iterable/internal/panics", "column", "shard", "rowgroup", "rule", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/cores", "internal/segmentdir", "internal/regular", "internal/size"}},
 	{at: "loader", may: []string{"column", "images", "images/codec", "iterable", "rowgroup", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/iteration", "internal/half"}},
 	{at: "internal/arrowipc", may: []string{"column"}},
 	{at: "loader/loaderarrow", may: []string{"column", "loader", "internal/arrowipc"}},

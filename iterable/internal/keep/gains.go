@@ -11,8 +11,8 @@ import (
 )
 
 // gains measure how much time keeping each column saves for a byte of its image: the time to decode
-// it, and to lay it in an order, which images do not need. Seneca (FAST '26) divides a cache between
-// encoded, decoded and augmented data by the same measure.
+// it, and to lay it in an order, which images do not need. Seneca (FAST '26) divides a cache
+// between encoded, decoded and augmented data by the same measure.
 type gains struct {
 	limit int64 // bytes of images; 0 means any
 
@@ -64,8 +64,8 @@ func (a *gains) ofLocked(m *rowgroup.Manifest) []gain {
 	return a.columnsOf[m]
 }
 
-// columns returns the columns of a row group that are worth keeping, by falling gain per byte, up to
-// the limit.
+// columns returns the columns of a row group that are worth keeping, by falling gain per byte, up
+// to the limit.
 func (a *gains) columns(m *rowgroup.Manifest, group int, inImages bool) []int {
 	a.mu.Lock()
 	defer a.mu.Unlock()

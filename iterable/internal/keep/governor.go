@@ -11,8 +11,8 @@ import (
 const keepShare = 200 // keepers take 1/keepShare of the processors' time, unless one of them is idle
 
 // A governor limits the processor time of a data set's keepers. One keeper works at a time, on one
-// row group: without limit while a processor is idle, and else for at most 1/keepShare of the time of
-// all processors.
+// row group: without limit while a processor is idle, and else for at most 1/keepShare of the time
+// of all processors.
 type governor struct {
 	turn sync.Mutex // held from enter to leave
 
@@ -36,8 +36,8 @@ const (
 	keepPause = 200 * time.Millisecond
 )
 
-// enter waits for a turn with work on bytes of memory: until enough time is saved up, or a processor
-// is idle. It returns false if ctx ends.
+// enter waits for a turn with work on bytes of memory: until enough time is saved up, or a
+// processor is idle. It returns false if ctx ends.
 func (g *governor) enter(ctx context.Context, bytes int64) bool {
 	if !pollUntil(ctx, g.turn.TryLock) { // another keeper may wait long
 		return false

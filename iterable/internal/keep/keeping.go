@@ -22,8 +22,8 @@ type Place struct {
 	Group    int
 }
 
-// New returns the Keeping of a data set whose streams are limited to memory bytes; tier is nil if it
-// keeps nothing.
+// New returns the Keeping of a data set whose streams are limited to memory bytes; tier is nil if
+// it keeps nothing.
 func New(budget *mem.Budget, memory int64, tier rowgroup.Tier) *Keeping {
 	return &Keeping{budget: budget, memory: memory, kept: tier != nil, mappings: mappings{budget: budget}}
 }

@@ -15,8 +15,8 @@ type Space struct {
 	Held       int64 // bytes in the tier
 	HeldGroups int
 
-	// Decode is the processor time of decoding an epoch, as measured when row groups were kept; 0 if
-	// the tier has none.
+	// Decode is the processor time of decoding an epoch, as measured when row groups were kept; 0
+	// if the tier has none.
 	Decode time.Duration
 }
 

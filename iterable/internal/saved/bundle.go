@@ -55,8 +55,8 @@ var (
 // errLarge says that a file would be larger than it may be.
 var errLarge = errors.New("it would be too large")
 
-// bundle returns the bytes of a plan file, or of another that starts with magic, with the footers of
-// manifests. It fails with errLarge if they are more than most.
+// bundle returns the bytes of a plan file, or of another that starts with magic, with the footers
+// of manifests. It fails with errLarge if they are more than most.
 func bundle(magic string, f any, manifests []*rowgroup.Manifest, most int64) ([]byte, error) {
 	text, err := json.Marshal(f)
 	if err != nil {

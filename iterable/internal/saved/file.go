@@ -90,7 +90,8 @@ func NewPart(addresses []string, shards []shard.Shard, data *shuffle.Manifest, u
 	return f, err
 }
 
-// Count adds the rule, and the samples of each unit, so that a run that is given them does not count.
+// Count adds the rule, and the samples of each unit, so that a run that is given them does not
+// count.
 func (f *Part) Count(data *shuffle.Manifest, units *shuffle.Units) {
 	f.Rule, f.Now = data.Rule, data.Now
 	for _, u := range units.All() {

@@ -56,8 +56,8 @@ type InventoryWriter struct {
 	manifests []*rowgroup.Manifest
 }
 
-// AddSource adds a source, whose units were cut by unitRows. units have its samples; nil without a rule.
-// Data that cannot be handed on is an InventoryError.
+// AddSource adds a source, whose units were cut by unitRows. units have its samples; nil without a
+// rule. Data that cannot be handed on is an InventoryError.
 func (w *InventoryWriter) AddSource(name string, addresses []string, m *rowgroup.Manifest, data *shuffle.Manifest, units *shuffle.Units, unitRows, tokens int64) error {
 	secret := slices.ContainsFunc(addresses, holdsSecret) ||
 		slices.ContainsFunc(m.Shards(), func(s shard.Shard) bool { return holdsSecret(s.URI) })

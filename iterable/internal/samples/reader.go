@@ -1,10 +1,9 @@
-package iterable
+package samples
 
 import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 
 	"github.com/shardfeed/shardfeed/internal/cause"
@@ -13,23 +12,51 @@ import (
 	"github.com/shardfeed/shardfeed/iterable/internal/panics"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/rule"
+	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// A ruleReading reads the columns of a rule, and nothing else, of row groups in parallel.
-type ruleReading struct {
-	// next is the row group that is read next; false when there is none left, or ctx ends. One
-	// goroutine calls it.
-	next func(ctx context.Context) (group int, ok bool)
+// Data is row groups, the rule that makes samples of their rows, and the means to read the columns
+// of the rule.
+type Data struct {
+	Manifest *rowgroup.Manifest
+	List     *shuffle.Manifest // the same, as a plan has it
+	Rules    *Rules            // nil: each row is a sample
 
-	// found is called with what the rule keeps of rows [lo, hi) from which it keeps any, and done
+	Budget      *mem.Budget
+	Memory      int64 // limit of a reading
+	StoreMemory int64 // of the stores below
+	Fetchers    int
+
+	// TooLarge returns the error of a reading that needs more than its limit.
+	TooLarge func(need mem.Amounts, err error) error
+
+	StepFrom  int64 // bytes of decoded rule columns from which they are decoded in steps; 0 means stepBytes
+	PruneFrom int64 // bytes of rule columns from which statistics are read; 0 means prunedBytes
+}
+
+// Packing returns the third stage of the rule, or nil.
+func (d *Data) Packing() *Packing {
+	if d.Rules == nil {
+		return nil
+	}
+	return d.Rules.Pack
+}
+
+// A Reading reads the columns of a rule, and nothing else, of row groups in parallel.
+type Reading struct {
+	// Next is the row group that is read next; false when there is none left, or ctx ends. One
+	// goroutine calls it.
+	Next func(ctx context.Context) (group int, ok bool)
+
+	// Found is called with what the rule keeps of rows [lo, hi) from which it keeps any, and done
 	// when nothing more comes of a row group. Several goroutines call them.
-	found func(group int, lo, hi int64, sel selection)
-	done  func(group int)
+	Found func(group int, lo, hi int64, sel Selection)
+	Done  func(group int)
 
 	// lost is called with rows whose data is lost, and pieces cuts a run into rows that are lost
 	// together. nil: the reading fails. Several goroutines call them.
 	lost   func(group int, lo, hi int64, err error)
-	pieces func(group int, lo, hi int64) []ruleRun
+	pieces func(group int, lo, hi int64) []Run
 }
 
 const (
@@ -37,11 +64,12 @@ const (
 	stepBytes = 256 << 20 // where it does not: what is more, or than memory/stepPart, is read together and decoded in steps
 	leastStep = 16 << 20  // of such a step
 	stepPart  = 8
-	edgeBytes = 32 << 20 // the most that pages across the edges of a run or a step are taken to hold
+	EdgePart  = 16       // a slice of a row group is charged 1/edgePart of the group more, for pages across its edges and dictionaries
+	EdgeBytes = 32 << 20 // the most that pages across the edges of a run or a step are taken to hold
 )
 
-// A ruleRun is rows of a row group that are read together.
-type ruleRun struct {
+// A Run is rows of a row group that are read together.
+type Run struct {
 	group  *readGroup
 	lo, hi int64
 	step   int64 // rows that are decoded at a time, 0 for all
@@ -58,10 +86,10 @@ type readGroup struct {
 
 // A ruleReader is a reading at work.
 type ruleReader struct {
-	ruleReading
-	dataset *source
+	Reading
+	dataset *Data
 	account *mem.Account
-	decode  chan *ruleRun
+	decode  chan *Run
 	stop    context.CancelFunc
 
 	footers footers
@@ -70,8 +98,8 @@ type ruleReader struct {
 	err error
 }
 
-// readRules reads what a reading asks for. It reserves its memory first, and ends with ctx.
-func (d *source) readRules(ctx context.Context, how ruleReading) error {
+// Read reads what a reading asks for. It reserves its memory first, and ends with ctx.
+func (d *Data) Read(ctx context.Context, how Reading) error {
 	account, fetchers, decoders, err := d.reserveRules()
 	if err != nil {
 		return err
@@ -79,7 +107,7 @@ func (d *source) readRules(ctx context.Context, how ruleReading) error {
 	defer account.Close()
 	within, stop := context.WithCancel(ctx)
 	defer stop()
-	r := &ruleReader{ruleReading: how, dataset: d, account: account, decode: make(chan *ruleRun), stop: stop}
+	r := &ruleReader{Reading: how, dataset: d, account: account, decode: make(chan *Run), stop: stop}
 	groups := make(chan int)
 	var fetching, all sync.WaitGroup
 	for range fetchers {
@@ -93,7 +121,7 @@ func (d *source) readRules(ctx context.Context, how ruleReading) error {
 		all.Go(func() { r.decodeAll(within) })
 	}
 	for within.Err() == nil {
-		g, ok := r.next(within)
+		g, ok := r.Next(within)
 		if !ok {
 			break
 		}
@@ -114,16 +142,16 @@ func (d *source) readRules(ctx context.Context, how ruleReading) error {
 
 // reserveRules reserves the memory of a reading: as many row groups on their way as there is room
 // for.
-func (d *source) reserveRules() (a *mem.Account, fetchers, decoders int, err error) {
+func (d *Data) reserveRules() (a *mem.Account, fetchers, decoders int, err error) {
 	var fetch, decoded int64
-	for g := range d.data.Groups {
+	for g := range d.List.Groups {
 		f, c := d.runBytes(g)
 		fetch, decoded = max(fetch, f), max(decoded, c)
 	}
-	fetchers, decoders = d.fetchers, cores.Number()
+	fetchers, decoders = d.Fetchers, cores.Number()
 	for {
-		need := mem.Amounts{mem.Fetch: int64(fetchers+decoders) * fetch, mem.Decode: int64(decoders) * decoded, mem.Store: d.options.StoreMemory}
-		a, err = d.budget.Reserve(d.memory, need)
+		need := mem.Amounts{mem.Fetch: int64(fetchers+decoders) * fetch, mem.Decode: int64(decoders) * decoded, mem.Store: d.StoreMemory}
+		a, err = d.Budget.Reserve(d.Memory, need)
 		switch {
 		case err == nil:
 			return a, fetchers, decoders, nil
@@ -132,39 +160,35 @@ func (d *source) reserveRules() (a *mem.Account, fetchers, decoders int, err err
 		case decoders > 1:
 			decoders /= 2
 		default:
-			e := &MemoryError{Need: Amounts(need), Limit: d.memory, Err: err}
-			if most := (need.Total() + 1<<20 - 1) &^ (1<<20 - 1); most > d.memory && d.room(most) {
-				e.Memory = most
-			}
-			return nil, 0, 0, fmt.Errorf("counting the rows that are kept: %w", e)
+			return nil, 0, 0, d.TooLarge(need, err)
 		}
 	}
 }
 
 // runBytes bounds what a run of a row group takes: fetched, and decoded.
-func (d *source) runBytes(g int) (fetch, decoded int64) {
-	fetch, decoded = d.manifest.RuleBytes(g)
-	if d.packing() != nil {
-		decoded += d.data.Groups[g].Rows * lengthScratch
+func (d *Data) runBytes(g int) (fetch, decoded int64) {
+	fetch, decoded = d.Manifest.RuleBytes(g)
+	if d.Packing() != nil {
+		decoded += d.List.Groups[g].Rows * lengthScratch
 	}
 	runs, steps := d.runs(g)
 	if runs > 1 {
-		fetch = fetch/runs + fetch/edgePart
+		fetch = fetch/runs + fetch/EdgePart
 	}
 	if n := runs * steps; n > 1 {
-		decoded = decoded/n + min(decoded/edgePart, edgeBytes)
+		decoded = decoded/n + min(decoded/EdgePart, EdgeBytes)
 	}
 	return fetch, decoded
 }
 
 // runs is into how many runs a row group is cut at least, and in how many steps each is decoded.
-func (d *source) runs(g int) (runs, steps int64) {
-	_, decoded := d.manifest.RuleBytes(g)
+func (d *Data) runs(g int) (runs, steps int64) {
+	_, decoded := d.Manifest.RuleBytes(g)
 	runs = 1
-	if len(d.manifest.PageEdges(g)) > 0 {
+	if len(d.Manifest.PageEdges(g)) > 0 {
 		runs = max(1, decoded/runBytes)
 	}
-	return runs, max(1, decoded/runs/cmp.Or(d.options.stepFrom, min(stepBytes, max(leastStep, d.memory/stepPart))))
+	return runs, max(1, decoded/runs/cmp.Or(d.StepFrom, min(stepBytes, max(leastStep, d.Memory/stepPart))))
 }
 
 // fail keeps the first error, and ends the reading.
@@ -184,7 +208,7 @@ func (r *ruleReader) fail(err error) {
 func (r *ruleReader) fetchGroup(ctx context.Context, g int) error {
 	group := &readGroup{number: g, left: 1}
 	runs, err := r.look(ctx, g)
-	if err = r.give(g, 0, r.dataset.data.Groups[g].Rows, err); err != nil {
+	if err = r.give(g, 0, r.dataset.List.Groups[g].Rows, err); err != nil {
 		return err
 	}
 	group.left += len(runs)
@@ -212,19 +236,19 @@ func (r *ruleReader) fetchGroup(ctx context.Context, g int) error {
 }
 
 // fetch reads the bytes of a run.
-func (r *ruleReader) fetch(ctx context.Context, run *ruleRun) (err error) {
+func (r *ruleReader) fetch(ctx context.Context, run *Run) (err error) {
 	defer r.caught(run, &err)
-	run.raw, err = r.dataset.manifest.FetchRule(ctx, r.dataset.rowsOf(run.group.number, run.lo, run.hi))
+	run.raw, err = r.dataset.Manifest.FetchRule(ctx, r.dataset.RowsOf(run.group.number, run.lo, run.hi))
 	return err
 }
 
-// rowsOf is rows of a row group as package rowgroup names them.
-func (d *source) rowsOf(g int, lo, hi int64) rowgroup.Rows {
-	group := d.data.Groups[g]
+// RowsOf is rows of a row group as package rowgroup names them.
+func (d *Data) RowsOf(g int, lo, hi int64) rowgroup.Rows {
+	group := d.List.Groups[g]
 	return rowgroup.Rows{Shard: int(group.Shard), RowGroup: int(group.Index), Lo: lo, Hi: hi}
 }
 
-func (r *ruleReader) release(run *ruleRun) {
+func (r *ruleReader) release(run *Run) {
 	if run.raw != nil {
 		run.raw.Release()
 		run.raw = nil
@@ -239,13 +263,13 @@ func (r *ruleReader) ended(g *readGroup) {
 	last := g.left == 0
 	r.mu.Unlock()
 	if last {
-		r.done(g.number)
+		r.Done(g.number)
 	}
 }
 
 // decodeAll decodes runs until there are no more.
 func (r *ruleReader) decodeAll(ctx context.Context) {
-	d, s := r.dataset.manifest.NewDecoder(), r.dataset.rules.newSelector()
+	d, s := r.dataset.Manifest.NewDecoder(), r.dataset.Rules.NewSelector()
 	defer func() { d.Close() }()
 	for run := range r.decode {
 		err := ctx.Err()
@@ -254,7 +278,7 @@ func (r *ruleReader) decodeAll(ctx context.Context) {
 		}
 		if panics.Is(err) {
 			d.Close()
-			d = r.dataset.manifest.NewDecoder() // the old one may be in any state
+			d = r.dataset.Manifest.NewDecoder() // the old one may be in any state
 		}
 		if err != nil && !panics.Is(err) {
 			err = r.salvage(ctx, d, s, run, err)
@@ -266,7 +290,7 @@ func (r *ruleReader) decodeAll(ctx context.Context) {
 	}
 }
 
-func (r *ruleReader) decodeRun(ctx context.Context, d *rowgroup.Decoder, s *selector, run *ruleRun) (err error) {
+func (r *ruleReader) decodeRun(ctx context.Context, d *rowgroup.Decoder, s *Selector, run *Run) (err error) {
 	defer r.caught(run, &err)
 	_, bytes := r.dataset.runBytes(run.group.number)
 	r.account.Charge(mem.Decode, bytes)
@@ -286,7 +310,7 @@ func (r *ruleReader) decodeRun(ctx context.Context, d *rowgroup.Decoder, s *sele
 }
 
 // decodeStep decodes the rows of a run up to hi, and takes them off the run.
-func (r *ruleReader) decodeStep(ctx context.Context, d *rowgroup.Decoder, s *selector, run *ruleRun, hi int64) error {
+func (r *ruleReader) decodeStep(ctx context.Context, d *rowgroup.Decoder, s *Selector, run *Run, hi int64) error {
 	run.raw.Narrow(run.lo, hi)
 	var columns []rule.Column
 	err := run.raw.Refetching(ctx, func() (err error) {
@@ -296,25 +320,25 @@ func (r *ruleReader) decodeStep(ctx context.Context, d *rowgroup.Decoder, s *sel
 	if err != nil {
 		return err
 	}
-	sel, err := s.finish(run.group.number, run.lo, hi, columns, run.passed)
+	sel, err := s.Finish(run.group.number, run.lo, hi, columns, run.passed)
 	if err != nil {
-		return ruleError(r.dataset.manifest, run.raw.Rows, err)
+		return Error(r.dataset.Manifest, run.raw.Rows, err)
 	}
 	if !sel.empty() {
-		r.found(run.group.number, run.lo, hi, sel)
+		r.Found(run.group.number, run.lo, hi, sel)
 	}
 	run.lo = hi
 	return nil
 }
 
-// ruleError says where the rule cannot be applied.
-func ruleError(m *rowgroup.Manifest, rows rowgroup.Rows, err error) error {
+// Error says where the rule cannot be applied.
+func Error(m *rowgroup.Manifest, rows rowgroup.Rows, err error) error {
 	return &rowgroup.Error{Op: "filter", URI: m.Shards()[rows.Shard].URI, RowGroup: rows.RowGroup, Page: -1, Err: err}
 }
 
 // caught makes a panic an error that says where it happened. It is deferred.
-func (r *ruleReader) caught(run *ruleRun, err *error) {
+func (r *ruleReader) caught(run *Run, err *error) {
 	if v := recover(); v != nil {
-		*err = panics.New("filter", r.dataset.manifest, r.dataset.rowsOf(run.group.number, run.lo, run.hi), v)
+		*err = panics.New("filter", r.dataset.Manifest, r.dataset.RowsOf(run.group.number, run.lo, run.hi), v)
 	}
 }

@@ -1,4 +1,4 @@
-package iterable
+package samples
 
 import (
 	"bytes"

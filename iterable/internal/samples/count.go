@@ -1,4 +1,4 @@
-package iterable
+package samples
 
 import (
 	"context"
@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/shardfeed/shardfeed/internal/cores"
+	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/rule"
-	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -23,8 +23,10 @@ const (
 // from what is kept in the index directory, by arithmetic, and for the rest by reading the columns
 // of the rule.
 type counter struct {
-	dataset *source
-	rules   *rules
+	dataset *Data
+	rules   *Rules
+	how     Counting
+	totals  Totals
 	units   []shuffle.Unit // whose samples it sets
 	shards  []int          // first unit of each shard, and their number
 	groups  []int          // first unit of each row group, and their number
@@ -51,28 +53,45 @@ type counter struct {
 	said      bool // that the directory is unusable
 }
 
-// count sets the samples of units that were cut with unitRows. Others know no counts of units that
-// are finer, for the memory here.
-func (d *source) count(ctx context.Context, units []shuffle.Unit, unitRows int64, finer bool) error {
-	c := d.newCounter(units)
-	counts := d.options.Inventory.Counts(d.data.Rule, len(units), unitRows)
-	if p := d.options.Plan; p != nil && p.Fits(units, unitRows) {
-		counts = p.Counts
-	}
-	if counts != nil && !finer {
-		for u := range units {
-			units[u].Samples = counts[u]
-		}
-		return nil
-	}
-	if !d.rules.reads() {
+// Counting has the means and the events of counting.
+type Counting struct {
+	IndexDir string // where counts are kept; "" keeps none
+
+	// What counts depend on besides the rule and the units.
+	Identity       func(uri string) string
+	ReplaceUTF8    bool
+	PartitionTypes map[string]string
+
+	Counted  func(done, of int64)                // row groups; may be nil
+	Unusable func(err error)                     // IndexDir cannot be used
+	Lose     func(rows rowgroup.Rows, err error) // data that is lost has no samples; nil makes it an error
+}
+
+// Totals has what counting found besides the samples of units.
+type Totals struct {
+	Read bool // columns of the rule were read
+
+	All            bool  // this process counted all blocks, and knows the rest
+	Tokens, Padded int64 // in all blocks, and in all batches with padding
+	Sorted         bool  // rows are sorted by length
+}
+
+// Count sets the samples of units.
+func (d *Data) Count(ctx context.Context, units []shuffle.Unit, how Counting) (Totals, error) {
+	c := d.newCounter(units, how)
+	err := c.count(ctx)
+	return c.totals, err
+}
+
+func (c *counter) count(ctx context.Context) error {
+	if !c.rules.Reads() {
 		return c.arithmetic(ctx)
 	}
 	c.foretell()
-	if d.options.IndexDir != "" && !c.complete() {
-		dir, err := openCounts(d.options.IndexDir)
+	if c.how.IndexDir != "" && !c.complete() {
+		dir, err := openCounts(c.how.IndexDir)
 		if err != nil {
-			d.indexUnusable(err)
+			c.how.Unusable(err)
 		} else {
 			defer func() { _ = dir.Close() }() // nothing was written through it
 			c.dir = dir
@@ -89,23 +108,23 @@ func (d *source) count(ctx context.Context, units []shuffle.Unit, unitRows int64
 	return c.read(ctx)
 }
 
-func (d *source) newCounter(units []shuffle.Unit) *counter {
-	c := &counter{dataset: d, rules: d.rules, units: units, known: make([]bool, len(units)), gone: make([]bool, len(units)), every: publishEvery}
-	c.groups = make([]int, len(d.data.Groups)+1)
-	c.shards = make([]int, len(d.data.Shards)+1)
-	c.left = make([]int, len(d.data.Groups))
+func (d *Data) newCounter(units []shuffle.Unit, how Counting) *counter {
+	c := &counter{dataset: d, rules: d.Rules, how: how, units: units, known: make([]bool, len(units)), gone: make([]bool, len(units)), every: publishEvery}
+	c.groups = make([]int, len(d.List.Groups)+1)
+	c.shards = make([]int, len(d.List.Shards)+1)
+	c.left = make([]int, len(d.List.Groups))
 	for _, u := range units {
 		c.left[u.Group]++
 		c.groups[u.Group+1]++
-		c.shards[d.data.Groups[u.Group].Shard+1]++
+		c.shards[d.List.Groups[u.Group].Shard+1]++
 	}
-	for g := range d.data.Groups {
+	for g := range d.List.Groups {
 		c.groups[g+1] += c.groups[g]
 		if c.left[g] == 0 {
 			c.done++
 		}
 	}
-	for s := range d.data.Shards {
+	for s := range d.List.Shards {
 		c.shards[s+1] += c.shards[s]
 	}
 	return c
@@ -138,7 +157,7 @@ func (c *counter) arithmetic(ctx context.Context) error {
 	var workers sync.WaitGroup
 	for range cores.Number() {
 		workers.Go(func() {
-			s := c.rules.newSelector()
+			s := c.rules.NewSelector()
 			for ctx.Err() == nil {
 				next.Lock()
 				g := group
@@ -158,11 +177,11 @@ func (c *counter) arithmetic(ctx context.Context) error {
 }
 
 // count is how many rows the rule keeps by their numbers alone.
-func (s *selector) count(group int, lo, hi int64) int64 {
-	r := s.rules
+func (s *Selector) count(group int, lo, hi int64) int64 {
+	r := s.Rules
 	switch ratio := r.part != nil && r.key < 0; {
 	case ratio && r.list != nil:
-		return s.begin(group, lo, hi).samples(0, int(hi-lo))
+		return s.Begin(group, lo, hi).Samples(0, int(hi-lo))
 	case ratio:
 		return s.marker.Count(rule.Slice{First: r.first[group], Rows: r.rows[group], Lo: lo, Hi: hi})
 	case r.list != nil:
@@ -174,8 +193,8 @@ func (s *selector) count(group int, lo, hi int64) int64 {
 // foretell finds the units that have no sample by what is known without reading: the values of
 // partition columns, and the list of rows.
 func (c *counter) foretell() {
-	for s := range c.dataset.data.Shards {
-		none := c.rules.prunePartition(c.dataset.manifest, s) == rule.None
+	for s := range c.dataset.List.Shards {
+		none := c.rules.prunePartition(c.dataset.Manifest, s) == rule.None
 		for u := c.shards[s]; u < c.shards[s+1]; u++ {
 			unit := &c.units[u]
 			if none || c.rules.list != nil && c.rules.list.Count(unit.Group, unit.Lo, unit.Hi) == 0 {
@@ -187,7 +206,7 @@ func (c *counter) foretell() {
 
 // keep finds the counts that were kept.
 func (c *counter) keep() {
-	c.keys = make([]countKey, len(c.dataset.data.Shards))
+	c.keys = make([]countKey, len(c.dataset.List.Shards))
 	for s := range c.keys {
 		c.keys[s] = c.keyOf(s)
 	}
@@ -199,23 +218,23 @@ func (c *counter) keep() {
 // are cut, and all else that the rule depends on.
 func (c *counter) keyOf(s int) (k countKey) {
 	d := c.dataset
-	of := d.manifest.Shards()[s]
-	id := sha256.Sum256([]byte(shard.Identity(d.stores, of.URI)))
+	of := d.Manifest.Shards()[s]
+	id := sha256.Sum256([]byte(c.how.Identity(of.URI)))
 	version := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s", of.Size, of.VersionHere()))
 	copy(k.shard[:], id[:])
 	copy(k.version[:], version[:])
 	h := sha256.New()
-	fmt.Fprintf(h, "%s\x00%s\x00%t\x00%q\x00", countEvaluator, c.rules.text, d.options.ReplaceUTF8, d.options.PartitionTypes)
+	fmt.Fprintf(h, "%s\x00%s\x00%t\x00%q\x00", countEvaluator, c.rules.text, c.how.ReplaceUTF8, c.how.PartitionTypes)
 	var b []byte
 	for _, u := range c.units[c.shards[s]:c.shards[s+1]] {
 		b = b[:0]
-		for _, n := range []int64{int64(d.data.Groups[u.Group].Index), u.Lo, u.Hi} {
+		for _, n := range []int64{int64(d.List.Groups[u.Group].Index), u.Lo, u.Hi} {
 			b = binary.LittleEndian.AppendUint64(b, uint64(n))
 		}
 		if c.rules.list != nil { // how a shard is found in the list depends on the others
 			b = binary.LittleEndian.AppendUint64(b, uint64(c.rules.list.Count(u.Group, u.Lo, u.Hi)))
 		}
-		if c.rules.numbered() {
+		if c.rules.Numbered() {
 			b = binary.LittleEndian.AppendUint64(b, uint64(c.rules.first[u.Group]))
 		}
 		h.Write(b)
@@ -229,7 +248,7 @@ func (c *counter) found(s *countSegment) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := range c.keys {
-		if c.shards[i] < c.shards[i+1] && c.dataset.data.Shards[i].Version != "" { // else a change would go unseen
+		if c.shards[i] < c.shards[i+1] && c.dataset.List.Shards[i].Version != "" { // else a change would go unseen
 			s.find(c.keys[i], func(e countEntry) { c.take(c.shards[i], c.shards[i+1], e) })
 		}
 	}
@@ -242,9 +261,9 @@ func (c *counter) take(first, end int, e countEntry) {
 	}
 	most := int64(1)
 	switch {
-	case c.rules.pack != nil: // a row may fill any number of blocks
+	case c.rules.Pack != nil: // a row may fill any number of blocks
 		most = math.MaxInt32
-	case c.rules.weight >= 0:
+	case c.rules.Weight >= 0:
 		most = maxTimes
 	}
 	for i, n := range e.counts {
@@ -261,7 +280,7 @@ const maxTimes = 255
 func (c *counter) report() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if say := c.dataset.options.Events.Counted; say != nil {
+	if say := c.how.Counted; say != nil {
 		say(c.done, int64(len(c.left)))
 	}
 }
@@ -270,14 +289,14 @@ func (c *counter) report() {
 func (c *counter) unusable(err error) {
 	if !c.said {
 		c.said = true
-		c.dataset.indexUnusable(err)
+		c.how.Unusable(err)
 	}
 }
 
 // entries are the counts of the units [first, end), which lie in one or several shards. Units that
 // are lost are left out: the next start looks again.
 func (c *counter) entries(first, end int) (all []countEntry) {
-	data := c.dataset.data
+	data := c.dataset.List
 	for first < end {
 		s := int(data.Groups[c.units[first].Group].Shard)
 		last := first
@@ -293,15 +312,8 @@ func (c *counter) entries(first, end int) (all []countEntry) {
 	return all
 }
 
-// indexUnusable says once that the index directory cannot be used.
-func (d *source) indexUnusable(err error) {
-	if say := d.options.Events.IndexUnusable; say != nil {
-		say(d.options.IndexDir, err)
-	}
-}
-
 // prune asks the filter about statistics of the rule columns.
-func (r *rules) prune(s rule.Stats) rule.Verdict {
+func (r *Rules) prune(s rule.Stats) rule.Verdict {
 	if r.filter == nil {
 		return rule.Some
 	}

@@ -1,4 +1,4 @@
-package iterable
+package samples
 
 import (
 	"context"
@@ -12,17 +12,17 @@ const publishEvery = 5 * time.Second
 
 // read counts the units that are not known by reading the columns of the rule.
 func (c *counter) read(ctx context.Context) error {
-	c.dataset.countedRows.Store(true)
+	c.totals.Read = true
 	c.sums = make([]int64, len(c.units))
-	if c.rules.pack != nil {
+	if c.rules.Pack != nil {
 		c.lengths = make([]unitLengths, len(c.units))
 	}
-	how := ruleReading{next: c.next, found: c.add, done: c.counted}
-	if on := c.dataset.options.OnError; on == Mask || on == Skip {
+	how := Reading{Next: c.next, Found: c.add, Done: c.counted}
+	if c.how.Lose != nil {
 		how.lost, how.pieces = c.lose, c.pieces
 	}
 	c.published = time.Now()
-	err := c.dataset.readRules(ctx, how)
+	err := c.dataset.Read(ctx, how)
 	if err == nil {
 		c.keepTokens()
 	}
@@ -90,25 +90,25 @@ func (c *counter) publish() {
 }
 
 // add adds the samples of some rows to those of their units.
-func (c *counter) add(g int, lo, hi int64, sel selection) {
+func (c *counter) add(g int, lo, hi int64, sel Selection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for u := c.groups[g]; u < c.groups[g+1]; u++ {
 		switch from, to := max(lo, c.units[u].Lo), min(hi, c.units[u].Hi); {
 		case from >= to:
-		case c.rules.pack != nil:
-			c.lengths[u].add(c.rules.pack, sel, int(from-lo), int(to-lo))
+		case c.rules.Pack != nil:
+			c.lengths[u].add(c.rules.Pack, sel, int(from-lo), int(to-lo))
 		default:
-			c.sums[u] += sel.samples(int(from-lo), int(to-lo))
+			c.sums[u] += sel.Samples(int(from-lo), int(to-lo))
 		}
 	}
 }
 
 // pieces cuts rows of a row group at the edges of units.
-func (c *counter) pieces(g int, lo, hi int64) (all []ruleRun) {
+func (c *counter) pieces(g int, lo, hi int64) (all []Run) {
 	for _, u := range c.units[c.groups[g]:c.groups[g+1]] {
 		if from, to := max(lo, u.Lo), min(hi, u.Hi); from < to {
-			all = append(all, ruleRun{lo: from, hi: to})
+			all = append(all, Run{lo: from, hi: to})
 		}
 	}
 	return all
@@ -124,5 +124,5 @@ func (c *counter) lose(g int, lo, hi int64, err error) {
 		}
 	}
 	c.mu.Unlock()
-	c.dataset.lose(c.dataset.rowsOf(g, lo, hi), err)
+	c.how.Lose(c.dataset.RowsOf(g, lo, hi), err)
 }

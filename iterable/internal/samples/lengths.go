@@ -1,4 +1,4 @@
-package iterable
+package samples
 
 import (
 	"slices"
@@ -8,24 +8,24 @@ import (
 // mostLengths is how many documents' lengths a data set keeps: 4 MiB, which no account counts.
 const mostLengths = 1 << 20
 
-// A lengthStore keeps what counting the blocks found out about documents, so that loads need not
+// A LengthStore keeps what counting the blocks found out about documents, so that loads need not
 // read it again. It keeps the first that it gets; loads read the others. It is safe for concurrent
 // use.
-type lengthStore struct {
+type LengthStore struct {
 	mu   sync.Mutex
-	of   map[lengthKey][]uint32
+	of   map[LengthKey][]uint32
 	held int
 }
 
-// A lengthKey names a unit of a source.
-type lengthKey struct {
-	pack  *packing
-	group int
-	lo    int64
+// A LengthKey names a unit of a source.
+type LengthKey struct {
+	Pack  *Packing
+	Group int
+	Lo    int64
 }
 
 // keep notes the tokens of each document of a unit.
-func (s *lengthStore) keep(k lengthKey, each []uint32) {
+func (s *LengthStore) keep(k LengthKey, each []uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	held := s.held - len(s.of[k]) + len(each)
@@ -33,13 +33,13 @@ func (s *lengthStore) keep(k lengthKey, each []uint32) {
 		return
 	}
 	if s.of == nil {
-		s.of = map[lengthKey][]uint32{}
+		s.of = map[LengthKey][]uint32{}
 	}
 	s.of[k], s.held = slices.Clone(each), held
 }
 
-// rows appends the tokens of each row of a unit, if it has so many documents.
-func (s *lengthStore) rows(k lengthKey, n int, dst []uint32) (tokens []uint32, ok bool) {
+// Rows appends the tokens of each row of a unit, if it has so many documents.
+func (s *LengthStore) Rows(k LengthKey, n int, dst []uint32) (tokens []uint32, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	each := s.of[k]

@@ -1,7 +1,8 @@
-package iterable
+package samples
 
 import (
 	"bytes"
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -48,7 +49,7 @@ func TestCountSegmentsAreMerged(t *testing.T) {
 			t.Errorf("shard %d has %d, want %d", i, got[i], want)
 		}
 	}
-	if names := readDir(t, dir); len(names) != 1 {
+	if names, err := os.ReadDir(dir); err != nil || len(names) != 1 {
 		t.Errorf("files %v", names)
 	}
 }

@@ -1,4 +1,4 @@
-package iterable
+package samples
 
 import (
 	"context"
@@ -18,7 +18,7 @@ func (r *ruleReader) give(group int, lo, hi int64, err error) error {
 
 // salvage reads what is left of a run that is damaged, piece by piece, and gives up the others. err
 // is that of the run, which it returns where the reading cannot do without.
-func (r *ruleReader) salvage(ctx context.Context, d *rowgroup.Decoder, s *selector, run *ruleRun, err error) error {
+func (r *ruleReader) salvage(ctx context.Context, d *rowgroup.Decoder, s *Selector, run *Run, err error) error {
 	if r.lost == nil || !rowgroup.IsLoss(err) {
 		return err
 	}

@@ -1,4 +1,4 @@
-package iterable
+package samples
 
 import (
 	"crypto/sha256"
@@ -16,55 +16,75 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// rules are the rule of a data set, bound to its shards: which of their rows are samples, and how
+// A Choice chooses rows of a data set or of a source. A row must pass everything that is given
+// here.
+type Choice struct {
+	Filters string     // keeps the rows for which it is true, in the language of package rule
+	Split   rule.Split // a part of all rows, or a sample of them
+
+	Rows    *rule.RowList // the rows that a rows file lists
+	RowsNew rule.NewRows  // how to treat the rows of shards that Rows does not know
+}
+
+// Options are the options that make up a rule; see those of a data set.
+type Options struct {
+	Choice
+	Weight   string
+	Pack     *Pack
+	Bucket   *rule.Bucket
+	Now      time.Time
+	ReadFile func(name string) ([]byte, error)
+}
+
+// Rules are the rule of a data set, bound to its shards: which of their rows are samples, and how
 // often. They are immutable and safe for concurrent use; a selector applies them.
 //
 // A row must pass all of them: the part by row numbers, the rows list, the filter,
 // the part by a key. The weight then says how often it comes. The packing makes samples of the
 // rows that come; without one each row is a sample.
-type rules struct {
-	name  string // 16 hex digits, of text
+type Rules struct {
+	Name  string // 16 hex digits, of text
 	text  string // canonical: rules of one text keep the same rows of the same data
 	first []int64
 	rows  []int64 // of each row group; first is the number of its first row among all rows
 
 	filter *rule.Filter // nil keeps all
 	expr   string       // of filter
-	now    string       // that the filter takes today() and now() from, or ""
+	Now    string       // that the filter takes today() and now() from, or ""
 	inputs []int        // of the filter, among the rule columns
 	part   *rule.Part   // nil is all rows
 	key    int          // rule column that decides the part; -1: the row's number does
 	list   *rule.KeptRows
-	weight int      // rule column; -1: each row comes once
-	pack   *packing // nil: each row that comes is a sample
+	Weight int      // rule column; -1: each row comes once
+	Pack   *Packing // nil: each row that comes is a sample
 	seed   uint64
-	given  []string // the options that make up the rule
+	Given  []string // the options that make up the rule
 }
 
-// ruleColumns lists the columns that a rule reads, each once.
-type ruleColumns struct {
-	list []rowgroup.RuleColumn
+// Columns lists the columns that a rule reads, each once.
+type Columns struct {
+	List []rowgroup.RuleColumn
 	at   map[string]int
 }
 
 // add returns the place of a column. lengths says that its items are not read.
-func (c *ruleColumns) add(path string, lengths bool) int {
+func (c *Columns) add(path string, lengths bool) int {
 	if c.at == nil {
 		c.at = map[string]int{}
 	}
 	i, ok := c.at[path]
 	if !ok {
-		i = len(c.list)
+		i = len(c.List)
 		c.at[path] = i
-		c.list = append(c.list, rowgroup.RuleColumn{Path: path, Lengths: lengths})
+		c.List = append(c.List, rowgroup.RuleColumn{Path: path, Lengths: lengths})
 	}
-	c.list[i].Lengths = c.list[i].Lengths && lengths
+	c.List[i].Lengths = c.List[i].Lengths && lengths
 	return i
 }
 
-// ruleColumns are what the rule of the options reads. The options are valid.
-func (o Options) ruleColumns() ruleColumns {
-	var c ruleColumns
+// Columns are what the rule of the options reads. The options are valid.
+func (o Options) Columns() Columns {
+	var c Columns
 	if o.Filters != "" {
 		if e, err := rule.Parse(o.Filters); err == nil {
 			for _, path := range e.Columns() {
@@ -87,11 +107,11 @@ func (o Options) ruleColumns() ruleColumns {
 	return c
 }
 
-// bindRules makes the rule of the options for a manifest whose columns are delivered under a schema;
+// Bind makes the rule of the options for a manifest whose columns are delivered under a schema;
 // nil when each row is a sample. The error lists everything that is wrong.
-func bindRules(o Options, m *rowgroup.Manifest, data *shuffle.Manifest, delivered *column.Schema) (*rules, error) {
-	b := binder{options: o, schema: m.RuleSchema(), columns: o.ruleColumns(), problems: option.List{New: newOptionError}}
-	b.rules = &rules{key: -1, weight: -1, seed: o.Split.Seed}
+func Bind(o Options, m *rowgroup.Manifest, data *shuffle.Manifest, delivered *column.Schema) (*Rules, error) {
+	b := binder{options: o, schema: m.RuleSchema(), columns: o.Columns(), problems: option.List{New: option.NewError}}
+	b.rules = &Rules{key: -1, Weight: -1, seed: o.Split.Seed}
 	b.filter()
 	b.part()
 	b.rows(m, data)
@@ -104,7 +124,7 @@ func bindRules(o Options, m *rowgroup.Manifest, data *shuffle.Manifest, delivere
 	}
 	r.text = strings.Join(b.text, "\n")
 	sum := sha256.Sum256([]byte(r.text))
-	r.name = hex.EncodeToString(sum[:8])
+	r.Name = hex.EncodeToString(sum[:8])
 	r.number(m.Groups())
 	return r, nil
 }
@@ -113,16 +133,16 @@ func bindRules(o Options, m *rowgroup.Manifest, data *shuffle.Manifest, delivere
 type binder struct {
 	options  Options
 	schema   *column.Schema
-	columns  ruleColumns
+	columns  Columns
 	problems option.List
-	rules    *rules
+	rules    *Rules
 	text     []string
 }
 
 // add notes an option that makes up the rule, with its line of the canonical text.
 func (b *binder) add(field, line string) {
 	b.text = append(b.text, line)
-	b.rules.given = append(b.rules.given, field)
+	b.rules.Given = append(b.rules.Given, field)
 }
 
 func (b *binder) filter() {
@@ -173,19 +193,19 @@ func (b *binder) weight() {
 	if path == "" {
 		return
 	}
-	b.rules.weight = b.columns.at[path]
+	b.rules.Weight = b.columns.at[path]
 	kind := typeOf(&b.problems, "Weight", path, b.schema, rule.CheckWeight)
 	b.add("Weight", fmt.Sprintf("weight %q seed %d", path, b.rules.seed)+kind)
 }
 
 // bindFilter binds the filter and finds its columns.
-func (r *rules) bindFilter(o Options, schema *column.Schema, columns ruleColumns) error {
+func (r *Rules) bindFilter(o Options, schema *column.Schema, columns Columns) error {
 	e, err := rule.Parse(o.Filters)
 	if err != nil {
 		return err
 	}
 	if now := e.Clock(o.Now); !now.IsZero() {
-		r.now = now.Format(time.RFC3339)
+		r.Now = now.Format(time.RFC3339)
 	}
 	if e, err = e.At(o.Now); err != nil {
 		return err
@@ -230,7 +250,7 @@ func typeOf(p *option.List, field, path string, schema *column.Schema, check fun
 }
 
 // number counts the rows before each row group.
-func (r *rules) number(groups []rowgroup.Group) {
+func (r *Rules) number(groups []rowgroup.Group) {
 	r.first, r.rows = make([]int64, len(groups)), make([]int64, len(groups))
 	n := int64(0)
 	for g := range groups {
@@ -239,39 +259,39 @@ func (r *rules) number(groups []rowgroup.Group) {
 	}
 }
 
-// reads says that the rule reads columns; else which rows it keeps is arithmetic.
-func (r *rules) reads() bool { return r.filter != nil || r.readsMore() }
+// Reads says that the rule reads columns; else which rows it keeps is arithmetic.
+func (r *Rules) Reads() bool { return r.filter != nil || r.readsMore() }
 
 // readsMore says that the rule reads columns besides those of its filter.
-func (r *rules) readsMore() bool { return r.choosesByMore() || r.pack != nil }
+func (r *Rules) readsMore() bool { return r.choosesByMore() || r.Pack != nil }
 
 // choosesByMore says that it does so to find which rows come, and how often.
-func (r *rules) choosesByMore() bool {
-	return r.part != nil && r.key >= 0 || r.weight >= 0
+func (r *Rules) choosesByMore() bool {
+	return r.part != nil && r.key >= 0 || r.Weight >= 0
 }
 
-// decodesFirst says that a load decodes columns of the rule before all others.
-func (r *rules) decodesFirst() bool {
-	return r.filter != nil || r.choosesByMore() || r.pack != nil && (r.pack.declared || r.pack.bucket != nil)
+// DecodesFirst says that a load decodes columns of the rule before all others.
+func (r *Rules) DecodesFirst() bool {
+	return r.filter != nil || r.choosesByMore() || r.Pack != nil && (r.Pack.Declared || r.Pack.Bucket != nil)
 }
 
-// numbered says that what is kept of a row group depends on the number of its first row.
-func (r *rules) numbered() bool { return r.part != nil && r.key < 0 || r.weight >= 0 }
+// Numbered says that what is kept of a row group depends on the number of its first row.
+func (r *Rules) Numbered() bool { return r.part != nil && r.key < 0 || r.Weight >= 0 }
 
-// errNothing is the error of a rule that keeps none of so many rows.
-func (r *rules) errNothing(rows int64) error {
+// ErrNothing is the error of a rule that keeps none of so many rows.
+func (r *Rules) ErrNothing(rows int64) error {
 	text := fmt.Sprintf("must keep at least one row, got none of %d", rows)
-	if r.pack != nil && r.pack.bucket == nil {
+	if r.Pack != nil && r.Pack.Bucket == nil {
 		text = fmt.Sprintf("must find tokens in at least one row, got %d rows without any", rows)
 	}
-	if len(r.given) > 1 {
-		text += ", together with {" + strings.Join(r.given[1:], "}, {") + "}"
+	if len(r.Given) > 1 {
+		text += ", together with {" + strings.Join(r.Given[1:], "}, {") + "}"
 	}
 	if r.expr != "" {
 		text += ": " + option.Literal(r.expr)
 	}
-	return &OptionError{Field: r.given[0], Text: text, Err: ErrNoRow}
+	return &option.Error{Field: r.Given[0], Text: text, Err: ErrNoRow}
 }
 
-// ErrNoRow is the cause of the [OptionError] of a rule that keeps no row.
+// ErrNoRow is the cause of the [option.Error] of a rule that keeps no row.
 var ErrNoRow = errors.New("no row is kept")

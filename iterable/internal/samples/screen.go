@@ -1,4 +1,4 @@
-package iterable
+package samples
 
 import (
 	"os"
@@ -9,9 +9,9 @@ import (
 	"github.com/shardfeed/shardfeed/rule"
 )
 
-// screen finds shards that the filter excludes before their schemas are united, nil without a
+// Screen finds shards that the filter excludes before their schemas are united, nil without a
 // filter. A filter that is wrong excludes none: binding it to the schema of all says why.
-func (o Options) screen() rowgroup.Screen {
+func (o Options) Screen() rowgroup.Screen {
 	if o.Filters == "" {
 		return nil
 	}
@@ -22,7 +22,7 @@ func (o Options) screen() rowgroup.Screen {
 	if err != nil {
 		return nil
 	}
-	columns, read := o.ruleColumns(), o.readOnce()
+	columns, read := o.Columns(), o.readOnce()
 	return func(schema *column.Schema) func(rule.Stats) rule.Verdict {
 		s := e.Screen(schema, read)
 		var inputs []int
@@ -52,7 +52,7 @@ func (o Options) readOnce() func(name string) ([]byte, error) {
 }
 
 // prunePartition asks the filter about what is known of a shard before it is read.
-func (r *rules) prunePartition(m *rowgroup.Manifest, shard int) rule.Verdict {
+func (r *Rules) prunePartition(m *rowgroup.Manifest, shard int) rule.Verdict {
 	if m.Excluded(shard) {
 		return rule.None
 	}

@@ -1,4 +1,4 @@
-package iterable
+package samples
 
 import (
 	"cmp"
@@ -20,16 +20,16 @@ type unitLengths struct {
 }
 
 // add takes in the documents that a rule keeps of rows [lo, hi) of a selection.
-func (n *unitLengths) add(k *packing, sel selection, lo, hi int) {
-	each := k.bucket != nil || k.spec.PackStrategy() != rule.Wrapped
-	sel.each(lo, hi, func(row int) {
+func (n *unitLengths) add(k *Packing, sel Selection, lo, hi int) {
+	each := k.Bucket != nil || k.Spec.PackStrategy() != rule.Wrapped
+	sel.Each(lo, hi, func(row int) {
 		times := 1
-		if sel.times != nil {
-			times = int(sel.times[row])
+		if sel.Times != nil {
+			times = int(sel.Times[row])
 		}
 		for range times {
-			if n.tokens += int64(sel.lengths[row]); each {
-				n.each = append(n.each, sel.lengths[row])
+			if n.tokens += int64(sel.Lengths[row]); each {
+				n.each = append(n.each, sel.Lengths[row])
 			}
 		}
 	})
@@ -37,11 +37,11 @@ func (n *unitLengths) add(k *packing, sel selection, lo, hi int) {
 
 // pack counts the blocks of a row group whose documents are all there.
 func (c *counter) pack(group int) {
-	k := c.rules.pack
+	k := c.rules.Pack
 	if k == nil {
 		return
 	}
-	p := k.newFit()
+	p := k.NewFit()
 	for u := c.groups[group]; u < c.groups[group+1]; u++ {
 		n := c.lengths[u]
 		blocks := p.CountTokens(n.tokens)
@@ -49,8 +49,8 @@ func (c *counter) pack(group int) {
 			blocks = p.Count(n.each)
 		}
 		_, lost := p.Truncated(n.each)
-		if k.bucket == nil {
-			k.known.keep(lengthKey{k, group, c.units[u].Lo}, n.each)
+		if k.Bucket == nil {
+			k.Known.keep(LengthKey{k, group, c.units[u].Lo}, n.each)
 		}
 		c.mu.Lock()
 		c.sums[u], c.lengths[u] = blocks, unitLengths{}
@@ -69,9 +69,7 @@ func (c *counter) keepTokens() {
 		all += u.Samples
 	}
 	if c.blocks == all {
-		c.dataset.packedTokens.Store(c.tokens)
-		c.dataset.paddedTokens.Store(c.padded)
-		c.dataset.sorted.Store(c.spread.between() > sortedShare)
+		c.totals.All, c.totals.Tokens, c.totals.Padded, c.totals.Sorted = true, c.tokens, c.padded, c.spread.between() > sortedShare
 	}
 }
 
@@ -82,13 +80,13 @@ const footersAtOnce = 16
 // tokens: of whole row groups whose documents are all packed. It reads each footer once, which is
 // little beside the lists.
 func (c *counter) footers(ctx context.Context) error {
-	k := c.rules.pack
-	if k == nil || k.bucket != nil || k.declared || len(c.rules.given) > 1 || !k.spec.NewPacker().Total() {
+	k := c.rules.Pack
+	if k == nil || k.Bucket != nil || k.Declared || len(c.rules.Given) > 1 || !k.Spec.NewPacker().Total() {
 		return nil
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(footersAtOnce)
-	for s := range c.dataset.data.Shards {
+	for s := range c.dataset.List.Shards {
 		if c.worthAFooter(s) {
 			g.Go(func() error { return c.footer(ctx, s) })
 		}
@@ -109,31 +107,31 @@ func (c *counter) worthAFooter(shard int) bool {
 	var bytes int64
 	for u := c.shards[shard]; u < c.shards[shard+1]; u++ {
 		if !c.known[u] {
-			fetch, _ := c.dataset.manifest.RuleBytes(c.units[u].Group)
+			fetch, _ := c.dataset.Manifest.RuleBytes(c.units[u].Group)
 			bytes += fetch
 		}
 	}
-	return bytes > 0 && bytes >= cmp.Or(c.dataset.options.pruneFrom, prunedBytes)
+	return bytes > 0 && bytes >= cmp.Or(c.dataset.PruneFrom, prunedBytes)
 }
 
 // footer counts the row groups of a shard whose footer tells.
 func (c *counter) footer(ctx context.Context, shard int) error {
 	d := c.dataset
-	stats, err := d.manifest.ShardStats(ctx, shard)
+	stats, err := d.Manifest.ShardStats(ctx, shard)
 	if err != nil {
 		return nil // the pass reads the shard, and says what is wrong with it
 	}
-	k, p := c.rules.pack, c.rules.pack.spec.NewPacker()
+	k, p := c.rules.Pack, c.rules.Pack.Spec.NewPacker()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for u := c.shards[shard]; u < c.shards[shard+1]; u++ {
 		unit := c.units[u]
-		group := d.data.Groups[unit.Group]
+		group := d.List.Groups[unit.Group]
 		if c.known[u] || unit.Rows() < group.Rows {
 			continue
 		}
 		if items, ok := stats.Items(int(group.Index), k.lengths); ok {
-			tokens := items + group.Rows*int64(k.spec.Extra())
+			tokens := items + group.Rows*int64(k.Spec.Extra())
 			blocks := p.CountTokens(tokens)
 			c.set(u, blocks)
 			c.tokens, c.blocks = c.tokens+tokens, c.blocks+blocks

@@ -1,4 +1,4 @@
-package iterable
+package samples
 
 import (
 	"encoding/binary"
@@ -6,11 +6,12 @@ import (
 	"slices"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/rule"
 )
 
-// LabelsColumn is the list in which IgnoredLabel stands where no document does.
+// LabelsColumn is the list that has IgnoredLabel in places without a document.
 const LabelsColumn = "labels"
 
 // IgnoredLabel is the label that losses of torch leave out.
@@ -24,32 +25,32 @@ type Pack struct {
 	Value int64 // what stands behind the last document of a block
 }
 
-// packing is the third stage of a rule: the samples that are made of the rows that are kept.
-type packing struct {
-	spec     *rule.Pack   // nil where samples are batches
-	bucket   *rule.Bucket // nil where samples are blocks of tokens
-	layout   *rowgroup.Packing
+// Packing is the third stage of a rule: the samples that are made of the rows that are kept.
+type Packing struct {
+	Spec     *rule.Pack   // nil where samples are batches
+	Bucket   *rule.Bucket // nil where samples are blocks of tokens
+	Layout   *rowgroup.Packing
 	lengths  int            // rule column that tells the lengths
-	declared bool           // it is a column of lengths, not the lists themselves
-	tokens   int            // column of the schema whose lists are packed
+	Declared bool           // it is a column of lengths, not the lists themselves
+	Tokens   int            // column of the schema whose lists are packed
 	schema   *column.Schema // of the rows
-	known    *lengthStore
+	Known    *LengthStore
 }
 
-// newFit returns a packer of documents, for one goroutine.
-func (k *packing) newFit() *rule.Packer {
-	if k.bucket != nil {
-		return k.bucket.NewPacker()
+// NewFit returns a packer of documents, for one goroutine.
+func (k *Packing) NewFit() *rule.Packer {
+	if k.Bucket != nil {
+		return k.Bucket.NewPacker()
 	}
-	return k.spec.NewPacker()
+	return k.Spec.NewPacker()
 }
 
 // extra is how many tokens are written around the items of a document.
-func (k *packing) extra() int {
-	if k.bucket != nil {
+func (k *Packing) extra() int {
+	if k.Bucket != nil {
 		return 0
 	}
-	return k.spec.Extra()
+	return k.Spec.Extra()
 }
 
 // bucket is the last stage of a rule whose samples are batches.
@@ -58,16 +59,16 @@ func (b *binder) bucket(schema *column.Schema) {
 	if u == nil {
 		return
 	}
-	k := &packing{bucket: u, tokens: -1, schema: schema, lengths: b.columns.at[u.Name()]}
+	k := &Packing{Bucket: u, Tokens: -1, schema: schema, lengths: b.columns.at[u.Name()]}
 	kind := typeOf(&b.problems, fmt.Sprintf("Bucket[%q]", u.Name()), u.Name(), b.schema, func(f *column.Field) error {
-		if k.declared = f.Kind != column.List; !k.declared {
+		if k.Declared = f.Kind != column.List; !k.Declared {
 			return nil
 		}
 		return checkIntegers(fmt.Sprintf("Bucket[%q]", u.Name()), "must be a column of lists, or of integers that are their lengths", f)
 	})
 	b.add("Bucket", u.Text()+kind)
-	k.layout = rowgroup.NewPacking(schema, 0, make([]rowgroup.PackedColumn, len(schema.Fields)))
-	b.rules.pack = k
+	k.Layout = rowgroup.NewPacking(schema, 0, make([]rowgroup.PackedColumn, len(schema.Fields)))
+	b.rules.Pack = k
 }
 
 // pack is the last stage of the rule.
@@ -76,7 +77,7 @@ func (b *binder) pack(schema *column.Schema) {
 	if p == nil {
 		return
 	}
-	k := &packing{spec: &p.Pack, tokens: -1, declared: p.Length != "", schema: schema}
+	k := &Packing{Spec: &p.Pack, Tokens: -1, Declared: p.Length != "", schema: schema}
 	columns := make([]rowgroup.PackedColumn, len(schema.Fields))
 	for i, f := range schema.Fields {
 		_, named := p.Columns[f.Name]
@@ -97,23 +98,23 @@ func (b *binder) pack(schema *column.Schema) {
 			b.problems.Add(fmt.Sprintf("Pack[%q]", name), "names a column that is not read; name one of the data, and have it among {Columns}")
 			continue
 		}
-		if k.tokens < 0 {
-			k.tokens = i
+		if k.Tokens < 0 {
+			k.Tokens = i
 		}
 	}
 	k.lengths = b.columns.at[packLengths(p)]
-	if k.declared {
+	if k.Declared {
 		kind := typeOf(&b.problems, "Pack.Length", p.Length, b.schema, checkLengths)
 		b.add("Pack", fmt.Sprintf("%s by %q", p.Text(), p.Length)+kind)
 	} else {
 		b.add("Pack", p.Text())
 	}
-	k.layout = rowgroup.NewPacking(schema, p.Size(), columns)
-	b.rules.pack = k
+	k.Layout = rowgroup.NewPacking(schema, p.Size(), columns)
+	b.rules.Pack = k
 }
 
-// tokenizeFirst returns what to do about a column of text where token lists are needed.
-func tokenizeFirst(f *column.Field) string {
+// TokenizeFirst returns what to do about a column of text where token lists are needed.
+func TokenizeFirst(f *column.Field) string {
 	if f.Kind == column.List {
 		f = f.Children[0]
 	}
@@ -135,7 +136,7 @@ func packLengths(p *Pack) string {
 func (b *binder) named(p *Pack, f *column.Field) (c rowgroup.PackedColumn) {
 	at := fmt.Sprintf("Pack[%q]", f.Name)
 	if f.Kind != column.List || f.Children[0].Kind != column.Fixed {
-		b.problems.Add(at, "must be a column of lists of fixed-width values, got %v%s", f, tokenizeFirst(f))
+		b.problems.Add(at, "must be a column of lists of fixed-width values, got %v%s", f, TokenizeFirst(f))
 		return c
 	}
 	c.Tokens = true
@@ -201,13 +202,13 @@ func checkIntegers(field, must string, f *column.Field) error {
 	case column.TypeInt8, column.TypeInt16, column.TypeInt32, column.TypeInt64, column.TypeUint8, column.TypeUint16, column.TypeUint32, column.TypeUint64:
 		return nil
 	}
-	return &OptionError{Field: field, Text: fmt.Sprintf("%s, got %q, which is %v", must, f.Name, f)}
+	return &option.Error{Field: field, Text: fmt.Sprintf("%s, got %q, which is %v", must, f.Name, f)}
 }
 
 // measure appends the tokens of each row to dst, as the rule column tells them.
-func (k *packing) measure(c *rule.Column, rows int, dst []uint32) ([]uint32, error) {
+func (k *Packing) measure(c *rule.Column, rows int, dst []uint32) ([]uint32, error) {
 	extra := uint32(k.extra())
-	if k.declared {
+	if k.Declared {
 		return rule.Lengths(*c, rows, extra, k.lengthsField(), dst)
 	}
 	for row := range rows {
@@ -225,23 +226,23 @@ func (k *packing) measure(c *rule.Column, rows int, dst []uint32) ([]uint32, err
 }
 
 // lengthsField is the option that names the column of lengths.
-func (k *packing) lengthsField() string {
-	if k.bucket != nil {
-		return fmt.Sprintf("Bucket[%q]", k.bucket.Name())
+func (k *Packing) lengthsField() string {
+	if k.Bucket != nil {
+		return fmt.Sprintf("Bucket[%q]", k.Bucket.Name())
 	}
 	return "Pack.Length"
 }
 
-// sampleBytes is what the named columns take in a sample: what a shuffle buffer in bytes counts, so
+// SampleBytes is what the named columns take in a sample: what a shuffle buffer in bytes counts, so
 // that no other columns change the order.
-func (k *packing) sampleBytes() (n int64) {
-	if k.bucket != nil {
-		return int64(k.bucket.Tokens()) * bucketTokenBytes
+func (k *Packing) SampleBytes() (n int64) {
+	if k.Bucket != nil {
+		return int64(k.Bucket.Tokens()) * bucketTokenBytes
 	}
-	for _, name := range k.spec.Names() {
-		for _, f := range k.layout.Schema().Fields {
+	for _, name := range k.Spec.Names() {
+		for _, f := range k.Layout.Schema().Fields {
 			if f.Name == name {
-				n += int64(k.spec.Size()) * int64(f.Children[0].Width)
+				n += int64(k.Spec.Size()) * int64(f.Children[0].Width)
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package iterable
+package samples
 
 import (
 	"cmp"
@@ -50,16 +50,16 @@ func (f *footers) of(shard int) *footer {
 }
 
 // look finds out what is to be read of a row group, and hands on what it finds without reading.
-func (r *ruleReader) look(ctx context.Context, g int) (runs []*ruleRun, err error) {
+func (r *ruleReader) look(ctx context.Context, g int) (runs []*Run, err error) {
 	ranges, err := r.ranges(ctx, g)
 	if err != nil {
 		return nil, err
 	}
 	for _, x := range ranges {
-		if x.verdict != rule.All || r.dataset.rules.readsMore() {
+		if x.verdict != rule.All || r.dataset.Rules.readsMore() {
 			runs = append(runs, r.cut(g, x.lo, x.hi, x.verdict == rule.All)...)
-		} else if sel := r.dataset.rules.newSelector().begin(g, x.lo, x.hi); !sel.empty() {
-			r.found(g, x.lo, x.hi, sel)
+		} else if sel := r.dataset.Rules.NewSelector().Begin(g, x.lo, x.hi); !sel.empty() {
+			r.Found(g, x.lo, x.hi, sel)
 		}
 	}
 	return runs, nil
@@ -75,16 +75,16 @@ type judged struct {
 // partition, the row group, the pages. It leaves out the rows that it drops.
 func (r *ruleReader) ranges(ctx context.Context, g int) ([]judged, error) {
 	d := r.dataset
-	group := d.data.Groups[g]
+	group := d.List.Groups[g]
 	if group.Rows == 0 {
 		return nil, nil
 	}
 	verdict := rule.All
-	if d.rules.filter != nil {
-		verdict = d.rules.prunePartition(d.manifest, int(group.Shard))
+	if d.Rules.filter != nil {
+		verdict = d.Rules.prunePartition(d.Manifest, int(group.Shard))
 	}
-	fetch, _ := d.manifest.RuleBytes(g)
-	if verdict == rule.Some && fetch >= cmp.Or(d.options.pruneFrom, prunedBytes) {
+	fetch, _ := d.Manifest.RuleBytes(g)
+	if verdict == rule.Some && fetch >= cmp.Or(d.PruneFrom, prunedBytes) {
 		return r.askFooter(ctx, g, fetch)
 	}
 	return wholly(group.Rows, verdict), nil
@@ -101,18 +101,18 @@ func wholly(rows int64, v rule.Verdict) []judged {
 // askFooter asks the filter about the statistics of a row group of so many bytes, which the shard's
 // footer, the page index, dictionaries and bloom filters tell.
 func (r *ruleReader) askFooter(ctx context.Context, g int, fetch int64) ([]judged, error) {
-	d, group := r.dataset, r.dataset.data.Groups[g]
+	d, group := r.dataset, r.dataset.List.Groups[g]
 	shard, index := int(group.Shard), int(group.Index)
 	f := r.footers.of(shard)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var err error
 	if f.stats == nil {
-		if f.stats, err = d.manifest.ShardStats(ctx, shard); err != nil {
+		if f.stats, err = d.Manifest.ShardStats(ctx, shard); err != nil {
 			return nil, err
 		}
 	}
-	if v := d.rules.prune(f.stats.Group(index)); v != rule.Some {
+	if v := d.Rules.prune(f.stats.Group(index)); v != rule.Some {
 		return wholly(group.Rows, v), nil
 	}
 	pages, err := f.stats.Pages(ctx, index)
@@ -122,19 +122,19 @@ func (r *ruleReader) askFooter(ctx context.Context, g int, fetch int64) ([]judge
 	if some := r.judge(pages, group.Rows); some != nil {
 		return *some, nil
 	}
-	if fetch >= cmp.Or(d.options.pruneFrom, deepBytes) {
+	if fetch >= cmp.Or(d.PruneFrom, deepBytes) {
 		if err := f.stats.Deepen(ctx, index); err != nil {
 			return nil, err
 		}
 	}
-	return wholly(group.Rows, d.rules.prune(f.stats.Group(index))), nil
+	return wholly(group.Rows, d.Rules.prune(f.stats.Group(index))), nil
 }
 
 // judge asks the filter about pages. It returns nil where that leaves out too little.
 func (r *ruleReader) judge(pages []rowgroup.RowRange, rows int64) *[]judged {
 	all, skipped := []judged{}, int64(0)
 	for _, p := range pages {
-		v := r.dataset.rules.prune(p.Stats)
+		v := r.dataset.Rules.prune(p.Stats)
 		switch last := len(all) - 1; {
 		case v == rule.None:
 			skipped += p.Hi - p.Lo
@@ -151,11 +151,11 @@ func (r *ruleReader) judge(pages []rowgroup.RowRange, rows int64) *[]judged {
 }
 
 // cut cuts rows of a row group into runs of bounded size, at the edges of pages.
-func (r *ruleReader) cut(g int, lo, hi int64, passed bool) (runs []*ruleRun) {
+func (r *ruleReader) cut(g int, lo, hi int64, passed bool) (runs []*Run) {
 	d := r.dataset
 	n, steps := d.runs(g)
-	edges := d.manifest.PageEdges(g)
-	most, step := d.data.Groups[g].Rows/n, int64(0)
+	edges := d.Manifest.PageEdges(g)
+	most, step := d.List.Groups[g].Rows/n, int64(0)
 	if steps > 1 {
 		step = max(1, most/steps)
 	}
@@ -169,7 +169,7 @@ func (r *ruleReader) cut(g int, lo, hi int64, passed bool) (runs []*ruleRun) {
 				end = min(hi, edges[i])
 			}
 		}
-		runs = append(runs, &ruleRun{lo: lo, hi: end, step: step, passed: passed})
+		runs = append(runs, &Run{lo: lo, hi: end, step: step, passed: passed})
 		lo = end
 	}
 	return runs

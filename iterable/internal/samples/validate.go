@@ -1,4 +1,4 @@
-package iterable
+package samples
 
 import (
 	"errors"
@@ -7,8 +7,8 @@ import (
 	"github.com/shardfeed/shardfeed/rule"
 )
 
-// validateRules lists the problems of the options that choose rows.
-func (o Options) validateRules(p *option.List) {
+// Validate lists the problems of the options that choose rows.
+func (o Options) Validate(p *option.List) {
 	if year := o.Now.UTC().Year(); year < 1 || year > 9999 {
 		p.Add("Now", "must be in the years 1 to 9999, got %d", year)
 	}
@@ -32,7 +32,7 @@ func (o Options) validateRules(p *option.List) {
 	}
 }
 
-// optionErrors makes each rule.Error within err an OptionError.
+// optionErrors makes each rule.Error within err an option.Error.
 func optionErrors(err error) error {
 	if err == nil {
 		return nil
@@ -46,7 +46,7 @@ func optionErrors(err error) error {
 	}
 	var e *rule.Error
 	if errors.As(err, &e) {
-		return &OptionError{Field: e.Field, Text: e.Text, Err: e}
+		return &option.Error{Field: e.Field, Text: e.Text, Err: e}
 	}
 	return err
 }

@@ -1,0 +1,168 @@
+package samples
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"github.com/shardfeed/shardfeed/rule"
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// A Selection is which of some rows of a row group are samples, and how often. It is valid until
+// its selector's next one.
+type Selection struct {
+	Rows  int
+	bits  []uint64 // row i is bit i%64 of word i/64; no bit is set behind the last row
+	Times []uint8  // how often each row comes, where it is kept; nil is once
+
+	Lengths []uint32 // tokens of each row, with a packing
+}
+
+// A Selector applies rules to rows. It owns its scratch: one goroutine at a time uses it.
+type Selector struct {
+	Rules   *Rules
+	eval    *rule.Evaluator
+	marker  *rule.Marker
+	bits    []uint64
+	times   []uint8
+	lengths []uint32
+	columns []rule.Column
+}
+
+func (r *Rules) NewSelector() *Selector {
+	s := &Selector{Rules: r}
+	if r.filter != nil {
+		s.eval = r.filter.NewEvaluator()
+	}
+	if r.part != nil {
+		s.marker = r.part.Marker()
+	}
+	return s
+}
+
+// Begin selects rows [lo, hi) of a row group as far as their numbers decide.
+func (s *Selector) Begin(group int, lo, hi int64) Selection {
+	r, rows := s.Rules, int(hi-lo)
+	words := (rows + 63) / 64
+	s.bits = slices.Grow(s.bits[:0], words)[:words]
+	Fill(s.bits, int64(rows))
+	if r.part != nil && r.key < 0 {
+		s.marker.ByRow(rule.Slice{First: r.first[group], Rows: r.rows[group], Lo: lo, Hi: hi}, s.bits)
+	}
+	if r.list != nil {
+		r.list.And(group, lo, hi, s.bits)
+	}
+	return Selection{Rows: rows, bits: s.bits}
+}
+
+// Finish is begin, and then what the values of the rule columns decide; columns has those of the
+// rows. passed says that all rows are known to pass the filter.
+func (s *Selector) Finish(group int, lo, hi int64, columns []rule.Column, passed bool) (Selection, error) {
+	r, sel := s.Rules, s.Begin(group, lo, hi)
+	if r.filter != nil && !passed && !sel.empty() {
+		kept, _, err := s.eval.Evaluate(sel.Rows, s.pick(columns, r.inputs))
+		if err != nil {
+			return sel, err
+		}
+		and(sel.bits, kept)
+	}
+	if r.part != nil && r.key >= 0 {
+		if err := s.marker.ByKey(columns[r.key], sel.Rows, sel.bits); err != nil {
+			return sel, err
+		}
+	}
+	if r.Weight >= 0 && !sel.empty() {
+		s.times = slices.Grow(s.times[:0], sel.Rows)[:sel.Rows]
+		sel.Times = s.times
+		if err := rule.Repeats(columns[r.Weight], r.seed, r.first[group]+lo, sel.bits, sel.Times); err != nil {
+			return sel, err
+		}
+	}
+	if r.Pack != nil && !sel.empty() {
+		var err error
+		s.lengths, err = r.Pack.measure(&columns[r.Pack.lengths], sel.Rows, s.lengths[:0])
+		sel.Lengths = s.lengths
+		return sel, err
+	}
+	return sel, nil
+}
+
+// pick returns some of the rule columns.
+func (s *Selector) pick(columns []rule.Column, which []int) []rule.Column {
+	s.columns = s.columns[:0]
+	for _, i := range which {
+		s.columns = append(s.columns, columns[i])
+	}
+	return s.columns
+}
+
+func and(dst, b []uint64) {
+	for i := range dst {
+		dst[i] &= b[i]
+	}
+}
+
+// empty says that no row is kept.
+func (s Selection) empty() bool {
+	return !slices.ContainsFunc(s.bits, func(w uint64) bool { return w != 0 })
+}
+
+// Each calls f with the rows in [lo, hi) that are kept, ascending.
+func (s Selection) Each(lo, hi int, f func(row int)) {
+	for w := lo / 64; w*64 < hi; w++ {
+		word := s.bits[w]
+		if w == lo/64 {
+			word &= ^uint64(0) << (lo % 64)
+		}
+		if left := hi - w*64; left < 64 {
+			word &= 1<<left - 1
+		}
+		for ; word != 0; word &= word - 1 {
+			f(w*64 + bits.TrailingZeros64(word))
+		}
+	}
+}
+
+// Documents appends the rows [lo, hi) that are kept to dst, each as often as it comes.
+func (s Selection) Documents(lo, hi int, dst []uint32) []uint32 {
+	s.Each(lo, hi, func(row int) {
+		dst = append(dst, uint32(row))
+		for n := 1; s.Times != nil && n < int(s.Times[row]); n++ {
+			dst = append(dst, uint32(row))
+		}
+	})
+	return dst
+}
+
+// Samples of the rows [lo, hi), where each is one as often as it comes.
+func (s Selection) Samples(lo, hi int) int64 {
+	var n int64
+	if s.Times != nil {
+		s.Each(lo, hi, func(row int) { n += int64(s.Times[row]) })
+		return n
+	}
+	if lo == 0 && hi == s.Rows {
+		for _, w := range s.bits {
+			n += int64(bits.OnesCount64(w))
+		}
+		return n
+	}
+	s.Each(lo, hi, func(int) { n++ })
+	return n
+}
+
+// Miscounted is the error of a unit that does not have the samples that were counted.
+func Miscounted(what string, counted, now int64) error {
+	return fmt.Errorf("%w: %d %s were kept when they were counted, and %d are when they are loaded; open the data set again", shard.ErrChanged, counted, what, now)
+}
+
+// Fill sets the first n bits.
+func Fill(b []uint64, n int64) {
+	for i := range b {
+		b[i] = ^uint64(0)
+	}
+	if n%64 > 0 {
+		b[len(b)-1] = 1<<(n%64) - 1
+	}
+}
