@@ -18,7 +18,6 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/internal/text"
-	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shuffle"
@@ -28,7 +27,7 @@ import (
 // rank and its epoch. The spec is valid. JPEGs are decoded in Go: package images/turbo has the
 // quicker decoder for ImageDecoder, which a program that does not want it need not link.
 func (s Spec) LoaderOptions() loader.Options {
-	o := loader.Options{BatchSize: max(1, s.BatchSize), Tail: shuffle.Tail(s.Tail), Workers: s.Workers, NaN: true, Seeds: s.Seeds, OnError: iterable.OnError(s.OnError), MaxLost: s.MaxLost, Packed: s.Pack.packed()}
+	o := loader.Options{BatchSize: max(1, s.BatchSize), Tail: shuffle.Tail(s.Tail), Workers: s.Workers, NaN: true, Seeds: s.Seeds, Packed: s.Pack.packed()}
 	o.LocalWorldSize = cmp.Or(s.LocalWorldSize, mem.LocalWorldSize())
 	if o.Workers == 0 {
 		ranks := max(1, s.LocalWorldSize)

@@ -14,6 +14,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/shardfeed/shardfeed/internal/servertest"
+	"github.com/shardfeed/shardfeed/iterable"
 )
 
 // cachedSpec is a shard of many row groups on an S3 server, read through a cache.
@@ -137,8 +138,8 @@ func TestServerCacheDamage(t *testing.T) {
 	plain.NoCache, plain.CacheDir, plain.RequireCache = true, "", false
 	want := epochsOf(t, plain, nil, nil)
 	for name, damage := range damages {
-		for _, onError := range []string{"raise", "mask"} {
-			t.Run(name+"/"+onError, func(t *testing.T) {
+		for _, onError := range []iterable.OnError{iterable.Raise, iterable.Mask} {
+			t.Run(name+"/"+string(onError), func(t *testing.T) {
 				s := s
 				s.CacheDir, s.OnError = filepath.Join(t.TempDir(), "cache"), onError
 				d, err := Open(t.Context(), s, Events{})
@@ -235,8 +236,8 @@ func TestServerDamagedAnswers(t *testing.T) {
 	once := &servertest.Rule{Times: 4, Body: damage.Body}
 	zeros := &servertest.Rule{Chance: 0.1, Body: func(b []byte) []byte { clear(b); return b }}
 	for name, rule := range map[string]*servertest.Rule{"a tenth": damage, "the first": once, "zeros, a tenth": zeros} {
-		for _, onError := range []string{"raise", "skip"} {
-			t.Run(name+"/"+onError, func(t *testing.T) {
+		for _, onError := range []iterable.OnError{iterable.Raise, iterable.Skip} {
+			t.Run(name+"/"+string(onError), func(t *testing.T) {
 				s, plain := s, plain
 				s.CacheDir, s.IndexDir = filepath.Join(t.TempDir(), "cache"), filepath.Join(t.TempDir(), "index")
 				plain.IndexDir = filepath.Join(t.TempDir(), "index")

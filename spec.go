@@ -49,12 +49,7 @@ type Spec struct {
 	// "replace" by U+FFFD.
 	InvalidUTF8 string `json:"invalid_utf8"`
 
-	// OnError is what becomes of rows whose data is corrupt, gone or changed: "raise" (the default)
-	// fails, "mask" puts other rows of the batch in their places, which do not count, "skip" leaves
-	// them out. MaxLost is the share of an epoch's rows that may be lost, 0.001 by default; one
-	// place always may.
-	OnError string  `json:"on_error"`
-	MaxLost float64 `json:"max_lost"`
+	Losses
 
 	// Manifest is a file with the list of shards of an earlier run, the JSON of
 	// [Dataset.SavedManifest]; shards that came since are left out. ManifestText is the content of
@@ -151,6 +146,7 @@ type (
 	Mixing       = iterable.Mixing
 	WeightChange = iterable.WeightChange
 	Words        = iterable.Words
+	Losses       = iterable.Losses
 )
 
 // A Choice chooses rows of a data set or of a source. A row must pass everything that is given here.

@@ -55,7 +55,6 @@ func (s Spec) Validate() error {
 	p.Join(loader.Options{Features: s.features(&p), Images: s.Images}.Validate())
 	o := s.options()
 	p.Join(o.Validate())
-	p.Join(iterable.StreamOptions{OnError: iterable.OnError(s.OnError), MaxLost: s.MaxLost}.Validate())
 	return p.Err()
 }
 
@@ -123,14 +122,11 @@ func (s Spec) validateBatches(p *option.List) {
 func (s Spec) options() iterable.Options {
 	now, _ := s.now()
 	o := iterable.Options{
-		Reading: s.Reading(), Order: s.Order, Mixing: s.Mixing, Words: s.Words, Choice: s.Choice.parsed(), Sources: s.sources(), Resources: iterable.Resources{Memory: s.givenMemory()},
+		Reading: s.Reading(), Order: s.Order, Mixing: s.Mixing, Words: s.Words, Losses: s.Losses, Choice: s.Choice.parsed(), Sources: s.sources(), Resources: iterable.Resources{Memory: s.givenMemory()},
 		Now: now, ReadFile: s.readFile, Weight: s.Weight, Pack: s.Pack.options(), Bucket: s.Bucket.options(),
 	}
 	o.Tail = cmp.Or(s.Tail, shuffle.Short)
 	o.ShuffleBuffer, _ = iterable.ParseSize(s.ShuffleBuffer)
-	if on := iterable.OnError(s.OnError); on == iterable.Mask || on == iterable.Skip {
-		o.OnError = on
-	}
 	return o
 }
 

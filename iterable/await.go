@@ -30,7 +30,7 @@ func (s *Stream) await(ctx context.Context, k key) (*resident, error) {
 		s.attribute(began, l)
 	}
 	if l.err != nil && !s.losses.stands(l) {
-		return nil, s.because(s.losses.onError.Hinted(l.err))
+		return nil, s.because(s.losses.OnError.Hinted(l.err))
 	}
 	switch {
 	case l.residents != nil:
@@ -187,7 +187,7 @@ func (s *Stream) firstRow(ctx context.Context) (r *resident, err error) {
 				return s.buffer.admit(l)[0], nil
 			}
 			if !s.losses.stands(l) {
-				return nil, s.losses.onError.Hinted(err)
+				return nil, s.losses.OnError.Hinted(err)
 			}
 		}
 	}

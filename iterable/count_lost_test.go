@@ -27,7 +27,7 @@ func TestLostWhileCounting(t *testing.T) {
 				store, index := files(t, groups, noImage), filepath.Join(t.TempDir(), "index")
 				c.before(t, store)
 				var told atomic.Int64
-				o := Options{Choice: Choice{Filters: "id >= 0"}, OnError: onError, IndexDir: index, Order: Order{Shuffle: true, Tail: shuffle.Short}, Events: Events{
+				o := Options{Choice: Choice{Filters: "id >= 0"}, Losses: Losses{OnError: onError}, IndexDir: index, Order: Order{Shuffle: true, Tail: shuffle.Short}, Events: Events{
 					FootersRead: func(n, of int) {
 						if n == of {
 							c.then(t, store)
@@ -57,7 +57,7 @@ func TestLostWhileCounting(t *testing.T) {
 				if d.NumSamples() != int64(len(want)) || lost != rows-int64(len(want)) || int(told.Load()) != len(places) {
 					t.Errorf("%d samples, want %d; lost are %v, told %d", d.NumSamples(), len(want), places, told.Load())
 				}
-				s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 9, OnError: onError, MaxLost: 1})
+				s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 9})
 				var got []int64
 				for _, x := range rest(t, s) {
 					got = append(got, x.ids[:x.valid]...)
@@ -80,7 +80,7 @@ func TestLostWhileCounting(t *testing.T) {
 func TestLostUnitsOfARowGroup(t *testing.T) {
 	table := ruledRows(t, rand.New(rand.NewPCG(6, 1)), [][]int{{300}, {200}})
 	damage(t, table.store, "data/year=2020/part-000.parquet", 0) // the first page of ids, of 64 rows
-	d := open(t, table.store, Options{Reading: Reading{Columns: []string{"id", "label", "image"}}, Choice: Choice{Filters: "id >= 10"}, Order: Order{UnitRows: 64, Tail: shuffle.Short}, OnError: Skip})
+	d := open(t, table.store, Options{Reading: Reading{Columns: []string{"id", "label", "image"}}, Choice: Choice{Filters: "id >= 10"}, Order: Order{UnitRows: 64, Tail: shuffle.Short}, Losses: Losses{OnError: Skip}})
 	units, err := d.sources[0].cut(64)
 	if err != nil {
 		t.Fatal(err)
@@ -97,7 +97,7 @@ func TestLostUnitsOfARowGroup(t *testing.T) {
 		t.Fatalf("%d samples of %v, want %d; lost are %v", d.NumSamples(), units, kept, d.Losses())
 	}
 	n := 0
-	for _, x := range rest(t, stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 4, OnError: Skip})) {
+	for _, x := range rest(t, stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 4})) {
 		n += x.valid
 	}
 	if n != int(d.NumSamples()) {
@@ -109,7 +109,7 @@ func TestLostUnitsOfARowGroup(t *testing.T) {
 func TestPartlyLostUnit(t *testing.T) {
 	table := ruledRows(t, rand.New(rand.NewPCG(6, 2)), [][]int{{300}, {200}})
 	damage(t, table.store, "data/year=2020/part-000.parquet", 0)
-	d := open(t, table.store, Options{Choice: Choice{Filters: "id between 10 and 130 or id >= 300"}, OnError: Skip, pruneFrom: 1})
+	d := open(t, table.store, Options{Choice: Choice{Filters: "id between 10 and 130 or id >= 300"}, Losses: Losses{OnError: Skip}, pruneFrom: 1})
 	if x := d.Losses(); d.NumSamples() != 200 || len(x) != 1 || x[0].Lo != 0 || x[0].Hi != 300 {
 		t.Errorf("%d samples, want 200; lost are %v", d.NumSamples(), x)
 	}
@@ -119,7 +119,7 @@ func TestPartlyLostUnit(t *testing.T) {
 func TestLostAllWhileCounting(t *testing.T) {
 	store := files(t, [][]int{{10}}, noImage)
 	damage(t, store, "data/part-000.parquet", 0)
-	_, err := Open(t.Context(), shard.Stores{"mem": store}, []string{"mem://data/"}, Options{Choice: Choice{Filters: "id >= 0"}, OnError: Mask})
+	_, err := Open(t.Context(), shard.Stores{"mem": store}, []string{"mem://data/"}, Options{Choice: Choice{Filters: "id >= 0"}, Losses: Losses{OnError: Mask}})
 	if !errors.Is(err, ErrNoRow) || !contains(err.Error(), "got none of 10: id >= 0; rows 0 to 9 are lost: ") {
 		t.Errorf("error %v", err)
 	}
@@ -130,7 +130,7 @@ func TestPassingFaultsWhileCounting(t *testing.T) {
 	for _, fault := range []error{shard.ErrTransient, shard.ErrDenied} {
 		t.Run(fault.Error(), func(t *testing.T) {
 			store := &failing{Store: files(t, [][]int{{10, 10}}, noImage)}
-			_, err := Open(t.Context(), shard.Stores{"mem": store}, []string{"mem://data/"}, Options{Choice: Choice{Filters: "id >= 0"}, OnError: Mask, Events: Events{
+			_, err := Open(t.Context(), shard.Stores{"mem": store}, []string{"mem://data/"}, Options{Choice: Choice{Filters: "id >= 0"}, Losses: Losses{OnError: Mask}, Events: Events{
 				FootersRead: func(int, int) { store.fail.Store(&fault) },
 			}})
 			if !errors.Is(err, fault) {
@@ -190,7 +190,7 @@ func TestLostRowsOfOneRankUnderAFilter(t *testing.T) {
 		}
 		for _, onError := range []OnError{Mask, Skip} {
 			t.Run(fmt.Sprintf("%s/%s", c.name, onError), func(t *testing.T) {
-				o := Options{Order: Order{Shuffle: true, Seed: 3, Lanes: 6, Tail: shuffle.Pad}, ShuffleBuffer: Size{Rows: 150}, Choice: Choice{Filters: "hash(id) % 3 != 0"}, OnError: onError}
+				o := Options{Order: Order{Shuffle: true, Seed: 3, Lanes: 6, Tail: shuffle.Pad}, ShuffleBuffer: Size{Rows: 150}, Choice: Choice{Filters: "hash(id) % 3 != 0"}, Losses: Losses{OnError: onError}}
 				whole := open(t, files(t, groups, noImage), o)
 				store := files(t, groups, noImage)
 				c.before(t, store)

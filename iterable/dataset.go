@@ -272,6 +272,9 @@ func (d *Dataset) only(lacking string) (*source, error) {
 	return nil, &OptionError{Field: "Sources", Text: option.Literal(lacking) + "; open one of the sources as a data set"}
 }
 
+// OnError returns how streams treat lost rows.
+func (d *Dataset) OnError() OnError { return d.options.Losses.withDefaults().OnError }
+
 // Close closes the shards. It fails, and closes nothing, while streams are open; it may be called
 // twice.
 func (d *Dataset) Close() error {

@@ -1,6 +1,7 @@
 package iterable
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,8 +13,31 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
-// OnError says what becomes of rows whose data is lost: corrupt, gone, or changed since the shard
-// was listed. Steps, positions, states and other ranks are the same under each.
+// Losses choose how to treat rows whose data is lost: corrupt, gone, or changed since the shard was
+// opened. Units that prove to be lost while Open counts them have no samples, except under Raise.
+type Losses struct {
+	OnError OnError `json:"on_error"` // "" is Raise
+
+	// MaxLost is the share of an epoch's rows that may be lost; 0 is DefaultMaxLost, 1 allows all. One
+	// place may always be lost.
+	MaxLost float64 `json:"max_lost"`
+}
+
+func (o Losses) withDefaults() Losses {
+	return Losses{OnError: cmp.Or(o.OnError, Raise), MaxLost: cmp.Or(o.MaxLost, DefaultMaxLost)}
+}
+
+func (o Losses) validate(p *option.List) {
+	p.OneOf("OnError", string(o.OnError), string(Raise), string(Mask), string(Skip))
+	switch {
+	case !(o.MaxLost >= 0 && o.MaxLost <= 1):
+		p.Add("MaxLost", "must be a share from 0 to 1, got %v", o.MaxLost)
+	case o.MaxLost > 0 && cmp.Or(o.OnError, Raise) == Raise:
+		p.Add("MaxLost", "needs {OnError} \"mask\" or \"skip\", got %v alone", o.MaxLost)
+	}
+}
+
+// OnError selects how a stream treats lost rows.
 type OnError string
 
 const (
@@ -69,9 +93,8 @@ func (e *LostError) Unwrap() error { return e.Err }
 
 // losses counts what a stream lost of each epoch.
 type losses struct {
-	onError OnError
-	maxLost float64
-	rows    int64 // that the stream reads of an epoch, about
+	Losses
+	rows int64 // that the stream reads of an epoch, about
 
 	mu     sync.Mutex
 	epochs map[uint64]lossCount
@@ -89,7 +112,7 @@ const lossEpochs = 64
 
 // stands says whether a load that failed is a loss that the stream goes on after.
 func (c *losses) stands(l *load) bool {
-	return c.onError != Raise && rowgroup.IsLoss(l.err) && !panics.Is(l.err)
+	return c.OnError != Raise && rowgroup.IsLoss(l.err) && !panics.Is(l.err)
 }
 
 // lossHint is the hint of errors about lost data under Raise.
@@ -121,8 +144,8 @@ func (c *losses) add(epoch uint64, rows, places int, err error) error {
 	}
 	n.rows, n.places = n.rows+int64(rows), n.places+places
 	c.epochs[epoch] = n
-	if n.places > 1 && float64(n.rows) > c.maxLost*float64(c.rows) {
-		return &LostError{Lost: n.rows, Rows: c.rows, MaxLost: c.maxLost, Err: err}
+	if n.places > 1 && float64(n.rows) > c.MaxLost*float64(c.rows) {
+		return &LostError{Lost: n.rows, Rows: c.rows, MaxLost: c.MaxLost, Err: err}
 	}
 	return nil
 }

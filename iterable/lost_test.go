@@ -118,7 +118,9 @@ func compareLost(t *testing.T, whole, broken *Dataset, w shuffle.Worker, so Stre
 	t.Helper()
 	so.BatchSize, so.Epochs = 7, 2
 	want := stream(t, whole, w, so)
-	so.OnError, so.MaxLost = onError, 1
+	before := broken.options.Losses
+	defer func() { broken.options.Losses = before }()
+	broken.options.Losses = Losses{OnError: onError, MaxLost: 1}
 	got := stream(t, broken, w, so)
 	for step := 0; ; step++ {
 		a, errA := want.Next(t.Context())
@@ -163,9 +165,9 @@ func TestLossesAreNamed(t *testing.T) {
 	store := files(t, groups, noImage)
 	damage(t, store, "data/part-002.parquet", 3)
 	var told []Loss
-	d := open(t, store, Options{Events: Events{Lost: func(x Loss) { told = append(told, x) }}})
+	d := open(t, store, Options{Losses: Losses{OnError: Mask, MaxLost: 1}, Events: Events{Lost: func(x Loss) { told = append(told, x) }}})
 	for range 2 {
-		rest(t, stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 4, Epochs: 2, OnError: Mask, MaxLost: 1}))
+		rest(t, stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 4, Epochs: 2}))
 	}
 	if len(told) != 1 || !slices.EqualFunc(told, d.Losses(), func(a, b Loss) bool { return a.String() == b.String() }) {
 		t.Fatalf("told of %v, listed are %v, want one", told, d.Losses())
@@ -199,8 +201,8 @@ func TestMostLost(t *testing.T) {
 				for _, g := range c.groups {
 					damage(t, store, "data/part-002.parquet", g)
 				}
-				d := open(t, store, Options{Order: Order{Shuffle: shuffled, Seed: 1}})
-				s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 4, Tail: shuffle.Short, Epochs: 3, OnError: Skip, MaxLost: c.maxLost})
+				d := open(t, store, Options{Order: Order{Shuffle: shuffled, Seed: 1}, Losses: Losses{OnError: Skip, MaxLost: c.maxLost}})
+				s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 4, Tail: shuffle.Short, Epochs: 3})
 				err := error(nil)
 				for err == nil {
 					var dr *Draw
@@ -239,9 +241,9 @@ func TestPassingFaultsAreNoLoss(t *testing.T) {
 	for _, fault := range []error{shard.ErrTransient, shard.ErrDenied, errors.New("the cable is out")} {
 		t.Run(fault.Error(), func(t *testing.T) {
 			store := &failing{Store: files(t, groups, noImage)}
-			d := open(t, store, Options{})
+			d := open(t, store, Options{Losses: Losses{OnError: Mask, MaxLost: 1}})
 			store.fail.Store(&fault)
-			s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 4, OnError: Mask, MaxLost: 1})
+			s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 4})
 			if _, err := s.Next(t.Context()); !errors.Is(err, fault) {
 				t.Errorf("error %v, want %v", err, fault)
 			}
@@ -251,15 +253,15 @@ func TestPassingFaultsAreNoLoss(t *testing.T) {
 
 func TestLostOptions(t *testing.T) {
 	for _, c := range []struct {
-		o    StreamOptions
+		o    Losses
 		want string
 	}{
-		{StreamOptions{OnError: "ignore"}, `OnError must be raise, mask or skip, got "ignore"`},
-		{StreamOptions{OnError: Mask, MaxLost: 1.5}, "MaxLost must be a share from 0 to 1, got 1.5"},
-		{StreamOptions{MaxLost: 0.5}, `MaxLost needs OnError "mask" or "skip", got 0.5 alone`},
+		{Losses{OnError: "ignore"}, `OnError must be raise, mask or skip, got "ignore"`},
+		{Losses{OnError: Mask, MaxLost: 1.5}, "MaxLost must be a share from 0 to 1, got 1.5"},
+		{Losses{MaxLost: 0.5}, `MaxLost needs OnError "mask" or "skip", got 0.5 alone`},
 	} {
 		t.Run(c.want, func(t *testing.T) {
-			if err := c.o.Validate(); err == nil || err.Error() != c.want {
+			if err := (Options{Losses: c.o}).Validate(); err == nil || err.Error() != c.want {
 				t.Errorf("error %v", err)
 			}
 		})
@@ -269,8 +271,8 @@ func TestLostOptions(t *testing.T) {
 // A word that a vocabulary lacks is the user's to mend.
 func TestTransformErrorIsNoLoss(t *testing.T) {
 	groups, _ := uneven()
-	d := open(t, files(t, groups, noImage), Options{Words: Words{Vocabulary: map[string][]string{"label": {"label 0", "label 1"}}}})
-	s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 4, OnError: Mask, MaxLost: 1})
+	d := open(t, files(t, groups, noImage), Options{Losses: Losses{OnError: Mask, MaxLost: 1}, Words: Words{Vocabulary: map[string][]string{"label": {"label 0", "label 1"}}}})
+	s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 4})
 	if _, err := s.Next(t.Context()); err == nil || !contains(err.Error(), "label 2") {
 		t.Errorf("error %v", err)
 	}
@@ -279,7 +281,7 @@ func TestTransformErrorIsNoLoss(t *testing.T) {
 // Losses of an epoch add up also where those of a later one come between, as the layer above finds
 // them behind the stream.
 func TestLossesOfEpochsBetween(t *testing.T) {
-	c, err := &losses{maxLost: 0.1, rows: 100}, errors.New("damaged")
+	c, err := &losses{Losses: Losses{MaxLost: 0.1}, rows: 100}, errors.New("damaged")
 	for i, n := range []struct {
 		epoch uint64
 		rows  int

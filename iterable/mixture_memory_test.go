@@ -170,13 +170,13 @@ func TestMixtureLosesAPlace(t *testing.T) {
 	for _, buffer := range []int64{60, 100_000} { // units are decoded in each pass, or stay
 		t.Run(fmt.Sprint(buffer), func(t *testing.T) {
 			store := filesFrom(t, [][]int{{40, 40}, {40, 40}}, 0, noImage)
-			o := Options{ShuffleBuffer: Size{Rows: buffer}, Sources: []Source{
+			o := Options{Losses: Losses{OnError: Mask, MaxLost: 1}, ShuffleBuffer: Size{Rows: buffer}, Sources: []Source{
 				{Name: "whole", Addresses: []string{"mem://data/part-000.parquet"}, Weight: 1},
 				{Name: "broken", Addresses: []string{"mem://data/part-001.parquet"}, Weight: 1},
 			}}
 			d := openMixture(t, store, o)
 			store.Put("data/part-001.parquet", make([]byte, 4000))
-			s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 16, OnError: Mask, MaxLost: 1})
+			s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 16})
 			valid, lost := 0, 0
 			for {
 				dr, err := s.Next(t.Context())

@@ -48,7 +48,7 @@ func (d *Dataset) Stream(ctx context.Context, w shuffle.Worker, o StreamOptions)
 	}
 	s := d.newStream(p, r.state(start.GlobalBatch), start, account, o.Draws)
 	s.ahead.stacks = o.Stacks
-	s.losses.onError, s.losses.maxLost, s.losses.rows = o.OnError, o.MaxLost, start.Rows/int64(w.WorldSize*w.Workers)
+	s.losses.Losses, s.losses.rows = d.options.Losses.withDefaults(), start.Rows/int64(w.WorldSize*w.Workers)
 	if o.State != nil && o.State.GlobalBatch != start.GlobalBatch && d.options.Events.BatchChanged != nil {
 		d.options.Events.BatchChanged(o.State.GlobalBatch, start.GlobalBatch)
 	}

@@ -31,6 +31,7 @@ type Options struct {
 	ShuffleBuffer Size // rows held for mixing
 	Resources
 	Words
+	Losses
 
 	IndexDir string // where footers, and what rules keep of each unit, are kept for the next start; "" keeps none
 
@@ -80,11 +81,6 @@ type Options struct {
 	// Bucket makes samples that are batches: rows of about the same length. Schema has lists of one
 	// value a row then, and BatchSchema the rows. nil leaves batches to the layer above.
 	Bucket *rule.Bucket
-
-	// OnError says what becomes of units whose data turns out lost while Open counts what the rule
-	// keeps of them; "" is Raise. Under Mask and Skip they have no sample, and are not among the
-	// counts that IndexDir keeps. It is that of the streams, which StreamOptions give.
-	OnError OnError
 
 	Events Events
 
@@ -158,7 +154,7 @@ func (o Options) Validate() error {
 	o.validateColumns(&p)
 	o.rule().Validate(&p)
 	o.validateSources(&p)
-	p.OneOf("OnError", string(o.OnError), string(Raise), string(Mask), string(Skip))
+	o.Losses.validate(&p)
 	p.Within("ShuffleBuffer.Rows", o.ShuffleBuffer.Rows, option.MaxRows)
 	p.Within("ShuffleBuffer.Bytes", o.ShuffleBuffer.Bytes, option.MaxBytes)
 	p.OneOf("ShuffleBuffer.Per", string(o.ShuffleBuffer.Per), string(PerRank), string(PerNode))

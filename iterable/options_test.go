@@ -29,15 +29,15 @@ func TestOptionsValidateEveryField(t *testing.T) {
 		"PartitionTypes": {map[string]string{"month": "int"}},
 		"Columns":        {[]string{}, []string{"id", ""}},
 		"Plan":           {&SavedPlan{}, &SavedPlan{Manifest: &shuffle.Manifest{Groups: []shuffle.Group{{}}}}},
-		"Inventory":      {&Inventory{}},
-		"Manifest":       {&SavedManifest{}, &SavedManifest{Sources: []SavedShards{{Manifest: &shuffle.Manifest{Groups: []shuffle.Group{{Shard: 1}}}}}}},
+		"Inventory":      {&Inventory{}}, "MaxLost": {-0.1, 1.1, math.NaN()},
+		"Manifest": {&SavedManifest{}, &SavedManifest{Sources: []SavedShards{{Manifest: &shuffle.Manifest{Groups: []shuffle.Group{{Shard: 1}}}}}}},
 	})
 }
 
 func TestStreamOptionsValidateEveryField(t *testing.T) {
 	free := map[string]string{"Stacks": "they come of NewStacks", "Copied": "both are meant"}
 	optiontest.Walk(t, StreamOptions{}, free, map[string][]any{
-		"Epochs": {math.MaxInt64}, "State": {&shuffle.State{}}, "MaxLost": {-0.1, 1.1, math.NaN()},
+		"Epochs": {math.MaxInt64}, "State": {&shuffle.State{}},
 		"Seats": {shuffle.Seats{1}, shuffle.Seats{0, 0}},
 	})
 }

@@ -220,10 +220,10 @@ func TestPackedRowKeys(t *testing.T) {
 func TestPackedBlocksThatAreLost(t *testing.T) {
 	table := packRows(t, [][]int{{40}, {50}, {60}}, randomDocuments(7))
 	o := Options{
-		Order: Order{Shuffle: true, Seed: 1, Tail: shuffle.Short}, Reading: Reading{Columns: []string{"tokens", "id"}}, OnError: Mask, IndexDir: t.TempDir(),
+		Order: Order{Shuffle: true, Seed: 1, Tail: shuffle.Short}, Reading: Reading{Columns: []string{"tokens", "id"}}, Losses: Losses{OnError: Mask, MaxLost: 1}, IndexDir: t.TempDir(),
 		Pack: &Pack{Pack: rule.Pack{Columns: map[string]int{"tokens": 32}, Strategy: rule.BestFitSplit}},
 	}
-	so := StreamOptions{BatchSize: 4, OnError: Mask, MaxLost: 1}
+	so := StreamOptions{BatchSize: 4}
 	want, _ := packedSteps(t, open(t, table.store, o), 2, 1, so, 0)
 	again := open(t, table.store, o) // which opens no shard: footers and counts were kept
 	table.store.Remove("data/part-001.parquet")

@@ -14,8 +14,8 @@ func TestDamagedAnswersPass(t *testing.T) {
 	groups, _ := uneven()
 	store := files(t, groups, noImage)
 	for _, onError := range []OnError{Raise, Skip} {
-		o := Options{Order: Order{Shuffle: true, Seed: 11, Lanes: 4}, ShuffleBuffer: Size{Rows: 120}}
-		so := StreamOptions{BatchSize: 9, Epochs: 1, OnError: onError}
+		o := Options{Order: Order{Shuffle: true, Seed: 11, Lanes: 4}, ShuffleBuffer: Size{Rows: 120}, Losses: Losses{OnError: onError}}
+		so := StreamOptions{BatchSize: 9, Epochs: 1}
 		want := fmt.Sprint(rest(t, stream(t, open(t, store, o), shuffle.Worker{}, so)))
 		for _, from := range []int{1, 2, 3, 4, 5, 6, 8, 11} {
 			for _, damage := range []shardtest.Damage{shardtest.Flipped, shardtest.Zeroed} {

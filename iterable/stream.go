@@ -1,7 +1,6 @@
 package iterable
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -63,11 +62,6 @@ type StreamOptions struct {
 	// Copied keeps blocks out of mapped files: the layer above hands their bytes to code that does
 	// not survive a fault.
 	Copied bool
-
-	// OnError says what becomes of rows whose data is lost; "" is Raise. MaxLost is the share of an
-	// epoch's rows that may be, of which one place always may; 0 is DefaultMaxLost, 1 allows all.
-	OnError OnError
-	MaxLost float64
 }
 
 func (o StreamOptions) withDefaults(d *Dataset) StreamOptions {
@@ -87,7 +81,6 @@ func (o StreamOptions) withDefaults(d *Dataset) StreamOptions {
 	if o.Draws == 0 {
 		o.Draws = defaultDraws
 	}
-	o.OnError, o.MaxLost = cmp.Or(o.OnError, Raise), cmp.Or(o.MaxLost, DefaultMaxLost)
 	return o
 }
 
@@ -111,7 +104,6 @@ func (o StreamOptions) Validate() error {
 	p.Within("Wider", o.Wider, option.MaxBytes)
 	p.Within("Scratch", o.Scratch, option.MaxBytes)
 	p.Within("MoreScratch", o.MoreScratch, option.MaxBytes)
-	o.validateLost(&p)
 	if err := o.Seats.Validate(len(o.Seats)); err != nil {
 		p.Join(&OptionError{Field: "Seats", Text: "must be a permutation of the lanes: " + err.Error(), Err: err})
 	}
@@ -121,16 +113,6 @@ func (o StreamOptions) Validate() error {
 		}
 	}
 	return p.Err()
-}
-
-func (o StreamOptions) validateLost(p *option.List) {
-	p.OneOf("OnError", string(o.OnError), string(Raise), string(Mask), string(Skip))
-	switch {
-	case !(o.MaxLost >= 0 && o.MaxLost <= 1):
-		p.Add("MaxLost", "must be a share from 0 to 1, got %v", o.MaxLost)
-	case o.MaxLost > 0 && cmp.Or(o.OnError, Raise) == Raise:
-		p.Add("MaxLost", "needs {OnError} \"mask\" or \"skip\", got %v alone", o.MaxLost)
-	}
 }
 
 // A Stream hands out one worker's rows of each step. Next, Close and Draw.Release are safe for
@@ -250,7 +232,7 @@ func (s *Stream) fill(ctx context.Context, d *Draw) error {
 	if s.steps.Tail == shuffle.Pad {
 		rows = s.full
 	}
-	if s.losses.onError == Skip {
+	if s.losses.OnError == Skip {
 		rows -= d.Lost
 	}
 	if d.Valid == 0 && rows > 0 {

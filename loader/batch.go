@@ -23,7 +23,7 @@ type Batch struct {
 
 	Rows  int // rows of every column
 	Valid int // the first Valid rows count; fewer than Rows only where an epoch's last step is filled up, or rows are lost
-	Lost  int // rows of the step whose data is lost, under Options.OnError
+	Lost  int // rows of the step whose data is lost, under iterable.Losses
 
 	Epoch    int64
 	Step     int64         // of the epoch, from 0

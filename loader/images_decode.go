@@ -39,7 +39,7 @@ type imageFailure struct {
 
 // decodeImages makes the tensors of a draw's rows in the batch's memory, straight from the files in
 // the blocks. Rows whose files are lost leave the draw or move after the valid rows, depending on
-// Options.OnError.
+// iterable.Losses.
 func (c *collator) decodeImages(ctx context.Context, b *Batch, d *iterable.Draw) error {
 	if err := c.nameDraw(d); err != nil {
 		return err

@@ -141,10 +141,9 @@ func TestImagesLost(t *testing.T) {
 		for _, workers := range []int{0, 2} {
 			for _, onError := range []iterable.OnError{iterable.Mask, iterable.Skip} {
 				t.Run(fmt.Sprintf("%s, %d ranks, %d workers", onError, world, workers), func(t *testing.T) {
-					ds := openPictures(t, rows, iterable.Options{})
+					ds := openPictures(t, rows, iterable.Options{Losses: iterable.Losses{OnError: onError, MaxLost: 1}})
 					o := Options{BatchSize: 6, WorldSize: world, Workers: workers, ImageParallel: 3, Images: twoImages()}
 					before := idsOf(t, whole, o)
-					o.OnError, o.MaxLost = onError, 1
 					got := stepsOf(t, ds, o, rows)
 					if len(got) != len(before) {
 						t.Fatalf("%d steps, want %d", len(got), len(before))
@@ -193,14 +192,14 @@ func TestImagesAllLost(t *testing.T) {
 	for i := range rows {
 		rows[i].Img = nil
 	}
-	ds := openPictures(t, rows, iterable.Options{})
 	for _, c := range []struct {
 		onError iterable.OnError
 		want    string
 	}{{iterable.Mask, "4 rows (0 count), 4 lost; 4 rows (0 count), 4 lost; "}, {iterable.Skip, "0 rows (0 count), 4 lost; 0 rows (0 count), 4 lost; "}} {
 		t.Run(string(c.onError), func(t *testing.T) {
 			got := ""
-			o := Options{BatchSize: 4, OnError: c.onError, MaxLost: 1, Images: map[string]images.Options{"img": {Height: 2}}}
+			ds := openPictures(t, rows, iterable.Options{Losses: iterable.Losses{OnError: c.onError, MaxLost: 1}})
+			o := Options{BatchSize: 4, Images: map[string]images.Options{"img": {Height: 2}}}
 			for b, err := range newShop(t, ds, o).Batches(t.Context()) {
 				if err != nil {
 					t.Fatal(err)
@@ -225,8 +224,9 @@ func TestImagesAllLost(t *testing.T) {
 func TestImagesMaxLost(t *testing.T) {
 	rows := pictures(60)
 	rows[7].Img = nil
-	o := Options{BatchSize: 6, OnError: iterable.Mask, Images: twoImages(), Tail: shuffle.Short}
-	one := newShop(t, openPictures(t, rows, iterable.Options{}), o)
+	o := Options{BatchSize: 6, Images: twoImages(), Tail: shuffle.Short}
+	mask := iterable.Options{Losses: iterable.Losses{OnError: iterable.Mask}}
+	one := newShop(t, openPictures(t, rows, mask), o)
 	if got, err := steps(t.Context(), one); err != nil || len(got) != 10 {
 		t.Errorf("one lost row: %d batches, %v", len(got), err)
 	}
@@ -235,7 +235,7 @@ func TestImagesMaxLost(t *testing.T) {
 	}
 	rows = slices.Clone(rows)
 	rows[20].Img, rows[51].Img = nil, nil
-	ds := openPictures(t, rows, iterable.Options{})
+	ds := openPictures(t, rows, mask)
 	first := ""
 	for workers := range 4 {
 		o.Workers, o.ImageParallel = workers, 4
@@ -283,8 +283,8 @@ func (*failingDecoder) Memory(codec.Header) int64 { return 1 << 40 }
 // not lost data: another machine would have it.
 func TestImagesTooLargeForMemory(t *testing.T) {
 	rows := pictures(20)
-	ds := openPictures(t, rows, iterable.Options{Resources: iterable.Resources{Memory: 512 << 20}})
-	o := Options{BatchSize: 4, OnError: iterable.Skip, MaxLost: 1, Images: map[string]images.Options{"img": {Height: 2}}}
+	ds := openPictures(t, rows, iterable.Options{Losses: iterable.Losses{OnError: iterable.Skip, MaxLost: 1}, Resources: iterable.Resources{Memory: 512 << 20}})
+	o := Options{BatchSize: 4, Images: map[string]images.Options{"img": {Height: 2}}}
 	o.ImageDecoder = func() (codec.Decoder, error) { return new(failingDecoder), nil }
 	_, err := steps(t.Context(), newShop(t, ds, o))
 	want := "takes up to 1.0 TiB to decode, and the memory has "

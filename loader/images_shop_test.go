@@ -385,10 +385,10 @@ func TestImagesOfMixture(t *testing.T) {
 func TestImagesOfBuckets(t *testing.T) {
 	rows := pictures(60)
 	bucket := iterable.Options{Bucket: &rule.Bucket{Columns: map[string]int{"tokens": 20}}, Order: iterable.Order{Tail: shuffle.Pad}}
-	o := Options{Tail: shuffle.Pad, WorldSize: 2, Workers: 2, Images: map[string]images.Options{"img": augmented()}, MaxLost: 1}
+	o := Options{Tail: shuffle.Pad, WorldSize: 2, Workers: 2, Images: map[string]images.Options{"img": augmented()}}
 	for _, onError := range []iterable.OnError{iterable.Mask, iterable.Skip} {
 		rows[17].Img = nil
-		o.OnError = onError
+		bucket.Losses = iterable.Losses{OnError: onError, MaxLost: 1}
 		ds := openPictures(t, rows, bucket)
 		checkTensors(t, tensorsOf(t, ds, o, "img"), augmented(), "img", rows, 1, 1)
 		if n := len(ds.Losses()); n != 1 {
@@ -484,10 +484,10 @@ func (*brokenDecoder) Decode([]byte, codec.Header, image.Rectangle, int) (codec.
 
 // A panic of a decoder ends the iteration, and not the process, whichever goroutine it is in.
 func TestImagesPanic(t *testing.T) {
-	ds := openPictures(t, pictures(30), iterable.Options{})
 	for _, onError := range []iterable.OnError{iterable.Raise, iterable.Skip} {
 		t.Run(string(onError), func(t *testing.T) {
-			o := Options{BatchSize: 20, Workers: 1, ImageParallel: 3, OnError: onError, Images: map[string]images.Options{"img": {Height: 4}}}
+			ds := openPictures(t, pictures(30), iterable.Options{Losses: iterable.Losses{OnError: onError}})
+			o := Options{BatchSize: 20, Workers: 1, ImageParallel: 3, Images: map[string]images.Options{"img": {Height: 4}}}
 			o.ImageDecoder = func() (codec.Decoder, error) { return new(brokenDecoder), nil }
 			_, err := steps(context.Background(), newShop(t, ds, o))
 			var broke *iterable.PanicError

@@ -1,7 +1,6 @@
 package loader
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,7 +46,7 @@ func New(ds *iterable.Dataset, o Options) (*Loader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.buckets, r.placeOf, r.keys, r.onError = ds.Buckets(), ds.Locate, ds.RowKeys(), cmp.Or(o.OnError, iterable.Raise)
+	r.buckets, r.placeOf, r.keys, r.onError = ds.Buckets(), ds.Locate, ds.RowKeys(), ds.OnError()
 	need, err := r.imageNeed(o.lenses(), ds.Memory())
 	if err != nil {
 		return nil, err
@@ -134,7 +133,7 @@ func BatchesWithin(n int, batchBytes, memory int64) int {
 func (o Options) stream() iterable.StreamOptions {
 	return iterable.StreamOptions{
 		BatchSize: o.BatchSize, Tail: o.Tail, Epoch: o.Epoch, Epochs: o.Epochs, UntilEpoch: o.UntilEpoch, State: o.State,
-		LocalWorldSize: o.LocalWorldSize, Seats: o.Seats, Draws: o.Workers + 1, Batches: o.MaxBatches, Copied: len(o.Images) > 0, OnError: o.OnError, MaxLost: o.MaxLost,
+		LocalWorldSize: o.LocalWorldSize, Seats: o.Seats, Draws: o.Workers + 1, Batches: o.MaxBatches, Copied: len(o.Images) > 0,
 	}
 }
 

@@ -76,14 +76,6 @@ type Options struct {
 	// State resumes after the batch that it came with; nil starts at Epoch.
 	State *shuffle.State
 
-	// OnError selects how to treat rows whose data is corrupt, gone or changed: iterable.Raise, the
-	// default, ends the iteration; under iterable.Mask other rows of the batch fill their places,
-	// after Batch.Valid; under iterable.Skip batches are shorter, maybe empty. MaxLost is the share
-	// of an epoch's rows that may be lost, of which one place always may; 0 is
-	// iterable.DefaultMaxLost.
-	OnError iterable.OnError
-	MaxLost float64
-
 	// NaN puts NaN into the null slots of floats, in lists and structs too. Fill sets the values in
 	// null slots of any column, and wins; the default is zero, false or empty.
 	NaN  bool

@@ -72,7 +72,7 @@ func TestOptionsValidateEveryField(t *testing.T) {
 		"ImageDecoder": "nil is a default", "Allocator": "what it returns is checked when it is used", "Packed.Tokens": "checked against the schema",
 		"Features.Cast": ofSpec, "Features.Hash": ofSpec, "Features.Scale": ofSpec, "Features.Stack": ofSpec,
 	}, map[string][]any{
-		"Epochs": {math.MaxInt64}, "MaxLost": {-0.1, 1.1}, "Timeout": {-time.Second}, "State": {&shuffle.State{}}, "Fill": {[]Fill{{}}},
+		"Epochs": {math.MaxInt64}, "Timeout": {-time.Second}, "State": {&shuffle.State{}}, "Fill": {[]Fill{{}}},
 		"Seats":  {shuffle.Seats{1}, shuffle.Seats{0, 0}},
 		"Images": {map[string]images.Options{"": {}}, map[string]images.Options{"img": {Height: -1}}},
 		"Pad":    {[]Padding{{}}}, "Packed.With": {[]string{"mask"}, []string{"doc_ids", "doc_ids"}}, "Transforms": {[]Transform{{}}},

@@ -166,7 +166,6 @@ func (c *catCommand) run(ctx context.Context, fs *pflag.FlagSet, addresses []str
 	stream, err := ds.Stream(ctx, shuffle.Worker{Rank: c.rank, WorldSize: c.worldSize, Worker: c.worker, Workers: c.workers},
 		iterable.StreamOptions{
 			BatchSize: c.BatchSize, Tail: shuffle.Short, Epoch: c.epoch, Epochs: c.epochs, State: c.state, LocalWorldSize: mem.LocalWorldSize(), Draws: printer.most,
-			OnError: iterable.OnError(c.OnError), MaxLost: c.MaxLost,
 		})
 	if err != nil {
 		return err

@@ -112,7 +112,7 @@ func (f *flags) runSettings() []setting {
 		{set: "order", name: "max-world-size", field: &f.MaxWorldSize, help: "the largest world size that the run will ever have (default: the world size)"},
 		{set: "epochs", name: "epochs", field: &f.epochs, help: "how many epochs", value: "1"},
 
-		{set: "losses", name: "on-error", field: &f.OnError, help: "rows whose data is corrupt, gone or changed: raise, mask (other rows stand in their places, and do not count) or skip", value: "raise", words: []string{"raise", "mask", "skip"}},
+		{set: "losses", name: "on-error", field: (*string)(&f.OnError), help: "rows whose data is corrupt, gone or changed: raise, mask (other rows stand in their places, and do not count) or skip", value: "raise", words: []string{"raise", "mask", "skip"}},
 		{set: "losses", name: "max-lost", field: &f.MaxLost, help: "the share of an epoch's rows that may be lost under mask and skip, from 0 to 1; one place always may (default: 0.001)"},
 
 		{set: "rank", name: "rank", field: &f.rank, help: "this rank, from 0"},
