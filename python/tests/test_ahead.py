@@ -165,13 +165,13 @@ def test_an_interrupt_loses_no_batch_unsaid(batches: Batches, strikes: int) -> N
         return raw.step
 
     batches.announce(0, 1, 2, 3)
+    batches.iterator._batch = make  # type: ignore[assignment, method-assign]
     with pytest.raises(KeyboardInterrupt):
-        while True:
-            batches.iterator.make(make)
+        list(batches.iterator)
     assert batches.position == 0 and len(batches.iterator._ahead) == 0
     for _ in range(2):
         with pytest.raises(errors.ShardfeedError, match="KeyboardInterrupt ended this iteration: begin a new one"):
-            batches.iterator.make(make)
+            next(batches.iterator)
 
 
 def test_a_forked_child_gets_none(batches: Batches) -> None:

@@ -667,16 +667,14 @@ class StreamingDataset(Connected, Generic[T]):
                 raise nearer(e)  # noqa: B904 - the same error
             raise
         connection.read_only = share.replicas > 1 and not plain  # torch knows no tensors that cannot be written to
-        self._pending_state = self._pending_epoch = None
-        self._place = Place(joined["state"])
-        self._engine_pid = int(connection.welcome["pid"])
-        self._after = {**joined["state"], **joined["next"]}
+        place, after = Place(joined["state"]), {**joined["state"], **joined["next"]}
         layout, nulls = self._laid_out(joined["schema"], plain)
-        batches = BatchIterator(
-            connection, self._place, layout, nulls, self._give_back, self._waited, bundle=int(joined.get("bundle") or 1)
-        )
+        batches = BatchIterator(connection, place, layout, nulls, self._give_back, self._waited, bundle=int(joined.get("bundle") or 1))
         batches.output_bytes = int(joined.get("output_bytes") or 0)
-        self._batches_of = weakref.ref(batches)
+        engine, batches_of = int(connection.welcome["pid"]), weakref.ref(batches)
+        # No calls from here on: an interrupt strikes before the iteration counts, or after.
+        self._pending_state = self._pending_epoch = None
+        self._place, self._engine_pid, self._after, self._batches_of = place, engine, after, batches_of
         return batches
 
     def _seats_of(self, connection: Connection, share: _replicas.Share, state: Mapping[str, Any] | None, serial: str) -> list[int] | None:

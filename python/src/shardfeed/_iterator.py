@@ -26,7 +26,8 @@ class Place:
     """Where an iteration stands, after the batches that it has handed out. It outlives it.
 
     A batch counts when it is handed out: the last thing that an iterator does is to move the place,
-    so neither an error nor an interrupt counts a batch that did not arrive.
+    so neither an error nor an interrupt counts a batch that did not arrive. Python handles signals
+    in calls: iterators move it without one.
     """
 
     __slots__ = ("after", "start")
@@ -76,7 +77,6 @@ class BatchIterator:
         self.output_bytes = 0  # reserved in the engine for results of workers
         self.layout = layout
         self.waited = waited
-        self._connection: Connection | None = connection
         self._next = connection.next
         self._nulls = nulls
         self._done = done
@@ -84,13 +84,23 @@ class BatchIterator:
         self._ahead: deque[tuple[RawBatch, Any]] = deque()  # batches made before their turn
         self._broken: Exception | None = None  # why it ended before its last batch
         nulls.begin()
+        self._connection: Connection | None = connection  # last: __del__ leaves the iteration of what has one
 
     def __iter__(self) -> BatchIterator:
         return self
 
     def __next__(self) -> Batch:
-        raw, batch = self.batch()
-        self.place.move(raw.after)
+        try:
+            raw, batch = self.batch()
+            after = raw.after
+        except Exception:
+            raise
+        except BaseException as e:
+            self.interrupted(e)
+            raise
+        place = self.place
+        if after > place.after:  # as move, without a call: an interrupt strikes before or after the hand-over
+            place.after = after
         return batch
 
     def batch(self) -> tuple[RawBatch, Batch]:
@@ -109,7 +119,8 @@ class BatchIterator:
         return self.make(_itself, ahead=False)[0]
 
     def make(self, made_of: Callable[[RawBatch], S], *, ahead: bool = True) -> tuple[RawBatch, S]:
-        """The next batch, and what is made of it. It does not move the place.
+        """The next batch, and what is made of it. It does not move the place. After an interrupt the
+        caller ends the iteration with interrupted.
 
         With ahead it also makes the batches that have come with this one: the code is in the
         processor's caches now, and each training step drives it out. They count as taken in their
@@ -120,11 +131,6 @@ class BatchIterator:
                 return self._next_made(made_of, ahead)
         except ShardfeedError as e:
             raise nearer(e)  # noqa: B904 - the same error
-        except Exception:
-            raise
-        except BaseException as e:
-            self.interrupted(e)
-            raise
 
     def _next_made(self, made_of: Callable[[RawBatch], S], ahead: bool) -> tuple[RawBatch, S]:
         connection, waiting = self._connection, self._ahead

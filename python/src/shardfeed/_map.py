@@ -226,8 +226,7 @@ class MapDataset:
             connection = self._control()
             try:
                 self._begin(connection, self._epoch if epoch is None else epoch)
-                connection.take(rows)
-                return connection.taken()
+                return connection.rows(rows)
             except ShardfeedError as e:
                 raise nearer(e)  # noqa: B904 - the same error
 

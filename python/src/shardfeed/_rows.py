@@ -48,8 +48,16 @@ class RowIterator:
         return self
 
     def __next__(self) -> dict[str, Any]:
-        row = self.take()
-        self.place.move(row.after)
+        try:
+            row = self.take()
+        except Exception:
+            raise
+        except BaseException as e:
+            self.interrupted(e)
+            raise
+        place, after = self.place, row.after
+        if after > place.after:  # no call, as in BatchIterator
+            place.after = after
         return row.columns
 
     def take(self) -> Row:

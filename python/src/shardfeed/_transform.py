@@ -160,12 +160,15 @@ class MappedIterator:
                 value = self._functions(at.columns, at.epoch, at.step)
             else:
                 at, value = self._batch(source)
+            after = at.after
         except Exception:
             raise
         except BaseException as e:
             source.interrupted(e)
             raise
-        source.place.move(at.after)
+        place = source.place
+        if after > place.after:  # no call, as in BatchIterator
+            place.after = after
         return value
 
     def _batch(self, source: BatchIterator) -> tuple[RawBatch, Any]:

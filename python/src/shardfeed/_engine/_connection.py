@@ -146,12 +146,27 @@ class Connection:
             self.map_epoch = epoch
         return mapped
 
+    def rows(self, rows: np.ndarray) -> RawBatch:
+        """Returns rows by number. No others may be asked for yet."""
+        try:
+            self.take(rows)
+            return self.taken()
+        except Exception:
+            raise
+        except BaseException:  # between the two: the next request would get these rows
+            self.close()
+            raise
+
     def take(self, rows: np.ndarray) -> None:
         """Asks for rows by number. taken returns them, in the order in which they were asked for."""
         self._check()
-        self.loans.settle()
-        self._outbox.post(protocol.take(rows))
-        self._asked += 1
+        try:
+            self.loans.settle()
+            self._outbox.post(protocol.take(rows))
+            self._asked += 1
+        except BaseException:  # an interrupt: whether they were asked for is not known
+            self.close()
+            raise
 
     def taken(self) -> RawBatch:
         """Returns the next rows that were asked for. An error of the engine is that of these rows alone; after any other one the connection
@@ -200,10 +215,15 @@ class Connection:
 
     def leave(self) -> None:
         """Ends the iteration. It never waits: the next request drops batches that still come."""
-        if self._iterating and not self._leaving and not self.closed:
+        if not self._iterating or self._leaving or self.closed:
+            return
+        try:
             self._leaving = True
             self.loans.settle()
             self._outbox.post(protocol.encode(protocol.LEAVE, {}))
+        except BaseException:  # an interrupt: the next request would wait for the answer of a LEAVE that was not sent
+            self.close()
+            raise
 
     def set_epoch(self, *, rank: int, epoch: int, serial: str) -> dict[str, Any]:
         """Tells the epoch of the session's next iteration; returns Session. Not during an iteration of this connection."""
@@ -289,31 +309,39 @@ class Connection:
         raise EngineGone(f"the engine ended {_GREETINGS} times while it was greeted; {words}")
 
     def _attach(self, sock: socket.socket) -> None:
-        self._socket = sock
         self._outbox = Outbox(sock)
         self.loans = Loans(self._outbox)  # the slots that are in use
         self._inbox = Inbox(sock, self._outbox, weakref.WeakMethod(self._before_wait))
+        self._socket = sock  # last: __del__ closes what has one
 
     def _finish(self, doing: str) -> None:
         """Makes the connection ready for a request: the iteration that was left has to end first."""
         if self._leaving:
-            while True:
-                kind = self._receive(None, doing)
-                if kind == protocol.BATCH:
-                    self._drop()
-                elif kind == protocol.END and self._decode(kind).get("left"):
-                    break
-            self._leaving = self._iterating = False
+            try:
+                self._drop_rest(doing)
+            except BaseException:  # such as an interrupt: the slot of a batch, or the end, may have been lost
+                self.close()
+                raise
         if self._iterating:
             raise ProtocolError(f"{doing}: this connection is in an iteration")
         if self._asked:
             raise ProtocolError(f"{doing}: this connection waits for rows")
 
+    def _drop_rest(self, doing: str) -> None:
+        """Drops batches until the engine has ended the iteration that was left."""
+        while True:
+            kind = self._receive(None, doing)
+            if kind == protocol.BATCH:
+                self._drop()
+            elif kind == protocol.END and self._decode(kind).get("left"):
+                break
+        self._leaving = self._iterating = False
+
     def _request(self, kind: int, value: dict[str, Any], answer: int, doing: str) -> dict[str, Any]:
         self._check()
-        self.loans.settle()
         request = protocol.encode(kind, value)
         try:
+            self.loans.settle()
             self._outbox.post(request)
             with _progress.Line() as progress:
                 while (got := self._receive(None, doing)) == protocol.PROGRESS:

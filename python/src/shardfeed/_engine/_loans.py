@@ -70,6 +70,9 @@ class Loans:
                     del held[key]  # no interrupt and no other thread comes between: the engine may announce the slot again
         except IndexError:  # another thread took the last one
             pass
+        except BaseException:  # an interrupt: the one that popleft returned may be lost
+            gone.extend([watch for watch in held.values() if watch() is None])
+            raise
         finally:  # also after a KeyboardInterrupt: the engine may wait for the slots
             if len(quiet) >= least:
                 wanted = any(map(_wants, quiet))

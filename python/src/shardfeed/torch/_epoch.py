@@ -6,10 +6,12 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from .._calls import interrupted
 from .._engine._ring import Ring
 from .._transform import Collate
 from .._turn import Turn
 from .._waited import now
+from ..errors import ShardfeedError
 from ._device import holds
 from ._feed import Feed
 from ._iterator import TensorIterator
@@ -30,24 +32,39 @@ class Epoch:
         self._batches: Any = None
         self._turn = Turn()
         self._closed = False
+        self._broken: ShardfeedError | None = None  # why it ended before its last batch
 
     def __iter__(self) -> Epoch:
         return self
 
     def __next__(self) -> Any:
-        begin = now()
+        begin, loader = now(), self._loader
         try:
-            batch, stamp = self._next()
-        finally:
-            if (waited := self._loader._waited) is not None:
-                waited.since(begin)
-        self._loader._stand(stamp)
+            try:
+                batch, stamp = self._next()
+            finally:
+                if (waited := loader._waited) is not None:
+                    waited.since(begin)
+        except Exception:
+            raise
+        except BaseException as e:
+            self._interrupted(e)
+            raise
+        last = loader._stamp
+        # The furthest of several threads counts. No call: an interrupt strikes before or after the hand-over.
+        if last is None or last[0] is not stamp[0] or stamp[1:] > last[1:]:
+            loader._stamp = stamp
         return batch
+
+    def _interrupted(self, by: BaseException) -> None:
+        """Ends an iteration in which a batch may be lost."""
+        self._broken = interrupted(by)
+        self.close()
 
     def _next(self) -> tuple[Any, Any]:
         with self._turn.lock:
             if self._closed:
-                raise StopIteration
+                raise StopIteration if self._broken is None else self._broken.with_traceback(None)
             if self._batches is None:
                 self._source, self._batches = self._loader._open()
             try:

@@ -17,6 +17,7 @@ class Feed(Protocol):
     collate_fn: Callable[[Any], Any] | None
     device: torch.device | None
     num_workers: int
+    _stamp: Any  # the place after the last batch that was handed out: its epoch, and what grows
     threads: int
     prefetch: int
     prefetch_factor: int | None
@@ -25,8 +26,6 @@ class Feed(Protocol):
     def _waited(self) -> Waited | None: ...
 
     def _open(self) -> tuple[Any, Any]: ...
-
-    def _stand(self, stamp: Any) -> None: ...
 
     def _reserve(self, size: int) -> None: ...
 

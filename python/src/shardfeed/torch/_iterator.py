@@ -82,6 +82,7 @@ class TensorIterator(Generic[T]):
         begin = now()
         try:
             at, ring, value = self._next()
+            self.position, after = at.position, at.after
         except Exception:
             raise
         except BaseException as e:
@@ -91,9 +92,11 @@ class TensorIterator(Generic[T]):
         finally:
             if self.waited is not None and self._rows is None:
                 self.waited.since(begin)
-        assert self.place is not None
-        self.position, self.ring = at.position, ring
-        self.place.move(at.after)
+        self.ring = ring
+        place = self.place
+        assert place is not None
+        if after > place.after:  # no call, as in BatchIterator
+            place.after = after
         return value
 
     def _next(self) -> tuple[Row | RawBatch, Ring | None, Any]:

@@ -314,12 +314,6 @@ class DataLoader(Generic[T]):
         start, epoch, position = self._stamp
         return _state.pack({**start, "epoch": epoch, "position": position})
 
-    def _stand(self, stamp: Stamp) -> None:
-        """Notes the place after a batch, as it is handed out. The furthest of threads counts."""
-        last = self._stamp
-        if last is None or last[0] is not stamp[0] or stamp[1:] > last[1:]:
-            self._stamp = stamp
-
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Lets the next iteration continue after the batch where the state was taken, on any number
         of ranks and workers.

@@ -171,9 +171,6 @@ class MapLoader(DataLoader[T]):
         data = {"rows": len(self.dataset), "batch_size": self.batch_size}
         return {"version": _VERSION, "shardfeed_map": {**place._asdict(), **data}}
 
-    def _stand(self, stamp: Any) -> None:
-        self._stamp = stamp
-
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Lets the next iteration continue after the batch where the state was taken."""
         self._check_open()

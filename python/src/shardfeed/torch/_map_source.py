@@ -76,11 +76,11 @@ class Local:
         self._over = False  # the connection was given back
 
     def __next__(self) -> tuple[Any, Place]:
-        raw, single = self._taken()
-        place = self._place = self._place._replace(batches=self._place.batches + 1)  # after an error the next batch follows
-        ring = raw.ring
-        self.rings = () if ring is None else (ring,)
         try:
+            raw, single = self._taken()
+            place = self._place = self._place._replace(batches=self._place.batches + 1)  # after an error the next batch follows
+            ring = raw.ring
+            self.rings = () if ring is None else (ring,)
             batch = self._tensors.make(raw, single)
             return batch if self._collate is None else call("collate_fn", self._collate, batch), place
         except Exception:

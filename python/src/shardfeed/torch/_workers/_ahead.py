@@ -12,7 +12,7 @@ from ..._engine._ring import Ring
 from ..._iterator import BatchIterator
 from ..._transform import Collate
 from ..._waited import now
-from ...errors import FeedTimeoutError, ProtocolError
+from ...errors import FeedTimeoutError
 from .._device import holds
 from .._epoch import Stamp
 from .._feed import Feed
@@ -122,10 +122,6 @@ class Ahead(Generic[S]):
         return holds(self.rings)
 
     def __next__(self) -> tuple[Any, Stamp]:
-        if self._torn:
-            self.close()
-            self._torn = False
-            raise ProtocolError("an interrupt has struck where batches are handed to workers: begin a new iteration")
         self._torn = self._inside = True
         try:
             value, place = self._next()
