@@ -90,7 +90,7 @@ func Open(ctx context.Context, stores shard.Stores, addresses []string, o Option
 }
 
 // sharedManifest is planManifest, or the saved one where it is the same: one of them is held.
-func sharedManifest(m *rowgroup.Manifest, saved *shuffle.Manifest) *shuffle.Manifest {
+func sharedManifest(m *rowgroup.Reader, saved *shuffle.Manifest) *shuffle.Manifest {
 	if saved == nil || len(saved.Shards) != len(m.Shards()) || !slices.EqualFunc(saved.Groups, m.Groups(), sameGroup) {
 		return planManifest(m)
 	}
@@ -106,7 +106,7 @@ func sameGroup(s shuffle.Group, g rowgroup.Group) bool {
 }
 
 // planManifest is the manifest as package shuffle wants it.
-func planManifest(m *rowgroup.Manifest) *shuffle.Manifest {
+func planManifest(m *rowgroup.Reader) *shuffle.Manifest {
 	groups := m.Groups()
 	p := &shuffle.Manifest{Groups: make([]shuffle.Group, len(groups))}
 	p.Base, p.Shards = planShards(m.Shards())
@@ -207,10 +207,10 @@ func (d *Dataset) Memory() int64 { return d.memory }
 func (d *Dataset) Seed() uint64 { return d.options.Seed }
 
 // Manifest of the shards; of a mixture, that of its first source.
-func (d *Dataset) Manifest() *rowgroup.Manifest { return d.sources[0].manifest }
+func (d *Dataset) Manifest() *rowgroup.Reader { return d.sources[0].manifest }
 
 // Manifests of the sources, in order; a plain data set has one.
-func (d *Dataset) Manifests() (all []*rowgroup.Manifest) {
+func (d *Dataset) Manifests() (all []*rowgroup.Reader) {
 	for _, s := range d.sources {
 		all = append(all, s.manifest)
 	}

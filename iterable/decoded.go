@@ -14,7 +14,7 @@ type decoded struct {
 	rule                int64 // the columns of the rule, while the group is decoded
 }
 
-func newDecoded(m *rowgroup.Manifest, g int) (d decoded) {
+func newDecoded(m *rowgroup.Reader, g int) (d decoded) {
 	d.narrow, d.wide = m.DecodedBytes(g)
 	d.whole = min(m.WholeBytes(g), d.narrow)
 	d.scratch = m.Scratch(g)
@@ -25,7 +25,7 @@ func newDecoded(m *rowgroup.Manifest, g int) (d decoded) {
 // decodedGroups keeps what groups take. The groups of a shard are computed when one of them is
 // asked for: a rank reads few of the shards.
 type decodedGroups struct {
-	manifest *rowgroup.Manifest
+	manifest *rowgroup.Reader
 	shards   []atomic.Pointer[decodedShard]
 }
 
@@ -39,7 +39,7 @@ type decodedShard struct {
 // take is kept for each.
 const sharedGroups = 1 << 12
 
-func newDecodedGroups(m *rowgroup.Manifest) *decodedGroups {
+func newDecodedGroups(m *rowgroup.Reader) *decodedGroups {
 	return &decodedGroups{manifest: m, shards: make([]atomic.Pointer[decodedShard], len(m.Shards()))}
 }
 

@@ -29,9 +29,9 @@ type wanted struct {
 // A load is rows that are fetched and decoded at once. One goroutine at a time has it: the one that
 // schedules it, one that fetches, one that decodes, and, once ready is closed, the consumer.
 type load struct {
-	manifest *rowgroup.Manifest // of its source
-	rules    *samples.Rules     // of its source; nil: each row is a sample
-	place    int                // of its row group among those of all sources
+	manifest *rowgroup.Reader // of its source
+	rules    *samples.Rules   // of its source; nil: each row is a sample
+	place    int              // of its row group among those of all sources
 
 	rows    rowgroup.Rows
 	span    shuffle.Span // the samples of the unit that its blocks hold

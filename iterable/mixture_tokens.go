@@ -87,7 +87,7 @@ func (d *mixture) tokensOf(ctx context.Context, parts []rowgroup.Part) ([]int64,
 	return all, err
 }
 
-func countTokens(ctx context.Context, c *common, manifests []*rowgroup.Manifest, o Options, name string) (all []int64, err error) {
+func countTokens(ctx context.Context, c *common, manifests []*rowgroup.Reader, o Options, name string) (all []int64, err error) {
 	if c.recodes, err = bindVocabulary(manifests[0].Schema(), nil, nil); err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ type packSizes struct {
 }
 
 // newPackSizes asks for the files' metadata once.
-func newPackSizes(k *samples.Packing, m *rowgroup.Manifest) func() packSizes {
+func newPackSizes(k *samples.Packing, m *rowgroup.Reader) func() packSizes {
 	return sync.OnceValue(func() packSizes {
 		s := packSizes{others: make([]int64, len(m.Groups()))}
 		for i, c := range k.Layout.Columns {

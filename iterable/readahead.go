@@ -27,7 +27,7 @@ const scheduled = 1024
 // of the schedule, and so they come to the store, whose requests wait in that order too; the first
 // fetched load in the schedule is decoded first.
 type readahead struct {
-	manifest *rowgroup.Manifest // whose decoders read the loads of all sources
+	manifest *rowgroup.Reader // whose decoders read the loads of all sources
 	account  *mem.Account
 	schedule schedule
 	recodes  recodes

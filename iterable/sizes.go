@@ -31,7 +31,7 @@ const (
 
 // sizes predicts what loads take, from the files' metadata. It is safe for concurrent use.
 type sizes struct {
-	manifest *rowgroup.Manifest
+	manifest *rowgroup.Reader
 	rules    *samples.Rules   // nil: each row is a sample
 	before   int              // row groups of the sources before
 	copied   bool             // bytes are read into the pool's buffers, not lent
@@ -44,7 +44,7 @@ type sizes struct {
 	few      sync.Map                       // rowgroup.Kept by group and rows
 }
 
-func newSizes(m *rowgroup.Manifest, copied bool) *sizes {
+func newSizes(m *rowgroup.Reader, copied bool) *sizes {
 	return &sizes{manifest: m, copied: copied, decoded: newDecodedGroups(m).of, total: sync.OnceValues(m.TotalBytes)}
 }
 

@@ -64,7 +64,7 @@ type source struct {
 	name      string   // in a mixture; else ""
 	options   Options  // with the rule of this source
 	addresses []string // of the shards
-	manifest  *rowgroup.Manifest
+	manifest  *rowgroup.Reader
 	data      *shuffle.Manifest // the same, as the plan sees it
 	bytes     int64             // uncompressed, of all columns
 	sizes     *sizes
@@ -89,7 +89,7 @@ type source struct {
 }
 
 // newSource binds the rule of the options to shards, and counts its samples.
-func newSource(ctx context.Context, c *common, name string, addresses []string, m *rowgroup.Manifest, o Options) (*source, error) {
+func newSource(ctx context.Context, c *common, name string, addresses []string, m *rowgroup.Reader, o Options) (*source, error) {
 	d := &source{
 		common: c, name: name, options: o, addresses: addresses, manifest: m, data: sharedManifest(m, o.listed), fileMemory: c.memory, units: map[cut]*shuffle.Units{}, cutting: make(chan struct{}, 1),
 		sizes: newSizes(m, shard.ReadsOf(c.stores, m.Shards()) > 0), // no reads: a disk, whose bytes are lent
@@ -262,7 +262,7 @@ func (d *source) sequence(state *shuffle.State) (*shuffle.Sequence, error) {
 func (d *source) lose(rows rowgroup.Rows, err error) { d.loseOf(d.manifest, rows, err) }
 
 // loseOf is lose for rows of any source.
-func (c *common) loseOf(m *rowgroup.Manifest, rows rowgroup.Rows, err error) {
+func (c *common) loseOf(m *rowgroup.Reader, rows rowgroup.Rows, err error) {
 	c.tellOf(newLoss(m.Shards()[rows.Shard].URI, rows, err))
 }
 

@@ -63,7 +63,7 @@ func openSources(ctx context.Context, stores shard.Stores, o Options) (_ *Datase
 }
 
 // open opens the sources, of whose shards and parts these are the manifests.
-func (d *mixture) open(ctx context.Context, all []*rowgroup.Manifest, parts []rowgroup.Part) (err error) {
+func (d *mixture) open(ctx context.Context, all []*rowgroup.Reader, parts []rowgroup.Part) (err error) {
 	o := d.options
 	if d.recodes, err = bindVocabulary(all[0].Schema(), o.Vocabulary, o.Unknown); err != nil {
 		return err

@@ -108,7 +108,7 @@ func (v *Verification) footers(ctx context.Context, stores shard.Stores, shards 
 }
 
 // groups reads all row groups, as many at a time as the limit has memory for.
-func (v *Verification) groups(ctx context.Context, m *rowgroup.Manifest, s *sizes, fetchers int, limit int64, verified func(rows, of int64)) error {
+func (v *Verification) groups(ctx context.Context, m *rowgroup.Reader, s *sizes, fetchers int, limit int64, verified func(rows, of int64)) error {
 	atOnce := max(fetchers, cores.Number())
 	done := int64(0)
 	decoders := make(chan *rowgroup.Decoder, atOnce)
@@ -179,7 +179,7 @@ func (s *verifyStep) decoded(bytes int64) {
 func (s *verifyStep) tooLarge(rows int64) { s.rows, s.room = (rows+1)/2, -1 }
 
 // verifyGroup decodes a row group step by step.
-func verifyGroup(ctx context.Context, m *rowgroup.Manifest, d *rowgroup.Decoder, rows rowgroup.Rows, step verifyStep) (read int64, err error) {
+func verifyGroup(ctx context.Context, m *rowgroup.Reader, d *rowgroup.Decoder, rows rowgroup.Rows, step verifyStep) (read int64, err error) {
 	raw, err := m.Fetch(ctx, rows)
 	if err != nil {
 		return 0, err

@@ -177,7 +177,7 @@ func (m *imageColumn) filePath() []int {
 }
 
 // rowBytes is the mean bytes of a row's tensors.
-func (m *imageColumn) rowBytes(of *rowgroup.Manifest) int64 {
+func (m *imageColumn) rowBytes(of *rowgroup.Reader) int64 {
 	if m.list == nil {
 		return int64(m.bytes)
 	}

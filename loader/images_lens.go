@@ -87,7 +87,7 @@ func (r *recipe) imageNeed(lenses int, limit int64) (n imageNeed, err error) {
 
 // filesBytes returns the mean bytes of a row's files, which are not part of the batch; in a
 // mixture, of the source with the smallest.
-func (r *recipe) filesBytes(all []*rowgroup.Manifest) (least int64) {
+func (r *recipe) filesBytes(all []*rowgroup.Reader) (least int64) {
 	least = math.MaxInt64
 	for _, m := range all {
 		var bytes int64

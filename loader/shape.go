@@ -90,7 +90,7 @@ func (s *Shape) stacks(data *column.Schema) *rowgroup.Stacks {
 
 // wider returns how many bytes larger a row of the shape is than a row of the data, counting only
 // fixed values and lists of them.
-func (s *Shape) wider(m *rowgroup.Manifest) (bytes int64) {
+func (s *Shape) wider(m *rowgroup.Reader) (bytes int64) {
 	used := map[int]bool{}
 	for i, c := range s.columns {
 		f := s.schema.Fields[i]
@@ -115,7 +115,7 @@ func (s *Shape) wider(m *rowgroup.Manifest) (bytes int64) {
 
 // rowBytes returns the mean bytes of a row of a column of fixed values, or of lists of them, and 0
 // for other columns.
-func rowBytes(m *rowgroup.Manifest, f *column.Field, source int) int64 {
+func rowBytes(m *rowgroup.Reader, f *column.Field, source int) int64 {
 	items := int64(1)
 	for f.Kind == column.List && f.ListSize > 0 {
 		f, items = f.Children[0], items*int64(f.ListSize)

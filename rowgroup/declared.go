@@ -27,7 +27,7 @@ type declaration struct {
 }
 
 // declare notes on binary columns how petastorm encodes them.
-func (b *binding) declare(ctx context.Context, m *Manifest) error {
+func (b *binding) declare(ctx context.Context) error {
 	d := declaration{encodings: map[string]*column.Encoding{}, files: map[string]string{}}
 	for _, part := range b.parts {
 		dirs := datasetRoots(part.Shards)
@@ -38,7 +38,7 @@ func (b *binding) declare(ctx context.Context, m *Manifest) error {
 			}
 		}
 		for _, dir := range dirs {
-			if err := d.read(ctx, m.objects.store, dir, part.Rename); err != nil {
+			if err := d.read(ctx, b.store, dir, part.Rename); err != nil {
 				return err
 			}
 		}

@@ -3,7 +3,6 @@ package rowgroup
 import (
 	"bytes"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	parquetgo "github.com/parquet-go/parquet-go"
@@ -11,35 +10,10 @@ import (
 
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
-	"github.com/shardfeed/shardfeed/internal/parquet"
 	"github.com/shardfeed/shardfeed/internal/racetest"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 )
-
-// FuzzStarts: the starts of rows that repetition levels give are those of the expanded levels.
-func FuzzStarts(f *testing.F) {
-	f.Add(packed1(0b101), uint16(8))
-	f.Add(append(repeated(100, 1), packed1(0xff, 0x0f)...), uint16(110))
-	f.Add(hybridBits([]byte("\x00\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x00\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01"), false), uint16(32))
-	f.Fuzz(func(t *testing.T, src []byte, n uint16) {
-		l := parquet.LevelRun{Src: src, N: int(n), Max: 1}
-		dst := make([]byte, l.N)
-		if err := l.Expand(dst); err != nil {
-			return
-		}
-		var want []uint32
-		for i, v := range dst {
-			if v == 0 {
-				want = append(want, uint32(7+i))
-			}
-		}
-		starts := listShape{starts: make([]uint32, 0, l.N+1), limit: l.N}
-		if err := starts.appendStarts(&l, 7); err != nil || !slices.Equal(starts.starts, want) {
-			t.Errorf("starts %v, %v; want %v", starts.starts, err, want)
-		}
-	})
-}
 
 // The decoders of values never go beyond what they are given.
 func FuzzValues(f *testing.F) {

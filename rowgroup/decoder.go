@@ -74,7 +74,7 @@ type arenas struct {
 
 // NewDecoder returns a decoder of the manifest's units for one goroutine, which closes it. Blocks
 // are memory of Options.Pool.
-func (m *Manifest) NewDecoder() *Decoder { return newDecoder(m.pool, m.replace) }
+func (m *Reader) NewDecoder() *Decoder { return newDecoder(m.pool, m.replace) }
 
 func newDecoder(pool *mem.Pool, replace bool) *Decoder {
 	d := &Decoder{pool: pool, replace: replace}

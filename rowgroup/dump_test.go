@@ -177,7 +177,7 @@ func writeRows[T any](t testing.TB, parts [][]T, o ...parquet.WriterOption) []by
 }
 
 // openDecoder opens one file for decoding.
-func openDecoder(t testing.TB, file []byte, o Options) (*Manifest, *Decoder) {
+func openDecoder(t testing.TB, file []byte, o Options) (*Reader, *Decoder) {
 	t.Helper()
 	m := openBytes(t, o, map[string][]byte{"a.parquet": file})
 	pool := &mem.Pool{}
@@ -201,7 +201,7 @@ func (d *Decoder) whole(r *Raw, l Layout) (*Block, error) {
 }
 
 // decodeUnit decodes a unit and hands the block to check.
-func decodeUnit(t testing.TB, m *Manifest, d *Decoder, u Rows, check func(*Block)) {
+func decodeUnit(t testing.TB, m *Reader, d *Decoder, u Rows, check func(*Block)) {
 	t.Helper()
 	r := fetch(t, m, u)
 	b, err := d.whole(r, Layout{})

@@ -50,7 +50,7 @@ func memoryError(err error) *sizeError {
 }
 
 // TooLarge is the [ErrTooLarge] of rows for which there is no memory. err has the numbers.
-func (m *Manifest) TooLarge(u Rows, err error) error {
+func (m *Reader) TooLarge(u Rows, err error) error {
 	too := memoryError(err)
 	return &Error{Op: "decode", URI: m.shards[u.Shard].URI, RowGroup: u.RowGroup, Page: -1, Err: too, Hint: too.hint}
 }

@@ -118,7 +118,7 @@ func TestEncodedColumnsAreForetold(t *testing.T) {
 }
 
 // decodedSizes is the memory of the blocks of a unit and the most that their decoder held.
-func decodedSizes(t *testing.T, m *Manifest, u Rows, l Layout) (taken, peak int64) {
+func decodedSizes(t *testing.T, m *Reader, u Rows, l Layout) (taken, peak int64) {
 	t.Helper()
 	pool := &mem.Pool{}
 	d := newDecoder(pool, false)

@@ -122,7 +122,7 @@ func TestValueBytes(t *testing.T) {
 
 // The estimate holds for what the decoder makes of real files, and is not far above it.
 func TestDecodedBytesBound(t *testing.T) {
-	check := func(name string, m *Manifest) {
+	check := func(name string, m *Reader) {
 		pool := &mem.Pool{}
 		d := newDecoder(pool, false)
 		defer d.Close()

@@ -15,7 +15,7 @@ import (
 
 // Fetch reads or maps the bytes that the projection needs of some rows of a row group, and no
 // others; with rule columns, the bytes of both. The caller releases the Raw.
-func (m *Manifest) Fetch(ctx context.Context, u Rows) (*Raw, error) {
+func (m *Reader) Fetch(ctx context.Context, u Rows) (*Raw, error) {
 	raw, err := m.plan(u, false)
 	if err != nil {
 		return nil, err
@@ -25,7 +25,7 @@ func (m *Manifest) Fetch(ctx context.Context, u Rows) (*Raw, error) {
 }
 
 // FetchEncoded is Fetch without the tier: all columns are decoded from the shard.
-func (m *Manifest) FetchEncoded(ctx context.Context, u Rows) (*Raw, error) {
+func (m *Reader) FetchEncoded(ctx context.Context, u Rows) (*Raw, error) {
 	raw, err := m.plan(u, false)
 	if err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func (m *Manifest) FetchEncoded(ctx context.Context, u Rows) (*Raw, error) {
 }
 
 // FetchRule is Fetch for the rule columns alone. The Raw is for [Decoder.DecodeRule].
-func (m *Manifest) FetchRule(ctx context.Context, u Rows) (*Raw, error) {
+func (m *Reader) FetchRule(ctx context.Context, u Rows) (*Raw, error) {
 	raw, err := m.plan(u, true)
 	if err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func (m *Manifest) FetchRule(ctx context.Context, u Rows) (*Raw, error) {
 
 // fetchRaw gets the bytes of a unit that is laid out: with lentAlone only if this machine holds
 // them, else ErrNotKept. After an error the unit is released.
-func (m *Manifest) fetchRaw(ctx context.Context, raw *Raw, lentAlone bool) (out *Raw, err error) {
+func (m *Reader) fetchRaw(ctx context.Context, raw *Raw, lentAlone bool) (out *Raw, err error) {
 	defer func() {
 		if out == nil { // an error, or a panic of the store's
 			raw.Release()
@@ -68,7 +68,7 @@ func (r *Raw) fetchError(err error) error {
 }
 
 // plan lays out the chunks of a unit, without bytes yet.
-func (m *Manifest) plan(u Rows, ruleAlone bool) (*Raw, error) {
+func (m *Reader) plan(u Rows, ruleAlone bool) (*Raw, error) {
 	if u.Shard < 0 || u.Shard >= len(m.shards) || u.RowGroup < 0 || m.first[u.Shard]+u.RowGroup >= m.first[u.Shard+1] {
 		return nil, fmt.Errorf("fetch: there is no shard %d with a row group %d", u.Shard, u.RowGroup)
 	}
@@ -82,7 +82,7 @@ func (m *Manifest) plan(u Rows, ruleAlone bool) (*Raw, error) {
 		return nil, err
 	}
 	bound := &m.bound[m.files[u.Shard].schema]
-	raw := &Raw{manifest: m, Rows: u, fetched: u, uri: m.shards[u.Shard].URI, first: group.First, rules: m.rulesOf(u.Shard), ruleAlone: ruleAlone}
+	raw := &Raw{reader: m, Rows: u, fetched: u, uri: m.shards[u.Shard].URI, first: group.First, rules: m.rulesOf(u.Shard), ruleAlone: ruleAlone}
 	leaves := bound.ruled
 	if !ruleAlone {
 		raw.columns, leaves = m.columnsOf(u.Shard), bound.fetched
@@ -126,7 +126,7 @@ func planChunk(r *footer.Record, l *schema.Leaf, u Rows, rows int64) rawChunk {
 }
 
 // read gets the bytes of all chunks.
-func (m *Manifest) read(ctx context.Context, raw *Raw, lentAlone bool) error {
+func (m *Reader) read(ctx context.Context, raw *Raw, lentAlone bool) error {
 	if lentAlone {
 		if left, err := m.borrow(raw, raw.pieces()); err != nil || len(left) > 0 {
 			return cmp.Or(err, ErrNotKept)
@@ -143,7 +143,7 @@ func (m *Manifest) read(ctx context.Context, raw *Raw, lentAlone bool) error {
 
 // readPieces gets some bytes: lent by the shard where it can, dictionaries kept in memory, the rest
 // in one call.
-func (m *Manifest) readPieces(ctx context.Context, raw *Raw, pieces []footer.Piece) error {
+func (m *Reader) readPieces(ctx context.Context, raw *Raw, pieces []footer.Piece) error {
 	left, err := m.borrow(raw, pieces)
 	if err != nil || len(left) == 0 {
 		return err
@@ -165,7 +165,7 @@ func (m *Manifest) readPieces(ctx context.Context, raw *Raw, pieces []footer.Pie
 }
 
 // borrow fills the pieces that the shard lends and returns the others.
-func (m *Manifest) borrow(raw *Raw, pieces []footer.Piece) (left []footer.Piece, err error) {
+func (m *Reader) borrow(raw *Raw, pieces []footer.Piece) (left []footer.Piece, err error) {
 	f := fetched{spans: mergePieces(pieces)}
 	f.bytes = make([][]byte, len(f.spans))
 	for i, s := range f.spans {
@@ -197,7 +197,7 @@ func (m *Manifest) borrow(raw *Raw, pieces []footer.Piece) (left []footer.Piece,
 
 // copyPieces reads pieces into one buffer: adjacent ones as one, and all in one call. They are of
 // one row group, so that the store may read what lies between.
-func (m *Manifest) copyPieces(ctx context.Context, raw *Raw, pieces []footer.Piece) (err error) {
+func (m *Reader) copyPieces(ctx context.Context, raw *Raw, pieces []footer.Piece) (err error) {
 	defer exceeded(&err)
 	f := fetched{spans: mergePieces(pieces)}
 	total := int64(0)
@@ -242,7 +242,7 @@ func (m *Manifest) Spans(g int) []shard.Span {
 
 // SpansOf is what the projection and rules need of a shard to read some rows, which ascend as row
 // groups do and may be parts of them: ascending, apart from each other.
-func (m *Manifest) SpansOf(rows []Rows) (spans []shard.Span, err error) {
+func (m *Reader) SpansOf(rows []Rows) (spans []shard.Span, err error) {
 	for _, u := range rows {
 		raw, err := m.plan(u, false)
 		if err != nil {

@@ -50,7 +50,7 @@ func pagedFile(t testing.TB, groups ...int) []byte {
 	return b.Bytes()
 }
 
-func openBytes(t testing.TB, o Options, files map[string][]byte) *Manifest {
+func openBytes(t testing.TB, o Options, files map[string][]byte) *Reader {
 	t.Helper()
 	store, shards := putFiles(t, files)
 	m, err := Open(context.Background(), store, shards, o)
@@ -65,7 +65,7 @@ func openBytes(t testing.TB, o Options, files map[string][]byte) *Manifest {
 	return m
 }
 
-func fetch(t testing.TB, m *Manifest, u Rows) *Raw {
+func fetch(t testing.TB, m *Reader, u Rows) *Raw {
 	t.Helper()
 	r, err := m.Fetch(context.Background(), u)
 	if err != nil {

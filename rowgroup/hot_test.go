@@ -79,7 +79,7 @@ func testHotFooters(t *testing.T) {
 }
 
 // rowsOf is the rows of a unit in words.
-func rowsOf(t *testing.T, m *Manifest, u Rows) string {
+func rowsOf(t *testing.T, m *Reader, u Rows) string {
 	t.Helper()
 	raw, err := m.Fetch(t.Context(), u)
 	if err != nil {

@@ -33,7 +33,7 @@ func manyFiles(t testing.TB, n int) map[string][]byte {
 }
 
 // openRecorded opens the shards and says how many ranges were read of them.
-func openRecorded(t testing.TB, store shard.Store, shards []shard.Shard, o Options) (*Manifest, int) {
+func openRecorded(t testing.TB, store shard.Store, shards []shard.Shard, o Options) (*Reader, int) {
 	t.Helper()
 	recorder := &recordingStore{Store: store}
 	m, err := Open(context.Background(), recorder, shards, o)
@@ -45,7 +45,7 @@ func openRecorded(t testing.TB, store shard.Store, shards []shard.Shard, o Optio
 }
 
 // sameManifest compares what two manifests say of a data set.
-func sameManifest(t testing.TB, got, want *Manifest) {
+func sameManifest(t testing.TB, got, want *Reader) {
 	t.Helper()
 	if !reflect.DeepEqual(got.Schema(), want.Schema()) || !reflect.DeepEqual(got.Groups(), want.Groups()) || got.NumRows() != want.NumRows() {
 		t.Error("the manifests differ")

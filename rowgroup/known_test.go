@@ -12,7 +12,7 @@ import (
 )
 
 // knownOf are the footers of a manifest after a trip through bytes.
-func knownOf(t testing.TB, m *Manifest) (all []footer.Known) {
+func knownOf(t testing.TB, m *Reader) (all []footer.Known) {
 	t.Helper()
 	for shards, block := range m.Known() {
 		some, err := footer.ParseKnown(block, shards)

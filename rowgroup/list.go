@@ -71,7 +71,8 @@ func (s *listShape) flushed(c *leafDecoder) error {
 // full takes a page in which every level is an item that is present.
 func (s *listShape) full(c *leafDecoder, rep *parquet.LevelRun) error {
 	before := len(s.starts)
-	if err := s.appendStarts(rep, uint32(c.slots)); err != nil {
+	var err error
+	if s.starts, err = rep.AppendStarts(s.starts, s.limit, uint32(c.slots)); err != nil {
 		return err
 	}
 	rows := len(s.starts) - before
@@ -83,19 +84,6 @@ func (s *listShape) full(c *leafDecoder, rep *parquet.LevelRun) error {
 	}
 	c.rows += rows
 	s.last = byte(c.leaf.MaxDef)
-	return nil
-}
-
-// appendStarts appends the slot of each level that is 0, the first level having slot base. It
-// parses runs itself: writers make two short ones for each row.
-func (s *listShape) appendStarts(rep *parquet.LevelRun, base uint32) error {
-	p := startParser{src: rep.Src, base: base, left: rep.N, starts: s.starts[:min(s.limit, cap(s.starts))], count: len(s.starts)}
-	for p.left > 0 {
-		if err := p.run(); err != nil {
-			return err
-		}
-	}
-	s.starts = s.starts[:p.count]
 	return nil
 }
 
@@ -197,7 +185,7 @@ func (s *listShape) nullItem(c *leafDecoder, slots int) {
 
 func (s *listShape) startRow(c *leafDecoder, at uint32, valid bool) error {
 	if len(s.starts) == s.limit {
-		return errRows
+		return parquet.ErrRows
 	}
 	s.starts = append(s.starts, at)
 	switch {
@@ -215,10 +203,7 @@ func (s *listShape) startRow(c *leafDecoder, at uint32, valid bool) error {
 	return nil
 }
 
-var (
-	errRows   = fmt.Errorf("%w: more rows than the footer says", parquet.ErrLevels)
-	errGoesOn = fmt.Errorf("%w: an empty list goes on", parquet.ErrLevels)
-)
+var errGoesOn = fmt.Errorf("%w: an empty list goes on", parquet.ErrLevels)
 
 // A rowCut leaves out pages before the unit's first row where only the levels tell which rows a
 // page holds.

@@ -4,18 +4,11 @@ import (
 	"context"
 	"errors"
 	"slices"
-
-	"github.com/shardfeed/shardfeed/rowgroup/internal/footer"
 )
-
-// record returns the record of a shard: the one that was read again, else that of the manifest.
-func (m *Manifest) record(s int) (footer.Record, error) {
-	return m.records.Of(m.firstShard+s, m.files[s].record)
-}
 
 // mend repeats decode with a footer that was read again, if that differs; err is that of decode.
 func (r *Raw) mend(ctx context.Context, err error, decode func() error) error {
-	m, s := r.manifest, r.Rows.Shard
+	m, s := r.reader, r.Rows.Shard
 	f := &m.files[s]
 	mended, failed := m.mender.Mend(ctx, m.firstShard+s, m.shards[s], r.object, f.record, m.bound[f.schema].raw.ID)
 	switch {

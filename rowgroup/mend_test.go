@@ -47,7 +47,7 @@ func (o *flippingObject) ReadAt(ctx context.Context, p []byte, off int64) error 
 }
 
 // countRows decodes all rows.
-func countRows(t *testing.T, m *Manifest) (all int, err error) {
+func countRows(t *testing.T, m *Reader) (all int, err error) {
 	t.Helper()
 	d := m.NewDecoder()
 	defer d.Close()
@@ -73,7 +73,7 @@ func countRows(t *testing.T, m *Manifest) (all int, err error) {
 }
 
 // readAgain reports whether the record of the first shard is not the one that was read first.
-func readAgain(t *testing.T, m *Manifest) bool {
+func readAgain(t *testing.T, m *Reader) bool {
 	t.Helper()
 	now, err := m.record(0)
 	if err != nil {

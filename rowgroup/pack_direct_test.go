@@ -46,7 +46,7 @@ func randomDocumentRows(r *rand.Rand, rows, most int) (all []document) {
 }
 
 // documentPacking packs all lists of a document.
-func documentPacking(m *Manifest, size int, around bool) *Packing {
+func documentPacking(m *Reader, size int, around bool) *Packing {
 	columns := make([]PackedColumn, len(m.Schema().Fields))
 	for i, f := range m.Schema().Fields {
 		if f.Name == "id" || f.Name == "text" {
@@ -62,7 +62,7 @@ func documentPacking(m *Manifest, size int, around bool) *Packing {
 }
 
 // packedBoth packs a unit in both ways: in two steps, and straight.
-func packedBoth(t *testing.T, m *Manifest, d *Decoder, p *Packing, u Rows, strategy rule.PackStrategy, r *rand.Rand) (want, got []*Block) {
+func packedBoth(t *testing.T, m *Reader, d *Decoder, p *Packing, u Rows, strategy rule.PackStrategy, r *rand.Rand) (want, got []*Block) {
 	t.Helper()
 	raw := fetch(t, m, u)
 	unit, err := d.whole(raw, Layout{})

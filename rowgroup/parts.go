@@ -8,9 +8,7 @@ import (
 	"slices"
 
 	"github.com/shardfeed/shardfeed/column"
-	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/footer"
-	"github.com/shardfeed/shardfeed/rowgroup/internal/image"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 	"github.com/shardfeed/shardfeed/shard"
 )
@@ -36,7 +34,7 @@ type Part struct {
 // OpenParts is [Open] for several lists of shards, each of which gets a manifest. All have one
 // schema: the columns of all shards, united by name. The numbers of rows go on from part to part.
 // Shards are kept open for all of them: closing one manifest closes all.
-func OpenParts(ctx context.Context, store shard.Store, parts []Part, o Options) ([]*Manifest, error) {
+func OpenParts(ctx context.Context, store shard.Store, parts []Part, o Options) ([]*Reader, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("options: %w", err)
 	}
@@ -62,17 +60,16 @@ func OpenParts(ctx context.Context, store shard.Store, parts []Part, o Options) 
 		all, err = bindParts(ctx, store, parts, shards, footers, o)
 		return err
 	})
-	return all, err
+	if err != nil {
+		return nil, err
+	}
+	return newReaders(store, shards, all, o), nil
 }
 
 // bindParts makes the manifests of parts from the footers of all their shards.
 func bindParts(ctx context.Context, store shard.Store, parts []Part, shards []shard.Shard, footers []footer.Loaded, o Options) (all []*Manifest, err error) {
-	b := &binding{parts: parts, footers: footers, options: o}
-	m := &Manifest{
-		shards: shards, schema: &column.Schema{}, replace: o.ReplaceUTF8, pool: (*mem.Pool)(o.Pool), hot: o.Hot, objects: newObjects(store, shards),
-		records: &footer.Records{},
-	}
-	m.mender = footer.NewMender(store, o.footers(), m.records)
+	b := &binding{store: store, parts: parts, footers: footers, options: o}
+	m := &Manifest{shards: shards, schema: &column.Schema{}, replace: o.ReplaceUTF8, records: &footer.Records{}}
 	if err := b.unite(ctx, m); err != nil {
 		return nil, err
 	}
@@ -85,75 +82,6 @@ func bindParts(ctx context.Context, store shard.Store, parts []Part, shards []sh
 		rows += all[i].rows
 	}
 	return all, nil
-}
-
-// A binding finds the columns of one schema in the files of several parts.
-type binding struct {
-	parts   []Part
-	footers []footer.Loaded
-	options Options
-
-	schemas    []*schema.File
-	used       []*schema.File // the same, nil where no shard may have chosen rows
-	usedBy     [][]bool       // by part: those of its shards
-	excluded   []bool         // by schema: a shard without chosen rows has rows
-	owners     []string       // by schema: the first shard that has it
-	counts     []int          // by schema: shards that have it
-	root       *schema.Union
-	columns    []*schema.Projected
-	partitions []schema.PartitionColumn // with a node for each shard of all parts
-}
-
-// unite unites the schemas of all shards, and projects them.
-func (b *binding) unite(ctx context.Context, m *Manifest) error {
-	if err := b.rename(); err != nil {
-		return err
-	}
-	b.schemas, b.owners, b.counts = m.distinctSchemas(b.footers)
-	shards, lacking := b.partitioned()
-	var err error
-	if b.partitions, err = schema.InferPartitions(shards, b.options.PartitionTypes); err != nil {
-		return err
-	}
-	if err := b.checkPartitions(m); err != nil {
-		return err
-	}
-	if err := b.findUsed(m); err != nil {
-		return err
-	}
-	b.root = schema.Unite(b.used)
-	if b.options.MissingIsNull {
-		b.root.AddUnseen(b.schemas, b.excluded)
-	}
-	b.root.Settle(b.options.Needed, "")
-	b.root.DropColumns(b.partitions)
-	wanted, paths := schema.SplitPartitions(b.partitions, b.options.Columns)
-	if b.columns, err = schema.Project(b.root, paths, b.options.MissingIsNull, b.owners, b.counts); err != nil {
-		return err
-	}
-	if b.options.Declared {
-		if err := b.declare(ctx, m); err != nil {
-			return err
-		}
-	}
-	for _, c := range b.columns {
-		m.schema.Fields = append(m.schema.Fields, c.Field)
-	}
-	m.parts = wanted
-	for _, c := range wanted {
-		if at, ok := lacking[c.Field.Name]; ok && !b.options.MissingIsNull {
-			return &Error{
-				Op: "schema", URI: b.parts[at].Shards[0].URI, RowGroup: -1, Column: c.Field.Name, Page: -1,
-				Err:  fmt.Errorf("%w here; it is a partition of other shards", ErrMissingColumn),
-				Hint: "leave the column out, or read it as null where it is missing with {Missing=null}",
-			}
-		}
-		m.schema.Fields = append(m.schema.Fields, c.Field)
-	}
-	if b.options.RowIDs || b.options.RowKeys {
-		return m.addRowIDs(b.options.RowIDs)
-	}
-	return nil
 }
 
 // partitioned is the shards with the partitions of all, null where a part, or with MissingIsNull a
@@ -298,42 +226,6 @@ func (b *binding) rename() error {
 		first += len(part.Shards)
 	}
 	return nil
-}
-
-// manifest is that of a part, whose first row has a number among those of all.
-func (b *binding) manifest(whole *Manifest, part int, row int64) (*Manifest, error) {
-	m, p := b.partOf(whole, part), b.parts[part]
-	m.tier, m.firstRow = image.NewShards(b.options.Tier, b.options.Mapped), row
-	if len(p.RuleColumns) > 0 {
-		if err := m.bindRules(b.rulesOf(m, part)); err != nil {
-			return nil, err
-		}
-	}
-	for i, s := range b.schemas {
-		used := b.usedBy[part][i]
-		if !used { // nothing is read of it
-			s = &schema.File{Bytes: s.Bytes, Leaves: s.Leaves}
-		}
-		bound, err := m.bindSchema(b.columns, s)
-		if err != nil {
-			return nil, &Error{Op: "schema", URI: b.owners[i], RowGroup: -1, Page: -1, Err: err}
-		}
-		bound.excluded = !used
-		m.bound = append(m.bound, bound)
-	}
-	return m, m.addGroups(b.footers[m.firstShard : m.firstShard+len(m.shards)])
-}
-
-// partOf is a manifest of the shards of a part, without columns of the files.
-func (b *binding) partOf(whole *Manifest, part int) *Manifest {
-	m := *whole
-	for _, before := range b.parts[:part] {
-		m.firstShard += len(before.Shards)
-	}
-	end := m.firstShard + len(b.parts[part].Shards)
-	m.shards, m.files = whole.shards[m.firstShard:end], whole.files[m.firstShard:end]
-	m.parts = sliced(whole.parts, m.firstShard, end)
-	return &m
 }
 
 // partitionsOf are the partition columns that rules of a part may read, with the nodes of its

@@ -28,7 +28,7 @@ func partsOf(shards []shard.Shard, names ...string) []Part {
 	return parts
 }
 
-func columnsText(m *Manifest) string {
+func columnsText(m *Reader) string {
 	var names []string
 	for _, f := range m.Schema().Fields {
 		null := ""

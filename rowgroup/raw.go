@@ -37,15 +37,15 @@ type Raw struct {
 	rules     []boundRule
 	ruleAlone bool // there are only the chunks of rules
 
-	manifest *Manifest // nil in tests that make the bytes themselves
-	object   shard.Object
-	release  func()   // gives the shard back; nil before it is open
-	buffers  [][]byte // of the manifest's pool
-	read     int64    // bytes of the shard
-	held     int64    // memory
-	mapped   bool     // some bytes are a mapping of a file: touch them only inside use
-	copied   bool     // some bytes were read
-	copyAll  bool     // no bytes are lent
+	reader  *Reader // nil in tests that make the bytes themselves
+	object  shard.Object
+	release func()   // gives the shard back; nil before it is open
+	buffers [][]byte // of the manifest's pool
+	read    int64    // bytes of the shard
+	held    int64    // memory
+	mapped  bool     // some bytes are a mapping of a file: touch them only inside use
+	copied  bool     // some bytes were read
+	copyAll bool     // no bytes are lent
 
 	leases   []shard.Lease // which verify their bytes when they have been used
 	lent     []shard.Span  // of the shard, one for each lease
@@ -202,7 +202,7 @@ func (r *Raw) dropBytes() {
 		r.tier.lease.Release()
 	}
 	for _, b := range r.buffers {
-		r.manifest.pool.Put(b)
+		r.reader.pool.Put(b)
 	}
 	for i := range r.chunks {
 		r.chunks[i].dict, r.chunks[i].pages, r.chunks[i].passed = nil, nil, nil

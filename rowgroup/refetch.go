@@ -62,7 +62,7 @@ func (r *Raw) copyAgain(ctx context.Context) error {
 	r.dropBytes()
 	r.copyAll = true
 	r.forgetDicts(r.chunks)
-	return r.manifest.read(ctx, r, false)
+	return r.reader.read(ctx, r, false)
 }
 
 // forgetDicts drops the dictionaries of chunks from memory, which may be damaged.
@@ -73,7 +73,7 @@ func (r *Raw) forgetDicts(chunks []rawChunk) {
 			offs = append(offs, chunks[i].dictOff)
 		}
 	}
-	m := r.manifest
+	m := r.reader
 	footer.ForgetDicts(m.hot, footer.NewKey(m.objects.store, m.shards[r.Rows.Shard]), offs)
 }
 

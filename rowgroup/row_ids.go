@@ -19,8 +19,8 @@ const (
 
 // addRowIDs adds the columns that name each row, with names of their own or without. The projected
 // columns are in the schema already.
-func (m *Manifest) addRowIDs(named bool) error {
-	row, source := "", ""
+func (b *binding) addRowIDs(m *Manifest) error {
+	row, source, named := "", "", b.options.RowIDs
 	if named {
 		row, source = RowColumn, SourceColumn
 	}

@@ -70,7 +70,7 @@ func TestRowIDs(t *testing.T) {
 }
 
 // checkRowIDs holds the made columns of a block against its column "id".
-func checkRowIDs(t *testing.T, m *Manifest, b *Block, source uint32) {
+func checkRowIDs(t *testing.T, m *Reader, b *Block, source uint32) {
 	t.Helper()
 	var g Gatherer
 	picks := make([]Pick, b.Rows())

@@ -45,8 +45,8 @@ type boundRule struct {
 // rule binds to it. Only the rule columns can be read.
 func (m *Manifest) RuleSchema() *column.Schema { return m.ruleSchema }
 
-// bindRules finds the rule columns in the united schema.
-func (m *Manifest) bindRules(b ruleBinding) error {
+// bind finds the rule columns of a manifest in the united schema.
+func (b ruleBinding) bind(m *Manifest) error {
 	m.ruleSchema = &column.Schema{}
 	for _, u := range b.root.Children {
 		if b.own.Index[u.Key] != nil {

@@ -176,7 +176,7 @@ func checkRule(t *testing.T, file []byte, o Options, u Rows) {
 }
 
 // compareRule holds rule columns against a block of all columns.
-func compareRule(t *testing.T, m *Manifest, want *Block, columns []rule.Column, asked []RuleColumn, rows int) {
+func compareRule(t *testing.T, m *Reader, want *Block, columns []rule.Column, asked []RuleColumn, rows int) {
 	t.Helper()
 	if len(columns) != len(asked) {
 		t.Fatalf("%d columns, want %d", len(columns), len(asked))

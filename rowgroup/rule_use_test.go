@@ -13,7 +13,7 @@ import (
 )
 
 // lentRules opens a file in a store that lends, with rule columns.
-func lentRules(t *testing.T, file []byte, damagedAt int64, o Options) (*Manifest, *lender, *Decoder) {
+func lentRules(t *testing.T, file []byte, damagedAt int64, o Options) (*Reader, *lender, *Decoder) {
 	t.Helper()
 	store, shards := putFiles(t, map[string][]byte{"a.parquet": file})
 	from := &lender{Store: store, damagedAt: damagedAt}

@@ -104,16 +104,17 @@ func (b *binding) screen(m *Manifest, part int, schemas []int) (func(rule.Stats)
 	root.Settle(b.options.Needed, "")
 	root.DropColumns(b.partitions)
 	p := b.parts[part]
-	err := m.bindRules(ruleBinding{
+	rules := ruleBinding{
 		columns: p.RuleColumns, root: root, own: root, partitions: b.partitionsOf(m, p),
 		projector: schema.Projector{MissingIsNull: true, Shards: b.owners, Counts: b.counts},
-	})
+	}
+	err := rules.bind(m)
 	if err != nil {
 		return nil, err
 	}
 	m.bound = make([]boundSchema, len(b.schemas))
 	for _, k := range schemas {
-		if m.bound[k], err = m.bindSchema(nil, b.schemas[k]); err != nil {
+		if m.bound[k], err = bindSchema(nil, m.rules, b.schemas[k]); err != nil {
 			return nil, err
 		}
 	}

@@ -105,7 +105,7 @@ func TestStacksAreTheColumns(t *testing.T) {
 }
 
 // compareStacks decodes rows from lo on with matrices and without, and compares random picks.
-func compareStacks(t *testing.T, r *rand.Rand, m *Manifest, d *Decoder, l Layout, lo int, matrices []*Matrix, stacks *Stacks, used []bool) {
+func compareStacks(t *testing.T, r *rand.Rand, m *Reader, d *Decoder, l Layout, lo int, matrices []*Matrix, stacks *Stacks, used []bool) {
 	t.Helper()
 	raw := fetch(t, m, Rows{Hi: m.NumRows()})
 	raw.Rows = Rows{Lo: int64(lo), Hi: m.NumRows()}

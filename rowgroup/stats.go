@@ -25,11 +25,10 @@ var allNulls = rule.ColumnStats{Rows: 1, Nulls: 1, NullsKnown: true}
 // PartitionStats is what is known of the rule columns in a shard without a read: partition values,
 // and columns that the shard lacks. Column i is that of Options.RuleColumns[i], here as in all
 // statistics.
-func (m *Manifest) PartitionStats(shard int) rule.Stats { return m.shardFacts(shard) }
+func (m *Manifest) PartitionStats(shard int) rule.Stats { return partitionStats(m.rulesOf(shard)) }
 
-func (m *Manifest) shardFacts(shard int) columnStats {
-	s := make(columnStats, len(m.rules))
-	rules := m.rulesOf(shard)
+func partitionStats(rules []boundRule) columnStats {
+	s := make(columnStats, len(rules))
 	for i := range rules {
 		switch n := rules[i].column(); {
 		case n == nil:
@@ -72,7 +71,7 @@ func (b *boundRule) statLeaf() *schema.Node {
 // A ShardStats is what a shard tells of the rule columns: its footer, and what Deepen reads. One
 // goroutine at a time may use it.
 type ShardStats struct {
-	m       *Manifest
+	m       *Reader
 	shard   int
 	record  footer.Record
 	rules   []boundRule
@@ -88,11 +87,12 @@ type RowRange struct {
 }
 
 // ShardStats reads the statistics in the footer of a shard.
-func (m *Manifest) ShardStats(ctx context.Context, shard int) (*ShardStats, error) {
+func (m *Reader) ShardStats(ctx context.Context, shard int) (*ShardStats, error) {
 	if shard < 0 || shard >= len(m.shards) {
 		return nil, fmt.Errorf("statistics: there is no shard %d", shard)
 	}
-	s := &ShardStats{m: m, shard: shard, rules: m.rulesOf(shard), facts: m.shardFacts(shard), groups: map[int]columnStats{}}
+	rules := m.rulesOf(shard)
+	s := &ShardStats{m: m, shard: shard, rules: rules, facts: partitionStats(rules), groups: map[int]columnStats{}}
 	err := s.readFooter(ctx)
 	if err != nil {
 		return nil, &Error{Op: "statistics", URI: m.shards[shard].URI, RowGroup: -1, Page: -1, Err: err}

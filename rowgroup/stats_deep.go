@@ -137,7 +137,7 @@ func (s *ShardStats) dictionary(ctx context.Context, g int, n *schema.Node) (*co
 		leaf: n.Leaf, codec: s.record.Codec(k), numValues: s.record.Values.At(k), uncompressedBytes: s.record.Uncompressed.At(k),
 		dictOff: s.record.Start.At(k), dictLen: s.record.Dict.At(k),
 	}
-	raw := &Raw{manifest: s.m, Rows: Rows{Shard: s.shard, RowGroup: g}, uri: s.m.shards[s.shard].URI, chunks: []rawChunk{c}}
+	raw := &Raw{reader: s.m, Rows: Rows{Shard: s.shard, RowGroup: g}, uri: s.m.shards[s.shard].URI, chunks: []rawChunk{c}}
 	defer raw.Release()
 	o, err := s.m.objects.acquire(ctx, s.m.firstShard+s.shard)
 	if err != nil {

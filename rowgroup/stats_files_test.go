@@ -50,7 +50,7 @@ func checkFile(t *testing.T, path string) {
 }
 
 // openRules opens shards with all their columns as rule columns.
-func openRules(t *testing.T, store shard.Store, shards []shard.Shard) *Manifest {
+func openRules(t *testing.T, store shard.Store, shards []shard.Shard) *Reader {
 	t.Helper()
 	all, err := Open(context.Background(), store, shards, Options{})
 	if e := (*Error)(nil); errors.As(err, &e) {

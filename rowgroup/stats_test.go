@@ -138,7 +138,7 @@ func leafPaths(fields []*column.Field, above string) (all []string) {
 
 // checkStats holds all that is said of every group and page of a data set against its values, and
 // what filters make of it against their evaluation.
-func checkStats(t *testing.T, m *Manifest) (known factsKnown) {
+func checkStats(t *testing.T, m *Reader) (known factsKnown) {
 	t.Helper()
 	ctx, rng := context.Background(), rand.New(rand.NewPCG(uint64(len(m.groups)), 5))
 	d := newDecoder(&mem.Pool{}, m.replace)
@@ -208,7 +208,7 @@ func checkStats(t *testing.T, m *Manifest) (known factsKnown) {
 }
 
 // ruleNames are the names on the way to a rule column.
-func (m *Manifest) ruleNames(i int) []string {
+func (m *Reader) ruleNames(i int) []string {
 	if m.rules[i].partition != nil {
 		return []string{m.rules[i].partition.Field.Name}
 	}
@@ -221,7 +221,7 @@ func (m *Manifest) ruleNames(i int) []string {
 	return names
 }
 
-func (m *Manifest) rulePath(i int) string { return strings.Join(m.ruleNames(i), ".") }
+func (m *Reader) rulePath(i int) string { return strings.Join(m.ruleNames(i), ".") }
 
 // literal is a value in the language of filters, "" for types whose literals are not simple.
 func literal(f *column.Field, v []byte) string {
@@ -247,7 +247,7 @@ func literal(f *column.Field, v []byte) string {
 }
 
 // checkPrune holds what a random filter makes of statistics against the rows that it keeps.
-func checkPrune(t *testing.T, rng *rand.Rand, m *Manifest, columns []rule.Column, rows int, ranges []RowRange, known *factsKnown) {
+func checkPrune(t *testing.T, rng *rand.Rand, m *Reader, columns []rule.Column, rows int, ranges []RowRange, known *factsKnown) {
 	t.Helper()
 	var tests []string
 	for range 1 + rng.IntN(3) {

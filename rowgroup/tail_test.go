@@ -48,7 +48,8 @@ func TestFootersTakeOneRead(t *testing.T) {
 			}
 			store, shards := putFiles(t, files)
 			recorder := &recordingStore{Store: store, noViews: true}
-			// One at a time: among several, the last read may be of a shard that began before any other.
+			// One at a time: among several, the last read may be of a shard that began before any
+			// other.
 			m, err := Open(t.Context(), recorder, shards, Options{Parallel: 1})
 			if err != nil {
 				t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 )
 
 // tierOf is where the images of shard s lie; nil when nothing of it is kept.
-func (m *Manifest) tierOf(s int) *image.Shard {
+func (m *Reader) tierOf(s int) *image.Shard {
 	return m.tier.Of(s, func() *image.Shard {
 		r, err := footer.ParseRecord(m.files[s].record)
 		if err != nil || m.shards[s].Version == "" {
@@ -23,7 +23,7 @@ func (m *Manifest) tierOf(s int) *image.Shard {
 // tierPlaces are where the images of a shard's row groups begin. A chunk has room for two words and
 // two times the bytes of each value, which nearly all decoded columns need less than; what nothing
 // is written to takes no disk.
-func (m *Manifest) tierPlaces(s int, r *footer.Record) []int64 {
+func (m *Reader) tierPlaces(s int, r *footer.Record) []int64 {
 	leaves := m.bound[m.files[s].schema].leaves
 	places := make([]int64, r.Groups+1)
 	for g := range r.Groups {

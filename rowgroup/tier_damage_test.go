@@ -206,8 +206,8 @@ func TestTierMemory(t *testing.T) {
 	}
 }
 
-// A writer asks for memory beyond its allowance before it takes it. If that is refused, the row group
-// is not kept.
+// A writer asks for memory beyond its allowance before it takes it. If that is refused, the row
+// group is not kept.
 func TestTierMemoryBeyondAllowance(t *testing.T) {
 	file := writeRows(t, [][]everyRow{randomRows(9, 6000)})
 	pool := &Pool{}

@@ -14,7 +14,7 @@ import (
 )
 
 // openMapped opens a file of several row groups that are all kept decoded.
-func openMapped(t *testing.T, mapped *image.Mapped) (*memTier, *Manifest, *Decoder) {
+func openMapped(t *testing.T, mapped *image.Mapped) (*memTier, *Reader, *Decoder) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(5, 5))
 	file := writeRows(t, [][]everyRow{randomRows(1, 200), randomRows(2, 150), randomRows(3, 120+rng.IntN(50))}, parquet.Compression(&parquet.Snappy))
@@ -30,7 +30,7 @@ func room(m *MappedImages) int64 { return reflect.ValueOf(m).Elem().FieldByName(
 func known(m *MappedImages) int  { return reflect.ValueOf(m).Elem().FieldByName("all").Len() }
 
 // inImage makes a block that lies in the image of row group g.
-func inImage(m *Manifest, d *Decoder, g int) (*Block, error) {
+func inImage(m *Reader, d *Decoder, g int) (*Block, error) {
 	raw, err := m.Fetch(context.Background(), Rows{RowGroup: g, Hi: m.Groups()[g].Rows})
 	if err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func inImage(m *Manifest, d *Decoder, g int) (*Block, error) {
 	return d.whole(raw, Layout{InImage: true})
 }
 
-func mustInImage(t *testing.T, m *Manifest, d *Decoder, g int) *Block {
+func mustInImage(t *testing.T, m *Reader, d *Decoder, g int) *Block {
 	t.Helper()
 	b, err := inImage(m, d, g)
 	if err != nil {

@@ -79,7 +79,7 @@ func keepable(columns []*schema.Node, rules []boundRule) (all []int) {
 }
 
 // takeTier borrows the image of a unit, if it is kept, and waits until it is in memory.
-func (m *Manifest) takeTier(ctx context.Context, raw *Raw) {
+func (m *Reader) takeTier(ctx context.Context, raw *Raw) {
 	t, u := m.tierOf(raw.Rows.Shard), raw.Rows
 	if t == nil {
 		return

@@ -144,7 +144,7 @@ func (l *memLease) Release() {
 }
 
 // keepAll keeps all row groups of a manifest, and returns how many columns of the first are kept.
-func keepAll(t testing.TB, m *Manifest) (kept int) {
+func keepAll(t testing.TB, m *Reader) (kept int) {
 	t.Helper()
 	w := m.NewTierWriter()
 	defer w.Close()

@@ -17,9 +17,9 @@ import (
 // scratch of one goroutine, which closes it. Its memory is a row group's decoded columns and 1 MiB:
 // Manifest.TierMemory estimates it, and Allow bounds it.
 type TierWriter struct {
-	manifest *Manifest
-	decoder  *Decoder
-	window   *image.Window
+	reader  *Reader
+	decoder *Decoder
+	window  *image.Window
 }
 
 // An Image is what is kept of a row group.
@@ -40,8 +40,8 @@ type ImageColumn struct {
 }
 
 // NewTierWriter returns a writer for the manifest's tier.
-func (m *Manifest) NewTierWriter() *TierWriter {
-	return &TierWriter{manifest: m, decoder: m.NewDecoder(), window: image.NewWindow(m.pool)}
+func (m *Reader) NewTierWriter() *TierWriter {
+	return &TierWriter{reader: m, decoder: m.NewDecoder(), window: image.NewWindow(m.pool)}
 }
 
 // Allow lets the next row group take bytes, as [Decoder.Allow] does. Keep returns an ErrNotKept if
@@ -57,18 +57,18 @@ func (w *TierWriter) Close() {
 }
 
 // MayKeep says whether the tier of a row group's shard may have room for n bytes.
-func (m *Manifest) MayKeep(g int, n int64) bool {
+func (m *Reader) MayKeep(g int, n int64) bool {
 	t := m.tierOf(int(m.groups[g].Shard))
 	return t != nil && t.MayKeep(n)
 }
 
 // Kept is the image of a row group, if the tier has it.
-func (m *Manifest) Kept(g int) (Image, bool) { return m.imageOf(g, (*image.Shard).Find) }
+func (m *Reader) Kept(g int) (Image, bool) { return m.imageOf(g, (*image.Shard).Find) }
 
 // HasImage is Kept without a look at more than the image's header.
-func (m *Manifest) HasImage(g int) (Image, bool) { return m.imageOf(g, (*image.Shard).Look) }
+func (m *Reader) HasImage(g int) (Image, bool) { return m.imageOf(g, (*image.Shard).Look) }
 
-func (m *Manifest) imageOf(g int, get func(t *image.Shard, group int, rows int64) *image.Image) (Image, bool) {
+func (m *Reader) imageOf(g int, get func(t *image.Shard, group int, rows int64) *image.Image) (Image, bool) {
 	group := m.groups[g]
 	t := m.tierOf(int(group.Shard))
 	if t == nil || group.Rows == 0 {
@@ -82,7 +82,7 @@ func (m *Manifest) imageOf(g int, get func(t *image.Shard, group int, rows int64
 }
 
 // Keepable are the positions of the columns that can be kept decoded of a row group.
-func (m *Manifest) Keepable(g int) []int {
+func (m *Reader) Keepable(g int) []int {
 	s := int(m.groups[g].Shard)
 	return keepable(m.columnsOf(s), m.rulesOf(s))
 }
@@ -90,7 +90,7 @@ func (m *Manifest) Keepable(g int) []int {
 // Keep decodes columns of a row group, unless an image of it is kept already, and hands the image
 // to the tier. The error wraps ErrNotKept where it cannot be kept.
 func (w *TierWriter) Keep(ctx context.Context, g int, cols []int) (kept Image, err error) {
-	m, group := w.manifest, w.manifest.groups[g]
+	m, group := w.reader, w.reader.groups[g]
 	if kept, ok := m.Kept(g); ok {
 		return kept, nil
 	}
@@ -153,14 +153,14 @@ func (w *TierWriter) decodeAll(ctx context.Context, raw *Raw, cols []int, p *ima
 }
 
 // fetchColumns lends columns of a whole row group. It reads nothing from a server.
-func (m *Manifest) fetchColumns(ctx context.Context, g int, cols []int) (*Raw, error) {
+func (m *Reader) fetchColumns(ctx context.Context, g int, cols []int) (*Raw, error) {
 	group := m.groups[g]
 	u := Rows{Shard: int(group.Shard), RowGroup: int(group.RowGroup), Hi: group.Rows}
 	r, err := m.record(u.Shard)
 	if err != nil {
 		return nil, err
 	}
-	raw := &Raw{manifest: m, Rows: u, uri: m.shards[u.Shard].URI, first: group.First}
+	raw := &Raw{reader: m, Rows: u, uri: m.shards[u.Shard].URI, first: group.First}
 	columns := m.columnsOf(u.Shard)
 	for _, c := range cols {
 		raw.columns = append(raw.columns, columns[c])
@@ -172,7 +172,7 @@ func (m *Manifest) fetchColumns(ctx context.Context, g int, cols []int) (*Raw, e
 }
 
 // TierMemory predicts what a TierWriter takes to keep a row group.
-func (m *Manifest) TierMemory(g int) int64 {
+func (m *Reader) TierMemory(g int) int64 {
 	narrow, wide := m.DecodedBytes(g)
 	size := mem.Add(mem.Add(narrow, wide), m.Scratch(g).Of(m.groups[g].Rows, m.groups[g].Rows, false))
 	return mem.Add(mem.Add(size, m.groups[g].Compressed), image.WindowBytes)

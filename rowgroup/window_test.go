@@ -110,8 +110,8 @@ func TestNarrow(t *testing.T) {
 	}
 }
 
-// A few rows of a page of ten million items take the memory of their items, null or not, alone or in
-// a struct, wherever in the page they are.
+// A few rows of a page of ten million items take the memory of their items, null or not, alone or
+// in a struct, wherever in the page they are.
 func TestFewListsOfALargePage(t *testing.T) {
 	const rows, each = 100_000, 100
 	one := append(repeated(1, 0), repeated(each-1, 1)...)
@@ -150,7 +150,7 @@ func TestFewListsOfALargePage(t *testing.T) {
 	}
 }
 
-func windowRows(t *testing.T, m *Manifest, u Rows, from int) string {
+func windowRows(t *testing.T, m *Reader, u Rows, from int) string {
 	t.Helper()
 	d := m.NewDecoder()
 	defer d.Close()

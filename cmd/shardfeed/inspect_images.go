@@ -152,7 +152,7 @@ func (s *imageSampling) shard(ctx context.Context, stores shard.Stores, one shar
 
 // placeBytes estimates the bytes to read for the first n rows of a group: their pages, or the whole
 // group if the offsets of pages are unknown.
-func placeBytes(m *rowgroup.Manifest, g int, n int64) int64 {
+func placeBytes(m *rowgroup.Reader, g int, n int64) int64 {
 	group := m.Groups()[g]
 	for _, edge := range m.PageEdges(g) {
 		if edge >= n {

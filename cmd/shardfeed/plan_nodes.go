@@ -83,7 +83,7 @@ type jobOfNodes struct {
 }
 
 // jobOf computes the job.
-func (n *planNodes) jobOf(p *iterable.Plan, m *rowgroup.Manifest, f *flags, read func(ranks []int) (int64, error), planBytes int64) (*jobOfNodes, error) {
+func (n *planNodes) jobOf(p *iterable.Plan, m *rowgroup.Reader, f *flags, read func(ranks []int) (int64, error), planBytes int64) (*jobOfNodes, error) {
 	nodes, shards := int64(n.count), int64(len(m.Shards()))
 	j := &jobOfNodes{
 		Nodes: n.count, RanksPerNode: f.worldSize / n.count, PlanBytes: planBytes,

@@ -119,7 +119,7 @@ func (v *vocabCommand) run(ctx context.Context, addresses []string) error {
 }
 
 // find collects the words of all row groups, and counts them when they are to be counted.
-func (f *vocabulary) find(ctx context.Context, m *rowgroup.Manifest, counts map[string]int64, counted bool) error {
+func (f *vocabulary) find(ctx context.Context, m *rowgroup.Reader, counts map[string]int64, counted bool) error {
 	fields := m.Schema().Fields
 	for len(fields) == 1 && fields[0].Kind == column.Struct {
 		fields = fields[0].Children

@@ -17,7 +17,7 @@ const shardsAtOnce = 16
 
 // dictionaries finds the words of all row groups whose dictionaries suffice without reading rows,
 // and returns the others, in order.
-func (f *vocabulary) dictionaries(ctx context.Context, m *rowgroup.Manifest, words map[string]int64) ([]int, error) {
+func (f *vocabulary) dictionaries(ctx context.Context, m *rowgroup.Reader, words map[string]int64) ([]int, error) {
 	groups := m.Groups()
 	left := make([]bool, len(groups))
 	var mu sync.Mutex // of f and words

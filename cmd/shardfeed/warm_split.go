@@ -19,7 +19,7 @@ type warmShard struct {
 
 // A warmGroup is a row group of one of several manifests.
 type warmGroup struct {
-	manifest *rowgroup.Manifest
+	manifest *rowgroup.Reader
 	group    int
 	spans    []shard.Span
 }
@@ -29,7 +29,7 @@ func (g warmGroup) rowGroup() int32 { return g.manifest.Groups()[g.group].RowGro
 
 // warmShards returns a rank's part of the kept row groups to warm, by shard. kept has a list for
 // each manifest.
-func warmShards(manifests []*rowgroup.Manifest, kept [][]bool, rank, worldSize int) []*warmShard {
+func warmShards(manifests []*rowgroup.Reader, kept [][]bool, rank, worldSize int) []*warmShard {
 	var groups []warmGroup
 	var bytes []int64
 	for i, m := range manifests {
@@ -64,7 +64,7 @@ func warmShards(manifests []*rowgroup.Manifest, kept [][]bool, rank, worldSize i
 
 // laneShards returns the rows that streams read, by shard. rows has a list for each manifest, in
 // file order.
-func laneShards(manifests []*rowgroup.Manifest, rows [][]rowgroup.Rows) (all []*warmShard, err error) {
+func laneShards(manifests []*rowgroup.Reader, rows [][]rowgroup.Rows) (all []*warmShard, err error) {
 	seen := map[string]*warmShard{} // a shard may be in several manifests
 	for i, m := range manifests {
 		for rest := rows[i]; len(rest) > 0; {

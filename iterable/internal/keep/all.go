@@ -27,7 +27,7 @@ var ErrNoTier = errors.New("nothing is kept decoded")
 // All keeps row groups of manifests in the tier, as keepers do beside their streams, but with all
 // processors: those that wanted selects, if this machine holds their bytes. done is called with the
 // number of row groups that are kept, and the number that are wanted.
-func (k *Keeping) All(ctx context.Context, manifests []*rowgroup.Manifest, wanted func(s shard.Shard, rowGroup int32) bool, done func(n, of int)) (kept Kept, err error) {
+func (k *Keeping) All(ctx context.Context, manifests []*rowgroup.Reader, wanted func(s shard.Shard, rowGroup int32) bool, done func(n, of int)) (kept Kept, err error) {
 	if !k.kept {
 		return kept, ErrNoTier
 	}
@@ -63,7 +63,7 @@ func (k *Keeping) All(ctx context.Context, manifests []*rowgroup.Manifest, wante
 }
 
 // placesOf lists the row groups that are wanted.
-func placesOf(manifests []*rowgroup.Manifest, wanted func(s shard.Shard, rowGroup int32) bool) (all []Place) {
+func placesOf(manifests []*rowgroup.Reader, wanted func(s shard.Shard, rowGroup int32) bool) (all []Place) {
 	for _, m := range manifests {
 		shards := m.Shards()
 		for g, group := range m.Groups() {

@@ -17,7 +17,7 @@ type gains struct {
 	limit int64 // bytes of images; 0 means any
 
 	mu        sync.Mutex
-	columnsOf map[*rowgroup.Manifest][]gain
+	columnsOf map[*rowgroup.Reader][]gain
 }
 
 // A gain is the sum over the row groups whose image of a column was made.
@@ -41,7 +41,7 @@ func (g gain) perByte(inImages bool) float64 {
 }
 
 // learn adds measurements.
-func (a *gains) learn(m *rowgroup.Manifest, i rowgroup.Image) {
+func (a *gains) learn(m *rowgroup.Reader, i rowgroup.Image) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, c := range i.Columns {
@@ -54,9 +54,9 @@ func (a *gains) learn(m *rowgroup.Manifest, i rowgroup.Image) {
 	}
 }
 
-func (a *gains) ofLocked(m *rowgroup.Manifest) []gain {
+func (a *gains) ofLocked(m *rowgroup.Reader) []gain {
 	if a.columnsOf == nil {
-		a.columnsOf = map[*rowgroup.Manifest][]gain{}
+		a.columnsOf = map[*rowgroup.Reader][]gain{}
 	}
 	if a.columnsOf[m] == nil {
 		a.columnsOf[m] = make([]gain, len(m.Schema().Fields))
@@ -66,7 +66,7 @@ func (a *gains) ofLocked(m *rowgroup.Manifest) []gain {
 
 // columns returns the columns of a row group that are worth keeping, by falling gain per byte, up
 // to the limit.
-func (a *gains) columns(m *rowgroup.Manifest, group int, inImages bool) []int {
+func (a *gains) columns(m *rowgroup.Reader, group int, inImages bool) []int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	all := a.ofLocked(m)

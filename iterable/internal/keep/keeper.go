@@ -102,7 +102,7 @@ func (k *Keeper) keep(ctx context.Context, w tierWriters, p Place) {
 }
 
 // tierWriters has the writers of one goroutine.
-type tierWriters map[*rowgroup.Manifest]*rowgroup.TierWriter
+type tierWriters map[*rowgroup.Reader]*rowgroup.TierWriter
 
 // keep keeps columns of a row group with the manifest's writer, and makes a panic an error. The
 // caller has taken bytes of the account; keep takes more if it needs them, and releases all.

@@ -18,7 +18,7 @@ type Keeping struct {
 
 // A Place is a row group.
 type Place struct {
-	Manifest *rowgroup.Manifest
+	Manifest *rowgroup.Reader
 	Group    int
 }
 

@@ -21,7 +21,7 @@ type Space struct {
 }
 
 // Space sums up what is kept decoded of manifests, without reading it; ok is false without a tier.
-func (k *Keeping) Space(manifests []*rowgroup.Manifest, limit int64) (s Space, ok bool) {
+func (k *Keeping) Space(manifests []*rowgroup.Reader, limit int64) (s Space, ok bool) {
 	if !k.kept {
 		return s, false
 	}

@@ -35,14 +35,14 @@ func Is(err error) bool {
 }
 
 // Caught recovers from a panic at work on rows, and sets err. It is deferred.
-func Caught(m *rowgroup.Manifest, rows rowgroup.Rows, err *error) {
+func Caught(m *rowgroup.Reader, rows rowgroup.Rows, err *error) {
 	if v := recover(); v != nil {
 		*err = New("panic", m, rows, v)
 	}
 }
 
 // New returns the error of a recovered value.
-func New(op string, m *rowgroup.Manifest, rows rowgroup.Rows, value any) error {
+func New(op string, m *rowgroup.Reader, rows rowgroup.Rows, value any) error {
 	return &rowgroup.Error{
 		Op: op, URI: m.Shards()[rows.Shard].URI, RowGroup: rows.RowGroup, Page: -1,
 		Err: &Error{Value: value, Stack: debug.Stack()},

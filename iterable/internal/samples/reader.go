@@ -18,7 +18,7 @@ import (
 // Data is row groups, the rule that makes samples of their rows, and the means to read the columns
 // of the rule.
 type Data struct {
-	Manifest *rowgroup.Manifest
+	Manifest *rowgroup.Reader
 	List     *shuffle.Manifest // the same, as a plan has it
 	Rules    *Rules            // nil: each row is a sample
 
@@ -332,7 +332,7 @@ func (r *ruleReader) decodeStep(ctx context.Context, d *rowgroup.Decoder, s *Sel
 }
 
 // Error says where the rule cannot be applied.
-func Error(m *rowgroup.Manifest, rows rowgroup.Rows, err error) error {
+func Error(m *rowgroup.Reader, rows rowgroup.Rows, err error) error {
 	return &rowgroup.Error{Op: "filter", URI: m.Shards()[rows.Shard].URI, RowGroup: rows.RowGroup, Page: -1, Err: err}
 }
 

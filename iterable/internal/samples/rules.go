@@ -109,7 +109,7 @@ func (o Options) Columns() Columns {
 
 // Bind makes the rule of the options for a manifest whose columns are delivered under a schema;
 // nil when each row is a sample. The error lists everything that is wrong.
-func Bind(o Options, m *rowgroup.Manifest, data *shuffle.Manifest, delivered *column.Schema) (*Rules, error) {
+func Bind(o Options, m *rowgroup.Reader, data *shuffle.Manifest, delivered *column.Schema) (*Rules, error) {
 	b := binder{options: o, schema: m.RuleSchema(), columns: o.Columns(), problems: option.List{New: option.NewError}}
 	b.rules = &Rules{key: -1, Weight: -1, seed: o.Split.Seed}
 	b.filter()
@@ -173,7 +173,7 @@ func (b *binder) part() {
 	b.add(field, line)
 }
 
-func (b *binder) rows(m *rowgroup.Manifest, data *shuffle.Manifest) {
+func (b *binder) rows(m *rowgroup.Reader, data *shuffle.Manifest) {
 	if b.options.Rows == nil {
 		return
 	}

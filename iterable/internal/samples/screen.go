@@ -52,7 +52,7 @@ func (o Options) readOnce() func(name string) ([]byte, error) {
 }
 
 // prunePartition asks the filter about what is known of a shard before it is read.
-func (r *Rules) prunePartition(m *rowgroup.Manifest, shard int) rule.Verdict {
+func (r *Rules) prunePartition(m *rowgroup.Reader, shard int) rule.Verdict {
 	if m.Excluded(shard) {
 		return rule.None
 	}

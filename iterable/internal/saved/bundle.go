@@ -57,7 +57,7 @@ var errLarge = errors.New("it would be too large")
 
 // bundle returns the bytes of a plan file, or of another that starts with magic, with the footers
 // of manifests. It fails with errLarge if they are more than most.
-func bundle(magic string, f any, manifests []*rowgroup.Manifest, most int64) ([]byte, error) {
+func bundle(magic string, f any, manifests []*rowgroup.Reader, most int64) ([]byte, error) {
 	text, err := json.Marshal(f)
 	if err != nil {
 		return nil, err

@@ -69,7 +69,7 @@ func (f *File) sum() string {
 func NewFile(order string) *File { return &File{Version: 1, Order: order} }
 
 // Write writes the plan, and the footers of its shards.
-func (f *File) Write(path string, manifests []*rowgroup.Manifest) error {
+func (f *File) Write(path string, manifests []*rowgroup.Reader) error {
 	f.Hash = f.sum()
 	b, err := bundle(bundleMagic, f, manifests, math.MaxInt64)
 	if err != nil {

@@ -39,7 +39,7 @@ func TestPlanInPieces(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "run.plan")
-	if err := f.Write(path, []*rowgroup.Manifest{m}); err != nil {
+	if err := f.Write(path, []*rowgroup.Reader{m}); err != nil {
 		t.Fatal(err)
 	}
 	content, err := os.ReadFile(path)

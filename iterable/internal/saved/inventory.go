@@ -53,12 +53,12 @@ const inventoryMagic = "sfinven\n"
 // An InventoryWriter makes the bytes of an inventory.
 type InventoryWriter struct {
 	file      inventoryFile
-	manifests []*rowgroup.Manifest
+	manifests []*rowgroup.Reader
 }
 
 // AddSource adds a source, whose units were cut by unitRows. units have its samples; nil without a
 // rule. Data that cannot be handed on is an InventoryError.
-func (w *InventoryWriter) AddSource(name string, addresses []string, m *rowgroup.Manifest, data *shuffle.Manifest, units *shuffle.Units, unitRows, tokens int64) error {
+func (w *InventoryWriter) AddSource(name string, addresses []string, m *rowgroup.Reader, data *shuffle.Manifest, units *shuffle.Units, unitRows, tokens int64) error {
 	secret := slices.ContainsFunc(addresses, holdsSecret) ||
 		slices.ContainsFunc(m.Shards(), func(s shard.Shard) bool { return holdsSecret(s.URI) })
 	if secret {

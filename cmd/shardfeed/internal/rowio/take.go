@@ -21,7 +21,7 @@ func Take(ctx context.Context, ds *iterable.Dataset, shape *loader.Shape, rows [
 }
 
 // TakeOf is Take of a manifest.
-func TakeOf(ctx context.Context, m *rowgroup.Manifest, shape *loader.Shape, rows []int64, do func(columns []*column.Array, n int) error) error {
+func TakeOf(ctx context.Context, m *rowgroup.Reader, shape *loader.Shape, rows []int64, do func(columns []*column.Array, n int) error) error {
 	t := NewTaker(m, shape, do)
 	defer t.Close()
 	first := int64(0)
@@ -37,7 +37,7 @@ func TakeOf(ctx context.Context, m *rowgroup.Manifest, shape *loader.Shape, rows
 
 // A Taker reads rows by their numbers.
 type Taker struct {
-	manifest *rowgroup.Manifest
+	manifest *rowgroup.Reader
 	do       func(columns []*column.Array, n int) error
 
 	decoder *rowgroup.Decoder
@@ -45,7 +45,7 @@ type Taker struct {
 }
 
 // NewTaker makes a Taker that hands rows on to do.
-func NewTaker(m *rowgroup.Manifest, shape *loader.Shape, do func(columns []*column.Array, n int) error) *Taker {
+func NewTaker(m *rowgroup.Reader, shape *loader.Shape, do func(columns []*column.Array, n int) error) *Taker {
 	return &Taker{manifest: m, gather: NewGather(shape), do: do, decoder: m.NewDecoder()}
 }
 

@@ -1,12 +1,26 @@
-package rowgroup
+package parquet
 
 import (
 	"encoding/binary"
 	"fmt"
 	"math/bits"
-
-	"github.com/shardfeed/shardfeed/internal/parquet"
 )
+
+// ErrRows is in errors about levels with more rows than the footer promises.
+var ErrRows = fmt.Errorf("%w: more rows than the footer says", ErrLevels)
+
+// AppendStarts appends the slot of each level that is 0 in levels of one bit, up to limit in all.
+// The first level has slot base. Writers make two short runs for each row, so that runs are parsed
+// here.
+func (l *LevelRun) AppendStarts(starts []uint32, limit int, base uint32) ([]uint32, error) {
+	p := startParser{src: l.Src, base: base, left: l.N, starts: starts[:min(limit, cap(starts))], count: len(starts)}
+	for p.left > 0 {
+		if err := p.run(); err != nil {
+			return starts, err
+		}
+	}
+	return p.starts[:p.count], nil
+}
 
 // A startParser finds the levels that are 0 in repetition levels of one bit, in RLE/bit-packed
 // hybrid.
@@ -18,8 +32,7 @@ type startParser struct {
 	starts []uint32
 	count  int // of starts
 
-	// Where the last list began on a run of its own: what follows it may be the same again and
-	// again.
+	// The start of the last list that started a run: many lists of the same bytes may follow it.
 	markPos, markCount int
 	markBase           uint32
 	marked             bool
@@ -27,21 +40,21 @@ type startParser struct {
 
 // run takes the next run, or many lists of one length.
 func (p *startParser) run() error {
-	begin := p.pos
+	start := p.pos
 	h, k := uint64(0), 0
 	if p.pos < len(p.src) && p.src[p.pos] < 0x80 {
 		h, k = uint64(p.src[p.pos]), 1
 	} else if h, k = binary.Uvarint(p.src[p.pos:]); k <= 0 {
-		return fmt.Errorf("%w: %w", parquet.ErrLevels, parquet.ErrShort)
+		return fmt.Errorf("%w: %w", ErrLevels, ErrShort)
 	}
 	p.pos += k
 	if p.pos >= len(p.src) {
-		return fmt.Errorf("%w: %w", parquet.ErrLevels, parquet.ErrShort)
+		return fmt.Errorf("%w: %w", ErrLevels, ErrShort)
 	}
 	if h&1 == 0 {
 		return p.repeated(int(min(h>>1, uint64(p.left))))
 	}
-	if h == 3 && p.src[p.pos] == 0xfe && p.again(begin) {
+	if h == 3 && p.src[p.pos] == 0xfe && p.again(start) {
 		return nil
 	}
 	b := p.src[p.pos : p.pos+int(min(h>>1, uint64(len(p.src)-p.pos)))]
@@ -54,38 +67,37 @@ func (p *startParser) repeated(n int) error {
 	p.pos++
 	switch {
 	case v == 0 && n > len(p.starts)-p.count:
-		return errRows
+		return ErrRows
 	case v == 0:
 		for i := range n {
 			p.starts[p.count+i] = p.base + uint32(i)
 		}
 		p.count += n
 	case v != 1 && n > 0:
-		return fmt.Errorf("%w: level %d, the greatest is 1", parquet.ErrLevels, v)
+		return fmt.Errorf("%w: level %d, the greatest is 1", ErrLevels, v)
 	}
 	p.base += uint32(n)
 	p.left -= n
 	return nil
 }
 
-// again is called where a list begins with a run of eight levels, whose header stands at begin.
-// When the bytes of the list before follow once more, and again, as they do for lists of one
-// length, it takes all those lists at once.
-func (p *startParser) again(begin int) bool {
-	period, length := begin-p.markPos, p.base-p.markBase
+// again takes lists of one length at once, and reports whether there were any. Their first runs
+// have eight levels, the next of them with its header at start, and their bytes repeat.
+func (p *startParser) again(start int) bool {
+	period, length := start-p.markPos, p.base-p.markBase
 	one := p.marked && p.count == p.markCount+1 && length >= 8
-	p.markPos, p.markCount, p.markBase, p.marked = begin, p.count, p.base, true
+	p.markPos, p.markCount, p.markBase, p.marked = start, p.count, p.base, true
 	if !one {
 		return false
 	}
-	i := begin
+	i := start
 	for i+8 <= len(p.src) && binary.LittleEndian.Uint64(p.src[i:]) == binary.LittleEndian.Uint64(p.src[i-period:]) {
 		i += 8
 	}
-	if i-begin < period { // before the divisions, which cost more than the rest where lengths differ
+	if i-start < period { // before the divisions, which cost more than the rest where lengths differ
 		return false
 	}
-	n := min((i-begin)/period, p.left/int(length), len(p.starts)-p.count)
+	n := min((i-start)/period, p.left/int(length), len(p.starts)-p.count)
 	if n == 0 {
 		return false
 	}
@@ -96,7 +108,7 @@ func (p *startParser) again(begin int) bool {
 	}
 	p.count += n
 	p.left -= n * int(length)
-	p.pos = begin + n*period
+	p.pos = start + n*period
 	p.marked = false
 	return true
 }
@@ -109,9 +121,9 @@ func (p *startParser) packed(b []byte, n int) error {
 		if len(b) >= 8 {
 			zeros, k = ^binary.LittleEndian.Uint64(b), 64
 		}
-		zeros &= parquet.LowBits(n)
+		zeros &= LowBits(n)
 		if bits.OnesCount64(zeros) > len(p.starts)-p.count {
-			return errRows
+			return ErrRows
 		}
 		for ; zeros != 0; zeros &= zeros - 1 {
 			p.starts[p.count] = p.base + uint32(bits.TrailingZeros64(zeros))

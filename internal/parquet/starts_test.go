@@ -1,12 +1,10 @@
-package rowgroup
+package parquet
 
 import (
 	"encoding/binary"
 	"math/rand/v2"
 	"slices"
 	"testing"
-
-	"github.com/shardfeed/shardfeed/internal/parquet"
 )
 
 // hybridBits encodes levels of one bit as writers do: runs of eight or more as such, what is
@@ -62,21 +60,42 @@ func TestStarts(t *testing.T) {
 				}
 			}
 			for _, together := range []bool{true, false} {
-				s := listShape{starts: make([]uint32, 0, 61), limit: 60}
-				l := parquet.LevelRun{Src: hybridBits(levels, together), N: len(levels), Max: 1}
-				if err := s.appendStarts(&l, 5); err != nil || !slices.Equal(s.starts, want) {
-					t.Errorf("lists of %d, %d breaks: got %v, %v, want %v", length, breaks, s.starts, err, want)
+				l := LevelRun{Src: hybridBits(levels, together), N: len(levels), Max: 1}
+				if got, err := l.AppendStarts(make([]uint32, 0, 61), 60, 5); err != nil || !slices.Equal(got, want) {
+					t.Errorf("lists of %d, %d breaks: got %v, %v, want %v", length, breaks, got, err, want)
 				}
-				s = listShape{starts: make([]uint32, 0, 61), limit: 59}
-				if err := s.appendStarts(&l, 5); err == nil {
+				if _, err := l.AppendStarts(make([]uint32, 0, 61), 59, 5); err == nil {
 					t.Errorf("lists of %d, %d breaks: one row too many is taken", length, breaks)
 				}
 				l.Src = l.Src[:len(l.Src)-1]
-				s.limit = 60
-				if err := s.appendStarts(&l, 5); err == nil {
+				if _, err := l.AppendStarts(make([]uint32, 0, 61), 60, 5); err == nil {
 					t.Errorf("lists of %d, %d breaks: half a run is taken", length, breaks)
 				}
 			}
 		}
 	}
+}
+
+// FuzzStarts compares starts of rows with the expanded levels.
+func FuzzStarts(f *testing.F) {
+	f.Add([]byte{3, 0b101}, uint16(8))
+	f.Add([]byte{200, 1, 1, 5, 0xff, 0x0f}, uint16(110))
+	f.Add(hybridBits([]byte("\x00\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x00\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01"), false), uint16(32))
+	f.Fuzz(func(t *testing.T, src []byte, n uint16) {
+		l := LevelRun{Src: src, N: int(n), Max: 1}
+		dst := make([]byte, l.N)
+		if err := l.Expand(dst); err != nil {
+			return
+		}
+		var want []uint32
+		for i, v := range dst {
+			if v == 0 {
+				want = append(want, uint32(7+i))
+			}
+		}
+		starts, err := l.AppendStarts(make([]uint32, 0, l.N+1), l.N, 7)
+		if err != nil || !slices.Equal(starts, want) {
+			t.Errorf("starts %v, %v; want %v", starts, err, want)
+		}
+	})
 }
