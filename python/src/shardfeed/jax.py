@@ -73,7 +73,9 @@ class _Epoch(Iterator[Batch]):
     def __next__(self) -> Batch:
         if self._batches is None:
             self._batches = self._begin()
-        return next(self._batches)
+        for batch in self._batches:  # next, but not a call: an interrupt strikes before the batch counts, or after it was handed out
+            return batch
+        raise StopIteration
 
 
 class _Arrays:
