@@ -126,8 +126,8 @@ class Connection:
         return None
 
     def more(self) -> RawBatch | None:
-        """Returns the batch after the last one of next, if it was read with it. While many are held it returns
-        None: further ones do not become copies for this.
+        """Returns the batch after the last one of next, if it was read with it. While many are held
+        it returns None: further ones do not become copies for this.
         """
         ring = self._rings.newest
         if ring is None or len(self.loans.held) >= ring.ahead:
