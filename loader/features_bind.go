@@ -229,8 +229,11 @@ func (b *binder) member(m *rowgroup.Matrix, item *column.Field, s Stack, i int) 
 	member := rowgroup.Member{Column: i, Name: f.Name, At: len(m.Field.Features)}
 	values := f
 	if f.Kind == column.List {
-		if f.Tensor != nil && (f.Tensor.Order != nil || f.Children[0].Kind != column.Fixed) {
-			return fmt.Errorf("it is %v, whose items are not stored side by side in this order; leave it out of the matrix, and flatten it in the batch", f)
+		if f.Tensor != nil && f.Children[0].Kind != column.Fixed {
+			return fmt.Errorf("it is %v, whose items are stored as lists of lists; leave it out of the matrix, and flatten it in the batch", f)
+		}
+		if f.Tensor != nil && f.Tensor.Order != nil {
+			member.Places = f.Tensor.Places()
 		}
 		if f.ListSize == 0 || f.Children[0].Kind != column.Fixed {
 			return fmt.Errorf("it is %v; only lists of numbers with one size have a feature for each item", f)

@@ -176,8 +176,26 @@ def test_changed_values(table: Path) -> None:
     assert str(dataset.schema["turned"]) == "tensor<float>[4, 3, 2]"
     with pytest.raises(DataError, match=r"column \"turned\".* does not fit int8"):
         list(StreamingDataset(table, batch_size=ROWS, cast={"turned": "int8"}, columns=["turned"]))
-    with pytest.raises(OptionError, match=r"turned.*not stored side by side in this order; leave it out .* flatten it in the batch"):
-        StreamingDataset(table, batch_size=ROWS, stack={"m": ["turned"]})
+
+
+@pytest.mark.parametrize("order", [(1, 0, 2), (2, 0, 1), (1, 2, 0)])
+def test_stack_of_tensors_in_another_order(tmp_path: Path, order: tuple[int, ...]) -> None:
+    values = counting("f4", 24)
+    kind = pa.fixed_shape_tensor(pa.float32(), (2, 3, 4), permutation=order)
+    rows: list[Any] = values.tolist()
+    rows[1], rows[2][5] = None, None
+    items = pa.ExtensionArray.from_storage(kind, pa.array(rows, pa.list_(pa.float32(), 24)))
+    pq.write_table(
+        pa.table({"k": pa.array(range(ROWS), pa.int32()), "x": items, "z": pa.array(range(ROWS))}), tmp_path / "a.parquet", row_group_size=4
+    )
+    values[1], values[2, 5] = np.nan, np.nan
+    want = values.reshape(ROWS, 2, 3, 4).transpose(0, *(1 + i for i in order)).reshape(ROWS, 24)
+    dataset = StreamingDataset(tmp_path, batch_size=ROWS, shuffle=False, stack={"m": ["k", "x", "z"]})
+    (batch,) = dataset
+    np.testing.assert_array_equal(batch["m"][:, 1:25], want)
+    np.testing.assert_array_equal(batch["m"][:, 0], range(ROWS))
+    np.testing.assert_array_equal(batch["m"][:, 25], range(ROWS))
+    assert batch.valid("m", items=True)[:, 1:25].tolist() == (~np.isnan(want)).tolist()
 
 
 def test_stack_refuses_lists_of_lists(tmp_path: Path) -> None:
@@ -185,7 +203,7 @@ def test_stack_refuses_lists_of_lists(tmp_path: Path) -> None:
         pa.table({"a": arrays([[[1, 2]], [[3, 4]]], (1, 2), "int32"), "b": arrays([[[1]], [[3]]], (None, 1), "int32")}),
         tmp_path / "a.parquet",
     )
-    with pytest.raises(OptionError, match=r"it is tensor<int32>\[1, 2\], whose items are not stored side by side"):
+    with pytest.raises(OptionError, match=r"it is tensor<int32>\[1, 2\], whose items are stored as lists of lists"):
         StreamingDataset(tmp_path, batch_size=2, stack={"m": ["a"]})
     with pytest.raises(OptionError, match="only lists of numbers with one size"):
         StreamingDataset(tmp_path, batch_size=2, stack={"m": ["b"]})

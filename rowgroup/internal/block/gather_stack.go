@@ -19,8 +19,9 @@ type Matrix struct {
 type Member struct {
 	Column int
 	Name   string
-	At     int // the first of its features
-	Items  int // of each list; 0: the column has single values
+	At     int   // the first of its features
+	Items  int   // of each list; 0: the column has single values
+	Places []int // where the items of a stored list are, in the order of features; nil: in that order
 	Caster *Caster
 	Null   []byte // the bytes that stand in place of a null
 }
@@ -135,7 +136,34 @@ func (g *Gatherer) stackTile(m *Matrix, member int, items *column.Array, lo int,
 	if wrong == nil && g.stacked.nulls[member] {
 		g.nullTile(from, s, items, lo, n, picks)
 	}
+	if wrong == nil && from.Places != nil {
+		g.orderTile(from, items, lo, n, len(picks))
+	}
 	return wrong
+}
+
+// orderTile puts the items of each row, and their validity, into the order of features.
+func (g *Gatherer) orderTile(from *Member, items *column.Array, lo, n, rows int) {
+	w := items.Field.Width
+	g.raw = slices.Grow(g.raw[:0], from.Items*w)[:from.Items*w]
+	valid := make([]byte, from.Items)
+	for i := range rows {
+		at := (lo+i)*n + from.At
+		row := items.Data[at*w : (at+from.Items)*w]
+		copy(g.raw, row)
+		for to, p := range from.Places {
+			copy(row[to*w:(to+1)*w], g.raw[p*w:])
+		}
+		if items.Nulls == 0 {
+			continue
+		}
+		for k := range valid {
+			valid[k] = g.bits[(at+k)>>3] >> ((at + k) & 7) & 1
+		}
+		for to, p := range from.Places {
+			setBit(g.bits, at+to, valid[p])
+		}
+	}
 }
 
 // listTile writes lists of one size, a row every so many bytes.
