@@ -15,6 +15,9 @@ const leftoverMark = ".new-"
 // smallHead is the largest head that is written, which is cheaper than allocating it.
 const smallHead = 64 << 10
 
+// errRemoved reports that the directory of the cache was removed while it is open.
+var errRemoved = errors.New("the directory was removed")
+
 // createFile makes the shard file of a key. Before the file gets its name it is complete except for
 // data, and has the shared lock. The result is nil without an error when another process made the
 // file first, or when the caller has to open it.
@@ -57,7 +60,10 @@ func openFamilyDir(root *trusted.Dir, name string) (*os.File, error) {
 	if !errors.Is(err, os.ErrNotExist) {
 		return dir, err
 	}
-	if err := root.Mkdir(name); err != nil && !errors.Is(err, os.ErrExist) {
+	switch err := root.Mkdir(name); {
+	case errors.Is(err, os.ErrNotExist):
+		return nil, errRemoved
+	case err != nil && !errors.Is(err, os.ErrExist):
 		return nil, err
 	}
 	return root.OpenDir(name)

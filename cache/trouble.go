@@ -65,7 +65,7 @@ func (c *Cache) diskError(err error) {
 		return
 	case notAllowed(err): // usually concerns one file
 		said = &c.disk.saidDenied
-	case noSpace(err):
+	case noSpace(err) || errors.Is(err, errUsageCut):
 		c.disk.noFills.Store(until)
 	default:
 		c.disk.noFills.Store(until)

@@ -199,6 +199,55 @@ func TestTrouble(t *testing.T) {
 	}
 }
 
+// TestRemovedDirectory: a cache whose directory is removed costs fetches, and is reported once.
+func TestRemovedDirectory(t *testing.T) {
+	var said complaints
+	source := &origin{}
+	c := openTest(t, Options{DecodedLimit: 1 << 20, Events: said.events()})
+	for i := range 6 {
+		if i == 2 {
+			if err := os.RemoveAll(c.options.Dir); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, n := range []int{i, i / 2} { // a new one, and an earlier one
+			s := originShard(n, "v1", 1000)
+			if err := readRight(openShard(t, c, source, s), s, []shard.Range{{P: make([]byte, 1000)}}); err != nil {
+				t.Error(err)
+			}
+			settle(t, c)
+		}
+	}
+	if len(said.all) != 1 || !errors.Is(said.all[0], errRemoved) {
+		t.Errorf("reported: %v", said.all)
+	}
+}
+
+// TestUsageCutWhileOpen: without an account nothing is added, which is reported once, and held
+// bytes are served.
+func TestUsageCutWhileOpen(t *testing.T) {
+	var said complaints
+	source := &origin{}
+	c := openTest(t, Options{Events: said.events()})
+	for i := range 5 {
+		for _, n := range []int{0, i} {
+			s := originShard(n, "v1", 1000)
+			if err := readRight(openShard(t, c, source, s), s, []shard.Range{{P: make([]byte, 1000)}}); err != nil {
+				t.Error(err)
+			}
+			settle(t, c)
+		}
+		if i == 1 {
+			if err := os.Truncate(filepath.Join(c.options.Dir, formatDir, usageName), 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if len(said.all) != 1 || !errors.Is(said.all[0], errUsageCut) || c.Stats().HitBytes < 5000 {
+		t.Errorf("reported: %v; %+v", said.all, c.Stats())
+	}
+}
+
 // TestOff: while the cache is off, reads are right and leave the disk alone.
 func TestOff(t *testing.T) {
 	source, s := &origin{}, originShard(1, "v1", 100_000)

@@ -46,6 +46,8 @@ func (a *amount) add(r room) {
 	}
 }
 
+var errUsageCut = errors.New("its file v1/usage was truncated, or its disk failed: nothing is added before the next start")
+
 var errSlots = errors.New("too many processes use the cache directory")
 
 // usage is the account of a cache directory that all its processes share: bytes on the disk or
@@ -70,7 +72,7 @@ func openUsage(root *trusted.Dir) (*usage, error) {
 	for u.slot = range slots {
 		err = lockRange(u.file, u.slotAt(u.slot), 8)
 		if err == nil {
-			err = shard.Guard(func() error {
+			err = u.guard(func() error {
 				u.word(u.slotAt(u.slot)).Store(0)
 				u.word(u.decodedSlotAt(u.slot)).Store(0)
 				return nil
@@ -108,6 +110,15 @@ func mapUsage(root *trusted.Dir) (*usage, error) {
 	return u, nil
 }
 
+// guard runs code that uses the mapping.
+func (u *usage) guard(f func() error) error {
+	err := shard.Guard(f)
+	if errors.Is(err, shard.ErrChanged) {
+		return errUsageCut
+	}
+	return err
+}
+
 func (u *usage) close() {
 	unmap(u.b)
 	u.file.Close() // frees the slot
@@ -119,12 +130,12 @@ func (u *usage) decodedSlotAt(i int) int64 { return decodedSlotsAt + 8*int64(i) 
 func (u *usage) word(at int64) *atomic.Int64 { return (*atomic.Int64)(unsafe.Pointer(&u.b[at])) }
 
 func (u *usage) load(at int64) (n int64, err error) {
-	err = shard.Guard(func() error { n = u.word(at).Load(); return nil })
+	err = u.guard(func() error { n = u.word(at).Load(); return nil })
 	return n, err
 }
 
 func (u *usage) store(at, n int64) error {
-	return shard.Guard(func() error { u.word(at).Store(n); return nil })
+	return u.guard(func() error { u.word(at).Store(n); return nil })
 }
 
 // bytes returns the bytes on the disk or about to be.
@@ -132,7 +143,7 @@ func (u *usage) bytes() (n int64, err error) { return u.load(totalAt) }
 
 // amount returns bytes and the part for decoded files.
 func (u *usage) amount() (a amount, err error) {
-	err = shard.Guard(func() error { a = u.loadAmount(); return nil })
+	err = u.guard(func() error { a = u.loadAmount(); return nil })
 	return a, err
 }
 
@@ -142,7 +153,7 @@ func (u *usage) loadAmount() amount {
 
 // reserve takes room if the limits allow it. It is committed once it is filled.
 func (u *usage) reserve(r room, limit amount) (ok bool, err error) {
-	err = shard.Guard(func() error {
+	err = u.guard(func() error {
 		u.note(r, r.bytes)
 		ok = !r.decoded || addBelow(u.word(decodedAt), r.bytes, limit.decoded)
 		if ok && !addBelow(u.word(totalAt), r.bytes, limit.all) {
@@ -182,13 +193,13 @@ func addBelow(word *atomic.Int64, n, limit int64) bool {
 // commit ends a reservation whose room is filled, or whose write failed: a part may be on the disk,
 // so it stays counted until the next recount, which must never count too little.
 func (u *usage) commit(r room) error {
-	return shard.Guard(func() error { u.note(r, -r.bytes); return nil })
+	return u.guard(func() error { u.note(r, -r.bytes); return nil })
 }
 
 // removed records that a file was removed and that a scan may find room again. The caller has the
 // directory's lock.
 func (u *usage) removed(r room) error {
-	return shard.Guard(func() error {
+	return u.guard(func() error {
 		u.word(totalAt).Add(-r.bytes)
 		if r.decoded {
 			u.word(decodedAt).Add(-r.bytes)
@@ -205,7 +216,7 @@ func (u *usage) removed(r room) error {
 // directory's lock, so that no other process removes files.
 func (u *usage) recount(look func() (onDisk amount, err error)) error {
 	var before, underWay amount
-	err := shard.Guard(func() (err error) {
+	err := u.guard(func() (err error) {
 		before = u.loadAmount()
 		underWay, err = u.underWay()
 		return err
@@ -217,7 +228,7 @@ func (u *usage) recount(look func() (onDisk amount, err error)) error {
 	if err != nil {
 		return err
 	}
-	return shard.Guard(func() error {
+	return u.guard(func() error {
 		u.word(totalAt).Add(onDisk.all + underWay.all - before.all)
 		u.word(decodedAt).Add(onDisk.decoded + underWay.decoded - before.decoded)
 		return nil
