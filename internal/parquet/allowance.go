@@ -17,6 +17,9 @@ const (
 	elementCost = int64(unsafe.Sizeof(Element{}))
 	chunkCost   = int64(unsafe.Sizeof(ChunkMeta{}))
 	groupCost   = int64(unsafe.Sizeof(GroupMeta{}))
+
+	// Details and a report of inspect take about this for a key-value entry.
+	keyValueCost = 128
 )
 
 // An allowance limits the memory of a parsed footer by the footer's own size. A thrift struct can

@@ -27,6 +27,7 @@ func TestFootersOfTinyStructs(t *testing.T) {
 		"elements of the tree":     {slices.Concat([]byte{0x15, 0x02, 0x19}, list(thriftStruct), root, empty), "schema elements in"},
 		"row groups":               {slices.Concat(schema, rows, []byte{0x19}, list(thriftStruct), empty), "row groups in"},
 		"column chunks":            {slices.Concat(schema, rows, []byte{0x19, 0x1c, 0x19}, list(thriftStruct), empty), "column chunks in"},
+		"key values":               {slices.Concat(schema, rows, []byte{0x19, 0x0c, 0x19}, list(thriftStruct), empty), "key-value entries in"},
 		"columns":                  {slices.Concat([]byte{0x15, 0x02, 0x19}, many, wide, columns, rows), "70000 columns in"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -109,7 +109,7 @@ func ParseFooter(b []byte, end int64) (*Footer, error) {
 		case id == 4 && typ == thriftList:
 			err = f.readGroups(r)
 		case id == 5 && typ == thriftList:
-			f.readKeyValues(r)
+			err = f.readKeyValues(r)
 		case id == 6 && typ == thriftBinary:
 			f.CreatedBy = string(r.bytes())
 		}
@@ -127,9 +127,12 @@ func ParseFooter(b []byte, end int64) (*Footer, error) {
 	return f, err
 }
 
-func (f *Footer) readKeyValues(r *thriftReader) {
+func (f *Footer) readKeyValues(r *thriftReader) error {
 	typ, n := r.list()
 	for i := 0; i < n && r.expect(typ, thriftStruct); i++ {
+		if err := f.allowance.take(keyValueCost, "key-value entries", i); err != nil {
+			return fmt.Errorf("%w: %w", ErrFooter, err)
+		}
 		var key, value []byte
 		r.fields(func(id int16, typ byte) {
 			switch {
@@ -147,6 +150,7 @@ func (f *Footer) readKeyValues(r *thriftReader) {
 		}
 		f.deletes = f.deletes || isDeleteType(key, value)
 	}
+	return nil
 }
 
 func (f *Footer) readGroups(r *thriftReader) error {
