@@ -3,6 +3,7 @@ package parquet
 import (
 	"bytes"
 	"errors"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -41,5 +42,18 @@ func TestFootersOfTinyStructs(t *testing.T) {
 				t.Errorf("%v allocations", allocated)
 			}
 		})
+	}
+}
+
+// Elements that are claimed take no memory before the tree uses them.
+func TestElementsBesideTheTree(t *testing.T) {
+	const n = 4 << 20
+	footer := append([]byte{0x15, 0x02, 0x19, 0xf0 | thriftStruct, 0x80, 0x80, 0x80, 0x02}, make([]byte, n+2)...) // version; n empty structs
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := ParseFooter(footer, 1<<30)
+	runtime.ReadMemStats(&after)
+	if allocated := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, ErrFooter) || allocated > 8<<20 {
+		t.Errorf("%d bytes were allocated, %v", allocated, err)
 	}
 }

@@ -128,8 +128,8 @@ func ParseElements(b []byte) (all []Element, leaves int, err error) {
 // readElements reads the list of elements up to the first that is not part of the root's tree.
 func readElements(r *thriftReader, a *allowance) ([]Element, error) {
 	typ, n := r.list()
-	all := make([]Element, 0, a.atMost(n, elementCost))
-	expected := int64(1) // elements to come of the tree
+	all := make([]Element, 0, min(a.atMost(n, elementCost), leastColumns)) // its tree may use few
+	expected := int64(1)                                                   // elements to come of the tree
 	for i := 0; i < n && r.expect(typ, thriftStruct); i++ {
 		if expected == 0 {
 			return nil, fmt.Errorf("its schema lists %d elements but its tree uses only %d", n, i)
