@@ -46,8 +46,10 @@ func TestSpecFeatures(t *testing.T) {
 // All that is wrong is in one error, in the words of the caller.
 func TestSpecFeaturesRefused(t *testing.T) {
 	s := Spec{
-		Addresses: []string{"a"}, Cast: map[string]string{"label": "int33"}, Hash: map[string]int64{"user": 0}, Scale: map[string][]float64{"p": {1}},
-		Stack: map[string]Stack{"x": {DType: "f4"}},
+		Addresses: []string{"a"}, Features: Features{
+			Cast: map[string]string{"label": "int33"}, Hash: map[string]int64{"user": 0}, Scale: map[string][]float64{"p": {1}},
+			Stack: map[string]Stack{"x": {DType: "f4"}},
+		},
 	}
 	const numbers = "float32, float16, bfloat16, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64"
 	const types = numbers + ", bool, datetime64[ms], datetime64[us] or datetime64[ns]"
@@ -76,7 +78,7 @@ func TestStackOfMissingColumns(t *testing.T) {
 		{"among columns too", []string{"price", "num_*"}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d, err := Open(t.Context(), Spec{Addresses: []string{shop}, Columns: c.columns, Stack: stack}, Events{})
+			d, err := Open(t.Context(), Spec{Addresses: []string{shop}, Columns: c.columns, Features: Features{Stack: stack}}, Events{})
 			if err == nil {
 				_ = d.Close(t.Context())
 				t.Fatal("no error")
@@ -94,12 +96,12 @@ func TestChosenFeatures(t *testing.T) {
 	seen := map[string]Spec{}
 	for _, s := range []Spec{
 		{},
-		{Cast: map[string]string{"a": "int8"}},
-		{Cast: map[string]string{"a": "int16"}},
-		{Hash: map[string]int64{"a": 3}},
-		{Scale: map[string][]float64{"a": {1, 2}}},
-		{Stack: map[string]Stack{"x": {Columns: []string{"a"}}}},
-		{Stack: map[string]Stack{"x": {Columns: []string{"a"}, DType: "int8"}}},
+		{Features: Features{Cast: map[string]string{"a": "int8"}}},
+		{Features: Features{Cast: map[string]string{"a": "int16"}}},
+		{Features: Features{Hash: map[string]int64{"a": 3}}},
+		{Features: Features{Scale: map[string][]float64{"a": {1, 2}}}},
+		{Features: Features{Stack: map[string]Stack{"x": {Columns: []string{"a"}}}}},
+		{Features: Features{Stack: map[string]Stack{"x": {Columns: []string{"a"}, DType: "int8"}}}},
 	} {
 		text, err := json.Marshal((&Dataset{spec: s}).Chosen())
 		if err != nil {

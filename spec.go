@@ -114,14 +114,7 @@ type Spec struct {
 
 	Words
 
-	// What becomes of the values of columns, by name or pattern ("num_*"). Cast is the new type, as
-	// in "int32" and "bfloat16". Hash has the number of buckets, and Scale the mean and the
-	// deviation. Stack makes matrices of columns, by the name of the matrix; Columns need not name
-	// these columns. See [loader.Features].
-	Cast  map[string]string    `json:"cast"`
-	Hash  map[string]int64     `json:"hash"`
-	Scale map[string][]float64 `json:"scale"`
-	Stack map[string]Stack     `json:"stack"`
+	Features
 
 	// Images makes tensors of columns that hold the bytes of images, by name. ImageDecoder is who
 	// decodes their JPEGs: "auto" (the default) is libjpeg-turbo 3 where it is found and else the
@@ -168,6 +161,17 @@ type Choice struct {
 	// the rows of shards that it does not know: "error" (the default), "keep" or "drop".
 	Rows    string `json:"rows,omitempty"`
 	RowsNew string `json:"rows_new,omitempty"`
+}
+
+// Features choose how batches have the values of columns, by name or pattern ("num_*"). See
+// [loader.Features].
+type Features struct {
+	Cast  map[string]string    `json:"cast"`  // the new type, as in "int32" and "bfloat16"
+	Hash  map[string]int64     `json:"hash"`  // the number of buckets
+	Scale map[string][]float64 `json:"scale"` // the mean and the deviation
+
+	// Stack makes matrices of columns, by the name of the matrix; Columns need not name these columns.
+	Stack map[string]Stack `json:"stack"`
 }
 
 // Caching chooses what is kept on the local disk, and where.

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -153,16 +152,8 @@ func (s Spec) policy() (p cache.Policy, keep time.Duration, ok bool) {
 		return cache.LRU, 0, true
 	}
 	text, ok := strings.CutPrefix(s.CachePolicy, "keep=")
-	days, isDays := strings.CutSuffix(text, "d")
-	var err error
-	if isDays {
-		var n float64
-		n, err = strconv.ParseFloat(days, 64)
-		keep = time.Duration(n * float64(24*time.Hour))
-	} else {
-		keep, err = time.ParseDuration(text)
-	}
-	return cache.Keep, keep, ok && err == nil && keep > 0
+	keep, err := size.Age(text)
+	return cache.Keep, keep, ok && err == nil
 }
 
 // sized reports whether EpochSize is of one data set, which is read as a mixture of one source.

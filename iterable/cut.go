@@ -2,6 +2,7 @@ package iterable
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/internal/mem"
@@ -96,7 +97,7 @@ func (d *source) count(ctx context.Context, units []shuffle.Unit, unitRows int64
 	}
 	how := samples.Counting{
 		IndexDir: d.options.IndexDir, Identity: func(uri string) string { return shard.Identity(d.stores, uri) },
-		ReplaceUTF8: d.options.ReplaceUTF8, PartitionTypes: d.options.PartitionTypes,
+		Reading: fmt.Sprintf("%t\x00%q", d.options.ReplaceUTF8, d.options.PartitionTypes),
 		Counted: d.options.Events.Counted, Unusable: d.indexUnusable,
 	}
 	if on := d.options.OnError; on == Mask || on == Skip {

@@ -8,12 +8,29 @@ import (
 type planOrder struct {
 	source *source
 	plan   *shuffle.Plan
+
+	worker shuffle.Worker // of view
+	batch  int64
+	view   *shuffle.View // nil before the first
+}
+
+// seated returns the view of a worker on steps of globalBatch rows. A stream's portion and its note
+// share it; all views of an order have the same seats.
+func (r *planOrder) seated(w shuffle.Worker, seats shuffle.Seats, globalBatch int64) (*shuffle.View, error) {
+	if r.view != nil && r.worker == w && r.batch == globalBatch {
+		return r.view, nil
+	}
+	v, err := r.plan.SeatedView(w, seats, globalBatch)
+	if err == nil {
+		r.worker, r.batch, r.view = w, globalBatch, v
+	}
+	return v, err
 }
 
 func (r *planOrder) state(globalBatch int64) shuffle.State { return r.plan.State(0, 0, globalBatch) }
 
 func (r *planOrder) portion(w shuffle.Worker, start stepper, seats shuffle.Seats, drawn int64) (p portion, err error) {
-	v, err := r.plan.SeatedView(w, seats, start.GlobalBatch)
+	v, err := r.seated(w, seats, start.GlobalBatch)
 	if err != nil {
 		return p, err
 	}
@@ -57,7 +74,7 @@ func (r *planOrder) note(n *laneNotes, w shuffle.Worker, globalBatch int64, o St
 	if n == nil || w.Workers > 1 || r.plan.Params().Assign != shuffle.Sticky {
 		return nil
 	}
-	v, err := r.plan.SeatedView(w, o.Seats, globalBatch)
+	v, err := r.seated(w, o.Seats, globalBatch)
 	if err == nil {
 		n.note(r.plan.State(0, 0, globalBatch), v.Lines(globalBatch), w, o)
 	}

@@ -1,4 +1,4 @@
-// Package size reads numbers of bytes as people write them.
+// Package size reads numbers of bytes, and times, as people write them.
 package size
 
 import (

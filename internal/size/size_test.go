@@ -2,6 +2,7 @@ package size
 
 import (
 	"testing"
+	"time"
 
 	"github.com/shardfeed/shardfeed/internal/leaktest"
 )
@@ -56,4 +57,17 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%q is %d bytes", s, n)
 		}
 	})
+}
+
+func TestAge(t *testing.T) {
+	for text, want := range map[string]time.Duration{"7d": 7 * 24 * time.Hour, "1.5d": 36 * time.Hour, "36h": 36 * time.Hour, "90m": 90 * time.Minute, "1e99d": maxDays * 24 * time.Hour} {
+		if got, err := Age(text); err != nil || got != want {
+			t.Errorf("%s: %v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", "d", "0d", "-1d", "NaNd", "7", "0s", "-1h", "week"} {
+		if got, err := Age(text); err == nil {
+			t.Errorf("%q is %v", text, got)
+		}
+	}
 }

@@ -58,9 +58,8 @@ type Counting struct {
 	IndexDir string // where counts are kept; "" keeps none
 
 	// What counts depend on besides the rule and the units.
-	Identity       func(uri string) string
-	ReplaceUTF8    bool
-	PartitionTypes map[string]string
+	Identity func(uri string) string
+	Reading  string // how columns are read
 
 	Counted  func(done, of int64)                // row groups; may be nil
 	Unusable func(err error)                     // IndexDir cannot be used
@@ -224,7 +223,7 @@ func (c *counter) keyOf(s int) (k countKey) {
 	copy(k.shard[:], id[:])
 	copy(k.version[:], version[:])
 	h := sha256.New()
-	fmt.Fprintf(h, "%s\x00%s\x00%t\x00%q\x00", countEvaluator, c.rules.text, c.how.ReplaceUTF8, c.how.PartitionTypes)
+	fmt.Fprintf(h, "%s\x00%s\x00%s\x00", countEvaluator, c.rules.text, c.how.Reading)
 	var b []byte
 	for _, u := range c.units[c.shards[s]:c.shards[s+1]] {
 		b = b[:0]
