@@ -94,7 +94,7 @@ func parseValue(raw json.RawMessage) (any, error) {
 type Stack struct {
 	Columns []string        `json:"columns"`
 	DType   string          `json:"dtype,omitempty"` // of all features; "" is "float32"
-	Null    json.RawMessage `json:"null,omitempty"`  // what stands in place of nulls: JSON; nil is NaN in floats, else 0
+	Null    json.RawMessage `json:"null,omitempty"`  // replaces nulls: JSON; nil is NaN in floats, else 0
 	Keep    []string        `json:"keep,omitempty"`  // names and patterns of columns that stay in the batch too
 }
 
@@ -157,7 +157,7 @@ func set[V any](m *map[string]V, key string, value V) {
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// read are the columns to read: those of matrices too, where Columns chooses some.
+// read returns the columns to read, with the columns of matrices if Columns chooses some.
 func (s Spec) read() []string {
 	if s.Columns == nil {
 		return nil
@@ -214,7 +214,7 @@ func (s Spec) decoder() func() (codec.Decoder, error) {
 	}
 }
 
-// declared reports whether petastorm's schema says how a column is decoded.
+// declared reports whether petastorm's schema has the decoding of a column.
 func (s Spec) declared() bool {
 	for _, o := range s.Images {
 		if o.Declared {
@@ -308,7 +308,7 @@ func typeOfValue(raw json.RawMessage) *column.Field {
 	return nil
 }
 
-// needsList reports whether an option takes lists alone.
+// needsList reports whether an option takes only lists.
 func (s Spec) needsList(name string) bool {
 	for _, p := range s.Pad {
 		if p.Column == name {

@@ -1,7 +1,7 @@
 // Package shardfeed opens parquet for training in one call: shards on S3, HDFS or disk, a cache on
 // the local disk, the index of footers, the memory of it all and the order of the rows.
 //
-// A [Spec] says all that a data set is. With Addresses alone it reads all columns in file order.
+// A [Spec] describes a data set completely. With only Addresses it reads all columns in file order.
 // The command fills it from flags and the Python package sends it as JSON, so that all three open
 // the same thing. [Spec.Validate] lists all problems, each an [OptionError] with the name of a
 // field. [Open] returns a [Dataset], from which package loader makes batches; Close closes

@@ -10,8 +10,8 @@ import (
 )
 
 // Chosen describes which rows the data set reads and how it changes their values, as short texts by
-// the fields of its spec that are set. Ranks must have them in common. A rows file shows its digest,
-// since ranks may have it under other names.
+// the fields of its spec that are set. Ranks must have them in common. A rows file shows its
+// digest, since ranks may have it under other names.
 func (d *Dataset) Chosen() map[string]string {
 	s := d.spec
 	all := map[string]string{}

@@ -27,8 +27,8 @@ type Events struct {
 	Footers func(n, of int)   // footers that are known
 	Counted func(n, of int64) // row groups whose rows that are read are known, where a rule chooses them
 
-	// PoorMixing warns, as the first loader begins, that batches of sorted data would be lopsided.
-	// nil leaves it to Note.
+	// PoorMixing warns, when the first loader starts, that batches of sorted data would be
+	// lopsided. nil leaves it to Note.
 	PoorMixing func(*iterable.PoorMixing)
 }
 
@@ -183,11 +183,11 @@ func (d *Dataset) Drivers() shard.Stores { return d.source.drivers }
 // Cache is the cache on disk, or nil, and its directory.
 func (d *Dataset) Cache() (c *cache.Cache, dir string) { return d.source.cache, d.source.dir }
 
-// EpochTook says how long an epoch was, so that the cache keeps what it holds until the next one
+// EpochTook reports the duration of an epoch, so that the cache keeps its shards until the next one
 // has used it.
 func (d *Dataset) EpochTook(took time.Duration) { d.host.keep(d.source.cache, took) }
 
-// KeepManifest keeps the list of shards, so that a resume can say how they differ, or finish the
+// KeepManifest keeps the list of shards, so that a resume can name the changes, or finish the
 // old list.
 func (d *Dataset) KeepManifest() error {
 	dir := d.spec.Places().Manifests
@@ -211,7 +211,7 @@ func (d *Dataset) Close(ctx context.Context) error {
 	return errors.Join(err, d.source.drivers.Close())
 }
 
-// Budget is what the data set's streams share with those of its host.
+// Budget returns the budget that the data set's streams share with all of its host.
 func (d *Dataset) Budget() *iterable.Budget { return d.host.budget }
 
 // A Host opens data sets that share one budget of memory, one cache for each directory, and the
@@ -233,7 +233,7 @@ func NewHost(budget *iterable.Budget) *Host {
 	return &Host{budget: budget, caches: map[string]*cache.Cache{}}
 }
 
-// Budget is what the host's streams share.
+// Budget returns the budget that the host's streams share.
 func (h *Host) Budget() *iterable.Budget { return h.budget }
 
 // cacheIn is the one cache of a directory, which open opens the first time; it may be nil.
@@ -288,8 +288,8 @@ func (h *Host) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// ReadPlan reads the file that Plan names: a path, or an address, which it asks the stores for as it
-// would for shards.
+// ReadPlan reads the file that Plan names: a path, or an address, which it asks the stores for as
+// it would for shards.
 func (s Spec) ReadPlan(ctx context.Context) (p *iterable.SavedPlan, err error) {
 	if scheme, _ := shard.SplitScheme(s.Plan); scheme == "" {
 		return iterable.ReadPlan(s.Plan)
@@ -304,7 +304,7 @@ func (s Spec) ReadPlan(ctx context.Context) (p *iterable.SavedPlan, err error) {
 
 // Verify reads and decodes what the spec names of every shard, from where it is stored and not from
 // a cache, and lists what is lost. verified, if not nil, is called after each row group with the
-// rows so far and those of all, one call at a time.
+// rows so far and all rows, one call at a time.
 func Verify(ctx context.Context, s Spec, e Events, verified func(rows, of int64)) (v *iterable.Verification, err error) {
 	if err := s.Validate(); err != nil {
 		return nil, err

@@ -69,7 +69,7 @@ func (s Spec) env(name string) string {
 	return os.Getenv(name)
 }
 
-// indexDir is where the index on disk lies by the environment: in the directory index of
+// indexDir returns the place of the index by the environment: the directory index of
 // SHARDFEED_CACHE_DIR, else of SLURM_TMPDIR/shardfeed, else of XDG_CACHE_HOME/shardfeed, else of
 // HOME/.cache/shardfeed. It is "" when none of them is set.
 func indexDir(env func(string) string) string {
@@ -110,13 +110,13 @@ func (s Spec) limitsIn(dir string) (limit, decoded int64, err error) {
 	return limit, min(decoded, limit), err
 }
 
-// keepsLocal says whether decoded columns of files of this machine are to be kept.
+// keepsLocal reports whether decoded columns of files of this machine are kept.
 func (s Spec) keepsLocal() bool {
 	limit := strings.TrimSpace(s.DecodedLimit)
 	return !s.NoCache && limit != "" && limit != "0" && s.anyLocal()
 }
 
-// anyLocal says whether an address may be one of this machine.
+// anyLocal reports whether an address may be on this machine.
 func (s Spec) anyLocal() bool {
 	for _, address := range s.AllAddresses() {
 		if !IsRemote(address) {
@@ -126,7 +126,7 @@ func (s Spec) anyLocal() bool {
 	return false
 }
 
-// tier is what is kept decoded of shards; nil where nothing is.
+// tier returns the store of decoded row groups; nil if the spec keeps nothing.
 func (s *source) tier() rowgroup.Tier {
 	if s.cache == nil || s.cache.DecodedLimit() == 0 {
 		return nil

@@ -69,7 +69,7 @@ func readRowList(name string) (*rule.RowList, error) {
 	return list, err
 }
 
-// SaveRows writes a list of rows of the data set, for Rows of a spec. The rows are those whose bits
+// SaveRows writes a list of rows of the data set, for Rows of a spec. It lists the rows whose bits
 // are set in the file bits: row i, in file order, is bit i%8 of byte i/8. save gets the list; one
 // that is there already is overwritten. The data set reads all rows.
 func (d *Dataset) SaveRows(bits, save string) (rows int64, err error) {
@@ -124,7 +124,7 @@ type Source struct {
 // ChoosesRows reports whether the source has a rule.
 func (s Source) ChoosesRows() bool { return s.Choice.choosesRows() || s.RowWeight != "" }
 
-// AllAddresses are those of the spec and of its sources.
+// AllAddresses returns the addresses of the spec and of its sources.
 func (s Spec) AllAddresses() []string {
 	all := slices.Clone(s.Addresses)
 	for _, of := range s.Sources {
@@ -159,7 +159,7 @@ func (s Spec) validateAddresses(p *option.List) {
 	}
 }
 
-// sources are those of the data set's options, without their rows files.
+// sources returns the sources of the data set's options, without their rows files.
 func (s Spec) sources() (all []iterable.Source) {
 	for _, of := range s.Sources {
 		all = append(all, iterable.Source{
@@ -180,13 +180,14 @@ func (s Spec) readSourceRows(o *iterable.Options) error {
 }
 
 // Pack makes blocks of one size of lists of tokens: a row of a batch is a block then. Other lists
-// of equal lengths are packed alike; all other columns become lists of one value a document. See [iterable.Pack] and [loader.Packed].
+// of equal lengths are packed alike; all other columns become lists of one value a document. See
+// [iterable.Pack] and [loader.Packed].
 type Pack struct {
 	Columns  map[string]int `json:"columns"`            // lists, and the tokens of a block, which all share
 	Strategy string         `json:"strategy,omitempty"` // "wrapped" (the default), "bfd" or "bfd_split"
 	EOS      *int64         `json:"eos,omitempty"`      // written behind each document
 	BOS      *int64         `json:"bos,omitempty"`      // written before it
-	Value    int64          `json:"value,omitempty"`    // stands behind the last document of a block
+	Value    int64          `json:"value,omitempty"`    // fills the end of a block
 	Length   string         `json:"length,omitempty"`   // column with the lists' lengths, so that they need not be read to count blocks
 	With     []string       `json:"with,omitempty"`     // position_ids, doc_ids, seq_lengths, cu_seqlens, max_seqlen
 	Labels   string         `json:"labels,omitempty"`   // "same" or "next" adds the column labels
@@ -201,7 +202,7 @@ func (p *Pack) options() *iterable.Pack {
 	}
 }
 
-// packed are the loader's options; nil is none.
+// packed returns the loader's options; nil without a packing.
 func (p *Pack) packed() loader.Packed {
 	if p == nil {
 		return loader.Packed{}

@@ -7,11 +7,11 @@ import (
 	"github.com/shardfeed/shardfeed/iterable"
 )
 
-// An OptionError says which field of a Spec cannot be used, and why.
+// An OptionError names the field of a Spec that cannot be used, and the reason.
 type OptionError = iterable.OptionError
 
-// A Spec says what to read, in which order, and what to keep of it on this machine. Only Addresses,
-// or Sources, have to be set.
+// A Spec describes what to read, in which order, and what to keep of it on this machine. Only
+// Addresses, or Sources, have to be set.
 type Spec struct {
 	// Addresses are files, directories, globs and list files (@list.txt), on this machine or on
 	// servers.
@@ -23,8 +23,8 @@ type Spec struct {
 	Sources []Source `json:"sources"`
 	Mixing
 
-	// Columns are names, dotted paths or patterns of them ("num_*", "meta.f_*"); nil reads all. The schema's
-	// order is kept.
+	// Columns are names, dotted paths or patterns of them ("num_*", "meta.f_*"); nil reads all. The
+	// schema's order is kept.
 	Columns []string `json:"columns"`
 
 	// RowIDs adds the columns "_row", the row's number in the list of shards, before rules, and
@@ -37,7 +37,7 @@ type Spec struct {
 	// Strict refuses directories that hold other files beside the parquet files.
 	Strict bool `json:"strict"`
 
-	// Missing is what becomes of a column that some shards lack: "error" (the default) or "null".
+	// Missing selects how to treat columns that some shards lack: "error" (the default) or "null".
 	Missing string `json:"missing"`
 
 	// PartitionTypes are the types of partition columns by name, as in {"month": "int32"}: bool,
@@ -45,7 +45,7 @@ type Spec struct {
 	// has the first of int64, float64, bool, date and string that all its values show.
 	PartitionTypes map[string]string `json:"partition_types,omitempty"`
 
-	// InvalidUTF8 is what becomes of strings that are not UTF-8: "refuse" (the default) or
+	// InvalidUTF8 selects how to treat strings that are not UTF-8: "refuse" (the default) or
 	// "replace" by U+FFFD.
 	InvalidUTF8 string `json:"invalid_utf8"`
 
@@ -58,26 +58,26 @@ type Spec struct {
 	ManifestText []byte `json:"manifest_text,omitempty"`
 
 	// Plan is a file that pins the list of shards and the order, as `shardfeed plan --save` writes
-	// it: a path, or any address that shards can have. SavedPlan is what is in it, for callers that
+	// it: a path, or any address that shards can have. SavedPlan is its content, for callers that
 	// have read it.
 	Plan      string              `json:"plan"`
 	SavedPlan *iterable.SavedPlan `json:"-"`
 
-	// Inventory is what another node found when it opened the same data.
+	// Inventory passes what another node found when it opened the same data.
 	Inventory *iterable.Inventory `json:"-"`
 
-	// The rule: which rows are read, and how often. The files of values that filters name with @ are
-	// relative to Directory; "" is the working directory of the process.
+	// The rule: which rows are read, and how often. The files of values that filters name with @
+	// are relative to Directory; "" is the working directory of the process.
 	Choice
 	Directory string `json:"directory"`
 
-	// Now is the instant that all filters take today() and now() from, as in "2024-01-31T16:30:00Z".
-	// "" is that of Plan, else the time when the data set is opened. A run that continues gives the
-	// Now of its state.
+	// Now is the instant that all filters take today() and now() from, as in
+	// "2024-01-31T16:30:00Z". "" is that of Plan, else the time when the data set is opened. A run
+	// that continues gives the Now of its state.
 	Now string `json:"now,omitempty"`
 
-	// Weight is a column that says how often each row comes: 2.5 is twice or three times, drawn by
-	// the row.
+	// Weight is a column with the number of times that each row comes: 2.5 is twice or three times,
+	// drawn by the row.
 	Weight string `json:"weight"`
 
 	// Pack makes samples of several rows: blocks of tokens. nil reads rows.
@@ -87,10 +87,10 @@ type Spec struct {
 	Bucket *Bucket `json:"bucket"`
 
 	// Tail of the order is "pad" by default, or "short" at world size 1. ShuffleBuffer is what is
-	// mixed at once, over all ranks together: rows, as in "100000", or bytes, as in "512MiB"; "" is a
-	// hundredth of the data within 256 MiB and 2 GiB, and less of data under 2 GiB: see
-	// [shuffle.DefaultBuffer]. "1GiB/rank" and "8GiB/node" are for each rank or node of the world at
-	// the start.
+	// mixed at once, over all ranks together: rows, as in "100000", or bytes, as in "512MiB"; "" is
+	// a hundredth of the data within 256 MiB and 2 GiB, and less of data under 2 GiB: see
+	// [shuffle.DefaultBuffer]. "1GiB/rank" and "8GiB/node" are for each rank or node of the world
+	// at the start.
 	Order
 	ShuffleBuffer string `json:"shuffle_buffer"`
 
@@ -108,7 +108,7 @@ type Spec struct {
 
 	// Storage are options of the stores, by the names of the command's flags ("endpoint-url",
 	// "region", "hdfs-conf"), of s3fs or of Hadoop. Env are the variables that stores and cache
-	// read; empty takes those of the process.
+	// read; empty takes the process's.
 	Storage map[string]string `json:"storage"`
 	Env     map[string]string `json:"env"`
 
@@ -116,10 +116,10 @@ type Spec struct {
 
 	Features
 
-	// Images makes tensors of columns that hold the bytes of images, by name. ImageDecoder is who
-	// decodes their JPEGs: "auto" (the default) is libjpeg-turbo 3 where it is found and else the
-	// decoder in Go, "turbo" and "go" are one of them. The command and the engine load libjpeg-turbo;
-	// a Go program gives it to the loader itself, see [Spec.LoaderOptions].
+	// Images makes tensors of columns that hold the bytes of images, by name. ImageDecoder selects
+	// how to decode their JPEGs: "auto" (the default) is libjpeg-turbo 3 where it is found and else
+	// the decoder in Go, "turbo" and "go" are one of them. The command and the engine load
+	// libjpeg-turbo; a Go program gives it to the loader itself, see [Spec.LoaderOptions].
 	Images       map[string]images.Options `json:"images"`
 	ImageDecoder string                    `json:"image_decoder"`
 
@@ -142,7 +142,8 @@ type (
 	Losses       = iterable.Losses
 )
 
-// A Choice chooses rows of a data set or of a source. A row must pass everything that is given here.
+// A Choice chooses rows of a data set or of a source. A row must pass everything that is given
+// here.
 type Choice struct {
 	// Filters is a text in the language of package rule, as in "price >= 10 and lang in ('en',
 	// 'de')".
@@ -170,7 +171,8 @@ type Features struct {
 	Hash  map[string]int64     `json:"hash"`  // the number of buckets
 	Scale map[string][]float64 `json:"scale"` // the mean and the deviation
 
-	// Stack makes matrices of columns, by the name of the matrix; Columns need not name these columns.
+	// Stack makes matrices of columns, by the name of the matrix; Columns need not name these
+	// columns.
 	Stack map[string]Stack `json:"stack"`
 }
 
@@ -189,8 +191,8 @@ type Caching struct {
 	IndexDir     string `json:"index_dir"`
 
 	// DecodedLimit is the most to keep decoded on the local disk, so that later epochs need not
-	// decode again: as CacheLimit, or "0" for nothing. "" is what CacheLimit leaves for shards on
-	// servers, whose bytes come first, and nothing for files of this machine.
+	// decode again: as CacheLimit, or "0" for nothing. "" takes what CacheLimit leaves for shards
+	// on servers, whose bytes come first, and nothing for files of this machine.
 	DecodedLimit string `json:"decoded_limit"`
 
 	// NoteLanes notes beside the cache which lanes of the order this machine reads, for

@@ -62,7 +62,7 @@ func (s Spec) Stores(e Events) (shard.Stores, error) {
 	return all.Stores(o), nil
 }
 
-// connect chooses the stores and what lies around them: a driver for each scheme, and around those
+// connect chooses the stores and their wrappers: a driver for each scheme, and around those
 // of servers the disk cache, where it is wanted, an address needs it and this machine has a place
 // for it.
 func (h *Host) connect(s Spec, e Events) (*source, error) {
@@ -92,8 +92,8 @@ func (h *Host) connect(s Spec, e Events) (*source, error) {
 }
 
 // throughCache puts the cache around the stores of servers, once around each though several schemes
-// share it. It is called once the footers are known, which the index keeps, and before anything else
-// is read.
+// share it. It is called once the footers are known, which the index keeps, and before anything
+// else is read.
 func (s *source) throughCache() {
 	if s.cache == nil {
 		return
@@ -157,7 +157,7 @@ func (e Events) ofCache() cache.Events {
 	}
 }
 
-// elsewhere says what to do about a directory that cannot be used, unless the error does.
+// elsewhere adds what to do about a directory that cannot be used, unless the error has it.
 func elsewhere(err error) error {
 	switch {
 	case errors.Is(err, cache.ErrUnfit):
@@ -287,7 +287,7 @@ func isHDFS(key string) bool {
 	return dotted && slices.Contains([]string{"hdfs", "dfs", "fs", "hadoop"}, first) || key == "kerb_ticket" || key == "user"
 }
 
-// giveEnvironment lets the stores read Env, where it is given.
+// giveEnvironment lets the stores read Env, if it is given.
 func (s Spec) giveEnvironment(o *all.Options) {
 	if len(s.Env) == 0 {
 		return
@@ -299,7 +299,7 @@ func (s Spec) giveEnvironment(o *all.Options) {
 	o.HDFS.TokenFile = cmp.Or(o.HDFS.TokenFile, env["HADOOP_TOKEN_FILE_LOCATION"])
 }
 
-// IsRemote reports whether an address leads to a server: all but those of this machine do.
+// IsRemote reports whether an address leads to a server: all do but addresses of this machine.
 func IsRemote(address string) bool {
 	scheme, _ := shard.SplitScheme(address)
 	return scheme != "" && scheme != "file" && scheme != "mem"

@@ -116,7 +116,7 @@ func (s Spec) validateBatches(p *option.List) {
 	}
 }
 
-// options are the data set's options, as far as they follow from the spec alone. What Validate
+// options returns the data set's options, as far as they follow from the spec. What Validate
 // refuses is left at its default.
 func (s Spec) options() iterable.Options {
 	now, _ := s.now()
@@ -137,7 +137,7 @@ func (s Spec) Reading() iterable.Reading {
 	}
 }
 
-// givenMemory is Memory in bytes; 0 where it is not given.
+// givenMemory returns Memory in bytes; 0 if it is not given.
 func (s Spec) givenMemory() int64 {
 	n, _ := size.Bytes(s.Memory)
 	return n
@@ -207,7 +207,7 @@ func (s Spec) At(instant time.Time) Spec {
 		filters = append(filters, of.Filters)
 	}
 	for _, text := range filters {
-		if e, err := rule.Parse(text); err == nil { // else Open says what is wrong
+		if e, err := rule.Parse(text); err == nil { // else Open returns the error
 			if part := e.Clock(now); !part.IsZero() {
 				s.Now = max(s.Now, part.Format(time.RFC3339))
 			}

@@ -88,7 +88,7 @@ func (r *readahead) tryGrant(l *load) bool {
 }
 
 // grant takes memory for the blocks of a load that is needed. The bound has it, unless blocks in
-// the shuffle buffer are larger than foretold.
+// the shuffle buffer are larger than predicted.
 func (r *readahead) grant(l *load) error {
 	if err := r.account.Grow(mem.Decode, l.est.decode); err != nil {
 		return l.manifest.TooLarge(l.rows, mem.Refused(err, l.est.decode))
@@ -96,8 +96,8 @@ func (r *readahead) grant(l *load) error {
 	return nil
 }
 
-// An excess is how much more memory than foretold decoding has taken: the worst of all loads. Loads
-// that are decoded early are taken to need as much.
+// An excess measures how much more memory than predicted decoding takes: the worst of all loads.
+// Loads that are decoded early are taken to need as much.
 type excess struct{ times atomic.Int64 } // in parts of 1024, beyond 1
 
 const mostExcess = 64 << 10
@@ -116,7 +116,7 @@ func (e *excess) learn(l *load) {
 	}
 }
 
-// taken says that a load's blocks are the consumer's, or are not to come.
+// taken reports that the consumer has a load's blocks, or that they do not come.
 func (r *readahead) taken(l *load) {
 	r.evictable.leave(l)
 	r.parking.leave(l)
@@ -127,7 +127,7 @@ func (r *readahead) taken(l *load) {
 	}
 }
 
-// discharge gives back what the account counts for a load that is on its way.
+// discharge frees what the account counts for a load that is on its way.
 func (r *readahead) discharge(l *load) {
 	r.taken(l)
 	r.adjust(mem.Fetch, &l.charged.fetch, 0)
@@ -144,7 +144,7 @@ func (r *readahead) lookAgain() {
 	}
 }
 
-// want says that the consumer waits for the n-th load. Only the consumer calls it.
+// want reports that the consumer waits for the n-th load. Only the consumer calls it.
 func (r *readahead) want(n int64) {
 	if n > r.needed.Load() {
 		r.needed.Store(n)
@@ -166,7 +166,7 @@ type throttle struct {
 	lent  atomic.Int64 // loads in a row
 }
 
-// begin takes the shards for local until the first load tells.
+// begin assumes local shards until the first load arrives.
 func (t *throttle) begin(fetchers, decoders int) {
 	t.narrow, t.wide = int64(min(fetchers, localFetchers)+decoders), int64(fetchers+decoders)
 	t.lent.Store(lentInRow)

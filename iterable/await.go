@@ -83,7 +83,7 @@ func (s *Stream) attribute(began time.Time, l *load) {
 	})
 }
 
-// receive takes the next load of the schedule, and says that it is needed when it is not there.
+// receive takes the next load of the schedule, and requests it if it is not ready.
 func (s *Stream) receive(ctx context.Context) error {
 	if len(s.ahead.loads) == 0 {
 		s.ahead.want(s.received + 1)
@@ -107,7 +107,7 @@ func (s *Stream) receive(ctx context.Context) error {
 	return nil
 }
 
-// free gives back what a load that is ready holds.
+// free releases what a ready load holds.
 func (s *Stream) free(l *load) {
 	if l.blocks != nil {
 		s.ahead.dropBlocks(l)
@@ -156,7 +156,7 @@ func (s *Stream) drain() {
 	}
 }
 
-// padWithNothing fills a draw that has no row of its own up to so many: with the first row of the
+// padWithNothing fills a draw without rows of its own up to n rows: with the first row of the
 // data that is not lost, none of them valid.
 func (s *Stream) padWithNothing(ctx context.Context, d *Draw, rows int) (err error) {
 	if s.padding == nil {

@@ -4,13 +4,13 @@ import "github.com/shardfeed/shardfeed/iterable/internal/saved"
 
 import "github.com/shardfeed/shardfeed/shuffle"
 
-// A blend makes the samples of a data set from its sources: those of a single source, or of several
+// A blend makes the samples of a data set from its sources: from a single one, or from several
 // by weight.
 type blend interface {
 	// samples returns how many an epoch has, under PerSource before they are rounded to steps.
 	samples() int64
 
-	// rule names the rule of the samples; "" if there is none, or several.
+	// rule names the rule of the samples; "" without one, or with several.
 	rule() string
 
 	// steps divides an epoch into steps. A state, which may be nil, pins the length of its epochs.

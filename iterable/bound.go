@@ -22,7 +22,7 @@ type bound struct {
 	scratch, moreScratch int64 // of the layer above: what it needs, and what it can use too
 }
 
-// least is what the stream cannot do without: one load on its way.
+// least returns the minimum of a stream: one load on its way.
 func (b bound) least() mem.Amounts {
 	return mem.Amounts{
 		mem.Fetch: b.load.fetch, mem.Decode: b.load.bytes() + b.load.beyondFree(), mem.Shuffle: b.shuffle + b.draws + b.ticks,
@@ -30,7 +30,7 @@ func (b bound) least() mem.Amounts {
 	}
 }
 
-// largeBatches is how much more than foretold all batches together may become before reading ahead
+// largeBatches limits how much all batches may exceed their prediction before reading ahead
 // has less memory. They get at most half of what the least leaves.
 const largeBatches = 2
 
@@ -53,11 +53,11 @@ func (b bound) ahead(limit int64, loads, fetches int) mem.Amounts {
 	return need
 }
 
-// leastEarly is what blocks may take that the consumer does not need yet where loads are small, so
+// leastEarly is the memory of small blocks that are decoded before the consumer needs them, so
 // that each does not wait for the one before.
 const leastEarly = 16 << 20
 
-// moreScratch is what of the scratch that the layer above can use fits in half of the room.
+// moreScratch returns how much more scratch the layer above gets: what fits in half of the room.
 func moreScratch(wanted, room int64) int64 { return max(0, min(wanted, room/2)) }
 
 // early is the most that blocks take before the consumer needs them: those on their way, and one
@@ -80,7 +80,7 @@ const (
 	freeTicks   = 16 << 20 // of the ticks of all lanes, that no account counts
 	exactTicks  = 1 << 24  // of all spans of an epoch, over which the rows of a lane's largest tick are estimated
 	boundEpochs = 4        // whose bounds are computed
-	boundUnits  = 1 << 15  // units of a plan over which one epoch stands for all: they even out
+	boundUnits  = 1 << 15  // units of a plan above which one epoch represents all: they even out
 )
 
 // epochs is the bound of the first epochs that a stream reads, which differ in the order of their
@@ -109,7 +109,7 @@ func (s *sizes) lanes(e *laneEpoch, rowsDrawn int64) bound {
 	return b
 }
 
-// lanesOf is what the lanes that a stream reads of an epoch hold, also where blocks are not
+// lanesOf returns the peak of the lanes that a stream reads of an epoch, also if blocks are not
 // divided, and the rows of the largest tick of each, all together and the most. It adds their loads
 // and spans.
 func (s *sizes) lanesOf(e *laneEpoch, load *cost, drawn *densest) (held, whole, ticks, tick int64) {
@@ -139,7 +139,7 @@ type lanePeak struct {
 	drawn   *densest // of the spans
 }
 
-// bytes is the peak, and that of blocks that are not divided.
+// bytes returns the peak, with and without divided blocks.
 func (p *lanePeak) bytes() (divided, whole int64) {
 	p.change, p.whole = make([]int64, p.lane.Ticks()+1), make([]int64, p.lane.Ticks()+1)
 	for j := range p.lane.Spans() {
@@ -177,8 +177,8 @@ func (p *lanePeak) span(j int) {
 	}
 }
 
-// freed is the tick in which the memory of the first rows of a span is free: that of its arrival
-// where they left before the lane began.
+// freed returns the tick in which the memory of a span's first rows is free: its arrival
+// if they left before the lane started.
 func (p *lanePeak) freed(j int, rows int64) int64 {
 	if rows <= p.lane.Emitted(j, p.lane.Arrival(j)-1) {
 		return p.lane.Arrival(j)
@@ -213,7 +213,7 @@ func (p *lanePeak) spanTicks() int64 {
 	return int64(p.lane.Spans()) * min(p.lane.Ticks(), p.plan.Params().Life) * int64(p.plan.Params().Lanes)
 }
 
-// emptied is the first tick after which so many rows of a span have left.
+// emptied returns the first tick after which n rows of a span have left.
 func (p *lanePeak) emptied(j int, rows int64) int64 {
 	from, to := p.lane.Arrival(j), p.lane.Ticks()-1
 	if life := p.plan.Params().Life; from+life < p.lane.Arrival(p.lane.Spans()-1) {
@@ -241,7 +241,7 @@ func (s *sizes) files(units *shuffle.Units, rowsDrawn int64) bound {
 }
 
 // reserve admits a stream's bound, with as much read ahead as there is room for, or refuses.
-// inImages says that blocks may stay whole, so that they can lie in the images of a tier.
+// inImages reports whether blocks may stay whole, so that images of a tier can hold them.
 func (d *Dataset) reserve(b bound, decoders int, r remedy) (a *mem.Account, inImages bool, err error) {
 	if d.options.Tier != nil {
 		whole := b

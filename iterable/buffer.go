@@ -24,7 +24,7 @@ type buffer struct {
 // A hold is the blocks of a load in the buffer and what the account counts for them.
 type hold struct {
 	blocks  []*rowgroup.Block // nil where a part was freed
-	place   int               // of its row group among those of all sources
+	place   int               // of its row group among the row groups of all sources
 	users   int               // spans that still have rows to leave
 	charged int64
 	rows    sharedRows
@@ -35,8 +35,8 @@ type hold struct {
 type resident struct {
 	hold   *hold
 	lost   *gap     // instead of all else but rows: its data is lost
-	offset uint32   // row of the block at which the span begins
-	order  []uint32 // nil when rows leave as they lie
+	offset uint32   // row of the block at which the span starts
+	order  []uint32 // nil if rows leave in the block's order
 	rows   int
 	parts  int
 	freed  int // parts that have left
@@ -46,7 +46,7 @@ type resident struct {
 	lo, hi uint32   // its rows
 }
 
-// placed is where a block lies: the draw whose table it was put into last, and its index there.
+// placed locates a block: the draw whose table has it, and its index there.
 type placed struct {
 	draw  int64
 	index int
@@ -111,8 +111,8 @@ func (b *buffer) begin(draw int64) {
 	b.open = append(b.open, true)
 }
 
-// left says that emitted rows of a span have left, the last of them in a draw, so that parts of its
-// block, or its use of it, are over.
+// left records that emitted rows of a span have left, the last of them in a draw, so that parts of
+// its block, or its use of it, are over.
 func (b *buffer) left(r *resident, emitted int, draw int64) {
 	if r.parts > 0 {
 		for r.freed < r.parts && partEnd(r.rows, r.parts, r.freed) <= emitted {
@@ -127,7 +127,7 @@ func (b *buffer) left(r *resident, emitted int, draw int64) {
 	}
 }
 
-// skip says that a span comes into the buffer when so many of its rows have left already: no draw
+// skip records that a span enters the buffer after n of its rows have left: no draw
 // holds them.
 func (b *buffer) skip(r *resident, emitted int) {
 	b.mu.Lock()
@@ -170,7 +170,7 @@ func (b *buffer) release(draw int64) {
 	b.sweepLocked()
 }
 
-// idle says that all draws are released.
+// idle reports whether all draws are released.
 func (b *buffer) idle() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -18,7 +18,7 @@ type Size struct {
 	Per   Per   // "" is over all ranks together
 }
 
-// Per says that each of several has a [Size].
+// A Per gives each rank or node a [Size] of its own.
 type Per string
 
 // What may have a size of its own. All together have that times their number at the start; a state
@@ -67,7 +67,8 @@ func (s Size) String() string {
 	return text
 }
 
-// total is the size over all of so many ranks together, local of which a node has; 0 is not known.
+// total returns the size over all ranks together. local is the number of ranks on a node; 0 is
+// unknown.
 func (s Size) total(worldSize, local int) (Size, error) {
 	times := 1
 	switch s.Per {

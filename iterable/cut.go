@@ -156,7 +156,7 @@ func (d *source) divide(c cut) (u shuffle.Units, finer bool, err error) {
 const otherPart = 4
 
 // pieces is into how many pieces of the same rows a unit is cut, so that a stream in file order
-// fits into so much memory: 1 where none would fit.
+// fits into memory: 1 if no cut would fit.
 func (s *sizes) pieces(u shuffle.Unit, memory int64) int64 {
 	for n := int64(1); n <= u.Rows() && n <= mostPieces; n *= 2 {
 		if s.fits(u, n, memory) {

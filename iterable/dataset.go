@@ -89,7 +89,7 @@ func Open(ctx context.Context, stores shard.Stores, addresses []string, o Option
 	return d, nil
 }
 
-// sharedManifest is planManifest, or the saved one where it is the same: one of them is held.
+// sharedManifest returns planManifest, or the saved one if they are equal, so that one is held.
 func sharedManifest(m *rowgroup.Reader, saved *shuffle.Manifest) *shuffle.Manifest {
 	if saved == nil || len(saved.Shards) != len(m.Shards()) || !slices.EqualFunc(saved.Groups, m.Groups(), sameGroup) {
 		return planManifest(m)
@@ -145,7 +145,7 @@ func (d *Dataset) BatchSchema() *column.Schema {
 	return d.Schema()
 }
 
-// Buckets says that samples are batches.
+// Buckets reports whether samples are batches.
 func (d *Dataset) Buckets() bool {
 	k := d.packing()
 	return k != nil && k.Bucket != nil
@@ -180,7 +180,7 @@ func (d *Dataset) Samples() (all []int64) {
 	return all
 }
 
-// BufferRows is how many samples a shuffle buffer of so many rows or bytes over all ranks holds.
+// BufferRows returns how many samples a shuffle buffer of a size over all ranks holds.
 func (d *Dataset) BufferRows(size Size) int64 { return d.blend.bufferRows(size, nil) }
 
 // SourceSamples returns how many samples of each source of a mixture come before a state, over all
@@ -190,7 +190,7 @@ func (d *Dataset) SourceSamples(state shuffle.State) map[string]int64 { return d
 // packing returns the third stage of the rule, which all sources share, or nil.
 func (d *Dataset) packing() *samples.Packing { return d.sources[0].packing() }
 
-// ShuffleBuffer is that of Options.
+// ShuffleBuffer returns the option.
 func (d *Dataset) ShuffleBuffer() Size { return d.options.ShuffleBuffer }
 
 // Rule names the rule that the options make, as states do: 16 hex digits, "" without one. The rules
@@ -203,10 +203,10 @@ func (d *Dataset) Pool() *rowgroup.Pool { return (*rowgroup.Pool)(d.pool) }
 // Memory is the limit of a rank's stream, in bytes.
 func (d *Dataset) Memory() int64 { return d.memory }
 
-// Seed is that of Options.
+// Seed returns the option.
 func (d *Dataset) Seed() uint64 { return d.options.Seed }
 
-// Manifest of the shards; of a mixture, that of its first source.
+// Manifest returns the shards; of a mixture, the shards of its first source.
 func (d *Dataset) Manifest() *rowgroup.Reader { return d.sources[0].manifest }
 
 // Manifests of the sources, in order; a plain data set has one.
@@ -228,19 +228,19 @@ func (d *Dataset) Shards() (all []shard.Shard) {
 // List is the same as plans and states know it. The caller does not change it.
 func (d *Dataset) List() *shuffle.Manifest { return d.sources[0].data }
 
-// Content is the hash of the shards with samples, as states have it: of a mixture, over those of
-// its sources.
+// Content returns the hash of the shards with samples, as states have it: of a mixture, over the
+// hashes of its sources.
 func (d *Dataset) Content() string { return d.hash((*shuffle.Manifest).Content) }
 
-// Versions tells whether any shard with samples changed since.
+// Versions returns a hash that changes with any shard that has samples.
 func (d *Dataset) Versions() string { return d.hash((*shuffle.Manifest).Versions) }
 
 func (d *Dataset) hash(of func(*shuffle.Manifest) string) string {
 	return saved.HashSources(d.SavedManifest().Sources, of)
 }
 
-// Len is the number of steps of an epoch, the same for every rank, when it begins at position 0.
-// Tail "" is that of the options.
+// Len is the number of steps of an epoch, the same for every rank, when it starts at position 0.
+// Tail "" takes the option.
 func (d *Dataset) Len(batchSize, worldSize int, tail shuffle.Tail) (int64, error) {
 	if tail == "" {
 		tail = d.options.Tail
@@ -288,7 +288,7 @@ func (d *Dataset) Close() error {
 	}
 	d.closed = true
 	d.keeping.Close()
-	err := d.sources[0].manifest.Close() // closes those of all sources
+	err := d.sources[0].manifest.Close() // closes the shards of all sources
 	d.pool.Close()
 	return err
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
-// decoded is what a group takes in memory, in bytes: its narrow columns and its wide ones. whole is
+// decoded has the bytes of a decoded group: its narrow columns and its wide ones. whole is
 // what of the narrow ones cannot be divided.
 type decoded struct {
 	narrow, wide, whole int64
@@ -43,7 +43,7 @@ func newDecodedGroups(m *rowgroup.Reader) *decodedGroups {
 	return &decodedGroups{manifest: m, shards: make([]atomic.Pointer[decodedShard], len(m.Shards()))}
 }
 
-// of is what group g takes.
+// of returns the bytes of group g.
 func (d *decodedGroups) of(g int) decoded {
 	group := d.manifest.Groups()[g]
 	place := &d.shards[group.Shard]
@@ -55,7 +55,7 @@ func (d *decodedGroups) of(g int) decoded {
 	return all.distinct[all.place[group.RowGroup]]
 }
 
-// ofShard is what the groups of a shard take, of which first is the first.
+// ofShard returns the bytes of the groups of a shard, of which first is the first.
 func (d *decodedGroups) ofShard(first int) *decodedShard {
 	groups, end := d.manifest.Groups(), first
 	for end < len(groups) && groups[end].Shard == groups[first].Shard {

@@ -6,7 +6,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 )
 
-// densest finds the most bytes that so many rows can take: those of the spans whose rows take the
+// densest finds the most bytes that n rows can take: the spans whose rows take the
 // most. Each span counts twice, since the rows may be of two epochs.
 type densest struct {
 	rows int64
@@ -16,7 +16,7 @@ type densest struct {
 	bytes int64              // of spans
 }
 
-// spanBytes is what the rows of a span take.
+// spanBytes has the bytes of a span's rows.
 type spanBytes struct{ rows, bytes int64 }
 
 func (s spanBytes) row() float64 { return float64(s.bytes) / float64(s.rows) }
@@ -38,7 +38,7 @@ func (d *densest) add(rows, bytes int64) {
 	}
 }
 
-// most is the bytes of the rows. Rows beyond those of all spans take as much as their mean.
+// most returns the bytes of the rows. Rows beyond all spans count as mean rows.
 func (d *densest) most() int64 {
 	switch {
 	case d.held == 0:

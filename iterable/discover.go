@@ -12,7 +12,8 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// discover lists the shards that addresses name: those of a plan of theirs, or of a saved list.
+// discover lists the shards that addresses name. A plan of the same addresses, or a saved list, has
+// them already.
 func (o Options) discover(ctx context.Context, stores shard.Stores, addresses []string, p *SavedPlan, saved *shuffle.Manifest) ([]shard.Shard, error) {
 	if found := p.Found(addresses); found != nil {
 		return found, nil
@@ -25,7 +26,7 @@ func (o Options) discover(ctx context.Context, stores shard.Stores, addresses []
 }
 
 // onlySaved keeps the shards that a saved manifest lists, each at the version that it had. Where
-// the data has moved, versions are those of copies and do not count.
+// the data has moved, copies have other versions, which do not count.
 func onlySaved(found []shard.Shard, saved *shuffle.Manifest) ([]shard.Shard, error) {
 	byAddress := make(map[string]shard.Shard, len(found))
 	for i, address := range addresses(found) {
@@ -54,7 +55,7 @@ func onlySaved(found []shard.Shard, saved *shuffle.Manifest) ([]shard.Shard, err
 	return kept, nil
 }
 
-// baseNow is the directory of a saved manifest's shards: that of then, unless it has none of them
+// baseNow returns the directory of a saved manifest's shards: the saved one, unless it has no shard
 // and another directory has all.
 func baseNow(byAddress map[string]shard.Shard, saved *shuffle.Manifest) string {
 	there := func(s shuffle.Shard) bool { return byAddress[saved.Base+s.Path].URI != "" }
@@ -79,7 +80,7 @@ func addresses(shards []shard.Shard) []string {
 }
 
 // suggestPattern adds to the error of a file that is not parquet how the parquet files of its
-// directory are named alone, where an address named the directory.
+// directory are named, if an address named the directory.
 func suggestPattern(err error, addresses []string) error {
 	var e *rowgroup.Error
 	if !errors.Is(err, rowgroup.ErrNotParquet) || !errors.As(err, &e) || e.Hint != "" {

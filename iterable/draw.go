@@ -12,7 +12,7 @@ type Draw struct {
 	Blocks []*rowgroup.Block
 	Picks  []rowgroup.Pick
 	Rows   int // len(Picks)
-	Valid  int // the first so many picks count; the others fill the last step of the tail Pad, or the places of lost rows under Mask
+	Valid  int // the first picks, which count; the others fill the last step of the tail Pad, or the places of lost rows under Mask
 	Lost   int // rows of the step whose data is lost
 
 	// After is how many epochs after Epoch a pick is of, under the tail Carry, and in a mixture,
@@ -20,7 +20,7 @@ type Draw struct {
 	// Epoch.
 	After []int32
 
-	// Of a stream's draw; -1 in that of a taker.
+	// Of a stream's draw; -1 in a taker's.
 	Epoch    int64
 	Step     int64 // of the epoch: Position divided by the global batch
 	Position int64 // rows of the epoch before this step, over all ranks

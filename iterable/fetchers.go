@@ -7,21 +7,21 @@ const (
 	netFetchers   = 64  // at most from one that has one, unless the options say more
 	mostFetchers  = 512 // that the options may ask for
 
-	// fetchBytes is what each fetcher is given to have on its way, beyond the loads that are
+	// fetchBytes is the memory of a fetcher for bytes on their way, beyond the loads that are
 	// decoded: about the size of a request. Loads that are larger need fewer fetchers, since a
 	// store cuts them into several requests.
 	fetchBytes = 8 << 20
 )
 
-// chooseFetchers says how many loads of a stream are fetched at a time. The account bounds them
+// chooseFetchers returns how many loads of a stream are fetched at a time. The account bounds them
 // too: a load takes its memory, in the order of the schedule, before it is fetched, so more
 // fetchers than loads that fit only wait.
 func chooseFetchers(asked, liked int) int {
 	return cmp.Or(asked, min(liked, netFetchers), localFetchers)
 }
 
-// fetchAhead is how many loads of so many encoded bytes a stream wants on their way so that its
-// fetchers are busy. A disk needs none beyond those of the decoders.
+// fetchAhead returns how many loads of a number of encoded bytes a stream needs on their way so
+// that its fetchers are busy. A disk needs no more than its decoders.
 func (d *Dataset) fetchAhead(load int64) int {
 	if !d.copied && d.fetchers <= localFetchers {
 		return 0

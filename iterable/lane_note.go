@@ -17,7 +17,7 @@ import (
 )
 
 // laneNotes keep which line lanes the ranks of this node read, in a file for each content and seed.
-// A note is a hint for SeatLanes: where it cannot be written, or read, the next start reads lanes
+// A note is a hint for SeatLanes: if it cannot be written, or read, the next start reads lanes
 // from servers that this node holds. It is safe for concurrent use.
 type laneNotes struct {
 	dir string
@@ -35,7 +35,7 @@ func newLaneNotes(dir string) *laneNotes {
 	return &laneNotes{dir: dir}
 }
 
-// A laneDivision is what must not change for the lanes of several ranks to be those of one node.
+// A laneDivision must not change while lanes of several ranks are noted for one node.
 type laneDivision struct {
 	content, units string
 	seed           uint64
@@ -64,7 +64,7 @@ func laneNotePath(dir, content string, seed uint64) string {
 }
 
 // add notes the lanes that a rank reads. The file is written once local ranks are known, of which
-// the node has so many; 0 is not known.
+// local is their number; 0 is unknown.
 func (n *laneNotes) add(of laneDivision, rank int, lines []int, local int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -98,7 +98,7 @@ func (n *laneNotes) note(s shuffle.State, lines []int, w shuffle.Worker, o Strea
 }
 
 // HeldLanes are the line lanes of a state's order that the last run on this node has read, where
-// Options.LaneDir kept a note of them, as shuffle.NodeLanes has them. It is nil where nothing is
+// Options.LaneDir kept a note of them, as shuffle.NodeLanes has them. It is nil if nothing is
 // known.
 func (d *Dataset) HeldLanes(state shuffle.State) []byte {
 	if d.notes == nil || state.Params == nil {

@@ -85,7 +85,7 @@ func (l *laneEpochs) forget(before uint64) {
 	maps.DeleteFunc(l.made, func(n uint64, _ *laneEpoch) bool { return n < before })
 }
 
-// over says that the stream ends before an epoch.
+// over reports whether the stream ends before an epoch.
 func (l *laneEpochs) over(epoch uint64) bool {
 	if l.of != nil {
 		return l.of.over(epoch)
@@ -110,7 +110,7 @@ func (l *laneEpochs) tick() int64 {
 	return int64(p.Lanes) * p.Quantum
 }
 
-// begins is the row of the lane at a slot where the stream begins.
+// begins returns the row of a slot's lane at which the stream starts.
 func (e *laneEpoch) begins(slot int) int64 {
 	if e.of != nil {
 		return e.of.begins(e, slot)

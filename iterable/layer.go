@@ -10,7 +10,7 @@ import (
 )
 
 // A layer lays out loads for one goroutine: it finds the samples of each among its rows, and the
-// order in which they lie in the blocks.
+// order in the blocks.
 type layer struct {
 	ahead    *readahead
 	decoder  *rowgroup.Decoder
@@ -41,8 +41,8 @@ func (y *layer) selectorOf(r *samples.Rules) *samples.Selector {
 
 func (y *layer) close() { y.decoder.Close() }
 
-// layOut sets the orders of a load and returns how its rows are to lie, and the bytes of the
-// orders. The layout's order is the caller's to give back.
+// layOut sets the orders of a load and returns the layout of its rows, and the bytes of the
+// orders. The caller returns the layout's order to the pool.
 func (y *layer) layOut(l *load) (layout rowgroup.Layout, bytes int64, err error) {
 	if y.selector = y.selectorOf(l.rules); y.selector != nil {
 		if err := y.choose(l); err != nil {
@@ -106,7 +106,7 @@ func (y *layer) take(l *load, sel samples.Selection) {
 
 // arrange sets the orders of a load and returns their bytes, and the rows that its block holds, in
 // their order: the one in which they leave when one span has the block for itself, else the file's,
-// since each span has an order of its own. nil is all rows as they lie.
+// since each span has an order of its own. nil keeps all rows in the file's order.
 func (y *layer) arrange(l *load) (order []uint32, bytes int64) {
 	r := y.ahead
 	l.orders, l.placed = make([][]uint32, len(l.wanted)), false
@@ -139,7 +139,7 @@ func (y *layer) arrange(l *load) (order []uint32, bytes int64) {
 	return order, 0
 }
 
-// copyRows is the rows that the block holds, as they lie.
+// copyRows returns the rows that the block holds, in the file's order.
 func (y *layer) copyRows() []uint32 { return append(y.ahead.takeOrder(len(y.rows)), y.rows...) }
 
 // place makes the orders of a load's spans rows of its block, in which the load's samples have

@@ -22,7 +22,7 @@ type key struct {
 type wanted struct {
 	key
 	lane   *shuffle.Lane // nil without shuffle
-	offset int           // row of the block at which the span begins
+	offset int           // row of the block at which the span starts
 	rows   int
 }
 
@@ -31,7 +31,7 @@ type wanted struct {
 type load struct {
 	manifest *rowgroup.Reader // of its source
 	rules    *samples.Rules   // of its source; nil: each row is a sample
-	place    int              // of its row group among those of all sources
+	place    int              // of its row group among the row groups of all sources
 
 	rows    rowgroup.Rows
 	span    shuffle.Span // the samples of the unit that its blocks hold
@@ -57,7 +57,7 @@ type load struct {
 
 	// orders are, for each wanted span, the number of the row of it that leaves as its s-th; nil
 	// when rows leave as they lie, as those of a block do that one span has for itself. Where rows
-	// come more than once, placed says that these are rows of the block, not of the span.
+	// come more than once, placed is true: these are rows of the block, not of the span.
 	orders [][]uint32
 	placed bool
 
@@ -65,7 +65,7 @@ type load struct {
 
 	begun, fetched time.Time
 
-	inImage bool // its block lies in an image of the tier, in the order of the file
+	inImage bool // its block is in an image of the tier, in the order of the file
 	raw     *rowgroup.Raw
 	charged estimate // what the account counts for it now
 	read    int64    // encoded bytes
@@ -84,7 +84,7 @@ func partEnd(n, parts, p int) int {
 	return (n*(p+1) + parts - 1) / parts
 }
 
-// resident is that of one of the keys that the load is wanted for.
+// resident returns the resident of one of the keys that the load is wanted for.
 func (l *load) resident(k key) *resident {
 	return l.residents[slices.IndexFunc(l.wanted, func(w wanted) bool { return w.key == k })]
 }
@@ -97,7 +97,7 @@ func (l *load) bytes() (n int64) {
 	return n
 }
 
-// layout lays the rows that the load's blocks hold in an order, nil being all as they lie, and
+// layout lays the rows that the load's blocks hold in an order, nil for the file's, and
 // divides them by it.
 func (l *load) layout(order []uint32, scratch *[]uint8) rowgroup.Layout {
 	if l.parts < 2 {

@@ -6,7 +6,7 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// A RowPlace is where a row lies.
+// A RowPlace locates a row.
 type RowPlace struct {
 	URI      string // of the shard, without credentials
 	RowGroup int    // in the shard, from 0

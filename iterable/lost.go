@@ -18,8 +18,8 @@ import (
 type Losses struct {
 	OnError OnError `json:"on_error"` // "" is Raise
 
-	// MaxLost is the share of an epoch's rows that may be lost; 0 is DefaultMaxLost, 1 allows all. One
-	// place may always be lost.
+	// MaxLost is the share of an epoch's rows that may be lost; 0 is DefaultMaxLost, 1 allows all.
+	// One place may always be lost.
 	MaxLost float64 `json:"max_lost"`
 }
 
@@ -74,7 +74,7 @@ func newLoss(uri string, r rowgroup.Rows, err error) Loss {
 	return x
 }
 
-// A LostError says that more rows of an epoch are lost than Options.MaxLost allows.
+// A LostError reports that an epoch lost more rows than Losses.MaxLost allows.
 type LostError struct {
 	Lost, Rows int64   // of the epoch, as far as the stream came; and all that it reads of an epoch
 	MaxLost    float64 // of Rows
@@ -100,7 +100,7 @@ type losses struct {
 	epochs map[uint64]lossCount
 }
 
-// A lossCount is what is lost of an epoch.
+// A lossCount counts the losses of an epoch.
 type lossCount struct {
 	rows   int64
 	places int
@@ -110,7 +110,7 @@ type lossCount struct {
 // has come to later epochs.
 const lossEpochs = 64
 
-// stands says whether a load that failed is a loss that the stream goes on after.
+// stands reports whether a failed load is a loss that the stream can continue after.
 func (c *losses) stands(l *load) bool {
 	return c.OnError != Raise && rowgroup.IsLoss(l.err) && !panics.Is(l.err)
 }
@@ -194,7 +194,7 @@ type lossList struct {
 	all []Loss
 }
 
-// add says whether the place is new.
+// add reports whether the place is new.
 func (k *lossList) add(x Loss) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 // maxDifferences is how many shards an error lists.
 const maxDifferences = 10
 
-// ManifestError says that the shards differ from those of a saved manifest or a state.
+// ManifestError reports that the shards differ from a saved manifest or a state.
 type ManifestError struct {
 	Differences []string // "added x", "removed y", "changed z: 10 bytes, now 20"; nil when the earlier list is not known
 	Saved       string   // the file with the earlier list, when it is kept; a run finishes its epoch with it
@@ -42,7 +42,7 @@ func (e *ManifestError) Spelled(name func(field string) string) string {
 
 func (e *ManifestError) Unwrap() error { return e.Err }
 
-// explain names the shards that differ from those of a state, where that is why it does not fit.
+// explain names the shards that differ from a state, if that is why it does not fit.
 // Any other error stays.
 func (d *Dataset) explain(state shuffle.State, err error) error {
 	var differs *shuffle.MismatchError
@@ -71,7 +71,7 @@ func (d *Dataset) explain(state shuffle.State, err error) error {
 	return e
 }
 
-// statesSources is what a state says of each source, or of a plain data set.
+// statesSources returns the part of a state for each source, or for a plain data set.
 func statesSources(state shuffle.State) []shuffle.SourceState {
 	if state.MixState != nil {
 		return state.Sources
@@ -79,7 +79,7 @@ func statesSources(state shuffle.State) []shuffle.SourceState {
 	return []shuffle.SourceState{{Rows: state.Rows, Manifest: state.Manifest, Units: state.Units, Rule: state.Rule}}
 }
 
-// countThen tells how many rows the sources that differ had and have.
+// countThen describes how many rows the sources that differ had and have.
 func (d *Dataset) countThen(then []shuffle.SourceState, other []int) string {
 	var counts []string
 	for _, i := range other {
@@ -115,7 +115,7 @@ func (d *Dataset) listThen(e *ManifestError, then []shuffle.SourceState) *SavedM
 	return list
 }
 
-// differences says what became of a source's shards since a state was taken.
+// differences lists the changes of a source's shards since a state was taken.
 func (d *Dataset) differences(i int, then shuffle.SourceState, list *SavedManifest) []string {
 	s := d.sources[i]
 	now := s.sampledData()
@@ -133,8 +133,8 @@ func (d *Dataset) differences(i int, then shuffle.SourceState, list *SavedManife
 	return all
 }
 
-// before finds the shards that a state was taken over where they are the first ones of today's, as
-// in a table that grows at its end. It is nil where they are not.
+// before finds the shards that a state was taken over if they are today's first ones, as
+// in a table that grows at its end. Else it is nil.
 func (d *source) before(then shuffle.SourceState) *shuffle.Manifest {
 	units, err := d.ownUnits()
 	if err != nil {
@@ -159,7 +159,7 @@ func (d *source) before(then shuffle.SourceState) *shuffle.Manifest {
 	return nil
 }
 
-// advise tells how to go on with the state.
+// advise sets the hint: how to continue with the state.
 func (e *ManifestError) advise(dir string) {
 	list := "saved beside the state"
 	switch {

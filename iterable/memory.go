@@ -6,7 +6,7 @@ import "github.com/shardfeed/shardfeed/internal/mem"
 // whole bound or refused; it never waits for the memory of another. It is safe for concurrent use.
 type Budget mem.Budget
 
-// NewBudget returns a budget of so many bytes. 0 sets no limit.
+// NewBudget returns a budget of a number of bytes. 0 sets no limit.
 func NewBudget(bytes int64) *Budget { return (*Budget)(mem.NewBudget(bytes)) }
 
 // Limit is the budget's bytes; 0 or less when there is no limit.

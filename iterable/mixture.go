@@ -15,7 +15,7 @@ type mixture struct {
 	options Options
 	sources []*source
 	weights []shuffle.Weights
-	chosen  []int64 // samples of the sources in an epoch, where they say so in place of weights
+	chosen  []int64 // samples of the sources in an epoch, if they count them in place of weights
 	tokens  []int64 // of the samples of each source, where weights are in tokens; else nil
 	epoch   int64   // samples, before they are rounded to steps
 }
@@ -24,7 +24,7 @@ func (d *mixture) samples() int64 { return d.epoch }
 
 func (d *mixture) rule() string { return "" } // each source has its own
 
-// steps of an epoch stay as many as those of a state.
+// the number of steps of an epoch stays as in a state.
 func (d *mixture) steps(batchSize, worldSize int, tail shuffle.Tail, state *shuffle.State) (s shuffle.Steps, err error) {
 	rows := d.epoch
 	switch {
@@ -179,7 +179,7 @@ func (d *mixture) plannedBy(s shuffle.State) []shuffle.Weights {
 	return planned
 }
 
-// parts are those of the largest shares that the sources ever have, or all where steps are of one
+// parts returns n times the largest share of each source, or n if steps are of one
 // source.
 func (d *mixture) parts(n int64) []int64 {
 	all := slices.Repeat([]int64{n}, len(d.sources))
@@ -279,8 +279,8 @@ func (d *mixture) savedMix(o shuffle.MixtureOptions) (*shuffle.Mixture, error) {
 	return m, nil
 }
 
-// epochCounts are the samples of an epoch of a mixture, and those of each source where they are the
-// same in each epoch. Steps of one source each have so many samples, others 1.
+// epochCounts returns the samples of an epoch of a mixture, and of each source if they are the
+// same in each epoch. unit is the samples of a step of one source, else 1.
 func (d *mixture) epochCounts(step int64) (rows int64, counts []int64, err error) {
 	o := shuffle.EpochOptions{Stop: d.options.Stop, Size: d.options.EpochSize, Weights: d.weights[0].Weights, Tokens: d.tokens, Step: step, Seed: d.options.Seed}
 	if o.Size == 0 {

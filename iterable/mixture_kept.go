@@ -7,11 +7,11 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// keptSlot stands for all slots in the keys of units that are kept.
+// keptSlot represents all slots in the keys of units that are kept.
 const keptSlot = -1
 
 // keptUnits are the units of a source that fits its part of the shuffle buffer: they are decoded
-// once and stay for all passes over it, where they would be decoded again every few samples
+// once and stay for all passes over it, if they would be decoded again every few samples
 // otherwise. The schedule lists them; the rest is the consumer's.
 type keptUnits struct {
 	of        *mixedSource
@@ -26,8 +26,8 @@ type keptUnit struct {
 	need int64
 }
 
-// keeps says that units of a source stay. Blocks of documents are packed otherwise in each pass, so
-// they do not.
+// keeps reports whether units of a source stay. Blocks of documents are packed otherwise in each
+// pass, so they do not.
 func (s *source) keeps(p *shuffle.Plan) bool {
 	return p.Params().Buffer >= p.Rows() && s.packing() == nil
 }
@@ -101,7 +101,7 @@ func (k *keptUnits) bytes() (all int64, largest cost) {
 		unit := units.At(u.unit)
 		c := k.of.sizes.spanCost(unit, wholeUnit(unit), false)
 		largest = largest.largest(c)
-		all += c.bytes() + 2*unit.Samples*orderBytes // the orders of a pass that ends and of one that begins
+		all += c.bytes() + 2*unit.Samples*orderBytes // the orders of a pass that ends and of one that starts
 	}
 	return all, largest
 }

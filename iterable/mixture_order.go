@@ -14,7 +14,7 @@ func (d *mixture) order(worldSize int, o StreamOptions, buffer, memory int64) (o
 	return &mixtureOrder{mixture: d, made: m, tail: o.Tail}, err
 }
 
-// made returns the mixture of a state, or that of the options.
+// made returns the mixture of a state, or of the options.
 func (d *mixture) made(worldSize int, o StreamOptions, buffer, memory int64) (*shuffle.Mixture, error) {
 	if o.State != nil {
 		return d.remix(*o.State)

@@ -2,7 +2,7 @@ package iterable
 
 import "github.com/shardfeed/shardfeed/shuffle"
 
-// A PlanSource is what is known of a source of a mixture before anything but footers was read.
+// A PlanSource predicts a source of a mixture from footers.
 type PlanSource struct {
 	Name    string  `json:"name"`
 	Share   float64 `json:"share"`   // of the samples, at the start of the mixture
@@ -20,7 +20,7 @@ type PlanSource struct {
 	TokensPerSample float64 `json:"tokens_per_sample,omitempty"`
 }
 
-// planSources says how a mixture divides its first epoch and the buffer.
+// planSources returns how a mixture divides its first epoch and the buffer.
 func (d *mixture) planSources(m *shuffle.Mixture) []PlanSource {
 	counts := m.Counts(m.Rows(), nil)
 	all := make([]PlanSource, len(d.sources))

@@ -36,7 +36,7 @@ type mixedSource struct {
 	kept   *keptUnits // nil: units are decoded in each pass
 }
 
-// newMixed is what a worker reads of a mixture.
+// newMixed returns the part of a mixture that a worker reads.
 func (d *mixture) newMixed(m *shuffle.Mixture, w shuffle.Worker, start stepper) (*mixed, error) {
 	x := &mixed{mixture: m, start: start, to: shuffle.Never}
 	begin := start
@@ -113,7 +113,7 @@ func rowsOfLane(n int64, slot, lanes int) int64 {
 	return (n + int64(lanes) - 1 - int64(slot)) / int64(lanes)
 }
 
-// begins is the row of a pass's lane where the stream begins.
+// begins returns the row of a pass's lane at which the stream starts.
 func (m *mixedSource) begins(e *laneEpoch, slot int) int64 {
 	return min(max(0, m.first[slot]-e.first[slot]), e.LaneRows(slot))
 }

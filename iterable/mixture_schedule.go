@@ -37,7 +37,7 @@ func (m *mixedSource) schedule() schedule {
 	return newLaneSchedule(m.epochs, m.sizes)
 }
 
-// advance goes to the next load; false when there is none.
+// advance moves to the next load; false at the end.
 func (h *mixedHead) advance() (ok bool) {
 	h.load, ok = h.schedule.next()
 	return ok

@@ -54,8 +54,8 @@ func (d *mixture) sourceTokens(ctx context.Context, parts []rowgroup.Part) ([]in
 
 // tokensOf finds how many tokens the samples of each source have in an epoch of it. A block of
 // tokens counts whole. Of lists they are counted as a packing into blocks of one token counts its
-// blocks: by footers where these tell, else by reading lengths, and kept in the index. parts are
-// those of the data set.
+// blocks: by footers if they have the numbers, else by reading lengths, and kept in the index.
+// parts are the data set's.
 func (d *mixture) tokensOf(ctx context.Context, parts []rowgroup.Part) ([]int64, error) {
 	o, all := d.options, make([]int64, len(d.sources))
 	if o.Pack != nil {
@@ -137,7 +137,7 @@ func hasTokens(f *column.Field) bool {
 	return f.Kind == column.List && f.Children[0].Kind == column.Fixed
 }
 
-// checkTokens says whether a column that was asked for has tokens.
+// checkTokens returns an error if a requested column has no tokens.
 func checkTokens(name string, fields []*column.Field) error {
 	for _, f := range fields {
 		if f.Name == name && !hasTokens(f) {

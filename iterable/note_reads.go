@@ -2,7 +2,7 @@ package iterable
 
 import "github.com/shardfeed/shardfeed/shuffle"
 
-// NoteReads notes, for [Dataset.HeldLanes], that this node has the lanes of some of so many ranks:
+// NoteReads notes, for [Dataset.HeldLanes], that this node has the lanes of some of the ranks:
 // what [Dataset.Reads] lists of them is in its cache. It does nothing without Options.LaneDir, for
 // a mixture, and in file order.
 func (d *Dataset) NoteReads(ranks []int, worldSize int, o StreamOptions) error {

@@ -82,7 +82,7 @@ func (e *RowError) Error() string {
 	return fmt.Sprintf("there is no row %d: the data set has %d rows, numbered from 0 to %d", e.Row, e.Rows, e.Rows-1)
 }
 
-// Locate returns where a row lies: the one row of its row group. It reads nothing but the columns
+// Locate returns the place of a row: the one row of its row group. It reads nothing but the columns
 // of the data set's rule.
 func (t *Taker) Locate(ctx context.Context, row int64) (rowgroup.Rows, error) {
 	unit, at, err := t.numbers.locate(row)

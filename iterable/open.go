@@ -10,7 +10,7 @@ import (
 )
 
 // Stream starts to read. It reserves the stream's whole memory bound, or fails with a [MemoryError]
-// before anything is read. ctx bounds the call alone; the stream runs until Close.
+// before anything is read. ctx bounds only the call; the stream runs until Close.
 func (d *Dataset) Stream(ctx context.Context, w shuffle.Worker, o StreamOptions) (*Stream, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("stream options: %w", err)
@@ -95,7 +95,7 @@ func (d *Dataset) recount(ctx context.Context, state *shuffle.State) error {
 	return nil
 }
 
-// newStream puts the parts of a stream together; base is what all its states have in common.
+// newStream puts the parts of a stream together; all its states share base.
 func (d *Dataset) newStream(p portion, base shuffle.State, start stepper, account *mem.Account, draws int) *Stream {
 	s := &Stream{
 		dataset: d, account: account, steps: start, base: base, closing: make(chan struct{}),
@@ -125,15 +125,15 @@ func (d *Dataset) drawnRows(o StreamOptions) int64 {
 	return int64(o.Draws) * rows
 }
 
-// BatchBytes foretells the memory of a batch of so many rows: of mean rows, each wider by so many
+// BatchBytes predicts the memory of a batch: of mean rows, each wider by a number of
 // bytes, and an eighth for rounding. Without Pad and Carry it has no more rows than an epoch.
 func (d *Dataset) BatchBytes(rows int, tail shuffle.Tail, wider int64) int64 {
 	return d.batchBytes(StreamOptions{BatchSize: rows, Tail: tail, Batches: 1, Wider: wider})
 }
 
-// batchBytes foretells the memory of the batches that the layer above makes: mean rows, and an
+// batchBytes predicts the memory of the batches that the layer above makes: mean rows, and an
 // eighth for rounding. A batch of more rows than an epoch has, of Pad or Carry, has some of them
-// again, which add their values alone.
+// again, which add only their values.
 func (d *Dataset) batchBytes(o StreamOptions) int64 {
 	if o.Batches == 0 || d.NumRows() == 0 {
 		return 0
@@ -154,8 +154,8 @@ func (d *Dataset) batchBytes(o StreamOptions) int64 {
 	return all + all/roundingPart + batches*blockBytes
 }
 
-// rowBytes is what so many mean rows take decoded, or as values where that is more, and as values.
-// Where steps are of one source, they are of the one whose rows take the most.
+// rowBytes estimates n average rows: the larger of their decoded size and value size, and the value
+// size. Where steps are of one source, they are of the one whose rows take the most.
 func (d *Dataset) rowBytes(rows int64) (most, values int64) {
 	parts := d.blend.parts(rows)
 	for i, s := range d.sources {

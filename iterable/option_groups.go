@@ -10,7 +10,7 @@ import (
 type Reading struct {
 	Columns       []string                              // dotted paths, or patterns of them as in "num_*"; nil means all. The schema's order is kept
 	MissingIsNull bool                                  // a column that some shards lack is null there; else it is an error
-	Needed        func(path string) rowgroup.NeededType // types of columns that have none; see [rowgroup.NeededType]
+	Needed        func(path string) rowgroup.NeededType // types of columns without a type; see [rowgroup.NeededType]
 	ReplaceUTF8   bool                                  // U+FFFD for each byte of a string that is not UTF-8; else it is an error
 
 	// Declared reads petastorm's schema beside the shards: how binary columns are encoded, for
@@ -22,7 +22,7 @@ type Reading struct {
 	// show. A value that is not of its type is an error.
 	PartitionTypes map[string]string
 
-	// RowIDs adds two columns that say where each row comes from: "_row", int64, is its number in
+	// RowIDs adds two columns with the origin of each row: "_row", int64, is its number in
 	// the manifest, before rules, and "source", int32, the number of the address that found its
 	// shard. See [Dataset.Locate]. RowKeys adds the same two without a name, of which package
 	// loader makes seeds; RowIDs wins.
@@ -66,7 +66,7 @@ type Resources struct {
 	Budget *Budget // shared with other data sets; nil is one of the data set's own over the machine's memory
 
 	Parallel int // footers in flight; 0 is the default of package rowgroup
-	Fetchers int // loads of a stream that are fetched at a time; 0 is what the shards' store likes, 64 at most, else 4
+	Fetchers int // loads of a stream that are fetched at a time; 0 takes the number that the shards' store prefers, at most 64, else 4
 
 	// StoreMemory is the part of Memory that the stores below hold: bytes on their way to a cache,
 	// and Hot. A stream is admitted with it. The default shuffle buffer follows from Memory as it
@@ -74,7 +74,7 @@ type Resources struct {
 	StoreMemory int64
 	Hot         *rowgroup.Hot // what is kept in memory for all data sets that share it; nil keeps nothing
 
-	// Tier keeps decoded columns of shards, for epochs to come; nil keeps none. Streams read from
+	// Tier keeps decoded columns of shards, for later epochs; nil keeps nothing. Streams read from
 	// it and write to it beside their work, in what their memory leaves; TierLimit is about how
 	// many bytes it takes, by which columns are chosen, 0 being no limit. It changes no value.
 	Tier      rowgroup.Tier

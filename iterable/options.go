@@ -33,14 +33,14 @@ type Options struct {
 	Words
 	Losses
 
-	IndexDir string // where footers, and what rules keep of each unit, are kept for the next start; "" keeps none
+	IndexDir string // where footers, and what rules keep of each unit, are kept for the next start; "" keeps nothing
 
 	// Plan pins the shards and the parameters of the order, as an earlier run or the other ranks
 	// have them; nil leaves them to the rule.
 	Plan *SavedPlan
 
-	// Inventory is what another node found when it opened the same data; nil lists the shards and
-	// reads their footers here.
+	// Inventory passes what another node found when it opened the same data; nil lists the shards
+	// and reads their footers here.
 	Inventory *Inventory
 
 	// Manifest is the saved list of an earlier run, to finish an epoch on it: shards that came
@@ -49,11 +49,11 @@ type Options struct {
 	Manifest *SavedManifest
 	listed   *shuffle.Manifest // of a source: its shards by Manifest or Plan
 	// ManifestDir is where manifests of earlier runs are kept by hash; see SaveManifest. It is read
-	// only to say how the data differs when a state does not fit. "" does not say.
+	// only to describe how the data differs when a state does not fit.
 	ManifestDir string
 
 	// LaneDir is where streams note which lanes they read, for [Dataset.HeldLanes] after a restart;
-	// "" notes none.
+	// "" notes nothing.
 	LaneDir string
 
 	// The rule: which rows the streams read, and how often. The zero values keep all rows.
@@ -63,11 +63,11 @@ type Options struct {
 	ReadFile func(name string) ([]byte, error)
 
 	// Now is the instant that filters take today() and now() from. The zero value is the one of
-	// Plan, else the time of Open. A run that continues gives that of its state.
+	// Plan, else the time of Open. A run that continues gives its state's.
 	Now time.Time
 
-	// Weight is a column that says how often each row comes: floor(w + u), where u in [0, 1) is
-	// drawn by the row. See rule.Repeats.
+	// Weight is a column with the number of times that each row comes: floor(w + u), where u in [0,
+	// 1) is drawn by the row. See rule.Repeats.
 	Weight string
 
 	// Sources are several data sets that streams read together, by weight; the addresses of Open
@@ -95,28 +95,28 @@ type Events struct {
 	FootersRead   func(n, of int)
 	FootersKnown  func() // nothing else of the shards is read yet
 
-	// Counted is called as Open finds out how many rows the rule keeps: done of so many row groups
+	// Counted is called while Open counts the rows that the rule keeps: done of all row groups
 	// are counted.
 	Counted func(done, of int64)
 
-	// Noted says what a user may want to know of the addresses: files that were left out of
+	// Noted reports what a user may want to know about the addresses: files that were left out of
 	// directories, or named twice. Each once.
 	Noted func(text string)
 
-	// Truncated says that a unit was read with so many documents that are longer than a block, and
+	// Truncated reports the documents of a unit that are longer than a block, and
 	// how many tokens they lost. It is called for each such unit.
 	Truncated func(documents, tokens int64)
 
-	// PoorMixing says that batches of sorted data would be lopsided. Said once, as a loader on rank
-	// 0 begins without a state.
+	// PoorMixing reports that batches of sorted data would be lopsided: once, when a loader on rank
+	// 0 starts without a state.
 	PoorMixing func(*PoorMixing)
 
-	// OverEstimate says that blocks took more than a tenth more memory than the files' metadata
-	// foretold. Said once per stream.
+	// OverEstimate reports that blocks took over a tenth more memory than the files' metadata
+	// predicted, once per stream.
 	OverEstimate func(measured, estimated int64)
 
-	// Lost tells of data that cannot be read: a stream goes on without it, or the rule keeps none
-	// of it. Said once per place.
+	// Lost reports data that cannot be read: a stream continues without it, or the rule keeps no
+	// row of it. Said once per place.
 	Lost func(Loss)
 
 	// BatchChanged reports a resume with another global batch: the rows stay the same, the batches
@@ -204,7 +204,7 @@ func (o Options) validateColumns(p *option.List) {
 	o.validateUnknown(p)
 }
 
-// planOptions are what the user gave of the plan, without the buffer's size.
+// planOptions returns the options of the plan that the user gave, without the buffer's size.
 func (o Options) planOptions(worldSize int) shuffle.Options {
 	return shuffle.Options{
 		WorldSize: worldSize, MaxWorldSize: o.MaxWorldSize, Lanes: o.Lanes, Start: o.Start, Spread: o.Spread, Assign: o.Assign,

@@ -2,13 +2,13 @@ package iterable
 
 import "github.com/shardfeed/shardfeed/shuffle"
 
-// An order is the samples of an epoch as all ranks together read them: those of a plan, of the
-// files as they are, or of a mixture of plans.
+// An order is the samples of an epoch as all ranks together read them: in the order of a plan, of
+// the files as they are, or of a mixture of plans.
 type order interface {
 	// state returns what all states of a stream have in common.
 	state(globalBatch int64) shuffle.State
 
-	// portion returns what a worker reads from start on, with draws of so many rows.
+	// portion returns the part that a worker reads from start on, with draws of drawn rows.
 	portion(w shuffle.Worker, start stepper, seats shuffle.Seats, drawn int64) (portion, error)
 
 	// buffer returns the shuffle buffer in rows, of all sources together; 0 in file order.
@@ -28,7 +28,8 @@ type order interface {
 	note(n *laneNotes, w shuffle.Worker, globalBatch int64, o StreamOptions) error
 }
 
-// A portion is what one worker reads of an order: which loads, when, and how rows are picked.
+// A portion is the part of an order that one worker reads: which loads, when, and how rows are
+// picked.
 type portion struct {
 	bound    bound
 	schedule schedule
@@ -42,7 +43,7 @@ type planReads struct {
 	slots []int
 }
 
-// errSeats refuses seats for an order without lanes that ranks read alone.
+// errSeats refuses seats for an order without lanes of single ranks.
 func errSeats() error {
 	return &OptionError{Field: "Seats", Text: "are of the lanes of one shuffled data set; leave them out of file order and of sources"}
 }

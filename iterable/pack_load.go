@@ -167,8 +167,8 @@ func (p *packer) measureUnit(unit *rowgroup.Block, first int64) (err error) {
 	return nil
 }
 
-// documentOrder is the order in which the documents of a unit are packed: that of the epoch, or
-// without shuffle that of the file.
+// documentOrder returns the order in which the documents of a unit are packed: the epoch's, or
+// without shuffle the file's.
 func documentOrder(w wanted, n int, dst []uint32) []uint32 {
 	if w.lane != nil {
 		return w.lane.RuleOrder(int(w.span), n, dst)
@@ -219,7 +219,7 @@ func (y *layer) packParts(unit *rowgroup.Block, rows rowgroup.PackedRows, n int)
 	return blocks, nil
 }
 
-// partOrders are the samples of each of so many parts; 0 is one.
+// partOrders returns the samples of each of n parts; 0 is one.
 func (p *packer) partOrders(parts int) (orders [][]uint32) {
 	parts = max(1, parts)
 	for i, from := 0, 0; i < parts; i++ {
@@ -238,7 +238,7 @@ func (l *load) inGroup(err error) error {
 	return err
 }
 
-// truncated counts documents that lose tokens, and tells of the first.
+// truncated counts documents that lose tokens, and reports the first.
 func (r *readahead) truncated(p *packer) {
 	documents, tokens := p.fit.Truncated(p.lengths)
 	if documents == 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// A PackPlan is what is known of an epoch's samples where they have several rows: of blocks, or
+// A PackPlan predicts an epoch's samples if they have several rows: blocks, or
 // under the strategy "bucket" of batches.
 type PackPlan struct {
 	Strategy string `json:"strategy"`
@@ -31,7 +31,7 @@ type PackPlan struct {
 	counting int64 // encoded bytes of lists that were read for their lengths, at most
 }
 
-// wellUsed is the utilisation under which a plan says what to write differently: 25 blocks a unit.
+// wellUsed is the utilisation below which a plan proposes another layout: 25 blocks a unit.
 const wellUsed = 0.98
 
 // packPlan is nil where samples are rows.
@@ -89,7 +89,7 @@ func (k *PackPlan) with(more *PackPlan) *PackPlan {
 // dearCounting is how many bytes of lists a plan speaks of that are read to count blocks.
 const dearCounting = 1 << 30
 
-// proposePacking says what would fill blocks better, and count them sooner.
+// proposePacking proposes what would fill blocks better, and count them sooner.
 func (p *Plan) proposePacking(add func(format string, args ...any)) {
 	k := p.Packed
 	if k == nil {
@@ -108,10 +108,10 @@ func (p *Plan) proposePacking(add func(format string, args ...any)) {
 	}
 }
 
-// wellPadded is the utilisation of batches under which a plan says how to write the data.
+// wellPadded is the utilisation of batches below which a plan proposes how to write the data.
 const wellPadded = 0.95
 
-// proposeBuckets says what would make better batches.
+// proposeBuckets proposes what would make better batches.
 func (p *Plan) proposeBuckets(add func(format string, args ...any)) {
 	k := p.Packed
 	if k.Sorted {
@@ -124,7 +124,7 @@ func (p *Plan) proposeBuckets(add func(format string, args ...any)) {
 	}
 }
 
-// largerUnits is what to do where units are slices of row groups.
+// largerUnits returns the advice for units that are slices of row groups.
 func (p *Plan) largerUnits() string {
 	if p.Units > p.read.groups {
 		return fmt.Sprintf(", or set {UnitRows} above the %d rows of a unit now", p.read.rows/int64(max(1, p.Units)))

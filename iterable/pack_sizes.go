@@ -15,7 +15,7 @@ const (
 	lengthsBytes = 8  // a document in a block: the number of its tokens, and its share of offsets
 )
 
-// packSizes foretells the bytes of packed samples.
+// packSizes predicts the bytes of packed samples.
 type packSizes struct {
 	columns []int64 // bytes of a sample in each list of tokens
 	others  []int64 // by row group: the values of all other columns
@@ -37,7 +37,7 @@ func newPackSizes(k *samples.Packing, m *rowgroup.Reader) func() packSizes {
 	})
 }
 
-// packedCost is what a load of a unit takes that keeps so many of its samples: the unit as it is
+// packedCost returns the cost of a load that keeps a number of a unit's samples: the unit as it is
 // decoded, beside the blocks that are made of it.
 func (s *sizes) packedCost(u shuffle.Unit, samples int64, divided bool) cost {
 	rows, all := u.Rows(), s.manifest.Groups()[u.Group].Rows
@@ -67,7 +67,7 @@ func (s *sizes) packedCost(u shuffle.Unit, samples int64, divided bool) cost {
 // packedPart is bytes that a part of packed samples holds at least.
 const packedPart = widePart / 4 * 3
 
-// parts is into how many parts so many samples are divided. Their tokens are single buffers, so it
+// parts returns into how many parts samples are divided. Their tokens are single buffers, so it
 // is the number whose buffers fill the pool's sizes best, with one part more that is held until its
 // last sample has left.
 func (p packSizes) parts(samples, bytes int64) (best int64) {
@@ -84,7 +84,7 @@ func (p packSizes) parts(samples, bytes int64) (best int64) {
 	return best
 }
 
-// blockBytes is what a block of so many samples takes.
+// blockBytes returns the bytes of a block of samples.
 func (p packSizes) blockBytes(samples, others int64) int64 {
 	n := others + others/roundingPart + blockBytes
 	for _, column := range p.columns {
@@ -93,10 +93,10 @@ func (p packSizes) blockBytes(samples, others int64) int64 {
 	return n
 }
 
-// keptSlack is what an arena keeps behind an allocation.
+// keptSlack is the slack of an arena after an allocation.
 const keptSlack = 128
 
-// packedBytes is what the values of all samples take.
+// packedBytes returns the bytes of the values of all samples.
 func (d *source) packedBytes() (n int64) {
 	p := d.sizes.packed()
 	for _, column := range p.columns {

@@ -7,14 +7,14 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// By how much the variance of a batch of sorted data may exceed that of a perfect shuffle before
+// By how much the variance of a batch of sorted data may exceed a perfect shuffle's before
 // its mixing is called poor, and what a larger buffer is to bring it down to.
 const (
 	poorDeff = 4
 	goodDeff = 2
 )
 
-// A PoorMixing says that batches of sorted data would vary much more than those of a perfect
+// A PoorMixing reports that batches of sorted data would vary much more than with a perfect
 // shuffle, and which shuffle buffer would do better.
 type PoorMixing struct {
 	GlobalBatch int64
@@ -35,7 +35,7 @@ func (m *PoorMixing) text() string {
 		"a {ShuffleBuffer} of %v would make it %.2g", m.GlobalBatch, m.Deff, m.Buffer, m.BufferDeff)
 }
 
-// poorMixing is that of a plan, or nil.
+// poorMixing returns the warning of a plan, or nil.
 func (d *source) poorMixing(p *shuffle.Plan, worldSize int, globalBatch int64) (*PoorMixing, error) {
 	q := p.Quality(globalBatch)
 	if q.Deff <= poorDeff {
@@ -87,7 +87,7 @@ func leastSize(try func(mebibytes int64) (good, whole bool, err error)) error {
 	return err
 }
 
-// paramsWith are those of a plan begun with another shuffle buffer.
+// paramsWith returns the parameters of a plan with another shuffle buffer.
 func (d *source) paramsWith(p *shuffle.Plan, worldSize int, buffer Size) (shuffle.Params, error) {
 	size, err := buffer.total(worldSize, 0)
 	if err != nil {

@@ -47,7 +47,7 @@ func (q *queue) take() *load {
 	return heap.Pop(&q.loads).(*load)
 }
 
-// close says that no more loads come.
+// close reports that no more loads come.
 func (q *queue) close() { close(q.places) }
 
 // A minHeap is for package container/heap.

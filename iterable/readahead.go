@@ -371,7 +371,8 @@ func (r *readahead) adjust(p mem.Purpose, counted *int64, n int64) {
 	*counted = n
 }
 
-// count adds a decoded load to the statistics, and says once when the metadata foretold much less.
+// count adds a decoded load to the statistics, and reports once if the metadata predicted much
+// less.
 func (r *readahead) count(l *load) {
 	g := l.manifest.Groups()[l.group]
 	r.foretold.Add(l.est.decode - l.est.scratch)
@@ -407,7 +408,7 @@ func (r *readahead) dropBlocks(l *load) {
 	l.blocks, l.orders = nil, nil
 }
 
-// takeOrder returns memory for the order of so many rows; giveOrder takes it back.
+// takeOrder returns memory for the order of n rows; giveOrder returns it to the pool.
 func (r *readahead) takeOrder(rows int) []uint32 {
 	if o, ok := r.orders.Get().(*[]uint32); ok && cap(*o) >= rows {
 		return (*o)[:0]

@@ -7,7 +7,7 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// Reads lists the units that the streams of some of so many ranks read in all epochs: of each
+// Reads lists the units that the streams of some ranks read in all epochs: of each
 // source, in file order, as rows of its manifest's shards. The order is shuffled; in file order
 // every rank reads nearly all units.
 func (d *Dataset) Reads(ranks []int, worldSize int, o StreamOptions) ([][]rowgroup.Rows, error) {
@@ -83,7 +83,7 @@ func (s *unitSet) units() (all []shuffle.Unit) {
 	return all
 }
 
-// rowsOfUnits are the rows of units, those of neighbours as one.
+// rowsOfUnits returns the rows of units, merging neighbours.
 func (d *source) rowsOfUnits(units []shuffle.Unit) (all []rowgroup.Rows) {
 	for i, u := range units {
 		if i > 0 && units[i-1].Group == u.Group && units[i-1].Hi == u.Lo {

@@ -30,7 +30,7 @@ type laneSchedule struct {
 type feed struct {
 	lane  *shuffle.Lane
 	slot  int
-	start int64   // the row where the stream begins
+	start int64   // the row at which the stream starts
 	first []early // what is left of the spans that are there from that row on, by the row of each
 	span  int     // the next span that arrives later
 	need  int64   // position at which the next of both must be there
@@ -153,12 +153,12 @@ func (f *feed) pop() int {
 	return f.span - 1
 }
 
-// isEarly says that the next span is of first.
+// isEarly reports whether the next span is of first.
 func (f *feed) isEarly() bool {
 	return len(f.first) > 0 && (f.span == f.lane.Spans() || f.first[0].row <= f.lane.Need(f.span))
 }
 
-// settle finds where the next span is needed; false when there is none that a step waits for.
+// settle finds where the next span is needed; false if no step waits for one.
 func (f *feed) settle(e *laneEpoch) bool {
 	if f.isEarly() {
 		f.need = e.position(f.slot, f.first[0].row)
@@ -249,7 +249,7 @@ func (s *laneSchedule) together(family []sibling, first sibling) []sibling {
 	return family[lo : hi+1]
 }
 
-// hasEarly says that a span of first is left.
+// hasEarly reports whether a span of first is left.
 func (f *feed) hasEarly(span int) bool {
 	return slices.ContainsFunc(f.first, func(x early) bool { return x.span == span })
 }

@@ -29,7 +29,7 @@ func (b single) order(worldSize int, o StreamOptions, buffer, memory int64) (ord
 	return &planOrder{source: b.source, plan: p}, err
 }
 
-// planOf returns the plan of a state, or that of the options.
+// planOf returns the plan of a state, or of the options.
 func (b single) planOf(worldSize int, o StreamOptions, buffer, memory int64) (*shuffle.Plan, error) {
 	if o.State != nil {
 		return b.resume(*o.State, o.Tail)

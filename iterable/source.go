@@ -16,7 +16,7 @@ import (
 	"github.com/shardfeed/shardfeed/iterable/internal/samples"
 )
 
-// common is what the sources of a data set share.
+// common is shared by the sources of a data set.
 type common struct {
 	stores   shard.Stores
 	pool     *mem.Pool // where blocks live
@@ -32,7 +32,7 @@ type common struct {
 	keeping  *keep.Keeping
 }
 
-// newCommon is what the sources of these shards share.
+// newCommon returns what the sources of these shards share.
 func newCommon(stores shard.Stores, shards []shard.Shard, o Options) *common {
 	reads := shard.ReadsOf(stores, shards)
 	c := &common{
@@ -195,7 +195,7 @@ func (d *source) plan(worldSize int, so StreamOptions, buffer, memory int64) (*s
 	return d.newPlan(units, params, d.options.Seed)
 }
 
-// newPlan makes the plan of units of this source, or returns the last one where it is the same. All
+// newPlan makes the plan of units of this source, or returns the last one if it is the same. All
 // ranks of an engine have the same plan, which is large beside a stream.
 func (d *source) newPlan(units *shuffle.Units, params shuffle.Params, seed uint64) (*shuffle.Plan, error) {
 	d.mu.Lock()
@@ -273,7 +273,7 @@ func (c *common) tellOf(x Loss) {
 	}
 }
 
-// room says whether the budget of all streams would admit so much now.
+// room reports whether the budget of all streams would admit need bytes now.
 func (c *common) room(need int64) bool {
 	a, err := c.budget.Reserve(0, mem.Amounts{mem.Shuffle: need})
 	if err != nil {

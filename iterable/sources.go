@@ -12,22 +12,22 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// A Source is one of several data sets that streams read together, by weight. Its rule is that of
-// the Options of the same names.
+// A Source is one of several data sets that streams read together, by weight. Its rule has the same
+// fields as Options.
 type Source struct {
 	Name      string // in states, plans and messages
 	Addresses []string
 
 	// Weight is the source's share of the samples, in proportion to the weights of the others. In
-	// its place all sources may say how many of their samples an epoch has: Choose, or Repeat times
-	// all of them, 1 by default.
+	// its place all sources may give the number of their samples in an epoch: Choose, or Repeat
+	// times all of them, 1 by default.
 	Weight float64
 	Repeat float64
 	Choose int64
 
 	Choice
 	RowWeight string            // as Options.Weight
-	Rename    map[string]string // columns of the files to those of the data set
+	Rename    map[string]string // columns of the files to the data set's
 }
 
 // mostSources bounds their number.
@@ -77,7 +77,7 @@ func (o Options) validateSources(p *option.List) {
 	o.validateApart(p)
 }
 
-// ruleErrors is what is wrong with the rule of a source.
+// ruleErrors returns the errors in the rule of a source.
 func ruleErrors(o Options) error {
 	p := option.List{New: option.NewError}
 	o.rule().Validate(&p)
@@ -87,7 +87,7 @@ func ruleErrors(o Options) error {
 	return nil
 }
 
-// counted says that sources have numbers of samples in place of weights.
+// counted reports whether sources have numbers of samples in place of weights.
 func (o Options) counted() bool {
 	return slices.ContainsFunc(o.Sources, func(s Source) bool { return s.Repeat != 0 || s.Choose != 0 })
 }
@@ -106,7 +106,7 @@ func (s Source) validateWeight(p *option.List, counts bool) {
 	p.Within("Choose", s.Choose, option.MaxRows)
 }
 
-// validateEpoch checks what says how long an epoch is, and the weights that come later.
+// validateEpoch checks the length of an epoch, and the weights that come later.
 func (o Options) validateEpoch(p *option.List, counts bool) {
 	switch {
 	case o.Stop != "" && o.EpochSize != 0:
@@ -147,7 +147,7 @@ func (o Options) validateEpoch(p *option.List, counts bool) {
 
 const mostChanges = 63 // of weights, after the first ones
 
-// checkNames says whether weights are of these sources.
+// checkNames returns an error if weights are of other sources.
 func (o Options) checkNames(weights map[string]float64) error {
 	for _, name := range slices.Sorted(maps.Keys(weights)) {
 		if !slices.ContainsFunc(o.Sources, func(s Source) bool { return s.Name == name }) {
@@ -207,7 +207,7 @@ func (o Options) validateNoSources(p *option.List) {
 	}
 }
 
-// options are those of the data set with the rule of the source.
+// options returns the data set's options with the rule of the source.
 func (s Source) options(o Options) Options {
 	o.Sources, o.Mixing = nil, Mixing{}
 	o.Plan = nil // of all sources
@@ -215,7 +215,7 @@ func (s Source) options(o Options) Options {
 	return o
 }
 
-// A SourceError is what is wrong with one of several sources.
+// A SourceError is the error of one of several sources.
 type SourceError struct {
 	Source string
 	Err    error
@@ -238,7 +238,7 @@ func (o Options) batching() shuffle.Batching {
 	return cmp.Or(o.Batching, shuffle.Stratified)
 }
 
-// unit is what weights are in.
+// unit returns the unit of weights.
 func (o Options) unit() string {
 	return cmp.Or(o.WeightsIn, InSamples)
 }

@@ -63,7 +63,7 @@ func (d *Dataset) Start(worldSize int, o StreamOptions) (shuffle.State, error) {
 	return state, nil
 }
 
-// PoorMixing foretells how streams with these options on so many ranks mix sorted data. It is nil
+// PoorMixing predicts how streams with these options on worldSize ranks mix sorted data. It is nil
 // where they mix it well enough, and for mixtures and file order.
 func (d *Dataset) PoorMixing(worldSize int, o StreamOptions) (*PoorMixing, error) {
 	if err := o.Validate(); err != nil {

@@ -1,4 +1,3 @@
-// Package size reads numbers of bytes, and times, as people write them.
 package size
 
 import (

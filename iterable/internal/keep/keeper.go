@@ -23,11 +23,11 @@ type Keeper struct {
 	governor *governor
 	gains    *gains
 	groups   chan Place
-	inImages bool // blocks of the stream may lie in images
+	inImages bool // images may hold the stream's blocks
 }
 
 // Keeper returns the keeper of a stream, or nil if there is no tier or the stream leaves too little
-// memory. inImages reports whether the stream's blocks may lie in images.
+// memory. inImages reports whether images may hold the stream's blocks.
 func (k *Keeping) Keeper(stream *mem.Account, inImages bool) *Keeper {
 	if !k.kept {
 		return nil

@@ -5,7 +5,7 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
-// A Keeping is what the streams of a data set share to keep its row groups decoded. It is safe for
+// A Keeping is shared by the streams of a data set to keep its row groups decoded. It is safe for
 // concurrent use.
 type Keeping struct {
 	budget   *mem.Budget

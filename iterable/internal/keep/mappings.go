@@ -19,7 +19,7 @@ type mappings struct {
 	closed bool
 }
 
-// Mapping returns the account of a stream whose blocks may lie in images: half of the memory that
+// Mapping returns the account of a stream whose blocks may be in images: half of the memory that
 // the stream and its keeper leave, and at most images bytes; nil if they leave nothing.
 func (k *Keeping) Mapping(stream *mem.Account, beside *Keeper, images int64) *mem.Account {
 	room := (k.memory - stream.Reserved().Total() - beside.Reserved()) / 2

@@ -16,7 +16,7 @@ type Space struct {
 	HeldGroups int
 
 	// Decode is the processor time of decoding an epoch, as measured when row groups were kept; 0
-	// if the tier has none.
+	// if the tier is empty.
 	Decode time.Duration
 }
 

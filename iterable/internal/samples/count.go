@@ -55,7 +55,7 @@ type counter struct {
 
 // Counting has the means and the events of counting.
 type Counting struct {
-	IndexDir string // where counts are kept; "" keeps none
+	IndexDir string // where counts are kept; "" keeps nothing
 
 	// What counts depend on besides the rule and the units.
 	Identity func(uri string) string
@@ -129,7 +129,7 @@ func (d *Data) newCounter(units []shuffle.Unit, how Counting) *counter {
 	return c
 }
 
-// complete says that the samples of all units are known.
+// complete reports whether the samples of all units are known.
 func (c *counter) complete() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -175,7 +175,7 @@ func (c *counter) arithmetic(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// count is how many rows the rule keeps by their numbers alone.
+// count returns how many rows the rule keeps by their numbers.
 func (s *Selector) count(group int, lo, hi int64) int64 {
 	r := s.Rules
 	switch ratio := r.part != nil && r.key < 0; {
@@ -189,7 +189,7 @@ func (s *Selector) count(group int, lo, hi int64) int64 {
 	return hi - lo
 }
 
-// foretell finds the units that have no sample by what is known without reading: the values of
+// foretell finds the units without samples by what is known before reading: the values of
 // partition columns, and the list of rows.
 func (c *counter) foretell() {
 	for s := range c.dataset.List.Shards {
@@ -275,7 +275,7 @@ func (c *counter) take(first, end int, e countEntry) {
 // maxTimes is how often a row can come.
 const maxTimes = 255
 
-// report says how many row groups are counted.
+// report calls Counted with the number of row groups that are counted.
 func (c *counter) report() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -292,7 +292,7 @@ func (c *counter) unusable(err error) {
 	}
 }
 
-// entries are the counts of the units [first, end), which lie in one or several shards. Units that
+// entries are the counts of the units [first, end), which are in one or several shards. Units that
 // are lost are left out: the next start looks again.
 func (c *counter) entries(first, end int) (all []countEntry) {
 	data := c.dataset.List
@@ -319,7 +319,7 @@ func (r *Rules) prune(s rule.Stats) rule.Verdict {
 	return r.filter.Prune(inputStats{stats: s, inputs: r.inputs})
 }
 
-// inputStats are statistics of the rule columns, as those of the filter's inputs.
+// inputStats maps statistics of the rule columns to the filter's inputs.
 type inputStats struct {
 	stats  rule.Stats
 	inputs []int

@@ -89,7 +89,7 @@ func (c *counter) publish() {
 	}
 }
 
-// add adds the samples of some rows to those of their units.
+// add adds the samples of some rows to their units.
 func (c *counter) add(g int, lo, hi int64, sel Selection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

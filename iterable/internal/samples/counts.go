@@ -14,7 +14,7 @@ import (
 
 const (
 	countSuffix    = ".sfc"
-	maxCountTotal  = 64 << 20 // bytes of all segments; more are replaced by none
+	maxCountTotal  = 64 << 20 // bytes of all segments; more are removed
 	mostCountFiles = 16
 )
 

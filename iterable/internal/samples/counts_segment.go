@@ -26,9 +26,9 @@ import (
 //	 0  16  SHA-256 of the shard's identity, cut to 16 bytes
 //	16   8  SHA-256 of its size in decimal, a zero byte and its version, cut to 8 bytes
 //	24  16  the rule and the units, see counter.keyOf
-//	40   4  number of the first unit, among those of the shard
+//	40   4  number of the first unit within the shard
 //	44   4  units
-//	48   8  where their counts begin
+//	48   8  offset of their counts
 //	56   4  bytes of their counts
 //	60   4  zero
 //
@@ -51,10 +51,10 @@ type countKey struct {
 	rule    [16]byte
 }
 
-// A countEntry is the samples of some units of a shard, one after the other.
+// A countEntry has the samples of consecutive units of a shard.
 type countEntry struct {
 	countKey
-	first  int // number of the first unit, among those of the shard
+	first  int // number of the first unit within the shard
 	counts []int64
 }
 

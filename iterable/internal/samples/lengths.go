@@ -38,7 +38,7 @@ func (s *LengthStore) keep(k LengthKey, each []uint32) {
 	s.of[k], s.held = slices.Clone(each), held
 }
 
-// Rows appends the tokens of each row of a unit, if it has so many documents.
+// Rows appends the tokens of each row of a unit, if the store has n documents of it.
 func (s *LengthStore) Rows(k LengthKey, n int, dst []uint32) (tokens []uint32, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -22,7 +22,7 @@ const IgnoredLabel = -100
 // rowgroup.LengthsColumn, the tokens of each document in the block.
 type Pack struct {
 	rule.Pack
-	Value int64 // what stands behind the last document of a block
+	Value int64 // fills the end of a block
 }
 
 // Packing is the third stage of a rule: the samples that are made of the rows that are kept.
@@ -30,7 +30,7 @@ type Packing struct {
 	Spec     *rule.Pack   // nil where samples are batches
 	Bucket   *rule.Bucket // nil where samples are blocks of tokens
 	Layout   *rowgroup.Packing
-	lengths  int            // rule column that tells the lengths
+	lengths  int            // rule column with the lengths
 	Declared bool           // it is a column of lengths, not the lists themselves
 	Tokens   int            // column of the schema whose lists are packed
 	schema   *column.Schema // of the rows
@@ -124,7 +124,7 @@ func TokenizeFirst(f *column.Field) string {
 	return ": text becomes tokens first, so write a column of token lists and name it"
 }
 
-// packLengths is the rule column that tells the lengths of a packing's lists.
+// packLengths is the rule column with the lengths of a packing's lists.
 func packLengths(p *Pack) string {
 	if p.Length != "" {
 		return p.Length
@@ -192,7 +192,7 @@ func encodeToken(f *column.Field, n int64) ([]byte, bool) {
 	return make([]byte, f.Width), n == 0
 }
 
-// checkLengths says whether values of a column can be lengths.
+// checkLengths returns an error if values of a column cannot be lengths.
 func checkLengths(f *column.Field) error {
 	return checkIntegers("Pack.Length", "takes lengths from a column of integers", f)
 }
@@ -205,7 +205,7 @@ func checkIntegers(field, must string, f *column.Field) error {
 	return &option.Error{Field: field, Text: fmt.Sprintf("%s, got %q, which is %v", must, f.Name, f)}
 }
 
-// measure appends the tokens of each row to dst, as the rule column tells them.
+// measure appends the tokens of each row to dst, by the rule column.
 func (k *Packing) measure(c *rule.Column, rows int, dst []uint32) ([]uint32, error) {
 	extra := uint32(k.extra())
 	if k.Declared {
@@ -233,8 +233,8 @@ func (k *Packing) lengthsField() string {
 	return "Pack.Length"
 }
 
-// SampleBytes is what the named columns take in a sample: what a shuffle buffer in bytes counts, so
-// that no other columns change the order.
+// SampleBytes returns the bytes of the named columns in a sample, which a shuffle buffer in bytes
+// counts, so that no other columns change the order.
 func (k *Packing) SampleBytes() (n int64) {
 	if k.Bucket != nil {
 		return int64(k.Bucket.Tokens()) * bucketTokenBytes
@@ -249,5 +249,5 @@ func (k *Packing) SampleBytes() (n int64) {
 	return n
 }
 
-// bucketTokenBytes is what a token of a bucket counts in a shuffle buffer in bytes.
+// bucketTokenBytes counts a token of a bucket in a shuffle buffer in bytes.
 const bucketTokenBytes = 4

@@ -9,7 +9,7 @@ import (
 	"github.com/shardfeed/shardfeed/rule"
 )
 
-// lengthScratch is what the lengths of a row take while its unit is counted: as they are read, and
+// lengthScratch is the bytes of a row's length while its unit is counted: when it is read, and
 // until the unit is complete.
 const lengthScratch = 8
 
@@ -76,7 +76,7 @@ func (c *counter) keepTokens() {
 // footersAtOnce is how many footers are read at once.
 const footersAtOnce = 16
 
-// footers counts blocks by what footers say of lists, where their number follows from that of the
+// footers counts blocks by the footers' numbers of items, if the number of blocks follows from the
 // tokens: of whole row groups whose documents are all packed. It reads each footer once, which is
 // little beside the lists.
 func (c *counter) footers(ctx context.Context) error {
@@ -102,7 +102,7 @@ func (c *counter) footers(ctx context.Context) error {
 	return nil
 }
 
-// worthAFooter says that lists of a shard are to be read that are more than its footer.
+// worthAFooter reports whether the lists that a shard has to read are larger than its footer.
 func (c *counter) worthAFooter(shard int) bool {
 	var bytes int64
 	for u := c.shards[shard]; u < c.shards[shard+1]; u++ {
@@ -114,12 +114,12 @@ func (c *counter) worthAFooter(shard int) bool {
 	return bytes > 0 && bytes >= cmp.Or(c.dataset.PruneFrom, prunedBytes)
 }
 
-// footer counts the row groups of a shard whose footer tells.
+// footer counts the row groups of a shard by its footer.
 func (c *counter) footer(ctx context.Context, shard int) error {
 	d := c.dataset
 	stats, err := d.Manifest.ShardStats(ctx, shard)
 	if err != nil {
-		return nil // the pass reads the shard, and says what is wrong with it
+		return nil // the pass reads the shard, and returns its error
 	}
 	k, p := c.rules.Pack, c.rules.Pack.Spec.NewPacker()
 	c.mu.Lock()
@@ -140,7 +140,7 @@ func (c *counter) footer(ctx context.Context, shard int) error {
 	return nil
 }
 
-// spread tells whether rows are sorted by length: how much of the variance of lengths is between
+// spread measures whether rows are sorted by length: how much of the variance of lengths is between
 // units.
 type spread struct {
 	rows, sum, squares float64
@@ -158,7 +158,7 @@ func (s *spread) add(n unitLengths) {
 	s.rows, s.sum, s.between2 = s.rows+rows, s.sum+sum, s.between2+sum*sum/rows
 }
 
-// between is the share of the variance that lies between units.
+// between returns the share of the variance that is between units.
 func (s *spread) between() float64 {
 	mean := s.sum * s.sum / max(1, s.rows)
 	if all := s.squares - mean; all > 0 {

@@ -14,7 +14,7 @@ const (
 	prunedBytes  = 256 << 10 // of a row group's rule columns: less is read as fast as its statistics
 	deepBytes    = 1 << 20   // of them: less is read as fast as dictionaries and bloom filters
 	keptFooters  = 64        // shards whose statistics are kept while their row groups are looked at
-	leastSkipped = 8         // pages are left out where they are 1/leastSkipped of a row group's rows
+	leastSkipped = 8         // pages are left out if they have 1/leastSkipped of a row group's rows
 )
 
 // A footer is the statistics of a shard, read once for its row groups.
@@ -98,8 +98,8 @@ func wholly(rows int64, v rule.Verdict) []judged {
 	return []judged{{0, rows, v}}
 }
 
-// askFooter asks the filter about the statistics of a row group of so many bytes, which the shard's
-// footer, the page index, dictionaries and bloom filters tell.
+// askFooter asks the filter about the statistics of a row group of fetch bytes: the shard's
+// footer, the page index, dictionaries and bloom filters.
 func (r *ruleReader) askFooter(ctx context.Context, g int, fetch int64) ([]judged, error) {
 	d, group := r.dataset, r.dataset.List.Groups[g]
 	shard, index := int(group.Shard), int(group.Index)

@@ -44,7 +44,7 @@ func (d *Data) Packing() *Packing {
 
 // A Reading reads the columns of a rule, and nothing else, of row groups in parallel.
 type Reading struct {
-	// Next is the row group that is read next; false when there is none left, or ctx ends. One
+	// Next returns the row group to read next; false at the end, or if ctx ends. One
 	// goroutine calls it.
 	Next func(ctx context.Context) (group int, ok bool)
 
@@ -60,8 +60,8 @@ type Reading struct {
 }
 
 const (
-	runBytes  = 64 << 20  // of decoded rule columns: what is more is read in runs, where the page index tells their bytes
-	stepBytes = 256 << 20 // where it does not: what is more, or than memory/stepPart, is read together and decoded in steps
+	runBytes  = 64 << 20  // of decoded rule columns: more is read in runs, if the page index has their bytes
+	stepBytes = 256 << 20 // else more, or more than memory/stepPart, is read together and decoded in steps
 	leastStep = 16 << 20  // of such a step
 	stepPart  = 8
 	EdgePart  = 16       // a slice of a row group is charged 1/edgePart of the group more, for pages across its edges and dictionaries
@@ -331,12 +331,12 @@ func (r *ruleReader) decodeStep(ctx context.Context, d *rowgroup.Decoder, s *Sel
 	return nil
 }
 
-// Error says where the rule cannot be applied.
+// Error names the rows to which the rule cannot be applied.
 func Error(m *rowgroup.Reader, rows rowgroup.Rows, err error) error {
 	return &rowgroup.Error{Op: "filter", URI: m.Shards()[rows.Shard].URI, RowGroup: rows.RowGroup, Page: -1, Err: err}
 }
 
-// caught makes a panic an error that says where it happened. It is deferred.
+// caught makes a panic an error that names its rows. It is deferred.
 func (r *ruleReader) caught(run *Run, err *error) {
 	if v := recover(); v != nil {
 		*err = panics.New("filter", r.dataset.Manifest, r.dataset.RowsOf(run.group.number, run.lo, run.hi), v)

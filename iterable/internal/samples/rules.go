@@ -26,7 +26,7 @@ type Choice struct {
 	RowsNew rule.NewRows  // how to treat the rows of shards that Rows does not know
 }
 
-// Options are the options that make up a rule; see those of a data set.
+// Options make up a rule; see the options of a data set.
 type Options struct {
 	Choice
 	Weight   string
@@ -40,7 +40,7 @@ type Options struct {
 // often. They are immutable and safe for concurrent use; a selector applies them.
 //
 // A row must pass all of them: the part by row numbers, the rows list, the filter,
-// the part by a key. The weight then says how often it comes. The packing makes samples of the
+// the part by a key. The weight then decides how often it comes. The packing makes samples of the
 // rows that come; without one each row is a sample.
 type Rules struct {
 	Name  string // 16 hex digits, of text
@@ -67,7 +67,7 @@ type Columns struct {
 	at   map[string]int
 }
 
-// add returns the place of a column. lengths says that its items are not read.
+// add returns the place of a column. With lengths its items are not read.
 func (c *Columns) add(path string, lengths bool) int {
 	if c.at == nil {
 		c.at = map[string]int{}
@@ -82,7 +82,7 @@ func (c *Columns) add(path string, lengths bool) int {
 	return i
 }
 
-// Columns are what the rule of the options reads. The options are valid.
+// Columns returns the columns that the rule reads. The options are valid.
 func (o Options) Columns() Columns {
 	var c Columns
 	if o.Filters != "" {
@@ -259,26 +259,26 @@ func (r *Rules) number(groups []rowgroup.Group) {
 	}
 }
 
-// Reads says that the rule reads columns; else which rows it keeps is arithmetic.
+// Reads reports whether the rule reads columns; else arithmetic decides which rows it keeps.
 func (r *Rules) Reads() bool { return r.filter != nil || r.readsMore() }
 
-// readsMore says that the rule reads columns besides those of its filter.
+// readsMore reports whether the rule reads columns besides its filter's.
 func (r *Rules) readsMore() bool { return r.choosesByMore() || r.Pack != nil }
 
-// choosesByMore says that it does so to find which rows come, and how often.
+// choosesByMore reports whether it reads them to find which rows come, and how often.
 func (r *Rules) choosesByMore() bool {
 	return r.part != nil && r.key >= 0 || r.Weight >= 0
 }
 
-// DecodesFirst says that a load decodes columns of the rule before all others.
+// DecodesFirst reports whether a load decodes columns of the rule before all others.
 func (r *Rules) DecodesFirst() bool {
 	return r.filter != nil || r.choosesByMore() || r.Pack != nil && (r.Pack.Declared || r.Pack.Bucket != nil)
 }
 
-// Numbered says that what is kept of a row group depends on the number of its first row.
+// Numbered reports whether the kept rows of a row group depend on the number of its first row.
 func (r *Rules) Numbered() bool { return r.part != nil && r.key < 0 || r.Weight >= 0 }
 
-// ErrNothing is the error of a rule that keeps none of so many rows.
+// ErrNothing returns the error of a rule that keeps no row of rows.
 func (r *Rules) ErrNothing(rows int64) error {
 	text := fmt.Sprintf("must keep at least one row, got none of %d", rows)
 	if r.Pack != nil && r.Pack.Bucket == nil {

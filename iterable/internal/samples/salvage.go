@@ -7,7 +7,7 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
-// give gives up rows of a row group that a reading can do without; else it returns the error.
+// give records rows as lost if err is a loss that the reading accepts; else it returns err.
 func (r *ruleReader) give(group int, lo, hi int64, err error) error {
 	if err == nil || r.lost == nil || !rowgroup.IsLoss(err) || panics.Is(err) {
 		return err
@@ -16,8 +16,8 @@ func (r *ruleReader) give(group int, lo, hi int64, err error) error {
 	return nil
 }
 
-// salvage reads what is left of a run that is damaged, piece by piece, and gives up the others. err
-// is that of the run, which it returns where the reading cannot do without.
+// salvage reads a damaged run piece by piece, and records the damaged pieces as lost. It returns
+// err, the run's, if the reading accepts no loss.
 func (r *ruleReader) salvage(ctx context.Context, d *rowgroup.Decoder, s *Selector, run *Run, err error) error {
 	if r.lost == nil || !rowgroup.IsLoss(err) {
 		return err

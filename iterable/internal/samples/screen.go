@@ -10,7 +10,7 @@ import (
 )
 
 // Screen finds shards that the filter excludes before their schemas are united, nil without a
-// filter. A filter that is wrong excludes none: binding it to the schema of all says why.
+// filter. A wrong filter excludes no shard: binding it to the schema of all returns its error.
 func (o Options) Screen() rowgroup.Screen {
 	if o.Filters == "" {
 		return nil

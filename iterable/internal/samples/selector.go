@@ -14,7 +14,7 @@ import (
 type Selection struct {
 	Rows  int
 	bits  []uint64 // row i is bit i%64 of word i/64; no bit is set behind the last row
-	Times []uint8  // how often each row comes, where it is kept; nil is once
+	Times []uint8  // how often each kept row comes; nil is once
 
 	Lengths []uint32 // tokens of each row, with a packing
 }
@@ -56,8 +56,8 @@ func (s *Selector) Begin(group int, lo, hi int64) Selection {
 	return Selection{Rows: rows, bits: s.bits}
 }
 
-// Finish is begin, and then what the values of the rule columns decide; columns has those of the
-// rows. passed says that all rows are known to pass the filter.
+// Finish selects by row numbers, and then by the values of the rule columns; columns has them for
+// the rows. passed reports that all rows are known to pass the filter.
 func (s *Selector) Finish(group int, lo, hi int64, columns []rule.Column, passed bool) (Selection, error) {
 	r, sel := s.Rules, s.Begin(group, lo, hi)
 	if r.filter != nil && !passed && !sel.empty() {
@@ -103,7 +103,7 @@ func and(dst, b []uint64) {
 	}
 }
 
-// empty says that no row is kept.
+// empty reports whether no row is kept.
 func (s Selection) empty() bool {
 	return !slices.ContainsFunc(s.bits, func(w uint64) bool { return w != 0 })
 }

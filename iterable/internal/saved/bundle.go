@@ -16,7 +16,7 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// A plan file is the plan and the footers of its shards, so that a start reads the file alone. All
+// A plan file is the plan and the footers of its shards, so that a start reads only this file. All
 // integers are little-endian.
 //
 //	head, 64 bytes
@@ -25,7 +25,7 @@ import (
 //	16   8  P: bytes of the plan
 //	24   8  bytes of the plan when it is decompressed
 //	32   4  B: blocks of footers
-//	36   4  crc32c of the plan and of the table, as they stand in the file
+//	36   4  crc32c of the plan and of the table, as in the file
 //	40  20  zero
 //	60   4  crc32c of bytes 0-59
 //
@@ -33,10 +33,10 @@ import (
 //	P       the plan: a frame of zstd; see planFile for what is in it
 //	16 * B  the table: of each block 4 bytes each for its shards, its bytes in the file, those when it
 //	        is decompressed, and the crc32c of those in the file
-//	        the blocks: frames of zstd, one behind the other; see rowgroup.Manifest.Known
+//	        the blocks: consecutive frames of zstd; see rowgroup.Manifest.Known
 //
-// The shards of the blocks are those of the plan in their order; of a mixture, those of its first
-// source, then those of the next. A plan of a version before is its JSON alone, and has no footers.
+// The shards of the blocks are the plan's, in order; in a mixture, the shards of the first
+// source, then of the next. A plan of an earlier version is only its JSON, and has no footers.
 const (
 	bundleMagic = "sfplan2\n"
 	bundleHead  = 64
@@ -52,7 +52,7 @@ var (
 	errCut     = errors.New("it was cut short, or more was written behind it; copy it again")
 )
 
-// errLarge says that a file would be larger than it may be.
+// errLarge reports that a file would be larger than allowed.
 var errLarge = errors.New("it would be too large")
 
 // bundle returns the bytes of a plan file, or of another that starts with magic, with the footers
@@ -110,7 +110,7 @@ type bundleReader struct {
 	z      *zstd.Decoder
 
 	table  []byte
-	blocks int64 // where they begin
+	blocks int64 // their offset
 }
 
 // readBundle reads the plan, by parse, and then the footers, several blocks at a time.
@@ -164,7 +164,7 @@ func (r *bundleReader) plan(ctx context.Context) (*Plan, error) {
 	return r.parse(text)
 }
 
-// read returns bytes of the file, of its front where they are all there.
+// read returns bytes of the file, from its front if that has them all.
 func (r *bundleReader) read(ctx context.Context, off, n int64) ([]byte, error) {
 	if off+n <= int64(len(r.front)) {
 		return r.front[off : off+n : off+n], nil

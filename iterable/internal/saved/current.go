@@ -24,7 +24,7 @@ func (p *Plan) Current(ctx context.Context, stores shard.Stores, shards []shard.
 	for some := range slices.Chunk(now, 256) {
 		tasks.Go(func() error {
 			for i := range some {
-				if now := shard.InstanceOf(stores, some[i].URI); now != "" { // else opening it tells what is wrong
+				if now := shard.InstanceOf(stores, some[i].URI); now != "" { // else opening it returns the error
 					some[i].Instance = now
 				}
 			}

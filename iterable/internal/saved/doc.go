@@ -1,9 +1,9 @@
 // Package saved has the files by which a run pins its data, or passes what it found to another one.
 //
 //   - A [Plan] pins the shards and the order of a run. Its file has the footers of the shards too, so
-//     that a start reads the file alone (bundle.go has the format, byte by byte).
+//     that a start reads only this file (bundle.go has the format, byte by byte).
 //   - A [Manifest] lists shards, and pins nothing of the order.
-//   - An [Inventory] is what one node found when it opened a data set, for the other nodes.
+//   - An [Inventory] passes what one node found when it opened a data set to the other nodes.
 //
 // The package reads and writes, and checks what it reads. It opens no data set.
 package saved

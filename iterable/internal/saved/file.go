@@ -19,8 +19,8 @@ import (
 // A File is the bytes of a SavedPlan:
 // {"v":1,"hash":...,"order":...,"manifest":...,"units":...,"params":...,"rule":...,"counts":...}.
 // The hash is SHA-256, in hex, over the name of the order if it is there, and the JSON of manifest,
-// units and params as they stand there, with a line feed after each; with a rule, over rule and
-// counts too. Counts are a uvarint for each unit, in base64. That of a mixture is
+// units and params as they are there, with a line feed after each; with a rule, over rule and
+// counts too. Counts are a uvarint for each unit, in base64. The file of a mixture is
 // {"v":1,"hash":...,"order":...,"mixture":{"batching":...,"sources":[{"name":...,"manifest":...,
 // "units":...,"params":...,"rule":...,"counts":...,"tokens":...}]}}, and the hash is over the order
 // and the JSON of the mixture.
@@ -32,7 +32,7 @@ type File struct {
 	Mixture json.RawMessage `json:"mixture,omitempty"`
 }
 
-// A Part is what a plan has of a data set, or of a source of a mixture.
+// A Part pins a data set, or a source of a mixture.
 type Part struct {
 	Manifest json.RawMessage `json:"manifest,omitempty"`
 	Units    string          `json:"units,omitempty"`

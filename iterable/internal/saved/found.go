@@ -17,15 +17,15 @@ import (
 // nothing.
 type found struct {
 	Addresses  []string            `json:"addresses"`            // see spellingOf
-	Dir        string              `json:"dir,omitempty"`        // where paths of shards begin that are not absolute
-	URIs       []string            `json:"uris,omitempty"`       // of the shards, where they are not base + path of the manifest
+	Dir        string              `json:"dir,omitempty"`        // the directory of relative paths of shards
+	URIs       []string            `json:"uris,omitempty"`       // of the shards, if they are not base + path of the manifest
 	Partitions [][]shard.Partition `json:"partitions,omitempty"` // each list once
 	Partition  []int32             `json:"partition,omitempty"`  // the list of each shard
 	From       []int32             `json:"from,omitempty"`       // the number of its address, where any is not 0
 	Instances  []string            `json:"instances,omitempty"`  // of local files; see shard.Shard
 }
 
-// newFound returns nil where JSON cannot hold it, or a later start could not tell that a shard
+// newFound returns nil if JSON cannot hold it, or a later start could not see that a shard
 // changed.
 func newFound(addresses []string, shards []shard.Shard, m *shuffle.Manifest) *found {
 	f := &found{}
@@ -58,7 +58,7 @@ func newFound(addresses []string, shards []shard.Shard, m *shuffle.Manifest) *fo
 	return f
 }
 
-// within notes the working directory when a path begins there; false where it is not known.
+// within notes the working directory if a path is relative to it; false if it is unknown.
 func (f *found) within(uri string) bool {
 	if f.Dir == "" && isRelative(uri) {
 		f.Dir, _ = os.Getwd()
@@ -144,7 +144,7 @@ func spellingOf(address string) (string, error) {
 	return place, err
 }
 
-// absolute is an address whose path, if it is one, begins at the root.
+// absolute returns an address, with an absolute path if it is one.
 func absolute(address string) (string, error) {
 	if scheme, _ := shard.SplitScheme(address); scheme != "" {
 		return address, nil
@@ -152,7 +152,7 @@ func absolute(address string) (string, error) {
 	return filepath.Abs(address)
 }
 
-// Found are the shards of the plan, where it is of these addresses; nil where they must be listed.
+// Found returns the shards of the plan if it has these addresses; nil if they must be listed.
 func (p *Plan) Found(addresses []string) []shard.Shard {
 	if p == nil || p.Shards == nil || len(addresses) != len(p.Addresses) {
 		return nil

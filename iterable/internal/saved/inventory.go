@@ -14,10 +14,10 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// An Inventory is what a node found when it opened a data set: the shards, their footers, and under
-// a rule the samples of each unit. Another node that opens with it lists nothing, reads no footers
-// and counts nothing. Unlike a SavedPlan it pins nothing of the order: both nodes read what they
-// would read if each opened for itself. It holds no credentials.
+// An Inventory passes on what a node found when it opened a data set: the shards, their footers,
+// and under a rule the samples of each unit. Another node that opens with it lists nothing, reads
+// no footers and counts nothing. Unlike a SavedPlan it pins nothing of the order: both nodes read
+// what they would read if each opened for itself. It holds no credentials.
 type Inventory struct {
 	sources  []Source // without parameters; a plain data set is one source without a name
 	unitRows []int64  // by which the units of each were cut
@@ -31,11 +31,11 @@ type InventoryError struct {
 
 func (e *InventoryError) Error() string { return e.Text }
 
-// ErrLargeInventory says that an inventory would have more bytes than it may.
+// ErrLargeInventory reports that an inventory would have more bytes than allowed.
 var ErrLargeInventory = errors.New("the inventory is too large")
 
-// An inventoryFile is the JSON of an Inventory. Its bytes are otherwise those of a plan file, with
-// another beginning.
+// An inventoryFile is the JSON of an Inventory. Its file has the format of a plan file, with
+// another magic.
 type inventoryFile struct {
 	Version int               `json:"v"`
 	Sources []inventorySource `json:"sources"`
@@ -154,7 +154,7 @@ func (v *Inventory) Plan() *Plan {
 	return &v.sources[0].Plan
 }
 
-// Counts are the samples of units that were cut in this way, under this rule; nil if it has none.
+// Counts returns the samples of units that were cut in this way, under this rule; nil if unknown.
 func (v *Inventory) Counts(rule string, units int, unitRows int64) []int64 {
 	if v == nil || v.sources[0].Rule != rule || v.unitRows[0] != unitRows || len(v.sources[0].Counts) != units {
 		return nil
@@ -162,7 +162,7 @@ func (v *Inventory) Counts(rule string, units int, unitRows int64) []int64 {
 	return v.sources[0].Counts
 }
 
-// Tokens of the sources' samples; nil where it does not know all of them.
+// Tokens returns the tokens of the sources' samples; nil if some are unknown.
 func (v *Inventory) Tokens(rules []string) (all []int64) {
 	if v == nil {
 		return nil
@@ -184,7 +184,7 @@ func (v *Inventory) Names() (all []string) {
 	return all
 }
 
-// Fits refuses an inventory whose addresses are not those of the source.
+// Fits refuses an inventory of other addresses than the source's.
 func (v *Inventory) Fits(addresses []string) error {
 	if v == nil || v.Plan().Found(addresses) != nil {
 		return nil

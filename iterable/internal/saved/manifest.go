@@ -53,7 +53,7 @@ func (m *Manifest) Content() string {
 // InUse are the shards that states depend on.
 func (s Shards) InUse() *shuffle.Manifest { return s.Manifest.Only(s.Sampled) }
 
-// HashSources is the hash of a plain data set, or combines those of the sources of a mixture.
+// HashSources returns the hash of a plain data set, or combines the hashes of a mixture's sources.
 func HashSources(sources []Shards, of func(*shuffle.Manifest) string) string {
 	var names, hashes []string
 	for _, s := range sources {
@@ -106,7 +106,7 @@ func (m *Manifest) Compressed() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-const zlibStart = 0x78 // no JSON begins with it
+const zlibStart = 0x78 // no JSON starts with it
 
 // maxManifest bounds the bytes of a list that is decompressed.
 const maxManifest = 4 << 30
@@ -198,7 +198,7 @@ func (m *Manifest) Save(dir string) (path string, err error) {
 // ManifestPath returns the file of a list by its Content.
 func ManifestPath(dir, hash string) string { return filepath.Join(dir, hash+".json") }
 
-// Of are those of a source; nil without a list.
+// Of returns the shards of a source; nil without a list.
 func (m *Manifest) Of(source int) *shuffle.Manifest {
 	if m == nil {
 		return nil

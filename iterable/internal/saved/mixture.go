@@ -25,7 +25,7 @@ func (m *Mixture) AddSource(name string, part Part, tokens int64) {
 	m.Sources = append(m.Sources, mixtureSource{name, part, tokens})
 }
 
-// Mix makes the file that of a mixture.
+// Mix makes it the file of a mixture.
 func (f *File) Mix(m *Mixture) (err error) {
 	f.Mixture, err = json.Marshal(m)
 	return err

@@ -33,7 +33,7 @@ type Plan struct {
 	Sources  []Source
 }
 
-// Instant is the instant of the plan's filters; zero where they take none.
+// Instant returns the instant of the plan's filters; zero if they use no clock.
 func (p *Plan) Instant() (now time.Time) {
 	if p == nil {
 		return now
@@ -46,10 +46,10 @@ func (p *Plan) Instant() (now time.Time) {
 	return now
 }
 
-// Shuffled says that the plan is of a shuffled order.
+// Shuffled reports whether the order is shuffled.
 func (p *Plan) Shuffled() bool { return p.Params != nil || p.Sources != nil }
 
-// OtherOrder says which order this version makes, if it is not the one that the plan was saved for.
+// OtherOrder returns the order that this version makes, and whether the plan has another one.
 func (p *Plan) OtherOrder() (made string, other bool) {
 	made = shuffle.OrderOf(p.Shuffled(), p.Sources != nil)
 	return made, p.Order != "" && p.Order != made
@@ -63,7 +63,7 @@ func (p *Plan) Listed() *shuffle.Manifest {
 	return p.Manifest
 }
 
-// Known of the plan's shards, nil where it has none.
+// Known returns the footers of the plan's shards; nil if it has no footers.
 func (p *Plan) Known() []rowgroup.Known {
 	if p == nil {
 		return nil
@@ -71,17 +71,17 @@ func (p *Plan) Known() []rowgroup.Known {
 	return p.Footers
 }
 
-// Fits says whether the plan has the samples of these units.
+// Fits reports whether the plan has the samples of these units.
 func (p *Plan) Fits(units []shuffle.Unit, unitRows int64) bool {
 	return p.Rule != "" && unitRows == PinnedRows(p.Params) && len(p.Counts) == len(units)
 }
 
-// A Source is what a SavedPlan has of a source of a mixture. Weights and the length of epochs
+// A Source is the plan of a source of a mixture. Weights and the length of epochs
 // are not of it.
 type Source struct {
 	Name string
 	Plan
-	Tokens int64 // of its samples in an epoch of it, where weights are in tokens; a run that is given them counts none
+	Tokens int64 // of its samples in its epoch, if weights are in tokens; a run that is given them does not count
 }
 
 func (p *Plan) SourceNames() (names []string) {
@@ -99,7 +99,7 @@ func (p *Plan) Of(i int) *Plan {
 	return &p.Sources[i].Plan
 }
 
-// AllTokens are those of a saved plan; nil where weights are of samples.
+// AllTokens returns the tokens of the sources; nil if weights are in samples.
 func (p *Plan) AllTokens() (all []int64) {
 	for _, s := range p.Sources {
 		if s.Tokens > 0 {

@@ -20,7 +20,7 @@ const (
 	planPiece   = 8 << 20 // bytes of a plan that are read at once
 )
 
-// A PlanError says that a file is not a plan, or is damaged.
+// A PlanError reports that a file is not a plan, or is damaged.
 type PlanError struct {
 	Name string // path or address
 	Err  error
@@ -53,7 +53,7 @@ func ReadPlan(path string) (*Plan, error) {
 	return readPlan(context.Background(), path, bytesObject(b), int64(len(b)))
 }
 
-// FetchPlan reads a plan at an address of a store, in one request where it is small.
+// FetchPlan reads a plan at an address of a store, in one request if it is small.
 func FetchPlan(ctx context.Context, store shard.Store, address string) (p *Plan, err error) {
 	files, err := store.List(ctx, address)
 	if err != nil {
@@ -74,7 +74,7 @@ func FetchPlan(ctx context.Context, store shard.Store, address string) (p *Plan,
 	return p, err
 }
 
-// readPlan reads a file: its beginning first, which shows whether the rest is worth it.
+// readPlan reads a file, first its front, which shows whether the rest is worth it.
 func readPlan(ctx context.Context, name string, o object, size int64) (*Plan, error) {
 	if size > maxPlanFile {
 		return nil, &PlanError{name, fmt.Errorf("it has more than %v", mem.Bytes(maxPlanFile))}

@@ -1,0 +1,2 @@
+// Package size reads numbers of bytes, and times, as people write them.
+package size
