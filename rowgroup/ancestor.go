@@ -47,7 +47,7 @@ func (a *assembly) ancestor(i int, c *leafDecoder, s *nestedShape) error {
 	return agree(p.vec, v, bits, offsets)
 }
 
-// structBits finds which structs are null. An entry begins a value here when it repeats nothing
+// structBits finds which structs are null. An entry starts a value here when it repeats nothing
 // inside of it, and when the list around it has an element.
 func (a *assembly) structBits(v *block.Vector, n *schema.Node, s *nestedShape, outerRep, outerDef int) parquet.Bitmap {
 	m := a.bits(len(s.def))
@@ -136,7 +136,7 @@ func keepShape(v *block.Vector, c *leafDecoder, bits parquet.Bitmap, offsets []u
 	}
 }
 
-// agree says whether another leaf tells the same of an ancestor.
+// agree reports whether another leaf shows the same of an ancestor.
 func agree(v *block.Vector, w *block.Vector, bits parquet.Bitmap, offsets []uint32) error {
 	if v.Len != w.Len || v.Nulls != w.Nulls || !slices.Equal(v.Offsets, offsets) {
 		return errAgree

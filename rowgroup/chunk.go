@@ -13,11 +13,11 @@ import (
 
 var errChunk = errors.New("corrupt column chunk")
 
-// A page is one page of a chunk as it lies in a Raw.
+// A page is one page of a chunk as it is in a Raw.
 type page struct {
 	parquet.PageHeader
 	body []byte // as stored; what follows it in the Raw may be read
-	off  int64  // byte of the shard where the page's header begins
+	off  int64  // byte of the shard where the page's header starts
 
 	window window // of its values
 }
@@ -32,7 +32,7 @@ type pageScan struct {
 	begin       pageCursor // at the first page that is needed
 	pages       int        // how many are needed
 	head        page       // the first of them
-	first       int64      // row of the row group at which the first begins
+	first       int64      // row of the row group at which the first starts
 	known       bool       // the rows of each page are known from its header
 	values      int        // entries of pages
 	size        int64      // bytes of their decompressed bodies
@@ -42,10 +42,10 @@ type pageScan struct {
 }
 
 // passedPages is where an earlier scan of a chunk found its last page, so that the scan of later
-// rows begins there.
+// rows starts there.
 type passedPages struct {
 	last pageCursor
-	row  int64 // at which the page begins
+	row  int64 // at which the page starts
 	dict page
 }
 
@@ -55,10 +55,10 @@ type pageCursor struct {
 	rest   []byte
 	values int64 // left of the footer's allowance
 	bytes  int64
-	at     int64 // byte of the shard where rest begins
+	at     int64 // byte of the shard where rest starts
 }
 
-// scan reads the headers of a chunk. Pages that lie before or behind the rows are left out where
+// scan reads the headers of a chunk. Pages that are before or behind the rows are left out where
 // headers tell their rows, and values of large pages too. After an error, at is the byte of the
 // shard of the page that has it.
 func (s *pageScan) scan(c *rawChunk, rows Rows, windowFrom int) (at int64, err error) {

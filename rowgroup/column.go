@@ -19,8 +19,8 @@ import (
 // A leafDecoder decodes one leaf of a unit into slots: the places of its vector, one for each value
 // that is there or null.
 //
-// Each page's values are decoded to the end of the page's slots, one behind the other, and then
-// spread towards the front where nulls stand between them; so pages without nulls need no second
+// Each page's values are decoded to the end of the page's slots, one after another, and then
+// spread towards the front where nulls are between them; so pages without nulls need no second
 // step, and pages with nulls no second buffer.
 type leafDecoder struct {
 	d     *Decoder
@@ -57,7 +57,7 @@ type leafDecoder struct {
 	data   page // that is decoded
 	now    openPage
 	wide   *spreader  // nil when the column is not spread over parts
-	sink   *tokenSink // takes the values in place of slots; nil when there is none
+	sink   *tokenSink // takes the values in place of slots, or nil
 }
 
 // form is how a column's slots are stored.
@@ -82,7 +82,7 @@ type shape interface {
 type openPage struct {
 	rep, def parquet.LevelRun
 	values   []byte
-	inText   bool   // values lie in the column's text
+	inText   bool   // values are in the column's text
 	passed   bool   // no entry of the page is needed
 	steps    bool   // values are decompressed in steps
 	more     int    // bytes of them that are still to come
@@ -108,7 +108,7 @@ func (c *leafDecoder) pages() error {
 		if err := c.page(p); err != nil {
 			return err
 		}
-		// Whatever of the page is needed from here on was copied: its values lie in slots and text,
+		// Whatever of the page is needed from here on was copied: its values are in slots and text,
 		// its levels became lists.
 		if err := c.d.raw.doneWith(p.span()); err != nil {
 			return err
@@ -143,7 +143,7 @@ func (c *leafDecoder) page(p *page) error {
 		err = c.store(p, o, slots, present)
 	}
 	if o.restore >= 0 {
-		// Not before the values are stored: where a writer pads pages, they begin in front of the
+		// Not before the values are stored: where a writer pads pages, they start in front of the
 		// slots.
 		copy(c.buf[o.restore:], o.saved)
 	}
@@ -235,7 +235,7 @@ func (c *leafDecoder) open(p *page, o *openPage) (err error) {
 	return c.narrow(p, o)
 }
 
-// levelsAlone says whether no more of a page is wanted than levels, and they lie in front.
+// levelsAlone reports whether no more of a page is wanted than levels, and they are in front.
 func (c *leafDecoder) levelsAlone(p *page) bool {
 	const rle = format.RLE
 	return c.leaf.Convert == schema.ConvertNull && p.Kind == format.DataPage && c.chunk.codec != format.Uncompressed && !p.PlainBody &&
@@ -262,7 +262,7 @@ func (c *leafDecoder) verify(p *page) error {
 }
 
 // place returns where to decompress a page of size bytes. PLAIN values go to the end of the page's
-// slots at once: what lies before them, the levels, overwrites slots that are already filled, and
+// slots at once: what is before them, the levels, overwrites slots that are already filled, and
 // those are saved.
 func (c *leafDecoder) place(p *page, size int, o *openPage) []byte {
 	switch {
@@ -285,7 +285,7 @@ func (c *leafDecoder) place(p *page, size int, o *openPage) []byte {
 	return c.d.page.take(size)
 }
 
-// inPlace says whether PLAIN values are stored as the slots want them.
+// inPlace reports whether PLAIN values are stored as the slots want them.
 func (c *leafDecoder) inPlace() bool {
 	return c.form == plain && c.leaf.Convert == schema.ConvertNone && c.leaf.Type != format.Boolean && c.stored > 0
 }
@@ -357,7 +357,7 @@ func (c *leafDecoder) growText(n int) {
 	}
 }
 
-// textArena is where the text lies: with codes it is the dictionary's.
+// textArena is where the text is: with codes it is the dictionary's.
 func (c *leafDecoder) textArena() *mem.Arena {
 	if c.form == codes {
 		return c.keep
@@ -415,7 +415,7 @@ func (d *Decoder) flat(n *schema.Node) (*block.Vector, error) {
 	return v, err
 }
 
-// window returns how many decoded rows lie before the unit, and how many there are up to its end.
+// window returns how many decoded rows are before the unit, and how many there are up to its end.
 func (c *leafDecoder) window() (skip, total int, err error) {
 	skip, total = int(c.d.rows.Lo-c.first), int(c.d.rows.Hi-c.first)
 	if skip < 0 || total > c.rows {

@@ -13,7 +13,7 @@ type cutter struct {
 	arena *mem.Arena // of the copies
 	temp  *mem.Arena // until the column is done
 
-	// few says that fewer than half of the unit's rows stay, so that nothing of the others may:
+	// few means that fewer than half of the unit's rows stay, so that nothing of the others may:
 	// lists are copied item by item, and what few values need of a large dictionary.
 	few    bool
 	blocks int // that share a dictionary
@@ -80,7 +80,8 @@ func (c *cutter) items(p, v *block.Vector, skip int, order []uint32) error {
 	return err
 }
 
-// plainIsSmaller says whether values take less than codes and a block's share of their dictionary.
+// plainIsSmaller reports whether values take less than codes and a block's share of their
+// dictionary.
 func (c *cutter) plainIsSmaller(v *block.Vector, skip int, order []uint32) bool {
 	codes := len(order) * v.CodeWidth
 	if v.Field.Kind == column.Fixed {
@@ -95,7 +96,7 @@ func (c *cutter) plainIsSmaller(v *block.Vector, skip int, order []uint32) bool 
 	return size <= most
 }
 
-// lookUp copies what codes stand for.
+// lookUp copies what codes represent.
 func (c *cutter) lookUp(p, v *block.Vector, skip int, order []uint32) error {
 	if v.Field.Kind == column.Binary {
 		return c.takeText(p, v, skip, order)
@@ -116,7 +117,7 @@ func (c *cutter) lookUp(p, v *block.Vector, skip int, order []uint32) error {
 // layTile is how many values are found before they are copied.
 const layTile = 256
 
-// takeText copies the bytes of values, one behind the other in their new order. Where values share
+// takeText copies the bytes of values, one after another in their new order. Where values share
 // bytes and their copies would be larger than all the text, the copies share it too.
 func (c *cutter) takeText(p, v *block.Vector, skip int, order []uint32) error {
 	size := textSize(v, skip, order)
@@ -183,7 +184,7 @@ func (d *Decoder) rowsKept() []uint64 {
 	return kept
 }
 
-// few says whether fewer than half of the unit's rows are kept.
+// few reports whether fewer than half of the unit's rows are kept.
 func (d *Decoder) few() bool {
 	return d.layout.Order != nil && int64(2*len(d.layout.Order)) < d.rows.Hi-d.rows.Lo
 }

@@ -60,7 +60,7 @@ type unit struct {
 	kept   []uint32 // Layout.Order in the blocks' memory
 
 	tierCols []*block.Vector // of its image, by column; nil without one
-	inImage  bool            // and blocks have them where they lie
+	inImage  bool            // and blocks have them where they are
 }
 
 // arenas are the memory that a column is decoded to.
@@ -157,7 +157,7 @@ func (d *Decoder) forget() {
 	d.scan = pageScan{}
 }
 
-// caught makes a panic an error. Corrupt bytes are found by checks; this stands behind them for the
+// caught makes a panic an error. Corrupt bytes are found by checks; this backs them up for the
 // decompressors, which are not ours and see outside bytes first.
 func caught(err *error) {
 	if p := recover(); p != nil {
@@ -316,12 +316,12 @@ func (d *Decoder) column(n *schema.Node) (*block.Vector, error) {
 	return d.nested(n)
 }
 
-// isPlainLeaf says whether a node is a leaf whose values are in the file.
+// isPlainLeaf reports whether a node is a leaf whose values are in the file.
 func isPlainLeaf(n *schema.Node) bool {
 	return n.Leaf != nil && !n.Missing && n.Leaf.Convert != schema.ConvertNull && n.Field.Kind != column.Null
 }
 
-// isListOfLeaves says whether a top-level node is a list whose items are leaves.
+// isListOfLeaves reports whether a top-level node is a list whose items are leaves.
 func isListOfLeaves(n *schema.Node) bool {
 	return n.Field.Kind == column.List && n.Rep == 1 && len(n.Children) == 1 && isPlainLeaf(n.Children[0])
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 )
 
-// A dictionary is the values that codes stand for: Fixed values, or views of Binary ones.
+// A dictionary is the values that codes represent: Fixed values, or views of Binary ones.
 type dictionary struct {
 	n     int
 	table []byte // n entries of Field.Width bytes, or n views
@@ -72,7 +72,7 @@ func (c *leafDecoder) openDictionary(p *page) ([]byte, error) {
 	return dst, c.d.codecs.Decompress(c.chunk.codec, dst, p.body)
 }
 
-// readTextDictionary reads the dictionary of a Binary column: its values stand at the beginning of
+// readTextDictionary reads the dictionary of a Binary column: its values are at the beginning of
 // the column's text.
 func (c *leafDecoder) readTextDictionary(p *page) (err error) {
 	c.dict.table = c.tableRoom(8 * p.Values)
@@ -115,7 +115,7 @@ func (c *leafDecoder) dictVector() *block.Vector {
 	return v
 }
 
-// storeCoded reads n codes of a data page and stores them, or what they stand for: in dst, unless
+// storeCoded reads n codes of a data page and stores them, or what they represent: in dst, unless
 // there is a sink.
 func (c *leafDecoder) storeCoded(dst, src []byte, n int) error {
 	r, err := c.runs(src)
@@ -158,7 +158,7 @@ func errCode(entries int) error {
 	return fmt.Errorf("%w: a code beyond its dictionary of %d values", errChunk, entries)
 }
 
-// storeRun stores a run of codes, or what they stand for; ok is false when one is out of range.
+// storeRun stores a run of codes, or what they represent; ok is false when one is out of range.
 func (c *leafDecoder) storeRun(dst []byte, r *parquet.Runs) (ok bool) {
 	if r.Packed == nil {
 		if int64(r.Value) >= int64(c.dict.n) {
@@ -193,7 +193,7 @@ func (c *leafDecoder) storePacked(dst []byte, r *parquet.Runs) (ok bool) {
 	return parquet.ShortsBelow(mem.As[uint16](dst)[:r.N], c.dict.n)
 }
 
-// storeRepeated stores n times the same code, or what it stands for.
+// storeRepeated stores n times the same code, or what it represents.
 func (c *leafDecoder) storeRepeated(dst []byte, code uint32, n int) {
 	unit := c.unit
 	switch {
@@ -271,7 +271,7 @@ func lookUp[T uint8 | uint16 | uint32 | uint64](dst, table []T, block []uint32) 
 	return true
 }
 
-// lookUpShorts is lookUp for codes of two bytes as they lie in a page, four of them a word.
+// lookUpShorts is lookUp for codes of two bytes as they are in a page, four of them a word.
 func lookUpShorts[T uint32 | uint64](dst, table []T, packed []byte) (ok bool) {
 	n, size := uint64(len(table)), unsafe.Sizeof(*new(T))
 	words, t := mem.As[uint64](packed[:2*len(dst)]), unsafe.Pointer(unsafe.SliceData(table))
@@ -307,7 +307,7 @@ func narrowCodes[T uint8 | uint16 | uint32](dst []T, block []uint32, n int) (ok 
 	return int64(greatest) < int64(n)
 }
 
-// textViews finds PLAIN values in b, which lies at the end of the column's text, and takes b into
+// textViews finds PLAIN values in b, which is at the end of the column's text, and takes b into
 // the text.
 func (c *leafDecoder) textViews(dst []uint64, b []byte) error {
 	begin := uint64(c.textLen)

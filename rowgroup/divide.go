@@ -58,7 +58,7 @@ func checkOrder(order []uint32, rows int) error {
 	return nil
 }
 
-// fileOrder is the rows of the unit in the order in which they lie.
+// fileOrder is the rows of the unit in the order in which they are.
 func (d *Decoder) fileOrder() []uint32 {
 	order := mem.As[uint32](d.order.take(4 * int(d.rows.Hi-d.rows.Lo)))
 	for i := range order {
@@ -120,8 +120,8 @@ func (d *Decoder) layOut(col int, v *block.Vector) error {
 	return nil
 }
 
-// movable says whether a column's rows can change places: not where lists own runs of items by
-// their place, nor where values lie in the text once for many rows, which copies would multiply.
+// movable reports whether a column's rows can change places: not where lists own runs of items by
+// their place, nor where values are in the text once for many rows, which copies would multiply.
 func movable(v *block.Vector) bool {
 	switch v.Field.Kind {
 	case column.Map:
@@ -142,7 +142,7 @@ func viewedBytes(views []uint64) (n int) {
 	return n
 }
 
-// isLong says whether values are so long that to copy them costs more than to read them one here
+// isLong reports whether values are so long that to copy them costs more than to read them one here
 // and one there.
 func isLong(v *block.Vector) bool {
 	const most = 64 // bytes, a cache line

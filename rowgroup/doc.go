@@ -24,7 +24,7 @@
 //
 // A Tier keeps row groups decoded between epochs: a TierWriter makes an image of the columns of a
 // whole row group, Fetch borrows it in place of encoded chunks, and Decode makes blocks of copies,
-// or blocks that lie in the mapping itself. Where the bytes are kept is the tier's business; what
+// or blocks that are in the mapping itself. Where the bytes are kept is the tier's business; what
 // they mean is in package image. [MappedImages] are lent once for all who use them. Without the
 // tier blocks hold the same values.
 //

@@ -20,9 +20,9 @@ var (
 	ErrTooLarge = errors.New("too large to decode together")
 )
 
-// IsLoss reports whether an error says that data is damaged: corrupt bytes, or a shard that is gone
-// or was changed. Other errors are not losses: networks, permissions, memory, formats that this
-// package cannot read.
+// IsLoss reports whether an error means that data is damaged: corrupt bytes, or a shard that is
+// gone or was changed. Other errors are not losses: networks, permissions, memory, formats that
+// this package cannot read.
 func IsLoss(err error) bool {
 	if errors.Is(err, shard.ErrCorrupt) || errors.Is(err, shard.ErrChanged) || errors.Is(err, shard.ErrNotExist) {
 		return true

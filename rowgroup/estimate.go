@@ -141,7 +141,7 @@ func (e *estimated) smallBytes(large int64) int64 {
 }
 
 // column adds a column, apart for what a Layout can spread over parts: byte strings and lists of
-// fixed width that stand in every row at most once and are large.
+// fixed width that are in every row at most once and are large.
 func (e *estimator) column(n *schema.Node, rows int64) {
 	isStruct := n.Field.Kind == column.Struct && n.Leaf == nil && !n.Missing && n.Partition == nil
 	size, isWide := e.wideSize(n, rows)
@@ -173,7 +173,7 @@ func (e *estimator) wideSize(n *schema.Node, rows int64) (size int64, ok bool) {
 }
 
 // spread is the bytes of a column's values when the decoder can spread them, as far as the footer
-// tells, else 0; see column.chooseParts.
+// shows, else 0; see column.chooseParts.
 func (e *estimator) spread(n *schema.Node) int64 {
 	if n.Field.Kind == column.List {
 		if !isListOfLeaves(n) || n.Children[0].Field.Kind != column.Fixed {

@@ -29,7 +29,7 @@ type Scratch struct {
 	Edge, Edges int64
 }
 
-// Of is the scratch of a slice of a group. moved says that its rows are laid in an order.
+// Of is the scratch of a slice of a group. moved means that its rows are laid in an order.
 func (s Scratch) Of(rows, all int64, moved bool) int64 {
 	part, column := s.Levels, int64(0)
 	switch {
@@ -81,8 +81,8 @@ func (m *Manifest) Scratch(g int) Scratch {
 	return s
 }
 
-// isMovable says whether the decoder can lay the rows of a node in another order, but where lists
-// have null items; see movable for vectors.
+// isMovable reports whether the decoder can lay the rows of a node in another order, but where
+// lists have null items; see movable for vectors.
 func isMovable(n *schema.Node) bool {
 	switch {
 	case n.Missing || n.Partition != nil || n.RowNumber || n.Leaf != nil:

@@ -95,7 +95,7 @@ func (m *Reader) plan(u Rows, ruleAlone bool) (*Raw, error) {
 }
 
 // planChunk finds the bytes that some rows need: the whole chunk, or the dictionary and the pages
-// that hold rows of the unit where an offset index tells.
+// that hold rows of the unit where an offset index shows.
 func planChunk(r *footer.Record, l *schema.Leaf, u Rows, rows int64) rawChunk {
 	k := r.Chunk(l.Index, u.RowGroup)
 	c := rawChunk{
@@ -196,7 +196,7 @@ func (m *Reader) borrow(raw *Raw, pieces []footer.Piece) (left []footer.Piece, e
 }
 
 // copyPieces reads pieces into one buffer: adjacent ones as one, and all in one call. They are of
-// one row group, so that the store may read what lies between.
+// one row group, so that the store may read what is between.
 func (m *Reader) copyPieces(ctx context.Context, raw *Raw, pieces []footer.Piece) (err error) {
 	defer exceeded(&err)
 	f := fetched{spans: mergePieces(pieces)}
@@ -286,7 +286,7 @@ type fetched struct {
 	bytes [][]byte     // nil before they are read
 }
 
-// slice returns the bytes of a span that lies within one of the merged ones, nil before they are
+// slice returns the bytes of a span that is within one of the merged ones, nil before they are
 // read.
 func (f *fetched) slice(s shard.Span) []byte {
 	i := sort.Search(len(f.spans), func(i int) bool { return f.spans[i].End() > s.Off })

@@ -16,7 +16,7 @@ var (
 	errEncoding = errors.New("encoding is not supported here")
 )
 
-// storeFixed decodes n values, one behind the other, into dst as the Field wants them.
+// storeFixed decodes n values, one after another, into dst as the Field wants them.
 func (c *leafDecoder) storeFixed(e format.Encoding, dst, src []byte, n int) error {
 	if c.stored == 0 {
 		return c.storeByteDecimals(e, dst, src, n)
@@ -84,7 +84,7 @@ func unpackBools(dst, src []byte) {
 	}
 }
 
-// decodeRLEBools reads booleans of the RLE encoding, which begin with their length.
+// decodeRLEBools reads booleans of the RLE encoding, which start with their length.
 func decodeRLEBools(dst, src []byte) error {
 	l, _, err := parquet.SplitLevels(src, len(dst), 1, format.RLE)
 	if err != nil {

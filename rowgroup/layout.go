@@ -1,8 +1,8 @@
 package rowgroup
 
-// A Layout says how rows are to lie in blocks. The zero value is one block, in the file's order.
+// A Layout defines the order of rows in blocks. The zero value is one block, in the file's order.
 type Layout struct {
-	// Parts is the number of blocks, through which the order goes one after the other; 0 means 1.
+	// Parts is the number of blocks, through which the order goes one after another; 0 means 1.
 	// Part gives each row of the unit its part, 1..Parts; that of rows that no block holds does not
 	// matter. It is not needed for one.
 	Part  []uint8

@@ -16,7 +16,7 @@ import (
 // listShape is the levels of a top-level list of leaves.
 type listShape struct {
 	node   *schema.Node
-	starts []uint32       // the slot at which each row begins, and at the end that behind the last
+	starts []uint32       // the slot at which each row starts, and at the end that behind the last
 	limit  int            // rows that the footer allows
 	valid  parquet.Bitmap // of rows; nil while none is null
 	nulls  int
@@ -134,7 +134,8 @@ func (s *listShape) mixed(c *leafDecoder, rep, def *parquet.LevelRun) (slots, pr
 	return slots, present, false, nil
 }
 
-// entry takes one entry of a page that already has so many slots, and says whether it is an item.
+// entry takes one entry of a page that already has so many slots, and reports whether it is an
+// item.
 func (s *listShape) entry(c *leafDecoder, rep, def byte, slots int) (item bool, err error) {
 	itemDef := byte(s.node.RepDef)
 	switch {
@@ -174,7 +175,7 @@ func (s *listShape) items(c *leafDecoder, slots int, there uint64) int {
 	return bits.OnesCount64(there)
 }
 
-// nullItem makes the bitmap of items when the first null stands at the slot that follows those so
+// nullItem makes the bitmap of items when the first null is at the slot that follows those so
 // far.
 func (s *listShape) nullItem(c *leafDecoder, slots int) {
 	if c.valid == nil {
@@ -209,10 +210,10 @@ var errGoesOn = fmt.Errorf("%w: an empty list goes on", parquet.ErrLevels)
 // page holds.
 type rowCut struct {
 	cut    bool // pages were left out
-	inside bool // the next page begins inside of a row that was left out
+	inside bool // the next page starts inside of a row that was left out
 }
 
-// page says whether the page can be left out, and counts its rows then.
+// page reports whether the page can be left out, and counts its rows then.
 func (s *rowCut) page(c *leafDecoder, rep *parquet.LevelRun) (drop bool, err error) {
 	if rep.N == 0 || c.rows > 0 {
 		return false, nil
@@ -241,7 +242,7 @@ func (s *rowCut) page(c *leafDecoder, rep *parquet.LevelRun) (drop bool, err err
 	return true, nil
 }
 
-// count returns the rows that begin in a page.
+// count returns the rows that start in a page.
 func (s *rowCut) count(c *leafDecoder, rep *parquet.LevelRun) (rows int64, err error) {
 	if !rep.Packed {
 		_, _, rows, err = rep.Rows(0, 0)
@@ -257,7 +258,7 @@ func (s *rowCut) count(c *leafDecoder, rep *parquet.LevelRun) (rows int64, err e
 	return rows, err
 }
 
-// enter takes the rest of a row that was left out as a row of its own, which lies before the unit.
+// enter takes the rest of a row that was left out as a row of its own, which is before the unit.
 func (s *rowCut) enter(c *leafDecoder) error {
 	if s.inside {
 		c.first--
@@ -292,7 +293,7 @@ func (d *Decoder) listOf(n *schema.Node, mayBeWide bool) (*block.Vector, error) 
 	return v, s.fill(c, v)
 }
 
-// listRows decodes the pages of a list's leaf. It returns how many rows lie before the unit, and
+// listRows decodes the pages of a list's leaf. It returns how many rows are before the unit, and
 // how many there are up to its end.
 func (d *Decoder) listRows(leaf *schema.Node, s *listShape) (c *leafDecoder, skip, total int, err error) {
 	if c, err = d.newColumn(leaf, s); err != nil {
@@ -311,7 +312,7 @@ func (d *Decoder) listRows(leaf *schema.Node, s *listShape) (c *leafDecoder, ski
 	return c, skip, total, err
 }
 
-// fillWide gives the vector the items that lie in the block's parts.
+// fillWide gives the vector the items that are in the block's parts.
 func (s *listShape) fillWide(c *leafDecoder, v *block.Vector) error {
 	if err := c.wide.flushLists(c, s, true); err != nil {
 		return err

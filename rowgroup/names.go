@@ -18,7 +18,7 @@ type (
 	Pick = block.Pick
 	// A Gatherer copies picked rows into arrays.
 	Gatherer = block.Gatherer
-	// A Cast says how the values of a column change.
+	// A Cast defines how the values of a column change.
 	Cast = block.Cast
 	// A Caster is a cast of the values of one field.
 	Caster = block.Caster
@@ -104,7 +104,7 @@ func RecodeParts(blocks []*Block, col int, to *column.Field, m func(dst, value [
 	return block.RecodeParts(blocks, col, to, m)
 }
 
-// Guard runs f, which gathers from blocks that may lie in images.
+// Guard runs f, which gathers from blocks that may be in images.
 func Guard(ctx context.Context, blocks []*Block, f func() error) error {
 	return block.Guard(ctx, blocks, f)
 }

@@ -102,7 +102,7 @@ func (s *nestedShape) expand(c *leafDecoder, rep, def *parquet.LevelRun) error {
 	return nil
 }
 
-// countRows counts the rows that begin in the entries that expand appended.
+// countRows counts the rows that start in the entries that expand appended.
 func (s *nestedShape) countRows() int {
 	if len(s.rep) == 0 {
 		return len(s.def) - s.entries
@@ -116,7 +116,7 @@ func (s *nestedShape) countRows() int {
 	return rows
 }
 
-// trim leaves the entries of the unit's rows and returns how many slots lie before them and how
+// trim leaves the entries of the unit's rows and returns how many slots are before them and how
 // many are left.
 func (s *nestedShape) trim(skip, total int) (before, slots int) {
 	if len(s.rep) == 0 || !s.expanded {
@@ -254,7 +254,7 @@ func (a *assembly) leaf(n *schema.Node) (*block.Vector, error) {
 	return v, nil
 }
 
-// nulls are the values of a leaf that has none. As items of a list they lie plain.
+// nulls are the values of a leaf that has none. As items of a list they are plain.
 func (a *assembly) nulls(f *column.Field) *block.Vector {
 	v := block.NewNull(f, a.slots())
 	if p := a.path; f.Kind == column.Fixed && len(p) > 0 && p[len(p)-1].node.Field.Kind == column.List && v.Len > 0 {
@@ -267,7 +267,7 @@ func (a *assembly) nulls(f *column.Field) *block.Vector {
 }
 
 // ancestors puts all ancestors of a leaf together from the entries of the unit's rows. It returns
-// how many slots lie before those rows and how many they have.
+// how many slots are before those rows and how many they have.
 func (a *assembly) ancestors(c *leafDecoder, s *nestedShape) (before, slots int, err error) {
 	skip, total, err := c.window()
 	if err != nil {

@@ -66,7 +66,7 @@ func (o *objects) acquire(ctx context.Context, i int) (*openObject, error) {
 	}
 }
 
-// enter counts the caller as a user of shard i; first says that the caller is to open it.
+// enter counts the caller as a user of shard i; first means that the caller is to open it.
 func (o *objects) enter(i int) (e *openObject, first bool, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -19,7 +19,7 @@ type Pool mem.Pool
 
 // Options of Open. The zero value reads all columns and keeps no index.
 type Options struct {
-	// Columns are dotted paths, or patterns of them as in "num_*" and "meta.f_*", where * stands
+	// Columns are dotted paths, or patterns of them as in "num_*" and "meta.f_*", where * is
 	// for characters of one name; nil means all. The exact name of a column wins over a path, and a
 	// path over a pattern. The schema's order is kept, whatever the order here. A path within a
 	// list or map may leave out the groups that it is made of: "a.list.element.b" and "a.b" are
@@ -34,7 +34,8 @@ type Options struct {
 	// and names the shards.
 	MissingIsNull bool
 
-	// Needed says which types the columns need, by dotted path; see [NeededType]. nil needs none.
+	// Needed defines which types the columns need, by dotted path; see [NeededType]. nil needs
+	// none.
 	Needed func(path string) schema.NeededType
 
 	// PartitionTypes are the types of partitions by their names, as CheckPartitionType takes them.

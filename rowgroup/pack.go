@@ -13,13 +13,13 @@ import (
 )
 
 // LengthsColumn is the column that a [Packing] adds behind all others: list<int32>, the tokens of
-// each document that stands in a block.
+// each document that is in a block.
 const LengthsColumn = "seq_lengths"
 
 // itemName is the name of lists' items, as the format has it.
 const itemName = "element"
 
-// A Packing says how rows of several documents are made of the rows of a unit's block: each
+// A Packing defines how rows of several documents are made of the rows of a unit's block: each
 // document is a row of it, or a piece of one.
 type Packing struct {
 	Size    int            // tokens of a packed row; 0 where no column has tokens
@@ -31,8 +31,8 @@ type Packing struct {
 // A PackedColumn says what becomes of a column. The zero value makes it a list with one value for
 // each document.
 type PackedColumn struct {
-	Tokens bool   // a list of fixed-width items: they stand one behind the other, Size to a row
-	Fill   []byte // the item that stands where no document does; nil is zero
+	Tokens bool   // a list of fixed-width items: they are one after another, Size to a row
+	Fill   []byte // the item that fills the rest of a row; nil is zero
 
 	// Before and After are items that are written around those of a document; nil writes none. All
 	// columns of tokens have as many.
@@ -233,7 +233,7 @@ type packedBlock struct {
 	direct []*block.Vector // by column: tokens that were decoded to their places; nil elsewhere
 }
 
-// measure finds where the pieces of each row begin among all of them, and the row of each.
+// measure finds where the pieces of each row start among all of them, and the row of each.
 func (c *packedBlock) measure() {
 	c.ends = mem.As[uint32](c.arena.Alloc(4 * (len(c.rows.Order) + 1)))
 	c.ends[0] = 0
@@ -266,7 +266,7 @@ func (c *packedBlock) column(i int) (*block.Vector, error) {
 func (c *packedBlock) alloc(n int) ([]byte, error) { return c.arena.Alloc(n), nil }
 
 // first is the value of each row's first document. To an integer of 8 bytes it adds where the piece
-// begins in the document, so that pieces of one document differ.
+// starts in the document, so that pieces of one document differ.
 func (c *packedBlock) first(i int, field *column.Field) (*block.Vector, error) {
 	picks := make([]Pick, len(c.rows.Order))
 	for row := range picks {

@@ -41,7 +41,7 @@ func (p *Packing) firstTokens() int {
 	return -1
 }
 
-// direct says that the columns of tokens are lists in the file that nothing has decoded yet, and
+// direct reports whether the columns of tokens are lists in the file that nothing has decoded yet, and
 // that the unit's pages hold rows of it alone.
 func (d *Decoder) direct(r *Raw, p *Packing) bool {
 	if r.reachesOut() || r.tier != nil {
@@ -154,7 +154,7 @@ type packedUnit struct {
 	blocks  []packedBlock
 }
 
-// has says that a column is decoded so; u may be nil.
+// has reports whether a column is decoded so; u may be nil.
 func (u *packedUnit) has(i int) bool { return u != nil && u.packer.packing.Columns[i].Tokens }
 
 // decode decodes a column of tokens. The levels must tell the lengths that the blocks were laid out
@@ -189,8 +189,8 @@ func (u *packedUnit) decode(d *Decoder, i int, n *schema.Node) error {
 	return checkListSize(&block.Vector{Field: n.Field, Len: total, Nulls: s.nulls, Valid: s.valid}, s.starts)
 }
 
-// lay gets memory for the tokens of a column in all blocks, writes what stands around the
-// documents, and says where their items go.
+// lay gets memory for the tokens of a column in all blocks, writes what is around the
+// documents, and defines where their items go.
 func (u *packedUnit) lay(i int) (*tokenSink, error) {
 	p, how := u.packer, &u.packer.packing.Columns[i]
 	field := p.packing.schema.Fields[i]
@@ -268,7 +268,7 @@ func growTo(b []int32, n int) []int32 {
 	return b[:n]
 }
 
-// frame writes what stands around the items of tokens [begin, end) of a document of n items, and
+// frame writes what is around the items of tokens [begin, end) of a document of n items, and
 // returns which items they are and where those go.
 func (p *PackedColumn) frame(to []byte, begin, end, n, w int) (lo, hi int, items []byte) {
 	if p.Before != nil {

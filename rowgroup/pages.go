@@ -86,7 +86,7 @@ func (m *Manifest) groupRecord(g int) (footer.Record, int) {
 // headerGuess is bytes that hold most page headers.
 const headerGuess = 4 << 10
 
-// A PageAt is where a page lies: its first byte in a shard, and the bytes that it has at most.
+// A PageAt is where a page is: its first byte in a shard, and the bytes that it has at most.
 type PageAt struct {
 	Shard, RowGroup int
 	Column          string // for errors
@@ -122,6 +122,6 @@ func pageBodySize(ctx context.Context, o shard.Object, off, n int64) (int64, err
 		return 0, err
 	}
 	var h parquet.PageHeader
-	_ = parquet.ParsePageHeader(b, &h) // the sizes stand before the statistics, which may not fit the guess
+	_ = parquet.ParsePageHeader(b, &h) // the sizes are before the statistics, which may not fit the guess
 	return max(0, min(int64(h.Stored), n)), nil
 }

@@ -16,7 +16,7 @@ type Rows struct {
 	Lo, Hi   int64 // rows of the row group, Hi exclusive
 }
 
-// recheckBytes is how much is used before it is verified: little enough to lie in the processor's
+// recheckBytes is how much is used before it is verified: little enough to be in the processor's
 // caches still, and so much that the blocks at both ends, which a store verifies whole, hardly
 // count.
 const recheckBytes = 256 << 10
@@ -91,8 +91,8 @@ func (r *Raw) doneWith(s shard.Span) error {
 	return nil
 }
 
-// forget gives back the pages of used bytes, all that is lent up to a byte of the shard, in pieces
-// of a worthwhile size. Columns lie one behind the other in the order in which they are decoded;
+// forget returns the pages of used bytes, all that is lent up to a byte of the shard, in pieces
+// of a worthwhile size. Columns are one after another in the order in which they are decoded;
 // where they do not, some pages stay until Release.
 func (r *Raw) forget(end int64) {
 	if end-r.stale < forgetBytes {
@@ -217,19 +217,19 @@ type rawChunk struct {
 	leaf  *schema.Leaf
 	codec format.CompressionCodec
 
-	// dict is what lies before the first data page, a dictionary page with its header, when it was
+	// dict is what is before the first data page, a dictionary page with its header, when it was
 	// fetched apart from the data pages. When it is empty, a dictionary page may come first in
 	// pages.
 	dict    []byte
-	dictOff int64 // byte of the shard where dict begins
+	dictOff int64 // byte of the shard where dict starts
 	dictLen int64
 	noDict  bool // no page is taken to need it, so that it is not fetched
 
-	pages    []byte // whole pages, header and body, one after the other
-	pagesOff int64  // byte of the shard where pages begins
+	pages    []byte // whole pages, header and body, one after another
+	pagesOff int64  // byte of the shard where pages starts
 	pagesLen int64
 
-	// firstRow is the row of the row group at which the first data page in pages begins. lastRow is
+	// firstRow is the row of the row group at which the first data page in pages starts. lastRow is
 	// the row after the last page.
 	firstRow, lastRow int64
 
@@ -244,7 +244,7 @@ func (c *rawChunk) dictPiece() footer.Piece {
 	return footer.Piece{Span: shard.Span{Off: c.dictOff, N: c.dictLen}, To: &c.dict, Dict: true}
 }
 
-// reachesOut says whether pages of the unit hold rows of other units, or may.
+// reachesOut reports whether pages of the unit hold rows of other units, or may.
 func (r *Raw) reachesOut() bool {
 	for i := range r.chunks {
 		if c := &r.chunks[i]; c.firstRow != r.Rows.Lo || c.lastRow != r.Rows.Hi {

@@ -14,7 +14,7 @@ type RuleColumn struct {
 	// [Manifest.RuleSchema] reports it.
 	Path string
 
-	// Lengths says that of a list or a map only lengths and nulls are read, as filters do. It says
+	// Lengths means that of a list or a map only lengths and nulls are read, as filters do. It says
 	// nothing of other columns. Of a struct only nulls are ever read.
 	Lengths bool
 }
@@ -28,14 +28,14 @@ type ruleColumn struct {
 	partition *schema.PartitionColumn // nil for a column of the files
 }
 
-// A boundRule is a rule column as it lies in the files of one schema.
+// A boundRule is a rule column as it is in the files of one schema.
 type boundRule struct {
 	found  bool
 	depth  int
 	node   *schema.Node // the column at the top; of a partition, that of the shard
 	shared int          // position of the delivered column that has the same leaves and serves both, else -1
 	whole  bool         // of a list or map: its items too
-	leaf   *schema.Node // of a list or map at the top: the leaf that tells its lengths, if that is all that is wanted
+	leaf   *schema.Node // of a list or map at the top: the leaf that shows its lengths, if that is all that is wanted
 
 	// Positions of the chunks of its leaves, among those of Fetch and those of FetchRule.
 	chunks, alone []int

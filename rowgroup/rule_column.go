@@ -14,7 +14,7 @@ import (
 )
 
 // column shows a rule the values of a decoded column for the rows of the unit. It copies nothing
-// that the rule can read as it lies.
+// that the rule can read as it is.
 func (h *heldRules) column(b *boundRule, v *block.Vector, rows int) (rule.Column, error) {
 	if p := b.node.Partition; p != nil {
 		return constantColumn(b.node.Field, p), nil
@@ -60,7 +60,7 @@ func (h *heldRules) values(c *rule.Column, b *boundRule, v *block.Vector, skip i
 		}
 		return nil
 	}
-	if v.Valid != nil { // a vector may count those of its pages that lie outside of the unit
+	if v.Valid != nil { // a vector may count those of its pages that are outside of the unit
 		a.Nulls = rows - parquet.Bitmap(v.Valid).Ones(skip, rows)
 	}
 	a.Valid = h.bits(v, skip, rows)
@@ -78,7 +78,7 @@ func (h *heldRules) values(c *rule.Column, b *boundRule, v *block.Vector, skip i
 	return nil
 }
 
-// allNull says that a vector has no storage for its values, since all are null.
+// allNull reports whether a vector has no storage for its values, since all are null.
 func allNull(v *block.Vector) bool {
 	return v.Field.Kind == column.Null || v.Len > 0 && v.Nulls == v.Len && v.Valid == nil
 }
@@ -128,7 +128,7 @@ func (h *heldRules) offsets(n int) []int32 {
 	return o
 }
 
-// text gives an array the bytes of views skip... Where values lie apart in one text, as they do
+// text gives an array the bytes of views skip... Where values are apart in one text, as they do
 // behind their lengths, they move together and the views with them.
 func (h *heldRules) text(a *column.Array, v *block.Vector, skip int) error {
 	views := v.Views[skip:][:a.Len]

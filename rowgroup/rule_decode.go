@@ -53,7 +53,7 @@ func (d *Decoder) DecodeRule(r *Raw) ([]rule.Column, error) {
 	return d.held.columns, nil
 }
 
-// dropHeld gives back what DecodeRule made.
+// dropHeld returns what DecodeRule made.
 func (d *Decoder) dropHeld() {
 	h := d.held
 	if h == nil || h.raw == nil {
@@ -179,7 +179,7 @@ func (d *Decoder) takeHeld(col int, n *schema.Node) *block.Vector {
 	return v
 }
 
-// keepsCodes says whether Fixed values stay codes in the layout's blocks; see chooseForm.
+// keepsCodes reports whether Fixed values stay codes in the layout's blocks; see chooseForm.
 func (d *Decoder) keepsCodes(v *block.Vector) bool {
 	return !d.Materialize && (d.layout.Order == nil || d.few() || v.CodeWidth == 1 || v.Dict.Len <= smallTable*v.Field.Width)
 }
@@ -206,7 +206,7 @@ func (d *Decoder) lookedUp(v *block.Vector) *block.Vector {
 	return &p
 }
 
-// expandCodes writes the values of w bytes that codes stand for.
+// expandCodes writes the values of w bytes that codes represent.
 func expandCodes[C uint8 | uint16 | uint32](dst, table []byte, w int, codes []C) {
 	switch w {
 	case 4:
@@ -231,7 +231,7 @@ func expandWords[V uint32 | uint64, C uint8 | uint16 | uint32](dst, table []V, c
 // are shared are not touched again, so Decode need not verify them.
 func (r *Raw) recheckRules() error {
 	verified := mergeSpans(r.verified)
-	r.used, r.stale, r.verified = shard.Span{}, 0, r.verified[:0] // Decode begins from the front
+	r.used, r.stale, r.verified = shard.Span{}, 0, r.verified[:0] // Decode starts from the front
 	for i := range r.rules {
 		b := &r.rules[i]
 		at := b.chunks

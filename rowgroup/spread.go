@@ -7,9 +7,9 @@ import (
 	"github.com/shardfeed/shardfeed/internal/parquet"
 )
 
-// spread moves values of width bytes, which stand one behind the other in src, to their slots in
+// spread moves values of width bytes, which are one after another in src, to their slots in
 // dst: slot i takes the next value where bit from+i of valid is 1, and is zeroed where it is 0. src
-// must not begin before dst where the two overlap, and must have as many values as bits are set.
+// must not start before dst where the two overlap, and must have as many values as bits are set.
 // When values end where the slots end, src may share dst's memory.
 func spread(dst, src []byte, width int, valid parquet.Bitmap, from, n int) {
 	switch width {
@@ -46,7 +46,7 @@ func spreadWords[T uint8 | uint16 | uint32 | uint64](dst, src []T, valid parquet
 	}
 }
 
-// spreadBits goes slot by slot without a branch: best where nulls stand singly.
+// spreadBits goes slot by slot without a branch: best where single values are null.
 func spreadBits[T uint8 | uint16 | uint32 | uint64](d, s []T, w uint64) int {
 	j := 0
 	for i := range d {

@@ -59,7 +59,7 @@ func (b *boundRule) column() *schema.Node {
 	return n
 }
 
-// statLeaf is the leaf that holds the rule column's values, one a row; nil when there is none.
+// statLeaf is the leaf that holds the rule column's values, one a row, or nil.
 func (b *boundRule) statLeaf() *schema.Node {
 	n := b.column()
 	if n == nil || n.Missing || n.Partition != nil || n.Leaf == nil || n.Leaf.MaxRep > 0 || n.Field.Kind != column.Fixed && n.Field.Kind != column.Binary {
@@ -68,7 +68,7 @@ func (b *boundRule) statLeaf() *schema.Node {
 	return n
 }
 
-// A ShardStats is what a shard tells of the rule columns: its footer, and what Deepen reads. One
+// A ShardStats is what a shard shows of the rule columns: its footer, and what Deepen reads. One
 // goroutine at a time may use it.
 type ShardStats struct {
 	m       *Reader
@@ -186,7 +186,7 @@ func (s *ShardStats) chunkStats(n *schema.Node, c *parquet.Statistics, rows int6
 	return k
 }
 
-// ordered says whether Min and Max of a leaf can be trusted.
+// ordered reports whether Min and Max of a leaf can be trusted.
 func (s *ShardStats) ordered(n *schema.Node) bool {
 	return n.Leaf.Index < len(s.details.Ordered) && s.details.Ordered[n.Leaf.Index]
 }

@@ -54,7 +54,7 @@ func (s *ShardStats) wrong(g int, n *schema.Node, err error) error {
 	return &Error{Op: "statistics", URI: s.m.shards[s.shard].URI, RowGroup: g, Column: n.Leaf.Path, Page: -1, Err: err}
 }
 
-// allCoded says whether a dictionary that is worth a read codes all data pages of a chunk.
+// allCoded reports whether a dictionary that is worth a read codes all data pages of a chunk.
 func (s *ShardStats) allCoded(g int, n *schema.Node) bool {
 	chunk := s.record.Chunk(n.Leaf.Index, g)
 	dict := s.record.Dict.At(chunk)
@@ -86,7 +86,7 @@ func (s *ShardStats) mayContain(ctx context.Context, g int, n *schema.Node) (fun
 	}, nil
 }
 
-// bloomFits says whether values have one encoding, so that a filter can be asked for it.
+// bloomFits reports whether values have one encoding, so that a filter can be asked for it.
 func (s *ShardStats) bloomFits(n *schema.Node) bool {
 	if n.Leaf.Convert == schema.ConvertRecast {
 		return false

@@ -6,7 +6,7 @@ import (
 )
 
 // Items is how many items the lists of a rule column have in row group g of the shard, where the
-// footer tells: when no list is empty or null, and no item. The column is one of
+// footer shows: when no list is empty or null, and no item. The column is one of
 // [RuleColumn.Lengths], a list of leaves.
 //
 // That no list is empty shows in the count of nulls, which some writers got wrong: those of
@@ -28,7 +28,7 @@ func (s *ShardStats) Items(g, col int) (items int64, ok bool) {
 // leastArrow is the first version of parquet-cpp-arrow that counts empty lists.
 const leastArrow = 7
 
-// countsEmptyLists says that a writer counts empty and null lists among the nulls of their items.
+// countsEmptyLists reports whether a writer counts empty and null lists among the nulls of their items.
 func countsEmptyLists(createdBy []byte) bool {
 	if rest, ok := bytes.CutPrefix(createdBy, []byte("parquet-cpp-arrow version ")); ok {
 		major, _, _ := bytes.Cut(rest, []byte("."))

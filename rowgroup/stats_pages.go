@@ -10,7 +10,7 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// pageStats is the statistics of a leaf's pages, which begin at these rows.
+// pageStats is the statistics of a leaf's pages, which start at these rows.
 type pageStats struct {
 	first []int64
 	stats []rule.ColumnStats
@@ -51,7 +51,7 @@ func (s *ShardStats) Pages(ctx context.Context, g int) ([]RowRange, error) {
 	return ranges, nil
 }
 
-// within is what is known of rows from lo on that lie in one page.
+// within is what is known of rows from lo on that are in one page.
 func (p *pageStats) within(lo int64, group *rule.ColumnStats) rule.ColumnStats {
 	k := *group // of nulls only none and all say something, which is true of parts too
 	if len(p.first) == 0 {

@@ -22,7 +22,7 @@ func (c *leafDecoder) storeViews(p *page, o *openPage, dst []uint64) error {
 	b := o.values
 	if p.Encoding == format.Plain || p.Encoding == format.DeltaLengthByteArray {
 		if o.inText {
-			// The levels stand before the values; they stay as a gap.
+			// The levels are before the values; they stay as a gap.
 			c.textLen += p.Size - len(b) - p.RepBytes - p.DefBytes
 		} else {
 			b = c.takeText(b)
@@ -51,7 +51,7 @@ func (c *leafDecoder) takeText(b []byte) []byte {
 	return t
 }
 
-// lengthViews reads DELTA_LENGTH_BYTE_ARRAY: all lengths, then all bytes. b lies at the end of the
+// lengthViews reads DELTA_LENGTH_BYTE_ARRAY: all lengths, then all bytes. b is at the end of the
 // column's text.
 func (c *leafDecoder) lengthViews(dst []uint64, b []byte) error {
 	lengths := mem.As[uint32](c.d.lengths.take(4 * len(dst)))
@@ -158,7 +158,7 @@ func (e *textError) Spelled(name func(field string) string) string {
 }
 
 // checkText makes sure that string values are UTF-8. b holds the values that the views name; where
-// separated, each has its length of four bytes before it, else they stand side by side.
+// separated, each has its length of four bytes before it, else they are side by side.
 func (c *leafDecoder) checkText(vs []uint64, b []byte, separated bool) error {
 	if !schema.IsText(c.field.Type) || c.allText(vs, b, separated) {
 		return nil
@@ -188,9 +188,9 @@ func (c *leafDecoder) checkEach(vs []uint64) error {
 	return nil
 }
 
-// allText says whether all values are UTF-8 by looking at b as a whole; false means that it cannot
-// tell. Lengths whose bytes are ASCII part values as letters would; the others, which are known by
-// now, become zeros. Values side by side must also not begin inside of a character.
+// allText reports whether all values are UTF-8 by looking at b as a whole; false means that it
+// cannot tell. Lengths whose bytes are ASCII part values as letters would; the others, which are
+// known by now, become zeros. Values side by side must also not start inside of a character.
 func (c *leafDecoder) allText(vs []uint64, b []byte, separated bool) bool {
 	lengths, inside := uint64(0), false
 	for _, v := range vs {

@@ -8,7 +8,7 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup/internal/image"
 )
 
-// tierOf is where the images of shard s lie; nil when nothing of it is kept.
+// tierOf is where the images of shard s are; nil when nothing of it is kept.
 func (m *Reader) tierOf(s int) *image.Shard {
 	return m.tier.Of(s, func() *image.Shard {
 		r, err := footer.ParseRecord(m.files[s].record)

@@ -113,7 +113,7 @@ func (c *rawChunk) leaveToTier(rows int64) {
 	c.dictLen, c.pagesLen, c.firstRow, c.lastRow = 0, 0, 0, rows
 }
 
-// TierStays says whether a block of the unit may lie in its row group's image.
+// TierStays reports whether a block of the unit may be in its row group's image.
 func (r *Raw) TierStays() bool {
 	return r.tier != nil && (r.tier.lease == nil || r.tier.lease.MayStay())
 }
@@ -130,7 +130,7 @@ func (t *tierUnit) bytes() int64 {
 	return mem.MulDiv(t.image.Bytes, t.rows.Hi-t.rows.Lo, max(1, t.image.Rows))
 }
 
-// vectors are the columns of the unit that lie in a lease of the image.
+// vectors are the columns of the unit that are in a lease of the image.
 func (t *tierUnit) vectors(lease shard.Lease, columns []*schema.Node) (all []*block.Vector, err error) {
 	fields := make([]*column.Field, len(columns))
 	for i, n := range columns {
@@ -148,8 +148,8 @@ func (t *tierUnit) failed(err error) error {
 	return fmt.Errorf("%w: %w", errTier, err)
 }
 
-// beginTier gives the one block that has all rows as they lie the columns of the image where they
-// lie. Blocks of other layouts get copies; see decodeTier.
+// beginTier gives the one block that has all rows as they are the columns of the image where they
+// are. Blocks of other layouts get copies; see decodeTier.
 func (d *Decoder) beginTier() error {
 	t := d.raw.tier
 	if t == nil {
@@ -217,7 +217,7 @@ func (d *Decoder) layOutFew(i int, v *block.Vector) error {
 	return d.layOutTier(i, v, false)
 }
 
-// layOutTier gives the blocks a column that lies in a mapping, of which they keep nothing: wide
+// layOutTier gives the blocks a column that is in a mapping, of which they keep nothing: wide
 // values are copied to their parts, and what would stay where it was decoded is copied whole.
 func (d *Decoder) layOutTier(i int, v *block.Vector, inPlace bool) error {
 	if s := d.tierSpreader(v); s != nil {

@@ -56,7 +56,7 @@ func (w *TierWriter) Close() {
 	w.window.Close()
 }
 
-// MayKeep says whether the tier of a row group's shard may have room for n bytes.
+// MayKeep reports whether the tier of a row group's shard may have room for n bytes.
 func (m *Reader) MayKeep(g int, n int64) bool {
 	t := m.tierOf(int(m.groups[g].Shard))
 	return t != nil && t.MayKeep(n)

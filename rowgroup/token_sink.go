@@ -10,7 +10,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/parquet"
 )
 
-// A tokenSink takes the items of a list, of all rows one behind the other.
+// A tokenSink takes the items of a list, of all rows one after another.
 type tokenSink struct {
 	parts []tokenPart
 	at    int // the part that is filled
@@ -163,7 +163,7 @@ const (
 	stepBytes    = 256 << 10 // about, which stay in the processor's caches
 )
 
-// inSteps says that a page is large, and that its values go to the sink as they are: then it is
+// inSteps reports whether a page is large and its values go to the sink as they are: then it is
 // decompressed in steps, so that it is never whole in memory.
 func (c *leafDecoder) inSteps(p *page, size int) bool {
 	const rle = format.RLE

@@ -15,7 +15,7 @@ const (
 	wideMost       = 3 << 28            // bytes of a column whose chunks, each of wideOwnChunk at least, 32-bit places can tell apart
 )
 
-// errNotFlat says that a list cannot be spread over parts since some of its items are null.
+// errNotFlat reports that a list cannot be spread over parts since some of its items are null.
 var errNotFlat = errors.New("items are null")
 
 // A spreader copies the values of a wide column into the blocks that hold their rows. A block's
@@ -24,7 +24,7 @@ type spreader struct {
 	part   []uint8  // of each row of the unit; nil where there is one block
 	rows   int64    // of the unit
 	kept   []uint64 // bits of the rows that the blocks hold; nil is all
-	before int64    // rows decoded that lie before the unit; known when the first page is stored
+	before int64    // rows decoded that are before the unit; known when the first page is stored
 	blocks []*Block
 	open   []openChunk // of each block
 	base   [][]byte
@@ -41,7 +41,7 @@ type openChunk struct {
 	from, to uint64 // views of the last text that was copied: in the column's, and in the part
 }
 
-// fewRepeats says that all values of the dictionary together are not much larger copied to their
+// fewRepeats reports whether all values of the dictionary together are not much larger copied to their
 // rows than they are.
 func (s *pageScan) fewRepeats() bool {
 	return s.codedValues <= s.dict.Values+s.dict.Values/4

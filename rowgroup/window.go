@@ -26,7 +26,7 @@ func (d *Decoder) largePage() int {
 // unit.
 type window struct{ skip, n int }
 
-// windowOf chooses the values of the unit's rows in a page that begins at a row.
+// windowOf chooses the values of the unit's rows in a page that starts at a row.
 func windowOf(l *schema.Leaf, p *page, row int64, rows Rows, from int) window {
 	lo, hi := max(rows.Lo, row), min(rows.Hi, row+int64(p.Values))
 	if p.Values < from || l.MaxRep > 0 || hi <= lo || hi-lo == int64(p.Values) || !p.divisible(l) {
@@ -69,7 +69,7 @@ func (c *leafDecoder) listWindow(p *page, o *openPage) error {
 	if !c.dividesLists(p) {
 		return nil
 	}
-	next := c.first + int64(c.rows) // the row that begins next
+	next := c.first + int64(c.rows) // the row that starts next
 	skip, end := max(0, c.d.rows.Lo-next), max(0, c.d.rows.Hi-next)
 	from, to, rows, err := o.rep.Rows(skip, end)
 	switch {

@@ -13,16 +13,16 @@ type Block struct {
 	rows   int
 	cols   []*Vector
 	arena  *mem.Arena
-	lease  shard.Lease // of the image that columns lie in, or nil
+	lease  shard.Lease // of the image that columns are in, or nil
 	mapped int64       // bytes of it
 
 	remaking *remaking // nil: the block cannot be made once more
 
-	records []byte // that columns lie in, one for each row
+	records []byte // that columns are in, one for each row
 	record  int    // bytes of one; 0 without records
 	slots   int    // columns of one
 
-	common *common // with the blocks of the unit's other parts; nil when there are none
+	common *common // with the blocks of the unit's other parts, or nil
 	refs   atomic.Int32
 
 	stacks []stackedRows // of Layout.Stacks
@@ -54,7 +54,7 @@ type common struct {
 type Origin struct {
 	URI      string
 	RowGroup int
-	First    int64 // row of the row group at which the unit begins
+	First    int64 // row of the row group at which the unit starts
 	InOrder  bool  // rows are those of the unit, as the file has them
 }
 
@@ -101,7 +101,7 @@ func SetLists(b *Block, ends []uint32) {
 	b.inner, b.ends = &Block{from: b.from, rows: int(ends[len(ends)-1]), cols: cols, arena: b.arena}, ends
 }
 
-// LieIn gives the block columns that lie in bytes of a lease, which the block releases. records are
+// LieIn gives the block columns that are in bytes of a lease, which the block releases. records are
 // the bytes that have a slot of each of the columns for each row, record bytes a row.
 func LieIn(b *Block, lease shard.Lease, bytes int64, records []byte, record int, columns []*Vector) {
 	b.lease, b.mapped, b.records, b.record = lease, bytes, records, record

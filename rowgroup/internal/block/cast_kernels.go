@@ -9,19 +9,19 @@ import (
 	"github.com/shardfeed/shardfeed/rule"
 )
 
-// A kernel converts n values of src, which lie one behind the other, to every stride-th place of
+// A kernel converts n values of src, which are one after another, to every stride-th place of
 // dst, counted in values. It reports whether one of them did not fit; what it wrote for that one
 // means nothing.
 type kernel func(dst unsafe.Pointer, stride int, src unsafe.Pointer, n int, tmp *CastScratch) (misfit bool)
 
-// A gatherKernel is a kernel of the values of picks, which it finds where they lie.
+// A gatherKernel is a kernel of the values of picks, which it finds where they are.
 type gatherKernel func(dst unsafe.Pointer, stride int, srcs []source, picks []Pick) (misfit bool)
 
 // tileRows is how many values are gathered and converted at once where these are two steps: they
 // stay in the first-level cache.
 const tileRows = 256
 
-// castScratch is what lies between the steps of a kernel, of which there are three at most: what is
+// castScratch is what is between the steps of a kernel, of which there are three at most: what is
 // stored becomes floats, which are scaled, which become 16 bits.
 type CastScratch struct {
 	scaled [tileRows]float32

@@ -2,7 +2,7 @@ package block
 
 import "unsafe"
 
-// CopyValues copies values of so many bytes each to dst, one behind the other, and returns how many
+// CopyValues copies values of so many bytes each to dst, one after another, and returns how many
 // bytes those are. dst must have room for them.
 func CopyValues(dst []byte, from []unsafe.Pointer, lens []uint32) (total int) {
 	for i := 0; i < len(lens); i++ {

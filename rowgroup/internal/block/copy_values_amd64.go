@@ -21,7 +21,7 @@ var canCopyBlocks = cpu.X86.HasAVX2
 //go:noescape
 func copyBlocks(dst []byte, from []unsafe.Pointer, lens []uint32) (n, bytes int)
 
-// copyAhead copies n bytes, at least copyAheadFrom. It asks the processor for what lies 2 KiB ahead
+// copyAhead copies n bytes, at least copyAheadFrom. It asks the processor for what is 2 KiB ahead
 // of them, in src and then in next: the processor's own prefetcher ends with each page.
 //
 //go:noescape

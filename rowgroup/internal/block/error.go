@@ -7,8 +7,8 @@ import (
 	"github.com/shardfeed/shardfeed/internal/option"
 )
 
-// An Error says which shard, row group, column and page could not be read, and what the user can do
-// about it.
+// An Error names the shard, row group, column and page that could not be read, and what the user
+// can do about it.
 type Error struct {
 	Op       string // "footer", "fetch", "decode", "schema"
 	URI      string // the shard, as the user wrote it
@@ -16,7 +16,7 @@ type Error struct {
 	Column   string // dotted path, or ""
 	Page     int64  // byte offset of the page in the shard, or -1
 	Err      error
-	Hint     string // what to try, or ""; options stand in it as {Field}
+	Hint     string // what to try, or ""; options are in it as {Field}
 }
 
 func (e *Error) Error() string { return e.Spelled(option.Go) }

@@ -17,7 +17,7 @@ type textSource struct {
 // nearBytes are so few that the first-level cache holds them.
 const nearBytes = 16 << 10
 
-// find sets where the picked values begin and how many bytes they have, and adds up their bytes.
+// find sets where the picked values start and how many bytes they have, and adds up their bytes.
 // Values are byte strings, or lists of items of one width.
 func (g *Gatherer) find(a *column.Array, vecs []*Vector, picks []Pick) (total uint64) {
 	g.reserve(len(picks))
@@ -51,7 +51,7 @@ func (g *Gatherer) findAny(a *column.Array, vecs []*Vector, picks []Pick) (total
 	return total
 }
 
-// found notes value i, of which a view tells the place behind the base and the bytes. It asks the
+// found notes value i, of which a view shows the place behind the base and the bytes. It asks the
 // processor for them where they may be far.
 func (g *Gatherer) found(i int, t *textSource, view uint64) uint64 {
 	ptr, n := unsafe.Add(t.base, uintptr(view>>32)), uint32(view)
@@ -62,7 +62,7 @@ func (g *Gatherer) found(i int, t *textSource, view uint64) uint64 {
 	return uint64(n)
 }
 
-// textSources finds the views of vectors that have all their bytes in one place; false says that
+// textSources finds the views of vectors that have all their bytes in one place; false means that
 // some have not.
 func (g *Gatherer) textSources(vecs []*Vector) bool {
 	g.texts = g.texts[:0]
@@ -95,7 +95,7 @@ func (g *Gatherer) textSources(vecs []*Vector) bool {
 	return true
 }
 
-// findSorted is find of sorted picks, run by run. The bytes of a run without codes lie side by
+// findSorted is find of sorted picks, run by run. The bytes of a run without codes are side by
 // side, so the processor prefetches them.
 func (g *Gatherer) findSorted(vecs []*Vector) (total uint64, ok bool) {
 	if !g.textSources(vecs) {

@@ -9,10 +9,10 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 )
 
-// A source is where the values of one block's Fixed vector lie.
+// A source is where the values of one block's Fixed vector are.
 type source struct {
 	data  unsafe.Pointer // values, or those of the dictionary
-	codes unsafe.Pointer // nil: values stand in data themselves
+	codes unsafe.Pointer // nil: values are in data themselves
 	width uint8          // bytes of a code; 0: plain
 	step  uintptr        // bytes from a code, or a plain value, to the next
 }
@@ -20,7 +20,7 @@ type source struct {
 // zeros is what an all-null vector without storage is read from, with codes that are all zero.
 var zeros [64]byte
 
-// source is where values of width bytes lie.
+// source is where values of width bytes are.
 func (v *Vector) source(width int) (s source, stored bool) {
 	switch {
 	case v.Codes != nil:

@@ -12,13 +12,13 @@ const (
 	leastSlots    = 4   // of a record, from which copying it pays
 	recordsAhead  = 16  // rows before its copy a record is asked for
 	mostRecordRow = 512 // bytes of a record that is copied; the columns of a larger one are not neighbours any more
-	recordWord    = 8   // bytes; records are whole words, and slots of up to a word lie in one
+	recordWord    = 8   // bytes; records are whole words, and slots of up to a word are in one
 
 	mostCopied = 16 << 20 // bytes of a batch's copies: a worker's scratch, which no account counts
 )
 
 // recordCopies are the records of picked rows, word by word: the first words of all records in the
-// order of the picks, then the second ones. Records that are picked at random lie in as many pages,
+// order of the picks, then the second ones. Records that are picked at random are in as many pages,
 // which each column would look up again; of the copies a column is read in order.
 type recordCopies struct {
 	of    []Pick // whose records they are
@@ -71,17 +71,17 @@ func (g *Gatherer) copyRecords(blocks []*Block, picks []Pick) {
 	c.of = picks
 }
 
-// has says whether these are the picks whose records were copied.
+// has reports whether these are the picks whose records were copied.
 func (c *recordCopies) has(picks []Pick) bool { return len(picks) > 0 && samePicks(picks, c.of) }
 
-// at is where the byte of the first record is that lies at some place of a record. That of the next
+// at is where the byte of the first record is that is at some place of a record. That of the next
 // record is a word further.
 func (c *recordCopies) at(place int) unsafe.Pointer {
 	return unsafe.Add(unsafe.Pointer(&c.words[place/recordWord*c.step]), place%recordWord)
 }
 
 // slotOf is where in their records vectors have their slots, and the bytes of their codes, if that
-// is one for all, and a slot lies in one word. w is the bytes of a value.
+// is one for all, and a slot is in one word. w is the bytes of a value.
 func slotOf(vecs []*Vector, w int) (slot, codeWidth int, ok bool) {
 	first := vecs[0]
 	for _, v := range vecs {
@@ -131,7 +131,7 @@ func copySlots[T uint8 | uint16 | uint32 | uint64](dst []byte, c *recordCopies, 
 	}
 }
 
-// copyParts copies a part of each word, of which the first lies at from.
+// copyParts copies a part of each word, of which the first is at from.
 func copyParts[T uint8 | uint16 | uint32 | uint64](out []T, from unsafe.Pointer) {
 	done := 0
 	switch parts := any(out).(type) {

@@ -10,7 +10,7 @@ import (
 // rowsAhead is how many rows before its copy a row is asked for: it was written long ago.
 const rowsAhead = 8
 
-// stacksOf finds where blocks have the rows of a matrix, and says how many do.
+// stacksOf finds where blocks have the rows of a matrix, and how many do.
 func (s *stacking) stacksOf(m *Matrix, blocks []*Block) (have int) {
 	s.rows = slices.Grow(s.rows[:0], len(blocks))[:len(blocks)]
 	for i, b := range blocks {

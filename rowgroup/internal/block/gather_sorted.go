@@ -16,7 +16,7 @@ const (
 
 // sortedPicks are picks by block. A column is then read block by block: what is known of a block is
 // looked up once for a run of picks, and each cache line is fetched once even where many blocks
-// lie alike, as those of sources that go through row groups of one size in step.
+// are alike, as those of sources that go through row groups of one size in step.
 type sortedPicks struct {
 	of   []Pick   // that were sorted
 	rows []uint32 // of the blocks
@@ -25,8 +25,8 @@ type sortedPicks struct {
 	ends []int // of the blocks' runs in a tile
 }
 
-// A pickRun is picks of one block, rows[from:end]. Where the block's rows lie in the order in which
-// they leave, they stand side by side.
+// A pickRun is picks of one block, rows[from:end]. Where the block's rows are in the order in which
+// they leave, they are side by side.
 type pickRun struct {
 	block, from, end int
 	dense            bool // each row is the one after the row before
@@ -85,10 +85,10 @@ func (s *sortedPicks) tile(lo int, picks []Pick) {
 	}
 }
 
-// has says whether these are the picks that were sorted.
+// has reports whether these are the picks that were sorted.
 func (s *sortedPicks) has(picks []Pick) bool { return samePicks(picks, s.of) }
 
-// samePicks says whether two slices are the same memory.
+// samePicks reports whether two slices are the same memory.
 func samePicks(a, b []Pick) bool {
 	return len(a) == len(b) && unsafe.SliceData(a) == unsafe.SliceData(b)
 }
@@ -143,7 +143,7 @@ func (s *sortedPicks) ask(k int, srcs []source) {
 	prefetchNear(unsafe.Add(p, uintptr(s.rows[r.from])*src.step), min(askedBytes, uintptr(r.end-r.from)*src.step))
 }
 
-// sideBySide are n values, or codes, of which step is the distance; none where others lie between.
+// sideBySide are n values, or codes, of which step is the distance; none where others are between.
 func sideBySide[T uint8 | uint16 | uint32 | uint64](data unsafe.Pointer, step uintptr, first uint32, n int) []T {
 	if step != unsafe.Sizeof(T(0)) {
 		return nil

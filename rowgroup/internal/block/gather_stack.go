@@ -23,7 +23,7 @@ type Member struct {
 	Items  int   // of each list; 0: the column has single values
 	Places []int // where the items of a stored list are, in the order of features; nil: in that order
 	Caster *Caster
-	Null   []byte // the bytes that stand in place of a null
+	Null   []byte // the bytes that are in place of a null
 }
 
 // features is how many features the member has.
@@ -186,7 +186,7 @@ func (g *Gatherer) listTile(from *Member, s *castSource, picks []Pick, dst unsaf
 	return nil
 }
 
-// nullTile writes what stands in place of nulls, and their bits.
+// nullTile writes what is in place of nulls, and their bits.
 func (g *Gatherer) nullTile(from *Member, s *castSource, items *column.Array, lo, n int, picks []Pick) {
 	for i, p := range picks {
 		v, row := s.vecs[p>>32], int(uint32(p))

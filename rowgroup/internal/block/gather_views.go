@@ -4,7 +4,7 @@ import (
 	"unsafe"
 )
 
-// Views appends the byte strings of a Binary column to dst, where they lie in the blocks: for a
+// Views appends the byte strings of a Binary column to dst, where they are in the blocks: for a
 // reader that makes something of them while the blocks are retained. path leads to a member of a
 // Struct column, by the places of the members. A null is nil; an empty byte string is not.
 func (g *Gatherer) Views(dst [][]byte, col int, path []int, blocks []*Block, picks []Pick) [][]byte {
@@ -37,7 +37,7 @@ func (v *Vector) bytesAt(path []int, i int) []byte {
 }
 
 // ListViews is Views of a column of lists: it appends the byte strings of all lists, and to edges
-// and null where each list begins, where the last one ends, and which are null. path leads from an
+// and null where each list starts, where the last one ends, and which are null. path leads from an
 // item to the byte string. A null list has no byte strings, or size nils where all lists have that
 // size.
 func (g *Gatherer) ListViews(dst [][]byte, edges []int32, null []bool, col, size int, path []int, blocks []*Block, picks []Pick) ([][]byte, []int32, []bool) {

@@ -11,7 +11,7 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// A remaking makes a block once more, from the shard's bytes, after the image that it lies in was
+// A remaking makes a block once more, from the shard's bytes, after the image that it is in was
 // lost.
 type remaking struct {
 	from func(ctx context.Context) (*Block, error)
@@ -20,7 +20,7 @@ type remaking struct {
 	made atomic.Pointer[Block]
 }
 
-// Remake sets how Guard makes a block of the same rows and columns that lies in memory. It does
+// Remake sets how Guard makes a block of the same rows and columns that is in memory. It does
 // nothing for a block that does so already.
 func (b *Block) Remake(from func(ctx context.Context) (*Block, error)) {
 	if b.lease != nil {
@@ -91,7 +91,7 @@ func guarded(blocks []*Block, f func() error) (err error) {
 	return shard.Guard(f)
 }
 
-// useMade replaces blocks that were made once more, and reports whether any of the others lies in
+// useMade replaces blocks that were made once more, and reports whether any of the others is in
 // an image.
 func useMade(blocks []*Block) (mapped bool) {
 	for i, b := range blocks {

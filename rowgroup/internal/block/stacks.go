@@ -12,7 +12,7 @@ import (
 // leaves the value to Gatherer.Stack, whose error names it.
 var ErrMisfit = errors.New("a value does not fit its matrix")
 
-// Stacks are matrices that blocks have in place of columns: rows of them lie one behind the other,
+// Stacks are matrices that blocks have in place of columns: rows of them are one after another,
 // so that a batch copies each at once, not value by value from as many places as there are columns.
 type Stacks struct {
 	matrices []*Matrix
@@ -49,7 +49,7 @@ func NewStacks(s *column.Schema, matrices []*Matrix, used []bool) *Stacks {
 	return k
 }
 
-// isSingle says whether all members are fixed values as the files have them.
+// isSingle reports whether all members are fixed values as the files have them.
 func (m *Matrix) isSingle(s *column.Schema) bool {
 	for i := range m.Members {
 		x := &m.Members[i]
@@ -66,7 +66,7 @@ func (m *Matrix) rowBytes() int { return m.Field.ListSize * m.Field.Children[0].
 // octets is the bytes of the validity of a row.
 func (m *Matrix) octets() int { return (m.Field.ListSize + 7) / 8 }
 
-// hasNulls says whether a feature may be null.
+// hasNulls reports whether a feature may be null.
 func (m *Matrix) hasNulls(s *column.Schema) bool {
 	for i := range m.Members {
 		if s.Fields[m.Members[i].Column].Nullable {
@@ -83,7 +83,7 @@ const (
 	stackBytes = 24 << 10
 )
 
-// stackedRows are a matrix of the rows of a block. While columns are decoded they lie feature by
+// stackedRows are a matrix of the rows of a block. While columns are decoded they are feature by
 // feature within tiles of rows, so that each column is written a run at a time; then row by row.
 type stackedRows struct {
 	matrix *Matrix

@@ -6,7 +6,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/parquet"
 )
 
-// Apart returns the vector with its slots taken out of records and stored one after the other: of
+// Apart returns the vector with its slots taken out of records and stored one after another: of
 // all rows, or the rows of an order.
 func (v *Vector) Apart(order []uint32, a *mem.Arena) *Vector {
 	if v.Slots == nil {

@@ -19,7 +19,7 @@ type flight[V any] struct {
 	ok     bool // there is a value
 }
 
-// claim returns the flight of a key. mine says that the caller is to get the thing and to call
+// claim returns the flight of a key. mine means that the caller is to get the thing and to call
 // land, before it waits for any other.
 func (f *flights[V]) claim(key string) (one *flight[V], mine bool) {
 	f.mu.Lock()

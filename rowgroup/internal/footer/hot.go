@@ -24,7 +24,7 @@ type Hot struct {
 	cache *ristretto.Cache[string, hotItem]
 }
 
-// A hotItem knows its key, because the cache tells keys apart by their hashes alone.
+// A hotItem knows its key, because the cache compares keys by their hashes alone.
 type hotItem struct {
 	key   string
 	value any

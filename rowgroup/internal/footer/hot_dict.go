@@ -7,7 +7,7 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// Dicts are the dictionaries of one fetch that lie apart from their data pages.
+// Dicts are the dictionaries of one fetch that are apart from their data pages.
 type Dicts struct {
 	hot   *Hot
 	shard Key
@@ -57,7 +57,7 @@ func (d *Dicts) Take(pieces []Piece) []Piece {
 }
 
 // End hands the dictionaries that were read to those who wait, as copies that outlive the fetch,
-// and keeps them; or says that they were not read. It does nothing the second time.
+// and keeps them; or lets them read it themselves. It does nothing the second time.
 func (d *Dicts) End(read bool) {
 	for _, f := range d.mine {
 		var b []byte

@@ -33,7 +33,7 @@ import (
 //	packed    G*L: codec
 //	packed    G*L: encodings, bit i for encoding i, bit 14 for unknown ones, bit 15 when every data
 //	          page is dictionary-encoded
-//	packed    G*L+1: where the chunk's pages begin in the columns per page; at the end their number
+//	packed    G*L+1: where the chunk's pages start in the columns per page; at the end their number
 //	          P. A chunk without an offset index has none
 //	packed    P: bytes from the chunk's start to the page
 //	packed    P: bytes of the page, header included
@@ -91,7 +91,7 @@ var chunkColumns = [...]func(c *parquet.ChunkMeta) int64{
 }
 
 // A lastRecord is the record that was parsed last, of a shard with several row groups: they are
-// asked about one after the other.
+// asked about one after another.
 type lastRecord struct{ last atomic.Pointer[parsedRecord] }
 
 type parsedRecord struct {

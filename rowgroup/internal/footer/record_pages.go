@@ -10,7 +10,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/parquet"
 )
 
-// Readable says why the values of a chunk cannot be read. No open specification says how parquet
+// Readable says why the values of a chunk cannot be read. No open specification defines how parquet
 // frames LZO.
 func (r *Record) Readable(chunk int) error {
 	switch c := r.Codec(chunk); {
@@ -35,7 +35,8 @@ func (r *Record) Entries(k int, width int64) int64 {
 	return min(r.Dict.At(k)/least, r.Uncompressed.At(k)/width)
 }
 
-// Coded says whether every data page of a chunk is dictionary-encoded, as far as the footer tells.
+// Coded reports whether every data page of a chunk is dictionary-encoded, as far as the footer
+// shows.
 func (r *Record) Coded(chunk int) bool {
 	set := r.EncodingSet.At(chunk)
 	const levels = 1<<format.RLE | 1<<format.BitPacked
@@ -79,7 +80,7 @@ func (r *Record) SlicedChunk(chunk int, edges []int64) int64 {
 		}
 		first := page // of the slice
 		if page > lo && (page == hi || r.PageRow.At(page) != e) {
-			first-- // the edge lies within it
+			first-- // the edge is within it
 			again += r.PageSize.At(first)
 		}
 		if first < coded {
@@ -114,7 +115,7 @@ func (r *Record) PageShare(chunk int, lo, hi, rows int64) float64 {
 }
 
 // CodedPages is the page before which all of a chunk's pages that need its dictionary are taken to
-// lie: writers begin with such pages, and do not come back to them once they have given them up. It
+// are: writers start with such pages, and do not come back to them once they have given them up. It
 // is the last one's end when the file does not tell.
 func (r *Record) CodedPages(chunk int) int {
 	lo, hi := r.Pages(chunk)

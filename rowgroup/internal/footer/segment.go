@@ -22,7 +22,7 @@ import (
 //	 8   8  length of the file
 //	16   4  entries N
 //	20   4  schemas S
-//	24   8  where the tables begin; they end the file: N entries, then S schemas
+//	24   8  where the tables start; they end the file: N entries, then S schemas
 //	32   4  crc32c of the tables
 //	36   4  crc32c of bytes 0-35
 //	40  24  zero
@@ -30,7 +30,7 @@ import (
 //	entry, 48 bytes, sorted by the first field, which is in no two of them
 //	 0  16  SHA-256 of the shard's identity, cut to 16 bytes
 //	16   8  SHA-256 of its size in decimal, a zero byte and its version, cut to 8 bytes
-//	24   8  where its record begins
+//	24   8  where its record starts
 //	32   4  length of the record
 //	36   4  crc32c of the record
 //	40   4  number of its schema
@@ -38,7 +38,7 @@ import (
 //
 //	schema, 32 bytes
 //	 0  16  ID: SHA-256 of the first part's length in decimal, a line feed and both parts, cut
-//	16   8  where its parts begin: the footer's list of SchemaElement, declared list lengths
+//	16   8  where its parts start: the footer's list of SchemaElement, declared list lengths
 //	24   4  length of the first part
 //	28   4  length of the second
 //

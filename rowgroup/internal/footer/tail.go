@@ -29,8 +29,8 @@ type tailGuess struct {
 	most int64 // bytes that a footer needed
 }
 
-// begin says how much to read of the end of a shard of this size. The caller calls end when it has
-// the footer, or an error.
+// begin returns how much to read of the end of a shard of this size. The caller calls end when it
+// has the footer, or an error.
 func (g *tailGuess) begin(ctx context.Context, size int64) (n int64, end func(), err error) {
 	g.mu.Lock()
 	lead := g.lead
@@ -64,7 +64,7 @@ func (g *tailGuess) bytes(size int64) int64 {
 }
 
 // learn notes how much of a shard's end was needed: a footer of n bytes, whose page index, if any,
-// begins so many bytes before the end.
+// starts so many bytes before the end.
 func (g *tailGuess) learn(footer, index int64) {
 	need := footer + parquet.TailBytes
 	if index <= largestTail { // else it takes a read of its own

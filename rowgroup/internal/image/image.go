@@ -12,8 +12,8 @@ import (
 )
 
 // An Image is decoded columns of a whole row group as a [File] holds them, in the forms that
-// blocks have, for use where they lie. Columns with one fixed-width value, code or view to a row
-// stand side by side in records, one for each row: a row that is picked at random is a few cache
+// blocks have, for use where they are. Columns with one fixed-width value, code or view to a row
+// are side by side in records, one for each row: a row that is picked at random is a few cache
 // lines then, not one for each column. All else is in buffers of its own, as the decoder makes it.
 // Numbers are little-endian, words in buffers have the machine's byte order; images stay on the
 // machine.
@@ -21,7 +21,7 @@ import (
 //	offset  bytes  what
 //	0       8      "SFIMAGE1"
 //	8       8      rows
-//	16      8      bytes of buffers, which begin at the next multiple of 64 KiB behind the nodes
+//	16      8      bytes of buffers, which start at the next multiple of 64 KiB behind the nodes
 //	24      8      nanoseconds that it took to decode them
 //	32      4      CRC-32 (IEEE 802.3) of the buffers
 //	36      4      nodes
@@ -37,13 +37,13 @@ import (
 //	8       8      nulls, at least 1 if there are any
 //	16      8      items of each list where lists have one length, else 0
 //	24      1      bytes of a code, 0 where values are not coded
-//	25      1      bit 0: a dictionary follows; bit 1: it lies in records
+//	25      1      bit 0: a dictionary follows; bit 1: it is in records
 //	26      2      children that follow
 //	28      4      position of the column in the projection; all ones below a column
-//	32      96     where its buffers lie, 8 bytes each for the first byte and the length, 64-byte
+//	32      96     where its buffers are, 8 bytes each for the first byte and the length, 64-byte
 //	               aligned: validity, values, codes, views, bytes of views, offsets; all 0 for one
 //	               that is absent. In records validity is the bit of the record, its length 1 where
-//	               there is one, and values are the byte of the record where the slot begins
+//	               there is one, and values are the byte of the record where the slot starts
 //
 // Two processes may write parts of one image. Equal shards and forms give equal bytes, except
 // for the time in the header; if they do not, the sum shows it.
@@ -79,7 +79,7 @@ type node struct {
 	buffers          [buffers]span
 }
 
-// A span is where a buffer lies among the bytes of an image.
+// A span is where a buffer is among the bytes of an image.
 type span struct{ off, n int64 }
 
 // The buffers of a node.

@@ -25,7 +25,7 @@ type groupKey struct {
 }
 
 // A mapping is one lease. Its bytes take room while it stays without a user, and on from then
-// until a block lies in it, whose owner counts them.
+// until a block is in it, whose owner counts them.
 type mapping struct {
 	of      *Mapped
 	key     groupKey
@@ -119,7 +119,7 @@ func (m *Mapped) forgetLocked(x *mapping) {
 	}
 }
 
-// stay takes room for the image, and says whether there was some.
+// stay takes room for the image, and reports whether there was some.
 func (l *Lease) stay() bool {
 	m := l.image.of
 	m.mu.Lock()

@@ -6,7 +6,7 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
 )
 
-// fits says whether the buffers of a node are as long as its values need.
+// fits reports whether the buffers of a node are as long as its values need.
 func fits(v *block.Vector, x *node) bool {
 	n, f := v.Len, v.Field
 	ok := v.Valid == nil || len(v.Valid) >= parquet.BitmapWords(n)

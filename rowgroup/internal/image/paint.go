@@ -24,7 +24,7 @@ type Painter struct {
 	bits  int             // of validity in a record
 }
 
-// A slot is a vector that lies in records.
+// A slot is a vector that is in records.
 type slot struct {
 	v    *block.Vector
 	node int

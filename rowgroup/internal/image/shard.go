@@ -27,11 +27,11 @@ type File interface {
 	Written() int64
 	// Again is another use of a lease of Lend; it fails where Lend would now.
 	Again(l shard.Lease) error
-	// MayStay says whether a lease may be held for as long as a block lives.
+	// MayStay reports whether a lease may be held for as long as a block lives.
 	MayStay() bool
 	// ReadAhead waits until the spans are in memory; they are not mapped then.
 	ReadAhead(ctx context.Context, spans []shard.Span)
-	// MayKeep says whether there may be room for n bytes.
+	// MayKeep reports whether there may be room for n bytes.
 	MayKeep(n int64) bool
 	// Keep stores b, where nothing is held yet. b is the caller's again when Keep returns, which
 	// may be before it is on disk.

@@ -34,7 +34,7 @@ func (w *Window) Close() {
 	w.b = nil
 }
 
-// begin begins at a place of a file, a multiple of tierBlock.
+// begin starts at a place of a file, a multiple of tierBlock.
 func (w *Window) begin(f File, at int64) {
 	w.b, w.file, w.at, w.sum, w.waited = w.b[:0], f, at, 0, 0
 }

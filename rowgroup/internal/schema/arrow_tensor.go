@@ -78,7 +78,7 @@ func isOrder(order []int, dims int) bool {
 	return true
 }
 
-// arrayShape returns the shape of one of Hugging Face's arrays, Array2D to Array5D, which lie as
+// arrayShape returns the shape of one of Hugging Face's arrays, Array2D to Array5D, which are as
 // lists of lists; 0 is a dimension of any length. Versions before 2.15 pickled the type, so its
 // shape is only among the features of the table.
 func arrayShape(e arrowExtension, feature func() []int) []int {

@@ -9,13 +9,13 @@ import (
 // "Nested Types", with its rules of backward compatibility. Groups whose annotation does not fit
 // their shape are read as plain structs.
 
-// isListGroup says whether a group has the shape of a list: one repeated member.
+// isListGroup reports whether a group has the shape of a list: one repeated member.
 func (b *schemaBuilder) isListGroup(e *parquet.Element) bool {
 	return e.Children == 1 && b.elements[b.next].IsRepeated()
 }
 
-// isMapGroup says whether a group has the shape of a map: one repeated group of a key and maybe a
-// value.
+// isMapGroup reports whether a group has the shape of a map: one repeated group of a key and maybe
+// a value.
 func (b *schemaBuilder) isMapGroup(e *parquet.Element) bool {
 	if !b.isListGroup(e) {
 		return false
@@ -35,8 +35,8 @@ func (b *schemaBuilder) listGroup(e *parquet.Element, path string, def, rep int)
 	return b.list(e.Name, path, b.column(inner, def+1, rep+1), def, rep)
 }
 
-// isItem says whether r, the repeated member of the list e, is the item itself (two levels, as old
-// writers have it) and not a wrapper around it (three levels). The element after r is next.
+// isItem reports whether r, the repeated member of the list e, is the item itself (two levels, as
+// old writers have it) and not a wrapper around it (three levels). The element after r is next.
 func (b *schemaBuilder) isItem(e, r *parquet.Element) bool {
 	switch {
 	case !r.IsGroup() || r.Children != 1:

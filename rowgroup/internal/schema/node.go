@@ -78,7 +78,7 @@ const (
 
 	// ConvertNull: every value is null whatever the node's kind, and there are as many as the
 	// levels tell; values in the pages, if any, are of no interest, and the node has no children.
-	// It stands where a shard has a column annotated UNKNOWN that has a type in others, and where a
+	// It is where a shard has a column annotated UNKNOWN that has a type in others, and where a
 	// struct's wanted members are all missing in a shard, so that some leaf must tell which structs
 	// are null.
 	ConvertNull

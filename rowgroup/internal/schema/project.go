@@ -76,7 +76,7 @@ func (p *Projector) choose(root *Union, paths []string) error {
 	return nil
 }
 
-// matchColumns lists the columns that a pattern stands for, or members of them.
+// matchColumns lists the columns that a pattern represents, or members of them.
 func matchColumns(root *Union, pattern string) []*Union {
 	seen := slices.DeleteFunc(slices.Clone(root.Children), func(u *Union) bool { return u.hidden })
 	return column.Match(seen, pattern, func(u *Union) (string, []*Union) {
@@ -136,7 +136,7 @@ func (p *Projector) mark(u *Union) {
 	}
 }
 
-// prune returns the node with what is chosen of it, nil when that is nothing. whole says that a
+// prune returns the node with what is chosen of it, nil when that is nothing. whole means that a
 // node above is chosen.
 func (p *Projector) prune(u *Union, parent string, whole bool) (*Projected, error) {
 	whole = whole || p.chosen[u]
@@ -261,7 +261,7 @@ func bindNode(c *Projected, n *Node) (*Node, error) {
 }
 
 // needLevels makes sure that a struct of which no wanted member is in this file still has a leaf
-// that tells where it is null: its first missing member becomes one that is always null and has the
+// that shows where it is null: its first missing member becomes one that is always null and has the
 // levels of some leaf of the file. n is the struct in the file.
 func (b *Node) needLevels(n *Node) error {
 	for _, c := range b.Children {

@@ -7,7 +7,7 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 )
 
-// SameTree says whether two fields have the same members, all the way down.
+// SameTree reports whether two fields have the same members, all the way down.
 func SameTree(a, b *column.Field) bool {
 	return a.Name == b.Name && a.Kind == b.Kind && slices.EqualFunc(a.Children, b.Children, SameTree)
 }

@@ -18,7 +18,8 @@ func (n *Node) own() *column.Field {
 	return n.Field
 }
 
-// Signed says whether values order as signed numbers, for which the older form of bounds is right.
+// Signed reports whether values order as signed numbers, for which the older form of bounds is
+// right.
 func (n *Node) Signed() bool {
 	switch n.own().Type {
 	case column.TypeInt8, column.TypeInt16, column.TypeInt32, column.TypeInt64:
@@ -59,7 +60,7 @@ func (n *Node) Bound(b []byte) []byte {
 	return v
 }
 
-// inRange says whether an INT32 has its value in the field's fewer bytes.
+// inRange reports whether an INT32 has its value in the field's fewer bytes.
 func inRange(f *column.Field, b []byte) bool {
 	v, bits := int32(binary.LittleEndian.Uint32(b)), 8*f.Width
 	if block.IsUnsigned(f.Type) {
