@@ -105,7 +105,7 @@ func (s *sizes) lanes(e *laneEpoch, rowsDrawn int64) bound {
 	drawn := newDensest(rowsDrawn)
 	held, whole, ticks, tick := s.lanesOf(e, &b.load, drawn)
 	b.shuffle, b.whole, b.draws = held, whole, drawn.most()
-	b.ticks = max(0, (ticks+tick)*pickBytes-freeTicks) // those of the lanes, and one more of the schedule's
+	b.ticks = max(0, (ticks+tick)*pickBytes-freeTicks) // the lanes' spans, and one more of the schedule's
 	return b
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// MemoryError says that a stream's memory is too small for its plan, and what would fit.
+// MemoryError reports that a stream's memory is too small for its plan, and what would fit.
 type MemoryError struct {
 	Need   Amounts
 	Limit  int64
@@ -51,12 +51,12 @@ func (e *MemoryError) advice() string {
 
 func (e *MemoryError) Unwrap() error { return e.Err }
 
-// A remedy is what the advice of a stream's MemoryError is made of.
+// A remedy makes the advice of a stream's MemoryError.
 type remedy struct {
 	dataset *Dataset
 	options StreamOptions
 	buffer  int64 // that was refused; 0 where none can be set
-	inFiles bool  // the order is that of the files
+	inFiles bool  // the order is the files'
 
 	// need is that of a stream of a data set, with a buffer of so many rows, 0 for the options',
 	// under a limit.
@@ -67,7 +67,7 @@ type remedy struct {
 	again func(memory int64) (bound, error)
 }
 
-// remedy is that of a worker whose portion of an order does not fit.
+// remedy returns the remedy of a worker whose portion of an order does not fit.
 func (d *Dataset) remedy(r order, w shuffle.Worker, start stepper, o StreamOptions) remedy {
 	y := remedy{dataset: d, options: o, inFiles: r.buffer() == 0, need: func(d *Dataset, so StreamOptions, buffer, memory int64) (bound, error) {
 		from := start

@@ -11,7 +11,7 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// A Plan is what is known of a run before anything but footers was read.
+// A Plan predicts a run from footers.
 type Plan struct {
 	Shards    int    `json:"shards"` // what several sources share counts once
 	Groups    int    `json:"row_groups"`
@@ -67,7 +67,7 @@ type Plan struct {
 // boundRanks is how many ranks' bounds are computed at most: beyond, ranks hardly differ.
 const boundRanks = 64
 
-// Plan foretells a run of streams with these options on so many ranks, from the beginning of epoch
+// Plan predicts a run of streams with these options on worldSize ranks, from the start of epoch
 // 0 on.
 func (d *Dataset) Plan(worldSize int, o StreamOptions) (*Plan, error) {
 	if err := o.Validate(); err != nil {
@@ -262,7 +262,7 @@ func (p *Plan) moreUnits() string {
 	return strings.Join(all, ", or ")
 }
 
-// proposeMixing says what would mix sorted data better.
+// proposeMixing proposes what would mix sorted data better.
 func (p *Plan) proposeMixing(add func(format string, args ...any)) {
 	q := p.Quality
 	if p.Poor != nil && p.Fits {

@@ -2,7 +2,7 @@ package iterable
 
 import "github.com/shardfeed/shardfeed/shuffle"
 
-// single is the blend of one source: its samples alone.
+// single is the blend of one source: its samples.
 type single struct{ *source }
 
 func (b single) samples() int64 { return b.source.samples }

@@ -16,9 +16,9 @@ const (
 	widePart     = 1 << 20                       // bytes of wide columns that a part holds at least
 	narrowPart   = 512 << 10                     // or of narrow ones
 	wideEndBytes = 64 << 10                      // of a part's last chunk of wide values stay empty
-	partEndBytes = 64 << 10                      // at most, of the last of the buffers that its narrow columns share: these begin with half of it, and double
+	partEndBytes = 64 << 10                      // at most, of the last of the buffers that its narrow columns share: these start with half of it, and double
 	keptPart     = wideEndBytes + partEndBytes/2 // what each part of few rows takes more
-	packingPart  = 16                            // narrow columns of a part take 1/packingPart more, where they do not fill the buffers that they share
+	packingPart  = 16                            // narrow columns of a part take 1/packingPart more, if they do not fill the buffers that they share
 	blockBytes   = 48 << 10                      // that the smallest slice takes
 	orderBytes   = 4                             // of a row's place in the order in which its span leaves
 	roundingPart = 8                             // what is cut into pieces takes 1/roundingPart more, rounded to the pool's sizes
@@ -65,7 +65,7 @@ func (s *sizes) newLoad(u shuffle.Unit, sp shuffle.Span, divided bool) *load {
 	}
 }
 
-// spanCost is what the load of a span takes.
+// spanCost returns the cost of a load of a span.
 func (s *sizes) spanCost(u shuffle.Unit, sp shuffle.Span, divided bool) cost {
 	switch {
 	case !s.ruled:
@@ -76,7 +76,7 @@ func (s *sizes) spanCost(u shuffle.Unit, sp shuffle.Span, divided bool) cost {
 	return s.ruledCost(u, sp.Rows(), divided && !s.repeats)
 }
 
-// A cost is what a load takes, in bytes.
+// A cost has the bytes of a load.
 type cost struct {
 	fetch  int64
 	whole  int64 // until the last row has left
@@ -92,7 +92,7 @@ func (c cost) bytes() int64 { return c.whole + c.parted }
 // beyondFree is the scratch that the process has no room for besides its accounts.
 func (c cost) beyondFree() int64 { return max(0, c.scratch-freeScratch) }
 
-// cost is what a load of rows takes, each of which is a sample.
+// cost returns the cost of a load of rows, each of which is a sample.
 func (s *sizes) cost(group int, lo, hi int64, divided bool) cost {
 	g, rows := s.manifest.Groups()[group], hi-lo
 	d, heft := s.decoded(group), s.heft(group, lo, hi)
@@ -104,7 +104,7 @@ func (s *sizes) cost(group int, lo, hi int64, divided bool) cost {
 }
 
 // evenPart is by how much the rows of a slice may be larger than the mean of their group before
-// they count for more: bytes of pages tell no more than that.
+// they count for more: bytes of pages show no more than that.
 const evenPart = 8
 
 // heft is the rows of a slice of a group, or where they are larger than most, as many average rows
@@ -120,7 +120,7 @@ func (s *sizes) heft(group int, lo, hi int64) int64 {
 	return rows
 }
 
-// step is how many rows of a group can be decoded together in so many bytes.
+// step returns how many rows of a group can be decoded together in most bytes.
 func (s *sizes) step(group int, most int64) int64 {
 	rows := s.manifest.Groups()[group].Rows
 	for {
@@ -132,7 +132,7 @@ func (s *sizes) step(group int, most int64) int64 {
 	}
 }
 
-// ruledCost is what a load of a unit takes that keeps so many of its samples, when the rule's
+// ruledCost returns the cost of a load that keeps some samples of a unit, when the rule's
 // columns are decoded first.
 func (s *sizes) ruledCost(u shuffle.Unit, samples int64, divided bool) cost {
 	return s.ruledCostBy(s.kept, u, samples, divided)
@@ -153,7 +153,7 @@ func (s *sizes) ruledCostBy(kept func(group int, rows int64) rowgroup.Kept, u sh
 	return c.divide(d, samples, divided)
 }
 
-// kept is what blocks take that hold so many rows of a group.
+// kept returns the bytes of blocks that hold a number of a group's rows.
 func (s *sizes) kept(group int, rows int64) rowgroup.Kept {
 	key := [2]int64{int64(group), rows}
 	if k, ok := s.few.Load(key); ok {
@@ -164,7 +164,7 @@ func (s *sizes) kept(group int, rows int64) rowgroup.Kept {
 	return k
 }
 
-// fetchBytes is what a load of so many rows of a group fetches.
+// fetchBytes returns the bytes that a load of a group's rows fetches.
 func (s *sizes) fetchBytes(group int, rows int64) int64 {
 	g := s.manifest.Groups()[group]
 	n := g.Compressed
@@ -177,14 +177,14 @@ func (s *sizes) fetchBytes(group int, rows int64) int64 {
 	return n
 }
 
-// slice is what so many rows of all of a group take.
+// slice returns the bytes of some of all rows of a group.
 func (d decoded) slice(rows, all int64) (narrow, wide, whole int64) {
 	wide = slice(d.wide, rows, all, d.scratch.Edges)
 	narrow = slice(d.narrow, rows, all, d.scratch.Edges) + d.narrow/roundingPart*rows/all + blockBytes
-	return narrow, wide, min(d.whole+blockBytes, narrow) // a dictionary is that of the group
+	return narrow, wide, min(d.whole+blockBytes, narrow) // a dictionary is the group's
 }
 
-// divide adds the blocks of so many samples.
+// divide adds the blocks of samples.
 func (c cost) divide(d decoded, samples int64, divided bool) cost {
 	d.narrow, d.whole = d.narrow+samples*orderBytes, d.whole+samples*orderBytes
 	narrow := d.narrow - d.whole
@@ -196,7 +196,7 @@ func (c cost) divide(d decoded, samples int64, divided bool) cost {
 	return c
 }
 
-// divideKept adds the blocks of so many samples that are few of a unit's rows. They stay in the
+// divideKept adds the blocks of samples that are few of a unit's rows. They stay in the
 // buffer as long as all rows would, so that it holds many such units: each has parts although it is
 // small, so many that the buffer holds the least on average when each part takes keptPart more.
 func (c cost) divideKept(k rowgroup.Kept, samples int64, divided bool) cost {
@@ -210,7 +210,7 @@ func (c cost) divideKept(k rowgroup.Kept, samples int64, divided bool) cost {
 	return c
 }
 
-// partedBytes is what so many parts take of narrow and wide columns together.
+// partedBytes returns the bytes of parts of narrow and wide columns together.
 func partedBytes(narrow, wide, parts int64) int64 {
 	n := wide + narrow + narrow/packingPart + min(parts*partEndBytes, parts*partEndBytes/2+narrow)
 	if wide > 0 {

@@ -64,7 +64,7 @@ func (d *Dataset) Start(worldSize int, o StreamOptions) (shuffle.State, error) {
 }
 
 // PoorMixing predicts how streams with these options on worldSize ranks mix sorted data. It is nil
-// where they mix it well enough, and for mixtures and file order.
+// if they mix it well enough, and for mixtures and file order.
 func (d *Dataset) PoorMixing(worldSize int, o StreamOptions) (*PoorMixing, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("stream options: %w", err)

@@ -8,7 +8,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 )
 
-// Stats counts what a stream did. It is a value: the difference of two is what happened in between.
+// Stats counts what a stream did. It is a value: the difference of two has the counts in between.
 type Stats struct {
 	Draws int64
 	Rows  int64 // handed out
@@ -30,7 +30,7 @@ type Stats struct {
 	WaitBuffer time.Duration // room: memory, or draws that were not released
 }
 
-// Sub is what happened since an earlier Stats of the stream.
+// Sub returns the counts since an earlier Stats of the stream.
 func (s Stats) Sub(earlier Stats) Stats {
 	s.Draws -= earlier.Draws
 	s.Rows -= earlier.Rows

@@ -36,7 +36,7 @@ func (t *stepper) next() (step, bool) {
 	return s, true
 }
 
-// over says that a step of so many rows is not within the epochs. Under Carry it may reach over
+// over reports whether a step of n rows exceeds the epochs. Under Carry it may reach over
 // several of them, when they are shorter than it.
 func (t *stepper) over(rows int64) bool {
 	if t.end == 0 {
@@ -49,13 +49,13 @@ func (t *stepper) over(rows int64) bool {
 	return t.pos+rows > (further+1)*t.Rows
 }
 
-// A stretch is what the steps of a stream take of an epoch: positions [from, to), the first step
-// that begins in the epoch doing so at first.
+// A stretch is the part of an epoch that a stream's steps take: positions [from, to), the first
+// step that starts in the epoch doing so at first.
 type stretch struct {
 	from, first, to int64
 }
 
-// stretch is what the steps from the stepper's place on take of an epoch at or after its own.
+// stretch returns the part of an epoch, at or after the stepper's own, that its steps take.
 func (t stepper) stretch(epoch uint64) stretch {
 	t.epoch, t.pos = t.Normalize(t.epoch, t.pos)
 	first := t.pos
@@ -72,8 +72,8 @@ func (t stepper) stretch(epoch uint64) stretch {
 	return s
 }
 
-// firstStep is where the first step that begins in the next epoch does, when the first of this one
-// begins at first.
+// firstStep returns where the first step of the next epoch starts, when the first of this one
+// starts at first.
 func (t stepper) firstStep(first int64) int64 {
 	next := t.Next(first)
 	if next < 0 {

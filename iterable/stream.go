@@ -23,12 +23,13 @@ var (
 	errOrder  = errors.New("the stream's schedule and its walk disagree; this is a bug")
 )
 
-// StreamOptions say what a stream reads. The zero value reads epoch 0 in steps of one row per rank.
+// StreamOptions select what a stream reads. The zero value reads epoch 0 in steps of one row per
+// rank.
 type StreamOptions struct {
 	BatchSize int          // rows of a step per rank; 0 is 1
 	Epoch     int          // the first
-	Epochs    int          // how many, the first counting even when a state begins inside it; 0 is 1, a negative number never ends
-	Tail      shuffle.Tail // "" is that of the state when it has one, else that of the data set
+	Epochs    int          // how many, the first counting even when a state starts inside it; 0 is 1, a negative number never ends
+	Tail      shuffle.Tail // "" takes the state's, else the data set's
 
 	// UntilEpoch ends the stream before this epoch, wherever it began. 0 leaves the end to Epochs.
 	UntilEpoch int
@@ -37,7 +38,7 @@ type StreamOptions struct {
 	// is not known.
 	LocalWorldSize int
 
-	// Seats say which ranks read which lanes of the order, the same on all ranks: it is the order
+	// Seats assign the lanes of the order to ranks, the same on all ranks: it is the order
 	// without them. See [shuffle.SeatLanes] and [Dataset.HeldLanes]. nil is the rule's division.
 	Seats shuffle.Seats
 
@@ -46,7 +47,7 @@ type StreamOptions struct {
 	State *shuffle.State
 
 	Parallel int   // goroutines that decode; 0 is one for each processor
-	Draws    int   // draws that may be out at a time; Next waits while so many are not released. 0 is 4
+	Draws    int   // draws that may be out at a time; Next waits while all are in use. 0 is 4
 	Batches  int   // batches of BatchSize rows that the layer above wants room for in the account, under mem.Batch
 	Wider    int64 // bytes of a row that these batches take beyond the data's values
 
@@ -146,7 +147,7 @@ type Stream struct {
 	err      error
 
 	spare   sync.Pool    // of *Draw
-	mapping *mem.Account // in which images stay mapped; nil keeps none
+	mapping *mem.Account // in which images stay mapped; nil keeps no image
 
 	stateMu sync.Mutex
 	state   shuffle.State
@@ -183,7 +184,7 @@ func (s *Stream) Next(ctx context.Context) (*Draw, error) {
 	return d, nil
 }
 
-// keep remembers an error for good, unless it is that of the caller's ctx.
+// keep remembers an error for good, unless the caller's ctx caused it.
 func (s *Stream) keep(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return err
@@ -248,7 +249,7 @@ func (s *Stream) fill(ctx context.Context, d *Draw) error {
 	return nil
 }
 
-// State is where training stands after the last draw that was handed out.
+// State returns the state of training after the last draw that was handed out.
 func (s *Stream) State() shuffle.State {
 	s.stateMu.Lock()
 	defer s.stateMu.Unlock()

@@ -15,9 +15,9 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
-// TakerOptions say how much a taker may hold. The zero value takes the data set's memory.
+// TakerOptions limit how much a taker may hold. The zero value takes the data set's memory.
 type TakerOptions struct {
-	Memory   int64 // limit in bytes; 0 is that of the data set
+	Memory   int64 // limit in bytes; 0 takes the data set's
 	Parallel int   // units that are decoded at a time; 0 is one for each processor
 
 	// Batches of BatchRows rows that the layer above wants room for in the account, under
@@ -146,7 +146,7 @@ func (d *Dataset) reserveTaker(b takerBound, o TakerOptions) (mem.Amounts, int, 
 	return need, 0, nil, e
 }
 
-// A takerBound is what a taker needs.
+// A takerBound has the memory that a taker needs.
 type takerBound struct {
 	load    cost  // the largest unit, by each of its costs
 	decoded int64 // of all units
@@ -223,7 +223,7 @@ type request struct {
 }
 
 // Take returns the rows of these numbers, in this order; a number may come more than once. It
-// decodes the units that are not in memory, in parallel. Where there is no room for them it waits
+// decodes the units that are not in memory, in parallel. Without room for them it waits
 // until draws are released, so a caller that holds draws and takes more may wait until ctx ends.
 // Rows that lie in more units than the memory holds at a time are a [TakeError], and a number that
 // the data set does not have is a [RowError].
@@ -295,13 +295,13 @@ func (t *Taker) release(d *Draw) {
 	t.draws.Put(d)
 }
 
-// cost is the bytes that a unit is foretold to take.
+// cost returns the predicted bytes of a unit.
 func (t *Taker) cost(unit int32) int64 {
 	u := t.numbers.units.At(int(unit))
 	return t.numbers.source.sizes.spanCost(u, wholeUnit(u), false).bytes()
 }
 
-// begin loads a unit in a goroutine of its own. It goes on when the call that wanted the unit has
+// begin loads a unit in a goroutine of its own. It continues when the call that wanted the unit has
 // ended: others may want it.
 func (t *Taker) begin(u *heldUnit) {
 	t.loading.Go(func() {
@@ -351,7 +351,7 @@ func (t *Taker) Close() error {
 	return nil
 }
 
-// A TakeError says that the rows of one call lie in more units than the memory holds at a time.
+// A TakeError reports that the rows of one call are in more units than the memory holds at a time.
 type TakeError struct {
 	Rows, Units int
 	Need, Room  int64 // bytes of the units, decoded, and what there is for them

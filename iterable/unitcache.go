@@ -26,7 +26,7 @@ type unitCache struct {
 
 	mu     sync.Mutex
 	units  map[int32]*heldUnit
-	used   int64      // bytes of all units: measured, or foretold while they are loaded
+	used   int64      // bytes of all units: measured, or predicted while they are loaded
 	idle   int64      // of those without pins
 	recent *list.List // of *heldUnit without pins, used last first
 	closed bool
@@ -82,7 +82,7 @@ func (c *unitCache) pin(ctx context.Context, d *Draw) error {
 	return nil
 }
 
-// admit pins a draw's units, and begins to load the missing ones, as soon as there is room
+// admit pins a draw's units, and starts to load the missing ones, as soon as there is room
 // for all of them. Draws are admitted in the order in which they came.
 func (c *unitCache) admit(ctx context.Context, d *Draw) error {
 	select {
@@ -145,7 +145,7 @@ func (c *unitCache) tryAdmit(d *Draw) (bool, error) {
 	return true, nil
 }
 
-// addLocked begins to load a unit for the draw that is admitted.
+// addLocked starts loading a unit on behalf of the admitted draw; the caller holds c.mu.
 func (c *unitCache) addLocked(unit int32) *heldUnit {
 	u := &heldUnit{unit: unit, ready: make(chan struct{}), bytes: c.cost(unit), pins: 1}
 	c.units[unit] = u
@@ -162,7 +162,7 @@ func (c *unitCache) pinLocked(u *heldUnit) {
 	}
 }
 
-// unpin says that a draw does not use its units any more.
+// unpin reports that a draw no longer uses its units.
 func (c *unitCache) unpin(pins []unitPin) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -235,7 +235,7 @@ func (c *unitCache) yield(n, least int64) int64 {
 	return n
 }
 
-// evictLocked drops units without pins until at most so many bytes are used.
+// evictLocked drops units without pins until at most bytes are used.
 func (c *unitCache) evictLocked(most int64) {
 	for c.used > most && c.recent.Len() > 0 {
 		u := c.recent.Remove(c.recent.Back()).(*heldUnit)

@@ -20,7 +20,7 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// A Verification is what Verify found.
+// A Verification has the findings of Verify.
 type Verification struct {
 	Shards    int
 	RowGroups int   // of shards with a footer that can be read
@@ -37,7 +37,7 @@ type Verification struct {
 const verifyPart = 4
 
 // Verify reads and decodes what the options name of every shard, and lists what is lost, as streams
-// would find it. It uses the options that say what to read, Memory, IndexDir and Events; verified,
+// would find it. It uses the options of Reading, Memory, IndexDir and Events; verified,
 // if not nil, is called after each row group with the rows so far, one call at a time.
 func Verify(ctx context.Context, stores shard.Stores, addresses []string, o Options, verified func(rows, of int64)) (*Verification, error) {
 	if err := o.Validate(); err != nil {

@@ -16,7 +16,7 @@ import (
 // default. No word has a negative number.
 const LeastUnknown = -100
 
-// TransformError says that a vocabulary does not fit its column.
+// TransformError reports that a vocabulary does not fit its column.
 type TransformError struct {
 	Column string
 	Err    error

@@ -94,7 +94,7 @@ func (w *laneWalk) drop(before uint64) {
 	})
 }
 
-// cursor of a lane, from a row on. Under Carry rows past the lane's end are those of the next
+// cursor of a lane, from a row on. Under Carry rows past the lane's end are the rows of the next
 // epoch's lane at the slot.
 func (w *laneWalk) cursor(e *epochWalk, slot int, row int64) *laneCursor {
 	for n := e.LaneRows(slot); row >= n; n = e.LaneRows(slot) {
@@ -134,7 +134,7 @@ type laneCursor struct {
 	lane      *shuffle.Lane
 	it        *shuffle.Iter
 	residents []*resident // by span; nil when not there
-	active    []uint32    // spans that are there and lie in parts
+	active    []uint32    // spans that are there, in parts
 
 	tick shuffle.Tick
 	at   int   // next pick of the tick

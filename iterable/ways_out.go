@@ -31,7 +31,7 @@ func (w waysOut) all() (ways []string) {
 	return ways
 }
 
-// unitRows looks for the UnitRows that would fit, 0 where none does.
+// unitRows looks for the UnitRows that would fit; 0 if no value does.
 func (w waysOut) unitRows() int64 {
 	d := w.dataset
 	s, err := d.only("")
@@ -51,7 +51,7 @@ func (w waysOut) unitRows() int64 {
 	return 0
 }
 
-// batchRows looks for a batch size that would fit, 0 where none does.
+// batchRows looks for a batch size that would fit; 0 if no size does.
 func (w waysOut) batchRows() int {
 	for rows := w.batchSize / 2; rows > 0; rows /= 2 {
 		if w.fits(w.dataset, rows) {
@@ -83,7 +83,7 @@ func (d *Dataset) trial(unitRows, memory int64) *Dataset {
 	return d.of(t, o)
 }
 
-// share sets the samples of units to their shares of those of their row groups.
+// share sets the samples of units to their shares of their row groups' samples.
 func (d *source) share(units []shuffle.Unit) {
 	samples := make([]int64, len(d.data.Groups))
 	for _, u := range d.like.All() {
