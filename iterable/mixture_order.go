@@ -49,8 +49,12 @@ func (r *mixtureOrder) reads(w shuffle.Worker, start stepper) (all []planReads, 
 	if err != nil {
 		return nil, err
 	}
-	for _, m := range x.sources {
-		all = append(all, planReads{m.plan, m.slots})
+	for i, m := range x.sources {
+		of := readsOf(m.plan, m.slots)
+		if x.steps == nil { // passes divide rows among the lanes in different ways
+			of.epochs, of.epoch = mostEpochs, func(e uint64) *shuffle.Epoch { return r.made.Pass(i, e).Epoch }
+		}
+		all = append(all, of)
 	}
 	return all, nil
 }

@@ -37,12 +37,6 @@ type portion struct {
 	lanes    int // of the first epoch
 }
 
-// planReads are the lanes of a plan, by slot, that a worker reads.
-type planReads struct {
-	plan  *shuffle.Plan
-	slots []int
-}
-
 // errSeats refuses seats for an order without lanes of single ranks.
 func errSeats() error {
 	return &OptionError{Field: "Seats", Text: "are of the lanes of one shuffled data set; leave them out of file order and of sources"}

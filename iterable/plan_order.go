@@ -50,13 +50,13 @@ func (r *planOrder) reads(w shuffle.Worker, start stepper) ([]planReads, error) 
 		return nil, err
 	}
 	if v.Exclusive() {
-		return []planReads{{r.plan, v.StepSlots(start.GlobalBatch)}}, nil
+		return []planReads{readsOf(r.plan, v.StepSlots(start.GlobalBatch))}, nil
 	}
 	last := start.Rows % start.GlobalBatch
 	if start.Rows < start.GlobalBatch {
 		last = start.Rows
 	}
-	return []planReads{{r.plan, v.Reads(start.GlobalBatch, last)}}, nil
+	return []planReads{readsOf(r.plan, v.Reads(start.GlobalBatch, last))}, nil
 }
 
 func (r *planOrder) describe(p *Plan) (err error) {

@@ -36,38 +36,50 @@ func (d *Dataset) Reads(ranks []int, worldSize int, o StreamOptions) ([][]rowgro
 	return all, nil
 }
 
+// planReads are the lanes of a plan, by slot, that a worker reads.
+type planReads struct {
+	plan   *shuffle.Plan
+	slots  []int
+	epochs int // how many may have other units in a lane than those before
+	epoch  func(number uint64) *shuffle.Epoch
+}
+
+// mostEpochs bounds the epochs whose lanes are looked at, where they differ by the rows that the
+// tail carries over, or that each pass of a mixture gives a lane.
+const mostEpochs = 64
+
+func readsOf(p *shuffle.Plan, slots []int) planReads {
+	r := planReads{plan: p, slots: slots, epochs: 1, epoch: p.Epoch}
+	if params := p.Params(); params.Tail == shuffle.Carry {
+		r.epochs = min(params.Lanes, mostEpochs)
+	}
+	return r
+}
+
 // A unitSet is the units of some lanes of a plan.
 type unitSet struct {
-	plan  *shuffle.Plan
+	planReads
 	lanes map[int]bool // by slot
 }
 
 func (s *unitSet) add(of planReads) {
 	if s.lanes == nil {
-		s.plan, s.lanes = of.plan, map[int]bool{}
+		s.planReads, s.lanes = of, map[int]bool{}
 	}
 	for _, slot := range of.slots {
 		s.lanes[slot] = true
 	}
 }
 
-// mostOffsets bounds the epochs whose lanes are looked at, where they differ by the rows that the
-// tail carries over.
-const mostOffsets = 64
-
 // units lists what the lanes read over all epochs, in file order.
 func (s *unitSet) units() (all []shuffle.Unit) {
-	p, units := s.plan.Params(), s.plan.Units()
-	if p.Assign == shuffle.PerEpoch { // some epoch brings any of them
+	units := s.plan.Units()
+	if s.plan.Params().Assign == shuffle.PerEpoch { // some epoch brings any of them
 		return units.List()
 	}
-	epochs := 1
-	if p.Tail == shuffle.Carry {
-		epochs = min(p.Lanes, mostOffsets)
-	}
 	read := make([]bool, units.Len())
-	for n := range epochs {
-		e := s.plan.Epoch(uint64(n))
+	for n := range s.epochs {
+		e := s.epoch(uint64(n))
 		for slot := range s.lanes {
 			lane := e.Lane(slot)
 			for j := range lane.Spans() {
