@@ -235,7 +235,7 @@ func (c *unitCache) yield(n, least int64) int64 {
 	return n
 }
 
-// evictLocked drops units without pins until at most bytes are used.
+// evictLocked drops units without pins until no more than most bytes are used.
 func (c *unitCache) evictLocked(most int64) {
 	for c.used > most && c.recent.Len() > 0 {
 		u := c.recent.Remove(c.recent.Back()).(*heldUnit)

@@ -23,6 +23,9 @@ import (
 // no more of their uses lead back than arrows_ratchet.txt allows.
 func TestArrows(t *testing.T) {
 	limits := readLimits(t, "arrows_ratchet.txt")
+	if len(limits) == 0 {
+		t.Fatal("arrows_ratchet.txt has no limits")
+	}
 	exports := exported(t, slices.Collect(maps.Keys(limits)))
 	for _, p := range packages(t) {
 		name := rel(p.ImportPath)
@@ -30,11 +33,15 @@ func TestArrows(t *testing.T) {
 		if !ok {
 			continue
 		}
+		delete(limits, name)
 		back := fewestBack(fileUses(t, p, exports))
 		t.Logf("%s: %d arrows back, at most %d", name, len(back), limit)
 		if len(back) > limit {
 			t.Errorf("%s: %d uses between files lead back, at most %d may: declare what a lower file needs below it\n%s", name, len(back), limit, strings.Join(back, "\n"))
 		}
+	}
+	for name := range limits {
+		t.Errorf("arrows_ratchet.txt limits %s, which is not a package", name)
 	}
 }
 
