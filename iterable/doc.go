@@ -23,7 +23,7 @@
 // # Rules
 //
 // The filter, the function, the part, the rows list and the weight of the options are one rule
-// (rules.go): it says how often each row comes. A row that comes is a sample, and the order counts
+// (internal/samples): it says how often each row comes. A row that comes is a sample, and the order counts
 // samples, so their number in each unit is known before the first step. Open counts (count.go): by
 // arithmetic where row numbers alone decide; else it reads the columns of the rule, and no others,
 // of what partition values, statistics and pages leave in doubt (prune.go). Counts are kept beside
@@ -33,7 +33,7 @@
 //
 // Pack and Bucket are the last stage of a rule: they make samples of several rows of a unit
 // (pack_load.go). Their number follows from the rows' lengths, which a column, the footers or the
-// levels of the lists tell (pack_count.go). A load decodes its whole unit, lays the documents out
+// levels of the lists tell (internal/samples). A load decodes its whole unit, lays the documents out
 // in the order of the epoch, and drops the unit; what follows knows rows of fixed size, or lists of
 // rows.
 //
