@@ -69,26 +69,40 @@ func (k *keptUnits) add(unit int, need int64) {
 	k.list = append(k.list, keptUnit{unit, need})
 }
 
-// addLater lists the units that later passes may bring: all of them where shards are assigned by
-// pass or a lane has few rows; else those beside the listed ones, since lanes have a few rows more
-// or less from pass to pass. One that comes all the same is read when it does. They are due with
-// the last of the others: a stream without end has no later place for them.
+// addLater lists the units that later passes may bring. One that comes all the same is read when it
+// does. They are due with the last of the others: a stream without end has no later place for them.
 func (k *keptUnits) addLater() {
-	p, due := k.of.plan, k.of.mixed.from
+	due := k.of.mixed.from
 	if n := len(k.list); n > 0 {
 		due = k.list[n-1].need
 	}
+	for _, u := range laterUnits(k.of.plan, k.listed) {
+		k.add(u, due)
+	}
+}
+
+// laterUnits returns the units that later passes may bring to lanes that have the listed ones: all
+// of them where shards are assigned by pass or a lane has few rows; else those beside the listed
+// ones, since lanes have a few rows more or less from pass to pass.
+func laterUnits(p *shuffle.Plan, listed []bool) (later []int) {
 	all := p.Params().Assign == shuffle.PerEpoch || p.Rows() < int64(fewLaneRows*p.Params().Lanes)
-	seen, before := slices.Clone(k.listed), -1
-	for u := range p.Line() {
-		if before >= 0 && !k.listed[before] && (all || seen[u]) {
-			k.add(before, due)
+	seen, before := slices.Clone(listed), -1
+	add := func(u int) {
+		if !seen[u] {
+			seen[u] = true
+			later = append(later, u)
 		}
-		if !k.listed[u] && (all || before >= 0 && seen[before]) {
-			k.add(u, due)
+	}
+	for u := range p.Line() {
+		if before >= 0 && (all || listed[u]) {
+			add(before)
+		}
+		if all || before >= 0 && listed[before] {
+			add(u)
 		}
 		before = u
 	}
+	return later
 }
 
 // fewLaneRows of a source make its units change lanes from pass to pass.

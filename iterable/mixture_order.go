@@ -54,6 +54,7 @@ func (r *mixtureOrder) reads(w shuffle.Worker, start stepper) (all []planReads, 
 		if x.steps == nil { // passes divide rows among the lanes in different ways
 			of.epochs, of.epoch = mostEpochs, func(e uint64) *shuffle.Epoch { return r.made.Pass(i, e).Epoch }
 		}
+		of.kept = m.kept != nil
 		all = append(all, of)
 	}
 	return all, nil

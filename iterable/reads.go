@@ -42,6 +42,7 @@ type planReads struct {
 	slots  []int
 	epochs int // how many may have other units in a lane than those before
 	epoch  func(number uint64) *shuffle.Epoch
+	kept   bool // units stay for all passes, and those are read too that a later pass may bring
 }
 
 // mostEpochs bounds the epochs whose lanes are looked at, where they differ by the rows that the
@@ -85,6 +86,11 @@ func (s *unitSet) units() (all []shuffle.Unit) {
 			for j := range lane.Spans() {
 				read[lane.Span(j).Unit] = true
 			}
+		}
+	}
+	if s.kept {
+		for _, u := range laterUnits(s.plan, read) {
+			read[u] = true
 		}
 	}
 	for i, u := range units.All() {
