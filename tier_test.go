@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -270,6 +271,28 @@ func TestTierBesideStream(t *testing.T) {
 	k, err := d.KeepDecoded(t.Context(), func(shard.Shard, int32) bool { return true }, func(int, int) {})
 	if err = errors.Join(err, d.Close(t.Context())); err != nil || k.There == 0 {
 		t.Errorf("%+v, %v", k, err)
+	}
+}
+
+// TestTierChoosesColumns: where the limit has no room for all columns, those that save the most time
+// are kept of nearly all row groups, not all columns of some.
+func TestTierChoosesColumns(t *testing.T) {
+	keep := func(limit string) (k iterable.KeptDecoded, groups int) {
+		t.Setenv(dirVariable, t.TempDir())
+		d, err := Open(t.Context(), Spec{Addresses: []string{shop}, BatchSize: 64, Caching: Caching{DecodedLimit: limit}}, Events{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		k, err = d.KeepDecoded(t.Context(), func(shard.Shard, int32) bool { return true }, func(_, of int) { groups = of })
+		if err = errors.Join(err, d.Close(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+		return k, groups
+	}
+	all, groups := keep("256MiB")
+	some, _ := keep(strconv.FormatInt(all.Wrote*6/10, 10))
+	if some.Columns == 0 || some.Columns >= all.Columns || some.Lacking*5 > groups {
+		t.Errorf("of %d row groups: without a tight limit %+v, with one %+v", groups, all, some)
 	}
 }
 

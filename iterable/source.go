@@ -46,7 +46,7 @@ func newCommon(stores shard.Stores, shards []shard.Shard, o Options) *common {
 	if c.memory == 0 {
 		c.memory = mem.DefaultLimit()
 	}
-	c.keeping = keep.New(c.budget, c.memory, o.Tier)
+	c.keeping = keep.New(c.budget, c.memory, o.Tier, o.TierLimit)
 	return c
 }
 

@@ -28,7 +28,7 @@ func TestGains(t *testing.T) {
 		}
 	}()
 	rows := m.NumRows()
-	a := gains{}
+	a := &New(nil, 0, nil, 0).gains
 	if got := a.columns(m, 0, true); len(got) != 3 {
 		t.Fatalf("%v before anything is measured", got)
 	}
@@ -44,6 +44,9 @@ func TestGains(t *testing.T) {
 	}
 	measure(1, 900, 90*time.Microsecond)
 	measure(2, 100, 5*time.Microsecond)
+	if set := New(nil, 0, nil, 950).gains.limit; set != 950 {
+		t.Errorf("limit %d", set)
+	}
 	for limit, want := range map[int64][]int{0: {1, 2, 0}, 2000: {1, 2, 0}, 1100: {1, 2}, 950: {1}, 500: {}} {
 		a.limit = limit
 		if got := a.columns(m, 0, true); !slices.Equal(got, want) {
