@@ -142,7 +142,7 @@ func (a *app) noRows(err error) error {
 	return nil
 }
 
-// say is note at once: of what the user waits for.
+// say prints a note at once, about a wait.
 func (a *app) say(format string, args ...any) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

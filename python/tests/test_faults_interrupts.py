@@ -55,6 +55,10 @@ def source(kind: str, shards: Path) -> Any:
     pytest.importorskip("torch")
     import shardfeed.torch as feed
 
+    if kind == "workers":
+        return feed.DataLoader(feed.StreamingDataset(shards, batch_size=500, columns=["id"]).map(dict), num_workers=2)
+    if kind == "threads":
+        return feed.DataLoader(feed.StreamingDataset(shards, batch_size=500, columns=["id"]).map(dict), threads=2)
     if kind == "torch":
         return feed.DataLoader(feed.StreamingDataset(shards, batch_size=500, columns=["id"]))
     return feed.DataLoader(MapDataset(shards, columns=["id"]), batch_size=500, shuffle=True)
@@ -99,7 +103,9 @@ def test_interrupted_loaders(shards: Path, kind: str, step: int) -> None:
 
 
 @every
-@pytest.mark.parametrize("kind", ["numpy", "mapped", "rows", "torch", "torch map"])
+@pytest.mark.parametrize(
+    "kind", ["numpy", "mapped", "rows", "torch", "torch map", "threads", pytest.param("workers", marks=pytest.mark.long)]
+)
 def test_states_after_interrupts(shards: Path, kind: str, step: int) -> None:
     """Wherever the interrupt struck, the state counts the batches that were handed out, and the
     iteration has the others or raises an error.

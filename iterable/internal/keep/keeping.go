@@ -23,7 +23,7 @@ type Place struct {
 }
 
 // New returns the Keeping of a data set whose streams are limited to memory bytes. It chooses
-// columns whose images of all row groups take no more than limit bytes; 0 is no limit. tier is nil
+// columns whose images of all row groups take no more than limit bytes; with 0, any. tier is nil
 // if it keeps nothing.
 func New(budget *mem.Budget, memory int64, tier rowgroup.Tier, limit int64) *Keeping {
 	return &Keeping{budget: budget, memory: memory, kept: tier != nil, gains: gains{limit: limit}, mappings: mappings{budget: budget}}

@@ -29,11 +29,10 @@ def ended(what: str, function: Any, error: BaseException) -> RuntimeError:
     )
 
 
-def interrupted(by: BaseException) -> ShardfeedError:
+def interrupted(by: type[BaseException]) -> ShardfeedError:
     """The error of an iteration in which a KeyboardInterrupt or the like may have lost a batch."""
     return ShardfeedError(
-        f"{type(by).__name__} ended this iteration: begin a new one. After load_state_dict(state_dict()) it continues where this one "
-        "stopped"
+        f"{by.__name__} ended this iteration: begin a new one. After load_state_dict(state_dict()) it continues where this one stopped"
     )
 
 

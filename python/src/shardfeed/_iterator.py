@@ -84,7 +84,7 @@ class BatchIterator:
         self._ahead: deque[tuple[RawBatch, Any]] = deque()  # batches made before their turn
         self._broken: Exception | None = None  # why it ended before its last batch
         nulls.begin()
-        self._connection: Connection | None = connection  # last: __del__ leaves the iteration of what has one
+        self._connection: Connection | None = connection  # last: __del__ uses it
 
     def __iter__(self) -> BatchIterator:
         return self
@@ -119,8 +119,7 @@ class BatchIterator:
         return self.make(_itself, ahead=False)[0]
 
     def make(self, made_of: Callable[[RawBatch], S], *, ahead: bool = True) -> tuple[RawBatch, S]:
-        """The next batch, and what is made of it. It does not move the place. After an interrupt the
-        caller ends the iteration with interrupted.
+        """The next batch, and what is made of it. It does not move the place.
 
         With ahead it also makes the batches that have come with this one: the code is in the
         processor's caches now, and each training step drives it out. They count as taken in their
@@ -131,6 +130,11 @@ class BatchIterator:
                 return self._next_made(made_of, ahead)
         except ShardfeedError as e:
             raise nearer(e)  # noqa: B904 - the same error
+        except Exception:
+            raise
+        except BaseException as e:  # the slot of a batch may be lost: the connection is not used again
+            self.interrupted(e)
+            raise
 
     def _next_made(self, made_of: Callable[[RawBatch], S], ahead: bool) -> tuple[RawBatch, S]:
         connection, waiting = self._connection, self._ahead
@@ -153,7 +157,7 @@ class BatchIterator:
 
     def interrupted(self, by: BaseException) -> None:
         """Ends an iteration in which a batch may be lost."""
-        self.failed(interrupted(by))
+        self.failed(interrupted(type(by)))
 
     def _received(self) -> RawBatch:
         """The next batch of the engine."""

@@ -11,7 +11,6 @@ from .._engine._ring import Ring
 from .._transform import Collate
 from .._turn import Turn
 from .._waited import now
-from ..errors import ShardfeedError
 from ._device import holds
 from ._feed import Feed
 from ._iterator import TensorIterator
@@ -32,7 +31,7 @@ class Epoch:
         self._batches: Any = None
         self._turn = Turn()
         self._closed = False
-        self._broken: ShardfeedError | None = None  # why it ended before its last batch
+        self._broken: type[BaseException] | None = None  # what interrupted it
 
     def __iter__(self) -> Epoch:
         return self
@@ -58,13 +57,13 @@ class Epoch:
 
     def _interrupted(self, by: BaseException) -> None:
         """Ends an iteration in which a batch may be lost."""
-        self._broken = interrupted(by)
+        self._broken = type(by)  # the error itself would have the frames that have this iteration, and its batches
         self.close()
 
     def _next(self) -> tuple[Any, Any]:
         with self._turn.lock:
             if self._closed:
-                raise StopIteration if self._broken is None else self._broken.with_traceback(None)
+                raise StopIteration if self._broken is None else interrupted(self._broken)
             if self._batches is None:
                 self._source, self._batches = self._loader._open()
             try:

@@ -86,7 +86,7 @@ class Local:
         except Exception:
             raise
         except BaseException as e:
-            self._fail(interrupted(e))
+            self._fail(interrupted(type(e)))
             raise
 
     def _taken(self) -> tuple[RawBatch, bool]:

@@ -135,6 +135,8 @@ class Ahead(Generic[S]):
                 self._torn = False
             self._inside = False
             self._stopped(error)
+            if self._closed:
+                self._tasks.clear()
             raise
         finally:
             self._inside = False
@@ -264,4 +266,6 @@ class Ahead(Generic[S]):
         self._closed = True
         self._came.clear()
         self._give_up()
+        if not self._inside:
+            self._tasks.clear()  # a thread that is inside does it
         self._iterator.close()
