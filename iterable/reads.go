@@ -36,27 +36,6 @@ func (d *Dataset) Reads(ranks []int, worldSize int, o StreamOptions) ([][]rowgro
 	return all, nil
 }
 
-// planReads are the lanes of a plan, by slot, that a worker reads.
-type planReads struct {
-	plan   *shuffle.Plan
-	slots  []int
-	epochs int // how many may have other units in a lane than those before
-	epoch  func(number uint64) *shuffle.Epoch
-	kept   bool // units stay for all passes, and those are read too that a later pass may bring
-}
-
-// mostEpochs bounds the epochs whose lanes are looked at, where they differ by the rows that the
-// tail carries over, or that each pass of a mixture gives a lane.
-const mostEpochs = 64
-
-func readsOf(p *shuffle.Plan, slots []int) planReads {
-	r := planReads{plan: p, slots: slots, epochs: 1, epoch: p.Epoch}
-	if params := p.Params(); params.Tail == shuffle.Carry {
-		r.epochs = min(params.Lanes, mostEpochs)
-	}
-	return r
-}
-
 // A unitSet is the units of some lanes of a plan.
 type unitSet struct {
 	planReads
