@@ -19,7 +19,7 @@ type binding struct {
 
 	schemas    []*schema.File
 	used       []*schema.File // the same, nil where no shard may have chosen rows
-	usedBy     [][]bool       // by part: those of its shards
+	usedBy     [][]bool       // by part and schema: whether the part's shards use the schema
 	excluded   []bool         // by schema: a shard without chosen rows has rows
 	owners     []string       // by schema: the first shard that has it
 	counts     []int          // by schema: shards that have it
@@ -96,7 +96,7 @@ func (b *binding) findSchemas(m *Manifest) {
 	}
 }
 
-// bindSchema finds the projected columns, and those of rules, in the files of one schema.
+// bindSchema finds the projected columns and rule columns in the files of one schema.
 func bindSchema(columns []*schema.Projected, rules []ruleColumn, s *schema.File) (b boundSchema, err error) {
 	b.raw = s.Bytes
 	if b.columns, err = schema.Bind(columns, s.Columns); err != nil {
@@ -107,7 +107,8 @@ func bindSchema(columns []*schema.Projected, rules []ruleColumn, s *schema.File)
 	return b, b.bindRules(rules, s.Columns)
 }
 
-// manifest is that of a part, whose first row has a number among those of all.
+// manifest returns the manifest of a part. row is the number of the part's first row in the whole
+// data set.
 func (b *binding) manifest(whole *Manifest, part int, row int64) (*Manifest, error) {
 	m, p := b.partOf(whole, part), b.parts[part]
 	m.firstRow = row

@@ -24,9 +24,9 @@ type page struct {
 
 func (p *page) span() shard.Span { return shard.Span{Off: p.off, N: int64(p.Bytes + p.Stored)} }
 
-// A pageScan is what the headers of a chunk say before any page is decompressed: which pages are
-// needed, and how much they hold. It keeps none of them, since a few bytes can be a page; the
-// decoder parses them once more.
+// A pageScan sums up the page headers of a chunk before any page is decompressed: which pages are
+// needed, and how much they hold. It does not keep the headers, since a page can be a few bytes;
+// the decoder parses them again.
 type pageScan struct {
 	dict        page       // kind is DictionaryPage when there is one
 	begin       pageCursor // at the first page that is needed
@@ -135,8 +135,8 @@ func (s *pageScan) rows(l *schema.Leaf, p *page) int64 {
 	return 0
 }
 
-// listPart is the part of a page of lists that is decoded, about: all of it where its header does
-// not say which rows it has.
+// listPart estimates the share of a page of lists that is decoded: 1 if its header does not give
+// its rows.
 func listPart(l *schema.Leaf, p *page, row, held int64, rows Rows, from int) float64 {
 	if l.MaxRep == 0 || held == 0 || p.Values < from || !p.divisible(l) {
 		return 1

@@ -23,7 +23,8 @@ type cutter struct {
 }
 
 // piece copies the values skip+order[0], skip+order[1], .. of a vector, which is movable unless few
-// rows stay; dictionaries, and wide values that were spread over parts, stay where they are.
+// rows are kept. Dictionaries are not copied, nor are wide values that were already spread over
+// parts.
 func (c *cutter) piece(v *block.Vector, skip int, order []uint32) (*block.Vector, error) {
 	p := &block.Vector{Field: v.Field, Len: len(order), Stride: v.Stride, Children: v.Children}
 	takeValid(p, v, skip, order, c.arena)
@@ -170,7 +171,7 @@ func textSize(v *block.Vector, skip int, order []uint32) (size int64) {
 	return size
 }
 
-// rowsKept marks the rows of the order, where it leaves some out.
+// rowsKept marks the rows of the order, if it leaves some out.
 func (d *Decoder) rowsKept() []uint64 {
 	rows, order := int(d.rows.Hi-d.rows.Lo), d.layout.Order
 	if order == nil || len(order) == rows {

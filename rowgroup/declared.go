@@ -51,8 +51,8 @@ func (b *binding) declare(ctx context.Context) error {
 	return nil
 }
 
-// datasetRoots lists the directories of data sets, those of shards without their partitions. It
-// stops above maxDeclared.
+// datasetRoots lists the directories of data sets: each shard's directory without its partitions.
+// It stops above maxDeclared.
 func datasetRoots(shards []shard.Shard) (dirs []string) {
 	for _, s := range shards {
 		dir := s.URI[:max(0, strings.LastIndexByte(s.URI, '/'))]

@@ -41,7 +41,7 @@ type Decoder struct {
 	sink   *tokenSink     // of the column; nil: it is decoded to slots
 }
 
-// thresholds are what tests lower, or leave out.
+// thresholds are overrides for tests.
 type thresholds struct {
 	skipChecksums bool // tests of damaged pages look behind their checksums
 	stepsFrom     int  // bytes of a page that is decompressed in steps; 0 means 4 MiB
@@ -60,7 +60,7 @@ type unit struct {
 	kept   []uint32 // Layout.Order in the blocks' memory
 
 	tierCols []*block.Vector // of its image, by column; nil without one
-	inImage  bool            // and blocks have them where they are
+	inImage  bool            // and blocks use them in place
 }
 
 // arenas are the memory that a column is decoded to.
@@ -87,9 +87,9 @@ func newDecoder(pool *mem.Pool, replace bool) *Decoder {
 
 func (d *Decoder) newArena() *mem.Arena { return d.meter.NewArena(d.pool) }
 
-// Allow lets the decoder take so many bytes beside the scratch that it keeps, with the blocks that
-// it makes, until the next call. more is asked for bytes beyond, before they are taken; where it
-// refuses, the decoding ends with an [ErrTooLarge] that wraps the refusal.
+// Allow limits the memory that the decoder takes until the next call, for blocks and beside the
+// scratch that it keeps, to bytes. The decoder calls more before it takes further bytes; if more
+// refuses, decoding fails with an [ErrTooLarge] that wraps the refusal.
 func (d *Decoder) Allow(bytes int64, more func(n int64) error) {
 	d.meter.Allow(mem.Add(bytes, keptScratch), more)
 }
@@ -282,8 +282,8 @@ func (d *Decoder) stack(col int, v *block.Vector) error {
 	return d.stacks.Put(d.layout.Stacks, col, v, d.blocks, order)
 }
 
-// chooseArenas says what a column is decoded to: the block's memory when it stays as it is, and
-// nothing of that when it is dropped.
+// chooseArenas selects the memory that a column is decoded to: the block's if the column stays as
+// it is, except for a dictionary that is dropped.
 func (d *Decoder) chooseArenas(stays, dropped bool) {
 	d.arena, d.dict = d.loose, d.keep
 	if stays {

@@ -139,7 +139,7 @@ func (c *leafDecoder) storeCoded(dst, src []byte, n int) error {
 	return nil
 }
 
-// runs are those of the codes of a page.
+// runs returns the runs of codes in a page.
 func (c *leafDecoder) runs(src []byte) (r parquet.Runs, err error) {
 	if !c.scan.hasDict() {
 		return r, fmt.Errorf("%w: a dictionary is used but missing", errChunk)

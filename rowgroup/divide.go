@@ -77,9 +77,9 @@ func (d *Decoder) keptOrder() []uint32 {
 }
 
 // layOut copies a column's rows to the blocks, in their order: a gather then reads neighbouring
-// values instead of one cache line for each. What the column was decoded to is then free for the
-// next, unless its rows stay where they are. Where few rows are kept, all columns are copied: the
-// blocks' memory is that of their rows.
+// values instead of one cache line for each. The next column can then reuse the memory that this
+// one was decoded to, unless its rows are not copied. If few rows are kept, all columns are copied,
+// so that blocks hold memory for their own rows only.
 func (d *Decoder) layOut(col int, v *block.Vector) error {
 	order, from := d.layout.Order, 0
 	few := d.few()

@@ -38,11 +38,12 @@
 // The index keeps footers on disk for the next start. A record of it takes some 25 bytes of memory
 // per column chunk, and as much per 3 pages of a page index.
 //
-// Requests are what a remote store costs. A footer takes one, with the page index; a
-// unit's column chunks one call of [shard.ReadRanges] for all that the store does not lend, none of
-// it beyond the unit's row group (fetch.go); and [Hot] keeps the footers and dictionaries that
-// several data sets or slices ask for. Column data is read through Lend and ReadRanges alone and
-// everything else through ReadAt, so that a cache can tell them apart.
+// Opening and reading are designed for remote stores, where requests are the cost. A footer takes
+// one request, with the page index; a unit's column chunks take one call of [shard.ReadRanges] for
+// everything that the store does not lend, within the unit's row group (fetch.go); and [Hot] keeps
+// the footers and dictionaries that several data sets or slices request. Only column data is read
+// through Lend and ReadRanges, and everything else through ReadAt, so that a cache can distinguish
+// them.
 //
 // Whatever the bytes hold, the package returns a value or an [Error] that names shard, row group,
 // column and page; it does not panic and it does not allocate more than the file's own sizes allow.

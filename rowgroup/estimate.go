@@ -130,7 +130,7 @@ func (e *estimator) alloc(n int64) {
 	}
 }
 
-// smallBytes is what an arena takes for the small allocations: buffers that grow with it, up to
+// smallBytes estimates an arena's memory for small allocations: buffers that grow with it, up to
 // four of the smallest, each a quarter of which may stay empty, and the last nearly all.
 func (e *estimated) smallBytes(large int64) int64 {
 	if e.small == 0 {
@@ -191,7 +191,8 @@ func (e *estimator) spread(n *schema.Node) int64 {
 	return e.share(e.r.BinaryBytes(k))
 }
 
-// node adds a node with so many values: validity, what its kind needs, and its children.
+// node adds a node with the given number of values: validity, the memory of its kind, and its
+// children.
 func (e *estimator) node(n *schema.Node, values int64) {
 	if n.Field.Nullable {
 		e.alloc(values / 8)
@@ -266,9 +267,9 @@ func (e *estimator) codes(k int, values int64) {
 	e.alloc(mem.MulDiv(entries, 8, 1))
 }
 
-// codeBytes is the bytes of the codes that the decoder keeps in place of Fixed values, 0 where it
-// may keep the values. Some dictionaries may have more entries than a code of one byte can tell
-// apart, but not so many that the decoder gives up codes; see smallTable.
+// codeBytes returns the bytes of the codes that the decoder keeps in place of Fixed values, or 0 if
+// it may keep the values. Some dictionaries may have more entries than a code of one byte can
+// distinguish, but not enough for the decoder to expand the codes; see smallTable.
 func (e *estimator) codeBytes(n *schema.Node, k int) int64 {
 	width, dict := int64(n.Field.Width), e.r.Dict.At(k)
 	if n.Leaf.MaxRep > 0 || width < 2 || dict == 0 || dict > mem.MulDiv(width, smallTable, 1) || !e.r.Coded(k) {

@@ -7,16 +7,16 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 )
 
-// Kept is what blocks take that hold some of a group's rows; see [Layout.Order].
+// A Kept is the predicted memory of blocks that hold some of a group's rows; see [Layout.Order].
 type Kept struct {
 	Narrow, Wide int64 // as of DecodedBytes, where rows that are kept are about as long as others
 	Whole        int64 // of Narrow, as of WholeBytes
 	Divided      int64 // the rest of Narrow, without what the buffers of one block leave empty
-	Most         int64 // Narrow and Wide where they are longer: all text and items may be theirs
+	Most         int64 // Narrow and Wide if the kept rows are longer than average: all text and items may be theirs
 }
 
-// KeptBytes predicts the memory of blocks that hold so many rows of group g, rather too high than
-// too low. With half of the rows or more it is that of all.
+// KeptBytes predicts the memory of blocks that hold kept rows of group g, and errs on the high
+// side. From half of the rows on, it predicts the memory of all rows.
 func (m *Manifest) KeptBytes(g int, kept int64) Kept {
 	rows := m.groups[g].Rows
 	var k Kept
@@ -47,7 +47,7 @@ func (m *Manifest) keptEstimator(g int, kept int64) estimator {
 	return estimator{r: &r, group: group, kept: kept, rows: m.groups[g].Rows, few: true}
 }
 
-// share is what is kept of the values, or of their bytes.
+// share estimates the kept share of n values or of their bytes.
 func (e *estimator) share(n int64) int64 {
 	const unevenPart = 8
 	if !e.few || e.allText {
@@ -72,8 +72,8 @@ func (e *estimator) tables(n *schema.Node) {
 	}
 }
 
-// fewScratch is what a column of a group takes until its few rows are copied: all its rows, and
-// the items that are copied. Wide values are copied page by page.
+// fewScratch estimates the scratch of a column of a group until its few rows are copied: all its
+// rows, and the items that are copied. Wide values are copied page by page.
 func fewScratch(r *footer.Record, group int, rows int64, n *schema.Node) int64 {
 	e := estimator{r: r, group: group}
 	e.column(n, rows)

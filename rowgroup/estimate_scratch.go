@@ -16,16 +16,16 @@ import (
 // pageGuess is the bytes of the largest page of a chunk without a page index. Writers aim at 1 MiB.
 const pageGuess = 8 << 20
 
-// Scratch is what a decoder holds beside the block that it makes.
+// A Scratch is the memory that a decoder holds beside the block that it makes.
 type Scratch struct {
 	Pages  int64 // bytes of the page that is decoded: decompressed values, levels and a dictionary
 	Levels int64 // more of all rows: where their lists begin, and what of a page grows with the rows that are decoded
 	Column int64 // bytes of the column that is decoded, until its rows are in their order or their parts
 	Few    int64 // Column where fewer than half of the rows are kept
 
-	// A slice is decoded with the pages across its edges. Edge is the most that they hold of one
-	// column. Edges is what stays of them in the block: the columns whose rows cannot move, and
-	// dictionaries.
+	// A slice is decoded with the pages across its edges. Edge is the most that these pages hold of
+	// one column. Edges is the part that stays in the block: dictionaries, and the columns whose
+	// rows cannot move.
 	Edge, Edges int64
 }
 
@@ -98,9 +98,9 @@ func isMovable(n *schema.Node) bool {
 	return isListOfLeaves(n) && n.Children[0].Field.Kind == column.Fixed
 }
 
-// pageScratch is the most that a leaf of a node takes beside its values. top is the column around
-// it. pageRows becomes the rows of the largest page. least is that of a slice of few rows, which
-// decodes windows of large pages.
+// pageScratch bounds the memory of a node's leaf beside its values. top is the column around it.
+// pageRows becomes the rows of the largest page. least is for a slice of few rows, which decodes
+// windows of large pages.
 func (e *estimator) pageScratch(n, top *schema.Node, rows int64, least bool, pageRows *int64) int64 {
 	if n.Missing || n.Partition != nil {
 		return 0
@@ -132,8 +132,8 @@ func (e *estimator) pageScratch(n, top *schema.Node, rows int64, least bool, pag
 	}
 }
 
-// windowed is the part of a page that a slice of few rows decodes. Its bytes are those of the page,
-// which is decompressed whole.
+// windowed returns the part of a page that a slice of few rows decodes. The bytes stay the same,
+// since the page is decompressed whole.
 func (e *estimator) windowed(n *schema.Node, k int, p pageSize) pageSize {
 	const levels = 1<<format.RLE | 1<<parquet.AllCoded
 	set := e.r.EncodingSet.At(k) &^ (1<<format.Plain | 1<<parquet.PlainDictionary | 1<<format.RLEDictionary | levels)
@@ -178,7 +178,7 @@ func (e *estimator) valueScratch(n *schema.Node, k int, p pageSize) int64 {
 	return size
 }
 
-// dictBytes bounds the dictionary of a chunk, 0 where it has none.
+// dictBytes bounds the dictionary of a chunk, and is 0 without one.
 func (e *estimator) dictBytes(k int) int64 {
 	if !e.r.Uses(k, format.RLEDictionary) && !e.r.Uses(k, parquet.PlainDictionary) {
 		return 0
@@ -201,7 +201,7 @@ func (e *estimator) dictionaries(n *schema.Node) (size int64) {
 	return size
 }
 
-// scratchBytes is what scratch of n bytes takes; see scratch.take.
+// scratchBytes returns the bytes that scratch allocates for n; see scratch.take.
 func scratchBytes(n int64) int64 {
 	const slack = 128
 	return mem.ClassBytes(min(mem.Add(n, n/8), math.MaxInt64/4) + slack)

@@ -3,8 +3,8 @@ package rowgroup
 import "github.com/shardfeed/shardfeed/internal/mem"
 
 // StacksFit reports whether matrices take no more than DecodedBytes or KeptBytes predict for the
-// columns that they replace, so that these bound the blocks' memory either way. The blocks are for
-// so many parts of a slice of group g, of so many rows, some of which are kept.
+// columns that they replace, so that these bound the blocks' memory either way. The blocks are the
+// given number of parts of a slice of group g with rows rows, kept of which are kept.
 func (m *Manifest) StacksFit(s *Stacks, g int, rows, kept int64, parts int) bool {
 	r, group := m.groupRecord(g)
 	all := m.groups[g].Rows

@@ -141,8 +141,8 @@ func (m *Reader) read(ctx context.Context, raw *Raw, lentAlone bool) error {
 	return m.readPieces(ctx, raw, missing)
 }
 
-// readPieces gets some bytes: lent by the shard where it can, dictionaries kept in memory, the rest
-// in one call.
+// readPieces gets some bytes: from the shard if it lends them, dictionaries from memory, and the
+// rest in one call.
 func (m *Reader) readPieces(ctx context.Context, raw *Raw, pieces []footer.Piece) error {
 	left, err := m.borrow(raw, pieces)
 	if err != nil || len(left) == 0 {
@@ -227,8 +227,8 @@ func (m *Reader) copyPieces(ctx context.Context, raw *Raw, pieces []footer.Piece
 	return nil
 }
 
-// Spans is what the projection and rules need of group g's shard to read the group whole,
-// dictionaries included: ascending, apart from each other.
+// Spans returns the spans that the projection and rules need of group g's shard to read the whole
+// group, dictionaries included. They ascend and do not touch.
 func (m *Manifest) Spans(g int) []shard.Span {
 	r, group := m.groupRecord(g)
 	leaves := m.bound[m.files[m.groups[g].Shard].schema].fetched
@@ -240,8 +240,8 @@ func (m *Manifest) Spans(g int) []shard.Span {
 	return mergeSpans(spans)
 }
 
-// SpansOf is what the projection and rules need of a shard to read some rows, which ascend as row
-// groups do and may be parts of them: ascending, apart from each other.
+// SpansOf returns the spans that the projection and rules need of a shard to read some rows, which
+// are row groups or parts of them in ascending order. The spans ascend and do not touch.
 func (m *Reader) SpansOf(rows []Rows) (spans []shard.Span, err error) {
 	for _, u := range rows {
 		raw, err := m.plan(u, false)

@@ -12,7 +12,7 @@ type Group struct {
 	Rows            int64
 	First           int64 // number of its first row in the manifest
 	Bytes           int64 // uncompressed, of all columns, projected or not
-	Compressed      int64 // encoded bytes of the projected columns and of those of rules
+	Compressed      int64 // encoded bytes of the projected columns and rule columns
 }
 
 func addGroups(m *Manifest, all []footer.Loaded) error {

@@ -46,7 +46,7 @@ func (s *listShape) page(c *leafDecoder, rep, def *parquet.LevelRun) (slots, pre
 	return s.mixed(c, rep, def)
 }
 
-// reserve makes room for the rows of a page of so many entries.
+// reserve makes room for the rows of a page with the given number of entries.
 func (s *listShape) reserve(c *leafDecoder, entries int) {
 	rows := min(entries, s.limit-len(s.starts))
 	s.need = c.rows + rows
@@ -134,8 +134,7 @@ func (s *listShape) mixed(c *leafDecoder, rep, def *parquet.LevelRun) (slots, pr
 	return slots, present, false, nil
 }
 
-// entry takes one entry of a page that already has so many slots, and reports whether it is an
-// item.
+// entry takes one entry of a page that already has slots slots, and reports whether it is an item.
 func (s *listShape) entry(c *leafDecoder, rep, def byte, slots int) (item bool, err error) {
 	itemDef := byte(s.node.RepDef)
 	switch {
@@ -333,7 +332,7 @@ func errListSize(row, n, size int) error {
 	return fmt.Errorf("row %d of the unit has a list of %d, where the schema declares lists of %d", row, n, size)
 }
 
-// fill gives the vector its items, flat where they are Fixed and none is null.
+// fill gives the vector its items, flat if they are Fixed without nulls.
 func (s *listShape) fill(c *leafDecoder, v *block.Vector) error {
 	s.starts = append(s.starts, uint32(c.slots))
 	ends := s.starts[:v.Len+1]

@@ -19,7 +19,7 @@ type Manifest struct {
 	rows       int64
 	groups     []Group
 	first      []int // position of each shard's first group in groups, and their number at the end
-	firstShard int   // of the part, among those of all parts
+	firstShard int   // the part's first shard in the numbering of the whole data set
 	firstRow   int64 // number of the first row
 	files      []file
 	bound      []boundSchema
@@ -29,7 +29,7 @@ type Manifest struct {
 	records    *footer.Records
 }
 
-// A file is what is kept of a shard's footer.
+// A file is the part of a shard's footer that a manifest keeps.
 type file struct {
 	record []byte
 	schema int // position in Manifest.bound

@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// mend repeats decode with a footer that was read again, if that differs; err is that of decode.
+// mend reads the footer again and, if it has changed, repeats decode; otherwise it returns err, the
+// error of the failed decode.
 func (r *Raw) mend(ctx context.Context, err error, decode func() error) error {
 	m, s := r.reader, r.Rows.Shard
 	f := &m.files[s]

@@ -12,7 +12,7 @@ import (
 
 // Names of package block, which has columns in memory and gathers picked rows of them.
 type (
-	// A Block is decoded columns: all rows of a unit, or those of one part of it.
+	// A Block is decoded columns of a unit or of one part of it.
 	Block = block.Block
 	// A Pick names one row of one block.
 	Pick = block.Pick
@@ -28,7 +28,7 @@ type (
 	Member = block.Member
 	// Stacks are matrices that blocks have in place of columns.
 	Stacks = block.Stacks
-	// A Weight is what the picked values of a column take in a batch.
+	// A Weight is the size of the picked values of a column in a batch.
 	Weight = block.Weight
 	// An Error names the shard, row group, column and page that could not be read.
 	Error = block.Error
@@ -98,8 +98,8 @@ func NewStacks(s *column.Schema, matrices []*Matrix, used []bool) *Stacks {
 // Weigh adds up the values of a column of blocks, for errors: it looks at each of them.
 func Weigh(col int, blocks []*Block, picks []Pick) Weight { return block.Weigh(col, blocks, picks) }
 
-// RecodeParts maps the values of a Fixed or Binary column to those of another Fixed field, in the
-// blocks of one unit.
+// RecodeParts maps the values of a Fixed or Binary column to another Fixed field, in the blocks of
+// one unit.
 func RecodeParts(blocks []*Block, col int, to *column.Field, m func(dst, value []byte) error) error {
 	return block.RecodeParts(blocks, col, to, m)
 }

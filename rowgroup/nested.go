@@ -10,8 +10,8 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 )
 
-// nestedShape keeps the levels of a whole leaf, one byte each, so that its ancestors can be put
-// together from them. Those of a leaf that neither repeats nor has a null are only counted.
+// nestedShape keeps the levels of a whole leaf, one byte each, so that its ancestors can be
+// assembled from them. A leaf that neither repeats nor has a null only has its levels counted.
 type nestedShape struct {
 	itemDef  int // definition level from which an entry has a slot
 	entries  int
@@ -74,7 +74,7 @@ func (s *nestedShape) slotBits(c *leafDecoder, page []byte, greatest byte) (slot
 	return at - c.slots, present
 }
 
-// expand appends the page's levels to those of the leaf.
+// expand appends the page's levels to the leaf's.
 func (s *nestedShape) expand(c *leafDecoder, rep, def *parquet.LevelRun) error {
 	n := s.entries + def.N
 	if !s.expanded {
@@ -216,8 +216,8 @@ func itemCount(v *block.Vector) int {
 	return int(v.Offsets[v.Len])
 }
 
-// leaf decodes one leaf and puts its ancestors together, or holds them against those of the leaves
-// before.
+// leaf decodes one leaf and assembles its ancestors, or compares them with the ancestors that
+// earlier leaves gave.
 func (a *assembly) leaf(n *schema.Node) (*block.Vector, error) {
 	s := &a.d.nest
 	*s = nestedShape{}

@@ -19,11 +19,11 @@ type Pool mem.Pool
 
 // Options of Open. The zero value reads all columns and keeps no index.
 type Options struct {
-	// Columns are dotted paths, or patterns of them as in "num_*" and "meta.f_*", where * is
-	// for characters of one name; nil means all. The exact name of a column wins over a path, and a
+	// Columns are dotted paths, or patterns of them as in "num_*" and "meta.f_*", where * matches
+	// any characters of one name; nil means all. The exact name of a column wins over a path, and a
 	// path over a pattern. The schema's order is kept, whatever the order here. A path within a
-	// list or map may leave out the groups that it is made of: "a.list.element.b" and "a.b" are
-	// one. A pattern leaves out those of lists.
+	// list or map may leave out the groups of its encoding: "a.list.element.b" and "a.b" are the
+	// same. A pattern must leave them out.
 	Columns []string
 
 	// RuleColumns are read too, for the rules that choose rows, but are not in the schema unless
@@ -50,9 +50,8 @@ type Options struct {
 	// character; else decoding fails and names the page.
 	ReplaceUTF8 bool
 
-	// RowIDs adds the columns RowColumn and SourceColumn, which say where each row comes from.
-	// RowKeys adds the same two without a name, for a reader that makes something of them; RowIDs
-	// wins.
+	// RowIDs adds the columns RowColumn and SourceColumn, the origin of each row. RowKeys adds the
+	// same two without a name, for a reader that derives something from them; RowIDs wins.
 	RowIDs, RowKeys bool
 
 	// IndexDir is where footers are kept for the next start. "" keeps none.
@@ -65,7 +64,7 @@ type Options struct {
 	Pool     *Pool         // of bytes fetched and decoded; nil means a pool of the manifest's own
 	Hot      *footer.Hot   // what is kept in memory for all manifests that share it; nil keeps nothing
 	Tier     Tier          // what is kept decoded of shards; nil keeps nothing
-	Mapped   *image.Mapped // those of the tier, for all manifests that share them; nil lets none stay
+	Mapped   *image.Mapped // the tier's images, shared by all manifests; nil keeps no image mapped
 	Events   footer.Events
 }
 

@@ -28,14 +28,14 @@ type Packing struct {
 	schema *column.Schema
 }
 
-// A PackedColumn says what becomes of a column. The zero value makes it a list with one value for
+// A PackedColumn selects how a column is packed. The zero value makes a list with one value for
 // each document.
 type PackedColumn struct {
 	Tokens bool   // a list of fixed-width items: they are one after another, Size to a row
 	Fill   []byte // the item that fills the rest of a row; nil is zero
 
-	// Before and After are items that are written around those of a document; nil writes none. All
-	// columns of tokens have as many.
+	// Before and After are items that are written before and after each document's; nil writes
+	// none. All columns of tokens have as many.
 	Before, After []byte
 
 	// First makes it the first document's value, as it is, for keys of rows.
@@ -73,7 +73,7 @@ func NewPacking(s *column.Schema, size int, columns []PackedColumn) *Packing {
 // Schema of the packed blocks.
 func (p *Packing) Schema() *column.Schema { return p.schema }
 
-// extra is how many items are written around those of a document.
+// extra returns the number of items written around each document.
 func (p *Packing) extra() uint32 {
 	for i := range p.Columns {
 		if c := &p.Columns[i]; c.Tokens {
@@ -228,7 +228,7 @@ type packedBlock struct {
 	from  *Block
 	rows  PackedRows
 	arena *mem.Arena
-	ends  []uint32 // by row: its pieces, and those of the rows before
+	ends  []uint32 // by row: its pieces and all earlier rows' pieces
 
 	direct []*block.Vector // by column: tokens that were decoded to their places; nil elsewhere
 }

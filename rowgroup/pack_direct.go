@@ -13,7 +13,7 @@ import (
 var ErrNotDirect = errors.New("lists are not decoded straight into packed blocks")
 
 // Lengths appends the tokens of each row of a unit to dst, see [Packing.Lengths], from the levels
-// of its first column of tokens. It is ErrNotDirect where they do not tell.
+// of its first column of tokens. It returns ErrNotDirect if the levels do not determine them.
 func (d *Decoder) Lengths(r *Raw, p *Packing, dst []uint32) ([]uint32, error) {
 	col := p.firstTokens()
 	if col < 0 || !d.direct(r, p) {
@@ -26,7 +26,7 @@ func (d *Decoder) Lengths(r *Raw, p *Packing, dst []uint32) ([]uint32, error) {
 	})
 	d.forget()
 	d.trim()
-	if err != nil { // decoding says what is wrong
+	if err != nil { // decoding reports the error
 		return dst, ErrNotDirect
 	}
 	return dst, nil

@@ -23,7 +23,8 @@ func (m *Manifest) PackedBytes(g int, p *Packing) int64 {
 	return mem.Add(e.values, e.wide)
 }
 
-// codedText is what a text takes that a dictionary has once for many rows, about.
+// codedText estimates the bytes that a row takes of a text that a dictionary shares among many
+// rows.
 const codedText = 16
 
 // ListItems is how many items the lists of a column have in group g by the footer, which counts an

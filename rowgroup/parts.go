@@ -18,16 +18,16 @@ type Part struct {
 	Shards      []shard.Shard
 	RuleColumns []RuleColumn
 
-	// Screen, if set, finds the shards without a chosen row. Their schemas have no part in that of
-	// all.
+	// Screen, if set, finds the shards without a chosen row. Their schemas do not contribute to the
+	// schema of the data set.
 	Screen Screen
 
 	// Rename maps names of columns or partitions in the files to names in the schema. Rules use the
 	// latter.
 	Rename map[string]string
 
-	// Footers of the shards, in their order, where they are known. They are taken when those of all
-	// parts are, else read.
+	// Footers are the known footers of the shards, in their order. They are used if all parts have
+	// them; otherwise footers are read.
 	Footers []footer.Known
 }
 
@@ -249,7 +249,7 @@ func sliced(all []schema.PartitionColumn, from, to int) []schema.PartitionColumn
 	return all
 }
 
-// A ruleBinding is what the rule columns of a part are found in.
+// A ruleBinding finds the rule columns of a part.
 type ruleBinding struct {
 	columns    []RuleColumn
 	root       *schema.Union            // of all parts: what columns become

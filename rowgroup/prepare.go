@@ -35,7 +35,7 @@ func (d *Decoder) newColumn(n *schema.Node, s shape) (*leafDecoder, error) {
 // no more, however well it is compressed; see estimator.codeBytes.
 const smallTable = 64
 
-// chooseForm decides how slots are stored. Codes of Fixed values are kept where they and their
+// chooseForm decides how slots are stored. Codes of Fixed values are kept if they and their
 // dictionary are smaller than the values, but not in lists, which are copied whole.
 func (c *leafDecoder) chooseForm() {
 	s := c.scan
@@ -65,8 +65,8 @@ func (c *leafDecoder) chooseForm() {
 }
 
 // chooseParts decides whether the column is spread over parts. Values of a dictionary are copied to
-// the rows that have them, so it must be one in which hardly any value repeats, as that of the
-// first rows of images.
+// the rows that have them, so hardly any value of it may repeat, as in the dictionary of the first
+// rows of images.
 func (c *leafDecoder) chooseParts() {
 	s := c.scan
 	rows := c.chunk.lastRow - c.first

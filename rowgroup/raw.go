@@ -16,9 +16,9 @@ type Rows struct {
 	Lo, Hi   int64 // rows of the row group, Hi exclusive
 }
 
-// recheckBytes is how much is used before it is verified: little enough to be in the processor's
-// caches still, and so much that the blocks at both ends, which a store verifies whole, hardly
-// count.
+// recheckBytes is the number of bytes used before they are verified: small enough that they are
+// still in the processor's caches, and large enough that the blocks at both ends, which a store
+// verifies whole, hardly count.
 const recheckBytes = 256 << 10
 
 // forgetBytes is how much is used and verified before its pages are given back: what a unit has
@@ -32,7 +32,7 @@ type Raw struct {
 	uri     string // for messages
 	first   int64  // number of the row group's first row in the manifest
 	columns []*schema.Node
-	chunks  []rawChunk // one per projected leaf, in the order of a pre-order walk over columns; then those of rules alone
+	chunks  []rawChunk // one per projected leaf, in the order of a pre-order walk over columns; then one per leaf that only rules read
 
 	rules     []boundRule
 	ruleAlone bool // there are only the chunks of rules
@@ -91,9 +91,9 @@ func (r *Raw) doneWith(s shard.Span) error {
 	return nil
 }
 
-// forget returns the pages of used bytes, all that is lent up to a byte of the shard, in pieces
-// of a worthwhile size. Columns are one after another in the order in which they are decoded;
-// where they do not, some pages stay until Release.
+// forget lets the leases drop the pages of used bytes, all that is lent up to a byte of the shard,
+// in pieces of a worthwhile size. Columns usually follow each other in the order in which they are
+// decoded; if they do not, some pages stay until Release.
 func (r *Raw) forget(end int64) {
 	if end-r.stale < forgetBytes {
 		return
@@ -217,9 +217,8 @@ type rawChunk struct {
 	leaf  *schema.Leaf
 	codec format.CompressionCodec
 
-	// dict is what is before the first data page, a dictionary page with its header, when it was
-	// fetched apart from the data pages. When it is empty, a dictionary page may come first in
-	// pages.
+	// dict is the dictionary page before the first data page, with its header, when it was fetched
+	// apart from the data pages. When it is empty, a dictionary page may come first in pages.
 	dict    []byte
 	dictOff int64 // byte of the shard where dict starts
 	dictLen int64

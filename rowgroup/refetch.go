@@ -10,9 +10,10 @@ import (
 )
 
 // Refetching runs decode, which decodes the unit. While decode fails because the bytes are damaged,
-// it fetches them again and repeats: a cache's file may be damaged, or the bytes were on their way.
-// The error of a damaged shard is that of the last decode; before that the footer is read again.
-// The caller corrects what it counts for the unit in decode, since Held changes.
+// it fetches them again and repeats: a cache's file may be damaged, or the bytes were damaged in
+// transit. If that does not help, it reads the footer again. It returns the error of the last
+// decode for a damaged shard. The caller corrects what it counts for the unit in decode, since Held
+// changes.
 func (r *Raw) Refetching(ctx context.Context, decode func() error) error {
 	err := decode()
 	for again := (shard.Rereads{}); again.More() && r.mayMend(err); {

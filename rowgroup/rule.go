@@ -14,8 +14,8 @@ type RuleColumn struct {
 	// [Manifest.RuleSchema] reports it.
 	Path string
 
-	// Lengths means that of a list or a map only lengths and nulls are read, as filters do. It says
-	// nothing of other columns. Of a struct only nulls are ever read.
+	// Lengths reads only lengths and nulls of a list or a map, as filters need. It has no effect on
+	// other columns. Of a struct only nulls are ever read.
 	Lengths bool
 }
 
@@ -32,12 +32,12 @@ type ruleColumn struct {
 type boundRule struct {
 	found  bool
 	depth  int
-	node   *schema.Node // the column at the top; of a partition, that of the shard
+	node   *schema.Node // the column at the top; of a partition, the shard's node
 	shared int          // position of the delivered column that has the same leaves and serves both, else -1
 	whole  bool         // of a list or map: its items too
 	leaf   *schema.Node // of a list or map at the top: the leaf that shows its lengths, if that is all that is wanted
 
-	// Positions of the chunks of its leaves, among those of Fetch and those of FetchRule.
+	// Positions of the chunks of its leaves, among the chunks of Fetch and of FetchRule.
 	chunks, alone []int
 }
 

@@ -60,7 +60,7 @@ func (h *heldRules) values(c *rule.Column, b *boundRule, v *block.Vector, skip i
 		}
 		return nil
 	}
-	if v.Valid != nil { // a vector may count those of its pages that are outside of the unit
+	if v.Valid != nil { // a vector may count the nulls of rows outside of the unit that its pages hold
 		a.Nulls = rows - parquet.Bitmap(v.Valid).Ones(skip, rows)
 	}
 	a.Valid = h.bits(v, skip, rows)

@@ -11,8 +11,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// heldRules is what DecodeRule made of a unit, in memory that it keeps until the decoder's next
-// call. Decode takes the columns that are delivered too.
+// heldRules keeps the rule columns that DecodeRule made of a unit, in memory that is valid until
+// the decoder's next call. Decode takes the delivered columns from it too.
 type heldRules struct {
 	raw     *Raw
 	columns []rule.Column
@@ -227,8 +227,8 @@ func expandWords[V uint32 | uint64, C uint8 | uint16 | uint32](dst, table []V, c
 	}
 }
 
-// recheckRules verifies, after their use, the lent bytes of the rule columns. Those of columns that
-// are shared are not touched again, so Decode need not verify them.
+// recheckRules verifies, after their use, the lent bytes of the rule columns. Decode does not use
+// the bytes of shared columns again, so it need not verify them.
 func (r *Raw) recheckRules() error {
 	verified := mergeSpans(r.verified)
 	r.used, r.stale, r.verified = shard.Span{}, 0, r.verified[:0] // Decode starts from the front

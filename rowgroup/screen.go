@@ -13,10 +13,10 @@ import (
 // returns what prunes by the partitions among the part's RuleColumns.
 type Screen func(*column.Schema) func(rule.Stats) rule.Verdict
 
-// findUsed finds the schemas of shards that may have chosen rows; those of others give columns no
-// types. Where all shards with rows are excluded the first of their schemas is used, and where no
-// shard has rows all are. Schemas with the same columns are screened as one, and a single one is
-// not.
+// findUsed finds the schemas of shards that may have chosen rows; other schemas contribute no types
+// to columns. If all shards with rows are excluded, the first of their schemas is used, and if no
+// shard has rows, all are. Schemas with the same columns are screened as one, and a single one is
+// not screened.
 func (b *binding) findUsed(m *Manifest) error {
 	b.used, b.usedBy, b.excluded = make([]*schema.File, len(b.schemas)), make([][]bool, len(b.parts)), make([]bool, len(b.schemas))
 	alike, kindOf := schema.AlikeSchemas(b.schemas)

@@ -7,10 +7,10 @@ import (
 	"github.com/shardfeed/shardfeed/internal/parquet"
 )
 
-// spread moves values of width bytes, which are one after another in src, to their slots in
-// dst: slot i takes the next value where bit from+i of valid is 1, and is zeroed where it is 0. src
-// must not start before dst where the two overlap, and must have as many values as bits are set.
-// When values end where the slots end, src may share dst's memory.
+// spread moves values of width bytes, which are adjacent in src, to their slots in dst: slot i
+// takes the next value if bit from+i of valid is 1, and is zeroed if it is 0. src must not start
+// before dst if the two overlap, and must have as many values as bits are set. When values end
+// where the slots end, src may share dst's memory.
 func spread(dst, src []byte, width int, valid parquet.Bitmap, from, n int) {
 	switch width {
 	case 1:

@@ -13,17 +13,17 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// columnStats is what is known of each rule column.
+// columnStats are the statistics of each rule column.
 type columnStats []rule.ColumnStats
 
 // Column implements [rule.Stats].
 func (s columnStats) Column(i int) rule.ColumnStats { return s[i] }
 
-// allNulls is what is known of rows without a value, however many there are.
+// allNulls are the statistics of any number of rows without a value.
 var allNulls = rule.ColumnStats{Rows: 1, Nulls: 1, NullsKnown: true}
 
-// PartitionStats is what is known of the rule columns in a shard without a read: partition values,
-// and columns that the shard lacks. Column i is that of Options.RuleColumns[i], here as in all
+// PartitionStats returns the statistics of the rule columns of a shard that need no read: partition
+// values, and columns that the shard lacks. Column i is Options.RuleColumns[i], here as in all
 // statistics.
 func (m *Manifest) PartitionStats(shard int) rule.Stats { return partitionStats(m.rulesOf(shard)) }
 
@@ -68,8 +68,8 @@ func (b *boundRule) statLeaf() *schema.Node {
 	return n
 }
 
-// A ShardStats is what a shard shows of the rule columns: its footer, and what Deepen reads. One
-// goroutine at a time may use it.
+// A ShardStats finds statistics of a shard's rule columns, from its footer and from the pages and
+// filters that Deepen reads. It is not safe for concurrent use.
 type ShardStats struct {
 	m       *Reader
 	shard   int
@@ -147,7 +147,7 @@ func (s *ShardStats) read(ctx context.Context, span shard.Span) ([]byte, error) 
 	return b, o.object.ReadAt(ctx, b, span.Off)
 }
 
-// Group is what is known of row group g of the shard.
+// Group returns the statistics of row group g of the shard.
 func (s *ShardStats) Group(g int) rule.Stats { return s.group(g) }
 
 func (s *ShardStats) group(g int) columnStats {
@@ -166,7 +166,7 @@ func (s *ShardStats) group(g int) columnStats {
 	return all
 }
 
-// chunkStats is what the footer says of a leaf in a row group.
+// chunkStats returns the footer's statistics of a leaf in a row group.
 func (s *ShardStats) chunkStats(n *schema.Node, c *parquet.Statistics, rows int64) rule.ColumnStats {
 	if n.Leaf.Convert == schema.ConvertNull {
 		return allNulls

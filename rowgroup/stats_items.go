@@ -5,13 +5,13 @@ import (
 	"strconv"
 )
 
-// Items is how many items the lists of a rule column have in row group g of the shard, where the
-// footer shows: when no list is empty or null, and no item. The column is one of
-// [RuleColumn.Lengths], a list of leaves.
+// Items returns the number of items in the lists of a rule column in row group g of the shard, if
+// the footer determines it: when no list is empty or null, and no item is null. The column is a
+// list of leaves with [RuleColumn.Lengths].
 //
-// That no list is empty shows in the count of nulls, which some writers got wrong: those of
-// parquet-cpp-arrow before version 7 left out empty and null lists (apache/arrow#42980). So only
-// writers are believed that are known to count them.
+// The count of nulls shows that no list is empty, but some writers get it wrong: parquet-cpp-arrow
+// before version 7 left out empty and null lists (apache/arrow#42980). Items trusts only writers
+// that are known to count them.
 func (s *ShardStats) Items(g, col int) (items int64, ok bool) {
 	b := &s.rules[col]
 	if b.leaf == nil || b.depth > 0 || len(b.node.Children) != 1 || b.node.Children[0] != b.leaf || !countsEmptyLists(s.record.CreatedBy) {

@@ -51,7 +51,7 @@ func (s *ShardStats) Pages(ctx context.Context, g int) ([]RowRange, error) {
 	return ranges, nil
 }
 
-// within is what is known of rows from lo on that are in one page.
+// within returns the statistics of rows from lo on that are in one page.
 func (p *pageStats) within(lo int64, group *rule.ColumnStats) rule.ColumnStats {
 	k := *group // of nulls only none and all say something, which is true of parts too
 	if len(p.first) == 0 {
@@ -71,8 +71,8 @@ func (p *pageStats) within(lo int64, group *rule.ColumnStats) rule.ColumnStats {
 	return k
 }
 
-// pages reads the column index of a leaf; no pages where it has none, or one that does not hold
-// together.
+// pages reads the column index of a leaf. It returns no pages without an index, or with an
+// inconsistent one.
 func (s *ShardStats) pages(ctx context.Context, g int, n *schema.Node) (p pageStats, err error) {
 	place := s.details.Group(g).Chunks[n.Leaf.Index].ColumnIndex
 	lo, hi := s.record.Pages(s.record.Chunk(n.Leaf.Index, g))

@@ -85,9 +85,9 @@ func textBudget(n int64) error {
 	return nil
 }
 
-// prefixViews builds DELTA_BYTE_ARRAY values at the end of the column's text. Their lengths, which
-// come first, say how much memory they take. Values that grow more than the estimate of blocks
-// expects share the bytes of those before.
+// prefixViews builds DELTA_BYTE_ARRAY values at the end of the column's text. Their lengths come
+// first and determine how much memory they take. Values that exceed the estimate of blocks share
+// bytes with the values before.
 func (c *leafDecoder) prefixViews(dst []uint64, src []byte) error {
 	d, err := parquet.ReadDeltaBytes(mem.As[uint32](c.d.lengths.take(8*len(dst))), src, len(dst))
 	if err != nil {

@@ -148,8 +148,8 @@ func (t *tierUnit) failed(err error) error {
 	return fmt.Errorf("%w: %w", errTier, err)
 }
 
-// beginTier gives the one block that has all rows as they are the columns of the image where they
-// are. Blocks of other layouts get copies; see decodeTier.
+// beginTier gives a single block of all rows, in the file's order, the columns of the image in
+// place. Blocks of other layouts get copies; see decodeTier.
 func (d *Decoder) beginTier() error {
 	t := d.raw.tier
 	if t == nil {
@@ -218,7 +218,7 @@ func (d *Decoder) layOutFew(i int, v *block.Vector) error {
 }
 
 // layOutTier gives the blocks a column that is in a mapping, of which they keep nothing: wide
-// values are copied to their parts, and what would stay where it was decoded is copied whole.
+// values are copied to their parts, and columns that would stay in place are copied whole.
 func (d *Decoder) layOutTier(i int, v *block.Vector, inPlace bool) error {
 	if s := d.tierSpreader(v); s != nil {
 		return d.layOut(i, d.spreadTier(s, v))

@@ -22,7 +22,7 @@ type TierWriter struct {
 	window  *image.Window
 }
 
-// An Image is what is kept of a row group.
+// An Image is the stored image of a row group.
 type Image struct {
 	Rows    int64
 	Bytes   int64
@@ -88,7 +88,7 @@ func (m *Reader) Keepable(g int) []int {
 }
 
 // Keep decodes columns of a row group, unless an image of it is kept already, and hands the image
-// to the tier. The error wraps ErrNotKept where it cannot be kept.
+// to the tier. The error wraps ErrNotKept if the tier cannot keep it.
 func (w *TierWriter) Keep(ctx context.Context, g int, cols []int) (kept Image, err error) {
 	m, group := w.reader, w.reader.groups[g]
 	if kept, ok := m.Kept(g); ok {

@@ -171,8 +171,8 @@ func (c *leafDecoder) inSteps(p *page, size int) bool {
 		(p.Kind == format.DataPageV2 || (c.leaf.MaxRep == 0 || p.RepEncoding == rle) && (c.leaf.MaxDef == 0 || p.DefEncoding == rle))
 }
 
-// openSteps decompresses the levels of a page of so many bytes, and maybe some of its values. It is
-// ErrNotDirect where that takes the whole page.
+// openSteps decompresses the levels of a page of size bytes, and maybe some of its values. It
+// returns ErrNotDirect if that takes the whole page.
 func (c *leafDecoder) openSteps(p *page, body []byte, size int, o *openPage) ([]byte, error) {
 	runs := 0
 	if p.Kind == format.DataPage {
@@ -201,7 +201,7 @@ func (c *leafDecoder) endSteps(err error) error {
 	return err
 }
 
-// sinkSteps gives so many values to the sink, and decompresses what is not there yet.
+// sinkSteps passes n values to the sink, and decompresses more of the page as needed.
 func (c *leafDecoder) sinkSteps(o *openPage, n int) error {
 	if !o.steps {
 		return c.sinkValues(o.values, n)

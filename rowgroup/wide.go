@@ -21,7 +21,7 @@ var errNotFlat = errors.New("items are null")
 // A spreader copies the values of a wide column into the blocks that hold their rows. A block's
 // memory is chunks; a value never crosses the end of its chunk.
 type spreader struct {
-	part   []uint8  // of each row of the unit; nil where there is one block
+	part   []uint8  // of each row of the unit; nil for one block
 	rows   int64    // of the unit
 	kept   []uint64 // bits of the rows that the blocks hold; nil is all
 	before int64    // rows decoded that are before the unit; known when the first page is stored
@@ -31,8 +31,8 @@ type spreader struct {
 	views  []uint64 // of lists: of each row decoded
 }
 
-// openChunk is what is left of a part's last chunk, and the bytes that are still to come behind it,
-// about: the last chunks are as small as these.
+// An openChunk is the rest of a part's last chunk, with an estimate of the bytes still to come, so
+// that the last chunks are no larger than needed.
 type openChunk struct {
 	id     uint64
 	free   []byte
@@ -47,8 +47,8 @@ func (s *pageScan) fewRepeats() bool {
 	return s.codedValues <= s.dict.Values+s.dict.Values/4
 }
 
-// newSpreader returns the spreader of a column with so many bytes in so many rows, nil when it is
-// not wide, or when one block takes it as it is: all of its rows.
+// newSpreader returns the spreader of a column of bytes bytes in rows rows, or nil if the column is
+// not wide or if one block takes all of its rows as they are.
 func (d *Decoder) newSpreader(bytes, rows int64) *spreader {
 	limit := int64(d.layout.wide)
 	if limit == 0 {
@@ -91,8 +91,8 @@ func (s *spreader) put(row int64, value []byte) uint64 {
 	return 0
 }
 
-// putText is put for a view of a text in which rows may share bytes. Those of one block share them
-// after it.
+// putText is put for a view of a text in which rows may share bytes. Rows of one block still share
+// them in the copy.
 func (s *spreader) putText(row int64, text []byte, view uint64) uint64 {
 	n := uint32(view)
 	block, kept := s.block(row)

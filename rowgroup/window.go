@@ -63,8 +63,8 @@ func (c *leafDecoder) dividesLists(p *page) bool {
 	return p.divisible(c.leaf)
 }
 
-// listWindow chooses the entries of the unit's rows in a page of lists. The page is passed where it
-// has none.
+// listWindow chooses the entries of the unit's rows in a page of lists. It passes a page without
+// such entries.
 func (c *leafDecoder) listWindow(p *page, o *openPage) error {
 	if !c.dividesLists(p) {
 		return nil

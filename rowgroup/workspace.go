@@ -13,7 +13,7 @@ type workspace struct {
 	wide                scratch // of a column that is spread over parts: its text, or the items of its lists
 	saved               scratch // slots that a page's levels overwrite
 	def, rep            scratch // levels of a page, or of a nested leaf, a byte each
-	starts, bits        scratch // of lists: where they begin, and which are not null
+	starts, bits        scratch // of lists: the start of each, and which are not null
 	order               scratch // the rows of the unit in the file's order
 	chosen              scratch // bits of the rows that are kept
 	spare               *mem.Arena
