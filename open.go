@@ -302,9 +302,9 @@ func (s Spec) ReadPlan(ctx context.Context) (p *iterable.SavedPlan, err error) {
 	return iterable.FetchPlan(ctx, stores, s.Plan)
 }
 
-// Verify reads and decodes what the spec names of every shard, from where it is stored and not from
-// a cache, and lists what is lost. verified, if not nil, is called after each row group with the
-// rows so far and all rows, one call at a time.
+// Verify reads and decodes the spec's columns of every shard, from the store and not from a cache,
+// and lists the losses. verified, if not nil, is called after each row group with the rows so far
+// and all rows, one call at a time.
 func Verify(ctx context.Context, s Spec, e Events, verified func(rows, of int64)) (v *iterable.Verification, err error) {
 	if err := s.Validate(); err != nil {
 		return nil, err

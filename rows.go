@@ -107,8 +107,8 @@ type Source struct {
 	Name      string   `json:"name,omitempty"`
 	Addresses []string `json:"addresses,omitempty"`
 
-	// Weight is the share of the samples, in proportion to the weights of the others. In its place
-	// all sources may say how many of their samples an epoch has: Choose, or Repeat times all of
+	// Weight is the share of the samples, in proportion to the weights of the others. Instead, all
+	// sources may give the number of their samples in an epoch: Choose, or Repeat times all of
 	// them, which is 1 by default.
 	Weight float64 `json:"weight,omitempty"`
 	Repeat float64 `json:"repeat,omitempty"`

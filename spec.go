@@ -71,9 +71,9 @@ type Spec struct {
 	Choice
 	Directory string `json:"directory"`
 
-	// Now is the instant that all filters take today() and now() from, as in
-	// "2024-01-31T16:30:00Z". "" is that of Plan, else the time when the data set is opened. A run
-	// that continues gives the Now of its state.
+	// Now is the instant that all filters use for today() and now(), as in "2024-01-31T16:30:00Z".
+	// "" selects the Plan's, else the time when the data set is opened. A run that continues passes
+	// the Now of its state.
 	Now string `json:"now,omitempty"`
 
 	// Weight is a column with the number of times that each row comes: 2.5 is twice or three times,
@@ -86,11 +86,11 @@ type Spec struct {
 	// Bucket makes samples that are batches of rows of about the same length. BatchSize is 1 then.
 	Bucket *Bucket `json:"bucket"`
 
-	// Tail of the order is "pad" by default, or "short" at world size 1. ShuffleBuffer is what is
-	// mixed at once, over all ranks together: rows, as in "100000", or bytes, as in "512MiB"; "" is
-	// a hundredth of the data within 256 MiB and 2 GiB, and less of data under 2 GiB: see
-	// [shuffle.DefaultBuffer]. "1GiB/rank" and "8GiB/node" are for each rank or node of the world
-	// at the start.
+	// Tail of the order is "pad" by default, or "short" at world size 1. ShuffleBuffer is the size
+	// of the shuffle buffer, over all ranks together: rows, as in "100000", or bytes, as in
+	// "512MiB"; "" is a hundredth of the data within 256 MiB and 2 GiB, and less of data under 2
+	// GiB: see [shuffle.DefaultBuffer]. "1GiB/rank" and "8GiB/node" are for each rank or node of
+	// the world at the start.
 	Order
 	ShuffleBuffer string `json:"shuffle_buffer"`
 
@@ -117,15 +117,15 @@ type Spec struct {
 	Features
 
 	// Images makes tensors of columns that hold the bytes of images, by name. ImageDecoder selects
-	// how to decode their JPEGs: "auto" (the default) is libjpeg-turbo 3 where it is found and else
-	// the decoder in Go, "turbo" and "go" are one of them. The command and the engine load
+	// how to decode their JPEGs: "auto" (the default) is libjpeg-turbo 3 if it is found and else
+	// the decoder in Go; "turbo" and "go" select one of them. The command and the engine load
 	// libjpeg-turbo; a Go program gives it to the loader itself, see [Spec.LoaderOptions].
 	Images       map[string]images.Options `json:"images"`
 	ImageDecoder string                    `json:"image_decoder"`
 
-	// How LoaderOptions makes batches. BatchSize is rows per rank; 0 is 1. Null is what stands
-	// under nulls, by column. Workers collate; 0 is one for each processor of the rank. Slots are
-	// those of the ring that an engine shares with a trainer; 0 leaves it to the engine.
+	// LoaderOptions makes batches by these. BatchSize is rows per rank; 0 is 1. Null is the value
+	// in place of nulls, by column. Workers collate; 0 is one for each processor of the rank. Slots
+	// is the number of slots in the ring that an engine shares with a trainer; 0 leaves it to the engine.
 	BatchSize int                        `json:"batch_size"`
 	Null      map[string]json.RawMessage `json:"null"`
 	Pad       []Pad                      `json:"pad"`
@@ -178,11 +178,11 @@ type Features struct {
 
 // Caching chooses what is kept on the local disk, and where.
 type Caching struct {
-	// CacheDir is a directory on a local disk; "" is that of SHARDFEED_CACHE_DIR, else beside the
-	// user's other caches. CacheLimit is the most to keep, as in "200GiB" or "50%" of the free
-	// space. CachePolicy is "keep" (the default; for 24 h after
-	// the last use, or "keep=7d"), or "lru". RequireCache makes it an error that
-	// there can be none. IndexDir is where footers are kept; "" is beside the cache.
+	// CacheDir is a directory on a local disk; "" is SHARDFEED_CACHE_DIR, else a directory beside
+	// the user's other caches. CacheLimit is the most to keep, as in "200GiB" or "50%" of the free
+	// space. CachePolicy is "keep" (the default; for 24 h after the last use, or "keep=7d"), or
+	// "lru". RequireCache makes it an error that there can be no cache. IndexDir is where footers
+	// are kept; "" is beside the cache.
 	CacheDir     string `json:"cache_dir"`
 	CacheLimit   string `json:"cache_limit"`
 	CachePolicy  string `json:"cache_policy"`

@@ -62,8 +62,8 @@ func (s Spec) Stores(e Events) (shard.Stores, error) {
 	return all.Stores(o), nil
 }
 
-// connect chooses the stores and their wrappers: a driver for each scheme, and around those
-// of servers the disk cache, where it is wanted, an address needs it and this machine has a place
+// connect chooses the stores and their wrappers: a driver for each scheme, and the disk cache
+// around stores of servers, if it is requested, an address needs it and this machine has a place
 // for it.
 func (h *Host) connect(s Spec, e Events) (*source, error) {
 	drivers, err := s.Stores(e)

@@ -190,9 +190,9 @@ func (s Spec) now() (time.Time, error) {
 	return time.Parse(time.RFC3339, s.Now)
 }
 
-// At returns the spec with its Now as states have it: what the filters take from it, or from the
-// given instant where it is "". It stays "" where the filters take nothing, or a plan says it.
-// Specs that read the same rows are equal then, whenever they were made.
+// At returns the spec with its Now in the format of states: the instant that the filters use, by
+// default the given one. It stays "" if the filters use neither today() nor now(), or a plan sets
+// it. Specs that read the same rows are then equal, whenever they were made.
 func (s Spec) At(instant time.Time) Spec {
 	now, err := s.now()
 	switch {

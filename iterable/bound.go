@@ -30,12 +30,13 @@ func (b bound) least() mem.Amounts {
 	}
 }
 
-// largeBatches limits how much all batches may exceed their prediction before reading ahead
-// has less memory. They get at most half of what the least leaves.
+// largeBatches limits how much all batches may exceed their prediction before reading ahead has
+// less memory. They get at most half of the memory beyond the least.
 const largeBatches = 2
 
-// ahead is least, more scratch, and as many loads more on their way as the limit has room for: up
-// to so many whole ones, then the bytes of up to so many that wait for memory for their blocks.
+// ahead returns the memory for reading ahead: the least, plus as much further scratch and as many
+// further loads as limit has room for. These are up to loads whole loads, then the bytes of up to
+// fetches that wait for memory for their blocks.
 func (b bound) ahead(limit int64, loads, fetches int) mem.Amounts {
 	need := b.least()
 	limit -= max(0, min((limit-need.Total())/2, largeBatches*b.batch))

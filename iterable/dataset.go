@@ -159,8 +159,8 @@ func (d *Dataset) NumRows() (n int64) {
 	return n
 }
 
-// Now is the instant that filters take today() and now() from, as states have it; "" where they
-// take neither.
+// Now returns the instant that filters use for today() and now(), in the format of states, or "" if
+// they use neither.
 func (d *Dataset) Now() (now string) {
 	for _, s := range d.sources {
 		now = max(now, s.data.Now)
@@ -193,8 +193,8 @@ func (d *Dataset) packing() *samples.Packing { return d.sources[0].packing() }
 // ShuffleBuffer returns the option.
 func (d *Dataset) ShuffleBuffer() Size { return d.options.ShuffleBuffer }
 
-// Rule names the rule that the options make, as states do: 16 hex digits, "" without one. The rules
-// of a mixture are those of its sources.
+// Rule returns the name of the rule that the options make, in the format of states: 16 hex digits,
+// or "" without a rule. It is "" for a mixture, whose sources have their own rules.
 func (d *Dataset) Rule() string { return d.blend.rule() }
 
 // Pool is where the data set's blocks live.

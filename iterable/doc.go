@@ -10,7 +10,7 @@
 //
 //	schedule   lists the loads of a stream (spans of units) in the order of need; pure
 //	readahead  admits them to the account, fetches, decodes and transforms; the only goroutines
-//	layer      finds the samples of a load among its rows, and the order in which they lie
+//	layer      finds the samples of a load among its rows, and their order
 //	await      takes them into the shuffle buffer when the order needs them
 //	walk       goes through the order and picks rows
 //	draw       holds the picked rows until it is released; what is no longer needed is freed then

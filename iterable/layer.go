@@ -160,8 +160,8 @@ func (r *readahead) place(l *load, places []uint32) (bytes int64) {
 	return bytes
 }
 
-// placeFrom is place for a block that another stream decoded; nil places are the samples as they
-// lie.
+// placeFrom is place for a block that another stream decoded; nil places keep the samples in file
+// order.
 func (r *readahead) placeFrom(l *load, places []uint32) (bytes int64) {
 	if places == nil {
 		return 0

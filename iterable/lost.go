@@ -110,7 +110,7 @@ type lossCount struct {
 // has come to later epochs.
 const lossEpochs = 64
 
-// stands reports whether a failed load is a loss that the stream can continue after.
+// stands reports whether the stream can continue after a failed load, since the failure is a loss.
 func (c *losses) stands(l *load) bool {
 	return c.OnError != Raise && rowgroup.IsLoss(l.err) && !panics.Is(l.err)
 }

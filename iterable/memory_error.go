@@ -14,8 +14,8 @@ import (
 type MemoryError struct {
 	Need   Amounts
 	Limit  int64
-	Buffer int64    // the ShuffleBuffer in rows that would fit; 0 when none does
-	Memory int64    // where Buffer is 0, the Memory in bytes that would fit; 0 when none does on this machine
+	Buffer int64    // a ShuffleBuffer in rows that would fit, or 0
+	Memory int64    // if Buffer is 0, a Memory in bytes that would fit, or 0 if this machine has too little
 	Ways   []string // what else would fit, with options in braces
 	Err    error    // the numbers
 }
@@ -55,11 +55,11 @@ func (e *MemoryError) Unwrap() error { return e.Err }
 type remedy struct {
 	dataset *Dataset
 	options StreamOptions
-	buffer  int64 // that was refused; 0 where none can be set
+	buffer  int64 // the refused buffer; 0 if the order has none
 	inFiles bool  // the order is the files'
 
-	// need is that of a stream of a data set, with a buffer of so many rows, 0 for the options',
-	// under a limit.
+	// need returns the need of a stream of a data set under a limit, with a buffer in rows; 0
+	// selects the options' buffer.
 	need func(d *Dataset, o StreamOptions, buffer, memory int64) (bound, error)
 
 	// again is the need of a new run under a limit, whose default buffer may be larger than the
@@ -88,7 +88,7 @@ func (d *Dataset) remedy(r order, w shuffle.Worker, start stepper, o StreamOptio
 	case r.buffer() == 0 || d.options.Plan != nil:
 	case o.State == nil:
 		y.buffer = r.buffer()
-	case o.State.Position == 0: // it may be that of a start, as an engine agrees on it with all ranks
+	case o.State.Position == 0: // it may be the state of a start, which an engine agrees on with all ranks
 		begun := o
 		begun.State = nil
 		y.again = func(memory int64) (bound, error) {
@@ -125,8 +125,8 @@ func (r remedy) advise(e *MemoryError) {
 	}.all()
 }
 
-// bufferThatFits looks for a large shuffle buffer, in rows and under the one that was refused: 0
-// when there is none.
+// bufferThatFits looks for a large shuffle buffer, in rows, that is smaller than the refused one;
+// it returns 0 if it finds none that fits.
 func (r remedy) bufferThatFits() int64 {
 	d, best := r.dataset, int64(0)
 	for step, tries := r.buffer/2, 0; step > 0 && tries < 8; step, tries = step/2, tries+1 {

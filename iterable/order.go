@@ -46,8 +46,8 @@ type planReads struct {
 	kept   bool // units stay for all passes, and those are read too that a later pass may bring
 }
 
-// mostEpochs bounds the epochs whose lanes are looked at, where they differ by the rows that the
-// tail carries over, or that each pass of a mixture gives a lane.
+// mostEpochs bounds the epochs whose lanes are examined, if they differ by the rows that the tail
+// carries over, or that each pass of a mixture gives a lane.
 const mostEpochs = 64
 
 func readsOf(p *shuffle.Plan, slots []int) planReads {

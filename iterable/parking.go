@@ -9,9 +9,9 @@ import (
 // errLater refuses memory beyond the estimate to a load that the consumer does not need yet.
 var errLater = errors.New("the load is decoded when it is needed")
 
-// A parking keeps fetched loads that take more memory than foretold, and have it only once the
-// consumer needs them, and loads that were evicted. It closes the queue of the decoders once the
-// consumer has all loads.
+// A parking keeps fetched loads that take more memory than predicted until the consumer needs them
+// and they get it, and evicted loads. It closes the queue of the decoders once the consumer has all
+// loads.
 type parking struct {
 	changed chan struct{} // has a value when run has to look again
 

@@ -248,9 +248,9 @@ func (p *Plan) ProposalsSpelled(name func(field string) string) []string {
 	return all
 }
 
-// moreUnits is what lets the shuffle buffer hold more units, "" when nothing does: no larger buffer
-// where memory is short already, where Poor names one, or than there are rows; no units of the size
-// that they were asked to have.
+// moreUnits returns the settings that let the shuffle buffer hold more units, or "". It proposes a
+// larger buffer unless memory is short, Poor already names one, or the buffer holds all rows; and
+// smaller units unless the requested ones are as small.
 func (p *Plan) moreUnits() string {
 	var all []string
 	if buffer := min(p.Quality.BufferRows, p.Rows); p.Fits && p.Poor == nil && buffer > p.Params.Buffer {

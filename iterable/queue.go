@@ -7,7 +7,7 @@ import (
 )
 
 // A queue hands fetched loads to the goroutines that decode: always the first one in the schedule,
-// so that what the consumer waits for never stands behind what it needs later, however many loads
+// so that a load that the consumer waits for is never queued behind later ones, however many loads
 // were fetched meanwhile.
 type queue struct {
 	places chan struct{} // one for each load that is offered and not taken
@@ -35,8 +35,8 @@ func (q *queue) put(ctx context.Context, l *load) {
 	}
 }
 
-// take waits for a load; nil when there will be none any more. After the close the remaining loads
-// are still handed out.
+// take waits for a load, and returns nil when no more will come. After the close the remaining
+// loads are still handed out.
 func (q *queue) take() *load {
 	<-q.places
 	q.mu.Lock()

@@ -31,7 +31,7 @@ type readahead struct {
 	account  *mem.Account
 	schedule schedule
 	recodes  recodes
-	stacks   *rowgroup.Stacks // nil: blocks have columns alone
+	stacks   *rowgroup.Stacks // nil: blocks have only columns
 	sharing  *sharing
 
 	loads    chan *load    // admitted, in the order of the schedule
@@ -39,7 +39,7 @@ type readahead struct {
 	decode   *queue        // fetched
 	parking  parking       // fetched, and not decoded before they are needed
 	changed  chan struct{} // has a value when admit has to look again
-	needed   atomic.Int64  // the consumer waits for so many loads, and each of them is admitted and granted
+	needed   atomic.Int64  // the number of loads that the consumer waits for; each of them is admitted and granted
 	early    atomic.Int64  // bytes granted to loads that the consumer has not taken
 	most     int64         // of early, without one load and the loads that the consumer waits for; 0 when the account alone bounds them
 	throttle throttle
@@ -57,7 +57,7 @@ type readahead struct {
 	said     atomic.Bool
 
 	keeper   *keep.Keeper // nil: what is decoded is not kept
-	inImages bool         // blocks may lie in images of the tier
+	inImages bool         // blocks may use images of the tier in place
 
 	overEstimate func(measured, estimated int64) // may be nil
 	events       Events
@@ -399,7 +399,7 @@ func (r *readahead) releaseBlocks(blocks []*rowgroup.Block, rows sharedRows, sha
 	}
 }
 
-// dropBlocks gives up the blocks of a load and their orders.
+// dropBlocks releases the blocks of a load and their orders.
 func (r *readahead) dropBlocks(l *load) {
 	for _, o := range l.orders {
 		r.giveOrder(o)

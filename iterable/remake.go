@@ -7,7 +7,7 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
-// remakeLater lets a load's block, which lies in an image, be made once more if the image is lost.
+// remakeLater lets a load's block that uses an image be made once more if the image is lost.
 func (r *readahead) remakeLater(l *load) {
 	again := &load{manifest: l.manifest, rows: l.rows}
 	l.blocks[0].Remake(func(ctx context.Context) (*rowgroup.Block, error) { return r.remake(ctx, again) })

@@ -38,8 +38,8 @@ type feed struct {
 	taken map[int]bool // spans that went along with a sibling
 }
 
-// An early is a span that is there from the row on where the stream begins. Those are as many as
-// the shuffle buffer holds, and the first steps have rows of a few.
+// An early is a span that is in the buffer when the stream starts. There are as many as the shuffle
+// buffer holds, and the first steps have rows of a few.
 type early struct {
 	span int
 	row  int64 // of the lane, up to which none of the span's rows leave

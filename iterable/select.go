@@ -12,10 +12,10 @@ import (
 	"github.com/shardfeed/shardfeed/iterable/internal/samples"
 )
 
-// Select writes a rows file of the rows that the rule keeps, and returns how many they are; a row
-// that comes more than once is one. Without a rule all rows are kept. It reads the columns of the
-// rule alone, in parallel. The caller writes to another name and renames, so that no reader sees
-// half a file.
+// Select writes a rows file of the rows that the rule keeps, and returns their number; a row that
+// comes more than once counts once. Without a rule all rows are kept. It reads only the columns of
+// the rule, in parallel. The caller writes to another name and renames, so that no reader sees half
+// a file.
 func (d *Dataset) Select(ctx context.Context, w io.Writer) (kept int64, err error) {
 	of, err := d.only("have no list of rows in common")
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
-// sharing lets the streams of one data set use one block where they want the same rows at about the
-// same time, as the ranks of a process do in file order. It holds nothing: a block is known as long
-// as some stream uses it. Every stream's account counts the block in full.
+// sharing lets the streams of one data set use one block when they need the same rows at about the
+// same time, as the ranks of a process do in file order. It holds no blocks: a block is known as
+// long as some stream uses it. Every stream's account counts the block in full.
 type sharing struct {
 	mu     sync.Mutex
 	blocks map[sharedRows]*sharedBlock
@@ -35,7 +35,7 @@ type sharedBlock struct {
 }
 
 // join returns the block of some rows when another stream has it, waiting for one that is being
-// decoded. It returns nil when the caller is to decode it, and to say so with settle.
+// decoded. It returns nil when the caller must decode it, and report the result with settle.
 func (s *sharing) join(ctx context.Context, rows sharedRows) (b *rowgroup.Block, places []uint32, err error) {
 	for {
 		b, e := s.enter(rows)
@@ -73,8 +73,8 @@ func (s *sharing) enter(rows sharedRows) (*rowgroup.Block, *sharedBlock) {
 	return e.block, e
 }
 
-// settle hands a block to those who wait for it; nil says that it will not come, and one of them
-// decodes it then.
+// settle hands a block to the streams that wait for it. nil means that it will not come; one of
+// them then decodes it.
 func (s *sharing) settle(rows sharedRows, b *rowgroup.Block, places []uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -48,8 +48,8 @@ func newSizes(m *rowgroup.Reader, copied bool) *sizes {
 	return &sizes{manifest: m, copied: copied, decoded: newDecodedGroups(m).of, total: sync.OnceValues(m.TotalBytes)}
 }
 
-// newLoad is the load of a span of a unit, charged for all rows that are decoded. divided says that
-// it may become a block for each of its parts.
+// newLoad returns the load of a span of a unit, charged for all rows that are decoded. divided lets
+// it become a block for each of its parts.
 func (s *sizes) newLoad(u shuffle.Unit, sp shuffle.Span, divided bool) *load {
 	lo, hi := u.Lo+sp.From, u.Lo+sp.To // each row is a sample
 	if s.ruled {                       // which rows are samples shows when all are there
@@ -107,8 +107,8 @@ func (s *sizes) cost(group int, lo, hi int64, divided bool) cost {
 // they count for more: bytes of pages show no more than that.
 const evenPart = 8
 
-// heft is the rows of a slice of a group, or where they are larger than most, as many average rows
-// as take their bytes: in a table that is sorted by length the last ones are.
+// heft returns the rows of a slice of a group, or, if they are larger than most, the number of
+// average rows of the same size: in a table that is sorted by length the last ones are larger.
 func (s *sizes) heft(group int, lo, hi int64) int64 {
 	rows, all := hi-lo, s.manifest.Groups()[group].Rows
 	if rows == all {
@@ -196,9 +196,9 @@ func (c cost) divide(d decoded, samples int64, divided bool) cost {
 	return c
 }
 
-// divideKept adds the blocks of samples that are few of a unit's rows. They stay in the
-// buffer as long as all rows would, so that it holds many such units: each has parts although it is
-// small, so many that the buffer holds the least on average when each part takes keptPart more.
+// divideKept adds the blocks of samples that are few of a unit's rows. They stay in the buffer as
+// long as all rows would, so that it holds many such units. So each has parts although it is small,
+// in the number that minimizes the buffer's average memory when each part takes keptPart more.
 func (c cost) divideKept(k rowgroup.Kept, samples int64, divided bool) cost {
 	order := samples * orderBytes
 	c.parts = int(min(mostParts, max(k.Wide/widePart, k.Divided/narrowPart, int64(math.Sqrt(float64(k.Wide/keptPart)))), samples))
@@ -219,8 +219,8 @@ func partedBytes(narrow, wide, parts int64) int64 {
 	return n
 }
 
-// slice is what rows of all rows take, with the pages across their edges, which hold about so many
-// bytes.
+// slice estimates the bytes of some of all rows, including the pages across their edges, which hold
+// about edges bytes.
 func slice(bytes, rows, all, edges int64) int64 {
 	return min(bytes, mem.MulDiv(bytes, rows, all)+min(bytes/samples.EdgePart, edges))
 }

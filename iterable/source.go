@@ -84,7 +84,7 @@ type source struct {
 	cutting chan struct{} // a value while units are cut and counted
 	mu      sync.Mutex
 	units   map[cut]*shuffle.Units
-	like    *shuffle.Units // of a trial: units whose samples those of other cuts share; else nil
+	like    *shuffle.Units // of a trial: units that share their samples with other cuts, or nil
 	last    *shuffle.Plan  // that was made last
 }
 
@@ -258,7 +258,7 @@ func (d *source) sequence(state *shuffle.State) (*shuffle.Sequence, error) {
 	return q, state.FitsSequence(q)
 }
 
-// lose keeps a loss, and tells of it once.
+// lose records a loss, and reports it once.
 func (d *source) lose(rows rowgroup.Rows, err error) { d.loseOf(d.manifest, rows, err) }
 
 // loseOf is lose for rows of any source.
@@ -266,7 +266,7 @@ func (c *common) loseOf(m *rowgroup.Reader, rows rowgroup.Rows, err error) {
 	c.tellOf(newLoss(m.Shards()[rows.Shard].URI, rows, err))
 }
 
-// tellOf keeps a loss, and tells of it once.
+// tellOf records a loss, and reports it once.
 func (c *common) tellOf(x Loss) {
 	if c.losses.add(x) && c.lost != nil {
 		c.lost(x)

@@ -64,8 +64,8 @@ type Taker struct {
 // errTakerClosed ends what a closed taker does.
 var errTakerClosed = errors.New("the taker is closed")
 
-// DecodedBytes is what all rows that the rule keeps take in memory, as the files' metadata foretell
-// it for mean rows.
+// DecodedBytes predicts the memory of all rows that the rule keeps, from the sizes of average rows
+// in the files' metadata.
 func (d *Dataset) DecodedBytes() (bytes int64) {
 	for _, s := range d.sources {
 		bytes += s.decodedBytes()
@@ -222,11 +222,11 @@ type request struct {
 	units  []int32 // ascending
 }
 
-// Take returns the rows of these numbers, in this order; a number may come more than once. It
-// decodes the units that are not in memory, in parallel. Without room for them it waits
-// until draws are released, so a caller that holds draws and takes more may wait until ctx ends.
-// Rows that lie in more units than the memory holds at a time are a [TakeError], and a number that
-// the data set does not have is a [RowError].
+// Take returns the rows with these numbers, in this order; a number may come more than once. It
+// decodes the units that are not in memory, in parallel. Without room for them it waits until draws
+// are released, so a caller that holds draws and takes more may wait until ctx ends. Rows of more
+// units than the memory holds at a time are a [TakeError], and a number that the data set does not
+// have is a [RowError].
 func (t *Taker) Take(ctx context.Context, rows []int64) (*Draw, error) {
 	if err := cause.Of(ctx); err != nil {
 		return nil, err

@@ -13,8 +13,8 @@ import (
 
 var errAgree = fmt.Errorf("%w: leaves of one group do not agree", parquet.ErrLevels)
 
-// ancestor puts the i-th ancestor of a leaf together from the leaf's levels. The first leaf below
-// it makes its vector; the others must tell the same.
+// ancestor assembles the i-th ancestor of a leaf from the leaf's levels. The first leaf below it
+// makes its vector; the others must agree with it.
 func (a *assembly) ancestor(i int, c *leafDecoder, s *nestedShape) error {
 	p := &a.path[i]
 	outerRep, outerDef := 0, 0 // of the list around it
@@ -79,7 +79,7 @@ func (a *assembly) structBits(v *block.Vector, n *schema.Node, s *nestedShape, o
 	return m
 }
 
-// listBits finds which lists are null and where their items begin.
+// listBits finds which lists are null and where their items start.
 func (a *assembly) listBits(v *block.Vector, n *schema.Node, s *nestedShape, outerRep, outerDef int) (parquet.Bitmap, []uint32, error) {
 	m := a.bits(len(s.def))
 	offsets := mem.As[uint32](a.d.starts.take(4 * (len(s.def) + 1)))

@@ -58,9 +58,9 @@ type pageCursor struct {
 	at     int64 // byte of the shard where rest starts
 }
 
-// scan reads the headers of a chunk. Pages that are before or behind the rows are left out where
-// headers tell their rows, and values of large pages too. After an error, at is the byte of the
-// shard of the page that has it.
+// scan reads the headers of a chunk. It skips pages before or behind the rows, and the other values
+// of large pages, if headers determine their rows. After an error, at is the byte of the shard of
+// the page that has it.
 func (s *pageScan) scan(c *rawChunk, rows Rows, windowFrom int) (at int64, err error) {
 	*s = pageScan{first: c.firstRow, known: true}
 	w := pageCursor{chunk: c, values: c.numValues, bytes: c.uncompressedBytes, at: c.dictOff, rest: c.dict}

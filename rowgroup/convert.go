@@ -16,7 +16,7 @@ func (c *leafDecoder) convert(dst, src []byte, n int) error {
 	return c.leaf.Values(dst, src, n, c.field, c.kernelScratch())
 }
 
-// kernelScratch returns the decoder's scratch for recasts, or nil if the leaf has none.
+// kernelScratch returns the decoder's scratch for recasts, or nil if the leaf needs no recast.
 func (c *leafDecoder) kernelScratch() *block.CastScratch {
 	if c.leaf.Recast == nil {
 		return nil

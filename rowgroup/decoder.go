@@ -53,7 +53,7 @@ type unit struct {
 	raw    *Raw
 	rows   Rows
 	chunks []rawChunk // those not decoded yet
-	at     int64      // byte of the shard of the current page, -1 when there is none
+	at     int64      // byte of the shard of the current page, or -1
 	path   string     // of the current column
 	layout Layout
 	blocks []*Block

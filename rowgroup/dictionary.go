@@ -72,8 +72,7 @@ func (c *leafDecoder) openDictionary(p *page) ([]byte, error) {
 	return dst, c.d.codecs.Decompress(c.chunk.codec, dst, p.body)
 }
 
-// readTextDictionary reads the dictionary of a Binary column: its values are at the beginning of
-// the column's text.
+// readTextDictionary reads the dictionary of a Binary column to the start of the column's text.
 func (c *leafDecoder) readTextDictionary(p *page) (err error) {
 	c.dict.table = c.tableRoom(8 * p.Values)
 	if c.stored > 0 {

@@ -57,7 +57,7 @@ func (m *Manifest) Items(g, column int) int64 {
 }
 
 // FileBytes predicts the bytes of the byte strings of a column of group g, or of a member of
-// structs that path leads to, rather too low than too high: 0 where the footer does not tell.
+// structs that path leads to. It errs on the low side, and is 0 if the footer does not record them.
 func (m *Manifest) FileBytes(g, column int, path []int) int64 {
 	r, group := m.groupRecord(g)
 	e := estimator{r: &r, group: group}

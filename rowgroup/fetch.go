@@ -33,7 +33,7 @@ func (m *Reader) FetchEncoded(ctx context.Context, u Rows) (*Raw, error) {
 	return m.fetchRaw(ctx, raw, false)
 }
 
-// FetchRule is Fetch for the rule columns alone. The Raw is for [Decoder.DecodeRule].
+// FetchRule is Fetch for the rule columns only. The Raw is for [Decoder.DecodeRule].
 func (m *Reader) FetchRule(ctx context.Context, u Rows) (*Raw, error) {
 	raw, err := m.plan(u, true)
 	if err != nil {

@@ -18,7 +18,7 @@ type listShape struct {
 	node   *schema.Node
 	starts []uint32       // the slot at which each row starts, and at the end that behind the last
 	limit  int            // rows that the footer allows
-	valid  parquet.Bitmap // of rows; nil while none is null
+	valid  parquet.Bitmap // of rows; nil until one is null
 	nulls  int
 	last   byte // definition level of the entry before the page
 
@@ -205,7 +205,7 @@ func (s *listShape) startRow(c *leafDecoder, at uint32, valid bool) error {
 
 var errGoesOn = fmt.Errorf("%w: an empty list goes on", parquet.ErrLevels)
 
-// A rowCut leaves out pages before the unit's first row where only the levels tell which rows a
+// A rowCut leaves out pages before the unit's first row if only the levels determine which rows a
 // page holds.
 type rowCut struct {
 	cut    bool // pages were left out
@@ -367,7 +367,7 @@ func (s *listShape) fill(c *leafDecoder, v *block.Vector) error {
 	return nil
 }
 
-// checkListSize makes sure that lists of a declared length have it; a null has none.
+// checkListSize makes sure that lists of a declared length have it; a null list has no items.
 func checkListSize(v *block.Vector, ends []uint32) error {
 	size := v.Field.ListSize
 	if size == 0 {

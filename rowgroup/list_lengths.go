@@ -6,8 +6,8 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 )
 
-// lengthsLeaf is the one leaf below a list that is read for its lengths alone; nil where its items
-// hold further lists.
+// lengthsLeaf returns the one leaf below a list that is read only for its lengths, or nil if its
+// items hold further lists.
 func lengthsLeaf(n *schema.Node) *schema.Node {
 	for n.Leaf == nil {
 		if len(n.Children) != 1 {
@@ -21,7 +21,7 @@ func lengthsLeaf(n *schema.Node) *schema.Node {
 	return n
 }
 
-// lengthsOf decodes where the lists of a column begin, and no items.
+// lengthsOf decodes only the starts of the lists of a column, and no items.
 func (d *Decoder) lengthsOf(n, leaf *schema.Node) (*block.Vector, error) {
 	s := &d.lists
 	*s = listShape{node: n}

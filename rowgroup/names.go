@@ -48,8 +48,8 @@ type (
 type (
 	// Physical is parquet's physical type of a leaf.
 	Physical = schema.Physical
-	// A NeededType is the type that a user's options need of a column where the shards give it
-	// none.
+	// A NeededType is the type that a user's options need of a column if the shards do not give it
+	// a type.
 	NeededType = schema.NeededType
 )
 
@@ -89,8 +89,8 @@ func NewCaster(from *column.Field, c Cast) (*Caster, error) { return block.NewCa
 // CastWidth is the bytes of a value of a type of casts, or 0.
 func CastWidth(t column.Type) int { return block.CastWidth(t) }
 
-// NewStacks returns the matrices that are made as columns are decoded, nil for none. used are the
-// columns that blocks must have nevertheless.
+// NewStacks returns the matrices that are made as columns are decoded, or nil. used are the columns
+// that blocks need anyway.
 func NewStacks(s *column.Schema, matrices []*Matrix, used []bool) *Stacks {
 	return block.NewStacks(s, matrices, used)
 }
@@ -119,7 +119,8 @@ func Tensors(f *column.Field) *column.Field { return block.Tensors(f) }
 // such an error of Open.
 func MissingColumns(err error) []string { return schema.MissingColumns(err) }
 
-// CheckPartitionType returns an error that lists the types of partitions if name is none.
+// CheckPartitionType returns an error that lists the types of partitions if name is not one of
+// them.
 func CheckPartitionType(name string) error { return schema.CheckPartitionType(name) }
 
 // NewHot returns a Hot that holds at most n bytes, or nil if n is 0. Its tables take a thousandth

@@ -254,7 +254,7 @@ func (a *assembly) leaf(n *schema.Node) (*block.Vector, error) {
 	return v, nil
 }
 
-// nulls are the values of a leaf that has none. As items of a list they are plain.
+// nulls returns the values of a leaf that has only nulls. As items of a list they are plain.
 func (a *assembly) nulls(f *column.Field) *block.Vector {
 	v := block.NewNull(f, a.slots())
 	if p := a.path; f.Kind == column.Fixed && len(p) > 0 && p[len(p)-1].node.Field.Kind == column.List && v.Len > 0 {

@@ -41,8 +41,8 @@ func (p *Packing) firstTokens() int {
 	return -1
 }
 
-// direct reports whether the columns of tokens are lists in the file that nothing has decoded yet, and
-// that the unit's pages hold rows of it alone.
+// direct reports whether the columns of tokens are lists in the file that nothing has decoded yet,
+// and the unit's pages hold only its rows.
 func (d *Decoder) direct(r *Raw, p *Packing) bool {
 	if r.reachesOut() || r.tier != nil {
 		return false
@@ -157,8 +157,8 @@ type packedUnit struct {
 // has reports whether a column is decoded so; u may be nil.
 func (u *packedUnit) has(i int) bool { return u != nil && u.packer.packing.Columns[i].Tokens }
 
-// decode decodes a column of tokens. The levels must tell the lengths that the blocks were laid out
-// by.
+// decode decodes a column of tokens. The lengths must match the lengths with which the blocks were
+// laid out.
 func (u *packedUnit) decode(d *Decoder, i int, n *schema.Node) error {
 	sink, err := u.lay(i)
 	if err != nil {

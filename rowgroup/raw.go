@@ -236,7 +236,7 @@ type rawChunk struct {
 	numValues         int64
 	uncompressedBytes int64
 
-	passed *passedPages // nil: none
+	passed *passedPages // or nil
 }
 
 func (c *rawChunk) dictPiece() footer.Piece {

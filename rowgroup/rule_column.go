@@ -105,7 +105,7 @@ func (h *heldRules) addPresent(v *block.Vector, skip, rows int) {
 	}
 }
 
-// bits is the validity of values skip.., nil when none of the vector is null.
+// bits returns the validity of values skip.., or nil if the vector has no nulls.
 func (h *heldRules) bits(v *block.Vector, skip, rows int) []byte {
 	if v.Nulls == 0 || v.Valid == nil {
 		return nil

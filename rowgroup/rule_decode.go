@@ -152,7 +152,7 @@ func (d *Decoder) takeChunks(n *schema.Node, at []int) {
 	h.chunks = h.chunks[:0]
 	for i, leaf := range schema.LeavesOf([]*schema.Node{n}) {
 		c := d.raw.chunks[at[i]]
-		c.leaf = leaf.Leaf // a rule's own may want the levels alone
+		c.leaf = leaf.Leaf // a rule's own may need only the levels
 		h.chunks = append(h.chunks, c)
 	}
 	d.chunks = h.chunks

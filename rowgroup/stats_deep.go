@@ -70,7 +70,7 @@ func (s *ShardStats) deepen(ctx context.Context, g int, n *schema.Node, k *rule.
 	return err
 }
 
-// mayContain asks a leaf's bloom filter; nil when it has none that can be asked.
+// mayContain returns a function that queries a leaf's bloom filter, or nil without a usable one.
 func (s *ShardStats) mayContain(ctx context.Context, g int, n *schema.Node) (func(v []byte) bool, error) {
 	place := s.details.Group(g).Chunks[n.Leaf.Index].Bloom
 	if place.Off < parquet.MagicBytes || !s.bloomFits(n) {

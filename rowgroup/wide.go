@@ -31,8 +31,8 @@ type spreader struct {
 	views  []uint64 // of lists: of each row decoded
 }
 
-// An openChunk is the rest of a part's last chunk, with an estimate of the bytes still to come, so
-// that the last chunks are no larger than needed.
+// An openChunk is the rest of a part's last chunk, with an estimate of the bytes still to come, to
+// which the last chunks are sized.
 type openChunk struct {
 	id     uint64
 	free   []byte

@@ -32,5 +32,5 @@ func New(budget *mem.Budget, memory int64, tier rowgroup.Tier, limit int64) *Kee
 // Images returns the images of the tier that may stay mapped.
 func (k *Keeping) Images() *rowgroup.MappedImages { return &k.mappings.images }
 
-// Close frees the memory of mapped images, and of those that streams leave later.
+// Close frees the memory of mapped images, including images that streams leave later.
 func (k *Keeping) Close() { k.mappings.close() }

@@ -88,7 +88,7 @@ func (m *mappings) end(a *mem.Account) {
 	a.Close()
 }
 
-// close closes all accounts, including those that streams leave later.
+// close closes all accounts, including accounts that streams leave later.
 func (m *mappings) close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

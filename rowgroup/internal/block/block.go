@@ -7,8 +7,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// A Block is decoded columns: all rows of a unit, or those of one part of it. It is immutable,
-// reference-counted, in pooled memory, and born with one reference.
+// A Block is decoded columns of a unit or of one part of it. It is immutable, reference-counted, in
+// pooled memory, and born with one reference.
 type Block struct {
 	rows   int
 	cols   []*Vector
@@ -29,8 +29,8 @@ type Block struct {
 
 	from Origin
 
-	// Of a block whose rows are lists of rows, see [Packing]: the rows, and where those of each
-	// list end.
+	// Of a block whose rows are lists of rows, see [Packing]: the inner rows, and the end of each
+	// list among them.
 	inner *Block
 	ends  []uint32
 }
@@ -55,7 +55,7 @@ type Origin struct {
 	URI      string
 	RowGroup int
 	First    int64 // row of the row group at which the unit starts
-	InOrder  bool  // rows are those of the unit, as the file has them
+	InOrder  bool  // rows are in the unit's order, which is the file's
 }
 
 // New returns a block of columns in memory of an arena.
@@ -85,7 +85,7 @@ func NewParts(from Origin, counts []int, columns int, keep *mem.Arena, newArena 
 }
 
 // Columns returns the columns of a block by their positions in the schema, for the decoder to set.
-// One that is in matrices alone is nil.
+// A column that is only in matrices is nil.
 func Columns(b *Block) []*Vector { return b.cols }
 
 // Memory returns the arena for values of a block's own rows.

@@ -11,7 +11,7 @@ import (
 	"github.com/shardfeed/shardfeed/rule"
 )
 
-// A Cast says what becomes of the values of a column, or of the items of its lists.
+// A Cast converts the values of a column, or the items of its lists.
 type Cast struct {
 	// To is a float of any width, bfloat16 included, or an integer; or a bool, which holds 0 and 1.
 	// Dates and timestamps may become timestamps of another Unit: a finer one must hold them, and
@@ -48,14 +48,14 @@ type Caster struct {
 	cast    Cast
 	from    *column.Field // Fixed or Binary
 	width   int           // of a value that is made
-	kernels               // none: from is Binary
+	kernels               // zero if from is Binary
 	store   kernel        // of the hashes of Binary, as uint64
 }
 
 // kernels are two ways to convert.
 type kernels struct {
 	run    kernel
-	gather gatherKernel // nil where it would not be faster
+	gather gatherKernel // nil if it would not be faster
 }
 
 // NewCaster binds a cast to the field of the values, which is neither a list nor a struct. The
@@ -109,7 +109,7 @@ func holds(t column.Type, n uint64) bool {
 	return t == column.TypeUint64 || n <= uint64(hi)
 }
 
-// limits are those of an integer type; of uint64, the integers that int64 holds too.
+// limits returns the range of an integer type; for uint64, the part of it that int64 holds.
 func limits(t column.Type) (lo, hi int64) {
 	switch t {
 	case column.TypeBool:
@@ -123,7 +123,7 @@ func limits(t column.Type) (lo, hi int64) {
 	return 0, math.MaxInt64
 }
 
-// kernelOfField has none for fields that hold neither numbers nor bytes to hash.
+// kernelOfField returns no kernel for fields that hold neither numbers nor bytes to hash.
 func kernelOfField(f *column.Field, c Cast, width int) kernels {
 	if c.To == column.TypeTimestamp {
 		return kernels{run: timeKernel(f, c.Unit)}
@@ -241,7 +241,7 @@ func intKernel[S number, W word](c Cast) kernel {
 // hash is the bucket of a text.
 func (m *Caster) hash(value []byte) uint64 { return rule.Hash(0, value) % m.cast.Buckets }
 
-// one converts the value at src alone, to find one that does not fit.
+// one converts the single value at src, to find one that does not fit.
 func (m *Caster) one(src unsafe.Pointer, tmp *CastScratch) (misfit bool) {
 	var dst [1]uint64
 	return m.run(unsafe.Pointer(&dst), 1, src, 1, tmp)

@@ -9,13 +9,13 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 )
 
-// A Recaster changes values to those of another type, and checks each.
+// A Recaster converts values to another type, and checks each.
 type Recaster struct {
 	from, to *column.Field
 	run      kernel
 }
 
-// NewRecaster returns the recaster of values of a field to those of another.
+// NewRecaster returns a Recaster from values of one field to values of another.
 func NewRecaster(from, to *column.Field) (*Recaster, error) {
 	run, err := recastKernel(from, to)
 	return &Recaster{from: from, to: to, run: run}, err

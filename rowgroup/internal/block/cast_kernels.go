@@ -14,15 +14,15 @@ import (
 // means nothing.
 type kernel func(dst unsafe.Pointer, stride int, src unsafe.Pointer, n int, tmp *CastScratch) (misfit bool)
 
-// A gatherKernel is a kernel of the values of picks, which it finds where they are.
+// A gatherKernel converts the values of picks, which it reads from their blocks.
 type gatherKernel func(dst unsafe.Pointer, stride int, srcs []source, picks []Pick) (misfit bool)
 
 // tileRows is how many values are gathered and converted at once where these are two steps: they
 // stay in the first-level cache.
 const tileRows = 256
 
-// castScratch is what is between the steps of a kernel, of which there are three at most: what is
-// stored becomes floats, which are scaled, which become 16 bits.
+// CastScratch holds the values between the steps of a kernel, of which there are three at most:
+// stored values become floats, which are scaled, which become 16 bits.
 type CastScratch struct {
 	scaled [tileRows]float32
 	read   [tileRows]float64 // or float32
@@ -142,7 +142,7 @@ func truncated[S float32 | float64, W word](lo, end float64) kernel {
 	}
 }
 
-// hashed is the hash of numbers modulo buckets. word says what of a number is hashed.
+// hashed returns the kernel that hashes numbers modulo buckets.
 func hashed[S number, W word](buckets uint64) kernel {
 	float := isFloat[S]()
 	return func(dst unsafe.Pointer, stride int, src unsafe.Pointer, n int, _ *CastScratch) (misfit bool) {

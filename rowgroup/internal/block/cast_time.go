@@ -42,7 +42,7 @@ func int96At(src unsafe.Pointer) instant {
 	return instant{day + over, nanos}
 }
 
-// instantOf is v units of so many nanoseconds since 1970.
+// instantOf returns the instant v units of unit nanoseconds after 1970.
 func instantOf(v, unit int64) instant {
 	day, rest := floorDiv(v, nanosPerDay/unit)
 	return instant{day, rest * unit}
@@ -57,8 +57,8 @@ func (i instant) put(dst unsafe.Pointer) (ok bool) {
 	return day == int64(int32(day))
 }
 
-// in counts whole units of so many nanoseconds since 1970; ok is false where int64 does not hold
-// them. An instant between two units belongs to the earlier.
+// in counts whole units of unit nanoseconds since 1970; ok is false if int64 does not hold them. An
+// instant between two units belongs to the earlier.
 func (i instant) in(unit int64) (v int64, ok bool) {
 	day, nanos := i.day, i.nanos
 	if day < 0 { // toward zero, so that the least int64 has a product that fits
@@ -107,7 +107,7 @@ func timeKernel(from *column.Field, to column.Unit) kernel {
 	return nil
 }
 
-// int96In counts INT96 timestamps in units of so many nanoseconds.
+// int96In returns the kernel that counts INT96 timestamps in units of unit nanoseconds.
 func int96In(unit int64) kernel {
 	return func(dst unsafe.Pointer, stride int, src unsafe.Pointer, n int, _ *CastScratch) (misfit bool) {
 		for i := range n {
@@ -170,7 +170,7 @@ func spanText(u column.Unit) string {
 
 func timeYear(i instant) string { return time.Unix(i.day*86_400, 0).UTC().Format("2006") }
 
-// int96Caster makes INT96 timestamps those of a unit.
+// int96Caster returns the Caster from INT96 to timestamps of a unit.
 func int96Caster(u column.Unit) *Caster {
 	return &Caster{
 		cast: Cast{To: column.TypeTimestamp, Unit: u}, from: &column.Field{Kind: column.Fixed, Type: column.TypeInt96, Width: 12},

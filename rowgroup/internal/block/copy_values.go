@@ -2,8 +2,8 @@ package block
 
 import "unsafe"
 
-// CopyValues copies values of so many bytes each to dst, one after another, and returns how many
-// bytes those are. dst must have room for them.
+// CopyValues copies values of the given lengths to dst, one after another, and returns their total
+// bytes. dst must have room for them.
 func CopyValues(dst []byte, from []unsafe.Pointer, lens []uint32) (total int) {
 	for i := 0; i < len(lens); i++ {
 		if canCopyBlocks && len(dst)-total > copySlack {

@@ -72,8 +72,8 @@ func (g *Gatherer) Gather(col int, f *column.Field, blocks []*Block, picks []Pic
 	return g.column(col, f, blocks, picks, nil, alloc)
 }
 
-// GatherFixed does what Gather does for a column of fixed values, and puts them into data, which
-// has room for them. Memory from alloc is for the validity alone.
+// GatherFixed does what Gather does for a column of fixed values, and writes them to data, which
+// must have room for them. It allocates only the validity.
 func (g *Gatherer) GatherFixed(col int, f *column.Field, blocks []*Block, picks []Pick, data []byte, alloc column.Alloc) (*column.Array, error) {
 	if f.Kind != column.Fixed || len(data) < len(picks)*f.Width {
 		return nil, fmt.Errorf("column %q: %d bytes are no place for %d values of %v; this is a bug", f.Name, len(data), len(picks), f)
@@ -194,7 +194,7 @@ func validOf(bits []byte, vecs []*Vector, picks []Pick) (nulls int) {
 	return nulls
 }
 
-// keepBits makes the bits of g the array's validity, if so many nulls are any.
+// keepBits copies the bits of g to the array's validity, unless nulls is 0.
 func (g *Gatherer) keepBits(a *column.Array, nulls int, alloc column.Alloc) error {
 	if nulls == 0 {
 		return nil

@@ -111,7 +111,7 @@ func (g *Gatherer) castValues(s *castSource, picks []Pick, dst unsafe.Pointer, s
 	if m := s.caster; m.gather != nil && s.stored && !m.gather(dst, stride, s.srcs, picks) {
 		return nil
 	}
-	for lo := 0; lo < len(picks); lo += tileRows { // and where one does not fit, to find it
+	for lo := 0; lo < len(picks); lo += tileRows { // and if one does not fit, to find it
 		some := picks[lo:min(lo+tileRows, len(picks))]
 		if wrong := g.castTile(s, some, unsafe.Add(dst, lo*stride*s.caster.width), stride); wrong != nil {
 			return wrong

@@ -6,8 +6,8 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 )
 
-// A textSource is where one block's vector has its views, or codes of them, and the bytes that they
-// name.
+// A textSource is the views of one block's vector, or codes of them, and the bytes that they refer
+// to.
 type textSource struct {
 	base  unsafe.Pointer
 	views source
@@ -51,8 +51,8 @@ func (g *Gatherer) findAny(a *column.Array, vecs []*Vector, picks []Pick) (total
 	return total
 }
 
-// found notes value i, of which a view shows the place behind the base and the bytes. It asks the
-// processor for them where they may be far.
+// found records the place and length of value i, from a view, and prefetches its bytes if they may
+// not be in the cache.
 func (g *Gatherer) found(i int, t *textSource, view uint64) uint64 {
 	ptr, n := unsafe.Add(t.base, uintptr(view>>32)), uint32(view)
 	if !t.near {
@@ -141,8 +141,8 @@ func (g *Gatherer) findCopied(vecs []*Vector) (total uint64, ok bool) {
 	return total, true
 }
 
-// dropNulls makes the nulls of byte strings empty, whose code is that of an entry, and returns how
-// many bytes they had.
+// dropNulls makes null byte strings empty, since their code is an entry's, and returns how many
+// bytes they had.
 func (g *Gatherer) dropNulls(a *column.Array) (dropped uint64) {
 	if a.Nulls == 0 || a.Field.Kind != column.Binary {
 		return 0

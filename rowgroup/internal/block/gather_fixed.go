@@ -11,13 +11,13 @@ import (
 
 // A source is where the values of one block's Fixed vector are.
 type source struct {
-	data  unsafe.Pointer // values, or those of the dictionary
+	data  unsafe.Pointer // values, or the dictionary's
 	codes unsafe.Pointer // nil: values are in data themselves
 	width uint8          // bytes of a code; 0: plain
 	step  uintptr        // bytes from a code, or a plain value, to the next
 }
 
-// zeros is what an all-null vector without storage is read from, with codes that are all zero.
+// zeros serves reads of an all-null vector without storage, with codes that are all zero.
 var zeros [64]byte
 
 // source is where values of width bytes are.

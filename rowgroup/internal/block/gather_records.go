@@ -74,8 +74,8 @@ func (g *Gatherer) copyRecords(blocks []*Block, picks []Pick) {
 // has reports whether these are the picks whose records were copied.
 func (c *recordCopies) has(picks []Pick) bool { return len(picks) > 0 && samePicks(picks, c.of) }
 
-// at is where the byte of the first record is that is at some place of a record. That of the next
-// record is a word further.
+// at returns the place of a byte in the copies: place is its offset in the first record. The same
+// byte of the next record is a word further.
 func (c *recordCopies) at(place int) unsafe.Pointer {
 	return unsafe.Add(unsafe.Pointer(&c.words[place/recordWord*c.step]), place%recordWord)
 }
@@ -155,8 +155,8 @@ func lookUpSlots[T uint8 | uint16 | uint32 | uint64, C uint8 | uint16 | uint32](
 	}
 }
 
-// valid sets the bits of values that are present, and returns how many are null; false when the
-// vectors differ in where they have them.
+// valid sets the bits of values that are present, and returns how many are null. ok is false when
+// the vectors keep their validity bits in different places.
 func (c *recordCopies) valid(octets []byte, vecs []*Vector) (nulls int, ok bool) {
 	first := vecs[0]
 	for _, v := range vecs {

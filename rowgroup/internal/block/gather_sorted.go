@@ -14,9 +14,9 @@ const (
 	sortedColumns = 4 // of fixed values that take the time that sorting picks takes, or more
 )
 
-// sortedPicks are picks by block. A column is then read block by block: what is known of a block is
-// looked up once for a run of picks, and each cache line is fetched once even where many blocks
-// are alike, as those of sources that go through row groups of one size in step.
+// sortedPicks are picks by block. A column is then read block by block: the properties of a block
+// are looked up once for a run of picks, and each cache line is fetched once even if many blocks
+// are alike, as in sources that go through row groups of one size in step.
 type sortedPicks struct {
 	of   []Pick   // that were sorted
 	rows []uint32 // of the blocks
@@ -32,8 +32,8 @@ type pickRun struct {
 	dense            bool // each row is the one after the row before
 }
 
-// Prepare prepares for columns of the picks of blocks, of which so many are fixed: a hint. It holds
-// until the next call, as long as the picks stay what they are.
+// Prepare prepares to gather columns at the picks; fixed is a hint of how many columns have fixed
+// width. It holds until the next call, as long as the picks do not change.
 func (g *Gatherer) Prepare(blocks []*Block, picks []Pick, fixed int) {
 	s := &g.sorted
 	s.of, s.runs = nil, s.runs[:0]
@@ -64,7 +64,7 @@ func isDense(rows []uint32) bool {
 	return true
 }
 
-// tile sorts some picks by counting those of each block. Picks of a block keep their order.
+// tile sorts some picks by block, with a counting sort. Picks of a block keep their order.
 func (s *sortedPicks) tile(lo int, picks []Pick) {
 	clear(s.ends)
 	for _, p := range picks {
@@ -143,7 +143,7 @@ func (s *sortedPicks) ask(k int, srcs []source) {
 	prefetchNear(unsafe.Add(p, uintptr(s.rows[r.from])*src.step), min(askedBytes, uintptr(r.end-r.from)*src.step))
 }
 
-// sideBySide are n values, or codes, of which step is the distance; none where others are between.
+// sideBySide returns n values, or codes, as a slice; nil if step, their distance, leaves gaps.
 func sideBySide[T uint8 | uint16 | uint32 | uint64](data unsafe.Pointer, step uintptr, first uint32, n int) []T {
 	if step != unsafe.Sizeof(T(0)) {
 		return nil

@@ -44,9 +44,9 @@ type stacking struct {
 	rows    []*stackedRows // by block; nil where the block has the columns
 }
 
-// Stack makes the matrix of the picked rows, row by row. Rows of blocks that were decoded with it
-// are copied. Of others the values are converted on the way from the blocks to their places, column
-// by column within tiles of rows. Validity is that of the features.
+// Stack makes the matrix of the picked rows, row by row. Rows of blocks that were decoded with the
+// matrix are copied. Other values are converted on the way from the blocks to their places, column
+// by column within tiles of rows. Validity is per feature.
 func (g *Gatherer) Stack(m *Matrix, blocks []*Block, picks []Pick, alloc column.Alloc) (*column.Array, error) {
 	item := m.Field.Children[0]
 	n, w := m.Field.ListSize, item.Width
@@ -166,7 +166,7 @@ func (g *Gatherer) orderTile(from *Member, items *column.Array, lo, n, rows int)
 	}
 }
 
-// listTile writes lists of one size, a row every so many bytes.
+// listTile writes lists of one size, the next row apart bytes after the last.
 func (g *Gatherer) listTile(from *Member, s *castSource, picks []Pick, dst unsafe.Pointer, apart int) *misfit {
 	m := s.caster
 	g.reserve(len(picks))

@@ -4,8 +4,8 @@ import (
 	"unsafe"
 )
 
-// Views appends the byte strings of a Binary column to dst, where they are in the blocks: for a
-// reader that makes something of them while the blocks are retained. path leads to a member of a
+// Views appends the byte strings of a Binary column to dst, without copying them from the blocks:
+// for a reader that processes them while the blocks are retained. path leads to a member of a
 // Struct column, by the places of the members. A null is nil; an empty byte string is not.
 func (g *Gatherer) Views(dst [][]byte, col int, path []int, blocks []*Block, picks []Pick) [][]byte {
 	vecs := g.vecs.push(len(blocks))

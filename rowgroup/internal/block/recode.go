@@ -4,11 +4,11 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 )
 
-// RecodeParts maps the values of a Fixed or Binary column to those of another Fixed field, in the
-// blocks of one unit. The mapping writes what becomes of a value: dst has the width of the new
-// field and is zero. It is called once for each entry of a dictionary, else once for each value;
-// nulls stay null. An entry that cannot be mapped is an error when a value is coded by it.
-// Only the goroutine that decoded the blocks may call it, before it hands them on.
+// RecodeParts maps the values of a Fixed or Binary column to another Fixed field, in the blocks of
+// one unit. m writes the new value to dst, which has the width of the new field and is zero. It is
+// called once for each entry of a dictionary, or else once for each value; nulls stay null. An
+// entry that cannot be mapped is an error when a value is coded by it. Only the goroutine that
+// decoded the blocks may call RecodeParts, before it hands them on.
 func RecodeParts(blocks []*Block, col int, to *column.Field, m func(dst, value []byte) error) error {
 	var dict recodedDict
 	for _, b := range blocks {
@@ -19,7 +19,7 @@ func RecodeParts(blocks []*Block, col int, to *column.Field, m func(dst, value [
 	return nil
 }
 
-// A recodedDict is what the entries of a dictionary became.
+// A recodedDict is a dictionary before and after its entries were mapped.
 type recodedDict struct {
 	from, to *Vector
 	wrong    map[int]error // values that cannot be mapped

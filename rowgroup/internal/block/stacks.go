@@ -16,12 +16,12 @@ var ErrMisfit = errors.New("a value does not fit its matrix")
 // so that a batch copies each at once, not value by value from as many places as there are columns.
 type Stacks struct {
 	matrices []*Matrix
-	dropped  []bool // by column of the manifest: it is in matrices alone
+	dropped  []bool // by column of the manifest: it is only in matrices
 }
 
-// NewStacks takes those of the matrices that can be made as columns are decoded: of single fixed
-// values. used are the columns that blocks must have nevertheless. It returns nil when no matrix is
-// left, or when none has a column for itself.
+// NewStacks selects the matrices that can be made as columns are decoded: those whose members are
+// single fixed values. used are the columns that blocks need anyway. It returns nil when no matrix
+// is left, or when every column of them is needed otherwise.
 func NewStacks(s *column.Schema, matrices []*Matrix, used []bool) *Stacks {
 	k := &Stacks{dropped: make([]bool, len(s.Fields))}
 	needed := make([]bool, len(s.Fields))
@@ -88,7 +88,7 @@ const (
 type stackedRows struct {
 	matrix *Matrix
 	data   []byte
-	valid  []byte // octets bytes a row, with a bit for each feature; nil when none is null
+	valid  []byte // octets bytes a row, with a bit for each feature; nil without nulls
 }
 
 // tile is the rows of a tile.
@@ -162,7 +162,7 @@ func (k *Stacks) Begin(blocks []*Block) {
 	}
 }
 
-// Drops reports whether a column is wanted in matrices alone.
+// Drops reports whether a column is needed in matrices only.
 func (k *Stacks) Drops(col int) bool { return k != nil && k.dropped[col] }
 
 // RowSizes returns the bytes of a row in each allocation: the features of each matrix, and their
@@ -226,7 +226,7 @@ func (s *stackedRows) setNull(row, feature int, arena *mem.Arena) {
 	clearBit(s.valid[row*octets:], feature)
 }
 
-// transpose makes rows of n features of w bytes each of features of so many rows.
+// transpose makes rows of n features from n features of rows values, each value w bytes wide.
 func transpose(dst, src []byte, rows, n, w int) {
 	switch w {
 	case 1:

@@ -6,8 +6,8 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 )
 
-// Tensors is the field with lists of lists for tensors that are stored as lists of all items, its
-// own and those of its children. [Gatherer.Gather] makes them.
+// Tensors returns the field with lists of lists in place of tensors that are stored as flat lists,
+// for the field and its children. [Gatherer.Gather] makes them.
 func Tensors(f *column.Field) *column.Field {
 	return rewritten(f, func(f *column.Field) *column.Field {
 		if f.Tensor == nil || f.Children[0].Kind != column.Fixed {

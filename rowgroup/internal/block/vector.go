@@ -77,7 +77,7 @@ func (v *Vector) bytesOf(i int) []byte {
 func (v *Vector) Value(i int) (unsafe.Pointer, uint32) {
 	switch {
 	case v.Dict != nil:
-		if v.Nulls > 0 && v.IsNull(i) { // whose code is 0, that of an entry
+		if v.Nulls > 0 && v.IsNull(i) { // a null's code is 0, which is an entry's too
 			return unsafe.Pointer(&zeros), 0
 		}
 		return v.Dict.Value(v.Code(i))

@@ -2,7 +2,7 @@ package block
 
 import "github.com/shardfeed/shardfeed/column"
 
-// A Weight is what the picked values of a column take in a batch.
+// A Weight is the size of the picked values of a column in a batch.
 type Weight struct {
 	Bytes   int64 // of all, without offsets
 	Largest int64 // of one

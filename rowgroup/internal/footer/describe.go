@@ -10,7 +10,7 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// A Footer is what the footer of one shard says.
+// A Footer describes the footer of one shard.
 type Footer struct {
 	Bytes     int64 // of the footer itself
 	CreatedBy string

@@ -1,6 +1,6 @@
 // Package footer reads the footers of shards, and keeps them for the next start.
 //
-//	Load      footers of many shards: known ones, else those of the index on disk, else read ones
+//	Load      footers of many shards: known ones, else from the index on disk, else read ones
 //	Record    what planning and reading need of a footer, in packed columns (record.go)
 //	Records   records of the shards of a data set, each as it was read last
 //	Hot       footers and dictionaries in memory, for all data sets that share it

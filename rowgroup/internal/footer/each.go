@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Each calls work for 0 to n-1, so many at a time. The error is the first of them, in their order,
-// that has one; it ends the work behind it.
+// Each calls work for 0 to n-1, at most parallel at a time. It returns the error of the lowest
+// number that fails, which cancels the work on higher ones.
 func Each(ctx context.Context, n, parallel int, work func(ctx context.Context, i int) error) error {
 	var mu sync.Mutex
 	var first error

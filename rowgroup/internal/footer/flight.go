@@ -45,7 +45,8 @@ func (f *flights[V]) land(key string, one *flight[V], value V, ok bool) {
 	close(one.landed)
 }
 
-// wait returns the thing that another gets, and whether it came; the error is that of ctx.
+// wait waits for the value that another caller gets, and reports whether it arrived. It returns the
+// error of ctx if that ends first.
 func (one *flight[V]) wait(ctx context.Context) (value V, ok bool, err error) {
 	select {
 	case <-one.landed:

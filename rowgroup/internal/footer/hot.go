@@ -24,7 +24,7 @@ type Hot struct {
 	cache *ristretto.Cache[string, hotItem]
 }
 
-// A hotItem knows its key, because the cache compares keys by their hashes alone.
+// A hotItem knows its key, because the cache compares only the hashes of keys.
 type hotItem struct {
 	key   string
 	value any
@@ -37,8 +37,8 @@ const (
 	hotGets     = 64      // lookups that are noted at once
 )
 
-// NewHot returns a Hot that holds at most so many bytes, or nil when they are none. Its tables come
-// on top: a thousandth, and half a MiB.
+// NewHot returns a Hot that holds at most bytes bytes, or nil if bytes is not positive. Its tables
+// come on top: a thousandth, and half a MiB.
 func NewHot(bytes int64) *Hot {
 	if bytes <= 0 {
 		return nil
@@ -71,7 +71,7 @@ func (h *Hot) get(key string) (any, bool) {
 	return item.value, ok && item.key == key
 }
 
-// set keeps a value of so many bytes, perhaps.
+// set stores a value of the given size; the cache may decline it.
 func (h *Hot) set(key string, value any, bytes int64) {
 	bytes += int64(2*len(key)) + hotOverhead
 	if bytes > h.largest {

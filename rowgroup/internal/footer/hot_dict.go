@@ -24,7 +24,7 @@ type dictFlight struct {
 // A Piece is bytes that a chunk needs.
 type Piece struct {
 	shard.Span
-	To   *[]byte // where they go
+	To   *[]byte // destination
 	Dict bool    // a dictionary apart from its data pages
 }
 

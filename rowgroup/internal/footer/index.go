@@ -131,9 +131,9 @@ func (x *diskIndex) add(entries []indexEntry) error {
 	return nil
 }
 
-// merge adds to entries those of segments, from the smallest on: as long as one is at most twice as
-// large as what there is already, and while there are too many. When the whole would be too large,
-// all old segments go and none of their entries stays.
+// merge adds the entries of segments to entries, from the smallest segment on: while a segment is
+// at most twice as large as the entries so far, and while there are too many segments. When the
+// whole would be too large, all old segments go and their entries are lost.
 func (x *diskIndex) merge(entries []indexEntry) (merged []indexEntry, old []*segment) {
 	total, size := 0, 0
 	for _, e := range entries {
@@ -157,7 +157,7 @@ func (x *diskIndex) merge(entries []indexEntry) (merged []indexEntry, old []*seg
 	return x.newest(entries, old), old
 }
 
-// newest puts entries and those of some segments together, the newest of each shard.
+// newest merges entries with the entries of some segments, and keeps the newest of each shard.
 func (x *diskIndex) newest(entries []indexEntry, old []*segment) []indexEntry {
 	seen := make(map[[16]byte]bool, len(entries))
 	for _, e := range entries {

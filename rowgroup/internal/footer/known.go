@@ -44,7 +44,7 @@ func numberKey(n int) (k Key) {
 	return k
 }
 
-// ParseKnown reads a block of so many footers, which alias it.
+// ParseKnown reads a block of the footers of shards shards, which alias the block.
 func ParseKnown(block []byte, shards int) ([]Known, error) {
 	s, err := parseSegment(block)
 	if err != nil {

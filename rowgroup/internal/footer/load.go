@@ -13,7 +13,7 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// A Loaded shard is what its footer says.
+// A Loaded is the loaded footer of a shard.
 type Loaded struct {
 	Record []byte // see record
 	Schema *schema.File
@@ -24,10 +24,10 @@ type footerLoader struct {
 	store    shard.Store
 	parallel int
 	events   Events
-	hot      *Hot // nil: none
+	hot      *Hot // or nil
 	tails    tailGuess
 
-	index *diskIndex // nil: none
+	index *diskIndex // or nil
 
 	mu      sync.Mutex
 	schemas map[schema.ID]*schema.File
@@ -80,8 +80,8 @@ func (l *footerLoader) unusable(dir string, err error) {
 	}
 }
 
-// load gets all footers, so many at once. The error is that of the first shard, in their order,
-// that has one.
+// load gets all footers, several at once. It returns the error of the first shard, in their order,
+// that fails.
 func (l *footerLoader) load(ctx context.Context, shards []shard.Shard) ([]Loaded, error) {
 	all := make([]Loaded, len(shards))
 	err := Each(ctx, len(shards), l.parallel, func(ctx context.Context, i int) (err error) {

@@ -22,7 +22,7 @@ type Records struct {
 	mended map[int][]byte // by number of the shard
 }
 
-// Of returns the record of a shard. kept is that of the first reading.
+// Of returns the record of a shard: the mended one, or else kept, from the first reading.
 func (x *Records) Of(number int, kept []byte) (Record, error) {
 	x.mu.Lock()
 	if mended := x.mended[number]; mended != nil {

@@ -13,9 +13,9 @@ import (
 	"github.com/shardfeed/shardfeed/internal/parquet"
 )
 
-// A Record is what planning and reading need of one footer, in memory and in the index on disk
-// alike: packed columns, read in place. "Per chunk" columns have the chunks of leaf 0 in all row
-// groups first, then those of leaf 1, and so on.
+// A Record holds the parts of one footer that planning and reading need, in the same form in memory
+// and in the index on disk: packed columns, read in place. "Per chunk" columns have the chunks of
+// leaf 0 in all row groups first, then the chunks of leaf 1, and so on.
 //
 //	uvarint   row groups G
 //	uvarint   leaves L

@@ -22,8 +22,8 @@ func (r *Record) Readable(chunk int) error {
 	return nil
 }
 
-// Entries bounds the entries of a dictionary of Fixed values by its bytes: each differs from the
-// others, and the codecs spend at least so much on that, which real dictionaries come close to.
+// Entries bounds the entries of a dictionary of Fixed values by its bytes: all entries differ, and
+// the codecs spend at least these bytes on the differences, which real dictionaries come close to.
 func (r *Record) Entries(k int, width int64) int64 {
 	least := int64(1)
 	switch r.Codec(k) {
@@ -114,9 +114,9 @@ func (r *Record) PageShare(chunk int, lo, hi, rows int64) float64 {
 	return part / float64(max(1, r.Compressed.At(chunk)-r.PageOff.At(first))) // without the dictionary
 }
 
-// CodedPages is the page before which all of a chunk's pages that need its dictionary are taken to
-// are: writers start with such pages, and do not come back to them once they have given them up. It
-// is the last one's end when the file does not tell.
+// CodedPages returns the page before which all of a chunk's pages that need its dictionary are
+// assumed to be: writers start with such pages, and never return to them after switching encodings.
+// It is the end of the chunk's pages if the file does not record it.
 func (r *Record) CodedPages(chunk int) int {
 	lo, hi := r.Pages(chunk)
 	if n := r.codes.At(chunk); n > 0 && n-1 < int64(hi-lo) {

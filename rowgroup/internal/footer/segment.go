@@ -45,7 +45,7 @@ import (
 // For a record's bytes see record, for declared list lengths formatListSizes.
 type segment struct {
 	name    string
-	b       []byte // maybe mapped: touched inside shard.Guard alone
+	b       []byte // maybe mapped: touched only inside shard.Guard
 	unmap   func()
 	entries []byte
 	schemas []byte

@@ -63,8 +63,8 @@ func (g *tailGuess) bytes(size int64) int64 {
 	return min(size, largestTail, (n+tailPage-1)/tailPage*tailPage)
 }
 
-// learn notes how much of a shard's end was needed: a footer of n bytes, whose page index, if any,
-// starts so many bytes before the end.
+// learn records how much of a shard's end was needed: a footer of footer bytes, whose page index,
+// if any, starts index bytes before the end.
 func (g *tailGuess) learn(footer, index int64) {
 	need := footer + parquet.TailBytes
 	if index <= largestTail { // else it takes a read of its own

@@ -2,7 +2,7 @@
 //
 //	Shards   the shards of a tier that are open, and Shard, the images of one of them
 //	Painter  lays the columns of a row group out as an image, through a Window
-//	Image    the header of an image, which makes vectors of its bytes where they are
+//	Image    the header of an image, which makes vectors that use its bytes in place
 //	Mapped   the images that are lent, each once for all users
 //
 // The bytes of an image are described at [Image]. An image is verified before its first use and

@@ -11,8 +11,8 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
 )
 
-// An Image is decoded columns of a whole row group as a [File] holds them, in the forms that
-// blocks have, for use where they are. Columns with one fixed-width value, code or view to a row
+// An Image is decoded columns of a whole row group as a [File] holds them, in the forms of blocks,
+// so that blocks can use them in place. Columns with one fixed-width value, code or view to a row
 // are side by side in records, one for each row: a row that is picked at random is a few cache
 // lines then, not one for each column. All else is in buffers of its own, as the decoder makes it.
 // Numbers are little-endian, words in buffers have the machine's byte order; images stay on the
@@ -306,7 +306,7 @@ func (r *reader) buffer(x *node, k int) []byte {
 	return r.bytes[s.off : s.off+s.n : s.off+s.n]
 }
 
-// wordsIn is bytes as words, nil of none.
+// wordsIn returns bytes as words, or nil if b is empty.
 func wordsIn[T uint32 | uint64](b []byte) []T {
 	if len(b) == 0 {
 		return nil

@@ -79,8 +79,8 @@ func (m *Mapped) lend(key groupKey, file File, i *Image) (*Lease, error) {
 	return &Lease{Lease: lease, image: x}, nil
 }
 
-// share is another use of a lease, or nil if none can be used. It looks at the file
-// without the mutex: a disk may be slow.
+// share lends a lease to one more user, or returns nil if it finds none to use. It looks at the
+// file without the mutex: a disk may be slow.
 func (m *Mapped) share(key groupKey, file File, i *Image) *Lease {
 	m.mu.Lock()
 	x := m.all[key]

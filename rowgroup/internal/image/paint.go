@@ -30,7 +30,7 @@ type slot struct {
 	node int
 	w    int // bytes
 	at   int // in the record
-	bit  int // -1: none is null
+	bit  int // -1 without nulls
 }
 
 // NewPainter returns a painter of the image of a row group.
@@ -180,7 +180,7 @@ func (p *Painter) records(ctx context.Context, w *Window) error {
 	return w.align(ctx)
 }
 
-// fill writes n values of a vector, from lo on, to records of so many bytes.
+// fill writes n values of a vector, from lo on, to records of size bytes.
 func (s *slot) fill(tile []byte, size, lo, n int) {
 	from := s.v.Data
 	switch {

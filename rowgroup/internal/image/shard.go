@@ -33,15 +33,15 @@ type File interface {
 	ReadAhead(ctx context.Context, spans []shard.Span)
 	// MayKeep reports whether there may be room for n bytes.
 	MayKeep(n int64) bool
-	// Keep stores b, where nothing is held yet. b is the caller's again when Keep returns, which
-	// may be before it is on disk.
+	// Keep stores b at an offset that holds nothing yet. The caller may reuse b when Keep returns,
+	// which may be before it is on disk.
 	Keep(ctx context.Context, off int64, b []byte) error
 	// Discard drops bytes that are damaged.
 	Discard(off, n int64)
 }
 
 const (
-	// Alignment is what the places of images are multiples of.
+	// Alignment divides the offsets of images in a file.
 	Alignment = 64 << 10
 
 	mostKnown = 8 << 10 // row groups whose images are known at a time, about
@@ -71,7 +71,7 @@ type Shard struct {
 	images map[int]*Image // by row group; all are whole
 }
 
-// NewShards returns the shards of a tier, nil for none. mapped may be nil.
+// NewShards returns the shards of a tier, or nil if open is nil. mapped may be nil.
 func NewShards(open Tier, mapped *Mapped) *Shards {
 	if open == nil {
 		return nil
@@ -196,8 +196,8 @@ func (t *Shard) Lend(group int, i *Image) (*Lease, error) {
 // sumBytes is how much of an image is summed before its pages are given back.
 const sumBytes = 1 << 20
 
-// verify compares the sum of an image with that of its header, in pieces whose pages are given back
-// where they cannot stay.
+// verify compares the sum of an image with the sum in its header, piece by piece, and drops the
+// pages of each piece from memory if they cannot stay mapped.
 func (t *Shard) verify(group int, i *Image) bool {
 	if i.Bytes == 0 {
 		return false

@@ -34,7 +34,7 @@ func (w *Window) Close() {
 	w.b = nil
 }
 
-// begin starts at a place of a file, a multiple of tierBlock.
+// begin moves the window to a place of a file, a multiple of tierBlock.
 func (w *Window) begin(f File, at int64) {
 	w.b, w.file, w.at, w.sum, w.waited = w.b[:0], f, at, 0, 0
 }
@@ -80,7 +80,7 @@ func (w *Window) flush(ctx context.Context) error {
 	return err
 }
 
-// fillWords writes words to records of so many bytes.
+// fillWords writes words to records of size bytes.
 func fillWords[T uint16 | uint32 | uint64](to []byte, from []T, size int) {
 	p := unsafe.Pointer(unsafe.SliceData(to))
 	for i, x := range from {

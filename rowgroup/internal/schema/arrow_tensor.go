@@ -65,7 +65,7 @@ func itemsOf(shape []int) int {
 	return n
 }
 
-// isOrder reports whether the numbers are those from 0 to dims-1 in any order.
+// isOrder reports whether the numbers are a permutation of 0 to dims-1.
 func isOrder(order []int, dims int) bool {
 	if len(order) != dims {
 		return false

@@ -8,8 +8,8 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 )
 
-// A listSize is what a writer declared of lists: the length that all have, and the shape of the
-// tensors that they are.
+// A listSize is a writer's declaration of lists: the length of all, and the shape of the tensors
+// that they hold.
 type listSize struct {
 	size   int
 	tensor *column.Tensor // nil: they are lists

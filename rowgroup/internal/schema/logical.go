@@ -118,8 +118,8 @@ func int64Field(e *parquet.Element) column.Field {
 	return fixedField(column.TypeInt64, 8)
 }
 
-// timeUnit is that of the logical type, or by the converted type of which millis is the one in
-// milliseconds.
+// timeUnit returns the unit of the logical type, or else of the converted type, where millis is the
+// converted type of milliseconds.
 func timeUnit(e *parquet.Element, millis deprecated.ConvertedType) column.Unit {
 	switch {
 	case e.Logical.Kind == 0 && e.Converted == millis, e.Logical.Unit == 1:

@@ -7,8 +7,8 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
 )
 
-// A NeededType is the type that a user's options need of a column, or of the items of its lists,
-// where the shards give it none. nil is none.
+// A NeededType is the type that a user's options need of a column, or of the items of its lists, if
+// the shards do not give it a type. nil needs no type.
 type NeededType struct {
 	Empty *column.Field // where no shard has values
 	Mixed *column.Field // where shards have types that no type holds without loss; all of them are cast
@@ -28,7 +28,7 @@ func (u *Union) Settle(needed func(path string) NeededType, path string) {
 	}
 }
 
-// adopt takes a type where the shards give none.
+// adopt sets the type of columns that have no type in the shards.
 func (u *Union) adopt(t NeededType) {
 	switch {
 	case u.field.Kind == column.Null && len(u.types) == 0:
@@ -72,7 +72,7 @@ func (u *Union) become(f *column.Field) {
 	}
 }
 
-// elementName is the name of a list's items where a type has none.
+// elementName is the name of list items in types that do not name them.
 func elementName(name string) string {
 	if name == "" {
 		return "element"

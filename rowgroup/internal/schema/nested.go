@@ -5,9 +5,9 @@ import (
 	"github.com/shardfeed/shardfeed/internal/parquet"
 )
 
-// The rules by which lists and maps are found are those of the format's LogicalTypes document,
-// "Nested Types", with its rules of backward compatibility. Groups whose annotation does not fit
-// their shape are read as plain structs.
+// Lists and maps are found by the rules of the format's LogicalTypes document, "Nested Types",
+// including its rules of backward compatibility. Groups whose annotation does not fit their shape
+// are read as plain structs.
 
 // isListGroup reports whether a group has the shape of a list: one repeated member.
 func (b *schemaBuilder) isListGroup(e *parquet.Element) bool {

@@ -64,7 +64,7 @@ func (l *Leaf) Readable() error {
 	return nil
 }
 
-// Convert is what turns a stored value into the Field's value.
+// A Convert selects how a stored value becomes the Field's value.
 type Convert uint8
 
 const (

@@ -13,7 +13,7 @@ import (
 )
 
 // A partitionType is a type that the values of a key can have. Parse returns a value as bytes of
-// the column; infer, where it is set, reports whether a value shows the type by itself.
+// the column; infer, if set, reports whether a value has the type by its form.
 type partitionType struct {
 	name  string
 	kind  column.Kind
@@ -44,7 +44,8 @@ var partitionTypes = []partitionType{
 	{"float32", column.Fixed, column.TypeFloat32, 4, floatOf(4), nil},
 }
 
-// CheckPartitionType returns an error that lists the types of partitions if name is none.
+// CheckPartitionType returns an error that lists the types of partitions if name is not one of
+// them.
 func CheckPartitionType(name string) error {
 	_, err := partitionTypeOf(name)
 	return err

@@ -107,8 +107,8 @@ func (u unknownColumns) Error() string {
 	return strings.Join(texts, "; ")
 }
 
-// MissingColumns are the names and patterns of Options.Columns that name no column, if that is what
-// an error of Open says.
+// MissingColumns returns the names and patterns of Options.Columns that match no column, if an
+// error of Open reports such columns.
 func MissingColumns(err error) (names []string) {
 	var missing unknownColumns
 	errors.As(err, &missing)
@@ -260,8 +260,8 @@ func bindNode(c *Projected, n *Node) (*Node, error) {
 	return &b, err
 }
 
-// needLevels makes sure that a struct of which no wanted member is in this file still has a leaf
-// that shows where it is null: its first missing member becomes one that is always null and has the
+// needLevels makes sure that a struct without a wanted member in this file still has a leaf whose
+// levels mark its nulls: its first missing member becomes one that is always null and has the
 // levels of some leaf of the file. n is the struct in the file.
 func (b *Node) needLevels(n *Node) error {
 	for _, c := range b.Children {

@@ -12,8 +12,8 @@ func SameTree(a, b *column.Field) bool {
 	return a.Name == b.Name && a.Kind == b.Kind && slices.EqualFunc(a.Children, b.Children, SameTree)
 }
 
-// LevelsOnly is a node with the way to one leaf below its last column, of which the levels alone
-// are of interest.
+// LevelsOnly returns a node with the way to one leaf below its last column, of which only the
+// levels are read.
 func LevelsOnly(n *Node, depth int) *Node {
 	c := *n
 	if n.Leaf != nil {

@@ -11,7 +11,7 @@ import (
 // shards have another.
 type recast struct {
 	Own     *column.Field // the leaf's, as its file has it
-	convert Convert       // how stored values become those of own
+	convert Convert       // from stored values to values of own
 	To      *column.Field
 	run     *block.Recaster
 }

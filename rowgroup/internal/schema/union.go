@@ -29,7 +29,7 @@ type Union struct {
 	types    []ownType
 	conflict bool // no type holds all of types without loss
 
-	hidden bool // a column of excluded shards alone: it must be named
+	hidden bool // only excluded shards have the column: it must be named
 
 	partitions []string // at the root: the columns that no file has
 }
@@ -52,7 +52,7 @@ func Unite(schemas []*File) *Union {
 	return root
 }
 
-// AddUnseen adds columns that only schemas of files without chosen rows have. Those of excluded
+// AddUnseen adds columns that only schemas of files without chosen rows have. Columns of excluded
 // files are hidden.
 func (u *Union) AddUnseen(schemas []*File, excluded []bool) {
 	for i, s := range schemas {
@@ -96,7 +96,7 @@ func (u *Union) merge(n *Node, s int) {
 	u.mergeChildren(n, s)
 }
 
-// addType notes a type of schema s; ok is false where one of those before does not go with it.
+// addType notes a type of schema s. ok is false if it cannot be united with an earlier type.
 func (u *Union) addType(f *column.Field, s int) (ok bool) {
 	if f.Kind == column.Null {
 		return true
@@ -115,8 +115,8 @@ func (u *Union) addType(f *column.Field, s int) (ok bool) {
 	return ok
 }
 
-// odd finds two types that no type holds without loss: that of most shards where it is one of them,
-// and the rarest that does not go with it. shards is how many have each schema.
+// odd finds two types that no type holds without loss: the most common type that has such a
+// counterpart, and its rarest counterpart. shards is the number of shards with each schema.
 func (u *Union) odd(shards []int) (most, odd *ownType) {
 	types := make([]*ownType, len(u.types))
 	count := map[*ownType]int{}
@@ -194,7 +194,7 @@ func memberKeys(nodes []*Node) []Key {
 	return keys
 }
 
-// Descend shows a node to [column.Find], which goes through structs alone.
+// Descend shows a node to [column.Find], which goes through structs only.
 func (u *Union) Descend() (*column.Field, []*Union) {
 	if u.field.Kind != column.Struct {
 		return &u.field, nil

@@ -95,8 +95,8 @@ func isNaN(f *column.Field, v []byte) bool {
 	return false
 }
 
-// EncodedValue is a decoded value as the file encodes it plainly, which is what bloom filters hash.
-// ok is false when the file's type does not have the value.
+// EncodedValue returns a decoded value in the file's plain encoding, which bloom filters hash. ok
+// is false when the file's type does not have the value.
 func (n *Node) EncodedValue(v []byte) (b []byte, ok bool) {
 	switch n.Leaf.Convert {
 	case ConvertNone:
