@@ -136,7 +136,7 @@ func keepShape(v *block.Vector, c *leafDecoder, bits parquet.Bitmap, offsets []u
 	}
 }
 
-// agree reports whether another leaf shows the same of an ancestor.
+// agree reports an error if another leaf gives an ancestor other nulls or offsets.
 func agree(v *block.Vector, w *block.Vector, bits parquet.Bitmap, offsets []uint32) error {
 	if v.Len != w.Len || v.Nulls != w.Nulls || !slices.Equal(v.Offsets, offsets) {
 		return errAgree

@@ -13,7 +13,7 @@ import (
 
 var errChunk = errors.New("corrupt column chunk")
 
-// A page is one page of a chunk as it is in a Raw.
+// A page is one page of a chunk in a Raw.
 type page struct {
 	parquet.PageHeader
 	body []byte // as stored; what follows it in the Raw may be read

@@ -19,9 +19,9 @@ import (
 // A leafDecoder decodes one leaf of a unit into slots: the places of its vector, one for each value
 // that is there or null.
 //
-// Each page's values are decoded to the end of the page's slots, one after another, and then
-// spread towards the front where nulls are between them; so pages without nulls need no second
-// step, and pages with nulls no second buffer.
+// Each page's values are decoded to the end of the page's slots, without gaps, and then spread
+// towards the front if there are nulls between them; so pages without nulls need no second step,
+// and pages with nulls no second buffer.
 type leafDecoder struct {
 	d     *Decoder
 	arena *mem.Arena // memory of the slots, and of the values they point into
@@ -235,7 +235,7 @@ func (c *leafDecoder) open(p *page, o *openPage) (err error) {
 	return c.narrow(p, o)
 }
 
-// levelsAlone reports whether no more of a page is wanted than levels, and they are in front.
+// levelsAlone reports whether only the page's levels are needed, and the levels precede the values.
 func (c *leafDecoder) levelsAlone(p *page) bool {
 	const rle = format.RLE
 	return c.leaf.Convert == schema.ConvertNull && p.Kind == format.DataPage && c.chunk.codec != format.Uncompressed && !p.PlainBody &&
@@ -261,9 +261,9 @@ func (c *leafDecoder) verify(p *page) error {
 	return nil
 }
 
-// place returns where to decompress a page of size bytes. PLAIN values go to the end of the page's
-// slots at once: what is before them, the levels, overwrites slots that are already filled, and
-// those are saved.
+// place returns where to decompress a page of size bytes. PLAIN values go directly to the end of
+// the page's slots: the levels that precede them overwrite slots that are already filled, and those
+// are saved.
 func (c *leafDecoder) place(p *page, size int, o *openPage) []byte {
 	switch {
 	case c.noValues || p.IsDictionary() || p.window.n > 0 || c.dividesLists(p):
@@ -415,7 +415,8 @@ func (d *Decoder) flat(n *schema.Node) (*block.Vector, error) {
 	return v, err
 }
 
-// window returns how many decoded rows are before the unit, and how many there are up to its end.
+// window returns how many of the decoded rows precede the unit, and how many there are up to its
+// end.
 func (c *leafDecoder) window() (skip, total int, err error) {
 	skip, total = int(c.d.rows.Lo-c.first), int(c.d.rows.Hi-c.first)
 	if skip < 0 || total > c.rows {

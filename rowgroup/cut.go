@@ -97,7 +97,7 @@ func (c *cutter) plainIsSmaller(v *block.Vector, skip int, order []uint32) bool 
 	return size <= most
 }
 
-// lookUp copies what codes represent.
+// lookUp copies the values of codes.
 func (c *cutter) lookUp(p, v *block.Vector, skip int, order []uint32) error {
 	if v.Field.Kind == column.Binary {
 		return c.takeText(p, v, skip, order)

@@ -114,8 +114,8 @@ func (c *leafDecoder) dictVector() *block.Vector {
 	return v
 }
 
-// storeCoded reads n codes of a data page and stores them, or what they represent: in dst, unless
-// there is a sink.
+// storeCoded reads n codes of a data page and stores them or their values: in dst, unless there is
+// a sink.
 func (c *leafDecoder) storeCoded(dst, src []byte, n int) error {
 	r, err := c.runs(src)
 	if err != nil {
@@ -157,7 +157,7 @@ func errCode(entries int) error {
 	return fmt.Errorf("%w: a code beyond its dictionary of %d values", errChunk, entries)
 }
 
-// storeRun stores a run of codes, or what they represent; ok is false when one is out of range.
+// storeRun stores a run of codes or their values; ok is false when one is out of range.
 func (c *leafDecoder) storeRun(dst []byte, r *parquet.Runs) (ok bool) {
 	if r.Packed == nil {
 		if int64(r.Value) >= int64(c.dict.n) {
@@ -192,7 +192,7 @@ func (c *leafDecoder) storePacked(dst []byte, r *parquet.Runs) (ok bool) {
 	return parquet.ShortsBelow(mem.As[uint16](dst)[:r.N], c.dict.n)
 }
 
-// storeRepeated stores n times the same code, or what it represents.
+// storeRepeated stores n times the same code or its value.
 func (c *leafDecoder) storeRepeated(dst []byte, code uint32, n int) {
 	unit := c.unit
 	switch {
@@ -270,7 +270,7 @@ func lookUp[T uint8 | uint16 | uint32 | uint64](dst, table []T, block []uint32) 
 	return true
 }
 
-// lookUpShorts is lookUp for codes of two bytes as they are in a page, four of them a word.
+// lookUpShorts is lookUp for codes of two bytes in a page, read four to a word.
 func lookUpShorts[T uint32 | uint64](dst, table []T, packed []byte) (ok bool) {
 	n, size := uint64(len(table)), unsafe.Sizeof(*new(T))
 	words, t := mem.As[uint64](packed[:2*len(dst)]), unsafe.Pointer(unsafe.SliceData(table))

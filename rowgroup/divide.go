@@ -120,8 +120,8 @@ func (d *Decoder) layOut(col int, v *block.Vector) error {
 	return nil
 }
 
-// movable reports whether a column's rows can change places: not where lists own runs of items by
-// their place, nor where values are in the text once for many rows, which copies would multiply.
+// movable reports whether a column's rows can be reordered: not if lists own runs of items by their
+// place, nor if rows share values in the text, which copies would multiply.
 func movable(v *block.Vector) bool {
 	switch v.Field.Kind {
 	case column.Map:

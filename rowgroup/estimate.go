@@ -140,8 +140,8 @@ func (e *estimated) smallBytes(large int64) int64 {
 	return e.small + e.small/3 + min(max(least, mem.Add(large, 2*e.small)), 4*least)
 }
 
-// column adds a column, apart for what a Layout can spread over parts: byte strings and lists of
-// fixed width that are in every row at most once and are large.
+// column adds a column, except for the part that a Layout can spread over parts: byte strings and
+// lists of fixed width that occur at most once per row and are large.
 func (e *estimator) column(n *schema.Node, rows int64) {
 	isStruct := n.Field.Kind == column.Struct && n.Leaf == nil && !n.Missing && n.Partition == nil
 	size, isWide := e.wideSize(n, rows)
@@ -172,8 +172,8 @@ func (e *estimator) wideSize(n *schema.Node, rows int64) (size int64, ok bool) {
 	return size, rows > 0 && size >= mem.MulDiv(rows, wideBytes, 1) && size <= wideMost
 }
 
-// spread is the bytes of a column's values when the decoder can spread them, as far as the footer
-// shows, else 0; see column.chooseParts.
+// spread returns the bytes of a column's values if the decoder can spread them, as far as the
+// footer shows, or 0; see column.chooseParts.
 func (e *estimator) spread(n *schema.Node) int64 {
 	if n.Field.Kind == column.List {
 		if !isListOfLeaves(n) || n.Children[0].Field.Kind != column.Fixed {

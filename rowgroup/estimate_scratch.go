@@ -29,7 +29,7 @@ type Scratch struct {
 	Edge, Edges int64
 }
 
-// Of is the scratch of a slice of a group. moved means that its rows are laid in an order.
+// Of returns the scratch of a slice of a group. moved means that its rows are reordered.
 func (s Scratch) Of(rows, all int64, moved bool) int64 {
 	part, column := s.Levels, int64(0)
 	switch {

@@ -94,8 +94,8 @@ func (m *Reader) plan(u Rows, ruleAlone bool) (*Raw, error) {
 	return raw, nil
 }
 
-// planChunk finds the bytes that some rows need: the whole chunk, or the dictionary and the pages
-// that hold rows of the unit where an offset index shows.
+// planChunk finds the bytes that some rows need: the whole chunk, or, with an offset index, the
+// dictionary and the pages that hold rows of the unit.
 func planChunk(r *footer.Record, l *schema.Leaf, u Rows, rows int64) rawChunk {
 	k := r.Chunk(l.Index, u.RowGroup)
 	c := rawChunk{
@@ -196,7 +196,7 @@ func (m *Reader) borrow(raw *Raw, pieces []footer.Piece) (left []footer.Piece, e
 }
 
 // copyPieces reads pieces into one buffer: adjacent ones as one, and all in one call. They are of
-// one row group, so that the store may read what is between.
+// one row group, so that the store may read the gaps too.
 func (m *Reader) copyPieces(ctx context.Context, raw *Raw, pieces []footer.Piece) (err error) {
 	defer exceeded(&err)
 	f := fetched{spans: mergePieces(pieces)}

@@ -174,8 +174,7 @@ func (s *listShape) items(c *leafDecoder, slots int, there uint64) int {
 	return bits.OnesCount64(there)
 }
 
-// nullItem makes the bitmap of items when the first null is at the slot that follows those so
-// far.
+// nullItem makes the bitmap of items at the first null, which follows slots items of the page.
 func (s *listShape) nullItem(c *leafDecoder, slots int) {
 	if c.valid == nil {
 		c.needValid()
@@ -257,7 +256,7 @@ func (s *rowCut) count(c *leafDecoder, rep *parquet.LevelRun) (rows int64, err e
 	return rows, err
 }
 
-// enter takes the rest of a row that was left out as a row of its own, which is before the unit.
+// enter takes the rest of a row that was left out as a row of its own, which precedes the unit.
 func (s *rowCut) enter(c *leafDecoder) error {
 	if s.inside {
 		c.first--
@@ -292,8 +291,8 @@ func (d *Decoder) listOf(n *schema.Node, mayBeWide bool) (*block.Vector, error) 
 	return v, s.fill(c, v)
 }
 
-// listRows decodes the pages of a list's leaf. It returns how many rows are before the unit, and
-// how many there are up to its end.
+// listRows decodes the pages of a list's leaf. It returns how many rows precede the unit, and how
+// many there are up to its end.
 func (d *Decoder) listRows(leaf *schema.Node, s *listShape) (c *leafDecoder, skip, total int, err error) {
 	if c, err = d.newColumn(leaf, s); err != nil {
 		return nil, 0, 0, err

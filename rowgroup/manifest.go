@@ -35,7 +35,7 @@ type file struct {
 	schema int // position in Manifest.bound
 }
 
-// A boundSchema is the projected columns as they are in the files of one schema.
+// A boundSchema is the projected columns in the files of one schema.
 type boundSchema struct {
 	raw      schema.Bytes
 	excluded bool // see Manifest.Excluded

@@ -116,8 +116,8 @@ func (s *nestedShape) countRows() int {
 	return rows
 }
 
-// trim leaves the entries of the unit's rows and returns how many slots are before them and how
-// many are left.
+// trim removes the entries outside of the unit's rows. It returns how many slots precede them and
+// how many are left.
 func (s *nestedShape) trim(skip, total int) (before, slots int) {
 	if len(s.rep) == 0 || !s.expanded {
 		if s.expanded {
@@ -266,8 +266,8 @@ func (a *assembly) nulls(f *column.Field) *block.Vector {
 	return v
 }
 
-// ancestors puts all ancestors of a leaf together from the entries of the unit's rows. It returns
-// how many slots are before those rows and how many they have.
+// ancestors assembles all ancestors of a leaf from the entries of the unit's rows. It returns how
+// many slots precede those rows and how many they have.
 func (a *assembly) ancestors(c *leafDecoder, s *nestedShape) (before, slots int, err error) {
 	skip, total, err := c.window()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // LengthsColumn is the column that a [Packing] adds behind all others: list<int32>, the tokens of
-// each document that is in a block.
+// each document in a packed row.
 const LengthsColumn = "seq_lengths"
 
 // itemName is the name of lists' items, as the format has it.

@@ -189,8 +189,8 @@ func (u *packedUnit) decode(d *Decoder, i int, n *schema.Node) error {
 	return checkListSize(&block.Vector{Field: n.Field, Len: total, Nulls: s.nulls, Valid: s.valid}, s.starts)
 }
 
-// lay gets memory for the tokens of a column in all blocks, writes what is around the
-// documents, and defines where their items go.
+// lay allocates the tokens of a column in all blocks, writes the items around the documents, and
+// returns the sink for the documents' own items.
 func (u *packedUnit) lay(i int) (*tokenSink, error) {
 	p, how := u.packer, &u.packer.packing.Columns[i]
 	field := p.packing.schema.Fields[i]

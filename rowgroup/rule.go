@@ -28,7 +28,7 @@ type ruleColumn struct {
 	partition *schema.PartitionColumn // nil for a column of the files
 }
 
-// A boundRule is a rule column as it is in the files of one schema.
+// A boundRule is a rule column in the files of one schema.
 type boundRule struct {
 	found  bool
 	depth  int

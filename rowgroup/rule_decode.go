@@ -206,7 +206,7 @@ func (d *Decoder) lookedUp(v *block.Vector) *block.Vector {
 	return &p
 }
 
-// expandCodes writes the values of w bytes that codes represent.
+// expandCodes writes the values of codes, w bytes each.
 func expandCodes[C uint8 | uint16 | uint32](dst, table []byte, w int, codes []C) {
 	switch w {
 	case 4:

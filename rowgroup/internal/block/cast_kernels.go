@@ -9,9 +9,8 @@ import (
 	"github.com/shardfeed/shardfeed/rule"
 )
 
-// A kernel converts n values of src, which are one after another, to every stride-th place of
-// dst, counted in values. It reports whether one of them did not fit; what it wrote for that one
-// means nothing.
+// A kernel converts n adjacent values of src to every stride-th place of dst, counted in values. It
+// reports whether one of them did not fit; the value that it wrote for that one is undefined.
 type kernel func(dst unsafe.Pointer, stride int, src unsafe.Pointer, n int, tmp *CastScratch) (misfit bool)
 
 // A gatherKernel converts the values of picks, which it reads from their blocks.

@@ -13,8 +13,8 @@ var canTranspose = cpu.X86.HasAVX2
 //go:noescape
 func transposeRecords(dst *uint64, step, words int, from *[4]unsafe.Pointer)
 
-// packHalves copies a half of each word, the first of which is at half, eight words at a time. It
-// leaves out the rest, and reads at most a word behind the last one.
+// packHalves copies a half of each word, starting at half, eight words at a time. It leaves out the
+// rest, and reads at most a word behind the last one.
 //
 //go:noescape
 func packHalves(dst []uint32, half unsafe.Pointer)

@@ -131,7 +131,7 @@ func copySlots[T uint8 | uint16 | uint32 | uint64](dst []byte, c *recordCopies, 
 	}
 }
 
-// copyParts copies a part of each word, of which the first is at from.
+// copyParts copies a part of each word, the first of them at from.
 func copyParts[T uint8 | uint16 | uint32 | uint64](out []T, from unsafe.Pointer) {
 	done := 0
 	switch parts := any(out).(type) {

@@ -25,8 +25,8 @@ type sortedPicks struct {
 	ends []int // of the blocks' runs in a tile
 }
 
-// A pickRun is picks of one block, rows[from:end]. Where the block's rows are in the order in which
-// they leave, they are side by side.
+// A pickRun is picks of one block, rows[from:end]. If the block's rows are in the order of the
+// picks, the rows of a run are adjacent.
 type pickRun struct {
 	block, from, end int
 	dense            bool // each row is the one after the row before

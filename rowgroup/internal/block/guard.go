@@ -11,8 +11,7 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// A remaking makes a block once more, from the shard's bytes, after the image that it is in was
-// lost.
+// A remaking makes a block once more, from the shard's bytes, after its image was lost.
 type remaking struct {
 	from func(ctx context.Context) (*Block, error)
 
@@ -20,8 +19,8 @@ type remaking struct {
 	made atomic.Pointer[Block]
 }
 
-// Remake sets how Guard makes a block of the same rows and columns that is in memory. It does
-// nothing for a block that does so already.
+// Remake sets how Guard replaces a block by one in memory with the same rows and columns. It does
+// nothing for a block that is in memory already.
 func (b *Block) Remake(from func(ctx context.Context) (*Block, error)) {
 	if b.lease != nil {
 		b.remaking = &remaking{from: from}
@@ -91,8 +90,8 @@ func guarded(blocks []*Block, f func() error) (err error) {
 	return shard.Guard(f)
 }
 
-// useMade replaces blocks that were made once more, and reports whether any of the others is in
-// an image.
+// useMade replaces blocks that were made once more, and reports whether any other block uses an
+// image.
 func useMade(blocks []*Block) (mapped bool) {
 	for i, b := range blocks {
 		switch {

@@ -12,8 +12,9 @@ import (
 // leaves the value to Gatherer.Stack, whose error names it.
 var ErrMisfit = errors.New("a value does not fit its matrix")
 
-// Stacks are matrices that blocks have in place of columns: rows of them are one after another,
-// so that a batch copies each at once, not value by value from as many places as there are columns.
+// Stacks are matrices that blocks have in place of columns. The values of a row are adjacent, so
+// that a batch copies each row at once, not value by value from as many places as there are
+// columns.
 type Stacks struct {
 	matrices []*Matrix
 	dropped  []bool // by column of the manifest: it is only in matrices

@@ -19,8 +19,8 @@ type flight[V any] struct {
 	ok     bool // there is a value
 }
 
-// claim returns the flight of a key. mine means that the caller is to get the thing and to call
-// land, before it waits for any other.
+// claim returns the flight of a key. If mine is true, the caller must get the value and call land,
+// before it waits for any other flight.
 func (f *flights[V]) claim(key string) (one *flight[V], mine bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

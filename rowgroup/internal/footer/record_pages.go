@@ -10,8 +10,8 @@ import (
 	"github.com/shardfeed/shardfeed/internal/parquet"
 )
 
-// Readable says why the values of a chunk cannot be read. No open specification defines how parquet
-// frames LZO.
+// Readable returns an error if the values of a chunk cannot be read. No open specification defines
+// how parquet frames LZO.
 func (r *Record) Readable(chunk int) error {
 	switch c := r.Codec(chunk); {
 	case c == parquet.EncryptedCodec:

@@ -53,7 +53,8 @@ func newTensor(shape []int) *column.Tensor {
 	return &column.Tensor{Shape: shape}
 }
 
-// itemsOf is the number of items of a shape; 0 if it has none, or too many.
+// itemsOf returns the number of items of a shape, or 0 if one of its sizes is not positive or there
+// are too many items.
 func itemsOf(shape []int) int {
 	n := 1
 	for _, d := range shape {

@@ -31,7 +31,7 @@ func (s Bytes) Clone() Bytes {
 	return Bytes{ID: s.ID, Elements: slices.Clone(s.Elements), ListSizes: slices.Clone(s.ListSizes)}
 }
 
-// A File is the schema of one or many files: all columns as they are there, before shards are
+// A File is the schema of one or many files: all columns in the files' own types, before shards are
 // united.
 type File struct {
 	Bytes

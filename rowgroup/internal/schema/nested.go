@@ -24,8 +24,7 @@ func (b *schemaBuilder) isMapGroup(e *parquet.Element) bool {
 	return pairs.IsGroup() && (pairs.Children == 1 || pairs.Children == 2)
 }
 
-// listGroup builds a group annotated as a list, or a map that has keys alone, which is a list of
-// keys.
+// listGroup builds a group annotated as a list, or a map with only keys, which is a list of keys.
 func (b *schemaBuilder) listGroup(e *parquet.Element, path string, def, rep int) *Node {
 	r := b.take()
 	inner := joinPath(path, r.Name)

@@ -76,10 +76,9 @@ const (
 	ConvertDecimal                   // INT32, INT64, FIXED_LEN_BYTE_ARRAY or BYTE_ARRAY decimal to the Field's width, or to Binary beyond 76 digits
 	ConvertRecast                    // to the type that the column has in the data set, and not in the file; see recast
 
-	// ConvertNull: every value is null whatever the node's kind, and there are as many as the
-	// levels tell; values in the pages, if any, are of no interest, and the node has no children.
-	// It is where a shard has a column annotated UNKNOWN that has a type in others, and where a
-	// struct's wanted members are all missing in a shard, so that some leaf must tell which structs
-	// are null.
+	// ConvertNull: every value is null whatever the node's kind, and the levels determine their
+	// number; values in the pages, if any, are ignored, and the node has no children. It is used if
+	// a shard has a column annotated UNKNOWN that has a type in others, and if a struct's wanted
+	// members are all missing in a shard, so that some leaf must mark which structs are null.
 	ConvertNull
 )

@@ -76,7 +76,7 @@ func (p *Projector) choose(root *Union, paths []string) error {
 	return nil
 }
 
-// matchColumns lists the columns that a pattern represents, or members of them.
+// matchColumns lists the columns that match a pattern, or members of them.
 func matchColumns(root *Union, pattern string) []*Union {
 	seen := slices.DeleteFunc(slices.Clone(root.Children), func(u *Union) bool { return u.hidden })
 	return column.Match(seen, pattern, func(u *Union) (string, []*Union) {
@@ -120,8 +120,8 @@ func MissingColumns(err error) (names []string) {
 
 func (u unknownColumns) Is(target error) bool { return target == ErrMissingColumn }
 
-// mark chooses a node and leads the way to it. A map without its keys is none, so they come with
-// whatever is chosen of its values.
+// mark chooses a node and leads the way to it. A map needs its keys, so they come with any part of
+// its values.
 func (p *Projector) mark(u *Union) {
 	p.chosen[u] = true
 	for a := u.parent; a != nil; a, u = a.parent, a {
@@ -136,8 +136,8 @@ func (p *Projector) mark(u *Union) {
 	}
 }
 
-// prune returns the node with what is chosen of it, nil when that is nothing. whole means that a
-// node above is chosen.
+// prune returns the chosen part of a node, or nil if there is no such part. whole means that a node
+// above is chosen.
 func (p *Projector) prune(u *Union, parent string, whole bool) (*Projected, error) {
 	whole = whole || p.chosen[u]
 	if !whole && !p.touched[u] {

@@ -57,7 +57,7 @@ func widensTo(from, to column.Type) bool {
 	return ok && t == to
 }
 
-// widenInt defines how an INT32 of one integer type becomes a wider one.
+// widenInt returns the conversion of an INT32 of one integer type to a wider one.
 func widenInt(from, to *column.Field) Convert {
 	switch {
 	case to.Width == 8 && block.IsUnsigned(from.Type):

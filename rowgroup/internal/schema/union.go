@@ -22,7 +22,7 @@ type Union struct {
 	Children []*Union
 	Index    map[Key]*Union // of a Struct and of the root
 
-	// Schemas, by position in the order of the first shards that have them; -1 when there is none.
+	// Schemas, by position in the order of the first shards that have them, or -1.
 	first    int // has this node
 	members  int // gave it members
 	lacks    int // the first that has the parent but not this node

@@ -83,7 +83,8 @@ func uniteBytes(a, b column.Field) (column.Field, bool) {
 	return a, true
 }
 
-// uniteFloats finds the float that holds both, one of which is a float; 64-bit integers have none.
+// uniteFloats finds the float that holds both, one of which is a float; no float holds 64-bit
+// integers.
 func uniteFloats(a, b column.Field) (column.Field, bool) {
 	t, ok := floatFor(a)
 	u, also := floatFor(b)
@@ -166,7 +167,7 @@ func unitOrLeast(f column.Field) column.Unit {
 	return f.Unit
 }
 
-// uniteInts finds the smallest integer type for both; there is none for uint64 and a signed one.
+// uniteInts finds the smallest integer type for both; no type holds both uint64 and a signed type.
 func uniteInts(a, b column.Type) (column.Type, bool) {
 	if !block.IsInt(a) || !block.IsInt(b) {
 		return column.TypeNone, false

@@ -30,9 +30,9 @@ func (n *Node) Signed() bool {
 	return false
 }
 
-// Bound is a plain-encoded bound of the file as a decoded value. It is nil where the format defines
-// no order for the type, and where the bound is none of the leaf's values and their order: of
-// another length, NaN, or out of the type's range.
+// Bound returns a plain-encoded bound of the file as a decoded value. It returns nil if the format
+// defines no order for the type, and if the bound is not a value of the leaf: of another length,
+// NaN, or out of the type's range.
 func (n *Node) Bound(b []byte) []byte {
 	if b == nil || n.Leaf.Type == format.Int96 || n.Field.Type == column.TypeInterval {
 		return nil
