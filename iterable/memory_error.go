@@ -55,7 +55,7 @@ func (e *MemoryError) Unwrap() error { return e.Err }
 type remedy struct {
 	dataset *Dataset
 	options StreamOptions
-	buffer  int64 // the refused buffer; 0 if the order has none
+	buffer  int64 // the refused buffer; 0 if none can be set
 	inFiles bool  // the order is the files'
 
 	// need returns the need of a stream of a data set under a limit, with a buffer in rows; 0

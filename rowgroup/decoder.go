@@ -283,7 +283,8 @@ func (d *Decoder) stack(col int, v *block.Vector) error {
 }
 
 // chooseArenas selects the memory that a column is decoded to: the block's if the column stays as
-// it is, except for a dictionary that is dropped.
+// it is. Its dictionary is in the block's memory too, unless the column is dropped or few rows are
+// kept.
 func (d *Decoder) chooseArenas(stays, dropped bool) {
 	d.arena, d.dict = d.loose, d.keep
 	if stays {
