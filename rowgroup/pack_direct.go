@@ -189,8 +189,8 @@ func (u *packedUnit) decode(d *Decoder, i int, n *schema.Node) error {
 	return checkListSize(&block.Vector{Field: n.Field, Len: total, Nulls: s.nulls, Valid: s.valid}, s.starts)
 }
 
-// lay allocates the tokens of a column in all blocks, writes the items around the documents, and
-// returns the sink for the documents' own items.
+// lay allocates the tokens of a column in all blocks, fills the ends of rows without documents, and
+// returns the sink that takes the items of documents.
 func (u *packedUnit) lay(i int) (*tokenSink, error) {
 	p, how := u.packer, &u.packer.packing.Columns[i]
 	field := p.packing.schema.Fields[i]
@@ -215,7 +215,7 @@ func (u *packedUnit) lay(i int) (*tokenSink, error) {
 	return u.sink(how, w)
 }
 
-// sink is where the items of a column go, row by row.
+// sink returns the sink that takes the items of a column, row by row.
 func (u *packedUnit) sink(how *PackedColumn, w int) (*tokenSink, error) {
 	p, pieces, extra := u.packer, u.rows.Pieces, u.packer.packing.extra()
 	first, next := p.chains(pieces, len(u.rows.Rows))
