@@ -126,7 +126,7 @@ func (b *binder) image(name string, o images.Options) (m *imageColumn, err error
 	case f == nil || f.Made:
 		return nil, errors.New("no such column is read")
 	case file.Kind == column.Struct:
-		return nil, fmt.Errorf("it is %v; name the member that holds the file%s", f, likelyFile(name, file))
+		return nil, b.notFile(name, f, file)
 	case file.Kind != column.Binary || f.Partition:
 		return nil, fmt.Errorf("it is %v; images are files in a binary column", f)
 	}
@@ -134,14 +134,18 @@ func (b *binder) image(name string, o images.Options) (m *imageColumn, err error
 	return m, b.placeImage(m, file)
 }
 
-// likelyFile returns the name of the first member of a struct that can hold a file, or "".
-func likelyFile(name string, f *column.Field) string {
-	for _, member := range f.Children {
-		if member.Kind == column.Binary && member.Type == column.TypeBinary {
-			return fmt.Sprintf(", as in %q", name+"."+member.Name)
+// notFile is the error about a name of structs. It advises only a member that images can be in.
+func (b *binder) notFile(name string, f, file *column.Field) error {
+	if err := b.placeImage(&imageColumn{}, file); err != nil {
+		return err
+	}
+	for _, member := range file.Children {
+		path := name + "." + member.Name
+		if _, err := b.image(path, images.Options{}); err == nil && member.Type == column.TypeBinary {
+			return fmt.Errorf("it is %v; name the member that holds the file, as in %q", f, path)
 		}
 	}
-	return ""
+	return fmt.Errorf("it is %v; name the member that holds the file", f)
 }
 
 // placeImage finds the way to the field of an image's file.

@@ -114,6 +114,53 @@ func TestImagesRefused(t *testing.T) {
 	}
 }
 
+// An advised name is one that images can have, however lists and structs are nested.
+func TestImagesAdviceHolds(t *testing.T) {
+	structOf := func(name string, members ...*column.Field) *column.Field {
+		return &column.Field{Name: name, Kind: column.Struct, Children: members}
+	}
+	member := func() *column.Field {
+		return &column.Field{Name: "bytes", Kind: column.Binary, Type: column.TypeBinary}
+	}
+	file := func() *column.Field { return structOf("item", member()) }
+	list := func(name string, item *column.Field) *column.Field {
+		return &column.Field{Name: name, Kind: column.List, Children: []*column.Field{item}}
+	}
+	for _, c := range []struct {
+		name, at, want string
+		root           *column.Field
+	}{
+		{"struct", "x", `as in "x.bytes"`, structOf("x", file().Children...)},
+		{"list", "x", `as in "x.bytes"`, list("x", file())},
+		{"struct in struct", "x.item", `as in "x.item.bytes"`, structOf("x", file())},
+		{"struct in struct of a list", "x.item", `as in "x.item.bytes"`, list("x", structOf("item", file()))},
+		{"struct of structs", "x", "name the member that holds the file", structOf("x", file())},
+		{"list in struct", "x.images", "in a list within another column", structOf("x", list("images", file()))},
+		{"list in struct in list", "x.images", "in a list within another column", list("x", structOf("item", list("images", file())))},
+		{"list of lists", "x", "images are files in a binary column", list("x", list("item", file()))},
+		{"map", "x", "images are files in a binary column", &column.Field{Name: "x", Kind: column.Map, Children: []*column.Field{structOf("entries", texts("key"), structOf("value", member()))}}},
+		{"two of the name", "x", "name the member that holds the file", structOf("x", member(), member())},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := imageSchema()
+			s.Fields = append([]*column.Field{c.root}, s.Fields...)
+			err := imageOf(c.at, images.Options{}).Check(s)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("got %v, want %s", err, c.want)
+			}
+			_, advice, advised := strings.Cut(err.Error(), "as in ")
+			if advised != strings.HasPrefix(c.want, "as in ") {
+				t.Errorf("unexpected advice: %v", err)
+			}
+			if advised {
+				if err := imageOf(strings.Trim(advice, `"`), images.Options{}).Check(s); err != nil {
+					t.Errorf("the advised name is refused: %v", err)
+				}
+			}
+		})
+	}
+}
+
 func TestImagesNeedOthers(t *testing.T) {
 	o := imageOf("other", images.Options{})
 	s := imageSchema()
