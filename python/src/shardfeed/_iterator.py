@@ -61,6 +61,8 @@ class BatchIterator:
     Several threads may share it: each batch comes once.
     """
 
+    _is_finalizing = staticmethod(sys.is_finalizing)
+
     def __init__(
         self,
         connection: Connection,
@@ -223,7 +225,7 @@ class BatchIterator:
     def close(self) -> None:
         """Ends the iteration. It never waits."""
         connection, self._connection = self._connection, None
-        if connection is None:
+        if connection is None or self._is_finalizing():  # at the interpreter's end modules may be gone; the kernel closes it
             return
         with contextlib.suppress(Warning):  # where warnings are errors, the iteration ends nevertheless
             self._nulls.end()
@@ -240,8 +242,8 @@ class BatchIterator:
             turn.release()
         self._done(connection)
 
-    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
-        if getattr(self, "_connection", None) is not None and not is_finalizing():  # modules may be gone then
+    def __del__(self) -> None:
+        if getattr(self, "_connection", None) is not None:
             self.close()
 
 
