@@ -12,6 +12,7 @@ import json
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from datetime import timedelta
@@ -74,10 +75,25 @@ def train(stream: Any, scenario: dict[str, Any], trace: Trace, saves_to: Path | 
     trace.note("done")
 
 
+def monitor(stream: Any, trace: Trace) -> None:
+    """Asks for statistics all the time, as a thread that shows them does. Engines may be gone."""
+    while True:
+        try:
+            stream.stats()
+        except shardfeed.errors.ShardfeedError:
+            pass
+        except Exception as error:
+            trace.note("error", type=type(error).__name__, text=f"stats: {error}")
+            return
+        time.sleep(0.02)
+
+
 def run(scenario: dict[str, Any], rank: int, world: int, directory: Path, trace: Trace, state: dict[str, Any] | None) -> int:
     """Reads by a loop of its own."""
     saves_to = directory / "state.json" if rank == 0 else None
     stream = open_stream(scenario, rank, world)
+    if scenario["seed"] % 2 and hasattr(stream, "stats"):
+        threading.Thread(target=monitor, args=(stream, trace), daemon=True).start()
     while True:
         if state is not None:
             stream.load_state_dict(state)
