@@ -64,7 +64,7 @@ class Attempt:
     ranks: list[subprocess.Popen[bytes]] = field(default_factory=list)
     killed: set[int] = field(default_factory=set)  # ranks that a fault killed
     given_up: bool = False  # with all its ranks
-    engines_killed: int = 0
+    killed_at: set[int] = field(default_factory=set)  # nodes whose engine was killed
     met: list[str] = field(default_factory=list)  # kinds of the faults that happened
     peaks: list[int] = field(default_factory=list)  # bytes of each node's engine that were resident
 
@@ -156,7 +156,7 @@ class Attempt:
 
     def complaints(self) -> Iterable[str]:
         """Errors that no fault explains."""
-        excused = bool(self.killed) or self.engines_killed > 0
+        excused = bool(self.killed) or bool(self.killed_at)
         for rank, process in enumerate(self.ranks):
             notes = [line for line in self.lines(rank) if line["kind"] in ("error", "wrong")]
             for note in notes:

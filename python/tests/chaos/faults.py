@@ -87,7 +87,7 @@ class Injector:
         """Kills the engines of some nodes."""
         engines = [engine for node in nodes for engine in node.engines()]
         for engine in engines:
-            self._attempt.engines_killed += 1
+            self._attempt.killed_at.update(k for k, node in enumerate(self._attempt.nodes) if node in nodes)
             with contextlib.suppress(psutil.NoSuchProcess):
                 engine.kill()
         return bool(engines)

@@ -31,7 +31,7 @@ class Verdict:
     complaints: list[str] = field(default_factory=list)
     attempts: int = 0
     unfinished: bool = False  # the driver's time was up
-    engine_killed: bool = False  # in the last attempt
+    killed_at: list[int] = field(default_factory=list)  # nodes whose last engine was killed
 
 
 def run(scenario: Scenario, store: Store, local: Path, directory: Path, limits: attempts.Limits = attempts.NO_LIMITS) -> Verdict:
@@ -52,10 +52,9 @@ def run(scenario: Scenario, store: Store, local: Path, directory: Path, limits: 
             verdict.complaints.append(f"hang: {hang}")
         except Exception:
             verdict.complaints.append(traceback.format_exc()[-2000:])
-        for node in places:
-            verdict.complaints += leftovers.after(
-                node.runtime, node.cache, environment["SHARDFEED_JOB"], verdict.engine_killed or verdict.unfinished, limits.grace
-            )
+        for k, node in enumerate(places):
+            killed = k in verdict.killed_at or verdict.unfinished
+            verdict.complaints += leftovers.after(node.runtime, node.cache, environment["SHARDFEED_JOB"], killed, limits.grace)
     verdict.seconds = time.monotonic() - began
     return verdict
 
@@ -113,7 +112,8 @@ def _is_whole(checkpoint: Path) -> bool:
 
 def _judge(attempt: attempts.Attempt, epochs: list[list[int]], verdict: Verdict) -> None:
     verdict.attempts += 1
-    verdict.engine_killed = attempt.engines_killed > 0
+    unused = set(verdict.killed_at) - {attempt.node(rank) for rank in range(attempt.world)}
+    verdict.killed_at = sorted(unused | attempt.killed_at)
     verdict.faults += attempt.met
     verdict.complaints += attempt.complaints()
     verdict.complaints += verify.check(attempt, epochs)
