@@ -22,14 +22,16 @@
 //
 // # Rules
 //
-// The filter, the function, the part, the rows list and the weight of the options are one rule
-// (internal/samples): it says how often each row comes. A row that comes is a sample, and the order counts
-// samples, so their number in each unit is known before the first step. Open counts (count.go): by
-// arithmetic where row numbers alone decide; else it reads the columns of the rule, and no others,
-// of what partition values, statistics and pages leave in doubt (prune.go). Counts are kept beside
-// the footers (counts.go, counts_segment.go), where nodes share them, and in saved plans. Nothing
-// else is kept: a load evaluates the rule again (selector.go), and fails when it does not have the
-// samples that were counted.
+// The filter, the function, the part, the rows list and the weight of the options are one rule,
+// which decides how often each row comes. Rules, and the counting of their samples, are in
+// internal/samples. A row that comes is a sample, and the order
+// counts samples, so their number in each unit is known before the first step. Open counts
+// (internal/samples/count.go): by arithmetic where row numbers alone decide; else it reads the
+// columns of the rule, and no others, for the units that partition values, statistics and pages do
+// not decide (internal/samples/prune.go). Counts are kept beside the footers
+// (internal/samples/counts.go, internal/samples/counts_segment.go), where nodes share them, and in saved plans.
+// Nothing else is kept: a load evaluates the rule again (internal/samples/selector.go), and fails
+// when it does not have the samples that were counted.
 //
 // Pack and Bucket are the last stage of a rule: they make samples of several rows of a unit
 // (pack_load.go). Their number follows from the rows' lengths, which a column, the footers or the

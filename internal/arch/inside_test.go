@@ -1,6 +1,8 @@
 package arch
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -63,4 +65,25 @@ func filePatterns(text string) (all []string) {
 		all = append(all, m[1])
 	}
 	return all
+}
+
+var docFile = regexp.MustCompile(`[\w/]*\w\.go\b`)
+
+// TestDocFiles keeps the files that a package's doc.go names true: they are in its directory, or
+// below it.
+func TestDocFiles(t *testing.T) {
+	for _, p := range packages(t) {
+		text, err := os.ReadFile(filepath.Join(p.Dir, "doc.go"))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range docFile.FindAllString(string(text), -1) {
+			if _, err := os.Stat(filepath.Join(p.Dir, name)); err != nil {
+				t.Errorf("%s/doc.go names %s, which is not there", rel(p.ImportPath), name)
+			}
+		}
+	}
 }
