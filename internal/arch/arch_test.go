@@ -87,7 +87,7 @@ var rules = []rule{
 	{at: "shard/all", may: []string{"shard", "shard/local", "shard/mem", "shard/s3", "shard/hdfs"}},
 	{at: "shard/local", may: []string{"shard", "shard/driver"}},
 	{at: "shard/mem", may: []string{"shard", "shard/driver"}},
-	{at: "shard/driver", may: []string{"shard", "internal/cause"}},
+	{at: "shard/driver", may: []string{"shard", "internal/cause", "internal/wait"}},
 	{at: "shard/s3", may: []string{"shard", "shard/driver", "internal/cause", "internal/regular"}},
 	{at: "shard/hdfs", may: []string{"shard", "shard/driver", "internal/cause", "internal/regular"}},
 	{at: "shard/shardtest", may: []string{"shard", "shard/driver"}},
@@ -107,10 +107,11 @@ var rules = []rule{
 	{at: "internal/regular"}, // files that are read whole, and are no pipes or devices
 	{at: "internal/table"},
 	{at: "internal/text"},
+	{at: "internal/wait"}, // why a training loop has no batch, in the words of all layers
 	{at: "internal/trusted"},
 	{at: "internal/unischema"}, // petastorm's schemas: bytes in, fields out
 	{at: "internal/segmentdir", may: []string{"internal/trusted"}},
-	{at: "cache", may: []string{"shard", "internal/cores", "internal/crc", "internal/mem", "internal/size", "internal/trusted"}},
+	{at: "cache", may: []string{"shard", "internal/cores", "internal/crc", "internal/mem", "internal/size", "internal/trusted", "internal/wait"}},
 	{at: "internal/parquet", may: []string{"internal/mem"}}, // the format alone: no stores, no data sets
 	{at: "rowgroup/internal/block", may: []string{"column", "shard", "rule", "internal/half", "internal/mem", "internal/option", "internal/parquet"}},
 	{at: "rowgroup/internal/image", may: []string{"column", "shard", "rowgroup/internal/block", "internal/crc", "internal/mem", "internal/parquet"}},
@@ -122,18 +123,18 @@ var rules = []rule{
 	{at: "iterable/internal/keep", may: []string{"shard", "rowgroup", "internal/mem", "internal/cores", "iterable/internal/panics"}},                                                                                             // row groups and memory: no orders, no streams
 	{at: "iterable/internal/samples", may: []string{"column", "shard", "rowgroup", "rule", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/cores", "internal/segmentdir", "iterable/internal/panics"}}, // rules and row groups: no orders, no streams
 	{at: "iterable/internal/saved", may: []string{"shard", "rowgroup", "shuffle", "internal/mem", "internal/regular"}},                                                                                                           // files of plans, lists and inventories: no data sets
-	{at: "iterable", may: []string{"iterable/internal/keep", "iterable/internal/samples", "iterable/internal/saved", "iterable/internal/panics", "column", "shard", "rowgroup", "rule", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/cores", "internal/segmentdir", "internal/regular", "internal/size"}},
-	{at: "loader", may: []string{"column", "images", "images/codec", "iterable", "rowgroup", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/iteration", "internal/half"}},
+	{at: "iterable", may: []string{"iterable/internal/keep", "iterable/internal/samples", "iterable/internal/saved", "iterable/internal/panics", "column", "shard", "rowgroup", "rule", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/cores", "internal/segmentdir", "internal/regular", "internal/size", "internal/wait"}},
+	{at: "loader", may: []string{"column", "images", "images/codec", "iterable", "rowgroup", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/iteration", "internal/half", "internal/wait"}},
 	{at: "internal/arrowipc", may: []string{"column"}},
 	{at: "loader/loaderarrow", may: []string{"column", "loader", "internal/arrowipc"}},
-	{at: "gpu", may: []string{"column", "loader", "iterable", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/iteration"}},
+	{at: "gpu", may: []string{"column", "loader", "iterable", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/iteration", "internal/wait"}},
 	{at: "gpu/cuda", may: []string{"gpu"}},
 	{at: "internal/fakecuda"},
 	{at: "internal/jsonl", may: []string{"column", "internal/mem", "internal/half"}},
 	{at: root, may: []string{"column", "shard", "shard/all", "shard/hdfs", "shard/s3", "cache", "rowgroup", "rule", "shuffle", "iterable", "loader", "images", "images/codec", "internal/cores", "internal/mem", "internal/option", "internal/size", "internal/text", "internal/trusted", "internal/regular"}},
 	{at: "internal/inspect", may: []string{"internal/table", "internal/text", "column", "shard", "rowgroup", "shuffle", "internal/mem", "internal/parquet", "internal/jsonl"}}, // the verb's alone
-	{at: "internal/engine", may: []string{root, "column", "loader", "iterable", "rowgroup", "shard", "shuffle", "internal/mem", "internal/option", "internal/regular"}},
-	{at: "internal/engine/wire", may: []string{root, "loader", "iterable", "rowgroup", "shard", "shuffle", "internal/mem", "internal/option"}}, // messages and failures: no data sets, no sessions
+	{at: "internal/engine", may: []string{root, "column", "loader", "iterable", "rowgroup", "shard", "shuffle", "internal/mem", "internal/option", "internal/regular", "internal/wait"}},
+	{at: "internal/engine/wire", may: []string{root, "loader", "iterable", "rowgroup", "shard", "shuffle", "internal/mem", "internal/option", "internal/wait"}}, // messages and failures: no data sets, no sessions
 	{at: "images/codec"},
 	{at: "images/turbo", may: []string{"images/codec"}},
 	{at: "images", may: []string{"images/codec", "internal/image/resize", "internal/option", "internal/half"}}, // not images/turbo: the program chooses the decoder

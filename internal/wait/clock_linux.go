@@ -1,0 +1,5 @@
+package wait
+
+import "golang.org/x/sys/unix"
+
+const clock = unix.CLOCK_MONOTONIC

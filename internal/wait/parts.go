@@ -1,0 +1,42 @@
+package wait
+
+import "time"
+
+// Parts are times by their cause.
+type Parts [Causes]time.Duration
+
+// Sum is the whole of the parts.
+func (p *Parts) Sum() (all time.Duration) {
+	for _, d := range p {
+		all += d
+	}
+	return all
+}
+
+// Most is the largest part.
+func (p *Parts) Most() (c Cause) {
+	for i := range p {
+		if p[i] > p[c] {
+			c = Cause(i)
+		}
+	}
+	return c
+}
+
+// Seconds are the parts that there are, by name.
+func (p *Parts) Seconds() map[string]float64 {
+	m := map[string]float64{}
+	for i, d := range p {
+		if d > 0 {
+			m[Cause(i).String()] = d.Seconds()
+		}
+	}
+	return m
+}
+
+// A Report is how long a training loop waited.
+type Report struct {
+	Seconds float64            `json:"seconds"` // in next()
+	Of      float64            `json:"of"`      // seconds of the loop, since its first next()
+	Parts   map[string]float64 `json:"parts"`   // by cause; they add up to Seconds
+}

@@ -1,0 +1,93 @@
+package wait
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+func TestNowIsShared(t *testing.T) {
+	a, b := Now(), At(time.Now())
+	if b < a || b-a > int64(time.Second) {
+		t.Errorf("Now is %d, then At(time.Now()) is %d", a, b)
+	}
+}
+
+func TestTrailKeepsCauses(t *testing.T) {
+	var r Trail
+	r.Until(10, Open)
+	r.Until(20, Storage)
+	r.Until(30, Storage)
+	r.Until(30, Decode) // takes no time
+	r.Until(45, Decode)
+	for _, c := range []struct {
+		begin, end int64
+		want       Parts
+	}{
+		{0, 45, Parts{Open: 10, Storage: 20, Decode: 15}},
+		{15, 25, Parts{Storage: 10}},
+		{-100, 5, Parts{Open: 105}},
+		{40, 50, Parts{Decode: 5, HandOver: 5}},
+		{60, 70, Parts{HandOver: 10}},
+		{30, 30, Parts{}},
+	} {
+		var p Parts
+		if r.Charge(&p, c.begin, c.end); p != c.want {
+			t.Errorf("from %d to %d: %v, want %v", c.begin, c.end, p, c.want)
+		}
+	}
+}
+
+// Whatever a trail has, the parts of a wait add up to it.
+func TestPartsAddUp(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		var load, r Trail
+		at := int64(0)
+		for range rng.IntN(100) {
+			at += rng.Int64N(50)
+			load.Until(at, Cause(rng.IntN(Causes)))
+		}
+		begin := rng.Int64N(at + 1)
+		r.Until(begin, Open)
+		end := begin + rng.Int64N(at+10)
+		r.During(&load, begin, end, Collate)
+		if r.End() != end || len(r.Marks()) > mostMarks {
+			t.Fatalf("a trail of %d pieces ends at %d, want %d", len(r.Marks()), r.End(), end)
+		}
+		var p Parts
+		from := rng.Int64N(end + 1)
+		until := from + rng.Int64N(2000)
+		if r.Charge(&p, from, until); p.Sum() != time.Duration(until-from) {
+			t.Fatalf("the parts of a wait from %d to %d add up to %d: %v", from, until, p.Sum(), p)
+		}
+	}
+}
+
+func TestChargeDoesNotAllocate(t *testing.T) {
+	var r Trail
+	r.Until(10, Open)
+	r.Until(20, Storage)
+	var p Parts
+	if n := testing.AllocsPerRun(100, func() { r.Charge(&p, 5, 30) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func TestCausesHaveNames(t *testing.T) {
+	for c := range Cause(Causes) {
+		if got, ok := CauseOf(c.String()); !ok || got != c {
+			t.Errorf("cause %d is %q, which is %v, %v", c, c, got, ok)
+		}
+	}
+	if _, ok := CauseOf("consumer"); ok {
+		t.Error("no cause has the name consumer")
+	}
+}
+
+func TestMost(t *testing.T) {
+	p := Parts{Storage: 3, Decode: 5}
+	if p.Most() != Decode || p.Seconds()["storage"] != 3e-9 || len(p.Seconds()) != 2 {
+		t.Errorf("%v: most is %v, seconds %v", p, p.Most(), p.Seconds())
+	}
+}
