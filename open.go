@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -235,6 +236,13 @@ func NewHost(budget *iterable.Budget) *Host {
 
 // Budget returns the budget that the host's streams share.
 func (h *Host) Budget() *iterable.Budget { return h.budget }
+
+// Caches returns the open caches by their directories.
+func (h *Host) Caches() map[string]*cache.Cache {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return maps.Clone(h.caches)
+}
 
 // cacheIn is the one cache of a directory, which open opens the first time; it may be nil.
 func (h *Host) cacheIn(dir string, open func() (*cache.Cache, error)) (*cache.Cache, error) {

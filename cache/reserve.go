@@ -29,6 +29,22 @@ func openLock(root *trusted.Dir) (*os.File, error) {
 // DecodedLimit returns Options.DecodedLimit.
 func (c *Cache) DecodedLimit() int64 { return c.options.DecodedLimit }
 
+// Limit returns Options.Limit.
+func (c *Cache) Limit() int64 { return c.options.Limit }
+
+// DiskBytes returns the bytes that all processes keep or are about to keep in the directory, without
+// a look at its files. It is 0 if the directory is read-only.
+func (c *Cache) DiskBytes() int64 {
+	if c.usage == nil {
+		return 0
+	}
+	n, err := c.usage.bytes()
+	if err != nil { // the account is damaged, and about to be counted again
+		return 0
+	}
+	return n
+}
+
 // limit returns the most that files may take.
 func (c *Cache) limit() amount { return amount{c.options.Limit, c.options.DecodedLimit} }
 

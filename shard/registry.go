@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -109,6 +110,20 @@ func (s Stores) Traffic() (sum Traffic) {
 	}
 	return sum
 }
+
+// Servers returns each store that asks servers, by the shortest of its schemes.
+func (s Stores) Servers() map[string]Remote {
+	named := map[string]Remote{}
+	taken := map[Store]bool{}
+	for _, scheme := range slices.SortedFunc(maps.Keys(s), shorter) {
+		if remote, asks := s[scheme].(Remote); asks && !taken[s[scheme]] {
+			named[scheme], taken[s[scheme]] = remote, true
+		}
+	}
+	return named
+}
+
+func shorter(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
 
 // Close closes the stores that hold connections. Objects are closed before.
 func (s Stores) Close() error {

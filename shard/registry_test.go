@@ -110,6 +110,9 @@ func TestStoresOptional(t *testing.T) {
 	if got := s.Traffic(); got.Reads != 6 || got.Window != 5 {
 		t.Errorf("traffic %+v", got)
 	}
+	if got := s.Servers(); len(got) != 2 || got["a"] != shard.Remote(c) || got["other"] != shard.Remote(other) {
+		t.Errorf("servers %v", got)
+	}
 	if p, err := s.Place(t.Context(), shard.Shard{URI: "b://x"}); err != nil || p.BlockSize != 9 {
 		t.Errorf("placement %+v, %v", p, err)
 	}

@@ -93,7 +93,7 @@ func (a *app) runServe(ctx context.Context, s *serveCommand) (err error) {
 	}
 	h := newHost(logger)
 	server := engine.New(engine.Options{
-		Open: h.open, Logger: logger, Budget: (*mem.Budget)(h.Budget()), Grace: cmp.Or(s.grace, -1), Build: version(), Log: s.log,
+		Open: h.open, Caches: h.cacheWork, Logger: logger, Budget: (*mem.Budget)(h.Budget()), Grace: cmp.Or(s.grace, -1), Build: version(), Log: s.log,
 	})
 	logger.Info("serving", "socket", path, "version", version(), "pid", os.Getpid(), "memory", mem.Bytes(h.Budget().Limit()))
 	if err := s.tellReady(path); err != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -85,9 +86,21 @@ func (h *host) open(ctx context.Context, r engine.Request, progress func(wire.Pr
 		MapMemory: mapMemory,
 		Dataset:   ds.Dataset, Loader: how, FewerWorkers: s.Workers == 0, Slots: s.Slots, Versioned: allRemote(s.AllAddresses()), Chosen: chosen, Choose: ds.SaveRows, Warnings: warnings, Files: files.tell(nil), Info: info,
 		EpochTook: ds.EpochTook,
+		Stores:    ds.Drivers(),
 		Stats:     func(f engine.Figures) any { return sessionFigures(ds, decoder.name, f) },
 		Close:     ds.Close,
 	}, nil
+}
+
+// cacheWork returns the work of the open caches.
+func (h *host) cacheWork() []engine.CacheWork {
+	open := h.Caches()
+	var all []engine.CacheWork
+	for _, dir := range slices.Sorted(maps.Keys(open)) {
+		c := open[dir]
+		all = append(all, engine.CacheWork{Directory: dir, Limit: c.Limit(), Held: c.DiskBytes(), Stats: c.Stats()})
+	}
+	return all
 }
 
 // openingEvents report the progress of an opening, and collect its notes.

@@ -22,6 +22,11 @@ const checkTimeout = 5 * time.Second
 // engine answers there within 5 s, or one of another protocol version. The engine's grace period
 // goes on: a check is not a client.
 func Check(ctx context.Context, path string) (wire.Welcome, error) {
+	return visit(ctx, path, func(net.Conn, *wire.Reader) error { return nil })
+}
+
+// visit greets the engine that listens at path, and then talks to it.
+func visit(ctx context.Context, path string, talk func(net.Conn, *wire.Reader) error) (wire.Welcome, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", path)
@@ -30,7 +35,11 @@ func Check(ctx context.Context, path string) (wire.Welcome, error) {
 	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
-	w, err := greet(conn)
+	frames := wire.NewReader(conn)
+	w, err := greet(conn, &frames)
+	if err == nil {
+		err = talk(conn, &frames)
+	}
 	_ = conn.Close()
 	if err != nil {
 		return wire.Welcome{}, fmt.Errorf("%s: %w", path, unanswered(ctx, err))
@@ -61,7 +70,7 @@ func unreachable(path string, err error) error {
 }
 
 // greet sends HELLO and reads the answer.
-func greet(conn net.Conn) (w wire.Welcome, err error) {
+func greet(conn net.Conn, frames *wire.Reader) (w wire.Welcome, err error) {
 	hello, err := wire.AppendMessage(nil, wire.FrameHello, wire.Hello{Version: wire.Version, PID: os.Getpid()})
 	if err != nil {
 		return w, err
@@ -69,26 +78,30 @@ func greet(conn net.Conn) (w wire.Welcome, err error) {
 	if _, err := conn.Write(hello); err != nil {
 		return w, err
 	}
-	frames := wire.NewReader(conn)
-	kind, payload, err := frames.Next()
-	if err != nil {
-		return w, err
-	}
-	switch kind {
-	case wire.FrameWelcome:
-		err = wire.Decode(kind, payload, false, &w)
-	case wire.FrameError:
-		var f wire.Failure
-		if err = wire.Decode(kind, payload, false, &f); err == nil {
-			err = fmt.Errorf("the engine refuses: %w", &f)
-		}
-	default:
-		err = wire.ProtocolError("%v where WELCOME has to be", kind)
-	}
+	err = answerOf(frames, wire.FrameWelcome, &w)
 	if err == nil && w.Version != wire.Version {
 		err = fmt.Errorf("the engine speaks version %d of the protocol, this program %d; install one version of shardfeed for both", w.Version, wire.Version)
 	}
 	return w, err
+}
+
+// answerOf reads the engine's answer, which must be of a kind, into v.
+func answerOf(frames *wire.Reader, want wire.FrameKind, v any) error {
+	kind, payload, err := frames.Next()
+	if err != nil {
+		return err
+	}
+	switch kind {
+	case want:
+		return wire.Decode(kind, payload, false, v)
+	case wire.FrameError:
+		var f wire.Failure
+		if err := wire.Decode(kind, payload, false, &f); err != nil {
+			return err
+		}
+		return fmt.Errorf("the engine refuses: %w", &f)
+	}
+	return wire.ProtocolError("%v where %v has to be", kind, want)
 }
 
 // unanswered says why a greeting got no welcome.

@@ -27,15 +27,19 @@ type handler interface {
 	close()
 }
 
-// An opener returns the handler of the data set that a trainer asks for, and opens it if necessary.
-type opener func(ctx context.Context, h wire.Hello, o wire.Open, progress func(wire.Progress)) (handler, wire.Opened, error)
+// A desk answers the requests that are not about an open data set. It is the engine.
+type desk interface {
+	// open returns the handler of the data set that a trainer asks for, and opens it if necessary.
+	open(ctx context.Context, h wire.Hello, o wire.Open, progress func(wire.Progress)) (handler, wire.Opened, error)
+	snapshot() Snapshot
+}
 
 // A connection reads the requests of one trainer. Another goroutine opens the data set, so that a
 // trainer that ends meanwhile is noticed.
 type connection struct {
 	*sender
 	welcome wire.Welcome
-	open    opener
+	desk    desk
 	frames  wire.Reader
 	limits  wire.Limits // from HELLO on
 
@@ -50,9 +54,9 @@ type connection struct {
 	handler atomic.Pointer[handler] // from OPENED on
 }
 
-func newConnection(t *sender, welcome wire.Welcome, limits wire.Limits, m *meetings, open opener) *connection {
+func newConnection(t *sender, welcome wire.Welcome, limits wire.Limits, m *meetings, d desk) *connection {
 	limits.Deadline = t.conn.SetReadDeadline
-	c := &connection{sender: t, welcome: welcome, meetings: m, open: open, frames: wire.NewReader(t.conn), limits: limits}
+	c := &connection{sender: t, welcome: welcome, meetings: m, desk: d, frames: wire.NewReader(t.conn), limits: limits}
 	c.frames.Most = wire.MaxHello
 	return c
 }
@@ -128,6 +132,8 @@ func (c *connection) handle(ctx context.Context, kind wire.FrameKind, payload []
 		return c.begin(ctx, payload)
 	case wire.FrameMeet:
 		return c.meet(payload)
+	case wire.FrameSurvey:
+		return c.survey(payload)
 	}
 	opened := c.handler.Load()
 	if opened == nil {
@@ -227,9 +233,17 @@ func (c *connection) meet(payload []byte) error {
 	return nil
 }
 
+func (c *connection) survey(payload []byte) error {
+	if err := wire.Decode(wire.FrameSurvey, payload, true, &struct{}{}); err != nil {
+		return err
+	}
+	c.send(wire.FrameSurveyed, c.desk.snapshot())
+	return nil
+}
+
 func (c *connection) openData(ctx context.Context, o wire.Open) (err error) {
 	defer wire.Recovered(&c.log, &err)
-	h, told, err := c.open(ctx, c.hello, o, c.progress)
+	h, told, err := c.desk.open(ctx, c.hello, o, c.progress)
 	if err != nil {
 		return err
 	}

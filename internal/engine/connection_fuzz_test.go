@@ -91,9 +91,9 @@ func FuzzConnection(f *testing.F) {
 		served := make(chan struct{})
 		go func() {
 			defer close(served)
-			newConnection(side, wire.Welcome{}, testLimits(), newMeetings(), func(context.Context, wire.Hello, wire.Open, func(wire.Progress)) (handler, wire.Opened, error) {
+			newConnection(side, wire.Welcome{}, testLimits(), newMeetings(), deskFunc(func(context.Context, wire.Hello, wire.Open, func(wire.Progress)) (handler, wire.Opened, error) {
 				return quiet{}, wire.Opened{}, nil
-			}).serve(t.Context())
+			})).serve(t.Context())
 		}()
 		sent := make(chan struct{})
 		go func() {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/shardfeed/shardfeed/internal/engine/wire"
+	"github.com/shardfeed/shardfeed/shard"
 )
 
 // closing is the time that a data set's stores may take to close.
@@ -21,6 +22,7 @@ type dataset struct {
 	ctx     context.Context // ends with the last client
 	cancel  context.CancelFunc
 	ready   chan struct{} // closed when data or err is set
+	began   time.Time     // to open
 
 	data    *Data
 	rows    rows // by number
@@ -37,7 +39,7 @@ type dataset struct {
 
 func newDataset(e *engine, key string, r Request) *dataset {
 	d := &dataset{
-		engine: e, key: key, request: r, ready: make(chan struct{}), groups: map[string]*group{}, watchers: map[*func(wire.Progress)]bool{},
+		engine: e, key: key, request: r, ready: make(chan struct{}), began: time.Now(), groups: map[string]*group{}, watchers: map[*func(wire.Progress)]bool{},
 	}
 	d.ctx, d.cancel = context.WithCancel(e.ctx)
 	d.request.Note = d.note
@@ -54,7 +56,7 @@ func (d *dataset) note(text string) {
 
 // serve opens the data set, waits until it has no client, and closes it.
 func (d *dataset) serve() {
-	began := time.Now()
+	defer d.retire()
 	if file := d.request.inventory; file != "" {
 		defer func() { _ = os.Remove(file) }() // it may be gone already
 	}
@@ -67,7 +69,7 @@ func (d *dataset) serve() {
 		return
 	}
 	d.summary = describe(d.data)
-	log.Info("opened", "rows", d.summary.Rows, "shards", d.summary.Shards, "took", time.Since(began))
+	log.Info("opened", "rows", d.summary.Rows, "shards", d.summary.Shards, "took", time.Since(d.began))
 	close(d.ready)
 	<-d.ctx.Done()
 	for _, r := range d.engine.runs() {
@@ -209,4 +211,53 @@ func (g *group) leave() {
 		e.agreed.forget(g)
 	}
 	g.dataset.release()
+}
+
+func (d *dataset) isReady() bool {
+	select {
+	case <-d.ready:
+		return true
+	default:
+		return false
+	}
+}
+
+// retire keeps the traffic of a closed data set.
+func (d *dataset) retire() {
+	e := d.engine
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.living, d)
+	d.addTraffic(e.traffic)
+	for name, t := range e.traffic {
+		t.Window = 0 // only open stores have one
+		e.traffic[name] = t
+	}
+}
+
+// addTraffic adds the requests so far by the name of the store, once the data set is open.
+func (d *dataset) addTraffic(sum map[string]shard.Traffic) {
+	if !d.isReady() || d.data == nil {
+		return
+	}
+	for name, store := range d.data.Stores.Servers() {
+		sum[name] = sum[name].Add(store.Traffic())
+	}
+}
+
+// fewAddresses is how many addresses of a data set a snapshot names.
+const fewAddresses = 8
+
+// addresses returns the first addresses, without secrets.
+func (d *dataset) addresses() []string {
+	all := d.request.Spec.AllAddresses()
+	return wire.RedactAddresses(all[:min(len(all), fewAddresses)])
+}
+
+// progressLocked returns how far the opening is. The engine's mutex is held.
+func (d *dataset) progressLocked() wire.Progress {
+	if d.last == nil {
+		return wire.Progress{}
+	}
+	return *d.last
 }

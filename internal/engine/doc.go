@@ -69,6 +69,7 @@
 //	   9  trainer  SELECT    Select: write a list of rows; answered by SELECTED
 //	  10  trainer  MAP       Map: rows by number from here on; answered by MAPPED
 //	  11  trainer  MEET      Meet: see How ranks meet; at any time after WELCOME, answered by MET
+//	  13  trainer  SURVEY    {}: what the engine does, for all trainers; at any time after WELCOME, answered by SURVEYED
 //	  65  engine   WELCOME   Welcome, the answer to HELLO
 //	  66  engine   OPENED    Opened, the answer to OPEN
 //	  67  engine   PROGRESS  Progress, any number before OPENED and before JOINED
@@ -82,6 +83,7 @@
 //	  75  engine   MAPPED    Mapped, the answer to MAP
 //	  76  engine   SELECTED  Selected, the answer to SELECT
 //	  77  engine   MET       Met, the answer to MEET
+//	  78  engine   SURVEYED  Snapshot
 //
 // The order on a connection is HELLO, OPEN, then any number of JOIN .. END. Requests are answered
 // in order. Until END, a BATCH is sent as soon as a slot is free and its batch is ready: a free
@@ -114,6 +116,12 @@
 // Other ranks need not ask often: their MEET is answered when there is news. The carrier also looks
 // up the keys that others wait for, and passes the values to the meeting. The meeting ends with its
 // last connection. The engine does not interpret the entries.
+//
+// # What an engine does
+//
+// SURVEY is for programs that show engines: it needs no OPEN, and a connection without one does not
+// make the engine live longer. The answer counts the work for all trainers of this user since the
+// engine started. It names addresses without their secrets.
 //
 // # Rows by number
 //

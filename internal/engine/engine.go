@@ -15,6 +15,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
+	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -36,6 +37,9 @@ type Options struct {
 
 	MaxConnections int           // at a time; 0 is 4,096
 	FrameTimeout   time.Duration // from the first byte of a request to its last; 0 is 30 s
+
+	// Caches returns the work of the caches on disk that all data sets share. It may be nil.
+	Caches func() []CacheWork
 
 	Build string // of the engine, for WELCOME
 	Log   string // the log file, for WELCOME
@@ -111,6 +115,9 @@ type Data struct {
 	// nil.
 	Choose func(bits, save string) (rows int64, err error)
 
+	// Stores are asked for the shards, past any cache; their requests are counted. It may be nil.
+	Stores shard.Stores
+
 	// Stats returns the figures of a session by bench's keys. It may be nil.
 	Stats func(Figures) any
 
@@ -161,22 +168,30 @@ type ringNeed struct {
 // An engine holds the open data sets that connections share, and the sessions that read them.
 type engine struct {
 	Options
-	id     string          // random
-	dir    string          // of the socket; "" without one
-	ctx    context.Context // of everything that the engine opened
-	cancel context.CancelCauseFunc
-	agreed agreements
+	id      string // random
+	dir     string // of the socket; "" without one
+	socket  string
+	started time.Time
+	work    works
+	ctx     context.Context // of everything that the engine opened
+	cancel  context.CancelCauseFunc
+	agreed  agreements
 
 	mu       sync.Mutex
-	datasets map[string]*dataset  // by request
-	openings map[string]time.Time // when they began; those whose filters depend on it
+	datasets map[string]*dataset      // by request
+	openings map[string]time.Time     // when they began; those whose filters depend on it
+	living   map[*dataset]bool        // that are being opened, open, or closing
+	traffic  map[string]shard.Traffic // of the stores of data sets that have closed
 	running  map[*run]bool
 	ended    int            // runs
 	owned    sync.WaitGroup // goroutines of open data sets and of runs
 }
 
 func newEngine(o Options) *engine {
-	e := &engine{Options: o.withDefaults(), id: rand.Text(), datasets: map[string]*dataset{}, openings: map[string]time.Time{}, running: map[*run]bool{}}
+	e := &engine{
+		Options: o.withDefaults(), id: rand.Text(), started: time.Now(), work: works{ranks: map[int]*rankWork{}},
+		datasets: map[string]*dataset{}, openings: map[string]time.Time{}, living: map[*dataset]bool{}, traffic: map[string]shard.Traffic{}, running: map[*run]bool{},
+	}
 	e.agreed = agreements{mu: &e.mu, ranks: map[string]map[int]*agreed{}, found: map[string]*finding{}, clients: map[string]int{}}
 	e.ctx, e.cancel = context.WithCancelCause(context.Background())
 	return e
@@ -252,6 +267,7 @@ func (e *engine) acquire(key string, r Request) (*dataset, error) {
 	if d == nil {
 		d = newDataset(e, key, r)
 		e.datasets[key] = d
+		e.living[d] = true
 		e.owned.Go(d.serve)
 	}
 	d.users++

@@ -95,9 +95,9 @@ func handOver(b *testing.B, columns, bytes int) {
 	}
 	var served sync.WaitGroup
 	served.Go(func() {
-		newConnection(t, wire.Welcome{}, testLimits(), newMeetings(), func(context.Context, wire.Hello, wire.Open, func(wire.Progress)) (handler, wire.Opened, error) {
+		newConnection(t, wire.Welcome{}, testLimits(), newMeetings(), deskFunc(func(context.Context, wire.Hello, wire.Open, func(wire.Progress)) (handler, wire.Opened, error) {
 			return s, wire.Opened{}, nil
-		}).serve(b.Context())
+		})).serve(b.Context())
 	})
 	defer served.Wait()
 	defer c.close()

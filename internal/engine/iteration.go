@@ -45,6 +45,7 @@ type iteration struct {
 	run          *run           // nil before the start
 	now          shuffle.State  // after the last batch
 	gone         int            // participants that have left
+	over         bool           // its run makes no more batches
 
 	dealt atomic.Int64 // batches
 	bound atomic.Int64 // the position at which another rank has left the epoch, or 0
@@ -277,6 +278,7 @@ func (it *iteration) inTurn(next func(*participant) int64) (first int64, err err
 // begins sets the run that reads the iteration. The caller holds the session's mutex.
 func (it *iteration) begins(r *run) {
 	it.run = r
+	it.session.latest = it
 	if it.gone == len(it.participants) {
 		r.cancel(errNotWanted)
 	}
@@ -305,7 +307,7 @@ func (it *iteration) deal(to *seat, b *loader.Batch) error {
 		b.Release()
 		return nil
 	}
-	s.figures.batch(b)
+	s.dealt(b)
 	return to.deliver(b)
 }
 

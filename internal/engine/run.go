@@ -100,6 +100,7 @@ func (r *run) finish(err error) *iteration {
 	for _, seat := range r.now.order {
 		seat.unlink()
 	}
+	r.now.over = true
 	return r.now
 }
 
@@ -117,8 +118,7 @@ func (r *run) iterate(it *iteration) error {
 	if err != nil {
 		return err
 	}
-	r.session.count(func(t *tally) { t.begins(l) })
-	defer r.session.count(func(t *tally) { t.ends(l) })
+	defer r.session.works(l)()
 	defer l.Close() // its error counts unreleased batches, which cannot exist
 	it.announce()
 	var n int64
@@ -226,6 +226,7 @@ func (r *run) end(it *iteration) {
 	if !r.continues || s.closed {
 		r.cancel(errNotWanted) // the next run waits for what this one holds
 	}
+	it.over = true
 	for _, p := range it.participants {
 		p.end(it.now)
 	}

@@ -46,7 +46,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if socket, ok := l.Addr().(*net.UnixAddr); ok {
-		s.engine.dir = filepath.Dir(socket.Name)
+		s.engine.dir, s.engine.socket = filepath.Dir(socket.Name), socket.Name
 	}
 	s.mu.Lock()
 	s.used = time.Now()
@@ -196,7 +196,7 @@ func (s *Server) serve(ctx context.Context, conn net.Conn) (client bool, err err
 	stop := onDeath(p.PID, func() { _ = t.conn.CloseRead() })
 	defer stop()
 	welcome := wire.Welcome{Version: wire.Version, Build: s.engine.Build, PID: os.Getpid(), ID: s.engine.id, Log: s.engine.Log}
-	c := newConnection(t, welcome, s.limits, s.meetings, s.engine.open)
+	c := newConnection(t, welcome, s.limits, s.meetings, s.engine)
 	c.serve(ctx)
 	return c.asked, nil
 }

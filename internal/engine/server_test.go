@@ -477,9 +477,9 @@ func TestServeTooMuch(t *testing.T) {
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		newConnection(side, wire.Welcome{}, testLimits(), newMeetings(), func(context.Context, wire.Hello, wire.Open, func(wire.Progress)) (handler, wire.Opened, error) {
+		newConnection(side, wire.Welcome{}, testLimits(), newMeetings(), deskFunc(func(context.Context, wire.Hello, wire.Open, func(wire.Progress)) (handler, wire.Opened, error) {
 			return quiet{}, wire.Opened{Manifest: strings.Repeat("x", wire.MaxPayload)}, nil
-		}).serve(t.Context())
+		})).serve(t.Context())
 	}()
 	c := &testClient{conn: there, rings: map[uint32]*clientRing{}, held: map[uint64]*clientBatch{}}
 	defer c.close()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/internal/engine/wire"
 	"github.com/shardfeed/shardfeed/iterable"
+	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -29,6 +30,7 @@ type session struct {
 	pending *wire.SetEpoch        // set by EPOCH
 	forming map[string]*iteration // by id: not all workers have joined yet
 	waiting *run                  // reads the next epoch ahead of its JOIN
+	latest  *iteration            // that began
 
 	figures tally
 	outputs outputs
@@ -222,11 +224,24 @@ func (s *session) begin(it *iteration) (others []*iteration, differ error) {
 	return nil, nil
 }
 
-// count changes the figures.
-func (s *session) count(change func(*tally)) {
+// works counts the work of a loader until ended is called.
+func (s *session) works(l *loader.Loader) (ended func()) {
+	s.dataset.engine.work.begins(s.rank, l)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	change(&s.figures)
+	s.figures.begins(l)
+	return func() {
+		s.dataset.engine.work.ends(s.rank, l)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.figures.ends(l)
+	}
+}
+
+// dealt counts a batch. The mutex is held.
+func (s *session) dealt(b *loader.Batch) {
+	s.figures.batch(b)
+	s.dataset.engine.work.batch(s.rank, b)
 }
 
 func (s *session) setEpoch(e wire.SetEpoch) wire.Session {

@@ -311,3 +311,12 @@ func same(t *testing.T, what string, got, want []string) {
 		t.Errorf("%s: %d rows, want %d; they differ at row %d", what, len(got), len(want), i)
 	}
 }
+
+// A deskFunc opens data sets, and has no work to show.
+type deskFunc func(context.Context, wire.Hello, wire.Open, func(wire.Progress)) (handler, wire.Opened, error)
+
+func (f deskFunc) open(ctx context.Context, h wire.Hello, o wire.Open, p func(wire.Progress)) (handler, wire.Opened, error) {
+	return f(ctx, h, o, p)
+}
+
+func (f deskFunc) snapshot() Snapshot { return Snapshot{} }

@@ -43,7 +43,7 @@ type waiter struct {
 	cancel context.CancelFunc
 }
 
-func wait(t *testing.T, r *ring) *waiter {
+func waitOn(t *testing.T, r *ring) *waiter {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	w := &waiter{t, make(chan error, 1), cancel}
@@ -117,7 +117,7 @@ func TestReleaseWanted(t *testing.T) {
 		r.releaseQuietly(held[0], 0)
 		r.releaseQuietly(held[0], 1)
 		r.releaseQuietly(held[1], 0)
-		w := wait(t, r)
+		w := waitOn(t, r)
 		for _, c := range []struct {
 			name    string
 			slot    int
@@ -157,7 +157,7 @@ func TestReleaseWantedOfTheSlowest(t *testing.T) {
 			r := sharedRingOf(t, 2, 2)
 			giveTo(t, r, 2)
 			r.releaseQuietly(giveTo(t, r, 2), fast)
-			w := wait(t, r)
+			w := waitOn(t, r)
 			if got := r.wanted(); fmt.Sprint(got) != fmt.Sprint([]int{1 - fast}) {
 				t.Errorf("reader %d is fast, and the ring wants to hear of %v", fast, got)
 			}
@@ -176,7 +176,7 @@ func TestReleaseWantedOfEachSlot(t *testing.T) {
 			held := []wire.Announcement{giveTo(t, r, 2), giveTo(t, r, 2)}
 			r.releaseQuietly(held[0], 0) // 1 has it still
 			r.releaseQuietly(held[1], 1) // and 0 this one
-			w := wait(t, r)
+			w := waitOn(t, r)
 			if !r.releaseQuietly(held[first], 1-first) {
 				t.Fatalf("the ring does not want to hear of slot %d", first)
 			}
@@ -191,7 +191,7 @@ func TestReleaseWantedOfALaterBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := sharedRingOf(t, 1, 2)
 		first, second := begin(t, r, 0), begin(t, r, 0)
-		w := wait(t, r)
+		w := waitOn(t, r)
 		give(t, first)
 		a := give(t, second)
 		if !r.releaseQuietly(a, 0) {
@@ -208,7 +208,7 @@ func TestReleaseWantedOfOneThatLeaves(t *testing.T) {
 		r := sharedRingOf(t, 2, 2)
 		held := []wire.Announcement{giveTo(t, r, 2), giveTo(t, r, 2)}
 		r.releaseQuietly(held[1], 1)
-		w := wait(t, r)
+		w := waitOn(t, r)
 		if got := r.wanted(); fmt.Sprint(got) != "[0]" {
 			t.Fatalf("the ring wants to hear of %v", got)
 		}
@@ -217,7 +217,7 @@ func TestReleaseWantedOfOneThatLeaves(t *testing.T) {
 		}
 		w.begins()
 		giveTo(t, r, 2)
-		w = wait(t, r)
+		w = waitOn(t, r)
 		if !r.releaseQuietly(held[0], 1) {
 			t.Fatal("the ring does not want to hear of the other one")
 		}
@@ -232,13 +232,13 @@ func TestReleaseOfALostFrame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := sharedRingOf(t, 1, 2)
 		held := []wire.Announcement{giveTo(t, r, 1), giveTo(t, r, 1)}
-		w := wait(t, r)
+		w := waitOn(t, r)
 		r.releaseQuietly(held[0], 0)
 		w.waits()
 		time.Sleep(2 * lostTime)
 		w.begins()
 		giveTo(t, r, 1)
-		w = wait(t, r)
+		w = waitOn(t, r)
 		time.Sleep(time.Hour)
 		w.waits()
 		if r.mu.Lock(); r.watch.running {

@@ -327,8 +327,18 @@ func (a *Account) Close() {
 	defer a.mu.Unlock()
 	if !a.closed {
 		a.closed = true
-		a.budget.giveBack(a.reserved.Total())
+		a.budget.close(a, a.reserved.Total())
 	}
+}
+
+// amounts returns the bytes that are reserved and in use. A closed account has neither.
+func (a *Account) amounts() (reserved, used Amounts) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed {
+		return reserved, used
+	}
+	return a.reserved, a.used
 }
 
 // Reserved is the admitted bytes by purpose.

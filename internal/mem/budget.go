@@ -16,6 +16,7 @@ type Budget struct {
 
 	mu       sync.Mutex
 	admitted int64
+	accounts map[*Account]bool // that are open
 	offered  map[*Account]func()
 	pools    map[*Pool]bool // that keep idle bytes
 }
@@ -47,7 +48,29 @@ func (b *Budget) Reserve(memory int64, need Amounts) (*Account, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Account{budget: b, limit: memory, reserved: need}, nil
+	a := &Account{budget: b, limit: memory, reserved: need}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.accounts == nil {
+		b.accounts = map[*Account]bool{}
+	}
+	b.accounts[a] = true
+	return a, nil
+}
+
+// Purposes returns what all open accounts have reserved and use, by purpose.
+func (b *Budget) Purposes() (reserved, used Amounts) {
+	b.mu.Lock()
+	open := slices.Collect(maps.Keys(b.accounts))
+	b.mu.Unlock()
+	for _, a := range open {
+		r, u := a.amounts()
+		for p := range r {
+			reserved[p] += r[p]
+			used[p] += u[p]
+		}
+	}
+	return reserved, used
 }
 
 // Offer lets others have the room of an account that speeds things up and is not needed: if a
@@ -146,6 +169,13 @@ func (b *Budget) room() int64 {
 		return math.MaxInt64 / 4
 	}
 	return b.limit - b.admitted
+}
+
+func (b *Budget) close(a *Account, reserved int64) {
+	b.giveBack(reserved)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.accounts, a)
 }
 
 func (b *Budget) giveBack(total int64) {

@@ -111,3 +111,29 @@ func TestReserveTakesOffers(t *testing.T) {
 		t.Errorf("%v: what is over the stream's own limit takes no offers", err)
 	}
 }
+
+func TestPurposes(t *testing.T) {
+	b := NewBudget(100)
+	first, err := b.Reserve(0, Amounts{Fetch: 10, Ring: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := b.Reserve(0, Amounts{Fetch: 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first.Charge(Ring, 4)
+	second.Charge(Fetch, 7)
+	if r, u := b.Purposes(); r != (Amounts{Fetch: 30, Ring: 5}) || u != (Amounts{Fetch: 7, Ring: 4}) {
+		t.Errorf("reserved %v, used %v", r, u)
+	}
+	first.Close()
+	if r, u := b.Purposes(); r != (Amounts{Fetch: 20}) || u != (Amounts{Fetch: 7}) {
+		t.Errorf("after one closed: reserved %v, used %v", r, u)
+	}
+	second.Close()
+	second.Close()
+	if r, u := b.Purposes(); r != (Amounts{}) || u != (Amounts{}) {
+		t.Errorf("after both closed: reserved %v, used %v", r, u)
+	}
+}

@@ -31,6 +31,8 @@ const (
 	FrameSelect
 	FrameMap
 	FrameMeet
+	_ // 12
+	FrameSurvey
 )
 
 const (
@@ -47,14 +49,15 @@ const (
 	FrameMapped
 	FrameSelected
 	FrameMet
+	FrameSurveyed
 )
 
 var frameNames = map[FrameKind]string{
 	FrameHello: "HELLO", FrameOpen: "OPEN", FrameJoin: "JOIN", FrameRelease: "RELEASE", FrameLeave: "LEAVE", FrameEpoch: "EPOCH", FrameAsk: "ASK",
-	FrameTake: "TAKE", FrameSelect: "SELECT", FrameMap: "MAP", FrameMeet: "MEET",
+	FrameTake: "TAKE", FrameSelect: "SELECT", FrameMap: "MAP", FrameMeet: "MEET", FrameSurvey: "SURVEY",
 	FrameWelcome: "WELCOME", FrameOpened: "OPENED", FrameProgress: "PROGRESS", FrameJoined: "JOINED", FrameRing: "RING", FrameBatch: "BATCH",
 	FrameEnd: "END", FrameError: "ERROR", FrameSession: "SESSION", FrameNote: "NOTE", FrameMapped: "MAPPED", FrameSelected: "SELECTED",
-	FrameMet: "MET",
+	FrameMet: "MET", FrameSurveyed: "SURVEYED",
 }
 
 func (k FrameKind) String() string {

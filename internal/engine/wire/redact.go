@@ -28,6 +28,9 @@ func redactAddress(address string) string {
 	return shard.Redact(address)
 }
 
+// RedactAddresses removes the secrets of a data set's addresses.
+func RedactAddresses(addresses []string) []string { return RedactAll(addresses, redactAddress) }
+
 func RedactAll(texts []string, one func(string) string) []string {
 	all := make([]string, len(texts))
 	for i, text := range texts {
@@ -45,7 +48,7 @@ func RedactAttr(_ []string, a slog.Attr) slog.Attr {
 		switch x := a.Value.Any().(type) {
 		case nil:
 		case []string:
-			return slog.Any(a.Key, RedactAll(x, redactAddress))
+			return slog.Any(a.Key, RedactAddresses(x))
 		default:
 			return slog.String(a.Key, Redact(fmt.Sprint(x)))
 		}
