@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"os"
@@ -15,15 +16,17 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/metrics"
 	"github.com/shardfeed/shardfeed/internal/engine"
 	"github.com/shardfeed/shardfeed/internal/engine/wire"
 	"github.com/shardfeed/shardfeed/internal/mem"
 )
 
 const (
-	logVariable  = "SHARDFEED_LOG"
-	defaultGrace = 10 * time.Second
-	sharedJob    = "shared" // the default name of an engine
+	logVariable     = "SHARDFEED_LOG"
+	metricsVariable = "SHARDFEED_METRICS"
+	defaultGrace    = 10 * time.Second
+	sharedJob       = "shared" // the default name of an engine
 )
 
 // logLevels by their names.
@@ -37,6 +40,7 @@ type serveCommand struct {
 	level   string
 	readyFD int
 	check   string
+	metrics string // an address
 }
 
 func (a *app) serve() *cobra.Command {
@@ -61,6 +65,7 @@ with 0 if it does. Probes of Kubernetes use it.`,
 	fs.DurationVar(&s.grace, "grace", defaultGrace, "end after so long without a connection; 0 stays until it is stopped")
 	fs.StringVar(&s.log, "log", "", "`file` that the log is added to (default: stderr)")
 	fs.StringVar(&s.level, "log-level", "", "debug, info, warning or error (default: "+logVariable+", else info)")
+	fs.StringVar(&s.metrics, "metrics", "", "serve metrics to Prometheus at this `address`, as in 127.0.0.1:9464; without a host on this machine only; port 0 is any free one (default: "+metricsVariable+", else none)")
 	fs.IntVar(&s.readyFD, "ready-fd", -1, "tell through this open file `descriptor`, by a line of JSON, that the socket can be used")
 	fs.StringVar(&s.check, "check", "", "only ask whether an engine answers at this `socket`, for up to 5 s")
 	return a.runs(c, func(ctx context.Context, _ []string) error {
@@ -87,22 +92,44 @@ func (a *app) runServe(ctx context.Context, s *serveCommand) (err error) {
 	if err != nil {
 		return err
 	}
+	address, err := s.metricsAddress()
+	if err != nil {
+		return err
+	}
 	l, err := engine.Listen(path)
 	if err != nil {
 		return err
 	}
 	h := newHost(logger)
+	h.metrics = metrics.New(address, logger)
 	server := engine.New(engine.Options{
-		Open: h.open, Caches: h.cacheWork, Logger: logger, Budget: (*mem.Budget)(h.Budget()), Grace: cmp.Or(s.grace, -1), Build: version(), Log: s.log,
+		Open: h.open, Caches: h.cacheWork, Metrics: h.metrics.URL, Logger: logger, Budget: (*mem.Budget)(h.Budget()), Grace: cmp.Or(s.grace, -1), Build: version(), Log: s.log,
 	})
 	logger.Info("serving", "socket", path, "version", version(), "pid", os.Getpid(), "memory", mem.Bytes(h.Budget().Limit()))
+	h.metrics.Start(server.Snapshot)
 	if err := s.tellReady(path); err != nil {
 		logger.Warn("the starter does not wait for the socket", "error", err)
 	}
-	err = server.Serve(ctx, l)
+	err = errors.Join(server.Serve(ctx, l), h.metrics.Close())
 	h.close(ctx)
 	logger.Info("ended", "error", err)
 	return err
+}
+
+// metricsAddress returns the address at which metrics are served, or "".
+func (s *serveCommand) metricsAddress() (string, error) {
+	text, where := s.metrics, "--metrics"
+	if text == "" {
+		text, where = os.Getenv(metricsVariable), metricsVariable
+	}
+	if text == "" {
+		return "", nil
+	}
+	address, err := metrics.ParseAddress(text)
+	if err != nil {
+		return "", usagef("%s %v, got %q", where, err, text)
+	}
+	return address, nil
 }
 
 // tellReady reports to the starter that the socket can be used. On failure the descriptor stays

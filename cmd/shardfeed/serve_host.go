@@ -12,6 +12,7 @@ import (
 
 	"github.com/shardfeed/shardfeed"
 	"github.com/shardfeed/shardfeed/cache"
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/metrics"
 	"github.com/shardfeed/shardfeed/internal/engine"
 	"github.com/shardfeed/shardfeed/internal/engine/wire"
 	"github.com/shardfeed/shardfeed/internal/option"
@@ -23,6 +24,7 @@ type host struct {
 	*shardfeed.Host
 	log      *slog.Logger
 	decoders *imageDecoders
+	metrics  *metrics.Endpoint // nil: not served
 }
 
 func newHost(log *slog.Logger) *host {
@@ -62,6 +64,9 @@ func (h *host) open(ctx context.Context, r engine.Request, progress func(wire.Pr
 	if text := decoder.warning(); text != "" {
 		notes.add(text)
 	}
+	if err := h.metrics.Trouble(); err != nil {
+		notes.add(err.Error())
+	}
 	if err := ds.KeepManifest(); err != nil {
 		h.log.Warn("the list of shards is not kept", "error", err)
 	}
@@ -77,6 +82,9 @@ func (h *host) open(ctx context.Context, r engine.Request, progress func(wire.Pr
 		chosen["ImageDecoder"] = decoder.name
 		info = append(info, decoder.info())
 		h.log.Info(decoder.info())
+	}
+	if url := h.metrics.URL(); url != "" {
+		info = append(info, "metrics are served at "+url)
 	}
 	mapMemory := int64(0)
 	if s.Memory == "" { // the ranks of this machine share the rows that they read by number

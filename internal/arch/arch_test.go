@@ -253,6 +253,7 @@ var foreign = map[string][]string{
 	"github.com/aws/aws-sdk-go-v2":     {"shard/s3", "shard/all", root, "internal/engine", "cmd", "bench", "internal/servertest"},
 	"github.com/colinmarc/hdfs":        {"shard/hdfs", "shard/all", root, "internal/engine", "cmd", "bench"},
 	"github.com/dgraph-io/ristretto":   {"rowgroup", "iterable", "loader", "gpu", root, "internal/engine", "internal/inspect", "internal/jsonl", "cmd", "bench", "examples"},
+	"github.com/prometheus":            {"cmd"},                                                                       // the library does not link it
 	"github.com/ebitengine/purego":     {"gpu/cuda", "internal/fakecuda", "images/turbo", "cmd", "bench", "examples"}, // not gpu: who needs no driver links none
 }
 

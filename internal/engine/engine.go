@@ -38,6 +38,9 @@ type Options struct {
 	MaxConnections int           // at a time; 0 is 4,096
 	FrameTimeout   time.Duration // from the first byte of a request to its last; 0 is 30 s
 
+	// Metrics returns the URL at which metrics are served, or "", for snapshots. It may be nil.
+	Metrics func() string
+
 	// Caches returns the work of the caches on disk that all data sets share. It may be nil.
 	Caches func() []CacheWork
 

@@ -37,6 +37,9 @@ func New(o Options) *Server {
 	return &Server{engine: e, meetings: newMeetings(), limits: wire.Limits{Timeout: e.FrameTimeout, Capacity: semaphore.NewWeighted(maxUnfinished)}}
 }
 
+// Snapshot describes what the engine does now.
+func (s *Server) Snapshot() Snapshot { return s.engine.snapshot() }
+
 // errIdle ends a server that has no connection.
 var errIdle = errors.New("no trainer is connected any more")
 

@@ -32,7 +32,8 @@ type Process struct {
 	PID        int       `json:"pid"`
 	Socket     string    `json:"socket"`
 	Log        string    `json:"log"`
-	Jobs       []string  `json:"jobs"` // whose trainers are connected, as launchers name them
+	Metrics    string    `json:"metrics"` // URL at which they are served, or ""
+	Jobs       []string  `json:"jobs"`    // whose trainers are connected, as launchers name them
 	Started    time.Time `json:"started"`
 	Seconds    float64   `json:"seconds"`     // since it started
 	CPUSeconds float64   `json:"cpu_seconds"` // that it used

@@ -55,8 +55,13 @@ func (e *engine) process() Process {
 	e.mu.Lock()
 	jobs := slices.Sorted(maps.Keys(e.agreed.clients))
 	e.mu.Unlock()
+	metrics := ""
+	if e.Metrics != nil {
+		metrics = e.Metrics()
+	}
 	return Process{
-		ID: e.id, Build: e.Build, PID: os.Getpid(), Socket: e.socket, Log: e.Log, Jobs: append([]string{}, jobs...), Started: e.started,
+		Metrics: metrics,
+		ID:      e.id, Build: e.Build, PID: os.Getpid(), Socket: e.socket, Log: e.Log, Jobs: append([]string{}, jobs...), Started: e.started,
 		Seconds: time.Since(e.started).Seconds(), CPUSeconds: float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9, Processors: cores.Number(),
 	}
 }
