@@ -17,7 +17,7 @@ import yaml
 KUBERNETES = "1.37"  # of the schemas in kubernetes-validate
 
 # Fields that the misspelt copies misspell, at any depth. Each document has one of them at least.
-CONTROLS = ("volumeMounts", "restartPolicy", "clusterIP", "numNodes", "hostPath")
+CONTROLS = ("volumeMounts", "restartPolicy", "clusterIP", "numNodes", "hostPath", "portNumber")
 
 Validate = Callable[[dict[str, Any]], None]
 
