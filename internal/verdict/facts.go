@@ -1,0 +1,98 @@
+package verdict
+
+import (
+	"time"
+
+	"github.com/shardfeed/shardfeed/internal/wait"
+)
+
+// Facts are the figures of a data set's ranks and of the nodes that serve them, over one interval
+// such as an epoch. Figures that are not known are 0.
+type Facts struct {
+	World int    // ranks of the job; at least those in Ranks
+	Ranks []Rank // one entry for each rank that is known
+	Nodes []Node // the machines of the ranks that are known, by Host
+
+	First bool // the interval is of the first epoch: caches fill
+	Batch Batch
+	Map   Map
+	Copy  Copy
+}
+
+// Rank is a training loop.
+type Rank struct {
+	Rank  int
+	Host  string
+	Loop  time.Duration // since its first next()
+	Wait  wait.Parts    // in next()
+	Start wait.Parts    // of Wait, until the first batch; the other parts settle after it
+	Steps int64
+}
+
+// Node is a machine, and the engine on it.
+type Node struct {
+	Host    string
+	Stores  []Store
+	Cache   Cache
+	Decoded Decoded
+	Machine Machine
+	Memory  Memory
+}
+
+// Store is a place that shards are read from.
+type Store struct {
+	Kind      string // s3, hdfs, file
+	Requests  int64
+	Bytes     int64
+	Busy      time.Duration // in which at least one request was in flight
+	Latency   time.Duration // mean of a request
+	InFlight  int           // requests now, or the mean
+	Window    int           // most requests in flight
+	Retries   int64
+	Throttled int64 // requests that the store refused because of their rate
+}
+
+// Cache is the encoded bytes on the local disk. Limit 0 is off.
+type Cache struct {
+	DiskBytes int64 // read from the disk
+	DiskTime  time.Duration
+	Limit     int64
+	Needed    int64 // bytes that hold all that an epoch reads on this node
+}
+
+// Decoded is row groups that are kept decoded on the local disk. Limit 0 is off.
+type Decoded struct {
+	Limit  int64
+	Needed int64
+}
+
+// Machine is the processors that the engine may use.
+type Machine struct {
+	Processors int
+	Busy       float64 // share of them that was in use, from 0 to 1
+}
+
+// Memory is the memory of the engine's streams, in bytes.
+type Memory struct {
+	Limit  int64
+	Buffer int64 // of the shuffle buffer
+}
+
+// Batch is a batch of one rank.
+type Batch struct {
+	Rows   int64
+	Bytes  int64
+	Images bool // images are decoded
+}
+
+// Map is the functions that the trainer runs on batches.
+type Map struct {
+	Workers int // processes or threads; 0: the training loop
+}
+
+// Copy is the copies of batches to devices.
+type Copy struct {
+	Bytes  int64
+	Time   time.Duration
+	Pinned bool
+}
