@@ -33,27 +33,51 @@ func (s Spec) LoaderOptions() loader.Options {
 		ranks := max(1, s.LocalWorldSize)
 		o.Workers = max(1, (cores.Number()+ranks-1)/ranks)
 	}
-	o.Features = s.features(&option.List{New: newOptionError})
+	valid := option.List{New: newOptionError}
+	o.Features, o.Fill, o.Pad = s.features(&valid), s.fills(&valid), s.pads(&valid)
 	if o.Images, o.ImageDecoder = s.Images, s.decoder(); len(o.Images) > 0 {
 		o.ImageParallel = o.Workers // also where large batches leave memory for fewer workers
-	}
-	for _, column := range slices.Sorted(maps.Keys(s.Null)) {
-		value, _ := parseValue(s.Null[column])
-		o.Fill = append(o.Fill, loader.Fill{Column: column, Value: value})
-	}
-	for _, p := range s.Pad {
-		value, _ := parseValue(p.Value)
-		o.Pad = append(o.Pad, loader.Padding{
-			Column: p.Column, Value: value, Max: p.MaxLength, ToMax: p.ToMax, Multiple: p.Multiple, Within: p.within(), Left: p.Left, CutLeft: p.CutLeft,
-		})
 	}
 	return o
 }
 
-// within is the sizes as the loader takes them.
-func (p Pad) within() (all []loader.PadSize) {
-	for _, w := range p.Within {
-		all = append(all, loader.PadSize{Max: w.MaxLength, Multiple: w.Multiple})
+// fills returns the values in place of nulls, and notes wrong ones.
+func (s Spec) fills(p *option.List) (all []loader.Fill) {
+	for _, column := range sortedKeys(s.Null) {
+		value, err := parseValue(s.Null[column])
+		if err != nil || value == nil {
+			p.Add(fmt.Sprintf("Null[%q]", column), "must be a number, a boolean, a text or {\"base64\": ...}, got %s", s.Null[column])
+		}
+		all = append(all, loader.Fill{Column: column, Value: value})
+	}
+	return all
+}
+
+// pads returns the paddings of the loader, and notes problems.
+func (s Spec) pads(p *option.List) (all []loader.Padding) {
+	seen := map[string]bool{}
+	for _, pad := range s.Pad {
+		at := func(field string) string { return fmt.Sprintf("Pad[%q].%s", pad.Column, field) }
+		switch {
+		case pad.Column == "":
+			p.Add(at("Column"), "must not be empty")
+		case seen[pad.Column]:
+			p.Add(at("Column"), "must not be there twice")
+		}
+		seen[pad.Column] = true
+		to := loader.Padding{Column: pad.Column, Max: pad.MaxLength, ToMax: pad.ToMax, Multiple: pad.Multiple, Left: pad.Left, CutLeft: pad.CutLeft}
+		for _, w := range pad.Within {
+			to.Within = append(to.Within, loader.PadSize{Max: w.MaxLength, Multiple: w.Multiple})
+		}
+		for _, size := range append([]PadWithin{{pad.MaxLength, pad.Multiple}}, pad.Within...) {
+			p.Within(at("MaxLength"), int64(size.MaxLength), option.MaxBatchRows)
+			p.Within(at("Multiple"), int64(size.Multiple), option.MaxBatchRows)
+		}
+		var err error
+		if to.Value, err = parseValue(pad.Value); err != nil {
+			p.Add(at("Value"), "must be a number, a boolean or {\"base64\": ...}, got %s", pad.Value)
+		}
+		all = append(all, to)
 	}
 	return all
 }

@@ -34,11 +34,11 @@ func TestSpecFeatures(t *testing.T) {
 	if !reflect.DeepEqual(f, want) {
 		t.Errorf("got  %+v\nwant %+v", f, want)
 	}
-	if got := s.options().Columns; !reflect.DeepEqual(got, []string{"label", "a", "b", "num_*"}) {
+	if got := s.Reading().Columns; !reflect.DeepEqual(got, []string{"label", "a", "b", "num_*"}) {
 		t.Errorf("it reads %q", got)
 	}
 	s.Columns = nil
-	if got := s.options().Columns; got != nil {
+	if got := s.Reading().Columns; got != nil {
 		t.Errorf("it reads %q", got)
 	}
 }

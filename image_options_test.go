@@ -69,7 +69,7 @@ func TestChosenImages(t *testing.T) {
 func TestImagesReachTheLoader(t *testing.T) {
 	s := Spec{Addresses: []string{shop}, Images: map[string]images.Options{"img": images.ImageNetTrain()}}
 	o := s.LoaderOptions()
-	if o.Images["img"] != images.ImageNetTrain() || o.ImageDecoder != nil || o.ImageParallel != o.Workers || !s.options().RowKeys || (Spec{}).options().RowKeys {
+	if o.Images["img"] != images.ImageNetTrain() || o.ImageDecoder != nil || o.ImageParallel != o.Workers || !s.Reading().RowKeys || (Spec{}).Reading().RowKeys {
 		t.Errorf("%+v", o.Images)
 	}
 	s.ImageDecoder = TurboDecoder

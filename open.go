@@ -64,11 +64,11 @@ func Open(ctx context.Context, s Spec, e Events) (*Dataset, error) {
 // Open opens a data set that shares memory and caches with the host's others. The caller closes it
 // before the host.
 func (h *Host) Open(ctx context.Context, s Spec, e Events) (*Dataset, error) {
-	if err := s.Validate(); err != nil {
+	o, err := s.parse()
+	if err != nil {
 		return nil, err
 	}
 	s = s.asSources()
-	o := s.options()
 	if err := s.readFiles(ctx, &o); err != nil {
 		return nil, err
 	}
@@ -314,10 +314,10 @@ func (s Spec) ReadPlan(ctx context.Context) (p *iterable.SavedPlan, err error) {
 // and lists the losses. verified, if not nil, is called after each row group with the rows so far
 // and all rows, one call at a time.
 func Verify(ctx context.Context, s Spec, e Events, verified func(rows, of int64)) (v *iterable.Verification, err error) {
-	if err := s.Validate(); err != nil {
+	o, err := s.parse()
+	if err != nil {
 		return nil, err
 	}
-	o := s.options()
 	o.IndexDir, o.DefaultMemory, o.Events = s.Places().Index, s.RankMemory(), e.ofDataset()
 	o.DecodeLimit = s.decodeLimit()
 	if err := s.readFiles(ctx, &o); err != nil {

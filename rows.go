@@ -15,14 +15,6 @@ import (
 	"github.com/shardfeed/shardfeed/rule"
 )
 
-// validateRows checks what package iterable cannot: it gets the content of the rows file.
-func (s Spec) validateRows(p *option.List) {
-	p.OneOf("RowsNew", s.RowsNew, string(rule.RefuseNew), string(rule.KeepNew), string(rule.DropNew))
-	if s.Rows == "" && s.RowsNew != "" {
-		p.Add("RowsNew", "needs {Rows}, got %q alone", s.RowsNew)
-	}
-}
-
 // readFile reads a file of values that the filters name.
 func (s Spec) readFile(name string) ([]byte, error) {
 	if !filepath.IsAbs(name) {
@@ -38,12 +30,16 @@ func (c Choice) choosesRows() bool {
 	return c.Filters != "" || len(c.Parts) > 0 || c.Subsample != 0 || c.Rows != ""
 }
 
-// parsed is the choice without its rows file.
+// parsed is the choice with an empty list in place of its rows file.
 func (c Choice) parsed() iterable.Choice {
-	return iterable.Choice{
-		Filters: c.Filters,
-		Split:   rule.Split{Parts: c.Parts, Part: c.Part, Subsample: c.Subsample, Key: c.PartKey, Seed: c.PartSeed},
+	o := iterable.Choice{
+		Filters: c.Filters, RowsNew: rule.NewRows(c.RowsNew),
+		Split: rule.Split{Parts: c.Parts, Part: c.Part, Subsample: c.Subsample, Key: c.PartKey, Seed: c.PartSeed},
 	}
+	if c.Rows != "" {
+		o.Rows = &rule.RowList{}
+	}
+	return o
 }
 
 // readRows reads the rows file, if there is one.
@@ -51,7 +47,6 @@ func (c Choice) readRows(into *iterable.Choice) (err error) {
 	if c.Rows == "" {
 		return nil
 	}
-	into.RowsNew = rule.NewRows(c.RowsNew)
 	into.Rows, err = readRowList(c.Rows)
 	return err
 }
@@ -146,20 +141,12 @@ func (s Spec) validateAddresses(p *option.List) {
 			p.Add(fmt.Sprintf("Addresses[%d]", i), "must not be empty")
 		}
 	}
-	for _, of := range s.Sources {
-		if of.Rows == "" && of.RowsNew != "" {
-			p.Add(fmt.Sprintf("Sources[%q]", of.Name), "rows_new needs rows, got %q alone", of.RowsNew)
-		}
-	}
-	if s.Rows != "" && len(s.Sources) > 0 {
-		p.Add("Rows", "belongs into each of {Sources}")
-	}
 	if s.Manifest != "" && len(s.ManifestText) > 0 {
 		p.Add("Manifest", "and its text are given; leave one of the two out")
 	}
 }
 
-// sources returns the sources of the data set's options, without their rows files.
+// sources returns the sources of the data set's options, with empty lists in place of rows files.
 func (s Spec) sources() (all []iterable.Source) {
 	for _, of := range s.Sources {
 		all = append(all, iterable.Source{

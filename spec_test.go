@@ -64,10 +64,10 @@ func TestSpecOptions(t *testing.T) {
 		Choice: Choice{Filters: "price > 1", Parts: map[string]float64{"train": 9, "val": 1}, Part: "val", PartKey: "label", PartSeed: 5, Subsample: 0.5}, Words: Words{Vocabulary: map[string][]string{"label": {"a"}}, Unknown: map[string]int64{"label": 1}}, Weight: "price", Memory: "1GiB", Caching: Caching{CacheDir: "/c", IndexDir: "/i", CachePolicy: "lru"},
 		Losses: Losses{OnError: "skip"}, Pack: &Pack{Columns: map[string]int{"price": 8}, Strategy: "bfd", EOS: new(int64), Value: 3, Length: "n"},
 	}
-	if err := s.Validate(); err != nil {
+	o, err := s.parse()
+	if err != nil {
 		t.Fatal(err)
 	}
-	o := s.options()
 	if !o.Shuffle || o.ShuffleBuffer.Bytes != 512<<20 || o.Seed != 7 || o.Lanes != 4 || o.UnitRows != 100 || o.Start != shuffle.Direct ||
 		o.MaxWorldSize != 16 || o.Memory != 1<<30 || o.Tail != shuffle.Drop || len(o.Columns) != 1 || o.OnError != iterable.Skip {
 		t.Errorf("options %+v", o)

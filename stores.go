@@ -18,6 +18,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/internal/regular"
+	"github.com/shardfeed/shardfeed/internal/size"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/all"
@@ -194,7 +195,7 @@ func (s Spec) part(of, least, most int64) int64 {
 
 // RankMemory is the limit of a rank in bytes: Memory, or by default a share of the machine.
 func (s Spec) RankMemory() int64 {
-	if given := s.givenMemory(); given > 0 {
+	if given, err := size.Bytes(s.Memory); err == nil {
 		return given
 	}
 	if s.LookMemory > 0 {

@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -23,9 +21,16 @@ const maxSlots = 1 << 16 // of a ring; more is a mistake
 
 // Validate lists all problems, each an [OptionError]. It opens no file and asks no server.
 func (s Spec) Validate() error {
+	_, err := s.parse()
+	return err
+}
+
+// parse returns the data set's options, without the files of a plan, of shards and of rows. The
+// error lists all problems.
+func (s Spec) parse() (o iterable.Options, err error) {
 	if s.sized() {
 		if err := s.validateSized(); err != nil {
-			return err
+			return o, err
 		}
 		s = s.asSources()
 	}
@@ -33,11 +38,7 @@ func (s Spec) Validate() error {
 	s.validateAddresses(&p)
 	p.OneOf("Missing", s.Missing, "error", "null")
 	p.OneOf("InvalidUTF8", s.InvalidUTF8, "refuse", "replace")
-	if _, err := s.now(); err != nil {
-		p.Add("Now", "must be an instant as in \"2024-01-31T16:30:00Z\", got %q", s.Now)
-	}
-	s.validateRows(&p)
-	s.validateSizes(&p)
+	o = s.options(&p)
 	p.Within("LocalWorldSize", int64(s.LocalWorldSize), option.MaxWorldSize)
 	p.Within("LookMemory", s.LookMemory, option.MaxBytes)
 	s.validateCache(&p)
@@ -52,25 +53,23 @@ func (s Spec) Validate() error {
 	}
 	p.OneOf("ImageDecoder", s.ImageDecoder, AutoDecoder, TurboDecoder, GoDecoder)
 	p.Join(loader.Options{Features: s.features(&p), Images: s.Images}.Validate())
-	o := s.options()
 	p.Join(o.Validate())
-	return p.Err()
+	return o, p.Err()
+}
+
+// parsed parses the text of a field, and adds the error to p. "" is the zero value.
+func parsed[T any](p *option.List, field, text string, parse func(string) (T, error)) (value T) {
+	if text == "" {
+		return value
+	}
+	value, err := parse(text)
+	if err != nil {
+		p.Add(field, "%v", err)
+	}
+	return value
 }
 
 func newOptionError(field, text string) error { return &OptionError{Field: field, Text: text} }
-
-func (s Spec) validateSizes(p *option.List) {
-	if s.ShuffleBuffer != "" {
-		if _, err := iterable.ParseSize(s.ShuffleBuffer); err != nil {
-			p.Add("ShuffleBuffer", "%v", err)
-		}
-	}
-	if s.Memory != "" {
-		if _, err := size.Bytes(s.Memory); err != nil {
-			p.Add("Memory", "%v", err)
-		}
-	}
-}
 
 func (s Spec) validateCache(p *option.List) {
 	if _, _, ok := s.policy(); !ok {
@@ -89,43 +88,21 @@ func (s Spec) validateBatches(p *option.List) {
 	p.Within("BatchSize", int64(s.BatchSize), option.MaxBatchRows)
 	p.Within("Workers", int64(s.Workers), option.MaxWorkers)
 	p.Within("Slots", int64(s.Slots), maxSlots)
-	for _, column := range slices.Sorted(maps.Keys(s.Null)) {
-		if value, err := parseValue(s.Null[column]); err != nil || value == nil {
-			p.Add(fmt.Sprintf("Null[%q]", column), "must be a number, a boolean, a text or {\"base64\": ...}, got %s", s.Null[column])
-		}
-	}
-	seen := map[string]bool{}
-	for _, pad := range s.Pad {
-		at := func(field string) string { return fmt.Sprintf("Pad[%q].%s", pad.Column, field) }
-		switch {
-		case pad.Column == "":
-			p.Add(at("Column"), "must not be empty")
-		case seen[pad.Column]:
-			p.Add(at("Column"), "must not be there twice")
-		}
-		seen[pad.Column] = true
-		p.Within(at("MaxLength"), int64(pad.MaxLength), option.MaxBatchRows)
-		p.Within(at("Multiple"), int64(pad.Multiple), option.MaxBatchRows)
-		for _, w := range pad.Within {
-			p.Within(at("MaxLength"), int64(w.MaxLength), option.MaxBatchRows)
-			p.Within(at("Multiple"), int64(w.Multiple), option.MaxBatchRows)
-		}
-		if _, err := parseValue(pad.Value); err != nil {
-			p.Add(at("Value"), "must be a number, a boolean or {\"base64\": ...}, got %s", pad.Value)
-		}
-	}
+	s.fills(p)
+	s.pads(p)
 }
 
-// options returns the data set's options, as far as they follow from the spec. What Validate
-// refuses is left at its default.
-func (s Spec) options() iterable.Options {
-	now, _ := s.now()
+// options returns the options that follow from the spec. A wrong text is a problem, and a zero
+// value.
+func (s Spec) options(p *option.List) iterable.Options {
 	o := iterable.Options{
-		Reading: s.Reading(), Order: s.Order, Mixing: s.Mixing, Words: s.Words, Losses: s.Losses, Choice: s.Choice.parsed(), Sources: s.sources(), Resources: iterable.Resources{Memory: s.givenMemory()},
-		Now: now, ReadFile: s.readFile, Weight: s.Weight, Pack: s.Pack.options(), Bucket: s.Bucket.options(),
+		Reading: s.Reading(), Order: s.Order, Mixing: s.Mixing, Words: s.Words, Losses: s.Losses, Choice: s.Choice.parsed(), Sources: s.sources(),
+		ReadFile: s.readFile, Weight: s.Weight, Pack: s.Pack.options(), Bucket: s.Bucket.options(),
 	}
 	o.Tail = cmp.Or(s.Tail, shuffle.Short)
-	o.ShuffleBuffer, _ = iterable.ParseSize(s.ShuffleBuffer)
+	o.Now = parsed(p, "Now", s.Now, parseInstant)
+	o.ShuffleBuffer = parsed(p, "ShuffleBuffer", s.ShuffleBuffer, iterable.ParseSize)
+	o.Memory = parsed(p, "Memory", s.Memory, size.Bytes)
 	return o
 }
 
@@ -135,12 +112,6 @@ func (s Spec) Reading() iterable.Reading {
 		Columns: s.read(), Strict: s.Strict, MissingIsNull: s.Missing == "null", PartitionTypes: s.PartitionTypes, Declared: s.declared(),
 		ReplaceUTF8: s.InvalidUTF8 == "replace", Needed: s.columnTypes(), RowIDs: s.RowIDs, RowKeys: s.Seeds || len(s.Images) > 0,
 	}
-}
-
-// givenMemory returns Memory in bytes; 0 if it is not given.
-func (s Spec) givenMemory() int64 {
-	n, _ := size.Bytes(s.Memory)
-	return n
 }
 
 // policy is CachePolicy, and how long shards are kept after a use; 0 leaves it to the cache.
@@ -182,24 +153,27 @@ func (s Spec) validateSized() error {
 	return p.Err()
 }
 
-// now is the instant of Now, or the zero Time.
-func (s Spec) now() (time.Time, error) {
-	if s.Now == "" {
-		return time.Time{}, nil
+// parseInstant parses Now.
+func parseInstant(text string) (time.Time, error) {
+	now, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		err = fmt.Errorf("must be an instant as in \"2024-01-31T16:30:00Z\", got %q", text)
 	}
-	return time.Parse(time.RFC3339, s.Now)
+	return now, err
 }
 
 // At returns the spec with its Now in the format of states: the instant that the filters use, by
 // default the given one. It stays "" if the filters use neither today() nor now(), or a plan sets
 // it. Specs that read the same rows are then equal, whenever they were made.
 func (s Spec) At(instant time.Time) Spec {
-	now, err := s.now()
-	switch {
-	case err != nil || s.Now == "" && (s.Plan != "" || s.SavedPlan != nil):
+	if s.Now != "" {
+		now, err := parseInstant(s.Now)
+		if err != nil {
+			return s
+		}
+		instant = now
+	} else if s.Plan != "" || s.SavedPlan != nil {
 		return s
-	case s.Now == "":
-		now = instant
 	}
 	s.Now = ""
 	filters := []string{s.Filters}
@@ -208,7 +182,7 @@ func (s Spec) At(instant time.Time) Spec {
 	}
 	for _, text := range filters {
 		if e, err := rule.Parse(text); err == nil { // else Open returns the error
-			if part := e.Clock(now); !part.IsZero() {
+			if part := e.Clock(instant); !part.IsZero() {
 				s.Now = max(s.Now, part.Format(time.RFC3339))
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/internal/size"
+	"github.com/shardfeed/shardfeed/shuffle"
 )
 
 // A Size is a number of rows or of bytes. The zero value leaves the choice to the default.
@@ -67,22 +68,32 @@ func (s Size) String() string {
 	return text
 }
 
+// validate checks the numbers, however the size was made.
+func (s Size) validate(p *option.List) {
+	p.Within("ShuffleBuffer.Rows", s.Rows, option.MaxRows)
+	p.Within("ShuffleBuffer.Bytes", s.Bytes, option.MaxBytes)
+	p.OneOf("ShuffleBuffer.Per", string(s.Per), string(PerRank), string(PerNode))
+	if s.Per != "" && s.Rows == 0 && s.Bytes == 0 {
+		p.Add("ShuffleBuffer.Per", "needs a number of rows or bytes, got %q alone", s.Per)
+	}
+}
+
 // total returns the size over all ranks together. local is the number of ranks on a node; 0 is
 // unknown.
-func (s Size) total(worldSize, local int) (Size, error) {
+func (s Size) total(worldSize, local int) (of shuffle.BufferSize, err error) {
 	times := 1
 	switch s.Per {
 	case PerRank:
 		times = worldSize
 	case PerNode:
-		var err error
 		if times, err = s.nodes(worldSize, local); err != nil {
-			return s, err
+			return of, err
 		}
 	}
-	return Size{
-		Rows:  min(mem.MulDiv(s.Rows, int64(times), 1), option.MaxRows),
-		Bytes: min(mem.MulDiv(s.Bytes, int64(times), 1), option.MaxBytes),
+	return shuffle.BufferSize{
+		Rows:      min(mem.MulDiv(s.Rows, int64(times), 1), option.MaxRows),
+		Bytes:     min(mem.MulDiv(s.Bytes, int64(times), 1), option.MaxBytes),
+		WorldSize: worldSize,
 	}, nil
 }
 

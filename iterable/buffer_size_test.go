@@ -40,7 +40,7 @@ func TestBufferPerRankAndNode(t *testing.T) {
 				}
 				return
 			}
-			if err != nil || got != (Size{Rows: c.rows, Bytes: c.bytes}) {
+			if err != nil || got != (shuffle.BufferSize{Rows: c.rows, Bytes: c.bytes, WorldSize: c.ranks}) {
 				t.Errorf("got %v, %v", got, err)
 			}
 		})

@@ -136,7 +136,8 @@ func (d *mixture) portions(units []*shuffle.Units, worldSize int, o StreamOption
 	for i, s := range d.sources {
 		largest += mem.MulDiv(s.sampleBytes(), units[i].MostSamples(), max(1, s.samples))
 	}
-	return d.divideBuffer(shares, shuffle.BufferSize{Rows: cmp.Or(buffer, size.Rows), Bytes: size.Bytes, Memory: memory, WorldSize: worldSize}, largest), nil
+	size.Rows, size.Memory = cmp.Or(buffer, size.Rows), memory
+	return d.divideBuffer(shares, size, largest), nil
 }
 
 // divideBuffer divides a shuffle buffer by the shares of the sources, whose largest units have so

@@ -155,12 +155,7 @@ func (o Options) Validate() error {
 	o.rule().Validate(&p)
 	o.validateSources(&p)
 	o.Losses.validate(&p)
-	p.Within("ShuffleBuffer.Rows", o.ShuffleBuffer.Rows, option.MaxRows)
-	p.Within("ShuffleBuffer.Bytes", o.ShuffleBuffer.Bytes, option.MaxBytes)
-	p.OneOf("ShuffleBuffer.Per", string(o.ShuffleBuffer.Per), string(PerRank), string(PerNode))
-	if b := o.ShuffleBuffer; b.Per != "" && b.Rows == 0 && b.Bytes == 0 {
-		p.Add("ShuffleBuffer.Per", "needs a number of rows or bytes, got %q alone", b.Per)
-	}
+	o.ShuffleBuffer.validate(&p)
 	p.OneOf("Tail", string(o.Tail), string(shuffle.Drop), string(shuffle.Pad), string(shuffle.Short), string(shuffle.Carry))
 	p.Within("Lanes", int64(o.Lanes), maxLanes)
 	p.Within("UnitRows", o.UnitRows, option.MaxRows)

@@ -99,6 +99,6 @@ func (d *source) paramsWith(p *shuffle.Plan, worldSize int, buffer Size) (shuffl
 		o.Lanes, o.Start, o.Spread, o.Assign, o.UnitRows = params.Lanes, params.Start, params.Spread, params.Assign, params.UnitRows
 	}
 	o.Tail = p.Params().Tail
-	o.Buffer = shuffle.BufferSize{Bytes: size.Bytes}.Resolve(d.samples, d.sampleBytes(), 0)
+	o.Buffer = size.Resolve(d.samples, d.sampleBytes(), 0)
 	return o.Params(*p.Units())
 }

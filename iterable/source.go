@@ -186,7 +186,8 @@ func (d *source) plan(worldSize int, so StreamOptions, buffer, memory int64) (*s
 		if err != nil {
 			return nil, err
 		}
-		o.Buffer = shuffle.BufferSize{Rows: size.Rows, Bytes: size.Bytes, Memory: memory, WorldSize: worldSize}.Resolve(d.samples, d.sampleBytes(), units.MostSamples())
+		size.Memory = memory
+		o.Buffer = size.Resolve(d.samples, d.sampleBytes(), units.MostSamples())
 	}
 	params, err := o.Params(*units)
 	if err != nil {
