@@ -38,8 +38,8 @@ and what a filter and a split into parts leave.`,
 	fs := c.Flags()
 	fs.IntVar(&d.BatchSize, "batch-size", demoBatch, "rows of a batch, per rank")
 	fs.Uint64Var(&d.Seed, "seed", 0, "seed of the order")
-	fs.Var((*memorySize)(&d.Memory), "memory", "limit of a rank in bytes, as in 512MiB (default: a quarter of the machine's or cgroup's)")
-	fs.Var((*bufferSize)(&d.ShuffleBuffer), "shuffle-buffer", "rows that are mixed at once, over both ranks: a number of rows or bytes")
+	fs.Var(&specText{&d.Memory, "size"}, "memory", "limit of a rank in bytes, as in 512MiB (default: a quarter of the machine's or cgroup's)")
+	fs.Var(&specText{&d.ShuffleBuffer, "rows|size"}, "shuffle-buffer", "rows that are mixed at once, over both ranks: a number of rows or bytes")
 	d.add(fs, "json")
 	return a.runs(c, func(ctx context.Context, _ []string) error {
 		d.Shuffle, d.Start, d.worldSize, d.epochs = true, shuffle.Filled, demoRanks, demoEpochs

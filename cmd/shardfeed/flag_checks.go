@@ -15,6 +15,11 @@ func (f *flags) checkGiven(fs *pflag.FlagSet) error {
 			return usagef("--%s must not be empty; leave it out to read all rows", name)
 		}
 	}
+	for _, name := range [...]string{"memory", "shuffle-buffer", "endpoint-url", "region", "profile", "ca-bundle", "hdfs-conf", "keytab", "principal", "retry-for"} {
+		if fs.Changed(name) && fs.Lookup(name).Value.String() == "" {
+			return usagef(`--%s must not be empty, got ""`, name)
+		}
+	}
 	if fs.Changed("subsample") && f.Subsample == 0 {
 		return usagef("--subsample must be from 0.000001 to 1, got 0")
 	}
@@ -39,11 +44,6 @@ func (f *flags) checkGiven(fs *pflag.FlagSet) error {
 
 // checkStorage checks the flags of stores and of the cache.
 func (f *flags) checkStorage(fs *pflag.FlagSet) error {
-	for _, name := range [...]string{"endpoint-url", "region", "profile", "ca-bundle", "hdfs-conf", "keytab", "principal", "retry-for"} {
-		if fs.Changed(name) && f.Storage[name] == "" {
-			return usagef(`--%s must not be empty, got ""`, name)
-		}
-	}
 	switch endpoint, payer := f.Storage["endpoint-url"], f.Storage["request-payer"]; {
 	case fs.Changed("request-payer") && payer != "requester":
 		return usagef("--request-payer must be requester, got %q", payer)

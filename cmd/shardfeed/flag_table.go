@@ -102,7 +102,7 @@ func (f *flags) runSettings() []setting {
 		{set: "steps", name: "tail", field: (*string)(&f.Tail), help: "the rows at the end that do not fill a batch on every rank: drop, pad, short or carry (default: pad, or short at world size 1)", words: []string{"drop", "pad", "short", "carry"}},
 
 		{set: "order", name: "shuffle", field: &f.Shuffle, help: "training order instead of file order"},
-		{set: "order", name: "shuffle-buffer", field: (*bufferSize)(&f.ShuffleBuffer), help: "rows that are mixed at once, over all ranks: a number of rows or bytes, or of each, as in 1GiB/rank or 8GiB/node (default: 1% of the data within 256MiB and 2GiB; less of data under 2GiB)"},
+		{set: "order", name: "shuffle-buffer", field: &specText{&f.ShuffleBuffer, "rows|size"}, help: "rows that are mixed at once, over all ranks: a number of rows or bytes, or of each, as in 1GiB/rank or 8GiB/node (default: 1% of the data within 256MiB and 2GiB; less of data under 2GiB)"},
 		{set: "order", name: "seed", field: &f.Seed, help: "seed of the order"},
 		{set: "order", name: "epoch", field: &f.epoch, help: "the first epoch, from 0; each has an order of its own"},
 		{set: "order", name: "lanes", field: &f.Lanes, help: "pin the plan's number of lanes (default: by the rule)"},
@@ -117,7 +117,7 @@ func (f *flags) runSettings() []setting {
 
 		{set: "rank", name: "rank", field: &f.rank, help: "this rank, from 0"},
 		{set: "rank", name: "world-size", field: &f.worldSize, help: "number of ranks", value: "1"},
-		{set: "rank.memory", name: "memory", field: (*memorySize)(&f.Memory), help: "limit of a rank in bytes, as in 512MiB (default: a quarter of the machine's or cgroup's)"},
+		{set: "rank.memory", name: "memory", field: &specText{&f.Memory, "size"}, help: "limit of a rank in bytes, as in 512MiB (default: a quarter of the machine's or cgroup's)"},
 		{set: "limit", name: "limit", field: &f.limit, help: "stop after so many rows"},
 		{set: "json", name: "json", field: &f.json, help: "print one JSON object and nothing else"},
 	}

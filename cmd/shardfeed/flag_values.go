@@ -10,7 +10,6 @@ import (
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/size"
-	"github.com/shardfeed/shardfeed/iterable"
 )
 
 // A byteSize is a flag that is a number of bytes.
@@ -31,35 +30,20 @@ func (b *byteSize) String() string {
 
 func (b *byteSize) Type() string { return "size" }
 
-// A memorySize is a byteSize in a text that a spec takes.
-type memorySize string
-
-func (m *memorySize) Set(s string) error {
-	n, err := size.Bytes(s)
-	*m = memorySize(strconv.FormatInt(n, 10))
-	return err
+// A specText is a flag whose text the spec checks.
+type specText struct {
+	text *string
+	kind string
 }
 
-func (m *memorySize) String() string {
-	n, _ := strconv.ParseInt(string(*m), 10, 64)
-	return (*byteSize)(&n).String()
+func (t *specText) Set(s string) error {
+	*t.text = s
+	return nil
 }
 
-func (m *memorySize) Type() string { return "size" }
+func (t *specText) String() string { return *t.text }
 
-// A bufferSize is a flag that is a number of rows, when it is bare, or of bytes, when it has a
-// unit; of each rank or node, or of all together.
-type bufferSize string
-
-func (b *bufferSize) Set(s string) error {
-	_, err := iterable.ParseSize(s)
-	*b = bufferSize(s)
-	return err
-}
-
-func (b *bufferSize) String() string { return string(*b) }
-
-func (b *bufferSize) Type() string { return "rows|size" }
+func (t *specText) Type() string { return t.kind }
 
 // A storageText is a flag that sets an option of stores.
 type storageText struct {

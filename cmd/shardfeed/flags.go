@@ -6,7 +6,6 @@ import (
 	"maps"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -102,8 +101,10 @@ func (f *flags) looks(fs *pflag.FlagSet) {
 
 // memoryLimit is --memory in bytes, or 0 without it.
 func (f *flags) memoryLimit() int64 {
-	n, _ := strconv.ParseInt(f.Memory, 10, 64)
-	return n
+	if f.Memory == "" {
+		return 0
+	}
+	return f.RankMemory()
 }
 
 // lookLimit is the limit of a verb that looks at data. It also bounds Go's own heap.
