@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/shardfeed/shardfeed/cache"
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/watch"
 )
 
 // jsonOutputs are what the verbs print with --json, by the name of their schema.
@@ -46,6 +47,7 @@ var jsonOutputs = []struct {
 	{"plan", plan{}, []string{"plan $SHOP --json", "plan $SHOP --shuffle --world-size 2 --subsample 0.5 --json", "plan $SHOP --shuffle --world-size 2 --nodes 2 --json"}},
 	{"schema", schemaOutput{}, []string{"schema $SHOP --json"}},
 	{"select", selection{}, []string{"select $SHOP --subsample 0.5 --save $DIR/half.rows --json"}},
+	{"top", watch.View{}, []string{"top --json --every 100ms --socket $DIR/none.sock"}},
 	{"verify", verification{}, []string{"verify $SHOP --json"}},
 	{"vocab", vocabulary{}, []string{"vocab $SHOP --column label --json", "vocab $SHOP --column label --min-count 100 --json"}},
 	{"warm", warmth{}, nil},

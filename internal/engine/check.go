@@ -18,6 +18,9 @@ import (
 // checkTimeout is how long an engine may take to answer a check.
 const checkTimeout = 5 * time.Second
 
+// ErrNoEngine is a socket at which no engine listens.
+var ErrNoEngine = errors.New("no engine listens there")
+
 // Check greets the engine that listens at path and returns its welcome. It is an error that no
 // engine answers there within 5 s, or one of another protocol version. The engine's grace period
 // goes on: a check is not a client.
@@ -54,11 +57,11 @@ func unreachable(path string, err error) error {
 	case len(path) > maxSocket:
 		return fmt.Errorf("longer than the %d bytes that a socket's path may have", maxSocket)
 	case errors.Is(missing, fs.ErrNotExist):
-		return errors.New("no engine listens there: there is no such file")
+		return fmt.Errorf("%w: there is no such file", ErrNoEngine)
 	case missing == nil && info.Mode().Type() != fs.ModeSocket:
 		return fmt.Errorf("%w but %s", errNotSocket, kindOfFile(info.Mode()))
 	case errors.Is(err, unix.ECONNREFUSED):
-		return errors.New("no engine listens there: connection refused, its engine has ended")
+		return fmt.Errorf("%w: connection refused, its engine has ended", ErrNoEngine)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
 		return fmt.Errorf("no connection within %v", checkTimeout)
 	}

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/shardfeed/shardfeed/internal/engine/wire"
@@ -171,14 +172,15 @@ type ringNeed struct {
 // An engine holds the open data sets that connections share, and the sessions that read them.
 type engine struct {
 	Options
-	id      string // random
-	dir     string // of the socket; "" without one
-	socket  string
-	started time.Time
-	work    works
-	ctx     context.Context // of everything that the engine opened
-	cancel  context.CancelCauseFunc
-	agreed  agreements
+	id       string // random
+	dir      string // of the socket; "" without one
+	socket   string
+	started  time.Time
+	work     works
+	sessions atomic.Int64    // so far
+	ctx      context.Context // of everything that the engine opened
+	cancel   context.CancelCauseFunc
+	agreed   agreements
 
 	mu       sync.Mutex
 	datasets map[string]*dataset      // by request

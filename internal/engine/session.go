@@ -18,6 +18,7 @@ import (
 type session struct {
 	dataset *dataset
 	rank    int
+	id      int64 // of only this session, in the engine
 
 	mu      sync.Mutex
 	closed  bool
@@ -37,7 +38,7 @@ type session struct {
 }
 
 func newSession(d *dataset, rank int) *session {
-	return &session{dataset: d, rank: rank, used: map[string]bool{}, forming: map[string]*iteration{}, outputs: outputs{bytes: map[int]int64{}}}
+	return &session{dataset: d, rank: rank, id: d.engine.sessions.Add(1), used: map[string]bool{}, forming: map[string]*iteration{}, outputs: outputs{bytes: map[int]int64{}}}
 }
 
 // take adds a participant to the iteration that it names, which starts when it is complete.

@@ -12,7 +12,7 @@ func (s *session) snapshot() SessionWork {
 	defer s.mu.Unlock()
 	f := &s.figures.sum
 	w := SessionWork{
-		Addresses: s.dataset.addresses(), Trainers: []int{}, Rank: s.rank, Batches: f.Batches, Rows: f.Rows, Bytes: f.Bytes,
+		ID: s.id, Addresses: s.dataset.addresses(), Trainers: []int{}, Rank: s.rank, Batches: f.Batches, Rows: f.Rows, Bytes: f.Bytes,
 		Wait: wait.Report{Parts: map[string]float64{}}, FirstBatchSeconds: f.FirstBatch.Seconds(),
 	}
 	if s.latest != nil {

@@ -77,6 +77,7 @@ func (w *RankWork) add(s iterable.Stats) {
 
 // SessionWork describes the work of one rank of an open data set.
 type SessionWork struct {
+	ID        int64    `json:"id"`        // of only this session, in its engine
 	Addresses []string `json:"addresses"` // the first few, without secrets
 	Job       string   `json:"job"`       // of the trainers of the last iteration, as their launcher names it
 	Trainers  []int    `json:"trainers"`  // their processes

@@ -103,7 +103,7 @@ func (e *engine) stores() []StoreWork {
 	}
 	all := []StoreWork{}
 	for _, name := range slices.Sorted(maps.Keys(sum)) {
-		if sum[name] != (shard.Traffic{}) {
+		if (sum[name] != shard.Traffic{Window: sum[name].Window}) { // any was made
 			all = append(all, StoreWork{Name: name, Traffic: sum[name]})
 		}
 	}
