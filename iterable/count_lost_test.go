@@ -14,6 +14,7 @@ import (
 	memstore "github.com/shardfeed/shardfeed/shard/mem"
 	"github.com/shardfeed/shardfeed/shuffle"
 
+	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/iterable/internal/samples"
 )
 
@@ -144,7 +145,9 @@ func TestPassingFaultsWhileCounting(t *testing.T) {
 func refilter(t *testing.T, d *Dataset, filter string) {
 	t.Helper()
 	s := d.sources[0]
-	r, err := samples.Bind(samples.Options{Choice: Choice{Filters: filter}}, s.manifest, s.data, s.recodes.schema)
+	o := samples.Options{Choice: Choice{Filters: filter}}
+	o.Filter = o.Parse(&option.List{New: option.NewError})
+	r, err := samples.Bind(o, s.manifest, s.data, s.recodes.schema)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ type Dataset struct {
 // Open finds the shards that the addresses name, reads their footers, or finds them in the index,
 // and projects their schemas.
 func Open(ctx context.Context, stores shard.Stores, addresses []string, o Options) (_ *Dataset, err error) {
-	if err := o.Validate(); err != nil {
+	if o, err = o.parse(); err != nil {
 		return nil, fmt.Errorf("options: %w", err)
 	}
 	o = o.withDefaults()

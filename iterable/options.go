@@ -58,6 +58,7 @@ type Options struct {
 
 	// The rule: which rows the streams read, and how often. The zero values keep all rows.
 	Choice
+	filter *rule.Expr // of Filters, by parse
 
 	// ReadFile reads the files of values that filters name with @; nil reads local files.
 	ReadFile func(name string) ([]byte, error)
@@ -150,10 +151,17 @@ func (o Options) withDefaults() Options {
 
 // Validate lists all problems, each an [OptionError].
 func (o Options) Validate() error {
+	_, err := o.parse()
+	return err
+}
+
+// parse returns the options with their filters, or all problems.
+func (o Options) parse() (Options, error) {
 	p := option.List{New: option.NewError}
 	o.validateColumns(&p)
-	o.rule().Validate(&p)
-	o.validateSources(&p)
+	o.filter = o.rule().Parse(&p)
+	o.Sources = slices.Clone(o.Sources)
+	o.parseSources(&p)
 	o.Losses.validate(&p)
 	o.ShuffleBuffer.validate(&p)
 	p.OneOf("Tail", string(o.Tail), string(shuffle.Drop), string(shuffle.Pad), string(shuffle.Short), string(shuffle.Carry))
@@ -179,7 +187,7 @@ func (o Options) Validate() error {
 	if o.Inventory != nil {
 		o.validateInventory(&p)
 	}
-	return p.Err()
+	return o, p.Err()
 }
 
 func (o Options) validateColumns(p *option.List) {
@@ -216,5 +224,5 @@ func (o Options) rowgroupOptions(pool *mem.Pool, mapped *rowgroup.MappedImages) 
 
 // rule returns the options that make up the rule.
 func (o Options) rule() samples.Options {
-	return samples.Options{Choice: o.Choice, Weight: o.Weight, Pack: o.Pack, Bucket: o.Bucket, Now: o.Now, ReadFile: o.ReadFile}
+	return samples.Options{Choice: o.Choice, Filter: o.filter, Weight: o.Weight, Pack: o.Pack, Bucket: o.Bucket, Now: o.Now, ReadFile: o.ReadFile}
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/shardfeed/shardfeed/internal/option"
+	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -26,6 +27,7 @@ type Source struct {
 	Choose int64
 
 	Choice
+	filter    *rule.Expr        // of Filters, by Options.parse
 	RowWeight string            // as Options.Weight
 	Rename    map[string]string // columns of the files to the data set's
 }
@@ -33,8 +35,8 @@ type Source struct {
 // mostSources bounds their number.
 const mostSources = 1 << 12
 
-// validateSources lists what is wrong with the options of a mixture.
-func (o Options) validateSources(p *option.List) {
+// parseSources parses the filters of sources, and lists the problems of a mixture.
+func (o Options) parseSources(p *option.List) {
 	p.OneOf("Stop", string(o.Stop), string(shuffle.StopFirst), string(shuffle.StopAll))
 	p.OneOf("Batching", string(o.Batching), string(shuffle.Stratified), string(shuffle.PerSource))
 	p.OneOf("WeightsIn", o.WeightsIn, InSamples, InTokens)
@@ -54,6 +56,7 @@ func (o Options) validateSources(p *option.List) {
 		of := option.List{New: func(field, text string) error { // fields of the source are spelled as in JSON and Python
 			return option.NewError(fmt.Sprintf("Sources[%q]", s.Name), option.Argument(field)+" "+text)
 		}}
+		var err error
 		if s.Name == "" || seen[s.Name] {
 			p.Add(fmt.Sprintf("Sources[%d].Name", i), "must be a name of its own, got %q", s.Name)
 		}
@@ -67,7 +70,7 @@ func (o Options) validateSources(p *option.List) {
 				of.Add("Rename", "must give names of columns other names, got %q for %q", s.Rename[name], name)
 			}
 		}
-		if err := ruleErrors(s.options(o)); err != nil {
+		if o.Sources[i].filter, err = parseRule(s.options(o)); err != nil {
 			of.Join(option.NewError(fmt.Sprintf("Sources[%q]", s.Name), err.Error()))
 		}
 		p.Join(of.Err())
@@ -77,14 +80,14 @@ func (o Options) validateSources(p *option.List) {
 	o.validateApart(p)
 }
 
-// ruleErrors returns the errors in the rule of a source.
-func ruleErrors(o Options) error {
+// parseRule returns the filter of a source, or all problems of its rule.
+func parseRule(o Options) (filter *rule.Expr, err error) {
 	p := option.List{New: option.NewError}
-	o.rule().Validate(&p)
-	if err := p.Err(); err != nil {
-		return errors.New(option.Literal(option.Spelled(err, option.Argument)))
+	filter = o.rule().Parse(&p)
+	if err = p.Err(); err != nil {
+		err = errors.New(option.Literal(option.Spelled(err, option.Argument)))
 	}
-	return nil
+	return filter, err
 }
 
 // counted reports whether sources have numbers of samples in place of weights.
@@ -211,7 +214,7 @@ func (o Options) validateNoSources(p *option.List) {
 func (s Source) options(o Options) Options {
 	o.Sources, o.Mixing = nil, Mixing{}
 	o.Plan = nil // of all sources
-	o.Choice, o.Weight = s.Choice, s.RowWeight
+	o.Choice, o.filter, o.Weight = s.Choice, s.filter, s.RowWeight
 	return o
 }
 

@@ -40,7 +40,8 @@ const verifyPart = 4
 // would find it. It uses the options of Reading, Memory, IndexDir and Events; verified,
 // if not nil, is called after each row group with the rows so far, one call at a time.
 func Verify(ctx context.Context, stores shard.Stores, addresses []string, o Options, verified func(rows, of int64)) (*Verification, error) {
-	if err := o.Validate(); err != nil {
+	o, err := o.parse()
+	if err != nil {
 		return nil, fmt.Errorf("options: %w", err)
 	}
 	shards, err := shard.Discover(ctx, stores, addresses, shard.DiscoverOptions{Strict: o.Strict, Noted: o.Events.Noted})

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/local"
@@ -19,6 +20,7 @@ func openShop(t *testing.T, o Options) *Data {
 	if err != nil {
 		t.Fatal(err)
 	}
+	o.Filter = o.Parse(&option.List{New: option.NewError})
 	m, err := rowgroup.Open(t.Context(), stores, shards, rowgroup.Options{RuleColumns: o.Columns().List})
 	if err != nil {
 		t.Fatal(err)

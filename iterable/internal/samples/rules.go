@@ -29,6 +29,7 @@ type Choice struct {
 // Options make up a rule; see the options of a data set.
 type Options struct {
 	Choice
+	Filter   *rule.Expr // of Filters, by Parse; nil keeps all rows
 	Weight   string
 	Pack     *Pack
 	Bucket   *rule.Bucket
@@ -82,14 +83,12 @@ func (c *Columns) add(path string, lengths bool) int {
 	return i
 }
 
-// Columns returns the columns that the rule reads. The options are valid.
+// Columns returns the columns that the rule reads.
 func (o Options) Columns() Columns {
 	var c Columns
-	if o.Filters != "" {
-		if e, err := rule.Parse(o.Filters); err == nil {
-			for _, path := range e.Columns() {
-				c.add(path, true) // filters compare no items
-			}
+	if o.Filter != nil {
+		for _, path := range o.Filter.Columns() {
+			c.add(path, true) // filters compare no items
 		}
 	}
 	if o.Split.Key != "" {
@@ -146,7 +145,7 @@ func (b *binder) add(field, line string) {
 }
 
 func (b *binder) filter() {
-	if b.options.Filters == "" {
+	if b.options.Filter == nil {
 		return
 	}
 	err := b.rules.bindFilter(b.options, b.schema, b.columns)
@@ -200,14 +199,11 @@ func (b *binder) weight() {
 
 // bindFilter binds the filter and finds its columns.
 func (r *Rules) bindFilter(o Options, schema *column.Schema, columns Columns) error {
-	e, err := rule.Parse(o.Filters)
-	if err != nil {
-		return err
-	}
-	if now := e.Clock(o.Now); !now.IsZero() {
+	if now := o.Filter.Clock(o.Now); !now.IsZero() {
 		r.Now = now.Format(time.RFC3339)
 	}
-	if e, err = e.At(o.Now); err != nil {
+	e, err := o.Filter.At(o.Now)
+	if err != nil {
 		return err
 	}
 	read := o.ReadFile

@@ -12,13 +12,10 @@ import (
 // Screen finds shards that the filter excludes before their schemas are united, nil without a
 // filter. A wrong filter excludes no shard: binding it to the schema of all returns its error.
 func (o Options) Screen() rowgroup.Screen {
-	if o.Filters == "" {
+	if o.Filter == nil {
 		return nil
 	}
-	e, err := rule.Parse(o.Filters)
-	if err == nil {
-		e, err = e.At(o.Now)
-	}
+	e, err := o.Filter.At(o.Now)
 	if err != nil {
 		return nil
 	}

@@ -7,13 +7,14 @@ import (
 	"github.com/shardfeed/shardfeed/rule"
 )
 
-// Validate lists the problems of the options that choose rows.
-func (o Options) Validate(p *option.List) {
+// Parse returns the filter, and adds the problems of all options that choose rows to p.
+func (o Options) Parse(p *option.List) (filter *rule.Expr) {
 	if year := o.Now.UTC().Year(); year < 1 || year > 9999 {
 		p.Add("Now", "must be in the years 1 to 9999, got %d", year)
 	}
 	if o.Filters != "" {
-		_, err := rule.Parse(o.Filters)
+		var err error
+		filter, err = rule.Parse(o.Filters)
 		p.Join(optionErrors(err))
 	}
 	p.Join(optionErrors(o.Split.Validate()))
@@ -30,6 +31,7 @@ func (o Options) Validate(p *option.List) {
 	if o.Rows == nil && o.RowsNew != "" {
 		p.Add("RowsNew", "needs {Rows}, got %q alone", string(o.RowsNew))
 	}
+	return filter
 }
 
 // optionErrors makes each rule.Error within err an option.Error.
