@@ -151,14 +151,3 @@ func (s *source) keeps() int64 {
 	}
 	return s.cache.DecodedLimit()
 }
-
-// validateDecoded checks the limit of decoded columns.
-func (s Spec) validateDecoded(p *option.List) {
-	_, _, err := s.limitsIn(os.TempDir())
-	if wrong := (*OptionError)(nil); errors.As(err, &wrong) && wrong.Field == "DecodedLimit" {
-		p.Join(err)
-	}
-	if s.NoCache && s.DecodedLimit != "" && strings.TrimSpace(s.DecodedLimit) != "0" {
-		p.Add("DecodedLimit", "needs a cache, and {NoCache} keeps nothing; leave one of the two out")
-	}
-}

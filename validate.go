@@ -39,20 +39,16 @@ func (s Spec) parse() (o iterable.Options, err error) {
 	p.OneOf("Missing", s.Missing, "error", "null")
 	p.OneOf("InvalidUTF8", s.InvalidUTF8, "refuse", "replace")
 	o = s.options(&p)
-	p.Within("LocalWorldSize", int64(s.LocalWorldSize), option.MaxWorldSize)
 	p.Within("LookMemory", s.LookMemory, option.MaxBytes)
 	s.validateCache(&p)
-	s.validateDecoded(&p)
-	if _, err := s.drivers(); err != nil {
-		p.Join(err)
-	}
+	_, err = s.drivers()
+	p.Join(err)
+	p.OneOf("ImageDecoder", s.ImageDecoder, AutoDecoder, TurboDecoder, GoDecoder)
 	s.validateBatches(&p)
 	s.validatePack(&p)
 	if s.Bucket != nil && s.BatchSize > 1 {
 		p.Add("BatchSize", "must be 1 with {Bucket}, which makes the batches, got %d", s.BatchSize)
 	}
-	p.OneOf("ImageDecoder", s.ImageDecoder, AutoDecoder, TurboDecoder, GoDecoder)
-	p.Join(loader.Options{Features: s.features(&p), Images: s.Images}.Validate())
 	p.Join(o.Validate())
 	return o, p.Err()
 }
@@ -78,15 +74,17 @@ func (s Spec) validateCache(p *option.List) {
 	if s.NoCache && s.RequireCache {
 		p.Add("NoCache", "contradicts {RequireCache}")
 	}
-	_, err := s.CacheLimitIn(os.TempDir()) // any directory shows whether it is a limit, even on a full disk
+	_, _, err := s.limitsIn(os.TempDir()) // any directory shows whether they are limits, even on a full disk
 	if wrong := (*OptionError)(nil); errors.As(err, &wrong) {
 		p.Join(err)
+	}
+	if s.NoCache && s.DecodedLimit != "" && strings.TrimSpace(s.DecodedLimit) != "0" {
+		p.Add("DecodedLimit", "needs a cache, and {NoCache} keeps nothing; leave one of the two out")
 	}
 }
 
 func (s Spec) validateBatches(p *option.List) {
-	p.Within("BatchSize", int64(s.BatchSize), option.MaxBatchRows)
-	p.Within("Workers", int64(s.Workers), option.MaxWorkers)
+	p.Join(loader.Options{BatchSize: s.BatchSize, Workers: s.Workers, LocalWorldSize: s.LocalWorldSize, Features: s.features(p), Images: s.Images}.Validate())
 	p.Within("Slots", int64(s.Slots), maxSlots)
 	s.fills(p)
 	s.pads(p)
