@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/shardfeed/shardfeed/audit"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
@@ -38,6 +39,7 @@ type resident struct {
 	offset uint32   // row of the block at which the span starts
 	order  []uint32 // nil if rows leave in the block's order
 	rows   int
+	start  audit.Start // of the samples' hashes
 	parts  int
 	freed  int // parts that have left
 

@@ -15,6 +15,11 @@ type Draw struct {
 	Valid  int // the first picks, which count; the others fill the last step of the tail Pad, or the places of lost rows under Mask
 	Lost   int // rows of the step whose data is lost
 
+	// Hash is the sum of the hashes of the samples that came or are lost; see package audit. Hashes
+	// has it after each pick that counts, under StreamOptions.Hashes.
+	Hash   uint64
+	Hashes []uint64
+
 	// After is how many epochs after Epoch a pick is of, under the tail Carry, and in a mixture,
 	// where it is that of the source and may lie before Epoch. Picks beyond its length are of
 	// Epoch.
@@ -29,6 +34,7 @@ type Draw struct {
 
 	from   drawer
 	number int64     // in the order in which the stream made its draws
+	each   bool      // Hashes is wanted
 	units  []unitPin // of a taker
 }
 
@@ -43,8 +49,12 @@ func (d *Draw) Release() {
 	}
 }
 
-// pick appends a pick of an epoch.
-func (d *Draw) pick(p rowgroup.Pick, epoch uint64) {
+// pick appends a pick of an epoch, of a sample with a hash.
+func (d *Draw) pick(p rowgroup.Pick, epoch, hash uint64) {
+	d.Hash += hash
+	if d.each {
+		d.Hashes = append(d.Hashes, d.Hash)
+	}
 	if epoch != uint64(d.Epoch) {
 		d.later(epoch)
 	}

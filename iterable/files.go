@@ -42,6 +42,17 @@ func (r *fileOrder) poorMixing(int, int64) (*PoorMixing, error) { return nil, ni
 
 func (r *fileOrder) note(*laneNotes, shuffle.Worker, int64, StreamOptions) error { return nil }
 
+func (r *fileOrder) units(int) *shuffle.Units { return r.sequence.Units() }
+
+func (r *fileOrder) left(epoch uint64, pos int64, yield func(source int, p shuffle.Part)) []uint64 {
+	epoch, pos = passOf(epoch, pos, r.sequence.Rows())
+	if pos == 0 {
+		return []uint64{epoch}
+	}
+	r.sequence.Left(pos, func(p shuffle.Part) { yield(0, p) })
+	return []uint64{epoch + 1}
+}
+
 // A fileReading is the files as a stream reads them.
 type fileReading struct {
 	sequence *shuffle.Sequence
@@ -151,12 +162,13 @@ func (w *fileWalk) fill(ctx context.Context, d *Draw) error {
 		}
 		r := w.now
 		if r.lost != nil {
-			if err := w.stream.miss(d, r, int(run.Rows())); err != nil {
+			if err := w.stream.miss(d, r, uint32(run.From-w.first), int(run.Rows())); err != nil {
 				return err
 			}
 		} else {
 			for row := run.From; row < run.To; row++ {
-				d.pick(w.stream.pick(d, r, uint32(row-w.first)), run.epoch)
+				seq := uint32(row - w.first)
+				d.pick(w.stream.pick(d, r, seq), run.epoch, r.start.Hash(seq))
 			}
 		}
 		emitted := int(run.To - w.first)
@@ -176,6 +188,7 @@ func (w *fileWalk) reach(ctx context.Context, run fileSpan) error {
 			return err
 		}
 		w.now, w.key, w.first = r, k, run.From
+		r.start = w.stream.keys[0].At(run.Unit, run.From)
 	}
 	return nil
 }

@@ -166,9 +166,12 @@ func (l *load) gaps() []*resident {
 	return out
 }
 
-// miss leaves rows of a resident that is lost out of a draw.
-func (s *Stream) miss(d *Draw, r *resident, rows int) error {
+// miss leaves rows of a resident that is lost out of a draw, from the one that leaves as the seq-th.
+func (s *Stream) miss(d *Draw, r *resident, seq uint32, rows int) error {
 	d.Lost += rows
+	for n := range rows {
+		d.Hash += r.start.Hash(seq + uint32(n))
+	}
 	places := 0
 	if !r.lost.counted {
 		r.lost.counted = true

@@ -68,3 +68,17 @@ func (r *mixtureOrder) describe(p *Plan) error {
 func (r *mixtureOrder) poorMixing(int, int64) (*PoorMixing, error) { return nil, nil }
 
 func (r *mixtureOrder) note(*laneNotes, shuffle.Worker, int64, StreamOptions) error { return nil }
+
+func (r *mixtureOrder) units(source int) *shuffle.Units { return r.made.Sources()[source].Plan.Units() }
+
+func (r *mixtureOrder) left(epoch uint64, pos int64, yield func(source int, p shuffle.Part)) (passes []uint64) {
+	x := r.made.At(epoch, pos)
+	for d, n := range r.made.Counts(x, nil) {
+		passes = append(passes, 0)
+		if rows := r.made.Sources()[d].Plan.Rows(); rows > 0 {
+			passes[d] = uint64(n/rows) + 1
+		}
+	}
+	r.made.Left(x, yield)
+	return passes
+}

@@ -47,7 +47,7 @@ func (d *Dataset) Stream(ctx context.Context, w shuffle.Worker, o StreamOptions)
 		return nil, err
 	}
 	s := d.newStream(p, r.state(start.GlobalBatch), start, account, o.Draws)
-	s.ahead.stacks = o.Stacks
+	s.ahead.stacks, s.hashes = o.Stacks, o.Hashes
 	s.losses.Losses, s.losses.rows = d.options.Losses.withDefaults(), start.Rows/int64(w.WorldSize*w.Workers)
 	if o.State != nil && o.State.GlobalBatch != start.GlobalBatch && d.options.Events.BatchChanged != nil {
 		d.options.Events.BatchChanged(o.State.GlobalBatch, start.GlobalBatch)
@@ -100,7 +100,7 @@ func (d *Dataset) newStream(p portion, base shuffle.State, start stepper, accoun
 	s := &Stream{
 		dataset: d, account: account, steps: start, base: base, closing: make(chan struct{}),
 		allowed: make(chan struct{}, draws), pending: map[key]*load{},
-		stamps: make([]uint32, d.groups()),
+		keys: d.auditKeys(base.Seed), stamps: make([]uint32, d.groups()),
 	}
 	for range draws {
 		s.allowed <- struct{}{}

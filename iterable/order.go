@@ -24,6 +24,13 @@ type order interface {
 	// poorMixing returns a warning if the order mixes sorted data poorly, else nil.
 	poorMixing(worldSize int, globalBatch int64) (*PoorMixing, error)
 
+	// units returns the units of a source.
+	units(source int) *shuffle.Units
+
+	// left returns how many passes over each source have begun at a position, of all epochs, and
+	// calls yield with what they have left.
+	left(epoch uint64, pos int64, yield func(source int, p shuffle.Part)) (passes []uint64)
+
 	// note keeps in n which lanes a worker reads.
 	note(n *laneNotes, w shuffle.Worker, globalBatch int64, o StreamOptions) error
 }
@@ -56,6 +63,18 @@ func readsOf(p *shuffle.Plan, slots []int) planReads {
 		r.epochs = min(params.Lanes, mostEpochs)
 	}
 	return r
+}
+
+// passOf returns the pass over n rows that a position of an epoch is in, and the position in it.
+// Under Carry it may be another epoch.
+func passOf(epoch uint64, pos, n int64) (uint64, int64) {
+	for ; n > 0 && pos >= n; pos -= n {
+		epoch++
+	}
+	for ; n > 0 && pos < 0; pos += n {
+		epoch--
+	}
+	return epoch, pos
 }
 
 // errSeats refuses seats for an order without lanes of single ranks.

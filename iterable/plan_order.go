@@ -81,6 +81,17 @@ func (r *planOrder) note(n *laneNotes, w shuffle.Worker, globalBatch int64, o St
 	return err
 }
 
+func (r *planOrder) units(int) *shuffle.Units { return r.plan.Units() }
+
+func (r *planOrder) left(epoch uint64, pos int64, yield func(source int, p shuffle.Part)) []uint64 {
+	epoch, pos = passOf(epoch, pos, r.plan.Rows())
+	if pos == 0 {
+		return []uint64{epoch}
+	}
+	r.plan.Epoch(epoch).Left(pos, func(p shuffle.Part) { yield(0, p) })
+	return []uint64{epoch + 1}
+}
+
 // withTail returns saved parameters with another tail, if that does not move rows.
 func withTail(params shuffle.Params, tail shuffle.Tail) (shuffle.Params, error) {
 	if params.Tail != tail && (params.Tail == shuffle.Carry || tail == shuffle.Carry) {

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/shardfeed/shardfeed/audit"
 	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/internal/cores"
 	"github.com/shardfeed/shardfeed/internal/mem"
@@ -59,6 +60,9 @@ type StreamOptions struct {
 	// Stacks are matrices that the layer above makes. Loads make them in place of their columns
 	// where that takes no more memory, so that blocks may lack the columns.
 	Stacks *rowgroup.Stacks
+
+	// Hashes asks for Draw.Hashes.
+	Hashes bool
 
 	// Copied keeps blocks out of mapped files: the layer above hands their bytes to code that does
 	// not survive a fault.
@@ -124,6 +128,8 @@ type Stream struct {
 	ahead   *readahead
 	buffer  *buffer
 	base    shuffle.State // what all states of the stream have in common
+	keys    []audit.Key   // of the samples of each source
+	hashes  bool          // StreamOptions.Hashes
 
 	allowed chan struct{} // a value for each draw that may still be out
 	closing chan struct{}
@@ -229,6 +235,9 @@ func (s *Stream) fill(ctx context.Context, d *Draw) error {
 		}
 	}
 	d.Valid = s.rows - d.Lost
+	if n := len(d.Hashes); n > 0 {
+		d.Hashes[n-1] = d.Hash // lost rows may follow
+	}
 	rows := s.rows
 	if s.steps.Tail == shuffle.Pad {
 		rows = s.full
@@ -268,7 +277,7 @@ func (s *Stream) newDraw() *Draw {
 	if !ok {
 		d = &Draw{}
 	}
-	*d = Draw{Blocks: d.Blocks[:0], Picks: d.Picks[:0], After: d.After[:0], from: s}
+	*d = Draw{Blocks: d.Blocks[:0], Picks: d.Picks[:0], Hashes: d.Hashes[:0], After: d.After[:0], from: s, each: s.hashes}
 	return d
 }
 

@@ -161,8 +161,8 @@ func (c *laneCursor) take(ctx context.Context, s *Stream, d *Draw) error {
 		return err
 	}
 	if r.lost == nil {
-		d.pick(s.pick(d, r, p.Seq), c.epoch)
-	} else if err := s.miss(d, r, 1); err != nil {
+		d.pick(s.pick(d, r, p.Seq), c.epoch, r.start.Hash(p.Seq))
+	} else if err := s.miss(d, r, p.Seq, 1); err != nil {
 		return err
 	}
 	c.at++
@@ -206,6 +206,8 @@ func (c *laneCursor) resident(ctx context.Context, s *Stream, j uint32) (*reside
 		return nil, err
 	}
 	c.residents[j] = r
+	sp := c.lane.Span(int(j))
+	r.start = s.keys[c.source].At(sp.Unit, sp.From)
 	if r.parts > 0 {
 		c.active = append(c.active, j)
 		if left := int(c.lane.Emitted(int(j), c.tick.Index-1)); left > 0 {

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/shardfeed/shardfeed/audit"
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/shuffle"
@@ -29,6 +30,11 @@ type Batch struct {
 	Step     int64         // of the epoch, from 0
 	Position int64         // rows of the epoch before this step, over all ranks
 	State    shuffle.State // resumes after this batch
+
+	// Sum counts the batch's rows for the audit of its epoch; see package audit. Under Options.Hashes
+	// Hashes has the sum of the hashes up to each valid row.
+	Sum    audit.Sum
+	Hashes []uint64
 
 	memory   Memory
 	bytes    int64

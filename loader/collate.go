@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime/debug"
+	"slices"
 	"sync/atomic"
 	"time"
 
+	"github.com/shardfeed/shardfeed/audit"
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/images/codec"
 	"github.com/shardfeed/shardfeed/internal/mem"
@@ -103,6 +105,7 @@ func (c *collator) do(ctx context.Context, d *iterable.Draw, m Memory, at *activ
 	b = &Batch{
 		Rows: d.Rows, Valid: d.Valid, Lost: d.Lost, Epoch: d.Epoch, Step: d.Step, Position: d.Position, State: d.State, memory: m,
 		Columns: make([]*column.Array, 0, len(c.schema.Fields)+2*len(c.padders)),
+		Sum:     audit.Sum{Rows: int64(d.Valid), Lost: int64(d.Lost), Padded: int64(d.Rows - d.Valid), Hash: d.Hash}, Hashes: slices.Clone(d.Hashes),
 	}
 	if c.buckets {
 		c.unbucket(b, d)
@@ -135,6 +138,9 @@ func (c *collator) do(ctx context.Context, d *iterable.Draw, m Memory, at *activ
 	if c.imaging != nil {
 		if err := c.timed(at, stageImages, 0, func() error { return c.decodeImages(ctx, b, rows) }); err != nil {
 			return b, err
+		}
+		if lost := int64(len(b.losses)); !c.buckets {
+			b.Sum.Rows, b.Sum.Lost = b.Sum.Rows-lost, b.Sum.Lost+lost
 		}
 	}
 	guarded := func() error { return rowgroup.Guard(ctx, rows.Blocks, func() error { return c.gather(b, rows, at) }) }

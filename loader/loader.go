@@ -133,7 +133,7 @@ func BatchesWithin(n int, batchBytes, memory int64) int {
 func (o Options) stream() iterable.StreamOptions {
 	return iterable.StreamOptions{
 		BatchSize: o.BatchSize, Tail: o.Tail, Epoch: o.Epoch, Epochs: o.Epochs, UntilEpoch: o.UntilEpoch, State: o.State,
-		LocalWorldSize: o.LocalWorldSize, Seats: o.Seats, Draws: o.Workers + 1, Batches: o.MaxBatches, Copied: len(o.Images) > 0,
+		LocalWorldSize: o.LocalWorldSize, Seats: o.Seats, Draws: o.Workers + 1, Batches: o.MaxBatches, Copied: len(o.Images) > 0, Hashes: o.Hashes,
 	}
 }
 

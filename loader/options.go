@@ -111,6 +111,9 @@ type Options struct {
 	// with RowIDs or RowKeys.
 	Seeds bool
 
+	// Hashes asks for Batch.Hashes, for consumers that hand out single rows.
+	Hashes bool
+
 	// Transforms are applied to each batch, in order, after Pad.
 	Transforms []Transform
 

@@ -92,6 +92,7 @@ var rules = []rule{
 	{at: "shard/hdfs", may: []string{"shard", "shard/driver", "internal/cause", "internal/regular"}},
 	{at: "shard/shardtest", may: []string{"shard", "shard/driver"}},
 	{at: "shuffle"},
+	{at: "audit"},  // numbers alone: no order, no data
 	{at: "column"}, // what all layers tell each other of columns
 	{at: "rule", may: []string{"column", "shuffle", "internal/option", "internal/half", "internal/text"}}, // the language of filters: no stores, no files
 	{at: "internal/mem"},
@@ -124,8 +125,8 @@ var rules = []rule{
 	{at: "iterable/internal/keep", may: []string{"shard", "rowgroup", "internal/mem", "internal/cores", "iterable/internal/panics"}},                                                                                             // row groups and memory: no orders, no streams
 	{at: "iterable/internal/samples", may: []string{"column", "shard", "rowgroup", "rule", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/cores", "internal/segmentdir", "iterable/internal/panics"}}, // rules and row groups: no orders, no streams
 	{at: "iterable/internal/saved", may: []string{"shard", "rowgroup", "shuffle", "internal/mem", "internal/regular"}},                                                                                                           // files of plans, lists and inventories: no data sets
-	{at: "iterable", may: []string{"iterable/internal/keep", "iterable/internal/samples", "iterable/internal/saved", "iterable/internal/panics", "column", "shard", "rowgroup", "rule", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/cores", "internal/segmentdir", "internal/regular", "internal/size", "internal/wait"}},
-	{at: "loader", may: []string{"column", "images", "images/codec", "iterable", "rowgroup", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/iteration", "internal/half", "internal/wait"}},
+	{at: "iterable", may: []string{"audit", "iterable/internal/keep", "iterable/internal/samples", "iterable/internal/saved", "iterable/internal/panics", "column", "shard", "rowgroup", "rule", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/cores", "internal/segmentdir", "internal/regular", "internal/size", "internal/wait"}},
+	{at: "loader", may: []string{"audit", "column", "images", "images/codec", "iterable", "rowgroup", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/iteration", "internal/half", "internal/wait"}},
 	{at: "internal/arrowipc", may: []string{"column"}},
 	{at: "loader/loaderarrow", may: []string{"column", "loader", "internal/arrowipc"}},
 	{at: "gpu", may: []string{"column", "loader", "iterable", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/iteration", "internal/wait"}},
@@ -134,8 +135,8 @@ var rules = []rule{
 	{at: "internal/jsonl", may: []string{"column", "internal/mem", "internal/half"}},
 	{at: root, may: []string{"column", "shard", "shard/all", "shard/hdfs", "shard/s3", "cache", "rowgroup", "rule", "shuffle", "iterable", "loader", "images", "images/codec", "internal/cores", "internal/mem", "internal/option", "internal/size", "internal/text", "internal/trusted", "internal/regular"}},
 	{at: "internal/inspect", may: []string{"internal/table", "internal/text", "column", "shard", "rowgroup", "shuffle", "internal/mem", "internal/parquet", "internal/jsonl"}}, // the verb's alone
-	{at: "internal/engine", may: []string{root, "cache", "column", "loader", "iterable", "rowgroup", "shard", "shuffle", "internal/cores", "internal/mem", "internal/option", "internal/regular", "internal/wait"}},
-	{at: "internal/engine/wire", may: []string{root, "loader", "iterable", "rowgroup", "shard", "shuffle", "internal/mem", "internal/option", "internal/wait"}}, // messages and failures: no data sets, no sessions
+	{at: "internal/engine", may: []string{root, "audit", "cache", "column", "loader", "iterable", "rowgroup", "shard", "shuffle", "internal/cores", "internal/mem", "internal/option", "internal/regular", "internal/wait"}},
+	{at: "internal/engine/wire", may: []string{root, "audit", "loader", "iterable", "rowgroup", "shard", "shuffle", "internal/mem", "internal/option", "internal/wait"}}, // messages and failures: no data sets, no sessions
 	{at: "images/codec"},
 	{at: "images/turbo", may: []string{"images/codec"}},
 	{at: "images", may: []string{"images/codec", "internal/image/resize", "internal/option", "internal/half"}}, // not images/turbo: the program chooses the decoder
@@ -315,7 +316,7 @@ func TestShuffleIsPure(t *testing.T) {
 
 func TestTopLevelFolders(t *testing.T) {
 	want := []string{
-		"bench", "bin", "cache", "cmd", "column", "deploy", "dist", "docs", "examples", "gpu", "images", "internal", "iterable", "loader", "python",
+		"audit", "bench", "bin", "cache", "cmd", "column", "deploy", "dist", "docs", "examples", "gpu", "images", "internal", "iterable", "loader", "python",
 		"rowgroup", "rule", "shard", "shuffle", "testdata", "tools",
 	}
 	entries, err := os.ReadDir(moduleRoot(t))

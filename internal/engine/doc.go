@@ -193,6 +193,17 @@
 //	48  i64  list size: the items of each value of a list without offsets; 0 else
 //	56  u64  0
 //
+// After the descriptors comes what the batch adds to the audit of its epoch; see package audit:
+//
+//	 0  u64  rows that are delivered, in the unit of the order
+//	 8  u64  rows that are lost
+//	16  u64  rows that fill the batch
+//	24  u64  sum of the hashes of the delivered and the lost rows
+//	32       of a bundle, for each of its valid rows: u64 the same sum up to it
+//
+// The first four are read as one integer of 32 bytes, so that adding these of many batches adds
+// each number: only the last, on top, can carry.
+//
 // Offsets count from the slot's first byte; buffers are 256-byte aligned. A boolean takes one byte.
 // The value under a null is zero, NaN, or OPEN's null.
 //

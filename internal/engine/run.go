@@ -170,7 +170,7 @@ func (r *run) newLoader(it *iteration) (*loader.Loader, error) {
 	}
 	r.rings, r.steps, r.begun, r.from, r.left = it.order, it.steps, 0, it.from, it.count
 	o.MaxBatches = slots*len(it.order) + r.outputs
-	o.Allocator = r
+	o.Allocator, o.Hashes = r, it.bundle > 1
 	return loader.New(d.Dataset, o)
 }
 

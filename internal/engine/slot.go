@@ -18,6 +18,7 @@ const (
 	batchAlign = 256
 	headSize   = 64 // of a batch's header
 	nodeSize   = 64 // of a descriptor
+	sumSize    = 32 // of the audit's sum
 	maxAlloc   = 1 << 42
 
 	// firstByte is the offset of a slot's first buffer. Offset 0 means that there is no buffer.
@@ -154,7 +155,7 @@ func (s *slot) write(b *loader.Batch) (wire.Announcement, error) {
 				return wire.Announcement{}, err
 			}
 		}
-		end := int64(s.n) + w.outside + headSize + int64(w.nodes)*nodeSize
+		end := int64(s.n) + w.outside + headSize + int64(w.nodes)*nodeSize + sumSize + 8*int64(len(b.Hashes))
 		if end <= int64(s.at.size) {
 			return s.fill(b, &w, int(end))
 		}
@@ -179,6 +180,7 @@ func (s *slot) fill(b *loader.Batch, w *slotWriter, end int) (wire.Announcement,
 	for _, a := range b.Columns {
 		w.describe(a)
 	}
+	putSum(w.bytes[w.node:end], b)
 	seq := s.ring.announced(s.at, s.index, s.to, s.turn)
 	s.sent = true
 	h, le := w.bytes[head:head+headSize], binary.LittleEndian
@@ -193,6 +195,17 @@ func (s *slot) fill(b *loader.Batch, w *slotWriter, end int) (wire.Announcement,
 	le.PutUint64(h[48:], b.State.Epoch)
 	le.PutUint64(h[56:], uint64(b.State.Position))
 	return wire.Announcement{Generation: s.at.number, Slot: s.index, Seq: seq, Offset: uint64(head), Used: uint64(end)}, nil
+}
+
+// putSum writes what the batch adds to the audit of its epoch.
+func putSum(to []byte, b *loader.Batch) {
+	le := binary.LittleEndian
+	for i, n := range [...]uint64{uint64(b.Sum.Rows), uint64(b.Sum.Lost), uint64(b.Sum.Padded), b.Sum.Hash} {
+		le.PutUint64(to[8*i:], n)
+	}
+	for i, h := range b.Hashes {
+		le.PutUint64(to[sumSize+8*i:], h)
+	}
 }
 
 // A slotWriter assigns the buffers of a batch to places in its slot. Gathered columns already are
