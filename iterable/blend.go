@@ -1,8 +1,9 @@
 package iterable
 
-import "github.com/shardfeed/shardfeed/iterable/internal/saved"
-
-import "github.com/shardfeed/shardfeed/shuffle"
+import (
+	"github.com/shardfeed/shardfeed/iterable/internal/saved"
+	"github.com/shardfeed/shardfeed/shuffle"
+)
 
 // A blend makes the samples of a data set from its sources: from a single one, or from several
 // by weight.

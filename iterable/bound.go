@@ -6,6 +6,7 @@ import (
 	"sort"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/iterable/internal/ahead"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -174,7 +175,7 @@ func (p *lanePeak) span(j int) {
 		if i == c.parts-1 {
 			part = c.parted - part*int64(c.parts-1)
 		}
-		p.change[p.freed(j, int64(partEnd(int(sp.Rows()), c.parts, i)))] -= part
+		p.change[p.freed(j, int64(ahead.PartEnd(int(sp.Rows()), c.parts, i)))] -= part
 	}
 }
 
@@ -247,7 +248,7 @@ func (d *Dataset) reserve(b bound, decoders int, r remedy) (a *mem.Account, inIm
 	if d.options.Tier != nil {
 		whole := b
 		whole.shuffle = b.whole
-		a, err := d.budget.Reserve(d.memory, whole.ahead(d.memory, decoders, d.fetchAhead(b.load.fetch)))
+		a, err := d.budget.Reserve(d.memory, whole.ahead(d.memory, decoders, ahead.FetchesAhead(d.fetchers, d.copied, b.load.fetch)))
 		if err == nil {
 			return a, true, nil
 		}
@@ -257,7 +258,7 @@ func (d *Dataset) reserve(b bound, decoders int, r remedy) (a *mem.Account, inIm
 }
 
 func (d *Dataset) reserveDivided(b bound, decoders int, r remedy) (*mem.Account, error) {
-	a, err := d.budget.Reserve(d.memory, b.ahead(d.memory, decoders, d.fetchAhead(b.load.fetch)))
+	a, err := d.budget.Reserve(d.memory, b.ahead(d.memory, decoders, ahead.FetchesAhead(d.fetchers, d.copied, b.load.fetch)))
 	var over *mem.OverLimit
 	if errors.As(err, &over) && over.Shared { // others have taken what reading ahead would like
 		a, err = d.budget.Reserve(d.memory, b.least())

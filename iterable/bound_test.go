@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/iterable/internal/ahead"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -98,7 +99,7 @@ func walkedPeak(d *Dataset, p *shuffle.Plan, lane *shuffle.Lane) (peak int64) {
 			}
 			n := int(lane.Span(j).Rows())
 			emitted := int(lane.Emitted(j, tick.Index))
-			for c.parts > 0 && freed[j] < c.parts && partEnd(n, c.parts, freed[j]) <= emitted {
+			for c.parts > 0 && freed[j] < c.parts && ahead.PartEnd(n, c.parts, freed[j]) <= emitted {
 				part := c.parted / int64(c.parts)
 				if freed[j]++; freed[j] == c.parts {
 					part = c.parted - part*int64(c.parts-1)

@@ -5,8 +5,7 @@ import (
 	"sync"
 
 	"github.com/shardfeed/shardfeed/audit"
-	"github.com/shardfeed/shardfeed/internal/mem"
-	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/iterable/internal/ahead"
 )
 
 // buffer is the shuffle buffer: the blocks whose rows are still to leave, or have left in draws
@@ -14,7 +13,7 @@ import (
 // becomes free is queued with the last draw that may hold rows of it, and freed when that draw and
 // all before it are released.
 type buffer struct {
-	ahead *readahead
+	ahead *ahead.Reader
 
 	mu     sync.Mutex
 	oldest int64       // the first draw that is not released; one after the last when all are
@@ -22,14 +21,11 @@ type buffer struct {
 	queue  []leftovers // by ascending draw
 }
 
-// A hold is the blocks of a load in the buffer and what the account counts for them.
+// A hold is the blocks of a load in the buffer.
 type hold struct {
-	blocks  []*rowgroup.Block // nil where a part was freed
-	place   int               // of its row group among the row groups of all sources
-	users   int               // spans that still have rows to leave
-	charged int64
-	rows    sharedRows
-	shared  bool // with other streams
+	*ahead.Held
+	place int // of its row group among the row groups of all sources
+	users int // spans that still have rows to leave
 }
 
 // A resident is a span in the buffer. Only the consumer's goroutine touches it.
@@ -64,7 +60,7 @@ func (r *resident) find(s uint32) (part int, row uint32) {
 	}
 	if s < r.lo || s >= r.hi {
 		r.part = int(s) * r.parts / r.rows
-		r.lo, r.hi = uint32(partEnd(r.rows, r.parts, r.part-1)), uint32(partEnd(r.rows, r.parts, r.part))
+		r.lo, r.hi = uint32(ahead.PartEnd(r.rows, r.parts, r.part-1)), uint32(ahead.PartEnd(r.rows, r.parts, r.part))
 	}
 	return r.part, s - r.lo
 }
@@ -78,20 +74,12 @@ type leftovers struct {
 }
 
 // admit makes the residents of a load that is ready, in the order of its wanted.
-func (b *buffer) admit(l *load) []*resident {
-	h := &hold{blocks: l.blocks, place: l.place, users: len(l.wanted), charged: l.charged.decode, rows: l.sharedRows(), shared: l.shared}
-	b.ahead.account.Move(mem.Decode, mem.Shuffle, h.charged)
-	b.ahead.taken(l)
-	l.blocks, l.charged = nil, estimate{}
-	out := make([]*resident, len(l.wanted))
-	for i, w := range l.wanted {
-		offset := uint32(w.offset)
-		if l.placed {
-			offset = 0
-		}
-		out[i] = &resident{
-			hold: h, offset: offset, order: l.orders[i], rows: w.rows, parts: l.parts, places: make([]placed, len(h.blocks)),
-		}
+func (b *buffer) admit(l *ahead.Load) []*resident {
+	h := &hold{Held: b.ahead.Take(l), place: l.Place, users: len(l.Wanted)}
+	out := make([]*resident, len(l.Wanted))
+	for i, w := range l.Wanted {
+		offset, order := l.Order(i)
+		out[i] = &resident{hold: h, offset: offset, order: order, rows: w.Rows, parts: l.Parts, places: make([]placed, len(h.Blocks))}
 	}
 	return out
 }
@@ -117,7 +105,7 @@ func (b *buffer) begin(draw int64) {
 // its block, or its use of it, are over.
 func (b *buffer) left(r *resident, emitted int, draw int64) {
 	if r.parts > 0 {
-		for r.freed < r.parts && partEnd(r.rows, r.parts, r.freed) <= emitted {
+		for r.freed < r.parts && ahead.PartEnd(r.rows, r.parts, r.freed) <= emitted {
 			r.freed++
 			if r.freed < r.parts || emitted < r.rows { // the end of the span frees the rest
 				b.free(leftovers{draw: draw, hold: r.hold, part: r.freed})
@@ -134,11 +122,10 @@ func (b *buffer) left(r *resident, emitted int, draw int64) {
 func (b *buffer) skip(r *resident, emitted int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for r.freed < r.parts && partEnd(r.rows, r.parts, r.freed) <= emitted {
+	for r.freed < r.parts && ahead.PartEnd(r.rows, r.parts, r.freed) <= emitted {
 		r.freed++
 		b.freeLocked(leftovers{hold: r.hold, part: r.freed})
 	}
-	b.ahead.lookAgain()
 }
 
 // drop ends a span's use of its block.
@@ -186,30 +173,17 @@ func (b *buffer) sweepLocked() {
 		b.freeLocked(b.queue[n])
 		n++
 	}
-	if n > 0 {
-		b.queue = slices.Delete(b.queue, 0, n)
-		b.ahead.lookAgain()
-	}
+	b.queue = slices.Delete(b.queue, 0, n)
 }
 
 func (b *buffer) freeLocked(l leftovers) {
 	h := l.hold
 	if l.part > 0 {
-		part := h.blocks[l.part-1]
-		h.blocks[l.part-1] = nil
-		n := part.Bytes()
-		part.Release()
-		b.unchargeLocked(h, n)
+		h.ReleasePart(l.part - 1)
 		return
 	}
-	b.ahead.giveOrder(l.order)
+	b.ahead.GiveOrder(l.order)
 	if h.users--; h.users == 0 {
-		b.ahead.releaseBlocks(h.blocks, h.rows, h.shared)
-		b.unchargeLocked(h, h.charged)
+		h.Release()
 	}
-}
-
-func (b *buffer) unchargeLocked(h *hold, n int64) {
-	h.charged -= n
-	b.ahead.account.Release(mem.Shuffle, n)
 }

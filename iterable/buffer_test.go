@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/iterable/internal/ahead"
+	"github.com/shardfeed/shardfeed/shuffle"
 )
 
 // held makes the buffer of a stream without a reader, and the residents of all row groups of its
@@ -16,13 +18,12 @@ func held(t *testing.T, d *Dataset) (*buffer, []*resident) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &readahead{manifest: d.sources[0].manifest, account: a}
-	b := &buffer{ahead: r}
+	b := &buffer{ahead: d.readAhead(d.sources[0].manifest, ahead.Options{Account: a})}
 	var all []*resident
 	for g, group := range d.sources[0].manifest.Groups() {
-		l := wholeGroup(d, g)
-		l.wanted = []wanted{{rows: int(group.Rows)}}
-		if err := r.loadNow(t.Context(), l); err != nil {
+		l := d.sources[0].sizes.newLoad(shuffle.Unit{Group: g, Hi: group.Rows}, shuffle.Span{To: group.Rows}, true)
+		l.Wanted = []ahead.Wanted{{Rows: int(group.Rows)}}
+		if err := b.ahead.LoadNow(t.Context(), l); err != nil {
 			t.Fatal(err)
 		}
 		all = append(all, b.admit(l)...)
@@ -87,10 +88,10 @@ func TestBufferFreesParts(t *testing.T) {
 	if x.parts < 2 {
 		t.Fatalf("%d parts", x.parts)
 	}
-	used := func() int64 { return b.ahead.account.Used()[mem.Shuffle] }
+	used := func() int64 { return b.ahead.Account.Used()[mem.Shuffle] }
 	held := func() int64 {
 		n := int64(0)
-		for _, b := range x.hold.blocks {
+		for _, b := range x.hold.Blocks {
 			if b != nil {
 				n += b.Bytes()
 			}
@@ -99,11 +100,11 @@ func TestBufferFreesParts(t *testing.T) {
 	}
 	before, block := used(), held()
 	for p := range x.parts - 1 {
-		b.left(x, partEnd(x.rows, x.parts, p)-1, 0)
+		b.left(x, ahead.PartEnd(x.rows, x.parts, p)-1, 0)
 		if used() != before {
 			t.Fatalf("part %d was freed before its last row left", p)
 		}
-		b.left(x, partEnd(x.rows, x.parts, p), 0)
+		b.left(x, ahead.PartEnd(x.rows, x.parts, p), 0)
 		freed := before - used()
 		if freed < block/int64(x.parts)/2 || held() != block-freed {
 			t.Fatalf("part %d of blocks of %d bytes: %d are freed, the blocks say %d", p, block, freed, block-held())

@@ -1,9 +1,8 @@
 package iterable
 
 import (
-	"container/heap"
-
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/iterable/internal/minheap"
 )
 
 // densest finds the most bytes that n rows can take: the spans whose rows take the
@@ -11,9 +10,9 @@ import (
 type densest struct {
 	rows int64
 
-	spans minHeap[spanBytes] // by the bytes of a row; without the least dense they have fewer than rows
-	held  int64              // rows of spans
-	bytes int64              // of spans
+	spans *minheap.Heap[spanBytes] // by the bytes of a row; without the least dense they have fewer than rows
+	held  int64                    // rows of spans
+	bytes int64                    // of spans
 }
 
 // spanBytes has the bytes of a span's rows.
@@ -22,18 +21,18 @@ type spanBytes struct{ rows, bytes int64 }
 func (s spanBytes) row() float64 { return float64(s.bytes) / float64(s.rows) }
 
 func newDensest(rows int64) *densest {
-	return &densest{rows: rows, spans: minHeap[spanBytes]{less: func(a, b spanBytes) bool { return a.row() < b.row() }}}
+	return &densest{rows: rows, spans: minheap.New(func(a, b spanBytes) bool { return a.row() < b.row() })}
 }
 
 // add takes in a span.
 func (d *densest) add(rows, bytes int64) {
 	s := spanBytes{rows: 2 * rows, bytes: 2 * bytes}
-	if rows <= 0 || d.held >= d.rows && (d.rows <= 0 || s.row() <= d.spans.items[0].row()) {
+	if rows <= 0 || d.held >= d.rows && (d.rows <= 0 || s.row() <= d.spans.First().row()) {
 		return
 	}
-	heap.Push(&d.spans, s)
-	for d.held, d.bytes = d.held+s.rows, d.bytes+s.bytes; d.held-d.spans.items[0].rows >= d.rows; {
-		least := heap.Pop(&d.spans).(spanBytes)
+	d.spans.Push(s)
+	for d.held, d.bytes = d.held+s.rows, d.bytes+s.bytes; d.held-d.spans.First().rows >= d.rows; {
+		least := d.spans.Pop()
 		d.held, d.bytes = d.held-least.rows, d.bytes-least.bytes
 	}
 }
@@ -46,6 +45,6 @@ func (d *densest) most() int64 {
 	case d.held <= d.rows:
 		return mem.MulDiv(d.bytes, d.rows, d.held)
 	}
-	least := d.spans.items[0]
+	least := d.spans.First()
 	return d.bytes - mem.MulDiv(least.bytes, d.held-d.rows, least.rows)
 }

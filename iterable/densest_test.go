@@ -37,8 +37,8 @@ func TestDensest(t *testing.T) {
 		if got := d.most(); got < want || got > want+2 {
 			t.Fatalf("%d rows take %d, want %d", rows, got, want)
 		}
-		if len(d.spans.items) > 0 && d.held-d.spans.items[0].rows >= max(rows, 1) {
-			t.Fatalf("%d spans are kept", len(d.spans.items))
+		if d.spans.Len() > 0 && d.held-d.spans.First().rows >= max(rows, 1) {
+			t.Fatalf("%d spans are kept", d.spans.Len())
 		}
 	}
 }

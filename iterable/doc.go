@@ -9,8 +9,7 @@
 // The way of the data through the package:
 //
 //	schedule   lists the loads of a stream (spans of units) in the order of need; pure
-//	readahead  admits them to the account, fetches, decodes and transforms; the only goroutines
-//	layer      finds the samples of a load among its rows, and their order
+//	read-ahead admits them to the account, fetches, decodes and transforms (internal/ahead)
 //	await      takes them into the shuffle buffer when the order needs them
 //	walk       goes through the order and picks rows
 //	draw       holds the picked rows until it is released; what is no longer needed is freed then
@@ -24,20 +23,20 @@
 //
 // The filter, the function, the part, the rows list and the weight of the options are one rule,
 // which decides how often each row comes. Rules, and the counting of their samples, are in
-// internal/samples. A row that comes is a sample, and the order
-// counts samples, so their number in each unit is known before the first step. Open counts
-// (internal/samples/count.go): by arithmetic where row numbers alone decide; else it reads the
-// columns of the rule, and no others, for the units that partition values, statistics and pages do
-// not decide (internal/samples/prune.go). Counts are kept beside the footers
-// (internal/samples/counts.go, internal/samples/counts_segment.go), where nodes share them, and in saved plans.
-// Nothing else is kept: a load evaluates the rule again (internal/samples/selector.go), and fails
-// when it does not have the samples that were counted.
+// internal/samples. A row that comes is a sample, and the order counts samples, so their number in
+// each unit is known before the first step. Open counts (internal/samples/count.go): by arithmetic
+// where row numbers alone decide; else it reads the columns of the rule, and no others, for the
+// units that partition values, statistics and pages do not decide (internal/samples/prune.go).
+// Counts are kept beside the footers (internal/samples/counts.go,
+// internal/samples/counts_segment.go), where nodes share them, and in saved plans. Nothing else is
+// kept: a load evaluates the rule again (internal/samples/selector.go), and fails when it does not
+// have the samples that were counted.
 //
 // Pack and Bucket are the last stage of a rule: they make samples of several rows of a unit
-// (pack_load.go). Their number follows from the rows' lengths, which a column, the footers or the
-// levels of the lists tell (internal/samples). A load decodes its whole unit, lays the documents out
-// in the order of the epoch, and drops the unit; what follows knows rows of fixed size, or lists of
-// rows.
+// (internal/ahead/pack.go). Their number follows from the rows' lengths, which a column, the
+// footers or the levels of the lists tell (internal/samples). A load decodes its whole unit, lays
+// the documents out in the order of the epoch, and drops the unit; what follows knows rows of fixed
+// size, or lists of rows.
 //
 // # Sources
 //
@@ -62,31 +61,18 @@
 // account has room; one that the order waits for is always admitted, and then the bound holds it. A
 // consumer that stops taking draws stops the reading.
 //
-// Loads take the memory of their bytes in the order of the schedule and only then a fetcher, whose
-// requests wait in the store's own line, which is first in first out. The memory of their blocks
-// they take in the same order (admission.go), so that bytes may be fetched far ahead of a network
-// while blocks stay few; the first fetched load in the schedule is decoded first. So any number of
-// fetchers (fetchers.go) leaves the bound as it is, and the load that is needed next stands behind
-// no other. Where loads are lent, by a disk or a cache, few are on their way. What the
-// stores below hold is part of a stream's memory as Options.StoreMemory says.
-//
-// A decoder asks for what a block needs beyond its estimate before it takes it (readahead.more). A
-// load that is not needed yet may be refused: it is parked then (parking.go) and decoded once it is
-// needed. Loads that follow are taken to be as much larger (excess). A load or a batch that is
-// needed now evicts loads that were read ahead (evictable.go) before it is refused.
-//
-// Streams of one data set account for themselves, also where they use one block: in file order the
-// ranks of a process that go in step decode each row group once (sharing.go).
+// Loads take their memory in the order of the schedule: see package internal/ahead. What the stores
+// below hold is part of a stream's memory as Options.StoreMemory says.
 //
 // # Tier
 //
 // With Options.Tier a stream tries to reserve the bound of blocks that are not divided (reserve in
 // bound.go). Where there is room, a load whose row group is kept decoded becomes a block that lies
 // in the mapping of its image, in the order of the file, and its rows are found by their order
-// (readahead.go); else its rows are copied as decoded ones are. A load whose image turns out to be
-// damaged is fetched again without it. Images stay mapped from epoch to epoch in half of the memory
-// that is left, as long as no other stream needs it. A keeper writes to the tier beside the stream,
-// and never delays a load: see package internal/keep.
+// (internal/ahead/layer.go); else its rows are copied as decoded ones are. A load whose image turns
+// out to be damaged is fetched again without it. Images stay mapped from epoch to epoch in half of
+// the memory that is left, as long as no other stream needs it. A keeper writes to the tier beside
+// the stream, and never delays a load: see package internal/keep.
 //
 // # Rows by number
 //

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"testing"
+	"time"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/shuffle"
@@ -23,12 +24,12 @@ func underestimated(t *testing.T, o Options) *Dataset {
 
 // settled waits until a stream without a consumer has blocks that it read ahead, and does no work.
 func settled(t *testing.T, s *Stream) {
+	held := int64(0)
 	waitFor(t, func() bool {
-		e := &s.ahead.evictable
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		_, busy := e.lastLocked(0)
-		return !busy && s.account.Used()[mem.Decode] > 6<<20
+		before := held
+		time.Sleep(5 * time.Millisecond)
+		held = s.account.Used()[mem.Decode]
+		return held == before && held > 6<<20
 	})
 }
 

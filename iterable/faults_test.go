@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/iterable/internal/ahead"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/shardtest"
 	"github.com/shardfeed/shardfeed/shuffle"
@@ -345,7 +346,7 @@ func closeWithDrawsOut(t *testing.T) {
 		out = append(out, dr)
 	}
 	nextWhileClosing(t, s)
-	if _, err := s.Next(t.Context()); !errors.Is(err, errClosed) {
+	if _, err := s.Next(t.Context()); !errors.Is(err, ahead.ErrClosed) {
 		t.Errorf("Next after Close: %v", err)
 	}
 	if d.options.Budget.Admitted() == 0 {
@@ -381,7 +382,7 @@ func nextWhileClosing(t *testing.T, s *Stream) {
 			t.Error(err)
 		}
 	}
-	if err := <-failed; !errors.Is(err, errClosed) {
+	if err := <-failed; !errors.Is(err, ahead.ErrClosed) {
 		t.Errorf("Next during Close: %v", err)
 	}
 }

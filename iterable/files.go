@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/shardfeed/shardfeed/iterable/internal/ahead"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -65,7 +66,7 @@ type fileSchedule struct {
 	order *fileReading
 	sizes *sizes
 
-	ahead stepper // of the step whose rows are listed next
+	steps stepper // of the step whose rows are listed next
 	spans []fileSpan
 }
 
@@ -76,13 +77,13 @@ type fileSpan struct {
 }
 
 func newFileSchedule(o *fileReading, s *sizes) *fileSchedule {
-	return &fileSchedule{order: o, sizes: s, ahead: o.start}
+	return &fileSchedule{order: o, sizes: s, steps: o.start}
 }
 
-// next collects all rows that the stream has of a unit, as one run, before it returns the load.
-func (s *fileSchedule) next() (*load, bool) {
+// Next collects all rows that the stream has of a unit, as one run, before it returns the load.
+func (s *fileSchedule) Next() (*ahead.Load, bool) {
 	for len(s.spans) < 2 {
-		st, ok := s.ahead.next()
+		st, ok := s.steps.next()
 		if !ok {
 			break
 		}
@@ -104,20 +105,20 @@ func (s *fileSchedule) next() (*load, bool) {
 
 // load makes the load of a unit. A stream that has most of a unit reads all of it, so that streams
 // of other ranks in this process can use the same block.
-func (s *fileSchedule) load(f fileSpan) *load {
+func (s *fileSchedule) load(f fileSpan) *ahead.Load {
 	u := s.order.sequence.Units().At(f.Unit)
 	sp := f.Span
 	if 2*sp.Rows() >= u.Samples {
 		sp.From, sp.To = 0, u.Samples
 	}
 	l := s.sizes.newLoad(u, sp, false)
-	l.need = s.order.sequence.Start(f.Unit) + f.From
-	l.shared = s.order.worker.WorldSize*s.order.worker.Workers > 1
-	l.wanted = []wanted{{key: f.key(), offset: int(f.From - sp.From), rows: int(f.Rows())}}
+	l.Need = s.order.sequence.Start(f.Unit) + f.From
+	l.Shared = s.order.worker.WorldSize*s.order.worker.Workers > 1
+	l.Wanted = []ahead.Wanted{{Key: f.key(), Offset: int(f.From - sp.From), Rows: int(f.Rows())}}
 	return l
 }
 
-func (f fileSpan) key() key { return key{epoch: f.epoch, span: int32(f.Unit)} }
+func (f fileSpan) key() ahead.Key { return ahead.Key{Epoch: f.epoch, Span: int32(f.Unit)} }
 
 // parts calls yield with the stream's runs of rows in a step.
 func (o *fileReading) parts(st step, yield func(fileSpan)) {
@@ -140,7 +141,7 @@ type fileWalk struct {
 	row  int64      // rows of step[at] that were taken
 
 	now   *resident // of the last run
-	key   key       // its
+	key   ahead.Key // its
 	first int64     // number of its first row among the unit's
 }
 

@@ -57,7 +57,7 @@ func TestFirstStepWaitsForItsOwnUnits(t *testing.T) {
 			e := laneEpochsOf(t, d, shuffle.Worker{}, start)
 			needed := int64(0)
 			for _, l := range allLoads(newLaneSchedule(e, d.sources[0].sizes)) {
-				if l.need < pos+batch {
+				if l.Need < pos+batch {
 					needed++
 				}
 			}

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/shardfeed/shardfeed/internal/option"
+	"github.com/shardfeed/shardfeed/iterable/internal/ahead"
 	"github.com/shardfeed/shardfeed/iterable/internal/panics"
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
@@ -110,9 +111,9 @@ type lossCount struct {
 // has come to later epochs.
 const lossEpochs = 64
 
-// stands reports whether the stream can continue after a failed load, since the failure is a loss.
-func (c *losses) stands(l *load) bool {
-	return c.OnError != Raise && rowgroup.IsLoss(l.err) && !panics.Is(l.err)
+// stands reports whether err, of a load, is a loss, so that the stream can continue.
+func (c *losses) stands(err error) bool {
+	return c.OnError != Raise && rowgroup.IsLoss(err) && !panics.Is(err)
 }
 
 // lossHint is the hint of errors about lost data under Raise.
@@ -157,11 +158,11 @@ type gap struct {
 }
 
 // gaps are the residents of a load that is lost, in the order of its wanted.
-func (l *load) gaps() []*resident {
-	out := make([]*resident, len(l.wanted))
-	g := &gap{err: l.err}
-	for i, w := range l.wanted {
-		out[i] = &resident{lost: g, rows: w.rows}
+func gaps(l *ahead.Load) []*resident {
+	out := make([]*resident, len(l.Wanted))
+	g := &gap{err: l.Err}
+	for i, w := range l.Wanted {
+		out[i] = &resident{lost: g, rows: w.Rows}
 	}
 	return out
 }
@@ -183,7 +184,7 @@ func (s *Stream) miss(d *Draw, r *resident, seq uint32, rows int) error {
 // Lose counts a row of a draw of an epoch whose data the layer above found damaged, under Mask and
 // Skip. A row is a place of its own. The error is a [LostError]. Any goroutine may call it.
 func (s *Stream) Lose(epoch int64, x Loss) error {
-	s.ahead.tally.add(Stats{Rows: -1, Lost: 1})
+	s.tally.add(Stats{Rows: -1, Lost: 1})
 	s.dataset.tellOf(x)
 	return s.losses.add(uint64(epoch), 1, 1, x.Err)
 }

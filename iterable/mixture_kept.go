@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/shardfeed/shardfeed/iterable/internal/ahead"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -52,13 +53,13 @@ func (k *keptUnits) find() {
 	s := newLaneSchedule(m.epochs, m.sizes)
 	last := m.epochs.start.epoch + uint64(m.plan.Params().Lanes)
 	for left > 0 {
-		l, ok := s.next()
+		l, ok := s.Next()
 		if !ok || s.epoch > last+1 {
 			break
 		}
-		if u := l.span.Unit; !k.listed[u] {
+		if u := l.Span.Unit; !k.listed[u] {
 			left--
-			k.add(u, l.need)
+			k.add(u, l.Need)
 		}
 		m.epochs.forget(s.epoch - 1)
 	}
@@ -115,14 +116,14 @@ func (k *keptUnits) bytes() (all int64, largest cost) {
 		unit := units.At(u.unit)
 		c := k.of.sizes.spanCost(unit, wholeUnit(unit), false)
 		largest = largest.largest(c)
-		all += c.bytes() + 2*unit.Samples*orderBytes // the orders of a pass that ends and of one that starts
+		all += c.bytes() + 2*unit.Samples*ahead.OrderBytes // the orders of a pass that ends and of one that starts
 	}
 	return all, largest
 }
 
 // key of a unit.
-func (k *keptUnits) key(unit int) key {
-	return key{source: int32(k.of.number), slot: keptSlot, span: int32(unit)}
+func (k *keptUnits) key(unit int) ahead.Key {
+	return ahead.Key{Source: int32(k.of.number), Slot: keptSlot, Span: int32(unit)}
 }
 
 // keptSchedule lists the loads of units that are kept.
@@ -131,7 +132,7 @@ type keptSchedule struct {
 	at   int
 }
 
-func (s *keptSchedule) next() (*load, bool) {
+func (s *keptSchedule) Next() (*ahead.Load, bool) {
 	if s.at == len(s.kept.list) {
 		return nil, false
 	}
@@ -140,11 +141,11 @@ func (s *keptSchedule) next() (*load, bool) {
 	return s.kept.newLoad(k), true
 }
 
-func (k *keptUnits) newLoad(of keptUnit) *load {
+func (k *keptUnits) newLoad(of keptUnit) *ahead.Load {
 	u := k.of.plan.Units().At(of.unit)
 	l := k.of.sizes.newLoad(u, shuffle.Span{Unit: of.unit, To: u.Samples}, false)
-	l.need = of.need
-	l.wanted = []wanted{{key: k.key(of.unit), rows: int(u.Samples)}}
+	l.Need = of.need
+	l.Wanted = []ahead.Wanted{{Key: k.key(of.unit), Rows: int(u.Samples)}}
 	return l
 }
 
@@ -154,12 +155,12 @@ func (k *keptUnits) unit(ctx context.Context, s *Stream, unit int) (r *resident,
 		return s.await(ctx, k.key(unit))
 	}
 	l := k.newLoad(keptUnit{unit: unit})
-	switch err := s.ahead.loadNow(ctx, l); {
+	switch err := s.ahead.LoadNow(ctx, l); {
 	case err == nil:
 		return s.buffer.admit(l)[0], nil
-	case s.losses.stands(l):
-		s.dataset.loseOf(l.manifest, l.rows, l.err)
-		return l.gaps()[0], nil
+	case s.losses.stands(err):
+		s.dataset.loseOf(l.Manifest, l.Rows, err)
+		return gaps(l)[0], nil
 	default:
 		return nil, err
 	}
@@ -180,7 +181,7 @@ func (k *keptUnits) span(ctx context.Context, s *Stream, lane *shuffle.Lane, j i
 	if unit.lost != nil {
 		return &resident{lost: unit.lost, rows: rows}, nil
 	}
-	order := lane.RowOrder(j, s.ahead.takeOrder(rows))
+	order := lane.RowOrder(j, s.ahead.TakeOrder(rows))
 	for i, row := range order {
 		row += uint32(sp.From)
 		if unit.order != nil {

@@ -1,36 +1,38 @@
 package iterable
 
-import "container/heap"
+import (
+	"github.com/shardfeed/shardfeed/iterable/internal/ahead"
+	"github.com/shardfeed/shardfeed/iterable/internal/minheap"
+)
 
 // mixedSchedule merges the loads of the sources of a mixture by the sample at which each must be
 // there.
 type mixedSchedule struct {
-	heads minHeap[*mixedHead]
+	heads *minheap.Heap[*mixedHead]
 }
 
 // A mixedHead is the next load of a source.
 type mixedHead struct {
-	schedule schedule
+	schedule ahead.Schedule
 	source   int
-	load     *load
+	load     *ahead.Load
 }
 
-func (x *mixed) schedule() schedule {
-	s := &mixedSchedule{heads: minHeap[*mixedHead]{less: func(a, b *mixedHead) bool {
-		return a.load.need < b.load.need || a.load.need == b.load.need && a.source < b.source
-	}}}
+func (x *mixed) schedule() ahead.Schedule {
+	s := &mixedSchedule{heads: minheap.New(func(a, b *mixedHead) bool {
+		return a.load.Need < b.load.Need || a.load.Need == b.load.Need && a.source < b.source
+	})}
 	for i, m := range x.sources {
 		h := &mixedHead{source: i, schedule: m.schedule()}
 		if h.advance() {
-			s.heads.items = append(s.heads.items, h)
+			s.heads.Push(h)
 		}
 	}
-	heap.Init(&s.heads)
 	return s
 }
 
 // schedule lists the loads of a source.
-func (m *mixedSource) schedule() schedule {
+func (m *mixedSource) schedule() ahead.Schedule {
 	if m.kept != nil {
 		return &keptSchedule{kept: m.kept}
 	}
@@ -39,20 +41,20 @@ func (m *mixedSource) schedule() schedule {
 
 // advance moves to the next load; false at the end.
 func (h *mixedHead) advance() (ok bool) {
-	h.load, ok = h.schedule.next()
+	h.load, ok = h.schedule.Next()
 	return ok
 }
 
-func (s *mixedSchedule) next() (*load, bool) {
+func (s *mixedSchedule) Next() (*ahead.Load, bool) {
 	if s.heads.Len() == 0 {
 		return nil, false
 	}
-	h := s.heads.items[0]
+	h := s.heads.First()
 	l := h.load
 	if h.advance() {
-		heap.Fix(&s.heads, 0)
+		s.heads.Fix()
 	} else {
-		heap.Pop(&s.heads)
+		s.heads.Pop()
 	}
 	return l, true
 }

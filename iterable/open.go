@@ -6,6 +6,8 @@ import (
 
 	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/iterable/internal/ahead"
+	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -46,22 +48,23 @@ func (d *Dataset) Stream(ctx context.Context, w shuffle.Worker, o StreamOptions)
 		account.Close()
 		return nil, err
 	}
-	s := d.newStream(p, r.state(start.GlobalBatch), start, account, o.Draws)
-	s.ahead.stacks, s.hashes = o.Stacks, o.Hashes
+	inImages = inImages && !o.Copied
+	keeper := d.keeping.Keeper(account, inImages)
+	if keeper != nil {
+		account.Beside(keeper.Reserved())
+	}
+	s := d.newStream(p, r.state(start.GlobalBatch), start, o.Draws, ahead.Options{Account: account, Stacks: o.Stacks, InImages: inImages, Keeper: keeper})
+	s.hashes = o.Hashes
 	s.losses.Losses, s.losses.rows = d.options.Losses.withDefaults(), start.Rows/int64(w.WorldSize*w.Workers)
 	if o.State != nil && o.State.GlobalBatch != start.GlobalBatch && d.options.Events.BatchChanged != nil {
 		d.options.Events.BatchChanged(o.State.GlobalBatch, start.GlobalBatch)
 	}
-	s.ahead.inImages = inImages && !o.Copied
-	if s.ahead.keeper = d.keeping.Keeper(account, s.ahead.inImages); s.ahead.keeper != nil {
-		account.Beside(s.ahead.keeper.Reserved())
-	}
-	if s.ahead.inImages {
-		if s.mapping = d.keeping.Mapping(account, s.ahead.keeper, d.imageBytes()/int64(max(1, o.LocalWorldSize))); s.mapping != nil {
+	if inImages {
+		if s.mapping = d.keeping.Mapping(account, keeper, d.imageBytes()/int64(max(1, o.LocalWorldSize))); s.mapping != nil {
 			account.Beside(s.mapping.Reserved().Total())
 		}
 	}
-	s.ahead.start(context.WithoutCancel(ctx), d.fetchers, o.Parallel)
+	s.ahead.Start(context.WithoutCancel(ctx), d.fetchers, o.Parallel)
 	return s, nil
 }
 
@@ -96,23 +99,30 @@ func (d *Dataset) recount(ctx context.Context, state *shuffle.State) error {
 }
 
 // newStream puts the parts of a stream together; all its states share base.
-func (d *Dataset) newStream(p portion, base shuffle.State, start stepper, account *mem.Account, draws int) *Stream {
+func (d *Dataset) newStream(p portion, base shuffle.State, start stepper, draws int, o ahead.Options) *Stream {
 	s := &Stream{
-		dataset: d, account: account, steps: start, base: base, closing: make(chan struct{}),
-		allowed: make(chan struct{}, draws), pending: map[key]*load{},
+		dataset: d, account: o.Account, steps: start, base: base, closing: make(chan struct{}),
+		allowed: make(chan struct{}, draws), pending: map[ahead.Key]*arrival{},
 		keys: d.auditKeys(base.Seed), stamps: make([]uint32, d.groups()),
 	}
 	for range draws {
 		s.allowed <- struct{}{}
 	}
-	s.ahead = &readahead{
-		manifest: d.Manifest(), recodes: d.recodes, sharing: &d.sharing, account: account, schedule: p.schedule,
-		most: p.bound.early(account.Reserved()), overEstimate: d.options.Events.OverEstimate, events: d.options.Events,
-	}
+	o.Schedule, o.Closing, o.Early, o.Truncated = p.schedule, s.closing, p.bound.early(s.account.Reserved()), d.options.Events.Truncated
+	s.ahead = d.readAhead(d.Manifest(), o)
 	s.buffer, s.walk = &buffer{ahead: s.ahead}, p.walk(s)
 	s.state = s.base
 	s.state.Epoch, s.state.Position = start.epoch, start.pos
 	return s
+}
+
+// readAhead returns a reader of loads of the data set.
+func (d *Dataset) readAhead(m *rowgroup.Reader, o ahead.Options) *ahead.Reader {
+	o.Manifest, o.Sharing, o.OverEstimate = m, &d.sharing, d.options.Events.OverEstimate
+	if len(d.recodes.list) > 0 {
+		o.Transform = d.recodes.apply
+	}
+	return ahead.New(o)
 }
 
 // drawnRows is how many rows can be in draws that are out. Rows that Pad adds repeat rows of the

@@ -13,6 +13,7 @@ import (
 	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shuffle"
 
+	"github.com/shardfeed/shardfeed/iterable/internal/ahead"
 	"github.com/shardfeed/shardfeed/iterable/internal/samples"
 )
 
@@ -177,7 +178,7 @@ func (o Options) parse() (Options, error) {
 	p.Within("StoreMemory", o.StoreMemory, option.MaxBytes)
 	p.Within("TierLimit", o.TierLimit, option.MaxBytes)
 	p.Within("Parallel", int64(o.Parallel), maxParallel)
-	p.Within("Fetchers", int64(o.Fetchers), mostFetchers)
+	p.Within("Fetchers", int64(o.Fetchers), ahead.MostFetchers)
 	if o.Manifest != nil {
 		o.validateManifest(&p)
 	}

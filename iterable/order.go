@@ -1,6 +1,9 @@
 package iterable
 
-import "github.com/shardfeed/shardfeed/shuffle"
+import (
+	"github.com/shardfeed/shardfeed/iterable/internal/ahead"
+	"github.com/shardfeed/shardfeed/shuffle"
+)
 
 // An order is the samples of an epoch as all ranks together read them: in the order of a plan, of
 // the files as they are, or of a mixture of plans.
@@ -39,7 +42,7 @@ type order interface {
 // picked.
 type portion struct {
 	bound    bound
-	schedule schedule
+	schedule ahead.Schedule
 	walk     func(*Stream) walk
 	lanes    int // of the first epoch
 }

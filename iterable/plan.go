@@ -8,6 +8,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/option"
+	"github.com/shardfeed/shardfeed/iterable/internal/ahead"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -228,14 +229,14 @@ func (d *source) measure(p *Plan, seen map[fileVersion]bool) {
 }
 
 // firstBatch is the encoded bytes of the loads that are needed within the first step.
-func firstBatch(s schedule, globalBatch int64) int64 {
+func firstBatch(s ahead.Schedule, globalBatch int64) int64 {
 	var bytes int64
 	for {
-		l, ok := s.next()
-		if !ok || l.need >= globalBatch || l.wanted[0].epoch > 0 {
+		l, ok := s.Next()
+		if !ok || l.Need >= globalBatch || l.Wanted[0].Epoch > 0 {
 			return bytes
 		}
-		bytes += l.est.fetch
+		bytes += l.Estimate.Fetch
 	}
 }
 

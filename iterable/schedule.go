@@ -2,17 +2,12 @@ package iterable
 
 import (
 	"cmp"
-	"container/heap"
 	"slices"
 
+	"github.com/shardfeed/shardfeed/iterable/internal/ahead"
+	"github.com/shardfeed/shardfeed/iterable/internal/minheap"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
-
-// A schedule lists the loads of a stream in the order in which it needs them. One goroutine calls
-// it.
-type schedule interface {
-	next() (*load, bool)
-}
 
 // laneSchedule merges the spans of the stream's lanes by the position at which each must be there.
 type laneSchedule struct {
@@ -21,9 +16,9 @@ type laneSchedule struct {
 
 	epoch uint64 // the next to begin
 	now   *laneEpoch
-	feeds minHeap[*feed]    // by need
-	cut   map[int][]sibling // units that lanes of this stream cut, by ascending row
-	tick  shuffle.Tick      // scratch of newFeed
+	feeds *minheap.Heap[*feed] // by need
+	cut   map[int][]sibling    // units that lanes of this stream cut, by ascending row
+	tick  shuffle.Tick         // scratch of newFeed
 }
 
 // A feed is one lane of the schedule.
@@ -55,23 +50,23 @@ type sibling struct {
 
 func newLaneSchedule(e *laneEpochs, s *sizes) *laneSchedule {
 	first := func(a, b *feed) bool { return a.need < b.need || a.need == b.need && a.slot < b.slot }
-	return &laneSchedule{epochs: e, sizes: s, epoch: e.start.epoch, feeds: minHeap[*feed]{less: first}}
+	return &laneSchedule{epochs: e, sizes: s, epoch: e.start.epoch, feeds: minheap.New(first)}
 }
 
-func (s *laneSchedule) next() (*load, bool) {
+func (s *laneSchedule) Next() (*ahead.Load, bool) {
 	for {
 		for s.feeds.Len() > 0 {
-			f := s.feeds.items[0]
+			f := s.feeds.First()
 			j := f.pop()
 			taken := f.taken[j]
-			var l *load
+			var l *ahead.Load
 			if !taken {
 				l = s.load(f, j)
 			}
 			if f.settle(s.now) {
-				heap.Fix(&s.feeds, 0)
+				s.feeds.Fix()
 			} else {
-				heap.Pop(&s.feeds)
+				s.feeds.Pop()
 			}
 			if !taken {
 				return l, true
@@ -88,16 +83,14 @@ func (s *laneSchedule) next() (*load, bool) {
 func (s *laneSchedule) begin() {
 	s.now = s.epochs.at(s.epoch)
 	s.epoch++
-	s.feeds.items = s.feeds.items[:0]
 	for _, slot := range s.now.slots {
 		f := newFeed(s.now, slot, &s.tick)
 		if f.settle(s.now) {
-			s.feeds.items = append(s.feeds.items, f)
+			s.feeds.Push(f)
 		}
 	}
 	s.tick = shuffle.Tick{}
 	s.cut = s.siblings()
-	heap.Init(&s.feeds)
 }
 
 // newFeed is the feed of a lane. t is scratch.
@@ -174,7 +167,7 @@ func (f *feed) settle(e *laneEpoch) bool {
 func (s *laneSchedule) siblings() map[int][]sibling {
 	units := s.epochs.plan.Units()
 	cut := map[int][]sibling{}
-	for _, f := range s.feeds.items {
+	for _, f := range s.feeds.All() {
 		add := func(j int, need int64) {
 			if sp := f.lane.Span(j); sp.Rows() < units.At(sp.Unit).Samples {
 				cut[sp.Unit] = append(cut[sp.Unit], sibling{feed: f, span: j, Span: sp, need: s.now.position(f.slot, need)})
@@ -200,7 +193,7 @@ func (s *laneSchedule) siblings() map[int][]sibling {
 }
 
 // load makes the load of a span and of the siblings that are due within a tick of it.
-func (s *laneSchedule) load(f *feed, j int) *load {
+func (s *laneSchedule) load(f *feed, j int) *ahead.Load {
 	list := []sibling{{feed: f, span: j, Span: f.lane.Span(j), need: f.need}}
 	if family := s.cut[list[0].Unit]; family != nil {
 		list = s.together(family, list[0])
@@ -208,11 +201,11 @@ func (s *laneSchedule) load(f *feed, j int) *load {
 	unit := list[0].Unit
 	u := s.epochs.plan.Units().At(unit)
 	l := s.sizes.newLoad(u, shuffle.Span{Unit: unit, From: list[0].From, To: list[len(list)-1].To}, len(list) == 1)
-	l.need = f.need
+	l.Need = f.need
 	for _, b := range list {
-		l.wanted = append(l.wanted, wanted{
-			key:  key{epoch: s.now.Number(), source: s.epochs.source(), slot: int32(b.feed.slot), span: int32(b.span)},
-			lane: b.feed.lane, offset: int(b.From - list[0].From), rows: int(b.Rows()),
+		l.Wanted = append(l.Wanted, ahead.Wanted{
+			Key:  ahead.Key{Epoch: s.now.Number(), Source: s.epochs.source(), Slot: int32(b.feed.slot), Span: int32(b.span)},
+			Lane: b.feed.lane, Offset: int(b.From - list[0].From), Rows: int(b.Rows()),
 		})
 	}
 	return l

@@ -5,14 +5,15 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/shardfeed/shardfeed/iterable/internal/ahead"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
 // allLoads lists a schedule.
-func allLoads(s schedule) []*load {
-	var out []*load
+func allLoads(s ahead.Schedule) []*ahead.Load {
+	var out []*ahead.Load
 	for {
-		l, ok := s.next()
+		l, ok := s.Next()
 		if !ok {
 			return out
 		}
@@ -58,29 +59,29 @@ func TestLaneSchedule(t *testing.T) {
 			d := open(t, store, Options{Order: Order{Shuffle: true, Lanes: c.lanes}, ShuffleBuffer: Size{Rows: c.buffer}})
 			start := stepper{Steps: shuffle.Steps{Rows: rows, GlobalBatch: c.global, Tail: c.tail}, pos: c.pos, end: 2}
 			e := laneEpochsOf(t, d, shuffle.Worker{WorldSize: c.world}, start)
-			seen := map[key]*load{}
-			var last *load
+			seen := map[ahead.Key]*ahead.Load{}
+			var last *ahead.Load
 			for _, l := range allLoads(newLaneSchedule(e, d.sources[0].sizes)) {
-				if last != nil && l.wanted[0].epoch == last.wanted[0].epoch && l.need < last.need {
-					t.Errorf("%d is needed after %d", l.need, last.need)
+				if last != nil && l.Wanted[0].Epoch == last.Wanted[0].Epoch && l.Need < last.Need {
+					t.Errorf("%d is needed after %d", l.Need, last.Need)
 				}
 				last = l
-				low, high := l.rows.Hi, l.rows.Lo
-				for _, w := range l.wanted {
-					if seen[w.key] != nil {
-						t.Errorf("%v is wanted twice", w.key)
+				low, high := l.Rows.Hi, l.Rows.Lo
+				for _, w := range l.Wanted {
+					if seen[w.Key] != nil {
+						t.Errorf("%v is wanted twice", w.Key)
 					}
-					seen[w.key] = l
-					sp := w.lane.Span(int(w.span))
+					seen[w.Key] = l
+					sp := w.Lane.Span(int(w.Span))
 					first := e.plan.Units().At(sp.Unit).Lo
 					lo, hi := first+sp.From, first+sp.To
-					if lo != l.rows.Lo+int64(w.offset) || int(sp.Rows()) != w.rows {
-						t.Errorf("%v is rows %d..%d, wanted at %d of %d..%d", w.key, lo, hi, w.offset, l.rows.Lo, l.rows.Hi)
+					if lo != l.Rows.Lo+int64(w.Offset) || int(sp.Rows()) != w.Rows {
+						t.Errorf("%v is rows %d..%d, wanted at %d of %d..%d", w.Key, lo, hi, w.Offset, l.Rows.Lo, l.Rows.Hi)
 					}
 					low, high = min(low, lo), max(high, hi)
 				}
-				if low != l.rows.Lo || high != l.rows.Hi {
-					t.Errorf("rows %d..%d are loaded for %d..%d", l.rows.Lo, l.rows.Hi, low, high)
+				if low != l.Rows.Lo || high != l.Rows.Hi {
+					t.Errorf("rows %d..%d are loaded for %d..%d", l.Rows.Lo, l.Rows.Hi, low, high)
 				}
 			}
 			for epoch := range uint64(2) {
@@ -92,30 +93,30 @@ func TestLaneSchedule(t *testing.T) {
 
 // checkWanted compares with what walking the lanes asks for: the spans of all rows that steps take,
 // each no later than its first row, and no others but the ones that arrive with them.
-func checkWanted(t *testing.T, e *laneEpoch, seen map[key]*load) {
+func checkWanted(t *testing.T, e *laneEpoch, seen map[ahead.Key]*ahead.Load) {
 	t.Helper()
-	there := map[key]bool{}
+	there := map[ahead.Key]bool{}
 	for _, slot := range e.slots {
 		it, tick := e.lanes[slot].Iter(), shuffle.Tick{}
 		it.SeekRow(e.RowsBefore(e.read.from, slot))
 		for it.Next(&tick) && e.position(slot, tick.Row) < e.read.to {
 			for _, j := range tick.Load {
-				there[key{epoch: e.Number(), slot: int32(slot), span: int32(j)}] = true
+				there[ahead.Key{Epoch: e.Number(), Slot: int32(slot), Span: int32(j)}] = true
 			}
 			for i, p := range tick.Picks {
-				k, pos := key{epoch: e.Number(), slot: int32(slot), span: int32(p.Span)}, e.position(slot, tick.Row+int64(i))
+				k, pos := ahead.Key{Epoch: e.Number(), Slot: int32(slot), Span: int32(p.Span)}, e.position(slot, tick.Row+int64(i))
 				switch l := seen[k]; {
 				case pos >= e.read.to:
 				case l == nil:
 					t.Errorf("%v is never loaded", k)
-				case l.need > pos:
-					t.Errorf("%v is needed at %d, and said to be at %d", k, pos, l.need)
+				case l.Need > pos:
+					t.Errorf("%v is needed at %d, and said to be at %d", k, pos, l.Need)
 				}
 			}
 		}
 	}
 	for k := range seen {
-		if k.epoch == e.Number() && !there[k] {
+		if k.Epoch == e.Number() && !there[k] {
 			t.Errorf("%v is loaded for nothing", k)
 		}
 	}
@@ -156,8 +157,8 @@ func TestFileSchedule(t *testing.T) {
 	for _, w := range []shuffle.Worker{{WorldSize: 1, Workers: 1}, {Rank: 1, WorldSize: 3, Workers: 1}, {Rank: 3, WorldSize: 4, Worker: 1, Workers: 2}} {
 		start := stepper{Steps: shuffle.Steps{Rows: rows, GlobalBatch: int64(8 * w.WorldSize), Tail: shuffle.Drop}, end: 2}
 		o := &fileReading{sequence: q, worker: w, start: start}
-		want := map[key][2]int64{}
-		var keys []key
+		want := map[ahead.Key][2]int64{}
+		var keys []ahead.Key
 		for steps := start; ; {
 			st, ok := steps.next()
 			if !ok {
@@ -174,16 +175,16 @@ func TestFileSchedule(t *testing.T) {
 				want[k] = [2]int64{min(x[0], lo+f.From), max(x[1], lo+f.To)}
 			})
 		}
-		var got []key
+		var got []ahead.Key
 		for _, l := range allLoads(newFileSchedule(o, d.sources[0].sizes)) {
-			k := l.wanted[0].key
+			k := l.Wanted[0].Key
 			got = append(got, k)
-			x, first := want[k], l.rows.Lo+int64(l.wanted[0].offset)
-			if len(l.wanted) != 1 || first != x[0] || l.wanted[0].rows != int(x[1]-x[0]) {
-				t.Errorf("%+v: %v is wanted from %d on, %d rows, of %v", w, k, first, l.wanted[0].rows, x)
+			x, first := want[k], l.Rows.Lo+int64(l.Wanted[0].Offset)
+			if len(l.Wanted) != 1 || first != x[0] || l.Wanted[0].Rows != int(x[1]-x[0]) {
+				t.Errorf("%+v: %v is wanted from %d on, %d rows, of %v", w, k, first, l.Wanted[0].Rows, x)
 			}
-			if u := q.Units().At(int(k.span)); l.rows.Hi-l.rows.Lo != u.Rows() && l.rows.Hi-l.rows.Lo != x[1]-x[0] || l.shared != (w.WorldSize > 1) {
-				t.Errorf("%+v: %v is loaded as %d..%d for %v, shared %t", w, k, l.rows.Lo, l.rows.Hi, x, l.shared)
+			if u := q.Units().At(int(k.Span)); l.Rows.Hi-l.Rows.Lo != u.Rows() && l.Rows.Hi-l.Rows.Lo != x[1]-x[0] || l.Shared != (w.WorldSize > 1) {
+				t.Errorf("%+v: %v is loaded as %d..%d for %v, shared %t", w, k, l.Rows.Lo, l.Rows.Hi, x, l.Shared)
 			}
 		}
 		if !slices.Equal(got, keys) {

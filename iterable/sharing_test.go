@@ -2,15 +2,13 @@ package iterable
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -55,40 +53,14 @@ func TestRanksShareBlocksInFileOrder(t *testing.T) {
 	if units > 40 { // 32, and units that one rank had freed before another came
 		t.Errorf("%d units were decoded, of 16 in two epochs", units)
 	}
-	if len(d.sharing.blocks) != 0 {
-		t.Errorf("%d blocks are still known", len(d.sharing.blocks))
+	if n := sharedBlocks(d); n != 0 {
+		t.Errorf("%d blocks are still known", n)
 	}
 }
 
-// A stream that waits for another's block decodes it itself when the other gives up, and stops
-// waiting when its ctx ends.
-func TestSharingGoesOnWhenOneGivesUp(t *testing.T) { synctest.Test(t, sharingGoesOn) }
-
-func sharingGoesOn(t *testing.T) {
-	var s sharing
-	rows := sharedRows{Rows: rowgroup.Rows{Shard: 1, Hi: 5}}
-	if b, _, err := s.join(t.Context(), rows); b != nil || err != nil {
-		t.Fatal(b, err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-	defer cancel()
-	if _, _, err := s.join(ctx, rows); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("waiting for what is never ready: %v", err)
-	}
-	joined := make(chan error)
-	go func() {
-		_, _, err := s.join(t.Context(), rows)
-		joined <- err
-	}()
-	synctest.Wait() // it is inside join
-	s.settle(rows, nil, nil)
-	if err := <-joined; err != nil {
-		t.Error(err)
-	}
-	s.settle(rows, nil, nil) // by the one that took over
-	if len(s.blocks) != 0 {
-		t.Errorf("%d blocks are known", len(s.blocks))
-	}
+// sharedBlocks is the number of blocks that the streams of a data set know.
+func sharedBlocks(d *Dataset) int {
+	return reflect.ValueOf(&d.sharing).Elem().FieldByName("blocks").Len()
 }
 
 // Ranks that go at their own pace, of which some stop early, neither wait for one another for ever
@@ -118,7 +90,7 @@ func TestSharingAtRandomPaces(t *testing.T) {
 			})
 		}
 		ranks.Wait()
-		if n := len(d.sharing.blocks); n != 0 {
+		if n := sharedBlocks(d); n != 0 {
 			t.Fatalf("%d blocks are still known", n)
 		}
 	}

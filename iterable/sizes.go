@@ -8,6 +8,7 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shuffle"
 
+	"github.com/shardfeed/shardfeed/iterable/internal/ahead"
 	"github.com/shardfeed/shardfeed/iterable/internal/samples"
 )
 
@@ -20,7 +21,6 @@ const (
 	keptPart     = wideEndBytes + partEndBytes/2 // what each part of few rows takes more
 	packingPart  = 16                            // narrow columns of a part take 1/packingPart more, if they do not fill the buffers that they share
 	blockBytes   = 48 << 10                      // that the smallest slice takes
-	orderBytes   = 4                             // of a row's place in the order in which its span leaves
 	roundingPart = 8                             // what is cut into pieces takes 1/roundingPart more, rounded to the pool's sizes
 	scratchBytes = 5                             // of a row, for the order and the parts in which its span leaves
 	ruleScratch  = 16                            // of a row, for what the rule keeps: bits of each condition, the row's number, how often it comes
@@ -50,18 +50,18 @@ func newSizes(m *rowgroup.Reader, copied bool) *sizes {
 
 // newLoad returns the load of a span of a unit, charged for all rows that are decoded. divided lets
 // it become a block for each of its parts.
-func (s *sizes) newLoad(u shuffle.Unit, sp shuffle.Span, divided bool) *load {
+func (s *sizes) newLoad(u shuffle.Unit, sp shuffle.Span, divided bool) *ahead.Load {
 	lo, hi := u.Lo+sp.From, u.Lo+sp.To // each row is a sample
 	if s.ruled {                       // which rows are samples shows when all are there
 		lo, hi = u.Lo, u.Hi
 	}
 	c := s.spanCost(u, sp, divided)
 	g := s.manifest.Groups()[u.Group]
-	return &load{
-		manifest: s.manifest, rules: s.rules, place: s.before + u.Group,
-		rows: rowgroup.Rows{Shard: int(g.Shard), RowGroup: int(g.RowGroup), Lo: lo, Hi: hi}, span: sp, samples: u.Samples,
-		group: u.Group, parts: c.parts,
-		est: estimate{fetch: c.fetch, decode: c.bytes() + c.scratch, scratch: c.scratch}, ready: make(chan struct{}),
+	return &ahead.Load{
+		Manifest: s.manifest, Rules: s.rules, Place: s.before + u.Group,
+		Rows: rowgroup.Rows{Shard: int(g.Shard), RowGroup: int(g.RowGroup), Lo: lo, Hi: hi}, Span: sp, Samples: u.Samples,
+		Group: u.Group, Parts: c.parts,
+		Estimate: ahead.Estimate{Fetch: c.fetch, Decode: c.bytes() + c.scratch, Scratch: c.scratch},
 	}
 }
 
@@ -186,7 +186,7 @@ func (d decoded) slice(rows, all int64) (narrow, wide, whole int64) {
 
 // divide adds the blocks of samples.
 func (c cost) divide(d decoded, samples int64, divided bool) cost {
-	d.narrow, d.whole = d.narrow+samples*orderBytes, d.whole+samples*orderBytes
+	d.narrow, d.whole = d.narrow+samples*ahead.OrderBytes, d.whole+samples*ahead.OrderBytes
 	narrow := d.narrow - d.whole
 	if c.parts = int(min(mostParts, max(d.wide/widePart, narrow/narrowPart), samples)); !divided || c.parts < 2 {
 		c.whole, c.parts = d.narrow+d.wide, 0
@@ -200,7 +200,7 @@ func (c cost) divide(d decoded, samples int64, divided bool) cost {
 // long as all rows would, so that it holds many such units. So each has parts although it is small,
 // in the number that minimizes the buffer's average memory when each part takes keptPart more.
 func (c cost) divideKept(k rowgroup.Kept, samples int64, divided bool) cost {
-	order := samples * orderBytes
+	order := samples * ahead.OrderBytes
 	c.parts = int(min(mostParts, max(k.Wide/widePart, k.Divided/narrowPart, int64(math.Sqrt(float64(k.Wide/keptPart)))), samples))
 	if !divided || c.parts < 2 {
 		c.whole, c.parts = k.Narrow+k.Wide+blockBytes+order, 0

@@ -44,7 +44,7 @@ func TestCostsAreTrue(t *testing.T) {
 			d := open(t, pictures(t), Options{Order: Order{Shuffle: true, UnitRows: unitRows}, ShuffleBuffer: Size{Rows: 1000}})
 			s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 20})
 			rest(t, s)
-			measured, foretold := s.Stats().Decoded, s.ahead.foretold.Load()
+			measured, foretold := s.Stats().Decoded, s.ahead.Counts().Predicted
 			if measured > foretold+foretold/20 || foretold > 3*measured { // the files hold each image twice: its page header has it as the largest value
 				t.Errorf("unit_rows %d: %d bytes foretold, %d measured", unitRows, foretold, measured)
 			}

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/iterable/internal/ahead"
 	"github.com/shardfeed/shardfeed/iterable/internal/keep"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
@@ -25,7 +26,7 @@ type common struct {
 	fetchers int   // of a stream
 	copied   bool  // some shards are read, not lent
 	recodes  recodes
-	sharing  sharing
+	sharing  ahead.Sharing
 	losses   lossList
 	lost     func(Loss) // may be nil
 	lengths  samples.LengthStore
@@ -36,7 +37,7 @@ type common struct {
 func newCommon(stores shard.Stores, shards []shard.Shard, o Options) *common {
 	reads := shard.ReadsOf(stores, shards)
 	c := &common{
-		stores: stores, budget: (*mem.Budget)(o.Budget), fetchers: chooseFetchers(o.Fetchers, reads), copied: reads > 0,
+		stores: stores, budget: (*mem.Budget)(o.Budget), fetchers: ahead.Fetchers(o.Fetchers, reads), copied: reads > 0,
 		memory: o.Memory, lost: o.Events.Lost,
 	}
 	c.pool = c.budget.NewPool(o.DecodeLimit)

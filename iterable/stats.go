@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/iterable/internal/ahead"
 )
 
 // Stats counts what a stream did. It is a value: the difference of two has the counts in between.
@@ -48,7 +49,7 @@ func (s Stats) Sub(earlier Stats) Stats {
 	return s
 }
 
-// A tally sums up the work of all goroutines of a stream.
+// A tally sums up the draws of a stream.
 type tally struct {
 	mu  sync.Mutex
 	sum Stats
@@ -60,6 +61,20 @@ func (t *tally) add(s Stats) Stats {
 	defer t.mu.Unlock()
 	t.sum = t.sum.Sub(Stats{}.Sub(s))
 	return t.sum
+}
+
+// with adds the counts of a read-ahead.
+func (s Stats) with(c ahead.Counts) Stats {
+	s.Truncated += c.Truncated
+	s.Units += c.Units
+	s.Fetched += c.Fetched
+	s.Needed += c.Needed
+	s.Decoded += c.Decoded
+	s.Kept += c.Kept
+	s.WaitFetch += c.WaitFetch
+	s.WaitDecode += c.WaitDecode
+	s.WaitBuffer += c.WaitBuffer
+	return s
 }
 
 // GroupsPerDraw is the mean number of row groups in a draw.

@@ -12,6 +12,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/cores"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/option"
+	"github.com/shardfeed/shardfeed/iterable/internal/ahead"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
@@ -19,10 +20,8 @@ import (
 // defaultDraws is how many draws may be out at a time unless the options say otherwise.
 const defaultDraws = 4
 
-var (
-	errClosed = errors.New("the stream is closed")
-	errOrder  = errors.New("the stream's schedule and its walk disagree; this is a bug")
-)
+// errOrder reports a bug.
+var errOrder = errors.New("the stream's schedule and its walk disagree; this is a bug")
 
 // StreamOptions select what a stream reads. The zero value reads epoch 0 in steps of one row per
 // rank.
@@ -125,7 +124,7 @@ func (o StreamOptions) Validate() error {
 type Stream struct {
 	dataset *Dataset
 	account *mem.Account
-	ahead   *readahead
+	ahead   *ahead.Reader
 	buffer  *buffer
 	base    shuffle.State // what all states of the stream have in common
 	keys    []audit.Key   // of the samples of each source
@@ -144,14 +143,14 @@ type Stream struct {
 	losses   losses
 	groups   int64 // row groups in now
 	drawn    int64 // number of the last draw
-	received int64 // loads
 	floor    uint64
-	pending  map[key]*load // received, and not awaited yet
-	stamps   []uint32      // by group: the draw that counted it last
-	unwanted []*load
+	pending  map[ahead.Key]*arrival // received, and not awaited yet
+	stamps   []uint32               // by group: the draw that counted it last
+	unwanted []*ahead.Load
 	padding  *resident
 	err      error
 
+	tally   tally        // of draws; the read-ahead counts loads
 	spare   sync.Pool    // of *Draw
 	mapping *mem.Account // in which images stay mapped; nil keeps no image
 
@@ -182,7 +181,7 @@ func (s *Stream) Next(ctx context.Context) (*Draw, error) {
 	}
 	s.now = nil
 	d.Rows = len(d.Picks)
-	s.ahead.tally.add(Stats{Draws: 1, Rows: int64(d.Valid), Lost: int64(d.Lost), Groups: s.groups})
+	s.tally.add(Stats{Draws: 1, Rows: int64(d.Valid), Lost: int64(d.Lost), Groups: s.groups})
 	s.groups = 0
 	s.stateMu.Lock()
 	defer s.stateMu.Unlock()
@@ -202,25 +201,25 @@ func (s *Stream) keep(ctx context.Context, err error) error {
 // begin takes room for a draw and sets it up.
 func (s *Stream) begin(ctx context.Context) error {
 	s.freeUnwanted()
-	ahead := s.steps
-	st, ok := ahead.next()
+	steps := s.steps
+	st, ok := steps.next()
 	if !ok {
 		return io.EOF
 	}
 	if len(s.allowed) == 0 {
 		began := time.Now()
-		defer func() { s.ahead.tally.add(Stats{WaitBuffer: time.Since(began)}) }()
+		defer func() { s.tally.add(Stats{WaitBuffer: time.Since(began)}) }()
 	}
-	if _, _, err := receiveFrom(ctx, s, s.allowed); err != nil {
+	if _, _, err := ahead.Receive(ctx, s.closing, s.allowed); err != nil {
 		return err
 	}
-	s.steps = ahead
+	s.steps = steps
 	s.drawn++
 	d := s.newDraw()
 	d.number = s.drawn
 	d.Epoch, d.Position, d.Step = int64(st.epoch), st.pos, st.pos/s.steps.GlobalBatch
 	d.State = s.base
-	d.State.Epoch, d.State.Position = ahead.epoch, ahead.pos
+	d.State.Epoch, d.State.Position = steps.epoch, steps.pos
 	s.rows, s.full = s.walk.begin(st)
 	s.buffer.begin(d.number)
 	s.now = d
@@ -266,7 +265,7 @@ func (s *Stream) State() shuffle.State {
 }
 
 // Stats counts what the stream did so far.
-func (s *Stream) Stats() Stats { return s.ahead.tally.add(Stats{}) }
+func (s *Stream) Stats() Stats { return s.tally.add(Stats{}).with(s.ahead.Counts()) }
 
 // Account is the stream's memory.
 func (s *Stream) Account() *Account { return (*Account)(s.account) }
@@ -294,7 +293,7 @@ func (s *Stream) pick(d *Draw, r *resident, seq uint32) rowgroup.Pick {
 // place puts a block of a span into a draw's table.
 func (s *Stream) place(d *Draw, r *resident, part int) {
 	r.places[part] = placed{draw: d.number, index: len(d.Blocks)}
-	d.Blocks = append(d.Blocks, r.hold.blocks[part])
+	d.Blocks = append(d.Blocks, r.hold.Blocks[part])
 	if stamp := uint32(d.number); s.stamps[r.hold.place] != stamp {
 		s.stamps[r.hold.place] = stamp
 		s.groups++
@@ -316,12 +315,12 @@ func (s *Stream) release(d *Draw) {
 func (s *Stream) Close() error {
 	s.once.Do(func() {
 		close(s.closing)
-		s.ahead.close()
+		s.ahead.Close()
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.drain()
 		if s.err == nil {
-			s.err = errClosed
+			s.err = ahead.ErrClosed
 		}
 		if s.now != nil { // not handed out
 			s.now.Release()

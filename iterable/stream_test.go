@@ -1,9 +1,12 @@
 package iterable
 
 import (
+	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/shardfeed/shardfeed/shuffle"
 )
@@ -113,5 +116,47 @@ func TestFileOrder(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A stream that is closed at a random moment, with draws out, leaves no goroutine, no memory and no
+// reservation.
+func TestCloseAtRandomMoments(t *testing.T) {
+	groups, _ := uneven()
+	store := files(t, groups, noImage)
+	r := rand.New(rand.NewPCG(5, 6))
+	for i := range 40 {
+		d := open(t, store, Options{Order: Order{Shuffle: i%2 == 0, Lanes: r.IntN(5), Tail: "carry"}, ShuffleBuffer: Size{Rows: 200}})
+		s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 1 + r.IntN(20), Epochs: -1, Draws: 5})
+		var out []*Draw
+		for range r.IntN(120) {
+			if len(out) == 5 || len(out) > 0 && r.IntN(2) == 0 {
+				k := r.IntN(len(out))
+				ids(t, d.Schema(), out[k])
+				out[k].Release()
+				out = append(out[:k], out[k+1:]...)
+				continue
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(r.IntN(300))*time.Microsecond)
+			dr, err := s.Next(ctx)
+			cancel()
+			if err == nil {
+				out = append(out, dr)
+			} else if ctx.Err() == nil {
+				t.Fatal(err)
+			}
+		}
+		first := r.IntN(len(out) + 1)
+		for _, dr := range out[:first] {
+			dr.Release()
+		}
+		s.Close()
+		for _, dr := range out[first:] {
+			ids(t, d.Schema(), dr)
+			dr.Release()
+		}
+		if n := d.options.Budget.Admitted(); n != 0 {
+			t.Fatalf("%d bytes are still reserved", n)
+		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/cores"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/option"
+	"github.com/shardfeed/shardfeed/iterable/internal/ahead"
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
@@ -45,20 +46,20 @@ func (o TakerOptions) Validate() error {
 // made, and drops the least recently used ones. All its methods are safe for concurrent use,
 // and however many calls want a unit at a time, it is decoded once.
 type Taker struct {
-	dataset  *Dataset
-	numbers  *numbering
-	account  *mem.Account
-	ahead    *readahead // which loads units; it has no schedule and no goroutines
-	cache    *unitCache
-	loads    chan struct{} // a value for each unit on its way
-	decoders chan struct{} // a value for each unit that is being decoded
-	ctx      context.Context
-	cancel   context.CancelCauseFunc
-	loading  sync.WaitGroup
-	once     sync.Once
+	dataset *Dataset
+	numbers *numbering
+	account *mem.Account
+	ahead   *ahead.Reader // which loads units; it has no schedule and no goroutines
+	cache   *unitCache
+	loads   chan struct{} // a value for each unit on its way
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	loading sync.WaitGroup
+	once    sync.Once
 
 	requests sync.Pool // of *request
 	draws    sync.Pool // of *Draw
+	tally    tally
 }
 
 // errTakerClosed ends what a closed taker does.
@@ -103,8 +104,8 @@ func (d *Dataset) Taker(o TakerOptions) (*Taker, error) {
 	}
 	t := &Taker{
 		dataset: d, numbers: n, account: account,
-		ahead: &readahead{manifest: n.source.manifest, recodes: d.recodes, sharing: &d.sharing, account: account, overEstimate: d.options.Events.OverEstimate},
-		loads: make(chan struct{}, loads), decoders: make(chan struct{}, o.Parallel),
+		ahead: d.readAhead(n.source.manifest, ahead.Options{Account: account, Decoders: make(chan struct{}, o.Parallel)}),
+		loads: make(chan struct{}, loads),
 	}
 	t.ctx, t.cancel = context.WithCancelCause(context.Background())
 	t.cache = newUnitCache(account, need[mem.Shuffle], t.cost, t.begin)
@@ -214,7 +215,7 @@ func (t *Taker) Room() int64 {
 func (t *Taker) Account() *Account { return (*Account)(t.account) }
 
 // Stats counts what the taker did so far.
-func (t *Taker) Stats() Stats { return t.ahead.tally.add(Stats{}) }
+func (t *Taker) Stats() Stats { return t.tally.add(Stats{}).with(t.ahead.Counts()) }
 
 // A request is the scratch of a Take.
 type request struct {
@@ -238,7 +239,7 @@ func (t *Taker) Take(ctx context.Context, rows []int64) (*Draw, error) {
 	if err := t.cache.pin(ctx, d); err != nil {
 		return nil, err
 	}
-	t.ahead.tally.add(Stats{Draws: 1, Rows: int64(d.Rows), Groups: int64(len(d.Blocks))})
+	t.tally.add(Stats{Draws: 1, Rows: int64(d.Rows), Groups: int64(len(d.Blocks))})
 	return d, nil
 }
 
@@ -305,13 +306,13 @@ func (t *Taker) cost(unit int32) int64 {
 // ended: others may want it.
 func (t *Taker) begin(u *heldUnit) {
 	t.loading.Go(func() {
-		l, err := t.load(u.unit)
-		t.cache.loaded(u, l, err)
+		held, err := t.load(u.unit)
+		t.cache.loaded(u, held, err)
 	})
 }
 
 // load fetches and decodes a unit.
-func (t *Taker) load(unit int32) (*load, error) {
+func (t *Taker) load(unit int32) (*ahead.Held, error) {
 	select {
 	case t.loads <- struct{}{}:
 		defer func() { <-t.loads }()
@@ -320,23 +321,11 @@ func (t *Taker) load(unit int32) (*load, error) {
 	}
 	u := t.numbers.units.At(int(unit))
 	l := t.numbers.source.sizes.newLoad(u, wholeUnit(u), false)
-	l.wanted = []wanted{{rows: int(u.Samples)}}
-	r := t.ahead
-	r.account.Charge(mem.Fetch, l.est.fetch)
-	r.account.Charge(mem.Decode, l.est.decode)
-	l.charged = l.est
-	if err := r.fetchLoad(t.ctx, l); err != nil {
-		r.fail(l, err)
+	l.Wanted = []ahead.Wanted{{Rows: int(u.Samples)}}
+	if err := t.ahead.LoadNow(t.ctx, l); err != nil {
 		return nil, err
 	}
-	t.decoders <- struct{}{} // its holders wait for nothing
-	defer func() { <-t.decoders }()
-	d := r.newLayer()
-	defer d.close()
-	if err := r.decodeOne(t.ctx, d, l); err != nil {
-		return nil, err
-	}
-	return l, nil
+	return t.ahead.Take(l), nil
 }
 
 // Close ends what the taker does and frees its memory, except units that draws hold: those are

@@ -7,7 +7,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/internal/mem"
-	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/iterable/internal/ahead"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -36,11 +36,11 @@ type unitCache struct {
 // A heldUnit is a unit in the cache, or on its way there.
 type heldUnit struct {
 	unit  int32
-	ready chan struct{} // closed when block or err is set
+	ready chan struct{} // closed when held or err is set
 
 	// Guarded by the cache's mutex until ready.
-	block *rowgroup.Block
-	err   error
+	held *ahead.Held
+	err  error
 
 	// Guarded by the cache's mutex.
 	bytes int64
@@ -77,7 +77,7 @@ func (c *unitCache) pin(ctx context.Context, d *Draw) error {
 			c.unpin(d.units)
 			return p.held.err
 		}
-		d.Blocks = append(d.Blocks, p.held.block)
+		d.Blocks = append(d.Blocks, p.held.held.Blocks[0])
 	}
 	return nil
 }
@@ -178,7 +178,7 @@ func (c *unitCache) unpin(pins []unitPin) {
 // restLocked lists a unit that lost its last pin among the units that may be dropped, once it is
 // loaded.
 func (c *unitCache) restLocked(u *heldUnit) {
-	if u.block == nil {
+	if u.held == nil {
 		return // loaded lists it, or has dropped it with its error
 	}
 	u.at = c.recent.PushFront(u)
@@ -186,15 +186,14 @@ func (c *unitCache) restLocked(u *heldUnit) {
 }
 
 // loaded is called once for each unit that begin was called for.
-func (c *unitCache) loaded(u *heldUnit, l *load, err error) {
+func (c *unitCache) loaded(u *heldUnit, held *ahead.Held, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.used -= u.bytes
 	if u.err = err; err != nil {
 		delete(c.units, u.unit) // the next draw tries again
 	} else {
-		u.block, u.bytes = l.blocks[0], l.charged.decode
-		c.account.Move(mem.Decode, mem.Shuffle, u.bytes)
+		u.held, u.bytes = held, held.Bytes
 		c.used += u.bytes
 		if u.pins == 0 {
 			c.restLocked(u)
@@ -242,8 +241,7 @@ func (c *unitCache) evictLocked(most int64) {
 		delete(c.units, u.unit)
 		c.idle -= u.bytes
 		c.used -= u.bytes
-		u.block.Release()
-		c.account.Release(mem.Shuffle, u.bytes)
+		u.held.Release()
 	}
 }
 

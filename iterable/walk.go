@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 
+	"github.com/shardfeed/shardfeed/iterable/internal/ahead"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -222,7 +223,7 @@ func (c *laneCursor) load(ctx context.Context, s *Stream, j uint32) (*resident, 
 	if c.kept != nil {
 		return c.kept.span(ctx, s, c.lane, int(j))
 	}
-	return s.await(ctx, key{epoch: c.epoch, source: c.source, slot: int32(c.slot), span: int32(j)})
+	return s.await(ctx, ahead.Key{Epoch: c.epoch, Source: c.source, Slot: int32(c.slot), Span: int32(j)})
 }
 
 // finish frees what has left for good with the tick.

@@ -1,4 +1,4 @@
-package iterable
+package ahead
 
 import (
 	"errors"
@@ -32,9 +32,9 @@ func newPacker(k *samples.Packing) *packer {
 
 // pack makes the blocks of a load: it decodes the unit, lays the documents that the rule keeps out
 // as samples, and drops the rest.
-func (y *layer) pack(l *load) (blocks []*rowgroup.Block, extra int64, err error) {
-	r := y.ahead
-	y.selector, y.packer = y.selectorOf(l.rules), y.packerOf(l)
+func (y *layer) pack(l *Load) (blocks []*rowgroup.Block, extra int64, err error) {
+	r := y.reader
+	y.selector, y.packer = y.selectorOf(l.Rules), y.packerOf(l)
 	p := y.packer
 	if err := y.documents(l); err != nil {
 		return nil, 0, err
@@ -52,24 +52,24 @@ func (y *layer) pack(l *load) (blocks []*rowgroup.Block, extra int64, err error)
 	if err := r.transform(decoded, l); err != nil {
 		return nil, 0, err
 	}
-	if err := p.measureUnit(unit, l.rows.Lo); err != nil {
+	if err := p.measureUnit(unit, l.Rows.Lo); err != nil {
 		return nil, 0, l.inGroup(err)
 	}
 	rows := p.layOut(l)
-	if n := int64(len(rows.Ends)); n != l.samples {
-		return nil, 0, samples.Error(l.manifest, l.rows, samples.Miscounted("samples", l.samples, n))
+	if n := int64(len(rows.Ends)); n != l.Samples {
+		return nil, 0, samples.Error(l.Manifest, l.Rows, samples.Miscounted("samples", l.Samples, n))
 	}
 	r.truncated(p)
 	extra = p.arrange(l)
-	blocks, err = y.packParts(unit, rows, l.parts)
+	blocks, err = y.packParts(unit, rows, l.Parts)
 	return blocks, extra, l.inGroup(err)
 }
 
 // packDirect makes the blocks of a load where its lists can be decoded straight into them, which
 // needs their lengths first: by the column of lengths, or by the lists' levels.
-func (y *layer) packDirect(l *load) (blocks []*rowgroup.Block, extra int64, err error) {
-	r, p := y.ahead, y.packer
-	if p.Bucket != nil || len(r.recodes.list) > 0 {
+func (y *layer) packDirect(l *Load) (blocks []*rowgroup.Block, extra int64, err error) {
+	r, p := y.reader, y.packer
+	if p.Bucket != nil || r.Transform != nil {
 		return nil, 0, rowgroup.ErrNotDirect
 	}
 	if err := y.rowTokens(l); err != nil {
@@ -80,11 +80,11 @@ func (y *layer) packDirect(l *load) (blocks []*rowgroup.Block, extra int64, err 
 		p.lengths = append(p.lengths, p.tokens[row])
 	}
 	rows := p.layOut(l)
-	if int64(len(rows.Ends)) != l.samples {
+	if int64(len(rows.Ends)) != l.Samples {
 		return nil, 0, rowgroup.ErrNotDirect
 	}
 	extra = p.arrange(l)
-	blocks, err = y.decoder.DecodePacked(l.raw, p.blocks, p.tokens, rows, p.partOrders(l.parts))
+	blocks, err = y.decoder.DecodePacked(l.raw, p.blocks, p.tokens, rows, p.partOrders(l.Parts))
 	if err == nil {
 		r.truncated(p)
 	}
@@ -92,14 +92,14 @@ func (y *layer) packDirect(l *load) (blocks []*rowgroup.Block, extra int64, err 
 }
 
 // rowTokens finds the tokens of each row of a load before its lists are decoded.
-func (y *layer) rowTokens(l *load) (err error) {
+func (y *layer) rowTokens(l *Load) (err error) {
 	p := y.packer
 	if p.Declared {
 		p.tokens = append(p.tokens[:0], p.stated...)
 		return nil
 	}
 	known := false
-	if p.tokens, known = p.Known.Rows(samples.LengthKey{Pack: p.Packing, Group: l.group, Lo: l.rows.Lo}, int(l.rows.Hi-l.rows.Lo), p.tokens[:0]); known {
+	if p.tokens, known = p.Known.Rows(samples.LengthKey{Pack: p.Packing, Group: l.Group, Lo: l.Rows.Lo}, int(l.Rows.Hi-l.Rows.Lo), p.tokens[:0]); known {
 		return nil
 	}
 	p.tokens, err = y.decoder.Lengths(l.raw, p.Layout, p.tokens[:0])
@@ -107,15 +107,15 @@ func (y *layer) rowTokens(l *load) (err error) {
 }
 
 // layOut lays the documents of a load out as blocks.
-func (p *packer) layOut(l *load) rowgroup.PackedRows {
-	p.order = documentOrder(l.wanted[0], len(p.rows), p.order)
+func (p *packer) layOut(l *Load) rowgroup.PackedRows {
+	p.order = documentOrder(l.Wanted[0], len(p.rows), p.order)
 	pieces, ends := p.fit.Layout(p.lengths, p.order)
 	return rowgroup.PackedRows{Rows: p.rows, Pieces: pieces, Ends: ends}
 }
 
 // packerOf packs the documents of a load's source.
-func (y *layer) packerOf(l *load) *packer {
-	k := l.rules.Pack
+func (y *layer) packerOf(l *Load) *packer {
+	k := l.Rules.Pack
 	if y.packers[k] == nil {
 		y.packers[k] = newPacker(k)
 	}
@@ -123,7 +123,7 @@ func (y *layer) packerOf(l *load) *packer {
 }
 
 // documents lists the documents of a load.
-func (y *layer) documents(l *load) error {
+func (y *layer) documents(l *Load) error {
 	p, s := y.packer, y.selector
 	var columns []rule.Column
 	if s.Rules.DecodesFirst() {
@@ -134,13 +134,13 @@ func (y *layer) documents(l *load) error {
 	}
 	p.rows, p.stated = p.rows[:0], p.stated[:0]
 	if columns == nil {
-		sel := s.Begin(l.group, l.rows.Lo, l.rows.Hi)
+		sel := s.Begin(l.Group, l.Rows.Lo, l.Rows.Hi)
 		p.rows = sel.Documents(0, sel.Rows, p.rows)
 		return nil
 	}
-	sel, err := s.Finish(l.group, l.rows.Lo, l.rows.Hi, columns, false)
+	sel, err := s.Finish(l.Group, l.Rows.Lo, l.Rows.Hi, columns, false)
 	if err != nil {
-		return samples.Error(l.manifest, l.rows, err)
+		return samples.Error(l.Manifest, l.Rows, err)
 	}
 	p.rows = sel.Documents(0, sel.Rows, p.rows)
 	p.stated = append(p.stated, sel.Lengths...)
@@ -169,9 +169,9 @@ func (p *packer) measureUnit(unit *rowgroup.Block, first int64) (err error) {
 
 // documentOrder returns the order in which the documents of a unit are packed: the epoch's, or
 // without shuffle the file's.
-func documentOrder(w wanted, n int, dst []uint32) []uint32 {
-	if w.lane != nil {
-		return w.lane.RuleOrder(int(w.span), n, dst)
+func documentOrder(w Wanted, n int, dst []uint32) []uint32 {
+	if w.Lane != nil {
+		return w.Lane.RuleOrder(int(w.Span), n, dst)
 	}
 	dst = slices.Grow(dst[:0], n)[:n]
 	for i := range dst {
@@ -182,23 +182,23 @@ func documentOrder(w wanted, n int, dst []uint32) []uint32 {
 
 // arrange sets the order of a load's samples, and returns the bytes of the orders of its spans: the
 // one in which they leave when one span has the blocks for itself, else by number.
-func (p *packer) arrange(l *load) (bytes int64) {
-	l.orders, l.placed = make([][]uint32, len(l.wanted)), false
+func (p *packer) arrange(l *Load) (bytes int64) {
+	l.orders, l.placed = make([][]uint32, len(l.Wanted)), false
 	p.samples = p.samples[:0]
-	if w := l.wanted[0]; len(l.wanted) == 1 && w.lane != nil {
-		p.rowOrder = w.lane.RowOrder(int(w.span), p.rowOrder)
+	if w := l.Wanted[0]; len(l.Wanted) == 1 && w.Lane != nil {
+		p.rowOrder = w.Lane.RowOrder(int(w.Span), p.rowOrder)
 		for _, s := range p.rowOrder {
-			p.samples = append(p.samples, uint32(l.span.From)+s)
+			p.samples = append(p.samples, uint32(l.Span.From)+s)
 		}
 		return 0
 	}
-	for s := l.span.From; s < l.span.To; s++ {
+	for s := l.Span.From; s < l.Span.To; s++ {
 		p.samples = append(p.samples, uint32(s))
 	}
-	for i, w := range l.wanted {
-		if w.lane != nil {
-			l.orders[i] = w.lane.RowOrder(int(w.span), nil)
-			bytes += int64(w.rows) * orderBytes
+	for i, w := range l.Wanted {
+		if w.Lane != nil {
+			l.orders[i] = w.Lane.RowOrder(int(w.Span), nil)
+			bytes += int64(w.Rows) * OrderBytes
 		}
 	}
 	return bytes
@@ -223,29 +223,29 @@ func (y *layer) packParts(unit *rowgroup.Block, rows rowgroup.PackedRows, n int)
 func (p *packer) partOrders(parts int) (orders [][]uint32) {
 	parts = max(1, parts)
 	for i, from := 0, 0; i < parts; i++ {
-		to := partEnd(len(p.samples), parts, i)
+		to := PartEnd(len(p.samples), parts, i)
 		orders, from = append(orders, p.samples[from:to]), to
 	}
 	return orders
 }
 
 // inGroup says in which row group an error of the packing is.
-func (l *load) inGroup(err error) error {
+func (l *Load) inGroup(err error) error {
 	var e *rowgroup.Error
 	if errors.As(err, &e) {
-		e.URI, e.RowGroup = l.manifest.Shards()[l.rows.Shard].URI, l.rows.RowGroup
+		e.URI, e.RowGroup = l.Manifest.Shards()[l.Rows.Shard].URI, l.Rows.RowGroup
 	}
 	return err
 }
 
 // truncated counts documents that lose tokens, and reports the first.
-func (r *readahead) truncated(p *packer) {
+func (r *Reader) truncated(p *packer) {
 	documents, tokens := p.fit.Truncated(p.lengths)
 	if documents == 0 {
 		return
 	}
-	r.tally.add(Stats{Truncated: documents})
-	if r.events.Truncated != nil {
-		r.events.Truncated(documents, tokens)
+	r.counts.add(Counts{Truncated: documents})
+	if r.Truncated != nil {
+		r.Truncated(documents, tokens)
 	}
 }

@@ -1,4 +1,4 @@
-package iterable
+package ahead
 
 import (
 	"context"
@@ -13,7 +13,7 @@ func TestQueueOrder(t *testing.T) {
 	q := newQueue()
 	var putting sync.WaitGroup
 	for _, n := range rand.Perm(64) {
-		putting.Go(func() { q.put(t.Context(), &load{number: int64(n)}) })
+		putting.Go(func() { q.put(t.Context(), &Load{number: int64(n)}) })
 	}
 	waitFor(t, func() bool {
 		q.mu.Lock()
@@ -39,11 +39,11 @@ func TestQueueLosesNothing(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var putting, taking sync.WaitGroup
 		for n := range 40 {
-			putting.Go(func() { q.put(ctx, &load{number: int64(n)}) })
+			putting.Go(func() { q.put(ctx, &Load{number: int64(n)}) })
 		}
 		var mu sync.Mutex
 		seen := map[int64]int{}
-		see := func(l *load) {
+		see := func(l *Load) {
 			mu.Lock()
 			defer mu.Unlock()
 			seen[l.number]++

@@ -1,4 +1,4 @@
-package iterable
+package ahead
 
 import (
 	"slices"
@@ -12,7 +12,7 @@ import (
 // A layer lays out loads for one goroutine: it finds the samples of each among its rows, and the
 // order in the blocks.
 type layer struct {
-	ahead    *readahead
+	reader   *Reader
 	decoder  *rowgroup.Decoder
 	selector *samples.Selector // of the load; nil: each row is a sample
 	all      map[*samples.Rules]*samples.Selector
@@ -24,8 +24,8 @@ type layer struct {
 	places []uint32 // of the load's samples among rows; nil where each row comes once
 }
 
-func (r *readahead) newLayer() *layer {
-	return &layer{ahead: r, decoder: r.manifest.NewDecoder(), all: map[*samples.Rules]*samples.Selector{}, packers: map[*samples.Packing]*packer{}}
+func (r *Reader) newLayer() *layer {
+	return &layer{reader: r, decoder: r.Manifest.NewDecoder(), all: map[*samples.Rules]*samples.Selector{}, packers: map[*samples.Packing]*packer{}}
 }
 
 // selectorOf applies rules; nil without rules.
@@ -43,8 +43,8 @@ func (y *layer) close() { y.decoder.Close() }
 
 // layOut sets the orders of a load and returns the layout of its rows, and the bytes of the
 // orders. The caller returns the layout's order to the pool.
-func (y *layer) layOut(l *load) (layout rowgroup.Layout, bytes int64, err error) {
-	if y.selector = y.selectorOf(l.rules); y.selector != nil {
+func (y *layer) layOut(l *Load) (layout rowgroup.Layout, bytes int64, err error) {
+	if y.selector = y.selectorOf(l.Rules); y.selector != nil {
 		if err := y.choose(l); err != nil {
 			return layout, 0, err
 		}
@@ -54,8 +54,8 @@ func (y *layer) layOut(l *load) (layout rowgroup.Layout, bytes int64, err error)
 }
 
 // choose finds the samples of a load. They must be as many as were counted.
-func (y *layer) choose(l *load) error {
-	rules, rows := y.selector.Rules, l.rows
+func (y *layer) choose(l *Load) error {
+	rules, rows := y.selector.Rules, l.Rows
 	var columns []rule.Column
 	if rules.Reads() {
 		var err error
@@ -63,23 +63,23 @@ func (y *layer) choose(l *load) error {
 			return err
 		}
 	}
-	sel, err := y.selector.Finish(l.group, rows.Lo, rows.Hi, columns, false)
+	sel, err := y.selector.Finish(l.Group, rows.Lo, rows.Hi, columns, false)
 	if err == nil {
-		if n := sel.Samples(0, sel.Rows); n != l.samples {
-			err = samples.Miscounted("rows", l.samples, n)
+		if n := sel.Samples(0, sel.Rows); n != l.Samples {
+			err = samples.Miscounted("rows", l.Samples, n)
 		}
 	}
 	if err != nil {
-		return samples.Error(l.manifest, rows, err)
+		return samples.Error(l.Manifest, rows, err)
 	}
 	y.take(l, sel)
 	return nil
 }
 
 // take lists the rows of a load's samples.
-func (y *layer) take(l *load, sel samples.Selection) {
+func (y *layer) take(l *Load, sel samples.Selection) {
 	y.rows, y.places = y.rows[:0], y.places[:0]
-	from, to, at := l.span.From, l.span.To, int64(0)
+	from, to, at := l.Span.From, l.Span.To, int64(0)
 	if sel.Times == nil {
 		y.rows = slices.Grow(y.rows, int(to-from))
 		y.places = nil
@@ -107,16 +107,16 @@ func (y *layer) take(l *load, sel samples.Selection) {
 // arrange sets the orders of a load and returns their bytes, and the rows that its block holds, in
 // their order: the one in which they leave when one span has the block for itself, else the file's,
 // since each span has an order of its own. nil keeps all rows in the file's order.
-func (y *layer) arrange(l *load) (order []uint32, bytes int64) {
-	r := y.ahead
-	l.orders, l.placed = make([][]uint32, len(l.wanted)), false
-	for i, w := range l.wanted {
-		if w.lane != nil {
-			l.orders[i] = w.lane.RowOrder(int(w.span), r.takeOrder(w.rows))
-			bytes += int64(w.rows) * orderBytes
+func (y *layer) arrange(l *Load) (order []uint32, bytes int64) {
+	r := y.reader
+	l.orders, l.placed = make([][]uint32, len(l.Wanted)), false
+	for i, w := range l.Wanted {
+		if w.Lane != nil {
+			l.orders[i] = w.Lane.RowOrder(int(w.Span), r.TakeOrder(w.Rows))
+			bytes += int64(w.Rows) * OrderBytes
 		}
 	}
-	single := len(l.wanted) == 1 && l.orders[0] != nil
+	single := len(l.Wanted) == 1 && l.orders[0] != nil
 	switch {
 	case l.inImage:
 		return nil, bytes
@@ -127,7 +127,7 @@ func (y *layer) arrange(l *load) (order []uint32, bytes int64) {
 		return order, 0
 	case y.places != nil:
 		return y.copyRows(), r.place(l, y.places)
-	case !single && len(y.rows) == int(l.rows.Hi-l.rows.Lo): // all of them
+	case !single && len(y.rows) == int(l.Rows.Hi-l.Rows.Lo): // all of them
 		return nil, bytes
 	case !single:
 		return y.copyRows(), bytes
@@ -140,29 +140,29 @@ func (y *layer) arrange(l *load) (order []uint32, bytes int64) {
 }
 
 // copyRows returns the rows that the block holds, in the file's order.
-func (y *layer) copyRows() []uint32 { return append(y.ahead.takeOrder(len(y.rows)), y.rows...) }
+func (y *layer) copyRows() []uint32 { return append(y.reader.TakeOrder(len(y.rows)), y.rows...) }
 
 // place makes the orders of a load's spans rows of its block, in which the load's samples have
 // these places, and returns their bytes.
-func (r *readahead) place(l *load, places []uint32) (bytes int64) {
+func (r *Reader) place(l *Load, places []uint32) (bytes int64) {
 	l.placed = true
-	for i, w := range l.wanted {
-		at := places[w.offset : w.offset+w.rows]
+	for i, w := range l.Wanted {
+		at := places[w.Offset : w.Offset+w.Rows]
 		if l.orders[i] == nil {
-			l.orders[i] = append(r.takeOrder(w.rows), at...)
+			l.orders[i] = append(r.TakeOrder(w.Rows), at...)
 		} else {
 			for s, of := range l.orders[i] {
 				l.orders[i][s] = at[of]
 			}
 		}
-		bytes += int64(w.rows) * orderBytes
+		bytes += int64(w.Rows) * OrderBytes
 	}
 	return bytes
 }
 
 // placeFrom is place for a block that another stream decoded; nil places keep the samples in file
 // order.
-func (r *readahead) placeFrom(l *load, places []uint32) (bytes int64) {
+func (r *Reader) placeFrom(l *Load, places []uint32) (bytes int64) {
 	if places == nil {
 		return 0
 	}
@@ -170,7 +170,7 @@ func (r *readahead) placeFrom(l *load, places []uint32) (bytes int64) {
 }
 
 // sharedPlaces are the places of a load's samples for the streams that share its block.
-func (y *layer) sharedPlaces(l *load) []uint32 {
+func (y *layer) sharedPlaces(l *Load) []uint32 {
 	if y.selector == nil || y.places == nil {
 		return nil
 	}

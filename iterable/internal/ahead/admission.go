@@ -1,10 +1,9 @@
-package iterable
+package ahead
 
 import (
 	"context"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 )
@@ -12,8 +11,8 @@ import (
 // admit takes memory for loads, in the order of the schedule: for the bytes of each before it is
 // fetched, and later for its blocks before it is decoded. So bytes may be fetched far ahead, and
 // blocks are made when there is room for them.
-func (r *readahead) admit(ctx context.Context) {
-	var admitted []*load // and not granted
+func (r *Reader) admit(ctx context.Context) {
+	var admitted []*Load // and not granted
 	end := sync.OnceFunc(func() {
 		close(r.fetch)
 		close(r.loads)
@@ -24,7 +23,7 @@ func (r *readahead) admit(ctx context.Context) {
 			close(l.granted)
 		}
 	}()
-	l, more := r.schedule.next()
+	l, more := r.Schedule.Next()
 	for n := int64(1); more || len(admitted) > 0; {
 		if !more {
 			end()
@@ -34,11 +33,11 @@ func (r *readahead) admit(ctx context.Context) {
 			admitted = admitted[1:]
 		}
 		if more && r.tryAdmit(l, n) {
-			l.begun, l.granted = time.Now(), make(chan struct{})
+			l.granted, l.ready = make(chan struct{}), make(chan struct{})
 			admitted = append(admitted, l)
 			r.loads <- l // there is room: only admit sends
 			r.fetch <- l
-			l, more = r.schedule.next()
+			l, more = r.Schedule.Next()
 			n++
 			continue
 		}
@@ -52,16 +51,16 @@ func (r *readahead) admit(ctx context.Context) {
 
 // tryAdmit takes memory for the bytes of the n-th load when there is room for one more on its way,
 // or when the consumer needs it.
-func (r *readahead) tryAdmit(l *load, n int64) bool {
+func (r *Reader) tryAdmit(l *Load, n int64) bool {
 	switch {
 	case len(r.loads) == cap(r.loads) || len(r.fetch) == cap(r.fetch):
 		return false
 	case n <= r.needed.Load():
-		r.account.Charge(mem.Fetch, l.est.fetch)
-	case !r.throttle.room() || !r.account.TryAcquire(mem.Fetch, l.est.fetch):
+		r.Account.Charge(mem.Fetch, l.Estimate.Fetch)
+	case !r.throttle.room() || !r.Account.TryAcquire(mem.Fetch, l.Estimate.Fetch):
 		return false
 	}
-	l.number, l.charged.fetch = n, l.est.fetch
+	l.number, l.charged.Fetch = n, l.Estimate.Fetch
 	r.throttle.start(l)
 	r.evictable.rest(l)
 	return true
@@ -69,19 +68,19 @@ func (r *readahead) tryAdmit(l *load, n int64) bool {
 
 // tryGrant takes memory for the blocks of a load, no more than was reserved for what is on its way:
 // room that the shuffle buffer does not use yet would fill with blocks that only wait.
-func (r *readahead) tryGrant(l *load) bool {
-	early, bytes := r.early.Load(), r.exceeded.of(l.est.decode)
+func (r *Reader) tryGrant(l *Load) bool {
+	early, bytes := r.early.Load(), r.exceeded.of(l.Estimate.Decode)
 	switch {
 	case l.number <= r.needed.Load():
-		bytes = l.est.decode
+		bytes = l.Estimate.Decode
 		l.refused = r.grant(l)
-	case r.most > 0 && early > 0 && early+bytes > r.most || !r.account.TryAcquire(mem.Decode, bytes):
+	case r.Early > 0 && early > 0 && early+bytes > r.Early || !r.Account.TryAcquire(mem.Decode, bytes):
 		return false
 	}
 	if l.refused == nil {
 		r.evictable.mu.Lock()
 		defer r.evictable.mu.Unlock()
-		l.charged.decode, l.early = bytes, bytes
+		l.charged.Decode, l.early = bytes, bytes
 		r.early.Add(l.early)
 	}
 	return true
@@ -89,9 +88,9 @@ func (r *readahead) tryGrant(l *load) bool {
 
 // grant takes memory for the blocks of a load that is needed. The bound has it, unless blocks in
 // the shuffle buffer are larger than predicted.
-func (r *readahead) grant(l *load) error {
-	if err := r.account.Grow(mem.Decode, l.est.decode); err != nil {
-		return l.manifest.TooLarge(l.rows, mem.Refused(err, l.est.decode))
+func (r *Reader) grant(l *Load) error {
+	if err := r.Account.Grow(mem.Decode, l.Estimate.Decode); err != nil {
+		return l.Manifest.TooLarge(l.Rows, mem.Refused(err, l.Estimate.Decode))
 	}
 	return nil
 }
@@ -106,18 +105,18 @@ const mostExcess = 64 << 10
 func (e *excess) of(bytes int64) int64 { return bytes + mem.MulDiv(bytes, e.times.Load(), 1<<10) }
 
 // learn looks at what a load that is decoded has taken.
-func (e *excess) learn(l *load) {
-	beyond := l.charged.decode - l.est.decode
-	if beyond <= 0 || l.est.decode == 0 {
+func (e *excess) learn(l *Load) {
+	beyond := l.charged.Decode - l.Estimate.Decode
+	if beyond <= 0 || l.Estimate.Decode == 0 {
 		return
 	}
-	times := min(mem.MulDiv(beyond, 1<<10, l.est.decode), mostExcess)
+	times := min(mem.MulDiv(beyond, 1<<10, l.Estimate.Decode), mostExcess)
 	for old := e.times.Load(); times > old && !e.times.CompareAndSwap(old, times); old = e.times.Load() {
 	}
 }
 
 // taken reports that the consumer has a load's blocks, or that they do not come.
-func (r *readahead) taken(l *load) {
+func (r *Reader) taken(l *Load) {
 	r.evictable.leave(l)
 	r.parking.leave(l)
 	if l.early > 0 {
@@ -128,77 +127,18 @@ func (r *readahead) taken(l *load) {
 }
 
 // discharge frees what the account counts for a load that is on its way.
-func (r *readahead) discharge(l *load) {
+func (r *Reader) discharge(l *Load) {
 	r.taken(l)
-	r.adjust(mem.Fetch, &l.charged.fetch, 0)
-	r.adjust(mem.Decode, &l.charged.decode, 0)
+	r.adjust(mem.Fetch, &l.charged.Fetch, 0)
+	r.adjust(mem.Decode, &l.charged.Decode, 0)
 	r.lookAgain()
 }
 
 // lookAgain wakes admit: room was made, a load ended, or the consumer needs one. What comes while
 // admit is busy is seen at its next wait.
-func (r *readahead) lookAgain() {
+func (r *Reader) lookAgain() {
 	select {
 	case r.changed <- struct{}{}:
 	default:
-	}
-}
-
-// want reports that the consumer waits for the n-th load. Only the consumer calls it.
-func (r *readahead) want(n int64) {
-	if n > r.needed.Load() {
-		r.needed.Store(n)
-		r.lookAgain()
-		r.parking.look()
-	}
-}
-
-// lentInRow is after how many loads in a row that were lent a stream reads as from a disk.
-const lentInRow = 8
-
-// A throttle bounds the loads that are admitted and not ready: to what hides a network's latency as
-// long as loads come over one, and to a disk's few when they are lent, as local files and what a
-// cache holds are. What is lent early is cold when it is decoded.
-type throttle struct {
-	narrow, wide int64
-
-	loads atomic.Int64
-	lent  atomic.Int64 // loads in a row
-}
-
-// begin assumes local shards until the first load arrives.
-func (t *throttle) begin(fetchers, decoders int) {
-	t.narrow, t.wide = int64(min(fetchers, localFetchers)+decoders), int64(fetchers+decoders)
-	t.lent.Store(lentInRow)
-}
-
-// room reports whether one more load may start.
-func (t *throttle) room() bool {
-	if t.lent.Load() >= lentInRow {
-		return t.loads.Load() < t.narrow
-	}
-	return t.loads.Load() < t.wide
-}
-
-// start counts a load, until it lands.
-func (t *throttle) start(l *load) {
-	t.loads.Add(1)
-	l.flying = true
-}
-
-// land ends the count of a load that started.
-func (t *throttle) land(l *load) {
-	if l.flying {
-		t.loads.Add(-1)
-		l.flying = false
-	}
-}
-
-// learn notes for each load whether all its bytes were lent.
-func (t *throttle) learn(lent bool) {
-	if lent {
-		t.lent.Add(1)
-	} else {
-		t.lent.Store(0)
 	}
 }

@@ -1,4 +1,4 @@
-package iterable
+package ahead
 
 import (
 	"context"
@@ -12,28 +12,28 @@ import (
 // needed now; it is fetched and decoded again when its turn comes.
 type evictable struct {
 	mu      sync.Mutex
-	busy    map[*load]bool // whether a goroutine works on it
+	busy    map[*Load]bool // whether a goroutine works on it
 	changed chan struct{}  // nil: no eviction waits; closed when a load changes
 }
 
 // rest lets a load be evicted. The next goroutine that works on it calls work before.
-func (e *evictable) rest(l *load) { e.set(l, false) }
+func (e *evictable) rest(l *Load) { e.set(l, false) }
 
 // work keeps a load from being evicted.
-func (e *evictable) work(l *load) { e.set(l, true) }
+func (e *evictable) work(l *Load) { e.set(l, true) }
 
-func (e *evictable) set(l *load, busy bool) {
+func (e *evictable) set(l *Load, busy bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.busy == nil {
-		e.busy = map[*load]bool{}
+		e.busy = map[*Load]bool{}
 	}
 	e.busy[l] = busy
 	e.wakeLocked()
 }
 
 // leave takes a load off the list.
-func (e *evictable) leave(l *load) {
+func (e *evictable) leave(l *Load) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.busy, l)
@@ -48,7 +48,7 @@ func (e *evictable) wakeLocked() {
 }
 
 // ready hands a load with its blocks to the consumer.
-func (e *evictable) ready(l *load) {
+func (e *evictable) ready(l *Load) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	close(l.ready)
@@ -60,7 +60,7 @@ func (e *evictable) ready(l *load) {
 
 // claim makes a load that is ready the consumer's. Else it returns what to wait for before the next
 // call.
-func (e *evictable) claim(l *load) (ready <-chan struct{}, ok bool) {
+func (e *evictable) claim(l *Load) (ready <-chan struct{}, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	select {
@@ -74,21 +74,21 @@ func (e *evictable) claim(l *load) (ready <-chan struct{}, ok bool) {
 
 // lastLocked returns the load to evict: the last in the schedule that is not needed yet, loads with
 // memory for their blocks first. busy reports whether goroutines work on others.
-func (e *evictable) lastLocked(needed int64) (last *load, busy bool) {
+func (e *evictable) lastLocked(needed int64) (last *Load, busy bool) {
 	for l, works := range e.busy {
 		switch {
 		case l.number <= needed:
 		case works:
 			busy = true
-		case l.charged.fetch+l.charged.decode > 0 && (last == nil || l.evictedBefore(last)):
+		case l.charged.Fetch+l.charged.Decode > 0 && (last == nil || l.evictedBefore(last)):
 			last = l
 		}
 	}
 	return last, busy
 }
 
-func (l *load) evictedBefore(o *load) bool {
-	if blocks := l.charged.decode > 0; blocks != (o.charged.decode > 0) {
+func (l *Load) evictedBefore(o *Load) bool {
+	if blocks := l.charged.Decode > 0; blocks != (o.charged.Decode > 0) {
 		return blocks
 	}
 	return l.number > o.number
@@ -96,7 +96,7 @@ func (l *load) evictedBefore(o *load) bool {
 
 // evict takes the memory of a load that is not needed yet, or waits for one that is worked on. It
 // returns false if there is neither.
-func (r *readahead) evict(ctx context.Context) bool {
+func (r *Reader) evict(ctx context.Context) bool {
 	e := &r.evictable
 	e.mu.Lock()
 	last, busy := e.lastLocked(r.needed.Load())
@@ -104,7 +104,7 @@ func (r *readahead) evict(ctx context.Context) bool {
 		decoded := r.emptyLocked(last)
 		e.mu.Unlock()
 		if decoded && !r.parking.park(last) {
-			r.fail(last, errClosed)
+			r.fail(last, ErrClosed)
 		}
 		return true
 	}
@@ -127,7 +127,7 @@ func (r *readahead) evict(ctx context.Context) bool {
 
 // emptyLocked drops the memory of a load. decoded reports whether it had blocks, so that no
 // goroutine has the load any more. Other streams no longer wait for its block.
-func (r *readahead) emptyLocked(l *load) (decoded bool) {
+func (r *Reader) emptyLocked(l *Load) (decoded bool) {
 	if l.raw != nil {
 		l.raw.Release()
 		l.raw = nil
@@ -139,31 +139,31 @@ func (r *readahead) emptyLocked(l *load) (decoded bool) {
 	r.leaveOthers(l)
 	r.early.Add(-l.early)
 	l.early = 0
-	r.adjust(mem.Fetch, &l.charged.fetch, 0)
-	r.adjust(mem.Decode, &l.charged.decode, 0)
+	r.adjust(mem.Fetch, &l.charged.Fetch, 0)
+	r.adjust(mem.Decode, &l.charged.Decode, 0)
 	return decoded
 }
 
 // leaveOthers makes a load the stream's own: others that want its rows decode them.
-func (r *readahead) leaveOthers(l *load) {
+func (r *Reader) leaveOthers(l *Load) {
 	if l.owner {
 		l.owner = false
-		r.sharing.settle(l.sharedRows(), nil, nil)
+		r.Sharing.settle(l.sharedRows(), nil, nil)
 	}
-	l.shared = false
+	l.Shared = false
 }
 
 // refill takes memory for a needed load that was evicted, and fetches it again.
-func (r *readahead) refill(ctx context.Context, l *load) error {
-	if l.charged.decode == 0 {
+func (r *Reader) refill(ctx context.Context, l *Load) error {
+	if l.charged.Decode == 0 {
 		if l.refused = r.grant(l); l.refused != nil {
 			return l.refused
 		}
-		l.charged.decode = l.est.decode
+		l.charged.Decode = l.Estimate.Decode
 	}
-	if err := r.account.Grow(mem.Fetch, l.est.fetch); err != nil {
-		return l.manifest.TooLarge(l.rows, mem.Refused(err, l.est.fetch))
+	if err := r.Account.Grow(mem.Fetch, l.Estimate.Fetch); err != nil {
+		return l.Manifest.TooLarge(l.Rows, mem.Refused(err, l.Estimate.Fetch))
 	}
-	l.charged.fetch = l.est.fetch
+	l.charged.Fetch = l.Estimate.Fetch
 	return r.fetchLoad(ctx, l)
 }

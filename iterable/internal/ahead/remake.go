@@ -1,4 +1,4 @@
-package iterable
+package ahead
 
 import (
 	"context"
@@ -8,24 +8,24 @@ import (
 )
 
 // remakeLater lets a load's block that uses an image be made once more if the image is lost.
-func (r *readahead) remakeLater(l *load) {
-	again := &load{manifest: l.manifest, rows: l.rows}
+func (r *Reader) remakeLater(l *Load) {
+	again := &Load{Manifest: l.Manifest, Rows: l.Rows}
 	l.blocks[0].Remake(func(ctx context.Context) (*rowgroup.Block, error) { return r.remake(ctx, again) })
 }
 
 // remake makes the block of a load from the shard's bytes. The account counts it in place of the
 // image, whose bytes the kernel freed.
-func (r *readahead) remake(ctx context.Context, l *load) (*rowgroup.Block, error) {
-	raw, err := l.manifest.FetchEncoded(ctx, l.rows)
+func (r *Reader) remake(ctx context.Context, l *Load) (*rowgroup.Block, error) {
+	raw, err := l.Manifest.FetchEncoded(ctx, l.Rows)
 	if err != nil {
 		return nil, err
 	}
 	defer raw.Release()
-	d := l.manifest.NewDecoder()
+	d := l.Manifest.NewDecoder()
 	defer d.Close()
 	var blocks []*rowgroup.Block
 	err = raw.Refetching(ctx, func() (err error) {
-		defer panics.Caught(l.manifest, l.rows, &err)
+		defer panics.Caught(l.Manifest, l.Rows, &err)
 		blocks, err = d.Decode(raw, rowgroup.Layout{})
 		return err
 	})

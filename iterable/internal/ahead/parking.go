@@ -1,4 +1,4 @@
-package iterable
+package ahead
 
 import (
 	"context"
@@ -16,14 +16,14 @@ type parking struct {
 	changed chan struct{} // has a value when run has to look again
 
 	mu     sync.Mutex
-	loads  []*load
+	loads  []*Load
 	open   int // loads that are fetched and not the consumer's, and have not failed
 	closed bool
 }
 
 // run hands loads that are needed back to the decoders, until the consumer has all or ctx ends.
 // fetched is closed when no more are fetched.
-func (p *parking) run(ctx context.Context, r *readahead, fetched chan struct{}) {
+func (p *parking) run(ctx context.Context, r *Reader, fetched chan struct{}) {
 	defer r.decode.close()
 	defer p.close(ctx, r)
 	for last := false; ; {
@@ -49,7 +49,7 @@ func (p *parking) run(ctx context.Context, r *readahead, fetched chan struct{}) 
 }
 
 // take returns a load that is needed, if there is one, and how many are open.
-func (p *parking) take(needed int64) (l *load, open int) {
+func (p *parking) take(needed int64) (l *Load, open int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i, one := range p.loads {
@@ -62,7 +62,7 @@ func (p *parking) take(needed int64) (l *load, open int) {
 }
 
 // enter counts a load that is fetched.
-func (p *parking) enter(l *load) {
+func (p *parking) enter(l *Load) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.open++
@@ -70,7 +70,7 @@ func (p *parking) enter(l *load) {
 }
 
 // leave ends the count of a load.
-func (p *parking) leave(l *load) {
+func (p *parking) leave(l *Load) {
 	if !l.open {
 		return
 	}
@@ -85,7 +85,7 @@ func (p *parking) leave(l *load) {
 }
 
 // park keeps a load; false when it is too late for that.
-func (p *parking) park(l *load) bool {
+func (p *parking) park(l *Load) bool {
 	p.mu.Lock()
 	if !p.closed {
 		p.loads = append(p.loads, l)
@@ -105,7 +105,7 @@ func (p *parking) look() {
 }
 
 // close fails the loads that are left.
-func (p *parking) close(ctx context.Context, r *readahead) {
+func (p *parking) close(ctx context.Context, r *Reader) {
 	p.mu.Lock()
 	left := p.loads
 	p.loads, p.closed = nil, true

@@ -1,4 +1,4 @@
-package iterable
+package ahead
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 // sharing lets the streams of one data set use one block when they need the same rows at about the
 // same time, as the ranks of a process do in file order. It holds no blocks: a block is known as
 // long as some stream uses it. Every stream's account counts the block in full.
-type sharing struct {
+type Sharing struct {
 	mu     sync.Mutex
 	blocks map[sharedRows]*sharedBlock
 }
@@ -21,7 +21,7 @@ type sharedRows struct {
 	from, to int64
 }
 
-func (l *load) sharedRows() sharedRows { return sharedRows{l.rows, l.span.From, l.span.To} }
+func (l *Load) sharedRows() sharedRows { return sharedRows{l.Rows, l.Span.From, l.Span.To} }
 
 // A sharedBlock is a block that is used, or is being decoded by the stream that asked first.
 type sharedBlock struct {
@@ -36,7 +36,7 @@ type sharedBlock struct {
 
 // join returns the block of some rows when another stream has it, waiting for one that is being
 // decoded. It returns nil when the caller must decode it, and report the result with settle.
-func (s *sharing) join(ctx context.Context, rows sharedRows) (b *rowgroup.Block, places []uint32, err error) {
+func (s *Sharing) join(ctx context.Context, rows sharedRows) (b *rowgroup.Block, places []uint32, err error) {
 	for {
 		b, e := s.enter(rows)
 		switch {
@@ -55,7 +55,7 @@ func (s *sharing) join(ctx context.Context, rows sharedRows) (b *rowgroup.Block,
 
 // enter takes a reference to the block, or registers the caller as the one who decodes it, or
 // returns what to wait for.
-func (s *sharing) enter(rows sharedRows) (*rowgroup.Block, *sharedBlock) {
+func (s *Sharing) enter(rows sharedRows) (*rowgroup.Block, *sharedBlock) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.blocks == nil {
@@ -75,7 +75,7 @@ func (s *sharing) enter(rows sharedRows) (*rowgroup.Block, *sharedBlock) {
 
 // settle hands a block to the streams that wait for it. nil means that it will not come; one of
 // them then decodes it.
-func (s *sharing) settle(rows sharedRows, b *rowgroup.Block, places []uint32) {
+func (s *Sharing) settle(rows sharedRows, b *rowgroup.Block, places []uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := s.blocks[rows]
@@ -86,7 +86,7 @@ func (s *sharing) settle(rows sharedRows, b *rowgroup.Block, places []uint32) {
 }
 
 // release drops a user's reference.
-func (s *sharing) release(rows sharedRows) {
+func (s *Sharing) release(rows sharedRows) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := s.blocks[rows]

@@ -1,0 +1,84 @@
+package ahead
+
+import (
+	"context"
+	"time"
+
+	"github.com/shardfeed/shardfeed/internal/cause"
+)
+
+// Next returns the next load of the schedule once it is admitted, or nil after the last. The load
+// may still be on its way: see Await.
+func (r *Reader) Next(ctx context.Context) (*Load, error) {
+	if len(r.loads) == 0 {
+		r.want(r.received + 1)
+		began := time.Now()
+		defer func() { r.counts.add(Counts{WaitBuffer: time.Since(began)}) }()
+	}
+	l, ok, err := Receive(ctx, r.Closing, r.loads)
+	if ok {
+		r.received++
+		r.lookAgain() // the queue may have been full
+	}
+	return l, err
+}
+
+// Receive takes a value of c, unless closing is closed or ctx ends before.
+func Receive[T any](ctx context.Context, closing <-chan struct{}, c <-chan T) (v T, ok bool, err error) {
+	select {
+	case v, ok = <-c:
+	case <-closing:
+		err = ErrClosed
+	case <-ctx.Done():
+		err = cause.Of(ctx)
+	}
+	return v, ok, err
+}
+
+// Await waits until a load is ready and makes it the consumer's, who sees in l.Err whether it
+// failed, and takes or drops it. Its error concerns only the wait.
+func (r *Reader) Await(ctx context.Context, l *Load) error {
+	ready, taken := r.evictable.claim(l)
+	if taken {
+		return nil
+	}
+	began := time.Now()
+	r.want(l.number)
+	for ; !taken; ready, taken = r.evictable.claim(l) {
+		if _, _, err := Receive(ctx, r.Closing, ready); err != nil {
+			return err
+		}
+	}
+	r.attribute(began, l)
+	return nil
+}
+
+// attribute divides the time from began to now by what the load was waiting for.
+func (r *Reader) attribute(began time.Time, l *Load) {
+	fetched, now := l.fetched, time.Now()
+	if fetched.IsZero() { // it failed before
+		fetched = now
+	}
+	if fetched.Before(began) {
+		fetched = began
+	}
+	r.counts.add(Counts{WaitFetch: fetched.Sub(began), WaitDecode: now.Sub(fetched)})
+}
+
+// want reports that the consumer waits for the n-th load. Only the consumer calls it.
+func (r *Reader) want(n int64) {
+	if n > r.needed.Load() {
+		r.needed.Store(n)
+		r.lookAgain()
+		r.parking.look()
+	}
+}
+
+// Drop frees a load that the consumer does not need, if it is ready.
+func (r *Reader) Drop(l *Load) (ok bool) {
+	if _, ok = r.evictable.claim(l); ok && l.blocks != nil {
+		r.dropBlocks(l)
+		r.discharge(l)
+	}
+	return ok
+}

@@ -1,0 +1,65 @@
+package ahead
+
+import (
+	"sync"
+	"time"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+)
+
+// Counts are the work of a reader.
+type Counts struct {
+	Truncated int64 // documents of loads that lost tokens, since they are longer than a block
+
+	Units     int64 // decoded
+	Fetched   int64 // encoded bytes read or mapped
+	Needed    int64 // encoded bytes of the projected columns, each row once
+	Decoded   int64 // bytes of blocks
+	Predicted int64 // estimates of them
+	Kept      int64 // bytes of images that units came from in place of encoded columns
+
+	// How long the consumer waited, by what for.
+	WaitFetch  time.Duration // bytes
+	WaitDecode time.Duration // blocks
+	WaitBuffer time.Duration // room
+}
+
+// counts sums up the work of all goroutines.
+type counts struct {
+	mu  sync.Mutex
+	sum Counts
+}
+
+// add returns the sum.
+func (c *counts) add(n Counts) Counts {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := &c.sum
+	s.Truncated += n.Truncated
+	s.Units += n.Units
+	s.Fetched += n.Fetched
+	s.Needed += n.Needed
+	s.Decoded += n.Decoded
+	s.Predicted += n.Predicted
+	s.Kept += n.Kept
+	s.WaitFetch += n.WaitFetch
+	s.WaitDecode += n.WaitDecode
+	s.WaitBuffer += n.WaitBuffer
+	return *s
+}
+
+// Counts returns the work so far.
+func (r *Reader) Counts() Counts { return r.counts.add(Counts{}) }
+
+// count adds a decoded load to the statistics, and reports once if the metadata predicted much
+// less.
+func (r *Reader) count(l *Load) {
+	g := l.Manifest.Groups()[l.Group]
+	all := r.counts.add(Counts{
+		Units: 1, Fetched: l.read, Needed: mem.MulDiv(g.Compressed, l.Rows.Hi-l.Rows.Lo, g.Rows),
+		Decoded: l.bytes(), Predicted: l.Estimate.Decode - l.Estimate.Scratch, Kept: l.kept,
+	})
+	if all.Decoded-all.Predicted > all.Predicted/10 && r.OverEstimate != nil && !r.said.Swap(true) {
+		r.OverEstimate(all.Decoded, all.Predicted)
+	}
+}
