@@ -1,7 +1,6 @@
 package shard
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +17,7 @@ type Stores map[string]Store
 var (
 	_ Identifier = Stores(nil)
 	_ Remote     = Stores(nil)
+	_ Metered    = Stores(nil)
 	_ TableStore = Stores(nil)
 	_ io.Closer  = Stores(nil)
 )
@@ -111,19 +111,17 @@ func (s Stores) Traffic() (sum Traffic) {
 	return sum
 }
 
-// Servers returns each store that asks servers, by the shortest of its schemes.
-func (s Stores) Servers() map[string]Remote {
-	named := map[string]Remote{}
-	taken := map[Store]bool{}
-	for _, scheme := range slices.SortedFunc(maps.Keys(s), shorter) {
-		if remote, asks := s[scheme].(Remote); asks && !taken[s[scheme]] {
-			named[scheme], taken[s[scheme]] = remote, true
+// ByStore returns the figures of all places of the stores that measure theirs, sorted by name.
+func (s Stores) ByStore() []StoreTraffic {
+	all := []StoreTraffic{}
+	for _, store := range s.distinct() {
+		if m, ok := store.(Metered); ok {
+			all = append(all, m.ByStore()...)
 		}
 	}
-	return named
+	slices.SortFunc(all, func(a, b StoreTraffic) int { return strings.Compare(a.Store, b.Store) })
+	return all
 }
-
-func shorter(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
 
 // Close closes the stores that hold connections. Objects are closed before.
 func (s Stores) Close() error {

@@ -87,6 +87,10 @@ type closes struct {
 func (c *closes) Close() error           { c.closed++; return c.err }
 func (c *closes) Parallel(string) int    { return 7 }
 func (c *closes) Traffic() shard.Traffic { return shard.Traffic{Reads: 3, Window: 5} }
+func (c *closes) ByStore() []shard.StoreTraffic {
+	return []shard.StoreTraffic{{Store: "closes://", Traffic: c.Traffic()}}
+}
+
 func (c *closes) Place(context.Context, shard.Shard) (shard.Placement, error) {
 	return shard.Placement{BlockSize: 9}, nil
 }
@@ -110,8 +114,8 @@ func TestStoresOptional(t *testing.T) {
 	if got := s.Traffic(); got.Reads != 6 || got.Window != 5 {
 		t.Errorf("traffic %+v", got)
 	}
-	if got := s.Servers(); len(got) != 2 || got["a"] != shard.Remote(c) || got["other"] != shard.Remote(other) {
-		t.Errorf("servers %v", got)
+	if got := s.ByStore(); len(got) != 2 || got[0].Store != "closes://" || got[1].Reads != 3 {
+		t.Errorf("by store %+v", got)
 	}
 	if p, err := s.Place(t.Context(), shard.Shard{URI: "b://x"}); err != nil || p.BlockSize != 9 {
 		t.Errorf("placement %+v, %v", p, err)

@@ -52,28 +52,6 @@ func ReadsOf(store Store, shards []Shard) int {
 	return most
 }
 
-// Traffic counts the requests of a store. Each number only grows, except Window.
-type Traffic struct {
-	Lists     int64 `json:"lists"`      // requests that list
-	Looks     int64 `json:"looks"`      // requests that describe one file
-	Reads     int64 `json:"reads"`      // requests for bytes
-	ReadBytes int64 `json:"read_bytes"` // bytes that arrived, holes between ranges included
-	Retries   int64 `json:"retries"`    // requests made again after a fault, those for the rest of a body included
-	Hedges    int64 `json:"hedges"`     // second requests because the first was slow to answer
-	Throttled int64 `json:"throttled"`  // answers that asked to slow down
-	Failovers int64 `json:"failovers"`  // changes to another server for the same thing
-	Window    int   `json:"window"`     // requests that may be in flight now
-}
-
-// Add returns the sum of both, with the wider window.
-func (t Traffic) Add(o Traffic) Traffic {
-	return Traffic{
-		Lists: t.Lists + o.Lists, Looks: t.Looks + o.Looks, Reads: t.Reads + o.Reads, ReadBytes: t.ReadBytes + o.ReadBytes,
-		Retries: t.Retries + o.Retries, Hedges: t.Hedges + o.Hedges, Throttled: t.Throttled + o.Throttled,
-		Failovers: t.Failovers + o.Failovers, Window: max(t.Window, o.Window),
-	}
-}
-
 // A Placement describes the location of a shard on its servers.
 type Placement struct {
 	BlockSize   int64   // bytes

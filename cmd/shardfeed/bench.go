@@ -54,27 +54,28 @@ what lies there is not touched. With --images it decodes, crops and changes imag
 }
 
 type measurement struct {
-	Rows              int64              `json:"rows"`
-	Tokens            int64              `json:"tokens"` // of packed blocks, padding included; 0 without --pack
-	Batches           int64              `json:"batches"`
-	Seconds           float64            `json:"seconds"`
-	UserSeconds       float64            `json:"user_seconds"`
-	SystemSeconds     float64            `json:"system_seconds"`
-	CPUSeconds        float64            `json:"cpu_seconds"`
-	FirstBatchSeconds float64            `json:"first_batch_seconds"`
-	DecodedBytes      int64              `json:"decoded_bytes"` // of the batches' columns
-	ReadBytes         int64              `json:"read_bytes"`
-	KeptBytes         int64              `json:"kept_decoded_bytes"` // that came decoded from the local disk
-	PeakRSS           int64              `json:"peak_rss_bytes"`
-	BudgetBytes       int64              `json:"budget_bytes"` // reserved before the first read
-	GroupsPerBatch    float64            `json:"row_groups_per_batch"`
-	Waits             map[string]float64 `json:"waits"` // seconds by stage
-	Storage           shard.Traffic      `json:"storage"`
-	Cache             *cacheUse          `json:"cache"` // null: no cache was used
-	Device            *deviceUse         `json:"device,omitempty"`
-	LostRows          int64              `json:"lost_rows"`           // that could not be read, under --on-error mask or skip
-	Lost              []lostPlace        `json:"lost"`                // the places of lost rows
-	Truncated         int64              `json:"truncated_documents"` // that lost tokens, under --pack-strategy bfd
+	Rows              int64                `json:"rows"`
+	Tokens            int64                `json:"tokens"` // of packed blocks, padding included; 0 without --pack
+	Batches           int64                `json:"batches"`
+	Seconds           float64              `json:"seconds"`
+	UserSeconds       float64              `json:"user_seconds"`
+	SystemSeconds     float64              `json:"system_seconds"`
+	CPUSeconds        float64              `json:"cpu_seconds"`
+	FirstBatchSeconds float64              `json:"first_batch_seconds"`
+	DecodedBytes      int64                `json:"decoded_bytes"` // of the batches' columns
+	ReadBytes         int64                `json:"read_bytes"`
+	KeptBytes         int64                `json:"kept_decoded_bytes"` // that came decoded from the local disk
+	PeakRSS           int64                `json:"peak_rss_bytes"`
+	BudgetBytes       int64                `json:"budget_bytes"` // reserved before the first read
+	GroupsPerBatch    float64              `json:"row_groups_per_batch"`
+	Waits             map[string]float64   `json:"waits"` // seconds by stage
+	Storage           shard.Traffic        `json:"storage"`
+	Stores            []shard.StoreTraffic `json:"stores"` // each bucket, name service and server, local files and memory
+	Cache             *cacheUse            `json:"cache"`  // null: no cache was used
+	Device            *deviceUse           `json:"device,omitempty"`
+	LostRows          int64                `json:"lost_rows"`           // that could not be read, under --on-error mask or skip
+	Lost              []lostPlace          `json:"lost"`                // the places of lost rows
+	Truncated         int64                `json:"truncated_documents"` // that lost tokens, under --pack-strategy bfd
 
 	ImageDecoder string `json:"image_decoder"` // of JPEGs: turbo or go; empty: no images were decoded
 
@@ -130,7 +131,8 @@ func (a *app) measure(ctx context.Context, addresses []string, f *flags) (m *mea
 	m.CPUSeconds = m.UserSeconds + m.SystemSeconds
 	s.result(m)
 	m.Tokens = m.Rows * f.blockTokens()
-	m.Storage, m.Cache, m.Lost = ds.Drivers().Traffic(), useOf(ds), lostPlaces(ds.Losses())
+	m.Storage, m.Stores = ds.Drivers().Traffic(), ds.Drivers().ByStore()
+	m.Cache, m.Lost = useOf(ds), lostPlaces(ds.Losses())
 	return m, nil
 }
 

@@ -229,19 +229,13 @@ func (d *dataset) retire() {
 	defer e.mu.Unlock()
 	delete(e.living, d)
 	d.addTraffic(e.traffic)
-	for name, t := range e.traffic {
-		t.Window = 0 // only open stores have one
-		e.traffic[name] = t
-	}
+	e.traffic.Retire()
 }
 
-// addTraffic adds the requests so far by the name of the store, once the data set is open.
-func (d *dataset) addTraffic(sum map[string]shard.Traffic) {
-	if !d.isReady() || d.data == nil {
-		return
-	}
-	for name, store := range d.data.Stores.Servers() {
-		sum[name] = sum[name].Add(store.Traffic())
+// addTraffic adds the requests so far, once the data set is open.
+func (d *dataset) addTraffic(sum shard.Totals) {
+	if d.isReady() && d.data != nil {
+		sum.Add(d.data.Stores.ByStore())
 	}
 }
 

@@ -183,10 +183,10 @@ type engine struct {
 	agreed   agreements
 
 	mu       sync.Mutex
-	datasets map[string]*dataset      // by request
-	openings map[string]time.Time     // when they began; those whose filters depend on it
-	living   map[*dataset]bool        // that are being opened, open, or closing
-	traffic  map[string]shard.Traffic // of the stores of data sets that have closed
+	datasets map[string]*dataset  // by request
+	openings map[string]time.Time // when they began; those whose filters depend on it
+	living   map[*dataset]bool    // that are being opened, open, or closing
+	traffic  shard.Totals         // of the stores of data sets that have closed
 	running  map[*run]bool
 	ended    int            // runs
 	owned    sync.WaitGroup // goroutines of open data sets and of runs
@@ -195,7 +195,7 @@ type engine struct {
 func newEngine(o Options) *engine {
 	e := &engine{
 		Options: o.withDefaults(), id: rand.Text(), started: time.Now(), work: works{ranks: map[int]*rankWork{}},
-		datasets: map[string]*dataset{}, openings: map[string]time.Time{}, living: map[*dataset]bool{}, traffic: map[string]shard.Traffic{}, running: map[*run]bool{},
+		datasets: map[string]*dataset{}, openings: map[string]time.Time{}, living: map[*dataset]bool{}, traffic: shard.Totals{}, running: map[*run]bool{},
 	}
 	e.agreed = agreements{mu: &e.mu, ranks: map[string]map[int]*agreed{}, found: map[string]*finding{}, clients: map[string]int{}}
 	e.ctx, e.cancel = context.WithCancelCause(context.Background())

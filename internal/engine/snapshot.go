@@ -16,13 +16,13 @@ import (
 // Counts of ranks, caches and stores never fall while the engine lives: data sets that have closed
 // keep their part in them.
 type Snapshot struct {
-	Engine   Process       `json:"engine"`
-	Memory   Memory        `json:"memory"`
-	Ranks    []RankWork    `json:"ranks"`    // by rank
-	Sessions []SessionWork `json:"sessions"` // of open data sets, by address and rank
-	Openings []Opening     `json:"openings"` // data sets that are being opened
-	Caches   []CacheWork   `json:"caches"`   // by directory
-	Stores   []StoreWork   `json:"stores"`   // that were asked, by name
+	Engine   Process              `json:"engine"`
+	Memory   Memory               `json:"memory"`
+	Ranks    []RankWork           `json:"ranks"`    // by rank
+	Sessions []SessionWork        `json:"sessions"` // of open data sets, by address and rank
+	Openings []Opening            `json:"openings"` // data sets that are being opened
+	Caches   []CacheWork          `json:"caches"`   // by directory
+	Stores   []shard.StoreTraffic `json:"stores"`   // that were asked, by name
 }
 
 // Process describes the process of an engine.
@@ -113,10 +113,4 @@ type CacheWork struct {
 	Limit     int64  `json:"limit_bytes"`
 	Held      int64  `json:"held_bytes"` // by all processes
 	cache.Stats
-}
-
-// StoreWork describes the requests to a kind of store.
-type StoreWork struct {
-	Name string `json:"name"` // its scheme: s3, hdfs, webhdfs
-	shard.Traffic
 }

@@ -21,7 +21,9 @@ type countedStore struct {
 	reads int64
 }
 
-func (s *countedStore) Traffic() shard.Traffic { return shard.Traffic{Reads: s.reads, Window: 4} }
+func (s *countedStore) ByStore() []shard.StoreTraffic {
+	return []shard.StoreTraffic{{Store: "s3://b", Traffic: shard.Traffic{Reads: s.reads, Window: 4}}}
+}
 
 func TestSnapshotOfWork(t *testing.T) {
 	store := &countedStore{reads: 3}

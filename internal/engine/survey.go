@@ -92,8 +92,8 @@ func (e *engine) opened() (sessions []*session, openings []Opening) {
 	return sessions, openings
 }
 
-// stores returns the requests to each kind of store, by all data sets since the engine started.
-func (e *engine) stores() []StoreWork {
+// stores returns the requests to each place, by all data sets since the engine started.
+func (e *engine) stores() []shard.StoreTraffic {
 	e.mu.Lock()
 	sum := maps.Clone(e.traffic)
 	open := slices.Collect(maps.Keys(e.living))
@@ -101,11 +101,5 @@ func (e *engine) stores() []StoreWork {
 	for _, d := range open {
 		d.addTraffic(sum)
 	}
-	all := []StoreWork{}
-	for _, name := range slices.Sorted(maps.Keys(sum)) {
-		if (sum[name] != shard.Traffic{Window: sum[name].Window}) { // any was made
-			all = append(all, StoreWork{Name: name, Traffic: sum[name]})
-		}
-	}
-	return all
+	return sum.All()
 }

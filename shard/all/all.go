@@ -21,10 +21,11 @@ type Options struct {
 func Stores(o Options) shard.Stores {
 	buckets := s3.New(o.S3)
 	names := hdfs.New(o.HDFS)
+	disks := local.New()
 	web := names.WebHDFS()
 	return shard.Stores{
-		"":         local.Store{},
-		"file":     local.Store{},
+		"":         disks,
+		"file":     disks,
 		"mem":      &mem.Store{},
 		"s3":       buckets,
 		"s3a":      buckets,

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/shardfeed/shardfeed/internal/cause"
+	"github.com/shardfeed/shardfeed/internal/wait"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -25,6 +26,9 @@ func Check(ctx context.Context, closed bool, ranges []shard.Range, size int64) e
 // ReadParts reads parts concurrently, at most atOnce at a time. The first error cancels the others,
 // and all have ended when it returns. If ctx has ended, its error is returned.
 func ReadParts(ctx context.Context, parts []Part, atOnce int, read func(ctx context.Context, p Part) error) error {
+	probe := wait.ProbeOf(ctx) // sees pauses between requests too
+	probe.Start()
+	defer probe.End()
 	if len(parts) == 1 {
 		return read(ctx, parts[0])
 	}

@@ -2,11 +2,13 @@ package hdfs
 
 import (
 	"context"
+	"io/fs"
 	"time"
 
 	"github.com/colinmarc/hdfs/v2"
 	"github.com/colinmarc/hdfs/v2/hadoopconf"
 
+	"github.com/shardfeed/shardfeed/shard/driver"
 	"github.com/shardfeed/shardfeed/shard/hdfs/wire"
 )
 
@@ -18,6 +20,7 @@ const maxAge = 8 * time.Hour
 // file readers and its first calls are not safe for concurrent use, and it dials without a context.
 type client struct {
 	*hdfs.Client
+	meter      *driver.Meter
 	dialer     *wire.Dialer
 	namenodes  *namenodes
 	end        context.CancelFunc // of the life of its connections
@@ -34,13 +37,14 @@ func newClient(ctx context.Context, c *cluster) (*client, error) {
 	}
 	life, end := context.WithCancel(context.Background())
 	nn := &namenodes{timeout: s.options.ReadTimeout, life: life}
-	made := &client{namenodes: nn, end: end, born: time.Now()}
+	made := &client{meter: c.meter, namenodes: nn, end: end, born: time.Now()}
 	made.dialer = wire.NewDialer(wire.Options{
 		DialTimeout: dialTimeout,
 		Timeout:     s.options.ReadTimeout,
 		AllowNull:   s.options.AllowUnverified,
 		AllowOpaque: s.options.AllowUnverified,
 		Counters:    &s.transfer,
+		Meter:       c.meter,
 		Peers:       &c.peers,
 	})
 	o := setup.clientOptions()
@@ -80,6 +84,22 @@ func (n *namenodes) explain(err error) error {
 		return fatal
 	}
 	return err
+}
+
+// look opens a file or a directory.
+func (c *client) look(ctx context.Context, path string) (*hdfs.FileReader, error) {
+	measured := c.meter.Start(ctx, driver.LookRequest)
+	f, err := c.Open(path)
+	measured.End(err)
+	return f, err
+}
+
+// stat describes a file or a directory.
+func (c *client) stat(ctx context.Context, path string) (fs.FileInfo, error) {
+	measured := c.meter.Start(ctx, driver.LookRequest)
+	info, err := c.Stat(path)
+	measured.End(err)
+	return info, err
 }
 
 func (c *client) stale(generation uint64) bool {

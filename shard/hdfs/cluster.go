@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/shardfeed/shardfeed/internal/cause"
+	"github.com/shardfeed/shardfeed/shard/driver"
 	"github.com/shardfeed/shardfeed/shard/hdfs/conf"
 	"github.com/shardfeed/shardfeed/shard/hdfs/wire"
 )
@@ -19,7 +20,8 @@ import (
 type cluster struct {
 	store  *Store
 	ns     conf.Nameservice
-	slots  chan struct{} // one element for each client in use
+	slots  *driver.Window // a token for each client in use
+	meter  *driver.Meter
 	life   context.Context
 	end    context.CancelFunc
 	opaque atomic.Bool // its datanodes encrypt
@@ -41,7 +43,10 @@ type idleClient struct {
 
 func newCluster(s *Store, ns conf.Nameservice) *cluster {
 	life, end := context.WithCancel(context.Background())
-	return &cluster{store: s, ns: ns, slots: make(chan struct{}, s.options.Slots), life: life, end: end}
+	n := s.options.Slots
+	c := &cluster{store: s, ns: ns, slots: driver.NewWindow(n, n, n), meter: s.meters.Of("hdfs://" + ns.Name), life: life, end: end}
+	c.meter.Follow(c.slots)
+	return c
 }
 
 // use runs f with a client of its own. A client that f leaves with an error of its connection, or
@@ -50,12 +55,10 @@ func (c *cluster) use(ctx context.Context, f func(context.Context, *client) erro
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(c.life, cancel)()
-	select {
-	case c.slots <- struct{}{}:
-	case <-ctx.Done():
+	if c.slots.Acquire(ctx) != nil {
 		return c.ended(ctx)
 	}
-	defer func() { <-c.slots }()
+	defer c.slots.Release()
 	if !c.enter() {
 		return c.ended(ctx)
 	}
@@ -134,7 +137,7 @@ func (c *cluster) succeeded(cl *client) {
 	defer c.mu.Unlock()
 	if i := slices.Index(c.ns.RPC, cl.namenodes.addr()); i >= 0 && i != c.first {
 		c.first = i
-		c.store.meter.Failovers.Add(1)
+		c.meter.Failovers.Add(1)
 	}
 }
 

@@ -292,7 +292,7 @@ func TestServerReplacedBetweenLooks(t *testing.T) {
 		if _, err := io.ReadFull(f, got); err != nil || !bytes.Equal(got, second) {
 			t.Errorf("the other file's bytes %v, %v", bytes.Equal(got, second), err)
 		}
-		return o.verifyBlocks(cl)
+		return o.verifyBlocks(ctx, cl)
 	})
 	if !errors.Is(err, shard.ErrChanged) {
 		t.Errorf("%v", err)

@@ -42,7 +42,7 @@ func (o *object) readPart(ctx context.Context, p driver.Part) error {
 		if tries++; !retryable(err) || errors.Is(err, wire.ErrOpaque) || damaged(err) && tries >= maxTries || !o.at.cluster.pause(ctx, &wait, err) {
 			return err
 		}
-		o.store.meter.Retries.Add(1)
+		o.at.cluster.meter.Retries.Add(1)
 	}
 }
 
@@ -56,8 +56,7 @@ func damaged(err error) bool {
 // the data.
 func (o *object) fill(ctx context.Context, c *client, to *driver.Fill) error {
 	defer c.dialer.Use(ctx, to.Left)() // no datanode is asked for more
-	o.store.meter.Looks.Add(1)
-	f, err := c.Open(o.at.path)
+	f, err := c.look(ctx, o.at.path)
 	if err != nil {
 		return o.gone(err)
 	}
@@ -75,7 +74,7 @@ func (o *object) fill(ctx context.Context, c *client, to *driver.Fill) error {
 			return readError(err, to.Off())
 		}
 	}
-	return o.verifyBlocks(c)
+	return o.verifyBlocks(ctx, c)
 }
 
 func (o *object) gone(err error) error {
@@ -111,13 +110,12 @@ func nativeFile(st *hdfs.FileStatus) error {
 // verifyBlocks is asked after the bytes arrived. The file was looked at by its name, and then its
 // blocks were: another file can have taken the name in between. So the name is looked at again,
 // unless the blocks are known as the shard's.
-func (o *object) verifyBlocks(c *client) error {
+func (o *object) verifyBlocks(ctx context.Context, c *client) error {
 	now, _ := c.namenodes.learned()
 	if known := o.blocks.Load(); now.same(known) && now.unfinished == known.unfinished {
 		return nil
 	}
-	o.store.meter.Looks.Add(1)
-	info, err := c.Stat(o.at.path)
+	info, err := c.stat(ctx, o.at.path)
 	if err != nil {
 		return o.gone(err)
 	}
@@ -151,9 +149,8 @@ func (o *object) look(ctx context.Context) error {
 // for blocks only to read them, but its dialer opens no connection without a reader. Nil blocks are
 // not known: the namenode encrypts its answers.
 func (p location) blocks(ctx context.Context) (l *located, info fs.FileInfo, err error) {
-	err = p.cluster.retry(ctx, func(_ context.Context, c *client) error {
-		p.cluster.store.meter.Looks.Add(1)
-		f, err := c.Open(p.path)
+	err = p.cluster.retry(ctx, func(ctx context.Context, c *client) error {
+		f, err := c.look(ctx, p.path)
 		if err != nil {
 			return err
 		}

@@ -30,7 +30,7 @@ func (c *cluster) retry(ctx context.Context, f func(context.Context, *client) er
 			}
 			return err
 		}
-		c.store.meter.Retries.Add(1)
+		c.meter.Retries.Add(1)
 	}
 }
 

@@ -82,7 +82,7 @@ func TestServerPrivacy(t *testing.T) {
 			if err := expect(t, openOne(t, s, c.URI+path), all, 5, len(all)-5); err != nil {
 				t.Errorf("%v", err)
 			}
-			if s.web.Traffic().Reads == 0 || s.transfer.Bytes.Load() != 0 {
+			if s.web.Traffic().Reads == 0 || s.Traffic().ReadBytes != 0 {
 				t.Errorf("not by WebHDFS: %+v", s.web.Traffic())
 			}
 		})

@@ -21,7 +21,7 @@ type Store struct {
 	options  Options
 	setup    func() (*setup, error) // read at the first use, once
 	web      *webhdfs.Store         // of other addresses, and of files that are not read natively
-	meter    driver.Meter           // what the datanodes' connections do not count
+	meters   driver.Meters
 	transfer wire.Counters
 
 	outage driver.Outage
@@ -35,6 +35,7 @@ type Store struct {
 var (
 	_ shard.Identifier = (*Store)(nil)
 	_ shard.Remote     = (*Store)(nil)
+	_ shard.Metered    = (*Store)(nil)
 	_ io.Closer        = (*Store)(nil)
 )
 
@@ -118,12 +119,10 @@ func (s *Store) Parallel(string) int { return s.options.Slots }
 
 // Traffic counts the requests of the store to namenodes and datanodes. Reads by WebHDFS count in
 // that store.
-func (s *Store) Traffic() shard.Traffic {
-	t := s.meter.Traffic(s.options.Slots)
-	t.Reads, t.ReadBytes = s.transfer.Requests.Load(), s.transfer.Bytes.Load()
-	t.Failovers += s.transfer.Failed.Load()
-	return t
-}
+func (s *Store) Traffic() shard.Traffic { return s.meters.Traffic() }
+
+// ByStore measures the requests to each name service.
+func (s *Store) ByStore() []shard.StoreTraffic { return s.meters.ByStore() }
 
 func (s *Store) cluster(ns conf.Nameservice) (*cluster, error) {
 	s.mu.Lock()

@@ -76,8 +76,7 @@ func (t *tree) readDir(ctx context.Context, dir string, keep func(driver.Entry) 
 }
 
 func (t *tree) readPages(ctx context.Context, c *client, dir string, keep func(driver.Entry) bool, all *[]driver.Entry) error {
-	t.store.meter.Looks.Add(1)
-	d, err := c.Open(dir)
+	d, err := c.look(ctx, dir)
 	if err != nil {
 		return err
 	}
@@ -86,8 +85,9 @@ func (t *tree) readPages(ctx context.Context, c *client, dir string, keep func(d
 		return shard.ErrNotExist
 	}
 	for {
-		t.store.meter.Lists.Add(1)
+		measured := c.meter.Start(ctx, driver.ListRequest)
 		infos, err := d.Readdir(page)
+		measured.End(listed(err))
 		if errors.Is(err, io.EOF) { // an empty page is the end
 			return nil
 		}
@@ -110,6 +110,14 @@ func (t *tree) readPages(ctx context.Context, c *client, dir string, keep func(d
 			return err
 		}
 	}
+}
+
+// listed returns the error of a page, or nil at the end of the list.
+func listed(err error) error {
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
 }
 
 // mounts lists a directory of a mount table, each entry as what it leads to.
@@ -141,9 +149,8 @@ func (t *tree) wrap(name string, err error) error {
 }
 
 func (p location) stat(ctx context.Context) (info fs.FileInfo, err error) {
-	err = p.cluster.retry(ctx, func(_ context.Context, c *client) error {
-		p.cluster.store.meter.Looks.Add(1)
-		info, err = c.Stat(p.path)
+	err = p.cluster.retry(ctx, func(ctx context.Context, c *client) error {
+		info, err = c.stat(ctx, p.path)
 		return err
 	})
 	return info, err

@@ -18,10 +18,19 @@ import (
 	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
-// A Store lists and opens local files. The zero value is ready for use.
-type Store struct{}
+// A Store lists and opens local files. The zero value is ready for use, and measures no reads.
+type Store struct{ meter *driver.Meter }
+
+// New returns a store that measures its reads.
+func New() Store {
+	return Store{driver.NewMeter(place)}
+}
+
+// place names local files in figures.
+const place = "file://"
 
 var (
+	_ shard.Metered    = Store{}
 	_ shard.Identifier = Store{}
 	_ shard.Instancer  = Store{}
 )
@@ -61,16 +70,16 @@ func tidy(path string) string {
 	return path[:i] + noNames.ReplaceAllString(path[i:], "/")
 }
 
-// Open opens one file at the size and version that s carries.
-func (Store) Open(ctx context.Context, s shard.Shard) (shard.Object, error) {
-	o, err := open(ctx, s)
+// Open opens one file at the size and version that sh carries.
+func (s Store) Open(ctx context.Context, sh shard.Shard) (shard.Object, error) {
+	o, err := open(ctx, sh, s.meter)
 	if err != nil {
-		return nil, &shard.Error{Op: "open", URI: s.URI, Err: err, Hint: hint(err)}
+		return nil, &shard.Error{Op: "open", URI: sh.URI, Err: err, Hint: hint(err)}
 	}
 	return o, nil
 }
 
-func open(ctx context.Context, s shard.Shard) (*object, error) {
+func open(ctx context.Context, s shard.Shard, m *driver.Meter) (*object, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -89,13 +98,16 @@ func open(ctx context.Context, s shard.Shard) (*object, error) {
 	if err != nil {
 		return nil, classify(err)
 	}
-	o := &object{file: f, shard: s}
+	o := &object{file: f, shard: s, meter: m}
 	if err := o.check(); err != nil {
 		f.Close()
 		return nil, err
 	}
 	return o, nil
 }
+
+// ByStore measures the reads.
+func (s Store) ByStore() []shard.StoreTraffic { return s.meter.ByStore() }
 
 // Identity returns the absolute path of an address. Links are not followed.
 func (Store) Identity(uri string) string {

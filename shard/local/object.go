@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
 // maxRead is how many bytes are read between two looks at the context.
@@ -19,6 +20,7 @@ const maxRead = 8 << 20
 type object struct {
 	file  *os.File
 	shard shard.Shard
+	meter *driver.Meter
 }
 
 var _ shard.Lender = (*object)(nil)
@@ -26,13 +28,16 @@ var _ shard.Lender = (*object)(nil)
 // ReadAt reads with pread. The version is compared after the bytes were copied, so bytes of another
 // version are never passed off.
 func (o *object) ReadAt(ctx context.Context, p []byte, off int64) error {
-	if err := o.readAt(ctx, p, off); err != nil {
+	read := o.meter.Start(ctx, driver.ReadRequest)
+	err := o.readAt(ctx, p, off, &read)
+	read.End(err)
+	if err != nil {
 		return o.wrap("read", err)
 	}
 	return nil
 }
 
-func (o *object) readAt(ctx context.Context, p []byte, off int64) error {
+func (o *object) readAt(ctx context.Context, p []byte, off int64, read *driver.Request) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -50,6 +55,8 @@ func (o *object) readAt(ctx context.Context, p []byte, off int64) error {
 		if n == 0 { // shorter than it was
 			break
 		}
+		read.Answered()
+		read.Took(n)
 		p = p[n:]
 		off += int64(n)
 	}
@@ -65,7 +72,13 @@ func (o *object) readAt(ctx context.Context, p []byte, off int64) error {
 // Lend maps n bytes from off on and brings their pages in, so that touching them costs no fault
 // each.
 func (o *object) Lend(off, n int64) (shard.Lease, error) {
+	read := o.meter.Start(context.Background(), driver.ReadRequest)
 	l, err := o.lend(off, n)
+	if err == nil {
+		read.Answered()
+		read.Took(int(n))
+	}
+	read.End(err)
 	switch {
 	case err == nil:
 		return l, nil

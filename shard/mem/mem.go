@@ -23,7 +23,14 @@ type Store struct {
 	mu    sync.RWMutex
 	files map[string]file
 	last  int64 // version of the latest Put
+
+	meters driver.Meters
 }
+
+var _ shard.Metered = (*Store)(nil)
+
+// ByStore measures the reads.
+func (s *Store) ByStore() []shard.StoreTraffic { return s.meters.ByStore() }
 
 // file is one name's content at one version.
 type file struct {
@@ -80,7 +87,7 @@ func (s *Store) Open(ctx context.Context, sh shard.Shard) (shard.Object, error) 
 	if err != nil {
 		return nil, &shard.Error{Op: "open", URI: sh.URI, Err: err}
 	}
-	return &object{content: f.content, uri: sh.URI}, nil
+	return &object{content: f.content, uri: sh.URI, meter: s.meters.Of(prefix)}, nil
 }
 
 func (s *Store) open(ctx context.Context, sh shard.Shard) (file, error) {
@@ -110,6 +117,7 @@ func clean(name string) string {
 type object struct {
 	content []byte
 	uri     string
+	meter   *driver.Meter
 	closed  atomic.Bool
 }
 
@@ -119,7 +127,7 @@ func (o *object) ReadAt(ctx context.Context, p []byte, off int64) error {
 	if err := ctx.Err(); err != nil {
 		return o.wrap(err)
 	}
-	b, err := o.slice(off, int64(len(p)))
+	b, err := o.read(ctx, off, int64(len(p)))
 	if err != nil {
 		return o.wrap(err)
 	}
@@ -129,7 +137,7 @@ func (o *object) ReadAt(ctx context.Context, p []byte, off int64) error {
 
 // Lend lends the content itself; nothing has to be released.
 func (o *object) Lend(off, n int64) (shard.Lease, error) {
-	b, err := o.slice(off, n)
+	b, err := o.read(context.Background(), off, n)
 	if err != nil {
 		return nil, o.wrap(err)
 	}
@@ -143,6 +151,18 @@ func (l lease) Bytes() []byte         { return l }
 func (lease) Verify(shard.Span) error { return nil }
 func (lease) Forget(shard.Span)       {}
 func (lease) Release()                {}
+
+// read is slice as a request.
+func (o *object) read(ctx context.Context, off, n int64) ([]byte, error) {
+	read := o.meter.Start(ctx, driver.ReadRequest)
+	b, err := o.slice(off, n)
+	if err == nil {
+		read.Answered()
+		read.Took(len(b))
+	}
+	read.End(err)
+	return b, err
+}
 
 func (o *object) slice(off, n int64) ([]byte, error) {
 	if o.closed.Load() {

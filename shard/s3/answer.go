@@ -23,6 +23,8 @@ type request struct {
 	token  bool          // it holds one
 	out    *s3.GetObjectOutput
 	err    error
+
+	measured driver.Request
 }
 
 // send makes the request and waits for the head of its answer.
@@ -35,10 +37,11 @@ func (r *request) send(span shard.Span) {
 	}
 	store := r.object.store
 	r.watch.Begin(store.o.ReadTimeout)
-	store.meter.Reads.Add(1)
+	r.measured = r.client.meter.Start(r.ctx, driver.ReadRequest)
 	start := time.Now()
 	if r.out, r.err = r.client.api.GetObject(r.ctx, r.object.input(span)); r.err == nil {
 		r.client.latency.add(time.Since(start))
+		r.measured.Answered()
 	}
 	r.err = r.cause(r.err)
 	if r.err == nil || isAnswer(r.err) {
@@ -69,6 +72,7 @@ func (r *request) end() {
 	if r.err == nil && r.out != nil {
 		_ = r.out.Body.Close() // an error about unwanted bytes means nothing
 	}
+	r.measured.End(nil)
 	r.watch.End(nil)
 	r.giveWay()
 }
@@ -76,6 +80,7 @@ func (r *request) end() {
 // giveWay gives the token back: at the end, or as soon as there will be no body, which may be long
 // before the race is over.
 func (r *request) giveWay() {
+	r.measured.End(r.err)
 	if r.token {
 		r.token = false
 		r.client.window.Release()
@@ -129,7 +134,7 @@ func (o *object) ask(ctx context.Context, c *client, span shard.Span) (*request,
 				return nil, nil, r.err
 			}
 		case <-hedge:
-			o.store.meter.Hedges.Add(1)
+			c.meter.Hedges.Add(1)
 			race.start(ctx, false)
 		}
 	}

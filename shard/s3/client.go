@@ -28,6 +28,7 @@ type client struct {
 	api     *s3.Client
 	session *session
 	region  string
+	meter   *driver.Meter // of the bucket
 }
 
 // clients finds the client of a bucket.
@@ -61,7 +62,7 @@ func (s *Store) get(ctx context.Context, bucket string) (*client, error) {
 			return nil, err
 		}
 	}
-	return s.clientOf(ses, r.name), nil
+	return s.clientOf(ses, r.name, bucket), nil
 }
 
 // findRegion finds the region of a bucket, once for all concurrent callers.
@@ -81,8 +82,13 @@ func (s *Store) findRegion(ctx context.Context, ses *session, bucket string) (re
 	return r, nil
 }
 
-func (s *Store) clientOf(ses *session, region string) *client {
-	return &client{endpoint: s.clients.endpoint(describeEndpoint(ses), region, s.o), api: ses.client(region), session: ses, region: region}
+func (s *Store) clientOf(ses *session, region, bucket string) *client {
+	c := &client{
+		endpoint: s.clients.endpoint(describeEndpoint(ses), region, s.o),
+		api:      ses.client(region), session: ses, region: region, meter: s.meter(bucket),
+	}
+	c.meter.Follow(c.window)
+	return c
 }
 
 // currentSession returns the session. The first call makes it, and the next one after a failure.
@@ -157,16 +163,6 @@ func (c *clients) endpoint(name, region string, o Options) *endpoint {
 	return e
 }
 
-func (c *clients) widest() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	size := 0
-	for _, e := range c.endpoints {
-		size = max(size, e.window.Size())
-	}
-	return size
-}
-
 // firstRegion returns the region to try first for a bucket: the configured one, else the one that
 // the bucket reports. If it reports none, the error of the actual request will be clearer than the
 // error of this one.
@@ -179,12 +175,16 @@ func (s *Store) firstRegion(ctx context.Context, ses *session, bucket string) re
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.o.ReadTimeout)
 	defer cancel()
-	s.meter.Looks.Add(1)
+	look := s.meter(bucket).Start(ctx, driver.LookRequest)
 	out, err := ses.client(fallbackRegion).HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &bucket})
 	name := regionIn(err)
 	if err == nil {
 		name = aws.ToString(out.BucketRegion)
 	}
+	if name != "" {
+		err = nil // it answered
+	}
+	look.End(err)
 	if name == "" {
 		return region{fallbackRegion, "the default"}
 	}

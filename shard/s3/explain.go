@@ -31,9 +31,8 @@ func (s *Store) Explain(ctx context.Context, uri string) ([]shard.Fact, error) {
 	say("endpoint", "%s", describeEndpoint(ses))
 	say("credentials", "%s", ses.source(ctx))
 	c, err := s.call(ctx, at.bucket, func(ctx context.Context, c *client) error {
-		s.meter.Lists.Add(1)
 		one := int32(1)
-		_, err := c.api.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: &at.bucket, Prefix: &at.key, MaxKeys: &one, RequestPayer: s.payer()})
+		_, err := c.list(ctx, &s3.ListObjectsV2Input{Bucket: &at.bucket, Prefix: &at.key, MaxKeys: &one, RequestPayer: s.payer()})
 		return err
 	})
 	if r, ok := s.clients.region(at.bucket); ok {
@@ -64,7 +63,7 @@ func (s *Store) saySettings(say func(name, format string, args ...any), ses *ses
 	if s.o.Proxy != "" {
 		say("proxy", "%s", redactURL(s.o.Proxy))
 	}
-	say("requests in flight", "%d now, at most %d", max(s.clients.widest(), leastRequests), s.o.MaxRequests)
+	say("requests in flight", "%d now, at most %d", max(s.Traffic().Window, leastRequests), s.o.MaxRequests)
 }
 
 // sayTrouble says an error, and what to try.

@@ -188,7 +188,7 @@ func TestRetryAfter(t *testing.T) {
 func TestTries(t *testing.T) {
 	var notes []string
 	s := New(Options{RetryFor: 3 * time.Second, Events: Events{Waiting: func(text string) { notes = append(notes, text) }}})
-	c := &client{endpoint: s.clients.endpoint("e", "r", s.o), region: "r"}
+	c := &client{endpoint: s.clients.endpoint("e", "r", s.o), region: "r", meter: s.meter("b")}
 	refused, nowhere := sent(dial(syscall.ECONNREFUSED)), sent(&net.DNSError{IsNotFound: true})
 	p := s.newTries("b")
 	if err := p.again(t.Context(), c, nowhere); err == nil {

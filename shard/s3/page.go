@@ -59,8 +59,7 @@ func (t *tree) page(ctx context.Context, path string, q query) (*page, error) {
 	in := t.store.input(q)
 	var out *s3.ListObjectsV2Output
 	c, err := t.store.call(ctx, q.bucket, func(ctx context.Context, c *client) (err error) {
-		t.store.meter.Lists.Add(1)
-		if out, err = c.api.ListObjectsV2(ctx, in); err == nil && !isList(out) {
+		if out, err = c.list(ctx, in); err == nil && !isList(out) {
 			err = fmt.Errorf("%w: it is not a list of keys", errForeign)
 		}
 		return err
@@ -73,6 +72,13 @@ func (t *tree) page(ctx context.Context, path string, q query) (*page, error) {
 		return nil, t.wrap(ctx, path, c, err)
 	}
 	return p, nil
+}
+
+func (c *client) list(ctx context.Context, in *s3.ListObjectsV2Input) (*s3.ListObjectsV2Output, error) {
+	measured := c.meter.Start(ctx, driver.ListRequest)
+	out, err := c.api.ListObjectsV2(ctx, in)
+	measured.End(err)
+	return out, err
 }
 
 // isList distinguishes the answer to a list from other XML, such as a proxy's page, which parses as

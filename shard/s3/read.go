@@ -34,19 +34,22 @@ func (o *object) read(ctx context.Context, p driver.Part) error {
 }
 
 // readOnce asks for what is missing and takes what comes.
-func (o *object) readOnce(ctx context.Context, c *client, to *driver.Fill) error {
+func (o *object) readOnce(ctx context.Context, c *client, to *driver.Fill) (err error) {
 	r, race, err := o.ask(ctx, c, shard.Span{Off: to.Off(), N: to.Left()})
 	if err != nil {
 		return err
 	}
-	defer race.close()
+	defer func() {
+		r.measured.End(err)
+		race.close()
+	}()
 	if err := o.check(r.out, to.Off(), to.Left()); err != nil {
 		return err
 	}
 	for p := to.Next(); p != nil; p = to.Next() {
 		n, err := r.read(p)
 		to.Took(n)
-		o.store.meter.ReadBytes.Add(int64(n))
+		r.measured.Took(n)
 		switch {
 		case to.Left() == 0:
 		case errors.Is(err, io.EOF):

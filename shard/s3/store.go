@@ -18,7 +18,7 @@ import (
 type Store struct {
 	o        Options
 	clients  clients
-	meter    driver.Meter
+	meters   driver.Meters
 	outage   driver.Outage
 	pageKeys int32 // keys per page of a list; 0 for the server's default
 }
@@ -26,6 +26,7 @@ type Store struct {
 var (
 	_ shard.Identifier = (*Store)(nil)
 	_ shard.Remote     = (*Store)(nil)
+	_ shard.Metered    = (*Store)(nil)
 	_ io.Closer        = (*Store)(nil)
 )
 
@@ -91,7 +92,12 @@ const parallelReads = 64
 func (s *Store) Parallel(string) int { return min(parallelReads, s.o.MaxRequests) }
 
 // Traffic counts the requests to all endpoints so far.
-func (s *Store) Traffic() shard.Traffic { return s.meter.Traffic(s.clients.widest()) }
+func (s *Store) Traffic() shard.Traffic { return s.meters.Traffic() }
+
+// ByStore measures the requests to each bucket.
+func (s *Store) ByStore() []shard.StoreTraffic { return s.meters.ByStore() }
+
+func (s *Store) meter(bucket string) *driver.Meter { return s.meters.Of("s3://" + bucket) }
 
 // Place is not told by buckets.
 func (s *Store) Place(context.Context, shard.Shard) (shard.Placement, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 
@@ -118,12 +119,18 @@ func (t *tree) statDir(ctx context.Context, path string, at location) (driver.En
 }
 
 func (s *Store) head(ctx context.Context, c *client, at location) (*s3.HeadObjectOutput, error) {
-	s.meter.Looks.Add(1)
 	in := &s3.HeadObjectInput{Bucket: &at.bucket, Key: &at.key, RequestPayer: s.payer()}
 	if at.versionID != "" {
 		in.VersionId = &at.versionID
 	}
-	return c.api.HeadObject(ctx, in)
+	measured := c.meter.Start(ctx, driver.LookRequest)
+	out, err := c.api.HeadObject(ctx, in)
+	failed := err
+	if answerStatus(err) == http.StatusNotFound {
+		failed = shard.ErrNotExist
+	}
+	measured.End(failed)
+	return out, err
 }
 
 // firstPage returns the first page of all below a directory, which is asked for once in a List.

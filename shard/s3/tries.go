@@ -43,16 +43,16 @@ func (p *tries) again(ctx context.Context, c *client, err error) error {
 	}
 	if p.moves < maxMoves && p.store.moved(c, p.bucket, err) {
 		p.moves++
-		p.store.meter.Retries.Add(1)
+		c.meter.Retries.Add(1)
 		return nil
 	}
 	if !p.renewed && isExpired(err) && p.store.clients.renew(c.session) {
 		p.renewed = true
-		p.store.meter.Retries.Add(1)
+		c.meter.Retries.Add(1)
 		return nil
 	}
 	if isThrottle(err) {
-		p.store.meter.Throttled.Add(1)
+		c.meter.Throttled.Add(1)
 		c.window.Slow()
 	}
 	if !isPassing(err) && !(isUnknownHost(err) && c.answered.Load()) {
@@ -63,7 +63,7 @@ func (p *tries) again(ctx context.Context, c *client, err error) error {
 	}
 	p.store.outage.Waiting(c.name, &p.Backoff, errors.New(said(err)))
 	if p.Wait(ctx, retryAfter(err)) {
-		p.store.meter.Retries.Add(1)
+		c.meter.Retries.Add(1)
 		return nil
 	}
 	if ctx.Err() != nil {

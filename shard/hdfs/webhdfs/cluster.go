@@ -19,6 +19,7 @@ type cluster struct {
 	store  *Store
 	bases  []*base
 	window *driver.Window
+	meter  *driver.Meter
 
 	active    atomic.Int64 // index of the base that answered last
 	met       atomic.Bool  // a server took a connection
@@ -31,6 +32,7 @@ type cluster struct {
 type base struct {
 	url     *url.URL // of apiRoot's parent
 	auth    auth
+	meter   *driver.Meter
 	service string // nameservice by which it was found; guarded by the store
 }
 
@@ -41,9 +43,21 @@ func newCluster(s *Store, bases []string) (*cluster, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.bases = append(c.bases, &base{url: u, auth: auth{turn: semaphore.NewWeighted(1)}})
+		if c.meter == nil {
+			c.meter = s.meters.Of(placeOf(u))
+			c.meter.Follow(c.window)
+		}
+		c.bases = append(c.bases, &base{url: u, meter: c.meter, auth: auth{turn: semaphore.NewWeighted(1)}})
 	}
 	return c, nil
+}
+
+// placeOf names a server in figures.
+func placeOf(u *url.URL) string {
+	if u.Scheme == "https" {
+		return "swebhdfs://" + u.Host
+	}
+	return "webhdfs://" + u.Host
 }
 
 // The pauses between tries; see driver.Backoff.
@@ -79,7 +93,7 @@ func (c *cluster) try(ctx context.Context, request func(ctx context.Context, b *
 			}
 			return err
 		}
-		c.store.meter.Retries.Add(1)
+		c.meter.Retries.Add(1)
 	}
 }
 
@@ -92,10 +106,10 @@ func (c *cluster) elsewhere(at int64, err error) bool {
 	}
 	if throttled(err) {
 		c.window.Slow()
-		c.store.meter.Throttled.Add(1)
+		c.meter.Throttled.Add(1)
 	}
 	if next := (at + 1) % int64(len(c.bases)); next != at && c.active.CompareAndSwap(at, next) {
-		c.store.meter.Failovers.Add(1)
+		c.meter.Failovers.Add(1)
 	}
 	return true
 }

@@ -51,7 +51,7 @@ func (c *cluster) read(ctx context.Context, path string, p driver.Part) error {
 			name := c.nodeName(ctx, path, f.Off(), node)
 			next, last = !slices.Contains(bad, name), err // else the namenode does not know it by this name
 			bad = append(bad, name)
-			c.store.meter.Failovers.Add(1)
+			c.meter.Failovers.Add(1)
 		case len(bad) > 0 && passing(err): // no datanode remains
 			err = last
 		case !c.elsewhere(at, err):
@@ -64,7 +64,7 @@ func (c *cluster) read(ctx context.Context, path string, p driver.Part) error {
 				return stuck(ctx, err, f.Off())
 			}
 		}
-		c.store.meter.Retries.Add(1)
+		c.meter.Retries.Add(1)
 	}
 }
 
@@ -135,9 +135,10 @@ func stuck(ctx context.Context, err error, off int64) error {
 
 // body makes one request for what a part lacks. Node is the datanode asked, "" without a redirect.
 func (s *Store) body(ctx context.Context, b *base, path string, f *driver.Fill, bad []string) (node string, err error) {
-	s.meter.Reads.Add(1)
 	ctx, w := driver.NewWatch(ctx)
 	defer w.End(nil)
+	measured := b.meter.Start(ctx, driver.ReadRequest)
+	defer func() { measured.End(err) }()
 	w.Begin(s.options.ReadTimeout)
 	want := f.Left()
 	args := url.Values{"offset": {strconv.FormatInt(f.Off(), 10)}, "length": {strconv.FormatInt(want, 10)}}
@@ -158,17 +159,18 @@ func (s *Store) body(ctx context.Context, b *base, path string, f *driver.Fill, 
 	if err := checkBytes(answer, f.Off(), want); err != nil {
 		return node, err
 	}
-	return node, s.fill(ctx, w, answer, f)
+	measured.Answered()
+	return node, s.fill(ctx, w, answer, f, &measured)
 }
 
 // fill reads a body to its end, which comes when the part is full.
-func (s *Store) fill(ctx context.Context, w *driver.Watch, answer *http.Response, f *driver.Fill) error {
+func (s *Store) fill(ctx context.Context, w *driver.Watch, answer *http.Response, f *driver.Fill, measured *driver.Request) error {
 	host := answer.Request.URL.Host
 	for p := f.Next(); p != nil; p = f.Next() {
 		n, err := answer.Body.Read(p)
 		if n > 0 {
 			f.Took(n)
-			s.meter.ReadBytes.Add(int64(n))
+			measured.Took(n)
 			w.Progress()
 		}
 		if err == nil {

@@ -203,14 +203,15 @@ func ask[T any](ctx context.Context, c *cluster, q query, parse func(body []byte
 	return found, err
 }
 
-func (s *Store) document(ctx context.Context, b *base, q query) ([]byte, error) {
+func (s *Store) document(ctx context.Context, b *base, q query) (body []byte, err error) {
+	kind := driver.LookRequest
 	if strings.HasPrefix(q.op, "LIST") {
-		s.meter.Lists.Add(1)
-	} else {
-		s.meter.Looks.Add(1)
+		kind = driver.ListRequest
 	}
 	ctx, w := driver.NewWatch(ctx)
 	defer w.End(nil)
+	measured := b.meter.Start(ctx, kind)
+	defer func() { measured.End(err) }()
 	w.Begin(s.options.ReadTimeout)
 	answer, err := s.send(ctx, b, q)
 	if err != nil {
@@ -222,7 +223,7 @@ func (s *Store) document(ctx context.Context, b *base, q query) ([]byte, error) 
 		}
 	}
 	defer answer.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(&progressReader{answer.Body, w}, maxAnswer+1))
+	body, err = io.ReadAll(io.LimitReader(&progressReader{answer.Body, w}, maxAnswer+1))
 	switch {
 	case err != nil:
 		return nil, lost(ctx, b.url.Host, err)

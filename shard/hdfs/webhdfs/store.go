@@ -22,7 +22,7 @@ type Store struct {
 
 	outage driver.Outage
 
-	meter  driver.Meter
+	meters driver.Meters
 	asking sync.WaitGroup // of the KDC
 
 	// What is read once, at the first use.
@@ -36,6 +36,7 @@ type Store struct {
 var (
 	_ shard.Identifier = (*Store)(nil)
 	_ shard.Remote     = (*Store)(nil)
+	_ shard.Metered    = (*Store)(nil)
 	_ io.Closer        = (*Store)(nil)
 )
 
@@ -186,15 +187,10 @@ func (s *Store) Identity(uri string) string {
 func (s *Store) Parallel(string) int { return min(parallelReads, s.options.MaxRequests) }
 
 // Traffic counts the requests to all servers so far.
-func (s *Store) Traffic() shard.Traffic {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	window := 0
-	for _, c := range s.clusters {
-		window = max(window, c.window.Size())
-	}
-	return s.meter.Traffic(window)
-}
+func (s *Store) Traffic() shard.Traffic { return s.meters.Traffic() }
+
+// ByStore measures the requests to each cluster, under the name of its first server.
+func (s *Store) ByStore() []shard.StoreTraffic { return s.meters.ByStore() }
 
 // Close closes the idle connections, and waits for what is asked of the KDC.
 func (s *Store) Close() error {

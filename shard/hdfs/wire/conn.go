@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/shardfeed/shardfeed/internal/cause"
+	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
 // A state is the next expected message of a connection.
@@ -52,6 +53,8 @@ type conn struct {
 	final bool       // nothing follows the unit in the window
 	armed bool       // the deadline of the unit that is being read
 	win   window
+
+	measured driver.Request
 }
 
 // Write passes on what the client sends, and learns from it what must come back.
@@ -163,14 +166,17 @@ func (c *conn) finish(err error) error {
 	}
 	_ = c.end(false) // the socket is gone either way, and err says why
 	c.win.free()
-	switch {
-	case c.final && errors.Is(err, io.EOF):
+	if c.final && errors.Is(err, io.EOF) {
+		c.measured.End(nil)
 		c.err = io.EOF
 		return c.err
-	case c.ctx.Err() != nil:
+	}
+	c.measured.End(err)
+	if c.ctx.Err() != nil {
 		err = cause.Of(c.ctx)
-	default:
+	} else {
 		c.dialer.options.Counters.Failed.Add(1)
+		c.dialer.options.Meter.Failovers.Add(1)
 	}
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
@@ -191,6 +197,7 @@ func (c *conn) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.win.free()
+	c.measured.End(nil)
 	if c.err == nil {
 		c.err = net.ErrClosed
 	}

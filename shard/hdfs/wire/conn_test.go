@@ -10,6 +10,8 @@ import (
 	"os"
 	"slices"
 	"testing"
+
+	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
 func blocks() []block {
@@ -28,7 +30,8 @@ func TestStreamIsHandedOn(t *testing.T) {
 			size := int64(len(b.data))
 			sent, _ := b.stream(off, size)
 			f := &fake{in: bytes.NewReader(sent)}
-			c, counters := connect(t, Options{AllowNull: true}, f, nil)
+			meter := driver.NewMeter("dn")
+			c, counters := connect(t, Options{AllowNull: true, Meter: meter}, f, nil)
 			got, err := ask(t, c, off, size-off)
 			want, _ := b.handed(off, size)
 			if err != nil || !bytes.Equal(got, want) {
@@ -40,11 +43,11 @@ func TestStreamIsHandedOn(t *testing.T) {
 			if end := delivered(t, got, b.data); end != size {
 				t.Errorf("ends at %d", end)
 			}
-			if f.closed.Load() != 1 || counters.Open.Load() != 0 || counters.Failed.Load() != 0 || counters.Requests.Load() != 1 {
+			if f.closed.Load() != 1 || counters.Open.Load() != 0 || counters.Failed.Load() != 0 || meter.Traffic().Reads != 1 {
 				t.Errorf("after the regular end: closed %d times, %d open, %d failed", f.closed.Load(), counters.Open.Load(), counters.Failed.Load())
 			}
-			if first := off / int64(b.chunk) * int64(b.chunk); counters.Bytes.Load() != size-first {
-				t.Errorf("%d bytes counted of %d", counters.Bytes.Load(), size-first)
+			if first := off / int64(b.chunk) * int64(b.chunk); meter.Traffic().ReadBytes != size-first {
+				t.Errorf("%d bytes counted of %d", meter.Traffic().ReadBytes, size-first)
 			}
 		}
 	}

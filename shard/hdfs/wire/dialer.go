@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/shardfeed/shardfeed/internal/cause"
+	"github.com/shardfeed/shardfeed/shard/driver"
 )
 
 // Defaults of Options.
@@ -25,18 +26,17 @@ type Options struct {
 	AllowNull   bool                                                              // accept blocks without checksums
 	AllowOpaque bool                                                              // pass encrypted streams through, unverified
 	Counters    *Counters                                                         // shared with other Dialers; nil: its own
+	Meter       *driver.Meter                                                     // of the requests for blocks; nil: its own
 	Peers       *Peers                                                            // shared with other Dialers; nil: no connection is used twice
 }
 
 // Counters of connections and what they carried. Each number only grows, except Open.
 type Counters struct {
-	Requests atomic.Int64 // blocks asked for
-	Reused   atomic.Int64 // connections that took another request
-	Packets  atomic.Int64 // verified
-	Bytes    atomic.Int64 // of data, verified
-	Opaque   atomic.Int64 // streams that were encrypted
-	Failed   atomic.Int64 // connections that ended with an error; not those whose reader gave up
-	Open     atomic.Int64 // connections now
+	Reused  atomic.Int64 // connections that took another request
+	Packets atomic.Int64 // verified
+	Opaque  atomic.Int64 // streams that were encrypted
+	Failed  atomic.Int64 // connections that ended with an error; not those whose reader gave up
+	Open    atomic.Int64 // connections now
 }
 
 // A Dialer makes verifying connections for one client with one reader at a time. An HDFS client
@@ -58,6 +58,9 @@ func NewDialer(o Options) *Dialer {
 	}
 	if o.Counters == nil {
 		o.Counters = new(Counters)
+	}
+	if o.Meter == nil {
+		o.Meter = new(driver.Meter)
 	}
 	o.Timeout = cmp.Or(o.Timeout, defaultTimeout)
 	o.DialTimeout = cmp.Or(o.DialTimeout, defaultDialTimeout)
@@ -97,24 +100,26 @@ func (d *Dialer) DialContext(_ context.Context, network, addr string) (net.Conn,
 	if ctx == nil {
 		return nil, &Error{Datanode: addr, Err: ErrNoReader}
 	}
+	measured := d.options.Meter.Start(ctx, driver.ReadRequest)
 	if nc := d.options.Peers.take(addr); nc != nil {
 		d.options.Counters.Reused.Add(1)
-		return d.adopt(ctx, nc, addr, wanted), nil
+		return d.adopt(ctx, nc, addr, wanted, measured), nil
 	}
 	timed, cancel := context.WithTimeout(ctx, d.options.DialTimeout)
 	defer cancel()
 	nc, err := d.options.Dial(timed, network, addr)
 	if err != nil {
+		measured.End(err)
 		if ctx.Err() != nil {
 			err = cause.Of(ctx)
 		}
 		return nil, &Error{Datanode: addr, Err: err}
 	}
-	return d.adopt(ctx, nc, addr, wanted), nil
+	return d.adopt(ctx, nc, addr, wanted, measured), nil
 }
 
-func (d *Dialer) adopt(ctx context.Context, nc net.Conn, addr string, wanted func() int64) *conn {
-	c := &conn{Conn: nc, dialer: d, ctx: ctx, datanode: addr, wanted: wanted}
+func (d *Dialer) adopt(ctx context.Context, nc net.Conn, addr string, wanted func() int64, measured driver.Request) *conn {
+	c := &conn{Conn: nc, dialer: d, ctx: ctx, datanode: addr, wanted: wanted, measured: measured}
 	d.mu.Lock()
 	d.conns[c] = struct{}{}
 	d.mu.Unlock()

@@ -50,7 +50,7 @@ func (c *conn) readPacket() (int, error) {
 	c.seq++
 	c.final = h.last
 	c.dialer.options.Counters.Packets.Add(1)
-	c.dialer.options.Counters.Bytes.Add(int64(h.data))
+	c.measured.Took(h.data)
 	return n - sums, nil
 }
 

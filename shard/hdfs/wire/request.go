@@ -49,7 +49,6 @@ func (c *conn) watch(b []byte) ([]byte, error) {
 		return nil, err
 	}
 	c.asked, c.state = asked, stateResponse
-	c.dialer.options.Counters.Requests.Add(1)
 	return out, nil
 }
 

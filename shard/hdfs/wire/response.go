@@ -54,6 +54,7 @@ func (c *conn) readResponse() (int, error) {
 		return 0, ErrNull
 	}
 	c.next, c.sums, c.state = first, sums, statePackets
+	c.measured.Answered()
 	plain := plainResponse(first, sums.chunk) // never longer than b: it has the fields that b must have, each as short as can be
 	c.win.skip(n - copy(b[n-len(plain):], plain))
 	return len(plain), nil

@@ -148,26 +148,32 @@ func cacheMetrics() []metric {
 }
 
 func storeMetrics() []metric {
-	of := func(name, help string, kind prometheus.ValueType, value func(shard.Traffic) int64) metric {
+	of := func(name, help string, kind prometheus.ValueType, value func(shard.StoreTraffic) float64) metric {
 		return metric{name, help, kind, []string{"store"}, func(s engine.Snapshot, add adder) {
 			for _, one := range s.Stores {
-				add(float64(value(one.Traffic)), one.Name)
+				add(value(one), one.Store)
 			}
 		}}
 	}
 	return []metric{
-		{"shardfeed_store_requests_total", "Requests to servers: to list, to look at one file, to read bytes.", counter, []string{"store", "kind"}, func(s engine.Snapshot, add adder) {
+		{"shardfeed_store_requests_total", "Requests: to list, to look at one file, to read bytes.", counter, []string{"store", "kind"}, func(s engine.Snapshot, add adder) {
 			for _, one := range s.Stores {
-				add(float64(one.Lists), one.Name, "list")
-				add(float64(one.Looks), one.Name, "look")
-				add(float64(one.Reads), one.Name, "read")
+				add(float64(one.Lists), one.Store, "list")
+				add(float64(one.Looks), one.Store, "look")
+				add(float64(one.Reads), one.Store, "read")
 			}
 		}},
-		of("shardfeed_store_received_bytes_total", "Bytes that arrived from servers.", counter, func(t shard.Traffic) int64 { return t.ReadBytes }),
-		of("shardfeed_store_retries_total", "Requests made again after a fault.", counter, func(t shard.Traffic) int64 { return t.Retries }),
-		of("shardfeed_store_hedges_total", "Second requests because the first was slow to answer.", counter, func(t shard.Traffic) int64 { return t.Hedges }),
-		of("shardfeed_store_throttles_total", "Answers that asked to slow down.", counter, func(t shard.Traffic) int64 { return t.Throttled }),
-		of("shardfeed_store_failovers_total", "Changes to another server for the same thing.", counter, func(t shard.Traffic) int64 { return t.Failovers }),
-		of("shardfeed_store_window", "Requests that may be in flight at a time now.", gauge, func(t shard.Traffic) int64 { return int64(t.Window) }),
+		of("shardfeed_store_request_seconds_total", "Time of all requests, summed.", counter, func(t shard.StoreTraffic) float64 { return t.Seconds }),
+		of("shardfeed_store_busy_seconds_total", "Time with at least one request for bytes in flight.", counter, func(t shard.StoreTraffic) float64 { return t.BusySeconds }),
+		of("shardfeed_store_first_byte_seconds_total", "Time from requests for bytes to the start of their answers, summed.", counter, func(t shard.StoreTraffic) float64 { return t.FirstByteSeconds }),
+		of("shardfeed_store_answers_total", "Requests for bytes that were answered.", counter, func(t shard.StoreTraffic) float64 { return float64(t.Answers) }),
+		of("shardfeed_store_received_bytes_total", "Bytes that arrived.", counter, func(t shard.StoreTraffic) float64 { return float64(t.ReadBytes) }),
+		of("shardfeed_store_errors_total", "Requests that failed, or whose answer broke off.", counter, func(t shard.StoreTraffic) float64 { return float64(t.Errors) }),
+		of("shardfeed_store_retries_total", "Requests made again after a fault.", counter, func(t shard.StoreTraffic) float64 { return float64(t.Retries) }),
+		of("shardfeed_store_hedges_total", "Second requests because the first was slow to answer.", counter, func(t shard.StoreTraffic) float64 { return float64(t.Hedges) }),
+		of("shardfeed_store_throttles_total", "Answers that asked to slow down.", counter, func(t shard.StoreTraffic) float64 { return float64(t.Throttled) }),
+		of("shardfeed_store_failovers_total", "Changes to another server for the same thing.", counter, func(t shard.StoreTraffic) float64 { return float64(t.Failovers) }),
+		of("shardfeed_store_in_flight", "Requests in flight now.", gauge, func(t shard.StoreTraffic) float64 { return float64(t.InFlight) }),
+		of("shardfeed_store_window", "Requests that may be in flight at a time now.", gauge, func(t shard.StoreTraffic) float64 { return float64(t.Window) }),
 	}
 }

@@ -24,7 +24,7 @@ func full() engine.Snapshot {
 		Ranks:    []engine.RankWork{{Rank: 3, Rows: 5, Batches: 1, Wait: wait.Report{Seconds: 2.5, Of: 9, Parts: map[string]float64{"storage": 2.5}}}},
 		Sessions: []engine.SessionWork{{Iterating: true}, {}},
 		Caches:   []engine.CacheWork{{Directory: "/a", Limit: 5, Held: 3, Stats: cache.Stats{Hits: 2}}, {Directory: "/b", Stats: cache.Stats{Hits: 3}}},
-		Stores:   []engine.StoreWork{{Name: "s3", Traffic: shard.Traffic{Reads: 8, Window: 16}}},
+		Stores:   []shard.StoreTraffic{{Store: "s3://b", Traffic: shard.Traffic{Reads: 8, Window: 16}, Answers: 7}},
 	}
 }
 
@@ -59,7 +59,7 @@ func TestSums(t *testing.T) {
 	text := scrape(t, e.URL())
 	for _, want := range []string{
 		`shardfeed_cache_reads_total{result="hit"} 5`, "shardfeed_cache_limit_bytes 5", "shardfeed_iterations 1", `shardfeed_memory_used_bytes{purpose="shuffle"} 6`,
-		`shardfeed_memory_used_bytes{purpose="ring"} 0`, `shardfeed_store_requests_total{kind="read",store="s3"} 8`, `shardfeed_build_info{version="1.2.3"} 1`,
+		`shardfeed_memory_used_bytes{purpose="ring"} 0`, `shardfeed_store_requests_total{kind="read",store="s3://b"} 8`, `shardfeed_build_info{version="1.2.3"} 1`,
 	} {
 		if !strings.Contains(text, "\n"+want+"\n") {
 			t.Errorf("%s is not in %s", want, text)

@@ -32,7 +32,7 @@ func busy() watch.View {
 					{Addresses: []string{"s3://b/train"}, Rank: 0, Epoch: 3, Step: 1204, Steps: 9000, Iterating: true}, {Addresses: []string{"s3://b/train"}, Rank: 1, Epoch: 3, Step: 1204, Steps: 9000, Iterating: true}, {Addresses: []string{"s3://b/val"}, Rank: 0},
 				},
 				Caches: []engine.CacheWork{{Directory: "/cache", Limit: 100 << 30, Held: 41 << 30, Stats: cache.Stats{Trouble: 1}}},
-				Stores: []engine.StoreWork{{Name: "s3", Traffic: shard.Traffic{Reads: 5000, Window: 16}}},
+				Stores: []shard.StoreTraffic{{Store: "s3://b", Traffic: shard.Traffic{Reads: 5000, Window: 16}, InFlight: 3}},
 			},
 			Rates: &watch.Rates{
 				Processors: 3.25, HitShare: &hits, Wait: waits,
@@ -63,7 +63,7 @@ engine 42  1.2.3  up 1h2m3s  3.2 of 16 processors  slurm 7  http://127.0.0.1:946
     ring    ████████████████████████  1.0 MiB of 1.0 MiB
   cache     █████████▉··············  41.0 GiB of 100.0 GiB, 75.0% of bytes from it
             the disk failed 1 time, 0 blocks damaged
-  s3        120 requests/s, 84.0 MiB/s, 0.0 retries/s, 2.0 throttles/s, window 16`
+  store     s3://b: 120 requests/s, 84.0 MiB/s, 0.0 retries/s, 2.0 throttles/s, 3 of 16 in flight`
 
 func plain(lines []string) string {
 	var all []string
@@ -114,7 +114,7 @@ func TestFrameEscapes(t *testing.T) {
 	evil := "\x1b]0;x\x07\x1b[2J\r"
 	v.Engines[0].Socket, v.Engines[0].Error = evil, evil
 	e.Now.Engine.Jobs, e.Now.Engine.Build, e.Now.Engine.Metrics = []string{evil}, evil, evil
-	e.Now.Sessions[0].Addresses, e.Now.Openings[0].Addresses, e.Now.Stores[0].Name = []string{evil}, []string{evil}, evil
+	e.Now.Sessions[0].Addresses, e.Now.Openings[0].Addresses, e.Now.Stores[0].Store = []string{evil}, []string{evil}, evil
 	e.Rates.Sessions[0].Wait.Parts = map[string]float64{evil: 1}
 	text := strings.Join(Frame{Width: 150}.Lines(v), "\n")
 	for _, bad := range []string{"\x1b]", "\x07", "\x1b[2J", "\r"} {

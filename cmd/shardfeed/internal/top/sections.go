@@ -219,15 +219,15 @@ func (f Frame) caches(e *watch.Engine) (lines []string) {
 
 func (f Frame) stores(e *watch.Engine) (lines []string) {
 	for i, s := range e.Now.Stores {
-		line := fmt.Sprintf("%s so far", text.Plural(s.Lists+s.Looks+s.Reads, "request"))
+		line := fmt.Sprintf("%s so far", text.Plural(s.Requests(), "request"))
 		if e.Rates != nil {
 			r := e.Rates.Stores[i]
 			line = fmt.Sprintf("%s requests/s, %v/s, %.1f retries/s, %.1f throttles/s", text.Count(int64(r.Requests+0.5)), mem.Bytes(r.Bytes), r.Retries, r.Throttles)
 		}
 		if s.Window > 0 {
-			line += fmt.Sprintf(", window %d", s.Window)
+			line += fmt.Sprintf(", %d of %d in flight", s.InFlight, s.Window)
 		}
-		lines = append(lines, f.fact(printable.Text(s.Name), "%s", line))
+		lines = append(lines, f.fact("store", "%s: %s", printable.Text(s.Store), line))
 	}
 	return lines
 }

@@ -25,15 +25,15 @@ func ratesOf(before, now *engine.Snapshot) *Rates {
 		e := earlier[s.ID] // one that is new had nothing
 		r.Sessions = append(r.Sessions, SessionRate{float64(s.Rows-e.Rows) / seconds, float64(s.Bytes-e.Bytes) / seconds, waitOf(e.Wait, s.Wait)})
 	}
-	asked := map[string]shard.Traffic{}
+	asked := map[string]shard.StoreTraffic{}
 	for _, s := range before.Stores {
-		asked[s.Name] = s.Traffic
+		asked[s.Store] = s
 	}
 	for _, s := range now.Stores {
-		t, e := s.Traffic, asked[s.Name]
+		d := s.Since(asked[s.Store])
 		r.Stores = append(r.Stores, StoreRate{
-			Requests: float64(t.Lists+t.Looks+t.Reads-e.Lists-e.Looks-e.Reads) / seconds, Bytes: float64(t.ReadBytes-e.ReadBytes) / seconds,
-			Retries: float64(t.Retries-e.Retries) / seconds, Throttles: float64(t.Throttled-e.Throttled) / seconds,
+			Requests: float64(d.Requests()) / seconds, Bytes: float64(d.ReadBytes) / seconds,
+			Retries: float64(d.Retries) / seconds, Throttles: float64(d.Throttled) / seconds,
 		})
 	}
 	return r

@@ -20,7 +20,7 @@ func TestRates(t *testing.T) {
 		Ranks:    []engine.RankWork{{Rank: 0, Rows: 100, Bytes: 1000}},
 		Sessions: []engine.SessionWork{{ID: 1, Rows: 100, Wait: wait.Report{Seconds: 1, Of: 5, Parts: map[string]float64{"open": 1}}}},
 		Caches:   []engine.CacheWork{{Stats: cache.Stats{HitBytes: 10, MissBytes: 90}}},
-		Stores:   []engine.StoreWork{{Name: "s3", Traffic: shard.Traffic{Reads: 5, Window: 3}}},
+		Stores:   []shard.StoreTraffic{{Store: "s3://b", Traffic: shard.Traffic{Reads: 5, Window: 3}}},
 	}
 	now := &engine.Snapshot{
 		Engine: engine.Process{Seconds: 12, CPUSeconds: 7},
@@ -30,7 +30,7 @@ func TestRates(t *testing.T) {
 			{ID: 1, Rows: 140, Wait: wait.Report{Seconds: 1.5, Of: 7, Parts: map[string]float64{"open": 1, "storage": 0.5}}},
 		},
 		Caches: []engine.CacheWork{{Stats: cache.Stats{HitBytes: 40, MissBytes: 100}}},
-		Stores: []engine.StoreWork{{Name: "hdfs", Traffic: shard.Traffic{Lists: 4}}, {Name: "s3", Traffic: shard.Traffic{Reads: 9, ReadBytes: 50, Throttled: 2, Window: 1}}},
+		Stores: []shard.StoreTraffic{{Store: "hdfs://ns", Traffic: shard.Traffic{Lists: 4}}, {Store: "s3://b", Traffic: shard.Traffic{Reads: 9, ReadBytes: 50, Throttled: 2, Window: 1}}},
 	}
 	r := ratesOf(before, now)
 	if r.Seconds != 2 || r.Processors != 1.5 || r.Rows != 30 || r.Bytes != 300 || *r.HitShare != 0.75 {
