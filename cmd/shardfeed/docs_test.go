@@ -7,10 +7,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/shardfeed/shardfeed"
 )
 
 // No page is longer than a reader's patience, and each has its place in the site.
@@ -172,6 +175,62 @@ func TestPlacesOfAnOption(t *testing.T) {
 	if len(used) != len(places) {
 		t.Errorf("the option is in %d of the places %q", len(used), places)
 	}
+}
+
+// The values of an option are refused in one file, and its text is parsed at one call.
+func TestChecksOfAnOption(t *testing.T) {
+	_, root := pages(t)
+	elsewhere := map[string][]string{ // fields of other structs, and contradictions of other options
+		"Addresses": {"iterable/sources.go"}, "Weight": {"iterable/sources.go"}, "Memory": {"iterable/take.go", "loader/map.go"},
+		"Tail": {"iterable/stream.go", "loader/options.go"}, "BatchSize": {"loader/map.go", "validate.go"}, "Workers": {"loader/map.go"},
+		"Scale": {"images/options.go", "batches.go"},
+	}
+	checks := filesWith(t, root,
+		`(?:Within|OneOf)\((?:fmt\.Sprintf\()?"(\w+)`, `(?:Add|wrong|NewError)\((?:fmt\.Sprintf\()?"(\w+)[^"]*"(?:, \w+\))?, (?:nil, |err, )?.must`, `Field: "(\w+)", Text: .must`)
+	checked := 0
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[shardfeed.Spec]()) {
+		files := slices.DeleteFunc(checks[f.Name], func(file string) bool {
+			return file == "iterable/saved_validate.go" || slices.Contains(elsewhere[f.Name], file)
+		})
+		if checked += len(files); len(files) > 1 {
+			t.Errorf("%s is checked in %q", f.Name, files)
+		}
+	}
+	if checked < 30 {
+		t.Errorf("only %d checks were found", checked)
+	}
+	want := map[string][]string{
+		"iterable.ParseSize": {"cmd/shardfeed/demo.go", "validate.go"},                 // demo opens its shop without a spec
+		"rule.Parse":         {"iterable/internal/samples/validate.go", "validate.go"}, // once for the instant of a state
+	}
+	if parsers := filesWith(t, root, `\b(iterable\.ParseSize|rule\.Parse)\b`); !reflect.DeepEqual(parsers, want) {
+		t.Errorf("texts are parsed in %q, want %q", parsers, want)
+	}
+}
+
+// filesWith lists the files of Go, without tests, by what the group of one of the patterns matches in
+// them.
+func filesWith(t *testing.T, root string, patterns ...string) map[string][]string {
+	t.Helper()
+	found := map[string][]string{}
+	for _, file := range filesBelow(t, root, ".go") {
+		name, err := filepath.Rel(root, file)
+		if err != nil || strings.HasSuffix(name, "_test.go") || strings.Contains(name, "testdata") {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, pattern := range patterns {
+			for _, match := range regexp.MustCompile(pattern).FindAllSubmatch(text, -1) {
+				if of := string(match[1]); !slices.Contains(found[of], name) {
+					found[of] = append(found[of], name)
+				}
+			}
+		}
+	}
+	return found
 }
 
 // filesBelow lists the files with an extension.

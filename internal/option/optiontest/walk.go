@@ -39,8 +39,13 @@ func Walk[T interface{ Validate() error }](t *testing.T, good T, free map[string
 				t.Errorf("%s = %v is allowed", field, value)
 				continue
 			}
-			if marked := option.Spelled(err, func(name string) string { return "<" + name + ">" }); !strings.Contains(marked, "<"+field) {
+			marked := option.Spelled(err, func(name string) string { return "<" + name + ">" })
+			if !strings.Contains(marked, "<"+field) {
 				t.Errorf("%s = %v: %v", field, value, err)
+			}
+			problems := slices.Sorted(strings.Lines(marked + "\n"))
+			if len(slices.Compact(problems)) < len(problems) {
+				t.Errorf("%s = %v is checked twice: %v", field, value, err)
 			}
 		}
 	}
