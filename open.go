@@ -104,23 +104,18 @@ func (s Spec) readFiles(ctx context.Context, o *iterable.Options) (err error) {
 	if o.Manifest, err = s.readManifest(); err != nil {
 		return err
 	}
-	if o.Manifest != nil {
-		if err := o.Validate(); err != nil {
-			return err
-		}
-	}
-	if o.Plan = s.SavedPlan; o.Plan == nil && s.Plan == "" {
-		return nil
-	}
-	if o.Plan == nil {
+	if o.Plan = s.SavedPlan; o.Plan == nil && s.Plan != "" {
 		if o.Plan, err = s.ReadPlan(ctx); err != nil {
 			return err
 		}
 	}
-	if err := o.Validate(); err != nil {
+	if o.Manifest == nil && o.Plan == nil {
+		return nil
+	}
+	if err = o.Validate(); err != nil && o.Plan != nil {
 		return fmt.Errorf("plan %s: %w", shard.Redact(s.Plan), err)
 	}
-	return nil
+	return err
 }
 
 // readManifest reads the list of shards of an earlier run, or returns nil.
