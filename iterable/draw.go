@@ -1,8 +1,23 @@
 package iterable
 
 import (
+	"github.com/shardfeed/shardfeed/internal/wait"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+type (
+	// Trail has the causes that held a draw or a batch up, over time.
+	Trail = wait.Trail
+
+	// Mark is the end of a piece of a trail.
+	Mark = wait.Mark
+
+	// Cause is why a training loop has no batch.
+	Cause = wait.Cause
+
+	// Waits are times that a training loop waited, by cause.
+	Waits = wait.Parts
 )
 
 // A Draw is a worker's rows of one step, or the rows that a taker was asked for, in order, as picks
@@ -31,6 +46,9 @@ type Draw struct {
 	Position int64 // rows of the epoch before this step, over all ranks
 
 	State shuffle.State // after this step
+
+	// Trail has the causes that held the draw up.
+	Trail Trail
 
 	from   drawer
 	number int64     // in the order in which the stream made its draws

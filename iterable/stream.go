@@ -276,7 +276,11 @@ func (s *Stream) newDraw() *Draw {
 	if !ok {
 		d = &Draw{}
 	}
-	*d = Draw{Blocks: d.Blocks[:0], Picks: d.Picks[:0], Hashes: d.Hashes[:0], After: d.After[:0], from: s, each: s.hashes}
+	d.Trail.Reset()
+	*d = Draw{
+		Blocks: d.Blocks[:0], Picks: d.Picks[:0], Hashes: d.Hashes[:0], After: d.After[:0], Trail: d.Trail,
+		from: s, each: s.hashes,
+	}
 	return d
 }
 

@@ -36,6 +36,9 @@ type Batch struct {
 	Sum    audit.Sum
 	Hashes []uint64
 
+	// Trail has the causes that held the batch up, for the wait of the loop that gets it.
+	Trail iterable.Trail
+
 	memory   Memory
 	bytes    int64
 	losses   []iterable.Loss // rows of Lost that the stream does not know of

@@ -204,7 +204,7 @@ func (l *Loader) Resume(state *shuffle.State) { l.loop.Resume(state) }
 func (l *Loader) Stats() Stats {
 	m, t := l.meters, &l.recipe.times
 	s := Stats{
-		Batches: m.batches.Load(), Rows: m.rows.Load(), Held: int(l.owner.held.Load()),
+		Batches: m.batches.Load(), Rows: m.rows.Load(), Held: int(l.owner.held.Load()), Wait: m.wait.parts(),
 		Draws: m.draws.queue(0, 0), Memory: m.memory.queue(len(l.places), 0), Work: m.work.queue(0, 0),
 		Ready:  m.ready.queue(int(m.depth.Load()), l.o.Workers*l.o.PrefetchFactor),
 		Images: time.Duration(t[stageImages].Load()), Gather: time.Duration(t[stageGather].Load()), Pad: time.Duration(t[stagePad].Load()),

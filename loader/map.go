@@ -15,6 +15,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/option"
+	"github.com/shardfeed/shardfeed/internal/wait"
 	"github.com/shardfeed/shardfeed/iterable"
 )
 
@@ -169,11 +170,10 @@ func (m *Map) Len() int64 { return m.taker.Len() }
 func (m *Map) Batch(ctx context.Context, rows []int64) (*Batch, error) {
 	ctx, stop := m.until(ctx)
 	defer stop()
-	memory, err := m.memory(ctx)
-	if err != nil {
+	j := &job{done: make(chan struct{})}
+	if err := m.memory(ctx, j); err != nil {
 		return nil, err
 	}
-	j := &job{memory: memory, done: make(chan struct{})}
 	m.fill(ctx, j, rows)
 	return m.hand(j)
 }
@@ -217,7 +217,7 @@ func (m *Map) feed(ctx context.Context, rows iter.Seq[[]int64], out chan<- *job,
 	working := make(chan struct{}, m.o.Workers)
 	for list := range rows {
 		j := &job{done: make(chan struct{})}
-		if j.memory, j.err = m.memory(ctx); j.err != nil {
+		if j.err = m.memory(ctx, j); j.err != nil {
 			close(j.done)
 		} else {
 			working <- struct{}{} // a worker ends when ctx does
@@ -246,16 +246,17 @@ func (m *Map) until(ctx context.Context) (context.Context, func()) {
 	}
 }
 
-// memory waits for the memory of a batch.
-func (m *Map) memory(ctx context.Context) (Memory, error) {
+// memory waits for the memory of a job's batch.
+func (m *Map) memory(ctx context.Context, j *job) (err error) {
 	begin := time.Now()
-	memory, err := m.making.begin(ctx)
-	blocked(&m.making.meters.memory.get, begin)
+	j.trail.Until(wait.At(begin), wait.HandOver)
+	j.memory, err = m.making.begin(ctx)
+	j.trail.Until(wait.At(blocked(&m.making.meters.memory.get, begin)), wait.Memory)
 	if err != nil {
-		return nil, m.wrong(ctx, "memory", err)
+		return m.wrong(ctx, "memory", err)
 	}
 	m.making.meters.memory.items.Add(1)
-	return memory, nil
+	return nil
 }
 
 // fill makes a job's batch of rows.
@@ -263,7 +264,8 @@ func (m *Map) fill(ctx context.Context, j *job, rows []int64) {
 	defer close(j.done)
 	begin := time.Now()
 	d, err := m.taker.Take(ctx, rows)
-	blocked(&m.making.draws.get, begin)
+	j.trail.Until(wait.At(begin), wait.Collate)
+	j.trail.Until(wait.At(blocked(&m.making.draws.get, begin)), wait.Decode)
 	if err != nil {
 		j.memory.Free()
 		j.err = m.wrong(ctx, "read", err)
@@ -275,6 +277,8 @@ func (m *Map) fill(ctx context.Context, j *job, rows []int64) {
 		c = m.making.newCollator(m.pool)
 	}
 	if j.batch, j.err = c.do(ctx, d, j.memory, &j.at); j.err == nil {
+		j.trail.Until(wait.Now(), wait.Collate)
+		j.batch.Trail = j.trail
 		m.making.depth.Add(1)
 	}
 	m.spare.Put(c)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/wait"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
@@ -66,6 +67,7 @@ type job struct {
 	draw   *iterable.Draw
 	memory Memory
 	at     activity
+	trail  iterable.Trail
 	done   chan struct{} // closed when batch or err is set
 	batch  *Batch
 	err    error
@@ -144,21 +146,30 @@ func (p *pass) draw(ctx context.Context) (j *job) {
 	}()
 	p.doing.set(stageRead, 0)
 	begin := time.Now()
+	j.trail.Until(wait.At(begin), p.before(j))
 	j.draw, j.err = p.stream.Next(ctx)
-	blocked(&p.draws.get, begin)
+	drawn := blocked(&p.draws.get, begin)
 	if j.err != nil {
 		return j
 	}
+	j.trail.During(&j.draw.Trail, wait.At(begin), wait.At(drawn), wait.Collate)
 	p.draws.items.Add(1)
 	p.doing.set(stageMemory, 0)
-	begin = time.Now()
 	j.memory, j.err = p.begin(ctx)
-	blocked(&p.meters.memory.get, begin)
+	j.trail.Until(wait.At(blocked(&p.meters.memory.get, drawn)), wait.Memory)
 	if j.err == nil {
 		p.meters.memory.items.Add(1)
 		p.doing.set(stageQueue, 0)
 	}
 	return j
+}
+
+// before returns the cause of a wait until the draw of a batch starts.
+func (p *pass) before(j *job) iterable.Cause {
+	if j.seq == 0 {
+		return wait.Open
+	}
+	return wait.Collate
 }
 
 // cause converts an error of draw to the error for the consumer.
@@ -219,6 +230,8 @@ func (p *pass) make(ctx context.Context, c *collator, j *job) {
 	j.batch, j.err = c.do(ctx, j.draw, j.memory, &j.at)
 	j.draw, j.memory = nil, nil
 	if j.err == nil {
+		j.trail.Until(wait.Now(), wait.Collate)
+		j.batch.Trail = j.trail
 		p.depth.Add(1)
 	}
 	close(j.done)
@@ -281,14 +294,16 @@ func (p *pass) next() (*job, error) {
 		ctx, stop = context.WithTimeoutCause(p.ctx, p.timeout, &TimeoutError{After: p.timeout})
 		defer stop()
 	}
-	defer blocked(&p.ready.get, time.Now())
+	begin := time.Now()
 	j, err := p.wait(ctx)
+	end := blocked(&p.ready.get, begin)
 	if err == nil {
 		err = j.err
 	}
 	if err != nil {
 		return nil, p.ended(ctx, err)
 	}
+	p.meters.wait.add(&j.trail, begin, end)
 	p.depth.Add(-1)
 	p.ready.items.Add(1)
 	return j, nil

@@ -3,9 +3,11 @@ package loader
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/shardfeed/shardfeed/internal/wait"
 	"github.com/shardfeed/shardfeed/iterable"
 )
 
@@ -41,6 +43,9 @@ type Stats struct {
 	Rows    int64 // in them
 	Held    int   // handed out and not yet released
 
+	// Wait is how long the consumer waited for batches, by what held them up.
+	Wait iterable.Waits
+
 	Draws  Queue // from the stream to the loader: waits in get are for storage, decode and the shuffle buffer
 	Memory Queue // from the allocator to the loader: waits in get are for batches that the consumer has not released
 	Work   Queue // from the loader to its workers: waits in put are for collate and transforms
@@ -57,6 +62,9 @@ type Stats struct {
 func (s Stats) Sub(t Stats) Stats {
 	s.Batches -= t.Batches
 	s.Rows -= t.Rows
+	for i := range s.Wait {
+		s.Wait[i] -= t.Wait[i]
+	}
 	s.Draws, s.Memory = s.Draws.Sub(t.Draws), s.Memory.Sub(t.Memory)
 	s.Work, s.Ready = s.Work.Sub(t.Work), s.Ready.Sub(t.Ready)
 	s.Images -= t.Images
@@ -89,17 +97,40 @@ type meter struct {
 	items, put, get atomic.Int64
 }
 
-// blocked adds the time since begin.
-func blocked(n *atomic.Int64, begin time.Time) { n.Add(int64(time.Since(begin))) }
+// blocked adds the time since an instant, and returns the time now.
+func blocked(n *atomic.Int64, begin time.Time) time.Time {
+	now := time.Now()
+	n.Add(int64(now.Sub(begin)))
+	return now
+}
 
 func (m *meter) queue(depth, most int) Queue {
 	return Queue{Depth: depth, Cap: most, Items: m.items.Load(), Put: time.Duration(m.put.Load()), Get: time.Duration(m.get.Load())}
+}
+
+// A waited adds up the wait of a consumer.
+type waited struct {
+	mu  sync.Mutex
+	sum iterable.Waits
+}
+
+func (w *waited) add(trail *iterable.Trail, from, to time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	trail.Charge(&w.sum, wait.At(from), wait.At(to))
+}
+
+func (w *waited) parts() iterable.Waits {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.sum
 }
 
 // meters are the counters of a loader.
 type meters struct {
 	batches, rows              atomic.Int64
 	draws, memory, work, ready meter
+	wait                       waited
 	depth                      atomic.Int64                   // finished batches that wait for the consumer
 	last                       atomic.Pointer[iterable.Stats] // of the stream of the last iteration
 }

@@ -40,6 +40,10 @@ func TestStatsSub(t *testing.T) {
 				switch f := v.Field(i); f.Kind() {
 				case reflect.Struct:
 					set(f)
+				case reflect.Array:
+					for i := range f.Len() {
+						f.Index(i).SetInt(n)
+					}
 				default:
 					f.SetInt(n)
 				}
@@ -69,6 +73,9 @@ func TestStatsOfLoader(t *testing.T) {
 		s := l.Stats()
 		if s.Batches != 20 || s.Rows != 20 || s.Held != 0 || s.Ready.Items != 20 || s.Draws.Items != 20 || s.Memory.Items != 20 {
 			t.Errorf("workers %d: got\n%v", workers, s)
+		}
+		if waited := s.Wait.Sum(); waited > s.Ready.Get || waited < s.Ready.Get-time.Millisecond { // Ready counts the look for the end too
+			t.Errorf("workers %d: waited %v by cause, and %v in all", workers, waited, s.Ready.Get)
 		}
 		if s.Transform == 0 || s.Transform > 20*time.Minute || s.Ready.Get == 0 || s.Stream.Rows != 21 {
 			t.Errorf("workers %d: got\n%v", workers, s)

@@ -11,6 +11,7 @@ import (
 	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/text"
+	"github.com/shardfeed/shardfeed/internal/wait"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/shard"
@@ -68,7 +69,7 @@ type measurement struct {
 	PeakRSS           int64                `json:"peak_rss_bytes"`
 	BudgetBytes       int64                `json:"budget_bytes"` // reserved before the first read
 	GroupsPerBatch    float64              `json:"row_groups_per_batch"`
-	Waits             map[string]float64   `json:"waits"` // seconds by stage
+	Wait              wait.Report          `json:"wait"`
 	Storage           shard.Traffic        `json:"storage"`
 	Stores            []shard.StoreTraffic `json:"stores"` // each bucket, name service and server, local files and memory
 	Cache             *cacheUse            `json:"cache"`  // null: no cache was used
@@ -146,7 +147,7 @@ func (m *measurement) addStats(all ...loader.Stats) {
 		m.ReadBytes, m.needed = m.ReadBytes+s.Stream.Fetched, m.needed+s.Stream.Needed
 	}
 	m.GroupsPerBatch = sum.GroupsPerDraw()
-	m.Waits = waits(all...)
+	m.Wait = waitOf(m.Seconds, all...)
 }
 
 func (m *measurement) report() *term.Report {
@@ -181,6 +182,6 @@ func (m *measurement) report() *term.Report {
 	m.Cache.report(r)
 	m.reportLost(r)
 	m.Device.report(r, m.Seconds)
-	reportWaits(r, "waits", m.Waits)
+	reportWait(r, "wait", m.Wait)
 	return r
 }

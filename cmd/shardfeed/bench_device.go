@@ -51,7 +51,7 @@ func (s *deviceStream) result(m *measurement) {
 	counted, info := s.Stats(), s.device.Info()
 	m.DecodedBytes = s.touched.bytes
 	m.addStats(counted.Loader)
-	m.Waits["consumer"], m.Waits["device"] = counted.Feed.Get.Seconds(), counted.Device.Get.Seconds()
+	m.Wait = deviceWait(m.Wait, counted.Feed.Get, counted.Device.Get)
 	m.Device = &deviceUse{
 		Name: info.Name, Model: info.Model, PageLocked: counted.Ring.Pinned,
 		Copies: counted.Copies, Copied: counted.Copied, HostCopied: counted.HostCopied,

@@ -206,7 +206,7 @@ func sessionFigures(ds *shardfeed.Dataset, decoder string, f engine.Figures) *me
 	}
 	m.Sources = ds.SourceSamples(f.State)
 	m.addStats(f.Loaders...)
-	delete(m.Waits, "consumer") // the engine's sender: the training counts its own wait
+	m.Wait = f.Wait
 	return m
 }
 

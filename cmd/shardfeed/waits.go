@@ -1,41 +1,64 @@
 package main
 
 import (
+	"time"
+
 	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
+	"github.com/shardfeed/shardfeed/internal/wait"
 	"github.com/shardfeed/shardfeed/loader"
 )
 
-// waitMeaning explains each stage's wait, in the order in which data moves.
-var waitMeaning = [...][2]string{
-	{"fetch", "the stream waited for bytes from storage"},
-	{"decode", "the stream waited for row groups to be decoded"},
-	{"room", "the stream waited for room in the shuffle buffer"},
-	{"memory", "the loader waited for batches to be released"},
-	{"collate", "the loader waited for workers to collate"},
-	{"consumer", "the consumer waited for a batch"},
-	{"device", "the consumer waited for a batch to arrive on the device"},
+// waitMeaning explains each cause of a wait.
+var waitMeaning = [wait.Causes]string{
+	wait.Open:     "the data set was being opened",
+	wait.List:     "shards were listed and footers read",
+	wait.Count:    "rows or tokens were counted",
+	wait.Storage:  "bytes from a store",
+	wait.Cache:    "bytes from the cache on the local disk",
+	wait.Decode:   "row groups were decoded",
+	wait.Room:     "room in the shuffle buffer",
+	wait.Memory:   "batches to be released",
+	wait.Collate:  "rows were gathered, images decoded",
+	wait.Map:      "functions of the trainer",
+	wait.HandOver: "the finished batch was on its way",
+	wait.Copy:     "the copy to the device",
 }
 
-// waits are the seconds that ranks waited, by stage, all of them together.
-func waits(ranks ...loader.Stats) map[string]float64 {
-	w := map[string]float64{}
-	for _, s := range ranks {
-		w["fetch"] += s.Stream.WaitFetch.Seconds()
-		w["decode"] += s.Stream.WaitDecode.Seconds()
-		w["room"] += s.Stream.WaitBuffer.Seconds()
-		w["memory"] += s.Memory.Get.Seconds()
-		w["collate"] += s.Work.Put.Seconds()
-		w["consumer"] += s.Ready.Get.Seconds()
+// waitOf is the wait of the loop over loaders' batches.
+func waitOf(of float64, all ...loader.Stats) wait.Report {
+	var parts wait.Parts
+	for _, s := range all {
+		for i, d := range s.Wait {
+			parts[i] += d
+		}
 	}
-	return w
+	return wait.ReportOf(&parts, of)
 }
 
-// reportWaits prints the seconds of the stages that there are.
-func reportWaits(r *term.Report, title string, w map[string]float64) {
+// deviceWait is the wait of a loop over batches on a device: for copies, and for batches on the
+// host by the loader's causes.
+func deviceWait(host wait.Report, feed, copies time.Duration) wait.Report {
+	var parts wait.Parts
+	for name, s := range host.Parts {
+		if c, ok := wait.CauseOf(name); ok {
+			parts[c] = time.Duration(s / host.Seconds * float64(feed))
+		}
+	}
+	parts[wait.Copy] += copies
+	return wait.ReportOf(&parts, host.Of)
+}
+
+// reportWait prints the wait of a loop and its parts.
+func reportWait(r *term.Report, title string, w wait.Report) {
 	r.Section(title)
-	for _, stage := range waitMeaning {
-		if waited, ok := w[stage[0]]; ok {
-			r.Fact(stage[0], "%-9s %s", term.Seconds(waited), stage[1])
+	share := 0.0
+	if w.Of > 0 {
+		share = 100 * w.Seconds / w.Of
+	}
+	r.Fact("for batches", "%s, %.1f %% of %s", term.Seconds(w.Seconds), share, term.Seconds(w.Of))
+	for c := range wait.Cause(wait.Causes) {
+		if s, ok := w.Parts[c.String()]; ok {
+			r.Fact(c.String(), "%-9s %s", term.Seconds(s), waitMeaning[c])
 		}
 	}
 }

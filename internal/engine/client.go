@@ -78,6 +78,8 @@ func (c *client) setEpoch(e wire.SetEpoch) (wire.Session, error) {
 	return c.group.session(e.Rank).setEpoch(e), nil
 }
 
+func (c *client) waited(w wire.Waited) { c.group.session(w.Rank).waited(w.Report) }
+
 func (c *client) choose(s wire.Select) (wire.Selected, error) {
 	data := c.group.dataset.data
 	if data.Choose == nil {

@@ -21,6 +21,7 @@ type handler interface {
 	leave(consumer)
 	setEpoch(wire.SetEpoch) (wire.Session, error)
 	ask(wire.Ask) (wire.Session, error)
+	waited(wire.Waited)
 	choose(wire.Select) (wire.Selected, error)
 	openMap(wire.Map, consumer) (wire.Mapped, error)
 	take(payload []byte) error
@@ -155,6 +156,16 @@ func (c *connection) handle(ctx context.Context, kind wire.FrameKind, payload []
 	case wire.FrameEpoch:
 		var e wire.SetEpoch
 		return answer(c, kind, payload, &e, wire.FrameSession, func() (wire.Session, error) { return h.setEpoch(e) })
+	case wire.FrameWaited:
+		var w wire.Waited
+		if err := wire.Decode(kind, payload, true, &w); err != nil {
+			return err
+		}
+		if err := w.Validate(); err != nil {
+			return err
+		}
+		h.waited(w)
+		return nil
 	case wire.FrameAsk:
 		var a wire.Ask
 		return answer(c, kind, payload, &a, wire.FrameSession, func() (wire.Session, error) { return h.ask(a) })

@@ -46,6 +46,7 @@ func (quiet) choose(wire.Select) (wire.Selected, error)       { return wire.Sele
 func (quiet) openMap(wire.Map, consumer) (wire.Mapped, error) { return wire.Mapped{}, nil }
 func (quiet) take([]byte) error                               { return nil }
 func (quiet) close()                                          {}
+func (quiet) waited(wire.Waited)                              {}
 
 // Whatever a trainer sends, in whatever order, the engine answers with frames of its own, at most
 // one ERROR that ends the connection, and nothing after it.

@@ -69,6 +69,7 @@
 //	   9  trainer  SELECT    Select: write a list of rows; answered by SELECTED
 //	  10  trainer  MAP       Map: rows by number from here on; answered by MAPPED
 //	  11  trainer  MEET      Meet: see How ranks meet; at any time after WELCOME, answered by MET
+//	  12  trainer  WAITED    Waited: how long the training loop waited since the last such message; not answered; at any time after OPENED
 //	  13  trainer  SURVEY    {}: what the engine does, for all trainers; at any time after WELCOME, answered by SURVEYED
 //	  65  engine   WELCOME   Welcome, the answer to HELLO
 //	  66  engine   OPENED    Opened, the answer to OPEN
@@ -199,10 +200,18 @@
 //	 8  u64  rows that are lost
 //	16  u64  rows that fill the batch
 //	24  u64  sum of the hashes of the delivered and the lost rows
-//	32       of a bundle, for each of its valid rows: u64 the same sum up to it
 //
-// The first four are read as one integer of 32 bytes, so that adding these of many batches adds
-// each number: only the last, on top, can carry.
+// These four are read as one integer of 32 bytes, so that adding these of many batches adds each
+// number: only the last, on top, can carry. Then comes what held the batch up while it was made:
+//
+//	 0  i64  when it was finished, in ns of CLOCK_MONOTONIC
+//	 8  u64  number of marks
+//	16       of a bundle, for each of its valid rows: u64 the sum of the hashes up to it
+//
+// The used bytes end with the marks. Each ends a piece of time, which reaches back to the mark
+// before:
+//
+//	0  u64  the ns from it until the batch was finished, times 256, and the cause, as in package wait
 //
 // Offsets count from the slot's first byte; buffers are 256-byte aligned. A boolean takes one byte.
 // The value under a null is zero, NaN, or OPEN's null.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/internal/engine/wire"
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/wait"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/shard"
@@ -141,6 +142,7 @@ type Figures struct {
 	Reserved      int64         // of all streams of the engine, now
 	State         shuffle.State // after the last batch that was handed out
 	Loaders       []loader.Stats
+	Wait          wait.Report // of the training loop, as its trainers sent it
 }
 
 // A consumer receives the batches of an iteration: a connection. It is called by one goroutine at a

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/shardfeed/shardfeed/internal/engine/wire"
+	"github.com/shardfeed/shardfeed/internal/wait"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/shuffle"
@@ -243,6 +244,14 @@ func (s *session) works(l *loader.Loader) (ended func()) {
 func (s *session) dealt(b *loader.Batch) {
 	s.figures.batch(b)
 	s.dataset.engine.work.batch(s.rank, b)
+}
+
+// waited adds to the wait of the rank's training loop.
+func (s *session) waited(w wait.Report) {
+	s.dataset.engine.work.waited(s.rank, w)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.figures.sum.Wait.Add(w)
 }
 
 func (s *session) setEpoch(e wire.SetEpoch) wire.Session {

@@ -2,8 +2,6 @@ package engine
 
 import (
 	"slices"
-
-	"github.com/shardfeed/shardfeed/internal/wait"
 )
 
 // snapshot describes the session.
@@ -13,7 +11,7 @@ func (s *session) snapshot() SessionWork {
 	f := &s.figures.sum
 	w := SessionWork{
 		ID: s.id, Addresses: s.dataset.addresses(), Trainers: []int{}, Rank: s.rank, Batches: f.Batches, Rows: f.Rows, Bytes: f.Bytes,
-		Wait: wait.Report{Parts: map[string]float64{}}, FirstBatchSeconds: f.FirstBatch.Seconds(),
+		Wait: f.Wait.Clone(), FirstBatchSeconds: f.FirstBatch.Seconds(),
 	}
 	if s.latest != nil {
 		s.latest.describe(&w)

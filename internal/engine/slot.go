@@ -19,6 +19,7 @@ const (
 	headSize   = 64 // of a batch's header
 	nodeSize   = 64 // of a descriptor
 	sumSize    = 32 // of the audit's sum
+	trailSize  = 16 // of a trail, without its marks
 	maxAlloc   = 1 << 42
 
 	// firstByte is the offset of a slot's first buffer. Offset 0 means that there is no buffer.
@@ -155,7 +156,7 @@ func (s *slot) write(b *loader.Batch) (wire.Announcement, error) {
 				return wire.Announcement{}, err
 			}
 		}
-		end := int64(s.n) + w.outside + headSize + int64(w.nodes)*nodeSize + sumSize + 8*int64(len(b.Hashes))
+		end := int64(s.n) + w.outside + headSize + int64(w.nodes)*nodeSize + beside(b)
 		if end <= int64(s.at.size) {
 			return s.fill(b, &w, int(end))
 		}
@@ -180,7 +181,7 @@ func (s *slot) fill(b *loader.Batch, w *slotWriter, end int) (wire.Announcement,
 	for _, a := range b.Columns {
 		w.describe(a)
 	}
-	putSum(w.bytes[w.node:end], b)
+	putBeside(w.bytes[w.node:end], b)
 	seq := s.ring.announced(s.at, s.index, s.to, s.turn)
 	s.sent = true
 	h, le := w.bytes[head:head+headSize], binary.LittleEndian
@@ -197,14 +198,24 @@ func (s *slot) fill(b *loader.Batch, w *slotWriter, end int) (wire.Announcement,
 	return wire.Announcement{Generation: s.at.number, Slot: s.index, Seq: seq, Offset: uint64(head), Used: uint64(end)}, nil
 }
 
-// putSum writes what the batch adds to the audit of its epoch.
-func putSum(to []byte, b *loader.Batch) {
-	le := binary.LittleEndian
-	for i, n := range [...]uint64{uint64(b.Sum.Rows), uint64(b.Sum.Lost), uint64(b.Sum.Padded), b.Sum.Hash} {
+// beside is the bytes that follow the descriptors.
+func beside(b *loader.Batch) int64 {
+	return sumSize + trailSize + 8*int64(len(b.Hashes)+len(b.Trail.Marks()))
+}
+
+// putBeside writes what the batch adds to the audit of its epoch, and what held it up.
+func putBeside(to []byte, b *loader.Batch) {
+	le, marks, end := binary.LittleEndian, b.Trail.Marks(), b.Trail.End()
+	for i, n := range [...]uint64{uint64(b.Sum.Rows), uint64(b.Sum.Lost), uint64(b.Sum.Padded), b.Sum.Hash, uint64(end), uint64(len(marks))} {
 		le.PutUint64(to[8*i:], n)
 	}
+	to = to[sumSize+trailSize:]
 	for i, h := range b.Hashes {
-		le.PutUint64(to[sumSize+8*i:], h)
+		le.PutUint64(to[8*i:], h)
+	}
+	to = to[8*len(b.Hashes):]
+	for i, m := range marks {
+		le.PutUint64(to[8*i:], uint64(end-m.End)<<8|uint64(m.Cause))
 	}
 }
 

@@ -51,6 +51,7 @@ func (t *tally) batch(b *loader.Batch) {
 func (t *tally) figures() Figures {
 	f := t.sum
 	f.Loaders = slices.Clip(f.Loaders)
+	f.Wait = f.Wait.Clone()
 	for l, since := range t.loaders {
 		f.add(l, since)
 	}

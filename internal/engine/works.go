@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/shardfeed/shardfeed/internal/wait"
 	"github.com/shardfeed/shardfeed/loader"
 )
 
@@ -51,6 +52,10 @@ func (w *works) batch(rank int, b *loader.Batch) {
 	})
 }
 
+func (w *works) waited(rank int, more wait.Report) {
+	w.of(rank, func(r *rankWork) { r.ended.Wait.Add(more) })
+}
+
 // list returns the work of each rank that has any.
 func (w *works) list() []RankWork {
 	w.mu.Lock()
@@ -59,7 +64,7 @@ func (w *works) list() []RankWork {
 	for _, rank := range slices.Sorted(maps.Keys(w.ranks)) {
 		r := w.ranks[rank]
 		sum := r.ended
-		sum.Wait.Parts = map[string]float64{}
+		sum.Wait = sum.Wait.Clone()
 		for l := range r.loaders {
 			sum.add(l.Stats().Stream)
 		}

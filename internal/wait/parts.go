@@ -34,6 +34,34 @@ func (p *Parts) Seconds() map[string]float64 {
 	return m
 }
 
+// Add adds another loop's wait, or what came since the last addition.
+func (r *Report) Add(o Report) {
+	r.Seconds += o.Seconds
+	r.Of += o.Of
+	if r.Parts == nil {
+		r.Parts = map[string]float64{}
+	}
+	for cause, s := range o.Parts {
+		r.Parts[cause] += s
+	}
+}
+
+// Clone returns a report that shares no memory.
+func (r Report) Clone() Report {
+	sum := Report{Parts: map[string]float64{}}
+	sum.Add(r)
+	return sum
+}
+
+// ReportOf returns the wait of a loop of that length, in seconds.
+func ReportOf(p *Parts, of float64) Report {
+	r := Report{Of: of, Parts: p.Seconds()}
+	for _, s := range r.Parts {
+		r.Seconds += s
+	}
+	return r
+}
+
 // A Report is how long a training loop waited.
 type Report struct {
 	Seconds float64            `json:"seconds"` // in next()

@@ -13,7 +13,7 @@ from shardfeed._engine import _protocol as protocol
 
 NOT_RELEASED = (1 << 64) - 1
 HEADER_AT = 4096
-USED = HEADER_AT + 64 + 64
+USED = HEADER_AT + 64 + 64 + 48
 
 
 class FakeEngine:
@@ -119,7 +119,7 @@ class FakeEngine:
         at = slot * self.size
         self.memory[at + 256 : at + 264] = bytes([seq % 256] * 8)
         protocol.SLOT_HEADER.pack_into(self.memory, at + HEADER_AT, protocol.SLOT_MAGIC, 1, seq, 8, 8, 0, seq, 8 * seq, 0, 8 * seq + 8)
-        struct.pack_into("<8q", self.memory, at + HEADER_AT + 64, 8, 0, 0, 0, 256, 8, 0, 0)
+        struct.pack_into("<14q", self.memory, at + HEADER_AT + 64, 8, 0, 0, 0, 256, 8, *([0] * 8))
         self.announce(generation, slot, seq, HEADER_AT, USED)
 
     def announce(self, generation: int, slot: int, seq: int, offset: int, used: int) -> None:

@@ -1,7 +1,8 @@
-"""stats()["waits"]["consumer"]: how long a training waited for its batches."""
+"""stats()["wait"]: how long a training waited for its batches, and for what."""
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import shardfeed  # noqa: E402
+from shardfeed._waited import CAUSES  # noqa: E402
 from shardfeed.torch import DataLoader, StreamingDataset  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("runtime")
@@ -49,13 +51,17 @@ STREAMS: dict[str, Callable[[Path], Any]] = {
 
 
 def waits(stream: Any) -> float:
-    return stream.stats()["waits"]["consumer"]
+    """The wait, whose parts add up to it."""
+    wait = stream.stats()["wait"]
+    assert sum(wait["parts"].values()) == pytest.approx(wait["seconds"], abs=1e-6)
+    assert set(wait["parts"]) <= set(CAUSES)
+    return wait["seconds"]
 
 
 def watched(stream: Any, pause: float) -> Iterator[float]:
     """A training whose steps take so long; it yields what a stopwatch at each next says."""
-    begin = time.perf_counter()
     batches = iter(stream)
+    begin = time.perf_counter()
     for _ in batches:
         yield time.perf_counter() - begin
         time.sleep(pause)
@@ -75,7 +81,62 @@ def test_the_wait_is_at_most_that_of_a_stopwatch(shards, kind):
         stream.close()
 
 
+MAPPED = ("numpy, map", "torch, map", "loader, collate_fn", "workers", "threads")
+
+
+@pytest.mark.parametrize("kind", MAPPED)
+def test_functions_are_a_part(shards, kind):
+    stream = STREAMS[kind](shards)
+    expected = sum(watched(stream, 0))
+    wait = stream.stats()["wait"]
+    assert max(wait["parts"], key=wait["parts"].__getitem__) == "map"
+    assert wait["seconds"] == pytest.approx(expected, rel=0.02, abs=40 * 0.001)
+    if hasattr(stream, "close"):
+        stream.close()
+
+
+def test_a_training_that_sleeps_hardly_waits(shards):
+    stream = DataLoader(shards, **GIVEN)
+    with contextlib.closing(stream):
+        begin = time.perf_counter()
+        steps = list(watched(stream, 0.02))
+        whole = time.perf_counter() - begin
+        wait = stream.stats()["wait"]
+        assert wait["seconds"] == pytest.approx(sum(steps), rel=0.02, abs=len(steps) * 0.001)
+        assert wait["of"] == pytest.approx(whole, rel=0.02, abs=0.05)
+        assert wait["seconds"] - sum(steps[:2]) < 0.1 * wait["of"]
+
+
+def test_a_training_that_does_nothing_only_waits(shards):
+    stream = DataLoader(shards, **GIVEN)
+    with contextlib.closing(stream):
+        for _ in range(3):
+            assert sum(1 for _ in stream) == 40
+        wait = stream.stats()["wait"]
+        assert wait["seconds"] > 0.6 * wait["of"], wait
+
+
+def test_stats_never_start_again(shards):
+    stream = DataLoader(shards, **GIVEN)
+    with contextlib.closing(stream):
+        before = 0.0
+        for _ in range(3):
+            assert sum(1 for _ in stream) == 40
+            now = waits(stream)
+            assert now > before
+            before = now
+
+
+def test_rows_by_number_are_counted(shards):
+    loader = DataLoader(shardfeed.MapDataset(shards, columns=["id"]), batch_size=100, collate_fn=slow)
+    with contextlib.closing(loader):
+        steps = list(watched(loader, 0))
+        wait = loader.stats()["wait"]
+        assert wait["seconds"] == pytest.approx(sum(steps), rel=0.02, abs=len(steps) * 0.001)
+        assert max(wait["parts"], key=wait["parts"].__getitem__) == "map"
+
+
 def test_workers_of_torch_hide_the_wait(shards):
     dataset = StreamingDataset(shards, **GIVEN)
     assert len(list(torch.utils.data.DataLoader(dataset, batch_size=None, num_workers=1))) == 40
-    assert waits(dataset) is None
+    assert dataset.stats()["wait"] is None

@@ -31,7 +31,7 @@ const (
 	FrameSelect
 	FrameMap
 	FrameMeet
-	_ // 12
+	FrameWaited
 	FrameSurvey
 )
 
@@ -54,7 +54,7 @@ const (
 
 var frameNames = map[FrameKind]string{
 	FrameHello: "HELLO", FrameOpen: "OPEN", FrameJoin: "JOIN", FrameRelease: "RELEASE", FrameLeave: "LEAVE", FrameEpoch: "EPOCH", FrameAsk: "ASK",
-	FrameTake: "TAKE", FrameSelect: "SELECT", FrameMap: "MAP", FrameMeet: "MEET", FrameSurvey: "SURVEY",
+	FrameTake: "TAKE", FrameSelect: "SELECT", FrameMap: "MAP", FrameMeet: "MEET", FrameWaited: "WAITED", FrameSurvey: "SURVEY",
 	FrameWelcome: "WELCOME", FrameOpened: "OPENED", FrameProgress: "PROGRESS", FrameJoined: "JOINED", FrameRing: "RING", FrameBatch: "BATCH",
 	FrameEnd: "END", FrameError: "ERROR", FrameSession: "SESSION", FrameNote: "NOTE", FrameMapped: "MAPPED", FrameSelected: "SELECTED",
 	FrameMet: "MET", FrameSurveyed: "SURVEYED",

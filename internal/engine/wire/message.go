@@ -5,6 +5,7 @@ import (
 
 	"github.com/shardfeed/shardfeed"
 	"github.com/shardfeed/shardfeed/internal/option"
+	"github.com/shardfeed/shardfeed/internal/wait"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -213,6 +214,24 @@ type SetEpoch struct {
 	Rank   int    `json:"rank"`
 	Epoch  int64  `json:"epoch"`
 	Serial string `json:"serial"`
+}
+
+// Waited is how long a training loop waited since its last message of this kind.
+type Waited struct {
+	Rank int `json:"rank"`
+	wait.Report
+}
+
+func (w Waited) Validate() error {
+	if w.Rank < 0 || !(w.Seconds >= 0) || !(w.Of >= 0) {
+		return ProtocolError("WAITED: rank %d, %v s of %v s", w.Rank, w.Seconds, w.Of)
+	}
+	for cause, s := range w.Parts {
+		if _, ok := wait.CauseOf(cause); !ok || !(s >= 0) {
+			return ProtocolError("WAITED: %v s for %q", s, cause)
+		}
+	}
+	return nil
 }
 
 // Ask asks for the session of a rank.

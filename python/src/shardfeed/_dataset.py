@@ -31,7 +31,7 @@ from ._iterator import BatchIterator, Place
 from ._keywords import DatasetOptions
 from ._options import Options
 from ._transform import ROW_VALID, Function, Functions, MappedIterator, Mask, Transform, check_function
-from ._waited import Waited
+from ._waited import OPEN, Waited
 from ._warn import MixingWarning, PaddingWarning, ShardfeedWarning, warn
 from .errors import OptionError, ShardfeedError, StateError, nearer
 
@@ -354,17 +354,17 @@ class StreamingDataset(Connected, Generic[T]):
         return self._steps[ranks]
 
     def stats(self) -> dict[str, Any]:
-        """Figures of this rank's stream, by the names of ``shardfeed bench --json``.
+        """Figures of this rank's stream, by the names of ``shardfeed bench --json``. Counts never
+        start again at 0 while the data set lives.
 
-        ``waits["consumer"]`` is how long the training waited in ``next``, in seconds, with the
-        functions that ran there. It is None under torch's own workers, since the training waits for
-        them and not for the stream.
+        ``wait`` is how long the training waited in ``next``, in ``seconds`` ``of`` the seconds of
+        its loop, and ``parts`` are these seconds by cause. It is None under torch's own workers,
+        since the training waits for them and not for the stream.
         """
         session = self._session(stats=True)
         figures = dict(session.get("stats") or {})
         if figures:
-            waited = None if session.get("workers") else self._waited.seconds
-            figures["waits"] = {**(figures.get("waits") or {}), "consumer": waited}
+            figures["wait"] = None if session.get("workers") else self._waited.report()
         return figures
 
     def locate(self, row: int) -> RowPlace:
@@ -658,8 +658,10 @@ class StreamingDataset(Connected, Generic[T]):
             "agree": share.agreement(opening(self._agree)),
             **join,
         }
+        connection.opening = self._waited.opening
         try:
             joined = connection.join(seats=self._seats_of(connection, share, start["state"], start["state_serial"]), **request)
+            self._waited.spent(OPEN)
             self._joined(joined, rank, world_size)
         except BaseException as e:
             connection.close()
@@ -669,7 +671,9 @@ class StreamingDataset(Connected, Generic[T]):
         connection.read_only = share.replicas > 1 and not plain  # torch knows no tensors that cannot be written to
         place, after = Place(joined["state"]), {**joined["state"], **joined["next"]}
         layout, nulls = self._laid_out(joined["schema"], plain)
-        batches = BatchIterator(connection, place, layout, nulls, self._give_back, self._waited, bundle=int(joined.get("bundle") or 1))
+        batches = BatchIterator(
+            connection, place, layout, nulls, self._give_back, self._waited, rank=rank, bundle=int(joined.get("bundle") or 1)
+        )
         batches.output_bytes = int(joined.get("output_bytes") or 0)
         engine, batches_of = int(connection.welcome["pid"]), weakref.ref(batches)
         # No calls from here on: an interrupt strikes before the iteration counts, or after.

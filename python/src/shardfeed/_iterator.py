@@ -16,7 +16,7 @@ from ._columns._nulls import NullWatch
 from ._engine._connection import Connection
 from ._engine._raw_batch import RawBatch
 from ._turn import Turn
-from ._waited import Waited, now
+from ._waited import Waited
 from .errors import FeedTimeoutError, ShardfeedError, nearer
 
 S = TypeVar("S")
@@ -72,9 +72,11 @@ class BatchIterator:
         done: Callable[[Connection], None],
         waited: Waited,
         *,
+        rank: int = 0,
         bundle: int = 1,
     ) -> None:
         self.place = place
+        self.rank = rank
         self.bundle = bundle  # steps in one batch
         self.output_bytes = 0  # reserved in the engine for results of workers
         self.layout = layout
@@ -107,11 +109,11 @@ class BatchIterator:
 
     def batch(self) -> tuple[RawBatch, Batch]:
         """The next batch. It does not move the place."""
-        begin = now()
+        self.waited.start()
         try:
             return self.make(self._batch)
         finally:
-            self.waited.since(begin)
+            self.waited.stop()
 
     def _batch(self, raw: RawBatch) -> Batch:
         return Batch(raw, self.layout, self.place.start)
@@ -179,7 +181,13 @@ class BatchIterator:
         if raw is None:
             self._finish()
             raise StopIteration
+        self.waited.received(raw)
+        self.waited.tell(self._tell)
         return raw
+
+    def _tell(self, wait: Mapping[str, Any]) -> None:
+        if (connection := self._connection) is not None:
+            connection.tell_waited(self.rank, wait)
 
     def _make_ahead(self, connection: Connection, made_of: Callable[[RawBatch], Any]) -> None:
         try:
@@ -204,6 +212,8 @@ class BatchIterator:
 
     def _finish(self) -> None:
         """Ends the epoch: the state is the beginning of the next one."""
+        self.waited.ends()
+        self.waited.tell_now(self._tell)
         connection, self._connection = self._connection, None
         if connection is None:
             return
@@ -217,6 +227,7 @@ class BatchIterator:
         """Ends the iteration. Further batches raise the error: no loop takes this for the end."""
         connection, self._connection = self._connection, None
         self._ahead.clear()
+        self.waited.ends()
         if connection is not None:
             self._broken = error
             connection.close()
@@ -227,6 +238,7 @@ class BatchIterator:
         connection, self._connection = self._connection, None
         if connection is None or self._is_finalizing():  # at the interpreter's end modules may be gone; the kernel closes it
             return
+        self.waited.ends()
         with contextlib.suppress(Warning):  # where warnings are errors, the iteration ends nevertheless
             self._nulls.end()
         if not connection.usable:

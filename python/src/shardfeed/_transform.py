@@ -15,7 +15,7 @@ from ._calls import ENDS, ended
 from ._engine._raw_batch import RawBatch
 from ._iterator import BatchIterator
 from ._rows import Row, RowIterator
-from ._waited import now
+from ._waited import MAP
 from .errors import OptionError
 
 
@@ -173,11 +173,14 @@ class MappedIterator:
 
     def _batch(self, source: BatchIterator) -> tuple[RawBatch, Any]:
         raw, batch = source.batch()
-        begin = now()
+        waited = source.waited
+        waited.start()
         try:
-            return raw, self._functions(batch, raw.epoch, raw.step)
+            value = self._functions(batch, raw.epoch, raw.step)
+            waited.spent(MAP)
+            return raw, value
         finally:
-            source.waited.since(begin)
+            waited.stop()
 
     def close(self) -> None:
         """Ends the iteration. It never waits."""

@@ -1,23 +1,144 @@
-"""How long a training waits for its batches."""
+"""How long a training waits for its batches, and for what."""
 
 from __future__ import annotations
 
-from time import perf_counter as now
+from collections.abc import Callable, Mapping
+from struct import Struct
+from threading import get_ident
+from time import monotonic_ns as now
+from typing import Any
 
-__all__ = ["Waited", "now"]
+from ._engine._raw_batch import RawBatch
+
+__all__ = ["CAUSES", "COPY", "HANDOVER", "MAP", "OPEN", "Waited"]
+
+# As in the engine's package wait. The engine's trails have their numbers.
+CAUSES = ("open", "list", "count", "storage", "cache", "decode", "room", "memory", "collate", "map", "handover", "copy")
+OPEN, LIST, COUNT = range(3)
+MAP, HANDOVER, COPY = range(9, 12)
+
+# What the engine does while it opens a data set or starts an iteration, by its name for progress.
+_OPENING = {"list": LIST, "footers": LIST, "rows": COUNT}
+
+_SENT_EVERY = 10**9  # ns
+_MARK = Struct("<Q")
+
+
+class _Watch:
+    """The waits of one thread."""
+
+    __slots__ = ("at", "parts")
+
+    def __init__(self) -> None:
+        self.at = 0  # up to when the time of a wait is charged; 0: the thread is not in ``next``
+        self.parts = [0] * len(CAUSES)  # ns
 
 
 class Waited:
-    """The seconds that a training spent in ``next``, which ``stats()`` reports as the wait of the
-    consumer.
+    """The time that a training spent in ``next``, by what held up the batch.
 
-    Functions that run there count. Single rows come in bundles, and the wait for a bundle counts.
+    Each ``next`` starts and stops it, and in between whoever knows the cause of the time since the
+    last such call charges it. So the parts add up to the whole. Single rows come in bundles, and the
+    wait for a bundle counts.
     """
 
-    __slots__ = ("seconds",)
+    __slots__ = ("_began", "_last", "_of", "_sent", "_sent_at", "_watches")
 
     def __init__(self) -> None:
-        self.seconds = 0.0
+        self._watches: dict[int, _Watch] = {}  # by thread, and of threads that have ended
+        self._began = 0  # the first ``next`` of the iteration; 0: no iteration
+        self._last = 0  # the end of its last one
+        self._of = 0  # of the iterations before, in ns
+        self._sent = [0] * (len(CAUSES) + 1)  # the parts and the whole loop, as the engine knows them
+        self._sent_at = 0
 
-    def since(self, begin: float) -> None:
-        self.seconds += now() - begin
+    def start(self) -> None:
+        """Starts a wait of this thread."""
+        watch = self._watches.get(get_ident())
+        if watch is None:
+            watch = self._watches.setdefault(get_ident(), _Watch())
+        watch.at = at = now()
+        if not self._began:
+            self._began = at
+
+    def stop(self) -> None:
+        """Ends the wait. What was not charged is the hand-over."""
+        self.spent(HANDOVER)
+        watch = self._watches.get(get_ident())
+        if watch is not None and watch.at:
+            self._last, watch.at = watch.at, 0
+
+    def spent(self, cause: int) -> None:
+        """Charges the time since the last charge of this wait, if the thread is in one."""
+        watch = self._watches.get(get_ident())
+        if watch is not None and watch.at:
+            at = now()
+            watch.parts[cause] += at - watch.at
+            watch.at = at
+
+    def opening(self, doing: str) -> None:
+        """Charges the time in which the engine did something before the first batch."""
+        self.spent(_OPENING.get(doing, OPEN))
+
+    def received(self, raw: RawBatch) -> None:
+        """Charges the time until a batch came to what held it up."""
+        watch = self._watches.get(get_ident())
+        if watch is None or not watch.at:
+            return
+        at, to, finished = watch.at, now(), raw.finished
+        if finished > at:
+            at = _cut(raw, watch.parts, at, to)
+        watch.parts[HANDOVER] += to - at
+        watch.at = to
+
+    def ends(self) -> None:
+        """Ends an iteration: the time until the next one is not the loop's."""
+        began, self._began = self._began, 0
+        if began:
+            self._of += max(0, self._last - began)
+
+    def report(self) -> dict[str, Any]:
+        """The wait so far, in seconds."""
+        *parts, of = self._sums()
+        return _seconds(parts, of)
+
+    def tell(self, send: Callable[[Mapping[str, Any]], None]) -> None:
+        """Sends what came since the last time, at most once a second."""
+        at = now()
+        if at - self._sent_at >= _SENT_EVERY:
+            self._sent_at = at
+            self.tell_now(send)
+
+    def tell_now(self, send: Callable[[Mapping[str, Any]], None]) -> None:
+        """Sends what came since the last time."""
+        sums = self._sums()
+        *parts, of = (new - old for new, old in zip(sums, self._sent))
+        self._sent = sums
+        if of or any(parts):
+            send(_seconds(parts, of))
+
+    def _sums(self) -> list[int]:
+        """The parts, and the time of the loop."""
+        running = max(0, self._last - self._began) if self._began else 0
+        watches = list(self._watches.values())
+        return [*(sum(w.parts[i] for w in watches) for i in range(len(CAUSES))), self._of + running]
+
+
+def _cut(raw: RawBatch, parts: list[int], at: int, to: int) -> int:
+    """Charges the time from at, and returns the end of what a batch's trail has of it."""
+    finished = raw.finished
+    for n in range(raw.marks):
+        [mark] = _MARK.unpack_from(raw.bytes, raw.trail + 8 * n)
+        until = min(finished - (mark >> 8), to)
+        if until > at:
+            parts[mark & 255] += until - at
+            at = until
+    return at
+
+
+def _seconds(parts: list[int], of: int) -> dict[str, Any]:
+    return {
+        "seconds": sum(parts) / 1e9,
+        "of": of / 1e9,
+        "parts": {cause: ns / 1e9 for cause, ns in zip(CAUSES, parts) if ns > 0},
+    }

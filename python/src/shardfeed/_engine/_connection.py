@@ -55,6 +55,7 @@ class Connection:
         self.timeout = timeout
         self.read_only = False  # arrays of batches, whose memory other processes read too
         self.end: dict[str, Any] | None = None
+        self.opening: Callable[[str], object] | None = None  # is called with what the engine does before an iteration starts
         self._rings = Rings()
         self._pid = os.getpid()
         self._parser = Parser()
@@ -237,6 +238,11 @@ class Connection:
         request = {"rank": rank, "world_size": world_size, **what}
         return self._request(protocol.ASK, request, protocol.SESSION, "asking for the session")
 
+    def tell_waited(self, rank: int, wait: Mapping[str, Any]) -> None:
+        """Sends the engine how long the training loop waited since the last such message."""
+        if not self.closed:
+            self._outbox.post(protocol.encode(protocol.WAITED, {"rank": rank, **wait}))
+
     def meet(self, *, name: str, **what: Any) -> dict[str, Any]:
         """Returns Met: the progress of a meeting of ranks. what are other members of Meet."""
         self._finish("meeting other ranks")
@@ -345,7 +351,10 @@ class Connection:
             self._outbox.post(request)
             with _progress.Line() as progress:
                 while (got := self._receive(None, doing)) == protocol.PROGRESS:
-                    progress.show(self._decode(got))
+                    doing_now = self._decode(got)
+                    progress.show(doing_now)
+                    if self.opening is not None:
+                        self.opening(str(doing_now.get("doing")))
                     if self._told is not None:
                         self._told()
             if got not in (answer, protocol.ERROR):

@@ -12,7 +12,7 @@ from ..errors import ProtocolError
 
 VERSION = 1
 
-HELLO, OPEN, JOIN, RELEASE, LEAVE, EPOCH, ASK, TAKE, SELECT, MAP, MEET = range(1, 12)
+HELLO, OPEN, JOIN, RELEASE, LEAVE, EPOCH, ASK, TAKE, SELECT, MAP, MEET, WAITED = range(1, 13)
 WELCOME, OPENED, PROGRESS, JOINED, RING, BATCH, END, ERROR, SESSION, NOTE, MAPPED, SELECTED, MET = range(65, 78)
 
 NAMES = {
@@ -46,6 +46,10 @@ SLOT_HEADER = Struct("<IIQIIqqqqq")
 SLOT_MAGIC = 0x31424653
 NODE_BYTES = 64
 NODE_FIELDS = 8
+
+# Of a slot, after the descriptors: what the batch adds to the audit, when it was finished, and the
+# number of the marks with which the used bytes end.
+BESIDE = Struct("<32sqQ")
 
 
 def encode(kind: int, value: dict[str, Any]) -> bytes:

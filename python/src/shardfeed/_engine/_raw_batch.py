@@ -22,7 +22,8 @@ class RawBatch(NamedTuple):
     np.ndarray(shape, dtype, raw.bytes, offset), keeps the slot. ring is the slot's, None for a copy.
     nodes are the descriptors in one tuple, 8 numbers each: length, nulls, the offsets in bytes of
     validity, offsets and data, the bytes of the data, the list size, and 0. header has the numbers
-    before them, and may have the descriptors too.
+    before them, and what is beside them: the audit's sum, and of the trail, which explains what held
+    the batch up, the time in ns of time.monotonic_ns at which it was finished, and a number of marks.
     """
 
     bytes: Bytes
@@ -63,6 +64,19 @@ class RawBatch(NamedTuple):
         header = self.header
         return header[NEXT_EPOCH], header[NEXT_POSITION]
 
+    @property
+    def finished(self) -> int:
+        return self.header[-2]
+
+    @property
+    def marks(self) -> int:
+        return self.header[-1]
+
+    @property
+    def trail(self) -> int:
+        """The offset of the marks."""
+        return self.used - 8 * self.marks
+
     def release(self) -> None:
         """Gives the slot back now. The engine overwrites it: copy what you need before. Further calls
         do nothing.
@@ -78,7 +92,7 @@ class Parser:
 
     def __init__(self) -> None:
         self._nodes = 0
-        self._whole = protocol.SLOT_HEADER  # and the descriptors
+        self._whole = protocol.SLOT_HEADER  # and the descriptors, and the trail
 
     def batch(self, memory: Bytes, view: memoryview, ring: Ring | None, offset: int, used: int, loans: Loans | None = None) -> RawBatch:
         """The batch whose header is at offset. It has used bytes of memory, a slot of loans or a
@@ -87,21 +101,23 @@ class Parser:
         whole = self._whole
         if offset + whole.size <= used <= len(view):
             header = whole.unpack_from(view, offset)
-            if header[NODES] == self._nodes and header[MAGIC] == protocol.SLOT_MAGIC:
-                return _new(RawBatch, (memory, ring, offset, used, header, header[_FIELDS:], loans))
+            if header[NODES] == self._nodes and header[MAGIC] == protocol.SLOT_MAGIC and offset + whole.size + 8 * header[-1] <= used:
+                return _new(RawBatch, (memory, ring, offset, used, header, header[_FIELDS:-3], loans))
         self._learn(view, offset, used)
         header = self._whole.unpack_from(view, offset)
-        return RawBatch(memory, ring, offset, used, header, header[_FIELDS:], loans)
+        return RawBatch(memory, ring, offset, used, header, header[_FIELDS:-3], loans)
 
     def _learn(self, view: memoryview, offset: int, used: int) -> None:
         """Makes what reads a header like that at offset, which has to be whole."""
         if offset + protocol.SLOT_HEADER.size > used or used > len(view):
             raise ProtocolError(f"the engine announced a batch at {offset} of {used} bytes in a slot of {len(view)}")
         magic, nodes = protocol.SLOT_HEADER.unpack_from(view, offset)[:2]
-        if magic != protocol.SLOT_MAGIC or offset + protocol.SLOT_HEADER.size + nodes * protocol.NODE_BYTES > used:
+        if magic != protocol.SLOT_MAGIC or offset + protocol.SLOT_HEADER.size + nodes * protocol.NODE_BYTES + protocol.BESIDE.size > used:
             raise ProtocolError("the engine announced a batch with a broken header")
-        self._whole = Struct(f"{protocol.SLOT_HEADER.format}{nodes * protocol.NODE_FIELDS}q")
-        self._nodes = nodes
+        whole = Struct(f"{protocol.SLOT_HEADER.format}{nodes * protocol.NODE_FIELDS}q{protocol.BESIDE.format[1:]}")
+        if offset + whole.size + 8 * whole.unpack_from(view, offset)[-1] > used:
+            raise ProtocolError("the engine announced a batch with a broken trail")
+        self._whole, self._nodes = whole, nodes
 
 
 _new = tuple.__new__  # without the arguments' names, which take as long as the rest

@@ -14,6 +14,7 @@ import torch
 
 from .._calls import call
 from .._engine._ring import Ring
+from .._waited import COPY, HANDOVER, Waited
 from ._batch import each
 from ._pin import Cuda, Pins
 
@@ -22,6 +23,10 @@ log = logging.getLogger("shardfeed")
 
 class Source(Protocol):
     """Where batches come from, each with the stamp of the place after it."""
+
+    @property
+    def waited(self) -> Waited:
+        """What counts the wait for batches."""
 
     @property
     def rings(self) -> tuple[Ring, ...]:
@@ -173,7 +178,9 @@ class Feeder:
         self._in_use = Kept(2)  # host memory of batches in use: two let the training run ahead of the copies
 
     def __next__(self) -> tuple[Any, Any]:
+        waited = self._source.waited
         self._in_use.drop_passed()
+        waited.spent(COPY)
         if not self._moved:
             self._move()
         while len(self._moved) <= self._ahead and not self._ended and self._has_slot() and self._source.ready():
@@ -187,6 +194,7 @@ class Feeder:
         batch, read = self._streams.hand_over(batch, arrived)
         self._in_use.add(host, read)
         self._moved.popleft()
+        waited.spent(COPY)
         return batch, stamp
 
     def _has_slot(self) -> bool:
@@ -213,6 +221,7 @@ class Feeder:
     def _take(self) -> tuple[Any, Any]:
         """The next batch, in page-locked memory."""
         host, stamp = next(self._source)
+        self._source.waited.spent(HANDOVER)
         if self._pins is not None:
             self._pins.rings(self._source.rings)
             host = self._pins.pinned(host)
@@ -253,9 +262,13 @@ class Pinner:
     def __next__(self) -> tuple[Any, Any]:
         self._mark()
         self._in_use.drop_passed()
+        waited = self._source.waited
+        waited.spent(COPY)
         batch, stamp = self._next = self._next or next(self._source)
+        waited.spent(HANDOVER)
         self._pins.rings(self._source.rings)
         self._last = self._pins.pinned(batch)
+        waited.spent(COPY)
         self._next = None
         return self._last, stamp
 
@@ -287,7 +300,9 @@ class Mover:
 
     def __next__(self) -> tuple[Any, Any]:
         batch, stamp = self._next = self._next or next(self._source)
+        self._source.waited.spent(HANDOVER)
         moved = each(batch, lambda t: t.to(self._device), self._object)
+        self._source.waited.spent(COPY)
         self._next = None
         return moved, stamp
 

@@ -10,7 +10,7 @@ from .._calls import interrupted
 from .._engine._ring import Ring
 from .._transform import Collate
 from .._turn import Turn
-from .._waited import now
+from .._waited import Waited
 from ._device import holds
 from ._feed import Feed
 from ._iterator import TensorIterator
@@ -37,13 +37,16 @@ class Epoch:
         return self
 
     def __next__(self) -> Any:
-        begin, loader = now(), self._loader
+        loader = self._loader
+        waited = loader._waited
+        if waited is not None:
+            waited.start()
         try:
             try:
                 batch, stamp = self._next()
             finally:
-                if (waited := loader._waited) is not None:
-                    waited.since(begin)
+                if waited is not None:
+                    waited.stop()
         except Exception:
             raise
         except BaseException as e:
@@ -99,7 +102,7 @@ class Local:
 
     def __init__(self, loader: Feed) -> None:
         self._batches: TensorIterator = iter(loader.dataset)
-        self._batches.waited = None
+        self._batches.counts = False
         if loader.collate_fn is not None:
             self._batches.then(Collate(loader.collate_fn))
 
@@ -109,6 +112,10 @@ class Local:
         place = batches.place
         assert place is not None
         return batch, (place.start, *place.after)
+
+    @property
+    def waited(self) -> Waited:
+        return self._batches.waited
 
     @property
     def rings(self) -> tuple[Ring, ...]:

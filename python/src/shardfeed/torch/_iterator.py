@@ -12,7 +12,7 @@ from .._iterator import BatchIterator, Place
 from .._rows import Row, RowIterator, RowMaker
 from .._transform import Function, Functions
 from .._turn import Turn
-from .._waited import Waited, now
+from .._waited import HANDOVER, MAP, OPEN
 from ._layout import TensorLayout
 from ._tensors import rows
 
@@ -30,7 +30,8 @@ class TensorIterator(Generic[T]):
     """
 
     def __init__(self, dataset: Any) -> None:
-        self.waited: Waited | None = dataset._waited  # None where a loader counts the wait
+        self.waited = dataset._waited
+        self.counts = True  # the wait; False where a loader does it
         self.outputs = 0  # batches that workers hold results of, at its start
         self.place: Place | None = None
         self.position: int | None = None
@@ -79,7 +80,9 @@ class TensorIterator(Generic[T]):
         return self
 
     def __next__(self) -> T:
-        begin = now()
+        counts = self.counts and self._rows is None
+        if counts:
+            self.waited.start()
         try:
             at, ring, value = self._next()
             self.position, after = at.position, at.after
@@ -90,8 +93,8 @@ class TensorIterator(Generic[T]):
                 taken.interrupted(e)
             raise
         finally:
-            if self.waited is not None and self._rows is None:
-                self.waited.since(begin)
+            if counts:
+                self.waited.stop()
         self.ring = ring
         place = self.place
         assert place is not None
@@ -104,6 +107,7 @@ class TensorIterator(Generic[T]):
         batches = self._batches
         if batches is None:
             self.begin()
+            self.waited.spent(OPEN)
             batches = self._batches
             if batches is None:
                 raise StopIteration  # it was closed before it began, or nothing is left of its epoch
@@ -116,7 +120,11 @@ class TensorIterator(Generic[T]):
         else:
             at, value = batches.make(self._tensors, ahead=self._views)
             ring = at.ring
-        return at, ring, value if functions is None else functions(value, at.epoch, at.step)
+        if functions is not None:
+            self.waited.spent(HANDOVER)
+            value = functions(value, at.epoch, at.step)
+            self.waited.spent(MAP)
+        return at, ring, value
 
     def ready(self) -> bool:
         """Whether the next batch is probably there."""

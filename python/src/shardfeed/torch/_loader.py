@@ -341,8 +341,8 @@ class DataLoader(Generic[T]):
     def stats(self) -> dict[str, Any]:
         """Figures of this rank's stream, by the names of ``shardfeed bench --json``.
 
-        ``waits["consumer"]`` is how long the training waited in ``next``, in seconds, with the
-        functions that ran there.
+        ``wait`` is how long the training waited in ``next``, in ``seconds`` ``of`` the seconds of
+        its loop, and ``parts`` are these seconds by cause. See "Is my GPU waiting?" in the docs.
         """
         return self.dataset.stats()
 
@@ -445,6 +445,6 @@ def _dataset(data: Any, options: dict[str, Any], problems: Problems) -> Streamin
 
 _DATASET_ARGUMENTS = [name for name in _arguments.names(StreamingDataset.__init__) if name != "uri"]
 _OWN_ARGUMENTS = [name for name in _arguments.names(DataLoader.__init__) if name not in ("data", "more", "options")]
-_OF_ITERATIONS = ("_route", "_epochs", "_pool", "_reserved", "_workers", "_indices", "_idle")
+_OF_ITERATIONS = ("_route", "_wait", "_epochs", "_pool", "_reserved", "_workers", "_indices", "_idle")
 _arguments.describe_loader(DataLoader, ArrayDataset)
 _arguments.describe_dataset(StreamingDataset, ArrayDataset)

@@ -16,6 +16,7 @@ from .._columns._schema import Schema
 from .._documented import documented
 from .._engine._connection import Connection
 from .._map import MapDataset
+from .._waited import Waited
 from ..errors import StateError
 from ..samplers import RandomSampler, SequentialSampler
 from ._device import Source
@@ -100,13 +101,14 @@ class MapLoader(DataLoader[T]):
 
     def _forget(self) -> None:
         super()._forget()
+        self._wait = Waited()
         self._workers: torch.utils.data.DataLoader[Any] | None = None
         self._indices = Indices()
         self._idle: Connection | None = None  # of an epoch that has ended
 
     @property
-    def _waited(self) -> None:
-        """Rows by number are not counted."""
+    def _waited(self) -> Waited:
+        return self._wait
 
     @property
     def batch_size(self) -> int | None:
@@ -140,7 +142,7 @@ class MapLoader(DataLoader[T]):
         if self.num_workers == 0:
             source = Local(self._whole, self, self.collate_fn, self.prefetch, start, lists)
         else:
-            source = Remote(start, iter(self._torch_loader((start.epoch, listed) for listed in lists)))
+            source = Remote(start, iter(self._torch_loader((start.epoch, listed) for listed in lists)), self._wait)
         return source, self._route.open(source)
 
     def map(self, function: Callable[..., Any], *, random: bool = False) -> DataLoader[Any]:
@@ -195,8 +197,11 @@ class MapLoader(DataLoader[T]):
         return self.dataset.manifest()
 
     def stats(self) -> dict[str, Any]:
-        """Nothing: rows by number are not counted."""
-        return {}
+        """How long the training waited in ``next``, as ``wait``: ``seconds`` ``of`` the seconds of
+        its loop, and ``parts`` are these seconds by cause. What torch workers do is the cause
+        ``map``.
+        """
+        return {"wait": self._wait.report()}
 
     def close(self) -> None:
         """Ends iterations and torch workers, and returns memory to the engine.

@@ -14,6 +14,7 @@ from .._engine._connection import Connection
 from .._engine._raw_batch import RawBatch
 from .._engine._ring import Ring
 from .._map import MapDataset
+from .._waited import HANDOVER, MAP, Waited
 from ..errors import ShardfeedError, nearer
 from ._device import holds
 from ._layout import TensorLayout
@@ -48,6 +49,9 @@ class Lender(Protocol):
 
     def _give_back(self, connection: Connection) -> None: ...
 
+    @property
+    def _waited(self) -> Waited: ...
+
 
 def numbers(dataset: MapDataset, index: Any) -> tuple[np.ndarray, bool]:
     """The row numbers that a sampler yields, and whether it is a single row."""
@@ -60,6 +64,7 @@ class Local:
 
     def __init__(self, dataset: MapDataset, lender: Lender, collate: Collate, prefetch: int, start: Place, lists: Iterator[Any]) -> None:
         self.rings: tuple[Ring, ...] = ()
+        self.waited = lender._waited
         self._dataset = dataset
         self._collate = collate
         self._ahead = max(2, prefetch + 1)
@@ -82,7 +87,11 @@ class Local:
             ring = raw.ring
             self.rings = () if ring is None else (ring,)
             batch = self._tensors.make(raw, single)
-            return batch if self._collate is None else call("collate_fn", self._collate, batch), place
+            if self._collate is not None:
+                self.waited.spent(HANDOVER)
+                batch = call("collate_fn", self._collate, batch)
+                self.waited.spent(MAP)
+            return batch, place
         except Exception:
             raise
         except BaseException as e:
@@ -97,6 +106,7 @@ class Local:
                 self._finish()
                 raise self._failed or StopIteration
             raw = self._connection.taken()
+            self.waited.received(raw)
             _, single = self._asked.popleft()
         except ShardfeedError as e:
             self._fail(e)
@@ -140,6 +150,7 @@ class Local:
         self._ended = True
         if not self._over:
             self._over = True
+            self.waited.ends()
             self._lender._give_back(self._connection)
 
     def close(self) -> None:
@@ -195,7 +206,8 @@ class Indices:
 class Remote:
     """Batches that torch workers make, each with the place after it."""
 
-    def __init__(self, start: Place, batches: Iterator[Any]) -> None:
+    def __init__(self, start: Place, batches: Iterator[Any], waited: Waited) -> None:
+        self.waited = waited
         self.rings: tuple[Ring, ...] = ()  # the workers have them
         self._place = start
         self._batches = batches
@@ -204,9 +216,12 @@ class Remote:
         place = self._place._replace(batches=self._place.batches + 1)
         try:
             batch = next(self._batches)
-        except Exception:
+        except Exception as e:
+            if isinstance(e, StopIteration):
+                self.waited.ends()
             self._place = place  # the next batch follows
             raise
+        self.waited.spent(MAP)
         self._place = place
         return batch, place
 

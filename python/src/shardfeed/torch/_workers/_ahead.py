@@ -11,7 +11,7 @@ from ..._engine._raw_batch import RawBatch
 from ..._engine._ring import Ring
 from ..._iterator import BatchIterator
 from ..._transform import Collate
-from ..._waited import now
+from ..._waited import MAP, OPEN, Waited
 from ...errors import FeedTimeoutError
 from .._device import holds
 from .._epoch import Stamp
@@ -64,6 +64,7 @@ class Ahead(Generic[S]):
     def __init__(self, loader: Feed, most: int) -> None:
         self.rings: tuple[Ring, ...] = ()  # of the last batch
         self._loader = loader
+        self.waited: Waited = loader.dataset._waited
         self._iterator = iter(loader.dataset)
         if loader.collate_fn is not None:
             self._iterator.then(Collate(loader.collate_fn))
@@ -151,12 +152,14 @@ class Ahead(Generic[S]):
     def _next(self) -> tuple[Any, Place]:
         if self._came:
             return self._next_row()
-        begin = now()
+        counts = self._iterator._rows is not None
+        if counts:
+            self.waited.start()
         try:
             return self._next_done()
         finally:
-            if self._iterator._rows is not None:
-                self._loader.dataset._waited.since(begin)
+            if counts:
+                self.waited.stop()
 
     def _next_done(self) -> tuple[Any, Place]:
         batches, tasks = self._iterator._batches, self._tasks
@@ -170,6 +173,7 @@ class Ahead(Generic[S]):
                 break
             if not tasks[0].done:
                 look = self._wait(tasks[0], batches if space else None) and not tasks[0].done
+                self.waited.spent(MAP)
             elif self._iterator._rows is None:
                 return self._handed_out(tasks.popleft())
             elif self._rows_came(tasks.popleft()):
@@ -185,8 +189,10 @@ class Ahead(Generic[S]):
         iterator = self._iterator
         if iterator._batches is None and not self._closed:
             iterator.begin()
+            self.waited.spent(OPEN)
             if iterator._batches is not None:
                 self._begin(iterator._batches)
+                self.waited.spent(MAP)
         return iterator._batches
 
     def _handed_out(self, task: S) -> tuple[Any, Place]:
@@ -226,6 +232,7 @@ class Ahead(Generic[S]):
                     return True
             else:
                 self._await_space()
+                self.waited.spent(MAP)
             self._take(batches)
         return False
 
