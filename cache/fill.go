@@ -63,6 +63,7 @@ func (c *Cache) fillInTime(ctx context.Context, s *segment, ranges []shard.Range
 
 // enqueue copies and queues a segment of n bytes, whose memory is acquired.
 func (c *Cache) enqueue(s *segment, ranges []shard.Range, n int64) {
+	c.pendingNow.Add(n)
 	s.data = c.pool.Get(int(n))
 	gather(s.data, s.spans, ranges)
 	c.mu.Lock()
@@ -86,6 +87,7 @@ func (c *Cache) drop(s *segment, err error) {
 }
 
 func (c *Cache) recycle(s *segment) {
+	c.pendingNow.Add(-int64(len(s.data)))
 	c.pending.Release(pendingBytes(int64(len(s.data))))
 	c.pool.Put(s.data)
 	s.data = nil
@@ -191,6 +193,8 @@ func (s *segment) cut(n int) {
 // longer than as many small ones.
 func (c *Cache) writeSpans(s *segment) error {
 	x, data := s.handle.file, s.data
+	c.diskWrites.start()
+	defer c.diskWrites.end(0)
 	for _, span := range s.spans {
 		if _, err := x.f.WriteAt(data[:span.N], x.fileLayout.data+span.Off); err != nil {
 			return err

@@ -156,7 +156,9 @@ func (l *lease) bringIn() error {
 		return err
 	}
 	if absent {
+		l.cache.diskReads.start()
 		bringIn(l.all, l.from, l.to)
+		l.cache.diskReads.end(l.to - l.from)
 	}
 	l.cache.arriving.Release(1)
 	return nil

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/shardfeed/shardfeed/internal/wait"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -54,6 +55,8 @@ func (o *object) read(ctx context.Context, ranges []shard.Range, noFill bool) er
 	if bytesOf(ranges) == 0 {
 		return nil
 	}
+	probe := wait.ProbeOf(ctx)
+	defer probe.Idle(probe.Idle(wait.Cache))
 	if err := o.cache.read(ctx, o, ranges, noFill); err != nil {
 		return o.wrap("read", err)
 	}
@@ -75,6 +78,18 @@ func (o *object) check(ctx context.Context, ranges []shard.Range) error {
 		return fs.ErrClosed
 	}
 	return shard.CheckRanges(ranges, o.shard.Size)
+}
+
+// readSource fills ranges from the inner object.
+func (o *object) readSource(ctx context.Context, ranges []shard.Range) error {
+	probe := wait.ProbeOf(ctx)
+	probe.Start()
+	defer probe.End()
+	inner, err := o.source(ctx)
+	if err != nil {
+		return err
+	}
+	return shard.ReadRanges(ctx, inner, ranges)
 }
 
 // source returns the inner object, opened at its first use. Callers that need it meanwhile wait,

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/shardfeed/shardfeed/internal/wait"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -181,23 +182,22 @@ func (r *reading) wait(ctx context.Context, got *claim, progress bool) (late boo
 	default:
 		return false, nil // it was filled, or went bad, between two looks
 	}
+	probe := wait.ProbeOf(ctx)
+	probe.Start()
 	select {
 	case <-other:
 	case <-time.After(pause):
 	case <-ctx.Done():
-		return false, ctx.Err()
+		err = ctx.Err()
 	}
-	return false, nil
+	probe.EndAt(got.came())
+	return false, err
 }
 
 // bypass fills ranges from the source and does not cache them.
 func (c *Cache) bypass(ctx context.Context, o *object, ranges []shard.Range) error {
 	c.bypassed.Add(1)
-	inner, err := o.source(ctx)
-	if err != nil {
-		return err
-	}
-	if err := shard.ReadRanges(ctx, inner, ranges); err != nil {
+	if err := o.readSource(ctx, ranges); err != nil {
 		return err
 	}
 	c.bypassBytes.Add(bytesOf(ranges))
@@ -213,15 +213,14 @@ func (c *Cache) fetch(ctx context.Context, o *object, segments []*segment, missi
 			c.abandon(segments, errNotFetched)
 		}
 	}()
-	inner, err := o.source(ctx)
-	if err != nil {
-		return nil, err
-	}
 	ranges = cover(allSpans(segments), missing)
-	if err := shard.ReadRanges(ctx, inner, ranges); err != nil {
+	if err := o.readSource(ctx, ranges); err != nil {
 		return nil, err
 	}
 	c.missBytes.Add(bytesOf(ranges))
+	for now, i := wait.Now(), 0; i < len(segments); i++ {
+		segments[i].came.Store(now)
+	}
 	done = true
 	return ranges, nil
 }

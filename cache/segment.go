@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"slices"
+	"sync/atomic"
 
 	"github.com/shardfeed/shardfeed/shard"
 )
@@ -26,6 +27,7 @@ type segment struct {
 	spans   []shard.Span // what is fetched for the patches
 	data    []byte       // the bytes of spans, on their way to the disk
 
+	came atomic.Int64  // when all bytes were fetched, by wait.Now; 0: not yet
 	done chan struct{} // closed when the segment is settled
 	err  error         // why its bytes are not on the disk; set before done
 }
@@ -84,6 +86,15 @@ type claim struct {
 	mine    []*segment // locked, and not yet held
 	others  []*segment // of other goroutines
 	foreign bool       // other processes have some
+}
+
+// came returns when the bytes of the first other segment were fetched: until then its reader waits
+// for the store, and then for the disk. 0 is not yet, or unknown, as of another process.
+func (c *claim) came() int64 {
+	if len(c.others) == 0 {
+		return 0
+	}
+	return c.others[0].came.Load()
 }
 
 // claimAll claims and locks as many of the missing blocks as it can. It leaves out blocks that are

@@ -16,6 +16,11 @@ type Stats struct {
 	DecodedHitBytes    int64 `json:"decoded_hit_bytes"`    // lent from decoded files
 	DecodedFilledBytes int64 `json:"decoded_filled_bytes"` // written to decoded files
 
+	DiskReadBytes    int64   `json:"disk_read_bytes"`    // read from the disk, or from the system's memory for files; not those that were mapped there already
+	DiskReadSeconds  float64 `json:"disk_read_seconds"`  // with at least one such read
+	DiskWriteSeconds float64 `json:"disk_write_seconds"` // with at least one write of FilledBytes or DecodedFilledBytes
+	PendingBytes     int64   `json:"pending_bytes"`      // fetched or decoded, and waiting for the disk now
+
 	Waited  int64 `json:"waited"`  // reads that waited for another's fill
 	Dropped int64 `json:"dropped"` // bytes that were fetched and not written: memory or disk was full, or the disk failed
 	Bad     int64 `json:"bad"`     // blocks that failed their checksum; they were fetched again
@@ -31,11 +36,17 @@ type counters struct {
 	waited, bad, evicted, trouble    atomic.Int64
 
 	decodedHitBytes, decodedFilledBytes atomic.Int64
+
+	diskReads, diskWrites diskTime
+	pendingNow            atomic.Int64 // bytes
 }
 
 // Stats returns the counts so far.
 func (c *counters) Stats() Stats {
+	readBytes, readSeconds := c.diskReads.sofar()
+	_, writeSeconds := c.diskWrites.sofar()
 	return Stats{
+		DiskReadBytes: readBytes, DiskReadSeconds: readSeconds, DiskWriteSeconds: writeSeconds, PendingBytes: c.pendingNow.Load(),
 		Hits: c.hits.Load(), Misses: c.misses.Load(), Bypassed: c.bypassed.Load(),
 		HitBytes: c.hitBytes.Load(), MissBytes: c.missBytes.Load(), BypassBytes: c.bypassBytes.Load(),
 		FilledBytes: c.filledBytes.Load(), Waited: c.waited.Load(), Dropped: c.dropped.Load(), Bad: c.bad.Load(),

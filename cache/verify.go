@@ -106,7 +106,7 @@ func (c *checker) wholeRuns(off, end int64) (n int) {
 func (c *checker) fillWhole(missing *pieces, i int, r shard.Range, off int64, n int) (next int64, err error) {
 	first := off / blockSize
 	next = c.run(first+int64(n-1), c.stretch[n-1]).End()
-	if err := c.readAt(r.P[off-r.Off:next-r.Off], off); err != nil {
+	if err := c.read(r.P[off-r.Off:next-r.Off], off); err != nil {
 		return 0, err
 	}
 	for k, e := range c.stretch[:n] {
@@ -128,7 +128,7 @@ func (c *checker) readRun(block int64, e entry, run shard.Span) ([]byte, error) 
 	}
 	c.entry = 0
 	b := (*c.buffer)[:run.N]
-	if err := c.readAt(b, run.Off); err != nil {
+	if err := c.read(b, run.Off); err != nil {
 		return nil, err
 	}
 	if !c.verify(block, e, b) {
@@ -136,6 +136,14 @@ func (c *checker) readRun(block int64, e entry, run shard.Span) ([]byte, error) 
 	}
 	c.block, c.entry = block, e
 	return b, nil
+}
+
+// read is readAt, measured.
+func (c *checker) read(p []byte, off int64) error {
+	c.cache.diskReads.start()
+	err := c.readAt(p, off)
+	c.cache.diskReads.end(int64(len(p)))
+	return err
 }
 
 // verify compares the bytes of a run with its entry, and drops the run if they differ.

@@ -8,6 +8,7 @@ import (
 	"sort"
 
 	"github.com/shardfeed/shardfeed/internal/parquet"
+	"github.com/shardfeed/shardfeed/internal/wait"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/footer"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 	"github.com/shardfeed/shardfeed/shard"
@@ -20,7 +21,10 @@ func (m *Reader) Fetch(ctx context.Context, u Rows) (*Raw, error) {
 	if err != nil {
 		return nil, err
 	}
+	probe := wait.ProbeOf(ctx)
+	before := probe.Idle(wait.Cache)
 	m.takeTier(ctx, raw)
+	probe.Idle(before)
 	return m.fetchRaw(ctx, raw, false)
 }
 
@@ -55,6 +59,10 @@ func (m *Reader) fetchRaw(ctx context.Context, raw *Raw, lentAlone bool) (out *R
 	if err == nil {
 		raw.object = o.object
 		raw.release = func() { m.objects.release(s, o) }
+		if _, cached := o.object.(shard.Discarder); cached {
+			probe := wait.ProbeOf(ctx)
+			defer probe.Idle(probe.Idle(wait.Cache)) // leases know no context
+		}
 		err = m.read(ctx, raw, lentAlone)
 	}
 	if err != nil {
@@ -158,7 +166,11 @@ func (m *Reader) readPieces(ctx context.Context, raw *Raw, pieces []footer.Piece
 		return err
 	}
 	dicts.End(true)
-	if left, err = dicts.Wait(ctx); err != nil {
+	probe := wait.ProbeOf(ctx)
+	probe.Start() // another load's request
+	left, err = dicts.Wait(ctx)
+	probe.End()
+	if err != nil {
 		return err
 	}
 	return m.copyPieces(ctx, raw, left)

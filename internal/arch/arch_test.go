@@ -120,7 +120,7 @@ var rules = []rule{
 	{at: "rowgroup/internal/schema", may: []string{"column", "shard", "internal/mem", "internal/option", "internal/parquet", "rowgroup/internal/block"}},                                 // no files are read
 	{at: "rowgroup/internal/footer", may: []string{"column", "shard", "internal/mem", "internal/parquet", "internal/segmentdir", "rowgroup/internal/block", "rowgroup/internal/schema"}}, // footers are read, and nothing else
 	{at: "rowgroup/internal/filetest"},
-	{at: "rowgroup", may: []string{"column", "rule", "shard", "internal/crc", "internal/mem", "internal/option", "internal/parquet", "internal/half", "internal/unischema", "rowgroup/internal/block", "rowgroup/internal/footer", "rowgroup/internal/image", "rowgroup/internal/schema"}},
+	{at: "rowgroup", may: []string{"column", "rule", "shard", "internal/wait", "internal/crc", "internal/mem", "internal/option", "internal/parquet", "internal/half", "internal/unischema", "rowgroup/internal/block", "rowgroup/internal/footer", "rowgroup/internal/image", "rowgroup/internal/schema"}},
 	{at: "iterable/internal/panics", may: []string{"rowgroup"}},
 	{at: "iterable/internal/keep", may: []string{"shard", "rowgroup", "internal/mem", "internal/cores", "iterable/internal/panics"}},                                                                                                                 // row groups and memory: no orders, no streams
 	{at: "iterable/internal/samples", may: []string{"column", "shard", "rowgroup", "rule", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/cores", "internal/segmentdir", "iterable/internal/panics"}},                     // rules and row groups: no orders, no streams

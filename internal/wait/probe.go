@@ -45,15 +45,22 @@ func (p *Probe) Start() {
 }
 
 // End reports that a request ended.
-func (p *Probe) End() {
+func (p *Probe) End() { p.EndAt(0) }
+
+// EndAt reports that a request ended at a time of Now; 0 is now.
+func (p *Probe) EndAt(t int64) {
 	if p == nil {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.requests--; p.requests == 0 {
-		p.markLocked(Storage)
+	if p.requests--; p.requests > 0 || p.trail == nil {
+		return
 	}
+	if t == 0 {
+		t = Now()
+	}
+	p.trail.Until(t, Storage)
 }
 
 // Idle sets the cause of time without a request from now on, and returns the one before.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/shardfeed/shardfeed/internal/servertest"
+	"github.com/shardfeed/shardfeed/internal/wait"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -143,8 +144,86 @@ func TestServerFaultsPass(t *testing.T) {
 			if c.rule.Struck() == 0 {
 				t.Error("the fault did not happen")
 			}
+			r.checkFigures(t)
 			t.Logf("%d requests for %d parts in %v: %+v", sent, parts*c.reads, time.Since(start), tr)
 		})
+	}
+}
+
+// checkFigures compares the figures of a bucket with each other, after its last read.
+func (r *rig) checkFigures(t *testing.T) {
+	t.Helper()
+	all := r.store.ByStore()
+	if len(all) != 1 || all[0].Store != "s3://"+r.bucket {
+		t.Fatalf("figures of %+v", all)
+	}
+	f := all[0]
+	if f.InFlight != 0 || f.Answers > f.Reads || f.Answers < f.Reads-f.Errors-f.Hedges || f.Errors < f.Retries || f.Retries+f.Hedges == 0 && f.Errors > 0 {
+		t.Errorf("requests do not add up: %+v", f)
+	}
+	if f.BusySeconds <= 0 || f.Seconds < f.BusySeconds || f.Seconds < f.FirstByteSeconds || f.Latency() <= 0 || f.Throughput() <= 0 {
+		t.Errorf("times do not add up: %+v", f)
+	}
+}
+
+// A slow answer is latency, and a load waits for the store meanwhile, also in the pauses between
+// two tries.
+func TestServerFigures(t *testing.T) {
+	const delay = 300 * time.Millisecond
+	r := newRig(t, 64<<10, Options{HedgeAfter: time.Minute})
+	r.proxy.Use(servertest.SlowFirstByte(delay))
+	before := r.store.ByStore()[0]
+	var trail wait.Trail
+	p := wait.NewProbe(&trail, wait.Cache)
+	begin := wait.Now()
+	if err := r.object.ReadAt(wait.With(t.Context(), p), make([]byte, len(r.content)), 0); err != nil {
+		t.Fatal(err)
+	}
+	p.Stop()
+	var parts wait.Parts
+	trail.Charge(&parts, begin, trail.End())
+	got := r.store.ByStore()[0].Since(before)
+	if l := got.Latency(); got.Reads != 1 || l < delay || l > 10*delay || got.BusySeconds < delay.Seconds() {
+		t.Errorf("latency %v of %+v", l, got)
+	}
+	if parts[wait.Storage] < delay || parts[wait.Storage] < parts.Sum()*9/10 {
+		t.Errorf("waited for %v", parts.Seconds())
+	}
+
+	r.proxy.Use(&servertest.Rule{Times: 1, Answer: servertest.Refusal(503, "SlowDown", "later")})
+	trail.Reset()
+	p, begin, parts = wait.NewProbe(&trail, wait.Cache), wait.Now(), wait.Parts{}
+	if err := r.object.ReadAt(wait.With(t.Context(), p), make([]byte, 10), 0); err != nil {
+		t.Fatal(err)
+	}
+	p.Stop()
+	trail.Charge(&parts, begin, trail.End())
+	if parts[wait.Storage] < firstWait/2 || parts[wait.Storage] < parts.Sum()*9/10 {
+		t.Errorf("throttled, it waited for %v", parts.Seconds())
+	}
+}
+
+// While a request hangs, the figures show it.
+func TestServerFiguresOfSilence(t *testing.T) {
+	r := newRig(t, 1000, Options{HedgeAfter: time.Minute})
+	r.proxy.Use(servertest.SlowFirstByte(time.Minute))
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- r.object.ReadAt(ctx, make([]byte, 10), 0) }()
+	for end := time.Now().Add(10 * time.Second); r.store.ByStore()[0].InFlight != 1; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("nothing is in flight: %+v", r.store.ByStore())
+		}
+	}
+	first := r.store.ByStore()[0]
+	time.Sleep(50 * time.Millisecond)
+	if d := r.store.ByStore()[0].Since(first); d.Seconds < 0.05 || d.BusySeconds < 0.05 || d.Answers != 0 {
+		t.Errorf("figures of a request that hangs: %+v", d)
+	}
+	cancel()
+	<-ended
+	if f := r.store.ByStore()[0]; f.InFlight != 0 || f.Errors != 0 {
+		t.Errorf("after it was given up: %+v", f)
 	}
 }
 
