@@ -23,7 +23,7 @@ func held(t *testing.T, d *Dataset) (*buffer, []*resident) {
 	for g, group := range d.sources[0].manifest.Groups() {
 		l := d.sources[0].sizes.newLoad(shuffle.Unit{Group: g, Hi: group.Rows}, shuffle.Span{To: group.Rows}, true)
 		l.Wanted = []ahead.Wanted{{Rows: int(group.Rows)}}
-		if err := b.ahead.LoadNow(t.Context(), l); err != nil {
+		if err := b.ahead.LoadNow(t.Context(), l, new(Trail)); err != nil {
 			t.Fatal(err)
 		}
 		all = append(all, b.admit(l)...)

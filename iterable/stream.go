@@ -12,6 +12,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/cores"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/option"
+	"github.com/shardfeed/shardfeed/internal/wait"
 	"github.com/shardfeed/shardfeed/iterable/internal/ahead"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shuffle"
@@ -180,6 +181,7 @@ func (s *Stream) Next(ctx context.Context) (*Draw, error) {
 		return nil, s.keep(ctx, err)
 	}
 	s.now = nil
+	d.Trail.Until(wait.Now(), wait.Collate)
 	d.Rows = len(d.Picks)
 	s.tally.add(Stats{Draws: 1, Rows: int64(d.Valid), Lost: int64(d.Lost), Groups: s.groups})
 	s.groups = 0
@@ -206,16 +208,18 @@ func (s *Stream) begin(ctx context.Context) error {
 	if !ok {
 		return io.EOF
 	}
-	if len(s.allowed) == 0 {
-		began := time.Now()
-		defer func() { s.tally.add(Stats{WaitBuffer: time.Since(began)}) }()
-	}
+	began, waits := time.Now(), len(s.allowed) == 0
 	if _, _, err := ahead.Receive(ctx, s.closing, s.allowed); err != nil {
 		return err
 	}
 	s.steps = steps
 	s.drawn++
 	d := s.newDraw()
+	if waits {
+		d.Trail.Until(wait.At(began), wait.Collate)
+		d.Trail.Until(wait.Now(), wait.Room)
+		s.tally.add(Stats{WaitBuffer: time.Since(began)})
+	}
 	d.number = s.drawn
 	d.Epoch, d.Position, d.Step = int64(st.epoch), st.pos, st.pos/s.steps.GlobalBatch
 	d.State = s.base

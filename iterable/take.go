@@ -12,6 +12,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/cores"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/option"
+	"github.com/shardfeed/shardfeed/internal/wait"
 	"github.com/shardfeed/shardfeed/iterable/internal/ahead"
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
@@ -249,7 +250,11 @@ func (t *Taker) draw(rows []int64) (*Draw, error) {
 	if !ok {
 		d = &Draw{}
 	}
-	*d = Draw{Blocks: d.Blocks[:0], Picks: d.Picks[:0], units: d.units[:0], from: t, Rows: len(rows), Valid: len(rows), Epoch: -1, Step: -1, Position: -1}
+	d.Trail.Reset()
+	*d = Draw{
+		Blocks: d.Blocks[:0], Picks: d.Picks[:0], Trail: d.Trail, units: d.units[:0], from: t,
+		Rows: len(rows), Valid: len(rows), Epoch: -1, Step: -1, Position: -1,
+	}
 	q, ok := t.requests.Get().(*request)
 	if !ok {
 		q = &request{places: make([]int32, t.numbers.units.Len())}
@@ -306,13 +311,13 @@ func (t *Taker) cost(unit int32) int64 {
 // ended: others may want it.
 func (t *Taker) begin(u *heldUnit) {
 	t.loading.Go(func() {
-		held, err := t.load(u.unit)
+		held, err := t.load(u.unit, &u.trail)
 		t.cache.loaded(u, held, err)
 	})
 }
 
 // load fetches and decodes a unit.
-func (t *Taker) load(unit int32) (*ahead.Held, error) {
+func (t *Taker) load(unit int32, trail *wait.Trail) (*ahead.Held, error) {
 	select {
 	case t.loads <- struct{}{}:
 		defer func() { <-t.loads }()
@@ -322,7 +327,8 @@ func (t *Taker) load(unit int32) (*ahead.Held, error) {
 	u := t.numbers.units.At(int(unit))
 	l := t.numbers.source.sizes.newLoad(u, wholeUnit(u), false)
 	l.Wanted = []ahead.Wanted{{Rows: int(u.Samples)}}
-	if err := t.ahead.LoadNow(t.ctx, l); err != nil {
+	trail.Until(wait.Now(), wait.Room)
+	if err := t.ahead.LoadNow(t.ctx, l, trail); err != nil {
 		return nil, err
 	}
 	return t.ahead.Take(l), nil

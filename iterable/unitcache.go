@@ -7,6 +7,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/wait"
 	"github.com/shardfeed/shardfeed/iterable/internal/ahead"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
@@ -36,11 +37,12 @@ type unitCache struct {
 // A heldUnit is a unit in the cache, or on its way there.
 type heldUnit struct {
 	unit  int32
-	ready chan struct{} // closed when held or err is set
+	ready chan struct{} // closed when the unit is loaded, or failed
 
 	// Guarded by the cache's mutex until ready.
-	held *ahead.Held
-	err  error
+	held  *ahead.Held
+	err   error
+	trail wait.Trail // the causes of its delay
 
 	// Guarded by the cache's mutex.
 	bytes int64
@@ -63,23 +65,35 @@ func newUnitCache(a *mem.Account, room int64, cost func(int32) int64, begin func
 
 // pin gets the blocks of a draw's units, and keeps them until unpin.
 func (c *unitCache) pin(ctx context.Context, d *Draw) error {
+	d.Trail.Until(wait.Now(), wait.Collate)
 	if err := c.admit(ctx, d); err != nil {
 		return err
 	}
+	d.Trail.Until(wait.Now(), wait.Room)
 	for _, p := range d.units {
-		select {
-		case <-p.held.ready:
-		case <-ctx.Done():
+		if err := p.held.await(ctx, &d.Trail); err != nil {
 			c.unpin(d.units)
-			return cause.Of(ctx)
-		}
-		if p.held.err != nil {
-			c.unpin(d.units)
-			return p.held.err
+			return err
 		}
 		d.Blocks = append(d.Blocks, p.held.held.Blocks[0])
 	}
 	return nil
+}
+
+// await waits until a unit is loaded, and adds what held it up meanwhile to a trail.
+func (u *heldUnit) await(ctx context.Context, held *wait.Trail) error {
+	select {
+	case <-u.ready:
+		return u.err
+	default:
+	}
+	select {
+	case <-u.ready:
+		held.During(&u.trail, held.End(), wait.Now(), wait.Decode)
+		return u.err
+	case <-ctx.Done():
+		return cause.Of(ctx)
+	}
 }
 
 // admit pins a draw's units, and starts to load the missing ones, as soon as there is room

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/wait"
 )
 
 // admit takes memory for loads, in the order of the schedule: for the bytes of each before it is
@@ -61,6 +62,7 @@ func (r *Reader) tryAdmit(l *Load, n int64) bool {
 		return false
 	}
 	l.number, l.charged.Fetch = n, l.Estimate.Fetch
+	l.trail.Until(wait.Now(), wait.Room)
 	r.throttle.start(l)
 	r.evictable.rest(l)
 	return true

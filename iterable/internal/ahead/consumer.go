@@ -5,15 +5,20 @@ import (
 	"time"
 
 	"github.com/shardfeed/shardfeed/internal/cause"
+	"github.com/shardfeed/shardfeed/internal/wait"
 )
 
 // Next returns the next load of the schedule once it is admitted, or nil after the last. The load
-// may still be on its way: see Await.
-func (r *Reader) Next(ctx context.Context) (*Load, error) {
+// may still be on its way: see Await. A wait is added to the consumer's trail.
+func (r *Reader) Next(ctx context.Context, held *wait.Trail) (*Load, error) {
 	if len(r.loads) == 0 {
 		r.want(r.received + 1)
 		began := time.Now()
-		defer func() { r.counts.add(Counts{WaitBuffer: time.Since(began)}) }()
+		held.Until(wait.At(began), wait.Collate)
+		defer func() {
+			held.Until(wait.Now(), wait.Room)
+			r.counts.add(Counts{WaitBuffer: time.Since(began)})
+		}()
 	}
 	l, ok, err := Receive(ctx, r.Closing, r.loads)
 	if ok {
@@ -36,19 +41,22 @@ func Receive[T any](ctx context.Context, closing <-chan struct{}, c <-chan T) (v
 }
 
 // Await waits until a load is ready and makes it the consumer's, who sees in l.Err whether it
-// failed, and takes or drops it. Its error concerns only the wait.
-func (r *Reader) Await(ctx context.Context, l *Load) error {
+// failed, and takes or drops it. Its error concerns only the wait. What held the load up meanwhile
+// is added to the consumer's trail.
+func (r *Reader) Await(ctx context.Context, l *Load, held *wait.Trail) error {
 	ready, taken := r.evictable.claim(l)
 	if taken {
 		return nil
 	}
 	began := time.Now()
+	held.Until(wait.At(began), wait.Collate)
 	r.want(l.number)
 	for ; !taken; ready, taken = r.evictable.claim(l) {
 		if _, _, err := Receive(ctx, r.Closing, ready); err != nil {
 			return err
 		}
 	}
+	held.During(&l.trail, wait.At(began), wait.Now(), wait.Decode)
 	r.attribute(began, l)
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/wait"
 	"github.com/shardfeed/shardfeed/iterable/internal/keep"
 	"github.com/shardfeed/shardfeed/iterable/internal/panics"
 	"github.com/shardfeed/shardfeed/rowgroup"
@@ -55,11 +56,13 @@ func (r *Reader) decodeAdmitted(ctx context.Context, d *layer, l *Load) error {
 func (r *Reader) decodeOne(ctx context.Context, d *layer, l *Load) error {
 	var blocks []*rowgroup.Block
 	var extra int64
-	err := l.raw.Refetching(ctx, func() (err error) {
+	probe := wait.NewProbe(&l.trail, wait.Decode)
+	err := l.raw.Refetching(wait.With(ctx, probe), func() (err error) {
 		r.measure(l)
 		blocks, extra, err = r.decodeRows(d, l)
 		return err
 	})
+	probe.Stop()
 	if l.blocks = blocks; err == nil && r.outgrown(l, extra) {
 		r.leaveOthers(l)
 		r.dropBlocks(l)

@@ -28,5 +28,11 @@
 // [Reader.Start] starts all goroutines, and [Reader.Close] waits for them: one admits, some fetch,
 // some decode, one hands parked loads to the decoders. A load belongs to one goroutine at a time.
 //
+// # Trails
+//
+// Each load keeps a trail of the causes of its delay: memory (room), its bytes (storage, cache), decoders
+// and decoding (decode). [Reader.Await] adds the part of it during which the consumer waited to the
+// consumer's trail; a consumer that waits for nothing reads no clock.
+//
 // The package knows row groups, rules and memory, and neither data sets nor orders.
 package ahead

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/wait"
 	"github.com/shardfeed/shardfeed/iterable/internal/panics"
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
@@ -18,6 +19,7 @@ func (r *Reader) fetchOne(ctx context.Context, l *Load) {
 	if l.Shared {
 		r.evictable.rest(l)
 		<-l.granted
+		l.trail.Until(wait.Now(), wait.Room)
 		r.evictable.work(l)
 		if l.Shared && r.joined(ctx, l) {
 			return
@@ -34,6 +36,7 @@ func (r *Reader) fetchOne(ctx context.Context, l *Load) {
 	}
 	r.evictable.rest(l)
 	<-l.granted
+	l.trail.Until(wait.Now(), wait.Room)
 	if err = cmp.Or(err, l.refused); err != nil {
 		r.evictable.work(l)
 		r.fail(l, err)
@@ -48,6 +51,7 @@ func (r *Reader) fetchOne(ctx context.Context, l *Load) {
 func (r *Reader) joined(ctx context.Context, l *Load) bool {
 	b, places, err := r.Sharing.join(ctx, l.sharedRows())
 	l.fetched = time.Now()
+	l.trail.Until(wait.Now(), wait.Decode)
 	switch {
 	case err != nil:
 		r.fail(l, err)
@@ -66,7 +70,18 @@ func (r *Reader) joined(ctx context.Context, l *Load) bool {
 // memory.
 func (r *Reader) fetchLoad(ctx context.Context, l *Load) (err error) {
 	defer panics.Caught(l.Manifest, l.Rows, &err)
-	if l.raw, err = l.Manifest.Fetch(ctx, l.Rows); err == nil {
+	var trail wait.Trail
+	probe := wait.NewProbe(&trail, wait.Cache)
+	l.raw, err = l.Manifest.Fetch(wait.With(ctx, probe), l.Rows)
+	probe.Stop()
+	cached := err == nil && l.raw.Lent() && (r.Remote || l.raw.TierBytes() > 0)
+	for _, m := range trail.Marks() {
+		if m.Cause == wait.Cache && !cached {
+			m.Cause = wait.Storage // of a store that reports no requests
+		}
+		l.trail.Until(m.End, m.Cause)
+	}
+	if err == nil {
 		r.measure(l)
 	}
 	return err

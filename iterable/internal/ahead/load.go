@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/shardfeed/shardfeed/internal/wait"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shuffle"
 
@@ -61,6 +62,7 @@ type Load struct {
 	placed bool       // the orders are rows of the block, since rows may come more than once
 
 	fetched time.Time
+	trail   wait.Trail // what held the load up so far
 
 	inImage bool // its block is in an image of the tier, in the order of the file
 	raw     *rowgroup.Raw

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"sync"
+
+	"github.com/shardfeed/shardfeed/internal/wait"
 )
 
 // errLater refuses memory beyond the estimate to a load that the consumer does not need yet.
@@ -30,6 +32,7 @@ func (p *parking) run(ctx context.Context, r *Reader, fetched chan struct{}) {
 		l, open := p.take(r.needed.Load())
 		switch {
 		case l != nil:
+			l.trail.Until(wait.Now(), wait.Room)
 			r.decode.put(ctx, l)
 			continue
 		case last && open == 0:

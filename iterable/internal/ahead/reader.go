@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/wait"
 	"github.com/shardfeed/shardfeed/iterable/internal/keep"
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
@@ -31,6 +32,7 @@ type Options struct {
 	Sharing  *Sharing // of the streams of a data set
 
 	Transform func(blocks []*rowgroup.Block) error // changes the blocks of a load; nil leaves them
+	Remote    bool                                 // the stores are not disks: bytes that are lent come from a cache
 	Stacks    *rowgroup.Stacks                     // nil: blocks have only columns
 	InImages  bool                                 // blocks may use images of the tier in place
 	Keeper    *keep.Keeper                         // nil: what is decoded is not kept
@@ -146,9 +148,12 @@ func (r *Reader) ready(l *Load, extra int64) {
 	r.evictable.ready(l)
 }
 
-// LoadNow fetches and decodes a load in the caller's goroutine. It is for loads that no schedule
-// lists, which are small.
-func (r *Reader) LoadNow(ctx context.Context, l *Load) error {
+// LoadNow fetches and decodes a load in the caller's goroutine, and adds to a trail what took the
+// time. It is for loads that no schedule lists, which are small.
+func (r *Reader) LoadNow(ctx context.Context, l *Load, held *wait.Trail) error {
+	began := wait.Now()
+	held.Until(began, wait.Collate)
+	defer func() { held.During(&l.trail, began, wait.Now(), wait.Decode) }()
 	r.Account.Charge(mem.Fetch, l.Estimate.Fetch)
 	r.Account.Charge(mem.Decode, l.Estimate.Decode)
 	l.charged, l.ready = l.Estimate, make(chan struct{})

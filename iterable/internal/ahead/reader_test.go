@@ -9,6 +9,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/wait"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
 	memstore "github.com/shardfeed/shardfeed/shard/mem"
@@ -224,7 +225,7 @@ func TestReadAheadLeavesRoom(t *testing.T) {
 // take takes the blocks of a load that is ready, and releases them.
 func take(t *testing.T, r *Reader, l *Load) {
 	t.Helper()
-	if err := r.Await(t.Context(), l); err != nil {
+	if err := r.Await(t.Context(), l, new(wait.Trail)); err != nil {
 		t.Fatal(err)
 	}
 	r.Take(l).Release()
