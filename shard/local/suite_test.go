@@ -12,11 +12,12 @@ import (
 
 // fixture is a directory whose files are replaced as good writers do it: by renaming.
 type fixture struct {
+	store        Store
 	root, prefix string
 	writes       int
 }
 
-func (f *fixture) Store() shard.Store { return Store{} }
+func (f *fixture) Store() shard.Store { return f.store }
 
 func (f *fixture) Address(name string) string {
 	if name == "" {
@@ -54,7 +55,7 @@ func TestSuite(t *testing.T) {
 	for _, prefix := range []string{"", "file://", "file:", "FILE://localhost"} {
 		t.Run("prefix "+prefix, func(t *testing.T) {
 			shardtest.Run(t, func(t *testing.T) shardtest.Fixture {
-				return &fixture{root: t.TempDir(), prefix: prefix}
+				return &fixture{store: New(), root: t.TempDir(), prefix: prefix}
 			})
 		})
 	}
@@ -65,6 +66,6 @@ func TestSuiteRelative(t *testing.T) {
 	n := 0
 	shardtest.Run(t, func(t *testing.T) shardtest.Fixture {
 		n++
-		return &fixture{root: filepath.Join("r", time.Unix(int64(n), 0).UTC().Format("05-04"))}
+		return &fixture{store: New(), root: filepath.Join("r", time.Unix(int64(n), 0).UTC().Format("05-04"))}
 	})
 }

@@ -46,6 +46,7 @@ func Run(t *testing.T, newFixture func(t *testing.T) Fixture) {
 		{"ReadEmpty", readEmpty},
 		{"ReadConcurrent", readConcurrent},
 		{"ReadCancelled", readCancelled},
+		{"ReadMeasured", readMeasured},
 		{"ReadWhileReplaced", readWhileReplaced},
 		{"RangesWhileReplaced", rangesWhileReplaced},
 		{"ReadWhileRemoved", readWhileRemoved},
