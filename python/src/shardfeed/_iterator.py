@@ -181,8 +181,8 @@ class BatchIterator:
         if raw is None:
             self._finish()
             raise StopIteration
-        self.waited.received(raw)
-        self.waited.tell(self._tell)
+        if self.waited.received(raw):
+            self.waited.tell(self._tell)
         return raw
 
     def _tell(self, wait: Mapping[str, Any]) -> None:
@@ -213,7 +213,7 @@ class BatchIterator:
     def _finish(self) -> None:
         """Ends the epoch: the state is the beginning of the next one."""
         self.waited.ends()
-        self.waited.tell_now(self._tell)
+        self.waited.tell(self._tell)
         connection, self._connection = self._connection, None
         if connection is None:
             return

@@ -63,10 +63,11 @@ class Waited:
 
     def stop(self) -> None:
         """Ends the wait. What was not charged is the hand-over."""
-        self.spent(HANDOVER)
         watch = self._watches.get(get_ident())
-        if watch is not None and watch.at:
-            self._last, watch.at = watch.at, 0
+        if watch is not None and (at := watch.at):
+            self._last = to = now()
+            watch.parts[HANDOVER] += to - at
+            watch.at = 0
 
     def spent(self, cause: int) -> None:
         """Charges the time since the last charge of this wait, if the thread is in one."""
@@ -80,16 +81,19 @@ class Waited:
         """Charges the time in which the engine did something before the first batch."""
         self.spent(_OPENING.get(doing, OPEN))
 
-    def received(self, raw: RawBatch) -> None:
-        """Charges the time until a batch came to what held it up."""
+    def received(self, raw: RawBatch) -> bool:
+        """Charges the time until a batch came by its trail, and returns whether to send the
+        sums to the engine.
+        """
         watch = self._watches.get(get_ident())
-        if watch is None or not watch.at:
-            return
-        at, to, finished = watch.at, now(), raw.finished
-        if finished > at:
+        if watch is None or not (at := watch.at):
+            return False
+        to = now()
+        if raw.header[-2] > at:  # else it was finished before
             at = _cut(raw, watch.parts, at, to)
         watch.parts[HANDOVER] += to - at
         watch.at = to
+        return to - self._sent_at >= _SENT_EVERY
 
     def ends(self) -> None:
         """Ends an iteration: the time until the next one is not the loop's."""
@@ -103,14 +107,8 @@ class Waited:
         return _seconds(parts, of)
 
     def tell(self, send: Callable[[Mapping[str, Any]], None]) -> None:
-        """Sends what came since the last time, at most once a second."""
-        at = now()
-        if at - self._sent_at >= _SENT_EVERY:
-            self._sent_at = at
-            self.tell_now(send)
-
-    def tell_now(self, send: Callable[[Mapping[str, Any]], None]) -> None:
         """Sends what came since the last time."""
+        self._sent_at = now()
         sums = self._sums()
         *parts, of = (new - old for new, old in zip(sums, self._sent))
         self._sent = sums

@@ -1,9 +1,0 @@
-package page
-
-import (
-	"testing"
-
-	"github.com/shardfeed/shardfeed/internal/leaktest"
-)
-
-func TestMain(m *testing.M) { leaktest.Main(m) }

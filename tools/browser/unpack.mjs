@@ -1,4 +1,0 @@
-// Unpacks Chromium into $TMPDIR/chromium.
-import chromium from "@sparticuz/chromium";
-
-console.log(await chromium.executablePath());
