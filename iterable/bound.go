@@ -7,6 +7,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable/internal/ahead"
+	"github.com/shardfeed/shardfeed/iterable/internal/estimate"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -104,9 +105,9 @@ func (s *sizes) epochs(l *laneEpochs, rowsDrawn int64) bound {
 // hold rows of the lanes when they have left.
 func (s *sizes) lanes(e *laneEpoch, rowsDrawn int64) bound {
 	var b bound
-	drawn := newDensest(rowsDrawn)
+	drawn := estimate.NewDensest(rowsDrawn)
 	held, whole, ticks, tick := s.lanesOf(e, &b.load, drawn)
-	b.shuffle, b.whole, b.draws = held, whole, drawn.most()
+	b.shuffle, b.whole, b.draws = held, whole, drawn.Most()
 	b.ticks = max(0, (ticks+tick)*pickBytes-freeTicks) // the lanes' spans, and one more of the schedule's
 	return b
 }
@@ -114,7 +115,7 @@ func (s *sizes) lanes(e *laneEpoch, rowsDrawn int64) bound {
 // lanesOf returns the peak of the lanes that a stream reads of an epoch, also if blocks are not
 // divided, and the rows of the largest tick of each, all together and the most. It adds their loads
 // and spans.
-func (s *sizes) lanesOf(e *laneEpoch, load *cost, drawn *densest) (held, whole, ticks, tick int64) {
+func (s *sizes) lanesOf(e *laneEpoch, load *cost, drawn *estimate.Densest) (held, whole, ticks, tick int64) {
 	units := e.plan.Units()
 	for _, slot := range e.slots {
 		p := lanePeak{sizes: s, lane: e.lanes[slot], plan: e.plan, units: units, drawn: drawn}
@@ -138,7 +139,7 @@ type lanePeak struct {
 	change  []int64 // of the bytes held, by tick; memory freed after a tick counts for the next
 	whole   []int64 // the same where blocks are not divided
 	largest cost
-	drawn   *densest // of the spans
+	drawn   *estimate.Densest // of the spans
 }
 
 // bytes returns the peak, with and without divided blocks.
@@ -164,7 +165,7 @@ func (p *lanePeak) span(j int) {
 	u := p.units.At(sp.Unit)
 	c := p.sizes.spanCost(u, sp, true)
 	p.largest = p.largest.largest(c)
-	p.drawn.add(sp.Rows(), c.bytes())
+	p.drawn.Add(sp.Rows(), c.bytes())
 	p.change[p.lane.Arrival(j)] += c.bytes()
 	end := p.emptied(j, p.lane.End(j)) + 1
 	p.whole[p.lane.Arrival(j)] += c.bytes()
@@ -227,18 +228,18 @@ func (p *lanePeak) emptied(j int, rows int64) int64 {
 // files is the bound of the order without shuffle: two units, and the rows of the draws.
 func (s *sizes) files(units *shuffle.Units, rowsDrawn int64) bound {
 	var b bound
-	drawn := newDensest(rowsDrawn)
+	drawn := estimate.NewDensest(rowsDrawn)
 	for _, u := range units.All() {
 		if u.Samples == 0 {
 			continue
 		}
 		c := s.spanCost(u, shuffle.Span{To: u.Samples}, false)
 		b.load = b.load.largest(c)
-		drawn.add(u.Samples, c.bytes())
+		drawn.Add(u.Samples, c.bytes())
 	}
 	b.shuffle = 2 * b.load.bytes()
 	b.whole = b.shuffle
-	b.draws = drawn.most()
+	b.draws = drawn.Most()
 	return b
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable/internal/ahead"
+	"github.com/shardfeed/shardfeed/iterable/internal/estimate"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -27,7 +28,7 @@ func TestLanePeakIsExact(t *testing.T) {
 			e := p.Epoch(0)
 			for slot := range p.Params().Lanes {
 				lane := e.Lane(slot)
-				peak := lanePeak{sizes: d.sources[0].sizes, lane: lane, plan: p, units: p.Units(), drawn: newDensest(0)}
+				peak := lanePeak{sizes: d.sources[0].sizes, lane: lane, plan: p, units: p.Units(), drawn: estimate.NewDensest(0)}
 				if got, whole := peak.bytes(); whole < got {
 					t.Errorf("%+v, slot %d: %s divided, %s whole", o.ShuffleBuffer, slot, mem.Bytes(got), mem.Bytes(whole))
 				} else if want := walkedPeak(d, p, lane); got != want {

@@ -3,6 +3,7 @@ package iterable
 import (
 	"testing"
 
+	"github.com/shardfeed/shardfeed/iterable/internal/estimate"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -10,21 +11,23 @@ import (
 func TestDecodedOfOwnShards(t *testing.T) {
 	groups, _ := uneven()
 	d := open(t, files(t, groups, noImage), Options{Order: Order{Shuffle: true}, ShuffleBuffer: Size{Rows: 100}})
-	kept := newDecodedGroups(d.sources[0].manifest)
-	d.sources[0].sizes.decoded = kept.of
-	stream(t, d, shuffle.Worker{Rank: 1, WorldSize: 8}, StreamOptions{BatchSize: 4})
-	asked := 0
-	for s := range kept.shards {
-		if kept.shards[s].Load() != nil {
-			asked++
-		}
+	of := d.sources[0]
+	right, asked := of.sizes.decoded, map[int32]bool{}
+	of.sizes.decoded = func(g int) estimate.Group {
+		asked[of.manifest.Groups()[g].Shard] = true
+		return right(g)
 	}
-	if asked == 0 || asked == len(kept.shards) {
-		t.Errorf("a rank of 8 asked for the sizes of %d shards of %d", asked, len(kept.shards))
+	if err := stream(t, d, shuffle.Worker{Rank: 1, WorldSize: 8}, StreamOptions{BatchSize: 4}).Close(); err != nil {
+		t.Error(err)
 	}
-	for g := range d.sources[0].manifest.Groups() {
-		if got, want := kept.of(g), newDecoded(d.sources[0].manifest, g); got != want {
-			t.Errorf("group %d takes %+v, want %+v", g, got, want)
+	if len(asked) == 0 || len(asked) == len(of.manifest.Shards()) {
+		t.Errorf("a rank of 8 asked for the sizes of %d shards of %d", len(asked), len(of.manifest.Shards()))
+	}
+	for g := range of.manifest.Groups() {
+		got := right(g)
+		narrow, wide := of.manifest.DecodedBytes(g)
+		if got.Narrow != narrow || got.Wide != wide || got.Scratch != of.manifest.Scratch(g) {
+			t.Errorf("group %d takes %+v, want %d and %d bytes", g, got, narrow, wide)
 		}
 	}
 }

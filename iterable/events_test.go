@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/iterable/internal/estimate"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -18,7 +19,7 @@ func TestOverEstimateIsSaidOnce(t *testing.T) {
 		measured.Store(m)
 		foretold.Store(f)
 	}}})
-	d.sources[0].sizes.decoded = func(int) decoded { return decoded{narrow: 1 << 20} }
+	d.sources[0].sizes.decoded = func(int) estimate.Group { return estimate.Group{Narrow: 1 << 20} }
 	s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 20})
 	if rows := len(rest(t, s)) * 20; rows != 3840 {
 		t.Errorf("%d rows", rows)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/iterable/internal/estimate"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -15,9 +16,9 @@ func underestimated(t *testing.T, o Options) *Dataset {
 	d := open(t, prefixed(t), o)
 	of := d.sources[0].sizes
 	right := of.decoded
-	of.decoded = func(g int) decoded {
+	of.decoded = func(g int) estimate.Group {
 		x := right(g)
-		return decoded{narrow: x.narrow / 16, wide: x.wide / 16}
+		return estimate.Group{Narrow: x.Narrow / 16, Wide: x.Wide / 16}
 	}
 	return d
 }

@@ -1,10 +1,12 @@
 package iterable
 
+import "github.com/shardfeed/shardfeed/iterable/internal/estimate"
+
 // bound is the memory of a stream of the mixture: the bounds of the sources add, and its draws hold
 // the samples that take the most of any.
 func (x *mixed) bound(rowsDrawn int64) bound {
 	var b bound
-	drawn := newDensest(rowsDrawn)
+	drawn := estimate.NewDensest(rowsDrawn)
 	var ticks, tick int64
 	for _, m := range x.sources {
 		if m.kept != nil {
@@ -24,7 +26,7 @@ func (x *mixed) bound(rowsDrawn int64) bound {
 		}
 		b.shuffle, b.whole, ticks = b.shuffle+held, b.whole+whole, ticks+rows
 	}
-	b.draws = drawn.most()
+	b.draws = drawn.Most()
 	b.ticks = max(0, (ticks+tick)*pickBytes-freeTicks)
 	return b
 }

@@ -42,13 +42,13 @@ func newPackSizes(k *samples.Packing, m *rowgroup.Reader) func() packSizes {
 func (s *sizes) packedCost(u shuffle.Unit, samples int64, divided bool) cost {
 	rows, all := u.Rows(), s.manifest.Groups()[u.Group].Rows
 	d, p := s.decoded(u.Group), s.packed()
-	scratch := d.scratch.Of(rows, all, false) + slice(d.rule, rows, all, edgeBytes)
+	scratch := d.Scratch.Of(rows, all, false) + slice(d.Rule, rows, all, edgeBytes)
 	if rows < all {
-		d.narrow, d.wide, _ = d.slice(rows, all)
+		d.Narrow, d.Wide, _ = sliceGroup(d, rows, all)
 	}
-	c := cost{fetch: s.fetchBytes(u.Group, rows), scratch: scratch + d.narrow + d.wide + rows*(scratchBytes+ruleScratch+packScratch)}
+	c := cost{fetch: s.fetchBytes(u.Group, rows), scratch: scratch + d.Narrow + d.Wide + rows*(scratchBytes+ruleScratch+packScratch)}
 	documents := rows + u.Samples // each block may begin with the rest of a document
-	others := mem.MulDiv(slice(p.others[u.Group], rows, all, d.scratch.Edges), documents, max(1, rows)) + documents*lengthsBytes
+	others := mem.MulDiv(slice(p.others[u.Group], rows, all, d.Scratch.Edges), documents, max(1, rows)) + documents*lengthsBytes
 	others = mem.MulDiv(others, samples, max(1, u.Samples))
 	tokens := int64(0)
 	for _, n := range p.columns {

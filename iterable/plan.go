@@ -9,6 +9,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/iterable/internal/ahead"
+	"github.com/shardfeed/shardfeed/iterable/internal/estimate"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -154,7 +155,7 @@ func (d *Dataset) planRanks(p *Plan, start stepper, o StreamOptions) error {
 // longBatches is batchBytes for the units whose rows take the most.
 func (d *Dataset) longBatches(o StreamOptions) (int64, error) {
 	rows := int64(o.Batches) * int64(o.BatchSize)
-	longest := newDensest(min(rows, 2*d.NumSamples()))
+	longest := estimate.NewDensest(min(rows, 2*d.NumSamples()))
 	for _, s := range d.sources {
 		units, err := s.ownUnits()
 		if err != nil {
@@ -162,11 +163,11 @@ func (d *Dataset) longBatches(o StreamOptions) (int64, error) {
 		}
 		for _, u := range units.All() {
 			if u.Samples > 0 {
-				longest.add(u.Samples, s.sizes.spanCost(u, shuffle.Span{To: u.Samples}, false).bytes())
+				longest.Add(u.Samples, s.sizes.spanCost(u, shuffle.Span{To: u.Samples}, false).bytes())
 			}
 		}
 	}
-	all := longest.most() + rows*o.Wider
+	all := longest.Most() + rows*o.Wider
 	return all + all/roundingPart + int64(o.Batches)*blockBytes, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 
 	"github.com/shardfeed/shardfeed/iterable/internal/ahead"
+	"github.com/shardfeed/shardfeed/iterable/internal/estimate"
 	"github.com/shardfeed/shardfeed/iterable/internal/samples"
 )
 
@@ -39,13 +40,13 @@ type sizes struct {
 	repeats  bool             // rows may come more than once, and then loads are not divided
 	pack     *samples.Packing // nil: no sample has several rows
 	packed   func() packSizes // with pack
-	decoded  func(group int) decoded
+	decoded  func(group int) estimate.Group
 	total    func() (decoded, values int64) // of all groups, each as a block of its own
 	few      sync.Map                       // rowgroup.Kept by group and rows
 }
 
 func newSizes(m *rowgroup.Reader, copied bool) *sizes {
-	return &sizes{manifest: m, copied: copied, decoded: newDecodedGroups(m).of, total: sync.OnceValues(m.TotalBytes)}
+	return &sizes{manifest: m, copied: copied, decoded: estimate.NewGroups(m).Of, total: sync.OnceValues(m.TotalBytes)}
 }
 
 // newLoad returns the load of a span of a unit, charged for all rows that are decoded. divided lets
@@ -96,9 +97,9 @@ func (c cost) beyondFree() int64 { return max(0, c.scratch-freeScratch) }
 func (s *sizes) cost(group int, lo, hi int64, divided bool) cost {
 	g, rows := s.manifest.Groups()[group], hi-lo
 	d, heft := s.decoded(group), s.heft(group, lo, hi)
-	c := cost{fetch: s.fetchBytes(group, heft), scratch: d.scratch.Of(heft, g.Rows, divided) + rows*scratchBytes}
+	c := cost{fetch: s.fetchBytes(group, heft), scratch: d.Scratch.Of(heft, g.Rows, divided) + rows*scratchBytes}
 	if rows < g.Rows {
-		d.narrow, d.wide, d.whole = d.slice(heft, g.Rows)
+		d.Narrow, d.Wide, d.Whole = sliceGroup(d, heft, g.Rows)
 	}
 	return c.divide(d, rows, divided)
 }
@@ -143,12 +144,12 @@ func (s *sizes) ruledCostBy(kept func(group int, rows int64) rowgroup.Kept, u sh
 	rows, held := u.Rows(), min(samples, u.Rows())
 	all := s.manifest.Groups()[u.Group].Rows
 	d, heft := s.decoded(u.Group), s.heft(u.Group, u.Lo, u.Hi)
-	c := cost{fetch: s.fetchBytes(u.Group, heft), scratch: d.scratch.OfKept(held, rows, all) + slice(d.rule, heft, all, edgeBytes) + rows*(scratchBytes+ruleScratch)}
+	c := cost{fetch: s.fetchBytes(u.Group, heft), scratch: d.Scratch.OfKept(held, rows, all) + slice(d.Rule, heft, all, edgeBytes) + rows*(scratchBytes+ruleScratch)}
 	if 2*held < rows { // else the blocks have the memory of all rows
 		return c.divideKept(kept(u.Group, held), samples, divided)
 	}
 	if rows < all {
-		d.narrow, d.wide, d.whole = d.slice(heft, all)
+		d.Narrow, d.Wide, d.Whole = sliceGroup(d, heft, all)
 	}
 	return c.divide(d, samples, divided)
 }
@@ -177,22 +178,22 @@ func (s *sizes) fetchBytes(group int, rows int64) int64 {
 	return n
 }
 
-// slice returns the bytes of some of all rows of a group.
-func (d decoded) slice(rows, all int64) (narrow, wide, whole int64) {
-	wide = slice(d.wide, rows, all, d.scratch.Edges)
-	narrow = slice(d.narrow, rows, all, d.scratch.Edges) + d.narrow/roundingPart*rows/all + blockBytes
-	return narrow, wide, min(d.whole+blockBytes, narrow) // a dictionary is the group's
+// sliceGroup returns the bytes of some of all rows of a group.
+func sliceGroup(d estimate.Group, rows, all int64) (narrow, wide, whole int64) {
+	wide = slice(d.Wide, rows, all, d.Scratch.Edges)
+	narrow = slice(d.Narrow, rows, all, d.Scratch.Edges) + d.Narrow/roundingPart*rows/all + blockBytes
+	return narrow, wide, min(d.Whole+blockBytes, narrow) // a dictionary is the group's
 }
 
 // divide adds the blocks of samples.
-func (c cost) divide(d decoded, samples int64, divided bool) cost {
-	d.narrow, d.whole = d.narrow+samples*ahead.OrderBytes, d.whole+samples*ahead.OrderBytes
-	narrow := d.narrow - d.whole
-	if c.parts = int(min(mostParts, max(d.wide/widePart, narrow/narrowPart), samples)); !divided || c.parts < 2 {
-		c.whole, c.parts = d.narrow+d.wide, 0
+func (c cost) divide(d estimate.Group, samples int64, divided bool) cost {
+	d.Narrow, d.Whole = d.Narrow+samples*ahead.OrderBytes, d.Whole+samples*ahead.OrderBytes
+	narrow := d.Narrow - d.Whole
+	if c.parts = int(min(mostParts, max(d.Wide/widePart, narrow/narrowPart), samples)); !divided || c.parts < 2 {
+		c.whole, c.parts = d.Narrow+d.Wide, 0
 		return c
 	}
-	c.whole, c.parted = d.whole, partedBytes(narrow, d.wide, int64(c.parts))
+	c.whole, c.parted = d.Whole, partedBytes(narrow, d.Wide, int64(c.parts))
 	return c
 }
 

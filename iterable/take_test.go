@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/iterable/internal/estimate"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shard"
@@ -465,10 +466,10 @@ func TestTakeOfAllRows(t *testing.T) {
 	groups, n := uneven()
 	d := open(t, files(t, groups, noImage), Options{})
 	foretold := d.sources[0].sizes.decoded
-	d.sources[0].sizes.decoded = func(g int) decoded {
+	d.sources[0].sizes.decoded = func(g int) estimate.Group {
 		less := foretold(g)
-		less.narrow -= less.narrow / 10
-		less.whole = min(less.whole, less.narrow)
+		less.Narrow -= less.Narrow / 10
+		less.Whole = min(less.Whole, less.Narrow)
 		return less
 	}
 	x := taker(t, d, TakerOptions{})

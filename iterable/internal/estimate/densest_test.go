@@ -1,4 +1,4 @@
-package iterable
+package estimate
 
 import (
 	"math/rand/v2"
@@ -11,11 +11,11 @@ func TestDensest(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 8))
 	for range 200 {
 		rows := r.Int64N(500)
-		d := newDensest(rows)
+		d := NewDensest(rows)
 		var all []spanBytes
 		for range 1 + r.IntN(30) {
 			s := spanBytes{rows: r.Int64N(60), bytes: r.Int64N(10_000)}
-			if d.add(s.rows, s.bytes); s.rows > 0 {
+			if d.Add(s.rows, s.bytes); s.rows > 0 {
 				all = append(all, s, s)
 			}
 		}
@@ -34,7 +34,7 @@ func TestDensest(t *testing.T) {
 		if left > 0 && taken > 0 {
 			want = total * rows / taken
 		}
-		if got := d.most(); got < want || got > want+2 {
+		if got := d.Most(); got < want || got > want+2 {
 			t.Fatalf("%d rows take %d, want %d", rows, got, want)
 		}
 		if d.spans.Len() > 0 && d.held-d.spans.First().rows >= max(rows, 1) {

@@ -1,13 +1,13 @@
-package iterable
+package estimate
 
 import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable/internal/minheap"
 )
 
-// densest finds the most bytes that n rows can take: the spans whose rows take the
-// most. Each span counts twice, since the rows may be of two epochs.
-type densest struct {
+// Densest finds the most bytes that a number of rows can take, from the spans whose rows take
+// the most. Each span counts twice, since the rows may be of two epochs.
+type Densest struct {
 	rows int64
 
 	spans *minheap.Heap[spanBytes] // by the bytes of a row; without the least dense they have fewer than rows
@@ -20,12 +20,13 @@ type spanBytes struct{ rows, bytes int64 }
 
 func (s spanBytes) row() float64 { return float64(s.bytes) / float64(s.rows) }
 
-func newDensest(rows int64) *densest {
-	return &densest{rows: rows, spans: minheap.New(func(a, b spanBytes) bool { return a.row() < b.row() })}
+// NewDensest finds the bytes of a number of rows.
+func NewDensest(rows int64) *Densest {
+	return &Densest{rows: rows, spans: minheap.New(func(a, b spanBytes) bool { return a.row() < b.row() })}
 }
 
-// add takes in a span.
-func (d *densest) add(rows, bytes int64) {
+// Add takes in a span.
+func (d *Densest) Add(rows, bytes int64) {
 	s := spanBytes{rows: 2 * rows, bytes: 2 * bytes}
 	if rows <= 0 || d.held >= d.rows && (d.rows <= 0 || s.row() <= d.spans.First().row()) {
 		return
@@ -37,8 +38,8 @@ func (d *densest) add(rows, bytes int64) {
 	}
 }
 
-// most returns the bytes of the rows. Rows beyond all spans count as mean rows.
-func (d *densest) most() int64 {
+// Most returns the bytes of the rows. Rows beyond all spans count as mean rows.
+func (d *Densest) Most() int64 {
 	switch {
 	case d.held == 0:
 		return 0
