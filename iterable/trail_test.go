@@ -31,6 +31,20 @@ type remoteLagging struct {
 
 func (*remoteLagging) Parallel(string) int { return 4 }
 
+// Open returns an object that keeps copies if it lends bytes, as a cache.
+func (s *remoteLagging) Open(ctx context.Context, x shard.Shard) (shard.Object, error) {
+	o, err := s.Store.Open(ctx, x)
+	lag := laggingObject{o, s.lagging}
+	if s.lends {
+		return keptObject{lag}, err
+	}
+	return lag, err
+}
+
+type keptObject struct{ laggingObject }
+
+func (keptObject) Discard([]shard.Span) {}
+
 type laggingObject struct {
 	shard.Object
 	store *lagging

@@ -70,18 +70,9 @@ func (r *Reader) joined(ctx context.Context, l *Load) bool {
 // memory.
 func (r *Reader) fetchLoad(ctx context.Context, l *Load) (err error) {
 	defer panics.Caught(l.Manifest, l.Rows, &err)
-	var trail wait.Trail
-	probe := wait.NewProbe(&trail, wait.Cache)
-	l.raw, err = l.Manifest.Fetch(wait.With(ctx, probe), l.Rows)
-	probe.Stop()
-	cached := err == nil && l.raw.Lent() && (r.Remote || l.raw.TierBytes() > 0)
-	for _, m := range trail.Marks() {
-		if m.Cause == wait.Cache && !cached {
-			m.Cause = wait.Storage // of a store that reports no requests
-		}
-		l.trail.Until(m.End, m.Cause)
-	}
-	if err == nil {
+	probe := wait.NewProbe(&l.trail, wait.Storage)
+	defer probe.Stop()
+	if l.raw, err = l.Manifest.Fetch(wait.With(ctx, probe), l.Rows); err == nil {
 		r.measure(l)
 	}
 	return err

@@ -32,7 +32,6 @@ type Options struct {
 	Sharing  *Sharing // of the streams of a data set
 
 	Transform func(blocks []*rowgroup.Block) error // changes the blocks of a load; nil leaves them
-	Remote    bool                                 // the stores are not disks: bytes that are lent come from a cache
 	Stacks    *rowgroup.Stacks                     // nil: blocks have only columns
 	InImages  bool                                 // blocks may use images of the tier in place
 	Keeper    *keep.Keeper                         // nil: what is decoded is not kept
