@@ -7,6 +7,7 @@ import uuid
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 import numpy as np
@@ -30,6 +31,7 @@ from ._engine._connection import Connection
 from ._iterator import BatchIterator, Place
 from ._keywords import DatasetOptions
 from ._options import Options
+from ._trace import Trace
 from ._transform import ROW_VALID, Function, Functions, MappedIterator, Mask, Transform, check_function
 from ._waited import OPEN, Waited
 from ._warn import MixingWarning, PaddingWarning, ShardfeedWarning, warn
@@ -367,6 +369,16 @@ class StreamingDataset(Connected, Generic[T]):
             figures["wait"] = None if session.get("workers") else self._waited.report()
         return figures
 
+    def trace(self, path: str | PathLike[str], *, steps: int | None = None) -> Trace:
+        """Writes what its batches wait for as a timeline, for ``ui.perfetto.dev``, from the next
+        ``next`` on.
+
+        The path ends in ``.json`` or ``.json.gz``. The file is there after ``steps`` steps, or
+        after ``stop()`` of the result, or at the program's end. Each rank has its own, such as
+        ``run.rank3.json.gz``. It has the clock of torch.profiler.
+        """
+        return self._waited.begin_trace(path, steps)
+
     def locate(self, row: int) -> RowPlace:
         """The place of a row: the path of its shard, its row group there, and its row in that.
 
@@ -659,6 +671,8 @@ class StreamingDataset(Connected, Generic[T]):
             **join,
         }
         connection.opening = self._waited.opening
+        if self._waited.trace is not None:
+            self._waited.trace.of_rank(rank, world_size)
         try:
             joined = connection.join(seats=self._seats_of(connection, share, start["state"], start["state_serial"]), **request)
             self._waited.spent(OPEN)

@@ -152,6 +152,8 @@ class BatchIterator:
             made = made_of(raw)
             if ahead and self._connection is not None:
                 self._make_ahead(self._connection, made_of)
+        if self.waited.trace is not None:
+            self.waited.trace.batch(raw)
         nulls = self._nulls
         if nulls.noted or nulls.counts is not None:
             nulls.see(raw.nodes)

@@ -15,7 +15,7 @@ from ._calls import ENDS, ended
 from ._engine._raw_batch import RawBatch
 from ._iterator import BatchIterator
 from ._rows import Row, RowIterator
-from ._waited import MAP
+from ._waited import HANDOVER, MAP
 from .errors import OptionError
 
 
@@ -172,10 +172,11 @@ class MappedIterator:
         return value
 
     def _batch(self, source: BatchIterator) -> tuple[RawBatch, Any]:
-        raw, batch = source.batch()
         waited = source.waited
         waited.start()
         try:
+            raw, batch = source.make(source._batch)
+            waited.spent(HANDOVER)
             value = self._functions(batch, raw.epoch, raw.step)
             waited.spent(MAP)
             return raw, value

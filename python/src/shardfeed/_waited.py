@@ -6,16 +6,18 @@ from collections.abc import Callable, Mapping
 from struct import Struct
 from threading import get_ident
 from time import monotonic_ns as now
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from . import _spans, _trace
+from ._causes import CAUSES, COPY, COUNT, HANDOVER, LIST, MAP, OPEN
 from ._engine._raw_batch import RawBatch
 
-__all__ = ["CAUSES", "COPY", "HANDOVER", "MAP", "OPEN", "Waited"]
+if TYPE_CHECKING:
+    from os import PathLike
 
-# As in the engine's package wait. The engine's trails have their numbers.
-CAUSES = ("open", "list", "count", "storage", "cache", "decode", "room", "memory", "collate", "map", "handover", "copy")
-OPEN, LIST, COUNT = range(3)
-MAP, HANDOVER, COPY = range(9, 12)
+    from ._trace import Trace
+
+__all__ = ["CAUSES", "COPY", "HANDOVER", "MAP", "OPEN", "Waited"]
 
 # What the engine does while it opens a data set or starts an iteration, by its name for progress.
 _OPENING = {"list": LIST, "footers": LIST, "rows": COUNT}
@@ -27,9 +29,11 @@ _MARK = Struct("<Q")
 class _Watch:
     """The waits of one thread."""
 
-    __slots__ = ("at", "parts")
+    __slots__ = ("at", "began", "parts", "span")
 
     def __init__(self) -> None:
+        self.began = 0  # the start of the wait
+        self.span: Any = None  # in torch's profiler
         self.at = 0  # up to when the time of a wait is charged; 0: the thread is not in ``next``
         self.parts = [0] * len(CAUSES)  # ns
 
@@ -42,9 +46,10 @@ class Waited:
     wait for a bundle counts.
     """
 
-    __slots__ = ("_began", "_last", "_of", "_sent", "_sent_at", "_watches")
+    __slots__ = ("_began", "_last", "_of", "_sent", "_sent_at", "_watches", "trace")
 
     def __init__(self) -> None:
+        self.trace: Trace | None = _trace.of_process()
         self._watches: dict[int, _Watch] = {}  # by thread, and of threads that have ended
         self._began = 0  # the first ``next`` of the iteration; 0: no iteration
         self._last = 0  # the end of its last one
@@ -52,12 +57,21 @@ class Waited:
         self._sent = [0] * (len(CAUSES) + 1)  # the parts and the whole loop, as the engine knows them
         self._sent_at = 0
 
+    def begin_trace(self, path: str | PathLike[str], steps: int | None) -> Trace:
+        """Starts a trace, and ends the one before."""
+        trace = _trace.Trace(path, steps)
+        before, self.trace = self.trace, trace
+        if before is not None and before is not _trace.of_process():
+            before.stop()
+        return trace
+
     def start(self) -> None:
         """Starts a wait of this thread."""
         watch = self._watches.get(get_ident())
         if watch is None:
             watch = self._watches.setdefault(get_ident(), _Watch())
-        watch.at = at = now()
+        watch.span = _spans.begin()
+        watch.at = watch.began = at = now()
         if not self._began:
             self._began = at
 
@@ -68,6 +82,17 @@ class Waited:
             self._last = to = now()
             watch.parts[HANDOVER] += to - at
             watch.at = 0
+            if self.trace is not None:
+                self._traced(self.trace, watch, at)
+            if watch.span is not None:
+                span, watch.span = watch.span, None
+                span.end()
+
+    def _traced(self, trace: Trace, watch: _Watch, at: int) -> None:
+        trace.part(HANDOVER, get_ident(), at, self._last)
+        trace.next(get_ident(), watch.began, self._last)
+        if trace.over:
+            self.trace = None
 
     def spent(self, cause: int) -> None:
         """Charges the time since the last charge of this wait, if the thread is in one."""
@@ -75,6 +100,8 @@ class Waited:
         if watch is not None and watch.at:
             at = now()
             watch.parts[cause] += at - watch.at
+            if self.trace is not None:
+                self.trace.part(cause, get_ident(), watch.at, at)
             watch.at = at
 
     def opening(self, doing: str) -> None:
@@ -90,10 +117,25 @@ class Waited:
             return False
         to = now()
         if raw.header[-2] > at:  # else it was finished before
-            at = _cut(raw, watch.parts, at, to)
+            at = self._cut(raw, watch.parts, at, to)
         watch.parts[HANDOVER] += to - at
+        if self.trace is not None:
+            self.trace.part(HANDOVER, get_ident(), at, to)
         watch.at = to
         return to - self._sent_at >= _SENT_EVERY
+
+    def _cut(self, raw: RawBatch, parts: list[int], at: int, to: int) -> int:
+        """Charges the time from at up to the end of a batch's trail, and returns the new at."""
+        finished, trace = raw.finished, self.trace
+        for n in range(raw.marks):
+            [mark] = _MARK.unpack_from(raw.bytes, raw.trail + 8 * n)
+            until = min(finished - (mark >> 8), to)
+            if until > at:
+                parts[mark & 255] += until - at
+                if trace is not None:
+                    trace.part(mark & 255, get_ident(), at, until)
+                at = until
+        return at
 
     def ends(self) -> None:
         """Ends an iteration: the time until the next one is not the loop's."""
@@ -120,18 +162,6 @@ class Waited:
         running = max(0, self._last - self._began) if self._began else 0
         watches = list(self._watches.values())
         return [*(sum(w.parts[i] for w in watches) for i in range(len(CAUSES))), self._of + running]
-
-
-def _cut(raw: RawBatch, parts: list[int], at: int, to: int) -> int:
-    """Charges the time from at, and returns the end of what a batch's trail has of it."""
-    finished = raw.finished
-    for n in range(raw.marks):
-        [mark] = _MARK.unpack_from(raw.bytes, raw.trail + 8 * n)
-        until = min(finished - (mark >> 8), to)
-        if until > at:
-            parts[mark & 255] += until - at
-            at = until
-    return at
 
 
 def _seconds(parts: list[int], of: int) -> dict[str, Any]:

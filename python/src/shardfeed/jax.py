@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from os import PathLike
 from typing import Any, TypeAlias
 
 import jax
@@ -25,6 +26,7 @@ from ._dataset import StreamingDataset
 from ._documented import documented
 from ._jax._columns import Columns, problems_of
 from ._jax._place import place
+from ._trace import Trace
 from ._transform import Collate
 from .errors import DataError, OptionError
 
@@ -249,6 +251,13 @@ class DataLoader:
     def stats(self) -> dict[str, Any]:
         """Figures of this process's stream, by the names of ``shardfeed bench --json``."""
         return self.dataset.stats()
+
+    def trace(self, path: str | PathLike[str], *, steps: int | None = None) -> Trace:
+        """Writes what the training waits for in ``next`` as a timeline, for ``ui.perfetto.dev``.
+
+        See :meth:`shardfeed.StreamingDataset.trace`.
+        """
+        return self.dataset.trace(path, steps=steps)
 
     def set_epoch(self, epoch: int) -> None:
         """Selects the epoch of the next iteration."""

@@ -15,6 +15,7 @@ and in the loop ``ray.train.get_dataset_shard("train")`` is a :class:`Shard`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -28,6 +29,7 @@ from ._columns._columns import column_to_list
 from ._columns._schema import Schema
 from ._dataset import StreamingDataset
 from ._documented import documented
+from ._trace import Trace
 from ._transform import Collate
 from .errors import OptionError
 
@@ -242,6 +244,14 @@ class Shard:
     def stats(self) -> dict[str, Any]:
         """Figures of this worker's stream, by the names of ``shardfeed bench --json``."""
         return self._any().stats()
+
+    def trace(self, path: str | PathLike[str], *, steps: int | None = None) -> Trace:
+        """Writes what its batches wait for as a timeline, for ``ui.perfetto.dev``.
+
+        See :meth:`shardfeed.StreamingDataset.trace`.
+        """
+        trace: Trace = self._any().trace(path, steps=steps)
+        return trace
 
     def __getattr__(self, name: str) -> Any:
         hint = f": {_NOT_OFFERED[name]}" if name in _NOT_OFFERED else ""

@@ -6,6 +6,7 @@ import contextlib
 import pickle
 import weakref
 from collections.abc import Callable, Iterator, Mapping
+from os import PathLike
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, overload
 
@@ -20,6 +21,7 @@ from .._dataset import StreamingDataset as ArrayDataset
 from .._documented import documented
 from .._map import MapDataset
 from .._options import Options
+from .._trace import Trace
 from .._waited import Waited
 from ..errors import OptionError, ShardfeedError
 from ._batch import Batch
@@ -345,6 +347,13 @@ class DataLoader(Generic[T]):
         its loop, and ``parts`` are these seconds by cause. See "Is my GPU waiting?" in the docs.
         """
         return self.dataset.stats()
+
+    def trace(self, path: str | PathLike[str], *, steps: int | None = None) -> Trace:
+        """Writes what the training waits for in ``next`` as a timeline, for ``ui.perfetto.dev``.
+
+        See :meth:`shardfeed.StreamingDataset.trace`.
+        """
+        return self.dataset.trace(path, steps=steps)
 
     def close(self) -> None:
         """Ends iterations and workers, and returns memory to the engine.

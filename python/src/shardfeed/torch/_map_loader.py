@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
+from os import PathLike
 from typing import Any
 
 import torch
@@ -16,6 +17,7 @@ from .._columns._schema import Schema
 from .._documented import documented
 from .._engine._connection import Connection
 from .._map import MapDataset
+from .._trace import Trace
 from .._waited import Waited
 from ..errors import StateError
 from ..samplers import RandomSampler, SequentialSampler
@@ -139,6 +141,8 @@ class MapLoader(DataLoader[T]):
         source: Source
         start, lists = self._lists.begin(self._next)
         self._next, self._stamp, self._loaded = Place(start.epoch + 1, 0, None, None), start, False
+        if self._wait.trace is not None:
+            self._wait.trace.of_rank(0, 1)
         if self.num_workers == 0:
             source = Local(self._whole, self, self.collate_fn, self.prefetch, start, lists)
         else:
@@ -202,6 +206,14 @@ class MapLoader(DataLoader[T]):
         ``map``.
         """
         return {"wait": self._wait.report()}
+
+    def trace(self, path: str | PathLike[str], *, steps: int | None = None) -> Trace:
+        """Writes what the training waits for in ``next`` as a timeline, for ``ui.perfetto.dev``.
+
+        See :meth:`shardfeed.StreamingDataset.trace`. Torch workers appear only as the time that
+        the training waits for them.
+        """
+        return self._wait.begin_trace(path, steps)
 
     def close(self) -> None:
         """Ends iterations and torch workers, and returns memory to the engine.

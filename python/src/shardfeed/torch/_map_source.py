@@ -107,6 +107,8 @@ class Local:
                 raise self._failed or StopIteration
             raw = self._connection.taken()
             self.waited.received(raw)
+            if self.waited.trace is not None:
+                self.waited.trace.batch(raw)
             _, single = self._asked.popleft()
         except ShardfeedError as e:
             self._fail(e)
