@@ -54,16 +54,16 @@ engine 42  1.2.3  up 1h2m3s  3.2 of 16 processors  slurm 7  http://127.0.0.1:946
   train                        0      3      1,204/9,000     12,346     1.0 GiB    1.0%
   train                        1      3      1,204/9,000     12,000     1.0 GiB   25.0%  storage 20.0%, decode 5.0%
   val                          0      0             idle          0         0 B       -
-  wait      ██████··················  25.0% of the loops' time
-    storage ████▊···················  20.0%
-    decode  █▎······················  5.0%
-  memory    ██████··················  16.0 GiB reserved of 64.0 GiB
-    decode  ████████████············  2.0 GiB of 4.0 GiB for both
-    shuffle ██████··················  1.0 GiB of 4.0 GiB for both
-    ring    ████████████████████████  1.0 MiB of 1.0 MiB
-  cache     █████████▉··············  41.0 GiB of 100.0 GiB, 75.0% of bytes from it
-            the disk failed 1 time, 0 blocks damaged
-  store     s3://b: 120 requests/s, 84.0 MiB/s, 0.0 retries/s, 2.0 throttles/s, 3 of 16 in flight`
+  wait        ██████··················  25.0% of the loops' time
+    storage   ████▊···················  20.0%
+    decode    █▎······················  5.0%
+  memory      ██████··················  16.0 GiB reserved of 64.0 GiB
+    decode    ████████████············  2.0 GiB of 4.0 GiB for both
+    shuffle   ██████··················  1.0 GiB of 4.0 GiB for both
+    ring      ████████████████████████  1.0 MiB of 1.0 MiB
+  cache       █████████▉··············  41.0 GiB of 100.0 GiB, 75.0% of bytes from it
+              the disk failed 1 time, 0 blocks damaged
+  store       s3://b: 120 requests/s, 84.0 MiB/s, 0.0 retries/s, 2.0 throttles/s, 3 of 16 in flight`
 
 func plain(lines []string) string {
 	var all []string

@@ -20,7 +20,7 @@ import (
 const (
 	barAt   = 60 // columns from which on bars are drawn
 	barWide = 24 // columns of a bar
-	nameCol = 10 // columns of the names at the left
+	nameCol = 12 // columns of the names at the left
 )
 
 // opening describes a data set that is being opened.

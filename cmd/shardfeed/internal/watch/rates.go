@@ -65,8 +65,9 @@ func waitOf(before, now wait.Report) Wait {
 	if !w.Known {
 		return w
 	}
-	of := now.Of - before.Of
-	w.Share = (now.Seconds - before.Seconds) / of
+	waited := now.Seconds - before.Seconds
+	of := max(now.Of-before.Of, waited) // a wait may reach back before the last report
+	w.Share = waited / of
 	for cause, seconds := range now.Parts {
 		if d := seconds - before.Parts[cause]; d > 0 {
 			w.Parts[cause] = d / of

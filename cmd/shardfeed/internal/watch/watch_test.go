@@ -58,6 +58,15 @@ func TestWaitWithoutNews(t *testing.T) {
 	}
 }
 
+// A wait that reaches back before the last report is not more than the whole time.
+func TestWaitIsAtMostAll(t *testing.T) {
+	before := wait.Report{Seconds: 1, Of: 10, Parts: map[string]float64{"decode": 1}}
+	now := wait.Report{Seconds: 4, Of: 12, Parts: map[string]float64{"decode": 2.5, "storage": 1.5}}
+	if w := waitOf(before, now); w.Share != 1 || w.Parts["decode"] != 0.5 || w.Parts["storage"] != 0.5 {
+		t.Errorf("got %+v", w)
+	}
+}
+
 // serve starts an engine that nothing asks for data.
 func serve(t *testing.T, path string) {
 	t.Helper()
