@@ -1,11 +1,11 @@
 // Package audit proves that each row of an epoch arrived exactly once, on any ranks.
 //
 // A [Sum] counts samples and adds up a hash of each, so it depends neither on the order in which
-// they come, nor on ranks, batches and workers. A sample is named by its unit and its
-// number among the samples of the unit, in the order in which a span of the unit emits them; see
-// package shuffle. [Start] and [Hash] make its hash, and [Range] the sum of a range. Lost rows of
-// package iterable's Losses are in the hash and have a count of their own, so delivered and lost
-// rows together are the epoch. Rows of padding have only a count.
+// they come, nor on ranks, batches and workers. A sample is named by its unit and its number among
+// the samples of the unit, in the order in which a span of the unit emits them; see package shuffle.
+// [Start.Hash] makes its hash, and [Key.Range] the sum of a range. Lost rows of package iterable's
+// Losses are in the hash and have a count of their own, so delivered and lost rows together are the
+// epoch. Rows of padding have only a count.
 //
 //	key    splitmix64 of the run's seed and the source of a mixture: mix(seed + mix(source * g + g))
 //	hash   mix(key + (unit * 2^32 + sample) * g), g = 0x9e3779b97f4a7c15

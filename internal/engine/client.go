@@ -1,10 +1,12 @@
 package engine
 
 import (
-	"github.com/shardfeed/shardfeed/internal/engine/wire"
-)
+	"cmp"
 
-import "github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/shuffle"
+)
 
 // A client is a connection's use of an open data set: the sessions of its data set object, and a
 // participant of one iteration at a time. Only the goroutine of the connection calls its methods.
@@ -113,9 +115,20 @@ func (c *client) ask(a wire.Ask) (wire.Session, error) {
 	if a.Manifest {
 		return c.manifest()
 	}
+	if a.Audit != nil {
+		return c.audit(*a.Audit, a.WorldSize, a.Replicas)
+	}
 	s := c.group.session(a.Rank)
 	if a.Locate != nil {
 		return s.locate(a.Locate)
 	}
 	return s.ask(a)
+}
+
+// audit adds records of ranks. The last rank of this node gets a verdict.
+func (c *client) audit(a wire.Audit, world, replicas int) (r wire.Session, err error) {
+	d := c.group.dataset
+	local := shuffle.LocalRanks(c.hello.LocalWorldSize, max(1, replicas))
+	r.Audit, err = d.audits.add(d.data.Dataset, d.noun(), a, world, cmp.Or(local, world))
+	return r, err
 }

@@ -26,6 +26,7 @@ type dataset struct {
 
 	data    *Data
 	rows    rows // by number
+	audits  audits
 	summary wire.Opened
 	err     error
 
@@ -100,6 +101,17 @@ func (d *dataset) open() (data *Data, err error) {
 		d.engine.Logger.Info("opening by what another node found", "file", d.request.inventory, "gone", d.request.Inventory == nil)
 	}
 	return d.engine.Open(d.ctx, d.request, d.progress)
+}
+
+// noun returns the name of the data set's samples in texts.
+func (d *dataset) noun() string {
+	switch spec := d.request.Spec; {
+	case spec.Pack != nil:
+		return "blocks"
+	case spec.Bucket != nil:
+		return "batches"
+	}
+	return "rows"
 }
 
 // forget makes the next client open the data set again.

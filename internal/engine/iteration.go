@@ -189,7 +189,7 @@ func (it *iteration) announce() {
 	next := afterEpoch(it.state, it.single)
 	joined := wire.Joined{
 		Epoch: int64(it.epoch), State: it.state, Next: wire.NextEpoch{Epoch: next.Epoch, Position: next.Position}, Steps: it.single.Count(0), Bundle: it.bundle, Schema: it.session.dataset.summary.Schema,
-		Fingerprint: it.fingerprint(),
+		Fingerprint: it.fingerprint(), Span: it.span(),
 		Warnings:    it.warnings(),
 		OutputBytes: int64(it.join.Outputs) * it.session.dataset.data.batchBytes(it.session.batchSize()*it.bundle, it.steps.Tail),
 	}
@@ -205,6 +205,17 @@ func (it *iteration) announce() {
 	}
 	it.session.dataset.engine.Logger.Debug("iteration begins", "rank", it.session.rank, "world", it.join.WorldSize, "epoch", joined.Epoch,
 		"position", it.state.Position, "batches", it.count, "workers", len(it.order), "replicas", len(it.names))
+}
+
+// span returns the positions of the iteration's steps.
+func (it *iteration) span() wire.Span {
+	steps := it.single
+	_, from, count := epochOf(it.state, steps)
+	s := wire.Span{Begin: min(from, steps.Begin(0)), From: from, To: from + count*steps.GlobalBatch}
+	if steps.Tail != shuffle.Carry {
+		s.To = min(s.To, steps.Rows)
+	}
+	return s
 }
 
 // outputs is how many batches the results of the trainers' workers count as.

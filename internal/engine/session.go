@@ -321,6 +321,7 @@ func (s *session) ask(a wire.Ask) (wire.Session, error) {
 		if r.Stats, err = json.Marshal(s.dataset.data.Stats(f)); err != nil {
 			return r, err
 		}
+		r.Audit = s.dataset.audits.last(a.AuditOf)
 	}
 	return r, nil
 }

@@ -119,7 +119,7 @@ def test_state_goes_on_after_any_batch(shards, shuffle, after):
     taken = [next(batches) for _ in range(after)]
     state = json.loads(json.dumps(dataset.state_dict()))
     if taken:
-        assert state == taken[-1].state
+        assert state["shardfeed"] == taken[-1].state["shardfeed"]
     rest = ids(batches) + ids(dataset)
     again = open_shards(shards, **given)
     again.load_state_dict(state)
@@ -155,7 +155,7 @@ def test_state_of_one_rank_is_the_state_of_all(shards):
     iterators = [iter(d) for d in two]
     before = [next(i) for _ in range(7) for i in iterators]
     states = [d.state_dict() for d in two]
-    assert states[0] == states[1]
+    assert states[0]["shardfeed"] == states[1]["shardfeed"]
     three = ranks(3, states[0], max_world_size=3)
     parts = [list(d) for d in three]
     assert {len(p) for p in parts} == {len(parts[0])}
@@ -368,7 +368,7 @@ def test_state_within_rows_of_ranks(shards):
     two = [iter(d) for d in datasets]
     seen = [int(next(rows)["id"]) for _ in range(333) for rows in two]
     states = [d.state_dict() for d in datasets]
-    assert states[0] == states[1] and states[0]["shardfeed"]["position"] == 666
+    assert states[0]["shardfeed"] == states[1]["shardfeed"] and states[0]["shardfeed"]["position"] == 666
     for r in range(3):
         dataset = open_shards(shards, None, rank=r, world_size=3, with_row_valid=True)
         dataset.load_state_dict(states[0])
@@ -431,7 +431,7 @@ def test_an_engine_that_was_killed(shards, job):
     with pytest.raises(errors.EngineGone, match="its log is"):
         taken.extend(batches)
     state = dataset.state_dict()
-    assert state == taken[-1].state, "which is known without the engine"
+    assert state["shardfeed"] == taken[-1].state["shardfeed"], "which is known without the engine"
     again = open_shards(shards)
     again.load_state_dict(state)
     assert ids(taken) + ids(again) == whole[0]

@@ -66,6 +66,22 @@ def test_every_row_once_in_one_order(worlds: Worlds, job: str, shards: Path, wor
     assert_sequence(order, epoch_order(shards, BATCH, SEED, world_size))
 
 
+def test_each_epoch_is_proved(worlds: Worlds) -> None:
+    for world_size in (8, 3, 1, 2):
+        for way in ("own", "own-2") if world_size == 2 else ("own",):
+            verdicts = [line["audit"] for line in worlds.of(world_size).lines("audit", way=way)]
+            assert len(verdicts) == world_size
+            assert all(v["proved"] and v["rows"] == ROWS and v["worlds"] == [world_size] for v in verdicts), verdicts
+
+
+def test_an_epoch_of_one_state_each_has_no_fault(worlds: Worlds) -> None:
+    """8 ranks, then 3, then 1, each from the state of rank 0."""
+    [line] = worlds.of(1).lines("audit", way="part")
+    verdict = line["audit"]
+    assert not verdict["faults"] and not verdict["proved"] and verdict["worlds"] == [8, 3, 1]
+    assert [text.split(" (")[1] for text in verdict["not_seen"]] == ["1 of 8 ranks)", "1 of 3 ranks)"]
+
+
 def test_persistent_workers_go_on_to_the_next_epoch(worlds: Worlds) -> None:
     ran = worlds.of(2)
     first, second = (steps(ran.lines("step", way="persistent", epoch=epoch), 2) for epoch in range(2))

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/shardfeed/shardfeed"
+	"github.com/shardfeed/shardfeed/audit"
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/internal/wait"
 	"github.com/shardfeed/shardfeed/shuffle"
@@ -189,6 +190,43 @@ type Joined struct {
 	Schema      []Node        `json:"schema"`       // of the batches
 	OutputBytes int64         `json:"output_bytes"` // reserved for Join.Outputs
 	Warnings    []string      `json:"warnings"`     // about the order, for the user; to rank 0, at the start of training
+	Span        Span          `json:"span"`
+}
+
+// Span is the positions of an iteration, for the audit of its epoch. Under the tail carry From may
+// be below 0, and To beyond the epoch.
+type Span struct {
+	Begin int64 `json:"begin"` // of the epoch's first step
+	From  int64 `json:"from"`  // of the iteration's first step
+	To    int64 `json:"to"`    // after its last
+}
+
+// Audit asks to compare an epoch that ranks have handed out with its order, once all ranks have.
+type Audit struct {
+	Object  int            `json:"object"` // number of the data set object among the objects of one Opening
+	Epoch   uint64         `json:"epoch"`
+	Begin   int64          `json:"begin"`
+	To      int64          `json:"to"`
+	State   shuffle.State  `json:"state"` // of the order, at any position
+	Ranks   []int          `json:"ranks"` // whose records these are
+	Records []audit.Record `json:"records"`
+}
+
+// Audited is the verdict on an epoch as far as ranks have come to its end. Text is one line.
+type Audited struct {
+	Epoch   uint64   `json:"epoch"`
+	Ranks   int      `json:"ranks"`    // that have come to the end
+	Of      int      `json:"of_ranks"` // of the world
+	Proved  bool     `json:"proved"`
+	Rows    int64    `json:"rows"` // that each came exactly once, if there are no faults
+	Lost    int64    `json:"lost"`
+	Padded  int64    `json:"padded"`
+	Worlds  []int    `json:"worlds"`
+	Faults  []string `json:"faults"`
+	NotSeen []string `json:"not_seen"`
+	Text    string   `json:"text"`
+
+	Records []audit.Record `json:"records,omitempty"` // of the ranks of this node, when the last of them came
 }
 
 // NextEpoch is the start of the session's next iteration. A trainer whose engine has ended passes
@@ -267,6 +305,12 @@ type Ask struct {
 	Inventory     string `json:"inventory"`
 	InventoryMost int64  `json:"inventory_most"`
 
+	// Audit only adds to the audit of an epoch.
+	Audit *Audit `json:"audit"`
+
+	// AuditOf asks for the last verdict on a data set object by its number, with Stats.
+	AuditOf int `json:"audit_of"`
+
 	// Outputs reserves bytes of the stream's memory for results of the trainer's own workers, beyond
 	// Joined.OutputBytes, instead of the last such number. null: it stays.
 	Outputs *int64 `json:"outputs"`
@@ -284,6 +328,8 @@ type Session struct {
 	Manifest    []byte          `json:"manifest"` // of Ask.Manifest: its JSON, compressed by zlib
 	Held        []byte          `json:"held"`     // of Ask.Held: line lane i is bit i%8 of byte i/8; null if unknown
 	Seats       []int           `json:"seats"`    // of Ask.Nodes, for Join.Seats; null if not needed
+
+	Audit *Audited `json:"audit,omitempty"` // of Ask.Audit, or the last one, with Ask.Stats; null before the first
 
 	Inventory   int64  `json:"inventory"`    // bytes of Ask.Inventory; 0: it was not written
 	NoInventory string `json:"no_inventory"` // why: InventoryLarge, or a text

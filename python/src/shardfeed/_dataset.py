@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 import numpy as np
 
-from . import _html, _overridden, _redact, _rows, _sources, _state
+from . import _audit, _html, _overridden, _redact, _rows, _sources, _state
 from ._args import _checks, _locate
 from ._args._arguments import checked
 from ._args._checks import Problems
 from ._args._locate import RowPlace
 from ._args._types import Address, T
 from ._args._window import WHOLE, Window
+from ._audit import Delivery
 from ._batch import Batch
 from ._columns import _names
 from ._columns._layout import Layout
@@ -282,6 +283,7 @@ class StreamingDataset(Connected, Generic[T]):
         self._number = 0  # of the objects that were made of this one's arguments
         self._pending_state: tuple[dict[str, Any], str] | None = None  # and its serial
         self._pending_epoch: tuple[int, str] | None = None
+        self._carried_records: list[dict[str, Any]] = []  # of the audit, in the loaded state
         self._inventory = ""
         self._forget()
         self._opened: dict[str, Any] = self._open(opening)
@@ -300,6 +302,7 @@ class StreamingDataset(Connected, Generic[T]):
         self._steps: dict[tuple[int, int], int] = {}
         self._waited = Waited()
         self._place: Place | None = None
+        self._verdict: dict[str, Any] | None = None  # on the last epoch, if this rank got it
         self._batches_of: Callable[[], BatchIterator | None] = lambda: None  # of the place, while it is used
         self._schema: Schema | None = None
         self._layout: Layout | None = None
@@ -361,12 +364,14 @@ class StreamingDataset(Connected, Generic[T]):
 
         ``wait`` is how long the training waited in ``next``, in ``seconds`` ``of`` the seconds of
         its loop, and ``parts`` are these seconds by cause. It is None under torch's own workers,
-        since the training waits for them and not for the stream.
+        since the training waits for them and not for the stream. ``audit`` is the verdict
+        on the last epoch.
         """
-        session = self._session(stats=True)
+        session = self._session(stats=True, audit_of=self._number)
         figures = dict(session.get("stats") or {})
         if figures:
             figures["wait"] = None if session.get("workers") else self._waited.report()
+            figures["audit"] = self._verdict or session.get("audit")
         return figures
 
     def trace(self, path: str | PathLike[str], *, steps: int | None = None) -> Trace:
@@ -378,6 +383,29 @@ class StreamingDataset(Connected, Generic[T]):
         ``run.rank3.json.gz``. It has the clock of torch.profiler.
         """
         return self._waited.begin_trace(path, steps)
+
+    def _audited(self, place: Place) -> None:
+        """Has an epoch that has ended compared with its order. The last rank writes the verdict into
+        the log.
+        """
+        delivery, share = place.delivery, self._share()
+        if delivery is None or share.of_join().get("replica"):
+            return
+        try:
+            request = delivery.request(self._number, place.after, place.total)
+            verdict = self._session(audit=request).get("audit")
+        except ShardfeedError as e:  # the training goes on without a verdict
+            log.warning("epoch %d has no audit: %s", delivery.epoch, e)
+            return
+        if verdict is not None:
+            verdict.pop("records", None)
+            self._verdict = verdict
+            _audit.tell(verdict)
+
+    def _records(self, start: Mapping[str, Any], after: tuple[int, int], total: int) -> list[dict[str, Any]]:
+        """The audit's records for a state of the iteration that began at start."""
+        place = self._place
+        return [] if place is None or place.start is not start else place.records(after, total)
 
     def locate(self, row: int) -> RowPlace:
         """The place of a row: the path of its shard, its row group there, and its row in that.
@@ -591,10 +619,10 @@ class StreamingDataset(Connected, Generic[T]):
     def state_dict(self) -> dict[str, Any]:
         """The position of the training: after the last batch that was handed out.
 
-        Plain JSON types, the same on every rank.
+        Plain JSON types, the same on every rank except ``audit``, what this rank got of the epoch.
         """
         if self._pending_state is not None:
-            return _state.pack(self._pending_state[0])
+            return _state.pack(self._pending_state[0], self._carried_records)
         place = self._place if self._pending_epoch is None else None
         if place is not None and self._batches_of() is not None:
             return place.state()
@@ -615,6 +643,7 @@ class StreamingDataset(Connected, Generic[T]):
             self._reopen(state["now"])
         for text in _overridden.messages(state, self._spec, self._opened):
             warn(f"shardfeed: {text}", ShardfeedWarning)
+        self._carried_records = _state.records(state_dict)
         self._pending_state = state, uuid.uuid4().hex
         if self._pending_epoch is not None and not self._ends(state, self._pending_epoch[0]):
             self._pending_epoch = None
@@ -683,17 +712,30 @@ class StreamingDataset(Connected, Generic[T]):
                 raise nearer(e)  # noqa: B904 - the same error
             raise
         connection.read_only = share.replicas > 1 and not plain  # torch knows no tensors that cannot be written to
-        place, after = Place(joined["state"]), {**joined["state"], **joined["next"]}
+        delivery = None if request["workers"] else Delivery(joined, rank, world_size, self._carried_audit())
+        place, after = Place(joined["state"], delivery), {**joined["state"], **joined["next"]}
         layout, nulls = self._laid_out(joined["schema"], plain)
         batches = BatchIterator(
             connection, place, layout, nulls, self._give_back, self._waited, rank=rank, bundle=int(joined.get("bundle") or 1)
         )
+        batches.ended = self._audited
         batches.output_bytes = int(joined.get("output_bytes") or 0)
         engine, batches_of = int(connection.welcome["pid"]), weakref.ref(batches)
         # No calls from here on: an interrupt strikes before the iteration counts, or after.
         self._pending_state = self._pending_epoch = None
         self._place, self._engine_pid, self._after, self._batches_of = place, engine, after, batches_of
         return batches
+
+    def _carried_audit(self) -> list[dict[str, Any]]:
+        """The audit's records that the next iteration continues: of the loaded state, else of the last
+        iteration.
+        """
+        if self._pending_state is not None:
+            return self._carried_records
+        place = self._place
+        if place is None or place.delivery is None or not place.delivery.is_over(place.after):  # an epoch that was left early
+            return []
+        return place.records(place.after, place.total)
 
     def _seats_of(self, connection: Connection, share: _replicas.Share, state: Mapping[str, Any] | None, serial: str) -> list[int] | None:
         """The seats of an iteration that starts with a state; None for ranks that do not meet."""
@@ -768,7 +810,7 @@ class StreamingDataset(Connected, Generic[T]):
     def __getstate__(self) -> dict[str, Any]:
         names = ["_spec", "_rows_wanted", "_with_row_valid", "_rank_given", "_timeout", "_id", "_job", "_agree", "_opened"]
         names += ["_replication", "_mesh", "_number", "_inventory"]
-        names += ["_pending_state", "_pending_epoch", "_transforms", "_window"]
+        names += ["_pending_state", "_pending_epoch", "_carried_records", "_transforms", "_window"]
         return {name: getattr(self, name) for name in names}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from . import _state
+from ._audit import Delivery
 from ._batch import Batch
 from ._calls import interrupted
 from ._columns._layout import Layout
@@ -30,14 +31,19 @@ class Place:
     in calls: iterators move it without one.
     """
 
-    __slots__ = ("after", "start")
+    __slots__ = ("after", "delivery", "start", "total")
 
-    def __init__(self, start: Mapping[str, Any]) -> None:
+    def __init__(self, start: Mapping[str, Any], delivery: Delivery | None = None) -> None:
         self.start = start  # the engine's state where the iteration began
+        self.delivery = delivery  # for the audit of the epoch; None without one
+        self.total = 0  # sum of the batches that were handed out
         self.after = int(start["epoch"]), int(start["position"])
 
-    def move(self, after: tuple[int, int]) -> None:
-        """Notes the epoch and position after a batch. Of several threads the furthest counts."""
+    def move(self, after: tuple[int, int], total: int = 0) -> None:
+        """Notes the epoch and position after a batch, and its sum. Of several threads the furthest
+        counts.
+        """
+        self.total += total
         if after > self.after:
             self.after = after
 
@@ -51,7 +57,11 @@ class Place:
 
     def state(self) -> dict[str, Any]:
         epoch, position = self.after
-        return _state.pack({**self.start, "epoch": epoch, "position": position})
+        return _state.pack({**self.start, "epoch": epoch, "position": position}, self.records(self.after, self.total))
+
+    def records(self, after: tuple[int, int], total: int) -> list[dict[str, Any]]:
+        """The audit's records for a state after batches of this iteration."""
+        return [] if self.delivery is None else self.delivery.records(after, total)
 
 
 class BatchIterator:
@@ -78,6 +88,7 @@ class BatchIterator:
         self.place = place
         self.rank = rank
         self.bundle = bundle  # steps in one batch
+        self.ended: Callable[[Place], None] | None = None  # is called at the end of the epoch
         self.output_bytes = 0  # reserved in the engine for results of workers
         self.layout = layout
         self.waited = waited
@@ -96,13 +107,14 @@ class BatchIterator:
     def __next__(self) -> Batch:
         try:
             raw, batch = self.batch()
-            after = raw.after
+            after, total = raw.after, raw.sum
         except Exception:
             raise
         except BaseException as e:
             self.interrupted(e)
             raise
         place = self.place
+        place.total += total
         if after > place.after:  # as move, without a call: an interrupt strikes before or after the hand-over
             place.after = after
         return batch
@@ -224,6 +236,8 @@ class BatchIterator:
             self.place.move((int(state["epoch"]), int(state["position"])))
         self._done(connection)
         self._nulls.end()
+        if self.ended is not None:
+            self.ended(self.place)
 
     def failed(self, error: Exception) -> None:
         """Ends the iteration. Further batches raise the error: no loop takes this for the end."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ._batch import Batch
+from ._engine._raw_batch import RawBatch
 from ._engine._ring import Ring
 from ._iterator import BatchIterator, Place
 from ._turn import Turn
@@ -20,13 +21,14 @@ RowMaker = Callable[[Batch], Iterator[dict[str, Any]]]
 
 
 class Row(NamedTuple):
-    """A row, its place in training, and the epoch and position after it."""
+    """A row, its place in training, the epoch and position after it, and what it adds to the audit."""
 
     columns: dict[str, Any]
     epoch: int
     step: int
     position: int
     after: tuple[int, int]
+    sum: int
 
 
 class RowIterator:
@@ -56,6 +58,7 @@ class RowIterator:
             self.interrupted(e)
             raise
         place, after = self.place, row.after
+        place.total += row.sum
         if after > place.after:  # no call, as in BatchIterator
             place.after = after
         return row.columns
@@ -69,7 +72,8 @@ class RowIterator:
             while row is None:
                 raw, batch = self._batches.batch()
                 self.ring = raw.ring
-                self._came = _rows(batch, self._make, self._count(batch), self.world_size, raw.after, self._batches.failed)
+                count = self._count(batch)
+                self._came = _rows(batch, self._make, count, self.world_size, raw.after, raw.sums(count), self._batches.failed)
                 row = next(self._came, None)
             return row
 
@@ -78,9 +82,10 @@ class RowIterator:
         self._came = iter(())
         self._batches.interrupted(by)
 
-    def places(self, batch: Batch, after: tuple[int, int]) -> list[Row]:
-        """The rows of a batch, without their columns. after is the place after the last one."""
-        return list(_rows(batch, _empty, self._count(batch), self.world_size, after, self._batches.failed))
+    def places(self, batch: Batch, raw: RawBatch) -> list[Row]:
+        """The rows of a batch, without their columns."""
+        count = self._count(batch)
+        return list(_rows(batch, _empty, count, self.world_size, raw.after, raw.sums(count), self._batches.failed))
 
     def _count(self, batch: Batch) -> int:
         bundle = self._batches.bundle
@@ -93,17 +98,23 @@ class RowIterator:
 
 
 def _rows(
-    batch: Batch, make: RowMaker, count: int, world_size: int, after: tuple[int, int], failed: Callable[[Exception], None]
+    batch: Batch,
+    make: RowMaker,
+    count: int,
+    world_size: int,
+    after: tuple[int, int],
+    sums: Sequence[int],
+    failed: Callable[[Exception], None],
 ) -> Iterator[Row]:
-    """The first rows of a batch. after is the place after the last one. An error ends the iteration:
-    the rows that follow are lost.
+    """The first rows of a batch. after is the place after the last one, and each adds its sum to
+    the audit. An error ends the iteration: the rows that follow are lost.
     """
     try:
         values = make(batch)
         for n in range(count):
             at = batch.position + n * world_size
             behind = after if n == count - 1 else (batch.epoch, at + world_size)
-            yield Row(next(values), batch.epoch, at // world_size, at, behind)
+            yield Row(next(values), batch.epoch, at // world_size, at, behind, sums[n])
     except Exception as e:
         failed(e)
         raise

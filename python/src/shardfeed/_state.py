@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ._args._checks import type_name
@@ -45,6 +45,17 @@ _PARAMS: dict[str, type] = {
     "tail": str,
     "unit_rows": int,
 }
+_RECORD: dict[str, type] = {
+    "epoch": int,
+    "world": int,
+    "rank": int,
+    "from": int,
+    "to": int,
+    "rows": int,
+    "lost": int,
+    "padded": int,
+    "hash": str,
+}
 # States in file order have no units and params, without a rule no rule and no now; with several sources they have what
 # follows in place of manifest, units, rule and params.
 _MAY_LACK = frozenset({"units", "rule", "now", "params", "batching", "lanes", "tail", "weights_in", "weights", "counts", "sources"})
@@ -53,9 +64,18 @@ _CONTAINERS = (dict, list)
 _KINDS = {int: "a whole number", bool: "True or False", str: "text", dict: "a dict", list: "a list"}
 
 
-def pack(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Makes a state_dict of the engine's state."""
-    return {"version": VERSION, "shardfeed": _copied(dict(state))}
+def pack(state: Mapping[str, Any], records: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
+    """Makes a state_dict of the engine's state, and of the audit's records of this rank."""
+    packed = {"version": VERSION, "shardfeed": _copied(dict(state))}
+    return {**packed, "audit": [dict(record) for record in records]} if records else packed
+
+
+def records(state_dict: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The audit's records of a state_dict; empty for states of earlier releases."""
+    given = state_dict.get("audit") or []
+    if not isinstance(given, (list, tuple)):
+        raise StateError(f"the state's audit must be a list of records, got {type_name(given)}: it was edited")
+    return [_checked(record, _RECORD) for record in given]
 
 
 def _copied(value: Any) -> Any:

@@ -160,13 +160,14 @@ class MappedIterator:
                 value = self._functions(at.columns, at.epoch, at.step)
             else:
                 at, value = self._batch(source)
-            after = at.after
+            after, total = at.after, at.sum
         except Exception:
             raise
         except BaseException as e:
             source.interrupted(e)
             raise
         place = source.place
+        place.total += total
         if after > place.after:  # no call, as in BatchIterator
             place.after = after
         return value

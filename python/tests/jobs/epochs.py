@@ -39,6 +39,9 @@ def main() -> None:
             report("length", way=way, steps=len(batches), rows=dataset.size)
             for epoch in range(2 if way == "persistent" else 1):
                 train(batches, step, way, epoch)
+            if way.startswith("own"):
+                torch.distributed.barrier()
+                report("audit", way=way, audit=dataset.stats()["audit"])
         if arguments.save:
             part(arguments, step, report)
 
@@ -86,7 +89,10 @@ def part(arguments: argparse.Namespace, step: Callable[..., None], report: Repor
         if k + 1 == arguments.steps:
             break
     state = loader.state_dict()
-    report("state", same=same_on_all(state), state=state)
+    if not arguments.steps:
+        torch.distributed.barrier()
+        report("audit", way="part", audit=loader.dataset.stats()["audit"])
+    report("state", same=same_on_all(state["shardfeed"]), state=state)
     if RANK == 0:
         arguments.save.write_text(json.dumps(state))
 

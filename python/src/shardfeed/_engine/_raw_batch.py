@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from struct import Struct
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from .. import _audit
 from ..errors import ProtocolError
 from . import _protocol as protocol
 from ._loans import Loans
@@ -76,6 +77,17 @@ class RawBatch(NamedTuple):
     def trail(self) -> int:
         """The offset of the marks."""
         return self.used - 8 * self.marks
+
+    @property
+    def sum(self) -> int:
+        """What the batch adds to the audit of its epoch; see _audit."""
+        numbers: Any = self.header[-3]  # bytes
+        return int.from_bytes(numbers, "little")
+
+    def sums(self, rows: int) -> list[int]:
+        """What each of the first rows of a bundle adds to the audit of its epoch."""
+        at = self.offset + protocol.SLOT_HEADER.size + self.header[NODES] * protocol.NODE_BYTES + protocol.BESIDE.size
+        return _audit.of_rows(self.sum, memoryview(self.bytes).cast("B")[at : self.trail], rows, self.header[ROWS])
 
     def release(self) -> None:
         """Gives the slot back now. The engine overwrites it: copy what you need before. Further calls

@@ -236,7 +236,8 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
     # State
 
     def state_dict(self) -> dict[str, Any]:
-        """The position of the training, after the last batch: JSON types, the same on every rank.
+        """The position of the training, after the last batch: JSON types, the same on every rank
+        except ``audit``, what this rank got of the epoch.
 
         In a torch worker it is the state of this worker, which torchdata's StatefulDataLoader
         combines with the others.
@@ -273,7 +274,9 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
 
     def _state_here(self) -> dict[str, Any]:
         """The state before the first batch of a loader, whose workers may be ahead."""
-        return _state.pack(self._pending_state[0] if self._pending_state is not None else self._session(plan=True)["state"])
+        if self._pending_state is not None:
+            return _state.pack(self._pending_state[0], self._carried_records)
+        return _state.pack(self._session(plan=True)["state"])
 
     def _global_batch(self) -> int:
         return int(self._spec["batch_size"]) * self.world_size

@@ -15,8 +15,8 @@ from ._device import holds
 from ._feed import Feed
 from ._iterator import TensorIterator
 
-# The engine's state without epoch and position, and those two.
-Stamp = tuple[Mapping[str, Any], int, int]
+# The engine's state without epoch and position, those two, and the sum of the iteration so far.
+Stamp = tuple[Mapping[str, Any], int, int, int]
 
 
 class Epoch:
@@ -111,7 +111,7 @@ class Local:
         batch = next(batches)
         place = batches.place
         assert place is not None
-        return batch, (place.start, *place.after)
+        return batch, (place.start, *place.after, place.total)
 
     @property
     def waited(self) -> Waited:

@@ -85,7 +85,7 @@ class TensorIterator(Generic[T]):
             self.waited.start()
         try:
             at, ring, value = self._next()
-            self.position, after = at.position, at.after
+            self.position, after, total = at.position, at.after, at.sum
         except Exception:
             raise
         except BaseException as e:
@@ -98,6 +98,7 @@ class TensorIterator(Generic[T]):
         self.ring = ring
         place = self.place
         assert place is not None
+        place.total += total
         if after > place.after:  # no call, as in BatchIterator
             place.after = after
         return value

@@ -306,15 +306,15 @@ class DataLoader(Generic[T]):
     def state_dict(self) -> dict[str, Any]:
         """The position of the training: after the last batch that was handed out.
 
-        Plain JSON types, the same on every rank.
+        Plain JSON types, the same on every rank except ``audit``, what this rank got of the epoch.
         """
         return self._state_here() if self._last_state is None else self._last_state
 
     def _state_here(self) -> dict[str, Any]:
         if self._stamp is None:
             return self.dataset._state_here()
-        start, epoch, position = self._stamp
-        return _state.pack({**start, "epoch": epoch, "position": position})
+        start, epoch, position, total = self._stamp
+        return _state.pack({**start, "epoch": epoch, "position": position}, self.dataset._records(start, (epoch, position), total))
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Lets the next iteration continue after the batch where the state was taken, on any number

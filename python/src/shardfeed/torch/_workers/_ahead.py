@@ -23,12 +23,13 @@ Place = tuple[int, int]  # an epoch, and a position in it
 class Task:
     """A batch that is worked on."""
 
-    __slots__ = ("done", "epoch", "error", "places", "step")
+    __slots__ = ("done", "epoch", "error", "places", "step", "sums")
 
     def __init__(self, epoch: int = -1, step: int = -1) -> None:
         self.epoch = epoch
         self.step = step
         self.places: Sequence[Place] = ()  # after the batch, or after each of its rows
+        self.sums: Sequence[int] = ()  # what these add to the audit
         self.done = False
         self.error: BaseException | None = None
 
@@ -39,10 +40,11 @@ class Task:
 
 
 class Came(NamedTuple):
-    """A row, or its error, and the place after it."""
+    """A row, or its error, the place after it, and what it adds to the audit."""
 
     value: Any
     place: Place
+    sum: int
     error: BaseException | None
 
 
@@ -125,12 +127,12 @@ class Ahead(Generic[S]):
     def __next__(self) -> tuple[Any, Stamp]:
         self._torn = self._inside = True
         try:
-            value, place = self._next()
+            value, place, total = self._next()
             at = self._iterator.place
             assert at is not None
-            at.move(place)
+            at.move(place, total)
             self._torn = False
-            return value, (at.start, *place)
+            return value, (at.start, *place, at.total)
         except BaseException as error:
             if isinstance(error, Exception):
                 self._torn = False
@@ -149,7 +151,7 @@ class Ahead(Generic[S]):
         self._torn = True
         return came
 
-    def _next(self) -> tuple[Any, Place]:
+    def _next(self) -> tuple[Any, Place, int]:
         if self._came:
             return self._next_row()
         counts = self._iterator._rows is not None
@@ -161,7 +163,7 @@ class Ahead(Generic[S]):
             if counts:
                 self.waited.stop()
 
-    def _next_done(self) -> tuple[Any, Place]:
+    def _next_done(self) -> tuple[Any, Place, int]:
         batches, tasks = self._iterator._batches, self._tasks
         if batches is None:
             batches = self._batches()
@@ -182,6 +184,7 @@ class Ahead(Generic[S]):
                 look = True
         if (at := self._iterator.place) is not None and self._end is not None and not self._closed:
             at.move(self._end)
+            self._loader.dataset._audited(at)
         raise StopIteration
 
     def _batches(self) -> BatchIterator | None:
@@ -191,13 +194,14 @@ class Ahead(Generic[S]):
             iterator.begin()
             self.waited.spent(OPEN)
             if iterator._batches is not None:
+                iterator._batches.ended = None  # the batches are handed out later
                 self._begin(iterator._batches)
                 self.waited.spent(MAP)
         return iterator._batches
 
-    def _handed_out(self, task: S) -> tuple[Any, Place]:
+    def _handed_out(self, task: S) -> tuple[Any, Place, int]:
         self._check(task)
-        return self._result(task), task.places[0]
+        return self._result(task), task.places[0], task.sums[0]
 
     def _check(self, task: S) -> None:
         """Raises the error of the engine that came in place of a batch."""
@@ -210,14 +214,14 @@ class Ahead(Generic[S]):
         """Takes the rows of a batch, and returns whether there are any."""
         self._check(task)
         values, errors = self._result(task)
-        self._came.extend(Came(v, place, errors.get(n)) for n, (v, place) in enumerate(zip(values, task.places)))
+        self._came.extend(Came(v, place, total, errors.get(n)) for n, (v, place, total) in enumerate(zip(values, task.places, task.sums)))
         return bool(self._came)
 
-    def _next_row(self) -> tuple[Any, Place]:
+    def _next_row(self) -> tuple[Any, Place, int]:
         row = self._came.popleft()
         if row.error is not None:
             raise row.error
-        return row.value, row.place
+        return row.value, row.place, row.sum
 
     def _fill(self, batches: BatchIterator) -> bool:
         """Has the batches worked on that are there, and returns whether there is space for others.
@@ -254,9 +258,10 @@ class Ahead(Generic[S]):
             return
         task = self._task(raw.epoch, raw.step)
         if rows is None:
-            task.places = (raw.after,)
+            task.places, task.sums = (raw.after,), (raw.sum,)
         else:
-            task.places = [row.after for row in rows.places(ArrayBatch(raw, batches.layout, place.start), raw.after)]
+            each = rows.places(ArrayBatch(raw, batches.layout, place.start), raw)
+            task.places, task.sums = [row.after for row in each], [row.sum for row in each]
             if not task.places:
                 return
         self._tasks.append(task)

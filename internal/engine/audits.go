@@ -1,0 +1,119 @@
+package engine
+
+import (
+	"sync"
+
+	"github.com/shardfeed/shardfeed/audit"
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
+	"github.com/shardfeed/shardfeed/iterable"
+	"github.com/shardfeed/shardfeed/shuffle"
+)
+
+// audits collect what the ranks of a data set handed out of its epochs, and compare it with the
+// order. An epoch that ranks left early has no verdict.
+type audits struct {
+	mu       sync.Mutex
+	open     map[auditKey]*openAudit
+	verdicts map[int]*wire.Audited // by object, the last
+	order    *iterable.Audit       // of the run
+	run      shuffle.State
+}
+
+// An auditKey is an epoch of a data set object.
+type auditKey struct {
+	object int
+	epoch  uint64
+	world  int
+}
+
+// An openAudit has the records of the ranks that came to the end of the epoch.
+type openAudit struct {
+	came      map[int]*wire.Audit // by rank, the last that has its records
+	begin, to int64
+}
+
+// mostAudits bounds the epochs that wait for ranks, which may never come.
+const mostAudits = 64
+
+// records of all ranks that came; some more than once.
+func (o *openAudit) records() (all []audit.Record) {
+	for _, a := range o.came {
+		all = append(all, a.Records...)
+	}
+	return all
+}
+
+func (s *audits) last(object int) *wire.Audited {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.verdicts[object]
+}
+
+// add returns a verdict when all local ranks, which are on this node, or all of the world have come.
+func (s *audits) add(d *iterable.Dataset, noun string, a wire.Audit, world, local int) (*wire.Audited, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := auditKey{a.Object, a.Epoch, world}
+	o := s.open[key]
+	if o == nil {
+		o = &openAudit{came: map[int]*wire.Audit{}, begin: a.Begin}
+		if s.open == nil || len(s.open) >= mostAudits {
+			s.open = map[auditKey]*openAudit{}
+		}
+		s.open[key] = o
+	}
+	for _, rank := range a.Ranks {
+		o.came[rank] = &a
+	}
+	o.begin, o.to = min(o.begin, a.Begin), max(o.to, a.To)
+	if n := len(o.came); n < min(local, world) {
+		return nil, nil
+	}
+	return s.verdict(d, noun, a, key, o)
+}
+
+// verdict compares the records with the order.
+func (s *audits) verdict(d *iterable.Dataset, noun string, a wire.Audit, key auditKey, o *openAudit) (*wire.Audited, error) {
+	e := audit.Epoch{Number: a.Epoch, Rows: a.State.Rows, From: o.begin, To: o.to, Due: func(from, to int64) (uint64, error) {
+		order, err := s.orderOf(d, a.State)
+		if err != nil {
+			return 0, err
+		}
+		return order.Due(a.Epoch, from, to), nil
+	}}
+	r, err := audit.Check(e, o.records())
+	if err != nil {
+		return nil, err
+	}
+	v := &wire.Audited{
+		Epoch: a.Epoch, Ranks: len(o.came), Of: key.world, Proved: r.Proved(), Rows: r.Rows, Lost: r.Lost, Padded: r.Padded, Worlds: r.Worlds,
+		Faults: r.Faults, Text: r.Text(noun),
+	}
+	for _, u := range r.Unseen {
+		v.NotSeen = append(v.NotSeen, u.String())
+	}
+	if s.verdicts == nil {
+		s.verdicts = map[int]*wire.Audited{}
+	}
+	s.verdicts[a.Object] = v
+	with := *v
+	with.Records = o.records()
+	if len(o.came) == key.world {
+		delete(s.open, key)
+	}
+	return &with, nil
+}
+
+// orderOf returns the order of a state. Only the position differs during a run, unless sources get
+// other weights.
+func (s *audits) orderOf(d *iterable.Dataset, state shuffle.State) (*iterable.Audit, error) {
+	state.Epoch, state.Position, state.GlobalBatch = 0, 0, max(1, state.GlobalBatch)
+	if s.order == nil || string(s.run.JSON()) != string(state.JSON()) {
+		order, err := d.Audit(state)
+		if err != nil {
+			return nil, err
+		}
+		s.order, s.run = order, state
+	}
+	return s.order, nil
+}

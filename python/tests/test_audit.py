@@ -1,0 +1,163 @@
+"""The audit of epochs: it proves that each row came exactly once, and finds planted errors."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import shardfeed
+import shardfeed.torch
+from shardfeed import _audit
+from shardfeed._iterator import BatchIterator
+from shardfeed.errors import StateError
+
+ROWS = 4000
+
+
+@pytest.fixture(autouse=True)
+def told(runtime: Path, caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    caplog.set_level(logging.INFO, logger="shardfeed")
+    return caplog
+
+
+def opened(shards: Path, batch_size: int | None = 64, **given: Any) -> shardfeed.StreamingDataset[Any]:
+    return shardfeed.StreamingDataset(shards, batch_size=batch_size, **{"columns": ["id"], "seed": 7, **given})
+
+
+def verdicts(told: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
+    return [(r.levelname, r.getMessage()) for r in told.records if r.getMessage().startswith("epoch ")]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"shuffle": False, "seed": 0},
+        {"batch_size": None},
+        {"batch_size": None, "drop_last": True},
+        {"filters": "label = 3"},
+        {"tail": "carry"},
+        {"drop_last": True},
+        {"pack": shardfeed.Pack({"tokens": 16}), "columns": ["tokens"]},
+        {"bucket": shardfeed.Bucket({"tokens": 64}), "columns": ["tokens"], "batch_size": None},
+    ],
+)
+def test_epochs_are_proved(shards: Path, told: pytest.LogCaptureFixture, given: dict[str, Any]) -> None:
+    given = {"batch_size": 64, **given}
+    if "bucket" in given:
+        given["batch_size"] = 1
+    dataset = opened(shards, **given)
+    for epoch in range(3):
+        list(dataset)
+        verdict = dataset.stats()["audit"]
+        assert verdict["proved"], verdict["text"]
+        assert verdict["epoch"] == epoch
+    assert [level for level, _ in verdicts(told)] == ["INFO"] * 3
+    assert ", each exactly once, on 1 rank" in verdicts(told)[0][1]
+
+
+@pytest.mark.parametrize("loader", [{}, {"num_workers": 2}, {"threads": 2}])
+@pytest.mark.parametrize("batch_size", [64, None])
+def test_loaders(shards: Path, told: pytest.LogCaptureFixture, loader: dict[str, int], batch_size: int | None) -> None:
+    def open_loader() -> shardfeed.torch.DataLoader[Any]:
+        dataset = shardfeed.torch.StreamingDataset(shards, batch_size=batch_size, columns=["id"], seed=7)
+        return shardfeed.torch.DataLoader(dataset.map(_itself), **loader)
+
+    first = open_loader()
+    batches = iter(first)
+    for _ in range(40):
+        next(batches)
+    state = json.loads(json.dumps(first.state_dict()))
+    [record] = state["audit"]
+    assert record["to"] == record["rows"] == 40 * (batch_size or 1)
+    again = open_loader()
+    again.load_state_dict(state)
+    list(again)
+    assert verdicts(told)[-1] == ("INFO", "epoch 0: 4,000 rows, each exactly once, on 1 rank")
+    list(again)
+    assert verdicts(told)[-1] == ("INFO", "epoch 1: 4,000 rows, each exactly once, on 1 rank")
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def test_killed_and_resumed_on_other_batches(shards: Path, told: pytest.LogCaptureFixture) -> None:
+    state = None
+    for size in (50, 13, None, 77):
+        dataset = opened(shards, size)
+        if state is not None:
+            dataset.load_state_dict(state)
+        batches = iter(dataset)
+        for _ in range(7):
+            next(batches)
+        state = json.loads(json.dumps(dataset.state_dict()))
+    assert len(state["audit"]) == 4
+    list(batches)
+    assert verdicts(told) == [("INFO", "epoch 0: 4,000 rows, each exactly once, on 1 rank")]
+
+
+def test_states_without_records(shards: Path, told: pytest.LogCaptureFixture) -> None:
+    """As of earlier releases, and of batch.state."""
+    dataset = opened(shards)
+    batches = iter(dataset)
+    state = [next(batches) for _ in range(3)][-1].state
+    again = opened(shards)
+    again.load_state_dict(state)
+    list(again)
+    [(level, text)] = verdicts(told)
+    assert level == "INFO" and text.endswith("not seen: positions 0 to 192")
+    with pytest.raises(StateError, match="audit must be a list"):
+        again.load_state_dict({**state, "audit": 7})
+    with pytest.raises(StateError, match="lacks"):
+        again.load_state_dict({**state, "audit": [{}]})
+
+
+def test_a_skipped_batch_is_found(shards: Path, told: pytest.LogCaptureFixture) -> None:
+    dataset = opened(shards)
+    batches = iter(dataset)
+    assert isinstance(batches, BatchIterator)
+    next(batches)
+    batches.take()  # it comes and is not handed out
+    list(batches)
+    [(level, text)] = verdicts(told)
+    assert level == "WARNING" and "3,936 rows came, and the order has 4,000" in text
+    assert dataset.stats()["audit"]["faults"]
+
+
+def test_a_swapped_row_is_found(shards: Path, told: pytest.LogCaptureFixture) -> None:
+    dataset = opened(shards)
+    batches = iter(dataset)
+    next(batches)
+    assert isinstance(batches, BatchIterator)
+    batches.place.total += 1 << 192
+    list(batches)
+    [(level, text)] = verdicts(told)
+    assert level == "WARNING" and "not the same" in text
+
+
+def test_another_state_of_an_epoch_is_found(shards: Path, told: pytest.LogCaptureFixture) -> None:
+    """A state whose place was moved: rows between were skipped."""
+    dataset = opened(shards)
+    batches = iter(dataset)
+    next(batches)
+    state = dataset.state_dict()
+    state["shardfeed"]["position"] += 128
+    again = opened(shards)
+    again.load_state_dict(state)
+    list(again)
+    [(level, text)] = verdicts(told)
+    assert level == "WARNING" and "no rank handed out positions 64 to 192" in text
+
+
+def test_sums_of_rows() -> None:
+    hashes = memoryview(b"".join(n.to_bytes(8, "little") for n in (5, 7, 3)))
+    total = 3 | 3 << 192
+    sums = _audit.of_rows(total, hashes, 3, 3)
+    assert sum(sums) & (1 << 64) - 1 == 3 and sum(sums) >> 192 & (1 << 64) - 1 == 3
+    assert _audit.of_rows(total, hashes, 2, 3) == [1 | 5 << 192, 1 | 2 << 192]
+    assert sum(_audit.of_rows(2 | 1 << 64 | 3 << 192, hashes, 2, 2)) == 2 | 1 << 64 | 3 << 192
