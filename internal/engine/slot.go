@@ -10,6 +10,7 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/engine/wire"
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
 )
 
@@ -213,9 +214,13 @@ func putBeside(to []byte, b *loader.Batch) {
 	for i, h := range b.Hashes {
 		le.PutUint64(to[8*i:], h)
 	}
-	to = to[8*len(b.Hashes):]
+	putMarks(to[8*len(b.Hashes):], marks, end)
+}
+
+// putMarks writes the marks of a trail, each by the time from it to the end.
+func putMarks(to []byte, marks []iterable.Mark, end int64) {
 	for i, m := range marks {
-		le.PutUint64(to[8*i:], uint64(end-m.End)<<8|uint64(m.Cause))
+		binary.LittleEndian.PutUint64(to[8*i:], uint64(end-m.End)<<8|uint64(m.Cause))
 	}
 }
 
