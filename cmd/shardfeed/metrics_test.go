@@ -200,4 +200,9 @@ func TestMetricsInfo(t *testing.T) {
 	if info := readerOf(t, socket, shopSpec(t)).opened.Info; len(info) != 1 || info[0] != "metrics are served at "+s.Engine.Metrics {
 		t.Errorf("the trainer hears %q", info)
 	}
+	other := shopSpec(t)
+	other.Seed++
+	if info := readerOf(t, socket, other).opened.Info; len(info) != 0 {
+		t.Errorf("the second data set's trainer hears %q", info)
+	}
 }

@@ -25,6 +25,8 @@ type host struct {
 	log      *slog.Logger
 	decoders *imageDecoders
 	metrics  *metrics.Endpoint // nil: not served
+
+	tellMetrics sync.Once // to the trainers of the first data set
 }
 
 func newHost(log *slog.Logger) *host {
@@ -64,9 +66,15 @@ func (h *host) open(ctx context.Context, r engine.Request, progress func(wire.Pr
 	if text := decoder.warning(); text != "" {
 		notes.add(text)
 	}
-	if err := h.metrics.Trouble(); err != nil {
-		notes.add(err.Error())
-	}
+	var info []string
+	h.tellMetrics.Do(func() {
+		if err := h.metrics.Trouble(); err != nil {
+			notes.add(err.Error())
+		}
+		if url := h.metrics.URL(); url != "" {
+			info = append(info, "metrics are served at "+url)
+		}
+	})
 	if err := ds.KeepManifest(); err != nil {
 		h.log.Warn("the list of shards is not kept", "error", err)
 	}
@@ -77,14 +85,10 @@ func (h *host) open(ctx context.Context, r engine.Request, progress func(wire.Pr
 		}
 	})
 	chosen := ds.Chosen()
-	var info []string
 	if decoder.name != "" {
 		chosen["ImageDecoder"] = decoder.name
 		info = append(info, decoder.info())
 		h.log.Info(decoder.info())
-	}
-	if url := h.metrics.URL(); url != "" {
-		info = append(info, "metrics are served at "+url)
 	}
 	mapMemory := int64(0)
 	if s.Memory == "" { // the ranks of this machine share the rows that they read by number
