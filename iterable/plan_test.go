@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/shuffle"
@@ -103,10 +102,8 @@ func TestPlanThatDoesNotFit(t *testing.T) {
 func TestStats(t *testing.T) {
 	a := Stats{
 		Draws: 10, Rows: 100, Groups: 35, Units: 4, Fetched: 3 << 20, Needed: 2 << 20, Decoded: 5 << 20,
-		WaitFetch: time.Second, WaitDecode: 2 * time.Second, WaitBuffer: 3 * time.Second,
 	}
-	want := "100 rows in 10 draws of 3.5 row groups; 4 units, 3.0 MiB fetched for 2.0 MiB needed, 5.0 MiB decoded; " +
-		"waited 1s for bytes, 2s for blocks, 3s for room"
+	want := "100 rows in 10 draws of 3.5 row groups; 4 units, 3.0 MiB fetched for 2.0 MiB needed, 5.0 MiB decoded"
 	if got := a.String(); got != want {
 		t.Errorf("got %s", got)
 	}

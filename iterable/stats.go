@@ -3,7 +3,6 @@ package iterable
 import (
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable/internal/ahead"
@@ -24,11 +23,6 @@ type Stats struct {
 	Needed  int64 // encoded bytes of the projected columns, each row once
 	Decoded int64 // bytes of blocks
 	Kept    int64 // bytes of images that units came from in place of encoded columns
-
-	// How long Next waited, by what for.
-	WaitFetch  time.Duration // bytes
-	WaitDecode time.Duration // blocks
-	WaitBuffer time.Duration // room: memory, or draws that were not released
 }
 
 // Sub returns the counts since an earlier Stats of the stream.
@@ -43,9 +37,6 @@ func (s Stats) Sub(earlier Stats) Stats {
 	s.Needed -= earlier.Needed
 	s.Decoded -= earlier.Decoded
 	s.Kept -= earlier.Kept
-	s.WaitFetch -= earlier.WaitFetch
-	s.WaitDecode -= earlier.WaitDecode
-	s.WaitBuffer -= earlier.WaitBuffer
 	return s
 }
 
@@ -71,9 +62,6 @@ func (s Stats) with(c ahead.Counts) Stats {
 	s.Needed += c.Needed
 	s.Decoded += c.Decoded
 	s.Kept += c.Kept
-	s.WaitFetch += c.WaitFetch
-	s.WaitDecode += c.WaitDecode
-	s.WaitBuffer += c.WaitBuffer
 	return s
 }
 
@@ -94,7 +82,6 @@ func (s Stats) String() string {
 	if s.Kept > 0 {
 		kept = fmt.Sprintf(" and %s kept decoded", mem.Bytes(s.Kept))
 	}
-	return fmt.Sprintf("%d rows%s in %d draws of %.1f row groups; %d units, %s fetched%s for %s needed, %s decoded; waited %v for bytes, %v for blocks, %v for room",
-		s.Rows, lost, s.Draws, s.GroupsPerDraw(), s.Units, mem.Bytes(s.Fetched), kept, mem.Bytes(s.Needed), mem.Bytes(s.Decoded),
-		s.WaitFetch.Round(time.Millisecond), s.WaitDecode.Round(time.Millisecond), s.WaitBuffer.Round(time.Millisecond))
+	return fmt.Sprintf("%d rows%s in %d draws of %.1f row groups; %d units, %s fetched%s for %s needed, %s decoded",
+		s.Rows, lost, s.Draws, s.GroupsPerDraw(), s.Units, mem.Bytes(s.Fetched), kept, mem.Bytes(s.Needed), mem.Bytes(s.Decoded))
 }

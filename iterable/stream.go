@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"sync"
-	"time"
 
 	"github.com/shardfeed/shardfeed/audit"
 	"github.com/shardfeed/shardfeed/internal/cause"
@@ -208,7 +207,7 @@ func (s *Stream) begin(ctx context.Context) error {
 	if !ok {
 		return io.EOF
 	}
-	began, waits := time.Now(), len(s.allowed) == 0
+	began, waits := wait.Now(), len(s.allowed) == 0
 	if _, _, err := ahead.Receive(ctx, s.closing, s.allowed); err != nil {
 		return err
 	}
@@ -216,9 +215,8 @@ func (s *Stream) begin(ctx context.Context) error {
 	s.drawn++
 	d := s.newDraw()
 	if waits {
-		d.Trail.Until(wait.At(began), wait.Collate)
+		d.Trail.Until(began, wait.Collate)
 		d.Trail.Until(wait.Now(), wait.Room)
-		s.tally.add(Stats{WaitBuffer: time.Since(began)})
 	}
 	d.number = s.drawn
 	d.Epoch, d.Position, d.Step = int64(st.epoch), st.pos, st.pos/s.steps.GlobalBatch

@@ -264,13 +264,14 @@ func (m *Map) fill(ctx context.Context, j *job, rows []int64) {
 	defer close(j.done)
 	begin := time.Now()
 	d, err := m.taker.Take(ctx, rows)
-	j.trail.Until(wait.At(begin), wait.Collate)
-	j.trail.Until(wait.At(blocked(&m.making.draws.get, begin)), wait.Decode)
+	taken := blocked(&m.making.draws.get, begin)
 	if err != nil {
 		j.memory.Free()
 		j.err = m.wrong(ctx, "read", err)
 		return
 	}
+	j.trail.Until(wait.At(begin), wait.Collate)
+	j.trail.During(&d.Trail, wait.At(begin), wait.At(taken), wait.Collate)
 	m.making.draws.items.Add(1)
 	c, ok := m.spare.Get().(*collator)
 	if !ok {

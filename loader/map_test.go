@@ -10,8 +10,13 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
+	"github.com/shardfeed/shardfeed/internal/wait"
 	"github.com/shardfeed/shardfeed/iterable"
+	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/local"
+	"github.com/shardfeed/shardfeed/shard/shardtest"
 )
 
 func newShopMap(t testing.TB, ds *iterable.Dataset, o MapOptions) *Map {
@@ -264,5 +269,29 @@ func TestMapsShareATaker(t *testing.T) {
 	}
 	if units := x.Stats().Units; units != 2 {
 		t.Errorf("%d units were decoded", units)
+	}
+}
+
+// copying is a store that lends nothing.
+type copying struct{ shard.Store }
+
+func (s copying) Open(ctx context.Context, x shard.Shard) (shard.Object, error) {
+	o, err := s.Store.Open(ctx, x)
+	return struct{ shard.Object }{o}, err
+}
+
+// A batch of rows waited for the store, and not for decoding, if their bytes are late.
+func TestMapTrail(t *testing.T) {
+	late := shardtest.NewFaults(copying{local.Store{}}, shardtest.Rule{Op: shardtest.OpRead, Delay: 20 * time.Millisecond})
+	ds := openData(t, shard.Stores{"": late}, []string{"../testdata/shop"}, iterable.Options{})
+	begin := wait.Now()
+	b, err := newShopMap(t, ds, MapOptions{}).Batch(t.Context(), []int64{0, 1, 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Release()
+	var p wait.Parts
+	if b.Trail.Charge(&p, begin, wait.Now()); p[wait.Storage] < 15*time.Millisecond || p.Most() != wait.Storage {
+		t.Errorf("the batch waited for %v", p.Seconds())
 	}
 }

@@ -2,7 +2,6 @@ package ahead
 
 import (
 	"context"
-	"time"
 
 	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/internal/wait"
@@ -13,12 +12,8 @@ import (
 func (r *Reader) Next(ctx context.Context, held *wait.Trail) (*Load, error) {
 	if len(r.loads) == 0 {
 		r.want(r.received + 1)
-		began := time.Now()
-		held.Until(wait.At(began), wait.Collate)
-		defer func() {
-			held.Until(wait.Now(), wait.Room)
-			r.counts.add(Counts{WaitBuffer: time.Since(began)})
-		}()
+		held.Until(wait.Now(), wait.Collate)
+		defer func() { held.Until(wait.Now(), wait.Room) }()
 	}
 	l, ok, err := Receive(ctx, r.Closing, r.loads)
 	if ok {
@@ -48,29 +43,16 @@ func (r *Reader) Await(ctx context.Context, l *Load, held *wait.Trail) error {
 	if taken {
 		return nil
 	}
-	began := time.Now()
-	held.Until(wait.At(began), wait.Collate)
+	began := wait.Now()
+	held.Until(began, wait.Collate)
 	r.want(l.number)
 	for ; !taken; ready, taken = r.evictable.claim(l) {
 		if _, _, err := Receive(ctx, r.Closing, ready); err != nil {
 			return err
 		}
 	}
-	held.During(&l.trail, wait.At(began), wait.Now(), wait.Decode)
-	r.attribute(began, l)
+	held.During(&l.trail, began, wait.Now(), wait.Decode)
 	return nil
-}
-
-// attribute divides the time from began to now by what the load was waiting for.
-func (r *Reader) attribute(began time.Time, l *Load) {
-	fetched, now := l.fetched, time.Now()
-	if fetched.IsZero() { // it failed before
-		fetched = now
-	}
-	if fetched.Before(began) {
-		fetched = began
-	}
-	r.counts.add(Counts{WaitFetch: fetched.Sub(began), WaitDecode: now.Sub(fetched)})
 }
 
 // want reports that the consumer waits for the n-th load. Only the consumer calls it.

@@ -2,7 +2,6 @@ package ahead
 
 import (
 	"sync"
-	"time"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 )
@@ -17,11 +16,6 @@ type Counts struct {
 	Decoded   int64 // bytes of blocks
 	Predicted int64 // estimates of them
 	Kept      int64 // bytes of images that units came from in place of encoded columns
-
-	// How long the consumer waited, by what for.
-	WaitFetch  time.Duration // bytes
-	WaitDecode time.Duration // blocks
-	WaitBuffer time.Duration // room
 }
 
 // counts sums up the work of all goroutines.
@@ -42,9 +36,6 @@ func (c *counts) add(n Counts) Counts {
 	s.Decoded += n.Decoded
 	s.Predicted += n.Predicted
 	s.Kept += n.Kept
-	s.WaitFetch += n.WaitFetch
-	s.WaitDecode += n.WaitDecode
-	s.WaitBuffer += n.WaitBuffer
 	return *s
 }
 

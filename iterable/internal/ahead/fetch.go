@@ -3,7 +3,6 @@ package ahead
 import (
 	"cmp"
 	"context"
-	"time"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/wait"
@@ -29,7 +28,6 @@ func (r *Reader) fetchOne(ctx context.Context, l *Load) {
 	if l.charged.Fetch == l.Estimate.Fetch { // it was not evicted
 		err = r.fetchLoad(ctx, l)
 	}
-	l.fetched = time.Now()
 	if l.raw != nil {
 		r.throttle.learn(l.raw.Lent())
 		r.lookAgain()
@@ -50,7 +48,6 @@ func (r *Reader) fetchOne(ctx context.Context, l *Load) {
 // for one.
 func (r *Reader) joined(ctx context.Context, l *Load) bool {
 	b, places, err := r.Sharing.join(ctx, l.sharedRows())
-	l.fetched = time.Now()
 	l.trail.Until(wait.Now(), wait.Decode)
 	switch {
 	case err != nil:

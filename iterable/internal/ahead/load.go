@@ -2,7 +2,6 @@ package ahead
 
 import (
 	"slices"
-	"time"
 
 	"github.com/shardfeed/shardfeed/internal/wait"
 	"github.com/shardfeed/shardfeed/rowgroup"
@@ -61,8 +60,7 @@ type Load struct {
 	orders [][]uint32 // see Order
 	placed bool       // the orders are rows of the block, since rows may come more than once
 
-	fetched time.Time
-	trail   wait.Trail // what held the load up so far
+	trail wait.Trail // what held the load up so far
 
 	inImage bool // its block is in an image of the tier, in the order of the file
 	raw     *rowgroup.Raw
