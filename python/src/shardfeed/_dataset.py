@@ -380,7 +380,8 @@ class StreamingDataset(Connected, Generic[T]):
 
         The path ends in ``.json`` or ``.json.gz``. The file is there after ``steps`` steps, or
         after ``stop()`` of the result, or at the program's end. Each rank has its own, such as
-        ``run.rank3.json.gz``. It has the clock of torch.profiler.
+        ``run.rank3.json.gz``. It has the clock of torch.profiler,
+        and ``shardfeed trace merge`` joins their files.
         """
         return self._waited.begin_trace(path, steps)
 
