@@ -21,6 +21,7 @@
 # make turbojpeg     builds libjpeg-turbo, which decodes JPEG, into bin/
 # make servers       installs what the tests of storage start: an S3 server, Hadoop's daemons, a Kerberos KDC
 # make chaos         jobs of training under faults, each row checked against the order; CHAOS=... are options, as in CHAOS='--jobs 1000'
+# make insight       training that is slowed down, and what its figures name; INSIGHT=... are options, as in INSIGHT='--faults 200'
 # make fuzz          every fuzz target for FUZZTIME each
 # make cross         the value matrix: shardfeed cat against what other writers' files hold
 #
@@ -33,6 +34,7 @@
 FUZZTIME ?= 30s
 CORRUPTIONS ?= 5000
 CHAOS ?= --jobs 30
+INSIGHT ?= --faults 48
 SEED ?= 1
 BENCH ?=
 PEERS ?=
@@ -50,7 +52,7 @@ PACKAGES = $$(($$(getconf _NPROCESSORS_ONLN) + 1))
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
-.PHONY: room chaos test-ray test-spark test-jax turbojpeg build test test-full check lint docs deploy dependencies release bench fuzz demo testdata cross test-go test-storage test-minio servers packages test-python test-package cross-build cross-quick corrupt bench-smoke bench-peers test-gpu bench-gpu test-builds
+.PHONY: room chaos insight test-ray test-spark test-jax turbojpeg build test test-full check lint docs deploy dependencies release bench fuzz demo testdata cross test-go test-storage test-minio servers packages test-python test-package cross-build cross-quick corrupt bench-smoke bench-peers test-gpu bench-gpu test-builds
 
 # libjpeg-turbo beside the programs, which look for it there; replaced as a whole, as one may have it loaded. Where it cannot be built
 # images are decoded in Go and its tests skip; with CI=true only where what builds it cannot be fetched.
@@ -152,6 +154,10 @@ packages:
 # Jobs are drawn from their numbers: CHAOS='--job 17' runs one again. See python/tests/chaos.
 chaos: $(BUILD) servers
 	cd python && PYTHONPATH=src:tests PYTHONWARNINGS=ignore $$(../tools/venv requirements-test.txt)/bin/python -m chaos ../bin/shardfeed $(CHAOS)
+
+# Cases are drawn from their numbers: INSIGHT='--case 1017' runs one again. See python/tests/insight.
+insight: $(BUILD) servers
+	cd python && PYTHONPATH=src:tests PYTHONWARNINGS=ignore $$(../tools/venv requirements-test.txt)/bin/python -m insight $(INSIGHT)
 
 # Ray is on top of the environment of the other tests, which has torch.
 test-ray: $(BUILD)

@@ -126,6 +126,12 @@ def files_below(directory: Path) -> list[Path]:
 
 @pytest.fixture(scope="session")
 def s3() -> Iterator[S3]:
+    with s3_server() as server:
+        yield server
+
+
+@contextlib.contextmanager
+def s3_server() -> Iterator[S3]:
     server = program("versitygw")
     with scratch("s3") as root:
         address, data = free_address(), root / "data"

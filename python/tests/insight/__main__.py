@@ -1,0 +1,61 @@
+"""python -m insight: faults that are injected into training, and what the figures name."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+import tempfile
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+
+import servers
+
+from insight import case, disk, faults, tables
+
+
+def main() -> int:
+    given = arguments()
+    root = Path(tempfile.mkdtemp(prefix="insight-"))
+    os.environ.update({"SHARDFEED_BIN": str(Path(given.program).absolute()), "SHARDFEED_GRACE": "1s", "XDG_CACHE_HOME": str(root / "home")})
+    kinds = tuple(kind for kind in given.kind if kind != "slow disk" or disk.available())
+    if "slow disk" in given.kind and "slow disk" not in kinds:
+        print("insight: NO slow disks: this process may not mount a file system", file=sys.stderr)
+    tables.make(root / "data")
+    numbers = [given.case] if given.case is not None else range(given.seed * 1000, given.seed * 1000 + given.faults)
+    found: list[case.Found] = []
+    with servers.s3_server() as store, contextlib.closing(case.Hosts()) as hosts:
+        store.put(root / "data" / "plain")
+        with ThreadPoolExecutor(given.at_once) as pool:
+            cases = [faults.draw(number, kinds) for number in numbers]
+            running = [pool.submit(case.run, each, root / "data", store, root / str(each.number), hosts) for each in cases]
+            for done in as_completed(running):
+                found.append(done.result())
+                print(found[-1], *found[-1].wrong, sep="\n     ", flush=True)
+    return summary(found, root)
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="insight", description="Faults that are injected into training, and what the figures name.")
+    parser.add_argument("program", nargs="?", default=servers.ROOT / "bin" / "shardfeed", help="the engine (default %(default)s)")
+    parser.add_argument("--faults", type=int, default=24, help="how many cases (default %(default)s)")
+    parser.add_argument("--seed", type=int, default=1, help="of the cases (default %(default)s)")
+    parser.add_argument("--case", type=int, help="run this case alone")
+    parser.add_argument("--at-once", type=int, default=2, help="how many run at the same time (default %(default)s)")
+    parser.add_argument("--kind", nargs="+", choices=list(faults.CAUSES), default=list(faults.CAUSES), help="of faults (default all)")
+    return parser.parse_args()
+
+
+def summary(found: list[case.Found], root: Path) -> int:
+    named = Counter(each.case.kinds[0] for each in found if each.after is not None)
+    for kind, count in Counter(each.case.kinds[0] for each in found).items():
+        print(f"{named[kind]:4} of {count:3}  {kind}")
+    sums = sum(bool(each.wrong) for each in found)
+    print(f"{named.total()} of {len(found)} named; {sums} with wrong sums; reports of the others: {root}")
+    return 1 if named.total() < 0.95 * len(found) or sums else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
