@@ -21,10 +21,7 @@ func (m *Reader) Fetch(ctx context.Context, u Rows) (*Raw, error) {
 	if err != nil {
 		return nil, err
 	}
-	probe := wait.ProbeOf(ctx)
-	before := probe.Idle(wait.Cache)
 	m.takeTier(ctx, raw)
-	probe.Idle(before)
 	return m.fetchRaw(ctx, raw, false)
 }
 

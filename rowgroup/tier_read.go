@@ -9,6 +9,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/wait"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/image"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
@@ -84,6 +85,8 @@ func (m *Reader) takeTier(ctx context.Context, raw *Raw) {
 	if t == nil {
 		return
 	}
+	probe := wait.ProbeOf(ctx)
+	defer probe.Idle(probe.Idle(wait.Cache))
 	rows := m.groups[m.first[u.Shard]+u.RowGroup].Rows
 	i := t.Find(u.RowGroup, rows)
 	if i == nil {

@@ -108,13 +108,13 @@ func memoryMetrics() []metric {
 
 // cacheMetrics sum over the directories.
 func cacheMetrics() []metric {
-	of := func(name, help string, kind prometheus.ValueType, value func(engine.CacheWork) int64) metric {
+	of := func(name, help string, kind prometheus.ValueType, value func(engine.CacheWork) float64) metric {
 		return metric{name, help, kind, nil, func(s engine.Snapshot, add adder) {
-			var sum int64
+			sum := 0.0
 			for _, c := range s.Caches {
 				sum += value(c)
 			}
-			add(float64(sum))
+			add(sum)
 		}}
 	}
 	by := func(name, help, label string, values map[string]func(cache.Stats) int64) metric {
@@ -129,8 +129,8 @@ func cacheMetrics() []metric {
 		}}
 	}
 	return []metric{
-		of("shardfeed_cache_limit_bytes", "The most bytes that the cache keeps on the local disk.", gauge, func(c engine.CacheWork) int64 { return c.Limit }),
-		of("shardfeed_cache_held_bytes", "Bytes of the cache on the local disk, of all processes.", gauge, func(c engine.CacheWork) int64 { return c.Held }),
+		of("shardfeed_cache_limit_bytes", "The most bytes that the cache keeps on the local disk.", gauge, func(c engine.CacheWork) float64 { return float64(c.Limit) }),
+		of("shardfeed_cache_held_bytes", "Bytes of the cache on the local disk, of all processes.", gauge, func(c engine.CacheWork) float64 { return float64(c.Held) }),
 		by("shardfeed_cache_reads_total", "Reads by how the cache served them: hit, miss, or bypass where it was full, off or too slow.", "result", map[string]func(cache.Stats) int64{
 			"hit": func(c cache.Stats) int64 { return c.Hits }, "miss": func(c cache.Stats) int64 { return c.Misses }, "bypass": func(c cache.Stats) int64 { return c.Bypassed },
 		}),
@@ -140,10 +140,14 @@ func cacheMetrics() []metric {
 		by("shardfeed_cache_filled_bytes_total", "Bytes written to the cache: of shards, or decoded columns.", "form", map[string]func(cache.Stats) int64{
 			"shard": func(c cache.Stats) int64 { return c.FilledBytes }, "decoded": func(c cache.Stats) int64 { return c.DecodedFilledBytes },
 		}),
-		of("shardfeed_cache_dropped_bytes_total", "Bytes that were fetched and not kept: memory or disk was full, or the disk failed.", counter, func(c engine.CacheWork) int64 { return c.Dropped }),
-		of("shardfeed_cache_evictions_total", "Shards and decoded files that were removed to make room.", counter, func(c engine.CacheWork) int64 { return c.Evicted }),
-		of("shardfeed_cache_bad_blocks_total", "Blocks that failed their checksum and were fetched again.", counter, func(c engine.CacheWork) int64 { return c.Bad }),
-		of("shardfeed_cache_disk_failures_total", "Times that the local disk failed.", counter, func(c engine.CacheWork) int64 { return c.Trouble }),
+		of("shardfeed_cache_dropped_bytes_total", "Bytes that were fetched and not kept: memory or disk was full, or the disk failed.", counter, func(c engine.CacheWork) float64 { return float64(c.Dropped) }),
+		of("shardfeed_cache_evictions_total", "Shards and decoded files that were removed to make room.", counter, func(c engine.CacheWork) float64 { return float64(c.Evicted) }),
+		of("shardfeed_cache_bad_blocks_total", "Blocks that failed their checksum and were fetched again.", counter, func(c engine.CacheWork) float64 { return float64(c.Bad) }),
+		of("shardfeed_cache_disk_read_bytes_total", "Bytes read from the local disk.", counter, func(c engine.CacheWork) float64 { return float64(c.DiskReadBytes) }),
+		of("shardfeed_cache_disk_read_seconds_total", "Time with at least one such read.", counter, func(c engine.CacheWork) float64 { return c.DiskReadSeconds }),
+		of("shardfeed_cache_disk_write_seconds_total", "Time with at least one write to the local disk.", counter, func(c engine.CacheWork) float64 { return c.DiskWriteSeconds }),
+		of("shardfeed_cache_pending_bytes", "Bytes that wait for the local disk now.", gauge, func(c engine.CacheWork) float64 { return float64(c.PendingBytes) }),
+		of("shardfeed_cache_disk_failures_total", "Times that the local disk failed.", counter, func(c engine.CacheWork) float64 { return float64(c.Trouble) }),
 	}
 }
 
