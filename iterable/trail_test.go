@@ -88,7 +88,7 @@ func charged(t *testing.T, next func(context.Context) (*Draw, error)) (*Draw, wa
 	}
 	var p wait.Parts
 	d.Trail.Charge(&p, begin, end)
-	if whole := time.Duration(end - begin); p.Sum() != whole || p[wait.HandOver] > whole/50+time.Millisecond {
+	if whole := time.Duration(end - begin); p.Sum() != whole || p[wait.HandOver] > whole/50+2*slowness {
 		t.Errorf("%v took %v, by cause %v", d.Step, whole, p.Seconds())
 	}
 	return d, p
