@@ -27,7 +27,7 @@ SAMPLE = [
     faults.Case(7, (faults.Fault("slow map", 0.2), faults.Fault("slow store", 0.02)), **ONE),
     faults.Case(8, (faults.Fault("slow store", 0.2), faults.Fault("slow map", 0.02)), **ONE),
     faults.Case(9, (faults.Fault("slow trainer", 0.1),), world=2, slow=None),
-    faults.Case(10, (faults.Fault("slow disk", 0.1),), **ONE),
+    faults.Case(10, (faults.Fault("slow disk", 0.1),), world=2, slow=None),
 ]
 
 

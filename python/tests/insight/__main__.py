@@ -33,7 +33,7 @@ def main() -> int:
             running = [pool.submit(case.run, each, root / "data", store, root / str(each.number), hosts) for each in cases]
             for done in as_completed(running):
                 found.append(done.result())
-                print(found[-1], *found[-1].wrong, sep="\n     ", flush=True)
+                print(found[-1], *found[-1].wrong, *found[-1].verdicts, sep="\n     ", flush=True)
     return summary(found, root)
 
 
@@ -52,8 +52,8 @@ def summary(found: list[case.Found], root: Path) -> int:
     named = Counter(each.case.kinds[0] for each in found if each.after is not None)
     for kind, count in Counter(each.case.kinds[0] for each in found).items():
         print(f"{named[kind]:4} of {count:3}  {kind}")
-    sums = sum(bool(each.wrong) for each in found)
-    print(f"{named.total()} of {len(found)} named; {sums} with wrong sums; reports of the others: {root}")
+    sums, verdicts = (sum(bool(wrong) for wrong in each) for each in zip(*((each.wrong, each.verdicts) for each in found)))
+    print(f"{named.total()} of {len(found)} named; {sums} with wrong sums, {verdicts} with a wrong verdict; reports of the others: {root}")
     return 1 if named.total() < 0.95 * len(found) or sums else 0
 
 

@@ -82,6 +82,7 @@ class Found:
     named: judge.Named | None
     after: float | None  # seconds; None: the fault was not named
     wrong: tuple[str, ...]  # sums
+    verdicts: tuple[str, ...] = ()  # that are wrong
 
     def __str__(self) -> str:
         verdict = "wrong" if self.after is None else f"{self.after:.1f} s"
@@ -98,7 +99,7 @@ def run(case: Case, data: Path, store: servers.S3, root: Path, hosts: Hosts, sec
             return Found(case, None, None, (f"rank {rank} ended with {status}: {(root / f'{rank}.log').read_text()[-1000:]}",))
     reports = [[json.loads(line) for line in (root / f"{rank}.json").read_text().splitlines()] for rank in range(case.world)]
     since = judge.after(case, reports, SECONDS)
-    found = Found(case, judge.named(reports, SECONDS), since, tuple(judge.sums(reports)))
+    found = Found(case, judge.named(reports, SECONDS), since, tuple(judge.sums(reports)), tuple(judge.verdicts(case, reports)))
     if since is not None:
         shutil.rmtree(root, ignore_errors=True)
     return found

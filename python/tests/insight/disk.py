@@ -135,9 +135,10 @@ class Disk:
 
 
 def mounted(source: Path, mountpoint: Path, rate: float, stack: contextlib.ExitStack) -> str:
-    """Mounts a slow disk with the files of a directory until the stack closes."""
-    mountpoint.mkdir()
-    stack.enter_context(contextlib.closing(Disk(source, mountpoint, rate)))
+    """Mounts a slow disk with the files of a directory until the stack closes, once for all ranks."""
+    if not mountpoint.exists():
+        mountpoint.mkdir()
+        stack.enter_context(contextlib.closing(Disk(source, mountpoint, rate)))
     return str(mountpoint)
 
 

@@ -51,6 +51,13 @@ def _settled(lines: Sequence[Line]) -> tuple[float, dict[str, float]]:
     return (sum(parts.values()) / of if of else 0.0), parts
 
 
+def verdicts(case: Case, reports: Sequence[Sequence[Line]]) -> list[str]:
+    """The last verdicts that name another cause than the fault's. A rank on a node of its own knows that node's ranks."""
+    asked = [reports[case.slow]] if case.slow is not None else reports
+    last = [lines[-1]["verdict"] for lines in asked]
+    return [f"verdict: {v['line']}" for v in last if v and (v["cause"] != case.cause or case.slow not in (None, v["rank"]))]
+
+
 def after(case: Case, reports: Sequence[Sequence[Line]], within: float) -> float | None:
     """The seconds after which the reports named the right cause and rank until the end; None: they did not."""
     since = None

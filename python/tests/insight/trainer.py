@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import threading
 import time
 from collections.abc import Callable
@@ -15,6 +14,7 @@ import torch
 import torch.distributed as dist
 
 from shardfeed import Image
+from shardfeed.errors import ShardfeedError
 from shardfeed.torch import DataLoader
 
 EVERY = 0.25  # seconds between two reports
@@ -91,6 +91,13 @@ def _report(loader: Any, watch: Stopwatch, output: Any, end: threading.Event) ->
     while going:
         going = not end.wait(EVERY)
         stats = loader.stats()
-        verdict = loader.verdict() if hasattr(loader, "verdict") else None
         line = {"at": time.monotonic() - begin, "stopwatch": watch.seconds, "steps": watch.laps, "wait": stats["wait"]}
-        output.write(json.dumps({**line, "verdict": verdict, "ended": not going, "pid": os.getpid()}, default=str) + "\n")
+        output.write(json.dumps({**line, "verdict": _verdict(loader)}) + "\n")
+
+
+def _verdict(loader: Any) -> dict[str, Any] | None:
+    """The cause and the rank of a loader's verdict, if it has one."""
+    with contextlib.suppress(ShardfeedError):
+        found = loader.verdict() if hasattr(loader, "verdict") else None
+        return found and {"cause": found.cause, "rank": found.rank, "line": str(found)}
+    return None
