@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ._pack import Pack
     from ._select import Selected, select
     from ._sources import Source
+    from ._wait_metrics import WaitMetrics
 
 name_log()
 
@@ -44,6 +45,7 @@ __all__ = [
     "ShardfeedWarning",
     "Source",
     "StreamingDataset",
+    "WaitMetrics",
     "__version__",
     "errors",
     "select",
@@ -66,6 +68,7 @@ _MODULES = {
     "Selected": "_select",
     "Source": "_sources",
     "StreamingDataset": "_dataset",
+    "WaitMetrics": "_wait_metrics",
     "select": "_select",
 }
 

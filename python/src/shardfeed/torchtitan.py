@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import json
+import weakref
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
@@ -17,15 +18,18 @@ import torch
 import torch.distributed
 import tyro
 from torchtitan.components.dataloader import BaseDataLoader
+from torchtitan.components.metrics import MetricsProcessor as _MetricsProcessor
 
 from . import torch as _torch
 from ._args._checks import got
 from ._documented import documented
 from ._pack import Pack
+from ._wait_metrics import WaitMetrics
 from .errors import OptionError, StateError
 from .torch._flatten import real_labels
 
 _STATE = "shardfeed"
+_training: weakref.ref[DataLoader] | None = None  # the endless loader that was made last; one of a validation ends
 
 
 @documented
@@ -109,12 +113,19 @@ class DataLoader(BaseDataLoader):
         collate = functools.partial(_step, config.tokens)
         self._loader = _torch.DataLoader(self.dataset, collate_fn=collate, num_workers=config.num_workers)
         self._infinite = config.infinite
+        if config.infinite:
+            global _training
+            _training = weakref.ref(self)
 
     def __iter__(self) -> Iterator[tuple[dict[str, torch.Tensor], torch.Tensor]]:
         while True:
             yield from self._loader
             if not self._infinite:
                 return
+
+    def stats(self) -> dict[str, Any]:
+        """Figures of this rank's stream, by the names of ``shardfeed bench --json``."""
+        return self._loader.stats()
 
     def state_dict(self) -> dict[str, Any]:
         """The position after the last batch that was handed out: the same on every rank.
@@ -133,6 +144,30 @@ class DataLoader(BaseDataLoader):
                 'another data loader; leave it out with checkpoint.exclude_from_loading=["dataloader"]'
             )
         self._loader.load_state_dict(json.loads(text))
+
+
+@documented
+class MetricsProcessor(_MetricsProcessor):
+    """torchtitan's metrics, and how much of the training's time is spent waiting for data.
+
+    A configuration has ``config.metrics = shardfeed.torchtitan.MetricsProcessor.Config(...)``, with
+    the fields of torchtitan's own. The metrics are those of :class:`shardfeed.WaitMetrics`, of the
+    rank that logs, for a :class:`DataLoader` with ``infinite=True``.
+    """
+
+    @dataclass(kw_only=True, slots=True)
+    class Config(_MetricsProcessor.Config):
+        pass
+
+    def __init__(self, config: Config, **runtime: Any) -> None:
+        super().__init__(config, **runtime)
+        self._waits: WaitMetrics | None = None
+
+    def log(self, *args: Any, extra_metrics: dict[str, Any] | None = None, **kwargs: Any) -> None:
+        if self._waits is None and (loader := _training and _training()) is not None:
+            self._waits = WaitMetrics(loader)
+        waits = self._waits() if self._waits is not None else {}
+        super().log(*args, extra_metrics={**waits, **(extra_metrics or {})}, **kwargs)
 
 
 def _step(tokens: str, batch: Any) -> tuple[dict[str, torch.Tensor], torch.Tensor]:

@@ -17,6 +17,7 @@ import torch
 import torch.utils.data
 
 from .._args._checks import type_name
+from .._wait_metrics import WaitMetrics, waiting
 from ..errors import OptionError
 from . import _trainer_state
 from ._batch import each
@@ -26,7 +27,7 @@ from ._layout import ROW_VALID
 from ._padding import drop_padding
 from ._sft import SFTData
 
-__all__ = ["Flatten", "SFTMixin", "TrainerMixin", "packed", "prepare"]
+__all__ = ["Flatten", "SFTMixin", "TrainerMixin", "WaitMixin", "packed", "prepare"]
 
 
 def prepare(accelerator: Any, dataset: StreamingDataset, **loader: Any) -> Any:
@@ -59,7 +60,30 @@ def _prepared(accelerator: Any, dataset: Any, loader: dict[str, Any]) -> Any:
     return accelerator.prepare_data_loader(prepared)
 
 
-class TrainerMixin:
+class WaitMixin:
+    """Adds the wait for data to what transformers' Trainer logs of the training.
+
+    Use it as ``class Trainer(WaitMixin, transformers.Trainer)``; a :class:`TrainerMixin` is one. The
+    metrics are those of :class:`shardfeed.WaitMetrics`, if the training's data set or loader is of
+    this package. On several ranks they are of the first, which the Trainer logs.
+    """
+
+    callback_handler: Any
+    _waits: tuple[Any, WaitMetrics] | None = None  # of a loader
+
+    def log(self, logs: dict[str, float], *args: Any, **kwargs: Any) -> None:
+        if "loss" in logs:  # of the training, and not of an evaluation
+            logs.update(self._wait_metrics())
+        super().log(logs, *args, **kwargs)  # type: ignore[misc]
+
+    def _wait_metrics(self) -> dict[str, float]:
+        loader = self.callback_handler.train_dataloader
+        if self._waits is None or self._waits[0] is not loader:
+            self._waits = loader, WaitMetrics(*waiting(loader))
+        return self._waits[1]()
+
+
+class TrainerMixin(WaitMixin):
     """Lets transformers' Trainer take data sets of this package.
 
     Use it as ``class Trainer(TrainerMixin, transformers.Trainer)``. Batches come as the data set
