@@ -138,7 +138,7 @@ var rules = []rule{
 	{at: "internal/jsonl", may: []string{"column", "internal/mem", "internal/half"}},
 	{at: root, may: []string{"column", "shard", "shard/all", "shard/hdfs", "shard/s3", "cache", "rowgroup", "rule", "shuffle", "iterable", "loader", "images", "images/codec", "internal/cores", "internal/mem", "internal/option", "internal/size", "internal/text", "internal/trusted", "internal/regular"}},
 	{at: "internal/inspect", may: []string{"internal/table", "internal/text", "column", "shard", "rowgroup", "shuffle", "internal/mem", "internal/parquet", "internal/jsonl"}}, // the verb's alone
-	{at: "internal/engine", may: []string{root, "audit", "cache", "column", "loader", "iterable", "rowgroup", "shard", "shuffle", "internal/cores", "internal/mem", "internal/option", "internal/regular", "internal/wait"}},
+	{at: "internal/engine", may: []string{root, "audit", "cache", "column", "loader", "iterable", "rowgroup", "shard", "shuffle", "internal/cores", "internal/mem", "internal/option", "internal/regular", "internal/verdict", "internal/wait"}},
 	{at: "internal/engine/wire", may: []string{root, "audit", "loader", "iterable", "rowgroup", "shard", "shuffle", "internal/mem", "internal/option", "internal/wait"}}, // messages and failures: no data sets, no sessions
 	{at: "images/codec"},
 	{at: "images/turbo", may: []string{"images/codec"}},

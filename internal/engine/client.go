@@ -42,6 +42,7 @@ func (c *client) join(j wire.Join, to consumer) error {
 	case c.participant != nil && !c.participant.isOver():
 		return wire.ProtocolError("JOIN before the END of the iteration before")
 	}
+	c.engine.remember()
 	p := &participant{join: j, consumer: to, client: c, session: c.group.session(j.Rank)}
 	if err := p.session.take(p); err != nil {
 		return err
@@ -80,7 +81,10 @@ func (c *client) setEpoch(e wire.SetEpoch) (wire.Session, error) {
 	return c.group.session(e.Rank).setEpoch(e), nil
 }
 
-func (c *client) waited(w wire.Waited) { c.group.session(w.Rank).waited(w.Report) }
+func (c *client) waited(w wire.Waited) {
+	c.group.session(w.Rank).waited(w.Report)
+	c.engine.remember()
+}
 
 func (c *client) choose(s wire.Select) (wire.Selected, error) {
 	data := c.group.dataset.data
@@ -119,6 +123,9 @@ func (c *client) ask(a wire.Ask) (wire.Session, error) {
 		return c.audit(*a.Audit, a.WorldSize, a.Replicas)
 	}
 	s := c.group.session(a.Rank)
+	if a.Verdict != nil {
+		return s.verdict(*a.Verdict)
+	}
 	if a.Locate != nil {
 		return s.locate(a.Locate)
 	}

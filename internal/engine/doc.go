@@ -64,7 +64,7 @@
 //	   4  trainer  RELEASE   empty: slots were released that the engine waits for; see Ring
 //	   5  trainer  LEAVE     {}: end this consumer's part of the iteration; answered by one END with left, after all that was sent before
 //	   6  trainer  EPOCH     SetEpoch; answered by SESSION
-//	   7  trainer  ASK       Ask: the state of the session, and its figures; answered by SESSION
+//	   7  trainer  ASK       Ask: the state of the session, its figures, or why its loop waits; answered by SESSION
 //	   8  trainer  TAKE      i64 row numbers: the rows to send; answered by BATCH or ERROR
 //	   9  trainer  SELECT    Select: write a list of rows; answered by SELECTED
 //	  10  trainer  MAP       Map: rows by number from here on; answered by MAPPED

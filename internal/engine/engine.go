@@ -126,11 +126,20 @@ type Data struct {
 	// Stats returns the figures of a session by bench's keys. It may be nil.
 	Stats func(Figures) any
 
+	// Kept returns the local disk's part in the data set, for verdicts. It may be nil.
+	Kept func() Kept
+
 	// EpochTook is called with the time from the start of a whole epoch to the start of the next
 	// iteration. It may be nil.
 	EpochTook func(time.Duration)
 
 	Close func(ctx context.Context) error // what Dataset was opened from, after Dataset was closed
+}
+
+// Kept is the local disk's part in a data set, in bytes. A limit of 0 is off.
+type Kept struct {
+	CacheLimit, CacheNeeded     int64 // encoded
+	DecodedLimit, DecodedNeeded int64
 }
 
 // Figures count the work of all iterations of a session.
@@ -179,6 +188,7 @@ type engine struct {
 	socket   string
 	started  time.Time
 	work     works
+	measured measurements
 	sessions atomic.Int64    // so far
 	ctx      context.Context // of everything that the engine opened
 	cancel   context.CancelCauseFunc

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/shardfeed/shardfeed/internal/engine/wire"
@@ -34,8 +35,10 @@ type session struct {
 	waiting *run                  // reads the next epoch ahead of its JOIN
 	latest  *iteration            // that began
 
-	figures tally
-	outputs outputs
+	figures  tally
+	paces    paces
+	reported atomic.Int64 // when the loop's wait came last, as by wait.Now
+	outputs  outputs
 }
 
 func newSession(d *dataset, rank int) *session {
@@ -113,6 +116,7 @@ func (s *session) newIteration(j wire.Join) (*iteration, error) {
 		s.pending = nil
 	}
 	s.clock(state)
+	s.paces.start()
 	s.begun++
 	s.workers = j.Workers
 	it := newIteration(s, j, state, steps)
@@ -252,6 +256,8 @@ func (s *session) waited(w wait.Report) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.figures.sum.Wait.Add(w)
+	s.paces.add(w, s.figures.sum.Batches)
+	s.reported.Store(wait.Now())
 }
 
 func (s *session) setEpoch(e wire.SetEpoch) wire.Session {

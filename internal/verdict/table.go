@@ -110,7 +110,7 @@ var trainerRows = []row{
 			return fmt.Sprintf("the functions take %s of each step in the training loop", seconds(s.perStep(wait.Map)))
 		},
 		cure: func(s *scene) string {
-			k := workersFor(s.perStep(wait.Map), s.stepTime())
+			k := min(workersFor(s.perStep(wait.Map), s.stepTime()), max(1, s.node.Machine.Processors))
 			return fmt.Sprintf("run them beside the step with threads=%d or num_workers=%d, or let the engine do it, as with cast, pad and images", k, k)
 		},
 	},

@@ -277,7 +277,11 @@ type Ask struct {
 	Rank      int  `json:"rank"`
 	WorldSize int  `json:"world_size"`
 	Stats     bool `json:"stats"`
-	Plan      bool `json:"plan"` // Fingerprint and Steps, as an iteration at this world size would have them
+
+	// Verdict asks only why the training loop waits.
+	Verdict *VerdictAsk `json:"verdict"`
+
+	Plan bool `json:"plan"` // Fingerprint and Steps, as an iteration at this world size would have them
 	Window
 
 	Replica     int `json:"replica"` // as in Join
@@ -316,6 +320,17 @@ type Ask struct {
 	Outputs *int64 `json:"outputs"`
 }
 
+// VerdictAsk asks why a training loop waits, with the figures that only its trainer has.
+type VerdictAsk struct {
+	Seconds     float64      `json:"seconds"` // the recent past of the loop; 0 is since its iteration began
+	Waited      *wait.Report `json:"waited"`  // what came since the last WAITED
+	Told        float64      `json:"told"`    // seconds of the loop in all WAITED, on any connection, and here
+	Workers     int          `json:"workers"` // that run map and collate_fn
+	Copied      int64        `json:"copied"`  // bytes to a device
+	CopySeconds float64      `json:"copy_seconds"`
+	Pinned      bool         `json:"pinned"`
+}
+
 // Session describes the position of a session.
 type Session struct {
 	NextEpoch   int64           `json:"next_epoch"` // of an iteration that would start now
@@ -324,6 +339,8 @@ type Session struct {
 	State       *shuffle.State  `json:"state"` // the start of an iteration now
 	Fingerprint Fingerprint     `json:"fingerprint"`
 	Stats       json.RawMessage `json:"stats"`    // figures by bench's keys
+	Verdict     json.RawMessage `json:"verdict"`  // of Ask.Verdict: a verdict.Verdict
+	Speaks      bool            `json:"speaks"`   // of Ask.Verdict: no lower rank of this machine reads the data
 	Places      []Place         `json:"places"`   // of Ask.Locate
 	Manifest    []byte          `json:"manifest"` // of Ask.Manifest: its JSON, compressed by zlib
 	Held        []byte          `json:"held"`     // of Ask.Held: line lane i is bit i%8 of byte i/8; null if unknown

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ._pack import Pack
     from ._select import Selected, select
     from ._sources import Source
+    from ._verdict import Verdict
     from ._wait_metrics import WaitMetrics
 
 name_log()
@@ -45,6 +46,7 @@ __all__ = [
     "ShardfeedWarning",
     "Source",
     "StreamingDataset",
+    "Verdict",
     "WaitMetrics",
     "__version__",
     "errors",
@@ -68,6 +70,7 @@ _MODULES = {
     "Selected": "_select",
     "Source": "_sources",
     "StreamingDataset": "_dataset",
+    "Verdict": "_verdict",
     "WaitMetrics": "_wait_metrics",
     "select": "_select",
 }

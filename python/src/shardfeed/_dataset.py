@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import uuid
 import weakref
@@ -34,6 +35,7 @@ from ._keywords import DatasetOptions
 from ._options import Options
 from ._trace import Trace
 from ._transform import ROW_VALID, Function, Functions, MappedIterator, Mask, Transform, check_function
+from ._verdict import Verdict
 from ._waited import OPEN, Waited
 from ._warn import MixingWarning, PaddingWarning, ShardfeedWarning, warn
 from .errors import OptionError, ShardfeedError, StateError, nearer
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
 log = logging.getLogger("shardfeed")
+
+_MINUTE = 60  # seconds of a loop
 
 _copied: Counter[str] = Counter()  # objects that were mapped from data sets, by their agreement
 
@@ -301,6 +305,7 @@ class StreamingDataset(Connected, Generic[T]):
         super()._forget()
         self._steps: dict[tuple[int, int], int] = {}
         self._waited = Waited()
+        self._trainer_side: dict[str, Any] = {}  # members of VerdictAsk that a loader knows
         self._place: Place | None = None
         self._verdict: dict[str, Any] | None = None  # on the last epoch, if this rank got it
         self._batches_of: Callable[[], BatchIterator | None] = lambda: None  # of the place, while it is used
@@ -407,6 +412,32 @@ class StreamingDataset(Connected, Generic[T]):
         """The audit's records for a state of the iteration that began at start."""
         place = self._place
         return [] if place is None or place.start is not start else place.records(after, total)
+
+    def verdict(self, *, epoch: bool = False) -> Verdict:
+        """Explains how long the training waits for data, for what, on which rank, and what to change.
+
+        ``print(dataset.verdict())`` is one line. It is about the last minute of the loop, or with
+        epoch about everything since the epoch began, and about the ranks of this machine. At the end
+        of each epoch, and after the first minute of which the loop waited a tenth, the logger
+        ``shardfeed`` has this line at level INFO.
+        """
+        found = self._judged(epoch)
+        return Verdict.of_json(found["verdict"])
+
+    def _judged(self, epoch: bool) -> dict[str, Any]:
+        pending: dict[str, Any] = {}
+        self._waited.tell(pending.update)
+        ask = {"seconds": 0 if epoch else _MINUTE, "waited": pending or None, "told": self._waited.told(), **self._trainer_side}
+        return self._session(verdict=ask)
+
+    def _explain(self, epoch: bool) -> None:
+        """Logs why the training waits, once for the ranks of this machine."""
+        if not log.isEnabledFor(logging.INFO):
+            return
+        with contextlib.suppress(ShardfeedError):  # it must not fail the training
+            found = self._judged(epoch)
+            if found["speaks"]:
+                log.info("%s: %s", "epoch" if epoch else "the last minute", found["verdict"]["line"])
 
     def locate(self, row: int) -> RowPlace:
         """The place of a row: the path of its shard, its row group there, and its row in that.
@@ -717,7 +748,15 @@ class StreamingDataset(Connected, Generic[T]):
         place, after = Place(joined["state"], delivery), {**joined["state"], **joined["next"]}
         layout, nulls = self._laid_out(joined["schema"], plain)
         batches = BatchIterator(
-            connection, place, layout, nulls, self._give_back, self._waited, rank=rank, bundle=int(joined.get("bundle") or 1)
+            connection,
+            place,
+            layout,
+            nulls,
+            self._give_back,
+            self._waited,
+            explain=self._explain,
+            rank=rank,
+            bundle=int(joined.get("bundle") or 1),
         )
         batches.ended = self._audited
         batches.output_bytes = int(joined.get("output_bytes") or 0)

@@ -82,6 +82,7 @@ class BatchIterator:
         done: Callable[[Connection], None],
         waited: Waited,
         *,
+        explain: Callable[[bool], None] = lambda epoch: None,
         rank: int = 0,
         bundle: int = 1,
     ) -> None:
@@ -95,6 +96,7 @@ class BatchIterator:
         self._next = connection.next
         self._nulls = nulls
         self._done = done
+        self._explain = explain
         self._turn = Turn()
         self._ahead: deque[tuple[RawBatch, Any]] = deque()  # batches made before their turn
         self._broken: Exception | None = None  # why it ended before its last batch
@@ -197,6 +199,8 @@ class BatchIterator:
             raise StopIteration
         if self.waited.received(raw):
             self.waited.tell(self._tell)
+            if self.waited.slow_minute():
+                self._explain(False)
         return raw
 
     def _tell(self, wait: Mapping[str, Any]) -> None:
@@ -227,6 +231,7 @@ class BatchIterator:
     def _finish(self) -> None:
         """Ends the epoch: the state is the beginning of the next one."""
         self.waited.ends()
+        self._explain(True)
         self.waited.tell(self._tell)
         connection, self._connection = self._connection, None
         if connection is None:

@@ -23,7 +23,7 @@ class WaitMetrics:
 
     Each call returns the metrics since the one before: ``data/wait_share``, the share of the loop's
     time in ``next``, from 0 to 1, and its parts, such as ``data/wait_share/storage``; see
-    ``stats()["wait"]``. They are of this rank. A call before the first batch returns none.
+    ``stats()["wait"]``. They are of this rank. Before the first batch the dict is empty.
 
     Args:
         data: loaders or data sets of this package that the loop reads, one after another in each
@@ -56,7 +56,7 @@ def _wait(data: Any) -> Mapping[str, Any]:
 
 
 def _difference(now: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, float]:
-    """What was added to a wait, with its parts beside the whole. A restarted engine counts from 0."""
+    """Returns the growth of a wait and of its parts. A restarted engine counts from 0."""
     if now.get("of", 0.0) < before.get("of", 0.0):
         before = {}
     found = {name: now.get(name, 0.0) - before.get(name, 0.0) for name in ("seconds", "of")}

@@ -23,6 +23,7 @@ __all__ = ["CAUSES", "COPY", "HANDOVER", "MAP", "OPEN", "Waited"]
 _OPENING = {"list": LIST, "footers": LIST, "rows": COUNT}
 
 _SENT_EVERY = 10**9  # ns
+_MINUTE = 60 * 10**9
 _MARK = Struct("<Q")
 
 
@@ -46,7 +47,7 @@ class Waited:
     wait for a bundle counts.
     """
 
-    __slots__ = ("_began", "_last", "_of", "_sent", "_sent_at", "_watches", "trace")
+    __slots__ = ("_began", "_last", "_minute", "_of", "_sent", "_sent_at", "_slow", "_watches", "trace")
 
     def __init__(self) -> None:
         self.trace: Trace | None = _trace.of_process()
@@ -56,6 +57,8 @@ class Waited:
         self._of = 0  # of the iterations before, in ns
         self._sent = [0] * (len(CAUSES) + 1)  # the parts and the whole loop, as the engine knows them
         self._sent_at = 0
+        self._minute = [0, 0]  # the wait and the loop at the start of the minute
+        self._slow: bool | None = None  # whether a minute was slow; None: not yet, False: it was reported
 
     def begin_trace(self, path: str | PathLike[str], steps: int | None) -> Trace:
         """Starts a trace, and ends the one before."""
@@ -150,12 +153,32 @@ class Waited:
 
     def tell(self, send: Callable[[Mapping[str, Any]], None]) -> None:
         """Sends what came since the last time."""
-        self._sent_at = now()
+        self._sent_at = now() if self._began else 0  # the first batch of the next iteration is told at once
         sums = self._sums()
         *parts, of = (new - old for new, old in zip(sums, self._sent))
         self._sent = sums
+        self._look(sum(sums[:-1]), sums[-1])
         if of or any(parts):
             send(_seconds(parts, of))
+
+    def told(self) -> float:
+        """The seconds of the loop in all messages to the engine."""
+        return self._sent[-1] / 1e9
+
+    def slow_minute(self) -> bool:
+        """Reports once that the loop had a minute of which it waited a tenth or more."""
+        if not self._slow:
+            return False
+        self._slow = False
+        return True
+
+    def _look(self, waited: int, of: int) -> None:
+        """Looks at the last minute of the loop."""
+        before, since = self._minute
+        if of - since >= _MINUTE:
+            self._minute = [waited, of]
+            if self._slow is None and waited - before >= (of - since) / 10:
+                self._slow = True
 
     def _sums(self) -> list[int]:
         """The parts, and the time of the loop."""

@@ -28,6 +28,7 @@ from ._jax._columns import Columns, problems_of
 from ._jax._place import place
 from ._trace import Trace
 from ._transform import Collate
+from ._verdict import Verdict
 from .errors import DataError, OptionError
 
 __all__ = ["DataLoader", "batches", "place"]
@@ -258,6 +259,13 @@ class DataLoader:
         See :meth:`shardfeed.StreamingDataset.trace`.
         """
         return self.dataset.trace(path, steps=steps)
+
+    def verdict(self, *, epoch: bool = False) -> Verdict:
+        """Explains how long the training waits for data, for what, on which process, and what to change.
+
+        See :meth:`shardfeed.StreamingDataset.verdict`.
+        """
+        return self.dataset.verdict(epoch=epoch)
 
     def set_epoch(self, epoch: int) -> None:
         """Selects the epoch of the next iteration."""

@@ -21,8 +21,8 @@ __all__ = ["WaitMonitor"]
 class WaitMonitor(Callback):
     """Logs how much of the training's time is spent waiting for data, every ``log_every_n_steps`` steps.
 
-    The metrics are those of :class:`shardfeed.WaitMetrics`, of each loader or data set of this package
-    among the trainer's. On several ranks they are of the rank that the logger runs on, the first.
+    See :class:`shardfeed.WaitMetrics` for the metrics, over all loaders and data sets of this package
+    that the trainer has. On several ranks they are of the rank that the logger runs on, the first.
     """
 
     def __init__(self) -> None:

@@ -31,6 +31,7 @@ from ._dataset import StreamingDataset
 from ._documented import documented
 from ._trace import Trace
 from ._transform import Collate
+from ._verdict import Verdict
 from .errors import OptionError
 
 if TYPE_CHECKING:
@@ -252,6 +253,14 @@ class Shard:
         """
         trace: Trace = self._any().trace(path, steps=steps)
         return trace
+
+    def verdict(self, *, epoch: bool = False) -> Verdict:
+        """Explains how long the training waits for data, for what, on which worker, and what to change.
+
+        See :meth:`shardfeed.StreamingDataset.verdict`.
+        """
+        found: Verdict = self._any().verdict(epoch=epoch)
+        return found
 
     def __getattr__(self, name: str) -> Any:
         hint = f": {_NOT_OFFERED[name]}" if name in _NOT_OFFERED else ""

@@ -151,8 +151,8 @@ class MetricsProcessor(_MetricsProcessor):
     """torchtitan's metrics, and how much of the training's time is spent waiting for data.
 
     A configuration has ``config.metrics = shardfeed.torchtitan.MetricsProcessor.Config(...)``, with
-    the fields of torchtitan's own. The metrics are those of :class:`shardfeed.WaitMetrics`, of the
-    rank that logs, for a :class:`DataLoader` with ``infinite=True``.
+    the fields of torchtitan's own. See :class:`shardfeed.WaitMetrics` for the metrics. They are of
+    the rank that logs, for a :class:`DataLoader` with ``infinite=True``.
     """
 
     @dataclass(kw_only=True, slots=True)

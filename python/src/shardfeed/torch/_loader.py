@@ -22,6 +22,7 @@ from .._documented import documented
 from .._map import MapDataset
 from .._options import Options
 from .._trace import Trace
+from .._verdict import Verdict
 from .._waited import Waited
 from ..errors import OptionError, ShardfeedError
 from ._batch import Batch
@@ -235,6 +236,7 @@ class DataLoader(Generic[T]):
 
     def _open(self) -> tuple[Any, Any]:
         """Starts an epoch: returns the source of its batches, and their iterator on the device."""
+        self.dataset._trainer_side = {"workers": self.num_workers or self.threads, "pinned": self.pin_memory is not False}
         source: Source = Processes(self) if self.num_workers else Threads(self) if self.threads else Local(self)
         return source, self._route.open(source)
 
@@ -354,6 +356,13 @@ class DataLoader(Generic[T]):
         See :meth:`shardfeed.StreamingDataset.trace`.
         """
         return self.dataset.trace(path, steps=steps)
+
+    def verdict(self, *, epoch: bool = False) -> Verdict:
+        """Explains how long the training waits for data, for what, on which rank, and what to change.
+
+        See :meth:`shardfeed.StreamingDataset.verdict`.
+        """
+        return self.dataset.verdict(epoch=epoch)
 
     def close(self) -> None:
         """Ends iterations and workers, and returns memory to the engine.

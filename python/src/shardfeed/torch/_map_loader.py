@@ -18,8 +18,9 @@ from .._documented import documented
 from .._engine._connection import Connection
 from .._map import MapDataset
 from .._trace import Trace
+from .._verdict import Verdict
 from .._waited import Waited
-from ..errors import StateError
+from ..errors import OptionError, StateError
 from ..samplers import RandomSampler, SequentialSampler
 from ._device import Source
 from ._epoch import as_it_is
@@ -214,6 +215,10 @@ class MapLoader(DataLoader[T]):
         the training waits for them.
         """
         return self._wait.begin_trace(path, steps)
+
+    def verdict(self, *, epoch: bool = False) -> Verdict:
+        """Not of rows by number: ``stats()["wait"]`` has how long the training waited, and for what."""
+        raise OptionError("a loader of rows by number has no verdict: stats()['wait'] has how long the training waited, and for what")
 
     def close(self) -> None:
         """Ends iterations and torch workers, and returns memory to the engine.

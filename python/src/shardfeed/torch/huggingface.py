@@ -63,9 +63,9 @@ def _prepared(accelerator: Any, dataset: Any, loader: dict[str, Any]) -> Any:
 class WaitMixin:
     """Adds the wait for data to what transformers' Trainer logs of the training.
 
-    Use it as ``class Trainer(WaitMixin, transformers.Trainer)``; a :class:`TrainerMixin` is one. The
-    metrics are those of :class:`shardfeed.WaitMetrics`, if the training's data set or loader is of
-    this package. On several ranks they are of the first, which the Trainer logs.
+    Use it as ``class Trainer(WaitMixin, transformers.Trainer)``; a :class:`TrainerMixin` is one. See
+    :class:`shardfeed.WaitMetrics` for the metrics. The training's data set or loader must be of this
+    package. On several ranks they are of the first, which the Trainer logs.
     """
 
     callback_handler: Any

@@ -1,0 +1,66 @@
+"""Why a training waited for data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from . import _html
+from ._documented import documented
+
+
+@documented
+@dataclass(frozen=True)
+class Verdict:
+    """How long a training waited for data, for what, on which rank, and what to change.
+
+    ``str(verdict)`` is one line. Ranks on this machine are compared: if some wait much longer than
+    the others, the verdict is about them, since in a synchronous job the others wait for them
+    outside of ``next``.
+
+    Attributes:
+        share: the part of the loop's time that was spent in ``next``, from 0 to 1.
+        seconds: in ``next``, per rank.
+        of: seconds of the loop, per rank.
+        cause: the largest part of the wait, by the names of ``stats()["wait"]["parts"]``;
+            "trainer" if training hardly waits, and "" before the first batch.
+        then: the second cause, if it has a quarter of the wait, else "".
+        kind: what is behind the cause, such as "small cache" or "slow store".
+        parts: seconds by cause, per rank.
+        rank: the rank that waits longest; -1 before the first batch.
+        ranks: the ranks that the verdict is about.
+        world_size: the number of all ranks.
+        host: the machine of ``rank``.
+        found: the figures that show the kind.
+        cure: what to change.
+        line: the verdict as a line.
+    """
+
+    share: float
+    seconds: float
+    of: float
+    cause: str
+    then: str
+    kind: str
+    parts: Mapping[str, float]
+    rank: int
+    ranks: tuple[int, ...]
+    world_size: int
+    host: str
+    found: str
+    cure: str
+    line: str
+
+    @classmethod
+    def of_json(cls, found: Mapping[str, Any]) -> Verdict:
+        """A verdict of the engine."""
+        known = {field.name: found[field.name] for field in fields(cls)}
+        return cls(**{**known, "parts": dict(known["parts"] or {}), "ranks": tuple(known["ranks"] or ())})
+
+    def __str__(self) -> str:
+        return self.line
+
+    def _repr_html_(self) -> str:
+        parts = [(cause, f"{seconds:.1f} s") for cause, seconds in sorted(self.parts.items(), key=lambda part: -part[1])]
+        return _html.facts(self.line, parts)
