@@ -16,7 +16,7 @@ type Stats struct {
 	DecodedHitBytes    int64 `json:"decoded_hit_bytes"`    // lent from decoded files
 	DecodedFilledBytes int64 `json:"decoded_filled_bytes"` // written to decoded files
 
-	DiskReadBytes    int64   `json:"disk_read_bytes"`    // read from the disk, or from the system's memory for files; not those that were mapped there already
+	DiskReadBytes    int64   `json:"disk_read_bytes"`    // read from the disk, or from the system's memory for files; bytes that were mapped already do not count
 	DiskReadSeconds  float64 `json:"disk_read_seconds"`  // with at least one such read
 	DiskWriteSeconds float64 `json:"disk_write_seconds"` // with at least one write of FilledBytes or DecodedFilledBytes
 	PendingBytes     int64   `json:"pending_bytes"`      // fetched or decoded, and waiting for the disk now

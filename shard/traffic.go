@@ -37,7 +37,7 @@ type StoreTraffic struct {
 	Store string `json:"store"` // as "s3://bucket", "hdfs://service", "webhdfs://host:9870", "file://"
 	Traffic
 	Answers          int64   `json:"answers"`            // requests for bytes that were answered
-	Errors           int64   `json:"errors"`             // requests that failed, or whose answer broke off; not those that were given up
+	Errors           int64   `json:"errors"`             // requests that failed, or whose answer broke off; requests that were given up do not count
 	InFlight         int     `json:"in_flight"`          // requests now
 	Seconds          float64 `json:"seconds"`            // of all requests, summed, with those in flight so far
 	FirstByteSeconds float64 `json:"first_byte_seconds"` // from a request for bytes to the start of its answer, summed over Answers

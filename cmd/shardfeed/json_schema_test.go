@@ -19,6 +19,8 @@ import (
 
 	"github.com/shardfeed/shardfeed/cache"
 	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/watch"
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
+	"github.com/shardfeed/shardfeed/internal/wait"
 )
 
 // jsonOutputs are what the verbs print with --json, by the name of their schema.
@@ -47,10 +49,24 @@ var jsonOutputs = []struct {
 	{"plan", plan{}, []string{"plan $SHOP --json", "plan $SHOP --shuffle --world-size 2 --subsample 0.5 --json", "plan $SHOP --shuffle --world-size 2 --nodes 2 --json"}},
 	{"schema", schemaOutput{}, []string{"schema $SHOP --json"}},
 	{"select", selection{}, []string{"select $SHOP --subsample 0.5 --save $DIR/half.rows --json"}},
+	{"stats", pythonStats{}, nil},
 	{"top", watch.View{}, []string{"top --json --every 100ms --socket $DIR/none.sock"}},
 	{"verify", verification{}, []string{"verify $SHOP --json"}},
 	{"vocab", vocabulary{}, []string{"vocab $SHOP --column label --json", "vocab $SHOP --column label --min-count 100 --json"}},
 	{"warm", warmth{}, nil},
+}
+
+// pythonStats is what stats() of the Python package returns, whose types its test makes of this.
+type pythonStats struct {
+	measurement
+	WaitOf *wait.Report  `json:"wait"`            // null under torch's own workers, for which the training waits
+	Audit  *wire.Audited `json:"audit,omitempty"` // of the last epoch
+	Seats  *struct {
+		Nodes int `json:"nodes"`
+		Lanes int `json:"lanes"`
+		Held  int `json:"held"` // lanes in caches of the nodes
+		Read  int `json:"read"` // lanes read by a node that holds them
+	} `json:"seats,omitempty"` // null: lanes have no seats
 }
 
 // A jsonSchema is a JSON Schema (draft 2020-12) of a Go value's JSON.
@@ -101,6 +117,9 @@ func TestJSONSchemas(t *testing.T) {
 		s := m.schema(reflect.TypeOf(output.value))
 		s.Defs = m.defs
 		s.Schema, s.Title = "https://json-schema.org/draft/2020-12/schema", "shardfeed "+strings.ReplaceAll(output.name, "-", " ")+" --json"
+		if output.name == "stats" {
+			s.Title = "stats() of the Python package"
+		}
 		want, err := json.MarshalIndent(s, "", "  ")
 		if err != nil {
 			t.Fatal(err)
@@ -279,6 +298,7 @@ func (m *schemaMaker) addFields(s *jsonSchema, typ reflect.Type) {
 		case name == "":
 			name = f.Name
 		}
+		s.drop(name) // a field of an embedded struct
 		member := m.schema(f.Type)
 		member.Description = m.comments[typ.Name()+"."+f.Name]
 		s.Properties = append(s.Properties, property{name, member})
@@ -286,6 +306,12 @@ func (m *schemaMaker) addFields(s *jsonSchema, typ reflect.Type) {
 			s.Required = append(s.Required, name)
 		}
 	}
+}
+
+// drop removes a member.
+func (s *jsonSchema) drop(name string) {
+	s.Properties = slices.DeleteFunc(s.Properties, func(p property) bool { return p.name == name })
+	s.Required = slices.DeleteFunc(s.Required, func(r string) bool { return r == name })
 }
 
 func fieldsOf(typ reflect.Type) iter.Seq[reflect.StructField] {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import pydoc
+import typing
 from collections.abc import Iterator
 
 import pytest
@@ -33,6 +34,8 @@ def test_every_class(of):
     assert found, of
     for name, cls in found:
         assert cls.__doc__, name
+        if typing.is_typeddict(cls):  # a dict, which has no constructor of its own
+            continue
         assert WITHOUT_ONE not in pydoc.render_doc(cls, renderer=pydoc.plaintext), name
         if cls.__init__ is not object.__init__:
             assert WITHOUT_ONE not in (inspect.getdoc(cls.__init__) or WITHOUT_ONE), name

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ._pack import Pack
     from ._select import Selected, select
     from ._sources import Source
+    from ._stats import Stats
     from ._verdict import Verdict
     from ._wait_metrics import WaitMetrics
 
@@ -45,6 +46,7 @@ __all__ = [
     "ShardfeedError",
     "ShardfeedWarning",
     "Source",
+    "Stats",
     "StreamingDataset",
     "Verdict",
     "WaitMetrics",
@@ -69,6 +71,7 @@ _MODULES = {
     "Schema": "_columns._schema",
     "Selected": "_select",
     "Source": "_sources",
+    "Stats": "_stats",
     "StreamingDataset": "_dataset",
     "Verdict": "_verdict",
     "WaitMetrics": "_wait_metrics",

@@ -9,7 +9,7 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast, overload
 
 import numpy as np
 
@@ -33,6 +33,7 @@ from ._engine._connection import Connection
 from ._iterator import BatchIterator, Place
 from ._keywords import DatasetOptions
 from ._options import Options
+from ._stats import Stats, StatsAudit, StatsWait
 from ._trace import Trace
 from ._transform import ROW_VALID, Function, Functions, MappedIterator, Mask, Transform, check_function
 from ._verdict import Verdict
@@ -363,7 +364,7 @@ class StreamingDataset(Connected, Generic[T]):
             self._steps[ranks] = int(self._session(plan=True)["steps"])
         return self._steps[ranks]
 
-    def stats(self) -> dict[str, Any]:
+    def stats(self) -> Stats:
         """Figures of this rank's stream, by the names of ``shardfeed bench --json``. Counts never
         start again at 0 while the data set lives.
 
@@ -373,10 +374,10 @@ class StreamingDataset(Connected, Generic[T]):
         on the last epoch.
         """
         session = self._session(stats=True, audit_of=self._number)
-        figures = dict(session.get("stats") or {})
+        figures = cast("Stats", dict(session.get("stats") or {}))
         if figures:
-            figures["wait"] = None if session.get("workers") else self._waited.report()
-            figures["audit"] = self._verdict or session.get("audit")
+            figures["wait"] = None if session.get("workers") else cast("StatsWait", self._waited.report())
+            figures["audit"] = cast("StatsAudit | None", self._verdict or session.get("audit"))
         return figures
 
     def trace(self, path: str | PathLike[str], *, steps: int | None = None) -> Trace:

@@ -42,7 +42,7 @@ class _Watch:
 class Waited:
     """The time that a training spent in ``next``, by what held up the batch.
 
-    Each ``next`` starts and stops it, and in between whoever knows the cause of the time since the
+    Each ``next`` starts and stops it, and in between code that knows the cause of the time since the
     last such call charges it. So the parts add up to the whole. Single rows come in bundles, and the
     wait for a bundle counts.
     """
@@ -79,7 +79,7 @@ class Waited:
             self._began = at
 
     def stop(self) -> None:
-        """Ends the wait. What was not charged is the hand-over."""
+        """Ends the wait. The rest is the hand-over."""
         watch = self._watches.get(get_ident())
         if watch is not None and (at := watch.at):
             self._last = to = now()

@@ -26,6 +26,7 @@ from ._dataset import StreamingDataset
 from ._documented import documented
 from ._jax._columns import Columns, problems_of
 from ._jax._place import place
+from ._stats import Stats
 from ._trace import Trace
 from ._transform import Collate
 from ._verdict import Verdict
@@ -249,7 +250,7 @@ class DataLoader:
         """
         return self.dataset.manifest()
 
-    def stats(self) -> dict[str, Any]:
+    def stats(self) -> Stats:
         """Figures of this process's stream, by the names of ``shardfeed bench --json``."""
         return self.dataset.stats()
 

@@ -29,6 +29,7 @@ from ._columns._columns import column_to_list
 from ._columns._schema import Schema
 from ._dataset import StreamingDataset
 from ._documented import documented
+from ._stats import Stats
 from ._trace import Trace
 from ._transform import Collate
 from ._verdict import Verdict
@@ -242,7 +243,7 @@ class Shard:
         """
         return self._any().manifest()
 
-    def stats(self) -> dict[str, Any]:
+    def stats(self) -> Stats:
         """Figures of this worker's stream, by the names of ``shardfeed bench --json``."""
         return self._any().stats()
 

@@ -7,7 +7,7 @@ import functools
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from multiprocessing.context import get_spawning_popen
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 
 import torch
 from torch.utils.data import IterableDataset
@@ -22,6 +22,7 @@ from .._engine._replicas import Share
 from .._iterator import BatchIterator
 from .._keywords import DatasetOptions
 from .._rows import BUNDLE
+from .._stats import Stats
 from .._transform import Function, check_function
 from ..errors import OptionError, ShardfeedError, StateError
 from . import _wrapped
@@ -326,14 +327,14 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
             self._seats = _seats.exchange(meeting, _node.of(connection.welcome), share, ask if wants else None)
         return self._seats.of(state)
 
-    def stats(self) -> dict[str, Any]:
+    def stats(self) -> Stats:
         """Figures of this rank's stream, by the names of ``shardfeed bench --json``.
 
         ``seats`` counts the ``lanes``, the ones in caches of the ``nodes`` (``held``),
         and the ones read by a node that holds them (``read``). It is None if
         lanes have no seats.
         """
-        return {**super().stats(), "seats": self._seats.figures}
+        return cast("Stats", {**super().stats(), "seats": self._seats.figures})
 
     def _job_ranks(self) -> tuple[int, int]:
         share = self._share()

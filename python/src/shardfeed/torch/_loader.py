@@ -21,6 +21,7 @@ from .._dataset import StreamingDataset as ArrayDataset
 from .._documented import documented
 from .._map import MapDataset
 from .._options import Options
+from .._stats import Stats
 from .._trace import Trace
 from .._verdict import Verdict
 from .._waited import Waited
@@ -342,7 +343,7 @@ class DataLoader(Generic[T]):
         """
         return self.dataset.manifest()
 
-    def stats(self) -> dict[str, Any]:
+    def stats(self) -> Stats:
         """Figures of this rank's stream, by the names of ``shardfeed bench --json``.
 
         ``wait`` is how long the training waited in ``next``, in ``seconds`` ``of`` the seconds of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from os import PathLike
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -17,6 +17,7 @@ from .._columns._schema import Schema
 from .._documented import documented
 from .._engine._connection import Connection
 from .._map import MapDataset
+from .._stats import Stats, StatsWait
 from .._trace import Trace
 from .._verdict import Verdict
 from .._waited import Waited
@@ -201,12 +202,12 @@ class MapLoader(DataLoader[T]):
         """
         return self.dataset.manifest()
 
-    def stats(self) -> dict[str, Any]:
+    def stats(self) -> Stats:
         """How long the training waited in ``next``, as ``wait``: ``seconds`` ``of`` the seconds of
         its loop, and ``parts`` are these seconds by cause. What torch workers do is the cause
         ``map``.
         """
-        return {"wait": self._wait.report()}
+        return {"wait": cast("StatsWait", self._wait.report())}
 
     def trace(self, path: str | PathLike[str], *, steps: int | None = None) -> Trace:
         """Writes what the training waits for in ``next`` as a timeline, for ``ui.perfetto.dev``.
