@@ -34,6 +34,8 @@ LOOKUP, FORGET, GETATTR, OPEN, READ, STATFS, RELEASE, FLUSH, INIT, OPENDIR, READ
 INTERRUPT, BATCH_FORGET = 36, 42
 SILENT = (FORGET, INTERRUPT, BATCH_FORGET)
 MS_RDONLY = 1
+THREADS = 64  # so that attributes need not wait for slow reads
+FOPEN_KEEP_CACHE = 2  # else each open takes the pages of a file out of all mappings
 VALID = 3600  # seconds for which the kernel keeps names and attributes
 MAX_WRITE = 1 << 17
 
@@ -61,7 +63,7 @@ class Disk:
         if libc.mount(b"insight", bytes(mountpoint), b"fuse.insight", MS_RDONLY, options):
             os.close(self._file)
             raise OSError(ctypes.get_errno(), "mount")
-        self._threads = [threading.Thread(target=self._serve, daemon=True) for _ in range(8)]
+        self._threads = [threading.Thread(target=self._serve, daemon=True) for _ in range(THREADS)]
         for thread in self._threads:
             thread.start()
 
@@ -98,7 +100,7 @@ class Disk:
         if what == GETATTR:
             return _ATTRIBUTES.pack(VALID, 0, 0) + self._attribute(node)
         if what in (OPEN, OPENDIR):
-            return _OPENED.pack(0, 0, 0)
+            return _OPENED.pack(0, FOPEN_KEEP_CACHE, 0)
         if what == READ:
             _, offset, size = _READ.unpack_from(body)
             self._turns.wait(size)
