@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/wait"
 )
 
 // evictable lists the loads of a read-ahead from their admission until the consumer takes them.
@@ -148,7 +149,7 @@ func (r *Reader) emptyLocked(l *Load) (decoded bool) {
 func (r *Reader) leaveOthers(l *Load) {
 	if l.owner {
 		l.owner = false
-		r.Sharing.settle(l.sharedRows(), nil, nil)
+		r.Sharing.settle(l.sharedRows(), nil, nil, &wait.Trail{})
 	}
 	l.Shared = false
 }

@@ -47,8 +47,7 @@ func (r *Reader) fetchOne(ctx context.Context, l *Load) {
 // joined makes a load ready with a block of another stream, or with the error that ended the wait
 // for one.
 func (r *Reader) joined(ctx context.Context, l *Load) bool {
-	b, places, err := r.Sharing.join(ctx, l.sharedRows())
-	l.trail.Until(wait.Now(), wait.Decode)
+	b, places, err := r.Sharing.join(ctx, l.sharedRows(), &l.trail)
 	switch {
 	case err != nil:
 		r.fail(l, err)

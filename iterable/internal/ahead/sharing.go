@@ -2,8 +2,10 @@ package ahead
 
 import (
 	"context"
+	"math"
 	"sync"
 
+	"github.com/shardfeed/shardfeed/internal/wait"
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
@@ -32,12 +34,16 @@ type sharedBlock struct {
 	// places are the rows of the block that its samples are, where rows come more than once; nil
 	// where sample i is row i.
 	places []uint32
+
+	trail wait.Trail // of its load
 }
 
 // join returns the block of some rows when another stream has it, waiting for one that is being
-// decoded. It returns nil when the caller must decode it, and report the result with settle.
-func (s *Sharing) join(ctx context.Context, rows sharedRows) (b *rowgroup.Block, places []uint32, err error) {
+// decoded: what held that one up is added to the trail. It returns nil when the caller must decode
+// it, and report the result with settle.
+func (s *Sharing) join(ctx context.Context, rows sharedRows, trail *wait.Trail) (b *rowgroup.Block, places []uint32, err error) {
 	for {
+		began := wait.Now()
 		b, e := s.enter(rows)
 		switch {
 		case e == nil:
@@ -47,6 +53,7 @@ func (s *Sharing) join(ctx context.Context, rows sharedRows) (b *rowgroup.Block,
 		}
 		select {
 		case <-e.ready:
+			trail.During(&e.trail, began, wait.Now(), wait.Decode)
 		case <-ctx.Done():
 			return nil, nil, ctx.Err()
 		}
@@ -75,10 +82,11 @@ func (s *Sharing) enter(rows sharedRows) (*rowgroup.Block, *sharedBlock) {
 
 // settle hands a block to the streams that wait for it. nil means that it will not come; one of
 // them then decodes it.
-func (s *Sharing) settle(rows sharedRows, b *rowgroup.Block, places []uint32) {
+func (s *Sharing) settle(rows sharedRows, b *rowgroup.Block, places []uint32, trail *wait.Trail) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := s.blocks[rows]
+	e.trail.During(trail, math.MinInt64, trail.End(), wait.Decode) // a copy
 	if e.block, e.places, e.users = b, places, 1; b == nil {
 		delete(s.blocks, rows)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/shardfeed/shardfeed/internal/wait"
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
@@ -17,26 +18,57 @@ func TestSharingGoesOnWhenOneGivesUp(t *testing.T) { synctest.Test(t, sharingGoe
 func sharingGoesOn(t *testing.T) {
 	var s Sharing
 	rows := sharedRows{Rows: rowgroup.Rows{Shard: 1, Hi: 5}}
-	if b, _, err := s.join(t.Context(), rows); b != nil || err != nil {
+	if b, _, err := s.join(t.Context(), rows, &wait.Trail{}); b != nil || err != nil {
 		t.Fatal(b, err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	if _, _, err := s.join(ctx, rows); !errors.Is(err, context.DeadlineExceeded) {
+	if _, _, err := s.join(ctx, rows, &wait.Trail{}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("waiting for what is never ready: %v", err)
 	}
 	joined := make(chan error)
 	go func() {
-		_, _, err := s.join(t.Context(), rows)
+		_, _, err := s.join(t.Context(), rows, &wait.Trail{})
 		joined <- err
 	}()
 	synctest.Wait() // it is inside join
-	s.settle(rows, nil, nil)
+	s.settle(rows, nil, nil, &wait.Trail{})
 	if err := <-joined; err != nil {
 		t.Error(err)
 	}
-	s.settle(rows, nil, nil) // by the one that took over
+	s.settle(rows, nil, nil, &wait.Trail{}) // by the one that took over
 	if len(s.blocks) != 0 {
 		t.Errorf("%d blocks are known", len(s.blocks))
+	}
+}
+
+// A stream that waits for another's block is held up by what holds up the other.
+func TestSharingKeepsCauses(t *testing.T) { synctest.Test(t, sharingKeepsCauses) }
+
+func sharingKeepsCauses(t *testing.T) {
+	var s Sharing
+	var owner, waiter wait.Trail
+	rows := sharedRows{Rows: rowgroup.Rows{Shard: 1, Hi: 5}}
+	if _, _, err := s.join(t.Context(), rows, &owner); err != nil {
+		t.Fatal(err)
+	}
+	began, joined := wait.Now(), make(chan error)
+	go func() {
+		_, _, err := s.join(t.Context(), rows, &waiter)
+		joined <- err
+	}()
+	synctest.Wait() // it is inside join
+	time.Sleep(9 * time.Second)
+	owner.Until(wait.Now(), wait.Storage)
+	time.Sleep(time.Second)
+	owner.Until(wait.Now(), wait.Decode)
+	s.settle(rows, nil, nil, &owner)
+	if err := <-joined; err != nil {
+		t.Fatal(err)
+	}
+	var p wait.Parts
+	waiter.Charge(&p, began, wait.Now())
+	if want := (wait.Parts{wait.Storage: 9 * time.Second, wait.Decode: time.Second}); p != want {
+		t.Errorf("%v, want %v", p, want)
 	}
 }
