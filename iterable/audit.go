@@ -1,6 +1,7 @@
 package iterable
 
 import (
+	"context"
 	"sync"
 
 	"github.com/shardfeed/shardfeed/audit"
@@ -20,7 +21,27 @@ func (d *Dataset) auditKeys(seed uint64) (all []audit.Key) {
 type Audit struct {
 	order order
 	keys  []audit.Key
-	whole []func() uint64 // by source: all of its samples
+	whole []*wholeSum // by source
+}
+
+// A wholeSum is the sum of all samples of a source, a nanosecond for each.
+type wholeSum struct {
+	units *shuffle.Units
+	key   audit.Key
+
+	mu   sync.Mutex
+	next int // unit
+	sum  uint64
+}
+
+// add continues until all units are in the sum, or ctx ends.
+func (w *wholeSum) add(ctx context.Context) uint64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for ; w.next < w.units.Len() && ctx.Err() == nil; w.next++ {
+		w.sum += w.key.Range(w.next, 0, w.units.At(w.next).Samples)
+	}
+	return w.sum
 }
 
 // Audit of the order of a state, in which only the position is free.
@@ -31,20 +52,15 @@ func (d *Dataset) Audit(state shuffle.State) (*Audit, error) {
 	}
 	a := &Audit{order: r, keys: d.auditKeys(state.Seed)}
 	for source := range d.sources {
-		a.whole = append(a.whole, sync.OnceValue(func() (sum uint64) {
-			for i, u := range r.units(source).All() {
-				sum += a.keys[source].Range(i, 0, u.Samples)
-			}
-			return sum
-		}))
+		a.whole = append(a.whole, &wholeSum{units: r.units(source), key: a.keys[source]})
 	}
 	return a, nil
 }
 
-// Prepare computes now what Due needs in any case.
-func (a *Audit) Prepare() {
-	for _, whole := range a.whole {
-		whole()
+// Prepare computes in advance what Due needs for any positions, until ctx ends.
+func (a *Audit) Prepare(ctx context.Context) {
+	for _, w := range a.whole {
+		w.add(ctx)
 	}
 }
 
@@ -59,7 +75,7 @@ func (a *Audit) before(epoch uint64, pos int64) (sum uint64) {
 	passes := a.order.left(epoch, pos, func(source int, p shuffle.Part) { sum -= a.keys[source].Range(p.Unit, p.Lo, p.Hi) })
 	for source, n := range passes {
 		if n > 0 {
-			sum += n * a.whole[source]()
+			sum += n * a.whole[source].add(context.Background())
 		}
 	}
 	return sum

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"sync"
 
 	"github.com/shardfeed/shardfeed/audit"
@@ -41,6 +42,18 @@ func (o *openAudit) records() (all []audit.Record) {
 		all = append(all, a.Records...)
 	}
 	return all
+}
+
+// prepare computes in advance what the comparison with an order needs, until ctx ends. It does
+// nothing for the order of the last comparison.
+func (s *audits) prepare(ctx context.Context, d *iterable.Dataset, state shuffle.State) {
+	s.mu.Lock()
+	before := s.order
+	order, err := s.orderOf(d, state)
+	s.mu.Unlock()
+	if err == nil && order != before { // else the comparison has the error too
+		order.Prepare(ctx)
+	}
 }
 
 func (s *audits) last(object int) *wire.Audited {

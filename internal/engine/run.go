@@ -121,6 +121,8 @@ func (r *run) iterate(it *iteration) error {
 	defer r.session.works(l)()
 	defer l.Close() // its error counts unreleased batches, which cannot exist
 	it.announce()
+	d, state := r.session.dataset, it.state
+	d.engine.owned.Go(func() { d.audits.prepare(d.ctx, d.data.Dataset, state) })
 	var n int64
 	for b, err := range l.Batches(r.ctx) {
 		if err != nil {

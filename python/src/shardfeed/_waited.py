@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from struct import Struct
-from threading import get_ident
+from threading import Lock, get_ident
 from time import monotonic_ns as now
 from typing import TYPE_CHECKING, Any
 
@@ -47,7 +47,7 @@ class Waited:
     wait for a bundle counts.
     """
 
-    __slots__ = ("_began", "_last", "_minute", "_of", "_sent", "_sent_at", "_slow", "_watches", "trace")
+    __slots__ = ("_began", "_last", "_minute", "_of", "_sent", "_sent_at", "_slow", "_telling", "_watches", "trace")
 
     def __init__(self) -> None:
         self.trace: Trace | None = _trace.of_process()
@@ -57,6 +57,7 @@ class Waited:
         self._of = 0  # of the iterations before, in ns
         self._sent = [0] * (len(CAUSES) + 1)  # the parts and the whole loop, as the engine knows them
         self._sent_at = 0
+        self._telling = Lock()  # of several threads that send, such as by verdict()
         self._minute = [0, 0]  # the wait and the loop at the start of the minute
         self._slow: bool | None = None  # whether a minute was slow; None: not yet, False: it was reported
 
@@ -153,13 +154,14 @@ class Waited:
 
     def tell(self, send: Callable[[Mapping[str, Any]], None]) -> None:
         """Sends what came since the last time."""
-        self._sent_at = now() if self._began else 0  # the first batch of the next iteration is told at once
-        sums = self._sums()
-        *parts, of = (new - old for new, old in zip(sums, self._sent))
-        self._sent = sums
-        self._look(sum(sums[:-1]), sums[-1])
-        if of or any(parts):
-            send(_seconds(parts, of))
+        with self._telling:
+            self._sent_at = now() if self._began else 0  # the first batch of the next iteration is told at once
+            sums = self._sums()
+            *parts, of = (new - old for new, old in zip(sums, self._sent))
+            self._sent = sums
+            self._look(sum(sums[:-1]), sums[-1])
+            if of or any(parts):
+                send(_seconds(parts, of))
 
     def told(self) -> float:
         """The seconds of the loop in all messages to the engine."""
