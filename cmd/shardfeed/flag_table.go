@@ -108,7 +108,7 @@ func (f *flags) runSettings() []setting {
 		{set: "order", name: "lanes", field: &f.Lanes, help: "pin the plan's number of lanes (default: by the rule)"},
 		{set: "order", name: "unit-rows", field: &f.UnitRows, help: "pin the rows of the units that are loaded and mixed as one; with a page index, no fewer than a page has (default: by the rule)"},
 		{set: "order", name: "start", field: (*string)(&f.Start), help: "filled: mixed from the first batch on; direct: the first batch sooner", value: string(shuffle.Filled), words: []string{"filled", "direct"}},
-		{set: "order", name: "plan", field: &f.Plan, help: "pin shards and order to what plan --save wrote into this `file`, a path or an address such as s3://bucket/run.plan"},
+		{set: "order.plan", name: "plan", field: &f.Plan, help: "pin shards and order to what plan --save wrote into this `file`, a path or an address such as s3://bucket/run.plan"},
 		{set: "order", name: "max-world-size", field: &f.MaxWorldSize, help: "the largest world size that the run will ever have (default: the world size)"},
 		{set: "epochs", name: "epochs", field: &f.epochs, help: "how many epochs", value: "1"},
 

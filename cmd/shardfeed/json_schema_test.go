@@ -29,6 +29,7 @@ var jsonOutputs = []struct {
 	value any
 	runs  []string // command lines whose output is held against the schema
 }{
+	{"audit", proof{}, nil},
 	{"bench", measurement{}, []string{"bench $SHOP --limit 500 --json"}},
 	{"cache-clear", cache.Freed{}, []string{"cache clear --json --cache-dir $DIR"}},
 	{"cache-du", cache.Space{}, []string{"cache du --json --cache-dir $DIR"}},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -161,3 +162,46 @@ def test_sums_of_rows() -> None:
     assert sum(sums) & (1 << 64) - 1 == 3 and sum(sums) >> 192 & (1 << 64) - 1 == 3
     assert _audit.of_rows(total, hashes, 2, 3) == [1 | 5 << 192, 1 | 2 << 192]
     assert sum(_audit.of_rows(2 | 1 << 64 | 3 << 192, hashes, 2, 2)) == 2 | 1 << 64 | 3 << 192
+
+
+def test_the_command_proves_saved_states(shards: Path, engine_binary: Path, tmp_path: Path) -> None:
+    """Of ranks that are killed and resumed on another number of ranks."""
+
+    def train(world: int, steps: int, states: list[dict[str, Any]], name: str, **given: Any) -> list[dict[str, Any]]:
+        datasets = [opened(shards, 50, rank=rank, world_size=world, **given) for rank in range(world)]
+        after = []
+        for rank, dataset in enumerate(datasets):
+            if states:
+                dataset.load_state_dict(states[min(rank, len(states) - 1)])
+            left = steps
+            while left:
+                for _ in dataset:
+                    left -= 1
+                    if not left:
+                        break
+            after.append(dataset.state_dict())
+            (tmp_path / f"{name}-{rank}.json").write_text(json.dumps({"epoch": 0, "loader": after[-1]}))
+        return after
+
+    def audit(*args: str) -> tuple[int, dict[str, Any]]:
+        command = [str(engine_binary), "audit", str(shards), "--json", *args]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=tmp_path)
+        assert done.stdout, done.stderr
+        return done.returncode, json.loads(done.stdout)
+
+    for given in ({}, {"tail": "carry"}, {"shuffle": False, "seed": 0}):
+        first = train(2, 7, [], "a", **given)
+        second = train(3, 30, first, "b", **given)
+        code, proof = audit("--state", "a-*.json", "--state", "b-*.json")
+        texts = [epoch["text"] for epoch in proof["epochs"]]
+        assert code == 0 and proof["proved"] and len(texts) == 2, texts
+        assert "each exactly once, on 2 then 3 ranks" in texts[0] and "each exactly once, on 3 ranks" in texts[1]
+        code, proof = audit("--state", "b-0.json", "--state", "b-2.json")
+        assert code == 0 and not proof["proved"]
+        assert second[0] != second[1]
+
+    code, proof = audit("--state", "a-0.json", "--state", "a-1.json")
+    assert code == 0 and proof["epochs"][0]["rows"] == 700
+    train(2, 6, [], "older", shuffle=False, seed=0)
+    code, proof = audit("--state", "a-0.json", "--state", "older-1.json")
+    assert code == 1 and "rank 1 of 2 has only an older state than rank 0" in proof["epochs"][-1]["text"]
