@@ -30,10 +30,12 @@ type Draw struct {
 	Valid  int // the first picks, which count; the others fill the last step of the tail Pad, or the places of lost rows under Mask
 	Lost   int // rows of the step whose data is lost
 
-	// Hash is the sum of the hashes of the samples that came or are lost; see package audit. Hashes
-	// has it after each pick that counts, under StreamOptions.Hashes.
+	// Hash is the sum of the hashes of the samples that came or are lost; see package audit. Under
+	// StreamOptions.Hashes, Hashes has it after each of them in the order of the epoch, and Gaps are
+	// the places there of the lost ones.
 	Hash   uint64
 	Hashes []uint64
+	Gaps   []int32
 
 	// After is how many epochs after Epoch a pick is of, under the tail Carry, and in a mixture,
 	// where it is that of the source and may lie before Epoch. Picks beyond its length are of

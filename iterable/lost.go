@@ -172,6 +172,10 @@ func (s *Stream) miss(d *Draw, r *resident, seq uint32, rows int) error {
 	d.Lost += rows
 	for n := range rows {
 		d.Hash += r.start.Hash(seq + uint32(n))
+		if d.each {
+			d.Gaps = append(d.Gaps, int32(len(d.Hashes)))
+			d.Hashes = append(d.Hashes, d.Hash)
+		}
 	}
 	places := 0
 	if !r.lost.counted {

@@ -60,7 +60,7 @@ type StreamOptions struct {
 	// where that takes no more memory, so that blocks may lack the columns.
 	Stacks *rowgroup.Stacks
 
-	// Hashes asks for Draw.Hashes.
+	// Hashes asks for Draw.Hashes and Draw.Gaps.
 	Hashes bool
 
 	// Copied keeps blocks out of mapped files: the layer above hands their bytes to code that does
@@ -236,9 +236,6 @@ func (s *Stream) fill(ctx context.Context, d *Draw) error {
 		}
 	}
 	d.Valid = s.rows - d.Lost
-	if n := len(d.Hashes); n > 0 {
-		d.Hashes[n-1] = d.Hash // lost rows may follow
-	}
 	rows := s.rows
 	if s.steps.Tail == shuffle.Pad {
 		rows = s.full
@@ -280,7 +277,7 @@ func (s *Stream) newDraw() *Draw {
 	}
 	d.Trail.Reset()
 	*d = Draw{
-		Blocks: d.Blocks[:0], Picks: d.Picks[:0], Hashes: d.Hashes[:0], After: d.After[:0], Trail: d.Trail,
+		Blocks: d.Blocks[:0], Picks: d.Picks[:0], Hashes: d.Hashes[:0], Gaps: d.Gaps[:0], After: d.After[:0], Trail: d.Trail,
 		from: s, each: s.hashes,
 	}
 	return d

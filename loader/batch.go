@@ -32,9 +32,11 @@ type Batch struct {
 	State    shuffle.State // resumes after this batch
 
 	// Sum counts the batch's rows for the audit of its epoch; see package audit. Under Options.Hashes
-	// Hashes has the sum of the hashes up to each valid row.
+	// Hashes has the sum of the hashes up to each row that is valid or lost, in the order of the
+	// epoch, and Gaps are the places there of the lost ones.
 	Sum    audit.Sum
 	Hashes []uint64
+	Gaps   []int32
 
 	// Trail has the causes that held the batch up, for the wait of the loop that gets it.
 	Trail iterable.Trail

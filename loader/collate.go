@@ -105,7 +105,7 @@ func (c *collator) do(ctx context.Context, d *iterable.Draw, m Memory, at *activ
 	b = &Batch{
 		Rows: d.Rows, Valid: d.Valid, Lost: d.Lost, Epoch: d.Epoch, Step: d.Step, Position: d.Position, State: d.State, memory: m,
 		Columns: make([]*column.Array, 0, len(c.schema.Fields)+2*len(c.padders)),
-		Sum:     audit.Sum{Rows: int64(d.Valid), Lost: int64(d.Lost), Padded: int64(d.Rows - d.Valid), Hash: d.Hash}, Hashes: slices.Clone(d.Hashes),
+		Sum:     audit.Sum{Rows: int64(d.Valid), Lost: int64(d.Lost), Padded: int64(d.Rows - d.Valid), Hash: d.Hash}, Hashes: slices.Clone(d.Hashes), Gaps: slices.Clone(d.Gaps),
 	}
 	if c.buckets {
 		c.unbucket(b, d)

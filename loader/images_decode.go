@@ -177,6 +177,9 @@ func (c *collator) settle(j *imageJob, b *Batch, d *iterable.Draw) error {
 			b.losses = append(b.losses, x)
 		}
 	}
+	if len(b.Hashes) > 0 {
+		b.Gaps = j.gaps(b)
+	}
 	b.Valid, b.Lost = b.Valid-len(b.losses), b.Lost+len(b.losses)
 	good := j.part(d)
 	if c.onError == iterable.Skip {
@@ -189,6 +192,22 @@ func (c *collator) settle(j *imageJob, b *Batch, d *iterable.Draw) error {
 		}
 	}
 	return nil
+}
+
+// gaps are the places of lost rows among the batch's Hashes, with those of failed rows.
+func (j *imageJob) gaps(b *Batch) (all []int32) {
+	before, failed, row := b.Gaps, j.failed, 0
+	for at := range int32(len(b.Hashes)) {
+		switch {
+		case len(before) > 0 && before[0] == at:
+			before, all = before[1:], append(all, at)
+			continue
+		case len(failed) > 0 && failed[0].row == row:
+			failed, all = failed[1:], append(all, at)
+		}
+		row++
+	}
+	return all
 }
 
 // part moves the failed rows behind the good ones, keeps both in their order, and returns the

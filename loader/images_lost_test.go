@@ -295,3 +295,12 @@ func TestImagesTooLargeForMemory(t *testing.T) {
 		t.Errorf("it counts as lost: %v", ds.Losses())
 	}
 }
+
+// Failed rows get their places among the rows that are lost already.
+func TestGapsOfFailedImages(t *testing.T) {
+	j := imageJob{failed: []imageFailure{{row: 1}, {row: 3}}}
+	b := &Batch{Hashes: make([]uint64, 6), Gaps: []int32{2}}
+	if got, want := j.gaps(b), []int32{1, 2, 4}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}

@@ -206,7 +206,8 @@
 //
 //	 0  i64  when it was finished, in ns of CLOCK_MONOTONIC
 //	 8  u64  number of marks
-//	16       of a bundle, for each of its valid rows: u64 the sum of the hashes up to it
+//	16       of a bundle, for each of its rows that is valid or lost, in the order of the epoch: u64 the sum of the hashes up to it
+//	         then for each lost one: u64 its place among these
 //
 // The used bytes end with the marks. Each ends a piece of time, which reaches back to the mark
 // before:

@@ -201,7 +201,7 @@ func (s *slot) fill(b *loader.Batch, w *slotWriter, end int) (wire.Announcement,
 
 // beside is the bytes that follow the descriptors.
 func beside(b *loader.Batch) int64 {
-	return sumSize + trailSize + 8*int64(len(b.Hashes)+len(b.Trail.Marks()))
+	return sumSize + trailSize + 8*int64(len(b.Hashes)+len(b.Gaps)+len(b.Trail.Marks()))
 }
 
 // putBeside writes what the batch adds to the audit of its epoch, and what held it up.
@@ -214,7 +214,11 @@ func putBeside(to []byte, b *loader.Batch) {
 	for i, h := range b.Hashes {
 		le.PutUint64(to[8*i:], h)
 	}
-	putMarks(to[8*len(b.Hashes):], marks, end)
+	to = to[8*len(b.Hashes):]
+	for i, gap := range b.Gaps {
+		le.PutUint64(to[8*i:], uint64(gap))
+	}
+	putMarks(to[8*len(b.Gaps):], marks, end)
 }
 
 // putMarks writes the marks of a trail, each by the time from it to the end.

@@ -194,3 +194,40 @@ def test_arrow_has_the_mask_that_was_asked_for(shards: Path) -> None:
     table = batch.to_arrow()
     assert table.column("_row_valid").to_pylist() == [True] * 4000 + [False]
     assert "_row_valid" not in next(iter(shardfeed.StreamingDataset(shards, batch_size=10))).to_arrow().schema.names
+
+
+def first_id(row: Any) -> int:
+    return int(row["id"]) if row.get("_row_valid", True) else -1
+
+
+ROWS: dict[str, Callable[..., Any]] = {
+    "numpy": shardfeed.StreamingDataset,
+    "torch": shardfeed.torch.StreamingDataset,
+    "loader": shardfeed.torch.DataLoader,
+    "threads": lambda uri, **given: shardfeed.torch.DataLoader(uri, threads=2, collate_fn=dict, **given),
+}
+
+
+@pytest.mark.parametrize("on_error", ["mask", "skip"])
+@pytest.mark.parametrize("kind", ROWS)
+@pytest.mark.parametrize("shuffle", [True, False])
+def test_rows_resume_between_lost_rows(damaged: Path, kind: str, on_error: str, shuffle: bool) -> None:
+    """Rows come many at once, and each has a state of its own, also beside rows that are lost."""
+    given: dict[str, Any] = {"batch_size": None, "columns": ["id"], "seed": 3, "shuffle": shuffle, "on_error": on_error, "max_lost": 0.1}
+    given["with_row_valid"] = on_error == "mask"
+    whole = [first_id(row) for row in ROWS[kind](damaged, **given)]
+    assert len(whole) == (4000 if on_error == "mask" else 3750)
+    assert sorted(i for i in whole if i >= 0) == sorted(set(range(4000)) - LOST)
+    for taken in (1, 200, 1400, 1500, 1503, 1749, 2100):
+        stream = ROWS[kind](damaged, **given)
+        rows = iter(stream)
+        ids = [first_id(next(rows)) for _ in range(taken)]
+        state = stream.state_dict()
+        del rows
+        resumed = ROWS[kind](damaged, **given)
+        resumed.load_state_dict(state)
+        ids += [first_id(row) for row in resumed]
+        assert ids == whole, f"after {taken} rows"
+        assert resumed.stats()["audit"]["faults"] is None, resumed.stats()["audit"]["text"]
+        if on_error == "mask":
+            assert state["shardfeed"]["position"] == taken  # as on every other rank

@@ -15,27 +15,51 @@ from typing import Any, NamedTuple
 log = logging.getLogger("shardfeed")
 
 _ROW = 1
+_LOST = 1 << 64
+_ALL = (1 << 256) - 1
 _HASH = 192  # bits below the hash
 _WORD = (1 << 64) - 1
 
 
-def of_rows(total: int, hashes: memoryview, rows: int, valid: int) -> list[int]:
-    """What each of the first rows of a bundle adds. hashes are the sums of the hashes up to each row
-    that counts.
+# A row of a bundle: its place in the batch, its step in the bundle, and what it adds to
+# the audit.
+Dealt = tuple[int, int, int]
 
-    Where the sums do not fit the rows, since some are lost, the last row has all.
+
+def deal(total: int, beside: memoryview, rows: int, steps: int) -> list[Dealt]:
+    """The rows of the first steps of a bundle, in their order. beside has the sums of the hashes up to
+    each row that is valid or lost, and the places of the lost ones.
+
+    A lost row has no row in the batch, or one that fills its place.
     """
-    count = len(hashes) // 8
-    if count != total & _WORD or (count > rows and total >> 64 & _WORD):
-        return [*[0] * (rows - 1), total] if rows else []
-    sums, before = [], 0
-    for (after,) in struct.iter_unpack("<Q", hashes[: 8 * min(count, rows)]):
-        sums.append(_ROW | (after - before & _WORD) << _HASH)
-        before = after
-    sums += [0] * (rows - len(sums))
-    if sums and count <= rows:
-        sums[-1] += total & (_WORD << 64 | _WORD << 128)
-    return sums
+    valid, lost = total & _WORD, total >> 64 & _WORD
+    numbers = [n for (n,) in struct.iter_unpack("<Q", beside[: 8 * (valid + 2 * lost)])]
+    hashes, gaps = numbers[: valid + lost], set(numbers[valid + lost :])
+    dealt: list[Dealt] = []
+    row, filler, before, lacking = 0, valid, 0, 0
+    for step in range(steps):
+        own = 0
+        if step < len(hashes):
+            own = (_LOST if step in gaps else _ROW) | (hashes[step] - before & _WORD) << _HASH
+            before = hashes[step]
+        if step < len(hashes) and step not in gaps:
+            at, row = row, row + 1
+        elif filler < rows:
+            at, filler = filler, filler + 1
+        else:
+            lacking += own  # the next row adds it
+            continue
+        dealt.append((at, step, lacking + own & _ALL))
+        lacking = 0
+    if dealt and steps >= valid + lost:
+        at, step, own = dealt[-1]  # the last row adds the rest
+        dealt[-1] = at, step, own + total - sum(d[2] for d in dealt) & _ALL
+    return dealt
+
+
+def steps(total: int) -> int:
+    """The rows of a batch that are valid or lost."""
+    return (total & _WORD) + (total >> 64 & _WORD)
 
 
 class Span(NamedTuple):

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
+from . import _audit
+from ._audit import Dealt
 from ._batch import Batch
 from ._engine._raw_batch import RawBatch
 from ._engine._ring import Ring
 from ._iterator import BatchIterator, Place
 from ._turn import Turn
+
+S = TypeVar("S")
 
 # Most rows in one batch. The engine sends fewer of large rows, and one at a time where several
 # steps together would have other rows.
@@ -72,8 +76,10 @@ class RowIterator:
             while row is None:
                 raw, batch = self._batches.batch()
                 self.ring = raw.ring
-                count = self._count(batch)
-                self._came = _rows(batch, self._make, count, self.world_size, raw.after, raw.sums(count), self._batches.failed)
+                dealt = raw.deal(self.steps(raw))
+                if not dealt:  # all its rows are lost
+                    self.place.move(raw.after, raw.sum)
+                self._came = _rows(batch, self._make, dealt, self.world_size, raw.after, self._batches.failed)
                 row = next(self._came, None)
             return row
 
@@ -84,12 +90,18 @@ class RowIterator:
 
     def places(self, batch: Batch, raw: RawBatch) -> list[Row]:
         """The rows of a batch, without their columns."""
-        count = self._count(batch)
-        return list(_rows(batch, _empty, count, self.world_size, raw.after, raw.sums(count), self._batches.failed))
+        return list(_rows(batch, None, raw.deal(self.steps(raw)), self.world_size, raw.after, self._batches.failed))
 
-    def _count(self, batch: Batch) -> int:
-        bundle = self._batches.bundle
-        return batch.rows if bundle == 1 else due(batch, bundle, self.world_size, self._end, self._tail)
+    def steps(self, raw: RawBatch) -> int:
+        """How many steps of a bundle are this rank's. At the end of an epoch the tail decides."""
+        bundle, left = self._batches.bundle, self._end - raw.position
+        if bundle == 1 or left >= bundle * self.world_size:
+            return bundle
+        if self._tail == "drop":
+            return left // self.world_size
+        if self._tail == "pad":
+            return -(-left // self.world_size)
+        return min(_audit.steps(raw.sum), left)
 
     def close(self) -> None:
         """Ends the iteration. It never waits."""
@@ -99,38 +111,28 @@ class RowIterator:
 
 def _rows(
     batch: Batch,
-    make: RowMaker,
-    count: int,
+    make: RowMaker | None,
+    dealt: Sequence[Dealt],
     world_size: int,
     after: tuple[int, int],
-    sums: Sequence[int],
     failed: Callable[[Exception], None],
 ) -> Iterator[Row]:
-    """The first rows of a batch. after is the place after the last one, and each adds its sum to
-    the audit. An error ends the iteration: the rows that follow are lost.
+    """The rows of a batch, without columns where make is None. after is the place after the last one.
+    An error ends the iteration: the rows that follow are lost.
     """
     try:
-        values = make(batch)
-        for n in range(count):
-            at = batch.position + n * world_size
-            behind = after if n == count - 1 else (batch.epoch, at + world_size)
-            yield Row(next(values), batch.epoch, at // world_size, at, behind, sums[n])
+        for (_, step, total), columns in zip(dealt, itertools.repeat({}) if make is None else in_order(make(batch), dealt)):
+            at = batch.position + step * world_size
+            behind = after if step == dealt[-1][1] else (batch.epoch, at + world_size)
+            yield Row(columns, batch.epoch, at // world_size, at, behind, total)
     except Exception as e:
         failed(e)
         raise
 
 
-def _empty(batch: Batch) -> Iterator[dict[str, Any]]:
-    return itertools.repeat({})
-
-
-def due(batch: Batch, bundle: int, world_size: int, end: int, tail: str) -> int:
-    """How many rows of a bundle are this rank's. At the end of an epoch the tail decides."""
-    left = end - batch.position
-    if left >= bundle * world_size:
-        return batch.rows
-    if tail == "drop":
-        return left // world_size
-    if tail == "pad":
-        return -(-left // world_size)
-    return min(batch.rows - batch.padding, left)
+def in_order(values: Iterator[S], dealt: Sequence[Dealt]) -> Iterator[S]:
+    """The rows of a batch in the order of their steps, which differs only beside lost rows."""
+    if all(row == n for n, (row, _, _) in enumerate(dealt)):
+        return values
+    found = list(values)
+    return iter([found[row] for row, _, _ in dealt])

@@ -24,6 +24,7 @@ from . import torch as _torch
 from ._args._checks import got
 from ._documented import documented
 from ._pack import Pack
+from ._stats import Stats
 from ._wait_metrics import WaitMetrics
 from .errors import OptionError, StateError
 from .torch._flatten import real_labels
@@ -123,7 +124,7 @@ class DataLoader(BaseDataLoader):
             if not self._infinite:
                 return
 
-    def stats(self) -> dict[str, Any]:
+    def stats(self) -> Stats:
         """Figures of this rank's stream, by the names of ``shardfeed bench --json``."""
         return self._loader.stats()
 

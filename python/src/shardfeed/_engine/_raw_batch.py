@@ -84,10 +84,13 @@ class RawBatch(NamedTuple):
         numbers: Any = self.header[-3]  # bytes
         return int.from_bytes(numbers, "little")
 
-    def sums(self, rows: int) -> list[int]:
-        """What each of the first rows of a bundle adds to the audit of its epoch."""
+    def deal(self, steps: int) -> list[_audit.Dealt]:
+        """The rows of the first steps of a bundle."""
+        if self.header[ROWS] <= 1 and steps == 1:
+            return [(0, 0, self.sum)] if self.header[ROWS] else []
+        view = memoryview(self.bytes).cast("B")
         at = self.offset + protocol.SLOT_HEADER.size + self.header[NODES] * protocol.NODE_BYTES + protocol.BESIDE.size
-        return _audit.of_rows(self.sum, memoryview(self.bytes).cast("B")[at : self.trail], rows, self.header[ROWS])
+        return _audit.deal(self.sum, view[at : self.trail], self.header[ROWS], steps)
 
     def release(self) -> None:
         """Gives the slot back now. The engine overwrites it: copy what you need before. Further calls

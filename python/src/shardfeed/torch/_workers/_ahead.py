@@ -73,6 +73,7 @@ class Ahead(Generic[S]):
         self._most = most  # tasks at once
         self._tasks: deque[S] = deque()
         self._came: deque[Came] = deque()  # rows of the last task
+        self._lacking = 0  # what bundles without rows add to the audit, with the next row
         self._end: Place | None = None  # after the iteration; the engine has no more batches
         self._failed = False  # the last task has an error of the engine in place of a batch
         self._torn = False  # an interrupt may have lost a batch
@@ -87,7 +88,7 @@ class Ahead(Generic[S]):
     _task: type[S]
 
     def _send(self, task: S, raw: RawBatch, rows: int) -> None:
-        """Has a batch worked on. rows is -1 for a batch, else how many single rows are wanted."""
+        """Has a batch worked on. rows is -1 for a batch, else the steps of which single rows are wanted."""
         raise NotImplementedError
 
     def _has_space(self, batches: BatchIterator) -> bool:
@@ -261,11 +262,14 @@ class Ahead(Generic[S]):
             task.places, task.sums = (raw.after,), (raw.sum,)
         else:
             each = rows.places(ArrayBatch(raw, batches.layout, place.start), raw)
-            task.places, task.sums = [row.after for row in each], [row.sum for row in each]
-            if not task.places:
+            if not each:  # all are lost
+                self._lacking += raw.sum
                 return
+            sums = [row.sum for row in each]
+            sums[0], self._lacking = sums[0] + self._lacking, 0
+            task.places, task.sums = [row.after for row in each], sums
         self._tasks.append(task)
-        self._send(task, raw, -1 if rows is None else len(task.places))
+        self._send(task, raw, -1 if rows is None else rows.steps(raw))
 
     def ready(self) -> bool:
         """Whether the next batch, or the end, is there."""

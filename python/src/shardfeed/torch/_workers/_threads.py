@@ -9,6 +9,7 @@ from typing import Any
 
 from ..._engine._raw_batch import RawBatch
 from ..._iterator import BatchIterator
+from ..._rows import in_order
 from ...errors import FeedTimeoutError
 from .._feed import Feed
 from .._tensors import rows as rows_of
@@ -101,9 +102,10 @@ class _Making:
         values: list[Any] = []
         errors: dict[int, BaseException] = {}
         task.value = values, errors
-        for n, row in zip(range(task.rows), rows_of(batch)):
+        dealt = raw.deal(task.rows)
+        for n, ((_, step, _), row) in enumerate(zip(dealt, in_order(rows_of(batch), dealt))):
             try:
-                values.append(self._made(row, raw.epoch, raw.position // self._world_size + n))
+                values.append(self._made(row, raw.epoch, raw.position // self._world_size + step))
             except BaseException as error:
                 values.append(None)
                 errors[n] = error

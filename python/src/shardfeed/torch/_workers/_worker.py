@@ -28,6 +28,7 @@ from ..._engine._orphan import end_with_the_trainer
 from ..._engine._raw_batch import Parser, RawBatch
 from ..._engine._ring import Ring, SlotBytes, Watch, slot_bytes, watch
 from ..._engine._ring import private as private_copy
+from ..._rows import in_order
 from ..._transform import Collate, Functions
 from .._layout import TensorLayout
 from .._tensors import rows
@@ -257,9 +258,10 @@ class _Worker:
         values: list[Any] = []
         errors: list[tuple[int, bytes, str]] = []
         first = raw.position // self._course.world_size
-        for n, row in zip(range(count), rows(batch)):
+        dealt = raw.deal(count)
+        for n, ((_, step, _), row) in enumerate(zip(dealt, in_order(rows(batch), dealt))):
             try:
-                values.append(self._functions(row, raw.epoch, first + n))
+                values.append(self._functions(row, raw.epoch, first + step))
             except SystemExit:
                 raise
             except BaseException as e:
