@@ -14,6 +14,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from shardfeed._waited import Waited  # noqa: E402
 from shardfeed.torch import Bytes, DataLoader, Ragged  # noqa: E402
 from shardfeed.torch import _device as device_module  # noqa: E402
 from shardfeed.torch._device import Feeder, Mover, Pinner, Route  # noqa: E402
@@ -86,6 +87,7 @@ class Slots:
     """A source whose memory is written again when it has come back, as a ring's is."""
 
     def __init__(self, count, slots=4, ready=True):
+        self.waited = Waited()
         self.rings = ()
         self.holds = sys.maxsize
         self.left = count
@@ -276,6 +278,7 @@ def test_other_devices():
 
     class Two:
         left = 1
+        waited = Waited()
 
         def __next__(self):
             if not self.left:

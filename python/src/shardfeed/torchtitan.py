@@ -129,7 +129,7 @@ class DataLoader(BaseDataLoader):
         return self._loader.stats()
 
     def state_dict(self) -> dict[str, Any]:
-        """The position after the last batch that was handed out: the same on every rank.
+        """The position after the last batch that was handed out: the same on every rank except ``audit``.
 
         It is one text, because checkpoints load only the keys that the new run has too.
         """

@@ -157,6 +157,7 @@ class DataLoader(Generic[T]):
         self.drop_last: bool = self.dataset._spec["tail"] == "drop"
         self.threads = threads
         self._stamp: Stamp | None = None  # of the last batch handed out since the last set_epoch or state
+        self._copied: tuple[Stamp | None, list[dict[str, Any]]] | None = None  # a copy's place, and the audit's records of it
         self._owns_dataset = not isinstance(data, StreamingDataset)
         self._last_state: dict[str, Any] | None = None  # when it was closed
 
@@ -187,7 +188,8 @@ class DataLoader(Generic[T]):
         return None if self.dataset._rows_wanted else self.dataset._waited
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in _OF_ITERATIONS}
+        kept = {name: value for name, value in self.__dict__.items() if name not in _OF_ITERATIONS}
+        return {**kept, "_copied": (self._stamp, self._records())}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -316,8 +318,17 @@ class DataLoader(Generic[T]):
     def _state_here(self) -> dict[str, Any]:
         if self._stamp is None:
             return self.dataset._state_here()
+        start, epoch, position, _ = self._stamp
+        return _state.pack({**start, "epoch": epoch, "position": position}, self._records())
+
+    def _records(self) -> list[dict[str, Any]]:
+        """The audit's records of the place. A copy has them of its original."""
+        if self._stamp is None:
+            return []
+        if self._copied is not None and self._copied[0] is self._stamp:
+            return self._copied[1]
         start, epoch, position, total = self._stamp
-        return _state.pack({**start, "epoch": epoch, "position": position}, self.dataset._records(start, (epoch, position), total))
+        return self.dataset._records(start, (epoch, position), total)
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Lets the next iteration continue after the batch where the state was taken, on any number

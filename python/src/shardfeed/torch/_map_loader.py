@@ -171,6 +171,10 @@ class MapLoader(DataLoader[T]):
             self._next, self._stamp, self._loaded = Place(epoch, 0, None, None), None, False
         self._lists.set_epoch(epoch)
 
+    def _records(self) -> list[dict[str, Any]]:
+        """Nothing: rows by number have no audit."""
+        return []
+
     def state_dict(self) -> dict[str, Any]:
         """The position after the last batch that was handed out: the epoch, its batches, and the
         sampler's own state at the start of that epoch.
