@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/checkpoints"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -25,7 +27,7 @@ type auditCommand struct {
 	files []string // of --state: names or patterns
 	key   string   // of the state in each file
 
-	states []savedState
+	states []checkpoints.State
 	order  *iterable.Audit // of run
 	run    string          // the JSON of a state without its position
 }
@@ -67,15 +69,17 @@ func (c *auditCommand) prepare(ctx context.Context, fs *pflag.FlagSet, addresses
 		return usagef("audit needs saved states: name the file of each rank with --state")
 	}
 	for _, address := range addresses {
-		if strings.HasSuffix(address, ".json") && isFile(address) {
+		if strings.HasSuffix(address, ".json") && checkpoints.IsFile(address) {
 			return usagef("%s is a file of JSON, not of rows: put --state before each state, or a pattern in quotes behind it", address)
 		}
 	}
 	var err error
-	if c.states, err = readStates(c.files, c.key); err != nil {
+	if c.states, err = checkpoints.Read(c.files, c.key); errors.Is(err, filepath.ErrBadPattern) {
+		return usagef("%v", err)
+	} else if err != nil {
 		return err
 	}
-	c.adopt(c.states[0].state)
+	c.adopt(c.states[0].State)
 	return c.check(ctx, fs)
 }
 
@@ -98,7 +102,7 @@ func (c *auditCommand) compare(ctx context.Context, addresses []string) (err err
 	}
 	defer func() { err = errors.Join(err, ds.Close(ctx)) }()
 	var all []audit.Report
-	for _, p := range checkpoints(c.states) {
+	for _, p := range checkpoints.Of(c.states) {
 		reports, err := c.reports(ds.Dataset, p)
 		if err != nil {
 			return err
@@ -121,37 +125,37 @@ func (c *auditCommand) noun() string {
 }
 
 // reports returns the verdicts on the epochs that the states of a checkpoint know.
-func (c *auditCommand) reports(ds *iterable.Dataset, p checkpoint) (all []audit.Report, err error) {
-	order, err := c.orderOf(ds, p.states[0])
+func (c *auditCommand) reports(ds *iterable.Dataset, p checkpoints.Checkpoint) (all []audit.Report, err error) {
+	order, err := c.orderOf(ds, p.States[0])
 	if err != nil {
 		return nil, err
 	}
-	records := p.records()
-	for _, number := range p.epochs(records) {
-		e := p.epoch(number, records)
+	records := p.Records()
+	for _, number := range p.Epochs(records) {
+		e := p.Epoch(number, records)
 		e.Due = func(from, to int64) (uint64, error) { return order.Due(number, from, to), nil }
 		r, err := audit.Check(e, records)
 		if err != nil {
 			return nil, err
 		}
-		r.Unseen = append(r.Unseen, p.left(e)...)
+		r.Unseen = append(r.Unseen, p.Left(e)...)
 		all = append(all, r)
 	}
-	if last := len(all) - 1; p.fault != "" && last >= 0 {
-		all[last].Faults = append([]string{p.fault}, all[last].Faults...)
+	if last := len(all) - 1; p.Fault != "" && last >= 0 {
+		all[last].Faults = append([]string{p.Fault}, all[last].Faults...)
 	}
 	return all, nil
 }
 
 // orderOf returns the order of a state. Only the position differs between the states of a run,
 // unless sources get other weights.
-func (c *auditCommand) orderOf(ds *iterable.Dataset, s savedState) (*iterable.Audit, error) {
-	state := s.state
+func (c *auditCommand) orderOf(ds *iterable.Dataset, s checkpoints.State) (*iterable.Audit, error) {
+	state := s.State
 	state.Epoch, state.Position = 0, 0
 	if run := string(state.JSON()); c.order == nil || c.run != run {
 		order, err := ds.Audit(state)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", s.name, err)
+			return nil, fmt.Errorf("%s: %w", s.Name, err)
 		}
 		c.order, c.run = order, run
 	}
@@ -182,7 +186,7 @@ type epochProof struct {
 // newProof chooses the reports to show of each epoch: those with faults, else one that saw most.
 func newProof(states int, reports []audit.Report, noun string) *proof {
 	p := &proof{Proved: true, States: states}
-	for _, r := range shown(reports) {
+	for _, r := range checkpoints.Shown(reports) {
 		e := epochProof{
 			Epoch: r.Epoch, Proved: r.Proved(), Rows: r.Rows, Of: r.Of, Lost: r.Lost, Padded: r.Padded, Worlds: r.Worlds, Faults: r.Faults, Text: r.Text(noun),
 		}
@@ -213,9 +217,4 @@ func (p *proof) verdict() error {
 		return nil
 	}
 	return fmt.Errorf("%s in the audit: see above", text.Plural(faults, "fault"))
-}
-
-func isFile(name string) bool {
-	info, err := os.Stat(name)
-	return err == nil && info.Mode().IsRegular()
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/checkpoints"
+
 	"github.com/shardfeed/shardfeed"
 	"github.com/shardfeed/shardfeed/audit"
 	"github.com/shardfeed/shardfeed/iterable"
@@ -196,11 +198,11 @@ func TestAuditOfOrders(t *testing.T) {
 // readRank reads the state of a rank back.
 func readRank(t *testing.T, name string) auditRank {
 	t.Helper()
-	states, err := readStates([]string{name}, "")
+	states, err := checkpoints.Read([]string{name}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return auditRank{&states[0].state, states[0].records}
+	return auditRank{&states[0].State, states[0].Records}
 }
 
 // Planted errors are found, with the rank where it is known, also in an epoch that is not over.

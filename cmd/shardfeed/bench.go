@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/process"
+
 	"github.com/spf13/cobra"
 
 	"github.com/shardfeed/shardfeed"
@@ -89,7 +91,7 @@ type measurement struct {
 
 func (a *app) measure(ctx context.Context, addresses []string, f *flags) (m *measurement, err error) {
 	begin := time.Now()
-	user, system := cpuTime()
+	user, system := process.CPUTime()
 	ds, err := a.open(ctx, addresses, f)
 	if err != nil {
 		return nil, err
@@ -126,8 +128,8 @@ func (a *app) measure(ctx context.Context, addresses []string, f *flags) (m *mea
 	if err != nil {
 		return nil, err
 	}
-	m.Seconds, m.PeakRSS = time.Since(begin).Seconds(), peakRSS()
-	userEnd, systemEnd := cpuTime()
+	m.Seconds, m.PeakRSS = time.Since(begin).Seconds(), process.PeakRSS()
+	userEnd, systemEnd := process.CPUTime()
 	m.UserSeconds, m.SystemSeconds = (userEnd - user).Seconds(), (systemEnd - system).Seconds()
 	m.CPUSeconds = m.UserSeconds + m.SystemSeconds
 	s.result(m)

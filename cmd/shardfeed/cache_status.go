@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/process"
+
 	"github.com/shardfeed/shardfeed/cache"
 	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/internal/mem"
@@ -28,7 +30,7 @@ func (f *flags) cacheStatus() cacheStatus {
 		return c
 	}
 	exists := trusted.Nearest(c.Path)
-	c.Free = freeBytes(exists)
+	c.Free = process.FreeBytes(exists)
 	if err := cache.Fit(c.Path); err != nil {
 		c.State = fmt.Sprintf("cannot be used: %v", err)
 		return c
@@ -45,7 +47,7 @@ func (f *flags) cacheStatus() cacheStatus {
 		c.State = "not used: --no-cache"
 	case space.ReadOnly:
 		c.State = fmt.Sprintf("read-only: holds %v of %s, and nothing is added", mem.Bytes(c.Bytes), text.Plural(int64(c.Shards), "shard"))
-	case !writable(exists):
+	case !process.Writable(exists):
 		c.State = "cannot be written: runs do not use it"
 	case space.Shards == 0:
 		c.State = "empty; used for what is on S3 or HDFS"

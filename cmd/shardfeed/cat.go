@@ -8,6 +8,8 @@ import (
 	"slices"
 	"syscall"
 
+	"github.com/shardfeed/shardfeed/internal/regular"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -290,6 +292,6 @@ func (c *catCommand) withTail(state shuffle.State) shuffle.State {
 // old list.
 func (c *catCommand) keepManifest(ds *shardfeed.Dataset) {
 	if err := ds.KeepManifest(); err != nil {
-		c.note("the list of shards is not kept: %v", fileError(err))
+		c.note("the list of shards is not kept: %v", regular.Error(err))
 	}
 }

@@ -1,11 +1,8 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -19,31 +16,18 @@ import (
 func readState(name string) (*shuffle.State, error) {
 	file, err := regular.Open(name)
 	if err != nil {
-		return nil, fileError(err)
+		return nil, regular.Error(err)
 	}
 	defer file.Close()
 	content, err := io.ReadAll(io.LimitReader(file, maxStateFile+1)) // it may be a shard of any size
 	if err != nil {
-		return nil, fileError(err)
+		return nil, regular.Error(err)
 	}
 	state, err := shuffle.ParseState(content)
 	if err != nil {
 		return nil, fmt.Errorf("%s: not a state that this version can go on from: %w", name, err)
 	}
 	return &state, nil
-}
-
-// fileError names the file and the cause of an error, as the errors of shards do.
-func fileError(err error) error {
-	var path *fs.PathError
-	var link *os.LinkError
-	switch {
-	case errors.As(err, &path):
-		return fmt.Errorf("%s: %w", path.Path, path.Err)
-	case errors.As(err, &link):
-		return fmt.Errorf("%s: %w", link.New, link.Err)
-	}
-	return err
 }
 
 // adopt takes from the state what opening the data needs, and refuses flags that contradict it.

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/process"
+
 	"golang.org/x/sync/errgroup"
 
 	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/rowio"
@@ -59,7 +61,7 @@ func (d *demoCommand) train(ctx context.Context, shop demoShop, budget *mem.Budg
 			})
 		}
 		err := all.Wait()
-		r.Seconds, r.PeakRSS, r.Memory = time.Since(begin).Seconds(), peakRSS(), demoRanks*cmp.Or(d.memoryLimit(), mem.DefaultLimit())
+		r.Seconds, r.PeakRSS, r.Memory = time.Since(begin).Seconds(), process.PeakRSS(), demoRanks*cmp.Or(d.memoryLimit(), mem.DefaultLimit())
 		r.RowsOnce = r.verify() == nil
 		return err
 	})

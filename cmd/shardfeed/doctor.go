@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/process"
+
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
@@ -122,7 +124,7 @@ func thisMachine() machine {
 	m, ranks := mem.ThisMachine(), max(1, mem.LocalWorldSize())
 	return machine{
 		CPUs: cores.Number(), Installed: m.Installed, Cgroup: m.Cgroup, LocalRanks: ranks,
-		DefaultMemory: m.RankLimit(ranks), SharedMemory: m.SharedLimit(), LockLimit: limitOf(unix.RLIMIT_MEMLOCK), OpenFiles: limitOf(unix.RLIMIT_NOFILE),
+		DefaultMemory: m.RankLimit(ranks), SharedMemory: m.SharedLimit(), LockLimit: process.LimitOf(unix.RLIMIT_MEMLOCK), OpenFiles: process.LimitOf(unix.RLIMIT_NOFILE),
 	}
 }
 

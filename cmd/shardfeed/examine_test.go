@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/process"
+
 	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/mem"
@@ -96,15 +98,15 @@ func TestMedian(t *testing.T) {
 }
 
 func TestProcessUsage(t *testing.T) {
-	user, system := cpuTime()
+	user, system := process.CPUTime()
 	for begin := time.Now(); time.Since(begin) < 20*time.Millisecond; {
 		_ = strings.Repeat("x", 1000)
 	}
-	userEnd, systemEnd := cpuTime()
+	userEnd, systemEnd := process.CPUTime()
 	if userEnd+systemEnd <= user+system {
 		t.Error("the processor time stands still")
 	}
-	if peak := peakRSS(); peak < 1<<20 || peak > 1<<40 {
+	if peak := process.PeakRSS(); peak < 1<<20 || peak > 1<<40 {
 		t.Errorf("peak of %d bytes", peak)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/shardfeed/shardfeed/internal/regular"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -205,7 +207,7 @@ func (f *flags) adoptPlan(ctx context.Context, given func(flag string) bool) err
 	}
 	var err error
 	if f.SavedPlan, err = f.at(nil).ReadPlan(ctx); err != nil {
-		return fileError(err)
+		return regular.Error(err)
 	}
 	f.Start = ""
 	if !f.SavedPlan.Shuffled() && given("seed") {

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/shardfeed/shardfeed/internal/regular"
+
 	"github.com/shardfeed/shardfeed/images/codec"
 )
 
@@ -25,11 +27,11 @@ type imageFiles struct {
 // openImageFiles opens the directory, or makes it. Row numbers are below rows.
 func openImageFiles(dir string, rows int64) (*imageFiles, error) {
 	if err := os.Mkdir(dir, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, fileError(err)
+		return nil, regular.Error(err)
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, fileError(err)
+		return nil, regular.Error(err)
 	}
 	return &imageFiles{dir: dir, root: root, digits: len(strconv.FormatInt(max(0, rows-1), 10)), taken: map[string]bool{}}, nil
 }

@@ -5,6 +5,10 @@ import (
 	"fmt"
 	"io/fs"
 
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/process"
+
+	"github.com/shardfeed/shardfeed/internal/regular"
+
 	"github.com/shardfeed/shardfeed/internal/text"
 	"github.com/shardfeed/shardfeed/internal/trusted"
 )
@@ -27,15 +31,15 @@ func indexDirectory(path string) directory {
 	}
 	readOnly, err := d.count()
 	if err != nil {
-		d.State = "cannot be used: " + fileError(err).Error()
+		d.State = "cannot be used: " + regular.Error(err).Error()
 		return d
 	}
 	exists := trusted.Nearest(d.Path)
-	d.Free = freeBytes(exists)
+	d.Free = process.FreeBytes(exists)
 	switch {
 	case readOnly:
 		d.State = fmt.Sprintf("read-only, %s; no footers are added", text.Plural(int64(d.Files), "file"))
-	case !writable(exists):
+	case !process.Writable(exists):
 		d.State = "cannot be written: runs do not use it"
 	case exists != d.Path:
 		d.State = "does not exist yet"

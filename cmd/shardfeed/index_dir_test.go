@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/process"
 )
 
 func TestIndexDirectory(t *testing.T) {
@@ -51,7 +53,7 @@ func TestIndexDirectory(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			if c.name == "not writable" && writable("/proc") {
+			if c.name == "not writable" && process.Writable("/proc") {
 				t.Skip("this user may write there")
 			}
 			t.Setenv("SHARDFEED_CACHE_DIR", c.cache)

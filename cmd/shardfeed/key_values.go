@@ -52,7 +52,7 @@ func notJSON(err error) error {
 func (k *keyValues) read(file string) error {
 	content, err := regular.ReadFile(file)
 	if err != nil {
-		return fileError(err)
+		return regular.Error(err)
 	}
 	var object map[string]any
 	if err := json.Unmarshal(content, &object); err != nil {

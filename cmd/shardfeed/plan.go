@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/shardfeed/shardfeed/internal/regular"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -152,16 +154,16 @@ func saveManifest(ctx context.Context, to saveFile, ds *iterable.Dataset, f *fla
 func planBytes(ds *iterable.Dataset, f *flags) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "shardfeed-plan-")
 	if err != nil {
-		return nil, fileError(err)
+		return nil, regular.Error(err)
 	}
 	defer os.RemoveAll(dir)
 	name := filepath.Join(dir, "plan")
 	if err := ds.SavePlan(name, f.worldSize, iterable.StreamOptions{BatchSize: f.BatchSize, Tail: f.tailOrDefault(), LocalWorldSize: mem.LocalWorldSize()}); err != nil {
-		return nil, fileError(err)
+		return nil, regular.Error(err)
 	}
 	content, err := os.ReadFile(name)
 	if err != nil {
-		return nil, fileError(err)
+		return nil, regular.Error(err)
 	}
 	return content, nil
 }

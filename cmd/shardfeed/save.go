@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/shardfeed/shardfeed/internal/regular"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/shardfeed/shardfeed/iterable"
@@ -156,7 +158,7 @@ func (s saveFile) write(ctx context.Context, content []byte) error {
 		return err
 	}
 	if target.stream {
-		return fileError(writeStream(ctx, target.path, content))
+		return regular.Error(writeStream(ctx, target.path, content))
 	}
 	removeAbandoned(target.path, s.kind)
 	for range renameTries { // another process may take the temporary file for abandoned before it is locked
@@ -164,7 +166,7 @@ func (s saveFile) write(ctx context.Context, content []byte) error {
 			break
 		}
 	}
-	return fileError(err)
+	return regular.Error(err)
 }
 
 func replaceFile(path string, content []byte) error {

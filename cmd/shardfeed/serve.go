@@ -14,6 +14,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/process"
+
+	"github.com/shardfeed/shardfeed/internal/regular"
+
 	"github.com/spf13/cobra"
 
 	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/metrics"
@@ -85,7 +89,7 @@ func (a *app) runServe(ctx context.Context, s *serveCommand) (err error) {
 		return err
 	}
 	defer closeLog()
-	if err := wakeGently(); err != nil {
+	if err := process.WakeGently(); err != nil {
 		logger.Debug("its threads interrupt trainers when they wake", "error", err)
 	}
 	path, err := s.path()
@@ -171,7 +175,7 @@ func (s *serveCommand) logger(stderr io.Writer) (*slog.Logger, func(), error) {
 		}
 		file, err := os.OpenFile(s.log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 		if err != nil {
-			return nil, nil, fileError(err)
+			return nil, nil, regular.Error(err)
 		}
 		w, done = file, func() { _ = file.Close() }
 	}
@@ -187,7 +191,7 @@ func checkLog(name string) error {
 	}
 	file, err := os.Open(name)
 	if err != nil {
-		return fileError(err)
+		return regular.Error(err)
 	}
 	defer func() { _ = file.Close() }()
 	head := make([]byte, 512)

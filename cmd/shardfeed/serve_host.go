@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/process"
+
 	"github.com/shardfeed/shardfeed"
 	"github.com/shardfeed/shardfeed/cache"
 	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/metrics"
@@ -203,10 +205,10 @@ func workersWithin(workers int, memory, batch int64) int {
 // sessionFigures are the figures of a session under bench's names. Processor time and resident
 // memory are the engine's, and storage and cache the data set's.
 func sessionFigures(ds *shardfeed.Dataset, decoder string, f engine.Figures) *measurement {
-	user, system := cpuTime()
+	user, system := process.CPUTime()
 	m := &measurement{
 		Rows: f.Rows, Batches: f.Batches, Seconds: f.Took.Seconds(), FirstBatchSeconds: f.FirstBatch.Seconds(), DecodedBytes: f.Bytes,
-		UserSeconds: user.Seconds(), SystemSeconds: system.Seconds(), CPUSeconds: (user + system).Seconds(), PeakRSS: peakRSS(),
+		UserSeconds: user.Seconds(), SystemSeconds: system.Seconds(), CPUSeconds: (user + system).Seconds(), PeakRSS: process.PeakRSS(),
 		BudgetBytes: f.Reserved, Storage: ds.Drivers().Traffic(), Stores: ds.Drivers().ByStore(), Cache: useOf(ds), Lost: lostPlaces(ds.Losses()), ImageDecoder: decoder,
 	}
 	m.Sources = ds.SourceSamples(f.State)

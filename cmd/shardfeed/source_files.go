@@ -31,7 +31,7 @@ func (f *sourcesFile) Set(name string) error {
 func (f *sourcesFile) read(name string) error {
 	content, err := regular.ReadFile(name)
 	if err != nil {
-		return fileError(err)
+		return regular.Error(err)
 	}
 	f.name, *f.list = name, nil
 	d := json.NewDecoder(bytes.NewReader(content))
@@ -91,7 +91,7 @@ type curriculumFile struct {
 func (f *curriculumFile) Set(name string) error {
 	content, err := regular.ReadFile(name)
 	if err != nil {
-		err = fileError(err)
+		err = regular.Error(err)
 	} else {
 		f.name, *f.list = name, nil
 		d := json.NewDecoder(bytes.NewReader(content))

@@ -1,4 +1,4 @@
-package main
+package checkpoints
 
 import (
 	"cmp"
@@ -10,22 +10,22 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// A checkpoint is the states of one step, of all ranks or of some.
-type checkpoint struct {
-	states []savedState
-	fault  string // states of another step belong to it
+// A Checkpoint is the states of one step, of all ranks or of some.
+type Checkpoint struct {
+	States []State
+	Fault  string // states of another step belong to it
 }
 
-// checkpoints groups states by their step, in the order of the run.
-func checkpoints(states []savedState) (all []checkpoint) {
+// Of groups states by their step, in the order of the run.
+func Of(states []State) (all []Checkpoint) {
 	states = slices.Clone(states)
-	slices.SortStableFunc(states, func(a, b savedState) int { return comparePlaces(a.state, b.state) })
+	slices.SortStableFunc(states, func(a, b State) int { return comparePlaces(a.State, b.State) })
 	for _, s := range states {
-		if last := len(all) - 1; last >= 0 && comparePlaces(all[last].states[0].state, s.state) == 0 {
-			all[last].states = append(all[last].states, s)
+		if last := len(all) - 1; last >= 0 && comparePlaces(all[last].States[0].State, s.State) == 0 {
+			all[last].States = append(all[last].States, s)
 			continue
 		}
-		all = append(all, checkpoint{states: []savedState{s}})
+		all = append(all, Checkpoint{States: []State{s}})
 	}
 	findMixed(all)
 	return all
@@ -37,8 +37,8 @@ func comparePlaces(a, b shuffle.State) int {
 
 // findMixed notes the checkpoints whose missing ranks have states of an older step only: ranks save
 // a checkpoint at the same step.
-func findMixed(all []checkpoint) {
-	older := map[int]savedState{} // by rank, of the incomplete checkpoints before
+func findMixed(all []Checkpoint) {
+	older := map[int]State{} // by rank, of the incomplete checkpoints before
 	for i := range all {
 		p := &all[i]
 		ranks := p.ranks()
@@ -53,61 +53,61 @@ func findMixed(all []checkpoint) {
 			}
 		}
 		if len(older) > 0 {
-			p.fault = p.mixedWith(older[slices.Min(slices.Collect(maps.Keys(older)))])
+			p.Fault = p.mixedWith(older[slices.Min(slices.Collect(maps.Keys(older)))])
 		}
 		maps.Copy(older, ranks)
 	}
 }
 
 // mixedWith is the fault that the state of one of the ranks is older.
-func (p checkpoint) mixedWith(older savedState) string {
-	place := func(s savedState) string {
-		return fmt.Sprintf("epoch %d, position %d in %s", s.state.Epoch, s.state.Position, s.name)
+func (p Checkpoint) mixedWith(older State) string {
+	place := func(s State) string {
+		return fmt.Sprintf("epoch %d, position %d in %s", s.State.Epoch, s.State.Position, s.Name)
 	}
 	return fmt.Sprintf("rank %d of %d has only an older state than rank %d: %s, and %s; the states of a checkpoint must be of one step",
-		older.own().Rank, p.world(), p.states[0].own().Rank, place(older), place(p.states[0]))
+		older.own().Rank, p.world(), p.States[0].own().Rank, place(older), place(p.States[0]))
 }
 
 // ranks are the states by rank.
-func (p checkpoint) ranks() map[int]savedState {
-	all := map[int]savedState{}
-	for _, s := range p.states {
+func (p Checkpoint) ranks() map[int]State {
+	all := map[int]State{}
+	for _, s := range p.States {
 		all[s.own().Rank] = s
 	}
 	return all
 }
 
 // world is the number of ranks of the run.
-func (p checkpoint) world() (n int) {
-	for _, s := range p.states {
+func (p Checkpoint) world() (n int) {
+	for _, s := range p.States {
 		n = max(n, s.own().World)
 	}
 	return n
 }
 
-// records of all states; some more than once.
-func (p checkpoint) records() (all []audit.Record) {
-	for _, s := range p.states {
-		all = append(all, s.records...)
+// Records of all states; some more than once.
+func (p Checkpoint) Records() (all []audit.Record) {
+	for _, s := range p.States {
+		all = append(all, s.Records...)
 	}
 	return all
 }
 
-// epochs returns the epochs of the records, and the one that the states are in.
-func (p checkpoint) epochs(records []audit.Record) (all []uint64) {
+// Epochs returns the epochs of the records, and the one that the states are in.
+func (p Checkpoint) Epochs(records []audit.Record) (all []uint64) {
 	for _, r := range records {
 		all = append(all, r.Epoch)
 	}
-	if s := p.states[0].state; s.Position > 0 {
+	if s := p.States[0].State; s.Position > 0 {
 		all = append(all, s.Epoch)
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-// epoch describes an epoch up to the states. Under the tail carry it may start before position 0.
-func (p checkpoint) epoch(number uint64, records []audit.Record) audit.Epoch {
-	s := p.states[0].state
+// Epoch describes an epoch up to the states. Under the tail carry it may start before position 0.
+func (p Checkpoint) Epoch(number uint64, records []audit.Record) audit.Epoch {
+	s := p.States[0].State
 	e := audit.Epoch{Number: number, Rows: s.Rows}
 	for _, r := range records {
 		if r.Epoch == number {
@@ -120,10 +120,10 @@ func (p checkpoint) epoch(number uint64, records []audit.Record) audit.Epoch {
 	return e
 }
 
-// left returns the end of an epoch before the states' if no rank came to it: the run left the epoch
+// Left returns the end of an epoch before the states' if no rank came to it: the run left the epoch
 // early. The tails drop and carry leave less than a step.
-func (p checkpoint) left(e audit.Epoch) []audit.Unseen {
-	s := p.states[0].state
+func (p Checkpoint) Left(e audit.Epoch) []audit.Unseen {
+	s := p.States[0].State
 	rows := e.Rows - e.To
 	whole := s.KeptTail() == shuffle.Pad || s.KeptTail() == shuffle.Short
 	if e.Number >= s.Epoch || rows <= 0 || !whole && rows < s.GlobalBatch {
@@ -132,8 +132,8 @@ func (p checkpoint) left(e audit.Epoch) []audit.Unseen {
 	return []audit.Unseen{{From: e.To, To: e.Rows}}
 }
 
-// shown returns the reports of each epoch with faults, or else one that saw most rows.
-func shown(reports []audit.Report) (all []audit.Report) {
+// Shown returns the reports of each epoch with faults, or else one that saw most rows.
+func Shown(reports []audit.Report) (all []audit.Report) {
 	reports = slices.Clone(reports)
 	slices.SortStableFunc(reports, func(a, b audit.Report) int { return cmp.Compare(a.Epoch, b.Epoch) })
 	for _, r := range reports {

@@ -1,10 +1,11 @@
-package main
+package checkpoints
 
 import (
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/audit"
 	"github.com/shardfeed/shardfeed/internal/regular"
+	"github.com/shardfeed/shardfeed/internal/text"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -20,19 +22,19 @@ const (
 	maxStateDepth = 64       // of objects and lists around a state
 )
 
-// A savedState is the state of one rank with its records of the audit.
-type savedState struct {
-	name    string // of its file, and its path there
-	state   shuffle.State
-	records []audit.Record // at least one
+// A State is the state of one rank with its records of the audit.
+type State struct {
+	Name    string // of its file, and its path there
+	State   shuffle.State
+	Records []audit.Record // at least one
 }
 
-// own is the record that the rank of the state added last.
-func (s savedState) own() audit.Record { return s.records[len(s.records)-1] }
+// own returns the record that the rank of the state added last.
+func (s State) own() audit.Record { return s.Records[len(s.Records)-1] }
 
-// readStates reads the states in files, which are of one run.
-func readStates(patterns []string, key string) ([]savedState, error) {
-	var all []savedState
+// Read reads the states in files, which are of one run.
+func Read(patterns []string, key string) ([]State, error) {
+	var all []State
 	for _, pattern := range patterns {
 		names, err := matching(pattern)
 		if err != nil {
@@ -56,13 +58,13 @@ func readStates(patterns []string, key string) ([]savedState, error) {
 
 // matching returns the files that a pattern matches, or the one of this name.
 func matching(pattern string) ([]string, error) {
-	if !strings.ContainsAny(pattern, "*?[") || isFile(pattern) {
+	if !strings.ContainsAny(pattern, "*?[") || IsFile(pattern) {
 		return []string{pattern}, nil
 	}
 	names, err := filepath.Glob(pattern)
 	switch {
 	case err != nil:
-		return nil, usagef("--state %s is not a pattern: %v", pattern, err)
+		return nil, fmt.Errorf("--state %s is not a pattern: %w", pattern, err)
 	case len(names) == 0:
 		return nil, fmt.Errorf("%s: no file matches", pattern)
 	}
@@ -72,18 +74,18 @@ func matching(pattern string) ([]string, error) {
 // A statesFile is a file of JSON that holds states at any depth.
 type statesFile struct {
 	name, key string
-	states    []savedState
+	states    []State
 }
 
 func (f *statesFile) read() error {
 	file, err := regular.Open(f.name)
 	if err != nil {
-		return fileError(err)
+		return regular.Error(err)
 	}
 	defer file.Close()
 	content, err := io.ReadAll(io.LimitReader(file, maxStatesFile+1))
 	if err != nil {
-		return fileError(err)
+		return regular.Error(err)
 	}
 	if len(content) > maxStatesFile {
 		return fmt.Errorf("%s: more than %d bytes: save the states in files of their own", f.name, maxStatesFile)
@@ -158,42 +160,42 @@ func isState(object map[string]json.RawMessage) bool {
 
 // add adds a state.
 func (f *statesFile) add(path string, object map[string]json.RawMessage) error {
-	s := savedState{name: f.name + at(path)}
+	s := State{Name: f.name + at(path)}
 	inner := object["shardfeed"]
 	switch version := object["version"]; {
 	case inner == nil:
 		return s.without()
 	case string(version) != "1":
-		return fmt.Errorf("%s: the state must have version 1, got %.20q: it is of another release, or was edited", s.name, version)
+		return fmt.Errorf("%s: the state must have version 1, got %.20q: it is of another release, or was edited", s.Name, version)
 	}
 	var err error
-	if s.state, err = shuffle.ParseState(inner); err != nil {
-		return fmt.Errorf("%s: not a state that this version knows: %w", s.name, err)
+	if s.State, err = shuffle.ParseState(inner); err != nil {
+		return fmt.Errorf("%s: not a state that this version knows: %w", s.Name, err)
 	}
 	if records := object["audit"]; records != nil {
-		if err := json.Unmarshal(records, &s.records); err != nil {
-			return fmt.Errorf("%s: audit must be a list of records: %w", s.name, err)
+		if err := json.Unmarshal(records, &s.Records); err != nil {
+			return fmt.Errorf("%s: audit must be a list of records: %w", s.Name, err)
 		}
 	}
-	if len(s.records) == 0 {
+	if len(s.Records) == 0 {
 		return s.without()
 	}
 	f.states = append(f.states, s)
 	return nil
 }
 
-func (s savedState) without() error {
+func (s State) without() error {
 	return fmt.Errorf("%s: the state has no records for the audit: use state_dict() of the data set or loader after its first batch; "+
-		"batch.state, cat --save-state and torch's own workers do not keep any", s.name)
+		"batch.state, cat --save-state and torch's own workers do not keep any", s.Name)
 }
 
 // sameRun returns an error if two states are not of one run.
-func sameRun(a, b savedState) error {
-	x, y := fieldsOfRun(a.state), fieldsOfRun(b.state)
+func sameRun(a, b State) error {
+	x, y := fieldsOfRun(a.State), fieldsOfRun(b.State)
 	for _, name := range slices.Sorted(maps.Keys(x)) {
 		if string(x[name]) != string(y[name]) {
 			return fmt.Errorf("%s: the state has %s %s, and %s has %s: all states must be of one run; --key chooses among several states in a file",
-				b.name, name, value(y[name]), a.name, value(x[name]))
+				b.Name, name, value(y[name]), a.Name, value(x[name]))
 		}
 	}
 	return nil
@@ -204,7 +206,7 @@ func value(raw json.RawMessage) string {
 	if raw == nil {
 		return "none"
 	}
-	return shorten(string(raw), 80)
+	return text.Shorten(string(raw), 80)
 }
 
 // fieldsOfRun are the fields that do not change in a run.
@@ -221,4 +223,10 @@ func fieldsOfRun(s shuffle.State) map[string]json.RawMessage {
 	var fields map[string]json.RawMessage
 	_ = json.Unmarshal(s.JSON(), &fields)
 	return fields
+}
+
+// IsFile reports whether a regular file has this name.
+func IsFile(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.Mode().IsRegular()
 }

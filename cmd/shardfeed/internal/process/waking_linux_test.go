@@ -1,4 +1,4 @@
-package main
+package process
 
 import (
 	"os"
@@ -21,7 +21,7 @@ func TestEngineWakesGently(t *testing.T) {
 		}
 		return
 	}
-	if err := wakeGently(); err != nil {
+	if err := WakeGently(); err != nil {
 		t.Fatal(err)
 	}
 	tasks, err := os.ReadDir("/proc/self/task")

@@ -1,4 +1,4 @@
-package main
+package process
 
 import (
 	"errors"
@@ -13,10 +13,10 @@ const (
 	mostLooks   = 10 // at the threads; sandboxes may say yes and change nothing
 )
 
-// wakeGently keeps threads of this process from preempting others when they wake (SCHED_BATCH).
+// WakeGently keeps threads of this process from preempting others when they wake (SCHED_BATCH).
 // Each slot that a trainer releases wakes the engine, which would otherwise preempt the trainer.
 // New threads inherit the policy. A policy that was chosen for the process stays.
-func wakeGently() error {
+func WakeGently() error {
 	for look, again := 0, true; again && look < mostLooks; look++ {
 		tasks, err := os.ReadDir("/proc/self/task")
 		if err != nil {

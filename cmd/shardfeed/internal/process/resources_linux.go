@@ -1,4 +1,4 @@
-package main
+package process
 
 import (
 	"bytes"
@@ -6,9 +6,9 @@ import (
 	"strconv"
 )
 
-// peakRSS returns the peak resident memory of the process in bytes, or 0 if unknown. (Getrusage
+// PeakRSS returns the peak resident memory of the process in bytes, or 0 if unknown. (Getrusage
 // would include the parent's peak before it started this program.)
-func peakRSS() int64 {
+func PeakRSS() int64 {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
 		return 0

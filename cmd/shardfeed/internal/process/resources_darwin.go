@@ -1,9 +1,9 @@
-package main
+package process
 
 import "golang.org/x/sys/unix"
 
-// peakRSS returns the peak resident memory of the process in bytes, or 0 if unknown.
-func peakRSS() int64 {
+// PeakRSS returns the peak resident memory of the process in bytes, or 0 if unknown.
+func PeakRSS() int64 {
 	var u unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {
 		return 0

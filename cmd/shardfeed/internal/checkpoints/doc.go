@@ -1,0 +1,2 @@
+// Package checkpoints reads saved states of training, and groups them by their step.
+package checkpoints

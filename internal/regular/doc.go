@@ -1,0 +1,3 @@
+// Package regular opens files that a user names, and refuses other kinds at once: opening a named
+// pipe waits for its writer, and reading a device may never end.
+package regular
