@@ -155,13 +155,34 @@ def test_another_state_of_an_epoch_is_found(shards: Path, told: pytest.LogCaptur
     assert level == "WARNING" and "no rank handed out positions 64 to 192" in text
 
 
-def test_sums_of_rows() -> None:
-    hashes = memoryview(b"".join(n.to_bytes(8, "little") for n in (5, 7, 3)))
+def words(*numbers: int) -> memoryview:
+    return memoryview(b"".join(n.to_bytes(8, "little") for n in numbers))
+
+
+def test_rows_of_a_bundle() -> None:
+    """Each row has its step, and adds its part to the sum: the last one adds the rest."""
     total = 3 | 3 << 192
-    sums = _audit.of_rows(total, hashes, 3, 3)
-    assert sum(sums) & (1 << 64) - 1 == 3 and sum(sums) >> 192 & (1 << 64) - 1 == 3
-    assert _audit.of_rows(total, hashes, 2, 3) == [1 | 5 << 192, 1 | 2 << 192]
-    assert sum(_audit.of_rows(2 | 1 << 64 | 3 << 192, hashes, 2, 2)) == 2 | 1 << 64 | 3 << 192
+    dealt = _audit.deal(total, words(5, 7, 3), 3, 3)
+    assert [d[:2] for d in dealt] == [(0, 0), (1, 1), (2, 2)]
+    assert sum(d[2] for d in dealt) & (1 << 256) - 1 == total
+    assert _audit.deal(total, words(5, 7, 3), 3, 2) == [(0, 0, 1 | 5 << 192), (1, 1, 1 | 2 << 192)], "a tail that drops a step"
+
+
+@pytest.mark.parametrize(
+    ("rows", "steps", "want"),
+    [
+        (2, 4, [(0, 1), (1, 3)]),  # skip: rows 0 and 2 are lost
+        (4, 4, [(2, 0), (0, 1), (3, 2), (1, 3)]),  # mask: others fill their places
+        (6, 6, [(2, 0), (0, 1), (3, 2), (1, 3), (4, 4), (5, 5)]),  # and the last step
+    ],
+)
+def test_rows_of_a_bundle_with_lost_ones(rows: int, steps: int, want: list[tuple[int, int]]) -> None:
+    total = 2 | 2 << 64 | (rows - 2) << 128 | 9 << 192
+    dealt = _audit.deal(total, words(5, 7, 8, 9, 0, 2), rows, steps)
+    assert [d[:2] for d in dealt] == want
+    assert sum(d[2] for d in dealt) & (1 << 256) - 1 == total
+    before = sum(total for _, step, total in dealt if step <= 1)
+    assert before & (1 << 64) - 1 == 1 and before >> 64 & (1 << 64) - 1 == 1 and before >> 192 & (1 << 64) - 1 == 7, "up to the second step"
 
 
 def test_the_command_proves_saved_states(shards: Path, engine_binary: Path, tmp_path: Path) -> None:
