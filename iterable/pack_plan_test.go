@@ -75,7 +75,7 @@ func TestPackProposals(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got []string
-			p := Plan{Packed: &c.plan, Units: 2, Groups: 2}
+			p := Plan{Packed: &c.plan, PlanTable: PlanTable{Units: 2, Groups: 2}}
 			p.proposePacking(func(format string, args ...any) { got = append(got, fmt.Sprintf(format, args...)) })
 			if c.want == "" && len(got) > 0 || c.want != "" && (len(got) != 1 || !contains(got[0], c.want)) {
 				t.Errorf("%q, want %q", got, c.want)

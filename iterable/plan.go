@@ -15,16 +15,7 @@ import (
 
 // A Plan predicts a run from footers.
 type Plan struct {
-	Shards    int    `json:"shards"` // what several sources share counts once
-	Groups    int    `json:"row_groups"`
-	Units     int    `json:"units"`
-	AllRows   int64  `json:"rows"`               // of the shards
-	Rows      int64  `json:"samples"`            // of an epoch: rows that are chosen, each as often as it comes
-	Rule      string `json:"rule"`               // as states have it; "" without
-	RuleBytes int64  `json:"count_bytes"`        // encoded, of the columns that the rule reads: the most that counting reads
-	Bytes     int64  `json:"uncompressed_bytes"` // of all columns
-	Encoded   int64  `json:"encoded_bytes"`      // of the columns that are read
-	Decoded   int64  `json:"decoded_bytes"`      // of the same, predicted
+	PlanTable
 
 	read struct { // by the units: of each source
 		groups int
@@ -40,12 +31,7 @@ type Plan struct {
 	Batching shuffle.Batching `json:"batching,omitempty"` // of a mixture
 	Lanes    int              `json:"-"`                  // 0 without shuffle, and if the sources of a mixture have their own lanes
 
-	BatchSize   int          `json:"batch_size"`
-	WorldSize   int          `json:"world_size"`
-	GlobalBatch int64        `json:"global_batch"`
-	Tail        shuffle.Tail `json:"tail"`
-	Steps       int64        `json:"steps"`         // of an epoch on each rank
-	LeftOut     int64        `json:"rows_left_out"` // of an epoch, by Drop only
+	PlanSteps
 
 	LanesPerRank int  `json:"lanes_per_rank"` // of the rank that reads the most
 	SharedLanes  bool `json:"shared_lanes"`   // two ranks read some lanes, because the world size does not divide their number
@@ -66,6 +52,30 @@ type Plan struct {
 	proposals []string // with the names of options in braces
 }
 
+// PlanTable describes what a run reads.
+type PlanTable struct {
+	Shards    int    `json:"shards"` // what several sources share counts once
+	Groups    int    `json:"row_groups"`
+	Units     int    `json:"units"`
+	AllRows   int64  `json:"rows"`               // of the shards
+	Rows      int64  `json:"samples"`            // of an epoch: rows that are chosen, each as often as it comes
+	Rule      string `json:"rule"`               // as states have it; "" without
+	RuleBytes int64  `json:"count_bytes"`        // encoded, of the columns that the rule reads: the most that counting reads
+	Bytes     int64  `json:"uncompressed_bytes"` // of all columns
+	Encoded   int64  `json:"encoded_bytes"`      // of the columns that are read
+	Decoded   int64  `json:"decoded_bytes"`      // of the same, predicted
+}
+
+// PlanSteps describes the steps of a run.
+type PlanSteps struct {
+	BatchSize   int          `json:"batch_size"`
+	WorldSize   int          `json:"world_size"`
+	GlobalBatch int64        `json:"global_batch"`
+	Tail        shuffle.Tail `json:"tail"`
+	Steps       int64        `json:"steps"`         // of an epoch on each rank
+	LeftOut     int64        `json:"rows_left_out"` // of an epoch, by Drop only
+}
+
 // boundRanks is how many ranks' bounds are computed at most: beyond, ranks hardly differ.
 const boundRanks = 64
 
@@ -81,9 +91,9 @@ func (d *Dataset) Plan(worldSize int, o StreamOptions) (*Plan, error) {
 		return nil, err
 	}
 	p := &Plan{
-		Rows: steps.Rows, Rule: d.Rule(),
-		Shuffle: d.options.Shuffle, Seed: d.options.Seed, BatchSize: o.BatchSize, WorldSize: worldSize, GlobalBatch: steps.GlobalBatch,
-		Tail: steps.Tail, Steps: steps.Count(0), Memory: d.memory,
+		PlanTable: PlanTable{Rows: steps.Rows, Rule: d.Rule()},
+		PlanSteps: PlanSteps{BatchSize: o.BatchSize, WorldSize: worldSize, GlobalBatch: steps.GlobalBatch, Tail: steps.Tail, Steps: steps.Count(0)},
+		Shuffle:   d.options.Shuffle, Seed: d.options.Seed, Memory: d.memory,
 	}
 	if steps.Tail == shuffle.Drop {
 		p.LeftOut = steps.Rows % steps.GlobalBatch

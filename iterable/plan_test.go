@@ -146,7 +146,7 @@ func TestMoreUnits(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("fits %t, buffer %d, unit_rows %d", c.fits, c.buffer, c.unitRows), func(t *testing.T) {
 			p := &Plan{
-				Rows: 800, Fits: c.fits, Params: &shuffle.Params{Buffer: c.buffer, UnitRows: c.unitRows},
+				PlanTable: PlanTable{Rows: 800}, Fits: c.fits, Params: &shuffle.Params{Buffer: c.buffer, UnitRows: c.unitRows},
 				Quality: shuffle.Quality{BufferRows: 2000, UnitRows: 50, FewUnits: true},
 			}
 			if got := p.moreUnits(); got != c.want {

@@ -57,7 +57,7 @@ func TestMixingMeaning(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(fmt.Sprint(c.k), func(t *testing.T) {
-			p := &iterable.Plan{Rows: 1e6, GlobalBatch: 1000, Quality: shuffle.Quality{Independent: c.k}}
+			p := &iterable.Plan{PlanTable: iterable.PlanTable{Rows: 1e6}, PlanSteps: iterable.PlanSteps{GlobalBatch: 1000}, Quality: shuffle.Quality{Independent: c.k}}
 			if got := mixingMeaning(p); !strings.HasPrefix(got, c.want) {
 				t.Errorf("K = %v: %s", c.k, got)
 			}
