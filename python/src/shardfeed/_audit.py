@@ -38,11 +38,11 @@ def deal(total: int, beside: memoryview, rows: int, steps: int) -> list[Dealt]:
     dealt: list[Dealt] = []
     row, filler, before, lacking = 0, valid, 0, 0
     for step in range(steps):
-        own = 0
+        counts = own = 0  # of a step that fills the batch
         if step < len(hashes):
-            own = (_LOST if step in gaps else _ROW) | (hashes[step] - before & _WORD) << _HASH
-            before = hashes[step]
-        if step < len(hashes) and step not in gaps:
+            counts = _LOST if step in gaps else _ROW
+            own, before = counts | (hashes[step] - before & _WORD) << _HASH, hashes[step]
+        if counts == _ROW:
             at, row = row, row + 1
         elif filler < rows:
             at, filler = filler, filler + 1
@@ -53,7 +53,8 @@ def deal(total: int, beside: memoryview, rows: int, steps: int) -> list[Dealt]:
         lacking = 0
     if dealt and steps >= valid + lost:
         at, step, own = dealt[-1]  # the last row adds the rest
-        dealt[-1] = at, step, own + total - sum(d[2] for d in dealt) & _ALL
+        given = valid | lost << 64 | before << _HASH
+        dealt[-1] = at, step, own + lacking + total - given & _ALL
     return dealt
 
 

@@ -2,5 +2,5 @@
 
 package process
 
-// WakeGently does nothing: there is no such class of threads here.
+// WakeGently does nothing: only Linux has a scheduling class for such threads.
 func WakeGently() error { return nil }
