@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/timeline"
+	"github.com/shardfeed/shardfeed/internal/regular"
 )
 
 func (a *app) traces() *cobra.Command {
@@ -55,7 +56,7 @@ name.`,
 		}
 		events, err := timeline.Merge(out, args[1:]...)
 		if err != nil {
-			return err
+			return regular.Error(err)
 		}
 		if s, err := os.Stat(out); err == nil {
 			fmt.Fprintf(a.stdout, "%s: %d events of %d traces, %d bytes\n", out, events, len(args)-1, s.Size())
