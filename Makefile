@@ -19,7 +19,7 @@
 # make test-jax      the tests under JAX, grain, TensorFlow, MLX and torchft
 # make test-full     make test and the long matrix: every file, thousands of corruptions, long Go tests, some fuzzing
 # make turbojpeg     builds libjpeg-turbo, which decodes JPEG, into bin/
-# make servers       installs what the tests of storage start: an S3 server, Hadoop's daemons, a Kerberos KDC
+# make servers       installs what tests start: an S3 server, Hadoop's daemons, a browser, a Kerberos KDC
 # make chaos         jobs of training under faults, each row checked against the order; CHAOS=... are options, as in CHAOS='--jobs 1000'
 # make insight       training that is slowed down, and what its figures name; INSIGHT=... are options, as in INSIGHT='--faults 200'
 # make fuzz          every fuzz target for FUZZTIME each
@@ -85,10 +85,10 @@ room:
 # A test's process does not sleep a second when it ends, to see late races: in each package TestMain fails when a goroutine is left by then.
 test-go test-storage: export GORACE = atexit_sleep_ms=0
 
-# internal/arch reads the tree, which go test does not see as an input: it is never cached. Lint vets, so go test does not.
+# internal/arch and tools read the tree, which go test does not see as an input: they are never cached. Lint vets, so go test does not.
 test-go: turbojpeg
 	go build -C tools -o ../bin/ gotest.tools/gotestsum
-	go test -C tools ./...
+	go test -C tools -count=1 ./...
 	go test -count=1 ./internal/arch
 	SHARDFEED_SERVERS=off $(GOTESTSUM) -race -vet=off -p $(PACKAGES) -timeout 30m -skip '^TestServer' $$(go list ./... | grep -v '/internal/arch$$')
 
@@ -110,7 +110,7 @@ test-builds:
 
 # Reports what cannot be installed here; its tests then skip for the same reason.
 servers:
-	@for server in versitygw hdfsmini krb5; do tools/server $$server || [[ $${CI:-} != true ]]; done
+	@for server in versitygw hdfsmini browser krb5; do tools/server $$server || [[ $${CI:-} != true ]]; done
 
 # The packages whose tests start servers.
 test-storage: servers

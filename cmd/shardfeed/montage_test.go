@@ -3,10 +3,11 @@ package main
 import (
 	"bytes"
 	"encoding/binary"
+	"image"
 	"image/png"
 	"os"
 	"path/filepath"
-	"strings"
+	"slices"
 	"testing"
 
 	"github.com/shardfeed/shardfeed"
@@ -17,108 +18,68 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-func inGo() (codec.Decoder, error) { return &codec.Go{}, nil }
+// A montagePage is a page that the command drew, of tiles of one size.
+type montagePage struct {
+	image.Image
+	width, height, across int
+}
+
+// tile returns the pixels of tile i.
+func (p montagePage) tile(i int) []byte {
+	const gap, caption = 4, 17 // pixels between tiles, and below each
+	x, y := gap+i%p.across*(p.width+gap), gap+i/p.across*(p.height+caption)
+	pixels := make([]byte, 0, 3*p.width*p.height)
+	for k := range p.width * p.height {
+		r, g, b, _ := p.At(x+k%p.width, y+k/p.width).RGBA()
+		pixels = append(pixels, byte(r>>8), byte(g>>8), byte(b>>8))
+	}
+	return pixels
+}
+
+// drawMontage draws two epochs of the images of a file, with the decoder in Go.
+func drawMontage(t *testing.T, path string, across int) montagePage {
+	t.Setenv("SHARDFEED_LIBTURBOJPEG", "/nonexistent")
+	file := filepath.Join(t.TempDir(), "page.png")
+	if code, _, stderr := command(t, "sample", path, "-n", "99", "--montage", file, "--images", "img=imagenet_train,size=24x32,flip=0.5", "--epochs", "2"); code != 0 {
+		t.Fatal(stderr)
+	}
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	drawn, err := png.Decode(bytes.NewReader(content))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := montagePage{drawn, 32, 24, across}
+	if got, want := p.Bounds().Dx(), 4+across*(32+4); got != want {
+		t.Fatalf("the page is %d pixels wide, want %d", got, want)
+	}
+	return p
+}
+
+var montageOptions = images.Options{Height: 24, Width: 32, Crop: images.CropRandomResized, Flip: 0.5, Layout: images.HWC}
 
 // A tile has the pixels that training gets, before they are normalised.
 func TestMontageTiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.parquet")
 	rows := pictures(t)
 	writePictures(t, path, rows)
-	t.Setenv("SHARDFEED_LIBTURBOJPEG", "/nonexistent") // so that the Go decoder makes both
-	page := filepath.Join(t.TempDir(), "page.png")
-	code, _, stderr := command(t, "sample", path, "-n", "99", "--montage", page, "--images", "img=imagenet_train,size=24x32,flip=0.5", "--epochs", "2")
-	if code != 0 {
-		t.Fatal(stderr)
-	}
-	f, err := os.Open(page)
+	page := drawMontage(t, path, 6) // 10 rows of 2 tiles: 3 rows beside each other
+	a, err := images.New(montageOptions, &codec.Go{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	m, err := png.Decode(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := images.Options{Height: 24, Width: 32, Crop: images.CropRandomResized, Flip: 0.5, Layout: images.HWC}
-	a, err := images.New(o, &codec.Go{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := make([]byte, o.Bytes())
-	across := 6 // 10 rows of 2 tiles: 3 rows beside each other
-	if got := m.Bounds().Dx(); got != tileGap+across*(32+tileGap) {
-		t.Fatalf("the page is %d pixels wide", got)
-	}
+	want := make([]byte, montageOptions.Bytes())
 	for row, r := range rows {
 		for epoch := range 2 {
-			i := 2*row + epoch
-			x, y := tileGap+i%across*(32+tileGap), tileGap+i/across*(24+captionHeight)
 			if err := a.Apply(want, r.Image, loader.ImageSeed(0, int64(epoch), int64(row), 0, "img")); err != nil {
-				want = bytes.Repeat([]byte{missing.R, missing.G, missing.B}, 24*32)
+				want = bytes.Repeat([]byte{0xb0, 0x30, 0x30}, 24*32)
 			}
-			for k := range 24 * 32 {
-				r, g, b, _ := m.At(x+k%32, y+k/32).RGBA()
-				if got := [3]byte{byte(r >> 8), byte(g >> 8), byte(b >> 8)}; got != [3]byte(want[3*k:3*k+3]) {
-					t.Fatalf("row %d, epoch %d, pixel %d is %v, want %v", row, epoch, k, got, want[3*k:3*k+3])
-				}
+			if !bytes.Equal(page.tile(2*row+epoch), want) {
+				t.Errorf("the tile of row %d, epoch %d has other pixels", row, epoch)
 			}
 		}
-	}
-}
-
-func TestMontageGrid(t *testing.T) {
-	for _, c := range []struct {
-		name                   string
-		rows, columns, epochs  int
-		across, down           int
-		firstCaption, lastTile string // of the first and the last tile of a row
-	}{
-		{"one", 1, 1, 1, 1, 1, "row 7", "row 7"},
-		{"a square", 9, 1, 1, 3, 3, "row 7", "row 7"},
-		{"one more", 10, 1, 1, 4, 3, "row 7", "row 7"},
-		{"columns", 10, 2, 1, 6, 4, "row 7 a", "b"},
-		{"epochs", 10, 1, 4, 8, 5, "row 7", ""},
-		{"many tiles of one row", 1, 2, 8, 16, 1, "row 7 a", ""},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			all := map[string]images.Options{"a": {}, "b": {}}
-			if c.columns == 1 {
-				delete(all, "b")
-			}
-			m, err := newMontage(all, c.epochs, inGo)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer m.Close()
-			for range c.rows {
-				m.rows = append(m.rows, 7)
-			}
-			if across, down := m.grid(); across != c.across || down != c.down {
-				t.Errorf("%d x %d tiles, want %d x %d", across, down, c.across, c.down)
-			}
-			if got := m.caption(0, 99); got != c.firstCaption {
-				t.Errorf("the first caption is %q, want %q", got, c.firstCaption)
-			}
-			if got := m.caption(c.columns*c.epochs-1, 99); got != c.lastTile {
-				t.Errorf("the last caption is %q, want %q", got, c.lastTile)
-			}
-		})
-	}
-}
-
-// A page too large to be looked at is refused before images are read.
-func TestMontageSize(t *testing.T) {
-	m, err := newMontage(map[string]images.Options{"a": {}}, 2, inGo)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	if err := m.checkSize(500); err != nil {
-		t.Error(err)
-	}
-	err = m.checkSize(1000)
-	if err == nil || !strings.Contains(err.Error(), "2,000 tiles of 224 x 224") || !strings.Contains(err.Error(), "lower --limit, --epochs or size") {
-		t.Errorf("got %v", err)
 	}
 }
 
@@ -127,8 +88,8 @@ func TestMontageSeeds(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.parquet")
 	rows := pictures(t)[6:]
 	writePictures(t, path, rows)
-	o := images.Options{Height: 24, Crop: images.CropRandomResized, Flip: 0.5, Layout: images.HWC}
-	spec := shardfeed.Spec{Addresses: []string{path}, Columns: []string{"img"}, Images: map[string]images.Options{"img": o}, BatchSize: 2, RowIDs: true}
+	page := drawMontage(t, path, 4)
+	spec := shardfeed.Spec{Addresses: []string{path}, Columns: []string{"img"}, Images: map[string]images.Options{"img": montageOptions}, BatchSize: 2, RowIDs: true}
 	ds, err := shardfeed.Open(t.Context(), spec, shardfeed.Events{})
 	if err != nil {
 		t.Fatal(err)
@@ -141,33 +102,21 @@ func TestMontageSeeds(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	m, err := newMontage(spec.Images, 1, inGo)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
 	compared := 0
 	for b, err := range l.Batches(t.Context()) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		row, source := rowIDs(b.Columns)
+		row := b.Columns[slices.IndexFunc(b.Columns, func(a *column.Array) bool { return a.Field.Made && a.Field.Type == column.TypeInt64 })]
 		pixels := b.Columns[0]
 		for pixels.Field.Kind == column.List {
 			pixels = pixels.Children[0]
 		}
 		for i := range b.Valid {
 			number := int64(binary.LittleEndian.Uint64(row.Data[8*i:]))
-			seed := loader.ImageSeed(0, b.Epoch, number, int32(binary.LittleEndian.Uint32(source.Data[4*i:])), "img")
-			tile, err := m.columns[0].tile(rows[number].Image, seed)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := pixels.Data[i*o.Bytes():][:o.Bytes()]
-			for k := range 24 * 24 {
-				if !bytes.Equal(got[3*k:3*k+3], tile.Pix[4*k:4*k+3]) {
-					t.Fatalf("epoch %d, row %d: pixel %d is %v, the tile has %v", b.Epoch, number, k, got[3*k:3*k+3], tile.Pix[4*k:4*k+3])
-				}
+			got := pixels.Data[i*montageOptions.Bytes():][:montageOptions.Bytes()]
+			if !bytes.Equal(page.tile(int(2*number+b.Epoch)), got) {
+				t.Errorf("epoch %d, row %d: the tile has other pixels than the batch", b.Epoch, number)
 			}
 			compared++
 		}

@@ -58,7 +58,7 @@ training with seed 0 has them in its first epochs. An image that cannot be decod
 		s.begun = func(ctx context.Context, parts []lookPart, shape *loader.Shape) error {
 			return s.openMontage(ctx, parts, shape, &s.look)
 		}
-		s.taken = func(columns []*column.Array, n int) error { return s.page.add(columns, n) }
+		s.taken = func(columns []*column.Array, n int) error { return s.page.Add(columns, n) }
 		defer func() { err = errors.Join(err, s.page.Close()) }()
 		if err := s.show(ctx, addresses, s.choose); err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/shardfeed/shardfeed"
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/montage"
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/images"
 	"github.com/shardfeed/shardfeed/internal/option"
@@ -22,7 +23,7 @@ type montageFlags struct {
 	file  string
 	shown imagesFlag // how to show images
 
-	page *montage
+	page *montage.Page
 }
 
 func (f *montageFlags) montageOf(c *cobra.Command, l *look) {
@@ -37,7 +38,7 @@ func (f *montageFlags) montageOf(c *cobra.Command, l *look) {
 const imagesUsage = "what becomes of the images of a column: imagenet_train, imagenet_eval or settings, as in img=size=224,crop=random_resized,flip=0.5, or auto, as petastorm's schema declares it (*=auto for all columns); repeated for others"
 
 func (f *montageFlags) saveFile() saveFile {
-	return saveFile{flag: "montage", name: f.file, kind: montageKind()}
+	return saveFile{flag: "montage", name: f.file, kind: saveKind{noun: "montage", prefix: montage.Signature, is: func(path string, _ int64) bool { return montage.Is(path) }}}
 }
 
 // checkMontage checks the flags before anything is read.
@@ -72,14 +73,17 @@ func (f *montageFlags) openMontage(ctx context.Context, parts []lookPart, shape 
 	if err != nil {
 		return err
 	}
-	if f.page, err = newMontage(all, l.epochs, decoder.make); err != nil {
+	if f.page, err = montage.New(all, l.epochs, decoder.make); err != nil {
 		return err
 	}
 	var rows int64
 	for _, part := range parts {
 		rows += min(l.count, part.data.NumSamples())
 	}
-	return f.page.checkSize(rows)
+	if err := f.page.CheckSize(rows); err != nil {
+		return usagef("--montage %v", err)
+	}
+	return nil
 }
 
 // centers returns the image columns with the options of evaluation. It leaves out images in lists,
@@ -113,15 +117,15 @@ func centers(ctx context.Context, parts []lookPart, shape *loader.Shape) (map[st
 
 // saveMontage writes the page, and notes missing images.
 func (f *montageFlags) saveMontage(ctx context.Context, a *app) error {
-	if len(f.page.failed) > 0 {
-		some := f.page.failed[:min(3, len(f.page.failed))]
-		a.note("%d of %s in the montage cannot be shown: %s", len(f.page.failed), text.Plural(int64(len(f.page.tiles)/f.page.epochs), "image"), strings.Join(some, "; "))
+	if failed := f.page.Failed(); len(failed) > 0 {
+		some := failed[:min(3, len(failed))]
+		a.note("%d of %s in the montage cannot be shown: %s", len(failed), text.Plural(int64(f.page.Images()), "image"), strings.Join(some, "; "))
 	}
-	if len(f.page.rows) == 0 {
+	if f.page.Rows() == 0 {
 		a.note("the montage is not written: there are no rows")
 		return nil
 	}
-	content, err := f.page.png()
+	content, err := f.page.PNG()
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,150 @@
+package montage
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"image"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/rowio"
+	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/images"
+	"github.com/shardfeed/shardfeed/images/codec"
+	"github.com/shardfeed/shardfeed/loader"
+)
+
+// A Page is a montage of images as training has them: for each row a tile for each column of images
+// and each epoch, with the row's number below.
+type Page struct {
+	columns []imageColumn
+	epochs  int
+	tiles   []*image.RGBA // row by row; nil where the image cannot be shown
+	rows    []int64
+	failed  []string // why tiles are missing
+}
+
+// A imageColumn is a column of images, and who makes tiles of them.
+type imageColumn struct {
+	name      string
+	options   images.Options // as tiles have them
+	augmenter *images.Augmenter
+}
+
+// New makes a page with a decoder for each column. The options are the training's: tiles
+// have the same crops and colors, before they are normalised.
+func New(all map[string]images.Options, epochs int, decoder func() (codec.Decoder, error)) (*Page, error) {
+	p := &Page{epochs: epochs}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		o := all[name]
+		o.Mean, o.Std, o.DType, o.Layout = [3]float32{}, [3]float32{}, images.Uint8, images.HWC
+		d, err := decoder()
+		if err != nil {
+			return nil, errors.Join(err, p.Close())
+		}
+		a, err := images.New(o, d)
+		if err != nil {
+			return nil, errors.Join(err, d.Close(), p.Close())
+		}
+		p.columns = append(p.columns, imageColumn{name, o, a})
+	}
+	return p, nil
+}
+
+// Close frees the decoders. It may be called on nil.
+func (p *Page) Close() error {
+	if p == nil {
+		return nil
+	}
+	var all []error
+	for _, c := range p.columns {
+		all = append(all, c.augmenter.Close())
+	}
+	return errors.Join(all...)
+}
+
+// tile returns the size of a tile, which fits every column.
+func (p *Page) tile() (width, height int) {
+	for _, c := range p.columns {
+		s := c.options.Shape()
+		height, width = max(height, s[0]), max(width, s[1])
+	}
+	return width, height
+}
+
+// Add makes the tiles of rows, whose columns have row ids.
+func (p *Page) Add(columns []*column.Array, n int) error {
+	row, source := rowIDs(columns)
+	for i := range n {
+		number := int64(binary.LittleEndian.Uint64(row.Data[8*i:]))
+		from := int32(binary.LittleEndian.Uint32(source.Data[4*i:]))
+		p.rows = append(p.rows, number)
+		for _, c := range p.columns {
+			file, present := fileOf(columns, c.name, i)
+			for epoch := range p.epochs {
+				var tile *image.RGBA
+				err := errors.New("it is null")
+				if present {
+					tile, err = c.tile(file, loader.ImageSeed(0, int64(epoch), number, from, c.name))
+				}
+				if bad := new(codec.Error); present && err != nil && !errors.As(err, &bad) {
+					return err
+				}
+				if err != nil && epoch == 0 {
+					p.failed = append(p.failed, fmt.Sprintf("row %d, %s: %v", number, c.name, err))
+				}
+				p.tiles = append(p.tiles, tile)
+			}
+		}
+	}
+	return nil
+}
+
+// tile is an image as training has it with a seed.
+func (c imageColumn) tile(file []byte, seed uint64) (*image.RGBA, error) {
+	s := c.options.Shape()
+	pixels := make([]byte, c.options.Bytes())
+	if err := c.augmenter.Apply(pixels, file, seed); err != nil {
+		return nil, err
+	}
+	tile := image.NewRGBA(image.Rect(0, 0, s[1], s[0]))
+	for i := range s[0] * s[1] {
+		copy(tile.Pix[4*i:], pixels[3*i:3*i+3])
+		tile.Pix[4*i+3] = 255
+	}
+	return tile, nil
+}
+
+// rowIDs returns the columns with the ids of rows.
+func rowIDs(columns []*column.Array) (row, source *column.Array) {
+	made := func(t column.Type) *column.Array {
+		return columns[slices.IndexFunc(columns, func(a *column.Array) bool { return a.Field.Made && a.Field.Type == t })]
+	}
+	return made(column.TypeInt64), made(column.TypeInt32)
+}
+
+// fileOf is the value of a column, or of a member of a struct by its dotted path, in row i.
+func fileOf(columns []*column.Array, name string, i int) (file []byte, present bool) {
+	for _, a := range columns {
+		if a.Field.Name == name && a.Field.Kind == column.Binary {
+			return rowio.ValueOf(a, i), !a.IsNull(i)
+		}
+		if below, ok := strings.CutPrefix(name, a.Field.Name+"."); ok && a.Field.Kind == column.Struct {
+			if file, present := fileOf(a.Children, below, i); present {
+				return file, !a.IsNull(i)
+			}
+		}
+	}
+	return nil, false
+}
+
+// Rows returns how many rows the page has.
+func (p *Page) Rows() int { return len(p.rows) }
+
+// Images returns how many images the page has, those that cannot be shown among them.
+func (p *Page) Images() int { return len(p.tiles) / p.epochs }
+
+// Failed says for each image that cannot be shown why.
+func (p *Page) Failed() []string { return p.failed }

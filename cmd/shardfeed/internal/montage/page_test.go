@@ -1,0 +1,67 @@
+package montage
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/shardfeed/shardfeed/images"
+	"github.com/shardfeed/shardfeed/images/codec"
+)
+
+func inGo() (codec.Decoder, error) { return &codec.Go{}, nil }
+
+func TestGrid(t *testing.T) {
+	for _, c := range []struct {
+		name                   string
+		rows, columns, epochs  int
+		across, down           int
+		firstCaption, lastTile string // of the first and the last tile of a row
+	}{
+		{"one", 1, 1, 1, 1, 1, "row 7", "row 7"},
+		{"a square", 9, 1, 1, 3, 3, "row 7", "row 7"},
+		{"one more", 10, 1, 1, 4, 3, "row 7", "row 7"},
+		{"columns", 10, 2, 1, 6, 4, "row 7 a", "b"},
+		{"epochs", 10, 1, 4, 8, 5, "row 7", ""},
+		{"many tiles of one row", 1, 2, 8, 16, 1, "row 7 a", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			all := map[string]images.Options{"a": {}, "b": {}}
+			if c.columns == 1 {
+				delete(all, "b")
+			}
+			m, err := New(all, c.epochs, inGo)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer m.Close()
+			for range c.rows {
+				m.rows = append(m.rows, 7)
+			}
+			if across, down := m.grid(); across != c.across || down != c.down {
+				t.Errorf("%d x %d tiles, want %d x %d", across, down, c.across, c.down)
+			}
+			if got := m.caption(0, 99); got != c.firstCaption {
+				t.Errorf("the first caption is %q, want %q", got, c.firstCaption)
+			}
+			if got := m.caption(c.columns*c.epochs-1, 99); got != c.lastTile {
+				t.Errorf("the last caption is %q, want %q", got, c.lastTile)
+			}
+		})
+	}
+}
+
+// A page too large to be looked at is refused before images are read.
+func TestSize(t *testing.T) {
+	m, err := New(map[string]images.Options{"a": {}}, 2, inGo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if err := m.CheckSize(500); err != nil {
+		t.Error(err)
+	}
+	err = m.CheckSize(1000)
+	if err == nil || !strings.Contains(err.Error(), "2,000 tiles of 224 x 224") || !strings.Contains(err.Error(), "lower --limit, --epochs or size") {
+		t.Errorf("got %v", err)
+	}
+}

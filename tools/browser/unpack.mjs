@@ -1,0 +1,4 @@
+// Unpacks Chromium into $TMPDIR/chromium.
+import chromium from "@sparticuz/chromium";
+
+console.log(await chromium.executablePath());
