@@ -1,3 +1,3 @@
-// Package montage draws images of rows as training has them on one page: decoded, cropped and changed,
-// a tile for each image and epoch. The page is a PNG file that carries a mark, by which it is known.
+// Package montage draws images of rows on one page, as training has them: decoded, cropped and
+// changed, a tile for each image and epoch. The PNG file has a mark, by which it is known.
 package montage

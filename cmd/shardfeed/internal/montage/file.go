@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// Signature begins each file that PNG returns.
+// Signature is the start of each file that PNG returns.
 const Signature = "\x89PNG\r\n\x1a\n"
 
 // mark is a chunk behind the header of a PNG, by which a montage is known.

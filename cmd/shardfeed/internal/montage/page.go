@@ -143,7 +143,7 @@ func fileOf(columns []*column.Array, name string, i int) (file []byte, present b
 // Rows returns how many rows the page has.
 func (p *Page) Rows() int { return len(p.rows) }
 
-// Images returns how many images the page has, those that cannot be shown among them.
+// Images returns how many images the page has. It counts images that cannot be shown.
 func (p *Page) Images() int { return len(p.tiles) / p.epochs }
 
 // Failed says for each image that cannot be shown why.
