@@ -95,6 +95,7 @@ var rules = []rule{
 	{at: "audit"},  // numbers alone: no order, no data
 	{at: "column"}, // what all layers tell each other of columns
 	{at: "rule", may: []string{"column", "shuffle", "internal/option", "internal/half", "internal/text"}}, // the language of filters: no stores, no files
+	{at: "tokenize", may: []string{"internal/option"}},                                                    // text in, tokens out: no files, no data sets
 	{at: "internal/mem"},
 	{at: "internal/option"}, // what is wrong with options, and how each face spells it
 	{at: "internal/option/optiontest", may: []string{"internal/option"}},
@@ -320,7 +321,7 @@ func TestShuffleIsPure(t *testing.T) {
 func TestTopLevelFolders(t *testing.T) {
 	want := []string{
 		"audit", "bench", "bin", "cache", "cmd", "column", "deploy", "dist", "docs", "examples", "gpu", "images", "internal", "iterable", "loader", "python",
-		"rowgroup", "rule", "shard", "shuffle", "testdata", "tools",
+		"rowgroup", "rule", "shard", "shuffle", "testdata", "tokenize", "tools",
 	}
 	entries, err := os.ReadDir(moduleRoot(t))
 	if err != nil {

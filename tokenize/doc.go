@@ -1,0 +1,29 @@
+// Package tokenize turns text into the tokens of a language model, exactly as the libraries
+// tokenizers and tiktoken do.
+//
+// [Load] reads a tokenizer.json. It accepts a file only if the package implements each of its parts
+// exactly; otherwise it returns an [UnsupportedError], which names the part. A [Tokenizer] is
+// immutable, and goroutines share it. Each goroutine makes its own [Encoder].
+//
+// A text passes through these steps, in this order:
+//
+//	added tokens   that text contains literally are found, and divide it into pieces
+//	normalizers    rewrite each piece; then added tokens that are normalized are found
+//	pre-tokenizer  rewrites each piece, and cuts it into words
+//	model          turns each word into tokens
+//	template       adds tokens before and after, if Options.Template is set
+//
+// Truncation and padding of a tokenizer.json are not applied, since they concern batches.
+//
+// Each step has a package below this one:
+//
+//	internal/char   characters and their kinds, of Unicode 16
+//	internal/added  added tokens
+//	internal/cut    the patterns of pre-tokenizers, each written by hand
+//	internal/words  caches of words, and the interface of a model
+//	internal/vocab  the texts of tokens
+//
+// Time is linear in the length of a text, whatever it contains. A Tokenizer takes at most 20 MB for a
+// vocabulary of 262,144 tokens, an Encoder takes Options.CacheBytes and a few times the longest
+// text; the Memory methods return both. The package reads no files, and starts no goroutine.
+package tokenize

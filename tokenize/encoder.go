@@ -1,0 +1,169 @@
+package tokenize
+
+import (
+	"errors"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/shardfeed/shardfeed/tokenize/internal/added"
+	"github.com/shardfeed/shardfeed/tokenize/internal/char"
+	"github.com/shardfeed/shardfeed/tokenize/internal/cut"
+	"github.com/shardfeed/shardfeed/tokenize/internal/words"
+)
+
+const (
+	wordsAtOnce = 256
+	maxText     = 1<<31 - 1<<16 // bytes: ends of words are uint32, and normalizers lengthen text
+)
+
+// ErrNotUTF8 is the error of a text that is not valid UTF-8.
+var ErrNotUTF8 = errors.New("the text is not valid UTF-8")
+
+// A SpecialError is the error of a text with a special token, with SpecialsError.
+type SpecialError struct {
+	Token  string
+	Offset int // in the text, in bytes; in the normalized text if the token is normalized
+}
+
+func (e *SpecialError) Error() string {
+	return fmt.Sprintf("the text contains the special token %q at byte %d", e.Token, e.Offset)
+}
+
+// An Encoder turns texts into tokens. One goroutine may use it.
+type Encoder struct {
+	t       *Tokenizer
+	options Options
+	words   words.Encoder
+	ends    [wordsAtOnce]uint32
+	norm    stage
+	prepare stage
+
+	prepareFirst stage
+	padded       []byte
+	counted      []int32
+	specials     int64
+}
+
+// NewEncoder returns an encoder of valid options.
+func (t *Tokenizer) NewEncoder(o Options) *Encoder {
+	o = o.withDefaults()
+	return &Encoder{
+		t: t, options: o, words: t.model.NewEncoder(o.CacheBytes),
+		norm: stage{rewriters: t.normalize}, prepare: stage{rewriters: t.prepare},
+		prepareFirst: stage{rewriters: t.prepareFirst},
+	}
+}
+
+// Append appends the tokens of a text to dst. If it returns an error, dst is returned unchanged.
+func (e *Encoder) Append(dst []int32, text []byte) ([]int32, error) {
+	switch {
+	case len(text) > maxText:
+		return dst, fmt.Errorf("the text has %d bytes, at most %d are possible", len(text), maxText)
+	case !utf8.Valid(text):
+		return dst, ErrNotUTF8
+	}
+	defer e.trim()
+	out := dst
+	if e.options.Template {
+		out = append(out, e.t.template.before...)
+	}
+	out, err := e.text(out, text)
+	if err != nil {
+		return dst, err
+	}
+	if e.options.Template {
+		out = append(out, e.t.template.after...)
+	}
+	return out, nil
+}
+
+// Count returns the number of tokens of a text.
+func (e *Encoder) Count(text []byte) (int, error) {
+	ids, err := e.Append(e.counted[:0], text)
+	if e.counted = ids; 4*cap(ids) > keptBytes {
+		e.counted = nil
+	}
+	return len(ids), err
+}
+
+// Specials returns the number of special tokens that texts contained so far.
+func (e *Encoder) Specials() int64 { return e.specials }
+
+// Memory returns the bytes of the encoder's caches and buffers.
+func (e *Encoder) Memory() int64 {
+	return e.words.Memory() + e.norm.memory() + e.prepare.memory() + e.prepareFirst.memory() + int64(cap(e.padded)+4*cap(e.counted)+4*wordsAtOnce)
+}
+
+// keptBytes limits each buffer between texts, so that one long text does not hold memory.
+const keptBytes = 1 << 19
+
+func (e *Encoder) trim() {
+	e.norm.trim()
+	e.prepare.trim()
+	e.prepareFirst.trim()
+	if cap(e.padded) > keptBytes {
+		e.padded = nil
+	}
+}
+
+// text appends the tokens of a whole text.
+func (e *Encoder) text(dst []int32, text []byte) (out []int32, err error) {
+	return e.pieces(dst, e.t.raw, text, true, (*Encoder).piece)
+}
+
+// piece appends the tokens of text in which no token of t.raw is.
+func (e *Encoder) piece(dst []int32, text []byte, first bool) (out []int32, err error) {
+	text = e.norm.apply(text)
+	return e.pieces(dst, e.t.normalized, text, first, (*Encoder).plain)
+}
+
+// pieces finds the tokens of a set in text, and calls then for the text between them.
+func (e *Encoder) pieces(dst []int32, set *added.Set, text []byte, first bool,
+	then func(e *Encoder, dst []int32, text []byte, first bool) ([]int32, error),
+) (out []int32, err error) {
+	p := 0
+	for f := set.Find(text, e.options.Specials != SpecialsText); ; {
+		m, ok := f.Next()
+		if !ok {
+			break
+		}
+		if m.Token.Special {
+			if e.options.Specials == SpecialsError {
+				name, _ := e.t.tokens.Text(m.Token.ID)
+				return dst, &SpecialError{Token: name, Offset: m.Start}
+			}
+			e.specials++
+		}
+		if m.Start > p {
+			if dst, err = then(e, dst, text[p:m.Start], first && p == 0); err != nil {
+				return dst, err
+			}
+		}
+		dst = append(dst, m.Token.ID)
+		p = m.End
+	}
+	if p == len(text) {
+		return dst, nil
+	}
+	return then(e, dst, text[p:], first && p == 0)
+}
+
+// plain appends the tokens of normalized text without added tokens.
+func (e *Encoder) plain(dst []int32, text []byte, first bool) (out []int32, err error) {
+	prepare := &e.prepare
+	if first {
+		prepare = &e.prepareFirst
+	}
+	text = prepare.apply(text)
+	if cap(text)-len(text) < char.Slack {
+		e.padded = char.Pad(e.padded, text)
+		text = e.padded
+	}
+	t := cut.NewText(char.Of(text))
+	for p := 0; p < len(text); {
+		n, next := e.t.cutter.Cut(&t, p, len(text), e.ends[:])
+		dst = e.words.Append(dst, t.View, p, e.ends[:n])
+		p = next
+	}
+	return dst, nil
+}

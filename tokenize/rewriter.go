@@ -1,0 +1,40 @@
+package tokenize
+
+// A rewriter changes text before it is cut: it is a normalizer, or part of a pre-tokenizer. It is
+// immutable.
+type rewriter interface {
+	// Append appends the changed text to dst. If changed is false, the text stays as it is, and
+	// what was appended does not matter. text is valid UTF-8; dst does not overlap it.
+	Append(dst, text []byte) (out []byte, changed bool)
+}
+
+// A stage applies rewriters in their order.
+type stage struct {
+	rewriters []rewriter
+	buffers   [2][]byte
+}
+
+// apply returns the rewritten text. It is valid until the next call.
+func (s *stage) apply(text []byte) []byte {
+	to := 0 // the buffer that text is not in
+	for _, r := range s.rewriters {
+		out, changed := r.Append(s.buffers[to][:0], text)
+		s.buffers[to] = out
+		if changed {
+			text = out
+			to ^= 1
+		}
+	}
+	return text
+}
+
+func (s *stage) memory() int64 { return int64(cap(s.buffers[0]) + cap(s.buffers[1])) }
+
+// trim drops long buffers.
+func (s *stage) trim() {
+	for i, b := range s.buffers {
+		if cap(b) > keptBytes {
+			s.buffers[i] = nil
+		}
+	}
+}
