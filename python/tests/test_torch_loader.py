@@ -44,6 +44,8 @@ WRONG: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "collate_fn": ({"collate_fn": 3}, errors.OptionError, "collate_fn must be a function of a batch, got 3"),
     "worker_init_fn": ({"num_workers": 1, "worker_init_fn": 3}, errors.OptionError, "worker_init_fn must be a function"),
     "context": ({"num_workers": 1, "multiprocessing_context": "spwan"}, errors.OptionError, "must be one of 'fork'.* got 'spwan'"),
+    "headspace": ({"headspace": 0}, errors.OptionError, "headspace must be True, False or a whole number of at least 1.* got 0"),
+    "headspace None": ({"headspace": None}, errors.OptionError, "headspace must be True, False or a whole number .* got None"),
     "device": ({"device": "cdua"}, errors.OptionError, "device must be 'auto'.* got 'cdua'; did you mean 'cuda'"),
     "gpu": ({"device": "gpu:1"}, errors.OptionError, "got 'gpu:1'; did you mean 'cuda'"),
     "device True": ({"device": True}, errors.OptionError, "device must be 'auto'.* got True"),

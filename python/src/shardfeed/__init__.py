@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ._select import Selected, select
     from ._sources import Source
     from ._stats import Stats
-    from ._verdict import Verdict
+    from ._verdict import Headspace, Verdict
     from ._wait_metrics import WaitMetrics
 
 name_log()
@@ -33,6 +33,7 @@ __all__ = [
     "Bucket",
     "Bytes",
     "Field",
+    "Headspace",
     "Image",
     "MapDataset",
     "MixingWarning",
@@ -62,6 +63,7 @@ _MODULES = {
     "Bucket": "_bucket",
     "Bytes": "_columns._columns",
     "Field": "_columns._field",
+    "Headspace": "_verdict",
     "Image": "_image",
     "Npy": "_npy",
     "MapDataset": "_map",

@@ -316,6 +316,7 @@ class StreamingDataset(Connected, Generic[T]):
         self._engine_pid = 0  # of the last iteration
         self._after: dict[str, Any] | None = None  # the state after the last iteration, however that ends
         self._said_padding = self._said_order = False
+        self._diagnosed = False  # its batches are dropped and repeated: see headspace
 
     # Properties
 
@@ -396,7 +397,7 @@ class StreamingDataset(Connected, Generic[T]):
         the log.
         """
         delivery, share = place.delivery, self._share()
-        if delivery is None or share.of_join().get("replica"):
+        if delivery is None or self._diagnosed or share.of_join().get("replica"):
             return
         try:
             request = delivery.request(self._number, place.after, place.total)
@@ -654,6 +655,7 @@ class StreamingDataset(Connected, Generic[T]):
 
         Plain JSON types, the same on every rank except ``audit``, what this rank got of the epoch.
         """
+        _state.check(diagnosed=self._diagnosed)
         if self._pending_state is not None:
             return _state.pack(self._pending_state[0], self._carried_records)
         place = self._place if self._pending_epoch is None else None

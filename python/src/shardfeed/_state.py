@@ -64,6 +64,12 @@ _CONTAINERS = (dict, list)
 _KINDS = {int: "a whole number", bool: "True or False", str: "text", dict: "a dict", list: "a list"}
 
 
+def check(*, diagnosed: bool) -> None:
+    """Refuses to save a state of a loop whose batches were dropped and repeated."""
+    if diagnosed:
+        raise StateError("a loader with headspace repeats batches and drops others, so it has no state to save: train without headspace")
+
+
 def pack(state: Mapping[str, Any], records: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
     """Makes a state_dict of the engine's state, and of the audit's records of this rank."""
     packed = {"version": VERSION, "shardfeed": _copied(dict(state))}

@@ -3,11 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from . import _html
 from ._documented import documented
+
+_LEAST = 0.005  # below it a share is noise
+
+
+@documented
+@dataclass(frozen=True)
+class Headspace:
+    """How fast a training is, and would be if its data were free.
+
+    Attributes:
+        steps: that each measurement timed.
+        now: steps per second with batches as they come.
+        free: steps per second with batches that repeat.
+    """
+
+    steps: int
+    now: float
+    free: float
+
+    @property
+    def share(self) -> float:
+        """The part of the training's time that free data would save, from 0 to 1."""
+        return max(0.0, 1 - self.now / self.free)
+
+    def __str__(self) -> str:
+        saved = f"{100 * self.share:.1f} % to be had" if self.share >= _LEAST else "nothing to be had"
+        return f"data free: {self.free:.3g} steps/s, now {self.now:.3g} steps/s: {saved}"
 
 
 @documented
@@ -35,6 +62,7 @@ class Verdict:
         found: the figures that show the kind.
         cure: what to change.
         line: the verdict as a line.
+        headspace: of a loader with ``headspace``, once it has measured it.
     """
 
     share: float
@@ -51,12 +79,17 @@ class Verdict:
     found: str
     cure: str
     line: str
+    headspace: Headspace | None = None
 
     @classmethod
     def of_json(cls, found: Mapping[str, Any]) -> Verdict:
         """A verdict of the engine."""
-        known = {field.name: found[field.name] for field in fields(cls)}
+        known = {field.name: found[field.name] for field in fields(cls) if field.name != "headspace"}
         return cls(**{**known, "parts": dict(known["parts"] or {}), "ranks": tuple(known["ranks"] or ())})
+
+    def with_headspace(self, headspace: Headspace | None) -> Verdict:
+        """This verdict with the headspace, which its line says too."""
+        return self if headspace is None else replace(self, headspace=headspace, line=f"{self.line}; {headspace}")
 
     def __str__(self) -> str:
         return self.line

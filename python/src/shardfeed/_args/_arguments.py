@@ -51,6 +51,7 @@ _LOADER_ONLY = (
     "prefetch_factor",
     "persistent_workers",
     "worker_init_fn",
+    "headspace",
 )
 
 

@@ -78,6 +78,10 @@ class Epoch:
                 raise StopIteration
             return batch, stamp
 
+    def ready(self) -> bool:
+        """Whether a batch is probably there."""
+        return self._source is not None and bool(self._source.ready())
+
     def close(self) -> None:
         """Ends the iteration, also for a thread that waits for a batch."""
         self._closed = True

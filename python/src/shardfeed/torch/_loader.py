@@ -23,13 +23,14 @@ from .._map import MapDataset
 from .._options import Options
 from .._stats import Stats
 from .._trace import Trace
-from .._verdict import Verdict
+from .._verdict import Headspace, Verdict
 from .._waited import Waited
 from ..errors import OptionError, ShardfeedError
 from ._batch import Batch
 from ._dataset import Row, StreamingDataset, counted
 from ._device import Route, Source
 from ._epoch import Epoch, Local, Stamp
+from ._headspace import STEPS, Diagnosis
 from ._loader_options import AllOptions, Device, MapLoaderOptions, StreamLoaderOptions, check
 from ._map_lists import whole
 from ._sampler import EpochSampler
@@ -80,6 +81,10 @@ class DataLoader(Generic[T]):
         multiprocessing_context (str or context, default None): how workers start: "forkserver",
             "spawn" or "fork". None is "forkserver". "fork" is refused while this process has other
             threads, or uses CUDA.
+        headspace (bool or int, default False): measure how fast the loop would be if data were
+            free: the loader yields batches as they come and repeated ones in turn, and ends. The
+            log and ``verdict()`` have the result. A number is the steps of one measurement, and
+            True is 50. There is no state to save.
 
     With an address the arguments of the data set follow:
     """
@@ -144,6 +149,7 @@ class DataLoader(Generic[T]):
         persistent_workers: bool = False,
         worker_init_fn: Callable[[int], None] | None = None,
         multiprocessing_context: Any = None,
+        headspace: bool | int = False,
         **options: Any,
     ) -> None:
         given = {name: value for name, value in locals().items() if name in _OWN_ARGUMENTS}
@@ -159,6 +165,8 @@ class DataLoader(Generic[T]):
         self._stamp: Stamp | None = None  # of the last batch handed out since the last set_epoch or state
         self._copied: tuple[Stamp | None, list[dict[str, Any]]] | None = None  # a copy's place, and the audit's records of it
         self._owns_dataset = not isinstance(data, StreamingDataset)
+        if headspace:
+            self.dataset._diagnosed = True
         self._last_state: dict[str, Any] | None = None  # when it was closed
 
     def _keep(self, given: Mapping[str, Any], device: torch.device | None) -> None:
@@ -172,6 +180,8 @@ class DataLoader(Generic[T]):
         self.persistent_workers: bool = given["persistent_workers"]
         self.worker_init_fn: Callable[[int], None] | None = given["worker_init_fn"]
         self.multiprocessing_context: Any = given["multiprocessing_context"]
+        self.headspace: bool | int = given["headspace"]
+        self._headspace: Headspace | None = None  # that was measured
         self._closed = False
         self._forget()
 
@@ -229,13 +239,30 @@ class DataLoader(Generic[T]):
 
         ``len(loader.dataset)`` is the rows, over all ranks.
         """
-        return self.dataset._length()
+        return Diagnosis.length(self._measured) if self.headspace else self.dataset._length()
 
     def __iter__(self) -> Iterator[T]:
         self._check_open()
+        return Diagnosis(self._measured, self._epoch, self._loop, self._found) if self.headspace else self._epoch()
+
+    def _epoch(self) -> Epoch:
+        """An iteration."""
         epoch = Epoch(self)
         self._epochs.add(epoch)
         return epoch
+
+    @property
+    def _measured(self) -> int:
+        """Steps of a measurement of the headspace."""
+        return STEPS if self.headspace is True else self.headspace
+
+    @property
+    def _loop(self) -> Waited:
+        """The waits of the loop."""
+        return self.dataset._waited
+
+    def _found(self, headspace: Headspace) -> None:
+        self._headspace = headspace
 
     def _open(self) -> tuple[Any, Any]:
         """Starts an epoch: returns the source of its batches, and their iterator on the device."""
@@ -313,6 +340,7 @@ class DataLoader(Generic[T]):
 
         Plain JSON types, the same on every rank except ``audit``, what this rank got of the epoch.
         """
+        _state.check(diagnosed=bool(self.headspace))
         return self._state_here() if self._last_state is None else self._last_state
 
     def _state_here(self) -> dict[str, Any]:
@@ -374,7 +402,7 @@ class DataLoader(Generic[T]):
 
         See :meth:`shardfeed.StreamingDataset.verdict`.
         """
-        return self.dataset.verdict(epoch=epoch)
+        return self.dataset.verdict(epoch=epoch).with_headspace(self._headspace)
 
     def close(self) -> None:
         """Ends iterations and workers, and returns memory to the engine.

@@ -28,6 +28,7 @@ class LoaderOptions(TypedDict, total=False):
     persistent_workers: bool
     worker_init_fn: Callable[[int], None] | None
     multiprocessing_context: Any
+    headspace: bool | int
 
 
 class StreamLoaderOptions(LoaderOptions, total=False):
@@ -65,6 +66,7 @@ def check(given: dict[str, Any], problems: Problems) -> torch.device | None:
     persistent = problems.of(flag, "persistent_workers", given["persistent_workers"])
     problems.of(number, "prefetch_factor", given["prefetch_factor"])
     problems.of(_context, given["multiprocessing_context"])
+    problems.of(_headspace, given["headspace"])
     threads = problems.of(_required, "threads", given.get("threads", 0))
     if workers and threads:
         problems.found.append(
@@ -87,6 +89,11 @@ def _required(name: str, value: Any) -> int:
     if not is_whole(value):
         raise OptionError(f"{name} must be a whole number, {got(value)}")
     return number(name, value, 0, 2**31 - 1)
+
+
+def _headspace(value: Any) -> None:
+    if not isinstance(value, bool) and not (is_whole(value) and value >= 1):
+        raise OptionError(f"headspace must be True, False or a whole number of at least 1: the steps of a measurement, {got(value)}")
 
 
 def resolve_device(device: Any) -> torch.device | None:

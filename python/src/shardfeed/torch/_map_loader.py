@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import torch
 
-from .. import _html
+from .. import _html, _state
 from .._args import _arguments
 from .._args._checks import Problems, seed, type_name
 from .._args._types import T
@@ -25,6 +25,7 @@ from ..errors import OptionError, StateError
 from ..samplers import RandomSampler, SequentialSampler
 from ._device import Source
 from ._epoch import as_it_is
+from ._headspace import Diagnosis
 from ._loader import DataLoader
 from ._loader_options import Device, check
 from ._map_lists import Lists, Place, chosen, exclusions, whole
@@ -53,7 +54,7 @@ class MapLoader(DataLoader[T]):
         drop_last (bool, default False): leave out the last batch when it is smaller.
         seed (int, default 0): the seed of shuffle.
         collate_fn, device, pin_memory, num_workers, prefetch, prefetch_factor, persistent_workers,
-            worker_init_fn, multiprocessing_context: as in DataLoader.
+            worker_init_fn, multiprocessing_context, headspace: as in DataLoader.
     """
 
     dataset: MapDataset  # type: ignore[assignment]
@@ -77,6 +78,7 @@ class MapLoader(DataLoader[T]):
         persistent_workers: bool = False,
         worker_init_fn: Callable[[int], None] | None = None,
         multiprocessing_context: Any = None,
+        headspace: bool | int = False,
         **unknown: Any,
     ) -> None:
         given = {name: value for name, value in locals().items() if name in _OWN_ARGUMENTS}
@@ -136,7 +138,11 @@ class MapLoader(DataLoader[T]):
 
     def __len__(self) -> int:
         """Batches of an epoch, as the sampler says."""
-        return len(self._lists)
+        return Diagnosis.length(self._measured) if self.headspace else len(self._lists)
+
+    @property
+    def _loop(self) -> Waited:
+        return self._wait
 
     def _open(self) -> tuple[Any, Any]:
         """Starts an epoch: returns the source of its batches, and their iterator on the device."""
@@ -179,6 +185,7 @@ class MapLoader(DataLoader[T]):
         """The position after the last batch that was handed out: the epoch, its batches, and the
         sampler's own state at the start of that epoch.
         """
+        _state.check(diagnosed=bool(self.headspace))
         place: Place = self._next if self._stamp is None else self._stamp
         data = {"rows": len(self.dataset), "batch_size": self.batch_size}
         return {"version": _VERSION, "shardfeed_map": {**place._asdict(), **data}}
