@@ -1,8 +1,10 @@
 package shard
 
 import (
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -102,23 +104,52 @@ func Elsewhere(place string) string {
 }
 
 // Totals sums the figures of many stores, by place. There are at most MaxPlaces, and one more for
-// each scheme.
-type Totals map[string]StoreTraffic
+// each scheme. A place keeps its name in all clones, so figures only grow from one to the next.
+type Totals struct {
+	sums  map[string]StoreTraffic
+	named *names
+}
+
+// names are the places that are measured one by one.
+type names struct {
+	mu  sync.Mutex
+	all map[string]bool
+}
+
+// of returns the name of a place.
+func (n *names) of(place string) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	switch {
+	case n.all[place]:
+	case len(n.all) < MaxPlaces:
+		n.all[place] = true
+	default:
+		return Elsewhere(place)
+	}
+	return place
+}
+
+// NewTotals returns the sum of nothing.
+func NewTotals() Totals {
+	return Totals{sums: map[string]StoreTraffic{}, named: &names{all: map[string]bool{}}}
+}
+
+// Clone returns a sum that grows apart from this one.
+func (t Totals) Clone() Totals { return Totals{sums: maps.Clone(t.sums), named: t.named} }
 
 // Add adds the figures of some places.
 func (t Totals) Add(all []StoreTraffic) {
 	for _, one := range all {
-		if _, known := t[one.Store]; !known && len(t) >= MaxPlaces {
-			one.Store = Elsewhere(one.Store)
-		}
-		t[one.Store] = t[one.Store].Merge(one)
+		one.Store = t.named.of(one.Store)
+		t.sums[one.Store] = t.sums[one.Store].Merge(one)
 	}
 }
 
 // All returns the figures, sorted by the name of the place.
 func (t Totals) All() []StoreTraffic {
-	all := make([]StoreTraffic, 0, len(t))
-	for _, one := range t {
+	all := make([]StoreTraffic, 0, len(t.sums))
+	for _, one := range t.sums {
 		all = append(all, one)
 	}
 	slices.SortFunc(all, func(a, b StoreTraffic) int { return strings.Compare(a.Store, b.Store) })
@@ -127,8 +158,8 @@ func (t Totals) All() []StoreTraffic {
 
 // Retire removes the figures of the present: of stores that have closed.
 func (t Totals) Retire() {
-	for place, one := range t {
+	for place, one := range t.sums {
 		one.Window, one.InFlight = 0, 0
-		t[place] = one
+		t.sums[place] = one
 	}
 }

@@ -207,7 +207,7 @@ type engine struct {
 func newEngine(o Options) *engine {
 	e := &engine{
 		Options: o.withDefaults(), id: rand.Text(), started: time.Now(), work: works{ranks: map[int]*rankWork{}},
-		datasets: map[string]*dataset{}, openings: map[string]time.Time{}, living: map[*dataset]bool{}, traffic: shard.Totals{}, running: map[*run]bool{},
+		datasets: map[string]*dataset{}, openings: map[string]time.Time{}, living: map[*dataset]bool{}, traffic: shard.NewTotals(), running: map[*run]bool{},
 	}
 	e.agreed = agreements{mu: &e.mu, ranks: map[string]map[int]*agreed{}, found: map[string]*finding{}, clients: map[string]int{}}
 	e.ctx, e.cancel = context.WithCancelCause(context.Background())

@@ -44,7 +44,7 @@ func (e *engine) memory() Memory {
 // stores returns the requests to each place, by all data sets since the engine started.
 func (e *engine) stores() []shard.StoreTraffic {
 	e.mu.Lock()
-	sum := maps.Clone(e.traffic)
+	sum := e.traffic.Clone()
 	open := slices.Collect(maps.Keys(e.living))
 	e.mu.Unlock()
 	for _, d := range open {
