@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -102,6 +103,24 @@ def test_batches_of_a_data_set(runtime: Path, shards: Path) -> None:
     assert sorted(seen) == list(range(ROWS))
     assert rows > ROWS, "the last batch has padding"
     assert masked == 200
+
+
+@pytest.mark.parametrize("kind", ["numpy", "torch"])
+def test_the_wait_for_the_devices_is_a_copy(runtime: Path, shards: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    def slow_put(value: Any) -> Any:
+        time.sleep(0.01)
+        return jnp.asarray(value)
+
+    monkeypatch.setattr(jax, "device_put", slow_put)
+    if kind == "torch":
+        pytest.importorskip("torch")
+        import shardfeed.torch
+    make = shardfeed.torch.StreamingDataset if kind == "torch" else shardfeed.StreamingDataset
+    dataset = make(shards, batch_size=BATCH, drop_last=True, **IDS).map(lambda batch: {"id": np.asarray(batch["id"])})
+    steps = sum(1 for _ in shardfeed.jax.batches(dataset))
+    parts = dataset.stats()["wait"]["parts"]
+    assert parts["copy"] >= steps * 0.01
+    assert parts.get("map", 0.0) < parts["copy"] / 2
 
 
 def test_arrays_stay_as_they_are(runtime: Path, shards: Path) -> None:

@@ -15,15 +15,18 @@ from ._calls import ENDS, ended
 from ._engine._raw_batch import RawBatch
 from ._iterator import BatchIterator
 from ._rows import Row, RowIterator
-from ._waited import HANDOVER, MAP
+from ._waited import HANDOVER, MAP, Waited
 from .errors import OptionError
 
 
 class Function(Protocol):
     """A function of the user's, as an iteration applies it.
 
-    what says whose function it is, for messages.
+    Messages name it by ``what``. The wait of a training for it counts for ``cause``.
     """
+
+    @property
+    def cause(self) -> int: ...
 
     @property
     def what(self) -> str: ...
@@ -43,6 +46,7 @@ class Transform:
     """
 
     what: ClassVar[str] = "the function of map"
+    cause: ClassVar[int] = MAP
     function: Callable[..., Any]
     random: bool
     seed: int
@@ -74,6 +78,7 @@ class Mask:
     """
 
     what: ClassVar[str] = "the function of filter"
+    cause: ClassVar[int] = MAP
     function: Callable[[Any], Any]
 
     def __call__(self, value: Any, epoch: int, step: int, rank: int) -> Any:
@@ -114,6 +119,7 @@ class Collate:
 
     function: Callable[[Any], Any]
     what: str = "collate_fn"
+    cause: int = MAP
 
     def __call__(self, value: Any, epoch: int, step: int, rank: int) -> Any:
         return self.function(value)
@@ -128,12 +134,15 @@ class Functions:
         self._each = tuple(each)
         self._rank = rank
 
-    def __call__(self, value: Any, epoch: int, step: int) -> Any:
+    def __call__(self, value: Any, epoch: int, step: int, waited: Waited | None = None) -> Any:
+        """Applies them, and charges their time if a training waits for it."""
         for function in self._each:
             try:
                 value = function(value, epoch, step, self._rank)
             except ENDS as e:
                 raise ended(function.what, function.function, e) from e
+            if waited is not None:
+                waited.spent(function.cause)
         return value
 
 
@@ -178,9 +187,7 @@ class MappedIterator:
         try:
             raw, batch = source.make(source._batch)
             waited.spent(HANDOVER)
-            value = self._functions(batch, raw.epoch, raw.step)
-            waited.spent(MAP)
-            return raw, value
+            return raw, self._functions(batch, raw.epoch, raw.step, waited)
         finally:
             waited.stop()
 

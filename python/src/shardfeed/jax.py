@@ -30,6 +30,7 @@ from ._stats import Stats
 from ._trace import Trace
 from ._transform import Collate
 from ._verdict import Verdict
+from ._waited import COPY
 from .errors import DataError, OptionError
 
 __all__ = ["DataLoader", "batches", "place"]
@@ -71,7 +72,7 @@ class _Epoch(Iterator[Batch]):
     """One epoch of global arrays, which starts with the first batch."""
 
     def __init__(self, dataset: StreamingDataset[Any], arrays: _Arrays) -> None:
-        self._begin: Callable[[], Iterator[Batch]] = lambda: dataset._iterate(Collate(arrays.of, "shardfeed.jax"))
+        self._begin: Callable[[], Iterator[Batch]] = lambda: dataset._iterate(Collate(arrays.of, "shardfeed.jax", COPY))
         self._batches: Iterator[Batch] | None = None
 
     def __next__(self) -> Batch:

@@ -12,7 +12,7 @@ from .._iterator import BatchIterator, Place
 from .._rows import Row, RowIterator, RowMaker
 from .._transform import Function, Functions
 from .._turn import Turn
-from .._waited import HANDOVER, MAP, OPEN
+from .._waited import HANDOVER, OPEN
 from ._layout import TensorLayout
 from ._tensors import rows
 
@@ -123,8 +123,7 @@ class TensorIterator(Generic[T]):
             ring = at.ring
         if functions is not None:
             self.waited.spent(HANDOVER)
-            value = functions(value, at.epoch, at.step)
-            self.waited.spent(MAP)
+            value = functions(value, at.epoch, at.step, self.waited)
         return at, ring, value
 
     def ready(self) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import torch
 
 from .._transform import ROW_VALID, masked_row, seed_of, shape_of
+from .._waited import MAP
 from ..errors import OptionError
 
 
@@ -21,6 +22,7 @@ class Transform:
     """
 
     what: ClassVar[str] = "the function of map"
+    cause: ClassVar[int] = MAP
     function: Callable[..., Any]
     random: bool
     seed: int
@@ -38,6 +40,7 @@ class TensorMask:
     """
 
     what: ClassVar[str] = "the function of filter"
+    cause: ClassVar[int] = MAP
     function: Callable[[Any], Any]
 
     def __call__(self, value: Any, epoch: int, step: int, rank: int) -> Any:
