@@ -4,7 +4,7 @@ package tokenize
 // immutable.
 type rewriter interface {
 	// Append appends the changed text to dst. If changed is false, the text stays as it is, and
-	// what was appended does not matter. text is valid UTF-8; dst does not overlap it.
+	// out has nothing of use beyond dst. text is valid UTF-8; dst does not overlap it.
 	Append(dst, text []byte) (out []byte, changed bool)
 }
 

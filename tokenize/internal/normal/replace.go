@@ -1,0 +1,87 @@
+package normal
+
+import (
+	"bytes"
+	"unicode/utf8"
+
+	"github.com/shardfeed/shardfeed/tokenize/internal/property"
+)
+
+// A Replace replaces each place that has Old by New.
+type Replace struct{ Old, New string }
+
+// Append implements [Normalizer].
+func (r Replace) Append(dst, text []byte) (out []byte, changed bool) {
+	if r.Old == "" {
+		return dst, false
+	}
+	old := []byte(r.Old)
+	for {
+		i := bytes.Index(text, old)
+		if i < 0 {
+			break
+		}
+		dst = append(append(dst, text[:i]...), r.New...)
+		text = text[i+len(old):]
+		changed = true
+	}
+	if !changed {
+		return dst, false
+	}
+	return append(dst, text...), true
+}
+
+// A ReplaceRun replaces each run of at least Least characters that have a property.
+type ReplaceRun struct {
+	Of    func(r rune) bool
+	Least int
+	New   string
+}
+
+// runs are the regular expressions that tokenizers replace by. Others are refused.
+var runs = map[string]ReplaceRun{
+	` {2,}`:  {isSpace, 2, ""},
+	` +`:     {isSpace, 1, ""},
+	`\s+`:    {isWhite, 1, ""},
+	`\s{2,}`: {isWhite, 2, ""},
+}
+
+func isSpace(r rune) bool { return r == ' ' }
+func isWhite(r rune) bool { return property.Of(r)&property.Space != 0 }
+
+// ReplaceExpression returns what replaces matches of a regular expression, if it is a known one.
+func ReplaceExpression(expression, with string) (r ReplaceRun, known bool) {
+	r, known = runs[expression]
+	r.New = with
+	return r, known
+}
+
+// Append implements [Normalizer].
+func (r ReplaceRun) Append(dst, text []byte) (out []byte, changed bool) {
+	done := 0
+	for p := 0; p < len(text); {
+		begin, n := p, 0
+		for p < len(text) {
+			c, size := rune(text[p]), 1
+			if c >= utf8.RuneSelf {
+				c, size = utf8.DecodeRune(text[p:])
+			}
+			if !r.Of(c) {
+				if n == 0 {
+					p += size
+				}
+				break
+			}
+			p += size
+			n++
+		}
+		if n >= r.Least {
+			dst = append(append(dst, text[done:begin]...), r.New...)
+			done, changed = p, true
+		}
+	}
+	if !changed {
+		return dst, false
+	}
+	return append(dst, text[done:]...), true
+}
