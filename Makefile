@@ -5,6 +5,7 @@
 # make cross-build  builds and vets for the other platforms
 # make test-builds  tests of the builds without cgo, without CUDA and without libjpeg-turbo
 # make docs         the site of docs/ into dist/site, with its links checked
+# make pictures     draws the pictures of docs/ that show a running job, on this machine
 # make deploy       checks the manifests and scripts of deploy/ against schemas, without a cluster
 # make dependencies go.mod is tidy; which modules are old or vulnerable
 # make release      archives, wheels, checksums and SBOM of the current tag into dist/
@@ -52,7 +53,7 @@ PACKAGES = $$(($$(getconf _NPROCESSORS_ONLN) + 1))
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
-.PHONY: room chaos insight test-ray test-spark test-jax turbojpeg build test test-full check lint docs deploy dependencies release bench fuzz demo testdata cross test-go test-storage test-minio servers packages test-python test-package cross-build cross-quick corrupt bench-smoke bench-peers test-gpu bench-gpu test-builds
+.PHONY: pictures room chaos insight test-ray test-spark test-jax turbojpeg build test test-full check lint docs deploy dependencies release bench fuzz demo testdata cross test-go test-storage test-minio servers packages test-python test-package cross-build cross-quick corrupt bench-smoke bench-peers test-gpu bench-gpu test-builds
 
 # libjpeg-turbo beside the programs, which look for it there; replaced as a whole, as one may have it loaded. Where it cannot be built
 # images are decoded in Go and its tests skip; with CI=true only where what builds it cannot be fetched.
@@ -195,6 +196,10 @@ lint:
 docs:
 	NO_MKDOCS_2_WARNING=1 $$(tools/venv tools/docs/requirements.txt)/bin/python -m mkdocs build --strict --config-file tools/docs/mkdocs.yml
 	@echo "docs: dist/site/index.html"
+
+# Needs an S3 server and a browser, which tools/server installs.
+pictures: build
+	PYTHONPATH=python/src:python/tests $$(tools/venv tools/docs/pictures/requirements.txt $$(tools/venv python/requirements-test.txt))/bin/python tools/docs/pictures
 
 # The schemas come from PyPI and the Go module proxy, into the user's caches.
 deploy:
