@@ -1,7 +1,7 @@
-"""Draws the pictures of docs/ that show a running job: `top`, the page and a trace. `make pictures` runs it.
+"""Draws the pictures of docs/ that show a running job: top, the page and a trace. make pictures runs it.
 
-The job trains on two ranks from an S3 server behind a link of limited speed, with a small cache on the local disk. Its figures are
-those of the machine that draws.
+The job trains on two ranks from an S3 server behind a link of limited speed, with a small cache on
+the local disk. Figures depend on the machine that draws.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from rich.text import Text
 
 COLUMNS = 112
 
-# Colors that read well on the dark ground of the picture, whatever the page around it has.
+# The picture has a dark ground on light pages too.
 THEME = TerminalTheme(
     (0x16, 0x1B, 0x22),
     (0xD0, 0xD7, 0xDE),
@@ -44,7 +44,7 @@ THEME = TerminalTheme(
     ],
 )
 
-# The fonts are those of the reader: nothing is fetched.
+# Fonts come from the reader's system.
 FORMAT = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="VIEW" role="img" aria-label="shardfeed top">
 <style>
 .{unique_id}-matrix {{ font-family: ui-monospace, Menlo, Consolas, monospace; font-size: {char_height}px; line-height: {line_height}px; }}
