@@ -5,7 +5,11 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 
+	"github.com/shardfeed/shardfeed/tokenize/internal/bpe"
+	"github.com/shardfeed/shardfeed/tokenize/internal/cut"
+	"github.com/shardfeed/shardfeed/tokenize/internal/normal"
 	"github.com/shardfeed/shardfeed/tokenize/internal/vocab"
 )
 
@@ -35,24 +39,68 @@ func Load(data []byte) (*Tokenizer, error) {
 }
 
 func (f *file) build() (*Tokenizer, error) {
-	t := &Tokenizer{}
-	var err error
-	if t.normalize, err = newNormalizers(f.Normalizer); err != nil {
-		return nil, err
-	}
-	pre, err := newPreTokenizer(f.PreTokenizer)
+	model, err := f.model()
 	if err != nil {
 		return nil, err
 	}
-	t.prepare, t.prepareFirst, t.cutter = pre.prepare, pre.prepareFirst, pre.cutter
-	var tokens []vocab.Token
-	if t.model, tokens, err = newModel(f.Model, pre); err != nil {
+	t := &Tokenizer{}
+	if t.normalize, err = newNormalizers(f.Normalizer); err != nil {
 		return nil, err
 	}
+	form, mark := form{}, metaspace
+	if model.kind == "BPE" {
+		if form.spaces, err = f.spaces(t); err != nil {
+			return nil, err
+		}
+	}
+	if form.spaces {
+		mark = " "
+	}
+	pre, err := newPreTokenizer(f.PreTokenizer, mark)
+	if err != nil {
+		return nil, err
+	}
+	form.bytes = pre.bytes
+	t.prepare, t.prepareFirst = pre.prepare, pre.prepareFirst
+	if t.cutter, err = pre.cutter(); err != nil {
+		return nil, err
+	}
+	var tokens []vocab.Token
+	if t.model, tokens, err = newModel(model, form); err != nil {
+		return nil, err
+	}
+	t.cutSpaces()
 	if tokens, err = t.addTokens(f.Added, tokens); err != nil {
 		return nil, err
 	}
 	t.tokens = vocab.New(tokens)
 	t.template, err = newTemplate(f.PostProcessor, t.tokens)
 	return t, err
+}
+
+// spaces reports whether all spaces become metaspaces before a text reaches the model. If the last
+// normalizer does this, it is changed to make spaces of metaspaces.
+func (f *file) spaces(t *Tokenizer) (bool, error) {
+	parts, err := preTokenizers(f.PreTokenizer)
+	if err != nil {
+		return false, err
+	}
+	bytes := slices.ContainsFunc(parts, func(p part) bool { return p.kind == "ByteLevel" })
+	if n := len(t.normalize); n > 0 && t.normalize[n-1] == rewriter(normal.Replace{Old: " ", New: metaspace}) && !bytes {
+		t.normalize[n-1] = spacesTo(" ")
+		// A metaspace that was put before the text would be looked for again.
+		if n > 1 && t.normalize[n-2] == rewriter(normal.Prepend{Text: metaspace}) {
+			t.normalize[n-2], t.normalize[n-1] = t.normalize[n-1], normal.Prepend{Text: " "}
+		}
+		return true, nil
+	}
+	return len(parts) > 0 && parts[0].kind == "Metaspace" && !bytes, nil
+}
+
+// cutSpaces cuts a text that is one word before its spaces, if the model allows it.
+func (t *Tokenizer) cutSpaces() {
+	m, ok := t.model.(*bpe.Model)
+	if whole := t.cutter == cut.Cutter(cut.Whole{}); ok && whole && m.DividedBySpaces() {
+		t.cutter = cut.Before{Mark: " ", Runs: true}
+	}
 }

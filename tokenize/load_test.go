@@ -9,9 +9,9 @@ import (
 // TestRefuses: each part that is not known is named with its text.
 func TestRefuses(t *testing.T) {
 	for _, c := range []struct{ name, file, part, text string }{
-		{"normalizer", `{"normalizer": {"type": "Nmt"}}`, "normalizer", "Nmt"},
-		{"member", `{"normalizer": {"type": "Sequence", "normalizers": [{"type": "Sequence", "normalizers": []}, {"type": "Odd"}]}}`, "normalizer 2", "Odd"},
-		{"pre-tokenizer", `{"pre_tokenizer": {"type": "UnicodeScripts"}}`, "pre_tokenizer", "UnicodeScripts"},
+		{"normalizer", `{"model": {"type": "BPE"}, "normalizer": {"type": "Nmt"}}`, "normalizer", "Nmt"},
+		{"member", `{"model": {"type": "BPE"}, "normalizer": {"type": "Sequence", "normalizers": [{"type": "Sequence", "normalizers": []}, {"type": "Odd"}]}}`, "normalizer 2", "Odd"},
+		{"pre-tokenizer", `{"model": {"type": "BPE"}, "pre_tokenizer": {"type": "UnicodeScripts"}}`, "pre_tokenizer", "UnicodeScripts"},
 		{"model", `{"model": {"type": "WordLevel"}}`, "model", "WordLevel"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

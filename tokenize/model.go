@@ -1,7 +1,6 @@
 package tokenize
 
 import (
-	"encoding/json"
 	"errors"
 
 	"github.com/shardfeed/shardfeed/tokenize/internal/vocab"
@@ -9,16 +8,19 @@ import (
 )
 
 // newModel reads the model of a file, and the tokens of its vocabulary.
-func newModel(raw json.RawMessage, pre preTokenizer) (words.Model, []vocab.Token, error) {
-	p, ok, err := newPart("model", raw)
-	switch {
-	case err != nil:
-		return nil, nil, err
-	case !ok:
-		return nil, nil, errors.New("the file has no model")
-	}
+func newModel(p part, f form) (words.Model, []vocab.Token, error) {
 	switch p.kind {
-	default:
-		return nil, nil, unsupported(p.name, "its type is %q", p.kind)
+	case "BPE":
+		return newBPE(p, f)
 	}
+	return nil, nil, unsupported(p.name, "its type is %q", p.kind)
+}
+
+// model returns the part of the model.
+func (f *file) model() (part, error) {
+	p, ok, err := newPart("model", f.Model)
+	if err == nil && !ok {
+		err = errors.New("the file has no model")
+	}
+	return p, err
 }

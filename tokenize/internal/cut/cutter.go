@@ -13,23 +13,16 @@ type Cutter interface {
 // A Text is a text while it is cut.
 type Text struct {
 	char.View
-	piece piece
+	pieces [maxNested]piece
 }
 
 // NewText returns the text of a View.
 func NewText(v char.View) Text { return Text{View: v} }
 
-// A piece is a part of the text that an outer pattern found and an inner pattern cuts. It may be as long as the text,
-// so its end is kept: to look for it in each call would take quadratic time.
-type piece struct{ begin, end int }
-
-// has reports whether a call that continues at p is inside the piece.
-func (s piece) has(p int) bool { return s.begin < p && p < s.end }
-
 // Whole is the Cutter of a text that is one word.
 type Whole struct{}
 
-// Cut implements Cutter.
+// Cut implements [Cutter].
 func (Whole) Cut(_ *Text, p, end int, ends []uint32) (n, next int) {
 	if p >= end {
 		return 0, p

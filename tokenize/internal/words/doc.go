@@ -1,5 +1,11 @@
 // Package words turns the words of a text into tokens, and remembers them.
 //
 // A [Model] is the vocabulary and the rules of a tokenizer: it is immutable, and goroutines share it.
-// Each goroutine has an [Encoder] of it, with a [Cache] of words.
+// Each goroutine has an [Encoder] of it. [Cached] is one that asks a [Speller] for the tokens of each
+// new word.
+//
+// Its cache has two tables of fixed size, for words of at most 15 and of at most 31 bytes. Two entries
+// share a cache line, and a word is in one of the two: a new word replaces the older one. The keys of
+// 256 words are made first and their lines are prefetched, so look-ups do not wait for memory. Longer
+// words are divided into parts, where the Speller allows it, and the parts are remembered.
 package words

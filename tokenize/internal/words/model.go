@@ -18,3 +18,25 @@ type Encoder interface {
 	// Memory returns the bytes of the encoder's caches and buffers.
 	Memory() int64
 }
+
+// A Speller turns a word into tokens, without a cache. Words have [char.Slack] readable bytes after
+// their end, and at most one token for each byte.
+type Speller interface {
+	// Spell appends the tokens of a word, or of a part of one.
+	Spell(dst []int32, word []byte) []int32
+	// Token returns the token of a word that is not spelled like the same text in a longer word.
+	Token(word []byte) (id int32, ok bool)
+	// Part returns the end of a part of a long word from p on: its tokens depend on nothing else.
+	Part(v char.View, p, end int) int
+	// Memory returns the bytes of the speller's buffers.
+	Memory() int64
+}
+
+// Undivided has the methods of a Speller whose words have no parts. Its zero value is embedded.
+type Undivided struct{}
+
+// Token implements [Speller].
+func (Undivided) Token([]byte) (id int32, ok bool) { return 0, false }
+
+// Part implements [Speller].
+func (Undivided) Part(_ char.View, _, end int) int { return end }

@@ -1,0 +1,25 @@
+// Package bpe is byte pair encoding: the symbols of a word are merged pair by pair, the pair with the
+// lowest rank first, and of equal pairs the leftmost.
+//
+// Symbols are the bytes of a word, or its characters. A character that the vocabulary lacks becomes
+// its bytes' tokens, or the unknown token.
+//
+// # One pair for each token
+//
+// A vocabulary often lists many merges that make one token; Llama 3 has 280,147 for 127,156 tokens.
+// Only one of them is ever done. Where a merge joins two symbols, no merge crossed the ends of the
+// pair before, so the merges inside it were the same, and in the same order, as of its text by itself. The last
+// of these depends only on the text, which is the token's. So [New] merges the text of each token
+// once, and keeps this last pair; its rank is the token's rank.
+//
+// Inside the package tokens are numbered by rank, so the value of a pair is the token it makes, and
+// the lowest value is merged first.
+//
+// # Where words may be divided
+//
+// Between two characters that no token contains side by side, no merge ever happens. A long word
+// is divided there before it is merged, so texts without spaces have short parts that a cache can
+// hold. A set of hashes answers this, and its false positives only make parts longer.
+//
+// Words of at most 32 symbols are merged in an array. Longer ones use a heap, in time n log n.
+package bpe

@@ -1,0 +1,109 @@
+package bpe
+
+import (
+	"math/bits"
+
+	"github.com/shardfeed/shardfeed/tokenize/internal/char"
+	"github.com/shardfeed/shardfeed/tokenize/internal/words"
+)
+
+// keptSymbols limits the buffers for symbols that are kept for the next word.
+const keptSymbols = 1 << 16
+
+// A speller merges words. It implements [words.Speller].
+type speller struct {
+	model  *Model
+	few    few
+	heap   heapMerger
+	ids    []uint32
+	values []uint32
+}
+
+// Token implements [words.Speller].
+func (s *speller) Token(word []byte) (id int32, ok bool) { return s.model.rare.find(word) }
+
+// Part implements [words.Speller].
+func (s *speller) Part(v char.View, p, end int) int {
+	if s.model.crossings == nil {
+		return end
+	}
+	return s.model.crossings.part(v, p, end)
+}
+
+// Memory implements [words.Speller].
+func (s *speller) Memory() int64 {
+	return s.heap.memory() + int64(4*(cap(s.ids)+cap(s.values))+8*fewMost)
+}
+
+// Spell implements [words.Speller].
+func (s *speller) Spell(dst []int32, word []byte) []int32 {
+	m := s.model
+	if len(word) <= words.Short {
+		if n, ok := m.short.find(words.KeyOf(char.Of(word), 0, len(word))); ok {
+			return append(dst, m.ids[m.firstMade+n])
+		}
+	}
+	if m.symbols.bytes {
+		return s.spellBytes(dst, word)
+	}
+	s.ids = m.symbols.of(s.ids[:0], word)
+	switch n := len(s.ids); {
+	case n == 0:
+		return dst
+	case n > fewMost:
+		return s.mergeMany(dst)
+	default:
+		for i, id := range s.ids {
+			s.few.ids[i] = id
+			s.few.values[i] = noFew
+			if i+1 < n && m.joins(id, s.ids[i+1]) {
+				s.few.values[i] = m.pairs.value(id, s.ids[i+1])<<5 | uint32(i)
+			}
+		}
+		return s.mergeFew(dst, n)
+	}
+}
+
+// spellBytes merges the bytes of a word.
+func (s *speller) spellBytes(dst []int32, word []byte) []int32 {
+	m, n := s.model, len(word)
+	if n > fewMost {
+		s.ids = s.ids[:0]
+		for _, c := range word {
+			s.ids = append(s.ids, uint32(c))
+		}
+		return s.mergeMany(dst)
+	}
+	c := uint32(word[0])
+	for i, d := range word[1:] {
+		s.few.ids[i] = c
+		s.few.values[i] = m.bytePairs[c<<8|uint32(d)]<<5 | uint32(i)
+		c = uint32(d)
+	}
+	s.few.ids[n-1] = c
+	return s.mergeFew(dst, n)
+}
+
+// mergeFew appends the tokens of the n symbols in s.few.
+func (s *speller) mergeFew(dst []int32, n int) []int32 {
+	for left := s.few.merge(s.model, n); left != 0; left &= left - 1 {
+		dst = append(dst, s.model.ids[s.few.ids[bits.TrailingZeros32(left)&31]])
+	}
+	return dst
+}
+
+// mergeMany appends the tokens of the symbols in s.ids.
+func (s *speller) mergeMany(dst []int32) []int32 {
+	if cap(s.values) < len(s.ids) {
+		s.values = make([]uint32, cap(s.ids))
+	}
+	n := s.heap.merge(&s.model.pairs, nil, s.ids, s.values[:len(s.ids)])
+	for _, id := range s.ids[:n] {
+		dst = append(dst, s.model.ids[id])
+	}
+	if cap(s.ids) > keptSymbols {
+		s.ids, s.values = nil, nil
+		s.heap.trim()
+	}
+	return dst
+}

@@ -1,0 +1,122 @@
+package words
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/shardfeed/shardfeed/tokenize/internal/char"
+)
+
+// lengths spells a word by its bytes. Ids are large ones for
+// capitals. "ab" is another token as a word.
+type lengths struct{ spelled int }
+
+func (s *lengths) Spell(dst []int32, word []byte) []int32 {
+	s.spelled++
+	for _, c := range word {
+		switch {
+		case c == '_': // no token
+		case c < 'a':
+			dst = append(dst, 1<<20+int32(c))
+		default:
+			dst = append(dst, int32(c))
+		}
+	}
+	return dst
+}
+
+func (s *lengths) Token(word []byte) (int32, bool) { return 7, string(word) == "ab" }
+
+func (s *lengths) Part(v char.View, p, end int) int {
+	if i := slices.Index(v.Bytes(p, end), '-'); i >= 0 {
+		return p + i + 1
+	}
+	return end
+}
+
+func (s *lengths) Memory() int64 { return 1000 }
+
+func encode(e Encoder, list []string) []int32 {
+	text := strings.Join(list, "")
+	var ends []uint32
+	p := 0
+	for _, w := range list {
+		p += len(w)
+		ends = append(ends, uint32(p))
+	}
+	return e.Append([]int32{-1}, char.Of(char.Pad(nil, []byte(text))), 0, ends)
+}
+
+// TestCached: tokens do not depend on what the cache has.
+func TestCached(t *testing.T) {
+	s := &lengths{}
+	c := NewCached(s, 1<<10)
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		var list []string
+		want := []int32{-1}
+		for range 1 + r.IntN(300) {
+			w := ""
+			for range 1 + r.IntN(1+r.IntN(45)) {
+				w += string("abABc_-d"[r.IntN(8)])
+			}
+			list = append(list, w)
+			if w == "ab" {
+				want = append(want, 7)
+				continue
+			}
+			want = s.Spell(want, []byte(w))
+		}
+		if got := encode(c, list); !slices.Equal(got, want) {
+			t.Fatalf("%q is %v, want %v", list, got, want)
+		}
+	}
+}
+
+// TestRemembers: a word is spelled once.
+func TestRemembers(t *testing.T) {
+	s := &lengths{}
+	c := NewCached(s, 1<<16)
+	words := []string{"a", "a_____b", "a____________b", "a_________________b", "A", "a__________-b__________-c__________-d"}
+	encode(c, words)
+	first := s.spelled
+	encode(c, append(words, words...))
+	if again := s.spelled - first; again != 0 {
+		t.Errorf("%d words were spelled again", again)
+	}
+}
+
+func TestMemory(t *testing.T) {
+	for _, bytes := range []int{1 << 10, 1 << 20, 12 << 20} {
+		c := NewCached(&lengths{}, bytes)
+		tables := c.Memory() - 1000 - int64(bytes)
+		if tables > 16<<10 || tables < -int64(bytes)/2 {
+			t.Errorf("a cache of at most %d bytes takes %d", bytes, c.Memory())
+		}
+	}
+}
+
+func TestPacked(t *testing.T) {
+	k := Key{1, 2}
+	for n := range 7 {
+		var ids []int32
+		for i := range n {
+			ids = append(ids, int32(1<<18-1-i*77))
+		}
+		var e shortEntry
+		if !e.store(k, ids) {
+			t.Fatalf("%d tokens do not fit", n)
+		}
+		if got := e.append(nil); !slices.Equal(got, ids) {
+			t.Errorf("got %v, want %v", got, ids)
+		}
+	}
+	var e shortEntry
+	for _, ids := range [][]int32{make([]int32, 7), {1 << 18, 0, 0, 0}} {
+		if e.store(k, ids) || e != (shortEntry{}) {
+			t.Errorf("%v fits", ids)
+		}
+	}
+}

@@ -1,0 +1,7 @@
+//go:build !amd64 && !arm64
+
+package words
+
+import "unsafe"
+
+func prefetchEach(unsafe.Pointer, *uint32, int) {}
