@@ -1,0 +1,92 @@
+package wordpiece
+
+import (
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/shardfeed/shardfeed/tokenize/internal/property"
+	"github.com/shardfeed/shardfeed/tokenize/internal/trie"
+)
+
+// A Config is a vocabulary with its rules.
+type Config struct {
+	Vocab map[string]int32
+	// Unknown is the text of the unknown token, which Vocab must have.
+	Unknown string
+	// Prefix starts the tokens of all parts of a word but the first.
+	Prefix string
+	// MaxChars limits a word's characters: a longer one is unknown.
+	MaxChars int
+	// SkipSpace gives words of white space no tokens: the pre-tokenizer drops them.
+	SkipSpace bool
+}
+
+// A Model is a vocabulary that is ready for use. It is a Speller that needs no memory, so goroutines
+// share it.
+type Model struct {
+	trie      *trie.Trie
+	rest      trie.Node // of the prefix
+	restKnown bool
+	unknown   int32
+	maxChars  int
+	skipSpace bool
+}
+
+// New returns the model of a vocabulary.
+func New(c Config) (*Model, error) {
+	unknown, ok := c.Vocab[c.Unknown]
+	if !ok {
+		return nil, fmt.Errorf("unk_token %q is not in the vocabulary", c.Unknown)
+	}
+	m := &Model{unknown: unknown, maxChars: c.MaxChars, skipSpace: c.SkipSpace}
+	keys, ids := make([]string, 0, len(c.Vocab)), make([]int32, 0, len(c.Vocab))
+	for key, id := range c.Vocab {
+		keys, ids = append(keys, key), append(ids, id)
+	}
+	var err error
+	if m.trie, err = trie.New(keys, ids); err != nil {
+		return nil, err
+	}
+	m.rest, m.restKnown = m.trie.Walk(c.Prefix)
+	return m, nil
+}
+
+// Memory returns the bytes of the model's tables.
+func (m *Model) Memory() int64 { return m.trie.Memory() }
+
+// Spell appends the tokens of a word of valid UTF-8.
+func (m *Model) Spell(dst []int32, word []byte) []int32 {
+	if m.skipSpace {
+		if r, _ := utf8.DecodeRune(word); property.Of(r)&property.White != 0 {
+			return dst
+		}
+	}
+	if len(word) > m.maxChars && utf8.RuneCount(word) > m.maxChars {
+		return append(dst, m.unknown)
+	}
+	at, n, known := len(dst), m.trie.Root(), true
+	for p := 0; p < len(word); {
+		id, size := m.longest(n, word[p:])
+		if !known || size == 0 {
+			return append(dst[:at], m.unknown)
+		}
+		dst = append(dst, id)
+		p += size
+		n, known = m.rest, m.restKnown
+	}
+	return dst
+}
+
+// longest returns the longest token after n that text starts with, and its size, or a size of 0.
+func (m *Model) longest(n trie.Node, text []byte) (id int32, size int) {
+	for i, b := range text {
+		next, value, ok := m.trie.Step(n, b)
+		if !ok {
+			break
+		}
+		if n = next; value != trie.None {
+			id, size = value, i+1
+		}
+	}
+	return id, size
+}
