@@ -18,6 +18,7 @@ import (
 	"github.com/shardfeed/shardfeed/iterable/internal/saved"
 
 	"github.com/shardfeed/shardfeed/iterable/internal/samples"
+	"github.com/shardfeed/shardfeed/iterable/internal/transform"
 )
 
 // A Dataset is shards that were found, their footers read, and what the user wants of them. It is
@@ -76,7 +77,7 @@ func Open(ctx context.Context, stores shard.Stores, addresses []string, o Option
 		return nil, suggestPattern(err, addresses)
 	}
 	m := all[0]
-	if c.recodes, err = bindVocabulary(m.Schema(), o.Vocabulary, o.Unknown); err != nil {
+	if c.transforms, err = transform.Bind(m.Schema(), o.Words); err != nil {
 		_, ruleErr := samples.Bind(o.rule(), m, planManifest(m), m.Schema()) // all that is wrong at once
 		return nil, errors.Join(err, ruleErr, m.Close())
 	}
@@ -133,14 +134,14 @@ func (d *Dataset) Schema() *column.Schema {
 	if k := d.packing(); k != nil {
 		return k.Layout.Schema()
 	}
-	return d.recodes.schema
+	return d.transforms.Schema
 }
 
 // BatchSchema is the columns of a batch's rows. It is Schema but under Bucket, where a sample is a
 // batch.
 func (d *Dataset) BatchSchema() *column.Schema {
 	if d.Buckets() {
-		return d.recodes.schema
+		return d.transforms.Schema
 	}
 	return d.Schema()
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 
 	"github.com/shardfeed/shardfeed/iterable/internal/samples"
+	"github.com/shardfeed/shardfeed/iterable/internal/transform"
 )
 
 // What Options.WeightsIn may be.
@@ -88,10 +89,10 @@ func (d *mixture) tokensOf(ctx context.Context, parts []rowgroup.Part) ([]int64,
 }
 
 func countTokens(ctx context.Context, c *common, manifests []*rowgroup.Reader, o Options, name string) (all []int64, err error) {
-	if c.recodes, err = bindVocabulary(manifests[0].Schema(), nil, nil); err != nil {
+	if c.transforms, err = transform.Bind(manifests[0].Schema(), Words{}); err != nil {
 		return nil, err
 	}
-	if err := checkTokens(name, c.recodes.schema.Fields); err != nil {
+	if err := checkTokens(name, c.transforms.Schema.Fields); err != nil {
 		return nil, err
 	}
 	for i, m := range manifests {
@@ -113,7 +114,7 @@ func (d *mixture) tokensColumn() (string, error) {
 		return d.options.Tokens, nil
 	}
 	var lists []string
-	for _, f := range d.recodes.schema.Fields {
+	for _, f := range d.transforms.Schema.Fields {
 		switch {
 		case f.Name == "" || !hasTokens(f):
 		case d.options.Bucket != nil && d.options.Bucket.Name() == f.Name:

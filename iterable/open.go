@@ -119,8 +119,8 @@ func (d *Dataset) newStream(p portion, base shuffle.State, start stepper, draws 
 // readAhead returns a reader of loads of the data set.
 func (d *Dataset) readAhead(m *rowgroup.Reader, o ahead.Options) *ahead.Reader {
 	o.Manifest, o.Sharing, o.OverEstimate = m, &d.sharing, d.options.Events.OverEstimate
-	if len(d.recodes.list) > 0 {
-		o.Transform = d.recodes.apply
+	if len(d.transforms.Steps) > 0 {
+		o.Transform = d.transforms.Apply
 	}
 	return ahead.New(o)
 }

@@ -2,6 +2,7 @@ package iterable
 
 import (
 	"github.com/shardfeed/shardfeed/iterable/internal/samples"
+	"github.com/shardfeed/shardfeed/iterable/internal/transform"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
@@ -82,14 +83,10 @@ type Resources struct {
 }
 
 // Words map text columns to numbers.
-type Words struct {
-	// Vocabulary maps the values of a text column, by its name, to their places in the list: an
-	// int64 column. A value that is not in the list is an error, or becomes the number that Unknown
-	// has for the column: from LeastUnknown to the number of words, which is the place after the
-	// last one. Nulls stay null.
-	Vocabulary map[string][]string `json:"vocabulary"`
-	Unknown    map[string]int64    `json:"unknown"`
-}
+type Words = transform.Words
+
+// A TransformError reports that a vocabulary does not fit its column.
+type TransformError = transform.Error
 
 // Mixing has the parameters of a mixture of several sources.
 type Mixing struct {

@@ -205,7 +205,7 @@ func (o Options) validateColumns(p *option.List) {
 			p.Add(fmt.Sprintf("Columns[%d]", i), "must not be empty")
 		}
 	}
-	o.validateUnknown(p)
+	p.Join(o.Words.Validate())
 }
 
 // planOptions returns the options of the plan that the user gave, without the buffer's size.

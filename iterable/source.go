@@ -15,22 +15,23 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 
 	"github.com/shardfeed/shardfeed/iterable/internal/samples"
+	"github.com/shardfeed/shardfeed/iterable/internal/transform"
 )
 
 // common is shared by the sources of a data set.
 type common struct {
-	stores   shard.Stores
-	pool     *mem.Pool // where blocks live
-	budget   *mem.Budget
-	memory   int64 // limit of a rank's stream
-	fetchers int   // of a stream
-	copied   bool  // some shards are read, not lent
-	recodes  recodes
-	sharing  ahead.Sharing
-	losses   lossList
-	lost     func(Loss) // may be nil
-	lengths  samples.LengthStore
-	keeping  *keep.Keeping
+	stores     shard.Stores
+	pool       *mem.Pool // where blocks live
+	budget     *mem.Budget
+	memory     int64             // limit of a rank's stream
+	fetchers   int               // of a stream
+	copied     bool              // some shards are read, not lent
+	transforms transform.Columns // of loads
+	sharing    ahead.Sharing
+	losses     lossList
+	lost       func(Loss) // may be nil
+	lengths    samples.LengthStore
+	keeping    *keep.Keeping
 }
 
 // newCommon returns what the sources of these shards share.
@@ -115,7 +116,7 @@ func newSource(ctx context.Context, c *common, name string, addresses []string, 
 // bind binds the rule to the data.
 func (d *source) bind() error {
 	var err error
-	d.rules, err = samples.Bind(d.options.rule(), d.manifest, d.data, d.recodes.schema)
+	d.rules, err = samples.Bind(d.options.rule(), d.manifest, d.data, d.transforms.Schema)
 	if d.reading.Rules = d.rules; d.rules != nil {
 		d.data.Now = d.rules.Now
 		d.data.Rule, d.sizes.rules, d.sizes.ruled, d.sizes.repeats = d.rules.Name, d.rules, true, d.rules.Weight >= 0

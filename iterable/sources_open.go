@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/shardfeed/shardfeed/iterable/internal/transform"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shuffle"
@@ -65,7 +66,7 @@ func openSources(ctx context.Context, stores shard.Stores, o Options) (_ *Datase
 // open opens the sources, of whose shards and parts these are the manifests.
 func (d *mixture) open(ctx context.Context, all []*rowgroup.Reader, parts []rowgroup.Part) (err error) {
 	o := d.options
-	if d.recodes, err = bindVocabulary(all[0].Schema(), o.Vocabulary, o.Unknown); err != nil {
+	if d.transforms, err = transform.Bind(all[0].Schema(), o.Words); err != nil {
 		return err
 	}
 	for i, m := range all {

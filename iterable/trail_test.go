@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/shardfeed/shardfeed/internal/wait"
+	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
@@ -115,10 +116,10 @@ func TestTrailOfADraw(t *testing.T) {
 				store = &remoteLagging{lagging: lag}
 			}
 			d := open(t, store, Options{Words: words, Resources: Resources{Fetchers: 1}})
-			if word := d.recodes.list[0].mapping; c.decodes {
-				d.recodes.list[0].mapping = func(dst, value []byte) error {
-					time.Sleep(slowness / 4)
-					return word(dst, value)
+			if apply := d.transforms.Steps[0].Apply; c.decodes {
+				d.transforms.Steps[0].Apply = func(blocks []*rowgroup.Block) error {
+					time.Sleep(2 * slowness)
+					return apply(blocks)
 				}
 			}
 			lag.slow.Store(c.reads)

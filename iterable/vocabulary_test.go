@@ -11,6 +11,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/option"
+	"github.com/shardfeed/shardfeed/iterable/internal/transform"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
 	memstore "github.com/shardfeed/shardfeed/shard/mem"
@@ -114,7 +115,7 @@ func TestVocabularyErrors(t *testing.T) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	d = open(t, store, Options{Words: Words{Vocabulary: map[string][]string{"label": {"x"}}}})
-	d.recodes.list[0].mapping = func([]byte, []byte) error { panic("no more ink") }
+	d.transforms.Steps[0].Apply = func([]*rowgroup.Block) error { panic("no more ink") }
 	_, err = stream(t, d, shuffle.Worker{}, StreamOptions{}).Next(t.Context())
 	var p *PanicError
 	if !errors.As(err, &p) || p.Value != "no more ink" {
@@ -147,7 +148,7 @@ func TestVocabularyUnknown(t *testing.T) {
 	}
 	store := &memstore.Store{}
 	store.Put("data/x.parquet", b.Bytes())
-	for _, number := range []int64{LeastUnknown, -1, 0, 2} {
+	for _, number := range []int64{transform.LeastUnknown, -1, 0, 2} {
 		t.Run(fmt.Sprint(number), func(t *testing.T) {
 			known := words[:2]
 			d := open(t, store, Options{

@@ -128,8 +128,9 @@ var rules = []rule{
 	{at: "iterable/internal/saved", may: []string{"shard", "rowgroup", "shuffle", "internal/mem", "internal/regular"}},                                                                                                                               // files of plans, lists and inventories: no data sets
 	{at: "iterable/internal/ahead", may: []string{"rowgroup", "rule", "shuffle", "internal/mem", "internal/cause", "internal/wait", "iterable/internal/keep", "iterable/internal/minheap", "iterable/internal/panics", "iterable/internal/samples"}}, // loads: no data sets, no orders
 	{at: "iterable/internal/minheap"},
+	{at: "iterable/internal/transform", may: []string{"column", "rowgroup", "internal/option"}}, // columns of blocks: no files, no orders
 	{at: "iterable/internal/estimate", may: []string{"rowgroup", "internal/mem", "iterable/internal/minheap"}},
-	{at: "iterable", may: []string{"audit", "iterable/internal/ahead", "iterable/internal/estimate", "iterable/internal/minheap", "iterable/internal/keep", "iterable/internal/samples", "iterable/internal/saved", "iterable/internal/panics", "column", "shard", "rowgroup", "rule", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/cores", "internal/segmentdir", "internal/regular", "internal/size", "internal/wait"}},
+	{at: "iterable", may: []string{"audit", "iterable/internal/ahead", "iterable/internal/transform", "iterable/internal/estimate", "iterable/internal/minheap", "iterable/internal/keep", "iterable/internal/samples", "iterable/internal/saved", "iterable/internal/panics", "column", "shard", "rowgroup", "rule", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/cores", "internal/segmentdir", "internal/regular", "internal/size", "internal/wait"}},
 	{at: "loader", may: []string{"audit", "column", "images", "images/codec", "iterable", "rowgroup", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/iteration", "internal/half", "internal/wait"}},
 	{at: "internal/arrowipc", may: []string{"column"}},
 	{at: "loader/loaderarrow", may: []string{"column", "loader", "internal/arrowipc"}},
