@@ -2,11 +2,54 @@ package engine
 
 import (
 	"encoding/binary"
+	"slices"
 	"testing"
 
 	"github.com/shardfeed/shardfeed/audit"
 	"github.com/shardfeed/shardfeed/internal/engine/wire"
+	"github.com/shardfeed/shardfeed/shuffle"
 )
+
+// A node has a verdict on its own ranks, and the last node one on all.
+func TestAuditsOfNodes(t *testing.T) {
+	node := func(ranks ...int) wire.Audit {
+		a := wire.Audit{Epoch: 2, To: 400, State: shuffle.State{Rows: 400}, Ranks: ranks}
+		for _, rank := range ranks {
+			a.Records = append(a.Records, audit.Record{Epoch: 2, World: 4, Rank: rank, To: 400, Sum: audit.Sum{Rows: 99}})
+		}
+		return a
+	}
+	var s audits
+	add := func(a wire.Audit) (*wire.Audited, *wire.Audit) {
+		t.Helper()
+		v, here, err := s.add(nil, "rows", a, 4, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v, here
+	}
+	for range 2 { // the second time the epoch is repeated
+		if v, here := add(node(0)); v != nil || here != nil {
+			t.Errorf("after the first rank: %+v, %+v", v, here)
+		}
+		v, here := add(node(1))
+		if v == nil || v.Ranks != 2 || v.Of != 4 || v.Proved || !slices.Equal(here.Ranks, []int{0, 1}) || len(here.Records) != 2 {
+			t.Errorf("after the second: %+v, %+v", v, here)
+		}
+		v, here = add(node(0, 1, 2, 3))
+		if v == nil || v.Ranks != 4 || len(v.Faults) == 0 || len(here.Records) != 4 {
+			t.Errorf("of all nodes: %+v, %+v", v, here)
+		}
+	}
+	for epoch := range uint64(3 * mostAudits) {
+		a := node(0)
+		a.Epoch = epoch
+		add(a)
+	}
+	if len(s.open) != mostAudits || s.open[auditKey{epoch: 3*mostAudits - 1, world: 4}] == nil {
+		t.Errorf("%d epochs are open", len(s.open))
+	}
+}
 
 // sum reads what a batch adds to the audit, behind its descriptors.
 func (b *clientBatch) sum() audit.Sum {

@@ -136,6 +136,6 @@ func (c *client) ask(a wire.Ask) (wire.Session, error) {
 func (c *client) audit(a wire.Audit, world, replicas int) (r wire.Session, err error) {
 	d := c.group.dataset
 	local := shuffle.LocalRanks(c.hello.LocalWorldSize, max(1, replicas))
-	r.Audit, err = d.audits.add(d.data.Dataset, d.noun(), a, world, cmp.Or(local, world))
+	r.Audit, r.Here, err = d.audits.add(d.data.Dataset, d.noun(), a, world, cmp.Or(local, world))
 	return r, err
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// verdict explains the waits of the session's rank and of the other ranks of this machine that read
-// the same data.
+// verdict explains the waits of the session's rank, and of the other ranks of this machine and of
+// other machines that read the same data.
 func (s *session) verdict(a wire.VerdictAsk) (r wire.Session, err error) {
 	if a.Waited != nil {
 		if err := (wire.Waited{Report: *a.Waited}).Validate(); err != nil {
@@ -26,18 +26,32 @@ func (s *session) verdict(a wire.VerdictAsk) (r wire.Session, err error) {
 	s.hears(a.Told)
 	f := verdict.Facts{Map: verdict.Map{Workers: a.Workers}, Copy: verdict.Copy{Bytes: a.Copied, Time: span(a.CopySeconds), Pinned: a.Pinned}}
 	host, _ := os.Hostname() // a machine without a name is one machine
+	own := verdict.Part{Engine: s.dataset.engine.id}
 	for _, other := range s.alike() {
 		other.mu.Lock()
 		if r := rankOf(other.rank, host, other.paces.last(a.Seconds)); other == s || r.Loop > 0 {
-			f.Ranks = append(f.Ranks, r)
+			own.Ranks = append(own.Ranks, r)
 		}
 		if other == s {
 			s.describeTo(&f)
 		}
 		other.mu.Unlock()
 	}
-	f.Nodes = []verdict.Node{s.node(host, a.Seconds, len(f.Ranks), max(1, f.World))}
-	r.Speaks = len(f.Ranks) == 0 || f.Ranks[0].Rank == s.rank
+	own.Node = s.node(host, a.Seconds, len(own.Ranks), max(1, f.World))
+	r.Speaks = len(own.Ranks) == 0 || own.Ranks[0].Rank == s.rank
+	parts := []verdict.Part{own}
+	for _, waits := range a.Others {
+		var other verdict.Part
+		if err := json.Unmarshal(waits, &other); err != nil {
+			return r, wire.ProtocolError("waits of another machine: %v", err)
+		}
+		parts = append(parts, other)
+	}
+	f.Join(parts)
+	r.Leads = len(f.Ranks) == 0 || f.Ranks[0].Rank == s.rank
+	if r.Waits, err = json.Marshal(own); err != nil {
+		return r, err
+	}
 	r.Verdict, err = json.Marshal(verdict.Of(f))
 	return r, err
 }

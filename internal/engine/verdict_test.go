@@ -70,6 +70,20 @@ func TestVerdict(t *testing.T) {
 			t.Errorf("asked by rank %d: %s", i, v)
 		}
 	}
+	other, err := json.Marshal(verdict.Part{
+		Engine: "elsewhere", Node: verdict.Node{Host: "elsewhere"},
+		Ranks: []verdict.Rank{{Rank: 4, Loop: span(50), Wait: wait.Parts{wait.Decode: span(49)}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := ranks[1].client.ask(wire.Ask{Rank: 1, WorldSize: 4, Verdict: &wire.VerdictAsk{Others: []json.RawMessage{other}}})
+	if text := string(answer.Verdict); err != nil || !strings.Contains(text, `"ranks":[2,4]`) || !strings.Contains(text, "elsewhere for decoding") || !strings.Contains(string(answer.Waits), `"Rank":3`) || answer.Leads {
+		t.Errorf("with a rank of another machine: %s, %v", text, err)
+	}
+	if _, err := ranks[0].client.ask(wire.Ask{Verdict: &wire.VerdictAsk{Others: []json.RawMessage{[]byte("7")}}}); wire.KindOf(err) != wire.KindProtocol {
+		t.Errorf("waits of another form: %v", err)
+	}
 	pending := report(30, map[string]float64{"map": 25})
 	if v := judge(t, ranks[0], 0, wire.VerdictAsk{Waited: &pending, Workers: 3}); v.Cause != "map" || v.Rank != 0 || v.Kind != "few workers" {
 		t.Errorf("with a report that comes with the question: %s", v)

@@ -1,6 +1,9 @@
 package verdict
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/shardfeed/shardfeed/internal/wait"
@@ -17,6 +20,40 @@ type Facts struct {
 	Batch Batch
 	Map   Map
 	Copy  Copy
+}
+
+// A Part is the part of Facts that one machine has: its ranks, and its figures.
+type Part struct {
+	Engine string // that serves the ranks, by a name that no other has
+	Ranks  []Rank
+	Node   Node
+}
+
+// Join adds the parts of machines, of each engine the first. Machines of one name get numbers, by
+// their lowest ranks.
+func (f *Facts) Join(parts []Part) {
+	engines := map[string]bool{}
+	parts = slices.DeleteFunc(slices.Clone(parts), func(p Part) bool {
+		known := engines[p.Engine]
+		engines[p.Engine] = true
+		return known || len(p.Ranks) == 0
+	})
+	slices.SortStableFunc(parts, func(a, b Part) int { return cmp.Compare(a.Ranks[0].Rank, b.Ranks[0].Rank) })
+	named := map[string]int{}
+	for _, p := range parts {
+		host := p.Node.Host
+		if named[host]++; named[host] > 1 {
+			host = fmt.Sprintf("%s (%d)", host, named[host])
+		}
+		for _, r := range p.Ranks {
+			if !slices.ContainsFunc(f.Ranks, func(known Rank) bool { return known.Rank == r.Rank }) {
+				r.Host = host
+				f.Ranks = append(f.Ranks, r)
+			}
+		}
+		p.Node.Host = host
+		f.Nodes = append(f.Nodes, p.Node)
+	}
 }
 
 // Rank is a training loop.

@@ -9,15 +9,15 @@ import (
 	"github.com/shardfeed/shardfeed/internal/wait"
 )
 
-// line puts a verdict together.
-func line(v Verdict, all bool) string {
+// line puts a verdict on ranks of some hosts together.
+func line(v Verdict, all bool, hosts []string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "waited %s of %s", percent(v.Share), seconds(v.Of))
 	if v.Cause == Trainer {
 		fmt.Fprintf(&b, "; %s", v.Found)
 	} else {
 		if v.World > 1 {
-			fmt.Fprintf(&b, ": %s", whom(v, all))
+			fmt.Fprintf(&b, ": %s", whom(v, all, hosts))
 		}
 		fmt.Fprintf(&b, " for %s", nouns[v.Cause])
 		if v.Found != "" {
@@ -32,7 +32,7 @@ func line(v Verdict, all bool) string {
 }
 
 // whom names ranks: "rank 5 of 8", "ranks 8 to 15 of 16 on gpu-02" or "all 8 ranks".
-func whom(v Verdict, all bool) string {
+func whom(v Verdict, all bool, hosts []string) string {
 	if all && len(v.Ranks) == v.World {
 		return "all " + text.Plural(v.World, "rank")
 	}
@@ -41,10 +41,21 @@ func whom(v Verdict, all bool) string {
 		s = "ranks " + numbers(v.Ranks)
 	}
 	s += " of " + text.Count(int64(v.World))
-	if v.Host != "" && !all {
-		s += " on " + v.Host
+	if !all {
+		s += on(hosts)
 	}
 	return s
+}
+
+// on is " on gpu-02", or " on 3 machines".
+func on(hosts []string) string {
+	switch {
+	case len(hosts) > 2:
+		return fmt.Sprintf(" on %d machines", len(hosts))
+	case len(hosts) == 0 || hosts[0] == "":
+		return ""
+	}
+	return " on " + strings.Join(hosts, " and ")
 }
 
 // mostNumbers bounds the ranks that a line lists.

@@ -42,6 +42,6 @@ func Of(f Facts) Verdict {
 	} else {
 		v.Cause, v.Then = s.cause.String(), s.then()
 	}
-	v.Line = line(v, g.all)
+	v.Line = line(v, g.all, g.hosts())
 	return v
 }

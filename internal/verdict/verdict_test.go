@@ -183,6 +183,8 @@ func TestStragglers(t *testing.T) {
 		{"one of three", []int{2}, 3, 1, "rank 2 of 3 for"},
 		{"two of eight", []int{1, 6}, 8, 1, "ranks 1, 6 of 8 for"},
 		{"half of eight", []int{4, 5, 6, 7}, 8, 2, "ranks 4 to 7 of 8 on gpu-1 for"},
+		{"one of each machine", []int{1, 6}, 8, 2, "ranks 1, 6 of 8 on gpu-0 and gpu-1 for"},
+		{"some of many machines", []int{1, 6, 12}, 16, 4, "ranks 1, 6, 12 of 16 on 3 machines for"},
 		{"all of eight", []int{0, 1, 2, 3, 4, 5, 6, 7}, 8, 2, "all 8 ranks for"},
 		{"the only one", []int{0}, 1, 1, " s for"},
 		{"one of a large job", []int{77}, 1024, 8, "rank 77 of 1,024 on gpu-0 for"},
@@ -207,6 +209,30 @@ func TestStragglers(t *testing.T) {
 				t.Errorf("%v: %s\nwant %v: %s", v.Ranks, v, c.slow, c.whom)
 			}
 		})
+	}
+}
+
+// Machines tell each other their parts.
+func TestJoin(t *testing.T) {
+	f := job()
+	parts := make([]Part, 2)
+	for i, engine := range []string{"one", "two"} {
+		parts[i] = Part{Engine: engine, Ranks: slices.Clone(f.Ranks[4*i : 4*i+4]), Node: f.Nodes[i]}
+	}
+	parts[1].Ranks[1].Wait = wait.Parts{wait.Decode: 100 * s}
+	f.Ranks, f.Nodes = nil, nil
+	f.Join([]Part{parts[1], parts[0], parts[1], {Engine: "three"}})
+	if len(f.Ranks) != 8 || len(f.Nodes) != 2 || f.Ranks[0].Rank != 0 {
+		t.Fatalf("%d ranks on %d machines", len(f.Ranks), len(f.Nodes))
+	}
+	if v := Of(f); !strings.Contains(v.Line, "rank 5 of 8 on gpu-02 for decoding") {
+		t.Errorf("%s", v)
+	}
+	parts[1].Node.Host = "gpu-01" // as containers may have one name
+	f.Ranks, f.Nodes = nil, nil
+	f.Join(parts)
+	if v := Of(f); !strings.Contains(v.Line, "rank 5 of 8 on gpu-01 (2) for decoding") {
+		t.Errorf("%s", v)
 	}
 }
 

@@ -17,13 +17,13 @@ from shardfeed import _stats
 pytestmark = pytest.mark.usefixtures("runtime")
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs/reference/json/stats.schema.json").read_text())
-TYPES = {"any": "Any", "integer": "int", "number": "float", "string": "str", "boolean": "bool"}
+TYPES = {"any": "object", "integer": "int", "number": "float", "string": "str", "boolean": "bool"}
 
 HEAD = '''"""The figures that ``stats()`` returns. A test makes this of their JSON Schema."""
 
 from __future__ import annotations
 
-from typing import Any, TypedDict
+from typing import TypedDict
 
 '''
 

@@ -225,8 +225,6 @@ type Audited struct {
 	Faults  []string `json:"faults"`
 	NotSeen []string `json:"not_seen"`
 	Text    string   `json:"text"`
-
-	Records []audit.Record `json:"records,omitempty"` // of the ranks of this node, when the last of them came
 }
 
 // NextEpoch is the start of the session's next iteration. A trainer whose engine has ended passes
@@ -329,6 +327,9 @@ type VerdictAsk struct {
 	Copied      int64        `json:"copied"`  // bytes to a device
 	CopySeconds float64      `json:"copy_seconds"`
 	Pinned      bool         `json:"pinned"`
+
+	// Others are Session.Waits of other machines, whose ranks are compared too.
+	Others []json.RawMessage `json:"others"`
 }
 
 // Session describes the position of a session.
@@ -341,12 +342,15 @@ type Session struct {
 	Stats       json.RawMessage `json:"stats"`    // figures by bench's keys
 	Verdict     json.RawMessage `json:"verdict"`  // of Ask.Verdict: a verdict.Verdict
 	Speaks      bool            `json:"speaks"`   // of Ask.Verdict: no lower rank of this machine reads the data
+	Leads       bool            `json:"leads"`    // of Ask.Verdict: nor does one of VerdictAsk.Others
+	Waits       json.RawMessage `json:"waits"`    // of Ask.Verdict: the verdict.Part of this machine
 	Places      []Place         `json:"places"`   // of Ask.Locate
 	Manifest    []byte          `json:"manifest"` // of Ask.Manifest: its JSON, compressed by zlib
 	Held        []byte          `json:"held"`     // of Ask.Held: line lane i is bit i%8 of byte i/8; null if unknown
 	Seats       []int           `json:"seats"`    // of Ask.Nodes, for Join.Seats; null if not needed
 
 	Audit *Audited `json:"audit,omitempty"` // of Ask.Audit, or the last one, with Ask.Stats; null before the first
+	Here  *Audit   `json:"here,omitempty"`  // of Ask.Audit: all ranks of this node, when the last of them came
 
 	Inventory   int64  `json:"inventory"`    // bytes of Ask.Inventory; 0: it was not written
 	NoInventory string `json:"no_inventory"` // why: InventoryLarge, or a text

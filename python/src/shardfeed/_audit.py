@@ -131,7 +131,7 @@ class Delivery:
 
 def tell(verdict: Mapping[str, Any]) -> None:
     """Writes the verdict on an epoch into the log: one line."""
-    if verdict["faults"]:
-        log.warning("%s", verdict["text"])
-    elif verdict["ranks"] == verdict["of_ranks"]:
-        log.info("%s", verdict["text"])
+    text, ranks, of = verdict["text"], verdict["ranks"], verdict["of_ranks"]
+    if ranks < of:
+        text += f"; seen here: {ranks} of {of} ranks, and shardfeed audit proves all of them from the states that they saved"
+    log.log(logging.WARNING if verdict["faults"] else logging.INFO, "%s", text)

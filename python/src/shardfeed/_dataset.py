@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("shardfeed")
 
-_MINUTE = 60  # seconds of a loop
+MINUTE = 60  # seconds of a loop
 
 _copied: Counter[str] = Counter()  # objects that were mapped from data sets, by their agreement
 
@@ -378,7 +378,7 @@ class StreamingDataset(Connected, Generic[T]):
         figures = cast("Stats", dict(session.get("stats") or {}))
         if figures:
             figures["wait"] = None if session.get("workers") else cast("StatsWait", self._waited.report())
-            figures["audit"] = cast("StatsAudit | None", self._verdict or session.get("audit"))
+            figures["audit"] = cast("StatsAudit | None", self._latest_audit(session.get("audit")))
         return figures
 
     def trace(self, path: str | PathLike[str], *, steps: int | None = None) -> Trace:
@@ -392,6 +392,10 @@ class StreamingDataset(Connected, Generic[T]):
         """
         return self._waited.begin_trace(path, steps)
 
+    def _latest_audit(self, found: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+        """The verdict on the last epoch: what this rank knows, or what its engine found."""
+        return max(filter(None, (found, self._verdict)), key=lambda v: (v["epoch"], v["ranks"]), default=None)
+
     def _audited(self, place: Place) -> None:
         """Has an epoch that has ended compared with its order. The last rank writes the verdict into
         the log.
@@ -401,14 +405,21 @@ class StreamingDataset(Connected, Generic[T]):
             return
         try:
             request = delivery.request(self._number, place.after, place.total)
-            verdict = self._session(audit=request).get("audit")
+            found = self._session(audit=request)
+            verdict, tell = self._of_nodes(found) if found.get("audit") else (None, False)
         except ShardfeedError as e:  # the training goes on without a verdict
             log.warning("epoch %d has no audit: %s", delivery.epoch, e)
             return
         if verdict is not None:
-            verdict.pop("records", None)
             self._verdict = verdict
-            _audit.tell(verdict)
+            if tell:
+                _audit.tell(verdict)
+
+    def _of_nodes(self, found: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
+        """The verdict on an epoch, and whether this rank writes it into the log. found has this node's,
+        and what its ranks got.
+        """
+        return found["audit"], True
 
     def _records(self, start: Mapping[str, Any], after: tuple[int, int], total: int) -> list[dict[str, Any]]:
         """The audit's records for a state of the iteration that began at start."""
@@ -419,26 +430,36 @@ class StreamingDataset(Connected, Generic[T]):
         """Explains how long the training waits for data, for what, on which rank, and what to change.
 
         ``print(dataset.verdict())`` is one line. It is about the last minute of the loop, or with
-        epoch about everything since the epoch began, and about the ranks of this machine. At the end
-        of each epoch, and after the first minute of which the loop waited a tenth, the logger
-        ``shardfeed`` has this line at level INFO.
+        epoch about everything since the epoch began. It compares the ranks of this machine, and with
+        a process group of torch the other machines, by figures that are at most ten seconds old.
+        At the end of each epoch, and after the first minute of which the loop waited a tenth, the
+        logger ``shardfeed`` has this line at level INFO.
         """
-        found = self._judged(epoch)
+        found = self._judged(epoch, self._others())
         return Verdict.of_json(found["verdict"])
 
-    def _judged(self, epoch: bool) -> dict[str, Any]:
+    def _judged(self, epoch: bool, others: Sequence[Any] = ()) -> dict[str, Any]:
         pending: dict[str, Any] = {}
         self._waited.tell(pending.update)
-        ask = {"seconds": 0 if epoch else _MINUTE, "waited": pending or None, "told": self._waited.told(), **self._trainer_side}
-        return self._session(verdict=ask)
+        ask = {"seconds": 0 if epoch else MINUTE, "waited": pending or None, "told": self._waited.told(), **self._trainer_side}
+        return self._session(verdict={**ask, "others": others})
+
+    def _others(self) -> Sequence[Any]:
+        """The waits of the ranks of other machines."""
+        return ()
+
+    def _waits_told(self) -> None:
+        """Called after the engine was told how long the training waited, at most once a second."""
 
     def _explain(self, epoch: bool) -> None:
-        """Logs why the training waits, once for the ranks of this machine."""
+        """Logs why the training waits: at the end of an epoch once for the job, else once for the ranks
+        of this machine.
+        """
         if not log.isEnabledFor(logging.INFO):
             return
         with contextlib.suppress(ShardfeedError):  # it must not fail the training
-            found = self._judged(epoch)
-            if found["speaks"]:
+            found = self._judged(epoch, self._others())
+            if found["leads" if epoch else "speaks"]:
                 log.info("%s: %s", "epoch" if epoch else "the last minute", found["verdict"]["line"])
 
     def locate(self, row: int) -> RowPlace:
@@ -758,6 +779,7 @@ class StreamingDataset(Connected, Generic[T]):
             self._give_back,
             self._waited,
             explain=self._explain,
+            told=self._waits_told,
             rank=rank,
             bundle=int(joined.get("bundle") or 1),
         )

@@ -83,6 +83,7 @@ class BatchIterator:
         waited: Waited,
         *,
         explain: Callable[[bool], None] = lambda epoch: None,
+        told: Callable[[], None] = lambda: None,
         rank: int = 0,
         bundle: int = 1,
     ) -> None:
@@ -97,6 +98,7 @@ class BatchIterator:
         self._nulls = nulls
         self._done = done
         self._explain = explain
+        self._told = told
         self._turn = Turn()
         self._ahead: deque[tuple[RawBatch, Any]] = deque()  # batches made before their turn
         self._broken: Exception | None = None  # why it ended before its last batch
@@ -199,6 +201,7 @@ class BatchIterator:
             raise StopIteration
         if self.waited.received(raw):
             self.waited.tell(self._tell)
+            self._told()
             if self.waited.slow_minute():
                 self._explain(False)
         return raw

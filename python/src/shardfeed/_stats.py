@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypedDict
+from typing import TypedDict
 
 
 class StatsStorage(TypedDict):
@@ -137,7 +137,7 @@ class StatsWait(TypedDict):
     parts: dict[str, float] | None
 
 
-class StatsAudit(TypedDict, total=False):
+class StatsAudit(TypedDict):
     epoch: int
     # that have come to the end
     ranks: int
@@ -152,8 +152,6 @@ class StatsAudit(TypedDict, total=False):
     faults: list[str] | None
     not_seen: list[str] | None
     text: str
-    # of the ranks of this node, when the last of them came
-    records: list[Any] | None
 
 
 class StatsSeats(TypedDict):

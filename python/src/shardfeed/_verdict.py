@@ -42,9 +42,9 @@ class Headspace:
 class Verdict:
     """How long a training waited for data, for what, on which rank, and what to change.
 
-    ``str(verdict)`` is one line. Ranks on this machine are compared: if some wait much longer than
-    the others, the verdict is about them, since in a synchronous job the others wait for them
-    outside of ``next``.
+    ``str(verdict)`` is one line. Ranks are compared, with a process group of torch also on
+    other machines: if some wait much longer than the others, the verdict is about them, since in a
+    synchronous job the others wait for them outside of ``next``.
 
     Attributes:
         share: the part of the loop's time that was spent in ``next``, from 0 to 1.
@@ -58,7 +58,7 @@ class Verdict:
         rank: the rank that waits longest; -1 before the first batch.
         ranks: the ranks that the verdict is about.
         world_size: the number of all ranks.
-        host: the machine of ``rank``.
+        host: the machine of ``rank``; machines of one name have numbers.
         found: the figures that show the kind.
         cure: what to change.
         line: the verdict as a line.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from multiprocessing.context import get_spawning_popen
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 
@@ -19,7 +19,7 @@ from .._engine import _launcher
 from .._engine._connection import Connection
 from .._engine._process import Engine
 from .._engine._replicas import Share
-from .._iterator import BatchIterator
+from .._iterator import BatchIterator, Place
 from .._keywords import DatasetOptions
 from .._rows import BUNDLE
 from .._stats import Stats
@@ -28,7 +28,7 @@ from ..errors import OptionError, ShardfeedError, StateError
 from . import _wrapped
 from ._batch import Batch
 from ._iterator import TensorIterator
-from ._ranks import _agree, _node, _opening, _seats, _versions
+from ._ranks import _agree, _node, _nodes, _opening, _seats, _versions
 from ._ranks._meeting import Meeting
 from ._transform import TensorMask, Transform
 from ._workers import _torch_worker
@@ -80,6 +80,7 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
     _meeting: Meeting | None  # in which they do so, until then
     _seats: _seats.Seats  # of the ranks, from then on
     _course: _agree.Course  # the epochs of this rank
+    _nodes: _nodes.Nodes  # what this one compares with the others
 
     @overload
     def map(self: StreamingDataset[S], function: Callable[[S], R], *, random: Literal[False] = False) -> StreamingDataset[R]: ...
@@ -292,6 +293,7 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
         if worker is None:
             self._compare(joined["fingerprint"])
             self._course.begins(self._agree, joined, self._place, *self._job_ranks())
+            self._nodes.begins(self._course.key, self._share())
 
     def _first_epoch(self) -> int:
         """The epoch that training began with, as far as a torch worker knows."""
@@ -327,6 +329,26 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
             self._seats = _seats.exchange(meeting, _node.of(connection.welcome), share, ask if wants else None)
         return self._seats.of(state)
 
+    def _latest_audit(self, found: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+        return self._nodes.latest(super()._latest_audit(found))
+
+    def _audited(self, place: Place) -> None:
+        self._nodes.ended(place)
+        super()._audited(place)
+
+    def _of_nodes(self, found: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
+        return self._nodes.audit(found, lambda request: self._session(audit=request)["audit"])
+
+    def _others(self) -> Sequence[Any]:
+        return self._nodes.others()
+
+    def _waits_told(self) -> None:
+        self._nodes.told(lambda: self._session(verdict={"seconds": _dataset.MINUTE}))
+
+    def _explain(self, epoch: bool) -> None:
+        if not epoch or self._nodes.ends(lambda: self._judged(epoch)):
+            super()._explain(epoch)
+
     def stats(self) -> Stats:
         """Figures of this rank's stream, by the names of ``shardfeed bench --json``.
 
@@ -348,6 +370,7 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
         self._meeting = None
         self._seats = _seats.Seats()
         self._course = _agree.Course()
+        self._nodes = _nodes.Nodes()
         self._part = _torch_worker.Part()
 
     def __getstate__(self) -> dict[str, Any]:

@@ -28,7 +28,7 @@ class Course:
     """
 
     def __init__(self) -> None:
-        self._key = ""
+        self.key = ""  # of this course in the store; empty without one
         self._epoch: int | None = None
         self._left: dict[int, int] = {}  # rows of an epoch that were taken, over all ranks
 
@@ -45,17 +45,17 @@ class Course:
         """Compares the epochs through a store."""
         epoch = int(joined["epoch"])
         if self._epoch is None:
-            self._key = f"shardfeed/{name}/course {store.add(f'shardfeed/{name}/{rank}/courses', 1)}"
+            self.key = f"shardfeed/{name}/course {store.add(f'shardfeed/{name}/{rank}/courses', 1)}"
         elif place is not None:
             self._left[self._epoch] = int(joined["state"]["rows"]) if place.epoch > self._epoch else place.position
         self._epoch = epoch
         self._left = {e: rows for e, rows in self._left.items() if e != epoch and e > epoch - _KEPT}
         own = {"epoch": epoch, "left": self._left}
-        store.set(f"{self._key}/{rank}", json.dumps(own))
+        store.set(f"{self.key}/{rank}", json.dumps(own))
         slack = _AHEAD * int(joined["fingerprint"]["batch_size"]) * int(joined["fingerprint"].get("world_size", world_size))
         if not self._left:  # no epoch before this one can differ
             return
-        others = {f"{self._key}/{other}": other for other in (range(1, world_size) if rank == 0 else [0])}
+        others = {f"{self.key}/{other}": other for other in (range(1, world_size) if rank == 0 else [0])}
         for key, text in present(store, list(others)).items():
             if differs := _apart({rank: own, others[key]: json.loads(text)}, slack):
                 raise apart(name, [differs])

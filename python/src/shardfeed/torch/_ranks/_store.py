@@ -39,6 +39,13 @@ def _none() -> None:
     return None
 
 
+def overwrites(store: Any) -> bool:
+    """Whether a new value takes the space of the old one: a FileStore has all values in a file."""
+    while isinstance(store, dist.PrefixStore):
+        store = store.underlying_store
+    return not isinstance(store, dist.FileStore)
+
+
 def present(store: Any, keys: Sequence[str]) -> dict[str, bytes]:
     """The values of those keys that are there. When all are, it takes two round trips."""
     if not store.check(list(keys)):
