@@ -73,7 +73,9 @@ func (f *file) build() (*Tokenizer, error) {
 	if tokens, err = t.addTokens(f.Added, tokens); err != nil {
 		return nil, err
 	}
-	t.tokens = vocab.New(tokens)
+	if t.tokens, err = vocab.New(tokens); err != nil {
+		return nil, err
+	}
 	t.template, err = newTemplate(f.PostProcessor, t.tokens)
 	return t, err
 }

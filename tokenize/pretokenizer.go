@@ -148,11 +148,7 @@ func (t *preTokenizer) digits(p part) error {
 	if err := p.read(&fields); err != nil {
 		return err
 	}
-	most := 0
-	if fields.Individual {
-		most = 1
-	}
-	t.cutters = append(t.cutters, cut.Numbers{Most: most})
+	t.cutters = append(t.cutters, cut.Digits{Individual: fields.Individual})
 	return nil
 }
 

@@ -4,8 +4,6 @@
 // A [View] reads without bounds checks. Its text must be valid UTF-8 and have [Slack] readable bytes
 // after its end, whose values do not matter; [Pad] makes such a text.
 //
-// Kinds are of Unicode 16, as in the regular expressions of tokenizers and tiktoken. Package unicode
-// of Go has another version.
-//
-// The package starts no goroutine. Its tables take 60 KB.
+// Kinds come from package property, so they agree with the regular expressions of the libraries
+// tokenizers and tiktoken. They are known once a View has been made.
 package char

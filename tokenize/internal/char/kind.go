@@ -1,8 +1,10 @@
 package char
 
 import (
-	_ "embed"
-	"encoding/binary"
+	"math/bits"
+	"sync"
+
+	"github.com/shardfeed/shardfeed/tokenize/internal/property"
 )
 
 // Kinds is a set of kinds. A character has exactly one.
@@ -25,52 +27,49 @@ const (
 	White   = Space | Line
 )
 
-// kindRanges lists the starts of ranges of one kind, as uint32 in little-endian: the first code point << 4
-// | the number of the kind.
-//
-//go:embed kinds.bin
-var kindRanges []byte
+const codePoints = 0x110000
 
-const (
-	codePoints = 0x110000
-	pageBits   = 7
-)
-
-type page [1 << pageBits]Kinds
-
+// The tables are made with the first View, so that programs without one do not wait for them.
 var (
-	pageOf [codePoints >> pageBits]uint8
-	pages  []page
-	ascii  [256]Kinds // 0 for bytes that are not ASCII
+	ready   sync.Once
+	classes *property.Classes // the number of a kind's bit
+	ascii   [256]Kinds        // 0 for bytes that are not ASCII
 )
 
-func init() {
-	flat := make([]Kinds, codePoints)
-	for d := kindRanges; len(d) >= 4; d = d[4:] {
-		v, end := binary.LittleEndian.Uint32(d), uint32(codePoints)
-		if len(d) >= 8 {
-			end = binary.LittleEndian.Uint32(d[4:]) >> 4
-		}
-		for r := v >> 4; r < end; r++ {
-			flat[r] = 1 << (v & 15)
-		}
+func load() {
+	table := property.Load()
+	classes = table.Classes(func(s property.Set) uint8 { return uint8(bits.TrailingZeros16(uint16(kindOf(s)))) })
+	for r := range rune(0x80) {
+		ascii[r] = 1 << classes.Of(r)
 	}
-	seen := map[page]uint8{}
-	for i := range pageOf {
-		p := page(flat[i<<pageBits:])
-		n, ok := seen[p]
-		if !ok {
-			n = uint8(len(pages))
-			seen[p] = n
-			pages = append(pages, p)
-		}
-		pageOf[i] = n
-	}
-	copy(ascii[:0x80], flat)
+	ascii['\r'], ascii['\n'] = Line, Line
 }
 
-// KindOf returns the kind of a code point.
-func KindOf(r uint32) Kinds { return pages[pageOf[r>>pageBits]][r&(1<<pageBits-1)] }
+// kindOf returns the kind of code points with some properties, Line apart.
+func kindOf(s property.Set) Kinds {
+	switch {
+	case s&property.Space != 0:
+		return Space
+	case s&property.Ll != 0:
+		return Lower
+	case s&(property.Lu|property.Lt) != 0:
+		return Upper
+	case s&property.Letter != 0:
+		return Letter
+	case s&property.M != 0:
+		return Mark
+	case s&property.N != 0:
+		return Number
+	case s&property.P != 0:
+		return Punct
+	case s&property.S != 0:
+		return Symbol
+	}
+	return Other
+}
+
+// KindOf returns the kind of a code point, which is not ASCII.
+func KindOf(r uint32) Kinds { return 1 << (classes.Of(rune(r)) & 15) }
 
 // ASCII returns the kind of a byte, 0 if it is not ASCII.
 func ASCII(b byte) Kinds { return ascii[b] }

@@ -12,7 +12,10 @@ const Slack = 32
 type View struct{ base unsafe.Pointer }
 
 // Of returns the view of a text that has Slack bytes of capacity after its end.
-func Of(text []byte) View { return View{unsafe.Pointer(unsafe.SliceData(text))} }
+func Of(text []byte) View {
+	ready.Do(load)
+	return View{unsafe.Pointer(unsafe.SliceData(text))}
+}
 
 // Pad returns text with Slack bytes of capacity after its end. It copies text to buf if text has
 // less.

@@ -8,6 +8,7 @@ import "github.com/shardfeed/shardfeed/tokenize/internal/char"
 type CL100K struct {
 	Digits int  // at most so long are words of numbers; 0 is any length
 	Marks  bool // marks are in words of letters, as in [\p{L}\p{M}]+
+	Tail   bool // white space at the end of the text is one word, as in \s++$
 }
 
 // Cut implements [Cutter].
@@ -53,5 +54,8 @@ func (c CL100K) word(v char.View, p, end int, word char.Kinds) int {
 	case k&visible != 0 || v.At(p) == ' ' && next&visible&^word != 0:
 		return lines(v, run(v, q, end, visible&^word), end, false)
 	}
-	return white(v, p, end, true)
+	if c.Tail {
+		return white(v, p, end, gapTail)
+	}
+	return white(v, p, end, gapLines)
 }

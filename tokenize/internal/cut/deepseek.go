@@ -42,7 +42,7 @@ func (DeepSeek) word(v char.View, p, end int) int {
 	case k&signs != 0 || v.At(p) == ' ' && next&signs != 0:
 		return lines(v, run(v, q, end, signs), end, false)
 	case k&char.White != 0:
-		return white(v, p, end, true)
+		return white(v, p, end, gapLines)
 	}
 	return unmatched(v, q, end)
 }

@@ -37,5 +37,5 @@ func (GPT2) word(v char.View, p, end int) int {
 	case k&visible != 0:
 		return run(v, q, end, visible)
 	}
-	return white(v, p, end, false)
+	return white(v, p, end, gapSpaces)
 }

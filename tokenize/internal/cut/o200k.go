@@ -1,6 +1,9 @@
 package cut
 
-import "github.com/shardfeed/shardfeed/tokenize/internal/char"
+import (
+	"github.com/shardfeed/shardfeed/tokenize/internal/char"
+	"github.com/shardfeed/shardfeed/tokenize/internal/property"
+)
 
 // O200K is the family of tiktoken's o200k, in which a word of letters ends before a capital:
 //
@@ -13,6 +16,7 @@ type O200K struct {
 	Digits       int  // at most so long are words of numbers
 	Contractions bool // words take a contraction
 	NoSlash      bool // words of punctuation take line ends only
+	Han          bool // [\p{Han}]+ comes first, and words of letters have no Han character
 }
 
 const (
@@ -35,7 +39,7 @@ func (o O200K) Cut(t *Text, p, end int, ends []uint32) (n, next int) {
 			x = t.At(q)
 		}
 		if x-'a' < 26 {
-			p = o.suffix(t.View, smalls(t.View, q+1, end), end)
+			p = o.suffix(t.View, o.smalls(t.View, q+1, end), end)
 		} else {
 			p = o.word(t.View, p, end)
 		}
@@ -46,14 +50,42 @@ func (o O200K) Cut(t *Text, p, end int, ends []uint32) (n, next int) {
 }
 
 // smalls returns the end of the characters from p on that are small.
-func smalls(v char.View, p, end int) int {
+func (o O200K) smalls(v char.View, p, end int) int {
 	if p = lowersASCII(v, p); p >= end {
 		return end
 	}
 	if v.At(p) < 0x80 {
 		return p
 	}
-	return run(v, p, end, small)
+	for p < end {
+		k, size := o.kind(v, p, end)
+		if k&small == 0 {
+			break
+		}
+		p += size
+	}
+	return p
+}
+
+// kind returns the kind of a character in a word of letters.
+func (o O200K) kind(v char.View, p, end int) (k char.Kinds, size int) {
+	k, size = v.Kind(p, end)
+	if o.Han && k == char.Letter && han(v, p, p+size) > p {
+		k = 0
+	}
+	return k, size
+}
+
+// han returns the end of the Han characters from p on.
+func han(v char.View, p, end int) int {
+	for p < end && v.At(p) >= 0x80 {
+		r, size := v.Rune(p)
+		if property.Of(rune(r))&property.Han == 0 {
+			break
+		}
+		p += size
+	}
+	return p
 }
 
 func (o O200K) suffix(v char.View, p, end int) int {
@@ -64,9 +96,14 @@ func (o O200K) suffix(v char.View, p, end int) int {
 }
 
 func (o O200K) word(v char.View, p, end int) int {
+	if o.Han {
+		if q := han(v, p, end); q > p {
+			return q
+		}
+	}
 	k, size := v.Kind(p, end)
 	q := p + size
-	if w := capitals(v, p, end, k, size); w > p {
+	if w := o.capitals(v, p, end, k, size); w > p {
 		return o.suffix(v, w, end)
 	}
 	if k == char.Number {
@@ -79,23 +116,23 @@ func (o O200K) word(v char.View, p, end int) int {
 	if (k|next)&visible != 0 {
 		return lines(v, run(v, q, end, visible), end, !o.NoSlash)
 	}
-	return white(v, p, end, true)
+	return white(v, p, end, gapLines)
 }
 
 // capitals returns the end of a word of letters at p without a contraction, or p without such a word.
 // k and size are the kind and the size of the character at p.
-func capitals(v char.View, p, end int, k char.Kinds, size int) int {
+func (o O200K) capitals(v char.View, p, end int, k char.Kinds, size int) int {
 	if k&char.Letters != 0 {
-		first, second := letterWord(v, p, end)
+		first, second := o.letterWord(v, p, end)
 		return max(first, second)
 	}
 	if k&(char.Number|char.Line) != 0 {
 		return p
 	}
 	// The first alternative with the character before it, then without; then the second.
-	first, second := letterWord(v, p+size, end)
+	first, second := o.letterWord(v, p+size, end)
 	if first == 0 && k == char.Mark {
-		first, _ = letterWord(v, p, end)
+		first, _ = o.letterWord(v, p, end)
 	}
 	if first > 0 {
 		return first
@@ -105,12 +142,12 @@ func capitals(v char.View, p, end int, k char.Kinds, size int) int {
 
 // letterWord returns the end of capitals* smalls+ at p, or of capitals+ if that has no match; the
 // other one is 0.
-func letterWord(v char.View, p, end int) (first, second int) {
+func (o O200K) letterWord(v char.View, p, end int) (first, second int) {
 	q, both := p, 0 // both is the end of the last character that is capital and small
 	for q < end {
-		k, size := v.Kind(q, end)
+		k, size := o.kind(v, q, end)
 		if k == char.Lower {
-			return run(v, q, end, small), 0
+			return o.smalls(v, q, end), 0
 		}
 		if k&capital == 0 {
 			break

@@ -1,6 +1,10 @@
 package cut
 
-import "strings"
+import (
+	"maps"
+	"slices"
+	"strings"
+)
 
 // parts of regular expressions that patterns share
 const (
@@ -35,6 +39,26 @@ type Pattern struct {
 	Covers bool // all text is in matches
 }
 
+// Named returns the pattern of a tiktoken file by the name of its encoding or of its family of models.
+func Named(name string) (c Cutter, ok bool) {
+	c, ok = named[name]
+	return c, ok
+}
+
+// Names lists the names of patterns.
+func Names() []string { return slices.Sorted(maps.Keys(named)) }
+
+var named = map[string]Cutter{
+	"gpt2": GPT2{}, "r50k_base": GPT2{}, "p50k_base": GPT2{},
+	"cl100k_base":   CL100K{Digits: 3, Tail: true},
+	"o200k_base":    O200K{Digits: 3, Contractions: true},
+	"o200k_harmony": O200K{Digits: 3, Contractions: true},
+	"llama3":        CL100K{Digits: 3},
+	"llama4":        O200K{Digits: 3, Contractions: true},
+	"qwen":          CL100K{Digits: 1},
+	"kimi":          O200K{Digits: 3, Contractions: true, NoSlash: true, Han: true},
+}
+
 // Find returns the pattern of a regular expression that the package knows.
 func Find(expression string) (p Pattern, ok bool) {
 	p, ok = known[expression]
@@ -52,9 +76,12 @@ func patterns() map[string]Pattern {
 		deepSeek: {DeepSeek{}, false},
 	}
 	marked := strings.NewReplacer(`\p{L}+`, `[\p{L}\p{M}]+`, `[^\s\p{L}\p{N}]`, `[^\s\p{L}\p{M}\p{N}]`)
+	// nanochat's spelling of cl100k, with possessive quantifiers that change nothing
+	plain := strings.NewReplacer(folded, `'(?i:[sdmt]|ll|ve|re)`, before, before+`+`, `[^\s\p{L}\p{N}]+`, `[^\s\p{L}\p{N}]++`, `[\r\n]+|`, `[\r\n]|`)
 	for numbers, most := range map[string]int{`\p{N}`: 1, `\p{N}{1}`: 1, `\p{N}{1,2}`: 2, `\p{N}{1,3}`: 3, `\p{N}+`: 0} {
 		all[numbers] = Pattern{Numbers{most}, false}
 		all[cl100k(numbers)] = Pattern{CL100K{Digits: most}, true}
+		all[plain.Replace(cl100k(numbers))] = Pattern{CL100K{Digits: most}, true}
 		all[marked.Replace(cl100k(numbers))] = Pattern{CL100K{Digits: most, Marks: true}, true}
 		for contraction, has := range map[string]bool{"": false, folded + `?`: true} {
 			for after, slash := range map[string]bool{`[\r\n]*`: false, `[\r\n/]*`: true} {

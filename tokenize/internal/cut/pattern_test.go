@@ -23,6 +23,7 @@ func newReference(expression string) (r reference) {
 			r = append(r, nil)
 			continue
 		}
+		s = strings.NewReplacer(`?+`, `?`, `++`, `+`, `*+`, `*`, `3}+`, `3}`).Replace(s) // possessive
 		s = strings.ReplaceAll(s, `[^\s`, `[^`+space)
 		s = strings.ReplaceAll(s, `\s`, `[`+space+`]`)
 		r = append(r, regexp.MustCompile(`^(?:`+s+`)`))
@@ -141,6 +142,61 @@ func TestPatterns(t *testing.T) {
 				t.Errorf("%s cuts %q into %q, want %q", expression, text, got, words)
 				break
 			}
+		}
+	}
+}
+
+// TestNamed compares with the expressions that tiktoken has.
+func TestNamed(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 10))
+	for name, expression := range map[string]string{
+		"r50k_base":   `'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s`,
+		"cl100k_base": `'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s`,
+	} {
+		c, _ := Named(name)
+		want := newReference(expression)
+		for range 3000 {
+			text := randomText(r)
+			if got, words := cutAll(c, text, 3), want.words(text); !slices.Equal(got, words) {
+				t.Fatalf("%s cuts %q into %q, want %q", name, text, got, words)
+			}
+		}
+	}
+}
+
+// TestHan: Kimi's pattern is o200k's, with words of Han characters first.
+func TestHan(t *testing.T) {
+	c, _ := Named("kimi")
+	for text, want := range map[string][]string{
+		"中文English混合":       {"中文", "English", "混合"},
+		"北京市 Pascal":        {"北京市", " Pascal"},
+		" 中a中":              {" ", "中", "a", "中"},
+		"1〇〇〇〇":             {"1〇〇", "〇〇"},
+		"〇12345":            {"〇", "123", "45"},
+		".⺀中\n":             {".⺀", "中", "\n"},
+		"XY中":               {"XY", "中"},
+		"Xあ中\u0301b's it's": {"Xあ", "中", "\u0301b's", " it's"},
+		"./\n/":             {"./\n", "/"},
+	} {
+		if got := cutAll(c, text, 2); !slices.Equal(got, want) {
+			t.Errorf("%q is cut into %q, want %q", text, got, want)
+		}
+	}
+	for _, name := range Names() {
+		if c, ok := Named(name); !ok || c == nil {
+			t.Errorf("%s is no pattern", name)
+		}
+	}
+}
+
+// TestDigits: words of numeric characters.
+func TestDigits(t *testing.T) {
+	for _, c := range []struct {
+		individual bool
+		want       []string
+	}{{true, []string{"a", "1", "2", "½", " b", "Ⅷ"}}, {false, []string{"a", "12½", " b", "Ⅷ"}}} {
+		if got := cutAll(Digits{Individual: c.individual}, "a12½ bⅧ", 2); !slices.Equal(got, c.want) {
+			t.Errorf("got %q, want %q", got, c.want)
 		}
 	}
 }

@@ -98,9 +98,17 @@ func lines(v char.View, p, end int, slash bool) int {
 	return p
 }
 
-// white returns the end of the first match of \s*[\r\n]+|\s+(?!\S)|\s+ at p, where white space is.
-// The first alternative is left out if lines is false.
-func white(v char.View, p, end int, lines bool) int {
+// A gap is what a pattern does with white space. Each takes the first match of the alternatives.
+type gap int
+
+const (
+	gapSpaces gap = iota // \s+(?!\S)|\s+
+	gapLines             // \s*[\r\n]+|\s+(?!\S)|\s+
+	gapTail              // \s+$|\s*[\r\n]+|\s+(?!\S)|\s+
+)
+
+// white returns the end of the match at p, where white space is.
+func white(v char.View, p, end int, g gap) int {
 	q, last, line := p, p, 0 // last is the start of the last character, line the end of the last line end
 	for q < end {
 		k, size := v.Kind(q, end)
@@ -113,7 +121,9 @@ func white(v char.View, p, end int, lines bool) int {
 		}
 	}
 	switch {
-	case lines && line > 0:
+	case g == gapTail && q == end:
+		return end
+	case g != gapSpaces && line > 0:
 		return line
 	case q < end && last > p:
 		return last

@@ -1,6 +1,7 @@
 package vocab
 
 import (
+	"fmt"
 	"hash/maphash"
 	"math/bits"
 )
@@ -22,12 +23,19 @@ type Token struct {
 	ID   int32
 }
 
+// sparse limits the ids of a vocabulary: an id is at most so many times the number of tokens, and
+// always may be 65,535.
+const sparse = 16
+
 // New returns the vocabulary of tokens, of which each has a text and an id of its own.
-func New(tokens []Token) *Vocabulary {
+func New(tokens []Token) (*Vocabulary, error) {
 	bytes, most := 0, int32(-1)
 	for _, t := range tokens {
 		bytes += len(t.Text)
 		most = max(most, t.ID)
+		if t.ID < 0 || int64(t.ID) > max(sparse*int64(len(tokens)), 1<<16-1) {
+			return nil, fmt.Errorf("%q has the id %d in a vocabulary of %d tokens", t.Text, t.ID, len(tokens))
+		}
 	}
 	v := &Vocabulary{
 		begin: make([]uint32, 1, len(tokens)+1),
@@ -54,7 +62,7 @@ func New(tokens []Token) *Vocabulary {
 		}
 		v.slots[i] = uint32(place + 1)
 	}
-	return v
+	return v, nil
 }
 
 func (v *Vocabulary) slot(text string) int {

@@ -14,7 +14,7 @@ func TestVocabulary(t *testing.T) {
 	for i := range 10_000 {
 		tokens = append(tokens, Token{Text: strconv.Itoa(i * i), ID: int32(20_000 - 2*i)})
 	}
-	v := New(tokens)
+	v := mustNew(t, tokens)
 	if v.Len() != len(tokens) || v.Bound() != 20_001 {
 		t.Errorf("%d tokens below %d, want %d below 20001", v.Len(), v.Bound(), len(tokens))
 	}
@@ -34,14 +34,32 @@ func TestVocabulary(t *testing.T) {
 	if id, ok := v.ID("x"); ok {
 		t.Errorf("x is the token %d, want none", id)
 	}
-	if got := New(nil); got.Len() != 0 || got.Bound() != 0 {
+	if got := mustNew(t, nil); got.Len() != 0 || got.Bound() != 0 {
 		t.Errorf("an empty vocabulary has %d tokens below %d", got.Len(), got.Bound())
 	}
 }
 
 func TestMemory(t *testing.T) {
-	v := New([]Token{{"a", 0}, {"bc", 1}})
+	v := mustNew(t, []Token{{"a", 0}, {"bc", 1}})
 	if got, want := v.Memory(), int64(3+4*(3+2+2+4)); got != want {
 		t.Errorf("a vocabulary of 2 tokens takes %d bytes, want %d", got, want)
+	}
+}
+
+func mustNew(t *testing.T, tokens []Token) *Vocabulary {
+	t.Helper()
+	v, err := New(tokens)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// TestIDs: an id that would need a large table is an error.
+func TestIDs(t *testing.T) {
+	for _, id := range []int32{-1, 1 << 16, 1<<31 - 1} {
+		if _, err := New([]Token{{"a", id}}); err == nil {
+			t.Errorf("the id %d has no error", id)
+		}
 	}
 }
