@@ -20,22 +20,40 @@ type file struct {
 	PreTokenizer  json.RawMessage `json:"pre_tokenizer"`
 	PostProcessor json.RawMessage `json:"post_processor"`
 	Model         json.RawMessage `json:"model"`
+	Config        json.RawMessage `json:"config"` // of Tekken
+	Vocab         json.RawMessage `json:"vocab"`
 }
 
-// Load reads a tokenizer.json. An UnsupportedError names a part that the package does not implement
-// exactly; any other error means a damaged file.
+// Load reads a tokenizer.json, or the JSON file of Mistral's Tekken. An UnsupportedError names a part
+// that the package does not implement exactly; any other error means a damaged file.
 func Load(data []byte) (*Tokenizer, error) {
-	var f file
-	if err := json.Unmarshal(data, &f); err != nil {
-		return nil, fmt.Errorf("tokenizer.json: %w", err)
-	}
-	t, err := f.build()
+	t, err := load(data)
 	if err != nil {
 		return nil, fmt.Errorf("tokenizer.json: %w", err)
 	}
-	sum := sha256.Sum256(data)
-	t.digest = hex.EncodeToString(sum[:])
+	t.digest = digest(data)
 	return t, nil
+}
+
+func load(data []byte) (*Tokenizer, error) {
+	var f file
+	if err := json.Unmarshal(data, &f); err != nil {
+		return nil, err
+	}
+	if f.Model == nil && f.Config != nil && f.Vocab != nil {
+		return newTekken(data)
+	}
+	return f.build()
+}
+
+// digest returns the SHA-256 of a file, followed by what else a tokenizer was made of.
+func digest(data []byte, more ...[]byte) string {
+	h := sha256.New()
+	h.Write(data)
+	for _, p := range more {
+		fmt.Fprintf(h, "\n%d\n%s", len(p), p)
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 func (f *file) build() (*Tokenizer, error) {

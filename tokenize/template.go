@@ -27,7 +27,7 @@ func newTemplate(raw json.RawMessage, tokens *vocab.Vocabulary) (t template, err
 		case "TemplateProcessing":
 			next, err = templateProcessing(p, tokens)
 		case "BertProcessing", "RobertaProcessing":
-			next, err = clsSep(p)
+			next, err = clsSep(p, tokens)
 		default:
 			err = p.unsupported()
 		}
@@ -90,7 +90,7 @@ func templateProcessing(p part, tokens *vocab.Vocabulary) (t template, err error
 }
 
 // clsSep reads a post-processor that puts one token before a text and one after.
-func clsSep(p part) (t template, err error) {
+func clsSep(p part, tokens *vocab.Vocabulary) (t template, err error) {
 	type token struct {
 		text string
 		id   int32
@@ -106,6 +106,9 @@ func clsSep(p part) (t template, err error) {
 		}
 		if err := json.Unmarshal(raw[1], &to.id); err != nil {
 			return t, fmt.Errorf("%s: %w", p.name, err)
+		}
+		if _, ok := tokens.Text(to.id); !ok {
+			return t, fmt.Errorf("%s: %q has the id %d, which is no token", p.name, to.text, to.id)
 		}
 	}
 	return template{before: []int32{cls.id}, after: []int32{sep.id}}, nil

@@ -98,7 +98,7 @@ func lines(v char.View, p, end int, slash bool) int {
 	return p
 }
 
-// A gap is what a pattern does with white space. Each takes the first match of the alternatives.
+// A gap is the way a pattern cuts white space. Each takes the first match of the alternatives.
 type gap int
 
 const (

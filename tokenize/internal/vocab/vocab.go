@@ -23,7 +23,7 @@ type Token struct {
 	ID   int32
 }
 
-// sparse limits the ids of a vocabulary: an id is at most so many times the number of tokens, and
+// sparse limits the ids of a vocabulary: an id is at most this multiple of the number of tokens, and
 // always may be 65,535.
 const sparse = 16
 
