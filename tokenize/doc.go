@@ -17,11 +17,17 @@
 //
 // Each step has a package below this one:
 //
-//	internal/char   characters and their kinds, of Unicode 16
-//	internal/added  added tokens
-//	internal/cut    the patterns of pre-tokenizers, each written by hand
-//	internal/words  caches of words, and the interface of a model
-//	internal/vocab  the texts of tokens
+//	internal/char       characters and their kinds, of Unicode 16
+//	internal/property   properties of code points, of the versions that tokenizers has
+//	internal/added      added tokens
+//	internal/normal     normalizers
+//	internal/cut        the patterns of pre-tokenizers, each written by hand
+//	internal/words      caches of words, and the interface of a model
+//	internal/bpe        byte pair encoding
+//	internal/unigram    the model of T5 and XLM-R
+//	internal/wordpiece  the model of BERT
+//	internal/trie       tokens by their prefixes, for the last two
+//	internal/vocab      the texts of tokens
 //
 // Time is linear in the length of a text, whatever it contains. A Tokenizer takes at most 20 MB for a
 // vocabulary of 262,144 tokens, an Encoder takes Options.CacheBytes and a few times the longest

@@ -4,8 +4,9 @@ import "strings"
 
 // A form is how the words that reach the model write the texts of its vocabulary.
 type form struct {
-	bytes  bool // as their bytes, which the vocabulary writes as characters
-	spaces bool // with spaces, for which the vocabulary has metaspace
+	bytes     bool // as their bytes, which the vocabulary writes as characters
+	spaces    bool // with spaces, for which the vocabulary has metaspace
+	skipSpace bool // with words of white space, which have no tokens
 }
 
 // metaspace represents a space in vocabularies of SentencePiece. Words have a

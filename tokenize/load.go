@@ -78,7 +78,7 @@ func (f *file) build() (*Tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	form.bytes = pre.bytes
+	form.bytes, form.skipSpace = pre.bytes, pre.skipSpace
 	t.prepare, t.prepareFirst = pre.prepare, pre.prepareFirst
 	if t.cutter, err = pre.cutter(); err != nil {
 		return nil, err

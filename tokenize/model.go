@@ -11,7 +11,20 @@ import (
 func newModel(p part, f form) (words.Model, []vocab.Token, error) {
 	switch p.kind {
 	case "BPE":
+		if f.skipSpace {
+			return nil, nil, unsupported("pre_tokenizer", "it drops white space before a model of type BPE")
+		}
 		return newBPE(p, f)
+	case "Unigram":
+		if f.skipSpace || f.bytes {
+			return nil, nil, unsupported("pre_tokenizer", "it drops white space or writes bytes before a model of type Unigram")
+		}
+		return newUnigram(p)
+	case "WordPiece":
+		if f.bytes {
+			return nil, nil, unsupported("pre_tokenizer", "it writes bytes before a model of type WordPiece")
+		}
+		return newWordPiece(p, f.skipSpace)
 	}
 	return nil, nil, unsupported(p.name, "its type is %q", p.kind)
 }

@@ -2,12 +2,12 @@ package tokenize
 
 import "bytes"
 
-// A prefix puts its text before every text that does not start with it.
+// A prefix puts its text before every text that does not start with it, and is not empty.
 type prefix string
 
 // Append implements rewriter.
 func (p prefix) Append(dst, text []byte) (out []byte, changed bool) {
-	if bytes.HasPrefix(text, []byte(p)) {
+	if len(text) == 0 || bytes.HasPrefix(text, []byte(p)) {
 		return dst, false
 	}
 	return append(append(dst, p...), text...), true

@@ -13,6 +13,8 @@ type preTokenizer struct {
 	prepareFirst []rewriter // for the start of a document
 	cutters      []cut.Cutter
 	bytes        bool // ByteLevel: the model's symbols are bytes
+	skipSpace    bool // words of white space have no tokens
+	joined       bool // words were joined by spaces
 }
 
 // newPreTokenizer reads the pre-tokenizer of a file. Its texts have mark in place of spaces, if spaces
@@ -22,7 +24,7 @@ func newPreTokenizer(raw json.RawMessage, mark string) (t preTokenizer, err erro
 	if err != nil {
 		return t, err
 	}
-	for _, p := range parts {
+	for i, p := range parts {
 		if t.bytes {
 			return t, unsupported(p.name, "%s comes after ByteLevel", p.kind)
 		}
@@ -35,6 +37,14 @@ func newPreTokenizer(raw json.RawMessage, mark string) (t preTokenizer, err erro
 			err = t.digits(p)
 		case "Split":
 			err = t.split(p, mark)
+		case "WhitespaceSplit":
+			err = t.words(p, i+1 < len(parts) && parts[i+1].kind == "Metaspace")
+		case "BertPreTokenizer":
+			err = t.drops(p, cut.Bert())
+		case "Whitespace":
+			err = t.drops(p, cut.Words())
+		case "Punctuation":
+			err = t.punctuation(p)
 		default:
 			err = p.unsupported()
 		}
@@ -112,6 +122,9 @@ func (t *preTokenizer) metaspace(p part, mark string) error {
 	}
 	if fields.PrependScheme != nil && fields.AddPrefixSpace != nil && *fields.AddPrefixSpace != first {
 		return p.unsupported()
+	}
+	if t.joined && !(first && rest) {
+		return unsupported(p.name, "it does not put a metaspace before each word of WhitespaceSplit")
 	}
 	t.prepend(spacesTo(mark), true, true)
 	t.prepend(prefix(mark), first, rest)

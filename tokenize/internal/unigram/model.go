@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/shardfeed/shardfeed/tokenize/internal/trie"
+	"github.com/shardfeed/shardfeed/tokenize/internal/words"
 )
 
 // A Config is a vocabulary with scores. The id of a token is its place.
@@ -74,6 +75,11 @@ func (m *Model) token(text []byte) int32 {
 		}
 	}
 	return value
+}
+
+// NewEncoder implements [words.Model].
+func (m *Model) NewEncoder(cacheBytes int) words.Encoder {
+	return words.NewCached(m.newSpeller(), cacheBytes)
 }
 
 // Memory returns the bytes of the model's tables.

@@ -4,14 +4,16 @@ import (
 	"math/bits"
 
 	"github.com/shardfeed/shardfeed/tokenize/internal/trie"
+	"github.com/shardfeed/shardfeed/tokenize/internal/words"
 )
 
-// A Speller divides words into tokens. One goroutine may use it.
+// A speller divides words into tokens.
 //
 // For each place that a token may end at, it keeps the best sum and the last token of that sum. At a
 // place that no token crosses, the tokens before are known, and it forgets them. It keeps the sum: a
 // new one from zero would be rounded in another way.
-type Speller struct {
+type speller struct {
+	words.Undivided
 	m    *Model
 	sums []float64 // by place, in a ring
 	last []edge    // by place after done; 0 if no token ends there yet
@@ -29,9 +31,8 @@ func newEdge(id int32, size int) edge { return edge(size)<<idBits | edge(id) }
 func (e edge) id() int32 { return int32(e & (1<<idBits - 1)) }
 func (e edge) size() int { return int(e >> idBits) }
 
-// NewSpeller returns a Speller of m.
-func (m *Model) NewSpeller() *Speller {
-	return &Speller{m: m, sums: make([]float64, 1<<bits.Len(uint(m.longest)))}
+func (m *Model) newSpeller() *speller {
+	return &speller{m: m, sums: make([]float64, 1<<bits.Len(uint(m.longest)))}
 }
 
 const (
@@ -39,11 +40,11 @@ const (
 	keptEdges  = 1 << 16 // of the longest part, from one word to the next
 )
 
-// Memory returns the bytes of the speller's buffers.
-func (s *Speller) Memory() int64 { return 8*int64(len(s.sums)) + 4*int64(cap(s.last)) }
+// Memory implements [words.Speller].
+func (s *speller) Memory() int64 { return 8*int64(len(s.sums)) + 4*int64(cap(s.last)) }
 
-// Spell appends the tokens of a word of valid UTF-8.
-func (s *Speller) Spell(dst []int32, word []byte) []int32 {
+// Spell implements [words.Speller].
+func (s *speller) Spell(dst []int32, word []byte) []int32 {
 	m, mask := s.m, len(s.sums)-1
 	s.done, s.unk = 0, -1
 	s.room(min(len(word), m.longest) + 1)
@@ -88,14 +89,14 @@ func (s *Speller) Spell(dst []int32, word []byte) []int32 {
 func characterSize(b byte) int { return max(1, bits.LeadingZeros8(^b)) }
 
 // room makes last long enough for n places.
-func (s *Speller) room(n int) {
+func (s *speller) room(n int) {
 	for len(s.last) < n {
 		s.last = append(s.last, 0)
 	}
 }
 
 // offer keeps e as the last token before p, unless another has at least its sum.
-func (s *Speller) offer(p int, e edge, sum float64) {
+func (s *speller) offer(p int, e edge, sum float64) {
 	last, best := &s.last[p-s.done], &s.sums[p&(len(s.sums)-1)]
 	if *last == 0 || sum > *best {
 		*last, *best = e, sum
@@ -103,7 +104,7 @@ func (s *Speller) offer(p int, e edge, sum float64) {
 }
 
 // flush appends the tokens from done to p, which no token crosses.
-func (s *Speller) flush(dst []int32, word []byte, p int) []int32 {
+func (s *speller) flush(dst []int32, word []byte, p int) []int32 {
 	// Turn the path around: each token is moved from its end to its start.
 	for at, e := p-s.done, s.last[p-s.done]; at > 0; {
 		at -= e.size()
@@ -124,7 +125,7 @@ func (s *Speller) flush(dst []int32, word []byte, p int) []int32 {
 }
 
 // close appends the tokens of unknown characters at the end of text.
-func (s *Speller) close(dst []int32, text []byte) []int32 {
+func (s *speller) close(dst []int32, text []byte) []int32 {
 	if s.unk < 0 {
 		return dst
 	}

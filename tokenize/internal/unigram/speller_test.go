@@ -90,7 +90,7 @@ func TestReference(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := m.NewSpeller()
+		s := m.newSpeller()
 		for range 30 {
 			text := word("abcdé한<", 200)
 			if got, want := s.Spell(nil, []byte(text)), reference(c, text); !slices.Equal(got, want) {
@@ -122,7 +122,7 @@ func TestUnknown(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := m.NewSpeller().Spell(nil, []byte(test.text)); !slices.Equal(got, test.want) {
+		if got := m.newSpeller().Spell(nil, []byte(test.text)); !slices.Equal(got, test.want) {
 			t.Errorf("%q with fallback %v: %v, want %v", test.text, test.fallback, got, test.want)
 		}
 	}
@@ -134,7 +134,7 @@ func TestLong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := m.NewSpeller()
+	s := m.newSpeller()
 	const n = 1 << 18
 	if got := s.Spell(nil, []byte(strings.Repeat("a", 3*n))); len(got) != n {
 		t.Errorf("%d tokens, want %d", len(got), n)
@@ -178,7 +178,7 @@ func FuzzSpell(f *testing.F) {
 		if err != nil || !utf8.ValidString(text) || len(text) > 1000 {
 			return
 		}
-		got := m.NewSpeller().Spell(nil, []byte(text))
+		got := m.newSpeller().Spell(nil, []byte(text))
 		if len(got) > len(text) {
 			t.Errorf("%d tokens of %d bytes", len(got), len(text))
 		}

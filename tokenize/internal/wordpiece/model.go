@@ -6,6 +6,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/tokenize/internal/property"
 	"github.com/shardfeed/shardfeed/tokenize/internal/trie"
+	"github.com/shardfeed/shardfeed/tokenize/internal/words"
 )
 
 // A Config is a vocabulary with its rules.
@@ -21,8 +22,7 @@ type Config struct {
 	SkipSpace bool
 }
 
-// A Model is a vocabulary that is ready for use. It is a Speller that needs no memory, so goroutines
-// share it.
+// A Model is a vocabulary that is ready for use.
 type Model struct {
 	trie      *trie.Trie
 	rest      trie.Node // of the prefix
@@ -54,8 +54,25 @@ func New(c Config) (*Model, error) {
 // Memory returns the bytes of the model's tables.
 func (m *Model) Memory() int64 { return m.trie.Memory() }
 
-// Spell appends the tokens of a word of valid UTF-8.
-func (m *Model) Spell(dst []int32, word []byte) []int32 {
+// NewEncoder implements [words.Model].
+func (m *Model) NewEncoder(cacheBytes int) words.Encoder {
+	return words.NewCached(speller{Model: m}, cacheBytes)
+}
+
+// A speller divides words into tokens.
+type speller struct {
+	words.Undivided
+	*Model
+}
+
+// Memory implements [words.Speller].
+func (speller) Memory() int64 { return 0 }
+
+// Spell implements [words.Speller].
+func (s speller) Spell(dst []int32, word []byte) []int32 { return s.spell(dst, word) }
+
+// spell appends the tokens of a word.
+func (m *Model) spell(dst []int32, word []byte) []int32 {
 	if m.skipSpace {
 		if r, _ := utf8.DecodeRune(word); property.Of(r)&property.White != 0 {
 			return dst

@@ -36,7 +36,7 @@ func TestSpell(t *testing.T) {
 		if len(c.word) > 5 && c.word == "unaffable" {
 			m.maxChars = 100
 		}
-		if got := m.Spell(nil, []byte(c.word)); !slices.Equal(got, c.want) {
+		if got := m.spell(nil, []byte(c.word)); !slices.Equal(got, c.want) {
 			t.Errorf("%q: %v, want %v", c.word, got, c.want)
 		}
 	}
@@ -48,7 +48,7 @@ func TestSkipSpace(t *testing.T) {
 		t.Fatal(err)
 	}
 	for word, want := range map[string][]int32{" \n": nil, "\u3000": nil, "a": {1}, "b": {0}, "aa": {0}} {
-		if got := m.Spell(nil, []byte(word)); !slices.Equal(got, want) {
+		if got := m.spell(nil, []byte(word)); !slices.Equal(got, want) {
 			t.Errorf("%q: %v, want %v", word, got, want)
 		}
 	}
