@@ -44,6 +44,11 @@ func TestCheck(t *testing.T) {
 		{"older state", with(0, Sum{}, Record{Epoch: 3, World: 12, Rank: 3, From: 2400, To: 12_000}), "positions 2,400 to 4,800 came on both"},
 		{"newer state", append(world(12, 4900, 12_000), first...), "no rank handed out positions 4,800 to 4,900"},
 		{"two records", with(0, Sum{}, Record{Epoch: 3, World: 16, From: 0, To: 4800}), "rank 0 of 16 has two records of positions 0 to 4,800 that differ"},
+		{"resumed elsewhere", func() []Record {
+			all := with(3, Sum{})
+			all[3].Cuts = 7
+			return all
+		}(), "rank 2 and rank 3 of 16 resumed at different positions between 0 and 4,800"},
 		{"left early", first, "no rank handed out positions 4,800 to 12,000"},
 		{"beyond", with(0, Sum{}, Record{Epoch: 3, World: 1, From: 12_000, To: 12_001}), "positions 12,000 to 12,001 are beyond the epoch"},
 	} {
@@ -61,7 +66,9 @@ func TestCheck(t *testing.T) {
 }
 
 func TestRecordJSON(t *testing.T) {
-	for _, want := range world(3, 6, 100) {
+	records := world(3, 6, 100)
+	records[1].Cuts = 1 << 63
+	for _, want := range records {
 		text, err := json.Marshal(want)
 		var got Record
 		if err != nil || json.Unmarshal(text, &got) != nil || got != want {
@@ -70,6 +77,7 @@ func TestRecordJSON(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		`{"world":1,"hash":"12"}`:                                    "16 hex digits",
+		`{"world":1,"cuts":"1","hash":"0123456789abcdef"}`:           "cuts must be 16 hex digits",
 		`{"world":2,"rank":2,"hash":"0123456789abcdef"}`:             "got 2 of 2",
 		`{"world":1,"from":2,"to":1,"hash":"0123456789abcdef"}`:      "got 2 to 1",
 		`{"world":1,"rows":-1,"hash":"0123456789abcdef"}`:            "must be at least 0",

@@ -80,6 +80,9 @@ func (r *Report) segments(epoch uint64, records []Record) (all []*segment) {
 			r.fault("rank %d of %d has two records of positions %s to %s that differ", x.Rank, x.World, number(x.From), number(x.To))
 			continue
 		}
+		if n := len(s.records); n > 0 && s.records[n-1].Cuts != x.Cuts {
+			r.fault("rank %d and rank %d of %d resumed at different positions between %s and %s", s.records[n-1].Rank, x.Rank, x.World, number(x.From), number(x.To))
+		}
 		s.records = append(s.records, x)
 	}
 	return all

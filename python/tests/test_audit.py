@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import subprocess
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,45 @@ def test_killed_and_resumed_on_other_batches(shards: Path, told: pytest.LogCaptu
     assert len(state["audit"]) == 4
     list(batches)
     assert verdicts(told) == [("INFO", "epoch 0: 4,000 rows, each exactly once, on 1 rank")]
+
+
+def test_states_of_many_resumes_stay_small(shards: Path, told: pytest.LogCaptureFixture) -> None:
+    state = None
+    for _ in range(30):
+        dataset = opened(shards, 16)
+        if state is not None:
+            dataset.load_state_dict(state)
+        batches = iter(dataset)
+        for _ in range(3):
+            next(batches)
+        state = json.loads(json.dumps(dataset.state_dict()))
+        assert len(state["audit"]) <= 9
+    assert len(state["audit"]) == 9 and len(json.dumps(state["audit"])) < 9 * 150
+    list(batches)
+    assert verdicts(told) == [("INFO", "epoch 0: 4,000 rows, each exactly once, on 1 rank")]
+
+
+def test_records_are_joined() -> None:
+    """Where one rank has them without a gap; cuts differ where positions do."""
+
+    def record(first: int, to: int, rank: int = 0) -> dict[str, Any]:
+        return {"epoch": 0, "world": 2, "rank": rank, "from": first, "to": to, "rows": to - first, "lost": 1, "padded": 0, "hash": "f" * 16}
+
+    def joined(*positions: int) -> list[Any]:
+        return _audit.bounded([record(a, b) for a, b in pairwise(positions)])
+
+    later = range(30, 39)
+    assert joined(0, *later) == joined(0, *later)
+    [first, *rest], [other, *_] = joined(0, 10, 20, *later), joined(0, 10, 21, *later)
+    assert len(rest) == 7 and (first["from"], first["to"], first["rows"], first["lost"]) == (0, 31, 31, 4)
+    assert first["hash"] == "f" * 15 + "c" and len(first["cuts"]) == 16
+    assert {**first, "cuts": ""} == {**other, "cuts": ""} and first["cuts"] != other["cuts"]
+    again = _audit.bounded([first, *rest, record(38, 40)])
+    assert again[0] == joined(0, 10, 20, *later, 40)[0], "joined at once or in turn"
+    gap = _audit.bounded([record(0, 10), *(record(n, n + 1) for n in later)])
+    assert [r["from"] for r in gap] == [30, *range(32, 39)], "the first is left out"
+    others = _audit.bounded([record(0, 30, rank=1), *(record(n, n + 1) for n in later)])
+    assert others == gap
 
 
 def test_states_without_records(shards: Path, told: pytest.LogCaptureFixture) -> None:

@@ -19,6 +19,7 @@ _LOST = 1 << 64
 _ALL = (1 << 256) - 1
 _HASH = 192  # bits below the hash
 _WORD = (1 << 64) - 1
+_MOST = 8  # records of an epoch that a state carries, besides the one of its own iteration
 
 
 # A row of a bundle: its place in the batch, its step in the bundle, and what it adds to
@@ -73,6 +74,41 @@ class Span(NamedTuple):
     end: int
 
 
+def bounded(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """At most _MOST records: the first two become one if one rank has them without a gap between,
+    else the first is left out. All ranks that resumed at the same positions do the same.
+    """
+    kept = sorted(records, key=lambda r: (r["from"], r["to"]))
+    while len(kept) > _MOST:
+        first, second, *rest = kept
+        kept = [_joined(first, second), *rest] if _follows(first, second) else [second, *rest]
+    return kept
+
+
+def _follows(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
+    return all(first[name] == second[name] for name in ("world", "rank")) and first["to"] == second["from"]
+
+
+def _joined(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+    """The record of both. Ranks that resumed at other positions have other cuts."""
+    sums = {name: first[name] + second[name] for name in ("rows", "lost", "padded")}
+    cuts = _number(first.get("cuts")) + _number(second.get("cuts")) + _mixed(first["to"])
+    words = {"hash": _number(first["hash"]) + _number(second["hash"]), "cuts": cuts}
+    return {**first, "to": second["to"], **sums, **{name: f"{word & _WORD:016x}" for name, word in words.items()}}
+
+
+def _number(digits: str | None) -> int:
+    return int(digits or "0", 16)
+
+
+def _mixed(position: int) -> int:
+    """A hash of a position: the finalizer of splitmix64."""
+    x = position & _WORD
+    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 & _WORD
+    x = (x ^ x >> 27) * 0x94D049BB133111EB & _WORD
+    return x ^ x >> 31
+
+
 class Delivery:
     """What one rank hands out of an epoch in one iteration, and what states say of the steps before.
 
@@ -86,7 +122,7 @@ class Delivery:
         self.rank = rank
         self.world_size = world_size
         self.start: Mapping[str, Any] = joined.get("state") or {}
-        self._before = [r for r in carried if r["epoch"] == self.epoch and r["to"] <= self.span.first]
+        self._before = bounded([r for r in carried if r["epoch"] == self.epoch and r["to"] <= self.span.first])
         self._earlier = [r for r in carried if r["epoch"] == self.epoch - 1]
 
     def records(self, after: tuple[int, int], total: int) -> list[dict[str, Any]]:

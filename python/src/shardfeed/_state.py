@@ -55,10 +55,11 @@ _RECORD: dict[str, type] = {
     "lost": int,
     "padded": int,
     "hash": str,
+    "cuts": str,
 }
 # States in file order have no units and params, without a rule no rule and no now; with several sources they have what
-# follows in place of manifest, units, rule and params.
-_MAY_LACK = frozenset({"units", "rule", "now", "params", "batching", "lanes", "tail", "weights_in", "weights", "counts", "sources"})
+# follows in place of manifest, units, rule and params. Only joined records have cuts.
+_MAY_LACK = frozenset({"units", "rule", "now", "params", "batching", "lanes", "tail", "weights_in", "weights", "counts", "sources", "cuts"})
 _MIXED = "mix/"  # and a version
 _CONTAINERS = (dict, list)
 _KINDS = {int: "a whole number", bool: "True or False", str: "text", dict: "a dict", list: "a list"}
