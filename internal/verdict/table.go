@@ -166,11 +166,12 @@ func workersFor(function, step float64) int {
 // mostWorkers bounds the workers that a cure names.
 const mostWorkers = 16
 
-// more is how many workers would have kept up: the present ones, and the part that was missing.
+// more is how many workers would have kept up: the present ones, and the part that was missing. It is
+// at most twice as many, or mostWorkers.
 func more(s *scene) int {
-	loop, missing := s.ranks.loop.Seconds(), s.ranks.wait[wait.Map].Seconds()
+	loop, missing, most := s.ranks.settledLoop.Seconds(), s.ranks.settled[wait.Map].Seconds(), max(mostWorkers, 2*s.Map.Workers)
 	if loop <= missing {
 		return 2 * s.Map.Workers
 	}
-	return max(s.Map.Workers+1, int(float64(s.Map.Workers)*loop/(loop-missing)+1))
+	return max(s.Map.Workers+1, int(min(float64(most), float64(s.Map.Workers)*loop/(loop-missing)+1)))
 }

@@ -141,6 +141,7 @@ func TestEachKind(t *testing.T) {
 		{"slow collate", alone(collate), "for collating (batches of 256 rows, 3.0 MiB); raise collate_workers"},
 		{"slow map", alone(call), "for map and collate_fn (the functions take 39 ms of each step in the training loop); run them beside the step with threads=1"},
 		{"few workers", with(alone(call), func(f *Facts, _ *Node) { f.Map.Workers = 9 }), "(9 workers or threads); give 11 workers or threads"},
+		{"few workers", with(alone(call), func(f *Facts, _ *Node) { f.Map.Workers, f.Ranks[0].Loop = 1, f.Ranks[0].Wait.Sum()+1 }), "(1 workers or threads); give 16 workers or threads"},
 		{"few workers", with(alone(call), func(f *Facts, n *Node) { f.Map.Workers, n.Machine.Busy = 9, 0.9 }), "the processors are in use"},
 		{"small batches", with(alone(handover), func(f *Facts, _ *Node) { f.Batch = Batch{Rows: 8, Bytes: 640} }), "for the hand-over (batches of 8 rows, 640 B); raise batch_size"},
 		{"busy machine", with(alone(handover), func(_ *Facts, n *Node) { n.Machine.Busy = 0.9 }), "leave the training loop a processor"},

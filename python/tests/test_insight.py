@@ -13,7 +13,7 @@ import servers
 
 pytest.importorskip("torch")
 
-from insight import case, disk, faults, judge, tables
+from insight import case, disk, faults, judge, tables, volume
 
 SECONDS = 3.0  # of a training in each run of the tests
 ONE = {"slow": None, "world": 1}
@@ -28,6 +28,8 @@ SAMPLE = [
     faults.Case(8, (faults.Fault("slow store", 0.2), faults.Fault("slow map", 0.02)), **ONE),
     faults.Case(9, (faults.Fault("slow trainer", 0.1),), world=2, slow=None),
     faults.Case(10, (faults.Fault("slow disk", 0.1),), world=2, slow=None),
+    faults.Case(11, (faults.Fault("slow disk of the cache", 0.1),), **ONE),
+    faults.Case(12, (faults.Fault("slow map in a worker", 0.1),), **ONE),
 ]
 
 
@@ -44,27 +46,34 @@ def store() -> Iterator[servers.S3]:
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory, store: servers.S3) -> Path:
+def sources(tmp_path_factory: pytest.TempPathFactory, store: servers.S3, runtime: Path) -> case.Sources:
     directory = tmp_path_factory.mktemp("insight")
     tables.make(directory)
     store.put(directory / "plain")
-    return directory
+    return case.Sources(directory, store, volume.of(directory / "volume", store.environment))
 
 
 @pytest.mark.parametrize("given", SAMPLE, ids=str)
-def test_a_fault_is_named(given: faults.Case, data: Path, store: servers.S3, runtime: Path, hosts: case.Hosts) -> None:
+def test_a_fault_is_named(given: faults.Case, sources: case.Sources, runtime: Path, hosts: case.Hosts) -> None:
     if "slow disk" in given.kinds and not disk.available():
         pytest.skip("this process may not mount a disk")
-    found = case.run(given, data, store, runtime.parent / f"insight-{os.getpid()}-{given.number}", hosts, SECONDS)
+    if "slow disk of the cache" in given.kinds and sources.volume is None:
+        pytest.skip("this process may not mount a file system on a slow disk")
+    found = case.run(given, sources, runtime.parent / f"insight-{os.getpid()}-{given.number}", hosts, SECONDS)
     assert found.after is not None and not found.wrong, found
 
 
 @pytest.mark.long
 @pytest.mark.timeout(1700)
-def test_nearly_all_faults_are_named(data: Path, store: servers.S3, runtime: Path, hosts: case.Hosts) -> None:
-    kinds = tuple(kind for kind in faults.CAUSES if (kind != "slow disk" or disk.available()) and kind != "slow copy")
+def test_nearly_all_faults_are_named(sources: case.Sources, runtime: Path, hosts: case.Hosts) -> None:
+    without = (
+        {"slow copy"}
+        | ({"slow disk"} if not disk.available() else set())
+        | ({"slow disk of the cache"} if sources.volume is None else set())
+    )
+    kinds = tuple(kind for kind in faults.CAUSES if kind not in without)
     cases = [faults.draw(number, kinds) for number in range(60)]
-    found = [case.run(each, data, store, runtime.parent / f"insight-{os.getpid()}-long-{each.number}", hosts) for each in cases]
+    found = [case.run(each, sources, runtime.parent / f"insight-{os.getpid()}-long-{each.number}", hosts) for each in cases]
     missed = [str(each) for each in found if each.after is None or each.wrong]
     assert len(missed) <= 0.05 * len(found), "\n".join(missed)
 

@@ -9,6 +9,7 @@ seconds the figures must name the fault that costs the most, and its rank.
     turns.py     bytes that pass at a rate
     link.py      a link to a store that is slow, or a store that refuses requests
     disk.py      a disk whose reads are slow
+    volume.py    a cache on a slow disk
     host.py      a process with torch imported, which the ranks are forked from
     trainer.py   the loop of a rank, and its reports
     case.py      runs a case

@@ -7,34 +7,43 @@ import contextlib
 import os
 import sys
 import tempfile
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 import servers
 
-from insight import case, disk, faults, tables
+from insight import case, disk, faults, tables, volume
 
 
 def main() -> int:
     given = arguments()
     root = Path(tempfile.mkdtemp(prefix="insight-"))
     os.environ.update({"SHARDFEED_BIN": str(Path(given.program).absolute()), "SHARDFEED_GRACE": "1s", "XDG_CACHE_HOME": str(root / "home")})
-    kinds = tuple(kind for kind in given.kind if kind != "slow disk" or disk.available())
-    if "slow disk" in given.kind and "slow disk" not in kinds:
-        print("insight: NO slow disks: this process may not mount a file system", file=sys.stderr)
     tables.make(root / "data")
     numbers = [given.case] if given.case is not None else range(given.seed * 1000, given.seed * 1000 + given.faults)
     found: list[case.Found] = []
     with servers.s3_server() as store, contextlib.closing(case.Hosts()) as hosts:
         store.put(root / "data" / "plain")
+        sources = case.Sources(root / "data", store, volume.of(root / "volume", store.environment))
+        without = lacking(sources)
+        kinds = tuple(kind for kind in given.kind if kind not in without)
         with ThreadPoolExecutor(given.at_once) as pool:
             cases = [faults.draw(number, kinds) for number in numbers]
-            running = [pool.submit(case.run, each, root / "data", store, root / str(each.number), hosts) for each in cases]
+            running = [pool.submit(case.run, each, sources, root / str(each.number), hosts) for each in cases]
             for done in as_completed(running):
                 found.append(done.result())
                 print(found[-1], *found[-1].wrong, *found[-1].verdicts, sep="\n     ", flush=True)
     return summary(found, root)
+
+
+def lacking(sources: case.Sources) -> list[str]:
+    """The kinds of faults that this process cannot make."""
+    kinds = [] if disk.available() else ["slow disk"]
+    if sources.volume is None:
+        kinds.append("slow disk of the cache")
+    for kind in kinds:
+        print(f"insight: NO {kind}: this process may not mount a file system", file=sys.stderr)
+    return kinds
 
 
 def arguments() -> argparse.Namespace:
@@ -49,12 +58,21 @@ def arguments() -> argparse.Namespace:
 
 
 def summary(found: list[case.Found], root: Path) -> int:
-    named = Counter(each.case.kinds[0] for each in found if each.after is not None)
-    for kind, count in Counter(each.case.kinds[0] for each in found).items():
-        print(f"{named[kind]:4} of {count:3}  {kind}")
+    print("named alone       in pairs")
+    for kind in dict.fromkeys(each.case.kinds[0] for each in found):
+        alone, pairs = (
+            [each.after is not None for each in found if each.case.kinds[0] == kind and len(each.case.kinds) == n] for n in (1, 2)
+        )
+        print(f"{sum(alone):6} of {len(alone):3} {sum(pairs):6} of {len(pairs):3}  {kind}")
+    named = sum(each.after is not None for each in found)
+    print(
+        "the worst wait: {:.3f} ms a step from the stopwatch; the worst parts: {:.4%} from it".format(
+            *map(max, zip(*(e.figures for e in found)))
+        )
+    )
     sums, verdicts = (sum(bool(wrong) for wrong in each) for each in zip(*((each.wrong, each.verdicts) for each in found)))
-    print(f"{named.total()} of {len(found)} named; {sums} with wrong sums, {verdicts} with a wrong verdict; reports of the others: {root}")
-    return 1 if named.total() < 0.95 * len(found) or sums else 0
+    print(f"{named} of {len(found)} named; {sums} with wrong sums, {verdicts} with a wrong verdict; reports of the others: {root}")
+    return 1 if named < 0.95 * len(found) or sums else 0
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ import servers
 from insight import disk, judge, tables
 from insight.faults import Case
 from insight.link import Limits, Link
+from insight.volume import Volume
 
 STEP = 0.002  # seconds that a step takes where the trainer is not slow
 SECONDS = 10.0  # in which a fault must be named
@@ -77,29 +78,41 @@ class Hosts:
 
 
 @dataclass(frozen=True)
+class Sources:
+    """What all cases read."""
+
+    data: Path
+    store: servers.S3  # with the table plain
+    volume: Volume | None = None  # None: there are no slow disks below caches
+
+
+@dataclass(frozen=True)
 class Found:
     case: Case
     named: judge.Named | None
     after: float | None  # seconds; None: the fault was not named
     wrong: tuple[str, ...]  # sums
     verdicts: tuple[str, ...] = ()  # that are wrong
+    figures: tuple[float, float] = (0.0, 0.0)  # as judge.figures
 
     def __str__(self) -> str:
         verdict = "wrong" if self.after is None else f"{self.after:.1f} s"
         return f"{self.case.number:4} {self.case!s:58} {self.case.cause:8} {self.named!s:28} {verdict}"
 
 
-def run(case: Case, data: Path, store: servers.S3, root: Path, hosts: Hosts, seconds: float = SECONDS) -> Found:
+def run(case: Case, sources: Sources, root: Path, hosts: Hosts, seconds: float = SECONDS) -> Found:
     root.mkdir()
     with contextlib.ExitStack() as stack:
-        ends = [_start(case, rank, data, store, root, hosts, seconds, stack) for rank in range(case.world)]
+        ends = [_start(case, rank, sources, root, hosts, seconds, stack) for rank in range(case.world)]
         statuses = [_status(end, seconds + STARTS) for end in ends]
     for rank, status in enumerate(statuses):
         if status:
             return Found(case, None, None, (f"rank {rank} ended with {status}: {(root / f'{rank}.log').read_text()[-1000:]}",))
     reports = [[json.loads(line) for line in (root / f"{rank}.json").read_text().splitlines()] for rank in range(case.world)]
     since = judge.after(case, reports, SECONDS)
-    found = Found(case, judge.named(reports, SECONDS), since, tuple(judge.sums(reports)), tuple(judge.verdicts(case, reports)))
+    found = Found(
+        case, judge.named(reports, SECONDS), since, tuple(judge.sums(reports)), tuple(judge.verdicts(case, reports)), judge.figures(reports)
+    )
     if since is not None:
         shutil.rmtree(root, ignore_errors=True)
     return found
@@ -113,7 +126,7 @@ def _status(end: queue.Queue[int], seconds: float) -> int | str:
 
 
 def _start(
-    case: Case, rank: int, data: Path, store: servers.S3, root: Path, hosts: Hosts, seconds: float, stack: contextlib.ExitStack
+    case: Case, rank: int, sources: Sources, root: Path, hosts: Hosts, seconds: float, stack: contextlib.ExitStack
 ) -> queue.Queue[int]:
     """Starts a rank. Where one rank is slow, each has a node of its own."""
     node = root / f"node{rank if case.slow is not None else 0}"
@@ -128,18 +141,21 @@ def _start(
         "SHARDFEED_JOB": f"insight {os.getpid()} {case.number}",
         "OMP_NUM_THREADS": "1",
     }
-    place, options, extra = _source(case, faults, data, store, node, stack)
+    place, options, extra = _source(case, faults, sources, node, stack)
     environment.update(extra)
     if "slow copy" in case.kinds:
         options["device"] = "cuda:0"
         environment["FAKECUDART_COPY_US"] = str(int(1e6 * faults.get("slow copy", 0.0) / COLUMNS))
     if "slow map in a thread" in faults:
         options["threads"] = 1
+    if "slow map in a worker" in faults:
+        options["num_workers"] = 1
     given = {
         "data": place,
         "options": options,
         "map": max((size for kind, size in faults.items() if kind.startswith("slow map")), default=0.0),
         "images": 64 if "slow collate" in case.kinds else 0,
+        "workers": "slow map in a worker" in case.kinds,
         "step": faults.get("slow trainer", STEP),
         "rank": rank,
         "world": case.world,
@@ -152,9 +168,10 @@ def _start(
 
 
 def _source(
-    case: Case, faults: Mapping[str, float], data: Path, store: servers.S3, node: Path, stack: contextlib.ExitStack
+    case: Case, faults: Mapping[str, float], sources: Sources, node: Path, stack: contextlib.ExitStack
 ) -> tuple[str, dict[str, Any], dict[str, str]]:
     """Where the data is, the options to read it, and the environment."""
+    data, store = sources.data, sources.store
     options: dict[str, Any] = {
         "batch_size": tables.BATCH,
         "memory": "16MiB",
@@ -170,6 +187,12 @@ def _source(
         return str(data / "images"), {**options, "collate_workers": 1, "memory": None}, {}
     if "slow disk" in faults:
         return disk.mounted(data / "plain", node / "disk", BATCH / faults["slow disk"], stack), options, {}
+    if "slow disk of the cache" in case.kinds:
+        assert sources.volume is not None
+        rate = BATCH / faults["slow disk of the cache"] if faults else 0.0
+        directory = sources.volume.mounted(node, rate, stack)
+        options |= {"cache": True, "cache_limit": "1GiB"}
+        return f"s3://{servers.BUCKET}/plain", options, {**store.environment, "SHARDFEED_CACHE_DIR": str(directory)}
     if not {"slow store", "throttling", "small cache", "cold cache"} & set(case.kinds):
         return str(data / "plain"), options, {}
     size = max(faults.get(kind, 0.0) for kind in ("slow store", "small cache", "cold cache"))

@@ -1,4 +1,4 @@
-"""A disk whose reads are slow: a read-only file system by the kernel's FUSE protocol.
+"""A disk whose reads are slow: a file system by the kernel's FUSE protocol.
 
 https://docs.kernel.org/filesystems/fuse.html and include/uapi/linux/fuse.h have the messages.
 """
@@ -17,14 +17,16 @@ from struct import Struct
 
 from insight.turns import Turns
 
-LOOKUP, FORGET, GETATTR, OPEN, READ, STATFS, RELEASE, FLUSH, INIT, OPENDIR, READDIR, RELEASEDIR = (
+LOOKUP, FORGET, GETATTR, OPEN, READ, WRITE, STATFS, RELEASE, FSYNC, FLUSH, INIT, OPENDIR, READDIR, RELEASEDIR = (
     1,
     2,
     3,
     14,
     15,
+    16,
     17,
     18,
+    20,
     25,
     26,
     27,
@@ -47,25 +49,31 @@ _ATTRIBUTES = Struct("=QII")
 _ATTRIBUTE = Struct("=6Q10I")
 _OPENED = Struct("=QIi")
 _READ = Struct("=QQI")
+_WRITE = Struct("=QQIIQII")
+_WRITTEN = Struct("=II")
 _NAME = Struct("=QQII")
 
 
 class Disk:
     """The files of one directory. Reads pass one after another, at a rate in bytes a second."""
 
-    def __init__(self, source: Path, mountpoint: Path, rate: float) -> None:
+    def __init__(self, source: Path, mountpoint: Path, rate: float, *, writable: bool = False) -> None:
         self._paths = [source, *sorted(source.iterdir())]  # by number, from 1 on
         self._turns = Turns(rate)
         self._mountpoint = mountpoint
         self._file = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
         libc = ctypes.CDLL(None, use_errno=True)
         options = f"fd={self._file},rootmode=40000,user_id={os.getuid()},group_id={os.getgid()},allow_other".encode()
-        if libc.mount(b"insight", bytes(mountpoint), b"fuse.insight", MS_RDONLY, options):
+        if libc.mount(b"insight", bytes(mountpoint), b"fuse.insight", 0 if writable else MS_RDONLY, options):
             os.close(self._file)
             raise OSError(ctypes.get_errno(), "mount")
         self._threads = [threading.Thread(target=self._serve, daemon=True) for _ in range(THREADS)]
         for thread in self._threads:
             thread.start()
+
+    def slow_down(self, rate: float) -> None:
+        """Sets the rate of further reads."""
+        self._turns = Turns(rate)
 
     def close(self) -> None:
         subprocess.run(["umount", "-l", str(self._mountpoint)], check=True)
@@ -106,9 +114,13 @@ class Disk:
             self._turns.wait(size)
             with path.open("rb") as file:
                 return os.pread(file.fileno(), size, offset)
+        if what == WRITE:
+            _, offset, size, *_ = _WRITE.unpack_from(body)
+            with path.open("r+b") as file:
+                return _WRITTEN.pack(os.pwrite(file.fileno(), body[_WRITE.size : _WRITE.size + size], offset), 0)
         if what == READDIR:
             return self._names(_READ.unpack_from(body)[1])
-        if what in (RELEASE, RELEASEDIR, FLUSH):
+        if what in (RELEASE, RELEASEDIR, FLUSH, FSYNC):
             return b""
         if what == STATFS:
             return bytes(80)

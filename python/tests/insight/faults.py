@@ -14,17 +14,28 @@ CAUSES = {
     "slow store": "storage",
     "throttling": "storage",
     "slow disk": "storage",
+    "slow disk of the cache": "cache",
     "small cache": "storage",
     "cold cache": "storage",
     "decode-bound": "decode",
     "slow map": "map",
     "slow map in a thread": "map",
+    "slow map in a worker": "map",
     "slow collate": "collate",
     "slow copy": "copy",
     "slow trainer": "trainer",
 }
 
-OF_SOURCE = ("slow store", "throttling", "slow disk", "small cache", "cold cache", "decode-bound", "slow collate")  # one at a time
+OF_SOURCE = (
+    "slow store",
+    "throttling",
+    "slow disk",
+    "slow disk of the cache",
+    "small cache",
+    "cold cache",
+    "decode-bound",
+    "slow collate",
+)  # one at a time
 OF_ALL = ("slow disk", "decode-bound", "slow collate", "slow trainer")  # these are not drawn for one rank
 DOMINANT = 3.0
 LEAST, MOST = 0.04, 0.3  # seconds of a step

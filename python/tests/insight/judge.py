@@ -52,10 +52,25 @@ def _settled(lines: Sequence[Line]) -> tuple[float, dict[str, float]]:
 
 
 def verdicts(case: Case, reports: Sequence[Sequence[Line]]) -> list[str]:
-    """The last verdicts that name another cause than the fault's. A rank on a node of its own knows that node's ranks."""
+    """The last verdicts that name another cause than the fault's. A rank on a node of its own knows that
+    node's ranks. Where workers took longer to start than the case, verdicts are about that.
+    """
     asked = [reports[case.slow]] if case.slow is not None else reports
-    last = [lines[-1]["verdict"] for lines in asked]
+    last = [lines[-1]["verdict"] for lines in asked if not _starting(lines)]
     return [f"verdict: {v['line']}" for v in last if v and (v["cause"] != case.cause or case.slow not in (None, v["rank"]))]
+
+
+def _starting(lines: Sequence[Line]) -> bool:
+    """Whether a loop had its first batches after more than half of its time."""
+    first, last = (line["wait"] or {"seconds": 0.0, "of": 0.0} for line in (lines[0], lines[-1]))
+    return bool(2 * first["seconds"] > last["of"])
+
+
+def figures(reports: Sequence[Sequence[Line]]) -> tuple[float, float]:
+    """How far wait is from the stopwatch, in ms a step, and the parts from it, as a share: the worst rank."""
+    ends = [(lines[-1], lines[-1]["wait"]) for lines in reports]
+    watch = max(1000 * abs(wait["seconds"] - last["stopwatch"]) / max(1, last["steps"]) for last, wait in ends)
+    return watch, max(abs(sum(wait["parts"].values()) - wait["seconds"]) / max(wait["seconds"], 1e-9) for _, wait in ends)
 
 
 def after(case: Case, reports: Sequence[Sequence[Line]], within: float) -> float | None:

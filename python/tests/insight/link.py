@@ -22,6 +22,7 @@ class Limits:
 
     rate: float = 0.0  # bytes a second
     requests: float = 0.0  # a second; others are refused
+    latency: float = 0.0  # seconds before each answer; many pass at the same time
 
 
 class Link:
@@ -62,6 +63,8 @@ class Link:
         if data and not self._grants():
             _send(handler, 503, {"Content-Type": "application/xml"}, len(SLOW_DOWN), [SLOW_DOWN])
             return
+        if data:
+            time.sleep(self._limits.latency)
         connection = http.client.HTTPConnection(self._server, timeout=60)
         with contextlib.closing(connection), contextlib.suppress(ConnectionError):
             connection.putrequest(handler.command, handler.path, skip_host=True, skip_accept_encoding=True)

@@ -56,25 +56,34 @@ def train(given: dict[str, Any]) -> None:
     if given["world"] > 1:
         dist.init_process_group("gloo", init_method=f"file://{given['meeting']}", rank=given["rank"], world_size=given["world"])
     with open(given["output"], "a", buffering=1) as output, contextlib.closing(DataLoader(given["data"], **options)) as loader:
-        watch, end = Stopwatch(), threading.Event()
-        reporter = threading.Thread(target=_report, args=(loader, watch, output, end))
+        watch, begin, end = Stopwatch(), threading.Event(), threading.Event()
+        reporter = threading.Thread(target=_report, args=(loader, watch, output, begin, end))
         reporter.start()
         try:
-            _loop(loader, watch, given)
+            _loop(loader, watch, given, begin)
         finally:
+            begin.set()
             end.set()
             reporter.join()
 
 
-def _loop(loader: Any, watch: Stopwatch, given: dict[str, Any]) -> None:
+def _loop(loader: Any, watch: Stopwatch, given: dict[str, Any], begin: threading.Event) -> None:
+    """Trains, and sets begin: after the first step if a rank has workers, which import torch. This
+    takes longer on a busy machine than a case may.
+    """
+    if not given["workers"]:
+        begin.set()
     until = time.monotonic() + given["seconds"]
     while True:
         batches = iter(loader)
         while (batch := watch(partial(next, batches, None))) is not None:
             time.sleep(given["step"])
             del batch
-            if _over(time.monotonic() > until):
+            if _over(begin.is_set() and time.monotonic() > until):
                 return
+            if not begin.is_set():
+                begin.set()
+                until = time.monotonic() + given["seconds"]
 
 
 def _over(mine: bool) -> bool:
@@ -86,7 +95,8 @@ def _over(mine: bool) -> bool:
     return bool(over > 0)
 
 
-def _report(loader: Any, watch: Stopwatch, output: Any, end: threading.Event) -> None:
+def _report(loader: Any, watch: Stopwatch, output: Any, begins: threading.Event, end: threading.Event) -> None:
+    begins.wait()
     begin, going = time.monotonic(), True
     while going:
         going = not end.wait(EVERY)

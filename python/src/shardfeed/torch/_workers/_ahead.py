@@ -108,6 +108,10 @@ class Ahead(Generic[S]):
         """
         raise NotImplementedError
 
+    def _cause(self, task: S) -> int:
+        """What a wait for the task is for."""
+        return MAP
+
     def _result(self, task: S) -> Any:
         """What came of a batch, or the Rows. It raises the task's error."""
         raise NotImplementedError
@@ -175,8 +179,9 @@ class Ahead(Generic[S]):
             if not tasks:
                 break
             if not tasks[0].done:
+                cause = self._cause(tasks[0])
                 look = self._wait(tasks[0], batches if space else None) and not tasks[0].done
-                self.waited.spent(MAP)
+                self.waited.spent(cause)
             elif self._iterator._rows is None:
                 return self._handed_out(tasks.popleft())
             elif self._rows_came(tasks.popleft()):
@@ -197,7 +202,7 @@ class Ahead(Generic[S]):
             if iterator._batches is not None:
                 iterator._batches.ended = None  # the batches are handed out later
                 self._begin(iterator._batches)
-                self.waited.spent(MAP)
+                self.waited.spent(OPEN)
         return iterator._batches
 
     def _handed_out(self, task: S) -> tuple[Any, Place, int]:

@@ -10,6 +10,7 @@ import numpy as np
 from ..._engine._raw_batch import RawBatch
 from ..._engine._ring import SlotBytes, private
 from ..._iterator import BatchIterator
+from ..._waited import MAP, OPEN
 from ...errors import FeedTimeoutError, WorkerError
 from .._feed import Feed
 from ._ahead import Ahead
@@ -131,6 +132,9 @@ class Processes(Ahead[Job]):
         if not job.done:
             self._pump(0, None)
         return job.done
+
+    def _cause(self, job: Job) -> int:
+        return MAP if job.worker is None or job.worker.heard else OPEN  # it starts
 
     def _wait(self, job: Job, batches: BatchIterator | None) -> bool:
         pool = self._pool
