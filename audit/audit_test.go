@@ -44,6 +44,14 @@ func TestCheck(t *testing.T) {
 		{"older state", with(0, Sum{}, Record{Epoch: 3, World: 12, Rank: 3, From: 2400, To: 12_000}), "positions 2,400 to 4,800 came on both"},
 		{"newer state", append(world(12, 4900, 12_000), first...), "no rank handed out positions 4,800 to 4,900"},
 		{"two records", with(0, Sum{}, Record{Epoch: 3, World: 16, From: 0, To: 4800}), "rank 0 of 16 has two records of positions 0 to 4,800 that differ"},
+		{"joined by some", func() []Record {
+			pieces := append(world(16, 0, 2400)[15:], world(16, 2400, 4800)[15])
+			all := append(with(0, Sum{})[:15], append(pieces, last...)...)
+			for i := range 15 {
+				all[i].Cuts = 7
+			}
+			return all
+		}(), "epoch 3: 7,200 of 12,000 rows, each exactly once, on 16 then 12 ranks; not seen: positions 0 to 4,800 (15 of 16 ranks)"},
 		{"resumed elsewhere", func() []Record {
 			all := with(3, Sum{})
 			all[3].Cuts = 7

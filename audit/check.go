@@ -85,7 +85,22 @@ func (r *Report) segments(epoch uint64, records []Record) (all []*segment) {
 		}
 		s.records = append(s.records, x)
 	}
-	return all
+	return absorbed(all)
+}
+
+// absorbed leaves out segments within one that was joined: their ranks joined other runs, since they
+// loaded states of other ranks, and have no verdict there.
+func absorbed(all []*segment) []*segment {
+	return slices.DeleteFunc(slices.Clone(all), func(s *segment) bool {
+		return slices.ContainsFunc(all, func(j *segment) bool {
+			return j != s && j.joined() && j.world == s.world && j.from <= s.from && s.to <= j.to
+		})
+	})
+}
+
+// joined reports whether the segment is of several runs.
+func (s *segment) joined() bool {
+	return slices.ContainsFunc(s.records, func(x Record) bool { return x.Cuts != 0 })
 }
 
 // chain checks that the segments follow each other.

@@ -18,9 +18,10 @@
 // size. After a resume from only rank 0's state the run has only the records of rank 0 for the steps
 // before, and [Check] reports these steps as not seen.
 //
-// A record is of one run. Once a state has more than eight of an epoch, its first two become one if
-// one rank has them without a gap between, and else the first is left out. Ranks that resumed at the
-// same positions join the same records, with the same [Record.Cuts].
+// A record is of one run. Once a state has more than eight runs of an epoch, its first two become one
+// if they are of one world without a gap between: a rank without a record of both is left out. Else
+// the first run is left out. Ranks that resumed at the same positions join the same runs, with the
+// same [Record.Cuts].
 //
 // [Check] compares the records of an epoch with the order. Records of one world and the same
 // positions make a segment; with one record of each rank it is complete, and its sum must be what

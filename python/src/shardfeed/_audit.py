@@ -75,18 +75,25 @@ class Span(NamedTuple):
 
 
 def bounded(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """At most _MOST records: the first two become one if one rank has them without a gap between,
-    else the first is left out. All ranks that resumed at the same positions do the same.
+    """The records of at most _MOST runs. The first two runs become one if they are of one world without
+    a gap between, and only ranks with records of both stay; else the first is left out.
+
+    So ranks that loaded their own states have records of the same runs. Check leaves out what others
+    have within a run that was joined.
     """
-    kept = sorted(records, key=lambda r: (r["from"], r["to"]))
-    while len(kept) > _MOST:
-        first, second, *rest = kept
-        kept = [_joined(first, second), *rest] if _follows(first, second) else [second, *rest]
-    return kept
-
-
-def _follows(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
-    return all(first[name] == second[name] for name in ("world", "rank")) and first["to"] == second["from"]
+    runs: dict[tuple[int, int, int], list[Mapping[str, Any]]] = {}
+    for record in records:
+        runs.setdefault((record["from"], record["to"], record["world"]), []).append(record)
+    order = sorted(runs)
+    while len(order) > _MOST:
+        first, second, *rest = order
+        if (first[1], first[2]) != (second[0], second[2]):
+            order = [second, *rest]
+            continue
+        both = first[0], second[1], first[2]
+        runs[both] = [_joined(a, b) for a in runs[first] for b in runs[second] if a["rank"] == b["rank"]]
+        order = [both, *rest]
+    return [record for run in order for record in runs[run]]
 
 
 def _joined(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
