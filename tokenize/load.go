@@ -79,6 +79,10 @@ func (f *file) build() (*Tokenizer, error) {
 		return nil, err
 	}
 	form.bytes, form.skipSpace = pre.bytes, pre.skipSpace
+	t.form = form
+	if t.parts, err = f.describe(); err != nil {
+		return nil, err
+	}
 	t.prepare, t.prepareFirst = pre.prepare, pre.prepareFirst
 	if t.cutter, err = pre.cutter(); err != nil {
 		return nil, err

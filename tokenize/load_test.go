@@ -127,8 +127,8 @@ func TestTekken(t *testing.T) {
 
 const cutO200K = `[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`
 
-// TestParts: parts of a BPE that would give other tokens are refused.
-func TestParts(t *testing.T) {
+// TestRefusedParts: parts of a BPE that would give other tokens are refused.
+func TestRefusedParts(t *testing.T) {
 	bpe := func(change fields) fields {
 		m := fields{"type": "BPE", "vocab": byteVocab("he"), "merges": []string{"h e"}}
 		maps.Copy(m, change)

@@ -70,7 +70,8 @@ func newRanked(r ranks, first int32, c cut.Cutter, specials map[string]int32, pa
 	if err != nil {
 		return nil, err
 	}
-	t := &Tokenizer{raw: added.NewSet(found), normalized: added.NewSet(nil), cutter: c, model: model}
+	t := &Tokenizer{raw: added.NewSet(found), normalized: added.NewSet(nil), cutter: c, model: model, form: form{bytes: true}}
+	t.parts = []string{"model: byte pairs by rank"}
 	t.tokens, err = vocab.New(tokens)
 	return t, err
 }

@@ -23,7 +23,9 @@ type Tokenizer struct {
 	model        words.Model
 	template     template
 	tokens       *vocab.Vocabulary // of the model, and added
-	digest       string            // of the file
+	form         form
+	parts        []string // of the file, in words
+	digest       string   // of the file
 }
 
 // Fingerprint returns a text that two tokenizers share only if they give each text the same tokens.

@@ -51,6 +51,7 @@ var jsonOutputs = []struct {
 	{"schema", schemaOutput{}, []string{"schema $SHOP --json"}},
 	{"select", selection{}, []string{"select $SHOP --subsample 0.5 --save $DIR/half.rows --json"}},
 	{"stats", pythonStats{}, nil},
+	{"tokenize", tokenizerReport{}, []string{"tokenize testdata/tokenizer.json --json", "tokenize testdata/tokenizer.json $SHOP --column label --json"}},
 	{"top", watch.View{}, []string{"top --json --every 100ms --socket $DIR/none.sock"}},
 	{"verify", verification{}, []string{"verify $SHOP --json"}},
 	{"vocab", vocabulary{}, []string{"vocab $SHOP --column label --json", "vocab $SHOP --column label --min-count 100 --json"}},
