@@ -88,6 +88,19 @@ def test_states_of_all_ranks_prove_the_epoch(runtime: Path, shards: Path, tmp_pa
     assert all(line["audit"]["proved"] for line in ran.lines("end"))
 
 
+@pytest.mark.parametrize("worlds", [(2, 3, 3), (4, 2, 5)])
+def test_distributed_checkpoints_keep_the_records_of_all_ranks(
+    runtime: Path, shards: Path, tmp_path: Path, worlds: tuple[int, ...]
+) -> None:
+    first, second, last = worlds
+    run(shards, tmp_path / "0", first, "--stop", 7, "--save", tmp_path / "a")
+    run(shards, tmp_path / "1", second, "--stop", 5, "--load", tmp_path / "a", "--save", tmp_path / "b")
+    ran = run(shards, tmp_path / "2", last, "--node", 2, "--load", tmp_path / "b")
+    numbers = " then ".join(map(str, dict.fromkeys(worlds)))
+    assert audits(ran) == [("INFO", f"{WHOLE}{numbers} ranks")]
+    assert all(line["audit"]["proved"] for line in ran.lines("end"))
+
+
 def test_a_node_that_dies_holds_up_no_other(runtime: Path, shards: Path, tmp_path: Path) -> None:
     ran = run(shards, tmp_path, 2, "--alone", "--stop", 9, "--dies", "--rank", 1)
     [(level, text)] = audits(ran)

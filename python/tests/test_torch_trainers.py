@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
 from shardfeed import errors  # noqa: E402
-from shardfeed.torch import DataLoader, StreamingDataset  # noqa: E402
+from shardfeed.torch import DataLoader, RankStates, StreamingDataset  # noqa: E402
 
 ROWS, STEPS = 4000, 20
 
@@ -350,6 +350,25 @@ def test_lightning_with_torch_loaders(shards, epochs, tmp_path):
 
 
 # Distributed checkpoints
+
+
+@pytest.mark.parametrize("after", [0, 6, STEPS])
+def test_rank_states(shards, tmp_path, after):
+    """Of one process. Those of several ranks are in test_nodes."""
+    import torch.distributed.checkpoint as dcp
+
+    loader = DataLoader(open_shards(shards))
+    batches = iter(loader)
+    for _ in range(after):
+        next(batches)
+    again = DataLoader(open_shards(shards))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        dcp.save({"loader": RankStates(loader)}, checkpoint_id=str(tmp_path))
+        dcp.load({"loader": RankStates(again)}, checkpoint_id=str(tmp_path))
+    assert again.state_dict() == loader.state_dict()
+    with pytest.raises(errors.OptionError, match="needs a loader"):
+        RankStates(7)
 
 
 @pytest.mark.parametrize("after", [0, 6, STEPS])

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import torch.distributed as dist
+import torch.distributed.checkpoint as dcp
 from rank import RANK, WORLD_SIZE, Report, group
 
 import shardfeed.torch
@@ -30,6 +31,8 @@ def main() -> None:
     parser.add_argument("--rank", type=int, default=-1, help="the rank with the fault")
     parser.add_argument("--stop", type=int, default=0, help="the step after which to report the state and to end")
     parser.add_argument("--states", type=Path, help="the state of each rank of the run before")
+    parser.add_argument("--save", help="the directory of a distributed checkpoint, instead of a report")
+    parser.add_argument("--load", help="the directory of one")
     parser.add_argument("--dies", action="store_true", help="the rank with the fault ends before its last batch")
     parser.add_argument("--alone", action="store_true", help="without a process group")
     given = parser.parse_args()
@@ -53,8 +56,11 @@ def train(given: argparse.Namespace, report: Report) -> None:
     dataset = shardfeed.torch.StreamingDataset(given.uri, batch_size=given.batch_size, columns=["id"], seed=7, cache=False)
     dataset = dataset.map(slow if faulty and given.fault == "slow" else as_it_is)
     if given.states:
-        states = json.loads(given.states.read_text())
-        dataset.load_state_dict(states[min(RANK, len(states) - 1)])
+        of_ranks = json.loads(given.states.read_text())
+        dataset.load_state_dict(of_ranks[min(RANK, len(of_ranks) - 1)])
+    states = {"loader": shardfeed.torch.RankStates(dataset)}
+    if given.load:
+        dcp.load(states, checkpoint_id=given.load)
     step = 0
     for _ in range(given.epochs):
         batches = iter(dataset)
@@ -64,6 +70,9 @@ def train(given: argparse.Namespace, report: Report) -> None:
                 FAULTS[given.fault](batches)
             if given.fault == "slow":
                 dist.barrier()
+            if step == given.stop and given.save:
+                dcp.save(states, checkpoint_id=given.save)
+                return
             if step == given.stop:
                 report("state", state=dataset.state_dict())
                 if faulty and given.dies:

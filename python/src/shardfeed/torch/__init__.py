@@ -7,6 +7,7 @@ from ._dataset import StreamingDataset
 from ._loader import DataLoader
 from ._map_loader import MapLoader
 from ._padding import drop_padding
+from ._rank_states import RankStates
 from ._tensors import Bytes, Ragged
 
-__all__ = ["Batch", "Bytes", "DataLoader", "MapLoader", "Ragged", "StreamingDataset", "drop_padding"]
+__all__ = ["Batch", "Bytes", "DataLoader", "MapLoader", "Ragged", "RankStates", "StreamingDataset", "drop_padding"]
