@@ -27,8 +27,16 @@ of a loader or SHARDFEED_TRACE.`,
 		},
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(a.traceMerge())
+	c.AddCommand(a.traceMerge(), a.traceRecord())
 	return c
+}
+
+// traceRecord is for the Python package, which sends the events of a training.
+func (a *app) traceRecord() *cobra.Command {
+	c := &cobra.Command{Use: "record", Short: "Write the trace of a training that sends its events", Hidden: true, Args: cobra.NoArgs}
+	return a.runs(c, func(ctx context.Context, _ []string) error {
+		return regular.Error(timeline.Record(ctx, os.Stdin, a.stdout))
+	})
 }
 
 func (a *app) traceMerge() *cobra.Command {

@@ -109,7 +109,8 @@ var rules = []rule{
 	{at: "internal/regular"}, // files that are read whole, and are no pipes or devices
 	{at: "internal/table"},
 	{at: "internal/text"},
-	{at: "internal/wait"}, // why a training loop has no batch, in the words of all layers
+	{at: "internal/loads", may: []string{"internal/wait"}}, // what streams load, for traces
+	{at: "internal/wait"},                                  // why a training loop has no batch, in the words of all layers
 	{at: "internal/verdict", may: []string{"internal/wait", "internal/text", "internal/mem"}}, // figures in, one line out
 	{at: "internal/trusted"},
 	{at: "internal/unischema"}, // petastorm's schemas: bytes in, fields out
@@ -123,10 +124,10 @@ var rules = []rule{
 	{at: "rowgroup/internal/filetest"},
 	{at: "rowgroup", may: []string{"column", "rule", "shard", "internal/wait", "internal/crc", "internal/mem", "internal/option", "internal/parquet", "internal/half", "internal/unischema", "rowgroup/internal/block", "rowgroup/internal/footer", "rowgroup/internal/image", "rowgroup/internal/schema"}},
 	{at: "iterable/internal/panics", may: []string{"rowgroup"}},
-	{at: "iterable/internal/keep", may: []string{"shard", "rowgroup", "internal/mem", "internal/cores", "iterable/internal/panics"}},                                                                                                                 // row groups and memory: no orders, no streams
-	{at: "iterable/internal/samples", may: []string{"column", "shard", "rowgroup", "rule", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/cores", "internal/segmentdir", "iterable/internal/panics"}},                     // rules and row groups: no orders, no streams
-	{at: "iterable/internal/saved", may: []string{"shard", "rowgroup", "shuffle", "internal/mem", "internal/regular"}},                                                                                                                               // files of plans, lists and inventories: no data sets
-	{at: "iterable/internal/ahead", may: []string{"rowgroup", "rule", "shuffle", "internal/mem", "internal/cause", "internal/wait", "iterable/internal/keep", "iterable/internal/minheap", "iterable/internal/panics", "iterable/internal/samples"}}, // loads: no data sets, no orders
+	{at: "iterable/internal/keep", may: []string{"shard", "rowgroup", "internal/mem", "internal/cores", "iterable/internal/panics"}},                                                                                                                                   // row groups and memory: no orders, no streams
+	{at: "iterable/internal/samples", may: []string{"column", "shard", "rowgroup", "rule", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/cores", "internal/segmentdir", "iterable/internal/panics"}},                                       // rules and row groups: no orders, no streams
+	{at: "iterable/internal/saved", may: []string{"shard", "rowgroup", "shuffle", "internal/mem", "internal/regular"}},                                                                                                                                                 // files of plans, lists and inventories: no data sets
+	{at: "iterable/internal/ahead", may: []string{"rowgroup", "rule", "shuffle", "internal/mem", "internal/cause", "internal/loads", "internal/wait", "iterable/internal/keep", "iterable/internal/minheap", "iterable/internal/panics", "iterable/internal/samples"}}, // loads: no data sets, no orders
 	{at: "iterable/internal/minheap"},
 	{at: "iterable/internal/transform", may: []string{"column", "rowgroup", "internal/option"}}, // columns of blocks: no files, no orders
 	{at: "iterable/internal/estimate", may: []string{"rowgroup", "internal/mem", "iterable/internal/minheap"}},
@@ -140,8 +141,8 @@ var rules = []rule{
 	{at: "internal/jsonl", may: []string{"column", "internal/mem", "internal/half"}},
 	{at: root, may: []string{"column", "shard", "shard/all", "shard/hdfs", "shard/s3", "cache", "rowgroup", "rule", "shuffle", "iterable", "loader", "images", "images/codec", "internal/cores", "internal/mem", "internal/option", "internal/size", "internal/text", "internal/trusted", "internal/regular"}},
 	{at: "internal/inspect", may: []string{"internal/table", "internal/text", "column", "shard", "rowgroup", "shuffle", "internal/mem", "internal/parquet", "internal/jsonl"}}, // the verb's alone
-	{at: "internal/engine", may: []string{root, "audit", "cache", "column", "loader", "iterable", "rowgroup", "shard", "shuffle", "internal/cores", "internal/mem", "internal/option", "internal/regular", "internal/verdict", "internal/wait"}},
-	{at: "internal/engine/wire", may: []string{root, "audit", "loader", "iterable", "rowgroup", "shard", "shuffle", "internal/mem", "internal/option", "internal/wait"}}, // messages and failures: no data sets, no sessions
+	{at: "internal/engine", may: []string{root, "audit", "cache", "column", "loader", "iterable", "rowgroup", "shard", "shuffle", "internal/cores", "internal/loads", "internal/mem", "internal/option", "internal/regular", "internal/verdict", "internal/wait"}},
+	{at: "internal/engine/wire", may: []string{root, "audit", "loader", "iterable", "rowgroup", "shard", "shuffle", "internal/loads", "internal/mem", "internal/option", "internal/wait"}}, // messages and failures: no data sets, no sessions
 	{at: "images/codec"},
 	{at: "images/turbo", may: []string{"images/codec"}},
 	{at: "images", may: []string{"images/codec", "internal/image/resize", "internal/option", "internal/half"}}, // not images/turbo: the program chooses the decoder

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/shardfeed/shardfeed/internal/engine/wire"
+	"github.com/shardfeed/shardfeed/internal/loads"
+	"github.com/shardfeed/shardfeed/shard"
 )
 
 // helloTimeout is the time from accepting a connection to its HELLO.
@@ -33,6 +35,7 @@ type desk interface {
 	// open returns the handler of the data set that a trainer asks for, and opens it if necessary.
 	open(ctx context.Context, h wire.Hello, o wire.Open, progress func(wire.Progress)) (handler, wire.Opened, error)
 	snapshot() Snapshot
+	follow(loads.Rank) *loads.Follower
 }
 
 // A connection reads the requests of one trainer. Another goroutine opens the data set, so that a
@@ -50,6 +53,8 @@ type connection struct {
 
 	meetings *meetings
 	meeting  string // that it takes part in, or ""
+
+	trace *loads.Follower // nil before the first TRACE
 
 	asked   bool                    // OPEN was there
 	handler atomic.Pointer[handler] // from OPENED on
@@ -85,6 +90,9 @@ func (c *connection) serve(ctx context.Context) {
 	cancel()
 	if c.meeting != "" {
 		c.meetings.leave(c, c.meeting)
+	}
+	if c.trace != nil {
+		c.trace.Close()
 	}
 	c.opening.Wait()
 	c.stopRings()
@@ -135,6 +143,8 @@ func (c *connection) handle(ctx context.Context, kind wire.FrameKind, payload []
 		return c.meet(payload)
 	case wire.FrameSurvey:
 		return c.survey(payload)
+	case wire.FrameTrace:
+		return c.traced(payload)
 	}
 	opened := c.handler.Load()
 	if opened == nil {
@@ -249,6 +259,28 @@ func (c *connection) survey(payload []byte) error {
 		return err
 	}
 	c.send(wire.FrameSurveyed, c.desk.snapshot())
+	return nil
+}
+
+func (c *connection) traced(payload []byte) error {
+	var t wire.Trace
+	if err := wire.Decode(wire.FrameTrace, payload, true, &t); err != nil {
+		return err
+	}
+	if err := t.Validate(); err != nil {
+		return err
+	}
+	of := loads.Rank{Dataset: t.Dataset, Rank: t.Rank}
+	if c.trace == nil {
+		c.trace = c.desk.follow(of)
+	} else if c.trace.Rank != of {
+		return wire.ProtocolError("TRACE of data set %q, rank %d, after one of another", t.Dataset, t.Rank)
+	}
+	all, missed := c.trace.Read()
+	for i := range all {
+		all[i].Shard = shard.Redact(all[i].Shard)
+	}
+	c.send(wire.FrameEvents, wire.Events{Loads: append([]loads.Load{}, all...), Missed: missed})
 	return nil
 }
 

@@ -200,7 +200,7 @@ func (g *group) session(rank int) *session {
 	defer e.mu.Unlock()
 	s := g.sessions[rank]
 	if s == nil {
-		s = newSession(g.dataset, rank)
+		s = newSession(g.dataset, g.name, rank)
 		g.sessions[rank] = s
 	}
 	return s

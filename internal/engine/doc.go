@@ -71,6 +71,7 @@
 //	  11  trainer  MEET      Meet: see How ranks meet; at any time after WELCOME, answered by MET
 //	  12  trainer  WAITED    Waited: how long the training loop waited since the last such message; not answered; at any time after OPENED
 //	  13  trainer  SURVEY    {}: what the engine does, for all trainers; at any time after WELCOME, answered by SURVEYED
+//	  14  trainer  TRACE     Trace: the loads of a rank since the last TRACE, for a trace; at any time after WELCOME, answered by EVENTS
 //	  65  engine   WELCOME   Welcome, the answer to HELLO
 //	  66  engine   OPENED    Opened, the answer to OPEN
 //	  67  engine   PROGRESS  Progress, any number before OPENED and before JOINED
@@ -85,6 +86,7 @@
 //	  76  engine   SELECTED  Selected, the answer to SELECT
 //	  77  engine   MET       Met, the answer to MEET
 //	  78  engine   SURVEYED  Snapshot
+//	  79  engine   EVENTS    Events, the answer to TRACE
 //
 // The order on a connection is HELLO, OPEN, then any number of JOIN .. END. Requests are answered
 // in order. Until END, a BATCH is sent as soon as a slot is free and its batch is ready: a free
@@ -123,6 +125,10 @@
 // SURVEY is for programs that show engines: it needs no OPEN, and a connection without one does not
 // make the engine live longer. The answer counts the work for all trainers of this user since the
 // engine started. It names addresses without their secrets.
+//
+// TRACE is for programs that write traces: they ask about every second, on a connection of their
+// own for each rank of a data set object. From the first TRACE to the end of the last such connection
+// the engine keeps the last 16,384 loads.
 //
 // # Rows by number
 //

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/shardfeed/shardfeed/internal/engine/wire"
+	"github.com/shardfeed/shardfeed/internal/loads"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/wait"
 	"github.com/shardfeed/shardfeed/iterable"
@@ -189,6 +190,7 @@ type engine struct {
 	started  time.Time
 	work     works
 	measured measurements
+	loads    loads.Log       // for traces
 	sessions atomic.Int64    // so far
 	ctx      context.Context // of everything that the engine opened
 	cancel   context.CancelCauseFunc
@@ -219,6 +221,8 @@ func (e *engine) close() {
 	e.cancel(wire.ErrEnds)
 	e.owned.Wait()
 }
+
+func (e *engine) follow(of loads.Rank) *loads.Follower { return e.loads.Follow(of) }
 
 // open returns a client of the data set that a connection asks for, once that is open.
 func (e *engine) open(ctx context.Context, h wire.Hello, o wire.Open, progress func(wire.Progress)) (handler, wire.Opened, error) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/shardfeed/shardfeed/internal/engine/wire"
+	"github.com/shardfeed/shardfeed/internal/loads"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
@@ -124,7 +125,8 @@ func (r *run) iterate(it *iteration) error {
 	d, state := r.session.dataset, it.state
 	d.engine.owned.Go(func() { d.audits.prepare(d.ctx, d.data.Dataset, state) })
 	var n int64
-	for b, err := range l.Batches(r.ctx) {
+	recorder := d.engine.loads.Recorder(loads.Rank{Dataset: r.session.object, Rank: r.session.rank})
+	for b, err := range l.Batches(loads.With(r.ctx, recorder)) {
 		if err != nil {
 			return err
 		}

@@ -38,7 +38,7 @@ func TestRunsThatEndTogether(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				e := newEngine(Options{})
-				s := newSession(&dataset{engine: e}, 0)
+				s := newSession(&dataset{engine: e}, "d", 0)
 				var runs []*run
 				for range 3 {
 					r := &run{session: s, done: make(chan struct{})}

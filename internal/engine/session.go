@@ -19,6 +19,7 @@ import (
 // runs, and is held while a consumer is called.
 type session struct {
 	dataset *dataset
+	object  string // the trainer's data set, as in wire.Open
 	rank    int
 	id      int64 // of only this session, in the engine
 
@@ -41,8 +42,8 @@ type session struct {
 	outputs  outputs
 }
 
-func newSession(d *dataset, rank int) *session {
-	return &session{dataset: d, rank: rank, id: d.engine.sessions.Add(1), used: map[string]bool{}, forming: map[string]*iteration{}, outputs: outputs{bytes: map[int]int64{}}}
+func newSession(d *dataset, object string, rank int) *session {
+	return &session{dataset: d, object: object, rank: rank, id: d.engine.sessions.Add(1), used: map[string]bool{}, forming: map[string]*iteration{}, outputs: outputs{bytes: map[int]int64{}}}
 }
 
 // take adds a participant to the iteration that it names, which starts when it is complete.

@@ -13,6 +13,7 @@ import (
 	"github.com/shardfeed/shardfeed"
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/engine/wire"
+	"github.com/shardfeed/shardfeed/internal/loads"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
@@ -320,3 +321,5 @@ func (f deskFunc) open(ctx context.Context, h wire.Hello, o wire.Open, p func(wi
 }
 
 func (f deskFunc) snapshot() Snapshot { return Snapshot{} }
+
+func (f deskFunc) follow(of loads.Rank) *loads.Follower { return new(loads.Log).Follow(of) }

@@ -33,6 +33,7 @@ const (
 	FrameMeet
 	FrameWaited
 	FrameSurvey
+	FrameTrace
 )
 
 const (
@@ -50,14 +51,15 @@ const (
 	FrameSelected
 	FrameMet
 	FrameSurveyed
+	FrameEvents
 )
 
 var frameNames = map[FrameKind]string{
 	FrameHello: "HELLO", FrameOpen: "OPEN", FrameJoin: "JOIN", FrameRelease: "RELEASE", FrameLeave: "LEAVE", FrameEpoch: "EPOCH", FrameAsk: "ASK",
-	FrameTake: "TAKE", FrameSelect: "SELECT", FrameMap: "MAP", FrameMeet: "MEET", FrameWaited: "WAITED", FrameSurvey: "SURVEY",
+	FrameTake: "TAKE", FrameSelect: "SELECT", FrameMap: "MAP", FrameMeet: "MEET", FrameWaited: "WAITED", FrameSurvey: "SURVEY", FrameTrace: "TRACE",
 	FrameWelcome: "WELCOME", FrameOpened: "OPENED", FrameProgress: "PROGRESS", FrameJoined: "JOINED", FrameRing: "RING", FrameBatch: "BATCH",
 	FrameEnd: "END", FrameError: "ERROR", FrameSession: "SESSION", FrameNote: "NOTE", FrameMapped: "MAPPED", FrameSelected: "SELECTED",
-	FrameMet: "MET", FrameSurveyed: "SURVEYED",
+	FrameMet: "MET", FrameSurveyed: "SURVEYED", FrameEvents: "EVENTS",
 }
 
 func (k FrameKind) String() string {

@@ -24,7 +24,7 @@ func (r *Reader) admit(ctx context.Context) {
 			close(l.granted)
 		}
 	}()
-	l, more := r.Schedule.Next()
+	l, more := r.scheduled()
 	for n := int64(1); more || len(admitted) > 0; {
 		if !more {
 			end()
@@ -38,7 +38,7 @@ func (r *Reader) admit(ctx context.Context) {
 			admitted = append(admitted, l)
 			r.loads <- l // there is room: only admit sends
 			r.fetch <- l
-			l, more = r.Schedule.Next()
+			l, more = r.scheduled()
 			n++
 			continue
 		}
@@ -48,6 +48,14 @@ func (r *Reader) admit(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// scheduled returns the next load of the schedule.
+func (r *Reader) scheduled() (l *Load, more bool) {
+	if l, more = r.Schedule.Next(); more && r.recorder.On() {
+		l.began = wait.Now()
+	}
+	return l, more
 }
 
 // tryAdmit takes memory for the bytes of the n-th load when there is room for one more on its way,

@@ -11,7 +11,7 @@ import (
 // once.
 func TestFetchedAheadOfBlocks(t *testing.T) {
 	m := table(t, 8, 20)
-	all := loads(m)
+	all := listOf(m)
 	a, err := mem.NewBudget(0).Reserve(0, mem.Amounts{mem.Fetch: 1 << 30})
 	if err != nil {
 		t.Fatal(err)

@@ -1,8 +1,10 @@
 package ahead
 
 import (
+	"cmp"
 	"slices"
 
+	"github.com/shardfeed/shardfeed/internal/loads"
 	"github.com/shardfeed/shardfeed/internal/wait"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shuffle"
@@ -60,6 +62,7 @@ type Load struct {
 	orders [][]uint32 // see Order
 	placed bool       // the orders are rows of the block, since rows may come more than once
 
+	began int64      // when it became the next to be admitted, for traces; 0 is not known
 	trail wait.Trail // what held the load up so far
 
 	inImage bool // its block is in an image of the tier, in the order of the file
@@ -92,6 +95,20 @@ func (l *Load) Order(i int) (offset uint32, order []uint32) {
 // row is in part s*parts/n.
 func PartEnd(n, parts, p int) int {
 	return (n*(p+1) + parts - 1) / parts
+}
+
+// recorded describes a load that is ready, or has failed, for traces; ok is false if nothing held it
+// up.
+func (l *Load) recorded() (r loads.Load, ok bool) {
+	marks := l.trail.Marks()
+	if len(marks) == 0 {
+		return r, false
+	}
+	return loads.Load{
+		Unit: l.Place, Shard: l.Manifest.Shards()[l.Rows.Shard].URI, RowGroup: l.Rows.RowGroup, Rows: l.Rows.Hi - l.Rows.Lo,
+		Fetched: l.read, Decoded: l.bytes(), Failed: l.Err != nil,
+		Begin: cmp.Or(l.began, marks[0].End), Marks: loads.MarksOf(&l.trail),
+	}, true
 }
 
 // bytes of the blocks.

@@ -6,14 +6,15 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/shardfeed/shardfeed/internal/loads"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/wait"
 	"github.com/shardfeed/shardfeed/iterable/internal/keep"
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
-// scheduled is how many loads can wait for the consumer, whatever their bytes.
-const scheduled = 1024
+// mostScheduled is how many loads can wait for the consumer, whatever their bytes.
+const mostScheduled = 1024
 
 // ErrClosed ends waits of a consumer that closed.
 var ErrClosed = errors.New("the stream is closed")
@@ -77,6 +78,8 @@ type Reader struct {
 
 	orders sync.Pool // of *[]uint32
 
+	recorder *loads.Recorder // nil without traces
+
 	exceeded excess
 	counts   counts
 	said     atomic.Bool
@@ -85,10 +88,12 @@ type Reader struct {
 // New returns a reader that reads nothing ahead until Start.
 func New(o Options) *Reader { return &Reader{Options: o} }
 
-// Start runs the goroutines, until ctx ends or Close is called.
+// Start runs the goroutines, until ctx ends or Close is called. It records loads by the recorder of
+// ctx.
 func (r *Reader) Start(ctx context.Context, fetchers, decoders int) {
+	r.recorder = loads.RecorderOf(ctx)
 	ctx, r.stop = context.WithCancel(ctx)
-	r.loads, r.fetch, r.decode = make(chan *Load, scheduled), make(chan *Load, scheduled), newQueue()
+	r.loads, r.fetch, r.decode = make(chan *Load, mostScheduled), make(chan *Load, mostScheduled), newQueue()
 	r.changed, r.parking.changed = make(chan struct{}, 1), make(chan struct{}, 1)
 	r.throttle.setLimits(fetchers, decoders)
 	r.Account.Evict(r.evict)
@@ -132,7 +137,9 @@ func (r *Reader) fail(l *Load, err error) {
 		l.raw = nil
 	}
 	r.leaveOthers(l)
-	l.Err = err
+	if l.Err = err; !errors.Is(err, context.Canceled) {
+		r.record(l)
+	}
 	r.throttle.land(l)
 	r.discharge(l)
 	close(l.ready)
@@ -143,8 +150,19 @@ func (r *Reader) ready(l *Load, extra int64) {
 	r.adjust(mem.Fetch, &l.charged.Fetch, 0)
 	r.throttle.land(l)
 	r.adjust(mem.Decode, &l.charged.Decode, l.bytes()+extra)
+	r.record(l)
 	r.lookAgain()
 	r.evictable.ready(l)
+}
+
+// record adds a load that is ready, or has failed, to the traces that run.
+func (r *Reader) record(l *Load) {
+	if !r.recorder.On() {
+		return
+	}
+	if one, ok := l.recorded(); ok {
+		r.recorder.Add(one)
+	}
 }
 
 // LoadNow fetches and decodes a load in the caller's goroutine, and adds to a trail what took the
@@ -155,7 +173,7 @@ func (r *Reader) LoadNow(ctx context.Context, l *Load, held *wait.Trail) error {
 	defer func() { held.During(&l.trail, began, wait.Now(), wait.Decode) }()
 	r.Account.Charge(mem.Fetch, l.Estimate.Fetch)
 	r.Account.Charge(mem.Decode, l.Estimate.Decode)
-	l.charged, l.ready = l.Estimate, make(chan struct{})
+	l.charged, l.ready, l.began = l.Estimate, make(chan struct{}), began
 	if err := r.fetchLoad(ctx, l); err != nil {
 		r.fail(l, err)
 		return err

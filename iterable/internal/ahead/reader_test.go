@@ -69,8 +69,8 @@ func table(t *testing.T, groups int, rows int64) *rowgroup.Reader {
 	return m
 }
 
-// loads returns the load of each row group.
-func loads(m *rowgroup.Reader) (all []*Load) {
+// listOf returns the load of each row group.
+func listOf(m *rowgroup.Reader) (all []*Load) {
 	for g, group := range m.Groups() {
 		narrow, wide := m.DecodedBytes(g)
 		all = append(all, &Load{
@@ -86,7 +86,7 @@ func loads(m *rowgroup.Reader) (all []*Load) {
 // started starts a reader of the row groups of a table, in order, with room for a number of them.
 func started(t *testing.T, m *rowgroup.Reader, room int64) (*Reader, []*Load) {
 	t.Helper()
-	all := loads(m)
+	all := listOf(m)
 	a, err := mem.NewBudget(0).Reserve(0, mem.Amounts{mem.Fetch: 1 << 30, mem.Decode: room * all[0].Estimate.Decode})
 	if err != nil {
 		t.Fatal(err)
@@ -169,7 +169,7 @@ func TestReadAheadStopsWithoutRoom(t *testing.T) {
 // needed comes all the same, and when one is taken the next comes.
 func TestReadAheadLeavesRoom(t *testing.T) {
 	m := table(t, 8, 5)
-	all := loads(m)
+	all := listOf(m)
 	a, err := mem.NewBudget(0).Reserve(0, mem.Amounts{mem.Fetch: 1 << 30, mem.Decode: 1 << 30})
 	if err != nil {
 		t.Fatal(err)

@@ -756,8 +756,7 @@ class StreamingDataset(Connected, Generic[T]):
             **join,
         }
         connection.opening = self._waited.opening
-        if self._waited.trace is not None:
-            self._waited.trace.of_rank(rank, world_size)
+        self._waited.iterates(rank, world_size, connection.path, self._id)
         try:
             joined = connection.join(seats=self._seats_of(connection, share, start["state"], start["state_serial"]), **request)
             self._waited.spent(OPEN)

@@ -1,20 +1,27 @@
-"""Traces: each ``next`` of a training and each batch on a timeline, in a file for Perfetto."""
+"""Traces: the steps of a training, its batches and loads on a timeline, in a file for Perfetto."""
 
 from __future__ import annotations
 
 import atexit
+import contextlib
+import json
+import logging
 import os
+import select
 import struct
+import subprocess
 import sys
-import time
+import threading
 from pathlib import Path
+from time import monotonic_ns
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from . import _trace_file
 from ._args._checks import type_name
 from ._engine import _launcher
-from ._trace_file import BATCH, EVENT, NEXT, PART, READY
+from ._engine._raw_batch import EPOCH, STEP, VALID
+from ._program import find_binary
+from ._version import __version__
 from .errors import OptionError
 
 if TYPE_CHECKING:
@@ -22,18 +29,31 @@ if TYPE_CHECKING:
 
 __all__ = ["Trace", "of_process"]
 
+log = logging.getLogger("shardfeed")
+
 _ENV = "SHARDFEED_TRACE"
 
 MOST = 1 << 18  # events of a trace
 
-_MARK = struct.Struct("<Q")
+# Kinds of events. Below NEXT they are parts of a ``next``, by their cause.
+END, ABOUT, NEXT, BATCH = -2, -1, 16, 17
+
+# Kind, thread, start, end; of ABOUT and END other numbers.
+EVENT = struct.Struct("<8q")
+
+# BATCH, number, marks, when it was finished, epoch, step, rows, bytes, when it was handed out; its
+# marks follow.
+_BATCH = struct.Struct("<9q")
+_SENT = 256  # events that are sent at once
+_SENT_EVERY = 10**9  # ns
+_ANSWER = 5.0  # s that the program may take to follow the engine
 
 
 class Trace:
     """What happens to the batches of a training, until :meth:`stop` or the end of the process.
 
-    It has at most 262,144 events and is written once, under its name when it is whole. ``with``
-    stops it at the end.
+    It has at most 262,144 events of the training. Another process writes the file, which has its
+    name when it is whole. ``with`` stops it at the end.
     """
 
     def __init__(self, path: str | os.PathLike[str], steps: int | None = None, *, given: str = "trace") -> None:
@@ -44,10 +64,12 @@ class Trace:
         self.full = False  # it ended because it has MOST events
         self._left = steps
         self._pid = os.getpid()
-        self._events = bytearray()
+        self._room = MOST
+        self._events: list[bytes] = []  # to be sent
+        self._sent_at = 0
         self._batches = 0
         self._ranks = (0, 1)
-        self._offset = _system_time()
+        self._recorder = _Recorder()
         atexit.register(self._exits)
 
     def __enter__(self) -> Trace:
@@ -57,15 +79,10 @@ class Trace:
         self.stop()
 
     def stop(self) -> None:
-        """Ends the trace and writes its file. Further calls do nothing."""
-        if self.over:
-            return
-        self.over = True
-        atexit.unregister(self._exits)
-        if self._pid != os.getpid():  # of the process that it was forked from
-            return
-        events, self._events = self._events, bytearray()
-        _trace_file.write(self.file, events, _trace_file.About(*self._ranks, self._offset, self.full))
+        """Ends the trace, and waits until its file is written. Further calls do nothing."""
+        if self._pid == os.getpid():  # else of the process that it was forked from
+            self._end()
+            self._recorder.wait()
 
     @property
     def file(self) -> Path:
@@ -76,12 +93,20 @@ class Trace:
         stem, suffix = _split(self.path.name)
         return self.path.with_name(f"{stem}.rank{rank}{suffix}")
 
-    def of_rank(self, rank: int, world_size: int) -> None:
-        """Sets the rank of an iteration. The rank of the process has precedence, since replicas
-        share the rank of their iterations.
+    def of_rank(self, rank: int, world_size: int, engine: str = "", dataset: str = "") -> None:
+        """Sets the rank of an iteration, and where its loads are. The rank of the process has
+        precedence, since replicas share the rank of their iterations.
         """
         place = _launcher.place()
         self._ranks = (place.rank, place.world_size) if place is not None and place.world_size > 1 else (rank, world_size)
+        if not self.over and self._pid == os.getpid() and not _is_worker():
+            self._recorder.send(self._about(rank, engine, dataset))
+            self._recorder.answered(_ANSWER)
+
+    def _about(self, rank: int = 0, engine: str = "", dataset: str = "") -> bytes:
+        about = {"file": str(self.file), "pid": self._pid, "version": __version__, "rank": self._ranks[0], "world_size": self._ranks[1]}
+        text = json.dumps({**about, "socket": engine, "dataset": dataset, "data_rank": rank}).encode()
+        return EVENT.pack(ABOUT, len(text), 0, 0, 0, 0, 0, 0) + text
 
     def part(self, cause: int, thread: int, begin: int, end: int) -> None:
         """Adds a part of a ``next``."""
@@ -94,41 +119,122 @@ class Trace:
         if self._left is not None:
             self._left -= 1
         if self.full or self._left == 0:
-            self._ends()
+            self._end()
+            self._recorder.wait_beside()
+        elif len(self._events) >= _SENT or end - self._sent_at >= _SENT_EVERY:
+            self._sent_at = end
+            self._send()
 
     def batch(self, raw: RawBatch) -> None:
-        """Adds a batch that is handed out now, and what held it up while it was made."""
-        number, finished = self._batches, raw.finished
-        self._batches += 1
-        begin, parts = 0, []
-        for n in range(raw.marks):
-            [mark] = _MARK.unpack_from(raw.bytes, raw.trail + 8 * n)
-            at = finished - (mark >> 8)
-            if begin:
-                parts.append((PART + (mark & 255), begin, at))
-            begin = at
-        figures = raw.epoch, raw.step, raw.valid, raw.used
-        self._add(BATCH, number, parts[0][1] if parts else finished, finished, *figures)
-        for kind, begin, end in parts:
-            self._add(kind, number, begin, end)
-        self._add(READY, number, finished, max(finished, time.monotonic_ns()))
+        """Adds a batch that is handed out now, and its trail: what held it up while it was made."""
+        number, header = self._batches, raw.header
+        self._batches = number + 1
+        marks = raw.marks
+        if self._takes(2 + marks):
+            about = _BATCH.pack(BATCH, number, marks, raw.finished, header[EPOCH], header[STEP], header[VALID], raw.used, monotonic_ns())
+            self._events.append(about + memoryview(raw.bytes)[raw.used - 8 * marks : raw.used])
 
-    def _add(self, kind: int, of: int, begin: int, end: int, a: int = 0, b: int = 0, c: int = 0, d: int = 0) -> None:
-        if len(self._events) < MOST * EVENT.size:
-            self._events += EVENT.pack(kind, of, begin, end, a, b, c, d)
-        else:
-            self.full = True
+    def _add(self, kind: int, of: int, begin: int, end: int) -> None:
+        if self._takes(1):
+            self._events.append(EVENT.pack(kind, of, begin, end, 0, 0, 0, 0))
 
-    def _ends(self) -> None:
-        """Stops within a training, which does not end because a trace cannot be written."""
-        try:
-            self.stop()
-        except OSError as e:
-            _trace_file.log.error("shardfeed: the trace was not written: %s", e)
+    def _takes(self, events: int) -> bool:
+        self._room -= events
+        self.full = self._room < 0
+        return not self.full
+
+    def _send(self) -> None:
+        """Sends the events so far. Other threads may add some meanwhile."""
+        n = len(self._events)
+        events = b"".join(self._events[:n])
+        del self._events[:n]
+        if self._pid == os.getpid() and not _is_worker():
+            self._recorder.send(events)
+
+    def _end(self) -> None:
+        if self.over:
+            return
+        self.over = True
+        atexit.unregister(self._exits)
+        if not self._recorder.running:
+            self._recorder.send(self._about())
+        self._send()
+        self._recorder.send(EVENT.pack(END, int(self.full), 0, 0, 0, 0, 0, 0))
+        self._recorder.close()
 
     def _exits(self) -> None:
-        if self._pid == os.getpid() and self._events and not _is_worker():
-            self._ends()
+        if self._pid == os.getpid() and self._room < MOST and not _is_worker():
+            self._end()
+            self._recorder.report()
+
+
+class _Recorder:
+    """The process that writes a trace: it gets the events, and asks the engine for its loads."""
+
+    def __init__(self) -> None:
+        self._program = find_binary()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._sending = threading.Lock()
+        self._waiting = threading.Lock()
+        self._error: OSError | None = None
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None
+
+    def send(self, data: bytes) -> None:
+        """Sends data. The first call starts the process. A process that has ended gets nothing: wait
+        has its error.
+        """
+        with self._sending:
+            if self._process is None:
+                command, pipe = [str(self._program), "trace", "record"], subprocess.PIPE
+                # In a session of its own: an interrupt of the training does not end it.
+                self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0, start_new_session=True)
+            if self._process.stdin is not None:
+                with contextlib.suppress(BrokenPipeError):
+                    left = memoryview(data)
+                    while left:
+                        left = left[self._process.stdin.write(left) :]
+
+    def answered(self, patience: float) -> None:
+        """Waits until loads are recorded."""
+        if self._process is not None and self._process.stdout is not None:
+            with contextlib.suppress(OSError):
+                if select.select([self._process.stdout], [], [], patience)[0]:
+                    self._process.stdout.read(1)
+
+    def close(self) -> None:
+        """Lets the process write the file and end."""
+        with self._sending:
+            if self._process is not None and self._process.stdin is not None:
+                with contextlib.suppress(BrokenPipeError):
+                    self._process.stdin.close()
+                self._process.stdin = None
+
+    def wait(self) -> None:
+        """Waits until the file is written. Raises its error, in each call."""
+        with self._waiting:
+            process = self._process
+            if process is not None and process.returncode is None:
+                _, said = process.communicate()
+                if process.returncode:
+                    self._error = OSError(
+                        said.decode(errors="replace").strip() or f"shardfeed trace record ended with {process.returncode}"
+                    )
+        if self._error is not None:
+            raise self._error
+
+    def report(self) -> None:
+        """Waits, within a training, which does not end because a trace cannot be written."""
+        try:
+            self.wait()
+        except OSError as e:
+            log.error("shardfeed: the trace was not written: %s", e)
+
+    def wait_beside(self) -> None:
+        """Waits in a thread, which the end of the program waits for."""
+        threading.Thread(target=self.report, name="shardfeed trace").start()
 
 
 class _OfProcess:
@@ -176,14 +282,3 @@ def _split(name: str) -> tuple[str, str]:
         if name.endswith(suffix):
             return name[: -len(suffix)], suffix
     return "", ""
-
-
-def _system_time() -> int:
-    """The difference of the system's time to time.monotonic_ns, in ns: the closest of several looks
-    at both, since a process may lose the processor in between.
-    """
-    looks = []
-    for _ in range(9):
-        before, system, after = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
-        looks.append((after - before, system - (before + after) // 2))
-    return min(looks)[1]

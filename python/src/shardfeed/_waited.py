@@ -47,10 +47,11 @@ class Waited:
     wait for a bundle counts.
     """
 
-    __slots__ = ("_began", "_last", "_minute", "_of", "_sent", "_sent_at", "_slow", "_telling", "_watches", "trace")
+    __slots__ = ("_began", "_last", "_minute", "_of", "_sent", "_sent_at", "_slow", "_telling", "_watches", "place", "trace")
 
     def __init__(self) -> None:
         self.trace: Trace | None = _trace.of_process()
+        self.place: tuple[Any, ...] | None = None  # of the last iteration, as Trace.of_rank has it
         self._watches: dict[int, _Watch] = {}  # by thread, and of threads that have ended
         self._began = 0  # the first ``next`` of the iteration; 0: no iteration
         self._last = 0  # the end of its last one
@@ -64,10 +65,18 @@ class Waited:
     def begin_trace(self, path: str | PathLike[str], steps: int | None) -> Trace:
         """Starts a trace, and ends the one before."""
         trace = _trace.Trace(path, steps)
+        if self.place is not None:
+            trace.of_rank(*self.place)
         before, self.trace = self.trace, trace
         if before is not None and before is not _trace.of_process():
             before.stop()
         return trace
+
+    def iterates(self, *place: Any) -> None:
+        """Notes the place of the iteration that starts, as Trace.of_rank has it."""
+        self.place = place
+        if self.trace is not None:
+            self.trace.of_rank(*place)
 
     def start(self) -> None:
         """Starts a wait of this thread."""

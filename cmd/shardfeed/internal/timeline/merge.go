@@ -2,14 +2,11 @@ package timeline
 
 import (
 	"bufio"
-	"compress/gzip"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 )
@@ -27,16 +24,14 @@ func Merge(out string, paths ...string) (events int, err error) {
 			return 0, err
 		}
 	}
-	to, err := os.CreateTemp(filepath.Dir(out), ".trace-*")
+	err = written(out, func(to io.Writer) error {
+		events, err = write(to, files)
+		return err
+	})
 	if err != nil {
 		return 0, err
 	}
-	defer os.Remove(to.Name()) // it has another name if all went well
-	events, err = write(to, strings.HasSuffix(out, ".gz"), files)
-	if err = errors.Join(err, to.Chmod(0o644), to.Close()); err != nil {
-		return 0, err
-	}
-	return events, os.Rename(to.Name(), out)
+	return events, nil
 }
 
 func same(a, b string) bool {
@@ -48,12 +43,7 @@ func same(a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
-func write(to io.Writer, packed bool, files []*file) (events int, err error) {
-	var zip *gzip.Writer
-	if packed {
-		zip = gzip.NewWriter(to)
-		to = zip
-	}
+func write(to io.Writer, files []*file) (events int, err error) {
 	w := bufio.NewWriterSize(to, 1<<16)
 	base := earliest(files)
 	fmt.Fprintf(w, "{\"displayTimeUnit\": \"ms\", \"baseTimeNanoseconds\": %d, \"traceEvents\": [", base)
@@ -65,13 +55,7 @@ func write(to io.Writer, packed bool, files []*file) (events int, err error) {
 		}
 	}
 	fmt.Fprint(w, "\n]}\n")
-	if err := w.Flush(); err != nil {
-		return 0, err
-	}
-	if zip != nil {
-		err = zip.Close()
-	}
-	return m.events, err
+	return m.events, w.Flush()
 }
 
 // earliest returns the least base, so that no time is negative.

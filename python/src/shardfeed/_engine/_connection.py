@@ -53,6 +53,7 @@ class Connection:
         reports its progress.
         """
         self.timeout = timeout
+        self.path = str(engine.socket)
         self.read_only = False  # arrays of batches, whose memory other processes read too
         self.end: dict[str, Any] | None = None
         self.opening: Callable[[str], object] | None = None  # is called with what the engine does before an iteration starts

@@ -149,8 +149,7 @@ class MapLoader(DataLoader[T]):
         source: Source
         start, lists = self._lists.begin(self._next)
         self._next, self._stamp, self._loaded = Place(start.epoch + 1, 0, None, None), start, False
-        if self._wait.trace is not None:
-            self._wait.trace.of_rank(0, 1)
+        self._wait.iterates(0, 1)
         if self.num_workers == 0:
             source = Local(self._whole, self, self.collate_fn, self.prefetch, start, lists)
         else:
