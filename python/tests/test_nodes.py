@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from pathlib import Path
 
 import pytest
 from ranks import Job
 
 pytest.importorskip("torch")
+
+import torch.distributed as dist
+
+from shardfeed.torch._ranks._board import Board
 
 WHOLE = "epoch 0: 4,000 rows, each exactly once, on "
 
@@ -102,9 +107,53 @@ def test_distributed_checkpoints_keep_the_records_of_all_ranks(
 
 
 def test_a_node_that_dies_holds_up_no_other(runtime: Path, shards: Path, tmp_path: Path) -> None:
-    ran = run(shards, tmp_path, 2, "--alone", "--stop", 9, "--dies", "--rank", 1)
-    [(level, text)] = audits(ran)
-    assert level == "INFO" and "not seen" in text
+    ran = run(shards, tmp_path, 3, "--stop", 9, "--dies", "--rank", 1)
+    assert [line["rank"] for line in ran.lines("end")] == [0, 2] and not audits(ran)
+    for line in ran.lines("end"):
+        assert line["audit"]["ranks"] == 1 and "not seen" in line["audit"]["text"] and not line["audit"]["faults"]
+
+
+class Lost(dist.HashStore):
+    """A store that does not answer until it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.back = threading.Event()
+
+    def check(self, keys: list[str]) -> bool:
+        self.back.wait(60)
+        raise RuntimeError("the connection was closed")
+
+
+def test_notices() -> None:
+    """The node that comes last finds those of all others, and one writes what comes of them."""
+    store = dist.HashStore()
+    boards = [Board(store, "k", 5) for _ in range(3)]
+    for turn in ([0, 1], [8, 1]):
+        for board, ranks in zip(boards, ([2, 3], [0, 1], [4])):
+            assert board.all("audit", turn) == []
+            board.post("audit", ranks, {"turn": turn, "of": ranks[0]})
+        for board in boards:
+            assert [notice["ranks"] for notice in board.all("audit", turn)] == [[0, 1], [2, 3], [4]]
+            assert board.all("audit", [9, 9]) == []
+        assert [board.settle("audit", turn, {"rows": 7}) for board in boards] == [True, False, False]
+        settled = boards[2].settled("audit")
+        assert settled is not None and (settled["turn"], settled["result"]) == (turn, {"rows": 7})
+    boards[0].post("waits", [3], {})
+    boards[0].post("waits", [2, 3], {})
+    assert [notice["ranks"] for notice in boards[1].there("waits")] == [[2, 3]], "as a node whose lowest rank began later"
+    assert store.num_keys() == 6
+
+
+def test_a_store_that_is_gone_holds_up_no_rank() -> None:
+    store = Lost()
+    board = Board(store, "k", 2)
+    assert board.within(lambda: board.all("audit", [0, 1]), None, 0.01) is None
+    assert board.within(lambda: 7, 0) == 0, "there is no further work until the first has ended"
+    store.back.set()
+    assert board._busy is not None
+    board._busy.join(60)
+    assert board.within(lambda: 7, 0) == 7 and board.within(lambda: board.settled("audit"), None) is None
 
 
 def test_without_a_process_group(runtime: Path, shards: Path, tmp_path: Path) -> None:

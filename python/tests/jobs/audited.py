@@ -44,6 +44,7 @@ def main() -> None:
     log = logging.getLogger("shardfeed")
     log.setLevel(logging.INFO)
     log.addHandler(Lines(report))
+    given.apart = given.alone or given.dies  # ranks do not wait for each other
     if given.alone:
         train(given, report)
         return
@@ -79,12 +80,12 @@ def train(given: argparse.Namespace, report: Report) -> None:
                     os._exit(0)
                 if not given.dies:
                     return
-        if not given.alone:
+        if not given.apart:
             dist.barrier()  # as the gradients are
     keys = 0 if given.alone else dist.distributed_c10d._get_default_store().num_keys()
     verdict = dataset.verdict(epoch=True)
     report("end", keys=keys, audit=dataset.stats()["audit"], line=str(verdict), rank_named=verdict.rank, host=verdict.host)
-    if not given.alone:
+    if not given.apart:
         dist.barrier()
 
 
