@@ -88,6 +88,16 @@ func TestRemembers(t *testing.T) {
 	}
 }
 
+// TestZeros: words of zero bytes are no empty entries.
+func TestZeros(t *testing.T) {
+	for n := 1; n < 40; n++ {
+		c := NewCached(&lengths{}, 1<<10)
+		if got := encode(c, []string{strings.Repeat("\x00", n)}); len(got) != 1+n {
+			t.Errorf("%d zero bytes have %d tokens", n, len(got)-1)
+		}
+	}
+}
+
 func TestMemory(t *testing.T) {
 	for _, bytes := range []int{1 << 10, 1 << 20, 12 << 20} {
 		c := NewCached(&lengths{}, bytes)

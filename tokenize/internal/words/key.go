@@ -41,7 +41,7 @@ const longMost = 31
 func longKeyOf(v char.View, p, n int) (k longKey) {
 	k[0], k[1] = v.Load64(p), v.Load64(p+8)
 	tail := KeyOf(v, p+16, n-16)
-	k[2], k[3] = tail[0], tail[1]
+	k[2], k[3] = tail[0], tail[1]|16<<56
 	return k
 }
 
