@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from struct import Struct
+from struct import unpack_from
 from threading import Lock, get_ident
 from time import monotonic_ns as now
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,6 @@ _OPENING = {"list": LIST, "footers": LIST, "rows": COUNT}
 
 _SENT_EVERY = 10**9  # ns
 _MINUTE = 60 * 10**9
-_MARK = Struct("<Q")
 
 
 class _Watch:
@@ -139,11 +138,12 @@ class Waited:
 
     def _cut(self, raw: RawBatch, parts: list[int], at: int, to: int) -> int:
         """Charges the time from at up to the end of a batch's trail, and returns the new at."""
-        finished, trace = raw.finished, self.trace
-        for n in range(raw.marks):
-            [mark] = _MARK.unpack_from(raw.bytes, raw.trail + 8 * n)
-            until = min(finished - (mark >> 8), to)
+        header, trace = raw.header, self.trace
+        finished, marks = header[-2], header[-1]
+        for mark in unpack_from(f"<{marks}Q", raw.bytes, raw.used - 8 * marks):
+            until = finished - (mark >> 8)
             if until > at:
+                until = min(until, to)
                 parts[mark & 255] += until - at
                 if trace is not None:
                     trace.part(mark & 255, get_ident(), at, until)
