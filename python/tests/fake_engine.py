@@ -26,7 +26,7 @@ class FakeEngine:
     wanted = True  # it wants to hear of releases
 
     def __init__(self, log: str = "/nonexistent/engine.log", opened: bool = True):
-        self.log = log
+        self.log, self.socket = log, "/nonexistent/engine.sock"
         self.opened = opened
         self.memory: mmap.mmap | None = None
         self.words: list[tuple[int, memoryview]] = []  # the generations, and the words of their slots
