@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/shardfeed/shardfeed/internal/racetest"
 )
 
 // TestRefuses: each part that is not known is named with its text.
@@ -203,7 +205,11 @@ func TestDamage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 2000 {
+	rounds := 2000
+	if racetest.Enabled {
+		rounds = 100
+	}
+	for range rounds {
 		damaged := slices.Clone(raw)
 		for range 1 + r.IntN(3) {
 			damaged[r.IntN(len(damaged))] ^= 1 << r.IntN(8)

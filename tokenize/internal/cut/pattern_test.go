@@ -8,8 +8,17 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/shardfeed/shardfeed/internal/racetest"
 	"github.com/shardfeed/shardfeed/tokenize/internal/char"
 )
+
+// rounds is the number of random texts for each pattern.
+var rounds = func() int {
+	if racetest.Enabled {
+		return 50
+	}
+	return 1000
+}()
 
 // A reference matches the alternatives of a regular expression in their order.
 type reference []*regexp.Regexp
@@ -55,6 +64,8 @@ func topAlternatives(s string) (all []string) {
 	return append(all, s[start:])
 }
 
+var whiteSpace = regexp.MustCompile(`^[\t\n\v\f\r \x{85}\p{Z}]+`)
+
 // match returns the length of the match at the start of text, 0 if there is none.
 func (r reference) match(text string) int {
 	for _, e := range r {
@@ -64,7 +75,7 @@ func (r reference) match(text string) int {
 			}
 			continue
 		}
-		n := len(regexp.MustCompile(`^[\t\n\v\f\r \x{85}\p{Z}]+`).FindString(text))
+		n := len(whiteSpace.FindString(text))
 		if n > 0 && n < len(text) { // one character less is followed by white space
 			_, size := utf8.DecodeLastRuneInString(text[:n])
 			n -= size
@@ -135,7 +146,7 @@ func TestPatterns(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for expression, p := range known {
 		want := newReference(expression)
-		for range 1000 {
+		for range rounds {
 			text := randomText(r)
 			words := want.words(text)
 			if got := cutAll(p.Cutter, text, 1+r.IntN(5)); !slices.Equal(got, words) {
@@ -155,7 +166,7 @@ func TestNamed(t *testing.T) {
 	} {
 		c, _ := Named(name)
 		want := newReference(expression)
-		for range 3000 {
+		for range rounds {
 			text := randomText(r)
 			if got, words := cutAll(c, text, 3), want.words(text); !slices.Equal(got, words) {
 				t.Fatalf("%s cuts %q into %q, want %q", name, text, got, words)
@@ -207,7 +218,7 @@ func TestCovers(t *testing.T) {
 	for expression, p := range known {
 		covers := true
 		re := newReference(expression)
-		for range 1000 {
+		for range rounds {
 			for text := randomText(r); text != "" && covers; {
 				n := re.match(text)
 				covers = n > 0
@@ -238,7 +249,7 @@ func TestSequence(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range 3000 {
+		for range rounds {
 			text := randomText(r)
 			want := []string{text}
 			for _, e := range expressions {
