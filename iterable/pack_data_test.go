@@ -123,6 +123,25 @@ func TestPackLeavesOutEmptyLists(t *testing.T) {
 	}
 }
 
+// A row whose weight draws no copy is in no block, and one that comes twice is there twice.
+func TestPackByWeight(t *testing.T) {
+	type document struct {
+		ID     int64   `parquet:"id"`
+		Tokens []int64 `parquet:"tokens,list"`
+		Times  float64 `parquet:"times"`
+	}
+	store := storeOf(t, []document{{0, []int64{1}, 0}, {1, []int64{10, 11}, 1}, {2, []int64{20}, 0}, {3, []int64{30}, 2}})
+	d := open(t, store, Options{Reading: Reading{Columns: []string{"id", "tokens"}}, Order: Order{Tail: shuffle.Short}, Weight: "times", Pack: &Pack{Pack: rule.Pack{Columns: map[string]int{"tokens": 8}}}})
+	dr, err := stream(t, d, shuffle.Worker{}, StreamOptions{}).Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dr.Release()
+	if got := packedRows(t, d.Schema(), dr)[0]; got.Tokens != "[10 11 30 30 0 0 0 0]" || got.IDs != "[1 3 3]" || d.NumSamples() != 1 {
+		t.Errorf("%+v, %d samples", got, d.NumSamples())
+	}
+}
+
 // A column without any token has no block, and Open says so.
 func TestPackOfNothing(t *testing.T) {
 	type document struct {

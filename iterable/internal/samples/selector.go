@@ -127,8 +127,11 @@ func (s Selection) Each(lo, hi int, f func(row int)) {
 // Documents appends the rows [lo, hi) that are kept to dst, each as often as it comes.
 func (s Selection) Documents(lo, hi int, dst []uint32) []uint32 {
 	s.Each(lo, hi, func(row int) {
-		dst = append(dst, uint32(row))
-		for n := 1; s.Times != nil && n < int(s.Times[row]); n++ {
+		times := 1
+		if s.Times != nil {
+			times = int(s.Times[row])
+		}
+		for range times {
 			dst = append(dst, uint32(row))
 		}
 	})
