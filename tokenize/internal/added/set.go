@@ -36,9 +36,6 @@ func NewSet(tokens []Token) *Set {
 	return s
 }
 
-// Len returns the number of tokens.
-func (s *Set) Len() int { return len(s.tokens) }
-
 // Memory returns the bytes that the set takes.
 func (s *Set) Memory() int64 {
 	n := int64(len(s.tokens))*48 + 256*(4*8+1)
