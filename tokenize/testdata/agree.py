@@ -101,7 +101,8 @@ def large(encode, names, megabytes):
     import vocabularies
 
     wrong = 0
-    documents = corpus.torture(2) + corpus.system(megabytes * 1_000_000 - 10_000_000)
+    documents = corpus.torture(2)
+    documents += corpus.system(max(1_000_000, megabytes * 1_000_000 - sum(len(d.encode()) for d in documents)))
     for name, file in vocabularies.files():
         if names and name not in names:
             continue
