@@ -34,7 +34,7 @@ func TestRandom(t *testing.T) {
 			}
 			return string(b)
 		}
-		for i := range 20000 {
+		for i := range 4000 {
 			key := word()
 			keys, values = append(keys, key), append(values, int32(i))
 			if key != "" {
@@ -50,7 +50,7 @@ func TestRandom(t *testing.T) {
 				t.Fatalf("%d letters: %q has %d, want %d", letters, key, got, value)
 			}
 		}
-		for range 50000 {
+		for range 10000 {
 			key := word() + word()
 			value, ok := want[key]
 			if !ok {
@@ -66,7 +66,7 @@ func TestRandom(t *testing.T) {
 // TestFill: at most a quarter of the units of a large trie is free.
 func TestFill(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	keys, values := make([]string, 200000), make([]int32, 200000)
+	keys, values := make([]string, 40000), make([]int32, 40000)
 	nodes := map[string]bool{}
 	for i := range keys {
 		key := ""
