@@ -128,7 +128,7 @@ def main():
     parser.add_argument("encode")
     parser.add_argument("--long", type=int, metavar="SIZE")
     parser.add_argument("names", nargs="*")
-    args = parser.parse_args()
+    args = parser.parse_intermixed_args()
     wrong = large(args.encode, args.names, args.long) if args.long else small(args.encode, args.names)
     print(f"{wrong} documents differ")
     return min(wrong, 1)

