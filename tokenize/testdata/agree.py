@@ -44,6 +44,8 @@ def ours(encode, file, documents):
 def theirs(file, documents):
     """The tokens that `tokenizers` has, and the seconds it took. It panics at some documents: they have None."""
     tokenizer, tokens, spent = Tokenizer.from_file(str(file)), [], 0.0
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
     for i in range(0, len(documents), BATCH):
         start = time.process_time()
         batch = attempt(tokenizer, documents[i : i + BATCH])
