@@ -28,7 +28,7 @@ func (s *Stream) await(ctx context.Context, k ahead.Key) (r *resident, err error
 	}
 	a := s.pending[k]
 	if a.residents == nil {
-		if err := s.ahead.Await(ctx, a.Load, &s.now.Trail); err != nil {
+		if err := s.ahead.Await(ctx, a.Load, s.now.Trail); err != nil {
 			return nil, err
 		}
 		if a.residents, err = s.outcome(a.Load); err != nil {
@@ -65,7 +65,7 @@ func (s *Stream) because(err error) error {
 
 // receive takes the next load of the schedule.
 func (s *Stream) receive(ctx context.Context) error {
-	l, err := s.ahead.Next(ctx, &s.now.Trail)
+	l, err := s.ahead.Next(ctx, s.now.Trail)
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (s *Stream) firstRow(ctx context.Context) (r *resident, err error) {
 			}
 			l := of.sizes.newLoad(u, shuffle.Span{Unit: i, To: 1}, false)
 			l.Wanted = []ahead.Wanted{{Rows: 1}}
-			if err = s.ahead.LoadNow(ctx, l, &s.now.Trail); err == nil {
+			if err = s.ahead.LoadNow(ctx, l, s.now.Trail); err == nil {
 				return s.buffer.admit(l)[0], nil
 			}
 			if !s.losses.stands(err) {

@@ -50,7 +50,7 @@ type Draw struct {
 	State shuffle.State // after this step
 
 	// Trail has the causes that held the draw up.
-	Trail Trail
+	Trail *Trail
 
 	from   drawer
 	number int64     // in the order in which the stream made its draws

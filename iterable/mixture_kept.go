@@ -155,7 +155,7 @@ func (k *keptUnits) unit(ctx context.Context, s *Stream, unit int) (r *resident,
 		return s.await(ctx, k.key(unit))
 	}
 	l := k.newLoad(keptUnit{unit: unit})
-	switch err := s.ahead.LoadNow(ctx, l, &s.now.Trail); {
+	switch err := s.ahead.LoadNow(ctx, l, s.now.Trail); {
 	case err == nil:
 		return s.buffer.admit(l)[0], nil
 	case s.losses.stands(err):

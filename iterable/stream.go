@@ -138,6 +138,7 @@ type Stream struct {
 	walk     walk
 	steps    stepper
 	now      *Draw // begun and not finished
+	live     Trail // of it
 	rows     int   // of its part of the step
 	full     int   // the same if the step were full
 	losses   losses
@@ -207,6 +208,7 @@ func (s *Stream) begin(ctx context.Context) error {
 	if !ok {
 		return io.EOF
 	}
+	s.live.Next(wait.Room)
 	began, waits := wait.Now(), len(s.allowed) == 0
 	if _, _, err := ahead.Receive(ctx, s.closing, s.allowed); err != nil {
 		return err
@@ -214,6 +216,7 @@ func (s *Stream) begin(ctx context.Context) error {
 	s.steps = steps
 	s.drawn++
 	d := s.newDraw()
+	s.live.Follow(d.Trail)
 	if waits {
 		d.Trail.Until(began, wait.Collate)
 		d.Trail.Until(wait.Now(), wait.Room)
@@ -266,6 +269,9 @@ func (s *Stream) State() shuffle.State {
 // Stats counts what the stream did so far.
 func (s *Stream) Stats() Stats { return s.tally.add(Stats{}).with(s.ahead.Counts()) }
 
+// Live is the trail of the draw that Next makes, while it does.
+func (s *Stream) Live() *Trail { return &s.live }
+
 // Account is the stream's memory.
 func (s *Stream) Account() *Account { return (*Account)(s.account) }
 
@@ -273,7 +279,7 @@ func (s *Stream) Account() *Account { return (*Account)(s.account) }
 func (s *Stream) newDraw() *Draw {
 	d, ok := s.spare.Get().(*Draw)
 	if !ok {
-		d = &Draw{}
+		d = &Draw{Trail: new(Trail)}
 	}
 	d.Trail.Reset()
 	*d = Draw{

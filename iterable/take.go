@@ -248,7 +248,7 @@ func (t *Taker) Take(ctx context.Context, rows []int64) (*Draw, error) {
 func (t *Taker) draw(rows []int64) (*Draw, error) {
 	d, ok := t.draws.Get().(*Draw)
 	if !ok {
-		d = &Draw{}
+		d = &Draw{Trail: new(Trail)}
 	}
 	d.Trail.Reset()
 	*d = Draw{
@@ -318,6 +318,7 @@ func (t *Taker) begin(u *heldUnit) {
 
 // load fetches and decodes a unit.
 func (t *Taker) load(unit int32, trail *wait.Trail) (*ahead.Held, error) {
+	trail.Next(wait.Room)
 	select {
 	case t.loads <- struct{}{}:
 		defer func() { <-t.loads }()

@@ -71,7 +71,7 @@ func (c *unitCache) pin(ctx context.Context, d *Draw) error {
 	}
 	d.Trail.Until(wait.Now(), wait.Room)
 	for _, p := range d.units {
-		if err := p.held.await(ctx, &d.Trail); err != nil {
+		if err := p.held.await(ctx, d.Trail); err != nil {
 			c.unpin(d.units)
 			return err
 		}
@@ -89,7 +89,7 @@ func (u *heldUnit) await(ctx context.Context, held *wait.Trail) error {
 	}
 	select {
 	case <-u.ready:
-		held.During(&u.trail, held.End(), wait.Now(), wait.Decode)
+		held.During(&u.trail, held.End(), wait.Now())
 		return u.err
 	case <-ctx.Done():
 		return cause.Of(ctx)

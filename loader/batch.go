@@ -39,7 +39,7 @@ type Batch struct {
 	Gaps   []int32
 
 	// Trail has the causes that held the batch up, for the wait of the loop that gets it.
-	Trail iterable.Trail
+	Trail *iterable.Trail
 
 	memory   Memory
 	bytes    int64

@@ -42,12 +42,14 @@ func (s *fakeStream) Next(ctx context.Context) (*iterable.Draw, error) {
 	case i >= s.steps:
 		return nil, io.EOF
 	}
-	return &iterable.Draw{Rows: 1, Valid: 1, Step: i, Position: i, State: shuffle.State{Seed: 5, Position: i + 1}}, nil
+	return &iterable.Draw{Trail: new(iterable.Trail), Rows: 1, Valid: 1, Step: i, Position: i, State: shuffle.State{Seed: 5, Position: i + 1}}, nil
 }
 
 func (s *fakeStream) Lose(int64, iterable.Loss) error { return nil }
 
 func (s *fakeStream) Stats() iterable.Stats { return iterable.Stats{Rows: s.next.Load()} }
+
+func (s *fakeStream) Live() *iterable.Trail { return nil }
 
 func (s *fakeStream) Close() error {
 	s.closed.Add(1)

@@ -271,7 +271,7 @@ func (m *Map) fill(ctx context.Context, j *job, rows []int64) {
 		return
 	}
 	j.trail.Until(wait.At(begin), wait.Collate)
-	j.trail.During(&d.Trail, wait.At(begin), wait.At(taken), wait.Collate)
+	j.trail.During(d.Trail, wait.At(begin), wait.At(taken))
 	m.making.draws.items.Add(1)
 	c, ok := m.spare.Get().(*collator)
 	if !ok {
@@ -279,7 +279,7 @@ func (m *Map) fill(ctx context.Context, j *job, rows []int64) {
 	}
 	if j.batch, j.err = c.do(ctx, d, j.memory, &j.at); j.err == nil {
 		j.trail.Until(wait.Now(), wait.Collate)
-		j.batch.Trail = j.trail
+		j.batch.Trail = &j.trail
 		m.making.depth.Add(1)
 	}
 	m.spare.Put(c)

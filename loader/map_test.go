@@ -280,6 +280,42 @@ func (s copying) Open(ctx context.Context, x shard.Shard) (shard.Object, error) 
 	return struct{ shard.Object }{o}, err
 }
 
+// What holds up a batch is known while the consumer still waits for it.
+func TestHeldUp(t *testing.T) {
+	late := shardtest.NewFaults(copying{local.Store{}}, shardtest.Rule{Op: shardtest.OpRead, Delay: time.Second})
+	for name, workers := range map[string]int{"without workers": 0, "workers": 2} {
+		t.Run(name, func(t *testing.T) {
+			ds := openData(t, shard.Stores{"": late}, []string{"../testdata/shop"}, iterable.Options{})
+			l, err := New(ds, Options{BatchSize: 4, Workers: workers})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			if held := l.HeldUp(); held != nil {
+				t.Errorf("without an iteration: %v", held)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			var consumer sync.WaitGroup
+			consumer.Go(func() {
+				for b, err := range l.Batches(ctx) {
+					if err == nil {
+						b.Release()
+					}
+				}
+			})
+			defer consumer.Wait()
+			defer cancel()
+			for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+				if held := l.HeldUp(); len(held) > 0 && held[len(held)-1].Cause == wait.Storage {
+					return
+				} else if time.Now().After(end) {
+					t.Fatalf("nothing is held up by the store: %v", held)
+				}
+			}
+		})
+	}
+}
+
 // A batch of rows waited for the store, and not for decoding, if their bytes are late.
 func TestMapTrail(t *testing.T) {
 	late := shardtest.NewFaults(copying{local.Store{}}, shardtest.Rule{Op: shardtest.OpRead, Delay: 20 * time.Millisecond})

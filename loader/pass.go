@@ -21,6 +21,7 @@ type rowStream interface {
 	Next(context.Context) (*iterable.Draw, error)
 	Lose(epoch int64, x iterable.Loss) error
 	Stats() iterable.Stats
+	Live() *iterable.Trail
 	Close() error
 }
 
@@ -53,8 +54,10 @@ type pass struct {
 	work   chan *job
 	out    chan *job
 	busy   []atomic.Pointer[job] // by worker: the job it works on
+	drawn  atomic.Pointer[job]   // last
 	seq    int64                 // jobs drawn
 	head   *job                  // of the consumer's goroutine, from when it has the job until the job is done
+	due    atomic.Pointer[job]   // head, for others
 	doing  activity              // why draw waits
 	handed frontier
 	closer sync.Once
@@ -130,6 +133,7 @@ func (p *pass) feed() *job {
 func (p *pass) draw(ctx context.Context) (j *job) {
 	j = &job{seq: p.seq, done: make(chan struct{})}
 	p.seq++
+	p.drawn.Store(j)
 	defer func() {
 		if v := recover(); v != nil {
 			j.err = &Error{Err: &iterable.PanicError{Value: v}, Stack: debug.Stack()}
@@ -147,16 +151,19 @@ func (p *pass) draw(ctx context.Context) (j *job) {
 	p.doing.set(stageRead, 0)
 	begin := time.Now()
 	j.trail.Until(wait.At(begin), p.before(j))
+	j.trail.Follow(p.stream.Live())
 	j.draw, j.err = p.stream.Next(ctx)
 	drawn := blocked(&p.draws.get, begin)
 	if j.err != nil {
 		return j
 	}
-	j.trail.During(&j.draw.Trail, wait.At(begin), wait.At(drawn), wait.Collate)
+	j.trail.During(j.draw.Trail, wait.At(begin), wait.At(drawn))
 	p.draws.items.Add(1)
 	p.doing.set(stageMemory, 0)
+	j.trail.Next(wait.Memory)
 	j.memory, j.err = p.begin(ctx)
 	j.trail.Until(wait.At(blocked(&p.meters.memory.get, drawn)), wait.Memory)
+	j.trail.Next(wait.Collate)
 	if j.err == nil {
 		p.meters.memory.items.Add(1)
 		p.doing.set(stageQueue, 0)
@@ -231,7 +238,7 @@ func (p *pass) make(ctx context.Context, c *collator, j *job) {
 	j.draw, j.memory = nil, nil
 	if j.err == nil {
 		j.trail.Until(wait.Now(), wait.Collate)
-		j.batch.Trail = j.trail
+		j.batch.Trail = &j.trail
 		p.depth.Add(1)
 	}
 	close(j.done)
@@ -346,6 +353,8 @@ func (p *pass) wait(ctx context.Context) (*job, error) {
 		return nil, cause.Of(ctx, ErrClosed)
 	}
 	j := p.head
+	p.due.Store(j)
+	defer p.due.Store(nil)
 	select {
 	case <-j.done:
 		p.head = nil

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/shardfeed/shardfeed/internal/iteration"
+	"github.com/shardfeed/shardfeed/internal/wait"
+	"github.com/shardfeed/shardfeed/iterable"
 )
 
 // waiting describes why the consumer has no batch yet.
@@ -66,4 +68,31 @@ func (p *pass) begin(ctx context.Context) (Memory, error) {
 		return nil, errors.New("loader: Allocator.Begin must return a Memory or an error, got neither")
 	}
 	return m, err
+}
+
+// heldUp returns the job that the consumer waits for, or waits for next.
+func (p *pass) heldUp() *job {
+	if j := p.due.Load(); j != nil {
+		return j
+	}
+	first := p.drawn.Load()
+	for i := range p.busy {
+		if j := p.busy[i].Load(); j != nil && j.seq < first.seq {
+			first = j
+		}
+	}
+	return first
+}
+
+// HeldUp returns what holds up the next batch of an iteration until now, for a consumer that waits
+// for it. It is nil without an iteration.
+func (l *Loader) HeldUp() []iterable.Mark {
+	p := l.loop.Pass()
+	if p == nil {
+		return nil
+	}
+	if j := p.heldUp(); j != nil {
+		return j.trail.At(wait.Now())
+	}
+	return []iterable.Mark{{End: wait.Now(), Cause: wait.Open}}
 }

@@ -16,7 +16,10 @@ type Probe struct {
 }
 
 // NewProbe returns a probe that adds to a trail until Stop. Time without a request counts for idle.
-func NewProbe(trail *Trail, idle Cause) *Probe { return &Probe{trail: trail, idle: idle} }
+func NewProbe(trail *Trail, idle Cause) *Probe {
+	trail.Next(idle)
+	return &Probe{trail: trail, idle: idle}
+}
 
 type probeKey struct{}
 
@@ -39,7 +42,7 @@ func (p *Probe) Start() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.requests == 0 {
-		p.markLocked(p.idle)
+		p.markLocked(p.idle, Storage)
 	}
 	p.requests++
 }
@@ -61,6 +64,7 @@ func (p *Probe) EndAt(t int64) {
 		t = Now()
 	}
 	p.trail.Until(t, Storage)
+	p.trail.Next(p.idle)
 }
 
 // Idle sets the cause of time without a request from now on, and returns the one before.
@@ -71,7 +75,7 @@ func (p *Probe) Idle(c Cause) (before Cause) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.requests == 0 && c != p.idle {
-		p.markLocked(p.idle)
+		p.markLocked(p.idle, c)
 	}
 	before, p.idle = p.idle, c
 	return before
@@ -88,12 +92,14 @@ func (p *Probe) Stop() {
 	if p.requests > 0 {
 		c = Storage
 	}
-	p.markLocked(c)
+	p.markLocked(c, c)
 	p.trail = nil
 }
 
-func (p *Probe) markLocked(c Cause) {
+// markLocked ends a piece with a cause, and gives the next one its cause.
+func (p *Probe) markLocked(c, next Cause) {
 	if p.trail != nil {
 		p.trail.Until(Now(), c)
+		p.trail.Next(next)
 	}
 }

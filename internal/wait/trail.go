@@ -1,6 +1,10 @@
 package wait
 
-import "time"
+import (
+	"slices"
+	"sync"
+	"time"
+)
 
 // mostMarks bounds the pieces of a trail.
 const mostMarks = 64
@@ -12,13 +16,27 @@ type Mark struct {
 }
 
 // A Trail is the causes that held something up, one after another. A piece reaches from the end of
-// the one before to its own; the first has no start.
+// the one before to its own; the first has no start. The last piece may still be open, with the
+// cause of the piece before unless Next or Follow gives it another.
 //
-// The zero Trail is empty. It is not safe for concurrent use.
-type Trail struct{ marks []Mark }
+// The zero Trail is empty, and so is a nil one, to which nothing can be added. It is safe for
+// concurrent use.
+type Trail struct {
+	mu    sync.Mutex
+	marks []Mark
+	now   Cause  // of the open piece
+	of    *Trail // has the causes of the open piece; nil: now
+}
 
 // Until adds a piece that ends at t.
 func (r *Trail) Until(t int64, c Cause) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.now, r.of = c, nil
+	r.untilLocked(t, c)
+}
+
+func (r *Trail) untilLocked(t int64, c Cause) {
 	n := len(r.marks)
 	if n > 0 {
 		last := &r.marks[n-1]
@@ -31,13 +49,27 @@ func (r *Trail) Until(t int64, c Cause) {
 		}
 	}
 	if n == mostMarks {
-		r.join()
+		r.joinLocked()
 	}
 	r.marks = append(r.marks, Mark{t, c})
 }
 
-// join makes room for a piece: the shortest one becomes part of the next.
-func (r *Trail) join() {
+// Next gives the open piece a cause.
+func (r *Trail) Next(c Cause) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.now, r.of = c, nil
+}
+
+// Follow gives the open piece the causes of a trail that this one waits for.
+func (r *Trail) Follow(of *Trail) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.of = of
+}
+
+// joinLocked makes room for a piece: the shortest one becomes part of the next.
+func (r *Trail) joinLocked() {
 	least := 1
 	for i := 2; i < len(r.marks)-1; i++ {
 		if r.long(i) < r.long(least) {
@@ -49,37 +81,73 @@ func (r *Trail) join() {
 
 func (r *Trail) long(i int) int64 { return r.marks[i].End - r.marks[i-1].End }
 
-// During adds what a trail has between two times: the causes of something that this one waited for.
-// Time after the end of that trail has the cause rest.
-func (r *Trail) During(of *Trail, from, to int64, rest Cause) {
-	for _, m := range of.marks {
-		if m.End > from {
-			r.Until(min(m.End, to), m.Cause)
+// During adds what a trail has between two times, with its open piece: the causes of something that
+// this one waited for.
+func (r *Trail) During(of *Trail, from, to int64) {
+	marks := of.At(to)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.of = nil
+	for _, m := range marks {
+		if r.now = m.Cause; m.End > from {
+			r.untilLocked(min(m.End, to), m.Cause)
 		}
 		if m.End >= to {
 			return
 		}
 	}
-	r.Until(to, rest)
 }
 
-// Marks are the pieces, in order. They are valid until the trail changes.
-func (r *Trail) Marks() []Mark { return r.marks }
+// Marks are the pieces that have ended, in order.
+func (r *Trail) Marks() []Mark {
+	if r == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.marks)
+}
 
-// End is the end of the last piece; 0 of an empty trail.
-func (r *Trail) End() int64 {
-	if len(r.marks) == 0 {
+// At returns the pieces up to a time, with what the open one has so far.
+func (r *Trail) At(t int64) []Mark {
+	if r == nil {
+		return nil
+	}
+	r.mu.Lock()
+	var sum Trail
+	sum.marks = slices.Clone(r.marks)
+	now, of := r.now, r.of
+	r.mu.Unlock()
+	if of == nil {
+		sum.Until(t, now)
+	} else {
+		sum.During(of, sum.End(), t)
+	}
+	return sum.marks
+}
+
+// End is the end of the last mark; 0 of an empty trail.
+func (r *Trail) End() int64 { return endOf(r.Marks()) }
+
+func endOf(marks []Mark) int64 {
+	if len(marks) == 0 {
 		return 0
 	}
-	return r.marks[len(r.marks)-1].End
+	return marks[len(marks)-1].End
 }
 
 // Reset empties the trail. Its memory is used again.
-func (r *Trail) Reset() { r.marks = r.marks[:0] }
+func (r *Trail) Reset() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.marks, r.now, r.of = r.marks[:0], 0, nil
+}
 
-// Charge adds the time between two instants to parts, by its causes. Time after the end of the
-// trail is the hand-over.
+// Charge adds the time between two instants to parts, by its causes. Time after the last mark is
+// the hand-over.
 func (r *Trail) Charge(p *Parts, from, to int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	for _, m := range r.marks {
 		if until := min(m.End, to); until > from {
 			p[m.Cause] += time.Duration(until - from)

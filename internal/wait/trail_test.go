@@ -2,6 +2,7 @@ package wait
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 )
@@ -51,7 +52,7 @@ func TestPartsAddUp(t *testing.T) {
 		begin := rng.Int64N(at + 1)
 		r.Until(begin, Open)
 		end := begin + rng.Int64N(at+10)
-		r.During(&load, begin, end, Collate)
+		r.During(&load, begin, end)
 		if r.End() != end || len(r.Marks()) > mostMarks {
 			t.Fatalf("a trail of %d pieces ends at %d, want %d", len(r.Marks()), r.End(), end)
 		}
@@ -89,5 +90,65 @@ func TestMost(t *testing.T) {
 	p := Parts{Storage: 3, Decode: 5}
 	if p.Most() != Decode || p.Seconds()["storage"] != 3e-9 || len(p.Seconds()) != 2 {
 		t.Errorf("%v: most is %v, seconds %v", p, p.Most(), p.Seconds())
+	}
+}
+
+// A piece that has not ended has a cause: its own, or that of a trail that is waited for.
+func TestOpenPieces(t *testing.T) {
+	var owner, load, draw Trail
+	owner.Until(10, Room)
+	load.Until(5, Room)
+	load.Follow(&owner)
+	draw.Until(2, Collate)
+	draw.Follow(&load)
+	at := func(want ...Mark) {
+		t.Helper()
+		end := want[len(want)-1].End
+		if got := draw.At(end); !slices.Equal(got, want) {
+			t.Errorf("at %d: %v, want %v", end, got, want)
+		}
+	}
+	at(Mark{2, Collate}, Mark{20, Room})
+	owner.Next(Storage)
+	at(Mark{2, Collate}, Mark{10, Room}, Mark{20, Storage})
+	owner.Until(20, Storage)
+	owner.Next(Decode)
+	at(Mark{2, Collate}, Mark{10, Room}, Mark{20, Storage}, Mark{30, Decode})
+	load.During(&owner, 5, 15) // the owner has given up
+	load.Next(Cache)
+	at(Mark{2, Collate}, Mark{10, Room}, Mark{15, Storage}, Mark{30, Cache})
+	if marks := draw.Marks(); !slices.Equal(marks, []Mark{{2, Collate}}) {
+		t.Errorf("the ended pieces are %v", marks)
+	}
+	draw.Reset()
+	draw.Next(Memory)
+	at(Mark{40, Memory})
+	if empty := (*Trail)(nil); empty.End() != 0 || len(empty.Marks()) != 0 {
+		t.Error("a nil trail has pieces")
+	}
+}
+
+// A probe shows what its load waits for now.
+func TestProbeNow(t *testing.T) {
+	var r Trail
+	p := NewProbe(&r, Decode)
+	for i, c := range []struct {
+		do   func()
+		want Cause
+	}{
+		{func() {}, Decode},
+		{p.Start, Storage},
+		{p.Start, Storage},
+		{p.End, Storage},
+		{p.End, Decode},
+		{func() { p.Idle(Cache) }, Cache},
+		{p.Start, Storage},
+		{func() { p.Idle(Decode) }, Storage},
+		{p.Stop, Storage},
+	} {
+		c.do()
+		if marks := r.At(Now() + 1e9); marks[len(marks)-1].Cause != c.want {
+			t.Errorf("after %d steps: %v, want %v", i, marks[len(marks)-1].Cause, c.want)
+		}
 	}
 }

@@ -71,6 +71,7 @@ func (r *Reader) tryAdmit(l *Load, n int64) bool {
 	}
 	l.number, l.charged.Fetch = n, l.Estimate.Fetch
 	l.trail.Until(wait.Now(), wait.Room)
+	l.trail.Next(wait.Storage) // also while it waits for a fetcher: others wait for the store then
 	r.throttle.start(l)
 	r.evictable.rest(l)
 	return true

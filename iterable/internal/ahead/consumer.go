@@ -13,7 +13,11 @@ func (r *Reader) Next(ctx context.Context, held *wait.Trail) (*Load, error) {
 	if len(r.loads) == 0 {
 		r.want(r.received + 1)
 		held.Until(wait.Now(), wait.Collate)
-		defer func() { held.Until(wait.Now(), wait.Room) }()
+		held.Next(wait.Room)
+		defer func() {
+			held.Until(wait.Now(), wait.Room)
+			held.Next(wait.Collate)
+		}()
 	}
 	l, ok, err := Receive(ctx, r.Closing, r.loads)
 	if ok {
@@ -45,13 +49,15 @@ func (r *Reader) Await(ctx context.Context, l *Load, held *wait.Trail) error {
 	}
 	began := wait.Now()
 	held.Until(began, wait.Collate)
+	held.Follow(&l.trail)
 	r.want(l.number)
 	for ; !taken; ready, taken = r.evictable.claim(l) {
 		if _, _, err := Receive(ctx, r.Closing, ready); err != nil {
 			return err
 		}
 	}
-	held.During(&l.trail, began, wait.Now(), wait.Decode)
+	held.During(&l.trail, began, wait.Now())
+	held.Next(wait.Collate)
 	return nil
 }
 

@@ -85,7 +85,7 @@ func (r *Reader) decodeOne(ctx context.Context, d *layer, l *Load) error {
 	r.count(l)
 	r.Keeper.Offer(keep.Place{Manifest: l.Manifest, Group: l.Group})
 	if l.owner {
-		r.Sharing.settle(l.sharedRows(), blocks[0], d.sharedPlaces(l), &l.trail) // shared ones are not divided
+		r.Sharing.settle(l.sharedRows(), blocks[0], d.sharedPlaces(l)) // shared ones are not divided
 	}
 	r.ready(l, extra)
 	return nil

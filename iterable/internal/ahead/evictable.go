@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
-	"github.com/shardfeed/shardfeed/internal/wait"
 )
 
 // evictable lists the loads of a read-ahead from their admission until the consumer takes them.
@@ -149,7 +148,7 @@ func (r *Reader) emptyLocked(l *Load) (decoded bool) {
 func (r *Reader) leaveOthers(l *Load) {
 	if l.owner {
 		l.owner = false
-		r.Sharing.settle(l.sharedRows(), nil, nil, &wait.Trail{})
+		r.Sharing.settle(l.sharedRows(), nil, nil)
 	}
 	l.Shared = false
 }

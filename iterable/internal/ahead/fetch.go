@@ -17,6 +17,7 @@ func (r *Reader) fetchOne(ctx context.Context, l *Load) {
 	r.evictable.work(l)
 	if l.Shared {
 		r.evictable.rest(l)
+		l.trail.Next(wait.Room)
 		<-l.granted
 		l.trail.Until(wait.Now(), wait.Room)
 		r.evictable.work(l)
@@ -33,8 +34,10 @@ func (r *Reader) fetchOne(ctx context.Context, l *Load) {
 		r.lookAgain()
 	}
 	r.evictable.rest(l)
+	l.trail.Next(wait.Room)
 	<-l.granted
 	l.trail.Until(wait.Now(), wait.Room)
+	l.trail.Next(wait.Decode) // also while it waits for a decoder
 	if err = cmp.Or(err, l.refused); err != nil {
 		r.evictable.work(l)
 		r.fail(l, err)

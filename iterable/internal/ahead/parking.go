@@ -33,6 +33,7 @@ func (p *parking) run(ctx context.Context, r *Reader, fetched chan struct{}) {
 		switch {
 		case l != nil:
 			l.trail.Until(wait.Now(), wait.Room)
+			l.trail.Next(wait.Decode)
 			r.decode.put(ctx, l)
 			continue
 		case last && open == 0:
@@ -89,6 +90,7 @@ func (p *parking) leave(l *Load) {
 
 // park keeps a load; false when it is too late for that.
 func (p *parking) park(l *Load) bool {
+	l.trail.Next(wait.Room)
 	p.mu.Lock()
 	if !p.closed {
 		p.loads = append(p.loads, l)

@@ -170,7 +170,11 @@ func (r *Reader) record(l *Load) {
 func (r *Reader) LoadNow(ctx context.Context, l *Load, held *wait.Trail) error {
 	began := wait.Now()
 	held.Until(began, wait.Collate)
-	defer func() { held.During(&l.trail, began, wait.Now(), wait.Decode) }()
+	held.Follow(&l.trail)
+	defer func() {
+		held.During(&l.trail, began, wait.Now())
+		held.Next(wait.Collate)
+	}()
 	r.Account.Charge(mem.Fetch, l.Estimate.Fetch)
 	r.Account.Charge(mem.Decode, l.Estimate.Decode)
 	l.charged, l.ready, l.began = l.Estimate, make(chan struct{}), began
@@ -179,6 +183,7 @@ func (r *Reader) LoadNow(ctx context.Context, l *Load, held *wait.Trail) error {
 		return err
 	}
 	if r.Decoders != nil {
+		l.trail.Next(wait.Decode)
 		r.Decoders <- struct{}{} // its holders wait for nothing
 		defer func() { <-r.Decoders }()
 	}

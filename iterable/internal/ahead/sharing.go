@@ -2,7 +2,6 @@ package ahead
 
 import (
 	"context"
-	"math"
 	"sync"
 
 	"github.com/shardfeed/shardfeed/internal/wait"
@@ -35,25 +34,26 @@ type sharedBlock struct {
 	// where sample i is row i.
 	places []uint32
 
-	trail wait.Trail // of its load
+	trail *wait.Trail // of the load that decodes it
 }
 
 // join returns the block of some rows when another stream has it, waiting for one that is being
-// decoded: what held that one up is added to the trail. It returns nil when the caller must decode
-// it, and report the result with settle.
+// decoded: what held that one up is added to the trail of the caller's load. It returns nil when the
+// caller must decode it, and report the result with settle.
 func (s *Sharing) join(ctx context.Context, rows sharedRows, trail *wait.Trail) (b *rowgroup.Block, places []uint32, err error) {
 	for {
 		began := wait.Now()
-		b, e := s.enter(rows)
+		b, e := s.enter(rows, trail)
 		switch {
 		case e == nil:
 			return nil, nil, nil
 		case b != nil:
 			return b, e.places, nil
 		}
+		trail.Follow(e.trail)
 		select {
 		case <-e.ready:
-			trail.During(&e.trail, began, wait.Now(), wait.Decode)
+			trail.During(e.trail, began, wait.Now())
 		case <-ctx.Done():
 			return nil, nil, ctx.Err()
 		}
@@ -62,7 +62,7 @@ func (s *Sharing) join(ctx context.Context, rows sharedRows, trail *wait.Trail) 
 
 // enter takes a reference to the block, or registers the caller as the one who decodes it, or
 // returns what to wait for.
-func (s *Sharing) enter(rows sharedRows) (*rowgroup.Block, *sharedBlock) {
+func (s *Sharing) enter(rows sharedRows, trail *wait.Trail) (*rowgroup.Block, *sharedBlock) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.blocks == nil {
@@ -70,7 +70,7 @@ func (s *Sharing) enter(rows sharedRows) (*rowgroup.Block, *sharedBlock) {
 	}
 	e := s.blocks[rows]
 	if e == nil {
-		s.blocks[rows] = &sharedBlock{ready: make(chan struct{})}
+		s.blocks[rows] = &sharedBlock{ready: make(chan struct{}), trail: trail}
 		return nil, nil
 	}
 	if e.block != nil {
@@ -82,11 +82,10 @@ func (s *Sharing) enter(rows sharedRows) (*rowgroup.Block, *sharedBlock) {
 
 // settle hands a block to the streams that wait for it. nil means that it will not come; one of
 // them then decodes it.
-func (s *Sharing) settle(rows sharedRows, b *rowgroup.Block, places []uint32, trail *wait.Trail) {
+func (s *Sharing) settle(rows sharedRows, b *rowgroup.Block, places []uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := s.blocks[rows]
-	e.trail.During(trail, math.MinInt64, trail.End(), wait.Decode) // a copy
 	if e.block, e.places, e.users = b, places, 1; b == nil {
 		delete(s.blocks, rows)
 	}

@@ -32,11 +32,11 @@ func sharingGoesOn(t *testing.T) {
 		joined <- err
 	}()
 	synctest.Wait() // it is inside join
-	s.settle(rows, nil, nil, &wait.Trail{})
+	s.settle(rows, nil, nil)
 	if err := <-joined; err != nil {
 		t.Error(err)
 	}
-	s.settle(rows, nil, nil, &wait.Trail{}) // by the one that took over
+	s.settle(rows, nil, nil) // by the one that took over
 	if len(s.blocks) != 0 {
 		t.Errorf("%d blocks are known", len(s.blocks))
 	}
@@ -61,14 +61,14 @@ func sharingKeepsCauses(t *testing.T) {
 	time.Sleep(9 * time.Second)
 	owner.Until(wait.Now(), wait.Storage)
 	time.Sleep(time.Second)
-	owner.Until(wait.Now(), wait.Decode)
-	s.settle(rows, nil, nil, &owner)
+	owner.Next(wait.Room) // it is evicted, and gives up
+	s.settle(rows, nil, nil)
 	if err := <-joined; err != nil {
 		t.Fatal(err)
 	}
 	var p wait.Parts
 	waiter.Charge(&p, began, wait.Now())
-	if want := (wait.Parts{wait.Storage: 9 * time.Second, wait.Decode: time.Second}); p != want {
+	if want := (wait.Parts{wait.Storage: 9 * time.Second, wait.Room: time.Second}); p != want {
 		t.Errorf("%v, want %v", p, want)
 	}
 }
