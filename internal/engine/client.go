@@ -82,7 +82,7 @@ func (c *client) setEpoch(e wire.SetEpoch) (wire.Session, error) {
 }
 
 func (c *client) waited(w wire.Waited) {
-	c.group.session(w.Rank).waited(w.Report)
+	c.group.session(w.Rank).waited(w)
 	c.engine.remember()
 }
 

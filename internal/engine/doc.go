@@ -87,6 +87,7 @@
 //	  77  engine   MET       Met, the answer to MEET
 //	  78  engine   SURVEYED  Snapshot
 //	  79  engine   EVENTS    Events, the answer to TRACE
+//	  80  engine   HELD      Held: what holds up the batch, once a second while the trainer waits for one
 //
 // The order on a connection is HELLO, OPEN, then any number of JOIN .. END. Requests are answered
 // in order. Until END, a BATCH is sent as soon as a slot is free and its batch is ready: a free

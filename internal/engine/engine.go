@@ -157,7 +157,7 @@ type Figures struct {
 
 // A consumer receives the batches of an iteration: a connection. It is called by one goroutine at a
 // time: joined, then deliver for each batch, then either end or fail, after which it may join
-// again. progress and note may come at any time. No call waits for the trainer to read.
+// again. progress, note and held may come at any time. No call waits for the trainer to read.
 type consumer interface {
 	// ring returns the allocator of the consumer's shared memory. It makes a larger one only if the
 	// slots are too few or too small.
@@ -166,6 +166,9 @@ type consumer interface {
 
 	progress(wire.Progress)
 	note(wire.Note)
+
+	// held reports what holds up the batch, if the trainer waits for one.
+	held(wire.Held)
 	joined(wire.Joined)
 
 	// deliver announces a batch in memory of the consumer's allocator, and releases it, even on

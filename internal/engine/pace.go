@@ -13,14 +13,14 @@ const mostPaces = 128
 // A pace is the wait of a training loop, and its steps. Reports come about once a second.
 type pace struct {
 	wait  wait.Report
-	first bool // of an iteration: it has the wait for its first batch
+	first bool // of an iteration: it has a part of the wait for its first batch
 	steps int64
 }
 
 // paces are the waits of a session's loop in the iteration that began last, and in the recent past.
 // The session's mutex guards it.
 type paces struct {
-	epoch  []pace // its first report, and the sum of the others
+	epoch  []pace // its first reports as a sum, and the others
 	recent []pace
 	steps  int64 // of the session, at the last report
 }
@@ -30,18 +30,22 @@ func (p *paces) start() { p.epoch = nil }
 
 // add takes a report. steps counts all of the session.
 func (p *paces) add(w wait.Report, steps int64) {
-	one := pace{wait: w.Clone(), first: len(p.epoch) == 0, steps: steps - p.steps}
+	one := pace{wait: w.Clone(), first: len(p.epoch) == 0 || len(p.epoch) == 1 && p.epoch[0].steps == 0, steps: steps - p.steps}
 	p.steps = steps
 	p.recent = append(p.recent, one)
 	if n := len(p.recent) - mostPaces; n > 0 {
 		p.recent = append(p.recent[:0], p.recent[n:]...)
 	}
-	if len(p.epoch) < 2 {
+	at := 1
+	if one.first {
+		at = 0
+	}
+	if len(p.epoch) == at {
 		p.epoch = append(p.epoch, pace{wait: w.Clone(), first: one.first, steps: one.steps})
 		return
 	}
-	p.epoch[1].wait.Add(w)
-	p.epoch[1].steps += one.steps
+	p.epoch[at].wait.Add(w)
+	p.epoch[at].steps += one.steps
 }
 
 // last returns the reports of the last seconds of the loop; 0 is the iteration that began last.

@@ -247,6 +247,19 @@ func (r *ring) stuck() bool {
 	return r.readers&^waiting == 0
 }
 
+// awaits reports whether a trainer waits, and has all announced batches. Before the first batch
+// any may wait.
+func (r *ring) awaits(reader int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, g := range r.all {
+		if (!g.single || g.held[0] != 0) && g.waiting(reader).Load() == r.seq {
+			return true
+		}
+	}
+	return r.seq == 0
+}
+
 // announced gives a slot to trainers and returns its sequence number. The batch's turn is over when
 // they have released the slot.
 func (r *ring) announced(g *generation, slot uint32, to uint64, turn *mem.Turn) uint64 {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"reflect"
 	"slices"
+	"sync"
+	"time"
 
 	"github.com/shardfeed/shardfeed/internal/engine/wire"
 	"github.com/shardfeed/shardfeed/internal/loads"
@@ -122,6 +124,7 @@ func (r *run) iterate(it *iteration) error {
 	defer r.session.works(l)()
 	defer l.Close() // its error counts unreleased batches, which cannot exist
 	it.announce()
+	defer r.explain(l)()
 	d, state := r.session.dataset, it.state
 	d.engine.owned.Go(func() { d.audits.prepare(d.ctx, d.data.Dataset, state) })
 	var n int64
@@ -141,6 +144,42 @@ func (r *run) iterate(it *iteration) error {
 		}
 	}
 	return nil
+}
+
+// explainEvery is how often trainers that wait hear what holds up their batch.
+const explainEvery = time.Second
+
+// explain sends the trainers that wait for a batch what holds it up, until stop, which waits for its
+// goroutine.
+func (r *run) explain(l *loader.Loader) (stop func()) {
+	ctx, cancel := context.WithCancel(r.ctx)
+	var owned sync.WaitGroup
+	owned.Go(func() {
+		tick := time.NewTicker(explainEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				r.explainNow(l)
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	return func() {
+		cancel()
+		owned.Wait()
+	}
+}
+
+// explainNow holds the session's mutex, so that no batch is announced meanwhile.
+func (r *run) explainNow(l *loader.Loader) {
+	r.session.mu.Lock()
+	defer r.session.mu.Unlock()
+	held := wire.HeldBy(l.HeldUp())
+	for _, p := range r.now.participants {
+		p.call(func(c consumer) { c.held(held) })
+	}
 }
 
 // newLoader returns a loader with its batches in the rings of the iteration's consumers.

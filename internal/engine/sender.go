@@ -98,6 +98,12 @@ func (t *sender) progress(p wire.Progress) { t.sendSpare(wire.FrameProgress, p) 
 
 func (t *sender) note(n wire.Note) { t.sendSpare(wire.FrameNote, n) }
 
+func (t *sender) held(h wire.Held) {
+	if l := t.lease(); l.awaits(l.reader) {
+		t.sendSpare(wire.FrameHeld, h)
+	}
+}
+
 // sendSpare sends a message that may be dropped when the trainer does not read.
 func (t *sender) sendSpare(kind wire.FrameKind, v any) {
 	t.mu.Lock()

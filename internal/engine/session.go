@@ -38,7 +38,8 @@ type session struct {
 
 	figures  tally
 	paces    paces
-	reported atomic.Int64 // when the loop's wait came last, as by wait.Now
+	reported atomic.Int64  // when the loop's wait came last, as by wait.Now
+	now      *wait.Waiting // the loop's next() in progress, as of then
 	outputs  outputs
 }
 
@@ -252,12 +253,13 @@ func (s *session) dealt(b *loader.Batch) {
 }
 
 // waited adds to the wait of the rank's training loop.
-func (s *session) waited(w wait.Report) {
-	s.dataset.engine.work.waited(s.rank, w)
+func (s *session) waited(w wire.Waited) {
+	s.dataset.engine.work.waited(s.rank, w.Report)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.figures.sum.Wait.Add(w)
-	s.paces.add(w, s.figures.sum.Batches)
+	s.figures.sum.Wait.Add(w.Report)
+	s.paces.add(w.Report, s.figures.sum.Batches)
+	s.now = w.Now
 	s.reported.Store(wait.Now())
 }
 

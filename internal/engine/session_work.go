@@ -2,6 +2,9 @@ package engine
 
 import (
 	"slices"
+	"time"
+
+	"github.com/shardfeed/shardfeed/internal/wait"
 )
 
 // snapshot describes the session.
@@ -15,6 +18,9 @@ func (s *session) snapshot() SessionWork {
 	}
 	if s.latest != nil {
 		s.latest.describe(&w)
+	}
+	if s.now != nil && w.Iterating {
+		w.Wait.Now = &wait.Waiting{Cause: s.now.Cause, Seconds: s.now.Seconds + time.Duration(wait.Now()-s.reported.Load()).Seconds()}
 	}
 	return w
 }

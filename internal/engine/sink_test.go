@@ -138,9 +138,11 @@ func (m *sinkMemory) Free() {
 }
 
 func (s *sink) progress(wire.Progress) {}
-func (s *sink) note(n wire.Note)       { s.noted <- n }
-func (s *sink) end(e wire.End)         { s.over(e) }
-func (s *sink) fail(err error)         { s.over(err) }
+
+func (s *sink) held(wire.Held)   {}
+func (s *sink) note(n wire.Note) { s.noted <- n }
+func (s *sink) end(e wire.End)   { s.over(e) }
+func (s *sink) fail(err error)   { s.over(err) }
 
 func (s *sink) joined(j wire.Joined) {
 	if s.inside {

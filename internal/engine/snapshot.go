@@ -64,7 +64,7 @@ type RankWork struct {
 	Kept    int64 `json:"kept_bytes"`    // of columns that came decoded from the cache
 	Lost    int64 `json:"lost_rows"`
 
-	Wait wait.Report `json:"wait"` // of all training loops of the rank
+	Wait wait.Report `json:"wait"` // of all training loops of the rank, without Now
 }
 
 // add adds what a loader's stream did.

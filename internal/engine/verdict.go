@@ -18,10 +18,11 @@ import (
 // other machines that read the same data.
 func (s *session) verdict(a wire.VerdictAsk) (r wire.Session, err error) {
 	if a.Waited != nil {
-		if err := (wire.Waited{Report: *a.Waited}).Validate(); err != nil {
+		w := wire.Waited{Report: *a.Waited}
+		if err := w.Validate(); err != nil {
 			return r, err
 		}
-		s.waited(*a.Waited)
+		s.waited(w)
 	}
 	s.hears(a.Told)
 	f := verdict.Facts{Map: verdict.Map{Workers: a.Workers}, Copy: verdict.Copy{Bytes: a.Copied, Time: span(a.CopySeconds), Pinned: a.Pinned}}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/shardfeed/shardfeed/internal/engine/wire"
 	"github.com/shardfeed/shardfeed/internal/verdict"
@@ -42,6 +43,55 @@ func TestPaces(t *testing.T) {
 	}
 	if len(p.recent) != mostPaces || len(p.epoch) != 2 {
 		t.Errorf("%d reports are kept, and %d of the iteration", len(p.recent), len(p.epoch))
+	}
+}
+
+// A first wait may take several reports.
+func TestPacesOfALongFirstWait(t *testing.T) {
+	var p paces
+	p.start()
+	for range 5 {
+		p.add(report(1, map[string]float64{"storage": 1}), 0)
+	}
+	p.add(report(1, map[string]float64{"storage": 0.5, "collate": 0.5}), 2) // with the first batch
+	p.add(report(1, map[string]float64{"decode": 0.25}), 3)
+	want := wait.Parts{wait.Storage: span(5.5), wait.Collate: span(0.5)}
+	if r := rankOf(0, "", p.last(0)); r.Start != want || r.Loop != span(7) || r.Wait[wait.Decode] != span(0.25) || r.Steps != 3 {
+		t.Errorf("the iteration: %+v", r)
+	}
+	if r := rankOf(0, "", p.last(60)); r.Start != want {
+		t.Errorf("the last minute: %+v", r)
+	}
+}
+
+// The engine shows a next() in progress until its trainer reports the end, and no longer than the
+// iteration.
+func TestSnapshotOfAWait(t *testing.T) {
+	e := testEngine(t, Options{})
+	s := workers(t, e, "a", 1)[0]
+	s.ask(wire.Join{Iteration: "0", WorldSize: 1})
+	now := func() *wait.Waiting {
+		return e.snapshot().Sessions[0].Wait.Now
+	}
+	s.client.waited(wire.Waited{Report: wait.Report{Seconds: 2, Of: 2, Parts: map[string]float64{"storage": 2}, Now: &wait.Waiting{Cause: "storage", Seconds: 90}}})
+	if n := now(); n == nil || n.Cause != "storage" || n.Seconds < 90 {
+		t.Errorf("in next(): %+v", n)
+	}
+	s.client.waited(wire.Waited{Report: report(1, nil)})
+	if n := now(); n != nil {
+		t.Errorf("after it: %+v", n)
+	}
+	s.client.waited(wire.Waited{Report: wait.Report{Now: &wait.Waiting{Cause: "map", Seconds: 3}}})
+	drain([]*sink{s})
+	for end := time.Now().Add(patience); now() != nil; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("after the iteration: %+v", now())
+		}
+	}
+	for _, bad := range []*wait.Waiting{{Cause: "weather"}, {Cause: "map", Seconds: -1}} {
+		if err := (wire.Waited{Report: wait.Report{Now: bad}}).Validate(); wire.KindOf(err) != wire.KindProtocol {
+			t.Errorf("%+v: %v", bad, err)
+		}
 	}
 }
 

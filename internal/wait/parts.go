@@ -34,7 +34,7 @@ func (p *Parts) Seconds() map[string]float64 {
 	return m
 }
 
-// Add adds another loop's wait, or what came since the last addition.
+// Add adds another loop's wait, or what came since the last addition, without Now.
 func (r *Report) Add(o Report) {
 	r.Seconds += o.Seconds
 	r.Of += o.Of
@@ -46,7 +46,7 @@ func (r *Report) Add(o Report) {
 	}
 }
 
-// Clone returns a report that shares no memory.
+// Clone returns a report without Now that shares no memory.
 func (r Report) Clone() Report {
 	sum := Report{Parts: map[string]float64{}}
 	sum.Add(r)
@@ -67,4 +67,11 @@ type Report struct {
 	Seconds float64            `json:"seconds"` // in next()
 	Of      float64            `json:"of"`      // seconds of the loop, since its first next()
 	Parts   map[string]float64 `json:"parts"`   // by cause; they add up to Seconds
+	Now     *Waiting           `json:"now"`     // the next() in progress, once it has lasted a second, or null
+}
+
+// A Waiting is a next() that has not ended. A report has its time too, about a second late.
+type Waiting struct {
+	Cause   string  `json:"cause"`   // that holds up the batch now
+	Seconds float64 `json:"seconds"` // since next() began
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import shardfeed  # noqa: E402
-from shardfeed._waited import CAUSES  # noqa: E402
+from shardfeed._waited import CAUSES, Waited  # noqa: E402
 from shardfeed.torch import DataLoader, StreamingDataset  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("runtime")
@@ -152,3 +153,80 @@ def test_workers_of_torch_hide_the_wait(shards):
     dataset = StreamingDataset(shards, **GIVEN)
     assert len(list(torch.utils.data.DataLoader(dataset, batch_size=None, num_workers=1))) == 40
     assert dataset.stats()["wait"] is None
+
+
+@pytest.mark.parametrize("kind", ["numpy", "torch", "loader", "threads", "workers"])
+def test_a_next_in_progress_is_known(shards, tmp_path, kind):
+    """What holds it up, in stats() and in the engine's figures, and both grow."""
+    go = tmp_path / "go"
+
+    def hang(batch: Any) -> Any:
+        while not go.exists():
+            time.sleep(0.01)
+        return batch
+
+    stream: Any = {
+        "numpy": lambda: shardfeed.StreamingDataset(shards, **GIVEN).map(hang),
+        "torch": lambda: StreamingDataset(shards, **GIVEN).map(hang),
+        "loader": lambda: DataLoader(shards, collate_fn=hang, **GIVEN),
+        "threads": lambda: DataLoader(shards, threads=1, collate_fn=hang, **GIVEN),
+        "workers": lambda: DataLoader(shards, num_workers=1, collate_fn=Hang(go), **GIVEN),
+    }[kind]()
+    loop = threading.Thread(target=lambda: [None for _ in stream])
+    loop.start()
+    try:
+        seen = [seen_waiting(stream), seen_waiting(stream)]
+    finally:
+        go.touch()
+        loop.join()
+    assert seen[1]["seconds"] > seen[0]["seconds"]
+    assert stream.stats()["wait"]["now"] is None
+    assert waits(stream) >= seen[1]["seconds"]
+    if hasattr(stream, "close"):
+        stream.close()
+
+
+class Hang:
+    """A function for workers that waits for a file."""
+
+    def __init__(self, go: Path) -> None:
+        self.go = go
+
+    def __call__(self, batch: Any) -> Any:
+        while not self.go.exists():
+            time.sleep(0.01)
+        return batch
+
+
+def seen_waiting(stream: Any) -> dict[str, Any]:
+    """The next() in progress in stats(), once the engine has told it too, of a longer wait than a second."""
+    dataset = getattr(stream, "dataset", stream)
+    for _ in range(6000):
+        wait = stream.stats()["wait"]
+        told = dataset._judged(False)["verdict"]
+        if wait["now"] is not None and told["cause"] == wait["now"]["cause"] and told["seconds"] >= 1:
+            assert wait["now"]["cause"] in ("map", "open")  # a worker that has sent nothing may still start
+            assert sum(wait["parts"].values()) == pytest.approx(wait["seconds"], abs=1e-6)
+            return dict(wait["now"])
+        time.sleep(0.01)
+    raise AssertionError(f"no wait is seen: {wait}, {told}")
+
+
+def test_a_wait_is_charged_as_the_engine_explains_it():
+    waited = Waited()
+    waited.start()
+    begin = time.monotonic_ns()
+    time.sleep(0.002)
+    waited.held([[CAUSES.index("room"), begin - 5], [CAUSES.index("storage"), begin + 10**6], [CAUSES.index("decode"), begin + 10**18]])
+    report = waited.report()
+    assert report["parts"]["storage"] == pytest.approx(0.001, abs=1e-4)
+    assert set(report["parts"]) <= {"room", "storage", "decode"}
+    assert report["now"] is None  # it has not lasted a second
+    told: list[Any] = []
+    waited.tell(told.append)
+    waited.held([[CAUSES.index("room"), begin]])  # is over
+    waited.stop()
+    waited.tell(told.append)
+    assert sum(t["seconds"] for t in told) == pytest.approx(waited.report()["seconds"])
+    assert all(seconds >= 0 for t in told for seconds in t["parts"].values())
+    assert "room" not in told[-1]["parts"]

@@ -52,6 +52,7 @@ const (
 	FrameMet
 	FrameSurveyed
 	FrameEvents
+	FrameHeld
 )
 
 var frameNames = map[FrameKind]string{
@@ -59,7 +60,7 @@ var frameNames = map[FrameKind]string{
 	FrameTake: "TAKE", FrameSelect: "SELECT", FrameMap: "MAP", FrameMeet: "MEET", FrameWaited: "WAITED", FrameSurvey: "SURVEY", FrameTrace: "TRACE",
 	FrameWelcome: "WELCOME", FrameOpened: "OPENED", FrameProgress: "PROGRESS", FrameJoined: "JOINED", FrameRing: "RING", FrameBatch: "BATCH",
 	FrameEnd: "END", FrameError: "ERROR", FrameSession: "SESSION", FrameNote: "NOTE", FrameMapped: "MAPPED", FrameSelected: "SELECTED",
-	FrameMet: "MET", FrameSurveyed: "SURVEYED", FrameEvents: "EVENTS",
+	FrameMet: "MET", FrameSurveyed: "SURVEYED", FrameEvents: "EVENTS", FrameHeld: "HELD",
 }
 
 func (k FrameKind) String() string {

@@ -259,6 +259,19 @@ type Waited struct {
 	wait.Report
 }
 
+// Held explains what holds up the batch that a trainer waits for.
+type Held struct {
+	Marks [][2]int64 `json:"marks"` // a cause of package wait, and until when it did, by the clock of all processes
+}
+
+// HeldBy returns the message of a trail.
+func HeldBy(marks []wait.Mark) (h Held) {
+	for _, m := range marks {
+		h.Marks = append(h.Marks, [2]int64{int64(m.Cause), m.End})
+	}
+	return h
+}
+
 func (w Waited) Validate() error {
 	if w.Rank < 0 || !(w.Seconds >= 0) || !(w.Of >= 0) {
 		return ProtocolError("WAITED: rank %d, %v s of %v s", w.Rank, w.Seconds, w.Of)
@@ -266,6 +279,11 @@ func (w Waited) Validate() error {
 	for cause, s := range w.Parts {
 		if _, ok := wait.CauseOf(cause); !ok || !(s >= 0) {
 			return ProtocolError("WAITED: %v s for %q", s, cause)
+		}
+	}
+	if n := w.Now; n != nil {
+		if _, ok := wait.CauseOf(n.Cause); !ok || !(n.Seconds >= 0) {
+			return ProtocolError("WAITED: in next() for %v s for %q", n.Seconds, n.Cause)
 		}
 	}
 	return nil

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import weakref
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from . import _state
+from . import _overlong, _state
 from ._audit import Delivery
 from ._batch import Batch
 from ._calls import interrupted
@@ -103,7 +104,9 @@ class BatchIterator:
         self._ahead: deque[tuple[RawBatch, Any]] = deque()  # batches made before their turn
         self._broken: Exception | None = None  # why it ended before its last batch
         nulls.begin()
+        connection.held = _hearer(weakref.ref(self))
         self._connection: Connection | None = connection  # last: __del__ uses it
+        _overlong.watch(self)
 
     def __iter__(self) -> BatchIterator:
         return self
@@ -189,6 +192,7 @@ class BatchIterator:
         try:
             raw = self._next()
         except FeedTimeoutError:
+            self.report()
             raise  # the batch may still come, and the caller may ask again
         except Exception as e:
             if self._connection is None and isinstance(e, ShardfeedError):  # another thread closed it meanwhile
@@ -200,11 +204,21 @@ class BatchIterator:
             self._finish()
             raise StopIteration
         if self.waited.received(raw):
-            self.waited.tell(self._tell)
-            self._told()
-            if self.waited.slow_minute():
-                self._explain(False)
+            self.report()
         return raw
+
+    def report_overlong(self) -> None:
+        if self.waited.overlong():
+            self.report()
+
+    def report(self) -> None:
+        """Sends the engine the wait so far, and logs the reason of a first slow minute."""
+        if self._connection is None:
+            return
+        self.waited.tell(self._tell)
+        self._told()
+        if self.waited.slow_minute():
+            self._explain(False)
 
     def _tell(self, wait: Mapping[str, Any]) -> None:
         if (connection := self._connection) is not None:
@@ -281,6 +295,17 @@ class BatchIterator:
     def __del__(self) -> None:
         if getattr(self, "_connection", None) is not None:
             self.close()
+
+
+def _hearer(of: weakref.ref[BatchIterator]) -> Callable[[Sequence[Sequence[int]]], None]:
+    """A function that charges a wait in progress as the engine explains it."""
+
+    def hear(marks: Sequence[Sequence[int]]) -> None:
+        if (batches := of()) is not None:
+            batches.waited.held(marks)
+            batches.report()
+
+    return hear
 
 
 def _itself(raw: RawBatch) -> RawBatch:

@@ -128,6 +128,13 @@ class StatsLost(TypedDict):
     error: str
 
 
+class StatsWaitNow(TypedDict):
+    # that holds up the batch now
+    cause: str
+    # since next() began
+    seconds: float
+
+
 class StatsWait(TypedDict):
     # in next()
     seconds: float
@@ -135,6 +142,8 @@ class StatsWait(TypedDict):
     of: float
     # by cause; they add up to Seconds
     parts: dict[str, float] | None
+    # the next() in progress, once it has lasted a second, or null
+    now: StatsWaitNow | None
 
 
 class StatsAudit(TypedDict):

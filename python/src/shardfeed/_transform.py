@@ -15,7 +15,7 @@ from ._calls import ENDS, ended
 from ._engine._raw_batch import RawBatch
 from ._iterator import BatchIterator
 from ._rows import Row, RowIterator
-from ._waited import HANDOVER, MAP, Waited
+from ._waited import MAP, Waited
 from .errors import OptionError
 
 
@@ -137,6 +137,8 @@ class Functions:
     def __call__(self, value: Any, epoch: int, step: int, waited: Waited | None = None) -> Any:
         """Applies them, and charges their time if a training waits for it."""
         for function in self._each:
+            if waited is not None:
+                waited.turns_to(function.cause)
             try:
                 value = function(value, epoch, step, self._rank)
             except ENDS as e:
@@ -186,7 +188,6 @@ class MappedIterator:
         waited.start()
         try:
             raw, batch = source.make(source._batch)
-            waited.spent(HANDOVER)
             return raw, self._functions(batch, raw.epoch, raw.step, waited)
         finally:
             waited.stop()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from struct import unpack_from
 from threading import Lock, get_ident
 from time import monotonic_ns as now
@@ -29,11 +29,13 @@ _MINUTE = 60 * 10**9
 class _Watch:
     """The waits of one thread."""
 
-    __slots__ = ("at", "began", "parts", "span")
+    __slots__ = ("at", "began", "cause", "doing", "parts", "span")
 
     def __init__(self) -> None:
         self.began = 0  # the start of the wait
         self.span: Any = None  # in torch's profiler
+        self.cause: int | None = None  # what holds up the batch now, as far as it is known
+        self.doing: int | None = None  # what the trainer itself does, and the time from at on is charged to
         self.at = 0  # up to when the time of a wait is charged; 0: the thread is not in ``next``
         self.parts = [0] * len(CAUSES)  # ns
 
@@ -46,7 +48,7 @@ class Waited:
     wait for a bundle counts.
     """
 
-    __slots__ = ("_began", "_last", "_minute", "_of", "_sent", "_sent_at", "_slow", "_telling", "_watches", "place", "trace")
+    __slots__ = ("_began", "_last", "_lasts", "_minute", "_of", "_sent", "_sent_at", "_slow", "_telling", "_watches", "place", "trace")
 
     def __init__(self) -> None:
         self.trace: Trace | None = _trace.of_process()
@@ -57,6 +59,7 @@ class Waited:
         self._of = 0  # of the iterations before, in ns
         self._sent = [0] * (len(CAUSES) + 1)  # the parts and the whole loop, as the engine knows them
         self._sent_at = 0
+        self._lasts = False  # the engine knows of a ``next`` in progress
         self._telling = Lock()  # of several threads that send, such as by verdict()
         self._minute = [0, 0]  # the wait and the loop at the start of the minute
         self._slow: bool | None = None  # whether a minute was slow; None: not yet, False: it was reported
@@ -83,17 +86,18 @@ class Waited:
         if watch is None:
             watch = self._watches.setdefault(get_ident(), _Watch())
         watch.span = _spans.begin()
+        watch.cause = watch.doing = None
         watch.at = watch.began = at = now()
         if not self._began:
             self._began = at
 
     def stop(self) -> None:
-        """Ends the wait. The rest is the hand-over."""
+        """Ends the wait. The rest is the hand-over, or what failed."""
         watch = self._watches.get(get_ident())
         if watch is not None and (at := watch.at):
             self._last = to = now()
-            watch.parts[HANDOVER] += to - at
-            watch.at = 0
+            watch.parts[HANDOVER if watch.doing is None else watch.doing] += to - at
+            watch.at, watch.doing = 0, None
             if self.trace is not None:
                 self._traced(self.trace, watch, at)
             if watch.span is not None:
@@ -114,11 +118,31 @@ class Waited:
             watch.parts[cause] += at - watch.at
             if self.trace is not None:
                 self.trace.part(cause, get_ident(), watch.at, at)
-            watch.at = at
+            watch.at, watch.cause, watch.doing = at, None, None
 
     def opening(self, doing: str) -> None:
         """Charges the time in which the engine did something before the first batch."""
         self.spent(_OPENING.get(doing, OPEN))
+
+    def turns_to(self, cause: int) -> None:
+        """Charges the time until now to the hand-over. From now on the cause holds up the batch."""
+        self.spent(HANDOVER)
+        if (watch := self._watches.get(get_ident())) is not None:
+            watch.cause = watch.doing = cause
+
+    def held(self, marks: Sequence[Sequence[int]]) -> None:
+        """Charges the time of a ``next`` in progress as the engine explains it."""
+        watch = self._watches.get(get_ident())
+        if watch is None or not watch.at:
+            return
+        for cause, end in marks:
+            if (until := min(end, now())) > watch.at:
+                watch.parts[cause] += until - watch.at
+                if self.trace is not None:
+                    self.trace.part(cause, get_ident(), watch.at, until)
+                watch.at = until
+        watch.cause, self._last = marks[-1][0], max(self._last, watch.at)
+        self._lasts = True
 
     def received(self, raw: RawBatch) -> bool:
         """Charges the time until a batch came by its trail, and returns whether to send the
@@ -134,7 +158,8 @@ class Waited:
         if self.trace is not None:
             self.trace.part(HANDOVER, get_ident(), at, to)
         watch.at = to
-        return to - self._sent_at >= _SENT_EVERY
+        watch.cause = None
+        return to - self._sent_at >= _SENT_EVERY or self._lasts
 
     def _cut(self, raw: RawBatch, parts: list[int], at: int, to: int) -> int:
         """Charges the time from at up to the end of a batch's trail, and returns the new at."""
@@ -159,18 +184,33 @@ class Waited:
     def report(self) -> dict[str, Any]:
         """The wait so far, in seconds."""
         *parts, of = self._sums()
-        return _seconds(parts, of)
+        return {**_seconds(parts, of), "now": self._now()}
+
+    def _now(self) -> dict[str, Any] | None:
+        """The ``next`` in progress that lasts longest, if one has lasted a second."""
+        long = [w for w in list(self._watches.values()) if w.at and w.cause is not None and now() - w.began >= _SENT_EVERY]
+        if not long:
+            return None
+        first = min(long, key=lambda w: w.began)
+        return {"cause": CAUSES[first.cause or 0], "seconds": (now() - first.began) / 1e9}
 
     def tell(self, send: Callable[[Mapping[str, Any]], None]) -> None:
         """Sends what came since the last time."""
         with self._telling:
             self._sent_at = now() if self._began else 0  # the first batch of the next iteration is told at once
-            sums = self._sums()
+            sums = [max(new, old) for new, old in zip(self._sums(), self._sent)]  # another thread may be about to charge
             *parts, of = (new - old for new, old in zip(sums, self._sent))
             self._sent = sums
             self._look(sum(sums[:-1]), sums[-1])
-            if of or any(parts):
-                send(_seconds(parts, of))
+            waiting, lasted = self._now(), self._lasts
+            self._lasts = waiting is not None
+            if of or lasted or any(parts):
+                send({**_seconds(parts, of), "now": waiting})
+
+    def overlong(self) -> bool:
+        """Whether a function of the trainer has run for a second, and the engine does not know."""
+        late = now() - _SENT_EVERY
+        return self._sent_at < late and any(w.at and w.doing is not None and w.at < late for w in list(self._watches.values()))
 
     def told(self) -> float:
         """The seconds of the loop in all messages to the engine."""
@@ -192,10 +232,14 @@ class Waited:
                 self._slow = True
 
     def _sums(self) -> list[int]:
-        """The parts, and the time of the loop."""
-        running = max(0, self._last - self._began) if self._began else 0
-        watches = list(self._watches.values())
-        return [*(sum(w.parts[i] for w in watches) for i in range(len(CAUSES))), self._of + running]
+        """The parts, and the time of the loop, including a ``next`` in progress if its cause is known."""
+        watches, last = list(self._watches.values()), self._last
+        parts = [sum(w.parts[i] for w in watches) for i in range(len(CAUSES))]
+        for w in watches:
+            if (at := w.at) and (doing := w.doing) is not None:
+                parts[doing] += max(0, (to := now()) - at)
+                last = max(last, to)
+        return [*parts, self._of + (max(0, last - self._began) if self._began else 0)]
 
 
 def _seconds(parts: list[int], of: int) -> dict[str, Any]:

@@ -86,6 +86,20 @@ func rankMetrics() []metric {
 				}
 			}
 		}},
+		{"shardfeed_waiting_seconds", "Time since the start of a next() that has not ended, by what holds up its batch now; absent while no rank waits for a second.", gauge, []string{"rank", "cause"}, waitingNow},
+	}
+}
+
+// waitingNow adds the longest next() in progress of each rank.
+func waitingNow(s engine.Snapshot, add adder) {
+	longest := map[int]*wait.Waiting{}
+	for _, one := range s.Sessions {
+		if w, before := one.Wait.Now, longest[one.Rank]; w != nil && (before == nil || w.Seconds > before.Seconds) {
+			longest[one.Rank] = w
+		}
+	}
+	for rank, w := range longest {
+		add(w.Seconds, strconv.Itoa(rank), w.Cause)
 	}
 }
 

@@ -19,12 +19,16 @@ import (
 // full is a snapshot in which each metric has a value.
 func full() engine.Snapshot {
 	return engine.Snapshot{
-		Engine:   engine.Process{Build: "1.2.3", Processors: 4},
-		Memory:   engine.Memory{Limit: 100, Purposes: map[string]engine.MemoryUse{"shuffle": {Reserved: 7, Used: 6}}},
-		Ranks:    []engine.RankWork{{Rank: 3, Rows: 5, Batches: 1, Wait: wait.Report{Seconds: 2.5, Of: 9, Parts: map[string]float64{"storage": 2.5}}}},
-		Sessions: []engine.SessionWork{{Iterating: true}, {}},
-		Caches:   []engine.CacheWork{{Directory: "/a", Limit: 5, Held: 3, Stats: cache.Stats{Hits: 2}}, {Directory: "/b", Stats: cache.Stats{Hits: 3}}},
-		Stores:   []shard.StoreTraffic{{Store: "s3://b", Traffic: shard.Traffic{Reads: 8, Window: 16}, Answers: 7}},
+		Engine: engine.Process{Build: "1.2.3", Processors: 4},
+		Memory: engine.Memory{Limit: 100, Purposes: map[string]engine.MemoryUse{"shuffle": {Reserved: 7, Used: 6}}},
+		Ranks:  []engine.RankWork{{Rank: 3, Rows: 5, Batches: 1, Wait: wait.Report{Seconds: 2.5, Of: 9, Parts: map[string]float64{"storage": 2.5}}}},
+		Sessions: []engine.SessionWork{
+			{Iterating: true, Rank: 3, Wait: wait.Report{Now: &wait.Waiting{Cause: "decode", Seconds: 2}}},
+			{},
+			{Iterating: true, Rank: 3, Wait: wait.Report{Now: &wait.Waiting{Cause: "storage", Seconds: 90}}},
+		},
+		Caches: []engine.CacheWork{{Directory: "/a", Limit: 5, Held: 3, Stats: cache.Stats{Hits: 2}}, {Directory: "/b", Stats: cache.Stats{Hits: 3}}},
+		Stores: []shard.StoreTraffic{{Store: "s3://b", Traffic: shard.Traffic{Reads: 8, Window: 16}, Answers: 7}},
 	}
 }
 
@@ -58,8 +62,9 @@ func TestSums(t *testing.T) {
 	defer func() { _ = e.Close() }()
 	text := scrape(t, e.URL())
 	for _, want := range []string{
-		`shardfeed_cache_reads_total{result="hit"} 5`, "shardfeed_cache_limit_bytes 5", "shardfeed_iterations 1", `shardfeed_memory_used_bytes{purpose="shuffle"} 6`,
+		`shardfeed_cache_reads_total{result="hit"} 5`, "shardfeed_cache_limit_bytes 5", "shardfeed_iterations 2", `shardfeed_memory_used_bytes{purpose="shuffle"} 6`,
 		`shardfeed_memory_used_bytes{purpose="ring"} 0`, `shardfeed_store_requests_total{kind="read",store="s3://b"} 8`, `shardfeed_build_info{version="1.2.3"} 1`,
+		`shardfeed_waiting_seconds{cause="storage",rank="3"} 90`,
 	} {
 		if !strings.Contains(text, "\n"+want+"\n") {
 			t.Errorf("%s is not in %s", want, text)

@@ -13,6 +13,7 @@ import (
 	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/watch"
 	"github.com/shardfeed/shardfeed/internal/engine"
 	"github.com/shardfeed/shardfeed/internal/engine/wire"
+	"github.com/shardfeed/shardfeed/internal/wait"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -29,7 +30,7 @@ func busy() watch.View {
 				Memory:   engine.Memory{Limit: 64 << 30, Reserved: 16 << 30, Purposes: map[string]engine.MemoryUse{"decode": {Reserved: 1 << 30, Used: 2 << 30}, "shuffle": {Reserved: 3 << 30, Used: 1 << 30}, "ring": {Reserved: 1 << 20, Used: 1 << 20}}},
 				Openings: []engine.Opening{{Addresses: []string{"s3://b/val/", "s3://b/more"}, Seconds: 12, Progress: wire.Progress{Doing: "footers", Footers: 1200, Of: 5000}}},
 				Sessions: []engine.SessionWork{
-					{Addresses: []string{"s3://b/train"}, Rank: 0, Epoch: 3, Step: 1204, Steps: 9000, Iterating: true}, {Addresses: []string{"s3://b/train"}, Rank: 1, Epoch: 3, Step: 1204, Steps: 9000, Iterating: true}, {Addresses: []string{"s3://b/val"}, Rank: 0},
+					{Addresses: []string{"s3://b/train"}, Rank: 0, Epoch: 3, Step: 1204, Steps: 9000, Iterating: true, Wait: wait.Report{Now: &wait.Waiting{Cause: "decode", Seconds: 75.5}}}, {Addresses: []string{"s3://b/train"}, Rank: 1, Epoch: 3, Step: 1204, Steps: 9000, Iterating: true}, {Addresses: []string{"s3://b/val"}, Rank: 0},
 				},
 				Caches: []engine.CacheWork{{Directory: "/cache", Limit: 100 << 30, Held: 41 << 30, Stats: cache.Stats{Trouble: 1}}},
 				Stores: []shard.StoreTraffic{{Store: "s3://b", Traffic: shard.Traffic{Reads: 5000, Window: 16}, InFlight: 3}},
@@ -51,7 +52,7 @@ engine at /run/a.sock
 engine 42  1.2.3  up 1h2m3s  3.2 of 16 processors  slurm 7  http://127.0.0.1:9464/metrics
   val +1 for 12 s: reading footers: 1,200 of 5,000
   DATA                      RANK  EPOCH             STEP     ROWS/S     BYTES/S    WAIT  FOR
-  train                        0      3      1,204/9,000     12,346     1.0 GiB    1.0%
+  train                        0      3      1,204/9,000     12,346     1.0 GiB    1.0%  decode now, for 1m15s
   train                        1      3      1,204/9,000     12,000     1.0 GiB   25.0%  storage 20.0%, decode 5.0%
   val                          0      0             idle          0         0 B       -
   wait        ██████··················  25.0% of the loops' time

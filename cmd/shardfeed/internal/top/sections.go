@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/watch"
 	"github.com/shardfeed/shardfeed/internal/engine"
@@ -89,6 +90,9 @@ func (f Frame) sessions(e *watch.Engine) []string {
 			if r.Wait.Known {
 				waited, causes = percent(r.Wait.Share), largest(r.Wait, 2)
 			}
+		}
+		if now := s.Wait.Now; now != nil {
+			causes = fmt.Sprintf("%s now, for %v", printable.Text(now.Cause), time.Duration(now.Seconds)*time.Second)
 		}
 		step := "idle"
 		if s.Iterating {

@@ -7,6 +7,7 @@ import logging
 import os
 import socket
 import sys
+import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -56,6 +57,7 @@ class Connection:
         self.path = str(engine.socket)
         self.read_only = False  # arrays of batches, whose memory other processes read too
         self.end: dict[str, Any] | None = None
+        self.held: Callable[[Sequence[Sequence[int]]], object] | None = None  # is called with what holds up the batch, during a long wait
         self.opening: Callable[[str], object] | None = None  # is called with what the engine does before an iteration starts
         self._rings = Rings()
         self._pid = os.getpid()
@@ -369,12 +371,14 @@ class Connection:
         return answered
 
     def _receive(self, timeout: float | None, doing: str) -> int:
-        """Returns the kind of the next frame that its caller has to deal with."""
+        """Returns the kind of the next frame that its caller has to deal with. Others do not prolong the timeout."""
+        given = self.timeout if timeout is None else timeout
+        end = None if given is None else time.monotonic() + given
         while True:
             if self.closed:
                 raise self._gone(doing)
             try:
-                kind = self._inbox.next(self.timeout if timeout is None else timeout, doing)
+                kind = self._inbox.next(given, doing, end)
             except EOFError:
                 raise self._gone(doing) from None
             except FeedTimeoutError as e:
@@ -383,8 +387,15 @@ class Connection:
                 self._map()
             elif kind == protocol.NOTE:
                 _note(self._decode(kind))
+            elif kind == protocol.HELD:
+                self._hear(self._decode(kind)["marks"])
             else:
                 return kind
+
+    def _hear(self, marks: Sequence[Sequence[int]]) -> None:
+        """Passes on what holds up a batch that is waited for."""
+        if self.held is not None and self._iterating and marks:
+            self.held(marks)
 
     def _before_wait(self) -> None:
         """Gives unused slots back, and lets the engine see that nothing more is given back while it makes no batch."""

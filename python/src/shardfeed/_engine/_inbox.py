@@ -59,8 +59,8 @@ class Inbox:
         self._whole = [self.buffer]
         self.at = self.size = 0  # the payload of the last frame, in buffer until the next call
 
-    def next(self, timeout: float | None, doing: str) -> int:
-        """Returns the kind of the next frame.
+    def next(self, timeout: float | None, doing: str, end: float | None = None) -> int:
+        """Returns the kind of the next frame. The timeout is over at end, if that is given.
 
         Raises EOFError when the engine has closed the connection, FeedTimeoutError after timeout
         seconds. A KeyboardInterrupt ends a wait and loses nothing. One that strikes while bytes are
@@ -81,7 +81,7 @@ class Inbox:
                 self._start = self._end = 0
             else:
                 self._make_space(8)
-            self._fill(timeout, doing)
+            self._fill(timeout, doing, end)
 
     def batch(self, timeout: float | None, doing: str) -> tuple[int, ...] | None:
         """The numbers of the next frame, for which it waits, if that is a BATCH. None for all else,
@@ -158,13 +158,13 @@ class Inbox:
         self._torn = False
         return True
 
-    def _fill(self, timeout: float | None, doing: str) -> None:
+    def _fill(self, timeout: float | None, doing: str, end: float | None = None) -> None:
         """Reads what has arrived, and waits while that is nothing. It waits first where the engine
         was behind: to read nothing is an error, which costs more than a wait for what is there.
         """
         if not self._behind and self._read():
             return
-        deadline = None if timeout is None else time.monotonic() + timeout
+        deadline = end if end is not None or timeout is None else time.monotonic() + timeout
         while True:
             self._wait(deadline, timeout, doing)
             if self._read():

@@ -12,7 +12,7 @@ from .._iterator import BatchIterator, Place
 from .._rows import Row, RowIterator, RowMaker
 from .._transform import Function, Functions
 from .._turn import Turn
-from .._waited import HANDOVER, OPEN
+from .._waited import OPEN
 from ._layout import TensorLayout
 from ._tensors import rows
 
@@ -122,7 +122,6 @@ class TensorIterator(Generic[T]):
             at, value = batches.make(self._tensors, ahead=self._views)
             ring = at.ring
         if functions is not None:
-            self.waited.spent(HANDOVER)
             value = functions(value, at.epoch, at.step, self.waited)
         return at, ring, value
 

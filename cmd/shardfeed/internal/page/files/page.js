@@ -102,9 +102,10 @@ function sessions(story) {
   now.sessions.forEach((s, i) => {
     const r = rates ? rates.sessions[i] : null;
     const known = r && r.wait.known;
+    const waits = s.wait.now ? s.wait.now.cause + " now, for " + duration(s.wait.now.seconds) : known ? causes(r.wait.parts, 2) : "";
     const cells = [
       dataOf(s.addresses), s.rank, s.epoch, s.iterating ? count(s.step) + "/" + count(s.steps) : "idle",
-      r ? count(r.rows) : "-", r ? bytes(r.bytes) : "-", known ? percent(r.wait.share) : "-", known ? causes(r.wait.parts, 2) : "",
+      r ? count(r.rows) : "-", r ? bytes(r.bytes) : "-", known ? percent(r.wait.share) : "-", waits,
     ];
     const row = body.insertRow();
     if (i === most) row.className = "alarm";

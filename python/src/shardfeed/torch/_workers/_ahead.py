@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Sequence
+from time import monotonic
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from ..._batch import Batch as ArrayBatch
@@ -18,6 +20,8 @@ from .._epoch import Stamp
 from .._feed import Feed
 
 Place = tuple[int, int]  # an epoch, and a position in it
+
+_REPORTED = 1.0  # seconds of a wait after which the engine hears of it
 
 
 class Task:
@@ -67,6 +71,7 @@ class Ahead(Generic[S]):
         self.rings: tuple[Ring, ...] = ()  # of the last batch
         self._loader = loader
         self.waited: Waited = loader.dataset._waited
+        self._timeout: float | None = loader.dataset._timeout
         self._iterator = iter(loader.dataset)
         if loader.collate_fn is not None:
             self._iterator.then(Collate(loader.collate_fn))
@@ -102,15 +107,18 @@ class Ahead(Generic[S]):
         """Whether there is a result. It does not wait."""
         return task.done
 
-    def _wait(self, task: S, batches: BatchIterator | None) -> bool:
+    def _wait(self, task: S, batches: BatchIterator | None, timeout: float) -> bool | None:
         """Waits until the task may be done, or batches may have one. It returns whether to look for
-        batches.
+        batches; None after the timeout.
         """
         raise NotImplementedError
 
     def _cause(self, task: S) -> int:
         """What a wait for the task is for."""
         return MAP
+
+    def _late(self, task: S) -> FeedTimeoutError:
+        raise NotImplementedError
 
     def _result(self, task: S) -> Any:
         """What came of a batch, or the Rows. It raises the task's error."""
@@ -179,9 +187,7 @@ class Ahead(Generic[S]):
             if not tasks:
                 break
             if not tasks[0].done:
-                cause = self._cause(tasks[0])
-                look = self._wait(tasks[0], batches if space else None) and not tasks[0].done
-                self.waited.spent(cause)
+                look = self._await(tasks[0], batches, space) and not tasks[0].done
             elif self._iterator._rows is None:
                 return self._handed_out(tasks.popleft())
             elif self._rows_came(tasks.popleft()):
@@ -192,6 +198,22 @@ class Ahead(Generic[S]):
             at.move(self._end)
             self._loader.dataset._audited(at)
         raise StopIteration
+
+    def _await(self, task: S, batches: BatchIterator, space: bool) -> bool:
+        """Waits as _wait, and reports a long wait."""
+        begin = monotonic()
+        while True:
+            cause = self._cause(task)
+            self.waited.turns_to(cause)
+            left = math.inf if self._timeout is None else self._timeout - (monotonic() - begin)
+            look = self._wait(task, batches if space else None, min(_REPORTED, max(0, left)))
+            if look is not None:
+                self.waited.spent(cause)
+                return look
+            if left <= _REPORTED:
+                raise self._late(task)
+            batches.report()
+            self.waited.spent(cause)
 
     def _batches(self) -> BatchIterator | None:
         """The engine's batches; None when nothing is left of the epoch."""

@@ -29,7 +29,6 @@ class Processes(Ahead[Job]):
 
     def __init__(self, loader: Feed) -> None:
         super().__init__(loader, loader.num_workers * (loader.prefetch_factor or _AHEAD))
-        self._timeout = loader.dataset._timeout
         device = loader.device
         self._copies = loader.prefetch if device is not None and device.type == "cuda" else 0  # to the device, ahead
         self._iterator.outputs = self._most + _HELD + self._copies  # slots for results
@@ -136,7 +135,7 @@ class Processes(Ahead[Job]):
     def _cause(self, job: Job) -> int:
         return MAP if job.worker is None or job.worker.heard else OPEN  # it starts
 
-    def _wait(self, job: Job, batches: BatchIterator | None) -> bool:
+    def _wait(self, job: Job, batches: BatchIterator | None, timeout: float) -> bool | None:
         pool = self._pool
         assert pool is not None
         running = self._iterator._batches
@@ -146,9 +145,9 @@ class Processes(Ahead[Job]):
         descriptor = None
         if batches is not None and connection is not None and pool.idle():  # else a result comes before a worker needs a batch
             descriptor = connection.fileno()
-        events = self._pump(self._timeout, descriptor)
+        events = self._pump(timeout, descriptor)
         if not events:
-            raise self._late(job)
+            return None
         return descriptor is None or any(came == descriptor for came, _ in events)
 
     def _late(self, job: Job) -> FeedTimeoutError:

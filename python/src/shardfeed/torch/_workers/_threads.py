@@ -49,7 +49,6 @@ class Threads(Ahead[ThreadTask]):
     def __init__(self, loader: Feed) -> None:
         super().__init__(loader, loader.threads * (loader.prefetch_factor or _AHEAD))
         self._count = loader.threads
-        self._timeout = loader.dataset._timeout
         self._work: queue.SimpleQueue[ThreadTask | None] = queue.SimpleQueue()
 
     def _begin(self, batches: BatchIterator) -> None:
@@ -61,13 +60,14 @@ class Threads(Ahead[ThreadTask]):
         task.raw, task.rows = raw, rows
         self._work.put(task)
 
-    def _wait(self, task: ThreadTask, batches: BatchIterator | None) -> bool:
-        came = self._interruptible(task.gate.acquire, True, -1 if self._timeout is None else min(self._timeout, threading.TIMEOUT_MAX))
-        if not came and not task.done:
-            raise FeedTimeoutError(
-                f"a thread has not finished {task.what} within {self._timeout:g} s: give more timeout=, or find what map waits for"
-            )
-        return True
+    def _wait(self, task: ThreadTask, batches: BatchIterator | None, timeout: float) -> bool | None:
+        came = self._interruptible(task.gate.acquire, True, timeout)
+        return True if came or task.done else None
+
+    def _late(self, task: ThreadTask) -> FeedTimeoutError:
+        return FeedTimeoutError(
+            f"a thread has not finished {task.what} within {self._timeout:g} s: give more timeout=, or find what map waits for"
+        )
 
     def _result(self, task: ThreadTask) -> Any:
         if task.raw is not None:
