@@ -147,7 +147,7 @@ func refilter(t *testing.T, d *Dataset, filter string) {
 	s := d.sources[0]
 	o := samples.Options{Choice: Choice{Filters: filter}}
 	o.Filter = o.Parse(&option.List{New: option.NewError})
-	r, err := samples.Bind(o, s.manifest, s.data, s.transforms.Schema)
+	r, err := samples.Bind(o, s.manifest, s.data, &s.transforms)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -77,8 +77,8 @@ func Open(ctx context.Context, stores shard.Stores, addresses []string, o Option
 		return nil, suggestPattern(err, addresses)
 	}
 	m := all[0]
-	if c.transforms, err = transform.Bind(m.Schema(), o.Words); err != nil {
-		_, ruleErr := samples.Bind(o.rule(), m, planManifest(m), m.Schema()) // all that is wrong at once
+	if c.transforms, err = transform.Bind(m.Schema(), o.changes(c.memory)); err != nil {
+		_, ruleErr := samples.Bind(o.rule(), m, planManifest(m), &transform.Columns{Schema: m.Schema()}) // all that is wrong at once
 		return nil, errors.Join(err, ruleErr, m.Close())
 	}
 	d := &Dataset{common: c, options: o, notes: newLaneNotes(o.LaneDir)}
@@ -135,6 +135,12 @@ func (d *Dataset) Schema() *column.Schema {
 		return k.Layout.Schema()
 	}
 	return d.transforms.Schema
+}
+
+// Transform changes the blocks of a unit that the caller has just decoded, as streams do. Rows that
+// are not among rows may get empty values; nil is all.
+func (d *Dataset) Transform(of *rowgroup.Decoder, blocks []*rowgroup.Block, rows []uint32) error {
+	return d.transforms.Apply(of, blocks, rows)
 }
 
 // BatchSchema is the columns of a batch's rows. It is Schema but under Bucket, where a sample is a

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/shardfeed/shardfeed/column"
@@ -70,7 +71,9 @@ func (d *mixture) tokensOf(ctx context.Context, parts []rowgroup.Part) ([]int64,
 		return nil, err
 	}
 	o.Pack, o.Bucket = &Pack{Pack: rule.Pack{Columns: map[string]int{name: 1}}}, nil
-	o.Columns, o.RowIDs, o.RowKeys, o.Vocabulary, o.Unknown = []string{name}, false, false, nil, nil
+	o.Columns, o.RowIDs, o.RowKeys, o.Words = []string{name}, false, false, Words{}
+	o.Tokenize = maps.Clone(o.Tokenize)
+	maps.DeleteFunc(o.Tokenize, func(of string, _ Tokenizer) bool { return of != name })
 	var shards []shard.Shard
 	for i, s := range o.Sources {
 		shards = append(shards, parts[i].Shards...)
@@ -89,7 +92,7 @@ func (d *mixture) tokensOf(ctx context.Context, parts []rowgroup.Part) ([]int64,
 }
 
 func countTokens(ctx context.Context, c *common, manifests []*rowgroup.Reader, o Options, name string) (all []int64, err error) {
-	if c.transforms, err = transform.Bind(manifests[0].Schema(), Words{}); err != nil {
+	if c.transforms, err = transform.Bind(manifests[0].Schema(), o.changes(c.memory)); err != nil {
 		return nil, err
 	}
 	if err := checkTokens(name, c.transforms.Schema.Fields); err != nil {
@@ -142,7 +145,7 @@ func hasTokens(f *column.Field) bool {
 func checkTokens(name string, fields []*column.Field) error {
 	for _, f := range fields {
 		if f.Name == name && !hasTokens(f) {
-			return &OptionError{Field: "Tokens", Text: fmt.Sprintf("must be a column of lists of fixed-width values, got %v%s", f, samples.TokenizeFirst(f))}
+			return &OptionError{Field: "Tokens", Text: fmt.Sprintf("must be a column of lists of fixed-width values, got %v"+samples.TokenizeFirst(f), f)}
 		}
 	}
 	return nil

@@ -71,9 +71,15 @@ func (d *Dataset) Stream(ctx context.Context, w shuffle.Worker, o StreamOptions)
 // portion returns what a worker reads of an order, with the memory of the layers above.
 func (d *Dataset) portion(r order, w shuffle.Worker, start stepper, o StreamOptions) (portion, error) {
 	p, err := r.portion(w, start, o.Seats, d.drawnRows(o))
-	p.bound.batch, p.bound.store = d.batchBytes(o), d.options.StoreMemory
+	p.bound.batch, p.bound.store = d.batchBytes(o), d.sharedMemory()
 	p.bound.scratch, p.bound.moreScratch = o.Scratch, o.MoreScratch
 	return p, err
+}
+
+// sharedMemory is the memory of the stores below, and of tokenizers' tables.
+func (d *Dataset) sharedMemory() int64 {
+	tables, _ := d.transforms.Memory()
+	return d.options.StoreMemory + tables
 }
 
 // recount counts the samples of a state's units, which may take a pass over the data.
@@ -120,7 +126,7 @@ func (d *Dataset) newStream(p portion, base shuffle.State, start stepper, draws 
 func (d *Dataset) readAhead(m *rowgroup.Reader, o ahead.Options) *ahead.Reader {
 	o.Manifest, o.Sharing, o.OverEstimate = m, &d.sharing, d.options.Events.OverEstimate
 	if len(d.transforms.Steps) > 0 {
-		o.Transform = d.transforms.Apply
+		o.Transform = d.Transform
 	}
 	return ahead.New(o)
 }

@@ -85,7 +85,10 @@ type Resources struct {
 // Words map text columns to numbers.
 type Words = transform.Words
 
-// A TransformError reports that a vocabulary does not fit its column.
+// A Tokenizer makes tokens of the texts of a column.
+type Tokenizer = transform.Tokenizer
+
+// A TransformError reports that a vocabulary or a tokenizer does not fit its column.
 type TransformError = transform.Error
 
 // Mixing has the parameters of a mixture of several sources.

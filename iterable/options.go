@@ -9,6 +9,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/option"
+	"github.com/shardfeed/shardfeed/iterable/internal/transform"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shuffle"
@@ -33,6 +34,10 @@ type Options struct {
 	Resources
 	Words
 	Losses
+
+	// Tokenize makes tokens of the texts of columns, by name: lists of int32, before rows become
+	// samples.
+	Tokenize map[string]Tokenizer
 
 	IndexDir string // where footers, and what rules keep of each unit, are kept for the next start; "" keeps nothing
 
@@ -221,6 +226,11 @@ func (o Options) rowgroupOptions(pool *mem.Pool, mapped *rowgroup.MappedImages) 
 		Columns: o.Columns, RuleColumns: o.rule().Columns().List, MissingIsNull: o.MissingIsNull, PartitionTypes: o.PartitionTypes, Declared: o.Declared, RowIDs: o.RowIDs, RowKeys: o.RowKeys, IndexDir: o.IndexDir, KeepKnown: o.Inventory != nil, Parallel: o.Parallel, ReplaceUTF8: o.ReplaceUTF8, Needed: o.Needed, Hot: o.Hot, Tier: o.Tier, Mapped: mapped, Pool: (*rowgroup.Pool)(pool),
 		Events: rowgroup.Events{IndexUnusable: o.Events.IndexUnusable, FootersRead: o.Events.FootersRead, FootersKnown: o.Events.FootersKnown},
 	}
+}
+
+// changes returns the options that change columns.
+func (o Options) changes(memory int64) transform.Options {
+	return transform.Options{Words: o.Words, Tokenize: o.Tokenize}.Within(memory)
 }
 
 // rule returns the options that make up the rule.

@@ -11,6 +11,7 @@ import (
 	"github.com/shardfeed/shardfeed/iterable/internal/ahead"
 	"github.com/shardfeed/shardfeed/iterable/internal/estimate"
 	"github.com/shardfeed/shardfeed/iterable/internal/samples"
+	"github.com/shardfeed/shardfeed/iterable/internal/transform"
 )
 
 const (
@@ -43,10 +44,12 @@ type sizes struct {
 	decoded  func(group int) estimate.Group
 	total    func() (decoded, values int64) // of all groups, each as a block of its own
 	few      sync.Map                       // rowgroup.Kept by group and rows
+	encoders int64                          // bytes of a goroutine that makes tokens
 }
 
-func newSizes(m *rowgroup.Reader, copied bool) *sizes {
-	return &sizes{manifest: m, copied: copied, decoded: estimate.NewGroups(m).Of, total: sync.OnceValues(m.TotalBytes)}
+func newSizes(m *rowgroup.Reader, t *transform.Columns, copied bool) *sizes {
+	_, encoders := t.Memory()
+	return &sizes{manifest: m, copied: copied, decoded: estimate.NewGroups(m, t.Tokenized()).Of, total: sync.OnceValues(m.TotalBytes), encoders: encoders}
 }
 
 // newLoad returns the load of a span of a unit, charged for all rows that are decoded. divided lets
@@ -67,14 +70,17 @@ func (s *sizes) newLoad(u shuffle.Unit, sp shuffle.Span, divided bool) *ahead.Lo
 }
 
 // spanCost returns the cost of a load of a span.
-func (s *sizes) spanCost(u shuffle.Unit, sp shuffle.Span, divided bool) cost {
+func (s *sizes) spanCost(u shuffle.Unit, sp shuffle.Span, divided bool) (c cost) {
 	switch {
 	case !s.ruled:
-		return s.cost(u.Group, u.Lo+sp.From, u.Lo+sp.To, divided)
+		c = s.cost(u.Group, u.Lo+sp.From, u.Lo+sp.To, divided)
 	case s.pack != nil:
-		return s.packedCost(u, sp.Rows(), divided)
+		c = s.packedCost(u, sp.Rows(), divided)
+	default:
+		c = s.ruledCost(u, sp.Rows(), divided && !s.repeats)
 	}
-	return s.ruledCost(u, sp.Rows(), divided && !s.repeats)
+	c.scratch += s.encoders
+	return c
 }
 
 // A cost has the bytes of a load.
@@ -160,7 +166,9 @@ func (s *sizes) kept(group int, rows int64) rowgroup.Kept {
 	if k, ok := s.few.Load(key); ok {
 		return k.(rowgroup.Kept)
 	}
-	k := s.manifest.KeptBytes(group, rows)
+	k, d := s.manifest.KeptBytes(group, rows), s.decoded(group)
+	lists := slice(d.Lists, rows, s.manifest.Groups()[group].Rows, math.MaxInt64)
+	k.Wide, k.Most = k.Wide+lists, k.Most+d.Lists
 	s.few.Store(key, k)
 	return k
 }

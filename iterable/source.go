@@ -94,7 +94,7 @@ type source struct {
 func newSource(ctx context.Context, c *common, name string, addresses []string, m *rowgroup.Reader, o Options) (*source, error) {
 	d := &source{
 		common: c, name: name, options: o, addresses: addresses, manifest: m, data: sharedManifest(m, o.listed), fileMemory: c.memory, units: map[cut]*shuffle.Units{}, cutting: make(chan struct{}, 1),
-		sizes: newSizes(m, shard.ReadsOf(c.stores, m.Shards()) > 0), // no reads: a disk, whose bytes are lent
+		sizes: newSizes(m, &c.transforms, shard.ReadsOf(c.stores, m.Shards()) > 0), // no reads: a disk, whose bytes are lent
 	}
 	d.reading = samples.Data{
 		Manifest: m, List: d.data, Budget: c.budget, Memory: c.memory, StoreMemory: o.StoreMemory, Fetchers: c.fetchers, TooLarge: c.tooLarge,
@@ -116,7 +116,7 @@ func newSource(ctx context.Context, c *common, name string, addresses []string, 
 // bind binds the rule to the data.
 func (d *source) bind() error {
 	var err error
-	d.rules, err = samples.Bind(d.options.rule(), d.manifest, d.data, d.transforms.Schema)
+	d.rules, err = samples.Bind(d.options.rule(), d.manifest, d.data, &d.transforms)
 	if d.reading.Rules = d.rules; d.rules != nil {
 		d.data.Now = d.rules.Now
 		d.data.Rule, d.sizes.rules, d.sizes.ruled, d.sizes.repeats = d.rules.Name, d.rules, true, d.rules.Weight >= 0

@@ -159,7 +159,7 @@ type takerBound struct {
 }
 
 func (d *Dataset) takerBound(n *numbering, o TakerOptions) takerBound {
-	b := takerBound{store: d.options.StoreMemory, scratch: o.Scratch, moreScratch: o.MoreScratch}
+	b := takerBound{store: d.sharedMemory(), scratch: o.Scratch, moreScratch: o.MoreScratch}
 	for _, u := range n.units.All() {
 		if u.Samples == 0 {
 			continue

@@ -117,9 +117,9 @@ func TestTrailOfADraw(t *testing.T) {
 			}
 			d := open(t, store, Options{Words: words, Resources: Resources{Fetchers: 1}})
 			if apply := d.transforms.Steps[0].Apply; c.decodes {
-				d.transforms.Steps[0].Apply = func(blocks []*rowgroup.Block) error {
+				d.transforms.Steps[0].Apply = func(d *rowgroup.Decoder, blocks []*rowgroup.Block, rows []uint32) error {
 					time.Sleep(2 * slowness)
-					return apply(blocks)
+					return apply(d, blocks, rows)
 				}
 			}
 			lag.slow.Store(c.reads)

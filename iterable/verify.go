@@ -15,6 +15,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/cores"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable/internal/ahead"
+	"github.com/shardfeed/shardfeed/iterable/internal/transform"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shard"
@@ -67,7 +68,7 @@ func Verify(ctx context.Context, stores shard.Stores, addresses []string, o Opti
 	}
 	v.data, v.Rows, v.RowGroups = planManifest(m), m.NumRows(), len(m.Groups())
 	limit := cmp.Or(o.Memory, o.DefaultMemory, mem.DefaultLimit())
-	err = v.groups(ctx, m, newSizes(m, shard.ReadsOf(stores, shards) > 0), ahead.Fetchers(o.Fetchers, shard.ReadsOf(stores, shards)), limit, verified)
+	err = v.groups(ctx, m, newSizes(m, &transform.Columns{}, shard.ReadsOf(stores, shards) > 0), ahead.Fetchers(o.Fetchers, shard.ReadsOf(stores, shards)), limit, verified)
 	slices.SortFunc(v.Lost, func(a, b Loss) int {
 		return cmp.Or(cmp.Compare(a.URI, b.URI), cmp.Compare(a.RowGroup, b.RowGroup))
 	})

@@ -133,6 +133,12 @@ func (d *Decoder) Decode(r *Raw, l Layout) ([]*Block, error) {
 	return nil, d.failed(r, err)
 }
 
+// List makes lists in blocks that the decoder has just decoded, in memory that it is allowed.
+func (d *Decoder) List(l Listing, blocks []*Block) (err error) {
+	defer caught(&err)
+	return block.List(l, blocks, d.newArena)
+}
+
 // failed is an error of the current page.
 func (d *Decoder) failed(r *Raw, err error) error {
 	e := &Error{Op: "decode", URI: r.uri, RowGroup: r.Rows.RowGroup, Column: d.path, Page: d.at, Err: err}

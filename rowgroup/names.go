@@ -57,6 +57,8 @@ type (
 type (
 	// A Footer describes the footer of one shard.
 	Footer = footer.Footer
+	// A Listing makes lists of numbers of the values of a column; see [Decoder.List].
+	Listing = block.Listing
 	// A Leaf is one primitive column of a shard.
 	Leaf = footer.Leaf
 	// A Chunk is one column of one row group.

@@ -115,7 +115,7 @@ func (r *Reader) decodeRows(d *layer, l *Load) (blocks []*rowgroup.Block, extra 
 	if err != nil {
 		return nil, 0, err
 	}
-	if err = r.transform(blocks, l); err != nil {
+	if err = r.transform(d.decoder, blocks, nil, l); err != nil {
 		for _, b := range blocks {
 			b.Release()
 		}
@@ -160,12 +160,12 @@ func (r *Reader) stacksOf(l *Load, order []uint32) *rowgroup.Stacks {
 }
 
 // transform changes the blocks of a load as the options say.
-func (r *Reader) transform(blocks []*rowgroup.Block, l *Load) (err error) {
+func (r *Reader) transform(d *rowgroup.Decoder, blocks []*rowgroup.Block, rows []uint32, l *Load) (err error) {
 	defer panics.Caught(l.Manifest, l.Rows, &err)
 	if r.Transform == nil {
 		return nil
 	}
-	err = r.Transform(blocks)
+	err = r.Transform(d, blocks, rows)
 	var e *rowgroup.Error
 	if errors.As(err, &e) {
 		e.URI, e.RowGroup = l.Manifest.Shards()[l.Rows.Shard].URI, l.Rows.RowGroup

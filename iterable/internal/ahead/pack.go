@@ -49,7 +49,7 @@ func (y *layer) pack(l *Load) (blocks []*rowgroup.Block, extra int64, err error)
 	}
 	unit := decoded[0]
 	defer unit.Release()
-	if err := r.transform(decoded, l); err != nil {
+	if err := r.transform(y.decoder, decoded, p.needed(), l); err != nil {
 		return nil, 0, err
 	}
 	if err := p.measureUnit(unit, l.Rows.Lo); err != nil {
@@ -138,7 +138,11 @@ func (y *layer) documents(l *Load) error {
 		p.rows = sel.Documents(0, sel.Rows, p.rows)
 		return nil
 	}
-	sel, err := s.Finish(l.Group, l.Rows.Lo, l.Rows.Hi, columns, false)
+	finish := s.Finish
+	if p.Texts() { // the load makes the tokens
+		finish = s.Choose
+	}
+	sel, err := finish(l.Group, l.Rows.Lo, l.Rows.Hi, columns, false)
 	if err != nil {
 		return samples.Error(l.Manifest, l.Rows, err)
 	}
@@ -149,7 +153,13 @@ func (y *layer) documents(l *Load) error {
 
 // measureUnit finds the tokens of each document. The column of lengths must have told them.
 func (p *packer) measureUnit(unit *rowgroup.Block, first int64) (err error) {
-	if p.Bucket != nil {
+	if p.Bucket != nil && p.Texts() {
+		col := p.TextColumn()
+		p.tokens = p.tokens[:0]
+		for row := range unit.Rows() {
+			p.tokens = append(p.tokens, unit.ListItems(col, row))
+		}
+	} else if p.Bucket != nil {
 		p.tokens = append(p.tokens[:0], p.stated...)
 	} else if p.tokens, err = p.Layout.Lengths(unit, first, p.tokens[:0]); err != nil {
 		return err
@@ -165,6 +175,14 @@ func (p *packer) measureUnit(unit *rowgroup.Block, first int64) (err error) {
 		}
 	}
 	return nil
+}
+
+// needed returns the rows of a load that need tokens, or nil for all.
+func (p *packer) needed() []uint32 {
+	if len(p.rows) == 0 || !p.MakesAll() {
+		return nil
+	}
+	return p.rows
 }
 
 // documentOrder returns the order in which the documents of a unit are packed: the epoch's, or

@@ -32,10 +32,12 @@ type Options struct {
 	Schedule Schedule // nil: only LoadNow loads
 	Sharing  *Sharing // of the streams of a data set
 
-	Transform func(blocks []*rowgroup.Block) error // changes the blocks of a load; nil leaves them
-	Stacks    *rowgroup.Stacks                     // nil: blocks have only columns
-	InImages  bool                                 // blocks may use images of the tier in place
-	Keeper    *keep.Keeper                         // nil: what is decoded is not kept
+	// Transform changes the blocks of a load, or of the rows of it that are needed; nil leaves them.
+	Transform func(d *rowgroup.Decoder, blocks []*rowgroup.Block, rows []uint32) error
+
+	Stacks   *rowgroup.Stacks // nil: blocks have only columns
+	InImages bool             // blocks may use images of the tier in place
+	Keeper   *keep.Keeper     // nil: what is decoded is not kept
 
 	// Early bounds the bytes that are granted to loads that the consumer has not taken, without one
 	// load and the loads that it waits for; 0 leaves the bound to the account.

@@ -32,7 +32,7 @@ func (r *Reader) remake(ctx context.Context, l *Load) (*rowgroup.Block, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.transform(blocks, l); err != nil {
+	if err := r.transform(d, blocks, nil, l); err != nil {
 		blocks[0].Release()
 		return nil, err
 	}

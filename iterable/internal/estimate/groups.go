@@ -12,9 +12,28 @@ type Group struct {
 	Narrow, Wide, Whole int64
 	Scratch             rowgroup.Scratch
 	Rule                int64 // the columns of the rule, while the group is decoded
+	Lists               int64 // of Wide: what is made of texts
 }
 
-func newGroup(m *rowgroup.Reader, g int) (d Group) {
+// listPart is how many bytes of int32 are expected of a byte of text. English and code make one;
+// more only of languages that a vocabulary hardly knows. Loads ask for the memory of more.
+const listPart = 2
+
+func (d *Groups) newGroup(g int) Group {
+	m := d.manifest
+	one := plainGroup(m, g)
+	for _, col := range d.texts {
+		text := m.FileBytes(g, col, nil)
+		if text == 0 { // the footer does not have it
+			text = one.Narrow + one.Wide
+		}
+		one.Lists += listPart * text
+	}
+	one.Wide += one.Lists
+	return one
+}
+
+func plainGroup(m *rowgroup.Reader, g int) (d Group) {
 	d.Narrow, d.Wide = m.DecodedBytes(g)
 	d.Whole = min(m.WholeBytes(g), d.Narrow)
 	d.Scratch = m.Scratch(g)
@@ -26,6 +45,7 @@ func newGroup(m *rowgroup.Reader, g int) (d Group) {
 // asked for: a rank reads few of the shards.
 type Groups struct {
 	manifest *rowgroup.Reader
+	texts    []int // columns of which lists are made
 	shards   []atomic.Pointer[shardGroups]
 }
 
@@ -39,9 +59,9 @@ type shardGroups struct {
 // take is kept for each.
 const sharedGroups = 1 << 12
 
-// NewGroups computes nothing yet.
-func NewGroups(m *rowgroup.Reader) *Groups {
-	return &Groups{manifest: m, shards: make([]atomic.Pointer[shardGroups], len(m.Shards()))}
+// NewGroups computes nothing yet. Loads make lists of int32 of the texts in some columns.
+func NewGroups(m *rowgroup.Reader, texts []int) *Groups {
+	return &Groups{manifest: m, texts: texts, shards: make([]atomic.Pointer[shardGroups], len(m.Shards()))}
 }
 
 // Of returns the bytes of group g.
@@ -65,7 +85,7 @@ func (d *Groups) ofShard(first int) *shardGroups {
 	all := &shardGroups{place: make([]uint32, 0, end-first)}
 	seen := map[Group]uint32{}
 	for g := first; g < end; g++ {
-		one := newGroup(d.manifest, g)
+		one := d.newGroup(g)
 		at, ok := seen[one]
 		if !ok {
 			at = uint32(len(all.distinct))

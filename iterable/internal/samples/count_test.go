@@ -6,6 +6,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/option"
+	"github.com/shardfeed/shardfeed/iterable/internal/transform"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/local"
@@ -37,7 +38,7 @@ func openShop(t *testing.T, o Options) *Data {
 	for _, g := range m.Groups() {
 		list.Groups = append(list.Groups, shuffle.Group{Shard: g.Shard, Index: g.RowGroup, Rows: g.Rows})
 	}
-	rules, err := Bind(o, m, list, m.Schema())
+	rules, err := Bind(o, m, list, &transform.Columns{Schema: m.Schema()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,11 +4,14 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/option"
+	"github.com/shardfeed/shardfeed/iterable/internal/transform"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/rule"
+	"github.com/shardfeed/shardfeed/tokenize"
 )
 
 // LabelsColumn is the list that has IgnoredLabel in places without a document.
@@ -35,6 +38,9 @@ type Packing struct {
 	Tokens   int            // column of the schema whose lists are packed
 	schema   *column.Schema // of the rows
 	Known    *LengthStore
+
+	transforms *transform.Columns
+	texts      *transform.Encoders // of the rule column with the lengths, which has texts; nil: it has lists or lengths
 }
 
 // NewFit returns a packer of documents, for one goroutine.
@@ -54,26 +60,27 @@ func (k *Packing) extra() int {
 }
 
 // bucket is the last stage of a rule whose samples are batches.
-func (b *binder) bucket(schema *column.Schema) {
-	u := b.options.Bucket
+func (b *binder) bucket() {
+	u, schema := b.options.Bucket, b.delivered.Schema
 	if u == nil {
 		return
 	}
 	k := &Packing{Bucket: u, Tokens: -1, schema: schema, lengths: b.columns.at[u.Name()]}
+	k.transforms, k.texts = b.delivered, b.delivered.Encoders(u.Name())
 	kind := typeOf(&b.problems, fmt.Sprintf("Bucket[%q]", u.Name()), u.Name(), b.schema, func(f *column.Field) error {
-		if k.Declared = f.Kind != column.List; !k.Declared {
+		if k.Declared = k.texts == nil && f.Kind != column.List; !k.Declared {
 			return nil
 		}
 		return checkIntegers(fmt.Sprintf("Bucket[%q]", u.Name()), "must be a column of lists, or of integers that are their lengths", f)
 	})
-	b.add("Bucket", u.Text()+kind)
+	b.add("Bucket", u.Text()+kind+tokenLines(k.transforms))
 	k.Layout = rowgroup.NewPacking(schema, 0, make([]rowgroup.PackedColumn, len(schema.Fields)))
 	b.rules.Pack = k
 }
 
 // pack is the last stage of the rule.
-func (b *binder) pack(schema *column.Schema) {
-	p := b.options.Pack
+func (b *binder) pack() {
+	p, schema := b.options.Pack, b.delivered.Schema
 	if p == nil {
 		return
 	}
@@ -103,25 +110,39 @@ func (b *binder) pack(schema *column.Schema) {
 		}
 	}
 	k.lengths = b.columns.at[packLengths(p)]
+	if k.transforms = b.delivered; !k.Declared {
+		k.texts = k.transforms.Encoders(packLengths(p))
+	}
+	tokens := tokenLines(k.transforms)
 	if k.Declared {
 		kind := typeOf(&b.problems, "Pack.Length", p.Length, b.schema, checkLengths)
-		b.add("Pack", fmt.Sprintf("%s by %q", p.Text(), p.Length)+kind)
+		b.add("Pack", fmt.Sprintf("%s by %q", p.Text(), p.Length)+kind+tokens)
 	} else {
-		b.add("Pack", p.Text())
+		b.add("Pack", p.Text()+tokens)
 	}
 	k.Layout = rowgroup.NewPacking(schema, p.Size(), columns)
 	b.rules.Pack = k
 }
 
+// tokenLines are the lines of the canonical text about columns that are made of texts.
+func tokenLines(t *transform.Columns) string {
+	var b strings.Builder
+	for _, i := range t.Tokenized() {
+		name := t.Schema.Fields[i].Name
+		fmt.Fprintf(&b, "\ntokenize %q %s", name, t.Encoders(name).Line())
+	}
+	return b.String()
+}
+
 // TokenizeFirst returns what to do about a column of text where token lists are needed.
 func TokenizeFirst(f *column.Field) string {
-	if f.Kind == column.List {
-		f = f.Children[0]
+	switch {
+	case f.Kind == column.List && f.Children[0].Type == column.TypeString:
+		return ": text becomes tokens first, so write a column of token lists and name it"
+	case f.Type == column.TypeString:
+		return ": text becomes tokens first, so name its tokenizer by {Tokenize}, or a column of token lists"
 	}
-	if f.Type != column.TypeString {
-		return ""
-	}
-	return ": text becomes tokens first, so write a column of token lists and name it"
+	return ""
 }
 
 // packLengths is the rule column with the lengths of a packing's lists.
@@ -136,7 +157,7 @@ func packLengths(p *Pack) string {
 func (b *binder) named(p *Pack, f *column.Field) (c rowgroup.PackedColumn) {
 	at := fmt.Sprintf("Pack[%q]", f.Name)
 	if f.Kind != column.List || f.Children[0].Kind != column.Fixed {
-		b.problems.Add(at, "must be a column of lists of fixed-width values, got %v%s", f, TokenizeFirst(f))
+		b.problems.Add(at, "must be a column of lists of fixed-width values, got %v"+TokenizeFirst(f), f)
 		return c
 	}
 	c.Tokens = true
@@ -205,11 +226,15 @@ func checkIntegers(field, must string, f *column.Field) error {
 	return &option.Error{Field: field, Text: fmt.Sprintf("%s, got %q, which is %v", must, f.Name, f)}
 }
 
-// measure appends the tokens of each row to dst, by the rule column.
-func (k *Packing) measure(c *rule.Column, rows int, dst []uint32) ([]uint32, error) {
+// measure appends the tokens of each row that is kept to dst, by the rule column. lo is the first of
+// the rows, and kept has their bits.
+func (k *Packing) measure(c *rule.Column, rows int, kept []uint64, lo int64, dst []uint32) ([]uint32, error) {
 	extra := uint32(k.extra())
-	if k.Declared {
+	switch {
+	case k.Declared:
 		return rule.Lengths(*c, rows, extra, k.lengthsField(), dst)
+	case k.texts != nil:
+		return k.countTokens(c, rows, kept, lo, dst)
 	}
 	for row := range rows {
 		n := uint32(0)
@@ -223,6 +248,25 @@ func (k *Packing) measure(c *rule.Column, rows int, dst []uint32) ([]uint32, err
 		dst = append(dst, n)
 	}
 	return dst, nil
+}
+
+// countTokens is measure for a column of texts. lo is the first row.
+func (k *Packing) countTokens(c *rule.Column, rows int, kept []uint64, lo int64, dst []uint32) ([]uint32, error) {
+	extra := uint32(k.extra())
+	err := k.texts.Use(func(e *tokenize.Encoder) (err error) {
+		dst, err = rule.CountTexts(*c, rows, kept, func(row int, text []byte) (uint32, error) {
+			n, err := e.Count(text)
+			if err != nil {
+				return 0, fmt.Errorf("column %q, row %d of the row group: %w", c.Values.Field.Name, lo+int64(row), err)
+			}
+			if n > 0 {
+				n += int(extra)
+			}
+			return uint32(n), nil
+		}, dst)
+		return err
+	})
+	return dst, err
 }
 
 // lengthsField is the option that names the column of lengths.

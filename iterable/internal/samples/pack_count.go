@@ -81,7 +81,7 @@ const footersAtOnce = 16
 // little beside the lists.
 func (c *counter) footers(ctx context.Context) error {
 	k := c.rules.Pack
-	if k == nil || k.Bucket != nil || k.Declared || len(c.rules.Given) > 1 || !k.Spec.NewPacker().Total() {
+	if k == nil || k.Bucket != nil || k.Declared || k.texts != nil || len(c.rules.Given) > 1 || !k.Spec.NewPacker().Total() {
 		return nil
 	}
 	g, ctx := errgroup.WithContext(ctx)

@@ -150,7 +150,7 @@ func (d *Data) reserveRules() (a *mem.Account, fetchers, decoders int, err error
 	}
 	fetchers, decoders = d.Fetchers, cores.Number()
 	for {
-		need := mem.Amounts{mem.Fetch: int64(fetchers+decoders) * fetch, mem.Decode: int64(decoders) * decoded, mem.Store: d.StoreMemory}
+		need := mem.Amounts{mem.Fetch: int64(fetchers+decoders) * fetch, mem.Decode: int64(decoders) * decoded, mem.Store: d.StoreMemory + d.Packing().textTables()}
 		a, err = d.Budget.Reserve(d.Memory, need)
 		switch {
 		case err == nil:
@@ -168,7 +168,8 @@ func (d *Data) reserveRules() (a *mem.Account, fetchers, decoders int, err error
 // runBytes bounds what a run of a row group takes: fetched, and decoded.
 func (d *Data) runBytes(g int) (fetch, decoded int64) {
 	fetch, decoded = d.Manifest.RuleBytes(g)
-	if d.Packing() != nil {
+	k := d.Packing()
+	if k != nil {
 		decoded += d.List.Groups[g].Rows * lengthScratch
 	}
 	runs, steps := d.runs(g)
@@ -177,6 +178,9 @@ func (d *Data) runBytes(g int) (fetch, decoded int64) {
 	}
 	if n := runs * steps; n > 1 {
 		decoded = decoded/n + min(decoded/EdgePart, EdgeBytes)
+	}
+	if k != nil {
+		decoded += k.textScratch()
 	}
 	return fetch, decoded
 }

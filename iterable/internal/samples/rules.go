@@ -11,6 +11,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/option"
+	"github.com/shardfeed/shardfeed/iterable/internal/transform"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shuffle"
@@ -106,17 +107,17 @@ func (o Options) Columns() Columns {
 	return c
 }
 
-// Bind makes the rule of the options for a manifest whose columns are delivered under a schema;
-// nil when each row is a sample. The error lists everything that is wrong.
-func Bind(o Options, m *rowgroup.Reader, data *shuffle.Manifest, delivered *column.Schema) (*Rules, error) {
-	b := binder{options: o, schema: m.RuleSchema(), columns: o.Columns(), problems: option.List{New: option.NewError}}
+// Bind makes the rule of the options for a manifest whose columns are delivered as transforms change
+// them; nil when each row is a sample. The error lists everything that is wrong.
+func Bind(o Options, m *rowgroup.Reader, data *shuffle.Manifest, delivered *transform.Columns) (*Rules, error) {
+	b := binder{options: o, delivered: delivered, schema: m.RuleSchema(), columns: o.Columns(), problems: option.List{New: option.NewError}}
 	b.rules = &Rules{key: -1, Weight: -1, seed: o.Split.Seed}
 	b.filter()
 	b.part()
 	b.rows(m, data)
 	b.weight()
-	b.pack(delivered)
-	b.bucket(delivered)
+	b.pack()
+	b.bucket()
 	r := b.rules
 	if err := b.problems.Err(); err != nil || len(b.text) == 0 {
 		return nil, err
@@ -130,12 +131,13 @@ func Bind(o Options, m *rowgroup.Reader, data *shuffle.Manifest, delivered *colu
 
 // A binder makes rules of options, one option after the other.
 type binder struct {
-	options  Options
-	schema   *column.Schema
-	columns  Columns
-	problems option.List
-	rules    *Rules
-	text     []string
+	options   Options
+	schema    *column.Schema
+	delivered *transform.Columns
+	columns   Columns
+	problems  option.List
+	rules     *Rules
+	text      []string
 }
 
 // add notes an option that makes up the rule, with its line of the canonical text.
@@ -268,7 +270,7 @@ func (r *Rules) choosesByMore() bool {
 
 // DecodesFirst reports whether a load decodes columns of the rule before all others.
 func (r *Rules) DecodesFirst() bool {
-	return r.filter != nil || r.choosesByMore() || r.Pack != nil && (r.Pack.Declared || r.Pack.Bucket != nil)
+	return r.filter != nil || r.choosesByMore() || r.Pack != nil && (r.Pack.Declared || r.Pack.Bucket != nil && r.Pack.texts == nil)
 }
 
 // Numbered reports whether the kept rows of a row group depend on the number of its first row.

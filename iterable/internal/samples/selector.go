@@ -57,8 +57,19 @@ func (s *Selector) Begin(group int, lo, hi int64) Selection {
 }
 
 // Finish selects by row numbers, and then by the values of the rule columns; columns has them for
-// the rows. passed reports that all rows are known to pass the filter.
+// the rows. passed reports that all rows are known to pass the filter. With a packing it finds the
+// lengths of the rows too.
 func (s *Selector) Finish(group int, lo, hi int64, columns []rule.Column, passed bool) (Selection, error) {
+	sel, err := s.Choose(group, lo, hi, columns, passed)
+	if p := s.Rules.Pack; err == nil && p != nil && !sel.empty() {
+		s.lengths, err = p.measure(&columns[p.lengths], sel.Rows, sel.bits, lo, s.lengths[:0])
+		sel.Lengths = s.lengths
+	}
+	return sel, err
+}
+
+// Choose is Finish without lengths.
+func (s *Selector) Choose(group int, lo, hi int64, columns []rule.Column, passed bool) (Selection, error) {
 	r, sel := s.Rules, s.Begin(group, lo, hi)
 	if r.filter != nil && !passed && !sel.empty() {
 		kept, _, err := s.eval.Evaluate(sel.Rows, s.pick(columns, r.inputs))
@@ -78,12 +89,6 @@ func (s *Selector) Finish(group int, lo, hi int64, columns []rule.Column, passed
 		if err := rule.Repeats(columns[r.Weight], r.seed, r.first[group]+lo, sel.bits, sel.Times); err != nil {
 			return sel, err
 		}
-	}
-	if r.Pack != nil && !sel.empty() {
-		var err error
-		s.lengths, err = r.Pack.measure(&columns[r.Pack.lengths], sel.Rows, s.lengths[:0])
-		sel.Lengths = s.lengths
-		return sel, err
 	}
 	return sel, nil
 }

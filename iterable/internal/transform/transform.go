@@ -3,6 +3,7 @@ package transform
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/shardfeed/shardfeed/column"
@@ -23,18 +24,48 @@ func (e *Error) Unwrap() error { return e.Err }
 type Columns struct {
 	Schema *column.Schema // with the changed columns
 	Steps  []Step
+
+	encoders map[string]*Encoders // by column
+}
+
+// Options choose the columns to change.
+type Options struct {
+	Words
+	Tokenize map[string]Tokenizer
 }
 
 // A Step changes one column.
 type Step struct {
 	Column string
-	Apply  func(blocks []*rowgroup.Block) error // of one unit
+
+	// Apply changes the blocks of one unit, which the decoder has just decoded. A step may leave
+	// values empty in rows other than these; nil is all rows.
+	Apply func(d *rowgroup.Decoder, blocks []*rowgroup.Block, rows []uint32) error
 }
 
-// Bind returns the steps of the words for the columns of a schema.
-func Bind(schema *column.Schema, w Words) (Columns, error) {
-	c := Columns{Schema: &column.Schema{Fields: slices.Clone(schema.Fields)}}
-	if err := c.addWords(w); err != nil {
+// Within returns options whose encoders keep fewer words where the memory of a stream is small.
+func (o Options) Within(memory int64) Options {
+	const (
+		mostCache  = 12 << 20 // of an encoder
+		leastCache = 1 << 20
+		cachePart  = 64 // of memory
+	)
+	o.Tokenize = maps.Clone(o.Tokenize)
+	for name, t := range o.Tokenize {
+		t.Options.CacheBytes = int(min(mostCache, max(leastCache, memory/cachePart)))
+		o.Tokenize[name] = t
+	}
+	return o
+}
+
+// Bind returns the steps for the columns of a schema.
+func Bind(schema *column.Schema, o Options) (Columns, error) {
+	c := Columns{Schema: &column.Schema{Fields: slices.Clone(schema.Fields)}, encoders: map[string]*Encoders{}}
+	err := c.addWords(o.Words)
+	if err == nil {
+		err = c.addTokens(o.Tokenize)
+	}
+	if err != nil {
 		return Columns{}, err
 	}
 	return c, nil
@@ -55,10 +86,10 @@ func (c *Columns) text(name, need string) (int, error) {
 	return col, nil
 }
 
-// Apply changes the blocks of a unit that was just decoded.
-func (c *Columns) Apply(blocks []*rowgroup.Block) error {
+// Apply changes the blocks of a unit that was just decoded; see Step.
+func (c *Columns) Apply(d *rowgroup.Decoder, blocks []*rowgroup.Block, rows []uint32) error {
 	for _, s := range c.Steps {
-		if err := s.Apply(blocks); err != nil {
+		if err := s.Apply(d, blocks, rows); err != nil {
 			return &rowgroup.Error{Op: "transform", Column: s.Column, Page: -1, Err: err}
 		}
 	}

@@ -11,7 +11,7 @@ import (
 // Bind leaves the schema that it was given as it is, and Apply stops at the first step that fails.
 func TestSteps(t *testing.T) {
 	schema := &column.Schema{Fields: []*column.Field{{Name: "a", Kind: column.Binary, Type: column.TypeString}, {Name: "b", Kind: column.Binary, Type: column.TypeString, Nullable: true}}}
-	c, err := Bind(schema, Words{Vocabulary: map[string][]string{"a": {"x"}, "b": {"y"}}})
+	c, err := Bind(schema, Options{Words: Words{Vocabulary: map[string][]string{"a": {"x"}, "b": {"y"}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,13 +24,13 @@ func TestSteps(t *testing.T) {
 	var done []string
 	wrong := errors.New("wrong")
 	for i, err := range []error{nil, wrong} {
-		c.Steps[i].Apply = func([]*rowgroup.Block) error {
+		c.Steps[i].Apply = func(*rowgroup.Decoder, []*rowgroup.Block, []uint32) error {
 			done = append(done, c.Steps[i].Column)
 			return err
 		}
 	}
-	c.Steps = append(c.Steps, Step{Column: "c", Apply: func([]*rowgroup.Block) error { panic("reached") }})
-	err = c.Apply(nil)
+	c.Steps = append(c.Steps, Step{Column: "c", Apply: func(*rowgroup.Decoder, []*rowgroup.Block, []uint32) error { panic("reached") }})
+	err = c.Apply(nil, nil, nil)
 	var e *rowgroup.Error
 	if !errors.Is(err, wrong) || !errors.As(err, &e) || e.Column != "b" || len(done) != 2 {
 		t.Errorf("steps %q, error %v", done, err)

@@ -1,0 +1,258 @@
+package iterable
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/rule"
+	"github.com/shardfeed/shardfeed/shard"
+	memstore "github.com/shardfeed/shardfeed/shard/mem"
+	"github.com/shardfeed/shardfeed/shuffle"
+	"github.com/shardfeed/shardfeed/tokenize"
+	"github.com/shardfeed/shardfeed/tokenize/tokenizetest"
+)
+
+// A textRow has a text, also coded by a dictionary, and its tokens.
+type textRow struct {
+	ID     int64   `parquet:"id"`
+	Text   *string `parquet:"text,optional,plain"`
+	Coded  *string `parquet:"coded,optional,dict"`
+	Tokens []int32 `parquet:"tokens,optional,list"`
+	Count  int32   `parquet:"count"`
+	Times  float32 `parquet:"times"`
+}
+
+func testTokenizer(t testing.TB, merges ...string) Tokenizer {
+	t.Helper()
+	tok, err := tokenize.Load(tokenizetest.File(merges...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Tokenizer{Tokenizer: tok}
+}
+
+// textStore writes three shards of texts: many short ones, some long, empty and null ones.
+func textStore(t testing.TB, tok Tokenizer) *memstore.Store {
+	t.Helper()
+	enc := tok.NewEncoder(tok.Options)
+	r := rand.New(rand.NewPCG(1, 2))
+	words := strings.Fields("the a thé thing of 中文 at then <|end|> \U0001f600 x")
+	store := &memstore.Store{}
+	id := int64(0)
+	for s := range 3 {
+		var b bytes.Buffer
+		w := parquet.NewGenericWriter[textRow](&b)
+		for i := range 120 {
+			row := textRow{ID: id, Times: float32(id%3) / 2}
+			if id++; i%11 > 0 {
+				var all []string
+				for range r.IntN(40) * r.IntN(3) {
+					all = append(all, words[r.IntN(len(words))])
+				}
+				text := strings.Join(all, " ")
+				ids, err := enc.Append([]int32{}, []byte(text))
+				if err != nil {
+					t.Fatal(err)
+				}
+				row.Text, row.Coded, row.Tokens, row.Count = &text, &text, ids, int32(len(ids))
+			}
+			if _, err := w.Write([]textRow{row}); err != nil {
+				t.Fatal(err)
+			}
+			if i%50 == 49 {
+				if err := w.Flush(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		store.Put(fmt.Sprintf("data/%d.parquet", s), b.Bytes())
+	}
+	return store
+}
+
+// drawnLists reads an epoch: the ids and the lists of each step.
+func drawnLists(t *testing.T, d *Dataset, name string) (steps [][]string) {
+	t.Helper()
+	s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 4})
+	defer s.Close()
+	alloc := func(n int) ([]byte, error) { return make([]byte, n), nil }
+	for {
+		dr, err := s.Next(t.Context())
+		if err != nil {
+			if len(steps) == 0 {
+				t.Fatal(err)
+			}
+			return steps
+		}
+		var all []string
+		blocks := dr.Blocks
+		var g rowgroup.Gatherer
+		for i, f := range d.Schema().Fields {
+			a, err := g.Gather(i, f, blocks, dr.Picks, alloc)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if f.Name == name || f.Name == "id" || f.Name == rowgroup.LengthsColumn {
+				all = append(all, arrayText(a))
+			}
+		}
+		dr.Release()
+		steps = append(steps, all)
+	}
+}
+
+// arrayText shows the values of an array, without its name.
+func arrayText(a *column.Array) string {
+	text := fmt.Sprint(a.Len, a.Nulls, a.Valid, a.Offsets, a.Data)
+	for _, c := range a.Children {
+		text += arrayText(c)
+	}
+	return text
+}
+
+// Tokens of texts are read as a column with the same lists is: in any order, packed, in buckets,
+// with filters, weights and a column of lengths, of plain texts and of coded ones.
+func TestTokenize(t *testing.T) {
+	tok := testTokenizer(t, "t h", "th e", "e n")
+	store := textStore(t, tok)
+	eos := int64(256)
+	pack := func(strategy rule.PackStrategy, length string, name string) *Pack {
+		return &Pack{Pack: rule.Pack{Columns: map[string]int{name: 32}, Strategy: strategy, EOS: &eos, Length: length}, Value: 7}
+	}
+	ordered := Order{Shuffle: true, Seed: 5, Lanes: 3, UnitRows: 23, Tail: shuffle.Short}
+	for _, c := range []struct {
+		name   string
+		change func(o *Options, name string)
+	}{
+		{"file order", func(o *Options, _ string) {}},
+		{"shuffled", func(o *Options, _ string) { o.Order = ordered }},
+		{"filtered", func(o *Options, _ string) { o.Order, o.Filters = ordered, "id < 100 or times > 0.4" }},
+		{"weighted", func(o *Options, _ string) { o.Order, o.Weight = ordered, "times" }},
+		{"wrapped", func(o *Options, name string) { o.Pack = pack(rule.Wrapped, "", name) }},
+		{"wrapped, shuffled", func(o *Options, name string) { o.Order, o.Pack = ordered, pack(rule.Wrapped, "", name) }},
+		{"wrapped, filtered and weighted", func(o *Options, name string) {
+			o.Order, o.Pack, o.Filters, o.Weight = ordered, pack(rule.Wrapped, "", name), "id < 100 or times > 0.4", "times"
+		}},
+		{"bfd", func(o *Options, name string) { o.Order, o.Pack = ordered, pack(rule.BestFit, "", name) }},
+		{"bfd_split, filtered", func(o *Options, name string) {
+			o.Order, o.Pack, o.Filters = ordered, pack(rule.BestFitSplit, "", name), "id > 100"
+		}},
+		{"by lengths", func(o *Options, name string) { o.Order, o.Pack = ordered, pack(rule.BestFit, "count", name) }},
+		{"by lengths, filtered", func(o *Options, name string) {
+			o.Order, o.Pack, o.Filters = ordered, pack(rule.Wrapped, "count", name), "count > 3"
+		}},
+		{"bucket", func(o *Options, name string) {
+			o.Order, o.Bucket = ordered, &rule.Bucket{Columns: map[string]int{name: 512}}
+		}},
+		{"bucket, filtered", func(o *Options, name string) {
+			o.Order, o.Bucket, o.Filters = ordered, &rule.Bucket{Columns: map[string]int{name: 512}, Multiple: 8}, "times < 0.9"
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			read := func(name string) [][]string {
+				o := Options{Reading: Reading{Columns: []string{"id", name}}, ShuffleBuffer: Size{Rows: 64}, Order: Order{Tail: shuffle.Short}}
+				if name != "tokens" {
+					o.Tokenize = map[string]Tokenizer{name: tok}
+				}
+				c.change(&o, name)
+				return drawnLists(t, open(t, store, o), name)
+			}
+			want := read("tokens")
+			for _, name := range []string{"text", "coded"} {
+				if got := read(name); !reflect.DeepEqual(got, want) {
+					t.Errorf("%s: %d steps differ from those of the lists, which has %d", name, len(got), len(want))
+				}
+			}
+		})
+	}
+}
+
+// A text that has no tokens fails with its place: when it is counted, and when it is loaded.
+func TestTokenizeErrors(t *testing.T) {
+	type row struct {
+		Text []byte `parquet:"text,plain"`
+	}
+	tok := testTokenizer(t)
+	strict := tok
+	strict.Options.Specials = tokenize.SpecialsError
+	for _, c := range []struct {
+		name string
+		tok  Tokenizer
+		text string
+		want string
+	}{
+		{"not UTF-8", tok, "\xff", "the text is not valid UTF-8"},
+		{"a special token", strict, "so <|end|>", `the text contains the special token "<|end|>" at byte 3`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			store := storeOf(t, []row{{[]byte("a")}, {[]byte("b")}, {[]byte(c.text)}})
+			want := `mem://data/a.parquet: row group 0, column "text": row 2 of the row group: ` + c.want
+			o := Options{Tokenize: map[string]Tokenizer{"text": c.tok}}
+			if err := readPacked(t, store, o); err == nil || err.Error() != want {
+				t.Errorf("loaded: got %v\nwant %s", err, want)
+			}
+			o.Pack = &Pack{Pack: rule.Pack{Columns: map[string]int{"text": 8}}}
+			if err := readPacked(t, store, o); err == nil || !strings.Contains(err.Error(), "row 2 of the row group: "+c.want) || !strings.Contains(err.Error(), "mem://data/a.parquet: row group 0") {
+				t.Errorf("counted: got %v", err)
+			}
+		})
+	}
+	for want, name := range map[string]string{
+		`transform of column "none": there is no such column`:   "none",
+		`transform of column "count": a tokenizer is for texts`: "count",
+	} {
+		_, err := Open(t.Context(), shard.Stores{"mem": textStore(t, tok)}, []string{"mem://data/"}, Options{Tokenize: map[string]Tokenizer{name: tok}})
+		var e *TransformError
+		if !errors.As(err, &e) || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+// The next start uses the counts that the first kept. Another tokenizer has counts of its own, and
+// makes another rule, so that a state of the first is refused.
+func TestTokenizeCountsAreKept(t *testing.T) {
+	tok, other := testTokenizer(t, "t h"), testTokenizer(t, "e n")
+	store, dir := textStore(t, tok), t.TempDir()
+	start := func(tok Tokenizer) (d *Dataset, read bool) {
+		o := Options{IndexDir: dir, Order: Order{Shuffle: true}, Tokenize: map[string]Tokenizer{"text": tok}, Pack: &Pack{Pack: rule.Pack{Columns: map[string]int{"text": 16}}}}
+		o.Columns = []string{"text"}
+		d = open(t, store, o)
+		return d, d.sources[0].countedRows.Load()
+	}
+	d, read := start(tok)
+	if !read {
+		t.Error("the first start counted nothing")
+	}
+	again, read := start(tok)
+	if read || again.NumSamples() != d.NumSamples() || again.Rule() != d.Rule() {
+		t.Errorf("the second start read %t, %d samples of rule %s, want %d of %s", read, again.NumSamples(), again.Rule(), d.NumSamples(), d.Rule())
+	}
+	text := tok
+	text.Options.Specials = tokenize.SpecialsText
+	for _, tok := range []Tokenizer{other, text} {
+		changed, read := start(tok)
+		if !read || changed.Rule() == d.Rule() {
+			t.Errorf("another tokenizer read %t, rule %s", read, changed.Rule())
+		}
+		s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 2})
+		state := s.State()
+		_, err := changed.Stream(t.Context(), shuffle.Worker{}, StreamOptions{BatchSize: 2, State: &state})
+		var e *shuffle.MismatchError
+		if !errors.As(err, &e) || e.Field != "rule" {
+			t.Errorf("the state of another tokenizer: %v", err)
+		}
+	}
+}

@@ -1,0 +1,32 @@
+package rule
+
+// CountTexts appends a number for the text of each row to dst, from count. It is 0 for nulls and
+// for rows whose bit in kept is 0. An entry of a dictionary is counted once.
+func CountTexts(c Column, rows int, kept []uint64, count func(row int, text []byte) (uint32, error), dst []uint32) ([]uint32, error) {
+	present := make([]uint64, wordsFor(rows))
+	c.present(present, rows)
+	entry := c.entries()
+	var known map[int]uint32
+	if c.Codes != nil || c.Constant {
+		known = map[int]uint32{}
+	}
+	for i := range rows {
+		if (present[i/64]&kept[i/64])>>(i%64)&1 == 0 {
+			dst = append(dst, 0)
+			continue
+		}
+		k := entry(i)
+		n, ok := known[k]
+		if !ok {
+			var err error
+			if n, err = count(i, c.Values.Data[c.Values.Offsets[k]:c.Values.Offsets[k+1]]); err != nil {
+				return dst, err
+			}
+			if known != nil {
+				known[k] = n
+			}
+		}
+		dst = append(dst, n)
+	}
+	return dst, nil
+}
