@@ -290,7 +290,7 @@ func (s Spec) valueType(name string) *column.Field {
 	text := &column.Field{Kind: column.Binary, Type: column.TypeString}
 	bytes := &column.Field{Kind: column.Binary, Type: column.TypeBinary}
 	switch {
-	case s.Vocabulary[name] != nil:
+	case s.Vocabulary[name] != nil || s.tokenizes(name):
 		return text
 	case s.Weight == name:
 		return fixed(column.TypeFloat64, 8)

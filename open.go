@@ -2,12 +2,14 @@ package shardfeed
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
+	"weak"
 
 	"github.com/shardfeed/shardfeed/cache"
 	"github.com/shardfeed/shardfeed/internal/mem"
@@ -16,6 +18,7 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/tokenize"
 )
 
 // Events are called when something happens that a user may want to read, if set. Several goroutines
@@ -42,11 +45,12 @@ func (e Events) note(format string, args ...any) {
 // A Dataset is an open data set, and everything below it that Open opened.
 type Dataset struct {
 	*iterable.Dataset
-	spec   Spec
-	rows   *rule.RowList // of the rows file, or nil
-	source *source
-	host   *Host
-	own    bool // the host is the data set's own
+	spec       Spec
+	rows       *rule.RowList // of the rows file, or nil
+	tokenizers map[string]iterable.Tokenizer
+	source     *source
+	host       *Host
+	own        bool // the host is the data set's own
 }
 
 // Open opens the data set of a spec: it finds the shards and reads their footers. The caller closes
@@ -85,11 +89,14 @@ func (h *Host) Open(ctx context.Context, s Spec, e Events) (*Dataset, error) {
 		o.LaneDir = places.Lanes
 	}
 	o.Events.FootersKnown = sync.OnceFunc(from.throughCache)
+	if err := h.readTokenizers(ctx, from.drivers, s, &o); err != nil {
+		return nil, errors.Join(err, from.drivers.Close())
+	}
 	ds, err := iterable.Open(ctx, from.Stores, s.Addresses, o)
 	if err != nil {
 		return nil, errors.Join(s.blameStack(err), from.drivers.Close())
 	}
-	return &Dataset{Dataset: ds, spec: s, rows: o.Rows, source: from, host: h}, nil
+	return &Dataset{Dataset: ds, spec: s, rows: o.Rows, tokenizers: o.Tokenize, source: from, host: h}, nil
 }
 
 // readFiles reads the files of a plan, of a list of shards and of rows.
@@ -215,10 +222,11 @@ func (d *Dataset) Budget() *iterable.Budget { return d.host.budget }
 type Host struct {
 	budget *iterable.Budget
 
-	mu      sync.Mutex
-	caches  map[string]*cache.Cache // by directory
-	hot     *rowgroup.Hot
-	longest time.Duration // of the epochs so far
+	mu         sync.Mutex
+	caches     map[string]*cache.Cache                                // by directory
+	tokenizers map[[sha256.Size]byte]weak.Pointer[tokenize.Tokenizer] // by their files
+	hot        *rowgroup.Hot
+	longest    time.Duration // of the epochs so far
 }
 
 // NewHost returns a host whose streams share a budget; nil is one over the machine's memory.
@@ -226,7 +234,7 @@ func NewHost(budget *iterable.Budget) *Host {
 	if budget == nil {
 		budget = iterable.NewBudget(mem.ThisMachine().SharedLimit())
 	}
-	return &Host{budget: budget, caches: map[string]*cache.Cache{}}
+	return &Host{budget: budget, caches: map[string]*cache.Cache{}, tokenizers: map[[sha256.Size]byte]weak.Pointer[tokenize.Tokenizer]{}}
 }
 
 // Budget returns the budget that the host's streams share.

@@ -175,9 +175,15 @@ type Pack struct {
 	EOS      *int64         `json:"eos,omitempty"`      // written behind each document
 	BOS      *int64         `json:"bos,omitempty"`      // written before it
 	Value    int64          `json:"value,omitempty"`    // fills the end of a block
-	Length   string         `json:"length,omitempty"`   // column with the lists' lengths, so that they need not be read to count blocks
-	With     []string       `json:"with,omitempty"`     // position_ids, doc_ids, seq_lengths, cu_seqlens, max_seqlen
-	Labels   string         `json:"labels,omitempty"`   // "same" or "next" adds the column labels
+
+	// The same three as the texts of tokens, of a column with a tokenizer.
+	EOSText   string `json:"eos_text,omitempty"`
+	BOSText   string `json:"bos_text,omitempty"`
+	ValueText string `json:"value_text,omitempty"`
+
+	Length string   `json:"length,omitempty"` // column with the lists' lengths, so that they need not be read to count blocks
+	With   []string `json:"with,omitempty"`   // position_ids, doc_ids, seq_lengths, cu_seqlens, max_seqlen
+	Labels string   `json:"labels,omitempty"` // "same" or "next" adds the column labels
 }
 
 func (p *Pack) options() *iterable.Pack {

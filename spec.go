@@ -66,8 +66,8 @@ type Spec struct {
 	// Inventory passes what another node found when it opened the same data.
 	Inventory *iterable.Inventory `json:"-"`
 
-	// The rule: which rows are read, and how often. The files of values that filters name with @
-	// are relative to Directory; "" is the working directory of the process.
+	// The rule: which rows are read, and how often. The files of values that filters name with @,
+	// and of Tokenize, are relative to Directory; "" is the working directory of the process.
 	Choice
 	Directory string `json:"directory"`
 
@@ -113,6 +113,10 @@ type Spec struct {
 	Env     map[string]string `json:"env"`
 
 	Words
+
+	// Tokenize makes tokens of the texts of columns, by name: lists of int32, before rows become
+	// samples. Only rows that the rule keeps have tokens.
+	Tokenize map[string]Tokenizer `json:"tokenize,omitempty"`
 
 	Features
 

@@ -30,8 +30,9 @@ func TestSpecValidatesEveryField(t *testing.T) {
 		"Filters": "see TestSpecRows", "Directory": "any name", "Parts": "see TestSpecRows", "PartSeed": "any number is a seed", "Rows": "a file, read by Open",
 		"Weight": "checked against the schema", "RequireCache": "both are meant", "NoteLanes": "both are meant", "NoCache": "refused with RequireCache alone", "Vocabulary": "checked against the schema",
 	}, map[string][]any{
-		"Unknown": {map[string]int64{"label": 0}},
-		"Sources": {[]Source{{}}, []Source{{Name: "a", Addresses: []string{"x"}, Weight: 1}}}, "Curriculum": {[]WeightChange{{From: 5}}},
+		"Unknown":  {map[string]int64{"label": 0}},
+		"Tokenize": {map[string]Tokenizer{"text": {}}, map[string]Tokenizer{"text": {File: "a.json", Content: []byte("{}")}}, map[string]Tokenizer{"text": {File: "a.json", Specials: "drop"}}},
+		"Sources":  {[]Source{{}}, []Source{{Name: "a", Addresses: []string{"x"}, Weight: 1}}}, "Curriculum": {[]WeightChange{{From: 5}}},
 		"Part": {"train"}, "PartKey": {"user"}, "Subsample": {-1.0, 1.5}, "RowsNew": {"drop", "all"},
 		"Addresses": {[]string(nil), []string{"a", ""}}, "Columns": {[]string{}, []string{""}},
 		"PartitionTypes": {map[string]string{"month": "int"}},

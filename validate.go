@@ -46,6 +46,7 @@ func (s Spec) parse() (o iterable.Options, err error) {
 	p.OneOf("ImageDecoder", s.ImageDecoder, AutoDecoder, TurboDecoder, GoDecoder)
 	s.validateBatches(&p)
 	s.validatePack(&p)
+	s.validateTokenize(&p)
 	if s.Bucket != nil && s.BatchSize > 1 {
 		p.Add("BatchSize", "must be 1 with {Bucket}, which makes the batches, got %d", s.BatchSize)
 	}

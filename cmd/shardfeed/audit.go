@@ -52,7 +52,7 @@ their order with them; the flags of rows, sources, packs and buckets must be tho
 	fs := c.Flags()
 	fs.StringArrayVar(&v.files, "state", nil, "`file` with saved states, or a pattern in quotes, as in 'step-900/rank-*.json'; may be repeated")
 	fs.StringVar(&v.key, "key", "", "use the states at this dotted `path` in each file, as in loaders.train (default: all)")
-	v.add(fs, "json", "what", "rows", "sources", "pack", "bucket", "order.plan", "losses")
+	v.add(fs, "json", "what", "rows", "sources", "tokenize", "pack", "bucket", "order.plan", "losses")
 	v.looks(fs)
 	v.add(fs, "storage", "cache")
 	return a.verb(c, func(ctx context.Context, addresses []string) error {

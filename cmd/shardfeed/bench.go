@@ -38,7 +38,7 @@ what lies there is not touched. With --images it decodes, crops and changes imag
   shardfeed bench data/ --columns img,label --images img=imagenet_train`,
 	}
 	fs := c.Flags()
-	f.add(fs, "what", "limit", "rows", "sources", "pack", "bucket", "features", "images", "steps", "order", "epochs", "losses", "rank")
+	f.add(fs, "what", "limit", "rows", "sources", "tokenize", "pack", "bucket", "features", "images", "steps", "order", "epochs", "losses", "rank")
 	setting{name: "device", field: &f.device, help: "copy the batches to a device, and touch those that are on the host: auto, host, cuda or cuda:N (default: none)", words: deviceNames}.register(fs)
 	f.add(fs, "json", "storage", "cache")
 	return a.verb(c, func(ctx context.Context, addresses []string) error {

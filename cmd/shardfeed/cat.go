@@ -87,7 +87,7 @@ func (c *catCommand) register(of *cobra.Command, fs *pflag.FlagSet) {
 	completeWords(of, "format", rowio.Formats)
 	c.add(fs, "what", "ids", "limit", "rows", "sources")
 	setting{set: "sources", name: "batch-size", field: &c.BatchSize, help: "rows of a step on each rank under --batching per_source (default: those of --state)", value: "1"}.register(fs)
-	c.add(fs, "pack", "bucket", "features", "order", "epochs", "losses", "rank")
+	c.add(fs, "tokenize", "pack", "bucket", "features", "order", "epochs", "losses", "rank")
 	c.looks(fs)
 	fs.IntVar(&c.worker, "worker", 0, "this worker of the rank, from 0")
 	fs.IntVar(&c.workers, "workers", 1, "number of workers of each rank")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -174,21 +175,30 @@ func (b *blockSizes) String() string {
 
 func (b *blockSizes) Type() string { return "column=tokens" }
 
-// A tokenFlag is a flag that is a whole number, or not given.
-type tokenFlag struct{ given **int64 }
+// A tokenFlag is a flag that is a whole number, or the text of a token, or not given.
+type tokenFlag struct {
+	given **int64
+	text  *string
+}
 
 func (t *tokenFlag) Set(s string) error {
-	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil {
-		return fmt.Errorf("must be a whole number, got %q", s)
+	*t.given, *t.text = nil, ""
+	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
+		*t.given = &n
+		return nil
 	}
-	*t.given = &n
+	if *t.text = s; s == "" {
+		return errors.New(`must be a number or the text of a token, got ""`)
+	}
 	return nil
 }
 
 func (t *tokenFlag) String() string {
-	if t.given == nil || *t.given == nil {
+	switch {
+	case t.given == nil:
 		return ""
+	case *t.given == nil:
+		return *t.text
 	}
 	return strconv.FormatInt(**t.given, 10)
 }

@@ -44,7 +44,7 @@ func (l *look) flagsOf(c *cobra.Command) {
 	fs.Int64VarP(&l.count, "limit", "n", fewRows, "how many rows")
 	fs.StringVar(&l.format, "format", "", "table, jsonl or csv (default: table on a terminal, else jsonl)")
 	fs.BoolVar(&l.full, "full", false, "show long texts, lists and binary values whole")
-	l.add(fs, "what", "rows", "sources.files", "features", "ids")
+	l.add(fs, "what", "rows", "sources.files", "tokenize", "features", "ids")
 	l.looks(fs)
 	completeWords(c, "format", lookFormats)
 }

@@ -46,7 +46,7 @@ when a node is lost or replaced.`,
   shardfeed plan s3://bucket/table --shuffle --world-size 8000 --nodes 1000 --node-bandwidth 2GiB`,
 	}
 	fs := c.Flags()
-	plan.add(fs, "what", "rows", "sources", "pack", "bucket", "steps", "order",
+	plan.add(fs, "what", "rows", "sources", "tokenize", "pack", "bucket", "steps", "order",
 		"epochs", "rank", "json") // a run's flags are taken as they are; the plan is of all ranks and each epoch
 	fs.StringVar(&plan.saved.name, "save", "", "write the list of shards, their footers and the parameters of the order into this `file`, for --plan of all ranks and later runs")
 	fs.StringVar(&plan.manifest.name, "save-manifest", "", "write the list of shards alone into this `file`, for --manifest of later runs, whose order it leaves open")

@@ -28,7 +28,7 @@ shows the columns of all sources together.`,
   shardfeed schema s3://bucket/table --json`,
 	}
 	fs := c.Flags()
-	f.add(fs, "what", "sources.files", "features")
+	f.add(fs, "what", "sources.files", "tokenize", "features")
 	f.looks(fs)
 	f.add(fs, "json", "storage", "cache")
 	return a.verb(c, func(ctx context.Context, addresses []string) error {

@@ -84,7 +84,7 @@ is fetched once.`,
 func (f *flags) warms(fs *pflag.FlagSet, ranks *warmRanks, decoded *bool) {
 	f.add(fs, "what")
 	ranks.flags(fs)
-	f.add(fs, "rank", "json", "rows", "sources", "pack", "bucket", "steps", "order", "storage", "cache.kept")
+	f.add(fs, "rank", "json", "rows", "sources", "tokenize", "pack", "bucket", "steps", "order", "storage", "cache.kept")
 	setting{set: "cache", name: "decoded", field: decoded, help: "decode the columns, and keep those decoded that are worth it"}.register(fs)
 }
 

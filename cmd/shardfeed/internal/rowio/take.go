@@ -17,12 +17,18 @@ import (
 // at once. It reads only their pages if the file has a page index, else their column chunks. The
 // arguments of do are valid until it returns.
 func Take(ctx context.Context, ds *iterable.Dataset, shape *loader.Shape, rows []int64, do func(columns []*column.Array, n int) error) error {
-	return TakeOf(ctx, ds.Manifest(), shape, rows, do)
+	t := NewTaker(ds.Manifest(), shape, do)
+	t.transform = ds.Transform
+	return t.take(ctx, rows)
 }
 
 // TakeOf is Take of a manifest.
 func TakeOf(ctx context.Context, m *rowgroup.Reader, shape *loader.Shape, rows []int64, do func(columns []*column.Array, n int) error) error {
-	t := NewTaker(m, shape, do)
+	return NewTaker(m, shape, do).take(ctx, rows)
+}
+
+// take reads rows, and closes the taker.
+func (t *Taker) take(ctx context.Context, rows []int64) error {
 	defer t.Close()
 	first := int64(0)
 	for g, group := range t.manifest.Groups() {
@@ -42,6 +48,8 @@ type Taker struct {
 
 	decoder *rowgroup.Decoder
 	gather  *Gather
+
+	transform func(d *rowgroup.Decoder, blocks []*rowgroup.Block, rows []uint32) error // nil leaves values as they are
 }
 
 // NewTaker makes a Taker that hands rows on to do.
@@ -132,6 +140,15 @@ func (t *Taker) step(ctx context.Context, raw *rowgroup.Raw, first int64, rows [
 		return err
 	}
 	defer blocks[0].Release()
+	if t.transform != nil {
+		wanted := make([]uint32, len(rows))
+		for i, row := range rows {
+			wanted[i] = uint32(row - first - lo)
+		}
+		if err := t.transform(t.decoder, blocks, wanted); err != nil {
+			return err
+		}
+	}
 	for some := range slices.Chunk(rows, MaxGather) {
 		picks := make([]rowgroup.Pick, len(some))
 		for i, row := range some {

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/shardfeed/shardfeed"
+)
+
+// tokenizeFlag gives tokenizers to columns: text=tokenizer.json,specials=text. It may be given many
+// times.
+type tokenizeFlag map[string]shardfeed.Tokenizer
+
+func (v *tokenizeFlag) Set(s string) error {
+	name, text, found := strings.Cut(s, "=")
+	file, settings, _ := strings.Cut(text, ",")
+	if name = strings.TrimSpace(name); !found || name == "" || file == "" {
+		return fmt.Errorf("must be a column with a tokenizer.json, as in text=tokenizer.json, got %q", s)
+	}
+	t := shardfeed.Tokenizer{File: file}
+	for setting := range strings.SplitSeq(settings, ",") {
+		key, value, _ := strings.Cut(strings.TrimSpace(setting), "=")
+		switch {
+		case key == "":
+		case key == "specials" && value != "":
+			t.Specials = value
+		case key == "template" && value == "":
+			t.Template = true
+		default:
+			return fmt.Errorf("must be followed by specials=parse, text or error, or by template, got %q", setting)
+		}
+	}
+	return setOnce((*map[string]shardfeed.Tokenizer)(v), name, t)
+}
+
+func (v *tokenizeFlag) String() string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(*v)) {
+		all = append(all, name+"="+(*v)[name].File)
+	}
+	return strings.Join(all, " ")
+}
+
+func (v *tokenizeFlag) Type() string { return "column=tokenizer.json" }

@@ -1,0 +1,207 @@
+package shardfeed
+
+import (
+	"bytes"
+	"cmp"
+	"compress/zlib"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"weak"
+
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/option"
+	"github.com/shardfeed/shardfeed/iterable"
+	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/tokenize"
+)
+
+// A Tokenizer makes tokens of the texts of a column; see package tokenize.
+type Tokenizer struct {
+	// File is a tokenizer.json: a path relative to the spec's Directory, or any address that shards
+	// can have. Content is such a file, or zlib's compression of it.
+	File    string `json:"file,omitempty"`
+	Content []byte `json:"content,omitempty"`
+
+	// Specials chooses the meaning of a special token's text inside a document: "parse" (the
+	// default) makes it the token, as the library tokenizers does, "text" the tokens of its
+	// characters, and "error" refuses it. Template adds the tokens that the file's post-processor
+	// adds to each text.
+	Specials string `json:"specials,omitempty"`
+	Template bool   `json:"template,omitempty"`
+}
+
+// maxTokenizer limits the bytes of a tokenizer.json. A file of 262,144 tokens has 35 MB.
+const maxTokenizer = 256 << 20
+
+// validateTokenize checks what needs no file.
+func (s Spec) validateTokenize(l *option.List) {
+	for _, name := range slices.Sorted(maps.Keys(s.Tokenize)) {
+		t, field := s.Tokenize[name], fmt.Sprintf("Tokenize[%q]", name)
+		if (t.File == "") == (len(t.Content) == 0) {
+			l.Add(field, "must have either the address of a tokenizer.json or its content")
+		}
+		l.OneOf(field+".Specials", t.Specials, "parse", "text", "error")
+		if s.Vocabulary[name] != nil {
+			l.Add(field, "contradicts {Vocabulary} of the same column; leave one of the two out")
+		}
+		if p := s.Pack; p != nil && t.Template && p.writesAround() && p.Columns[name] != 0 {
+			l.Add("Pack", "writes eos or bos around documents, to which the template of {Tokenize} adds tokens already; leave one of the two out")
+		}
+	}
+	if p := s.Pack; p != nil && len(s.Tokenize) == 0 && p.EOSText+p.BOSText+p.ValueText != "" {
+		l.Add("Pack", "needs {Tokenize} to find the number of token %q; give a number", cmp.Or(p.EOSText, p.BOSText, p.ValueText))
+	}
+}
+
+// writesAround reports whether a packing writes tokens around documents.
+func (p *Pack) writesAround() bool { return p.EOS != nil || p.BOS != nil || p.EOSText+p.BOSText != "" }
+
+// readTokenizers loads the tokenizers, and finds the tokens that the packing names by their texts.
+func (h *Host) readTokenizers(ctx context.Context, stores shard.Store, s Spec, o *iterable.Options) error {
+	for _, name := range slices.Sorted(maps.Keys(s.Tokenize)) {
+		of := s.Tokenize[name]
+		t, err := h.tokenizer(ctx, stores, s, of)
+		if err != nil {
+			at := "the given tokenizer"
+			if of.File != "" {
+				at = shard.Redact(of.File)
+			}
+			return &OptionError{Field: fmt.Sprintf("Tokenize[%q]", name), Text: fmt.Sprintf("cannot use %s: %s", option.Literal(at), option.Literal(err.Error())), Err: err}
+		}
+		if o.Tokenize == nil {
+			o.Tokenize = map[string]iterable.Tokenizer{}
+		}
+		o.Tokenize[name] = iterable.Tokenizer{Tokenizer: t, Options: tokenize.Options{Specials: tokenize.Specials(of.Specials), Template: of.Template}}
+	}
+	if s.Pack == nil {
+		return nil
+	}
+	return s.Pack.findTokens(o)
+}
+
+// findTokens finds the numbers of tokens that are given by their texts.
+func (p *Pack) findTokens(o *iterable.Options) error {
+	find := func(what, text string) (id int64, err error) {
+		for name := range p.Columns {
+			if t, ok := o.Tokenize[name]; ok {
+				if id, ok := t.ID(text); ok {
+					return int64(id), nil
+				}
+				return 0, &OptionError{Field: "Pack", Text: fmt.Sprintf("names a token as %s that the tokenizer of column %q does not have: %q", what, name, text)}
+			}
+		}
+		return 0, &OptionError{Field: "Pack", Text: fmt.Sprintf("needs {Tokenize} of the column that it packs to find the number of token %q; give a number", text)}
+	}
+	for _, t := range []struct {
+		what, text string
+		set        func(id int64)
+	}{
+		{"eos", p.EOSText, func(id int64) { o.Pack.EOS = &id }},
+		{"bos", p.BOSText, func(id int64) { o.Pack.BOS = &id }},
+		{"value", p.ValueText, func(id int64) { o.Pack.Value = id }},
+	} {
+		if t.text == "" {
+			continue
+		}
+		id, err := find(t.what, t.text)
+		if err != nil {
+			return err
+		}
+		t.set(id)
+	}
+	return nil
+}
+
+// tokenizer loads a tokenizer, or returns the one that another data set of the host uses.
+func (h *Host) tokenizer(ctx context.Context, stores shard.Store, s Spec, t Tokenizer) (*tokenize.Tokenizer, error) {
+	content, err := s.tokenizerContent(ctx, stores, t)
+	if err != nil {
+		return nil, err
+	}
+	var plain bytes.Buffer
+	if json.Compact(&plain, content) == nil { // a file and what a library writes of it are one
+		content = plain.Bytes()
+	}
+	sum := sha256.Sum256(content)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if known := h.tokenizers[sum].Value(); known != nil {
+		return known, nil
+	}
+	loaded, err := tokenize.Load(content)
+	if err != nil {
+		return nil, err
+	}
+	maps.DeleteFunc(h.tokenizers, func(_ [sha256.Size]byte, p weak.Pointer[tokenize.Tokenizer]) bool { return p.Value() == nil })
+	h.tokenizers[sum] = weak.Make(loaded)
+	return loaded, nil
+}
+
+// tokenizerContent returns the JSON of a tokenizer.
+func (s Spec) tokenizerContent(ctx context.Context, stores shard.Store, t Tokenizer) ([]byte, error) {
+	if t.File == "" {
+		return inflated(t.Content)
+	}
+	if scheme, _ := shard.SplitScheme(t.File); scheme == "" {
+		return s.readFile(t.File)
+	}
+	return fetchFile(ctx, stores, t.File, maxTokenizer)
+}
+
+const zlibStart = 0x78 // no JSON starts with it
+
+// inflated decompresses what zlib compressed, and returns anything else as it is.
+func inflated(b []byte) ([]byte, error) {
+	if b[0] != zlibStart {
+		return b, nil
+	}
+	z, err := zlib.NewReader(bytes.NewReader(b))
+	if err != nil {
+		return nil, err
+	}
+	b, err = io.ReadAll(io.LimitReader(z, maxTokenizer+1))
+	if err == nil && len(b) > maxTokenizer {
+		err = fmt.Errorf("it has more than %v", mem.Bytes(maxTokenizer))
+	}
+	return b, err
+}
+
+// fetchFile reads a whole file of a store.
+func fetchFile(ctx context.Context, store shard.Store, address string, most int64) (b []byte, err error) {
+	files, err := store.List(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	if len(files) != 1 || files[0].Size > most {
+		return nil, fmt.Errorf("it must be one file of at most %v", mem.Bytes(most))
+	}
+	o, err := store.Open(ctx, files[0])
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, o.Close()) }()
+	b = make([]byte, files[0].Size)
+	err = shard.Rereading(ctx, o, func(o shard.Object) error { return o.ReadAt(ctx, b, 0) })
+	return b, err
+}
+
+// comparedTokenizers returns what the tokens of columns depend on, for ranks that may have the file
+// under other names.
+func comparedTokenizers(all map[string]iterable.Tokenizer) map[string]string {
+	lines := map[string]string{}
+	for name, t := range all {
+		lines[name] = t.Line()
+	}
+	return lines
+}
+
+func (s Spec) tokenizes(name string) bool {
+	_, ok := s.Tokenize[name]
+	return ok
+}
