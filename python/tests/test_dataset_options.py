@@ -87,6 +87,7 @@ def test_defaults():
         "image_decoder": "",
         "vocabulary": {},
         "unknown": {},
+        "tokenize": {},
         "slots": 0,
         "workers": 0,
     }
@@ -100,7 +101,8 @@ def test_members_are_those_of_the_protocol():
 # The types that a Spec consists of, by their files.
 SPEC = {
     "spec.go": ["Spec", "Choice", "Caching", "Features"],
-    "iterable/option_groups.go": ["Order", "Mixing", "Words"],
+    "iterable/option_groups.go": ["Order", "Mixing"],
+    "iterable/internal/transform/vocabulary.go": ["Words"],
     "iterable/lost.go": ["Losses"],
 }
 

@@ -207,8 +207,14 @@ def test_resume_on_other_ranks(table: Path) -> None:
             {"pack": Pack({"token_ids": 8}, strategy="bdf")},
             "strategy of pack must be 'wrapped', 'bfd' or 'bfd_split', got 'bdf'; did you mean 'bfd'?",
         ),
-        ({"pack": Pack({"token_ids": 8}, eos=1.5)}, "eos of pack must be a whole number of less than 64 bits, got 1.5"),
-        ({"pack": Pack({"token_ids": 8}, bos=2**63)}, "bos of pack must be a whole number of less than 64 bits, got 9223372036854775808"),
+        (
+            {"pack": Pack({"token_ids": 8}, eos=1.5)},
+            "or the text of a token, got 1.5",
+        ),
+        (
+            {"pack": Pack({"token_ids": 8}, bos=2**63)},
+            "or the text of a token, got 9223372036854775808",
+        ),
         ({"pack": Pack({"token_ids": 8}, with_columns=["cu_seqlen"])}, "did you mean 'cu_seqlens'?"),
         ({"pack": {"token_ids": 8}, "pad": {"token_ids": 0}}, "pad and pack name column 'token_ids'"),
         (

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ._select import Selected, select
     from ._sources import Source
     from ._stats import Stats
+    from ._tokenizer import Tokenizer
     from ._verdict import Headspace, Verdict
     from ._wait_metrics import WaitMetrics
 
@@ -49,6 +50,7 @@ __all__ = [
     "Source",
     "Stats",
     "StreamingDataset",
+    "Tokenizer",
     "Verdict",
     "WaitMetrics",
     "__version__",
@@ -75,6 +77,7 @@ _MODULES = {
     "Source": "_sources",
     "Stats": "_stats",
     "StreamingDataset": "_dataset",
+    "Tokenizer": "_tokenizer",
     "Verdict": "_verdict",
     "WaitMetrics": "_wait_metrics",
     "select": "_select",

@@ -49,6 +49,7 @@ class MapOptions(TypedDict, total=False):
     max_length: Lengths | None
     vocabulary: Mapping[str, Sequence[str] | Mapping[str, int] | Path] | None
     unknown: Annotated[Unknown | Mapping[str, Unknown], "error"]
+    tokenize: Mapping[str, Any] | None
     cast: Mapping[str, Any] | None
     hash: Mapping[str, int] | None
     scale: Mapping[str, tuple[float, float]] | None

@@ -93,7 +93,7 @@ class MapDataset:
             unit ("4GiB"). None is a quarter of the machine's memory.
         cache, cache_dir, cache_limit, cache_policy, decoded_limit, index_dir, storage_options: as
             in StreamingDataset. What is kept decoded is read; streams and warm keep it.
-        null, pad, max_length, vocabulary, unknown, cast, hash, scale, stack: as in
+        null, pad, max_length, vocabulary, unknown, tokenize, cast, hash, scale, stack: as in
             StreamingDataset.
         images, image_decoder: as in StreamingDataset. Random crops, flips and colors of a row
             are drawn for epoch 0, until :meth:`set_epoch`. shardfeed.torch.DataLoader sets the epoch.

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import SimpleNamespace
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from . import _bucket, _image, _manifest, _pack, _sources
+from . import _bucket, _image, _manifest, _pack, _sources, _tokenizer
 from ._args import _addresses, _features, _pads, _rules, _sizes, _storage, _vocabulary
 from ._args._arguments import parameters_of
 from ._args._checks import Problems, encoded, flag, got, number, one_of, parts, path, seed, share, word
@@ -60,6 +60,7 @@ class Options(SimpleNamespace):
             ),
             "bucket": _bucket.spec(self.bucket, batch_size=self.batch_size, packed=self.pack is not None, problems=found),
             **self._words(found),
+            "tokenize": _tokenizer.specs(self.tokenize, found),
             "cast": found.of(_features.casts, self.cast),
             "hash": found.of(_features.hashes, self.hash),
             "scale": found.of(_features.scales, self.scale),

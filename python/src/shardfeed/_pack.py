@@ -32,10 +32,11 @@ class Pack:
             group are full. "bfd" keeps each document whole and puts it into the block that then has
             the least room left; a document longer than a block loses its end. "bfd_split" cuts such
             a document into blocks and a rest first, and loses nothing.
-        eos (int, default None): a token behind each document.
-        bos (int, default None): a token before each document.
-        value (int, default 0): fills the rest of a block after its last document. In a column
-            "labels" -100 does.
+        eos (int or str, default None): a token behind each document. A str is the text of a token,
+            as in "<|endoftext|>", of a column of ``tokenize``.
+        bos (int or str, default None): a token before each document.
+        value (int or str, default 0): fills the rest of a block after its last document. In a
+            column "labels" -100 does.
         length (str, default None): a column with the lengths of the lists. Blocks are counted by
             it, and without it by the lists themselves.
         with_columns (list, default ()): columns that are added to each batch: "position_ids" and
@@ -49,9 +50,9 @@ class Pack:
 
     columns: Mapping[str, int]
     strategy: Literal["wrapped", "bfd", "bfd_split"] = "wrapped"
-    eos: int | None = None
-    bos: int | None = None
-    value: int = 0
+    eos: int | str | None = None
+    bos: int | str | None = None
+    value: int | str = 0
     length: str | None = None
     with_columns: Sequence[str] = ()
     labels: Literal["same", "next"] | None = None
@@ -62,9 +63,9 @@ class Pack:
         spec = {
             "columns": found.of(_sizes, self.columns),
             "strategy": found.of(one_of, "strategy of pack", self.strategy, "wrapped", "bfd", "bfd_split"),
-            "eos": found.of(_token, "eos", self.eos),
-            "bos": found.of(_token, "bos", self.bos),
-            "value": found.of(_token, "value", 0 if self.value is None else self.value),
+            **(found.of(_token, "eos", self.eos) or {}),
+            **(found.of(_token, "bos", self.bos) or {}),
+            **(found.of(_token, "value", 0 if self.value is None else self.value) or {}),
             "length": found.of(_length, self.length),
             "with": found.of(_names, self.with_columns),
             "labels": "" if self.labels is None else found.of(one_of, "labels of pack", self.labels, "same", "next"),
@@ -113,12 +114,15 @@ def _sizes(columns: Any) -> dict[str, int]:
     return sizes
 
 
-def _token(name: str, value: Any) -> int | None:
+def _token(name: str, value: Any) -> dict[str, Any]:
+    """A token by its number or its text, which are two fields of the engine's form."""
+    if isinstance(value, str) and value:
+        return {f"{name}_text": encoded(f"{name} of pack", value)}
     if value is None:
-        return None
+        return {name: None}
     if not is_whole(value) or not -_MOST <= value <= _MOST:
-        raise OptionError(f"{name} of pack must be a whole number of less than 64 bits, {got(value)}")
-    return int(value)
+        raise OptionError(f"{name} of pack must be a whole number of less than 64 bits, or the text of a token, {got(value)}")
+    return {name: int(value)}
 
 
 def _length(value: Any) -> str:

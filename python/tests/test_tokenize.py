@@ -1,0 +1,147 @@
+"""Tokens of texts: those of the library tokenizers, in any order and on any ranks."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import tokenizers
+from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
+
+from shardfeed import MapDataset, Pack, StreamingDataset, Tokenizer, errors
+
+pytestmark = pytest.mark.usefixtures("job")
+
+END = "<|end|>"
+
+
+def text(i: int) -> str:
+    """A text of a few languages, with contractions, digits and, in some, a special token."""
+    draw = random.Random(i)
+    words = ["the", "it's", "we'll", "12345", "naïve", "日本語", "\U0001f600", "def f(x):\n\treturn x", "  ", "Ελλάδα", "e\u0301", END]
+    return " ".join(draw.choice(words) for _ in range(draw.randrange(60)))
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two shards of 150 texts; every 13th is null."""
+    directory = tmp_path_factory.mktemp("texts")
+    for k in range(2):
+        ids = range(150 * k, 150 * (k + 1))
+        texts = [None if i % 13 == 0 else text(i) for i in ids]
+        pq.write_table(pa.table({"id": pa.array(ids, pa.int64()), "text": texts}), directory / f"part-{k}.parquet", row_group_size=40)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> tokenizers.Tokenizer:
+    """A byte-level tokenizer, trained on the texts."""
+    made = tokenizers.Tokenizer(models.BPE())
+    made.normalizer = normalizers.NFC()
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    made.train_from_iterator(map(text, range(300)), trainers.BpeTrainer(vocab_size=500, special_tokens=[END], initial_alphabet=alphabet))
+    made.post_processor = processors.TemplateProcessing(single=f"{END} $A", special_tokens=[(END, 0)])
+    return made
+
+
+@pytest.fixture(scope="module")
+def file(tokenizer: tokenizers.Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("tokenizer") / "tokenizer.json"
+    tokenizer.save(str(path))
+    return path
+
+
+def wanted(tokenizer: tokenizers.Tokenizer, i: int, template: bool = False) -> list[int]:
+    return [] if i % 13 == 0 else tokenizer.encode(text(i), add_special_tokens=template).ids
+
+
+@pytest.mark.parametrize("form", ["path", "object", "template"])
+def test_tokens_are_those_of_the_library(table: Path, tokenizer: tokenizers.Tokenizer, file: Path, form: str) -> None:
+    given: Any = {"path": file, "object": tokenizer, "template": Tokenizer(file, template=True)}[form]
+    seen = set()
+    for batch in StreamingDataset(table, batch_size=7, tokenize={"text": given}, pad={"text": -1}, tail="short", filters="id < 280"):
+        for i, ids, n in zip(batch["id"].tolist(), batch["text"].tolist(), batch["text_lengths"].tolist()):
+            assert ids[:n] == wanted(tokenizer, i, form == "template")
+            seen.add(i)
+    assert seen == set(range(280))
+
+
+def test_rows_by_number(table: Path, tokenizer: tokenizers.Tokenizer) -> None:
+    dataset = MapDataset(table, tokenize={"text": tokenizer})
+    for i in (0, 5, 299):
+        assert list(dataset[i]["text"]) == wanted(tokenizer, i)
+
+
+def packed(table: Path, tokenizer: Any, **more: Any) -> StreamingDataset:
+    pack = Pack({"text": 64}, eos=END, with_columns=["seq_lengths"])
+    return StreamingDataset(table, columns=["id", "text"], tokenize={"text": tokenizer}, pack=pack, tail="drop", seed=3, **more)
+
+
+def test_blocks_have_every_document(table: Path, tokenizer: tokenizers.Tokenizer) -> None:
+    end, found = tokenizer.token_to_id(END), []
+    for batch in packed(table, tokenizer, batch_size=1, filters="id >= 40"):
+        found += np.asarray(batch["text"]).ravel().tolist()
+    want = [token for i in range(40, 300) for ids in [wanted(tokenizer, i)] if ids for token in [*ids, end]]
+    rest = sorted(found)
+    for token in sorted(want):
+        rest.remove(token)
+    assert set(rest) <= {0}
+
+
+def read(table: Path, tokenizer: Any, world_size: int, state: Any = None, stop: int = 0) -> tuple[list[Any], Any]:
+    """The blocks of each step over all ranks, sorted, and the state after them."""
+    steps: list[Any] = []
+    for rank in range(world_size):
+        dataset = packed(table, tokenizer, batch_size=6 // world_size, rank=rank, world_size=world_size, shuffle_buffer=50)
+        if state is not None:
+            dataset.load_state_dict(state)
+        for n, batch in enumerate(dataset):
+            if n == len(steps):
+                steps.append([])
+            steps[n] += batch["text"].tolist()
+            if n + 1 == stop:
+                break
+        after = dataset.state_dict()
+    return [sorted(s) for s in steps], after
+
+
+def test_resume_on_other_ranks_at_every_step(table: Path, tokenizer: tokenizers.Tokenizer) -> None:
+    whole, _ = read(table, tokenizer, 2)
+    assert len(whole) > 5
+    for stop in range(1, len(whole)):
+        first, state = read(table, tokenizer, 2, stop=stop)
+        rest, _ = read(table, tokenizer, 3, state)
+        assert first + rest == whole
+
+
+def test_another_tokenizer_does_not_resume(table: Path, tokenizer: tokenizers.Tokenizer) -> None:
+    _, state = read(table, tokenizer, 1, stop=1)
+    with pytest.raises(errors.ShardfeedError, match="rule"):
+        read(table, Tokenizer(tokenizer, specials="text"), 1, state)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"tokenize": {"text": 5}}, "tokenizer of column 'text' must be a path or an address of a tokenizer.json"),
+        ({"tokenize": "tokenizer.json"}, "tokenize must be a dict"),
+        ({"tokenize": {"text": Tokenizer("a.json", specials="drop")}}, "specials of the tokenizer of column 'text'"),  # type: ignore[arg-type]
+        ({"tokenize": {"text": "/nowhere/tokenizer.json"}}, "no such file"),
+        ({"tokenize": {"id": "FILE"}}, "a tokenizer is for texts"),
+        ({"tokenize": {"text": "FILE"}, "pack": Pack({"text": 8}, eos="<none>")}, "does not have"),
+        ({"tokenize": {"text": "TEMPLATE"}, "pack": Pack({"text": 8}, eos=END)}, "leave one of the two out"),
+    ],
+)
+def test_refused(table: Path, file: Path, more: dict[str, Any], message: str) -> None:
+    if isinstance(more["tokenize"], dict):
+        forms = {"FILE": file, "TEMPLATE": Tokenizer(file, template=True)}
+        more = {**more, "tokenize": {k: forms.get(v, v) if isinstance(v, str) else v for k, v in more["tokenize"].items()}}
+    with pytest.raises(errors.ShardfeedError, match=message):
+        next(iter(StreamingDataset(table, batch_size=2, **more)))
