@@ -3,6 +3,7 @@ package iterable
 import (
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable/internal/ahead"
@@ -23,6 +24,8 @@ type Stats struct {
 	Needed  int64 // encoded bytes of the projected columns, each row once
 	Decoded int64 // bytes of blocks
 	Kept    int64 // bytes of images that units came from in place of encoded columns
+
+	Held time.Duration // in which only memory kept the next bytes from being fetched
 }
 
 // Sub returns the counts since an earlier Stats of the stream.
@@ -37,6 +40,7 @@ func (s Stats) Sub(earlier Stats) Stats {
 	s.Needed -= earlier.Needed
 	s.Decoded -= earlier.Decoded
 	s.Kept -= earlier.Kept
+	s.Held -= earlier.Held
 	return s
 }
 
@@ -62,6 +66,7 @@ func (s Stats) with(c ahead.Counts) Stats {
 	s.Needed += c.Needed
 	s.Decoded += c.Decoded
 	s.Kept += c.Kept
+	s.Held += c.Held
 	return s
 }
 

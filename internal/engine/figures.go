@@ -56,6 +56,9 @@ func (e *engine) stores() []shard.StoreTraffic {
 // measure returns the figures now.
 func (e *engine) measure() measurement {
 	m := measurement{at: time.Now(), process: e.process(), memory: e.memory(), stores: e.stores()}
+	for _, w := range e.work.list() {
+		m.held += w.held
+	}
 	if e.Caches != nil {
 		for _, c := range e.Caches() {
 			m.diskBytes += c.DiskReadBytes

@@ -14,6 +14,8 @@ type measurement struct {
 	memory  Memory
 	stores  []shard.StoreTraffic
 
+	held time.Duration // summed over ranks, in which memory kept streams from reading further ahead
+
 	diskBytes   int64   // that caches read
 	diskSeconds float64 // with at least one such read
 }

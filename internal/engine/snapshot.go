@@ -65,6 +65,8 @@ type RankWork struct {
 	Lost    int64 `json:"lost_rows"`
 
 	Wait wait.Report `json:"wait"` // of all training loops of the rank, without Now
+
+	held time.Duration // in which memory kept its streams from reading further ahead
 }
 
 // add adds what a loader's stream did.
@@ -73,6 +75,7 @@ func (w *RankWork) add(s iterable.Stats) {
 	w.Decoded += s.Decoded
 	w.Kept += s.Kept
 	w.Lost += s.Lost
+	w.held += s.Held
 }
 
 // SessionWork describes the work of one rank of an open data set.

@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"encoding/json"
+	"math"
 	"os"
 	"reflect"
 	"slices"
@@ -116,7 +117,9 @@ func (s *session) node(host string, seconds float64, ranks, world int) verdict.N
 	e := s.dataset.engine
 	now := e.measure()
 	since := e.measured.before(s.past(seconds))
-	n := verdict.Node{Host: host, Memory: verdict.Memory{Limit: now.memory.Limit, Buffer: now.memory.Purposes["shuffle"].Reserved}}
+	n := verdict.Node{Host: host, Memory: verdict.Memory{
+		Limit: now.memory.Limit, Buffer: now.memory.Purposes["shuffle"].Reserved, Held: ratio((now.held - since.held).Seconds(), now.at.Sub(since.at).Seconds()*float64(max(1, ranks))),
+	}}
 	n.Machine = verdict.Machine{Processors: now.process.Processors}
 	if took := now.process.Seconds - since.process.Seconds; took > 0 {
 		n.Machine.Busy = min(1, (now.process.CPUSeconds-since.process.CPUSeconds)/took/float64(max(1, now.process.Processors)))
@@ -149,6 +152,13 @@ func (s *session) past(seconds float64) time.Duration {
 	return time.Since(s.began)
 }
 
+func ratio(part, of float64) float64 {
+	if of <= 0 {
+		return 0
+	}
+	return part / of
+}
+
 // storeOf describes the requests to a store since an earlier measurement.
 func storeOf(now shard.StoreTraffic, earlier []shard.StoreTraffic) verdict.Store {
 	t := now
@@ -157,7 +167,8 @@ func storeOf(now shard.StoreTraffic, earlier []shard.StoreTraffic) verdict.Store
 	}
 	kind, _, _ := strings.Cut(t.Store, "://")
 	return verdict.Store{
-		Kind: kind, Requests: t.Requests(), Bytes: t.ReadBytes, Busy: span(t.BusySeconds), Latency: t.Latency(), InFlight: now.InFlight, Window: now.Window,
+		Kind: kind, Requests: t.Requests(), Bytes: t.ReadBytes, Busy: span(t.BusySeconds), Latency: t.Latency(),
+		InFlight: int(math.Round(ratio(t.Seconds, t.BusySeconds))), Window: now.Window, Answering: ratio(t.FirstByteSeconds, t.Seconds),
 		Retries: t.Retries, Throttled: t.Throttled,
 	}
 }

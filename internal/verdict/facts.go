@@ -83,8 +83,9 @@ type Store struct {
 	Bytes     int64
 	Busy      time.Duration // in which at least one request was in flight
 	Latency   time.Duration // mean of a request
-	InFlight  int           // requests now, or the mean
+	InFlight  int           // mean number of requests, while there is any
 	Window    int           // most requests in flight
+	Answering float64       // part of the requests' time until their answers start, from 0 to 1
 	Retries   int64
 	Throttled int64 // requests that the store refused because of their rate
 }
@@ -112,7 +113,8 @@ type Machine struct {
 // Memory is the memory of the engine's streams, in bytes.
 type Memory struct {
 	Limit  int64
-	Buffer int64 // of the shuffle buffer
+	Buffer int64   // of the shuffle buffer
+	Held   float64 // part of the time in which it kept streams from reading further ahead, from 0 to 1
 }
 
 // Batch is a batch of one rank.

@@ -33,6 +33,10 @@ var storageRows = []row{
 	},
 	{kind: "small cache", of: is(wait.Storage), when: smallCache, found: storeSpeed, cure: keep},
 	{
+		kind: "small memory", of: is(wait.Storage), when: smallMemory, found: storeSpeed,
+		cure: then("raise memory, so that more is read ahead", keep),
+	},
+	{
 		kind: "slow store", of: is(wait.Storage),
 		when:  func(s *scene) bool { return s.store.Kind != local && s.store.Latency >= slowRequest },
 		found: storeSpeed,
@@ -57,12 +61,6 @@ var storageRows = []row{
 		cure:  keep,
 	},
 	{
-		kind: "few requests", of: is(wait.Storage),
-		when:  func(s *scene) bool { return s.store.Window > 0 && 2*s.store.InFlight < s.store.Window },
-		found: storeSpeed,
-		cure:  says("raise memory, so that more is read ahead"),
-	},
-	{
 		kind: "slow network", of: is(wait.Storage), found: storeSpeed,
 		cure: says("the store or the network gives no more: read fewer columns, or use more nodes"),
 	},
@@ -79,6 +77,12 @@ func then(first string, more func(*scene) string) func(*scene) string {
 		}
 		return first
 	}
+}
+
+// smallMemory reports whether more memory would give more bytes: it limits how many requests are in
+// flight, the store takes twice as many, and they mostly wait for their answers.
+func smallMemory(s *scene) bool {
+	return s.node.Memory.Held >= 0.5 && s.store.Answering >= 0.5 && 2*s.store.InFlight < s.store.Window
 }
 
 func smallCache(s *scene) bool { return s.cached() && s.node.Cache.Needed > s.node.Cache.Limit }

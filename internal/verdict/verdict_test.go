@@ -94,7 +94,24 @@ func TestEachKind(t *testing.T) {
 		{"slow disk", with(alone(storage), func(_ *Facts, n *Node) { n.Stores[1].Kind = "file" }), "copy the shards to a faster disk"},
 		{"cold cache", with(alone(storage), func(f *Facts, _ *Node) { f.First = true }), "this epoch fills the cache, and later ones read from the disk"},
 		{"no cache", with(alone(storage), func(_ *Facts, n *Node) { n.Cache = Cache{} }), "no cache is in use: with cache_limit"},
-		{"few requests", with(alone(storage), func(_ *Facts, n *Node) { n.Stores[1].InFlight = 2 }), "2 of 16 requests in flight); raise memory"},
+		{
+			"small memory", with(alone(storage), func(f *Facts, n *Node) {
+				n.Stores[1].InFlight, n.Stores[1].Answering, n.Stores[1].Latency, n.Memory.Held, f.First = 7, 0.9, 412*time.Millisecond, 1, true
+			}),
+			"at 412 ms, 7 of 16 requests in flight); raise memory, so that more is read ahead; this epoch fills the cache",
+		},
+		{
+			"slow network", with(alone(storage), func(_ *Facts, n *Node) {
+				n.Stores[1].InFlight, n.Stores[1].Answering, n.Memory.Held = 7, 0.4, 1
+			}),
+			"7 of 16 requests in flight); the store or the network gives no more",
+		},
+		{
+			"slow network", with(alone(storage), func(_ *Facts, n *Node) {
+				n.Stores[1].InFlight, n.Stores[1].Answering, n.Memory.Held = 7, 0.9, 0.4
+			}),
+			"7 of 16 requests in flight); the store or the network gives no more",
+		},
 		{
 			"slow network", with(alone(storage), func(_ *Facts, n *Node) { n.Stores[1].Retries = 7 }),
 			"in flight, 7 retried); the store or the network gives no more",
@@ -347,12 +364,12 @@ func anyFacts(rng *rand.Rand) Facts {
 			Cache:   Cache{DiskBytes: number(), DiskTime: span(), Limit: number(), Needed: number()},
 			Decoded: Decoded{Limit: number(), Needed: number()},
 			Machine: Machine{Processors: rng.IntN(100), Busy: 1.2 * rng.Float64()},
-			Memory:  Memory{Limit: number(), Buffer: number()},
+			Memory:  Memory{Limit: number(), Buffer: number(), Held: rng.Float64()},
 		}
 		for range rng.IntN(3) {
 			n.Stores = append(n.Stores, Store{
 				Kind: []string{"", "s3", "hdfs", "file"}[rng.IntN(4)], Requests: number(), Bytes: number(), Busy: span(), Latency: span(),
-				InFlight: rng.IntN(20), Window: rng.IntN(20), Retries: number(), Throttled: number(),
+				InFlight: rng.IntN(20), Window: rng.IntN(20), Answering: rng.Float64(), Retries: number(), Throttled: number(),
 			})
 		}
 		f.Nodes = append(f.Nodes, n)

@@ -50,6 +50,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory, store: servers.S3, runtime
     directory = tmp_path_factory.mktemp("insight")
     tables.make(directory)
     store.put(directory / "plain")
+    store.put(directory / "small")
     return case.Sources(directory, store, volume.of(directory / "volume", store.environment))
 
 

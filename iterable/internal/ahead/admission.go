@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/wait"
@@ -33,7 +34,11 @@ func (r *Reader) admit(ctx context.Context) {
 			close(admitted[0].granted)
 			admitted = admitted[1:]
 		}
-		if more && r.tryAdmit(l, n) {
+		var ok, short bool
+		if more {
+			ok, short = r.tryAdmit(l, n)
+		}
+		if ok {
 			l.granted, l.ready = make(chan struct{}), make(chan struct{})
 			admitted = append(admitted, l)
 			r.loads <- l // there is room: only admit sends
@@ -42,10 +47,14 @@ func (r *Reader) admit(ctx context.Context) {
 			n++
 			continue
 		}
+		began := wait.Now()
 		select {
 		case <-r.changed:
 		case <-ctx.Done():
 			return
+		}
+		if short {
+			r.counts.add(Counts{Held: time.Duration(wait.Now() - began)})
 		}
 	}
 }
@@ -59,22 +68,24 @@ func (r *Reader) scheduled() (l *Load, more bool) {
 }
 
 // tryAdmit takes memory for the bytes of the n-th load when there is room for one more on its way,
-// or when the consumer needs it.
-func (r *Reader) tryAdmit(l *Load, n int64) bool {
+// or when the consumer needs it. short reports that only memory is missing.
+func (r *Reader) tryAdmit(l *Load, n int64) (ok, short bool) {
 	switch {
 	case len(r.loads) == cap(r.loads) || len(r.fetch) == cap(r.fetch):
-		return false
+		return false, false
 	case n <= r.needed.Load():
 		r.Account.Charge(mem.Fetch, l.Estimate.Fetch)
-	case !r.throttle.room() || !r.Account.TryAcquire(mem.Fetch, l.Estimate.Fetch):
-		return false
+	case !r.throttle.room():
+		return false, false
+	case !r.Account.TryAcquire(mem.Fetch, l.Estimate.Fetch):
+		return false, true
 	}
 	l.number, l.charged.Fetch = n, l.Estimate.Fetch
 	l.trail.Until(wait.Now(), wait.Room)
 	l.trail.Next(wait.Storage) // also while it waits for a fetcher: others wait for the store then
 	r.throttle.start(l)
 	r.evictable.rest(l)
-	return true
+	return true, false
 }
 
 // tryGrant takes memory for the blocks of a load, no more than was reserved for what is on its way:

@@ -2,6 +2,7 @@ package ahead
 
 import (
 	"sync"
+	"time"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 )
@@ -16,6 +17,8 @@ type Counts struct {
 	Decoded   int64 // bytes of blocks
 	Predicted int64 // estimates of them
 	Kept      int64 // bytes of images that units came from in place of encoded columns
+
+	Held time.Duration // in which only memory kept the next load from starting
 }
 
 // counts sums up the work of all goroutines.
@@ -36,6 +39,7 @@ func (c *counts) add(n Counts) Counts {
 	s.Decoded += n.Decoded
 	s.Predicted += n.Predicted
 	s.Kept += n.Kept
+	s.Held += n.Held
 	return *s
 }
 

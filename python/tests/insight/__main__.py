@@ -23,7 +23,8 @@ def main() -> int:
     numbers = [given.case] if given.case is not None else range(given.seed * 1000, given.seed * 1000 + given.faults)
     found: list[case.Found] = []
     with servers.s3_server() as store, contextlib.closing(case.Hosts()) as hosts:
-        store.put(root / "data" / "plain")
+        for name in ("plain", "small"):
+            store.put(root / "data" / name)
         sources = case.Sources(root / "data", store, volume.of(root / "volume", store.environment))
         without = lacking(sources)
         kinds = tuple(kind for kind in given.kind if kind not in without)

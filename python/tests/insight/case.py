@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ import fakecuda
 import servers
 
 from insight import disk, judge, tables
-from insight.faults import Case
+from insight.faults import VERDICTS, Case
 from insight.link import Limits, Link
 from insight.volume import Volume
 
@@ -27,6 +27,7 @@ STEP = 0.002  # seconds that a step takes where the trainer is not slow
 SECONDS = 10.0  # in which a fault must be named
 STARTS = 120.0  # seconds that a rank may take besides: a machine may be busy
 BATCH = tables.BATCH * tables.PLAIN  # bytes
+ON_THEIR_WAY = 6  # batches of the table small, about, for which there is memory
 COLUMNS = 3  # copies to the device of a batch: the column id; offsets and bytes of x
 
 
@@ -82,8 +83,9 @@ class Sources:
     """What all cases read."""
 
     data: Path
-    store: servers.S3  # with the table plain
+    store: servers.S3  # with the tables plain and small
     volume: Volume | None = None  # None: there are no slow disks below caches
+    far: str = ""  # the address of a store whose answers are late
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,10 @@ class Found:
 def run(case: Case, sources: Sources, root: Path, hosts: Hosts, seconds: float = SECONDS) -> Found:
     root.mkdir()
     with contextlib.ExitStack() as stack:
+        for fault in case.faults:
+            if fault.kind == "small memory":  # ranks of a node read the same store
+                far = stack.enter_context(contextlib.closing(Link(sources.store.address, Limits(latency=ON_THEIR_WAY * fault.size))))
+                sources = replace(sources, far=far.address)
         ends = [_start(case, rank, sources, root, hosts, seconds, stack) for rank in range(case.world)]
         statuses = [_status(end, seconds + STARTS) for end in ends]
     for rank, status in enumerate(statuses):
@@ -110,8 +116,10 @@ def run(case: Case, sources: Sources, root: Path, hosts: Hosts, seconds: float =
             return Found(case, None, None, (f"rank {rank} ended with {status}: {(root / f'{rank}.log').read_text()[-1000:]}",))
     reports = [[json.loads(line) for line in (root / f"{rank}.json").read_text().splitlines()] for rank in range(case.world)]
     since = judge.after(case, reports, SECONDS)
+    if set(case.kinds[:1]) & set(VERDICTS) and judge.verdicts(case, reports, SECONDS):
+        since = None
     found = Found(
-        case, judge.named(reports, SECONDS), since, tuple(judge.sums(reports)), tuple(judge.verdicts(case, reports)), judge.figures(reports)
+        case, judge.named(reports, SECONDS), since, tuple(judge.sums(reports)), tuple(judge.verdicts(case, reports, SECONDS)), judge.figures(reports)
     )
     if since is not None:
         shutil.rmtree(root, ignore_errors=True)
@@ -193,6 +201,9 @@ def _source(
         directory = sources.volume.mounted(node, rate, stack)
         options |= {"cache": True, "cache_limit": "1GiB"}
         return f"s3://{servers.BUCKET}/plain", options, {**store.environment, "SHARDFEED_CACHE_DIR": str(directory)}
+    if "small memory" in faults:
+        options |= {"shuffle": True, "shuffle_buffer": 512}
+        return f"s3://{servers.BUCKET}/small", options, {**store.environment, "AWS_ENDPOINT_URL": sources.far}
     if not {"slow store", "throttling", "small cache", "cold cache"} & set(case.kinds):
         return str(data / "plain"), options, {}
     size = max(faults.get(kind, 0.0) for kind in ("slow store", "small cache", "cold cache"))

@@ -17,6 +17,7 @@ CAUSES = {
     "slow disk of the cache": "cache",
     "small cache": "storage",
     "cold cache": "storage",
+    "small memory": "storage",
     "decode-bound": "decode",
     "slow map": "map",
     "slow map in a thread": "map",
@@ -26,6 +27,9 @@ CAUSES = {
     "slow trainer": "trainer",
 }
 
+# What verdicts must say of a store besides: that memory is what keeps it from giving more.
+VERDICTS = {"small memory": "small memory"}
+
 OF_SOURCE = (
     "slow store",
     "throttling",
@@ -33,10 +37,11 @@ OF_SOURCE = (
     "slow disk of the cache",
     "small cache",
     "cold cache",
+    "small memory",
     "decode-bound",
     "slow collate",
 )  # one at a time
-OF_ALL = ("slow disk", "decode-bound", "slow collate", "slow trainer")  # these are not drawn for one rank
+OF_ALL = ("slow disk", "small memory", "decode-bound", "slow collate", "slow trainer")  # these are not drawn for one rank
 DOMINANT = 3.0
 LEAST, MOST = 0.04, 0.3  # seconds of a step
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from insight.faults import Case
+from insight.faults import VERDICTS, Case
 
 LITTLE = 0.02  # of the loop: a wait that is not worth a change
 Line = Mapping[str, Any]
@@ -51,13 +51,20 @@ def _settled(lines: Sequence[Line]) -> tuple[float, dict[str, float]]:
     return (sum(parts.values()) / of if of else 0.0), parts
 
 
-def verdicts(case: Case, reports: Sequence[Sequence[Line]]) -> list[str]:
-    """The last verdicts that name another cause than the fault's. A rank on a node of its own knows that
+def verdicts(case: Case, reports: Sequence[Sequence[Line]], within: float) -> list[str]:
+    """The last verdicts, while all ranks run, that name another cause or kind than the fault's. A rank on a node of its own knows that
     node's ranks. Where workers took longer to start than the case, verdicts are about that.
     """
     asked = [reports[case.slow]] if case.slow is not None else reports
-    last = [lines[-1]["verdict"] for lines in asked if not _starting(lines)]
-    return [f"verdict: {v['line']}" for v in last if v and (v["cause"] != case.cause or case.slow not in (None, v["rank"]))]
+    last = [[line for line in lines if line["at"] <= within][-1]["verdict"] for lines in asked if not _starting(lines)]
+    return [f"verdict: {v['line']}" for v in last if v and not _right(case, v)]
+
+
+def _right(case: Case, verdict: Mapping[str, Any]) -> bool:
+    kind, expected = verdict["kind"], VERDICTS.get(case.faults[0].kind)
+    if expected != kind and {kind, expected} & set(VERDICTS.values()):
+        return False
+    return verdict["cause"] == case.cause and case.slow in (None, verdict["rank"])
 
 
 def _starting(lines: Sequence[Line]) -> bool:

@@ -15,11 +15,12 @@ DENSE = 128 << 10  # bytes of a row before gzip
 
 
 def make(directory: Path) -> None:
-    """Writes the tables plain, dense and images below a directory."""
+    """Writes the tables plain, small, dense and images below a directory."""
     rng = np.random.default_rng(5)
     noise = rng.integers(0, 256, (1024, PLAIN), np.uint8)
     for k in range(8):
         _write(directory / "plain", k, [row.tobytes() for row in noise ^ np.uint8(k)], 128)
+        _write(directory / "small", k, [row.tobytes() for row in noise ^ np.uint8(k)], BATCH)
     letters = rng.integers(65, 73, (64, DENSE), np.uint8)
     for k in range(4):
         _write(directory / "dense", k, [row.tobytes() for row in letters ^ np.uint8(k)], 16, compression="gzip", use_dictionary=False)

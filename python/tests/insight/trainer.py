@@ -106,8 +106,8 @@ def _report(loader: Any, watch: Stopwatch, output: Any, begins: threading.Event,
 
 
 def _verdict(loader: Any) -> dict[str, Any] | None:
-    """The cause and the rank of a loader's verdict, if it has one."""
+    """The cause, its kind and the rank of a loader's verdict, if it has one."""
     with contextlib.suppress(ShardfeedError):
         found = loader.verdict() if hasattr(loader, "verdict") else None
-        return found and {"cause": found.cause, "rank": found.rank, "line": str(found)}
+        return found and {"cause": found.cause, "rank": found.rank, "kind": found.kind, "line": str(found)}
     return None
