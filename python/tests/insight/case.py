@@ -119,7 +119,12 @@ def run(case: Case, sources: Sources, root: Path, hosts: Hosts, seconds: float =
     if set(case.kinds[:1]) & set(VERDICTS) and judge.verdicts(case, reports, SECONDS):
         since = None
     found = Found(
-        case, judge.named(reports, SECONDS), since, tuple(judge.sums(reports)), tuple(judge.verdicts(case, reports, SECONDS)), judge.figures(reports)
+        case,
+        judge.named(reports, SECONDS),
+        since,
+        tuple(judge.sums(reports)),
+        tuple(judge.verdicts(case, reports, SECONDS)),
+        judge.figures(reports),
     )
     if since is not None:
         shutil.rmtree(root, ignore_errors=True)
