@@ -1,6 +1,7 @@
 package iterable
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -52,8 +53,11 @@ func (d *Dataset) explain(state shuffle.State, err error) error {
 	}
 	var other []int
 	for i, s := range d.sources {
-		if then[i].Name != s.name || then[i].Rule != s.data.Rule {
+		if then[i].Name != s.name {
 			return err
+		}
+		if then[i].Rule != s.data.Rule {
+			return s.otherTokens(then[i].Rule, err)
 		}
 		if then[i].Manifest != s.sampledData().Content() {
 			other = append(other, i)
@@ -69,6 +73,18 @@ func (d *Dataset) explain(state shuffle.State, err error) error {
 	}
 	e.advise(d.options.ManifestDir)
 	return e
+}
+
+// otherTokens adds the tokenizers to an error about another rule, if they differ.
+func (d *source) otherTokens(rule string, err error) error {
+	here, then := "", saved.Tokens(d.options.ManifestDir, rule)
+	if d.rules != nil {
+		here = d.rules.Tokens
+	}
+	if here == then {
+		return err
+	}
+	return fmt.Errorf("%w; the rule here has: %s; the rule %s had: %s", err, cmp.Or(here, "no tokenizer"), rule, cmp.Or(then, "no tokenizer that this machine knows"))
 }
 
 // statesSources returns the part of a state for each source, or for a plain data set.

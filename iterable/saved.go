@@ -73,6 +73,13 @@ func (d *Dataset) SavedManifest() *SavedManifest {
 // SaveManifest writes the list of shards into a directory, under [Dataset.Content], and returns the
 // file.
 func (d *Dataset) SaveManifest(dir string) (path string, err error) {
+	for _, s := range d.sources {
+		if s.rules != nil && s.rules.Tokens != "" {
+			if err := saved.KeepTokens(dir, s.data.Rule, s.rules.Tokens); err != nil {
+				return "", err
+			}
+		}
+	}
 	return d.SavedManifest().Save(dir)
 }
 

@@ -127,6 +127,7 @@ func (d *source) bind() error {
 	}
 	if p := d.options.Plan; p != nil && err == nil && p.Rule != d.data.Rule {
 		err = &shuffle.MismatchError{Field: "rule", Saved: cmp.Or(p.Rule, "none"), Here: cmp.Or(d.data.Rule, "none")}
+		err = d.otherTokens(p.Rule, err)
 	}
 	return err
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -225,10 +227,10 @@ func TestTokenizeErrors(t *testing.T) {
 // makes another rule, so that a state of the first is refused.
 func TestTokenizeCountsAreKept(t *testing.T) {
 	tok, other := testTokenizer(t, "t h"), testTokenizer(t, "e n")
-	store, dir := textStore(t, tok), t.TempDir()
+	store, dir, kept := textStore(t, tok), t.TempDir(), filepath.Join(t.TempDir(), "kept")
 	start := func(tok Tokenizer) (d *Dataset, read bool) {
 		o := Options{IndexDir: dir, Order: Order{Shuffle: true}, Tokenize: map[string]Tokenizer{"text": tok}, Pack: &Pack{Pack: rule.Pack{Columns: map[string]int{"text": 16}}}}
-		o.Columns = []string{"text"}
+		o.Columns, o.ManifestDir = []string{"text"}, kept
 		d = open(t, store, o)
 		return d, d.sources[0].countedRows.Load()
 	}
@@ -251,8 +253,18 @@ func TestTokenizeCountsAreKept(t *testing.T) {
 		state := s.State()
 		_, err := changed.Stream(t.Context(), shuffle.Worker{}, StreamOptions{BatchSize: 2, State: &state})
 		var e *shuffle.MismatchError
-		if !errors.As(err, &e) || e.Field != "rule" {
+		if !errors.As(err, &e) || e.Field != "rule" || !strings.Contains(err.Error(), changed.sources[0].rules.Tokens+"; the rule "+d.Rule()+" had: no tokenizer that this machine knows") {
 			t.Errorf("the state of another tokenizer: %v", err)
+		}
+		if _, err := d.SaveManifest(kept); err != nil {
+			t.Fatal(err)
+		}
+		_, err = changed.Stream(t.Context(), shuffle.Worker{}, StreamOptions{BatchSize: 2, State: &state})
+		if !errors.As(err, &e) || !strings.Contains(err.Error(), "had: "+d.sources[0].rules.Tokens) {
+			t.Errorf("the state of another tokenizer that is known: %v", err)
+		}
+		if err := os.RemoveAll(kept); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

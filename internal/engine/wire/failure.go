@@ -111,7 +111,7 @@ func locate(f *Failure, err error) {
 var ErrEnds = errors.New("the engine ends")
 
 // ruleHint explains a state's rule.
-const ruleHint = "the rule is what filters, parts, part, part_key, part_seed, subsample, rows, rows_new and weight say: give those of the run that saved the state"
+const ruleHint = "the rule is what filters, parts, part, part_key, part_seed, subsample, rows, rows_new, weight, pack, bucket and tokenize say: give those of the run that saved the state"
 
 // KindOf returns the kind of an error, which decides what Python raises.
 func KindOf(err error) string {

@@ -73,7 +73,7 @@ func (b *binder) bucket() {
 		}
 		return checkIntegers(fmt.Sprintf("Bucket[%q]", u.Name()), "must be a column of lists, or of integers that are their lengths", f)
 	})
-	b.add("Bucket", u.Text()+kind+tokenLines(k.transforms))
+	b.add("Bucket", u.Text()+kind+b.tokens())
 	k.Layout = rowgroup.NewPacking(schema, 0, make([]rowgroup.PackedColumn, len(schema.Fields)))
 	b.rules.Pack = k
 }
@@ -113,7 +113,7 @@ func (b *binder) pack() {
 	if k.transforms = b.delivered; !k.Declared {
 		k.texts = k.transforms.Encoders(packLengths(p))
 	}
-	tokens := tokenLines(k.transforms)
+	tokens := b.tokens()
 	if k.Declared {
 		kind := typeOf(&b.problems, "Pack.Length", p.Length, b.schema, checkLengths)
 		b.add("Pack", fmt.Sprintf("%s by %q", p.Text(), p.Length)+kind+tokens)
@@ -124,14 +124,18 @@ func (b *binder) pack() {
 	b.rules.Pack = k
 }
 
-// tokenLines are the lines of the canonical text about columns that are made of texts.
-func tokenLines(t *transform.Columns) string {
-	var b strings.Builder
-	for _, i := range t.Tokenized() {
-		name := t.Schema.Fields[i].Name
-		fmt.Fprintf(&b, "\ntokenize %q %s", name, t.Encoders(name).Line())
+// tokens returns the lines of the canonical text about columns that are made of texts.
+func (b *binder) tokens() string {
+	var all []string
+	for _, i := range b.delivered.Tokenized() {
+		name := b.delivered.Schema.Fields[i].Name
+		all = append(all, fmt.Sprintf("tokenize %q %s", name, b.delivered.Encoders(name).Line()))
 	}
-	return b.String()
+	if len(all) == 0 {
+		return ""
+	}
+	b.rules.Tokens = strings.Join(all, ", ")
+	return "\n" + strings.Join(all, "\n")
 }
 
 // TokenizeFirst returns what to do about a column of text where token lists are needed.

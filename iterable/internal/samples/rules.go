@@ -59,6 +59,7 @@ type Rules struct {
 	list   *rule.KeptRows
 	Weight int      // rule column; -1: each row comes once
 	Pack   *Packing // nil: each row that comes is a sample
+	Tokens string   // how loads make tokens of texts, which a packing or a bucket counts; else ""
 	seed   uint64
 	Given  []string // the options that make up the rule
 }
