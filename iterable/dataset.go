@@ -140,7 +140,8 @@ func (d *Dataset) Schema() *column.Schema {
 // Transform changes the blocks of a unit that the caller has just decoded, as streams do. Rows that
 // are not among rows may get empty values; nil is all.
 func (d *Dataset) Transform(of *rowgroup.Decoder, blocks []*rowgroup.Block, rows []uint32) error {
-	return d.transforms.Apply(of, blocks, rows)
+	_, err := d.transforms.Apply(of, blocks, rows)
+	return err
 }
 
 // BatchSchema is the columns of a batch's rows. It is Schema but under Bucket, where a sample is a

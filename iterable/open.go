@@ -126,7 +126,7 @@ func (d *Dataset) newStream(p portion, base shuffle.State, start stepper, draws 
 func (d *Dataset) readAhead(m *rowgroup.Reader, o ahead.Options) *ahead.Reader {
 	o.Manifest, o.Sharing, o.OverEstimate = m, &d.sharing, d.options.Events.OverEstimate
 	if len(d.transforms.Steps) > 0 {
-		o.Transform = d.Transform
+		o.Transform = d.transforms.Apply
 	}
 	return ahead.New(o)
 }

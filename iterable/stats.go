@@ -16,6 +16,8 @@ type Stats struct {
 	Lost  int64 // whose data is lost, under Mask and Skip
 
 	Truncated int64 // documents of loads that lost tokens, since they are longer than a block
+	Tokens    int64 // made of the texts of loads
+	Special   int64 // texts of loads that contain special tokens
 
 	Groups int64 // row groups in a draw, summed over the draws
 
@@ -34,6 +36,8 @@ func (s Stats) Sub(earlier Stats) Stats {
 	s.Rows -= earlier.Rows
 	s.Lost -= earlier.Lost
 	s.Truncated -= earlier.Truncated
+	s.Tokens -= earlier.Tokens
+	s.Special -= earlier.Special
 	s.Groups -= earlier.Groups
 	s.Units -= earlier.Units
 	s.Fetched -= earlier.Fetched
@@ -61,6 +65,8 @@ func (t *tally) add(s Stats) Stats {
 // with adds the counts of a read-ahead.
 func (s Stats) with(c ahead.Counts) Stats {
 	s.Truncated += c.Truncated
+	s.Tokens += c.Tokens
+	s.Special += c.Special
 	s.Units += c.Units
 	s.Fetched += c.Fetched
 	s.Needed += c.Needed

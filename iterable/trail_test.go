@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/shardfeed/shardfeed/internal/wait"
+	"github.com/shardfeed/shardfeed/iterable/internal/transform"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shuffle"
@@ -117,7 +118,7 @@ func TestTrailOfADraw(t *testing.T) {
 			}
 			d := open(t, store, Options{Words: words, Resources: Resources{Fetchers: 1}})
 			if apply := d.transforms.Steps[0].Apply; c.decodes {
-				d.transforms.Steps[0].Apply = func(d *rowgroup.Decoder, blocks []*rowgroup.Block, rows []uint32) error {
+				d.transforms.Steps[0].Apply = func(d *rowgroup.Decoder, blocks []*rowgroup.Block, rows []uint32) (transform.Made, error) {
 					time.Sleep(2 * slowness)
 					return apply(d, blocks, rows)
 				}

@@ -79,6 +79,8 @@ type measurement struct {
 	LostRows          int64                `json:"lost_rows"`           // that could not be read, under --on-error mask or skip
 	Lost              []lostPlace          `json:"lost"`                // the places of lost rows
 	Truncated         int64                `json:"truncated_documents"` // that lost tokens, under --pack-strategy bfd
+	Tokenized         int64                `json:"tokenized_tokens"`    // made of texts, by --tokenize
+	Special           int64                `json:"special_documents"`   // texts of these that contain special tokens
 
 	ImageDecoder string `json:"image_decoder"` // of JPEGs: turbo or go; empty: no images were decoded
 
@@ -144,6 +146,8 @@ func (m *measurement) addStats(all ...loader.Stats) {
 	for _, s := range all {
 		m.LostRows += s.Stream.Lost
 		m.Truncated += s.Stream.Truncated
+		m.Tokenized += s.Stream.Tokens
+		m.Special += s.Stream.Special
 		sum.Draws, sum.Groups = sum.Draws+s.Stream.Draws, sum.Groups+s.Stream.Groups
 		m.KeptBytes += s.Stream.Kept
 		m.ReadBytes, m.needed = m.ReadBytes+s.Stream.Fetched, m.needed+s.Stream.Needed

@@ -66,11 +66,16 @@ def wanted(tokenizer: tokenizers.Tokenizer, i: int, template: bool = False) -> l
 def test_tokens_are_those_of_the_library(table: Path, tokenizer: tokenizers.Tokenizer, file: Path, form: str) -> None:
     given: Any = {"path": file, "object": tokenizer, "template": Tokenizer(file, template=True)}[form]
     seen = set()
-    for batch in StreamingDataset(table, batch_size=7, tokenize={"text": given}, pad={"text": -1}, tail="short", filters="id < 280"):
+    dataset = StreamingDataset(table, batch_size=7, tokenize={"text": given}, pad={"text": -1}, tail="short", filters="id < 280")
+    for batch in dataset:
         for i, ids, n in zip(batch["id"].tolist(), batch["text"].tolist(), batch["text_lengths"].tolist()):
             assert ids[:n] == wanted(tokenizer, i, form == "template")
             seen.add(i)
     assert seen == set(range(280))
+    made = dataset.stats()
+    different = {text(i): i for i in range(280) if i % 13}  # a dictionary's text is tokenized once for each row group
+    assert made["tokenized_tokens"] >= sum(len(wanted(tokenizer, i, form == "template")) for i in different.values())
+    assert made["special_documents"] >= sum(END in text(i) for i in different.values())
 
 
 def test_rows_by_number(table: Path, tokenizer: tokenizers.Tokenizer) -> None:

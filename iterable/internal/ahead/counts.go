@@ -10,6 +10,8 @@ import (
 // Counts are the work of a reader.
 type Counts struct {
 	Truncated int64 // documents of loads that lost tokens, since they are longer than a block
+	Tokens    int64 // made of the texts of loads
+	Special   int64 // texts of loads that contain special tokens
 
 	Units     int64 // decoded
 	Fetched   int64 // encoded bytes read or mapped
@@ -33,6 +35,8 @@ func (c *counts) add(n Counts) Counts {
 	defer c.mu.Unlock()
 	s := &c.sum
 	s.Truncated += n.Truncated
+	s.Tokens += n.Tokens
+	s.Special += n.Special
 	s.Units += n.Units
 	s.Fetched += n.Fetched
 	s.Needed += n.Needed

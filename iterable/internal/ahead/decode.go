@@ -165,7 +165,8 @@ func (r *Reader) transform(d *rowgroup.Decoder, blocks []*rowgroup.Block, rows [
 	if r.Transform == nil {
 		return nil
 	}
-	err = r.Transform(d, blocks, rows)
+	made, err := r.Transform(d, blocks, rows)
+	r.counts.add(Counts{Tokens: made.Tokens, Special: made.Special})
 	var e *rowgroup.Error
 	if errors.As(err, &e) {
 		e.URI, e.RowGroup = l.Manifest.Shards()[l.Rows.Shard].URI, l.Rows.RowGroup

@@ -10,6 +10,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/wait"
 	"github.com/shardfeed/shardfeed/iterable/internal/keep"
+	"github.com/shardfeed/shardfeed/iterable/internal/transform"
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
@@ -33,7 +34,7 @@ type Options struct {
 	Sharing  *Sharing // of the streams of a data set
 
 	// Transform changes the blocks of a load, or of the rows of it that are needed; nil leaves them.
-	Transform func(d *rowgroup.Decoder, blocks []*rowgroup.Block, rows []uint32) error
+	Transform func(d *rowgroup.Decoder, blocks []*rowgroup.Block, rows []uint32) (transform.Made, error)
 
 	Stacks   *rowgroup.Stacks // nil: blocks have only columns
 	InImages bool             // blocks may use images of the tier in place

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/cores"
@@ -35,8 +34,6 @@ type Encoders struct {
 
 	mu   sync.Mutex
 	free []*tokenize.Encoder // no more than goroutines decode
-
-	made, special atomic.Int64
 }
 
 // NewEncoders returns the encoders of a tokenizer.
@@ -66,22 +63,19 @@ func (e *Encoders) take() *tokenize.Encoder {
 }
 
 // list makes the tokens of a column.
-func (e *Encoders) list(d *rowgroup.Decoder, l rowgroup.Listing, blocks []*rowgroup.Block) error {
-	return e.Use(func(enc *tokenize.Encoder) error {
-		made, special := int64(0), int64(0)
+func (e *Encoders) list(d *rowgroup.Decoder, l rowgroup.Listing, blocks []*rowgroup.Block) (made Made, err error) {
+	err = e.Use(func(enc *tokenize.Encoder) error {
 		l.List = func(dst []int32, text []byte) ([]int32, error) {
 			before := enc.Specials()
 			dst, err := enc.Append(dst, text)
-			if made += int64(len(dst)); enc.Specials() > before {
-				special++
+			if made.Tokens += int64(len(dst)); enc.Specials() > before {
+				made.Special++
 			}
 			return dst, err
 		}
-		err := d.List(l, blocks)
-		e.made.Add(made)
-		e.special.Add(special)
-		return err
+		return d.List(l, blocks)
 	})
+	return made, err
 }
 
 // Encoders returns the encoders of a column, or nil if it gets no tokens.
@@ -131,7 +125,7 @@ func (c *Columns) addTokens(all map[string]Tokenizer) error {
 		c.Schema.Fields[col] = field
 		e := NewEncoders(all[name])
 		c.encoders[name] = e
-		c.Steps = append(c.Steps, Step{Column: name, Apply: func(d *rowgroup.Decoder, blocks []*rowgroup.Block, rows []uint32) error {
+		c.Steps = append(c.Steps, Step{Column: name, Apply: func(d *rowgroup.Decoder, blocks []*rowgroup.Block, rows []uint32) (Made, error) {
 			return e.list(d, rowgroup.Listing{Column: col, Field: field, Rows: rows}, blocks)
 		}})
 	}

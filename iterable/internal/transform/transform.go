@@ -28,6 +28,12 @@ type Columns struct {
 	encoders map[string]*Encoders // by column
 }
 
+// Made counts what steps made.
+type Made struct {
+	Tokens  int64 // of texts
+	Special int64 // texts that contain special tokens
+}
+
 // Options choose the columns to change.
 type Options struct {
 	Words
@@ -40,7 +46,7 @@ type Step struct {
 
 	// Apply changes the blocks of one unit, which the decoder has just decoded. A step may leave
 	// values empty in rows other than these; nil is all rows.
-	Apply func(d *rowgroup.Decoder, blocks []*rowgroup.Block, rows []uint32) error
+	Apply func(d *rowgroup.Decoder, blocks []*rowgroup.Block, rows []uint32) (Made, error)
 }
 
 // Within returns options whose encoders keep fewer words where the memory of a stream is small.
@@ -87,11 +93,13 @@ func (c *Columns) text(name, need string) (int, error) {
 }
 
 // Apply changes the blocks of a unit that was just decoded; see Step.
-func (c *Columns) Apply(d *rowgroup.Decoder, blocks []*rowgroup.Block, rows []uint32) error {
+func (c *Columns) Apply(d *rowgroup.Decoder, blocks []*rowgroup.Block, rows []uint32) (all Made, err error) {
 	for _, s := range c.Steps {
-		if err := s.Apply(d, blocks, rows); err != nil {
-			return &rowgroup.Error{Op: "transform", Column: s.Column, Page: -1, Err: err}
+		made, err := s.Apply(d, blocks, rows)
+		if err != nil {
+			return all, &rowgroup.Error{Op: "transform", Column: s.Column, Page: -1, Err: err}
 		}
+		all.Tokens, all.Special = all.Tokens+made.Tokens, all.Special+made.Special
 	}
-	return nil
+	return all, nil
 }

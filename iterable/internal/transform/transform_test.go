@@ -24,15 +24,15 @@ func TestSteps(t *testing.T) {
 	var done []string
 	wrong := errors.New("wrong")
 	for i, err := range []error{nil, wrong} {
-		c.Steps[i].Apply = func(*rowgroup.Decoder, []*rowgroup.Block, []uint32) error {
+		c.Steps[i].Apply = func(*rowgroup.Decoder, []*rowgroup.Block, []uint32) (Made, error) {
 			done = append(done, c.Steps[i].Column)
-			return err
+			return Made{Tokens: 3}, err
 		}
 	}
-	c.Steps = append(c.Steps, Step{Column: "c", Apply: func(*rowgroup.Decoder, []*rowgroup.Block, []uint32) error { panic("reached") }})
-	err = c.Apply(nil, nil, nil)
+	c.Steps = append(c.Steps, Step{Column: "c", Apply: func(*rowgroup.Decoder, []*rowgroup.Block, []uint32) (Made, error) { panic("reached") }})
+	made, err := c.Apply(nil, nil, nil)
 	var e *rowgroup.Error
-	if !errors.Is(err, wrong) || !errors.As(err, &e) || e.Column != "b" || len(done) != 2 {
+	if !errors.Is(err, wrong) || !errors.As(err, &e) || e.Column != "b" || len(done) != 2 || made.Tokens != 3 {
 		t.Errorf("steps %q, error %v", done, err)
 	}
 }

@@ -61,8 +61,8 @@ func (c *Columns) addWords(w Words) error {
 		}
 		field := &column.Field{Name: name, Kind: column.Fixed, Type: column.TypeInt64, Width: 8, Nullable: c.Schema.Fields[col].Nullable}
 		c.Schema.Fields[col] = field
-		c.Steps = append(c.Steps, Step{Column: name, Apply: func(_ *rowgroup.Decoder, blocks []*rowgroup.Block, _ []uint32) error {
-			return rowgroup.RecodeParts(blocks, col, field, mapping)
+		c.Steps = append(c.Steps, Step{Column: name, Apply: func(_ *rowgroup.Decoder, blocks []*rowgroup.Block, _ []uint32) (Made, error) {
+			return Made{}, rowgroup.RecodeParts(blocks, col, field, mapping)
 		}})
 	}
 	return nil

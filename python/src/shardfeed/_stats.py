@@ -203,6 +203,10 @@ class Stats(TypedDict, total=False):
     lost: list[StatsLost] | None
     # that lost tokens, under --pack-strategy bfd
     truncated_documents: int
+    # made of texts, by --tokenize
+    tokenized_tokens: int
+    # texts of these that contain special tokens
+    special_documents: int
     # of JPEGs: turbo or go; empty: no images were decoded
     image_decoder: str
     # Sources are how many samples of each source all ranks together took, since the first
