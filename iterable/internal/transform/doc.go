@@ -1,9 +1,12 @@
 // Package transform changes the columns of a unit that was just decoded, before its rows become
 // samples.
 //
-//	Columns  the steps that change them, bound to a schema, and the schema that results
-//	Words    a step: the numbers of texts in a vocabulary
+//	Columns    the steps that change them, bound to a schema, and the schema that results
+//	Words      a step: the numbers of texts in a vocabulary
+//	Tokenizer  a step: lists of the tokens of texts
+//	Encoders   the encoders of a tokenizer, which goroutines borrow to make or to count tokens
 //
-// Columns are immutable, and goroutines share them. A step takes the memory of the new values from
-// the blocks. The package starts no goroutine.
+// Columns are immutable, and goroutines share them. Numbers take the memory of the blocks' arenas,
+// and tokens ask the decoder's meter before. Encoders keep at most one encoder for each processor.
+// The package starts no goroutine.
 package transform
