@@ -26,7 +26,7 @@ func (s *session) verdict(a wire.VerdictAsk) (r wire.Session, err error) {
 		s.waited(w)
 	}
 	s.hears(a.Told)
-	f := verdict.Facts{Map: verdict.Map{Workers: a.Workers}, Copy: verdict.Copy{Bytes: a.Copied, Time: span(a.CopySeconds), Pinned: a.Pinned}}
+	f := verdict.Facts{Map: verdict.Map{Workers: a.Workers}, Pinned: a.Pinned}
 	host, _ := os.Hostname() // a machine without a name is one machine
 	own := verdict.Part{Engine: s.dataset.engine.id}
 	for _, other := range s.alike() {

@@ -19,7 +19,8 @@ type Facts struct {
 	First bool // the interval is of the first epoch: caches fill
 	Batch Batch
 	Map   Map
-	Copy  Copy
+
+	Pinned bool // batches are copied to devices from pinned memory
 }
 
 // A Part is the part of Facts that one machine has: its ranks, and its figures.
@@ -127,11 +128,4 @@ type Batch struct {
 // Map is the functions that the trainer runs on batches.
 type Map struct {
 	Workers int // processes or threads; 0: the training loop
-}
-
-// Copy is the copies of batches to devices.
-type Copy struct {
-	Bytes  int64
-	Time   time.Duration
-	Pinned bool
 }

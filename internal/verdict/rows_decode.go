@@ -104,10 +104,7 @@ func batchSize(s *scene) string {
 	return list(rows, bytes)
 }
 
-// copySpeed shows how fast batches are copied to the device.
-func copySpeed(s *scene) string {
-	if v := rate(s.Copy.Bytes, s.Copy.Time); v > 0 {
-		return list(batchSize(s), speed(v))
-	}
-	return batchSize(s)
+// copyTime shows how long a copy to the device holds up a step.
+func copyTime(s *scene) string {
+	return list(batchSize(s), seconds(s.perStep(wait.Copy))+" a step")
 }

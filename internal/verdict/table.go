@@ -139,10 +139,10 @@ var trainerRows = []row{
 		cure: says("other threads of the training process hold it up; batch_size and columns have little effect"),
 	},
 	{
-		kind: "slow copy", of: is(wait.Copy), found: copySpeed,
+		kind: "slow copy", of: is(wait.Copy), found: copyTime,
 		cure: func(s *scene) string {
 			pin := ""
-			if !s.Copy.Pinned {
+			if !s.Pinned {
 				pin = "set pin_memory=True, "
 			}
 			return pin + "raise prefetch, or copy fewer bytes: fewer columns, or smaller types with cast"

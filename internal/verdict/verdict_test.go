@@ -164,8 +164,12 @@ func TestEachKind(t *testing.T) {
 		{"busy machine", with(alone(handover), func(_ *Facts, n *Node) { n.Machine.Busy = 0.9 }), "leave the training loop a processor"},
 		{"slow hand-over", alone(handover), "other threads of the training process"},
 		{
-			"slow copy", with(alone(wait.Parts{wait.Copy: 39 * s}), func(f *Facts, _ *Node) { f.Copy = Copy{Bytes: 3e9, Time: s} }),
-			"for copies to the device (batches of 256 rows, 3.0 MiB, 3.0 GB/s); set pin_memory=True, raise prefetch",
+			"slow copy", with(alone(wait.Parts{wait.Copy: 39 * s}), func(f *Facts, _ *Node) { f.Ranks[0].Steps = 1000 }),
+			"for copies to the device (batches of 256 rows, 3.0 MiB, 39 ms a step); set pin_memory=True, raise prefetch",
+		},
+		{
+			"slow copy", with(alone(wait.Parts{wait.Copy: 39 * s}), func(f *Facts, _ *Node) { f.Pinned = true }),
+			"a step); raise prefetch",
 		},
 	}
 	seen := map[string]bool{Trainer: true}
@@ -353,7 +357,7 @@ func anyFacts(rng *rand.Rand) Facts {
 	f := Facts{
 		World: rng.IntN(20), First: rng.IntN(2) == 0,
 		Batch: Batch{Rows: number(), Bytes: number(), Images: rng.IntN(2) == 0},
-		Map:   Map{Workers: rng.IntN(4)}, Copy: Copy{Bytes: number(), Time: span()},
+		Map:   Map{Workers: rng.IntN(4)}, Pinned: rng.IntN(2) == 0,
 	}
 	for i := range rng.IntN(8) {
 		f.Ranks = append(f.Ranks, Rank{Rank: i, Host: host(), Loop: span(), Wait: parts(), Start: parts(), Steps: number()})

@@ -359,13 +359,11 @@ type Ask struct {
 
 // VerdictAsk asks why a training loop waits, with the figures that only its trainer has.
 type VerdictAsk struct {
-	Seconds     float64      `json:"seconds"` // the recent past of the loop; 0 is since its iteration began
-	Waited      *wait.Report `json:"waited"`  // what came since the last WAITED
-	Told        float64      `json:"told"`    // seconds of the loop in all WAITED, on any connection, and here
-	Workers     int          `json:"workers"` // that run map and collate_fn
-	Copied      int64        `json:"copied"`  // bytes to a device
-	CopySeconds float64      `json:"copy_seconds"`
-	Pinned      bool         `json:"pinned"`
+	Seconds float64      `json:"seconds"` // the recent past of the loop; 0 is since its iteration began
+	Waited  *wait.Report `json:"waited"`  // what came since the last WAITED
+	Told    float64      `json:"told"`    // seconds of the loop in all WAITED, on any connection, and here
+	Workers int          `json:"workers"` // that run map and collate_fn
+	Pinned  bool         `json:"pinned"`
 
 	// Others are Session.Waits of other machines, whose ranks are compared too.
 	Others []json.RawMessage `json:"others"`
