@@ -68,7 +68,9 @@ func namenodeRestarted(t *testing.T, c *servertest.Cluster) {
 	all := content(1, 4<<20)
 	path := c.Dir(t) + "/x"
 	c.Put(t, path, all)
-	s := newStore(t, serverOptions(c))
+	o := serverOptions(c)
+	o.RetryFor = servertest.ReadyWithin // a busy machine takes a while to start it, and it starts in safe mode
+	s := newStore(t, o)
 	under(t, s, c.URI+path, all, func() {
 		untilMore(t, s)
 		c.Command(t, "killnn")
