@@ -9,6 +9,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -230,3 +233,13 @@ def test_a_wait_is_charged_as_the_engine_explains_it():
     assert sum(t["seconds"] for t in told) == pytest.approx(waited.report()["seconds"])
     assert all(seconds >= 0 for t in told for seconds in t["parts"].values())
     assert "room" not in told[-1]["parts"]
+
+
+def test_a_short_epoch_waits_no_longer_than_it_lasts(tmp_path):
+    pq.write_table(pa.table({"id": np.arange(64)}), tmp_path / "a.parquet")
+    with contextlib.closing(DataLoader(tmp_path, batch_size=32, shuffle=True)) as stream:
+        for _ in range(40):
+            for _ in stream:
+                pass
+        wait = stream.stats()["wait"]
+    assert wait["seconds"] <= wait["of"] + 0.001

@@ -95,7 +95,10 @@ class Waited:
         """Ends the wait. The rest is the hand-over, or what failed."""
         watch = self._watches.get(get_ident())
         if watch is not None and (at := watch.at):
-            self._last = to = now()
+            to = now()
+            if not self._began:  # the iteration has ended in this ``next``
+                self._of += max(0, to - self._last)
+            self._last = to
             watch.parts[HANDOVER if watch.doing is None else watch.doing] += to - at
             watch.at, watch.doing = 0, None
             if self.trace is not None:
@@ -176,9 +179,11 @@ class Waited:
         return at
 
     def ends(self) -> None:
-        """Ends an iteration: the time until the next one is not the loop's."""
+        """Ends an iteration. The rest of this ``next`` is part of the loop, and the time after it is not."""
         began, self._began = self._began, 0
         if began:
+            watch = self._watches.get(get_ident())
+            self._last = now() if watch is not None and watch.at else self._last
             self._of += max(0, self._last - began)
 
     def report(self) -> dict[str, Any]:

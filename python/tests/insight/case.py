@@ -146,6 +146,7 @@ def _start(
     node.mkdir(exist_ok=True)
     faults = {fault.kind: fault.size for fault in case.faults} if case.slow in (None, rank) else {}
     rank_of = {"RANK": rank, "WORLD_SIZE": case.world, "LOCAL_RANK": 0 if case.slow is not None else rank}
+    rank_of["LOCAL_WORLD_SIZE"] = 1 if case.slow is not None else case.world
     environment = {
         **os.environ,
         **{name: str(value) for name, value in rank_of.items()},

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 BATCH = 32
 PLAIN = 4096  # bytes of a row, which cannot be compressed
-DENSE = 128 << 10  # bytes of a row before gzip
+DENSE = 512 << 10  # bytes of a row before gzip
 
 
 def make(directory: Path) -> None:

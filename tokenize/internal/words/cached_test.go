@@ -88,7 +88,7 @@ func TestRemembers(t *testing.T) {
 	}
 }
 
-// TestZeros: words of zero bytes are no empty entries.
+// TestZeros: words of zero bytes differ from empty entries.
 func TestZeros(t *testing.T) {
 	for n := 1; n < 40; n++ {
 		c := NewCached(&lengths{}, 1<<10)
