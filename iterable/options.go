@@ -210,7 +210,7 @@ func (o Options) validateColumns(p *option.List) {
 			p.Add(fmt.Sprintf("Columns[%d]", i), "must not be empty")
 		}
 	}
-	p.Join(o.Words.Validate())
+	p.Join(transform.Options{Words: o.Words, Tokenize: o.Tokenize}.Validate())
 }
 
 // planOptions returns the options of the plan that the user gave, without the buffer's size.

@@ -10,6 +10,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/option/optiontest"
 	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shuffle"
+	"github.com/shardfeed/shardfeed/tokenize"
 )
 
 func TestOptionsValidateEveryField(t *testing.T) {
@@ -22,6 +23,7 @@ func TestOptionsValidateEveryField(t *testing.T) {
 		"Sources":        {[]Source{{}}},
 		"Curriculum":     {[]WeightChange{{From: 5, Weights: map[string]float64{"a": 1}}}},
 		"Unknown":        {map[string]int64{"label": 0}},
+		"Tokenize":       {map[string]Tokenizer{"text": {}}, map[string]Tokenizer{"text": {Options: tokenize.Options{Specials: "some"}}}},
 		"Filters":        {"a >", "a > 1)"},
 		"Now":            {time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)},
 		"Bucket":         {&rule.Bucket{}, &rule.Bucket{Columns: map[string]int{"a": 0}}},

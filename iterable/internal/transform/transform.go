@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
@@ -47,6 +48,22 @@ type Step struct {
 	// Apply changes the blocks of one unit, which the decoder has just decoded. A step may leave
 	// values empty in rows other than these; nil is all rows.
 	Apply func(d *rowgroup.Decoder, blocks []*rowgroup.Block, rows []uint32) (Made, error)
+}
+
+// Validate lists all problems that no schema is needed to find.
+func (o Options) Validate() error {
+	p := option.List{New: option.NewError}
+	p.Join(o.Words.Validate())
+	for _, name := range slices.Sorted(maps.Keys(o.Tokenize)) {
+		field, t := fmt.Sprintf("Tokenize[%q]", name), o.Tokenize[name]
+		if t.Tokenizer == nil {
+			p.Add(field, "has no tokenizer: package tokenize loads one")
+		}
+		if err := t.Options.Validate(); err != nil {
+			p.Add(field, "%v", err)
+		}
+	}
+	return p.Err()
 }
 
 // Within returns options whose encoders keep fewer words where the memory of a stream is small.
