@@ -275,10 +275,10 @@ def test_what_a_wait_listens_to(idle, came):
     batches = SimpleNamespace(connection=connection)
     waits._iterator, waits._timeout, waits._torn = SimpleNamespace(_batches=batches), 5.0, True
     waits._pool = SimpleNamespace(idle=lambda: idle, wait=wait, take=list, needs=())
-    look = waits._wait(_processes.Job(), batches)
+    look = waits._wait(_processes.Job(), batches, 5.0)
     assert listened == [7 if idle else None]
     assert look == (came == "batch" or not idle), "after a result alone, the engine has no batch"
-    waits._wait(_processes.Job(), None)
+    waits._wait(_processes.Job(), None, 5.0)
     assert listened[1] is None, "there is no space for a batch"
     waits._pool = None  # it has nothing to close
 
