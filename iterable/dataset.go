@@ -77,7 +77,7 @@ func Open(ctx context.Context, stores shard.Stores, addresses []string, o Option
 		return nil, suggestPattern(err, addresses)
 	}
 	m := all[0]
-	if c.transforms, err = transform.Bind(m.Schema(), o.changes(c.memory)); err != nil {
+	if c.transforms, err = transform.Bind(m.Schema(), o.changes().Within(c.memory)); err != nil {
 		_, ruleErr := samples.Bind(o.rule(), m, planManifest(m), &transform.Columns{Schema: m.Schema()}) // all that is wrong at once
 		return nil, errors.Join(err, ruleErr, m.Close())
 	}

@@ -92,7 +92,7 @@ func (d *mixture) tokensOf(ctx context.Context, parts []rowgroup.Part) ([]int64,
 }
 
 func countTokens(ctx context.Context, c *common, manifests []*rowgroup.Reader, o Options, name string) (all []int64, err error) {
-	if c.transforms, err = transform.Bind(manifests[0].Schema(), o.changes(c.memory)); err != nil {
+	if c.transforms, err = transform.Bind(manifests[0].Schema(), o.changes().Within(c.memory)); err != nil {
 		return nil, err
 	}
 	if err := checkTokens(name, c.transforms.Schema.Fields); err != nil {

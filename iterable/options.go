@@ -210,7 +210,7 @@ func (o Options) validateColumns(p *option.List) {
 			p.Add(fmt.Sprintf("Columns[%d]", i), "must not be empty")
 		}
 	}
-	p.Join(transform.Options{Words: o.Words, Tokenize: o.Tokenize}.Validate())
+	p.Join(o.changes().Validate())
 }
 
 // planOptions returns the options of the plan that the user gave, without the buffer's size.
@@ -229,8 +229,8 @@ func (o Options) rowgroupOptions(pool *mem.Pool, mapped *rowgroup.MappedImages) 
 }
 
 // changes returns the options that change columns.
-func (o Options) changes(memory int64) transform.Options {
-	return transform.Options{Words: o.Words, Tokenize: o.Tokenize}.Within(memory)
+func (o Options) changes() transform.Options {
+	return transform.Options{Words: o.Words, Tokenize: o.Tokenize}
 }
 
 // rule returns the options that make up the rule.

@@ -66,7 +66,7 @@ func openSources(ctx context.Context, stores shard.Stores, o Options) (_ *Datase
 // open opens the sources, of whose shards and parts these are the manifests.
 func (d *mixture) open(ctx context.Context, all []*rowgroup.Reader, parts []rowgroup.Part) (err error) {
 	o := d.options
-	if d.transforms, err = transform.Bind(all[0].Schema(), o.changes(d.memory)); err != nil {
+	if d.transforms, err = transform.Bind(all[0].Schema(), o.changes().Within(d.memory)); err != nil {
 		return err
 	}
 	for i, m := range all {

@@ -47,7 +47,10 @@ func (r *Reader) admit(ctx context.Context) {
 			n++
 			continue
 		}
-		began := wait.Now()
+		var began int64
+		if short {
+			began = wait.Now()
+		}
 		select {
 		case <-r.changed:
 		case <-ctx.Done():
