@@ -26,6 +26,7 @@ type Places struct {
 	Index     string // of footers
 	Manifests string // of the lists of shards of earlier runs
 	Lanes     string // of notes of lanes that earlier runs read
+	Checked   string // of notes of tokens that another library agreed with
 }
 
 // Places of a spec. None of them need exist.
@@ -33,7 +34,7 @@ func (s Spec) Places() Places {
 	p := Places{Index: indexDir(s.env)}
 	if p.Index != "" {
 		p.Root = filepath.Dir(p.Index)
-		p.Manifests, p.Lanes = filepath.Join(p.Root, "manifests"), filepath.Join(p.Root, "seats")
+		p.Manifests, p.Lanes, p.Checked = filepath.Join(p.Root, "manifests"), filepath.Join(p.Root, "seats"), filepath.Join(p.Root, "checked")
 	}
 	if s.IndexDir != "" {
 		p.Index = s.IndexDir

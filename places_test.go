@@ -30,7 +30,7 @@ func TestPlaces(t *testing.T) {
 		if c.set != "HOME" {
 			t.Setenv(c.set, "/x")
 		}
-		want := Places{Root: c.want, Index: filepath.Join(c.want, "index"), Manifests: filepath.Join(c.want, "manifests"), Lanes: filepath.Join(c.want, "seats")}
+		want := Places{Root: c.want, Index: filepath.Join(c.want, "index"), Manifests: filepath.Join(c.want, "manifests"), Lanes: filepath.Join(c.want, "seats"), Checked: filepath.Join(c.want, "checked")}
 		if got := (Spec{Caching: Caching{CacheDir: c.given}}).Places(); got != want {
 			t.Errorf("%s: got %+v, want %+v", c.set, got, want)
 		}

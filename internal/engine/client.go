@@ -116,6 +116,9 @@ func (c *client) ask(a wire.Ask) (wire.Session, error) {
 	if a.Inventory != "" {
 		return c.saveInventory(a.Inventory, a.InventoryMost)
 	}
+	if a.Documents != "" {
+		return c.saveDocuments(a.Documents, a.Library)
+	}
 	if a.Manifest {
 		return c.manifest()
 	}

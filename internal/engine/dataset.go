@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/shardfeed/shardfeed/internal/engine/wire"
@@ -27,6 +28,7 @@ type dataset struct {
 	data    *Data
 	rows    rows // by number
 	audits  audits
+	asked   atomic.Bool // for documents
 	summary wire.Opened
 	err     error
 

@@ -110,6 +110,13 @@
 // with it reads the same as one that lists the same. If it is damaged, or belongs to other
 // addresses, OPEN is answered by ERROR.
 //
+// # Documents
+//
+// A trainer that has the library of a tokenizer compares its tokens with the engine's. ASK names a
+// file as for an inventory, but ending in ".documents", and the library. The engine writes the first
+// documents and their tokens for one client of a data set, unless they were compared before. The
+// trainer removes the file. If all agree, it makes the empty file that the documents name.
+//
 // # How ranks meet
 //
 // Ranks of several machines compare what they are about to read in a store that serves the whole

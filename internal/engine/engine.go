@@ -121,6 +121,10 @@ type Data struct {
 	// nil.
 	Choose func(bits, save string) (rows int64, err error)
 
+	// Documents returns texts and their tokens as JSON, or nil if they were compared with a library
+	// before. It may be nil.
+	Documents func(ctx context.Context, library string) ([]byte, error)
+
 	// Stores are asked for the shards, past any cache; their requests are counted. It may be nil.
 	Stores shard.Stores
 

@@ -14,17 +14,35 @@ import (
 
 // What one node found when it opened a data set reaches the engines of the others through files
 // beside their sockets, which trainers carry. A trainer chooses a name that was never used, so that
-// a file that a killed job left is never read.
+// a file that a killed job left is never read. Documents, which may be more than a message holds,
+// reach a trainer in such a file too.
 
-// inventoryName matches the names of these files. Python's sweep knows them too.
-var inventoryName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,200}\.inventory$`)
+// fileName matches the names of these files. Python's sweep knows them too.
+var fileName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,200}\.(inventory|documents)$`)
 
-// beside is the path of an inventory in the directory of the socket.
+// beside is the path of a file in the directory of the socket.
 func (e *engine) beside(name string) (string, error) {
-	if e.dir == "" || !inventoryName.MatchString(name) {
-		return "", wire.ProtocolError("%q is not the name of an inventory", name)
+	if e.dir == "" || !fileName.MatchString(name) {
+		return "", wire.ProtocolError("%q is not the name of an inventory, or of documents", name)
 	}
 	return filepath.Join(e.dir, name), nil
+}
+
+// saveBeside writes a file that does not exist yet.
+func (e *engine) saveBeside(name string, b []byte) error {
+	path, err := e.beside(name)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, os.Remove(path))
+	}
+	return nil
 }
 
 // readInventory reads another node's file, or returns nil if it is gone, as after its data set was
@@ -45,8 +63,7 @@ func readInventory(path string) (*iterable.Inventory, error) {
 
 // saveInventory writes what the data set found to a file that does not exist yet.
 func (c *client) saveInventory(name string, most int64) (wire.Session, error) {
-	path, err := c.engine.beside(name)
-	if err != nil {
+	if _, err := c.engine.beside(name); err != nil {
 		return wire.Session{}, err
 	}
 	b, err := c.group.dataset.data.Dataset.Inventory(most)
@@ -59,13 +76,21 @@ func (c *client) saveInventory(name string, most int64) (wire.Session, error) {
 	case err != nil:
 		return wire.Session{}, err
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return wire.Session{}, err
+	return wire.Session{Inventory: int64(len(b))}, c.engine.saveBeside(name, b)
+}
+
+// saveDocuments writes documents for the first client that asks.
+func (c *client) saveDocuments(name, library string) (r wire.Session, err error) {
+	d := c.group.dataset
+	if _, err := c.engine.beside(name); err != nil {
+		return r, err
 	}
-	_, err = f.Write(b)
-	if err := errors.Join(err, f.Close()); err != nil {
-		return wire.Session{}, errors.Join(err, os.Remove(path))
+	if d.data.Documents == nil || d.asked.Swap(true) {
+		return r, nil
 	}
-	return wire.Session{Inventory: int64(len(b))}, nil
+	b, err := d.data.Documents(d.ctx, library)
+	if err != nil || len(b) == 0 {
+		return r, err
+	}
+	return wire.Session{Documents: int64(len(b))}, c.engine.saveBeside(name, b)
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.metadata
+import json
 import random
 from pathlib import Path
 from typing import Any
@@ -130,6 +132,61 @@ def test_another_tokenizer_does_not_resume(table: Path, tokenizer: tokenizers.To
     _, state = read(table, tokenizer, 1, stop=1)
     with pytest.raises(errors.ShardfeedError, match="rule"):
         read(table, Tokenizer(tokenizer, specials="text"), 1, state)
+
+
+class Changed:
+    """A tokenizer whose file is not what it makes tokens by. It counts the texts."""
+
+    truncation = padding = None
+
+    def __init__(self, tokenizer: tokenizers.Tokenizer, file: str) -> None:
+        self.tokenizer, self.file, self.texts = tokenizer, file, 0
+
+    def to_str(self) -> str:
+        return self.file
+
+    def encode(self, text: str, add_special_tokens: bool) -> Any:
+        self.texts += 1
+        return self.tokenizer.encode(text, add_special_tokens=add_special_tokens)
+
+
+def test_first_start_compares_with_the_library(
+    table: Path, tokenizer: tokenizers.Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start(given: Any, **more: Any) -> StreamingDataset:
+        return StreamingDataset(table, batch_size=4, tokenize={"text": given}, cache_dir=tmp_path, **more)
+
+    same = Changed(tokenizer, tokenizer.to_str())
+    start(same, pack={"text": 32})
+    assert same.texts == sum(i % 13 > 0 for i in range(150))  # of the first shard
+    start(same, shuffle=False)
+    assert same.texts == sum(i % 13 > 0 for i in range(150))  # it agreed
+    start(Tokenizer(same, template=True))
+    assert same.texts == 2 * sum(i % 13 > 0 for i in range(150))
+
+    model = json.loads(tokenizer.to_str())
+    model["normalizer"] = None
+    other = Changed(tokenizer, json.dumps(model))
+    for _ in range(2):  # what differs is not remembered
+        with pytest.raises(errors.DataError, match=r"row \d+ of .*part-0.parquet token \d+ is \d+, and there it is \d+; .*check=False"):
+            start(other)
+    assert sum(1 for _ in start(Tokenizer(other, check=False))) == 75
+    monkeypatch.setattr(importlib.metadata, "version", lambda name: "0.0")
+    with pytest.raises(errors.DataError, match=r"tokenizers 0\.0"):
+        start(other)
+    same.texts = 0
+    start(same)
+    assert same.texts > 0  # another version of the library
+
+
+@pytest.mark.parametrize("specials", ["parse", "text", "error"])
+def test_comparison_with_options(table: Path, tokenizer: tokenizers.Tokenizer, file: Path, tmp_path: Path, specials: Any) -> None:
+    limited = tokenizers.Tokenizer.from_str(tokenizer.to_str())
+    limited.enable_truncation(3)
+    limited.enable_padding()
+    for n, given in enumerate((file, limited)):
+        StreamingDataset(table, batch_size=4, tokenize={"text": Tokenizer(given, specials=specials)}, cache_dir=tmp_path / str(n))
+        assert len(list((tmp_path / str(n) / "checked").iterdir())) == 1
 
 
 @pytest.mark.parametrize(

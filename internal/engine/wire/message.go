@@ -346,6 +346,12 @@ type Ask struct {
 	Inventory     string `json:"inventory"`
 	InventoryMost int64  `json:"inventory_most"`
 
+	// Documents asks only for texts and their tokens, which are written to a file of this name beside
+	// the socket as JSON, as Inventory is, unless they were compared with the tokens of Library before.
+	// One client of a data set gets them.
+	Documents string `json:"documents"`
+	Library   string `json:"library"` // name and version
+
 	// Audit only adds to the audit of an epoch.
 	Audit *Audit `json:"audit"`
 
@@ -391,6 +397,7 @@ type Session struct {
 
 	Inventory   int64  `json:"inventory"`    // bytes of Ask.Inventory; 0: it was not written
 	NoInventory string `json:"no_inventory"` // why: InventoryLarge, or a text
+	Documents   int64  `json:"documents"`    // bytes of Ask.Documents; 0: there is nothing to compare
 }
 
 // InventoryLarge reports that an inventory has more than Ask.InventoryMost bytes.

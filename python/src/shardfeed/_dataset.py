@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast, overload
 
 import numpy as np
 
-from . import _audit, _html, _overridden, _redact, _rows, _sources, _state
+from . import _audit, _compared, _html, _overridden, _redact, _rows, _sources, _state
 from ._args import _checks, _locate
 from ._args._arguments import checked
 from ._args._checks import Problems
@@ -297,6 +297,7 @@ class StreamingDataset(Connected, Generic[T]):
         self._forget()
         self._opened: dict[str, Any] = self._open(opening)
         self._spec = _now.opened(self._spec, self._opened)
+        self._compare_tokens(options["tokenize"])
         for warning in self._opened.get("warnings") or ():
             log.warning("%s", warning)
         for note in self._opened.get("files") or ():
@@ -304,6 +305,17 @@ class StreamingDataset(Connected, Generic[T]):
         for note in self._opened.get("info") or ():
             log.info("%s", note)
         self._check_added()
+
+    def _compare_tokens(self, tokenize: Mapping[str, Any] | None) -> None:
+        """Compares the tokens of a few documents with what the library tokenizers makes."""
+        if tokenize:
+            share = self._share()
+            try:
+                with self._lock:
+                    _compared.compare(tokenize, self._control(), share.rank, share.world_size)
+            except BaseException:
+                self._let_go(everything=True)  # the engine has documents once for each opening
+                raise
 
     def _forget(self) -> None:
         """Starts without connections, as a copy in another process does."""

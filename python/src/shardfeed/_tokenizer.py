@@ -33,11 +33,15 @@ class Tokenizer:
         template (bool, default False): add the tokens that the file's post-processor adds around
             each text, such as ``<s>``. ``Pack(eos=, bos=)`` writes tokens around documents too:
             give one of them.
+        check (bool, default True): compare the tokens of the first 1,000 documents with what the
+            library ``tokenizers`` makes of them, where that is installed, at the first start with this
+            tokenizer, data and version of the library. A difference is an error.
     """
 
     file: Any
     specials: Literal["parse", "text", "error"] = "parse"
     template: bool = False
+    check: bool = True
 
     def spec(self, column: str, problems: Problems | None = None) -> dict[str, Any]:
         """Returns the engine's form."""
@@ -48,6 +52,7 @@ class Tokenizer:
             "specials": found.of(one_of, f"specials of the {where}", self.specials, "parse", "text", "error"),
             "template": found.of(flag, f"template of the {where}", self.template),
         }
+        found.of(flag, f"check of the {where}", self.check)
         if problems is None:
             found.report()
         return spec

@@ -24,7 +24,7 @@ _CRASH = re.compile(rb"^(?:panic|fatal error|SIG[A-Z]+): (?!.*^time=)", re.MULTI
 _OLD_SECONDS = 7 * 86400.0
 _RECENT_SECONDS = 3600.0
 _MOST_LOGS = 50  # of engines that ended more than an hour ago
-_NAME = re.compile(r"[0-9a-f]{16}")  # of an engine: what _rank.digest makes; of an inventory too
+_NAME = re.compile(r"[0-9a-f]{16}")  # of an engine: what _rank.digest makes; of a file for its trainers too
 
 
 def directory() -> Path:
@@ -80,7 +80,7 @@ def _indented(lines: list[str]) -> str:
 
 
 def sweep(path: Path) -> None:
-    """Removes the files of engines that ended long ago or are not among the last 50, and old inventories.
+    """Removes the files of engines that ended long ago or are not among the last 50, and old files for trainers.
 
     Other files stay: the user may use the directory for more.
     """
@@ -94,9 +94,9 @@ def sweep(path: Path) -> None:
             if age >= _OLD_SECONDS or (place >= _MOST_LOGS and age >= _RECENT_SECONDS):
                 with contextlib.suppress(OSError):
                     _sweep_one(lock)
-        for inventory in path.glob("*.inventory"):
-            if _NAME.fullmatch(inventory.stem) and time.time() - inventory.lstat().st_mtime > _OLD_SECONDS:
-                inventory.unlink()
+        for left in (*path.glob("*.inventory"), *path.glob("*.documents")):
+            if _NAME.fullmatch(left.stem) and time.time() - left.lstat().st_mtime > _OLD_SECONDS:
+                left.unlink()
 
 
 def mark(descriptor: int, lock: Path) -> None:
