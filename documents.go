@@ -192,7 +192,9 @@ func (r *documentReader) group(ctx context.Context, m *rowgroup.Reader, dec *row
 
 // add makes tokens of texts, and leaves out texts on which streams fail.
 func (r *documentReader) add(texts *column.Array, path string, first int64) {
-	enc := r.tokenizer.NewEncoder(r.tokenizer.Options)
+	o := r.tokenizer.Options
+	o.MaxTokens = 0 // whole texts are compared
+	enc := r.tokenizer.NewEncoder(o)
 	for i := range texts.Len {
 		text := texts.Data[texts.Offsets[i]:texts.Offsets[i+1]]
 		if r.rows--; texts.IsNull(i) || len(text) > r.bytes || !utf8.Valid(text) {

@@ -174,7 +174,7 @@ type Pack struct {
 	Strategy string         `json:"strategy,omitempty"` // "wrapped" (the default), "bfd" or "bfd_split"
 	EOS      *int64         `json:"eos,omitempty"`      // written behind each document
 	BOS      *int64         `json:"bos,omitempty"`      // written before it
-	Value    int64          `json:"value,omitempty"`    // fills the end of a block
+	Value    *int64         `json:"value,omitempty"`    // fills the end of a block; 0 by default
 
 	// The same three as the texts of tokens, of a column with a tokenizer.
 	EOSText   string `json:"eos_text,omitempty"`
@@ -190,8 +190,12 @@ func (p *Pack) options() *iterable.Pack {
 	if p == nil {
 		return nil
 	}
+	value := int64(0)
+	if p.Value != nil {
+		value = *p.Value
+	}
 	return &iterable.Pack{
-		Pack: rule.Pack{Columns: p.Columns, Strategy: rule.PackStrategy(p.Strategy), EOS: p.EOS, BOS: p.BOS, Length: p.Length}, Value: p.Value,
+		Pack: rule.Pack{Columns: p.Columns, Strategy: rule.PackStrategy(p.Strategy), EOS: p.EOS, BOS: p.BOS, Length: p.Length}, Value: value,
 	}
 }
 

@@ -63,7 +63,7 @@ func TestSpecOptions(t *testing.T) {
 	s := Spec{
 		Addresses: []string{shop}, Columns: []string{"price"}, Missing: "null", InvalidUTF8: "replace", Order: Order{Shuffle: true, Seed: 7, Lanes: 4, UnitRows: 100, Start: "direct", MaxWorldSize: 16, Tail: "drop"}, ShuffleBuffer: "512MiB",
 		Choice: Choice{Filters: "price > 1", Parts: map[string]float64{"train": 9, "val": 1}, Part: "val", PartKey: "label", PartSeed: 5, Subsample: 0.5}, Words: Words{Vocabulary: map[string][]string{"label": {"a"}}, Unknown: map[string]int64{"label": 1}}, Weight: "price", Memory: "1GiB", Caching: Caching{CacheDir: "/c", IndexDir: "/i", CachePolicy: "lru"},
-		Losses: Losses{OnError: "skip"}, Pack: &Pack{Columns: map[string]int{"price": 8}, Strategy: "bfd", EOS: new(int64), Value: 3, Length: "n"},
+		Losses: Losses{OnError: "skip"}, Pack: &Pack{Columns: map[string]int{"price": 8}, Strategy: "bfd", EOS: new(int64), Value: new(int64(3)), Length: "n"},
 	}
 	o, err := s.parse()
 	if err != nil {

@@ -34,6 +34,9 @@ type Tokenizer struct {
 	// adds to each text.
 	Specials string `json:"specials,omitempty"`
 	Template bool   `json:"template,omitempty"`
+
+	// MaxTokens limits the tokens of a text, the template's included; 0 sets no limit.
+	MaxTokens int `json:"max_tokens,omitempty"`
 }
 
 // maxTokenizer limits the bytes of a tokenizer.json. A file of 262,144 tokens has 35 MB.
@@ -46,6 +49,7 @@ func (s Spec) validateTokenize(l *option.List) {
 		if (t.File == "") == (len(t.Content) == 0) {
 			l.Add(field, "must have either the address of a tokenizer.json or its content")
 		}
+		l.Within(field+".MaxTokens", int64(t.MaxTokens), 1<<30)
 		l.OneOf(field+".Specials", t.Specials, "parse", "text", "error")
 		if s.Vocabulary[name] != nil {
 			l.Add(field, "contradicts {Vocabulary} of the same column; leave one of the two out")
@@ -77,7 +81,7 @@ func (h *Host) readTokenizers(ctx context.Context, stores shard.Store, s Spec, o
 		if o.Tokenize == nil {
 			o.Tokenize = map[string]iterable.Tokenizer{}
 		}
-		o.Tokenize[name] = iterable.Tokenizer{Tokenizer: t, Options: tokenize.Options{Specials: tokenize.Specials(of.Specials), Template: of.Template}}
+		o.Tokenize[name] = iterable.Tokenizer{Tokenizer: t, Options: tokenize.Options{Specials: tokenize.Specials(of.Specials), Template: of.Template, MaxTokens: of.MaxTokens}}
 	}
 	if s.Pack == nil {
 		return nil

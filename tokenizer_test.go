@@ -64,7 +64,7 @@ func TestTokenizerForms(t *testing.T) {
 			t.Errorf("%s: tokens are chosen by %s, want %s", name, got, chosen)
 		}
 	}
-	for name, tok := range map[string]Tokenizer{"another file": {Content: tokenizetest.File("e n")}, "specials": {Content: content, Specials: "text"}, "template": {Content: content, Template: true}} {
+	for name, tok := range map[string]Tokenizer{"another file": {Content: tokenizetest.File("e n")}, "specials": {Content: content, Specials: "text"}, "template": {Content: content, Template: true}, "max_tokens": {Content: content, MaxTokens: 9}} {
 		d, err := openText(t, h, Spec{}, tok)
 		if err != nil {
 			t.Fatal(err)
@@ -87,7 +87,7 @@ func TestPackTokensByText(t *testing.T) {
 		return d.Rule()
 	}
 	id := int64(256)
-	if named, numbered := by(Pack{EOSText: tokenizetest.Special, BOSText: "a"}), by(Pack{EOS: &id, BOS: new(int64('a'))}); named != numbered {
+	if named, numbered := by(Pack{EOSText: tokenizetest.Special, BOSText: "a", ValueText: "b"}), by(Pack{EOS: &id, BOS: new(int64('a')), Value: new(int64('b'))}); named != numbered {
 		t.Errorf("rule %s by texts, %s by numbers", named, numbered)
 	}
 	for text, tok := range map[string]Tokenizer{"does not have": {Content: content}, "leave one of the two out": {Content: content, Template: true}} {

@@ -15,7 +15,7 @@ type Stats struct {
 	Rows  int64 // handed out
 	Lost  int64 // whose data is lost, under Mask and Skip
 
-	Truncated int64 // documents of loads that lost tokens, since they are longer than a block
+	Truncated int64 // documents of loads that lost tokens, since they are longer than a block or than max_tokens
 	Tokens    int64 // made of the texts of loads
 	Special   int64 // texts of loads that contain special tokens
 

@@ -13,7 +13,8 @@
 //	model          turns each word into tokens
 //	template       adds tokens before and after, if Options.Template is set
 //
-// Truncation and padding of a tokenizer.json are not applied, since they concern batches.
+// Options.MaxTokens limits the tokens of a document, and [Encoder.Join] makes one document of
+// several texts. Truncation and padding of a tokenizer.json are not applied.
 //
 // Each step has a package below this one:
 //

@@ -3,6 +3,7 @@ package tokenize
 import (
 	"errors"
 	"fmt"
+	"math"
 	"unicode/utf8"
 
 	"github.com/shardfeed/shardfeed/tokenize/internal/added"
@@ -42,6 +43,9 @@ type Encoder struct {
 	padded       []byte
 	counted      []int32
 	specials     int64
+
+	most int // tokens that are needed of a document, with what dst had before
+	cut  int64
 }
 
 // NewEncoder returns an encoder of valid options.
@@ -56,30 +60,62 @@ func (t *Tokenizer) NewEncoder(o Options) *Encoder {
 
 // Append appends the tokens of a text to dst. If it returns an error, dst is returned unchanged.
 func (e *Encoder) Append(dst []int32, text []byte) ([]int32, error) {
-	switch {
-	case len(text) > maxText:
-		return dst, fmt.Errorf("the text has %d bytes, at most %d are possible", len(text), maxText)
-	case !utf8.Valid(text):
-		return dst, ErrNotUTF8
-	}
-	defer e.trim()
-	out := dst
-	if e.options.Template {
-		out = append(out, e.t.template.before...)
-	}
-	out, err := e.text(out, text)
-	if err != nil {
-		return dst, err
-	}
-	if e.options.Template {
-		out = append(out, e.t.template.after...)
-	}
-	return out, nil
+	return e.Join(dst, [][]byte{text}, nil)
 }
 
-// Count returns the number of tokens of a text.
-func (e *Encoder) Count(text []byte) (int, error) {
-	ids, err := e.Append(e.counted[:0], text)
+// Join appends the tokens of a document that consists of several texts. Each text is encoded
+// separately; the template and MaxTokens are the document's. bounds gets the token of the document
+// at which each text starts and, as its last element, where the last text ends; it may be nil.
+func (e *Encoder) Join(dst []int32, texts [][]byte, bounds []int) ([]int32, error) {
+	if err := check(texts); err != nil {
+		return dst, err
+	}
+	defer e.trim()
+	var around template
+	if e.options.Template {
+		around = e.t.template
+	}
+	if e.most = math.MaxInt; e.options.MaxTokens > 0 {
+		e.most = len(dst) + e.options.MaxTokens - len(around.after)
+	}
+	out, err, cut := append(dst, around.before...), error(nil), false
+	for i, text := range texts {
+		if bounds != nil {
+			bounds[i] = len(out) - len(dst)
+		}
+		if out, err = e.text(out, text); err != nil {
+			return dst, err
+		}
+		if len(out) > e.most {
+			out, cut = out[:e.most], true
+		}
+	}
+	if bounds != nil {
+		bounds[len(texts)] = len(out) - len(dst)
+	}
+	if cut {
+		e.cut++
+	}
+	return append(out, around.after...), nil
+}
+
+// check refuses texts that have no tokens.
+func check(texts [][]byte) error {
+	n := 0
+	for _, text := range texts {
+		if n += len(text); n > maxText {
+			return fmt.Errorf("the text has %d bytes, at most %d are possible", n, maxText)
+		}
+		if !utf8.Valid(text) {
+			return ErrNotUTF8
+		}
+	}
+	return nil
+}
+
+// Count returns the number of tokens of the document that Join makes of texts.
+func (e *Encoder) Count(texts ...[]byte) (int, error) {
+	ids, err := e.Join(e.counted[:0], texts, nil)
 	if e.counted = ids; 4*cap(ids) > keptBytes {
 		e.counted = nil
 	}
@@ -88,6 +124,9 @@ func (e *Encoder) Count(text []byte) (int, error) {
 
 // Specials returns the number of special tokens that texts contained so far.
 func (e *Encoder) Specials() int64 { return e.specials }
+
+// Cut returns the number of documents that MaxTokens has cut so far.
+func (e *Encoder) Cut() int64 { return e.cut }
 
 // Memory returns the bytes of the encoder's caches and buffers.
 func (e *Encoder) Memory() int64 {
@@ -160,7 +199,7 @@ func (e *Encoder) plain(dst []int32, text []byte, first bool) (out []int32, err 
 		text = e.padded
 	}
 	t := cut.NewText(char.Of(text))
-	for p := 0; p < len(text); {
+	for p := 0; p < len(text) && len(dst) <= e.most; {
 		n, next := e.t.cutter.Cut(&t, p, len(text), e.ends[:])
 		dst = e.words.Append(dst, t.View, p, e.ends[:n])
 		p = next

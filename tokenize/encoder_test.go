@@ -246,3 +246,49 @@ func TestVocabulary(t *testing.T) {
 		t.Errorf("the tokenizer takes %d bytes", m)
 	}
 }
+
+// A document of several texts has the tokens that each text has alone; the template and MaxTokens
+// are the document's.
+func TestJoin(t *testing.T) {
+	f := byteLevel(fields{"post_processor": fields{
+		"type":           "TemplateProcessing",
+		"single":         []fields{{"SpecialToken": fields{"id": "<s>"}}, {"Sequence": fields{"id": "A"}}, {"SpecialToken": fields{"id": "</s>"}}},
+		"special_tokens": fields{"<s>": fields{"ids": []int{1}}, "</s>": fields{"ids": []int{2}}},
+	}})
+	texts := [][]byte{[]byte("hep"), nil, []byte("he")}
+	for _, c := range []struct {
+		options Options
+		want    []int32
+		bounds  []int
+		cut     int64
+	}{
+		{Options{}, []int32{256, 'p', 256}, []int{0, 2, 2, 3}, 0},
+		{Options{Template: true}, []int32{1, 256, 'p', 256, 2}, []int{1, 3, 3, 4}, 0},
+		{Options{MaxTokens: 3}, []int32{256, 'p', 256}, []int{0, 2, 2, 3}, 0},
+		{Options{MaxTokens: 2}, []int32{256, 'p'}, []int{0, 2, 2, 2}, 1},
+		{Options{MaxTokens: 1}, []int32{256}, []int{0, 1, 1, 1}, 1},
+		{Options{MaxTokens: 4, Template: true}, []int32{1, 256, 'p', 2}, []int{1, 3, 3, 3}, 1},
+	} {
+		e, bounds := mustLoad(t, f).NewEncoder(c.options), make([]int, 4)
+		got, err := e.Join([]int32{7}, texts, bounds)
+		if err != nil || !slices.Equal(got[1:], c.want) || !slices.Equal(bounds, c.bounds) || e.Cut() != c.cut {
+			t.Errorf("%+v: tokens %v, bounds %v, %d cut, error %v", c.options, got[1:], bounds, e.Cut(), err)
+		}
+		if n, err := e.Count(texts...); n != len(c.want) || err != nil {
+			t.Errorf("%+v: %d tokens are counted, error %v", c.options, n, err)
+		}
+	}
+	if got, err := mustLoad(t, f).NewEncoder(Options{}).Join([]int32{7}, [][]byte{[]byte("he"), {0xff}}, nil); !errors.Is(err, ErrNotUTF8) || len(got) != 1 {
+		t.Errorf("a text that is not UTF-8: %v, error %v", got, err)
+	}
+}
+
+// What is beyond MaxTokens is not encoded, except the words that are cut together.
+func TestMaxTokensStops(t *testing.T) {
+	e := mustLoad(t, byteLevel(nil)).NewEncoder(Options{MaxTokens: 5})
+	text := []byte(strings.Repeat("a ", 1<<20))
+	got, err := e.Append(nil, text)
+	if err != nil || len(got) != 5 || cap(got) > 4096 || e.Cut() != 1 {
+		t.Errorf("%d tokens, room for %d, error %v", len(got), cap(got), err)
+	}
+}

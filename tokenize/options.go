@@ -9,6 +9,9 @@ type Options struct {
 	Specials Specials
 	// Template adds the tokens that the file's post-processor adds, such as <s>.
 	Template bool
+	// MaxTokens limits the tokens of a document, the template's included: its end is cut off, as
+	// tokenizers does with truncation. 0 sets no limit.
+	MaxTokens int
 	// CacheBytes limits the caches of words. The default is 12 MiB; tokens do not depend on it.
 	CacheBytes int
 }
@@ -27,6 +30,7 @@ const (
 	defaultCacheBytes = 12 << 20
 	minCacheBytes     = 64 << 10
 	maxCacheBytes     = 1 << 30
+	maxTokens         = 1 << 30
 )
 
 func (o Options) withDefaults() Options {
@@ -43,6 +47,7 @@ func (o Options) withDefaults() Options {
 func (o Options) Validate() error {
 	l := option.List{New: option.NewError}
 	l.OneOf("Specials", string(o.Specials), string(SpecialsParse), string(SpecialsText), string(SpecialsError))
+	l.Within("MaxTokens", int64(o.MaxTokens), maxTokens)
 	l.Within("CacheBytes", int64(o.CacheBytes), maxCacheBytes)
 	if o.CacheBytes > 0 && o.CacheBytes < minCacheBytes {
 		l.Add("CacheBytes", "must be at least %d, got %d", minCacheBytes, o.CacheBytes)

@@ -44,6 +44,9 @@ func (t *Tokenizer) ID(text string) (id int32, ok bool) { return t.tokens.ID(tex
 // Token returns the text that the file has for an id.
 func (t *Tokenizer) Token(id int32) (text string, ok bool) { return t.tokens.Text(id) }
 
+// TemplateTokens returns the number of tokens that the file's post-processor adds to each document.
+func (t *Tokenizer) TemplateTokens() int { return len(t.template.before) + len(t.template.after) }
+
 // Memory returns the bytes that the tokenizer's tables take.
 func (t *Tokenizer) Memory() int64 {
 	return t.tokens.Memory() + t.model.Memory() + t.raw.Memory() + t.normalized.Memory()

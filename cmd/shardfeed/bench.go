@@ -78,7 +78,7 @@ type measurement struct {
 	Device            *deviceUse           `json:"device,omitempty"`
 	LostRows          int64                `json:"lost_rows"`           // that could not be read, under --on-error mask or skip
 	Lost              []lostPlace          `json:"lost"`                // the places of lost rows
-	Truncated         int64                `json:"truncated_documents"` // that lost tokens, under --pack-strategy bfd
+	Truncated         int64                `json:"truncated_documents"` // that lost tokens, under --pack-strategy bfd and max_tokens of --tokenize
 	Tokenized         int64                `json:"tokenized_tokens"`    // made of texts, by --tokenize
 	Special           int64                `json:"special_documents"`   // texts of these that contain special tokens
 

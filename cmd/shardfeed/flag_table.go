@@ -77,12 +77,12 @@ func (f *flags) valueSettings() []setting {
 		f.Pack, f.Bucket = &shardfeed.Pack{}, &shardfeed.Bucket{}
 	}
 	return []setting{
-		{set: "tokenize", name: "tokenize", field: (*tokenizeFlag)(&f.Tokenize), help: "make tokens of a text column by the tokenizer.json at an address, as in text=tokenizer.json or text=tokenizer.json,specials=text,template; repeated for others"},
+		{set: "tokenize", name: "tokenize", field: (*tokenizeFlag)(&f.Tokenize), help: "make tokens of a text column by the tokenizer.json at an address, as in text=tokenizer.json; specials=text, template and max_tokens=512 may follow after commas; repeated for others"},
 		{set: "pack", name: "pack", field: &f.Pack.Columns, help: "make blocks of so many tokens of a column of lists, or of --tokenize, as in token_ids=8192; a block is a row then"},
 		{set: "pack", name: "pack-strategy", field: &f.Pack.Strategy, help: "wrapped, bfd (documents are not cut but to the size of a block) or bfd_split (longer ones are cut into several) (default: wrapped)", words: []string{"wrapped", "bfd", "bfd_split"}},
 		{set: "pack", name: "pack-eos", field: &tokenFlag{&f.Pack.EOS, &f.Pack.EOSText}, help: "write this `token` behind each document: a number or, with --tokenize, a text as in \"<|endoftext|>\""},
 		{set: "pack", name: "pack-bos", field: &tokenFlag{&f.Pack.BOS, &f.Pack.BOSText}, help: "write this `token` before each document"},
-		{set: "pack", name: "pack-value", field: &f.Pack.Value, help: "the `token` behind the last document of a block"},
+		{set: "pack", name: "pack-value", field: &tokenFlag{&f.Pack.Value, &f.Pack.ValueText}, help: "fill the end of a block, after its last document, with this `token` (default: 0)"},
 		{set: "pack", name: "pack-length", field: &f.Pack.Length, help: "`column` with the lists' lengths, so that blocks are counted without reading the lists"},
 		{set: "bucket", name: "bucket", field: &f.Bucket.Columns, help: "make batches of rows of about the same length, of at most so many tokens with padding, as in token_ids=16384; the column has lists or their lengths"},
 		{set: "bucket", name: "bucket-multiple", field: &f.Bucket.Multiple, help: "round lengths up to a multiple of this number", value: "1"},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/shardfeed/shardfeed"
@@ -13,7 +14,7 @@ import (
 // times.
 type tokenizeFlag map[string]shardfeed.Tokenizer
 
-func (v *tokenizeFlag) Set(s string) error {
+func (v *tokenizeFlag) Set(s string) (err error) {
 	name, text, found := strings.Cut(s, "=")
 	file, settings, _ := strings.Cut(text, ",")
 	if name = strings.TrimSpace(name); !found || name == "" || file == "" {
@@ -28,8 +29,12 @@ func (v *tokenizeFlag) Set(s string) error {
 			t.Specials = value
 		case key == "template" && value == "":
 			t.Template = true
+		case key == "max_tokens":
+			if t.MaxTokens, err = strconv.Atoi(value); err != nil || t.MaxTokens < 1 {
+				return fmt.Errorf("must be followed by a max_tokens of at least 1, got %q", value)
+			}
 		default:
-			return fmt.Errorf("must be followed by specials=parse, text or error, or by template, got %q", setting)
+			return fmt.Errorf("must be followed by specials=parse, text or error, by template or by max_tokens=512, got %q", setting)
 		}
 	}
 	return setOnce((*map[string]shardfeed.Tokenizer)(v), name, t)

@@ -60,23 +60,38 @@ def file(tokenizer: tokenizers.Tokenizer, tmp_path_factory: pytest.TempPathFacto
     return path
 
 
-def wanted(tokenizer: tokenizers.Tokenizer, i: int, template: bool = False) -> list[int]:
-    return [] if i % 13 == 0 else tokenizer.encode(text(i), add_special_tokens=template).ids
+FORMS: dict[str, dict[str, Any]] = {
+    "path": {},
+    "object": {},
+    "template": {"template": True},
+    "cut": {"max_tokens": 20},
+    "cut template": {"template": True, "max_tokens": 20},
+}
 
 
-@pytest.mark.parametrize("form", ["path", "object", "template"])
+def wanted(tokenizer: tokenizers.Tokenizer, i: int, template: bool = False, max_tokens: int = 0) -> list[int]:
+    if i % 13 == 0:
+        return []
+    limited = tokenizers.Tokenizer.from_str(tokenizer.to_str())
+    if max_tokens:
+        limited.enable_truncation(max_tokens)
+    return limited.encode(text(i), add_special_tokens=template).ids
+
+
+@pytest.mark.parametrize("form", FORMS)
 def test_tokens_are_those_of_the_library(table: Path, tokenizer: tokenizers.Tokenizer, file: Path, form: str) -> None:
-    given: Any = {"path": file, "object": tokenizer, "template": Tokenizer(file, template=True)}[form]
+    given: Any = {"path": file, "object": tokenizer}.get(form) or Tokenizer(file, **FORMS[form])
     seen = set()
     dataset = StreamingDataset(table, batch_size=7, tokenize={"text": given}, pad={"text": -1}, tail="short", filters="id < 280")
     for batch in dataset:
         for i, ids, n in zip(batch["id"].tolist(), batch["text"].tolist(), batch["text_lengths"].tolist()):
-            assert ids[:n] == wanted(tokenizer, i, form == "template")
+            assert ids[:n] == wanted(tokenizer, i, **FORMS[form])
             seen.add(i)
     assert seen == set(range(280))
     made = dataset.stats()
     different = {text(i): i for i in range(280) if i % 13}  # a dictionary's text is tokenized once for each row group
-    assert made["tokenized_tokens"] >= sum(len(wanted(tokenizer, i, form == "template")) for i in different.values())
+    assert made["tokenized_tokens"] >= sum(len(wanted(tokenizer, i, **FORMS[form])) for i in different.values())
+    assert bool(made["truncated_documents"]) == ("max_tokens" in FORMS[form])
     assert made["special_documents"] >= sum(END in text(i) for i in different.values())
 
 
@@ -128,10 +143,11 @@ def test_resume_on_other_ranks_at_every_step(table: Path, tokenizer: tokenizers.
         assert first + rest == whole
 
 
-def test_another_tokenizer_does_not_resume(table: Path, tokenizer: tokenizers.Tokenizer) -> None:
+@pytest.mark.parametrize("other", [{"specials": "text"}, {"max_tokens": 30}])
+def test_another_tokenizer_does_not_resume(table: Path, tokenizer: tokenizers.Tokenizer, other: dict[str, Any]) -> None:
     _, state = read(table, tokenizer, 1, stop=1)
     with pytest.raises(errors.ShardfeedError, match="rule"):
-        read(table, Tokenizer(tokenizer, specials="text"), 1, state)
+        read(table, Tokenizer(tokenizer, **other), 1, state)
 
 
 class Changed:
@@ -195,6 +211,8 @@ def test_comparison_with_options(table: Path, tokenizer: tokenizers.Tokenizer, f
         ({"tokenize": {"text": 5}}, "tokenizer of column 'text' must be a path or an address of a tokenizer.json"),
         ({"tokenize": "tokenizer.json"}, "tokenize must be a dict"),
         ({"tokenize": {"text": Tokenizer("a.json", specials="drop")}}, "specials of the tokenizer of column 'text'"),  # type: ignore[arg-type]
+        ({"tokenize": {"text": Tokenizer("a.json", max_tokens=0)}}, "max_tokens of the tokenizer of column 'text' must be"),
+        ({"tokenize": {"text": "SHORT"}}, "must have max_tokens of at least 2, room for a token beside the template's, got 1"),
         ({"tokenize": {"text": "/nowhere/tokenizer.json"}}, "no such file"),
         ({"tokenize": {"id": "FILE"}}, "a tokenizer is for texts"),
         ({"tokenize": {"text": "FILE"}, "pack": Pack({"text": 8}, eos="<none>")}, "does not have"),
@@ -203,7 +221,7 @@ def test_comparison_with_options(table: Path, tokenizer: tokenizers.Tokenizer, f
 )
 def test_refused(table: Path, file: Path, more: dict[str, Any], message: str) -> None:
     if isinstance(more["tokenize"], dict):
-        forms = {"FILE": file, "TEMPLATE": Tokenizer(file, template=True)}
+        forms = {"FILE": file, "TEMPLATE": Tokenizer(file, template=True), "SHORT": Tokenizer(file, template=True, max_tokens=1)}
         more = {**more, "tokenize": {k: forms.get(v, v) if isinstance(v, str) else v for k, v in more["tokenize"].items()}}
     with pytest.raises(errors.ShardfeedError, match=message):
         next(iter(StreamingDataset(table, batch_size=2, **more)))

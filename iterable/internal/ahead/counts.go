@@ -9,7 +9,7 @@ import (
 
 // Counts are the work of a reader.
 type Counts struct {
-	Truncated int64 // documents of loads that lost tokens, since they are longer than a block
+	Truncated int64 // documents of loads that lost tokens, since they are longer than a block or than max_tokens
 	Tokens    int64 // made of the texts of loads
 	Special   int64 // texts of loads that contain special tokens
 

@@ -166,7 +166,7 @@ func (r *Reader) transform(d *rowgroup.Decoder, blocks []*rowgroup.Block, rows [
 		return nil
 	}
 	made, err := r.Transform(d, blocks, rows)
-	r.counts.add(Counts{Tokens: made.Tokens, Special: made.Special})
+	r.counts.add(Counts{Tokens: made.Tokens, Special: made.Special, Truncated: made.Cut})
 	var e *rowgroup.Error
 	if errors.As(err, &e) {
 		e.URI, e.RowGroup = l.Manifest.Shards()[l.Rows.Shard].URI, l.Rows.RowGroup

@@ -25,6 +25,9 @@ func (t Tokenizer) Line() string {
 	if t.Options.Template {
 		line += " template"
 	}
+	if t.Options.MaxTokens > 0 {
+		line += fmt.Sprintf(" max_tokens=%d", t.Options.MaxTokens)
+	}
 	return line
 }
 
@@ -73,7 +76,10 @@ func (e *Encoders) list(d *rowgroup.Decoder, l rowgroup.Listing, blocks []*rowgr
 			}
 			return dst, err
 		}
-		return d.List(l, blocks)
+		cut := enc.Cut()
+		err := d.List(l, blocks)
+		made.Cut = enc.Cut() - cut
+		return err
 	})
 	return made, err
 }

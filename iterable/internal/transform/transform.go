@@ -33,6 +33,7 @@ type Columns struct {
 type Made struct {
 	Tokens  int64 // of texts
 	Special int64 // texts that contain special tokens
+	Cut     int64 // documents that lost tokens
 }
 
 // Options choose the columns to change.
@@ -58,6 +59,8 @@ func (o Options) Validate() error {
 		field, t := fmt.Sprintf("Tokenize[%q]", name), o.Tokenize[name]
 		if t.Tokenizer == nil {
 			p.Add(field, "has no tokenizer: package tokenize loads one")
+		} else if least := t.TemplateTokens() + 1; t.Options.Template && t.Options.MaxTokens > 0 && t.Options.MaxTokens < least {
+			p.Add(field, "must have max_tokens of at least %d, room for a token beside the template's, got %d", least, t.Options.MaxTokens)
 		}
 		if err := t.Options.Validate(); err != nil {
 			p.Add(field, "%v", err)
@@ -116,7 +119,7 @@ func (c *Columns) Apply(d *rowgroup.Decoder, blocks []*rowgroup.Block, rows []ui
 		if err != nil {
 			return all, &rowgroup.Error{Op: "transform", Column: s.Column, Page: -1, Err: err}
 		}
-		all.Tokens, all.Special = all.Tokens+made.Tokens, all.Special+made.Special
+		all.Tokens, all.Special, all.Cut = all.Tokens+made.Tokens, all.Special+made.Special, all.Cut+made.Cut
 	}
 	return all, nil
 }

@@ -201,7 +201,7 @@ class Stats(TypedDict, total=False):
     lost_rows: int
     # the places of lost rows
     lost: list[StatsLost] | None
-    # that lost tokens, under --pack-strategy bfd
+    # that lost tokens, under --pack-strategy bfd and max_tokens of --tokenize
     truncated_documents: int
     # made of texts, by --tokenize
     tokenized_tokens: int

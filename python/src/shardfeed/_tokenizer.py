@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ._args import _addresses
-from ._args._checks import Problems, flag, got, named, one_of
+from ._args._checks import Problems, flag, got, named, number, one_of
 from ._documented import documented
 from .errors import OptionError
 
@@ -36,12 +36,15 @@ class Tokenizer:
         check (bool, default True): compare the tokens of the first 1,000 documents with what the
             library ``tokenizers`` makes of them, where that is installed, at the first start with this
             tokenizer, data and version of the library. A difference is an error.
+        max_tokens (int, default None): the most tokens of a text, with the template's.
+            The end of a longer text is cut off, as by ``enable_truncation`` of ``tokenizers``.
     """
 
     file: Any
     specials: Literal["parse", "text", "error"] = "parse"
     template: bool = False
     check: bool = True
+    max_tokens: int | None = None
 
     def spec(self, column: str, problems: Problems | None = None) -> dict[str, Any]:
         """Returns the engine's form."""
@@ -51,6 +54,7 @@ class Tokenizer:
             **(found.of(_file, where, self.file) or {}),
             "specials": found.of(one_of, f"specials of the {where}", self.specials, "parse", "text", "error"),
             "template": found.of(flag, f"template of the {where}", self.template),
+            "max_tokens": 0 if self.max_tokens is None else found.of(number, f"max_tokens of the {where}", self.max_tokens, 1, 2**30),
         }
         found.of(flag, f"check of the {where}", self.check)
         if problems is None:
