@@ -8,12 +8,12 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync/atomic"
-	"time"
 
 	"github.com/shardfeed/shardfeed/audit"
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/images/codec"
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/wait"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
@@ -289,8 +289,7 @@ func (c *collator) finish(ctx context.Context, b *Batch, at *activity) error {
 // timed runs one stage of a batch and measures its time.
 func (c *collator) timed(at *activity, s stage, i int, do func() error) error {
 	at.set(s, i)
-	begin := time.Now()
-	defer func() { c.times[s].Add(int64(time.Since(begin))) }()
+	defer blocked(&c.times[s], wait.Now())
 	return do()
 }
 

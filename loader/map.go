@@ -248,10 +248,10 @@ func (m *Map) until(ctx context.Context) (context.Context, func()) {
 
 // memory waits for the memory of a job's batch.
 func (m *Map) memory(ctx context.Context, j *job) (err error) {
-	begin := time.Now()
-	j.trail.Until(wait.At(begin), wait.HandOver)
+	begin := wait.Now()
+	j.trail.Until(begin, wait.HandOver)
 	j.memory, err = m.making.begin(ctx)
-	j.trail.Until(wait.At(blocked(&m.making.meters.memory.get, begin)), wait.Memory)
+	j.trail.Until(blocked(&m.making.meters.memory.get, begin), wait.Memory)
 	if err != nil {
 		return m.wrong(ctx, "memory", err)
 	}
@@ -262,7 +262,7 @@ func (m *Map) memory(ctx context.Context, j *job) (err error) {
 // fill makes a job's batch of rows.
 func (m *Map) fill(ctx context.Context, j *job, rows []int64) {
 	defer close(j.done)
-	begin := time.Now()
+	begin := wait.Now()
 	d, err := m.taker.Take(ctx, rows)
 	taken := blocked(&m.making.draws.get, begin)
 	if err != nil {
@@ -270,8 +270,8 @@ func (m *Map) fill(ctx context.Context, j *job, rows []int64) {
 		j.err = m.wrong(ctx, "read", err)
 		return
 	}
-	j.trail.Until(wait.At(begin), wait.Collate)
-	j.trail.During(d.Trail, wait.At(begin), wait.At(taken))
+	j.trail.Until(begin, wait.Collate)
+	j.trail.During(d.Trail, begin, taken)
 	m.making.draws.items.Add(1)
 	c, ok := m.spare.Get().(*collator)
 	if !ok {

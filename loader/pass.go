@@ -149,20 +149,20 @@ func (p *pass) draw(ctx context.Context) (j *job) {
 		close(j.done)
 	}()
 	p.doing.set(stageRead, 0)
-	begin := time.Now()
-	j.trail.Until(wait.At(begin), p.before(j))
+	begin := wait.Now()
+	j.trail.Until(begin, p.before(j))
 	j.trail.Follow(p.stream.Live())
 	j.draw, j.err = p.stream.Next(ctx)
 	drawn := blocked(&p.draws.get, begin)
 	if j.err != nil {
 		return j
 	}
-	j.trail.During(j.draw.Trail, wait.At(begin), wait.At(drawn))
+	j.trail.During(j.draw.Trail, begin, drawn)
 	p.draws.items.Add(1)
 	p.doing.set(stageMemory, 0)
 	j.trail.Next(wait.Memory)
 	j.memory, j.err = p.begin(ctx)
-	j.trail.Until(wait.At(blocked(&p.meters.memory.get, drawn)), wait.Memory)
+	j.trail.Until(blocked(&p.meters.memory.get, drawn), wait.Memory)
 	j.trail.Next(wait.Collate)
 	if j.err == nil {
 		p.meters.memory.items.Add(1)
@@ -192,7 +192,7 @@ func (p *pass) cause(ctx context.Context, err error) error {
 
 // hand gives a job to a worker.
 func (p *pass) hand(j *job) bool {
-	defer blocked(&p.meters.work.put, time.Now())
+	defer blocked(&p.meters.work.put, wait.Now())
 	select {
 	case p.work <- j:
 		p.meters.work.items.Add(1)
@@ -205,7 +205,7 @@ func (p *pass) hand(j *job) bool {
 
 // put gives a job to the consumer.
 func (p *pass) put(j *job) bool {
-	defer blocked(&p.ready.put, time.Now())
+	defer blocked(&p.ready.put, wait.Now())
 	select {
 	case p.out <- j:
 		return true
@@ -217,7 +217,7 @@ func (p *pass) put(j *job) bool {
 // runWorker makes batches of jobs until there are no more.
 func (p *pass) runWorker(c *collator, busy *atomic.Pointer[job]) {
 	for {
-		begin := time.Now()
+		begin := wait.Now()
 		j, ok := <-p.work
 		blocked(&p.meters.work.get, begin)
 		if !ok {
@@ -301,7 +301,7 @@ func (p *pass) next() (*job, error) {
 		ctx, stop = context.WithTimeoutCause(p.ctx, p.timeout, &TimeoutError{After: p.timeout})
 		defer stop()
 	}
-	begin := time.Now()
+	begin := wait.Now()
 	j, err := p.wait(ctx)
 	end := blocked(&p.ready.get, begin)
 	if err == nil {

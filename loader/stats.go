@@ -97,10 +97,10 @@ type meter struct {
 	items, put, get atomic.Int64
 }
 
-// blocked adds the time since an instant, and returns the time now.
-func blocked(n *atomic.Int64, begin time.Time) time.Time {
-	now := time.Now()
-	n.Add(int64(now.Sub(begin)))
+// blocked adds the time since an earlier wait.Now, and returns the present one.
+func blocked(n *atomic.Int64, begin int64) int64 {
+	now := wait.Now()
+	n.Add(now - begin)
 	return now
 }
 
@@ -114,10 +114,10 @@ type waited struct {
 	sum iterable.Waits
 }
 
-func (w *waited) add(trail *iterable.Trail, from, to time.Time) {
+func (w *waited) add(trail *iterable.Trail, from, to int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	trail.Charge(&w.sum, wait.At(from), wait.At(to))
+	trail.Charge(&w.sum, from, to)
 }
 
 func (w *waited) parts() iterable.Waits {

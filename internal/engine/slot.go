@@ -150,14 +150,15 @@ func (s *slot) Free() {
 // write lays out a batch in the slot as the package's page says, and gives the slot to the trainer.
 // Free does not take it back after that. The caller sends the announcement that it returns.
 func (s *slot) write(b *loader.Batch) (wire.Announcement, error) {
+	marks := b.Trail.Marks()
 	for {
-		w := slotWriter{slot: s}
+		w := slotWriter{slot: s, marks: marks}
 		for _, a := range b.Columns {
 			if err := w.measure(a); err != nil {
 				return wire.Announcement{}, err
 			}
 		}
-		end := int64(s.n) + w.outside + headSize + int64(w.nodes)*nodeSize + beside(b)
+		end := int64(s.n) + w.outside + headSize + int64(w.nodes)*nodeSize + beside(b, marks)
 		if end <= int64(s.at.size) {
 			return s.fill(b, &w, int(end))
 		}
@@ -182,7 +183,7 @@ func (s *slot) fill(b *loader.Batch, w *slotWriter, end int) (wire.Announcement,
 	for _, a := range b.Columns {
 		w.describe(a)
 	}
-	putBeside(w.bytes[w.node:end], b)
+	putBeside(w.bytes[w.node:end], b, w.marks)
 	seq := s.ring.announced(s.at, s.index, s.to, s.turn)
 	s.sent = true
 	h, le := w.bytes[head:head+headSize], binary.LittleEndian
@@ -200,13 +201,13 @@ func (s *slot) fill(b *loader.Batch, w *slotWriter, end int) (wire.Announcement,
 }
 
 // beside is the bytes that follow the descriptors.
-func beside(b *loader.Batch) int64 {
-	return sumSize + trailSize + 8*int64(len(b.Hashes)+len(b.Gaps)+len(b.Trail.Marks()))
+func beside(b *loader.Batch, marks []iterable.Mark) int64 {
+	return sumSize + trailSize + 8*int64(len(b.Hashes)+len(b.Gaps)+len(marks))
 }
 
 // putBeside writes what the batch adds to the audit of its epoch, and what held it up.
-func putBeside(to []byte, b *loader.Batch) {
-	le, marks, end := binary.LittleEndian, b.Trail.Marks(), b.Trail.End()
+func putBeside(to []byte, b *loader.Batch, marks []iterable.Mark) {
+	le, end := binary.LittleEndian, b.Trail.End()
 	for i, n := range [...]uint64{uint64(b.Sum.Rows), uint64(b.Sum.Lost), uint64(b.Sum.Padded), b.Sum.Hash, uint64(end), uint64(len(marks))} {
 		le.PutUint64(to[8*i:], n)
 	}
@@ -232,6 +233,7 @@ func putMarks(to []byte, marks []iterable.Mark, end int64) {
 // there. Buffers of transforms, and buffers in slots that became too small, are copied.
 type slotWriter struct {
 	slot    *slot
+	marks   []iterable.Mark // of the batch's trail
 	nodes   int
 	outside int64 // bytes to copy
 

@@ -1,6 +1,7 @@
 package wait
 
 import (
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -24,8 +25,9 @@ type Mark struct {
 type Trail struct {
 	mu    sync.Mutex
 	marks []Mark
-	now   Cause  // of the open piece
-	of    *Trail // has the causes of the open piece; nil: now
+	few   [6]Mark // the memory of the first ones
+	now   Cause   // of the open piece
+	of    *Trail  // has the causes of the open piece; nil: now
 }
 
 // Until adds a piece that ends at t.
@@ -48,7 +50,10 @@ func (r *Trail) untilLocked(t int64, c Cause) {
 			return
 		}
 	}
-	if n == mostMarks {
+	switch {
+	case r.marks == nil:
+		r.marks = r.few[:0]
+	case n == mostMarks:
 		r.joinLocked()
 	}
 	r.marks = append(r.marks, Mark{t, c})
@@ -84,11 +89,19 @@ func (r *Trail) long(i int) int64 { return r.marks[i].End - r.marks[i-1].End }
 // During adds what a trail has between two times, with its open piece: the causes of something that
 // this one waited for.
 func (r *Trail) During(of *Trail, from, to int64) {
-	marks := of.At(to)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.of = nil
-	for _, m := range marks {
+	if of != nil {
+		r.duringLocked(of, from, to)
+	}
+}
+
+// duringLocked locks the trail that r waits for after r, as it waits for others in turn.
+func (r *Trail) duringLocked(of *Trail, from, to int64) {
+	of.mu.Lock()
+	defer of.mu.Unlock()
+	for _, m := range of.marks {
 		if r.now = m.Cause; m.End > from {
 			r.untilLocked(min(m.End, to), m.Cause)
 		}
@@ -96,6 +109,12 @@ func (r *Trail) During(of *Trail, from, to int64) {
 			return
 		}
 	}
+	if of.of != nil {
+		r.duringLocked(of.of, endOf(of.marks), to)
+		return
+	}
+	r.now = of.now
+	r.untilLocked(to, of.now)
 }
 
 // Marks are the pieces that have ended, in order.
@@ -113,21 +132,20 @@ func (r *Trail) At(t int64) []Mark {
 	if r == nil {
 		return nil
 	}
-	r.mu.Lock()
 	var sum Trail
-	sum.marks = slices.Clone(r.marks)
-	now, of := r.now, r.of
-	r.mu.Unlock()
-	if of == nil {
-		sum.Until(t, now)
-	} else {
-		sum.During(of, sum.End(), t)
-	}
+	sum.During(r, math.MinInt64, t)
 	return sum.marks
 }
 
 // End is the end of the last mark; 0 of an empty trail.
-func (r *Trail) End() int64 { return endOf(r.Marks()) }
+func (r *Trail) End() int64 {
+	if r == nil {
+		return 0
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return endOf(r.marks)
+}
 
 func endOf(marks []Mark) int64 {
 	if len(marks) == 0 {
