@@ -31,6 +31,10 @@ type Events struct {
 	Footers func(n, of int)   // footers that are known
 	Counted func(n, of int64) // row groups whose rows that are read are known, where a rule chooses them
 
+	// Tokenizing predicts what counting the tokens of texts takes, once the first of them were
+	// counted.
+	Tokenizing func(iterable.TextEstimate)
+
 	// PoorMixing warns, when the first loader starts, that batches of sorted data would be
 	// lopsided. nil leaves it to Note.
 	PoorMixing func(*iterable.PoorMixing)
@@ -149,6 +153,7 @@ func (e Events) ofDataset() iterable.Events {
 		IndexUnusable: func(dir string, err error) { e.note("footers are not kept in %s: %v", dir, err) },
 		FootersRead:   e.Footers,
 		Counted:       e.Counted,
+		Tokenizing:    e.Tokenizing,
 		Noted:         e.Files,
 		Lost:          (&lossNotes{note: e.note}).add,
 		Truncated:     e.truncated(),

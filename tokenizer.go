@@ -81,7 +81,10 @@ func (h *Host) readTokenizers(ctx context.Context, stores shard.Store, s Spec, o
 		if o.Tokenize == nil {
 			o.Tokenize = map[string]iterable.Tokenizer{}
 		}
-		o.Tokenize[name] = iterable.Tokenizer{Tokenizer: t, Options: tokenize.Options{Specials: tokenize.Specials(of.Specials), Template: of.Template, MaxTokens: of.MaxTokens}}
+		o.Tokenize[name] = iterable.Tokenizer{
+			Tokenizer: t, Name: shard.Redact(of.File),
+			Options: tokenize.Options{Specials: tokenize.Specials(of.Specials), Template: of.Template, MaxTokens: of.MaxTokens},
+		}
 	}
 	if s.Pack == nil {
 		return nil

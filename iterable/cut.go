@@ -98,21 +98,23 @@ func (d *source) count(ctx context.Context, units []shuffle.Unit, unitRows int64
 	how := samples.Counting{
 		IndexDir: d.options.IndexDir, Identity: func(uri string) string { return shard.Identity(d.stores, uri) },
 		Reading: fmt.Sprintf("%t\x00%q", d.options.ReplaceUTF8, d.options.PartitionTypes),
-		Counted: d.options.Events.Counted, Unusable: d.indexUnusable,
+		Counted: d.options.Events.Counted, Estimated: d.options.Events.Tokenizing, Unusable: d.indexUnusable,
 	}
 	if on := d.options.OnError; on == Mask || on == Skip {
 		how.Lose = d.lose
 	}
 	t, err := d.reading.Count(ctx, units, how)
-	if t.Read {
-		d.countedRows.Store(true)
-	}
-	if t.All {
-		d.packedTokens.Store(t.Tokens)
-		d.paddedTokens.Store(t.Padded)
-		d.sorted.Store(t.Sorted)
-	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.totals.Keep(t)
 	return err
+}
+
+// counted returns what counting found.
+func (d *source) counted() samples.Totals {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.totals
 }
 
 // indexUnusable reports that the index directory cannot be used.

@@ -88,6 +88,13 @@ type Words = transform.Words
 // A Tokenizer makes tokens of the texts of a column.
 type Tokenizer = transform.Tokenizer
 
+// What a plan, and a start that counts tokens, report of texts.
+type (
+	TextPlan     = samples.TextPlan
+	TextEstimate = samples.TextEstimate
+	Texts        = samples.Texts
+)
+
 // A TransformError reports that a vocabulary or a tokenizer does not fit its column.
 type TransformError = transform.Error
 

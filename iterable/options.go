@@ -106,6 +106,10 @@ type Events struct {
 	// are counted.
 	Counted func(done, of int64)
 
+	// Tokenizing predicts what counting tokens takes, once the first texts were counted. Of little
+	// text it is not called.
+	Tokenizing func(TextEstimate)
+
 	// Noted reports what a user may want to know about the addresses: files that were left out of
 	// directories, or named twice. Each once.
 	Noted func(text string)

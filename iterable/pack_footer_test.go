@@ -74,8 +74,8 @@ func TestPackCountsByFooters(t *testing.T) {
 				t.Errorf("%d reports, want %d", reports, want)
 			}
 			o.pruneFrom = 1 << 40
-			if read := open(t, store, o); read.NumSamples() != d.NumSamples() || d.sources[0].packedTokens.Load() != read.sources[0].packedTokens.Load() || d.sources[0].packedTokens.Load() == 0 {
-				t.Errorf("%d blocks of %d tokens, %d of %d by reading", d.NumSamples(), d.sources[0].packedTokens.Load(), read.NumSamples(), read.sources[0].packedTokens.Load())
+			if read := open(t, store, o); read.NumSamples() != d.NumSamples() || d.sources[0].counted().Tokens != read.sources[0].counted().Tokens || d.sources[0].counted().Tokens == 0 {
+				t.Errorf("%d blocks of %d tokens, %d of %d by reading", d.NumSamples(), d.sources[0].counted().Tokens, read.NumSamples(), read.sources[0].counted().Tokens)
 			}
 			readThrough(t, stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 3}))
 		})

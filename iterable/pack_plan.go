@@ -17,7 +17,8 @@ type PackPlan struct {
 	Units    int    `json:"units"`  // that have any
 
 	// Tokens counts the tokens of the blocks: exactly if this process has read the lengths, else by
-	// the footers, where an empty list counts as one; 0 if a rule chooses rows by unread lengths.
+	// the footers, where an empty list counts as one, or by texts that lose what is longer than a
+	// block; 0 if a rule chooses rows by unread lengths.
 	Tokens  int64 `json:"-"`
 	Counted bool  `json:"-"`
 
@@ -40,7 +41,8 @@ func (d *source) packPlan(units *shuffle.Units) *PackPlan {
 	if k == nil {
 		return nil
 	}
-	p := &PackPlan{Tokens: d.packedTokens.Load(), Sorted: d.sorted.Load()}
+	counted := d.counted()
+	p := &PackPlan{Tokens: counted.Tokens, Sorted: counted.Sorted}
 	if k.Bucket != nil {
 		p.Strategy, p.Size = "bucket", k.Bucket.Tokens()
 	} else {
@@ -51,18 +53,23 @@ func (d *source) packPlan(units *shuffle.Units) *PackPlan {
 			p.Units++
 		}
 	}
-	if p.Counted = p.Tokens > 0; !p.Counted && k.Bucket == nil && len(d.rules.Given) == 1 {
+	p.Counted = p.Tokens > 0
+	switch {
+	case p.Counted:
+	case k.Texts():
+		p.Tokens, p.Counted = k.TextTokens(counted.Texts)
+	case k.Bucket == nil && len(d.rules.Given) == 1:
 		for g := range d.data.Groups {
 			p.Tokens += d.manifest.ListItems(g, k.Tokens) + d.data.Groups[g].Rows*int64(k.Spec.Extra())
 		}
 	}
-	switch padded := d.paddedTokens.Load(); {
+	switch padded := counted.Padded; {
 	case k.Bucket != nil && padded > 0:
 		p.Utilisation = float64(p.Tokens) / float64(padded)
-	case p.Blocks > 0:
+	case k.Bucket == nil && p.Blocks > 0:
 		p.Utilisation = min(1, float64(p.Tokens)/float64(p.Blocks)/float64(p.Size))
 	}
-	if !k.Declared && d.countedRows.Load() {
+	if !k.Declared && counted.Read {
 		for g := range d.data.Groups {
 			fetch, _ := d.manifest.RuleBytes(g)
 			p.counting += fetch

@@ -10,6 +10,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/iterable/internal/ahead"
 	"github.com/shardfeed/shardfeed/iterable/internal/estimate"
+	"github.com/shardfeed/shardfeed/iterable/internal/samples"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -22,7 +23,8 @@ type Plan struct {
 		rows   int64
 	}
 
-	Packed *PackPlan `json:"-"` // nil if samples are rows
+	Packed     *PackPlan  `json:"-"`          // nil if samples are rows
+	Tokenizing []TextPlan `json:"tokenizing"` // columns that get tokens
 
 	Shuffle  bool             `json:"shuffle"`
 	Seed     uint64           `json:"seed"`
@@ -108,6 +110,7 @@ func (d *Dataset) Plan(worldSize int, o StreamOptions) (*Plan, error) {
 		sliced, bytes = sliced+s.weigh(p, units), bytes+s.bytes
 		s.measure(p, seen)
 		p.Packed = p.Packed.with(s.packPlan(units))
+		p.Tokenizing = samples.AddTextPlans(p.Tokenizing, samples.NewTextPlans(&d.transforms, s.manifest, s.packing(), s.counted()))
 	}
 	p.Amplification = 1
 	if bytes > 0 {

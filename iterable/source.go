@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"sync/atomic"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable/internal/ahead"
@@ -76,16 +75,12 @@ type source struct {
 	sampled   sampled
 	tokens    int64 // of its samples, where the weights of a mixture are in tokens
 
-	packedTokens atomic.Int64 // in all blocks of an epoch, where this process counted all of them
-	paddedTokens atomic.Int64 // in all batches, with padding
-	sorted       atomic.Bool  // rows are sorted by length
-	countedRows  atomic.Bool  // by reading the columns of the rule
-
 	fileMemory int64 // for which units are cut in file order
 
 	cutting chan struct{} // a value while units are cut and counted
 	mu      sync.Mutex
 	units   map[cut]*shuffle.Units
+	totals  samples.Totals // of all counting
 	like    *shuffle.Units // of a trial: units that share their samples with other cuts, or nil
 	last    *shuffle.Plan  // that was made last
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/iterable/internal/samples"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shard"
@@ -232,7 +233,7 @@ func TestTokenizeCountsAreKept(t *testing.T) {
 		o := Options{IndexDir: dir, Order: Order{Shuffle: true}, Tokenize: map[string]Tokenizer{"text": tok}, Pack: &Pack{Pack: rule.Pack{Columns: map[string]int{"text": 16}}}}
 		o.Columns, o.ManifestDir = []string{"text"}, kept
 		d = open(t, store, o)
-		return d, d.sources[0].countedRows.Load()
+		return d, d.sources[0].counted().Read
 	}
 	d, read := start(tok)
 	if !read {
@@ -265,6 +266,39 @@ func TestTokenizeCountsAreKept(t *testing.T) {
 		}
 		if err := os.RemoveAll(kept); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// A plan has the texts of all rows that come, as often as they come: counted, or kept by an earlier
+// start, of plain texts and of coded ones.
+func TestTextsOfAPlan(t *testing.T) {
+	tok := testTokenizer(t, "t h", "th e")
+	store, dir := textStore(t, tok), t.TempDir()
+	var texts samples.Texts
+	for _, name := range []string{"text", "coded"} {
+		o := Options{IndexDir: dir, Order: Order{Shuffle: true}, Weight: "times", Tokenize: map[string]Tokenizer{name: tok}}
+		o.Filters, o.Columns = "id != 7", []string{name, "tokens", "count"}
+		o.Bucket = &rule.Bucket{Columns: map[string]int{name: 512}}
+		for _, kept := range []bool{false, true} {
+			d := open(t, store, o)
+			p, err := d.Plan(2, StreamOptions{BatchSize: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			of := p.Tokenizing[0]
+			if len(p.Tokenizing) != 1 || of.Column != name || of.Vocabulary != 259 || of.Fingerprint != tok.Fingerprint() || of.FileBytes == 0 && name == "text" || of.Texts == nil || (of.WorkBytes == 0) != kept {
+				t.Fatalf("%s: the plan has %+v", name, of)
+			}
+			if !p.Packed.Counted || p.Packed.Tokens != of.Texts.Tokens || of.Texts.Special == 0 || of.Texts.Documents < 100 {
+				t.Errorf("%s: %+v, and batches have %d tokens", name, of.Texts, p.Packed.Tokens)
+			}
+			if texts == (samples.Texts{}) {
+				texts = *of.Texts
+			}
+			if *of.Texts != texts {
+				t.Errorf("%s, kept %t: %+v, want %+v", name, kept, of.Texts, texts)
+			}
 		}
 	}
 }

@@ -1,18 +1,19 @@
 package rule
 
-// CountTexts appends a number for the text of each row to dst, from count. It is 0 for nulls and
-// for rows whose bit in kept is 0. An entry of a dictionary is counted once.
-func CountTexts(c Column, rows int, kept []uint64, count func(row int, text []byte) (uint32, error), dst []uint32) ([]uint32, error) {
+// CountTexts appends what count returns for the text of each row to dst: a zero for nulls and for
+// rows whose bit in kept is 0. An entry of a dictionary is counted once.
+func CountTexts[T any](c Column, rows int, kept []uint64, count func(row int, text []byte) (T, error), dst []T) ([]T, error) {
 	present := make([]uint64, wordsFor(rows))
 	c.present(present, rows)
 	entry := c.entries()
-	var known map[int]uint32
+	var known map[int]T
 	if c.Codes != nil || c.Constant {
-		known = map[int]uint32{}
+		known = map[int]T{}
 	}
 	for i := range rows {
+		var n T
 		if (present[i/64]&kept[i/64])>>(i%64)&1 == 0 {
-			dst = append(dst, 0)
+			dst = append(dst, n)
 			continue
 		}
 		k := entry(i)

@@ -52,6 +52,7 @@ func (a *app) events(shown *term.Opening) shardfeed.Events {
 	note := func(text string) { a.note("%s", text) }
 	return shardfeed.Events{
 		Note: note, Waiting: func(text string) { a.say("%s", text) }, Files: note, Listed: shown.Listed, Footers: shown.Footers, Counted: shown.Counted,
+		Tokenizing: func(e iterable.TextEstimate) { note(e.String()) },
 		PoorMixing: func(m *iterable.PoorMixing) { note(m.Spelled(option.Flag)) },
 	}
 }

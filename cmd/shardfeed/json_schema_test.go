@@ -47,7 +47,7 @@ var jsonOutputs = []struct {
 	{"doctor", diagnosis{}, []string{"doctor $SHOP --json --cache-dir $DIR"}},
 	{"gpu", survey{}, []string{"gpu --json --measure 0s"}},
 	{"inspect", inspection{}, []string{"inspect $SHOP --json", "inspect ../../internal/inspect/testdata/empty.parquet --json"}},
-	{"plan", plan{}, []string{"plan $SHOP --json", "plan $SHOP --shuffle --world-size 2 --subsample 0.5 --json", "plan $SHOP --shuffle --world-size 2 --nodes 2 --json"}},
+	{"plan", plan{}, []string{"plan $SHOP --json", "plan $SHOP --shuffle --world-size 2 --subsample 0.5 --json", "plan $SHOP --shuffle --world-size 2 --nodes 2 --json", "plan $SHOP --columns title --tokenize title=testdata/tokenizer.json --pack title=64 --json"}},
 	{"schema", schemaOutput{}, []string{"schema $SHOP --json"}},
 	{"select", selection{}, []string{"select $SHOP --subsample 0.5 --save $DIR/half.rows --json"}},
 	{"stats", pythonStats{}, nil},

@@ -25,7 +25,7 @@ type plan struct {
 type packing struct {
 	*iterable.PackPlan
 	Tokens      *int64   `json:"tokens"`      // null if unknown
-	Counted     bool     `json:"counted"`     // tokens: by this start; else they are the footers' and about right
+	Counted     bool     `json:"counted"`     // tokens: exactly; else they are the footers' and about right
 	Utilisation *float64 `json:"utilisation"` // from 0 to 1
 }
 
@@ -47,7 +47,10 @@ func planObject(p *iterable.Plan, counting float64) *plan {
 	if packed := p.Packed; packed != nil {
 		o.Packing = &packing{PackPlan: packed, Counted: packed.Counted}
 		if packed.Tokens > 0 {
-			o.Packing.Tokens, o.Packing.Utilisation = &packed.Tokens, &packed.Utilisation
+			o.Packing.Tokens = &packed.Tokens
+		}
+		if packed.Utilisation > 0 {
+			o.Packing.Utilisation = &packed.Utilisation
 		}
 	}
 	if p.Shuffle && p.Params != nil {

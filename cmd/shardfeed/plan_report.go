@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/tokens"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/internal/text"
@@ -31,6 +32,7 @@ func planReport(p *iterable.Plan, counting time.Duration) *term.Report {
 			r.Fact("counted", "in %s, from at most %v of encoded columns", term.Seconds(counting.Seconds()), mem.Bytes(p.RuleBytes))
 		}
 	}
+	tokens.Section(r, p.Tokenizing)
 	planPacking(r, p.Packed)
 	planOrder(r, p)
 	r.Section("steps")
@@ -146,7 +148,7 @@ func planPacking(r *term.Report, p *iterable.PackPlan) {
 	case p.Counted:
 		r.Fact("utilisation", "%.2f%%: %s tokens", 100*p.Utilisation, text.Count(p.Tokens))
 	default:
-		r.Fact("utilisation", "about %.2f%%: %s tokens by the footers", 100*p.Utilisation, text.Count(p.Tokens))
+		r.Fact("utilisation", "about %.2f%%: %s tokens", 100*p.Utilisation, text.Count(p.Tokens))
 	}
 }
 

@@ -3,8 +3,13 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/parquet-go/parquet-go"
 
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/shuffle"
@@ -40,6 +45,25 @@ func TestPlanForetellsMemory(t *testing.T) {
 		if code, stderr := bench(p.BoundTotal - 1); code != exitFailed || !strings.Contains(stderr, "memory: ") {
 			t.Errorf("%v: exit %d with less memory: %s", order, code, stderr)
 		}
+	}
+}
+
+// A plan that counts the tokens of much text predicts how long that takes.
+func TestPlanPredictsCounting(t *testing.T) {
+	type row struct {
+		Text string `parquet:"text"`
+	}
+	table := filepath.Join(t.TempDir(), "texts.parquet")
+	text := strings.Repeat("the cat sat on the mat. ", 4000)
+	if err := parquet.WriteFile(table, slices.Repeat([]row{{text}}, 60)); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"plan", table, "--tokenize", "text=testdata/tokenizer.json", "--pack", "text=512"}
+	if code, _, stderr := command(t, args...); code != 0 || !regexp.MustCompile(`counting the tokens of 5\.[0-9] MiB of text, at [0-9]+ MB/s on each of [0-9]+ processors, takes about [0-9.]+m?s`).MatchString(stderr) {
+		t.Errorf("exit %d, stderr %q", code, stderr)
+	}
+	if code, _, stderr := command(t, args...); code != 0 || stderr != "" {
+		t.Errorf("with kept counts: exit %d, stderr %q", code, stderr)
 	}
 }
 

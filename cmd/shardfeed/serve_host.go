@@ -18,6 +18,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/engine"
 	"github.com/shardfeed/shardfeed/internal/engine/wire"
 	"github.com/shardfeed/shardfeed/internal/option"
+	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
@@ -131,7 +132,8 @@ func openingEvents(log *slog.Logger, noted, files *notes, progress func(wire.Pro
 		Footers: func(n, of int) {
 			tell(wire.Progress{Shards: int64(of), Footers: int64(n), Of: int64(of), Doing: "footers"})
 		},
-		Counted: func(n, of int64) { tell(wire.Progress{Counted: n, Of: of, Doing: "rows"}) },
+		Tokenizing: func(e iterable.TextEstimate) { log.Info(e.String()) },
+		Counted:    func(n, of int64) { tell(wire.Progress{Counted: n, Of: of, Doing: "rows"}) },
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 
 const (
 	countEvaluator = "count/1" // changes when a rule keeps other rows than it did
+	textEvaluator  = "texts/1"
 )
 
 // A counter finds out how many samples units have under the data set's rule: from a saved plan,
@@ -32,6 +33,12 @@ type counter struct {
 	groups  []int          // first unit of each row group, and their number
 	dir     *countDir      // nil keeps nothing
 	keys    []countKey     // by shard; with dir
+
+	textKeys   []countKey // by shard; with dir, where tokens of texts are counted
+	texts      []Texts    // by unit, likewise
+	textsKnown []bool     // by unit
+	toCount    int64      // bytes of the texts that are read
+	estimated  bool
 
 	mu    sync.Mutex
 	known []bool  // by unit
@@ -61,7 +68,10 @@ type Counting struct {
 	Identity func(uri string) string
 	Reading  string // how columns are read
 
-	Counted  func(done, of int64)                // row groups; may be nil
+	Counted   func(done, of int64) // row groups; may be nil
+	Estimated func(TextEstimate)   // of counting tokens of texts, once, when some were counted; may be nil
+	measure   int64                // bytes of text that it measures; 0 means measuredText
+
 	Unusable func(err error)                     // IndexDir cannot be used
 	Lose     func(rows rowgroup.Rows, err error) // data that is lost has no samples; nil makes it an error
 }
@@ -73,12 +83,28 @@ type Totals struct {
 	All            bool  // this process counted all blocks, and knows the rest
 	Tokens, Padded int64 // in all blocks, and in all batches with padding
 	Sorted         bool  // rows are sorted by length
+
+	Texts *Texts // all documents, where tokens of texts are counted; nil if they are unknown
+	Work  Work   // of this start
+}
+
+// Keep takes what another count of the same units, or of some of them, found.
+func (t *Totals) Keep(more Totals) {
+	t.Read = t.Read || more.Read
+	t.Work.add(more.Work)
+	if more.All {
+		t.All, t.Tokens, t.Padded, t.Sorted = true, more.Tokens, more.Padded, more.Sorted
+	}
+	if more.Texts != nil {
+		t.Texts = more.Texts
+	}
 }
 
 // Count sets the samples of units.
 func (d *Data) Count(ctx context.Context, units []shuffle.Unit, how Counting) (Totals, error) {
 	c := d.newCounter(units, how)
 	err := c.count(ctx)
+	c.totals.Texts = c.sumTexts()
 	return c.totals, err
 }
 
@@ -109,6 +135,9 @@ func (c *counter) count(ctx context.Context) error {
 
 func (d *Data) newCounter(units []shuffle.Unit, how Counting) *counter {
 	c := &counter{dataset: d, rules: d.Rules, how: how, units: units, known: make([]bool, len(units)), gone: make([]bool, len(units)), every: publishEvery}
+	if c.countsTexts() {
+		c.texts, c.textsKnown = make([]Texts, len(units)), make([]bool, len(units))
+	}
 	c.groups = make([]int, len(d.List.Groups)+1)
 	c.shards = make([]int, len(d.List.Shards)+1)
 	c.left = make([]int, len(d.List.Groups))
@@ -207,7 +236,13 @@ func (c *counter) foretell() {
 func (c *counter) keep() {
 	c.keys = make([]countKey, len(c.dataset.List.Shards))
 	for s := range c.keys {
-		c.keys[s] = c.keyOf(s)
+		c.keys[s] = c.keyOf(s, countEvaluator)
+	}
+	if c.countsTexts() {
+		c.textKeys = make([]countKey, len(c.keys))
+		for s := range c.textKeys {
+			c.textKeys[s] = c.keyOf(s, textEvaluator)
+		}
 	}
 	c.dir.each(c.found)
 	c.fresh = nil // kept already, or known without reading
@@ -215,7 +250,7 @@ func (c *counter) keep() {
 
 // keyOf is under what the counts of a shard's units are kept: the shard, the rule, how the units
 // are cut, and all else that the rule depends on.
-func (c *counter) keyOf(s int) (k countKey) {
+func (c *counter) keyOf(s int, evaluator string) (k countKey) {
 	d := c.dataset
 	of := d.Manifest.Shards()[s]
 	id := sha256.Sum256([]byte(c.how.Identity(of.URI)))
@@ -223,7 +258,7 @@ func (c *counter) keyOf(s int) (k countKey) {
 	copy(k.shard[:], id[:])
 	copy(k.version[:], version[:])
 	h := sha256.New()
-	fmt.Fprintf(h, "%s\x00%s\x00%s\x00", countEvaluator, c.rules.text, c.how.Reading)
+	fmt.Fprintf(h, "%s\x00%s\x00%s\x00", evaluator, c.rules.text, c.how.Reading)
 	var b []byte
 	for _, u := range c.units[c.shards[s]:c.shards[s+1]] {
 		b = b[:0]
@@ -249,6 +284,9 @@ func (c *counter) found(s *countSegment) {
 	for i := range c.keys {
 		if c.shards[i] < c.shards[i+1] && c.dataset.List.Shards[i].Version != "" { // else a change would go unseen
 			s.find(c.keys[i], func(e countEntry) { c.take(c.shards[i], c.shards[i+1], e) })
+			if c.countsTexts() {
+				s.find(c.textKeys[i], func(e countEntry) { c.takeTexts(c.shards[i], c.shards[i+1], e) })
+			}
 		}
 	}
 }
@@ -266,7 +304,7 @@ func (c *counter) take(first, end int, e countEntry) {
 		most = maxTimes
 	}
 	for i, n := range e.counts {
-		if u := first + e.first + i; n <= most*c.units[u].Rows() {
+		if u := first + e.first + i; n <= min(most*c.units[u].Rows(), math.MaxInt32) {
 			c.set(u, n)
 		}
 	}
@@ -292,16 +330,16 @@ func (c *counter) unusable(err error) {
 	}
 }
 
-// entries are the counts of the units [first, end), which are in one or several shards. Units that
+// entries are the numbers of the units [first, end), which are in one or several shards. Units that
 // are lost are left out: the next start looks again.
-func (c *counter) entries(first, end int) (all []countEntry) {
+func (c *counter) entries(keys []countKey, first, end int, numbers func(unit int) []int64) (all []countEntry) {
 	data := c.dataset.List
 	for first < end {
 		s := int(data.Groups[c.units[first].Group].Shard)
 		last := first
-		e := countEntry{countKey: c.keys[s], first: first - c.shards[s]}
+		e := countEntry{countKey: keys[s], first: first - c.shards[s]}
 		for ; last < min(end, c.shards[s+1]) && !c.gone[last]; last++ {
-			e.counts = append(e.counts, c.units[last].Samples)
+			e.counts = append(e.counts, numbers(last)...)
 		}
 		if data.Shards[s].Version != "" && last > first {
 			all = append(all, e)

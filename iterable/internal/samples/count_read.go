@@ -17,6 +17,9 @@ func (c *counter) read(ctx context.Context) error {
 	if c.rules.Pack != nil {
 		c.lengths = make([]unitLengths, len(c.units))
 	}
+	if c.countsTexts() {
+		c.toCount = c.fileTexts()
+	}
 	how := Reading{Next: c.next, Found: c.add, Done: c.counted}
 	if c.how.Lose != nil {
 		how.lost, how.pieces = c.lose, c.pieces
@@ -80,7 +83,11 @@ func (c *counter) publish() {
 		for j < len(fresh) && fresh[j] == fresh[j-1]+1 {
 			j++
 		}
-		all = append(all, c.entries(c.groups[fresh[i]], c.groups[fresh[j-1]+1])...)
+		first, end := c.groups[fresh[i]], c.groups[fresh[j-1]+1]
+		all = append(all, c.entries(c.keys, first, end, func(u int) []int64 { return []int64{c.units[u].Samples} })...)
+		if c.countsTexts() {
+			all = append(all, c.entries(c.textKeys, first, end, c.textsOf)...)
+		}
 		i = j
 	}
 	c.mu.Unlock()
@@ -92,7 +99,13 @@ func (c *counter) publish() {
 // add adds the samples of some rows to their units.
 func (c *counter) add(g int, lo, hi int64, sel Selection) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
+	estimate := c.measured(sel.work)
+	defer func() {
+		c.mu.Unlock()
+		if estimate != nil {
+			c.how.Estimated(*estimate)
+		}
+	}()
 	for u := c.groups[g]; u < c.groups[g+1]; u++ {
 		switch from, to := max(lo, c.units[u].Lo), min(hi, c.units[u].Hi); {
 		case from >= to:

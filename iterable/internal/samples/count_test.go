@@ -13,8 +13,8 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// openShop opens the files of the shop under a rule.
-func openShop(t *testing.T, o Options) *Data {
+// openShop opens the files of the shop under a rule, with columns as changes make them.
+func openShop(t *testing.T, o Options, changes transform.Options) *Data {
 	t.Helper()
 	stores := shard.Stores{"": local.Store{}}
 	shards, err := shard.Discover(t.Context(), stores, []string{"../../../testdata/shop"}, shard.DiscoverOptions{})
@@ -38,7 +38,11 @@ func openShop(t *testing.T, o Options) *Data {
 	for _, g := range m.Groups() {
 		list.Groups = append(list.Groups, shuffle.Group{Shard: g.Shard, Index: g.RowGroup, Rows: g.Rows})
 	}
-	rules, err := Bind(o, m, list, &transform.Columns{Schema: m.Schema()})
+	delivered, err := transform.Bind(m.Schema(), changes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules, err := Bind(o, m, list, &delivered)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +51,7 @@ func openShop(t *testing.T, o Options) *Data {
 
 // A start that is killed while it counts leaves what it published: the next counts the rest.
 func TestCountsOfAKilledStartAreKept(t *testing.T) {
-	d := openShop(t, Options{Choice: Choice{Filters: "price > 1"}})
+	d := openShop(t, Options{Choice: Choice{Filters: "price > 1"}}, transform.Options{})
 	dir := filepath.Join(t.TempDir(), "index")
 	begin := func() *counter {
 		var units []shuffle.Unit

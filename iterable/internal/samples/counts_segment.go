@@ -12,7 +12,7 @@ import (
 )
 
 // A count segment is one file of counts that were kept: how many samples units of shards have under
-// rules. It is written once, under another name, and never changed; all integers are little-endian.
+// rules, and the texts whose tokens were counted. It is written once, under another name, and never changed; all integers are little-endian.
 //
 //	header, 32 bytes
 //	 0   8  "sfcount1"
@@ -25,18 +25,20 @@ import (
 //	entry, 64 bytes, sorted by the first 44
 //	 0  16  SHA-256 of the shard's identity, cut to 16 bytes
 //	16   8  SHA-256 of its size in decimal, a zero byte and its version, cut to 8 bytes
-//	24  16  the rule and the units, see counter.keyOf
+//	24  16  what is counted, the rule and the units, see counter.keyOf
 //	40   4  number of the first unit within the shard
-//	44   4  units
+//	44   4  counts
 //	48   8  offset of their counts
 //	56   4  bytes of their counts
 //	60   4  zero
 //
-//	counts: a uvarint for each unit
+//	counts: a uvarint for each unit, or four of its texts: documents, bytes, tokens, and documents with
+//	special tokens
 const (
 	countMagic      = "sfcount1"
 	countHeader     = 32
 	countEntryBytes = 64
+	mostCount       = 1 << 48 // bytes of text; versions before texts were kept ignore entries with more than 1<<31
 )
 
 var (
@@ -137,7 +139,7 @@ func (s *countSegment) entry(i int) (e countEntry, ok bool) {
 	rest := s.b[off : off+n]
 	for j := range e.counts {
 		v, used := binary.Uvarint(rest)
-		if used <= 0 || v > math.MaxInt32 {
+		if used <= 0 || v > mostCount {
 			return e, false
 		}
 		e.counts[j], rest = int64(v), rest[used:]

@@ -11,7 +11,6 @@ import (
 	"github.com/shardfeed/shardfeed/iterable/internal/transform"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/rule"
-	"github.com/shardfeed/shardfeed/tokenize"
 )
 
 // LabelsColumn is the list that has IgnoredLabel in places without a document.
@@ -230,15 +229,11 @@ func checkIntegers(field, must string, f *column.Field) error {
 	return &option.Error{Field: field, Text: fmt.Sprintf("%s, got %q, which is %v", must, f.Name, f)}
 }
 
-// measure appends the tokens of each row that is kept to dst, by the rule column. lo is the first of
-// the rows, and kept has their bits.
-func (k *Packing) measure(c *rule.Column, rows int, kept []uint64, lo int64, dst []uint32) ([]uint32, error) {
+// measure appends the tokens of each row to dst, by a rule column of lengths or of lists.
+func (k *Packing) measure(c *rule.Column, rows int, dst []uint32) ([]uint32, error) {
 	extra := uint32(k.extra())
-	switch {
-	case k.Declared:
+	if k.Declared {
 		return rule.Lengths(*c, rows, extra, k.lengthsField(), dst)
-	case k.texts != nil:
-		return k.countTokens(c, rows, kept, lo, dst)
 	}
 	for row := range rows {
 		n := uint32(0)
@@ -252,25 +247,6 @@ func (k *Packing) measure(c *rule.Column, rows int, kept []uint64, lo int64, dst
 		dst = append(dst, n)
 	}
 	return dst, nil
-}
-
-// countTokens is measure for a column of texts. lo is the first row.
-func (k *Packing) countTokens(c *rule.Column, rows int, kept []uint64, lo int64, dst []uint32) ([]uint32, error) {
-	extra := uint32(k.extra())
-	err := k.texts.Use(func(e *tokenize.Encoder) (err error) {
-		dst, err = rule.CountTexts(*c, rows, kept, func(row int, text []byte) (uint32, error) {
-			n, err := e.Count(text)
-			if err != nil {
-				return 0, fmt.Errorf("column %q, row %d of the row group: %w", c.Values.Field.Name, lo+int64(row), err)
-			}
-			if n > 0 {
-				n += int(extra)
-			}
-			return uint32(n), nil
-		}, dst)
-		return err
-	})
-	return dst, err
 }
 
 // lengthsField is the option that names the column of lengths.

@@ -6,17 +6,20 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/shardfeed/shardfeed/internal/cores"
 	"github.com/shardfeed/shardfeed/rule"
 )
 
-// lengthScratch is the bytes of a row's length while its unit is counted: when it is read, and
-// until the unit is complete.
-const lengthScratch = 8
+const (
+	lengthScratch = 8  // of a row's length while its unit is counted: when it is read, and until the unit is complete
+	textScratch   = 12 // of a row whose tokens are counted
+)
 
 // unitLengths are the documents of a unit that is being counted.
 type unitLengths struct {
 	tokens int64    // of all, where the number of blocks follows from them
 	each   []uint32 // else of each
+	texts  Texts    // where tokens of texts are counted
 }
 
 // add takes in the documents that a rule keeps of rows [lo, hi) of a selection.
@@ -26,6 +29,9 @@ func (n *unitLengths) add(k *Packing, sel Selection, lo, hi int) {
 		times := 1
 		if sel.Times != nil {
 			times = int(sel.Times[row])
+		}
+		if sel.texts != nil {
+			n.texts.add(sel.texts[row], times)
 		}
 		for range times {
 			if n.tokens += int64(sel.Lengths[row]); each {
@@ -57,6 +63,9 @@ func (c *counter) pack(group int) {
 		if !c.gone[u] {
 			c.tokens, c.blocks, c.padded = c.tokens+n.tokens-lost, c.blocks+blocks, c.padded+p.PaddedTokens
 			c.spread.add(n)
+			if c.countsTexts() {
+				c.texts[u], c.textsKnown[u] = n.texts, true
+			}
 		}
 		c.mu.Unlock()
 	}
@@ -169,3 +178,71 @@ func (s *spread) between() float64 {
 
 // sortedShare is the share from which rows count as sorted by length.
 const sortedShare = 0.5
+
+// countsTexts reports whether tokens of texts are counted.
+func (c *counter) countsTexts() bool { return c.rules.Pack != nil && c.rules.Pack.texts != nil }
+
+// measured adds the work of some rows, and returns the estimate of the rest once enough was
+// measured; else nil. The counter's mutex is held.
+func (c *counter) measured(w Work) *TextEstimate {
+	c.totals.Work.add(w)
+	if all := c.totals.Work; c.how.Estimated == nil || c.estimated || all.Bytes < cmp.Or(c.how.measure, measuredText) || all.Took <= 0 {
+		return nil
+	}
+	c.estimated = true
+	return &TextEstimate{Bytes: c.toCount, Speed: float64(c.totals.Work.Bytes) / c.totals.Work.Took.Seconds(), Processors: cores.Number()}
+}
+
+// fileTexts returns the bytes of the texts of row groups whose units are not known.
+func (c *counter) fileTexts() (bytes int64) {
+	col := c.rules.Pack.TextColumn()
+	for g, left := range c.left {
+		if left == 0 {
+			continue
+		}
+		n := c.dataset.Manifest.FileBytes(g, col, nil)
+		if n == 0 { // the footer does not have it
+			n, _ = c.dataset.Manifest.RuleBytes(g)
+		}
+		bytes += n
+	}
+	return bytes
+}
+
+// textsOf returns the numbers of the texts of a unit.
+func (c *counter) textsOf(u int) (all []int64) {
+	for _, n := range c.texts[u].numbers() {
+		all = append(all, *n)
+	}
+	return all
+}
+
+// takeTexts takes the texts that were kept of the units [first, end) of a shard, four numbers each.
+func (c *counter) takeTexts(first, end int, e countEntry) {
+	if len(e.counts)%textNumbers != 0 || e.first > end-first || len(e.counts)/textNumbers > end-first-e.first {
+		return
+	}
+	for i := range len(e.counts) / textNumbers {
+		u := first + e.first + i
+		for j, n := range c.texts[u].numbers() {
+			*n = e.counts[i*textNumbers+j]
+		}
+		c.textsKnown[u] = true
+	}
+}
+
+// sumTexts sums the texts of all units. It returns nil if the texts of a unit are unknown, as with
+// counts that an earlier version kept.
+func (c *counter) sumTexts() *Texts {
+	if !c.countsTexts() {
+		return nil
+	}
+	var all Texts
+	for u := range c.units {
+		if !c.textsKnown[u] && c.units[u].Samples > 0 {
+			return nil
+		}
+		all.Add(c.texts[u])
+	}
+	return &all
+}

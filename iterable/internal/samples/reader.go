@@ -170,7 +170,7 @@ func (d *Data) runBytes(g int) (fetch, decoded int64) {
 	fetch, decoded = d.Manifest.RuleBytes(g)
 	k := d.Packing()
 	if k != nil {
-		decoded += d.List.Groups[g].Rows * lengthScratch
+		decoded += d.List.Groups[g].Rows * k.rowScratch()
 	}
 	runs, steps := d.runs(g)
 	if runs > 1 {
@@ -180,7 +180,7 @@ func (d *Data) runBytes(g int) (fetch, decoded int64) {
 		decoded = decoded/n + min(decoded/EdgePart, EdgeBytes)
 	}
 	if k != nil {
-		decoded += k.textScratch()
+		decoded += k.encoderScratch()
 	}
 	return fetch, decoded
 }

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
+	"time"
 
 	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/tokenize"
 )
 
 // A Selection is which of some rows of a row group are samples, and how often. It is valid until
@@ -17,6 +19,9 @@ type Selection struct {
 	Times []uint8  // how often each kept row comes; nil is once
 
 	Lengths []uint32 // tokens of each row, with a packing
+
+	texts []textCount // of each row, where tokens of texts are counted
+	work  Work
 }
 
 // A Selector applies rules to rows. It owns its scratch: one goroutine at a time uses it.
@@ -27,6 +32,7 @@ type Selector struct {
 	bits    []uint64
 	times   []uint8
 	lengths []uint32
+	texts   []textCount
 	columns []rule.Column
 }
 
@@ -61,11 +67,44 @@ func (s *Selector) Begin(group int, lo, hi int64) Selection {
 // lengths of the rows too.
 func (s *Selector) Finish(group int, lo, hi int64, columns []rule.Column, passed bool) (Selection, error) {
 	sel, err := s.Choose(group, lo, hi, columns, passed)
-	if p := s.Rules.Pack; err == nil && p != nil && !sel.empty() {
-		s.lengths, err = p.measure(&columns[p.lengths], sel.Rows, sel.bits, lo, s.lengths[:0])
-		sel.Lengths = s.lengths
+	p := s.Rules.Pack
+	if err != nil || p == nil || sel.empty() {
+		return sel, err
 	}
+	if p.texts != nil {
+		err = s.countTexts(&sel, &columns[p.lengths], lo)
+	} else {
+		s.lengths, err = p.measure(&columns[p.lengths], sel.Rows, s.lengths[:0])
+	}
+	sel.Lengths = s.lengths
 	return sel, err
+}
+
+// countTexts counts the tokens of each row that is kept. lo is the first row.
+func (s *Selector) countTexts(sel *Selection, c *rule.Column, lo int64) error {
+	k, began := s.Rules.Pack, time.Now()
+	err := k.texts.Use(func(e *tokenize.Encoder) (err error) {
+		s.texts, err = rule.CountTexts(*c, sel.Rows, sel.bits, func(row int, text []byte) (textCount, error) {
+			before := e.Specials()
+			n, err := e.Count(text)
+			if err != nil {
+				return textCount{}, fmt.Errorf("column %q, row %d of the row group: %w", c.Values.Field.Name, lo+int64(row), err)
+			}
+			sel.work.Bytes += int64(len(text))
+			return textCount{bytes: uint32(len(text)), tokens: uint32(n), special: e.Specials() > before}, nil
+		}, s.texts[:0])
+		return err
+	})
+	sel.texts, sel.work.Took = s.texts, time.Since(began)
+	s.lengths = s.lengths[:0]
+	for _, t := range s.texts {
+		n := t.tokens
+		if n > 0 {
+			n += uint32(k.extra())
+		}
+		s.lengths = append(s.lengths, n)
+	}
+	return err
 }
 
 // Choose is Finish without lengths.

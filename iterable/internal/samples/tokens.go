@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/rule"
 )
 
 // Texts reports whether documents are counted by making tokens of their texts. A load makes them
@@ -13,6 +14,15 @@ func (k *Packing) Texts() bool { return k.texts != nil }
 // TextColumn is the column of the schema of rows whose lists of tokens are measured, if Texts.
 func (k *Packing) TextColumn() int {
 	return slices.IndexFunc(k.schema.Fields, func(f *column.Field) bool { return k.transforms.Encoders(f.Name) == k.texts })
+}
+
+// TextTokens returns the tokens of all samples; 0 if the texts are unknown. Their number is exact
+// unless the packing cuts long documents.
+func (k *Packing) TextTokens(t *Texts) (tokens int64, exact bool) {
+	if t == nil {
+		return 0, false
+	}
+	return t.Tokens + t.Documents*int64(k.extra()), k.Bucket != nil || k.Spec.PackStrategy() != rule.BestFit
 }
 
 // MakesAll reports whether a load makes the tokens of all columns, and so may leave out rows that are
@@ -26,8 +36,16 @@ func (k *Packing) MakesAll() bool {
 	return true
 }
 
-// textScratch is the memory of a goroutine that counts tokens.
-func (k *Packing) textScratch() int64 {
+// rowScratch is the memory of a row while it is counted.
+func (k *Packing) rowScratch() int64 {
+	if k.texts == nil {
+		return lengthScratch
+	}
+	return lengthScratch + textScratch
+}
+
+// encoderScratch is the memory of a goroutine that counts tokens.
+func (k *Packing) encoderScratch() int64 {
 	if k.texts == nil {
 		return 0
 	}

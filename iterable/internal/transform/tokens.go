@@ -17,6 +17,7 @@ import (
 type Tokenizer struct {
 	*tokenize.Tokenizer
 	Options tokenize.Options
+	Name    string // for users: its address, or ""
 }
 
 // Line names the tokens that texts get: tokenizers of one line give each text the same ones.

@@ -1,0 +1,57 @@
+package samples
+
+import (
+	"github.com/shardfeed/shardfeed/iterable/internal/transform"
+	"github.com/shardfeed/shardfeed/rowgroup"
+)
+
+// A TextPlan describes a column that gets tokens.
+type TextPlan struct {
+	Column      string   `json:"column"`
+	Tokenizer   string   `json:"tokenizer"` // its address; "" if the content was given
+	Parts       []string `json:"parts"`     // of the tokenizer, in words
+	Vocabulary  int      `json:"vocabulary"`
+	Fingerprint string   `json:"fingerprint"`
+	FileBytes   int64    `json:"file_bytes"` // of the texts of all rows, by the footers; 0 if they do not have it
+	Texts       *Texts   `json:"counted"`    // of an epoch; null if they were not counted, as without packing and buckets, or an earlier version counted them
+	Measured    bool     `json:"-"`          // packing or buckets count its tokens
+	WorkBytes   int64    `json:"count_text_bytes"`
+	WorkSeconds float64  `json:"count_cpu_seconds"` // of processors, to count these bytes; 0: the counts were kept
+}
+
+// NewTextPlans describes the columns of a table that get tokens. pack may be nil.
+func NewTextPlans(c *transform.Columns, m *rowgroup.Reader, pack *Packing, counted Totals) (all []TextPlan) {
+	for _, col := range c.Tokenized() {
+		name := c.Schema.Fields[col].Name
+		of := c.Encoders(name)
+		p := TextPlan{Column: name, Tokenizer: of.Name, Parts: of.Parts(), Vocabulary: of.VocabSize(), Fingerprint: of.Fingerprint()}
+		for g := range m.Groups() {
+			p.FileBytes += m.FileBytes(g, col, nil)
+		}
+		if pack != nil && pack.texts == of {
+			p.Measured = true
+			p.Texts, p.WorkBytes, p.WorkSeconds = counted.Texts, counted.Work.Bytes, counted.Work.Took.Seconds()
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+// AddTextPlans adds the texts of another table with the same columns.
+func AddTextPlans(to, more []TextPlan) []TextPlan {
+	if to == nil {
+		return more
+	}
+	for i := range to {
+		p, of := &to[i], more[i]
+		p.FileBytes, p.WorkBytes, p.WorkSeconds = p.FileBytes+of.FileBytes, p.WorkBytes+of.WorkBytes, p.WorkSeconds+of.WorkSeconds
+		if p.Texts == nil || of.Texts == nil {
+			p.Texts = nil
+			continue
+		}
+		sum := *p.Texts
+		sum.Add(*of.Texts)
+		p.Texts = &sum
+	}
+	return to
+}
