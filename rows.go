@@ -181,6 +181,8 @@ type Pack struct {
 	BOSText   string `json:"bos_text,omitempty"`
 	ValueText string `json:"value_text,omitempty"`
 
+	FIM *FillInTheMiddle `json:"fim,omitempty"` // permutes documents; nil leaves them as they are
+
 	Length string   `json:"length,omitempty"` // column with the lists' lengths, so that they need not be read to count blocks
 	With   []string `json:"with,omitempty"`   // position_ids, doc_ids, seq_lengths, cu_seqlens, max_seqlen
 	Labels string   `json:"labels,omitempty"` // "same" or "next" adds the column labels
@@ -194,9 +196,13 @@ func (p *Pack) options() *iterable.Pack {
 	if p.Value != nil {
 		value = *p.Value
 	}
-	return &iterable.Pack{
+	o := &iterable.Pack{
 		Pack: rule.Pack{Columns: p.Columns, Strategy: rule.PackStrategy(p.Strategy), EOS: p.EOS, BOS: p.BOS, Length: p.Length}, Value: value,
 	}
+	if p.tokenText() == "" { // else findTokens sets it
+		o.FIM, _ = p.FIM.options(func(t namedToken) (int64, error) { return t.ID, nil })
+	}
+	return o
 }
 
 // packed returns the loader's options; nil without a packing.

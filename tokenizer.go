@@ -58,9 +58,20 @@ func (s Spec) validateTokenize(l *option.List) {
 			l.Add("Pack", "writes eos or bos around documents, to which the template of {Tokenize} adds tokens already; leave one of the two out")
 		}
 	}
-	if p := s.Pack; p != nil && len(s.Tokenize) == 0 && p.EOSText+p.BOSText+p.ValueText != "" {
-		l.Add("Pack", "needs {Tokenize} to find the number of token %q; give a number", cmp.Or(p.EOSText, p.BOSText, p.ValueText))
+	if p := s.Pack; p != nil && len(s.Tokenize) == 0 {
+		if text := p.tokenText(); text != "" {
+			l.Add("Pack", "needs {Tokenize} to find the number of token %q; give a number", text)
+		}
 	}
+}
+
+// tokenText returns the first token that is given by its text, or "".
+func (p *Pack) tokenText() string {
+	text := cmp.Or(p.EOSText, p.BOSText, p.ValueText)
+	for _, t := range p.FIM.tokens() {
+		text = cmp.Or(text, t.Text)
+	}
+	return text
 }
 
 // writesAround reports whether a packing writes tokens around documents.
@@ -92,21 +103,27 @@ func (h *Host) readTokenizers(ctx context.Context, stores shard.Store, s Spec, o
 	return s.Pack.findTokens(o)
 }
 
-// findTokens finds the numbers of tokens that are given by their texts.
-func (p *Pack) findTokens(o *iterable.Options) error {
-	find := func(what, text string) (id int64, err error) {
+// findTokens finds the numbers of tokens that are given by their texts, and checks the options then.
+func (p *Pack) findTokens(o *iterable.Options) (err error) {
+	if p.tokenText() == "" {
+		return nil
+	}
+	find := func(t namedToken) (int64, error) {
+		if t.Text == "" {
+			return t.ID, nil
+		}
 		for name := range p.Columns {
-			if t, ok := o.Tokenize[name]; ok {
-				if id, ok := t.ID(text); ok {
+			if of, ok := o.Tokenize[name]; ok {
+				if id, ok := of.ID(t.Text); ok {
 					return int64(id), nil
 				}
-				return 0, &OptionError{Field: "Pack", Text: fmt.Sprintf("names a token as %s that the tokenizer of column %q does not have: %q", what, name, text)}
+				return 0, &OptionError{Field: "Pack", Text: option.Sprintf("names a token as %s that the tokenizer of column %q does not have: %q", t.name, name, t.Text)}
 			}
 		}
-		return 0, &OptionError{Field: "Pack", Text: fmt.Sprintf("needs {Tokenize} of the column that it packs to find the number of token %q; give a number", text)}
+		return 0, &OptionError{Field: "Pack", Text: option.Sprintf("needs {Tokenize} of the column that it packs to find the number of token %q; give a number", t.Text)}
 	}
 	for _, t := range []struct {
-		what, text string
+		name, text string
 		set        func(id int64)
 	}{
 		{"eos", p.EOSText, func(id int64) { o.Pack.EOS = &id }},
@@ -116,13 +133,16 @@ func (p *Pack) findTokens(o *iterable.Options) error {
 		if t.text == "" {
 			continue
 		}
-		id, err := find(t.what, t.text)
+		id, err := find(namedToken{t.name, Token{Text: t.text}})
 		if err != nil {
 			return err
 		}
 		t.set(id)
 	}
-	return nil
+	if o.Pack.FIM, err = p.FIM.options(find); err != nil {
+		return err
+	}
+	return o.Validate()
 }
 
 // tokenizer loads a tokenizer, or returns the one that another data set of the host uses.

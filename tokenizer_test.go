@@ -90,11 +90,34 @@ func TestPackTokensByText(t *testing.T) {
 	if named, numbered := by(Pack{EOSText: tokenizetest.Special, BOSText: "a", ValueText: "b"}), by(Pack{EOS: &id, BOS: new(int64('a')), Value: new(int64('b'))}); named != numbered {
 		t.Errorf("rule %s by texts, %s by numbers", named, numbered)
 	}
+	special, a := Token{Text: tokenizetest.Special}, Token{ID: 'a'}
+	named, numbered := &FillInTheMiddle{Rate: 1, Prefix: special, Middle: a, Suffix: Token{Text: "b"}}, &FillInTheMiddle{Rate: 1, Prefix: Token{ID: id}, Middle: a, Suffix: Token{ID: 'b'}}
+	plain, one, other := by(Pack{EOSText: "c"}), by(Pack{EOSText: "c", FIM: named}), by(Pack{EOSText: "c", FIM: numbered})
+	if one != other || one == plain {
+		t.Errorf("rule %s by texts, %s by numbers, %s without", one, other, plain)
+	}
 	for text, tok := range map[string]Tokenizer{"does not have": {Content: content}, "leave one of the two out": {Content: content, Template: true}} {
 		_, err := openText(t, h, Spec{Pack: &Pack{Columns: map[string]int{"title": 64}, EOSText: "<none>"}}, tok)
 		var e *OptionError
 		if !errors.As(err, &e) || e.Field != "Pack" || !strings.Contains(err.Error(), text) {
 			t.Errorf("got %v, want %q", err, text)
+		}
+	}
+}
+
+// Tokens in JSON are numbers or texts.
+func TestTokenJSON(t *testing.T) {
+	var f FillInTheMiddle
+	text := `{"rate":0.5,"spm_rate":0,"prefix":"<pre>","middle":7,"suffix":-1,"boundaries":["<file>",9]}`
+	if err := json.Unmarshal([]byte(text), &f); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := json.Marshal(f); string(b) != strings.NewReplacer("<", `\u003c`, ">", `\u003e`).Replace(text) {
+		t.Errorf("%s became %s (%v)", text, b, err)
+	}
+	for _, wrong := range []string{`""`, `1.5`, `{}`} {
+		if err := json.Unmarshal([]byte(wrong), &f.Prefix); err == nil {
+			t.Errorf("%s is a token", wrong)
 		}
 	}
 }

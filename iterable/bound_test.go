@@ -127,7 +127,7 @@ func TestBoundAhead(t *testing.T) {
 		{0, 5, 5, 0, 0},
 		{1160, 5, 0, 0, 0},
 		{1189, 5, 5, 0, 0},
-		{1219, 5, 5, 0, 1}, // half of what is left, and at most twice the batches, is theirs
+		{1219, 5, 5, 0, 1}, // half of the rest, and at most twice the batches, is theirs
 		{1279, 5, 5, 0, 3},
 		{1280, 5, 5, 1, 0},
 		{1 << 40, 5, 0, 5, 0},

@@ -115,6 +115,7 @@ func (d *Dataset) newStream(p portion, base shuffle.State, start stepper, draws 
 		s.allowed <- struct{}{}
 	}
 	o.Schedule, o.Closing, o.Early, o.Truncated = p.schedule, s.closing, p.bound.early(s.account.Reserved()), d.options.Events.Truncated
+	o.Seed = base.Seed
 	s.ahead = d.readAhead(d.Manifest(), o)
 	s.buffer, s.walk = &buffer{ahead: s.ahead}, p.walk(s)
 	s.state = s.base

@@ -96,9 +96,9 @@ type packedBlock struct {
 	Tags    string
 }
 
-// packedUnits are the blocks of each unit as the documentation of package rule says they are, with
-// the documents in an order.
-func (table *packTable) packedUnits(d *Dataset, units []shuffle.Unit, times []int, order func(unit, n int) []uint32) [][]packedBlock {
+// packedUnits are the blocks of each unit in an epoch as the documentation of package rule says
+// they are, with the documents in an order.
+func (table *packTable) packedUnits(d *Dataset, epoch uint64, units []shuffle.Unit, times []int, order func(unit, n int) []uint32) [][]packedBlock {
 	p, k := d.options.Pack, d.packing()
 	out := make([][]packedBlock, len(units))
 	for u, ids := range samplesOf(d, units, times) {
@@ -114,7 +114,8 @@ func (table *packTable) packedUnits(d *Dataset, units []shuffle.Unit, times []in
 			if p == nil {
 				out[u] = append(out[u], table.batch(ids, pieces[at:end]))
 			} else {
-				out[u] = append(out[u], table.block(p, ids, pieces[at:end]))
+				seed := rand.NewPCG(shuffle.RuleSeed(d.Seed(), epoch, 0, units[u].Group, units[u].Lo, int64(len(out[u]))))
+				out[u] = append(out[u], table.block(p, ids, pieces[at:end], seed))
 			}
 			at = end
 		}
@@ -140,7 +141,7 @@ func (table *packTable) batch(ids []int64, pieces []rule.Piece) packedBlock {
 	return packedBlock{fmt.Sprint(tokens), fmt.Sprint(mask), "", fmt.Sprint(rows), fmt.Sprint(labels), fmt.Sprint(tags)}
 }
 
-func (table *packTable) block(p *Pack, ids []int64, pieces []rule.Piece) packedBlock {
+func (table *packTable) block(p *Pack, ids []int64, pieces []rule.Piece, seed *rand.PCG) packedBlock {
 	var tokens []int64
 	var mask, lengths []int32
 	var rows []int64
@@ -171,6 +172,9 @@ func (table *packTable) block(p *Pack, ids []int64, pieces []rule.Piece) packedB
 	}
 	if p.Extra() > 0 {
 		mask = nil
+	}
+	if f := p.NewInfiller(); f != nil {
+		f.Block(mem.AsBytes(tokens), 8, lengths, seed)
 	}
 	return packedBlock{fmt.Sprint(tokens), fmt.Sprint(mask), fmt.Sprint(lengths), fmt.Sprint(rows), fmt.Sprint(labels), fmt.Sprint(tags)}
 }

@@ -65,13 +65,13 @@ func (table *packTable) packedEpoch(t *testing.T, d *Dataset, times []int, world
 		t.Fatal(err)
 	}
 	if !d.options.Shuffle {
-		return slices.Concat(table.packedUnits(d, units.List(), times, func(int, int) []uint32 { return nil })...)
+		return slices.Concat(table.packedUnits(d, epoch, units.List(), times, func(int, int) []uint32 { return nil })...)
 	}
 	p, err := d.sources[0].plan(world, StreamOptions{Tail: d.options.Tail}, 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocks := table.packedUnits(d, units.List(), times, func(unit, n int) []uint32 {
+	blocks := table.packedUnits(d, epoch, units.List(), times, func(unit, n int) []uint32 {
 		e := p.Epoch(epoch)
 		for slot := range p.Params().Lanes {
 			for l, j := e.Lane(slot), 0; j < l.Spans(); j++ {
@@ -109,6 +109,9 @@ func (table *packTable) randomPack(r *rand.Rand, o *Options) []int {
 			p.BOS = &bos
 		}
 		o.Columns = []string{"id", "tokens", "label", "tags"}
+		if r.IntN(2) == 0 {
+			p.FIM = &rule.FillInTheMiddle{Rate: 0.7, SPMRate: 0.5, Prefix: -11, Middle: -12, Suffix: -13}
+		}
 	}
 	if r.IntN(3) == 0 {
 		p.Length = "n"
@@ -330,6 +333,7 @@ func TestPackMiscounted(t *testing.T) {
 func TestPackRefuses(t *testing.T) {
 	table := packRows(t, [][]int{{20}}, randomDocuments(4))
 	token, huge := int64(1), int64(1)<<40
+	fim := &rule.FillInTheMiddle{Rate: 1, Prefix: 2, Middle: 3, Suffix: huge}
 	pack := func(name string, size int) rule.Pack { return rule.Pack{Columns: map[string]int{name: size}} }
 	for _, c := range []struct {
 		name    string
@@ -344,6 +348,8 @@ func TestPackRefuses(t *testing.T) {
 		{"size", nil, Pack{Pack: pack("tokens", 0)}, `Pack["tokens"] must be from 1 to 16777216 tokens, got 0`},
 		{"eos beside other lists", nil, Pack{Pack: rule.Pack{Columns: map[string]int{"tokens": 8}, EOS: &token}}, `column "mask" has no place for them: name it too`},
 		{"eos that does not fit", []string{"mask"}, Pack{Pack: rule.Pack{Columns: map[string]int{"mask": 8}, EOS: &huge}}, `Pack["mask"] has items of int32, which do not hold eos 1099511627776`},
+		{"infill beside other lists", []string{"tokens", "mask"}, Pack{Pack: rule.Pack{Columns: map[string]int{"tokens": 8, "mask": 8}, EOS: &token, FIM: fim}}, `permutes the tokens of "mask" for fill-in-the-middle, and column "tokens" has a value for each of them`},
+		{"infill of tokens that do not fit", []string{"mask"}, Pack{Pack: rule.Pack{Columns: map[string]int{"mask": 8}, EOS: &token, FIM: fim}}, `Pack["mask"] has items of int32, which do not hold suffix 1099511627776`},
 		{"lengths are no column", nil, Pack{Pack: rule.Pack{Columns: map[string]int{"tokens": 8}, Length: "m"}}, `Pack.Length names column "m", which the data does not have`},
 		{"lengths are texts", nil, Pack{Pack: rule.Pack{Columns: map[string]int{"tokens": 8}, Length: "label"}}, `Pack.Length takes lengths from a column of integers, got "label", which is string`},
 	} {
@@ -363,9 +369,10 @@ func TestPackedResumeAtEveryStep(t *testing.T) {
 	for _, strategy := range []rule.PackStrategy{rule.Wrapped, rule.BestFit, rule.BestFitSplit} {
 		for _, shuffled := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s shuffle %t", strategy, shuffled), func(t *testing.T) {
+				fim := &rule.FillInTheMiddle{Rate: 0.5, SPMRate: 0.5, Prefix: -1, Middle: -2, Suffix: -3, Boundaries: []int64{-4}}
 				d := open(t, table.store, Options{
 					Order: Order{Shuffle: shuffled, Seed: 3, Tail: shuffle.Drop, Lanes: 4}, ShuffleBuffer: Size{Rows: 12}, Reading: Reading{Columns: []string{"tokens", "id"}},
-					Pack: &Pack{Pack: rule.Pack{Columns: map[string]int{"tokens": 40}, Strategy: strategy}},
+					Pack: &Pack{Pack: rule.Pack{Columns: map[string]int{"tokens": 40}, Strategy: strategy, FIM: fim}},
 				})
 				want, _ := packedSteps(t, d, 2, 1, StreamOptions{BatchSize: 3, Epochs: 2}, 0)
 				for at := 1; at < len(want); at++ {

@@ -96,7 +96,7 @@ func TestFootersOfOtherWriters(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := openBytes(t, Options{}, map[string][]byte{"a.parquet": patchFooter(t, file, patch)})
-			same := func(a, b Group) bool { // but for what is read behind short chunks
+			same := func(a, b Group) bool { // except what is read behind short chunks
 				a.Compressed, b.Compressed = 0, 0
 				return a == b
 			}

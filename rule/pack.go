@@ -31,6 +31,9 @@ type Pack struct {
 	Strategy PackStrategy   // "" is Wrapped
 	EOS, BOS *int64         // written behind and before the items of each document
 
+	// FIM permutes the documents of blocks; nil leaves them as they are.
+	FIM *FillInTheMiddle
+
 	// Length is a column with the lists' lengths, so that blocks are counted without reading the
 	// lists. "" counts by the lists.
 	Length string
@@ -82,11 +85,15 @@ func (p *Pack) Validate() error {
 	if extra := p.Extra(); extra > 0 && len(names) > 0 && p.Size() > 0 && p.Size() <= extra {
 		l.Add(fmt.Sprintf("Pack[%q]", names[0]), "must be at least %d, room for an item beside eos and bos, got %d", extra+1, p.Size())
 	}
+	if p.FIM != nil {
+		p.FIM.validate(p, &l)
+	}
 	return l.Err()
 }
 
 // Text is the canonical text: packings of one text make the same number of blocks of the same
-// lists. EOS and BOS are part of it, so that a run is not resumed with other tokens.
+// lists. EOS and BOS are part of it, so that a run is not resumed with other tokens; FIM is not,
+// since it changes no number.
 func (p *Pack) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "pack %s %d", p.PackStrategy(), p.Size())

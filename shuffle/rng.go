@@ -19,6 +19,7 @@ const (
 	domPart   = "part"   // ids: first row
 	domPack   = "pack"   // ids: epoch, group, first row
 	domSource = "source" // ids: source
+	domRule   = "rule"   // ids: epoch, source, group, first row, sample
 )
 
 // rng is PCG-DXSM (128 bits of state, the 64-bit "cheap" multiplier) as in math/rand/v2. It is

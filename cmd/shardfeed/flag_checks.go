@@ -27,7 +27,7 @@ func (f *flags) checkGiven(fs *pflag.FlagSet) error {
 		needed string
 		flags  []string
 	}{
-		{"pack", []string{"pack-strategy", "pack-eos", "pack-bos", "pack-value", "pack-length"}},
+		{"pack", []string{"pack-strategy", "pack-eos", "pack-bos", "pack-value", "pack-fim", "pack-length"}},
 		{"bucket", []string{"bucket-multiple", "bucket-rows"}},
 	} {
 		for _, name := range of.flags {

@@ -83,6 +83,7 @@ func (f *flags) valueSettings() []setting {
 		{set: "pack", name: "pack-eos", field: &tokenFlag{&f.Pack.EOS, &f.Pack.EOSText}, help: "write this `token` behind each document: a number or, with --tokenize, a text as in \"<|endoftext|>\""},
 		{set: "pack", name: "pack-bos", field: &tokenFlag{&f.Pack.BOS, &f.Pack.BOSText}, help: "write this `token` before each document"},
 		{set: "pack", name: "pack-value", field: &tokenFlag{&f.Pack.Value, &f.Pack.ValueText}, help: "fill the end of a block, after its last document, with this `token` (default: 0)"},
+		{set: "pack", name: "pack-fim", field: &fimFlag{&f.Pack.FIM}, help: "fill-in-the-middle: permute documents of blocks into prefix, suffix and middle by `tokens`, as in " + fimExample + ": numbers or, with --tokenize, texts. rate=0.5, spm_rate=0.5 and boundary=8 may follow, the last repeatedly"},
 		{set: "pack", name: "pack-length", field: &f.Pack.Length, help: "`column` with the lists' lengths, so that blocks are counted without reading the lists"},
 		{set: "bucket", name: "bucket", field: &f.Bucket.Columns, help: "make batches of rows of about the same length, of at most so many tokens with padding, as in token_ids=16384; the column has lists or their lengths"},
 		{set: "bucket", name: "bucket-multiple", field: &f.Bucket.Multiple, help: "round lengths up to a multiple of this number", value: "1"},

@@ -1,4 +1,4 @@
-"""Traces: a file for Perfetto of what a training waited for."""
+"""Traces: a file for Perfetto of the waits of a training."""
 
 from __future__ import annotations
 

@@ -3,10 +3,12 @@ package ahead
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/rule"
+	"github.com/shardfeed/shardfeed/shuffle"
 
 	"github.com/shardfeed/shardfeed/iterable/internal/samples"
 )
@@ -16,6 +18,8 @@ type packer struct {
 	*samples.Packing
 	fit    *rule.Packer
 	blocks *rowgroup.BlockPacker
+	infill *rule.Infiller // nil leaves blocks as they are
+	random rand.PCG
 
 	rows     []uint32 // of the unit, of each document
 	stated   []uint32 // tokens of the unit's rows by the column of lengths
@@ -27,12 +31,20 @@ type packer struct {
 }
 
 func newPacker(k *samples.Packing) *packer {
-	return &packer{Packing: k, fit: k.NewFit(), blocks: rowgroup.NewPacker(k.Layout)}
+	return &packer{Packing: k, fit: k.NewFit(), blocks: rowgroup.NewPacker(k.Layout), infill: k.Spec.NewInfiller()}
 }
 
-// pack makes the blocks of a load: it decodes the unit, lays the documents that the rule keeps out
-// as samples, and drops the rest.
+// pack makes the blocks of a load.
 func (y *layer) pack(l *Load) (blocks []*rowgroup.Block, extra int64, err error) {
+	if blocks, extra, err = y.packUnit(l); err == nil && y.packer.infill != nil {
+		y.packer.fillIn(l, blocks, y.reader.Seed)
+	}
+	return blocks, extra, err
+}
+
+// packUnit decodes the unit of a load, lays the documents that the rule keeps out as samples, and
+// drops the rest.
+func (y *layer) packUnit(l *Load) (blocks []*rowgroup.Block, extra int64, err error) {
 	r := y.reader
 	y.selector, y.packer = y.selectorOf(l.Rules), y.packerOf(l)
 	p := y.packer
@@ -245,6 +257,18 @@ func (p *packer) partOrders(parts int) (orders [][]uint32) {
 		orders, from = append(orders, p.samples[from:to]), to
 	}
 	return orders
+}
+
+// fillIn permutes the documents of a load's blocks.
+func (p *packer) fillIn(l *Load, blocks []*rowgroup.Block, seed uint64) {
+	of := l.Wanted[0].Key
+	for i, numbers := range p.partOrders(l.Parts) {
+		for row, sample := range numbers {
+			p.random.Seed(shuffle.RuleSeed(seed, of.Epoch, of.Source, l.Group, l.Rows.Lo, int64(sample)))
+			tokens, width, lengths := blocks[i].PackedRow(p.Tokens, row)
+			p.infill.Block(tokens, width, lengths, &p.random)
+		}
+	}
 }
 
 // inGroup says in which row group an error of the packing is.

@@ -20,9 +20,16 @@ type Sharing struct {
 type sharedRows struct {
 	rowgroup.Rows
 	from, to int64
+	epoch    uint64 // 0 where all epochs have the same samples
 }
 
-func (l *Load) sharedRows() sharedRows { return sharedRows{l.Rows, l.Span.From, l.Span.To} }
+func (l *Load) sharedRows() sharedRows {
+	rows := sharedRows{Rows: l.Rows, from: l.Span.From, to: l.Span.To}
+	if l.Rules.Draws() {
+		rows.epoch = l.Wanted[0].Epoch
+	}
+	return rows
+}
 
 // A sharedBlock is a block that is used, or is being decoded by the stream that asked first.
 type sharedBlock struct {

@@ -8,8 +8,22 @@ import (
 	"time"
 
 	"github.com/shardfeed/shardfeed/internal/wait"
+	"github.com/shardfeed/shardfeed/iterable/internal/samples"
 	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/rule"
 )
+
+// Blocks of another epoch are others if they depend on its random numbers.
+func TestSharedRowsOfAnEpoch(t *testing.T) {
+	of := func(spec *rule.Pack, epoch uint64) sharedRows {
+		l := &Load{Rules: &samples.Rules{Pack: &samples.Packing{Spec: spec}}, Wanted: []Wanted{{Key: Key{Epoch: epoch}}}}
+		return l.sharedRows()
+	}
+	drawn := &rule.Pack{FIM: &rule.FillInTheMiddle{}}
+	if of(drawn, 0) == of(drawn, 1) || of(&rule.Pack{}, 0) != of(&rule.Pack{}, 1) {
+		t.Error("epochs share drawn blocks, or do not share others")
+	}
+}
 
 // A stream that waits for another's block decodes it itself when the other gives up, and stops
 // waiting when its ctx ends.

@@ -108,6 +108,7 @@ func (b *binder) pack() {
 			k.Tokens = i
 		}
 	}
+	b.infill(p, k.Tokens, columns)
 	k.lengths = b.columns.at[packLengths(p)]
 	if k.transforms = b.delivered; !k.Declared {
 		k.texts = k.transforms.Encoders(packLengths(p))
@@ -189,6 +190,26 @@ func (b *binder) along(p *Pack, f *column.Field) (c rowgroup.PackedColumn) {
 		c.Fill, _ = encodeToken(f.Children[0], IgnoredLabel)
 	}
 	return c
+}
+
+// infill checks that a packing's fill-in-the-middle permutes the only column of tokens.
+func (b *binder) infill(p *Pack, tokens int, columns []rowgroup.PackedColumn) {
+	if p.FIM == nil || tokens < 0 || !columns[tokens].Tokens {
+		return
+	}
+	fields := b.delivered.Schema.Fields
+	for i, c := range columns {
+		if c.Tokens && i != tokens {
+			b.problems.Add("Pack", "permutes the tokens of %q for fill-in-the-middle, and column %q has a value for each of them: leave it out of {Columns}", fields[tokens].Name, fields[i].Name)
+		}
+	}
+	at, item := fmt.Sprintf("Pack[%q]", fields[tokens].Name), fields[tokens].Children[0]
+	b.token(at, "prefix", item, p.FIM.Prefix)
+	b.token(at, "middle", item, p.FIM.Middle)
+	b.token(at, "suffix", item, p.FIM.Suffix)
+	for _, token := range p.FIM.Boundaries {
+		b.token(at, "boundary", item, token)
+	}
 }
 
 func signed(f *column.Field) bool {

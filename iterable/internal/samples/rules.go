@@ -45,8 +45,8 @@ type Options struct {
 // the part by a key. The weight then decides how often it comes. The packing makes samples of the
 // rows that come; without one each row is a sample.
 type Rules struct {
-	Name  string // 16 hex digits, of text
-	text  string // canonical: rules of one text keep the same rows of the same data
+	Name  string // 16 hex digits, of text and of a fill-in-the-middle
+	text  string // canonical: rules of one text make as many samples of the same rows of the same data
 	first []int64
 	rows  []int64 // of each row group; first is the number of its first row among all rows
 
@@ -124,7 +124,11 @@ func Bind(o Options, m *rowgroup.Reader, data *shuffle.Manifest, delivered *tran
 		return nil, err
 	}
 	r.text = strings.Join(b.text, "\n")
-	sum := sha256.Sum256([]byte(r.text))
+	named := r.text
+	if r.Draws() {
+		named += "\n" + r.Pack.Spec.FIM.Text()
+	}
+	sum := sha256.Sum256([]byte(named))
 	r.Name = hex.EncodeToString(sum[:8])
 	r.number(m.Groups())
 	return r, nil
@@ -272,6 +276,11 @@ func (r *Rules) choosesByMore() bool {
 // DecodesFirst reports whether a load decodes columns of the rule before all others.
 func (r *Rules) DecodesFirst() bool {
 	return r.filter != nil || r.choosesByMore() || r.Pack != nil && (r.Pack.Declared || r.Pack.Bucket != nil && r.Pack.texts == nil)
+}
+
+// Draws reports whether samples depend on random numbers of each epoch. r may be nil.
+func (r *Rules) Draws() bool {
+	return r != nil && r.Pack != nil && r.Pack.Spec != nil && r.Pack.Spec.FIM != nil
 }
 
 // Numbered reports whether the kept rows of a row group depend on the number of its first row.

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ._columns._nulls import NullWarning
     from ._columns._schema import Schema
     from ._dataset import StreamingDataset
+    from ._fim import FillInTheMiddle
     from ._image import Image
     from ._map import MapDataset
     from ._npy import Npy
@@ -34,6 +35,7 @@ __all__ = [
     "Bucket",
     "Bytes",
     "Field",
+    "FillInTheMiddle",
     "Headspace",
     "Image",
     "MapDataset",
@@ -65,6 +67,7 @@ _MODULES = {
     "Bucket": "_bucket",
     "Bytes": "_columns._columns",
     "Field": "_columns._field",
+    "FillInTheMiddle": "_fim",
     "Headspace": "_verdict",
     "Image": "_image",
     "Npy": "_npy",

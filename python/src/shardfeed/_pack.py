@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ._args._checks import Problems, encoded, got, is_whole, number, one_of
+from ._args._checks import Problems, encoded, got, number, one_of
 from ._documented import documented
+from ._fim import FillInTheMiddle, token
 from .errors import OptionError
 
 _MADE = ("position_ids", "doc_ids", "seq_lengths", "cu_seqlens", "max_seqlen")
 _OF_BATCH = ("cu_seqlens", "max_seqlen")  # not of single rows
 _FORM = 'as in pack={"token_ids": 8192}, or a shardfeed.Pack'
-_MOST = 2**63 - 1
 
 
 @documented
@@ -37,6 +37,8 @@ class Pack:
         bos (int or str, default None): a token before each document.
         value (int or str, default 0): fills the rest of a block after its last document. In a
             column "labels" -100 does.
+        fim (shardfeed.FillInTheMiddle, default None): permutes documents for models that write the
+            middle between a prefix and a suffix.
         length (str, default None): a column with the lengths of the lists. Blocks are counted by
             it, and without it by the lists themselves.
         with_columns (list, default ()): columns that are added to each batch: "position_ids" and
@@ -53,6 +55,7 @@ class Pack:
     eos: int | str | None = None
     bos: int | str | None = None
     value: int | str = 0
+    fim: FillInTheMiddle | None = None
     length: str | None = None
     with_columns: Sequence[str] = ()
     labels: Literal["same", "next"] | None = None
@@ -66,6 +69,7 @@ class Pack:
             **(found.of(_token, "eos", self.eos) or {}),
             **(found.of(_token, "bos", self.bos) or {}),
             **(found.of(_token, "value", 0 if self.value is None else self.value) or {}),
+            **({} if self.fim is None else {"fim": found.of(_fim, self.fim, found)}),
             "length": found.of(_length, self.length),
             "with": found.of(_names, self.with_columns),
             "labels": "" if self.labels is None else found.of(one_of, "labels of pack", self.labels, "same", "next"),
@@ -116,13 +120,16 @@ def _sizes(columns: Any) -> dict[str, int]:
 
 def _token(name: str, value: Any) -> dict[str, Any]:
     """A token by its number or its text, which are two fields of the engine's form."""
-    if isinstance(value, str) and value:
-        return {f"{name}_text": encoded(f"{name} of pack", value)}
     if value is None:
         return {name: None}
-    if not is_whole(value) or not -_MOST <= value <= _MOST:
-        raise OptionError(f"{name} of pack must be a whole number of less than 64 bits, or the text of a token, {got(value)}")
-    return {name: int(value)}
+    found = token(f"{name} of pack", value)
+    return {f"{name}_text" if isinstance(found, str) else name: found}
+
+
+def _fim(given: Any, problems: Problems) -> dict[str, Any]:
+    if not isinstance(given, FillInTheMiddle):
+        raise OptionError(f"fim of pack must be a shardfeed.FillInTheMiddle, {got(given)}")
+    return given.spec(problems)
 
 
 def _length(value: Any) -> str:

@@ -177,6 +177,15 @@ func (c *listChunks) chunk(n int) []byte {
 	return b
 }
 
+// PackedRow returns the tokens of a row of a packed column and the lengths of its documents. The
+// maker of the block may change both before anything else has it.
+func (b *Block) PackedRow(col, row int) (tokens []byte, width int, lengths []int32) {
+	v, l := b.cols[col], b.cols[len(b.cols)-1]
+	width = v.Field.Children[0].Width
+	bytes := v.Stride * width
+	return v.Data[row*bytes:][:bytes], width, mem.As[int32](l.Children[0].Data)[l.Offsets[row]:l.Offsets[row+1]]
+}
+
 // ListItems returns the number of items of a row of a column whose items are int32.
 func (b *Block) ListItems(col, row int) uint32 {
 	v := b.cols[col]
