@@ -88,6 +88,27 @@ func TestRemembers(t *testing.T) {
 	}
 }
 
+// TestParts: a part that would be another token as a word is remembered apart from the word.
+func TestParts(t *testing.T) {
+	c := NewCached(&cutAtA{}, 1<<16)
+	long := strings.Repeat("c", 20) + "ab"
+	for range 2 {
+		if got, want := encode(c, []string{"ab", long, "ab"}), 1+1+22+1; len(got) != want || got[1] != 7 || got[want-1] != 7 {
+			t.Errorf("%v has %d tokens, want %d", got, len(got), want)
+		}
+	}
+}
+
+// cutAtA divides words before "a".
+type cutAtA struct{ lengths }
+
+func (s *cutAtA) Part(v char.View, p, end int) int {
+	if i := slices.Index(v.Bytes(p+1, end), 'a'); i >= 0 {
+		return p + 1 + i
+	}
+	return end
+}
+
 // TestZeros: words of zero bytes differ from empty entries.
 func TestZeros(t *testing.T) {
 	for n := 1; n < 40; n++ {

@@ -5,7 +5,8 @@
 // new word.
 //
 // Its cache has two tables of fixed size, for words of at most 15 and of at most 31 bytes. Two entries
-// share a cache line, and a word is in one of the two: a new word replaces the older one. The keys of
-// 256 words are made first and their lines are prefetched, so look-ups do not wait for memory. Longer
-// words are divided into parts, where the Speller allows it, and the parts are remembered.
+// share a cache line, and a word is in one of the two: a new word replaces the older one. A word of
+// more than 15 bytes is divided into parts, where the Speller allows it. The keys of 256 words and
+// parts are made first and their lines are prefetched, so look-ups do not wait for memory. A part
+// that would be another token as a word has a key of its own.
 package words

@@ -33,15 +33,19 @@ func (k Key) Hash() uint64 {
 	return hi ^ lo
 }
 
+// part reports whether the key is of an item with partBit.
+func (k Key) part() bool { return k[1]>>63 != 0 }
+
 // A longKey is a word of 16 to longMost bytes, with its length in the last byte.
 type longKey [4]uint64
 
 const longMost = 31
 
-func longKeyOf(v char.View, p, n int) (k longKey) {
+// longKeyOf returns the key of a word, or of a part if part is partBit.
+func longKeyOf(v char.View, p, n int, part uint32) (k longKey) {
 	k[0], k[1] = v.Load64(p), v.Load64(p+8)
 	tail := KeyOf(v, p+16, n-16)
-	k[2], k[3] = tail[0], tail[1]|16<<56
+	k[2], k[3] = tail[0], tail[1]|16<<56|uint64(part)<<32
 	return k
 }
 
