@@ -18,6 +18,7 @@
 # make test-ray      the tests under Ray, on a cluster of this machine
 # make test-spark    the tests under Spark, which needs Java
 # make test-jax      the tests under JAX, grain, TensorFlow, MLX and torchft
+# make test-text     the tests of tokenizers of tiktoken
 # make test-full     make test and the long matrix: every file, thousands of corruptions, long Go tests, some fuzzing
 # make turbojpeg     builds libjpeg-turbo, which decodes JPEG, into bin/
 # make servers       installs what tests start: an S3 server, Hadoop's daemons, a browser, a Kerberos KDC
@@ -56,7 +57,7 @@ PACKAGES = $$(($$(getconf _NPROCESSORS_ONLN) + 1))
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
-.PHONY: pictures room chaos insight test-ray test-spark test-jax turbojpeg build test test-full check lint docs deploy dependencies release bench fuzz demo testdata cross test-go tokens tokens-long test-storage test-minio servers packages test-python test-package cross-build cross-quick corrupt bench-smoke bench-peers test-gpu bench-gpu test-builds
+.PHONY: pictures room chaos insight test-ray test-spark test-jax test-text turbojpeg build test test-full check lint docs deploy dependencies release bench fuzz demo testdata cross test-go tokens tokens-long test-storage test-minio servers packages test-python test-package cross-build cross-quick corrupt bench-smoke bench-peers test-gpu bench-gpu test-builds
 
 # libjpeg-turbo beside the programs, which look for it there; replaced as a whole, as one may have it loaded. Where it cannot be built
 # images are decoded in Go and its tests skip; with CI=true only where what builds it cannot be fetched.
@@ -179,10 +180,15 @@ test-jax: $(BUILD)
 	    SHARDFEED_TEST_BIN=../bin/shardfeed $$python -m pytest -q -rs -p no:cacheprovider --timeout 900 tests/test_$$test.py; \
 	  done
 
+# Tokenizers of tiktoken.
+test-text: $(BUILD)
+	cd python && SHARDFEED_TEST_BIN=../bin/shardfeed $$(../tools/venv requirements-text.txt $$(../tools/venv requirements-test.txt))/bin/python -m pytest -q -rs -p no:cacheprovider --timeout 900 tests/test_tiktoken.py
+
 test-full: test
 	$(MAKE) BUILD= test-ray
 	$(MAKE) BUILD= test-spark
 	$(MAKE) BUILD= test-jax
+	$(MAKE) BUILD= test-text
 	go test -count=1 -timeout 60m ./...
 	go test -count=1 ./cache -run 'TestKill$$' -kills 200
 	$(MAKE) cross

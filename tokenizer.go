@@ -12,6 +12,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"weak"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
@@ -23,10 +24,15 @@ import (
 
 // A Tokenizer makes tokens of the texts of a column; see package tokenize.
 type Tokenizer struct {
-	// File is a tokenizer.json: a path relative to the spec's Directory, or any address that shards
-	// can have. Content is such a file, or zlib's compression of it.
+	// File is a tokenizer.json, Mistral's tekken.json or, with Pattern, a file of tiktoken: a path
+	// relative to the spec's Directory, or any address that shards can have. Content is such a
+	// file, or zlib's compression of it.
 	File    string `json:"file,omitempty"`
 	Content []byte `json:"content,omitempty"`
+
+	// Pattern and SpecialTokens complete a file of tiktoken, see [tokenize.Tiktoken].
+	Pattern       string           `json:"pattern,omitempty"`
+	SpecialTokens map[string]int32 `json:"special_tokens,omitempty"`
 
 	// Specials chooses the meaning of a special token's text inside a document: "parse" (the
 	// default) makes it the token, as the library tokenizers does, "text" the tokens of its
@@ -50,6 +56,9 @@ func (s Spec) validateTokenize(l *option.List) {
 			l.Add(field, "must have either the address of a tokenizer.json or its content")
 		}
 		l.Within(field+".MaxTokens", int64(t.MaxTokens), 1<<30)
+		if len(t.SpecialTokens) > 0 && t.Pattern == "" {
+			l.Add(field+".SpecialTokens", "need the pattern of a file of tiktoken; a tokenizer.json has its own")
+		}
 		l.OneOf(field+".Specials", t.Specials, "parse", "text", "error")
 		if s.Vocabulary[name] != nil {
 			l.Add(field, "contradicts {Vocabulary} of the same column; leave one of the two out")
@@ -152,16 +161,19 @@ func (h *Host) tokenizer(ctx context.Context, stores shard.Store, s Spec, t Toke
 		return nil, err
 	}
 	var plain bytes.Buffer
-	if json.Compact(&plain, content) == nil { // a file and what a library writes of it are one
+	switch tiktoken := t.Pattern != ""; {
+	case json.Compact(&plain, content) == nil: // a file and what a library writes of it are one
 		content = plain.Bytes()
+	case !tiktoken && !bytes.HasPrefix(bytes.TrimSpace(content), []byte("{")):
+		return nil, fmt.Errorf("it is not JSON; the pattern of a file of tiktoken must be named, such as %s", strings.Join(tokenize.Patterns(), ", "))
 	}
-	sum := sha256.Sum256(content)
+	sum := sha256.Sum256(fmt.Appendf(content[:len(content):len(content)], "\n%q %v", t.Pattern, t.SpecialTokens))
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if known := h.tokenizers[sum].Value(); known != nil {
 		return known, nil
 	}
-	loaded, err := tokenize.Load(content)
+	loaded, err := t.load(content)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +182,15 @@ func (h *Host) tokenizer(ctx context.Context, stores shard.Store, s Spec, t Toke
 	return loaded, nil
 }
 
-// tokenizerContent returns the JSON of a tokenizer.
+// load makes the tokenizer of a file.
+func (t Tokenizer) load(content []byte) (*tokenize.Tokenizer, error) {
+	if t.Pattern == "" {
+		return tokenize.Load(content)
+	}
+	return tokenize.LoadTiktoken(content, tokenize.Tiktoken{Pattern: t.Pattern, Specials: t.SpecialTokens})
+}
+
+// tokenizerContent returns the file of a tokenizer.
 func (s Spec) tokenizerContent(ctx context.Context, stores shard.Store, t Tokenizer) ([]byte, error) {
 	if t.File == "" {
 		return inflated(t.Content)

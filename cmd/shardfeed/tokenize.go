@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,7 +11,6 @@ import (
 	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/tokens"
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
-	"github.com/shardfeed/shardfeed/internal/regular"
 	"github.com/shardfeed/shardfeed/internal/text"
 	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/rowgroup"
@@ -25,6 +23,7 @@ type tokenizeCommand struct {
 	*app
 	flags
 	column    string
+	pattern   string
 	documents int64
 	trial     *tokens.Trial
 }
@@ -34,8 +33,9 @@ func (a *app) tokenize() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "tokenize [flags] TOKENIZER [--column NAME ADDRESS...]",
 		Short: "Show a tokenizer, and what it makes of documents",
-		Long: `tokenize reads a tokenizer.json, or the JSON file of Mistral's Tekken, and shows its parts. A part
-that shardfeed does not implement exactly is an error that names it.
+		Long: `tokenize reads a tokenizer.json, the JSON file of Mistral's Tekken or, with --pattern, a file of
+tiktoken, and shows its parts. A part that shardfeed does not implement exactly is an error that
+names it.
 
 With a column of text it also reads the first rows of a table, and shows how many bytes a token has,
 how fast one thread makes tokens here, and the tokens of ten documents.`,
@@ -44,6 +44,7 @@ how fast one thread makes tokens here, and the tokens of ten documents.`,
 	}
 	fs := c.Flags()
 	fs.StringVar(&t.column, "column", "", "name of the column of text")
+	fs.StringVar(&t.pattern, "pattern", "", "`name` of the pattern of a file of tiktoken: "+strings.Join(tokenize.Patterns(), ", "))
 	fs.Int64Var(&t.documents, "documents", 1000, "read this many rows")
 	t.looks(fs)
 	t.add(fs, "json", "what.reading", "storage", "cache")
@@ -75,13 +76,9 @@ type tokenizerReport struct {
 }
 
 func (t *tokenizeCommand) run(ctx context.Context, name string, addresses []string) error {
-	raw, err := regular.ReadFile(name)
+	tokenizer, err := tokens.Load(name, t.pattern)
 	if err != nil {
 		return err
-	}
-	tokenizer, err := tokenize.Load(raw)
-	if err != nil {
-		return errors.New(strings.Replace(err.Error(), "tokenizer.json", name, 1))
 	}
 	r := tokenizerReport{
 		Tokenizer: name, Parts: tokenizer.Parts(), Tokens: tokenizer.VocabSize(), Bytes: tokenizer.Memory(),

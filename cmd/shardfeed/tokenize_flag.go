@@ -27,6 +27,8 @@ func (v *tokenizeFlag) Set(s string) (err error) {
 		case key == "":
 		case key == "specials" && value != "":
 			t.Specials = value
+		case key == "pattern" && value != "":
+			t.Pattern = value
 		case key == "template" && value == "":
 			t.Template = true
 		case key == "max_tokens":
@@ -34,7 +36,7 @@ func (v *tokenizeFlag) Set(s string) (err error) {
 				return fmt.Errorf("must be followed by a max_tokens of at least 1, got %q", value)
 			}
 		default:
-			return fmt.Errorf("must be followed by specials=parse, text or error, by template or by max_tokens=512, got %q", setting)
+			return fmt.Errorf("must be followed by specials=parse, text or error, by template, by max_tokens=512 or by pattern=cl100k_base, got %q", setting)
 		}
 	}
 	return setOnce((*map[string]shardfeed.Tokenizer)(v), name, t)

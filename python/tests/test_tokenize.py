@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -200,8 +201,9 @@ def test_comparison_with_options(table: Path, tokenizer: tokenizers.Tokenizer, f
     limited = tokenizers.Tokenizer.from_str(tokenizer.to_str())
     limited.enable_truncation(3)
     limited.enable_padding()
-    for n, given in enumerate((file, limited)):
-        StreamingDataset(table, batch_size=4, tokenize={"text": Tokenizer(given, specials=specials)}, cache_dir=tmp_path / str(n))
+    for n, given in enumerate((file, limited, Tokenizer(file, max_tokens=9), Tokenizer(limited, max_tokens=9, template=True))):
+        given = given if isinstance(given, Tokenizer) else Tokenizer(given)
+        StreamingDataset(table, batch_size=4, tokenize={"text": replace(given, specials=specials)}, cache_dir=tmp_path / str(n))
         assert len(list((tmp_path / str(n) / "checked").iterdir())) == 1
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ._engine._connection import Connection
-from ._tokenizer import Tokenizer
+from ._tokenizer import Tokenizer, is_tiktoken
 from .errors import DataError, ShardfeedError
 
 log = logging.getLogger("shardfeed")
@@ -27,30 +27,39 @@ def compare(given: Mapping[str, Any] | None, connection: Connection, rank: int, 
     The engine has documents for one rank of a machine.
     """
     tokenizers = {name: t if isinstance(t, Tokenizer) else Tokenizer(t) for name, t in (given or {}).items()}
-    if not any(t.check for t in tokenizers.values()):
+    libraries = {name: _library(t) for name, t in tokenizers.items()}
+    if not any(libraries.values()):
         return
     try:
-        library = f"tokenizers {importlib.metadata.version('tokenizers')}"
-    except importlib.metadata.PackageNotFoundError:
-        return
-    try:
-        found = _documents(connection, rank=rank, world_size=world_size, library=library)
+        found = _documents(connection, rank=rank, world_size=world_size, library=str(sorted({*libraries.values()})))
     except (ShardfeedError, OSError) as e:  # what fails here fails in the stream too, if that reads it
-        log.warning("tokens are not compared with those of %s: %s", library, e)
+        log.warning("the first documents are not compared: %s", e)
         return
-    whole = bool(found)
+    whole = bool(found) and all(libraries.values())
     for column in found.get("columns", ()):
-        encode = _encode(tokenizers[column["column"]], column.get("file"))
+        name = column["column"]
+        encode = _encode(tokenizers[name], column.get("file")) if libraries[name] else None
         if encode is None:
             whole = False
             continue
         for document in column["documents"] or ():
-            _compare(column["column"], document, encode(document["text"]), library)
+            _compare(name, document, encode(document["text"]), libraries[name])
     if whole and found["checked"]:
         with contextlib.suppress(OSError):
             checked = Path(found["checked"])
             checked.parent.mkdir(parents=True, exist_ok=True)
             checked.touch()
+
+
+def _library(tokenizer: Tokenizer) -> str:
+    """The library to compare with, and its version; empty without one."""
+    if not tokenizer.check or tokenizer.pattern is not None:
+        return ""
+    name = "tiktoken" if is_tiktoken(tokenizer.file) else "tokenizers"
+    try:
+        return f"{name} {importlib.metadata.version(name)}"
+    except importlib.metadata.PackageNotFoundError:
+        return ""
 
 
 def _documents(connection: Connection, **ask: Any) -> dict[str, Any]:
@@ -65,30 +74,36 @@ def _documents(connection: Connection, **ask: Any) -> dict[str, Any]:
 
 
 def _encode(tokenizer: Tokenizer, file: str | None) -> Encode | None:
-    """What the library makes of a text with a tokenizer; None if that is not to be compared.
+    """The library's function for texts; None if the library cannot read the file.
 
     file is the content of the file that the tokenizer names.
     """
-    if not tokenizer.check:
-        return None
-    if file is None:
-        made = getattr(tokenizer.file, "backend_tokenizer", tokenizer.file)
-        content = made.to_str() if tokenizer.specials == "text" or made.truncation or made.padding else None
-    else:
+    if is_tiktoken(tokenizer.file):
+        special = set() if tokenizer.specials == "text" else "all"
+        return lambda text: tokenizer.file.encode(text, allowed_special=special, disallowed_special=())
+    made = getattr(tokenizer.file, "backend_tokenizer", tokenizer.file)
+    if file is not None:
         content = base64.b64decode(file).decode()
-    if content is not None:
-        from tokenizers import Tokenizer as Library
+    elif tokenizer.specials == "text" or made.truncation or made.padding:
+        content = made.to_str()
+    else:
+        return _one(made, tokenizer.template)
+    from tokenizers import Tokenizer as Library
 
-        try:
-            made = Library.from_str(content)
-        except Exception as e:  # it has no class of its own
-            log.info("tokens are not compared: the library tokenizers cannot read the file: %s", e)
-            return None
-        made.no_truncation()
-        made.no_padding()
-        made.encode_special_tokens = tokenizer.specials == "text"
-    # One at a time: threads of the library would make it warn of every fork that follows.
-    return lambda text: made.encode(text, add_special_tokens=tokenizer.template).ids
+    try:
+        made = Library.from_str(content)
+    except Exception as e:  # it has no class of its own
+        log.info("tokens are not compared: the library tokenizers cannot read the file: %s", e)
+        return None
+    made.no_truncation()
+    made.no_padding()
+    made.encode_special_tokens = tokenizer.specials == "text"
+    return _one(made, tokenizer.template)
+
+
+def _one(made: Any, template: bool) -> Encode:
+    """Encodes a text at a time: threads of the library would make it warn of every fork."""
+    return lambda text: made.encode(text, add_special_tokens=template).ids
 
 
 def _compare(column: str, document: Mapping[str, Any], want: Sequence[int], library: str) -> None:

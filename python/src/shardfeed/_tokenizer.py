@@ -5,15 +5,16 @@ from __future__ import annotations
 import base64
 import os
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from ._args import _addresses
-from ._args._checks import Problems, flag, got, named, number, one_of
+from ._args._checks import Problems, flag, got, named, number, one_of, word
 from ._documented import documented
 from .errors import OptionError
 
-_FORM = "a path or an address of a tokenizer.json, a tokenizers.Tokenizer, or a shardfeed.Tokenizer"
+_FORM = "a path or an address of a tokenizer.json, a tokenizers.Tokenizer, a tiktoken.Encoding, or a shardfeed.Tokenizer"
 
 
 @documented
@@ -21,21 +22,27 @@ _FORM = "a path or an address of a tokenizer.json, a tokenizers.Tokenizer, or a 
 class Tokenizer:
     """How the texts of a column become tokens, in the engine.
 
-    They are the same as of the library ``tokenizers``, exactly. A file with a part that the engine
-    does not implement exactly is refused.
+    They are the same as of the libraries ``tokenizers`` and ``tiktoken``, exactly. A file with a
+    part that the engine does not implement exactly is refused.
 
     Args:
-        file (str, Path or tokenizers.Tokenizer): a tokenizer.json, by its path or its address on
-            servers, or a tokenizer of the libraries ``tokenizers`` or ``transformers``.
+        file (str, Path or object): a tokenizer.json, Mistral's tekken.json or, with pattern, a file
+            of tiktoken, by its path or its address on servers; or a tokenizer of the libraries
+            ``tokenizers`` or ``transformers``, or a ``tiktoken.Encoding``.
         specials ("parse", "text" or "error", default "parse"): what the text of a special token
             inside a document becomes: the token, as in ``tokenizers``, the tokens of its
             characters, or an error.
         template (bool, default False): add the tokens that the file's post-processor adds around
             each text, such as ``<s>``. ``Pack(eos=, bos=)`` writes tokens around documents too:
             give one of them.
+        pattern (str, default None): the pattern of a file of tiktoken, by the name of its encoding
+            or family of models, such as "cl100k_base", "o200k_base", "llama3", "qwen" or "kimi".
+        special_tokens (dict, default None): the special tokens of a file of tiktoken and their
+            ids. None is the ones of the encoding, where pattern is one of OpenAI's.
         check (bool, default True): compare the tokens of the first 1,000 documents with what the
-            library ``tokenizers`` makes of them, where that is installed, at the first start with this
-            tokenizer, data and version of the library. A difference is an error.
+            library makes of them, ``tokenizers`` or ``tiktoken``, where that is installed, at the
+            first start with this tokenizer, data and version of the library. A difference is an
+            error.
         max_tokens (int, default None): the most tokens of a text, with the template's.
             The end of a longer text is cut off, as by ``enable_truncation`` of ``tokenizers``.
     """
@@ -43,6 +50,8 @@ class Tokenizer:
     file: Any
     specials: Literal["parse", "text", "error"] = "parse"
     template: bool = False
+    pattern: str | None = None
+    special_tokens: Mapping[str, int] | None = None
     check: bool = True
     max_tokens: int | None = None
 
@@ -52,6 +61,7 @@ class Tokenizer:
         where = f"tokenizer of column {column!r}"
         spec = {
             **(found.of(_file, where, self.file) or {}),
+            **(found.of(self._tiktoken, where) or {}),
             "specials": found.of(one_of, f"specials of the {where}", self.specials, "parse", "text", "error"),
             "template": found.of(flag, f"template of the {where}", self.template),
             "max_tokens": 0 if self.max_tokens is None else found.of(number, f"max_tokens of the {where}", self.max_tokens, 1, 2**30),
@@ -61,6 +71,18 @@ class Tokenizer:
             found.report()
         return spec
 
+    def _tiktoken(self, where: str) -> dict[str, Any]:
+        """The members of a file of tiktoken."""
+        if self.pattern is None and self.special_tokens is None:
+            return {}
+        if not isinstance(self.file, (str, os.PathLike)):
+            raise OptionError(f"pattern and special_tokens of the {where} are of a file of tiktoken, {got(self.file)}, which has its own")
+        spec: dict[str, Any] = {"pattern": word(f"pattern of the {where}", self.pattern)}
+        if self.special_tokens is not None:
+            named(f"special_tokens of the {where}", self.special_tokens, "{'<|endoftext|>': 100257}")
+            spec["special_tokens"] = {t: number(f"the id of token {t!r}", i, 0, 2**31 - 1) for t, i in self.special_tokens.items()}
+        return spec
+
 
 def specs(given: Any, problems: Problems) -> dict[str, Any]:
     """Returns the engine's form of the argument tokenize."""
@@ -68,10 +90,27 @@ def specs(given: Any, problems: Problems) -> dict[str, Any]:
     return {name: (t if isinstance(t, Tokenizer) else Tokenizer(t)).spec(name, problems) for name, t in columns.items()}
 
 
-def _file(where: str, file: Any) -> dict[str, str]:
+def _file(where: str, file: Any) -> dict[str, Any]:
     if isinstance(file, (str, os.PathLike)) and os.fspath(file):
         return {"file": _addresses.place(where, file)}
     inner = getattr(file, "backend_tokenizer", file)  # of transformers
-    if not callable(getattr(inner, "to_str", None)):
-        raise OptionError(f"the {where} must be {_FORM}, {got(file)}")
-    return {"content": base64.b64encode(zlib.compress(inner.to_str().encode())).decode()}
+    if callable(getattr(inner, "to_str", None)):
+        return {"content": _compressed(inner.to_str().encode())}
+    if is_tiktoken(inner):
+        return {"content": _compressed(_ranks(inner)), "pattern": inner._pat_str, "special_tokens": inner._special_tokens}
+    raise OptionError(f"the {where} must be {_FORM}, {got(file)}")
+
+
+def is_tiktoken(tokenizer: Any) -> bool:
+    """Whether it is a tiktoken.Encoding, whose parts have had these names in all versions."""
+    return hasattr(tokenizer, "_mergeable_ranks") and hasattr(tokenizer, "_pat_str")
+
+
+def _ranks(encoding: Any) -> bytes:
+    """The file of an encoding."""
+    ranks = sorted(encoding._mergeable_ranks.items(), key=lambda item: item[1])
+    return b"".join(b"%s %d\n" % (base64.b64encode(token), rank) for token, rank in ranks)
+
+
+def _compressed(content: bytes) -> str:
+    return base64.b64encode(zlib.compress(content)).decode()

@@ -39,9 +39,15 @@ type Pattern struct {
 	Covers bool // all text is in matches
 }
 
-// Named returns the pattern of a tiktoken file by the name of its encoding or of its family of models.
+// Named returns the pattern of a tiktoken file by the name of its encoding or of its family of
+// models, or by the regular expression that tiktoken has for it.
 func Named(name string) (c Cutter, ok bool) {
-	c, ok = named[name]
+	if c, ok = named[name]; !ok {
+		c, ok = possessive[name]
+	}
+	if p, known := Find(name); !ok && known && p.Covers {
+		return p.Cutter, true
+	}
 	return c, ok
 }
 
@@ -57,6 +63,13 @@ var named = map[string]Cutter{
 	"llama4":        O200K{Digits: 3, Contractions: true},
 	"qwen":          CL100K{Digits: 1},
 	"kimi":          O200K{Digits: 3, Contractions: true, NoSlash: true, Han: true},
+}
+
+// possessive has expressions of tiktoken with possessive quantifiers. In a tokenizer.json they are
+// not known: there {1,3}+ repeats.
+var possessive = map[string]Cutter{
+	`'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s`:                                       GPT2{},
+	`'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s`: CL100K{Digits: 3, Tail: true},
 }
 
 // Find returns the pattern of a regular expression that the package knows.
