@@ -75,7 +75,7 @@ func (d *Dataset) SaveRows(bits, save string) (rows int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if want := (d.NumRows() + 7) / 8; d.Rule() != "" || int64(len(chosen)) != want {
+	if want := (d.NumRows() + 7) / 8; d.Rule() != "" && !d.List().EachRow || int64(len(chosen)) != want {
 		return 0, fmt.Errorf("%s has %d bytes for %d rows under rule %q, want %d and no rule", bits, len(chosen), d.NumRows(), d.Rule(), want)
 	}
 	f, err := os.Create(save)

@@ -160,6 +160,9 @@ func (h *Host) tokenizer(ctx context.Context, stores shard.Store, s Spec, t Toke
 	if err != nil {
 		return nil, err
 	}
+	if len(content) == 0 {
+		return nil, errors.New("it is empty")
+	}
 	var plain bytes.Buffer
 	switch tiktoken := t.Pattern != ""; {
 	case json.Compact(&plain, content) == nil: // a file and what a library writes of it are one

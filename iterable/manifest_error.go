@@ -77,10 +77,7 @@ func (d *Dataset) explain(state shuffle.State, err error) error {
 
 // otherTokens adds the tokenizers to an error about another rule, if they differ.
 func (d *source) otherTokens(rule string, err error) error {
-	here, then := "", saved.Tokens(d.options.ManifestDir, rule)
-	if d.rules != nil {
-		here = d.rules.Tokens
-	}
+	here, then := strings.Join(d.transforms.Lines(), ", "), saved.Tokens(d.options.ManifestDir, rule)
 	if here == then {
 		return err
 	}

@@ -2,6 +2,7 @@ package iterable
 
 import (
 	"context"
+	"strings"
 
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shuffle"
@@ -56,7 +57,7 @@ func (d *source) planPart(units string, params *shuffle.Params) (saved.Part, err
 	}
 	all, err := d.cutWithin(context.Background(), c)
 	if err == nil {
-		f.Count(d.data, all)
+		f.Count(all)
 	}
 	return f, err
 }
@@ -74,8 +75,8 @@ func (d *Dataset) SavedManifest() *SavedManifest {
 // file.
 func (d *Dataset) SaveManifest(dir string) (path string, err error) {
 	for _, s := range d.sources {
-		if s.rules != nil && s.rules.Tokens != "" {
-			if err := saved.KeepTokens(dir, s.data.Rule, s.rules.Tokens); err != nil {
+		if lines := d.transforms.Lines(); lines != nil {
+			if err := saved.KeepTokens(dir, s.data.Rule, strings.Join(lines, ", ")); err != nil {
 				return "", err
 			}
 		}

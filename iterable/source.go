@@ -112,9 +112,10 @@ func newSource(ctx context.Context, c *common, name string, addresses []string, 
 func (d *source) bind() error {
 	var err error
 	d.rules, err = samples.Bind(d.options.rule(), d.manifest, d.data, &d.transforms)
+	d.data.Rule, d.data.EachRow = d.rules.NameWith(d.transforms.Lines()), d.rules == nil
 	if d.reading.Rules = d.rules; d.rules != nil {
 		d.data.Now = d.rules.Now
-		d.data.Rule, d.sizes.rules, d.sizes.ruled, d.sizes.repeats = d.rules.Name, d.rules, true, d.rules.Weight >= 0
+		d.sizes.rules, d.sizes.ruled, d.sizes.repeats = d.rules, true, d.rules.Weight >= 0
 		d.data.Numbered = d.rules.Numbered()
 	}
 	if k := d.packing(); k != nil {

@@ -88,7 +88,13 @@ func textStore(t testing.TB, tok Tokenizer) *memstore.Store {
 // drawnLists reads an epoch: the ids and the lists of each step.
 func drawnLists(t *testing.T, d *Dataset, name string) (steps [][]string) {
 	t.Helper()
-	s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 4})
+	return listsFrom(t, d, name, nil)
+}
+
+// listsFrom is drawnLists for the steps after a state.
+func listsFrom(t *testing.T, d *Dataset, name string, state *shuffle.State) (steps [][]string) {
+	t.Helper()
+	s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 4, State: state})
 	defer s.Close()
 	alloc := func(n int) ([]byte, error) { return make([]byte, n), nil }
 	for {
@@ -151,6 +157,13 @@ func TestTokenize(t *testing.T) {
 		{"bfd", func(o *Options, name string) { o.Order, o.Pack = ordered, pack(rule.BestFit, "", name) }},
 		{"bfd_split, filtered", func(o *Options, name string) {
 			o.Order, o.Pack, o.Filters = ordered, pack(rule.BestFitSplit, "", name), "id > 100"
+		}},
+		{"bfd, a part by its rows, filtered", func(o *Options, name string) {
+			o.Order, o.Pack, o.Filters = ordered, pack(rule.BestFit, "", name), "id > 40"
+			o.Split = rule.Split{Parts: map[string]float64{"train": 0.7, "val": 0.3}, Part: "train", Seed: 3}
+		}},
+		{"wrapped, a sample by a key", func(o *Options, name string) {
+			o.Order, o.Pack, o.Split = ordered, pack(rule.Wrapped, "", name), rule.Split{Subsample: 0.4, Key: "id", Seed: 3}
 		}},
 		{"by lengths", func(o *Options, name string) { o.Order, o.Pack = ordered, pack(rule.BestFit, "count", name) }},
 		{"by lengths, filtered", func(o *Options, name string) {
@@ -254,14 +267,14 @@ func TestTokenizeCountsAreKept(t *testing.T) {
 		state := s.State()
 		_, err := changed.Stream(t.Context(), shuffle.Worker{}, StreamOptions{BatchSize: 2, State: &state})
 		var e *shuffle.MismatchError
-		if !errors.As(err, &e) || e.Field != "rule" || !strings.Contains(err.Error(), changed.sources[0].rules.Tokens+"; the rule "+d.Rule()+" had: no tokenizer that this machine knows") {
+		if !errors.As(err, &e) || e.Field != "rule" || !strings.Contains(err.Error(), strings.Join(changed.transforms.Lines(), ", ")+"; the rule "+d.Rule()+" had: no tokenizer that this machine knows") {
 			t.Errorf("the state of another tokenizer: %v", err)
 		}
 		if _, err := d.SaveManifest(kept); err != nil {
 			t.Fatal(err)
 		}
 		_, err = changed.Stream(t.Context(), shuffle.Worker{}, StreamOptions{BatchSize: 2, State: &state})
-		if !errors.As(err, &e) || !strings.Contains(err.Error(), "had: "+d.sources[0].rules.Tokens) {
+		if !errors.As(err, &e) || !strings.Contains(err.Error(), "had: "+strings.Join(d.transforms.Lines(), ", ")) {
 			t.Errorf("the state of another tokenizer that is known: %v", err)
 		}
 		if err := os.RemoveAll(kept); err != nil {
@@ -300,5 +313,84 @@ func TestTextsOfAPlan(t *testing.T) {
 				t.Errorf("%s, kept %t: %+v, want %+v", name, kept, of.Texts, texts)
 			}
 		}
+	}
+}
+
+// States and saved plans of another tokenizer, or of none, are refused in any stream, and the error
+// has the tokenizers of both. With the same tokenizer streams continue.
+func TestAnotherTokenizerIsRefused(t *testing.T) {
+	tok, other := testTokenizer(t, "t h"), testTokenizer(t, "e n")
+	store := textStore(t, tok)
+	for name, change := range map[string]func(o *Options){
+		"file order": func(*Options) {},
+		"shuffled":   func(o *Options) { o.Shuffle = true },
+		"filtered":   func(o *Options) { o.Shuffle, o.Filters = true, "id < 300" },
+		"split":      func(o *Options) { o.Split = rule.Split{Subsample: 0.5} },
+		"bucket": func(o *Options) {
+			o.Shuffle, o.Bucket = true, &rule.Bucket{Columns: map[string]int{"text": 512}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kept := t.TempDir()
+			start := func(tok Tokenizer, plan *SavedPlan) (*Dataset, error) {
+				o := Options{Reading: Reading{Columns: []string{"id", "text"}}, Order: Order{Tail: shuffle.Short}, Tokenize: map[string]Tokenizer{"text": tok}, ManifestDir: kept, Plan: plan}
+				if tok.Tokenizer == nil {
+					o.Tokenize = nil
+				}
+				if change(&o); plan != nil {
+					o.Shuffle = plan.Shuffled()
+				}
+				if tok.Tokenizer == nil && o.Bucket != nil {
+					o.Bucket = nil
+				}
+				return Open(t.Context(), shard.Stores{"mem": store}, []string{"mem://data/"}, o)
+			}
+			begin := func(tok Tokenizer) *Dataset {
+				d, err := start(tok, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = d.Close() })
+				return d
+			}
+			d := begin(tok)
+			if _, err := d.SaveManifest(kept); err != nil {
+				t.Fatal(err)
+			}
+			whole := drawnLists(t, d, "text")
+			s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 4})
+			dr, err := s.Next(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			dr.Release()
+			state := s.State()
+			plan, _ := savedPlan(t, d)
+			s.Close()
+			if got := listsFrom(t, begin(tok), "text", &state); !reflect.DeepEqual(got, whole[1:]) {
+				t.Errorf("%d steps after the first of %d differ", len(got), len(whole))
+			}
+			if again, err := start(tok, plan); err != nil {
+				t.Error(err)
+			} else if err := again.Close(); err != nil {
+				t.Error(err)
+			}
+			for _, tok := range []Tokenizer{other, {}} {
+				var e *shuffle.MismatchError
+				here := "no tokenizer"
+				if tok.Tokenizer != nil {
+					here = tok.Fingerprint()
+				}
+				refused := func(err error) bool {
+					return errors.As(err, &e) && e.Field == "rule" && strings.Contains(err.Error(), here) && strings.Contains(err.Error(), d.transforms.Lines()[0])
+				}
+				if _, err := begin(tok).Stream(t.Context(), shuffle.Worker{}, StreamOptions{BatchSize: 4, State: &state}); !refused(err) {
+					t.Errorf("the state of another tokenizer: %v", err)
+				}
+				if _, err := start(tok, plan); !refused(err) {
+					t.Errorf("the plan of another tokenizer: %v", err)
+				}
+			}
+		})
 	}
 }

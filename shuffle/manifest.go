@@ -35,6 +35,10 @@ type Manifest struct {
 	// files: states have it, hashes and saved manifests do not.
 	Rule string
 
+	// EachRow reports that each row is a sample: the rule only changes the values of rows. It
+	// belongs to the run.
+	EachRow bool
+
 	// Numbered reports whether the rule chooses rows by their numbers among all rows of the
 	// manifest.
 	Numbered bool

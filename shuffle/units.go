@@ -206,7 +206,7 @@ func checkCut(m *Manifest, u Units) error {
 	switch {
 	case len(u.groups) != len(m.Groups) || &u.groups[0] != &m.Groups[0]:
 		return refuse("units", "are cut from another manifest")
-	case m.Rule != "":
+	case m.chooses():
 		return refuse("units", "have the samples of a rule: they must be listed, not cut")
 	case u.sizes.largest > math.MaxInt32:
 		return refuse("units", "the largest has %d rows, the limit is %d", u.sizes.largest, math.MaxInt32)
@@ -214,10 +214,13 @@ func checkCut(m *Manifest, u Units) error {
 	return nil
 }
 
+// chooses reports whether a rule decides which rows are samples.
+func (m *Manifest) chooses() bool { return m.Rule != "" && !m.EachRow }
+
 // checkSamples checks the number of samples of unit i.
 func (m *Manifest) checkSamples(i int, u Unit) error {
 	switch {
-	case m.Rule == "" && u.Samples != u.Rows():
+	case !m.chooses() && u.Samples != u.Rows():
 		return refuse("units", "unit %d has %d samples of %d rows; without a rule each row is one", i, u.Samples, u.Rows())
 	case u.Samples < 0 || u.Samples > math.MaxInt32:
 		return refuse("units", "unit %d has %d samples, it must be from 0 to %d", i, u.Samples, math.MaxInt32)
@@ -235,7 +238,7 @@ func (p *Plan) hashUnits(sampled []bool) string {
 		}
 		h.number(int64(p.groupID(u.Group)))
 		h.number(u.Lo)
-		if p.manifest.Rule != "" {
+		if p.manifest.chooses() {
 			h.number(-1) // which no group is: another list of units never writes the same
 			h.number(u.Samples)
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -12,7 +13,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/servertest"
 )
 
-// The scripts of testdata/server have the shop in $S3 and $HDFS, the same S3 server behind a slow
+// The scripts of testdata/server have the shop in $S3 and $HDFS, with tokenizers beside it, the same S3 server behind a slow
 // line at $SLOW, and a server that never answers at $SILENT.
 func TestServerScripts(t *testing.T) {
 	s3, hdfs := servertest.S3(t), servertest.HDFS(t, servertest.HDFSOptions{})
@@ -20,6 +21,10 @@ func TestServerScripts(t *testing.T) {
 	for _, file := range shopFiles(t) {
 		s3.PutFile(t, bucket, "shop/"+filepath.Base(file), file)
 		hdfs.PutFile(t, dir+"/shop/"+filepath.Base(file), file)
+	}
+	for name, content := range tokenizerFiles(t) {
+		s3.PutFile(t, bucket, "shop-tokens/"+name, content)
+		hdfs.PutFile(t, dir+"/shop-tokens/"+name, content)
 	}
 	slow := servertest.NewProxy(t, strings.TrimPrefix(s3.Endpoint, "http://"))
 	slow.Set(servertest.Faults{Latency: 400 * time.Millisecond, Rate: 200 << 10})
@@ -50,6 +55,24 @@ func TestServerScripts(t *testing.T) {
 			"connected": waitCommand(func() int64 { return int64(silent.Connections()) }),
 		},
 	})
+}
+
+// tokenizerFiles writes a tokenizer.json, one that was cut short and an empty one, and returns
+// their paths by name.
+func tokenizerFiles(t *testing.T) map[string]string {
+	t.Helper()
+	content, err := os.ReadFile("testdata/tokenizer.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, all := t.TempDir(), map[string]string{}
+	for name, b := range map[string][]byte{"tokenizer.json": content, "cut.json": content[:len(content)/2], "empty.json": nil} {
+		all[name] = filepath.Join(dir, name)
+		if err := os.WriteFile(all[name], b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
 }
 
 // waitCommand is "NAME N": the script waits until the count has grown by N since the last such

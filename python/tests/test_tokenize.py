@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import random
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import tokenizers
+from ranks import Job, readers
+from servers import S3, s3  # noqa: F401 - a fixture
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 from shardfeed import MapDataset, Pack, StreamingDataset, Tokenizer, errors
@@ -102,7 +105,7 @@ def test_rows_by_number(table: Path, tokenizer: tokenizers.Tokenizer) -> None:
         assert list(dataset[i]["text"]) == wanted(tokenizer, i)
 
 
-def packed(table: Path, tokenizer: Any, **more: Any) -> StreamingDataset:
+def packed(table: Path | str, tokenizer: Any, **more: Any) -> StreamingDataset:
     pack = Pack({"text": 64}, eos=END, with_columns=["seq_lengths"])
     return StreamingDataset(table, columns=["id", "text"], tokenize={"text": tokenizer}, pack=pack, tail="drop", seed=3, **more)
 
@@ -149,6 +152,52 @@ def test_another_tokenizer_does_not_resume(table: Path, tokenizer: tokenizers.To
     _, state = read(table, tokenizer, 1, stop=1)
     with pytest.raises(errors.ShardfeedError, match="rule"):
         read(table, Tokenizer(tokenizer, **other), 1, state)
+
+
+def test_another_tokenizer_does_not_resume_rows(table: Path, two_files: list[Path]) -> None:
+    def begin(file: Path) -> StreamingDataset:
+        return StreamingDataset(table, batch_size=4, tokenize={"text": file}, seed=3)
+
+    dataset = begin(two_files[0])
+    next(iter(dataset))
+    same, other = (begin(file) for file in two_files)
+    same.load_state_dict(dataset.state_dict())
+    next(iter(same))
+    with pytest.raises(errors.StateError, match="rule") as failed:
+        other.load_state_dict(dataset.state_dict())
+        next(iter(other))
+    assert names_both(str(failed.value))
+
+
+@pytest.fixture
+def two_files(file: Path, tokenizer: tokenizers.Tokenizer, tmp_path: Path) -> list[Path]:
+    """The tokenizer, and one that makes other tokens."""
+    model = json.loads(tokenizer.to_str())
+    model["normalizer"] = None
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps(model))
+    return [file, other]
+
+
+def names_both(text: str) -> bool:
+    return "tokenize" in text and len(set(re.findall(r"sha256:[0-9a-f]+", text))) == 2
+
+
+def test_ranks_with_different_tokenizers_on_one_node(job: str, table: Path, two_files: list[Path]) -> None:
+    for rank in readers(2, lambda rank: [table, "--batch-size", 4, "--tokenizer", two_files[rank]]):
+        said, words = rank.communicate(timeout=250)
+        assert rank.returncode == 3, words
+        last = json.loads(said.splitlines()[-1])
+        assert last["error"] == "RankMismatchError" and names_both(last["text"]), last
+
+
+def test_ranks_with_different_tokenizers_on_two_nodes(runtime: Path, table: Path, two_files: list[Path], tmp_path: Path) -> None:
+    with Job("nodes.py", 2, tmp_path, table, "--seeds", 7, 7, "--tokenizers", *two_files) as ran:
+        ran.wait()
+    told = ran.lines("error")
+    assert [line["error"] for line in told] == ["RankMismatchError"] * 2
+    assert all(names_both(line["text"]) for line in told), told
+    assert not ran.lines("step")
 
 
 class Changed:
@@ -227,3 +276,27 @@ def test_refused(table: Path, file: Path, more: dict[str, Any], message: str) ->
         more = {**more, "tokenize": {k: forms.get(v, v) if isinstance(v, str) else v for k, v in more["tokenize"].items()}}
     with pytest.raises(errors.ShardfeedError, match=message):
         next(iter(StreamingDataset(table, batch_size=2, **more)))
+
+
+def test_second_start_reads_no_shard(
+    runtime: Path,
+    s3: S3,  # noqa: F811
+    table: Path,
+    file: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also one whose rule has a filter and a part: their counts are kept beside the index."""
+    for name, value in s3.environment.items():
+        monkeypatch.setenv(name, value)
+    address, counted = s3.put(table), []
+    rule = {"filters": "id > 20", "parts": {"train": 0.8, "test": 0.2}, "part": "train"}
+    for n in range(3):
+        monkeypatch.setenv("SHARDFEED_JOB", f"{tmp_path} {n}")  # an engine of its own
+        before = len(s3.requests())
+        given: Any = Tokenizer(file, specials="text" if n == 2 else "parse", check=False)
+        dataset = packed(address, given, batch_size=1, cache=False, index_dir=tmp_path / "index", **rule)
+        gets = [key for request, key in s3.requests(before) if request == "GetObject"]
+        counted.append((len(dataset), bool(gets)))
+    assert counted[0] == (counted[1][0], True) and not counted[1][1]
+    assert counted[2][1], "counts of another tokenizer were taken"

@@ -1,6 +1,7 @@
 package samples
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -71,6 +72,7 @@ type Counting struct {
 	Counted   func(done, of int64) // row groups; may be nil
 	Estimated func(TextEstimate)   // of counting tokens of texts, once, when some were counted; may be nil
 	measure   int64                // bytes of text that it measures; 0 means measuredText
+	every     time.Duration        // between two segments of counts; 0 means publishEvery
 
 	Unusable func(err error)                     // IndexDir cannot be used
 	Lose     func(rows rowgroup.Rows, err error) // data that is lost has no samples; nil makes it an error
@@ -134,7 +136,7 @@ func (c *counter) count(ctx context.Context) error {
 }
 
 func (d *Data) newCounter(units []shuffle.Unit, how Counting) *counter {
-	c := &counter{dataset: d, rules: d.Rules, how: how, units: units, known: make([]bool, len(units)), gone: make([]bool, len(units)), every: publishEvery}
+	c := &counter{dataset: d, rules: d.Rules, how: how, units: units, known: make([]bool, len(units)), gone: make([]bool, len(units)), every: cmp.Or(how.every, publishEvery)}
 	if c.countsTexts() {
 		c.texts, c.textsKnown = make([]Texts, len(units)), make([]bool, len(units))
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/option"
@@ -125,17 +124,11 @@ func (b *binder) pack() {
 }
 
 // tokens returns the lines of the canonical text about columns that are made of texts.
-func (b *binder) tokens() string {
-	var all []string
-	for _, i := range b.delivered.Tokenized() {
-		name := b.delivered.Schema.Fields[i].Name
-		all = append(all, fmt.Sprintf("tokenize %q %s", name, b.delivered.Encoders(name).Line()))
+func (b *binder) tokens() (lines string) {
+	for _, line := range b.delivered.Lines() {
+		lines += "\n" + line
 	}
-	if len(all) == 0 {
-		return ""
-	}
-	b.rules.Tokens = strings.Join(all, ", ")
-	return "\n" + strings.Join(all, "\n")
+	return lines
 }
 
 // TokenizeFirst returns what to do about a column of text where token lists are needed.

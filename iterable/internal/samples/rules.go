@@ -59,7 +59,6 @@ type Rules struct {
 	list   *rule.KeptRows
 	Weight int      // rule column; -1: each row comes once
 	Pack   *Packing // nil: each row that comes is a sample
-	Tokens string   // how loads make tokens of texts, which a packing or a bucket counts; else ""
 	seed   uint64
 	Given  []string // the options that make up the rule
 }
@@ -124,14 +123,33 @@ func Bind(o Options, m *rowgroup.Reader, data *shuffle.Manifest, delivered *tran
 		return nil, err
 	}
 	r.text = strings.Join(b.text, "\n")
-	named := r.text
+	named := b.text
 	if r.Draws() {
-		named += "\n" + r.Pack.Spec.FIM.Text()
+		named = append(named, r.Pack.Spec.FIM.Text())
 	}
-	sum := sha256.Sum256([]byte(named))
-	r.Name = hex.EncodeToString(sum[:8])
+	r.Name = nameOf(named)
 	r.number(m.Groups())
 	return r, nil
+}
+
+// nameOf returns the name of lines of a canonical text.
+func nameOf(lines []string) string {
+	sum := sha256.Sum256([]byte(strings.Join(lines, "\n")))
+	return hex.EncodeToString(sum[:8])
+}
+
+// NameWith returns the name of the rule and of how loads make tokens, by its lines; "" without
+// both. r may be nil. The name of a packing has the lines already.
+func (r *Rules) NameWith(lines []string) string {
+	switch {
+	case r == nil && len(lines) == 0:
+		return ""
+	case r == nil:
+		return nameOf(lines)
+	case r.Pack != nil || len(lines) == 0:
+		return r.Name
+	}
+	return nameOf(append([]string{r.text}, lines...))
 }
 
 // A binder makes rules of options, one option after the other.

@@ -25,8 +25,8 @@ func (k *Packing) TextTokens(t *Texts) (tokens int64, exact bool) {
 	return t.Tokens + t.Documents*int64(k.extra()), k.Bucket != nil || k.Spec.PackStrategy() != rule.BestFit
 }
 
-// MakesAll reports whether a load makes the tokens of all columns, and so may leave out rows that are
-// in no sample.
+// MakesAll reports whether a load makes the tokens of all columns, and so may leave out rows that
+// are in no sample.
 func (k *Packing) MakesAll() bool {
 	for i, f := range k.schema.Fields {
 		if k.Layout.Columns[i].Tokens && k.transforms.Encoders(f.Name) == nil {

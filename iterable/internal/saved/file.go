@@ -84,16 +84,15 @@ func (f *File) Write(path string, manifests []*rowgroup.Reader) error {
 // NewPart returns the part of shards that addresses name; params is nil in file order.
 func NewPart(addresses []string, shards []shard.Shard, data *shuffle.Manifest, units string, params *shuffle.Params) (f Part, err error) {
 	f.Units, f.Found = units, newFound(addresses, shards, data)
+	f.Rule, f.Now = data.Rule, data.Now
 	if f.Manifest, err = data.JSON(); err == nil && params != nil {
 		f.Params, err = json.Marshal(params)
 	}
 	return f, err
 }
 
-// Count adds the rule, and the samples of each unit, so that a run that is given them does not
-// count.
-func (f *Part) Count(data *shuffle.Manifest, units *shuffle.Units) {
-	f.Rule, f.Now = data.Rule, data.Now
+// Count adds the samples of each unit, so that a run that is given them does not count.
+func (f *Part) Count(units *shuffle.Units) {
 	for _, u := range units.All() {
 		f.Counts = binary.AppendUvarint(f.Counts, uint64(u.Samples))
 	}

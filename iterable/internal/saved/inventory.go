@@ -72,7 +72,7 @@ func (w *InventoryWriter) AddSource(name string, addresses []string, m *rowgroup
 		return err
 	}
 	if units != nil {
-		part.Count(data, units)
+		part.Count(units)
 	}
 	w.file.Sources = append(w.file.Sources, inventorySource{Name: name, Part: part, UnitRows: unitRows, Tokens: tokens})
 	w.manifests = append(w.manifests, m)

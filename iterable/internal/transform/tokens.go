@@ -101,6 +101,15 @@ func (c *Columns) Tokenized() (all []int) {
 	return all
 }
 
+// Lines describe how columns get tokens: the tokens of a text are the same where the lines are.
+func (c *Columns) Lines() (all []string) {
+	for _, i := range c.Tokenized() {
+		name := c.Schema.Fields[i].Name
+		all = append(all, fmt.Sprintf("tokenize %q %s", name, c.encoders[name].Line()))
+	}
+	return all
+}
+
 // encoderBytes is the memory of an encoder beside its cache.
 const encoderBytes = 1 << 20
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from typing import Any
 
 from rank import RANK, Report, group, ids
 
@@ -18,11 +19,14 @@ def main() -> None:
     parser.add_argument("uri")
     parser.add_argument("--seeds", type=int, nargs="+", help="of each rank")
     parser.add_argument("--workers", type=int, default=0)
+    parser.add_argument("--tokenizers", nargs="+", help="of each rank, of the column text")
     given = parser.parse_args()
     os.environ["SHARDFEED_JOB"] = f"{os.environ['REPORT']} {RANK}"
     report = Report()
     with group():
-        options = {"columns": ["id"], "seed": given.seeds[RANK], "num_workers": given.workers}
+        options: dict[str, Any] = {"columns": ["id"], "seed": given.seeds[RANK], "num_workers": given.workers}
+        if given.tokenizers:
+            options |= {"columns": ["id", "text"], "tokenize": {"text": given.tokenizers[RANK]}, "pad": {"text": 0}}
         loader = shardfeed.torch.DataLoader(given.uri, batch_size=32, with_row_valid=True, **options)
         try:
             for step, batch in enumerate(loader):

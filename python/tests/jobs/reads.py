@@ -21,11 +21,13 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--pause", type=float, default=0.0)
     parser.add_argument("--replication", type=int, default=1)
+    parser.add_argument("--tokenizer", help="of the column text")
     given = parser.parse_args()
+    more: dict[str, Any] = {"columns": ["id"]}
+    if given.tokenizer:
+        more = {"columns": ["id", "text"], "tokenize": {"text": given.tokenizer}}
     try:
-        dataset = shardfeed.StreamingDataset(
-            given.uri, batch_size=given.batch_size, columns=["id"], seed=given.seed, replication=given.replication
-        )
+        dataset = shardfeed.StreamingDataset(given.uri, batch_size=given.batch_size, seed=given.seed, replication=given.replication, **more)
         say(ready=True)
         input()
         for batch in dataset:
