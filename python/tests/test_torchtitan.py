@@ -15,7 +15,10 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("torchtitan")
 
+import tokenizers  # noqa: E402
+from tokenizers import models, pre_tokenizers, processors  # noqa: E402
 from torchtitan.components.dataloader import BaseDataLoader  # noqa: E402
+from torchtitan.components.tokenizer import HuggingFaceTokenizer  # noqa: E402
 from torchtitan.config import ConfigManager  # noqa: E402
 
 import shardfeed.torchtitan  # noqa: E402
@@ -168,9 +171,40 @@ def test_the_seed_and_the_workers_reach_the_loader(table: Path) -> None:
     assert loader._loader.num_workers == 1 and take(iter(loader), 6) == three
 
 
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The trainer's, whose file adds the first token to each text."""
+    made = tokenizers.Tokenizer(models.BPE({c: i for i, c in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}, []))
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.add_special_tokens(["<s>", "</s>"])
+    made.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 256)])
+    directory = tmp_path_factory.mktemp("assets")
+    made.save(str(directory / "tokenizer.json"))
+    (directory / "tokenizer_config.json").write_text(json.dumps({"bos_token": "<s>", "eos_token": "</s>"}))
+    return HuggingFaceTokenizer(tokenizer_path=str(directory))
+
+
+@pytest.mark.parametrize("around", [False, True])
+def test_texts_by_the_trainers_tokenizer(tmp_path: Path, tokenizer: Any, around: bool) -> None:
+    texts = [f"{i} it's a text, naïve {'日本語' * (i % 9)}" for i in range(90)]
+    pq.write_table(pa.table({"text": texts}), tmp_path / "part-0.parquet", row_group_size=30)
+    loader = build(
+        tmp_path, tokens="text", tokenize=True, tokenizer=tokenizer, add_bos=around, add_eos=around, infinite=False, batch_size=1
+    )
+    found = []
+    for inputs, _ in loader:
+        found += inputs["input"].flatten().tolist()
+    want = [t for text in texts for t in tokenizer.encode(text, add_bos=around, add_eos=around) if around or t != 256]
+    if around:
+        assert found.count(256) == found.count(257) == len(texts)  # never twice
+    padding = len(found) - len(want)
+    assert sorted(found) == sorted([0] * padding + want) and 0 <= padding < 3 * SIZE
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
+        ({"tokenize": True}, "dataloader.tokenize needs torchtitan's HuggingFaceTokenizer, got None"),
         ({"add_eos": True}, "dataloader.add_eos needs a tokenizer with eos_id, and this one has none"),
         ({"options": {"batch_size": 4}}, "dataloader.options has batch_size, which other settings of the trainer say"),
         ({"tokens": "input_id"}, "input_id"),

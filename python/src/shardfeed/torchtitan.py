@@ -1,4 +1,4 @@
-"""torchtitan: packed batches of token lists as a component of its trainer.
+"""torchtitan: packed batches of tokens or texts as a component of its trainer.
 
 A configuration names it in the place of torchtitan's own data loader::
 
@@ -53,7 +53,11 @@ class DataLoader(BaseDataLoader):
         """
 
         tokens: str = "input_ids"
-        """The column with the tokens of a document, a list of integers in each row."""
+        """The column with the tokens of a document, a list of integers in each row, or with its text."""
+
+        tokenize: bool = False
+        """Make tokens of the column's texts with the trainer's tokenizer, in the engine. The tokens
+        that its tokenizer.json adds by itself are left out: see add_bos and add_eos."""
 
         strategy: Literal["wrapped", "bfd", "bfd_split"] = "wrapped"
         """How documents are put into blocks, see shardfeed.Pack."""
@@ -106,6 +110,7 @@ class DataLoader(BaseDataLoader):
             "seed": config.seed,
             "tail": "carry" if config.infinite else "pad",
             "with_row_valid": True,
+            **({"tokenize": {config.tokens: _library(tokenizer)}} if config.tokenize else {}),
             **_ranks(config.replication, dp_rank, dp_world_size),
         }
         if taken := sorted(given.keys() & config.options.keys() - {"columns"}):
@@ -180,6 +185,16 @@ def _special(tokenizer: Any, name: str) -> int:
     if token is None:
         raise OptionError(f"dataloader.add_{name} needs a tokenizer with {name}_id, and this one has none: leave add_{name} out")
     return int(token)
+
+
+def _library(tokenizer: Any) -> Any:
+    """The tokenizer of the library tokenizers in one of torchtitan's."""
+    if callable(getattr(inner := getattr(tokenizer, "tokenizer", None), "to_str", None)):
+        return inner
+    raise OptionError(
+        f"dataloader.tokenize needs torchtitan's HuggingFaceTokenizer, {got(tokenizer)}: give options={{'tokenize': "
+        "{'text': 'tokenizer.json'}} instead"
+    )
 
 
 def _ranks(replication: int, dp_rank: int, dp_world_size: int) -> dict[str, int]:
