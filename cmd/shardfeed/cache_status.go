@@ -50,7 +50,7 @@ func (f *flags) cacheStatus() cacheStatus {
 	case !process.Writable(exists):
 		c.State = "cannot be written: runs do not use it"
 	case space.Shards == 0:
-		c.State = "empty; used for what is on S3 or HDFS"
+		c.State = "empty; used for what is on servers"
 	default:
 		c.State = fmt.Sprintf("holds %v of %s", mem.Bytes(c.Bytes), text.Plural(int64(c.Shards), "shard"))
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/shardfeed/shardfeed/shard/local"
 	"github.com/shardfeed/shardfeed/shard/mem"
 	"github.com/shardfeed/shardfeed/shard/s3"
+	"github.com/shardfeed/shardfeed/shard/web"
 )
 
 // Options of the stores that have some. The zero value reaches each as its own tools do: by the
@@ -14,6 +15,7 @@ import (
 type Options struct {
 	S3   s3.Options
 	HDFS hdfs.Options
+	Web  web.Options
 }
 
 // Stores returns a store for each scheme. The memory store is empty. Nothing is read or asked of a
@@ -22,7 +24,8 @@ func Stores(o Options) shard.Stores {
 	buckets := s3.New(o.S3)
 	names := hdfs.New(o.HDFS)
 	disks := local.New()
-	web := names.WebHDFS()
+	files := names.WebHDFS()
+	servers := web.New(o.Web)
 	return shard.Stores{
 		"":         disks,
 		"file":     disks,
@@ -32,7 +35,9 @@ func Stores(o Options) shard.Stores {
 		"s3n":      buckets,
 		"hdfs":     names,
 		"viewfs":   names,
-		"webhdfs":  web,
-		"swebhdfs": web,
+		"webhdfs":  files,
+		"swebhdfs": files,
+		"http":     servers,
+		"https":    servers,
 	}
 }

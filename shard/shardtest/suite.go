@@ -26,6 +26,21 @@ type Namer interface {
 	Legal(name string) bool
 }
 
+// An Unlister is a Fixture of a place that lists no directories: lists of some are an error of its
+// own, which the checks accept.
+type Unlister interface {
+	Unlisted() error
+	// Shared reports whether a pattern means there what it means elsewhere.
+	Shared(pattern string) bool
+}
+
+// skipUnlisted ends a check that needs a list of a directory, which the place does not have.
+func skipUnlisted(t *testing.T, f Fixture, err error) {
+	if u, ok := f.(Unlister); ok && errors.Is(err, u.Unlisted()) {
+		t.Skip("the place lists no directories")
+	}
+}
+
 // Run checks everything that package shard promises of a store. New returns an empty fixture for
 // each check.
 func Run(t *testing.T, newFixture func(t *testing.T) Fixture) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/shard/driver"
+	"github.com/shardfeed/shardfeed/shard/driver/connect"
 )
 
 // A cluster is the set of servers of one tree of files.
@@ -80,7 +81,7 @@ func (c *cluster) try(ctx context.Context, request func(ctx context.Context, b *
 	for {
 		at := c.active.Load()
 		err := request(ctx, c.bases[at])
-		if !errors.Is(err, errNoHost) && !errors.Is(err, syscall.ECONNREFUSED) {
+		if !errors.Is(err, connect.ErrNoHost) && !errors.Is(err, syscall.ECONNREFUSED) {
 			c.met.Store(true)
 		}
 		if err == nil || !c.elsewhere(at, err) {
@@ -100,7 +101,7 @@ func (c *cluster) try(ctx context.Context, request func(ctx context.Context, b *
 // elsewhere reports whether a request that failed with the server of that index should be made
 // again, and moves on to the next server when it was that one's fault.
 func (c *cluster) elsewhere(at int64, err error) bool {
-	absent := errors.Is(err, errNoHost) && (len(c.bases) > 1 || c.met.Load())
+	absent := errors.Is(err, connect.ErrNoHost) && (len(c.bases) > 1 || c.met.Load())
 	if !passing(err) && !absent {
 		return false
 	}

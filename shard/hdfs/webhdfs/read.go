@@ -15,6 +15,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/driver"
+	"github.com/shardfeed/shardfeed/shard/driver/connect"
 )
 
 // read fills one part. Where a body ends too early or stalls, it goes on from the byte reached,
@@ -182,7 +183,7 @@ func (s *Store) fill(ctx context.Context, w *driver.Watch, answer *http.Response
 		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}
-		return lost(ctx, host, err)
+		return connect.Lost(ctx, host, err)
 	}
 	if answer.ContentLength >= 0 {
 		return nil
@@ -191,7 +192,7 @@ func (s *Store) fill(ctx context.Context, w *driver.Watch, answer *http.Response
 	case n > 0:
 		return fmt.Errorf("%w: %s sends more bytes than were asked for", errForeign, host)
 	case !errors.Is(err, io.EOF):
-		return lost(ctx, host, err)
+		return connect.Lost(ctx, host, err)
 	}
 	return nil
 }

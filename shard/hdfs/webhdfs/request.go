@@ -12,6 +12,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/driver"
+	"github.com/shardfeed/shardfeed/shard/driver/connect"
 )
 
 const (
@@ -55,7 +56,7 @@ func (s *Store) show(ctx context.Context, b *base, u *url.URL) (*http.Response, 
 	shown := b.auth.header(r, s.options)
 	answer, err := s.roundTrip(r)
 	if err == nil && negotiates(answer) && u.Query().Get("delegation") == "" {
-		drain(answer)
+		connect.Drain(answer)
 		answer, err = s.prove(ctx, b, u, shown)
 	}
 	if err != nil {
@@ -73,7 +74,7 @@ func (s *Store) roundTrip(r *http.Request) (*http.Response, error) {
 	}
 	answer, err := transport.RoundTrip(r)
 	if err != nil {
-		return nil, lost(r.Context(), r.URL.Host, err)
+		return nil, connect.Lost(r.Context(), r.URL.Host, err)
 	}
 	return answer, nil
 }
@@ -91,7 +92,7 @@ func (s *Store) prove(ctx context.Context, b *base, u *url.URL, shown int64) (*h
 		if err != nil || !negotiates(answer) {
 			return answer, err
 		}
-		drain(answer)
+		connect.Drain(answer)
 	}
 	b.auth.drop()
 	header, err := s.ticket(ctx, b.url.Hostname())
@@ -120,7 +121,7 @@ func (s *Store) follow(ctx context.Context, b *base, answer *http.Response) (*ht
 			return answer, node, nil
 		}
 		to, err := answer.Location()
-		drain(answer)
+		connect.Drain(answer)
 		if err != nil || to.Host == "" || to.Scheme != "http" && to.Scheme != "https" {
 			return nil, node, fmt.Errorf("%w: %s redirects to no address", errForeign, answer.Request.URL.Host)
 		}
@@ -137,7 +138,7 @@ func (s *Store) follow(ctx context.Context, b *base, answer *http.Response) (*ht
 			return nil, node, err
 		}
 	}
-	drain(answer)
+	connect.Drain(answer)
 	return nil, node, fmt.Errorf("%w: %s: over %d redirects", errForeign, b.url.Host, maxHops)
 }
 
@@ -171,18 +172,12 @@ func checked(ctx context.Context, host string, answer *http.Response) (*http.Res
 		http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
 		return answer, nil
 	}
-	defer drain(answer)
+	defer connect.Drain(answer)
 	body, err := io.ReadAll(io.LimitReader(answer.Body, maxError))
 	if err != nil && ctx.Err() != nil {
-		return nil, lost(ctx, host, err)
+		return nil, connect.Lost(ctx, host, err)
 	}
 	return nil, parseRemote(host, answer.StatusCode, body)
-}
-
-// drain ends an answer; a short rest is read, so that its connection can be used again.
-func drain(answer *http.Response) {
-	_, _ = io.CopyN(io.Discard, answer.Body, maxError)
-	_ = answer.Body.Close()
 }
 
 // ask makes a query whose answer is a document, with any server of the cluster, and returns what
@@ -226,7 +221,7 @@ func (s *Store) document(ctx context.Context, b *base, q query) (body []byte, er
 	body, err = io.ReadAll(io.LimitReader(&progressReader{answer.Body, w}, maxAnswer+1))
 	switch {
 	case err != nil:
-		return nil, lost(ctx, b.url.Host, err)
+		return nil, connect.Lost(ctx, b.url.Host, err)
 	case len(body) > maxAnswer:
 		return nil, errors.New("the server's answer is too long")
 	}

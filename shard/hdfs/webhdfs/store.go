@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -13,6 +12,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/driver"
+	"github.com/shardfeed/shardfeed/shard/driver/connect"
 	"github.com/shardfeed/shardfeed/shard/hdfs/krb"
 )
 
@@ -49,7 +49,7 @@ func New(o Options) *Store {
 		options: o.withDefaults(), outage: driver.Outage{Note: o.Waiting},
 		clusters: make(map[string]*cluster),
 	}
-	s.transport = sync.OnceValues(s.options.newTransport)
+	s.transport = sync.OnceValues(connect.Options{CABundle: s.options.CABundle, Proxy: s.options.Proxy}.Transport)
 	s.tokens = sync.OnceValues(func() (*tokenFile, error) { return loadTokens(s.options.TokenFile) })
 	return s
 }
@@ -233,14 +233,8 @@ func hint(err error) string {
 		return "a proxy, a login page or another service answers in place of the cluster: see the address and http_proxy"
 	case errors.Is(err, ErrUnfinished):
 		return "wait until its writer closes it, or leave it out; where the writer died, hdfs debug recoverLease closes it"
-	case isUnreachable(err):
+	case connect.IsUnreachable(err):
 		return "see whether the server's web port, or the proxy, can be reached from here; shardfeed doctor tries it"
 	}
 	return ""
-}
-
-// isUnreachable reports whether the server, or the proxy, did not take the connection.
-func isUnreachable(err error) bool {
-	op, ok := errors.AsType[*net.OpError](err)
-	return ok && (op.Op == "dial" || op.Op == "proxyconnect")
 }

@@ -41,6 +41,9 @@ _HDFS = """
 """
 HDFS = frozenset(_HDFS.split())
 
+_WEB = ("http.proxy", "http.max-requests")
+_HEADER = "http.header."  # and the name of a header
+
 _HADOOP = ("dfs.", "fs.", "hadoop.")  # keys of Hadoop's own configuration
 _ELSEWHERE = {
     "host": "give it in the address: hdfs://host:port/path",
@@ -74,7 +77,7 @@ def options(given: Mapping[str, Any] | None) -> dict[str, str]:
         name = name.removeprefix("extra_conf.")  # of pyarrow's HadoopFileSystem
         flag = name.replace("_", "-")
         known = flag if flag in FLAGS and name not in S3 else name
-        if known not in FLAGS and known.lower() not in S3 and known not in HDFS and not known.startswith(_HADOOP):
+        if known not in FLAGS and known.lower() not in S3 and known not in (*HDFS, *_WEB) and not known.startswith((*_HADOOP, _HEADER)):
             raise OptionError(_unknown(name))
         out[known] = value
     return out
@@ -98,11 +101,11 @@ def _flat(prefix: str, given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def _unknown(name: str) -> str:
     if name in _ELSEWHERE:
         return f"storage option {name!r} is not used here: {_ELSEWHERE[name]}"
-    near = difflib.get_close_matches(name, sorted(FLAGS | S3 | HDFS), 3)
+    near = difflib.get_close_matches(name, sorted(FLAGS | S3 | HDFS | set(_WEB)), 3)
     hint = (
         f"did you mean {' or '.join(map(repr, near))}?"
         if near
-        else "known are the options of s3fs and pyarrow, and hdfs.*, dfs.*, fs.*, hadoop.*"
+        else "known are the options of s3fs and pyarrow, and hdfs.*, dfs.*, fs.*, hadoop.*, http.*"
     )
     return f"unknown storage option {name!r}: {hint}"
 

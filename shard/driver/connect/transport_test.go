@@ -1,4 +1,4 @@
-package webhdfs
+package connect
 
 import (
 	"context"
@@ -29,11 +29,11 @@ func TestLost(t *testing.T) {
 		{x509.UnknownAuthorityError{}, shard.ErrDenied},
 		{x509.HostnameError{Certificate: &x509.Certificate{}, Host: "h"}, shard.ErrDenied},
 		{tls.RecordHeaderError{Msg: "x"}, shard.ErrBadURI},
-		{&net.DNSError{IsNotFound: true}, errNoHost},
+		{&net.DNSError{IsNotFound: true}, ErrNoHost},
 		{&net.DNSError{IsTimeout: true}, shard.ErrTransient},
 	} {
 		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
-			err := lost(t.Context(), "h:1", inURL(c.err))
+			err := Lost(t.Context(), "h:1", inURL(c.err))
 			if !errors.Is(err, c.want) || strings.Contains(err.Error(), "SECRET") || !strings.Contains(err.Error(), "h:1") {
 				t.Errorf("%v became %v", c.err, err)
 			}
@@ -41,7 +41,7 @@ func TestLost(t *testing.T) {
 	}
 	ctx, stop := context.WithCancelCause(t.Context())
 	stop(driver.ErrStalled)
-	if err := lost(ctx, "h:1", inURL(context.Canceled)); !errors.Is(err, shard.ErrTransient) || !errors.Is(err, driver.ErrStalled) {
+	if err := Lost(ctx, "h:1", inURL(context.Canceled)); !errors.Is(err, shard.ErrTransient) || !errors.Is(err, driver.ErrStalled) {
 		t.Error(err)
 	}
 }
@@ -53,11 +53,11 @@ func TestTransport(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, file := range []string{empty, filepath.Join(dir, "none")} {
-		if _, err := (Options{CABundle: file}).newTransport(); err == nil || !strings.Contains(err.Error(), file) {
+		if _, err := (Options{CABundle: file}).Transport(); err == nil || !strings.Contains(err.Error(), file) {
 			t.Errorf("error %v", err)
 		}
 	}
-	transport, err := Options{Proxy: "http://proxy:3128"}.newTransport()
+	transport, err := Options{Proxy: "http://proxy:3128"}.Transport()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,80 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/driver/connect"
+)
+
+const maxHops = 5 // redirects of one request
+
+// send asks for bytes of a file at a version, "" for any, and follows redirects. The answer has
+// status 200 or 206 and no encoding, or there is an error.
+func (s *server) send(ctx context.Context, u *url.URL, span shard.Span, version string) (*http.Response, error) {
+	transport, err := s.store.transport()
+	if err != nil {
+		return nil, err
+	}
+	for range maxHops + 1 {
+		answer, err := transport.RoundTrip(s.request(ctx, u, span, version))
+		if err != nil {
+			return nil, connect.Lost(ctx, u.Host, err)
+		}
+		switch answer.StatusCode {
+		case http.StatusOK, http.StatusPartialContent:
+			if err := plain(answer); err != nil {
+				_ = answer.Body.Close()
+				return nil, err
+			}
+			return answer, nil
+		case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+			to, err := answer.Location()
+			connect.Drain(answer)
+			switch {
+			case err != nil || to.Host == "" || to.Scheme != "http" && to.Scheme != "https":
+				return nil, fmt.Errorf("%w: %s redirects to no address", errForeign, u.Host)
+			case u.Scheme == "https" && to.Scheme == "http":
+				return nil, fmt.Errorf("%w: %s redirects from https to http", shard.ErrDenied, u.Host)
+			}
+			u = to
+		default:
+			defer connect.Drain(answer)
+			return nil, newStatusError(answer)
+		}
+	}
+	return nil, fmt.Errorf("%w: %s: over %d redirects", errForeign, u.Host, maxHops)
+}
+
+func (s *server) request(ctx context.Context, u *url.URL, span shard.Span, version string) *http.Request {
+	r := &http.Request{Method: http.MethodGet, URL: u, Host: u.Host, Header: make(http.Header), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
+	if strings.EqualFold(u.Scheme+"://"+u.Host, s.origin) {
+		for name, values := range s.store.options.Headers {
+			r.Header[name] = values
+		}
+	}
+	r.Header.Set("User-Agent", "shardfeed")
+	r.Header.Set("Accept-Encoding", "identity")
+	r.Header.Set("Range", fmt.Sprintf("bytes=%d-%d", span.Off, span.End()-1))
+	demand(r.Header, version)
+	return r.WithContext(ctx)
+}
+
+// plain refuses an answer whose bytes are not the file's.
+func plain(answer *http.Response) error {
+	if encoding := answer.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
+		return fmt.Errorf("%w: it has Content-Encoding %s", errForeign, encoding)
+	}
+	return nil
+}
+
+// errForeign is an answer that is not a file's: of a proxy, a login page or a broken network.
+var errForeign = errors.New("the answer is not a file's")
+
+// errNoRanges is a server that sends only whole files.
+var errNoRanges = fmt.Errorf("%w: the server does not serve ranges of files", shard.ErrBadURI)
