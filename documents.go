@@ -30,7 +30,8 @@ type Documents struct {
 
 // TokenizedDocuments are the documents of one column, and the tokenizer.
 type TokenizedDocuments struct {
-	Column    string     `json:"column"`
+	Tokenizer string     `json:"tokenizer"`      // the column of tokens
+	Column    string     `json:"column"`         // the column of texts
 	File      []byte     `json:"file,omitempty"` // content of Tokenizer.File
 	Documents []Document `json:"documents"`
 }
@@ -58,11 +59,13 @@ func (d *Dataset) Documents(ctx context.Context, library string) (*Documents, er
 	}
 	all := &Documents{Checked: checked}
 	for _, name := range names {
-		of, err := d.documentsOf(ctx, name)
-		if err != nil {
-			return nil, fmt.Errorf("documents of column %q: %w", name, err)
+		for _, text := range d.tokenizers[name].Texts(name) {
+			of, err := d.documentsOf(ctx, name, text)
+			if err != nil {
+				return nil, fmt.Errorf("documents of column %q: %w", text, err)
+			}
+			all.Columns = append(all.Columns, of)
 		}
-		all.Columns = append(all.Columns, of)
 	}
 	return all, nil
 }
@@ -103,8 +106,8 @@ func (d *Dataset) firstShards() (all []shard.Shard) {
 	return all
 }
 
-func (d *Dataset) documentsOf(ctx context.Context, name string) (of TokenizedDocuments, err error) {
-	of.Column = name
+func (d *Dataset) documentsOf(ctx context.Context, name, text string) (of TokenizedDocuments, err error) {
+	of.Tokenizer, of.Column = name, text
 	if t := d.spec.Tokenize[name]; t.File != "" {
 		if of.File, err = d.spec.tokenizerContent(ctx, d.source.drivers, t); err != nil {
 			return of, err
@@ -122,7 +125,7 @@ func (d *Dataset) documentsOf(ctx context.Context, name string) (of TokenizedDoc
 		r := &documentReader{
 			tokenizer: d.tokenizers[name], rows: mostDocuments / len(manifests), bytes: documentBytes / len(manifests) / len(d.tokenizers),
 		}
-		if err := r.read(ctx, d.source.Stores, part, rowgroup.Options{Columns: []string{name}, ReplaceUTF8: d.spec.InvalidUTF8 == "replace", IndexDir: d.spec.Places().Index}); err != nil {
+		if err := r.read(ctx, d.source.Stores, part, rowgroup.Options{Columns: []string{text}, ReplaceUTF8: d.spec.InvalidUTF8 == "replace", IndexDir: d.spec.Places().Index}); err != nil {
 			return of, err
 		}
 		of.Documents = append(of.Documents, r.documents...)

@@ -114,8 +114,8 @@ type Spec struct {
 
 	Words
 
-	// Tokenize makes tokens of the texts of columns, by name: lists of int32, before rows become
-	// samples. Only rows that the rule keeps have tokens.
+	// Tokenize makes columns of tokens, by name, of columns of texts: lists of int32, before rows
+	// become samples. Only rows that the rule keeps have tokens.
 	Tokenize map[string]Tokenizer `json:"tokenize,omitempty"`
 
 	Features

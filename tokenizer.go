@@ -22,7 +22,7 @@ import (
 	"github.com/shardfeed/shardfeed/tokenize"
 )
 
-// A Tokenizer makes tokens of the texts of a column; see package tokenize.
+// A Tokenizer makes a column of tokens of columns of texts; see package tokenize.
 type Tokenizer struct {
 	// File is a tokenizer.json, Mistral's tekken.json or, with Pattern, a file of tiktoken: a path
 	// relative to the spec's Directory, or any address that shards can have. Content is such a
@@ -43,6 +43,11 @@ type Tokenizer struct {
 
 	// MaxTokens limits the tokens of a text, the template's included; 0 sets no limit.
 	MaxTokens int `json:"max_tokens,omitempty"`
+
+	// Join lists the columns whose tokens become one list, and Labels the ones that have labels; see
+	// [iterable.Tokenizer].
+	Join   []string `json:"join,omitempty"`
+	Labels []string `json:"labels,omitempty"`
 }
 
 // maxTokenizer limits the bytes of a tokenizer.json. A file of 262,144 tokens has 35 MB.
@@ -60,8 +65,10 @@ func (s Spec) validateTokenize(l *option.List) {
 			l.Add(field+".SpecialTokens", "need the pattern of a file of tiktoken; a tokenizer.json has its own")
 		}
 		l.OneOf(field+".Specials", t.Specials, "parse", "text", "error")
-		if s.Vocabulary[name] != nil {
-			l.Add(field, "contradicts {Vocabulary} of the same column; leave one of the two out")
+		for _, text := range t.made().Texts(name) {
+			if s.Vocabulary[text] != nil {
+				l.Add(field, "contradicts {Vocabulary} of column %q; leave one of the two out", text)
+			}
 		}
 		if p := s.Pack; p != nil && t.Template && p.writesAround() && p.Columns[name] != 0 {
 			l.Add("Pack", "writes eos or bos around documents, to which the template of {Tokenize} adds tokens already; leave one of the two out")
@@ -83,6 +90,13 @@ func (p *Pack) tokenText() string {
 	return text
 }
 
+// made returns the tokenizer without its tables.
+func (t Tokenizer) made() iterable.Tokenizer {
+	return iterable.Tokenizer{
+		Options: tokenize.Options{Specials: tokenize.Specials(t.Specials), Template: t.Template, MaxTokens: t.MaxTokens}, Join: t.Join, Labels: t.Labels,
+	}
+}
+
 // writesAround reports whether a packing writes tokens around documents.
 func (p *Pack) writesAround() bool { return p.EOS != nil || p.BOS != nil || p.EOSText+p.BOSText != "" }
 
@@ -101,10 +115,9 @@ func (h *Host) readTokenizers(ctx context.Context, stores shard.Store, s Spec, o
 		if o.Tokenize == nil {
 			o.Tokenize = map[string]iterable.Tokenizer{}
 		}
-		o.Tokenize[name] = iterable.Tokenizer{
-			Tokenizer: t, Name: shard.Redact(of.File),
-			Options: tokenize.Options{Specials: tokenize.Specials(of.Specials), Template: of.Template, MaxTokens: of.MaxTokens},
-		}
+		made := of.made()
+		made.Tokenizer, made.Name = t, shard.Redact(of.File)
+		o.Tokenize[name] = made
 	}
 	if s.Pack == nil {
 		return nil
@@ -251,7 +264,12 @@ func comparedTokenizers(all map[string]iterable.Tokenizer) map[string]string {
 	return lines
 }
 
-func (s Spec) tokenizes(name string) bool {
-	_, ok := s.Tokenize[name]
-	return ok
+// tokenizes reports whether tokens are made of a column.
+func (s Spec) tokenizes(column string) bool {
+	for name, t := range s.Tokenize {
+		if slices.Contains(t.made().Texts(name), column) {
+			return true
+		}
+	}
+	return false
 }

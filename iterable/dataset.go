@@ -78,8 +78,11 @@ func Open(ctx context.Context, stores shard.Stores, addresses []string, o Option
 	}
 	m := all[0]
 	if c.transforms, err = transform.Bind(m.Schema(), o.changes().Within(c.memory)); err != nil {
-		_, ruleErr := samples.Bind(o.rule(), m, planManifest(m), &transform.Columns{Schema: m.Schema()}) // all that is wrong at once
-		return nil, errors.Join(err, ruleErr, m.Close())
+		if len(o.Tokenize) == 0 { // else rules may name columns of tokens
+			_, ruleErr := samples.Bind(o.rule(), m, planManifest(m), &transform.Columns{Schema: m.Schema()}) // all that is wrong at once
+			err = errors.Join(err, ruleErr)
+		}
+		return nil, errors.Join(err, m.Close())
 	}
 	d := &Dataset{common: c, options: o, notes: newLaneNotes(o.LaneDir)}
 	s, err := newSource(ctx, c, "", addresses, m, o)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/shardfeed/shardfeed/column"
@@ -73,7 +74,7 @@ func (d *mixture) tokensOf(ctx context.Context, parts []rowgroup.Part) ([]int64,
 	o.Pack, o.Bucket = &Pack{Pack: rule.Pack{Columns: map[string]int{name: 1}}}, nil
 	o.Columns, o.RowIDs, o.RowKeys, o.Words = []string{name}, false, false, Words{}
 	o.Tokenize = maps.Clone(o.Tokenize)
-	maps.DeleteFunc(o.Tokenize, func(of string, _ Tokenizer) bool { return of != name })
+	maps.DeleteFunc(o.Tokenize, func(of string, t Tokenizer) bool { return !slices.Contains(t.Columns(of), name) })
 	var shards []shard.Shard
 	for i, s := range o.Sources {
 		shards = append(shards, parts[i].Shards...)
@@ -119,7 +120,7 @@ func (d *mixture) tokensColumn() (string, error) {
 	var lists []string
 	for _, f := range d.transforms.Schema.Fields {
 		switch {
-		case f.Name == "" || !hasTokens(f):
+		case f.Name == "" || !hasTokens(f) || f.Name == LabelsColumn && d.transforms.Labels() != nil:
 		case d.options.Bucket != nil && d.options.Bucket.Name() == f.Name:
 			return f.Name, nil
 		default:

@@ -135,10 +135,10 @@ type Choice = samples.Choice
 type Pack = samples.Pack
 
 // IgnoredLabel is the label that losses of torch leave out.
-const IgnoredLabel = samples.IgnoredLabel
+const IgnoredLabel = transform.IgnoredLabel
 
 // LabelsColumn is the list that has IgnoredLabel in places without a document.
-const LabelsColumn = samples.LabelsColumn
+const LabelsColumn = transform.LabelsColumn
 
 // ErrNoRow is the cause of the [OptionError] of a rule that keeps no row.
 var ErrNoRow = samples.ErrNoRow

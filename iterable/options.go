@@ -35,8 +35,9 @@ type Options struct {
 	Words
 	Losses
 
-	// Tokenize makes tokens of the texts of columns, by name: lists of int32, before rows become
-	// samples.
+	// Tokenize makes columns of tokens, by name, of columns of texts: lists of int32, before rows
+	// become samples. The columns that are made are delivered whether or not Columns has them; the
+	// texts are if Columns names them.
 	Tokenize map[string]Tokenizer
 
 	IndexDir string // where footers, and what rules keep of each unit, are kept for the next start; "" keeps nothing
@@ -227,17 +228,17 @@ func (o Options) planOptions(worldSize int) shuffle.Options {
 
 func (o Options) rowgroupOptions(pool *mem.Pool, mapped *rowgroup.MappedImages) rowgroup.Options {
 	return rowgroup.Options{
-		Columns: o.Columns, RuleColumns: o.rule().Columns().List, MissingIsNull: o.MissingIsNull, PartitionTypes: o.PartitionTypes, Declared: o.Declared, RowIDs: o.RowIDs, RowKeys: o.RowKeys, IndexDir: o.IndexDir, KeepKnown: o.Inventory != nil, Parallel: o.Parallel, ReplaceUTF8: o.ReplaceUTF8, Needed: o.Needed, Hot: o.Hot, Tier: o.Tier, Mapped: mapped, Pool: (*rowgroup.Pool)(pool),
+		Columns: o.changes().Reads(), RuleColumns: o.rule().Columns().List, MissingIsNull: o.MissingIsNull, PartitionTypes: o.PartitionTypes, Declared: o.Declared, RowIDs: o.RowIDs, RowKeys: o.RowKeys, IndexDir: o.IndexDir, KeepKnown: o.Inventory != nil, Parallel: o.Parallel, ReplaceUTF8: o.ReplaceUTF8, Needed: o.Needed, Hot: o.Hot, Tier: o.Tier, Mapped: mapped, Pool: (*rowgroup.Pool)(pool),
 		Events: rowgroup.Events{IndexUnusable: o.Events.IndexUnusable, FootersRead: o.Events.FootersRead, FootersKnown: o.Events.FootersKnown},
 	}
 }
 
 // changes returns the options that change columns.
 func (o Options) changes() transform.Options {
-	return transform.Options{Words: o.Words, Tokenize: o.Tokenize}
+	return transform.Options{Words: o.Words, Tokenize: o.Tokenize, Columns: o.Columns}
 }
 
 // rule returns the options that make up the rule.
 func (o Options) rule() samples.Options {
-	return samples.Options{Choice: o.Choice, Filter: o.filter, Weight: o.Weight, Pack: o.Pack, Bucket: o.Bucket, Now: o.Now, ReadFile: o.ReadFile}
+	return samples.Options{Choice: o.Choice, Filter: o.filter, Weight: o.Weight, Pack: o.Pack, Bucket: o.Bucket, Texts: o.changes().Texts, Now: o.Now, ReadFile: o.ReadFile}
 }

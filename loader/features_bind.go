@@ -99,6 +99,9 @@ func (b *binder) field(i int) string {
 func (b *binder) shape(matrices []*rowgroup.Matrix) *Shape {
 	s := &Shape{data: b.data, schema: &column.Schema{}}
 	for i, f := range b.data.Fields {
+		if f.Made && f.Kind == column.Null { // it was read, and is not delivered
+			continue
+		}
 		if b.stacked[i] != "" && !b.kept[i] {
 			if c, ok := b.casts[i]; ok && c.by == f.Name {
 				b.problems.Add(fmt.Sprintf("Cast[%q]", f.Name), "names a column of {Stack} %q, whose type is that of all its columns; leave it out, or keep the column", b.stacked[i])

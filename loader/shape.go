@@ -77,7 +77,7 @@ func (s *Shape) fixed() (n int) {
 // stacks returns the matrices that loads may make of the data's columns.
 func (s *Shape) stacks(data *column.Schema) *rowgroup.Stacks {
 	var matrices []*rowgroup.Matrix
-	used := make([]bool, len(data.Fields))
+	used := make([]bool, len(s.data.Fields))
 	for _, c := range s.columns {
 		if c.matrix != nil {
 			matrices = append(matrices, c.matrix)
@@ -85,7 +85,7 @@ func (s *Shape) stacks(data *column.Schema) *rowgroup.Stacks {
 			used[c.source] = true
 		}
 	}
-	return rowgroup.NewStacks(data, matrices, used)
+	return rowgroup.NewStacks(data, matrices, used[:len(data.Fields)])
 }
 
 // wider returns how many bytes larger a row of the shape is than a row of the data, counting only
@@ -121,6 +121,8 @@ func rowBytes(m *rowgroup.Reader, f *column.Field, source int) int64 {
 		f, items = f.Children[0], items*int64(f.ListSize)
 	}
 	switch {
+	case source >= len(m.Schema().Fields): // a transform adds it
+		return 0
 	case f.Kind == column.List && f.Children[0].Kind == column.Fixed && !f.Made:
 		items = 0
 		for g := range m.Groups() {

@@ -20,12 +20,16 @@ type textRow struct {
 
 var listField = &column.Field{Name: "lists", Kind: column.List, Nullable: true, Children: []*column.Field{{Name: "element", Kind: column.Fixed, Type: column.TypeInt32, Width: 4}}}
 
-// letters lists the letters of a text.
-func letters(dst []int32, value []byte) ([]int32, error) {
-	for _, c := range value {
-		dst = append(dst, int32(c))
+// letters lists the letters of all values, and in a second list, if there is one, their places.
+func letters(dst [][]int32, values [][]byte) error {
+	for i, value := range values {
+		for _, c := range value {
+			if dst[0] = append(dst[0], int32(c)); len(dst) > 1 {
+				dst[1] = append(dst[1], int32('a'+i))
+			}
+		}
 	}
-	return dst, nil
+	return nil
 }
 
 // Lists are made of plain and of coded texts, in one block and in parts, of long texts and short
@@ -60,9 +64,9 @@ func TestListing(t *testing.T) {
 			}
 			for col := range want {
 				calls := 0
-				listing := Listing{Column: col, Field: listField, List: func(dst []int32, value []byte) ([]int32, error) {
+				listing := Listing{From: []int{col}, To: []ListedColumn{{At: col, Field: listField}}, List: func(dst [][]int32, values [][]byte) error {
 					calls++
-					return letters(dst, value)
+					return letters(dst, values)
 				}}
 				if err := d.List(listing, blocks); err != nil {
 					t.Fatal(err)
@@ -124,11 +128,11 @@ func TestListingOfRows(t *testing.T) {
 	rows[25].Long = "?"
 	m, d := openDecoder(t, writeRows(t, [][]textRow{rows}), Options{})
 	odd := errors.New("odd")
-	listing := Listing{Column: 2, Field: listField, Rows: []uint32{3, 3, 17}, List: func(dst []int32, value []byte) ([]int32, error) {
-		if value[0] == '?' {
-			return dst, odd
+	listing := Listing{From: []int{2}, To: []ListedColumn{{At: 2, Field: listField}}, Rows: []uint32{3, 3, 17}, List: func(dst [][]int32, values [][]byte) error {
+		if values[0][0] == '?' {
+			return odd
 		}
-		return letters(dst, value)
+		return letters(dst, values)
 	}}
 	blocks, err := d.Decode(fetch(t, m, Rows{Hi: 40}), Layout{})
 	if err != nil {
@@ -164,5 +168,59 @@ func TestListingOfRows(t *testing.T) {
 	listing.Rows = []uint32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20}
 	if err := d.List(listing, blocks); !errors.Is(err, ErrTooLarge) || asked == 0 {
 		t.Errorf("%d bytes were asked for, error %v", asked, err)
+	}
+}
+
+// Lists are made of several columns at once: in place of one of them, and behind the last. A row
+// with a null in one of them is null, and columns that are dropped have nothing but nulls.
+func TestListingOfColumns(t *testing.T) {
+	rows := make([]textRow, 200)
+	var joined, places []string
+	for i := range rows {
+		plain, coded := strings.Repeat("x", i%5), strings.Repeat("y", i%3)
+		rows[i].Long = strings.Repeat("z", i%4)
+		if i%7 > 0 {
+			rows[i].Plain = &plain
+		}
+		if i%11 > 0 {
+			rows[i].Coded = &coded
+		}
+		if rows[i].Plain == nil || rows[i].Coded == nil {
+			joined, places = append(joined, "null"), append(places, "null")
+			continue
+		}
+		joined = append(joined, coded+plain+rows[i].Long)
+		places = append(places, strings.Repeat("a", i%3)+strings.Repeat("b", i%5)+strings.Repeat("c", i%4))
+	}
+	m, d := openDecoder(t, writeRows(t, [][]textRow{rows}), Options{})
+	for _, parts := range []int{1, 2} {
+		l := Layout{}
+		if parts > 1 {
+			l = Layout{Parts: parts, Part: make([]uint8, len(rows))}
+			for i := range l.Part {
+				l.Part[i] = uint8(1 + i/150)
+			}
+		}
+		blocks, err := d.Decode(fetch(t, m, Rows{Hi: 200}), l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		listing := Listing{From: []int{1, 0, 2}, To: []ListedColumn{{At: 0, Field: listField}, {At: 3, Field: listField}}, Drop: []int{1}, List: letters}
+		if err := d.List(listing, blocks); err != nil {
+			t.Fatal(err)
+		}
+		var got, at []string
+		for _, b := range blocks {
+			got, at = append(got, listed(t, 0, b)...), append(at, listed(t, 3, b)...)
+			var g Gatherer
+			a, err := g.Gather(1, &column.Field{Kind: column.Null}, []*Block{b}, []Pick{MakePick(0, 3)}, heap)
+			if err != nil || a.Nulls != 1 {
+				t.Errorf("the dropped column has %v, error %v", a, err)
+			}
+			b.Release()
+		}
+		if !slices.Equal(got, joined) || !slices.Equal(at, places) {
+			t.Errorf("%d parts: lists are\n%q, want\n%q; places\n%q, want\n%q", parts, got, joined, at, places)
+		}
 	}
 }

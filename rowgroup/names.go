@@ -59,6 +59,8 @@ type (
 	Footer = footer.Footer
 	// A Listing makes lists of numbers of the values of a column; see [Decoder.List].
 	Listing = block.Listing
+	// A ListedColumn is a column that a Listing makes.
+	ListedColumn = block.ListedColumn
 	// A Leaf is one primitive column of a shard.
 	Leaf = footer.Leaf
 	// A Chunk is one column of one row group.

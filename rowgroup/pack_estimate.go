@@ -12,7 +12,7 @@ func (m *Manifest) PackedBytes(g int, p *Packing) int64 {
 	e := estimator{r: &r, group: group}
 	rows := m.groups[g].Rows
 	for i, n := range m.columnsOf(int(m.groups[g].Shard)) {
-		if p.Columns[i].Tokens {
+		if p.Columns[i].Tokens || p.schema.Fields[i].Innermost().Kind == column.Null {
 			continue
 		}
 		e.column(n, rows)

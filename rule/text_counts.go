@@ -1,30 +1,44 @@
 package rule
 
-// CountTexts appends what count returns for the text of each row to dst: a zero for nulls and for
-// rows whose bit in kept is 0. An entry of a dictionary is counted once.
-func CountTexts[T any](c Column, rows int, kept []uint64, count func(row int, text []byte) (T, error), dst []T) ([]T, error) {
+import "slices"
+
+// CountTexts appends what count returns for the texts of each row in some columns to dst: a zero
+// for rows with a null, and for rows whose bit in kept is 0. With one column, each entry of a
+// dictionary is counted once.
+func CountTexts[T any](columns []Column, rows int, kept []uint64, count func(row int, texts [][]byte) (T, error), dst []T) ([]T, error) {
 	present := make([]uint64, wordsFor(rows))
-	c.present(present, rows)
-	entry := c.entries()
+	wanted := slices.Clone(kept[:wordsFor(rows)])
+	entries, texts := make([]func(int) int, len(columns)), make([][]byte, len(columns))
+	for i := range columns {
+		columns[i].present(present, rows)
+		for w := range wanted {
+			wanted[w] &= present[w]
+		}
+		entries[i] = columns[i].entries()
+	}
 	var known map[int]T
-	if c.Codes != nil || c.Constant {
+	if len(columns) == 1 && (columns[0].Codes != nil || columns[0].Constant) {
 		known = map[int]T{}
 	}
-	for i := range rows {
-		var n T
-		if (present[i/64]&kept[i/64])>>(i%64)&1 == 0 {
-			dst = append(dst, n)
+	for row := range rows {
+		if wanted[row/64]>>(row%64)&1 == 0 {
+			var none T
+			dst = append(dst, none)
 			continue
 		}
-		k := entry(i)
-		n, ok := known[k]
+		entry := entries[0](row)
+		n, ok := known[entry]
 		if !ok {
+			for i, c := range columns {
+				k := entries[i](row)
+				texts[i] = c.Values.Data[c.Values.Offsets[k]:c.Values.Offsets[k+1]]
+			}
 			var err error
-			if n, err = count(i, c.Values.Data[c.Values.Offsets[k]:c.Values.Offsets[k+1]]); err != nil {
+			if n, err = count(row, texts); err != nil {
 				return dst, err
 			}
 			if known != nil {
-				known[k] = n
+				known[entry] = n
 			}
 		}
 		dst = append(dst, n)

@@ -77,7 +77,7 @@ func (f *flags) valueSettings() []setting {
 		f.Pack, f.Bucket = &shardfeed.Pack{}, &shardfeed.Bucket{}
 	}
 	return []setting{
-		{set: "tokenize", name: "tokenize", field: (*tokenizeFlag)(&f.Tokenize), help: "make tokens of a text column by the tokenizer.json at an address, as in text=tokenizer.json; specials=text, template and max_tokens=512 may follow after commas, and pattern=cl100k_base for a file of tiktoken; repeated for others"},
+		{set: "tokenize", name: "tokenize", field: (*tokenizeFlag)(&f.Tokenize), help: "make tokens of a text column by the tokenizer.json at an address, as in text=tokenizer.json; specials=text, template, max_tokens=512, join=column and labels=column may follow after commas, and pattern=cl100k_base for a file of tiktoken; repeated for others"},
 		{set: "pack", name: "pack", field: &f.Pack.Columns, help: "make blocks of so many tokens of a column of lists, or of --tokenize, as in token_ids=8192; a block is a row then"},
 		{set: "pack", name: "pack-strategy", field: &f.Pack.Strategy, help: "wrapped, bfd (documents are not cut but to the size of a block) or bfd_split (longer ones are cut into several) (default: wrapped)", words: []string{"wrapped", "bfd", "bfd_split"}},
 		{set: "pack", name: "pack-eos", field: &tokenFlag{&f.Pack.EOS, &f.Pack.EOSText}, help: "write this `token` behind each document: a number or, with --tokenize, a text as in \"<|endoftext|>\""},

@@ -31,12 +31,16 @@ func (v *tokenizeFlag) Set(s string) (err error) {
 			t.Pattern = value
 		case key == "template" && value == "":
 			t.Template = true
+		case key == "join" && value != "":
+			t.Join = append(t.Join, value)
+		case key == "labels" && value != "":
+			t.Labels = append(t.Labels, value)
 		case key == "max_tokens":
 			if t.MaxTokens, err = strconv.Atoi(value); err != nil || t.MaxTokens < 1 {
 				return fmt.Errorf("must be followed by a max_tokens of at least 1, got %q", value)
 			}
 		default:
-			return fmt.Errorf("must be followed by specials=parse, text or error, by template, by max_tokens=512 or by pattern=cl100k_base, got %q", setting)
+			return fmt.Errorf("must be followed by specials=parse, text or error, by template, max_tokens=512, pattern=cl100k_base, join=column or labels=column, got %q", setting)
 		}
 	}
 	return setOnce((*map[string]shardfeed.Tokenizer)(v), name, t)

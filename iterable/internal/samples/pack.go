@@ -12,12 +12,6 @@ import (
 	"github.com/shardfeed/shardfeed/rule"
 )
 
-// LabelsColumn is the list that has IgnoredLabel in places without a document.
-const LabelsColumn = "labels"
-
-// IgnoredLabel is the label that losses of torch leave out.
-const IgnoredLabel = -100
-
 // A Pack makes samples of several rows: blocks of one size of the lists of a unit. The schema has
 // lists of that size then, lists of one value a document of all other columns, and behind them
 // rowgroup.LengthsColumn, the tokens of each document in the block.
@@ -31,14 +25,14 @@ type Packing struct {
 	Spec     *rule.Pack   // nil where samples are batches
 	Bucket   *rule.Bucket // nil where samples are blocks of tokens
 	Layout   *rowgroup.Packing
-	lengths  int            // rule column with the lengths
+	lengths  []int          // rule columns: one of lengths or of lists, or the texts
 	Declared bool           // it is a column of lengths, not the lists themselves
 	Tokens   int            // column of the schema whose lists are packed
 	schema   *column.Schema // of the rows
 	Known    *LengthStore
 
 	transforms *transform.Columns
-	texts      *transform.Encoders // of the rule column with the lengths, which has texts; nil: it has lists or lengths
+	texts      *transform.Encoders // of the rule columns of lengths, which have texts; nil: there is one of lists or lengths
 }
 
 // NewFit returns a packer of documents, for one goroutine.
@@ -63,17 +57,28 @@ func (b *binder) bucket() {
 	if u == nil {
 		return
 	}
-	k := &Packing{Bucket: u, Tokens: -1, schema: schema, lengths: b.columns.at[u.Name()]}
+	k := &Packing{Bucket: u, Tokens: -1, schema: schema, lengths: b.measured()}
 	k.transforms, k.texts = b.delivered, b.delivered.Encoders(u.Name())
-	kind := typeOf(&b.problems, fmt.Sprintf("Bucket[%q]", u.Name()), u.Name(), b.schema, func(f *column.Field) error {
-		if k.Declared = k.texts == nil && f.Kind != column.List; !k.Declared {
-			return nil
-		}
-		return checkIntegers(fmt.Sprintf("Bucket[%q]", u.Name()), "must be a column of lists, or of integers that are their lengths", f)
-	})
+	kind := ""
+	for _, path := range b.options.measured() {
+		kind += typeOf(&b.problems, fmt.Sprintf("Bucket[%q]", u.Name()), path, b.schema, func(f *column.Field) error {
+			if k.Declared = k.texts == nil && f.Kind != column.List; !k.Declared {
+				return nil
+			}
+			return checkIntegers(fmt.Sprintf("Bucket[%q]", u.Name()), "must be a column of lists, or of integers that are their lengths", f)
+		})
+	}
 	b.add("Bucket", u.Text()+kind+b.tokens())
 	k.Layout = rowgroup.NewPacking(schema, 0, make([]rowgroup.PackedColumn, len(schema.Fields)))
 	b.rules.Pack = k
+}
+
+// measured returns the places of the columns that the options measure.
+func (b *binder) measured() (at []int) {
+	for _, path := range b.options.measured() {
+		at = append(at, b.columns.at[path])
+	}
+	return at
 }
 
 // pack is the last stage of the rule.
@@ -91,6 +96,8 @@ func (b *binder) pack() {
 			b.problems.Add("Pack", "adds a column %q, and the data has one: leave it out of {Columns}", f.Name)
 		case f.Made && f.Name == "":
 			columns[i].First = true
+		case f.Name == transform.LabelsColumn && b.delivered.Labels() != nil:
+			columns[i] = b.labels(p, f)
 		case named:
 			columns[i] = b.named(p, f)
 		case f.Kind == column.List && f.Children[0].Kind == column.Fixed && f.Name != "":
@@ -108,9 +115,9 @@ func (b *binder) pack() {
 		}
 	}
 	b.infill(p, k.Tokens, columns)
-	k.lengths = b.columns.at[packLengths(p)]
+	k.lengths = b.measured()
 	if k.transforms = b.delivered; !k.Declared {
-		k.texts = k.transforms.Encoders(packLengths(p))
+		k.texts = k.transforms.Encoders(p.Names()[0])
 	}
 	tokens := b.tokens()
 	if k.Declared {
@@ -142,14 +149,6 @@ func TokenizeFirst(f *column.Field) string {
 	return ""
 }
 
-// packLengths is the rule column with the lengths of a packing's lists.
-func packLengths(p *Pack) string {
-	if p.Length != "" {
-		return p.Length
-	}
-	return p.Names()[0]
-}
-
 // named is a column that the options name.
 func (b *binder) named(p *Pack, f *column.Field) (c rowgroup.PackedColumn) {
 	at := fmt.Sprintf("Pack[%q]", f.Name)
@@ -160,8 +159,8 @@ func (b *binder) named(p *Pack, f *column.Field) (c rowgroup.PackedColumn) {
 	c.Tokens = true
 	item := f.Children[0]
 	value := p.Value
-	if f.Name == LabelsColumn && signed(item) {
-		value = IgnoredLabel
+	if f.Name == transform.LabelsColumn && signed(item) {
+		value = transform.IgnoredLabel
 	}
 	c.Fill = b.token(at, "value", item, value)
 	if p.BOS != nil {
@@ -173,14 +172,31 @@ func (b *binder) named(p *Pack, f *column.Field) (c rowgroup.PackedColumn) {
 	return c
 }
 
+// labels is the column of labels that is made with tokens. What is written before a document has no
+// label, and what is written behind it has one if the document's end has.
+func (b *binder) labels(p *Pack, f *column.Field) (c rowgroup.PackedColumn) {
+	label := func(token int64) []byte { return b.token("Pack", "label", f.Children[0], token) }
+	c.Tokens, c.Fill = true, label(transform.IgnoredLabel)
+	if p.BOS != nil {
+		c.Before = label(transform.IgnoredLabel)
+	}
+	if p.EOS != nil {
+		c.After = label(transform.IgnoredLabel)
+		if b.delivered.Labels().EndTrained() {
+			c.After = label(*p.EOS)
+		}
+	}
+	return c
+}
+
 // along is a list that goes along with the named ones.
 func (b *binder) along(p *Pack, f *column.Field) (c rowgroup.PackedColumn) {
 	c.Tokens = true
 	if p.Extra() > 0 {
 		b.problems.Add("Pack", "writes eos and bos into the columns that it names, and column %q has no place for them: name it too, or leave it out of {Columns}", f.Name)
 	}
-	if f.Name == LabelsColumn && signed(f.Children[0]) {
-		c.Fill, _ = encodeToken(f.Children[0], IgnoredLabel)
+	if f.Name == transform.LabelsColumn && signed(f.Children[0]) {
+		c.Fill, _ = encodeToken(f.Children[0], transform.IgnoredLabel)
 	}
 	return c
 }

@@ -139,7 +139,7 @@ func (c *counter) footer(ctx context.Context, shard int) error {
 		if c.known[u] || unit.Rows() < group.Rows {
 			continue
 		}
-		if items, ok := stats.Items(int(group.Index), k.lengths); ok {
+		if items, ok := stats.Items(int(group.Index), k.lengths[0]); ok {
 			tokens := items + group.Rows*int64(k.Spec.Extra())
 			blocks := p.CountTokens(tokens)
 			c.set(u, blocks)
@@ -195,12 +195,14 @@ func (c *counter) measured(w Work) *TextEstimate {
 
 // fileTexts returns the bytes of the texts of row groups whose units are not known.
 func (c *counter) fileTexts() (bytes int64) {
-	col := c.rules.Pack.TextColumn()
 	for g, left := range c.left {
 		if left == 0 {
 			continue
 		}
-		n := c.dataset.Manifest.FileBytes(g, col, nil)
+		n := int64(0)
+		for _, col := range c.rules.Pack.texts.From {
+			n += c.dataset.Manifest.FileBytes(g, col, nil)
+		}
 		if n == 0 { // the footer does not have it
 			n, _ = c.dataset.Manifest.RuleBytes(g)
 		}

@@ -34,6 +34,7 @@ type Options struct {
 	Weight   string
 	Pack     *Pack
 	Bucket   *rule.Bucket
+	Texts    func(column string) []string // the columns that a column of tokens is made of; nil for others
 	Now      time.Time
 	ReadFile func(name string) ([]byte, error)
 }
@@ -99,12 +100,36 @@ func (o Options) Columns() Columns {
 		c.add(o.Weight, false)
 	}
 	if p := o.Pack; p != nil && len(p.Columns) > 0 {
-		c.add(packLengths(p), p.Length == "")
+		for _, path := range o.measured() {
+			c.add(path, p.Length == "")
+		}
 	}
 	if o.Bucket != nil && len(o.Bucket.Columns) > 0 {
-		c.add(o.Bucket.Name(), true)
+		for _, path := range o.measured() {
+			c.add(path, true)
+		}
 	}
 	return c
+}
+
+// measured returns the rule columns by which rows are measured for a packing or a bucket: the one
+// with lists or lengths, or the texts of which the lists are made.
+func (o Options) measured() []string {
+	var name string
+	switch {
+	case o.Bucket != nil:
+		name = o.Bucket.Name()
+	case o.Pack.Length != "":
+		return []string{o.Pack.Length}
+	default:
+		name = o.Pack.Names()[0]
+	}
+	if o.Texts != nil {
+		if texts := o.Texts(name); texts != nil {
+			return texts
+		}
+	}
+	return []string{name}
 }
 
 // Bind makes the rule of the options for a manifest whose columns are delivered as transforms change

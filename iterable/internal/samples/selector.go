@@ -72,26 +72,29 @@ func (s *Selector) Finish(group int, lo, hi int64, columns []rule.Column, passed
 		return sel, err
 	}
 	if p.texts != nil {
-		err = s.countTexts(&sel, &columns[p.lengths], lo)
+		err = s.countTexts(&sel, columns, lo)
 	} else {
-		s.lengths, err = p.measure(&columns[p.lengths], sel.Rows, s.lengths[:0])
+		s.lengths, err = p.measure(&columns[p.lengths[0]], sel.Rows, s.lengths[:0])
 	}
 	sel.Lengths = s.lengths
 	return sel, err
 }
 
 // countTexts counts the tokens of each row that is kept. lo is the first row.
-func (s *Selector) countTexts(sel *Selection, c *rule.Column, lo int64) error {
+func (s *Selector) countTexts(sel *Selection, columns []rule.Column, lo int64) error {
 	k, began := s.Rules.Pack, time.Now()
 	err := k.texts.Use(func(e *tokenize.Encoder) (err error) {
-		s.texts, err = rule.CountTexts(*c, sel.Rows, sel.bits, func(row int, text []byte) (textCount, error) {
-			before := e.Specials()
-			n, err := e.Count(text)
-			if err != nil {
-				return textCount{}, fmt.Errorf("column %q, row %d of the row group: %w", c.Values.Field.Name, lo+int64(row), err)
+		s.texts, err = rule.CountTexts(s.pick(columns, k.lengths), sel.Rows, sel.bits, func(row int, texts [][]byte) (textCount, error) {
+			before, bytes := e.Specials(), 0
+			for _, text := range texts {
+				bytes += len(text)
 			}
-			sel.work.Bytes += int64(len(text))
-			return textCount{bytes: uint32(len(text)), tokens: uint32(n), special: e.Specials() > before}, nil
+			n, err := e.Count(texts...)
+			if err != nil {
+				return textCount{}, fmt.Errorf("column %q, row %d of the row group: %w", k.texts.Column, lo+int64(row), err)
+			}
+			sel.work.Bytes += int64(bytes)
+			return textCount{bytes: uint32(bytes), tokens: uint32(n), special: e.Specials() > before}, nil
 		}, s.texts[:0])
 		return err
 	})

@@ -21,12 +21,12 @@ type TextPlan struct {
 
 // NewTextPlans describes the columns of a table that get tokens. pack may be nil.
 func NewTextPlans(c *transform.Columns, m *rowgroup.Reader, pack *Packing, counted Totals) (all []TextPlan) {
-	for _, col := range c.Tokenized() {
-		name := c.Schema.Fields[col].Name
-		of := c.Encoders(name)
-		p := TextPlan{Column: name, Tokenizer: of.Name, Parts: of.Parts(), Vocabulary: of.VocabSize(), Fingerprint: of.Fingerprint()}
+	for _, of := range c.Tokenizers() {
+		p := TextPlan{Column: of.Column, Tokenizer: of.Name, Parts: of.Parts(), Vocabulary: of.VocabSize(), Fingerprint: of.Fingerprint()}
 		for g := range m.Groups() {
-			p.FileBytes += m.FileBytes(g, col, nil)
+			for _, col := range of.From {
+				p.FileBytes += m.FileBytes(g, col, nil)
+			}
 		}
 		if pack != nil && pack.texts == of {
 			p.Measured = true

@@ -3,7 +3,7 @@
 //
 //	Columns    the steps that change them, bound to a schema, and the schema that results
 //	Words      a step: the numbers of texts in a vocabulary
-//	Tokenizer  a step: lists of the tokens of texts
+//	Tokenizer  a step: lists of the tokens of texts, of one column or joined of several, and labels
 //	Encoders   the encoders of a tokenizer, which goroutines borrow to make or to count tokens
 //
 // Columns are immutable, and goroutines share them. Numbers take the memory of the blocks' arenas,

@@ -2,22 +2,54 @@ package transform
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 
 	"github.com/shardfeed/shardfeed/column"
-	"github.com/shardfeed/shardfeed/internal/cores"
+	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/tokenize"
 )
 
-// A Tokenizer makes tokens of the texts of a column.
+// LabelsColumn is the list that has IgnoredLabel in places without a document.
+const LabelsColumn = "labels"
+
+// IgnoredLabel is the label that losses of torch leave out.
+const IgnoredLabel = -100
+
+// A Tokenizer makes a column of lists of tokens, int32, of columns of texts.
 type Tokenizer struct {
 	*tokenize.Tokenizer
 	Options tokenize.Options
 	Name    string // for users: its address, or ""
+
+	// Join lists the columns whose tokens become one list, in this order; nil is the column that
+	// has the name of the tokens. Each text is encoded separately. A row with a null in one of them
+	// is null.
+	Join []string
+
+	// Labels lists the columns of Join whose tokens are labels too: the lists of LabelsColumn have
+	// them, and IgnoredLabel in place of all others. nil makes no labels.
+	Labels []string
+}
+
+// Texts returns the columns that the tokens of column name are made of.
+func (t Tokenizer) Texts(name string) []string {
+	if t.Join == nil {
+		return []string{name}
+	}
+	return t.Join
+}
+
+// Columns returns the columns that the tokenizer makes: the one of tokens, whose name is given, and
+// the one of labels.
+func (t Tokenizer) Columns(name string) []string {
+	if t.Labels == nil {
+		return []string{name}
+	}
+	return []string{name, LabelsColumn}
 }
 
 // Line names the tokens that texts get: tokenizers of one line give each text the same ones.
@@ -29,83 +61,198 @@ func (t Tokenizer) Line() string {
 	if t.Options.MaxTokens > 0 {
 		line += fmt.Sprintf(" max_tokens=%d", t.Options.MaxTokens)
 	}
+	if t.Join != nil {
+		line += fmt.Sprintf(" join=%q", t.Join)
+	}
+	if t.Labels != nil {
+		line += fmt.Sprintf(" labels=%q", t.Labels)
+	}
 	return line
 }
 
-// Encoders make tokens in the goroutines of a data set. They are safe for concurrent use.
-type Encoders struct {
-	Tokenizer
-
-	mu   sync.Mutex
-	free []*tokenize.Encoder // no more than goroutines decode
-}
-
-// NewEncoders returns the encoders of a tokenizer.
-func NewEncoders(t Tokenizer) *Encoders { return &Encoders{Tokenizer: t} }
-
-// Use calls f with an encoder that no other goroutine uses meanwhile.
-func (e *Encoders) Use(f func(*tokenize.Encoder) error) error {
-	enc := e.take()
-	err := f(enc)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if len(e.free) < cores.Number() {
-		e.free = append(e.free, enc)
+func (t Tokenizer) validate(p *option.List, name string) {
+	field := fmt.Sprintf("Tokenize[%q]", name)
+	if t.Tokenizer == nil {
+		p.Add(field, "has no tokenizer: package tokenize loads one")
+	} else if least := t.TemplateTokens() + 1; t.Options.Template && t.Options.MaxTokens > 0 && t.Options.MaxTokens < least {
+		p.Add(field, "must have max_tokens of at least %d, room for a token beside the template's, got %d", least, t.Options.MaxTokens)
 	}
-	return err
-}
-
-func (e *Encoders) take() *tokenize.Encoder {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if n := len(e.free); n > 0 {
-		enc := e.free[n-1]
-		e.free = e.free[:n-1]
-		return enc
+	if err := t.Options.Validate(); err != nil {
+		p.Add(field, "%v", err)
 	}
-	return e.NewEncoder(e.Options)
-}
-
-// list makes the tokens of a column.
-func (e *Encoders) list(d *rowgroup.Decoder, l rowgroup.Listing, blocks []*rowgroup.Block) (made Made, err error) {
-	err = e.Use(func(enc *tokenize.Encoder) error {
-		l.List = func(dst []int32, text []byte) ([]int32, error) {
-			before := enc.Specials()
-			dst, err := enc.Append(dst, text)
-			if made.Tokens += int64(len(dst)); enc.Specials() > before {
-				made.Special++
-			}
-			return dst, err
+	texts := t.Texts(name)
+	for i, text := range texts {
+		if text == "" || slices.Contains(texts[:i], text) {
+			p.Add(field, "must join different columns, got %q", texts)
+			break
 		}
-		cut := enc.Cut()
-		err := d.List(l, blocks)
-		made.Cut = enc.Cut() - cut
-		return err
-	})
-	return made, err
+	}
+	if t.Join != nil && len(t.Join) == 0 {
+		p.Add(field, "must join at least one column")
+	}
+	for _, label := range t.Labels {
+		if !slices.Contains(texts, label) {
+			p.Add(field, "has labels of column %q, which is none of those that it joins: %q", label, texts)
+		}
+	}
 }
 
-// Encoders returns the encoders of a column, or nil if it gets no tokens.
-func (c *Columns) Encoders(name string) *Encoders { return c.encoders[name] }
+// makes returns the tokenizer that makes a column.
+func (o Options) makes(column string) (name string, ok bool) {
+	for _, name := range o.names() {
+		if slices.Contains(o.Tokenize[name].Columns(name), column) {
+			return name, true
+		}
+	}
+	return "", false
+}
 
-// Tokenized returns the places of the columns that get tokens.
-func (c *Columns) Tokenized() (all []int) {
-	if len(c.encoders) == 0 {
+func (o Options) names() []string { return slices.Sorted(maps.Keys(o.Tokenize)) }
+
+// Texts returns the columns of texts that a column of tokens or labels is made of; nil if it is not
+// made of texts.
+func (o Options) Texts(column string) []string {
+	name, ok := o.makes(column)
+	if !ok {
 		return nil
 	}
-	for i, f := range c.Schema.Fields {
-		if c.encoders[f.Name] != nil {
-			all = append(all, i)
+	return o.Tokenize[name].Texts(name)
+}
+
+// Reads returns the columns to read; nil is all. It leaves out columns that are made, and has their
+// texts.
+func (o Options) Reads() (all []string) {
+	if o.Columns == nil {
+		return nil
+	}
+	for _, name := range o.Columns {
+		if _, made := o.makes(name); !made {
+			all = append(all, name)
+		}
+	}
+	for _, name := range o.names() {
+		for _, text := range o.Tokenize[name].Texts(name) {
+			if !slices.Contains(all, text) {
+				all = append(all, text)
+			}
 		}
 	}
 	return all
 }
 
+// delivers reports whether a column of texts is delivered beside what is made of it.
+func (o Options) delivers(text string) bool {
+	_, made := o.makes(text)
+	return !made && slices.ContainsFunc(o.Columns, func(name string) bool { return name == text || column.MatchesName(name, text) })
+}
+
+// addTokens makes the columns of tokenizers. Each takes the place of a column of texts that nothing
+// needs any more, or else a place behind the last.
+func (c *Columns) addTokens(o Options) error {
+	readers := map[string]int{}
+	for name, t := range o.Tokenize {
+		for _, text := range t.Texts(name) {
+			readers[text]++
+		}
+	}
+	read := slices.Clone(c.Schema.Fields)
+	for _, name := range o.names() {
+		t := o.Tokenize[name]
+		e := &Encoders{Tokenizer: t, Column: name, Texts: t.Texts(name)}
+		l := rowgroup.Listing{}
+		nullable := false
+		for _, text := range e.Texts {
+			at, err := placeOf(read, text, "a tokenizer is for texts")
+			if err != nil {
+				return err
+			}
+			e.From, nullable = append(e.From, at), nullable || read[at].Nullable
+			if readers[text]--; readers[text] == 0 && !o.delivers(text) {
+				c.Schema.Fields[at] = &column.Field{Kind: column.Null, Made: true}
+				l.Drop = append(l.Drop, at)
+			}
+			if t.Labels != nil {
+				e.trained = append(e.trained, slices.Contains(t.Labels, text))
+			}
+		}
+		l.From = e.From
+		for _, made := range t.Columns(name) {
+			c.addList(&l, made, nullable)
+			c.encoders[made] = e
+		}
+		c.tokens = append(c.tokens, e)
+		c.Steps = append(c.Steps, Step{Column: name, Apply: func(d *rowgroup.Decoder, blocks []*rowgroup.Block, rows []uint32) (Made, error) {
+			own := l
+			own.Rows = rows
+			return e.list(d, own, blocks)
+		}})
+	}
+	return c.checkNames()
+}
+
+// addList adds a column of lists to the schema, and to what a listing makes.
+func (c *Columns) addList(l *rowgroup.Listing, name string, nullable bool) {
+	to := rowgroup.ListedColumn{At: len(c.Schema.Fields), Field: &column.Field{
+		Name: name, Kind: column.List, Nullable: nullable,
+		Children: []*column.Field{{Name: "element", Kind: column.Fixed, Type: column.TypeInt32, Width: 4}},
+	}}
+	if len(l.Drop) > 0 {
+		to.At, l.Drop = l.Drop[0], l.Drop[1:]
+		c.Schema.Fields[to.At] = to.Field
+	} else {
+		c.Schema.Fields = append(c.Schema.Fields, to.Field)
+	}
+	l.To = append(l.To, to)
+	c.texts = append(c.texts, l.From...)
+}
+
+// checkNames refuses two columns of one name if one of them is made.
+func (c *Columns) checkNames() error {
+	for i, f := range c.Schema.Fields {
+		e := c.encoders[f.Name]
+		if e != nil && slices.ContainsFunc(c.Schema.Fields[:i], func(other *column.Field) bool { return other.Name == f.Name }) {
+			return &option.Error{Field: fmt.Sprintf("Tokenize[%q]", e.Column), Text: fmt.Sprintf("makes the column %q, and there is another of that name: leave it out of {Columns}", f.Name)}
+		}
+	}
+	return nil
+}
+
+// placeOf returns the place of a column of text.
+func placeOf(fields []*column.Field, name, need string) (int, error) {
+	named := func(f *column.Field) bool { return f.Name == name }
+	at := slices.IndexFunc(fields, named)
+	switch {
+	case at < 0:
+		return 0, &Error{name, errors.New("there is no such column")}
+	case slices.ContainsFunc(fields[at+1:], named):
+		return 0, &Error{name, errors.New("two columns have that name")}
+	case fields[at].Kind != column.Binary:
+		return 0, &Error{name, errors.New(need)}
+	}
+	return at, nil
+}
+
+// Encoders returns the encoders of a column of tokens or labels, or nil if it is another.
+func (c *Columns) Encoders(name string) *Encoders { return c.encoders[name] }
+
+// Labels returns the encoders that make LabelsColumn beside their tokens, or nil.
+func (c *Columns) Labels() *Encoders {
+	if e := c.encoders[LabelsColumn]; e != nil && e.trained != nil {
+		return e
+	}
+	return nil
+}
+
+// Tokenizers returns the encoders of all columns of tokens.
+func (c *Columns) Tokenizers() []*Encoders { return c.tokens }
+
+// Tokenized returns the columns of the files that lists are made of, each as often as lists are.
+func (c *Columns) Tokenized() []int { return c.texts }
+
 // Lines describe how columns get tokens: the tokens of a text are the same where the lines are.
 func (c *Columns) Lines() (all []string) {
-	for _, i := range c.Tokenized() {
-		name := c.Schema.Fields[i].Name
-		all = append(all, fmt.Sprintf("tokenize %q %s", name, c.encoders[name].Line()))
+	for _, e := range c.tokens {
+		all = append(all, fmt.Sprintf("tokenize %q %s", e.Column, e.Line()))
 	}
 	return all
 }
@@ -117,7 +264,7 @@ const encoderBytes = 1 << 20
 // goroutine uses at a time.
 func (c *Columns) Memory() (shared, each int64) {
 	seen := map[*tokenize.Tokenizer]bool{}
-	for _, e := range c.encoders {
+	for _, e := range c.tokens {
 		if !seen[e.Tokenizer.Tokenizer] {
 			seen[e.Tokenizer.Tokenizer] = true
 			shared += e.Tokenizer.Memory()
@@ -125,25 +272,4 @@ func (c *Columns) Memory() (shared, each int64) {
 		each = max(each, int64(e.Options.CacheBytes)+encoderBytes)
 	}
 	return shared, each
-}
-
-// addTokens makes lists of tokens of the columns that have a tokenizer.
-func (c *Columns) addTokens(all map[string]Tokenizer) error {
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		col, err := c.text(name, "a tokenizer is for texts")
-		if err != nil {
-			return err
-		}
-		field := &column.Field{
-			Name: name, Kind: column.List, Nullable: c.Schema.Fields[col].Nullable,
-			Children: []*column.Field{{Name: "element", Kind: column.Fixed, Type: column.TypeInt32, Width: 4}},
-		}
-		c.Schema.Fields[col] = field
-		e := NewEncoders(all[name])
-		c.encoders[name] = e
-		c.Steps = append(c.Steps, Step{Column: name, Apply: func(d *rowgroup.Decoder, blocks []*rowgroup.Block, rows []uint32) (Made, error) {
-			return e.list(d, rowgroup.Listing{Column: col, Field: field, Rows: rows}, blocks)
-		}})
-	}
-	return nil
 }

@@ -1,7 +1,7 @@
 package transform
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -26,7 +26,9 @@ type Columns struct {
 	Schema *column.Schema // with the changed columns
 	Steps  []Step
 
-	encoders map[string]*Encoders // by column
+	encoders map[string]*Encoders // by the columns that they make
+	tokens   []*Encoders
+	texts    []int // see Tokenized
 }
 
 // Made counts what steps made.
@@ -39,12 +41,13 @@ type Made struct {
 // Options choose the columns to change.
 type Options struct {
 	Words
-	Tokenize map[string]Tokenizer
+	Tokenize map[string]Tokenizer // by the column of tokens
+	Columns  []string             // that are delivered, by name or pattern; nil is all but the texts of tokens
 }
 
-// A Step changes one column.
+// A Step changes columns.
 type Step struct {
-	Column string
+	Column string // for errors
 
 	// Apply changes the blocks of one unit, which the decoder has just decoded. A step may leave
 	// values empty in rows other than these; nil is all rows.
@@ -55,15 +58,16 @@ type Step struct {
 func (o Options) Validate() error {
 	p := option.List{New: option.NewError}
 	p.Join(o.Words.Validate())
-	for _, name := range slices.Sorted(maps.Keys(o.Tokenize)) {
-		field, t := fmt.Sprintf("Tokenize[%q]", name), o.Tokenize[name]
-		if t.Tokenizer == nil {
-			p.Add(field, "has no tokenizer: package tokenize loads one")
-		} else if least := t.TemplateTokens() + 1; t.Options.Template && t.Options.MaxTokens > 0 && t.Options.MaxTokens < least {
-			p.Add(field, "must have max_tokens of at least %d, room for a token beside the template's, got %d", least, t.Options.MaxTokens)
-		}
-		if err := t.Options.Validate(); err != nil {
-			p.Add(field, "%v", err)
+	labels := ""
+	for _, name := range o.names() {
+		t := o.Tokenize[name]
+		t.validate(&p, name)
+		switch {
+		case t.Labels == nil:
+		case labels != "" || o.Tokenize[LabelsColumn].Tokenizer != nil:
+			p.Add(fmt.Sprintf("Tokenize[%q]", name), "makes the column %q, as that of %q does", LabelsColumn, cmp.Or(labels, LabelsColumn))
+		default:
+			labels = name
 		}
 	}
 	return p.Err()
@@ -89,27 +93,12 @@ func Bind(schema *column.Schema, o Options) (Columns, error) {
 	c := Columns{Schema: &column.Schema{Fields: slices.Clone(schema.Fields)}, encoders: map[string]*Encoders{}}
 	err := c.addWords(o.Words)
 	if err == nil {
-		err = c.addTokens(o.Tokenize)
+		err = c.addTokens(o)
 	}
 	if err != nil {
 		return Columns{}, err
 	}
 	return c, nil
-}
-
-// text returns the place of a column of text.
-func (c *Columns) text(name, need string) (int, error) {
-	named := func(f *column.Field) bool { return f.Name == name }
-	col := slices.IndexFunc(c.Schema.Fields, named)
-	switch {
-	case col < 0:
-		return 0, &Error{name, errors.New("there is no such column")}
-	case slices.ContainsFunc(c.Schema.Fields[col+1:], named):
-		return 0, &Error{name, errors.New("two columns have that name")}
-	case c.Schema.Fields[col].Kind != column.Binary:
-		return 0, &Error{name, errors.New(need)}
-	}
-	return col, nil
 }
 
 // Apply changes the blocks of a unit that was just decoded; see Step.

@@ -44,7 +44,7 @@ func (w Words) Validate() error {
 // addWords makes numbers of the columns that have a vocabulary.
 func (c *Columns) addWords(w Words) error {
 	for _, name := range slices.Sorted(maps.Keys(w.Vocabulary)) {
-		col, err := c.text(name, "a vocabulary is for texts")
+		col, err := placeOf(c.Schema.Fields, name, "a vocabulary is for texts")
 		if err != nil {
 			return err
 		}

@@ -37,13 +37,13 @@ def compare(given: Mapping[str, Any] | None, connection: Connection, rank: int, 
         return
     whole = bool(found) and all(libraries.values())
     for column in found.get("columns", ()):
-        name = column["column"]
+        name = column["tokenizer"]
         encode = _encode(tokenizers[name], column.get("file")) if libraries[name] else None
         if encode is None:
             whole = False
             continue
         for document in column["documents"] or ():
-            _compare(name, document, encode(document["text"]), libraries[name])
+            _compare(column["column"], document, encode(document["text"]), libraries[name])
     if whole and found["checked"]:
         with contextlib.suppress(OSError):
             checked = Path(found["checked"])

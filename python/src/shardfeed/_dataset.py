@@ -188,7 +188,7 @@ class StreamingDataset(Connected, Generic[T]):
         tokenize (dict, default None): ``{"text": "tokenizer.json"}`` makes tokens of the texts of a
             column, lists of int32, as the library ``tokenizers`` does. ``pack`` and ``bucket`` may
             name the column then. The value is a path, an address, a ``tokenizers.Tokenizer``, or
-            a :class:`Tokenizer`, which has options.
+            a :class:`Tokenizer`, which has options: ``join`` makes the tokens of other columns.
         cast (dict, default None): ``{column: dtype}``: the dtype of a column, or of the items of
             its lists, as in "int32", "bfloat16", torch.float16 or "datetime64[us]". Floats are rounded, and floats
             become integers without their fraction, as torch does; a value that does not fit raises

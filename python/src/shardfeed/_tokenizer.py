@@ -5,12 +5,12 @@ from __future__ import annotations
 import base64
 import os
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from ._args import _addresses
-from ._args._checks import Problems, flag, got, named, number, one_of, word
+from ._args._checks import Problems, encoded, flag, got, named, number, one_of, word
 from ._documented import documented
 from .errors import OptionError
 
@@ -45,6 +45,11 @@ class Tokenizer:
             error.
         max_tokens (int, default None): the most tokens of a text, with the template's.
             The end of a longer text is cut off, as by ``enable_truncation`` of ``tokenizers``.
+        join (str or list, default None): the columns of texts, whose tokens become one list in this
+            order: ``{"input_ids": Tokenizer(file, join=["prompt", "completion"])}``. Each text is
+            encoded separately. None is the column that has the name of the tokens.
+        labels (str or list, default None): columns of ``join`` whose tokens are trained. A column
+            "labels" has their tokens, and -100 in place of all others.
     """
 
     file: Any
@@ -54,6 +59,8 @@ class Tokenizer:
     special_tokens: Mapping[str, int] | None = None
     check: bool = True
     max_tokens: int | None = None
+    join: str | Sequence[str] | None = None
+    labels: str | Sequence[str] | None = None
 
     def spec(self, column: str, problems: Problems | None = None) -> dict[str, Any]:
         """Returns the engine's form."""
@@ -65,6 +72,8 @@ class Tokenizer:
             "specials": found.of(one_of, f"specials of the {where}", self.specials, "parse", "text", "error"),
             "template": found.of(flag, f"template of the {where}", self.template),
             "max_tokens": 0 if self.max_tokens is None else found.of(number, f"max_tokens of the {where}", self.max_tokens, 1, 2**30),
+            **({} if self.join is None else {"join": found.of(_columns, f"join of the {where}", self.join)}),
+            **({} if self.labels is None else {"labels": found.of(_columns, f"labels of the {where}", self.labels)}),
         }
         found.of(flag, f"check of the {where}", self.check)
         if problems is None:
@@ -88,6 +97,13 @@ def specs(given: Any, problems: Problems) -> dict[str, Any]:
     """Returns the engine's form of the argument tokenize."""
     columns = problems.of(named, "tokenize", given, "{'text': 'tokenizer.json'}") or {}
     return {name: (t if isinstance(t, Tokenizer) else Tokenizer(t)).spec(name, problems) for name, t in columns.items()}
+
+
+def _columns(where: str, given: Any) -> list[str]:
+    names = [given] if isinstance(given, str) else given
+    if not isinstance(names, Sequence) or not names or not all(isinstance(name, str) and name for name in names):
+        raise OptionError(f"{where} must name columns, as in ['prompt', 'completion'], {got(given)}")
+    return [encoded(where, name) for name in names]
 
 
 def _file(where: str, file: Any) -> dict[str, Any]:

@@ -8,22 +8,34 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 )
 
-// A Listing makes lists of numbers of the values of a Binary column.
+// A Listing makes lists of numbers of the values of Binary columns.
 type Listing struct {
-	Column int
-	Field  *column.Field // of the lists, whose items are int32
-	Rows   []uint32      // the rows that get lists, ascending; nil is all. Lists of others are empty
+	From []int          // the columns with the values
+	To   []ListedColumn // the columns that get lists
+	Drop []int          // columns that become null, since nothing needs their values any more
+	Rows []uint32       // the rows that get lists, ascending; nil is all. Lists of others are empty
 
-	// List appends the items of a value to dst. It is called once for each entry of a dictionary
-	// that a row has, or else once for each row; nulls stay null.
-	List func(dst []int32, value []byte) ([]int32, error)
+	// List appends the items of a row's lists to dst, which has one element for each of To. It is
+	// called once for each row, or if all values are of one dictionary once for each entry that a
+	// row has. A row with a null among its values is null.
+	List func(dst [][]int32, values [][]byte) error
+}
+
+// A ListedColumn is a column of lists, whose items are int32. It takes the place of a column, or is
+// added behind the last.
+type ListedColumn struct {
+	At    int
+	Field *column.Field
 }
 
 // List makes lists in the blocks of one unit. They take memory of the arenas that newArena returns,
-// which leave their meter. Only the goroutine that decoded the blocks may call List, before it hands
-// them on.
+// which leave their meter. Only the goroutine that decoded the blocks may call List, before it
+// hands them on.
 func List(l Listing, blocks []*Block, newArena func() *mem.Arena) error {
-	w := listWriter{Listing: &l, newArena: newArena}
+	w := listWriter{
+		Listing: &l, newArena: newArena,
+		items: make([][]int32, len(l.To)), values: make([][]byte, len(l.From)), views: make([][]uint64, len(l.To)), entries: make([][]uint64, len(l.To)),
+	}
 	for _, b := range blocks {
 		if err := w.block(b); err != nil {
 			return err
@@ -43,10 +55,13 @@ const (
 type listWriter struct {
 	*Listing
 	newArena func() *mem.Arena
-	dict     *Vector  // whose entries have lists
-	entries  []uint64 // their views; notListed before a row has the entry
+	dict     *Vector    // whose entries have lists; nil: rows have
+	entries  [][]uint64 // their views, by To; notListed before a row has the entry
 	shared   listChunks
-	items    []int32
+
+	views  [][]uint64 // of the block's rows, by To
+	items  [][]int32
+	values [][]byte
 }
 
 const notListed = math.MaxUint64
@@ -62,19 +77,14 @@ type listChunks struct {
 
 // block makes the lists of a block.
 func (w *listWriter) block(b *Block) error {
-	old := b.cols[w.Column]
-	v := NewNull(w.Field, old.Len)
-	v.Skip, v.Order, v.Nulls = old.Skip, old.Order, old.Nulls
-	if old.Dict == nil && old.Views == nil && old.Slots == nil { // all null
-		b.cols[w.Column] = v
-		return nil
+	from := make([]*Vector, len(w.From))
+	for i, col := range w.From {
+		from[i] = b.cols[col]
 	}
-	v.Valid, v.Marks, v.Mark, v.Step, v.Offsets = old.Valid, old.Marks, old.Mark, old.Step, nil
-	chunks := &listChunks{arena: w.newArena()}
-	home := b.arena
-	if old.Dict != nil {
-		if w.dict != old.Dict {
-			w.begin(old.Dict)
+	chunks, home := &listChunks{arena: w.newArena()}, b.arena
+	if dict := from[0].Dict; len(from) == 1 && dict != nil {
+		if w.dict != dict {
+			w.begin(dict)
 		}
 		w.shared.arena, home = chunks.arena, b.keeps()
 		chunks = &w.shared
@@ -83,28 +93,72 @@ func (w *listWriter) block(b *Block) error {
 		chunks.arena.Leave()
 		home.Adopt(chunks.arena)
 	}()
-	end := 0 // of the places that rows of the block have
-	for i := range b.rows {
-		end = max(end, old.Place(i)+1)
+	valid, nulls := present(from, b.rows, chunks.arena)
+	var err error
+	if nulls < b.rows {
+		for i := range w.views {
+			w.views[i] = mem.As[uint64](chunks.arena.Alloc(8 * b.rows))[:b.rows]
+			clear(w.views[i])
+		}
+		err = w.rows(b, from, valid, chunks)
 	}
-	v.Views = mem.As[uint64](chunks.arena.Alloc(8 * max(end, old.Len)))[:max(end, old.Len)]
-	clear(v.Views)
-	err := w.rows(b, old, v.Views, chunks)
-	v.Base, v.ChunkShift = chunks.base, listShift
-	b.cols[w.Column] = v
+	for i, to := range w.To {
+		v := NewNull(to.Field, b.rows)
+		if nulls < b.rows {
+			v.Nulls, v.Valid, v.Views, v.Base, v.ChunkShift = nulls, valid, w.views[i], chunks.base, listShift
+		}
+		b.put(to.At, v)
+	}
+	for _, col := range w.Drop {
+		b.cols[col] = NewNull(&column.Field{Kind: column.Null}, b.rows)
+	}
 	return err
+}
+
+// put sets a column, or adds it behind the last.
+func (b *Block) put(at int, v *Vector) {
+	if at == len(b.cols) {
+		b.cols = append(b.cols, v)
+		return
+	}
+	b.cols[at] = v
+}
+
+// present returns the validity of rows that have a value in each of some columns; nil if all have.
+func present(from []*Vector, rows int, arena *mem.Arena) (valid []uint64, nulls int) {
+	for _, v := range from {
+		for row := 0; row < rows && v.Nulls > 0; row++ {
+			if !v.IsNull(v.Place(row)) {
+				continue
+			}
+			if valid == nil {
+				valid = mem.As[uint64](arena.Alloc(8 * ((rows + 63) / 64)))[:(rows+63)/64]
+				for i := range valid {
+					valid[i] = math.MaxUint64
+				}
+				valid[len(valid)-1] >>= -rows & 63
+			}
+			if bit := uint64(1) << (row % 64); valid[row/64]&bit != 0 {
+				valid[row/64] &^= bit
+				nulls++
+			}
+		}
+	}
+	return valid, nulls
 }
 
 func (w *listWriter) begin(dict *Vector) {
 	w.dict, w.shared = dict, listChunks{}
-	w.entries = make([]uint64, dict.Len)
 	for i := range w.entries {
-		w.entries[i] = notListed
+		w.entries[i] = make([]uint64, dict.Len)
+		for k := range w.entries[i] {
+			w.entries[i][k] = notListed
+		}
 	}
 }
 
 // rows sets the views of the rows of a block.
-func (w *listWriter) rows(b *Block, old *Vector, views []uint64, chunks *listChunks) error {
+func (w *listWriter) rows(b *Block, from []*Vector, valid []uint64, chunks *listChunks) error {
 	rows := b.rows
 	if w.Rows != nil {
 		rows = len(w.Rows)
@@ -114,12 +168,10 @@ func (w *listWriter) rows(b *Block, old *Vector, views []uint64, chunks *listChu
 		if w.Rows != nil {
 			row = int(w.Rows[i])
 		}
-		k := old.Place(row)
-		if views[k] != 0 || old.Nulls > 0 && old.IsNull(k) {
+		if w.views[0][row] != 0 || valid != nil && valid[row/64]>>(row%64)&1 == 0 {
 			continue
 		}
-		var err error
-		if views[k], err = w.view(old, k, chunks); err != nil {
+		if err := w.row(from, row, chunks); err != nil {
 			if b.from.InOrder {
 				return fmt.Errorf("row %d of the row group: %w", b.from.First+int64(row), err)
 			}
@@ -129,24 +181,40 @@ func (w *listWriter) rows(b *Block, old *Vector, views []uint64, chunks *listChu
 	return nil
 }
 
-// view returns the view of the list of value k.
-func (w *listWriter) view(old *Vector, k int, chunks *listChunks) (view uint64, err error) {
-	if old.Dict == nil {
-		return w.list(old.bytesOf(k), chunks)
+// row sets the views of a row.
+func (w *listWriter) row(from []*Vector, row int, chunks *listChunks) error {
+	for i, v := range from {
+		w.values[i] = v.bytesOf(v.Place(row))
 	}
-	entry := &w.entries[old.Code(k)]
-	if *entry == notListed {
-		*entry, err = w.list(old.bytesOf(k), chunks)
+	if len(from) > 1 || from[0].Dict == nil {
+		return w.list(row, w.views, chunks)
 	}
-	return *entry, err
+	entry := from[0].Code(from[0].Place(row))
+	if w.entries[0][entry] == notListed {
+		if err := w.list(entry, w.entries, chunks); err != nil {
+			return err
+		}
+	}
+	for i := range w.views {
+		w.views[i][row] = w.entries[i][entry]
+	}
+	return nil
 }
 
-// list makes the list of a value.
-func (w *listWriter) list(value []byte, chunks *listChunks) (view uint64, err error) {
-	if w.items, err = w.List(w.items[:0], value); err != nil {
-		return 0, err
+// list makes lists of the values, and sets their views at a place.
+func (w *listWriter) list(at int, views [][]uint64, chunks *listChunks) (err error) {
+	for i := range w.items {
+		w.items[i] = w.items[i][:0]
 	}
-	return chunks.add(mem.AsBytes(w.items))
+	if err := w.List(w.items, w.values); err != nil {
+		return err
+	}
+	for i, items := range w.items {
+		if views[i][at], err = chunks.add(mem.AsBytes(items)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // add copies a list to the chunks and returns its view.
