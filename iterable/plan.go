@@ -110,15 +110,22 @@ func (d *Dataset) Plan(worldSize int, o StreamOptions) (*Plan, error) {
 		sliced, bytes = sliced+s.weigh(p, units), bytes+s.bytes
 		s.measure(p, seen)
 		p.Packed = p.Packed.with(s.packPlan(units))
-		p.Tokenizing = samples.AddTextPlans(p.Tokenizing, samples.NewTextPlans(&d.transforms, s.manifest, s.packing(), s.counted()))
 	}
-	p.Amplification = 1
+	p.Tokenizing, p.Amplification = d.TextPlans(), 1
 	if bytes > 0 {
 		p.Amplification = max(1, float64(sliced)/float64(bytes))
 	}
 	o.State = nil
 	start := stepper{Steps: steps, end: uint64(max(0, o.Epochs))}
 	return p, d.planRanks(p, start, o)
+}
+
+// TextPlans describes the columns that get tokens, and what was counted of their texts.
+func (d *Dataset) TextPlans() (all []TextPlan) {
+	for _, s := range d.sources {
+		all = samples.AddTextPlans(all, samples.NewTextPlans(&d.transforms, s.manifest, s.packing(), s.counted()))
+	}
+	return all
 }
 
 // planRanks adds what the ranks read of the order, and proposes what would be better.

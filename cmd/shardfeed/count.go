@@ -4,14 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"strconv"
+	"maps"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/shardfeed/shardfeed"
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/counting"
 	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
-	"github.com/shardfeed/shardfeed/internal/printable"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
@@ -27,25 +27,26 @@ choose. Without these it reads footers alone, or finds them in the index of an e
 them it reads the columns that the filter names, and only where the files' statistics leave it
 open; these counts are kept beside the index too.
 
+With --tokenize it also counts the tokens of the texts in the chosen rows, which reads them. These
+counts are kept too.
+
 With --sources it prints the rows of each source, under its own rules, and of all together.`,
 		Example: `  shardfeed count data/
   shardfeed count data/ --where 'price >= 10 and label is not null'
   shardfeed count 's3://bucket/table/dt=2026-01-*/*.parquet' --json
+  shardfeed count data/ --tokenize text=tokenizer.json
   shardfeed count --sources sources.json`,
 	}
 	fs := c.Flags()
 	f.looks(fs)
-	f.add(fs, "json", "what.reading", "rows", "sources.files", "storage", "cache")
+	f.add(fs, "json", "what.reading", "rows", "tokenize", "sources.files", "storage", "cache")
 	return a.verb(c, func(ctx context.Context, addresses []string) error {
 		if err := f.check(ctx, fs); err != nil {
 			return err
 		}
-		find := a.total
-		switch {
-		case len(f.Sources) > 0:
+		find := a.counted
+		if len(f.Sources) > 0 {
 			find = a.ofSources
-		case f.ChoosesRows():
-			find = a.chosen
 		}
 		total, err := find(ctx, addresses, f)
 		if err != nil {
@@ -54,65 +55,75 @@ With --sources it prints the rows of each source, under its own rules, and of al
 		if f.json {
 			return term.WriteJSON(a.stdout, total)
 		}
-		return total.print(a.stdout)
+		return total.Print(a.stdout)
 	})
-}
-
-// A rowCount is the result of count.
-type rowCount struct {
-	Rows      int64 `json:"rows"`     // that are chosen
-	AllRows   int64 `json:"all_rows"` // of the shards
-	Shards    int   `json:"shards"`
-	RowGroups int   `json:"row_groups"`
-
-	Sources []sourceCount `json:"sources,omitempty"`
-}
-
-// A sourceCount is the result of count for one of several sources.
-type sourceCount struct {
-	Name    string `json:"name"`
-	Rows    int64  `json:"rows"`
-	AllRows int64  `json:"all_rows"`
-}
-
-// print prints the number, or a line for each source and one for all.
-func (n rowCount) print(w io.Writer) error {
-	if n.Sources == nil {
-		_, err := fmt.Fprintln(w, n.Rows)
-		return err
-	}
-	var table [][]string
-	for _, s := range n.Sources {
-		table = append(table, []string{printable.Text(s.Name), strconv.FormatInt(s.Rows, 10)})
-	}
-	r := &term.Report{}
-	r.Table(append(table, []string{"all sources", strconv.FormatInt(n.Rows, 10)}))
-	return r.Print(w)
 }
 
 // ofSources counts the rows of each source. Each is opened separately, so that a source without
 // rows is not an error.
-func (a *app) ofSources(ctx context.Context, _ []string, f *flags) (all rowCount, err error) {
+func (a *app) ofSources(ctx context.Context, _ []string, f *flags) (all counting.Rows, err error) {
 	for _, s := range f.Sources {
 		s.Weight, s.Repeat, s.Choose = 1, 0, 0
 		of := *f
 		of.Sources = []shardfeed.Source{s}
-		find := a.total
-		if s.ChoosesRows() {
-			find = a.chosen
-		}
-		n, err := find(ctx, s.Addresses, &of)
+		n, err := a.counted(ctx, s.Addresses, &of)
 		if err != nil {
 			return all, err
 		}
-		all.Rows, all.AllRows, all.Shards, all.RowGroups = all.Rows+n.Rows, all.AllRows+n.AllRows, all.Shards+n.Shards, all.RowGroups+n.RowGroups
-		all.Sources = append(all.Sources, sourceCount{s.Name, n.Rows, n.AllRows})
+		all.AddSource(s.Name, n)
 	}
 	return all, nil
 }
 
+// counted counts the rows that the flags choose of one table, and the tokens of their texts.
+func (a *app) counted(ctx context.Context, addresses []string, f *flags) (n counting.Rows, err error) {
+	rows, find := *f, a.total
+	rows.Tokenize = nil
+	if f.ChoosesRows() || len(f.Sources) > 0 && f.Sources[0].ChoosesRows() {
+		find = a.chosen
+	}
+	n, err = find(ctx, addresses, &rows)
+	for _, column := range slices.Sorted(maps.Keys(f.Tokenize)) {
+		if err == nil {
+			err = a.countTokens(ctx, addresses, f, column, &n)
+		}
+	}
+	return n, err
+}
+
+// tokensAtOnce is the size of the blocks that tokens are counted in.
+const tokensAtOnce = 1 << 20
+
+// countTokens counts the tokens of a column, by blocks that are counted and not read.
+func (a *app) countTokens(ctx context.Context, addresses []string, f *flags, column string, to *counting.Rows) error {
+	of := *f
+	of.Columns, of.Pack = []string{column}, &shardfeed.Pack{Columns: map[string]int{column: tokensAtOnce}}
+	of.Tokenize = map[string]shardfeed.Tokenizer{column: f.Tokenize[column]}
+	if len(f.Sources) > 0 {
+		addresses = nil
+	}
+	ds, err := a.open(ctx, addresses, &of)
+	var transform *iterable.TransformError
+	switch {
+	case errors.As(err, &transform):
+		return transform // and nothing of the packing, which no flag gave
+	case errors.Is(err, iterable.ErrNoRow):
+		to.AddTexts(counting.Texts{Column: column})
+		return nil
+	case err != nil:
+		return err
+	}
+	texts := ds.TextPlans()[0].Texts
+	if texts == nil {
+		err = fmt.Errorf("the index has counts of column %q that an earlier version kept without tokens: remove the files *.sfc of the index", column)
+	} else {
+		to.AddTexts(counting.Texts{Column: column, Texts: *texts})
+	}
+	return errors.Join(err, ds.Close(ctx))
+}
+
 // total adds up the rows that footers state.
-func (a *app) total(ctx context.Context, addresses []string, f *flags) (n rowCount, err error) {
+func (a *app) total(ctx context.Context, addresses []string, f *flags) (n counting.Rows, err error) {
 	err = a.withShards(ctx, addresses, f, func(stores shard.Stores, shards []shard.Shard, o rowgroup.Options) error {
 		footers, err := rowgroup.Footers(ctx, stores, shards, o)
 		n.Shards = len(shards)
@@ -130,7 +141,7 @@ func (a *app) total(ctx context.Context, addresses []string, f *flags) (n rowCou
 }
 
 // chosen counts the rows that the flags choose.
-func (a *app) chosen(ctx context.Context, addresses []string, f *flags) (n rowCount, err error) {
+func (a *app) chosen(ctx context.Context, addresses []string, f *flags) (n counting.Rows, err error) {
 	at := addresses
 	if len(f.Sources) > 0 {
 		at = nil
@@ -144,6 +155,6 @@ func (a *app) chosen(ctx context.Context, addresses []string, f *flags) (n rowCo
 		return n, err
 	}
 	m := ds.Manifest()
-	n = rowCount{Rows: ds.NumSamples(), AllRows: ds.NumRows(), Shards: len(m.Shards()), RowGroups: len(m.Groups())}
+	n = counting.Rows{Rows: ds.NumSamples(), AllRows: ds.NumRows(), Shards: len(m.Shards()), RowGroups: len(m.Groups())}
 	return n, errors.Join(err, ds.Close(ctx))
 }

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/shardfeed/shardfeed/cache"
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/counting"
 	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/watch"
 	"github.com/shardfeed/shardfeed/internal/engine/wire"
 	"github.com/shardfeed/shardfeed/internal/wait"
@@ -42,7 +43,7 @@ var jsonOutputs = []struct {
 		Path string `json:"path"` // of the cache's directory
 	}{}, []string{"cache path --json --cache-dir $DIR"}},
 	{"cache-verify", cache.Report{}, []string{"cache verify --json --cache-dir $DIR"}},
-	{"count", rowCount{}, []string{"count $SHOP --json", "count $SHOP --subsample 0.5 --json"}},
+	{"count", counting.Rows{}, []string{"count $SHOP --json", "count $SHOP --subsample 0.5 --json", "count $SHOP --tokenize title=testdata/tokenizer.json --json"}},
 	{"demo", demoResult{}, nil},
 	{"doctor", diagnosis{}, []string{"doctor $SHOP --json --cache-dir $DIR"}},
 	{"gpu", survey{}, []string{"gpu --json --measure 0s"}},
