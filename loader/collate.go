@@ -102,14 +102,7 @@ func (r *recipe) newCollator(pool *mem.Pool) *collator {
 // do makes a batch of a draw in the batch's memory m, and releases the draw as soon as its rows are
 // copied. After an error it has released everything; a panic in a transform is an error too.
 func (c *collator) do(ctx context.Context, d *iterable.Draw, m Memory, at *activity) (b *Batch, err error) {
-	b = &Batch{
-		Rows: d.Rows, Valid: d.Valid, Lost: d.Lost, Epoch: d.Epoch, Step: d.Step, Position: d.Position, State: d.State, memory: m,
-		Columns: make([]*column.Array, 0, len(c.schema.Fields)+2*len(c.padders)),
-		Sum:     audit.Sum{Rows: int64(d.Valid), Lost: int64(d.Lost), Padded: int64(d.Rows - d.Valid), Hash: d.Hash}, Hashes: slices.Clone(d.Hashes), Gaps: slices.Clone(d.Gaps),
-	}
-	if c.buckets {
-		c.unbucket(b, d)
-	}
+	b = c.newBatch(d, m)
 	drawn := true
 	defer func() {
 		if v := recover(); v != nil {
@@ -163,6 +156,19 @@ func (c *collator) do(ctx context.Context, d *iterable.Draw, m Memory, at *activ
 	for n, most := b.bytes, c.largest.Load(); n > most && !c.largest.CompareAndSwap(most, n); most = c.largest.Load() {
 	}
 	return b, nil
+}
+
+// newBatch returns a draw's batch, without columns.
+func (c *collator) newBatch(d *iterable.Draw, m Memory) *Batch {
+	b := &Batch{
+		Rows: d.Rows, Valid: d.Valid, Lost: d.Lost, Epoch: d.Epoch, Step: d.Step, Position: d.Position, State: d.State, memory: m,
+		Columns: make([]*column.Array, 0, len(c.schema.Fields)+2*len(c.padders)),
+		Sum:     audit.Sum{Rows: int64(d.Valid), Lost: int64(d.Lost), Padded: int64(d.Rows - d.Valid), Hash: d.Hash}, Hashes: slices.Clone(d.Hashes), Gaps: slices.Clone(d.Gaps),
+	}
+	if c.buckets {
+		c.unbucket(b, d)
+	}
+	return b
 }
 
 // unbucket replaces the rows of b by the rows in its draw's samples.

@@ -58,26 +58,12 @@ func (h *host) open(ctx context.Context, r engine.Request, progress func(wire.Pr
 		return nil, errors.Join(valueError(err), ds.Close(ctx))
 	}
 	if s.Workers == 0 {
-		most := how
-		most.Tail = cmp.Or(how.Tail, shuffle.Pad) // the most that any number of ranks makes of it
-		batch := loader.BatchBytes(ds.Dataset, most)
-		how.Workers = workersWithin(how.Workers, s.RankMemory(), batch)
-		if s.Slots > 0 {
-			how.Workers = max(1, min(how.Workers, s.Slots-1)) // one batch is the trainer's
-		}
+		how.Workers = fewerWorkers(ds.Dataset, s, how)
 	}
 	if text := decoder.warning(); text != "" {
 		notes.add(text)
 	}
-	var info []string
-	h.tellMetrics.Do(func() {
-		if err := h.metrics.Trouble(); err != nil {
-			notes.add(err.Error())
-		}
-		if url := h.metrics.URL(); url != "" {
-			info = append(info, "metrics are served at "+url)
-		}
-	})
+	info := h.aboutMetrics(notes)
 	if err := ds.KeepManifest(); err != nil {
 		h.log.Warn("the list of shards is not kept", "error", err)
 	}
@@ -106,6 +92,31 @@ func (h *host) open(ctx context.Context, r engine.Request, progress func(wire.Pr
 		Stats:     func(f engine.Figures) any { return sessionFigures(ds, decoder.name, f) },
 		Close:     ds.Close,
 	}, nil
+}
+
+// fewerWorkers returns how many workers the memory and the slots of a rank allow.
+func fewerWorkers(ds *iterable.Dataset, s shardfeed.Spec, how loader.Options) int {
+	most := how
+	most.Tail = cmp.Or(how.Tail, shuffle.Pad) // the most that any number of ranks makes of it
+	workers := workersWithin(how.Workers, s.RankMemory(), loader.BatchBytes(ds, most))
+	if s.Slots > 0 {
+		workers = max(1, min(workers, s.Slots-1)) // one batch is the trainer's
+	}
+	return workers
+}
+
+// aboutMetrics returns the address of metrics for the trainers of the first data set, or notes the
+// error of serving them.
+func (h *host) aboutMetrics(notes *notes) (info []string) {
+	h.tellMetrics.Do(func() {
+		if err := h.metrics.Trouble(); err != nil {
+			notes.add(err.Error())
+		}
+		if url := h.metrics.URL(); url != "" {
+			info = append(info, "metrics are served at "+url)
+		}
+	})
+	return info
 }
 
 // cacheWork returns the work of the open caches.
