@@ -68,3 +68,33 @@ def test_killed_on_two_ranks_and_resumed_on_three(runtime: Path, request: pytest
     assert 0 < int(found[1]) < ROWS
     for epoch in range(2):
         assert f"epoch {epoch}: {ROWS} rows, {ROWS} of {ROWS} exactly once" in three.words()
+
+
+def test_text_killed_on_two_ranks_and_resumed_on_three(runtime: Path, tmp_path: Path) -> None:
+    """Each step has the blocks of a run that nobody kills."""
+    line = "torchrun --nproc-per-node {} examples/pretrain_text.py testdata/shop --column title --checkpoint /tmp/gpt.pt{}\n"
+    assert line.format(2, " --pause 0.2 & launcher=$!") in commands() and line.format(3, "") in commands()
+
+    def said(job: Job) -> dict[int, str]:
+        return {int(step): blocks for step, blocks in re.findall(r"step (\d+): loss \d+\.\d+, blocks (\d+)\n", job.words())}
+
+    arguments = [SHOP, "--column", "title", "--steps", 50, "--every", 5]
+    program, cache = EXAMPLES / "pretrain_text.py", {"SHARDFEED_CACHE_DIR": str(tmp_path / "cache")}
+    with Job(program, 2, tmp_path / "alone", *arguments, "--checkpoint", tmp_path / "alone.pt", **cache) as alone:
+        alone.wait()
+    whole = said(alone)
+    assert sorted(whole) == list(range(1, 51))
+    arguments += ["--checkpoint", tmp_path / "killed.pt"]
+    with Job(program, 2, tmp_path / "two", *arguments, "--pause", 0.1, torchrun=True, **cache) as two:
+        two.until_said("\nstep 18: ")
+        two.kill()
+    with Job(program, 3, tmp_path / "three", *arguments, **cache) as three:
+        three.wait()
+    found = re.search(r"goes on behind step (\d+), on 3 ranks", three.words())
+    assert found is not None, three.words()
+    kept = int(found[1])
+    assert kept % 5 == 0 and 15 <= kept < 50
+    rest = said(three)
+    assert sorted(rest) == list(range(kept + 1, 51))
+    assert {step: blocks for step, blocks in said(two).items() if step <= kept} | rest == whole
+    assert len(set(whole.values())) == len(whole)
