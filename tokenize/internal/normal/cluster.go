@@ -34,6 +34,27 @@ func cluster(text []byte) (size, first int) {
 	return size, first
 }
 
+// The classes of characters that may be in a cluster with another one. joinsLast is without Hangul.
+const (
+	joinsLast = 1 << iota // with the one before
+	joinsNext             // with any that follows
+)
+
+func joinClass(s property.Set) (class uint8) {
+	if s&(property.Joins|property.Pictograph|property.Consonant) != 0 {
+		class = joinsLast
+	}
+	if s&property.Prepend != 0 {
+		class |= joinsNext
+	}
+	return class
+}
+
+// isHangul reports whether r is in a block of Hangul that joinsHangul knows.
+func isHangul(r rune) bool {
+	return r >= 0x1100 && (r <= 0x11ff || r >= 0xa960 && r <= 0xa97f || r >= syllableFirst && r <= 0xd7ff || r >= 0x16d63 && r <= 0x16d6a)
+}
+
 // A joiner keeps what the rules need of the characters before the last one.
 type joiner struct {
 	pictograph bool // a pictograph and Extend, up to the last character (GB11)

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"unicode/utf8"
+
+	"github.com/shardfeed/shardfeed/tokenize/internal/property"
 )
 
 // A Precompiled applies a character map of SentencePiece. Its keys are in a double array of
@@ -18,6 +20,7 @@ type Precompiled struct {
 	units []uint32
 	texts []byte              // each ends with a zero byte
 	plain [utf8.RuneSelf]bool // bytes of ASCII that the map leaves as they are
+	joins *property.Classes   // joinsNext or joinsLast
 }
 
 // textMost is the size of the longest text that a map may have: NFKC's has 33 bytes.
@@ -36,7 +39,7 @@ func NewPrecompiled(charsmap []byte) (*Precompiled, error) {
 	if size%word != 0 || size > uint64(len(rest)) || size == 0 {
 		return nil, fmt.Errorf("precompiled_charsmap has a trie of %d bytes in %d", size, len(rest))
 	}
-	p := &Precompiled{units: make([]uint32, size/word), texts: bytes.Clone(rest[size:])}
+	p := &Precompiled{units: make([]uint32, size/word), texts: bytes.Clone(rest[size:]), joins: property.Load().Classes(joinClass)}
 	if !utf8.Valid(p.texts) {
 		return nil, errors.New("precompiled_charsmap maps to text that is not UTF-8")
 	}
@@ -63,7 +66,7 @@ func (p *Precompiled) Append(dst, text []byte) (out []byte, changed bool) {
 			i++
 			continue
 		}
-		size, first := cluster(text[i:])
+		size, first := p.cluster(text[i:])
 		part := text[i : i+size]
 		i += size
 		if size <= clusterMost {
@@ -84,6 +87,20 @@ func (p *Precompiled) Append(dst, text []byte) (out []byte, changed bool) {
 		}
 	}
 	return dst, changed
+}
+
+// cluster is the function cluster. Most characters are clusters, which it finds sooner.
+func (p *Precompiled) cluster(text []byte) (size, first int) {
+	r, size := utf8.DecodeRune(text)
+	if r == '\r' || p.joins.Of(r)&joinsNext != 0 {
+		return cluster(text)
+	}
+	if size < len(text) {
+		if next, _ := utf8.DecodeRune(text[size:]); p.joins.Of(next)&joinsLast != 0 || isHangul(next) {
+			return cluster(text)
+		}
+	}
+	return size, size
 }
 
 // single reports whether the first byte of text is ASCII, a whole cluster, and not in the map. Before

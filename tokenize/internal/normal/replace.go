@@ -36,14 +36,15 @@ type ReplaceRun struct {
 	Of    func(r rune) bool
 	Least int
 	New   string
+	Only  string // Least times the character, if no other has the property
 }
 
 // runs are the regular expressions that tokenizers replace by. Others are refused.
 var runs = map[string]ReplaceRun{
-	` {2,}`:  {isSpace, 2, ""},
-	` +`:     {isSpace, 1, ""},
-	`\s+`:    {isWhite, 1, ""},
-	`\s{2,}`: {isWhite, 2, ""},
+	` {2,}`:  {isSpace, 2, "", "  "},
+	` +`:     {isSpace, 1, "", " "},
+	`\s+`:    {isWhite, 1, "", ""},
+	`\s{2,}`: {isWhite, 2, "", ""},
 }
 
 func isSpace(r rune) bool { return r == ' ' }
@@ -59,17 +60,11 @@ func ReplaceExpression(expression, with string) (r ReplaceRun, known bool) {
 // Append implements [Normalizer].
 func (r ReplaceRun) Append(dst, text []byte) (out []byte, changed bool) {
 	done := 0
-	for p := 0; p < len(text); {
+	for p := r.next(text, 0); p < len(text); p = r.next(text, p) {
 		begin, n := p, 0
 		for p < len(text) {
-			c, size := rune(text[p]), 1
-			if c >= utf8.RuneSelf {
-				c, size = utf8.DecodeRune(text[p:])
-			}
+			c, size := utf8.DecodeRune(text[p:])
 			if !r.Of(c) {
-				if n == 0 {
-					p += size
-				}
 				break
 			}
 			p += size
@@ -84,4 +79,22 @@ func (r ReplaceRun) Append(dst, text []byte) (out []byte, changed bool) {
 		return dst, false
 	}
 	return append(dst, text[done:]...), true
+}
+
+// next returns the place from p on where a run may start, or the end.
+func (r ReplaceRun) next(text []byte, p int) int {
+	if r.Only != "" {
+		if i := bytes.Index(text[p:], []byte(r.Only)); i >= 0 {
+			return p + i
+		}
+		return len(text)
+	}
+	for p < len(text) {
+		c, size := utf8.DecodeRune(text[p:])
+		if r.Of(c) {
+			break
+		}
+		p += size
+	}
+	return p
 }

@@ -119,7 +119,7 @@ func (s *speller) flush(dst []int32, word []byte, p int) []int32 {
 		}
 		at += e.size()
 	}
-	clear(s.last)
+	clear(s.last[:p-s.done+1]) // no token ends after p
 	s.done = p
 	return dst
 }

@@ -12,9 +12,9 @@ const (
 type items struct {
 	n, long     int
 	ends        [atOnce]uint32
-	keys        [atOnce]Key    // of short items
-	offsets     [atOnce]uint32 // in the table of short entries, in bytes; 0 for long items
-	longOffsets [atOnce]uint32 // in the table of long entries
+	keys        [atOnce]Key        // of short items
+	offsets     [atOnce]uint32     // in the table of short entries, in bytes; 0 for long items
+	longOffsets [2 * atOnce]uint32 // in the table of long entries, of the two where an item may be
 }
 
 // end returns the end of the last item.
@@ -59,8 +59,9 @@ func (t *items) add(v char.View, p int, end uint32, shortShift, longShift uint8)
 	t.offsets[w] = 0
 	if n <= longMost {
 		k := longKeyOf(v, p, n, end&partBit)
-		t.longOffsets[t.long&(atOnce-1)] = uint32(k.hash()>>longShift) * uint32(longBytes)
-		t.long++
+		offset, places := uint32(k.hash()>>longShift)*uint32(longBytes), t.longOffsets[t.long&(2*atOnce-2):]
+		places[0], places[1] = offset, offset^uint32(longBytes)
+		t.long += 2
 	}
 }
 
