@@ -10,9 +10,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
+	"path"
 	"slices"
-	"strings"
 	"weak"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
@@ -106,11 +107,14 @@ func (h *Host) readTokenizers(ctx context.Context, stores shard.Store, s Spec, o
 		of := s.Tokenize[name]
 		t, err := h.tokenizer(ctx, stores, s, of)
 		if err != nil {
-			at := "the given tokenizer"
+			at, hint := "the given tokenizer", ""
 			if of.File != "" {
 				at = shard.Redact(of.File)
 			}
-			return &OptionError{Field: fmt.Sprintf("Tokenize[%q]", name), Text: fmt.Sprintf("cannot use %s: %s", option.Literal(at), option.Literal(err.Error())), Err: err}
+			if errors.Is(err, fs.ErrNotExist) && path.Ext(at) != ".json" {
+				hint = "; to use a name of the Hugging Face Hub, download the tokenizer.json of the model"
+			}
+			return &OptionError{Field: fmt.Sprintf("Tokenize[%q]", name), Text: fmt.Sprintf("cannot use %s: %s%s", option.Literal(at), option.Literal(err.Error()), hint), Err: err}
 		}
 		if o.Tokenize == nil {
 			o.Tokenize = map[string]iterable.Tokenizer{}
@@ -177,11 +181,8 @@ func (h *Host) tokenizer(ctx context.Context, stores shard.Store, s Spec, t Toke
 		return nil, errors.New("it is empty")
 	}
 	var plain bytes.Buffer
-	switch tiktoken := t.Pattern != ""; {
-	case json.Compact(&plain, content) == nil: // a file and what a library writes of it are one
+	if json.Compact(&plain, content) == nil { // a file and what a library writes of it are one
 		content = plain.Bytes()
-	case !tiktoken && !bytes.HasPrefix(bytes.TrimSpace(content), []byte("{")):
-		return nil, fmt.Errorf("it is not JSON; the pattern of a file of tiktoken must be named, such as %s", strings.Join(tokenize.Patterns(), ", "))
 	}
 	sum := sha256.Sum256(fmt.Appendf(content[:len(content):len(content)], "\n%q %v", t.Pattern, t.SpecialTokens))
 	h.mu.Lock()

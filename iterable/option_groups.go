@@ -95,9 +95,6 @@ type (
 	Texts        = samples.Texts
 )
 
-// A TransformError reports that a vocabulary or a tokenizer does not fit its column.
-type TransformError = transform.Error
-
 // Mixing has the parameters of a mixture of several sources.
 type Mixing struct {
 	// Stop ends an epoch: StopFirst, the default, when the first source has given all its samples,

@@ -226,11 +226,11 @@ func TestTokenizeErrors(t *testing.T) {
 		})
 	}
 	for want, name := range map[string]string{
-		`transform of column "none": there is no such column`:   "none",
-		`transform of column "count": a tokenizer is for texts`: "count",
+		`Tokenize["none"] needs column "none", which is not read: name a whole column of the data`: "none",
+		`Tokenize["count"] needs a column with one text a row, and "count" is int32`:               "count",
 	} {
 		_, err := Open(t.Context(), shard.Stores{"mem": textStore(t, tok)}, []string{"mem://data/"}, Options{Tokenize: map[string]Tokenizer{name: tok}})
-		var e *TransformError
+		var e *OptionError
 		if !errors.As(err, &e) || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}

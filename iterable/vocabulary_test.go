@@ -91,9 +91,9 @@ func TestVocabularyErrors(t *testing.T) {
 	store := files(t, groups, noImage)
 	stores := shard.Stores{"mem": store}
 	for want, v := range map[string]map[string][]string{
-		`transform of column "none": there is no such column`:               {"none": nil},
-		`transform of column "id": a vocabulary is for texts`:               {"id": nil},
-		`transform of column "label": the vocabulary has "a" at 0 and at 2`: {"label": {"a", "b", "a"}},
+		`Vocabulary["none"] needs column "none", which is not read: name a whole column of the data`: {"none": nil},
+		`Vocabulary["id"] needs a column with one text a row, and "id" is int64`:                     {"id": nil},
+		`Vocabulary["label"] must have each word once, got "a" at 0 and at 2`:                        {"label": {"a", "b", "a"}},
 	} {
 		t.Run(want, func(t *testing.T) {
 			if _, err := Open(t.Context(), stores, []string{"mem://data/"}, Options{Words: Words{Vocabulary: v}}); err == nil || err.Error() != want {

@@ -38,7 +38,7 @@ func Load(data []byte) (*Tokenizer, error) {
 func load(data []byte) (*Tokenizer, error) {
 	var f file
 	if err := json.Unmarshal(data, &f); err != nil {
-		return nil, err
+		return nil, wrongFormat(data, err)
 	}
 	if f.Model == nil && f.Config != nil && f.Vocab != nil {
 		return newTekken(data)

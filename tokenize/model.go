@@ -33,7 +33,7 @@ func newModel(p part, f form) (words.Model, []vocab.Token, error) {
 func (f *file) model() (part, error) {
 	p, ok, err := newPart("model", f.Model)
 	if err == nil && !ok {
-		err = errors.New("the file has no model")
+		err = errors.New("the file has no model; files named config.json, tokenizer_config.json and vocab.json are others of the same directory")
 	}
 	return p, err
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -103,10 +104,10 @@ func (a *app) countTokens(ctx context.Context, addresses []string, f *flags, col
 		addresses = nil
 	}
 	ds, err := a.open(ctx, addresses, &of)
-	var transform *iterable.TransformError
+	var wrong *iterable.OptionError
 	switch {
-	case errors.As(err, &transform):
-		return transform // and nothing of the packing, which no flag gave
+	case errors.As(err, &wrong) && strings.HasPrefix(wrong.Field, "Tokenize["):
+		return wrong // without errors of the packing, which no flag gave
 	case errors.Is(err, iterable.ErrNoRow):
 		to.AddTexts(counting.Texts{Column: column})
 		return nil

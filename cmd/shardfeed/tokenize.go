@@ -48,11 +48,13 @@ how fast one thread makes tokens here, and the tokens of ten documents.`,
 	fs.Int64Var(&t.documents, "documents", 1000, "read this many rows")
 	t.looks(fs)
 	t.add(fs, "json", "what.reading", "storage", "cache")
-	return a.verb(c, func(ctx context.Context, args []string) error {
+	return a.runs(c, func(ctx context.Context, args []string) error {
 		if err := t.check(ctx, fs); err != nil {
 			return err
 		}
 		switch {
+		case len(args) == 0 || args[0] == "":
+			return usagef("tokenize needs a tokenizer: the path of its file, as in tokenizer.json")
 		case len(args) > 1 && t.column == "":
 			return usagef("--column must name the column of text")
 		case len(args) == 1 && t.column != "":

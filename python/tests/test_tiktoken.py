@@ -151,7 +151,7 @@ def test_vocabularies_of_models(table: Path, tmp_path: Path, name: str, hash: st
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (lambda e, f: f, "it is not JSON; the pattern of a file of tiktoken must be named"),
+        (lambda e, f: f, "the file is not JSON but has tokens and ranks, as files of tiktoken have: name its pattern"),
         (lambda e, f: Tokenizer(f, pattern="gpt9"), 'the pattern is "gpt9", known ones are cl100k_base'),
         (lambda e, f: Tokenizer(e, pattern="gpt2"), "pattern and special_tokens of the tokenizer of column 'text' are of a file"),
         (lambda e, f: Tokenizer(f, pattern="gpt2", special_tokens={END: -1}), "the id of token"),

@@ -260,12 +260,14 @@ def test_comparison_with_options(table: Path, tokenizer: tokenizers.Tokenizer, f
     ("more", "message"),
     [
         ({"tokenize": {"text": 5}}, "tokenizer of column 'text' must be a path or an address of a tokenizer.json"),
+        ({"tokenize": {"text": tokenizers.Tokenizer}}, "tokenizer of column 'text' must be a path or an address of a tokenizer.json"),
+        ({"tokenize": {"text": "meta-llama/Llama-3.1-8B"}}, "no such file or directory; to use a name of the Hugging Face Hub, download"),
         ({"tokenize": "tokenizer.json"}, "tokenize must be a dict"),
         ({"tokenize": {"text": Tokenizer("a.json", specials="drop")}}, "specials of the tokenizer of column 'text'"),  # type: ignore[arg-type]
         ({"tokenize": {"text": Tokenizer("a.json", max_tokens=0)}}, "max_tokens of the tokenizer of column 'text' must be"),
         ({"tokenize": {"text": "SHORT"}}, "must have max_tokens of at least 2, room for a token beside the template's, got 1"),
         ({"tokenize": {"text": "/nowhere/tokenizer.json"}}, "no such file"),
-        ({"tokenize": {"id": "FILE"}}, "a tokenizer is for texts"),
+        ({"tokenize": {"id": "FILE"}}, 'needs a column with one text a row, and "id" is int64'),
         ({"tokenize": {"text": "FILE"}, "pack": Pack({"text": 8}, eos="<none>")}, "does not have"),
         ({"tokenize": {"text": "TEMPLATE"}, "pack": Pack({"text": 8}, eos=END)}, "leave one of the two out"),
     ],

@@ -303,7 +303,7 @@ def test_resume_on_other_ranks_at_every_step(table: Path, tokenizer: tokenizers.
         ),
         ({"join": ["prompt", "nothing"]}, {}, 'column "nothing": there is no such column'),
         ({"join": ["prompt", "nothing"]}, {"columns": ["id"]}, '"nothing"'),
-        ({"join": ["prompt", "id"]}, {}, 'column "id": a tokenizer is for texts'),
+        ({"join": ["prompt", "id"]}, {}, 'needs a column with one text a row, and "id" is int64'),
         ({}, {}, 'column "input_ids": there is no such column'),
         ({"join": JOIN}, {"vocabulary": {"prompt": ["a"]}}, 'contradicts vocabulary of column "prompt"'),
         ({"join": JOIN, "template": True}, {"pack": Pack({"input_ids": 64}, eos=END)}, "leave one of the two out"),

@@ -77,10 +77,6 @@ func locate(f *Failure, err error) {
 	if errors.As(err, &l) {
 		f.Op, f.Column, f.Step = l.Op, l.Column, l.Step
 	}
-	var t *iterable.TransformError
-	if errors.As(err, &t) {
-		f.Column = t.Column
-	}
 	var r *rowgroup.Error
 	if errors.As(err, &r) {
 		f.Op, f.Shard, f.RowGroup, f.Hint = r.Op, shard.Redact(r.URI), r.RowGroup, option.Spell(r.Hint, option.Argument)
@@ -128,7 +124,6 @@ func KindOf(err error) string {
 		store    *shard.Error
 		slow     *loader.TimeoutError
 		broke    *iterable.PanicError
-		recode   *iterable.TransformError
 		option   *iterable.OptionError
 		plan     *iterable.PlanError
 		found    *iterable.InventoryError
@@ -154,7 +149,7 @@ func KindOf(err error) string {
 		return KindMemory
 	case errors.As(err, &manifest), errors.As(err, &mismatch):
 		return KindState
-	case errors.As(err, &recode), errors.As(err, &wrong), errors.As(err, &option), errors.As(err, &plan), errors.Is(err, shard.ErrBadURI):
+	case errors.As(err, &wrong), errors.As(err, &option), errors.As(err, &plan), errors.Is(err, shard.ErrBadURI):
 		return KindValue
 	case errors.Is(err, shard.ErrNotExist), errors.Is(err, fs.ErrNotExist):
 		return KindNotFound

@@ -54,9 +54,6 @@ func TestFailureOf(t *testing.T) {
 			RowGroup: -1, Step: -1, Details: []string{},
 		}},
 		{"few rows", &shuffle.Error{Field: "tail"}, bare(KindValue, &shuffle.Error{Field: "tail"})},
-		{"transform", &iterable.TransformError{Column: "a", Err: errors.New("x")}, Failure{
-			Kind: KindValue, Text: `transform of column "a": x`, Column: "a", RowGroup: -1, Step: -1, Details: []string{},
-		}},
 		{"source without rows", &iterable.SourceError{Source: "web", Err: errors.New("x")}, bare(KindData, &iterable.SourceError{Source: "web", Err: errors.New("x")})},
 		{"source that is nowhere", &iterable.SourceError{Source: "web", Err: fs.ErrNotExist}, bare(KindNotFound, &iterable.SourceError{Source: "web", Err: fs.ErrNotExist})},
 		{"no file", fs.ErrNotExist, bare(KindNotFound, fs.ErrNotExist)},

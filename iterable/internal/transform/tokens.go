@@ -2,7 +2,6 @@ package transform
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -162,7 +161,7 @@ func (c *Columns) addTokens(o Options) error {
 		l := rowgroup.Listing{}
 		nullable := false
 		for _, text := range e.Texts {
-			at, err := placeOf(read, text, "a tokenizer is for texts")
+			at, err := placeOf(read, text, fmt.Sprintf("Tokenize[%q]", name))
 			if err != nil {
 				return err
 			}
@@ -217,19 +216,22 @@ func (c *Columns) checkNames() error {
 	return nil
 }
 
-// placeOf returns the place of a column of text.
-func placeOf(fields []*column.Field, name, need string) (int, error) {
+// placeOf returns the place of a column of text that an option needs.
+func placeOf(fields []*column.Field, name, needs string) (int, error) {
 	named := func(f *column.Field) bool { return f.Name == name }
 	at := slices.IndexFunc(fields, named)
+	text := ""
 	switch {
 	case at < 0:
-		return 0, &Error{name, errors.New("there is no such column")}
+		text = fmt.Sprintf("needs column %q, which is not read: name a whole column of the data", name)
 	case slices.ContainsFunc(fields[at+1:], named):
-		return 0, &Error{name, errors.New("two columns have that name")}
+		text = fmt.Sprintf("needs column %q, and the data has it twice", name)
 	case fields[at].Kind != column.Binary:
-		return 0, &Error{name, errors.New(need)}
+		text = fmt.Sprintf("needs a column with one text a row, and %q is %v", name, fields[at])
+	default:
+		return at, nil
 	}
-	return at, nil
+	return 0, &option.Error{Field: needs, Text: option.Literal(text)}
 }
 
 // Encoders returns the encoders of a column of tokens or labels, or nil if it is another.

@@ -11,16 +11,6 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
-// An Error reports that a transform does not fit its column.
-type Error struct {
-	Column string
-	Err    error
-}
-
-func (e *Error) Error() string { return fmt.Sprintf("transform of column %q: %v", e.Column, e.Err) }
-
-func (e *Error) Unwrap() error { return e.Err }
-
 // Columns change some columns of a schema.
 type Columns struct {
 	Schema *column.Schema // with the changed columns

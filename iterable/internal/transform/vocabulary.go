@@ -44,7 +44,7 @@ func (w Words) Validate() error {
 // addWords makes numbers of the columns that have a vocabulary.
 func (c *Columns) addWords(w Words) error {
 	for _, name := range slices.Sorted(maps.Keys(w.Vocabulary)) {
-		col, err := placeOf(c.Schema.Fields, name, "a vocabulary is for texts")
+		col, err := placeOf(c.Schema.Fields, name, fmt.Sprintf("Vocabulary[%q]", name))
 		if err != nil {
 			return err
 		}
@@ -57,7 +57,7 @@ func (c *Columns) addWords(w Words) error {
 		}
 		mapping, err := places(words, other)
 		if err != nil {
-			return &Error{name, err}
+			return &option.Error{Field: fmt.Sprintf("Vocabulary[%q]", name), Text: option.Literal(err.Error())}
 		}
 		field := &column.Field{Name: name, Kind: column.Fixed, Type: column.TypeInt64, Width: 8, Nullable: c.Schema.Fields[col].Nullable}
 		c.Schema.Fields[col] = field
@@ -73,7 +73,7 @@ func places(words []string, other func(word []byte) (int64, error)) (func(dst, w
 	index := make(map[string]int64, len(words))
 	for i, w := range words {
 		if at, ok := index[w]; ok {
-			return nil, fmt.Errorf("the vocabulary has %q at %d and at %d", w, at, i)
+			return nil, fmt.Errorf("must have each word once, got %q at %d and at %d", w, at, i)
 		}
 		index[w] = int64(i)
 	}

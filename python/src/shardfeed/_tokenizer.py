@@ -109,7 +109,7 @@ def _columns(where: str, given: Any) -> list[str]:
 def _file(where: str, file: Any) -> dict[str, Any]:
     if isinstance(file, (str, os.PathLike)) and os.fspath(file):
         return {"file": _addresses.place(where, file)}
-    inner = getattr(file, "backend_tokenizer", file)  # of transformers
+    inner: Any = None if isinstance(file, type) else getattr(file, "backend_tokenizer", file)  # of transformers
     if callable(getattr(inner, "to_str", None)):
         return {"content": _compressed(inner.to_str().encode())}
     if is_tiktoken(inner):

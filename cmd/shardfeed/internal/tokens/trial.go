@@ -11,7 +11,7 @@ import (
 // Figures summarize a Trial.
 type Figures struct {
 	Documents   int64   `json:"documents"`
-	Bytes       int64   `json:"bytes"`
+	Bytes       int64   `json:"bytes"` // of documents in UTF-8
 	Tokens      int64   `json:"tokens"`
 	TokenBytes  float64 `json:"bytes_per_token"` // 0 without tokens
 	Seconds     float64 `json:"seconds"`         // of one thread
@@ -44,7 +44,6 @@ func (t *Trial) Add(text []byte) error {
 	t.spent += time.Since(start)
 	t.ids = ids
 	t.f.Documents++
-	t.f.Bytes += int64(len(text))
 	if errors.Is(err, tokenize.ErrNotUTF8) {
 		t.f.NotUTF8++
 		return nil
@@ -52,6 +51,7 @@ func (t *Trial) Add(text []byte) error {
 	if err != nil {
 		return err
 	}
+	t.f.Bytes += int64(len(text))
 	t.f.Tokens += int64(len(ids))
 	if t.encoder.Specials() > before {
 		t.f.WithSpecial++
