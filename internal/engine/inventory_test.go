@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -94,4 +95,46 @@ func TestInventoryRefused(t *testing.T) {
 	if len(*given) != 1 {
 		t.Errorf("opened %d times", len(*given))
 	}
+}
+
+// One client of a data set gets the documents, in a file beside the socket. Where they were compared
+// before, or cannot be read, there is no file.
+func TestDocuments(t *testing.T) {
+	content, failed := []byte("{}"), error(nil)
+	e := testEngine(t, Options{Open: func(ctx context.Context, r Request, p func(wire.Progress)) (*Data, error) {
+		d, err := shop(ctx, r, p)
+		if err == nil {
+			d.Documents = func(_ context.Context, library string) ([]byte, error) {
+				if library != "tokenizers 1" {
+					t.Errorf("asked for %q", library)
+				}
+				return content, failed
+			}
+		}
+		return d, err
+	}})
+	e.dir = t.TempDir()
+	c := connect(t, e, "first", testSpec())
+	if _, err := c.ask(wire.Ask{Documents: "../x.documents", Library: "tokenizers 1"}); wire.KindOf(err) != wire.KindProtocol {
+		t.Errorf("another place: %v", err)
+	}
+	ask := func(c *client, want int64, fails error) {
+		t.Helper()
+		path := filepath.Join(e.dir, "a.documents")
+		s, err := c.ask(wire.Ask{Documents: "a.documents", Library: "tokenizers 1"})
+		b, _ := os.ReadFile(path)
+		_ = os.Remove(path)
+		if s.Documents != want || int64(len(b)) != want || !errors.Is(err, fails) {
+			t.Errorf("got %d bytes, a file of %d, and the error %v", s.Documents, len(b), err)
+		}
+	}
+	ask(c, 2, nil)
+	ask(connect(t, e, "second", testSpec()), 0, nil)
+	other := testSpec()
+	other.Seed++
+	content = nil
+	ask(connect(t, e, "third", other), 0, nil)
+	other.Seed++
+	failed = os.ErrPermission
+	ask(connect(t, e, "fourth", other), 0, os.ErrPermission)
 }

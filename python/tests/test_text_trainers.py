@@ -91,3 +91,38 @@ def test_trains_on_raw_text(table: Path, tokenizer: Any, kind: str, tmp_path: Pa
         assert batch["labels"][0].tolist() == [-100 if start else token for token, start in zip(want, starts.tolist())]
         after_end = torch.tensor([False] + [token == tokenizer.eos_token_id for token in want[:-1]])
         assert bool(starts[after_end].all())
+
+
+def test_trains_on_completions(tokenizer: Any, tmp_path: Path) -> None:
+    prompts, completions = [f"what is {i} and {i}?" for i in range(60)], [f" {2 * i}" for i in range(60)]
+    pq.write_table(pa.table({"prompt": prompts, "completion": completions}), tmp_path / "part-0.parquet")
+    tokens = shardfeed.Tokenizer(tokenizer, join=["prompt", "completion"], labels=["completion"])
+    pack = Pack({"input_ids": BLOCK}, strategy="bfd", eos=tokenizer.eos_token)
+    train = packed(tmp_path, pack=pack, tokenize={"input_ids": tokens}, batch_size=2, shuffle=False)
+    config = transformers.LlamaConfig(vocab_size=258, hidden_size=16, intermediate_size=32, num_hidden_layers=1, num_attention_heads=2)
+    args = trl.SFTConfig(
+        output_dir=str(tmp_path / "out"),
+        num_train_epochs=1,
+        use_cpu=True,
+        bf16=False,
+        report_to="none",
+        save_strategy="no",
+        disable_tqdm=True,
+    )
+    trainer = SFT(model=transformers.LlamaForCausalLM(config), args=args, train_dataset=train, processing_class=tokenizer)
+    trainer.seen = []
+    trainer.train()
+
+    def ids(text: str) -> list[int]:
+        return list(tokenizer(text, add_special_tokens=False)["input_ids"])
+
+    found = []
+    for batch in trainer.seen:
+        starts = (batch["position_ids"][0] == 0).nonzero().flatten().tolist()
+        for start, end in zip(starts, [*starts[1:], batch["position_ids"].shape[1]]):
+            found.append((batch["input_ids"][0, start:end].tolist(), batch["labels"][0, start:end].tolist()))
+    wanted = []
+    for prompt, completion in zip(prompts, completions):
+        masked, trained = ids(prompt), [*ids(completion), tokenizer.eos_token_id]
+        wanted.append((masked + trained, [-100] * len(masked) + trained))
+    assert sorted(d for d in found if set(d[1]) != {-100}) == sorted(wanted)  # the others are padding
