@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -198,6 +199,18 @@ def test_packed_documents_are_whole(
             at += n
         assert set(ids[at:]) <= {0} and set(marks[at:]) <= {-100}
     assert Counter(found) == Counter(documents(tokenizer, how, labels))
+
+
+def test_packed_for_models_of_transformers(table: Path, tokenizer: tokenizers.Tokenizer) -> None:
+    packed = pytest.importorskip("shardfeed.torch.huggingface").packed
+    made = Tokenizer(tokenizer, join=JOIN, labels=["completion"])
+    found: list[Any] = []
+    pack = Pack({"input_ids": 128}, strategy="bfd", bos=START, eos=END, value=END)
+    for batch in packed(table, pack=pack, tokenize={"input_ids": made}, seed=3, tail="short"):
+        ids, labels, edges = batch["input_ids"][0].tolist(), batch["labels"][0].tolist(), batch["cu_seq_lens_q"].tolist()
+        found += [(tuple(ids[a:b]), tuple(labels[a:b])) for a, b in pairwise(edges)]
+    padding = Counter({d: n for d, n in Counter(found).items() if set(d[0]) == {0}})
+    assert Counter(found) - padding == Counter(documents(tokenizer, "same"))
 
 
 def test_wrapped_blocks_in_file_order(table: Path, tokenizer: tokenizers.Tokenizer) -> None:
