@@ -15,6 +15,7 @@ import (
 	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shard/all"
 	"github.com/shardfeed/shardfeed/shard/hdfs"
+	"github.com/shardfeed/shardfeed/shard/hub"
 	"github.com/shardfeed/shardfeed/shard/s3"
 	"github.com/shardfeed/shardfeed/shard/web"
 	"github.com/shardfeed/shardfeed/shuffle"
@@ -116,6 +117,7 @@ func TestSpecStorage(t *testing.T) {
 				S3:   s3.Options{EndpointURL: "http://h:1", Region: "r", Profile: "p", RequesterPays: true, CABundle: "c"},
 				HDFS: hdfs.Options{CABundle: "c"},
 				Web:  web.Options{CABundle: "c"},
+				Hub:  hub.Options{CABundle: "c"},
 			},
 		},
 		{"anonymous", map[string]string{"no-sign-request": "true"}, all.Options{S3: s3.Options{Anonymous: true}}},

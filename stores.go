@@ -23,6 +23,7 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/all"
 	"github.com/shardfeed/shardfeed/shard/hdfs"
+	"github.com/shardfeed/shardfeed/shard/hub"
 	"github.com/shardfeed/shardfeed/shard/s3"
 	"github.com/shardfeed/shardfeed/shard/web"
 )
@@ -56,11 +57,11 @@ func (s Spec) Stores(e Events) (shard.Stores, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.S3.Events.Listed, o.HDFS.Events.Listed, o.HDFS.Events.Warn = e.Listed, e.Listed, e.Note
+	o.S3.Events.Listed, o.HDFS.Events.Listed, o.Hub.Listed, o.HDFS.Events.Warn = e.Listed, e.Listed, e.Listed, e.Note
 	if o.S3.Events.Waiting = e.Waiting; e.Waiting == nil {
 		o.S3.Events.Waiting = e.Note
 	}
-	o.HDFS.Events.Waiting, o.Web.Waiting = o.S3.Events.Waiting, o.S3.Events.Waiting
+	o.HDFS.Events.Waiting, o.Web.Waiting, o.Hub.Waiting = o.S3.Events.Waiting, o.S3.Events.Waiting, o.S3.Events.Waiting
 	return all.Stores(o), nil
 }
 
@@ -228,7 +229,7 @@ func fillTime(ctx context.Context) (context.Context, context.CancelFunc) {
 // drivers are the options of the stores. An option under the name of a flag wins over the key of
 // s3fs or Hadoop that says the same.
 func (s Spec) drivers() (o all.Options, err error) {
-	named, forS3, forHDFS, forWeb := map[string]string{}, map[string]string{}, map[string]string{}, map[string]string{}
+	named, forS3, forHDFS, forWeb, forHub := map[string]string{}, map[string]string{}, map[string]string{}, map[string]string{}, map[string]string{}
 	for key, value := range s.Storage {
 		switch {
 		case slices.Contains(flagNames, key):
@@ -237,6 +238,8 @@ func (s Spec) drivers() (o all.Options, err error) {
 			forHDFS[key] = value
 		case strings.HasPrefix(key, "http."):
 			forWeb[key] = value
+		case strings.HasPrefix(key, "hf."):
+			forHub[key] = value
 		default:
 			forS3[key] = value
 		}
@@ -259,6 +262,8 @@ func (s Spec) drivers() (o all.Options, err error) {
 	parsed(err)
 	o.Web, err = web.ParseOptions(forWeb)
 	parsed(err)
+	o.Hub, err = hub.ParseOptions(forHub)
+	parsed(err)
 	o.S3.EndpointURL = cmp.Or(named["endpoint-url"], o.S3.EndpointURL)
 	o.S3.Region = cmp.Or(named["region"], o.S3.Region)
 	o.S3.Profile = cmp.Or(named["profile"], o.S3.Profile)
@@ -269,13 +274,13 @@ func (s Spec) drivers() (o all.Options, err error) {
 		if o.S3.RetryFor, err = time.ParseDuration(text); err != nil || o.S3.RetryFor <= 0 {
 			p.Add("Storage.retry-for", "must be a time above 0 as in \"90s\" or \"5m\", got %q", text)
 		}
-		o.HDFS.RetryFor, o.Web.RetryFor = o.S3.RetryFor, o.S3.RetryFor
+		o.HDFS.RetryFor, o.Web.RetryFor, o.Hub.RetryFor = o.S3.RetryFor, o.S3.RetryFor, o.S3.RetryFor
 	}
 	o.HDFS.ConfDir = cmp.Or(named["hdfs-conf"], o.HDFS.ConfDir)
 	o.HDFS.Keytab = cmp.Or(named["keytab"], o.HDFS.Keytab)
 	o.HDFS.Principal = cmp.Or(named["principal"], o.HDFS.Principal)
 	o.HDFS.CABundle = cmp.Or(named["ca-bundle"], o.HDFS.CABundle)
-	o.Web.CABundle = named["ca-bundle"]
+	o.Web.CABundle, o.Hub.CABundle = named["ca-bundle"], named["ca-bundle"]
 	parsed(o.S3.Validate())
 	parsed(o.HDFS.Validate())
 	s.giveEnvironment(&o)
@@ -302,6 +307,7 @@ func (s Spec) giveEnvironment(o *all.Options) {
 	env := maps.Clone(s.Env)
 	o.S3.Environ = env
 	o.HDFS.Getenv = func(name string) string { return env[name] }
+	o.Hub.Getenv = o.HDFS.Getenv
 	o.HDFS.User = cmp.Or(o.HDFS.User, env["HADOOP_USER_NAME"])
 	o.HDFS.TokenFile = cmp.Or(o.HDFS.TokenFile, env["HADOOP_TOKEN_FILE_LOCATION"])
 }

@@ -4,6 +4,7 @@ package all
 import (
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/hdfs"
+	"github.com/shardfeed/shardfeed/shard/hub"
 	"github.com/shardfeed/shardfeed/shard/local"
 	"github.com/shardfeed/shardfeed/shard/mem"
 	"github.com/shardfeed/shardfeed/shard/s3"
@@ -16,6 +17,7 @@ type Options struct {
 	S3   s3.Options
 	HDFS hdfs.Options
 	Web  web.Options
+	Hub  hub.Options
 }
 
 // Stores returns a store for each scheme. The memory store is empty. Nothing is read or asked of a
@@ -39,5 +41,6 @@ func Stores(o Options) shard.Stores {
 		"swebhdfs": files,
 		"http":     servers,
 		"https":    servers,
+		"hf":       hub.New(o.Hub, disks),
 	}
 }

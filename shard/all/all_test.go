@@ -31,7 +31,7 @@ func TestEachScheme(t *testing.T) {
 	if _, err := all.Stores(all.Options{}).List(t.Context(), "mem://a"); err == nil {
 		t.Error("two sets of stores share what they hold")
 	}
-	want := "|file|hdfs|http|https|mem|s3|s3a|s3n|swebhdfs|viewfs|webhdfs"
+	want := "|file|hdfs|hf|http|https|mem|s3|s3a|s3n|swebhdfs|viewfs|webhdfs"
 	if got := strings.Join(slices.Sorted(maps.Keys(stores)), "|"); got != want {
 		t.Errorf("schemes %s, want %s", got, want)
 	}

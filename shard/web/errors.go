@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -14,15 +15,25 @@ import (
 
 // A statusError is an answer that reports a failure.
 type statusError struct {
-	status  int
-	host    string
-	after   time.Duration // that the server asks to wait
-	total   int64         // size of the file, of an answer to a range that is not within it; else -1
-	version string        // of the file, if the answer has it
+	status     int
+	host       string
+	redirected bool          // the server is not the one of the address
+	after      time.Duration // that the server asks to wait
+	limit      string        // the rate limit that it names, for messages
+	total      int64         // size of the file, of an answer to a range that is not within it; else -1
+	version    string        // of the file, if the answer has it
+	code, text string        // of the hub's own headers
 }
 
 func newStatusError(answer *http.Response) *statusError {
-	e := &statusError{status: answer.StatusCode, host: answer.Request.URL.Host, after: retryAfter(answer.Header), total: -1, version: versionOf(answer.Header)}
+	head := answer.Header
+	e := &statusError{
+		status: answer.StatusCode, host: answer.Request.URL.Host, after: retryAfter(head), total: -1, version: versionOf(head),
+		code: head.Get("X-Error-Code"), text: head.Get("X-Error-Message"),
+	}
+	if left := rateLimit.FindStringSubmatch(head.Get("RateLimit")); left != nil {
+		e.limit = fmt.Sprintf(" (%s requests are left)", left[1])
+	}
 	if size, ok := strings.CutPrefix(answer.Header.Get("Content-Range"), "bytes */"); ok {
 		if n, err := strconv.ParseInt(size, 10, 64); err == nil {
 			e.total = n
@@ -32,11 +43,29 @@ func newStatusError(answer *http.Response) *statusError {
 }
 
 func (e *statusError) Error() string {
-	return fmt.Sprintf("%s: %d %s", e.host, e.status, http.StatusText(e.status))
+	text := fmt.Sprintf("%s: %d %s", e.host, e.status, http.StatusText(e.status))
+	for _, more := range []string{e.code, e.text} {
+		if more != "" {
+			text += ": " + more
+		}
+	}
+	return text
+}
+
+// Code is the server's own code of the failure, in X-Error-Code, or "".
+func (e *statusError) Code() string { return e.code }
+
+// expired reports whether a redirect led to a URL that has expired, or that is for another range. The
+// first server makes another.
+func (e *statusError) expired() bool {
+	return e.redirected && (e.status == http.StatusForbidden || e.status == http.StatusUnauthorized || e.status == http.StatusRequestedRangeNotSatisfiable)
 }
 
 // Unwrap returns the kind of failure.
 func (e *statusError) Unwrap() error {
+	if e.expired() {
+		return shard.ErrTransient
+	}
 	switch e.status {
 	case http.StatusNotFound, http.StatusGone:
 		return shard.ErrNotExist
@@ -68,8 +97,16 @@ func retryAfter(head http.Header) time.Duration {
 	if t, err := http.ParseTime(text); err == nil {
 		return max(time.Until(t), 0)
 	}
+	if left := rateLimit.FindStringSubmatch(head.Get("RateLimit")); left != nil && left[1] == "0" {
+		n, _ := strconv.Atoi(left[2])
+		return time.Duration(n) * time.Second
+	}
 	return 0
 }
+
+// rateLimit finds what is left of a rate limit, and the seconds until it starts again, in the header
+// RateLimit (draft-ietf-httpapi-ratelimit-headers): "resolvers";r=0;t=55.
+var rateLimit = regexp.MustCompile(`;\s*r=(\d{1,9})\s*;\s*t=(\d{1,6})`)
 
 func wrap(op, uri string, err error) error {
 	if e := (*shard.Error)(nil); errors.As(err, &e) { // of driver.Walk, which knows the path

@@ -22,6 +22,8 @@ type object struct {
 	server  *server
 	address address
 	shard   shard.Shard
+	pinned  bool  // the address leads to one content for ever
+	hole    int64 // the longest one between two ranges that is read over
 	closed  atomic.Bool
 }
 
@@ -36,7 +38,7 @@ func (o *object) ReadRanges(ctx context.Context, ranges []shard.Range) error {
 	err := driver.Check(ctx, o.closed.Load(), ranges, o.shard.Size)
 	if err == nil {
 		options := o.server.store.options
-		parts := driver.Plan(ranges, driver.Sizes{Hole: maxHole, Size: options.PartSize})
+		parts := driver.Plan(ranges, driver.Sizes{Hole: o.hole, Size: options.PartSize})
 		err = driver.ReadParts(ctx, parts, options.MaxRequests, o.read)
 	}
 	if err != nil {
@@ -49,17 +51,17 @@ func (o *object) ReadRanges(ctx context.Context, ranges []shard.Range) error {
 func (o *object) read(ctx context.Context, p driver.Part) error {
 	f := driver.NewFill(p)
 	defer f.Close()
-	b := o.server.newBackoff()
+	t := o.server.newTries()
 	for {
 		from := f.Off()
 		err := o.readOnce(ctx, f)
 		if f.Off() > from {
-			b.Progress()
+			t.Progress()
 		}
 		if err == nil {
 			return nil
 		}
-		if err = o.server.again(ctx, b, err); err != nil {
+		if err = t.again(ctx, err); err != nil {
 			return err
 		}
 	}
@@ -82,7 +84,7 @@ func (o *object) readOnce(ctx context.Context, f *driver.Fill) (err error) {
 		return err
 	}
 	span := shard.Span{Off: f.Off(), N: f.Left()}
-	answer, err := s.send(ctx, u, span, o.shard.Version)
+	answer, err := s.send(ctx, u, ranged(span, o.version()))
 	if errors.Is(err, shard.ErrChanged) {
 		return fmt.Errorf("%w: %w", shard.ErrChanged, err)
 	}
@@ -114,19 +116,37 @@ func (o *object) readOnce(ctx context.Context, f *driver.Fill) (err error) {
 	return nil
 }
 
+// version returns the version for requests to demand: "" if the content cannot change.
+func (o *object) version() string {
+	if o.pinned {
+		return ""
+	}
+	return o.shard.Version
+}
+
+// differs compares an answer with the shard.
+func (o *object) differs(head http.Header, size int64) error {
+	if o.pinned {
+		head = nil
+	}
+	from := o.shard
+	from.Version = o.version()
+	return differs(head, size, from)
+}
+
 // check refuses an answer that does not have these bytes of the shard.
 func (o *object) check(answer *http.Response, span shard.Span) error {
 	if answer.StatusCode == http.StatusOK {
 		if span != (shard.Span{N: o.shard.Size}) {
 			return errNoRanges
 		}
-		return differs(answer.Header, answer.ContentLength, o.shard)
+		return o.differs(answer.Header, answer.ContentLength)
 	}
 	off, end, total, err := parseContentRange(answer.Header.Get("Content-Range"))
 	if err != nil {
 		return err
 	}
-	if err := differs(answer.Header, total, o.shard); err != nil {
+	if err := o.differs(answer.Header, total); err != nil {
 		return err
 	}
 	if off != span.Off || end > span.End() {

@@ -14,15 +14,15 @@ import (
 
 const maxHops = 5 // redirects of one request
 
-// send asks for bytes of a file at a version, "" for any, and follows redirects. The answer has
-// status 200 or 206 and no encoding, or there is an error.
-func (s *server) send(ctx context.Context, u *url.URL, span shard.Span, version string) (*http.Response, error) {
+// send makes a request with the headers of its own that add sets, and follows redirects. The answer
+// has status 200 or 206 and no encoding, or there is an error.
+func (s *server) send(ctx context.Context, u *url.URL, add func(http.Header)) (*http.Response, error) {
 	transport, err := s.store.transport()
 	if err != nil {
 		return nil, err
 	}
-	for range maxHops + 1 {
-		answer, err := transport.RoundTrip(s.request(ctx, u, span, version))
+	for hops := range maxHops + 1 {
+		answer, err := transport.RoundTrip(s.request(ctx, u, add))
 		if err != nil {
 			return nil, connect.Lost(ctx, u.Host, err)
 		}
@@ -45,13 +45,15 @@ func (s *server) send(ctx context.Context, u *url.URL, span shard.Span, version 
 			u = to
 		default:
 			defer connect.Drain(answer)
-			return nil, newStatusError(answer)
+			e := newStatusError(answer)
+			e.redirected = hops > 0
+			return nil, e
 		}
 	}
 	return nil, fmt.Errorf("%w: %s: over %d redirects", errForeign, u.Host, maxHops)
 }
 
-func (s *server) request(ctx context.Context, u *url.URL, span shard.Span, version string) *http.Request {
+func (s *server) request(ctx context.Context, u *url.URL, add func(http.Header)) *http.Request {
 	r := &http.Request{Method: http.MethodGet, URL: u, Host: u.Host, Header: make(http.Header), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
 	if strings.EqualFold(u.Scheme+"://"+u.Host, s.origin) {
 		for name, values := range s.store.options.Headers {
@@ -60,9 +62,18 @@ func (s *server) request(ctx context.Context, u *url.URL, span shard.Span, versi
 	}
 	r.Header.Set("User-Agent", "shardfeed")
 	r.Header.Set("Accept-Encoding", "identity")
-	r.Header.Set("Range", fmt.Sprintf("bytes=%d-%d", span.Off, span.End()-1))
-	demand(r.Header, version)
+	if add != nil {
+		add(r.Header)
+	}
 	return r.WithContext(ctx)
+}
+
+// ranged asks for bytes of a file at a version, "" for any.
+func ranged(span shard.Span, version string) func(http.Header) {
+	return func(head http.Header) {
+		head.Set("Range", fmt.Sprintf("bytes=%d-%d", span.Off, span.End()-1))
+		demand(head, version)
+	}
 }
 
 // plain refuses an answer whose bytes are not the file's.

@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"syscall"
-	"time"
 
-	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/driver"
 	"github.com/shardfeed/shardfeed/shard/driver/connect"
@@ -24,6 +23,7 @@ type server struct {
 	window *driver.Window
 	meter  *driver.Meter
 	met    atomic.Bool // it has answered
+	noted  atomic.Bool // a pause that it asks for
 }
 
 // Window sizes: few at first, since most web servers are small.
@@ -38,61 +38,13 @@ func newServer(s *Store, origin string) *server {
 	return w
 }
 
-// The pauses between tries; see driver.Backoff.
-const (
-	firstPause = 200 * time.Millisecond
-	longPause  = 8 * time.Second
-)
-
-func (s *server) newBackoff() *driver.Backoff {
-	b := &driver.Backoff{First: firstPause, Longest: longPause, For: s.store.options.RetryFor}
-	b.Progress()
-	return b
-}
-
-// again returns nil, after a pause, if a request that failed may be made again, else the error.
-func (s *server) again(ctx context.Context, b *driver.Backoff, err error) error {
-	if ctx.Err() != nil {
-		return cause.Of(ctx)
-	}
-	if !errors.Is(err, connect.ErrNoHost) && !errors.Is(err, syscall.ECONNREFUSED) {
-		s.met.Store(true)
-	}
-	if !errors.Is(err, shard.ErrTransient) && !(errors.Is(err, connect.ErrNoHost) && s.met.Load()) {
-		return err
-	}
-	var asked time.Duration
-	if refused, ok := errors.AsType[*statusError](err); ok {
-		if asked = refused.after; refused.throttles() {
-			s.window.Slow()
-			s.meter.Throttled.Add(1)
-		}
-	}
-	s.store.outage.Waiting(s.origin, b, err)
-	if !b.Wait(ctx, asked) {
-		if ctx.Err() != nil {
-			return cause.Of(ctx)
-		}
-		n, took := b.Tries()
-		return fmt.Errorf("gave up after %d tries in %v without progress: %w", n, took.Round(time.Millisecond), err)
-	}
-	s.meter.Retries.Add(1)
-	return nil
-}
-
 // look describes the file at a path by a request for its first byte.
-func (s *server) look(ctx context.Context, a address, path string) (driver.Entry, error) {
-	b := s.newBackoff()
-	for {
-		e, err := s.lookOnce(ctx, a, path)
-		if err == nil {
-			s.met.Store(true)
-			return e, nil
-		}
-		if err = s.again(ctx, b, err); err != nil {
-			return driver.Entry{}, err
-		}
-	}
+func (s *server) look(ctx context.Context, a address, path string) (e driver.Entry, err error) {
+	err = s.try(ctx, func() (err error) {
+		e, err = s.lookOnce(ctx, a, path)
+		return err
+	})
+	return e, err
 }
 
 func (s *server) lookOnce(ctx context.Context, a address, path string) (e driver.Entry, err error) {
@@ -109,7 +61,7 @@ func (s *server) lookOnce(ctx context.Context, a address, path string) (e driver
 	if err != nil {
 		return e, err
 	}
-	answer, err := s.send(ctx, u, shard.Span{N: 1}, "")
+	answer, err := s.send(ctx, u, ranged(shard.Span{N: 1}, ""))
 	if empty, ok := errors.AsType[*statusError](err); ok && empty.status == http.StatusRequestedRangeNotSatisfiable && empty.total == 0 {
 		return driver.Entry{Name: path, Version: empty.version}, nil // a file of no bytes has no first one
 	}
@@ -154,4 +106,51 @@ func parseContentRange(text string) (off, end, total int64, err error) {
 		return 0, 0, 0, fmt.Errorf("%w: Content-Range %.100q", errForeign, text)
 	}
 	return off, end + 1, total, nil
+}
+
+// maxDocument bounds an answer that is read whole.
+const maxDocument = 64 << 20
+
+// Document returns what a server answers to a URL, and the headers of the answer. It is for
+// interfaces of servers, such as one that lists files.
+func (s *Store) Document(ctx context.Context, location string) (body []byte, head http.Header, err error) {
+	a, to, err := s.at(location)
+	if err != nil {
+		return nil, nil, err
+	}
+	u, err := a.locate(a.path)
+	if err != nil {
+		return nil, nil, err
+	}
+	err = to.try(ctx, func() (err error) {
+		body, head, err = to.document(ctx, u)
+		return err
+	})
+	return body, head, err
+}
+
+func (s *server) document(ctx context.Context, u *url.URL) (body []byte, head http.Header, err error) {
+	if err := s.window.Acquire(ctx); err != nil {
+		return nil, nil, err
+	}
+	defer s.window.Release()
+	ctx, w := driver.NewWatch(ctx)
+	defer w.End(nil)
+	measured := s.meter.Start(ctx, driver.ListRequest)
+	defer func() { measured.End(err) }()
+	w.Begin(s.store.options.ReadTimeout)
+	answer, err := s.send(ctx, u, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer answer.Body.Close()
+	body, err = io.ReadAll(io.LimitReader(answer.Body, maxDocument+1))
+	switch {
+	case err != nil:
+		return nil, nil, connect.Lost(ctx, u.Host, err)
+	case len(body) > maxDocument:
+		return nil, nil, fmt.Errorf("%w: it has over %d bytes", errForeign, maxDocument)
+	}
+	s.window.Done()
+	return body, answer.Header, nil
 }

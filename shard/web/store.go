@@ -82,7 +82,20 @@ func (s *Store) Open(ctx context.Context, sh shard.Shard) (shard.Object, error) 
 	if err != nil {
 		return nil, wrap("open", sh.URI, err)
 	}
-	return &object{server: to, address: a, shard: sh}, nil
+	return &object{server: to, address: a, shard: sh, hole: maxHole}, nil
+}
+
+// OpenPinned returns an object of a shard that is read from a URL whose content never changes: only
+// its size is compared. Up to hole bytes between two ranges are read over. Errors name sh.URI.
+func (s *Store) OpenPinned(ctx context.Context, location string, sh shard.Shard, hole int64) (shard.Object, error) {
+	a, to, err := s.at(location)
+	if err == nil {
+		err = cause.Of(ctx)
+	}
+	if err != nil {
+		return nil, wrap("open", sh.URI, err)
+	}
+	return &object{server: to, address: a, shard: sh, pinned: true, hole: hole}, nil
 }
 
 // Identity returns the address without what does not matter to the server.

@@ -41,7 +41,7 @@ _HDFS = """
 """
 HDFS = frozenset(_HDFS.split())
 
-_WEB = ("http.proxy", "http.max-requests")
+_WEB = ("http.proxy", "http.max-requests", "hf.token", "hf.endpoint")
 _HEADER = "http.header."  # and the name of a header
 
 _HADOOP = ("dfs.", "fs.", "hadoop.")  # keys of Hadoop's own configuration
@@ -53,7 +53,7 @@ _ELSEWHERE = {
     "scheme": "give endpoint_url with http:// or https://",
 }
 
-_ENVIRONMENT = ("AWS_", "S3_", "HADOOP_", "HDFS_", "KRB5", "SSL_CERT_", "SHARDFEED_CACHE_")
+_ENVIRONMENT = ("AWS_", "S3_", "HADOOP_", "HDFS_", "HF_", "KRB5", "SSL_CERT_", "SHARDFEED_CACHE_")
 _VARIABLES = frozenset({"HOME", "USER", "LOGNAME", "XDG_CACHE_HOME", "SLURM_TMPDIR"})
 _PROXIES = ("_PROXY", "_proxy")
 
@@ -105,7 +105,7 @@ def _unknown(name: str) -> str:
     hint = (
         f"did you mean {' or '.join(map(repr, near))}?"
         if near
-        else "known are the options of s3fs and pyarrow, and hdfs.*, dfs.*, fs.*, hadoop.*, http.*"
+        else "known are the options of s3fs and pyarrow, and hdfs.*, dfs.*, fs.*, hadoop.*, http.*, hf.*"
     )
     return f"unknown storage option {name!r}: {hint}"
 

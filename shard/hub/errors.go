@@ -1,0 +1,58 @@
+package hub
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// errForeign is an answer that is not the hub's.
+var errForeign = errors.New("the answer is not the hub's")
+
+// errOffline is the error of what is not downloaded.
+var errOffline = fmt.Errorf("%w: HF_HUB_OFFLINE is set, and it is not among the downloads", shard.ErrNotExist)
+
+// codeOf returns the hub's own code of a failure, as RepoNotFound, or "".
+func codeOf(err error) string {
+	var coded interface {
+		error
+		Code() string
+	}
+	if errors.As(err, &coded) {
+		return coded.Code()
+	}
+	return ""
+}
+
+func wrap(op, uri string, err error) error {
+	if e := (*shard.Error)(nil); errors.As(err, &e) { // of driver.Walk, which knows the path
+		if e.Hint == "" {
+			e.Hint = hint(err)
+		}
+		return err
+	}
+	return &shard.Error{Op: op, URI: uri, Err: err, Hint: hint(err)}
+}
+
+func hint(err error) string {
+	switch codeOf(err) {
+	case "GatedRepo":
+		return "accept its terms on the hub's page, and give a token: HF_TOKEN, hf auth login or the storage option hf.token"
+	case "RepoNotFound":
+		return "see its name; one that is private needs a token: HF_TOKEN, hf auth login or the storage option hf.token"
+	case "RevisionNotFound":
+		return "see its branches and tags on the hub's page"
+	}
+	switch {
+	case errors.Is(err, errNoParquet):
+		return "the hub may have a copy in parquet: give its name with @refs/convert/parquet, as in hf://datasets/ORG/NAME@refs/convert/parquet"
+	case errors.Is(err, errOffline):
+		return "download it by hf download, or unset HF_HUB_OFFLINE"
+	case errors.Is(err, shard.ErrDenied):
+		return "see whether the token is valid: HF_TOKEN, hf auth login or the storage option hf.token"
+	case errors.Is(err, errForeign):
+		return "a proxy or a login page may answer in its place: see HF_ENDPOINT and https_proxy"
+	}
+	return ""
+}
