@@ -31,8 +31,8 @@ type Draw struct {
 	Lost   int // rows of the step whose data is lost
 
 	// Hash is the sum of the hashes of the samples that came or are lost; see package audit. Under
-	// StreamOptions.Hashes, Hashes has it after each of them in the order of the epoch, and Gaps are
-	// the places there of the lost ones.
+	// StreamOptions.Hashes, Hashes has it after each of them in the order of the epoch, and Gaps
+	// are the places there of the lost ones.
 	Hash   uint64
 	Hashes []uint64
 	Gaps   []int32

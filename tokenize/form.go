@@ -38,8 +38,8 @@ func bytesOf(text string) (bytes string, ok bool) {
 	return string(b), true
 }
 
-// byteOf maps the characters of the table to bytes: printable ones to themselves, and the others, in
-// their order, from U+0100 on.
+// byteOf maps the characters of the table to bytes: printable ones to themselves, and the others,
+// in their order, from U+0100 on.
 var byteOf = func() map[rune]byte {
 	all, next := map[rune]byte{}, rune(0x100)
 	for b := range rune(0x100) {

@@ -6,9 +6,9 @@
 //	hf://datasets/org/name@v1.0/data/*.parquet    at a branch, a tag or a commit
 //	hf://datasets/org/name@refs/convert/parquet   the copy in parquet that the hub makes
 //
-// A list asks once for the commit of the revision, and the addresses of its shards have that commit.
-// So a cache, a state and a saved plan stay right for ever, and what a branch leads to later is
-// another data set. A shard's version is the hash of its content.
+// A list asks once for the commit of the revision, and the addresses of its shards have that
+// commit. So a cache, a state and a saved plan stay right for ever, and what a branch leads to
+// later is another data set. A shard's version is the hash of its content.
 //
 // # Requests
 //

@@ -35,8 +35,8 @@ type client struct {
 	web *web.Store
 }
 
-// New returns a store. Files of the hub's own client are read by the store of files of this machine.
-// It reads no file and asks no server before the first use.
+// New returns a store. Files of the hub's own client are read by the store of files of this
+// machine. It reads no file and asks no server before the first use.
 func New(o Options, files shard.Store) *Store {
 	s := &Store{options: o, files: files}
 	s.start = sync.OnceValues(func() (client, error) {
@@ -110,7 +110,8 @@ func otherFormat(all []shard.Shard) (format string) {
 	return format
 }
 
-// maxHole is the longest hole between two ranges that is read over: requests are scarcer than bytes.
+// maxHole is the longest hole between two ranges that is read over: requests are scarcer than
+// bytes.
 const maxHole = 4 << 20
 
 // Open returns an object of a shard: of the file that the hub's own client has, or of the hub.

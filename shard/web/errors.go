@@ -55,8 +55,8 @@ func (e *statusError) Error() string {
 // Code is the server's own code of the failure, in X-Error-Code, or "".
 func (e *statusError) Code() string { return e.code }
 
-// expired reports whether a redirect led to a URL that has expired, or that is for another range. The
-// first server makes another.
+// expired reports whether a redirect led to a URL that has expired, or that is for another range.
+// The first server makes another.
 func (e *statusError) expired() bool {
 	return e.redirected && (e.status == http.StatusForbidden || e.status == http.StatusUnauthorized || e.status == http.StatusRequestedRangeNotSatisfiable)
 }
@@ -104,8 +104,8 @@ func retryAfter(head http.Header) time.Duration {
 	return 0
 }
 
-// rateLimit finds what is left of a rate limit, and the seconds until it starts again, in the header
-// RateLimit (draft-ietf-httpapi-ratelimit-headers): "resolvers";r=0;t=55.
+// rateLimit finds what is left of a rate limit, and the seconds until it starts again, in the
+// header RateLimit (draft-ietf-httpapi-ratelimit-headers): "resolvers";r=0;t=55.
 var rateLimit = regexp.MustCompile(`;\s*r=(\d{1,9})\s*;\s*t=(\d{1,6})`)
 
 func wrap(op, uri string, err error) error {

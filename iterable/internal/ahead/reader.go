@@ -34,7 +34,8 @@ type Options struct {
 	Sharing  *Sharing // of the streams of a data set
 	Seed     uint64   // of the random numbers of samples
 
-	// Transform changes the blocks of a load, or of the rows of it that are needed; nil leaves them.
+	// Transform changes the blocks of a load, or of the rows of it that are needed; nil leaves
+	// them.
 	Transform func(d *rowgroup.Decoder, blocks []*rowgroup.Block, rows []uint32) (transform.Made, error)
 
 	Stacks   *rowgroup.Stacks // nil: blocks have only columns

@@ -47,8 +47,8 @@ func (c *crossings) add(text string) {
 	}
 }
 
-// has reports whether a token may have the characters a and b side by side. last is the last byte of
-// a, first the first of b.
+// has reports whether a token may have the characters a and b side by side. last is the last byte
+// of a, first the first of b.
 func (c *crossings) has(a, b uint32, last, first byte) bool {
 	if a < 0x80 && b < 0x80 {
 		return c.ascii[a][b>>6]>>(b&63)&1 != 0

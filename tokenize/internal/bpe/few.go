@@ -14,8 +14,8 @@ type few struct {
 // noFew is more than any value of a pair that can be merged.
 const noFew = noValue << 5
 
-// merge merges n symbols, 1 at least, and returns the set of the places that are left. The values of
-// their pairs are set.
+// merge merges n symbols, 1 at least, and returns the set of the places that are left. The values
+// of their pairs are set.
 func (f *few) merge(m *Model, n int) (left uint32) {
 	left = uint32(uint64(1)<<n - 1)
 	for i := n - 1; i < (n+3)&^3; i++ {

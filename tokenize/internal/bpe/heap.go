@@ -14,8 +14,8 @@ type lastMerge struct{ left, right, value uint32 }
 // noSymbol is a symbol that no pair has.
 const noSymbol = maxID + 1
 
-// merge merges ids in place and returns how many are left. made has the token of each value; if it is
-// nil, values are tokens. values is a buffer of the same length.
+// merge merges ids in place and returns how many are left. made has the token of each value; if it
+// is nil, values are tokens. values is a buffer of the same length.
 func (h *heapMerger) merge(t *pairs, made []uint32, ids, values []uint32) int {
 	h.start(t, ids, values)
 	for len(h.heap) > 0 {

@@ -2,8 +2,8 @@ package bpe
 
 import "github.com/shardfeed/shardfeed/tokenize/internal/words"
 
-// A Model is a vocabulary with its merges. It is immutable. Inside, tokens have numbers: first those
-// that are symbols, where a byte has its value, then those that merges make, by rank.
+// A Model is a vocabulary with its merges. It is immutable. Inside, tokens have numbers: first
+// those that are symbols, where a byte has its value, then those that merges make, by rank.
 type Model struct {
 	ids       []int32 // of the vocabulary, by number
 	symbols   symbols
