@@ -334,6 +334,9 @@ func typeOfValue(raw json.RawMessage) *column.Field {
 
 // needsList reports whether an option takes only lists.
 func (s Spec) needsList(name string) bool {
+	if s.tokenizes(name) { // which makes lists of its texts
+		return false
+	}
 	for _, p := range s.Pad {
 		if p.Column == name {
 			return true

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/shardfeed/shardfeed/tokenize/internal/added"
@@ -67,7 +68,8 @@ func (e *Encoder) Append(dst []int32, text []byte) ([]int32, error) {
 // separately; the template and MaxTokens are the document's. bounds gets the token of the document
 // at which each text starts and, as its last element, where the last text ends; it may be nil.
 func (e *Encoder) Join(dst []int32, texts [][]byte, bounds []int) ([]int32, error) {
-	if err := check(texts); err != nil {
+	texts, err := e.valid(texts)
+	if err != nil {
 		return dst, err
 	}
 	defer e.trim()
@@ -78,7 +80,7 @@ func (e *Encoder) Join(dst []int32, texts [][]byte, bounds []int) ([]int32, erro
 	if e.most = math.MaxInt; e.options.MaxTokens > 0 {
 		e.most = len(dst) + e.options.MaxTokens - len(around.after)
 	}
-	out, err, cut := append(dst, around.before...), error(nil), false
+	out, cut := append(dst, around.before...), false
 	for i, text := range texts {
 		if bounds != nil {
 			bounds[i] = len(out) - len(dst)
@@ -99,18 +101,34 @@ func (e *Encoder) Join(dst []int32, texts [][]byte, bounds []int) ([]int32, erro
 	return append(out, around.after...), nil
 }
 
-// check refuses texts that have no tokens.
-func check(texts [][]byte) error {
-	n := 0
-	for _, text := range texts {
-		if n += len(text); n > maxText {
-			return fmt.Errorf("the text has %d bytes, at most %d are possible", n, maxText)
-		}
+// valid refuses texts that have no tokens, or returns them with other bytes replaced.
+func (e *Encoder) valid(texts [][]byte) ([][]byte, error) {
+	n, copied := 0, false
+	for i, text := range texts {
 		if !utf8.Valid(text) {
-			return ErrNotUTF8
+			if !e.options.ReplaceUTF8 {
+				return nil, ErrNotUTF8
+			}
+			if !copied {
+				texts, copied = slices.Clone(texts), true
+			}
+			text = replaced(text)
+			texts[i] = text
+		}
+		if n += len(text); n > maxText {
+			return nil, fmt.Errorf("the text has %d bytes, at most %d are possible", n, maxText)
 		}
 	}
-	return nil
+	return texts, nil
+}
+
+// replaced returns a text with U+FFFD for each byte that is not part of a character.
+func replaced(text []byte) (out []byte) {
+	for len(text) > 0 {
+		r, n := utf8.DecodeRune(text)
+		out, text = utf8.AppendRune(out, r), text[n:]
+	}
+	return out
 }
 
 // Count returns the number of tokens of the document that Join makes of texts.

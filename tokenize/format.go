@@ -2,6 +2,7 @@ package tokenize
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,7 +30,7 @@ func wrongFormat(data []byte, err error) error {
 	case errors.As(err, &syntax) && syntax.Error() == "unexpected end of JSON input":
 		return fmt.Errorf("the file is not complete: %w", err)
 	case errors.As(err, &kind):
-		return fmt.Errorf("the file is not a tokenizer's: %s is a JSON %s", strings.TrimSuffix("member "+kind.Field, "member "), kind.Value)
+		return fmt.Errorf("the file is not a tokenizer's: %s is a JSON %s", cmp.Or(kind.Field, "its content"), kind.Value)
 	}
 	return fmt.Errorf("the file is not JSON: %w", err)
 }

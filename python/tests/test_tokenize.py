@@ -302,3 +302,28 @@ def test_second_start_reads_no_shard(
         counted.append((len(dataset), bool(gets)))
     assert counted[0] == (counted[1][0], True) and not counted[1][1]
     assert counted[2][1], "counts of another tokenizer were taken"
+
+
+def test_binary_texts_that_are_not_utf8(tmp_path: Path, file: Path, tokenizer: tokenizers.Tokenizer) -> None:
+    texts = [b"the cat", b"na\xefve \xff\xfe", None] * 20
+    pq.write_table(pa.table({"text": pa.array(texts, pa.binary())}), tmp_path / "a.parquet")
+
+    def dataset(**more: Any) -> StreamingDataset:
+        return StreamingDataset(tmp_path, batch_size=4, columns=["text"], tokenize={"text": file}, shuffle=False, **more)
+
+    for pack in (None, {"text": 16}):
+        with pytest.raises(errors.DataError, match=r"the text is not valid UTF-8 \(set invalid_utf8 to replace"):
+            list(dataset(pack=pack))
+    want = [tokenizer.encode(t.decode(errors="replace"), add_special_tokens=False).ids if t else [] for t in texts]
+    got = [row.tolist() for batch in dataset(invalid_utf8="replace") for row in batch["text"]]
+    assert got == want
+    blocks = [batch["text"] for batch in dataset(invalid_utf8="replace", pack={"text": 16})]
+    assert np.concatenate(blocks).ravel()[: sum(map(len, want))].tolist() == [t for w in want for t in w]
+
+
+def test_column_of_nulls(tmp_path: Path, file: Path) -> None:
+    pq.write_table(pa.table({"text": pa.nulls(20)}), tmp_path / "a.parquet")
+    dataset = StreamingDataset(tmp_path, batch_size=4, columns=["text"], tokenize={"text": file})
+    assert [len(row) for batch in dataset for row in batch["text"]] == [0] * 20
+    with pytest.raises(errors.OptionError, match="must find tokens in at least one row, got 20 rows without any"):
+        len(StreamingDataset(tmp_path, batch_size=4, columns=["text"], tokenize={"text": file}, pack={"text": 16}))

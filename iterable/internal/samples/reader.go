@@ -10,6 +10,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/cores"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable/internal/panics"
+	"github.com/shardfeed/shardfeed/iterable/internal/transform"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shuffle"
@@ -337,7 +338,7 @@ func (r *ruleReader) decodeStep(ctx context.Context, d *rowgroup.Decoder, s *Sel
 
 // Error names the rows to which the rule cannot be applied.
 func Error(m *rowgroup.Reader, rows rowgroup.Rows, err error) error {
-	return &rowgroup.Error{Op: "filter", URI: m.Shards()[rows.Shard].URI, RowGroup: rows.RowGroup, Page: -1, Err: err}
+	return &rowgroup.Error{Op: "filter", URI: m.Shards()[rows.Shard].URI, RowGroup: rows.RowGroup, Page: -1, Err: err, Hint: transform.Hint(err)}
 }
 
 // caught makes a panic an error that names its rows. It is deferred.

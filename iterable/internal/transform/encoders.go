@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"errors"
 	"sync"
 
 	"github.com/shardfeed/shardfeed/internal/cores"
@@ -41,6 +42,14 @@ func (e *Encoders) take() *tokenize.Encoder {
 		return enc
 	}
 	return e.NewEncoder(e.Options)
+}
+
+// Hint returns the advice for an error of tokens, or "".
+func Hint(err error) string {
+	if errors.Is(err, tokenize.ErrNotUTF8) {
+		return "set {InvalidUTF8} to replace, to read each such byte as U+FFFD"
+	}
+	return ""
 }
 
 // EndTrained reports whether the last token of a document, and what follows it, is a label.

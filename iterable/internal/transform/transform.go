@@ -32,7 +32,9 @@ type Made struct {
 type Options struct {
 	Words
 	Tokenize map[string]Tokenizer // by the column of tokens
-	Columns  []string             // that are delivered, by name or pattern; nil is all but the texts of tokens
+
+	ReplaceUTF8 bool     // see tokenize.Options
+	Columns     []string // that are delivered, by name or pattern; nil is all but the texts of tokens
 }
 
 // A Step changes columns.
@@ -96,7 +98,7 @@ func (c *Columns) Apply(d *rowgroup.Decoder, blocks []*rowgroup.Block, rows []ui
 	for _, s := range c.Steps {
 		made, err := s.Apply(d, blocks, rows)
 		if err != nil {
-			return all, &rowgroup.Error{Op: "transform", Column: s.Column, Page: -1, Err: err}
+			return all, &rowgroup.Error{Op: "transform", Column: s.Column, Page: -1, Err: err, Hint: Hint(err)}
 		}
 		all.Tokens, all.Special, all.Cut = all.Tokens+made.Tokens, all.Special+made.Special, all.Cut+made.Cut
 	}
