@@ -44,9 +44,9 @@ func TestTiktokenForms(t *testing.T) {
 		t.Errorf("tokens are chosen by %v", chosen)
 	}
 	for want, tok := range map[string]Tokenizer{
-		"the pattern of a file of tiktoken must be named": {File: path},
-		`the pattern is "gpt9"`:                           {File: path, Pattern: "gpt9"},
-		"need the pattern of a file of tiktoken":          {Content: tokenizetest.File(), SpecialTokens: tokens},
+		"name its pattern, such as cl100k_base":  {File: path},
+		`the pattern is "gpt9"`:                  {File: path, Pattern: "gpt9"},
+		"need the pattern of a file of tiktoken": {Content: tokenizetest.File(), SpecialTokens: tokens},
 	} {
 		if _, err := openText(t, h, Spec{}, tok); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got the error %v, want %s", err, want)
