@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -186,6 +187,8 @@ func FuzzLoad(f *testing.F) {
 		}
 		f.Add(raw, "ab he▁")
 	}
+	f.Add([]byte(bertFile), "Unable 中!")
+	f.Add([]byte(strings.Replace(unigramFile, "PRE", "null", 1)), "▁ab é")
 	f.Fuzz(func(t *testing.T, raw []byte, text string) {
 		tokenizer, err := Load(raw)
 		if err != nil {
@@ -196,6 +199,29 @@ func FuzzLoad(f *testing.F) {
 			t.Errorf("%q has the token %d, the largest is %d", text, slices.Max(ids), tokenizer.MaxID())
 		}
 	})
+}
+
+// TestHugeNumbers: files with huge numbers allocate no more than others.
+func TestHugeNumbers(t *testing.T) {
+	mustLoad(t, byteLevel(nil)) // makes the tables that all share
+	unigram := strings.Replace(unigramFile, "PRE", "null", 1)
+	for name, file := range map[string]string{
+		"id":              strings.Replace(bertFile, `"cafe": 5`, `"cafe": 2147483647`, 1),
+		"unk_id":          strings.Replace(unigram, `"unk_id": 0`, `"unk_id": 9007199254740993`, 1),
+		"added id":        strings.Replace(bertFile, `{`, `{"added_tokens": [{"id": 2147483647, "content": "x"}],`, 1),
+		"charsmap":        strings.Replace(bertFile, `"BertNormalizer"`, `"Precompiled", "precompiled_charsmap": "8P///wAAAAA="`, 1),
+		"vocab of Tekken": `{"config": {"pattern": "", "default_vocab_size": 9007199254740993, "default_num_special_tokens": 0}, "vocab": []}`,
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if _, err := Load([]byte(file)); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+		runtime.ReadMemStats(&after)
+		if n := after.TotalAlloc - before.TotalAlloc; n > 4<<20 {
+			t.Errorf("%s: %d bytes were allocated for a file of %d", name, n, len(file))
+		}
+	}
 }
 
 // TestDamage flips bits of files, and cuts them.
