@@ -1,6 +1,7 @@
 package normal
 
 import (
+	"runtime"
 	"strings"
 	"testing"
 
@@ -118,5 +119,29 @@ func TestFormsAgree(t *testing.T) {
 func TestUnknownExpression(t *testing.T) {
 	if _, known := ReplaceExpression("a|b", ""); known {
 		t.Error("a|b is known")
+	}
+}
+
+// TestManyMarks: marks are put in order and composed in memory in proportion to their number.
+func TestManyMarks(t *testing.T) {
+	const n = 1 << 18
+	text := []byte("a" + strings.Repeat("\u0301\u0316", n))
+	for _, c := range []struct {
+		form *Form
+		want string
+	}{
+		{NFC(), "á" + strings.Repeat("\u0316", n) + strings.Repeat("\u0301", n-1)},
+		{NFD(), "a" + strings.Repeat("\u0316", n) + strings.Repeat("\u0301", n)},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		out, _ := c.form.Append(nil, text)
+		runtime.ReadMemStats(&after)
+		if string(out) != c.want {
+			t.Errorf("the marks are in another order")
+		}
+		if got, limit := after.TotalAlloc-before.TotalAlloc, uint64(24*len(text)); got > limit {
+			t.Errorf("%d bytes were allocated for %d, want at most %d", got, len(text), limit)
+		}
 	}
 }
