@@ -20,6 +20,7 @@ REWRITTEN = {
     "tabular": ("hash(id + 7)", 122_880, "snappy"),
     "tokens": ("hash(doc_id + 7)", 4_096, "zstd"),
     "documents": ("hash(doc_id + 7)", 4_096, "zstd"),
+    "texts": ("hash(id + 7)", 1_024, "zstd"),
     "shop": ("hash(unique_id)", 4_096, "snappy"),
     "sources": ("hash(id + 7)", 2_048, "snappy"),
     "products": ("hash(id + 7)", 4_096, "snappy"),

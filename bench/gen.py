@@ -24,6 +24,8 @@
                 a pixel: photos.py), label
     short       8 files x 150,000 rows, 6 row groups, pyarrow's defaults: id, title, query,
                 token_ids list<int32> of 8 to 40, and numbers with nulls; about 370 bytes a row
+    texts       6 files x 1,500 documents, 3 row groups, zstd: id, text (English and code of
+                tokenize/testdata/texts.py, 1,500 to 9,000 characters)
 
 SET_by_WRITER is SET with other random numbers, as another writer writes it: duckdb, polars or
 spark, or plain, which is pyarrow without dictionaries and without nulls.
@@ -70,6 +72,7 @@ SETS = {
     "products": (8, 1_000, 2, {"compression": "snappy", "use_dictionary": ["label"]}),
     "photos": (8, 400, 2, {"compression": "snappy", "use_dictionary": ["label"]}),
     "short": (8, 150_000, 6, {"compression": "snappy"}),
+    "texts": (6, 1_500, 3, {"compression": "zstd"}),
 }
 BY = "_by_"  # between a set and its writer, one of again.WRITERS
 
@@ -202,6 +205,14 @@ def short(r, file, rows, files, pictures):
     }
 
 
+def documents_of_texts(r, file, rows, files, pictures):
+    sys.path.append(str(pathlib.Path(__file__).parents[1] / "tokenize" / "testdata"))
+    import texts  # its documents need packages of Debian
+
+    found = texts.documents("english", 30_000_000) + texts.documents("code", 30_000_000)
+    return {"id": np.arange(file * rows, (file + 1) * rows), "text": [found[i] for i in r.permutation(len(found))[:rows]]}
+
+
 def many(r, file, rows, files, pictures):
     return {"id": np.arange(file * rows, (file + 1) * rows), "label": pa.array([LABELS[(file * 7 + i) % 1000] for i in range(rows)])}
 
@@ -245,6 +256,7 @@ MAKERS = {
     "products": (products, 8),
     "photos": (products, 8),
     "short": (short, 9),
+    "texts": (documents_of_texts, 10),
 }
 
 

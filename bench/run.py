@@ -36,6 +36,7 @@ import storage
 import storage_limits
 import table
 import tier
+import tokenizing
 
 
 def main():
@@ -46,7 +47,7 @@ def main():
     checks = [c for c in limits.checks(directory) if args.only in c.name]
     races = [r for r in storage.races() if args.only in r.name]
     chosen = [c for c in filters.checks(directory) if args.only in c.name]
-    modules = (shaping, images, ray_train, agreement, tier)
+    modules = (shaping, tokenizing, images, ray_train, agreement, tier)
     shaped = [c for module in modules for c in module.checks(directory) if args.only in c.name]
     remote = [c for c in storage_limits.checks() if args.only in c.name]
     sets = [r.data for r in rows] + [c.data for c in checks] + [name for r in races + remote + chosen + shaped for name in r.sets]

@@ -24,6 +24,8 @@ class Task:
     memory: str = ""  # the limit that ours gets
     lanes: int = 0  # of ours; 0 leaves them to its rule
     unit_rows: int = 0  # of ours; 0 is whole row groups
+    tokenizer: str = ""  # the path of a tokenizer.json
+    block: int = 0  # tokens of a block of text; rows are blocks then
     tokens: int = 0  # of a packed block, or of a batch of rows of like lengths; rows counts tokens then
     strategy: str = ""  # of packing
     sources: int = 0  # of a mixture; 0 is one data set

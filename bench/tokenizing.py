@@ -1,0 +1,116 @@
+"""Texts: the speed of encoders, and batches of tokens from texts in parquet."""
+
+import functools
+import json
+import os
+import statistics
+import subprocess
+
+import check
+import delivery
+import process
+import servers
+from delivery import CAP, entries, run
+
+TOKENIZERS = ["gpt2", "gpt35turbo", "gptoss", "llama3", "qwen3", "deepseek_v3", "starcoder", "llama2", "gemma3", "gemini"]
+TOKENIZERS += ["all_minilm_l6_v2", "t5", "umt5"]
+TEXTS = ("english", "code", "languages", "torture")
+TIKTOKEN = {"gpt35turbo", "gptoss"}
+TOKENIZER = "llama3"  # of the rows from parquet
+BLOCK = 2048  # tokens
+SET = entries.Set("texts", "text", 2, 6, 1_500, 3, 5_000)
+
+OURS = entries.Contender("shardfeed", "text_ours")
+TITAN = [entries.Contender(f"torchtitan's way{more}", "text_titan", workers=n) for n, more in enumerate(["", ", one worker"])]
+
+
+def checks(directory):
+    for name in TOKENIZERS:
+        for text in TEXTS:
+            yield encoder(name, text, "tokenizers", 8, 40)
+            if name in TIKTOKEN:
+                yield encoder(name, text, "tiktoken", 2.5 if text == "languages" else 3, 6)
+    for rival in TITAN:
+        source = f"texts in blocks of {BLOCK:,} tokens: blocks per CPU-s to torch tensors, over {rival.name}"
+        for more, counted, must, aim in (("counted before", True, 15, 30), ("first start", False, None, None)):
+            yield from delivery.checks(
+                directory,
+                f"text, parquet, {rival.name}, {more}",
+                SET,
+                f"{source}; {more}",
+                must,
+                aim,
+                lambda c, n, rival=rival, counted=counted: against(c, n, rival, counted),
+                busy=False,
+                at_most=False,
+            )
+    source = "texts in batches of 4,096 tokens: share of time that a training step of 4 ms waits"
+    yield from delivery.checks(directory, "text, waiting", SET, source, 5, 2, waiting, unit=" %", busy=False)
+
+
+def encoder(name, text, rival, must, aim):
+    def measure(_, rounds):
+        found = speeds(name, rounds)[text]
+        more = {key: statistics.median(found[key]) for key in ("first", "second", rival)}
+        ratios = check.quartiles([a / b for a, b in zip(found["first"], found[rival])])
+        return ratios, f"{more['first']:.1f} MB/s, then {more['second']:.1f}, against {more[rival]:.1f}"
+
+    source = f"MB of {text} text per CPU-s by one thread with a new encoder, over {rival}"
+    return check.Check(f"text, encode, {name}, {text}, {rival}", (), source, must, aim, measure, at_most=False)
+
+
+@functools.cache  # one run has all texts
+def speeds(name, rounds):
+    return json.loads(encode(name, rounds))
+
+
+def encode(name, rounds):
+    """What rivals/encode.py prints."""
+    encoder = built()
+    python = check.environment("tokenize/testdata/requirements.txt") + "/bin/python"
+    command = [python, str(check.HERE / "rivals" / "encode.py"), encoder, name, str(rounds)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, preexec_fn=lambda: os.sched_setaffinity(0, check.cores()[:1]))
+    if done.returncode:
+        raise process.Failed(f"rivals/encode.py {name}: exit {done.returncode}")
+    return done.stdout
+
+
+@functools.cache
+def built():
+    """The program that encodes by package tokenize."""
+    root = check.HERE.parent
+    if subprocess.run(["go", "build", "-o", "bin/", "./tokenize/testdata/encode"], cwd=root).returncode:
+        raise servers.Missing("tokenize/testdata/encode could not be built")
+    return str(root / "bin" / "encode")
+
+
+@functools.cache
+def tokenizer():
+    """The path of the tokenizer.json of TOKENIZER."""
+    return encode(TOKENIZER, 0).strip()
+
+
+def against(case, rounds, rival, counted):
+    first, later, theirs = epochs(case, rounds, rival)
+    ours = [r["later_rows_per_cpu_second"] for r in later] if counted else [r["rows_per_cpu_second"] for r in first]
+    more = f"{statistics.median(ours):,.0f} blocks per CPU-s against {delivery.median(theirs, 'rows_per_cpu_second'):,.0f}"
+    return check.quartiles([a / b["rows_per_cpu_second"] for a, b in zip(ours, theirs)]), more
+
+
+@functools.cache
+def epochs(case, rounds, rival):
+    """Ours from its start on, which counts; the second and third epoch of ours; and theirs."""
+    task = {"batch": 4, "block": BLOCK, "tokenizer": tokenizer(), "id": "text"}
+    return delivery.alternate(
+        rounds,
+        lambda: run(case, OURS, "epoch", "--touch", **task),
+        lambda: run(case, OURS, "epochs", **task),
+        lambda: run(case, rival, "epoch", "--touch", "--cap", CAP // 2, workers=rival.workers, **task),
+    )
+
+
+def waiting(case, rounds):
+    task = {"batch": 2, "block": BLOCK, "tokenizer": tokenizer(), "id": "text"}
+    runs = [run(case, OURS, "step", **task) for _ in range(rounds)]
+    steps = statistics.median(r["step_seconds"] for r in runs)
+    return check.quartiles([100 * r["wait_share"] for r in runs]), f"steps of {steps * 1e3:.1f} ms"
