@@ -29,6 +29,11 @@ type Events struct {
 	Files   func(text string) // the addresses name files that are left out, or one twice
 	Listed  func(n int)       // shards of the list under way
 	Footers func(n, of int)   // footers that are known
+
+	// Found is called before samples are counted, if the spec's CountShare divides that, with a
+	// function that returns the data set's inventory so far.
+	Found func(inventory func(most int64) ([]byte, error))
+
 	Counted func(n, of int64) // row groups whose rows that are read are known, where a rule chooses them
 
 	// Tokenizing predicts what counting the tokens of texts takes, once the first of them were
@@ -105,7 +110,7 @@ func (h *Host) Open(ctx context.Context, s Spec, e Events) (*Dataset, error) {
 
 // readFiles reads the files of a plan, of a list of shards and of rows.
 func (s Spec) readFiles(ctx context.Context, o *iterable.Options) (err error) {
-	o.Inventory = s.Inventory
+	o.Inventory, o.CountShare = s.Inventory, s.CountShare
 	if err := s.readRows(&o.Choice); err != nil {
 		return err
 	}
@@ -152,6 +157,7 @@ func (e Events) ofDataset() iterable.Events {
 	return iterable.Events{
 		IndexUnusable: func(dir string, err error) { e.note("footers are not kept in %s: %v", dir, err) },
 		FootersRead:   e.Footers,
+		Found:         e.Found,
 		Counted:       e.Counted,
 		Tokenizing:    e.Tokenizing,
 		Noted:         e.Files,

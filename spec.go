@@ -66,6 +66,9 @@ type Spec struct {
 	// Inventory passes what another node found when it opened the same data.
 	Inventory *iterable.Inventory `json:"-"`
 
+	// CountShare divides the counting of samples with the other nodes of a job; see Events.Found.
+	CountShare iterable.CountShare `json:"-"`
+
 	// The rule: which rows are read, and how often. The files of values that filters name with @,
 	// and of Tokenize, are relative to Directory; "" is the working directory of the process.
 	Choice

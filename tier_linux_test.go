@@ -215,7 +215,7 @@ func TestTierFlippedWhileMapped(t *testing.T) {
 	}
 }
 
-// keepAllAgain keeps what was discarded.
+// keepAllAgain keeps discarded row groups again.
 func keepAllAgain(t *testing.T, d *Dataset) iterable.KeptDecoded {
 	t.Helper()
 	k, err := d.KeepDecoded(t.Context(), func(shard.Shard, int32) bool { return true }, func(int, int) {})

@@ -96,7 +96,7 @@ func (d *source) count(ctx context.Context, units []shuffle.Unit, unitRows int64
 		return nil
 	}
 	how := samples.Counting{
-		IndexDir: d.options.IndexDir, Identity: func(uri string) string { return shard.Identity(d.stores, uri) },
+		IndexDir: d.options.IndexDir, Share: d.options.CountShare, Identity: func(uri string) string { return shard.Identity(d.stores, uri) },
 		Reading: fmt.Sprintf("%t\x00%q", d.options.ReplaceUTF8, d.options.PartitionTypes),
 		Counted: d.options.Events.Counted, Estimated: d.options.Events.Tokenizing, Unusable: d.indexUnusable,
 	}

@@ -77,6 +77,7 @@ func Open(ctx context.Context, stores shard.Stores, addresses []string, o Option
 		return nil, suggestPattern(err, addresses)
 	}
 	m := all[0]
+	o.tellFound(addresses, all)
 	if c.transforms, err = transform.Bind(m.Schema(), o.changes().Within(c.memory)); err != nil {
 		if len(o.Tokenize) == 0 { // else rules may name columns of tokens
 			_, ruleErr := samples.Bind(o.rule(), m, planManifest(m), &transform.Columns{Schema: m.Schema()}) // all that is wrong at once

@@ -88,6 +88,9 @@ type Words = transform.Words
 // A Tokenizer makes tokens of the texts of a column.
 type Tokenizer = transform.Tokenizer
 
+// CountShare divides counting over the nodes of a job.
+type CountShare = samples.Share
+
 // What a plan, and a start that counts tokens, report of texts.
 type (
 	TextPlan     = samples.TextPlan

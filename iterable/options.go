@@ -50,6 +50,9 @@ type Options struct {
 	// and reads their footers here.
 	Inventory *Inventory
 
+	// CountShare divides the counting of samples with other nodes; see Events.Found.
+	CountShare CountShare
+
 	// Manifest is the saved list of an earlier run, to finish an epoch on it: shards that came
 	// since are left out, and each shard of the list must be what it was. nil takes what the
 	// addresses name now.
@@ -102,6 +105,10 @@ type Events struct {
 	IndexUnusable func(dir string, err error) // footers or counts cannot be kept; said once
 	FootersRead   func(n, of int)
 	FootersKnown  func() // nothing else of the shards is read yet
+
+	// Found is called before samples are counted, if CountShare divides that, with a function that
+	// returns the inventory so far, as Dataset.Inventory does.
+	Found func(inventory func(most int64) ([]byte, error))
 
 	// Counted is called while Open counts the rows that the rule keeps: done of all row groups
 	// are counted.

@@ -1,36 +1,15 @@
 package iterable
 
 import (
-	"cmp"
 	"fmt"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/iterable/internal/samples"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// A PackPlan predicts an epoch's samples if they have several rows: blocks, or
-// under the strategy "bucket" of batches.
-type PackPlan struct {
-	Strategy string `json:"strategy"`
-	Size     int    `json:"size"`   // tokens of a block, or of a batch at most
-	Blocks   int64  `json:"blocks"` // of an epoch
-	Units    int    `json:"units"`  // that have any
-
-	// Tokens counts the tokens of the blocks: exactly if this process has read the lengths, else by
-	// the footers, where an empty list counts as one, or by texts that lose what is longer than a
-	// block; 0 if a rule chooses rows by unread lengths.
-	Tokens  int64 `json:"-"`
-	Counted bool  `json:"-"`
-
-	// Utilisation is the part of blocks, or of padded batches, that tokens fill; 0 if Tokens is.
-	Utilisation float64 `json:"-"`
-
-	// Sorted reports that lengths differ between units more than within them, so that batches of
-	// one length follow each other.
-	Sorted bool `json:"-"`
-
-	counting int64 // encoded bytes of lists that were read for their lengths, at most
-}
+// A PackPlan predicts an epoch's samples if they have several rows.
+type PackPlan = samples.PackPlan
 
 // wellUsed is the utilisation below which a plan proposes another layout: 25 blocks a unit.
 const wellUsed = 0.98
@@ -72,25 +51,10 @@ func (d *source) packPlan(units *shuffle.Units) *PackPlan {
 	if !k.Declared && counted.Read {
 		for g := range d.data.Groups {
 			fetch, _ := d.manifest.RuleBytes(g)
-			p.counting += fetch
+			p.Counting += fetch
 		}
 	}
 	return p
-}
-
-// with adds the blocks of another source.
-func (k *PackPlan) with(more *PackPlan) *PackPlan {
-	if k == nil || more == nil {
-		return cmp.Or(k, more)
-	}
-	sum := *k
-	sum.Blocks, sum.Units, sum.Tokens = k.Blocks+more.Blocks, k.Units+more.Units, k.Tokens+more.Tokens
-	sum.Counted, sum.counting = k.Counted && more.Counted, k.counting+more.counting
-	if k.Tokens == 0 || more.Tokens == 0 {
-		sum.Tokens = 0
-	}
-	sum.Utilisation = min(1, float64(sum.Tokens)/float64(max(1, sum.Blocks))/float64(sum.Size))
-	return &sum
 }
 
 // dearCounting is how many bytes of lists a plan speaks of that are read to count blocks.
@@ -110,8 +74,8 @@ func (p *Plan) proposePacking(add func(format string, args ...any)) {
 		add("blocks are %.1f %% full: a unit loses about half a block, and has %.1f of them; write row groups of at least %d tokens (25 blocks)%s",
 			100*k.Utilisation, float64(k.Blocks)/float64(max(1, k.Units)), 25*k.Size, p.largerUnits())
 	}
-	if k.counting >= dearCounting {
-		add("counting blocks reads %s of lists: write a column with their lengths and name it in {Pack}, or write data pages of version 2", mem.Bytes(k.counting))
+	if k.Counting >= dearCounting {
+		add("counting blocks reads %s of lists: write a column with their lengths and name it in {Pack}, or write data pages of version 2", mem.Bytes(k.Counting))
 	}
 }
 

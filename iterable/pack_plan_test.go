@@ -40,14 +40,14 @@ func TestPackPlanOfPartlyKnownCounts(t *testing.T) {
 func TestPackPlansAddUp(t *testing.T) {
 	a := &PackPlan{Strategy: "bfd", Size: 10, Blocks: 4, Units: 1, Tokens: 30, Counted: true}
 	b := &PackPlan{Strategy: "bfd", Size: 10, Blocks: 6, Units: 2, Tokens: 50, Counted: true}
-	if got, want := *a.with(b), (PackPlan{Strategy: "bfd", Size: 10, Blocks: 10, Units: 3, Tokens: 80, Counted: true, Utilisation: 0.8}); got != want {
+	if got, want := *a.With(b), (PackPlan{Strategy: "bfd", Size: 10, Blocks: 10, Units: 3, Tokens: 80, Counted: true, Utilisation: 0.8}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	b.Tokens, b.Counted = 0, false
-	if got := a.with(b); got.Tokens != 0 || got.Utilisation != 0 || got.Counted || got.Blocks != 10 {
+	if got := a.With(b); got.Tokens != 0 || got.Utilisation != 0 || got.Counted || got.Blocks != 10 {
 		t.Errorf("%+v", got)
 	}
-	if a.with(nil) != a || (*PackPlan)(nil).with(a) != a {
+	if a.With(nil) != a || (*PackPlan)(nil).With(a) != a {
 		t.Error("a plan and none are not the plan")
 	}
 }
@@ -67,8 +67,8 @@ func TestPackProposals(t *testing.T) {
 		{"full blocks", full, ""},
 		{"half-empty blocks", with(func(k *PackPlan) { k.Utilisation = 0.5 }), "blocks are 50.0 % full: a unit loses about half a block, and has 50.0 of them; write row groups of at least 2500 tokens (25 blocks)"},
 		{"tokens that nothing tells", with(func(k *PackPlan) { k.Tokens, k.Utilisation = 0, 0 }), ""},
-		{"dear counting", with(func(k *PackPlan) { k.counting = 3 << 30 }), "counting blocks reads 3.0 GiB of lists"},
-		{"cheap counting", with(func(k *PackPlan) { k.counting = 1 << 20 }), ""},
+		{"dear counting", with(func(k *PackPlan) { k.Counting = 3 << 30 }), "counting blocks reads 3.0 GiB of lists"},
+		{"cheap counting", with(func(k *PackPlan) { k.Counting = 1 << 20 }), ""},
 		{"full batches", with(func(k *PackPlan) { k.Strategy = "bucket" }), ""},
 		{"padded batches", with(func(k *PackPlan) { k.Strategy, k.Utilisation = "bucket", 0.9 }), "10.0 % of the tokens of batches are padding: a row group makes 50.0 batches; write larger row groups"},
 		{"sorted rows", with(func(k *PackPlan) { k.Strategy, k.Sorted = "bucket", true }), "rows are sorted by length from file to file"},

@@ -109,7 +109,7 @@ func (d *Dataset) Plan(worldSize int, o StreamOptions) (*Plan, error) {
 		}
 		sliced, bytes = sliced+s.weigh(p, units), bytes+s.bytes
 		s.measure(p, seen)
-		p.Packed = p.Packed.with(s.packPlan(units))
+		p.Packed = p.Packed.With(s.packPlan(units))
 	}
 	p.Tokenizing, p.Amplification = d.TextPlans(), 1
 	if bytes > 0 {
@@ -120,7 +120,7 @@ func (d *Dataset) Plan(worldSize int, o StreamOptions) (*Plan, error) {
 	return p, d.planRanks(p, start, o)
 }
 
-// TextPlans describes the columns that get tokens, and what was counted of their texts.
+// TextPlans describes the columns that get tokens, and their texts as far as these are counted.
 func (d *Dataset) TextPlans() (all []TextPlan) {
 	for _, s := range d.sources {
 		all = samples.AddTextPlans(all, samples.NewTextPlans(&d.transforms, s.manifest, s.packing(), s.counted()))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shuffle"
 
@@ -101,6 +102,26 @@ func (d *Dataset) Inventory(most int64) ([]byte, error) {
 		}
 	}
 	return w.Bytes(most)
+}
+
+// tellFound passes on the inventory before samples are counted.
+func (o Options) tellFound(addresses []string, manifests []*rowgroup.Reader) {
+	if o.Events.Found == nil || o.CountShare.Dir == "" {
+		return
+	}
+	sources := o.Sources
+	if len(sources) == 0 {
+		sources = []Source{{Addresses: addresses}}
+	}
+	o.Events.Found(func(most int64) ([]byte, error) {
+		var w saved.InventoryWriter
+		for i, m := range manifests {
+			if err := w.AddSource(sources[i].Name, sources[i].Addresses, m, planManifest(m), nil, o.UnitRows, 0); err != nil {
+				return nil, err
+			}
+		}
+		return w.Bytes(most)
+	})
 }
 
 // What pins the data of a run, and passes it to another one; see package internal/saved.

@@ -56,6 +56,7 @@ func openSources(ctx context.Context, stores shard.Stores, o Options) (_ *Datase
 	if err != nil {
 		return nil, err
 	}
+	o.tellFound(nil, all)
 	d := &mixture{common: c, options: o}
 	if err := d.open(ctx, all, parts); err != nil {
 		return nil, errors.Join(err, all[0].Close())

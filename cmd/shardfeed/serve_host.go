@@ -38,14 +38,16 @@ func newHost(log *slog.Logger) *host {
 
 func (h *host) open(ctx context.Context, r engine.Request, progress func(wire.Progress)) (*engine.Data, error) {
 	s := r.Spec
-	s.Inventory = r.Inventory
+	s.Inventory, s.CountShare = r.Inventory, r.CountShare
 	s.LocalWorldSize, s.NoteLanes = max(1, r.LocalWorldSize), true
 	notes, files := &notes{}, &notes{}
 	decoder, err := h.decoders.of(s)
 	if err != nil {
 		return nil, valueError(err)
 	}
-	ds, err := h.Open(ctx, s, openingEvents(h.log, notes, files, progress))
+	events := openingEvents(h.log, notes, files, progress)
+	events.Found = r.Found
+	ds, err := h.Open(ctx, s, events)
 	if errors.Is(err, cache.ErrUnfit) {
 		return nil, valueError(err)
 	}

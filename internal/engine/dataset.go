@@ -45,8 +45,15 @@ func newDataset(e *engine, key string, r Request) *dataset {
 		engine: e, key: key, request: r, ready: make(chan struct{}), began: time.Now(), groups: map[string]*group{}, watchers: map[*func(wire.Progress)]bool{},
 	}
 	d.ctx, d.cancel = context.WithCancel(e.ctx)
-	d.request.Note = d.note
+	d.request.Note, d.request.Found = d.note, d.found
 	return d
+}
+
+// found passes the inventory so far to the other nodes.
+func (d *dataset) found(inventory func(most int64) ([]byte, error)) {
+	if err := writeFound(d.request.CountShare.Dir, inventory); err != nil {
+		d.engine.Logger.Warn("other nodes cannot count", "error", err)
+	}
 }
 
 func (d *dataset) note(text string) {

@@ -117,6 +117,17 @@
 // documents and their tokens for one client of a data set, unless they were compared before. The
 // trainer removes the file. If all agree, it makes the empty file that the documents name.
 //
+// # Counting together
+//
+// Nodes divide the counting of the samples of a rule. OPEN may name a directory beside the socket,
+// of a name as an inventory has it with the ending ".counts", which the trainer has made, and the
+// number of this node among the expected ones. Before it counts, the engine writes its inventory so
+// far into the file found there, unless that cannot be handed on. It counts its part of the row
+// groups first, then the others'. About once a second it writes new counts into the directory own,
+// and takes files from the directory theirs, where trainers put the files of other nodes, each by a
+// rename. It does not read row groups that are known. The trainer removes the directory once the
+// data set is open.
+//
 // # How ranks meet
 //
 // Ranks of several machines compare what they are about to read in a store that serves the whole

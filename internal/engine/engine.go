@@ -92,6 +92,11 @@ type Request struct {
 	Inventory *iterable.Inventory `json:"-"`
 
 	inventory string // the file that it is in
+
+	// CountShare divides counting with other nodes. Found is called before with the inventory so
+	// far.
+	CountShare iterable.CountShare                              `json:"-"`
+	Found      func(inventory func(most int64) ([]byte, error)) `json:"-"`
 }
 
 // Data is an open data set.
@@ -242,6 +247,13 @@ func (e *engine) open(ctx context.Context, h wire.Hello, o wire.Open, progress f
 		if request.inventory, err = e.beside(o.Inventory); err != nil {
 			return nil, wire.Opened{}, err
 		}
+	}
+	if o.Counts != "" {
+		dir, err := e.sharedCounts(o.Counts)
+		if err != nil {
+			return nil, wire.Opened{}, err
+		}
+		request.CountShare = iterable.CountShare{Dir: dir, Number: o.CountNumber, Of: o.CountOf}
 	}
 	key, err := json.Marshal(struct {
 		Request

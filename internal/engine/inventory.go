@@ -94,3 +94,46 @@ func (c *client) saveDocuments(name, library string) (r wire.Session, err error)
 	}
 	return wire.Session{Documents: int64(len(b))}, c.engine.saveBeside(name, b)
 }
+
+// countsName matches the names of directories through which nodes that count together exchange
+// their counts.
+var countsName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,200}\.counts$`)
+
+const (
+	mostFound = 64 << 20 // bytes of the inventory that other nodes get before counting
+	foundFile = "found"
+)
+
+// sharedCounts returns the directory of counts of this name; "" if it has gone.
+func (e *engine) sharedCounts(name string) (string, error) {
+	if e.dir == "" || !countsName.MatchString(name) {
+		return "", wire.ProtocolError("%q is not the name of a directory of counts", name)
+	}
+	path := filepath.Join(e.dir, name)
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err == nil && !info.IsDir() {
+		err = wire.ProtocolError("%s is not a directory", name)
+	}
+	return path, err
+}
+
+// writeFound writes an inventory for the nodes that count too. If it cannot be handed on, they wait
+// until the data set is open, and the trainer learns why.
+func writeFound(dir string, inventory func(most int64) ([]byte, error)) error {
+	b, err := inventory(mostFound)
+	var cannot *iterable.InventoryError
+	if errors.Is(err, iterable.ErrLargeInventory) || errors.As(err, &cannot) {
+		return nil
+	}
+	path := filepath.Join(dir, foundFile)
+	if err == nil {
+		err = os.WriteFile(path+".new", b, 0o600)
+	}
+	if err == nil {
+		err = os.Rename(path+".new", path)
+	}
+	return err
+}

@@ -40,7 +40,9 @@ class Engine:
         self.progress = 0
         self._lock = threading.Lock()
 
-    def connect(self, inventory: str, told: Any = None) -> Any:
+    local_world_size = 0
+
+    def connect(self, inventory: str, told: Any = None, counting: Any = None) -> Any:
         for _ in range(self.progress):
             told()
             time.sleep(1.0)

@@ -56,11 +56,20 @@ type Open struct {
 	// the same data set open, or the file is gone, it makes no difference. The engine removes the
 	// file when the data set closes.
 	Inventory string `json:"inventory"`
+
+	// Counts names a directory beside the socket, for counts that nodes share; this one is
+	// CountNumber of CountOf nodes.
+	Counts      string `json:"counts"`
+	CountNumber int    `json:"count_number"`
+	CountOf     int    `json:"count_of"`
 }
 
 func (o Open) Validate() error {
 	if o.Dataset == "" {
 		return ProtocolError("OPEN without the identity of a data set")
+	}
+	if o.Counts != "" && (o.CountNumber < 0 || o.CountNumber >= o.CountOf) {
+		return ProtocolError("OPEN as node %d of %d that count", o.CountNumber, o.CountOf)
 	}
 	if err := o.Spec.Validate(); err != nil {
 		return ValueError("%s", option.Spelled(err, option.Argument))

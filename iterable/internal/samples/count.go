@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -33,9 +34,10 @@ type counter struct {
 	shards  []int          // first unit of each shard, and their number
 	groups  []int          // first unit of each row group, and their number
 	dir     *countDir      // nil keeps nothing
-	keys    []countKey     // by shard; with dir
+	shared  *sharing       // nil: no other node counts too
+	keys    []countKey     // by shard; with dir or shared
 
-	textKeys   []countKey // by shard; with dir, where tokens of texts are counted
+	textKeys   []countKey // by shard, likewise, where tokens of texts are counted
 	texts      []Texts    // by unit, likewise
 	textsKnown []bool     // by unit
 	toCount    int64      // bytes of the texts that are read
@@ -64,6 +66,7 @@ type counter struct {
 // Counting has the means and the events of counting.
 type Counting struct {
 	IndexDir string // where counts are kept; "" keeps nothing
+	Share    Share  // with other nodes
 
 	// What counts depend on besides the rule and the units.
 	Identity func(uri string) string
@@ -122,8 +125,15 @@ func (c *counter) count(ctx context.Context) error {
 		} else {
 			defer func() { _ = dir.Close() }() // nothing was written through it
 			c.dir = dir
-			c.keep()
 		}
+	}
+	if c.how.Share.Dir != "" && !c.complete() {
+		if c.join(); c.shared != nil {
+			defer c.shared.close()
+		}
+	}
+	if c.dir != nil || c.shared != nil {
+		c.keep()
 	}
 	c.report()
 	if c.complete() {
@@ -246,8 +256,13 @@ func (c *counter) keep() {
 			c.textKeys[s] = c.keyOf(s, textEvaluator)
 		}
 	}
-	c.dir.each(c.found)
-	c.fresh = nil // kept already, or known without reading
+	if c.fresh = nil; c.dir == nil { // known without reading
+		return
+	}
+	c.dir.each(func(s *countSegment) { c.found(s) })
+	kept := c.fresh
+	c.fresh = nil
+	c.offer(kept)
 }
 
 // keyOf is under what the counts of a shard's units are kept: the shard, the rule, how the units
@@ -279,10 +294,11 @@ func (c *counter) keyOf(s int, evaluator string) (k countKey) {
 	return k
 }
 
-// found takes the counts of a segment.
-func (c *counter) found(s *countSegment) {
+// found takes the counts of a segment, and returns the row groups that are known by them.
+func (c *counter) found(s *countSegment) []int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	before := len(c.fresh)
 	for i := range c.keys {
 		if c.shards[i] < c.shards[i+1] && c.dataset.List.Shards[i].Version != "" { // else a change would go unseen
 			s.find(c.keys[i], func(e countEntry) { c.take(c.shards[i], c.shards[i+1], e) })
@@ -291,6 +307,7 @@ func (c *counter) found(s *countSegment) {
 			}
 		}
 	}
+	return slices.Clone(c.fresh[before:])
 }
 
 // take takes the counts of an entry for the units [first, end) of its shard, if they can be true.

@@ -1,6 +1,7 @@
 package samples
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -29,8 +30,8 @@ func (c *counter) read(ctx context.Context) error {
 	if err == nil {
 		c.keepTokens()
 	}
-	if c.dir != nil { // also after an error: the next start has less to count then
-		c.publish()
+	c.publish() // also after an error: the next start has less to count then
+	if c.dir != nil {
 		if err := c.dir.tidy(); err != nil {
 			c.unusable(err)
 		}
@@ -40,14 +41,15 @@ func (c *counter) read(ctx context.Context) error {
 
 // next returns the next row group with units to count, and publishes counts from time to time.
 func (c *counter) next(context.Context) (group int, ok bool) {
+	c.receive()
 	if time.Since(c.published) >= c.every {
 		c.publish()
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for g := c.begun; g < len(c.left); g++ {
-		if c.left[g] > 0 {
-			c.begun = g + 1
+	for c.begun < len(c.left) {
+		g := c.how.Share.group(c.begun, len(c.left))
+		if c.begun++; c.left[g] > 0 {
 			return g, true
 		}
 	}
@@ -70,30 +72,38 @@ func (c *counter) counted(group int) {
 
 // publish writes the counts that were found since the last time.
 func (c *counter) publish() {
-	if c.dir == nil {
+	if c.dir == nil && c.shared == nil {
 		return
 	}
 	c.mu.Lock()
 	fresh := c.fresh
 	c.fresh, c.published = nil, time.Now()
 	slices.Sort(fresh)
-	var all []countEntry
-	for i := 0; i < len(fresh); {
+	all := c.entriesOf(fresh)
+	c.mu.Unlock()
+	c.offer(fresh)
+	if c.dir != nil {
+		if err := c.dir.write(all); err != nil {
+			c.unusable(err)
+		}
+	}
+}
+
+// entriesOf returns the entries of row groups, which ascend. The counter's mutex is held.
+func (c *counter) entriesOf(groups []int) (all []countEntry) {
+	for i := 0; i < len(groups); {
 		j := i + 1
-		for j < len(fresh) && fresh[j] == fresh[j-1]+1 {
+		for j < len(groups) && groups[j] == groups[j-1]+1 {
 			j++
 		}
-		first, end := c.groups[fresh[i]], c.groups[fresh[j-1]+1]
+		first, end := c.groups[groups[i]], c.groups[groups[j-1]+1]
 		all = append(all, c.entries(c.keys, first, end, func(u int) []int64 { return []int64{c.units[u].Samples} })...)
 		if c.countsTexts() {
 			all = append(all, c.entries(c.textKeys, first, end, c.textsOf)...)
 		}
 		i = j
 	}
-	c.mu.Unlock()
-	if err := c.dir.write(all); err != nil {
-		c.unusable(err)
-	}
+	return all
 }
 
 // add adds the samples of some rows to their units.
@@ -138,4 +148,51 @@ func (c *counter) lose(g int, lo, hi int64, err error) {
 	}
 	c.mu.Unlock()
 	c.how.Lose(c.dataset.RowsOf(g, lo, hi), err)
+}
+
+// join opens the directories. A node that cannot counts everything.
+func (c *counter) join() {
+	s, err := c.how.Share.open()
+	if err != nil {
+		c.how.Unusable(err)
+		return
+	}
+	c.shared, c.every = s, min(c.every, cmp.Or(c.how.every, shareEvery))
+}
+
+// receive takes the counts of other nodes that have come.
+func (c *counter) receive() {
+	s := c.shared
+	if s == nil || time.Since(s.looked) < min(receiveEvery, c.every) {
+		return
+	}
+	s.looked = time.Now()
+	files, _ := s.theirs.Newest()
+	for _, f := range files {
+		if s.seen[f.Name()] {
+			continue
+		}
+		s.seen[f.Name()] = true
+		if segment := s.theirs.read(f); segment != nil {
+			for _, g := range c.found(segment) {
+				s.came[g] = true
+			}
+		}
+	}
+	c.report()
+}
+
+// offer gives the other nodes the counts of row groups that this node knows.
+func (c *counter) offer(groups []int) {
+	s := c.shared
+	if s == nil {
+		return
+	}
+	own := slices.DeleteFunc(slices.Sorted(slices.Values(groups)), func(g int) bool { return s.came[g] })
+	c.mu.Lock()
+	entries := c.entriesOf(own)
+	c.mu.Unlock()
+	if err := s.offer(entries); err != nil {
+		c.unusable(err)
+	}
 }

@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from .. import _manifest
@@ -128,15 +128,17 @@ class Connected:
         self._handed_on = first if first.parts else None
         return self._connection.opened
 
-    def _connect_by(self, inventory: str, told: Callable[[], object] | None = None) -> Connection:
+    def _connect_by(
+        self, inventory: str, told: Callable[[], object] | None = None, counting: Mapping[str, Any] | None = None
+    ) -> Connection:
         self._inventory = inventory
-        return self._connect(told)
+        return self._connect(told, counting)
 
-    def _connect(self, told: Callable[[], object] | None = None) -> Connection:
+    def _connect(self, told: Callable[[], object] | None = None, counting: Mapping[str, Any] | None = None) -> Connection:
         share, name = self._share(), self._id
         if share.replicas > 1:  # replicas share the data set object too
             name = f"{self._job} {opening(self._agree)} {self._number}, rank {share.rank}"
-        what = {"dataset": name, "opening": opening(self._agree), "spec": self._spec, "inventory": self._inventory}
+        what = {"dataset": name, "opening": opening(self._agree), "spec": self._spec, "inventory": self._inventory, **(counting or {})}
         return Connection(Engine(self._job), what, timeout=self._timeout, before=getattr(self, "_opened", None), told=told)
 
     def _keep_open(self) -> None:

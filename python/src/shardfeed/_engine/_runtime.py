@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import os
 import re
+import shutil
 import socket
 import stat
 import time
@@ -97,6 +98,9 @@ def sweep(path: Path) -> None:
         for left in (*path.glob("*.inventory"), *path.glob("*.documents")):
             if _NAME.fullmatch(left.stem) and time.time() - left.lstat().st_mtime > _OLD_SECONDS:
                 left.unlink()
+        for left in path.glob("*.counts"):
+            if _NAME.fullmatch(left.stem) and time.time() - left.lstat().st_mtime > _OLD_SECONDS:
+                shutil.rmtree(left, ignore_errors=True)
 
 
 def mark(descriptor: int, lock: Path) -> None:

@@ -1,13 +1,15 @@
 """Rank 0 opens a data set for all nodes of a job.
 
-It hands on its engine's inventory, which is the shards, their footers and the rows that are kept,
-through the store of the process group. No collective is used.
+It hands on its engine's inventory, which is the shards and their footers, through the store of the
+process group, before it counts the rows that are kept. Then the nodes count together, see
+_counting. If the inventory cannot be handed on before, it has the counts of rank 0. No collective
+is used.
 
 Every rank makes the same data sets in the same order. So a data set is named by the line that made
 it, and each opening of the name by a count: a later job on the same store does not take the
 inventory that an earlier one left. Under this name the store has
 
-    first          the node and the version of rank 0, as soon as its engine answers
+    first          the node and the version of rank 0, as soon as its engine answers, and how it counts
     progress       a count that grows while rank 0 opens, or the leader of a node
     found          how many bytes rank 0 hands on; or why it hands on nothing, or could not open
     part 0, 1, ..  the bytes
@@ -36,7 +38,7 @@ from ..._engine._connection import Connection
 from ..._engine._process import Engine
 from ..._warn import ShardfeedWarning, warn
 from ...errors import DataError, FeedTimeoutError, ShardfeedError
-from . import _agree, _node, _versions
+from . import _agree, _counting, _node, _versions
 from ._store import ALONE, Overdue, _pauses, put
 
 _MOST = 64 << 20  # bytes that are handed on
@@ -50,7 +52,9 @@ class Connect(Protocol):
     socket, or without one.
     """
 
-    def __call__(self, inventory: str, told: Callable[[], object] | None = None) -> Connection: ...
+    def __call__(
+        self, inventory: str, told: Callable[[], object] | None = None, counting: Mapping[str, Any] | None = None
+    ) -> Connection: ...
 
 
 class Opening:
@@ -82,6 +86,7 @@ class Opening:
         for part in range(self.parts):
             self.store.delete_key(f"{self.key}/part {part}")
         self.parts = 0
+        _counting.forget(self.store, self.key)
 
     # Rank 0
 
@@ -90,15 +95,28 @@ class Opening:
         try:
             with _Held(self.engine, self.timeout) as welcome:
                 put(self.store, self._versions.own)
-                self._say("first", {"node": _node.of(welcome), "version": _versions.of(welcome)})
-                connection = connect("", self._beat())
-            self._say("found", self._hand_on(connection))
+                with self._counting().carried(self._hand_on_early) as counting:
+                    self._say("first", {"node": _node.of(welcome), "version": _versions.of(welcome), "counting": counting})
+                    connection = connect("", self._beat(), counting)
+            if not self.parts:
+                self._say("found", self._hand_on(connection))
             return connection
         except BaseException as e:
             if connection is not None:
                 connection.close()
+            if self.parts and (meeting := _agree.meeting(self.name, self.rank, self.world_size, self.timeout)) is not None:
+                meeting.leave(e)  # the other nodes open meanwhile, and wait for this rank
             self._say("found", self._failure(e))
             raise
+
+    def _counting(self) -> _counting.Counting:
+        local = self.engine.local_world_size
+        return _counting.Counting(self.store, self.key, self.engine.socket.parent, -(-self.world_size // local) if local else 2)
+
+    def _hand_on_early(self, content: bytes) -> None:
+        """Hands on what the engine found before it counts."""
+        if len(content) <= _MOST:
+            self._say("found", {**self._put(content), "counting": True})
 
     def _beat(self) -> Callable[[], None]:
         """Returns a function that now and then signals to the others that this rank is opening."""
@@ -122,6 +140,9 @@ class Opening:
             content = path.read_bytes()
         finally:
             path.unlink(missing_ok=True)
+        return self._put(content)
+
+    def _put(self, content: bytes) -> dict[str, Any]:
         for start in range(0, len(content), _PART):
             self.store.set(f"{self.key}/part {self.parts}", content[start : start + _PART])
             self.parts += 1
@@ -144,7 +165,7 @@ class Opening:
             if first["version"] != version:
                 raise _versions.mismatch(_versions.differences({first["version"]: [0], version: [self.rank]}))
             if first["node"] == node:
-                return connect("")
+                return connect("", None, first["counting"])
             if _node.leads(self.store, self.key, node):
                 return self._lead_node(node, connect)
             return connect(str(self._wait(f"node {node}")["file"]))
@@ -156,7 +177,9 @@ class Opening:
             name = "" if "each" in found else self._save(self._take(found))
             if not name:
                 time.sleep(self.pause)
-            connection = connect(name, self._beat())
+            with contextlib.ExitStack() as stack:
+                counting = stack.enter_context(self._counting().carried()) if found.get("counting") else {}
+                connection = connect(name, self._beat(), counting)
         except BaseException as e:
             self._say(f"node {node}", self._failure(e))
             raise
