@@ -17,6 +17,7 @@ import (
 	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/rowio"
 	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/text"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/shuffle"
@@ -123,7 +124,7 @@ func (c *catCommand) prepare(ctx context.Context, fs *pflag.FlagSet) error {
 	case fs.Changed("decode-images") && c.imageDir == "":
 		return usagef("--decode-images must name a directory, got an empty name")
 	case !slices.Contains(rowio.Formats, c.format):
-		return usagef("--format must be %s, got %q", oneOf(rowio.Formats), c.format)
+		return usagef("--format must be %s, got %q", text.OneOf(rowio.Formats), c.format)
 	case c.format == "arrow" && term.IsTerminal(c.stdout):
 		return usagef("--format arrow is binary, and stdout is a terminal: redirect it to a file or a pipe")
 	case c.format != "jsonl" && c.saveState != "":

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/shardfeed/shardfeed"
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/values"
 	"github.com/shardfeed/shardfeed/images"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
@@ -77,13 +78,13 @@ func (f *flags) valueSettings() []setting {
 		f.Pack, f.Bucket = &shardfeed.Pack{}, &shardfeed.Bucket{}
 	}
 	return []setting{
-		{set: "tokenize", name: "tokenize", field: (*tokenizeFlag)(&f.Tokenize), help: "make tokens of a text column by the tokenizer.json at an address, as in text=tokenizer.json; specials=text, template, max_tokens=512, join=column and labels=column may follow after commas, and pattern=cl100k_base for a file of tiktoken; repeated for others"},
+		{set: "tokenize", name: "tokenize", field: (*values.Tokenizers)(&f.Tokenize), help: "make tokens of a text column by the tokenizer.json at an address, as in text=tokenizer.json; specials=text, template, max_tokens=512, join=column and labels=column may follow after commas, and pattern=cl100k_base for a file of tiktoken; repeated for others"},
 		{set: "pack", name: "pack", field: &f.Pack.Columns, help: "make blocks of so many tokens of a column of lists, or of --tokenize, as in token_ids=8192; a block is a row then"},
 		{set: "pack", name: "pack-strategy", field: &f.Pack.Strategy, help: "wrapped, bfd (documents are not cut but to the size of a block) or bfd_split (longer ones are cut into several) (default: wrapped)", words: []string{"wrapped", "bfd", "bfd_split"}},
-		{set: "pack", name: "pack-eos", field: &tokenFlag{&f.Pack.EOS, &f.Pack.EOSText}, help: "write this `token` behind each document: a number or, with --tokenize, a text as in \"<|endoftext|>\""},
-		{set: "pack", name: "pack-bos", field: &tokenFlag{&f.Pack.BOS, &f.Pack.BOSText}, help: "write this `token` before each document"},
-		{set: "pack", name: "pack-value", field: &tokenFlag{&f.Pack.Value, &f.Pack.ValueText}, help: "fill the end of a block, after its last document, with this `token` (default: 0)"},
-		{set: "pack", name: "pack-fim", field: &fimFlag{&f.Pack.FIM}, help: "fill-in-the-middle: permute documents of blocks into prefix, suffix and middle by `tokens`, as in " + fimExample + ": numbers or, with --tokenize, texts. rate=0.5, spm_rate=0.5 and boundary=8 may follow, the last repeatedly"},
+		{set: "pack", name: "pack-eos", field: &values.Token{Number: &f.Pack.EOS, Text: &f.Pack.EOSText}, help: "write this `token` behind each document: a number or, with --tokenize, a text as in \"<|endoftext|>\""},
+		{set: "pack", name: "pack-bos", field: &values.Token{Number: &f.Pack.BOS, Text: &f.Pack.BOSText}, help: "write this `token` before each document"},
+		{set: "pack", name: "pack-value", field: &values.Token{Number: &f.Pack.Value, Text: &f.Pack.ValueText}, help: "fill the end of a block, after its last document, with this `token` (default: 0)"},
+		{set: "pack", name: "pack-fim", field: &values.FIM{Pack: &f.Pack.FIM}, help: "fill-in-the-middle: permute documents of blocks into prefix, suffix and middle by `tokens`, as in " + values.FIMExample + ": numbers or, with --tokenize, texts. rate=0.5, spm_rate=0.5 and boundary=8 may follow, the last repeatedly"},
 		{set: "pack", name: "pack-length", field: &f.Pack.Length, help: "`column` with the lists' lengths, so that blocks are counted without reading the lists"},
 		{set: "bucket", name: "bucket", field: &f.Bucket.Columns, help: "make batches of rows of about the same length, of at most so many tokens with padding, as in token_ids=16384; the column has lists or their lengths"},
 		{set: "bucket", name: "bucket-multiple", field: &f.Bucket.Multiple, help: "round lengths up to a multiple of this number", value: "1"},
@@ -209,19 +210,19 @@ func (s setting) flag(fs *pflag.FlagSet) *pflag.Flag {
 func flagOf(field any) pflag.Value {
 	switch p := field.(type) {
 	case *map[string]string:
-		return (*castFlag)(p)
+		return (*values.Casts)(p)
 	case *map[string]int64:
-		return (*hashFlag)(p)
+		return (*values.Hashes)(p)
 	case *map[string]int:
-		return (*blockSizes)(p)
+		return (*values.Sizes)(p)
 	case *map[string]float64:
-		return (*partWeights)(p)
+		return (*values.Weights)(p)
 	case *map[string][]float64:
-		return (*scaleFlag)(p)
+		return (*values.Scales)(p)
 	case *map[string]shardfeed.Stack:
-		return (*stackFlag)(p)
+		return (*values.Stacks)(p)
 	case *map[string]images.Options:
-		return (*imagesFlag)(p)
+		return (*values.Images)(p)
 	}
 	return field.(pflag.Value)
 }

@@ -1,10 +1,7 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -140,67 +137,3 @@ func (l *rowLimit) left(done, n int64) int64 {
 	}
 	return max(0, min(n, l.rows-done))
 }
-
-// partWeights is a flag that gives weights to names: train=9,val=1. It may be given many times.
-type partWeights map[string]float64
-
-func (w *partWeights) Set(s string) error {
-	return setPairs((*map[string]float64)(w), s, "train=9,val=1", asNumber)
-}
-
-func (w *partWeights) String() string {
-	var all []string
-	for _, name := range slices.Sorted(maps.Keys(*w)) {
-		all = append(all, name+"="+strconv.FormatFloat((*w)[name], 'g', -1, 64))
-	}
-	return strings.Join(all, ",")
-}
-
-func (w *partWeights) Type() string { return "name=weight,..." }
-
-// blockSizes is a flag that gives sizes to columns: token_ids=8192. It may be given many times.
-type blockSizes map[string]int
-
-func (b *blockSizes) Set(s string) error {
-	return setPairs((*map[string]int)(b), s, "token_ids=8192", strconv.Atoi)
-}
-
-func (b *blockSizes) String() string {
-	var all []string
-	for _, name := range slices.Sorted(maps.Keys(*b)) {
-		all = append(all, fmt.Sprintf("%s=%d", name, (*b)[name]))
-	}
-	return strings.Join(all, ",")
-}
-
-func (b *blockSizes) Type() string { return "column=tokens" }
-
-// A tokenFlag is a flag that is a whole number, or the text of a token, or not given.
-type tokenFlag struct {
-	given **int64
-	text  *string
-}
-
-func (t *tokenFlag) Set(s string) error {
-	*t.given, *t.text = nil, ""
-	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
-		*t.given = &n
-		return nil
-	}
-	if *t.text = s; s == "" {
-		return errors.New(`must be a number or the text of a token, got ""`)
-	}
-	return nil
-}
-
-func (t *tokenFlag) String() string {
-	switch {
-	case t.given == nil:
-		return ""
-	case *t.given == nil:
-		return *t.text
-	}
-	return strconv.FormatInt(**t.given, 10)
-}
-
-func (t *tokenFlag) Type() string { return "token" }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -69,15 +68,9 @@ func (l *look) prepare(ctx context.Context, fs *pflag.FlagSet) error {
 		}
 	}
 	if !slices.Contains(lookFormats, l.format) {
-		return usagef("--format must be %s, got %q", oneOf(lookFormats), l.format)
+		return usagef("--format must be %s, got %q", text.OneOf(lookFormats), l.format)
 	}
 	return nil
-}
-
-// oneOf is "a, b or c".
-func oneOf(words []string) string {
-	last := len(words) - 1
-	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
 // show opens the data set and shows the rows that pick chooses among its rows.

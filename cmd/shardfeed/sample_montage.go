@@ -10,6 +10,7 @@ import (
 
 	"github.com/shardfeed/shardfeed"
 	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/montage"
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/values"
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/images"
 	"github.com/shardfeed/shardfeed/internal/option"
@@ -21,7 +22,7 @@ import (
 // montageFlags ask for a page of the images of rows.
 type montageFlags struct {
 	file  string
-	shown imagesFlag // how to show images
+	shown values.Images // how to show images
 
 	page *montage.Page
 }

@@ -38,3 +38,12 @@ func Shorten(s string, most int) string {
 	}
 	return s
 }
+
+// OneOf is "a, b or c".
+func OneOf(words []string) string {
+	last := len(words) - 1
+	if last < 1 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}

@@ -27,3 +27,11 @@ func TestShorten(t *testing.T) {
 		}
 	}
 }
+
+func TestOneOf(t *testing.T) {
+	for want, words := range map[string][]string{"": nil, "a": {"a"}, "a or b": {"a", "b"}, "a, b or c": {"a", "b", "c"}} {
+		if got := OneOf(words); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

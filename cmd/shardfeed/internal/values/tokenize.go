@@ -1,4 +1,4 @@
-package main
+package values
 
 import (
 	"fmt"
@@ -10,11 +10,11 @@ import (
 	"github.com/shardfeed/shardfeed"
 )
 
-// tokenizeFlag gives tokenizers to columns: text=tokenizer.json,specials=text. It may be given many
-// times.
-type tokenizeFlag map[string]shardfeed.Tokenizer
+// Tokenizers is a flag that gives tokenizers to columns: text=tokenizer.json,specials=text. It may
+// be given many times.
+type Tokenizers map[string]shardfeed.Tokenizer
 
-func (v *tokenizeFlag) Set(s string) (err error) {
+func (v *Tokenizers) Set(s string) (err error) {
 	name, text, found := strings.Cut(s, "=")
 	file, settings, _ := strings.Cut(text, ",")
 	if name = strings.TrimSpace(name); !found || name == "" || file == "" {
@@ -46,7 +46,7 @@ func (v *tokenizeFlag) Set(s string) (err error) {
 	return setOnce((*map[string]shardfeed.Tokenizer)(v), name, t)
 }
 
-func (v *tokenizeFlag) String() string {
+func (v *Tokenizers) String() string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(*v)) {
 		all = append(all, name+"="+(*v)[name].File)
@@ -54,4 +54,4 @@ func (v *tokenizeFlag) String() string {
 	return strings.Join(all, " ")
 }
 
-func (v *tokenizeFlag) Type() string { return "column=tokenizer.json" }
+func (v *Tokenizers) Type() string { return "column=tokenizer.json" }

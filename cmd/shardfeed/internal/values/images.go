@@ -1,4 +1,4 @@
-package main
+package values
 
 import (
 	"encoding/json"
@@ -10,12 +10,13 @@ import (
 
 	"github.com/shardfeed/shardfeed/images"
 	"github.com/shardfeed/shardfeed/internal/option"
+	"github.com/shardfeed/shardfeed/internal/text"
 )
 
-// imagesFlag parses how columns of images are decoded: by a preset, settings, or both.
-type imagesFlag map[string]images.Options
+// Images is a flag that gives columns of images a preset, settings, or both.
+type Images map[string]images.Options
 
-func (v *imagesFlag) Set(s string) error {
+func (v *Images) Set(s string) error {
 	name, text, found := strings.Cut(s, "=")
 	if name = strings.TrimSpace(name); !found || name == "" || text == "" {
 		return fmt.Errorf("must be a column with a preset or settings, as in img=imagenet_train or img=size=224,crop=center,resize=256, got %q", s)
@@ -27,22 +28,22 @@ func (v *imagesFlag) Set(s string) error {
 	return setOnce((*map[string]images.Options)(v), name, o)
 }
 
-func (v *imagesFlag) String() string { return "" }
+func (v *Images) String() string { return "" }
 
-func (v *imagesFlag) Type() string { return "column=preset,setting=value,..." }
+func (v *Images) Type() string { return "column=preset,setting=value,..." }
 
 var imagePresets = map[string]func() images.Options{
 	"imagenet_train": images.ImageNetTrain, "imagenet_eval": images.ImageNetEval, "auto": func() images.Options { return images.Options{Declared: true} },
 }
 
 // imageOptions reads a preset, settings after it, or a JSON object as Python's Image has it.
-func imageOptions(text string) (o images.Options, err error) {
-	if strings.HasPrefix(strings.TrimSpace(text), "{") {
-		err = json.Unmarshal([]byte(text), &o)
+func imageOptions(given string) (o images.Options, err error) {
+	if strings.HasPrefix(strings.TrimSpace(given), "{") {
+		err = json.Unmarshal([]byte(given), &o)
 		return o, err
 	}
 	object := map[string]any{}
-	for i, item := range strings.Split(text, ",") {
+	for i, item := range strings.Split(given, ",") {
 		key, value, set := strings.Cut(strings.TrimSpace(item), "=")
 		preset, known := imagePresets[key]
 		switch {
@@ -51,7 +52,7 @@ func imageOptions(text string) (o images.Options, err error) {
 		case i == 0 && known:
 			object, err = settingsOf(preset())
 		default:
-			err = fmt.Errorf("a preset must be %s, and come first, got %q", oneOf(slices.Sorted(maps.Keys(imagePresets))), key)
+			err = fmt.Errorf("a preset must be %s, and come first, got %q", text.OneOf(slices.Sorted(maps.Keys(imagePresets))), key)
 		}
 		if err != nil {
 			return o, err

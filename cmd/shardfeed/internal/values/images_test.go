@@ -1,4 +1,4 @@
-package main
+package values
 
 import (
 	"strings"
@@ -34,7 +34,7 @@ func TestImagesFlag(t *testing.T) {
 		{"unknown JSON", `img={"sise": 3}`, images.Options{}, `unknown field "sise"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var v imagesFlag
+			var v Images
 			err := v.Set(c.value)
 			switch {
 			case c.err == "" && (err != nil || v["img"] != c.want):
@@ -44,7 +44,7 @@ func TestImagesFlag(t *testing.T) {
 			}
 		})
 	}
-	var v imagesFlag
+	var v Images
 	if err := v.Set("img=imagenet_eval"); err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package main
+package values
 
 import (
 	"fmt"
@@ -10,27 +10,27 @@ import (
 	"github.com/shardfeed/shardfeed"
 )
 
-// fimExample is how --pack-fim is given.
-const fimExample = "prefix=5,middle=6,suffix=7"
+// FIMExample is an example of the value of FIM.
+const FIMExample = "prefix=5,middle=6,suffix=7"
 
-// fimFlag gives fill-in-the-middle to a packing.
-type fimFlag struct{ fim **shardfeed.FillInTheMiddle }
+// FIM is a flag that gives fill-in-the-middle to a packing.
+type FIM struct{ Pack **shardfeed.FillInTheMiddle }
 
-func (v *fimFlag) Set(s string) error {
+func (v *FIM) Set(s string) error {
 	wrong := func(setting, problem string) error {
-		return fmt.Errorf("must be prefix, middle and suffix, each once, and maybe rate, spm_rate and boundaries, as in %s,rate=0.5,boundary=8: %s %s, got %q", fimExample, setting, problem, s)
+		return fmt.Errorf("must be prefix, middle and suffix, each once, and maybe rate, spm_rate and boundaries, as in %s,rate=0.5,boundary=8: %s %s, got %q", FIMExample, setting, problem, s)
 	}
 	f := &shardfeed.FillInTheMiddle{Rate: 0.5, SPMRate: 0.5}
 	missing := map[string]*shardfeed.Token{"prefix": &f.Prefix, "middle": &f.Middle, "suffix": &f.Suffix}
 	rates := map[string]*float64{"rate": &f.Rate, "spm_rate": &f.SPMRate}
 	for setting := range strings.SplitSeq(s, ",") {
 		key, value, _ := strings.Cut(strings.TrimSpace(setting), "=")
-		token, rate := missing[key], rates[key]
+		of, rate := missing[key], rates[key]
 		switch {
 		case value == "":
 			return wrong(strconv.Quote(key), "has no value")
-		case token != nil:
-			*token = tokenOf(value)
+		case of != nil:
+			*of = token(value)
 			delete(missing, key)
 		case rate != nil:
 			var err error
@@ -39,7 +39,7 @@ func (v *fimFlag) Set(s string) error {
 			}
 			delete(rates, key)
 		case key == "boundary":
-			f.Boundaries = append(f.Boundaries, tokenOf(value))
+			f.Boundaries = append(f.Boundaries, token(value))
 		default:
 			return wrong(strconv.Quote(key), "is unknown or given twice")
 		}
@@ -47,18 +47,18 @@ func (v *fimFlag) Set(s string) error {
 	for _, key := range slices.Sorted(maps.Keys(missing)) {
 		return wrong(key, "is missing")
 	}
-	*v.fim = f
+	*v.Pack = f
 	return nil
 }
 
-// tokenOf is a token by its number or its text.
-func tokenOf(s string) shardfeed.Token {
+// token returns a token by its number or its text.
+func token(s string) shardfeed.Token {
 	if id, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return shardfeed.Token{ID: id}
 	}
 	return shardfeed.Token{Text: s}
 }
 
-func (v *fimFlag) String() string { return "" }
+func (v *FIM) String() string { return "" }
 
-func (v *fimFlag) Type() string { return "tokens" }
+func (v *FIM) Type() string { return "tokens" }
