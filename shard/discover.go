@@ -93,6 +93,10 @@ func (f *finder) discover(ctx context.Context, address string) error {
 			Hint: "give the directory",
 		}
 	}
+	address, err := Pin(ctx, f.store, address)
+	if err != nil {
+		return err
+	}
 	shards, err := f.store.List(ctx, address)
 	if err != nil {
 		return err

@@ -16,6 +16,7 @@ type Stores map[string]Store
 
 var (
 	_ Identifier = Stores(nil)
+	_ Pinner     = Stores(nil)
 	_ Remote     = Stores(nil)
 	_ Metered    = Stores(nil)
 	_ TableStore = Stores(nil)
@@ -38,6 +39,15 @@ func (s Stores) Open(ctx context.Context, shard Shard) (Object, error) {
 		return nil, &Error{Op: "open", URI: shard.URI, Err: err}
 	}
 	return store.Open(ctx, shard)
+}
+
+// Pin asks the store of the pattern's scheme.
+func (s Stores) Pin(ctx context.Context, pattern string) (string, error) {
+	store, err := s.find(pattern)
+	if err != nil {
+		return "", &Error{Op: "list", URI: pattern, Err: err}
+	}
+	return Pin(ctx, store, pattern)
 }
 
 // Identity asks the store of the address's scheme.

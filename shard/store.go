@@ -37,6 +37,20 @@ type Instancer interface {
 	Instance(uri string) string
 }
 
+// A Pinner is a Store whose addresses may lead elsewhere later, such as to another commit of a branch.
+type Pinner interface {
+	// Pin returns the address of what an address or a pattern leads to now.
+	Pin(ctx context.Context, pattern string) (string, error)
+}
+
+// Pin returns the address of what an address leads to now: itself, unless the store is a Pinner.
+func Pin(ctx context.Context, store Store, pattern string) (string, error) {
+	if p, ok := store.(Pinner); ok {
+		return p.Pin(ctx, pattern)
+	}
+	return pattern, nil
+}
+
 // InstanceOf returns the current instance of an address, or "" if the store has none.
 func InstanceOf(store Store, uri string) string {
 	if i, ok := store.(Instancer); ok {

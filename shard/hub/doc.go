@@ -7,16 +7,16 @@
 //	hf://datasets/org/name@refs/convert/parquet   the copy in parquet that the hub makes
 //
 // A list asks once for the commit of the revision, and the addresses of its shards have that
-// commit. So a cache, a state and a saved plan stay right for ever, and what a branch leads to
-// later is another data set. A shard's version is the hash of its content.
+// commit. So a run, a cache and a saved plan stay right when the branch moves. A shard's version is
+// the hash of its content.
 //
 // # Requests
 //
 // A list takes a request for the commit, and one for each thousand files. The hub limits requests,
 // whatever they bring, and redirects each range that is read to a URL of its own. So up to 4 MiB
-// between two ranges are read over, and parts of 16 MiB are read. Once the limit is
-// reached, requests wait as long as the hub asks, with a note. Package web makes the requests: the
-// token is sent to the hub, and to no server to which it redirects.
+// between two ranges are read over, and parts of 16 MiB are read. Once the limit is reached,
+// requests wait as long as the hub asks, with a note. Package web makes the requests: the token is
+// sent to the hub, and to no server to which it redirects.
 //
 // # Files that are there
 //

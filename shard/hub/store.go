@@ -24,6 +24,7 @@ type Store struct {
 }
 
 var (
+	_ shard.Pinner  = (*Store)(nil)
 	_ shard.Remote  = (*Store)(nil)
 	_ shard.Metered = (*Store)(nil)
 	_ io.Closer     = (*Store)(nil)
@@ -53,6 +54,29 @@ func New(o Options, files shard.Store) *Store {
 	return s
 }
 
+// Pin returns an address with the commit of its revision.
+func (s *Store) Pin(ctx context.Context, pattern string) (string, error) {
+	a, _, commit, err := s.at(ctx, pattern)
+	if err != nil {
+		return "", wrap("list", pattern, err)
+	}
+	return a.uri(commit, a.path), nil
+}
+
+// at returns the parts of an address, and its commit.
+func (s *Store) at(ctx context.Context, pattern string) (a address, c client, commit string, err error) {
+	if a, err = parse(pattern); err == nil {
+		err = cause.Of(ctx)
+	}
+	if err == nil {
+		c, err = s.start()
+	}
+	if err == nil {
+		commit, err = c.commit(ctx, a)
+	}
+	return a, c, commit, err
+}
+
 // List returns the shards of an address or a pattern; see driver.Walk.
 func (s *Store) List(ctx context.Context, pattern string) ([]shard.Shard, error) {
 	all, err := s.list(ctx, pattern)
@@ -63,18 +87,7 @@ func (s *Store) List(ctx context.Context, pattern string) ([]shard.Shard, error)
 }
 
 func (s *Store) list(ctx context.Context, pattern string) ([]shard.Shard, error) {
-	a, err := parse(pattern)
-	if err == nil {
-		err = cause.Of(ctx)
-	}
-	if err != nil {
-		return nil, err
-	}
-	c, err := s.start()
-	if err != nil {
-		return nil, err
-	}
-	commit, err := c.commit(ctx, a)
+	a, c, commit, err := s.at(ctx, pattern)
 	if err != nil {
 		return nil, err
 	}
