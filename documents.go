@@ -125,7 +125,7 @@ func (d *Dataset) documentsOf(ctx context.Context, name, text string) (of Tokeni
 		r := &documentReader{
 			tokenizer: d.tokenizers[name], rows: mostDocuments / len(manifests), bytes: documentBytes / len(manifests) / len(d.tokenizers),
 		}
-		if err := r.read(ctx, d.source.Stores, part, rowgroup.Options{Columns: []string{text}, ReplaceUTF8: d.spec.InvalidUTF8 == "replace", Needed: d.spec.columnTypes(), IndexDir: d.spec.Places().Index}); err != nil {
+		if err := r.read(ctx, d.source.Stores, part, d.spec.textReading(text)); err != nil {
 			return of, err
 		}
 		of.Documents = append(of.Documents, r.documents...)

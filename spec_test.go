@@ -27,7 +27,7 @@ const shop = "testdata/shop"
 
 func TestSpecValidatesEveryField(t *testing.T) {
 	optiontest.Walk(t, Spec{Addresses: []string{shop}}, map[string]string{
-		"Strict": "both are meant", "RowIDs": "both are meant", "Seeds": "both are meant", "Manifest": "a file, read by Open", "ManifestText": "read by Open", "Plan": "a file, read by Open", "SavedPlan": "read by Open", "Inventory": "compared by Open", "Shuffle": "both are meant",
+		"Strict": "both are meant", "RowIDs": "both are meant", "Seeds": "both are meant", "Manifest": "a file, read by Open", "ManifestText": "read by Open", "Plan": "a file, read by Open", "SavedPlan": "read by Open", "Inventory": "compared by Open", "CountShare": "the engine makes it", "Shuffle": "both are meant",
 		"Seed": "any number is a seed", "CacheDir": "any name", "IndexDir": "any name", "Env": "any variable",
 		"Filters": "see TestSpecRows", "Directory": "any name", "Parts": "see TestSpecRows", "PartSeed": "any number is a seed", "Rows": "a file, read by Open",
 		"Weight": "checked against the schema", "RequireCache": "both are meant", "NoteLanes": "both are meant", "NoCache": "refused with RequireCache alone", "Vocabulary": "checked against the schema",

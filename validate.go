@@ -13,6 +13,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/size"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
+	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
@@ -111,6 +112,11 @@ func (s Spec) Reading() iterable.Reading {
 		Columns: s.read(), Strict: s.Strict, MissingIsNull: s.Missing == "null", PartitionTypes: s.PartitionTypes, Declared: s.declared(),
 		ReplaceUTF8: s.InvalidUTF8 == "replace", Needed: s.columnTypes(), RowIDs: s.RowIDs, RowKeys: s.Seeds || len(s.Images) > 0,
 	}
+}
+
+// textReading returns how to read the texts of a column without the data set.
+func (s Spec) textReading(column string) rowgroup.Options {
+	return rowgroup.Options{Columns: []string{column}, ReplaceUTF8: s.InvalidUTF8 == "replace", Needed: s.columnTypes(), IndexDir: s.Places().Index}
 }
 
 // policy is CachePolicy, and how long shards are kept after a use; 0 leaves it to the cache.

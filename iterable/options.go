@@ -242,7 +242,7 @@ func (o Options) rowgroupOptions(pool *mem.Pool, mapped *rowgroup.MappedImages) 
 
 // changes returns the options that change columns.
 func (o Options) changes() transform.Options {
-	return transform.Options{Words: o.Words, Tokenize: o.Tokenize, Columns: o.Columns, ReplaceUTF8: o.ReplaceUTF8}
+	return transform.Options{Words: o.Words, Tokenize: o.Tokenize, Columns: o.Columns, Repair: o.ReplaceUTF8}
 }
 
 // rule returns the options that make up the rule.

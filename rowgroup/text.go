@@ -147,6 +147,9 @@ func (c *leafDecoder) decodeDeltaFixed(dst, src []byte, n int) error {
 	return nil
 }
 
+// UTF8Hint is the advice for text that is not UTF-8.
+const UTF8Hint = "set {InvalidUTF8} to replace, to read each such byte as U+FFFD"
+
 // A textError is about a string that is not UTF-8.
 type textError struct{ text string }
 
@@ -154,7 +157,7 @@ func (e *textError) Error() string { return e.Spelled(option.Go) }
 
 // Spelled is the message with the option that accepts such strings as name spells it.
 func (e *textError) Spelled(name func(field string) string) string {
-	return fmt.Sprintf("a string that is not UTF-8: %.40q (set %s to replace, to read each such byte as U+FFFD)", e.text, name("InvalidUTF8"))
+	return fmt.Sprintf("a string that is not UTF-8: %.40q (%s)", e.text, option.Spell(UTF8Hint, name))
 }
 
 // checkText makes sure that string values are UTF-8. b holds the values that the views name; where

@@ -106,7 +106,7 @@ func (e *Encoder) valid(texts [][]byte) ([][]byte, error) {
 	n, copied := 0, false
 	for i, text := range texts {
 		if !utf8.Valid(text) {
-			if !e.options.ReplaceUTF8 {
+			if !e.options.Repair {
 				return nil, ErrNotUTF8
 			}
 			if !copied {

@@ -293,14 +293,14 @@ func TestMaxTokensStops(t *testing.T) {
 	}
 }
 
-// With ReplaceUTF8 each byte that is not part of a character is U+FFFD.
+// With Repair each byte that is not part of a character is U+FFFD.
 func TestEncoderReplacesUTF8(t *testing.T) {
 	tok := mustLoad(t, byteLevel(nil))
 	texts := [][]byte{[]byte("a\xffb\xe2\x82"), []byte("é")}
 	if _, err := tok.NewEncoder(Options{}).Count(texts...); !errors.Is(err, ErrNotUTF8) {
 		t.Errorf("got %v", err)
 	}
-	e := tok.NewEncoder(Options{ReplaceUTF8: true})
+	e := tok.NewEncoder(Options{Repair: true})
 	got, err := e.Join(nil, texts, nil)
 	want, _ := e.Append(nil, []byte("a\ufffdb\ufffd\ufffdé"))
 	if err != nil || !slices.Equal(got, want) || string(texts[0]) != "a\xffb\xe2\x82" {

@@ -12,9 +12,9 @@ type Options struct {
 	// MaxTokens limits the tokens of a document, the template's included: its end is cut off, as
 	// tokenizers does with truncation. 0 sets no limit.
 	MaxTokens int
-	// ReplaceUTF8 reads each byte that is not part of a character in UTF-8 as U+FFFD; else a text
+	// Repair reads each byte that is not part of a character in UTF-8 as U+FFFD; else a text
 	// with such bytes is an error.
-	ReplaceUTF8 bool
+	Repair bool
 	// CacheBytes limits the caches of words. The default is 12 MiB; tokens do not depend on it.
 	CacheBytes int
 }

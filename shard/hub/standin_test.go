@@ -83,6 +83,13 @@ func (s *standin) commit(files map[string][]byte) string {
 	return id
 }
 
+// expireIn makes the signed URLs of later answers expire after a time.
+func (s *standin) expireIn(ttl time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ttl = ttl
+}
+
 func (s *standin) head() map[string][]byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -247,7 +254,9 @@ func (s *standin) resolve(w http.ResponseWriter, r *http.Request) {
 		fail(w, 404, "EntryNotFound", "Entry not found")
 		return
 	}
+	s.mu.Lock()
 	expires := strconv.FormatInt(time.Now().Add(s.ttl).UnixMilli(), 10)
+	s.mu.Unlock()
 	q := url.Values{"commit": {commit}, "name": {name}, "expires": {expires}, "sig": {s.sign(commit, name, expires, r.Header.Get("Range"))}}
 	w.Header().Set("X-Linked-Etag", `"`+oid(content)+`"`)
 	w.Header().Set("Location", s.cdn.URL+"/bridge?"+q.Encode())

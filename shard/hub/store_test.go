@@ -154,15 +154,15 @@ func TestExpiredURL(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.ttl = -time.Second
-	time.AfterFunc(300*time.Millisecond, func() { s.ttl = time.Minute })
+	s.expireIn(-time.Second)
+	time.AfterFunc(300*time.Millisecond, func() { s.expireIn(time.Minute) })
 	if got := read(t, s.store, found[0]); string(got) != "content" {
 		t.Errorf("%q", got)
 	}
 	if s.store.Traffic().Retries == 0 {
 		t.Error("no request was made again")
 	}
-	s.ttl = -time.Second
+	s.expireIn(-time.Second)
 	o, err := s.store.Open(t.Context(), found[0])
 	if err != nil {
 		t.Fatal(err)

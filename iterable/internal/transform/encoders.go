@@ -47,7 +47,7 @@ func (e *Encoders) take() *tokenize.Encoder {
 // Hint returns the advice for an error of tokens, or "".
 func Hint(err error) string {
 	if errors.Is(err, tokenize.ErrNotUTF8) {
-		return "set {InvalidUTF8} to replace, to read each such byte as U+FFFD"
+		return rowgroup.UTF8Hint
 	}
 	return ""
 }

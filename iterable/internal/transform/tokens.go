@@ -157,7 +157,7 @@ func (c *Columns) addTokens(o Options) error {
 	read := slices.Clone(c.Schema.Fields)
 	for _, name := range o.names() {
 		t := o.Tokenize[name]
-		t.Options.ReplaceUTF8 = o.ReplaceUTF8
+		t.Options.Repair = o.Repair
 		e := &Encoders{Tokenizer: t, Column: name, Texts: t.Texts(name)}
 		l := rowgroup.Listing{}
 		nullable := false

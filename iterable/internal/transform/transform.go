@@ -33,8 +33,8 @@ type Options struct {
 	Words
 	Tokenize map[string]Tokenizer // by the column of tokens
 
-	ReplaceUTF8 bool     // see tokenize.Options
-	Columns     []string // that are delivered, by name or pattern; nil is all but the texts of tokens
+	Repair  bool     // see tokenize.Options
+	Columns []string // that are delivered, by name or pattern; nil is all but the texts of tokens
 }
 
 // A Step changes columns.
