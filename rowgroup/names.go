@@ -10,6 +10,9 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 )
 
+// UTF8Hint is the advice for text that is not UTF-8.
+const UTF8Hint = block.UTF8Hint
+
 // Names of package block, which has columns in memory and gathers picked rows of them.
 type (
 	// A Block is decoded columns of a unit or of one part of it.

@@ -8,8 +8,8 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
-	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/internal/parquet"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/footer"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 )
@@ -147,19 +147,6 @@ func (c *leafDecoder) decodeDeltaFixed(dst, src []byte, n int) error {
 	return nil
 }
 
-// UTF8Hint is the advice for text that is not UTF-8.
-const UTF8Hint = "set {InvalidUTF8} to replace, to read each such byte as U+FFFD"
-
-// A textError is about a string that is not UTF-8.
-type textError struct{ text string }
-
-func (e *textError) Error() string { return e.Spelled(option.Go) }
-
-// Spelled is the message with the option that accepts such strings as name spells it.
-func (e *textError) Spelled(name func(field string) string) string {
-	return fmt.Sprintf("a string that is not UTF-8: %.40q (%s)", e.text, option.Spell(UTF8Hint, name))
-}
-
 // checkText makes sure that string values are UTF-8. b holds the values that the views name; where
 // separated, each has its length of four bytes before it, else they are side by side.
 func (c *leafDecoder) checkText(vs []uint64, b []byte, separated bool) error {
@@ -183,7 +170,7 @@ func (c *leafDecoder) checkEach(vs []uint64) error {
 			continue
 		}
 		if !c.d.replace {
-			return &textError{string(s[:min(len(s), 200)])}
+			return &block.TextError{Text: string(s[:min(len(s), 200)])}
 		}
 		good = c.replaceText(s)
 		vs[i] = good
