@@ -11,6 +11,8 @@ from typing import Protocol
 
 _EVERY = 1.0  # seconds
 
+THREAD = "shardfeed-waits"  # its name; a fork waits until it does nothing
+
 
 class Loop(Protocol):
     """A training loop."""
@@ -26,6 +28,8 @@ class _Watch:
         self._lock = threading.Lock()
         self._loops: weakref.WeakSet[Loop] = weakref.WeakSet()
         self._runs = False
+        self._forks = threading.local()  # held: whether the thread that forks has the turn
+        self._turn = threading.Lock()  # of the thread, while it asks loops, or of a fork
 
     def add(self, loop: Loop) -> None:
         with self._lock:
@@ -33,7 +37,7 @@ class _Watch:
             if self._runs:
                 return
             self._runs = True
-        threading.Thread(target=self._run, name="shardfeed-waits", daemon=True).start()
+        threading.Thread(target=self._run, name=THREAD, daemon=True).start()
 
     def _run(self) -> None:
         while True:
@@ -44,8 +48,16 @@ class _Watch:
                     self._runs = False
                     return
             while loops:
-                with contextlib.suppress(Exception):  # the loop itself raises what is wrong
+                with self._turn, contextlib.suppress(Exception):  # the loop itself raises what is wrong
                     loops.pop().report_overlong()
+
+    def hold(self) -> None:
+        """Keeps the thread from doing anything, as far as it does not wait for the caller."""
+        self._forks.held = self._turn.acquire(timeout=_EVERY)
+
+    def release(self) -> None:
+        if self._forks.held:
+            self._turn.release()
 
 
 _watch = _Watch()
@@ -62,4 +74,4 @@ def _renew() -> None:
     _watch = _Watch()
 
 
-os.register_at_fork(after_in_child=_renew)
+os.register_at_fork(before=lambda: _watch.hold(), after_in_parent=lambda: _watch.release(), after_in_child=_renew)

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from ... import _overlong
 from ...errors import OptionError
 
 WHERE = "{the batch}"  # in the text of an ended worker: the batch
@@ -70,7 +71,8 @@ def check(context: Any, parts: dict[str, Any]) -> None:
     if context.get_start_method() != "fork":
         _check_importable(parts)
         return
-    threads = [thread.name for thread in threading.enumerate() if thread is not threading.current_thread()]
+    current = threading.current_thread()
+    threads = [thread.name for thread in threading.enumerate() if thread is not current and thread.name != _overlong.THREAD]
     if threads or torch.cuda.is_initialized():
         why = f"this process has threads ({', '.join(threads[:4])})" if threads else "CUDA is in use"
         raise OptionError(
