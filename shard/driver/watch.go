@@ -3,6 +3,7 @@ package driver
 import (
 	"context"
 	"errors"
+	"io"
 	"time"
 )
 
@@ -36,6 +37,22 @@ func (w *Watch) Progress() {
 		w.set = now
 		w.timer.Reset(w.after)
 	}
+}
+
+// Reader returns a reader of r that reports arriving bytes as progress.
+func (w *Watch) Reader(r io.Reader) io.Reader { return &watchedReader{r, w} }
+
+type watchedReader struct {
+	io.Reader
+	watch *Watch
+}
+
+func (r *watchedReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if n > 0 {
+		r.watch.Progress()
+	}
+	return n, err
 }
 
 // End ends the context. A cause but nil is for a request that is given up; the one who made the

@@ -155,6 +155,23 @@ func TestStall(t *testing.T) {
 	}
 }
 
+// A document may take longer than the read timeout, as long as bytes come.
+func TestSlowDocument(t *testing.T) {
+	slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		for range 8 {
+			_, _ = w.Write([]byte("x"))
+			_ = http.NewResponseController(w).Flush()
+			time.Sleep(100 * time.Millisecond)
+		}
+	}))
+	defer slow.Close()
+	s := New(Options{ReadTimeout: 400 * time.Millisecond, RetryFor: time.Millisecond})
+	defer s.Close()
+	if body, _, err := s.Document(t.Context(), slow.URL+"/list"); err != nil || string(body) != "xxxxxxxx" {
+		t.Errorf("%q, %v", body, err)
+	}
+}
+
 // Headers are for the servers of addresses: another one, to which they redirect, gets none.
 func TestHeadersStay(t *testing.T) {
 	var elsewhere http.Header

@@ -47,7 +47,7 @@ func (o *object) ReadRanges(ctx context.Context, ranges []shard.Range) error {
 	return nil
 }
 
-// read fills one part. Where a body ends too early or stalls, it goes on from the byte reached.
+// read fills one part. If a body ends too early or stalls, another request asks for the rest.
 func (o *object) read(ctx context.Context, p driver.Part) error {
 	f := driver.NewFill(p)
 	defer f.Close()

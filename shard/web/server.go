@@ -144,7 +144,7 @@ func (s *server) document(ctx context.Context, u *url.URL) (body []byte, head ht
 		return nil, nil, err
 	}
 	defer answer.Body.Close()
-	body, err = io.ReadAll(io.LimitReader(answer.Body, maxDocument+1))
+	body, err = io.ReadAll(io.LimitReader(w.Reader(answer.Body), maxDocument+1))
 	switch {
 	case err != nil:
 		return nil, nil, connect.Lost(ctx, u.Host, err)

@@ -218,7 +218,7 @@ func (s *Store) document(ctx context.Context, b *base, q query) (body []byte, er
 		}
 	}
 	defer answer.Body.Close()
-	body, err = io.ReadAll(io.LimitReader(&progressReader{answer.Body, w}, maxAnswer+1))
+	body, err = io.ReadAll(io.LimitReader(w.Reader(answer.Body), maxAnswer+1))
 	switch {
 	case err != nil:
 		return nil, connect.Lost(ctx, b.url.Host, err)
@@ -226,18 +226,4 @@ func (s *Store) document(ctx context.Context, b *base, q query) (body []byte, er
 		return nil, errors.New("the server's answer is too long")
 	}
 	return body, nil
-}
-
-// A progressReader reports each arriving byte to the watch.
-type progressReader struct {
-	io.Reader
-	watch *driver.Watch
-}
-
-func (r *progressReader) Read(p []byte) (int, error) {
-	n, err := r.Reader.Read(p)
-	if n > 0 {
-		r.watch.Progress()
-	}
-	return n, err
 }
