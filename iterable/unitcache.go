@@ -69,7 +69,6 @@ func (c *unitCache) pin(ctx context.Context, d *Draw) error {
 	if err := c.admit(ctx, d); err != nil {
 		return err
 	}
-	d.Trail.Until(wait.Now(), wait.Room)
 	for _, p := range d.units {
 		if err := p.held.await(ctx, d.Trail); err != nil {
 			c.unpin(d.units)
@@ -151,6 +150,7 @@ func (c *unitCache) tryAdmit(d *Draw) (bool, error) {
 		d.units[i].held = u
 	}
 	c.evictLocked(c.room - missing)
+	d.Trail.Until(wait.Now(), wait.Room) // what follows is the wait for its units
 	for i, p := range d.units {
 		if p.held == nil {
 			d.units[i].held = c.addLocked(p.unit)

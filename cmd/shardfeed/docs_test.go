@@ -162,7 +162,9 @@ func TestPlacesOfAnOption(t *testing.T) {
 			continue
 		}
 		within := func(place string) bool {
-			return strings.Contains(place, "`"+name+"`") || strings.Contains(place, "`"+filepath.Dir(name)+"/`")
+			dir := regexp.MustCompile("`(.+?/)`").FindAllStringSubmatch(place, -1)
+			below := func(d []string) bool { return strings.HasPrefix(name, d[1]) }
+			return strings.Contains(place, "`"+name+"`") || slices.ContainsFunc(dir, below)
 		}
 		at := slices.IndexFunc(places, within)
 		switch {
