@@ -99,6 +99,12 @@ var rules = []rule{
 	{at: "column"}, // what all layers tell each other of columns
 	{at: "rule", may: []string{"column", "shuffle", "internal/option", "internal/half", "internal/text"}}, // the language of filters: no stores, no files
 	{at: "tokenize", may: []string{"internal/option"}},                                                    // text in, tokens out: no files, no data sets
+	{at: "table", may: []string{"column", "shard"}}, // what tables hold: no formats, no parquet
+	{at: "table/delta", may: []string{"column", "shard", "table", "internal/cause", "internal/option", "internal/text", "table/internal/roaring"}},
+	{at: "table/iceberg", may: []string{"column", "shard", "table", "internal/cause", "internal/option", "internal/text", "table/internal/avro", "table/internal/roaring"}},
+	{at: "table/internal/avro"},
+	{at: "table/internal/roaring"}, // bitmaps of both formats: bytes in, ranges out
+	{at: "table/all", may: []string{"shard", "table", "table/delta", "table/iceberg"}},
 	{at: "internal/mem"},
 	{at: "internal/option"}, // what is wrong with options, and how each face spells it
 	{at: "internal/option/optiontest", may: []string{"internal/option"}},
@@ -326,7 +332,7 @@ func TestShuffleIsPure(t *testing.T) {
 func TestTopLevelFolders(t *testing.T) {
 	want := []string{
 		"audit", "bench", "bin", "cache", "cmd", "column", "deploy", "dist", "docs", "examples", "gpu", "images", "internal", "iterable", "loader", "python",
-		"rowgroup", "rule", "shard", "shuffle", "testdata", "tokenize", "tools",
+		"rowgroup", "rule", "shard", "shuffle", "table", "testdata", "tokenize", "tools",
 	}
 	entries, err := os.ReadDir(moduleRoot(t))
 	if err != nil {

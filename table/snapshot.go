@@ -1,0 +1,80 @@
+package table
+
+import (
+	"context"
+	"time"
+
+	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// A Snapshot is the content of a table at one commit.
+type Snapshot struct {
+	Format string    // "Delta" or "Iceberg"
+	Table  string    // the UUID of the table, which copies of it share
+	Name   string    // of the snapshot in its format: "9" is a version of Delta, or an ID
+	Time   time.Time // of the commit
+	Fields []Field   // the columns, in order
+	Files  []File    // in the order of their URIs
+}
+
+// A Field is a column of a table, or a part of one, and how files name it.
+type Field struct {
+	Column *column.Field // with the name and type that the table gives it and its parts
+
+	// ID, unless 0, finds the field in files whose schema has field IDs. In other files, or with ID
+	// 0, the first of Names that a file has finds it.
+	ID    int32
+	Names []string
+
+	// Default is the value in files that lack the field; nil reads nulls. A file that lacks a
+	// required field without a default is refused.
+	Default *Value
+
+	Parts []Field // one for each child of Column
+}
+
+// A Value is one value of a field, which is Fixed or Binary.
+type Value struct {
+	Data []byte // as an array of the field has it
+	Null bool
+}
+
+// A File is a parquet file of a snapshot.
+type File struct {
+	Shard     shard.Shard // with a version if the metadata has one
+	Rows      int64       // with the deleted ones; -1 is unknown
+	Constants []Constant
+	Deleted   Rows
+}
+
+// A Constant is the value of a column in all rows of a file, such as the value of a partition.
+type Constant struct {
+	Field int // index in the fields of the snapshot
+	Value Value
+
+	// Lacking keeps the file's own column if there is one.
+	Lacking bool
+}
+
+// A Scan reads columns of the top level of one parquet file, by fields of which only ID, Names and
+// Parts count: parts that are not listed are left out. It calls each with consecutive rows, from
+// number first on, and arrays in the order of the fields; an array is nil if the file lacks its
+// column. Arrays are valid until each returns.
+type Scan func(ctx context.Context, s shard.Shard, fields []Field, each func(first int64, columns []*column.Array) error) error
+
+// Options of opening a table.
+type Options struct {
+	Store    shard.Store
+	Scan     Scan
+	Snapshot string // a version, ID, tag, branch or time (RFC 3339); "" is the latest
+	Parallel int    // requests at a time; at least 1
+}
+
+// A Version is a snapshot in the history of a table.
+type Version struct {
+	Name      string
+	Time      time.Time
+	Operation string   // what made it, in the words of the format
+	Refs      []string // the tags and branches at it
+}
