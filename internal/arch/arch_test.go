@@ -88,10 +88,11 @@ var rules = []rule{
 	{at: "shard/local", may: []string{"shard", "shard/driver"}},
 	{at: "shard/mem", may: []string{"shard", "shard/driver"}},
 	{at: "shard/driver", may: []string{"shard", "internal/cause", "internal/wait"}},
+	{at: "shard/driver/bucket", may: []string{"shard", "shard/driver", "internal/cause"}},
 	{at: "shard/driver/connect", may: []string{"shard", "shard/driver", "internal/cause", "internal/regular"}}, // HTTP: the rest of the kit knows no protocol
 	{at: "shard/web", may: []string{"shard", "shard/driver", "shard/driver/connect", "internal/cause"}},
 	{at: "shard/hub", may: []string{"shard", "shard/driver", "shard/driver/connect", "shard/web", "internal/cause", "internal/regular"}},
-	{at: "shard/s3", may: []string{"shard", "shard/driver", "internal/cause", "internal/regular"}},
+	{at: "shard/s3", may: []string{"shard", "shard/driver", "shard/driver/bucket", "internal/cause", "internal/regular"}},
 	{at: "shard/hdfs", may: []string{"shard", "shard/driver", "shard/driver/connect", "internal/cause", "internal/regular"}},
 	{at: "shard/shardtest", may: []string{"shard", "shard/driver", "internal/wait"}},
 	{at: "shuffle"},
@@ -99,7 +100,7 @@ var rules = []rule{
 	{at: "column"}, // what all layers tell each other of columns
 	{at: "rule", may: []string{"column", "shuffle", "internal/option", "internal/half", "internal/text"}}, // the language of filters: no stores, no files
 	{at: "tokenize", may: []string{"internal/option"}},                                                    // text in, tokens out: no files, no data sets
-	{at: "table", may: []string{"column", "shard"}}, // what tables hold: no formats, no parquet
+	{at: "table", may: []string{"column", "shard"}},                                                       // what tables hold: no formats, no parquet
 	{at: "table/delta", may: []string{"column", "shard", "table", "internal/cause", "internal/option", "internal/text", "table/internal/roaring"}},
 	{at: "table/iceberg", may: []string{"column", "shard", "table", "internal/cause", "internal/option", "internal/text", "table/internal/avro", "table/internal/roaring"}},
 	{at: "table/internal/avro"},

@@ -20,10 +20,7 @@
 //
 // # Listing
 //
-// A name is first looked up as an object, then as a directory: so one object needs no right to
-// list. The keys below a directory are listed in pages of a thousand, regardless of subdirectories;
-// after some pages, directories are listed concurrently, without those in which a pattern matches
-// nothing. Buckets of S3 Express list in no order, and are listed page by page.
+// See package bucket. A page has a thousand keys. Buckets of S3 Express list in no order.
 //
 // # Reading
 //

@@ -20,6 +20,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/internal/servertest"
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/driver/bucket"
 	"github.com/shardfeed/shardfeed/shard/mem"
 )
 
@@ -212,14 +213,14 @@ func TestServerListWithoutRight(t *testing.T) {
 
 func TestListInput(t *testing.T) {
 	s := New(Options{RequesterPays: true})
-	in := s.input(query{bucket: "b", prefix: "d/na", level: true, after: "d/nb", token: "t"})
+	in := s.input(bucket.Query{Bucket: "b", Prefix: "d/na", Level: true, After: "d/nb", Token: "t"})
 	if *in.Prefix != "d/na" || *in.Delimiter != "/" || *in.StartAfter != "d/nb" || *in.ContinuationToken != "t" || in.MaxKeys != nil ||
 		in.EncodingType != types.EncodingTypeUrl || in.RequestPayer != types.RequestPayerRequester {
 		t.Errorf("%+v", in)
 	}
 	for prefix, want := range map[string]string{"d/na": "d/", "d/": "d/", "na": "", "": ""} {
 		t.Run(prefix, func(t *testing.T) {
-			in := s.input(query{bucket: "b--use1-az4--x-s3", prefix: prefix})
+			in := s.input(bucket.Query{Bucket: "b--use1-az4--x-s3", Prefix: prefix})
 			if *in.Prefix != want || in.EncodingType != "" || in.Delimiter != nil || in.StartAfter != nil {
 				t.Errorf("%+v", in)
 			}
@@ -263,7 +264,7 @@ func FuzzReadPage(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, e := range p.files {
+		for _, e := range p.Files {
 			if !strings.HasPrefix(e.Name, prefix) || strings.HasSuffix(e.Name, "/") {
 				t.Fatalf("%q below %q", e.Name, prefix)
 			}
@@ -281,8 +282,8 @@ func TestReadPage(t *testing.T) {
 		CommonPrefixes: []types.CommonPrefix{{Prefix: aws.String("d/x+y/")}, {Prefix: aws.String("e/")}},
 	}
 	p, err := readPage(out, "d/")
-	if err != nil || len(p.files) != 2 || p.files[0].Name != "d/a+b c%" || p.files[0].Version != "v" || p.files[1].Name != "d/g_$folder$" ||
-		len(p.dirs) != 1 || p.dirs[0] != "d/x y/" || !p.marked || p.next != "t" || p.last != "d/g_$folder$" {
+	if err != nil || len(p.Files) != 2 || p.Files[0].Name != "d/a+b c%" || p.Files[0].Version != "v" || p.Files[1].Name != "d/g_$folder$" ||
+		len(p.Dirs) != 1 || p.Dirs[0] != "d/x y/" || !p.Marked || p.Next != "t" || p.Last != "d/g_$folder$" {
 		t.Errorf("%+v, %v", p, err)
 	}
 	out.NextContinuationToken = nil

@@ -1,4 +1,4 @@
-package s3
+package bucket
 
 import (
 	"context"
@@ -26,8 +26,8 @@ type siblings struct {
 
 // sibling describes a name from the list of its directory. ok is false when that is not listed; a
 // name that the list does not have is ErrNotExist.
-func (t *tree) sibling(ctx context.Context, path string, at location) (e driver.Entry, ok bool, err error) {
-	if at.versionID != "" {
+func (t *Tree) sibling(ctx context.Context, path string, at Location) (e driver.Entry, ok bool, err error) {
+	if at.Pinned {
 		return e, false, nil
 	}
 	dir, name := path[:strings.LastIndexByte(path, '/')+1], path[strings.LastIndexByte(path, '/')+1:]
@@ -39,7 +39,7 @@ func (t *tree) sibling(ctx context.Context, path string, at location) (e driver.
 	}
 	if !s.tried {
 		s.tried = true
-		s.names = t.listNames(ctx, dir, at.bucket, at.key[:len(at.key)-len(name)])
+		s.names = t.listNames(ctx, dir, at.Bucket, at.Key[:len(at.Key)-len(name)])
 	}
 	if s.names == nil {
 		return e, false, ctx.Err()
@@ -50,7 +50,7 @@ func (t *tree) sibling(ctx context.Context, path string, at location) (e driver.
 	return e, true, shard.ErrNotExist
 }
 
-func (t *tree) siblingsIn(dir string) *siblings {
+func (t *Tree) siblingsIn(dir string) *siblings {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.dirs[dir]
@@ -63,30 +63,30 @@ func (t *tree) siblingsIn(dir string) *siblings {
 
 // listNames describes all names of a directory, or returns nil if they are too many or may not be
 // listed: then each name is looked up.
-func (t *tree) listNames(ctx context.Context, path, bucket, prefix string) map[string]driver.Entry {
+func (t *Tree) listNames(ctx context.Context, path, bucket, prefix string) map[string]driver.Entry {
 	names := make(map[string]driver.Entry)
-	q := query{bucket: bucket, prefix: prefix, level: true}
+	q := Query{Bucket: bucket, Prefix: prefix, Level: true}
 	for range maxSiblingPages {
-		p, err := t.page(ctx, path, q)
+		p, err := t.source.Page(ctx, path, q)
 		if err != nil {
 			return nil
 		}
-		for _, dir := range p.dirs {
+		for _, dir := range p.Dirs {
 			name := strings.TrimSuffix(dir[len(prefix):], "/")
 			if file, isFile := names[name]; !isFile || file.Size == 0 {
 				names[name] = driver.Entry{Name: name, Kind: driver.KindDir}
 			}
 		}
-		for _, e := range p.files { // an object comes before a directory of its name, unless it marks it
+		for _, e := range p.Files { // an object comes before a directory of its name, unless it marks it
 			e.Name = e.Name[len(prefix):]
 			if names[e.Name].Kind != driver.KindDir || e.Size > 0 {
 				names[e.Name] = e
 			}
 		}
-		if p.next == "" {
+		if p.Next == "" {
 			return names
 		}
-		q.token = p.next
+		q.Token = p.Next
 	}
 	return nil
 }

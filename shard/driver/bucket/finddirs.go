@@ -1,4 +1,4 @@
-package s3
+package bucket
 
 import (
 	"context"
@@ -10,24 +10,23 @@ import (
 )
 
 // FindDirs looks for directories in the first page of a directory's names, and one by one for those
-// that a later page may have. S3 Express has no order, so that only a whole list shows what is not
-// there.
-func (t *tree) FindDirs(ctx context.Context, path string, names []string) ([]bool, error) {
+// that a later page may have.
+func (t *Tree) FindDirs(ctx context.Context, path string, names []string) ([]bool, error) {
 	path = strings.TrimRight(path, "/")
-	at, err := parse("s3://" + path)
+	at, err := t.source.Locate(path)
 	if err != nil {
 		return nil, err
 	}
-	prefix := dirPrefix(at.key)
-	p, err := t.page(ctx, path, query{bucket: at.bucket, prefix: prefix, level: true})
+	prefix := dirPrefix(at.Key)
+	p, err := t.source.Page(ctx, path, Query{Bucket: at.Bucket, Prefix: prefix, Level: true})
 	if err != nil {
 		return nil, err
 	}
 	found := make([]bool, len(names))
 	for i, name := range names {
 		key := prefix + name + "/"
-		found[i] = slices.Contains(p.dirs, key)
-		if found[i] || p.next == "" || key < p.end() && !isExpress(at.bucket) {
+		found[i] = slices.Contains(p.Dirs, key)
+		if found[i] || p.Next == "" || key < p.end() && !at.Unordered {
 			continue
 		}
 		_, err := t.Stat(ctx, path+"/"+name+"/")
@@ -38,6 +37,3 @@ func (t *tree) FindDirs(ctx context.Context, path string, names []string) ([]boo
 	}
 	return found, nil
 }
-
-// end is the last key or directory of a page in S3's order.
-func (p *page) end() string { return slices.Max(append([]string{p.last}, p.dirs...)) }

@@ -1,4 +1,4 @@
-package s3
+package bucket
 
 import (
 	"context"
@@ -22,23 +22,23 @@ const (
 // ReadAll describes all files below a directory. A few keys are listed in consecutive pages,
 // regardless of directories; for many, the directories are listed concurrently, except those
 // without wanted files.
-func (t *tree) ReadAll(ctx context.Context, path, start string, keep driver.Keep) ([]driver.Entry, error) {
-	at, err := parse("s3://" + path)
+func (t *Tree) ReadAll(ctx context.Context, path, start string, keep driver.Keep) ([]driver.Entry, error) {
+	at, err := t.source.Locate(path)
 	if err != nil {
 		return nil, err
 	}
-	prefix := dirPrefix(at.key)
+	prefix := dirPrefix(at.Key)
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(listsAtOnce)
-	l := &lister{tree: t, group: group, path: path, bucket: at.bucket, dir: prefix, keep: keep}
-	group.Go(func() error { return l.begin(inner, start) })
+	l := &lister{tree: t, group: group, path: path, bucket: at.Bucket, unordered: at.Unordered, dir: prefix, keep: keep}
+	group.Go(func() error { return l.first(inner, start) })
 	if err := group.Wait(); err != nil {
 		if ctx.Err() != nil {
 			return nil, cause.Of(ctx)
 		}
 		return nil, err
 	}
-	if !l.any && at.key != "" {
+	if !l.any && at.Key != "" {
 		return nil, shard.ErrNotExist
 	}
 	return l.all, nil
@@ -46,20 +46,21 @@ func (t *tree) ReadAll(ctx context.Context, path, start string, keep driver.Keep
 
 // A lister is one ReadAll under way.
 type lister struct {
-	tree   *tree
-	group  *errgroup.Group
-	path   string
-	bucket string
-	dir    string // the part before the names
-	keep   driver.Keep
+	tree      *Tree
+	group     *errgroup.Group
+	path      string
+	bucket    string
+	dir       string // the part before the names
+	unordered bool   // see Location
+	keep      driver.Keep
 
 	mu  sync.Mutex
 	all []driver.Entry
 	any bool // the directory exists
 }
 
-// begin lists names with the prefix start, including the page that Stat may have requested already.
-func (l *lister) begin(ctx context.Context, start string) error {
+// first lists names with the prefix start, including the page that Stat may have requested already.
+func (l *lister) first(ctx context.Context, start string) error {
 	if start == "" {
 		first, err := l.tree.firstPage(ctx, l.path, l.bucket, l.dir)
 		if err != nil {
@@ -73,24 +74,24 @@ func (l *lister) begin(ctx context.Context, start string) error {
 
 // list takes all keys with a prefix behind a key.
 func (l *lister) list(ctx context.Context, prefix, after string) error {
-	p, err := l.tree.page(ctx, l.path, query{bucket: l.bucket, prefix: prefix, after: after})
+	p, err := l.tree.source.Page(ctx, l.path, Query{Bucket: l.bucket, Prefix: prefix, After: after})
 	if err != nil {
 		return err
 	}
 	return l.follow(ctx, prefix, p)
 }
 
-func (l *lister) follow(ctx context.Context, prefix string, p *page) error {
+func (l *lister) follow(ctx context.Context, prefix string, p *Page) error {
 	var pages driver.Pages
 	for n := 1; ; n++ {
-		if err := l.take(&pages, p); err != nil || p.next == "" {
+		if err := l.take(&pages, p); err != nil || p.Next == "" {
 			return err
 		}
-		if n >= flatPages && p.last != "" && !isExpress(l.bucket) {
-			return l.spread(ctx, prefix, p.last)
+		if n >= flatPages && p.Last != "" && !l.unordered {
+			return l.spread(ctx, prefix, p.Last)
 		}
 		var err error
-		if p, err = l.tree.page(ctx, l.path, query{bucket: l.bucket, prefix: prefix, token: p.next}); err != nil {
+		if p, err = l.tree.source.Page(ctx, l.path, Query{Bucket: l.bucket, Prefix: prefix, Token: p.Next}); err != nil {
 			return err
 		}
 	}
@@ -99,24 +100,24 @@ func (l *lister) follow(ctx context.Context, prefix string, p *page) error {
 // spread takes the keys after one, directory by directory, continuing in the directory of that key.
 func (l *lister) spread(ctx context.Context, prefix, after string) error {
 	inside := "" // the directory below prefix that holds after
-	q := query{bucket: l.bucket, prefix: prefix, level: true, after: after}
+	q := Query{Bucket: l.bucket, Prefix: prefix, Level: true, After: after}
 	if i := strings.IndexByte(after[len(prefix):], '/'); i >= 0 {
 		inside = after[:len(prefix)+i+1]
-		q.after = inside + afterAllBelow
+		q.After = inside + afterAllBelow
 		if err := l.fork(ctx, inside, after); err != nil {
 			return err
 		}
 	}
 	var pages driver.Pages
 	for {
-		p, err := l.tree.page(ctx, l.path, q)
+		p, err := l.tree.source.Page(ctx, l.path, q)
 		if err == nil {
 			err = l.take(&pages, p)
 		}
 		if err != nil {
 			return err
 		}
-		for _, dir := range p.dirs {
+		for _, dir := range p.Dirs {
 			if dir == inside {
 				continue
 			}
@@ -124,10 +125,10 @@ func (l *lister) spread(ctx context.Context, prefix, after string) error {
 				return err
 			}
 		}
-		if p.next == "" {
+		if p.Next == "" {
 			return nil
 		}
-		q.token, q.after = p.next, ""
+		q.Token, q.After = p.Next, ""
 	}
 }
 
@@ -143,15 +144,15 @@ func (l *lister) fork(ctx context.Context, dir, after string) error {
 	return list()
 }
 
-func (l *lister) take(pages *driver.Pages, p *page) error {
-	wanted := make([]driver.Entry, 0, len(p.files))
-	for _, e := range p.files {
+func (l *lister) take(pages *driver.Pages, p *Page) error {
+	wanted := make([]driver.Entry, 0, len(p.Files))
+	for _, e := range p.Files {
 		if e.Name = e.Name[len(l.dir):]; l.keep(e.Name, false) {
 			wanted = append(wanted, e)
 		}
 	}
 	l.mu.Lock()
-	l.any = l.any || p.marked || len(p.files) > 0 || len(p.dirs) > 0
+	l.any = l.any || p.Marked || len(p.Files) > 0 || len(p.Dirs) > 0
 	l.all = append(l.all, wanted...)
 	l.mu.Unlock()
 	return l.tree.took(l.path, pages, p, wanted)
