@@ -18,6 +18,10 @@ type Shard struct {
 	Source int32 // number of the address that found it among those given to Discover
 }
 
+// Admits reports whether the shard may be read at a version: any, if the shard carries no version,
+// as files in the metadata of tables.
+func (s Shard) Admits(version string) bool { return s.Version == "" || s.Version == version }
+
 // VersionHere is Version and Instance: what this machine keeps of a shard belongs to both. It is ""
 // for a shard without a version.
 func (s Shard) VersionHere() string {

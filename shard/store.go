@@ -9,7 +9,8 @@ type Store interface {
 	// directory, or what a pattern matches. It never returns part of a list without an error, and
 	// an address that names nothing is ErrNotExist.
 	List(ctx context.Context, pattern string) ([]Shard, error)
-	// Open opens one shard at the version that s carries. A shard that is no longer that version is
+	// Open opens one shard at the version that s carries, or any file of its size without one.
+	// A shard that is no longer that version is
 	// ErrChanged. Where a look at the shard costs a request, what is wrong with it (it changed, it
 	// is gone, it may not be read) may come from the first read instead.
 	Open(ctx context.Context, s Shard) (Object, error)

@@ -184,7 +184,7 @@ func changed(s shard.Shard, info fs.FileInfo) error {
 		return fmt.Errorf("%w: it is a directory now", shard.ErrChanged)
 	case info.Size() != s.Size:
 		return fmt.Errorf("%w: was %d bytes, is %d", shard.ErrChanged, s.Size, info.Size())
-	case now != s.Version:
+	case !s.Admits(now):
 		return fmt.Errorf("%w: was %s, is %s", shard.ErrChanged, describe(s.Version), describe(now))
 	}
 	return nil

@@ -190,7 +190,7 @@ func changed(s shard.Shard, info fs.FileInfo) error {
 	switch now := version(info); {
 	case info.Size() != s.Size:
 		return fmt.Errorf("%w: was %d bytes, is %d", shard.ErrChanged, s.Size, info.Size())
-	case now != s.Version:
+	case !s.Admits(now):
 		return fmt.Errorf("%w: was modified at %s, now at %s", shard.ErrChanged, instant(s.Version), instant(now))
 	case replaced(s.Instance, instance(info)):
 		return fmt.Errorf("%w: another file of the same size and time took its place", shard.ErrChanged)

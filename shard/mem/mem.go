@@ -103,7 +103,7 @@ func (s *Store) open(ctx context.Context, sh shard.Shard) (file, error) {
 		return file{}, shard.ErrNotExist
 	case size != sh.Size:
 		return file{}, fmt.Errorf("%w: was %d bytes, is %d", shard.ErrChanged, sh.Size, size)
-	case f.version != sh.Version:
+	case !sh.Admits(f.version):
 		return file{}, fmt.Errorf("%w: was version %s, is %s", shard.ErrChanged, sh.Version, f.version)
 	}
 	return f, nil

@@ -51,7 +51,7 @@ func (o *object) check(out *s3.GetObjectOutput, off, n int64) error {
 	switch now := version(out.ETag, out.LastModified); {
 	case foreign(out.ETag, out.LastModified, o.shard.Version):
 		return fmt.Errorf("%w: it has no ETag (%s)", errForeign, kindOfAnswer(out))
-	case now != o.shard.Version && o.shard.Version != "":
+	case !o.shard.Admits(now):
 		return o.changed(now, total)
 	case err != nil:
 		return fmt.Errorf("%w: %w", errForeign, err)
@@ -102,7 +102,7 @@ func (o *object) confirm(ctx context.Context, c *client, err error) error {
 	ctx, cancel := context.WithTimeout(ctx, o.store.o.ReadTimeout)
 	defer cancel()
 	out, lookErr := o.store.head(ctx, c, o.at)
-	if lookErr != nil || version(out.ETag, out.LastModified) != o.shard.Version || aws.ToInt64(out.ContentLength) != o.shard.Size {
+	if lookErr != nil || !o.shard.Admits(version(out.ETag, out.LastModified)) || aws.ToInt64(out.ContentLength) != o.shard.Size {
 		return err
 	}
 	return fmt.Errorf("%w: %v, and a look at the object finds what was listed", errUnlike, err)

@@ -50,6 +50,7 @@ func Run(t *testing.T, newFixture func(t *testing.T) Fixture) {
 	}{
 		{"OpenMissing", openMissing},
 		{"OpenChanged", openChanged},
+		{"OpenUnversioned", openUnversioned},
 		{"OpenCancelled", openCancelled},
 		{"ReadRanges", readRanges},
 		{"ReadManyRanges", readManyRanges},

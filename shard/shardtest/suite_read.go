@@ -28,6 +28,27 @@ func openChanged(t *testing.T, f Fixture) {
 	}
 }
 
+// A shard without a version is any content of its size.
+func openUnversioned(t *testing.T, f Fixture) {
+	f.Write(t, "a", content(1, 10))
+	s := listOne(t, f, "a")
+	s.Version, s.Instance = "", ""
+	for seed := range uint64(2) {
+		b := content(seed, 10)
+		f.Write(t, "a", b)
+		o, err := f.Store().Open(t.Context(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		expect(t, o, b, 3, 6)
+		if err := o.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	f.Write(t, "a", content(1, 11))
+	wantErr(t, firstError(t.Context(), f, s), shard.ErrChanged, s.URI)
+}
+
 func openCancelled(t *testing.T, f Fixture) {
 	f.Write(t, "a", content(1, 10))
 	s := listOne(t, f, "a")

@@ -40,7 +40,7 @@ func demand(head http.Header, version string) {
 func differs(head http.Header, size int64, from shard.Shard) error {
 	now := versionOf(head)
 	switch {
-	case now != from.Version:
+	case !from.Admits(now):
 		return fmt.Errorf("%w: was %d bytes, %s, is %d bytes, %s", shard.ErrChanged, from.Size, describe(from.Version), size, describe(now))
 	case size != from.Size:
 		return fmt.Errorf("%w: was %d bytes, is %d", shard.ErrChanged, from.Size, size)

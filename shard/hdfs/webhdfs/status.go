@@ -60,7 +60,7 @@ func (s status) differs(from shard.Shard) error {
 	switch now := Version(s.Modified, s.Inode); {
 	case s.Type != "FILE":
 		return fmt.Errorf("%w: it is no longer a file", shard.ErrChanged)
-	case now != from.Version:
+	case !from.Admits(now):
 		return fmt.Errorf("%w: was %d bytes, %s, is %d bytes, %s", shard.ErrChanged, from.Size, instant(from.Version), s.Length, instant(now))
 	case s.Length != from.Size:
 		return fmt.Errorf("%w: was %d bytes, is %d", shard.ErrChanged, from.Size, s.Length)
