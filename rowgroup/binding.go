@@ -94,6 +94,11 @@ func (b *binding) findSchemas(m *Manifest) {
 		b.counts[k]++
 		m.files[i] = file{record: l.Record, schema: k}
 	}
+	for _, part := range b.parts {
+		if part.Table != nil && len(part.Shards) == 0 {
+			b.schemas, b.owners, b.counts = append(b.schemas, schema.Empty(part.Table)), append(b.owners, part.Table.Address), append(b.counts, 0)
+		}
+	}
 }
 
 // bindSchema finds the projected columns and rule columns in the files of one schema.

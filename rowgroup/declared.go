@@ -2,113 +2,26 @@ package rowgroup
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/shardfeed/shardfeed/column"
-	"github.com/shardfeed/shardfeed/internal/unischema"
-	"github.com/shardfeed/shardfeed/rowgroup/internal/footer"
-	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/petastorm"
 )
-
-// declaredFile is where petastorm keeps the schema of a data set, beside the shards or above their
-// partitions.
-const declaredFile = "_common_metadata"
-
-// maxDeclared bounds the directories in which schemas are looked for.
-const maxDeclared = 64
-
-// A declaration is the encodings of the columns of a part by their names, and which file has each.
-type declaration struct {
-	encodings map[string]*column.Encoding
-	files     map[string]string
-}
 
 // declare notes on binary columns how petastorm encodes them.
 func (b *binding) declare(ctx context.Context) error {
-	d := declaration{encodings: map[string]*column.Encoding{}, files: map[string]string{}}
+	var d petastorm.Declared
 	for _, part := range b.parts {
-		dirs := datasetRoots(part.Shards)
-		if len(dirs) > maxDeclared {
-			return &Error{
-				Op: "schema", URI: part.Shards[0].URI, RowGroup: -1, Page: -1,
-				Err: fmt.Errorf("the shards are in more than %d directories, each of which may have a schema of petastorm", maxDeclared), Hint: "declare each column in {Images}",
-			}
+		if part.Table != nil {
+			continue
 		}
-		for _, dir := range dirs {
-			if err := d.read(ctx, b.store, dir, part.Rename); err != nil {
-				return err
-			}
+		if err := d.Add(ctx, b.store, part.Shards, part.Rename); err != nil {
+			return err
 		}
 	}
 	for _, c := range b.columns {
 		if c.Field.Kind == column.Binary {
-			c.Field.Encoding = d.encodings[c.Field.Name]
+			c.Field.Encoding = d.Encodings[c.Field.Name]
 		}
-	}
-	return nil
-}
-
-// datasetRoots lists the directories of data sets: each shard's directory without its partitions.
-// It stops above maxDeclared.
-func datasetRoots(shards []shard.Shard) (dirs []string) {
-	for _, s := range shards {
-		dir := s.URI[:max(0, strings.LastIndexByte(s.URI, '/'))]
-		for {
-			parent, name := dir[:max(0, strings.LastIndexByte(dir, '/'))], dir[strings.LastIndexByte(dir, '/')+1:]
-			if parent == "" || !strings.Contains(name, "=") {
-				break
-			}
-			dir = parent
-		}
-		if last := len(dirs) - 1; last < 0 || dirs[last] != dir && !slices.Contains(dirs, dir) {
-			if dirs = append(dirs, dir); len(dirs) > maxDeclared {
-				break
-			}
-		}
-	}
-	return dirs
-}
-
-// read adds what the schema of a directory declares, if it has one.
-func (d *declaration) read(ctx context.Context, store shard.Store, dir string, rename map[string]string) error {
-	found, err := store.List(ctx, dir+"/"+declaredFile)
-	if errors.Is(err, shard.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	file := found[0]
-	bad := func(err error) error {
-		return &Error{
-			Op: "schema", URI: file.URI, RowGroup: -1, Page: -1, Err: fmt.Errorf("petastorm's schema: %w", err),
-			Hint: "declare each column in {Images}",
-		}
-	}
-	footer, err := footer.Read(ctx, store, file)
-	if err != nil {
-		return err
-	}
-	if footer.Unischema == nil {
-		return nil
-	}
-	fields, err := unischema.Parse(footer.Unischema)
-	if err != nil {
-		return bad(err)
-	}
-	for _, f := range fields {
-		name := f.Name
-		if to, ok := rename[name]; ok {
-			name = to
-		}
-		e := &column.Encoding{Codec: f.Codec, DType: f.DType, Shape: f.Shape}
-		if other := d.encodings[name]; other != nil && other.String() != e.String() {
-			return bad(fmt.Errorf("column %q is %v here and %v in %s", name, e, other, shard.Redact(d.files[name])))
-		}
-		d.encodings[name], d.files[name] = e, file.URI
 	}
 	return nil
 }

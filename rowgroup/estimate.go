@@ -220,7 +220,7 @@ func (e *estimator) node(n *schema.Node, values int64) {
 // among them.
 func (e *estimator) items(n *schema.Node) int64 {
 	for n.Leaf == nil {
-		i := slices.IndexFunc(n.Children, func(c *schema.Node) bool { return !c.Missing })
+		i := slices.IndexFunc(n.Children, func(c *schema.Node) bool { return !c.Absent() })
 		if i < 0 {
 			return 0
 		}

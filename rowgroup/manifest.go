@@ -49,7 +49,7 @@ type boundSchema struct {
 
 // columnsOf is the projected columns as they are in shard s.
 func (m *Manifest) columnsOf(s int) []*schema.Node {
-	columns := m.bound[m.files[s].schema].columns
+	columns := schema.AtShard(m.bound[m.files[s].schema].columns, s)
 	if len(m.parts) == 0 {
 		return columns
 	}

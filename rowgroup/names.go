@@ -37,6 +37,9 @@ type (
 	Error = block.Error
 )
 
+// A Table finds the columns of a table in shards that may name and number them in their own way.
+type Table = schema.Table
+
 // Names of package image, which has what a tier keeps of row groups.
 type (
 	// A Tier opens the file that keeps a shard's row groups decoded.

@@ -185,7 +185,7 @@ func (a *assembly) node(n *schema.Node) (*block.Vector, error) {
 	a.path = append(a.path, ancestor{node: n})
 	kids := make([]*block.Vector, len(n.Children))
 	for i, c := range n.Children {
-		if c.Missing {
+		if c.Absent() {
 			continue
 		}
 		v, err := a.node(c)
@@ -200,7 +200,10 @@ func (a *assembly) node(n *schema.Node) (*block.Vector, error) {
 		return nil, fmt.Errorf("%w: a node without leaves", errChunk)
 	}
 	for i, c := range n.Children {
-		if c.Missing {
+		switch {
+		case c.Partition != nil:
+			kids[i] = a.d.constant(c, itemCount(v))
+		case c.Missing:
 			kids[i] = block.NewNull(c.Field, itemCount(v))
 		}
 	}

@@ -26,6 +26,9 @@ type Part struct {
 	// latter.
 	Rename map[string]string
 
+	// Table, if set, finds the columns of a table in the shards. Rename and rules use its names.
+	Table *schema.Table
+
 	// Footers are the known footers of the shards, in their order. They are used if all parts have
 	// them; otherwise footers are read.
 	Footers []footer.Known
@@ -48,7 +51,9 @@ func OpenParts(ctx context.Context, store shard.Store, parts []Part, o Options) 
 		}
 	}
 	o = o.withDefaults(store, shards)
-	footers, err := footer.Load(ctx, store, shards, known, o.footers())
+	of := o.footers()
+	of.Deletes = readsDeletes(parts)
+	footers, err := footer.Load(ctx, store, shards, known, of)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +61,7 @@ func OpenParts(ctx context.Context, store shard.Store, parts []Part, o Options) 
 		known()
 	}
 	var all []*Manifest
-	err = footer.NewSuspects(store, shards, footers, o.footers()).Opening(ctx, func() (err error) {
+	err = footer.NewSuspects(store, shards, footers, of).Opening(ctx, func() (err error) {
 		all, err = bindParts(ctx, store, parts, shards, footers, o)
 		return err
 	})
@@ -82,6 +87,37 @@ func bindParts(ctx context.Context, store shard.Store, parts []Part, shards []sh
 		rows += all[i].rows
 	}
 	return all, nil
+}
+
+// readsDeletes reports whether all parts may be files that list deleted rows.
+func readsDeletes(parts []Part) bool {
+	return !slices.ContainsFunc(parts, func(p Part) bool { return p.Table == nil || !p.Table.AsStored })
+}
+
+// resolve gives the shards of tables the columns of these.
+func (b *binding) resolve() error {
+	first := 0
+	for _, part := range b.parts {
+		if part.Table != nil {
+			files := make([]**schema.File, len(part.Shards))
+			for i := range files {
+				files[i] = &b.footers[first+i].Schema
+			}
+			if bad, err := schema.Resolve(part.Table, files); err != nil {
+				return atShard(part.Shards[bad], err)
+			}
+		}
+		first += len(part.Shards)
+	}
+	return nil
+}
+
+// atShard names the shard of an error.
+func atShard(s shard.Shard, err error) error {
+	if e := (*Error)(nil); errors.As(err, &e) {
+		e.URI = s.URI
+	}
+	return err
 }
 
 // partitioned is the shards with the partitions of all, null where a part, or with MissingIsNull a
@@ -194,6 +230,9 @@ func hasKey(p Part, s shard.Shard, key string) bool {
 
 // rename gives the files of each part the names of the schema.
 func (b *binding) rename() error {
+	if err := b.resolve(); err != nil {
+		return err
+	}
 	first := 0
 	for _, part := range b.parts {
 		all := map[*schema.File]*schema.File{}

@@ -45,6 +45,9 @@ func imageForm(columns []*schema.Node, rules []boundRule, replace bool) (form [8
 		}
 		for _, c := range n.Children {
 			describe(c)
+			if c.Partition != nil {
+				fmt.Fprintf(h, "%q\n", c.Partition.Data)
+			}
 		}
 	}
 	fmt.Fprintln(h, keepable(columns, rules))

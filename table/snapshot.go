@@ -58,9 +58,13 @@ type Constant struct {
 }
 
 // A Scan reads columns of the top level of one parquet file, by fields of which only ID, Names and
-// Parts count: parts that are not listed are left out. It calls each with consecutive rows, from
-// number first on, and arrays in the order of the fields; an array is nil if the file lacks its
-// column. Arrays are valid until each returns.
+// Parts count. A field without Parts is read whole; else a struct has only the listed parts. The one
+// part of a list is its item, and a map has a struct of key and value.
+//
+// It calls each with consecutive rows, from number first on, and arrays in the order of the fields;
+// an array is nil if the file lacks its column. The Children of a struct's array are in the order
+// of Parts, and nil too if the file lacks them; their Fields have the types of the file, and no
+// names. Arrays are valid until each returns.
 type Scan func(ctx context.Context, s shard.Shard, fields []Field, each func(first int64, columns []*column.Array) error) error
 
 // Options of opening a table.

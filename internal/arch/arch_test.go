@@ -103,6 +103,7 @@ var rules = []rule{
 	{at: "table", may: []string{"column", "shard"}},                                                       // what tables hold: no formats, no parquet
 	{at: "table/delta", may: []string{"column", "shard", "table", "internal/cause", "internal/option", "internal/text", "table/internal/roaring"}},
 	{at: "table/iceberg", may: []string{"column", "shard", "table", "internal/cause", "internal/option", "internal/text", "table/internal/avro", "table/internal/roaring"}},
+	{at: "table/scan", may: []string{"column", "shard", "table", "rowgroup", "internal/mem"}}, // parquet for the formats
 	{at: "table/internal/avro"},
 	{at: "table/internal/roaring"}, // bitmaps of both formats: bytes in, ranges out
 	{at: "table/all", may: []string{"shard", "table", "table/delta", "table/iceberg"}},
@@ -129,10 +130,11 @@ var rules = []rule{
 	{at: "internal/parquet", may: []string{"internal/mem"}}, // the format alone: no stores, no data sets
 	{at: "rowgroup/internal/block", may: []string{"column", "shard", "rule", "internal/half", "internal/mem", "internal/option", "internal/parquet"}},
 	{at: "rowgroup/internal/image", may: []string{"column", "shard", "rowgroup/internal/block", "internal/crc", "internal/mem", "internal/parquet"}},
-	{at: "rowgroup/internal/schema", may: []string{"column", "shard", "internal/mem", "internal/option", "internal/parquet", "rowgroup/internal/block"}},                                 // no files are read
+	{at: "rowgroup/internal/schema", may: []string{"column", "shard", "table", "internal/mem", "internal/option", "internal/parquet", "rowgroup/internal/block"}},                        // no files are read
 	{at: "rowgroup/internal/footer", may: []string{"column", "shard", "internal/mem", "internal/parquet", "internal/segmentdir", "rowgroup/internal/block", "rowgroup/internal/schema"}}, // footers are read, and nothing else
+	{at: "rowgroup/internal/petastorm", may: []string{"column", "shard", "internal/unischema", "rowgroup/internal/block", "rowgroup/internal/footer"}},
 	{at: "rowgroup/internal/filetest"},
-	{at: "rowgroup", may: []string{"column", "rule", "shard", "internal/wait", "internal/crc", "internal/mem", "internal/option", "internal/parquet", "internal/half", "internal/unischema", "rowgroup/internal/block", "rowgroup/internal/footer", "rowgroup/internal/image", "rowgroup/internal/schema"}},
+	{at: "rowgroup", may: []string{"column", "rule", "shard", "table", "internal/wait", "internal/crc", "internal/mem", "internal/option", "internal/parquet", "internal/half", "rowgroup/internal/block", "rowgroup/internal/petastorm", "rowgroup/internal/footer", "rowgroup/internal/image", "rowgroup/internal/schema"}},
 	{at: "iterable/internal/panics", may: []string{"rowgroup"}},
 	{at: "iterable/internal/keep", may: []string{"shard", "rowgroup", "internal/mem", "internal/cores", "iterable/internal/panics"}}, // row groups and memory: no orders, no streams
 	{at: "iterable/internal/samples", may: []string{"column", "tokenize", "iterable/internal/transform", "shard", "rowgroup", "rule", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/cores", "internal/segmentdir", "iterable/internal/panics"}},                           // rules and row groups: no orders, no streams
@@ -267,10 +269,10 @@ func TestMissingEdges(t *testing.T) {
 // foreign says which packages alone may depend on a dependency, itself or through others.
 var foreign = map[string][]string{
 	"github.com/apache/arrow-go":       {"loader/loaderarrow"}, // not loader, and not the command: it links 4 MB
-	"github.com/parquet-go/parquet-go": {"internal/parquet", "rowgroup", "iterable", "loader", "gpu", root, "internal/engine", "internal/inspect", "internal/jsonl", "cmd", "bench", "examples"},
+	"github.com/parquet-go/parquet-go": {"internal/parquet", "rowgroup", "table/scan", "iterable", "loader", "gpu", root, "internal/engine", "internal/inspect", "internal/jsonl", "cmd", "bench", "examples"},
 	"github.com/aws/aws-sdk-go-v2":     {"shard/s3", "shard/all", root, "internal/engine", "cmd", "bench", "internal/servertest"},
 	"github.com/colinmarc/hdfs":        {"shard/hdfs", "shard/all", root, "internal/engine", "cmd", "bench"},
-	"github.com/dgraph-io/ristretto":   {"rowgroup", "iterable", "loader", "gpu", root, "internal/engine", "internal/inspect", "internal/jsonl", "cmd", "bench", "examples"},
+	"github.com/dgraph-io/ristretto":   {"rowgroup", "table/scan", "iterable", "loader", "gpu", root, "internal/engine", "internal/inspect", "internal/jsonl", "cmd", "bench", "examples"},
 	"github.com/prometheus":            {"cmd"},                                                                       // the library does not link it
 	"github.com/ebitengine/purego":     {"gpu/cuda", "internal/fakecuda", "images/turbo", "cmd", "bench", "examples"}, // not gpu: who needs no driver links none
 }

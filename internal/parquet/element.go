@@ -26,7 +26,7 @@ type Element struct {
 	Children         int32
 	Scale, Precision int32
 	Logical          logical
-	field            int32 // field ID, or 0
+	FieldID          int32 // or 0
 }
 
 // logical is a LogicalType. Its kind is the field number in the union, or 0.
@@ -119,9 +119,6 @@ func ParseElements(b []byte) (all []Element, leaves int, err error) {
 	if err != nil {
 		return nil, 0, fmt.Errorf("%w: %w", ErrFooter, err)
 	}
-	if listsPositions(all) {
-		return nil, 0, ErrDeletes
-	}
 	return all, len(found), nil
 }
 
@@ -173,7 +170,7 @@ func (e *Element) read(r *thriftReader, id int16, typ byte) {
 	case id == 8:
 		e.Precision = r.int32()
 	case id == 9:
-		e.field = r.int32()
+		e.FieldID = r.int32()
 	}
 }
 

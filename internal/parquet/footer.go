@@ -33,7 +33,7 @@ type Footer struct {
 	Rows      int64
 	Groups    []GroupMeta
 	Chunks    []ChunkMeta // of group 0, then of group 1, ...
-	deletes   bool        // it lists deleted rows
+	Deletes   bool        // the file lists deleted rows of a table
 
 	// While it is parsed.
 	elements  []Element
@@ -119,9 +119,8 @@ func ParseFooter(b []byte, end int64) (*Footer, error) {
 		return nil, err
 	case r.err != nil:
 		return nil, fmt.Errorf("%w: %w", ErrFooter, r.err)
-	case f.deletes || listsPositions(f.elements):
-		return nil, ErrDeletes
 	}
+	f.Deletes = f.Deletes || ListsPositions(f.elements)
 	err = f.check(end)
 	f.elements = nil
 	return f, err
@@ -148,7 +147,7 @@ func (f *Footer) readKeyValues(r *thriftReader) error {
 		case unischemaKey:
 			f.Unischema = value
 		}
-		f.deletes = f.deletes || isDeleteType(key, value)
+		f.Deletes = f.Deletes || isDeleteType(key, value)
 	}
 	return nil
 }

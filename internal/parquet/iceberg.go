@@ -14,9 +14,9 @@ const (
 	deletedPos  = 2147483545
 )
 
-// listsPositions reports whether the columns belong to a position-delete file.
-func listsPositions(all []Element) bool {
-	return slices.ContainsFunc(all, func(e Element) bool { return e.field == deletedPath || e.field == deletedPos })
+// ListsPositions reports whether the columns belong to a position-delete file.
+func ListsPositions(all []Element) bool {
+	return slices.ContainsFunc(all, func(e Element) bool { return e.FieldID == deletedPath || e.FieldID == deletedPos })
 }
 
 // isDeleteType reports whether an entry of the writer's metadata marks a delete file; equality

@@ -22,6 +22,7 @@ type Loaded struct {
 // A footerLoader gets the footers of many shards.
 type footerLoader struct {
 	store    shard.Store
+	deletes  bool // files that list deleted rows are taken
 	parallel int
 	events   Events
 	hot      *Hot // or nil
@@ -38,7 +39,10 @@ type footerLoader struct {
 // Load returns the footers of all shards: from known when it has all of them, else from the
 // index. It reads the ones that the index lacks, and adds them to it.
 func Load(ctx context.Context, store shard.Store, shards []shard.Shard, known []Known, o Options) ([]Loaded, error) {
-	l := footerLoader{store: store, parallel: o.Parallel, events: o.Events, hot: o.Hot, schemas: map[schema.ID]*schema.File{}}
+	if o.Deletes {
+		o.IndexDir, o.Hot = "", nil
+	}
+	l := footerLoader{store: store, deletes: o.Deletes, parallel: o.Parallel, events: o.Events, hot: o.Hot, schemas: map[schema.ID]*schema.File{}}
 	if all, ok, err := l.loadKnown(ctx, shards, known); ok {
 		if err == nil && o.KeepKnown && o.IndexDir != "" {
 			l.keep(o.IndexDir, shards, known)
@@ -132,6 +136,9 @@ func (l *footerLoader) loadOne(ctx context.Context, s shard.Shard) (Loaded, erro
 func (l *footerLoader) read(ctx context.Context, s shard.Shard, key Key) (indexEntry, error) {
 	var of *schema.File
 	f, err := readWith(ctx, l.store, s, &l.tails, func(f *parquet.Footer) (err error) {
+		if f.Deletes && !l.deletes {
+			return parquet.ErrDeletes
+		}
 		of, err = l.schema(schema.NewBytes(f.Schema, schema.ArrowListSizes(f.Arrow)))
 		return err
 	})
@@ -167,6 +174,9 @@ func (l *footerLoader) schema(x schema.Bytes) (*schema.File, error) {
 		return s, nil
 	}
 	s, err := schema.NewFile(x.Clone())
+	if err == nil && s.Deletes && !l.deletes {
+		err = parquet.ErrDeletes
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +217,12 @@ func readWith(
 
 // Read reads the footer of one shard.
 func Read(ctx context.Context, store shard.Store, s shard.Shard) (*parquet.Footer, error) {
-	return readWith(ctx, store, s, &tailGuess{}, func(*parquet.Footer) error { return nil })
+	return readWith(ctx, store, s, &tailGuess{}, func(f *parquet.Footer) error {
+		if f.Deletes {
+			return parquet.ErrDeletes
+		}
+		return nil
+	})
 }
 
 func parseTail(ctx context.Context, o shard.Object, size int64, tails *tailGuess) (*parquet.Footer, error) {

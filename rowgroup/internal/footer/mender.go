@@ -62,7 +62,7 @@ func (x *Mender) Mend(ctx context.Context, number int, s shard.Shard, o shard.Ob
 	if err != nil {
 		return false, err
 	}
-	l := footerLoader{store: x.store, schemas: map[schema.ID]*schema.File{}}
+	l := footerLoader{store: x.store, deletes: true, schemas: map[schema.ID]*schema.File{}}
 	e, err := l.readAgain(ctx, o, s, r.FooterBytes)
 	if err != nil {
 		return false, err

@@ -6,6 +6,7 @@ type Options struct {
 	KeepKnown bool   // keeps known footers there too
 	Parallel  int    // footers in flight
 	Hot       *Hot   // nil keeps nothing in memory
+	Deletes   bool   // takes files that list deleted rows of a table; IndexDir and Hot are not used
 	Events    Events
 }
 

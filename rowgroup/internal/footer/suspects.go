@@ -23,7 +23,7 @@ type suspects struct {
 }
 
 func NewSuspects(store shard.Store, shards []shard.Shard, footers []Loaded, o Options) *suspects {
-	return &suspects{loader: footerLoader{store: store, hot: o.Hot, schemas: map[schema.ID]*schema.File{}}, indexDir: o.IndexDir, shards: shards, footers: footers}
+	return &suspects{loader: footerLoader{store: store, deletes: o.Deletes, hot: o.Hot, schemas: map[schema.ID]*schema.File{}}, indexDir: o.IndexDir, shards: shards, footers: footers}
 }
 
 // Opening runs open, which returns an error if the footers do not fit together or are not right.

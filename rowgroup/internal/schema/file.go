@@ -37,6 +37,8 @@ type File struct {
 	Bytes
 	Columns []*Node
 	Leaves  int
+	HasIDs  bool // the writer numbered fields
+	Deletes bool // they are columns of a file that lists deleted rows
 }
 
 // NewFile builds the columns from the footer's list of elements.
@@ -46,7 +48,8 @@ func NewFile(x Bytes) (*File, error) {
 		return nil, err
 	}
 	b := schemaBuilder{elements: elements, next: 1}
-	s := &File{Bytes: x, Leaves: leaves}
+	s := &File{Bytes: x, Leaves: leaves, Deletes: parquet.ListsPositions(elements)}
+	s.HasIDs = slices.ContainsFunc(elements, func(e parquet.Element) bool { return e.FieldID != 0 })
 	for range elements[0].Children {
 		if n := b.column("", 0, 0); n != nil {
 			s.Columns = append(s.Columns, n)
@@ -114,15 +117,19 @@ func joinPath(parent, name string) string {
 func (b *schemaBuilder) column(parent string, def, rep int) *Node {
 	e := b.take()
 	path := joinPath(parent, e.Name)
+	var n *Node
 	if e.IsRepeated() {
-		return b.list(e.Name, path, b.content(e, path, def+1, rep+1), def, rep)
+		n = b.list(e.Name, path, b.content(e, path, def+1, rep+1), def, rep)
+	} else {
+		if e.IsOptional() {
+			def++
+		}
+		if n = b.content(e, path, def, rep); n != nil {
+			n.Field.Nullable = e.IsOptional()
+		}
 	}
-	if e.IsOptional() {
-		def++
-	}
-	n := b.content(e, path, def, rep)
 	if n != nil {
-		n.Field.Nullable = e.IsOptional()
+		n.id = e.FieldID
 	}
 	return n
 }

@@ -16,8 +16,10 @@ type Physical = format.Type
 // hold its values. Each distinct file schema has one tree of nodes per projected column; files with
 // equal schemas share it.
 type Node struct {
-	Field *column.Field
-	path  string // dotted path in the file, for messages and projections
+	Field  *column.Field
+	path   string        // dotted path in the file, for messages and projections
+	id     int32         // field ID in the file, or 0
+	inFile *column.Field // of the values in the file, where Field has the type of a table; else nil
 
 	// Levels as the format counts them, from the root. def is the definition level at which this
 	// node is present (not null); a Fixed, Binary or Struct node that is required has the def of
@@ -33,16 +35,28 @@ type Node struct {
 	// has. Nodes below are not set.
 	Missing bool
 	// partition: the constant value of the column in this shard, set on nodes whose field is a
-	// partition.
+	// partition, and on fields that the file lacks and that have a default.
 	Partition *PartitionValue
+	// Given: each shard has a value of its own; see Given.At. Missing is set too.
+	Given *Given
 	// rowNumber: the values are the rows' numbers in the manifest.
 	RowNumber bool
 }
+
+// Absent reports whether the file has no values of the node.
+func (n *Node) Absent() bool { return n.Missing || n.Partition != nil }
 
 // PartitionValue is the value of a partition column, encoded as one value of its field.
 type PartitionValue struct {
 	Null bool
 	Data []byte
+}
+
+// A Given is a column with one value in each shard, which its metadata gives.
+type Given struct {
+	values []PartitionValue // each once
+	of     []int32          // by shard: its value
+	nodes  []*Node          // by value, of a bound column
 }
 
 // A Leaf is one primitive column of a file as its footer describes it.

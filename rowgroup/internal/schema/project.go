@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -246,8 +247,13 @@ func bindNode(c *Projected, n *Node) (*Node, error) {
 	b.Field, b.Children = c.Field, nil
 	var err error
 	switch {
+	case n.Given != nil:
+		b.Given, err = n.Given.bindTo(n, c.Field)
+	case n.Partition != nil:
+		b.Partition, err = n.Partition.bindTo(n.Field, c.Field)
+	case n.Missing:
 	case n.Leaf != nil:
-		b.Leaf, err = n.Leaf.bindTo(n.Field, c.Field)
+		b.Leaf, err = n.Leaf.bindTo(cmp.Or(n.inFile, n.Field), c.Field)
 	case c.Field.Kind == column.Struct:
 		if b.Children, err = Bind(c.children, n.Children); err == nil {
 			err = b.needLevels(n)
@@ -264,19 +270,18 @@ func bindNode(c *Projected, n *Node) (*Node, error) {
 // levels mark its nulls: its first missing member becomes one that is always null and has the
 // levels of some leaf of the file. n is the struct in the file.
 func (b *Node) needLevels(n *Node) error {
-	for _, c := range b.Children {
-		if !c.Missing {
-			return nil
-		}
+	if slices.ContainsFunc(b.Children, func(c *Node) bool { return !c.Absent() }) {
+		return nil
 	}
+	first := slices.IndexFunc(b.Children, func(c *Node) bool { return c.Missing })
 	l := n.levelLeaf(n.Rep)
-	if l == nil {
+	if l == nil || first < 0 {
 		return fmt.Errorf("column %q: no wanted member of it is in this file, and its other members are lists", n.path)
 	}
 	carrier := *l
 	carrier.Convert = ConvertNull
-	c := b.Children[0]
-	b.Children[0] = &Node{Field: c.Field, path: n.path, Def: carrier.MaxDef, Rep: carrier.MaxRep, Leaf: &carrier}
+	c := b.Children[first]
+	b.Children[first] = &Node{Field: c.Field, path: n.path, Def: carrier.MaxDef, Rep: carrier.MaxRep, Leaf: &carrier}
 	return nil
 }
 

@@ -33,7 +33,7 @@ func LevelsOnly(n *Node, depth int) *Node {
 // levelCost orders nodes by what it takes to read the levels of their cheapest leaf.
 func (n *Node) levelCost() int {
 	switch {
-	case n.Missing:
+	case n.Absent():
 		return 1 << 20
 	case n.Leaf != nil:
 		width := n.Leaf.StoredWidth()

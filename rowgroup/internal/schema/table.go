@@ -1,0 +1,85 @@
+package schema
+
+import (
+	"github.com/shardfeed/shardfeed/table"
+)
+
+// A Table finds the columns of a table in shards that may name and number them in their own way.
+type Table struct {
+	Address   string // for messages
+	Fields    []table.Field
+	Constants [][]table.Constant // by shard; nil if no shard has any
+
+	// AsStored keeps the types of the files, and leaves out the fields and parts that they lack. It
+	// also reads files that list deleted rows. Options.IndexDir must be "".
+	AsStored bool
+}
+
+// Resolve replaces the schemas of a table's shards, equal ones once. The error is about the shard at
+// position bad.
+func Resolve(t *Table, shards []**File) (bad int, err error) {
+	type kind struct {
+		file    *File
+		sources string
+	}
+	all := map[kind]*File{}
+	r := resolver{fields: t.Fields, given: t.given(len(shards)), asStored: t.AsStored}
+	sources := make([]source, len(t.Fields))
+	for i, s := range shards {
+		text := t.sources(sources, i)
+		of := kind{*s, text}
+		if all[of] == nil {
+			if all[of], err = r.resolve(*s, sources); err != nil {
+				return i, err
+			}
+		}
+		*s = all[of]
+	}
+	return 0, nil
+}
+
+// sources sets where the values of each field are in a shard, and returns them as a text.
+func (t *Table) sources(sources []source, shard int) string {
+	if t.Constants == nil {
+		return ""
+	}
+	clear(sources)
+	text := make([]byte, len(sources))
+	for _, c := range t.Constants[shard] {
+		sources[c.Field] = constant
+		if c.Lacking {
+			sources[c.Field] = ifLacking
+		}
+		text[c.Field] = byte(sources[c.Field])
+	}
+	return string(text)
+}
+
+// given is the values of the constant fields in the shards, by field.
+func (t *Table) given(shards int) []*Given {
+	values := make([][]*PartitionValue, len(t.Fields))
+	for i, constants := range t.Constants {
+		for _, c := range constants {
+			if values[c.Field] == nil {
+				values[c.Field] = make([]*PartitionValue, shards)
+			}
+			values[c.Field][i] = &PartitionValue{Null: c.Value.Null, Data: c.Value.Data}
+		}
+	}
+	given := make([]*Given, len(t.Fields))
+	for i, v := range values {
+		if v != nil {
+			given[i] = NewGiven(v)
+		}
+	}
+	return given
+}
+
+// Empty is the schema of a table without files.
+func Empty(t *Table) *File {
+	s := &File{}
+	for _, f := range t.Fields {
+		s.Columns = append(s.Columns, absent(f.Column, f.Column.Name))
+	}
+	return s
+}
