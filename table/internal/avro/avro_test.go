@@ -48,13 +48,14 @@ func write(w *avrotest.Writer, i int64) {
 	w.Double(float64(i) / 4).Raw("abc").Long(i & 1).Raw(string([]byte{byte(i & 1)})).Bytes("plain")
 }
 
-func file(codec string) []byte {
+// file has a block of some records and one of another.
+func file(codec string, records int64) []byte {
 	w := &avrotest.Writer{}
-	for i := range int64(100) {
+	for i := range records {
 		write(w, i)
 	}
-	first := w.Block(100)
-	write(w, 100)
+	first := w.Block(records)
+	write(w, records)
 	return avrotest.File(codec, schema, map[string]string{"content": "data"}, first, w.Block(1))
 }
 
@@ -70,7 +71,7 @@ var wanted = []avro.Field{
 func TestRead(t *testing.T) {
 	for _, codec := range []string{"null", "deflate", "snappy", "zstandard"} {
 		t.Run(codec, func(t *testing.T) {
-			f, err := avro.Open(file(codec))
+			f, err := avro.Open(file(codec, 100))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -119,7 +120,7 @@ func check(t *testing.T, i int64, v []avro.Value) {
 
 // Any cut is an error, unless it is between two blocks.
 func TestCut(t *testing.T) {
-	whole := file("null")
+	whole := file("null", 3)
 	complete := 0
 	for n := range len(whole) {
 		f, err := avro.Open(whole[:n])
@@ -163,7 +164,7 @@ func TestErrors(t *testing.T) {
 
 // The error of a record's call comes back.
 func TestStop(t *testing.T) {
-	f, err := avro.Open(file("null"))
+	f, err := avro.Open(file("null", 100))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +203,7 @@ func TestRecursive(t *testing.T) {
 
 func FuzzRead(f *testing.F) {
 	for _, codec := range []string{"null", "deflate", "snappy", "zstandard"} {
-		f.Add(file(codec))
+		f.Add(file(codec, 100))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		file, err := avro.Open(data)

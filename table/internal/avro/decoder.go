@@ -107,7 +107,7 @@ func (d *decoder) branch(s *schema) int {
 	return int(i)
 }
 
-// value decodes a value that is no union.
+// value decodes a value of any kind except union.
 func (d *decoder) value(s *schema, v *Value) {
 	switch s.kind {
 	case integer:

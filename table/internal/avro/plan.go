@@ -44,7 +44,7 @@ func (f *Field) step(s *schema, slot int) step {
 	case s.kind == union:
 		one := step{schema: s, wanted: true, parts: make([]step, len(s.of))}
 		for i, branch := range s.of {
-			if branch.kind == union { // Avro allows none within another
+			if branch.kind == union { // which Avro forbids
 				one.parts[i] = step{schema: branch}
 				continue
 			}

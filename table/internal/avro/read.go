@@ -84,7 +84,7 @@ func (f *File) Read(fields []Field, each func([]Value) error) error {
 		case blocks.err != nil:
 			return blocks.err
 		case !bytes.Equal(end, f.sync) || records < 0:
-			return fmt.Errorf("%w: a block does not end where it should", ErrCorrupt)
+			return fmt.Errorf("%w: a block lacks its end marker", ErrCorrupt)
 		}
 		body, err := f.codec(buffer[:0], body)
 		if err != nil {

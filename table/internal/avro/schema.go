@@ -40,7 +40,7 @@ type schema struct {
 }
 
 type field struct {
-	id   int // 0 if the file gives none
+	id   int // or 0
 	name string
 	typ  *schema
 }

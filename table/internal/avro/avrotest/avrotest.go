@@ -50,7 +50,7 @@ type Block struct {
 	Body    []byte
 }
 
-// Block returns what was written as records, and starts anew.
+// Block returns the written bytes as a block of records, and empties the writer.
 func (w *Writer) Block(records int64) Block {
 	b := Block{records, w.buf}
 	w.buf = nil
