@@ -38,7 +38,7 @@ type flags struct {
 	inFiles bool // of a verb without an order
 }
 
-// at returns the spec of what is at the addresses.
+// at returns the spec of a data set at some addresses.
 func (f *flags) at(addresses []string) shardfeed.Spec {
 	s := f.Spec
 	s.Addresses, s.Tail, s.LookMemory, s.Storage = addresses, f.tailOrDefault(), f.lookLimit(), f.stores()

@@ -10,7 +10,7 @@ import (
 // errForeign is an answer that is not the hub's.
 var errForeign = errors.New("the answer is not the hub's")
 
-// errOffline is the error of what is not downloaded.
+// errOffline is the error for a file that was not downloaded.
 var errOffline = fmt.Errorf("%w: HF_HUB_OFFLINE is set, and it is not among the downloads", shard.ErrNotExist)
 
 // codeOf returns the hub's own code of a failure, as RepoNotFound, or "".

@@ -18,7 +18,7 @@ SLOW_DOWN = b'<?xml version="1.0" encoding="UTF-8"?><Error><Code>SlowDown</Code>
 
 @dataclass(frozen=True)
 class Limits:
-    """What data passes. 0 is no limit."""
+    """What data passes. 0 means unlimited."""
 
     rate: float = 0.0  # bytes a second
     requests: float = 0.0  # a second; others are refused
