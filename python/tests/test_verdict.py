@@ -89,10 +89,10 @@ def test_the_first_slow_minute(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def minute(waits: float) -> None:
         for _ in range(61):
-            waited.start()
+            watch = waited.start()
             clock[0] += round(waits * 10**9)
             waited.spent(MAP)
-            waited.stop()
+            waited.stop(watch)
             clock[0] += round((1 - waits) * 10**9)
             waited.tell(lambda _: None)
             if waited.slow_minute():

@@ -217,7 +217,7 @@ def seen_waiting(stream: Any) -> dict[str, Any]:
 
 def test_a_wait_is_charged_as_the_engine_explains_it():
     waited = Waited()
-    waited.start()
+    watch = waited.start()
     begin = time.monotonic_ns()
     time.sleep(0.002)
     waited.held([[CAUSES.index("room"), begin - 5], [CAUSES.index("storage"), begin + 10**6], [CAUSES.index("decode"), begin + 10**18]])
@@ -228,7 +228,7 @@ def test_a_wait_is_charged_as_the_engine_explains_it():
     told: list[Any] = []
     waited.tell(told.append)
     waited.held([[CAUSES.index("room"), begin]])  # is over
-    waited.stop()
+    waited.stop(watch)
     waited.tell(told.append)
     assert sum(t["seconds"] for t in told) == pytest.approx(waited.report()["seconds"])
     assert all(seconds >= 0 for t in told for seconds in t["parts"].values())

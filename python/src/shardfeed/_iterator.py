@@ -114,7 +114,7 @@ class BatchIterator:
     def __next__(self) -> Batch:
         try:
             raw, batch = self.batch()
-            after, total = raw.after, raw.sum
+            _, after, total = raw.moves
         except Exception:
             raise
         except BaseException as e:
@@ -128,11 +128,12 @@ class BatchIterator:
 
     def batch(self) -> tuple[RawBatch, Batch]:
         """The next batch. It does not move the place."""
-        self.waited.start()
+        waited = self.waited
+        watch = waited.start()
         try:
             return self.make(self._batch)
         finally:
-            self.waited.stop()
+            waited.stop(watch)
 
     def _batch(self, raw: RawBatch) -> Batch:
         return Batch(raw, self.layout, self.place.start)
@@ -203,7 +204,8 @@ class BatchIterator:
         if raw is None:
             self._finish()
             raise StopIteration
-        if self.waited.received(raw):
+        waited = self.waited
+        if (raw.header[-2] > (at := waited.started) or at >= waited.due) and waited.received(raw):
             self.report()
         return raw
 

@@ -34,6 +34,11 @@ class Row(NamedTuple):
     after: tuple[int, int]
     sum: int
 
+    @property
+    def moves(self) -> tuple[int, tuple[int, int], int]:
+        """Its position, the place after it, and what it adds to the audit."""
+        return self.position, self.after, self.sum
+
 
 class RowIterator:
     """The rows of one iteration. Several threads may share it: each row comes once."""

@@ -13,6 +13,22 @@ _NAME = "shardfeed.next"
 _NVTX = "NVTX_INJECTION64_PATH" in os.environ
 
 
+class _No:
+    """A profiler before torch is imported."""
+
+    _is_profiler_enabled = _NVTX  # with NVTX each span has to look
+
+
+profiler: Any = _No  # torch.autograd.profiler, whose flag each ``next`` reads; with NVTX, _No
+
+
+def look() -> None:
+    """Finds torch's profiler once it is imported."""
+    global profiler
+    if profiler is _No and not _NVTX:
+        profiler = _modules.get("torch.autograd.profiler") or _No
+
+
 class Span(Protocol):
     """An open span."""
 

@@ -171,7 +171,7 @@ class MappedIterator:
                 value = self._functions(at.columns, at.epoch, at.step)
             else:
                 at, value = self._batch(source)
-            after, total = at.after, at.sum
+            _, after, total = at.moves
         except Exception:
             raise
         except BaseException as e:
@@ -185,12 +185,12 @@ class MappedIterator:
 
     def _batch(self, source: BatchIterator) -> tuple[RawBatch, Any]:
         waited = source.waited
-        waited.start()
+        watch = waited.start()
         try:
             raw, batch = source.make(source._batch)
             return raw, self._functions(batch, raw.epoch, raw.step, waited)
         finally:
-            waited.stop()
+            waited.stop(watch)
 
     def close(self) -> None:
         """Ends the iteration. It never waits."""

@@ -26,18 +26,23 @@ _SENT_EVERY = 10**9  # ns
 _MINUTE = 60 * 10**9
 
 
-class _Watch:
+class Watch:
     """The waits of one thread."""
 
-    __slots__ = ("at", "began", "cause", "doing", "parts", "span")
+    __slots__ = ("at", "began", "cause", "doing", "handed", "parts", "plain", "span")
 
     def __init__(self) -> None:
+        # Nothing is to do at the start of a wait but to note the time, and at its end but to charge the
+        # rest to the hand-over. It is not if something has to be recorded or is known to hold up the batch,
+        # and at the start and the end of an iteration.
+        self.plain = False
+        self.handed = 0  # ns, of the hand-over, at the ends of waits
         self.began = 0  # the start of the wait
         self.span: Any = None  # in torch's profiler
         self.cause: int | None = None  # what holds up the batch now, as far as it is known
         self.doing: int | None = None  # what the trainer itself does, and the time from at on is charged to
         self.at = 0  # up to when the time of a wait is charged; 0: the thread is not in ``next``
-        self.parts = [0] * len(CAUSES)  # ns
+        self.parts = [0] * len(CAUSES)  # ns, without handed
 
 
 class Waited:
@@ -48,14 +53,31 @@ class Waited:
     wait for a bundle counts.
     """
 
-    __slots__ = ("_began", "_last", "_lasts", "_minute", "_of", "_sent", "_sent_at", "_slow", "_telling", "_watches", "place", "trace")
+    __slots__ = (
+        "_began",
+        "_lasts",
+        "_minute",
+        "_of",
+        "_sent",
+        "_sent_at",
+        "_slow",
+        "_telling",
+        "due",
+        "last",
+        "place",
+        "started",
+        "trace",
+        "watches",
+    )
 
     def __init__(self) -> None:
         self.trace: Trace | None = _trace.of_process()
         self.place: tuple[Any, ...] | None = None  # of the last iteration, as Trace.of_rank has it
-        self._watches: dict[int, _Watch] = {}  # by thread, and of threads that have ended
+        self.started = 0  # the start of the last wait
+        self.last = 0  # the end of the last one
+        self.due = 0  # when to send the sums; 0: each batch needs received
+        self.watches: dict[int, Watch] = {}  # by thread, and of threads that have ended
         self._began = 0  # the first ``next`` of the iteration; 0: no iteration
-        self._last = 0  # the end of its last one
         self._of = 0  # of the iterations before, in ns
         self._sent = [0] * (len(CAUSES) + 1)  # the parts and the whole loop, as the engine knows them
         self._sent_at = 0
@@ -70,6 +92,7 @@ class Waited:
         if self.place is not None:
             trace.of_rank(*self.place)
         before, self.trace = self.trace, trace
+        self._look_closely()
         if before is not None and before is not _trace.of_process():
             before.stop()
         return trace
@@ -77,45 +100,74 @@ class Waited:
     def iterates(self, *place: Any) -> None:
         """Notes the place of the iteration that starts, as Trace.of_rank has it."""
         self.place = place
+        _spans.look()
         if self.trace is not None:
             self.trace.of_rank(*place)
 
-    def start(self) -> None:
-        """Starts a wait of this thread."""
-        watch = self._watches.get(get_ident())
-        if watch is None:
-            watch = self._watches.setdefault(get_ident(), _Watch())
-        watch.span = _spans.begin()
-        watch.cause = watch.doing = None
-        watch.at = watch.began = at = now()
-        if not self._began:
-            self._began = at
+    def _look_closely(self) -> None:
+        """Has each thread's next wait not be plain."""
+        for watch in list(self.watches.values()):
+            watch.plain = False
 
-    def stop(self) -> None:
+    def start(self) -> Watch:
+        """Starts a wait of this thread, which stop ends. Loops of many steps have both inline: with a
+        cold cache a call costs as much as what it does.
+        """
+        watch = self.watches.get(get_ident()) or self.another()
+        watch.at = watch.began = self.started = now()
+        if not watch.plain or _spans.profiler._is_profiler_enabled:
+            self.mark(watch)
+        return watch
+
+    def stop(self, watch: Watch) -> None:
         """Ends the wait. The rest is the hand-over, or what failed."""
-        watch = self._watches.get(get_ident())
-        if watch is not None and (at := watch.at):
-            to = now()
-            if not self._began:  # the iteration has ended in this ``next``
-                self._of += max(0, to - self._last)
-            self._last = to
-            watch.parts[HANDOVER if watch.doing is None else watch.doing] += to - at
-            watch.at, watch.doing = 0, None
-            if self.trace is not None:
-                self._traced(self.trace, watch, at)
-            if watch.span is not None:
-                span, watch.span = watch.span, None
-                span.end()
+        if watch.plain and (at := watch.at):
+            self.last = to = now()
+            watch.handed += to - at
+            watch.at = 0
+        else:
+            self.end(watch)
 
-    def _traced(self, trace: Trace, watch: _Watch, at: int) -> None:
-        trace.part(HANDOVER, get_ident(), at, self._last)
-        trace.next(get_ident(), watch.began, self._last)
-        if trace.over:
-            self.trace = None
+    def another(self) -> Watch:
+        """Adds the waits of this thread. With several threads each batch needs received."""
+        watch = self.watches[get_ident()] = Watch()
+        self.due = 0
+        return watch
+
+    def mark(self, watch: Watch) -> None:
+        """Notes the start of a wait that is not plain."""
+        watch.plain = False
+        watch.span = _spans.begin()
+        self._begin(watch)
+
+    def _begin(self, watch: Watch) -> None:
+        if not self._began:
+            self._began = watch.began
+
+    def end(self, watch: Watch) -> None:
+        """Ends a wait that is not plain."""
+        if not (at := watch.at):
+            return
+        to = now()
+        if not self._began:  # the iteration has ended in this ``next``
+            self._of += max(0, to - self.last)
+        self.last = to
+        cause = HANDOVER if watch.doing is None else watch.doing
+        watch.parts[cause] += to - at
+        watch.at, watch.cause, watch.doing = 0, None, None
+        if (trace := self.trace) is not None:
+            trace.part(cause, get_ident(), at, to)
+            trace.next(get_ident(), watch.began, to)
+            if trace.over:
+                self.trace = None
+        if watch.span is not None:
+            span, watch.span = watch.span, None
+            span.end()
+        watch.plain = self.trace is None and self._began > 0
 
     def spent(self, cause: int) -> None:
         """Charges the time since the last charge of this wait, if the thread is in one."""
-        watch = self._watches.get(get_ident())
+        watch = self.watches.get(get_ident())
         if watch is not None and watch.at:
             at = now()
             watch.parts[cause] += at - watch.at
@@ -130,12 +182,13 @@ class Waited:
     def turns_to(self, cause: int) -> None:
         """Charges the time until now to the hand-over. From now on the cause holds up the batch."""
         self.spent(HANDOVER)
-        if (watch := self._watches.get(get_ident())) is not None:
+        if (watch := self.watches.get(get_ident())) is not None:
             watch.cause = watch.doing = cause
+            watch.plain = False
 
     def held(self, marks: Sequence[Sequence[int]]) -> None:
         """Charges the time of a ``next`` in progress as the engine explains it."""
-        watch = self._watches.get(get_ident())
+        watch = self.watches.get(get_ident())
         if watch is None or not watch.at:
             return
         for cause, end in marks:
@@ -144,16 +197,17 @@ class Waited:
                 if self.trace is not None:
                     self.trace.part(cause, get_ident(), watch.at, until)
                 watch.at = until
-        watch.cause, self._last = marks[-1][0], max(self._last, watch.at)
-        self._lasts = True
+        watch.cause, watch.plain, self.last = marks[-1][0], False, max(self.last, watch.at)
+        self._lasts, self.due = True, 0
 
     def received(self, raw: RawBatch) -> bool:
         """Charges the time until a batch came by its trail, and returns whether to send the
-        sums to the engine.
+        sums to the engine. A batch that was finished when the wait started needs no call before due.
         """
-        watch = self._watches.get(get_ident())
+        watch = self.watches.get(get_ident())
         if watch is None or not (at := watch.at):
             return False
+        self._begin(watch)
         to = now()
         if raw.header[-2] > at:  # else it was finished before
             at = self._cut(raw, watch.parts, at, to)
@@ -182,9 +236,10 @@ class Waited:
         """Ends an iteration. The rest of this ``next`` is part of the loop, and the time after it is not."""
         began, self._began = self._began, 0
         if began:
-            watch = self._watches.get(get_ident())
-            self._last = now() if watch is not None and watch.at else self._last
-            self._of += max(0, self._last - began)
+            watch = self.watches.get(get_ident())
+            self.last = now() if watch is not None and watch.at else self.last
+            self._of += max(0, self.last - began)
+            self._look_closely()
 
     def report(self) -> dict[str, Any]:
         """The wait so far, in seconds."""
@@ -193,7 +248,7 @@ class Waited:
 
     def _now(self) -> dict[str, Any] | None:
         """The ``next`` in progress that lasts longest, if one has lasted a second."""
-        long = [w for w in list(self._watches.values()) if w.at and w.cause is not None and now() - w.began >= _SENT_EVERY]
+        long = [w for w in list(self.watches.values()) if w.at and w.cause is not None and now() - w.began >= _SENT_EVERY]
         if not long:
             return None
         first = min(long, key=lambda w: w.began)
@@ -209,13 +264,14 @@ class Waited:
             self._look(sum(sums[:-1]), sums[-1])
             waiting, lasted = self._now(), self._lasts
             self._lasts = waiting is not None
+            self.due = 0 if self._lasts or len(self.watches) > 1 else self._sent_at + _SENT_EVERY
             if of or lasted or any(parts):
                 send({**_seconds(parts, of), "now": waiting})
 
     def overlong(self) -> bool:
         """Whether a function of the trainer has run for a second, and the engine does not know."""
         late = now() - _SENT_EVERY
-        return self._sent_at < late and any(w.at and w.doing is not None and w.at < late for w in list(self._watches.values()))
+        return self._sent_at < late and any(w.at and w.doing is not None and w.at < late for w in list(self.watches.values()))
 
     def told(self) -> float:
         """The seconds of the loop in all messages to the engine."""
@@ -238,8 +294,9 @@ class Waited:
 
     def _sums(self) -> list[int]:
         """The parts, and the time of the loop, including a ``next`` in progress if its cause is known."""
-        watches, last = list(self._watches.values()), self._last
+        watches, last = list(self.watches.values()), self.last
         parts = [sum(w.parts[i] for w in watches) for i in range(len(CAUSES))]
+        parts[HANDOVER] += sum(w.handed for w in watches)
         for w in watches:
             if (at := w.at) and (doing := w.doing) is not None:
                 parts[doing] += max(0, (to := now()) - at)

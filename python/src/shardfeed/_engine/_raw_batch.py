@@ -16,6 +16,9 @@ from ._ring import Bytes, Ring, SlotBytes
 MAGIC, NODES, SEQ, ROWS, VALID, EPOCH, STEP, POSITION, NEXT_EPOCH, NEXT_POSITION, _FIELDS = range(11)
 
 
+_number = int.from_bytes
+
+
 class RawBatch(NamedTuple):
     """A batch in a slot, or in a copy of one.
 
@@ -82,7 +85,14 @@ class RawBatch(NamedTuple):
     def sum(self) -> int:
         """What the batch adds to the audit of its epoch; see _audit."""
         numbers: Any = self.header[-3]  # bytes
-        return int.from_bytes(numbers, "little")
+        return _number(numbers, "little")
+
+    @property
+    def moves(self) -> tuple[int, tuple[int, int], int]:
+        """Its position, the epoch and position after it, and what it adds to the audit."""
+        header = self.header
+        numbers: Any = header[-3]
+        return header[POSITION], (header[NEXT_EPOCH], header[NEXT_POSITION]), _number(numbers, "little")
 
     def deal(self, steps: int) -> list[_audit.Dealt]:
         """The rows of the first steps of a bundle."""

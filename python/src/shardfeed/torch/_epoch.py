@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from threading import get_ident
+from time import monotonic_ns as now
 from typing import Any
 
+from .. import _spans
 from .._calls import interrupted
 from .._engine._ring import Ring
 from .._transform import Collate
@@ -27,6 +30,9 @@ class Epoch:
 
     def __init__(self, loader: Feed) -> None:
         self._loader = loader
+        self._waited = loader._waited
+        _spans.look()
+        self._profiler = _spans.profiler
         self._source: Any = None
         self._batches: Any = None
         self._turn = Turn()
@@ -37,21 +43,30 @@ class Epoch:
         return self
 
     def __next__(self) -> Any:
-        loader = self._loader
-        waited = loader._waited
-        if waited is not None:
-            waited.start()
+        waited = self._waited
+        if waited is not None:  # as Waited.start, without the calls
+            watch = waited.watches.get(get_ident()) or waited.another()
+            watch.at = watch.began = waited.started = now()
+            if not watch.plain or self._profiler._is_profiler_enabled:
+                waited.mark(watch)
         try:
             try:
                 batch, stamp = self._next()
             finally:
-                if waited is not None:
-                    waited.stop()
+                if waited is None:
+                    pass
+                elif watch.plain and (at := watch.at):  # as Waited.stop
+                    waited.last = to = now()
+                    watch.handed += to - at
+                    watch.at = 0
+                else:
+                    waited.end(watch)
         except Exception:
             raise
         except BaseException as e:
             self._interrupted(e)
             raise
+        loader = self._loader
         last = loader._stamp
         # The furthest of several threads counts. No call: an interrupt strikes before or after the hand-over.
         if last is None or last[0] is not stamp[0] or stamp[1:] > last[1:]:

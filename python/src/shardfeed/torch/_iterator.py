@@ -80,12 +80,10 @@ class TensorIterator(Generic[T]):
         return self
 
     def __next__(self) -> T:
-        counts = self.counts and self._rows is None
-        if counts:
-            self.waited.start()
+        watch = self.waited.start() if self.counts and self._rows is None else None
         try:
             at, ring, value = self._next()
-            self.position, after, total = at.position, at.after, at.sum
+            self.position, after, total = at.moves
         except Exception:
             raise
         except BaseException as e:
@@ -93,8 +91,8 @@ class TensorIterator(Generic[T]):
                 taken.interrupted(e)
             raise
         finally:
-            if counts:
-                self.waited.stop()
+            if watch is not None:
+                self.waited.stop(watch)
         self.ring = ring
         place = self.place
         assert place is not None

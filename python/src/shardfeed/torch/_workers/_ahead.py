@@ -167,14 +167,12 @@ class Ahead(Generic[S]):
     def _next(self) -> tuple[Any, Place, int]:
         if self._came:
             return self._next_row()
-        counts = self._iterator._rows is not None
-        if counts:
-            self.waited.start()
+        watch = None if self._iterator._rows is None else self.waited.start()
         try:
             return self._next_done()
         finally:
-            if counts:
-                self.waited.stop()
+            if watch is not None:
+                self.waited.stop(watch)
 
     def _next_done(self) -> tuple[Any, Place, int]:
         batches, tasks = self._iterator._batches, self._tasks
