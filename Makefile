@@ -34,6 +34,7 @@
 # make bench-gpu     batches on the GPU against torch's way; GPU=... are options of bench/gpu/run.py
 # make demo          the demo on the embedded shop
 # make testdata      generates testdata/shop
+# make tables        generates testdata/tables by Spark and others, which needs Java; on two cores it takes half an hour
 
 FUZZTIME ?= 30s
 CORRUPTIONS ?= 5000
@@ -57,7 +58,7 @@ PACKAGES = $$(($$(getconf _NPROCESSORS_ONLN) + 1))
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
-.PHONY: pictures room chaos insight test-ray test-spark test-jax test-text turbojpeg build test test-full check lint docs deploy dependencies release bench fuzz demo testdata cross test-go tokens tokens-long test-storage test-minio servers packages test-python test-package cross-build cross-quick corrupt bench-smoke bench-peers test-gpu bench-gpu test-builds
+.PHONY: tables pictures room chaos insight test-ray test-spark test-jax test-text turbojpeg build test test-full check lint docs deploy dependencies release bench fuzz demo testdata cross test-go tokens tokens-long test-storage test-minio servers packages test-python test-package cross-build cross-quick corrupt bench-smoke bench-peers test-gpu bench-gpu test-builds
 
 # libjpeg-turbo beside the programs, which look for it there; replaced as a whole, as one may have it loaded. Where it cannot be built
 # images are decoded in Go and its tests skip; with CI=true only where what builds it cannot be fetched.
@@ -230,6 +231,12 @@ demo:
 
 testdata:
 	$$(tools/venv testdata/requirements.txt)/bin/python testdata/gen.py
+
+tables:
+	jars=$$(mktemp -d); mvn -B -ntp -q -f tools/tables/pom.xml dependency:copy-dependencies -DoutputDirectory="$$jars"; \
+	  python=$$(tools/venv tools/tables/requirements.txt)/bin/python; \
+	  $$python tools/tables/delta.py "$$jars" testdata/tables/delta; \
+	  rm -r "$$jars"
 
 cross: build
 	$$(tools/venv testdata/requirements.txt)/bin/python testdata/matrix/run.py bin/shardfeed --full
