@@ -14,6 +14,7 @@ import (
 	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shard/all"
+	"github.com/shardfeed/shardfeed/shard/gs"
 	"github.com/shardfeed/shardfeed/shard/hdfs"
 	"github.com/shardfeed/shardfeed/shard/hub"
 	"github.com/shardfeed/shardfeed/shard/s3"
@@ -118,9 +119,11 @@ func TestSpecStorage(t *testing.T) {
 				HDFS: hdfs.Options{CABundle: "c"},
 				Web:  web.Options{CABundle: "c"},
 				Hub:  hub.Options{CABundle: "c"},
+				GS:   gs.Options{CABundle: "c"},
 			},
 		},
 		{"anonymous", map[string]string{"no-sign-request": "true"}, all.Options{S3: s3.Options{Anonymous: true}}},
+		{"Google", map[string]string{"gs.anonymous": "true", "gs.user_project": "p"}, all.Options{GS: gs.Options{Anonymous: true, UserProject: "p"}}},
 		{
 			"both names",
 			map[string]string{"key": "k", "secret": "s", "client_kwargs.region_name": "a", "region": "b"},
@@ -144,7 +147,7 @@ func TestSpecStorage(t *testing.T) {
 		})
 	}
 	o, err := Spec{Env: map[string]string{"HOME": "/elsewhere"}}.drivers()
-	if err != nil || o.S3.Environ["HOME"] != "/elsewhere" || o.HDFS.Getenv("HOME") != "/elsewhere" {
+	if err != nil || o.S3.Environ["HOME"] != "/elsewhere" || o.HDFS.Getenv("HOME") != "/elsewhere" || o.GS.Getenv("HOME") != "/elsewhere" {
 		t.Errorf("environment %v, %v", o.S3.Environ, err)
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/all"
+	"github.com/shardfeed/shardfeed/shard/gs"
 	"github.com/shardfeed/shardfeed/shard/hdfs"
 	"github.com/shardfeed/shardfeed/shard/hub"
 	"github.com/shardfeed/shardfeed/shard/s3"
@@ -57,11 +58,12 @@ func (s Spec) Stores(e Events) (shard.Stores, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.S3.Events.Listed, o.HDFS.Events.Listed, o.Hub.Listed, o.HDFS.Events.Warn = e.Listed, e.Listed, e.Listed, e.Note
+	o.S3.Events.Listed, o.HDFS.Events.Listed, o.Hub.Listed, o.GS.Listed, o.HDFS.Events.Warn = e.Listed, e.Listed, e.Listed, e.Listed, e.Note
 	if o.S3.Events.Waiting = e.Waiting; e.Waiting == nil {
 		o.S3.Events.Waiting = e.Note
 	}
-	o.HDFS.Events.Waiting, o.Web.Waiting, o.Hub.Waiting = o.S3.Events.Waiting, o.S3.Events.Waiting, o.S3.Events.Waiting
+	waiting := o.S3.Events.Waiting
+	o.HDFS.Events.Waiting, o.Web.Waiting, o.Hub.Waiting, o.GS.Waiting = waiting, waiting, waiting, waiting
 	return all.Stores(o), nil
 }
 
@@ -229,21 +231,15 @@ func fillTime(ctx context.Context) (context.Context, context.CancelFunc) {
 // drivers are the options of the stores. An option under the name of a flag wins over the key of
 // s3fs or Hadoop that says the same.
 func (s Spec) drivers() (o all.Options, err error) {
-	named, forS3, forHDFS, forWeb, forHub := map[string]string{}, map[string]string{}, map[string]string{}, map[string]string{}, map[string]string{}
+	given := map[string]map[string]string{}
 	for key, value := range s.Storage {
-		switch {
-		case slices.Contains(flagNames, key):
-			named[key] = value
-		case isHDFS(key):
-			forHDFS[key] = value
-		case strings.HasPrefix(key, "http."):
-			forWeb[key] = value
-		case strings.HasPrefix(key, "hf."):
-			forHub[key] = value
-		default:
-			forS3[key] = value
+		of := storeOf(key)
+		if given[of] == nil {
+			given[of] = map[string]string{}
 		}
+		given[of][key] = value
 	}
+	named := given[""]
 	p := option.List{New: newOptionError}
 	anonymous := false
 	if text, ok := named["no-sign-request"]; ok {
@@ -256,13 +252,15 @@ func (s Spec) drivers() (o all.Options, err error) {
 			p.Join(&OptionError{Field: "Storage", Text: "cannot be used: " + option.Literal(err.Error()), Err: err})
 		}
 	}
-	o.S3, err = s3.ParseOptions(forS3)
+	o.S3, err = s3.ParseOptions(given["s3"])
 	parsed(err)
-	o.HDFS, err = hdfs.ParseOptions(forHDFS)
+	o.HDFS, err = hdfs.ParseOptions(given["hdfs"])
 	parsed(err)
-	o.Web, err = web.ParseOptions(forWeb)
+	o.Web, err = web.ParseOptions(given["http"])
 	parsed(err)
-	o.Hub, err = hub.ParseOptions(forHub)
+	o.Hub, err = hub.ParseOptions(given["hf"])
+	parsed(err)
+	o.GS, err = gs.ParseOptions(given["gs"])
 	parsed(err)
 	o.S3.EndpointURL = cmp.Or(named["endpoint-url"], o.S3.EndpointURL)
 	o.S3.Region = cmp.Or(named["region"], o.S3.Region)
@@ -274,13 +272,13 @@ func (s Spec) drivers() (o all.Options, err error) {
 		if o.S3.RetryFor, err = time.ParseDuration(text); err != nil || o.S3.RetryFor <= 0 {
 			p.Add("Storage.retry-for", "must be a time above 0 as in \"90s\" or \"5m\", got %q", text)
 		}
-		o.HDFS.RetryFor, o.Web.RetryFor, o.Hub.RetryFor = o.S3.RetryFor, o.S3.RetryFor, o.S3.RetryFor
+		o.HDFS.RetryFor, o.Web.RetryFor, o.Hub.RetryFor, o.GS.RetryFor = o.S3.RetryFor, o.S3.RetryFor, o.S3.RetryFor, o.S3.RetryFor
 	}
 	o.HDFS.ConfDir = cmp.Or(named["hdfs-conf"], o.HDFS.ConfDir)
 	o.HDFS.Keytab = cmp.Or(named["keytab"], o.HDFS.Keytab)
 	o.HDFS.Principal = cmp.Or(named["principal"], o.HDFS.Principal)
 	o.HDFS.CABundle = cmp.Or(named["ca-bundle"], o.HDFS.CABundle)
-	o.Web.CABundle, o.Hub.CABundle = named["ca-bundle"], named["ca-bundle"]
+	o.Web.CABundle, o.Hub.CABundle, o.GS.CABundle = named["ca-bundle"], named["ca-bundle"], named["ca-bundle"]
 	parsed(o.S3.Validate())
 	parsed(o.HDFS.Validate())
 	s.giveEnvironment(&o)
@@ -290,6 +288,21 @@ func (s Spec) drivers() (o all.Options, err error) {
 // flagNames are the keys of Storage that the command has flags for.
 var flagNames = []string{
 	"endpoint-url", "region", "profile", "no-sign-request", "request-payer", "ca-bundle", "hdfs-conf", "keytab", "principal", "retry-for",
+}
+
+// storeOf returns the store that a storage option is for: the scheme that is its prefix; "" for the
+// name of a flag, "s3" for all other names.
+func storeOf(key string) string {
+	prefix, _, dotted := strings.Cut(key, ".")
+	switch {
+	case slices.Contains(flagNames, key):
+		return ""
+	case isHDFS(key):
+		return "hdfs"
+	case dotted && slices.Contains([]string{"http", "hf", "gs"}, prefix):
+		return prefix
+	}
+	return "s3"
 }
 
 // isHDFS reports whether a storage option is for HDFS: by its prefix, or by a name that fsspec has
@@ -307,7 +320,7 @@ func (s Spec) giveEnvironment(o *all.Options) {
 	env := maps.Clone(s.Env)
 	o.S3.Environ = env
 	o.HDFS.Getenv = func(name string) string { return env[name] }
-	o.Hub.Getenv = o.HDFS.Getenv
+	o.Hub.Getenv, o.GS.Getenv = o.HDFS.Getenv, o.HDFS.Getenv
 	o.HDFS.User = cmp.Or(o.HDFS.User, env["HADOOP_USER_NAME"])
 	o.HDFS.TokenFile = cmp.Or(o.HDFS.TokenFile, env["HADOOP_TOKEN_FILE_LOCATION"])
 }

@@ -252,8 +252,8 @@ that depends on the seed alone, split over any number of ranks, resumable at any
 limit of memory.
 
 Addresses are files, directories, globs (data/*.parquet), braces (part-{000..999}.parquet) and
-list files (@list.txt), on this machine or on servers: s3://bucket/key, hdfs://nameservice/path,
-webhdfs://host:port/path, hf://datasets/org/name, https://host/part.parquet.
+list files (@list.txt), on this machine or on servers: s3://bucket/key, gs://bucket/key,
+hdfs://nameservice/path, webhdfs://host:port/path, hf://datasets/org/name, https://host/part.parquet.
 Remote data is cached on this machine's disk.`,
 		Example: `  shardfeed demo
   shardfeed inspect data/

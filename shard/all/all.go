@@ -3,6 +3,7 @@ package all
 
 import (
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/gs"
 	"github.com/shardfeed/shardfeed/shard/hdfs"
 	"github.com/shardfeed/shardfeed/shard/hub"
 	"github.com/shardfeed/shardfeed/shard/local"
@@ -18,6 +19,7 @@ type Options struct {
 	HDFS hdfs.Options
 	Web  web.Options
 	Hub  hub.Options
+	GS   gs.Options
 }
 
 // Stores returns a store for each scheme. The memory store is empty. Nothing is read or asked of a
@@ -28,6 +30,7 @@ func Stores(o Options) shard.Stores {
 	disks := local.New()
 	files := names.WebHDFS()
 	servers := web.New(o.Web)
+	google := gs.New(o.GS)
 	return shard.Stores{
 		"":         disks,
 		"file":     disks,
@@ -42,5 +45,7 @@ func Stores(o Options) shard.Stores {
 		"http":     servers,
 		"https":    servers,
 		"hf":       hub.New(o.Hub, disks),
+		"gs":       google,
+		"gcs":      google,
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/web"
 )
 
 // errForeign is an answer that is not the hub's.
@@ -12,18 +13,6 @@ var errForeign = errors.New("the answer is not the hub's")
 
 // errOffline is the error for a file that was not downloaded.
 var errOffline = fmt.Errorf("%w: HF_HUB_OFFLINE is set, and it is not among the downloads", shard.ErrNotExist)
-
-// codeOf returns the hub's own code of a failure, as RepoNotFound, or "".
-func codeOf(err error) string {
-	var coded interface {
-		error
-		Code() string
-	}
-	if errors.As(err, &coded) {
-		return coded.Code()
-	}
-	return ""
-}
 
 func wrap(op, uri string, err error) error {
 	if e := (*shard.Error)(nil); errors.As(err, &e) { // of driver.Walk, which knows the path
@@ -36,7 +25,7 @@ func wrap(op, uri string, err error) error {
 }
 
 func hint(err error) string {
-	switch codeOf(err) {
+	switch web.CodeOf(err) {
 	case "GatedRepo":
 		return "accept its terms on the hub's page, and give a token: HF_TOKEN, hf auth login or the storage option hf.token"
 	case "RepoNotFound":

@@ -13,6 +13,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/driver"
+	"github.com/shardfeed/shardfeed/shard/web"
 )
 
 // commit returns the commit of the address's revision.
@@ -106,7 +107,7 @@ func (t *tree) Stat(ctx context.Context, name string) (driver.Entry, error) {
 		names = make(map[string]driver.Entry)
 		err := t.pages(ctx, dir, false, func(e driver.Entry) bool { names[e.Name] = e; return true })
 		switch {
-		case errors.Is(err, shard.ErrNotExist) && codeOf(err) == "EntryNotFound":
+		case errors.Is(err, shard.ErrNotExist) && web.CodeOf(err) == "EntryNotFound":
 			names = nil
 		case err != nil:
 			return driver.Entry{}, err
@@ -133,7 +134,7 @@ func (t *tree) ReadAll(ctx context.Context, dir, _ string, keep driver.Keep) (al
 		return wanted
 	})
 	if err != nil {
-		if codeOf(err) == "EntryNotFound" {
+		if web.CodeOf(err) == "EntryNotFound" {
 			return nil, shard.ErrNotExist
 		}
 		return nil, err

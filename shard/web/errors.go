@@ -21,16 +21,16 @@ type statusError struct {
 	after      time.Duration // that the server asks to wait
 	limit      string        // the rate limit that it names, for messages
 	total      int64         // size of the file, of an answer to a range that is not within it; else -1
-	version    string        // of the file, if the answer has it
-	code, text string        // of the hub's own headers
+	head       http.Header
+	code, text string // of the server itself, or ""
 }
 
 func newStatusError(answer *http.Response) *statusError {
 	head := answer.Header
 	e := &statusError{
-		status: answer.StatusCode, host: answer.Request.URL.Host, after: retryAfter(head), total: -1, version: versionOf(head),
-		code: head.Get("X-Error-Code"), text: head.Get("X-Error-Message"),
+		status: answer.StatusCode, host: answer.Request.URL.Host, after: retryAfter(head), total: -1, head: head,
 	}
+	e.code, e.text = reason(answer)
 	if left := rateLimit.FindStringSubmatch(head.Get("RateLimit")); left != nil {
 		e.limit = fmt.Sprintf(" (%s requests are left)", left[1])
 	}
@@ -52,8 +52,13 @@ func (e *statusError) Error() string {
 	return text
 }
 
-// Code is the server's own code of the failure, in X-Error-Code, or "".
-func (e *statusError) Code() string { return e.code }
+// CodeOf returns the server's own code of a failure, or "".
+func CodeOf(err error) string {
+	if e, ok := errors.AsType[*statusError](err); ok {
+		return e.code
+	}
+	return ""
+}
 
 // expired reports whether a redirect led to a URL that has expired, or that is for another range.
 // The first server makes another.

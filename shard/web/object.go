@@ -84,7 +84,7 @@ func (o *object) readOnce(ctx context.Context, f *driver.Fill) (err error) {
 		return err
 	}
 	span := shard.Span{Off: f.Off(), N: f.Left()}
-	answer, err := s.send(ctx, u, ranged(span, o.version()))
+	answer, err := s.send(ctx, u, s.ranged(span, o.version()))
 	if errors.Is(err, shard.ErrChanged) {
 		return fmt.Errorf("%w: %w", shard.ErrChanged, err)
 	}
@@ -126,12 +126,11 @@ func (o *object) version() string {
 
 // differs compares an answer with the shard.
 func (o *object) differs(head http.Header, size int64) error {
-	if o.pinned {
-		head = nil
-	}
 	from := o.shard
-	from.Version = o.version()
-	return differs(head, size, from)
+	if from.Version = o.version(); o.pinned {
+		return differs("", size, from)
+	}
+	return differs(o.server.store.options.Protocol.Version(head), size, from)
 }
 
 // check refuses an answer that does not have these bytes of the shard.

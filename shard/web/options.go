@@ -20,25 +20,33 @@ type Options struct {
 	CABundle string      // file of certificates that servers are checked with besides the system's
 	Proxy    string      // URL of an HTTP proxy; "": as HTTP_PROXY, HTTPS_PROXY and NO_PROXY say
 
-	MaxRequests int           // in flight to each server; 0: 32
-	PartSize    int64         // longest range of one request in bytes; 0: 16 MiB
-	ReadTimeout time.Duration // a request that brings no byte for so long is given up; 0: 20 s
-	RetryFor    time.Duration // passing faults are tried again for so long without progress; 0: 60 s
+	Protocol Protocol // of the servers of addresses; nil: Plain
+
+	FirstRequests int           // in flight to each server until its answers say more or less; 0: 8
+	MaxRequests   int           // in flight to each server; 0: 32
+	PartSize      int64         // longest range of one request in bytes; 0: 16 MiB
+	ReadTimeout   time.Duration // a request that brings no byte for so long is given up; 0: 20 s
+	RetryFor      time.Duration // passing faults are tried again for so long without progress; 0: 60 s
 
 	Waiting func(text string) // called when requests wait for a server that does not answer; may be nil
 }
 
 const (
+	firstRequests      = 8 // few, since most web servers are small
 	defaultRequests    = 32
 	defaultPart        = 16 << 20
 	defaultReadTimeout = 20 * time.Second
 )
 
 func (o Options) withDefaults() Options {
+	o.FirstRequests = cmp.Or(o.FirstRequests, firstRequests)
 	o.MaxRequests = cmp.Or(o.MaxRequests, defaultRequests)
 	o.PartSize = cmp.Or(o.PartSize, defaultPart)
 	o.ReadTimeout = cmp.Or(o.ReadTimeout, defaultReadTimeout)
 	o.RetryFor = cmp.Or(o.RetryFor, driver.DefaultRetryFor)
+	if o.Protocol == nil {
+		o.Protocol = Plain{}
+	}
 	return o
 }
 

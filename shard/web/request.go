@@ -22,7 +22,11 @@ func (s *server) send(ctx context.Context, u *url.URL, add func(http.Header)) (*
 		return nil, err
 	}
 	for hops := range maxHops + 1 {
-		answer, err := transport.RoundTrip(s.request(ctx, u, add))
+		r, err := s.request(ctx, u, add)
+		if err != nil {
+			return nil, err
+		}
+		answer, err := transport.RoundTrip(r)
 		if err != nil {
 			return nil, connect.Lost(ctx, u.Host, err)
 		}
@@ -53,9 +57,11 @@ func (s *server) send(ctx context.Context, u *url.URL, add func(http.Header)) (*
 	return nil, fmt.Errorf("%w: %s: over %d redirects", errForeign, u.Host, maxHops)
 }
 
-func (s *server) request(ctx context.Context, u *url.URL, add func(http.Header)) *http.Request {
+// request makes a request. Only the server of the address gets headers of options and a signature.
+func (s *server) request(ctx context.Context, u *url.URL, add func(http.Header)) (*http.Request, error) {
 	r := &http.Request{Method: http.MethodGet, URL: u, Host: u.Host, Header: make(http.Header), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
-	if strings.EqualFold(u.Scheme+"://"+u.Host, s.origin) {
+	own := strings.EqualFold(u.Scheme+"://"+u.Host, s.origin)
+	if own {
 		for name, values := range s.store.options.Headers {
 			r.Header[name] = values
 		}
@@ -65,14 +71,18 @@ func (s *server) request(ctx context.Context, u *url.URL, add func(http.Header))
 	if add != nil {
 		add(r.Header)
 	}
-	return r.WithContext(ctx)
+	r = r.WithContext(ctx)
+	if !own {
+		return r, nil
+	}
+	return r, s.store.options.Protocol.Sign(r)
 }
 
 // ranged asks for bytes of a file at a version, "" for any.
-func ranged(span shard.Span, version string) func(http.Header) {
+func (s *server) ranged(span shard.Span, version string) func(http.Header) {
 	return func(head http.Header) {
 		head.Set("Range", fmt.Sprintf("bytes=%d-%d", span.Off, span.End()-1))
-		demand(head, version)
+		s.store.options.Protocol.Demand(head, version)
 	}
 }
 

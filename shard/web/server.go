@@ -26,30 +26,36 @@ type server struct {
 	noted  atomic.Bool // a pause that it asks for
 }
 
-// Window sizes: few at first, since most web servers are small.
-const (
-	leastRequests = 2
-	startRequests = 8
-)
+// leastRequests may be in flight to any server.
+const leastRequests = 2
 
 func newServer(s *Store, origin string) *server {
-	w := &server{store: s, origin: origin, window: driver.NewWindow(leastRequests, startRequests, s.options.MaxRequests), meter: s.meters.Of(origin)}
+	w := &server{store: s, origin: origin, window: driver.NewWindow(leastRequests, s.options.FirstRequests, s.options.MaxRequests), meter: s.meters.Of(origin)}
 	w.meter.Follow(w.window)
 	return w
 }
 
-// look describes the file at a path by a request for its first byte.
-func (s *server) look(ctx context.Context, a address, path string) (e driver.Entry, err error) {
-	err = s.try(ctx, func() (err error) {
-		e, err = s.lookOnce(ctx, a, path)
-		return err
-	})
-	return e, err
+// Look describes the file at a URL by a request for its first byte, and returns the headers of the
+// answer.
+func (s *Store) Look(ctx context.Context, location string) (driver.Entry, http.Header, error) {
+	a, to, err := s.at(location)
+	if err != nil {
+		return driver.Entry{}, nil, err
+	}
+	return to.look(ctx, a, a.path)
 }
 
-func (s *server) lookOnce(ctx context.Context, a address, path string) (e driver.Entry, err error) {
+func (s *server) look(ctx context.Context, a address, path string) (e driver.Entry, head http.Header, err error) {
+	err = s.try(ctx, func() (err error) {
+		e, head, err = s.lookOnce(ctx, a, path)
+		return err
+	})
+	return e, head, err
+}
+
+func (s *server) lookOnce(ctx context.Context, a address, path string) (e driver.Entry, head http.Header, err error) {
 	if err := s.window.Acquire(ctx); err != nil {
-		return e, err
+		return e, nil, err
 	}
 	defer s.window.Release()
 	ctx, w := driver.NewWatch(ctx)
@@ -59,25 +65,25 @@ func (s *server) lookOnce(ctx context.Context, a address, path string) (e driver
 	w.Begin(s.store.options.ReadTimeout)
 	u, err := a.locate(path)
 	if err != nil {
-		return e, err
+		return e, nil, err
 	}
-	answer, err := s.send(ctx, u, ranged(shard.Span{N: 1}, ""))
+	answer, err := s.send(ctx, u, s.ranged(shard.Span{N: 1}, ""))
 	if empty, ok := errors.AsType[*statusError](err); ok && empty.status == http.StatusRequestedRangeNotSatisfiable && empty.total == 0 {
-		return driver.Entry{Name: path, Version: empty.version}, nil // a file of no bytes has no first one
+		return driver.Entry{Name: path, Version: s.store.options.Protocol.Version(empty.head)}, empty.head, nil // a file of no bytes has no first one
 	}
 	if err != nil {
-		return e, err
+		return e, nil, err
 	}
 	defer connect.Drain(answer)
 	if strings.HasSuffix(answer.Request.URL.Path, "/") {
-		return driver.Entry{Kind: driver.KindDir}, nil
+		return driver.Entry{Kind: driver.KindDir}, answer.Header, nil
 	}
 	size, err := sizeOf(answer)
 	if err != nil {
-		return e, err
+		return e, nil, err
 	}
 	s.window.Done()
-	return driver.Entry{Name: path, Size: size, Version: versionOf(answer.Header)}, nil
+	return driver.Entry{Name: path, Size: size, Version: s.store.options.Protocol.Version(answer.Header)}, answer.Header, nil
 }
 
 // sizeOf returns the size of the file whose first bytes an answer has.

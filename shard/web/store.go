@@ -88,6 +88,24 @@ func (s *Store) Open(ctx context.Context, sh shard.Shard) (shard.Object, error) 
 // OpenPinned returns an object of a shard that is read from a URL whose content never changes: only
 // its size is compared. Up to hole bytes between two ranges are read over. Errors name sh.URI.
 func (s *Store) OpenPinned(ctx context.Context, location string, sh shard.Shard, hole int64) (shard.Object, error) {
+	o, err := s.openAt(ctx, location, sh)
+	if err != nil {
+		return nil, err
+	}
+	o.pinned, o.hole = true, hole
+	return o, nil
+}
+
+// OpenAt returns an object of a shard that is read from a URL. Errors name sh.URI.
+func (s *Store) OpenAt(ctx context.Context, location string, sh shard.Shard) (shard.Object, error) {
+	o, err := s.openAt(ctx, location, sh)
+	if err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+func (s *Store) openAt(ctx context.Context, location string, sh shard.Shard) (*object, error) {
 	a, to, err := s.at(location)
 	if err == nil {
 		err = cause.Of(ctx)
@@ -95,7 +113,7 @@ func (s *Store) OpenPinned(ctx context.Context, location string, sh shard.Shard,
 	if err != nil {
 		return nil, wrap("open", sh.URI, err)
 	}
-	return &object{server: to, address: a, shard: sh, pinned: true, hole: hole}, nil
+	return &object{server: to, address: a, shard: sh, hole: maxHole}, nil
 }
 
 // Identity returns the address without what does not matter to the server.
@@ -140,7 +158,7 @@ func (s *Store) Explain(ctx context.Context, uri string) ([]shard.Fact, error) {
 	if isDirectory(a.path) || strings.ContainsAny(a.path, "{*") {
 		return facts, nil
 	}
-	found, err := to.look(ctx, a, a.path)
+	found, _, err := to.look(ctx, a, a.path)
 	switch {
 	case err == nil && found.Kind == driver.KindFile:
 		say("access", "the file has %d bytes, and the server serves ranges", found.Size)

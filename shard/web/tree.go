@@ -41,7 +41,7 @@ func (t *tree) Stat(ctx context.Context, path string) (driver.Entry, error) {
 	if ok {
 		return found.entry, found.err
 	}
-	found.entry, found.err = t.server.look(ctx, t.address, path)
+	found.entry, _, found.err = t.server.look(ctx, t.address, path)
 	if ctx.Err() == nil {
 		t.mu.Lock()
 		t.looked[path] = found

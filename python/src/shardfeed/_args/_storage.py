@@ -41,7 +41,12 @@ _HDFS = """
 """
 HDFS = frozenset(_HDFS.split())
 
-_WEB = ("http.proxy", "http.max-requests", "hf.token", "hf.endpoint")
+_WEB = """
+    http.proxy http.max-requests hf.token hf.endpoint
+    gs.token gs.access_token gs.anonymous gs.anon gs.endpoint gs.endpoint_url gs.endpoint_override gs.user_project gs.requester_pays
+    gs.proxy
+"""
+WEB = frozenset(_WEB.split())
 _HEADER = "http.header."  # and the name of a header
 
 _HADOOP = ("dfs.", "fs.", "hadoop.")  # keys of Hadoop's own configuration
@@ -53,8 +58,8 @@ _ELSEWHERE = {
     "scheme": "give endpoint_url with http:// or https://",
 }
 
-_ENVIRONMENT = ("AWS_", "S3_", "HADOOP_", "HDFS_", "HF_", "KRB5", "SSL_CERT_", "SHARDFEED_CACHE_")
-_VARIABLES = frozenset({"HOME", "USER", "LOGNAME", "XDG_CACHE_HOME", "SLURM_TMPDIR"})
+_ENVIRONMENT = ("AWS_", "S3_", "HADOOP_", "HDFS_", "HF_", "GOOGLE_", "CLOUDSDK_", "GCE_METADATA_", "KRB5", "SSL_CERT_", "SHARDFEED_CACHE_")
+_VARIABLES = frozenset({"HOME", "USER", "LOGNAME", "XDG_CACHE_HOME", "SLURM_TMPDIR", "STORAGE_EMULATOR_HOST"})
 _PROXIES = ("_PROXY", "_proxy")
 
 
@@ -77,7 +82,7 @@ def options(given: Mapping[str, Any] | None) -> dict[str, str]:
         name = name.removeprefix("extra_conf.")  # of pyarrow's HadoopFileSystem
         flag = name.replace("_", "-")
         known = flag if flag in FLAGS and name not in S3 else name
-        if known not in FLAGS and known.lower() not in S3 and known not in (*HDFS, *_WEB) and not known.startswith((*_HADOOP, _HEADER)):
+        if known not in FLAGS and known.lower() not in S3 and known not in HDFS | WEB and not known.startswith((*_HADOOP, _HEADER)):
             raise OptionError(_unknown(name))
         out[known] = value
     return out
@@ -101,11 +106,11 @@ def _flat(prefix: str, given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def _unknown(name: str) -> str:
     if name in _ELSEWHERE:
         return f"storage option {name!r} is not used here: {_ELSEWHERE[name]}"
-    near = difflib.get_close_matches(name, sorted(FLAGS | S3 | HDFS | set(_WEB)), 3)
+    near = difflib.get_close_matches(name, sorted(FLAGS | S3 | HDFS | WEB), 3)
     hint = (
         f"did you mean {' or '.join(map(repr, near))}?"
         if near
-        else "known are the options of s3fs and pyarrow, and hdfs.*, dfs.*, fs.*, hadoop.*, http.*, hf.*"
+        else "known are the options of s3fs and pyarrow, and hdfs.*, dfs.*, fs.*, hadoop.*, http.*, hf.*, gs.*"
     )
     return f"unknown storage option {name!r}: {hint}"
 

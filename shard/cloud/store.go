@@ -1,0 +1,225 @@
+package cloud
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/shardfeed/shardfeed/internal/cause"
+	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/driver"
+	"github.com/shardfeed/shardfeed/shard/driver/bucket"
+	"github.com/shardfeed/shardfeed/shard/web"
+)
+
+// Options define the store of a service.
+type Options struct {
+	// Locate cuts an address without its scheme into its parts. Its errors are shard.ErrBadURI.
+	Locate func(path string) (bucket.Location, error)
+	// Start reads the settings, at the first use. It asks no server.
+	Start func() (Service, error)
+
+	Web    web.Options
+	Listed func(n int) // called with the shards found so far by the list under way; may be nil
+}
+
+// Requests in flight to one service: as for S3.
+const (
+	firstRequests = 64
+	mostRequests  = 128
+	parallelReads = 64
+)
+
+// A Store reads the objects of a service. Its methods are safe for concurrent use.
+type Store struct {
+	options Options
+	start   func() (client, error)
+}
+
+// A client makes the requests to a service.
+type client struct {
+	Service
+	web *web.Store
+}
+
+var (
+	_ shard.Identifier = (*Store)(nil)
+	_ shard.Remote     = (*Store)(nil)
+	_ shard.Metered    = (*Store)(nil)
+	_ shard.TableStore = (*Store)(nil)
+	_ io.Closer        = (*Store)(nil)
+)
+
+// New returns a store. It reads no file and asks no server before the first use.
+func New(o Options) *Store {
+	return &Store{options: o, start: sync.OnceValues(func() (client, error) {
+		service, err := o.Start()
+		if err != nil {
+			return client{}, err
+		}
+		requests := o.Web
+		requests.Protocol = service
+		requests.FirstRequests, requests.MaxRequests = firstRequests, mostRequests
+		return client{service, web.New(requests)}, nil
+	})}
+}
+
+// sourceOf returns the source of an address's lists, and the address without its scheme.
+func (s *Store) sourceOf(address string) (from *source, path string, err error) {
+	_, path = shard.SplitScheme(address)
+	if _, err = s.options.Locate(path); err != nil {
+		return nil, "", err
+	}
+	c, err := s.start()
+	return &source{s, c, address[:len(address)-len(path)]}, path, err
+}
+
+func (s *source) tree() *bucket.Tree {
+	return bucket.NewTree(s, s.prefix, driver.NewListing(s.store.options.Listed))
+}
+
+// List returns the shards of an address or a pattern; see driver.Walk.
+func (s *Store) List(ctx context.Context, pattern string) ([]shard.Shard, error) {
+	from, path, err := s.sourceOf(pattern)
+	if err != nil {
+		return nil, &shard.Error{Op: "list", URI: pattern, Err: err}
+	}
+	return driver.Walk(ctx, from.tree(), path, driver.WalksAtOnce)
+}
+
+// Open returns an object of a shard. It sends no request.
+func (s *Store) Open(ctx context.Context, sh shard.Shard) (shard.Object, error) {
+	o, err := s.open(ctx, sh)
+	if err != nil {
+		return nil, &shard.Error{Op: "open", URI: sh.URI, Err: err}
+	}
+	return o, nil
+}
+
+func (s *Store) open(ctx context.Context, sh shard.Shard) (shard.Object, error) {
+	if ctx.Err() != nil {
+		return nil, cause.Of(ctx)
+	}
+	from, path, err := s.sourceOf(sh.URI)
+	if err != nil {
+		return nil, err
+	}
+	at, err := from.Locate(path)
+	if err == nil && at.Key == "" {
+		err = fmt.Errorf("%w: it names no object", shard.ErrBadURI)
+	}
+	if err != nil {
+		return nil, err
+	}
+	location, err := from.client.Object(at, sh.Version)
+	if err != nil {
+		return nil, err
+	}
+	o, err := from.client.web.OpenAt(ctx, location, sh)
+	if err != nil {
+		return nil, err
+	}
+	return &object{o.(rangeObject), from.client, sh.URI}, nil
+}
+
+// Identity is the object's URL, which all spellings of its address share.
+func (s *Store) Identity(uri string) string {
+	from, path, err := s.sourceOf(uri)
+	if err != nil {
+		return uri
+	}
+	at, err := from.Locate(path)
+	if err != nil {
+		return uri
+	}
+	location, err := from.client.Object(at, "")
+	if err != nil {
+		return uri
+	}
+	return location
+}
+
+// Above returns the directories around an address, up to its bucket.
+func (s *Store) Above(address string) []string {
+	scheme, rest := shard.SplitScheme(address)
+	return driver.Above(scheme+"://", rest)
+}
+
+// TableAt reports the table whose root is a directory.
+func (s *Store) TableAt(ctx context.Context, dir string) (shard.Table, error) {
+	from, path, err := s.sourceOf(dir)
+	if err != nil {
+		return shard.Table{}, err
+	}
+	return driver.TableAt(ctx, from.tree(), path)
+}
+
+// Parallel is the same for all addresses.
+func (s *Store) Parallel(string) int { return parallelReads }
+
+// Traffic counts the requests so far.
+func (s *Store) Traffic() shard.Traffic {
+	c, err := s.start()
+	if err != nil {
+		return shard.Traffic{}
+	}
+	return c.web.Traffic()
+}
+
+// ByStore measures the requests to each server.
+func (s *Store) ByStore() []shard.StoreTraffic {
+	c, err := s.start()
+	if err != nil {
+		return nil
+	}
+	return c.web.ByStore()
+}
+
+// Place is not told by clouds.
+func (s *Store) Place(context.Context, shard.Shard) (shard.Placement, error) {
+	return shard.Placement{}, errors.ErrUnsupported
+}
+
+// Explain describes the settings, and lists one name. Failures are facts too.
+func (s *Store) Explain(ctx context.Context, uri string) ([]shard.Fact, error) {
+	from, path, err := s.sourceOf(uri)
+	if err != nil {
+		return nil, &shard.Error{Op: "explain", URI: uri, Err: err}
+	}
+	facts := from.client.Facts()
+	at, err := from.Locate(path)
+	if err == nil {
+		_, err = from.client.page(ctx, bucket.Query{Bucket: at.Bucket, Prefix: at.Key, Level: true})
+	}
+	if err == nil {
+		return append(facts, shard.Fact{Name: "access", Value: "its names can be listed"}), nil
+	}
+	facts = append(facts, shard.Fact{Name: "problem", Value: err.Error()})
+	if h := from.client.Hint(err); h != "" {
+		facts = append(facts, shard.Fact{Name: "try", Value: h})
+	}
+	return facts, nil
+}
+
+// Close closes the idle connections.
+func (s *Store) Close() error {
+	c, err := s.start()
+	if err != nil {
+		return nil
+	}
+	return c.web.Close()
+}
+
+// wrap makes the error that a user reads, with the service's own hint.
+func (c client) wrap(op, uri string, err error) error {
+	e := (*shard.Error)(nil)
+	if !errors.As(err, &e) {
+		e = &shard.Error{Op: op, URI: uri, Err: err}
+	}
+	if h := c.Hint(e.Err); h != "" {
+		e.Hint = h
+	}
+	return e
+}

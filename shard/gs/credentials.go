@@ -1,0 +1,180 @@
+package gs
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/oauth2"
+	"golang.org/x/oauth2/google"
+
+	"github.com/shardfeed/shardfeed/internal/regular"
+	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/cloud"
+	"github.com/shardfeed/shardfeed/shard/driver/connect"
+)
+
+// scope is the right that tokens are asked for.
+const scope = "https://www.googleapis.com/auth/devstorage.read_only"
+
+// The values of Options.Token beside a file and its content.
+const (
+	anonymous     = "anon"
+	googleDefault = "google_default"
+	fromMetadata  = "cloud"
+)
+
+// A signer shows who asks.
+type signer interface{ Sign(r *http.Request) error }
+
+type unsigned struct{}
+
+func (unsigned) Sign(*http.Request) error { return nil }
+
+// credentials returns the source of tokens, and its description without a secret.
+func (o Options) credentials(emulated bool) (by signer, source string, err error) {
+	switch {
+	case o.Anonymous, o.Token == anonymous, emulated && o.Token == "" && o.AccessToken == "":
+		return unsigned{}, "none (anonymous)", nil
+	case o.AccessToken != "":
+		return cloud.NewTokens(func(context.Context) (cloud.Token, error) { return cloud.Token{Value: o.AccessToken}, nil }), "an access token of the options", nil
+	}
+	clients, err := o.clients()
+	if err != nil {
+		return nil, "", err
+	}
+	switch {
+	case o.Token == fromMetadata:
+	case strings.HasPrefix(strings.TrimSpace(o.Token), "{"):
+		return cloud.NewTokens(clients.ofJSON([]byte(o.Token))), kindOf([]byte(o.Token)) + " of the options", nil
+	default:
+		file, err := o.file()
+		if err != nil {
+			return nil, "", err
+		}
+		if file != "" {
+			content, err := regular.ReadFile(file)
+			if err != nil {
+				return nil, "", fmt.Errorf("%w: credentials: %w", shard.ErrDenied, err)
+			}
+			return cloud.NewTokens(clients.ofFile(file)), kindOf(content) + " of " + file, nil
+		}
+	}
+	host := o.getenv("GCE_METADATA_HOST")
+	return cloud.NewTokens(clients.ofMetadata(host)), "the metadata server " + cmp.Or(host, metadataHost), nil
+}
+
+// file returns the file of credentials, or "".
+func (o Options) file() (string, error) {
+	if o.Token != "" && o.Token != googleDefault {
+		return o.Token, nil
+	}
+	if file := o.getenv("GOOGLE_APPLICATION_CREDENTIALS"); file != "" {
+		return file, nil
+	}
+	dir := o.getenv("CLOUDSDK_CONFIG")
+	if home := o.getenv("HOME"); dir == "" && home != "" {
+		dir = filepath.Join(home, ".config", "gcloud")
+	}
+	if dir == "" {
+		return "", nil
+	}
+	file := filepath.Join(dir, "application_default_credentials.json")
+	if _, err := regular.ReadFile(file); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return "", nil
+		}
+		return "", fmt.Errorf("%w: credentials: %w", shard.ErrDenied, err)
+	}
+	return file, nil
+}
+
+// clients make the requests for tokens.
+type clients struct {
+	proxied *http.Client // to Google's servers
+	direct  *http.Client // to the metadata server
+}
+
+func (o Options) clients() (clients, error) {
+	proxied, err := connect.Options{CABundle: o.CABundle, Proxy: o.Proxy}.Transport()
+	if err != nil {
+		return clients{}, err
+	}
+	proxied.DisableKeepAlives = true // one request an hour
+	direct := proxied.Clone()
+	direct.Proxy = nil
+	return clients{&http.Client{Transport: proxied}, &http.Client{Transport: direct}}, nil
+}
+
+// kindOf names the kind of a file of credentials.
+func kindOf(content []byte) string {
+	var file struct{ Type string }
+	if json.Unmarshal(content, &file) != nil || file.Type == "" {
+		return "credentials"
+	}
+	return strings.ReplaceAll(file.Type, "_", " ")
+}
+
+func (c clients) ofFile(file string) func(context.Context) (cloud.Token, error) {
+	return func(ctx context.Context) (cloud.Token, error) {
+		content, err := regular.ReadFile(file)
+		if err != nil {
+			return cloud.Token{}, fmt.Errorf("%w: credentials: %w", shard.ErrDenied, err)
+		}
+		return c.ofJSON(content)(ctx)
+	}
+}
+
+// ofJSON fetches tokens by a file of credentials, whose kind decides which server is asked.
+func (c clients) ofJSON(content []byte) func(context.Context) (cloud.Token, error) {
+	return func(ctx context.Context) (cloud.Token, error) {
+		ctx = context.WithValue(ctx, oauth2.HTTPClient, c.proxied)
+		var file struct{ Type string }
+		if err := json.Unmarshal(content, &file); err != nil {
+			return cloud.Token{}, fmt.Errorf("%w: the credentials are not JSON", shard.ErrDenied)
+		}
+		found, err := google.CredentialsFromJSONWithType(ctx, content, google.CredentialsType(file.Type), scope)
+		if err != nil {
+			return cloud.Token{}, fmt.Errorf("%w: credentials: %w", shard.ErrDenied, err)
+		}
+		token, err := found.TokenSource.Token()
+		if err != nil {
+			return cloud.Token{}, lost(ctx, err)
+		}
+		return cloud.Token{Value: token.AccessToken, Expires: token.Expiry}, nil
+	}
+}
+
+// errNoToken is the error of credentials that lead to no token.
+var errNoToken = fmt.Errorf("%w: no token", shard.ErrDenied)
+
+// lost puts the error of a request for a token into the words of package shard.
+func lost(ctx context.Context, err error) error {
+	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok && refused.Response != nil {
+		kind, status := errNoToken, refused.Response.StatusCode
+		if status >= 500 || status == http.StatusTooManyRequests {
+			kind = shard.ErrTransient
+		}
+		var said struct {
+			Error       string
+			Description string `json:"error_description"`
+		}
+		_ = json.Unmarshal(refused.Body, &said) // else the status has to do
+		return fmt.Errorf("%w: the server of tokens: %d %s: %s: %s", kind, status, http.StatusText(status), said.Error, said.Description)
+	}
+	if inURL, ok := errors.AsType[*url.Error](err); ok {
+		host := "the server of tokens"
+		if u, err := url.Parse(inURL.URL); err == nil {
+			host = u.Host
+		}
+		return connect.Lost(ctx, host, err)
+	}
+	return fmt.Errorf("%w: %w", errNoToken, err)
+}

@@ -1,0 +1,113 @@
+package gs
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Options configure the access to buckets. The zero value finds the credentials that Google's own
+// libraries find.
+type Options struct {
+	// Token chooses the credentials, as gcsfs does: "anon", "google_default" (as ""), "cloud" (the
+	// metadata server), the path of a file of credentials, or its content.
+	Token       string
+	AccessToken string // a token of OAuth, instead of credentials
+	Anonymous   bool   // public data, without credentials
+	Endpoint    string // "": STORAGE_EMULATOR_HOST, else https://storage.googleapis.com
+	UserProject string // project to charge for requests, "": the bucket's
+
+	// Getenv looks up GOOGLE_APPLICATION_CREDENTIALS, CLOUDSDK_CONFIG, STORAGE_EMULATOR_HOST,
+	// GCE_METADATA_HOST and HOME; nil is os.Getenv.
+	Getenv func(name string) string
+
+	CABundle string        // as of package web
+	Proxy    string        // as of package web
+	RetryFor time.Duration // as of package web
+
+	Listed  func(n int)       // called with the shards found so far by the list under way; may be nil
+	Waiting func(text string) // called when requests wait; may be nil
+}
+
+// setters are the storage options by their names.
+var setters = map[string]func(o *Options, value string) error{
+	"gs.token":        func(o *Options, v string) error { o.Token = v; return nil },
+	"gs.access_token": func(o *Options, v string) error { o.AccessToken = v; return nil },
+	"gs.anonymous":    func(o *Options, v string) (err error) { o.Anonymous, err = parseBool(v); return err },
+	"gs.endpoint":     func(o *Options, v string) error { o.Endpoint = v; return nil },
+	"gs.user_project": func(o *Options, v string) error { o.UserProject = v; return nil },
+	"gs.proxy":        func(o *Options, v string) error { o.Proxy = v; return nil },
+}
+
+// aliases are the names of gcsfs and pyarrow.
+var aliases = map[string]string{
+	"gs.anon": "gs.anonymous", "gs.endpoint_url": "gs.endpoint", "gs.endpoint_override": "gs.endpoint", "gs.requester_pays": "gs.user_project",
+}
+
+// ParseOptions returns the options of storage options by their names, as gs.token. Values are never
+// part of an error: they can be secrets.
+func ParseOptions(given map[string]string) (o Options, err error) {
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		set, known := setters[cmp.Or(aliases[name], name)]
+		if !known {
+			errs = append(errs, fmt.Errorf("%s: not an option of gs; there are %s", name, strings.Join(slices.Sorted(maps.Keys(setters)), ", ")))
+			continue
+		}
+		if err := set(&o, given[name]); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", name, err))
+		}
+	}
+	return o, errors.Join(append(errs, o.Validate())...)
+}
+
+// Validate lists everything that is wrong with the options in one error.
+func (o Options) Validate() error {
+	var errs []error
+	if o.Endpoint != "" && !isURL(o.Endpoint) {
+		errs = append(errs, errors.New("gs.endpoint: must be an address such as http://localhost:4443"))
+	}
+	if o.Proxy != "" && !isURL(o.Proxy) {
+		errs = append(errs, errors.New("gs.proxy: must be an address such as http://host:3128"))
+	}
+	if o.AccessToken != "" && o.Token != "" || o.Anonymous && (o.AccessToken != "" || o.Token != "" && o.Token != anonymous) {
+		errs = append(errs, errors.New("gs.token, gs.access_token, gs.anonymous: give one of them"))
+	}
+	return errors.Join(errs...)
+}
+
+func parseBool(value string) (bool, error) {
+	b, err := strconv.ParseBool(strings.ToLower(value))
+	if err != nil {
+		return false, errors.New("must be true or false")
+	}
+	return b, nil
+}
+
+func isURL(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
+}
+
+func (o Options) getenv(name string) string {
+	if o.Getenv == nil {
+		return os.Getenv(name)
+	}
+	return o.Getenv(name)
+}
+
+// emulator returns the address that STORAGE_EMULATOR_HOST names, or "".
+func (o Options) emulator() string {
+	host := o.getenv("STORAGE_EMULATOR_HOST")
+	if host == "" || isURL(host) {
+		return host
+	}
+	return "http://" + host
+}
