@@ -75,9 +75,13 @@ type Field struct {
 	// Tensor is the shape of the values of a List, when the writer declared one; nil for other lists.
 	Tensor *Tensor
 
-	// Encoding is how the values of a Binary column are encoded, when a schema beside the shards
-	// declares it; nil for other columns.
+	// Encoding is how the values of a Binary column are encoded, when a schema in the shards or
+	// beside them declares it; nil for other columns.
 	Encoding *Encoding
+
+	// Labels are the names of the values of a column of integers, from 0 on, when the writer
+	// declared them: the classes of Hugging Face's ClassLabel.
+	Labels []string
 
 	// Partition marks a column whose value comes from the shard's directories, not from its pages.
 	Partition bool

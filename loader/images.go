@@ -106,16 +106,7 @@ func (b *binder) bindImages(all map[string]images.Options) {
 
 // image finds the column of a name.
 func (b *binder) image(name string, o images.Options) (m *imageColumn, err error) {
-	f, err := column.Find(b.data.Fields, name, func(f *column.Field) (*column.Field, []*column.Field) {
-		items := f
-		if f.Kind == column.List {
-			items = f.Children[0]
-		}
-		if items.Kind != column.Struct {
-			return f, nil
-		}
-		return f, items.Children
-	})
+	f, err := b.imageFile(name)
 	file := f
 	if f != nil && f.Kind == column.List {
 		file = f.Children[0]
@@ -132,6 +123,20 @@ func (b *binder) image(name string, o images.Options) (m *imageColumn, err error
 	}
 	m = &imageColumn{name: name, options: o, bytes: o.Bytes(), number: imageNumber(name), field: imageField(file.Name, o)}
 	return m, b.placeImage(m, file)
+}
+
+// imageFile finds a column, or a member of structs or of lists of structs, by its dotted name.
+func (b *binder) imageFile(name string) (*column.Field, error) {
+	return column.Find(b.data.Fields, name, func(f *column.Field) (*column.Field, []*column.Field) {
+		items := f
+		if f.Kind == column.List {
+			items = f.Children[0]
+		}
+		if items.Kind != column.Struct {
+			return f, nil
+		}
+		return f, items.Children
+	})
 }
 
 // notFile is the error about a name of structs. It advises only a member that images can be in.

@@ -3,7 +3,6 @@ package loader
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/images"
@@ -12,18 +11,19 @@ import (
 // allColumns is the name in Options.Images of all columns that a schema declares.
 const allColumns = "*"
 
-// declaredImages replaces options that ask for the schema's declaration by the declared ones.
-// Options under a column's own name win over the options for all columns.
+// declaredImages replaces options for all columns by options of each column that a schema declares:
+// as it is declared, or the given ones for each picture. Options under a column's own name win.
 func (b *binder) declaredImages(given map[string]images.Options) map[string]images.Options {
 	all := map[string]images.Options{}
 	for _, name := range sortedKeys(given) {
-		if !given[name].Declared {
-			all[name] = given[name]
+		o := given[name]
+		if !o.Declared && name != allColumns {
+			all[name] = o
 			continue
 		}
 		names := []string{name}
 		if name == allColumns {
-			names = b.encodedColumns()
+			names = b.encodedColumns(!o.Declared)
 		}
 		if len(names) == 0 {
 			b.problems.Add(fmt.Sprintf("Images[%q]", name), "does not apply: %v", errUndeclared)
@@ -32,45 +32,63 @@ func (b *binder) declaredImages(given map[string]images.Options) map[string]imag
 			if _, own := given[column]; own && column != name {
 				continue
 			}
-			o, err := b.declared(column)
+			if !o.Declared {
+				all[column] = o
+				continue
+			}
+			declared, err := b.declared(column)
 			if err != nil {
 				b.problems.Add(fmt.Sprintf("Images[%q]", name), "does not apply: %v", err)
 				continue
 			}
-			all[column] = o
+			all[column] = declared
 		}
 	}
 	return all
 }
 
-// encodedColumns lists the columns that a schema declares.
-func (b *binder) encodedColumns() (names []string) {
-	for _, f := range b.data.Fields {
-		if f.Encoding != nil {
-			names = append(names, f.Name)
+// encodedColumns lists the columns that a schema declares, or the pictures among them. Audio is
+// left as bytes.
+func (b *binder) encodedColumns(pictures bool) (names []string) {
+	var visit func(name string, f *column.Field)
+	visit = func(name string, f *column.Field) {
+		if e := f.Encoding; e != nil && (e.Picture() || !pictures && e.Codec != "Audio") {
+			names = append(names, name)
 		}
+		switch f.Kind {
+		case column.List:
+			visit(name, f.Children[0])
+		case column.Struct:
+			for _, c := range f.Children {
+				visit(name+"."+c.Name, c)
+			}
+		}
+	}
+	for _, f := range b.data.Fields {
+		visit(f.Name, f)
 	}
 	return names
 }
 
-var errUndeclared = errors.New("no schema of petastorm, in _common_metadata beside the shards, declares a column that is read as an array or an image; name columns with their shapes")
+var errUndeclared = errors.New("no schema declares a column that is read as an array or an image: neither petastorm's, in _common_metadata beside the shards, nor the features of Hugging Face's library; name columns with their shapes")
 
-// declared returns the options of a column that petastorm's schema declares.
+// declared returns the options of a column that a schema declares.
 func (b *binder) declared(name string) (o images.Options, err error) {
-	i := slices.IndexFunc(b.data.Fields, func(f *column.Field) bool { return f.Name == name })
-	if i < 0 {
+	f, err := b.imageFile(name)
+	if err != nil || f == nil {
 		return o, fmt.Errorf("column %q is not read", name)
 	}
-	e := b.data.Fields[i].Encoding
-	if e == nil {
-		return o, fmt.Errorf("no schema of petastorm, in _common_metadata beside the shards, declares column %q; give its shape", name)
+	if f.Encoding == nil {
+		return o, fmt.Errorf("no schema declares column %q: neither petastorm's, in _common_metadata beside the shards, nor the features of Hugging Face's library; give its shape", name)
 	}
-	return optionsOfEncoding(name, e)
+	return optionsOfEncoding(name, f.Encoding)
 }
 
 // optionsOfEncoding are the options that make the tensors that petastorm makes.
 func optionsOfEncoding(name string, e *column.Encoding) (o images.Options, err error) {
 	switch picture := e.Codec == "CompressedImageCodec"; {
+	case e.Shape == nil:
+		return o, fmt.Errorf("column %q has files of type %v, of any size; give options with a size, for the column or for all pictures (\"*\")", name, e)
 	case picture && e.Fixed() && len(e.Shape) == 3 && e.Shape[2] == 3 && e.DType == string(images.Uint8):
 		o = images.Options{Height: e.Shape[0], Width: e.Shape[1], Layout: images.HWC, IgnoreOrientation: true, Exact: true}
 	case picture:

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -10,6 +11,7 @@ import (
 	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/printable"
+	"github.com/shardfeed/shardfeed/internal/text"
 )
 
 func (a *app) schema() *cobra.Command {
@@ -68,13 +70,18 @@ type columnReport struct {
 	Nullable  bool           `json:"nullable"`
 	Partition bool           `json:"partition,omitempty"` // from directory names
 	Features  []string       `json:"features,omitempty"`  // of a matrix: the columns that it is stacked of, by their places
+	Labels    []string       `json:"labels,omitempty"`    // names of the values, from 0 on
+	Encoding  string         `json:"encoding,omitempty"`  // that the writer declared: "Image", "NdarrayCodec, float64 of shape (2, 3)"
 	Children  []columnReport `json:"children,omitempty"`  // items of a list, pairs of a map, members of a struct
 }
 
 func columnReports(fields []*column.Field) []columnReport {
 	all := make([]columnReport, len(fields))
 	for i, f := range fields {
-		all[i] = columnReport{Name: f.Name, Type: f.String(), Nullable: f.Nullable || f.Kind == column.Null, Partition: f.Partition, Features: f.Features}
+		all[i] = columnReport{Name: f.Name, Type: f.String(), Nullable: f.Nullable || f.Kind == column.Null, Partition: f.Partition, Features: f.Features, Labels: f.Labels}
+		if f.Encoding != nil {
+			all[i].Encoding = f.Encoding.String()
+		}
 		if len(f.Children) > 0 {
 			all[i].Children = columnReports(f.Children)
 		}
@@ -84,21 +91,35 @@ func columnReports(fields []*column.Field) []columnReport {
 
 // schemaReport is a line for each column.
 func schemaReport(columns []columnReport) *term.Report {
-	table := [][]string{{"column", "type", "nulls", "from"}}
+	table := [][]string{{"column", "type", "nulls", "notes"}}
 	for _, c := range columns {
-		nulls, from := "no", ""
+		nulls, note := "no", c.note()
 		if c.Nullable {
 			nulls = "allowed"
 		}
-		if c.Partition {
-			from = "directory names"
-		}
-		if len(c.Features) > 0 {
-			from = printable.Text(strings.Join(c.Features, " "))
-		}
-		table = append(table, []string{printable.Text(c.Name), printable.Text(c.Type), nulls, from})
+		table = append(table, []string{printable.Text(c.Name), printable.Text(c.Type), nulls, note})
 	}
 	r := &term.Report{}
 	r.Table(table)
 	return r
+}
+
+// note describes a column beyond its type.
+func (c columnReport) note() string {
+	switch {
+	case c.Partition:
+		return "from directory names"
+	case len(c.Features) > 0:
+		return "of " + printable.Text(strings.Join(c.Features, " "))
+	case len(c.Labels) > 0:
+		return fmt.Sprintf("%s: %s", text.Plural(len(c.Labels), "class"), text.Shorten(printable.Text(strings.Join(c.Labels, ", ")), 40))
+	case c.Encoding != "":
+		return c.Encoding
+	}
+	for _, m := range c.Children { // an image or audio, and its path
+		if m.Encoding != "" {
+			return m.Name + ": " + m.Encoding
+		}
+	}
+	return ""
 }

@@ -100,7 +100,7 @@ func inLists(n wire.Node, sizes []int) wire.Node {
 func nodeOf(f *column.Field) wire.Node {
 	n := wire.Node{
 		Name: f.Name, Kind: kinds[f.Kind], Type: f.Type.String(), Width: f.Width, Nullable: f.Nullable, UTC: f.UTC,
-		Precision: f.Precision, Scale: f.Scale, ListSize: f.ListSize, Partition: f.Partition, Added: f.Made, Joined: f.Joined, Features: f.Features, Children: []wire.Node{},
+		Precision: f.Precision, Scale: f.Scale, ListSize: f.ListSize, Partition: f.Partition, Added: f.Made, Joined: f.Joined, Features: f.Features, Labels: f.Labels, Children: []wire.Node{},
 	}
 	if f.Kind == column.List || f.Kind == column.Struct || f.Kind == column.Map {
 		n.Type = n.Kind

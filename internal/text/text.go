@@ -15,12 +15,12 @@ func Count(n int64) string {
 	return s
 }
 
-// Plural prints a number of things: "1 shard", "2 shards", "2 batches" or "2 copies".
+// Plural prints a number of things: "1 shard", "2 shards", "2 batches", "2 classes" or "2 copies".
 func Plural[N int | int64](n N, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
-	if strings.HasSuffix(noun, "tch") {
+	if strings.HasSuffix(noun, "tch") || strings.HasSuffix(noun, "ss") {
 		noun += "e"
 	}
 	if stem, ok := strings.CutSuffix(noun, "py"); ok {

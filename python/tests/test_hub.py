@@ -103,6 +103,17 @@ def test_the_hubs_own_client_lists_the_same(runtime: Path, tmp_path: Path, hub: 
         assert [row for batch in loader for row in batch["id"].tolist()] == rows
 
 
+def test_the_datasets_library_streams_the_same(runtime: Path, tmp_path: Path, hub: standin.Hub) -> None:
+    pytest.importorskip("datasets")
+    rows = client(
+        hub,
+        tmp_path / "home",
+        "import json, datasets\nprint(json.dumps([row['id'] for row in datasets.load_dataset('org/data', split='train', streaming=True)]))",
+    )
+    with DataLoader(ADDRESS, **{**options(hub, tmp_path), "shuffle": False}) as loader:
+        assert [row for batch in loader for row in batch["id"].tolist()] == rows
+
+
 def test_downloads_are_read(runtime: Path, tmp_path: Path, hub: standin.Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     home = tmp_path / "home"
     client(

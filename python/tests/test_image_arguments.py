@@ -165,8 +165,8 @@ def test_all_problems_come_at_once() -> None:
     "given, words",
     [
         (
-            {"images": Image()},
-            r"images must be a dict of Image by column, as in images=\{\"img\": shardfeed.Image\(size=224\)\}, or 'auto', got Image",
+            {"images": [Image()]},
+            r"images must be a dict of Image by column, as in images=.*, an Image for all .*, or 'auto', got ",
         ),
         ({"images": {"": Image()}}, "images must be a dict of Image by column"),
         ({"images": {"img": 224}}, r"images of column 'img' must be a shardfeed.Image, as in .* got 224"),

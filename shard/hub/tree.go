@@ -121,13 +121,16 @@ func (t *tree) Stat(ctx context.Context, name string) (driver.Entry, error) {
 	return e, nil
 }
 
-// ReadAll lists a directory with all below it.
+// card describes a data set to readers of its page.
+const card = "README.md"
+
+// ReadAll lists a directory with all below it, and without the card.
 func (t *tree) ReadAll(ctx context.Context, dir, _ string, keep driver.Keep) (all []driver.Entry, err error) {
 	t.mu.Lock()
 	t.walked = true
 	t.mu.Unlock()
 	err = t.pages(ctx, clean(dir), true, func(e driver.Entry) bool {
-		wanted := keep(e.Name, e.Kind == driver.KindDir) && e.Kind == driver.KindFile
+		wanted := keep(e.Name, e.Kind == driver.KindDir) && e.Kind == driver.KindFile && (e.Name != card || clean(dir) != "")
 		if wanted {
 			all = append(all, e)
 		}

@@ -127,6 +127,7 @@ type Node struct {
 	Added     bool     `json:"added"`              // not of the data: lengths of a padded column, ids and seeds of rows
 	Joined    bool     `json:"joined,omitempty"`   // one array, or one number, of the batch; see column.Field
 	Features  []string `json:"features,omitempty"` // of a matrix: the columns that it was stacked of
+	Labels    []string `json:"labels,omitempty"`   // names of the values, from 0 on
 	Children  []Node   `json:"children"`
 }
 

@@ -205,9 +205,10 @@ class StreamingDataset(Connected, Generic[T]):
         images (dict, default None): ``{column: Image(size=224, crop="random_resized")}`` decodes
             the images whose bytes are in a column, and makes tensors of them, [rows, 3, 224, 224].
             Lists of files become lists of tensors. ``{column: Npy((3, 4), "float32")}`` makes
-            tensors of the arrays of numpy's files. See :class:`Image` and :class:`Npy`. "auto",
-            in place of the dict or of an Image, decodes as petastorm's schema beside the shards
-            declares.
+            tensors of the arrays of numpy's files. See :class:`Image` and :class:`Npy`. An Image
+            in place of the dict is for all pictures that Hugging Face's library or petastorm
+            declares. "auto", in place of the dict or of an Image, decodes as petastorm's schema
+            beside the shards declares.
         image_decoder ("auto", "turbo" or "go", default "auto"): who decodes JPEG: libjpeg-turbo 3,
             or a decoder in Go, which is slower and gives slightly other pixels. "auto" is
             libjpeg-turbo if it is found; all ranks must have the same one.

@@ -19,7 +19,7 @@ from .errors import OptionError, nearer
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-AUTO = "auto"  # as petastorm's schema declares it
+AUTO = "auto"  # as a schema declares it
 _FORM = 'as in images={"img": shardfeed.Image(size=224)}'
 _DTYPES = ("uint8", "float32", "float16", "bfloat16")
 _JITTERS = ("brightness", "contrast", "saturation", "hue")
@@ -198,8 +198,10 @@ def images(given: Any) -> dict[str, dict[str, Any]]:
         return {}
     if isinstance(given, str) and given == AUTO:
         given = {"*": AUTO}
+    if isinstance(given, Image):
+        given = {"*": given}  # all columns that Hugging Face's library, or petastorm, declares as pictures
     if not isinstance(given, Mapping) or not all(isinstance(k, str) and k for k in given):
-        raise OptionError(f"images must be a dict of Image by column, {_FORM}, or 'auto', {got(given)}")
+        raise OptionError(f"images must be a dict of Image by column, {_FORM}, an Image for all declared pictures, or 'auto', {got(given)}")
     for column, image in given.items():
         if not isinstance(image, (Image, Npy)) and not (isinstance(image, str) and image == AUTO):
             raise OptionError(f"images of column {column!r} must be a shardfeed.Image, {_FORM}, a shardfeed.Npy, or 'auto', {got(image)}")

@@ -54,7 +54,7 @@ class MapOptions(TypedDict, total=False):
     hash: Mapping[str, int] | None
     scale: Mapping[str, tuple[float, float]] | None
     stack: Mapping[str, Stack] | None
-    images: Mapping[str, Image | Npy | Literal["auto"]] | Literal["auto"] | None
+    images: Mapping[str, Image | Npy | Literal["auto"]] | Image | Literal["auto"] | None
     image_decoder: Annotated[Decoder, "auto"]
     manifest: Manifest | None
     strict: Annotated[bool, False]

@@ -134,7 +134,7 @@ func (h *Hot) readFooter(name string, f *flight[indexEntry], read func() (indexE
 	h.set(name, hotRecord{record: e.record, schema: e.schema.ID}, int64(cap(e.record)))
 	s := hotSchemaKey(e.schema.ID)
 	if _, known := h.get(s); !known {
-		h.set(s, e.schema, int64(cap(e.schema.Elements)+cap(e.schema.ListSizes)))
+		h.set(s, e.schema, int64(cap(e.schema.Elements)+cap(e.schema.Declared)))
 	}
 	return e, nil
 }

@@ -1,6 +1,7 @@
 package footer
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -34,6 +35,8 @@ type footerLoader struct {
 	schemas map[schema.ID]*schema.File
 	fresh   []indexEntry // what the index lacks
 	done    int
+	arrow   []byte // the last ARROW:schema, which declares of
+	of      []byte
 }
 
 // Load returns the footers of all shards: from known when it has all of them, else from the
@@ -139,13 +142,23 @@ func (l *footerLoader) read(ctx context.Context, s shard.Shard, key Key) (indexE
 		if f.Deletes && !l.deletes {
 			return parquet.ErrDeletes
 		}
-		of, err = l.schema(schema.NewBytes(f.Schema, schema.ArrowListSizes(f.Arrow)))
+		of, err = l.schema(schema.NewBytes(f.Schema, l.declared(f.Arrow)))
 		return err
 	})
 	if err != nil {
 		return indexEntry{}, err
 	}
 	return indexEntry{key: key, record: formatRecord(f, of.Leaves), schema: of.Bytes}, nil
+}
+
+// declared returns what an ARROW:schema declares. The files of a data set have the same.
+func (l *footerLoader) declared(arrow []byte) []byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.arrow == nil || !bytes.Equal(l.arrow, arrow) {
+		l.arrow, l.of = bytes.Clone(arrow), schema.ArrowDeclared(arrow)
+	}
+	return l.of
 }
 
 // lookup finds a shard in the index. What does not hold together, although its checksum does, is as

@@ -18,7 +18,7 @@ import (
 // once, under another name, and never changed; all integers are little-endian.
 //
 //	header, 64 bytes
-//	 0   8  "sfindex3"
+//	 0   8  "sfindex4"
 //	 8   8  length of the file
 //	16   4  entries N
 //	20   4  schemas S
@@ -38,11 +38,11 @@ import (
 //
 //	schema, 32 bytes
 //	 0  16  ID: SHA-256 of the first part's length in decimal, a line feed and both parts, cut
-//	16   8  where its parts start: the footer's list of SchemaElement, declared list lengths
+//	16   8  where its parts start: the footer's list of SchemaElement, declarations
 //	24   4  length of the first part
 //	28   4  length of the second
 //
-// For a record's bytes see record, for declared list lengths formatListSizes.
+// For a record's bytes see record, for declarations formatDeclared.
 type segment struct {
 	name    string
 	b       []byte // maybe mapped: touched only inside shard.Guard
@@ -52,7 +52,7 @@ type segment struct {
 }
 
 const (
-	segmentMagic  = "sfindex3"
+	segmentMagic  = "sfindex4"
 	segmentHeader = 64
 	entryBytes    = 48
 	schemaBytes   = 32
@@ -118,11 +118,11 @@ func formatSegment(entries []indexEntry) []byte {
 
 func appendSchema(b, table []byte, s schema.Bytes) ([]byte, []byte) {
 	start := len(b)
-	b = append(append(b, s.Elements...), s.ListSizes...)
+	b = append(append(b, s.Elements...), s.Declared...)
 	table = append(table, s.ID[:]...)
 	table = binary.LittleEndian.AppendUint64(table, uint64(start))
 	table = binary.LittleEndian.AppendUint32(table, uint32(len(s.Elements)))
-	return b, binary.LittleEndian.AppendUint32(table, uint32(len(s.ListSizes)))
+	return b, binary.LittleEndian.AppendUint32(table, uint32(len(s.Declared)))
 }
 
 // parseSegment checks the header, the tables and the schemas; records are checked when they are
@@ -142,7 +142,7 @@ func parseSegment(b []byte) (*segment, error) {
 	cut := tables + n*entryBytes
 	x := &segment{b: b, entries: b[tables:cut], schemas: b[cut:]}
 	for i := range uint32(s) {
-		if found, ok := x.schema(i); !ok || schema.NewBytes(found.Elements, found.ListSizes).ID != found.ID {
+		if found, ok := x.schema(i); !ok || schema.NewBytes(found.Elements, found.Declared).ID != found.ID {
 			return nil, errSegment
 		}
 	}
@@ -187,7 +187,7 @@ func (s *segment) schema(n uint32) (x schema.Bytes, ok bool) {
 	if !ok {
 		return x, false
 	}
-	x.Elements, x.ListSizes = both[:raw], both[raw:]
+	x.Elements, x.Declared = both[:raw], both[raw:]
 	return x, true
 }
 

@@ -25,8 +25,11 @@ func AlikeSchemas(schemas []*File) (alike [][]int, kindOf []int) {
 func columnsKey(b []byte, columns []*Node) []byte {
 	for _, n := range columns {
 		f := *n.Field
-		f.Children, f.Tensor = nil, nil
+		f.Children, f.Tensor, f.Encoding = nil, nil, nil
 		b = fmt.Appendf(b, "%q %+v", n.path, f)
+		if e := n.Field.Encoding; e != nil {
+			b = fmt.Appendf(b, "%v", e)
+		}
 		if t := n.Field.Tensor; t != nil {
 			b = fmt.Appendf(b, "%v %v %t", t.Shape, t.Order, t.Flat != nil)
 		}

@@ -10,9 +10,10 @@ import (
 )
 
 // Writers of the Arrow family keep the Arrow schema of a table in the footer, under the key
-// ARROW:schema: the base64 of an encapsulated IPC message, a flatbuffer. Only the declared lengths
-// of fixed-size lists and the shapes of tensors are used, which parquet's own schema lacks. See
-// Schema.fbs and Message.fbs of the Arrow format for the numbers of fields.
+// ARROW:schema: the base64 of an encapsulated IPC message, a flatbuffer. It is used for what
+// parquet's own schema lacks: the declared lengths of fixed-size lists, the shapes of tensors, and
+// features of Hugging Face's library. See Schema.fbs and Message.fbs of the Arrow format for the
+// numbers of fields.
 
 const (
 	arrowHeaderSchema = 1
@@ -39,23 +40,22 @@ const (
 	metadataValue     = 1
 )
 
-// ArrowListSizes returns the lengths that an ARROW:schema declares for fixed-size lists and
-// tensors, as formatListSizes does, by the names of Fields from the top joined with dots. What
-// cannot be read declares nothing.
-func ArrowListSizes(text []byte) (sizes []byte) {
+// ArrowDeclared returns what an ARROW:schema declares of columns, as formatDeclared does, by the
+// names of Fields from the top joined with dots. What cannot be read declares nothing.
+func ArrowDeclared(text []byte) (declared []byte) {
 	b, err := base64.StdEncoding.AppendDecode(nil, text)
 	if err != nil || len(b) == 0 {
 		return nil
 	}
 	defer func() {
 		if recover() != nil {
-			sizes = nil
+			declared = nil
 		}
 	}()
 	w := arrowWalk{r: flatReader{b: unframe(b), left: len(b)}, sizes: map[string]listSize{}, within: map[string][]int{}, text: 64 * len(b)}
 	w.message()
 	maps.DeleteFunc(w.sizes, func(_ string, s listSize) bool { return s.size <= 0 })
-	return formatListSizes(w.sizes)
+	return formatDeclared(w.sizes, w.features)
 }
 
 // unframe takes off the length before an IPC message, with or without the continuation mark before
@@ -74,15 +74,15 @@ type arrowWalk struct {
 	r        flatReader
 	sizes    map[string]listSize // every list; 0 when it is ragged, or when several of one path differ
 	text     int                 // bytes of paths that may still be made
-	features string              // what Hugging Face's library keeps with a table
-	within   map[string][]int    // shapes of lists within such arrays; 0 is any length
+	features map[string]feature
+	within   map[string][]int // shapes of lists within such arrays; 0 is any length
 }
 
 func (w *arrowWalk) message() {
 	m := w.r.table(0)
 	if w.r.byteField(m, messageHeaderType) == arrowHeaderSchema {
 		s := w.r.tableField(m, messageHeader)
-		w.features = w.metadata(s, schemaMetadata, "huggingface")
+		w.features = parseFeatures(w.metadata(s, schemaMetadata, "huggingface"))
 		w.fields(s, schemaFields, "", nil, 0)
 	}
 }
@@ -155,7 +155,7 @@ func (w *arrowWalk) extension(f flatTable) (e arrowExtension) {
 func (w *arrowWalk) array(f flatTable, path string) listSize {
 	shape, tensor := w.within[path], (*column.Tensor)(nil)
 	if shape == nil {
-		shape = arrayShape(w.extension(f), func() []int { return featureShapes(w.features)[path] })
+		shape = arrayShape(w.extension(f), w.features[path].shape)
 		tensor = newTensor(shape)
 	}
 	if shape == nil {

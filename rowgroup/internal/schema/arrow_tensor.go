@@ -6,8 +6,13 @@ import (
 	"strings"
 
 	"github.com/shardfeed/shardfeed/column"
-	"github.com/shardfeed/shardfeed/internal/parquet"
 )
+
+// maxListSize bounds the declared length of a list; longer ones are read as ragged.
+const maxListSize = 1 << 30
+
+// maxDims bounds the dimensions of a tensor; one of more is a list.
+const maxDims = 64
 
 // An arrowExtension is the extension type of a field of an ARROW:schema.
 type arrowExtension struct{ name, metadata string }
@@ -82,9 +87,9 @@ func isOrder(order []int, dims int) bool {
 // arrayShape returns the shape of one of Hugging Face's arrays, Array2D to Array5D, which are as
 // lists of lists; 0 is a dimension of any length. Versions before 2.15 pickled the type, so its
 // shape is only among the features of the table.
-func arrayShape(e arrowExtension, feature func() []int) []int {
+func arrayShape(e arrowExtension, feature []int) []int {
 	if e.name == "arrow.py_extension_type" {
-		return feature()
+		return feature
 	}
 	if !strings.HasPrefix(e.name, "datasets.features.features.Array") {
 		return nil
@@ -103,43 +108,4 @@ func parseShape(text []byte) []int {
 		return nil
 	}
 	return shape
-}
-
-// featureShapes are the shapes of the arrays in the features that Hugging Face's library keeps with
-// a table, by the names of Fields joined with dots.
-func featureShapes(text string) map[string][]int {
-	var table struct {
-		Info struct{ Features json.RawMessage }
-	}
-	shapes := map[string][]int{}
-	if text != "" && json.Unmarshal([]byte(text), &table) == nil {
-		addFeature(shapes, "", table.Info.Features, 0)
-	}
-	return shapes
-}
-
-// addFeature adds the arrays of a feature, which is an object of a type, a struct's members by
-// name, or a list of the items' feature.
-func addFeature(shapes map[string][]int, path string, text json.RawMessage, depth int) {
-	var items []json.RawMessage
-	if json.Unmarshal(text, &items) == nil && len(items) == 1 && depth < parquet.MaxSchemaDepth {
-		addFeature(shapes, joinPath(path, "element"), items[0], depth+1)
-		return
-	}
-	var members map[string]json.RawMessage
-	if json.Unmarshal(text, &members) != nil || depth == parquet.MaxSchemaDepth {
-		return
-	}
-	var kind string
-	if json.Unmarshal(members["_type"], &kind) != nil {
-		for name, member := range members {
-			addFeature(shapes, joinPath(path, name), member, depth+1)
-		}
-		return
-	}
-	if shape := parseShape(members["shape"]); strings.HasPrefix(kind, "Array") && shape != nil {
-		shapes[path] = shape
-	} else if members["feature"] != nil {
-		addFeature(shapes, joinPath(path, "element"), members["feature"], depth+1)
-	}
 }

@@ -43,6 +43,7 @@ func TestFixedShapeTensor(t *testing.T) {
 func TestArrayShape(t *testing.T) {
 	const features = `{"info": {"features": {
 		"a": {"shape": [3, 4], "dtype": "float32", "_type": "Array2D"},
+		"y": {"names": ["cat", "dog"], "_type": "ClassLabel"}, "img": {"_type": "Image"},
 		"l": {"feature": {"shape": [2, 2], "dtype": "int64", "_type": "Array2D"}, "_type": "Sequence"},
 		"old": [{"shape": [5, 6], "dtype": "int64", "_type": "Array2D"}],
 		"s": {"m": {"shape": [null, 2, 7], "dtype": "int8", "_type": "Array3D"}, "v": {"dtype": "int8", "_type": "Value"}}}}}`
@@ -63,10 +64,11 @@ func TestArrayShape(t *testing.T) {
 		{"pickled in a list of old", pickled, "old.element", []int{5, 6}},
 		{"pickled in a struct", pickled, "s.m", []int{0, 2, 7}},
 		{"pickled, no array", pickled, "s.v", nil},
+		{"pickled, a class", pickled, "y", nil},
 		{"no extension", arrowExtension{}, "a", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := arrayShape(c.e, func() []int { return featureShapes(features)[c.path] }); !slices.Equal(got, c.want) {
+			if got := arrayShape(c.e, parseFeatures(features)[c.path].shape); !slices.Equal(got, c.want) {
 				t.Errorf("got %v, want %v", got, c.want)
 			}
 		})
@@ -74,10 +76,10 @@ func TestArrayShape(t *testing.T) {
 }
 
 // Whatever the features of a table are, they name arrays or nothing.
-func TestFeatureShapesMalformed(t *testing.T) {
+func TestFeaturesMalformed(t *testing.T) {
 	deep := slices.Repeat([]byte("["), 9000)
 	for _, text := range []string{"", "x", "[]", `{"info": 1}`, `{"info": {"features": [1, 2]}}`, `{"info": {"features": ` + string(deep)} {
-		if got := featureShapes(text); len(got) > 0 {
+		if got := parseFeatures(text); len(got) > 0 {
 			t.Errorf("%.40s: %v", text, got)
 		}
 	}

@@ -10,10 +10,10 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup/internal/filetest"
 )
 
-func TestArrowListSizes(t *testing.T) {
+func TestArrowDeclared(t *testing.T) {
 	want := map[string]int{"emb": 4, "s.v": 3, "mat": 5, "mat.element": 2, "l.element": 7, "m.key_value.value": 6, "big.element": 9}
 	text := filetest.ArrowSchema
-	if got := lengths(parseListSizes(ArrowListSizes(text))); !maps.Equal(got, want) {
+	if got := lengths(parseDeclared(ArrowDeclared(text)).sizes); !maps.Equal(got, want) {
 		t.Errorf("sizes are %v, want %v", got, want)
 	}
 	// Before Arrow 0.15 there was no continuation mark.
@@ -22,7 +22,7 @@ func TestArrowListSizes(t *testing.T) {
 		t.Fatal(err)
 	}
 	old := base64.StdEncoding.EncodeToString(b[4:])
-	if got := lengths(parseListSizes(ArrowListSizes([]byte(old)))); !maps.Equal(got, want) {
+	if got := lengths(parseDeclared(ArrowDeclared([]byte(old))).sizes); !maps.Equal(got, want) {
 		t.Errorf("sizes without the mark are %v", got)
 	}
 }
@@ -60,30 +60,33 @@ func TestArrowMalformed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := range b {
-		ArrowListSizes([]byte(base64.StdEncoding.EncodeToString(b[:n])))
+		ArrowDeclared([]byte(base64.StdEncoding.EncodeToString(b[:n])))
 	}
 	for _, text := range []string{"", "!", "AAAA", "/////w==", text[:len(text)/2], "/////wAAAAAAAAAA"} {
-		if sizes := ArrowListSizes([]byte(text)); len(sizes) > 0 {
+		if sizes := ArrowDeclared([]byte(text)); len(sizes) > 0 {
 			t.Errorf("%q declares %v", text, sizes)
 		}
 	}
 }
 
-func TestParseListSizes(t *testing.T) {
+func TestParseDeclared(t *testing.T) {
 	ordered := newTensor([]int{4, 2, 3})
 	ordered.Order = []int{2, 0, 1}
-	for _, want := range []map[string]listSize{
-		{"a": {size: 1}, "b.element": {size: 300}},
-		{"x": {6, newTensor([]int{2, 3})}},
-		{"x": {2, newTensor([]int{2, 3})}, "x.element": {size: 3}},
-		{"x": {24, ordered}},
+	for _, want := range []declared{
+		{sizes: map[string]listSize{"a": {size: 1}, "b.element": {size: 300}}},
+		{sizes: map[string]listSize{"x": {6, newTensor([]int{2, 3})}}},
+		{sizes: map[string]listSize{"x": {2, newTensor([]int{2, 3})}, "x.element": {size: 3}}},
+		{sizes: map[string]listSize{"x": {24, ordered}}},
+		{features: map[string]feature{"y": {labels: []string{"cat", "", "dog"}}}},
+		{sizes: map[string]listSize{"x": {size: 2}}, features: map[string]feature{"img.bytes": {media: "Image"}, "y": {labels: []string{"cat"}}}},
 	} {
-		good := formatListSizes(want)
-		if got := parseListSizes(good); !reflect.DeepEqual(got, want) {
-			t.Errorf("sizes are %v, want %v", got, want)
+		good := formatDeclared(want.sizes, want.features)
+		got := parseDeclared(good)
+		if !maps.Equal(got.sizes, want.sizes) && !reflect.DeepEqual(got.sizes, want.sizes) || !maps.EqualFunc(got.features, want.features, sameFeature) {
+			t.Errorf("it is %+v, want %+v", got, want)
 		}
 		for n := 1; n < len(good); n++ {
-			if got := parseListSizes(good[:n]); got != nil && len(got) == len(want) {
+			if got := parseDeclared(good[:n]); len(got.sizes)+len(got.features) == len(want.sizes)+len(want.features) {
 				t.Errorf("%d bytes of %d are enough", n, len(good))
 			}
 		}
@@ -96,12 +99,17 @@ func TestParseListSizes(t *testing.T) {
 		"order twice":       {1, 'a', 6, 2, 2, 3, 1, 0, 0},
 		"order of lists":    {1, 'a', 2, 2, 2, 3, 1, 1, 0},
 		"order out of dims": {1, 'a', 6, 2, 2, 3, 1, 0, 2},
+		"too many labels":   append(binary.AppendUvarint([]byte{1, 'a', 0}, maxLabels+1), 0),
+		"label cut short":   {1, 'a', 0, 2, 3, 'c', 'a', 't'},
+		"medium cut short":  {1, 'a', 0, 0, 5, 'I'},
 	} {
-		if got := parseListSizes(bad); got != nil {
+		if got := parseDeclared(bad); got.sizes != nil || got.features != nil {
 			t.Errorf("%s: it is %v", name, got)
 		}
 	}
 }
+
+func sameFeature(a, b feature) bool { return reflect.DeepEqual(a, b) }
 
 // FuzzArrowSchema walks any bytes as an ARROW:schema.
 func FuzzArrowSchema(f *testing.F) {
@@ -112,9 +120,9 @@ func FuzzArrowSchema(f *testing.F) {
 	f.Add(b)
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 4, 0, 0, 0})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		sizes := ArrowListSizes([]byte(base64.StdEncoding.EncodeToString(b)))
-		if len(sizes) > 0 && parseListSizes(sizes) == nil {
-			t.Errorf("the sizes do not parse: %x", sizes)
+		text := ArrowDeclared([]byte(base64.StdEncoding.EncodeToString(b)))
+		if len(text) > 0 && parseDeclared(text).sizes == nil {
+			t.Errorf("the declarations do not parse: %x", text)
 		}
 	})
 }

@@ -14,21 +14,21 @@ type ID [16]byte
 
 // A Bytes is the schema of a file as bytes.
 type Bytes struct {
-	ID        ID
-	Elements  []byte // the footer's list of SchemaElement
-	ListSizes []byte // declared lengths of fixed-size lists; see formatListSizes
+	ID       ID
+	Elements []byte // the footer's list of SchemaElement
+	Declared []byte // of columns, beyond parquet's types; see formatDeclared
 }
 
-func NewBytes(raw, sizes []byte) Bytes {
+func NewBytes(raw, declared []byte) Bytes {
 	h := sha256.New()
 	fmt.Fprintf(h, "%d\n", len(raw))
 	h.Write(raw)
-	h.Write(sizes)
-	return Bytes{ID: ID(h.Sum(nil)[:len(ID{})]), Elements: raw, ListSizes: sizes}
+	h.Write(declared)
+	return Bytes{ID: ID(h.Sum(nil)[:len(ID{})]), Elements: raw, Declared: declared}
 }
 
 func (s Bytes) Clone() Bytes {
-	return Bytes{ID: s.ID, Elements: slices.Clone(s.Elements), ListSizes: slices.Clone(s.ListSizes)}
+	return Bytes{ID: s.ID, Elements: slices.Clone(s.Elements), Declared: slices.Clone(s.Declared)}
 }
 
 // A File is the schema of one or many files: all columns in the files' own types, before shards are
@@ -55,24 +55,10 @@ func NewFile(x Bytes) (*File, error) {
 			s.Columns = append(s.Columns, n)
 		}
 	}
-	if lengths := parseListSizes(x.ListSizes); len(lengths) > 0 {
-		setListSizes(s.Columns, "", lengths)
+	if len(x.Declared) > 0 {
+		parseDeclared(x.Declared).set(s.Columns, "")
 	}
 	return s, b.err
-}
-
-// setListSizes writes the declared lengths into the lists, which it finds by the names of Fields.
-func setListSizes(nodes []*Node, parent string, lengths map[string]listSize) {
-	for _, n := range nodes {
-		path := joinPath(parent, n.Field.Name)
-		if n.Field.Kind == column.List {
-			n.Field.ListSize = lengths[path].size
-		}
-		setListSizes(n.Children, path, lengths)
-		if t := lengths[path].tensor; t != nil && holdsTensors(n.Field, t) {
-			n.Field.Tensor = t
-		}
-	}
 }
 
 // holdsTensors reports whether a column is lists of all items of tensors of this shape, or such

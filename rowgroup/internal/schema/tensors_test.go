@@ -33,7 +33,7 @@ func TestDeclaredTensors(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := fileSchemaOf(t, c.schema)
-			setListSizes(s.Columns, "", c.sizes)
+			declared{sizes: c.sizes}.set(s.Columns, "")
 			if got := s.Columns[0].Field.String(); got != c.want {
 				t.Errorf("it is %s, want %s", got, c.want)
 			}
@@ -85,6 +85,6 @@ func TestTensorsOfTwoShapes(t *testing.T) {
 
 func tensorSchema(t *testing.T, shape ...int) *File {
 	s := fileSchemaOf(t, `optional group x (LIST) { repeated group list { optional float element; } }`)
-	setListSizes(s.Columns, "", map[string]listSize{"x": {itemsOf(shape), newTensor(shape)}})
+	declared{sizes: map[string]listSize{"x": {itemsOf(shape), newTensor(shape)}}}.set(s.Columns, "")
 	return s
 }

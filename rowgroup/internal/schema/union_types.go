@@ -1,6 +1,8 @@
 package schema
 
 import (
+	"slices"
+
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
 )
@@ -13,6 +15,7 @@ func uniteTypes(a, b column.Field) (column.Field, bool) {
 		a.Nullable = true
 		return a, true
 	}
+	a.Labels, a.Encoding = sameLabels(a, b), sameEncoding(a, b)
 	if !a.Tensor.Equal(b.Tensor) {
 		if a.Tensor != nil && b.Tensor != nil {
 			return a, false
@@ -188,4 +191,20 @@ func intSize(t column.Type) int { return 1 << ((t - column.TypeInt8) % 4) }
 // IsText reports whether values of a type must be UTF-8.
 func IsText(t column.Type) bool {
 	return t == column.TypeString || t == column.TypeEnum || t == column.TypeJSON
+}
+
+// sameLabels keeps the labels of a column only if all schemas have the same.
+func sameLabels(a, b column.Field) []string {
+	if slices.Equal(a.Labels, b.Labels) {
+		return a.Labels
+	}
+	return nil
+}
+
+// sameEncoding keeps the encoding of a column only if all schemas have the same.
+func sameEncoding(a, b column.Field) *column.Encoding {
+	if a.Encoding != nil && b.Encoding != nil && a.Encoding.String() == b.Encoding.String() {
+		return a.Encoding
+	}
+	return nil
 }

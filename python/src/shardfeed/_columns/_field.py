@@ -94,6 +94,7 @@ class Field:
     partition: bool = False  # from directory names
     joined: bool = False  # of the batch, not of its rows: one array, or one number
     features: tuple[str, ...] = ()  # of a matrix: the columns that it was stacked of
+    labels: tuple[str, ...] = ()  # names of the values, from 0 on: the classes of Hugging Face's ClassLabel
     added: bool = False  # not in the data: the lengths of a padded column, ids and seeds of rows
     children: tuple[Field, ...] = ()
 
@@ -101,7 +102,8 @@ class Field:
     def from_json(cls, node: Mapping[str, Any]) -> Field:
         """Reads a node of the engine's schema."""
         known = {name: node[name] for name in _FIELDS if node.get(name) is not None}
-        known["features"] = tuple(known.get("features", ()))
+        for names in ("features", "labels"):
+            known[names] = tuple(known.get(names, ()))
         return cls(**known, children=tuple(cls.from_json(c) for c in node.get("children") or ()))
 
     @property

@@ -15,14 +15,15 @@ type listSize struct {
 	tensor *column.Tensor // nil: they are lists
 }
 
-// maxListSize bounds the declared length of a list; longer ones are read as ragged.
-const maxListSize = 1 << 30
+// A declared holds a writer's declarations of columns beyond parquet's types, by the names of Fields
+// joined with dots.
+type declared struct {
+	sizes    map[string]listSize
+	features map[string]feature
+}
 
-// maxDims bounds the dimensions of a tensor; one of more is a list.
-const maxDims = 64
-
-// Declared lengths of fixed-size lists travel as bytes, so that they can be hashed and stored
-// beside a schema. For each list, sorted by path, there are
+// Declarations travel as bytes, so that they can be hashed and stored beside a schema. For each
+// list of a declared length, sorted by path, there are
 //
 //	uvarint  length of the path, and the path
 //	uvarint  length of the lists
@@ -31,15 +32,17 @@ const maxDims = 64
 //	uvarint  1 if the dimensions are stored in another order, else 0
 //	uvarint  stored dimension of each dimension, D times, only after a 1
 
-func formatListSizes(sizes map[string]listSize) []byte {
+func formatDeclared(sizes map[string]listSize, features map[string]feature) []byte {
 	var b []byte
 	for _, p := range slices.Sorted(maps.Keys(sizes)) {
-		b = binary.AppendUvarint(b, uint64(len(p)))
-		b = append(b, p...)
-		b = binary.AppendUvarint(b, uint64(sizes[p].size))
+		b = binary.AppendUvarint(appendText(b, p), uint64(sizes[p].size))
 		b = appendTensor(b, sizes[p].tensor)
 	}
-	return b
+	return appendFeatures(b, features)
+}
+
+func appendText(b []byte, text string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
 }
 
 func appendTensor(b []byte, t *column.Tensor) []byte {
@@ -60,30 +63,48 @@ func appendInts(b []byte, all []int) []byte {
 	return b
 }
 
-// parseListSizes returns nil when the bytes are malformed: lists are ragged then, which is always
-// right.
-func parseListSizes(b []byte) map[string]listSize {
-	r := sizeReader{b: b}
-	sizes := map[string]listSize{}
+// parseDeclared declares nothing when the bytes are malformed, which is always right.
+func parseDeclared(b []byte) declared {
+	r := declarationReader{b: b}
+	all := declared{sizes: map[string]listSize{}, features: map[string]feature{}}
 	for len(r.b) > 0 {
 		path := r.text()
 		s := listSize{size: r.number(maxListSize)}
-		s.tensor = r.tensor(s.size)
-		if r.bad {
-			return nil
+		if s.size == 0 {
+			all.features[path] = r.feature()
+		} else {
+			s.tensor = r.tensor(s.size)
+			all.sizes[path] = s
 		}
-		sizes[path] = s
+		if r.bad {
+			return declared{}
+		}
 	}
-	return sizes
+	return all
 }
 
-// A sizeReader reads what formatListSizes wrote.
-type sizeReader struct {
+// set notes what is declared on the fields, which it finds by their names.
+func (d declared) set(nodes []*Node, parent string) {
+	for _, n := range nodes {
+		path := joinPath(parent, n.Field.Name)
+		if n.Field.Kind == column.List {
+			n.Field.ListSize = d.sizes[path].size
+		}
+		d.features[path].declare(n.Field)
+		d.set(n.Children, path)
+		if t := d.sizes[path].tensor; t != nil && holdsTensors(n.Field, t) {
+			n.Field.Tensor = t
+		}
+	}
+}
+
+// A declarationReader reads what formatDeclared wrote.
+type declarationReader struct {
 	b   []byte
 	bad bool
 }
 
-func (r *sizeReader) number(most int) int {
+func (r *declarationReader) number(most int) int {
 	n, k := binary.Uvarint(r.b)
 	if k <= 0 || n > uint64(most) {
 		r.b, r.bad = nil, true
@@ -93,7 +114,7 @@ func (r *sizeReader) number(most int) int {
 	return int(n)
 }
 
-func (r *sizeReader) numbers(n, most int) []int {
+func (r *declarationReader) numbers(n, most int) []int {
 	all := make([]int, n)
 	for i := range all {
 		all[i] = r.number(most)
@@ -101,7 +122,7 @@ func (r *sizeReader) numbers(n, most int) []int {
 	return all
 }
 
-func (r *sizeReader) text() string {
+func (r *declarationReader) text() string {
 	n := r.number(len(r.b))
 	if n > len(r.b) {
 		r.b, r.bad = nil, true
@@ -112,7 +133,7 @@ func (r *sizeReader) text() string {
 	return s
 }
 
-func (r *sizeReader) tensor(size int) *column.Tensor {
+func (r *declarationReader) tensor(size int) *column.Tensor {
 	dims := r.number(maxDims)
 	if dims == 0 {
 		return nil
