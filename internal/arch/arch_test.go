@@ -105,7 +105,8 @@ var rules = []rule{
 	{at: "table", may: []string{"column", "shard"}},                                                       // what tables hold: no formats, no parquet
 	{at: "table/delta", may: []string{"column", "shard", "table", "internal/cause", "internal/option", "internal/text", "table/internal/roaring"}},
 	{at: "table/iceberg", may: []string{"column", "shard", "table", "internal/cause", "internal/option", "internal/text", "table/internal/avro", "table/internal/roaring"}},
-	{at: "table/scan", may: []string{"column", "shard", "table", "rowgroup", "internal/mem"}}, // parquet for the formats
+	{at: "table/scan", may: []string{"column", "shard", "table", "rowgroup", "internal/mem"}},                                                   // parquet for the formats
+	{at: "table/iceberg/rest", may: []string{"shard", "shard/driver/connect", "table", "table/iceberg", "internal/option", "internal/regular"}}, // catalogs: no files of tables
 	{at: "table/internal/avro"},
 	{at: "table/internal/roaring"}, // bitmaps of both formats: bytes in, ranges out
 	{at: "table/all", may: []string{"shard", "table", "table/delta", "table/iceberg"}},

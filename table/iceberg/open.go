@@ -132,3 +132,22 @@ func (m *metadata) history() []table.Version {
 	slices.SortStableFunc(all, func(a, b table.Version) int { return time.Time.Compare(a.Time, b.Time) })
 	return all
 }
+
+// OpenMetadata opens a snapshot of a table whose catalog has its metadata: the content of a file,
+// and where that is. Errors name the address of the table.
+func OpenMetadata(ctx context.Context, address, file string, content []byte, o table.Options) (*table.Snapshot, error) {
+	m, err := parse(content)
+	if err != nil {
+		return nil, &shard.Error{Op: "table", URI: address, Err: err}
+	}
+	return (&source{file: file, meta: m}).open(ctx, address, o)
+}
+
+// HistoryOf lists the snapshots of a table whose catalog has its metadata.
+func HistoryOf(address string, content []byte) ([]table.Version, error) {
+	m, err := parse(content)
+	if err != nil {
+		return nil, &shard.Error{Op: "table", URI: address, Err: err}
+	}
+	return m.history(), nil
+}

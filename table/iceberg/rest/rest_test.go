@@ -1,0 +1,214 @@
+package rest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+
+	"github.com/shardfeed/shardfeed/internal/leaktest"
+	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/mem"
+	"github.com/shardfeed/shardfeed/table"
+)
+
+func TestMain(m *testing.M) { leaktest.Main(m) }
+
+const metadata = `{"format-version":2,"table-uuid":"u","location":"mem://t","current-snapshot-id":-1,"current-schema-id":0,
+ "schemas":[{"type":"struct","schema-id":0,"fields":[{"id":1,"name":"id","required":true,"type":"long"}]}],
+ "snapshots":[{"snapshot-id":3,"timestamp-ms":1767225600000,"manifest-list":"mem://t/x.avro","summary":{"operation":"append"}}]}`
+
+// A server is a catalog that answers for one table.
+type server struct {
+	*httptest.Server
+	requests []string // method, path and authorization
+	busy     int      // answers of 503 before the first other one
+	form     url.Values
+}
+
+func newServer(t *testing.T) *server {
+	s := &server{}
+	s.Server = httptest.NewServer(http.HandlerFunc(s.serve))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *server) serve(w http.ResponseWriter, r *http.Request) {
+	s.requests = append(s.requests, strings.TrimSpace(r.Method+" "+r.URL.RequestURI()+" "+r.Header.Get("Authorization")))
+	switch path := r.URL.EscapedPath(); {
+	case s.busy > 0:
+		s.busy--
+		w.WriteHeader(http.StatusServiceUnavailable)
+	case path == "/v1/oauth/tokens":
+		_ = r.ParseForm()
+		s.form = r.PostForm
+		fmt.Fprint(w, `{"access_token":"T","token_type":"bearer","expires_in":3600}`)
+	case path == "/v1/config":
+		fmt.Fprint(w, `{"defaults":{"prefix":"no"},"overrides":{"prefix":"ws/1"}}`)
+	case path == "/v1/ws/1/namespaces/a%1Fb/tables/t.1":
+		_ = json.NewEncoder(w).Encode(map[string]any{"metadata-location": "mem://t/metadata/v1.metadata.json", "metadata": json.RawMessage(metadata)})
+	case strings.HasSuffix(path, "/denied"):
+		w.WriteHeader(http.StatusForbidden)
+		fmt.Fprint(w, `{"error":{"message":"no grant","type":"ForbiddenException","code":403}}`)
+	default:
+		w.WriteHeader(http.StatusNotFound)
+		fmt.Fprint(w, `{"error":{"message":"Table does not exist: x","type":"NoSuchTableException","code":404}}`)
+	}
+}
+
+// options of a catalog with some properties and nothing of the machine's.
+func (s *server) options(properties ...string) Options {
+	o := Options{Properties: map[string]string{"uri": s.URL + "/"}, Getenv: func(string) string { return "" }, Environ: func() []string { return nil }}
+	for _, p := range properties {
+		name, value, _ := strings.Cut(p, "=")
+		o.Properties[name] = value
+	}
+	return o
+}
+
+// A table is asked of its catalog, with the prefix that the catalog wants and a token.
+func TestOpen(t *testing.T) {
+	for name, c := range map[string]struct {
+		properties []string
+		want       string
+	}{
+		"no token":   {nil, "GET /v1/config\nGET /v1/ws/1/namespaces/a%1Fb/tables/t.1"},
+		"token":      {[]string{"token=X", "warehouse=w h"}, "GET /v1/config?warehouse=w+h Bearer X\nGET /v1/ws/1/namespaces/a%1Fb/tables/t.1 Bearer X"},
+		"credential": {[]string{"credential=me:pass:word", "scope=all"}, "POST /v1/oauth/tokens\nGET /v1/config Bearer T\nGET /v1/ws/1/namespaces/a%1Fb/tables/t.1 Bearer T"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t)
+			snapshot, err := Open(t.Context(), "iceberg://prod/a.b.t%2E1", s.options(c.properties...), table.Options{Store: &mem.Store{}})
+			if err != nil || snapshot.Table != "u" || len(snapshot.Fields) != 1 {
+				t.Fatalf("%+v, %v", snapshot, err)
+			}
+			if got := strings.Join(s.requests, "\n"); got != c.want {
+				t.Errorf("requests\n%s\nwant\n%s", got, c.want)
+			}
+			if name == "credential" && s.form.Encode() != "client_id=me&client_secret=pass%3Aword&grant_type=client_credentials&scope=all" {
+				t.Errorf("form %s", s.form.Encode())
+			}
+		})
+	}
+}
+
+func TestHistory(t *testing.T) {
+	s := newServer(t)
+	all, err := History(t.Context(), "iceberg://prod/a.b.t%2E1", s.options())
+	if err != nil || len(all) != 1 || all[0].Name != "3" || all[0].Operation != "append" {
+		t.Errorf("%+v, %v", all, err)
+	}
+}
+
+// A busy catalog is asked again.
+func TestBusy(t *testing.T) {
+	s := newServer(t)
+	s.busy = 1
+	if _, err := History(t.Context(), "iceberg://prod/a.b.t%2E1", s.options()); err != nil || len(s.requests) != 3 {
+		t.Errorf("%d requests, %v", len(s.requests), err)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	for name, c := range map[string]struct {
+		address    string
+		properties []string
+		kind       error
+		want       string
+	}{
+		"no table":    {"iceberg://prod/a.x", nil, shard.ErrNotExist, "catalog prod answered 404: NoSuchTableException Table does not exist: x"},
+		"denied":      {"iceberg://prod/a.denied", nil, shard.ErrDenied, "ForbiddenException no grant"},
+		"one part":    {"iceberg://prod/a", nil, shard.ErrBadURI, "iceberg://CATALOG/NAMESPACE.TABLE"},
+		"no catalog":  {"iceberg:///a.b", nil, shard.ErrBadURI, "iceberg://CATALOG/NAMESPACE.TABLE"},
+		"empty level": {"iceberg://prod/a..b", nil, shard.ErrBadURI, "iceberg://CATALOG/NAMESPACE.TABLE"},
+		"slashes":     {"iceberg://prod/a/b", nil, shard.ErrBadURI, "iceberg://CATALOG/NAMESPACE.TABLE"},
+		"no uri":      {"iceberg://prod/a.b", []string{"uri="}, nil, `the catalog "prod" has no uri: set the storage option iceberg.uri`},
+		"glue":        {"iceberg://prod/a.b", []string{"type=glue"}, nil, `of type glue, and only catalogs of type rest`},
+		"bad uri":     {"iceberg://prod/a.b", []string{"uri=http://a b"}, shard.ErrBadURI, "the uri of the catalog"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t)
+			_, err := Open(t.Context(), c.address, s.options(c.properties...), table.Options{Store: &mem.Store{}})
+			if e := (*shard.Error)(nil); err == nil || !strings.Contains(err.Error(), c.want) || !errors.As(err, &e) || c.kind != nil && !errors.Is(err, c.kind) {
+				t.Errorf("got %v, want %s", err, c.want)
+			}
+		})
+	}
+}
+
+// Properties come from options, then the environment, then pyiceberg's file.
+func TestProperties(t *testing.T) {
+	home := t.TempDir()
+	const file = `# pyiceberg's settings
+catalog:
+  default:
+    uri: http://other
+  prod:
+    uri: "http://file:1"   # quoted
+    warehouse: of-file # comment
+    credential: 'a:b#c'
+    s3.endpoint: http://minio:9000
+    nested:
+      uri: deeper
+other:
+  prod:
+    uri: elsewhere
+`
+	if err := os.WriteFile(home+"/.pyiceberg.yaml", []byte(file), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := Options{
+		Properties: map[string]string{"token": "given"},
+		Getenv:     func(name string) string { return map[string]string{"HOME": home}[name] },
+		Environ: func() []string {
+			return []string{"PYICEBERG_CATALOG__PROD__WAREHOUSE=of-env", "PYICEBERG_CATALOG__PROD__REST__SIGNING_NAME=glue", "X=y"}
+		},
+	}
+	got, err := o.properties("prod")
+	want := map[string]string{
+		"uri": "http://file:1", "warehouse": "of-env", "credential": "a:b#c", "s3.endpoint": "http://minio:9000", "rest.signing-name": "glue", "token": "given",
+	}
+	if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("%v, %v, want %v", got, err, want)
+	}
+	for _, text := range []string{"catalog", "a: b\n- c", "catalog:\n\tprod: x"} {
+		if _, err := parseYAML(text, "catalog", "prod"); err == nil {
+			t.Errorf("%q is read", text)
+		}
+	}
+}
+
+func TestParseOptions(t *testing.T) {
+	o, err := ParseOptions(map[string]string{"iceberg.uri": "u", "iceberg.header.X-A": "b"})
+	if err != nil || o.Properties["uri"] != "u" || o.Properties["header.X-A"] != "b" {
+		t.Errorf("%v, %v", o.Properties, err)
+	}
+	if _, err := ParseOptions(map[string]string{"iceberg.url": "u"}); err == nil || !strings.Contains(err.Error(), "iceberg.url") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A signature of AWS covers the request; its value is of AWS's own signer.
+func TestSignature(t *testing.T) {
+	r, err := http.NewRequest(http.MethodGet, "https://glue.eu-west-1.amazonaws.com/iceberg/v1/config?warehouse=1", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := aws.Config{Region: "eu-west-1", Credentials: credentials.NewStaticCredentialsProvider("AK", "SK", "TOK")}
+	if err := signAWS(r, "", cfg, "glue", time.Unix(0, 0)); err != nil {
+		t.Fatal(err)
+	}
+	got := r.Header.Get("Authorization")
+	if !strings.HasPrefix(got, "AWS4-HMAC-SHA256 Credential=AK/19700101/eu-west-1/glue/aws4_request, SignedHeaders=host;x-amz-content-sha256;x-amz-date;x-amz-security-token, Signature=") {
+		t.Errorf("authorization %s", got)
+	}
+}
