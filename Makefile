@@ -236,6 +236,7 @@ tables:
 	jars=$$(mktemp -d); mvn -B -ntp -q -f tools/tables/pom.xml dependency:copy-dependencies -DoutputDirectory="$$jars"; \
 	  python=$$(tools/venv tools/tables/requirements.txt)/bin/python; \
 	  $$python tools/tables/delta.py "$$jars" testdata/tables/delta; \
+	  $$python tools/tables/iceberg.py "$$jars" testdata/tables/iceberg; \
 	  rm -r "$$jars"
 
 cross: build

@@ -105,7 +105,8 @@ var rules = []rule{
 	{at: "table", may: []string{"column", "shard"}},                                                       // what tables hold: no formats, no parquet
 	{at: "table/delta", may: []string{"column", "shard", "table", "internal/cause", "internal/option", "internal/text", "table/internal/roaring"}},
 	{at: "table/iceberg", may: []string{"column", "shard", "table", "internal/cause", "internal/option", "internal/text", "table/internal/avro", "table/internal/roaring"}},
-	{at: "table/scan", may: []string{"column", "shard", "table", "rowgroup", "internal/mem"}},                                                   // parquet for the formats
+	{at: "table/scan", may: []string{"column", "shard", "table", "rowgroup", "internal/mem"}}, // parquet for the formats
+	{at: "table/tabletest", may: []string{"column", "shard", "table", "rowgroup", "internal/mem", "internal/jsonl"}},
 	{at: "table/iceberg/rest", may: []string{"shard", "shard/driver/connect", "table", "table/iceberg", "internal/option", "internal/regular"}}, // catalogs: no files of tables
 	{at: "table/internal/avro"},
 	{at: "table/internal/roaring"}, // bitmaps of both formats: bytes in, ranges out
@@ -272,10 +273,10 @@ func TestMissingEdges(t *testing.T) {
 // foreign says which packages alone may depend on a dependency, itself or through others.
 var foreign = map[string][]string{
 	"github.com/apache/arrow-go":       {"loader/loaderarrow"}, // not loader, and not the command: it links 4 MB
-	"github.com/parquet-go/parquet-go": {"internal/parquet", "rowgroup", "table/scan", "iterable", "loader", "gpu", root, "internal/engine", "internal/inspect", "internal/jsonl", "cmd", "bench", "examples"},
-	"github.com/aws/aws-sdk-go-v2":     {"shard/s3", "shard/all", root, "internal/engine", "cmd", "bench", "internal/servertest"},
+	"github.com/parquet-go/parquet-go": {"internal/parquet", "rowgroup", "table/scan", "table/tabletest", "iterable", "loader", "gpu", root, "internal/engine", "internal/inspect", "internal/jsonl", "cmd", "bench", "examples"},
+	"github.com/aws/aws-sdk-go-v2":     {"shard/s3", "shard/all", "table/iceberg/rest", "table/all", root, "internal/engine", "cmd", "bench", "internal/servertest"},
 	"github.com/colinmarc/hdfs":        {"shard/hdfs", "shard/all", root, "internal/engine", "cmd", "bench"},
-	"github.com/dgraph-io/ristretto":   {"rowgroup", "table/scan", "iterable", "loader", "gpu", root, "internal/engine", "internal/inspect", "internal/jsonl", "cmd", "bench", "examples"},
+	"github.com/dgraph-io/ristretto":   {"rowgroup", "table/scan", "table/tabletest", "iterable", "loader", "gpu", root, "internal/engine", "internal/inspect", "internal/jsonl", "cmd", "bench", "examples"},
 	"github.com/prometheus":            {"cmd"},                                                                       // the library does not link it
 	"github.com/ebitengine/purego":     {"gpu/cuda", "internal/fakecuda", "images/turbo", "cmd", "bench", "examples"}, // not gpu: who needs no driver links none
 }

@@ -2,21 +2,18 @@ package iceberg_test
 
 import (
 	"archive/zip"
-	"context"
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/shardfeed/shardfeed/column"
-	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/local"
 	"github.com/shardfeed/shardfeed/table"
 	"github.com/shardfeed/shardfeed/table/iceberg"
 	"github.com/shardfeed/shardfeed/table/scan"
+	"github.com/shardfeed/shardfeed/table/tabletest"
 )
 
 const goldenDir = "../../testdata/tables/iceberg"
@@ -39,14 +36,7 @@ func reader(t *testing.T, path string) *zip.ReadCloser {
 	return r
 }
 
-// wanted are the rows that the writer of a table reads at one snapshot.
-type wanted struct {
-	Columns []string `json:"columns"`
-	Rows    [][]any  `json:"rows"`
-}
-
-// The tables of Spark, Iceberg's Java library and pyiceberg have the columns and the ids that their
-// writers read, at every snapshot, tag and branch.
+// The tables of Spark, Iceberg's Java library and pyiceberg have the rows that their writers read, at every snapshot, tag and branch.
 func TestGolden(t *testing.T) {
 	paths, err := filepath.Glob(goldenDir + "/*.zip")
 	if err != nil || len(paths) < 8 {
@@ -60,7 +50,7 @@ func TestGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var expect map[string]wanted
+			var expect map[string]tabletest.Written
 			if err := json.Unmarshal(content, &expect); err != nil {
 				t.Fatal(err)
 			}
@@ -71,7 +61,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-func checkSnapshot(t *testing.T, dir, snapshot string, want wanted) {
+func checkSnapshot(t *testing.T, dir, snapshot string, want tabletest.Written) {
 	t.Helper()
 	store := local.New()
 	s, err := iceberg.Open(t.Context(), dir, table.Options{Store: store, Scan: scan.New(store), Snapshot: snapshot, Parallel: 4})
@@ -86,48 +76,5 @@ func checkSnapshot(t *testing.T, dir, snapshot string, want wanted) {
 	if !slices.Equal(columns, want.Columns) {
 		t.Errorf("snapshot %q has columns %v, want %v", snapshot, columns, want.Columns)
 	}
-	var ids []int64
-	for _, row := range want.Rows {
-		ids = append(ids, int64(row[0].(float64)))
-	}
-	got := living(t, store, s)
-	slices.Sort(ids)
-	if slices.Sort(got); !slices.Equal(got, ids) {
-		t.Errorf("snapshot %q has %d rows, want %d:\n%v\n%v", snapshot, len(got), len(ids), got, ids)
-	}
-}
-
-// living are the ids of the rows of a snapshot.
-func living(t *testing.T, store shard.Store, s *table.Snapshot) (ids []int64) {
-	t.Helper()
-	for _, f := range s.Files {
-		err := scan.New(store)(context.Background(), f.Shard, s.Fields[:1], func(first int64, columns []*column.Array) error {
-			if columns[0] == nil {
-				return fmt.Errorf("no ids")
-			}
-			for i := range columns[0].Len {
-				if f.Deleted.Has(first + int64(i)) {
-					continue
-				}
-				if columns[0].Field.Width == 8 {
-					v, err := column.Values[int64](columns[0])
-					ids = append(ids, v[i])
-					if err != nil {
-						return err
-					}
-				} else {
-					v, err := column.Values[int32](columns[0])
-					ids = append(ids, int64(v[i]))
-					if err != nil {
-						return err
-					}
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			t.Errorf("%s: %v", f.Shard.URI, err)
-		}
-	}
-	return ids
+	tabletest.Compare(t, "snapshot "+snapshot, tabletest.Lines(t, store, s), want.Lines(t))
 }

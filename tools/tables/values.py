@@ -57,7 +57,8 @@ def form(value: Any, kind: t.DataType) -> Any:
         case t.ArrayType():
             return [form(item, kind.elementType) for item in value]
         case t.MapType():
-            return [[form(k, kind.keyType), form(v, kind.valueType)] for k, v in value.items()]
+            pairs = [[form(k, kind.keyType), form(v, kind.valueType)] for k, v in value.items()]
+            return sorted(pairs, key=lambda pair: repr(pair[0]))  # Spark gives them in any order; tables are written in this one
     return value
 
 
