@@ -20,6 +20,7 @@ type Node struct {
 	path   string        // dotted path in the file, for messages and projections
 	id     int32         // field ID in the file, or 0
 	inFile *column.Field // of the values in the file, where Field has the type of a table; else nil
+	stored *Node         // as the file has it, where Children are parts of a table; else nil
 
 	// Levels as the format counts them, from the root. def is the definition level at which this
 	// node is present (not null); a Fixed, Binary or Struct node that is required has the def of

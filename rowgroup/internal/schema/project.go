@@ -274,7 +274,7 @@ func (b *Node) needLevels(n *Node) error {
 		return nil
 	}
 	first := slices.IndexFunc(b.Children, func(c *Node) bool { return c.Missing })
-	l := n.levelLeaf(n.Rep)
+	l := cmp.Or(n.stored, n).levelLeaf(n.Rep)
 	if l == nil || first < 0 {
 		return fmt.Errorf("column %q: no wanted member of it is in this file, and its other members are lists", n.path)
 	}

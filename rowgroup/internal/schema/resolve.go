@@ -97,7 +97,7 @@ func (r *resolver) node(s *File, n *Node, f *table.Field, parent string, pair bo
 // parts gives a node its children: the fields of a struct; or by their places the items of a list
 // or map, or a key and value.
 func (r *resolver) parts(s *File, n, c *Node, f *table.Field, byPlace bool) (*Node, error) {
-	c.Children = nil
+	c.Children, c.stored = nil, n
 	for i := range f.Parts {
 		part, own, parent := &f.Parts[i], (*Node)(nil), c.path
 		if !byPlace {
