@@ -1,4 +1,4 @@
-"""Writes the Delta tables of testdata/tables/delta by Spark and delta-rs, with their rows at every version: delta.py JARS OUT."""
+"""Writes the Delta tables of testdata/tables/delta by Spark and delta-rs, with their rows at every version: delta.py JARS OUT [NAME...]."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Table:
         for s in statements:
             self.spark.sql(s.replace(" T ", f" delta.`{self.at}` ").replace(" T(", f" delta.`{self.at}`("))
 
-    def part_bytes(self, rows_of_a_part: int | None) -> None:
+    def split(self, rows_of_a_part: int | None) -> None:
         """Split checkpoints after a number of actions."""
         name = "spark.databricks.delta.checkpoint.partSize"
         if rows_of_a_part is None:
@@ -87,8 +87,8 @@ def write(name: Path, versions: dict[str, Any]) -> None:
 
 
 def tidy(table: Path) -> None:
-    """Remove checksums, and the statistics of which readers need nothing."""
-    for name in table.rglob("*.crc"):
+    """Remove checksums and hints, which are not read."""
+    for name in [*table.rglob("*.crc"), *table.rglob("_last_checkpoint")]:
         name.unlink()
 
 
@@ -102,7 +102,7 @@ def vectors(spark: SparkSession, out: Path) -> None:
         """create table T (id bigint, text string, score float, `odd name, (x)` int,
           nested struct<a: int, b: array<struct<c: bigint, d: string>>>, m map<string, bigint>, lang string)
           using delta partitioned by (lang) tblproperties ('delta.enableDeletionVectors'='true',
-          'delta.columnMapping.mode'='name', 'delta.checkpointInterval'='5',
+          'delta.columnMapping.mode'='name', 'delta.checkpointInterval'='7',
           'delta.dataSkippingNumIndexedCols'='1')""",
         insert.format(0, 40),
         "delete from T where id % 7 = 0",
@@ -125,11 +125,11 @@ def vectors(spark: SparkSession, out: Path) -> None:
 def wide(spark: SparkSession, out: Path) -> None:
     """Type widening, row tracking, checkpoints of version 2 with sidecars."""
     table = Table(spark, out, "wide")
-    table.part_bytes(2)
+    table.split(2)
     table.sql(
         """create table T (id int, small tinyint, x float, d decimal(8,2), day date) using delta tblproperties (
           'delta.checkpointPolicy'='v2', 'delta.enableTypeWidening'='true', 'delta.enableRowTracking'='true',
-          'delta.enableDeletionVectors'='true', 'delta.checkpointInterval'='3')""",
+          'delta.enableDeletionVectors'='true', 'delta.checkpointInterval'='5')""",
         """insert into T select cast(id as int), cast(id % 100 as tinyint), cast(id as float) / 3, cast(id as decimal(8,2)),
           date_add(date '2020-01-01', cast(id as int)) from range(0, 60, 1, 3)""",
         "delete from T where id % 5 = 0",
@@ -142,7 +142,7 @@ def wide(spark: SparkSession, out: Path) -> None:
         "delete from T where id = 5000000007",
     )
     table.finish()
-    table.part_bytes(None)
+    table.split(None)
 
 
 def parts(spark: SparkSession, out: Path) -> None:
@@ -154,7 +154,7 @@ def parts(spark: SparkSession, out: Path) -> None:
           partitioned by (b, i1, i2, i4, i8, f, d, c, day, at, ntz, s, raw)""",
         """insert into T values
           (1, true, -128, 300, -70000, 5000000000, 1.5, -0.1, 12.345, date '1969-12-31', timestamp '2024-02-29 12:30:45.123456',
-            timestamp_ntz '1999-12-31 23:59:59.5', 'a b/c=d%25é', X'00ff41'),
+            timestamp_ntz '1999-12-31 23:59:59.5', 'a b/c=d%25é', X'416263'),
           (2, false, 127, -1, 0, -1, float('nan'), double('inf'), -0.001, date '0001-01-01', timestamp '1900-01-01 00:00:00',
             timestamp_ntz '2024-02-29 00:00:00', 'plain', X'41'),
           (3, null, null, null, null, null, null, null, null, null, null, null, null, null),
@@ -168,10 +168,10 @@ def parts(spark: SparkSession, out: Path) -> None:
 def evolved(spark: SparkSession, out: Path) -> None:
     """Columns by ID, many versions with their times in commits, schemas that grow, a checkpoint of several files."""
     table = Table(spark, out, "evolved")
-    table.part_bytes(3)
+    table.split(5)
     table.sql(
         """create table T (id int, a struct<x: int>) using delta tblproperties ('delta.columnMapping.mode'='id',
-          'delta.enableInCommitTimestamps'='true', 'delta.checkpointInterval'='6')""",
+          'delta.enableInCommitTimestamps'='true', 'delta.checkpointInterval'='9')""",
         "insert into T select cast(id as int), named_struct('x', cast(id as int)) from range(0, 8, 1, 2)",
         "alter table T add column at timestamp",
         "alter table T add column a.y string",
@@ -187,7 +187,7 @@ def evolved(spark: SparkSession, out: Path) -> None:
         "delete from T where true",
     )
     table.finish()
-    table.part_bytes(None)
+    table.split(None)
 
 
 def rs(out: Path) -> None:
@@ -210,11 +210,11 @@ def rs(out: Path) -> None:
             }
         )
 
-    write_deltalake(at, frame(0, 40), partition_by=["lang"])
-    write_deltalake(at, frame(100, 120), mode="append")
+    write_deltalake(at, frame(0, 20), partition_by=["lang"])
+    write_deltalake(at, frame(100, 106), mode="append")
     DeltaTable(at).delete("id % 7 = 0")
     for i in range(3):
-        write_deltalake(at, frame(200 + i * 10, 205 + i * 10), mode="append")
+        write_deltalake(at, frame(200 + i * 10, 202 + i * 10), mode="append")
     DeltaTable(at).create_checkpoint()
     DeltaTable(at).optimize.compact()
     DeltaTable(at).update(predicate="id = 1", updates={"v": "-1.0"})
@@ -234,17 +234,22 @@ def rs(out: Path) -> None:
         ]
         versions[str(v)] = {"columns": ["id", "lang", "v", "at", "c", "tags"], "rows": sorted(lines, key=repr)}
     write(out / "rs.json", versions)
+    tidy(Path(at))
     print("rs", len(versions), "versions", flush=True)
 
 
 def main() -> None:
     jars, out = Path(sys.argv[1]), Path(sys.argv[2]).resolve()
     out.mkdir(parents=True, exist_ok=True)
-    rs(out)
-    spark = session(jars)
-    for make in vectors, wide, parts, evolved:
-        make(spark, out)
-    spark.stop()
+    names = sys.argv[3:]
+    if not names or "rs" in names:
+        rs(out)
+    by_spark = [make for make in (vectors, wide, parts, evolved) if not names or make.__name__ in names]
+    if by_spark:
+        spark = session(jars)
+        for make in by_spark:
+            make(spark, out)
+        spark.stop()
 
 
 if __name__ == "__main__":
