@@ -36,7 +36,8 @@ func reader(t *testing.T, path string) *zip.ReadCloser {
 	return r
 }
 
-// The tables of Spark, Iceberg's Java library and pyiceberg have the rows that their writers read, at every snapshot, tag and branch.
+// The tables of Spark, Iceberg's Java library and pyiceberg have the rows that their writers read,
+// at every snapshot, tag and branch.
 func TestGolden(t *testing.T) {
 	paths, err := filepath.Glob(goldenDir + "/*.zip")
 	if err != nil || len(paths) < 8 {
@@ -46,18 +47,35 @@ func TestGolden(t *testing.T) {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".zip"), func(t *testing.T) {
 			dir := t.TempDir()
 			unzip(t, path, dir)
-			content, err := os.ReadFile(dir + "/rows.json")
-			if err != nil {
-				t.Fatal(err)
-			}
-			var expect map[string]tabletest.Written
-			if err := json.Unmarshal(content, &expect); err != nil {
-				t.Fatal(err)
-			}
-			for snapshot, want := range expect {
-				checkSnapshot(t, dir, snapshot, want)
-			}
+			checkTable(t, dir)
 		})
+	}
+}
+
+// Random tables that tools/tables wrote below SHARDFEED_TABLES, for make test-spark.
+func TestHistories(t *testing.T) {
+	paths, err := filepath.Glob(os.Getenv("SHARDFEED_TABLES") + "/*/rows.json")
+	if os.Getenv("SHARDFEED_TABLES") == "" || err != nil {
+		t.Skipf("SHARDFEED_TABLES names no directory of tables: %v", err)
+	}
+	for _, path := range paths {
+		t.Run(filepath.Base(filepath.Dir(path)), func(t *testing.T) { checkTable(t, filepath.Dir(path)) })
+	}
+	t.Logf("%d tables", len(paths))
+}
+
+// checkTable compares all snapshots of a table with the rows of its writer.
+func checkTable(t *testing.T, dir string) {
+	content, err := os.ReadFile(dir + "/rows.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var expect map[string]tabletest.Written
+	if err := json.Unmarshal(content, &expect); err != nil {
+		t.Fatal(err)
+	}
+	for snapshot, want := range expect {
+		checkSnapshot(t, dir, snapshot, want)
 	}
 }
 
