@@ -15,6 +15,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import zipfile
 from typing import Any
 
@@ -89,14 +90,27 @@ def by_spark(spark: Any, to: str) -> None:
         keep(name, spark_rows(spark, name), to)
 
 
-def by_java(spark: Any, jars: str, to: str) -> None:
-    pyspark = os.path.dirname(str(sys.modules["pyspark"].__file__)) + "/jars/*"
-    path = ":".join(glob.glob(jars + "/iceberg-spark-runtime-*.jar")) + ":" + pyspark
-    classes = os.path.dirname(WORK) + "/classes"
+def compiled(jars: str) -> tuple[str, str]:
+    """Compile the Java writers, and return their class path and the path of their libraries."""
+    import pyspark
+
+    path = ":".join(glob.glob(jars + "/iceberg-spark-runtime-*.jar")) + ":" + os.path.dirname(pyspark.__file__) + "/jars/*"
+    classes = tempfile.mkdtemp()
     subprocess.run(["javac", "-d", classes, "-cp", path, *glob.glob(HERE + "/*.java")], check=True)
+    return classes, path
+
+
+def by_java(spark: Any, jars: str, to: str) -> None:
+    classes, path = compiled(jars)
     subprocess.run(["java", "-Xmx600m", "-cp", classes + ":" + path, "EqDeletes", WORK], check=True)
     for name in ["eq", "defaults"]:
         keep(name, spark_rows(spark, name), to)
+
+
+def arrow_rows(scan: Any) -> dict[str, Any]:
+    """Return the columns and rows of a scan of pyiceberg."""
+    arrow = scan.to_arrow()
+    return {"columns": arrow.column_names, "rows": sorted([list(row.values()) for row in arrow.to_pylist()], key=repr)}
 
 
 def by_pyiceberg(to: str) -> None:
@@ -118,13 +132,9 @@ def by_pyiceberg(to: str) -> None:
         change.rename_column("text", "body")
     table.manage_snapshots().create_tag(table.current_snapshot().snapshot_id, "renamed").commit()
 
-    def rows(scan: Any) -> dict[str, Any]:
-        arrow = scan.to_arrow()
-        return {"columns": arrow.column_names, "rows": sorted([list(row.values()) for row in arrow.to_pylist()], key=repr)}
-
-    found = {"": rows(table.scan()), "renamed": rows(table.scan().use_ref("renamed"))}
+    found = {"": arrow_rows(table.scan()), "renamed": arrow_rows(table.scan().use_ref("renamed"))}
     for snapshot in table.snapshots():
-        found[str(snapshot.snapshot_id)] = rows(table.scan(snapshot_id=snapshot.snapshot_id))
+        found[str(snapshot.snapshot_id)] = arrow_rows(table.scan(snapshot_id=snapshot.snapshot_id))
     keep("py", found, to)
 
 
@@ -141,4 +151,5 @@ def main() -> None:
     shutil.rmtree(WORK)
 
 
-main()
+if __name__ == "__main__":
+    main()

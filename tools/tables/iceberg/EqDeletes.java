@@ -53,7 +53,7 @@ public class EqDeletes {
       r.setField("id", i);
       r.setField("lang", lang);
       r.setField("text", i % 5 == 0 ? null : "t" + i % 50);
-      r.setField("v", i % 11 == 0 ? Double.NaN : i / 4.0);
+      r.setField(t.schema().findField(4).name(), i % 11 == 0 ? Double.NaN : i / 4.0);
       w.write(r);
     }
     w.close();
