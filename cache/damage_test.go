@@ -151,7 +151,7 @@ func TestRotWhileFilling(t *testing.T) {
 	}
 	defer c.files.release(p)
 	missing := []shard.Range{{Off: 2000, P: make([]byte, 500)}}
-	got, err := c.claimAll(p, missing)
+	got, err := c.claimAll(p, spansOf(missing))
 	if err != nil || len(got.mine) != 1 {
 		t.Fatal(got, err)
 	}

@@ -232,7 +232,7 @@ func (d *Decoded) claim(p *handle, want shard.Range) ([]*segment, error) {
 	if err := c.touch(p.file); err != nil {
 		return nil, err
 	}
-	got, err := c.claimAll(p, []shard.Range{want})
+	got, err := c.claimAll(p, []shard.Span{want.Span()})
 	if err != nil {
 		return nil, err
 	}

@@ -26,6 +26,8 @@ type reading struct {
 	object *object
 	handle *handle
 	rest   []shard.Range // not yet filled
+	wanted int64         // bytes at the start
+	hull   int64         // of them, with what is between
 	noFill bool          // fetch bytes that are not held without keeping them
 
 	missed     bool // something was fetched
@@ -54,6 +56,7 @@ func (c *Cache) read(ctx context.Context, o *object, ranges []shard.Range, noFil
 	}
 	defer c.files.release(p)
 	r := &reading{cache: c, object: o, handle: p, rest: ranges, noFill: noFill, memoryWait: maxMemoryWait}
+	r.wanted, r.hull = bytesOf(ranges), ranges[len(ranges)-1].Span().End()-ranges[0].Off
 	if err := c.touch(p.file); err != nil {
 		c.fileError(p, err)
 		return c.bypass(ctx, o, ranges)
@@ -107,11 +110,16 @@ func (r *reading) run(ctx context.Context) error {
 
 // fillOrWait fetches the blocks that no other reader is fetching, and then waits for the others.
 func (r *reading) fillOrWait(ctx context.Context) (late bool, err error) {
-	got, err := r.cache.claimAll(r.handle, r.rest)
+	wanted, borrowed, err := r.around(ctx, spansOf(r.rest))
 	if err != nil {
+		return false, err
+	}
+	got, err := r.cache.claimAll(r.handle, wanted)
+	if err != nil {
+		r.cache.pending.Release(borrowed)
 		return false, &fileFault{err}
 	}
-	n, err := r.fetch(ctx, got.mine)
+	n, err := r.fetch(ctx, got.mine, borrowed)
 	if err != nil || len(r.rest) == 0 {
 		return false, err
 	}
@@ -135,15 +143,43 @@ func (r *reading) fromDisk(ctx context.Context) error {
 	return nil
 }
 
+// around returns the spans to fetch for missing ones: with what is around them, in one request, where
+// the source's requests are scarce. It does so in small shards, and where a read wants most of a row
+// group, as others will want most of the next ones then; and if disk and memory have room. borrowed
+// is the memory of pending that it took for the other bytes.
+func (r *reading) around(ctx context.Context, missing []shard.Span) (wanted []shard.Span, borrowed int64, err error) {
+	c, first, end := r.cache, missing[0].Off, missing[len(missing)-1].End()
+	inner, err := r.object.source(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	chunk, size := shard.ChunkOf(inner), r.object.shard.Size
+	dense := r.hull >= chunk/8 && r.wanted >= r.hull/2
+	if end-first >= chunk || size > chunk/4 && !dense {
+		return missing, 0, nil
+	}
+	all := shard.Span{Off: max(first/chunk*chunk, end-chunk)}
+	all.N = min(chunk, size-all.Off)
+	others := all.N - spanBytes(missing)
+	if left, err := c.left(false); err != nil || left < all.N || !c.pending.TryAcquire(others) {
+		return missing, 0, nil // an error of the account does not matter to the read
+	}
+	return []shard.Span{all}, others, nil
+}
+
 // fetch fills the spans of the segments from the source and hands the segments on to the disk. It
-// returns how many wanted bytes were fetched.
-func (r *reading) fetch(ctx context.Context, segments []*segment) (n int64, err error) {
+// returns how many wanted bytes were fetched, and gives borrowed memory back.
+func (r *reading) fetch(ctx context.Context, segments []*segment, borrowed int64) (n int64, err error) {
+	c := r.cache
 	if len(segments) == 0 {
+		c.pending.Release(borrowed)
 		return 0, nil
 	}
-	c := r.cache
 	r.missed = true
-	ranges, err := c.fetch(ctx, r.object, segments, r.rest)
+	ranges, err := func() ([]shard.Range, error) {
+		defer c.pending.Release(borrowed)
+		return c.fetch(ctx, r.object, segments, r.rest)
+	}()
 	if err != nil {
 		return 0, err
 	}

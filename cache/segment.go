@@ -99,8 +99,8 @@ func (c *claim) came() int64 {
 
 // claimAll claims and locks as many of the missing blocks as it can. It leaves out blocks that are
 // held by now.
-func (c *Cache) claimAll(p *handle, missing []shard.Range) (*claim, error) {
-	needs := needsOf(spansOf(missing))
+func (c *Cache) claimAll(p *handle, missing []shard.Span) (*claim, error) {
+	needs := needsOf(missing)
 	got := p.file.claim(needs)
 	free := got.mine
 	got.mine = nil

@@ -136,7 +136,7 @@ func (f *filling) batch(ctx context.Context, spans []shard.Span) error {
 			return fmt.Errorf("%d bytes do not stay on the disk", spanBytes(missing))
 		}
 		f.rest = f.ranges(missing)
-		got, err := f.cache.claimAll(f.handle, f.rest)
+		got, err := f.cache.claimAll(f.handle, spansOf(f.rest))
 		if err != nil {
 			f.cache.fileError(f.handle, err)
 			return err

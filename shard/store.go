@@ -60,6 +60,20 @@ func InstanceOf(store Store, uri string) string {
 	return ""
 }
 
+// A Chunked is an Object of a store whose requests are scarcer than its bytes.
+type Chunked interface {
+	// Chunk is how many bytes to ask for at once, also if fewer are wanted now.
+	Chunk() int64
+}
+
+// ChunkOf returns the Chunk of an object, or 0.
+func ChunkOf(o Object) int64 {
+	if c, ok := o.(Chunked); ok {
+		return c.Chunk()
+	}
+	return 0
+}
+
 // Identity returns what store takes for the identity of an address: the address itself, cleaned,
 // when it has no opinion.
 func Identity(store Store, uri string) string {

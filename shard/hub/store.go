@@ -123,9 +123,11 @@ func otherFormat(all []shard.Shard) (format string) {
 	return format
 }
 
-// maxHole is the longest hole between two ranges that is read over: requests are scarcer than
-// bytes.
-const maxHole = 4 << 20
+// Requests are scarcer than bytes: a free account has 5,000 in 5 minutes.
+const (
+	maxHole = 4 << 20  // the longest hole between two ranges that is read over
+	chunk   = 16 << 20 // asked for at once
+)
 
 // Open returns an object of a shard: of the file that the hub's own client has, or of the hub.
 func (s *Store) Open(ctx context.Context, sh shard.Shard) (shard.Object, error) {
@@ -149,7 +151,7 @@ func (s *Store) Open(ctx context.Context, sh shard.Shard) (shard.Object, error) 
 	if c.offline {
 		return nil, wrap("open", sh.URI, errOffline)
 	}
-	return c.web.OpenPinned(ctx, c.endpoint+"/datasets/"+a.repo+"/resolve/"+a.revision+"/"+escape(a.path), sh, maxHole)
+	return c.web.OpenPinned(ctx, c.endpoint+"/datasets/"+a.repo+"/resolve/"+a.revision+"/"+escape(a.path), sh, maxHole, chunk)
 }
 
 // parallelReads is how many objects to read at once.

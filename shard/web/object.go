@@ -24,10 +24,14 @@ type object struct {
 	shard   shard.Shard
 	pinned  bool  // the address leads to one content for ever
 	hole    int64 // the longest one between two ranges that is read over
+	chunk   int64 // as of shard.Chunked
 	closed  atomic.Bool
 }
 
 var _ shard.RangeReader = (*object)(nil)
+
+// Chunk is how many bytes to ask for at once.
+func (o *object) Chunk() int64 { return o.chunk }
 
 func (o *object) ReadAt(ctx context.Context, p []byte, off int64) error {
 	return o.ReadRanges(ctx, []shard.Range{{Off: off, P: p}})

@@ -1,0 +1,99 @@
+package cache
+
+import (
+	"bytes"
+	"context"
+	"sync/atomic"
+	"testing"
+
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// A chunked is an origin whose requests are scarce. It counts them.
+type chunked struct {
+	origin
+	chunk    int64
+	requests atomic.Int64
+}
+
+type chunkedObject struct {
+	*originObject
+	store *chunked
+}
+
+func (c *chunked) Open(ctx context.Context, s shard.Shard) (shard.Object, error) {
+	o, err := c.origin.Open(ctx, s)
+	return &chunkedObject{o.(*originObject), c}, err
+}
+
+func (o *chunkedObject) Chunk() int64 { return o.store.chunk }
+
+func (o *chunkedObject) ReadRanges(ctx context.Context, ranges []shard.Range) error {
+	for i := range ranges {
+		if i == 0 || ranges[i-1].Span().End() != ranges[i].Off {
+			o.store.requests.Add(1)
+		}
+	}
+	return o.originObject.ReadRanges(ctx, ranges)
+}
+
+// Bytes around the wanted ones come with them from a store whose requests are scarce, if most of
+// them will be wanted and there is room.
+func TestChunks(t *testing.T) {
+	const size, group = 3<<20 + 777, 300_000 // bytes of a shard, and of its row groups
+	whole := func(off int64) []shard.Span { return []shard.Span{{Off: off, N: min(group, size-off)}} }
+	few := func(off int64) []shard.Span {
+		return []shard.Span{{Off: off, N: 10}, {Off: off + min(group, size-off) - 10, N: 10}}
+	}
+	for _, c := range []struct {
+		name     string
+		chunk    int64
+		limit    int64
+		spans    func(off int64) []shard.Span
+		requests int64
+	}{
+		{"no chunks", 0, 1 << 30, whole, 11},
+		{"all columns", 1 << 20, 1 << 30, whole, 4},
+		{"all columns of a small shard", 16 << 20, 1 << 30, whole, 1},
+		{"two columns of a small shard", 16 << 20, 1 << 30, few, 1},
+		{"two small columns", 2 << 20, 1 << 30, few, 12},
+		{"no room on the disk", 2 << 20, 2 << 20, whole, 11},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			store := &chunked{chunk: c.chunk}
+			cache, err := Open(Options{Dir: t.TempDir(), Limit: c.limit})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer cache.Close(context.WithoutCancel(t.Context()))
+			s := originShard(1, "v1", size)
+			o, err := cache.Wrap(store).Open(t.Context(), s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer o.Close()
+			for off := int64(0); off < size; off += group {
+				var ranges []shard.Range
+				for _, span := range c.spans(off) {
+					ranges = append(ranges, shard.Range{Off: span.Off, P: make([]byte, span.N)})
+				}
+				if err := shard.ReadRanges(t.Context(), o, ranges); err != nil {
+					t.Fatal(err)
+				}
+				for _, r := range ranges {
+					want := make([]byte, len(r.P))
+					if truth(seedOf(s), want, r.Off); !bytes.Equal(r.P, want) {
+						t.Fatalf("wrong bytes at %d", r.Off)
+					}
+				}
+			}
+			got := store.requests.Load()
+			if few := c.requests <= 4; few && got != c.requests || !few && got < c.requests {
+				t.Errorf("%d requests, want %d", got, c.requests)
+			}
+			if got := store.fetched.Load(); got > size {
+				t.Errorf("%d bytes of %d were fetched", got, size)
+			}
+		})
+	}
+}
