@@ -34,12 +34,14 @@
 # make bench-gpu     batches on the GPU against torch's way; GPU=... are options of bench/gpu/run.py
 # make demo          the demo on the embedded shop
 # make testdata      generates testdata/shop
+# make histories     random tables of table formats, each version against its writer's own scan; HISTORIES=... are options of tools/tables/delta_histories.py
 # make tables        generates testdata/tables by Spark and others, which needs Java; on two cores it takes half an hour
 
 FUZZTIME ?= 30s
 CORRUPTIONS ?= 5000
 CHAOS ?= --jobs 30
 INSIGHT ?= --faults 48
+HISTORIES ?= --rs 150 --spark 50
 SEED ?= 1
 TOKENS ?= 60
 BENCH ?=
@@ -58,7 +60,7 @@ PACKAGES = $$(($$(getconf _NPROCESSORS_ONLN) + 1))
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
-.PHONY: tables pictures room chaos insight test-ray test-spark test-jax test-text turbojpeg build test test-full check lint docs deploy dependencies release bench fuzz demo testdata cross test-go tokens tokens-long test-storage test-minio servers packages test-python test-package cross-build cross-quick corrupt bench-smoke bench-peers test-gpu bench-gpu test-builds
+.PHONY: histories tables pictures room chaos insight test-ray test-spark test-jax test-text turbojpeg build test test-full check lint docs deploy dependencies release bench fuzz demo testdata cross test-go tokens tokens-long test-storage test-minio servers packages test-python test-package cross-build cross-quick corrupt bench-smoke bench-peers test-gpu bench-gpu test-builds
 
 # libjpeg-turbo beside the programs, which look for it there; replaced as a whole, as one may have it loaded. Where it cannot be built
 # images are decoded in Go and its tests skip; with CI=true only where what builds it cannot be fetched.
@@ -172,6 +174,17 @@ test-ray: $(BUILD)
 # Spark too; with it come the tests on HDFS, where its daemons are installed.
 test-spark: $(BUILD)
 	cd python && SHARDFEED_TEST_BIN=../bin/shardfeed $$(../tools/venv requirements-spark.txt $$(../tools/venv requirements-test.txt))/bin/python -m pytest -q -rs -p no:cacheprovider --timeout 900 tests/test_spark.py
+	$(MAKE) --no-print-directory histories
+
+# Random tables, each version against its writer's own scan.
+histories:
+	out=$$(mktemp -d); mvn -B -ntp -q -f tools/tables/pom.xml dependency:copy-dependencies -DoutputDirectory="$$out/jars"; \
+	  python=$$(tools/venv tools/tables/requirements.txt)/bin/python; \
+	  $$python tools/tables/delta_histories.py "$$out/jars" "$$out/delta" $(HISTORIES); \
+	  go test -count=1 ./table/delta -run TestGolden -tables "$$out/delta"; \
+	  $$python tools/tables/histories.py "$$out/jars" "$$out/iceberg"; \
+	  SHARDFEED_TABLES="$$out/iceberg" go test -count=1 ./table/iceberg -run TestHistories; \
+	  rm -r "$$out"
 
 # JAX and grain too, with the recipes for TensorFlow and MLX, and the example for torchft. Each file has a process of its own: torch's triton
 # aborts beside the LLVM of JAX or TensorFlow.

@@ -3,6 +3,7 @@ package delta_test
 import (
 	"encoding/json"
 	"errors"
+	"flag"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,13 +26,14 @@ func options(store shard.Store, snapshot string) table.Options {
 	return table.Options{Store: store, Scan: scan.New(store), Snapshot: snapshot, Parallel: 4}
 }
 
-const tables = "../../testdata/tables/delta"
+// tables is a directory of tables, each with a file of its rows.
+var tables = flag.String("tables", "../../testdata/tables/delta", "directory of tables to compare with their rows")
 
 // Each table has the rows that its writer reads, at each version.
 func TestGolden(t *testing.T) {
-	files, err := filepath.Glob(tables + "/*.json")
+	files, err := filepath.Glob(*tables + "/*.json")
 	if err != nil || len(files) == 0 {
-		t.Fatalf("no tables in %s: %v", tables, err)
+		t.Fatalf("no tables in %s: %v", *tables, err)
 	}
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".json")
@@ -44,7 +46,7 @@ func TestGolden(t *testing.T) {
 			if err := json.Unmarshal(b, &versions); err != nil {
 				t.Fatal(err)
 			}
-			checkVersions(t, filepath.Join(tables, name), versions)
+			checkVersions(t, filepath.Join(*tables, name), versions)
 		})
 	}
 }

@@ -102,7 +102,7 @@ def vectors(spark: SparkSession, out: Path) -> None:
         """create table T (id bigint, text string, score float, `odd name, (x)` int,
           nested struct<a: int, b: array<struct<c: bigint, d: string>>>, m map<string, bigint>, lang string)
           using delta partitioned by (lang) tblproperties ('delta.enableDeletionVectors'='true',
-          'delta.columnMapping.mode'='name', 'delta.checkpointInterval'='7',
+          'delta.columnMapping.mode'='name', 'delta.checkpointInterval'='8',
           'delta.dataSkippingNumIndexedCols'='1')""",
         insert.format(0, 40),
         "delete from T where id % 7 = 0",

@@ -12,7 +12,7 @@ from typing import Any
 from pyspark.sql import types as t
 
 
-def _float32(value: float) -> float:
+def float32(value: float) -> float:
     """Return the double with the shortest digits that is this number as a float32."""
     for digits in range(1, 10):
         short = float(f"{value:.{digits}g}")
@@ -21,7 +21,8 @@ def _float32(value: float) -> float:
     return value
 
 
-def _number(value: float) -> float | str:
+def number(value: float) -> float | str:
+    """Return a float as JSON has it, or its name."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):
@@ -29,7 +30,8 @@ def _number(value: float) -> float | str:
     return value
 
 
-def _time(value: datetime.datetime) -> str:
+def instant(value: datetime.datetime) -> str:
+    """Return a time with microseconds."""
     return value.replace(tzinfo=None).isoformat(timespec="microseconds")
 
 
@@ -39,17 +41,17 @@ def form(value: Any, kind: t.DataType) -> Any:
         return None
     match kind:
         case t.FloatType():
-            return _number(_float32(value) if math.isfinite(value) else value)
+            return number(float32(value) if math.isfinite(value) else value)
         case t.DoubleType():
-            return _number(value)
+            return number(value)
         case t.DecimalType():
             return f"{decimal.Decimal(value):.{kind.scale}f}"
         case t.DateType():
             return value.isoformat()
         case t.TimestampType():
-            return _time(value) + "Z"
+            return instant(value) + "Z"
         case t.TimestampNTZType():
-            return _time(value)
+            return instant(value)
         case t.BinaryType():
             return base64.b64encode(value).decode()
         case t.StructType():
