@@ -12,6 +12,7 @@ import struct
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from time import monotonic_ns
 from types import TracebackType
@@ -38,7 +39,8 @@ MOST = 1 << 18  # events of a trace
 # Kinds of events. Below NEXT they are parts of a ``next``, by their cause.
 END, ABOUT, NEXT, BATCH = -2, -1, 16, 17
 
-# Kind, thread, start, end; of ABOUT and END other numbers.
+# Kind, thread, start, end; of NEXT also the cause of its last part, and when that starts; of ABOUT and
+# END other numbers.
 EVENT = struct.Struct("<8q")
 
 # BATCH, number, marks, when it was finished, epoch, step, rows, bytes, when it was handed out; its
@@ -46,7 +48,12 @@ EVENT = struct.Struct("<8q")
 _BATCH = struct.Struct("<9q")
 _SENT = 256  # events that are sent at once
 _SENT_EVERY = 10**9  # ns
+_PIPE = 1 << 20  # bytes of events that the program has not read, before the training waits for it
 _ANSWER = 5.0  # s that the program may take to follow the engine
+
+
+# The numbers of EVENT, or of a batch: its header, bytes, when it was handed out, and its marks.
+_Event = tuple[int, int, int, int, int, int, int, int] | tuple[tuple[int, ...], int, int, bytes]
 
 
 class Trace:
@@ -61,11 +68,10 @@ class Trace:
         if steps is not None and (isinstance(steps, bool) or not isinstance(steps, int) or steps < 1):
             raise OptionError(f"{given}: steps must be a whole number of at least 1 or None, got {steps!r}")
         self.over = False
-        self.full = False  # it ended because it has MOST events
         self._left = steps
         self._pid = os.getpid()
         self._room = MOST
-        self._events: list[bytes] = []  # to be sent
+        self._events: list[_Event] = []  # to be sent
         self._sent_at = 0
         self._batches = 0
         self._ranks = (0, 1)
@@ -83,6 +89,11 @@ class Trace:
         if self._pid == os.getpid():  # else of the process that it was forked from
             self._end()
             self._recorder.wait()
+
+    @property
+    def full(self) -> bool:
+        """Whether it ended because it has MOST events."""
+        return self._room < 0
 
     @property
     def file(self) -> Path:
@@ -111,14 +122,18 @@ class Trace:
     def part(self, cause: int, thread: int, begin: int, end: int) -> None:
         """Adds a part of a ``next``."""
         if end > begin:
-            self._add(cause, thread, begin, end)
+            self._room -= 1
+            if self._room >= 0:
+                self._events.append((cause, thread, begin, end, 0, 0, 0, 0))
 
-    def next(self, thread: int, begin: int, end: int) -> None:
-        """Adds a ``next``, which may be the last one."""
-        self._add(NEXT, thread, begin, end)
+    def next(self, thread: int, begin: int, end: int, cause: int, at: int) -> None:
+        """Adds a ``next``, which may be the last one, and its last part from at on."""
+        self._room -= 2
+        if self._room >= 0:
+            self._events.append((NEXT, thread, begin, end, cause, at, 0, 0))
         if self._left is not None:
             self._left -= 1
-        if self.full or self._left == 0:
+        if self._room < 0 or self._left == 0:
             self._end()
             self._recorder.wait_beside()
         elif len(self._events) >= _SENT or end - self._sent_at >= _SENT_EVERY:
@@ -127,26 +142,27 @@ class Trace:
 
     def batch(self, raw: RawBatch) -> None:
         """Adds a batch that is handed out now, and its trail: what held it up while it was made."""
-        number, header = self._batches, raw.header
-        self._batches = number + 1
-        marks = raw.marks
-        if self._takes(2 + marks):
-            about = _BATCH.pack(BATCH, number, marks, raw.finished, header[EPOCH], header[STEP], header[VALID], raw.used, monotonic_ns())
-            self._events.append(about + memoryview(raw.bytes)[raw.used - 8 * marks : raw.used])
+        header, used = raw.header, raw.used
+        marks = header[-1]
+        self._room -= 2 + marks
+        if self._room >= 0:
+            self._events.append((header, used, monotonic_ns(), *struct.unpack_from(f"<{8 * marks}s", raw.bytes, used - 8 * marks)))
 
-    def _add(self, kind: int, of: int, begin: int, end: int) -> None:
-        if self._takes(1):
-            self._events.append(EVENT.pack(kind, of, begin, end, 0, 0, 0, 0))
-
-    def _takes(self, events: int) -> bool:
-        self._room -= events
-        self.full = self._room < 0
-        return not self.full
+    def _encoded(self, events: list[_Event]) -> Iterator[bytes]:
+        """The bytes of events. Many at once take less time than each in its step."""
+        for event in events:
+            if len(event) == 8:
+                yield EVENT.pack(*event)
+                continue
+            header, used, handed, marks = event
+            self._batches += 1
+            yield _BATCH.pack(BATCH, self._batches - 1, header[-1], header[-2], header[EPOCH], header[STEP], header[VALID], used, handed)
+            yield marks
 
     def _send(self) -> None:
         """Sends the events so far. Other threads may add some meanwhile."""
         n = len(self._events)
-        events = b"".join(self._events[:n])
+        events = b"".join(self._encoded(self._events[:n]))
         del self._events[:n]
         if self._pid == os.getpid() and not _is_worker():
             self._recorder.send(events)
@@ -190,7 +206,9 @@ class _Recorder:
             if self._process is None:
                 command, pipe = [str(self._program), "trace", "record"], subprocess.PIPE
                 # In a session of its own: an interrupt of the training does not end it.
-                self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0, start_new_session=True)
+                self._process = subprocess.Popen(
+                    command, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0, pipesize=_PIPE, start_new_session=True
+                )
             if self._process.stdin is not None:
                 with contextlib.suppress(BrokenPipeError):
                     left = memoryview(data)

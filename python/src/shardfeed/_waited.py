@@ -137,7 +137,8 @@ class Waited:
     def mark(self, watch: Watch) -> None:
         """Notes the start of a wait that is not plain."""
         watch.plain = False
-        watch.span = _spans.begin()
+        if _spans.profiler._is_profiler_enabled:
+            watch.span = _spans.begin()
         self._begin(watch)
 
     def _begin(self, watch: Watch) -> None:
@@ -156,8 +157,7 @@ class Waited:
         watch.parts[cause] += to - at
         watch.at, watch.cause, watch.doing = 0, None, None
         if (trace := self.trace) is not None:
-            trace.part(cause, get_ident(), at, to)
-            trace.next(get_ident(), watch.began, to)
+            trace.next(get_ident(), watch.began, to, cause, at)
             if trace.over:
                 self.trace = None
         if watch.span is not None:

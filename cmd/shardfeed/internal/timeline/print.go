@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -160,13 +161,24 @@ func jsonOf(text string) []byte {
 
 // event writes an event. There are many, so it is put together here.
 func (p *printer) event(name string, track int, begin, end int64, args string) {
-	at, took := begin+p.clock, end-begin
-	if args != "" {
-		args = `,"args":{` + args + "}"
-	}
 	p.next()
-	fmt.Fprintf(p.w, `{"ph":"X","cat":"shardfeed","name":"%s","pid":%d,"tid":%d,"ts":%d.%03d,"dur":%d.%03d%s}`,
-		name, p.pid, track, at/1000, at%1000, took/1000, took%1000, args)
+	b := append(p.w.AvailableBuffer(), `{"ph":"X","cat":"shardfeed","name":"`...)
+	b = append(b, name...)
+	b = strconv.AppendInt(append(b, `","pid":`...), int64(p.pid), 10)
+	b = strconv.AppendInt(append(b, `,"tid":`...), int64(track), 10)
+	b = appendMicros(append(b, `,"ts":`...), begin+p.clock)
+	b = appendMicros(append(b, `,"dur":`...), end-begin)
+	if args != "" {
+		b = append(append(append(b, `,"args":{`...), args...), '}')
+	}
+	_, _ = p.w.Write(append(b, '}'))
+}
+
+// appendMicros appends a time in ns, in microseconds.
+func appendMicros(b []byte, ns int64) []byte {
+	b = strconv.AppendInt(b, ns/1000, 10)
+	rest := ns % 1000
+	return append(b, '.', byte('0'+rest/100), byte('0'+rest/10%10), byte('0'+rest%10))
 }
 
 // name writes the names of the process and of the tracks, and their places: above the threads.

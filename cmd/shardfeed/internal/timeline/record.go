@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,6 +28,9 @@ const (
 )
 
 // An item is an event of a trainer: 8 integers of 8 bytes, little-endian.
+//
+// A next() has the cause of its last part as its epoch, and that part's start as its step. It becomes
+// two items.
 //
 // A batch comes with its number of marks as its start, and ends when it was finished. The time when
 // it was handed out follows in 8 bytes, and then its marks as in a slot, see package engine. It
@@ -67,6 +71,7 @@ type recording struct {
 	items []item
 	full  bool
 	ended bool // by the trainer
+	rest  []byte
 
 	asking sync.WaitGroup
 	stop   context.CancelFunc
@@ -106,11 +111,7 @@ func (r *recording) read(ctx context.Context, from io.Reader, answers io.Writer)
 		if _, err := io.ReadFull(from, frame[:]); err != nil {
 			return nil // the trainer has died
 		}
-		var it item
-		if _, err := binary.Decode(frame[:], binary.LittleEndian, &it); err != nil {
-			return err
-		}
-		switch it.Kind {
+		switch it := itemOf(&frame); it.Kind {
 		case kindEnd:
 			r.full, r.ended = it.Of != 0, true
 			return nil
@@ -125,10 +126,20 @@ func (r *recording) read(ctx context.Context, from io.Reader, answers io.Writer)
 			if err := r.batch(from, it); err != nil {
 				return err
 			}
+		case kindNext:
+			if last := (item{Kind: it.Epoch, Of: it.Of, Begin: it.Step, End: it.End}); last.End > last.Begin {
+				r.items = append(r.items, last)
+			}
+			r.items = append(r.items, item{Kind: kindNext, Of: it.Of, Begin: it.Begin, End: it.End})
 		default:
 			r.items = append(r.items, it)
 		}
 	}
+}
+
+func itemOf(frame *[64]byte) item {
+	at := func(i int) int64 { return int64(binary.LittleEndian.Uint64(frame[8*i:])) }
+	return item{at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7)}
 }
 
 // batch reads the rest of a batch.
@@ -136,7 +147,8 @@ func (r *recording) batch(from io.Reader, b item) error {
 	if b.Begin < 0 || b.Begin > mostMarks {
 		return fmt.Errorf("a batch with %d marks", b.Begin)
 	}
-	rest := make([]byte, 8+8*b.Begin)
+	r.rest = slices.Grow(r.rest[:0], 8+8*int(b.Begin))
+	rest := r.rest[:8+8*b.Begin]
 	if _, err := io.ReadFull(from, rest); err != nil {
 		return nil // the trainer has died
 	}

@@ -87,7 +87,7 @@ func TestRecord(t *testing.T) {
 	at := func(us int64) int64 { return now + us*1000 }
 	r := record(t,
 		item{Kind: int64(wait.Decode), Of: 9, Begin: at(0), End: at(3)},
-		item{Kind: kindNext, Of: 9, Begin: at(0), End: at(4)},
+		item{Kind: kindNext, Of: 9, Begin: at(0), End: at(4), Epoch: int64(wait.HandOver), Step: at(3)},
 		batch(0, at(-9), at(1), at(4), wait.Collate),
 		batch(1, at(2), at(5), at(6)),
 		batch(2, at(4), at(5), at(7)),
@@ -112,6 +112,7 @@ func TestRecord(t *testing.T) {
 		}
 	}
 	want := `shardfeed next: decode at 0s for 3 0
+shardfeed next: handover at 0s for 1 0
 shardfeed next: shardfeed.next at 0s for 4 0
 shardfeed batches 001: shardfeed.batch at 0s for 10 4
 shardfeed batches 001: collate at 0s for 10 0
@@ -126,7 +127,7 @@ shardfeed batches 001: ready at 0s for 2 0`
 }
 
 func TestRecordOfTrainersThatDie(t *testing.T) {
-	next := item{Kind: kindNext, Begin: 1, End: 2}
+	next := item{Kind: kindNext, Begin: 1, End: 2, Step: 2}
 	if r := record(t, next); r.Shardfeed.Complete || len(r.Events) != 4 {
 		t.Errorf("without an end: %+v", r)
 	}
