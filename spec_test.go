@@ -14,6 +14,7 @@ import (
 	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shard/all"
+	"github.com/shardfeed/shardfeed/shard/azure"
 	"github.com/shardfeed/shardfeed/shard/gs"
 	"github.com/shardfeed/shardfeed/shard/hdfs"
 	"github.com/shardfeed/shardfeed/shard/hub"
@@ -115,15 +116,17 @@ func TestSpecStorage(t *testing.T) {
 			"by the names of flags",
 			map[string]string{"endpoint-url": "http://h:1", "region": "r", "profile": "p", "request-payer": "requester", "ca-bundle": "c"},
 			all.Options{
-				S3:   s3.Options{EndpointURL: "http://h:1", Region: "r", Profile: "p", RequesterPays: true, CABundle: "c"},
-				HDFS: hdfs.Options{CABundle: "c"},
-				Web:  web.Options{CABundle: "c"},
-				Hub:  hub.Options{CABundle: "c"},
-				GS:   gs.Options{CABundle: "c"},
+				S3:    s3.Options{EndpointURL: "http://h:1", Region: "r", Profile: "p", RequesterPays: true, CABundle: "c"},
+				HDFS:  hdfs.Options{CABundle: "c"},
+				Web:   web.Options{CABundle: "c"},
+				Hub:   hub.Options{CABundle: "c"},
+				GS:    gs.Options{CABundle: "c"},
+				Azure: azure.Options{CABundle: "c"},
 			},
 		},
 		{"anonymous", map[string]string{"no-sign-request": "true"}, all.Options{S3: s3.Options{Anonymous: true}}},
 		{"Google", map[string]string{"gs.anonymous": "true", "gs.user_project": "p"}, all.Options{GS: gs.Options{Anonymous: true, UserProject: "p"}}},
+		{"Azure", map[string]string{"az.account_name": "a", "az.anon": "true"}, all.Options{Azure: azure.Options{Account: "a", Anonymous: true}}},
 		{
 			"both names",
 			map[string]string{"key": "k", "secret": "s", "client_kwargs.region_name": "a", "region": "b"},
@@ -147,7 +150,7 @@ func TestSpecStorage(t *testing.T) {
 		})
 	}
 	o, err := Spec{Env: map[string]string{"HOME": "/elsewhere"}}.drivers()
-	if err != nil || o.S3.Environ["HOME"] != "/elsewhere" || o.HDFS.Getenv("HOME") != "/elsewhere" || o.GS.Getenv("HOME") != "/elsewhere" {
+	if err != nil || o.S3.Environ["HOME"] != "/elsewhere" || o.HDFS.Getenv("HOME") != "/elsewhere" || o.GS.Getenv("HOME") != "/elsewhere" || o.Azure.Getenv("HOME") != "/elsewhere" {
 		t.Errorf("environment %v, %v", o.S3.Environ, err)
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/all"
+	"github.com/shardfeed/shardfeed/shard/azure"
 	"github.com/shardfeed/shardfeed/shard/gs"
 	"github.com/shardfeed/shardfeed/shard/hdfs"
 	"github.com/shardfeed/shardfeed/shard/hub"
@@ -58,12 +59,14 @@ func (s Spec) Stores(e Events) (shard.Stores, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.S3.Events.Listed, o.HDFS.Events.Listed, o.Hub.Listed, o.GS.Listed, o.HDFS.Events.Warn = e.Listed, e.Listed, e.Listed, e.Listed, e.Note
-	if o.S3.Events.Waiting = e.Waiting; e.Waiting == nil {
-		o.S3.Events.Waiting = e.Note
+	waiting := e.Waiting
+	if waiting == nil {
+		waiting = e.Note
 	}
-	waiting := o.S3.Events.Waiting
-	o.HDFS.Events.Waiting, o.Web.Waiting, o.Hub.Waiting, o.GS.Waiting = waiting, waiting, waiting, waiting
+	o.S3.Events = s3.Events{Listed: e.Listed, Waiting: waiting}
+	o.HDFS.Events = hdfs.Events{Listed: e.Listed, Waiting: waiting, Warn: e.Note}
+	o.Hub.Listed, o.GS.Listed, o.Azure.Listed = e.Listed, e.Listed, e.Listed
+	o.Web.Waiting, o.Hub.Waiting, o.GS.Waiting, o.Azure.Waiting = waiting, waiting, waiting, waiting
 	return all.Stores(o), nil
 }
 
@@ -262,6 +265,8 @@ func (s Spec) drivers() (o all.Options, err error) {
 	parsed(err)
 	o.GS, err = gs.ParseOptions(given["gs"])
 	parsed(err)
+	o.Azure, err = azure.ParseOptions(given["az"])
+	parsed(err)
 	o.S3.EndpointURL = cmp.Or(named["endpoint-url"], o.S3.EndpointURL)
 	o.S3.Region = cmp.Or(named["region"], o.S3.Region)
 	o.S3.Profile = cmp.Or(named["profile"], o.S3.Profile)
@@ -272,13 +277,15 @@ func (s Spec) drivers() (o all.Options, err error) {
 		if o.S3.RetryFor, err = time.ParseDuration(text); err != nil || o.S3.RetryFor <= 0 {
 			p.Add("Storage.retry-for", "must be a time above 0 as in \"90s\" or \"5m\", got %q", text)
 		}
-		o.HDFS.RetryFor, o.Web.RetryFor, o.Hub.RetryFor, o.GS.RetryFor = o.S3.RetryFor, o.S3.RetryFor, o.S3.RetryFor, o.S3.RetryFor
+		o.HDFS.RetryFor, o.Web.RetryFor, o.Hub.RetryFor = o.S3.RetryFor, o.S3.RetryFor, o.S3.RetryFor
+		o.GS.RetryFor, o.Azure.RetryFor = o.S3.RetryFor, o.S3.RetryFor
 	}
 	o.HDFS.ConfDir = cmp.Or(named["hdfs-conf"], o.HDFS.ConfDir)
 	o.HDFS.Keytab = cmp.Or(named["keytab"], o.HDFS.Keytab)
 	o.HDFS.Principal = cmp.Or(named["principal"], o.HDFS.Principal)
 	o.HDFS.CABundle = cmp.Or(named["ca-bundle"], o.HDFS.CABundle)
-	o.Web.CABundle, o.Hub.CABundle, o.GS.CABundle = named["ca-bundle"], named["ca-bundle"], named["ca-bundle"]
+	bundle := named["ca-bundle"]
+	o.Web.CABundle, o.Hub.CABundle, o.GS.CABundle, o.Azure.CABundle = bundle, bundle, bundle, bundle
 	parsed(o.S3.Validate())
 	parsed(o.HDFS.Validate())
 	s.giveEnvironment(&o)
@@ -299,7 +306,7 @@ func storeOf(key string) string {
 		return ""
 	case isHDFS(key):
 		return "hdfs"
-	case dotted && slices.Contains([]string{"http", "hf", "gs"}, prefix):
+	case dotted && slices.Contains([]string{"http", "hf", "gs", "az"}, prefix):
 		return prefix
 	}
 	return "s3"
@@ -320,7 +327,7 @@ func (s Spec) giveEnvironment(o *all.Options) {
 	env := maps.Clone(s.Env)
 	o.S3.Environ = env
 	o.HDFS.Getenv = func(name string) string { return env[name] }
-	o.Hub.Getenv, o.GS.Getenv = o.HDFS.Getenv, o.HDFS.Getenv
+	o.Hub.Getenv, o.GS.Getenv, o.Azure.Getenv = o.HDFS.Getenv, o.HDFS.Getenv, o.HDFS.Getenv
 	o.HDFS.User = cmp.Or(o.HDFS.User, env["HADOOP_USER_NAME"])
 	o.HDFS.TokenFile = cmp.Or(o.HDFS.TokenFile, env["HADOOP_TOKEN_FILE_LOCATION"])
 }

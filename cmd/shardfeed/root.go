@@ -253,7 +253,8 @@ limit of memory.
 
 Addresses are files, directories, globs (data/*.parquet), braces (part-{000..999}.parquet) and
 list files (@list.txt), on this machine or on servers: s3://bucket/key, gs://bucket/key,
-hdfs://nameservice/path, webhdfs://host:port/path, hf://datasets/org/name, https://host/part.parquet.
+az://container/key, hdfs://nameservice/path, webhdfs://host:port/path, hf://datasets/org/name,
+https://host/part.parquet.
 Remote data is cached on this machine's disk.`,
 		Example: `  shardfeed demo
   shardfeed inspect data/

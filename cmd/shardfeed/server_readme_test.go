@@ -17,21 +17,25 @@ import (
 func TestServerReadme(t *testing.T) {
 	pages, _ := pages(t)
 	s3, hdfs, gcs := servertest.S3(t), servertest.HDFS(t, servertest.HDFSOptions{}), servertest.GCS(t)
+	azurite := servertest.Azurite(t)
 	quietHome(t)
-	bucket, dir, google := s3.Bucket(t), hdfs.Dir(t), gcs.Bucket(t)
+	bucket, dir, google, container := s3.Bucket(t), hdfs.Dir(t), gcs.Bucket(t), azurite.Container(t)
 	for _, file := range shopFiles(t) {
 		s3.PutFile(t, bucket, "table/"+filepath.Base(file), file)
 		hdfs.PutFile(t, dir+"/table/"+filepath.Base(file), file)
 		gcs.PutFile(t, google, "table/"+filepath.Base(file), file)
+		azurite.PutFile(t, container, "table/"+filepath.Base(file), file)
 	}
 	s3.Setenv(t)
 	t.Setenv("STORAGE_EMULATOR_HOST", gcs.Endpoint)
+	t.Setenv("AZURE_STORAGE_CONNECTION_STRING", azurite.ConnectionString())
 	profiles := filepath.Join(t.TempDir(), "config")
 	write(t, profiles, fmt.Sprintf("[profile research]\naws_access_key_id = %s\naws_secret_access_key = %s\n", s3.Key, s3.Secret))
 	t.Setenv("AWS_CONFIG_FILE", profiles)
 	t.Setenv("HADOOP_CONF_DIR", nameservice(t, hdfs))
 	names := strings.NewReplacer(
 		"s3://bucket/", "s3://"+bucket+"/", "http://localhost:9000", s3.Endpoint, "gs://bucket/", "gs://"+google+"/",
+		"az://container/", "az://"+container+"/", "abfss://container@account.", "abfss://"+container+"@"+azurite.Account+".",
 		"hdfs:///data/", "hdfs://"+dir+"/", "hdfs://nameservice/data/", "hdfs://nameservice"+dir+"/", "hdfs://namenode:8020/data/", "hdfs://"+hdfs.RPC[0]+dir+"/",
 		"webhdfs://namenode:9870/data/", "webhdfs://"+hdfs.HTTP[0]+dir+"/", "token_ids,label", "unique_id,label",
 	)

@@ -84,7 +84,7 @@ type rule struct {
 // rules in the order of the levels; the longest path that fits counts.
 var rules = []rule{
 	{at: "shard", may: []string{"internal/option", "internal/text"}},
-	{at: "shard/all", may: []string{"shard", "shard/local", "shard/mem", "shard/s3", "shard/hdfs", "shard/web", "shard/hub", "shard/gs"}},
+	{at: "shard/all", may: []string{"shard", "shard/local", "shard/mem", "shard/s3", "shard/hdfs", "shard/web", "shard/hub", "shard/gs", "shard/azure"}},
 	{at: "shard/local", may: []string{"shard", "shard/driver"}},
 	{at: "shard/mem", may: []string{"shard", "shard/driver"}},
 	{at: "shard/driver", may: []string{"shard", "internal/cause", "internal/wait"}},
@@ -92,7 +92,8 @@ var rules = []rule{
 	{at: "shard/driver/connect", may: []string{"shard", "shard/driver", "internal/cause", "internal/regular"}}, // HTTP: the rest of the kit knows no protocol
 	{at: "shard/web", may: []string{"shard", "shard/driver", "shard/driver/connect", "internal/cause"}},
 	{at: "shard/hub", may: []string{"shard", "shard/driver", "shard/driver/connect", "shard/web", "internal/cause", "internal/regular"}},
-	{at: "shard/cloud", may: []string{"shard", "shard/driver", "shard/driver/bucket", "shard/web", "internal/cause"}},
+	{at: "shard/cloud", may: []string{"shard", "shard/driver", "shard/driver/bucket", "shard/driver/connect", "shard/web", "internal/cause"}},
+	{at: "shard/azure", may: []string{"shard", "shard/cloud", "shard/driver", "shard/driver/bucket", "shard/driver/connect", "shard/web", "internal/regular"}},
 	{at: "shard/gs", may: []string{"shard", "shard/cloud", "shard/driver", "shard/driver/bucket", "shard/driver/connect", "shard/web", "internal/regular"}},
 	{at: "shard/s3", may: []string{"shard", "shard/driver", "shard/driver/bucket", "internal/cause", "internal/regular"}},
 	{at: "shard/hdfs", may: []string{"shard", "shard/driver", "shard/driver/connect", "internal/cause", "internal/regular"}},
@@ -155,7 +156,7 @@ var rules = []rule{
 	{at: "gpu/cuda", may: []string{"gpu"}},
 	{at: "internal/fakecuda"},
 	{at: "internal/jsonl", may: []string{"column", "internal/mem", "internal/half"}},
-	{at: root, may: []string{"column", "tokenize", "shard", "shard/all", "shard/hdfs", "shard/s3", "shard/hub", "shard/gs", "shard/web", "cache", "rowgroup", "rule", "shuffle", "iterable", "loader", "images", "images/codec", "internal/cores", "internal/mem", "internal/option", "internal/size", "internal/text", "internal/trusted", "internal/regular"}},
+	{at: root, may: []string{"column", "tokenize", "shard", "shard/all", "shard/hdfs", "shard/s3", "shard/hub", "shard/gs", "shard/azure", "shard/web", "cache", "rowgroup", "rule", "shuffle", "iterable", "loader", "images", "images/codec", "internal/cores", "internal/mem", "internal/option", "internal/size", "internal/text", "internal/trusted", "internal/regular"}},
 	{at: "internal/inspect", may: []string{"internal/table", "internal/text", "column", "shard", "rowgroup", "shuffle", "internal/mem", "internal/parquet", "internal/jsonl"}}, // the verb's alone
 	{at: "internal/engine", may: []string{root, "audit", "cache", "column", "loader", "iterable", "rowgroup", "shard", "shuffle", "internal/cores", "internal/loads", "internal/mem", "internal/option", "internal/regular", "internal/verdict", "internal/wait"}},
 	{at: "internal/engine/wire", may: []string{root, "audit", "loader", "iterable", "rowgroup", "shard", "shuffle", "internal/loads", "internal/mem", "internal/option", "internal/wait"}}, // messages and failures: no data sets, no sessions

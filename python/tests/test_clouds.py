@@ -13,7 +13,7 @@ import pytest
 
 from shardfeed.torch import DataLoader
 
-gcs = clouds.gcs  # a fixture
+gcs, azurite = clouds.gcs, clouds.azurite  # fixtures
 
 ROWS = 3000
 
@@ -28,8 +28,8 @@ def table(tmp_path: Path) -> Path:
     return directory
 
 
-@pytest.fixture(params=["gcs"])
-def cloud(request: pytest.FixtureRequest) -> clouds.GCS:
+@pytest.fixture(params=["gcs", "azurite"])
+def cloud(request: pytest.FixtureRequest) -> clouds.Cloud:
     return request.getfixturevalue(request.param)
 
 
@@ -38,7 +38,7 @@ def rows(source: Any, **options: Any) -> list[list[int]]:
         return [batch["id"].tolist() for batch in loader]
 
 
-def test_rows(runtime: Path, tmp_path: Path, table: Path, cloud: clouds.GCS, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows(runtime: Path, tmp_path: Path, table: Path, cloud: clouds.Cloud, monkeypatch: pytest.MonkeyPatch) -> None:
     address = cloud.put(table)
     want = rows(table)
     assert sorted(row for batch in want for row in batch) == list(range(ROWS))
@@ -48,7 +48,7 @@ def test_rows(runtime: Path, tmp_path: Path, table: Path, cloud: clouds.GCS, mon
     assert rows(f"{address}/*/part-{{0..3}}.parquet", cache_dir=tmp_path / "another") == want
 
 
-def test_resume(runtime: Path, tmp_path: Path, table: Path, cloud: clouds.GCS) -> None:
+def test_resume(runtime: Path, tmp_path: Path, table: Path, cloud: clouds.Cloud) -> None:
     address, options = cloud.put(table), {"storage_options": cloud.options, "cache_dir": tmp_path / "cache"}
     whole = rows(address, **options)
     with DataLoader(address, batch_size=64, shuffle=True, seed=3, **options) as loader:
@@ -60,7 +60,7 @@ def test_resume(runtime: Path, tmp_path: Path, table: Path, cloud: clouds.GCS) -
         assert begin + [batch["id"].tolist() for batch in loader] == whole
 
 
-def test_missing(runtime: Path, tmp_path: Path, cloud: clouds.GCS, table: Path) -> None:
+def test_missing(runtime: Path, tmp_path: Path, cloud: clouds.Cloud, table: Path) -> None:
     address = cloud.put(table)
     with pytest.raises(FileNotFoundError, match="no such file or directory"):
         rows(address + "/none", storage_options=cloud.options)

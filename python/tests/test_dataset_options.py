@@ -355,8 +355,8 @@ def test_storage_names_are_those_of_the_stores():
     options = (ROOT / "shard/hdfs/options.go").read_text()
     known = options[options.index("func known") : options.index("// ParseOptions")]
     assert set(re.findall(r'^\s*"([\w.]+)":', known, re.M)) == _storage.HDFS
-    for store in ("gs",):
-        options = (ROOT / "shard" / store / "options.go").read_text()
+    for store, package in (("gs", "gs"), ("az", "azure")):
+        options = (ROOT / "shard" / package / "options.go").read_text()
         given = set(re.findall(rf'"({store}\.\w+)":', options))
         assert given == {name for name in _storage.WEB if name.startswith(store + ".")}
     flags = (ROOT / "cmd/shardfeed/flag_table.go").read_text()

@@ -3,6 +3,7 @@ package all
 
 import (
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/azure"
 	"github.com/shardfeed/shardfeed/shard/gs"
 	"github.com/shardfeed/shardfeed/shard/hdfs"
 	"github.com/shardfeed/shardfeed/shard/hub"
@@ -15,11 +16,12 @@ import (
 // Options of the stores that have some. The zero value reaches each as its own tools do: by the
 // environment and the usual files.
 type Options struct {
-	S3   s3.Options
-	HDFS hdfs.Options
-	Web  web.Options
-	Hub  hub.Options
-	GS   gs.Options
+	S3    s3.Options
+	HDFS  hdfs.Options
+	Web   web.Options
+	Hub   hub.Options
+	GS    gs.Options
+	Azure azure.Options
 }
 
 // Stores returns a store for each scheme. The memory store is empty. Nothing is read or asked of a
@@ -31,6 +33,7 @@ func Stores(o Options) shard.Stores {
 	files := names.WebHDFS()
 	servers := web.New(o.Web)
 	google := gs.New(o.GS)
+	microsoft := azure.New(o.Azure)
 	return shard.Stores{
 		"":         disks,
 		"file":     disks,
@@ -47,5 +50,10 @@ func Stores(o Options) shard.Stores {
 		"hf":       hub.New(o.Hub, disks),
 		"gs":       google,
 		"gcs":      google,
+		"az":       microsoft,
+		"abfs":     microsoft,
+		"abfss":    microsoft,
+		"wasb":     microsoft,
+		"wasbs":    microsoft,
 	}
 }

@@ -31,7 +31,7 @@ func TestEachScheme(t *testing.T) {
 	if _, err := all.Stores(all.Options{}).List(t.Context(), "mem://a"); err == nil {
 		t.Error("two sets of stores share what they hold")
 	}
-	want := "|file|gcs|gs|hdfs|hf|http|https|mem|s3|s3a|s3n|swebhdfs|viewfs|webhdfs"
+	want := "|abfs|abfss|az|file|gcs|gs|hdfs|hf|http|https|mem|s3|s3a|s3n|swebhdfs|viewfs|wasb|wasbs|webhdfs"
 	if got := strings.Join(slices.Sorted(maps.Keys(stores)), "|"); got != want {
 		t.Errorf("schemes %s, want %s", got, want)
 	}
@@ -44,7 +44,7 @@ func TestEachScheme(t *testing.T) {
 // account of requests.
 func TestShared(t *testing.T) {
 	stores := all.Stores(all.Options{S3: s3.Options{MaxRequests: 3}})
-	for _, names := range [][]string{{"s3", "s3a", "s3n"}, {"hdfs", "viewfs"}, {"webhdfs", "swebhdfs"}, {"gs", "gcs"}} {
+	for _, names := range [][]string{{"s3", "s3a", "s3n"}, {"hdfs", "viewfs"}, {"webhdfs", "swebhdfs"}, {"gs", "gcs"}, {"az", "abfs", "abfss", "wasb", "wasbs"}} {
 		for _, name := range names {
 			if stores[name] != stores[names[0]] {
 				t.Errorf("%s:// and %s:// have two stores", name, names[0])

@@ -2,8 +2,11 @@ package cloud
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/driver/bucket"
 )
 
 // A rangeObject is an object of package web.
@@ -12,24 +15,44 @@ type rangeObject interface {
 	shard.RangeReader
 }
 
-// An object adds the service's hints to errors.
+// An object adds to errors what the service knows.
 type object struct {
 	rangeObject
 	client client
-	uri    string
+	at     bucket.Location
+	shard  shard.Shard
 }
 
 func (o *object) ReadAt(ctx context.Context, p []byte, off int64) error {
-	return o.wrap(o.rangeObject.ReadAt(ctx, p, off))
+	return o.wrap(ctx, o.rangeObject.ReadAt(ctx, p, off))
 }
 
 func (o *object) ReadRanges(ctx context.Context, ranges []shard.Range) error {
-	return o.wrap(o.rangeObject.ReadRanges(ctx, ranges))
+	return o.wrap(ctx, o.rangeObject.ReadRanges(ctx, ranges))
 }
 
-func (o *object) wrap(err error) error {
+func (o *object) wrap(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
-	return o.client.wrap("read", o.uri, err)
+	if errors.Is(err, shard.ErrChanged) {
+		err = o.explain(ctx, err)
+	}
+	return o.client.wrap("read", o.shard.URI, err)
+}
+
+// explain asks what the object is now when the server only said that it is another.
+func (o *object) explain(ctx context.Context, err error) error {
+	location, noURL := o.client.Object(o.at, "")
+	if noURL != nil {
+		return err
+	}
+	now, _, lookErr := o.client.web.Look(ctx, location)
+	switch {
+	case errors.Is(lookErr, shard.ErrNotExist):
+		return lookErr
+	case lookErr != nil || now.Version == o.shard.Version && now.Size == o.shard.Size:
+		return err
+	}
+	return fmt.Errorf("%w: was version %s of %d bytes, is %s of %d bytes", shard.ErrChanged, o.shard.Version, o.shard.Size, now.Version, now.Size)
 }

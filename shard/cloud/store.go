@@ -121,7 +121,7 @@ func (s *Store) open(ctx context.Context, sh shard.Shard) (shard.Object, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &object{o.(rangeObject), from.client, sh.URI}, nil
+	return &object{o.(rangeObject), from.client, at, sh}, nil
 }
 
 // Identity is the object's URL, which all spellings of its address share.

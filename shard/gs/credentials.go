@@ -46,14 +46,14 @@ func (o Options) credentials(emulated bool) (by signer, source string, err error
 	case o.AccessToken != "":
 		return cloud.NewTokens(func(context.Context) (cloud.Token, error) { return cloud.Token{Value: o.AccessToken}, nil }), "an access token of the options", nil
 	}
-	clients, err := o.clients()
+	clients, err := cloud.NewClients(connect.Options{CABundle: o.CABundle, Proxy: o.Proxy})
 	if err != nil {
 		return nil, "", err
 	}
 	switch {
 	case o.Token == fromMetadata:
 	case strings.HasPrefix(strings.TrimSpace(o.Token), "{"):
-		return cloud.NewTokens(clients.ofJSON([]byte(o.Token))), kindOf([]byte(o.Token)) + " of the options", nil
+		return cloud.NewTokens(ofJSON(clients.Proxied, []byte(o.Token))), kindOf([]byte(o.Token)) + " of the options", nil
 	default:
 		file, err := o.file()
 		if err != nil {
@@ -64,11 +64,11 @@ func (o Options) credentials(emulated bool) (by signer, source string, err error
 			if err != nil {
 				return nil, "", fmt.Errorf("%w: credentials: %w", shard.ErrDenied, err)
 			}
-			return cloud.NewTokens(clients.ofFile(file)), kindOf(content) + " of " + file, nil
+			return cloud.NewTokens(ofFile(clients.Proxied, file)), kindOf(content) + " of " + file, nil
 		}
 	}
 	host := o.getenv("GCE_METADATA_HOST")
-	return cloud.NewTokens(clients.ofMetadata(host)), "the metadata server " + cmp.Or(host, metadataHost), nil
+	return cloud.NewTokens(ofMetadata(clients.Direct, host)), "the metadata server " + cmp.Or(host, metadataHost), nil
 }
 
 // file returns the file of credentials, or "".
@@ -96,23 +96,6 @@ func (o Options) file() (string, error) {
 	return file, nil
 }
 
-// clients make the requests for tokens.
-type clients struct {
-	proxied *http.Client // to Google's servers
-	direct  *http.Client // to the metadata server
-}
-
-func (o Options) clients() (clients, error) {
-	proxied, err := connect.Options{CABundle: o.CABundle, Proxy: o.Proxy}.Transport()
-	if err != nil {
-		return clients{}, err
-	}
-	proxied.DisableKeepAlives = true // one request an hour
-	direct := proxied.Clone()
-	direct.Proxy = nil
-	return clients{&http.Client{Transport: proxied}, &http.Client{Transport: direct}}, nil
-}
-
 // kindOf names the kind of a file of credentials.
 func kindOf(content []byte) string {
 	var file struct{ Type string }
@@ -122,20 +105,20 @@ func kindOf(content []byte) string {
 	return strings.ReplaceAll(file.Type, "_", " ")
 }
 
-func (c clients) ofFile(file string) func(context.Context) (cloud.Token, error) {
+func ofFile(client *http.Client, file string) func(context.Context) (cloud.Token, error) {
 	return func(ctx context.Context) (cloud.Token, error) {
 		content, err := regular.ReadFile(file)
 		if err != nil {
 			return cloud.Token{}, fmt.Errorf("%w: credentials: %w", shard.ErrDenied, err)
 		}
-		return c.ofJSON(content)(ctx)
+		return ofJSON(client, content)(ctx)
 	}
 }
 
 // ofJSON fetches tokens by a file of credentials, whose kind decides which server is asked.
-func (c clients) ofJSON(content []byte) func(context.Context) (cloud.Token, error) {
+func ofJSON(client *http.Client, content []byte) func(context.Context) (cloud.Token, error) {
 	return func(ctx context.Context) (cloud.Token, error) {
-		ctx = context.WithValue(ctx, oauth2.HTTPClient, c.proxied)
+		ctx = context.WithValue(ctx, oauth2.HTTPClient, client)
 		var file struct{ Type string }
 		if err := json.Unmarshal(content, &file); err != nil {
 			return cloud.Token{}, fmt.Errorf("%w: the credentials are not JSON", shard.ErrDenied)
@@ -152,22 +135,17 @@ func (c clients) ofJSON(content []byte) func(context.Context) (cloud.Token, erro
 	}
 }
 
-// errNoToken is the error of credentials that lead to no token.
-var errNoToken = fmt.Errorf("%w: no token", shard.ErrDenied)
-
 // lost puts the error of a request for a token into the words of package shard.
 func lost(ctx context.Context, err error) error {
 	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok && refused.Response != nil {
-		kind, status := errNoToken, refused.Response.StatusCode
-		if status >= 500 || status == http.StatusTooManyRequests {
-			kind = shard.ErrTransient
-		}
 		var said struct {
 			Error       string
 			Description string `json:"error_description"`
 		}
 		_ = json.Unmarshal(refused.Body, &said) // else the status has to do
-		return fmt.Errorf("%w: the server of tokens: %d %s: %s: %s", kind, status, http.StatusText(status), said.Error, said.Description)
+		status := refused.Response.StatusCode
+		return fmt.Errorf("%w: the server of tokens: %d %s%s", cmp.Or(cloud.KindOfStatus(status), cloud.ErrNoToken), status, http.StatusText(status),
+			cloud.Reason(said.Error, said.Description))
 	}
 	if inURL, ok := errors.AsType[*url.Error](err); ok {
 		host := "the server of tokens"
@@ -176,5 +154,5 @@ func lost(ctx context.Context, err error) error {
 		}
 		return connect.Lost(ctx, host, err)
 	}
-	return fmt.Errorf("%w: %w", errNoToken, err)
+	return fmt.Errorf("%w: %w", cloud.ErrNoToken, err)
 }

@@ -123,7 +123,7 @@ func (s *service) Hint(err error) string {
 	case errors.Is(err, cloud.ErrNoCredentials):
 		return "name a file of credentials by GOOGLE_APPLICATION_CREDENTIALS or gs.token, log in by gcloud auth application-default login, or give " +
 			"gs.anonymous for public data"
-	case errors.Is(err, errNoToken):
+	case errors.Is(err, cloud.ErrNoToken):
 		return "see whether the credentials are valid: " + s.source
 	case errors.Is(err, shard.ErrDenied) && s.signer == unsigned{}:
 		return "anonymous requests may not do this: the bucket needs credentials, see GOOGLE_APPLICATION_CREDENTIALS and gs.token"

@@ -68,7 +68,7 @@ func (s *server) lookOnce(ctx context.Context, a address, path string) (e driver
 		return e, nil, err
 	}
 	answer, err := s.send(ctx, u, s.ranged(shard.Span{N: 1}, ""))
-	if empty, ok := errors.AsType[*statusError](err); ok && empty.status == http.StatusRequestedRangeNotSatisfiable && empty.total == 0 {
+	if empty, ok := errors.AsType[*statusError](err); ok && empty.status == http.StatusRequestedRangeNotSatisfiable && empty.total <= 0 {
 		return driver.Entry{Name: path, Version: s.store.options.Protocol.Version(empty.head)}, empty.head, nil // a file of no bytes has no first one
 	}
 	if err != nil {
@@ -94,7 +94,11 @@ func sizeOf(answer *http.Response) (int64, error) {
 		}
 		return 0, errNoRanges
 	}
-	_, _, total, err := parseContentRange(answer.Header.Get("Content-Range"))
+	text := answer.Header.Get("Content-Range")
+	if strings.HasSuffix(text, "/0") { // some servers send the first byte of an empty file
+		return 0, nil
+	}
+	_, _, total, err := parseContentRange(text)
 	return total, err
 }
 

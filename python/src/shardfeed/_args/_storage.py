@@ -45,6 +45,8 @@ _WEB = """
     http.proxy http.max-requests hf.token hf.endpoint
     gs.token gs.access_token gs.anonymous gs.anon gs.endpoint gs.endpoint_url gs.endpoint_override gs.user_project gs.requester_pays
     gs.proxy
+    az.account_name az.account az.account_key az.key az.sas_token az.sas_key az.connection_string az.anonymous az.anon az.access_token
+    az.tenant_id az.client_id az.client_secret az.endpoint az.account_url az.proxy
 """
 WEB = frozenset(_WEB.split())
 _HEADER = "http.header."  # and the name of a header
@@ -58,7 +60,22 @@ _ELSEWHERE = {
     "scheme": "give endpoint_url with http:// or https://",
 }
 
-_ENVIRONMENT = ("AWS_", "S3_", "HADOOP_", "HDFS_", "HF_", "GOOGLE_", "CLOUDSDK_", "GCE_METADATA_", "KRB5", "SSL_CERT_", "SHARDFEED_CACHE_")
+_ENVIRONMENT = (
+    "AWS_",
+    "S3_",
+    "HADOOP_",
+    "HDFS_",
+    "HF_",
+    "GOOGLE_",
+    "CLOUDSDK_",
+    "GCE_METADATA_",
+    "AZURE_",
+    "IDENTITY_",
+    "MSI_",
+    "KRB5",
+    "SSL_CERT_",
+    "SHARDFEED_CACHE_",
+)
 _VARIABLES = frozenset({"HOME", "USER", "LOGNAME", "XDG_CACHE_HOME", "SLURM_TMPDIR", "STORAGE_EMULATOR_HOST"})
 _PROXIES = ("_PROXY", "_proxy")
 
@@ -110,7 +127,7 @@ def _unknown(name: str) -> str:
     hint = (
         f"did you mean {' or '.join(map(repr, near))}?"
         if near
-        else "known are the options of s3fs and pyarrow, and hdfs.*, dfs.*, fs.*, hadoop.*, http.*, hf.*, gs.*"
+        else "known are the options of s3fs and pyarrow, and hdfs.*, dfs.*, fs.*, hadoop.*, http.*, hf.*, gs.*, az.*"
     )
     return f"unknown storage option {name!r}: {hint}"
 

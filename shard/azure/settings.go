@@ -1,0 +1,100 @@
+package azure
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/shardfeed/shardfeed/shard"
+)
+
+// settings come from options and the environment.
+type settings struct {
+	account  string // of az:// addresses, or ""
+	endpoint string // of its blobs, without a slash at the end; "": Azure's
+	suffix   string // of Azure's hosts
+	by       signer
+	source   string // of the credentials, in words
+	forAll   bool   // the credentials are for all accounts, as tokens are
+}
+
+// The emulator's account and key are public: https://github.com/Azure/Azurite.
+const (
+	emulatorAccount  = "devstoreaccount1"
+	emulatorKey      = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+	emulatorEndpoint = "http://127.0.0.1:10000/" + emulatorAccount
+)
+
+// settings reads a connection string first, as it has an account and credentials.
+func (o Options) settings() (s settings, err error) {
+	if err := o.Validate(); err != nil {
+		return s, fmt.Errorf("%w: %w", shard.ErrBadURI, err)
+	}
+	s.suffix = "core.windows.net"
+	text, from := o.ConnectionString, "a connection string of the options"
+	if text == "" && !o.given() {
+		text, from = o.first("AZURE_STORAGE_CONNECTION_STRING"), "AZURE_STORAGE_CONNECTION_STRING"
+	}
+	if text != "" {
+		o, s, err = o.connected(text)
+		if err != nil {
+			return s, err
+		}
+	}
+	s.account = cmp.Or(o.Account, s.account, o.first("AZURE_STORAGE_ACCOUNT_NAME", "AZURE_STORAGE_ACCOUNT"))
+	s.endpoint = strings.TrimRight(cmp.Or(o.Endpoint, s.endpoint), "/")
+	if s.by, s.source, s.forAll, err = o.credentials(s.account); text != "" {
+		s.source = from
+	}
+	return s, err
+}
+
+// given reports whether the options have credentials.
+func (o Options) given() bool {
+	return o.Key != "" || o.SAS != "" || o.AccessToken != "" || o.ClientSecret != "" || o.Anonymous
+}
+
+// connected returns the options and settings that a connection string has.
+func (o Options) connected(text string) (Options, settings, error) {
+	s := settings{suffix: "core.windows.net"}
+	values := map[string]string{}
+	for part := range strings.SplitSeq(text, ";") {
+		if name, value, found := strings.Cut(part, "="); found {
+			values[strings.ToLower(strings.TrimSpace(name))] = strings.TrimSpace(value)
+		}
+	}
+	if strings.EqualFold(values["usedevelopmentstorage"], "true") {
+		values = map[string]string{"accountname": emulatorAccount, "accountkey": emulatorKey, "blobendpoint": emulatorEndpoint}
+	}
+	o.ConnectionString, o.Key, o.SAS = "", values["accountkey"], values["sharedaccesssignature"]
+	s.account, s.suffix = values["accountname"], cmp.Or(values["endpointsuffix"], s.suffix)
+	s.endpoint = values["blobendpoint"]
+	if s.account == "" && s.endpoint != "" {
+		_, host, _ := strings.Cut(s.endpoint, "://")
+		s.account = place{host: host}.account()
+	}
+	switch {
+	case s.account == "" || o.Key == "" && o.SAS == "":
+		return o, s, fmt.Errorf("%w: a connection string has AccountName, and AccountKey or SharedAccessSignature", shard.ErrBadURI)
+	case s.endpoint != "" && !isURL(s.endpoint):
+		return o, s, fmt.Errorf("%w: BlobEndpoint of the connection string is not an address", shard.ErrBadURI)
+	}
+	o.Account = s.account
+	return o, s, nil
+}
+
+// base returns the URL of the blobs of a place's account.
+func (s settings) base(p place) (string, error) {
+	own := p.host == "" || p.account() == s.account
+	switch {
+	case own && s.endpoint != "":
+		return s.endpoint, nil
+	case p.host == "" && s.account == "":
+		return "", fmt.Errorf("%w: which account? give az.account_name or AZURE_STORAGE_ACCOUNT_NAME, or abfss://container@account.dfs.core.windows.net/path", shard.ErrBadURI)
+	case p.host == "":
+		return "https://" + s.account + ".blob." + s.suffix, nil
+	case !own && !s.forAll && s.account != "":
+		return "", fmt.Errorf("%w: the credentials are of account %q", shard.ErrDenied, s.account)
+	}
+	return "https://" + p.host, nil
+}
