@@ -20,6 +20,7 @@ var (
 	_ Remote     = Stores(nil)
 	_ Metered    = Stores(nil)
 	_ TableStore = Stores(nil)
+	_ Borrower   = Stores(nil)
 	_ io.Closer  = Stores(nil)
 )
 
@@ -48,6 +49,15 @@ func (s Stores) Pin(ctx context.Context, pattern string) (string, error) {
 		return "", &Error{Op: "list", URI: pattern, Err: err}
 	}
 	return Pin(ctx, store, pattern)
+}
+
+// Borrow asks the store of the prefix's scheme, or returns errors.ErrUnsupported.
+func (s Stores) Borrow(prefix string, first Credentials, renew func(context.Context) (Credentials, error)) error {
+	store, err := s.find(prefix)
+	if err != nil {
+		return &Error{Op: "borrow", URI: prefix, Err: err}
+	}
+	return Borrow(store, prefix, first, renew)
 }
 
 // Identity asks the store of the address's scheme.

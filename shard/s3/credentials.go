@@ -31,6 +31,8 @@ func sourceWords(name, profile string) string {
 	switch name {
 	case "EnvConfigCredentials":
 		return "from the environment"
+	case lentSource:
+		return "from the table's catalog"
 	case "StaticCredentials":
 		return "from the options"
 	case "EC2RoleProvider":

@@ -39,6 +39,8 @@ type Options struct {
 	RetryFor    time.Duration // how long a request is made again without progress, lists and looks included; 0 is 60 s
 
 	Events Events
+
+	lender *lender // of borrowed credentials, instead of all others
 }
 
 // Events report the actions of a store. Nil functions are not called; the others may be called from

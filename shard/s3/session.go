@@ -82,15 +82,18 @@ func newSession(ctx context.Context, o Options) (*session, error) {
 // findCredentials gets credentials once, so that a request does not fail for lack of them.
 func (s *session) findCredentials(ctx context.Context) (err error) {
 	switch o := s.options; {
+	case o.lender != nil:
+		s.cfg.Credentials = o.lender.provider()
 	case s.anonymous:
 		s.cfg.Credentials = aws.AnonymousCredentials{}
 		return nil
 	case o.Key != "":
 		s.cfg.Credentials = credentials.NewStaticCredentialsProvider(o.Key, o.Secret, o.Token)
 		return nil
-	}
-	if s.cfg.Credentials, err = (chain{s.settings, s.cfg}).provider(ctx); err != nil {
-		return fmt.Errorf("%w: %w", errOptions, err)
+	default:
+		if s.cfg.Credentials, err = (chain{s.settings, s.cfg}).provider(ctx); err != nil {
+			return fmt.Errorf("%w: %w", errOptions, err)
+		}
 	}
 	if _, err := s.cfg.Credentials.Retrieve(ctx); err != nil {
 		return fmt.Errorf("%w: %w", errNoCredentials, err)

@@ -21,12 +21,15 @@ type Store struct {
 	meters   driver.Meters
 	outage   driver.Outage
 	pageKeys int32 // keys per page of a list; 0 for the server's default
+	loans    loans
+	lentBy   *Store // of a store with borrowed credentials; else nil
 }
 
 var (
 	_ shard.Identifier = (*Store)(nil)
 	_ shard.Remote     = (*Store)(nil)
 	_ shard.Metered    = (*Store)(nil)
+	_ shard.Borrower   = (*Store)(nil)
 	_ io.Closer        = (*Store)(nil)
 )
 
@@ -45,7 +48,7 @@ func (s *Store) List(ctx context.Context, pattern string) ([]shard.Shard, error)
 		return nil, &shard.Error{Op: listing.op, URI: pattern, Err: err}
 	}
 	_, rest := shard.SplitScheme(pattern)
-	return driver.Walk(ctx, newTree(s, pattern[:len(pattern)-len(rest)]), rest, driver.WalksAtOnce)
+	return driver.Walk(ctx, newTree(s.of(pattern), pattern[:len(pattern)-len(rest)]), rest, driver.WalksAtOnce)
 }
 
 // Open returns an object that reads one shard at the version that it was listed with. It sends no
@@ -61,7 +64,7 @@ func (s *Store) Open(ctx context.Context, sh shard.Shard) (shard.Object, error) 
 	if err != nil {
 		return nil, &shard.Error{Op: opening.op, URI: sh.URI, Err: err}
 	}
-	return &object{store: s, shard: sh, at: at}, nil
+	return &object{store: s.of(sh.URI), shard: sh, at: at}, nil
 }
 
 // Identity is the address with scheme s3, as s3a and s3n are the same.
@@ -82,7 +85,7 @@ func (s *Store) Above(address string) []string {
 // TableAt reports the table whose root is a directory.
 func (s *Store) TableAt(ctx context.Context, dir string) (shard.Table, error) {
 	_, rest := shard.SplitScheme(dir)
-	return driver.TableAt(ctx, newTree(s, dir[:len(dir)-len(rest)]), rest)
+	return driver.TableAt(ctx, newTree(s.of(dir), dir[:len(dir)-len(rest)]), rest)
 }
 
 // parallelReads keep the network busy: a connection to S3 carries some 60 to 90 MB/s.
@@ -97,7 +100,12 @@ func (s *Store) Traffic() shard.Traffic { return s.meters.Traffic() }
 // ByStore measures the requests to each bucket.
 func (s *Store) ByStore() []shard.StoreTraffic { return s.meters.ByStore() }
 
-func (s *Store) meter(bucket string) *driver.Meter { return s.meters.Of("s3://" + bucket) }
+func (s *Store) meter(bucket string) *driver.Meter {
+	if s.lentBy != nil {
+		return s.lentBy.meter(bucket)
+	}
+	return s.meters.Of("s3://" + bucket)
+}
 
 // Place is not told by buckets.
 func (s *Store) Place(context.Context, shard.Shard) (shard.Placement, error) {
@@ -113,6 +121,9 @@ func (s *Store) payer() types.RequestPayer {
 
 // Close ends idle connections. A store that is used again connects again.
 func (s *Store) Close() error {
+	for _, lent := range s.lent() {
+		_ = lent.Close() // never an error
+	}
 	if ses := s.clients.current(); ses != nil {
 		ses.close()
 	}

@@ -35,8 +35,11 @@ type catalog struct {
 
 // Open opens a snapshot of a table of a catalog, by its address.
 func Open(ctx context.Context, text string, catalogs Options, o table.Options) (*table.Snapshot, error) {
-	t, err := load(ctx, text, catalogs)
+	a, t, err := load(ctx, text, catalogs)
 	if err != nil {
+		return nil, err
+	}
+	if err := catalogs.lend(a, t, o.Store); err != nil {
 		return nil, err
 	}
 	return iceberg.OpenMetadata(ctx, text, t.Location, t.Metadata, o)
@@ -44,7 +47,7 @@ func Open(ctx context.Context, text string, catalogs Options, o table.Options) (
 
 // History lists the snapshots of a table of a catalog, the oldest first.
 func History(ctx context.Context, text string, catalogs Options) ([]table.Version, error) {
-	t, err := load(ctx, text, catalogs)
+	_, t, err := load(ctx, text, catalogs)
 	if err != nil {
 		return nil, err
 	}
@@ -55,18 +58,21 @@ func History(ctx context.Context, text string, catalogs Options) ([]table.Versio
 type loaded struct {
 	Location string          `json:"metadata-location"`
 	Metadata json.RawMessage `json:"metadata"`
+
+	Config      map[string]string `json:"config"`
+	Credentials []grant           `json:"storage-credentials"`
 }
 
-func load(ctx context.Context, text string, o Options) (*loaded, error) {
+func load(ctx context.Context, text string, o Options) (address, *loaded, error) {
 	a, err := parseAddress(text)
 	if err != nil {
-		return nil, &shard.Error{Op: "table", URI: text, Err: err}
+		return a, nil, &shard.Error{Op: "table", URI: text, Err: err}
 	}
 	t, err := o.load(ctx, a)
 	if err != nil {
-		return nil, &shard.Error{Op: "table", URI: text, Err: err}
+		return a, nil, &shard.Error{Op: "table", URI: text, Err: err}
 	}
-	return t, nil
+	return a, t, nil
 }
 
 func (o Options) load(ctx context.Context, a address) (*loaded, error) {
@@ -155,6 +161,7 @@ func (c *catalog) once(ctx context.Context, path string, into any) (again bool, 
 		}
 	}
 	r.Header.Set("Accept", "application/json")
+	r.Header.Set(delegation, vended)
 	if err := c.sign(r, ""); err != nil {
 		return false, err
 	}

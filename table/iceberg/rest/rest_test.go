@@ -1,9 +1,11 @@
 package rest
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -33,6 +35,7 @@ type server struct {
 	requests []string // method, path and authorization
 	busy     int      // answers of 503 before the first other one
 	form     url.Values
+	more     map[string]any // of the answer about a table
 }
 
 func newServer(t *testing.T) *server {
@@ -55,7 +58,12 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 	case path == "/v1/config":
 		fmt.Fprint(w, `{"defaults":{"prefix":"no"},"overrides":{"prefix":"ws/1"}}`)
 	case path == "/v1/ws/1/namespaces/a%1Fb/tables/t.1":
-		_ = json.NewEncoder(w).Encode(map[string]any{"metadata-location": "mem://t/metadata/v1.metadata.json", "metadata": json.RawMessage(metadata)})
+		if r.Header.Get(delegation) != vended {
+			w.WriteHeader(http.StatusBadRequest)
+		}
+		answer := map[string]any{"metadata-location": "mem://t/metadata/v1.metadata.json", "metadata": json.RawMessage(metadata)}
+		maps.Copy(answer, s.more)
+		_ = json.NewEncoder(w).Encode(answer)
 	case strings.HasSuffix(path, "/denied"):
 		w.WriteHeader(http.StatusForbidden)
 		fmt.Fprint(w, `{"error":{"message":"no grant","type":"ForbiddenException","code":403}}`)
@@ -210,5 +218,59 @@ func TestSignature(t *testing.T) {
 	got := r.Header.Get("Authorization")
 	if !strings.HasPrefix(got, "AWS4-HMAC-SHA256 Credential=AK/19700101/eu-west-1/glue/aws4_request, SignedHeaders=host;x-amz-content-sha256;x-amz-date;x-amz-security-token, Signature=") {
 		t.Errorf("authorization %s", got)
+	}
+}
+
+// A borrower keeps what it is lent.
+type borrower struct {
+	mem.Store
+	prefixes []string
+	first    []shard.Credentials
+	renew    func(context.Context) (shard.Credentials, error)
+}
+
+func (b *borrower) Borrow(prefix string, first shard.Credentials, renew func(context.Context) (shard.Credentials, error)) error {
+	b.prefixes, b.first, b.renew = append(b.prefixes, prefix), append(b.first, first), renew
+	return nil
+}
+
+// Credentials of a catalog go to the store of the files, which can ask for newer ones.
+func TestLend(t *testing.T) {
+	key := func(k string) map[string]any {
+		return map[string]any{"s3.access-key-id": k, "s3.session-token-expires-at-ms": "1767225600000"}
+	}
+	for name, c := range map[string]struct {
+		more map[string]any
+		want string
+	}{
+		"prefixes": {map[string]any{"config": map[string]any{"client.region": "r"}, "storage-credentials": []any{
+			map[string]any{"prefix": "s3://b/t", "config": key("K1")}, map[string]any{"prefix": "gs://b/t", "config": map[string]any{}},
+		}}, "[s3://b/t] K1 r 2026"},
+		"config": {map[string]any{"metadata-location": "s3a://b/t/m.json", "config": key("K2")}, "[s3://b] K2  2026"},
+		"none":   {nil, "[]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, store := newServer(t), &borrower{}
+			s.more = c.more
+			if _, err := Open(t.Context(), "iceberg://prod/a.b.t%2E1", s.options(), table.Options{Store: store}); err != nil {
+				t.Fatal(err)
+			}
+			got := fmt.Sprint(store.prefixes)
+			if len(store.first) > 0 {
+				p := store.first[0].Properties
+				got += fmt.Sprintf(" %s %s %d", p["s3.access-key-id"], p["client.region"], store.first[0].Expires.UTC().Year())
+				next, err := store.renew(t.Context())
+				if err != nil || next.Properties["s3.access-key-id"] != p["s3.access-key-id"] {
+					t.Errorf("renewed: %v, %v", next, err)
+				}
+				s.more = nil
+				if _, err := store.renew(t.Context()); !errors.Is(err, shard.ErrDenied) {
+					t.Errorf("no more credentials: %v", err)
+				}
+			}
+			if got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
 	}
 }
