@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"unicode/utf8"
+
+	"github.com/shardfeed/shardfeed/tokenize/internal/words"
 )
 
 // New returns the model of a vocabulary.
@@ -151,7 +153,6 @@ func (b *builder) last() error {
 		}
 	}
 	slices.SortFunc(b.tokens, func(x, y madeToken) int { return cmp.Compare(x.last.value, y.last.value) })
-	b.model.firstMade = uint32(len(b.model.ids))
 	if n := len(b.model.ids) + len(b.tokens); n > maxTokens {
 		return fmt.Errorf("the merges make %d tokens, at most %d are possible", n, maxTokens)
 	}
@@ -177,6 +178,27 @@ func (b *builder) idsOf(dst []uint32, text string) []uint32 {
 	return dst
 }
 
+// words returns the words that are a token, symbols and tokens of the lowest ranks first.
+func (b *builder) words() *words.Tokens {
+	var list []madeToken
+	for text, id := range b.Vocab {
+		if len(b.idsOf(nil, text)) == 1 {
+			list = append(list, madeToken{text: text, id: id})
+		}
+	}
+	slices.SortFunc(list, func(x, y madeToken) int { return cmp.Compare(x.id, y.id) })
+	list = append(list, b.tokens...)
+	for text, id := range b.model.rare.ids {
+		list = append(list, madeToken{text: text, id: id})
+	}
+	list = slices.DeleteFunc(list, func(t madeToken) bool { return len(t.text) > words.Short })
+	t := words.NewTokens(len(list))
+	for _, made := range list {
+		t.Add(made.text, made.id)
+	}
+	return t
+}
+
 // tables makes the tables of the model.
 func (b *builder) tables() {
 	m := b.model
@@ -187,13 +209,12 @@ func (b *builder) tables() {
 		m.crossings = &crossings{}
 	}
 	m.pairs = newPairs(len(b.tokens))
-	m.short = newShortTokens(len(b.tokens))
+	m.words = b.words()
 	for _, t := range b.tokens {
 		left, right := b.numbers[int32(t.last.left)], b.numbers[int32(t.last.right)]
 		m.pairs.set(left, right, b.numbers[t.id])
 		m.left.add(left)
 		m.right.add(right)
-		m.short.add(t.text)
 		if m.crossings != nil {
 			m.crossings.add(t.text)
 		}

@@ -21,5 +21,6 @@
 // is divided there before it is merged, so texts without spaces have short parts that a cache can
 // hold. A set of hashes answers this, and its false positives only make parts longer.
 //
-// Words of at most 32 symbols are merged in an array. Longer ones use a heap, in time n log n.
+// A word of at most 15 bytes that its merges make one token is looked up, without a merge. Other
+// words of at most 32 symbols are merged in an array. Longer ones use a heap, in time n log n.
 package bpe

@@ -11,13 +11,12 @@ type Model struct {
 	bytePairs []uint32 // values of pairs of bytes, if symbols are bytes
 	left      numbers  // tokens that are the left one of a pair
 	right     numbers
-	short     shortTokens
-	firstMade uint32 // the number of the first token of short
+	words     *words.Tokens
 	rare      rareTokens
 	crossings *crossings // nil if words have no parts
 }
 
-const maxTokens = 1 << numberBits
+const maxTokens = 1 << 18
 
 // numbers is a set of tokens.
 type numbers [maxTokens / 64]uint64
@@ -31,12 +30,12 @@ func (m *Model) joins(left, right uint32) bool {
 
 // NewEncoder implements [words.Model].
 func (m *Model) NewEncoder(cacheBytes int) words.Encoder {
-	return words.NewCached(&speller{model: m}, cacheBytes)
+	return words.NewCached(&speller{model: m}, m.words, cacheBytes)
 }
 
 // Memory implements [words.Model].
 func (m *Model) Memory() int64 {
-	n := int64(4*len(m.ids)+8*len(m.pairs.slots)+4*len(m.bytePairs)+2*maxTokens/8) + m.symbols.memory() + m.short.memory() + m.rare.memory()
+	n := int64(4*len(m.ids)+8*len(m.pairs.slots)+4*len(m.bytePairs)+2*maxTokens/8) + m.symbols.memory() + m.words.Memory() + m.rare.memory()
 	if m.crossings != nil {
 		n += 1<<18 + 16<<10 + 2<<10
 	}

@@ -4,7 +4,6 @@ import (
 	"math/bits"
 
 	"github.com/shardfeed/shardfeed/tokenize/internal/char"
-	"github.com/shardfeed/shardfeed/tokenize/internal/words"
 )
 
 // keptSymbols limits the buffers for symbols that are kept for the next word.
@@ -38,11 +37,6 @@ func (s *speller) Memory() int64 {
 // Spell implements [words.Speller].
 func (s *speller) Spell(dst []int32, word []byte) []int32 {
 	m := s.model
-	if len(word) <= words.Short {
-		if n, ok := m.short.find(words.KeyOf(char.Of(word), 0, len(word))); ok {
-			return append(dst, m.ids[m.firstMade+n])
-		}
-	}
 	if m.symbols.bytes {
 		return s.spellBytes(dst, word)
 	}

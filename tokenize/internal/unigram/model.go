@@ -79,7 +79,7 @@ func (m *Model) token(text []byte) int32 {
 
 // NewEncoder implements [words.Model].
 func (m *Model) NewEncoder(cacheBytes int) words.Encoder {
-	return words.NewCached(m.newSpeller(), cacheBytes)
+	return words.NewCached(m.newSpeller(), words.NewTokens(0), cacheBytes)
 }
 
 // Memory returns the bytes of the model's tables.

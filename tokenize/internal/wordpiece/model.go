@@ -56,7 +56,7 @@ func (m *Model) Memory() int64 { return m.trie.Memory() }
 
 // NewEncoder implements [words.Model].
 func (m *Model) NewEncoder(cacheBytes int) words.Encoder {
-	return words.NewCached(speller{Model: m}, cacheBytes)
+	return words.NewCached(speller{Model: m}, words.NewTokens(0), cacheBytes)
 }
 
 // A speller divides words into tokens.

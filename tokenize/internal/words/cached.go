@@ -16,6 +16,7 @@ const (
 // Cached is an Encoder with a cache.
 type Cached struct {
 	speller    Speller
+	tokens     *Tokens
 	short      []shortEntry
 	long       []longEntry
 	shortShift uint8
@@ -23,13 +24,14 @@ type Cached struct {
 	items      items
 }
 
-// NewCached returns an encoder whose cache takes at most bytes, which are at least 1 KB.
-func NewCached(s Speller, bytes int) *Cached {
+// NewCached returns an encoder whose cache takes at most bytes, which are at least 1 KB. tokens are
+// words that need no speller.
+func NewCached(s Speller, tokens *Tokens, bytes int) *Cached {
 	// A long entry for 4 short ones: 48 bytes for each of these.
 	k := bits.Len(uint(bytes)/48) - 1
 	return &Cached{
-		speller: s,
-		short:   make([]shortEntry, 1<<k), shortShift: uint8(64 - k),
+		speller: s, tokens: tokens,
+		short: make([]shortEntry, 1<<k), shortShift: uint8(32 - k),
 		long: make([]longEntry, 1<<(k-2)), longShift: uint8(64 - k + 2),
 	}
 }
@@ -43,9 +45,11 @@ func (c *Cached) Memory() int64 {
 func (c *Cached) Append(dst []int32, v char.View, p int, ends []uint32) []int32 {
 	for t := (taker{View: v, speller: c.speller, start: p, at: p, ends: ends}); len(t.ends) > 0; {
 		p := t.at
-		c.items.take(&t, c.shortShift&63, c.longShift&63)
-		prefetchEach(unsafe.Pointer(unsafe.SliceData(c.short)), &c.items.offsets[0], c.items.n)
+		c.items.take(&t, c.tokens, c.longShift&63)
+		prefetchEach(unsafe.Pointer(unsafe.SliceData(c.tokens.lines)), &c.items.lines[0], c.items.n)
 		prefetchEach(unsafe.Pointer(unsafe.SliceData(c.long)), &c.items.longOffsets[0], c.items.long)
+		c.items.find(c.tokens, c.shortShift)
+		prefetchEach(unsafe.Pointer(unsafe.SliceData(c.short)), &c.items.offsets[0], c.items.missed)
 		dst = c.append(dst, v, p)
 	}
 	return dst
@@ -54,43 +58,50 @@ func (c *Cached) Append(dst []int32, v char.View, p int, ends []uint32) []int32 
 // append appends the tokens of the items, of which the first starts at p.
 func (c *Cached) append(dst []int32, v char.View, p int) []int32 {
 	items := &c.items
-	// Room for a token a byte, and for 4 that are copied at once.
-	dst = slices.Grow(dst, items.end()-p+4)
-	at := len(dst)
+	// Room for a token a byte, and for the last copy.
+	dst = slices.Grow(dst, items.end()-p+copied)
+	at, done := len(dst), 0
 	out, table := unsafe.Pointer(unsafe.SliceData(dst)), unsafe.Pointer(unsafe.SliceData(c.short))
-	for w, item := range items.ends[:items.n] {
+	for m, miss := range items.misses[:items.missed] {
+		w := int(miss) & (atOnce - 1)
+		for i := done; i < w; i += copied {
+			*(*[copied]int32)(unsafe.Add(out, 4*(at+i-done))) = *(*[copied]int32)(items.ids[i:])
+		}
+		at += w - done
+		done = w + 1
+		start, item := items.start(w, p), items.ends[w]
 		end := int(item &^ partBit)
-		n := end - p
-		if n > Short {
-			dst = c.longer(dst[:at], v, p, n, item&partBit)
+		if end-start > Short {
+			dst = c.longer(dst[:at], v, start, end-start, item&partBit)
 			at, out = len(dst), unsafe.Pointer(unsafe.SliceData(dst))
-			p = end
 			continue
 		}
-		k, offset := &items.keys[w&(atOnce-1)], uintptr(items.offsets[w&(atOnce-1)])
+		k, offset := &items.keys[w], uintptr(items.offsets[m&(atOnce-1)])
 		e := (*shortEntry)(unsafe.Add(table, offset))
 		if e.key != *k {
 			e = (*shortEntry)(unsafe.Add(table, offset^shortBytes))
 		}
 		switch {
 		case e.key != *k:
-			dst = c.miss(dst[:at], v.Bytes(p, end), *k, int(offset/shortBytes))
+			dst = c.miss(dst[:at], v.Bytes(start, end), *k, int(offset/shortBytes))
 			at, out = len(dst), unsafe.Pointer(unsafe.SliceData(dst))
 		case e.n > plainTokens:
 			at = len(e.unpack(dst[:at]))
 		default:
-			*(*[4]int32)(unsafe.Add(out, 4*at)) = *(*[4]int32)(unsafe.Pointer(&e.ids))
+			*(*[copied]int32)(unsafe.Add(out, 4*at)) = *(*[copied]int32)(unsafe.Pointer(&e.ids))
 			at += int(e.n)
 		}
-		p = end
 	}
-	return dst[:at]
+	for i := done; i < items.n; i += copied {
+		*(*[copied]int32)(unsafe.Add(out, 4*(at+i-done))) = *(*[copied]int32)(items.ids[i:])
+	}
+	return dst[:at+items.n-done]
 }
 
 // miss appends the tokens of a short item that is not at i of the cache, and puts it there.
 func (c *Cached) miss(dst []int32, text []byte, k Key, i int) []int32 {
 	at := len(dst)
-	dst = c.spell(dst, text, k.part())
+	dst = c.speller.Spell(dst, text)
 	var e shortEntry
 	if e.store(k, dst[at:]) {
 		c.short[i^1] = c.short[i]

@@ -27,14 +27,13 @@ func KeyOf(v char.View, p, n int) Key {
 	return Key{v.Load64(p) & m[0], v.Load64(p+8)&m[1] | uint64(n)<<56}
 }
 
-// Hash returns a hash whose high bits are the best.
-func (k Key) Hash() uint64 {
+// hash32 returns a hash whose high bits are the best.
+func (k Key) hash32() uint32 { return uint32(k.hash() >> 32) }
+
+func (k Key) hash() uint64 {
 	hi, lo := bits.Mul64(k[0]^0x9e3779b97f4a7c15, k[1]^0xe7037ed1a0b428db)
 	return hi ^ lo
 }
-
-// part reports whether the key is of an item with partBit.
-func (k Key) part() bool { return k[1]>>63 != 0 }
 
 // A longKey is a word of 16 to longMost bytes, with its length in the last byte.
 type longKey [4]uint64
@@ -50,5 +49,5 @@ func longKeyOf(v char.View, p, n int, part uint32) (k longKey) {
 }
 
 func (k *longKey) hash() uint64 {
-	return Key{k[0] ^ k[2]*0xd6e8feb86659fd93, k[1] ^ k[3]*0xa0761d6478bd642f}.Hash()
+	return Key{k[0] ^ k[2]*0xd6e8feb86659fd93, k[1] ^ k[3]*0xa0761d6478bd642f}.hash()
 }

@@ -25,6 +25,7 @@ type Speller interface {
 	// Spell appends the tokens of a word, or of a part of one.
 	Spell(dst []int32, word []byte) []int32
 	// Token returns the token of a word that is not spelled like the same text in a longer word.
+	// If the word is short, Tokens has it.
 	Token(word []byte) (id int32, ok bool)
 	// Part returns the end of a part of a long word from p on: its tokens depend on nothing else.
 	Part(v char.View, p, end int) int
