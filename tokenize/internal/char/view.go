@@ -1,6 +1,7 @@
 package char
 
 import (
+	"encoding/binary"
 	"slices"
 	"unsafe"
 )
@@ -30,7 +31,9 @@ func Pad(buf, text []byte) []byte {
 func (v View) At(p int) byte { return *(*byte)(unsafe.Add(v.base, p)) }
 
 // Load64 returns the 8 bytes from p on, the first as the lowest.
-func (v View) Load64(p int) uint64 { return littleEndian(*(*uint64)(unsafe.Add(v.base, p))) }
+func (v View) Load64(p int) uint64 {
+	return binary.LittleEndian.Uint64((*[8]byte)(unsafe.Add(v.base, p))[:])
+}
 
 // Bytes returns the bytes from p to end.
 func (v View) Bytes(p, end int) []byte {

@@ -25,7 +25,7 @@ func (c CL100K) Cut(t *Text, p, end int, ends []uint32) (n, next int) {
 			x = t.At(q)
 		}
 		if (x|0x20)-'a' < 26 {
-			p = letters(t.View, q+1, end, word)
+			p = asciiWord(t.View, q+1, end, word)
 		} else {
 			p = c.word(t.View, p, end, word)
 		}

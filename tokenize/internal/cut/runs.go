@@ -75,6 +75,18 @@ func letters(v char.View, p, end int, set char.Kinds) int {
 	}
 }
 
+// asciiWord is letters, for text that is most often less than 8 ASCII letters.
+func asciiWord(v char.View, p, end int, set char.Kinds) int {
+	x := v.Load64(p)
+	if out := outside(x|0x20*ones, 'a', 'z') | x&highs; out != 0 {
+		// The first byte that is no letter is the whole answer if it is ASCII.
+		if n := bits.TrailingZeros64(out) &^ 7; x>>n&0x80 == 0 {
+			return min(p+n>>3, end)
+		}
+	}
+	return letters(v, p, end, set)
+}
+
 // numbers returns the end of at most n numbers from p on; any number of them if n is 0.
 func numbers(v char.View, p, end, n int) int {
 	for i := 0; n == 0 || i < n; i++ {

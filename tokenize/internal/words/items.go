@@ -53,6 +53,12 @@ func (t *items) take(from *taker, tokens *Tokens, longShift uint8) {
 	t.n, t.long = 0, 0
 	lines := uint64(len(tokens.lines))
 	for t.n < atOnce && len(from.ends) > 0 {
+		if from.at == from.start {
+			t.takeShort(from, lines)
+			if t.n == atOnce || len(from.ends) == 0 {
+				break
+			}
+		}
 		p, end := from.at, from.ends[0]
 		if int(end)-from.start > Short {
 			end = from.part()
@@ -63,6 +69,25 @@ func (t *items) take(from *taker, tokens *Tokens, longShift uint8) {
 		from.at = int(end &^ partBit)
 		t.add(from.View, p, end, lines, longShift)
 	}
+}
+
+// takeShort takes short words up to the next long one.
+func (t *items) takeShort(from *taker, lines uint64) {
+	v, p, n := from.View, from.at, t.n
+	for _, end := range from.ends[:min(len(from.ends), atOnce-n)] {
+		size := int(end) - p
+		if size > Short {
+			break
+		}
+		w := n & (atOnce - 1)
+		k := KeyOf(v, p, size)
+		h := k.hash32()
+		t.ends[w], t.keys[w], t.hashes[w], t.lines[w] = end, k, h, uint32(uint64(h)*lines>>32)*uint32(lineBytes)
+		p = int(end)
+		n++
+	}
+	from.ends = from.ends[n-t.n:]
+	from.start, from.at, t.n = p, p, n
 }
 
 // add adds the item from p to end.
