@@ -19,5 +19,6 @@
 //	Host         what data sets share                       open.go
 //	Dataset      what Open returns                          open.go
 //	batches      how a loader makes them of the spec        batches.go
+//	tables       snapshots of tables that addresses name    tables.go
 //	Chosen       what ranks must have in common             fingerprint.go
 package shardfeed

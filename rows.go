@@ -102,6 +102,8 @@ type Source struct {
 	Name      string   `json:"name,omitempty"`
 	Addresses []string `json:"addresses,omitempty"`
 
+	Snapshot string `json:"snapshot,omitempty"` // as Spec.Snapshot
+
 	// Weight is the share of the samples, in proportion to the weights of the others. Instead, all
 	// sources may give the number of their samples in an epoch: Choose, or Repeat times all of
 	// them, which is 1 by default.
@@ -141,6 +143,14 @@ func (s Spec) validateAddresses(p *option.List) {
 			p.Add(fmt.Sprintf("Addresses[%d]", i), "must not be empty")
 		}
 	}
+	if noTable(s.Snapshot, s.Addresses) && len(s.Sources) == 0 {
+		p.Add("Snapshot", "%s", onlyTables)
+	}
+	for _, of := range s.Sources {
+		if noTable(of.Snapshot, of.Addresses) {
+			p.Add(fmt.Sprintf("Sources[%q].snapshot", of.Name), "%s", onlyTables)
+		}
+	}
 	if s.Manifest != "" && len(s.ManifestText) > 0 {
 		p.Add("Manifest", "and its text are given; leave one of the two out")
 	}
@@ -150,7 +160,7 @@ func (s Spec) validateAddresses(p *option.List) {
 func (s Spec) sources() (all []iterable.Source) {
 	for _, of := range s.Sources {
 		all = append(all, iterable.Source{
-			Name: of.Name, Addresses: of.Addresses, Weight: of.Weight, Repeat: of.Repeat, Choose: of.Choose, Choice: of.Choice.parsed(), RowWeight: of.RowWeight, Rename: of.Rename,
+			Name: of.Name, Addresses: of.Addresses, Weight: of.Weight, Repeat: of.Repeat, Choose: of.Choose, Choice: of.Choice.parsed(), RowWeight: of.RowWeight, Rename: of.Rename, Snapshot: of.Snapshot,
 		})
 	}
 	return all

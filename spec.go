@@ -17,6 +17,10 @@ type Spec struct {
 	// servers.
 	Addresses []string `json:"addresses"`
 
+	// Snapshot chooses the snapshot of a table, "delta+s3://bucket/table" or "iceberg+...": its
+	// version or ID, a tag or branch, or a time in RFC 3339. "" is the latest.
+	Snapshot string `json:"snapshot"`
+
 	// Sources are several data sets that are read together by weight, in shuffled order alone, in
 	// place of Addresses. Of Mixing, EpochSize also goes with Addresses, whose rows are read pass
 	// after pass then.

@@ -28,6 +28,7 @@ import (
 	"github.com/shardfeed/shardfeed/shard/hub"
 	"github.com/shardfeed/shardfeed/shard/s3"
 	"github.com/shardfeed/shardfeed/shard/web"
+	"github.com/shardfeed/shardfeed/table"
 )
 
 const (
@@ -334,6 +335,7 @@ func (s Spec) giveEnvironment(o *all.Options) {
 
 // IsRemote reports whether an address leads to a server: all do but addresses of this machine.
 func IsRemote(address string) bool {
+	_, address = table.Cut(address)
 	scheme, _ := shard.SplitScheme(address)
 	return scheme != "" && scheme != "file" && scheme != "mem"
 }

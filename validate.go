@@ -16,6 +16,7 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shuffle"
+	tables "github.com/shardfeed/shardfeed/table/all"
 )
 
 const maxSlots = 1 << 16 // of a ring; more is a mistake
@@ -97,7 +98,7 @@ func (s Spec) validateBatches(p *option.List) {
 func (s Spec) options(p *option.List) iterable.Options {
 	o := iterable.Options{
 		Reading: s.Reading(), Order: s.Order, Mixing: s.Mixing, Words: s.Words, Losses: s.Losses, Choice: s.Choice.parsed(), Sources: s.sources(),
-		ReadFile: s.readFile, Weight: s.Weight, Pack: s.Pack.options(), Bucket: s.Bucket.options(),
+		ReadFile: s.readFile, Weight: s.Weight, Pack: s.Pack.options(), Bucket: s.Bucket.options(), Snapshot: s.Snapshot, Tables: tables.Formats{},
 	}
 	o.Tail = cmp.Or(s.Tail, shuffle.Short)
 	o.Now = parsed(p, "Now", s.Now, parseInstant)
@@ -140,8 +141,8 @@ func (s Spec) asSources() Spec {
 	if !s.sized() {
 		return s
 	}
-	s.Sources = []Source{{Name: shuffle.OnlySource, Addresses: s.Addresses, Weight: 1, Choice: s.Choice, RowWeight: s.Weight}}
-	s.Addresses, s.Choice, s.Weight = nil, Choice{}, ""
+	s.Sources = []Source{{Name: shuffle.OnlySource, Addresses: s.Addresses, Weight: 1, Snapshot: s.Snapshot, Choice: s.Choice, RowWeight: s.Weight}}
+	s.Addresses, s.Snapshot, s.Choice, s.Weight = nil, "", Choice{}, ""
 	return s
 }
 

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"sync"
 
 	"github.com/shardfeed/shardfeed/column"
@@ -16,6 +14,7 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 
 	"github.com/shardfeed/shardfeed/iterable/internal/saved"
+	"github.com/shardfeed/shardfeed/iterable/internal/tables"
 
 	"github.com/shardfeed/shardfeed/iterable/internal/samples"
 	"github.com/shardfeed/shardfeed/iterable/internal/transform"
@@ -59,10 +58,11 @@ func Open(ctx context.Context, stores shard.Stores, addresses []string, o Option
 	if err := o.Inventory.Fits(addresses); err != nil {
 		return nil, err
 	}
-	shards, err := o.discover(ctx, stores, addresses, known, o.listed)
+	shards, t, err := o.discover(ctx, stores, addresses, known, o.listed)
 	if err != nil {
 		return nil, err
 	}
+	o.table = t
 	shards, known, err = known.Current(ctx, stores, shards)
 	if err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func Open(ctx context.Context, stores shard.Stores, addresses []string, o Option
 	}
 	c := newCommon(stores, shards, o)
 	defer func() { c.closeAfter(err) }()
-	all, err := rowgroup.OpenParts(ctx, stores, []rowgroup.Part{{Shards: shards, RuleColumns: o.rule().Columns().List, Screen: o.rule().Screen(), Footers: known.Known()}}, o.rowgroupOptions(c.pool, c.keeping.Images()))
+	all, err := rowgroup.OpenParts(ctx, stores, []rowgroup.Part{{Shards: shards, Table: tables.Part(t, addresses), RuleColumns: o.rule().Columns().List, Screen: o.rule().Screen(), Footers: known.Known()}}, o.rowgroupOptions(c.pool, c.keeping.Images()))
 	if err != nil {
 		return nil, suggestPattern(err, addresses)
 	}
@@ -80,7 +80,7 @@ func Open(ctx context.Context, stores shard.Stores, addresses []string, o Option
 	o.tellFound(addresses, all)
 	if c.transforms, err = transform.Bind(m.Schema(), o.changes().Within(c.memory)); err != nil {
 		if len(o.Tokenize) == 0 { // else rules may name columns of tokens
-			_, ruleErr := samples.Bind(o.rule(), m, planManifest(m), &transform.Columns{Schema: m.Schema()}) // all that is wrong at once
+			_, ruleErr := samples.Bind(o.rule(), m, saved.ManifestOf(m), &transform.Columns{Schema: m.Schema()}) // all that is wrong at once
 			err = errors.Join(err, ruleErr)
 		}
 		return nil, errors.Join(err, m.Close())
@@ -92,45 +92,6 @@ func Open(ctx context.Context, stores shard.Stores, addresses []string, o Option
 	}
 	d.sources, d.blend = []*source{s}, single{s}
 	return d, nil
-}
-
-// sharedManifest returns planManifest, or the saved one if they are equal, so that one is held.
-func sharedManifest(m *rowgroup.Reader, saved *shuffle.Manifest) *shuffle.Manifest {
-	if saved == nil || len(saved.Shards) != len(m.Shards()) || !slices.EqualFunc(saved.Groups, m.Groups(), sameGroup) {
-		return planManifest(m)
-	}
-	base, shards := planShards(m.Shards())
-	if base != saved.Base || !slices.Equal(shards, saved.Shards) {
-		return planManifest(m)
-	}
-	return &shuffle.Manifest{Base: base, Shards: saved.Shards, Groups: saved.Groups}
-}
-
-func sameGroup(s shuffle.Group, g rowgroup.Group) bool {
-	return s == shuffle.Group{Shard: g.Shard, Index: g.RowGroup, Rows: g.Rows}
-}
-
-// planManifest is the manifest as package shuffle wants it.
-func planManifest(m *rowgroup.Reader) *shuffle.Manifest {
-	groups := m.Groups()
-	p := &shuffle.Manifest{Groups: make([]shuffle.Group, len(groups))}
-	p.Base, p.Shards = planShards(m.Shards())
-	for i, g := range groups {
-		p.Groups[i] = shuffle.Group{Shard: g.Shard, Index: g.RowGroup, Rows: g.Rows}
-	}
-	return p
-}
-
-// planShards are shards as a manifest has them, and what their paths are relative to.
-func planShards(shards []shard.Shard) (base string, all []shuffle.Shard) {
-	all = make([]shuffle.Shard, len(shards))
-	for i, path := range shard.RelativePaths(shards) {
-		all[i] = shuffle.Shard{Path: path, Size: shards[i].Size, Version: shards[i].Version}
-	}
-	if len(shards) > 0 {
-		base = strings.TrimSuffix(addresses(shards[:1])[0], all[0].Path)
-	}
-	return base, all
 }
 
 // Schema is the columns of a draw's blocks: the projection, as the transforms change it.

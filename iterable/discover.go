@@ -7,40 +7,69 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/shardfeed/shardfeed/iterable/internal/saved"
+	"github.com/shardfeed/shardfeed/iterable/internal/tables"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shuffle"
+	"github.com/shardfeed/shardfeed/table"
 )
 
-// discover lists the shards that addresses name. A plan of the same addresses, or a saved list, has
-// them already.
-func (o Options) discover(ctx context.Context, stores shard.Stores, addresses []string, p *SavedPlan, saved *shuffle.Manifest) ([]shard.Shard, error) {
+// discover lists the shards that addresses name, and the table that they are, or nil. A plan of the
+// same addresses, or a saved list, has them already.
+func (o Options) discover(ctx context.Context, stores shard.Stores, addresses []string, p *SavedPlan, listed *shuffle.Manifest) (found []shard.Shard, t *table.Snapshot, err error) {
+	snapshot, err := p.Snapshot(o.Snapshot)
+	if err != nil {
+		return nil, nil, err
+	}
 	if found := p.Found(addresses); found != nil {
-		return found, nil
+		return found, p.Table, nil
 	}
-	found, err := shard.Discover(ctx, stores, addresses, shard.DiscoverOptions{Strict: o.Strict, Noted: o.Events.Noted})
-	if err != nil || saved == nil {
-		return found, err
+	if t, err = tables.Open(ctx, stores, o.Tables, addresses, snapshot); err != nil {
+		return nil, nil, err
 	}
-	return onlySaved(found, saved)
+	if t != nil {
+		found = tables.Shards(t)
+	} else if found, err = shard.Discover(ctx, stores, addresses, shard.DiscoverOptions{Strict: o.Strict, Noted: o.Events.Noted}); err != nil {
+		return nil, nil, err
+	}
+	if listed == nil {
+		return found, t, nil
+	}
+	kept, err := onlySaved(found, listed)
+	if err == nil && t != nil && len(kept) < len(found) {
+		err = &ManifestError{Err: errors.New("the saved manifest lists other files than the snapshot of the table"), Hint: "give {Snapshot} in its place"}
+	}
+	return kept, t, err
+}
+
+// Find lists the shards that addresses name, and the table that they are, or nil. It uses Strict,
+// Snapshot, Tables and Noted of the options.
+func Find(ctx context.Context, stores shard.Stores, addresses []string, o Options) ([]shard.Shard, *table.Snapshot, error) {
+	return o.discover(ctx, stores, addresses, nil, nil)
+}
+
+// TableColumns returns how rowgroup reads the columns of a table at an address; nil for no table.
+func TableColumns(t *table.Snapshot, address string) *rowgroup.Table {
+	return tables.Part(t, []string{address})
 }
 
 // onlySaved keeps the shards that a saved manifest lists, each at the version that it had. Where
 // the data has moved, copies have other versions, which do not count.
-func onlySaved(found []shard.Shard, saved *shuffle.Manifest) ([]shard.Shard, error) {
+func onlySaved(found []shard.Shard, listed *shuffle.Manifest) ([]shard.Shard, error) {
 	byAddress := make(map[string]shard.Shard, len(found))
-	for i, address := range addresses(found) {
+	for i, address := range saved.Addresses(found) {
 		byAddress[address] = found[i]
 	}
-	base := baseNow(byAddress, saved)
-	kept := make([]shard.Shard, 0, len(saved.Shards))
+	base := baseNow(byAddress, listed)
+	kept := make([]shard.Shard, 0, len(listed.Shards))
 	var wrong []string
-	for _, want := range saved.Shards {
+	for _, want := range listed.Shards {
 		s, ok := byAddress[base+want.Path]
 		switch {
 		case !ok:
 			wrong = append(wrong, "removed "+want.Path)
-		case s.Size != want.Size || s.Version != want.Version && base == saved.Base:
+		case s.Size != want.Size || s.Version != want.Version && base == listed.Base:
 			wrong = append(wrong, fmt.Sprintf("changed %s: %d bytes, version %s, now %d bytes, version %s", want.Path, want.Size, want.Version,
 				s.Size, s.Version))
 		}
@@ -71,12 +100,6 @@ func baseNow(byAddress map[string]shard.Shard, saved *shuffle.Manifest) string {
 		}
 	}
 	return saved.Base
-}
-
-// addresses are the shards' URIs in one spelling each. They have no directory in common with a
-// scheme that does not exist, and so are whole.
-func addresses(shards []shard.Shard) []string {
-	return shard.RelativePaths(append(slices.Clip(shards), shard.Shard{URI: "none://"}))[:len(shards)]
 }
 
 // suggestPattern adds to the error of a file that is not parquet how the parquet files of its

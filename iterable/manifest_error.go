@@ -56,6 +56,9 @@ func (d *Dataset) explain(state shuffle.State, err error) error {
 		if then[i].Name != s.name {
 			return err
 		}
+		if then[i].Snapshot != s.data.Snapshot {
+			return s.otherSnapshot(then[i].Snapshot, err)
+		}
 		if then[i].Rule != s.data.Rule {
 			return s.otherTokens(then[i].Rule, err)
 		}
@@ -75,6 +78,15 @@ func (d *Dataset) explain(state shuffle.State, err error) error {
 	return e
 }
 
+// otherSnapshot is the error of a state that was taken at another snapshot of a table.
+func (d *source) otherSnapshot(then string, err error) error {
+	e := &ManifestError{Err: &otherShards{text: "they are snapshot " + cmp.Or(d.data.Snapshot, "none") + " of a table, and the state is of snapshot " + cmp.Or(then, "none"), cause: err}}
+	if then != "" && d.options.table != nil {
+		e.Hint = "to continue, give {Snapshot} " + option.Literal(then) + "; to train on the table as it is now, begin an epoch without the state"
+	}
+	return e
+}
+
 // otherTokens adds the tokenizers to an error about another rule, if they differ.
 func (d *source) otherTokens(rule string, err error) error {
 	here, then := strings.Join(d.transforms.Lines(), ", "), saved.Tokens(d.options.ManifestDir, rule)
@@ -89,7 +101,7 @@ func statesSources(state shuffle.State) []shuffle.SourceState {
 	if state.MixState != nil {
 		return state.Sources
 	}
-	return []shuffle.SourceState{{Rows: state.Rows, Manifest: state.Manifest, Units: state.Units, Rule: state.Rule}}
+	return []shuffle.SourceState{{Rows: state.Rows, Manifest: state.Manifest, Units: state.Units, Rule: state.Rule, Snapshot: state.Snapshot}}
 }
 
 // countThen describes how many rows the sources that differ had and have.

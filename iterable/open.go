@@ -76,9 +76,12 @@ func (d *Dataset) portion(r order, w shuffle.Worker, start stepper, o StreamOpti
 	return p, err
 }
 
-// sharedMemory is the memory of the stores below, and of tokenizers' tables.
+// sharedMemory is the memory of the stores below, of tokenizers' tables, and of deleted rows.
 func (d *Dataset) sharedMemory() int64 {
 	tables, _ := d.transforms.Memory()
+	for _, s := range d.sources {
+		tables += s.options.table.Bytes()
+	}
 	return d.options.StoreMemory + tables
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shuffle"
+	"github.com/shardfeed/shardfeed/table"
 
 	"github.com/shardfeed/shardfeed/iterable/internal/ahead"
 	"github.com/shardfeed/shardfeed/iterable/internal/samples"
@@ -80,6 +81,12 @@ type Options struct {
 	// Weight is a column with the number of times that each row comes: floor(w + u), where u in [0,
 	// 1) is drawn by the row. See rule.Repeats.
 	Weight string
+
+	// Snapshot chooses the snapshot of the table that the addresses name, "" the latest. Tables has
+	// the formats; nil knows none.
+	Snapshot string
+	Tables   table.Formats
+	table    *table.Snapshot // that is open
 
 	// Sources are several data sets that streams read together, by weight; the addresses of Open
 	// must be none then.
@@ -247,5 +254,5 @@ func (o Options) changes() transform.Options {
 
 // rule returns the options that make up the rule.
 func (o Options) rule() samples.Options {
-	return samples.Options{Choice: o.Choice, Filter: o.filter, Weight: o.Weight, Pack: o.Pack, Bucket: o.Bucket, Texts: o.changes().Texts, Now: o.Now, ReadFile: o.ReadFile}
+	return samples.Options{Choice: o.Choice, Filter: o.filter, Weight: o.Weight, Pack: o.Pack, Bucket: o.Bucket, Texts: o.changes().Texts, Now: o.Now, ReadFile: o.ReadFile, Table: o.table}
 }

@@ -18,7 +18,7 @@ func TestOptionsValidateEveryField(t *testing.T) {
 		"Shuffle": "both are meant", "MissingIsNull": "both are meant", "ReplaceUTF8": "both are meant", "Strict": "both are meant", "Declared": "both are meant", "RowIDs": "both are meant", "RowKeys": "both are meant", "Seed": "any number is a seed", "Budget": "NewBudget makes it", "IndexDir": "any name",
 		"ManifestDir": "any name", "LaneDir": "any name", "Hot": "NewHot makes it", "Tier": "a function", "Events": "functions",
 		"Vocabulary": "checked against the schema", "Weight": "checked against the schema", "ReadFile": "a function", "Needed": "a function",
-		"Split": "rule.Split checks it", "Rows": "rule.ParseRowList makes it", "CountShare": "the engine makes it",
+		"Split": "rule.Split checks it", "Rows": "rule.ParseRowList makes it", "CountShare": "the engine makes it", "Snapshot": "Open checks it", "Tables": "formats",
 	}, map[string][]any{
 		"Sources":        {[]Source{{}}},
 		"Curriculum":     {[]WeightChange{{From: 5, Weights: map[string]float64{"a": 1}}}},

@@ -48,7 +48,7 @@ func (d *mixture) save(f *saved.File, state shuffle.State) error {
 
 // planPart returns the source's part of a plan; params is nil in file order.
 func (d *source) planPart(units string, params *shuffle.Params) (saved.Part, error) {
-	f, err := saved.NewPart(d.addresses, d.manifest.Shards(), d.data, units, params)
+	f, err := saved.NewPart(d.addresses, d.manifest.Shards(), d.data, units, params, d.options.table)
 	if err != nil || d.rules == nil {
 		return f, err
 	}
@@ -97,7 +97,7 @@ func (d *Dataset) Inventory(most int64) ([]byte, error) {
 				return nil, err
 			}
 		}
-		if err := w.AddSource(s.name, s.addresses, s.manifest, s.data, units, s.options.UnitRows, s.tokens); err != nil {
+		if err := w.AddSource(s.name, s.addresses, s.manifest, s.data, units, s.options.UnitRows, s.tokens, s.options.table); err != nil {
 			return nil, err
 		}
 	}
@@ -111,12 +111,12 @@ func (o Options) tellFound(addresses []string, manifests []*rowgroup.Reader) {
 	}
 	sources := o.Sources
 	if len(sources) == 0 {
-		sources = []Source{{Addresses: addresses}}
+		sources = []Source{{Addresses: addresses, table: o.table}}
 	}
 	o.Events.Found(func(most int64) ([]byte, error) {
 		var w saved.InventoryWriter
 		for i, m := range manifests {
-			if err := w.AddSource(sources[i].Name, sources[i].Addresses, m, planManifest(m), nil, o.UnitRows, 0); err != nil {
+			if err := w.AddSource(sources[i].Name, sources[i].Addresses, m, saved.ManifestOf(m), nil, o.UnitRows, 0, sources[i].table); err != nil {
 				return nil, err
 			}
 		}

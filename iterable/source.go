@@ -14,6 +14,8 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 
 	"github.com/shardfeed/shardfeed/iterable/internal/samples"
+	"github.com/shardfeed/shardfeed/iterable/internal/saved"
+	"github.com/shardfeed/shardfeed/iterable/internal/tables"
 	"github.com/shardfeed/shardfeed/iterable/internal/transform"
 )
 
@@ -88,7 +90,7 @@ type source struct {
 // newSource binds the rule of the options to shards, and counts its samples.
 func newSource(ctx context.Context, c *common, name string, addresses []string, m *rowgroup.Reader, o Options) (*source, error) {
 	d := &source{
-		common: c, name: name, options: o, addresses: addresses, manifest: m, data: sharedManifest(m, o.listed), fileMemory: c.memory, units: map[cut]*shuffle.Units{}, cutting: make(chan struct{}, 1),
+		common: c, name: name, options: o, addresses: addresses, manifest: m, data: saved.SharedManifest(m, o.listed), fileMemory: c.memory, units: map[cut]*shuffle.Units{}, cutting: make(chan struct{}, 1),
 		sizes: newSizes(m, &c.transforms, shard.ReadsOf(c.stores, m.Shards()) > 0), // no reads: a disk, whose bytes are lent
 	}
 	d.reading = samples.Data{
@@ -98,7 +100,10 @@ func newSource(ctx context.Context, c *common, name string, addresses []string, 
 	for _, g := range m.Groups() {
 		d.bytes += g.Bytes
 	}
-	err := d.bind()
+	err := tables.Check(o.table, m)
+	if err == nil {
+		err = d.bind()
+	}
 	if err == nil {
 		err = d.check()
 	}
@@ -112,7 +117,8 @@ func newSource(ctx context.Context, c *common, name string, addresses []string, 
 func (d *source) bind() error {
 	var err error
 	d.rules, err = samples.Bind(d.options.rule(), d.manifest, d.data, &d.transforms)
-	d.data.Rule, d.data.EachRow = d.rules.NameWith(d.transforms.Lines()), d.rules == nil
+	d.data.Rule, d.data.EachRow = d.rules.NameWith(d.transforms.Lines(), d.options.table), d.rules == nil
+	d.data.Snapshot = tables.Name(d.options.table)
 	if d.reading.Rules = d.rules; d.rules != nil {
 		d.data.Now = d.rules.Now
 		d.sizes.rules, d.sizes.ruled, d.sizes.repeats = d.rules, true, d.rules.Weight >= 0
@@ -162,8 +168,8 @@ func (d *source) check() error {
 	if err := d.data.Validate(); err != nil {
 		return err
 	}
-	if saved := d.options.listed; saved != nil && saved.Content() != d.data.Content() {
-		return &ManifestError{Differences: saved.Differences(d.data, maxDifferences)}
+	if listed := d.options.listed; listed != nil && listed.Content() != d.data.Content() {
+		return &ManifestError{Differences: listed.Differences(d.data, maxDifferences)}
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shuffle"
+	"github.com/shardfeed/shardfeed/table"
 )
 
 // A Source is one of several data sets that streams read together, by weight. Its rule has the same
@@ -30,6 +31,8 @@ type Source struct {
 	filter    *rule.Expr        // of Filters, by Options.parse
 	RowWeight string            // as Options.Weight
 	Rename    map[string]string // columns of the files to the data set's
+	Snapshot  string            // as Options.Snapshot
+	table     *table.Snapshot   // of Addresses, when it is open
 }
 
 // mostSources bounds their number.
@@ -184,6 +187,7 @@ func (o Options) validateApart(p *option.List) {
 		{"Parts", len(o.Split.Parts) > 0, "belongs into each of {Sources}"},
 		{"Subsample", o.Split.Subsample != 0, "belongs into each of {Sources}"},
 		{"Rows", o.Rows != nil, "belongs into each of {Sources}"},
+		{"Snapshot", o.Snapshot != "", "belongs into each of {Sources}"},
 		{"Weight", o.Weight != "", "says how often a row comes: give it as row_weight of each of {Sources}"},
 	} {
 		if c.given {
@@ -215,6 +219,7 @@ func (s Source) options(o Options) Options {
 	o.Sources, o.Mixing = nil, Mixing{}
 	o.Plan = nil // of all sources
 	o.Choice, o.filter, o.Weight = s.Choice, s.filter, s.RowWeight
+	o.Snapshot, o.table = s.Snapshot, s.table
 	return o
 }
 

@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/shardfeed/shardfeed/iterable/internal/tables"
 	"github.com/shardfeed/shardfeed/iterable/internal/transform"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
@@ -15,15 +16,14 @@ import (
 )
 
 // findSources lists the shards of several sources.
-func (o Options) findSources(ctx context.Context, stores shard.Stores) ([]rowgroup.Part, error) {
-	var parts []rowgroup.Part
+func (o Options) findSources(ctx context.Context, stores shard.Stores) (parts []rowgroup.Part, err error) {
 	for i, s := range o.Sources {
 		of := cmp.Or(o.Plan.Of(i), o.Inventory.Of(i).Plan())
-		err := o.Inventory.Of(i).Fits(s.Addresses)
-		if err != nil {
+		if err := o.Inventory.Of(i).Fits(s.Addresses); err != nil {
 			return nil, &SourceError{s.Name, err}
 		}
-		found, err := o.discover(ctx, stores, s.Addresses, of, cmp.Or(of.Listed(), o.Manifest.Of(i)))
+		own := s.options(o)
+		found, t, err := own.discover(ctx, stores, s.Addresses, of, cmp.Or(of.Listed(), o.Manifest.Of(i)))
 		if err != nil {
 			return nil, &SourceError{s.Name, err}
 		}
@@ -34,8 +34,8 @@ func (o Options) findSources(ctx context.Context, stores shard.Stores) ([]rowgro
 		for j := range found {
 			found[j].Source = int32(i)
 		}
-		own := s.options(o)
-		parts = append(parts, rowgroup.Part{Shards: found, RuleColumns: own.rule().Columns().List, Screen: own.rule().Screen(), Rename: s.Rename, Footers: of.Known()})
+		o.Sources[i].table = t
+		parts = append(parts, rowgroup.Part{Shards: found, Table: tables.Part(t, s.Addresses), RuleColumns: own.rule().Columns().List, Screen: own.rule().Screen(), Rename: s.Rename, Footers: of.Known()})
 	}
 	return parts, nil
 }

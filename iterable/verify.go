@@ -15,6 +15,8 @@ import (
 	"github.com/shardfeed/shardfeed/internal/cores"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable/internal/ahead"
+	"github.com/shardfeed/shardfeed/iterable/internal/saved"
+	"github.com/shardfeed/shardfeed/iterable/internal/tables"
 	"github.com/shardfeed/shardfeed/iterable/internal/transform"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/rule"
@@ -46,14 +48,9 @@ func Verify(ctx context.Context, stores shard.Stores, addresses []string, o Opti
 	if err != nil {
 		return nil, fmt.Errorf("options: %w", err)
 	}
-	shards, err := shard.Discover(ctx, stores, addresses, shard.DiscoverOptions{Strict: o.Strict, Noted: o.Events.Noted})
+	shards, t, err := o.discover(ctx, stores, addresses, nil, o.Manifest.Of(0))
 	if err != nil {
 		return nil, err
-	}
-	if o.Manifest != nil {
-		if shards, err = onlySaved(shards, o.Manifest.Of(0)); err != nil {
-			return nil, err
-		}
 	}
 	v := &Verification{Shards: len(shards), lost: map[int]bool{}}
 	if shards, err = v.footers(ctx, stores, shards, o.Events); err != nil || len(shards) == 0 {
@@ -62,11 +59,12 @@ func Verify(ctx context.Context, stores shard.Stores, addresses []string, o Opti
 	pool := &mem.Pool{Limit: o.DecodeLimit}
 	ro := o.rowgroupOptions(pool, nil)
 	ro.Events.FootersRead = nil // footers has reported them
+	ro.Table = tables.Part(tables.Kept(t, shards), addresses)
 	m, err := rowgroup.Open(ctx, stores, shards, ro)
 	if err != nil {
 		return nil, err
 	}
-	v.data, v.Rows, v.RowGroups = planManifest(m), m.NumRows(), len(m.Groups())
+	v.data, v.Rows, v.RowGroups = saved.ManifestOf(m), m.NumRows(), len(m.Groups())
 	limit := cmp.Or(o.Memory, o.DefaultMemory, mem.DefaultLimit())
 	err = v.groups(ctx, m, newSizes(m, &transform.Columns{}, shard.ReadsOf(stores, shards) > 0), ahead.Fetchers(o.Fetchers, shard.ReadsOf(stores, shards)), limit, verified)
 	slices.SortFunc(v.Lost, func(a, b Loss) int {

@@ -154,7 +154,7 @@ func (m *Reader) readPieces(ctx context.Context, raw *Raw, pieces []footer.Piece
 		return err
 	}
 	s := m.shards[raw.Rows.Shard]
-	if m.hot == nil || s.Version == "" || !slices.ContainsFunc(left, func(p footer.Piece) bool { return p.Dict }) {
+	if m.hot == nil || s.VersionHere() == "" || !slices.ContainsFunc(left, func(p footer.Piece) bool { return p.Dict }) {
 		return m.copyPieces(ctx, raw, left)
 	}
 	dicts := footer.NewDicts(m.hot, footer.NewKey(m.objects.store, s))

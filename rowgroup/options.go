@@ -30,6 +30,9 @@ type Options struct {
 	// Columns has them.
 	RuleColumns []RuleColumn
 
+	// Table of the shards that [Open] opens; see Part.Table.
+	Table *Table
+
 	// MissingIsNull makes a column or partition that some shards lack null there; else Open fails
 	// and names the shards.
 	MissingIsNull bool

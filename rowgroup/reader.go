@@ -24,7 +24,7 @@ type Reader struct {
 // Open reads the footers of the shards, or finds them in the index, unites their schemas by name
 // and projects them. The shards keep their order.
 func Open(ctx context.Context, store shard.Store, shards []shard.Shard, o Options) (*Reader, error) {
-	all, err := OpenParts(ctx, store, []Part{{Shards: shards, RuleColumns: o.RuleColumns}}, o)
+	all, err := OpenParts(ctx, store, []Part{{Shards: shards, Table: o.Table, RuleColumns: o.RuleColumns}}, o)
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 func (m *Reader) tierOf(s int) *image.Shard {
 	return m.tier.Of(s, func() *image.Shard {
 		r, err := footer.ParseRecord(m.files[s].record)
-		if err != nil || m.shards[s].Version == "" {
+		if err != nil || m.shards[s].VersionHere() == "" {
 			return nil
 		}
 		form := imageForm(m.columnsOf(s), m.rulesOf(s), m.replace)

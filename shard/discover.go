@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -62,7 +63,7 @@ func Discover(ctx context.Context, store Store, addresses []string, o DiscoverOp
 		}
 	}
 	all := slices.Collect(maps.Values(f.found))
-	sortShards(all)
+	Sort(all, func(s *Shard) string { return s.URI })
 	return all, nil
 }
 
@@ -179,23 +180,22 @@ func better(s, old Shard) bool {
 	return s.URI < old.URI
 }
 
-func sortShards(all []Shard) {
+// Sort sorts what has a shard's URI each, in the order of [Discover].
+func Sort[T any](all []T, uri func(*T) string) {
 	type keyed struct {
-		key string
-		Shard
+		key, uri string
+		value    T
 	}
 	keys := make([]keyed, len(all))
-	for i, s := range all {
-		keys[i] = keyed{normal(s.URI), s}
+	for i := range all {
+		at := uri(&all[i])
+		keys[i] = keyed{normal(at), at, all[i]}
 	}
 	slices.SortFunc(keys, func(a, b keyed) int {
-		if c := strings.Compare(a.key, b.key); c != 0 {
-			return c
-		}
-		return strings.Compare(a.URI, b.URI)
+		return cmp.Or(strings.Compare(a.key, b.key), strings.Compare(a.uri, b.uri))
 	})
 	for i, k := range keys {
-		all[i] = k.Shard
+		all[i] = k.value
 	}
 }
 

@@ -11,6 +11,9 @@ type Shard struct {
 	// the same Version and another Instance. It is "" for a store whose Version suffices.
 	Instance string
 
+	// Immutable reports that a shard without a version never changes, as the files of tables.
+	Immutable bool
+
 	// Partitions are the typed values that directory names gave this shard (dt=2026-01-01), in path
 	// order.
 	Partitions []Partition
@@ -23,9 +26,12 @@ type Shard struct {
 func (s Shard) Admits(version string) bool { return s.Version == "" || s.Version == version }
 
 // VersionHere is Version and Instance: what this machine keeps of a shard belongs to both. It is ""
-// for a shard without a version.
+// for a shard without a version, of which nothing is kept, unless the shard is immutable.
 func (s Shard) VersionHere() string {
-	if s.Version == "" || s.Instance == "" {
+	switch {
+	case s.Version == "" && s.Immutable:
+		return "immutable"
+	case s.Version == "" || s.Instance == "":
 		return s.Version
 	}
 	return s.Version + "@" + s.Instance

@@ -25,13 +25,28 @@ func (t Table) Refuse(address string) error {
 	if t.Format == "Hive ACID" {
 		files = "/**" // without endings
 	}
+	hint := "export the table to plain parquet"
+	if t.Format == "Delta" || t.Format == "Iceberg" {
+		hint = "give " + option.Literal(strings.ToLower(t.Format)+"+"+Redact(t.Root())) + " to read the table's rows"
+	}
 	return &Error{
 		Op: "list", URI: address,
 		Err: fmt.Errorf("%w: it is a directory of %s table (%s), and its files also hold rows that the table deleted or replaced",
 			ErrBadURI, t.article(), brief(Redact(t.Mark), longestAddress)),
-		Hint: fmt.Sprintf("export the table to plain parquet; or, to read all rows of chosen files, name the files or a glob, as in %s",
+		Hint: hint + fmt.Sprintf("; or, to read all rows of chosen files, name the files or a glob, as in %s",
 			option.Literal(Redact(strings.TrimRight(address, "/"))+files)),
 	}
+}
+
+// Root is the address of the table's directory.
+func (t Table) Root() string {
+	mark := strings.TrimRight(t.Mark, "/")
+	for _, below := range []string{"/_delta_log", "/metadata"} {
+		if i := strings.LastIndex(mark, below); i >= 0 {
+			return mark[:i]
+		}
+	}
+	return mark
 }
 
 func (t Table) note() string {

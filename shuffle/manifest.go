@@ -43,6 +43,10 @@ type Manifest struct {
 	// manifest.
 	Numbered bool
 
+	// Snapshot is the name of the snapshot of a table that the shards are, or "". Like Rule, which
+	// depends on it, it belongs to the run.
+	Snapshot string
+
 	// Now is the instant of today() and now() in the rule's filters, as RFC 3339 in UTC, or "" if
 	// they use neither. Like Rule it belongs to the run.
 	Now string

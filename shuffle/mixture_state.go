@@ -30,7 +30,8 @@ type SourceState struct {
 	Manifest string       `json:"manifest"` // as State.Manifest
 	Units    string       `json:"units"`
 	Rule     string       `json:"rule,omitempty"`
-	Tokens   int64        `json:"tokens,omitempty"` // in an epoch of the source, if weights are of tokens
+	Snapshot string       `json:"snapshot,omitempty"` // as State.Snapshot
+	Tokens   int64        `json:"tokens,omitempty"`   // in an epoch of the source, if weights are of tokens
 	Params   SourceParams `json:"params"`
 }
 
@@ -101,7 +102,7 @@ func (m *Mixture) State(epoch uint64, position, globalBatch int64, tail Tail) St
 func (d Source) state(b Batching) SourceState {
 	p := d.Plan.params
 	s := SourceState{
-		Name: d.Name, Rows: d.Plan.Rows(), Manifest: d.Plan.content, Units: d.Plan.unitsHash, Rule: d.Plan.manifest.Rule,
+		Name: d.Name, Rows: d.Plan.Rows(), Manifest: d.Plan.content, Units: d.Plan.unitsHash, Rule: d.Plan.manifest.Rule, Snapshot: d.Plan.manifest.Snapshot,
 		Params: SourceParams{
 			Quantum: p.Quantum, Life: p.Life, Buffer: p.Buffer, Start: p.Start, Spread: p.Spread, Assign: p.Assign, UnitRows: p.UnitRows,
 		},
@@ -203,7 +204,7 @@ func (s State) validateMixed() error {
 		return errors.Join(append(errs, refuse("sources", "are missing"))...)
 	}
 	check(s.Shuffle, "shuffle", "must be true with plan %q", Mixed)
-	check(s.Manifest == "" && s.Units == "" && s.Rule == "" && s.Params == nil, "plan", "%q has manifest, units, rule and params for each source", Mixed)
+	check(s.Manifest == "" && s.Units == "" && s.Rule == "" && s.Snapshot == "" && s.Params == nil, "plan", "%q has manifest, units, rule, snapshot and params for each source", Mixed)
 	check(s.Rows >= 1 && s.Epoch < maxMixed/uint64(max(1, s.Rows)), "rows", "must be at least 1, and all epochs at most %d, got %d in epoch %d", int64(maxMixed), s.Rows, s.Epoch)
 	errs = append(errs, s.Tail.Validate())
 	check(len(s.Sources) >= 1 && len(s.Sources) <= maxSources, "sources", "must be 1 to %d, got %d", maxSources, len(s.Sources))
@@ -220,6 +221,7 @@ func (s State) validateMixed() error {
 		check(isHex(d.Manifest, 64), at+"manifest", "%q is no hash of 64 hex digits", d.Manifest)
 		check(isHex(d.Units, 16), at+"units", "%q is no hash of 16 hex digits", d.Units)
 		check(d.Rule == "" || isHex(d.Rule, 16), at+"rule", "must be 16 hex digits, got %q", d.Rule)
+		check(len(d.Snapshot) <= maxSnapshot, at+"snapshot", "has %d bytes, and a name has at most %d", len(d.Snapshot), maxSnapshot)
 		check(d.Tokens >= 0 && (d.Tokens == 0 || s.WeightsIn == tokensUnit), at+"tokens", "are of weights in tokens, got %d", d.Tokens)
 		errs = append(errs, d.Params.Of(max(1, s.Lanes)).Validate())
 	}
@@ -320,6 +322,7 @@ func (s SourceState) compare(here SourceState, to *mismatches) {
 	field := func(name string, saved, is any) {
 		to.compare("sources."+s.Name+"."+name, orNone(fmt.Sprint(saved)), orNone(fmt.Sprint(is)))
 	}
+	field("snapshot", s.Snapshot, here.Snapshot)
 	field("rule", s.Rule, here.Rule) // before what follows from it
 	field("rows", s.Rows, here.Rows)
 	field("manifest", s.Manifest, here.Manifest)

@@ -34,7 +34,7 @@ func (m *Manifest) Only(sampled []bool) *Manifest {
 	if sampled == nil {
 		return m
 	}
-	part := &Manifest{Rule: m.Rule, EachRow: m.EachRow, Numbered: m.Numbered, Now: m.Now}
+	part := &Manifest{Rule: m.Rule, EachRow: m.EachRow, Numbered: m.Numbered, Snapshot: m.Snapshot, Now: m.Now}
 	number := make([]int32, len(m.Shards))
 	for i, s := range m.Shards {
 		if sampled[i] {

@@ -5,11 +5,12 @@ import "sort"
 // Sequence is the order without shuffle: position p is the p-th sample of the units. It is
 // immutable and safe for concurrent use.
 type Sequence struct {
-	units   Units
-	starts  []int64 // first position of unit i; one more than units
-	content string
-	rule    string
-	now     string
+	units    Units
+	starts   []int64 // first position of unit i; one more than units
+	content  string
+	rule     string
+	snapshot string
+	now      string
 }
 
 // NewSequence makes the sequence of units as CutUnits makes them. It keeps them, and they must not
@@ -21,7 +22,7 @@ func NewSequence(m *Manifest, units Units) (*Sequence, error) {
 	if err := checkUnits(m, units); err != nil {
 		return nil, err
 	}
-	s := &Sequence{units: units, starts: make([]int64, units.Len()+1), content: m.Only(m.Sampled(units)).Content(), rule: m.Rule, now: m.Now}
+	s := &Sequence{units: units, starts: make([]int64, units.Len()+1), content: m.Only(m.Sampled(units)).Content(), rule: m.Rule, snapshot: m.Snapshot, now: m.Now}
 	for i, u := range units.All() {
 		s.starts[i+1] = s.starts[i] + u.Samples
 	}

@@ -33,6 +33,7 @@ type State struct {
 	Manifest    string  `json:"manifest,omitempty"` // Manifest.Content, 64 hex digits
 	Units       string  `json:"units,omitempty"`    // Plan.UnitsHash, 16 hex digits; with shuffle
 	Rule        string  `json:"rule,omitempty"`     // Manifest.Rule, 16 hex digits; with a rule
+	Snapshot    string  `json:"snapshot,omitempty"` // Manifest.Snapshot; of a table
 	Now         string  `json:"now,omitempty"`      // Manifest.Now, the latest of a mixture's sources
 	Params      *Params `json:"params,omitempty"`   // with shuffle
 
@@ -44,7 +45,7 @@ func (p *Plan) State(epoch uint64, position, globalBatch int64) State {
 	params := p.params
 	return State{
 		Format: stateVersion, Plan: Version, Shuffle: true, Seed: p.seed, Epoch: epoch, Position: position, Rows: p.Rows(),
-		GlobalBatch: globalBatch, Manifest: p.content, Units: p.unitsHash, Rule: p.manifest.Rule, Now: p.manifest.Now, Params: &params,
+		GlobalBatch: globalBatch, Manifest: p.content, Units: p.unitsHash, Rule: p.manifest.Rule, Snapshot: p.manifest.Snapshot, Now: p.manifest.Now, Params: &params,
 	}
 }
 
@@ -53,7 +54,7 @@ func (p *Plan) State(epoch uint64, position, globalBatch int64) State {
 func (s *Sequence) State(seed, epoch uint64, position, globalBatch int64) State {
 	return State{
 		Format: stateVersion, Plan: Sequential, Seed: seed, Epoch: epoch, Position: position, Rows: s.Rows(),
-		GlobalBatch: globalBatch, Manifest: s.content, Rule: s.rule, Now: s.now,
+		GlobalBatch: globalBatch, Manifest: s.content, Rule: s.rule, Snapshot: s.snapshot, Now: s.now,
 	}
 }
 
@@ -126,6 +127,7 @@ func (s State) Validate() error {
 	}
 	check(!s.Shuffle && s.Units == "" || isHex(s.Units, 16), "units", "%q is no hash of 16 hex digits", s.Units)
 	check(s.Rule == "" || isHex(s.Rule, 16), "rule", "must be 16 hex digits, got %q", s.Rule)
+	check(len(s.Snapshot) <= maxSnapshot, "snapshot", "has %d bytes, and a name has at most %d", len(s.Snapshot), maxSnapshot)
 	check(s.Plan == want, "plan", "%q is not known with shuffle %t, only %q", s.Plan, s.Shuffle, want)
 	check(isHex(s.Manifest, 64), "manifest", "%q is no hash of 64 hex digits", s.Manifest)
 	check(s.MixState == nil, "sources", "are of a mixture, and the plan is %q", s.Plan)
@@ -149,6 +151,9 @@ func (s State) validatePlace() (errs []error) {
 	check(s.GlobalBatch >= 1, "global_batch", "%d is under 1 row", s.GlobalBatch)
 	return errs
 }
+
+// maxSnapshot is the most bytes of the name of a snapshot.
+const maxSnapshot = 128
 
 // instantForm is an instant as states have it.
 const instantForm = "2024-01-31T16:30:00Z"
@@ -185,7 +190,7 @@ func (s State) Fits(p *Plan) error {
 	if s.Params == nil {
 		return refuse("params", "are missing")
 	}
-	m := s.fitsData(p.content, p.manifest.Rule, p.manifest.Now, p.Rows(), true)
+	m := s.fitsData(p.content, p.manifest.Rule, p.manifest.Snapshot, p.manifest.Now, p.Rows(), true)
 	a, b := *s.Params, p.params
 	num := func(n int64) string { return strconv.FormatInt(n, 10) }
 	m.compare("seed", strconv.FormatUint(s.Seed, 10), strconv.FormatUint(p.seed, 10))
@@ -207,15 +212,16 @@ func (s State) FitsSequence(seq *Sequence) error {
 	if s.Plan == Mixed {
 		return s.notMixed()
 	}
-	m := s.fitsData(seq.content, seq.rule, seq.now, seq.Rows(), false)
+	m := s.fitsData(seq.content, seq.rule, seq.snapshot, seq.now, seq.Rows(), false)
 	if !s.Shuffle && s.Units != "" {
 		m.compare("units", s.Units, "none")
 	}
 	return m.err()
 }
 
-func (s State) fitsData(content, rule, now string, rows int64, shuffled bool) (m mismatches) {
+func (s State) fitsData(content, rule, snapshot, now string, rows int64, shuffled bool) (m mismatches) {
 	m.compare("shuffle", strconv.FormatBool(s.Shuffle), strconv.FormatBool(shuffled))
+	m.compare("snapshot", orNone(s.Snapshot), orNone(snapshot))
 	m.compare("rule", orNone(s.Rule), orNone(rule)) // before what follows from it
 	if s.Rule != rule {                             // else the filters are the same at both instants
 		m.compare("now", orNone(s.Now), orNone(now))

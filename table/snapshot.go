@@ -13,6 +13,7 @@ type Snapshot struct {
 	Format string    // "Delta" or "Iceberg"
 	Table  string    // the UUID of the table, which copies of it share
 	Name   string    // of the snapshot in its format: "9" is a version of Delta, or an ID
+	Asked  string    // Options.Snapshot that led to it
 	Time   time.Time // of the commit
 	Fields []Field   // the columns, in order
 	Files  []File    // in the order of their URIs
@@ -52,9 +53,6 @@ type File struct {
 type Constant struct {
 	Field int // index in the fields of the snapshot
 	Value Value
-
-	// Lacking keeps the file's own column if there is one.
-	Lacking bool
 }
 
 // A Scan reads columns of the top level of one parquet file, by fields of which only ID, Names and
@@ -66,6 +64,14 @@ type Constant struct {
 // of Parts, and nil too if the file lacks them; their Fields have the types of the file, and no
 // names. Arrays are valid until each returns.
 type Scan func(ctx context.Context, s shard.Shard, fields []Field, each func(first int64, columns []*column.Array) error) error
+
+// Formats opens tables of the formats that a program has.
+type Formats interface {
+	// Open returns a snapshot of the table at an address that [IsTable].
+	Open(ctx context.Context, address string, o Options) (*Snapshot, error)
+	// History returns the snapshots of a table, the oldest first.
+	History(ctx context.Context, address string, o Options) ([]Version, error)
+}
 
 // Options of opening a table.
 type Options struct {

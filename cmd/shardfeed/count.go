@@ -40,7 +40,7 @@ With --sources it prints the rows of each source, under its own rules, and of al
 	}
 	fs := c.Flags()
 	f.looks(fs)
-	f.add(fs, "json", "what.reading", "rows", "tokenize", "sources.files", "storage", "cache")
+	f.add(fs, "json", "what.reading", "what.snapshot", "rows", "tokenize", "sources.files", "storage", "cache")
 	return a.verb(c, func(ctx context.Context, addresses []string) error {
 		if err := f.check(ctx, fs); err != nil {
 			return err

@@ -31,7 +31,7 @@ and the cache are kept, what memory this process may use and who decodes JPEG. I
   shardfeed doctor 'data/dt=2026-*/*.parquet' --json`,
 	}
 	fs := c.Flags()
-	f.add(fs, "json", "storage", "cache")
+	f.add(fs, "what.snapshot", "json", "storage", "cache")
 	return a.verb(c, func(ctx context.Context, addresses []string) error {
 		if err := f.check(ctx, fs); err != nil {
 			return err
@@ -108,7 +108,7 @@ func (a *app) diagnose(ctx context.Context, addresses []string, f *flags) (d *di
 	defer func() { err = errors.Join(err, stores.Close()) }()
 	d = &diagnosis{Index: indexDirectory(f.Places().Index), Cache: f.cacheStatus(), Machine: thisMachine(), Images: imagesHere()}
 	for _, address := range addresses {
-		p := examine(ctx, stores, address)
+		p := examine(ctx, stores, address, f.Snapshot)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/internal/text"
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/table"
 )
 
 const (
@@ -46,27 +47,32 @@ type fact struct {
 }
 
 // examine describes how an address is reached, lists it and reads a little of its shards.
-func examine(ctx context.Context, store shard.Stores, address string) *addressCheck {
+func examine(ctx context.Context, store shard.Stores, address, snapshot string) *addressCheck {
 	p := &addressCheck{Address: shard.Redact(address), Facts: []fact{}, Partitions: []string{}}
 	if !shardfeed.IsRemote(address) {
 		p.Facts = append(p.Facts, fact{"credentials", "none needed: files of this machine, read as the user who runs this"})
 	}
 	begin := time.Now()
-	shards, err := shard.Discover(ctx, store, []string{address}, shard.DiscoverOptions{})
+	shards, t, err := shardfeed.Spec{Snapshot: snapshot}.Find(ctx, store, []string{address}, shardfeed.Events{})
 	p.List = time.Since(begin).Seconds()
 	p.explain(ctx, store, address) // after the list, by which the store has found out more
 	if err != nil {
 		p.fail(err)
 		return p
 	}
-	p.Shards = len(shards)
-	p.read(ctx, store, shards)
+	if p.Shards = len(shards); t != nil {
+		p.Facts = append(p.Facts, fact{"table", tableText(t)})
+	}
+	if len(shards) > 0 { // a table may have no rows
+		p.read(ctx, store, shards)
+	}
 	return p
 }
 
 // explain takes over what the store says of how it reaches the address.
 func (p *addressCheck) explain(ctx context.Context, store shard.Remote, address string) {
-	facts, err := store.Explain(ctx, strings.TrimPrefix(address, "@"))
+	_, address = table.Cut(strings.TrimPrefix(address, "@"))
+	facts, err := store.Explain(ctx, address)
 	if err != nil {
 		facts = append(facts, shard.Fact{Name: "more", Value: "cannot be told: " + option.Spelled(err, option.Flag)})
 	}

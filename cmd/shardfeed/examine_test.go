@@ -29,7 +29,7 @@ func TestExamine(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			store := &mem.Store{}
 			store.Put("t/a.parquet", []byte(c.content))
-			p := examine(context.Background(), shard.Stores{"mem": store}, "mem://t")
+			p := examine(context.Background(), shard.Stores{"mem": store}, "mem://t", "")
 			if p.Shards != 1 || p.Bytes != int64(len(c.content)) {
 				t.Errorf("got %d shards of %d bytes", p.Shards, p.Bytes)
 			}
@@ -50,14 +50,14 @@ func TestExamine(t *testing.T) {
 func TestExaminePartitions(t *testing.T) {
 	store := &mem.Store{}
 	store.Put("t/dt=2026-01-01/site=a/x.parquet", []byte("PAR1meta\x04\x00\x00\x00PAR1"))
-	p := examine(context.Background(), shard.Stores{"mem": store}, "mem://t")
+	p := examine(context.Background(), shard.Stores{"mem": store}, "mem://t", "")
 	if p.problem != nil || strings.Join(p.Partitions, ",") != "dt,site" {
 		t.Errorf("got %v", p)
 	}
 }
 
 func TestExamineNothing(t *testing.T) {
-	p := examine(context.Background(), shard.Stores{"mem": &mem.Store{}}, "mem://t")
+	p := examine(context.Background(), shard.Stores{"mem": &mem.Store{}}, "mem://t", "")
 	if !errors.Is(p.problem, shard.ErrNotExist) || p.Problem != p.problem.Error() || p.Shards != 0 {
 		t.Errorf("got %+v", p)
 	}
@@ -66,7 +66,7 @@ func TestExamineNothing(t *testing.T) {
 // What a store says about how it reaches an address is printed, also if the list fails.
 func TestExamineFacts(t *testing.T) {
 	r := &term.Report{}
-	examine(context.Background(), shard.Stores{"x": explained{Store: &mem.Store{}}}, "x://secret@host/t").report(r)
+	examine(context.Background(), shard.Stores{"x": explained{Store: &mem.Store{}}}, "x://secret@host/t", "").report(r)
 	var b strings.Builder
 	if err := r.Print(&b); err != nil {
 		t.Fatal(err)

@@ -42,6 +42,7 @@ func (f *flags) columnSettings() []setting {
 		{set: "what.columns", name: "columns", field: &f.Columns, help: "read these columns only: names, dotted paths or patterns (num_*), with commas or repeated; the schema's order is kept"},
 		{set: "what.shards", name: "strict", field: &f.Strict, help: "refuse a directory that holds *.md, *.json, *.txt or *.crc beside its parquet files (default: leave them out)"},
 		{set: "what.shards", name: "manifest", field: &f.Manifest, help: "use the list of shards in this `file`, kept by an earlier run, and ignore shards that were added since"},
+		{set: "what.snapshot", name: "snapshot", field: &f.Snapshot, help: "read this snapshot of a table (delta+..., iceberg+...): a version, ID, tag, branch or time such as 2026-01-31T00:00:00Z (default: the latest)"},
 		{set: "what.reading", name: "missing", field: &f.Missing, help: "columns that some shards lack: error or null", value: "error", words: []string{"error", "null"}},
 		{set: "what.reading", name: "partition-types", field: &f.PartitionTypes, help: "types of partition columns, as in month=int32,zip=string (default: what the values show)"},
 		{set: "what.reading", name: "invalid-utf8", field: &f.InvalidUTF8, help: "strings that are not UTF-8: refuse, or replace by U+FFFD", value: "refuse", words: []string{"refuse", "replace"}},

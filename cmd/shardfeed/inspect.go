@@ -7,8 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/shardfeed/shardfeed"
 	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/internal/inspect"
+	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
 )
@@ -31,7 +33,7 @@ Of binary columns whose first rows hold images it reads some rows, at most 128 o
 	}
 	fs := c.Flags()
 	f.looks(fs)
-	f.add(fs, "json", "storage", "cache")
+	f.add(fs, "what.snapshot", "json", "storage", "cache")
 	return a.verb(c, func(ctx context.Context, addresses []string) error {
 		if err := f.check(ctx, fs); err != nil {
 			return err
@@ -84,14 +86,14 @@ func (a *app) withShards(ctx context.Context, addresses []string, f *flags, do f
 		return err
 	}
 	defer func() { err = errors.Join(err, stores.Close()) }()
-	shards, err := shard.Discover(ctx, stores, addresses, shard.DiscoverOptions{Noted: func(text string) { a.note("%s", text) }})
+	shards, t, err := f.Find(ctx, stores, addresses, shardfeed.Events{Files: func(text string) { a.note("%s", text) }})
 	if err != nil {
 		return err
 	}
 	reading := f.Reading()
 	return do(stores, shards, rowgroup.Options{
 		MissingIsNull: reading.MissingIsNull, PartitionTypes: reading.PartitionTypes, ReplaceUTF8: reading.ReplaceUTF8, Pool: &rowgroup.Pool{Limit: f.lookLimit()},
-		IndexDir: f.Places().Index, Events: rowgroup.Events{IndexUnusable: a.indexUnusable, FootersRead: shown.Footers},
+		IndexDir: f.Places().Index, Table: iterable.TableColumns(t, addresses[0]), Events: rowgroup.Events{IndexUnusable: a.indexUnusable, FootersRead: shown.Footers},
 	})
 }
 

@@ -270,7 +270,7 @@ Remote data is cached on this machine's disk.`,
 	root.SetFlagErrorFunc(wrongFlag)
 	root.SetVersionTemplate("shardfeed {{.Version}}\n")
 	root.SetUsageFunc(usage)
-	root.AddCommand(a.demo(), a.head(), a.sample(), a.schema(), a.countRows(), a.selectRows(), a.vocab(), a.tokenize(), a.inspect(), a.plan(), a.doctor(), a.cat(), a.bench(), a.gpu(), a.warm(), a.verify(), a.audit(), a.caches(), a.serve(), a.traces(), a.top(), a.page())
+	root.AddCommand(a.demo(), a.head(), a.sample(), a.schema(), a.countRows(), a.selectRows(), a.vocab(), a.tokenize(), a.inspect(), a.snapshots(), a.plan(), a.doctor(), a.cat(), a.bench(), a.gpu(), a.warm(), a.verify(), a.audit(), a.caches(), a.serve(), a.traces(), a.top(), a.page())
 	strict(root)
 	return root
 }

@@ -36,7 +36,7 @@ is whole.`,
 	}
 	fs := c.Flags()
 	fs.StringVar(&saved.name, "save", "", "write the rows to this `file`; an existing one is replaced only if it is one of rows")
-	f.add(fs, "what.reading", "what.shards")
+	f.add(fs, "what.reading", "what.shards", "what.snapshot")
 	f.looks(fs)
 	f.add(fs, "json", "rows.chosen", "storage", "cache")
 	return a.verb(c, func(ctx context.Context, addresses []string) error {

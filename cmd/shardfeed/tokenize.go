@@ -47,7 +47,7 @@ how fast one thread makes tokens here, and the tokens of ten documents.`,
 	fs.StringVar(&t.pattern, "pattern", "", "`name` of the pattern of a file of tiktoken: "+strings.Join(tokenize.Patterns(), ", "))
 	fs.Int64Var(&t.documents, "documents", 1000, "read this many rows")
 	t.looks(fs)
-	t.add(fs, "json", "what.reading", "storage", "cache")
+	t.add(fs, "json", "what.reading", "what.snapshot", "storage", "cache")
 	return a.runs(c, func(ctx context.Context, args []string) error {
 		if err := t.check(ctx, fs); err != nil {
 			return err

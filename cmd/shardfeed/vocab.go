@@ -49,7 +49,7 @@ words into a dictionary that no row has, such as unused categories; they are lis
 	fs.Int64Var(&v.minCount, "min-count", 0, "count the words, and leave out those that occur less often")
 	fs.StringVar(&v.save, "save", "", "write the list into this `file` instead of stdout")
 	v.looks(fs)
-	v.add(fs, "json", "what.reading", "storage", "cache")
+	v.add(fs, "json", "what.reading", "what.snapshot", "storage", "cache")
 	return a.verb(c, func(ctx context.Context, addresses []string) error {
 		if err := v.prepare(ctx, fs); err != nil {
 			return err

@@ -59,6 +59,9 @@ func (s *session) fingerprint(state shuffle.State, j wire.Join, replication int)
 	if state.Rule != "" {
 		f["rule"] = state.Rule
 	}
+	if state.Snapshot != "" {
+		f["snapshot"] = state.Snapshot
+	}
 	if state.Units != "" {
 		f["units"] = state.Units
 	}

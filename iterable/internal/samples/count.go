@@ -220,8 +220,10 @@ func (c *counter) arithmetic(ctx context.Context) error {
 func (s *Selector) count(group int, lo, hi int64) int64 {
 	r := s.Rules
 	switch ratio := r.part != nil && r.key < 0; {
-	case ratio && r.list != nil:
+	case ratio && (r.list != nil || r.live != nil), r.list != nil && r.live != nil:
 		return s.Begin(group, lo, hi).Samples(0, int(hi-lo))
+	case r.live != nil:
+		return r.live.Count(group, lo, hi)
 	case ratio:
 		return s.marker.Count(rule.Slice{First: r.first[group], Rows: r.rows[group], Lo: lo, Hi: hi})
 	case r.list != nil:
@@ -237,7 +239,8 @@ func (c *counter) foretell() {
 		none := c.rules.prunePartition(c.dataset.Manifest, s) == rule.None
 		for u := c.shards[s]; u < c.shards[s+1]; u++ {
 			unit := &c.units[u]
-			if none || c.rules.list != nil && c.rules.list.Count(unit.Group, unit.Lo, unit.Hi) == 0 {
+			if none || c.rules.list != nil && c.rules.list.Count(unit.Group, unit.Lo, unit.Hi) == 0 ||
+				c.rules.live != nil && c.rules.live.Count(unit.Group, unit.Lo, unit.Hi) == 0 {
 				c.set(u, 0)
 			}
 		}
@@ -277,6 +280,9 @@ func (c *counter) keyOf(s int, evaluator string) (k countKey) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s\x00%s\x00%s\x00", evaluator, c.rules.text, c.how.Reading)
 	var b []byte
+	if c.rules.live != nil {
+		h.Write(c.rules.live.Digest(s))
+	}
 	for _, u := range c.units[c.shards[s]:c.shards[s+1]] {
 		b = b[:0]
 		for _, n := range []int64{int64(d.List.Groups[u.Group].Index), u.Lo, u.Hi} {
@@ -300,7 +306,7 @@ func (c *counter) found(s *countSegment) []int {
 	defer c.mu.Unlock()
 	before := len(c.fresh)
 	for i := range c.keys {
-		if c.shards[i] < c.shards[i+1] && c.dataset.List.Shards[i].Version != "" { // else a change would go unseen
+		if c.shards[i] < c.shards[i+1] && c.dataset.Manifest.Shards()[i].VersionHere() != "" { // else a change would go unseen
 			s.find(c.keys[i], func(e countEntry) { c.take(c.shards[i], c.shards[i+1], e) })
 			if c.countsTexts() {
 				s.find(c.textKeys[i], func(e countEntry) { c.takeTexts(c.shards[i], c.shards[i+1], e) })
@@ -360,7 +366,7 @@ func (c *counter) entries(keys []countKey, first, end int, numbers func(unit int
 		for ; last < min(end, c.shards[s+1]) && !c.gone[last]; last++ {
 			e.counts = append(e.counts, numbers(last)...)
 		}
-		if data.Shards[s].Version != "" && last > first {
+		if c.dataset.Manifest.Shards()[s].VersionHere() != "" && last > first {
 			all = append(all, e)
 		}
 		first = max(last, first+1)

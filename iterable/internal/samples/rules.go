@@ -15,6 +15,7 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shuffle"
+	"github.com/shardfeed/shardfeed/table"
 )
 
 // A Choice chooses rows of a data set or of a source. A row must pass everything that is given
@@ -37,13 +38,14 @@ type Options struct {
 	Texts    func(column string) []string // the columns that a column of tokens is made of; nil for others
 	Now      time.Time
 	ReadFile func(name string) ([]byte, error)
+	Table    *table.Snapshot // of the shards, in their order; nil without one
 }
 
 // Rules are the rule of a data set, bound to its shards: which of their rows are samples, and how
 // often. They are immutable and safe for concurrent use; a selector applies them.
 //
-// A row must pass all of them: the part by row numbers, the rows list, the filter,
-// the part by a key. The weight then decides how often it comes. The packing makes samples of the
+// A row must pass all of them: the part by row numbers, the rows list, the live rows of a table, the
+// filter, the part by a key. The weight then decides how often it comes. The packing makes samples of the
 // rows that come; without one each row is a sample.
 type Rules struct {
 	Name  string // 16 hex digits, of text and of a fill-in-the-middle
@@ -58,8 +60,9 @@ type Rules struct {
 	part   *rule.Part   // nil is all rows
 	key    int          // rule column that decides the part; -1: the row's number does
 	list   *rule.KeptRows
-	Weight int      // rule column; -1: each row comes once
-	Pack   *Packing // nil: each row that comes is a sample
+	live   *table.Live // nil: the table deleted no row
+	Weight int         // rule column; -1: each row comes once
+	Pack   *Packing    // nil: each row that comes is a sample
 	seed   uint64
 	Given  []string // the options that make up the rule
 }
@@ -143,6 +146,7 @@ func Bind(o Options, m *rowgroup.Reader, data *shuffle.Manifest, delivered *tran
 	b.weight()
 	b.pack()
 	b.bucket()
+	b.table(m)
 	r := b.rules
 	if err := b.problems.Err(); err != nil || len(b.text) == 0 {
 		return nil, err
@@ -157,15 +161,41 @@ func Bind(o Options, m *rowgroup.Reader, data *shuffle.Manifest, delivered *tran
 	return r, nil
 }
 
+// table takes the rows that a table did not delete. The name of its snapshot is not of the text,
+// so that counts of files that stay the same are found again; see NameWith.
+func (b *binder) table(m *rowgroup.Reader) {
+	t := b.options.Table
+	if t == nil {
+		return
+	}
+	groups := m.Groups()
+	files, rows := make([]int32, len(groups)), make([]int64, len(groups))
+	for g := range groups {
+		files[g], rows[g] = groups[g].Shard, groups[g].Rows
+	}
+	if b.rules.live = table.NewLive(t.Files, files, rows); b.rules.live != nil {
+		b.add("Snapshot", "live rows")
+	}
+}
+
 // nameOf returns the name of lines of a canonical text.
 func nameOf(lines []string) string {
 	sum := sha256.Sum256([]byte(strings.Join(lines, "\n")))
 	return hex.EncodeToString(sum[:8])
 }
 
-// NameWith returns the name of the rule and of how loads make tokens, by its lines; "" without
-// both. r may be nil. The name of a packing has the lines already.
-func (r *Rules) NameWith(lines []string) string {
+// NameWith returns the name of the rule, of how loads make tokens, by its lines, and of the
+// snapshot of a table; "" without all. r and t may be nil.
+func (r *Rules) NameWith(lines []string, t *table.Snapshot) string {
+	name := r.named(lines)
+	if t == nil {
+		return name
+	}
+	return nameOf([]string{name, fmt.Sprintf("table %s %q %q", t.Format, t.Table, t.Name)})
+}
+
+// named is the name without a table. The name of a packing has the lines already.
+func (r *Rules) named(lines []string) string {
 	switch {
 	case r == nil && len(lines) == 0:
 		return ""

@@ -59,6 +59,9 @@ func (s *Selector) Begin(group int, lo, hi int64) Selection {
 	if r.list != nil {
 		r.list.And(group, lo, hi, s.bits)
 	}
+	if r.live != nil {
+		r.live.And(group, lo, hi, s.bits)
+	}
 	return Selection{Rows: rows, bits: s.bits}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shuffle"
+	"github.com/shardfeed/shardfeed/table"
 )
 
 // A File is the bytes of a SavedPlan:
@@ -40,6 +41,7 @@ type Part struct {
 	Rule     string          `json:"rule,omitempty"`
 	Now      string          `json:"now,omitempty"`
 	Counts   []byte          `json:"counts,omitempty"`
+	Table    json.RawMessage `json:"table,omitempty"` // as table.Snapshot.Pin has it; rule names the snapshot
 	Found    *found          `json:"found,omitempty"` // not of the hash: it does not change the order
 }
 
@@ -81,10 +83,16 @@ func (f *File) Write(path string, manifests []*rowgroup.Reader) error {
 	return WriteWhole(filepath.Clean(path), b)
 }
 
-// NewPart returns the part of shards that addresses name; params is nil in file order.
-func NewPart(addresses []string, shards []shard.Shard, data *shuffle.Manifest, units string, params *shuffle.Params) (f Part, err error) {
+// NewPart returns the part of shards that addresses name; params is nil in file order. t is nil
+// without a table.
+func NewPart(addresses []string, shards []shard.Shard, data *shuffle.Manifest, units string, params *shuffle.Params, t *table.Snapshot) (f Part, err error) {
 	f.Units, f.Found = units, newFound(addresses, shards, data)
 	f.Rule, f.Now = data.Rule, data.Now
+	if t != nil {
+		if f.Table, err = t.Pin(); err != nil {
+			return f, err
+		}
+	}
 	if f.Manifest, err = data.JSON(); err == nil && params != nil {
 		f.Params, err = json.Marshal(params)
 	}
@@ -136,6 +144,11 @@ func (f Part) saved() (p Plan, err error) {
 	if f.Found != nil {
 		p.Addresses = f.Found.Addresses
 		if p.Shards, err = f.Found.shards(p.Manifest); err != nil {
+			return p, err
+		}
+	}
+	if f.Table != nil && p.Shards != nil {
+		if p.Table, err = table.Unpin(f.Table, p.Shards); err != nil {
 			return p, err
 		}
 	}

@@ -35,7 +35,7 @@ func TestPlanInPieces(t *testing.T) {
 		data.Shards = append(data.Shards, shuffle.Shard{Path: fmt.Sprintf("%04d", i), Version: "1"})
 	}
 	f := NewFile("")
-	if f.Part, err = NewPart(nil, nil, data, "", nil); err != nil {
+	if f.Part, err = NewPart(nil, nil, data, "", nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "run.plan")

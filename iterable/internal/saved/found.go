@@ -23,6 +23,7 @@ type found struct {
 	Partition  []int32             `json:"partition,omitempty"`  // the list of each shard
 	From       []int32             `json:"from,omitempty"`       // the number of its address, where any is not 0
 	Instances  []string            `json:"instances,omitempty"`  // of local files; see shard.Shard
+	Immutable  bool                `json:"immutable,omitempty"`  // likewise
 }
 
 // newFound returns nil if JSON cannot hold it, or a later start could not see that a shard
@@ -39,7 +40,7 @@ func newFound(addresses []string, shards []shard.Shard, m *shuffle.Manifest) *fo
 	lists, own := map[string]int32{}, false
 	for i, s := range shards {
 		list := partitionsKey(s.Partitions)
-		if s.Version == "" || !utf8.ValidString(s.URI) || !utf8.ValidString(list) || !f.within(s.URI) {
+		if s.VersionHere() == "" || !utf8.ValidString(s.URI) || !utf8.ValidString(list) || !f.within(s.URI) {
 			return nil
 		}
 		n, ok := lists[list]
@@ -49,6 +50,7 @@ func newFound(addresses []string, shards []shard.Shard, m *shuffle.Manifest) *fo
 		}
 		f.URIs, f.Partition, f.From = append(f.URIs, s.URI), append(f.Partition, n), append(f.From, s.Source)
 		f.Instances = append(f.Instances, s.Instance)
+		f.Immutable = f.Immutable || s.Immutable
 		own = own || s.URI != m.Base+m.Shards[i].Path
 	}
 	if !own {
@@ -107,7 +109,7 @@ func (f *found) shards(m *shuffle.Manifest) ([]shard.Shard, error) {
 		return nil, err
 	}
 	for i, s := range m.Shards {
-		all[i] = shard.Shard{URI: m.Base + s.Path, Size: s.Size, Version: s.Version}
+		all[i] = shard.Shard{URI: m.Base + s.Path, Size: s.Size, Version: s.Version, Immutable: f.Immutable}
 		if f.URIs != nil {
 			all[i].URI = f.URIs[i]
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shuffle"
+	"github.com/shardfeed/shardfeed/table"
 )
 
 // An Inventory passes on what a node found when it opened a data set: the shards, their footers,
@@ -58,13 +59,13 @@ type InventoryWriter struct {
 
 // AddSource adds a source, whose units were cut by unitRows. units have its samples; nil without a
 // rule. Data that cannot be handed on is an InventoryError.
-func (w *InventoryWriter) AddSource(name string, addresses []string, m *rowgroup.Reader, data *shuffle.Manifest, units *shuffle.Units, unitRows, tokens int64) error {
+func (w *InventoryWriter) AddSource(name string, addresses []string, m *rowgroup.Reader, data *shuffle.Manifest, units *shuffle.Units, unitRows, tokens int64, t *table.Snapshot) error {
 	secret := slices.ContainsFunc(addresses, holdsSecret) ||
 		slices.ContainsFunc(m.Shards(), func(s shard.Shard) bool { return holdsSecret(s.URI) })
 	if secret {
 		return &InventoryError{Text: "an address holds credentials, which are not handed on"}
 	}
-	part, err := NewPart(addresses, m.Shards(), data, "", nil)
+	part, err := NewPart(addresses, m.Shards(), data, "", nil, t)
 	if part.Found == nil {
 		return &InventoryError{Text: "the shards have no versions, or names that are not UTF-8"}
 	}

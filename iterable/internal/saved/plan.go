@@ -1,11 +1,14 @@
 package saved
 
 import (
+	"fmt"
 	"time"
 
+	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shuffle"
+	"github.com/shardfeed/shardfeed/table"
 )
 
 // A Plan pins the order of a run: the list of its shards, and the parameters that were chosen
@@ -27,6 +30,7 @@ type Plan struct {
 	Addresses []string
 	Shards    []shard.Shard
 	Footers   []rowgroup.Known
+	Table     *table.Snapshot // of the shards; nil without one
 
 	// Of a mixture, which has all but Hash for each source.
 	Batching shuffle.Batching
@@ -69,6 +73,19 @@ func (p *Plan) Known() []rowgroup.Known {
 		return nil
 	}
 	return p.Footers
+}
+
+// Snapshot returns the snapshot of a table to open where asked is asked for: the plan's own, which
+// it must be.
+func (p *Plan) Snapshot(asked string) (string, error) {
+	if p == nil || p.Table == nil {
+		return asked, nil
+	}
+	if asked != "" && asked != p.Table.Asked && asked != p.Table.Name {
+		return "", option.NewError("Snapshot", fmt.Sprintf("must be %s, which the plan pins, got %s; leave it out, or make another plan",
+			option.Literal(p.Table.Name), option.Literal(asked)))
+	}
+	return p.Table.Name, nil
 }
 
 // Fits reports whether the plan has the samples of these units.

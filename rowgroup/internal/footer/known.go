@@ -75,7 +75,7 @@ func (l *footerLoader) loadKnown(ctx context.Context, shards []shard.Shard, know
 	}
 	all = make([]Loaded, len(shards))
 	for i, k := range known {
-		if k.schema == nil || shards[i].Version == "" { // a change would go unseen
+		if k.schema == nil || shards[i].VersionHere() == "" { // a change would go unseen
 			return nil, false, nil
 		}
 		if all[i], err = l.knownOne(shards[i], k); err != nil {

@@ -115,7 +115,7 @@ func (l *footerLoader) loadOne(ctx context.Context, s shard.Shard) (Loaded, erro
 	}
 	var e indexEntry
 	var err error
-	if s.Version == "" { // a change would go unseen
+	if s.VersionHere() == "" { // a change would go unseen
 		e, err = l.read(ctx, s, Key{})
 	} else {
 		key := NewKey(l.store, s)

@@ -72,7 +72,7 @@ func (x *Mender) Mend(ctx context.Context, number int, s shard.Shard, o shard.Ob
 		return false, nil
 	}
 	x.hot.forgetFooter(e.key)
-	if x.indexDir != "" && s.Version != "" {
+	if x.indexDir != "" && s.VersionHere() != "" {
 		_ = replaceInIndex(x.indexDir, e) // else the next start mends it again
 	}
 	if e.schema.ID != id || !sameRows(e.record, kept) {

@@ -90,7 +90,7 @@ func (s *suspects) reread(ctx context.Context, i int) (differs bool, err error) 
 	}
 	s.footers[i] = Loaded{Record: e.record, Schema: schema}
 	s.loader.hot.forgetFooter(e.key)
-	if s.indexDir != "" && s.shards[i].Version != "" {
+	if s.indexDir != "" && s.shards[i].VersionHere() != "" {
 		_ = replaceInIndex(s.indexDir, e) // else the next start reads it again
 	}
 	return true, nil

@@ -10,15 +10,6 @@ import (
 	"github.com/shardfeed/shardfeed/table"
 )
 
-// A source is where the values of a table's field are in the shards of one schema.
-type source uint8
-
-const (
-	inFile    source = iota
-	constant         // the shard's metadata has the value
-	ifLacking        // it has, but a column of the file wins
-)
-
 // A resolver gives files the columns of a table.
 type resolver struct {
 	fields   []table.Field
@@ -27,19 +18,24 @@ type resolver struct {
 }
 
 // resolve returns the schema of files with the names, the order and the types of the table.
-func (r *resolver) resolve(s *File, sources []source) (*File, error) {
+func (r *resolver) resolve(s *File, constant []bool) (*File, error) {
 	c := *s
 	c.Columns = nil
 	for i := range r.fields {
 		f := &r.fields[i]
-		n := s.find(s.Columns, f)
-		if from := sources[i]; from == constant || from == ifLacking && n == nil {
-			n = absent(f.Column, f.Column.Name)
+		if constant[i] {
+			n := absent(f.Column, f.Column.Name)
 			n.Given = r.given[i]
 			c.Columns = append(c.Columns, n)
 			continue
 		}
-		n, err := r.node(s, n, f, "", false)
+		if !s.HasIDs && f.ID != 0 && len(f.Names) == 0 && f.Column.Kind != column.Null && !r.asStored {
+			return nil, &block.Error{
+				Op: "schema", RowGroup: -1, Column: f.Column.Name, Page: -1, Err: errNoIDs,
+				Hint: "give the table a name mapping (schema.name-mapping.default), or rewrite the file",
+			}
+		}
+		n, err := r.node(s, s.find(s.Columns, f), f, "", false)
 		if err != nil {
 			return nil, err
 		}
@@ -182,6 +178,8 @@ func (n *Node) retype(to *column.Field) error {
 func mismatch(own, to *column.Field) error {
 	return fmt.Errorf("%w: its type is %s here and %s in the table", errTableType, own, to)
 }
+
+var errNoIDs = errors.New("the file has no field IDs, and the table has no names for them")
 
 var errTableType = errors.New("the table's type does not hold the file's")
 

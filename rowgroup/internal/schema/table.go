@@ -19,17 +19,17 @@ type Table struct {
 // position bad.
 func Resolve(t *Table, shards []**File) (bad int, err error) {
 	type kind struct {
-		file    *File
-		sources string
+		file      *File
+		constants string
 	}
 	all := map[kind]*File{}
 	r := resolver{fields: t.Fields, given: t.given(len(shards)), asStored: t.AsStored}
-	sources := make([]source, len(t.Fields))
+	constant := make([]bool, len(t.Fields))
 	for i, s := range shards {
-		text := t.sources(sources, i)
+		text := t.constants(constant, i)
 		of := kind{*s, text}
 		if all[of] == nil {
-			if all[of], err = r.resolve(*s, sources); err != nil {
+			if all[of], err = r.resolve(*s, constant); err != nil {
 				return i, err
 			}
 		}
@@ -38,19 +38,15 @@ func Resolve(t *Table, shards []**File) (bad int, err error) {
 	return 0, nil
 }
 
-// sources sets where the values of each field are in a shard, and returns them as a text.
-func (t *Table) sources(sources []source, shard int) string {
+// constants sets which fields are constant in a shard, and returns them as a text.
+func (t *Table) constants(constant []bool, shard int) string {
 	if t.Constants == nil {
 		return ""
 	}
-	clear(sources)
-	text := make([]byte, len(sources))
+	clear(constant)
+	text := make([]byte, len(constant))
 	for _, c := range t.Constants[shard] {
-		sources[c.Field] = constant
-		if c.Lacking {
-			sources[c.Field] = ifLacking
-		}
-		text[c.Field] = byte(sources[c.Field])
+		constant[c.Field], text[c.Field] = true, 1
 	}
 	return string(text)
 }
