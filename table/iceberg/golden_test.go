@@ -58,6 +58,9 @@ func TestHistories(t *testing.T) {
 	if os.Getenv("SHARDFEED_TABLES") == "" || err != nil {
 		t.Skipf("SHARDFEED_TABLES names no directory of tables: %v", err)
 	}
+	if len(paths) == 0 {
+		t.Errorf("%s has no tables", os.Getenv("SHARDFEED_TABLES"))
+	}
 	for _, path := range paths {
 		t.Run(filepath.Base(filepath.Dir(path)), func(t *testing.T) { checkTable(t, filepath.Dir(path)) })
 	}

@@ -1,6 +1,6 @@
 """Writes Iceberg tables of random histories, and the rows that the writer reads at every snapshot.
 
-    python histories.py JARS DIRECTORY [spark=N] [java=N] [py=N] [first=N]
+    python histories.py JARS DIRECTORY [spark=60] [java=80] [py=60] [first=0]
 
 SHARDFEED_TABLES=DIRECTORY go test -run TestHistories ./table/iceberg compares them. The number of a
 history is its seed.
@@ -153,7 +153,7 @@ def by_pyiceberg(seeds: range) -> None:
 
 def main() -> None:
     jars, to, *counts = sys.argv[1:]
-    wanted = {"spark": 0, "java": 0, "py": 0, "first": 0} | {k: int(v) for k, _, v in (c.partition("=") for c in counts)}
+    wanted = {"spark": 60, "java": 80, "py": 60, "first": 0} | {k: int(v) for k, _, v in (c.partition("=") for c in counts)}
     iceberg.WORK = os.path.abspath(to)
     os.makedirs(to, exist_ok=True)
     first = wanted["first"]
