@@ -5,6 +5,8 @@ import os
 import statistics
 import sys
 
+import clouds
+
 import merging
 import process
 import servers
@@ -85,6 +87,8 @@ def described(results):
 def races():
     return [
         Race("storage, S3 ranges", ("ranges",), f"S3, {IN_FLIGHT} ranges of 8 to 16 MiB in flight", s3_ranges),
+        Race("storage, Google ranges", ("ranges",), f"fake-gcs-server, {IN_FLIGHT} ranges of 8 to 16 MiB in flight", gcs_ranges),
+        Race("storage, Azure ranges", ("ranges",), f"Azurite, {IN_FLIGHT} ranges of 8 to 16 MiB in flight", azure_ranges),
         Race("storage, HDFS ranges", ("ranges",), f"HDFS, {STREAMS} ranges of 8 to 16 MiB in flight", hdfs_ranges),
         *(
             Race(f"storage, epoch 2, {name}", (name,), f"the cache, {EPOCHS} shuffled epochs", cached(name))
@@ -124,6 +128,18 @@ def s3_ranges(place):
         Against("s3fs", (rival("read_s3fs", path, n, "cat_ranges"), rival("read_s3fs", path, n, "cat_file")), 1.5),
         Against("pyarrow.fs", (rival("read_pyarrow", path, n),), 1.2),
     ]
+
+
+def gcs_ranges(place):
+    path = ranges(place, "ranges", clouds.gcs(place, "ranges"))
+    sdk = rival("read_gcs", path, str(IN_FLIGHT))
+    return remote("gs", path, IN_FLIGHT), [Against("Google's transfer manager", (sdk,), 0.9)]
+
+
+def azure_ranges(place):
+    path = ranges(place, "ranges", clouds.azurite(place, "ranges"))
+    sdk = rival("read_azure", path, str(IN_FLIGHT))
+    return remote("az", path, IN_FLIGHT), [Against("Azure's library", (sdk,), 0.9)]
 
 
 def rival(script, path, *arguments):

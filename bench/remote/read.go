@@ -50,7 +50,7 @@ type readFlags struct {
 func read(ctx context.Context, args []string) (err error) {
 	var f readFlags
 	fs := flag.NewFlagSet("read", flag.ContinueOnError)
-	fs.StringVar(&f.way, "way", "s3", "s3, sdk, hdfs or library")
+	fs.StringVar(&f.way, "way", "s3", "s3, sdk, hdfs, library, gs or az")
 	fs.StringVar(&f.ranges, "ranges", "", "file of the ranges")
 	fs.IntVar(&f.inFlight, "in-flight", 8, "ranges that are read at once")
 	fs.BoolVar(&f.check, "check", false, "also print a checksum over the ranges, which costs time")
@@ -93,7 +93,7 @@ func openWay(ctx context.Context, f readFlags, pieces []piece) (way, error) {
 		return newSDK(ctx)
 	case "library":
 		return newLibrary(pieces)
-	case "s3", "hdfs":
+	case "s3", "hdfs", "gs", "az":
 		return newStore(ctx, f, pieces)
 	}
 	return nil, fmt.Errorf("no such way: %q", f.way)

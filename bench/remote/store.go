@@ -7,6 +7,8 @@ import (
 	"io"
 
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/azure"
+	"github.com/shardfeed/shardfeed/shard/gs"
 	"github.com/shardfeed/shardfeed/shard/hdfs"
 	"github.com/shardfeed/shardfeed/shard/s3"
 )
@@ -20,9 +22,14 @@ type store struct {
 
 func newStore(ctx context.Context, f readFlags, pieces []piece) (*store, error) {
 	s := &store{objects: map[string]shard.Object{}}
-	if f.way == "s3" {
+	switch f.way {
+	case "s3":
 		s.store = s3.New(s3.Options{})
-	} else {
+	case "gs":
+		s.store = gs.New(gs.Options{})
+	case "az":
+		s.store = azure.New(azure.Options{})
+	default:
 		s.store = hdfs.New(hdfs.Options{Slots: f.inFlight})
 	}
 	shards, err := shard.Discover(ctx, s.store, uris(pieces), shard.DiscoverOptions{})

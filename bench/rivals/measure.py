@@ -24,6 +24,15 @@ def ranges(path):
         yield address, int(first), int(count)
 
 
+def whole(ranges):
+    """The addresses of the objects that hold the ranges: each as often as the ranges pass over it."""
+    last = None
+    for address, first, _ in ranges:
+        if last is None or address != last[0] or first < last[1]:
+            yield address
+        last = address, first
+
+
 def run(name, stream, counted="rows", children=False):
     """Runs stream, which yields (rows, batches) as it goes, or (bytes, ranges), and prints one JSON object.
 
