@@ -5,6 +5,7 @@
 # make cross-build  builds and vets for the other platforms
 # make test-builds  tests of the builds without cgo, without CUDA and without libjpeg-turbo
 # make docs         the site of docs/ into dist/site, with its links checked
+# make charts       redraws the charts of docs/ from the tables of docs/benchmarks/
 # make pictures     draws the pictures of docs/ that show a running job, on this machine
 # make deploy       checks the manifests and scripts of deploy/ against schemas, without a cluster
 # make dependencies go.mod is tidy; which modules are old or vulnerable
@@ -60,7 +61,7 @@ PACKAGES = $$(($$(getconf _NPROCESSORS_ONLN) + 1))
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
-.PHONY: histories tables pictures room chaos insight test-ray test-spark test-jax test-text turbojpeg build test test-full check lint docs deploy dependencies release bench fuzz demo testdata cross test-go tokens tokens-long test-storage test-minio servers packages test-python test-package cross-build cross-quick corrupt bench-smoke bench-peers test-gpu bench-gpu test-builds
+.PHONY: charts histories tables pictures room chaos insight test-ray test-spark test-jax test-text turbojpeg build test test-full check lint docs deploy dependencies release bench fuzz demo testdata cross test-go tokens tokens-long test-storage test-minio servers packages test-python test-package cross-build cross-quick corrupt bench-smoke bench-peers test-gpu bench-gpu test-builds
 
 # libjpeg-turbo beside the programs, which look for it there; replaced as a whole, as one may have it loaded. Where it cannot be built
 # images are decoded in Go and its tests skip; with CI=true only where what builds it cannot be fetched.
@@ -218,8 +219,13 @@ lint:
 
 # --strict makes every warning a failure: pages without a place, links and anchors that lead nowhere, unknown objects.
 docs:
+	python3 tools/docs/charts --check
 	NO_MKDOCS_2_WARNING=1 $$(tools/venv tools/docs/requirements.txt)/bin/python -m mkdocs build --strict --config-file tools/docs/mkdocs.yml
 	@echo "docs: dist/site/index.html"
+
+# Redraws the charts of docs/ from the tables of docs/benchmarks/.
+charts:
+	python3 tools/docs/charts
 
 # Needs an S3 server and a browser, which tools/server installs.
 pictures: build
