@@ -209,7 +209,10 @@ func (s *Stream) begin(ctx context.Context) error {
 		return io.EOF
 	}
 	s.live.Next(wait.Room)
-	began, waits := wait.Now(), len(s.allowed) == 0
+	var began int64 // of a wait
+	if len(s.allowed) == 0 {
+		began = wait.Now()
+	}
 	if _, _, err := ahead.Receive(ctx, s.closing, s.allowed); err != nil {
 		return err
 	}
@@ -217,7 +220,7 @@ func (s *Stream) begin(ctx context.Context) error {
 	s.drawn++
 	d := s.newDraw()
 	s.live.Follow(d.Trail)
-	if waits {
+	if began > 0 {
 		d.Trail.Until(began, wait.Collate)
 		d.Trail.Until(wait.Now(), wait.Room)
 	}

@@ -100,7 +100,7 @@ func (p *pass) start(workers, prefetch int, pool *mem.Pool) {
 		last := p.feed()
 		close(p.work)
 		collators.Wait() // unordered, they send to out, and the end comes after all batches
-		if last != nil && !p.put(last) {
+		if clock := newClock(); last != nil && !p.put(last, &clock) {
 			p.discard(last)
 		}
 		close(p.out)
@@ -116,12 +116,13 @@ func (p *pass) newCollator(pool *mem.Pool) *collator {
 // feed draws until the stream ends or fails, and returns a job with that error, or nil if the pass
 // is closed.
 func (p *pass) feed() *job {
+	clock := newClock()
 	for {
-		j := p.draw(p.ctx)
+		j := p.draw(p.ctx, &clock)
 		if j.err != nil {
 			return j
 		}
-		if !p.hand(j) || !p.unordered && !p.put(j) {
+		if !p.hand(j, &clock) || !p.unordered && !p.put(j, &clock) {
 			p.discard(j)
 			return nil
 		}
@@ -130,7 +131,7 @@ func (p *pass) feed() *job {
 
 // draw gets the rows of the next batch first and then its memory, so that the end of the stream
 // needs no memory.
-func (p *pass) draw(ctx context.Context) (j *job) {
+func (p *pass) draw(ctx context.Context, clock *clock) (j *job) {
 	j = &job{seq: p.seq, done: make(chan struct{})}
 	p.seq++
 	p.drawn.Store(j)
@@ -149,11 +150,11 @@ func (p *pass) draw(ctx context.Context) (j *job) {
 		close(j.done)
 	}()
 	p.doing.set(stageRead, 0)
-	begin := wait.Now()
+	begin := clock.at
 	j.trail.Until(begin, p.before(j))
 	j.trail.Follow(p.stream.Live())
 	j.draw, j.err = p.stream.Next(ctx)
-	drawn := blocked(&p.draws.get, begin)
+	drawn := clock.lap(&p.draws.get)
 	if j.err != nil {
 		return j
 	}
@@ -162,7 +163,7 @@ func (p *pass) draw(ctx context.Context) (j *job) {
 	p.doing.set(stageMemory, 0)
 	j.trail.Next(wait.Memory)
 	j.memory, j.err = p.begin(ctx)
-	j.trail.Until(blocked(&p.meters.memory.get, drawn), wait.Memory)
+	j.trail.Until(clock.lap(&p.meters.memory.get), wait.Memory)
 	j.trail.Next(wait.Collate)
 	if j.err == nil {
 		p.meters.memory.items.Add(1)
@@ -191,8 +192,8 @@ func (p *pass) cause(ctx context.Context, err error) error {
 }
 
 // hand gives a job to a worker.
-func (p *pass) hand(j *job) bool {
-	defer blocked(&p.meters.work.put, wait.Now())
+func (p *pass) hand(j *job, clock *clock) bool {
+	defer clock.lap(&p.meters.work.put)
 	select {
 	case p.work <- j:
 		p.meters.work.items.Add(1)
@@ -204,8 +205,8 @@ func (p *pass) hand(j *job) bool {
 }
 
 // put gives a job to the consumer.
-func (p *pass) put(j *job) bool {
-	defer blocked(&p.ready.put, wait.Now())
+func (p *pass) put(j *job, clock *clock) bool {
+	defer clock.lap(&p.ready.put)
 	select {
 	case p.out <- j:
 		return true
@@ -216,17 +217,17 @@ func (p *pass) put(j *job) bool {
 
 // runWorker makes batches of jobs until there are no more.
 func (p *pass) runWorker(c *collator, busy *atomic.Pointer[job]) {
+	c.clock = newClock()
 	for {
-		begin := wait.Now()
 		j, ok := <-p.work
-		blocked(&p.meters.work.get, begin)
+		c.clock.lap(&p.meters.work.get)
 		if !ok {
 			return
 		}
 		busy.Store(j)
 		p.make(p.ctx, c, j)
 		busy.Store(nil)
-		if p.unordered && !p.put(j) {
+		if p.unordered && !p.put(j, &c.clock) {
 			p.discard(j)
 		}
 	}
@@ -237,7 +238,7 @@ func (p *pass) make(ctx context.Context, c *collator, j *job) {
 	j.batch, j.err = c.do(ctx, j.draw, j.memory, &j.at)
 	j.draw, j.memory = nil, nil
 	if j.err == nil {
-		j.trail.Until(wait.Now(), wait.Collate)
+		j.trail.Until(c.clock.read(), wait.Collate)
 		j.batch.Trail = &j.trail
 		p.depth.Add(1)
 	}
@@ -301,9 +302,10 @@ func (p *pass) next() (*job, error) {
 		ctx, stop = context.WithTimeoutCause(p.ctx, p.timeout, &TimeoutError{After: p.timeout})
 		defer stop()
 	}
-	begin := wait.Now()
+	clock := newClock()
+	begin := clock.at
 	j, err := p.wait(ctx)
-	end := blocked(&p.ready.get, begin)
+	end := clock.lap(&p.ready.get)
 	if err == nil {
 		err = j.err
 	}
@@ -333,8 +335,9 @@ func (p *pass) ended(ctx context.Context, err error) error {
 // it is done.
 func (p *pass) wait(ctx context.Context) (*job, error) {
 	if p.maker != nil {
-		j := p.draw(ctx)
-		if j.err == nil {
+		clock := newClock()
+		j := p.draw(ctx, &clock)
+		if p.maker.clock = clock; j.err == nil {
 			p.head = j
 			p.make(ctx, p.maker, j)
 		}
