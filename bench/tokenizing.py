@@ -16,6 +16,7 @@ TOKENIZERS = ["gpt2", "gpt35turbo", "gptoss", "llama3", "qwen3", "deepseek_v3", 
 TOKENIZERS += ["all_minilm_l6_v2", "t5", "umt5"]
 TEXTS = ("english", "code", "languages", "torture")
 TIKTOKEN = {"gpt35turbo", "gptoss"}
+LENGTHS = {"": 4, " long": 15}  # MB of each text
 TOKENIZER = "llama3"  # of the rows from parquet
 BLOCK = 2048  # tokens
 SET = entries.Set("texts", "text", 2, 6, 1_500, 3, 5_000)
@@ -27,9 +28,10 @@ TITAN = [entries.Contender(f"torchtitan's way{more}", "text_titan", workers=n) f
 def checks(directory):
     for name in TOKENIZERS:
         for text in TEXTS:
-            yield encoder(name, text, "tokenizers", 8, 40)
-            if name in TIKTOKEN:
-                yield encoder(name, text, "tiktoken", 2.5 if text == "languages" else 3, 6)
+            for length in LENGTHS:
+                yield encoder(name, text, length, "tokenizers", 8, 40)
+                if name in TIKTOKEN:
+                    yield encoder(name, text, length, "tiktoken", 2.5 if text == "languages" else 3, 6)
     for rival in TITAN:
         source = f"texts in blocks of {BLOCK:,} tokens: blocks per CPU-s to torch tensors, over {rival.name}"
         for more, counted, must, aim in (("counted before", True, 15, 30), ("first start", False, None, None)):
@@ -48,27 +50,27 @@ def checks(directory):
     yield from delivery.checks(directory, "text, waiting", SET, source, 5, 2, waiting, unit=" %", busy=False)
 
 
-def encoder(name, text, rival, must, aim):
+def encoder(name, text, length, rival, must, aim):
     def measure(_, rounds):
-        found = speeds(name, rounds)[text]
+        found = speeds(name, rounds, LENGTHS[length])[text]
         more = {key: statistics.median(found[key]) for key in ("first", "second", rival)}
         ratios = check.quartiles([a / b for a, b in zip(found["first"], found[rival])])
         return ratios, f"{more['first']:.1f} MB/s, then {more['second']:.1f}, against {more[rival]:.1f}"
 
-    source = f"MB of {text} text per CPU-s by one thread with a new encoder, over {rival}"
-    return check.Check(f"text, encode, {name}, {text}, {rival}", (), source, must, aim, measure, at_most=False)
+    source = f"MB of {LENGTHS[length]} MB of {text} text per CPU-s by one thread with a new encoder, over {rival}"
+    return check.Check(f"text, encode{length}, {name}, {text}, {rival}", (), source, must, aim, measure, at_most=False)
 
 
 @functools.cache  # one run has all texts
-def speeds(name, rounds):
-    return json.loads(encode(name, rounds))
+def speeds(name, rounds, megabytes):
+    return json.loads(encode(name, rounds, megabytes))
 
 
-def encode(name, rounds):
+def encode(name, rounds, megabytes=0):
     """What rivals/encode.py prints."""
     encoder = built()
     python = check.environment("tokenize/testdata/requirements.txt") + "/bin/python"
-    command = [python, str(check.HERE / "rivals" / "encode.py"), encoder, name, str(rounds)]
+    command = [python, str(check.HERE / "rivals" / "encode.py"), encoder, name, str(rounds), str(megabytes)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, preexec_fn=lambda: os.sched_setaffinity(0, check.cores()[:1]))
     if done.returncode:
         raise process.Failed(f"rivals/encode.py {name}: exit {done.returncode}")

@@ -1,8 +1,8 @@
-"""encode.py ENCODE TOKENIZER ROUNDS: compares the speed of package tokenize, `tokenizers` and tiktoken.
+"""encode.py ENCODE TOKENIZER ROUNDS MB: compares the speed of package tokenize, `tokenizers` and tiktoken.
 
-They take turns on each text, with one thread. It prints JSON: MB per second of processor time, by
-text and encoder. "first" is a new encoder of package tokenize, "second" its second pass. With ROUNDS 0
-it prints the path of the tokenizer.json.
+They take turns on MB of each text, with one thread. It prints JSON: MB per second of processor time,
+by text and encoder. "first" is a new encoder of package tokenize, "second" its second pass. With
+ROUNDS 0 it prints the path of the tokenizer.json.
 """
 
 import json
@@ -20,7 +20,7 @@ import texts
 import vocabularies
 from tokenizers import Tokenizer
 
-OURS, THEIRS, BATCH = 4_000_000, 500_000, 64  # bytes, bytes, documents
+THEIRS, BATCH = 500_000, 64  # bytes, documents
 
 
 def ours(encode, file, documents):
@@ -37,7 +37,7 @@ def spent(documents, run):
 
 
 def main():
-    encode, name, rounds = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    encode, name, rounds, megabytes = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
     file = dict(vocabularies.files())[name]
     if not rounds:
         print(file)
@@ -52,7 +52,7 @@ def main():
 
     found = {}
     for text in texts.TEXTS:
-        documents = cached(text)
+        documents = cached(text, megabytes * 1_000_000)
         some = list(texts.limit(documents, THEIRS))
         each = found.setdefault(text, {"first": [], "second": [], "tokenizers": [], "tiktoken": []})
         for _ in range(rounds):
@@ -65,12 +65,12 @@ def main():
     print(json.dumps(found))
 
 
-def cached(text):
+def cached(text, size):
     """The documents, which take longer to make than to read."""
-    path = texts.CACHE / f"bench-{text}-{OURS}.json"
+    path = texts.CACHE / f"bench-{text}-{size}.json"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(texts.documents(text, OURS)))
+        path.write_text(json.dumps(texts.documents(text, size)))
     return json.loads(path.read_text())
 
 
