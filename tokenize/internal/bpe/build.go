@@ -219,11 +219,13 @@ func (b *builder) tables() {
 			m.crossings.add(t.text)
 		}
 	}
+	symbol := func(c int) uint32 { return uint32(c) }
 	if !b.Bytes {
-		return
+		symbol = func(c int) uint32 { return m.symbols.ascii[c] }
 	}
-	m.bytePairs = make([]uint32, 1<<16)
+	n := m.byteValues()
+	m.bytePairs = make([]uint32, n*n)
 	for i := range m.bytePairs {
-		m.bytePairs[i] = m.pairs.value(uint32(i>>8), uint32(i&0xff))
+		m.bytePairs[i] = m.pairs.value(symbol(i/n), symbol(i%n))
 	}
 }

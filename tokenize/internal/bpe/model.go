@@ -1,6 +1,10 @@
 package bpe
 
-import "github.com/shardfeed/shardfeed/tokenize/internal/words"
+import (
+	"unicode/utf8"
+
+	"github.com/shardfeed/shardfeed/tokenize/internal/words"
+)
 
 // A Model is a vocabulary with its merges. It is immutable. Inside, tokens have numbers: first
 // those that are symbols, where a byte has its value, then those that merges make, by rank.
@@ -8,7 +12,7 @@ type Model struct {
 	ids       []int32 // of the vocabulary, by number
 	symbols   symbols
 	pairs     pairs
-	bytePairs []uint32 // values of pairs of bytes, if symbols are bytes
+	bytePairs []uint32 // values of pairs of bytes, or of ASCII if symbols are characters
 	left      numbers  // tokens that are the left one of a pair
 	right     numbers
 	words     *words.Tokens
@@ -26,6 +30,14 @@ func (s *numbers) add(n uint32) { s[n/64] |= 1 << (n % 64) }
 // joins reports whether a pair of left and right can have a value.
 func (m *Model) joins(left, right uint32) bool {
 	return m.left[left/64%(maxTokens/64)]>>(left%64)&(m.right[right/64%(maxTokens/64)]>>(right%64))&1 != 0
+}
+
+// byteValues is the number of values of bytes that bytePairs has.
+func (m *Model) byteValues() int {
+	if m.symbols.bytes {
+		return 256
+	}
+	return utf8.RuneSelf
 }
 
 // NewEncoder implements [words.Model].

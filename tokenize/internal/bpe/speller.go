@@ -2,6 +2,7 @@ package bpe
 
 import (
 	"math/bits"
+	"unicode/utf8"
 
 	"github.com/shardfeed/shardfeed/tokenize/internal/char"
 )
@@ -40,6 +41,9 @@ func (s *speller) Spell(dst []int32, word []byte) []int32 {
 	if m.symbols.bytes {
 		return s.spellBytes(dst, word)
 	}
+	if len(word) <= fewMost && s.takeASCII(word) {
+		return s.mergeFew(dst, len(word))
+	}
 	s.ids = m.symbols.of(s.ids[:0], word)
 	switch n := len(s.ids); {
 	case n == 0:
@@ -76,6 +80,22 @@ func (s *speller) spellBytes(dst []int32, word []byte) []int32 {
 	}
 	s.few.ids[n-1] = c
 	return s.mergeFew(dst, n)
+}
+
+// takeASCII gives s.few the characters of a short word. ok is false if one is not ASCII, or has no
+// symbol.
+func (s *speller) takeASCII(word []byte) (ok bool) {
+	m, pair := s.model, uint32(0)
+	for i, c := range word {
+		if c >= utf8.RuneSelf || m.symbols.ascii[c] == noSymbol {
+			return false
+		}
+		s.few.ids[i&(fewMost-1)] = m.symbols.ascii[c]
+		if pair = pair<<7&(1<<14-1) | uint32(c); i > 0 {
+			s.few.values[(i-1)&(fewMost-1)] = m.bytePairs[pair]<<5 | uint32(i-1)
+		}
+	}
+	return true
 }
 
 // mergeFew appends the tokens of the n symbols in s.few.

@@ -129,7 +129,7 @@ func (c *Cached) longer(dst []int32, v char.View, p, n int, part uint32) []int32
 	k := longKeyOf(v, p, n, part)
 	i := int(k.hash() >> (c.longShift & 63))
 	for _, e := range [2]*longEntry{&c.long[i], &c.long[i^1]} {
-		if e.key == k {
+		if e.key.is(&k) {
 			return append(dst, e.ids[:e.n]...)
 		}
 	}
