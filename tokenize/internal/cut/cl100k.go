@@ -18,14 +18,8 @@ func (c CL100K) Cut(t *Text, p, end int, ends []uint32) (n, next int) {
 		word |= char.Mark
 	}
 	for n < len(ends) && p < end {
-		// A letter, or a space before one, starts nearly every word.
-		x, q := t.At(p), p
-		if x == ' ' && p+1 < end {
-			q++
-			x = t.At(q)
-		}
-		if (x|0x20)-'a' < 26 {
-			p = asciiWord(t.View, q+1, end, word)
+		if q := firstLetter(t.View, p, end); q > 0 {
+			p = asciiWord(t.View, q, end, word)
 		} else {
 			p = c.word(t.View, p, end, word)
 		}

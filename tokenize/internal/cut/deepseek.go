@@ -20,7 +20,11 @@ const (
 // Cut implements [Cutter].
 func (d DeepSeek) Cut(t *Text, p, end int, ends []uint32) (n, next int) {
 	for n < len(ends) && p < end {
-		p = d.word(t.View, p, end)
+		if q := firstLetter(t.View, p, end); q > 0 {
+			p = asciiWord(t.View, q, end, wordMarks)
+		} else {
+			p = d.word(t.View, p, end)
+		}
 		ends[n] = uint32(p)
 		n++
 	}

@@ -13,7 +13,11 @@ type GPT2 struct{}
 // Cut implements [Cutter].
 func (g GPT2) Cut(t *Text, p, end int, ends []uint32) (n, next int) {
 	for n < len(ends) && p < end {
-		p = g.word(t.View, p, end)
+		if q := firstLetter(t.View, p, end); q > 0 {
+			p = asciiWord(t.View, q, end, char.Letters)
+		} else {
+			p = g.word(t.View, p, end)
+		}
 		ends[n] = uint32(p)
 		n++
 	}

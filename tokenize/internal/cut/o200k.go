@@ -1,6 +1,8 @@
 package cut
 
 import (
+	"math/bits"
+
 	"github.com/shardfeed/shardfeed/tokenize/internal/char"
 	"github.com/shardfeed/shardfeed/tokenize/internal/property"
 )
@@ -51,6 +53,12 @@ func (o O200K) Cut(t *Text, p, end int, ends []uint32) (n, next int) {
 
 // smalls returns the end of the characters from p on that are small.
 func (o O200K) smalls(v char.View, p, end int) int {
+	x := v.Load64(p)
+	if out := outside(x, 'a', 'z'); out != 0 {
+		if n := bits.TrailingZeros64(out) &^ 7; x>>n&0x80 == 0 {
+			return min(p+n>>3, end)
+		}
+	}
 	if p = lowersASCII(v, p); p >= end {
 		return end
 	}

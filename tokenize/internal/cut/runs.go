@@ -75,6 +75,20 @@ func letters(v char.View, p, end int, set char.Kinds) int {
 	}
 }
 
+// firstLetter returns the place after an ASCII letter at p, or after one that follows a space at p;
+// else 0. Nearly every word starts so.
+func firstLetter(v char.View, p, end int) int {
+	x := v.At(p)
+	if x == ' ' && p+1 < end {
+		p++
+		x = v.At(p)
+	}
+	if (x|0x20)-'a' < 26 {
+		return p + 1
+	}
+	return 0
+}
+
 // asciiWord is letters, for text that is most often less than 8 ASCII letters.
 func asciiWord(v char.View, p, end int, set char.Kinds) int {
 	x := v.Load64(p)
