@@ -209,10 +209,7 @@ func (s *Stream) begin(ctx context.Context) error {
 		return io.EOF
 	}
 	s.live.Next(wait.Room)
-	var began int64 // of a wait
-	if len(s.allowed) == 0 {
-		began = wait.Now()
-	}
+	began, waits := wait.Now(), len(s.allowed) == 0
 	if _, _, err := ahead.Receive(ctx, s.closing, s.allowed); err != nil {
 		return err
 	}
@@ -220,7 +217,7 @@ func (s *Stream) begin(ctx context.Context) error {
 	s.drawn++
 	d := s.newDraw()
 	s.live.Follow(d.Trail)
-	if began > 0 {
+	if waits {
 		d.Trail.Until(began, wait.Collate)
 		d.Trail.Until(wait.Now(), wait.Room)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/images/codec"
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/wait"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
@@ -85,7 +86,6 @@ type collator struct {
 	scratch  *mem.Arena
 	pcg      rand.PCG
 	random   *rand.Rand
-	clock    clock                             // of the goroutine that makes batches
 	names    rowNames                          // of the batch that is made
 	imaging  *imaging                          // of the pass; nil without images
 	job      imageJob                          // of the batch that is made
@@ -292,10 +292,10 @@ func (c *collator) finish(ctx context.Context, b *Batch, at *activity) error {
 	return nil
 }
 
-// timed runs one stage of a batch and measures its time, since the last one.
+// timed runs one stage of a batch and measures its time.
 func (c *collator) timed(at *activity, s stage, i int, do func() error) error {
 	at.set(s, i)
-	defer c.clock.lap(&c.times[s])
+	defer blocked(&c.times[s], wait.Now())
 	return do()
 }
 

@@ -248,10 +248,10 @@ func (m *Map) until(ctx context.Context) (context.Context, func()) {
 
 // memory waits for the memory of a job's batch.
 func (m *Map) memory(ctx context.Context, j *job) (err error) {
-	clock := newClock()
-	j.trail.Until(clock.at, wait.HandOver)
+	begin := wait.Now()
+	j.trail.Until(begin, wait.HandOver)
 	j.memory, err = m.making.begin(ctx)
-	j.trail.Until(clock.lap(&m.making.meters.memory.get), wait.Memory)
+	j.trail.Until(blocked(&m.making.meters.memory.get, begin), wait.Memory)
 	if err != nil {
 		return m.wrong(ctx, "memory", err)
 	}
@@ -262,10 +262,9 @@ func (m *Map) memory(ctx context.Context, j *job) (err error) {
 // fill makes a job's batch of rows.
 func (m *Map) fill(ctx context.Context, j *job, rows []int64) {
 	defer close(j.done)
-	clock := newClock()
-	begin := clock.at
+	begin := wait.Now()
 	d, err := m.taker.Take(ctx, rows)
-	taken := clock.lap(&m.making.draws.get)
+	taken := blocked(&m.making.draws.get, begin)
 	if err != nil {
 		j.memory.Free()
 		j.err = m.wrong(ctx, "read", err)
@@ -278,9 +277,8 @@ func (m *Map) fill(ctx context.Context, j *job, rows []int64) {
 	if !ok {
 		c = m.making.newCollator(m.pool)
 	}
-	c.clock = clock
 	if j.batch, j.err = c.do(ctx, d, j.memory, &j.at); j.err == nil {
-		j.trail.Until(c.clock.read(), wait.Collate)
+		j.trail.Until(wait.Now(), wait.Collate)
 		j.batch.Trail = &j.trail
 		m.making.depth.Add(1)
 	}

@@ -100,7 +100,7 @@ func (p *pass) start(workers, prefetch int, pool *mem.Pool) {
 		last := p.feed()
 		close(p.work)
 		collators.Wait() // unordered, they send to out, and the end comes after all batches
-		if clock := newClock(); last != nil && !p.put(last, &clock) {
+		if last != nil && !p.put(last) {
 			p.discard(last)
 		}
 		close(p.out)
@@ -116,13 +116,12 @@ func (p *pass) newCollator(pool *mem.Pool) *collator {
 // feed draws until the stream ends or fails, and returns a job with that error, or nil if the pass
 // is closed.
 func (p *pass) feed() *job {
-	clock := newClock()
 	for {
-		j := p.draw(p.ctx, &clock)
+		j := p.draw(p.ctx)
 		if j.err != nil {
 			return j
 		}
-		if !p.hand(j, &clock) || !p.unordered && !p.put(j, &clock) {
+		if !p.hand(j) || !p.unordered && !p.put(j) {
 			p.discard(j)
 			return nil
 		}
@@ -131,7 +130,7 @@ func (p *pass) feed() *job {
 
 // draw gets the rows of the next batch first and then its memory, so that the end of the stream
 // needs no memory.
-func (p *pass) draw(ctx context.Context, clock *clock) (j *job) {
+func (p *pass) draw(ctx context.Context) (j *job) {
 	j = &job{seq: p.seq, done: make(chan struct{})}
 	p.seq++
 	p.drawn.Store(j)
@@ -150,11 +149,11 @@ func (p *pass) draw(ctx context.Context, clock *clock) (j *job) {
 		close(j.done)
 	}()
 	p.doing.set(stageRead, 0)
-	begin := clock.at
+	begin := wait.Now()
 	j.trail.Until(begin, p.before(j))
 	j.trail.Follow(p.stream.Live())
 	j.draw, j.err = p.stream.Next(ctx)
-	drawn := clock.lap(&p.draws.get)
+	drawn := blocked(&p.draws.get, begin)
 	if j.err != nil {
 		return j
 	}
@@ -163,7 +162,7 @@ func (p *pass) draw(ctx context.Context, clock *clock) (j *job) {
 	p.doing.set(stageMemory, 0)
 	j.trail.Next(wait.Memory)
 	j.memory, j.err = p.begin(ctx)
-	j.trail.Until(clock.lap(&p.meters.memory.get), wait.Memory)
+	j.trail.Until(blocked(&p.meters.memory.get, drawn), wait.Memory)
 	j.trail.Next(wait.Collate)
 	if j.err == nil {
 		p.meters.memory.items.Add(1)
@@ -192,8 +191,8 @@ func (p *pass) cause(ctx context.Context, err error) error {
 }
 
 // hand gives a job to a worker.
-func (p *pass) hand(j *job, clock *clock) bool {
-	defer clock.lap(&p.meters.work.put)
+func (p *pass) hand(j *job) bool {
+	defer blocked(&p.meters.work.put, wait.Now())
 	select {
 	case p.work <- j:
 		p.meters.work.items.Add(1)
@@ -205,8 +204,8 @@ func (p *pass) hand(j *job, clock *clock) bool {
 }
 
 // put gives a job to the consumer.
-func (p *pass) put(j *job, clock *clock) bool {
-	defer clock.lap(&p.ready.put)
+func (p *pass) put(j *job) bool {
+	defer blocked(&p.ready.put, wait.Now())
 	select {
 	case p.out <- j:
 		return true
@@ -217,17 +216,17 @@ func (p *pass) put(j *job, clock *clock) bool {
 
 // runWorker makes batches of jobs until there are no more.
 func (p *pass) runWorker(c *collator, busy *atomic.Pointer[job]) {
-	c.clock = newClock()
 	for {
+		begin := wait.Now()
 		j, ok := <-p.work
-		c.clock.lap(&p.meters.work.get)
+		blocked(&p.meters.work.get, begin)
 		if !ok {
 			return
 		}
 		busy.Store(j)
 		p.make(p.ctx, c, j)
 		busy.Store(nil)
-		if p.unordered && !p.put(j, &c.clock) {
+		if p.unordered && !p.put(j) {
 			p.discard(j)
 		}
 	}
@@ -238,7 +237,7 @@ func (p *pass) make(ctx context.Context, c *collator, j *job) {
 	j.batch, j.err = c.do(ctx, j.draw, j.memory, &j.at)
 	j.draw, j.memory = nil, nil
 	if j.err == nil {
-		j.trail.Until(c.clock.read(), wait.Collate)
+		j.trail.Until(wait.Now(), wait.Collate)
 		j.batch.Trail = &j.trail
 		p.depth.Add(1)
 	}
@@ -302,10 +301,9 @@ func (p *pass) next() (*job, error) {
 		ctx, stop = context.WithTimeoutCause(p.ctx, p.timeout, &TimeoutError{After: p.timeout})
 		defer stop()
 	}
-	clock := newClock()
-	begin := clock.at
+	begin := wait.Now()
 	j, err := p.wait(ctx)
-	end := clock.lap(&p.ready.get)
+	end := blocked(&p.ready.get, begin)
 	if err == nil {
 		err = j.err
 	}
@@ -335,9 +333,8 @@ func (p *pass) ended(ctx context.Context, err error) error {
 // it is done.
 func (p *pass) wait(ctx context.Context) (*job, error) {
 	if p.maker != nil {
-		clock := newClock()
-		j := p.draw(ctx, &clock)
-		if p.maker.clock = clock; j.err == nil {
+		j := p.draw(ctx)
+		if j.err == nil {
 			p.head = j
 			p.make(ctx, p.maker, j)
 		}

@@ -97,24 +97,11 @@ type meter struct {
 	items, put, get atomic.Int64
 }
 
-// A clock times what a goroutine does, one thing after another, with one reading between two.
-type clock struct {
-	at int64 // the last reading of wait.Now
-}
-
-func newClock() clock { return clock{wait.Now()} }
-
-// read reads the time.
-func (c *clock) read() int64 {
-	c.at = wait.Now()
-	return c.at
-}
-
-// lap adds the time since the last reading, and returns the present one.
-func (c *clock) lap(n *atomic.Int64) int64 {
-	last := c.at
-	n.Add(c.read() - last)
-	return c.at
+// blocked adds the time since an earlier wait.Now, and returns the present one.
+func blocked(n *atomic.Int64, begin int64) int64 {
+	now := wait.Now()
+	n.Add(now - begin)
+	return now
 }
 
 func (m *meter) queue(depth, most int) Queue {

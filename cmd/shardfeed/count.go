@@ -16,6 +16,7 @@ import (
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/table"
 )
 
 func (a *app) countRows() *cobra.Command {
@@ -80,7 +81,7 @@ func (a *app) ofSources(ctx context.Context, _ []string, f *flags) (all counting
 func (a *app) counted(ctx context.Context, addresses []string, f *flags) (n counting.Rows, err error) {
 	rows, find := *f, a.total
 	rows.Tokenize = nil
-	if f.ChoosesRows() || len(f.Sources) > 0 && f.Sources[0].ChoosesRows() {
+	if f.ChoosesRows() || len(f.Sources) > 0 && f.Sources[0].ChoosesRows() || table.AnyTable(addresses) { // which may have deleted rows
 		find = a.chosen
 	}
 	n, err = find(ctx, addresses, &rows)

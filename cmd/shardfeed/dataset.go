@@ -15,6 +15,9 @@ import (
 
 func (f *flags) checkSpec() error {
 	addresses := []string{"any"}
+	if f.Snapshot != "" { // addresses may be of tables
+		addresses[0] = "delta+any"
+	}
 	if len(f.Sources) > 0 {
 		addresses = nil
 	}

@@ -44,6 +44,16 @@ func (w Written) Lines(t *testing.T) []string {
 	return all
 }
 
+// Parse returns JSON lines as Lines has them.
+func Parse(t *testing.T, text string) (all []string) {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		all = append(all, canonical(t, []byte(line)))
+	}
+	slices.Sort(all)
+	return all
+}
+
 // canonical spells JSON in one way.
 func canonical(t *testing.T, b []byte) string {
 	t.Helper()
