@@ -104,12 +104,15 @@ var rules = []rule{
 	{at: "rule", may: []string{"column", "shuffle", "internal/option", "internal/half", "internal/text"}}, // the language of filters: no stores, no files
 	{at: "tokenize", may: []string{"internal/option"}},                                                    // text in, tokens out: no files, no data sets
 	{at: "table", may: []string{"column", "shard"}},                                                       // what tables hold: no formats, no parquet
-	{at: "table/delta", may: []string{"column", "shard", "table", "internal/cause", "internal/option", "internal/text", "table/internal/roaring"}},
+	{at: "table/delta", may: []string{"column", "shard", "table", "internal/cause", "internal/option", "internal/text", "table/internal/roaring", "table/internal/spark"}},
 	{at: "table/iceberg", may: []string{"column", "shard", "table", "internal/cause", "internal/option", "internal/text", "table/internal/avro", "table/internal/roaring"}},
 	{at: "table/scan", may: []string{"column", "shard", "table", "rowgroup", "internal/mem"}}, // parquet for the formats
 	{at: "table/tabletest", may: []string{"column", "shard", "table", "rowgroup", "internal/mem", "internal/jsonl"}},
 	{at: "table/iceberg/rest", may: []string{"shard", "shard/driver/connect", "table", "table/iceberg", "internal/option", "internal/regular"}}, // catalogs: no files of tables
 	{at: "table/internal/avro"},
+	{at: "table/internal/spark", may: []string{"column", "shard", "table"}}, // schemas and values as texts
+	{at: "table/hive", may: []string{"shard", "shard/driver/connect", "table", "table/delta", "table/iceberg", "table/internal/spark", "table/internal/thrift", "internal/option", "internal/regular"}}, // catalogs, as rest
+	{at: "table/internal/thrift"}, // calls and structs, of no service
 	{at: "table/internal/roaring"}, // bitmaps of both formats: bytes in, ranges out
 	{at: "table/all", may: []string{"shard", "table", "table/delta", "table/iceberg"}},
 	{at: "internal/mem"},

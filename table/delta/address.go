@@ -8,13 +8,6 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// escape makes a path literal where globs are allowed.
-func escape(path string) string {
-	return globs.Replace(path)
-}
-
-var globs = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`, `{`, `\{`, `}`, `\}`, `,`, `\,`)
-
 // locate returns the address of a path in the log, which is a percent-encoded URI: relative to the
 // table, or absolute as in shallow clones.
 func locate(dir, encoded string) string {

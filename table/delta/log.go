@@ -31,7 +31,7 @@ type log struct {
 
 // list finds commits and complete checkpoints.
 func list(ctx context.Context, dir string, o table.Options) (*log, error) {
-	found, err := o.Store.List(ctx, escape(dir)+"/"+logDir+"/*")
+	found, err := o.Store.List(ctx, table.Literal(dir)+"/"+logDir+"/*")
 	if errors.Is(err, shard.ErrNotExist) {
 		return nil, &hinted{
 			fmt.Errorf("%w: the directory has no %s with a commit, and is not a Delta table", shard.ErrNotExist, logDir),

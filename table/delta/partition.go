@@ -7,6 +7,7 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/table"
+	"github.com/shardfeed/shardfeed/table/internal/spark"
 )
 
 // A partition is the values of the partition columns in some files.
@@ -68,7 +69,7 @@ func (s *schema) constants(p *partition) ([]table.Constant, error) {
 		f := &s.fields[at]
 		c := table.Constant{Field: at, Value: table.Value{Null: true}}
 		if text := p.values[f.Names[0]]; text != nil && *text != "" {
-			data, err := parseValue(f.Column, *text)
+			data, err := spark.ParseValue(f.Column, *text)
 			if err != nil {
 				return nil, fmt.Errorf("%w: the partition value %q of column %q is not %s", shard.ErrCorrupt, *text, f.Column.Name, f.Column)
 			}

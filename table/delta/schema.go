@@ -2,13 +2,14 @@ package delta
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/table"
+	"github.com/shardfeed/shardfeed/table/internal/spark"
 )
 
 // A schema is the columns of a table.
@@ -32,21 +33,25 @@ func (m *metadata) schema(p *protocol) (*schema, error) {
 	if m.Format.Provider != "" && m.Format.Provider != "parquet" {
 		return nil, fmt.Errorf("the table has files of format %q, and only parquet can be read", m.Format.Provider)
 	}
-	r := schemaReader{}
+	byName, byID := false, false
 	if p.maps() {
 		switch mode := m.Config[mappingMode]; mode {
 		case "", "none":
 		case mapByID, mapByName:
-			r.mode = mode
+			byName, byID = true, mode == mapByID
 		default:
 			return nil, fmt.Errorf("the table maps columns by %q, which is not known", mode)
 		}
 	}
-	var root structType
-	if err := json.Unmarshal([]byte(m.Schema), &root); err != nil {
-		return nil, fmt.Errorf("%w: the schema is not of the known form: %w", shard.ErrCorrupt, err)
+	fields, err := spark.Fields(m.Schema, func(metadata map[string]json.RawMessage, f *table.Field) error {
+		if !byName {
+			return nil
+		}
+		return physical(metadata, f, byID)
+	})
+	if e := (*spark.TypeError)(nil); errors.As(err, &e) {
+		return nil, &hinted{err, "copy the table without the column"}
 	}
-	fields, err := r.members("", root.Fields)
 	if err != nil {
 		return nil, err
 	}
@@ -64,181 +69,15 @@ func (m *metadata) schema(p *protocol) (*schema, error) {
 	return s, nil
 }
 
-type structType struct {
-	Fields []structField `json:"fields"`
-}
-
-type structField struct {
-	Name     string                     `json:"name"`
-	Type     json.RawMessage            `json:"type"`
-	Nullable bool                       `json:"nullable"`
-	Metadata map[string]json.RawMessage `json:"metadata"`
-}
-
-// A nestedType is a struct, an array or a map.
-type nestedType struct {
-	Type string `json:"type"`
-	structType
-	Element      json.RawMessage `json:"elementType"`
-	ContainsNull bool            `json:"containsNull"`
-	Key          json.RawMessage `json:"keyType"`
-	Value        json.RawMessage `json:"valueType"`
-	ValueNull    bool            `json:"valueContainsNull"`
-}
-
-// A schemaReader makes fields of a schema in JSON.
-type schemaReader struct {
-	mode  string // of mapping; "" if files have the table's names
-	depth int
-}
-
-const maxDepth = 100
-
-// members are the fields of a struct, or of the table.
-func (r *schemaReader) members(path string, all []structField) ([]table.Field, error) {
-	fields := make([]table.Field, 0, len(all))
-	for i := range all {
-		f := &all[i]
-		made, err := r.field(path, f.Name, f.Type, f.Nullable)
-		if err != nil {
-			return nil, err
-		}
-		if err := r.physical(f, &made); err != nil {
-			return nil, fmt.Errorf("%w: column %q: %w", shard.ErrCorrupt, join(path, f.Name), err)
-		}
-		fields = append(fields, made)
-	}
-	return fields, nil
-}
-
-func join(path, name string) string {
-	if path == "" {
-		return name
-	}
-	return path + "." + name
-}
-
-// physical sets how files know a field.
-func (r *schemaReader) physical(f *structField, made *table.Field) error {
-	made.Names = []string{f.Name}
-	if r.mode == "" {
-		return nil
-	}
-	if text := f.Metadata[physicalName]; text != nil {
-		if err := json.Unmarshal(text, &made.Names[0]); err != nil {
+// physical sets the name and perhaps the ID by which files know a field.
+func physical(metadata map[string]json.RawMessage, f *table.Field, byID bool) error {
+	if text := metadata[physicalName]; text != nil {
+		if err := json.Unmarshal(text, &f.Names[0]); err != nil {
 			return err
 		}
 	}
-	if text := f.Metadata[physicalID]; text != nil && r.mode == mapByID {
-		return json.Unmarshal(text, &made.ID)
+	if text := metadata[physicalID]; text != nil && byID {
+		return json.Unmarshal(text, &f.ID)
 	}
 	return nil
-}
-
-// field makes a field of a type.
-func (r *schemaReader) field(path, name string, text json.RawMessage, nullable bool) (table.Field, error) {
-	if r.depth++; r.depth > maxDepth {
-		return table.Field{}, fmt.Errorf("%w: the schema is nested more than %d deep", shard.ErrCorrupt, maxDepth)
-	}
-	defer func() { r.depth-- }()
-	path = join(path, name)
-	c := &column.Field{Name: name, Nullable: nullable}
-	made := table.Field{Column: c, Names: []string{name}}
-	var word string
-	if json.Unmarshal(text, &word) == nil {
-		if !setPrimitive(c, word) {
-			return made, &hinted{fmt.Errorf("column %q has the type %q, which cannot be read", path, word), "copy the table without the column"}
-		}
-		return made, nil
-	}
-	var n nestedType
-	if err := json.Unmarshal(text, &n); err != nil {
-		return made, fmt.Errorf("%w: the type of column %q is not of the known form: %w", shard.ErrCorrupt, path, err)
-	}
-	var err error
-	switch n.Type {
-	case "struct":
-		c.Kind = column.Struct
-		made.Parts, err = r.members(path, n.Fields)
-	case "array":
-		c.Kind = column.List
-		made.Parts, err = r.parts(path, part{"element", n.Element, n.ContainsNull})
-	case "map":
-		pair := table.Field{Column: &column.Field{Name: "key_value", Kind: column.Struct}, Names: []string{"key_value"}}
-		pair.Parts, err = r.parts(path, part{"key", n.Key, false}, part{"value", n.Value, n.ValueNull})
-		pair.Column.Children = columns(pair.Parts)
-		c.Kind = column.Map
-		made.Parts = []table.Field{pair}
-	default:
-		err = fmt.Errorf("column %q has the type %q, which cannot be read", path, n.Type)
-	}
-	c.Children = columns(made.Parts)
-	return made, err
-}
-
-// A part is the items of a list, or the keys or values of a map.
-type part struct {
-	name     string
-	text     json.RawMessage
-	nullable bool
-}
-
-func (r *schemaReader) parts(path string, all ...part) (fields []table.Field, err error) {
-	for _, p := range all {
-		f, err := r.field(path, p.name, p.text, p.nullable)
-		if err != nil {
-			return nil, err
-		}
-		fields = append(fields, f)
-	}
-	return fields, nil
-}
-
-func columns(fields []table.Field) (all []*column.Field) {
-	for i := range fields {
-		all = append(all, fields[i].Column)
-	}
-	return all
-}
-
-// primitives are the types of a word, without decimals.
-var primitives = map[string]column.Field{
-	"string":        {Kind: column.Binary, Type: column.TypeString},
-	"binary":        {Kind: column.Binary, Type: column.TypeBinary},
-	"boolean":       {Type: column.TypeBool, Width: 1},
-	"byte":          {Type: column.TypeInt8, Width: 1},
-	"short":         {Type: column.TypeInt16, Width: 2},
-	"integer":       {Type: column.TypeInt32, Width: 4},
-	"long":          {Type: column.TypeInt64, Width: 8},
-	"float":         {Type: column.TypeFloat32, Width: 4},
-	"double":        {Type: column.TypeFloat64, Width: 8},
-	"date":          {Type: column.TypeDate, Width: 4},
-	"timestamp":     {Type: column.TypeTimestamp, Width: 8, Unit: column.Micro, UTC: true},
-	"timestamp_ntz": {Type: column.TypeTimestamp, Width: 8, Unit: column.Micro},
-	"void":          {Kind: column.Null, Type: column.TypeUnknown},
-}
-
-const maxPrecision = 38
-
-// setPrimitive gives a field the type of a word, and reports whether the word is known.
-func setPrimitive(c *column.Field, word string) bool {
-	if p, ok := primitives[word]; ok {
-		p.Name, p.Nullable = c.Name, c.Nullable
-		*c = p
-		return true
-	}
-	var precision, scale int
-	if word == "decimal" {
-		precision = 10
-	} else if n, err := fmt.Sscanf(word, "decimal(%d,%d)", &precision, &scale); n != 2 || err != nil {
-		return false
-	}
-	if precision < 1 || precision > maxPrecision || scale < 0 || scale > precision {
-		return false
-	}
-	c.Type, c.Precision, c.Scale, c.Width = column.TypeDecimal, precision, scale, 8
-	if precision > 18 {
-		c.Width = 16
-	}
-	return true
 }

@@ -183,7 +183,7 @@ const listVectors = 8
 func (l *log) vectorFiles(ctx context.Context, all map[string][]wanted) (map[string]shard.Shard, error) {
 	found := make(map[string]shard.Shard, len(all))
 	if len(all) >= listVectors {
-		listed, err := l.store.List(ctx, escape(l.dir)+"/"+vectorName+"*")
+		listed, err := l.store.List(ctx, table.Literal(l.dir)+"/"+vectorName+"*")
 		if err != nil && !errors.Is(err, shard.ErrNotExist) {
 			return nil, err
 		}
@@ -202,7 +202,7 @@ func (l *log) vectorFiles(ctx context.Context, all map[string][]wanted) (map[str
 	group.SetLimit(l.parallel)
 	for i, uri := range missing {
 		group.Go(func() error {
-			listed, err := l.store.List(ctx, escape(uri))
+			listed, err := l.store.List(ctx, table.Literal(uri))
 			if err == nil && len(listed) != 1 {
 				err = &shard.Error{Op: "table", URI: uri, Err: fmt.Errorf("%w: it is not a file", shard.ErrCorrupt)}
 			}

@@ -24,25 +24,9 @@ func (r *reader) parallel() int { return max(1, r.options.Parallel) }
 // A move maps the location of a table in its metadata to the directory that was opened.
 type move struct{ from, to string } // directories without a slash at their ends
 
-// spelled returns a path of the metadata in our spelling: s3a and s3n are S3, and file: is a bare
-// path.
-func spelled(path string) string {
-	if strings.HasPrefix(path, "/") {
-		return path
-	}
-	scheme, rest := shard.SplitScheme(path)
-	switch scheme {
-	case "s3a", "s3n":
-		return "s3://" + rest
-	case "file":
-		return "/" + strings.TrimLeft(strings.TrimPrefix(rest, "localhost/"), "/")
-	}
-	return path
-}
-
 // locate returns the address of a file that the metadata names.
 func (r *reader) locate(path string) string {
-	path = spelled(path)
+	path = table.AddressOf(path)
 	if r.moved == nil {
 		return path
 	}
@@ -59,8 +43,8 @@ func (r *reader) findMove(ctx context.Context, dir, list string) ([]byte, error)
 	if err == nil || dir == "" || ctx.Err() != nil {
 		return content, err
 	}
-	from := strings.TrimRight(spelled(r.meta.Location), "/")
-	if !errors.Is(err, shard.ErrNotExist) && !errors.Is(err, shard.ErrBadURI) || from == strings.TrimRight(spelled(dir), "/") {
+	from := strings.TrimRight(table.AddressOf(r.meta.Location), "/")
+	if !errors.Is(err, shard.ErrNotExist) && !errors.Is(err, shard.ErrBadURI) || from == strings.TrimRight(table.AddressOf(dir), "/") {
 		return nil, err
 	}
 	r.moved = &move{from: from, to: dir}

@@ -155,17 +155,6 @@ func TestMoved(t *testing.T) {
 	}
 }
 
-func TestSpelled(t *testing.T) {
-	for path, want := range map[string]string{
-		"s3a://b/k": "s3://b/k", "s3n://b/k": "s3://b/k", "s3://b/k": "s3://b/k", "file:/a/b": "/a/b", "file:///a/b": "/a/b",
-		"file://localhost/a": "/a", "/a/b": "/a/b", "gs://b/k": "gs://b/k", "hdfs://n:8020/a": "hdfs://n:8020/a",
-	} {
-		if got := spelled(path); got != want {
-			t.Errorf("%s is %s, want %s", path, got, want)
-		}
-	}
-}
-
 // The metadata file is the hint's or a newer one, else the one with the highest number.
 func TestFind(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -1,4 +1,4 @@
-package delta
+package spark
 
 import (
 	"encoding/binary"
@@ -15,8 +15,8 @@ import (
 
 var errValue = errors.New("not a value of the type")
 
-// parseValue returns a partition value as an array of the field has it.
-func parseValue(f *column.Field, text string) ([]byte, error) {
+// ParseValue returns a partition value as an array of the field has it.
+func ParseValue(f *column.Field, text string) ([]byte, error) {
 	switch f.Type {
 	case column.TypeString, column.TypeBinary:
 		return []byte(text), nil
