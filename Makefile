@@ -17,7 +17,7 @@
 # make test-package  the tests of the Python package; PYTEST=... are further arguments, as in PYTEST='-k ring'
 # make test-gpu      for a machine with an NVIDIA GPU: what only a GPU can show; fails without one
 # make test-ray      the tests under Ray, on a cluster of this machine
-# make test-spark    the tests under Spark, which needs Java
+# make test-spark    the tests under Spark and with a Hive metastore, which need Java
 # make test-jax      the tests under JAX, grain, TensorFlow, MLX and torchft
 # make test-text     the tests of tokenizers of tiktoken
 # make test-full     make test and the long matrix: every file, thousands of corruptions, long Go tests, some fuzzing
@@ -176,6 +176,7 @@ test-ray: $(BUILD)
 test-spark: $(BUILD)
 	cd python && SHARDFEED_TEST_BIN=../bin/shardfeed $$(../tools/venv requirements-spark.txt $$(../tools/venv requirements-test.txt))/bin/python -m pytest -q -rs -p no:cacheprovider --timeout 900 tests/test_spark.py
 	$(MAKE) --no-print-directory histories
+	tools/tables/metastore
 
 # Random tables, each version against its writer's own scan.
 histories:

@@ -28,6 +28,9 @@ type Field struct {
 	ID    int32
 	Names []string
 
+	// AnyCase lets a name find a column whose name differs in case, if no name is a column's own.
+	AnyCase bool
+
 	// Default is the value in files that lack the field; nil reads nulls. A file that lacks a
 	// required field without a default is refused.
 	Default *Value

@@ -112,7 +112,7 @@ var rules = []rule{
 	{at: "table/internal/avro"},
 	{at: "table/internal/spark", may: []string{"column", "shard", "table"}}, // schemas and values as texts
 	{at: "table/hive", may: []string{"shard", "shard/driver/connect", "table", "table/delta", "table/iceberg", "table/internal/spark", "table/internal/thrift", "internal/option", "internal/regular"}}, // catalogs, as rest
-	{at: "table/internal/thrift"}, // calls and structs, of no service
+	{at: "table/internal/thrift"},  // calls and structs, of no service
 	{at: "table/internal/roaring"}, // bitmaps of both formats: bytes in, ranges out
 	{at: "table/all", may: []string{"shard", "table", "table/delta", "table/iceberg"}},
 	{at: "internal/mem"},

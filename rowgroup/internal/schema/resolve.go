@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
@@ -56,6 +57,14 @@ func (s *File) find(nodes []*Node, f *table.Field) *Node {
 	}
 	for _, name := range f.Names {
 		if i := slices.IndexFunc(nodes, func(n *Node) bool { return n.Field.Name == name }); i >= 0 {
+			return nodes[i]
+		}
+	}
+	if !f.AnyCase {
+		return nil
+	}
+	for _, name := range f.Names {
+		if i := slices.IndexFunc(nodes, func(n *Node) bool { return strings.EqualFold(n.Field.Name, name) }); i >= 0 {
 			return nodes[i]
 		}
 	}
