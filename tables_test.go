@@ -88,7 +88,7 @@ func TestTableOverRanks(t *testing.T) {
 			var got []int64
 			var state shuffle.State
 			for rank := range 3 {
-				ids, after := take(t, d, s, rank, 3, 2, nil)
+				ids, after := take(t, d, s, rank, 3, 1, nil)
 				got, state = append(got, ids...), after
 			}
 			for rank := range 2 {

@@ -28,6 +28,7 @@ def test_defaults():
     assert told.pop("env") == _storage.environment(os.environ)
     assert told == {
         "addresses": ["s3://b/p"],
+        "snapshot": "",
         "sources": [],
         "partition_types": {},
         "stop": "",

@@ -11,6 +11,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shuffle"
+	"github.com/shardfeed/shardfeed/table"
 )
 
 // found is how the shards of a plan were found, so that a start with the same addresses lists
@@ -150,6 +151,10 @@ func spellingOf(address string) (string, error) {
 func absolute(address string) (string, error) {
 	if scheme, _ := shard.SplitScheme(address); scheme != "" {
 		return address, nil
+	}
+	if format, at := table.Cut(address); format != "" {
+		at, err := filepath.Abs(at)
+		return format + "+" + at, err
 	}
 	return filepath.Abs(address)
 }

@@ -97,7 +97,7 @@ class MapDataset:
             StreamingDataset.
         images, image_decoder: as in StreamingDataset. Random crops, flips and colors of a row
             are drawn for epoch 0, until :meth:`set_epoch`. shardfeed.torch.DataLoader sets the epoch.
-        manifest, strict, missing, partition_types, invalid_utf8: as in StreamingDataset.
+        snapshot, manifest, strict, missing, partition_types, invalid_utf8: as in StreamingDataset.
         unit_rows (int, default None): the most rows that are decoded together. None follows from
             the data.
         slots (int, default None): batches that may be ready or held at once, at least 2. None is by

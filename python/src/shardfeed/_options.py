@@ -46,6 +46,7 @@ class Options(SimpleNamespace):
             "columns": found.of(_columns, self.columns),
             **self._choice(found),
             **(found.of(_manifest.spec, self.manifest) or {}),
+            "snapshot": found.of(word, "snapshot", self.snapshot),
             "plan": found.of(_addresses.place, "plan", self.plan),
             "partition_types": found.of(_features.partition_types, self.partition_types),
             "max_lost": self._lost(found),

@@ -34,6 +34,7 @@ class _Choice:
     rows_new: Literal["error", "keep", "drop"] | None = None
     row_weight: str | None = None
     rename: Mapping[str, str] | None = None
+    snapshot: str | None = None
 
 
 @documented
@@ -55,6 +56,8 @@ class Source(_Choice):
             data set.
         rename (dict, default None): other names for columns, ``{"body": "text"}``. Filters use the
             new names.
+        snapshot (str, default None): which snapshot of a table to read, as the snapshot of a data
+            set.
     """
 
     uri: Address
@@ -77,6 +80,7 @@ class Source(_Choice):
             "rows_new": within.of(one_of, "rows_new", self.rows_new or "", "", "error", "keep", "drop"),
             "row_weight": within.of(word, "row_weight", self.row_weight),
             "rename": within.of(_renamed, self.rename),
+            "snapshot": within.of(word, "snapshot", self.snapshot),
         }
         found.found.extend(f"sources[{name!r}] {problem}" for problem in within.found)
         return spec

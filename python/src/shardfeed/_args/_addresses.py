@@ -12,6 +12,7 @@ from ..errors import OptionError
 from ._checks import encoded, path, type_name
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+_TABLE = re.compile(r"(?:delta|iceberg)\+(?=.)")
 
 FORM = "an address such as 's3://bucket/path', a path, or a list of them"
 
@@ -55,6 +56,8 @@ def _absolute(address: str) -> str:
     """
     if _SCHEME.match(address):
         return address
+    if table := _TABLE.match(address):
+        return table[0] + _absolute(address[table.end() :])
     return os.path.abspath(os.path.expanduser(address))
 
 

@@ -1,0 +1,46 @@
+"""Tables: the rows of a snapshot, in batches, by number, over ranks and in a mixture."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from shardfeed import MapDataset, ShardfeedError, Source, StreamingDataset
+
+TABLE = Path(__file__).parents[2] / "testdata" / "tables" / "delta" / "rs"
+WRITTEN = json.loads(TABLE.with_suffix(".json").read_text())
+LATEST = max(WRITTEN, key=int)
+
+
+def written(version: str) -> list[int]:
+    at = WRITTEN[version]["columns"].index("id")
+    return sorted(row[at] for row in WRITTEN[version]["rows"])
+
+
+@pytest.mark.parametrize("version", [*WRITTEN, None])
+def test_rows_of_each_version(version: str | None) -> None:
+    if not written(version or LATEST):
+        pytest.skip("the version has no rows")
+    dataset = StreamingDataset(f"delta+{TABLE}", snapshot=version, columns=["id"], batch_size=7, shuffle=True, tail="short")
+    got = [int(i) for batch in dataset for i in batch["id"]]
+    assert sorted(got) == written(version or LATEST)
+
+
+def test_rows_by_number() -> None:
+    rows = MapDataset(f"delta+{TABLE}", snapshot=LATEST, columns=["id"])
+    assert sorted(int(rows[i]["id"]) for i in range(len(rows))) == written(LATEST)
+
+
+def test_mixture_of_snapshots() -> None:
+    sources = {v: Source(f"delta+{TABLE}", snapshot=v) for v in (LATEST, "2")}
+    dataset = StreamingDataset(sources=sources, columns=["id"], batch_size=5, shuffle=True, tail="short", stop="all")
+    assert {int(i) for batch in dataset for i in batch["id"]} == {*written(LATEST), *written("2")}
+
+
+def test_refused() -> None:
+    with pytest.raises(ShardfeedError, match="snapshot is of a table"):
+        StreamingDataset(str(TABLE), snapshot="3", batch_size=2)
+    with pytest.raises(ShardfeedError, match="delta\\+"):
+        StreamingDataset(str(TABLE), batch_size=2)
+    with pytest.raises(ShardfeedError, match="99"):
+        StreamingDataset(f"delta+{TABLE}", snapshot="99", batch_size=2)
