@@ -111,12 +111,12 @@ func (b *builder) symbols() error {
 	for i := range s.ascii {
 		s.ascii[i] = noSymbol
 	}
-	s.chars = map[rune]uint32{}
+	s.chars = newCharacters()
 	for text, id := range b.Vocab {
 		if r, size := utf8.DecodeRuneInString(text); size == len(text) && size == 1 {
 			s.ascii[r] = b.number(id)
 		} else if size == len(text) {
-			s.chars[r] = b.number(id)
+			s.chars.set(r, b.number(id))
 		}
 	}
 	s.unknown = b.number(b.Unknown)

@@ -5,10 +5,10 @@ import "unicode/utf8"
 // symbols turns words into the numbers of their first tokens.
 type symbols struct {
 	bytes   bool
-	ascii   [128]uint32     // numbers of characters, or noSymbol
-	chars   map[rune]uint32 // of others
-	byByte  *[256]uint32    // numbers of the tokens of bytes, may be nil
-	unknown uint32          // or noSymbol
+	ascii   [128]uint32  // numbers of characters, or noSymbol
+	chars   *characters  // of others; nil if symbols are bytes
+	byByte  *[256]uint32 // numbers of the tokens of bytes, may be nil
+	unknown uint32       // or noSymbol
 	fuse    bool
 }
 
@@ -49,10 +49,7 @@ func (s *symbols) char(r rune) uint32 {
 	if r < utf8.RuneSelf {
 		return s.ascii[r]
 	}
-	if n, ok := s.chars[r]; ok {
-		return n
-	}
-	return noSymbol
+	return s.chars.of(r)
 }
 
 func (s *symbols) hasBytes(text []byte) bool {
@@ -86,4 +83,4 @@ func (s *symbols) complete() bool {
 // validByte reports whether UTF-8 has the byte.
 func validByte(c byte) bool { return c != 0xc0 && c != 0xc1 && c < 0xf5 }
 
-func (s *symbols) memory() int64 { return int64(len(s.chars))*16 + 4*(128+256) }
+func (s *symbols) memory() int64 { return s.chars.memory() + 4*(128+256) }
