@@ -29,6 +29,7 @@ import (
 	"github.com/shardfeed/shardfeed/shard/s3"
 	"github.com/shardfeed/shardfeed/shard/web"
 	"github.com/shardfeed/shardfeed/table"
+	"github.com/shardfeed/shardfeed/table/iceberg/rest"
 )
 
 const (
@@ -235,15 +236,7 @@ func fillTime(ctx context.Context) (context.Context, context.CancelFunc) {
 // drivers are the options of the stores. An option under the name of a flag wins over the key of
 // s3fs or Hadoop that says the same.
 func (s Spec) drivers() (o all.Options, err error) {
-	given := map[string]map[string]string{}
-	for key, value := range s.Storage {
-		of := storeOf(key)
-		if given[of] == nil {
-			given[of] = map[string]string{}
-		}
-		given[of][key] = value
-	}
-	named := given[""]
+	named := s.storageOf("")
 	p := option.List{New: newOptionError}
 	anonymous := false
 	if text, ok := named["no-sign-request"]; ok {
@@ -256,17 +249,19 @@ func (s Spec) drivers() (o all.Options, err error) {
 			p.Join(&OptionError{Field: "Storage", Text: "cannot be used: " + option.Literal(err.Error()), Err: err})
 		}
 	}
-	o.S3, err = s3.ParseOptions(given["s3"])
+	o.S3, err = s3.ParseOptions(s.storageOf("s3"))
 	parsed(err)
-	o.HDFS, err = hdfs.ParseOptions(given["hdfs"])
+	o.HDFS, err = hdfs.ParseOptions(s.storageOf("hdfs"))
 	parsed(err)
-	o.Web, err = web.ParseOptions(given["http"])
+	o.Web, err = web.ParseOptions(s.storageOf("http"))
 	parsed(err)
-	o.Hub, err = hub.ParseOptions(given["hf"])
+	o.Hub, err = hub.ParseOptions(s.storageOf("hf"))
 	parsed(err)
-	o.GS, err = gs.ParseOptions(given["gs"])
+	o.GS, err = gs.ParseOptions(s.storageOf("gs"))
 	parsed(err)
-	o.Azure, err = azure.ParseOptions(given["az"])
+	o.Azure, err = azure.ParseOptions(s.storageOf("az"))
+	parsed(err)
+	_, err = rest.ParseOptions(s.storageOf("iceberg"))
 	parsed(err)
 	o.S3.EndpointURL = cmp.Or(named["endpoint-url"], o.S3.EndpointURL)
 	o.S3.Region = cmp.Or(named["region"], o.S3.Region)
@@ -307,7 +302,7 @@ func storeOf(key string) string {
 		return ""
 	case isHDFS(key):
 		return "hdfs"
-	case dotted && slices.Contains([]string{"http", "hf", "gs", "az"}, prefix):
+	case dotted && slices.Contains([]string{"http", "hf", "gs", "az", "iceberg"}, prefix):
 		return prefix
 	}
 	return "s3"

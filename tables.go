@@ -8,14 +8,45 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/table"
 	tables "github.com/shardfeed/shardfeed/table/all"
+	"github.com/shardfeed/shardfeed/table/iceberg/rest"
 	"github.com/shardfeed/shardfeed/table/scan"
 )
+
+// formats are the formats of tables, with the catalogs that the spec configures.
+func (s Spec) formats() tables.Formats {
+	o, err := rest.ParseOptions(s.storageOf("iceberg"))
+	if err != nil {
+		return tables.Formats{} // drivers reports it
+	}
+	if len(s.Env) > 0 {
+		o.Getenv = func(name string) string { return s.Env[name] }
+		o.Environ = func() (all []string) {
+			for name, value := range s.Env {
+				all = append(all, name+"="+value)
+			}
+			return all
+		}
+	}
+	o.CABundle = s.Storage["ca-bundle"]
+	return tables.Formats{Catalogs: o}
+}
+
+// storageOf returns the storage options of a store, or of tables' catalogs.
+func (s Spec) storageOf(store string) map[string]string {
+	given := map[string]string{}
+	for key, value := range s.Storage {
+		if storeOf(key) == store {
+			given[key] = value
+		}
+	}
+	return given
+}
 
 // Find lists the shards that addresses of the spec's kind name, without their footers, and the
 // snapshot of the table that they are; nil without one.
 func (s Spec) Find(ctx context.Context, stores shard.Stores, addresses []string, e Events) ([]shard.Shard, *table.Snapshot, error) {
 	return iterable.Find(ctx, stores, addresses, iterable.Options{
-		Reading: iterable.Reading{Strict: s.Strict}, Snapshot: s.Snapshot, Tables: tables.Formats{}, Events: iterable.Events{Noted: e.Files},
+		Reading: iterable.Reading{Strict: s.Strict}, Snapshot: s.Snapshot, Tables: s.formats(), Events: iterable.Events{Noted: e.Files},
 	})
 }
 
@@ -25,7 +56,7 @@ const historyRequests = 16
 // Snapshots lists the snapshots of the table at an address, the oldest first.
 func (s Spec) Snapshots(ctx context.Context, stores shard.Stores, address string) ([]table.Version, error) {
 	_, at := table.Cut(address)
-	return tables.Formats{}.History(ctx, address, table.Options{
+	return s.formats().History(ctx, address, table.Options{
 		Store: stores, Scan: scan.New(stores), Parallel: cmp.Or(stores.Parallel(at), historyRequests),
 	})
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shuffle"
-	tables "github.com/shardfeed/shardfeed/table/all"
 )
 
 const maxSlots = 1 << 16 // of a ring; more is a mistake
@@ -98,7 +97,7 @@ func (s Spec) validateBatches(p *option.List) {
 func (s Spec) options(p *option.List) iterable.Options {
 	o := iterable.Options{
 		Reading: s.Reading(), Order: s.Order, Mixing: s.Mixing, Words: s.Words, Losses: s.Losses, Choice: s.Choice.parsed(), Sources: s.sources(),
-		ReadFile: s.readFile, Weight: s.Weight, Pack: s.Pack.options(), Bucket: s.Bucket.options(), Snapshot: s.Snapshot, Tables: tables.Formats{},
+		ReadFile: s.readFile, Weight: s.Weight, Pack: s.Pack.options(), Bucket: s.Bucket.options(), Snapshot: s.Snapshot, Tables: s.formats(),
 	}
 	o.Tail = cmp.Or(s.Tail, shuffle.Short)
 	o.Now = parsed(p, "Now", s.Now, parseInstant)

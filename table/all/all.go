@@ -10,30 +10,39 @@ import (
 	"github.com/shardfeed/shardfeed/table"
 	"github.com/shardfeed/shardfeed/table/delta"
 	"github.com/shardfeed/shardfeed/table/iceberg"
+	"github.com/shardfeed/shardfeed/table/iceberg/rest"
 )
 
-// Formats are all formats.
-type Formats struct{}
+// Formats are all formats. The zero value finds catalogs as pyiceberg does.
+type Formats struct {
+	Catalogs rest.Options
+}
 
 var _ table.Formats = Formats{}
 
 // Open opens a snapshot of the table at an address.
-func (Formats) Open(ctx context.Context, address string, o table.Options) (*table.Snapshot, error) {
+func (f Formats) Open(ctx context.Context, address string, o table.Options) (*table.Snapshot, error) {
 	switch format, at := table.Cut(address); format {
 	case "delta":
 		return delta.Open(ctx, at, o)
 	case "iceberg":
+		if rest.IsTable(at) {
+			return rest.Open(ctx, at, f.Catalogs, o)
+		}
 		return iceberg.Open(ctx, at, o)
 	}
 	return nil, unknown(address)
 }
 
 // History returns the snapshots of the table at an address, the oldest first.
-func (Formats) History(ctx context.Context, address string, o table.Options) ([]table.Version, error) {
+func (f Formats) History(ctx context.Context, address string, o table.Options) ([]table.Version, error) {
 	switch format, at := table.Cut(address); format {
 	case "delta":
 		return delta.History(ctx, at, o)
 	case "iceberg":
+		if rest.IsTable(at) {
+			return rest.History(ctx, at, f.Catalogs)
+		}
 		return iceberg.History(ctx, at, o)
 	}
 	return nil, unknown(address)

@@ -32,10 +32,7 @@ type source struct {
 func load(ctx context.Context, address string, o table.Options) (*source, error) {
 	s := &source{dir: strings.TrimRight(address, "/"), file: address}
 	if isMetadata(address) {
-		s.dir = ""
-		if dir := path.Dir(address); path.Base(dir) == "metadata" {
-			s.dir = strings.TrimSuffix(dirOf(address), "/metadata")
-		}
+		s.dir = tableOf(address)
 	} else {
 		var err error
 		if s.file, err = newest(ctx, o.Store, s.dir+"/metadata/"); err != nil {
@@ -52,8 +49,14 @@ func load(ctx context.Context, address string, o table.Options) (*source, error)
 	return s, nil
 }
 
-// dirOf cuts the last name off an address, which path.Dir would clean.
-func dirOf(address string) string { return address[:max(0, strings.LastIndexByte(address, '/'))] }
+// tableOf is the directory of the table that a metadata file belongs to, or "".
+func tableOf(file string) string {
+	dir, found := strings.CutSuffix(file[:max(0, strings.LastIndexByte(file, '/'))], "/metadata")
+	if !found {
+		return ""
+	}
+	return dir
+}
 
 // newest returns the address of the newest metadata file of a directory.
 func newest(ctx context.Context, store shard.Store, dir string) (string, error) {

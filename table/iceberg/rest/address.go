@@ -8,8 +8,11 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// Scheme starts the addresses of tables in catalogs.
-const Scheme = "iceberg"
+// IsTable reports whether an address is of a table in a catalog.
+func IsTable(text string) bool {
+	scheme, _ := shard.SplitScheme(text)
+	return scheme == "iceberg"
+}
 
 // An address is iceberg://CATALOG/NAMESPACE.TABLE, where a namespace may have several levels.
 type address struct {

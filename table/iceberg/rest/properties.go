@@ -52,12 +52,16 @@ func ParseOptions(given map[string]string) (o Options, err error) {
 	return o, errors.Join(errs...)
 }
 
+func (o Options) getenv() func(string) string {
+	if o.Getenv == nil {
+		return os.Getenv
+	}
+	return o.Getenv
+}
+
 // properties of a catalog: of the options, else of the environment, else of pyiceberg's file.
 func (o Options) properties(catalog string) (map[string]string, error) {
-	getenv, environ := o.Getenv, o.Environ
-	if getenv == nil {
-		getenv = os.Getenv
-	}
+	getenv, environ := o.getenv(), o.Environ
 	if environ == nil {
 		environ = os.Environ
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/credentials"
 
 	"github.com/shardfeed/shardfeed/shard"
 )
@@ -24,7 +25,7 @@ func (c *catalog) signer(ctx context.Context, o Options) (func(*http.Request, st
 	token := c.properties["token"]
 	switch {
 	case strings.EqualFold(c.properties["rest.sigv4-enabled"], "true"):
-		return c.aws(ctx)
+		return c.aws(ctx, o)
 	case token == "" && c.properties["credential"] != "":
 		var err error
 		if token, err = c.exchange(ctx); err != nil {
@@ -72,11 +73,18 @@ func (c *catalog) exchange(ctx context.Context) (string, error) {
 	return answer.Token, nil
 }
 
-// aws signs requests with the credentials of the AWS tools.
-func (c *catalog) aws(ctx context.Context) (func(*http.Request, string) error, error) {
+// aws signs requests with the credentials of the AWS tools. Credentials in the environment of the
+// options come first.
+func (c *catalog) aws(ctx context.Context, o Options) (func(*http.Request, string) error, error) {
+	getenv := o.getenv()
+	region := cmp.Or(c.properties["rest.signing-region"], getenv("AWS_REGION"), getenv("AWS_DEFAULT_REGION"))
 	var with []func(*config.LoadOptions) error
-	if region := c.properties["rest.signing-region"]; region != "" {
+	if region != "" {
 		with = append(with, config.WithRegion(region))
+	}
+	if key := getenv("AWS_ACCESS_KEY_ID"); key != "" {
+		given := credentials.NewStaticCredentialsProvider(key, getenv("AWS_SECRET_ACCESS_KEY"), getenv("AWS_SESSION_TOKEN"))
+		with = append(with, config.WithCredentialsProvider(given))
 	}
 	cfg, err := config.LoadDefaultConfig(ctx, with...)
 	if err != nil {
