@@ -47,9 +47,11 @@ _WEB = """
     gs.proxy
     az.account_name az.account az.account_key az.key az.sas_token az.sas_key az.connection_string az.anonymous az.anon az.access_token
     az.tenant_id az.client_id az.client_secret az.endpoint az.account_url az.proxy
+    iceberg.uri iceberg.warehouse iceberg.prefix iceberg.credential iceberg.token iceberg.scope iceberg.oauth2-server-uri iceberg.audience
+    iceberg.resource iceberg.rest.sigv4-enabled iceberg.rest.signing-region iceberg.rest.signing-name
 """
 WEB = frozenset(_WEB.split())
-_HEADER = "http.header."  # and the name of a header
+_HEADERS = ("http.header.", "iceberg.header.")  # and the name of a header
 
 _HADOOP = ("dfs.", "fs.", "hadoop.")  # keys of Hadoop's own configuration
 _ELSEWHERE = {
@@ -72,6 +74,7 @@ _ENVIRONMENT = (
     "AZURE_",
     "IDENTITY_",
     "MSI_",
+    "PYICEBERG_",
     "KRB5",
     "SSL_CERT_",
     "SHARDFEED_CACHE_",
@@ -99,7 +102,7 @@ def options(given: Mapping[str, Any] | None) -> dict[str, str]:
         name = name.removeprefix("extra_conf.")  # of pyarrow's HadoopFileSystem
         flag = name.replace("_", "-")
         known = flag if flag in FLAGS and name not in S3 else name
-        if known not in FLAGS and known.lower() not in S3 and known not in HDFS | WEB and not known.startswith((*_HADOOP, _HEADER)):
+        if known not in FLAGS and known.lower() not in S3 and known not in HDFS | WEB and not known.startswith((*_HADOOP, *_HEADERS)):
             raise OptionError(_unknown(name))
         out[known] = value
     return out
