@@ -140,7 +140,7 @@ func OpenMetadata(ctx context.Context, address, file string, content []byte, o t
 	if err != nil {
 		return nil, &shard.Error{Op: "table", URI: address, Err: err}
 	}
-	return (&source{dir: tableOf(spelled(file)), file: file, meta: m}).open(ctx, address, o)
+	return (&source{dir: tableOf(table.AddressOf(file)), file: file, meta: m}).open(ctx, address, o)
 }
 
 // HistoryOf lists the snapshots of a table whose catalog has its metadata.
