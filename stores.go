@@ -29,6 +29,7 @@ import (
 	"github.com/shardfeed/shardfeed/shard/s3"
 	"github.com/shardfeed/shardfeed/shard/web"
 	"github.com/shardfeed/shardfeed/table"
+	"github.com/shardfeed/shardfeed/table/hive"
 	"github.com/shardfeed/shardfeed/table/iceberg/rest"
 )
 
@@ -263,6 +264,8 @@ func (s Spec) drivers() (o all.Options, err error) {
 	parsed(err)
 	_, err = rest.ParseOptions(s.storageOf("iceberg"))
 	parsed(err)
+	_, err = hive.ParseOptions(s.storageOf(hive.Scheme))
+	parsed(err)
 	o.S3.EndpointURL = cmp.Or(named["endpoint-url"], o.S3.EndpointURL)
 	o.S3.Region = cmp.Or(named["region"], o.S3.Region)
 	o.S3.Profile = cmp.Or(named["profile"], o.S3.Profile)
@@ -302,7 +305,7 @@ func storeOf(key string) string {
 		return ""
 	case isHDFS(key):
 		return "hdfs"
-	case dotted && slices.Contains([]string{"http", "hf", "gs", "az", "iceberg"}, prefix):
+	case dotted && slices.Contains([]string{"http", "hf", "gs", "az", "iceberg", hive.Scheme}, prefix):
 		return prefix
 	}
 	return "s3"

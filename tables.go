@@ -8,6 +8,7 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/table"
 	tables "github.com/shardfeed/shardfeed/table/all"
+	"github.com/shardfeed/shardfeed/table/hive"
 	"github.com/shardfeed/shardfeed/table/iceberg/rest"
 	"github.com/shardfeed/shardfeed/table/scan"
 )
@@ -15,7 +16,8 @@ import (
 // formats are the formats of tables, with the catalogs that the spec configures.
 func (s Spec) formats() tables.Formats {
 	o, err := rest.ParseOptions(s.storageOf("iceberg"))
-	if err != nil {
+	metastores, wrong := hive.ParseOptions(s.storageOf(hive.Scheme))
+	if err != nil || wrong != nil {
 		return tables.Formats{} // drivers reports it
 	}
 	if len(s.Env) > 0 {
@@ -27,8 +29,8 @@ func (s Spec) formats() tables.Formats {
 			return all
 		}
 	}
-	o.CABundle = s.Storage["ca-bundle"]
-	return tables.Formats{Catalogs: o}
+	o.CABundle, metastores.CABundle = s.Storage["ca-bundle"], cmp.Or(metastores.CABundle, s.Storage["ca-bundle"])
+	return tables.Formats{Catalogs: o, Metastores: metastores}
 }
 
 // storageOf returns the storage options of a store, or of tables' catalogs.

@@ -5,17 +5,23 @@ import (
 	"strings"
 )
 
-// formats are the schemes of tables, before a + or before ://.
-var formats = []string{"delta", "iceberg"}
+// Schemes of tables: before a + and the address of a directory, and of tables that are known to a
+// server by a name.
+var (
+	directories = []string{"delta", "iceberg"}
+	servers     = []string{"delta", "iceberg", "hive"} // delta:// is refused by its format
+)
 
 // Cut cuts an address of a table, such as "delta+s3://bucket/table", into its format and the
-// address of the table. An address "iceberg://..." of a catalog stays whole. format is "" for other
-// addresses. Write "./delta+name" for a local file of such a name.
+// address of the table. Addresses such as "iceberg://..." of a catalog stay whole. format is "" for
+// other addresses. Write "./delta+name" for a local file of such a name.
 func Cut(address string) (format, at string) {
-	for _, f := range formats {
+	for _, f := range directories {
 		if at, ok := strings.CutPrefix(address, f+"+"); ok && at != "" {
 			return f, at
 		}
+	}
+	for _, f := range servers {
 		if strings.HasPrefix(address, f+"://") {
 			return f, address
 		}

@@ -10,7 +10,7 @@ import (
 
 // A Snapshot is the content of a table at one commit.
 type Snapshot struct {
-	Format string    // "Delta" or "Iceberg"
+	Format string    // "Delta", "Iceberg" or "Hive"
 	Table  string    // the UUID of the table, which copies of it share
 	Name   string    // of the snapshot in its format: "9" is a version of Delta, or an ID
 	Asked  string    // Options.Snapshot that led to it

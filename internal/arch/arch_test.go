@@ -114,7 +114,7 @@ var rules = []rule{
 	{at: "table/hive", may: []string{"shard", "shard/driver/connect", "table", "table/delta", "table/iceberg", "table/internal/spark", "table/internal/thrift", "internal/option", "internal/regular"}}, // catalogs, as rest
 	{at: "table/internal/thrift"},  // calls and structs, of no service
 	{at: "table/internal/roaring"}, // bitmaps of both formats: bytes in, ranges out
-	{at: "table/all", may: []string{"shard", "table", "table/delta", "table/iceberg", "table/iceberg/rest"}},
+	{at: "table/all", may: []string{"shard", "table", "table/delta", "table/hive", "table/iceberg", "table/iceberg/rest"}},
 	{at: "internal/mem"},
 	{at: "internal/option"}, // what is wrong with options, and how each face spells it
 	{at: "internal/option/optiontest", may: []string{"internal/option"}},
@@ -160,7 +160,7 @@ var rules = []rule{
 	{at: "gpu/cuda", may: []string{"gpu"}},
 	{at: "internal/fakecuda"},
 	{at: "internal/jsonl", may: []string{"column", "internal/mem", "internal/half"}},
-	{at: root, may: []string{"column", "tokenize", "shard", "shard/all", "shard/hdfs", "shard/s3", "shard/hub", "shard/gs", "shard/azure", "shard/web", "table", "table/all", "table/scan", "table/iceberg/rest", "cache", "rowgroup", "rule", "shuffle", "iterable", "loader", "images", "images/codec", "internal/cores", "internal/mem", "internal/option", "internal/size", "internal/text", "internal/trusted", "internal/regular"}},
+	{at: root, may: []string{"column", "tokenize", "shard", "shard/all", "shard/hdfs", "shard/s3", "shard/hub", "shard/gs", "shard/azure", "shard/web", "table", "table/all", "table/scan", "table/hive", "table/iceberg/rest", "cache", "rowgroup", "rule", "shuffle", "iterable", "loader", "images", "images/codec", "internal/cores", "internal/mem", "internal/option", "internal/size", "internal/text", "internal/trusted", "internal/regular"}},
 	{at: "internal/inspect", may: []string{"internal/table", "internal/text", "column", "shard", "rowgroup", "shuffle", "internal/mem", "internal/parquet", "internal/jsonl"}}, // the verb's alone
 	{at: "internal/engine", may: []string{root, "audit", "cache", "column", "loader", "iterable", "rowgroup", "shard", "shuffle", "internal/cores", "internal/loads", "internal/mem", "internal/option", "internal/regular", "internal/verdict", "internal/wait"}},
 	{at: "internal/engine/wire", may: []string{root, "audit", "loader", "iterable", "rowgroup", "shard", "shuffle", "internal/loads", "internal/mem", "internal/option", "internal/wait"}}, // messages and failures: no data sets, no sessions

@@ -360,6 +360,8 @@ def test_storage_names_are_those_of_the_stores():
         options = (ROOT / "shard" / package / "options.go").read_text()
         given = set(re.findall(rf'"({store}\.\w+)":', options))
         assert given == {name for name in _storage.WEB if name.startswith(store + ".")}
+    metastores = set(re.findall(r'= "(hive\.[\w.]+)"', (ROOT / "table/hive/options.go").read_text()))
+    assert metastores == {name for name in _storage.WEB if name.startswith("hive.")}
     flags = (ROOT / "cmd/shardfeed/flag_table.go").read_text()
     assert set(re.findall(r'set: "storage", name: "([\w-]+)"', flags)) - {"storage-option"} == _storage.FLAGS
 

@@ -9,13 +9,15 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/table"
 	"github.com/shardfeed/shardfeed/table/delta"
+	"github.com/shardfeed/shardfeed/table/hive"
 	"github.com/shardfeed/shardfeed/table/iceberg"
 	"github.com/shardfeed/shardfeed/table/iceberg/rest"
 )
 
 // Formats are all formats. The zero value finds catalogs as pyiceberg does.
 type Formats struct {
-	Catalogs rest.Options
+	Catalogs   rest.Options
+	Metastores hive.Options
 }
 
 var _ table.Formats = Formats{}
@@ -25,6 +27,8 @@ func (f Formats) Open(ctx context.Context, address string, o table.Options) (*ta
 	switch format, at := table.Cut(address); format {
 	case "delta":
 		return delta.Open(ctx, at, o)
+	case hive.Scheme:
+		return hive.Open(ctx, at, f.Metastores, o)
 	case "iceberg":
 		if rest.IsTable(at) {
 			return rest.Open(ctx, at, f.Catalogs, o)
@@ -39,6 +43,8 @@ func (f Formats) History(ctx context.Context, address string, o table.Options) (
 	switch format, at := table.Cut(address); format {
 	case "delta":
 		return delta.History(ctx, at, o)
+	case hive.Scheme:
+		return hive.History(ctx, at, f.Metastores, o)
 	case "iceberg":
 		if rest.IsTable(at) {
 			return rest.History(ctx, at, f.Catalogs)
