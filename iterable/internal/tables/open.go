@@ -40,18 +40,20 @@ func Open(ctx context.Context, store shard.Store, formats table.Formats, address
 
 // check refuses a snapshot without a table, and a table beside other addresses.
 func check(formats table.Formats, addresses []string, snapshot string) error {
-	wrong := func(field, format string, args ...any) error {
-		return option.NewError(field, fmt.Sprintf(format, args...))
+	any := table.AnyTable(addresses)
+	if !any && snapshot != "" {
+		return option.NewError("Snapshot", "is of a table, and no address names one, as "+option.Literal("delta+s3://bucket/table")+" does")
 	}
-	switch any := table.AnyTable(addresses); {
-	case !any && snapshot != "":
-		return wrong("Snapshot", "is of a table, and no address names one, as in %s", option.Literal(`"delta+s3://bucket/table"`))
+	var text string
+	switch {
 	case any && len(addresses) > 1:
-		return wrong("Addresses", "must be one address if it is of a table, got %d; read several as {Sources}", len(addresses))
+		text = fmt.Sprintf("a table must be one address, got %d; read several as {Sources}", len(addresses))
 	case any && formats == nil:
-		return wrong("Addresses", "name a table, and this program has no formats of tables")
+		text = "this program has no formats of tables"
+	default:
+		return nil
 	}
-	return nil
+	return &shard.Error{Op: "table", URI: addresses[0], Err: fmt.Errorf("%w: %s", shard.ErrBadURI, text)}
 }
 
 // Shards are the shards of a table's files.
