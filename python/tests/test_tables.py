@@ -7,6 +7,8 @@ import pytest
 
 from shardfeed import MapDataset, ShardfeedError, Source, StreamingDataset
 
+pytestmark = pytest.mark.usefixtures("runtime")
+
 TABLE = Path(__file__).parents[2] / "testdata" / "tables" / "delta" / "rs"
 WRITTEN = json.loads(TABLE.with_suffix(".json").read_text())
 LATEST = max(WRITTEN, key=int)
@@ -24,6 +26,25 @@ def test_rows_of_each_version(version: str | None) -> None:
     dataset = StreamingDataset(f"delta+{TABLE}", snapshot=version, columns=["id"], batch_size=7, shuffle=True, tail="short")
     got = [int(i) for batch in dataset for i in batch["id"]]
     assert sorted(got) == written(version or LATEST)
+
+
+@pytest.mark.parametrize("shuffle", [True, False])
+def test_resume(shuffle: bool) -> None:
+    def opened(version: str) -> StreamingDataset:
+        return StreamingDataset(f"delta+{TABLE}", snapshot=version, columns=["id"], batch_size=7, shuffle=shuffle, tail="short")
+
+    whole = [batch["id"].tolist() for batch in opened(LATEST)]
+    dataset = opened(LATEST)
+    batches = iter(dataset)
+    begin = [next(batches)["id"].tolist() for _ in range(2)]
+    state = json.loads(json.dumps(dataset.state_dict()))
+    again = opened(LATEST)
+    again.load_state_dict(state)
+    assert begin + [batch["id"].tolist() for batch in again] == whole
+    older = opened("2")
+    older.load_state_dict(state)
+    with pytest.raises(ShardfeedError, match=f"(?s)snapshot.*{LATEST}"):
+        next(iter(older))
 
 
 def test_rows_by_number() -> None:

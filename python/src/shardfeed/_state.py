@@ -24,6 +24,7 @@ _FIELDS: dict[str, type] = {
     "manifest": str,
     "units": str,
     "rule": str,
+    "snapshot": str,
     "now": str,
     "params": dict,
     "batching": str,
@@ -57,9 +58,11 @@ _RECORD: dict[str, type] = {
     "hash": str,
     "cuts": str,
 }
-# States in file order have no units and params, without a rule no rule and no now; with several sources they have what
-# follows in place of manifest, units, rule and params. Only joined records have cuts.
-_MAY_LACK = frozenset({"units", "rule", "now", "params", "batching", "lanes", "tail", "weights_in", "weights", "counts", "sources", "cuts"})
+# States in file order have no units and params, without a rule no rule and no now, and of plain files no snapshot; with
+# several sources they have what follows in place of manifest, units, rule, snapshot and params. Only joined records have cuts.
+_MAY_LACK = frozenset(
+    {"units", "rule", "snapshot", "now", "params", "batching", "lanes", "tail", "weights_in", "weights", "counts", "sources", "cuts"}
+)
 _MIXED = "mix/"  # and a version
 _CONTAINERS = (dict, list)
 _KINDS = {int: "a whole number", bool: "True or False", str: "text", dict: "a dict", list: "a list"}
