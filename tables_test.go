@@ -232,3 +232,16 @@ func TestTableInMixture(t *testing.T) {
 		t.Errorf("snapshots are %q and %q", state.Sources[0].Snapshot, state.Sources[1].Snapshot)
 	}
 }
+
+// A plan names the snapshot of a table.
+func TestPlanOfTable(t *testing.T) {
+	spec := Spec{Addresses: []string{"delta+" + deltaTable}, Snapshot: "3", Order: Order{Shuffle: true}}
+	ds, err := Open(t.Context(), spec, Events{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ds.Close(t.Context())
+	if p, err := ds.Plan(1, iterable.StreamOptions{BatchSize: 2}); err != nil || p.Snapshot != "3" {
+		t.Errorf("snapshot %q, error %v", p.Snapshot, err)
+	}
+}

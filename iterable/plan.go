@@ -56,7 +56,8 @@ type Plan struct {
 
 // PlanTable describes what a run reads.
 type PlanTable struct {
-	Shards    int    `json:"shards"` // what several sources share counts once
+	Snapshot  string `json:"snapshot,omitempty"` // of the table that the address names
+	Shards    int    `json:"shards"`             // what several sources share counts once
 	Groups    int    `json:"row_groups"`
 	Units     int    `json:"units"`
 	AllRows   int64  `json:"rows"`               // of the shards
@@ -96,6 +97,9 @@ func (d *Dataset) Plan(worldSize int, o StreamOptions) (*Plan, error) {
 		PlanTable: PlanTable{Rows: steps.Rows, Rule: d.Rule()},
 		PlanSteps: PlanSteps{BatchSize: o.BatchSize, WorldSize: worldSize, GlobalBatch: steps.GlobalBatch, Tail: steps.Tail, Steps: steps.Count(0)},
 		Shuffle:   d.options.Shuffle, Seed: d.options.Seed, Memory: d.memory,
+	}
+	if len(d.sources) == 1 {
+		p.Snapshot = d.sources[0].data.Snapshot
 	}
 	if steps.Tail == shuffle.Drop {
 		p.LeftOut = steps.Rows % steps.GlobalBatch

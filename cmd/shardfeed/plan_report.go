@@ -18,6 +18,9 @@ import (
 func planReport(p *iterable.Plan, counting time.Duration) *term.Report {
 	r := &term.Report{}
 	r.Section("data")
+	if p.Snapshot != "" {
+		r.Fact("table", "snapshot %s; rows that it deleted are left out of an epoch", p.Snapshot)
+	}
 	r.Fact("rows", "%s in %s, %s", text.Count(p.AllRows), text.Plural(int64(p.Shards), "shard"), text.Plural(int64(p.Groups), "row group"))
 	r.Fact("bytes", "%v uncompressed; of the columns that are read %v encoded, about %v decoded",
 		mem.Bytes(p.Bytes), mem.Bytes(p.Encoded), mem.Bytes(p.Decoded))
