@@ -25,6 +25,7 @@ from test_agents import BATCH, RANKS, Agents
 pytestmark = pytest.mark.timeout(600)
 
 NODES = 2
+TABLE = Path(__file__).parents[2] / "testdata" / "tables" / "delta" / "rs"
 SHARDS = 24
 LISTS = 2  # of an opening: the shards, and the marks of tables around them
 
@@ -100,6 +101,23 @@ def test_a_job_lists_and_reads_footers_once(runtime: Path, s3: S3, bucket: str, 
         each_row_once(job, small)
         assert wait_for_engines(hosts) == [] and job.left() == []
         assert len({line["engine"] for line in job.lines("reads")}) == NODES
+
+
+@pytest.mark.parametrize(("opening", "times"), [("first", 1), ("each", NODES)])
+def test_a_job_reads_the_log_of_a_table_once(runtime: Path, s3: S3, bucket: str, hosts: Path, opening: str, times: int) -> None:  # noqa: F811
+    """All nodes have the snapshot that rank 0 found, and the rows that live in it."""
+    written = json.loads(TABLE.with_suffix(".json").read_text())
+    latest = written[max(written, key=int)]
+    uri = s3.put(TABLE)
+    before = len(s3.requests())
+    with Opens(hosts, f"delta+{uri}", opening=opening) as job:
+        opened(job, s3, before)
+        log = Counter(
+            key for request, key in s3.requests(before) if request == "GetObject" and "_delta_log" in key and key.endswith(".json")
+        )
+        assert log and set(log.values()) == {times}, log
+        read = flat(steps(job.lines("step"), job.ranks))
+        assert sorted(read) == sorted(row[latest["columns"].index("id")] for row in latest["rows"])
 
 
 def test_each_node_for_itself(runtime: Path, s3: S3, bucket: str, small: Path, hosts: Path) -> None:  # noqa: F811
