@@ -76,7 +76,7 @@ ADDRESSES = [
     ({"a": 1}, VALUE, "a list of them"),
     ("/tmp/\0", VALUE, "NUL"),
     ("/tmp/\udcff", VALUE, "UTF-8"),
-    ("gs://bucket/x", VALUE, "gs://"),
+    ("ftp://bucket/x", VALUE, "ftp://"),
     ("s3://", VALUE, "no bucket"),
     ("/dev/null", VALUE, "neither a file nor a directory"),
     ("/nowhere/*.parquet", errors.NotFoundError, "/nowhere"),

@@ -13,6 +13,7 @@ import contextlib
 import json
 import secrets
 import threading
+import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
@@ -92,10 +93,13 @@ class Board:
 
     def within(self, work: Callable[[], T], default: T, limit: float = _LIMIT) -> T:
         """What work with the store returns; default if it fails or takes long. Then it continues in
-        the background, and until it has ended there is no further work.
+        the background, and further work waits for its end within its own limit.
         """
-        if self._busy is not None and self._busy.is_alive():
-            return default
+        end = time.monotonic() + limit
+        if self._busy is not None:
+            self._busy.join(limit)
+            if self._busy.is_alive():
+                return default
         done: list[T] = []
 
         def run() -> None:
@@ -104,7 +108,7 @@ class Board:
 
         self._busy = threading.Thread(target=run, name="shardfeed board", daemon=True)
         self._busy.start()
-        self._busy.join(limit)
+        self._busy.join(max(0.0, end - time.monotonic()))
         return done[0] if done else default
 
     def _one_by_one(self, place: str, missing: set[int]) -> Iterator[Notice]:
