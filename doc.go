@@ -1,4 +1,4 @@
-// Package shardfeed opens parquet for training in one call: shards on S3, HDFS or disk, a cache on
+// Package shardfeed opens parquet for training in one call: shards on disk or on servers, a cache on
 // the local disk, the index of footers, the memory of it all and the order of the rows.
 //
 // A [Spec] describes a data set completely. With only Addresses it reads all columns in file order.

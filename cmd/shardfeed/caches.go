@@ -18,8 +18,8 @@ import (
 func (a *app) caches() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "cache",
-		Short: "Show, check and clean the cache of S3 and HDFS shards on this machine's disk",
-		Long: `The cache keeps what runs read of shards on S3 and HDFS, below one directory that all jobs of this
+		Short: "Show, check and clean the cache of remote shards on this machine's disk",
+		Long: `The cache keeps what runs read of remote shards, below one directory that all jobs of this
 machine share. These verbs look after it. None of them asks a server, and all may be used while
 jobs run: what a job reads at this moment is never removed.`,
 		Example: `  shardfeed cache du

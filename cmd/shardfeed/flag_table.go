@@ -141,7 +141,7 @@ func (f *flags) storeSettings() []setting {
 		{set: "storage", name: "keytab", field: stored("keytab"), help: "HDFS: log in by Kerberos with the key in this `file` (default: KRB5_CLIENT_KTNAME, else the tickets of kinit)"},
 		{set: "storage", name: "principal", field: stored("principal"), help: "HDFS: `name` that the keytab is for (default: its first)"},
 		{set: "storage", name: "retry-for", field: stored("retry-for"), help: "how long requests that fail in passing are made again without progress, as in 5m: while a server restarts, say (default 1m)"},
-		{set: "storage", name: "storage-option", field: &f.moreStorage, help: "any other option by its key (s3fs's for S3; hdfs.*, dfs.*, fs.* for HDFS; http.header.NAME; hf.token); @FILE.json holds many; may be repeated"},
+		{set: "storage", name: "storage-option", field: &f.moreStorage, help: "any other option by its key (s3fs's for S3; hdfs.*, dfs.*, fs.* for HDFS; gs.*, az.*, hf.*, http.*; iceberg.*, hive.* for catalogs); @FILE.json holds many; may be repeated"},
 
 		{set: "cache.kept.dir", name: "cache-dir", field: &f.CacheDir, help: "`directory` on a local disk (default: " + dirVariable + ", SLURM_TMPDIR/shardfeed, XDG_CACHE_HOME/shardfeed, ~/.cache/shardfeed)"},
 		{set: "cache.kept", name: "cache-limit", field: &f.CacheLimit, help: "most bytes to keep: a `size`, as in 200GiB, or a part of the free space, as in 50% (default: " + limitVariable + ", else the smaller of half the free space and 100GiB)"},

@@ -254,8 +254,8 @@ limit of memory.
 Addresses are files, directories, globs (data/*.parquet), braces (part-{000..999}.parquet) and
 list files (@list.txt), on this machine or on servers: s3://bucket/key, gs://bucket/key,
 az://container/key, hdfs://nameservice/path, webhdfs://host:port/path, hf://datasets/org/name,
-https://host/part.parquet.
-Remote data is cached on this machine's disk.`,
+https://host/part.parquet. Tables are delta+ADDRESS, iceberg+ADDRESS, iceberg://catalog/db.table
+and hive://host:port/db.table. Remote data is cached on this machine's disk.`,
 		Example: `  shardfeed demo
   shardfeed inspect data/
   shardfeed plan data/ --shuffle --batch-size 256 --world-size 8

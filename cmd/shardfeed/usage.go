@@ -19,8 +19,8 @@ const (
 	featuresGroup = "Features"
 	sourcesGroup  = "Several sources"
 	orderGroup    = "Order"
-	storageGroup  = "Storage (S3 and HDFS)"
-	cacheGroup    = "Cache (of what lies on S3 and HDFS)"
+	storageGroup  = "Storage"
+	cacheGroup    = "Cache (of remote data)"
 )
 
 const (
