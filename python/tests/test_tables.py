@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from shardfeed import MapDataset, ShardfeedError, Source, StreamingDataset
+from shardfeed.errors import OptionError
 
 pytestmark = pytest.mark.usefixtures("runtime")
 
@@ -56,6 +57,17 @@ def test_mixture_of_snapshots() -> None:
     sources = {v: Source(f"delta+{TABLE}", snapshot=v) for v in (LATEST, "2")}
     dataset = StreamingDataset(sources=sources, columns=["id"], batch_size=5, shuffle=True, tail="short", stop="all")
     assert {int(i) for batch in dataset for i in batch["id"]} == {*written(LATEST), *written("2")}
+
+
+def test_a_version_may_be_a_number() -> None:
+    assert len(StreamingDataset(f"delta+{TABLE}", snapshot=int(LATEST), batch_size=2)) == -(-len(written(LATEST)) // 2)
+    assert len(StreamingDataset(sources={"a": Source(f"delta+{TABLE}", snapshot=2)}, shuffle=True, batch_size=2)) > 0
+
+
+@pytest.mark.parametrize("given", [True, 1.5, b"3"])
+def test_what_names_no_snapshot(given: object) -> None:
+    with pytest.raises(OptionError, match=r"^snapshot must be a version, an ID, a tag, a branch or a time, got [^\n]*$"):
+        StreamingDataset(f"delta+{TABLE}", snapshot=given, batch_size=2)
 
 
 def test_refused() -> None:

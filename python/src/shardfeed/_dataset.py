@@ -213,7 +213,7 @@ class StreamingDataset(Connected, Generic[T]):
             or a decoder in Go, which is slower and gives slightly other pixels. "auto" is
             libjpeg-turbo if it is found; all ranks must have the same one.
             ``stats()["image_decoder"]`` names it.
-        snapshot (str, default None): which snapshot of a table to read, ``"delta+s3://..."`` or
+        snapshot (str or int, default None): which snapshot of a table to read, ``"delta+s3://..."`` or
             ``"iceberg+s3://..."``: a version or ID, a tag, a branch, or a time such as
             "2026-01-31T12:00:00Z". None is the latest.
         manifest (str, Path or dict, default None): a saved list of shards to continue with, as

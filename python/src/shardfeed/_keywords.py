@@ -56,7 +56,7 @@ class MapOptions(TypedDict, total=False):
     stack: Mapping[str, Stack] | None
     images: Mapping[str, Image | Npy | Literal["auto"]] | Image | Literal["auto"] | None
     image_decoder: Annotated[Decoder, "auto"]
-    snapshot: str | None
+    snapshot: str | int | None
     manifest: Manifest | None
     strict: Annotated[bool, False]
     missing: Annotated[Literal["error", "null"], "error"]

@@ -12,7 +12,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from . import _bucket, _image, _manifest, _pack, _sources, _tokenizer
 from ._args import _addresses, _features, _pads, _rules, _sizes, _storage, _vocabulary
 from ._args._arguments import parameters_of
-from ._args._checks import Problems, encoded, flag, got, number, one_of, parts, path, seed, share, word
+from ._args._checks import Problems, encoded, flag, got, number, one_of, parts, path, seed, share, snapshot, word
 from ._args._types import Address, Path
 from ._keywords import DatasetOptions
 from .errors import OptionError
@@ -46,7 +46,7 @@ class Options(SimpleNamespace):
             "columns": found.of(_columns, self.columns),
             **self._choice(found),
             **(found.of(_manifest.spec, self.manifest) or {}),
-            "snapshot": found.of(word, "snapshot", self.snapshot),
+            "snapshot": found.of(snapshot, self.snapshot),
             "plan": found.of(_addresses.place, "plan", self.plan),
             "partition_types": found.of(_features.partition_types, self.partition_types),
             "max_lost": self._lost(found),

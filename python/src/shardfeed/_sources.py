@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ._args import _addresses, _rules
-from ._args._checks import Problems, did_you_mean, encoded, got, is_number, number, one_of, parts, path, seed, share, word
+from ._args._checks import Problems, did_you_mean, encoded, got, is_number, number, one_of, parts, path, seed, share, snapshot, word
 from ._args._types import Address, Filters, Path
 from ._documented import documented
 from .errors import OptionError
@@ -34,7 +34,7 @@ class _Choice:
     rows_new: Literal["error", "keep", "drop"] | None = None
     row_weight: str | None = None
     rename: Mapping[str, str] | None = None
-    snapshot: str | None = None
+    snapshot: str | int | None = None
 
 
 @documented
@@ -56,7 +56,7 @@ class Source(_Choice):
             data set.
         rename (dict, default None): other names for columns, ``{"body": "text"}``. Filters use the
             new names.
-        snapshot (str, default None): which snapshot of a table to read, as the snapshot of a data
+        snapshot (str or int, default None): which snapshot of a table to read, as the snapshot of a data
             set.
     """
 
@@ -80,7 +80,7 @@ class Source(_Choice):
             "rows_new": within.of(one_of, "rows_new", self.rows_new or "", "", "error", "keep", "drop"),
             "row_weight": within.of(word, "row_weight", self.row_weight),
             "rename": within.of(_renamed, self.rename),
-            "snapshot": within.of(word, "snapshot", self.snapshot),
+            "snapshot": within.of(snapshot, self.snapshot),
         }
         found.found.extend(f"sources[{name!r}] {problem}" for problem in within.found)
         return spec

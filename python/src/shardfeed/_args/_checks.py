@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import numbers
 import os
 import stat
 from collections.abc import Callable, Iterable, Mapping
@@ -188,6 +189,15 @@ def word(name: str, value: Any) -> str:
     if not isinstance(value, str) or not value:
         raise OptionError(f"{name} must be a name, {got(value)}")
     return encoded(name, value)
+
+
+def snapshot(given: Any) -> str:
+    """Returns the name of a table's snapshot, which may be a number; empty for None."""
+    if isinstance(given, numbers.Integral) and not isinstance(given, bool):
+        return str(int(given))
+    if given is None or isinstance(given, str):
+        return word("snapshot", given)
+    raise OptionError(f"snapshot must be a version, an ID, a tag, a branch or a time, {got(given)}")
 
 
 def named(name: str, given: Any, example: str) -> Mapping[str, Any]:
