@@ -25,9 +25,8 @@ type reading struct {
 	cache  *Cache
 	object *object
 	handle *handle
+	ranges []shard.Range // all of the read
 	rest   []shard.Range // not yet filled
-	wanted int64         // bytes at the start
-	hull   int64         // of them, with what is between
 	noFill bool          // fetch bytes that are not held without keeping them
 
 	missed     bool // something was fetched
@@ -55,8 +54,7 @@ func (c *Cache) read(ctx context.Context, o *object, ranges []shard.Range, noFil
 		return c.bypass(ctx, o, ranges) // also if the file is missing and has no room
 	}
 	defer c.files.release(p)
-	r := &reading{cache: c, object: o, handle: p, rest: ranges, noFill: noFill, memoryWait: maxMemoryWait}
-	r.wanted, r.hull = bytesOf(ranges), ranges[len(ranges)-1].Span().End()-ranges[0].Off
+	r := &reading{cache: c, object: o, handle: p, ranges: ranges, rest: ranges, noFill: noFill, memoryWait: maxMemoryWait}
 	if err := c.touch(p.file); err != nil {
 		c.fileError(p, err)
 		return c.bypass(ctx, o, ranges)
@@ -110,18 +108,13 @@ func (r *reading) run(ctx context.Context) error {
 
 // fillOrWait fetches the blocks that no other reader is fetching, and then waits for the others.
 func (r *reading) fillOrWait(ctx context.Context) (late bool, err error) {
-	wanted, borrowed, err := r.around(ctx, spansOf(r.rest))
+	got, ranges, err := r.fetch(ctx)
 	if err != nil {
 		return false, err
 	}
-	got, err := r.cache.claimAll(r.handle, wanted)
-	if err != nil {
-		r.cache.pending.Release(borrowed)
-		return false, &fileFault{err}
-	}
-	n, err := r.fetch(ctx, got.mine, borrowed)
-	if err != nil || len(r.rest) == 0 {
-		return false, err
+	n := r.keep(ctx, got.mine, ranges)
+	if len(r.rest) == 0 {
+		return false, nil
 	}
 	return r.wait(ctx, got, n > 0)
 }
@@ -143,10 +136,29 @@ func (r *reading) fromDisk(ctx context.Context) error {
 	return nil
 }
 
-// around returns the spans to fetch for missing ones: with what is around them, in one request, where
-// the source's requests are scarce. It does so in small shards, and where a read wants most of a row
-// group, as others will want most of the next ones then; and if disk and memory have room. borrowed
-// is the memory of pending that it took for the other bytes.
+// fetch claims the missing blocks and fetches those that no other reader is fetching, as ranges.
+func (r *reading) fetch(ctx context.Context) (got *claim, ranges []shard.Range, err error) {
+	c := r.cache
+	wanted, borrowed, err := r.around(ctx, spansOf(r.rest))
+	if err != nil {
+		return nil, nil, err
+	}
+	defer c.pending.Release(borrowed)
+	if got, err = c.claimAll(r.handle, wanted); err != nil {
+		return nil, nil, &fileFault{err}
+	}
+	if len(got.mine) == 0 {
+		return got, nil, nil
+	}
+	r.missed = true
+	ranges, err = c.fetch(ctx, r.object, got.mine, r.rest)
+	return got, ranges, err
+}
+
+// around returns the spans to fetch for missing ones. If the source's requests are scarce, it adds
+// the bytes around them, as one request: in small shards, and in reads of most of a row group, since
+// most of the next ones will be read too. It does so only if disk and memory have room. borrowed is
+// the pending memory that it took for the added bytes.
 func (r *reading) around(ctx context.Context, missing []shard.Span) (wanted []shard.Span, borrowed int64, err error) {
 	c, first, end := r.cache, missing[0].Off, missing[len(missing)-1].End()
 	inner, err := r.object.source(ctx)
@@ -154,8 +166,7 @@ func (r *reading) around(ctx context.Context, missing []shard.Span) (wanted []sh
 		return nil, 0, err
 	}
 	chunk, size := shard.ChunkOf(inner), r.object.shard.Size
-	dense := r.hull >= chunk/8 && r.wanted >= r.hull/2
-	if end-first >= chunk || size > chunk/4 && !dense {
+	if end-first >= chunk || size > chunk/4 && !r.dense(chunk/8) {
 		return missing, 0, nil
 	}
 	all := shard.Span{Off: max(first/chunk*chunk, end-chunk)}
@@ -167,28 +178,20 @@ func (r *reading) around(ctx context.Context, missing []shard.Span) (wanted []sh
 	return []shard.Span{all}, others, nil
 }
 
-// fetch fills the spans of the segments from the source and hands the segments on to the disk. It
-// returns how many wanted bytes were fetched, and gives borrowed memory back.
-func (r *reading) fetch(ctx context.Context, segments []*segment, borrowed int64) (n int64, err error) {
-	c := r.cache
-	if len(segments) == 0 {
-		c.pending.Release(borrowed)
-		return 0, nil
-	}
-	r.missed = true
-	ranges, err := func() ([]shard.Range, error) {
-		defer c.pending.Release(borrowed)
-		return c.fetch(ctx, r.object, segments, r.rest)
-	}()
-	if err != nil {
-		return 0, err
-	}
+// dense reports whether the read spans at least n bytes and wants half of them or more.
+func (r *reading) dense(n int64) bool {
+	hull := r.ranges[len(r.ranges)-1].Span().End() - r.ranges[0].Off
+	return hull >= n && bytesOf(r.ranges) >= hull/2
+}
+
+// keep hands fetched segments on to the disk, and returns how many wanted bytes they have.
+func (r *reading) keep(ctx context.Context, segments []*segment, ranges []shard.Range) (n int64) {
 	before := bytesOf(r.rest)
 	r.rest = without(r.rest, allSpans(segments))
 	for _, s := range segments {
-		c.fillLater(ctx, s, ranges, &r.memoryWait)
+		r.cache.fillLater(ctx, s, ranges, &r.memoryWait)
 	}
-	return before - bytesOf(r.rest), nil
+	return before - bytesOf(r.rest)
 }
 
 // wait returns when it is worth looking again: another fill ended, or some time passed. late
