@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -22,12 +21,9 @@ import (
 // An AzureServer is Azurite, the emulator of Azure Blob Storage, on a loopback port. Its methods
 // are safe for concurrent use.
 type AzureServer struct {
-	Endpoint     string // of the account's blobs: http://127.0.0.1:port/account, https:// with TLS
+	httpServer   // its endpoint is of the account's blobs
 	Account, Key string
-	CA           string // path of the certificate authority's PEM file with TLS
 
-	proc       *process
-	client     *http.Client
 	containers atomic.Int64
 }
 
@@ -43,43 +39,21 @@ func AzuriteWithTLS(t testing.TB) *AzureServer { return azuriteWith(t, true) }
 func azuriteWith(t testing.TB, tls bool) *AzureServer {
 	t.Helper()
 	program := Need(t, "azurite")
-	return azurites.get(t, tls, func() (*AzureServer, error) {
-		return retry(func() (*AzureServer, error) { return startAzurite(program, tls) })
-	})
+	return azurites.get(t, tls, func() (*AzureServer, error) { return startAzurite(program, tls) })
 }
 
 func startAzurite(program string, tls bool) (*AzureServer, error) {
-	root, err := newRoot("azurite")
-	if err != nil {
-		return nil, err
-	}
-	port, err := freePort()
-	if err != nil {
-		return nil, err
-	}
-	s := &AzureServer{Account: "tester", Key: base64.StdEncoding.EncodeToString([]byte("a key of an account for tests"))}
-	s.Endpoint = "http://127.0.0.1:" + strconv.Itoa(port) + "/" + s.Account
-	transport := &http.Transport{DisableKeepAlives: true} // a kept connection would be a goroutine at the end of the test
-	s.client = &http.Client{Transport: transport, Timeout: ReadyWithin}
-	args := []string{
-		program, "--blobHost", "127.0.0.1", "--blobPort", strconv.Itoa(port), "--inMemoryPersistence", "--silent", "--skipApiVersionCheck",
-		"--disableTelemetry",
-	}
-	if tls {
-		if transport.TLSClientConfig, err = certify(root); err != nil {
-			return nil, err
+	const account = "tester"
+	s := &AzureServer{Account: account, Key: base64.StdEncoding.EncodeToString([]byte("a key of an account for tests"))}
+	s.path = "/" + account
+	how := func(port, root string) (args, env []string) {
+		args = []string{program, "--blobHost", loopback, "--blobPort", port, "--inMemoryPersistence", "--silent", "--skipApiVersionCheck", "--disableTelemetry"}
+		if s.CA != "" {
+			args = append(args, "--cert", filepath.Join(root, certFile), "--key", filepath.Join(root, keyFile), "--oauth", "basic")
 		}
-		s.Endpoint, s.CA = strings.Replace(s.Endpoint, "http:", "https:", 1), filepath.Join(root, caFile)
-		args = append(args, "--cert", filepath.Join(root, certFile), "--key", filepath.Join(root, keyFile), "--oauth", "basic")
+		return args, []string{"AZURITE_ACCOUNTS=" + s.Account + ":" + s.Key}
 	}
-	if s.proc, err = launch(watcher, root, []string{"AZURITE_ACCOUNTS=" + s.Account + ":" + s.Key}, nil, args...); err != nil {
-		return nil, err
-	}
-	if err := s.proc.ready(func() error { return s.do(http.MethodGet, "", url.Values{"comp": {"list"}}, nil) }); err != nil {
-		s.proc.stop()
-		return nil, fmt.Errorf("azurite: %w", err)
-	}
-	return s, nil
+	return s, s.start("azurite", tls, how, func() error { return s.do(http.MethodGet, "", url.Values{"comp": {"list"}}, nil) })
 }
 
 // ConnectionString is the server as clients take it.
@@ -109,11 +83,7 @@ func (s *AzureServer) Put(t testing.TB, container, key string, content []byte, h
 // PutFile makes or replaces a blob from a file.
 func (s *AzureServer) PutFile(t testing.TB, container, key, path string) {
 	t.Helper()
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Put(t, container, key, content)
+	s.Put(t, container, key, contentOf(t, path))
 }
 
 // Remove deletes a blob.
@@ -159,5 +129,5 @@ func (s *AzureServer) do(method, path string, query url.Values, body []byte, hea
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte(text))
 	r.Header.Set("Authorization", "SharedKey "+s.Account+":"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
-	return send(s.client, r)
+	return s.send(r)
 }

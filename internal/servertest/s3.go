@@ -1,23 +1,17 @@
 package servertest
 
 import (
-	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
 	"testing"
 )
 
 // An S3Server is a real S3 server on a loopback port. Its methods are safe for concurrent use.
 type S3Server struct {
-	Endpoint    string // http://127.0.0.1:port, https:// with TLS
+	httpServer
 	Key, Secret string // of the root account
 	Region      string
-	CA          string // path of the certificate authority's PEM file with TLS
-
-	proc   *process
-	client *http.Client
 }
 
 // S3Options chooses a server. The zero value is the shared one.
@@ -69,10 +63,10 @@ func (o S3Options) from(t testing.TB, shared *pool[bool, *S3Server], start func(
 	return s
 }
 
-// command is how a server is started: its arguments and environment.
-type command func(s *S3Server, address, root string) (args, env []string)
+// An s3Command is the command of a server that listens on an address.
+type s3Command func(s *S3Server, address, root string) (args, env []string)
 
-func gateway(program string) command {
+func gateway(program string) s3Command {
 	return func(s *S3Server, address, root string) (args, env []string) {
 		args = []string{program, "--port", address, "--region", s.Region, "--keep-alive", "--quiet"}
 		if s.CA != "" {
@@ -83,7 +77,7 @@ func gateway(program string) command {
 }
 
 // minio uses any free port for its own pages. Its certificate is in its default place.
-func minio(program string) command {
+func minio(program string) s3Command {
 	return func(s *S3Server, address, root string) (args, env []string) {
 		args = []string{program, "server", "--address", address, "--console-address", "127.0.0.1:0", "--quiet", "--certs-dir", root}
 		return append(args, data(root)), []string{
@@ -92,43 +86,13 @@ func minio(program string) command {
 	}
 }
 
-func startS3(name string, tls bool, how command) (*S3Server, error) {
-	return retry(func() (*S3Server, error) { return startS3Once(name, tls, how) })
-}
-
-func startS3Once(name string, tls bool, how command) (*S3Server, error) {
-	root, err := newRoot(name)
-	if err != nil {
-		return nil, err
-	}
-	port, err := freePort()
-	if err != nil {
-		return nil, err
-	}
-	address := "127.0.0.1:" + strconv.Itoa(port)
-	s := &S3Server{Endpoint: "http://" + address, Key: "shardfeedtest", Secret: "shardfeedtestsecret", Region: "us-east-1"}
-	// A kept connection would be a goroutine at the end of the test.
-	transport := &http.Transport{DisableKeepAlives: true}
-	s.client = &http.Client{Transport: transport, Timeout: ReadyWithin}
-	if tls {
-		if transport.TLSClientConfig, err = certify(root); err != nil {
-			return nil, err
-		}
-		s.Endpoint, s.CA = "https://"+address, filepath.Join(root, caFile)
-	}
-	args, env := how(s, address, root)
-	if s.proc, err = launch(watcher, root, env, nil, args...); err != nil {
-		return nil, err
-	}
-	if err := s.proc.ready(s.answers); err != nil {
-		s.proc.stop()
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return s, nil
+func startS3(name string, tls bool, how s3Command) (*S3Server, error) {
+	s := &S3Server{Key: "shardfeedtest", Secret: "shardfeedtestsecret", Region: "us-east-1"}
+	return s, s.start(name, tls, func(port, root string) (args, env []string) { return how(s, loopback+":"+port, root) }, s.answers)
 }
 
 func (s *S3Server) answers() error {
-	return s.do(http.MethodGet, "", "", nil, 0)
+	return s.do(http.MethodGet, "", "", nil)
 }
 
 // Bucket makes an empty bucket that goes away with the test, and returns its name.
@@ -140,7 +104,7 @@ func (s *S3Server) Bucket(t testing.TB) string {
 	}
 	os.Remove(dir) // only its name, which no other test of any process has, is wanted
 	bucket := filepath.Base(dir)
-	if err := s.do(http.MethodPut, bucket, "", nil, 0); err != nil {
+	if err := s.do(http.MethodPut, bucket, "", nil); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) }) // both servers keep a bucket in a directory of its name

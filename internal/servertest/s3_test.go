@@ -13,7 +13,7 @@ import (
 // fetch reads an object, or says with what status it could not.
 func fetch(t *testing.T, s *S3Server, bucket, key string) (content []byte, status int) {
 	t.Helper()
-	req, err := s.request(http.MethodGet, bucket, key, nil, 0)
+	req, err := s.request(http.MethodGet, bucket, key, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
