@@ -1,16 +1,12 @@
 package azure
 
 import (
-	"cmp"
 	"errors"
-	"fmt"
-	"maps"
-	"net/url"
 	"os"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
+
+	"github.com/shardfeed/shardfeed/shard/cloud"
+	"github.com/shardfeed/shardfeed/shard/driver/connect"
 )
 
 // Options configure the access to containers. The zero value finds the settings that adlfs and
@@ -46,7 +42,7 @@ var setters = map[string]func(o *Options, value string) error{
 	"az.account_key":       func(o *Options, v string) error { o.Key = v; return nil },
 	"az.sas_token":         func(o *Options, v string) error { o.SAS = v; return nil },
 	"az.connection_string": func(o *Options, v string) error { o.ConnectionString = v; return nil },
-	"az.anonymous":         func(o *Options, v string) (err error) { o.Anonymous, err = parseBool(v); return err },
+	"az.anonymous":         func(o *Options, v string) (err error) { o.Anonymous, err = cloud.ParseBool(v); return err },
 	"az.access_token":      func(o *Options, v string) error { o.AccessToken = v; return nil },
 	"az.tenant_id":         func(o *Options, v string) error { o.TenantID = v; return nil },
 	"az.client_id":         func(o *Options, v string) error { o.ClientID = v; return nil },
@@ -60,30 +56,18 @@ var aliases = map[string]string{
 	"az.account": "az.account_name", "az.anon": "az.anonymous", "az.sas_key": "az.sas_token", "az.account_url": "az.endpoint", "az.key": "az.account_key",
 }
 
-// ParseOptions returns the options of storage options by their names, as az.account_name. Values
-// are never part of an error: they can be secrets.
-func ParseOptions(given map[string]string) (o Options, err error) {
-	var errs []error
-	for _, name := range slices.Sorted(maps.Keys(given)) {
-		set, known := setters[cmp.Or(aliases[name], name)]
-		if !known {
-			errs = append(errs, fmt.Errorf("%s: not an option of az; there are %s", name, strings.Join(slices.Sorted(maps.Keys(setters)), ", ")))
-			continue
-		}
-		if err := set(&o, given[name]); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", name, err))
-		}
-	}
-	return o, errors.Join(append(errs, o.Validate())...)
+// ParseOptions returns the options of storage options by their names, as az.account_name.
+func ParseOptions(given map[string]string) (Options, error) {
+	return cloud.ParseOptions("az", setters, aliases, given)
 }
 
 // Validate lists everything that is wrong with the options in one error.
 func (o Options) Validate() error {
 	var errs []error
-	if o.Endpoint != "" && !isURL(o.Endpoint) {
+	if o.Endpoint != "" && !connect.IsURL(o.Endpoint) {
 		errs = append(errs, errors.New("az.endpoint: must be an address such as http://127.0.0.1:10000/devstoreaccount1"))
 	}
-	if o.Proxy != "" && !isURL(o.Proxy) {
+	if o.Proxy != "" && !connect.IsURL(o.Proxy) {
 		errs = append(errs, errors.New("az.proxy: must be an address such as http://host:3128"))
 	}
 	given := 0
@@ -99,19 +83,6 @@ func (o Options) Validate() error {
 		errs = append(errs, errors.New("az.client_secret: comes with az.tenant_id and az.client_id"))
 	}
 	return errors.Join(errs...)
-}
-
-func parseBool(value string) (bool, error) {
-	b, err := strconv.ParseBool(strings.ToLower(value))
-	if err != nil {
-		return false, errors.New("must be true or false")
-	}
-	return b, nil
-}
-
-func isURL(text string) bool {
-	u, err := url.Parse(text)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 }
 
 // first returns the first variable that is set.

@@ -13,6 +13,7 @@ import (
 	"github.com/shardfeed/shardfeed/shard/cloud"
 	"github.com/shardfeed/shardfeed/shard/driver"
 	"github.com/shardfeed/shardfeed/shard/driver/bucket"
+	"github.com/shardfeed/shardfeed/shard/driver/connect"
 	"github.com/shardfeed/shardfeed/shard/web"
 )
 
@@ -45,7 +46,7 @@ func (s *service) container(spelled string) (string, error) {
 // Object returns a blob's URL. Requests demand its version by If-Match.
 func (s *service) Object(at bucket.Location, _ string) (string, error) {
 	container, err := s.container(at.Bucket)
-	return container + "/" + cloud.Escape(at.Key), err
+	return container + "/" + connect.EscapePath(at.Key), err
 }
 
 // List returns the URL of a page of a list.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/driver/connect"
 )
 
 // settings come from options and the environment.
@@ -76,7 +77,7 @@ func (o Options) connected(text string) (Options, settings, error) {
 	switch {
 	case s.account == "" || o.Key == "" && o.SAS == "":
 		return o, s, fmt.Errorf("%w: a connection string has AccountName, and AccountKey or SharedAccessSignature", shard.ErrBadURI)
-	case s.endpoint != "" && !isURL(s.endpoint):
+	case s.endpoint != "" && !connect.IsURL(s.endpoint):
 		return o, s, fmt.Errorf("%w: BlobEndpoint of the connection string is not an address", shard.ErrBadURI)
 	}
 	o.Account = s.account

@@ -2,8 +2,6 @@ package cloud
 
 import (
 	"net/http"
-	"net/url"
-	"strings"
 
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/driver"
@@ -28,13 +26,4 @@ type Service interface {
 	Hint(err error) string
 	// Facts describe the settings: never a secret.
 	Facts() []shard.Fact
-}
-
-// Escape returns a key as the path of a URL.
-func Escape(key string) string {
-	parts := strings.Split(key, "/")
-	for i, part := range parts {
-		parts[i] = url.PathEscape(part)
-	}
-	return strings.Join(parts, "/")
 }

@@ -1,16 +1,12 @@
 package gs
 
 import (
-	"cmp"
 	"errors"
-	"fmt"
-	"maps"
-	"net/url"
 	"os"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
+
+	"github.com/shardfeed/shardfeed/shard/cloud"
+	"github.com/shardfeed/shardfeed/shard/driver/connect"
 )
 
 // Options configure the access to buckets. The zero value finds the credentials that Google's own
@@ -40,7 +36,7 @@ type Options struct {
 var setters = map[string]func(o *Options, value string) error{
 	"gs.token":        func(o *Options, v string) error { o.Token = v; return nil },
 	"gs.access_token": func(o *Options, v string) error { o.AccessToken = v; return nil },
-	"gs.anonymous":    func(o *Options, v string) (err error) { o.Anonymous, err = parseBool(v); return err },
+	"gs.anonymous":    func(o *Options, v string) (err error) { o.Anonymous, err = cloud.ParseBool(v); return err },
 	"gs.endpoint":     func(o *Options, v string) error { o.Endpoint = v; return nil },
 	"gs.user_project": func(o *Options, v string) error { o.UserProject = v; return nil },
 	"gs.proxy":        func(o *Options, v string) error { o.Proxy = v; return nil },
@@ -51,49 +47,24 @@ var aliases = map[string]string{
 	"gs.anon": "gs.anonymous", "gs.endpoint_url": "gs.endpoint", "gs.endpoint_override": "gs.endpoint", "gs.requester_pays": "gs.user_project",
 }
 
-// ParseOptions returns the options of storage options by their names, as gs.token. Values are never
-// part of an error: they can be secrets.
-func ParseOptions(given map[string]string) (o Options, err error) {
-	var errs []error
-	for _, name := range slices.Sorted(maps.Keys(given)) {
-		set, known := setters[cmp.Or(aliases[name], name)]
-		if !known {
-			errs = append(errs, fmt.Errorf("%s: not an option of gs; there are %s", name, strings.Join(slices.Sorted(maps.Keys(setters)), ", ")))
-			continue
-		}
-		if err := set(&o, given[name]); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", name, err))
-		}
-	}
-	return o, errors.Join(append(errs, o.Validate())...)
+// ParseOptions returns the options of storage options by their names, as gs.token.
+func ParseOptions(given map[string]string) (Options, error) {
+	return cloud.ParseOptions("gs", setters, aliases, given)
 }
 
 // Validate lists everything that is wrong with the options in one error.
 func (o Options) Validate() error {
 	var errs []error
-	if o.Endpoint != "" && !isURL(o.Endpoint) {
+	if o.Endpoint != "" && !connect.IsURL(o.Endpoint) {
 		errs = append(errs, errors.New("gs.endpoint: must be an address such as http://localhost:4443"))
 	}
-	if o.Proxy != "" && !isURL(o.Proxy) {
+	if o.Proxy != "" && !connect.IsURL(o.Proxy) {
 		errs = append(errs, errors.New("gs.proxy: must be an address such as http://host:3128"))
 	}
 	if o.AccessToken != "" && o.Token != "" || o.Anonymous && (o.AccessToken != "" || o.Token != "" && o.Token != anonymous) {
 		errs = append(errs, errors.New("gs.token, gs.access_token, gs.anonymous: give one of them"))
 	}
 	return errors.Join(errs...)
-}
-
-func parseBool(value string) (bool, error) {
-	b, err := strconv.ParseBool(strings.ToLower(value))
-	if err != nil {
-		return false, errors.New("must be true or false")
-	}
-	return b, nil
-}
-
-func isURL(text string) bool {
-	u, err := url.Parse(text)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 }
 
 func (o Options) getenv(name string) string {
@@ -106,7 +77,7 @@ func (o Options) getenv(name string) string {
 // emulator returns the address that STORAGE_EMULATOR_HOST names, or "".
 func (o Options) emulator() string {
 	host := o.getenv("STORAGE_EMULATOR_HOST")
-	if host == "" || isURL(host) {
+	if host == "" || connect.IsURL(host) {
 		return host
 	}
 	return "http://" + host

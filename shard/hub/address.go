@@ -59,12 +59,3 @@ func (a address) uri(commit, path string) string {
 
 // commits are the names of commits.
 var commits = regexp.MustCompile(`^[0-9a-f]{40}$`)
-
-// escape spells a path in a URL.
-func escape(path string) string {
-	segments := strings.Split(path, "/")
-	for i, s := range segments {
-		segments[i] = url.PathEscape(s)
-	}
-	return strings.Join(segments, "/")
-}

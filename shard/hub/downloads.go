@@ -13,6 +13,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/regular"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/driver"
+	"github.com/shardfeed/shardfeed/shard/driver/connect"
 )
 
 // The hub's own client keeps a data set in its cache as
@@ -82,7 +83,7 @@ func (c client) downloaded(ctx context.Context, files shard.Store, a address, sh
 	if !sh.Admits(contentOf(name)) {
 		return nil, false
 	}
-	found, err := files.List(ctx, "file://"+escape(filepath.ToSlash(name)))
+	found, err := files.List(ctx, "file://"+connect.EscapePath(filepath.ToSlash(name)))
 	if err != nil || len(found) != 1 || found[0].Size != sh.Size {
 		return nil, false
 	}

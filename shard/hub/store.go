@@ -13,6 +13,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/driver"
+	"github.com/shardfeed/shardfeed/shard/driver/connect"
 	"github.com/shardfeed/shardfeed/shard/web"
 )
 
@@ -151,7 +152,7 @@ func (s *Store) Open(ctx context.Context, sh shard.Shard) (shard.Object, error) 
 	if c.offline {
 		return nil, wrap("open", sh.URI, errOffline)
 	}
-	return c.web.OpenPinned(ctx, c.endpoint+"/datasets/"+a.repo+"/resolve/"+a.revision+"/"+escape(a.path), sh, maxHole, chunk)
+	return c.web.OpenPinned(ctx, c.endpoint+"/datasets/"+a.repo+"/resolve/"+a.revision+"/"+connect.EscapePath(a.path), sh, maxHole, chunk)
 }
 
 // parallelReads is how many objects to read at once.

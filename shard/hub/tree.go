@@ -13,6 +13,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/driver"
+	"github.com/shardfeed/shardfeed/shard/driver/connect"
 	"github.com/shardfeed/shardfeed/shard/web"
 )
 
@@ -152,7 +153,7 @@ func (t *tree) pages(ctx context.Context, dir string, recursive bool, visit func
 	}
 	location := t.client.endpoint + "/api/datasets/" + t.address.repo + "/tree/" + t.commit
 	if dir != "" {
-		location += "/" + escape(dir)
+		location += "/" + connect.EscapePath(dir)
 	}
 	location += fmt.Sprintf("?recursive=%t&expand=false", recursive)
 	var chain driver.Pages

@@ -1,3 +1,3 @@
-// Package connect has what the stores that speak HTTP share: the transport of their requests, and
-// the meaning of its errors.
+// Package connect has what the stores that speak HTTP share: the transport of their requests, the
+// meaning of its errors, and the spelling of URLs.
 package connect
