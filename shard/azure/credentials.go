@@ -21,18 +21,11 @@ const (
 	resource = "https://storage.azure.com/"
 )
 
-// A signer shows who asks.
-type signer interface{ Sign(r *http.Request) error }
-
-type unsigned struct{}
-
-func (unsigned) Sign(*http.Request) error { return nil }
-
-// credentials returns the signer of requests, and its description without a secret. ForAll says
+// credentials returns the signer of requests, and its description without a secret. forAll reports
 // that it is for all accounts.
-func (o Options) credentials(account string) (by signer, source string, forAll bool, err error) {
+func (o Options) credentials(account string) (by cloud.Signer, source string, forAll bool, err error) {
 	if o.Anonymous {
-		return unsigned{}, "none (anonymous)", true, nil
+		return cloud.Unsigned{}, "none (anonymous)", true, nil
 	}
 	if by, source, err := o.secret(account); by != nil || err != nil {
 		return by, source, false, err
@@ -46,7 +39,7 @@ func (o Options) credentials(account string) (by signer, source string, forAll b
 }
 
 // secret returns the signer by a key or a signature, or nil.
-func (o Options) secret(account string) (signer, string, error) {
+func (o Options) secret(account string) (cloud.Signer, string, error) {
 	key, sas, from := o.Key, o.SAS, "of the options"
 	if !o.given() {
 		key = o.first("AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_KEY")
@@ -63,10 +56,8 @@ func (o Options) secret(account string) (signer, string, error) {
 	return nil, "", nil
 }
 
-type fetch = func(context.Context) (cloud.Token, error)
-
 // tokens returns the source of tokens of OAuth.
-func (o Options) tokens(clients cloud.Clients) (fetch, string) {
+func (o Options) tokens(clients cloud.Clients) (cloud.Fetch, string) {
 	tenant, client := cmp.Or(o.TenantID, o.first("AZURE_TENANT_ID", "AZURE_STORAGE_TENANT_ID")), cmp.Or(o.ClientID, o.first("AZURE_CLIENT_ID", "AZURE_STORAGE_CLIENT_ID"))
 	secret := cmp.Or(o.ClientSecret, o.first("AZURE_CLIENT_SECRET", "AZURE_STORAGE_CLIENT_SECRET"))
 	authority := strings.TrimRight(cmp.Or(o.first("AZURE_AUTHORITY_HOST"), "https://login.microsoftonline.com"), "/")
@@ -77,7 +68,7 @@ func (o Options) tokens(clients cloud.Clients) (fetch, string) {
 	file := o.first("AZURE_FEDERATED_TOKEN_FILE")
 	switch {
 	case o.AccessToken != "":
-		return func(context.Context) (cloud.Token, error) { return cloud.Token{Value: o.AccessToken}, nil }, "an access token of the options"
+		return cloud.Fixed(o.AccessToken), "an access token of the options"
 	case secret != "" && tenant != "" && client != "":
 		return func(ctx context.Context) (cloud.Token, error) {
 			return entra.token(ctx, url.Values{"client_secret": {secret}})

@@ -21,7 +21,7 @@ const (
 
 // identity returns the tokens of a managed identity: of an app or of Azure ML, else of the machine.
 // A client "" is the only one that there is.
-func (o Options) identity(client *http.Client, id string) (fetch, string) {
+func (o Options) identity(client *http.Client, id string) (cloud.Fetch, string) {
 	query := url.Values{"resource": {resource}}
 	who := "the managed identity"
 	if id != "" {
@@ -51,7 +51,7 @@ func setNonEmpty(query url.Values, name, value string) {
 }
 
 // asks fetches tokens by a GET with one header.
-func asks(client *http.Client, location string, query url.Values, name, value string) fetch {
+func asks(client *http.Client, location string, query url.Values, name, value string) cloud.Fetch {
 	return func(ctx context.Context) (cloud.Token, error) {
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, location+"?"+query.Encode(), nil)
 		if err != nil {
@@ -64,7 +64,7 @@ func asks(client *http.Client, location string, query url.Values, name, value st
 
 // onMachine takes a metadata server that does not answer its first request for one that does not
 // exist.
-func onMachine(from fetch) fetch {
+func onMachine(from cloud.Fetch) cloud.Fetch {
 	return func(ctx context.Context) (cloud.Token, error) {
 		probe, cancel := context.WithTimeout(ctx, probeTime)
 		defer cancel()

@@ -181,7 +181,7 @@ func (s *service) Hint(err error) string {
 		return "the key or the signature is wrong, has expired, or this machine's clock is: " + s.source
 	case code == "AuthorizationPermissionMismatch":
 		return "the identity needs the role Storage Blob Data Reader, or the signature the permissions r and l: " + s.source
-	case code == "PublicAccessNotPermitted" || errors.Is(err, shard.ErrDenied) && s.by == unsigned{}:
+	case code == "PublicAccessNotPermitted" || errors.Is(err, shard.ErrDenied) && s.by == cloud.Unsigned{}:
 		return "anonymous requests may not do this: give credentials, such as az.account_key or AZURE_STORAGE_CONNECTION_STRING"
 	case errors.Is(err, shard.ErrDenied):
 		return "see what the credentials may do, and the account's firewall: " + s.source

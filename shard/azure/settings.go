@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/shard/cloud"
 	"github.com/shardfeed/shardfeed/shard/driver/connect"
 )
 
@@ -14,7 +15,7 @@ type settings struct {
 	account  string // of az:// addresses, or ""
 	endpoint string // of its blobs, without a slash at the end; "": Azure's
 	suffix   string // of Azure's hosts
-	by       signer
+	by       cloud.Signer
 	source   string // of the credentials, in words
 	forAll   bool   // the credentials are for all accounts, as tokens are
 }

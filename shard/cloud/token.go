@@ -20,6 +20,23 @@ type Token struct {
 	Expires time.Time // zero: never
 }
 
+// A Fetch gets a token. Its errors wrap the kinds of package shard.
+type Fetch func(context.Context) (Token, error)
+
+// Fixed returns a token that never expires.
+func Fixed(value string) Fetch {
+	return func(context.Context) (Token, error) { return Token{Value: value}, nil }
+}
+
+// A Signer adds the proof of who asks to a request.
+type Signer interface{ Sign(r *http.Request) error }
+
+// Unsigned adds nothing: requests are anonymous.
+type Unsigned struct{}
+
+// Sign adds nothing.
+func (Unsigned) Sign(*http.Request) error { return nil }
+
 // Times of tokens.
 const (
 	renewBefore = 3 * time.Minute // a new one is fetched so long before the old one expires
@@ -29,15 +46,15 @@ const (
 // Tokens sign requests with a token that is fetched again before it expires. Its methods are safe
 // for concurrent use: one request fetches for all.
 type Tokens struct {
-	fetch    func(context.Context) (Token, error)
+	fetch    Fetch
 	fetching *semaphore.Weighted
 
 	mu   sync.Mutex
 	last Token // or zero
 }
 
-// NewTokens returns the tokens of fetch, whose errors wrap the kinds of package shard.
-func NewTokens(fetch func(context.Context) (Token, error)) *Tokens {
+// NewTokens returns the tokens of fetch.
+func NewTokens(fetch Fetch) *Tokens {
 	return &Tokens{fetch: fetch, fetching: semaphore.NewWeighted(1)}
 }
 

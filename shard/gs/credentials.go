@@ -31,20 +31,13 @@ const (
 	fromMetadata  = "cloud"
 )
 
-// A signer shows who asks.
-type signer interface{ Sign(r *http.Request) error }
-
-type unsigned struct{}
-
-func (unsigned) Sign(*http.Request) error { return nil }
-
-// credentials returns the source of tokens, and its description without a secret.
-func (o Options) credentials(emulated bool) (by signer, source string, err error) {
+// credentials returns the signer of requests, and its description without a secret.
+func (o Options) credentials(emulated bool) (by cloud.Signer, source string, err error) {
 	switch {
 	case o.Anonymous, o.Token == anonymous, emulated && o.Token == "" && o.AccessToken == "":
-		return unsigned{}, "none (anonymous)", nil
+		return cloud.Unsigned{}, "none (anonymous)", nil
 	case o.AccessToken != "":
-		return cloud.NewTokens(func(context.Context) (cloud.Token, error) { return cloud.Token{Value: o.AccessToken}, nil }), "an access token of the options", nil
+		return cloud.NewTokens(cloud.Fixed(o.AccessToken)), "an access token of the options", nil
 	}
 	clients, err := cloud.NewClients(connect.Options{CABundle: o.CABundle, Proxy: o.Proxy})
 	if err != nil {
@@ -55,15 +48,11 @@ func (o Options) credentials(emulated bool) (by signer, source string, err error
 	case strings.HasPrefix(strings.TrimSpace(o.Token), "{"):
 		return cloud.NewTokens(ofJSON(clients.Proxied, []byte(o.Token))), kindOf([]byte(o.Token)) + " of the options", nil
 	default:
-		file, err := o.file()
+		file, content, err := o.file()
 		if err != nil {
 			return nil, "", err
 		}
 		if file != "" {
-			content, err := regular.ReadFile(file)
-			if err != nil {
-				return nil, "", fmt.Errorf("%w: credentials: %w", shard.ErrDenied, err)
-			}
 			return cloud.NewTokens(ofFile(clients.Proxied, file)), kindOf(content) + " of " + file, nil
 		}
 	}
@@ -71,29 +60,44 @@ func (o Options) credentials(emulated bool) (by signer, source string, err error
 	return cloud.NewTokens(ofMetadata(clients.Direct, host)), "the metadata server " + cmp.Or(host, metadataHost), nil
 }
 
-// file returns the file of credentials, or "".
-func (o Options) file() (string, error) {
+// file returns the file of credentials and its content, or "".
+func (o Options) file() (file string, content []byte, err error) {
+	named := o.getenv("GOOGLE_APPLICATION_CREDENTIALS")
 	if o.Token != "" && o.Token != googleDefault {
-		return o.Token, nil
+		named = o.Token
 	}
-	if file := o.getenv("GOOGLE_APPLICATION_CREDENTIALS"); file != "" {
-		return file, nil
+	if named != "" {
+		content, err = readFile(named)
+		return named, content, err
 	}
+	if file = o.loginFile(); file == "" {
+		return "", nil, nil
+	}
+	content, err = readFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil, nil
+	}
+	return file, content, err
+}
+
+// loginFile returns the path of the file that gcloud writes, or "".
+func (o Options) loginFile() string {
 	dir := o.getenv("CLOUDSDK_CONFIG")
 	if home := o.getenv("HOME"); dir == "" && home != "" {
 		dir = filepath.Join(home, ".config", "gcloud")
 	}
 	if dir == "" {
-		return "", nil
+		return ""
 	}
-	file := filepath.Join(dir, "application_default_credentials.json")
-	if _, err := regular.ReadFile(file); err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return "", nil
-		}
-		return "", fmt.Errorf("%w: credentials: %w", shard.ErrDenied, err)
+	return filepath.Join(dir, "application_default_credentials.json")
+}
+
+func readFile(file string) ([]byte, error) {
+	content, err := regular.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("%w: credentials: %w", shard.ErrDenied, err)
 	}
-	return file, nil
+	return content, nil
 }
 
 // kindOf names the kind of a file of credentials.
@@ -105,18 +109,19 @@ func kindOf(content []byte) string {
 	return strings.ReplaceAll(file.Type, "_", " ")
 }
 
-func ofFile(client *http.Client, file string) func(context.Context) (cloud.Token, error) {
+// ofFile fetches tokens by a file of credentials, which is read for each.
+func ofFile(client *http.Client, file string) cloud.Fetch {
 	return func(ctx context.Context) (cloud.Token, error) {
-		content, err := regular.ReadFile(file)
+		content, err := readFile(file)
 		if err != nil {
-			return cloud.Token{}, fmt.Errorf("%w: credentials: %w", shard.ErrDenied, err)
+			return cloud.Token{}, err
 		}
 		return ofJSON(client, content)(ctx)
 	}
 }
 
 // ofJSON fetches tokens by a file of credentials, whose kind decides which server is asked.
-func ofJSON(client *http.Client, content []byte) func(context.Context) (cloud.Token, error) {
+func ofJSON(client *http.Client, content []byte) cloud.Fetch {
 	return func(ctx context.Context) (cloud.Token, error) {
 		ctx = context.WithValue(ctx, oauth2.HTTPClient, client)
 		var file struct{ Type string }

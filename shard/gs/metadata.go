@@ -19,7 +19,7 @@ const (
 )
 
 // ofMetadata fetches tokens from the metadata server. A host "" is Google's.
-func ofMetadata(client *http.Client, host string) func(context.Context) (cloud.Token, error) {
+func ofMetadata(client *http.Client, host string) cloud.Fetch {
 	return func(ctx context.Context) (cloud.Token, error) {
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+cmp.Or(host, metadataHost)+metadataPath+"?scopes="+scope, nil)
 		if err != nil {

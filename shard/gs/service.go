@@ -21,7 +21,7 @@ const endpoint = "https://storage.googleapis.com"
 
 // A service is Google Cloud Storage, or an emulator of it.
 type service struct {
-	signer
+	cloud.Signer
 	endpoint    string // without a slash at the end
 	source      string // of the credentials, in words
 	userProject string // or ""
@@ -37,7 +37,7 @@ func (o Options) service() (*service, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &service{signer: by, endpoint: strings.TrimRight(cmp.Or(o.Endpoint, emulator, endpoint), "/"), source: source, userProject: o.UserProject}, nil
+	return &service{Signer: by, endpoint: strings.TrimRight(cmp.Or(o.Endpoint, emulator, endpoint), "/"), source: source, userProject: o.UserProject}, nil
 }
 
 // Sign shows who asks, and names the project to charge.
@@ -45,7 +45,7 @@ func (s *service) Sign(r *http.Request) error {
 	if s.userProject != "" {
 		r.Header.Set("X-Goog-User-Project", s.userProject)
 	}
-	return s.signer.Sign(r)
+	return s.Signer.Sign(r)
 }
 
 // Demand adds nothing: the URL of an object names its generation.
@@ -125,7 +125,7 @@ func (s *service) Hint(err error) string {
 			"gs.anonymous for public data"
 	case errors.Is(err, cloud.ErrNoToken):
 		return "see whether the credentials are valid: " + s.source
-	case errors.Is(err, shard.ErrDenied) && s.signer == unsigned{}:
+	case errors.Is(err, shard.ErrDenied) && s.Signer == cloud.Unsigned{}:
 		return "anonymous requests may not do this: the bucket needs credentials, see GOOGLE_APPLICATION_CREDENTIALS and gs.token"
 	case strings.Contains(text, "requester pays"):
 		return "name the project to charge by gs.user_project"
