@@ -64,12 +64,14 @@ func (s *service) List(q bucket.Query) (string, error) {
 	return container + "?" + strings.ReplaceAll(query.Encode(), "+", "%20"), err
 }
 
-// isFolder is the value of the metadata hdi_isfolder of a blob that marks a directory.
-const isFolder = "true"
-
 // Kind returns a directory for the blob that marks one.
 func (s *service) Kind(head http.Header) driver.EntryKind {
-	if strings.EqualFold(head.Get("X-Ms-Meta-Hdi_isfolder"), isFolder) || head.Get("X-Ms-Resource-Type") == "directory" {
+	return kindOf(head.Get("X-Ms-Resource-Type"), head.Get("X-Ms-Meta-Hdi_isfolder"))
+}
+
+// kindOf returns the kind of a blob of a resource type, whose metadata hdi_isfolder has a value.
+func kindOf(resource, isFolder string) driver.EntryKind {
+	if resource == "directory" || strings.EqualFold(isFolder, "true") {
 		return driver.KindDir
 	}
 	return driver.KindFile
@@ -85,7 +87,11 @@ func (n name) decode() (string, error) {
 	if !n.Encoded {
 		return n.Text, nil
 	}
-	return url.PathUnescape(n.Text)
+	text, err := url.PathUnescape(n.Text)
+	if err != nil {
+		return "", fmt.Errorf("%w: it has a name that cannot be read: %.200q", errForeign, n.Text)
+	}
+	return text, nil
 }
 
 // Metadata of a blob. Names have no case.
@@ -96,13 +102,13 @@ type metadata struct {
 	} `xml:",any"`
 }
 
-func (m metadata) isFolder() bool {
+func (m metadata) isFolder() string {
 	for _, one := range m.All {
 		if strings.EqualFold(one.XMLName.Local, "hdi_isfolder") {
-			return strings.EqualFold(one.Value, isFolder)
+			return one.Value
 		}
 	}
-	return false
+	return ""
 }
 
 // A list is a page of names.
@@ -134,18 +140,17 @@ func (s *service) ReadPage(body []byte) (*bucket.Page, error) {
 	for _, b := range l.Blobs {
 		key, err := b.Name.decode()
 		if err != nil {
-			return nil, fmt.Errorf("%w: it has a name that cannot be read: %.200q", errForeign, b.Name.Text)
+			return nil, err
 		}
-		e := driver.Entry{Name: key, Size: b.Properties.Length, Version: `"` + strings.Trim(b.Properties.Etag, `"`) + `"`}
-		if b.Properties.ResourceType == "directory" || b.Metadata.isFolder() {
-			e.Kind = driver.KindDir
-		}
-		p.Files = append(p.Files, e)
+		p.Files = append(p.Files, driver.Entry{
+			Name: key, Size: b.Properties.Length, Version: `"` + strings.Trim(b.Properties.Etag, `"`) + `"`,
+			Kind: kindOf(b.Properties.ResourceType, b.Metadata.isFolder()),
+		})
 	}
 	for _, prefix := range l.Prefixes {
 		dir, err := prefix.Name.decode()
 		if err != nil {
-			return nil, fmt.Errorf("%w: it has a name that cannot be read: %.200q", errForeign, prefix.Name.Text)
+			return nil, err
 		}
 		p.Dirs = append(p.Dirs, dir)
 	}

@@ -32,19 +32,18 @@ func (o Options) settings() (s settings, err error) {
 	if err := o.Validate(); err != nil {
 		return s, fmt.Errorf("%w: %w", shard.ErrBadURI, err)
 	}
-	s.suffix = "core.windows.net"
 	text, from := o.ConnectionString, "a connection string of the options"
 	if text == "" && !o.given() {
 		text, from = o.first("AZURE_STORAGE_CONNECTION_STRING"), "AZURE_STORAGE_CONNECTION_STRING"
 	}
 	if text != "" {
-		o, s, err = o.connected(text)
-		if err != nil {
+		if o, s.suffix, err = o.connected(text); err != nil {
 			return s, err
 		}
 	}
-	s.account = cmp.Or(o.Account, s.account, o.first("AZURE_STORAGE_ACCOUNT_NAME", "AZURE_STORAGE_ACCOUNT"))
-	s.endpoint = strings.TrimRight(cmp.Or(o.Endpoint, s.endpoint), "/")
+	s.suffix = cmp.Or(s.suffix, "core.windows.net")
+	s.account = cmp.Or(o.Account, o.first("AZURE_STORAGE_ACCOUNT_NAME", "AZURE_STORAGE_ACCOUNT"))
+	s.endpoint = strings.TrimRight(o.Endpoint, "/")
 	if s.by, s.source, s.forAll, err = o.credentials(s.account); text != "" {
 		s.source = from
 	}
@@ -56,9 +55,9 @@ func (o Options) given() bool {
 	return o.Key != "" || o.SAS != "" || o.AccessToken != "" || o.ClientSecret != "" || o.Anonymous
 }
 
-// connected returns the options and settings that a connection string has.
-func (o Options) connected(text string) (Options, settings, error) {
-	s := settings{suffix: "core.windows.net"}
+// connected returns the options with what a connection string has, and the suffix that it has of
+// Azure's hosts, or "".
+func (o Options) connected(text string) (_ Options, suffix string, err error) {
 	values := map[string]string{}
 	for part := range strings.SplitSeq(text, ";") {
 		if name, value, found := strings.Cut(part, "="); found {
@@ -68,21 +67,20 @@ func (o Options) connected(text string) (Options, settings, error) {
 	if strings.EqualFold(values["usedevelopmentstorage"], "true") {
 		values = map[string]string{"accountname": emulatorAccount, "accountkey": emulatorKey, "blobendpoint": emulatorEndpoint}
 	}
-	o.ConnectionString, o.Key, o.SAS = "", values["accountkey"], values["sharedaccesssignature"]
-	s.account, s.suffix = values["accountname"], cmp.Or(values["endpointsuffix"], s.suffix)
-	s.endpoint = values["blobendpoint"]
-	if s.account == "" && s.endpoint != "" {
-		_, host, _ := strings.Cut(s.endpoint, "://")
-		s.account = place{host: host}.account()
+	endpoint := values["blobendpoint"]
+	o.Account, o.Key, o.SAS, o.ConnectionString = values["accountname"], values["accountkey"], values["sharedaccesssignature"], ""
+	if o.Account == "" && endpoint != "" {
+		_, host, _ := strings.Cut(endpoint, "://")
+		o.Account = place{host: host}.account()
 	}
+	o.Endpoint = cmp.Or(o.Endpoint, endpoint)
 	switch {
-	case s.account == "" || o.Key == "" && o.SAS == "":
-		return o, s, fmt.Errorf("%w: a connection string has AccountName, and AccountKey or SharedAccessSignature", shard.ErrBadURI)
-	case s.endpoint != "" && !connect.IsURL(s.endpoint):
-		return o, s, fmt.Errorf("%w: BlobEndpoint of the connection string is not an address", shard.ErrBadURI)
+	case o.Account == "" || o.Key == "" && o.SAS == "":
+		return o, "", fmt.Errorf("%w: a connection string has AccountName, and AccountKey or SharedAccessSignature", shard.ErrBadURI)
+	case endpoint != "" && !connect.IsURL(endpoint):
+		return o, "", fmt.Errorf("%w: BlobEndpoint of the connection string is not an address", shard.ErrBadURI)
 	}
-	o.Account = s.account
-	return o, s, nil
+	return o, values["endpointsuffix"], nil
 }
 
 // base returns the URL of the blobs of a place's account.
