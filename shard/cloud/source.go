@@ -14,12 +14,12 @@ import (
 
 // A source makes the requests of a bucket.Tree. Paths are addresses without their scheme.
 type source struct {
-	store  *Store
+	locate func(path string) (bucket.Location, error)
 	client client
 	prefix string // of addresses: "gs://" as the user spelled it
 }
 
-func (s *source) Locate(path string) (bucket.Location, error) { return s.store.options.Locate(path) }
+func (s *source) Locate(path string) (bucket.Location, error) { return s.locate(path) }
 
 // Refusal is bare: what the services refuse, they refuse for all objects of a bucket alike.
 func (s *source) Refusal(err error) bucket.Refusal {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 
 	"github.com/shardfeed/shardfeed/internal/cause"
@@ -66,27 +67,33 @@ func New(o Options) *Store {
 	})}
 }
 
-// sourceOf returns the source of an address's lists, and the address without its scheme.
-func (s *Store) sourceOf(address string) (from *source, path string, err error) {
-	_, path = shard.SplitScheme(address)
-	if _, err = s.options.Locate(path); err != nil {
-		return nil, "", err
+// find returns the client, and where an address is.
+func (s *Store) find(address string) (c client, at bucket.Location, err error) {
+	_, path := shard.SplitScheme(address)
+	if at, err = s.options.Locate(path); err == nil {
+		c, err = s.start()
 	}
-	c, err := s.start()
-	return &source{s, c, address[:len(address)-len(path)]}, path, err
+	return c, at, err
 }
 
-func (s *source) tree() *bucket.Tree {
-	return bucket.NewTree(s, s.prefix, driver.NewListing(s.store.options.Listed))
+// tree returns the tree of an address, and the address without its scheme.
+func (s *Store) tree(address string) (t *bucket.Tree, path string, err error) {
+	c, _, err := s.find(address)
+	if err != nil {
+		return nil, "", err
+	}
+	_, path = shard.SplitScheme(address)
+	prefix := strings.TrimSuffix(address, path)
+	return bucket.NewTree(&source{s.options.Locate, c, prefix}, prefix, driver.NewListing(s.options.Listed)), path, nil
 }
 
 // List returns the shards of an address or a pattern; see driver.Walk.
 func (s *Store) List(ctx context.Context, pattern string) ([]shard.Shard, error) {
-	from, path, err := s.sourceOf(pattern)
+	t, path, err := s.tree(pattern)
 	if err != nil {
 		return nil, &shard.Error{Op: "list", URI: pattern, Err: err}
 	}
-	return driver.Walk(ctx, from.tree(), path, driver.WalksAtOnce)
+	return driver.Walk(ctx, t, path, driver.WalksAtOnce)
 }
 
 // Open returns an object of a shard. It sends no request.
@@ -102,39 +109,31 @@ func (s *Store) open(ctx context.Context, sh shard.Shard) (shard.Object, error) 
 	if ctx.Err() != nil {
 		return nil, cause.Of(ctx)
 	}
-	from, path, err := s.sourceOf(sh.URI)
-	if err != nil {
-		return nil, err
-	}
-	at, err := from.Locate(path)
+	c, at, err := s.find(sh.URI)
 	if err == nil && at.Key == "" {
 		err = fmt.Errorf("%w: it names no object", shard.ErrBadURI)
 	}
 	if err != nil {
 		return nil, err
 	}
-	location, err := from.client.Object(at, sh.Version)
+	location, err := c.Object(at, sh.Version)
 	if err != nil {
 		return nil, err
 	}
-	o, err := from.client.web.OpenAt(ctx, location, sh)
+	o, err := c.web.OpenAt(ctx, location, sh)
 	if err != nil {
 		return nil, err
 	}
-	return &object{o.(rangeObject), from.client, at, sh}, nil
+	return &object{o.(rangeObject), c, at, sh}, nil
 }
 
 // Identity is the object's URL, which all spellings of its address share.
 func (s *Store) Identity(uri string) string {
-	from, path, err := s.sourceOf(uri)
+	c, at, err := s.find(uri)
 	if err != nil {
 		return uri
 	}
-	at, err := from.Locate(path)
-	if err != nil {
-		return uri
-	}
-	location, err := from.client.Object(at, "")
+	location, err := c.Object(at, "")
 	if err != nil {
 		return uri
 	}
@@ -149,11 +148,11 @@ func (s *Store) Above(address string) []string {
 
 // TableAt reports the table whose root is a directory.
 func (s *Store) TableAt(ctx context.Context, dir string) (shard.Table, error) {
-	from, path, err := s.sourceOf(dir)
+	t, path, err := s.tree(dir)
 	if err != nil {
 		return shard.Table{}, err
 	}
-	return driver.TableAt(ctx, from.tree(), path)
+	return driver.TableAt(ctx, t, path)
 }
 
 // Parallel is the same for all addresses.
@@ -184,20 +183,16 @@ func (s *Store) Place(context.Context, shard.Shard) (shard.Placement, error) {
 
 // Explain describes the settings, and lists one name. Failures are facts too.
 func (s *Store) Explain(ctx context.Context, uri string) ([]shard.Fact, error) {
-	from, path, err := s.sourceOf(uri)
+	c, at, err := s.find(uri)
 	if err != nil {
 		return nil, &shard.Error{Op: "explain", URI: uri, Err: err}
 	}
-	facts := from.client.Facts()
-	at, err := from.Locate(path)
-	if err == nil {
-		_, err = from.client.page(ctx, bucket.Query{Bucket: at.Bucket, Prefix: at.Key, Level: true})
-	}
-	if err == nil {
+	facts := c.Facts()
+	if _, err = c.page(ctx, bucket.Query{Bucket: at.Bucket, Prefix: at.Key, Level: true}); err == nil {
 		return append(facts, shard.Fact{Name: "access", Value: "its names can be listed"}), nil
 	}
 	facts = append(facts, shard.Fact{Name: "problem", Value: err.Error()})
-	if h := from.client.Hint(err); h != "" {
+	if h := c.Hint(err); h != "" {
 		facts = append(facts, shard.Fact{Name: "try", Value: h})
 	}
 	return facts, nil
