@@ -8,7 +8,11 @@ import (
 	"testing"
 
 	"github.com/shardfeed/shardfeed/internal/leaktest"
+	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/all"
+	"github.com/shardfeed/shardfeed/shard/azure"
+	"github.com/shardfeed/shardfeed/shard/gs"
+	"github.com/shardfeed/shardfeed/shard/hub"
 	"github.com/shardfeed/shardfeed/shard/mem"
 	"github.com/shardfeed/shardfeed/shard/s3"
 )
@@ -53,6 +57,24 @@ func TestShared(t *testing.T) {
 	}
 	if got := stores.Parallel("s3://bucket/key"); got != 3 {
 		t.Errorf("%d reads in parallel, want what the options say", got)
+	}
+	if err := stores.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestUnused: figures and the end of stores that nothing was read from look up no setting.
+func TestUnused(t *testing.T) {
+	getenv := func(name string) string {
+		t.Errorf("%s is looked up", name)
+		return ""
+	}
+	stores := all.Stores(all.Options{Hub: hub.Options{Getenv: getenv}, GS: gs.Options{Getenv: getenv}, Azure: azure.Options{Getenv: getenv}})
+	if got := stores.Traffic(); got != (shard.Traffic{}) {
+		t.Errorf("traffic %+v", got)
+	}
+	for _, of := range stores.ByStore() {
+		t.Errorf("figures of %s", of.Store)
 	}
 	if err := stores.Close(); err != nil {
 		t.Error(err)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/shard"
@@ -37,6 +38,7 @@ const (
 type Store struct {
 	options Options
 	start   func() (client, error)
+	started atomic.Pointer[web.Store] // nil before the first use
 }
 
 // A client makes the requests to a service.
@@ -55,7 +57,8 @@ var (
 
 // New returns a store. It reads no file and asks no server before the first use.
 func New(o Options) *Store {
-	return &Store{options: o, start: sync.OnceValues(func() (client, error) {
+	s := &Store{options: o}
+	s.start = sync.OnceValues(func() (client, error) {
 		service, err := o.Start()
 		if err != nil {
 			return client{}, err
@@ -63,8 +66,11 @@ func New(o Options) *Store {
 		requests := o.Web
 		requests.Protocol = service
 		requests.FirstRequests, requests.MaxRequests = firstRequests, mostRequests
-		return client{service, web.New(requests)}, nil
-	})}
+		c := client{service, web.New(requests)}
+		s.started.Store(c.web)
+		return c, nil
+	})
+	return s
 }
 
 // find returns the client, and where an address is.
@@ -160,20 +166,18 @@ func (s *Store) Parallel(string) int { return parallelReads }
 
 // Traffic counts the requests so far.
 func (s *Store) Traffic() shard.Traffic {
-	c, err := s.start()
-	if err != nil {
-		return shard.Traffic{}
+	if started := s.started.Load(); started != nil {
+		return started.Traffic()
 	}
-	return c.web.Traffic()
+	return shard.Traffic{}
 }
 
 // ByStore measures the requests to each server.
 func (s *Store) ByStore() []shard.StoreTraffic {
-	c, err := s.start()
-	if err != nil {
-		return nil
+	if started := s.started.Load(); started != nil {
+		return started.ByStore()
 	}
-	return c.web.ByStore()
+	return nil
 }
 
 // Place is not told by clouds.
@@ -200,11 +204,10 @@ func (s *Store) Explain(ctx context.Context, uri string) ([]shard.Fact, error) {
 
 // Close closes the idle connections.
 func (s *Store) Close() error {
-	c, err := s.start()
-	if err != nil {
-		return nil
+	if started := s.started.Load(); started != nil {
+		return started.Close()
 	}
-	return c.web.Close()
+	return nil
 }
 
 // wrap makes the error that a user reads, with the service's own hint.

@@ -9,6 +9,7 @@ import (
 	"path"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/shard"
@@ -22,6 +23,7 @@ type Store struct {
 	options Options
 	files   shard.Store // of this machine
 	start   func() (client, error)
+	started atomic.Pointer[web.Store] // nil before the first use
 }
 
 var (
@@ -50,7 +52,9 @@ func New(o Options, files shard.Store) *Store {
 		if found.token != "" {
 			requests.Headers = http.Header{"Authorization": {"Bearer " + found.token}}
 		}
-		return client{found, web.New(requests)}, nil
+		c := client{found, web.New(requests)}
+		s.started.Store(c.web)
+		return c, nil
 	})
 	return s
 }
@@ -163,20 +167,18 @@ func (s *Store) Parallel(string) int { return parallelReads }
 
 // Traffic counts the requests so far.
 func (s *Store) Traffic() shard.Traffic {
-	c, err := s.start()
-	if err != nil {
-		return shard.Traffic{}
+	if started := s.started.Load(); started != nil {
+		return started.Traffic()
 	}
-	return c.web.Traffic()
+	return shard.Traffic{}
 }
 
 // ByStore measures the requests to the hub.
 func (s *Store) ByStore() []shard.StoreTraffic {
-	c, err := s.start()
-	if err != nil {
-		return nil
+	if started := s.started.Load(); started != nil {
+		return started.ByStore()
 	}
-	return c.web.ByStore()
+	return nil
 }
 
 // Place is not told by the hub.
@@ -216,9 +218,8 @@ func (s *Store) Explain(ctx context.Context, uri string) ([]shard.Fact, error) {
 
 // Close closes the idle connections.
 func (s *Store) Close() error {
-	c, err := s.start()
-	if err != nil {
-		return nil
+	if started := s.started.Load(); started != nil {
+		return started.Close()
 	}
-	return c.web.Close()
+	return nil
 }
