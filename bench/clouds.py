@@ -4,10 +4,6 @@ Both keep their objects in files, below a directory that goes away at the end.
 """
 
 import os
-import subprocess
-import time
-import urllib.error
-import urllib.request
 
 import servers
 
@@ -20,7 +16,7 @@ def gcs(place, name):
     root, port = place.scratch(), servers.free_port()
     url = f"http://127.0.0.1:{port}"
     command = [servers.program("gcs"), "-scheme", "http", "-host", "127.0.0.1", "-port", str(port), "-public-host", "127.0.0.1"]
-    start(place, [*command, "-backend", "filesystem", "-filesystem-root", root, "-log-level", "error"], url)
+    servers.start(place.stack, [*command, "-backend", "filesystem", "-filesystem-root", root, "-log-level", "error"], url, {})
     os.environ |= {"STORAGE_EMULATOR_HOST": url}
 
     from google.auth.credentials import AnonymousCredentials
@@ -37,7 +33,8 @@ def azurite(place, name):
     root, port = place.scratch(), servers.free_port()
     url = f"http://127.0.0.1:{port}"
     command = [servers.program("azurite"), "--blobHost", "127.0.0.1", "--blobPort", str(port), "--location", root, "--silent"]
-    start(place, [*command, "--skipApiVersionCheck", "--disableTelemetry"], url, {"AZURITE_ACCOUNTS": f"{ACCOUNT}:{ACCOUNT_KEY}"})
+    accounts = {"AZURITE_ACCOUNTS": f"{ACCOUNT}:{ACCOUNT_KEY}"}
+    servers.start(place.stack, [*command, "--skipApiVersionCheck", "--disableTelemetry"], url, accounts)
     connection = f"DefaultEndpointsProtocol=http;AccountName={ACCOUNT};AccountKey={ACCOUNT_KEY};BlobEndpoint={url}/{ACCOUNT};"
     os.environ |= {"AZURE_STORAGE_CONNECTION_STRING": connection}
 
@@ -48,20 +45,3 @@ def azurite(place, name):
         with path.open("rb") as content:
             container.upload_blob(f"{name}/{path.name}", content)
     return f"az://{BUCKET}/{name}"
-
-
-def start(place, command, url, environment=None):
-    server = subprocess.Popen(
-        [*servers.UNDER_WATCH, *command], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env={**os.environ, **(environment or {})}
-    )
-    place.stack.callback(servers.end, server)
-    for _ in range(servers.READY_WITHIN * 20):
-        try:
-            urllib.request.urlopen(url, timeout=5).close()
-        except urllib.error.HTTPError:
-            return
-        except OSError:
-            time.sleep(0.05)
-        else:
-            return
-    raise servers.Missing(f"{command[0]} does not answer")

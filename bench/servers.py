@@ -126,19 +126,24 @@ def program(name):
 def start_s3(stack, root):
     address = f"127.0.0.1:{free_port()}"
     environment = {"ROOT_ACCESS_KEY": KEY["AWS_ACCESS_KEY_ID"], "ROOT_SECRET_KEY": KEY["AWS_SECRET_ACCESS_KEY"]}
-    command = [*UNDER_WATCH, program("versitygw"), "--port", address, "--keep-alive", "--quiet", "posix", root]
-    server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env={**os.environ, **environment})
+    start(stack, [program("versitygw"), "--port", address, "--keep-alive", "--quiet", "posix", root], f"http://{address}/", environment)
+    return address
+
+
+def start(stack, command, url, environment):
+    """Starts a server and waits until the URL answers."""
+    server = subprocess.Popen([*UNDER_WATCH, *command], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env={**os.environ, **environment})
     stack.callback(end, server)
     for _ in range(READY_WITHIN * 20):
         try:
-            urllib.request.urlopen(f"http://{address}/", timeout=5).close()
+            urllib.request.urlopen(url, timeout=5).close()
         except urllib.error.HTTPError:
-            return address  # it refuses who doesn't sign
+            return  # it refuses who doesn't sign
         except OSError:
             time.sleep(0.05)
         else:
-            return address
-    raise Missing(f"the S3 server doesn't answer within {READY_WITHIN} s")
+            return
+    raise Missing(f"{command[0]} doesn't answer within {READY_WITHIN} s")
 
 
 def free_port():
