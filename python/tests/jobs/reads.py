@@ -22,18 +22,23 @@ def main() -> None:
     parser.add_argument("--pause", type=float, default=0.0)
     parser.add_argument("--replication", type=int, default=1)
     parser.add_argument("--tokenizer", help="of the column text")
+    parser.add_argument("--states", action="store_true", help="print the state after each step")
+    parser.add_argument("--state", type=json.loads, help="continue from it")
     given = parser.parse_args()
     more: dict[str, Any] = {"columns": ["id"]}
     if given.tokenizer:
         more = {"columns": ["id", "text"], "tokenize": {"text": given.tokenizer}}
     try:
         dataset = shardfeed.StreamingDataset(given.uri, batch_size=given.batch_size, seed=given.seed, replication=given.replication, **more)
+        if given.state is not None:
+            dataset.load_state_dict(given.state)
         say(ready=True)
         input()
         for batch in dataset:
             if given.replication > 1 and (batch["id"].flags.writeable or not batch.copy()["id"].flags.writeable):
                 raise SystemExit("a batch of replicas must be read-only, and its copy not")
-            say(step=batch.step, ids=batch["id"][batch.row_valid].tolist())
+            state = {"state": dataset.state_dict()} if given.states else {}
+            say(step=batch.step, ids=batch["id"][batch.row_valid].tolist(), **state)
             time.sleep(given.pause)
     except shardfeed.errors.ShardfeedError as error:
         say(error=type(error).__name__, text=str(error))
