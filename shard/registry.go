@@ -52,10 +52,10 @@ func (s Stores) Pin(ctx context.Context, pattern string) (string, error) {
 }
 
 // Borrow asks the store of the prefix's scheme, or returns errors.ErrUnsupported.
-func (s Stores) Borrow(prefix string, first Credentials, renew func(context.Context) (Credentials, error)) error {
+func (s Stores) Borrow(prefix string, first Credentials, renew Renew) error {
 	store, err := s.find(prefix)
 	if err != nil {
-		return &Error{Op: "borrow", URI: prefix, Err: err}
+		return errors.ErrUnsupported
 	}
 	return Borrow(store, prefix, first, renew)
 }

@@ -43,12 +43,21 @@ func (p place) account() string {
 	return account
 }
 
-// locate cuts a path into its container, as it is spelled, and the key. Pages follow no order that
+// String spells the place as parsePlace reads it.
+func (p place) String() string {
+	if p.host == "" {
+		return p.container
+	}
+	return p.container + "@" + p.host
+}
+
+// locate cuts a path into its container, as a place is spelled, and the key. Pages follow no order that
 // a key could continue: accounts with a hierarchical namespace list by directory.
 func locate(path string) (bucket.Location, error) {
 	text, key, _ := strings.Cut(path, "/")
-	if _, err := parsePlace(text); err != nil {
+	p, err := parsePlace(text)
+	if err != nil {
 		return bucket.Location{}, err
 	}
-	return bucket.Location{Bucket: text, Key: key, Unordered: true}, nil
+	return bucket.Location{Bucket: p.String(), Key: key, Unordered: true}, nil
 }

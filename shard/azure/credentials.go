@@ -24,6 +24,9 @@ const (
 // credentials returns the signer of requests, and its description without a secret. forAll reports
 // that it is for all accounts.
 func (o Options) credentials(account string) (by cloud.Signer, source string, forAll bool, err error) {
+	if o.lent != nil {
+		return o.lent, "what a catalog lends", false, nil
+	}
 	if o.Anonymous {
 		return cloud.Unsigned{}, "none (anonymous)", true, nil
 	}

@@ -34,6 +34,8 @@ type Options struct {
 
 	Listed  func(n int)       // called with the shards found so far by the list under way; may be nil
 	Waiting func(text string) // called when requests wait; may be nil
+
+	lent cloud.Signer // by borrowed credentials, instead of all others
 }
 
 // setters are the storage options by their names.

@@ -52,7 +52,7 @@ func (o Options) settings() (s settings, err error) {
 
 // given reports whether the options have credentials.
 func (o Options) given() bool {
-	return o.Key != "" || o.SAS != "" || o.AccessToken != "" || o.ClientSecret != "" || o.Anonymous
+	return o.lent != nil || o.Key != "" || o.SAS != "" || o.AccessToken != "" || o.ClientSecret != "" || o.Anonymous
 }
 
 // connected returns the options with what a connection string has, and the suffix that it has of

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -22,6 +23,9 @@ type Options struct {
 	Locate func(path string) (bucket.Location, error)
 	// Start reads the settings, at the first use. It asks no server.
 	Start func() (Service, error)
+	// Lend returns a store that reads what is below a place with credentials that a catalog lends, or
+	// errors.ErrUnsupported.
+	Lend func(at bucket.Location, first shard.Credentials, renew shard.Renew) (*Store, error)
 
 	Web    web.Options
 	Listed func(n int) // called with the shards found so far by the list under way; may be nil
@@ -39,6 +43,7 @@ type Store struct {
 	options Options
 	start   func() (client, error)
 	started atomic.Pointer[web.Store] // nil before the first use
+	loans   shard.Loans[*Store]       // by bucket and key
 }
 
 // A client makes the requests to a service.
@@ -52,6 +57,7 @@ var (
 	_ shard.Remote     = (*Store)(nil)
 	_ shard.Metered    = (*Store)(nil)
 	_ shard.TableStore = (*Store)(nil)
+	_ shard.Borrower   = (*Store)(nil)
 	_ io.Closer        = (*Store)(nil)
 )
 
@@ -76,10 +82,39 @@ func New(o Options) *Store {
 // find returns the client, and where an address is.
 func (s *Store) find(address string) (c client, at bucket.Location, err error) {
 	_, path := shard.SplitScheme(address)
-	if at, err = s.options.Locate(path); err == nil {
-		c, err = s.start()
+	if at, err = s.options.Locate(path); err != nil {
+		return c, at, err
 	}
+	if lent, ok := s.loans.Of(at.Bucket + "/" + at.Key); ok {
+		s = lent
+	}
+	c, err = s.start()
 	return c, at, err
+}
+
+// Borrow makes the store use a catalog's credentials below a prefix, by a store of their own.
+func (s *Store) Borrow(prefix string, first shard.Credentials, renew shard.Renew) error {
+	_, path := shard.SplitScheme(prefix)
+	at, err := s.options.Locate(path)
+	if err != nil {
+		return &shard.Error{Op: "borrow", URI: prefix, Err: err}
+	}
+	lent, err := s.options.Lend(at, first, renew)
+	if err != nil {
+		return err
+	}
+	s.loans.Add(at.Bucket+"/"+at.Key, lent)
+	return nil
+}
+
+// servers returns the store's own requests so far, and those with borrowed credentials.
+func (s *Store) servers() (all []*web.Store) {
+	for _, one := range append(s.loans.All(), s) {
+		if started := one.started.Load(); started != nil {
+			all = append(all, started)
+		}
+	}
+	return all
 }
 
 // tree returns the tree of an address, and the address without its scheme.
@@ -165,19 +200,26 @@ func (s *Store) TableAt(ctx context.Context, dir string) (shard.Table, error) {
 func (s *Store) Parallel(string) int { return parallelReads }
 
 // Traffic counts the requests so far.
-func (s *Store) Traffic() shard.Traffic {
-	if started := s.started.Load(); started != nil {
-		return started.Traffic()
+func (s *Store) Traffic() (sum shard.Traffic) {
+	for _, server := range s.servers() {
+		sum = sum.Add(server.Traffic())
 	}
-	return shard.Traffic{}
+	return sum
 }
 
 // ByStore measures the requests to each server.
-func (s *Store) ByStore() []shard.StoreTraffic {
-	if started := s.started.Load(); started != nil {
-		return started.ByStore()
+func (s *Store) ByStore() (all []shard.StoreTraffic) {
+	for _, server := range s.servers() {
+		for _, one := range server.ByStore() {
+			i := slices.IndexFunc(all, func(other shard.StoreTraffic) bool { return other.Store == one.Store })
+			if i < 0 {
+				all = append(all, one)
+				continue
+			}
+			all[i] = all[i].Merge(one)
+		}
 	}
-	return nil
+	return all
 }
 
 // Place is not told by clouds.
@@ -204,10 +246,11 @@ func (s *Store) Explain(ctx context.Context, uri string) ([]shard.Fact, error) {
 
 // Close closes the idle connections.
 func (s *Store) Close() error {
-	if started := s.started.Load(); started != nil {
-		return started.Close()
+	var errs []error
+	for _, server := range s.servers() {
+		errs = append(errs, server.Close())
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // wrap makes the error that a user reads, with the service's own hint.

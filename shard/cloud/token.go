@@ -47,15 +47,24 @@ const (
 // for concurrent use: one request fetches for all.
 type Tokens struct {
 	fetch    Fetch
+	put      func(r *http.Request, token string) error
 	fetching *semaphore.Weighted
 
 	mu   sync.Mutex
 	last Token // or zero
 }
 
-// NewTokens returns the tokens of fetch.
+// NewTokens returns the tokens of fetch, as bearers.
 func NewTokens(fetch Fetch) *Tokens {
-	return &Tokens{fetch: fetch, fetching: semaphore.NewWeighted(1)}
+	return NewTokensIn(fetch, func(r *http.Request, token string) error {
+		r.Header.Set("Authorization", "Bearer "+token)
+		return nil
+	})
+}
+
+// NewTokensIn returns the tokens of fetch, which put adds to requests.
+func NewTokensIn(fetch Fetch, put func(r *http.Request, token string) error) *Tokens {
+	return &Tokens{fetch: fetch, put: put, fetching: semaphore.NewWeighted(1)}
 }
 
 // Sign adds the token to a request.
@@ -64,8 +73,7 @@ func (t *Tokens) Sign(r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	r.Header.Set("Authorization", "Bearer "+token.Value)
-	return nil
+	return t.put(r, token.Value)
 }
 
 func (t *Tokens) get(ctx context.Context) (Token, error) {

@@ -34,6 +34,8 @@ const (
 // credentials returns the signer of requests, and its description without a secret.
 func (o Options) credentials(emulated bool) (by cloud.Signer, source string, err error) {
 	switch {
+	case o.lent != nil:
+		return cloud.NewTokens(o.lent), "tokens that a catalog lends", nil
 	case o.Anonymous, o.Token == anonymous, emulated && o.Token == "" && o.AccessToken == "":
 		return cloud.Unsigned{}, "none (anonymous)", nil
 	case o.AccessToken != "":

@@ -30,6 +30,8 @@ type Options struct {
 
 	Listed  func(n int)       // called with the shards found so far by the list under way; may be nil
 	Waiting func(text string) // called when requests wait; may be nil
+
+	lent cloud.Fetch // of borrowed tokens, instead of all other credentials
 }
 
 // setters are the storage options by their names.

@@ -21,6 +21,7 @@ func (o Options) store(start func() (cloud.Service, error)) *cloud.Store {
 	return cloud.New(cloud.Options{
 		Locate: locate,
 		Start:  start,
+		Lend:   o.lend,
 		Web:    web.Options{CABundle: o.CABundle, Proxy: o.Proxy, RetryFor: o.RetryFor, Waiting: o.Waiting},
 		Listed: o.Listed,
 	})

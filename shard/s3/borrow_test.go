@@ -3,6 +3,7 @@ package s3
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -18,14 +19,16 @@ func TestBorrow(t *testing.T) {
 		server.Put(t, bucket, key, []byte("content"))
 	}
 	store := newStore(t, Options{Environ: map[string]string{}, Key: "NOBODY", Secret: "wrong", Region: server.Region})
-	properties := map[string]string{lentKey: server.Key, lentSecret: server.Secret, lentEndpoint: server.Endpoint}
+	lent := func(life time.Duration) shard.Credentials {
+		expiry := fmt.Sprint(time.Now().Add(life).UnixMilli())
+		return shard.Credentials{lentKey: server.Key, lentSecret: server.Secret, lentEndpoint: server.Endpoint, lentExpiries[0]: expiry}
+	}
 	renewed := 0
 	renew := func(context.Context) (shard.Credentials, error) {
 		renewed++
-		return shard.Credentials{Properties: properties, Expires: time.Now().Add(time.Hour)}, nil
+		return lent(time.Hour), nil
 	}
-	soon := shard.Credentials{Properties: properties, Expires: time.Now().Add(time.Minute)}
-	if err := shard.Borrow(shard.Stores{"s3": store, "s3a": store}, "s3a://"+bucket+"/t/", soon, renew); err != nil {
+	if err := shard.Borrow(shard.Stores{"s3": store, "s3a": store}, "s3a://"+bucket+"/t/", lent(time.Minute), renew); err != nil {
 		t.Fatal(err)
 	}
 	found, err := store.List(t.Context(), "s3://"+bucket+"/t/")
@@ -52,14 +55,15 @@ func TestBorrow(t *testing.T) {
 func TestBorrowErrors(t *testing.T) {
 	store := newStore(t, Options{})
 	for name, c := range map[string]struct {
-		prefix     string
-		properties map[string]string
-		want       error
+		prefix string
+		lent   shard.Credentials
+		want   error
 	}{
-		"no secret": {"s3://b/t", map[string]string{lentKey: "k"}, shard.ErrDenied},
-		"no bucket": {"s3://", map[string]string{lentKey: "k", lentSecret: "s"}, shard.ErrBadURI},
+		"no secret": {"s3://b/t", shard.Credentials{lentKey: "k"}, shard.ErrDenied},
+		"no key":    {"s3://b/t", shard.Credentials{"gcs.oauth2.token": "t"}, errors.ErrUnsupported},
+		"no bucket": {"s3://", shard.Credentials{lentKey: "k", lentSecret: "s"}, shard.ErrBadURI},
 	} {
-		if err := store.Borrow(c.prefix, shard.Credentials{Properties: c.properties}, nil); !errors.Is(err, c.want) {
+		if err := store.Borrow(c.prefix, c.lent, nil); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

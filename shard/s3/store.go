@@ -21,7 +21,7 @@ type Store struct {
 	meters   driver.Meters
 	outage   driver.Outage
 	pageKeys int32 // keys per page of a list; 0 for the server's default
-	loans    loans
+	loans    shard.Loans[*Store]
 	lentBy   *Store // of a store with borrowed credentials; else nil
 }
 
@@ -121,7 +121,7 @@ func (s *Store) payer() types.RequestPayer {
 
 // Close ends idle connections. A store that is used again connects again.
 func (s *Store) Close() error {
-	for _, lent := range s.lent() {
+	for _, lent := range s.loans.All() {
 		_ = lent.Close() // never an error
 	}
 	if ses := s.clients.current(); ses != nil {

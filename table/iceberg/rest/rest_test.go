@@ -1,7 +1,6 @@
 package rest
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -226,27 +225,33 @@ type borrower struct {
 	mem.Store
 	prefixes []string
 	first    []shard.Credentials
-	renew    func(context.Context) (shard.Credentials, error)
+	renew    shard.Renew // of the first one
 }
 
-func (b *borrower) Borrow(prefix string, first shard.Credentials, renew func(context.Context) (shard.Credentials, error)) error {
-	b.prefixes, b.first, b.renew = append(b.prefixes, prefix), append(b.first, first), renew
+func (b *borrower) Borrow(prefix string, first shard.Credentials, renew shard.Renew) error {
+	if b.renew == nil {
+		b.renew = renew
+	}
+	b.prefixes, b.first = append(b.prefixes, prefix), append(b.first, first)
 	return nil
 }
 
 // Credentials of a catalog go to the store of the files, which can ask for newer ones.
 func TestLend(t *testing.T) {
 	key := func(k string) map[string]any {
-		return map[string]any{"s3.access-key-id": k, "s3.session-token-expires-at-ms": "1767225600000"}
+		return map[string]any{"s3.access-key-id": k}
 	}
 	for name, c := range map[string]struct {
 		more map[string]any
 		want string
 	}{
 		"prefixes": {map[string]any{"config": map[string]any{"client.region": "r"}, "storage-credentials": []any{
-			map[string]any{"prefix": "s3://b/t", "config": key("K1")}, map[string]any{"prefix": "gs://b/t", "config": map[string]any{}},
-		}}, "[s3://b/t] K1 r 2026"},
-		"config": {map[string]any{"metadata-location": "s3a://b/t/m.json", "config": key("K2")}, "[s3://b] K2  2026"},
+			map[string]any{"prefix": "s3://b/t", "config": key("K1")}, map[string]any{"prefix": "gs://b/t", "config": nil},
+		}}, "[s3://b/t gs://b/t] K1 r"},
+		"scheme": {map[string]any{"metadata-location": "s3://b/t/m.json", "storage-credentials": []any{
+			map[string]any{"prefix": "s3", "config": key("K3")},
+		}}, "[s3://b] K3 "},
+		"config": {map[string]any{"metadata-location": "s3a://b/t/m.json", "config": key("K2")}, "[s3a://b] K2 "},
 		"none":   {nil, "[]"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -257,10 +262,10 @@ func TestLend(t *testing.T) {
 			}
 			got := fmt.Sprint(store.prefixes)
 			if len(store.first) > 0 {
-				p := store.first[0].Properties
-				got += fmt.Sprintf(" %s %s %d", p["s3.access-key-id"], p["client.region"], store.first[0].Expires.UTC().Year())
+				p := store.first[0]
+				got += fmt.Sprintf(" %s %s", p["s3.access-key-id"], p["client.region"])
 				next, err := store.renew(t.Context())
-				if err != nil || next.Properties["s3.access-key-id"] != p["s3.access-key-id"] {
+				if err != nil || next["s3.access-key-id"] != p["s3.access-key-id"] {
 					t.Errorf("renewed: %v, %v", next, err)
 				}
 				s.more = nil
