@@ -222,6 +222,7 @@ lint:
 docs:
 	python3 tools/docs/charts --check
 	NO_MKDOCS_2_WARNING=1 $$(tools/venv tools/docs/requirements.txt)/bin/python -m mkdocs build --strict --config-file tools/docs/mkdocs.yml
+	tools/docs/check
 	@echo "docs: dist/site/index.html"
 
 # Redraws the charts of docs/ from the tables of docs/benchmarks/.

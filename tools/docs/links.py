@@ -1,9 +1,10 @@
-"""Links from docs/ to other files of the repository: on disk they are relative, in the site they lead to the repository."""
+"""Hooks of mkdocs. Links from docs/ to other files of the repository are relative on disk; in the site they lead to the repository."""
 
 import logging
 import posixpath
 import re
 from pathlib import Path
+from typing import Any
 
 log = logging.getLogger("mkdocs.hooks.links")
 
@@ -25,6 +26,13 @@ def on_page_markdown(markdown: str, *, page, config, **_) -> str:
         return f"]({config.repo_url.rstrip('/')}/{kind}/main/{target}{match[2] or ''})"
 
     return LINK.sub(replace, markdown)
+
+
+def on_page_context(context: dict[str, Any], *, page, **_) -> dict[str, Any]:
+    """Weights of the search: pages that explain come before those that list."""
+    if page.file.src_uri.startswith(("reference/", "benchmarks/")):
+        page.meta["search"] = {"boost": 0.05}
+    return context
 
 
 def on_page_content(html: str, **_) -> str:
