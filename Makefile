@@ -19,7 +19,7 @@
 # make test-ray      the tests under Ray, on a cluster of this machine
 # make test-spark    the tests under Spark and with a Hive metastore, which need Java
 # make test-jax      the tests under JAX, grain, TensorFlow, MLX and torchft
-# make test-text     the tests of tokenizers of tiktoken
+# make test-text     the tests of tokenizers of tiktoken and of mistral_common
 # make test-full     make test and the long matrix: every file, thousands of corruptions, long Go tests, some fuzzing
 # make turbojpeg     builds libjpeg-turbo, which decodes JPEG, into bin/
 # make servers       installs what tests start: an S3 server, emulators of Google's and Azure's stores, Hadoop's daemons, a browser, a Kerberos KDC
@@ -196,7 +196,7 @@ test-jax: $(BUILD)
 	    SHARDFEED_TEST_BIN=../bin/shardfeed $$python -m pytest -q -rs -p no:cacheprovider --timeout 900 tests/test_$$test.py; \
 	  done
 
-# Tokenizers of tiktoken.
+# Tokenizers of tiktoken and of mistral_common.
 test-text: $(BUILD)
 	cd python && SHARDFEED_TEST_BIN=../bin/shardfeed $$(../tools/venv requirements-text.txt $$(../tools/venv requirements-test.txt))/bin/python -m pytest -q -rs -p no:cacheprovider --timeout 900 tests/test_tiktoken.py
 

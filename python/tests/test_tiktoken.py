@@ -1,4 +1,4 @@
-"""Tokenizers of tiktoken and Tekken, as their users have them: the tokens are those of the library tiktoken."""
+"""Tokenizers of tiktoken and Mistral, as their users have them: the tokens are those of their libraries."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import base64
 import json
 import os
 import random
+import types
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +132,52 @@ def test_tekken(table: Path, tmp_path: Path) -> None:
     (tmp_path / "tekken.json").write_text(json.dumps({"config": config, "vocab": vocab}))
     want = {i: [20 + token for token in encoding.encode_ordinary(text(i))] for i in range(300)}
     assert read(table, tmp_path / "tekken.json", tmp_path) == want
+
+
+def of_mistral() -> Any:
+    """The tokenizer of the package mistral-common."""
+    tokenizers = pytest.importorskip("mistral_common.tokens.tokenizers.mistral", reason="make test-text has it")
+    return tokenizers.MistralTokenizer.v3(is_tekken=True)
+
+
+@pytest.mark.parametrize("form", ["MistralTokenizer", "InstructTokenizer", "Tekkenizer", "transformers"])
+def test_mistral(table: Path, tmp_path: Path, form: str) -> None:
+    mistral = of_mistral()
+    tekken = mistral.instruct_tokenizer.tokenizer
+    assert tekken.encode("<s>", bos=False, eos=False) != [1]  # texts of special tokens are text
+    want = {i: tekken.encode(text(i), bos=False, eos=False) for i in range(300)}
+    given = {"MistralTokenizer": mistral, "InstructTokenizer": mistral.instruct_tokenizer, "Tekkenizer": tekken}
+    given["transformers"] = types.SimpleNamespace(tokenizer=mistral)  # as its MistralCommonBackend has it
+    assert read(table, given[form], tmp_path) == want
+    assert len(list((tmp_path / "checked").iterdir())) == 1  # the first start compared
+
+
+def test_special_tokens_of_mistral(table: Path, tmp_path: Path) -> None:
+    mistral = of_mistral()
+    pack = Pack({"text": 64}, bos="<s>", eos="</s>", value="<pad>")
+    blocks = StreamingDataset(
+        table, batch_size=1, columns=["text"], tokenize={"text": mistral}, pack=pack, shuffle=False, cache_dir=tmp_path
+    )
+    got = [token for batch in blocks for token in batch["text"].ravel().tolist()]
+    tekken = mistral.instruct_tokenizer.tokenizer
+    want = [token for i in range(40) if text(i) for token in tekken.encode(text(i), bos=True, eos=True)]
+    whole = len(want) // 64 * 64
+    assert got[:whole] == want[:whole]
+
+
+def test_first_start_compares_with_mistral(table: Path, tmp_path: Path) -> None:
+    tekken = of_mistral().instruct_tokenizer.tokenizer
+    tekken.encode = lambda text, bos, eos: [1]
+    with pytest.raises(errors.DataError, match=r"^mistral-common [0-9.]+ makes other tokens of column 'text'"):
+        read(table, tekken, tmp_path)
+
+
+def test_sentencepiece_of_mistral_is_refused(table: Path, tmp_path: Path) -> None:
+    pytest.importorskip("sentencepiece", reason="make test-text has it")
+    mistral = type(of_mistral()).v3()
+    for given in (mistral, mistral.instruct_tokenizer.tokenizer):
+        with pytest.raises(errors.OptionError, match=r"is a model of SentencePiece; give the tokenizer\.json of the model"):
+            read(table, given, tmp_path)
 
 
 @pytest.mark.parametrize(

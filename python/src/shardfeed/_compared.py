@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from ._engine._connection import Connection
-from ._tokenizer import Tokenizer, is_tiktoken
+from ._tokenizer import Tokenizer
+from ._tokenizer_objects import opened
 from .errors import DataError, ShardfeedError
 
 log = logging.getLogger("shardfeed")
@@ -55,7 +56,8 @@ def _library(tokenizer: Tokenizer) -> str:
     """The library to compare with, and its version; empty without one."""
     if not tokenizer.check or tokenizer.pattern is not None:
         return ""
-    name = "tiktoken" if is_tiktoken(tokenizer.file) else "tokenizers"
+    of = opened(tokenizer.file)
+    name = "tokenizers" if of is None else of.library
     try:
         return f"{name} {importlib.metadata.version(name)}"
     except importlib.metadata.PackageNotFoundError:
@@ -78,10 +80,13 @@ def _encode(tokenizer: Tokenizer, file: str | None) -> Encode | None:
 
     file is the content of the file that the tokenizer names.
     """
-    if is_tiktoken(tokenizer.file):
+    of = opened(tokenizer.file)
+    made: Any = None if of is None else of.tokenizer
+    if of is not None and of.library == "tiktoken":
         special = set() if tokenizer.specials == "text" else "all"
-        return lambda text: tokenizer.file.encode(text, allowed_special=special, disallowed_special=())
-    made = getattr(tokenizer.file, "backend_tokenizer", tokenizer.file)
+        return lambda text: made.encode(text, allowed_special=special, disallowed_special=())
+    if of is not None and of.library == "mistral-common":
+        return lambda text: made.encode(text, bos=False, eos=False)
     if file is not None:
         content = base64.b64decode(file).decode()
     elif tokenizer.specials == "text" or made.truncation or made.padding:

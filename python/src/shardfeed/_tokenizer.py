@@ -12,9 +12,12 @@ from typing import Any, Literal
 from ._args import _addresses
 from ._args._checks import Problems, encoded, flag, got, named, number, one_of, word
 from ._documented import documented
+from ._tokenizer_objects import is_sentencepiece, opened
 from .errors import OptionError
 
-_FORM = "a path or an address of a tokenizer.json, a tokenizers.Tokenizer, a tiktoken.Encoding, or a shardfeed.Tokenizer"
+_FORM = (
+    "a path or an address of a tokenizer.json, a tokenizers.Tokenizer, a tiktoken.Encoding, a MistralTokenizer, or a shardfeed.Tokenizer"
+)
 
 
 @documented
@@ -22,13 +25,14 @@ _FORM = "a path or an address of a tokenizer.json, a tokenizers.Tokenizer, a tik
 class Tokenizer:
     """How the texts of a column become tokens, in the engine.
 
-    They are the same as of the libraries ``tokenizers`` and ``tiktoken``, exactly. A file with a
-    part that the engine does not implement exactly is refused.
+    They are the same as of the libraries ``tokenizers``, ``tiktoken`` and ``mistral_common``,
+    exactly. A file with a part that the engine does not implement exactly is refused.
 
     Args:
         file (str, Path or object): a tokenizer.json, Mistral's tekken.json or, with pattern, a file
             of tiktoken, by its path or its address on servers; or a tokenizer of the libraries
-            ``tokenizers`` or ``transformers``, or a ``tiktoken.Encoding``.
+            ``tokenizers`` or ``transformers``, a ``tiktoken.Encoding``, or a ``MistralTokenizer``
+            or ``Tekkenizer`` of ``mistral_common``.
         specials ("parse", "text" or "error", default "parse"): what the text of a special token
             inside a document becomes: the token, as in ``tokenizers``, the tokens of its
             characters, or an error.
@@ -40,9 +44,9 @@ class Tokenizer:
         special_tokens (dict, default None): the special tokens of a file of tiktoken and their
             ids. None is the ones of the encoding, where pattern is one of OpenAI's.
         check (bool, default True): compare the tokens of the first 1,000 documents with what the
-            library makes of them, ``tokenizers`` or ``tiktoken``, where that is installed, at the
-            first start with this tokenizer, data and version of the library. A difference is an
-            error.
+            library makes of them, ``tokenizers``, ``tiktoken`` or ``mistral_common``, where that is
+            installed, at the first start with this tokenizer, data and version of the library. A
+            difference is an error.
         max_tokens (int, default None): the most tokens of a text, with the template's.
             The end of a longer text is cut off, as by ``enable_truncation`` of ``tokenizers``.
         join (str or list, default None): the columns of texts, whose tokens become one list in this
@@ -109,23 +113,12 @@ def _columns(where: str, given: Any) -> list[str]:
 def _file(where: str, file: Any) -> dict[str, Any]:
     if isinstance(file, (str, os.PathLike)) and os.fspath(file):
         return {"file": _addresses.place(where, file)}
-    inner: Any = None if isinstance(file, type) else getattr(file, "backend_tokenizer", file)  # of transformers
-    if callable(getattr(inner, "to_str", None)):
-        return {"content": _compressed(inner.to_str().encode())}
-    if is_tiktoken(inner):
-        return {"content": _compressed(_ranks(inner)), "pattern": inner._pat_str, "special_tokens": inner._special_tokens}
+    if (of := opened(file)) is not None:
+        spec = of.spec()
+        return spec | {"content": _compressed(spec["content"])}
+    if is_sentencepiece(file):
+        raise OptionError(f"the {where} is a model of SentencePiece; give the tokenizer.json of the model")
     raise OptionError(f"the {where} must be {_FORM}, {got(file)}")
-
-
-def is_tiktoken(tokenizer: Any) -> bool:
-    """Whether it is a tiktoken.Encoding, whose parts have had these names in all versions."""
-    return hasattr(tokenizer, "_mergeable_ranks") and hasattr(tokenizer, "_pat_str")
-
-
-def _ranks(encoding: Any) -> bytes:
-    """The file of an encoding."""
-    ranks = sorted(encoding._mergeable_ranks.items(), key=lambda item: item[1])
-    return b"".join(b"%s %d\n" % (base64.b64encode(token), rank) for token, rank in ranks)
 
 
 def _compressed(content: bytes) -> str:
