@@ -66,7 +66,7 @@ func readRowList(name string) (*rule.RowList, error) {
 
 // SaveRows writes a list of rows of the data set, for Rows of a spec. It lists the rows whose bits
 // are set in the file bits: row i, in file order, is bit i%8 of byte i/8. save gets the list; one
-// that is there already is overwritten. The data set reads all rows.
+// that is there already is overwritten. The data set reads all rows that are not deleted.
 func (d *Dataset) SaveRows(bits, save string) (rows int64, err error) {
 	if len(d.spec.Sources) > 0 {
 		return 0, &OptionError{Field: "Sources", Text: "have no list of rows in common; open one of the sources as a data set"}
@@ -75,8 +75,10 @@ func (d *Dataset) SaveRows(bits, save string) (rows int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if want := (d.NumRows() + 7) / 8; d.Rule() != "" && !d.List().EachRow || int64(len(chosen)) != want {
-		return 0, fmt.Errorf("%s has %d bytes for %d rows under rule %q, want %d and no rule", bits, len(chosen), d.NumRows(), d.Rule(), want)
+	live := d.Manifest().Live(d.Tables()[0])
+	ofAll := d.Rule() == "" || d.List().EachRow || live != nil && !d.spec.ChoosesRows()
+	if want := (d.NumSamples() + 7) / 8; !ofAll || int64(len(chosen)) != want {
+		return 0, fmt.Errorf("%s has %d bytes for %d rows under rule %q, want %d and no rule", bits, len(chosen), d.NumSamples(), d.Rule(), want)
 	}
 	f, err := os.Create(save)
 	if err != nil {
@@ -85,12 +87,15 @@ func (d *Dataset) SaveRows(bits, save string) (rows int64, err error) {
 	list, at := d.List(), int64(0)
 	err = rule.WriteRowList(f, list, func(group int, keep []uint64) error {
 		for row := range list.Groups[group].Rows {
-			if i := at + row; chosen[i/8]>>(i%8)&1 == 1 {
+			if !live.Has(group, row) {
+				continue
+			}
+			if chosen[at/8]>>(at%8)&1 == 1 {
 				keep[row/64] |= 1 << (row % 64)
 				rows++
 			}
+			at++
 		}
-		at += list.Groups[group].Rows
 		return nil
 	})
 	return rows, errors.Join(err, f.Sync(), f.Close())

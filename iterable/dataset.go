@@ -12,6 +12,7 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shuffle"
+	"github.com/shardfeed/shardfeed/table"
 
 	"github.com/shardfeed/shardfeed/iterable/internal/saved"
 	"github.com/shardfeed/shardfeed/iterable/internal/tables"
@@ -186,6 +187,14 @@ func (d *Dataset) Manifest() *rowgroup.Reader { return d.sources[0].manifest }
 func (d *Dataset) Manifests() (all []*rowgroup.Reader) {
 	for _, s := range d.sources {
 		all = append(all, s.manifest)
+	}
+	return all
+}
+
+// Tables of the sources, in order; nil for one of plain files.
+func (d *Dataset) Tables() (all []*table.Snapshot) {
+	for _, s := range d.sources {
+		all = append(all, s.options.table)
 	}
 	return all
 }

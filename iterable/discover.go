@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/shardfeed/shardfeed/iterable/internal/saved"
@@ -22,6 +21,11 @@ func (o Options) discover(ctx context.Context, stores shard.Stores, addresses []
 	if err != nil {
 		return nil, nil, err
 	}
+	defer func() {
+		if err == nil {
+			err = tables.CheckColumns(t, addresses, o.Columns, o.rule().Columns().List, o.Events.Noted)
+		}
+	}()
 	if found := p.Found(addresses); found != nil {
 		return found, p.Table, nil
 	}
@@ -61,7 +65,7 @@ func onlySaved(found []shard.Shard, listed *shuffle.Manifest) ([]shard.Shard, er
 	for i, address := range saved.Addresses(found) {
 		byAddress[address] = found[i]
 	}
-	base := baseNow(byAddress, listed)
+	base := saved.BaseNow(byAddress, listed)
 	kept := make([]shard.Shard, 0, len(listed.Shards))
 	var wrong []string
 	for _, want := range listed.Shards {
@@ -82,24 +86,6 @@ func onlySaved(found []shard.Shard, listed *shuffle.Manifest) ([]shard.Shard, er
 		return nil, &ManifestError{Err: errors.New("the data is no longer what the saved manifest lists"), Differences: wrong}
 	}
 	return kept, nil
-}
-
-// baseNow returns the directory of a saved manifest's shards: the saved one, unless it has no shard
-// and another directory has all.
-func baseNow(byAddress map[string]shard.Shard, saved *shuffle.Manifest) string {
-	there := func(s shuffle.Shard) bool { return byAddress[saved.Base+s.Path].URI != "" }
-	if len(saved.Shards) == 0 || slices.ContainsFunc(saved.Shards, there) {
-		return saved.Base
-	}
-	for address := range byAddress {
-		base, ok := strings.CutSuffix(address, "/"+saved.Shards[0].Path)
-		base += "/"
-		other := func(s shuffle.Shard) bool { return byAddress[base+s.Path].Size != s.Size }
-		if ok && !slices.ContainsFunc(saved.Shards, other) {
-			return base
-		}
-	}
-	return saved.Base
 }
 
 // suggestPattern adds to the error of a file that is not parquet how the parquet files of its

@@ -46,6 +46,11 @@ func NewLive(files []File, file []int32, rows []int64) *Live {
 	return l
 }
 
+// Has reports whether a row of a group is live. In a nil Live each row is.
+func (l *Live) Has(group int, row int64) bool {
+	return l == nil || !l.files[l.file[group]].Deleted.Has(l.first[group]+row)
+}
+
 // And clears the bits of rows [lo, hi) of a group that are deleted; row lo is bit 0 of word 0.
 func (l *Live) And(group int, lo, hi int64, keep []uint64) {
 	r := &l.files[l.file[group]].Deleted

@@ -24,6 +24,8 @@ type pin struct {
 
 	Constants [][]Constant `json:"constants,omitempty"` // each list once
 	Constant  []int32      `json:"constant,omitempty"`  // the list of each file, less 1
+
+	Unreadable []Unreadable `json:"unreadable,omitempty"`
 }
 
 type deleted struct {
@@ -33,7 +35,7 @@ type deleted struct {
 
 // Pin returns a snapshot as text, without the shards of its files.
 func (s *Snapshot) Pin() ([]byte, error) {
-	p := pin{Format: s.Format, Table: s.Table, Name: s.Name, Asked: s.Asked, Time: s.Time, Fields: s.Fields}
+	p := pin{Format: s.Format, Table: s.Table, Name: s.Name, Asked: s.Asked, Time: s.Time, Fields: s.Fields, Unreadable: s.Unreadable}
 	lists := map[string]int32{}
 	for i := range s.Files {
 		f := &s.Files[i]
@@ -82,7 +84,10 @@ func Unpin(text []byte, shards []shard.Shard) (*Snapshot, error) {
 	if len(p.Rows) != len(shards) || p.Constant != nil && len(p.Constant) != len(shards) {
 		return nil, errPin
 	}
-	s := &Snapshot{Format: p.Format, Table: p.Table, Name: p.Name, Asked: p.Asked, Time: p.Time, Fields: p.Fields, Files: make([]File, len(shards))}
+	s := &Snapshot{
+		Format: p.Format, Table: p.Table, Name: p.Name, Asked: p.Asked, Time: p.Time, Fields: p.Fields, Unreadable: p.Unreadable,
+		Files: make([]File, len(shards)),
+	}
 	for i := range s.Files {
 		f := &s.Files[i]
 		f.Shard, f.Rows = shards[i], p.Rows[i]

@@ -2,6 +2,7 @@ package table
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/shardfeed/shardfeed/column"
@@ -17,6 +18,19 @@ type Snapshot struct {
 	Time   time.Time // of the commit
 	Fields []Field   // the columns, in order
 	Files  []File    // in the order of their URIs
+
+	Unreadable []Unreadable // columns that Fields lacks, since they have types that cannot be read
+}
+
+// An Unreadable is a column of a type that cannot be read, or with such a part.
+type Unreadable struct {
+	Column string `json:"column"` // of the top level
+	Type   string `json:"type"`   // in the words of the format
+	Part   string `json:"part"`   // the path of the part that has the type
+}
+
+func (u Unreadable) String() string {
+	return fmt.Sprintf("column %q has the type %q, which cannot be read", u.Part, u.Type)
 }
 
 // A Field is a column of a table, or a part of one, and how files name it.

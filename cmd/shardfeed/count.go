@@ -12,6 +12,7 @@ import (
 
 	"github.com/shardfeed/shardfeed"
 	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/counting"
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/snapshot"
 	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/rowgroup"
@@ -56,6 +57,9 @@ With --sources it prints the rows of each source, under its own rules, and of al
 		}
 		if f.json {
 			return term.WriteJSON(a.stdout, total)
+		}
+		if total.Table != nil {
+			a.note("%v", total.Table)
 		}
 		return total.Print(a.stdout)
 	})
@@ -126,9 +130,9 @@ func (a *app) countTokens(ctx context.Context, addresses []string, f *flags, col
 
 // total adds up the rows that footers state.
 func (a *app) total(ctx context.Context, addresses []string, f *flags) (n counting.Rows, err error) {
-	err = a.withShards(ctx, addresses, f, func(stores shard.Stores, shards []shard.Shard, o rowgroup.Options) error {
-		footers, err := rowgroup.Footers(ctx, stores, shards, o)
-		n.Shards = len(shards)
+	err = a.withShards(ctx, addresses, f, func(stores shard.Stores, all foundShards, o rowgroup.Options) error {
+		footers, err := rowgroup.Footers(ctx, stores, all.shards, o)
+		n.Shards, n.Table = len(all.shards), snapshot.Of(all.table)
 		for i := range footers {
 			n.RowGroups += footers[i].Groups()
 			for g := range footers[i].Groups() {
@@ -157,6 +161,6 @@ func (a *app) chosen(ctx context.Context, addresses []string, f *flags) (n count
 		return n, err
 	}
 	m := ds.Manifest()
-	n = counting.Rows{Rows: ds.NumSamples(), AllRows: ds.NumRows(), Shards: len(m.Shards()), RowGroups: len(m.Groups())}
+	n = counting.Rows{Rows: ds.NumSamples(), AllRows: ds.NumRows(), Shards: len(m.Shards()), RowGroups: len(m.Groups()), Table: snapshot.Of(ds.Tables()[0])}
 	return n, errors.Join(err, ds.Close(ctx))
 }

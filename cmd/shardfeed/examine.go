@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/shardfeed/shardfeed"
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/snapshot"
 	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/option"
@@ -47,13 +48,13 @@ type fact struct {
 }
 
 // examine describes how an address is reached, lists it and reads a little of its shards.
-func examine(ctx context.Context, store shard.Stores, address, snapshot string) *addressCheck {
+func examine(ctx context.Context, store shard.Stores, address, at string) *addressCheck {
 	p := &addressCheck{Address: shard.Redact(address), Facts: []fact{}, Partitions: []string{}}
 	if !shardfeed.IsRemote(address) {
 		p.Facts = append(p.Facts, fact{"credentials", "none needed: files of this machine, read as the user who runs this"})
 	}
 	begin := time.Now()
-	shards, t, err := shardfeed.Spec{Snapshot: snapshot}.Find(ctx, store, []string{address}, shardfeed.Events{})
+	shards, t, err := shardfeed.Spec{Snapshot: at}.Find(ctx, store, []string{address}, shardfeed.Events{})
 	p.List = time.Since(begin).Seconds()
 	p.explain(ctx, store, address) // after the list, by which the store has found out more
 	if err != nil {
@@ -61,7 +62,7 @@ func examine(ctx context.Context, store shard.Stores, address, snapshot string) 
 		return p
 	}
 	if p.Shards = len(shards); t != nil {
-		p.Facts = append(p.Facts, fact{"table", tableText(t)})
+		p.Facts = append(p.Facts, fact{"table", snapshot.Of(t).String()})
 	}
 	if len(shards) > 0 { // a table may have no rows
 		p.read(ctx, store, shards)

@@ -8,11 +8,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/shardfeed/shardfeed"
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/snapshot"
 	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/internal/inspect"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/table"
 )
 
 func (a *app) inspect() *cobra.Command {
@@ -48,25 +50,26 @@ Of binary columns whose first rows hold images it reads some rows, at most 128 o
 
 type inspection struct {
 	*inspect.Report
-	Images    []*imageSample `json:"images"`              // of columns whose first rows hold images
-	Placement []*placement   `json:"placement,omitempty"` // of the first shards, where their store knows it
+	Table     *snapshot.Table `json:"table,omitempty"`     // whose files these are, with the names that files have for columns
+	Images    []*imageSample  `json:"images"`              // of columns whose first rows hold images
+	Placement []*placement    `json:"placement,omitempty"` // of the first shards, where their store knows it
 }
 
 // inspection reads footers, and asks for the placement of shards on their servers.
 func (a *app) inspection(ctx context.Context, addresses []string, f *flags) (i *inspection, err error) {
-	err = a.withShards(ctx, addresses, f, func(stores shard.Stores, shards []shard.Shard, o rowgroup.Options) error {
-		r, err := inspect.Inspect(ctx, stores, shards, o)
+	err = a.withShards(ctx, addresses, f, func(stores shard.Stores, all foundShards, o rowgroup.Options) error {
+		r, err := inspect.Inspect(ctx, stores, all.shards, o)
 		if err != nil {
 			return err
 		}
 		if r.Warnings == nil {
 			r.Warnings = []inspect.Warning{}
 		}
-		i = &inspection{Report: r, Images: []*imageSample{}}
-		if err := a.sampleImages(ctx, i, stores, shards, o); err != nil {
+		i = &inspection{Report: r, Table: snapshot.Of(all.table), Images: []*imageSample{}}
+		if err := a.sampleImages(ctx, i, stores, all.shards, o); err != nil {
 			return err
 		}
-		if i.Placement, err = placements(ctx, stores, shards); err != nil && ctx.Err() == nil {
+		if i.Placement, err = placements(ctx, stores, all.shards); err != nil && ctx.Err() == nil {
 			a.note("how the shards lie on their servers cannot be told: %v", err)
 			err = nil
 		}
@@ -75,9 +78,15 @@ func (a *app) inspection(ctx context.Context, addresses []string, f *flags) (i *
 	return i, err
 }
 
+// foundShards are shards, and the table that they are, or nil.
+type foundShards struct {
+	shards []shard.Shard
+	table  *table.Snapshot
+}
+
 // withShards calls do with the shards of the addresses, and with options that read their footers and
 // show progress. It keeps no bytes of shards: the index keeps the footers.
-func (a *app) withShards(ctx context.Context, addresses []string, f *flags, do func(shard.Stores, []shard.Shard, rowgroup.Options) error) (err error) {
+func (a *app) withShards(ctx context.Context, addresses []string, f *flags, do func(shard.Stores, foundShards, rowgroup.Options) error) (err error) {
 	describesFooters()
 	shown := term.NewOpening(a.stderr)
 	defer shown.Close()
@@ -91,7 +100,7 @@ func (a *app) withShards(ctx context.Context, addresses []string, f *flags, do f
 		return err
 	}
 	reading := f.Reading()
-	return do(stores, shards, rowgroup.Options{
+	return do(stores, foundShards{shards, t}, rowgroup.Options{
 		MissingIsNull: reading.MissingIsNull, PartitionTypes: reading.PartitionTypes, ReplaceUTF8: reading.ReplaceUTF8, Pool: &rowgroup.Pool{Limit: f.lookLimit()},
 		IndexDir: f.Places().Index, Table: iterable.TableColumns(t, addresses[0]), Events: rowgroup.Events{IndexUnusable: a.indexUnusable, FootersRead: shown.Footers},
 	})
@@ -99,6 +108,11 @@ func (a *app) withShards(ctx context.Context, addresses []string, f *flags, do f
 
 func (i *inspection) report() *term.Report {
 	r := &term.Report{}
+	if i.Table != nil {
+		r.Line(i.Table.String())
+		r.Line("columns as the files name them; schema shows the table's names")
+		r.Line("")
+	}
 	for line := range strings.Lines(i.String() + placementText(i.Placement)) {
 		r.Line(strings.TrimSuffix(line, "\n"))
 	}

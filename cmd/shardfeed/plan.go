@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/shardfeed/shardfeed"
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/snapshot"
 	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable"
@@ -115,7 +116,11 @@ func (c *planCommand) describe(ds *shardfeed.Dataset, counting time.Duration) (*
 	if err != nil {
 		return nil, nil, err
 	}
-	object, text := planObject(p, counting.Seconds()), planReport(p, counting)
+	object := planObject(p, counting.Seconds())
+	if len(p.Sources) == 0 {
+		object.Table = snapshot.Of(ds.Tables()[0])
+	}
+	text := planReport(p, object.Table, counting)
 	if object.Kept = newKeptPlan(ds.Dataset); object.Kept != nil {
 		object.Kept.report(text)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/snapshot"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/iterable"
@@ -10,8 +11,9 @@ import (
 // A plan is the JSON output of plan.
 type plan struct {
 	*iterable.Plan
-	Counting   float64          `json:"count_seconds"` // time to count the rows of the rule; 0 if nothing needed counting
-	Packing    *packing         `json:"packing"`       // null if rows are not packed
+	Table      *snapshot.Table  `json:"table,omitempty"` // that the address names
+	Counting   float64          `json:"count_seconds"`   // time to count the rows of the rule; 0 if nothing needed counting
+	Packing    *packing         `json:"packing"`         // null if rows are not packed
 	Order      string           `json:"plan"`
 	Bound      map[string]int64 `json:"bound_bytes"` // by purpose
 	BoundTotal int64            `json:"bound_total_bytes"`

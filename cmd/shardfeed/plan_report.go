@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/snapshot"
 	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/tokens"
 	"github.com/shardfeed/shardfeed/internal/mem"
@@ -14,12 +15,12 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// planReport makes the text output. counting is how long the rows of the rule took to count.
-func planReport(p *iterable.Plan, counting time.Duration) *term.Report {
+// planReport makes the text output. t is the table that is read, or nil. counting is how long the rows of the rule took to count.
+func planReport(p *iterable.Plan, t *snapshot.Table, counting time.Duration) *term.Report {
 	r := &term.Report{}
 	r.Section("data")
-	if p.Snapshot != "" {
-		r.Fact("table", "snapshot %s; rows that it deleted are left out of an epoch", p.Snapshot)
+	if t != nil {
+		r.Fact("table", "%v", t)
 	}
 	r.Fact("rows", "%s in %s, %s", text.Count(p.AllRows), text.Plural(int64(p.Shards), "shard"), text.Plural(int64(p.Groups), "row group"))
 	r.Fact("bytes", "%v uncompressed; of the columns that are read %v encoded, about %v decoded",

@@ -8,10 +8,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/snapshot"
 	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/printable"
 	"github.com/shardfeed/shardfeed/internal/text"
+	"github.com/shardfeed/shardfeed/table"
 )
 
 func (a *app) schema() *cobra.Command {
@@ -51,16 +53,25 @@ func (a *app) showSchema(ctx context.Context, addresses []string, f *flags) (err
 	if err != nil {
 		return err
 	}
-	columns := columnReports(shape.Schema().Fields)
-	if f.json {
-		return term.WriteJSON(a.stdout, schemaOutput{columns})
+	out := schemaOutput{Columns: columnReports(shape.Schema().Fields)}
+	if len(f.Sources) == 0 {
+		out.ofTable(ds.Tables()[0])
 	}
-	return schemaReport(columns).Print(a.stdout)
+	return a.print(f, out, out.report())
 }
 
 // A schemaOutput is the JSON output of schema.
 type schemaOutput struct {
-	Columns []columnReport `json:"columns"`
+	Columns    []columnReport     `json:"columns"`
+	Table      *snapshot.Table    `json:"table,omitempty"`      // that the address names
+	Unreadable []table.Unreadable `json:"unreadable,omitempty"` // columns of the table that cannot be read
+}
+
+// ofTable adds the snapshot of a table and its unreadable columns. t may be nil.
+func (o *schemaOutput) ofTable(t *table.Snapshot) {
+	if o.Table = snapshot.Of(t); t != nil {
+		o.Unreadable = t.Unreadable
+	}
 }
 
 // A columnReport is a column, or a part of one, as schema shows it.
@@ -89,18 +100,29 @@ func columnReports(fields []*column.Field) []columnReport {
 	return all
 }
 
-// schemaReport is a line for each column.
-func schemaReport(columns []columnReport) *term.Report {
-	table := [][]string{{"column", "type", "nulls", "notes"}}
-	for _, c := range columns {
+// report is a line for each column.
+func (o schemaOutput) report() *term.Report {
+	r := &term.Report{}
+	if o.Table != nil {
+		r.Line(o.Table.String())
+		r.Line("")
+	}
+	lines := [][]string{{"column", "type", "nulls", "notes"}}
+	for _, c := range o.Columns {
 		nulls, note := "no", c.note()
 		if c.Nullable {
 			nulls = "allowed"
 		}
-		table = append(table, []string{printable.Text(c.Name), printable.Text(c.Type), nulls, note})
+		lines = append(lines, []string{printable.Text(c.Name), printable.Text(c.Type), nulls, note})
 	}
-	r := &term.Report{}
-	r.Table(table)
+	for _, u := range o.Unreadable {
+		note := "cannot be read"
+		if u.Part != u.Column {
+			note += " (" + printable.Text(u.Part) + ")"
+		}
+		lines = append(lines, []string{printable.Text(u.Column), printable.Text(u.Type), "", note})
+	}
+	r.Table(lines)
 	return r
 }
 

@@ -3,14 +3,12 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
-	"github.com/shardfeed/shardfeed/table"
 )
 
 func (a *app) snapshots() *cobra.Command {
@@ -86,23 +84,4 @@ func snapshotsReport(all []snapshotReport) *term.Report {
 	}
 	r.Table(lines)
 	return r
-}
-
-// tableText describes an open snapshot of a table.
-func tableText(t *table.Snapshot) string {
-	text := fmt.Sprintf("%s %s, snapshot %s", t.Format, t.Table, t.Name)
-	if !t.Time.IsZero() {
-		text += " of " + t.Time.UTC().Format(time.RFC3339)
-	}
-	deleted, files := int64(0), 0
-	for i := range t.Files {
-		if n := t.Files[i].Deleted.Len(); n > 0 {
-			deleted += n
-			files++
-		}
-	}
-	if deleted > 0 {
-		text += fmt.Sprintf("; %d rows of %d files are deleted and left out", deleted, files)
-	}
-	return text
 }

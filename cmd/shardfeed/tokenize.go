@@ -15,6 +15,7 @@ import (
 	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/table"
 	"github.com/shardfeed/shardfeed/tokenize"
 )
 
@@ -99,9 +100,9 @@ func (t *tokenizeCommand) run(ctx context.Context, name string, addresses []stri
 
 // read gives the first rows of the column to the trial.
 func (t *tokenizeCommand) read(ctx context.Context, addresses []string) error {
-	return t.withShards(ctx, addresses, &t.flags, func(stores shard.Stores, shards []shard.Shard, o rowgroup.Options) error {
+	return t.withShards(ctx, addresses, &t.flags, func(stores shard.Stores, of foundShards, o rowgroup.Options) error {
 		o.Columns = []string{t.column}
-		m, err := rowgroup.Open(ctx, stores, shards, o)
+		m, err := rowgroup.Open(ctx, stores, of.shards, o)
 		if err != nil {
 			return err
 		}
@@ -114,7 +115,7 @@ func (t *tokenizeCommand) read(ctx context.Context, addresses []string) error {
 		if err != nil {
 			return err
 		}
-		return rowio.TakeOf(ctx, m, shape, firstRows(m, t.documents), func(columns []*column.Array, _ int) error {
+		return rowio.TakeOf(ctx, m, shape, firstRows(m, m.Live(of.table), t.documents), func(columns []*column.Array, _ int) error {
 			a := columns[0]
 			for i := range a.Len {
 				if a.IsNull(i) {
@@ -129,14 +130,19 @@ func (t *tokenizeCommand) read(ctx context.Context, addresses []string) error {
 	})
 }
 
-// firstRows lists the numbers of the first n rows.
-func firstRows(m *rowgroup.Reader, n int64) (rows []int64) {
-	all := int64(0)
-	for _, g := range m.Groups() {
-		all += g.Rows
-	}
-	for row := range min(n, all) {
-		rows = append(rows, row)
+// firstRows lists the numbers of the first n rows that are live.
+func firstRows(m *rowgroup.Reader, live *table.Live, n int64) (rows []int64) {
+	before := int64(0)
+	for g, group := range m.Groups() {
+		for row := range group.Rows {
+			if int64(len(rows)) == n {
+				return rows
+			}
+			if live.Has(g, row) {
+				rows = append(rows, before+row)
+			}
+		}
+		before += group.Rows
 	}
 	return rows
 }

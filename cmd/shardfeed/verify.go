@@ -46,8 +46,8 @@ A shard whose footer is lost must be moved away for them.`,
 			if err := saved.check(); err != nil {
 				return err
 			}
-			err := a.withShards(ctx, addresses, f, func(_ shard.Stores, shards []shard.Shard, _ rowgroup.Options) error {
-				return saved.apart(ctx, shards, f, addresses)
+			err := a.withShards(ctx, addresses, f, func(_ shard.Stores, all foundShards, _ rowgroup.Options) error {
+				return saved.apart(ctx, all.shards, f, addresses)
 			})
 			if err != nil {
 				return err

@@ -17,6 +17,7 @@ import (
 	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/table"
 )
 
 // A vocabCommand is one run of vocab.
@@ -91,14 +92,14 @@ type vocabulary struct {
 func (v *vocabCommand) run(ctx context.Context, addresses []string) error {
 	found := vocabulary{Column: v.column, Words: []string{}, Counts: []int64{}}
 	counts := map[string]int64{}
-	err := v.withShards(ctx, addresses, &v.flags, func(stores shard.Stores, shards []shard.Shard, o rowgroup.Options) error {
+	err := v.withShards(ctx, addresses, &v.flags, func(stores shard.Stores, of foundShards, o rowgroup.Options) error {
 		o.Columns, o.RuleColumns = []string{v.column}, []rowgroup.RuleColumn{{Path: v.column}}
-		m, err := rowgroup.Open(ctx, stores, shards, o)
+		m, err := rowgroup.Open(ctx, stores, of.shards, o)
 		if err != nil {
 			return err
 		}
 		defer m.Close()
-		return found.find(ctx, m, counts, v.minCount > 0)
+		return found.find(ctx, m, m.Live(of.table), counts, v.minCount > 0)
 	})
 	if err != nil {
 		return err
@@ -118,8 +119,8 @@ func (v *vocabCommand) run(ctx context.Context, addresses []string) error {
 	return err
 }
 
-// find collects the words of all row groups, and counts them when they are to be counted.
-func (f *vocabulary) find(ctx context.Context, m *rowgroup.Reader, counts map[string]int64, counted bool) error {
+// find collects the words of all live rows, and counts them when they are to be counted.
+func (f *vocabulary) find(ctx context.Context, m *rowgroup.Reader, live *table.Live, counts map[string]int64, counted bool) error {
 	fields := m.Schema().Fields
 	for len(fields) == 1 && fields[0].Kind == column.Struct {
 		fields = fields[0].Children
@@ -130,7 +131,7 @@ func (f *vocabulary) find(ctx context.Context, m *rowgroup.Reader, counts map[st
 	left := allGroups(len(m.Groups()))
 	if !counted {
 		var err error
-		if left, err = f.dictionaries(ctx, m, counts); err != nil {
+		if left, err = f.dictionaries(ctx, m, live, counts); err != nil {
 			return err
 		}
 	}
@@ -144,7 +145,7 @@ func (f *vocabulary) find(ctx context.Context, m *rowgroup.Reader, counts map[st
 	})
 	defer t.Close()
 	for _, g := range left {
-		if err := t.All(ctx, g); err != nil {
+		if err := t.All(ctx, g, live); err != nil {
 			return err
 		}
 	}

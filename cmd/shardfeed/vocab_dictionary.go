@@ -9,6 +9,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/table"
 )
 
 // shardsAtOnce are the shards whose dictionaries are read at a time: small reads, which a remote
@@ -17,7 +18,7 @@ const shardsAtOnce = 16
 
 // dictionaries finds the words of all row groups whose dictionaries suffice without reading rows,
 // and returns the others, in order.
-func (f *vocabulary) dictionaries(ctx context.Context, m *rowgroup.Reader, words map[string]int64) ([]int, error) {
+func (f *vocabulary) dictionaries(ctx context.Context, m *rowgroup.Reader, live *table.Live, words map[string]int64) ([]int, error) {
 	groups := m.Groups()
 	left := make([]bool, len(groups))
 	var mu sync.Mutex // of f and words
@@ -29,6 +30,10 @@ func (f *vocabulary) dictionaries(ctx context.Context, m *rowgroup.Reader, words
 		tasks.Go(func() error {
 			s, err := m.ShardStats(ctx, int(groups[first].Shard))
 			for i := first; i < first+n && err == nil; i++ {
+				if live != nil && live.Count(i, 0, groups[i].Rows) < groups[i].Rows { // a dictionary has the words of deleted rows, too
+					left[i] = true
+					continue
+				}
 				var found groupWords
 				if found, err = wordsOf(ctx, s, groups[i]); err == nil {
 					mu.Lock()

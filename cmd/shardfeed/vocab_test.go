@@ -85,7 +85,7 @@ func vocabularyOf(t *testing.T, counted bool, files ...[]byte) string {
 	}
 	defer m.Close()
 	found, counts := vocabulary{Column: "label"}, map[string]int64{}
-	if err := found.find(t.Context(), m, counts, counted); err != nil {
+	if err := found.find(t.Context(), m, nil, counts, counted); err != nil {
 		return "an error"
 	}
 	found.list(counts, 0)

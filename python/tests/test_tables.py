@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from shardfeed import MapDataset, ShardfeedError, Source, StreamingDataset
+from shardfeed import MapDataset, ShardfeedError, Source, StreamingDataset, select
 from shardfeed.errors import OptionError
 
 pytestmark = pytest.mark.usefixtures("runtime")
@@ -77,3 +77,13 @@ def test_refused() -> None:
         StreamingDataset(str(TABLE), batch_size=2)
     with pytest.raises(ShardfeedError, match="99"):
         StreamingDataset(f"delta+{TABLE}", snapshot="99", batch_size=2)
+
+
+def test_select(tmp_path: Path) -> None:
+    table = TABLE.parent / "vectors"
+    then, listed = "3", tmp_path / "even.rows"
+    found = select(f"delta+{table}", lambda batch: batch["id"] % 2 == 0, save=listed, snapshot=then, columns=["id"], workers=1)
+    options = {"snapshot": then, "columns": ["id"], "batch_size": 7, "shuffle": False, "tail": "short"}
+    ids = [int(i) for batch in StreamingDataset(f"delta+{table}", **options) for i in batch["id"]]
+    got = [int(i) for batch in StreamingDataset(f"delta+{table}", rows=listed, **options) for i in batch["id"]]
+    assert got == [i for i in ids if i % 2 == 0] and found.rows == len(got) > 0

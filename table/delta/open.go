@@ -82,7 +82,7 @@ func (l *log) snapshot(ctx context.Context, version int64, r *replay) (*table.Sn
 	}
 	s := &table.Snapshot{
 		Format: "Delta", Table: r.metadata.ID, Name: fmt.Sprint(version), Time: r.time,
-		Fields: schema.fields, Files: make([]table.File, len(r.files)),
+		Fields: schema.fields, Unreadable: schema.unreadable, Files: make([]table.File, len(r.files)),
 	}
 	for i := range r.files {
 		f := &r.files[i]

@@ -90,6 +90,23 @@ func addLine(path, more string) string {
 	return fmt.Sprintf(`{"add":{"path":%q,"partitionValues":{},"size":10,"modificationTime":0,"dataChange":true,"stats":"{\"numRecords\":8}"%s}}`+"\n", path, more)
 }
 
+// Columns of types that cannot be read are listed apart, and the others stay readable.
+func TestUnreadable(t *testing.T) {
+	features := `{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":["variantType"],"writerFeatures":["variantType"]}`
+	for kind, want := range map[string]table.Unreadable{
+		`"variant"`:       {Column: "x", Type: "variant", Part: "x"},
+		`"decimal(50,2)"`: {Column: "x", Type: "decimal(50,2)", Part: "x"},
+		`{"type":"array","elementType":"odd","containsNull":true}`: {Column: "x", Type: "odd", Part: "x.element"},
+	} {
+		store := &mem.Store{}
+		put(store, head(features, `{"name":"x","type":`+kind+`,"nullable":true,"metadata":{}},`+idColumn, "[]", "{}"))
+		s, err := delta.Open(t.Context(), "mem://t", options(store, ""))
+		if err != nil || len(s.Fields) != 1 || s.Fields[0].Column.Name != "id" || len(s.Unreadable) != 1 || s.Unreadable[0] != want {
+			t.Errorf("%s: %+v, %v", kind, s, err)
+		}
+	}
+}
+
 func TestOpenRefuses(t *testing.T) {
 	start := head(plainProtocol, idColumn, "[]", "{}")
 	feature := func(names string) string {
@@ -101,10 +118,7 @@ func TestOpenRefuses(t *testing.T) {
 	}{
 		{"version", head(`{"minReaderVersion":4,"minWriterVersion":7}`, idColumn, "[]", "{}"), "needs a reader of version 4"},
 		{"feature", feature(`"deletionVectors","catalogManaged"`), "delta+mem://t: table: the table has the feature catalogManaged, which cannot be read (read the table by its catalog's Iceberg"},
-		{"features", feature(`"variantType","abacus"`), "the features abacus, variantType, which cannot be read (copy the table without its columns of type variant)"},
-		{"type", head(plainProtocol, `{"name":"v","type":"variant","nullable":true,"metadata":{}}`, "[]", "{}"), `column "v" has the type "variant"`},
-		{"nested type", head(plainProtocol, `{"name":"a","type":{"type":"array","elementType":"odd","containsNull":true},"nullable":true,"metadata":{}}`, "[]", "{}"), `column "a.element" has the type "odd"`},
-		{"decimal", head(plainProtocol, `{"name":"d","type":"decimal(50,2)","nullable":true,"metadata":{}}`, "[]", "{}"), "decimal(50,2)"},
+		{"features", feature(`"geospatial","abacus"`), "the features abacus, geospatial, which cannot be read (copy the table without its columns of geometries)"},
 		{"mapping", head(`{"minReaderVersion":2,"minWriterVersion":5}`, idColumn, "[]", `{"delta.columnMapping.mode":"magic"}`), `"magic"`},
 		{"partition column", head(plainProtocol, idColumn, `["dt"]`, "{}"), `lacks the partition column "dt"`},
 		{"no metadata", `{"protocol":` + plainProtocol + "}\n", "no protocol or no metadata"},

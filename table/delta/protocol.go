@@ -20,12 +20,14 @@ const (
 // known are the reader features that this package reads.
 var known = []string{
 	columnMapping, "deletionVectors", "timestampNtz", "typeWidening", "typeWidening-preview", "v2Checkpoint", "vacuumProtocolCheck",
+
+	// These allow columns of a type that the schema does not read, and change nothing else.
+	"variantType", "variantType-preview", "variantShredding", "variantShredding-preview",
 }
 
 // remedies are hints for some unknown features, by the start of their names.
 var remedies = []struct{ start, hint string }{
 	{"catalog", "read the table by its catalog's Iceberg REST address, or copy it to a table without the feature"},
-	{"variant", "copy the table without its columns of type variant"},
 	{"geo", "copy the table without its columns of geometries"},
 }
 

@@ -2,7 +2,6 @@ package delta
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 // A schema is the columns of a table.
 type schema struct {
 	fields     []table.Field
+	unreadable []table.Unreadable
 	partitions []int // places of the partition columns
 }
 
@@ -43,19 +43,16 @@ func (m *metadata) schema(p *protocol) (*schema, error) {
 			return nil, fmt.Errorf("the table maps columns by %q, which is not known", mode)
 		}
 	}
-	fields, err := spark.Fields(m.Schema, func(metadata map[string]json.RawMessage, f *table.Field) error {
+	fields, unreadable, err := spark.Fields(m.Schema, func(metadata map[string]json.RawMessage, f *table.Field) error {
 		if !byName {
 			return nil
 		}
 		return physical(metadata, f, byID)
 	})
-	if e := (*spark.TypeError)(nil); errors.As(err, &e) {
-		return nil, &hinted{err, "copy the table without the column"}
-	}
 	if err != nil {
 		return nil, err
 	}
-	s := &schema{fields: fields}
+	s := &schema{fields: fields, unreadable: unreadable}
 	for _, name := range m.Partitions {
 		at := slices.IndexFunc(fields, func(f table.Field) bool { return f.Column.Name == name })
 		if at < 0 {

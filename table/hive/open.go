@@ -100,7 +100,7 @@ func (d *described) snapshot(ctx context.Context, partitions []thrift.Struct, o 
 	if o.Snapshot != "" {
 		return nil, fmt.Errorf("%w; leave the snapshot out", errNoSnapshots)
 	}
-	fields, err := d.fields()
+	fields, not, err := d.fields()
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func (d *described) snapshot(ctx context.Context, partitions []thrift.Struct, o 
 			return nil, err
 		}
 	}
-	s := &table.Snapshot{Format: "Hive", Table: d.database + "." + d.table, Name: "current", Fields: fields}
+	s := &table.Snapshot{Format: "Hive", Table: d.database + "." + d.table, Name: "current", Fields: fields, Unreadable: not}
 	s.Files, err = list(ctx, places, o)
 	return s, err
 }

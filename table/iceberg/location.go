@@ -14,9 +14,11 @@ type reader struct {
 	address string // as the caller gave it
 	meta    *metadata
 	fields  []table.Field
-	names   mapping
-	options table.Options
-	moved   *move // of files; nil if they are where the metadata says
+
+	unreadable []table.Unreadable
+	names      mapping
+	options    table.Options
+	moved      *move // of files; nil if they are where the metadata says
 }
 
 func (r *reader) parallel() int { return max(1, r.options.Parallel) }

@@ -28,7 +28,7 @@ func (s *source) open(ctx context.Context, address string, o table.Options) (*ta
 	if err != nil {
 		return nil, &shard.Error{Op: "table", URI: address, Err: err}
 	}
-	out := &table.Snapshot{Format: "Iceberg", Table: s.meta.identity(), Name: name, Fields: r.fields}
+	out := &table.Snapshot{Format: "Iceberg", Table: s.meta.identity(), Name: name, Fields: r.fields, Unreadable: r.unreadable}
 	if snap == nil {
 		return out, nil
 	}
@@ -61,7 +61,7 @@ func (r *reader) prepare() (snap *snapshot, name string, err error) {
 	if r.names, err = r.meta.mapping(); err != nil {
 		return nil, "", err
 	}
-	if r.fields, err = columns(s, r.names); err != nil {
+	if r.fields, r.unreadable, err = columns(s, r.names); err != nil {
 		return nil, "", err
 	}
 	switch {

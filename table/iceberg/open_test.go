@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/table"
 )
 
 // A snapshot has its files in order, with sizes and constants, and the columns of its schema.
@@ -100,13 +101,8 @@ func TestRefused(t *testing.T) {
 		"no schemas": {func(m map[string]any) { delete(m, "schemas") }, "no schema"},
 		"expired":    {func(m map[string]any) { m["current-snapshot-id"] = 3 }, "snapshot 3, which the metadata file does not list"},
 		"mapping":    {func(m map[string]any) { m["properties"] = map[string]any{mappingProperty: "{"} }, mappingProperty},
-		"variant":    {column1(`"variant"`, ""), `x: columns of type "variant" cannot be read`},
-		"geometry":   {column1(`"geometry(OGC:CRS84)"`, ""), `columns of type "geometry(OGC:CRS84)" cannot be read`},
-		"nested":     {column1(`{"type":"list","element-id":9,"element":"what","element-required":false}`, ""), `x.element: columns of type "what"`},
 		"kind":       {column1(`{"type":"set"}`, ""), `the type "set" is not known`},
 		"default":    {column1(`"int"`, `"a"`), "x: its default value"},
-		"fixed":      {column1(`"fixed[0]"`, ""), "fixed[0]"},
-		"decimal":    {column1(`"decimal(39,2)"`, ""), "decimal(39,2)"},
 		"spec":       {func(m map[string]any) { m["partition-specs"] = []any{} }, "no partition spec 0"},
 		"old list": {func(m map[string]any) {
 			m["snapshots"] = []any{map[string]any{"snapshot-id": 7, "manifests": []any{"m"}}}
@@ -227,4 +223,22 @@ func FuzzMetadata(f *testing.F) {
 		_, _ = Open(t.Context(), dir+"/metadata/00001-x.metadata.json", x.options(""))
 		_, _ = History(t.Context(), dir+"/metadata/00001-x.metadata.json", x.options(""))
 	})
+}
+
+// Columns of types that cannot be read are listed apart, and the others stay readable.
+func TestUnreadable(t *testing.T) {
+	for kind, want := range map[string]table.Unreadable{
+		`"variant"`:             {Column: "x", Type: "variant", Part: "x"},
+		`"geometry(OGC:CRS84)"`: {Column: "x", Type: "geometry(OGC:CRS84)", Part: "x"},
+		`"fixed[0]"`:            {Column: "x", Type: "fixed[0]", Part: "x"},
+		`"decimal(39,2)"`:       {Column: "x", Type: "decimal(39,2)", Part: "x"},
+		`{"type":"list","element-id":9,"element":"what","element-required":false}`: {Column: "x", Type: "what", Part: "x.element"},
+	} {
+		f := withData()
+		f.meta["schemas"] = []any{schemaOf(1, fieldOf(1, "x", kind, ""), fieldOf(2, "lang", `"string"`, ""))}
+		s, err := f.open(t, "")
+		if err != nil || len(s.Unreadable) != 1 || s.Unreadable[0] != want || len(s.Fields) != 1 || s.Fields[0].ID != 2 {
+			t.Errorf("%s: %+v, %v", kind, s, err)
+		}
+	}
 }

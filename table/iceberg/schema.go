@@ -2,6 +2,7 @@ package iceberg
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/shardfeed/shardfeed/column"
@@ -44,19 +45,25 @@ func (names mapping) add(all []mappedField) {
 	}
 }
 
-// columns returns the fields of a schema as columns of a table.
-func columns(s *schema, names mapping) ([]table.Field, error) {
-	all := make([]table.Field, len(s.Fields))
+// columns returns the fields of a schema as columns of a table, and the fields that cannot be read.
+func columns(s *schema, names mapping) (all []table.Field, not []table.Unreadable, err error) {
 	for i := range s.Fields {
-		c, err := columnOf(&s.Fields[i])
-		if err == nil {
-			all[i], err = tableField(&s.Fields[i], c, names)
+		f := &s.Fields[i]
+		c, err := columnOf(f)
+		if e := (*typeError)(nil); errors.As(err, &e) {
+			not = append(not, table.Unreadable{Column: f.Name, Type: e.name, Part: e.path})
+			continue
 		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
+		made, err := tableField(f, c, names)
+		if err != nil {
+			return nil, nil, err
+		}
+		all = append(all, made)
 	}
-	return all, nil
+	return all, not, nil
 }
 
 func tableField(f *field, c *column.Field, names mapping) (table.Field, error) {

@@ -2,11 +2,13 @@ package iceberg
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/table"
 )
 
 // A fieldType is the type of a field, as the metadata's JSON has it.
@@ -71,7 +73,7 @@ var leaves = map[string]column.Field{
 	"unknown":        {Kind: column.Null, Type: column.TypeUnknown},
 }
 
-// columnOf returns a field as a column.
+// columnOf returns a field as a column. An error is a typeError.
 func columnOf(f *field) (*column.Field, error) {
 	c := &column.Field{Name: f.Name, Nullable: !f.Required}
 	switch f.Type.name {
@@ -87,7 +89,11 @@ func columnOf(f *field) (*column.Field, error) {
 	for i := range f.Type.fields {
 		child, err := columnOf(&f.Type.fields[i])
 		if err != nil {
-			return nil, fmt.Errorf("%s.%w", f.Name, err)
+			var e *typeError
+			if errors.As(err, &e) {
+				e.path = f.Name + "." + e.path
+			}
+			return nil, err
 		}
 		c.Children = append(c.Children, child)
 	}
@@ -111,11 +117,16 @@ func leafOf(f *field, c *column.Field) (*column.Field, error) {
 		leaf, ok = column.Field{Kind: column.Fixed, Type: column.TypeFixedBinary, Width: n}, err == nil && n > 0
 	}
 	if !ok {
-		return nil, fmt.Errorf("%s: columns of type %q cannot be read", f.Name, name)
+		return nil, &typeError{f.Name, name}
 	}
 	leaf.Name, leaf.Nullable = c.Name, c.Nullable || leaf.Kind == column.Null
 	return &leaf, nil
 }
+
+// A typeError is a column, or a part of one, of a type that cannot be read.
+type typeError struct{ path, name string }
+
+func (e *typeError) Error() string { return table.Unreadable{Part: e.path, Type: e.name}.String() }
 
 // decimalOf parses "decimal(9, 2)".
 func decimalOf(name string) (precision, scale int, ok bool) {

@@ -164,16 +164,7 @@ func Bind(o Options, m *rowgroup.Reader, data *shuffle.Manifest, delivered *tran
 // table takes the rows that a table did not delete. The name of its snapshot is not of the text,
 // so that counts of files that stay the same are found again; see NameWith.
 func (b *binder) table(m *rowgroup.Reader) {
-	t := b.options.Table
-	if t == nil {
-		return
-	}
-	groups := m.Groups()
-	files, rows := make([]int32, len(groups)), make([]int64, len(groups))
-	for g := range groups {
-		files[g], rows[g] = groups[g].Shard, groups[g].Rows
-	}
-	if b.rules.live = table.NewLive(t.Files, files, rows); b.rules.live != nil {
+	if b.rules.live = m.Live(b.options.Table); b.rules.live != nil {
 		b.add("Snapshot", "live rows")
 	}
 }

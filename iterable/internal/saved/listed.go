@@ -53,3 +53,21 @@ func planShards(shards []shard.Shard) (base string, all []shuffle.Shard) {
 func Addresses(shards []shard.Shard) []string {
 	return shard.RelativePaths(append(slices.Clip(shards), shard.Shard{URI: "none://"}))[:len(shards)]
 }
+
+// BaseNow returns the directory of a saved manifest's shards: the saved one, unless it has no shard
+// and another directory has all.
+func BaseNow(byAddress map[string]shard.Shard, listed *shuffle.Manifest) string {
+	there := func(s shuffle.Shard) bool { return byAddress[listed.Base+s.Path].URI != "" }
+	if len(listed.Shards) == 0 || slices.ContainsFunc(listed.Shards, there) {
+		return listed.Base
+	}
+	for address := range byAddress {
+		base, ok := strings.CutSuffix(address, "/"+listed.Shards[0].Path)
+		base += "/"
+		other := func(s shuffle.Shard) bool { return byAddress[base+s.Path].Size != s.Size }
+		if ok && !slices.ContainsFunc(listed.Shards, other) {
+			return base
+		}
+	}
+	return listed.Base
+}

@@ -51,6 +51,7 @@ def select(
     cache_dir: Path | None = None,
     index_dir: Path | None = None,
     null: Mapping[str, Any] | None = None,
+    snapshot: str | int | None = None,
     manifest: Manifest | None = None,
     strict: bool = False,
     missing: Literal["error", "null"] = "error",
@@ -73,8 +74,8 @@ def select(
         batch_size (int, default 8192): rows that the function gets at once, a multiple of 8.
         workers (int, default None): processes that run the function. 1 runs it in this one. None is
             one for each processor, at most 32.
-        memory, storage_options, cache, cache_dir, index_dir, null, manifest, strict, missing,
-            partition_types, invalid_utf8, timeout: as for :class:`StreamingDataset`.
+        memory, storage_options, cache, cache_dir, index_dir, null, snapshot, manifest, strict,
+            missing, partition_types, invalid_utf8, timeout: as for :class:`StreamingDataset`.
 
     Returns:
         The file, how many rows are chosen, and how many there are.
@@ -98,6 +99,7 @@ def select(
         cache_dir=cache_dir,
         index_dir=index_dir,
         null=null,
+        snapshot=snapshot,
         manifest=manifest,
         strict=strict,
         missing=missing,

@@ -2,6 +2,7 @@ package spark
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/shardfeed/shardfeed/column"
@@ -34,22 +35,33 @@ type nestedType struct {
 // A Named sets how files know a field, by the metadata that the schema has for it.
 type Named func(metadata map[string]json.RawMessage, f *table.Field) error
 
-// Fields returns the fields of a schema in JSON, whose names in files are their own unless named
-// sets others; it may be nil.
-func Fields(schema string, named Named) ([]table.Field, error) {
+// Fields returns the fields of a schema in JSON, and its columns that cannot be read. The names of
+// fields in files are their own unless named sets others; it may be nil.
+func Fields(schema string, named Named) (fields []table.Field, not []table.Unreadable, err error) {
 	var root structType
 	if err := json.Unmarshal([]byte(schema), &root); err != nil {
-		return nil, fmt.Errorf("%w: the schema is not of the known form: %w", shard.ErrCorrupt, err)
+		return nil, nil, fmt.Errorf("%w: the schema is not of the known form: %w", shard.ErrCorrupt, err)
 	}
-	r := reader{named: named}
-	return r.members("", root.Fields)
+	for i := range root.Fields {
+		r := reader{named: named}
+		made, err := r.members("", root.Fields[i:i+1])
+		if e := (*typeError)(nil); errors.As(err, &e) {
+			not = append(not, table.Unreadable{Column: root.Fields[i].Name, Type: e.name, Part: e.path})
+			continue
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		fields = append(fields, made...)
+	}
+	return fields, not, nil
 }
 
-// A TypeError is a column of a type that cannot be read.
-type TypeError struct{ Column, Type string }
+// A typeError is a column, or a part of one, of a type that cannot be read.
+type typeError struct{ path, name string }
 
-func (e *TypeError) Error() string {
-	return fmt.Sprintf("column %q has the type %q, which cannot be read", e.Column, e.Type)
+func (e *typeError) Error() string {
+	return table.Unreadable{Part: e.path, Type: e.name}.String()
 }
 
 // A reader makes fields of a schema in JSON.
@@ -98,7 +110,7 @@ func (r *reader) field(path, name string, text json.RawMessage, nullable bool) (
 	var word string
 	if json.Unmarshal(text, &word) == nil {
 		if !SetPrimitive(c, word) {
-			return made, &TypeError{Column: path, Type: word}
+			return made, &typeError{path, word}
 		}
 		return made, nil
 	}
@@ -121,7 +133,7 @@ func (r *reader) field(path, name string, text json.RawMessage, nullable bool) (
 		c.Kind = column.Map
 		made.Parts = []table.Field{pair}
 	default:
-		err = &TypeError{Column: path, Type: n.Type}
+		err = &typeError{path, n.Type}
 	}
 	c.Children = columns(made.Parts)
 	return made, err

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/snapshot"
 	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/internal/printable"
 	"github.com/shardfeed/shardfeed/internal/text"
@@ -18,15 +19,17 @@ type Rows struct {
 	Shards    int   `json:"shards"`
 	RowGroups int   `json:"row_groups"`
 
-	Sources []Source `json:"sources,omitempty"`
-	Texts   []Texts  `json:"texts,omitempty"` // of columns with a tokenizer
+	Table   *snapshot.Table `json:"table,omitempty"` // whose rows these are
+	Sources []Source        `json:"sources,omitempty"`
+	Texts   []Texts         `json:"texts,omitempty"` // of columns with a tokenizer
 }
 
 // A Source counts the rows of one of several sources.
 type Source struct {
-	Name    string `json:"name"`
-	Rows    int64  `json:"rows"`
-	AllRows int64  `json:"all_rows"`
+	Name    string          `json:"name"`
+	Rows    int64           `json:"rows"`
+	AllRows int64           `json:"all_rows"`
+	Table   *snapshot.Table `json:"table,omitempty"`
 }
 
 // Texts counts the tokens of a column in the chosen rows.
@@ -38,7 +41,7 @@ type Texts struct {
 // AddSource adds the rows of a source.
 func (n *Rows) AddSource(name string, of Rows) {
 	n.Rows, n.AllRows, n.Shards, n.RowGroups = n.Rows+of.Rows, n.AllRows+of.AllRows, n.Shards+of.Shards, n.RowGroups+of.RowGroups
-	n.Sources = append(n.Sources, Source{name, of.Rows, of.AllRows})
+	n.Sources = append(n.Sources, Source{name, of.Rows, of.AllRows, of.Table})
 	for _, t := range of.Texts {
 		n.AddTexts(t)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/table"
 )
 
 // Take reads rows by ascending numbers in the data set, and hands them on in that order, many
@@ -63,15 +64,20 @@ func (t *Taker) Close() {
 	t.gather.Close()
 }
 
-// All reads all rows of group g.
-func (t *Taker) All(ctx context.Context, g int) error {
+// All reads all rows of group g that are live.
+func (t *Taker) All(ctx context.Context, g int, live *table.Live) error {
 	const atOnce = 1 << 20
 	group := t.manifest.Groups()[g]
 	var rows []int64
 	for lo := int64(0); lo < group.Rows; lo += atOnce {
 		rows = rows[:0]
 		for row := lo; row < min(group.Rows, lo+atOnce); row++ {
-			rows = append(rows, row)
+			if live.Has(g, row) {
+				rows = append(rows, row)
+			}
+		}
+		if len(rows) == 0 {
+			continue
 		}
 		if err := t.span(ctx, g, group, 0, rows); err != nil {
 			return err

@@ -1,0 +1,2 @@
+// Package snapshot shows the snapshot of a table that a verb reads.
+package snapshot
