@@ -94,7 +94,7 @@ func (f *file) build() (*Tokenizer, error) {
 	if t.model, tokens, err = newModel(model, form); err != nil {
 		return nil, err
 	}
-	t.cutSpaces()
+	t.divide()
 	if tokens, err = t.addTokens(f.Added, tokens); err != nil {
 		return nil, err
 	}
@@ -127,10 +127,11 @@ func (f *file) spaces(t *Tokenizer) (bool, error) {
 	return len(parts) > 0 && parts[0].kind == "Metaspace" && !bytes, nil
 }
 
-// cutSpaces cuts a text that is one word before its spaces, if the model allows it.
-func (t *Tokenizer) cutSpaces() {
-	m, ok := t.model.(*bpe.Model)
-	if whole := t.cutter == cut.Cutter(cut.Whole{}); ok && whole && m.DividedBySpaces() {
-		t.cutter = cut.Before{Mark: " ", Runs: true}
+// divide cuts a text that is one word, if the model allows it.
+func (t *Tokenizer) divide() {
+	if m, ok := t.model.(*bpe.Model); ok && t.cutter == cut.Cutter(cut.Whole{}) {
+		if d, ok := m.Divider(); ok {
+			t.cutter = d
+		}
 	}
 }

@@ -8,12 +8,11 @@ import (
 
 // crossings has the pairs of characters that are neighbours in a token. It may have more pairs.
 type crossings struct {
-	ascii [128][2]uint64
+	ascii [128][4]uint64  // by the first one; of bytes that are ASCII
 	whole [1 << 15]uint64 // hashes of pairs of which not both are ASCII
 	// Tokens that start or end inside a character, by what is sure of them:
 	starts [256][4]uint64 // the last byte of the left character, the first byte of the right
 	ends   [256][4]uint64 // a hash of the left character, the first byte of the right
-	spaces bool           // a token has a space after another character
 }
 
 // add adds the pairs of a token's text.
@@ -30,16 +29,13 @@ func (c *crossings) add(text string) {
 			right++
 		}
 		a, b := text[left:i], text[i:right]
-		if b == " " && a != " " {
-			c.spaces = true
-		}
 		switch {
 		case !utf8.ValidString(a):
 			set(&c.starts[a[len(a)-1]], b[0])
 		case !utf8.ValidString(b):
 			set(&c.ends[endHash(codePoint(a))], b[0])
 		case len(a) == 1 && len(b) == 1:
-			c.ascii[a[0]][b[0]>>6] |= 1 << (b[0] & 63)
+			set(&c.ascii[a[0]], b[0])
 		default:
 			h := wholeHash(codePoint(a), codePoint(b))
 			c.whole[h>>6] |= 1 << (h & 63)
@@ -51,7 +47,7 @@ func (c *crossings) add(text string) {
 // of a, first the first of b.
 func (c *crossings) has(a, b uint32, last, first byte) bool {
 	if a < 0x80 && b < 0x80 {
-		return c.ascii[a][b>>6]>>(b&63)&1 != 0
+		return is(&c.ascii[a], first)
 	}
 	h := wholeHash(a, b)
 	return c.whole[h>>6]>>(h&63)&1 != 0 || is(&c.starts[last], first) || is(&c.ends[endHash(a)], first)
@@ -77,6 +73,15 @@ func (c *crossings) part(v char.View, p, end int) int {
 	a, size := v.Rune(p)
 	for p += size; p < end; p += size {
 		var b uint32
+		for b = uint32(v.At(p)); a|b < utf8.RuneSelf; b = uint32(v.At(p)) {
+			if !is(&c.ascii[a&(utf8.RuneSelf-1)], byte(b)) {
+				return p
+			}
+			if p++; p == end {
+				return end
+			}
+			a = b
+		}
 		b, size = v.Rune(p)
 		if !c.has(a, b, v.At(p-1), v.At(p)) {
 			return p

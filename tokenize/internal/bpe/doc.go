@@ -19,7 +19,9 @@
 //
 // Between two characters that no token contains side by side, no merge ever happens. A long word
 // is divided there before it is merged, so texts without spaces have short parts that a cache can
-// hold. A set of hashes answers this, and its false positives only make parts longer.
+// hold. A text that no pre-tokenizer cuts, as SentencePiece has it, is divided everywhere by a
+// [Divider]: a word and the comma after it are two parts, and more parts are a token or in the
+// cache. A set of hashes answers this, and its false positives only make parts longer.
 //
 // A word of at most 15 bytes that its merges make one token is looked up, without a merge. Other
 // words of at most 32 symbols are merged in an array. Longer ones use a heap, in time n log n.

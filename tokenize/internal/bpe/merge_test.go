@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/shardfeed/shardfeed/tokenize/internal/char"
+	"github.com/shardfeed/shardfeed/tokenize/internal/cut"
 	"github.com/shardfeed/shardfeed/tokenize/internal/words"
 )
 
@@ -129,6 +130,46 @@ func TestMerge(t *testing.T) {
 		if t.Failed() {
 			t.Fatalf("merges are %q", c.Merges)
 		}
+	}
+}
+
+// TestDivider compares the tokens of a text's parts with those of the whole.
+func TestDivider(t *testing.T) {
+	r, parts := rand.New(rand.NewPCG(3, 4)), 0
+	for range 200 {
+		c := randomConfig(r, r.IntN(2) == 0, false)
+		m, err := New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, ok := m.Divider()
+		if !ok {
+			t.Fatal("words are not divided")
+		}
+		word := randomWord(r) + randomWord(r)
+		text := cut.NewText(char.Of(char.Pad(nil, []byte(word))))
+		var got []int32
+		e, ends := m.NewEncoder(1<<10), make([]uint32, 3)
+		for p := 0; p < len(word); {
+			n, next := d.Cut(&text, p, len(word), ends)
+			got = e.Append(got, text.View, p, ends[:n])
+			p, parts = next, parts+n
+		}
+		if want := plainWord(c, word); !slices.Equal(got, want) {
+			t.Errorf("%q is %v, want %v; merges are %q", word, got, want, c.Merges)
+		}
+	}
+	if parts < 1000 {
+		t.Errorf("200 words have %d parts", parts)
+	}
+	c := randomConfig(r, true, true)
+	c.Vocab["xyz"] = 1 << 10 // which no merge makes
+	m, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := m.Divider(); ok {
+		t.Error("words that may be a token as a whole are divided")
 	}
 }
 

@@ -2,6 +2,7 @@ package bpe
 
 import (
 	"unicode/utf8"
+	"unsafe"
 
 	"github.com/shardfeed/shardfeed/tokenize/internal/words"
 )
@@ -49,13 +50,7 @@ func (m *Model) NewEncoder(cacheBytes int) words.Encoder {
 func (m *Model) Memory() int64 {
 	n := int64(4*len(m.ids)+8*len(m.pairs.slots)+4*len(m.bytePairs)+2*maxTokens/8) + m.symbols.memory() + m.words.Memory() + m.rare.memory()
 	if m.crossings != nil {
-		n += 1<<18 + 16<<10 + 2<<10
+		n += int64(unsafe.Sizeof(*m.crossings))
 	}
 	return n
-}
-
-// DividedBySpaces reports whether a word may be divided before each space that follows another
-// character.
-func (m *Model) DividedBySpaces() bool {
-	return m.crossings != nil && !m.crossings.spaces && len(m.rare.ids) == 0
 }

@@ -2,12 +2,8 @@ package cut
 
 import "bytes"
 
-// Before cuts before each Mark, which is a space or the character that represents one. With Runs, it
-// cuts only before a mark that follows another character.
-type Before struct {
-	Mark string
-	Runs bool
-}
+// Before cuts before each Mark, which is a space or the character that represents one.
+type Before struct{ Mark string }
 
 // Cut implements [Cutter].
 func (c Before) Cut(t *Text, p, end int, ends []uint32) (n, next int) {
@@ -16,9 +12,6 @@ func (c Before) Cut(t *Text, p, end int, ends []uint32) (n, next int) {
 	for n < len(ends) && p < end {
 		q := p
 		if bytes.HasPrefix(text[q:], mark) {
-			q += len(mark)
-		}
-		for c.Runs && bytes.HasPrefix(text[q:], mark) {
 			q += len(mark)
 		}
 		if i := bytes.Index(text[q:], mark); i >= 0 {

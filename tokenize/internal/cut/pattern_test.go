@@ -272,16 +272,14 @@ func TestSequence(t *testing.T) {
 func TestBefore(t *testing.T) {
 	for _, c := range []struct {
 		mark string
-		runs bool
 		text string
 		want []string
 	}{
-		{" ", false, "  ab c ", []string{" ", " ab", " c", " "}},
-		{" ", true, "  ab  c ", []string{"  ab", "  c", " "}},
-		{"▁", false, "a▁▁b", []string{"a", "▁", "▁b"}},
-		{" ", true, "a", []string{"a"}},
+		{" ", "  ab c ", []string{" ", " ab", " c", " "}},
+		{"▁", "a▁▁b", []string{"a", "▁", "▁b"}},
+		{" ", "a", []string{"a"}},
 	} {
-		if got := cutAll(Before{Mark: c.mark, Runs: c.runs}, c.text, 2); !slices.Equal(got, c.want) {
+		if got := cutAll(Before{Mark: c.mark}, c.text, 2); !slices.Equal(got, c.want) {
 			t.Errorf("%q is %q, want %q", c.text, got, c.want)
 		}
 	}
