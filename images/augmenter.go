@@ -13,10 +13,15 @@ import (
 type Augmenter struct {
 	options Options
 	decoder codec.Decoder
+	plain   codec.Go // decodes samples of one channel
 	resizer resize.Resizer
 	writer  writer
-	turned  []byte     // the decoded rectangle as a person sees it
-	pixels  resize.Row // the whole result, where the jitter needs it
+	wide    writer        // of samples of 16 bits; nil before the first
+	turned  []byte        // the decoded rectangle as a person sees it
+	pixels  resize.Row    // the whole result, where the jitter needs it
+	source  resize.Source // what is scaled, by the spans
+	x, y    resize.Span
+	sampled sampled // the same for a nearest filter
 }
 
 // New makes an augmenter that decodes with a decoder, which Close closes.
@@ -71,27 +76,60 @@ func (a *Augmenter) ApplyTo(dst, data []byte, h codec.Header, seed uint64) error
 	if a.options.IgnoreOrientation {
 		h.Orientation = 1
 	}
-	width, height := h.Size()
-	p := a.options.Draw(width, height, seed)
-	s, x, y, err := a.decode(data, h, p.Box)
-	if err != nil {
+	size := a.options.Size(h)
+	p := a.options.Draw(size.X, size.Y, seed)
+	if err := a.prepare(data, h, p.Box); err != nil {
 		return err
 	}
-	if err := a.writer.to(dst, p.Flip); err != nil {
+	w := a.writerOf(h)
+	if err := w.to(dst, p.Flip); err != nil {
 		return err
 	}
 	if !a.options.ColorJitter.on() {
-		a.resizer.Resize(s, x, y, a.options.filter(), a.writer.row)
+		a.scale(w.row)
 		return nil
 	}
-	a.jittered(s, x, y, &p)
+	a.jittered(&p)
 	return nil
 }
 
+// writerOf returns the writer of a picture's samples.
+func (a *Augmenter) writerOf(h codec.Header) writer {
+	o := &a.options
+	if h.Bits <= 8 || o.Channels != 1 || !o.Interpolation.nearest() {
+		return a.writer
+	}
+	if a.wide == nil {
+		a.wide = newPlane(*o, 16)
+	}
+	return a.wide
+}
+
+// prepare decodes what a box needs.
+func (a *Augmenter) prepare(data []byte, h codec.Header, box image.Rectangle) (err error) {
+	if a.options.Channels == 1 && !h.OneChannel() {
+		return &codec.Error{Format: h.Format, Text: fmt.Sprintf("it has %d channels, and channels is 1: gray, or a palette", h.Components)}
+	}
+	if a.options.Interpolation.nearest() {
+		return a.sampled.prepare(a, data, h, box)
+	}
+	a.source, a.x, a.y, err = a.decode(data, h, box)
+	return err
+}
+
+// scale calls put with the rows of the result from top to bottom, each valid until put returns.
+func (a *Augmenter) scale(put func(i int, row resize.Row)) {
+	if a.options.Interpolation.nearest() {
+		a.sampled.put(put)
+		return
+	}
+	a.resizer.Resize(a.source, a.x, a.y, a.options.filter(), put)
+}
+
 // jittered collects the whole result, whose mean the contrast needs.
-func (a *Augmenter) jittered(s resize.Source, x, y resize.Span, p *Params) {
+func (a *Augmenter) jittered(p *Params) {
 	a.pixels = a.pixels[:0]
-	a.resizer.Resize(s, x, y, a.options.filter(), func(_ int, row resize.Row) { a.pixels = append(a.pixels, row...) })
+	a.scale(func(_ int, row resize.Row) { a.pixels = append(a.pixels, row...) })
 	p.jitter(a.pixels)
 	w := a.options.Width
 	for i := range a.options.Height {
@@ -211,22 +249,27 @@ func span(from, to, n, denom int, mirror bool) resize.Span {
 
 // turn makes a decoded rectangle upright.
 func (a *Augmenter) turn(p codec.Pixels, h codec.Header) resize.Source {
-	o := upright(p.Rect, h, p.Denom)
-	a.turned = slices.Grow(a.turned[:0], len(p.RGB))[:len(p.RGB)]
+	rgb, o := a.turnPixels(p.RGB, 3, p.Rect, h, p.Denom)
+	return resize.Source{RGB: rgb, Rect: o}
+}
+
+// turnPixels makes a rectangle of pixels of some bytes each upright.
+func (a *Augmenter) turnPixels(src []byte, each int, r image.Rectangle, h codec.Header, denom int) ([]byte, image.Rectangle) {
+	o := upright(r, h, denom)
+	a.turned = slices.Grow(a.turned[:0], len(src))[:len(src)]
 	// Where the first pixel goes, and how far the next ones to its right and below it are.
 	at := func(x, y int) int {
-		q := upright(image.Rect(x, y, x+1, y+1).Add(p.Rect.Min), h, p.Denom).Min.Sub(o.Min)
-		return 3 * (q.Y*o.Dx() + q.X)
+		q := upright(image.Rect(x, y, x+1, y+1).Add(r.Min), h, denom).Min.Sub(o.Min)
+		return each * (q.Y*o.Dx() + q.X)
 	}
 	first := at(0, 0)
 	right, down := at(1, 0)-first, at(0, 1)-first
-	src := p.RGB
-	for y := range p.Rect.Dy() {
+	for y := range r.Dy() {
 		to := first + y*down
-		for range p.Rect.Dx() {
-			copy(a.turned[to:to+3], src)
-			src, to = src[3:], to+right
+		for range r.Dx() {
+			copy(a.turned[to:to+each], src)
+			src, to = src[each:], to+right
 		}
 	}
-	return resize.Source{RGB: a.turned, Rect: o}
+	return a.turned, o
 }

@@ -7,13 +7,23 @@
 //	Augmenter  does it, for one goroutine, with a codec.Decoder
 //	Array      reads numpy's arrays in place of images
 //
+// # Draws
+//
+// The draw of a picture is its random part: the crop, the flip and the colors. A column draws, or
+// shares another column's draw (Options.Like): a mask, a depth map or a second camera has the
+// geometry of its picture, and its own channels, filter and type. The pictures of a row that share
+// a draw have one size. A draw is a pure function of the options, the size and the seed, so columns
+// share it by the same geometry and the same seed ([Options.Follow]).
+//
 // # The way of an image
 //
 //	header   codec.ReadHeader, and Limits: before memory is allocated
 //	Draw     the crop in the picture as a person sees it, the flip, the jitter
 //	decode   only the rectangle that the crop's filter touches, at 1/2, 1/4 or 1/8 where the crop is
 //	         at least ReducingGap times as large after it
-//	resize   with antialiasing, straight from the decoded rectangle (internal/image/resize)
+//	resize   with antialiasing, straight from the decoded rectangle (internal/image/resize), or by a
+//	         nearest filter, which takes samples as they are: 8 or 16 bits of one channel, or the
+//	         indices of a palette
 //	jitter   on 8 bits, as torchvision on uint8 tensors
 //	write    flip, normalise and lay out in one pass, into the destination
 //

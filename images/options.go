@@ -36,15 +36,18 @@ const (
 	Float32  DType = "float32"
 	Float16  DType = "float16"
 	BFloat16 DType = "bfloat16"
+	Uint16   DType = "uint16" // of one channel, by a nearest filter
 )
 
-// An Interpolation is the filter of the resize. Both are antialiased.
+// An Interpolation is the filter of the resize. Bilinear and Bicubic are antialiased.
 type Interpolation string
 
-// The filters.
+// The filters. The nearest ones take samples as they are: for masks.
 const (
-	Bilinear Interpolation = "bilinear"
-	Bicubic  Interpolation = "bicubic"
+	Bilinear     Interpolation = "bilinear"
+	Bicubic      Interpolation = "bicubic"
+	Nearest      Interpolation = "nearest"       // torch's: the sample at out x scale
+	NearestExact Interpolation = "nearest-exact" // Pillow's: at (out + 1/2) x scale
 )
 
 // A Range is the interval from which a factor is drawn. {0, 0} skips the step.
@@ -60,6 +63,14 @@ func (j Jitter) on() bool { return j != Jitter{} }
 
 // Options describes the transforms of an image.
 type Options struct {
+	// Like names the column whose draw this one shares: its size, crop and flip, for pictures of
+	// the same size. The options of the geometry are zero then. See [Options.Follow].
+	Like string
+
+	// Channels is 3 for RGB, or 1: gray, and with a nearest filter the samples as they are stored,
+	// of 8 or 16 bits, or the indices of a palette. 0 means 3.
+	Channels int
+
 	// Height and Width are the size of the result. Height 0 means 224, Width 0 means Height.
 	Height, Width int
 
@@ -135,6 +146,9 @@ func ImageNetEval() Options {
 
 // withDefaults fills in defaults.
 func (o Options) withDefaults() Options {
+	if o.Channels == 0 {
+		o.Channels = 3
+	}
 	if o.Height == 0 {
 		o.Height = 224
 	}
@@ -204,9 +218,9 @@ func (o Options) Validate() error {
 	p.Within("Width", int64(o.Width), maxSide)
 	p.Within("Resize", int64(o.Resize), maxSide)
 	p.OneOf("Crop", string(o.Crop), string(CropCenter), string(CropRandomResized))
-	p.OneOf("Interpolation", string(o.Interpolation), string(Bilinear), string(Bicubic))
+	p.OneOf("Interpolation", string(o.Interpolation), string(Bilinear), string(Bicubic), string(Nearest), string(NearestExact))
 	p.OneOf("Layout", string(o.Layout), string(CHW), string(HWC))
-	p.OneOf("DType", string(o.DType), string(Uint8), string(Float32), string(Float16), string(BFloat16))
+	p.OneOf("DType", string(o.DType), string(Uint8), string(Float32), string(Float16), string(BFloat16), string(Uint16))
 	for _, n := range []struct {
 		name  string
 		value int
@@ -215,6 +229,7 @@ func (o Options) Validate() error {
 	}
 	o.validateCrop(&p)
 	o.validateColors(&p)
+	o.validatePair(&p)
 	return p.Err()
 }
 
@@ -254,8 +269,8 @@ func (o Options) validateColors(p *option.List) {
 	check("Saturation", o.ColorJitter.Saturation, 0, 100)
 	check("Hue", o.ColorJitter.Hue, -0.5, 0.5)
 	normalised := o.Mean != [3]float32{} || o.Std != [3]float32{}
-	if normalised && o.withDefaults().DType == Uint8 {
-		p.Add("Mean", "and {Std} need {DType} float32, float16 or bfloat16; the values of uint8 are 0 to 255")
+	if d := o.withDefaults().DType; normalised && (d == Uint8 || d == Uint16) {
+		p.Add("Mean", "and {Std} need {DType} float32, float16 or bfloat16; whole numbers are not normalised")
 	}
 	for c, s := range o.withDefaults().Std {
 		if m := float64(o.Mean[c]); !(s > 0) || math.IsInf(float64(s), 0) || math.IsNaN(m) || math.IsInf(m, 0) {
@@ -271,9 +286,9 @@ func (o Options) Shape() []int {
 	}
 	o = o.withDefaults()
 	if o.Layout == HWC {
-		return []int{o.Height, o.Width, 3}
+		return []int{o.Height, o.Width, o.Channels}
 	}
-	return []int{3, o.Height, o.Width}
+	return []int{o.Channels, o.Height, o.Width}
 }
 
 // Bytes is the size of an image's tensor, or of an array.
@@ -282,14 +297,14 @@ func (o Options) Bytes() int {
 		return o.Array.items() * o.Array.width()
 	}
 	o = o.withDefaults()
-	return 3 * o.Height * o.Width * o.DType.size()
+	return o.Channels * o.Height * o.Width * o.DType.size()
 }
 
 func (d DType) size() int {
 	switch d {
 	case Float32:
 		return 4
-	case Float16, BFloat16:
+	case Float16, BFloat16, Uint16:
 		return 2
 	}
 	return 1

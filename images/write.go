@@ -1,9 +1,7 @@
 package images
 
 import (
-	"fmt"
 	"math"
-	"unsafe"
 
 	"github.com/shardfeed/shardfeed/internal/half"
 	"github.com/shardfeed/shardfeed/internal/image/resize"
@@ -26,6 +24,9 @@ type tensor[T uint8 | uint16 | uint32] struct {
 
 // newWriter makes the tables of the options.
 func newWriter(o Options) writer {
+	if o.Channels == 1 {
+		return newPlane(o, 8)
+	}
 	switch o.DType {
 	case Float32:
 		return newTensor(o, math.Float32bits)
@@ -54,15 +55,10 @@ func newTensor[T uint16 | uint32](o Options, bits func(float32) T) *tensor[T] {
 }
 
 // to starts an image at dst.
-func (t *tensor[T]) to(dst []byte, flip bool) error {
-	var element T
-	size := int(unsafe.Sizeof(element))
-	p := unsafe.Pointer(unsafe.SliceData(dst))
-	if uintptr(p)%uintptr(size) != 0 {
-		return fmt.Errorf("images: the destination is not aligned to %d bytes", size)
-	}
-	t.dst, t.flip = unsafe.Slice((*T)(p), len(dst)/size), flip
-	return nil
+func (t *tensor[T]) to(dst []byte, flip bool) (err error) {
+	t.dst, err = elements[T](dst)
+	t.flip = flip
+	return err
 }
 
 func (t *tensor[T]) row(y int, row resize.Row) {

@@ -74,6 +74,7 @@ func newRecipe(data *column.Schema, o Options) (*recipe, error) {
 			r.fillers[i] = nil
 		}
 	}
+	orderImages(r.images)
 	r.bands = bands(schema, r.padded)
 	r.fixed = shape.fixed()
 	return r, nil

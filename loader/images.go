@@ -25,6 +25,8 @@ type imageColumn struct {
 	options images.Options
 	bytes   int           // of a tensor
 	number  int           // of its random numbers, in place of a transform's
+	like    string        // the column whose draw this one shares; "": it draws
+	lead    int           // its place among the recipe's images; -1: it draws
 	field   *column.Field // of the tensors
 }
 
@@ -57,6 +59,7 @@ func validateImages(p *option.List, all map[string]images.Options) {
 
 // imageFields are the types of tensors.
 var imageFields = map[images.DType]column.Field{
+	images.Uint16:   {Type: column.TypeUint16, Width: 2},
 	"":              {Type: column.TypeUint8, Width: 1},
 	images.Uint8:    {Type: column.TypeUint8, Width: 1},
 	images.Float32:  {Type: column.TypeFloat32, Width: 4},
@@ -88,7 +91,12 @@ func (b *binder) bindImages(all map[string]images.Options) {
 	all = b.declaredImages(all)
 	for _, name := range sortedKeys(all) {
 		field := fmt.Sprintf("Images[%q]", name)
-		m, err := b.image(name, all[name])
+		o, err := followed(all, name)
+		if err != nil {
+			b.problems.Add(field, "does not apply: %v", err)
+			continue
+		}
+		m, err := b.image(name, o)
 		switch {
 		case err != nil:
 			b.problems.Add(field, "does not apply: %v", err)
@@ -100,8 +108,16 @@ func (b *binder) bindImages(all map[string]images.Options) {
 		for _, other := range b.others(m.column, name) {
 			b.problems.Add(field, "contradicts {"+other+"}, which has the column too; leave one of the two out")
 		}
+		if m.like = all[name].Like; m.like != "" {
+			m.number = imageNumber(m.like)
+			if m.list != nil {
+				b.problems.Add(field, "does not apply: {Like} pairs columns with one image a row, and it is a column of lists")
+				continue
+			}
+		}
 		b.images[m.column] = append(b.images[m.column], m)
 	}
+	b.checkLeads()
 }
 
 // image finds the column of a name.
@@ -121,7 +137,7 @@ func (b *binder) image(name string, o images.Options) (m *imageColumn, err error
 	case file.Kind != column.Binary || f.Partition:
 		return nil, fmt.Errorf("it is %v; images are files in a binary column", f)
 	}
-	m = &imageColumn{name: name, options: o, bytes: o.Bytes(), number: imageNumber(name), field: imageField(file.Name, o)}
+	m = &imageColumn{name: name, options: o, lead: -1, bytes: o.Bytes(), number: imageNumber(name), field: imageField(file.Name, o)}
 	return m, b.placeImage(m, file)
 }
 

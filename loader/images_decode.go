@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"image"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -19,10 +20,11 @@ type imageJob struct {
 	*imaging
 	batch   *Batch
 	names   *rowNames
-	skips   bool         // lost files do not end the job
-	files   [][][]byte   // by column, of its rows or of the lists in them, as slices of the blocks
-	lists   []imageLists // by column; only of columns of lists
-	tensors [][]byte     // by column, in the batch's memory
+	skips   bool            // lost files do not end the job
+	files   [][][]byte      // by column, of its rows or of the lists in them, as slices of the blocks
+	lists   []imageLists    // by column; only of columns of lists
+	tensors [][]byte        // by column, in the batch's memory
+	sizes   [][]image.Point // by column and row: of the pictures upright; only of columns without lists
 
 	next atomic.Int64
 	end  atomic.Int64 // rows from here on are not decoded
@@ -49,6 +51,7 @@ func (c *collator) decodeImages(ctx context.Context, b *Batch, d *iterable.Draw)
 	defer j.reset()
 	for k, m := range c.images {
 		if m.list == nil {
+			j.sizes[k] = slices.Grow(j.sizes[k][:0], len(d.Picks))[:len(d.Picks)]
 			j.files[k] = c.gatherer.Views(j.files[k][:0], m.column, m.path, d.Blocks, d.Picks)
 		} else {
 			l := &j.lists[k]
@@ -88,6 +91,7 @@ func (j *imageJob) begin(c *collator, b *Batch) {
 	j.imaging, j.batch, j.names, j.skips = c.imaging, b, &c.names, c.onError == iterable.Mask || c.onError == iterable.Skip
 	if j.files == nil {
 		j.files, j.tensors, j.lists = make([][][]byte, len(c.images)), make([][]byte, len(c.images)), make([]imageLists, len(c.images))
+		j.sizes = make([][]image.Point, len(c.images))
 	}
 	j.next.Store(0)
 	j.end.Store(int64(b.Rows))
@@ -145,7 +149,11 @@ func (j *imageJob) decodeRow(ctx context.Context, l *lens, k, row int) error {
 	lo, hi := j.bounds(k, row)
 	for i := lo; i < hi; i++ {
 		seed, _ := j.names.keyOf(row, m.number+i-lo).pcg()
-		if err := j.apply(ctx, l, k, j.tensors[k][i*m.bytes:][:m.bytes], j.files[k][i], seed); err != nil {
+		f := imageFile{dst: j.tensors[k][i*m.bytes:][:m.bytes], data: j.files[k][i], seed: seed, row: row}
+		if m.list == nil {
+			f.job = j
+		}
+		if err := j.apply(ctx, l, k, f); err != nil {
 			return err
 		}
 	}
@@ -254,6 +262,7 @@ func (j *imageJob) move(d *iterable.Draw, from, to int) {
 	for k, m := range j.columns {
 		if m.list == nil {
 			copy(j.tensors[k][to*m.bytes:][:m.bytes], j.tensors[k][from*m.bytes:])
+			j.sizes[k][to] = j.sizes[k][from]
 		}
 	}
 }

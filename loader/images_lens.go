@@ -248,24 +248,36 @@ func isLostImage(err error) bool {
 	return errors.Is(err, errNullImage) || errors.As(err, &file)
 }
 
+// An imageFile is a file to decode, and where to.
+type imageFile struct {
+	dst, data []byte
+	seed      uint64
+	job       *imageJob // notes the size before the file is decoded; nil: nothing asks for it
+	row       int
+}
+
 // apply writes the tensor of a file. A panic is an error, since files are of any origin.
-func (im *imaging) apply(ctx context.Context, l *lens, k int, dst, data []byte, seed uint64) (err error) {
+func (im *imaging) apply(ctx context.Context, l *lens, k int, f imageFile) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = &Error{Err: &iterable.PanicError{Value: v}, Stack: debug.Stack()}
 		}
 	}()
-	if data == nil {
+	if f.data == nil {
 		return errNullImage
 	}
-	if array := im.columns[k].options.Array; array != nil {
-		return array.DecodeTo(dst, data)
+	o := &im.columns[k].options
+	if o.Array != nil {
+		return o.Array.DecodeTo(f.dst, f.data)
 	}
 	a, err := im.augmenter(l, k)
 	if err != nil {
 		return err
 	}
-	h, err := a.Header(data)
+	h, err := a.Header(f.data)
+	if err == nil && f.job != nil {
+		err = f.job.sized(k, f.row, o.Size(h))
+	}
 	if err != nil {
 		return err
 	}
@@ -277,7 +289,7 @@ func (im *imaging) apply(ctx context.Context, l *lens, k int, dst, data []byte, 
 			return err
 		}
 	}
-	return a.ApplyTo(dst, data, h, seed)
+	return a.ApplyTo(f.dst, f.data, h, f.seed)
 }
 
 // admit reserves the memory of an image that takes more than the column's earlier ones.

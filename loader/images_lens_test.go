@@ -141,7 +141,7 @@ func TestLensesCount(t *testing.T) {
 	used(2 * need.each)
 	dst, r1 := make([]byte, im.columns[0].bytes), rand.Uint64()
 	apply := func(l *lens, width int) error {
-		return im.apply(t.Context(), l, 0, dst, file(width, 24, 1, true), r1)
+		return im.apply(t.Context(), l, 0, imageFile{dst: dst, data: file(width, 24, 1, true), seed: r1})
 	}
 	if err := apply(one, 24); err != nil { // within its share
 		t.Error(err)
@@ -154,7 +154,7 @@ func TestLensesCount(t *testing.T) {
 	used(2*need.each + held)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := im.apply(ctx, two, 0, dst, file(31, 24, 1, true), r1); err != context.Canceled {
+	if err := im.apply(ctx, two, 0, imageFile{dst: dst, data: file(31, 24, 1, true), seed: r1}); err != context.Canceled {
 		t.Errorf("it did not wait: %v", err)
 	}
 	im.give(one)

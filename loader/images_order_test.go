@@ -47,7 +47,7 @@ func TestImagesFirstFailure(t *testing.T) {
 			good := file(8, 8, 1, true)
 			j := &imageJob{
 				imaging: im, batch: &Batch{Rows: rows}, names: &rowNames{rows: make([]int64, rows), sources: make([]int32, rows)},
-				files: [][][]byte{{good, nil, good, nil, good, good}}, tensors: [][]byte{make([]byte, rows*im.columns[0].bytes)},
+				files: [][][]byte{{good, nil, good, nil, good, good}}, tensors: [][]byte{make([]byte, rows*im.columns[0].bytes)}, sizes: [][]image.Point{make([]image.Point, rows)},
 			}
 			j.end.Store(rows)
 			if err := j.all(t.Context()); err != nil {

@@ -31,11 +31,12 @@ func (f Format) String() string {
 // A Header describes an image from the first bytes of its file.
 type Header struct {
 	Format        Format
-	Bytes         int // of the file
-	Width, Height int // as stored, before Orientation
-	Orientation   int // EXIF's, 1 to 8; 1 is upright
-	Components    int // color channels as stored, with alpha: 1 to 4
-	Bits          int // of a sample
+	Bytes         int  // of the file
+	Width, Height int  // as stored, before Orientation
+	Orientation   int  // EXIF's, 1 to 8; 1 is upright
+	Components    int  // color channels as stored, with alpha: 1 to 4; 3 of a palette
+	Indexed       bool // pixels are indices of a palette
+	Bits          int  // of a sample
 	Progressive   bool
 	Scans         int  // of a JPEG; 1 for other formats
 	Restarts      bool // a JPEG has restart markers

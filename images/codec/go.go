@@ -1,7 +1,6 @@
 package codec
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"image"
@@ -24,31 +23,14 @@ type Go struct {
 
 // Decode implements Decoder; the scale is always 1.
 func (d *Go) Decode(data []byte, h Header, r image.Rectangle, _ int) (p Pixels, err error) {
-	defer func() {
-		// The decoders are fuzzed, and still others' code: a bug in one ends the row, not the
-		// process.
-		if v := recover(); v != nil {
-			p, err = Pixels{}, errorf(h.Format, "the decoder panicked: %v", v)
-		}
-	}()
-	r = r.Intersect(h.Bounds())
-	if r.Empty() {
-		return Pixels{}, errorf(h.Format, "the rectangle %v is outside of its %d x %d pixels", r, h.Width, h.Height)
-	}
-	m, err := decodeAll(bytes.NewReader(data), h.Format)
-	if err != nil && h.Progressive && h.Restarts && h.MCUWidth*h.MCUHeight > 64 {
-		// It expects them where the MCUs of interleaved scans end.
-		return Pixels{}, &Error{Format: h.Format, Text: "image/jpeg cannot decode progressive files that have restart markers and subsampled colors; libjpeg-turbo can", Err: err}
-	}
+	defer d.recovered(h, &err)
+	m, r, err := d.picture(data, h, r)
 	if err != nil {
-		return Pixels{}, &Error{Format: h.Format, Text: reason(err), Err: err}
-	}
-	if m.Bounds() != h.Bounds() {
-		return Pixels{}, errorf(h.Format, "its header says %v, its picture is %v", h.Bounds().Size(), m.Bounds().Size())
+		return p, err
 	}
 	d.rgb = slices.Grow(d.rgb[:0], 3*r.Dx()*r.Dy())[:3*r.Dx()*r.Dy()]
 	if err := d.convert(m, h.Format, r); err != nil {
-		return Pixels{}, err
+		return p, err
 	}
 	return Pixels{RGB: d.rgb, Rect: r, Denom: 1}, nil
 }

@@ -48,7 +48,7 @@ func pngHeader(data []byte) (Header, error) {
 	case 0:
 		h.Components = 1
 	case 2, 3:
-		h.Components = 3
+		h.Components, h.Indexed = 3, data[25] == 3
 	case 4:
 		h.Components = 2
 	case 6:

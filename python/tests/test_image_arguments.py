@@ -19,6 +19,8 @@ from shardfeed.errors import OptionError
 ROOT = Path(__file__).resolve().parents[2]
 TOLD = {
     "size": [224, 224],
+    "like": "",
+    "channels": 3,
     "crop": "",
     "resize": 0,
     "scale": None,
@@ -40,7 +42,7 @@ TOLD = {
 
 def test_defaults() -> None:
     assert Image().spec() == TOLD
-    assert repr(Image()) == "Image(size=224)"
+    assert repr(Image()) == "Image()"
 
 
 def test_members_are_those_of_the_engine() -> None:
@@ -67,6 +69,14 @@ def test_members_are_those_of_the_engine() -> None:
         (
             {"dtype": np.dtype("float32"), "mean": [0.5] * 3, "std": np.full(3, 0.25)},
             {"dtype": "float32", "mean": [0.5] * 3, "std": [0.25] * 3},
+        ),
+        (
+            {"like": "img", "channels": 1, "interpolation": "nearest", "dtype": "uint16"},
+            {"size": [], "like": "img", "channels": 1, "interpolation": "nearest", "dtype": "uint16"},
+        ),
+        (
+            {"channels": 1, "dtype": "float32", "mean": 0.5, "std": [0.25]},
+            {"channels": 1, "dtype": "float32", "mean": [0.5] * 3, "std": [0.25] * 3},
         ),
         ({"reducing_gap": None}, {"reducing_gap": -1.0}),
         ({"exif": False, "layout": "HWC", "interpolation": "bicubic"}, {"exif": False, "layout": "HWC", "interpolation": "bicubic"}),
@@ -126,13 +136,21 @@ def test_presets() -> None:
         ({"flip": 1.5}, "flip must be a number from 0 to 1, got 1.5"),
         ({"flip": True}, "flip must be a number from 0 to 1, got True"),
         ({"flip": float("nan")}, "got nan"),
-        ({"interpolation": "linear"}, "interpolation must be 'bilinear' or 'bicubic', got 'linear'; did you mean 'bilinear'"),
+        (
+            {"interpolation": "linear"},
+            "interpolation must be 'bilinear', .* or 'nearest-exact', got 'linear'; did you mean 'bilinear'",
+        ),
         ({"mean": (0.5, 0.5, 0.5), "dtype": "float32"}, "mean and std must both be given or both left out, got mean alone"),
         ({"mean": (0, 0, 0), "std": (1, 1, 1)}, "mean and std need dtype='float32', 'float16' or 'bfloat16', got 'uint8'"),
+        ({"like": "img", "size": 96, "flip": 0.5}, "like='img' shares size, crop, .*; leave size and flip out"),
+        ({"like": 3}, "like must be"),
+        ({"channels": 2}, "channels must be 1 or 3, got 2"),
+        ({"channels": 1, "color_jitter": 0.4}, "color_jitter needs channels=3"),
+        ({"dtype": "uint16"}, "dtype='uint16' needs channels=1 and interpolation='nearest' or 'nearest-exact'"),
         ({"mean": 0.5, "std": (1, 1, 1), "dtype": "float32"}, "mean must be 3 numbers, one for each of red, green and blue, got 0.5"),
         ({"mean": (0, 0, 0), "std": (1, 0, 1), "dtype": "float32"}, r"std must be above 0, got \(1, 0, 1\)"),
         ({"layout": "NCHW"}, "layout must be 'CHW' or 'HWC', got 'NCHW'"),
-        ({"dtype": "int8"}, "dtype must be uint8, float32, float16 or bfloat16, got 'int8'"),
+        ({"dtype": "int8"}, "dtype must be uint8, float32, float16, bfloat16 or uint16, got 'int8'"),
         ({"dtype": torch.float64}, "dtype must be .* got torch.float64"),
         ({"exif": 1}, "exif must be True or False, got 1"),
         ({"reducing_gap": 0}, "reducing_gap must be a number of at least 1, or None to decode at full size, got 0"),

@@ -391,3 +391,48 @@ def test_training(tmp_path: Path) -> None:
             optimizer.step()
             losses.append(loss.item())
     assert len(losses) == 20 and np.mean(losses[-5:]) < 0.2 < losses[0]
+
+
+def located(i: int) -> tuple[bytes, bytes]:
+    """A picture whose red and green are the place of a pixel, and its mask of 16 bits, which says the same."""
+    width, height = 30 + i % 7, 25 + i % 5
+    y, x = np.mgrid[0:height, 0:width]
+    picture = np.stack([x, y, x * 0 + i], -1).astype(np.uint8)
+    return pictures.encoded(Pillow.fromarray(picture), "PNG"), pictures.encoded(Pillow.fromarray((x + 256 * y).astype(np.uint16)), "PNG")
+
+
+PAIR = {
+    "img": Image((16, 12), crop="random_resized", flip=0.5, interpolation="nearest"),
+    "mask": Image(like="img", channels=1, interpolation="nearest", dtype="uint16"),
+}
+
+
+def pairs_by_id(batches: Iterable[Any]) -> dict[int, bytes]:
+    rows: dict[int, bytes] = {}
+    for batch in batches:
+        picture, mask = batch["img"].astype(int), batch["mask"]
+        assert mask.dtype == np.uint16 and mask.shape[1:] == (1, 16, 12)
+        assert (mask[:, 0] == picture[:, 0] + 256 * picture[:, 1]).all()
+        rows |= {int(i): m.tobytes() for i, m in zip(batch["id"], mask)}
+    return rows
+
+
+def test_masks_have_the_crops_of_their_pictures(tmp_path: Path) -> None:
+    """Also on another world size, and after a resume on one."""
+    pairs = [located(i) for i in range(48)]
+    tables = pictures.write(tmp_path, [picture for picture, _ in pairs])
+    for k, path in enumerate(sorted(tables.glob("*.parquet"))):
+        masks = pa.array([mask for _, mask in pairs[24 * k : 24 * k + 24]], pa.binary())
+        pq.write_table(pq.read_table(path).append_column("mask", masks), path, row_group_size=8)
+    given: dict[str, Any] = {"batch_size": 5, "images": PAIR, "tail": "drop"}
+    want = pairs_by_id(StreamingDataset(tables, **{**given, "tail": "short"}))
+    assert len(want) == 48 == len(set(want.values()))
+    dataset = StreamingDataset(tables, **given)
+    batches = iter(dataset)
+    got = pairs_by_id([next(batches), next(batches)])
+    state = dataset.state_dict()
+    for rank in range(2):
+        rest = StreamingDataset(tables, rank=rank, world_size=2, **{**given, "batch_size": 2})
+        rest.load_state_dict(state)
+        got |= pairs_by_id(rest)
+    assert got.items() <= want.items() and len(got) >= 46

@@ -21,10 +21,15 @@ import (
 )
 
 // Corpus is the files of corpus.zip by their names.
-func Corpus(t testing.TB) map[string][]byte {
+func Corpus(t testing.TB) map[string][]byte { return archive(t, "corpus.zip") }
+
+// Pairs is the files of pairs.zip: pictures with masks and boxes. images/testdata/pairs.py makes it.
+func Pairs(t testing.TB) map[string][]byte { return archive(t, "pairs.zip") }
+
+func archive(t testing.TB, name string) map[string][]byte {
 	t.Helper()
 	_, here, _, _ := runtime.Caller(0)
-	z, err := zip.OpenReader(filepath.Join(filepath.Dir(here), "../../../images/testdata/corpus.zip"))
+	z, err := zip.OpenReader(filepath.Join(filepath.Dir(here), "../../../images/testdata", name))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,8 @@
 // do: a [Filter] that widens with the scale, columns first, each direction rounded to 8 bits.
 // Results differ from theirs by at most 1 of 255.
 //
-//	Span     one direction: which samples become which outputs, and which outputs are wanted
+//	Span     one direction: which samples become which outputs, and which outputs are wanted;
+//	         [Span.Nearest] lists the nearest samples
 //	Resizer  runs two spans over pixels and hands out rows of the result
 //	Row      a row of the result: three channels in each uint64
 //

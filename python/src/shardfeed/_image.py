@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 AUTO = "auto"  # as a schema declares it
 _FORM = 'as in images={"img": shardfeed.Image(size=224)}'
-_DTYPES = ("uint8", "float32", "float16", "bfloat16")
+_DTYPES = ("uint8", "float32", "float16", "bfloat16", "uint16")
+_FILTERS = ("bilinear", "bicubic", "nearest", "nearest-exact")
+_SHARED = ("size", "crop", "resize", "scale", "ratio", "flip", "exif")  # a column that is like another has them of it
 _JITTERS = ("brightness", "contrast", "saturation", "hue")
 _MOST_FACTOR, _MOST_HUE = 100.0, 0.5
 _MOST_SIDE = 2**14
@@ -37,14 +39,16 @@ Jitter = float | Sequence[Factor] | Mapping[str, Factor]
 class ImageOptions(TypedDict, total=False):
     """The arguments of Image."""
 
-    size: int | tuple[int, int]
+    size: int | tuple[int, int] | None
+    like: str | None
+    channels: Literal[1, 3]
     crop: Literal["center", "random_resized"] | None
     resize: int | None
     scale: Pair | None
     ratio: Pair | None
     flip: float
     color_jitter: Jitter | None
-    interpolation: Literal["bilinear", "bicubic"]
+    interpolation: Literal["bilinear", "bicubic", "nearest", "nearest-exact"]
     mean: Sequence[float] | None
     std: Sequence[float] | None
     layout: Literal["CHW", "HWC"]
@@ -61,12 +65,17 @@ class ImageOptions(TypedDict, total=False):
 class Image:
     """How the images in a column are decoded, cropped, resized and augmented.
 
-    A row gives a tensor of 3 channels, RGB. Names and defaults are as in
+    A row gives a tensor of 3 channels, RGB, or of one. Names and defaults are as in
     ``torchvision.transforms.v2``; resizing is antialiased. JPEG, PNG and WebP can be decoded. What
     is random depends on the data set's seed, the epoch and the row.
 
     Args:
         size (int or (height, width), default 224): of the result. One number is both.
+        like (str, default None): the column whose draw this one shares: its size, crop, flip and
+            orientation, as a mask or a depth map has them of its picture. The two pictures of a row
+            have one size. size, crop, resize, scale, ratio, flip and exif stay out then.
+        channels (3 or 1, default 3): 3 is RGB. 1 is a picture of one channel: gray, or the indices
+            of a palette. The tensor has a dimension of 1 for it.
         crop ("center" or "random_resized", default None): which part of a picture is taken. None
             takes all of it and scales it to size, "center" resizes first and takes the center,
             "random_resized" takes a random part and scales it, as RandomResizedCrop.
@@ -79,12 +88,15 @@ class Image:
             brightness, contrast and saturation by factors from 0.6 to 1.4; (0.4, 0.4, 0.4, 0.1)
             adds hue from -0.1 to 0.1; ``{"hue": 0.1}`` names them. Each may be a pair in place of
             a number, as in ``{"brightness": (0.5, 1.2)}``.
-        interpolation ("bilinear" or "bicubic", default "bilinear"): the filter of the resize.
-        mean, std (3 floats, default None): normalise values from 0 to 1 by channel. They need a
-            dtype of floats.
+        interpolation ("bilinear", "bicubic", "nearest" or "nearest-exact", default "bilinear"): the
+            filter of the resize. The nearest ones take samples as they are stored, of 8 or 16 bits,
+            as masks need: "nearest" is torch's, "nearest-exact" Pillow's.
+        mean, std (3 floats, or one for one channel; default None): normalise values from 0 to 1 by
+            channel. They need a dtype of floats.
         layout ("CHW" or "HWC", default "CHW"): the order of the dimensions behind the rows.
         dtype (default "uint8"): "uint8", "float32", "float16" or "bfloat16", or one of torch or
-            numpy. Floats are 0 to 1 without mean and std.
+            numpy; "uint16" for one channel and a nearest filter. Floats are 0 to 1 without mean and
+            std, of 255 or of the 65,535 of 16 bits.
         exif (bool, default True): turn pictures upright as their EXIF orientation says.
         reducing_gap (float or None, default 2): decode a JPEG at 1/2, 1/4 or 1/8 of its size where
             the part is then still this many times as large as the result: quicker, and nearly the
@@ -94,14 +106,16 @@ class Image:
             256 MiB, 89,478,485 (Pillow's limit) and 100.
     """
 
-    size: int | tuple[int, int] = field(default=224, kw_only=False)
+    size: int | tuple[int, int] | None = field(default=None, kw_only=False)
+    like: str | None = None
+    channels: Literal[1, 3] = 3
     crop: Literal["center", "random_resized"] | None = None
     resize: int | None = None
     scale: Pair | None = None
     ratio: Pair | None = None
     flip: float = 0.0
     color_jitter: Jitter | None = None
-    interpolation: Literal["bilinear", "bicubic"] = "bilinear"
+    interpolation: Literal["bilinear", "bicubic", "nearest", "nearest-exact"] = "bilinear"
     mean: Sequence[float] | None = None
     std: Sequence[float] | None = None
     layout: Literal["CHW", "HWC"] = "CHW"
@@ -125,7 +139,7 @@ class Image:
 
         changes are arguments in place of the preset's.
         """
-        preset: dict[str, Any] = {"crop": "random_resized", "flip": 0.5, "dtype": "float32", **_IMAGENET}
+        preset: dict[str, Any] = {"size": 224, "crop": "random_resized", "flip": 0.5, "dtype": "float32", **_IMAGENET}
         return cls(**{**preset, **changes})
 
     @classmethod
@@ -135,26 +149,28 @@ class Image:
 
         changes are arguments in place of the preset's.
         """
-        preset: dict[str, Any] = {"crop": "center", "dtype": "float32", **_IMAGENET}
+        preset: dict[str, Any] = {"size": 224, "crop": "center", "dtype": "float32", **_IMAGENET}
         image = cls(**{**preset, **changes})
         if "resize" in changes or image.crop != "center":
             return image
-        return dataclasses.replace(image, resize=round(max(_size(image.size)) * 256 / 224))
+        return dataclasses.replace(image, resize=round(max(_size(224 if image.size is None else image.size)) * 256 / 224))
 
     def spec(self) -> dict[str, Any]:
         """Returns the engine's form, or raises one error with all that is wrong."""
         found = Problems()
         spec = {
-            "size": found.of(_size, self.size),
+            "size": found.of(_size, 224 if self.size is None else self.size),
+            "like": "" if self.like is None else found.of(_column, self.like),
+            "channels": found.of(_count, self.channels),
             "crop": "" if self.crop is None else found.of(one_of, "crop", self.crop, "center", "random_resized"),
             "resize": found.of(number, "resize", self.resize, most=_MOST_SIDE),
             "scale": found.of(_range, "scale", _SHARE if self.scale is None else self.scale, most=1.0),
             "ratio": found.of(_range, "ratio", _RATIO if self.ratio is None else self.ratio, most=1000.0),
             "flip": found.of(_number, "flip", self.flip, 0.0, 1.0),
             "color_jitter": found.of(_jitter, self.color_jitter),
-            "interpolation": found.of(one_of, "interpolation", self.interpolation, "bilinear", "bicubic"),
-            "mean": found.of(_channels, "mean", self.mean),
-            "std": found.of(_channels, "std", self.std),
+            "interpolation": found.of(one_of, "interpolation", self.interpolation, *_FILTERS),
+            "mean": found.of(_channels, "mean", self.mean, self.channels),
+            "std": found.of(_channels, "std", self.std, self.channels),
             "layout": found.of(one_of, "layout", self.layout, "CHW", "HWC"),
             "dtype": found.of(dtype_name, "dtype", self.dtype, _DTYPES),
             "exif": found.of(flag, "exif", self.exif),
@@ -171,7 +187,17 @@ class Image:
         return spec
 
     def _go_together(self, spec: dict[str, Any], found: Problems) -> None:
-        """Refuses arguments that contradict each other, and drops another crop's arguments."""
+        """Refuses arguments that contradict each other, and drops arguments that another has."""
+        if self.like is not None:
+            defaults = {f.name: f.default for f in dataclasses.fields(self)}
+            if given := [name for name in _SHARED if getattr(self, name) != defaults[name]]:
+                found.found.append(f"like={self.like!r} shares {', '.join(_SHARED)}; leave {' and '.join(given)} out")
+            spec["size"], spec["crop"] = [], ""
+            spec["exif"] = True
+        if self.channels == 1 and spec["color_jitter"]:
+            found.found.append("color_jitter needs channels=3")
+        if spec["dtype"] == "uint16" and (self.channels != 1 or not str(self.interpolation).startswith("nearest")):
+            found.found.append("dtype='uint16' needs channels=1 and interpolation='nearest' or 'nearest-exact'")
         if spec["crop"] in ("", "center"):
             spec["scale"] = spec["ratio"] = None
             if given := [name for name in ("scale", "ratio") if getattr(self, name) is not None]:
@@ -183,12 +209,14 @@ class Image:
         given = [name for name in ("mean", "std") if getattr(self, name) is not None]
         if len(given) == 1:
             found.found.append(f"mean and std must both be given or both left out, got {given[0]} alone")
-        if given and spec["dtype"] == "uint8":
-            found.found.append("mean and std need dtype='float32', 'float16' or 'bfloat16', got 'uint8', whose values are 0 to 255")
+        if given and spec["dtype"] in ("uint8", "uint16"):
+            found.found.append(
+                f"mean and std need dtype='float32', 'float16' or 'bfloat16', got {spec['dtype']!r}, which is not normalised"
+            )
 
     def __repr__(self) -> str:
         """The arguments that are not the defaults."""
-        given = [f for f in dataclasses.fields(self) if f.name == "size" or repr(getattr(self, f.name)) != repr(f.default)]
+        given = [f for f in dataclasses.fields(self) if repr(getattr(self, f.name)) != repr(f.default)]
         return f"Image({', '.join(f'{f.name}={getattr(self, f.name)!r}' for f in given)})"
 
 
@@ -246,10 +274,26 @@ def _range(name: str, pair: Any, most: float) -> list[float]:
     return values
 
 
-def _channels(name: str, values: Any) -> list[float] | None:
+def _column(like: Any) -> str:
+    if not isinstance(like, str) or not like:
+        raise OptionError(f"like must be the name of a column of images, {got(like)}")
+    return encoded("like", like)
+
+
+def _count(channels: Any) -> int:
+    if not is_whole(channels) or channels not in (1, 3):
+        raise OptionError(f"channels must be 1 or 3, {got(channels)}")
+    return int(channels)
+
+
+def _channels(name: str, values: Any, channels: int) -> list[float] | None:
     if values is None:
         return None
+    if channels == 1 and is_number(values):
+        values = [values]
     listed = list(values) if isinstance(values, (list, tuple, np.ndarray)) else []
+    if channels == 1 and len(listed) == 1:
+        listed *= 3
     if len(listed) != 3 or not all(is_number(v) and math.isfinite(v) for v in listed):
         raise OptionError(f"{name} must be 3 numbers, one for each of red, green and blue, {got(values)}")
     if name == "std" and min(listed) <= 0:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"image"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -29,6 +30,7 @@ type Page struct {
 // A imageColumn is a column of images, and who makes tiles of them.
 type imageColumn struct {
 	name      string
+	draws     string         // the column whose draw it has: its own, or one that it is like
 	options   images.Options // as tiles have them
 	augmenter *images.Augmenter
 }
@@ -38,8 +40,14 @@ type imageColumn struct {
 func New(all map[string]images.Options, epochs int, decoder func() (codec.Decoder, error)) (*Page, error) {
 	p := &Page{epochs: epochs}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		o := all[name]
+		o, draws := all[name], name
+		if o.Like != "" {
+			o, draws = o.Follow(all[o.Like]), o.Like
+		}
 		o.Mean, o.Std, o.DType, o.Layout = [3]float32{}, [3]float32{}, images.Uint8, images.HWC
+		if o.Channels == 1 {
+			o.DType = images.Float32 // which holds 8 bits and 16
+		}
 		d, err := decoder()
 		if err != nil {
 			return nil, errors.Join(err, p.Close())
@@ -48,7 +56,7 @@ func New(all map[string]images.Options, epochs int, decoder func() (codec.Decode
 		if err != nil {
 			return nil, errors.Join(err, d.Close(), p.Close())
 		}
-		p.columns = append(p.columns, imageColumn{name, o, a})
+		p.columns = append(p.columns, imageColumn{name, draws, o, a})
 	}
 	return p, nil
 }
@@ -87,7 +95,7 @@ func (p *Page) Add(columns []*column.Array, n int) error {
 				var tile *image.RGBA
 				err := errors.New("it is null")
 				if present {
-					tile, err = c.tile(file, loader.ImageSeed(0, int64(epoch), number, from, c.name))
+					tile, err = c.tile(file, loader.ImageSeed(0, int64(epoch), number, from, c.draws))
 				}
 				if bad := new(codec.Error); present && err != nil && !errors.As(err, &bad) {
 					return err
@@ -111,6 +119,10 @@ func (c imageColumn) tile(file []byte, seed uint64) (*image.RGBA, error) {
 	}
 	tile := image.NewRGBA(image.Rect(0, 0, s[1], s[0]))
 	for i := range s[0] * s[1] {
+		if s[2] == 1 {
+			v := byte(255*math.Float32frombits(binary.NativeEndian.Uint32(pixels[4*i:])) + 0.5)
+			pixels[3*i], pixels[3*i+1], pixels[3*i+2] = v, v, v
+		}
 		copy(tile.Pix[4*i:], pixels[3*i:3*i+3])
 		tile.Pix[4*i+3] = 255
 	}

@@ -1,11 +1,15 @@
 package montage
 
 import (
+	"bytes"
+	"image"
+	"image/png"
 	"strings"
 	"testing"
 
 	"github.com/shardfeed/shardfeed/images"
 	"github.com/shardfeed/shardfeed/images/codec"
+	"github.com/shardfeed/shardfeed/loader"
 )
 
 func inGo() (codec.Decoder, error) { return &codec.Go{}, nil }
@@ -63,5 +67,34 @@ func TestSize(t *testing.T) {
 	err = m.CheckSize(1000)
 	if err == nil || !strings.Contains(err.Error(), "2,000 tiles of 224 x 224") || !strings.Contains(err.Error(), "lower --limit, --epochs or size") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A mask's tile is gray, with the crop of the picture that it is like.
+func TestTilesOfMasks(t *testing.T) {
+	drawn := images.Options{Height: 7, Crop: images.CropRandomResized, Flip: 0.5, Channels: 1, Interpolation: images.Nearest}
+	p, err := New(map[string]images.Options{"image": drawn, "mask": {Like: "image", Channels: 1, Interpolation: images.Nearest}}, 1, inGo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	m := image.NewGray(image.Rect(0, 0, 13, 11))
+	for i := range m.Pix {
+		m.Pix[i] = byte(i)
+	}
+	var file bytes.Buffer
+	if err := png.Encode(&file, m); err != nil {
+		t.Fatal(err)
+	}
+	var tiles [][]byte
+	for _, c := range p.columns {
+		tile, err := c.tile(file.Bytes(), loader.ImageSeed(0, 0, 5, 0, c.draws))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tiles = append(tiles, tile.Pix)
+	}
+	if !bytes.Equal(tiles[0], tiles[1]) || tiles[0][0] != tiles[0][1] || bytes.Count(tiles[0], tiles[0][:4]) == 49 {
+		t.Errorf("tiles are %v and %v", tiles[0], tiles[1])
 	}
 }

@@ -101,6 +101,7 @@ type settingKind struct {
 }
 
 var (
+	settingColumn = settingKind{"a column", func(s string) (any, error) { return s, nil }, "img"}
 	settingWord   = settingKind{"a word", func(s string) (any, error) { return s, nil }, "center"}
 	settingNumber = settingKind{"a number", func(s string) (any, error) { return asNumber(s) }, "0.5"}
 	settingWhole  = settingKind{"a whole number", func(s string) (any, error) { return asWhole(s) }, "256"}
@@ -117,6 +118,7 @@ var imageSettings = map[string]settingKind{
 	"brightness": settingFactor, "contrast": settingFactor, "saturation": settingFactor, "hue": settingTurn, "interpolation": settingWord,
 	"mean": settingColors, "std": settingColors, "layout": settingWord, "dtype": settingWord, "exif": settingSwitch, "reducing_gap": settingNumber,
 	"max_bytes": settingWhole, "max_pixels": settingWhole, "max_scans": settingWhole,
+	"like": settingColumn, "channels": settingWhole,
 }
 
 // setImageOption sets a member of the JSON object of options.

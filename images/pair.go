@@ -1,0 +1,62 @@
+package images
+
+import (
+	"fmt"
+	"image"
+
+	"github.com/shardfeed/shardfeed/images/codec"
+	"github.com/shardfeed/shardfeed/internal/option"
+)
+
+// Follow returns the options of a column that shares the draw of lead: with the geometry of lead,
+// and with its own channels, filter, colors and type. Draw then returns lead's crop and flip for
+// lead's seed and a picture of the same size.
+func (o Options) Follow(lead Options) Options {
+	o.Like = ""
+	o.Height, o.Width, o.Crop, o.Resize = lead.Height, lead.Width, lead.Crop, lead.Resize
+	o.Scale, o.Ratio, o.Flip = lead.Scale, lead.Ratio, lead.Flip
+	o.IgnoreOrientation, o.Exact = lead.IgnoreOrientation, lead.Exact
+	return o
+}
+
+// CanLead returns an error for options whose draw no other column can share.
+func (o Options) CanLead() error {
+	switch {
+	case o.Like != "":
+		return fmt.Errorf("that column shares the draw of %q; name that one", o.Like)
+	case o.Array != nil || o.Declared:
+		return fmt.Errorf("that column has arrays, or is decoded as it is declared: nothing of it is drawn")
+	}
+	return nil
+}
+
+func (o Options) validatePair(p *option.List) {
+	if own := o; o.Like != "" {
+		own.Like = ""
+		if own != o.Follow(Options{}) {
+			p.Add("Like", "shares the size, the crop, the flip and the orientation of column %q; leave out {Height}, {Width}, {Crop}, {Resize}, {Scale}, {Ratio}, {Flip} and {IgnoreOrientation}", o.Like)
+		}
+	}
+	if o.Channels != 0 && o.Channels != 1 && o.Channels != 3 {
+		p.Add("Channels", "must be 1 or 3, got %d", o.Channels)
+	}
+	d := o.withDefaults()
+	if d.Channels == 1 && d.ColorJitter.on() {
+		p.Add("ColorJitter", "needs {Channels} 3")
+	}
+	if d.DType == Uint16 && (d.Channels != 1 || !d.Interpolation.nearest()) {
+		p.Add("DType", "uint16 needs {Channels} 1 and {Interpolation} nearest or nearest-exact")
+	}
+}
+
+func (i Interpolation) nearest() bool { return i == Nearest || i == NearestExact }
+
+// Size returns the size of a picture as the options see it: upright, unless they ignore the
+// orientation.
+func (o Options) Size(h codec.Header) image.Point {
+	if o.IgnoreOrientation {
+		h.Orientation = 1
+	}
+	w, ht := h.Size()
+	return image.Pt(w, ht)
+}
