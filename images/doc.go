@@ -19,10 +19,10 @@
 //
 //	header   codec.ReadHeader, and Limits: before memory is allocated
 //	Draw     the crop in the picture as a person sees it, the flip, the jitter
-//	decode   only the rectangle that the crop's filter touches, at 1/2, 1/4 or 1/8 where the crop is
-//	         at least ReducingGap times as large after it
-//	resize   with antialiasing, straight from the decoded rectangle (internal/image/resize), or by a
-//	         nearest filter, which takes samples as they are: 8 or 16 bits of one channel, or the
+//	decode   only the rectangle that the crop's filter touches, at 1/2, 1/4 or 1/8 where the crop
+//	         is at least ReducingGap times as large after it
+//	resize   with antialiasing, straight from the decoded rectangle (internal/image/resize), or by
+//	         a nearest filter, which takes samples as they are: 8 or 16 bits of one channel, or the
 //	         indices of a palette
 //	jitter   on 8 bits, as torchvision on uint8 tensors
 //	write    flip, normalise and lay out in one pass, into the destination

@@ -1,9 +1,9 @@
 // Package codec decodes images: the header of a file, and a rectangle of its pixels as RGB.
 //
-//	ReadHeader  Header: format, size, orientation, and what decoding it costs, from the first bytes
+//	ReadHeader  Header: format, size, orientation, and the cost of decoding, from the first bytes
 //	Decoder     decodes a rectangle, at full size or 1/2, 1/4, 1/8 of it
-//	Go          the decoder that is always there: image/jpeg, image/png, x/image/webp, and what they
-//	            lack: libjpeg-turbo's chroma upsampling, CMYK, libwebp's colors
+//	Go          the decoder that is always there: image/jpeg, image/png, x/image/webp, with
+//	            libjpeg-turbo's chroma upsampling, CMYK, libwebp's colors
 //	Limits      what a file may ask for, checked before memory is allocated for it
 //
 // images/turbo is the fast Decoder, on libjpeg-turbo. Another can be written: a Decoder is all
@@ -14,8 +14,9 @@
 // Pixels are 8-bit RGB, 3 bytes a pixel, rows without padding. Gray is repeated, alpha dropped, 16
 // bits lose their lower 8, palettes are looked up, CMYK and YCCK (inverted, as Adobe writes them)
 // become C*K/255 and so on, as in torchvision.io.decode_image(mode=RGB). Color profiles are
-// ignored. [Go.Samples] has the one channel of gray pictures and palettes as it is stored, for masks:
-// 8 or 16 bits, and indices in place of colors. Width and height describe the stored picture, and [Header.Orientation] how to turn it.
+// ignored. [Go.Samples] has the one channel of gray pictures and palettes as it is stored: 8 or 16
+// bits, and indices in place of colors. Width and height describe the stored picture, and
+// [Header.Orientation] how to turn it.
 //
 // # Damage
 //

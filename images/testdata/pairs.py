@@ -1,9 +1,9 @@
-"""Makes pairs.zip: a picture, its masks and boxes, and the results of torchvision's v2 for tv_tensors.
+"""Makes pairs.zip: a picture, its masks and boxes, and torchvision's results for tv_tensors.
 
 python pairs.py DIRECTORY
 
-It needs pillow, numpy, torch and torchvision. cases.json lists the cases; the mask NAME of case i is
-i/NAME.png.
+It needs pillow, numpy, torch and torchvision. cases.json lists the cases; the mask NAME of case
+i is i/NAME.png.
 """
 
 import io

@@ -394,7 +394,7 @@ def test_training(tmp_path: Path) -> None:
 
 
 def located(i: int) -> tuple[bytes, bytes]:
-    """A picture whose red and green are the place of a pixel, and its mask of 16 bits, which says the same."""
+    """A picture whose red and green are the place of a pixel, and a mask of 16 bits with the same."""
     width, height = 30 + i % 7, 25 + i % 5
     y, x = np.mgrid[0:height, 0:width]
     picture = np.stack([x, y, x * 0 + i], -1).astype(np.uint8)

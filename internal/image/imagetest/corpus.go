@@ -23,7 +23,7 @@ import (
 // Corpus is the files of corpus.zip by their names.
 func Corpus(t testing.TB) map[string][]byte { return archive(t, "corpus.zip") }
 
-// Pairs is the files of pairs.zip: pictures with masks and boxes. images/testdata/pairs.py makes it.
+// Pairs is the files of pairs.zip, which images/testdata/pairs.py makes: a picture with its masks.
 func Pairs(t testing.TB) map[string][]byte { return archive(t, "pairs.zip") }
 
 func archive(t testing.TB, name string) map[string][]byte {
