@@ -5,7 +5,7 @@
 # make cross-build  builds and vets for the other platforms
 # make test-builds  tests of the builds without cgo, without CUDA and without libjpeg-turbo
 # make docs         the site of docs/ into dist/site, with its links checked
-# make charts       redraws the charts of docs/ from the tables of docs/benchmarks/
+# make charts       redraws the charts of docs/ from the tables of docs/benchmarks/, and the drawings of how it works
 # make pictures     draws the pictures of docs/ that show a running job, on this machine
 # make deploy       checks the manifests and scripts of deploy/ against schemas, without a cluster
 # make dependencies go.mod is tidy; which modules are old or vulnerable
@@ -225,12 +225,14 @@ docs:
 	tools/docs/check
 	@echo "docs: dist/site/index.html"
 
-# Redraws the charts of docs/ from the tables of docs/benchmarks/.
+# Redraws the charts of docs/ from the tables of docs/benchmarks/, and the drawings of how it works.
 charts:
 	python3 tools/docs/charts
 
 # Needs an S3 server and a browser, which tools/server installs.
 pictures: build
+	PYTHONPATH=python/src SHARDFEED_BIN=$(CURDIR)/bin/shardfeed $$(tools/venv python/requirements-test.txt)/bin/python tools/docs/charts/orders.py
+	$(MAKE) --no-print-directory charts
 	PYTHONPATH=python/src:python/tests $$(tools/venv tools/docs/pictures/requirements.txt $$(tools/venv python/requirements-test.txt))/bin/python tools/docs/pictures
 
 # The schemas come from PyPI and the Go module proxy, into the user's caches.

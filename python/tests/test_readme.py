@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
+import runpy
+import warnings
 from pathlib import Path
 
 import pytest
 
+import shardfeed
 from shardfeed._columns._field import Field
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -77,6 +81,16 @@ def test_table_of_types(cell, field):
     if field.kind == "fixed":
         plain = field.storage(plain=True)
         assert f"`{plain.shown}`" in in_torch.replace("torch.", ""), (plain.shown, in_torch)
+
+
+def test_drawings_of_the_order(runtime, engine_binary, monkeypatch):
+    """The rows that the drawings show are those that training gets."""
+    monkeypatch.setenv("SHARDFEED_BIN", str(engine_binary))
+    charts = ROOT / "tools/docs/charts"
+    orders = runpy.run_path(str(charts / "orders.py"))["orders"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", shardfeed.ShardfeedWarning)
+        assert orders() == json.loads((charts / "orders.json").read_text())
 
 
 def test_arguments_are_all_there():

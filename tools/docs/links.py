@@ -1,4 +1,4 @@
-"""Hooks of mkdocs. Links from docs/ to other files of the repository are relative on disk; in the site they lead to the repository."""
+"""Hooks of mkdocs: links from docs/ to other files of the repository lead to its site; the search weighs pages."""
 
 import logging
 import posixpath
@@ -29,7 +29,7 @@ def on_page_markdown(markdown: str, *, page, config, **_) -> str:
 
 
 def on_page_context(context: dict[str, Any], *, page, **_) -> dict[str, Any]:
-    """Weights of the search: pages that explain come before those that list."""
+    """Weighs pages for the search: references and benchmarks come last."""
     if page.file.src_uri.startswith(("reference/", "benchmarks/")):
         page.meta["search"] = {"boost": 0.05}
     return context

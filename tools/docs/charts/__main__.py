@@ -1,4 +1,4 @@
-"""Draws the charts of docs/pictures/ from the tables of docs/benchmarks/, or with --check compares them."""
+"""Draws the charts of docs/pictures/ from the tables of docs/benchmarks/, and the drawings of diagrams.py. --check compares them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import sys
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
+
+import diagrams
 
 ROOT = Path(__file__).parents[3]
 PICTURES = ROOT / "docs" / "pictures"
@@ -92,7 +94,13 @@ def loaders() -> str:
     return "\n".join([head, f"<style>{STYLE}</style>", *parts, "</svg>", ""])
 
 
-CHARTS = {"loaders.svg": loaders}
+CHARTS = {
+    "loaders.svg": loaders,
+    "flow.svg": diagrams.flow,
+    "deal.svg": diagrams.deal,
+    "buffers.svg": diagrams.buffers,
+    "memory.svg": diagrams.memory,
+}
 
 
 def main() -> None:
@@ -106,7 +114,7 @@ def main() -> None:
         elif not file.exists() or file.read_text() != drawn:
             old = file.read_text() if file.exists() else ""
             sys.stderr.writelines(difflib.unified_diff(old.splitlines(True), drawn.splitlines(True), str(file), "make charts"))
-            sys.exit(f"charts: {file.relative_to(ROOT)} is not what the tables show: run make charts")
+            sys.exit(f"charts: {file.relative_to(ROOT)} is not what its sources show: run make charts")
 
 
 main()
