@@ -69,6 +69,32 @@ func TestMemoryAdviceFits(t *testing.T) {
 	}
 }
 
+// A search for unit_rows ends where smaller units need more memory: a large file has too many of
+// them to try all.
+func TestUnitRowsTried(t *testing.T) {
+	d := open(t, files(t, [][]int{{4096}}, noImage), Options{Order: Order{Shuffle: true}})
+	for _, c := range []struct {
+		needs []int64 // of 2048 rows, 512, 128; 0 is an error, and 1 fits
+		tries int
+		found int64
+	}{
+		{[]int64{9, 8, 1}, 3, 128},
+		{[]int64{9, 9, 1}, 3, 128},
+		{[]int64{8, 9, 1}, 2, 0},
+		{[]int64{9, 0, 1}, 2, 0},
+		{[]int64{1}, 1, 2048},
+	} {
+		tries := 0
+		w := waysOut{dataset: d, fits: func(*Dataset, int) (int64, bool) {
+			tries++
+			return c.needs[tries-1], c.needs[tries-1] == 1
+		}}
+		if found := w.unitRows(); found != c.found || tries != c.tries {
+			t.Errorf("needs of %d: found %d in %d tries, want %d in %d", c.needs, found, tries, c.found, c.tries)
+		}
+	}
+}
+
 // follow sets the option that an advice names, and reports whether it names one.
 func follow(way string, o *Options, so *StreamOptions) bool {
 	rows, _ := fmt.Sscanf(way, "set {UnitRows} to %d", &o.UnitRows)

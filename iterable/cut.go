@@ -178,7 +178,7 @@ func (s *sizes) fits(u shuffle.Unit, pieces, memory int64) bool {
 		if c.fetch+fileBlocks*c.bytes()+c.beyondFree() > memory {
 			return false
 		}
-		if len(s.manifest.PageEdges(u.Group)) == 0 {
+		if !s.manifest.HasPages(u.Group) {
 			break // all pieces are estimated alike
 		}
 	}

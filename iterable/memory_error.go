@@ -115,12 +115,12 @@ func (r remedy) advise(e *MemoryError) {
 	d, o := r.dataset, r.options
 	e.Ways = waysOut{
 		dataset: d, batchSize: o.BatchSize, pinned: d.options.Plan != nil || o.State != nil && o.State.Shuffle,
-		fits: func(d *Dataset, batchSize int) bool {
+		fits: func(d *Dataset, batchSize int) (int64, bool) {
 			so := o
 			so.BatchSize = batchSize
 			b, err := r.need(d, so, 0, d.memory)
 			need := b.least().Total()
-			return err == nil && need <= d.memory && d.room(need)
+			return need, err == nil && need <= d.memory && d.room(need)
 		},
 	}.all()
 }

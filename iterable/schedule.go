@@ -18,17 +18,18 @@ type laneSchedule struct {
 	now   *laneEpoch
 	feeds *minheap.Heap[*feed] // by need
 	cut   map[int][]sibling    // units that lanes of this stream cut, by ascending row
-	tick  shuffle.Tick         // scratch of newFeed
+	tick  shuffle.Tick         // scratch of lookAhead
 }
 
 // A feed is one lane of the schedule.
 type feed struct {
-	lane  *shuffle.Lane
-	slot  int
-	start int64   // the row at which the stream starts
-	first []early // what is left of the spans that are there from that row on, by the row of each
-	span  int     // the next span that arrives later
-	need  int64   // position at which the next of both must be there
+	lane   *shuffle.Lane
+	slot   int
+	start  int64   // the row at which the stream starts
+	first  []early // what is left of the spans that are there from that row on, by the row of each
+	sorted bool    // first is in that order: its first row is the start
+	span   int     // the next span that arrives later
+	need   int64   // position at which the next of both must be there
 
 	taken map[int]bool // spans that went along with a sibling
 }
@@ -57,7 +58,7 @@ func (s *laneSchedule) Next() (*ahead.Load, bool) {
 	for {
 		for s.feeds.Len() > 0 {
 			f := s.feeds.First()
-			j := f.pop()
+			j := f.pop(&s.tick)
 			taken := f.taken[j]
 			var l *ahead.Load
 			if !taken {
@@ -83,41 +84,37 @@ func (s *laneSchedule) Next() (*ahead.Load, bool) {
 func (s *laneSchedule) begin() {
 	s.now = s.epochs.at(s.epoch)
 	s.epoch++
+	s.tick = shuffle.Tick{}
 	for _, slot := range s.now.slots {
-		f := newFeed(s.now, slot, &s.tick)
+		f := newFeed(s.now, slot)
 		if f.settle(s.now) {
 			s.feeds.Push(f)
 		}
 	}
-	s.tick = shuffle.Tick{}
 	s.cut = s.siblings()
 }
 
-// newFeed is the feed of a lane. t is scratch.
-func newFeed(e *laneEpoch, slot int, t *shuffle.Tick) *feed {
+// newFeed is the feed of a lane.
+func newFeed(e *laneEpoch, slot int) *feed {
 	f := &feed{lane: e.lanes[slot], slot: slot, start: e.begins(slot)}
-	it := f.lane.Iter()
-	it.SeekRow(f.start)
-	if !it.Next(t) {
-		f.span = f.lane.Spans()
-		return f
-	}
-	for f.span < f.lane.Spans() && f.lane.Arrival(f.span) <= t.Index {
+	tick, spans := f.lane.Opening(f.start)
+	for f.span < f.lane.Spans() && f.lane.Arrival(f.span) <= tick {
 		f.span++
 	}
-	for _, j := range t.Load {
-		f.first = append(f.first, early{span: int(j)})
+	for _, j := range spans {
+		f.first = append(f.first, early{span: int(j), row: f.start})
 	}
-	f.lookAhead(it, t)
 	return f
 }
 
 // lookAhead puts the spans of first into the order in which their first rows leave, by a look at as
 // many rows as there are spans. Which of the others comes first matters little by then.
-func (f *feed) lookAhead(it *shuffle.Iter, t *shuffle.Tick) {
+func (f *feed) lookAhead(t *shuffle.Tick) {
+	it := f.lane.Iter()
+	it.SeekRow(f.start)
 	rows := make(map[int]int64, len(f.first)) // by span
-	end, more := t.Row, true
-	for ; more && end-f.start < int64(len(f.first)); more = it.Next(t) {
+	end := f.start
+	for end-f.start < int64(len(f.first)) && it.Next(t) {
 		for i, p := range t.Picks {
 			if _, ok := rows[int(p.Span)]; !ok {
 				rows[int(p.Span)] = t.Row + int64(i)
@@ -133,11 +130,15 @@ func (f *feed) lookAhead(it *shuffle.Iter, t *shuffle.Tick) {
 		f.first[i].row = row
 	}
 	slices.SortStableFunc(f.first, func(a, b early) int { return cmp.Compare(a.row, b.row) })
+	f.sorted = true
 }
 
-// pop takes the next span.
-func (f *feed) pop() int {
+// pop takes the next span. t is scratch.
+func (f *feed) pop(t *shuffle.Tick) int {
 	if f.isEarly() {
+		if !f.sorted {
+			f.lookAhead(t)
+		}
 		j := f.first[0].span
 		f.first = f.first[1:]
 		return j

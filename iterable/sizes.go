@@ -177,7 +177,7 @@ func (s *sizes) kept(group int, rows int64) rowgroup.Kept {
 func (s *sizes) fetchBytes(group int, rows int64) int64 {
 	g := s.manifest.Groups()[group]
 	n := g.Compressed
-	if rows < g.Rows && len(s.manifest.PageEdges(group)) > 0 {
+	if rows < g.Rows && s.manifest.HasPages(group) {
 		n = slice(n, rows, g.Rows, math.MaxInt64)
 	}
 	if s.copied {

@@ -135,15 +135,15 @@ func (d *Dataset) reserveTaker(b takerBound, o TakerOptions) (mem.Amounts, int, 
 	if least.Total() > memory && d.room(least.Total()) {
 		e.Memory = (least.Total() + 1<<20 - 1) &^ (1<<20 - 1)
 	}
-	e.Ways = waysOut{dataset: d, batchSize: o.BatchRows, fits: func(d *Dataset, batchRows int) bool {
+	e.Ways = waysOut{dataset: d, batchSize: o.BatchRows, fits: func(d *Dataset, batchRows int) (int64, bool) {
 		n, err := d.numbering()
 		if err != nil {
-			return false
+			return 0, false
 		}
 		so := o
 		so.BatchRows = batchRows
 		need := d.takerBound(n, so).least().Total()
-		return need <= memory && d.room(need)
+		return need, need <= memory && d.room(need)
 	}}.all()
 	return need, 0, nil, e
 }

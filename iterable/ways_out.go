@@ -2,6 +2,7 @@ package iterable
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/shuffle"
@@ -13,8 +14,9 @@ type waysOut struct {
 	batchSize int
 	pinned    bool // a saved order has its unit_rows
 
-	// fits reports whether the reading of a data set fits, with a batch size.
-	fits func(d *Dataset, batchSize int) bool
+	// fits reports whether the reading of a data set fits, with a batch size, and the memory that
+	// it needs; 0 if it cannot be planned.
+	fits func(d *Dataset, batchSize int) (need int64, ok bool)
 }
 
 // all are the ways out in words, with options in braces.
@@ -43,10 +45,16 @@ func (w waysOut) unitRows() int64 {
 		return 0
 	}
 	const faster = 4 // than to try halves
+	least := int64(math.MaxInt64)
 	for rows := units.Largest() / 2; rows > 0; rows /= faster {
-		if w.fits(d.trial(rows, d.memory), w.batchSize) {
+		need, ok := w.fits(d.trial(rows, d.memory), w.batchSize)
+		if ok {
 			return rows
 		}
+		if need == 0 || need > least { // what each unit takes of its own outweighs the smaller loads
+			return 0
+		}
+		least = need
 	}
 	return 0
 }
@@ -54,7 +62,7 @@ func (w waysOut) unitRows() int64 {
 // batchRows looks for a batch size that would fit; 0 if no size does.
 func (w waysOut) batchRows() int {
 	for rows := w.batchSize / 2; rows > 0; rows /= 2 {
-		if w.fits(w.dataset, rows) {
+		if _, ok := w.fits(w.dataset, rows); ok {
 			return rows
 		}
 	}

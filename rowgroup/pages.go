@@ -15,17 +15,7 @@ import (
 // equally wide ones; all columns of the file count, projected or not. It is nil when the file has
 // no page index for that column.
 func (m *Manifest) PageEdges(g int) []int64 {
-	r, group := m.groupRecord(g)
-	if r.Leaves == 0 {
-		return nil
-	}
-	widest := r.Chunk(0, group)
-	for l := range r.Leaves {
-		if k := r.Chunk(l, group); r.Uncompressed.At(k) > r.Uncompressed.At(widest) {
-			widest = k
-		}
-	}
-	lo, hi := r.Pages(widest)
+	r, lo, hi := m.widestPages(g)
 	if lo == hi {
 		return nil
 	}
@@ -34,6 +24,28 @@ func (m *Manifest) PageEdges(g int) []int64 {
 		edges = append(edges, r.PageRow.At(i))
 	}
 	return edges
+}
+
+// HasPages reports whether group g has PageEdges.
+func (m *Manifest) HasPages(g int) bool {
+	_, lo, hi := m.widestPages(g)
+	return lo < hi
+}
+
+// widestPages returns the run of pages of the widest column in the columns per page of a record.
+func (m *Manifest) widestPages(g int) (r footer.Record, lo, hi int) {
+	r, group := m.groupRecord(g)
+	if r.Leaves == 0 {
+		return r, 0, 0
+	}
+	widest := r.Chunk(0, group)
+	for l := range r.Leaves {
+		if k := r.Chunk(l, group); r.Uncompressed.At(k) > r.Uncompressed.At(widest) {
+			widest = k
+		}
+	}
+	lo, hi = r.Pages(widest)
+	return r, lo, hi
 }
 
 // SlicedBytes predicts the bytes to decompress when the slices of group g between these edges

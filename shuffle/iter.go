@@ -52,6 +52,22 @@ func (it *Iter) SeekRow(row int64) {
 	it.fresh = len(it.active)
 }
 
+// Opening returns the first tick of an Iter that goes to a lane row, and its Load; no spans if the
+// lane is over there. It draws rows only where the row is inside a tick.
+func (l *Lane) Opening(row int64) (tick int64, load []uint32) {
+	var t Tick
+	it := l.Iter()
+	it.SeekRow(row)
+	if it.skip > 0 {
+		it.Next(&t)
+		return t.Index, t.Load
+	}
+	for ; it.tick < l.ticks && len(t.Load) == 0; it.tick++ {
+		it.arrive(&t)
+	}
+	return it.tick - 1, t.Load
+}
+
 // Next fills t with the next tick that emits a row or makes a span arrive; false when the lane is
 // over.
 func (it *Iter) Next(t *Tick) bool {

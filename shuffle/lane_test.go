@@ -158,12 +158,19 @@ func TestSeekLoadsTheResident(t *testing.T) {
 			continue
 		}
 		row := int64(r.below(uint64(l.Rows())))
+		if n%4 == 0 {
+			row = l.Before(l.TickOf(row))
+		}
 		it := l.Iter()
 		it.SeekRow(row)
 		loaded := map[uint32]bool{}
 		used := map[uint32]bool{}
 		var tick Tick
-		for it.Next(&tick) {
+		opening, load := l.Opening(row)
+		for first := true; it.Next(&tick); first = false {
+			if first && (opening != tick.Index || !slices.Equal(load, tick.Load)) {
+				t.Fatalf("case %d: row %d opens tick %d with %d, Next is tick %d with %d", n, row, opening, load, tick.Index, tick.Load)
+			}
 			for _, j := range tick.Load {
 				if loaded[j] {
 					t.Fatalf("case %d: span %d is loaded twice", n, j)

@@ -190,7 +190,7 @@ func (d *Data) runBytes(g int) (fetch, decoded int64) {
 func (d *Data) runs(g int) (runs, steps int64) {
 	_, decoded := d.Manifest.RuleBytes(g)
 	runs = 1
-	if len(d.Manifest.PageEdges(g)) > 0 {
+	if d.Manifest.HasPages(g) {
 		runs = max(1, decoded/runBytes)
 	}
 	return runs, max(1, decoded/runs/cmp.Or(d.StepFrom, min(stepBytes, max(leastStep, d.Memory/stepPart))))

@@ -90,8 +90,8 @@ var chunkColumns = [...]func(c *parquet.ChunkMeta) int64{
 	func(c *parquet.ChunkMeta) int64 { return int64(c.Encodings) },
 }
 
-// A lastRecord is the record that was parsed last, of a shard with several row groups: they are
-// asked about one after another.
+// A lastRecord is the record that was parsed last: the row groups and units of a shard are asked
+// about one after another.
 type lastRecord struct{ last atomic.Pointer[parsedRecord] }
 
 type parsedRecord struct {
@@ -104,7 +104,7 @@ func (l *lastRecord) parse(b []byte) (Record, error) {
 		return p.Record, nil
 	}
 	r, err := ParseRecord(b)
-	if err == nil && r.Groups > 1 {
+	if err == nil {
 		l.last.Store(&parsedRecord{b, r})
 	}
 	return r, err
